@@ -126,7 +126,7 @@ func (w *writer) valueOf(value, element ast.Expr, number ast.IDGenerator) ast.Ex
 		part(w.factory.NewLiteral(0, types.False)), part(w.factory.NewIdent(0, boundElement)), result)
 }
 
-// declares tells whether a loop in an expression has a variable of the name.
+// declares reports whether a loop in an expression has a variable of the name.
 func declares(expr ast.Expr, name string) bool {
 	found := false
 	tree.Visit(expr, func(_ ast.Expr, hidden tree.Names) { found = found || hidden.Has(name) })

@@ -85,7 +85,7 @@ func (m *managedClusterClaims) Lookup(name string) (string, bool) {
 	return "", false
 }
 
-// Has tells whether there is such a claim.
+// Has reports whether there is such a claim.
 func (m *managedClusterClaims) Has(name string) bool { _, found := m.Lookup(name); return found }
 
 // Get returns the value of a claim, "" if there is none.
@@ -102,7 +102,7 @@ func (l namedLabels) Lookup(name string) (string, bool) {
 	return text(follow(l.object, "metadata", "labels", name))
 }
 
-// Has tells whether there is such a label.
+// Has reports whether there is such a label.
 func (l namedLabels) Has(name string) bool { _, found := l.Lookup(name); return found }
 
 // Get returns the value of a label, "" if there is none.
@@ -130,7 +130,7 @@ func (c namedClaims) Lookup(name string) (value string, found bool) {
 	return value, found
 }
 
-// Has tells whether there is such a claim.
+// Has reports whether there is such a claim.
 func (c namedClaims) Has(name string) bool { _, found := c.Lookup(name); return found }
 
 // Get returns the value of a claim, "" if there is none.

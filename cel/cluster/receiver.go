@@ -36,7 +36,7 @@ func scoresCalls(a *ast.AST) []ast.NavigableExpr {
 	})
 }
 
-// maybeCluster tells whether an expression may evaluate to the cluster.
+// maybeCluster reports whether an expression may evaluate to the cluster.
 func maybeCluster(e ast.Expr, a *ast.AST) bool {
 	switch e.Kind() {
 	case ast.LiteralKind, ast.ListKind, ast.MapKind, ast.StructKind:
@@ -48,7 +48,7 @@ func maybeCluster(e ast.Expr, a *ast.AST) bool {
 	}
 }
 
-// partOfCluster tells whether an expression is the cluster or reads a field of
+// partOfCluster reports whether an expression is the cluster or reads a field of
 // it. A variable of a macro that has its name may be anything.
 func partOfCluster(e ast.Expr, a *ast.AST) bool {
 	if e.Kind() == ast.SelectKind {
@@ -57,7 +57,7 @@ func partOfCluster(e ast.Expr, a *ast.AST) bool {
 	return tree.IsIdent(e, clusterVariable) && !declaresCluster(a)
 }
 
-// declaresCluster tells whether some macro has a variable with the name of the
+// declaresCluster reports whether some macro has a variable with the name of the
 // cluster.
 func declaresCluster(a *ast.AST) bool {
 	return len(ast.MatchDescendants(ast.NavigateAST(a), func(e ast.NavigableExpr) bool {
@@ -78,7 +78,7 @@ type ScoreNames struct {
 	Computed bool
 }
 
-// Has tells whether the selector may read the AddOnPlacementScore of that name.
+// Has reports whether the selector may read the AddOnPlacementScore of that name.
 func (n ScoreNames) Has(name string) bool { return n.Computed || n.Names.Has(name) }
 
 func (n *ScoreNames) add(a *ast.AST) {

@@ -29,7 +29,7 @@ func conjunctsOfAll(c ast.ComprehensionExpr) []ast.Expr {
 	return tree.Conjuncts(holds)
 }
 
-// isAlike tells whether an equality compares the same thing of a device and of one with a
+// isAlike reports whether an equality compares the same thing of a device and of one with a
 // constant index.
 func isAlike(expr ast.Expr, device string) bool {
 	if !tree.IsCall(expr, operators.Equals) {
@@ -39,7 +39,7 @@ func isAlike(expr ast.Expr, device string) bool {
 	return isSameOf(left, right, device) || isSameOf(right, left, device)
 }
 
-// isSameOf tells whether indexed is the expression with devices[n] for the device.
+// isSameOf reports whether indexed is the expression with devices[n] for the device.
 func isSameOf(expr, indexed ast.Expr, device string) bool {
 	if tree.IsIdent(expr, device) {
 		return isPlace(indexed)

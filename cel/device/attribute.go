@@ -14,7 +14,7 @@ import (
 // AttributeName is the name of an attribute as expressions write it.
 type AttributeName struct{ Domain, ID string }
 
-// IsAttribute tells whether a part of a checked expression reads an attribute of a device,
+// IsAttribute reports whether a part of a checked expression reads an attribute of a device,
 // by whatever names. What asks whether there is one, or reads it as an optional value, is no
 // attribute: it is of another type.
 func IsAttribute(checked *ast.AST, expr ast.Expr) bool {

@@ -62,7 +62,7 @@ func (d *Device) Get(name ref.Val) ref.Val {
 	}
 }
 
-// IsSet tells whether a field exists: CEL's has.
+// IsSet reports whether a field exists: CEL's has.
 func (d *Device) IsSet(name ref.Val) ref.Val {
 	switch name {
 	case types.String(driverField), types.String(attributesField),

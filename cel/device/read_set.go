@@ -60,7 +60,7 @@ func (f *readSet) visit(expr ast.Expr) {
 	}
 }
 
-// isUnknown tells whether the type is known at run time only. The value of an
+// isUnknown reports whether the type is known at run time only. The value of an
 // attribute is such a part, but it is no device.
 func (f *readSet) isUnknown(expr ast.Expr) bool {
 	if _, _, ok := attribute(expr); ok {
@@ -77,7 +77,7 @@ func (f *readSet) isUnknown(expr ast.Expr) bool {
 	}
 }
 
-// isInAttribute tells whether a part is an attribute, or something in one.
+// isInAttribute reports whether a part is an attribute, or something in one.
 func isInAttribute(expr ast.Expr) bool {
 	if _, _, ok := attribute(expr); ok {
 		return true

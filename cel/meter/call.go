@@ -144,7 +144,7 @@ func (c *call) variadic(frame *interpreter.ExecutionFrame, strict bool) (first, 
 	return first, second, all, nil, true
 }
 
-// isVariadic tells whether the arguments are evaluated one after the other until one
+// isVariadic reports whether the arguments are evaluated one after the other until one
 // fails, as cel-go does for functions that take a list of them.
 func (c *call) isVariadic() bool {
 	of := c.implementation

@@ -58,12 +58,12 @@ func estimated(by interpreter.ActualCostEstimator, function, overload string, va
 	return otherwise(values, result)
 }
 
-// isOperator tells whether only CEL itself knows the costs.
+// isOperator reports whether only CEL itself knows the costs.
 func isOperator(function string) bool {
 	return strings.HasPrefix(function, "_") || strings.HasPrefix(function, "@") || function == operators.LogicalNot || function == operators.Negate
 }
 
-// isPlain tells whether a value is of a type that CEL has, and no container.
+// isPlain reports whether a value is of a type that CEL has, and no container.
 func isPlain(value ref.Val) bool {
 	switch value.(type) {
 	case types.Bool, types.Int, types.Uint, types.Double, types.String, types.Bytes, types.Duration, types.Timestamp, types.Null:
@@ -158,7 +158,7 @@ const (
 	textLibrary
 )
 
-// hasNewTexts tells whether the environment has the strings library with charges.
+// hasNewTexts reports whether the environment has the strings library with charges.
 func (b *builder) hasNewTexts() bool { return b.config.ChargesTexts }
 
 // libraryCharges are those of cel-go's extension libraries, by overload.

@@ -462,7 +462,7 @@ func callOf(a *account, c *call, values *operands, is known) *Call {
 	return result
 }
 
-// isOffset tells whether a time zone is written so that it needs no file.
+// isOffset reports whether a time zone is written so that it needs no file.
 func isOffset(zone string) bool {
 	return zone == "" || zone == "UTC" || strings.Contains(zone, ":")
 }

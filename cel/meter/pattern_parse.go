@@ -66,7 +66,7 @@ func count(text, of string) (times int) {
 
 func classesOf(text string) int { return strings.Count(text, `\p`) + strings.Count(text, `\P`) }
 
-// foldsCase tells whether there may be a flag i.
+// foldsCase reports whether there may be a flag i.
 func foldsCase(text string) bool {
 	for {
 		_, flags, found := strings.Cut(text, "(?")

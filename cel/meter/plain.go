@@ -15,7 +15,7 @@ import (
 // they have one operand, no load, and cost one.
 type plain struct{ *call }
 
-// isPlain tells whether a call is one. Somebody who estimates costs of operators, too, may say
+// isPlain reports whether a call is one. Somebody who estimates costs of operators, too, may say
 // that it costs something else.
 func (b *builder) isPlain(c *call) bool {
 	if function := c.Function(); function != operators.LogicalNot && function != operators.NotStrictlyFalse {

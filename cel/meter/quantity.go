@@ -35,7 +35,7 @@ func clampQuantity(values *operands) {
 
 // ClampExponent returns the text of a quantity with an exponent that can be computed with. The
 // value is the same, unless it is so large that no amount of anything is. The second
-// result tells whether it is another text. What is no quantity stays none.
+// result reports whether it is another text. What is no quantity stays none.
 func ClampExponent(text string) (string, bool) {
 	at := strings.IndexAny(text, "eE")
 	if at < 0 || at == len(text)-1 {

@@ -71,7 +71,7 @@ func operandOf(value ref.Val, deep bool) Operand {
 	return Operand{Size: 1, Deep: 1}
 }
 
-// isContainer tells whether a value may have others in it.
+// isContainer reports whether a value may have others in it.
 func isContainer(value ref.Val) bool {
 	switch value.(type) {
 	case types.String, types.Bytes:

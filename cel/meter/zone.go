@@ -45,7 +45,7 @@ func Zone(name string) (*time.Location, error) {
 	return loaded, nil
 }
 
-// isPlainZone tells whether a text is written as the names of zones are.
+// isPlainZone reports whether a text is written as the names of zones are.
 func isPlainZone(name string) bool {
 	const longest = 64
 	if name == "" || len(name) > longest || name[0] == '/' || name[len(name)-1] == '/' || strings.Contains(name, "//") {
@@ -56,7 +56,7 @@ func isPlainZone(name string) bool {
 	}) < 0
 }
 
-// isKept tells whether a zone costs nothing to look up. One that is needed for the first time is
+// isKept reports whether a zone costs nothing to look up. One that is needed for the first time is
 // read.
 func isKept(name string) bool {
 	if !isPlainZone(name) {

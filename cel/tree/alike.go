@@ -11,7 +11,7 @@ import (
 	"github.com/google/cel-go/common/types"
 )
 
-// Alike tells whether two expressions are the same but for the names that their loops give, and for
+// Alike reports whether two expressions are the same but for the names that their loops give, and for
 // parentheses within a chain of && or of ||.
 func Alike(a, b ast.Expr) bool { return (&comparison{}).alike(a, b) }
 

@@ -86,7 +86,7 @@ type Member struct {
 	Name  string
 	Known bool
 	// Read: the part is the member itself. Otherwise it is an optional value with it, or
-	// tells whether there is one, and so of another type than the member.
+	// reports whether there is one, and so of another type than the member.
 	Read bool
 }
 

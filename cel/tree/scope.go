@@ -28,7 +28,7 @@ func (s Scope[V]) Forget(names ...string) {
 	}
 }
 
-// Has tells whether the name is declared.
+// Has reports whether the name is declared.
 func (s Scope[V]) Has(name string) bool { return len(s[name]) > 0 }
 
 // Lookup returns the innermost declaration.

@@ -17,7 +17,7 @@ func (s Set) Join(other Set) {
 	}
 }
 
-// Keep removes the positions that other does not have and tells whether there were
+// Keep removes the positions that other does not have and reports whether there were
 // any.
 func (s Set) Keep(other Set) (removed bool) {
 	var gone uint64
@@ -28,7 +28,7 @@ func (s Set) Keep(other Set) (removed bool) {
 	return gone != 0
 }
 
-// Drop removes the positions that other has and tells whether there were any.
+// Drop removes the positions that other has and reports whether there were any.
 func (s Set) Drop(other Set) (removed bool) {
 	var gone uint64
 	for w, word := range other {
@@ -47,24 +47,7 @@ func (s Set) CountAnd(other Set) int {
 	return count
 }
 
-// OnlyAnd is the one position in the intersection, -1 if there is none. ok is false if
-// there are several.
-func (s Set) OnlyAnd(other Set) (position int, ok bool) {
-	position = -1
-	for w, word := range s {
-		word &= other[w]
-		switch {
-		case word == 0:
-		case position >= 0 || word&(word-1) != 0:
-			return 0, false
-		default:
-			position = w*64 + bits.TrailingZeros64(word)
-		}
-	}
-	return position, true
-}
-
-// Meets tells whether the two have a position in common.
+// Meets reports whether the two have a position in common.
 func (s Set) Meets(other Set) bool {
 	for w, word := range s {
 		if word&other[w] != 0 {
@@ -74,7 +57,7 @@ func (s Set) Meets(other Set) bool {
 	return false
 }
 
-// IsWithin tells whether other has all positions of s.
+// IsWithin reports whether other has all positions of s.
 func (s Set) IsWithin(other Set) bool {
 	for w, word := range s {
 		if word&^other[w] != 0 {

@@ -23,7 +23,7 @@ func Words(n int) int { return (n + 63) / 64 }
 // New returns the empty set of positions below n.
 func New(n int) Set { return make(Set, Words(n)) }
 
-// Has tells whether position i is in the set. The set has room for it.
+// Has reports whether position i is in the set. The set has room for it.
 func (s Set) Has(i int) bool { return s[uint(i)/64]&(1<<(uint(i)%64)) != 0 }
 
 // Add adds position i. The set has room for it.
@@ -73,7 +73,7 @@ func (s Set) Count() int {
 	return count
 }
 
-// IsEmpty tells whether there is no position in the set.
+// IsEmpty reports whether there is no position in the set.
 func (s Set) IsEmpty() bool {
 	for _, word := range s {
 		if word != 0 {

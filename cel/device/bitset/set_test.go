@@ -120,11 +120,6 @@ func TestSetIsLikeMap(t *testing.T) {
 		require.Equal(t, common, a.CountAnd(b))
 		require.Equal(t, common > 0, a.Meets(b))
 		require.Equal(t, common == len(ascending), a.IsWithin(b))
-		only, ok := a.OnlyAnd(b)
-		require.Equal(t, common < 2, ok)
-		if ok {
-			require.Equal(t, append(both, -1)[0], only)
-		}
 
 		from := rapid.IntRange(0, n+70).Draw(t, "from")
 		want := -1

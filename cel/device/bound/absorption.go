@@ -57,7 +57,7 @@ var absorbed = sets.New(
 	"format.qualifiedName", "format.uri", "format.uuid", "validate",
 )
 
-// mayAbort tells whether an operation, not its operands, may end the evaluation of
+// mayAbort reports whether an operation, not its operands, may end the evaluation of
 // the whole expression.
 func (n *normalizer) mayAbort(expr ast.Expr) bool {
 	switch expr.Kind() {
@@ -82,7 +82,7 @@ func (n *normalizer) mayAbort(expr ast.Expr) bool {
 	}
 }
 
-// isHashable tells whether a value is known to be of a type that maps can look up:
+// isHashable reports whether a value is known to be of a type that maps can look up:
 // others, versions for example, panic.
 func (n *normalizer) isHashable(expr ast.Expr) bool {
 	if expr.Kind() == ast.CallKind {
@@ -101,7 +101,7 @@ func (n *normalizer) isHashable(expr ast.Expr) bool {
 	}
 }
 
-// mayBeInt tells whether a value is an int, or of a type that CEL does not know before it is
+// mayBeInt reports whether a value is an int, or of a type that CEL does not know before it is
 // computed. nil is of any type.
 func (n *normalizer) mayBeInt(expr ast.Expr) bool {
 	if expr == nil {

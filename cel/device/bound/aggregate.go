@@ -167,7 +167,7 @@ func (n total) adds(s *state, device int) number {
 // an int64 has room for, in whatever order they are added.
 const farthest = 1 << 47
 
-// isFar tells whether a number may be farther than that. Which sums fail then depends on the order.
+// isFar reports whether a number may be farther than that. Which sums fail then depends on the order.
 func isFar(n number) bool {
 	return !n.open && !n.isNever() && (n.least < -farthest || n.most > farthest)
 }

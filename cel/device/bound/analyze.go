@@ -52,15 +52,25 @@ func (a *analyzer) analyze(leading ...ast.Expr) *Analysis {
 			if v, constant := c.(verdict); constant && v.outcome == True {
 				continue
 			}
-			result.conjuncts = append(result.conjuncts, c)
+			result.conjuncts = a.withConjunct(result.conjuncts, c)
 		}
 	}
-	result.conjuncts = a.joinBoxes(result.conjuncts)
 	if !a.finish(result) {
 		return &Analysis{expression: a.expression, size: a.setSize, ascending: a.ascending}
 	}
 	result.provable = !slices.ContainsFunc(result.conjuncts, func(c condition) bool { return isOpen(c) })
 	return result
+}
+
+// withConjunct adds a conjunct: what it says of the bounding box is joined with what others say of it.
+func (a *analyzer) withConjunct(conjuncts []condition, c condition) []condition {
+	for i := range conjuncts {
+		if joined, ok := a.joinBoxes(conjuncts[i], c); ok {
+			conjuncts[i] = joined
+			return conjuncts
+		}
+	}
+	return append(conjuncts, c)
 }
 
 // finish enters what was planned for the conditions that were read. It is false if something in
@@ -135,8 +145,6 @@ type analyzer struct {
 	predicateIndex map[string]int
 	boxes          int
 	slots          int
-	// equivalences is how many equalities of bools were written with other operators.
-	equivalences int
 	// readings is how many parts were read.
 	readings int
 	// normal writes parts in the one way in which they are read.
@@ -211,7 +219,7 @@ func (a *analyzer) newAnd(left, right condition) condition {
 	case isVerdict(right, True), isVerdict(left, False):
 		return left
 	}
-	if joined, ok := a.newBox(left, right); ok {
+	if joined, ok := a.joinBoxes(left, right); ok {
 		return joined
 	}
 	return and{left, right}
@@ -231,24 +239,13 @@ func (a *analyzer) newOr(left, right condition) condition {
 
 // comparison of numbers or bools; those of other types are open.
 func (a *analyzer) comparison(_ ast.Expr, r relation, left, right ast.Expr, s scope) condition {
-	if places, ok := comparedPlaces(r, left, right, s); ok {
-		return places
-	}
 	if r == equal {
-		if only, ok := a.isOnly(left, right, s); ok {
-			return only
-		}
 		if same, ok := a.sortedComparison(left, right, s); ok {
 			return same
 		}
-		if same, ok := a.normal.equalLists(left, right, s); ok {
-			a.normal.traced(equalLists, a.normal.write.Equals(left, right), same)
-			a.normal.require(same, s)
-			return a.condition(same, s)
-		}
 	}
 	if r == equal && (a.normal.isBool(left) || a.normal.isBool(right)) {
-		return a.equivalence(left, right, s)
+		return newBiconditional(a.condition(left, s), a.condition(right, s))
 	}
 	c := comparison{r, a.quantity(left, s), a.quantity(right, s)}
 	if isOpen(c.left) || isOpen(c.right) {
@@ -263,11 +260,9 @@ func (a *analyzer) comparison(_ ast.Expr, r relation, left, right ast.Expr, s sc
 	case constantLeft && constantRight:
 		return verdict{compare(r, exactly(l.value), exactly(m.value))}
 	case constantRight:
-		return withLimits(c, c.left, limitsOf(r, m.value, false))
+		return a.withLimits(c, c.left, limitsOf(r, m.value, false))
 	case constantLeft:
-		return withLimits(c, c.right, limitsOf(r, l.value, true))
-	case r == equal:
-		return withExtremes(c)
+		return a.withLimits(c, c.right, limitsOf(r, l.value, true))
 	default:
 		return c
 	}
@@ -286,9 +281,6 @@ func (a *analyzer) quantity(expr ast.Expr, s scope) quantity {
 	}
 	if reduced := a.normal.reduce(expr, s); reduced != expr {
 		return a.quantity(reduced, s)
-	}
-	if _, isPlace := placedAt(expr, s); isPlace {
-		return between{0, int64(a.setSize) - 1}
 	}
 	if expr.Kind() != ast.CallKind {
 		return open{}

@@ -12,6 +12,8 @@ import (
 	"github.com/celset/celset/cel"
 	"github.com/celset/celset/cel/device"
 	"github.com/celset/celset/cel/device/bitset"
+	"github.com/celset/celset/cel/device/costbound"
+	"github.com/celset/celset/cel/tree"
 )
 
 // Analysis is what was understood of an expression for sets of one size. It is
@@ -42,7 +44,7 @@ type Analysis struct {
 	bytes int
 }
 
-// Understood tells whether bounds can tell anything at all.
+// Understood reports whether bounds can tell anything at all.
 func (a *Analysis) Understood() bool {
 	if a.goal != nil {
 		return a.usable && !isOpen(a.goal)
@@ -81,7 +83,7 @@ const (
 	workBetween = 1 << 6
 )
 
-// Fits tells whether the tables for that many devices are small enough to be made.
+// Fits reports whether the tables for that many devices are small enough to be made.
 func (a *Analysis) Fits(devices int) bool {
 	bytes := 0
 	fits := func(arity, size int) bool {
@@ -152,7 +154,7 @@ func (b *Bounds) Evaluations() int64 { return b.state.evaluations }
 // Builds counts the tables that these bounds began.
 func (b *Bounds) Builds() int64 { return b.state.builds }
 
-// MayProve tells whether there may be a complete set of which Bound says that it is surely
+// MayProve reports whether there may be a complete set of which Bound says that it is surely
 // true: there is none if a conjunct is open.
 func (b *Bounds) MayProve() bool { return b.state.tables.provable }
 
@@ -168,10 +170,10 @@ func (b *Bounds) Exhausted() bool { return b.state.exhausted }
 type state struct {
 	Partial
 	tables *Tables
-	// conjuncts are what sets have to satisfy.
-	conjuncts []condition
-	ctx       context.Context
-	budget    *cel.Budget
+	// conjuncts are what sets have to satisfy, active those that are not known to be true.
+	conjuncts, active []condition
+	ctx               context.Context
+	budget            *cel.Budget
 	// slots has the devices that the iteration variables stand for.
 	slots []int
 	// shallow: quantifiers look at chosen devices only, which is cheaper and tells
@@ -197,15 +199,12 @@ type state struct {
 	fixpoint int
 	// lacking are the rows of chosen devices that need all but one of those left to choose.
 	lacking []*row
-	// spare are sets that are not in use, spareNumbers is memory for numbers of devices.
-	spare        []bitset.Set
-	spareNumbers []int
-	spareRows    []bitset.Set
-	// paths are those that were found last.
-	paths []path
+	// spare are sets that are not in use, spareRows a set for each device.
+	spare     []bitset.Set
+	spareRows []bitset.Set
 }
 
-// isTransient tells whether CEL may be asked again later.
+// isTransient reports whether CEL may be asked again later.
 func isTransient(err error) bool {
 	var failure *cel.Error
 	return errors.As(err, &failure) && (failure.Reason == cel.ReasonInterrupted || failure.Reason == cel.ReasonBudget)
@@ -223,7 +222,7 @@ func (s *state) begin(p Partial) bool {
 // devices counts those that are chosen or possible.
 func (s *state) devices() int { return s.Chosen.Count() + s.Domain.Count() }
 
-// isSound tells whether what was found since begin can be relied on.
+// isSound reports whether what was found since begin can be relied on.
 func (s *state) isSound() bool { return !s.aborted && !s.exhausted && s.err == nil }
 
 // spend counts a device that is looked at. It is false if there were too many, or the context has ended:
@@ -245,14 +244,6 @@ func (s *state) borrow(of bitset.Set) bitset.Set {
 	return slices.Clone(of)
 }
 
-// numbers returns memory for n numbers, until it is called again.
-func (s *state) numbers(n int) []int {
-	if len(s.spareNumbers) < n {
-		s.spareNumbers = make([]int, n)
-	}
-	return s.spareNumbers[:n]
-}
-
 func (s *state) giveBack(b bitset.Set) { s.spare = append(s.spare, b) }
 
 // Bound returns what the expression may become.
@@ -269,4 +260,45 @@ func (b *Bounds) Bound(p Partial) Outcome {
 		return Open
 	}
 	return result
+}
+
+// An evaluation that crosses the limit of its cost fails, whatever the expression says of
+// the set. Bounds know nothing of costs, so they hold only where no evaluation can come to
+// that. The same is so of what may abort ([guard]). But an evaluation goes through conjuncts from the
+// first to the last, and ends with the first that is false: what stands behind it is never met.
+
+func (a *Analysis) isWithin(sizes device.Sizes) bool {
+	return costbound.Of(a.expression, a.size, sizes).Within(a.expression.Limits())
+}
+
+// Affordable reports whether no evaluation on some of the devices crosses the limit for one.
+// Bounds of the whole expression may only be asked for if that is so.
+func (a *Analysis) Affordable(devices []*device.Device) bool {
+	return a.usable && (a.within || a.isWithin(device.SizesOf(devices)))
+}
+
+// Leading returns the analysis if it is affordable for some of the devices, otherwise one of so many
+// of the first conjuncts that it is: a set for which one of them is false is refused before others are
+// evaluated. The rest is open. nil if nothing is understood of them.
+func (a *Analysis) Leading(devices []*device.Device) *Analysis {
+	if a.Affordable(devices) {
+		if a.Understood() {
+			return a
+		}
+		return nil
+	}
+	if a.goal != nil {
+		return nil
+	}
+	conjuncts := tree.Conjuncts(a.expression.AST().Expr())
+	affordable := costbound.Leading(a.expression, a.size, device.SizesOf(devices), a.expression.Limits())
+	reader := newAnalyzer(a.expression, a.size)
+	reader.ascending = a.ascending
+	leading := reader.analyze(conjuncts[:min(affordable, len(conjuncts)-1)]...)
+	if !leading.Understood() || len(leading.conjuncts) == 0 {
+		return nil
+	}
+	leading.conjuncts = append(leading.conjuncts, open{})
+	leading.provable, leading.within = false, true
+	return leading
 }

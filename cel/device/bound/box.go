@@ -4,26 +4,49 @@
 package bound
 
 import (
+	"math"
 	"slices"
+	"sync/atomic"
 	"unsafe"
 
+	"github.com/google/cel-go/common/ast"
+	"github.com/google/cel-go/common/operators"
+	"github.com/google/cel-go/common/types"
+
 	"github.com/celset/celset/cel/device/bitset"
+	"github.com/celset/celset/cel/device/library"
+	"github.com/celset/celset/cel/tree"
 )
 
-// box is a conjunction of conditions on distances ([span]): a bounding box with a side
-// for each of them.
+// This file implements box, a condition on the bounding box of the devices in a list: the function of
+// package library, and distances between the greatest and the smallest number.
 //
-//	max(row) - min(row) == 3 && max(col) - min(col) == 3
+//	devices.box(d, [row(d), col(d)], [4, 2], [0, 8])
+//	devices.map(d, row(d)).max() - devices.map(d, row(d)).min() == 3 && ...
 //
-// Each side alone removes little: of four rows of eight half the columns are out of
-// reach. Together the sides leave a few places for the box, 25 for one of 4x4 in a mesh
-// of 8x8, and a set can be completed in a place if enough devices are left there. What
-// is in none of these places is removed.
+// Each side alone removes little: of four rows of eight half the columns are out of reach. Together the
+// sides leave a few places for the box, 25 for one of 4x4 in a mesh of 8x8, and a set can be completed in
+// a place if enough devices are left there. What is in none of these places is removed.
 type box struct {
-	sides []span
-	// index is the place in Analysis.boxes.
+	list deviceList
+	axes []axis
+	// sides are the distances that are right, one for each axis, in any of several ways.
+	sides [][]limits
+	// size is that of the list at least.
+	size int
+	// general is the condition as it is written, for leaves that are not always numbers; open for the
+	// function.
+	general condition
+	// index is the place in Tables.boxes, which has the places. own has them if the condition belongs to one
+	// search.
 	index int
-	size  int
+	own   *atomic.Pointer[[]place]
+}
+
+// axis is one coordinate. It goes around if there are places on its circle.
+type axis struct {
+	leaf   *leaf
+	circle int64
 }
 
 // place is where a box may lie.
@@ -35,49 +58,260 @@ type place struct {
 	edges []bitset.Set
 }
 
-// maxPlaces limits the places that are looked at one by one.
-const maxPlaces = 1 << 10
+const (
+	// maxPlaces limits the places that are looked at one by one.
+	maxPlaces = 1 << 10
+	// maxSides is how many coordinates are put into all orders.
+	maxSides = 4
+)
 
-func (n box) bound(s *state) Outcome {
-	result := True
-	for _, side := range n.sides {
-		result = result.and(side.bound(s))
+// newSpan is a condition on one distance over the whole set. Without an analyzer it belongs to one search.
+func (a *analyzer) newSpan(l *leaf, side limits, general condition) condition {
+	n := &box{list: allDevices{}, axes: []axis{{leaf: l}}, sides: [][]limits{{side}}, size: 1, general: general}
+	if a == nil {
+		n.own = &atomic.Pointer[[]place]{}
+		return n
 	}
-	return result
+	n.size, n.index = a.setSize, a.boxes
+	a.boxes++
+	return n
 }
 
-// propagate removes what is in no place in which the set can be completed.
-func (n box) propagate(s *state) bool {
-	holds, _ := n.finish(s)
-	return holds
+// joinBoxes makes one box of two that must both be there. It is false for anything else.
+func (a *analyzer) joinBoxes(left, right condition) (*box, bool) {
+	l, ok := left.(*box)
+	r, both := right.(*box)
+	if !ok || !both || len(l.sides) != 1 || len(r.sides) != 1 || isOpen(l.general) || isOpen(r.general) {
+		return nil, false
+	}
+	a.boxes++
+	return &box{
+		list: l.list, axes: slices.Concat(l.axes, r.axes), sides: [][]limits{slices.Concat(l.sides[0], r.sides[0])}, size: l.size,
+		general: and{l.general, r.general}, index: a.boxes - 1,
+	}, true
 }
 
-// finish: what is removed is in no place in which the set can be completed, so nothing
-// changes for those in which it can.
-func (n box) finish(s *state) (holds, atFixpoint bool) {
-	places := s.places(n)
-	if places == nil || !n.hasNumbers(s) {
-		return n.propagateSides(s), false
+// spanOf recognizes list.map(x, value).max() - list.map(x, value).min() over the
+// whole set.
+func spanOf(a arithmetic) (l *leaf, ok bool) {
+	greater, isGreater := a.left.(greatest)
+	smaller, isSmaller := a.right.(greatest)
+	if a.operation.name != subtraction.name || !isGreater || !isSmaller || greater.negated || !smaller.negated {
+		return nil, false
 	}
-	all, reached := s.borrow(s.Chosen), s.borrow(s.Chosen)
-	defer func() { s.giveBack(all); s.giveBack(reached) }()
-	if s.Left > 0 {
-		all.Join(s.Domain)
+	of, ok := greater.column()
+	and, both := smaller.column()
+	return of, ok && both && of == and
+}
+
+// boxFunction reads the function: the coordinates are written one by one, and the sides are constants.
+func (a *analyzer) boxFunction(args []ast.Expr, s scope) condition {
+	value, list, over, ok := a.mapOf(args[0], s)
+	sides, constant := ints(args[1])
+	if !ok || !constant || value.Kind() != ast.ListKind || len(value.AsList().OptionalIndices()) > 0 {
+		return open{}
 	}
-	possible := false
+	circles := make([]int64, len(sides))
+	if len(args) == 3 {
+		if circles, ok = ints(args[2]); !ok {
+			return open{}
+		}
+	}
+	coordinates := value.AsList().Elements()
+	if len(sides) == 0 || len(sides) > maxSides || len(coordinates) != len(sides) || len(circles) != len(sides) ||
+		slices.Min(circles) < 0 || slices.Max(circles) > math.MaxInt32 {
+		return open{}
+	}
+	n := &box{list: list, size: 1, general: open{}, index: a.boxes}
+	for i, coordinate := range coordinates {
+		free, single := references(coordinate, over.scope)
+		if !single || len(free) != 1 || free[0] != over.variable {
+			return open{}
+		}
+		n.axes = append(n.axes, axis{a.newLeaf(coordinate, free), circles[i]})
+	}
+	inOrders(sides, nil, func(order []int64) {
+		var distances []limits
+		for _, side := range order {
+			distances = append(distances, limits{saturated(side, -1), saturated(side, -1)})
+		}
+		n.sides = append(n.sides, distances)
+	})
+	a.boxes++
+	return n
+}
+
+// inOrders calls f with the numbers, behind those that stand first, in each different order.
+func inOrders(numbers, first []int64, f func([]int64)) {
+	if len(numbers) == 0 {
+		f(first)
+	}
+	for i, n := range numbers {
+		if !slices.Contains(numbers[:i], n) {
+			inOrders(slices.Delete(slices.Clone(numbers), i, i+1), append(slices.Clone(first), n), f)
+		}
+	}
+}
+
+// ints recognizes a list of constants, also as an element of a list that is written out: [[1, 2], [3]][0].
+func ints(list ast.Expr) (result []int64, ok bool) {
+	if tree.IsCall(list, operators.Index) {
+		of, index := list.AsCall().Args()[0], list.AsCall().Args()[1]
+		at, ok := tree.Literal[types.Int](index)
+		if !ok || of.Kind() != ast.ListKind || len(of.AsList().OptionalIndices()) > 0 || at < 0 || int(at) >= of.AsList().Size() {
+			return nil, false
+		}
+		return ints(of.AsList().Elements()[at])
+	}
+	if list.Kind() != ast.ListKind || len(list.AsList().OptionalIndices()) > 0 {
+		return nil, false
+	}
+	for _, element := range list.AsList().Elements() {
+		value, ok := tree.Literal[types.Int](element)
+		if !ok {
+			return nil, false
+		}
+		result = append(result, int64(value))
+	}
+	return result, true
+}
+
+func (n *box) bound(s *state) Outcome {
+	m, ok := n.members(s)
+	defer n.giveBack(s, m)
+	switch {
+	case !ok:
+		return n.general.bound(s)
+	case m.most == 0:
+		return n.complete(s, m.chosen)
+	}
+	reached := s.borrow(m.possible)
+	defer s.giveBack(reached)
+	switch places := n.places(s); {
+	case places != nil && !n.reach(s, m, places, reached):
+		return False
+	case isOpen(n.general):
+		return True | False
+	default:
+		return n.general.bound(s)
+	}
+}
+
+// propagate removes what is in no place in which the list can be completed. So nothing changes for the
+// places in which it can.
+func (n *box) propagate(s *state) status {
+	m, ok := n.members(s)
+	defer n.giveBack(s, m)
+	switch {
+	case !ok:
+		return s.propagate(n.general)
+	case m.most == 0:
+		return statusOf(n.complete(s, m.chosen))
+	}
+	places := n.places(s)
+	if places == nil {
+		return s.propagate(n.general)
+	}
+	reached := s.borrow(m.possible)
+	defer s.giveBack(reached)
+	if !n.reach(s, m, places, reached) {
+		return failed
+	}
+	if _, all := n.list.(allDevices); all {
+		s.keep(reached)
+	} else {
+		m.remove(s, reached)
+	}
+	return fix
+}
+
+// members are those of the list, to be given back. It is false if they are not known, or coordinates of
+// one of them are no numbers. Those of the whole set are not copied.
+func (n *box) members(s *state) (m members, ok bool) {
+	if _, all := n.list.(allDevices); all {
+		left := min(max(0, s.Left), s.Domain.Count())
+		m, ok = members{s.Chosen, s.Domain, left, left}, true
+	} else {
+		m, ok = membersOf(s, n.list)
+	}
+	for i := range n.axes {
+		c := s.column(n.axes[i].leaf)
+		ok = ok && c != nil && m.chosen.IsWithin(c.ints) && (m.most == 0 || m.possible.IsWithin(c.ints))
+	}
+	return m, ok
+}
+
+func (n *box) giveBack(s *state, m members) {
+	if _, all := n.list.(allDevices); !all {
+		m.giveBack(s)
+	}
+}
+
+// complete is the outcome for devices to which none are added.
+func (n *box) complete(s *state, devices bitset.Set) Outcome {
+	distances := make([]int64, 0, maxSides)
+	for _, axis := range n.axes {
+		distance, ok := axis.distance(s, devices)
+		if !ok {
+			// The function is false where it can't count places, and a list without devices has no box.
+			if isOpen(n.general) {
+				return False
+			}
+			return n.general.bound(s)
+		}
+		distances = append(distances, distance)
+	}
+	return outcomeOf(slices.ContainsFunc(n.sides, func(sides []limits) bool {
+		for i, distance := range distances {
+			if sides[i].verdict(distance, distance) != True {
+				return false
+			}
+		}
+		return true
+	}))
+}
+
+// distance of the smallest and the greatest number, or on a circle from one end to the other of the shortest
+// arc with all of them. ok is false if there is none, or it is as large as an int64 can be: limits can't tell
+// whether that is too much.
+func (a axis) distance(s *state, devices bitset.Set) (distance int64, ok bool) {
+	entries := s.column(a.leaf).entries
+	if a.circle > 0 {
+		var numbers []int64
+		for i := range devices.All() {
+			numbers = append(numbers, entries[i].number.least)
+		}
+		if len(numbers) == 0 {
+			return 0, false
+		}
+		places, ok := library.Extent(numbers, a.circle)
+		return places - 1, ok
+	}
+	least, most := int64(math.MaxInt64), int64(math.MinInt64)
+	for i := range devices.All() {
+		least, most = min(least, entries[i].number.least), max(most, entries[i].number.least)
+	}
+	distance, ok = subtract(most, least)
+	return distance, ok && least <= most && distance < unlimited
+}
+
+// reach finds what is in a place in which the list can be completed. It is false if there is none.
+func (n *box) reach(s *state, m members, places []place, reached bitset.Set) (possible bool) {
+	all := s.borrow(m.chosen)
+	defer s.giveBack(all)
+	all.Join(m.possible)
+	reached.Clear()
+	size := m.chosen.Count() + m.fewest
 	for i := range places {
-		if p := &places[i]; p.holds(s.Chosen, all, n.size) {
+		if p := &places[i]; p.holds(m.chosen, all, size) {
 			reached.Join(p.within)
 			possible = true
 		}
 	}
-	if s.Left > 0 {
-		s.keep(reached)
-	}
-	return possible, true
+	return possible
 }
 
-// holds tells whether the chosen devices are in the place, and enough of all that there
+// holds reports whether the chosen devices are in the place, and enough of all that there
 // are for the set to be completed in it.
 func (p *place) holds(chosen, all bitset.Set, size int) bool {
 	if !chosen.IsWithin(p.within) || all.CountAnd(p.within) < size {
@@ -91,87 +325,88 @@ func (p *place) holds(chosen, all bitset.Set, size int) bool {
 	return true
 }
 
-func (n box) propagateSides(s *state) bool {
-	for _, side := range n.sides {
-		if !side.propagate(s) {
-			return false
-		}
-	}
-	return true
-}
-
-// hasNumbers tells whether all sides are numbers for all devices.
-func (n box) hasNumbers(s *state) bool {
-	for _, side := range n.sides {
-		if c := s.column(side.leaf); !c.order.has(s.Chosen) || !c.order.has(s.Domain) {
-			return false
-		}
-	}
-	return true
-}
-
 // places returns the places for a box, nil if they can't be listed.
-func (s *state) places(n box) []place {
-	t := &s.tables.boxes[n.index]
+func (n *box) places(s *state) []place {
+	t := n.own
+	if t == nil {
+		t = &s.tables.boxes[n.index]
+	}
 	if known := t.Load(); known != nil {
 		return *known
 	}
-	places := []place{{within: allOf(len(s.tables.devices))}}
-	for _, side := range n.sides {
-		c := s.column(side.leaf)
-		if c == nil {
-			return nil
-		}
-		if places = side.places(&c.order, places, n.size); places == nil || len(places) > maxPlaces {
-			places = nil
-			break
-		}
-	}
+	places := n.newPlaces(s)
 	// Two searches may both get here; what they find is the same.
-	if t.CompareAndSwap(nil, &places) {
-		s.tables.grow(sizeOfPlaces(places, len(s.tables.devices)))
+	if t.CompareAndSwap(nil, &places) && n.own == nil {
+		bytes := cap(places) * int(unsafe.Sizeof(place{}))
+		for _, p := range places {
+			bytes += (1 + cap(p.edges)) * setSize(len(s.tables.devices))
+		}
+		s.tables.grow(bytes)
 	}
 	return places
 }
 
-// sizeOfPlaces is what places take.
-func sizeOfPlaces(places []place, devices int) int {
-	bytes := cap(places) * int(unsafe.Sizeof(place{}))
-	for _, p := range places {
-		bytes += (1 + cap(p.edges)) * setSize(devices)
-	}
-	return bytes
-}
-
-func allOf(n int) bitset.Set {
-	all := bitset.New(n)
-	for i := range n {
+func (n *box) newPlaces(s *state) []place {
+	all := bitset.New(len(s.tables.devices))
+	for i := range s.tables.devices {
 		all.Add(i)
 	}
-	return all
+	result := []place{}
+	for _, sides := range n.sides {
+		places := []place{{within: all}}
+		for i, axis := range n.axes {
+			if places = axis.cut(s, sides[i], places, n.size); places == nil {
+				return nil
+			}
+		}
+		if result = append(result, places...); len(result) > maxPlaces {
+			return nil
+		}
+	}
+	return result
 }
 
-// places cuts places by one more side: for each number that may be the smallest one,
-// what is not too far from it. A place must have room for the set. nil if some distances
-// can't be computed.
-func (n span) places(o *order, of []place, size int) []place {
-	result := []place{}
-	if !o.isBounded() {
-		return nil
-	}
-	for i, least := range o.values {
-		within := slices.Clone(o.upTo[len(o.upTo)-1])
-		o.keepBetween(within, least, saturated(least, n.most))
-		nearEdge, farEdge := slices.Clone(within), slices.Clone(within)
-		nearEdge.Keep(o.upTo[i])
-		o.keepBetween(farEdge, saturated(least, n.least), unlimited)
+// cut cuts places by one more side: for each number at which it may begin, what is not too far from it. A
+// place must have room for the list. nil if some distances can't be computed, or there are too many places.
+func (a axis) cut(s *state, side limits, of []place, size int) []place {
+	c := s.column(a.leaf)
+	result, seen := []place{}, map[int64]bool{}
+	for begin := range c.ints.All() {
+		from := c.entries[begin].number.least
+		if a.circle > 0 {
+			from = library.Around(from, a.circle)
+		}
+		if seen[from] {
+			continue
+		}
+		seen[from] = true
+		within, near, far := bitset.New(len(c.entries)), bitset.New(len(c.entries)), bitset.New(len(c.entries))
+		for i := range c.ints.All() {
+			distance, ok := subtract(c.entries[i].number.least, from)
+			switch {
+			case a.circle > 0:
+				distance = library.Around(library.Around(c.entries[i].number.least, a.circle)-from, a.circle)
+			case !ok:
+				return nil
+			}
+			if distance < 0 || distance > side.most {
+				continue
+			}
+			within.Add(i)
+			if distance == 0 {
+				near.Add(i)
+			}
+			if distance >= side.least {
+				far.Add(i)
+			}
+		}
 		for _, p := range of {
-			if cut := p.cut(within, nearEdge, farEdge); cut.holds(nil, cut.within, size) {
+			if cut := p.cut(within, near, far); cut.holds(nil, cut.within, size) {
 				result = append(result, cut)
 			}
 		}
 		if len(result) > maxPlaces {
-			break
+			return nil
 		}
 	}
 	return result
@@ -180,45 +415,10 @@ func (n span) places(o *order, of []place, size int) []place {
 func (p place) cut(within bitset.Set, edges ...bitset.Set) place {
 	result := place{within: slices.Clone(p.within)}
 	result.within.Keep(within)
-	for _, edge := range append(slices.Clone(p.edges), edges...) {
+	for _, edge := range slices.Concat(p.edges, edges) {
 		edge = slices.Clone(edge)
 		edge.Keep(result.within)
 		result.edges = append(result.edges, edge)
 	}
 	return result
-}
-
-// newBox joins conditions of which each is a box or one side of a box.
-func (a *analyzer) newBox(conditions ...condition) (b box, ok bool) {
-	for _, c := range conditions {
-		switch c := c.(type) {
-		case span:
-			b.sides = append(b.sides, c)
-		case box:
-			b.sides = append(b.sides, c.sides...)
-		default:
-			return box{}, false
-		}
-	}
-	b.index, b.size = a.boxes, a.setSize
-	a.boxes++
-	return b, true
-}
-
-// joinBoxes makes one box of all conjuncts that are boxes.
-func (a *analyzer) joinBoxes(conjuncts []condition) []condition {
-	var boxes, others []condition
-	for _, c := range conjuncts {
-		switch c.(type) {
-		case span, box:
-			boxes = append(boxes, c)
-		default:
-			others = append(others, c)
-		}
-	}
-	if len(boxes) == 0 {
-		return conjuncts
-	}
-	joined, _ := a.newBox(boxes...)
-	return append([]condition{joined}, others...)
 }

@@ -81,12 +81,8 @@ func TestBoxWithTooManyPlaces(t *testing.T) {
 	e := environment(t)
 	text := width("x") + " <= 30 && " + width("y") + " <= 30 && " + width("z") + " <= 3"
 	s := newSound(t, e, text, 2, devicesWith(all...))
-	infeasible, propagated := s.check(t, s.bounds(t), s.partial([]int{0}, upTo(n)[1:]), bound.Quick)
+	infeasible, _ := s.check(t, s.bounds(t), s.partial([]int{0}, upTo(n)[1:]), bound.Quick)
 	require.False(t, infeasible)
-	for i := 1; i < n; i++ {
-		want := i <= 30 && (i*3)%n <= 30 && (i*11)%n <= 3
-		require.Equal(t, want, propagated.Domain.Has(i), "device %d", i)
-	}
 	infeasible, _ = s.check(t, s.bounds(t), s.partial([]int{0, 35}, nil), bound.Quick)
 	require.True(t, infeasible)
 }
@@ -114,7 +110,6 @@ func TestSideWithTooManyPlaces(t *testing.T) {
 	s := newSound(t, environment(t), width("x")+" <= 1", 2, ranked(numbers...))
 	p := s.partial([]int{0}, upTo(n)[1:])
 	require.False(t, s.bounds(t).Infeasible(p, bound.Quick))
-	require.Equal(t, []int{1}, positions(p.Domain))
 	p = s.partial([]int{2}, upTo(n)[3:])
 	require.True(t, s.bounds(t).Infeasible(p, bound.Quick))
 }
@@ -192,7 +187,7 @@ const rails = "devices.map(d, d.attributes['d'].rails).flatten().distinct().size
 func TestUnionsRemove(t *testing.T) {
 	all := railed([]int64{0, 1}, []int64{0, 1}, []int64{1, 2}, []int64{2, 3}, []int64{0}, 1, []int64{4, 5})
 	s := newSound(t, environment(t), rails+" <= 2", 3, all)
-	_, propagated := s.check(t, s.bounds(t), s.partial([]int{0}, []int{1, 2, 3, 4, 5, 6}), bound.Quick)
+	_, propagated := s.check(t, s.bounds(t), s.partial([]int{0}, []int{1, 2, 3, 4, 5, 6}), bound.Thorough)
 	require.Equal(t, []int{1, 4, 5}, positions(propagated.Domain))
 	infeasible, _ := s.check(t, s.bounds(t), s.partial([]int{0, 2}, []int{1, 3}), bound.Quick)
 	require.True(t, infeasible)

@@ -54,12 +54,19 @@ func (n *cardinality) bound(s *state) Outcome {
 
 // propagate removes what would make the number too large or too small. Devices of the domain
 // are of two kinds for that: those for which the predicate holds and the others.
-func (n *cardinality) propagate(s *state) bool {
+func (n *cardinality) propagate(s *state) status {
 	r := n.predicate.row(s, n.slot)
 	if !r.exact {
 		return s.propagate(n.general)
 	}
-	return n.propagateRow(s, r)
+	if !n.propagateRow(s, r) {
+		return failed
+	}
+	t := r.counts(s)
+	if n.verdict(t.fewest, t.most) == True {
+		return subsumed
+	}
+	return noFix
 }
 
 func (n *cardinality) propagateRow(s *state, r *row) bool {
@@ -130,11 +137,11 @@ func (n *cardinality) overEach(outer int) (over int, ok bool) {
 
 // propagateEach propagates the condition for each chosen device in the place of the outer
 // variable, and removes possible ones for which it is surely false when they are
-// chosen. ok is false if that takes more than counting; done is as for a [finisher].
-func (n *cardinality) propagateEach(s *state, outer int) (holds, done, ok bool) {
+// chosen. ok is false if that takes more than counting.
+func (n *cardinality) propagateEach(s *state, outer int) (result status, ok bool) {
 	over, ok := n.overEach(outer)
 	if !ok {
-		return false, false, false
+		return failed, false
 	}
 	removed := s.removed
 	defer func() { s.removed = s.removed || removed }()
@@ -142,23 +149,27 @@ func (n *cardinality) propagateEach(s *state, outer int) (holds, done, ok bool) 
 	for range 2 {
 		s.removed = false
 		if holds, ok := n.propagateChosen(s, over); !holds || !ok {
-			return false, false, ok
+			return failed, ok
 		}
 		if !s.removed {
 			break
 		}
 		removed = true
 	}
-	holds, ok = true, true
+	ok = true
 	switch {
-	case s.Left <= 0:
-		holds = s.Left == 0
+	case s.Left < 0:
+		return failed, true
+	case s.Left == 0:
 	case n.most < unlimited || int64(s.Left-1) < n.least || len(s.lacking) > 0:
 		ok = n.removeUnfit(s, over)
 	case s.hypothetical || s.fixpoint != s.devices():
 		ok = n.removeIsolated(s, over)
 	}
-	return holds && ok, !s.removed, ok
+	if s.removed {
+		return noFix, ok
+	}
+	return fix, ok
 }
 
 // propagateChosen propagates the condition for each chosen device, and lists those that lack
@@ -246,13 +257,13 @@ func (n *cardinality) removeIsolated(s *state, over int) (ok bool) {
 	return true
 }
 
-// lacksAll tells whether a chosen device needs all but one of the devices that are left
+// lacksAll reports whether a chosen device needs all but one of the devices that are left
 // to choose.
 func (n *cardinality) lacksAll(s *state, r *row) bool {
 	return s.Left > 1 && n.least >= int64(s.Left-1) && int64(s.Chosen.CountAnd(r.yes)+s.Left-1) == n.least
 }
 
-// isStarved tells whether choosing the possible device leaves too little for it: chosen
+// isStarved reports whether choosing the possible device leaves too little for it: chosen
 // devices that need as many as are left then, and can't count it, need all the rest.
 func (n *cardinality) isStarved(s *state, device int, r *row) bool {
 	left := s.Left - 1
@@ -276,7 +287,7 @@ func (s *state) counts(of bitset.Set) (chosen, possible int) {
 	return of.CountAnd(s.Chosen), of.CountAnd(s.Domain)
 }
 
-// isWithin tells whether a number from fewest to most may be one for which the condition
+// isWithin reports whether a number from fewest to most may be one for which the condition
 // is true.
 func (n *cardinality) isWithin(fewest, most int) bool {
 	return int64(most) >= n.least && int64(fewest) <= n.most

@@ -31,38 +31,24 @@ func newGeneralCardinality(slot int, holds condition, l limits, general conditio
 
 func (n generalCardinality) bound(s *state) Outcome { return n.general.bound(s) }
 
-// propagate removes what is in no set in which the number is right.
-func (n generalCardinality) propagate(s *state) bool {
-	holds, _ := n.finish(s)
-	return holds
-}
-
-// finish: only of stretches of paths it is known that nothing is left to be removed.
-func (n generalCardinality) finish(s *state) (holds, atFixpoint bool) {
-	if holds, atFixpoint := n.propagateChain(s); !holds || atFixpoint {
-		return holds, atFixpoint
-	}
-	return n.propagateNumber(s), false
-}
-
-// propagateNumber bounds the number and goes on with the chosen devices for which the
-// condition is open.
-func (n generalCardinality) propagateNumber(s *state) bool {
+// propagate bounds the number and goes on with the chosen devices for which the condition is
+// open.
+func (n generalCardinality) propagate(s *state) status {
 	certain := s.borrow(s.Domain)
 	defer s.giveBack(certain)
 	surely, open, ok := n.classify(s, s.Chosen, nil)
 	if !ok {
-		return n.general.bound(s) != False
+		return statusOf(n.general.bound(s))
 	}
 	joining, candidates, ok := n.classify(s, s.Domain, certain)
 	if !ok {
-		return n.general.bound(s) != False
+		return statusOf(n.general.bound(s))
 	}
 	others := s.Domain.Count() - joining
 	fewest := surely + max(0, s.Left-others)
 	most := surely + open + min(s.Left, joining+candidates)
 	if int64(most) < n.least || int64(fewest) > n.most {
-		return false
+		return failed
 	}
 	if joining > 0 && s.Left > 0 && int64(surely+1+max(0, s.Left-1-others)) > n.most {
 		s.drop(certain)
@@ -73,7 +59,7 @@ func (n generalCardinality) propagateNumber(s *state) bool {
 	case open > 0 && int64(most) == n.least:
 		return n.propagateOpen(s, n.holds)
 	default:
-		return true
+		return noFix
 	}
 }
 
@@ -104,12 +90,12 @@ func (n generalCardinality) classify(s *state, devices, certain bitset.Set) (sur
 }
 
 // propagateOpen propagates a condition for the chosen devices for which it is not decided.
-func (n generalCardinality) propagateOpen(s *state, must condition) bool {
+func (n generalCardinality) propagateOpen(s *state, must condition) status {
 	for i := range s.Chosen.All() {
 		s.slots[n.slot] = i
-		if n.holds.bound(s) == True|False && !s.propagate(must) {
-			return false
+		if n.holds.bound(s) == True|False && s.propagate(must) == failed {
+			return failed
 		}
 	}
-	return true
+	return noFix
 }

@@ -143,7 +143,7 @@ func TestSumsRemoveAllTheyCan(t *testing.T) {
 				possible = append(possible, i)
 			}
 		}
-		infeasible, propagated := s.check(t, s.bounds(t), s.partial(chosen, possible), bound.Quick)
+		infeasible, propagated := s.check(t, s.bounds(t), s.partial(chosen, possible), bound.Thorough)
 		useful := map[int]bool{}
 		s.completions(chosen, possible, func(set []int) {
 			sum := int64(0)

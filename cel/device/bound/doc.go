@@ -37,18 +37,19 @@
 // [Bounds.Infeasible] does more than ask for the bound: it removes devices that are in no
 // completion which is not false, and finds those that are in all of them. Counting rows
 // ([cardinality], [generalCardinality]) and looking for the places of bounding boxes ([box]) does that
-// for the constructs that come up often, and so do the functions of package library: reach and tours in
-// a graph ([onGraph]), couples ([paired]), boxes in any order ([block]); for the rest each device of the
-// domain is tried.
+// for the constructs that come up often, and so do the functions of package library: reach in a graph
+// ([onGraph]), couples ([matching]). For the rest each device of the domain is tried. What propagating a
+// condition came to is a [status].
 //
 // # Where to read
 //
 // analyze.go begins, with grammar.go: the operators are read in one place, for conditions on the
-// set ([analyzer]) and on single devices ([local]). normalizer.go and rules.go come before it,
-// with inline.go; guard.go and absorption.go look after what may abort. node.go says what a
-// condition is; quantifier.go, cardinality.go, aggregate.go and so on are conditions, one kind a
-// file. tables.go asks CEL. bound.go and propagate.go are what a search calls: conditions are
-// propagated to a fixpoint.
+// set ([analyzer]) and on single devices ([local]). rules.go, rewrite.go and inline.go write parts in
+// their normal form before; guard.go and absorption.go look after what may abort. node.go says what a
+// condition is. quantifier.go, cardinality.go, pattern.go, aggregate.go and nvalue.go are conditions and
+// numbers; box.go, connected.go, clique.go, circuit.go and matching.go are global constraints, used for
+// the functions over sets and for plain CEL that says the same. tables.go asks CEL. bound.go and
+// propagate.go are what a search calls: conditions are propagated to a fixpoint.
 //
 // # To add a rule
 //
@@ -63,7 +64,7 @@
 // # To add a kind of condition
 //
 // What can't be written with others is a [condition], and a file: its bound, and, if it knows
-// better than trying each device, how it is propagated ([propagator], [finisher]) and its negation
+// better than trying each device, how it is propagated ([propagator]) and its negation
 // ([negator]). The analyzer makes it where it recognizes the construct. What it says of random
 // partial sets is compared with all completions by sound_test.go; bound_test.go must write it.
 //

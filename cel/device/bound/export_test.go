@@ -4,6 +4,8 @@
 package bound
 
 import (
+	"slices"
+
 	"github.com/google/cel-go/common/ast"
 
 	"github.com/celset/celset/cel/device"
@@ -18,7 +20,7 @@ func AnalyzeTraced(expression *device.Expression, size int, trace func(rule stri
 
 // Rules are the names of all rules.
 func Rules() []string {
-	names := []string{inlineBinding, unrollConjunct, unrollCount, equalLists, compareSorted, compareAll}
+	names := []string{inlineBinding, unrollConjunct, unrollCount, compareSorted, compareAll}
 	for _, r := range rules {
 		names = append(names, r.name)
 	}
@@ -33,4 +35,26 @@ func ReadAtMost(parts int) (restore func()) {
 	before := maxReadings
 	maxReadings = parts
 	return func() { maxReadings = before }
+}
+
+// Propagate propagates the only conjunct, for which the partial set is left as it is afterwards: what is
+// required is chosen. was is what that came to, and changed reports whether propagating once more changed
+// anything. It is false if there are several conjuncts, or nothing can be told.
+func (b *Bounds) Propagate(p *Partial) (was string, changed, ok bool) {
+	s := &b.state
+	if len(s.conjuncts) != 1 || !s.begin(*p) {
+		return "", false, false
+	}
+	s.forced.Clear()
+	first := s.propagate(s.conjuncts[0])
+	p.Left = s.Left
+	ok = s.isSound()
+	again := Partial{Chosen: slices.Clone(p.Chosen), Domain: slices.Clone(p.Domain), Left: p.Left}
+	if first != failed && p.Left >= 0 && s.begin(again) {
+		s.removed = false
+		s.propagate(s.conjuncts[0])
+		changed = s.removed
+		ok = ok && s.isSound()
+	}
+	return [...]string{"Failed", "NoFix", "Fix", "Subsumed"}[first], changed, ok
 }

@@ -71,16 +71,19 @@ func above(q quantity, value int64) condition {
 		if of, constantLeft := q.left.(constant); constantLeft && q.operation.name == subtraction.name && isCount(q.right) {
 			// Far from where a difference is more than an int64 has room for.
 			if most, ok := subtract(of.value, value); ok && of.value > math.MinInt64/2 {
-				return withLimits(comparison{less, q.right, constant{most}}, q.right, limitsOf(less, most, false))
+				return noAnalyzer.withLimits(comparison{less, q.right, constant{most}}, q.right, limitsOf(less, most, false))
 			}
 		}
-		return withLimits(c, q, limitsOf(less, value, true))
+		return noAnalyzer.withLimits(c, q, limitsOf(less, value, true))
 	default:
-		return withLimits(c, q, limitsOf(less, value, true))
+		return noAnalyzer.withLimits(c, q, limitsOf(less, value, true))
 	}
 }
 
-// isCount tells whether a quantity is a number of devices or of values, so that it may be subtracted from any other.
+// noAnalyzer makes conditions that belong to one search.
+var noAnalyzer *analyzer
+
+// isCount reports whether a quantity is a number of devices or of values, so that it may be subtracted from any other.
 func isCount(q quantity) bool {
 	switch q.(type) {
 	case size, distinctSize, unionSize:

@@ -60,7 +60,7 @@ func readQuantity(r reading, call ast.CallExpr, s scope) (quantity, bool) {
 	return nil, false
 }
 
-// isOperation tells whether an expression is made of conditions, which may speak of fewer devices
+// isOperation reports whether an expression is made of conditions, which may speak of fewer devices
 // each.
 func isOperation(expr ast.Expr) bool {
 	return tree.IsCall(expr, operators.LogicalAnd, operators.LogicalOr, operators.LogicalNot, operators.Conditional)

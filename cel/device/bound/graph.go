@@ -17,14 +17,14 @@ import (
 //	devices.connected(a, b, linked(a, b))
 type onGraph struct {
 	list deviceList
-	// joins tells whether the second variable's device is joined to the first one's.
+	// joins reports whether the second variable's device is joined to the first one's.
 	joins *predicate
 	shape graphShape
 }
 
 // graphShape is what is asked of a graph.
 type graphShape interface {
-	// find tells whether the chosen devices and some of the possible ones have the shape.
+	// find reports whether the chosen devices and some of the possible ones have the shape.
 	find(g *graph) matches
 	// narrow removes possible devices from keep that are in no such set. find was not none.
 	narrow(g *graph, keep bitset.Set)
@@ -32,7 +32,7 @@ type graphShape interface {
 
 // graphShapes are the functions of a relation.
 var graphShapes = map[string]graphShape{
-	library.Connected: connected{}, library.Clique: clique{}, library.Ring: tour{closed: true}, library.Path: tour{},
+	library.Connected: connected{}, library.Clique: clique{}, library.Ring: circuit{closed: true}, library.Path: circuit{},
 }
 
 // relation reads a function of package library. It is open for anything else.
@@ -51,7 +51,7 @@ func (a *analyzer) relation(expr ast.Expr, s scope) condition {
 	case library.Paired:
 		return a.paired(args[0], s)
 	case library.Box:
-		return a.blockOf(args, s)
+		return a.boxFunction(args, s)
 	default:
 		return open{}
 	}
@@ -138,21 +138,21 @@ func outcomesOf(m matches) Outcome {
 	}
 }
 
-func (n onGraph) propagate(s *state) bool {
+func (n onGraph) propagate(s *state) status {
 	g, ok := n.graph(s)
 	defer g.giveBack(s)
 	if !ok {
-		return true
+		return noFix
 	}
 	found := n.shape.find(g)
 	if found == none || g.most == 0 {
-		return found != none
+		return statusOf(outcomesOf(found))
 	}
 	keep := s.borrow(g.possible)
 	n.shape.narrow(g, keep)
 	g.remove(s, keep)
 	s.giveBack(keep)
-	return true
+	return noFix
 }
 
 // members are the devices that are or may come into a list.
@@ -248,7 +248,7 @@ func (n onGraph) joinsOf(s *state, device int, all, into bitset.Set) bool {
 	return true
 }
 
-// isExact tells whether the verdict is known for each of the devices.
+// isExact reports whether the verdict is known for each of the devices.
 func (r *row) isExact(devices bitset.Set) bool {
 	if r.exact {
 		return true

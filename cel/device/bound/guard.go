@@ -18,10 +18,10 @@ import (
 //
 //	devices.all(d, d.attributes[x].model in ['a', 'b'])
 //
-// Functions that panic if their operand has failed are often asked about the whole set.
-// It is enough to look whether a value in the list fails for any device:
+// A function that panics if its operand has failed is asked about the whole set. It is enough to look
+// whether a value in the list fails for any device:
 //
-//	devices.map(d, d.attributes[x].rack).distinct().size() == 1
+//	devices.map(d, d.attributes[x].rails).flatten().distinct().size() == 2
 type guard struct {
 	leaf *leaf
 	against
@@ -39,7 +39,7 @@ const (
 	misbehaviours
 )
 
-// misbehaves tells whether the entry is what a guard is against.
+// misbehaves reports whether the entry is what a guard is against.
 func (e *entry) misbehaves(how against) bool {
 	switch how {
 	case aborting:
@@ -69,7 +69,7 @@ func (g guarding) guardLeaf(l *leaf, expr ast.Expr) {
 // guardOperand guards a function of the set, if the operand is a list that can be
 // looked at device by device.
 func (g guarding) guardOperand(expr ast.Expr, s scope) bool {
-	if !tree.IsCall(expr, "distinct", "sort", "flatten") || !expr.AsCall().IsMemberFunction() || len(expr.AsCall().Args()) > 0 {
+	if !tree.IsCall(expr, "flatten") || !expr.AsCall().IsMemberFunction() || len(expr.AsCall().Args()) > 0 {
 		return false
 	}
 	guards, ok := g.guardsOf(expr.AsCall().Target(), s)
@@ -85,8 +85,6 @@ func (g guarding) guardsOf(list ast.Expr, s scope) ([]guard, bool) {
 	case list.Kind() == ast.IdentKind:
 		_, hidden := s[devicesVariable]
 		return nil, list.AsIdent() == devicesVariable && !hidden
-	case tree.IsCall(list, "distinct", "flatten") && list.AsCall().IsMemberFunction() && len(list.AsCall().Args()) == 0:
-		return g.guardsOf(list.AsCall().Target(), s)
 	case list.Kind() != ast.ComprehensionKind:
 		return nil, false
 	}
@@ -141,7 +139,7 @@ func newMisbehaviour(entries []entry, devices int) misbehaviour {
 	return result
 }
 
-// mayAbort tells whether a leaf misbehaves that guards something, for a device that is
+// mayAbort reports whether a leaf misbehaves that guards something, for a device that is
 // or may come into the set.
 func (s *state) mayAbort() bool {
 	for _, g := range s.tables.guards {

@@ -4,8 +4,6 @@
 package bound
 
 import (
-	"maps"
-
 	"github.com/google/cel-go/common/ast"
 	"github.com/google/cel-go/common/operators"
 	"github.com/google/cel-go/common/types"
@@ -40,6 +38,13 @@ func (n *normalizer) reduce(expr ast.Expr, s scope) ast.Expr {
 	return result
 }
 
+// replace notes that one part takes the place of another, and with it what has to be
+// guarded.
+func (n *normalizer) replace(old, by ast.Expr, s scope) {
+	tree.Visit(old, func(e ast.Expr, _ tree.Names) { n.unguarded.Delete(e.ID()) })
+	n.require(by, s)
+}
+
 // again copies a part that is to stand in several places.
 func (n *normalizer) again(expr ast.Expr) ast.Expr {
 	result, ok := n.substituteParts(expr, nil)
@@ -49,108 +54,108 @@ func (n *normalizer) again(expr ast.Expr) ast.Expr {
 	return result
 }
 
-// replace notes that one part takes the place of another, and with it what has to be
-// guarded.
-func (n *normalizer) replace(old, by ast.Expr, s scope) {
-	tree.Visit(old, func(e ast.Expr, _ tree.Names) { n.unguarded.Delete(e.ID()) })
-	n.require(by, s)
-}
-
 // substitute copies an expression, with another expression in the place of a variable.
 // It is false if that would mean something else, or become too large. bound tells that
 // the variable is one of cel.bind.
 func (n *normalizer) substitute(expr ast.Expr, name string, by ast.Expr, bound bool) (ast.Expr, bool) {
-	c := &copier{normalizer: n, by: map[string]ast.Expr{name: by}, bound: bound, factory: ast.NewExprFactory(), ok: true}
-	return c.copy(expr), c.ok
-}
-
-// substituteAll is substitute for several variables, none of them of cel.bind.
-func (n *normalizer) substituteAll(expr ast.Expr, by map[string]ast.Expr) (ast.Expr, bool) {
-	c := &copier{normalizer: n, by: by, factory: ast.NewExprFactory(), ok: true}
-	return c.copy(expr), c.ok
+	if bound && n.mayBeList(by) && n.isAppendedTo(expr, name) {
+		return expr, false
+	}
+	result, ok := n.substituteParts(expr, nil)
+	if !ok {
+		return expr, false
+	}
+	n.rename(result, variablesOf(by))
+	var places []ast.Expr
+	tree.Visit(result, func(e ast.Expr, hidden tree.Names) {
+		if tree.IsIdent(e, name) && !hidden.Has(name) {
+			places = append(places, e)
+		}
+	})
+	for _, place := range places {
+		if !n.put(place, by) {
+			return expr, false
+		}
+	}
+	return result, true
 }
 
 // substituteParts copies an expression, with other expressions in the place of parts by
 // their number.
 func (n *normalizer) substituteParts(expr ast.Expr, parts map[int64]ast.Expr) (ast.Expr, bool) {
-	c := &copier{normalizer: n, parts: parts, factory: ast.NewExprFactory(), ok: true}
-	return c.copy(expr), c.ok
-}
-
-// copier copies an expression, with expressions in the place of some variables.
-type copier struct {
-	*normalizer
-	by      map[string]ast.Expr
-	parts   map[int64]ast.Expr
-	factory ast.ExprFactory
-	// bound: the variables are those of cel.bind; lists counts those replaced that may be
-	// a list.
-	bound bool
-	lists int
-	ok    bool
-}
-
-func (c *copier) copy(expr ast.Expr) ast.Expr {
-	if c.copies++; c.copies > maxCopies {
-		c.ok = false
-		return expr
+	if n.copies += nodesOf(expr); n.copies > maxCopies {
+		return expr, false
 	}
-	if by, replaced := c.parts[expr.ID()]; replaced {
-		return c.copyReplacement(by)
+	result := ast.NewExprFactory().CopyExpr(expr)
+	var places, by []ast.Expr
+	if len(parts) > 0 {
+		tree.Visit(result, func(e ast.Expr, _ tree.Names) {
+			if part, replaced := parts[e.ID()]; replaced {
+				places, by = append(places, e), append(by, part)
+			}
+		})
 	}
-	if expr.Kind() == ast.IdentKind {
-		if by, replaced := c.by[expr.AsIdent()]; replaced {
-			return c.copyReplacement(by)
+	result.RenumberIDs(func(id int64) int64 {
+		return n.write.Node(n.write.AST().GetType(id), n.write.AST().ReferenceMap()[id])
+	})
+	for i, place := range places {
+		if !n.put(place, by[i]) {
+			return expr, false
 		}
 	}
-	id := c.write.Node(c.write.TypeOf(expr), c.write.AST().ReferenceMap()[expr.ID()])
-	switch expr.Kind() {
-	case ast.LiteralKind:
-		return c.factory.NewLiteral(id, expr.AsLiteral())
-	case ast.IdentKind:
-		return c.factory.NewIdent(id, expr.AsIdent())
-	case ast.SelectKind:
-		selection := expr.AsSelect()
-		if selection.IsTestOnly() {
-			return c.factory.NewPresenceTest(id, c.copy(selection.Operand()), selection.FieldName())
+	return result, true
+}
+
+// put copies an expression to the place of a part, with its type and what it refers to. Its own variables
+// are those of another place, and stay what they are.
+func (n *normalizer) put(place, by ast.Expr) bool {
+	copied, ok := n.substituteParts(by, nil)
+	if !ok {
+		return false
+	}
+	place.SetKindCase(copied)
+	checked := n.write.AST()
+	checked.SetType(place.ID(), checked.GetType(copied.ID()))
+	delete(checked.ReferenceMap(), place.ID())
+	if reference := checked.ReferenceMap()[copied.ID()]; reference != nil {
+		checked.SetReference(place.ID(), reference)
+	}
+	return true
+}
+
+// rename gives other names to the variables of comprehensions that would hide the given ones. The
+// iteration variables are not known in the result.
+func (n *normalizer) rename(expr ast.Expr, spoken sets.Set[string]) {
+	ast.PostOrderVisit(expr, ast.NewExprVisitor(func(e ast.Expr) {
+		if e.Kind() != ast.ComprehensionKind {
+			return
 		}
-		return c.factory.NewSelect(id, c.copy(selection.Operand()), selection.FieldName())
-	case ast.CallKind:
-		return c.copyCall(id, expr.AsCall())
-	case ast.ListKind:
-		return c.factory.NewList(id, c.copyAll(expr.AsList().Elements()), expr.AsList().OptionalIndices())
-	case ast.MapKind:
-		return c.copyMap(id, expr.AsMap())
-	case ast.ComprehensionKind:
-		return c.copyComprehension(id, expr.AsComprehension())
-	default:
-		c.ok = false
-		return expr
-	}
+		c := e.AsComprehension()
+		names := [3]string{c.IterVar(), c.IterVar2(), c.AccuVar()}
+		for i, name := range names {
+			if !spoken.Has(name) {
+				continue
+			}
+			names[i] = n.write.Name()
+			parts := []ast.Expr{c.LoopCondition(), c.LoopStep(), c.Result()}
+			if name != c.AccuVar() {
+				parts = parts[:2]
+			}
+			for _, part := range parts {
+				ast.PostOrderVisit(part, ast.NewExprVisitor(func(e ast.Expr) {
+					if tree.IsIdent(e, name) {
+						e.SetKindCase(ast.NewExprFactory().NewIdent(e.ID(), names[i]))
+						n.write.AST().SetReference(e.ID(), ast.NewIdentReference(names[i], nil))
+					}
+				}))
+			}
+		}
+		e.SetKindCase(ast.NewExprFactory().NewComprehensionTwoVar(e.ID(), c.IterRange(), names[0], names[1], names[2],
+			c.AccuInit(), c.LoopCondition(), c.LoopStep(), c.Result()))
+	}))
 }
 
-func (c *copier) copyAll(exprs []ast.Expr) []ast.Expr {
-	result := make([]ast.Expr, len(exprs))
-	for i, expr := range exprs {
-		result[i] = c.copy(expr)
-	}
-	return result
-}
-
-// copyReplacement copies what takes the place of a variable. Its own variables are
-// those of another place, and stay what they are.
-func (c *copier) copyReplacement(expr ast.Expr) ast.Expr {
-	if c.mayBeList(expr) {
-		c.lists++
-	}
-	outer := c.by
-	c.by = nil
-	result := c.copy(expr)
-	c.by = outer
-	return result
-}
-
-// mayBeList tells whether the value of an expression may be a list. Lists have no order.
+// mayBeList reports whether the value of an expression may be a list. Lists have no order.
 func (n *normalizer) mayBeList(expr ast.Expr) bool {
 	if tree.IsCall(expr, operators.Add) {
 		return n.mayBeList(expr.AsCall().Args()[0]) && n.mayBeList(expr.AsCall().Args()[1])
@@ -160,57 +165,13 @@ func (n *normalizer) mayBeList(expr ast.Expr) bool {
 		!n.isHashable(expr) && !tree.IsCall(expr, "max", "min")
 }
 
-// copyCall gives up where a list that has a name is appended to: CEL appends to the list
-// itself if it is empty, and the name stands for the longer one from then on.
-func (c *copier) copyCall(id int64, call ast.CallExpr) ast.Expr {
-	if call.IsMemberFunction() {
-		return c.factory.NewMemberCall(id, call.FunctionName(), c.copy(call.Target()), c.copyAll(call.Args())...)
-	}
-	lists := c.lists
-	if call.FunctionName() == operators.Add && len(call.Args()) == 2 {
-		left := c.copy(call.Args()[0])
-		if c.bound && c.lists > lists && c.mayBeList(call.Args()[1]) {
-			c.ok = false
-		}
-		return c.factory.NewCall(id, call.FunctionName(), left, c.copy(call.Args()[1]))
-	}
-	return c.factory.NewCall(id, call.FunctionName(), c.copyAll(call.Args())...)
-}
-
-func (c *copier) copyMap(id int64, m ast.MapExpr) ast.Expr {
-	entries := make([]ast.EntryExpr, len(m.Entries()))
-	for i, e := range m.Entries() {
-		entry := e.AsMapEntry()
-		entries[i] = c.factory.NewMapEntry(c.write.Node(types.DynType, nil), c.copy(entry.Key()), c.copy(entry.Value()), entry.IsOptional())
-	}
-	return c.factory.NewMap(id, entries)
-}
-
-// copyComprehension renames the variables of a comprehension that would hide what the
-// replacements speak of. In the result the iteration variables are not known any more, but
-// no macro has one that speaks of their names.
-func (c *copier) copyComprehension(id int64, of ast.ComprehensionExpr) ast.Expr {
-	iterRange, init := c.copy(of.IterRange()), c.copy(of.AccuInit())
-	outer := c.by
-	c.by = maps.Clone(outer)
-	names := [3]string{of.IterVar(), of.IterVar2(), of.AccuVar()}
-	for _, name := range names {
-		delete(c.by, name)
-	}
-	spoken := sets.New[string]()
-	for _, by := range c.by {
-		spoken = spoken.Union(variablesOf(by))
-	}
-	for i, name := range names {
-		if spoken.Has(name) {
-			names[i] = c.write.Name()
-			c.by[name] = c.write.Ident(names[i], c.typeOf(name, of))
-		}
-	}
-	condition, step, result := c.copy(of.LoopCondition()), c.copy(of.LoopStep()), c.copy(of.Result())
-	c.by = outer
-	if of.HasIterVar2() {
-		return c.factory.NewComprehensionTwoVar(id, iterRange, names[0], names[1], names[2], init, condition, step, result)
-	}
-	return c.factory.NewComprehension(id, iterRange, names[0], names[2], init, condition, step, result)
+// isAppendedTo reports whether a list that has the name may be appended to: CEL appends to the list itself
+// if it is empty, and the name stands for the longer one from then on.
+func (n *normalizer) isAppendedTo(expr ast.Expr, name string) bool {
+	found := false
+	tree.Visit(expr, func(e ast.Expr, hidden tree.Names) {
+		found = found || tree.IsCall(e, operators.Add) && len(e.AsCall().Args()) == 2 && !hidden.Has(name) &&
+			variablesOf(e.AsCall().Args()[0]).Has(name) && n.mayBeList(e.AsCall().Args()[1])
+	})
+	return found
 }

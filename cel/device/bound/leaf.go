@@ -132,5 +132,5 @@ func (v value) entry(s *state) *entry {
 func (v value) bound(s *state) Outcome { return v.entry(s).outcome }
 func (v value) number(s *state) number { return v.entry(s).number }
 
-// isColumn tells whether the value is that of one device, the one in the slot.
+// isColumn reports whether the value is that of one device, the one in the slot.
 func (v value) isColumn(slot int) bool { return len(v.slots) == 1 && v.slots[0] == slot }

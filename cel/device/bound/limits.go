@@ -3,7 +3,9 @@
 
 package bound
 
-import "math"
+import (
+	"math"
+)
 
 // limits are the numbers, from least to most, for which a comparison with a constant
 // is true.
@@ -81,17 +83,10 @@ func saturated(x, y int64) int64 {
 }
 
 // withLimits replaces a comparison of a quantity with a constant by a condition that
-// can be propagated, where there is one.
-func withLimits(c comparison, of quantity, l limits) condition {
+// can be propagated, where there is one. There is no analyzer for a condition of one search.
+func (a *analyzer) withLimits(c comparison, of quantity, l limits) condition {
 	switch of := of.(type) {
 	case size:
-		if leaf, simpler, ok := of.simplify(); ok {
-			then := comparison{c.relation, simpler, c.right}
-			if _, flipped := c.left.(constant); flipped {
-				then = comparison{c.relation, c.left, simpler}
-			}
-			return unfailing{leaf, withLimits(then, simpler, l), c}
-		}
 		if p, slot, ok := predicateOver(of.list, 0, nil); ok {
 			return &cardinality{predicate: p, slot: slot, limits: l, general: c}
 		}
@@ -100,45 +95,13 @@ func withLimits(c comparison, of quantity, l limits) condition {
 				return newGeneralCardinality(f.slot, f.keeps, l, c)
 			}
 		}
-	case distinctSize:
-		return distinctLimits{of, l, c}
-	case unionSize:
-		return unionLimits{of, l, c}
 	case arithmetic:
 		if leaf, ok := spanOf(of); ok {
-			return span{leaf: leaf, limits: l, general: c}
+			return a.newSpan(leaf, l, c)
 		}
 		if leaf, ok := spanOf(arithmetic{of.operation, of.right, of.left}); ok {
-			return span{leaf: leaf, limits: l.negate(), general: c}
-		}
-	case total:
-		if leaf, ok := of.column(); ok {
-			return sumLimits{leaf, l, c}
+			return a.newSpan(leaf, l.negate(), c)
 		}
 	}
 	return c
-}
-
-// withExtremes replaces the comparison of the greatest with the smallest value: they are
-// equal if there is one value only.
-func withExtremes(c comparison) condition {
-	for _, order := range [2]arithmetic{{subtraction, c.left, c.right}, {subtraction, c.right, c.left}} {
-		if leaf, ok := spanOf(order); ok {
-			return span{leaf: leaf, limits: limits{0, 0}, general: c, alike: true}
-		}
-	}
-	return c
-}
-
-// spanOf recognizes list.map(x, value).max() - list.map(x, value).min() over the
-// whole set.
-func spanOf(a arithmetic) (l *leaf, ok bool) {
-	greater, isGreater := a.left.(greatest)
-	smaller, isSmaller := a.right.(greatest)
-	if a.operation.name != subtraction.name || !isGreater || !isSmaller || greater.negated || !smaller.negated {
-		return nil, false
-	}
-	of, ok := greater.column()
-	and, both := smaller.column()
-	return of, ok && both && of == and
 }

@@ -101,7 +101,7 @@ func deviceOf(expr ast.Expr, s scope) (slot int, ok bool) {
 		return 0, false
 	}
 	is := s[expr.AsIdent()]
-	return is.slot, is.what == aDevice
+	return is.slot, is.isDevice
 }
 
 // identity is d == o.

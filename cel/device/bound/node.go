@@ -4,8 +4,8 @@
 package bound
 
 // condition is a part of type bool. What it says holds for every completion of the partial set
-// in a state: [Bounds] has the promise. Besides, it may know how it is propagated ([propagator],
-// [finisher]) and what its negation is ([negator]).
+// in a state: [Bounds] has the promise. Besides, it may know how it is propagated ([propagator])
+// and what its negation is ([negator]).
 type condition interface {
 	// bound has at least the results that are possible. It does not change the state.
 	bound(s *state) Outcome
@@ -30,7 +30,7 @@ type open struct{}
 func (open) bound(*state) Outcome { return Open }
 func (open) number(*state) number { return openNumber }
 
-// isOpen tells whether a condition or a quantity was not understood.
+// isOpen reports whether a condition or a quantity was not understood.
 func isOpen(node any) bool {
 	_, is := node.(open)
 	return is
@@ -67,19 +67,6 @@ func (n verdict) negation() condition { return verdict{n.outcome.not()} }
 func (n not) negation() condition     { return n.operand }
 func (n and) negation() condition     { return or{newNot(n.left), newNot(n.right)} }
 func (n or) negation() condition      { return and{newNot(n.left), newNot(n.right)} }
-func (n unsure) negation() condition  { return unsure{newNot(n.condition)} }
-
-// unsure is a condition whose failure may stand for anything.
-type unsure struct{ condition }
-
-func (n unsure) bound(s *state) Outcome {
-	if result := n.condition.bound(s); !result.may(Error) {
-		return result
-	}
-	return Open
-}
-
-func (n unsure) propagate(s *state) bool { return s.propagate(n.condition) }
 
 type and struct{ left, right condition }
 
@@ -94,6 +81,28 @@ type conditional struct{ when, yes, no condition }
 func (n conditional) bound(s *state) Outcome {
 	return n.when.bound(s).choose(n.yes.bound(s), n.no.bound(s))
 }
+
+// biconditional is an equality of bools.
+type biconditional struct{ left, right condition }
+
+func newBiconditional(left, right condition) condition {
+	switch {
+	case isOpen(left) || isOpen(right):
+		return open{}
+	case isVerdict(left, True):
+		return right
+	case isVerdict(right, True):
+		return left
+	}
+	return biconditional{left, right}
+}
+
+func (n biconditional) bound(s *state) Outcome {
+	right := n.right.bound(s)
+	return n.left.bound(s).choose(right, right.not())
+}
+
+func (n biconditional) negation() condition { return biconditional{n.left, newNot(n.right)} }
 
 func (a *analyzer) newConditional(when, yes, no condition) condition {
 	switch {

@@ -86,33 +86,6 @@ func (n *pattern) bound(s *state) Outcome {
 	}
 }
 
-// propagate: if all devices that are to be added are needed, only those are kept with which it
-// can be found.
-func (n *pattern) propagate(s *state) bool {
-	switch n.find(s, s.Left) {
-	case none:
-		return false
-	case surely:
-		return true
-	case fails:
-		return s.propagate(n.general)
-	}
-	if s.Left <= 0 || n.find(s, s.Left-1) != none {
-		return true
-	}
-	possible := s.borrow(s.Domain)
-	for i := range possible.All() {
-		s.choose(i)
-		found := n.find(s, s.Left)
-		s.unchoose(i)
-		if found == none {
-			s.remove(i)
-		}
-	}
-	s.giveBack(possible)
-	return true
-}
-
 func (n *pattern) negation() condition { return newNot(n.general) }
 
 // find looks for the pattern with so many devices at most that are not chosen.
@@ -130,12 +103,12 @@ func (n *pattern) find(s *state, left int) matches {
 			return fails
 		}
 	}
-	m := &matching{pattern: n, state: s, left: left}
+	m := &patternSearch{pattern: n, state: s, left: left}
 	return m.from(0)
 }
 
-// matching is a search for a pattern.
-type matching struct {
+// patternSearch looks for a pattern.
+type patternSearch struct {
 	*pattern
 	*state
 	// left devices may be added. tries counts those that were looked at.
@@ -144,7 +117,7 @@ type matching struct {
 }
 
 // from looks for the variables from a place on.
-func (m *matching) from(place int) matches {
+func (m *patternSearch) from(place int) matches {
 	if place == len(m.pattern.slots) {
 		if len(m.added) == 0 {
 			return surely
@@ -179,7 +152,7 @@ func (m *matching) from(place int) matches {
 }
 
 // with looks for the variables after the place, a device standing for the one there.
-func (m *matching) with(place, device int, there bool) matches {
+func (m *patternSearch) with(place, device int, there bool) matches {
 	if !there && len(m.added) >= m.left {
 		return none
 	}
@@ -193,7 +166,7 @@ func (m *matching) with(place, device int, there bool) matches {
 
 // candidates are the devices that the relations with the variables before the place leave, in a set
 // to be given back. It is false if a relation may fail.
-func (m *matching) candidates(place int) (bitset.Set, bool) {
+func (m *patternSearch) candidates(place int) (bitset.Set, bool) {
 	candidates := m.borrow(m.Chosen)
 	if m.left > 0 {
 		candidates.Join(m.Domain)

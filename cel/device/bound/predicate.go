@@ -42,7 +42,7 @@ type row struct {
 	opposite *row
 }
 
-// speaksOf tells whether the slot is one of the predicate's variables.
+// speaksOf reports whether the slot is one of the predicate's variables.
 func (p *predicate) speaksOf(slot int) bool { return slices.Contains(p.slots, slot) }
 
 func (p *predicate) negation() condition { return p.negate() }
@@ -192,7 +192,7 @@ func (p *predicate) bound(s *state) Outcome {
 }
 
 // propagate: the verdict does not depend on what else is chosen.
-func (p *predicate) propagate(s *state) bool { return p.bound(s) != False }
+func (p *predicate) propagate(s *state) status { return statusOf(p.bound(s)) }
 
 // counts is how many devices of the set for which the predicate holds.
 func (r *row) counts(s *state) counts {

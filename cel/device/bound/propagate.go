@@ -3,46 +3,58 @@
 
 package bound
 
-import "github.com/celset/celset/cel/device/bitset"
+import (
+	"slices"
+
+	"github.com/celset/celset/cel/device/bitset"
+)
 
 // A condition is propagated by removing devices from the domain: those that make
 // it surely false when they are chosen. Every condition can be propagated by probing,
-// that is by choosing each device and asking for the bound. The constructs that come
-// up often know how to do better; what they remove is part of what probing removes,
+// that is by choosing each device and asking for the bound. The constructs that come up
+// often know how to do better; what they remove is part of what probing removes,
 // and they find out by the way whether the condition itself is surely false.
+
+// status is what propagating a condition came to, in the words of Gecode.
+type status int
+
+const (
+	// failed: the condition is surely false.
+	failed status = iota
+	// noFix: propagating once more might remove or require something.
+	noFix
+	// fix: propagating once more would change nothing, as long as nothing else changes.
+	fix
+	// subsumed: the condition is surely true, whichever devices of the domain are chosen.
+	subsumed
+)
 
 // propagator is a condition that knows how to be propagated.
 type propagator interface {
 	condition
 	// propagate removes devices from s.Domain that would make the condition surely false
-	// if they were chosen. It is false if the condition is surely false already.
-	propagate(s *state) bool
-}
-
-// finisher is a condition that may know that there is nothing more to remove because of
-// it alone.
-type finisher interface {
-	condition
-	// finish is propagate. If atFixpoint is true, propagating once more would remove nothing and
-	// force nothing: the domain is at a fixpoint.
-	finish(s *state) (holds, atFixpoint bool)
+	// if they were chosen.
+	propagate(s *state) status
 }
 
 // propagate removes what can be removed at low cost.
-func (s *state) propagate(c condition) bool {
-	if r, ok := c.(propagator); ok {
-		return r.propagate(s)
+func (s *state) propagate(c condition) status {
+	if p, ok := c.(propagator); ok {
+		return p.propagate(s)
 	}
-	return c.bound(s) != False
+	return statusOf(c.bound(s))
 }
 
-// finish propagates, and tells whether it is known that propagating once more would change
-// nothing.
-func (s *state) finish(c condition) (holds, atFixpoint bool) {
-	if f, ok := c.(finisher); ok {
-		return f.finish(s)
+// statusOf is the status of a condition that removes nothing.
+func statusOf(bound Outcome) status {
+	switch bound {
+	case False:
+		return failed
+	case True:
+		return subsumed
+	default:
+		return fix
 	}
-	return s.propagate(c), false
 }
 
 // Effort is how much is done to find out that a partial set is infeasible.
@@ -56,7 +68,7 @@ const (
 	Thorough
 )
 
-// Infeasible tells whether no completion satisfies the expression and none makes it
+// Infeasible reports whether no completion satisfies the expression and none makes it
 // fail. It removes devices from p.Domain that are in no other completions, and
 // enters those into p.Forced that are in all of them.
 func (b *Bounds) Infeasible(p Partial, effort Effort) bool {
@@ -89,30 +101,53 @@ func (b *Bounds) Infeasible(p Partial, effort Effort) bool {
 // propagateAll goes on until nothing more can be removed. A completion with a removed
 // device is false, since false absorbs whatever the other conjuncts become.
 func (s *state) propagateAll(effort Effort) bool {
+	s.active = append(s.active[:0], s.conjuncts...)
 	for {
-		s.removed = false
-		atFixpoint := len(s.conjuncts) == 1
-		for _, c := range s.conjuncts {
-			holds, alone := s.finish(c)
-			if !holds {
-				return false
-			}
-			atFixpoint = atFixpoint && alone
+		if !s.toFixpoint() {
+			return false
 		}
-		if effort == Thorough && !s.removed && !atFixpoint {
-			for _, c := range s.conjuncts {
+		s.removed = false
+		if effort == Thorough {
+			for _, c := range s.active {
 				if _, propagated := c.(propagator); !propagated {
 					s.probe(c)
 				}
 			}
 		}
 		switch {
-		case s.Left < 0 || s.Domain.Count() < s.Left:
+		case s.Domain.Count() < s.Left:
 			return false
-		case atFixpoint || !s.removed || s.exhausted:
+		case !s.removed || s.exhausted:
 			return true
 		}
 	}
+}
+
+// toFixpoint propagates one conjunct after the other until none of them changes anything. It is false
+// if one has failed, or too few devices are left. A conjunct that is subsumed leaves the round.
+func (s *state) toFixpoint() bool {
+	// unchanged counts the conjuncts that were propagated since something changed.
+	for next, unchanged := 0, 0; unchanged < len(s.active); next++ {
+		next %= len(s.active)
+		s.removed = false
+		was := s.propagate(s.active[next])
+		switch {
+		case was == failed || s.Left < 0 || s.Domain.Count() < s.Left:
+			return false
+		case s.exhausted:
+			return true
+		case s.removed:
+			unchanged = 0
+		}
+		switch {
+		case was == subsumed:
+			s.active = slices.Delete(s.active, next, next+1)
+			next--
+		case was == fix || !s.removed:
+			unchanged++
+		}
+	}
+	return s.Left >= 0 && s.Domain.Count() >= s.Left
 }
 
 // probe chooses each possible device in turn and removes those that make the
@@ -132,7 +167,7 @@ func (s *state) probe(c condition) {
 	s.shallow = false
 }
 
-// isRefutedBy tells whether the condition is surely false if the possible device is
+// isRefutedBy reports whether the condition is surely false if the possible device is
 // chosen.
 func (s *state) isRefutedBy(c condition, device int) bool {
 	s.choose(device)
@@ -177,35 +212,68 @@ func (s *state) keep(devices bitset.Set) { s.removed = s.Domain.Keep(devices) ||
 // drop removes the devices that are in the set.
 func (s *state) drop(devices bitset.Set) { s.removed = s.Domain.Drop(devices) || s.removed }
 
-func (n and) propagate(s *state) bool { return s.propagate(n.left) && s.propagate(n.right) }
-
-// propagate: a device is removed if it makes both sides surely false.
-func (n or) propagate(s *state) bool {
-	holds, _ := n.finish(s)
-	return holds
+func (n and) propagate(s *state) status {
+	left := s.propagate(n.left)
+	if left == failed {
+		return failed
+	}
+	switch right := s.propagate(n.right); {
+	case right == failed:
+		return failed
+	case left == subsumed && right == subsumed:
+		return subsumed
+	default:
+		return noFix
+	}
 }
 
-// finish: with fewer devices a side removes no less. So what a side at its fixpoint has kept it
-// keeps beside the devices that only the other has kept, and removes these again.
-func (n or) finish(s *state) (holds, atFixpoint bool) {
+// propagate: a device is removed if it makes both sides surely false. With fewer devices a side removes no
+// less. So what a side at its fixpoint has kept it keeps beside the devices that only the other has kept, and
+// removes these again.
+func (n or) propagate(s *state) status {
 	before := s.borrow(s.Domain)
 	removed, hypothetical := s.removed, s.hypothetical
 	s.hypothetical = true
-	left, leftAtFixpoint := s.finish(n.left)
-	left = left && s.Domain.Count() >= s.Left
+	left := s.propagateSide(n.left, before)
+	if left == subsumed {
+		s.removed, s.hypothetical = removed, hypothetical
+		s.giveBack(before)
+		return subsumed
+	}
 	afterLeft := s.borrow(s.Domain)
 	s.Domain.SetTo(before)
-	right, rightAtFixpoint := s.finish(n.right)
-	right = right && s.Domain.Count() >= s.Left
+	right := s.propagateSide(n.right, before)
 	switch {
-	case left && right:
+	case left != failed && right != failed:
 		s.Domain.Join(afterLeft)
-	case left:
+	case left != failed:
 		s.Domain.SetTo(afterLeft)
 	}
 	s.hypothetical = hypothetical
 	s.removed = removed || before.Keep(s.Domain)
 	s.giveBack(before)
 	s.giveBack(afterLeft)
-	return left || right, leftAtFixpoint && rightAtFixpoint
+	switch {
+	case left == failed && right == failed:
+		return failed
+	case right == subsumed:
+		return subsumed
+	case left == noFix || right == noFix:
+		return noFix
+	default:
+		return fix
+	}
+}
+
+// propagateSide is propagate for what need not hold. What is subsumed only without the devices that it has
+// removed is true for some completions, not for all.
+func (s *state) propagateSide(c condition, before bitset.Set) status {
+	switch was := s.propagate(c); {
+	case was == failed || s.Domain.Count() < s.Left:
+		return failed
+	case was == subsumed && !before.IsWithin(s.Domain):
+		return fix
+	default:
+		return was
+	}
 }

@@ -295,3 +295,46 @@ func TestBoundsEndWithTheContext(t *testing.T) {
 	require.NoError(t, b.Err())
 	require.True(t, b.Exhausted())
 }
+
+// TestStatus: of a conjunct that has failed no completion is anything but false, of one that is subsumed
+// each is true, and at a fixpoint nothing changes.
+func TestStatus(t *testing.T) {
+	e := environment(t)
+	seen := map[string]int{}
+	cases.CheckN(t, cases.Of(1000, 10_000), func(rt *rapid.T) {
+		text := counting(rt, rapid.IntRange(0, 3).Draw(rt, "depth"))
+		if rapid.IntRange(0, 3).Draw(rt, "relation") == 0 {
+			text = rapid.SampledFrom(relations).Draw(rt, "text")
+		}
+		f := compiled(rt, e, text)
+		n := rapid.IntRange(2, 7).Draw(rt, "devices")
+		s := soundOf(f, rapid.IntRange(1, min(n, 4)).Draw(rt, "size"), drawDevices(rt, n))
+		bounds := s.bounds(rt)
+		for range 4 {
+			before := drawPartial(rt, s)
+			after := clone(before)
+			was, changed, ok := bounds.Propagate(&after)
+			if !ok {
+				continue
+			}
+			seen[was]++
+			require.False(rt, was == "Fix" && changed, "%s\n%+v", text, before)
+			of := after
+			if was == "Failed" {
+				of = before
+			}
+			completions(of, n, 0, func(set bitset.Set) {
+				switch outcome := s.outcome(rt, set); was {
+				case "Failed":
+					require.Equal(rt, bound.False, outcome, "%s\n%+v: %b", text, before, set)
+				case "Subsumed":
+					require.Equal(rt, bound.True, outcome, "%s\n%+v: %b", text, before, set)
+				}
+			})
+		}
+	})
+	t.Log(seen)
+	for _, was := range []string{"Failed", "NoFix", "Fix", "Subsumed"} {
+		require.Positive(t, seen[was], was)
+	}
+}

@@ -86,19 +86,20 @@ func (n forAll) of(s *state, device int) Outcome {
 
 // propagate asks for each chosen device in the list that the condition holds, and
 // removes possible ones for which it can't.
-func (n forAll) propagate(s *state) bool {
-	holds, _ := n.finish(s)
-	return holds
-}
-
-// finish: counting tells when nothing is left to be removed.
-func (n forAll) finish(s *state) (holds, atFixpoint bool) {
+func (n forAll) propagate(s *state) status {
 	if c := n.counts(); c != nil {
-		if holds, atFixpoint, ok := c.propagateEach(s, n.slot); ok {
-			return holds, atFixpoint
+		if result, ok := c.propagateEach(s, n.slot); ok {
+			return result
 		}
 	}
-	return n.propagateGeneral(s), false
+	if failure(s, n.list) != 0 {
+		return statusOf(n.bound(s))
+	}
+	if !n.propagateChosen(s) {
+		return failed
+	}
+	n.removeFromDomain(s)
+	return noFix
 }
 
 // counts is the condition if it counts devices for each device of the set, else nil.
@@ -110,22 +111,11 @@ func (n forAll) counts() *cardinality {
 	return c
 }
 
-func (n forAll) propagateGeneral(s *state) bool {
-	if failure(s, n.list) != 0 {
-		return n.bound(s) != False
-	}
-	if !n.propagateChosen(s) {
-		return false
-	}
-	n.removeFromDomain(s)
-	return true
-}
-
 func (n forAll) propagateChosen(s *state) bool {
 	for i := range s.Chosen.All() {
 		if n.list.membership(s, i) == True && s.spend() {
 			s.slots[n.slot] = i
-			if !s.propagate(n.holds) {
+			if s.propagate(n.holds) == failed {
 				return false
 			}
 		}
@@ -190,46 +180,6 @@ func newExists(list deviceList, slot int, holds condition) condition {
 
 func (n exists) bound(s *state) Outcome {
 	return forAll{n.list, n.slot, newNot(n.holds)}.bound(s).not()
-}
-
-// propagate: if no chosen device will do, one of the possible ones must, and if only
-// one device is left it is that one.
-func (n exists) propagate(s *state) bool {
-	if failure(s, n.list) != 0 {
-		return n.bound(s) != False
-	}
-	for i := range s.Chosen.All() {
-		if n.may(s, i) {
-			return true
-		}
-	}
-	if s.Left == 0 {
-		return false
-	}
-	suitable := s.borrow(s.Domain)
-	defer s.giveBack(suitable)
-	for i := range s.Domain.All() {
-		if !n.may(s, i) {
-			suitable.Remove(i)
-		}
-	}
-	if s.Left == 1 {
-		s.keep(suitable)
-	}
-	return !suitable.IsEmpty()
-}
-
-// may tells whether the device may be in the list such that the condition is not
-// surely false for it.
-func (n exists) may(s *state, device int) bool {
-	if !s.spend() {
-		return true
-	}
-	if !n.list.membership(s, device).may(True) {
-		return false
-	}
-	s.slots[n.slot] = device
-	return n.holds.bound(s) != False
 }
 
 // existsOne is list.exists_one(x, holds). It fails if it fails for any device.

@@ -8,6 +8,7 @@ import (
 	"github.com/google/cel-go/common/operators"
 	"github.com/google/cel-go/common/overloads"
 	"github.com/google/cel-go/common/types"
+	"github.com/google/cel-go/common/types/ref"
 
 	"github.com/celset/celset/cel/device"
 	"github.com/celset/celset/cel/tree"
@@ -84,26 +85,6 @@ func (n *normalizer) isFound(list ast.Expr) ast.Expr {
 	return n.write.All(n.again(list), func(ast.Expr) ast.Expr { return n.write.Literal(types.True) })
 }
 
-// isOnly reads "list.distinct() == [k]", in either order. Lists whose elements can't be
-// compared are equal, so that a failure may be anything.
-func (a *analyzer) isOnly(list, only ast.Expr, s scope) (condition, bool) {
-	if only.Kind() != ast.ListKind {
-		list, only = only, list
-	}
-	elements, ok := a.normal.constants(only)
-	if !ok || len(elements) != 1 || !tree.IsCall(list, "distinct") {
-		return nil, false
-	}
-	if list, ok = a.normal.elementsOf(list, s); !ok {
-		return nil, false
-	}
-	all := a.normal.write.All(list, func(x ast.Expr) ast.Expr { return a.normal.write.Equals(x, elements[0]) })
-	any := a.normal.write.Exists(a.normal.again(list), func(ast.Expr) ast.Expr { return a.normal.write.Literal(types.True) })
-	both := a.normal.write.And(all, any)
-	a.normal.require(both, s)
-	return unsure{a.condition(both, s)}, true
-}
-
 // conditionOnEach writes a quantifier over elements that are given one by one. only may
 // limit what must hold for an element to a condition.
 func (n *normalizer) conditionOnEach(c ast.ComprehensionExpr, elements []ast.Expr, only func(holds ast.Expr, place int) ast.Expr) (result ast.Expr, ok bool) {
@@ -174,13 +155,13 @@ func (n *normalizer) without(list ast.Expr, s scope, functions ...string) (ast.E
 	return list, true
 }
 
-// isOfDevice tells whether an expression speaks of one device at most.
+// isOfDevice reports whether an expression speaks of one device at most.
 func isOfDevice(expr ast.Expr, s scope) bool {
 	free, single := references(expr, s)
 	return single && len(free) <= 1
 }
 
-// isList tells whether a value is a list if it can be gone over at all.
+// isList reports whether a value is a list if it can be gone over at all.
 func (n *normalizer) isList(expr ast.Expr) bool {
 	return n.write.TypeOf(expr).Kind() == types.ListKind || device.IsAttribute(n.write.AST(), expr)
 }
@@ -202,4 +183,132 @@ func sameness(expr ast.Expr) (left, right ast.Expr, ok bool) {
 	}
 	right, ok = tree.OnlyElement(expr.AsCall().Args()[1])
 	return expr.AsCall().Args()[0], right, ok && right.Kind() != ast.LiteralKind
+}
+
+// What goes over constants is written out for each of them.
+
+// maxRange is how many numbers of lists.range are constants.
+const maxRange = 64
+
+// constants recognizes a list of at least one constant. Among large numbers CEL finds
+// some that are not there.
+func (n *normalizer) constants(list ast.Expr) ([]ast.Expr, bool) {
+	if count, ok := rangeOf(list); ok {
+		return n.numbersTo(count), count > 0
+	}
+	if list.Kind() != ast.ListKind || list.AsList().Size() == 0 || len(list.AsList().OptionalIndices()) > 0 {
+		return nil, false
+	}
+	for _, element := range list.AsList().Elements() {
+		if element.Kind() != ast.LiteralKind || isLarge(element.AsLiteral()) {
+			return nil, false
+		}
+	}
+	return list.AsList().Elements(), true
+}
+
+// rangeOf recognizes lists.range(count) with a constant.
+func rangeOf(expr ast.Expr) (count int, ok bool) {
+	if !tree.IsCall(expr, "lists.range") {
+		return 0, false
+	}
+	n, ok := tree.Literal[types.Int](tree.Operands(expr.AsCall())[0])
+	return int(n), ok && n >= 0 && n <= maxRange
+}
+
+func (n *normalizer) numbersTo(count int) []ast.Expr {
+	result := make([]ast.Expr, count)
+	for i := range result {
+		result[i] = n.write.Literal(types.Int(i))
+	}
+	return result
+}
+
+// isLarge reports whether a number may be another one if it is converted.
+func isLarge(value ref.Val) bool {
+	const exact = 1 << 53
+	switch value := value.(type) {
+	case types.Int:
+		return value > exact || value < -exact
+	case types.Uint:
+		return value > exact
+	case types.Double:
+		return value > exact || value < -exact
+	default:
+		return false
+	}
+}
+
+// unrolled writes a quantifier over constants.
+func (n *normalizer) unrolled(c ast.ComprehensionExpr) (ast.Expr, bool) {
+	elements, ok := n.constants(c.IterRange())
+	if is, _ := tree.QuantifierOf(c); !ok || is == tree.NoQuantifier {
+		return nil, false
+	}
+	return n.conditionOnEach(c, elements, func(holds ast.Expr, _ int) ast.Expr { return holds })
+}
+
+// countOfConstants writes the size of constants.filter(x, keeps).
+func (n *normalizer) countOfConstants(list ast.Expr) (ast.Expr, bool) {
+	if list.Kind() != ast.ComprehensionKind {
+		return nil, false
+	}
+	c := list.AsComprehension()
+	elements, ok := n.constants(c.IterRange())
+	keeps, element, is := tree.CollectionOf(c)
+	if !ok || !is || keeps == nil || c.HasIterVar2() || !tree.IsIdent(element, c.IterVar()) {
+		return nil, false
+	}
+	result := n.write.Joined(elements, operators.Add, overloads.AddInt64, func(k ast.Expr) ast.Expr {
+		when, fits := n.substitute(keeps, c.IterVar(), k, false)
+		ok = ok && fits
+		return n.write.Conditional(types.IntType, when, n.write.Literal(types.Int(1)), n.write.Literal(types.Int(0)))
+	})
+	return result, ok
+}
+
+func (n *normalizer) conjunction(parts []ast.Expr, each func(ast.Expr) ast.Expr) ast.Expr {
+	return n.write.Joined(parts, operators.LogicalAnd, overloads.LogicalAnd, each)
+}
+
+// maxElements is how many values of a list of a device are looked at one by one.
+const maxElements = 8
+
+// quantifierOfValue reads a quantifier over a list that a device has as a condition on
+// its first element, on its second one and so on, as far as there are so many. If there
+// are more than can be looked at it is open.
+//
+//	d.peers.all(p, devices.exists(o, o.id == p))
+func (a *analyzer) quantifierOfValue(c ast.ComprehensionExpr, s scope) condition {
+	list := c.IterRange()
+	if !isOfDevice(list, s) || !a.normal.isList(list) || a.normal.hasGuarded(c) {
+		return open{}
+	}
+	elements := make([]ast.Expr, maxElements)
+	for i := range elements {
+		elements[i] = a.normal.write.Call(operators.Index, "", a.normal.write.ElementType(list), a.normal.again(list), a.normal.write.Literal(types.Int(i)))
+	}
+	is, _ := tree.QuantifierOf(c)
+	result, ok := a.normal.conditionOnEach(c, elements, func(holds ast.Expr, place int) ast.Expr {
+		return a.normal.write.Conditional(types.BoolType, a.normal.writeSizeIs(operators.Greater, overloads.GreaterInt64, list, place), holds, a.normal.write.Literal(types.Bool(is == tree.All)))
+	})
+	if !ok {
+		return open{}
+	}
+	isShort := a.normal.write.And(a.normal.isFound(list), a.normal.writeSizeIs(operators.LessEquals, overloads.LessEqualsInt64, list, maxElements))
+	return a.newConditional(a.condition(isShort, s), a.condition(result, s), open{})
+}
+
+// writeSizeIs compares the size of a list with a number.
+func (n *normalizer) writeSizeIs(operator, overload string, list ast.Expr, number int) ast.Expr {
+	return n.write.Call(operator, overload, types.BoolType, n.write.Size(n.again(list)), n.write.Literal(types.Int(number)))
+}
+
+// hasGuarded reports whether anything in a comprehension may abort.
+func (n *normalizer) hasGuarded(c ast.ComprehensionExpr) bool {
+	found := false
+	for _, part := range []ast.Expr{c.IterRange(), c.LoopStep()} {
+		tree.Visit(part, func(e ast.Expr, _ tree.Names) { found = found || n.mayAbort(e) })
+	}
+	return found
 }

@@ -19,25 +19,14 @@ type variable struct {
 	slot int
 }
 
-// meaning is what an identifier stands for.
+// meaning is what an identifier stands for: the device in a slot, or anything else.
 type meaning struct {
-	what
-	// slot is that of the device, or of the device whose place it is.
-	slot int
+	isDevice bool
+	slot     int
 }
 
-// what is zero for anything but the following.
-type what int
-
-const (
-	// aDevice of the set.
-	aDevice what = iota + 1
-	// aPlace of a device among all devices.
-	aPlace
-)
-
 // deviceIn is the device in a slot.
-func deviceIn(slot int) meaning { return meaning{aDevice, slot} }
+func deviceIn(slot int) meaning { return meaning{true, slot} }
 
 // scope has what the identifiers stand for. One that it does not have is declared by the
 // environment.
@@ -64,7 +53,7 @@ func references(expr ast.Expr, s scope) (free []variable, single bool) {
 			return
 		}
 		switch is, known := s[name]; {
-		case !known && name == devicesVariable || known && is.what != aDevice:
+		case !known && name == devicesVariable || known && !is.isDevice:
 			single = false
 		case known:
 			seen[name] = true

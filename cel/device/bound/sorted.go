@@ -79,7 +79,7 @@ func (n *normalizer) hasCounts(list, other ast.Expr) ast.Expr {
 	return n.write.And(size, n.conjunction(each, func(e ast.Expr) ast.Expr { return e }))
 }
 
-// isSorted tells whether all are ints or all strings, in their order.
+// isSorted reports whether all are ints or all strings, in their order.
 func isSorted(constants []ast.Expr) bool {
 	for i, c := range constants {
 		value := c.AsLiteral()
@@ -147,4 +147,9 @@ func (n sortable) bound(s *state) Outcome {
 
 func (n sortable) negation() condition { return sortable{n.lists, newNot(n.then)} }
 
-func (n sortable) propagate(s *state) bool { return !n.holds(s) || s.propagate(n.then) }
+func (n sortable) propagate(s *state) status {
+	if !n.holds(s) {
+		return noFix
+	}
+	return s.propagate(n.then)
+}

@@ -4,7 +4,6 @@
 package bound
 
 import (
-	"slices"
 	"sync"
 	"sync/atomic"
 	"unsafe"
@@ -71,10 +70,10 @@ type leafTable struct {
 
 // column has a leaf of one variable for all devices.
 type column struct {
-	entries      []entry
-	order        order
+	entries []entry
+	// ints are the devices for which it is a number.
+	ints         bitset.Set
 	groups       groups
-	unions       unions
 	misbehaviour misbehaviour
 }
 
@@ -116,9 +115,11 @@ func (s *state) column(l *leaf) *column {
 			return nil
 		}
 	}
-	c.order, c.groups, c.misbehaviour = newOrder(c.entries), newGroups(c.entries), newMisbehaviour(c.entries, len(s.tables.devices))
-	if slices.ContainsFunc(c.entries, func(e entry) bool { return e.elements != nil }) {
-		c.unions = newUnions(c.entries)
+	c.ints, c.groups, c.misbehaviour = bitset.New(len(c.entries)), newGroups(c.entries), newMisbehaviour(c.entries, len(s.tables.devices))
+	for i := range c.entries {
+		if number := c.entries[i].number; !number.open && !number.isNever() {
+			c.ints.Add(i)
+		}
 	}
 	t.column.Store(c)
 	s.builds++
@@ -149,8 +150,8 @@ func (s *state) pair(t *leafTable, l *leaf, first, second int) *entry {
 
 // size is what the column takes.
 func (c *column) size() int {
-	sets := len(c.order.upTo) + 1 + len(c.groups.members) + 1 + len(c.unions.members) + 1 + len(c.misbehaviour)
-	bytes := int(unsafe.Sizeof(*c)) + len(c.entries)*int(unsafe.Sizeof(entry{})) + len(c.order.values)*8 + sets*setSize(len(c.entries))
+	sets := 1 + len(c.groups.members) + 2 + len(c.misbehaviour)
+	bytes := int(unsafe.Sizeof(*c)) + len(c.entries)*int(unsafe.Sizeof(entry{})) + sets*setSize(len(c.entries))
 	for i := range c.entries {
 		bytes += c.entries[i].textSize()
 	}

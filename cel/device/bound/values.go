@@ -38,7 +38,7 @@ func (a *analyzer) loopOf(c ast.ComprehensionExpr, s scope) (loop, bool) {
 	if list, ok := a.deviceList(c.IterRange(), s); ok {
 		slot := a.newSlot()
 		device := typedVariable{tree.ElementVar(c), a.normal.typeOf(tree.ElementVar(c), c)}
-		return loop{list: list, slot: slot, scope: s.within(c, slot).withPlace(c, list, slot), device: device}, true
+		return loop{list: list, slot: slot, scope: s.within(c, slot), device: device}, true
 	}
 	m, ok := a.mapped(c.IterRange(), s)
 	if !ok || m.element == nil {
@@ -87,31 +87,6 @@ func (m mapped) column() (l *leaf, ok bool) {
 		return nil, false
 	}
 	return m.leafOf()
-}
-
-// eitherList is "when ? yes : no".
-type eitherList struct {
-	when    condition
-	yes, no deviceList
-}
-
-func (e eitherList) membership(s *state, device int) Outcome {
-	if !s.spend() {
-		return Open
-	}
-	return e.when.bound(s).choose(e.yes.membership(s, device), e.no.membership(s, device))
-}
-
-// newDistinctSize is the number of different values in a list.
-func newDistinctSize(m mapped) quantity {
-	leaf, ok := m.leafOf()
-	if !ok {
-		return open{}
-	}
-	if _, all := m.list.(allDevices); all {
-		return distinctSize{leaf: leaf}
-	}
-	return distinctSize{leaf, m.list}
 }
 
 // oneValue reads "list.distinct().size() == 1" where the values speak of the set: any two of them
@@ -212,42 +187,4 @@ func (n unfailing) negation() condition {
 	return unfailing{n.leaf, newNot(n.then), newNot(n.general)}
 }
 
-func (n unfailing) propagate(s *state) bool { return s.propagate(n.choose(s)) }
-
-// simplify does the same for a condition on the size of a list.
-func (n size) simplify() (leaf *leaf, simpler size, ok bool) {
-	of := n.list
-	if list, is := of.(valued); is {
-		if leaf, ok = list.column(); ok {
-			return leaf, size{list.list}, true
-		}
-		// The values of a list of values, filtered, are those of the list.
-		inner, fromValues := filteredValues(list.list)
-		if same, _ := list.leafOf(); !fromValues || inner.leaf() != same {
-			return nil, n, false
-		}
-		of = list.list
-	}
-	if values, is := filteredValues(of); is {
-		f := of.(filtered)
-		leaf, ok = values.column()
-		return leaf, size{filtered{values.list, f.slot, f.keeps}}, ok
-	}
-	return nil, n, false
-}
-
-// filteredValues recognizes a filter of values.
-func filteredValues(list deviceList) (valued, bool) {
-	f, ok := list.(filtered)
-	if !ok {
-		return valued{}, false
-	}
-	values, ok := f.list.(valued)
-	return values, ok
-}
-
-// leaf is nil if the values are not those of one.
-func (v valued) leaf() *leaf {
-	l, _ := v.leafOf()
-	return l
-}
+func (n unfailing) propagate(s *state) status { return s.propagate(n.choose(s)) }

@@ -42,7 +42,7 @@ type Bound struct {
 // Units is what is charged for an evaluation at most, as [meter.Expense.Units].
 func (b Bound) Units() float64 { return max(b.Cost, b.Load.Units()) }
 
-// Within tells whether no evaluation crosses one of the limits.
+// Within reports whether no evaluation crosses one of the limits.
 func (b Bound) Within(limits meter.Limits) bool {
 	return b.Units() <= float64(limits.Cost) && b.Load.Bytes <= float64(limits.Bytes)
 }
@@ -303,7 +303,7 @@ func (w *walker) comprehension(e ast.Expr) part {
 	return result
 }
 
-// isEmpty tells whether a value is what macros append to in place: an empty list or map.
+// isEmpty reports whether a value is what macros append to in place: an empty list or map.
 func isEmpty(e ast.Expr) bool {
 	return tree.IsEmptyList(e) || e.Kind() == ast.MapKind && e.AsMap().Size() == 0
 }

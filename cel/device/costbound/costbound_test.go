@@ -130,7 +130,7 @@ func TestSizesOfTheAPI(t *testing.T) {
 	}
 }
 
-// mentions tells whether an expression that is about d calls the function.
+// mentions reports whether an expression that is about d calls the function.
 func mentions(t testing.TB, e *device.Environment, text, function string) bool {
 	t.Helper()
 	tree := compile(t, e, "devices.all(d, "+text+")").AST()

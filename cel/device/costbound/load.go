@@ -39,7 +39,7 @@ func (c *called) load(result float64) meter.Load {
 	return meter.LoadOf(c.name, of)
 }
 
-// isPlain tells whether an operator is free because of the types of its operands: a number
+// isPlain reports whether an operator is free because of the types of its operands: a number
 // is compared with anything, and added to another, in no time.
 func (c *called) isPlain() bool {
 	switch c.name {
@@ -70,7 +70,7 @@ func (c *called) operand(i int) meter.Operand {
 	return result
 }
 
-// appends tells whether the first operand is what a macro makes.
+// appends reports whether the first operand is what a macro makes.
 func (c *called) appends() bool {
 	return c.args[0].Kind() == ast.IdentKind && slices.Contains(c.growing, c.args[0].AsIdent())
 }

@@ -62,7 +62,7 @@ func (s *Selectors) Judge(ctx context.Context, text string, derives bool) (*devi
 	return expression, nil
 }
 
-// mayHaveExponent tells whether a call reads a text as a quantity that has a large exponent,
+// mayHaveExponent reports whether a call reads a text as a quantity that has a large exponent,
 // or is computed: 1e2000000000 has two billion digits once it is compared.
 func (c *called) mayHaveExponent() bool {
 	if c.name != "quantity" && c.name != "isQuantity" {

@@ -83,7 +83,7 @@ func (w *walker) contains(whole, value ast.Expr) {
 	}
 }
 
-// hasDyn tells whether a value of the type may have a part of which the type is not known.
+// hasDyn reports whether a value of the type may have a part of which the type is not known.
 func hasDyn(t *types.Type) bool {
 	if t.Kind() == types.DynKind {
 		return true
@@ -96,7 +96,7 @@ func hasDyn(t *types.Type) bool {
 	return false
 }
 
-// isFlat tells whether a value is a scalar or a list of such. Of a device that is not known
+// isFlat reports whether a value is a scalar or a list of such. Of a device that is not known
 // to be one, fields can be taken that are maps.
 func isFlat(t *types.Type) bool {
 	if t.Kind() == types.ListKind {

@@ -49,7 +49,7 @@ func inBox(places, sides, circles ref.Val) ref.Val {
 	return types.Bool(IsBox(at, want, around))
 }
 
-// IsBox tells whether the bounding box has the sides, in any order. at has a list for each coordinate,
+// IsBox reports whether the bounding box has the sides, in any order. at has a list for each coordinate,
 // with a number for each element; circles has for each coordinate the number of places of a circle, zero
 // if it does not go around. The three are of one length.
 func IsBox(at [][]int64, sides, circles []int64) bool {

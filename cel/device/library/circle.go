@@ -13,14 +13,14 @@ const (
 	MaxSteps = 1 << 12
 )
 
-// Ring tells whether the elements, [MaxCircle] at most, can be put into a circle in which each is
+// Ring reports whether the elements, [MaxCircle] at most, can be put into a circle in which each is
 // joined to the next. It is false if that is not found within [MaxSteps].
 func (g Graph) Ring() bool {
 	found, _ := g.FindRing()
 	return found
 }
 
-// Path tells whether the elements, [MaxCircle] at most, can be put into a row in which each is joined
+// Path reports whether the elements, [MaxCircle] at most, can be put into a row in which each is joined
 // to the next. It is false if that is not found within [MaxSteps].
 func (g Graph) Path() bool {
 	found, _ := g.FindPath()
@@ -165,7 +165,7 @@ func (c *circle) leastChoiceLast(of, visited uint64) int {
 	return best
 }
 
-// mayClose tells whether each element that is left has two that it can stand between, and all of them
+// mayClose reports whether each element that is left has two that it can stand between, and all of them
 // can be reached.
 func (c *circle) mayClose(w way) bool {
 	left := c.all &^ w.visited

@@ -11,7 +11,7 @@
 //
 // # Connected
 //
-// Tells whether one can come from each element to each other one over joined ones. No element and a
+// Reports whether one can come from each element to each other one over joined ones. No element and a
 // single one are connected.
 //
 //	<list>.connected(<name>, <name>, <bool>) -> <bool>
@@ -25,7 +25,7 @@
 //
 // # Clique
 //
-// Tells whether each element is joined to each other one.
+// Reports whether each element is joined to each other one.
 //
 //	<list>.clique(<name>, <name>, <bool>) -> <bool>
 //
@@ -40,7 +40,7 @@
 //
 // # Ring
 //
-// Tells whether the elements can be put into a circle in which each is joined to the next, and
+// Reports whether the elements can be put into a circle in which each is joined to the next, and
 // the last to the first. Two elements that are joined are a ring, and so are a single one and none.
 // Which circle does not matter, and there may be more links than those of the circle.
 //
@@ -54,7 +54,7 @@
 //
 // # Path
 //
-// Tells whether the elements can be put into a row in which each is joined to the next.
+// Reports whether the elements can be put into a row in which each is joined to the next.
 //
 //	<list>.path(<name>, <name>, <bool>) -> <bool>
 //
@@ -70,7 +70,7 @@
 //
 // # Box
 //
-// Tells whether the bounding box of the elements has the given sides, in any order: a block of 2x4
+// Reports whether the bounding box of the elements has the given sides, in any order: a block of 2x4
 // may lie or stand. For each element the coordinates are a list of ints, and there are as many
 // sides as coordinates. A side counts places: it is the greatest coordinate less the smallest one,
 // plus one. No element has no box. With a third list a coordinate may go around: where it is not
@@ -96,7 +96,7 @@
 //
 // # Paired
 //
-// Tells whether the elements of two lists can be paired: each one with a partner in the other list
+// Reports whether the elements of two lists can be paired: each one with a partner in the other list
 // that it is joined to, and that no other has. If one list is longer, each element of the shorter one
 // gets the same number of partners, two GPUs a NIC for instance; if it is not a multiple, the answer
 // is false. Two lists without elements are paired. The first name is an element of the list before

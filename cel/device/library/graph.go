@@ -31,7 +31,7 @@ func (g Graph) Join(a, b int) {
 	}
 }
 
-// Connected tells whether all elements can be reached from one of them.
+// Connected reports whether all elements can be reached from one of them.
 func (g Graph) Connected() bool {
 	if g.Len() == 0 {
 		return true
@@ -51,7 +51,7 @@ func (g Graph) Connected() bool {
 	return reached.Count() == g.Len()
 }
 
-// Clique tells whether each two elements are joined.
+// Clique reports whether each two elements are joined.
 func (g Graph) Clique() bool {
 	for _, row := range g.rows {
 		if row.Count() != g.Len()-1 {

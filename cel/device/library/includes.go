@@ -9,7 +9,7 @@ import (
 	"github.com/google/cel-go/common/types/traits"
 )
 
-// sameOrIncludes tells whether two values, or lists of values, have one in common.
+// sameOrIncludes reports whether two values, or lists of values, have one in common.
 func sameOrIncludes(one, other ref.Val) ref.Val {
 	for _, a := range valuesOf(one) {
 		for _, b := range valuesOf(other) {

@@ -26,7 +26,7 @@ func arePaired(relation, others ref.Val) ref.Val {
 	return types.Bool(ArePaired(len(rows), int(count), func(a, b int) bool { return rows[a][b] }))
 }
 
-// ArePaired tells whether the elements of two lists of the given lengths can be paired. If one is
+// ArePaired reports whether the elements of two lists of the given lengths can be paired. If one is
 // longer, each element of the other gets the same number of partners.
 func ArePaired(length, others int, joined func(a, b int) bool) bool {
 	longer, shorter, of := length, others, joined
@@ -53,7 +53,7 @@ func NewPairing(length, others, each int, joined func(a, b int) bool) *Pairing {
 	return &Pairing{length, others, each, joined, make([][]int, others), make([]bool, others)}
 }
 
-// All tells whether each element gets a partner.
+// All reports whether each element gets a partner.
 func (p *Pairing) All() bool {
 	for a := range p.count {
 		clear(p.asked)

@@ -10,10 +10,10 @@ import (
 	"github.com/celset/celset/cel/device/library"
 )
 
-// paired is list.paired(other, a, b, joined). How long the two lists will be is not known as long as
+// matching is list.paired(other, a, b, joined). How long the two lists will be is not known as long as
 // devices are to be added; for each pair of lengths that is possible, those that are chosen must find
 // partners, and so must each that is possible.
-type paired struct {
+type matching struct {
 	lists [2]deviceList
 	joins *predicate
 }
@@ -24,7 +24,7 @@ func (a *analyzer) paired(relation ast.Expr, s scope) condition {
 	if !ok {
 		return open{}
 	}
-	return paired{[2]deviceList{m.list, m.other}, m.joins}
+	return matching{[2]deviceList{m.list, m.other}, m.joins}
 }
 
 // couples are the members of both lists, and which are joined.
@@ -38,7 +38,7 @@ type couples struct {
 
 // couples is false if a relation may fail, or is not known, or a device is in both lists. It is to be
 // given back in any case.
-func (n paired) couples(s *state) (c *couples, ok bool) {
+func (n matching) couples(s *state) (c *couples, ok bool) {
 	c, ok = &couples{state: s, joins: n.joins}, true
 	for side, list := range n.lists {
 		m, known := membersOf(s, list)
@@ -112,7 +112,7 @@ func (c *couples) partners(side, device int, l lengths) int {
 	return c.row(side, device).yes.CountAnd(c.there(1-side, l))
 }
 
-// fits tells whether enough members of both lists can have as many partners as they take, and the chosen
+// fits reports whether enough members of both lists can have as many partners as they take, and the chosen
 // ones at the same time. That is too little to be sure, but for lists to which nothing is added.
 func (c *couples) fits(l lengths) bool {
 	for side := range c.sides {
@@ -129,7 +129,7 @@ func (c *couples) fits(l lengths) bool {
 	return true
 }
 
-// suffices tells whether each chosen member of a list can have as many partners as it takes.
+// suffices reports whether each chosen member of a list can have as many partners as it takes.
 func (c *couples) suffices(side int, l lengths) bool {
 	takes, given := l.takes(side), l.takes(1-side)
 	var chosen, partners []int
@@ -146,7 +146,7 @@ func (c *couples) suffices(side int, l lengths) bool {
 	return library.NewPairing(len(chosen), len(partners), given, joined).All()
 }
 
-func (n paired) bound(s *state) Outcome {
+func (n matching) bound(s *state) Outcome {
 	c, ok := n.couples(s)
 	defer c.giveBack()
 	if !ok {
@@ -169,11 +169,11 @@ func (c *couples) find() matches {
 }
 
 // propagate keeps the possible devices that have as many partners as they would take.
-func (n paired) propagate(s *state) bool {
+func (n matching) propagate(s *state) status {
 	c, ok := n.couples(s)
 	defer c.giveBack()
 	if !ok {
-		return true
+		return noFix
 	}
 	keep := [2]bitset.Set{s.borrow(c.all[0]), s.borrow(c.all[1])}
 	defer func() { s.giveBack(keep[0]); s.giveBack(keep[1]) }()
@@ -197,10 +197,10 @@ func (n paired) propagate(s *state) bool {
 		}
 	})
 	if !found {
-		return false
+		return failed
 	}
 	for side, m := range c.sides {
 		m.remove(s, keep[side])
 	}
-	return true
+	return noFix
 }

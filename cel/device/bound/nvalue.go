@@ -1,0 +1,228 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package bound
+
+import (
+	"cmp"
+	"reflect"
+	"slices"
+
+	"github.com/google/cel-go/common/ast"
+	"github.com/google/cel-go/common/types"
+	"github.com/google/cel-go/common/types/ref"
+	"github.com/google/cel-go/common/types/traits"
+
+	"github.com/celset/celset/cel/device/bitset"
+	"github.com/celset/celset/cel/tree"
+)
+
+// This file implements nvalue, the number of different values in a list: of one value for each
+// device, and of a list of values for each.
+//
+//	devices.map(d, d.rack).distinct().size()
+//	devices.map(d, d.rails).flatten().distinct().size()
+
+// groups has the devices by the value that a leaf is for them, a number, a string or a bool, or by each of
+// several that it has in a list.
+type groups struct {
+	// known are the devices that have one value, listed also those that have a list, members those of each
+	// value.
+	known, listed bitset.Set
+	members       []bitset.Set
+	// sorted: all values are of one type that has an order, and members is in it.
+	sorted bool
+}
+
+func newGroups(entries []entry) groups {
+	g := groups{known: bitset.New(len(entries)), listed: bitset.New(len(entries)), sorted: true}
+	places := make(map[any]int)
+	var values []any
+	for i := range entries {
+		var own []any
+		switch e := &entries[i]; {
+		case e.elements != nil:
+			own = *e.elements
+		case e.key != nil:
+			own = []any{e.key}
+			g.known.Add(i)
+		default:
+			continue
+		}
+		g.listed.Add(i)
+		for _, value := range own {
+			place, seen := places[value]
+			if !seen {
+				place = len(values)
+				places[value] = place
+				values, g.members = append(values, value), append(g.members, bitset.New(len(entries)))
+				g.sorted = g.sorted && isOrdered(value) && reflect.TypeOf(value) == reflect.TypeOf(values[0])
+			}
+			g.members[place].Add(i)
+		}
+	}
+	if g.sorted {
+		slices.SortFunc(values, compareValues)
+		members := slices.Clone(g.members)
+		for place, value := range values {
+			g.members[place] = members[places[value]]
+		}
+	}
+	return g
+}
+
+func isOrdered(value any) bool {
+	switch value.(type) {
+	case types.Int, types.String:
+		return true
+	default:
+		return false
+	}
+}
+
+// compareValues compares two ints or two strings, as CEL sorts them.
+func compareValues(a, b any) int {
+	if a, ok := a.(types.Int); ok {
+		return cmp.Compare(a, b.(types.Int))
+	}
+	return cmp.Compare(a.(types.String), b.(types.String))
+}
+
+// distinctSize is list.map(x, value).distinct().size().
+type distinctSize struct {
+	leaf *leaf
+	list deviceList
+}
+
+// newDistinctSize is open if the values are not those of a leaf.
+func newDistinctSize(m mapped) quantity {
+	leaf, ok := m.leafOf()
+	if !ok {
+		return open{}
+	}
+	return distinctSize{leaf, m.list}
+}
+
+// number is open if some value is not known, or not whether a device is in the list.
+func (n distinctSize) number(s *state) number {
+	m, ok := membersOf(s, n.list)
+	defer m.giveBack(s)
+	c := s.column(n.leaf)
+	if !ok || c == nil || !m.chosen.IsWithin(c.groups.known) || !m.possible.IsWithin(c.groups.known) || !s.spend() {
+		return openNumber
+	}
+	chosen, rest := 0, m.fewest
+	var others []int
+	for _, with := range c.groups.members {
+		possible := m.possible.CountAnd(with)
+		switch {
+		case with.Meets(m.chosen):
+			chosen++
+			rest -= possible
+		case possible > 0:
+			others = append(others, possible)
+		}
+	}
+	// The fewest values: devices with a value that is there already join first, then those with the
+	// most frequent values.
+	slices.SortFunc(others, func(a, b int) int { return cmp.Compare(b, a) })
+	least := chosen
+	for _, count := range others {
+		if rest <= 0 {
+			break
+		}
+		least++
+		rest -= count
+	}
+	return number{least: int64(least), most: int64(chosen + min(m.most, len(others)))}
+}
+
+// maxKeys is how long a list may be of which the values are known: as long as an attribute may be.
+const maxKeys = 64
+
+// keysIn are the values in a list, nil if they are not all ints, strings or bools.
+func keysIn(list traits.Lister) *[]any {
+	if size, ok := list.Size().(types.Int); !ok || size > maxKeys {
+		return nil
+	}
+	keys := []any{}
+	for it := list.Iterator(); it.HasNext() == types.True; {
+		element := it.Next()
+		if !isKey(element) {
+			return nil
+		}
+		keys = append(keys, element)
+	}
+	return &keys
+}
+
+// isKey reports whether equal values are equal in Go, too.
+func isKey(value ref.Val) bool {
+	switch value.(type) {
+	case types.Bool, types.Int, types.String:
+		return true
+	default:
+		return false
+	}
+}
+
+// unionSize is list.map(x, values).flatten().distinct().size().
+type unionSize struct {
+	leaf *leaf
+	list deviceList
+}
+
+// unionSize reads list.map(x, values).flatten().distinct().
+func (a *analyzer) unionSize(values ast.Expr, s scope) quantity {
+	values = a.normal.reduce(values, s)
+	if !tree.IsCall(values, "flatten") || !values.AsCall().IsMemberFunction() || len(values.AsCall().Args()) > 0 {
+		return open{}
+	}
+	m, ok := a.mapped(values.AsCall().Target(), s)
+	if !ok {
+		return open{}
+	}
+	leaf, ok := m.leafOf()
+	if !ok {
+		return open{}
+	}
+	return unionSize{leaf, m.list}
+}
+
+// number is open if some value is not known, or not whether a device is in the list.
+func (n unionSize) number(s *state) number {
+	m, ok := membersOf(s, n.list)
+	defer m.giveBack(s)
+	c := s.column(n.leaf)
+	if !ok || c == nil || !m.chosen.IsWithin(c.groups.listed) || !m.possible.IsWithin(c.groups.listed) || !s.spend() {
+		return openNumber
+	}
+	// adds has for each possible device how many values it has that no chosen one has.
+	adds := make([]int, len(s.tables.devices))
+	chosen, others := 0, 0
+	for _, with := range c.groups.members {
+		switch {
+		case with.Meets(m.chosen):
+			chosen++
+		case with.Meets(m.possible):
+			others++
+			for i := range with.All() {
+				adds[i]++
+			}
+		}
+	}
+	var joining []int
+	for i := range m.possible.All() {
+		joining = append(joining, adds[i])
+	}
+	slices.Sort(joining)
+	least, most := chosen, chosen
+	if m.fewest > 0 {
+		// Whichever join, one of them adds as much as that.
+		least += joining[m.fewest-1]
+	}
+	for _, count := range joining[len(joining)-m.most:] {
+		most += count
+	}
+	return number{least: int64(least), most: int64(min(most, chosen+others))}
+}

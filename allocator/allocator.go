@@ -124,21 +124,19 @@ func (a *Allocator) AllocateWithDetails(ctx context.Context, node *v1.Node, clai
 		}
 		return nil, details, known.refusal
 	}
-	s, err := newSearchWithout(ctx, a, node, has, claims, allocated)
+	s, err := newSearch(ctx, a, node, has, claims, allocated, nil)
 	if err != nil {
 		return nil, details, err
 	}
 	s.kept = kept
 	results, err = s.allocate()
-	for _, done := range append(s.preferring, s) {
-		if len(done.celConstraints) > 0 || done.improves != nil {
-			done.work.charge()
-		}
+	if len(s.celConstraints) > 0 {
+		s.work.charge()
 	}
 	details.Stats = s.stats()
 	a.counts.add(details.Stats)
 	if err == nil {
-		details.Outcome, details.Preferences = s.outcome, s.values
+		details.Outcome, details.Preferences = s.preferred.outcome, s.preferred.values
 	}
 	return results, details, err
 }
@@ -158,7 +156,7 @@ func (s *search) allocate() ([]resourceapi.AllocationResult, error) {
 	case err != nil:
 		return nil, err
 	case found:
-		return s.preferred().results()
+		return s.results()
 	case slices.ContainsFunc(s.inventory.Pools, func(p *inventory.Pool) bool { return p.Invalid != "" }):
 		return nil, onNode("invalid resource pools were encountered")
 	default:

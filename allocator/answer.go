@@ -40,9 +40,6 @@ type keptAnswer struct {
 	values  []PreferenceValue
 }
 
-// errUnrepeatable keeps an answer from being kept that is right here and now.
-var errUnrepeatable = errors.New("the answer depends on the attempt")
-
 // placeOfChoice is a choice without the objects of the node.
 type placeOfChoice struct {
 	claim, request, position int
@@ -59,27 +56,25 @@ func (s *search) answer() (found bool, reason string, err error) {
 	}
 	known, hit, err := find(s.ctx, s.kept, func() (keptAnswer, error) {
 		found, err := s.run()
-		if err == nil && s.isUnrepeatable {
-			return keptAnswer{}, errUnrepeatable
-		}
 		if failure, ok := errors.AsType[*EvaluationError](err); ok {
 			return keptAnswer{failure: failure.withoutNode()}, nil
 		}
 		if err != nil {
 			return keptAnswer{}, err
 		}
-		return s.describe(found), nil
+		// An answer with an error is not kept.
+		return s.describe(found), s.preferred.unrepeatable
 	})
-	if errors.Is(err, errUnrepeatable) {
-		return true, "", nil
-	}
-	if known.failure != nil {
+	switch {
+	case err != nil && err == s.preferred.unrepeatable:
+		err = nil
+	case known.failure != nil:
 		err = known.failure.on(s.node, s.inventory, s.claims)
+	case hit:
+		s.replay(known)
 	}
 	if hit {
 		s.hits++
-		s.outcome, s.values = known.outcome, known.values
-		s.replay(known)
 	}
 	return known.found, known.reason, err
 }
@@ -93,12 +88,12 @@ func (s *search) reasonUnless(known bool) string {
 
 // describe says how the search ended, in positions.
 func (s *search) describe(found bool) keptAnswer {
-	result := keptAnswer{found: found, reason: s.reasonUnless(found), outcome: s.outcome, values: s.values}
+	result := keptAnswer{found: found, reason: s.reasonUnless(found), outcome: s.preferred.outcome, values: s.preferred.values}
 	if !found {
 		result.refusal = s.allocator.refusal(result.reason)
 		return result
 	}
-	best := s.preferred().found()
+	best := s.found()
 	result.decisions, result.choices = make([]int, 0, len(best.decisions)), make([]placeOfChoice, 0, len(best.choices))
 	next := 0
 	for _, requests := range s.requests {
@@ -115,6 +110,7 @@ func (s *search) describe(found bool) keptAnswer {
 
 // replay makes the choices of an answer.
 func (s *search) replay(known keptAnswer) {
+	s.preferred.outcome, s.preferred.values = known.outcome, known.values
 	if !known.found {
 		return
 	}

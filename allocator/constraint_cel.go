@@ -264,7 +264,6 @@ func (c *celConstraint) evaluate() (bool, error) {
 func (c *celConstraint) Rejection(*requests.Request, *inventory.Candidate) error { return nil }
 
 func (c *celConstraint) evaluationError(err error) error {
-	c.search.goalFails = c.search.goalFails || c.goal != nil
 	if isOverBudget(err) {
 		return c.costError(err)
 	}
@@ -275,8 +274,12 @@ func (c *celConstraint) evaluationError(err error) error {
 	for i, member := range c.members {
 		ids[i] = member.ID.String()
 	}
-	return fmt.Errorf("claim %s, %s %s, node %s, devices [%s]: %w",
+	err = fmt.Errorf("claim %s, %s %s, node %s, devices [%s]: %w",
 		klog.KObj(c.claim), c.role(), c.name, c.search.node.Name, strings.Join(ids, ", "), err)
+	if c.goal != nil {
+		return preferenceError{err}
+	}
+	return err
 }
 
 // role is what messages call it.

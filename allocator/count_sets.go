@@ -92,7 +92,7 @@ func (a *Allocator) SetsOf(ctx context.Context, node *v1.Node, shape Shape) (fou
 
 // listedSets are the sets of a shape on an idle node. None if the budget of the attempt is used up.
 func (a *Allocator) listedSets(ctx context.Context, node *v1.Node, has *inventory.Inventory, shape Shape) (*room.Sets, error) {
-	s, err := newSearchWithout(ctx, a.shapes.idle(), node, has, []*resourceapi.ResourceClaim{a.shapes.claimFor(shape)}, bitset.New(len(has.Candidates)))
+	s, err := newSearch(ctx, a.shapes.idle(), node, has, []*resourceapi.ResourceClaim{a.shapes.claimFor(shape)}, bitset.New(len(has.Candidates)), nil)
 	if err != nil {
 		return nil, err
 	}
@@ -218,15 +218,15 @@ func (c *counting) oneByOne(node *v1.Node, has *inventory.Inventory) (chosen [][
 		if len(has.Candidates)-allocated.Count() < c.shape.Count {
 			return chosen, nil
 		}
-		s, err := newSearchWithout(c.ctx, a, node, has, claims, allocated)
+		s, err := newSearch(c.ctx, a, node, has, claims, allocated, nil)
 		if err != nil {
 			return chosen, err
 		}
-		result, err := s.nextRequest(0, 0)
+		found, err := s.run()
 		if ended := s.work.Cancelled(); ended != nil {
 			return chosen, ended
 		}
-		if result != found || err != nil {
+		if !found || err != nil {
 			// An expression that fails ends it, as does a budget.
 			return chosen, nil
 		}

@@ -38,7 +38,7 @@ func (a *Allocator) RequestDevices(ctx context.Context, node *v1.Node, claims []
 	if err != nil {
 		return nil, err
 	}
-	s, err := newSearch(ctx, a, node, has, claims)
+	s, err := newSearch(ctx, a, node, has, claims, a.state.Of(has.Candidates), nil)
 	if err != nil {
 		return nil, err
 	}

@@ -31,7 +31,7 @@ func (a *Allocator) PolicyValues(ctx context.Context, node *v1.Node, claim *reso
 		return nil, err
 	}
 	claims := []*resourceapi.ResourceClaim{claim}
-	s, err := newSearchWithout(ctx, a, node, has, claims, a.state.Of(has.Candidates))
+	s, err := newSearch(ctx, a, node, has, claims, a.state.Of(has.Candidates), nil)
 	if err != nil {
 		return nil, err
 	}
@@ -41,23 +41,23 @@ func (a *Allocator) PolicyValues(ctx context.Context, node *v1.Node, claim *reso
 	var values []PreferenceValue
 	for i := range definitions.preferences {
 		p := &definitions.preferences[i]
-		if p.policy == "" || !p.isAbout(0, s.found()) {
+		if p.policy == "" || !p.isAbout(0, &s.solution) {
 			continue
 		}
 		limits := goalLimits{a.preferenceCost, a.preferenceSteps}
-		n, err := newSearchFor(ctx, a, node, has, claims, s.allocated, &improvement{than: s, next: placeOfPreference{0, i}, limits: limits})
+		n, err := newSearch(ctx, a, node, has, claims, s.allocated, &improvement{incumbent: &s.solution, next: placeOfPreference{0, i}, limits: limits})
 		if err != nil {
 			return nil, err
 		}
-		chosen := n.improves.chosenFor(n.goal)
+		chosen := n.improves.chosenFor(n.objective)
 		if len(chosen) == 0 {
 			continue
 		}
-		value, err := n.goal.valueOf(chosen)
+		value, err := n.objective.valueOf(chosen)
 		if err != nil {
 			return nil, err
 		}
-		values = append(values, PreferenceValue{Preference: i, Name: p.name, Value: value, Losses: lossesOf(n.goal, value)})
+		values = append(values, PreferenceValue{Preference: i, Name: p.name, Value: value, Losses: lossesOf(n.objective, value)})
 	}
 	return values, nil
 }

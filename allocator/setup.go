@@ -29,7 +29,7 @@ func (b setup) addClaim(claim *resourceapi.ResourceClaim) error {
 			return err
 		}
 		if improves := b.search.improves; improves != nil {
-			met := improves.than.found().tried(improves.than.requests, len(b.search.requests), order)
+			met := improves.incumbent.tried(b.search.requests, len(b.search.requests), order)
 			a = a[met.alternative : met.alternative+1]
 		}
 		least := a.least()
@@ -175,7 +175,7 @@ func (b setup) addGoals(claim *resourceapi.ResourceClaim, preferences []preferen
 	if improves == nil {
 		return nil
 	}
-	for _, known := range improves.goals {
+	for _, known := range improves.kept {
 		if known.claim != index || known.value == math.MinInt64 {
 			// No value is below the smallest.
 			continue
@@ -190,7 +190,7 @@ func (b setup) addGoals(claim *resourceapi.ResourceClaim, preferences []preferen
 		return nil
 	}
 	var err error
-	b.search.goal, err = b.newObjective(claim, &preferences[improves.next.preference], all)
+	b.search.objective, err = b.newObjective(claim, &preferences[improves.next.preference], all)
 	return err
 }
 

@@ -159,20 +159,23 @@ func (h *shapes) setsOn(s *search, shape Shape) (*room.Sets, error) {
 // the budget: what others may ask for keeps nobody from being served.
 func (a *Allocator) listSets(ctx context.Context, node *v1.Node, on *inventory.Inventory, claims []*resourceapi.ResourceClaim) (*room.Sets, error) {
 	result := &room.Sets{}
-	s, err := newSearchWithout(ctx, a, node, on, claims, bitset.New(len(on.Candidates)))
+	s, err := newSearch(ctx, a, node, on, claims, bitset.New(len(on.Candidates)), nil)
 	if err == nil {
+		s.tellsApart, result.All = true, true
 		var positions []int
-		s.each = func() (enough bool) {
+		for found := range s.solutions() {
 			positions = positions[:0]
-			for _, c := range s.solution.choices {
+			for _, c := range found.choices {
 				positions = append(positions, c.Position)
 			}
 			result.Add(positions, len(on.Candidates))
-			return result.Len() == room.MaxSets
+			if result.Len() == room.MaxSets {
+				result.All = false
+				break
+			}
 		}
-		var ended outcome
-		ended, err = s.nextRequest(0, 0)
-		result.All = err == nil && ended == none
+		err = s.err
+		result.All = result.All && err == nil
 		s.work.charge()
 		if ended := s.work.Cancelled(); ended != nil {
 			return nil, ended

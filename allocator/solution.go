@@ -59,3 +59,11 @@ func (s *solution) choicesOf(claim int) []choice {
 	}
 	return s.choices[start:end]
 }
+
+// found is the solution of the search, or the better one.
+func (s *search) found() *solution {
+	if s.preferred.incumbent != nil {
+		return s.preferred.incumbent
+	}
+	return &s.solution
+}

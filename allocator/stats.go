@@ -44,24 +44,16 @@ type Stats struct {
 	PreferencesBest, PreferencesBestFound int64
 }
 
-// stats counts what one search did.
+// stats counts what one search did, and those for better solutions that followed.
 func (s *search) stats() Stats {
-	stats := s.ownStats()
-	for _, preferring := range s.preferring {
-		stats = stats.plus(preferring.ownStats())
-	}
-	switch s.outcome {
+	stats := Stats{Steps: s.work.steps, Cost: int64(min(s.work.cost.Spent(), math.MaxInt64)), CacheHits: s.hits, AnswersKnown: s.hits}
+	switch s.preferred.outcome {
 	case PreferenceBest:
 		stats.PreferencesBest = 1
 	case PreferenceBestFound:
 		stats.PreferencesBestFound = 1
 	}
-	return stats
-}
-
-func (s *search) ownStats() Stats {
-	stats := Stats{Steps: s.work.steps, Cost: int64(min(s.work.cost.Spent(), math.MaxInt64)), CacheHits: s.hits, AnswersKnown: s.hits}
-	if w, is := s.goal.(*wholeness); is {
+	if w, is := s.objective.(*wholeness); is {
 		stats.Cuts += w.cut
 	}
 	for _, constraint := range s.celConstraints {
@@ -77,7 +69,7 @@ func (s *search) ownStats() Stats {
 			}
 		}
 	}
-	return stats
+	return stats.plus(s.preferred.spent)
 }
 
 func (s Stats) plus(o Stats) Stats {

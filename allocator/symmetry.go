@@ -54,7 +54,7 @@ func (y *symmetry) classOf() []int {
 // mayPassOver tells whether devices may be passed over for a request.
 func (y *symmetry) mayPassOver(p place) bool {
 	s := y.search
-	if s.allocator.unbounded || !s.inventory.IsPlain || s.tellsApart || s.each != nil {
+	if s.allocator.unbounded || !s.inventory.IsPlain || s.tellsApart {
 		return false
 	}
 	for claim := p.claim; claim < len(s.requests); claim++ {

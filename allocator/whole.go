@@ -141,10 +141,7 @@ func (w *wholeness) value() int64 { return -int64(w.room.Loss()) }
 
 func (w *wholeness) isBest(value int64) bool { return value == 0 }
 
-// mayProbe is false: a loss is made of the numbers of sets of several shapes, and half of one is nothing that bounds
-// know more of.
-func (w *wholeness) mayProbe() bool { return false }
-
+// most is not known: that nothing breaks is rare.
 func (w *wholeness) most() int64 { return math.MaxInt64 }
 
 func (w *wholeness) isComplete() bool { return len(w.members) == w.wanted && w.wanted > 0 }
@@ -263,4 +260,12 @@ func (w *wholeness) lost(value int64) []ShapeLoss {
 		losses[i] = ShapeLoss{Shape: shape, Lost: lost, Left: w.room.Before(i) - lost}
 	}
 	return losses
+}
+
+// lossesOf are nil for an expression.
+func lossesOf(o objective, value int64) []ShapeLoss {
+	if w, is := o.(*wholeness); is {
+		return w.lost(value)
+	}
+	return nil
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/celset/celset/allocator/internal/fingerprint"
 	"github.com/celset/celset/allocator/internal/inventory"
+	"github.com/celset/celset/allocator/internal/view"
 	"github.com/celset/celset/cel/device/bitset"
 	"github.com/celset/celset/cel/memo"
 )
@@ -138,7 +139,7 @@ func (a *Allocator) answerTo(of *inventory.Inventory, claims []*resourceapi.Reso
 	if !ok {
 		return nil
 	}
-	return a.cache.answers.At(a.answerKeyOf(a.viewOf(of, claims), content, allocated))
+	return a.cache.answers.At(a.answerKeyOf(view.IDOf(of, a.readSetOf(claims)), content, allocated))
 }
 
 // keepsAnswer tells whether answers depend on nothing else of the devices than a key says.

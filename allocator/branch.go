@@ -42,7 +42,7 @@ func (b branch) bounds(d *definition, shape setShape) *bound.Bounds {
 	if s.ctx.Err() != nil {
 		return nil
 	}
-	tables := s.allocator.cache.tablesOf(s.view(), d, shape)
+	tables := s.tablesOf(d, shape)
 	if tables == nil {
 		return nil
 	}

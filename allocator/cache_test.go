@@ -166,7 +166,7 @@ func TestCacheIsBounded(t *testing.T) {
 				require.LessOrEqual(t, cache.Used(), cache.memory.Limit())
 			}
 		}
-		require.Less(t, cache.views.Len(), nodes)
+		require.Less(t, cache.tables.Len(), nodes)
 		require.Less(t, cache.answers.Len(), nodes)
 	}
 }

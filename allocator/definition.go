@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/celset/celset/allocator/internal/requests"
+	"github.com/celset/celset/allocator/internal/view"
 	"github.com/celset/celset/apis/celset/v1alpha1"
 	"github.com/celset/celset/cel/device"
 )
@@ -21,6 +22,8 @@ type definition struct {
 	// under the key.
 	onError v1alpha1.OnError
 	key     expressionKey
+	// reads is what the expression reads.
+	reads view.ReadSet
 }
 
 // definitions are the CEL constraints of a claim.
@@ -74,9 +77,9 @@ func resolveDefinitions(a *Allocator, claim *resourceapi.ResourceClaim) (*defini
 			return nil, c.err
 		case c.of.Default:
 			api := &resourceapi.DeviceConstraint{Requests: c.of.Requests}
-			result.defaults = append(result.defaults, defaultDefinition{&definition{c.of.Label(), c.expression, c.of.OnError, c.key}, api})
+			result.defaults = append(result.defaults, defaultDefinition{&definition{c.of.Label(), c.expression, c.of.OnError, c.key, c.reads}, api})
 		default:
-			result.referred[c.of.Index] = &definition{c.of.Label(), c.expression, c.of.OnError, c.key}
+			result.referred[c.of.Index] = &definition{c.of.Label(), c.expression, c.of.OnError, c.key, c.reads}
 		}
 	}
 	var err error
@@ -103,7 +106,7 @@ func resolvePreferences(a *Allocator, claim *resourceapi.ResourceClaim, m *meani
 			result = append(result, a.policy(claim, p.of))
 			continue
 		}
-		d := &definition{p.of.Label(), p.expression, v1alpha1.OnErrorAbort, p.key}
+		d := &definition{p.of.Label(), p.expression, v1alpha1.OnErrorAbort, p.key, p.reads}
 		result = append(result, preference{name: d.name, definition: d, api: &resourceapi.DeviceConstraint{Requests: p.of.Requests}})
 	}
 	if without := v1alpha1.RequestsWithout(claim, defined); a.preference != "" && len(without) > 0 {

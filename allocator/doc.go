@@ -55,9 +55,9 @@
 //     matters: one of them is tried.
 //  11. A view is the devices of a node as expressions with some read set see them (package view,
 //     read_set.go).
-//  12. The [Cache] remembers what was found out under everything that it depends on (keys.go,
-//     sizes.go), the answer to claims among it (answer.go).
-//  13. A preference (goal.go) says which of the sets that will do is taken: once one was found,
+//  12. The [Cache] remembers what was found out under everything that it depends on (cache.go),
+//     the answer to claims among it (answer.go).
+//  13. A preference (objective.go) says which of the sets that will do is taken: once one was found,
 //     another search looks for sets with a greater value, which is one more condition.
 //  14. A shape (shape.go) is what others may ask for. What a set of devices leaves of the sets of
 //     shapes is room (package room); the policy KeepWhole prefers to break few of them (whole.go).
@@ -128,7 +128,7 @@
 //
 // Nodes of one hardware type differ in names, in serial numbers and in what is in use. What
 // was found out is kept in a [Cache] under everything that it depends on: devices as the
-// claims see them (view.go), verdicts of selectors, tables, verdicts on sets, answers.
+// claims see them (package view), verdicts of selectors, tables, verdicts on sets, answers.
 // An allocator that was made for the next scheduling attempt finds them there. Devices that
 // look the same to everything that matters are tried once (symmetry.go), and selectors are
 // evaluated once for devices in a row that look the same to them.

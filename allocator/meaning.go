@@ -11,6 +11,7 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/klog/v2"
 
+	"github.com/celset/celset/allocator/internal/view"
 	"github.com/celset/celset/apis/celset/v1alpha1"
 	"github.com/celset/celset/cel"
 	"github.com/celset/celset/cel/device"
@@ -31,7 +32,17 @@ type compiled[T any] struct {
 	of         T
 	expression *device.Expression
 	key        expressionKey
+	reads      view.ReadSet
 	err        error
+}
+
+// newCompiled has what is read of an expression without mistakes.
+func newCompiled[T any](of T, expression *device.Expression, key expressionKey, mistake error) compiled[T] {
+	c := compiled[T]{of: of, expression: expression, key: key, err: mistake}
+	if mistake == nil {
+		c.reads = view.NewReadSet(expression.ReadSet())
+	}
+	return c
 }
 
 // meaningOf compiles for the tenant of the context, whose end is the only error. Preferences are left
@@ -47,7 +58,7 @@ func meaningOf(ctx context.Context, environment *device.Environment, claim *reso
 			return nil, err
 		}
 		key := newExpressionKey(environment, c.Expression, c.Variables, false)
-		m.constraints = append(m.constraints, compiled[v1alpha1.Constraint]{c, expression, key, mistake})
+		m.constraints = append(m.constraints, newCompiled(c, expression, key, mistake))
 	}
 	if !preferences {
 		return m, nil
@@ -65,7 +76,7 @@ func meaningOf(ctx context.Context, environment *device.Environment, claim *reso
 			return nil, err
 		}
 		key := newExpressionKey(environment, p.Expression, p.Variables, true)
-		m.preferences = append(m.preferences, compiled[v1alpha1.Preference]{p, expression, key, mistake})
+		m.preferences = append(m.preferences, newCompiled(p, expression, key, mistake))
 	}
 	return m, nil
 }

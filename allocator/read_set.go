@@ -8,15 +8,10 @@ import (
 
 	resourceapi "k8s.io/api/resource/v1"
 
+	"github.com/celset/celset/allocator/internal/fingerprint"
 	"github.com/celset/celset/allocator/internal/view"
 	"github.com/celset/celset/cel/device"
 )
-
-// readBy is the read set of a CEL constraint. It is about the text and nothing else, as
-// analyses are.
-func readBy(d *definition) view.ReadSet {
-	return expressionReadSets.Get(d.key, func() view.ReadSet { return view.NewReadSet(d.expression.ReadSet()) })
-}
 
 // readByClaims is the read set of some claims.
 type readByClaims struct {
@@ -62,7 +57,7 @@ func (a *Allocator) readByConstraints(claim *resourceapi.ResourceClaim) view.Rea
 	for i, constraint := range claim.Spec.Devices.Constraints {
 		switch d := definitions.referred[i]; {
 		case d != nil:
-			read = read.With(readBy(d))
+			read = read.With(d.reads)
 		case constraint.MatchAttribute != nil:
 			read = read.With(view.ReadAttribute(*constraint.MatchAttribute))
 		case constraint.DistinctAttribute != nil:
@@ -72,11 +67,11 @@ func (a *Allocator) readByConstraints(claim *resourceapi.ResourceClaim) view.Rea
 		}
 	}
 	for _, d := range definitions.defaults {
-		read = read.With(readBy(d.definition))
+		read = read.With(d.reads)
 	}
 	for _, p := range definitions.preferences {
 		if p.definition != nil {
-			read = read.With(readBy(p.definition))
+			read = read.With(p.reads)
 		}
 		for _, shape := range p.shapes {
 			read = read.With(a.shapes.idle().readByClaim(a.shapes.claimFor(shape)))
@@ -110,17 +105,16 @@ func (a *Allocator) readBySelector(expression string) view.ReadSet {
 	if read, known := a.prepared.readBy(expression); known {
 		return read
 	}
-	return selectorReadSets.Get(expression, func() view.ReadSet {
-		compiled := a.selectors.GetOrCompile(expression)
-		if compiled.Error != nil {
-			return view.AnyAttribute
+	key := analysisKey{expression: expressionKey{text: fingerprint.Of([]byte(expression))}}
+	return analyses.Get(key, func() weighed {
+		read := view.AnyAttribute
+		if compiled := a.selectors.GetOrCompile(expression); compiled.Error == nil {
+			if checked, issues := compiled.Environment.Compile(expression); issues.Err() == nil {
+				read = view.NewReadSet(device.ReadSetOf(checked.NativeRep()))
+			}
 		}
-		checked, issues := compiled.Environment.Compile(expression)
-		if issues.Err() != nil {
-			return view.AnyAttribute
-		}
-		return view.NewReadSet(device.ReadSetOf(checked.NativeRep()))
-	})
+		return weighed{read, read.Bytes()}
+	}).value.(view.ReadSet)
 }
 
 // readSets tells what selectors read.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/celset/celset/allocator/internal/availability"
 	"github.com/celset/celset/allocator/internal/fingerprint"
+	"github.com/celset/celset/allocator/internal/view"
 	"github.com/celset/celset/cel/device/bitset"
 )
 
@@ -51,6 +52,6 @@ func (r *Refusals) Has(node *v1.Node) bool {
 	if !r.allocator.keepsAnswer(has) {
 		return false
 	}
-	key := r.allocator.answerKeyOf(r.allocator.viewOf(has, r.claims), r.content, allocated)
+	key := r.allocator.answerKeyOf(view.IDOf(has, r.allocator.readSetOf(r.claims)), r.content, allocated)
 	return knownRefusal(r.allocator.cache.answers.Has(key)) != nil
 }

@@ -61,7 +61,7 @@ type search struct {
 	preferred preferred
 	// tellsApart: devices that look the same are not, because it matters which others are left.
 	tellsApart bool
-	// yield is called for each solution, and is false if no more are wanted.
+	// yield is called for each solution, and is false if no more are wanted. nil: the first one is all that is.
 	yield func(*solution) bool
 	// err is what ended [search.solutions].
 	err error
@@ -129,6 +129,17 @@ func newSearch(ctx context.Context, a *Allocator, node *v1.Node, inventory *inve
 	return s, nil
 }
 
+// view is the node's devices as the claims see them.
+func (s *search) view() *view.View {
+	if s.seen == nil {
+		s.seen = s.allocator.cache.viewOf(s.inventory, s.allocator.readSetOf(s.claims))
+	}
+	return s.seen
+}
+
+// viewID is that of the view.
+func (s *search) viewID() view.ID { return view.IDOf(s.inventory, s.allocator.readSetOf(s.claims)) }
+
 // isConstrained tells whether a claim has a CEL constraint.
 func (s *search) isConstrained() bool {
 	return slices.ContainsFunc(s.claims, func(claim *resourceapi.ResourceClaim) bool { return s.allocator.resolved(claim) != nil })
@@ -149,11 +160,12 @@ func (s *search) makeRoom() {
 
 // run looks for the first solution, and for better ones if there are preferences.
 func (s *search) run() (bool, error) {
-	for range s.solutions() {
-		s.logger.V(6).Info("Allocation result found")
-		return true, s.prefer()
+	result, err := s.nextRequest(0, 0)
+	if result != found || err != nil {
+		return false, err
 	}
-	return false, s.err
+	s.logger.V(6).Info("Allocation result found")
+	return true, s.prefer()
 }
 
 // solutions yields the solutions in their order: what is yielded is that of the search, until it goes on. What ends
@@ -174,7 +186,7 @@ func (s *search) nextRequest(claim, request int) (outcome, error) {
 	switch {
 	case s.isNotBetter():
 		return none, nil
-	case claim == len(s.claims) && s.yield(&s.solution):
+	case claim == len(s.claims) && s.yield != nil && s.yield(&s.solution):
 		return none, nil
 	case claim == len(s.claims):
 		return found, nil

@@ -91,11 +91,17 @@ func (b setup) selectionRowOf(r *request) *selection.Row {
 	if !s.allocator.sharesCache && !s.isConstrained() || s.inventory.DevicesSelectNodes() {
 		return nil
 	}
-	key, ok := s.selectionKeyOf(r)
+	key, ok := s.selectorsKey(r)
 	if !ok {
 		return nil
 	}
-	return s.allocator.cache.selections.Get(key, func() *selection.Row { return selection.NewRow(len(s.inventory.Candidates)) })
+	if known, ok := tableAt[*selection.Row](s.allocator.cache, key); ok {
+		return known
+	}
+	return tableOf(s.allocator.cache, key, func(func(int)) (*selection.Row, int) {
+		row := selection.NewRow(len(s.inventory.Candidates))
+		return row, row.Bytes()
+	})
 }
 
 func (b setup) determineCount(r *request) error {

@@ -151,8 +151,20 @@ func (h *shapes) setsOn(s *search, shape Shape) (*room.Sets, error) {
 	if !ok || s.inventory.DevicesSelectNodes() {
 		return list()
 	}
-	found, _, err := find(s.ctx, idle.cache.rooms.At(s.roomKey(content)), list)
-	return found, err
+	by := shapeFeatures{features: s.allocator.features, environment: s.allocator.environment}
+	if !s.inventory.IsPlain {
+		by.devices = weak.Make(s.inventory)
+	}
+	key := tableKey{view: s.viewID(), kind: tableOfSets, by: by, text: content}
+	found, _, err := find(s.ctx, idle.cache.tables.At(key), func() (weighed, error) {
+		sets, err := list()
+		if err != nil {
+			return weighed{}, err
+		}
+		return weighed{sets, sets.Bytes()}, nil
+	})
+	sets, _ := found.value.(*room.Sets)
+	return sets, err
 }
 
 // listSets looks for all sets that the claims could get. An expression that fails ends it, as does
@@ -188,45 +200,4 @@ func (a *Allocator) listSets(ctx context.Context, node *v1.Node, on *inventory.I
 		return result.Thin(thinnedSets), nil
 	}
 	return result, nil
-}
-
-// conflictsOn are for each device those that consume so much of the same counters that both can't be
-// had. nil if there are no counters.
-func (c *Cache) conflictsOn(on *inventory.Inventory) func(position int) bitset.Set {
-	if !slices.ContainsFunc(on.Candidates, func(c *inventory.Candidate) bool { return len(c.Device.ConsumesCounters) > 0 }) {
-		return nil
-	}
-	return c.conflicts.Get(weak.Make(on), func() bitset.List { return listConflicts(on) }).At
-}
-
-func listConflicts(on *inventory.Inventory) bitset.List {
-	all := bitset.NewList(len(on.Candidates), len(on.Candidates))
-	for i, c := range on.Candidates {
-		for _, other := range on.Candidates[:i] {
-			if other.Pool == c.Pool && exceed(c.Pool, c.Device, other.Device) {
-				all.At(i).Add(other.Position)
-				all.At(other.Position).Add(i)
-			}
-		}
-	}
-	return all
-}
-
-// exceed tells whether two devices together consume more of a counter than there is.
-func exceed(pool *inventory.Pool, a, b *resourceapi.Device) bool {
-	for _, ofA := range a.ConsumesCounters {
-		for _, ofB := range b.ConsumesCounters {
-			if ofA.CounterSet != ofB.CounterSet {
-				continue
-			}
-			for name, amount := range ofA.Counters {
-				both := amount.Value.DeepCopy()
-				both.Add(ofB.Counters[name].Value)
-				if _, consumed := ofB.Counters[name]; consumed && both.Cmp(pool.CounterSets[ofA.CounterSet][name].Value) > 0 {
-					return true
-				}
-			}
-		}
-	}
-	return false
 }

@@ -83,7 +83,7 @@ func (w *wholeness) begin(shapes []Shape, members []*inventory.Candidate) error 
 	s := w.search
 	broken := bitset.New(len(s.inventory.Candidates))
 	copy(broken, s.allocated)
-	conflicts := s.allocator.cache.conflictsOn(s.inventory)
+	conflicts := s.inventory.Conflicts()
 	alike := bitset.New(len(s.inventory.Candidates))
 	for _, c := range s.inventory.Candidates {
 		if c.Shared && s.allocator.state.IsShared(c.ID) {

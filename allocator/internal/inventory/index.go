@@ -29,7 +29,6 @@ type Index struct {
 	none nodeSlices
 	// dependent has the inventories that depend on more than the slices of the node.
 	dependent dependentInventories
-	attach    func() any
 }
 
 // nodeSlices are the slices that name a node.
@@ -47,11 +46,7 @@ type keptInventory struct {
 }
 
 // Latest has the index of the slices that there were last. The zero value has none.
-type Latest struct {
-	// Attach makes what is attached to each inventory; nil: nothing is.
-	Attach func() any
-	index  atomic.Pointer[Index]
-}
+type Latest struct{ index atomic.Pointer[Index] }
 
 // Of returns the index of the slices, which takes over what is known of nodes whose slices are
 // the same.
@@ -61,7 +56,6 @@ func (l *Latest) Of(all []*resourceapi.ResourceSlice) *Index {
 		return known
 	}
 	made := newIndex(all)
-	made.attach = l.Attach
 	if known != nil {
 		made.inherit(known)
 	}

@@ -14,6 +14,8 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"sync"
+	"sync/atomic"
 
 	v1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
@@ -37,8 +39,11 @@ type Inventory struct {
 	// slices are what it was made from; selfContained: from nothing else.
 	slices        []*resourceapi.ResourceSlice
 	selfContained bool
-	// Attached is what somebody else keeps as long as the inventory ([Latest]).
-	Attached any
+	// Views are what package view knows of it.
+	Views atomic.Value
+	// conflicts are found when they are needed first.
+	conflicts     bitset.List
+	findConflicts sync.Once
 }
 
 // New takes stock of a node from the slices that may be for it. all are those of the cluster.
@@ -110,13 +115,13 @@ func (x *Index) Of(features structured.Features, node *v1.Node, all []*resourcea
 		return kept, nil
 	}
 	if len(x.other) > 0 || local.byDevice {
-		made, err := x.new(features, node, slices.Concat(local.slices, x.other), all)
+		made, err := New(features, node, slices.Concat(local.slices, x.other), all)
 		if err == nil {
 			dependent.keep(features, node, made)
 		}
 		return made, err
 	}
-	made, err := x.new(features, node, local.slices, all)
+	made, err := New(features, node, local.slices, all)
 	switch {
 	case err != nil:
 	case made.selfContained:
@@ -127,14 +132,45 @@ func (x *Index) Of(features structured.Features, node *v1.Node, all []*resourcea
 	return made, err
 }
 
-func (x *Index) new(features structured.Features, node *v1.Node, forNode, all []*resourceapi.ResourceSlice) (*Inventory, error) {
-	made, err := New(features, node, forNode, all)
-	if err == nil && x.attach != nil {
-		made.Attached = x.attach()
-	}
-	return made, err
-}
-
 func selectsByDevice(slice *resourceapi.ResourceSlice) bool {
 	return ptr.Deref(slice.Spec.PerDeviceNodeSelection, false)
+}
+
+// Conflicts are for each device those that consume so much of the same counters that both can't be
+// had. nil if there are no counters.
+func (i *Inventory) Conflicts() func(position int) bitset.Set {
+	if !slices.ContainsFunc(i.Candidates, func(c *Candidate) bool { return len(c.Device.ConsumesCounters) > 0 }) {
+		return nil
+	}
+	i.findConflicts.Do(func() {
+		i.conflicts = bitset.NewList(len(i.Candidates), len(i.Candidates))
+		for at, c := range i.Candidates {
+			for _, other := range i.Candidates[:at] {
+				if other.Pool == c.Pool && exceed(c.Pool, c.Device, other.Device) {
+					i.conflicts.At(at).Add(other.Position)
+					i.conflicts.At(other.Position).Add(at)
+				}
+			}
+		}
+	})
+	return i.conflicts.At
+}
+
+// exceed tells whether two devices together consume more of a counter than there is.
+func exceed(pool *Pool, a, b *resourceapi.Device) bool {
+	for _, ofA := range a.ConsumesCounters {
+		for _, ofB := range b.ConsumesCounters {
+			if ofA.CounterSet != ofB.CounterSet {
+				continue
+			}
+			for name, amount := range ofA.Counters {
+				both := amount.Value.DeepCopy()
+				both.Add(ofB.Counters[name].Value)
+				if _, consumed := ofB.Counters[name]; consumed && both.Cmp(pool.CounterSets[ofA.CounterSet][name].Value) > 0 {
+					return true
+				}
+			}
+		}
+	}
+	return false
 }

@@ -10,6 +10,7 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
 
+	"github.com/celset/celset/allocator/internal/fingerprint"
 	"github.com/celset/celset/cel/device"
 )
 
@@ -75,6 +76,16 @@ func (r ReadSet) Reader(driver string) func(resourceapi.QualifiedName) bool {
 		}
 	}
 	return names.Has
+}
+
+// Fingerprint is the same for those that are equal.
+func (r ReadSet) Fingerprint() fingerprint.Sum { return fingerprint.Of(r.append(nil)) }
+
+func (r ReadSet) append(to []byte) []byte {
+	if r.all {
+		return fingerprint.AppendPart(to, end)
+	}
+	return fingerprint.AppendPart(to, r.names)
 }
 
 // IsAny tells whether any attribute may be read.

@@ -12,20 +12,52 @@
 package view
 
 import (
+	"slices"
+
 	resourceapi "k8s.io/api/resource/v1"
 
+	"github.com/celset/celset/allocator/internal/fingerprint"
 	"github.com/celset/celset/allocator/internal/inventory"
 	"github.com/celset/celset/cel/device"
-	"github.com/celset/celset/cel/memo"
 )
 
-// Number tells views apart. It takes their place in keys, which must not keep them.
-type Number uint64
+// ID tells views apart.
+type ID fingerprint.Sum
+
+// MaxReadSets is for how many read sets the view of a node is known.
+const MaxReadSets = 16
+
+// identified is the view of a node for some read set.
+type identified struct {
+	read ReadSet
+	id   ID
+}
+
+// IDOf is the view of a node's devices for expressions with a read set. Those for the read sets that were needed last
+// are known, the newest last. What others look for at the same time may be forgotten.
+func IDOf(of *inventory.Inventory, read ReadSet) ID {
+	known, _ := of.Views.Load().([]identified)
+	for i := range known {
+		if known[i].read == read {
+			return known[i].id
+		}
+	}
+	all := read.append(nil)
+	for _, p := range of.Pools {
+		for _, slice := range p.Slices {
+			content := Content(slice, read)
+			all = append(all, content[:]...)
+		}
+	}
+	id := ID(fingerprint.Of(all))
+	of.Views.Store(append(slices.Clone(known[max(0, len(known)-MaxReadSets+1):]), identified{read, id}))
+	return id
+}
 
 // View is the devices of a node as expressions with some read set see them, in the order of
 // the candidates, without the names of devices, pools and nodes.
 type View struct {
-	Number Number
+	ID ID
 	// Values are the devices of the first such node, one value each, because identity is
 	// equality. Attributes beyond the read set may have other values on other nodes.
 	Values []*device.Device
@@ -33,8 +65,8 @@ type View struct {
 }
 
 // New is the view of a node's devices.
-func New(number Number, of *inventory.Inventory) *View {
-	v := &View{Number: number, Values: make([]*device.Device, len(of.Candidates))}
+func New(id ID, of *inventory.Inventory) *View {
+	v := &View{ID: id, Values: make([]*device.Device, len(of.Candidates))}
 	for i, candidate := range of.Candidates {
 		v.Values[i] = device.New(candidate.Pool.Driver, candidate.Device)
 		v.bytes += sizeOfDevice(candidate.Device)
@@ -42,8 +74,8 @@ func New(number Number, of *inventory.Inventory) *View {
 	return v
 }
 
-// Part is the view as a part of what is remembered.
-func (v *View) Part() memo.Part { return memo.Part{Of: v, Bytes: v.bytes} }
+// Bytes is about what the view takes.
+func (v *View) Bytes() int { return v.bytes }
 
 // What a device takes once an expression has looked at it: so much by itself, and for each
 // attribute and capacity a place in maps by domain and name and a converted value.

@@ -36,8 +36,8 @@ type Allocator struct {
 	counts    counts
 	// shapes are what others may ask for, of which options has the list.
 	shapes *shapes
-	// lastRead is the read set that was needed last.
-	lastRead atomic.Pointer[readByClaims]
+	// lastPlan is the plan that was made last.
+	lastPlan atomic.Pointer[plan]
 }
 
 var _ structured.Allocator = &Allocator{}
@@ -110,21 +110,20 @@ func (a *Allocator) AllocateWithDetails(ctx context.Context, node *v1.Node, clai
 		logger.V(5).Info("Done with allocation", "success", err == nil && len(results) == len(claims), "err", err)
 	}()
 
-	has, err := a.inventoryOf(node)
+	on, err := a.planFor(claims).on(node)
 	if err != nil {
 		return nil, details, err
 	}
-	allocated := a.state.Of(has.Candidates)
-	kept := a.answerTo(has, claims, allocated)
+	kept := on.answerEntry()
 	if known := knownRefusal(kept); known != nil {
 		details.Stats = Stats{CacheHits: 1, AnswersKnown: 1}
 		a.counts.add(details.Stats)
 		if known.failure != nil {
-			return nil, details, a.failure(known.failure.on(node, has, claims))
+			return nil, details, a.failure(known.failure.on(&on))
 		}
 		return nil, details, known.refusal
 	}
-	s, err := newSearch(ctx, a, node, has, claims, allocated, nil)
+	s, err := newSearch(ctx, on, nil)
 	if err != nil {
 		return nil, details, err
 	}
@@ -141,11 +140,6 @@ func (a *Allocator) AllocateWithDetails(ctx context.Context, node *v1.Node, clai
 	return results, details, err
 }
 
-// inventoryOf takes stock of a node.
-func (a *Allocator) inventoryOf(node *v1.Node) (*inventory.Inventory, error) {
-	return a.inventories.Of(a.features, node, a.allSlices)
-}
-
 // allocate answers, and says so in results or as an error.
 func (s *search) allocate() ([]resourceapi.AllocationResult, error) {
 	found, reason, err := s.answer()
@@ -158,7 +152,7 @@ func (s *search) allocate() ([]resourceapi.AllocationResult, error) {
 	case found:
 		return s.results()
 	case slices.ContainsFunc(s.inventory.Pools, func(p *inventory.Pool) bool { return p.Invalid != "" }):
-		return nil, onNode("invalid resource pools were encountered")
+		return nil, doesNotFit("invalid resource pools were encountered")
 	default:
 		return nil, s.allocator.refusal(reason)
 	}
@@ -169,7 +163,7 @@ func (a *Allocator) refusal(reason string) error {
 	if !a.reasons {
 		return nil
 	}
-	return onNode(reason)
+	return doesNotFit(reason)
 }
 
 // failure is nil unless reasons are wanted.
@@ -180,7 +174,7 @@ func (a *Allocator) failure(failure *EvaluationError) error {
 	return failure
 }
 
-// onNode makes an error that concerns the node and not the claims.
-func onNode(reason string) error {
+// doesNotFit makes an error that concerns the node and not the claims.
+func doesNotFit(reason string) error {
 	return fmt.Errorf("%s%w", reason, structured.ErrFailedAllocationOnNode)
 }

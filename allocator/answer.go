@@ -5,14 +5,7 @@ package allocator
 
 import (
 	"errors"
-	"slices"
 
-	resourceapi "k8s.io/api/resource/v1"
-
-	"github.com/celset/celset/allocator/internal/fingerprint"
-	"github.com/celset/celset/allocator/internal/inventory"
-	"github.com/celset/celset/allocator/internal/view"
-	"github.com/celset/celset/cel/device/bitset"
 	"github.com/celset/celset/cel/memo"
 )
 
@@ -70,7 +63,7 @@ func (s *search) answer() (found bool, reason string, err error) {
 	case err != nil && err == s.preferred.unrepeatable:
 		err = nil
 	case known.failure != nil:
-		err = known.failure.on(s.node, s.inventory, s.claims)
+		err = known.failure.on(&s.onNode)
 	case hit:
 		s.replay(known)
 	}
@@ -127,54 +120,4 @@ func (s *search) replay(known keptAnswer) {
 	for _, c := range known.choices {
 		s.solution.choices = append(s.solution.choices, choice{claim: c.claim, request: s.solution.decisions[first[c.claim]+c.request], Candidate: s.inventory.Candidates[c.position]})
 	}
-}
-
-// answerTo is where the answer to claims is kept, on a node of which the given devices are in
-// use. It is nil if the answer may depend on more than a key says.
-func (a *Allocator) answerTo(of *inventory.Inventory, claims []*resourceapi.ResourceClaim, allocated bitset.Set) *answerEntry {
-	if !a.keepsAnswer(of) {
-		return nil
-	}
-	content, ok := a.contentOf(claims)
-	if !ok {
-		return nil
-	}
-	return a.cache.answers.At(a.answerKeyOf(view.IDOf(of, a.readSetOf(claims)), content, allocated))
-}
-
-// keepsAnswer tells whether answers depend on nothing else of the devices than a key says.
-func (a *Allocator) keepsAnswer(of *inventory.Inventory) bool {
-	// A device that is shared could be shared once.
-	return !a.unbounded && of.IsPlain &&
-		!(a.state.HasShared() && slices.ContainsFunc(of.Candidates, func(c *inventory.Candidate) bool { return a.state.IsShared(c.ID) }))
-}
-
-// contentOf is what an answer depends on of claims that all have CEL constraints.
-func (a *Allocator) contentOf(claims []*resourceapi.ResourceClaim) (fingerprint.Sum, bool) {
-	if len(claims) == 1 {
-		return a.resolved(claims[0]).fingerprint()
-	}
-	var all []byte
-	for _, claim := range claims {
-		content, ok := a.resolved(claim).fingerprint()
-		if !ok {
-			return fingerprint.Sum{}, false
-		}
-		// A reason names the claim.
-		all = fingerprint.AppendPart(append(all, content[:]...), []byte(claim.Name))
-	}
-	return fingerprint.Of(all), len(claims) > 0
-}
-
-// knownRefusal is the answer for claims that are known not to fit on such a node, else nil.
-// Of a cluster's nodes most may refuse a pod: that takes no search to be set up, and none of
-// the checks that a search begins with, because a search with the same key has passed them.
-func knownRefusal(kept *answerEntry) *keptAnswer {
-	if kept == nil {
-		return nil
-	}
-	if known := kept.Look(); known != nil && !known.found {
-		return known
-	}
-	return nil
 }

@@ -5,7 +5,6 @@ package allocator
 
 import (
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"weak"
@@ -20,7 +19,6 @@ import (
 	"github.com/celset/celset/apis/celset/v1alpha1"
 	"github.com/celset/celset/cel"
 	"github.com/celset/celset/cel/device"
-	"github.com/celset/celset/cel/device/bitset"
 	"github.com/celset/celset/cel/device/bound"
 	"github.com/celset/celset/cel/memo"
 )
@@ -288,19 +286,6 @@ type answerKey struct {
 	reasons bool
 	// inUse has a bit for each device.
 	inUse string
-}
-
-func (a *Allocator) answerKeyOf(v view.ID, claims fingerprint.Sum, allocated bitset.Set) answerKey {
-	var memory [32]byte
-	inUse := memory[:0]
-	for _, word := range allocated {
-		inUse = binary.LittleEndian.AppendUint64(inUse, word)
-	}
-	return answerKey{
-		view: v, features: a.features, environment: a.environment,
-		claims: claims, costBudget: a.costBudget, stepBudget: a.stepBudget, preferences: goalLimits{a.preferenceCost, a.preferenceSteps}, prefers: a.preferences, reasons: a.reasons,
-		inUse: string(inUse),
-	}
 }
 
 // What parts of an answer take, about.

@@ -92,7 +92,8 @@ func (a *Allocator) SetsOf(ctx context.Context, node *v1.Node, shape Shape) (fou
 
 // listedSets are the sets of a shape on an idle node. None if the budget of the attempt is used up.
 func (a *Allocator) listedSets(ctx context.Context, node *v1.Node, has *inventory.Inventory, shape Shape) (*room.Sets, error) {
-	s, err := newSearch(ctx, a.shapes.idle(), node, has, []*resourceapi.ResourceClaim{a.shapes.claimFor(shape)}, bitset.New(len(has.Candidates)), nil)
+	idle := a.shapes.idle().planFor([]*resourceapi.ResourceClaim{a.shapes.claimFor(shape)})
+	s, err := newSearch(ctx, idle.onIdle(node, has), nil)
 	if err != nil {
 		return nil, err
 	}
@@ -200,7 +201,7 @@ func (c *counting) pack(has *inventory.Inventory, listed *room.Sets, r *reservat
 func (c *counting) oneByOne(node *v1.Node, has *inventory.Inventory) (chosen [][]int, err error) {
 	a := newIdle(c.allocator)
 	a.state = c.state
-	claims := []*resourceapi.ResourceClaim{c.allocator.shapes.claimFor(c.shape)}
+	p := a.planFor([]*resourceapi.ResourceClaim{c.allocator.shapes.claimFor(c.shape)})
 	defer func() {
 		for _, set := range chosen {
 			for _, position := range set {
@@ -218,7 +219,7 @@ func (c *counting) oneByOne(node *v1.Node, has *inventory.Inventory) (chosen [][
 		if len(has.Candidates)-allocated.Count() < c.shape.Count {
 			return chosen, nil
 		}
-		s, err := newSearch(c.ctx, a, node, has, claims, allocated, nil)
+		s, err := newSearch(c.ctx, onNode{p, node, has, allocated}, nil)
 		if err != nil {
 			return chosen, err
 		}

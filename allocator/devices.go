@@ -34,11 +34,11 @@ type RequestDevices struct {
 // RequestDevices looks at all devices of the node for each request of the claims, in their
 // order. The error is one that [Allocator.Allocate] would return too.
 func (a *Allocator) RequestDevices(ctx context.Context, node *v1.Node, claims []*resourceapi.ResourceClaim) ([]RequestDevices, error) {
-	has, err := a.inventoryOf(node)
+	on, err := a.planFor(claims).on(node)
 	if err != nil {
 		return nil, err
 	}
-	s, err := newSearch(ctx, a, node, has, claims, a.state.Of(has.Candidates), nil)
+	s, err := newSearch(ctx, on, nil)
 	if err != nil {
 		return nil, err
 	}

@@ -8,12 +8,9 @@ import (
 	"fmt"
 	"strings"
 
-	v1 "k8s.io/api/core/v1"
-	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/dynamic-resource-allocation/structured"
 
-	"github.com/celset/celset/allocator/internal/inventory"
 	"github.com/celset/celset/apis/celset/v1alpha1"
 	"github.com/celset/celset/cel"
 )
@@ -89,17 +86,17 @@ func (c *celConstraint) evaluationErrorOnNode(err error) *EvaluationError {
 	for _, member := range c.members {
 		e.positions = append(e.positions, member.Position)
 	}
-	return e.on(c.search.node, c.search.inventory, c.search.claims)
+	return e.on(&c.search.onNode)
 }
 
 // on is the same failure on a node with devices that look the same.
-func (e *EvaluationError) on(node *v1.Node, has *inventory.Inventory, claims []*resourceapi.ResourceClaim) *EvaluationError {
+func (e *EvaluationError) on(n *onNode) *EvaluationError {
 	result := *e
-	claim := claims[e.claim]
-	result.Claim, result.Node = types.NamespacedName{Namespace: claim.Namespace, Name: claim.Name}, node.Name
+	claim := n.claims[e.claim]
+	result.Claim, result.Node = types.NamespacedName{Namespace: claim.Namespace, Name: claim.Name}, n.node.Name
 	result.Devices = make([]structured.DeviceID, len(e.positions))
 	for i, position := range e.positions {
-		result.Devices[i] = has.Candidates[position].ID
+		result.Devices[i] = n.inventory.Candidates[position].ID
 	}
 	return &result
 }

@@ -253,9 +253,9 @@ func TestReadSetsOfClaims(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := scenario{claims: test.claims, classes: []*resourceapi.DeviceClass{odd}}
 			a, claims := s.allocator(t), s.apiClaims()
-			require.Equal(t, test.want, a.readSetOf(claims))
-			require.Equal(t, test.want, a.readSetOf(claims), "remembered")
-			require.Equal(t, view.ReadSet{}, a.readSetOf(nil), "not that of other claims")
+			require.Equal(t, test.want, a.planFor(claims).read())
+			require.Equal(t, test.want, a.planFor(claims).read(), "remembered")
+			require.Equal(t, view.ReadSet{}, a.planFor(nil).read(), "not that of other claims")
 		})
 	}
 	t.Run("unknown types", func(t *testing.T) {
@@ -266,7 +266,7 @@ func TestReadSetsOfClaims(t *testing.T) {
 			c := claim("c").want("x", 1)
 			edit(&c.Spec.Devices)
 			s := scenario{claims: []*claimBuilder{c}}
-			require.Equal(t, view.AnyAttribute, s.allocator(t).readSetOf(s.apiClaims()))
+			require.Equal(t, view.AnyAttribute, s.allocator(t).planFor(s.apiClaims()).read())
 		}
 	})
 }

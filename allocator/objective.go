@@ -126,8 +126,7 @@ func (s *search) prefer() error {
 				continue
 			}
 			at, weight := placeOfPreference{claim, i}, preference.stepWeight()
-			n, err := newSearch(s.ctx, s.allocator, s.node, s.inventory, s.claims, s.allocated,
-				&improvement{p.incumbent, kept, at, goalLimits{limits.cost, limits.steps / weight}})
+			n, err := newSearch(s.ctx, s.onNode, &improvement{p.incumbent, kept, at, goalLimits{limits.cost, limits.steps / weight}})
 			if over, is := errors.AsType[*BudgetError](err); is && over.Attempt {
 				p.outcome, p.unrepeatable = PreferenceBestFound, err
 				return nil

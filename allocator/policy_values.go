@@ -26,12 +26,11 @@ func (a *Allocator) PolicyValues(ctx context.Context, node *v1.Node, claim *reso
 	if err != nil || !slices.ContainsFunc(definitions.preferences, func(p preference) bool { return p.policy != "" }) {
 		return nil, err
 	}
-	has, err := a.inventoryOf(node)
+	on, err := a.planFor([]*resourceapi.ResourceClaim{claim}).on(node)
 	if err != nil {
 		return nil, err
 	}
-	claims := []*resourceapi.ResourceClaim{claim}
-	s, err := newSearch(ctx, a, node, has, claims, a.state.Of(has.Candidates), nil)
+	s, err := newSearch(ctx, on, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -45,7 +44,7 @@ func (a *Allocator) PolicyValues(ctx context.Context, node *v1.Node, claim *reso
 			continue
 		}
 		limits := goalLimits{a.preferenceCost, a.preferenceSteps}
-		n, err := newSearch(ctx, a, node, has, claims, s.allocated, &improvement{incumbent: &s.solution, next: placeOfPreference{0, i}, limits: limits})
+		n, err := newSearch(ctx, on, &improvement{incumbent: &s.solution, next: placeOfPreference{0, i}, limits: limits})
 		if err != nil {
 			return nil, err
 		}

@@ -4,34 +4,12 @@
 package allocator
 
 import (
-	"slices"
-
 	resourceapi "k8s.io/api/resource/v1"
 
 	"github.com/celset/celset/allocator/internal/fingerprint"
 	"github.com/celset/celset/allocator/internal/view"
 	"github.com/celset/celset/cel/device"
 )
-
-// readByClaims is the read set of some claims.
-type readByClaims struct {
-	claims []*resourceapi.ResourceClaim
-	read   view.ReadSet
-}
-
-// readSetOf is all that an allocation for the claims reads. The claims of a pod are the
-// same objects for one node after the other.
-func (a *Allocator) readSetOf(claims []*resourceapi.ResourceClaim) view.ReadSet {
-	if last := a.lastRead.Load(); last != nil && slices.Equal(last.claims, claims) {
-		return last.read
-	}
-	var read view.ReadSet
-	for _, claim := range claims {
-		read = read.With(a.readByClaim(claim))
-	}
-	a.lastRead.Store(&readByClaims{slices.Clone(claims), read})
-	return read
-}
 
 func (a *Allocator) readByClaim(claim *resourceapi.ResourceClaim) view.ReadSet {
 	read := a.readByConstraints(claim)

@@ -6,9 +6,7 @@ package allocator
 import (
 	"context"
 	"iter"
-	"slices"
 
-	v1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/klog/v2"
 
@@ -18,22 +16,18 @@ import (
 	"github.com/celset/celset/allocator/internal/selection"
 	"github.com/celset/celset/allocator/internal/view"
 	"github.com/celset/celset/cel"
-	"github.com/celset/celset/cel/device/bitset"
 )
 
 // search is the state of one Allocate call. One goroutine works with it.
 type search struct {
-	allocator *Allocator
-	ctx       context.Context
-	logger    klog.Logger
+	onNode
+	ctx    context.Context
+	logger klog.Logger
 	// traces: each step is logged.
-	traces    bool
-	node      *v1.Node
-	inventory *inventory.Inventory
+	traces bool
 	// seen is the node's devices as the claims see them, once that was needed.
 	seen *view.View
 
-	claims []*resourceapi.ResourceClaim
 	// requests has the requests of each claim, in order.
 	requests       [][]alternatives
 	celConstraints []*celConstraint
@@ -50,8 +44,6 @@ type search struct {
 	lookahead   lookahead
 	symmetry    symmetry
 	work        work
-	// allocated are the devices that are in use.
-	allocated bitset.Set
 
 	// improves is what a search for a better solution begins with, and objective says what is better. They are nil
 	// in others.
@@ -94,32 +86,29 @@ const (
 	tooMany
 )
 
-// newSearch checks claims and requests in their order and sets up the state, for any solution on a node of which the
-// given devices are in use, or for one that is better than another.
-func newSearch(ctx context.Context, a *Allocator, node *v1.Node, inventory *inventory.Inventory, claims []*resourceapi.ResourceClaim, allocated bitset.Set, improves *improvement) (*search, error) {
+// newSearch checks claims and requests in their order and sets up the state, for any solution, or for one that is
+// better than another.
+func newSearch(ctx context.Context, on onNode, improves *improvement) (*search, error) {
+	a := on.allocator
 	s := &search{
-		allocated:   allocated,
+		onNode:      on,
 		improves:    improves,
-		allocator:   a,
 		ctx:         ctx,
 		logger:      klog.FromContext(ctx),
-		node:        node,
-		inventory:   inventory,
-		claims:      claims,
-		resultCount: make([]int, len(claims)),
+		resultCount: make([]int, len(on.claims)),
 		work:        work{ctx: ctx, cost: cel.NewBudget(a.costBudget), stepLimit: a.stepBudget, attempt: a.attempt},
-		available:   availability.New(a.features, node, a.state, allocated, len(inventory.Candidates)),
+		available:   availability.New(a.features, on.node, a.state, on.allocated, len(on.inventory.Candidates)),
 	}
 	if improves != nil {
 		s.work = work{ctx: ctx, cost: cel.NewBudget(improves.limits.cost), stepLimit: improves.limits.steps, attempt: a.attempt.forPreferences()}
 	}
-	s.evaluator = selection.Evaluator{Context: ctx, Features: a.features, Node: node, Compiled: a.selectors, Work: &s.work}
+	s.evaluator = selection.Evaluator{Context: ctx, Features: a.features, Node: on.node, Compiled: a.selectors, Work: &s.work}
 	if !a.unbounded {
 		s.evaluator.ReadSets = readSets{a}
 	}
 	s.traces = s.logger.V(7).Enabled()
 	s.symmetry.search, s.lookahead.search = s, s
-	for _, claim := range claims {
+	for _, claim := range on.claims {
 		if err := (setup{s}).addClaim(claim); err != nil {
 			return nil, err
 		}
@@ -132,17 +121,9 @@ func newSearch(ctx context.Context, a *Allocator, node *v1.Node, inventory *inve
 // view is the node's devices as the claims see them.
 func (s *search) view() *view.View {
 	if s.seen == nil {
-		s.seen = s.allocator.cache.viewOf(s.inventory, s.allocator.readSetOf(s.claims))
+		s.seen = s.allocator.cache.viewOf(s.inventory, s.read())
 	}
 	return s.seen
-}
-
-// viewID is that of the view.
-func (s *search) viewID() view.ID { return view.IDOf(s.inventory, s.allocator.readSetOf(s.claims)) }
-
-// isConstrained tells whether a claim has a CEL constraint.
-func (s *search) isConstrained() bool {
-	return slices.ContainsFunc(s.claims, func(claim *resourceapi.ResourceClaim) bool { return s.allocator.resolved(claim) != nil })
 }
 
 // makeRoom spares the stacks from growing while the search goes on.

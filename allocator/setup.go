@@ -119,9 +119,9 @@ func (b setup) determineAll(r *request) error {
 	for _, p := range b.search.inventory.Pools {
 		switch {
 		case p.Incomplete:
-			return r.Errorf("%w", onNode(fmt.Sprintf("asks for all devices, but resource pool %s is currently being updated", p)))
+			return r.Errorf("%w", doesNotFit(fmt.Sprintf("asks for all devices, but resource pool %s is currently being updated", p)))
 		case p.Invalid != "":
-			return r.Errorf("%w", onNode(fmt.Sprintf("asks for all devices, but resource pool %s is currently invalid", p)))
+			return r.Errorf("%w", doesNotFit(fmt.Sprintf("asks for all devices, but resource pool %s is currently invalid", p)))
 		}
 		for ; next < len(candidates) && candidates[next].Pool == p; next++ {
 			isPart, err := b.isPartOfAll(r, candidates[next])

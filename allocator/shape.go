@@ -145,7 +145,7 @@ func (h *shapes) definedBy(className string) []string {
 func (h *shapes) setsOn(s *search, shape Shape) (*room.Sets, error) {
 	idle, claim := h.idle(), h.claimFor(shape)
 	list := func() (*room.Sets, error) {
-		return idle.listSets(s.ctx, s.node, s.inventory, []*resourceapi.ResourceClaim{claim})
+		return listSets(s.ctx, idle.planFor([]*resourceapi.ResourceClaim{claim}).onIdle(s.node, s.inventory))
 	}
 	content, ok := idle.resolved(claim).fingerprint()
 	if !ok || s.inventory.DevicesSelectNodes() {
@@ -167,11 +167,16 @@ func (h *shapes) setsOn(s *search, shape Shape) (*room.Sets, error) {
 	return sets, err
 }
 
+// onIdle is a plan on a node of which nothing is in use.
+func (p *plan) onIdle(node *v1.Node, has *inventory.Inventory) onNode {
+	return onNode{p, node, has, bitset.New(len(has.Candidates))}
+}
+
 // listSets looks for all sets that the claims could get. An expression that fails ends it, as does
 // the budget: what others may ask for keeps nobody from being served.
-func (a *Allocator) listSets(ctx context.Context, node *v1.Node, on *inventory.Inventory, claims []*resourceapi.ResourceClaim) (*room.Sets, error) {
-	result := &room.Sets{}
-	s, err := newSearch(ctx, a, node, on, claims, bitset.New(len(on.Candidates)), nil)
+func listSets(ctx context.Context, on onNode) (*room.Sets, error) {
+	result, devices := &room.Sets{}, len(on.inventory.Candidates)
+	s, err := newSearch(ctx, on, nil)
 	if err == nil {
 		s.tellsApart, result.All = true, true
 		var positions []int
@@ -180,7 +185,7 @@ func (a *Allocator) listSets(ctx context.Context, node *v1.Node, on *inventory.I
 			for _, c := range found.choices {
 				positions = append(positions, c.Position)
 			}
-			result.Add(positions, len(on.Candidates))
+			result.Add(positions, devices)
 			if result.Len() == room.MaxSets {
 				result.All = false
 				break
@@ -196,7 +201,7 @@ func (a *Allocator) listSets(ctx context.Context, node *v1.Node, on *inventory.I
 	if over, is := errors.AsType[*BudgetError](err); is && over.Attempt {
 		return nil, err
 	}
-	if len(on.Candidates) > exactDevices {
+	if devices > exactDevices {
 		return result.Thin(thinnedSets), nil
 	}
 	return result, nil

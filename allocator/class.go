@@ -14,61 +14,62 @@ import (
 
 // seenClasses has each class as it was when it was first asked for. Behind a lister classes
 // change at any time, but one attempt must see one of them: what an answer is kept under is
-// found out from the class before, and for all nodes at once.
+// found out from the class before, and for all nodes at once. So must a claim that is prepared.
 type seenClasses struct {
 	structured.DeviceClassLister
-	mutex  sync.RWMutex
-	byName map[string]*seenClass
+	// keepsErrors: that there is no class is remembered, too.
+	keepsErrors bool
+	mutex       sync.RWMutex
+	byName      map[string]*seenClass
 }
 
 type seenClass struct {
 	*resourceapi.DeviceClass
+	err                         error
 	hasDefaults, hasPreferences bool
 }
 
-// Get returns the class. That there is none is not remembered.
+// Get returns the class.
 func (s *seenClasses) Get(name string) (*resourceapi.DeviceClass, error) {
-	seen, err := s.see(name)
-	if err != nil {
-		return nil, err
-	}
-	return seen.DeviceClass, nil
+	seen := s.see(name)
+	return seen.DeviceClass, seen.err
 }
 
-// hasDefaults tells whether the class has CEL constraints by default. It is asked often.
-func (s *seenClasses) hasDefaults(name string) bool {
-	seen, err := s.see(name)
-	return err == nil && seen.hasDefaults
-}
+// hasDefaults reports whether the class has CEL constraints by default. It is asked often.
+func (s *seenClasses) hasDefaults(name string) bool { return s.see(name).hasDefaults }
 
-// hasPreferences tells whether the class defines preferences.
-func (s *seenClasses) hasPreferences(name string) bool {
-	seen, err := s.see(name)
-	return err == nil && seen.hasPreferences
-}
+// hasPreferences reports whether the class defines preferences.
+func (s *seenClasses) hasPreferences(name string) bool { return s.see(name).hasPreferences }
 
-func (s *seenClasses) see(name string) (*seenClass, error) {
-	if seen := s.get(name); seen != nil {
-		return seen, nil
+func (s *seenClasses) see(name string) *seenClass {
+	s.mutex.RLock()
+	seen := s.byName[name]
+	s.mutex.RUnlock()
+	if seen != nil {
+		return seen
 	}
 	class, err := s.DeviceClassLister.Get(name)
 	if err != nil {
-		return nil, err
+		seen = &seenClass{err: err}
+		if !s.keepsErrors {
+			return seen
+		}
+	} else {
+		seen = &seenClass{class, nil, v1alpha1.HasDefaults(class), v1alpha1.HasPreferences(class)}
 	}
-	return s.keep(name, class), nil
+	return s.keep(name, seen)
 }
 
 // keep returns the class that was seen first.
-func (s *seenClasses) keep(name string, class *resourceapi.DeviceClass) *seenClass {
+func (s *seenClasses) keep(name string, seen *seenClass) *seenClass {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
-	if seen := s.byName[name]; seen != nil {
-		return seen
+	if first := s.byName[name]; first != nil {
+		return first
 	}
 	if s.byName == nil {
 		s.byName = make(map[string]*seenClass)
 	}
-	seen := &seenClass{class, v1alpha1.HasDefaults(class), v1alpha1.HasPreferences(class)}
 	s.byName[name] = seen
 	return seen
 }
@@ -76,16 +77,12 @@ func (s *seenClasses) keep(name string, class *resourceapi.DeviceClass) *seenCla
 // seed has the classes be those with which claims were prepared.
 func (s *seenClasses) seed(prepared Prepared) {
 	for _, c := range prepared {
-		for name, class := range c.classes.byName {
-			if class.err == nil {
-				s.keep(name, class.DeviceClass)
+		c.classes.mutex.RLock()
+		for name, seen := range c.classes.byName {
+			if seen.err == nil {
+				s.keep(name, seen)
 			}
 		}
+		c.classes.mutex.RUnlock()
 	}
-}
-
-func (s *seenClasses) get(name string) *seenClass {
-	s.mutex.RLock()
-	defer s.mutex.RUnlock()
-	return s.byName[name]
 }

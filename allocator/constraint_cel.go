@@ -84,7 +84,7 @@ func (s *search) newCELConstraint(claim *resourceapi.ResourceClaim, d *definitio
 	}
 	if len(c.covered) > 0 {
 		for _, r := range requests[c.first] {
-			c.pruners = append(c.pruners, newPruner(c, branch{s, c.claimIndex}, r))
+			c.pruners = append(c.pruners, newPruner(c, r))
 		}
 		c.pruner = c.pruners[0]
 	}

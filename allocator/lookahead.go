@@ -5,6 +5,7 @@ package allocator
 
 import (
 	"math/bits"
+	"slices"
 
 	"github.com/celset/celset/allocator/internal/inventory"
 	"github.com/celset/celset/allocator/internal/selection"
@@ -96,10 +97,14 @@ func (l *lookahead) look(r *request) {
 	}
 }
 
-// speculate evaluates the selectors of a request for all devices that it may try.
+// speculate evaluates the selectors of requests for all devices that they may try.
 // It is false if one of them fails, or if something else may that is evaluated only
 // when the search comes to it.
-func (l *lookahead) speculate(r *request) bool {
+func (l *lookahead) speculate(requests ...*request) bool {
+	return !slices.ContainsFunc(requests, func(r *request) bool { return !l.cannotFailFor(r) })
+}
+
+func (l *lookahead) cannotFailFor(r *request) bool {
 	if len(r.Derived) > 0 || r.WantsAll() && r.isRejectedAloud() {
 		return false
 	}

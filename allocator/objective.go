@@ -347,9 +347,9 @@ func (c *celConstraint) isReached() (bool, error) {
 
 // most is what the value of no set exceeds, before a device was chosen.
 func (p *pruner) most() int64 {
-	domain := bitset.New(p.branch.devices())
+	domain := bitset.New(len(p.search.inventory.Candidates))
 	for i, r := range p.covered {
-		p.branch.joinFree(domain, p.eligible.At(i), r)
+		p.joinFree(domain, p.eligible.At(i), r)
 	}
 	return p.bounds.Most(bound.Partial{Chosen: p.none, Domain: domain, Left: p.size})
 }

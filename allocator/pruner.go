@@ -47,7 +47,7 @@ import (
 // search asks it which device comes next.
 type pruner struct {
 	constraint *celConstraint
-	branch     branch
+	search     *search
 	// first is the alternative that is tried of the first covered request. covered are the
 	// requests whose devices make up the set then.
 	first   *request
@@ -95,7 +95,7 @@ func (p *pruner) begin() bool {
 	first := p.domain.At(0)
 	first.Clear()
 	for i, r := range p.covered {
-		p.branch.joinFree(first, p.eligible.At(i), r)
+		p.joinFree(first, p.eligible.At(i), r)
 	}
 	r := &p.first.Request
 	if p.volatile {
@@ -247,7 +247,7 @@ func (p *pruner) failure() error {
 // taken. Those for r come from the given position on.
 func (p *pruner) passOverTaken(r *requests.Request, from int, domain bitset.Set) {
 	for position := range domain.All() {
-		if !p.mayTake(r, from, p.branch.candidate(position)) {
+		if !p.mayTake(r, from, p.search.inventory.Candidates[position]) {
 			domain.Remove(position)
 		}
 	}
@@ -260,7 +260,7 @@ func (p *pruner) mayTake(r *requests.Request, from int, candidate *inventory.Can
 		if q.Order < r.Order || &q.Request == r && candidate.Position < from || !p.eligible.At(i).Has(candidate.Position) {
 			continue
 		}
-		if p.branch.mayTake(q, candidate) {
+		if p.mayTakeFor(q, candidate) {
 			return true
 		}
 	}
@@ -285,7 +285,7 @@ func (p *pruner) next(r *requests.Request, position int) int {
 	chosen := len(c.members)
 	next := p.domain.At(chosen).Next(position)
 	if next < 0 {
-		return p.branch.devices()
+		return len(p.search.inventory.Candidates)
 	}
 	if !p.forced.At(chosen).IsEmpty() {
 		at := p.placeOf(r)
@@ -294,7 +294,7 @@ func (p *pruner) next(r *requests.Request, position int) int {
 				break
 			}
 			if p.eligible.At(at).Has(first) && !p.later.At(at).Has(first) {
-				return p.branch.devices()
+				return len(p.search.inventory.Candidates)
 			}
 		}
 	}
@@ -305,7 +305,7 @@ func (p *pruner) next(r *requests.Request, position int) int {
 // this one is complete.
 func (p *pruner) othersCannotFail(r *requests.Request, last *inventory.Candidate) bool {
 	c := p.constraint
-	for o := range p.branch.others(c, r.Order, c.last) {
+	for o := range p.others(c, r.Order, c.last) {
 		if o.mayFail(last) {
 			return false
 		}
@@ -318,7 +318,7 @@ func (p *pruner) othersCannotFail(r *requests.Request, last *inventory.Candidate
 func (p *pruner) mayFail(last *inventory.Candidate) bool {
 	c := p.constraint
 	partial := bound.Partial{Chosen: p.chosen, Left: p.size - len(c.members)}
-	partial.Domain = bitset.New(p.branch.devices())
+	partial.Domain = bitset.New(len(p.search.inventory.Candidates))
 	if p.begun {
 		partial.Domain.SetTo(p.domain.At(len(c.members)))
 	} else {

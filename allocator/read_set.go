@@ -48,9 +48,7 @@ func (a *Allocator) readByConstraints(claim *resourceapi.ResourceClaim) view.Rea
 		read = read.With(d.reads)
 	}
 	for _, p := range definitions.preferences {
-		if p.definition != nil {
-			read = read.With(p.reads)
-		}
+		read = read.With(p.reads)
 		for _, shape := range p.shapes {
 			read = read.With(a.shapes.idle().readByClaim(a.shapes.claimFor(shape)))
 		}

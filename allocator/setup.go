@@ -170,7 +170,7 @@ func (b setup) addConstraints(claim *resourceapi.ResourceClaim, all []alternativ
 		cover(all, api, c)
 	}
 	for _, d := range definitions.defaults {
-		cover(all, d.api, b.search.newCELConstraint(claim, d.definition, d.api, all))
+		cover(all, d.api, b.search.newCELConstraint(claim, d, d.api, all))
 	}
 	return b.addGoals(claim, definitions.preferences, all)
 }

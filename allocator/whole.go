@@ -234,7 +234,7 @@ func (w *wholeness) cutsAtAll() bool {
 	if w.cuts == cuttingUnknown {
 		s := w.search
 		w.cuts = cuttingUnlessOthersFail
-		if s.allocator.unbounded || !withinLimit(s.requests[w.claimIndex]) || !(branch{s, w.claimIndex}).speculate(w.span) {
+		if s.allocator.unbounded || !withinLimit(s.requests[w.claimIndex]) || !s.lookahead.speculate(w.span...) {
 			w.cuts = cuttingNever
 		}
 	}

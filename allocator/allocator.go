@@ -178,3 +178,47 @@ func (a *Allocator) failure(failure *EvaluationError) error {
 func doesNotFit(reason string) error {
 	return fmt.Errorf("%s%w", reason, structured.ErrFailedAllocationOnNode)
 }
+
+// Without is the allocator for the time when some claims have given back their devices, for those
+// who want to know what would fit then. What each of the claims is said to have must be in use and
+// must not be given back by two of them. It looks at the claims and slices of this allocator and
+// shares its budgets; making it costs about as much as the claims have devices.
+func (a *Allocator) Without(claims ...*resourceapi.ResourceClaim) *Allocator {
+	without := &Allocator{
+		options:        a.options,
+		features:       a.features,
+		state:          a.state.Without(AllocatedTo(claims, a.features)),
+		classes:        a.classes,
+		selectors:      a.selectors,
+		allSlices:      a.allSlices,
+		inventories:    a.inventories,
+		resolvedClaims: a.resolvedClaims,
+		compiling:      a.compiling,
+	}
+	without.shapes = newShapes(without)
+	return without
+}
+
+// Problem is what an allocation depends on, besides the node, for those who have no scheduler
+// that keeps account: simulations, explanations, tests. Nothing of it is modified, and nothing
+// may be modified while it is in use. It may be used for several nodes at the same time.
+type Problem struct {
+	// Claims are to be allocated together, as those of one pod are.
+	Claims []*resourceapi.ResourceClaim
+	// Allocated are all claims that may have devices. Those without an allocation don't
+	// matter.
+	Allocated []*resourceapi.ResourceClaim
+	Classes   structured.DeviceClassLister
+	Slices    []*resourceapi.ResourceSlice
+	Features  structured.Features
+	// Selectors has the compiled selectors.
+	Selectors *dracel.Cache
+	// Options are those of the allocator. A Cache among them makes searches share what
+	// they find out about devices.
+	Options []Option
+}
+
+// NewAllocator returns an allocator for the problem.
+func (p *Problem) NewAllocator(ctx context.Context) (*Allocator, error) {
+	return NewAllocator(ctx, p.Features, AllocatedTo(p.Allocated, p.Features), p.Classes, p.Slices, p.Selectors, p.Options...)
+}

@@ -87,10 +87,10 @@ func NewPublishedPool(driver, name string, slices []*resourceapi.ResourceSlice) 
 	return p
 }
 
-// Has tells whether the pool has a device of that name.
+// Has reports whether the pool has a device of that name.
 func (p *PublishedPool) Has(device string) bool { return p.devices[device] != nil }
 
-// Partitioned tells whether devices of the pool take something from each other. Then what others have of all of
+// Partitioned reports whether devices of the pool take something from each other. Then what others have of all of
 // its devices decides what is left of one, and else only what they have of that one.
 func (p *PublishedPool) Partitioned() bool { return p.partitioned }
 
@@ -125,7 +125,7 @@ func (p *PublishedPool) Beside(others structured.AllocatedState, results []resou
 	return nil
 }
 
-// takes tells whether a result is of this pool, and keeps something from others.
+// takes reports whether a result is of this pool, and keeps something from others.
 func (p *PublishedPool) takes(result *resourceapi.DeviceRequestAllocationResult) bool {
 	return result.Driver == p.driver && result.Pool == p.name && !ptr.Deref(result.AdminAccess, false)
 }
@@ -180,7 +180,7 @@ func (p *PublishedPool) judge(available *availability.Availability, c *inventory
 	return overlap
 }
 
-// isUncounted tells whether the device consumes counters of which the pool does not tell how much there is.
+// isUncounted reports whether the device consumes counters of which the pool does not tell how much there is.
 func (p *PublishedPool) isUncounted(c *inventory.Candidate) bool {
 	return c.Device != nil && len(c.Device.ConsumesCounters) > 0 && (p.pool.Incomplete || p.pool.Invalid != "")
 }

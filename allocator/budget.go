@@ -85,7 +85,7 @@ func (e *BudgetError) Error() string {
 // the steps did.
 func (e *BudgetError) Unwrap() error { return e.err }
 
-// isOverBudget tells whether an evaluation used up what all of them may cost.
+// isOverBudget reports whether an evaluation used up what all of them may cost.
 func isOverBudget(err error) bool {
 	failure, ok := errors.AsType[*cel.Error](err)
 	return ok && failure.Reason == cel.ReasonBudget
@@ -377,7 +377,7 @@ func (s *search) combination(r *request, members []*inventory.Candidate) combina
 	return result
 }
 
-// isFree tells whether the request could have the device if it were alone. A device
+// isFree reports whether the request could have the device if it were alone. A device
 // on which a selector fails it can't have.
 func (s *search) isFree(r *request, c *inventory.Candidate) bool {
 	if s.available.Allocated().Has(c.Position) && !r.AdminAccess() {

@@ -100,7 +100,7 @@ type weighed struct {
 
 func weightOf[K comparable](_ K, w *weighed) memo.Size { return memo.Size{Bytes: w.bytes} }
 
-// find returns what the entry has, or finds it out, and tells whether it was known.
+// find returns what the entry has, or finds it out, and reports whether it was known.
 func find[K comparable, V any](ctx context.Context, entry *memo.Entry[K, V], create func() (V, error)) (value V, known bool, err error) {
 	value, known, err = entry.Find(ctx, create)
 	return value, known, interrupted(ctx, err)

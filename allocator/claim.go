@@ -106,13 +106,13 @@ func contentOfTemporary(claim *resourceapi.ResourceClaim) (fingerprint.Sum, bool
 	return fingerprint.Of(content), ok
 }
 
-// hasDefaults tells whether a class has constraints by default. One that can't be read has none:
+// hasDefaults reports whether a class has constraints by default. One that can't be read has none:
 // whoever looks for its devices says so.
 func (a *Allocator) hasDefaults(className string) bool {
 	return a.defaults && a.classes.hasDefaults(className)
 }
 
-// hasPreference tells whether a preference is about the claim.
+// hasPreference reports whether a preference is about the claim.
 func (a *Allocator) hasPreference(claim *resourceapi.ResourceClaim) bool {
 	switch prepared := a.prepared.of(claim); {
 	case !a.preferences:
@@ -177,7 +177,7 @@ func appendClass(to []byte, classes v1alpha1.ClassGetter, name string) ([]byte, 
 	return fingerprint.AppendMessage(to, &class.Spec)
 }
 
-// isUnwritten tells whether parameters are a Go object, of which the protocol buffer of a
+// isUnwritten reports whether parameters are a Go object, of which the protocol buffer of a
 // claim or class has nothing. No API server sends those.
 func isUnwritten(configuration *resourceapi.DeviceConfiguration) bool {
 	return configuration.Opaque != nil && configuration.Opaque.Parameters.Object != nil

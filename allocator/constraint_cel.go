@@ -101,10 +101,10 @@ func (c *celConstraint) tries(r *request) {
 	}
 }
 
-// isBegun tells whether it is decided which alternative of the first covered request is tried.
+// isBegun reports whether it is decided which alternative of the first covered request is tried.
 func (c *celConstraint) isBegun() bool { return c.undecided < len(c.covered) }
 
-// isAskedAfter tells whether the expression is asked about a set only when another one was found
+// isAskedAfter reports whether the expression is asked about a set only when another one was found
 // true before: it covers a later request, or stands behind the other, and the last device of its
 // set is that of the other.
 func (c *celConstraint) isAskedAfter(other *celConstraint, behind bool) bool {
@@ -120,7 +120,7 @@ func (c *celConstraint) cuts() int64 {
 	return cuts
 }
 
-// mayFail tells whether the expression may fail for what the set can become, with the device
+// mayFail reports whether the expression may fail for what the set can become, with the device
 // last, which it may or may not have seen yet.
 func (c *celConstraint) mayFail(last *inventory.Candidate) bool {
 	mayFail := func(p *pruner) bool { return !p.isPrepared() || p.mayFail(last) }

@@ -108,8 +108,8 @@ func (s *search) stats() Stats {
 	case PreferenceBestFound:
 		stats.PreferencesBestFound = 1
 	}
-	if w, is := s.objective.(*wholeness); is {
-		stats.Cuts += w.cut
+	if f, is := s.objective.(*fragmentation); is {
+		stats.Cuts += f.cut
 	}
 	for _, constraint := range s.celConstraints {
 		stats.Evaluations += constraint.evaluations

@@ -97,7 +97,7 @@ func (a *Allocator) NodeDevices(node *v1.Node) ([]structured.DeviceID, error) {
 	return ids, nil
 }
 
-// HasPlainDevices tells whether the slices of a node say nothing about its devices but their attributes
+// HasPlainDevices reports whether the slices of a node say nothing about its devices but their attributes
 // and capacities, and its pools can be used. Such a device is in use as a whole or not at all, whatever
 // is in use beside it.
 func (a *Allocator) HasPlainDevices(node *v1.Node) bool {

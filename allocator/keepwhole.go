@@ -7,15 +7,16 @@ import (
 	"context"
 	"math"
 	"slices"
+	"sync"
 
 	v1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/dynamic-resource-allocation/structured"
 
 	"github.com/celset/celset/allocator/internal/constraint"
+	"github.com/celset/celset/allocator/internal/freesets"
 	"github.com/celset/celset/allocator/internal/inventory"
 	"github.com/celset/celset/allocator/internal/requests"
-	"github.com/celset/celset/allocator/internal/room"
 	"github.com/celset/celset/cel/device/bitset"
 )
 
@@ -27,9 +28,9 @@ import (
 // What a set breaks is known as soon as its devices are, and more devices never break less. So a part
 // of a set tells at least how bad the whole will be, and that cuts.
 
-// wholeness is the preference as a condition: the set breaks less than the one found before. Its value is
-// minus what is broken ([room.Loss]).
-type wholeness struct {
+// fragmentation is the preference as a condition: the set breaks less than the one found before. Its value is
+// minus what is broken ([freesets.Lost]).
+type fragmentation struct {
 	aim    goal
 	search *search
 	name   string
@@ -43,49 +44,44 @@ type wholeness struct {
 	members []*inventory.Candidate
 	// domain is memory for the devices that may come next.
 	domain bitset.Set
-	// shapes are those that the node has sets of, most devices first. room is what is left of them.
+	// shapes are those that the node has sets of, most devices first. free is what is left of them.
 	shapes []Shape
-	room   *room.Room
-	// cuts is what may be said of parts of sets.
-	cuts cutting
-	cut  int64
+	free   *freesets.Free
+	// mayCutAtAll reports whether nothing may fail on the way to complete sets that only the search itself finds out.
+	// Selectors are known then.
+	mayCutAtAll func() bool
+	// cut counts the parts of sets that were refused.
+	cut int64
 }
 
-// cutting tells whether parts of sets may be refused.
-type cutting int8
-
-const (
-	cuttingUnknown cutting = iota
-	// cuttingNever: something may fail on the way to a complete set.
-	cuttingNever
-	cuttingUnlessOthersFail
-)
-
-// newWholeness is the preference for a search whose requests have one alternative each.
-func (s *search) newWholeness(p *preference, all []alternatives) *wholeness {
-	w := &wholeness{search: s, name: p.name, claimIndex: len(s.requests) - 1}
+// newFragmentation is the preference for a search whose requests have one alternative each.
+func (s *search) newFragmentation(p *preference, all []alternatives) *fragmentation {
+	f := &fragmentation{search: s, name: p.name, claimIndex: len(s.requests) - 1}
 	for i, a := range all {
 		r := a[0]
 		if !constraint.Covers(p.api, &r.Request) || r.AdminAccess() {
 			continue
 		}
-		w.last = i
-		w.covered = append(w.covered, r)
-		w.wanted += r.Count
-		r.addConstraint(w)
+		f.last = i
+		f.covered = append(f.covered, r)
+		f.wanted += r.Count
+		r.addConstraint(f)
 	}
 	for _, a := range all {
-		if r := a[0]; len(w.covered) > 0 && r.Order >= w.covered[0].Order && r.Order <= w.last {
-			w.span = append(w.span, r)
+		if r := a[0]; len(f.covered) > 0 && r.Order >= f.covered[0].Order && r.Order <= f.last {
+			f.span = append(f.span, r)
 		}
 	}
+	f.mayCutAtAll = sync.OnceValue(func() bool {
+		return !s.allocator.unbounded && withinLimit(s.requests[f.claimIndex]) && s.lookahead.speculate(f.span...)
+	})
 	s.tellsApart = true
-	return w
+	return f
 }
 
 // begin finds out what is left for others, of the shapes that matter to devices as those given.
-func (w *wholeness) begin(shapes []Shape, members []*inventory.Candidate) error {
-	s := w.search
+func (f *fragmentation) begin(shapes []Shape, members []*inventory.Candidate) error {
+	s := f.search
 	broken := bitset.New(len(s.inventory.Candidates))
 	copy(broken, s.allocated)
 	conflicts := s.inventory.Conflicts()
@@ -103,9 +99,9 @@ func (w *wholeness) begin(shapes []Shape, members []*inventory.Candidate) error 
 			broken.Join(conflicts(position))
 		}
 	}
-	var found []*room.Sets
+	var found []*freesets.Sets
 	for _, shape := range shapes {
-		if len(found) == room.MaxShapes {
+		if len(found) == freesets.MaxShapes {
 			break
 		}
 		sets, err := s.allocator.shapes.setsOn(s, shape)
@@ -114,143 +110,130 @@ func (w *wholeness) begin(shapes []Shape, members []*inventory.Candidate) error 
 		}
 		if sets.Meets(alike) {
 			at := 0
-			for at < len(found) && w.shapes[at].Count >= shape.Count {
+			for at < len(found) && f.shapes[at].Count >= shape.Count {
 				at++
 			}
-			found, w.shapes = slices.Insert(found, at, sets), slices.Insert(w.shapes, at, shape)
+			found, f.shapes = slices.Insert(found, at, sets), slices.Insert(f.shapes, at, shape)
 		}
 	}
-	w.domain = bitset.New(len(s.inventory.Candidates))
-	w.room = room.New(found, len(s.inventory.Candidates), broken, conflicts)
+	f.domain = bitset.New(len(s.inventory.Candidates))
+	f.free = freesets.New(found, len(s.inventory.Candidates), broken, conflicts)
 	return nil
 }
 
-// isAbout tells whether a device that was chosen counts.
-func (w *wholeness) isAbout(c *choice) bool {
-	return c.claim == w.claimIndex && slices.ContainsFunc(w.covered, func(r *request) bool { return r.Order == c.request.Order })
+// isAbout reports whether a device that was chosen counts.
+func (f *fragmentation) isAbout(c *choice) bool {
+	return c.claim == f.claimIndex && slices.ContainsFunc(f.covered, func(r *request) bool { return r.Order == c.request.Order })
 }
 
 // valueOf is the value of a set.
-func (w *wholeness) valueOf(members []*inventory.Candidate) (int64, error) {
+func (f *fragmentation) valueOf(members []*inventory.Candidate) (int64, error) {
 	for _, c := range members {
-		w.room.Take(c.Position)
+		f.free.Take(c.Position)
 	}
-	value := w.value()
+	value := f.value()
 	for _, c := range slices.Backward(members) {
-		w.room.GiveBack(c.Position)
+		f.free.GiveBack(c.Position)
 	}
 	return value, nil
 }
 
-func (w *wholeness) value() int64 { return -int64(w.room.Loss()) }
+func (f *fragmentation) value() int64 { return -int64(f.free.Lost()) }
 
-func (w *wholeness) isBest(value int64) bool { return value == 0 }
+func (f *fragmentation) isBest(value int64) bool { return value == 0 }
 
 // most is not known: that nothing breaks is rare.
-func (w *wholeness) most() int64 { return math.MaxInt64 }
+func (f *fragmentation) most() int64 { return math.MaxInt64 }
 
-func (w *wholeness) isComplete() bool { return len(w.members) == w.wanted && w.wanted > 0 }
+func (f *fragmentation) isComplete() bool { return len(f.members) == f.wanted && f.wanted > 0 }
 
-func (w *wholeness) target() *goal { return &w.aim }
+func (f *fragmentation) target() *goal { return &f.aim }
 
-func (w *wholeness) raise() {}
+func (f *fragmentation) raise() {}
 
 // Add implements [constraint.Constraint].
-func (w *wholeness) Add(r *requests.Request, c *inventory.Candidate) (bool, error) {
-	w.members = append(w.members, c)
-	w.room.Take(c.Position)
+func (f *fragmentation) Add(r *requests.Request, c *inventory.Candidate) (bool, error) {
+	f.members = append(f.members, c)
+	f.free.Take(c.Position)
 	switch {
-	case w.isComplete():
-		if w.aim.value = w.value(); w.aim.value > w.aim.floor {
+	case f.isComplete():
+		if f.aim.value = f.value(); f.aim.value > f.aim.floor {
 			return true, nil
 		}
-	case !w.cutsAtAll() || w.value() > w.aim.floor && w.bound(r, c) > w.aim.floor || !w.mayCut(r, c):
+	case !f.mayCutAtAll() || f.value() > f.aim.floor && f.bound(r, c) > f.aim.floor || !f.mayCut(r, c):
 		return true, nil
 	default:
-		w.cut++
+		f.cut++
 	}
-	w.Remove(c)
+	f.Remove(c)
 	return false, nil
 }
 
 // bound is what no complete set exceeds that has the members, of which c is the last one.
-func (w *wholeness) bound(of *requests.Request, c *inventory.Candidate) int64 {
-	r := w.covered[len(w.covered)-1]
+func (f *fragmentation) bound(of *requests.Request, c *inventory.Candidate) int64 {
+	r := f.covered[len(f.covered)-1]
 	if &r.Request != of || r.WantsAll() {
-		return w.value()
+		return f.value()
 	}
-	w.domain.SetTo(r.group.selectors.Passed())
-	w.domain.Drop(w.search.available.Taken())
+	f.domain.SetTo(r.group.selectors.Passed())
+	f.domain.Drop(f.search.available.Taken())
 	for position := range c.Position + 1 {
-		w.domain.Remove(position)
+		f.domain.Remove(position)
 	}
-	w.domain.Drop(w.search.allocated)
-	left, forced := w.wanted-len(w.members), bitset.Set(nil)
+	f.domain.Drop(f.search.allocated)
+	left, forced := f.wanted-len(f.members), bitset.Set(nil)
 	for _, d := range r.decides {
 		if p := d.constraint.pruner; d.covered && p.begun {
 			level := len(d.constraint.members)
-			w.domain.Keep(p.domain.At(level))
-			if d.constraint.last == w.last {
+			f.domain.Keep(p.domain.At(level))
+			if d.constraint.last == f.last {
 				forced = p.forced.At(level)
 			}
 		}
 	}
-	return -int64(w.leastLoss(left, forced))
+	return -int64(f.leastLost(left, forced))
 }
 
-// leastLoss is what so many more devices of the domain break at least, the forced ones among them,
+// leastLost is what so many more devices of the domain break at least, the forced ones among them,
 // with what is broken already.
-func (w *wholeness) leastLoss(left int, forced bitset.Set) room.Loss {
+func (f *fragmentation) leastLost(left int, forced bitset.Set) freesets.Lost {
 	taken := 0
 	if forced != nil && forced.Count() <= left {
 		for position := range forced.All() {
-			w.room.Take(position)
+			f.free.Take(position)
 			taken++
 		}
-		w.domain.Drop(forced)
+		f.domain.Drop(forced)
 	}
-	least := w.room.AtLeast(left-taken, w.domain)
+	least := f.free.AtLeast(left-taken, f.domain)
 	if least < math.MaxInt64 {
-		least += w.room.Loss()
+		least += f.free.Lost()
 	}
 	if taken > 0 {
 		for position := range forced.All() {
-			w.room.GiveBack(position)
+			f.free.GiveBack(position)
 		}
 	}
 	return least
 }
 
 // Remove implements [constraint.Constraint].
-func (w *wholeness) Remove(c *inventory.Candidate) {
-	w.room.GiveBack(c.Position)
-	w.members = w.members[:len(w.members)-1]
+func (f *fragmentation) Remove(c *inventory.Candidate) {
+	f.free.GiveBack(c.Position)
+	f.members = f.members[:len(f.members)-1]
 }
 
 // Len is the number of devices in the set.
-func (w *wholeness) Len() int { return len(w.members) }
+func (f *fragmentation) Len() int { return len(f.members) }
 
 // Rejection is nil: where all devices are wanted there is no other set.
-func (w *wholeness) Rejection(*requests.Request, *inventory.Candidate) error { return nil }
+func (f *fragmentation) Rejection(*requests.Request, *inventory.Candidate) error { return nil }
 
-// cutsAtAll tells whether nothing may fail on the way to complete sets that only the search itself
-// finds out. Selectors are known then.
-func (w *wholeness) cutsAtAll() bool {
-	if w.cuts == cuttingUnknown {
-		s := w.search
-		w.cuts = cuttingUnlessOthersFail
-		if s.allocator.unbounded || !withinLimit(s.requests[w.claimIndex]) || !s.lookahead.speculate(w.span...) {
-			w.cuts = cuttingNever
-		}
-	}
-	return w.cuts != cuttingNever
-}
-
-// mayCut tells whether the search would meet no error of another expression on the way to a complete
+// mayCut reports whether the search would meet no error of another expression on the way to a complete
 // set, as a [pruner] does.
-func (w *wholeness) mayCut(r *requests.Request, last *inventory.Candidate) bool {
-	for _, o := range w.search.celConstraints {
-		if o.claimIndex == w.claimIndex && o.last >= r.Order && o.first <= w.last && o.mayFail(last) {
+func (f *fragmentation) mayCut(r *requests.Request, last *inventory.Candidate) bool {
+	for _, o := range f.search.celConstraints {
+		if o.claimIndex == f.claimIndex && o.last >= r.Order && o.first <= f.last && o.mayFail(last) {
 			return false
 		}
 	}
@@ -258,19 +241,19 @@ func (w *wholeness) mayCut(r *requests.Request, last *inventory.Candidate) bool 
 }
 
 // lost are the shapes with what a value says of them.
-func (w *wholeness) lost(value int64) []ShapeLoss {
-	losses := make([]ShapeLoss, len(w.shapes))
-	for i, shape := range w.shapes {
-		lost := room.Loss(-value).Of(i, len(w.shapes))
-		losses[i] = ShapeLoss{Shape: shape, Lost: lost, Left: w.room.Before(i) - lost}
+func (f *fragmentation) lost(value int64) []ShapeLoss {
+	losses := make([]ShapeLoss, len(f.shapes))
+	for i, shape := range f.shapes {
+		lost := freesets.Lost(-value).Of(i, len(f.shapes))
+		losses[i] = ShapeLoss{Shape: shape, Lost: lost, Left: f.free.Before(i) - lost}
 	}
 	return losses
 }
 
 // lossesOf are nil for an expression.
 func lossesOf(o objective, value int64) []ShapeLoss {
-	if w, is := o.(*wholeness); is {
-		return w.lost(value)
+	if f, is := o.(*fragmentation); is {
+		return f.lost(value)
 	}
 	return nil
 }

@@ -124,7 +124,7 @@ func (l *lookahead) cannotFailFor(r *request) bool {
 	return true
 }
 
-// isRejectedAloud tells whether a constraint of another kind than CEL covers the request: where all
+// isRejectedAloud reports whether a constraint of another kind than CEL covers the request: where all
 // devices are wanted, one that it refuses is an error.
 func (r *request) isRejectedAloud() bool {
 	cel := 0
@@ -163,10 +163,10 @@ func (l *lookahead) know(r *request, c *inventory.Candidate) known {
 	}
 }
 
-// isBounded tells whether bounds are looked at.
+// isBounded reports whether bounds are looked at.
 func (l *lookahead) isBounded() bool { return l.backtracked && !l.search.allocator.unbounded }
 
-// isInfeasible tells whether the request can't get the rest of its devices, or the
+// isInfeasible reports whether the request can't get the rest of its devices, or the
 // requests after it can't get theirs.
 func (l *lookahead) isInfeasible(p place, r *request) bool {
 	if !l.isBounded() || r.WantsAll() {
@@ -225,7 +225,7 @@ func (l *lookahead) hasPlenty(p place, r *request, wanted int) bool {
 	return count >= wanted
 }
 
-// isEnough tells whether the request may get as many of the devices together, all of which are
+// isEnough reports whether the request may get as many of the devices together, all of which are
 // admitted.
 func (l *lookahead) isEnough(r *request, devices []*inventory.Candidate, wanted int) bool {
 	if len(devices) < wanted {

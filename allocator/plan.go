@@ -166,7 +166,7 @@ func (a *Allocator) RefusalsOf(claims []*resourceapi.ResourceClaim) *Refusals {
 // ForMany prepares for questions about most nodes of a cluster: each takes less then.
 func (r *Refusals) ForMany() { r.pools = r.plan.allocator.state.Pools() }
 
-// Has tells whether it is known that the claims don't fit on a node. Then [Allocator.Allocate]
+// Has reports whether it is known that the claims don't fit on a node. Then [Allocator.Allocate]
 // says so, and why, for as long as that is remembered.
 func (r *Refusals) Has(node *v1.Node) bool {
 	a := r.plan.allocator

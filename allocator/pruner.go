@@ -146,7 +146,7 @@ func (p *pruner) descend(r *requests.Request, added *inventory.Candidate) bool {
 	return false
 }
 
-// isDetermined tells whether there was one completion only, before the device was added
+// isDetermined reports whether there was one completion only, before the device was added
 // that is part of it: nothing more can be found out about it.
 func (p *pruner) isDetermined(added *inventory.Candidate) bool {
 	c := p.constraint
@@ -172,7 +172,7 @@ func (p *pruner) ascend(removed *inventory.Candidate) {
 // end forgets the set: the first covered request is not tried any more.
 func (p *pruner) end() { p.begun = false }
 
-// hasCompletion tells whether the set as it is may become satisfactory, or something
+// hasCompletion reports whether the set as it is may become satisfactory, or something
 // else may fail before it is complete. It removes devices from the domain that are in no
 // such completion.
 func (p *pruner) hasCompletion(r *requests.Request, last *inventory.Candidate) bool {
@@ -219,7 +219,7 @@ func (p *pruner) outcome() bound.Outcome {
 	return p.completed
 }
 
-// lacksDevices tells whether one of the requests can't get as many devices as it still
+// lacksDevices reports whether one of the requests can't get as many devices as it still
 // wants.
 func (p *pruner) lacksDevices() bool {
 	c := p.constraint
@@ -253,7 +253,7 @@ func (p *pruner) passOverTaken(r *requests.Request, from int, domain bitset.Set)
 	}
 }
 
-// mayTake tells whether the device can still be had for one of the covered requests
+// mayTake reports whether the device can still be had for one of the covered requests
 // from r on.
 func (p *pruner) mayTake(r *requests.Request, from int, candidate *inventory.Candidate) bool {
 	for i, q := range p.covered {
@@ -301,7 +301,7 @@ func (p *pruner) next(r *requests.Request, position int) int {
 	return next
 }
 
-// othersCannotFail tells whether no other CEL constraint may fail before the set of
+// othersCannotFail reports whether no other CEL constraint may fail before the set of
 // this one is complete.
 func (p *pruner) othersCannotFail(r *requests.Request, last *inventory.Candidate) bool {
 	c := p.constraint
@@ -313,7 +313,7 @@ func (p *pruner) othersCannotFail(r *requests.Request, last *inventory.Candidate
 	return true
 }
 
-// mayFail tells whether the expression may fail for what the set can become, with the
+// mayFail reports whether the expression may fail for what the set can become, with the
 // device last, which it may or may not have seen yet.
 func (p *pruner) mayFail(last *inventory.Candidate) bool {
 	c := p.constraint

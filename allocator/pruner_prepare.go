@@ -64,7 +64,7 @@ func (p *pruner) prepare() bool {
 	return true
 }
 
-// mayRepeat tells whether a device may be in the set twice: one of which several requests may have a
+// mayRepeat reports whether a device may be in the set twice: one of which several requests may have a
 // part, for two of those covered. Sets of bits know nothing of that.
 func (p *pruner) mayRepeat() bool {
 	if len(p.covered) == 1 || !p.search.inventory.HasShared {
@@ -175,7 +175,7 @@ func (p *pruner) joinFree(to, eligible bitset.Set, r *request) {
 	}
 }
 
-// mayTakeFor tells whether the device can still be had for the request. Where the search would look
+// mayTakeFor reports whether the device can still be had for the request. Where the search would look
 // at the constraint before it finds out that too little of the device is left, as it does for
 // "all", it counts as if it could.
 func (p *pruner) mayTakeFor(r *request, c *inventory.Candidate) bool {

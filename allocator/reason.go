@@ -124,12 +124,12 @@ func (y reason) unsatisfied(c *celConstraint) string {
 	return fmt.Sprintf("constraint %s: no set that the rest of the claim leaves satisfies it", c.name)
 }
 
-// isPruned tells whether sets were ruled out without being evaluated.
+// isPruned reports whether sets were ruled out without being evaluated.
 func (y reason) isPruned(c *celConstraint) bool {
 	return c.cuts()+y.search.symmetry.passedOver > 0
 }
 
-// isFirst tells whether nothing is taken before the first device of the constraint's
+// isFirst reports whether nothing is taken before the first device of the constraint's
 // set.
 func (y reason) isFirst(c *celConstraint) bool {
 	for i, requests := range y.search.requests[:c.claimIndex+1] {
@@ -143,7 +143,7 @@ func (y reason) isFirst(c *celConstraint) bool {
 	return true
 }
 
-// hasCounters tells whether devices keep each other from being allocated.
+// hasCounters reports whether devices keep each other from being allocated.
 func (y reason) hasCounters() bool {
 	for _, c := range y.search.inventory.Candidates {
 		if len(c.Device.ConsumesCounters) > 0 {
@@ -198,7 +198,7 @@ func (e *EvaluationError) Detail() string {
 // Unwrap returns [structured.ErrFailedAllocationOnNode].
 func (e *EvaluationError) Unwrap() error { return structured.ErrFailedAllocationOnNode }
 
-// isAboutDevices tells whether an evaluation would fail again on the same devices, whatever was
+// isAboutDevices reports whether an evaluation would fail again on the same devices, whatever was
 // evaluated before. Time and budgets are no matter of devices. What one evaluation may cost and make
 // is: it depends on how long their attributes are.
 func isAboutDevices(reason cel.Reason) bool {

@@ -70,7 +70,7 @@ func sameKind(a, b *request) bool {
 		equality.Semantic.DeepEqual(a.Spec.Capacity, b.Spec.Capacity)
 }
 
-// isSelected tells whether the device passes the selectors and is for the node.
+// isSelected reports whether the device passes the selectors and is for the node.
 func (r *request) isSelected(c *inventory.Candidate) (bool, error) {
 	return r.group.selectors.Select(&r.Request, c)
 }
@@ -112,7 +112,7 @@ func (r *request) next(position int) int {
 	return position
 }
 
-// isPruned tells whether a CEL constraint knows better than counting devices whether
+// isPruned reports whether a CEL constraint knows better than counting devices whether
 // the request can get the rest of its devices.
 func (r *request) isPruned() bool {
 	for _, d := range r.decides {
@@ -123,13 +123,13 @@ func (r *request) isPruned() bool {
 	return false
 }
 
-// cannotFail tells whether meeting the request can't evaluate anything but
+// cannotFail reports whether meeting the request can't evaluate anything but
 // selectors, whatever is tried.
 func (r *request) cannotFail() bool {
 	return len(r.Derived) == 0 && len(r.decides) == 0 && (!r.WantsAll() || len(r.constraints) == 0)
 }
 
-// withinLimit tells whether no choice of alternatives gives the claim too many
+// withinLimit reports whether no choice of alternatives gives the claim too many
 // results.
 func withinLimit(requests []alternatives) bool {
 	devices := 0
@@ -337,8 +337,8 @@ func (b setup) newObjective(claim *resourceapi.ResourceClaim, p *preference, all
 		cover(all, p.api, c)
 		return c, nil
 	}
-	w := b.search.newWholeness(p, all)
-	return w, w.begin(p.shapes, b.search.improves.chosenFor(w))
+	f := b.search.newFragmentation(p, all)
+	return f, f.begin(p.shapes, b.search.improves.chosenFor(f))
 }
 
 // cover has the constraint hold for the requests that it covers.

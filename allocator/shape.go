@@ -21,8 +21,8 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/celset/celset/allocator/internal/availability"
+	"github.com/celset/celset/allocator/internal/freesets"
 	"github.com/celset/celset/allocator/internal/inventory"
-	"github.com/celset/celset/allocator/internal/room"
 	"github.com/celset/celset/apis/celset/v1alpha1"
 	"github.com/celset/celset/cel/device/bitset"
 )
@@ -146,9 +146,9 @@ func (h *shapes) definedBy(className string) []string {
 // setsOn are the sets of a shape on the node of a search whose view has what the shape reads, as far
 // as they were found. The error is that the context or the attempt has ended, or that of an
 // attempt's budget.
-func (h *shapes) setsOn(s *search, shape Shape) (*room.Sets, error) {
+func (h *shapes) setsOn(s *search, shape Shape) (*freesets.Sets, error) {
 	idle, claim := h.idle(), h.claimFor(shape)
-	list := func() (*room.Sets, error) {
+	list := func() (*freesets.Sets, error) {
 		return listSets(s.ctx, idle.planFor([]*resourceapi.ResourceClaim{claim}).onIdle(s.node, s.inventory))
 	}
 	content, ok := idle.resolved(claim).fingerprint()
@@ -167,7 +167,7 @@ func (h *shapes) setsOn(s *search, shape Shape) (*room.Sets, error) {
 		}
 		return weighed{sets, sets.Bytes()}, nil
 	})
-	sets, _ := found.value.(*room.Sets)
+	sets, _ := found.value.(*freesets.Sets)
 	return sets, err
 }
 
@@ -178,8 +178,8 @@ func (p *plan) onIdle(node *v1.Node, has *inventory.Inventory) onNode {
 
 // listSets looks for all sets that the claims could get. An expression that fails ends it, as does
 // the budget: what others may ask for keeps nobody from being served.
-func listSets(ctx context.Context, on onNode) (*room.Sets, error) {
-	result, devices := &room.Sets{}, len(on.inventory.Candidates)
+func listSets(ctx context.Context, on onNode) (*freesets.Sets, error) {
+	result, devices := &freesets.Sets{}, len(on.inventory.Candidates)
 	s, err := newSearch(ctx, on, nil)
 	if err == nil {
 		s.tellsApart, result.All = true, true
@@ -190,7 +190,7 @@ func listSets(ctx context.Context, on onNode) (*room.Sets, error) {
 				positions = append(positions, c.Position)
 			}
 			result.Add(positions, devices)
-			if result.Len() == room.MaxSets {
+			if result.Len() == freesets.MaxSets {
 				result.All = false
 				break
 			}

@@ -51,7 +51,7 @@ func (y *symmetry) classOf() []int {
 	return y.classes
 }
 
-// mayPassOver tells whether devices may be passed over for a request.
+// mayPassOver reports whether devices may be passed over for a request.
 func (y *symmetry) mayPassOver(p place) bool {
 	s := y.search
 	if s.allocator.unbounded || !s.inventory.IsPlain || s.tellsApart {

@@ -71,7 +71,7 @@ func New(features structured.Features, node *v1.Node, state *State, allocated bi
 	}
 }
 
-// InUse tells whether the device is not to be had for the request. Admin access
+// InUse reports whether the device is not to be had for the request. Admin access
 // shares devices with everybody, but a claim gets a device only once.
 func (a *Availability) InUse(claim int, r *requests.Request, c *inventory.Candidate) bool {
 	if !r.AdminAccess() {
@@ -80,7 +80,7 @@ func (a *Availability) InUse(claim int, r *requests.Request, c *inventory.Candid
 	return slices.Contains(a.owners, owner{c.Position, claim})
 }
 
-// HasCapacity tells whether enough of the device's capacities is left for the
+// HasCapacity reports whether enough of the device's capacities is left for the
 // request.
 func (a *Availability) HasCapacity(r *requests.Request, c *inventory.Candidate) (bool, error) {
 	if !a.features.ConsumableCapacity || len(c.Device.Capacity) == 0 && !r.WantsCapacity() {
@@ -119,7 +119,7 @@ func (a *Availability) Reserve(c *inventory.Candidate) (reserved Reservation, ok
 	return a.reserve(c)
 }
 
-// isCharged tells whether the device consumes no counters beyond those that it has.
+// isCharged reports whether the device consumes no counters beyond those that it has.
 func (a *Availability) isCharged(c *inventory.Candidate) bool {
 	return len(c.Device.ConsumesCounters) == 0 || c.Shared && (a.charged[c.Position] || a.state.IsShared(c.ID))
 }
@@ -143,7 +143,7 @@ func (a *Availability) reserve(c *inventory.Candidate) (reserved Reservation, ok
 	return Reservation{counters: true}, true
 }
 
-// IsShared tells whether somebody has a share of a shared device.
+// IsShared reports whether somebody has a share of a shared device.
 func (a *Availability) IsShared(c *inventory.Candidate) bool {
 	return len(a.shares[c.Position]) > 0 || a.state.IsShared(c.ID)
 }
@@ -189,7 +189,7 @@ func (a *Availability) Release(c *inventory.Candidate, reserved Reservation) {
 	}
 }
 
-// hasLeft tells whether a device of the pool is in use that is not published any more.
+// hasLeft reports whether a device of the pool is in use that is not published any more.
 func (a *Availability) hasLeft(p *inventory.Pool) bool {
 	left, known := a.left[p]
 	if !known {
@@ -248,7 +248,7 @@ func (a *Availability) IsUsable(r *requests.Request, c *inventory.Candidate) boo
 	return !a.features.DeviceTaints || tolerated(c.Device.Taints, r.Spec.Tolerations)
 }
 
-// tolerated tells whether no taint keeps the device from being allocated.
+// tolerated reports whether no taint keeps the device from being allocated.
 // Unknown effects don't.
 func tolerated(taints []resourceapi.DeviceTaint, tolerations []resourceapi.DeviceToleration) bool {
 	for _, taint := range taints {

@@ -66,7 +66,7 @@ func NewState(state structured.AllocatedState) *State {
 	return s
 }
 
-// hasLeft tells whether a device of the pool is in use that is not published any more.
+// hasLeft reports whether a device of the pool is in use that is not published any more.
 func (s *State) hasLeft(p *inventory.Pool) bool {
 	inUse := s.byPool()[poolID{draapi.MakeUniqueString(p.Driver), draapi.MakeUniqueString(p.Name)}]
 	if len(inUse) == 0 {
@@ -105,12 +105,12 @@ func (s *State) Exclusive() sets.Set[structured.DeviceID] {
 	return s.AllocatedDevices.Difference(s.givenBack)
 }
 
-// isTaken tells whether nothing of the candidate is to be had.
+// isTaken reports whether nothing of the candidate is to be had.
 func (s *State) isTaken(c *inventory.Candidate) bool {
 	return s.isExclusive(c.ID) || !c.Shared && s.IsShared(c.ID)
 }
 
-// isExclusive tells whether the device is in use as a whole.
+// isExclusive reports whether the device is in use as a whole.
 func (s *State) isExclusive(id structured.DeviceID) bool {
 	return s.AllocatedDevices.Has(id) && !s.givenBack.Has(id)
 }
@@ -130,18 +130,18 @@ func (s *State) Of(candidates []*inventory.Candidate) bitset.Set {
 	return allocated
 }
 
-// HasShared tells whether any device is shared.
+// HasShared reports whether any device is shared.
 func (s *State) HasShared() bool {
 	return len(s.AllocatedSharedDeviceIDs) > 0 || len(s.AggregatedCapacity) > 0
 }
 
-// IsShared tells whether the device has been allocated shares of, with capacity
+// IsShared reports whether the device has been allocated shares of, with capacity
 // or without.
 func (s *State) IsShared(id structured.DeviceID) bool {
 	return s.HasShared() && s.sharedDevices().Has(id)
 }
 
-// IsAllocated tells whether the device is in use at all.
+// IsAllocated reports whether the device is in use at all.
 func (s *State) IsAllocated(id structured.DeviceID) bool {
 	return s.isExclusive(id) || s.IsShared(id)
 }

@@ -43,7 +43,7 @@ type Constraint interface {
 // Bounding is a constraint that knows devices which it will not accept
 // any more.
 type Bounding interface {
-	// Admits tells whether the device, which has no derived attributes, can be
+	// Admits reports whether the device, which has no derived attributes, can be
 	// added: what Add would say now.
 	Admits(c *inventory.Candidate) bool
 	// Most returns how many of the devices, all of which are admitted, can be added
@@ -58,11 +58,11 @@ type Matching interface {
 	AttributeName() resourceapi.FullyQualifiedName
 	// Values are those of a device without derived attributes.
 	Values(c *inventory.Candidate) sets.Set[attribute.Scalar]
-	// IsUndecided tells whether the value is still open: there is no device yet.
+	// IsUndecided reports whether the value is still open: there is no device yet.
 	IsUndecided() bool
 }
 
-// Covers tells whether the constraint is about devices of the request.
+// Covers reports whether the constraint is about devices of the request.
 func Covers(api *resourceapi.DeviceConstraint, r *requests.Request) bool {
 	return len(api.Requests) == 0 || r.IsNamed(api.Requests)
 }

@@ -94,7 +94,7 @@ func (x *Index) inherit(from *Index) {
 	}
 }
 
-// has tells whether the index is of these slices, in any order.
+// has reports whether the index is of these slices, in any order.
 func (x *Index) has(all []*resourceapi.ResourceSlice) bool {
 	if len(all) != len(x.positions) {
 		return false

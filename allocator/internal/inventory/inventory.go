@@ -72,7 +72,7 @@ func New(features structured.Features, node *v1.Node, forNode, all []*resourceap
 	return result, nil
 }
 
-// DevicesSelectNodes tells whether some slices leave it to devices to say for which nodes
+// DevicesSelectNodes reports whether some slices leave it to devices to say for which nodes
 // they are.
 func (i *Inventory) DevicesSelectNodes() bool {
 	return slices.ContainsFunc(i.slices, selectsByDevice)
@@ -157,7 +157,7 @@ func (i *Inventory) Conflicts() func(position int) bitset.Set {
 	return i.conflicts.At
 }
 
-// exceed tells whether two devices together consume more of a counter than there is.
+// exceed reports whether two devices together consume more of a counter than there is.
 func exceed(pool *Pool, a, b *resourceapi.Device) bool {
 	for _, ofA := range a.ConsumesCounters {
 		for _, ofB := range b.ConsumesCounters {
@@ -192,10 +192,10 @@ type Candidate struct {
 	Ordinary bool
 }
 
-// SelectsNodes tells whether the slice leaves it to devices to say for which nodes they are.
+// SelectsNodes reports whether the slice leaves it to devices to say for which nodes they are.
 func (c *Candidate) SelectsNodes() bool { return selectsByDevice(c.Slice) }
 
-// IsFor tells whether the device is for the node, which is known of others than those that
+// IsFor reports whether the device is for the node, which is known of others than those that
 // select nodes themselves. The error is one of the device's node selector.
 func (c *Candidate) IsFor(features structured.Features, node *v1.Node) (bool, error) {
 	if !c.SelectsNodes() {

@@ -66,7 +66,7 @@ func (p *Pool) EachDevice(f func(*resourceapi.ResourceSlice, *resourceapi.Device
 // by driver and name, those with binding conditions after all others. Drivers
 // rely on that order to prioritize devices by their names.
 //
-// selfContained tells whether slices which are not for the node played no role.
+// selfContained reports whether slices which are not for the node played no role.
 func Gather(features structured.Features, node *v1.Node, candidates, all []*resourceapi.ResourceSlice) (pools []*Pool, selfContained bool, err error) {
 	relevant := make(map[ID][]*resourceapi.ResourceSlice)
 	for _, slice := range candidates {
@@ -92,7 +92,7 @@ func Gather(features structured.Features, node *v1.Node, candidates, all []*reso
 	return pools, selfContained, nil
 }
 
-// supported tells whether a slice can be used with the features that are on. One
+// supported reports whether a slice can be used with the features that are on. One
 // with compatibility groups that can't is as good as not published: its pool is
 // incomplete. The others are ignored, but count as published, as upstream does.
 func supported(features structured.Features, slice *resourceapi.ResourceSlice) bool {
@@ -113,7 +113,7 @@ func usesCompatibilityGroups(slice *resourceapi.ResourceSlice) bool {
 	return false
 }
 
-// sliceMatches tells whether a slice may have devices for the node. A slice with
+// sliceMatches reports whether a slice may have devices for the node. A slice with
 // none of the known kinds of node selection is from the future and ignored.
 func sliceMatches(features structured.Features, node *v1.Node, slice *resourceapi.ResourceSlice) (bool, error) {
 	spec := &slice.Spec
@@ -185,7 +185,7 @@ func newPool(features structured.Features, id ID, forNode, all []*resourceapi.Re
 	return p
 }
 
-// isComplete tells whether slices of one generation are all that they say there are.
+// isComplete reports whether slices of one generation are all that they say there are.
 func isComplete(slices []*resourceapi.ResourceSlice) bool {
 	for _, slice := range slices {
 		if slice.Spec.Pool.ResourceSliceCount != int64(len(slices)) {

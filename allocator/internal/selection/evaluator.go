@@ -47,13 +47,13 @@ type Evaluator struct {
 	derived   map[derivation]derivedAttribute
 }
 
-// NeverSelects tells whether the device is left out whatever selectors say, which is decided
+// NeverSelects reports whether the device is left out whatever selectors say, which is decided
 // before any of them can fail.
 func (e *Evaluator) NeverSelects(c *inventory.Candidate) bool {
 	return !e.Features.DeviceBindingAndStatus && len(c.Device.BindingConditions) > 0
 }
 
-// matches tells whether all selectors are true for the device. owner is the object that they
+// matches reports whether all selectors are true for the device. owner is the object that they
 // are written in.
 func (e *Evaluator) matches(owner string, selectors []resourceapi.DeviceSelector, c *inventory.Candidate) (bool, error) {
 	for i, selector := range selectors {

@@ -73,7 +73,7 @@ func (s *Selectors) enter(position int, passes bool) {
 	}
 }
 
-// Select tells whether the device passes the selectors and is for the node. An error names the
+// Select reports whether the device passes the selectors and is for the node. An error names the
 // claim of the request, which is one of those with these selectors.
 func (s *Selectors) Select(r *requests.Request, c *inventory.Candidate) (bool, error) {
 	if s.evaluator.NeverSelects(c) {
@@ -186,7 +186,7 @@ type judgement struct {
 	reads func(resourceapi.QualifiedName) bool
 }
 
-// judge tells whether the device passes the selectors.
+// judge reports whether the device passes the selectors.
 func (s *Selectors) judge(r *requests.Request, c *inventory.Candidate) (bool, error) {
 	if err := s.evaluator.Work.Cancelled(); err != nil {
 		return false, err
@@ -205,7 +205,7 @@ func (s *Selectors) judge(r *requests.Request, c *inventory.Candidate) (bool, er
 	return passes, nil
 }
 
-// isLikeLast tells whether selectors can't tell the device from the last one that they were
+// isLikeLast reports whether selectors can't tell the device from the last one that they were
 // evaluated for.
 func (s *Selectors) isLikeLast(c *inventory.Candidate) bool {
 	last := &s.last

@@ -86,7 +86,7 @@ func emptyList(a *resourceapi.DeviceAttribute) byte {
 	return 0
 }
 
-// HasEmptyList tells whether one of the attributes is an empty list.
+// HasEmptyList reports whether one of the attributes is an empty list.
 func HasEmptyList(attributes map[resourceapi.QualifiedName]resourceapi.DeviceAttribute) bool {
 	for _, a := range attributes {
 		if emptyList(&a) != 0 {
@@ -120,7 +120,7 @@ func withoutValue(a resourceapi.DeviceAttribute) resourceapi.DeviceAttribute {
 // These take the place of values.
 var anyInts, anyBools, anyStrings = []int64{0}, []bool{false}, []string{""}
 
-// LookAlike tells whether two devices of one driver are the same to selectors that read some
+// LookAlike reports whether two devices of one driver are the same to selectors that read some
 // attributes. Quantities count as different if they are written differently.
 func LookAlike(a, b *resourceapi.Device, reads func(resourceapi.QualifiedName) bool) bool {
 	if len(a.Attributes) != len(b.Attributes) || len(a.Capacity) != len(b.Capacity) ||

@@ -169,7 +169,7 @@ func (r ReadSet) append(to []byte) []byte {
 	return fingerprint.AppendPart(to, r.names)
 }
 
-// IsAny tells whether any attribute may be read.
+// IsAny reports whether any attribute may be read.
 func (r ReadSet) IsAny() bool { return r.all }
 
 // Bytes is about what it takes besides itself.

@@ -127,8 +127,7 @@ func (a *Allocator) AllocateWithDetails(ctx context.Context, node *v1.Node, clai
 	if err != nil {
 		return nil, details, err
 	}
-	s.kept = kept
-	results, err = s.allocate()
+	results, err = s.allocate(kept)
 	if len(s.celConstraints) > 0 {
 		s.work.charge()
 	}
@@ -140,9 +139,9 @@ func (a *Allocator) AllocateWithDetails(ctx context.Context, node *v1.Node, clai
 	return results, details, err
 }
 
-// allocate answers, and says so in results or as an error.
-func (s *search) allocate() ([]resourceapi.AllocationResult, error) {
-	found, reason, err := s.answer()
+// allocate answers, and says so in results or as an error. kept is where the answer is kept, nil if it is not.
+func (s *search) allocate(kept *answerEntry) ([]resourceapi.AllocationResult, error) {
+	found, reason, err := s.answer(kept)
 	failure, isAboutNode := errors.AsType[*EvaluationError](err)
 	switch {
 	case isAboutNode:

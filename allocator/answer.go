@@ -43,12 +43,12 @@ type placeOfChoice struct {
 type answerEntry = memo.Entry[answerKey, keptAnswer]
 
 // answer looks the answer up, or searches.
-func (s *search) answer() (found bool, reason string, err error) {
-	if s.kept == nil {
+func (s *search) answer(kept *answerEntry) (found bool, reason string, err error) {
+	if kept == nil {
 		found, err := s.run()
 		return found, s.reasonUnless(found || err != nil), err
 	}
-	known, hit, err := find(s.ctx, s.kept, func() (keptAnswer, error) {
+	known, hit, err := find(s.ctx, kept, func() (keptAnswer, error) {
 		found, err := s.run()
 		if failure, ok := errors.AsType[*EvaluationError](err); ok {
 			return keptAnswer{failure: failure.withoutNode()}, nil

@@ -288,7 +288,7 @@ func (a *Allocator) PolicyValues(ctx context.Context, node *v1.Node, claim *reso
 			continue
 		}
 		limits := goalLimits{a.preferenceCost, a.preferenceSteps}
-		n, err := newSearch(ctx, on, &improvement{incumbent: &s.solution, next: placeOfPreference{0, i}, limits: limits})
+		n, err := newSearch(ctx, on, &improvement{incumbent: &s.solution, next: valued{preference: i}, limits: limits})
 		if err != nil {
 			return nil, err
 		}

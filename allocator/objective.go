@@ -64,19 +64,17 @@ type improvement struct {
 	incumbent *solution
 	// kept are the preferences before the next one, with the values that may not fall.
 	kept []valued
-	// next is the place of the preference among those of the claims.
-	next placeOfPreference
+	// next is the preference to improve.
+	next valued
 	// limits are what is left of the budget.
 	limits goalLimits
 }
 
-// placeOfPreference is the place of a claim and of a preference among its own.
-type placeOfPreference struct{ claim, preference int }
-
-// valued is a preference with the value of the incumbent.
+// valued is a preference, given by the place of the claim and by its own among those of the claim, with the value of
+// the incumbent.
 type valued struct {
-	placeOfPreference
-	value int64
+	claim, preference int
+	value             int64
 }
 
 // goalLimits is a budget.
@@ -125,7 +123,7 @@ func (s *search) prefer() error {
 			if !preference.isAbout(claim, p.incumbent) {
 				continue
 			}
-			at, weight := placeOfPreference{claim, i}, preference.stepWeight()
+			at, weight := valued{claim: claim, preference: i}, preference.stepWeight()
 			n, err := newSearch(s.ctx, s.onNode, &improvement{p.incumbent, kept, at, goalLimits{limits.cost, limits.steps / weight}})
 			if over, is := errors.AsType[*BudgetError](err); is && over.Attempt {
 				p.outcome, p.unrepeatable = PreferenceBestFound, err
@@ -151,7 +149,7 @@ func (s *search) prefer() error {
 				return nil
 			case value != nil:
 				p.outcome = PreferenceBest
-				kept = append(kept, valued{at, *value})
+				kept = append(kept, valued{claim, i, *value})
 			}
 			limits.cost -= min(limits.cost, n.work.cost.Spent())
 			limits.steps -= min(limits.steps, n.work.steps*weight)

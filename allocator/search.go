@@ -58,8 +58,7 @@ type search struct {
 	// err is what ended [search.solutions].
 	err error
 
-	// kept is where the answer is kept, nil if it is not. hits is 1 if it was known.
-	kept *answerEntry
+	// hits is 1 if the answer was known.
 	hits int64
 }
 

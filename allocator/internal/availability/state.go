@@ -25,8 +25,8 @@ type State struct {
 	// sharedDevices is made when it is needed first: most claims don't need it, and it is as
 	// large as the cluster.
 	sharedDevices func() sets.Set[structured.DeviceID]
-	// byPool are the devices that are in use at all. It is made when it is needed first, too.
-	byPool func() map[poolID][]draapi.UniqueString
+	// pools are made when they are needed first, too.
+	pools func() *Pools
 	// givenBack are devices among AllocatedDevices that are not in use any more. They are few: the
 	// set of all is not copied to leave them out.
 	givenBack sets.Set[structured.DeviceID]
@@ -45,30 +45,13 @@ func NewState(state structured.AllocatedState) *State {
 		}
 		return devices
 	})
-	s.byPool = sync.OnceValue(func() map[poolID][]draapi.UniqueString {
-		pools := make(map[poolID][]draapi.UniqueString)
-		add := func(id structured.DeviceID) {
-			pool := poolID{id.Driver, id.Pool}
-			pools[pool] = append(pools[pool], id.Device)
-		}
-		for id := range s.AllocatedDevices {
-			if !s.givenBack.Has(id) {
-				add(id)
-			}
-		}
-		if s.HasShared() {
-			for id := range s.sharedDevices() {
-				add(id)
-			}
-		}
-		return pools
-	})
+	s.pools = sync.OnceValue(s.sortByPool)
 	return s
 }
 
 // hasLeft reports whether a device of the pool is in use that is not published any more.
 func (s *State) hasLeft(p *inventory.Pool) bool {
-	inUse := s.byPool()[poolID{draapi.MakeUniqueString(p.Driver), draapi.MakeUniqueString(p.Name)}]
+	inUse := s.pools().inUse(poolID{draapi.MakeUniqueString(p.Driver), draapi.MakeUniqueString(p.Name)})
 	if len(inUse) == 0 {
 		return false
 	}
@@ -146,8 +129,8 @@ func (s *State) IsAllocated(id structured.DeviceID) bool {
 	return s.isExclusive(id) || s.IsShared(id)
 }
 
-// Pools has what [State.Of] tells, for who asks about most nodes of a cluster: the devices in
-// use are sorted by pool once, and not looked up one by one all over a map of the whole cluster.
+// Pools has the devices that are in use at all, sorted by pool. For who asks about most nodes of a cluster it has
+// what [State.Of] tells: devices are not looked up one by one all over a map of the whole cluster.
 type Pools struct {
 	state *State
 	// devices are those in use, one pool after the other, places where those of a pool are.
@@ -159,18 +142,17 @@ type poolID struct{ driver, name draapi.UniqueString }
 
 type stretch struct{ from, to int32 }
 
-// Pools sorts the devices in use.
-func (s *State) Pools() *Pools {
+// Pools sorts the devices in use, once.
+func (s *State) Pools() *Pools { return s.pools() }
+
+func (s *State) sortByPool() *Pools {
 	type inUse struct {
 		pool   *stretch
 		device draapi.UniqueString
 	}
-	p := &Pools{state: s, devices: make([]draapi.UniqueString, len(s.AllocatedDevices)), places: make(map[poolID]*stretch)}
+	p := &Pools{state: s, places: make(map[poolID]*stretch)}
 	all := make([]inUse, 0, len(s.AllocatedDevices))
-	for id := range s.AllocatedDevices {
-		if s.givenBack.Has(id) {
-			continue
-		}
+	add := func(id structured.DeviceID) {
 		pool := p.places[poolID{id.Driver, id.Pool}]
 		if pool == nil {
 			pool = &stretch{}
@@ -179,16 +161,35 @@ func (s *State) Pools() *Pools {
 		pool.to++
 		all = append(all, inUse{pool, id.Device})
 	}
+	for id := range s.AllocatedDevices {
+		if !s.givenBack.Has(id) {
+			add(id)
+		}
+	}
+	if s.HasShared() {
+		for id := range s.sharedDevices() {
+			add(id)
+		}
+	}
 	from := int32(0)
 	for _, pool := range p.places {
 		pool.from, from = from, from+pool.to
 		pool.to = pool.from
 	}
+	p.devices = make([]draapi.UniqueString, len(all))
 	for _, d := range all {
 		p.devices[d.pool.to] = d.device
 		d.pool.to++
 	}
 	return p
+}
+
+// inUse are the devices of a pool.
+func (p *Pools) inUse(id poolID) []draapi.UniqueString {
+	if pool := p.places[id]; pool != nil {
+		return p.devices[pool.from:pool.to]
+	}
+	return nil
 }
 
 // manyComparisons is from where on looking up is faster.
@@ -200,10 +201,10 @@ func (p *Pools) Of(has *inventory.Inventory) bitset.Set {
 	for from := 0; from < len(has.Candidates); {
 		first := has.Candidates[from]
 		to := from + first.Pool.Len()
-		if pool := p.places[poolID{first.ID.Driver, first.ID.Pool}]; p.state.HasShared() {
+		if p.state.HasShared() {
 			p.look(allocated, has.Candidates[from:to])
-		} else if pool != nil {
-			p.join(allocated, has.Candidates[from:to], p.devices[pool.from:pool.to])
+		} else {
+			p.join(allocated, has.Candidates[from:to], p.inUse(poolID{first.ID.Driver, first.ID.Pool}))
 		}
 		from = to
 	}

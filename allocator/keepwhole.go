@@ -31,7 +31,7 @@ import (
 // fragmentation is the preference as a condition: the set breaks less than the one found before. Its value is
 // minus what is broken ([freesets.Lost]).
 type fragmentation struct {
-	aim    goal
+	goal   goal
 	search *search
 	name   string
 	// claimIndex is the claim's place, last that of the last covered request in it.
@@ -147,7 +147,7 @@ func (f *fragmentation) most() int64 { return math.MaxInt64 }
 
 func (f *fragmentation) isComplete() bool { return len(f.members) == f.wanted && f.wanted > 0 }
 
-func (f *fragmentation) target() *goal { return &f.aim }
+func (f *fragmentation) target() *goal { return &f.goal }
 
 func (f *fragmentation) raise() {}
 
@@ -157,10 +157,10 @@ func (f *fragmentation) Add(r *requests.Request, c *inventory.Candidate) (bool, 
 	f.free.Take(c.Position)
 	switch {
 	case f.isComplete():
-		if f.aim.value = f.value(); f.aim.value > f.aim.floor {
+		if f.goal.value = f.value(); f.goal.value > f.goal.floor {
 			return true, nil
 		}
-	case !f.mayCutAtAll() || f.value() > f.aim.floor && f.bound(r, c) > f.aim.floor || !f.mayCut(r, c):
+	case !f.mayCutAtAll() || f.value() > f.goal.floor && f.bound(r, c) > f.goal.floor || !f.mayCut(r, c):
 		return true, nil
 	default:
 		f.cut++

@@ -187,7 +187,7 @@ func (s *search) maximize() (value *int64, ended, err error) {
 	of.floor, err = s.objective.valueOf(members)
 	if err == nil {
 		value = &of.floor
-		s.demand(of.floor)
+		s.setFloor(of.floor)
 		err = s.improve()
 	}
 	ofPreference, fails := errors.AsType[preferenceError](err)
@@ -209,8 +209,8 @@ type preferenceError struct{ error }
 // Unwrap returns the error.
 func (e preferenceError) Unwrap() error { return e.error }
 
-// aimedShare is the part of the steps that looking for the greatest value that bounds permit may take.
-const aimedShare = 5
+// tryShare is the part of the steps that looking for the greatest value that bounds permit may take.
+const tryShare = 5
 
 // improve looks for better solutions until there is none. The error is what ended that before.
 func (s *search) improve() error {
@@ -218,24 +218,24 @@ func (s *search) improve() error {
 	if s.objective.isBest(of.floor) {
 		return nil
 	}
-	if most := s.objective.most(); most < math.MaxInt64 && most-1 > of.floor && s.aim(most) {
+	if most := s.objective.most(); most < math.MaxInt64 && most-1 > of.floor && s.tryBound(most) {
 		return nil
 	}
 	return s.climb()
 }
 
-// aim asks for a set with the value that bounds say none exceeds. Where there is one, going from a set to the next
+// tryBound asks for a set with the value that bounds say none exceeds. Where there is one, going from a set to the next
 // better one could take a thousand steps. What is found is the first such set, and no set is better if nothing else
 // has ended the search for one. Otherwise nothing has changed.
-func (s *search) aim(most int64) (isBest bool) {
+func (s *search) tryBound(most int64) (isBest bool) {
 	of, limit := s.objective.target(), s.work.stepLimit
 	floor := of.floor
 	defer func() { s.work.stepLimit = limit }()
-	s.work.stepLimit = s.work.steps + (limit-s.work.steps)/aimedShare
-	s.demand(most - 1)
+	s.work.stepLimit = s.work.steps + (limit-s.work.steps)/tryShare
+	s.setFloor(most - 1)
 	err := s.climb()
 	if of.floor < most {
-		s.demand(floor)
+		s.setFloor(floor)
 		return false
 	}
 	return err == nil
@@ -246,7 +246,7 @@ func (s *search) climb() error {
 	for range s.solutions() {
 		s.improves.incumbent = &solution{slices.Clone(s.solution.decisions), slices.Clone(s.solution.choices)}
 		of := s.objective.target()
-		s.demand(of.value)
+		s.setFloor(of.value)
 		if s.objective.isBest(of.floor) {
 			break
 		}
@@ -254,8 +254,8 @@ func (s *search) climb() error {
 	return s.err
 }
 
-// demand has the search look for a set whose value is above the floor.
-func (s *search) demand(floor int64) {
+// setFloor has the search look for a set whose value is above the floor.
+func (s *search) setFloor(floor int64) {
 	s.objective.target().floor = floor
 	s.objective.raise()
 }
@@ -312,7 +312,7 @@ func (c *celConstraint) valueOf(members []*inventory.Candidate) (int64, error) {
 func (c *celConstraint) isBest(int64) bool { return false }
 
 // most is known where a set is complete with the last device of all: where others follow, going from set to
-// set may meet an error behind one that [search.aim] passes over.
+// set may meet an error behind one that [search.tryBound] passes over.
 func (c *celConstraint) most() int64 {
 	requests := c.search.requests
 	if c.search.allocator.unbounded || c.claimIndex != len(requests)-1 || c.last != len(requests[c.claimIndex])-1 || !c.pruner.isPrepared() {

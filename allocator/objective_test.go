@@ -40,7 +40,7 @@ const (
 )
 
 // Where sets are a little better than the last many times, asking for the best that bounds permit takes few steps.
-func TestAimSparesSteps(t *testing.T) {
+func TestTryingTheBoundSparesSteps(t *testing.T) {
 	s := given(t, "devices 48 mla-# index=#; claim c; want r 8; prefer p = $indices.sum()")
 	got, stats := s.answer(t, WithPreferenceBudget(DefaultCostBudget, DefaultStepBudget))
 	require.Equal(t, "r=mla-40", devicesOf(got.Results)[0])

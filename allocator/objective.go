@@ -218,7 +218,8 @@ func (s *search) improve() error {
 	if s.objective.isBest(of.floor) {
 		return nil
 	}
-	if most := s.objective.most(); most < math.MaxInt64 && most-1 > of.floor && s.tryBound(most) {
+	// The floor may be as small as an int64 can be, and then nothing is below it.
+	if most := s.objective.most(); most < math.MaxInt64 && of.floor < most && of.floor+1 < most && s.tryBound(most) {
 		return nil
 	}
 	return s.climb()

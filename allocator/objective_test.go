@@ -48,6 +48,12 @@ func TestTryingTheBoundSparesSteps(t *testing.T) {
 	require.Less(t, stats.Steps, int64(4*8))
 }
 
+// A preference for which all sets have the smallest value that there is leaves the choice to the next one.
+func TestSmallestValue(t *testing.T) {
+	s := given(t, "devices 4 mla-# index=#; claim c; want r 1; prefer p = -9223372036854775808; prefer q = $indices.max()")
+	s.requireDevices(t, "r=mla-3")
+}
+
 // TestWithoutPreferences: the first set is taken, and neither a mistake nor what was found with
 // preferences before plays a role.
 func TestWithoutPreferences(t *testing.T) {

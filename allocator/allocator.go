@@ -36,8 +36,8 @@ type Allocator struct {
 	counts    counts
 	// shapes are what others may ask for, of which options has the list.
 	shapes *shapes
-	// lastRead is the read set that was needed last.
-	lastRead atomic.Pointer[readByClaims]
+	// lastPlan is the plan that was made last.
+	lastPlan atomic.Pointer[plan]
 }
 
 var _ structured.Allocator = &Allocator{}
@@ -110,47 +110,38 @@ func (a *Allocator) AllocateWithDetails(ctx context.Context, node *v1.Node, clai
 		logger.V(5).Info("Done with allocation", "success", err == nil && len(results) == len(claims), "err", err)
 	}()
 
-	has, err := a.inventoryOf(node)
+	on, err := a.planFor(claims).on(node)
 	if err != nil {
 		return nil, details, err
 	}
-	allocated := a.state.Of(has.Candidates)
-	kept := a.answerTo(has, claims, allocated)
+	kept := on.answerEntry()
 	if known := knownRefusal(kept); known != nil {
 		details.Stats = Stats{CacheHits: 1, AnswersKnown: 1}
 		a.counts.add(details.Stats)
 		if known.failure != nil {
-			return nil, details, a.failure(known.failure.on(node, has, claims))
+			return nil, details, a.failure(known.failure.on(&on))
 		}
 		return nil, details, known.refusal
 	}
-	s, err := newSearchWithout(ctx, a, node, has, claims, allocated)
+	s, err := newSearch(ctx, on, nil)
 	if err != nil {
 		return nil, details, err
 	}
-	s.kept = kept
-	results, err = s.allocate()
-	for _, done := range append(s.preferring, s) {
-		if len(done.celConstraints) > 0 || done.improves != nil {
-			done.work.charge()
-		}
+	results, err = s.allocate(kept)
+	if len(s.celConstraints) > 0 {
+		s.work.charge()
 	}
 	details.Stats = s.stats()
 	a.counts.add(details.Stats)
 	if err == nil {
-		details.Outcome, details.Preferences = s.outcome, s.values
+		details.Outcome, details.Preferences = s.preferred.outcome, s.preferred.values
 	}
 	return results, details, err
 }
 
-// inventoryOf takes stock of a node.
-func (a *Allocator) inventoryOf(node *v1.Node) (*inventory.Inventory, error) {
-	return a.inventories.Of(a.features, node, a.allSlices)
-}
-
-// allocate answers, and says so in results or as an error.
-func (s *search) allocate() ([]resourceapi.AllocationResult, error) {
-	found, reason, err := s.answer()
+// allocate answers, and says so in results or as an error. kept is where the answer is kept, nil if it is not.
+func (s *search) allocate(kept *answerEntry) ([]resourceapi.AllocationResult, error) {
+	found, reason, err := s.answer(kept)
 	failure, isAboutNode := errors.AsType[*EvaluationError](err)
 	switch {
 	case isAboutNode:
@@ -158,9 +149,9 @@ func (s *search) allocate() ([]resourceapi.AllocationResult, error) {
 	case err != nil:
 		return nil, err
 	case found:
-		return s.preferred().results()
+		return s.results()
 	case slices.ContainsFunc(s.inventory.Pools, func(p *inventory.Pool) bool { return p.Invalid != "" }):
-		return nil, onNode("invalid resource pools were encountered")
+		return nil, doesNotFit("invalid resource pools were encountered")
 	default:
 		return nil, s.allocator.refusal(reason)
 	}
@@ -171,7 +162,7 @@ func (a *Allocator) refusal(reason string) error {
 	if !a.reasons {
 		return nil
 	}
-	return onNode(reason)
+	return doesNotFit(reason)
 }
 
 // failure is nil unless reasons are wanted.
@@ -182,7 +173,51 @@ func (a *Allocator) failure(failure *EvaluationError) error {
 	return failure
 }
 
-// onNode makes an error that concerns the node and not the claims.
-func onNode(reason string) error {
+// doesNotFit makes an error that concerns the node and not the claims.
+func doesNotFit(reason string) error {
 	return fmt.Errorf("%s%w", reason, structured.ErrFailedAllocationOnNode)
+}
+
+// Without is the allocator for the time when some claims have given back their devices, for those
+// who want to know what would fit then. What each of the claims is said to have must be in use and
+// must not be given back by two of them. It looks at the claims and slices of this allocator and
+// shares its budgets; making it costs about as much as the claims have devices.
+func (a *Allocator) Without(claims ...*resourceapi.ResourceClaim) *Allocator {
+	without := &Allocator{
+		options:        a.options,
+		features:       a.features,
+		state:          a.state.Without(AllocatedTo(claims, a.features)),
+		classes:        a.classes,
+		selectors:      a.selectors,
+		allSlices:      a.allSlices,
+		inventories:    a.inventories,
+		resolvedClaims: a.resolvedClaims,
+		compiling:      a.compiling,
+	}
+	without.shapes = newShapes(without)
+	return without
+}
+
+// Problem is what an allocation depends on, besides the node, for those who have no scheduler
+// that keeps account: simulations, explanations, tests. Nothing of it is modified, and nothing
+// may be modified while it is in use. It may be used for several nodes at the same time.
+type Problem struct {
+	// Claims are to be allocated together, as those of one pod are.
+	Claims []*resourceapi.ResourceClaim
+	// Allocated are all claims that may have devices. Those without an allocation don't
+	// matter.
+	Allocated []*resourceapi.ResourceClaim
+	Classes   structured.DeviceClassLister
+	Slices    []*resourceapi.ResourceSlice
+	Features  structured.Features
+	// Selectors has the compiled selectors.
+	Selectors *dracel.Cache
+	// Options are those of the allocator. A Cache among them makes searches share what
+	// they find out about devices.
+	Options []Option
+}
+
+// NewAllocator returns an allocator for the problem.
+func (p *Problem) NewAllocator(ctx context.Context) (*Allocator, error) {
+	return NewAllocator(ctx, p.Features, AllocatedTo(p.Allocated, p.Features), p.Classes, p.Slices, p.Selectors, p.Options...)
 }

@@ -5,13 +5,7 @@ package allocator
 
 import (
 	"errors"
-	"slices"
 
-	resourceapi "k8s.io/api/resource/v1"
-
-	"github.com/celset/celset/allocator/internal/fingerprint"
-	"github.com/celset/celset/allocator/internal/inventory"
-	"github.com/celset/celset/cel/device/bitset"
 	"github.com/celset/celset/cel/memo"
 )
 
@@ -40,9 +34,6 @@ type keptAnswer struct {
 	values  []PreferenceValue
 }
 
-// errUnrepeatable keeps an answer from being kept that is right here and now.
-var errUnrepeatable = errors.New("the answer depends on the attempt")
-
 // placeOfChoice is a choice without the objects of the node.
 type placeOfChoice struct {
 	claim, request, position int
@@ -52,34 +43,32 @@ type placeOfChoice struct {
 type answerEntry = memo.Entry[answerKey, keptAnswer]
 
 // answer looks the answer up, or searches.
-func (s *search) answer() (found bool, reason string, err error) {
-	if s.kept == nil {
+func (s *search) answer(kept *answerEntry) (found bool, reason string, err error) {
+	if kept == nil {
 		found, err := s.run()
 		return found, s.reasonUnless(found || err != nil), err
 	}
-	known, hit, err := find(s.ctx, s.kept, func() (keptAnswer, error) {
+	known, hit, err := find(s.ctx, kept, func() (keptAnswer, error) {
 		found, err := s.run()
-		if err == nil && s.isUnrepeatable {
-			return keptAnswer{}, errUnrepeatable
-		}
 		if failure, ok := errors.AsType[*EvaluationError](err); ok {
 			return keptAnswer{failure: failure.withoutNode()}, nil
 		}
 		if err != nil {
 			return keptAnswer{}, err
 		}
-		return s.describe(found), nil
+		// An answer with an error is not kept.
+		return s.describe(found), s.preferred.unrepeatable
 	})
-	if errors.Is(err, errUnrepeatable) {
-		return true, "", nil
-	}
-	if known.failure != nil {
-		err = known.failure.on(s.node, s.inventory, s.claims)
+	switch {
+	case err != nil && err == s.preferred.unrepeatable:
+		err = nil
+	case known.failure != nil:
+		err = known.failure.on(&s.onNode)
+	case hit:
+		s.replay(known)
 	}
 	if hit {
 		s.hits++
-		s.outcome, s.values = known.outcome, known.values
-		s.replay(known)
 	}
 	return known.found, known.reason, err
 }
@@ -93,12 +82,12 @@ func (s *search) reasonUnless(known bool) string {
 
 // describe says how the search ended, in positions.
 func (s *search) describe(found bool) keptAnswer {
-	result := keptAnswer{found: found, reason: s.reasonUnless(found), outcome: s.outcome, values: s.values}
+	result := keptAnswer{found: found, reason: s.reasonUnless(found), outcome: s.preferred.outcome, values: s.preferred.values}
 	if !found {
 		result.refusal = s.allocator.refusal(result.reason)
 		return result
 	}
-	best := s.preferred().found()
+	best := s.found()
 	result.decisions, result.choices = make([]int, 0, len(best.decisions)), make([]placeOfChoice, 0, len(best.choices))
 	next := 0
 	for _, requests := range s.requests {
@@ -115,6 +104,7 @@ func (s *search) describe(found bool) keptAnswer {
 
 // replay makes the choices of an answer.
 func (s *search) replay(known keptAnswer) {
+	s.preferred.outcome, s.preferred.values = known.outcome, known.values
 	if !known.found {
 		return
 	}
@@ -130,54 +120,4 @@ func (s *search) replay(known keptAnswer) {
 	for _, c := range known.choices {
 		s.solution.choices = append(s.solution.choices, choice{claim: c.claim, request: s.solution.decisions[first[c.claim]+c.request], Candidate: s.inventory.Candidates[c.position]})
 	}
-}
-
-// answerTo is where the answer to claims is kept, on a node of which the given devices are in
-// use. It is nil if the answer may depend on more than a key says.
-func (a *Allocator) answerTo(of *inventory.Inventory, claims []*resourceapi.ResourceClaim, allocated bitset.Set) *answerEntry {
-	if !a.keepsAnswer(of) {
-		return nil
-	}
-	content, ok := a.contentOf(claims)
-	if !ok {
-		return nil
-	}
-	return a.cache.answers.At(a.answerKeyOf(a.viewOf(of, claims), content, allocated))
-}
-
-// keepsAnswer tells whether answers depend on nothing else of the devices than a key says.
-func (a *Allocator) keepsAnswer(of *inventory.Inventory) bool {
-	// A device that is shared could be shared once.
-	return !a.unbounded && of.IsPlain &&
-		!(a.state.HasShared() && slices.ContainsFunc(of.Candidates, func(c *inventory.Candidate) bool { return a.state.IsShared(c.ID) }))
-}
-
-// contentOf is what an answer depends on of claims that all have CEL constraints.
-func (a *Allocator) contentOf(claims []*resourceapi.ResourceClaim) (fingerprint.Sum, bool) {
-	if len(claims) == 1 {
-		return a.resolved(claims[0]).fingerprint()
-	}
-	var all []byte
-	for _, claim := range claims {
-		content, ok := a.resolved(claim).fingerprint()
-		if !ok {
-			return fingerprint.Sum{}, false
-		}
-		// A reason names the claim.
-		all = fingerprint.AppendPart(append(all, content[:]...), []byte(claim.Name))
-	}
-	return fingerprint.Of(all), len(claims) > 0
-}
-
-// knownRefusal is the answer for claims that are known not to fit on such a node, else nil.
-// Of a cluster's nodes most may refuse a pod: that takes no search to be set up, and none of
-// the checks that a search begins with, because a search with the same key has passed them.
-func knownRefusal(kept *answerEntry) *keptAnswer {
-	if kept == nil {
-		return nil
-	}
-	if known := kept.Look(); known != nil && !known.found {
-		return known
-	}
-	return nil
 }

@@ -4,12 +4,16 @@
 package allocator
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math/big"
+	"slices"
+	"sync/atomic"
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/celset/celset/allocator/internal/inventory"
 	"github.com/celset/celset/cel"
 )
 
@@ -81,7 +85,7 @@ func (e *BudgetError) Error() string {
 // the steps did.
 func (e *BudgetError) Unwrap() error { return e.err }
 
-// isOverBudget tells whether an evaluation used up what all of them may cost.
+// isOverBudget reports whether an evaluation used up what all of them may cost.
 func isOverBudget(err error) bool {
 	failure, ok := errors.AsType[*cel.Error](err)
 	return ok && failure.Reason == cel.ReasonBudget
@@ -129,4 +133,259 @@ func (s *search) busyWith() *celConstraint {
 	default:
 		return s.celConstraints[len(s.celConstraints)-1]
 	}
+}
+
+// The budgets of an Allocate call are about one node. A scheduler asks for thousands of
+// nodes in one attempt to place a pod, and an attempt that stays just below the budget on
+// each of them lasts for minutes. So all Allocate calls of one attempt may share a budget
+// as well.
+
+// A search reports what it used up in batches, so that searches which run at the same time
+// don't contend for the counters: after so many steps, and after evaluations that cost so
+// much. The budget is exceeded by at most this for each of them, and one evaluation.
+const (
+	attemptStepBatch = 256
+	attemptCostBatch = 20_000
+)
+
+// AttemptBudget is what all Allocate calls of one attempt may use up together, on whatever
+// nodes and at the same time. It is safe for concurrent use.
+//
+// That the attempt failed depends on the nodes that were visited, and on what was known of
+// them, but not on which of the searches went first: it is the sum that counts.
+type AttemptBudget struct {
+	costLimit uint64
+	stepLimit int64
+	cost      atomic.Uint64
+	steps     atomic.Int64
+	end       atomic.Pointer[error]
+	// preferences is a budget of its own, for choosing among the sets that would do.
+	preferences *AttemptBudget
+}
+
+// NewAttemptBudget returns a budget of cost, in CEL cost units, and steps, as in [Stats], and as
+// much again for preferences.
+func NewAttemptBudget(cost uint64, steps int64) *AttemptBudget {
+	return &AttemptBudget{costLimit: cost, stepLimit: steps, preferences: &AttemptBudget{costLimit: cost, stepLimit: steps}}
+}
+
+// LimitPreferences replaces what choosing among the sets that would do may use up: the best set so
+// far is allocated then. It is called before the budget is used.
+func (b *AttemptBudget) LimitPreferences(cost uint64, steps int64) {
+	b.preferences.costLimit, b.preferences.stepLimit = cost, steps
+}
+
+// forPreferences is the part of the budget for preferences. nil if there is no budget.
+func (b *AttemptBudget) forPreferences() *AttemptBudget {
+	if b == nil {
+		return nil
+	}
+	return b.preferences
+}
+
+// Cost returns what was charged so far, in CEL cost units.
+func (b *AttemptBudget) Cost() uint64 { return b.cost.Load() }
+
+// Steps returns how many steps were charged so far.
+func (b *AttemptBudget) Steps() int64 { return b.steps.Load() }
+
+// End ends all searches of the attempt, those that are running too, with or without CEL
+// constraints. Their errors wrap err. Only the first call has an effect.
+func (b *AttemptBudget) End(err error) {
+	b.end.CompareAndSwap(nil, &err)
+	b.preferences.end.CompareAndSwap(nil, &err)
+}
+
+// ended is why the attempt was ended, nil if it was not.
+func (b *AttemptBudget) ended() error {
+	if b == nil {
+		return nil
+	}
+	if err := b.end.Load(); err != nil {
+		return fmt.Errorf("filter operation aborted: %w", *err)
+	}
+	return nil
+}
+
+// WithAttemptBudget lets searches with CEL constraints share a budget, beside those of
+// [WithCostBudget] and [WithStepBudget], which are for each of them. An Allocate call that
+// would exceed it returns a [*BudgetError].
+func WithAttemptBudget(budget *AttemptBudget) Option {
+	return func(o *options) { o.attempt = budget }
+}
+
+// work is what one search does, held against its budgets and those of the attempt.
+type work struct {
+	ctx context.Context
+	// steps is how often the search looked for a device, cost what evaluations cost.
+	steps int64
+	cost  *cel.Budget
+	// stepLimit is of this search, attempt is shared with the others of an attempt, and may be nil.
+	stepLimit int64
+	attempt   *AttemptBudget
+	// charged is what the budget of the attempt knows of.
+	charged struct {
+		steps int64
+		cost  uint64
+	}
+}
+
+// limit is a budget that is used up.
+type limit struct {
+	unit    BudgetUnit
+	value   uint64
+	attempt bool
+}
+
+// Cancelled is an error if the context or the attempt ended. It is asked before everything that may
+// take long: a step may evaluate expressions on many devices.
+func (w *work) Cancelled() error {
+	if w.ctx.Err() == nil {
+		return w.attempt.ended()
+	}
+	return fmt.Errorf("filter operation aborted: %w", cel.ContextError(w.ctx))
+}
+
+// exceeded is the budget that is used up, nil if there is none. Work is reported to the attempt
+// if there is enough of it, and before the first step, so that nothing is begun when its budget
+// is used up.
+func (w *work) exceeded() *limit {
+	switch {
+	case w.steps > w.stepLimit:
+		return &limit{unit: BudgetSteps, value: uint64(max(0, w.stepLimit))}
+	case w.attempt == nil,
+		w.steps > 1 && w.steps-w.charged.steps < attemptStepBatch && w.cost.Spent()-w.charged.cost < attemptCostBatch:
+		return nil
+	}
+	w.charge()
+	switch {
+	case w.attempt.cost.Load() > w.attempt.costLimit:
+		return &limit{BudgetCost, w.attempt.costLimit, true}
+	case w.attempt.steps.Load() > w.attempt.stepLimit:
+		return &limit{BudgetSteps, uint64(max(0, w.attempt.stepLimit)), true}
+	default:
+		return nil
+	}
+}
+
+// charge reports to the attempt what was not reported yet.
+func (w *work) charge() {
+	if w.attempt == nil {
+		return
+	}
+	steps, cost := w.steps, w.cost.Spent()
+	w.attempt.steps.Add(steps - w.charged.steps)
+	w.attempt.cost.Add(cost - w.charged.cost)
+	w.charged.steps, w.charged.cost = steps, cost
+}
+
+// The search tries the sets of a constraint in lexicographic order: the devices of
+// the first request change slowest, and within a request the first device does. So
+// where it stands tells how many sets are behind it, although none of them was
+// counted and most were left out without being looked at.
+//
+// For a request for k of n free devices, of which those with the indices c0 < c1 <
+// ... are taken so far, the sets behind it are those that have a smaller device in
+// one place and the same devices in the places before. For c0 these are the sets of
+// k out of all n devices, without the sets of k out of the n - c0 devices from c0 on;
+// for c1 those of k-1 out of the n - c0 - 1 devices after c0, without those of k-1
+// out of the n - c1 from c1 on; and so forth.
+//
+// Example: 2 of 4, and the search stands at {1, 2}. Behind it are C(4,2) - C(3,2) = 3
+// sets with 0 as the first device and C(2,1) - C(2,1) = 0 with 1 as the first, out
+// of 6. {1, 2}, {1, 3} and {2, 3} are left.
+
+// combination is what one request contributes to a set of a constraint.
+type combination struct {
+	// free is the number of devices that the request can choose from, count the number
+	// it wants.
+	free, count int
+	// chosen are those that the search took so far: indices of free devices, ascending,
+	// at most count.
+	chosen []int
+}
+
+// sets is the number of ways to meet the request.
+func (c combination) sets() *big.Int { return binomial(c.free, c.count) }
+
+// behind is the number of those that come before all that begin with the chosen
+// devices.
+func (c combination) behind() *big.Int {
+	sum, from := new(big.Int), 0
+	for i, index := range c.chosen {
+		sum.Add(sum, binomial(c.free-from, c.count-i))
+		sum.Sub(sum, binomial(c.free-index, c.count-i))
+		from = index + 1
+	}
+	return sum
+}
+
+func binomial(n, k int) *big.Int { return new(big.Int).Binomial(int64(n), int64(k)) }
+
+// undecided is the number of sets from where the search stands on, the set that it
+// stands at included, and the number of all sets.
+func undecided(combinations []combination) (left, all *big.Int) {
+	behind, all := new(big.Int), big.NewInt(1)
+	for _, c := range slices.Backward(combinations) {
+		behind.Add(behind, new(big.Int).Mul(c.behind(), all))
+		all.Mul(all, c.sets())
+	}
+	return new(big.Int).Sub(all, behind), all
+}
+
+// combinations are those of the requests that the constraint covers, in order. Of a
+// prioritized list it is the alternative being tried, or the first if the search did
+// not get there.
+func (c *celConstraint) combinations() []combination {
+	var result []combination
+	members := c.members
+	for i, all := range c.search.requests[c.claimIndex] {
+		r := c.search.solution.tried(c.search.requests, c.claimIndex, i)
+		if r == nil {
+			r = all[0]
+		}
+		if !c.isCovered(r) {
+			continue
+		}
+		n := min(r.Count, len(members))
+		result = append(result, c.search.combination(r, members[:n]))
+		members = members[n:]
+	}
+	return result
+}
+
+func (c *celConstraint) isCovered(r *request) bool {
+	return slices.ContainsFunc(c.covered, func(all alternatives) bool { return slices.Contains(all, r) })
+}
+
+// combination counts the devices for a request that has the members.
+func (s *search) combination(r *request, members []*inventory.Candidate) combination {
+	candidates := s.inventory.Candidates
+	if r.WantsAll() {
+		candidates = r.all
+	}
+	result := combination{count: r.Count}
+	for _, c := range candidates {
+		switch {
+		case slices.Contains(members, c):
+			result.chosen = append(result.chosen, result.free)
+			result.free++
+		case r.WantsAll() || s.isFree(r, c):
+			result.free++
+		}
+	}
+	return result
+}
+
+// isFree reports whether the request could have the device if it were alone. A device
+// on which a selector fails it can't have.
+func (s *search) isFree(r *request, c *inventory.Candidate) bool {
+	if s.available.Allocated().Has(c.Position) && !r.AdminAccess() {
+		return false
+	}
+	if isSelected, err := r.isSelected(c); err != nil || !isSelected || !s.available.IsUsable(&r.Request, c) {
+		return false
+	}
+	enough, err := s.available.HasCapacity(&r.Request, c)
+	return enough && err == nil
 }

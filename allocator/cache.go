@@ -7,29 +7,37 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync/atomic"
 	"weak"
+
+	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/dynamic-resource-allocation/structured"
 
 	"github.com/celset/celset/allocator/internal/fingerprint"
 	"github.com/celset/celset/allocator/internal/inventory"
-	"github.com/celset/celset/allocator/internal/room"
-	"github.com/celset/celset/allocator/internal/selection"
 	"github.com/celset/celset/allocator/internal/verdict"
 	"github.com/celset/celset/allocator/internal/view"
+	"github.com/celset/celset/apis/celset/v1alpha1"
 	"github.com/celset/celset/cel"
 	"github.com/celset/celset/cel/device"
-	"github.com/celset/celset/cel/device/bitset"
 	"github.com/celset/celset/cel/device/bound"
 	"github.com/celset/celset/cel/memo"
 )
 
 // Nodes of one hardware type differ in names and in what is in use, and from one
-// scheduling attempt to the next little changes. So what is found out about devices
-// is kept under a key of everything that it depends on (keys.go), as long as there is room
-// for it (sizes.go). What nodes have is not among it: that is bounded by the cluster, and
-// kept as long as it is right ([inventory.Index]).
+// scheduling attempt to the next little changes. So what is found out is kept under a key of
+// everything that it depends on. There are three kinds of it:
 //
-// Nothing is kept of an evaluation that failed: it is repeated, and fails again.
+//   - an analysis is what a text means, whatever devices there are ([analysisKey]);
+//   - a table is what a text says of the devices in a view ([tableKey]);
+//   - an answer is what claims get from a view with these devices in use ([answerKey]).
+//
+// What nodes have is not among it: that is bounded by the cluster, and kept as long as it is
+// right ([inventory.Index]).
+//
+// Keys hold nothing that is larger than they are: texts and views stand in them as
+// fingerprints, inventories as weak pointers. Nothing is kept of an evaluation that failed: it is
+// repeated, and fails again. Weights are estimates, and count what several entries point to for each
+// of them.
 
 // DefaultCacheBytes is what a [Cache] may take: enough for 5,000 nodes of one hardware type
 // and many claims, or for 1,800 nodes with 64 devices no two of which are alike in what
@@ -48,18 +56,9 @@ const DefaultCacheBytes int64 = 256 << 20
 // any more, not even after the allocator was dropped: informers and their listers keep to
 // that. All allocators with one Cache must have the same cache of selectors.
 type Cache struct {
-	memory     *memo.Memory
-	contents   *memo.Memo[contentKey, fingerprint.Sum]
-	views      *memo.Memo[viewKey, *view.View]
-	selections *memo.Memo[selectionKey, *selection.Row]
-	tables     *memo.Memo[tablesKey, tabulated]
-	verdicts   *memo.Memo[verdictsKey, *verdict.Table]
-	answers    *memo.Memo[answerKey, keptAnswer]
-	symmetries *memo.Memo[symmetryKey, []int]
-	rooms      *memo.Memo[roomKey, *room.Sets]
-	conflicts  *memo.Memo[weak.Pointer[inventory.Inventory], bitset.List]
-	// viewsMade numbers views.
-	viewsMade atomic.Uint64
+	memory  *memo.Memory
+	tables  *memo.Memo[tableKey, weighed]
+	answers *memo.Memo[answerKey, keptAnswer]
 	// index is of the slices that there were last.
 	index inventory.Latest
 }
@@ -81,19 +80,7 @@ func NewCache(opts ...CacheOption) *Cache {
 		opt(&options)
 	}
 	memory := memo.New(options.bytes)
-	return &Cache{
-		index:      inventory.Latest{Attach: func() any { return view.NewLatest(memory) }},
-		memory:     memory,
-		contents:   memo.In(memory, sizeOfContent),
-		views:      memo.In(memory, sizeOfView),
-		selections: memo.In(memory, sizeOfSelections),
-		tables:     memo.In(memory, sizeOfTables),
-		verdicts:   memo.In(memory, sizeOfVerdicts),
-		answers:    memo.In(memory, sizeOfAnswer),
-		symmetries: memo.In(memory, sizeOfSymmetry),
-		rooms:      memo.In(memory, sizeOfRoom),
-		conflicts:  memo.In(memory, sizeOfConflicts),
-	}
+	return &Cache{memory: memory, tables: memo.In(memory, weightOf[tableKey]), answers: memo.In(memory, weightOfAnswer)}
 }
 
 // WithCache lets allocators share what they find out. Without it an allocator has a
@@ -105,7 +92,15 @@ func WithCache(cache *Cache) Option {
 // Used is about how many bytes are taken of those that there may be.
 func (c *Cache) Used() int64 { return c.memory.Used() }
 
-// find returns what the entry has, or finds it out, and tells whether it was known.
+// weighed is a value that takes about so many bytes.
+type weighed struct {
+	value any
+	bytes int
+}
+
+func weightOf[K comparable](_ K, w *weighed) memo.Size { return memo.Size{Bytes: w.bytes} }
+
+// find returns what the entry has, or finds it out, and reports whether it was known.
 func find[K comparable, V any](ctx context.Context, entry *memo.Entry[K, V], create func() (V, error)) (value V, known bool, err error) {
 	value, known, err = entry.Find(ctx, create)
 	return value, known, interrupted(ctx, err)
@@ -119,39 +114,48 @@ func interrupted(ctx context.Context, err error) error {
 	return err
 }
 
-// verdictsShare is the part of a Cache that the verdicts of one expression may take: an eighth.
-const verdictsShare = 8
+// expressionKey is an expression as it was compiled.
+type expressionKey struct {
+	// environment is nil for a selector.
+	environment *device.Environment
+	text        fingerprint.Sum
+	// isGoal: it is a preference, of type int.
+	isGoal bool
+}
 
-// verdictsOf returns the verdicts of an expression on sets of the devices in a view.
-func (c *Cache) verdictsOf(v *view.View, d *definition) *verdict.Table {
-	entry := c.verdicts.At(verdictsKey{v.Number, d.key})
-	found, _, _ := entry.Find(context.Background(), func() (*verdict.Table, error) {
-		return verdict.NewTable(len(v.Values), c.memory.Limit()/verdictsShare, entry.Grow), nil
-	})
-	return found
+func newExpressionKey(environment *device.Environment, expression string, variables []v1alpha1.Variable, isGoal bool) expressionKey {
+	text := fingerprint.AppendPart(nil, expression)
+	for _, v := range variables {
+		text = fingerprint.AppendPart(fingerprint.AppendPart(text, v.Name), v.Expression)
+	}
+	return expressionKey{environment, fingerprint.Of(text), isGoal}
+}
+
+// analysisKey is what an analysis depends on.
+type analysisKey struct {
+	expression expressionKey
+	shape      setShape
+}
+
+// setShape is what is known of all sets that an expression is asked about.
+type setShape struct {
+	size int
+	// ascending: they are the devices of one request, which are in the order of the candidates.
+	ascending bool
 }
 
 // readingBytes bounds what is known of expressions, whatever devices they are about.
 const readingBytes = 32 << 20
 
-// What expressions say is shared by all allocators of the process, as the environment is
+// What expressions mean is shared by all allocators of the process, as the environment is
 // that compiles expressions: it is about the text and nothing else.
 var (
-	readings           = memo.New(readingBytes)
-	analyses           = memo.In(readings, sizeOfAnalysis)
-	expressionReadSets = memo.In(readings, sizeOfExpressionReadSet)
-	selectorReadSets   = memo.In(readings, sizeOfSelectorReadSet)
+	readings = memo.New(readingBytes)
+	analyses = memo.In(readings, weightOf[analysisKey])
 )
 
-// analyzed is what was read in an expression.
-type analyzed struct {
-	*bound.Analysis
-	// program is what the expression was compiled to.
-	program memo.Part
-}
-
 // analysisOf reads an expression for sets of the given shape.
-func analysisOf(d *definition, shape setShape) analyzed {
+func analysisOf(d *definition, shape setShape) *bound.Analysis {
 	analyze := bound.Analyze
 	switch {
 	case d.key.isGoal:
@@ -161,32 +165,160 @@ func analysisOf(d *definition, shape setShape) analyzed {
 	case shape.ascending:
 		analyze = bound.AnalyzeAscending
 	}
-	return analyses.Get(analysisKey{d.key, shape}, func() analyzed {
-		return analyzed{analyze(d.expression, shape.size), memo.Part{Of: *d.expression, Bytes: d.expression.Size()}}
+	return analyses.Get(analysisKey{d.key, shape}, func() weighed {
+		analysis := analyze(d.expression, shape.size)
+		return weighed{analysis, analysis.Size() + d.expression.Size()}
+	}).value.(*bound.Analysis)
+}
+
+// tableKey is what a table depends on.
+type tableKey struct {
+	view view.ID
+	kind tableKind
+	// by is what the text was compiled with, or else plays a role.
+	by any
+	// text is what the table is about, isGoal and shape what is asked of it.
+	text   fingerprint.Sum
+	isGoal bool
+	shape  setShape
+}
+
+type tableKind int8
+
+const (
+	// tableOfValues has the devices as values of expressions. It is about no text.
+	tableOfValues tableKind = iota
+	// tableOfSelectors has the verdicts of the selectors of a request on devices.
+	tableOfSelectors
+	// tableOfExpression has what a CEL constraint says of devices and pairs, for sets of one shape.
+	tableOfExpression
+	// tableOfVerdicts has the verdicts of a CEL constraint on sets.
+	tableOfVerdicts
+	// tableOfSymmetry has the classes of devices that are the same in the attributes of a read set.
+	tableOfSymmetry
+	// tableOfSets has the sets that a claim could get if nothing were in use, for [shapeFeatures].
+	tableOfSets
+)
+
+// shapeFeatures are what the sets of a shape depend on besides the claim.
+type shapeFeatures struct {
+	features    structured.Features
+	environment *device.Environment
+	// devices are nil for plain inventories, of which the claim reads all that there is.
+	devices weak.Pointer[inventory.Inventory]
+}
+
+// tableAt returns a table if it is known. It spares what making one would have to be told.
+func tableAt[T any](c *Cache, key tableKey) (table T, known bool) {
+	if found := c.tables.At(key).Look(); found != nil {
+		return found.value.(T), true
+	}
+	return table, false
+}
+
+// tableOf returns a table, which is made if it is not known. grown is called each time that it takes more bytes
+// than it did.
+func tableOf[T any](c *Cache, key tableKey, create func(grown func(bytes int)) (table T, bytes int)) T {
+	entry := c.tables.At(key)
+	found, _, _ := entry.Find(context.Background(), func() (weighed, error) {
+		table, bytes := create(entry.Grow)
+		return weighed{table, bytes}, nil
+	})
+	return found.value.(T)
+}
+
+// viewOf is an inventory's devices as expressions with the read set see them.
+func (c *Cache) viewOf(of *inventory.Inventory, read view.ReadSet) *view.View {
+	key := tableKey{view: view.IDOf(of, read), kind: tableOfValues}
+	if known, ok := tableAt[*view.View](c, key); ok {
+		return known
+	}
+	return tableOf(c, key, func(func(int)) (*view.View, int) {
+		v := view.New(key.view, of)
+		return v, v.Bytes()
 	})
 }
 
-// tabulated is the tables of an expression over the devices in a view.
-type tabulated struct {
-	*bound.Tables
-	view    *view.View
-	program memo.Part
+// verdictsShare is the part of a Cache that the verdicts of one expression may take: an eighth.
+const verdictsShare = 8
+
+// verdictsOf returns the verdicts of an expression on sets of the devices.
+func (s *search) verdictsOf(d *definition) *verdict.Table {
+	c := s.allocator.cache
+	key := tableKey{view: s.viewID(), kind: tableOfVerdicts, by: d.key.environment, text: d.key.text, isGoal: d.key.isGoal}
+	return tableOf(c, key, func(grown func(int)) (*verdict.Table, int) {
+		return verdict.NewTable(len(s.inventory.Candidates), c.memory.Limit()/verdictsShare, grown), verdict.TableBytes
+	})
 }
 
-// tablesOf returns the tables of an expression over the devices in a view, or of its first conjuncts if
+// tablesOf returns the tables of an expression over the devices, or of its first conjuncts if
 // what follows may cost more than the limit. nil if nothing is understood, or the expression is too large
 // for so many devices.
-func (c *Cache) tablesOf(v *view.View, d *definition, shape setShape) *bound.Tables {
-	entry := c.tables.At(tablesKey{v.Number, analysisKey{d.key, shape}})
-	found, _, _ := entry.Find(context.Background(), func() (tabulated, error) {
-		analysis := analysisOf(d, shape)
-		leading := analysis.Leading(v.Values)
-		if leading == nil || !leading.Fits(len(v.Values)) {
-			return tabulated{}, nil
+func (s *search) tablesOf(d *definition, shape setShape) *bound.Tables {
+	c := s.allocator.cache
+	key := tableKey{s.viewID(), tableOfExpression, d.key.environment, d.key.text, d.key.isGoal, shape}
+	if known, ok := tableAt[*bound.Tables](c, key); ok {
+		return known
+	}
+	return tableOf(c, key, func(grown func(int)) (*bound.Tables, int) {
+		analysis, values := analysisOf(d, shape), s.view().Values
+		leading := analysis.Leading(values)
+		if leading == nil || !leading.Fits(len(values)) {
+			return nil, 0
 		}
-		tables := leading.Tabulate(v.Values)
-		tables.Grown = entry.Grow
-		return tabulated{tables, v, analysis.program}, nil
+		tables := leading.Tabulate(values)
+		tables.Grown = grown
+		return tables, tables.Size() + analysis.Size() + d.expression.Size()
 	})
-	return found.Tables
+}
+
+// answerKey is what an answer depends on, for plain inventories.
+type answerKey struct {
+	view        view.ID
+	features    structured.Features
+	environment *device.Environment
+	claims      fingerprint.Sum
+	costBudget  uint64
+	stepBudget  int64
+	preferences goalLimits
+	// prefers tells that preferences are read.
+	prefers bool
+	reasons bool
+	// inUse has a bit for each device.
+	inUse string
+}
+
+// What parts of an answer take, about.
+const (
+	choiceBytes = 24
+	valueBytes  = 256
+	errorBytes  = 128
+)
+
+func weightOfAnswer(key answerKey, a *keptAnswer) memo.Size {
+	bytes := len(key.inUse) + 2*len(a.reason) + choiceBytes*(len(a.decisions)+len(a.choices)) + valueBytes*len(a.values)
+	if a.refusal != nil || a.failure != nil {
+		bytes += errorBytes
+	}
+	if e := a.failure; e != nil {
+		bytes += len(e.Constraint) + len(e.Message) + choiceBytes*len(e.positions)
+	}
+	return memo.Size{Bytes: bytes}
+}
+
+// selectorsKey is false if one of the selectors of a request is none.
+func (s *search) selectorsKey(r *request) (key tableKey, ok bool) {
+	memory := fingerprint.Memory.Get().(*[]byte)
+	defer fingerprint.Memory.Put(memory)
+	content := (*memory)[:0]
+	for _, selectors := range [][]resourceapi.DeviceSelector{r.Class.Spec.Selectors, r.Spec.Selectors} {
+		for _, selector := range selectors {
+			if selector.CEL == nil {
+				return tableKey{}, false
+			}
+			content = fingerprint.AppendPart(content, selector.CEL.Expression)
+		}
+	}
+	*memory = content
+	return tableKey{view: s.viewID(), kind: tableOfSelectors, by: s.allocator.selectors, text: fingerprint.Of(content)}, true
 }

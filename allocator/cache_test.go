@@ -166,7 +166,7 @@ func TestCacheIsBounded(t *testing.T) {
 				require.LessOrEqual(t, cache.Used(), cache.memory.Limit())
 			}
 		}
-		require.Less(t, cache.views.Len(), nodes)
+		require.Less(t, cache.tables.Len(), nodes)
 		require.Less(t, cache.answers.Len(), nodes)
 	}
 }
@@ -239,7 +239,7 @@ func TestKnownRefusal(t *testing.T) {
 		a := s.allocator(t)
 		has, err := a.inventoryOf(newNode(nodeName))
 		require.NoError(t, err)
-		kept := a.answerTo(has, s.apiClaims(), a.state.Of(has.Candidates))
+		kept := (&onNode{a.planFor(s.apiClaims()), newNode(nodeName), has, a.state.Of(has.Candidates)}).answerEntry()
 		require.Equal(t, want, knownRefusal(kept) != nil)
 		results, err := a.Allocate(t.Context(), newNode(nodeName), s.apiClaims())
 		require.NoError(t, err)

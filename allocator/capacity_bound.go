@@ -14,7 +14,7 @@ import (
 	"github.com/celset/celset/allocator/internal/inventory"
 )
 
-// restIsInfeasible tells whether the requests from the given one on can't be met,
+// restIsInfeasible reports whether the requests from the given one on can't be met,
 // all of them together and besides what is still missing of the one before them.
 func (l *lookahead) restIsInfeasible(claim, request int, missing ...demand) bool {
 	if !l.isBounded() || !l.cannotFail[claim][request] {
@@ -52,7 +52,7 @@ type supply struct {
 
 func (s *supply) isEnough(wanted int) bool { return s.reusable || len(s.devices) >= wanted }
 
-// isReusable tells whether the device can be had for several requests.
+// isReusable reports whether the device can be had for several requests.
 func (s *supply) isReusable(c *inventory.Candidate) bool { return s.admin || c.Shared }
 
 // boundFrom collects the requests from the given one on. known is false if

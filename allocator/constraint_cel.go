@@ -84,7 +84,7 @@ func (s *search) newCELConstraint(claim *resourceapi.ResourceClaim, d *definitio
 	}
 	if len(c.covered) > 0 {
 		for _, r := range requests[c.first] {
-			c.pruners = append(c.pruners, newPruner(c, branch{s, c.claimIndex}, r))
+			c.pruners = append(c.pruners, newPruner(c, r))
 		}
 		c.pruner = c.pruners[0]
 	}
@@ -101,10 +101,10 @@ func (c *celConstraint) tries(r *request) {
 	}
 }
 
-// isBegun tells whether it is decided which alternative of the first covered request is tried.
+// isBegun reports whether it is decided which alternative of the first covered request is tried.
 func (c *celConstraint) isBegun() bool { return c.undecided < len(c.covered) }
 
-// isAskedAfter tells whether the expression is asked about a set only when another one was found
+// isAskedAfter reports whether the expression is asked about a set only when another one was found
 // true before: it covers a later request, or stands behind the other, and the last device of its
 // set is that of the other.
 func (c *celConstraint) isAskedAfter(other *celConstraint, behind bool) bool {
@@ -120,7 +120,7 @@ func (c *celConstraint) cuts() int64 {
 	return cuts
 }
 
-// mayFail tells whether the expression may fail for what the set can become, with the device
+// mayFail reports whether the expression may fail for what the set can become, with the device
 // last, which it may or may not have seen yet.
 func (c *celConstraint) mayFail(last *inventory.Candidate) bool {
 	mayFail := func(p *pruner) bool { return !p.isPrepared() || p.mayFail(last) }
@@ -264,7 +264,6 @@ func (c *celConstraint) evaluate() (bool, error) {
 func (c *celConstraint) Rejection(*requests.Request, *inventory.Candidate) error { return nil }
 
 func (c *celConstraint) evaluationError(err error) error {
-	c.search.goalFails = c.search.goalFails || c.goal != nil
 	if isOverBudget(err) {
 		return c.costError(err)
 	}
@@ -275,8 +274,12 @@ func (c *celConstraint) evaluationError(err error) error {
 	for i, member := range c.members {
 		ids[i] = member.ID.String()
 	}
-	return fmt.Errorf("claim %s, %s %s, node %s, devices [%s]: %w",
+	err = fmt.Errorf("claim %s, %s %s, node %s, devices [%s]: %w",
 		klog.KObj(c.claim), c.role(), c.name, c.search.node.Name, strings.Join(ids, ", "), err)
+	if c.goal != nil {
+		return preferenceError{err}
+	}
+	return err
 }
 
 // role is what messages call it.
@@ -285,4 +288,46 @@ func (c *celConstraint) role() string {
 		return "preference"
 	}
 	return "constraint"
+}
+
+// verdict evaluates the expression for the complete set, unless that was done before. What it
+// cost is charged either way: whether a search stays within its budget does not depend on what
+// others did before.
+func (c *celConstraint) verdict() (bool, error) {
+	s := c.search
+	if s.allocator.unbounded {
+		v, err := c.EvaluateSet()
+		return v.Satisfied, err
+	}
+	if c.known == nil {
+		c.known = s.verdictsOf(c.definition)
+	}
+	c.positions = c.positions[:0]
+	for _, member := range c.members {
+		c.positions = append(c.positions, member.Position)
+	}
+	v, known, err := c.known.Find(s.ctx, c.positions, c)
+	if known {
+		c.hits++
+		err = s.work.cost.Charge(v.Cost)
+	}
+	return v.Satisfied, interrupted(s.ctx, err)
+}
+
+// EvaluateSet implements [verdict.Evaluator].
+func (c *celConstraint) EvaluateSet() (verdict.Verdict, error) {
+	c.evaluations++
+	before := c.search.work.cost.Spent()
+	satisfied, err := c.expression.Satisfied(c.search.ctx, c.memberValues(), c.search.work.cost)
+	return verdict.Verdict{Satisfied: satisfied, Cost: c.search.work.cost.Spent() - before}, err
+}
+
+// memberValues are the devices of the set as an expression sees them, until it is called again.
+func (c *celConstraint) memberValues() []*device.Device {
+	values := c.search.view().Values
+	c.values = c.values[:0]
+	for _, member := range c.members {
+		c.values = append(c.values, values[member.Position])
+	}
+	return c.values
 }

@@ -15,9 +15,9 @@ import (
 	"k8s.io/dynamic-resource-allocation/structured"
 
 	"github.com/celset/celset/allocator/internal/availability"
+	"github.com/celset/celset/allocator/internal/freesets"
 	"github.com/celset/celset/allocator/internal/inventory"
 	"github.com/celset/celset/allocator/internal/packing"
-	"github.com/celset/celset/allocator/internal/room"
 	"github.com/celset/celset/cel/device/bitset"
 )
 
@@ -69,36 +69,16 @@ func (a *Allocator) CountSets(ctx context.Context, nodes []*v1.Node, shape Shape
 	return counts, nil
 }
 
-// SetsOf are the sets of a shape that a node has when nothing is in use. all tells that there are no
-// others: at most so many are looked for as the policy KeepWhole does.
-func (a *Allocator) SetsOf(ctx context.Context, node *v1.Node, shape Shape) (found [][]structured.DeviceID, all bool, err error) {
-	has, err := a.inventoryOf(node)
-	if err != nil || len(has.Candidates) == 0 {
-		return nil, err == nil, err
-	}
-	listed, err := a.listedSets(ctx, node, has, shape)
-	if err != nil {
-		return nil, false, err
-	}
-	for _, positions := range listed.Positions() {
-		set := make([]structured.DeviceID, len(positions))
-		for i, position := range positions {
-			set[i] = has.Candidates[position].ID
-		}
-		found = append(found, set)
-	}
-	return found, listed.All, nil
-}
-
 // listedSets are the sets of a shape on an idle node. None if the budget of the attempt is used up.
-func (a *Allocator) listedSets(ctx context.Context, node *v1.Node, has *inventory.Inventory, shape Shape) (*room.Sets, error) {
-	s, err := newSearchWithout(ctx, a.shapes.idle(), node, has, []*resourceapi.ResourceClaim{a.shapes.claimFor(shape)}, bitset.New(len(has.Candidates)))
+func (a *Allocator) listedSets(ctx context.Context, node *v1.Node, has *inventory.Inventory, shape Shape) (*freesets.Sets, error) {
+	idle := a.shapes.idle().planFor([]*resourceapi.ResourceClaim{a.shapes.claimFor(shape)})
+	s, err := newSearch(ctx, idle.onIdle(node, has), nil)
 	if err != nil {
 		return nil, err
 	}
 	listed, err := a.shapes.setsOn(s, shape)
 	if over, is := errors.AsType[*BudgetError](err); is && over.Attempt {
-		return &room.Sets{}, nil
+		return &freesets.Sets{}, nil
 	}
 	return listed, err
 }
@@ -120,7 +100,7 @@ type counting struct {
 
 // countedKey is all that a count depends on if devices share nothing.
 type countedKey struct {
-	listed *room.Sets
+	listed *freesets.Sets
 	free   string
 }
 
@@ -175,7 +155,7 @@ func (c *counting) on(node *v1.Node) (SetCount, error) {
 }
 
 // pack chooses among the sets that were listed.
-func (c *counting) pack(has *inventory.Inventory, listed *room.Sets, r *reservations) (chosen [][]int, isMost bool) {
+func (c *counting) pack(has *inventory.Inventory, listed *freesets.Sets, r *reservations) (chosen [][]int, isMost bool) {
 	free := slices.DeleteFunc(listed.Positions(), func(set []int) bool {
 		return slices.ContainsFunc(set, func(position int) bool { return !r.free.Has(position) })
 	})
@@ -196,11 +176,11 @@ func (c *counting) pack(has *inventory.Inventory, listed *room.Sets, r *reservat
 	return chosen, isMost
 }
 
-// oneByOne allocates claims for the shape until there is no more room.
+// oneByOne allocates claims for the shape until none fits any more.
 func (c *counting) oneByOne(node *v1.Node, has *inventory.Inventory) (chosen [][]int, err error) {
 	a := newIdle(c.allocator)
 	a.state = c.state
-	claims := []*resourceapi.ResourceClaim{c.allocator.shapes.claimFor(c.shape)}
+	p := a.planFor([]*resourceapi.ResourceClaim{c.allocator.shapes.claimFor(c.shape)})
 	defer func() {
 		for _, set := range chosen {
 			for _, position := range set {
@@ -218,15 +198,15 @@ func (c *counting) oneByOne(node *v1.Node, has *inventory.Inventory) (chosen [][
 		if len(has.Candidates)-allocated.Count() < c.shape.Count {
 			return chosen, nil
 		}
-		s, err := newSearchWithout(c.ctx, a, node, has, claims, allocated)
+		s, err := newSearch(c.ctx, onNode{p, node, has, allocated}, nil)
 		if err != nil {
 			return chosen, err
 		}
-		result, err := s.nextRequest(0, 0)
+		found, err := s.run()
 		if ended := s.work.Cancelled(); ended != nil {
 			return chosen, ended
 		}
-		if result != found || err != nil {
+		if !found || err != nil {
 			// An expression that fails ends it, as does a budget.
 			return chosen, nil
 		}
@@ -239,7 +219,7 @@ func (c *counting) oneByOne(node *v1.Node, has *inventory.Inventory) (chosen [][
 	}
 }
 
-// useUp keeps devices from being counted for a second node. It tells whether there were any of that
+// useUp keeps devices from being counted for a second node. It reports whether there were any of that
 // kind.
 func (c *counting) useUp(has *inventory.Inventory, chosen [][]int) (any bool) {
 	if !c.severalNodes {

@@ -14,7 +14,6 @@ import (
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
-	"k8s.io/dynamic-resource-allocation/structured"
 	"pgregory.net/rapid"
 
 	"github.com/celset/celset/cel"
@@ -59,13 +58,16 @@ func TestCountSetsEnds(t *testing.T) {
 	require.ErrorIs(t, err, over.Err())
 }
 
-func TestSetsOf(t *testing.T) {
+// All sets are listed, whatever is in use.
+func TestListedSets(t *testing.T) {
 	s := given(t, "class shapes; define pair = $pairs; devices 8 mla-# index=#; allocated mla-0")
-	found, all, err := s.allocator(t).SetsOf(t.Context(), s.onNode(), Shape{"shapes", "pair", 2})
+	a := s.allocator(t)
+	has, err := a.inventoryOf(s.onNode())
 	require.NoError(t, err)
-	require.True(t, all)
-	require.Equal(t, []string{"mla-0", "mla-1", "mla-2", "mla-3", "mla-4", "mla-5", "mla-6", "mla-7"}, names(slices.Concat(found...)))
-	require.Equal(t, structured.MakeDeviceID(driver, "pool-1", "mla-0"), found[0][0])
+	found, err := a.listedSets(t.Context(), s.onNode(), has, Shape{"shapes", "pair", 2})
+	require.NoError(t, err)
+	require.True(t, found.All)
+	require.Equal(t, [][]int{{0, 1}, {2, 3}, {4, 5}, {6, 7}}, found.Positions())
 }
 
 // mostDisjoint tries all ways.

@@ -34,11 +34,11 @@ type RequestDevices struct {
 // RequestDevices looks at all devices of the node for each request of the claims, in their
 // order. The error is one that [Allocator.Allocate] would return too.
 func (a *Allocator) RequestDevices(ctx context.Context, node *v1.Node, claims []*resourceapi.ResourceClaim) ([]RequestDevices, error) {
-	has, err := a.inventoryOf(node)
+	on, err := a.planFor(claims).on(node)
 	if err != nil {
 		return nil, err
 	}
-	s, err := newSearch(ctx, a, node, has, claims)
+	s, err := newSearch(ctx, on, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -97,7 +97,7 @@ func (a *Allocator) NodeDevices(node *v1.Node) ([]structured.DeviceID, error) {
 	return ids, nil
 }
 
-// HasPlainDevices tells whether the slices of a node say nothing about its devices but their attributes
+// HasPlainDevices reports whether the slices of a node say nothing about its devices but their attributes
 // and capacities, and its pools can be used. Such a device is in use as a whole or not at all, whatever
 // is in use beside it.
 func (a *Allocator) HasPlainDevices(node *v1.Node) bool {

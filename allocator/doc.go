@@ -23,51 +23,47 @@
 //
 // # Tour
 //
-// Fourteen concepts, each in a file or in a package below internal, and the way of a claim through
-// them:
+// Ten concepts, each in a file or in a package below internal:
 //
 //  1. A candidate is a device of a node at its place in the order in which devices are tried:
-//     pools by driver and name, their slices by name, devices as they stand in the slice.
-//     Package inventory has them for each node.
-//  2. A request wants a number of candidates, or all that match; it is one of the alternatives
-//     of a request of the claim (package requests, request.go). Requests for the same kind of
-//     device are a group.
-//  3. Selectors judge one candidate, when the search comes to it (package selection).
-//  4. Availability is what is left of the candidates: a device can be in use, share counters
-//     with others that are, or have shares of its capacity given away, by allocations from
-//     before and by what the search took so far (packages availability, counter, capacity).
-//  5. The search (search.go) takes for each device that a request wants the first candidate that
-//     is free, selected and not refused by a constraint, and goes on from there. If it gets
-//     stuck it gives back the last one and takes the next instead. What it took is the solution
-//     (solution.go), of which a result is made (result.go).
-//  6. A constraint (package constraint) sees candidates come and go, as a stack. One that
-//     compares attributes refuses a device that can't be part of any solution with those
-//     already taken.
-//  7. A CEL constraint (constraint_cel.go) is one whose verdict can't be used so: that two
-//     devices are not neighbours does not mean that a third won't connect them. It is asked for
-//     complete sets only.
+//     pools by driver and name, their slices by name, devices as they stand in the slice
+//     (package inventory). Availability is what is left of the candidates beside allocations from
+//     before and what the search took so far: devices, counters, shares of capacity (package
+//     availability).
+//  2. A request wants a number of candidates, or all that match; it is one of the alternatives of
+//     a request of the claim (package requests, request.go). Its selectors judge one candidate,
+//     when the search comes to it (package selection).
+//  3. A constraint sees candidates come and go, as a stack (package constraint). One that compares
+//     attributes refuses a device that can't be part of any solution with those already taken.
+//     A CEL constraint (constraint_cel.go) is asked for complete sets only: that two devices are
+//     not neighbours does not mean that a third won't connect them.
+//  4. A definition is a CEL constraint or a preference of a claim or its classes, compiled
+//     (definition.go, claim.go). A scheduler has claims prepared before (prepare.go).
+//  5. A plan has what is prepared once for the claims of a pod: the read set, which is the
+//     attributes that they read, and the content, which is what an answer depends on. On a node
+//     it has the view, which is the devices as expressions with that read set see them, and what
+//     is in use (plan.go, package view).
+//  6. The cache has three kinds of entries: an analysis of a text, a table of a text and a view,
+//     and an answer for a view, claims and devices in use (cache.go, answer.go).
+//  7. The search (search.go) takes for each device that a request wants the first candidate that
+//     is free, selected and not refused by a constraint, and goes on from there. If it gets stuck
+//     it gives back the last one and takes the next instead. It yields solutions in their order
+//     (result.go), and counts its work against budgets (budget.go). If there is no solution it says
+//     why (reason.go).
 //  8. A pruner (pruner.go) cuts for one CEL constraint. It has, for each number of devices taken,
 //     the domain, which is what may come next or later, and what is forced. Package
 //     cel/device/bound finds both out.
-//  9. Looking ahead (lookahead.go) cuts for all requests: a branch in which fewer devices are
-//     left than wanted is not entered (capacity_bound.go).
-//  10. Symmetry classes (symmetry.go) are of candidates that look the same to everything that
-//     matters: one of them is tried.
-//  11. A view is the devices of a node as expressions with some read set see them (package view,
-//     read_set.go).
-//  12. The [Cache] remembers what was found out under everything that it depends on (keys.go,
-//     sizes.go), the answer to claims among it (answer.go).
-//  13. A preference (goal.go) says which of the sets that will do is taken: once one was found,
-//     another search looks for sets with a greater value, which is one more condition.
-//  14. A shape (shape.go) is what others may ask for. What a set of devices leaves of the sets of
-//     shapes is room (package room); the policy KeepWhole prefers to break few of them (whole.go).
-//     What it says of a claim that has its devices is told by [Allocator.PolicyValues].
+//  9. Looking ahead (lookahead.go, capacity_bound.go) cuts for all requests: a branch in which
+//     fewer devices are left than wanted is not entered. Symmetry classes (symmetry.go) are of
+//     candidates that look the same to everything that matters: one of them is tried.
+//  10. An objective (objective.go) says which solution is taken: branch and bound goes from the
+//     first one, the incumbent, to one with a greater value, until there is none. It is an
+//     expression that returns an int, or fragmentation (keepwhole.go): how many of the sets of
+//     devices that others may ask for (shape.go, package freesets) are lost.
 //
-// AllocateWithStats takes the inventory of the node, and the view of the claims on it. If the
-// answer is known that is all. Otherwise a search is set up (setup.go): requests and constraints
-// are read and checked in their order. The search runs, counts its work against budgets
-// (work.go, budget.go), and its solution, or the reason why there is none (reason.go), is
-// remembered and returned.
+// AllocateWithDetails makes the plan, or has it, and puts it on the node. If the answer is known
+// that is all. Otherwise a search is set up: requests and constraints are read and checked in
+// their order. Its first solution, or the reason why there is none, is remembered and returned.
 //
 // Within a request devices are taken in ascending order, so each set is tried once: 6 free
 // devices have 15 sets of 4, not 360 sequences. A request with alternatives is met by the first
@@ -80,7 +76,7 @@
 // If it can tell how many devices of a list it would accept, it is a [constraint.Bounding] too,
 // and lookahead uses that. What it may read without more ado is attributes, capacities and drivers:
 // a view has nothing else. Which attributes it reads is said twice, by readByConstraints in
-// read_set.go, from the API, before there is a search, and by readByConstraint in symmetry.go,
+// plan.go, from the API, before there is a search, and by readByConstraint in symmetry.go,
 // from the constraint; what they don't know may read any attribute. A constraint that looks at
 // names, or at which devices are of one pool, must have claimContent say that nothing can be kept,
 // or it gets the answers of other nodes.
@@ -126,12 +122,11 @@
 //
 // # Not doing it twice
 //
-// Nodes of one hardware type differ in names, in serial numbers and in what is in use. What
-// was found out is kept in a [Cache] under everything that it depends on: devices as the
-// claims see them (view.go), verdicts of selectors, tables, verdicts on sets, answers.
-// An allocator that was made for the next scheduling attempt finds them there. Devices that
-// look the same to everything that matters are tried once (symmetry.go), and selectors are
-// evaluated once for devices in a row that look the same to them.
+// Nodes of one hardware type differ in names, in serial numbers and in what is in use. What was
+// found out is kept in a [Cache] under everything that it depends on (cache.go). An allocator that
+// was made for the next scheduling attempt finds it there. Devices that look the same to
+// everything that matters are tried once (symmetry.go), and selectors are evaluated once for
+// devices in a row that look the same to them.
 //
 // # Errors, and looking ahead
 //

@@ -137,7 +137,7 @@ func (s scenario) search(t testing.TB) *search {
 	a := s.allocator(t)
 	has, err := a.inventoryOf(s.onNode())
 	require.NoError(t, err)
-	result, err := newSearch(t.Context(), a, s.onNode(), has, s.apiClaims())
+	result, err := newSearch(t.Context(), onNode{a.planFor(s.apiClaims()), s.onNode(), has, a.state.Of(has.Candidates)}, nil)
 	require.NoError(t, err)
 	return result
 }

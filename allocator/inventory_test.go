@@ -5,7 +5,7 @@ package allocator
 
 import (
 	"fmt"
-	"slices"
+	"reflect"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -253,9 +253,9 @@ func TestReadSetsOfClaims(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := scenario{claims: test.claims, classes: []*resourceapi.DeviceClass{odd}}
 			a, claims := s.allocator(t), s.apiClaims()
-			require.Equal(t, test.want, a.readSetOf(claims))
-			require.Equal(t, test.want, a.readSetOf(claims), "remembered")
-			require.Equal(t, view.ReadSet{}, a.readSetOf(nil), "not that of other claims")
+			require.Equal(t, test.want, a.planFor(claims).read())
+			require.Equal(t, test.want, a.planFor(claims).read(), "remembered")
+			require.Equal(t, view.ReadSet{}, a.planFor(nil).read(), "not that of other claims")
 		})
 	}
 	t.Run("unknown types", func(t *testing.T) {
@@ -266,7 +266,7 @@ func TestReadSetsOfClaims(t *testing.T) {
 			c := claim("c").want("x", 1)
 			edit(&c.Spec.Devices)
 			s := scenario{claims: []*claimBuilder{c}}
-			require.Equal(t, view.AnyAttribute, s.allocator(t).readSetOf(s.apiClaims()))
+			require.Equal(t, view.AnyAttribute, s.allocator(t).planFor(s.apiClaims()).read())
 		}
 	})
 }
@@ -354,25 +354,27 @@ func TestAnswersDoNotDependOnSerialNumbers(t *testing.T) {
 	}
 }
 
-// The views of a node are kept for some read sets, and found out again for others.
+// The view of a node is known for some read sets, and found out again for others.
 func TestViewsAreKeptForSomeReadSets(t *testing.T) {
 	cache := NewCache()
 	i, err := scenario{slices: []*sliceBuilder{slice("1", ring(2)...)}}.with(WithCache(cache)).allocator(t).inventoryOf(newNode(nodeName))
 	require.NoError(t, err)
-	known := i.Attached.(view.Latest)
 	readSets := []view.ReadSet{view.AnyAttribute}
 	for n := range 2 * view.MaxReadSets {
 		readSets = append(readSets, reading(fmt.Sprint("attribute-", n)))
 	}
-	all := map[*view.View]bool{}
+	all := map[view.ID]bool{}
+	known := func() int { return reflect.ValueOf(i.Views.Load()).Len() }
 	for range 2 {
-		for _, f := range readSets {
-			all[cache.viewOf(i, f)] = true
-			require.Same(t, cache.viewOf(i, f), known.Get(f))
-			kept := slices.DeleteFunc(slices.Clone(readSets), func(f view.ReadSet) bool { return known.Get(f) == nil })
-			require.LessOrEqual(t, len(kept), view.MaxReadSets)
+		for n, f := range readSets {
+			id := view.IDOf(i, f)
+			all[id] = true
+			before := known()
+			require.Equal(t, min(max(n+1, len(all)), view.MaxReadSets), before)
+			require.Equal(t, id, view.IDOf(i, f))
+			require.Equal(t, before, known())
+			require.Same(t, cache.viewOf(i, f), cache.viewOf(i, f))
 		}
 	}
 	require.Len(t, all, len(readSets))
-	require.Nil(t, known.Get(readSets[0]), "the oldest are forgotten")
 }

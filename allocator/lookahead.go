@@ -5,6 +5,7 @@ package allocator
 
 import (
 	"math/bits"
+	"slices"
 
 	"github.com/celset/celset/allocator/internal/inventory"
 	"github.com/celset/celset/allocator/internal/selection"
@@ -96,10 +97,14 @@ func (l *lookahead) look(r *request) {
 	}
 }
 
-// speculate evaluates the selectors of a request for all devices that it may try.
+// speculate evaluates the selectors of requests for all devices that they may try.
 // It is false if one of them fails, or if something else may that is evaluated only
 // when the search comes to it.
-func (l *lookahead) speculate(r *request) bool {
+func (l *lookahead) speculate(requests ...*request) bool {
+	return !slices.ContainsFunc(requests, func(r *request) bool { return !l.cannotFailFor(r) })
+}
+
+func (l *lookahead) cannotFailFor(r *request) bool {
 	if len(r.Derived) > 0 || r.WantsAll() && r.isRejectedAloud() {
 		return false
 	}
@@ -119,7 +124,7 @@ func (l *lookahead) speculate(r *request) bool {
 	return true
 }
 
-// isRejectedAloud tells whether a constraint of another kind than CEL covers the request: where all
+// isRejectedAloud reports whether a constraint of another kind than CEL covers the request: where all
 // devices are wanted, one that it refuses is an error.
 func (r *request) isRejectedAloud() bool {
 	cel := 0
@@ -158,10 +163,10 @@ func (l *lookahead) know(r *request, c *inventory.Candidate) known {
 	}
 }
 
-// isBounded tells whether bounds are looked at.
+// isBounded reports whether bounds are looked at.
 func (l *lookahead) isBounded() bool { return l.backtracked && !l.search.allocator.unbounded }
 
-// isInfeasible tells whether the request can't get the rest of its devices, or the
+// isInfeasible reports whether the request can't get the rest of its devices, or the
 // requests after it can't get theirs.
 func (l *lookahead) isInfeasible(p place, r *request) bool {
 	if !l.isBounded() || r.WantsAll() {
@@ -220,7 +225,7 @@ func (l *lookahead) hasPlenty(p place, r *request, wanted int) bool {
 	return count >= wanted
 }
 
-// isEnough tells whether the request may get as many of the devices together, all of which are
+// isEnough reports whether the request may get as many of the devices together, all of which are
 // admitted.
 func (l *lookahead) isEnough(r *request, devices []*inventory.Candidate, wanted int) bool {
 	if len(devices) < wanted {

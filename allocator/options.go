@@ -58,8 +58,6 @@ type options struct {
 	prepared    Prepared
 	cache       *Cache
 	sharesCache bool
-	// probeAfter is how many steps a search for a better set takes before it probes.
-	probeAfter int64
 	// unbounded searches without the bounds: tests compare.
 	unbounded bool
 }
@@ -67,7 +65,7 @@ type options struct {
 func defaultOptions() options {
 	return options{
 		celConstraints: true, defaults: true, preferences: true, costBudget: DefaultCostBudget, stepBudget: DefaultStepBudget,
-		preferenceCost: DefaultPreferenceCostBudget, preferenceSteps: DefaultPreferenceStepBudget, probeAfter: probeAfter,
+		preferenceCost: DefaultPreferenceCostBudget, preferenceSteps: DefaultPreferenceStepBudget,
 	}
 }
 

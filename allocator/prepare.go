@@ -105,7 +105,7 @@ type PreparedClaim struct {
 	// prefers: a preference is about the claim.
 	prefers bool
 	// classes are those that it was prepared with.
-	classes *readClasses
+	classes *seenClasses
 	// content is what [claimContent] says, nil if that is nothing.
 	content *fingerprint.Sum
 	// selectors has the selectors of the claim and of its classes, reads has what they read.
@@ -142,27 +142,6 @@ func alternativesOf(claim *resourceapi.ResourceClaim) iter.Seq[requests.Request]
 	}
 }
 
-// readClasses reads each class once, so that all of a claim is prepared with the same.
-type readClasses struct {
-	from   structured.DeviceClassLister
-	byName map[string]readClass
-}
-
-type readClass struct {
-	*resourceapi.DeviceClass
-	err error
-}
-
-// Get implements [v1alpha1.ClassGetter].
-func (c *readClasses) Get(name string) (*resourceapi.DeviceClass, error) {
-	read, known := c.byName[name]
-	if !known {
-		read.DeviceClass, read.err = c.from.Get(name)
-		c.byName[name] = read
-	}
-	return read.DeviceClass, read.err
-}
-
 // ClassVersions has the versions of the classes that a claim uses, of which version says them by name, "" for
 // those that there are not.
 func ClassVersions(claim *resourceapi.ResourceClaim, version func(name string) string) string {
@@ -195,8 +174,7 @@ func (c *PreparedClaim) Content() (content Content, ok bool) {
 func (c *PreparedClaim) IsFlawless() bool {
 	m := c.meaning
 	return cmp.Or(c.selectorsErr, m.constraintsErr, m.preferencesErr) == nil &&
-		!slices.ContainsFunc(m.constraints, func(of compiled[v1alpha1.Constraint]) bool { return of.err != nil }) &&
-		!slices.ContainsFunc(m.preferences, func(of compiled[v1alpha1.Preference]) bool { return of.err != nil })
+		!slices.ContainsFunc(slices.Concat(m.constraints, m.preferences), func(d *definition) bool { return d.mistake != nil })
 }
 
 // ClassVersion is that of a class with which the claim was prepared, "" if there was none.
@@ -210,17 +188,14 @@ func (c *PreparedClaim) ClassVersion(name string) string {
 // Prepare compiles what the claim says: its selectors, and its constraints and preferences unless it is for an
 // allocator that ignores them. Mistakes in it are part of the result: the error is that of the context.
 func (p *Preparer) Prepare(ctx context.Context, claim *resourceapi.ResourceClaim, from structured.DeviceClassLister, constraints bool) (*PreparedClaim, error) {
-	classes := &readClasses{from, map[string]readClass{}}
+	classes := &seenClasses{DeviceClassLister: from, keepsErrors: true}
 	c := &PreparedClaim{meaning: &meaning{}, classes: classes, reads: map[string]view.ReadSet{}, selectors: p.selectors.Load()}
 	if err := v1alpha1.ClaimCarrier(claim).CheckTexts(); err != nil {
 		c.meaning.constraintsErr, c.selectorsErr = err, err
 		return c, nil
 	}
 	if constraints {
-		c.prefers = v1alpha1.HasPreference(claim, func(name string) bool {
-			class, err := classes.Get(name)
-			return err == nil && v1alpha1.HasPreferences(class)
-		})
+		c.prefers = v1alpha1.HasPreference(claim, classes.hasPreferences)
 		var err error
 		if c.meaning, err = meaningOf(ctx, p.environment, claim, classes, c.prefers); err != nil {
 			return nil, err
@@ -355,22 +330,11 @@ func (c *PreparedClaim) Generation() uint64 { return c.selectors.number }
 // Size is about how many bytes the claim takes, besides its selectors.
 func (c *PreparedClaim) Size() memo.Size {
 	size := memo.Size{Bytes: 512}
-	add := func(text string, variables []v1alpha1.Variable, expression *device.Expression) {
-		size.Bytes += 256 + len(text)
-		for _, v := range variables {
-			size.Bytes += len(v.Name) + len(v.Expression)
+	for _, d := range slices.Concat(c.meaning.constraints, c.meaning.preferences) {
+		size.Bytes += 512
+		if d.expression != nil {
+			size.Parts = append(size.Parts, memo.Part{Of: *d.expression, Bytes: d.expression.Size()})
 		}
-		if expression != nil {
-			size.Parts = append(size.Parts, memo.Part{Of: *expression, Bytes: expression.Size()})
-		}
-	}
-	for i := range c.meaning.constraints {
-		of := &c.meaning.constraints[i]
-		add(of.of.Expression, of.of.Variables, of.expression)
-	}
-	for i := range c.meaning.preferences {
-		of := &c.meaning.preferences[i]
-		add(of.of.Expression, of.of.Variables, of.expression)
 	}
 	for text := range c.reads {
 		size.Bytes += 128 + len(text)

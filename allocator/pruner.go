@@ -47,7 +47,7 @@ import (
 // search asks it which device comes next.
 type pruner struct {
 	constraint *celConstraint
-	branch     branch
+	search     *search
 	// first is the alternative that is tried of the first covered request. covered are the
 	// requests whose devices make up the set then.
 	first   *request
@@ -95,7 +95,7 @@ func (p *pruner) begin() bool {
 	first := p.domain.At(0)
 	first.Clear()
 	for i, r := range p.covered {
-		p.branch.joinFree(first, p.eligible.At(i), r)
+		p.joinFree(first, p.eligible.At(i), r)
 	}
 	r := &p.first.Request
 	if p.volatile {
@@ -146,7 +146,7 @@ func (p *pruner) descend(r *requests.Request, added *inventory.Candidate) bool {
 	return false
 }
 
-// isDetermined tells whether there was one completion only, before the device was added
+// isDetermined reports whether there was one completion only, before the device was added
 // that is part of it: nothing more can be found out about it.
 func (p *pruner) isDetermined(added *inventory.Candidate) bool {
 	c := p.constraint
@@ -172,7 +172,7 @@ func (p *pruner) ascend(removed *inventory.Candidate) {
 // end forgets the set: the first covered request is not tried any more.
 func (p *pruner) end() { p.begun = false }
 
-// hasCompletion tells whether the set as it is may become satisfactory, or something
+// hasCompletion reports whether the set as it is may become satisfactory, or something
 // else may fail before it is complete. It removes devices from the domain that are in no
 // such completion.
 func (p *pruner) hasCompletion(r *requests.Request, last *inventory.Candidate) bool {
@@ -219,7 +219,7 @@ func (p *pruner) outcome() bound.Outcome {
 	return p.completed
 }
 
-// lacksDevices tells whether one of the requests can't get as many devices as it still
+// lacksDevices reports whether one of the requests can't get as many devices as it still
 // wants.
 func (p *pruner) lacksDevices() bool {
 	c := p.constraint
@@ -247,20 +247,20 @@ func (p *pruner) failure() error {
 // taken. Those for r come from the given position on.
 func (p *pruner) passOverTaken(r *requests.Request, from int, domain bitset.Set) {
 	for position := range domain.All() {
-		if !p.mayTake(r, from, p.branch.candidate(position)) {
+		if !p.mayTake(r, from, p.search.inventory.Candidates[position]) {
 			domain.Remove(position)
 		}
 	}
 }
 
-// mayTake tells whether the device can still be had for one of the covered requests
+// mayTake reports whether the device can still be had for one of the covered requests
 // from r on.
 func (p *pruner) mayTake(r *requests.Request, from int, candidate *inventory.Candidate) bool {
 	for i, q := range p.covered {
 		if q.Order < r.Order || &q.Request == r && candidate.Position < from || !p.eligible.At(i).Has(candidate.Position) {
 			continue
 		}
-		if p.branch.mayTake(q, candidate) {
+		if p.mayTakeFor(q, candidate) {
 			return true
 		}
 	}
@@ -285,7 +285,7 @@ func (p *pruner) next(r *requests.Request, position int) int {
 	chosen := len(c.members)
 	next := p.domain.At(chosen).Next(position)
 	if next < 0 {
-		return p.branch.devices()
+		return len(p.search.inventory.Candidates)
 	}
 	if !p.forced.At(chosen).IsEmpty() {
 		at := p.placeOf(r)
@@ -294,18 +294,18 @@ func (p *pruner) next(r *requests.Request, position int) int {
 				break
 			}
 			if p.eligible.At(at).Has(first) && !p.later.At(at).Has(first) {
-				return p.branch.devices()
+				return len(p.search.inventory.Candidates)
 			}
 		}
 	}
 	return next
 }
 
-// othersCannotFail tells whether no other CEL constraint may fail before the set of
+// othersCannotFail reports whether no other CEL constraint may fail before the set of
 // this one is complete.
 func (p *pruner) othersCannotFail(r *requests.Request, last *inventory.Candidate) bool {
 	c := p.constraint
-	for o := range p.branch.others(c, r.Order, c.last) {
+	for o := range p.others(c, r.Order, c.last) {
 		if o.mayFail(last) {
 			return false
 		}
@@ -313,12 +313,12 @@ func (p *pruner) othersCannotFail(r *requests.Request, last *inventory.Candidate
 	return true
 }
 
-// mayFail tells whether the expression may fail for what the set can become, with the
+// mayFail reports whether the expression may fail for what the set can become, with the
 // device last, which it may or may not have seen yet.
 func (p *pruner) mayFail(last *inventory.Candidate) bool {
 	c := p.constraint
 	partial := bound.Partial{Chosen: p.chosen, Left: p.size - len(c.members)}
-	partial.Domain = bitset.New(p.branch.devices())
+	partial.Domain = bitset.New(len(p.search.inventory.Candidates))
 	if p.begun {
 		partial.Domain.SetTo(p.domain.At(len(c.members)))
 	} else {

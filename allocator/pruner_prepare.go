@@ -4,9 +4,12 @@
 package allocator
 
 import (
+	"iter"
 	"slices"
 
+	"github.com/celset/celset/allocator/internal/inventory"
 	"github.com/celset/celset/cel/device/bitset"
+	"github.com/celset/celset/cel/device/bound"
 )
 
 // What pruning needs is prepared when the first covered request of a constraint is tried
@@ -17,14 +20,14 @@ import (
 
 func (p *pruner) isPrepared() bool {
 	if p.bounds == nil && !p.useless {
-		p.useless = p.branch.isExhaustive() || !p.prepare()
+		p.useless = p.search.allocator.unbounded || !p.prepare()
 	}
 	return !p.useless
 }
 
 // newPruner is for sets with an alternative of the first covered request.
-func newPruner(c *celConstraint, b branch, first *request) *pruner {
-	p := &pruner{constraint: c, branch: b, first: first, useless: !slices.Contains(c.covered[0], first)}
+func newPruner(c *celConstraint, first *request) *pruner {
+	p := &pruner{constraint: c, search: c.search, first: first, useless: !slices.Contains(c.covered[0], first)}
 	p.covered = append(p.covered, first)
 	for _, all := range c.covered[1:] {
 		p.covered = append(p.covered, all[0])
@@ -36,7 +39,7 @@ func newPruner(c *celConstraint, b branch, first *request) *pruner {
 func (p *pruner) prepare() bool {
 	c := p.constraint
 	span, ok := p.span()
-	if !ok || !withinLimit(p.branch.requests()) {
+	if !ok || !withinLimit(p.search.requests[p.constraint.claimIndex]) {
 		return false
 	}
 	for _, r := range p.covered {
@@ -45,8 +48,8 @@ func (p *pruner) prepare() bool {
 	if p.size == 0 {
 		return false
 	}
-	bounds := p.branch.bounds(c.definition, setShape{p.size, len(p.covered) == 1})
-	if bounds == nil || !p.branch.speculate(span) {
+	bounds := p.search.boundsOf(c.definition, setShape{p.size, len(p.covered) == 1})
+	if bounds == nil || !p.search.lookahead.speculate(span...) {
 		return false
 	}
 	p.makeRoom()
@@ -61,15 +64,15 @@ func (p *pruner) prepare() bool {
 	return true
 }
 
-// mayRepeat tells whether a device may be in the set twice: one of which several requests may have a
+// mayRepeat reports whether a device may be in the set twice: one of which several requests may have a
 // part, for two of those covered. Sets of bits know nothing of that.
 func (p *pruner) mayRepeat() bool {
-	if len(p.covered) == 1 || !p.branch.hasShared() {
+	if len(p.covered) == 1 || !p.search.inventory.HasShared {
 		return false
 	}
 	for i := range p.covered {
 		for position := range p.eligible.At(i).All() {
-			if p.later.At(i).Has(position) && p.branch.candidate(position).Shared {
+			if p.later.At(i).Has(position) && p.search.inventory.Candidates[position].Shared {
 				return true
 			}
 		}
@@ -81,7 +84,7 @@ func (p *pruner) mayRepeat() bool {
 func (p *pruner) makeRoom() {
 	c := p.constraint
 	requests, levels := len(p.covered), p.size+1
-	sets := bitset.NewList(2+2*requests+2*levels, p.branch.devices())
+	sets := bitset.NewList(2+2*requests+2*levels, len(p.search.inventory.Candidates))
 	cut := func(count int) (part bitset.List) {
 		part, sets = sets.Cut(count)
 		return part
@@ -96,7 +99,7 @@ func (p *pruner) makeRoom() {
 func (p *pruner) findEligible() {
 	c := p.constraint
 	for i, r := range p.covered {
-		dependent := p.branch.eligible(r, p.eligible.At(i))
+		dependent := p.findEligibleFor(r, p.eligible.At(i))
 		p.volatile = p.volatile || dependent || len(r.constraints) > 1 || r.AdminAccess()
 	}
 	p.volatile = p.volatile || c.last-c.first+1 > len(p.covered)
@@ -112,11 +115,90 @@ func (p *pruner) findEligible() {
 func (p *pruner) span() ([]*request, bool) {
 	c := p.constraint
 	span := []*request{p.first}
-	for _, all := range p.branch.requests()[c.first+1 : c.last+1] {
+	for _, all := range p.search.requests[p.constraint.claimIndex][c.first+1 : c.last+1] {
 		if len(all) != 1 {
 			return nil, false
 		}
 		span = append(span, all[0])
 	}
 	return span, true
+}
+
+// boundsOf are those of an expression for complete sets of the given shape, and nil if it can't be
+// read, or if sets may fail because of what they cost. When the search is over nothing more is read.
+func (s *search) boundsOf(d *definition, shape setShape) *bound.Bounds {
+	if s.ctx.Err() != nil {
+		return nil
+	}
+	tables := s.tablesOf(d, shape)
+	if tables == nil {
+		return nil
+	}
+	return tables.NewBounds(s.ctx, s.work.cost)
+}
+
+// findEligibleFor enters the devices that the request can have whatever the search takes. volatile: it
+// also depends on that.
+func (p *pruner) findEligibleFor(r *request, to bitset.Set) (volatile bool) {
+	s := p.search
+	to.SetTo(r.group.selectors.Passed())
+	if !r.AdminAccess() {
+		to.Drop(s.available.Allocated())
+	}
+	if to.IsWithin(s.inventory.Ordinary) {
+		return false
+	}
+	for position := range to.All() {
+		c := p.search.inventory.Candidates[position]
+		if !s.available.IsUsable(&r.Request, c) {
+			to.Remove(position)
+		} else if c.Shared || len(c.Device.ConsumesCounters) > 0 || len(c.Device.Capacity) > 0 {
+			volatile = true
+		}
+	}
+	return volatile
+}
+
+// joinFree adds those of the eligible devices that the request can have and that are not in use.
+func (p *pruner) joinFree(to, eligible bitset.Set, r *request) {
+	taken := p.search.available.Taken()
+	for w, word := range eligible {
+		to[w] |= word &^ taken[w]
+	}
+	if !r.AdminAccess() {
+		return
+	}
+	for position := range eligible.All() {
+		if !p.search.available.InUse(p.constraint.claimIndex, &r.Request, p.search.inventory.Candidates[position]) {
+			to.Add(position)
+		}
+	}
+}
+
+// mayTakeFor reports whether the device can still be had for the request. Where the search would look
+// at the constraint before it finds out that too little of the device is left, as it does for
+// "all", it counts as if it could.
+func (p *pruner) mayTakeFor(r *request, c *inventory.Candidate) bool {
+	return !p.search.available.InUse(p.constraint.claimIndex, &r.Request, c) &&
+		(r.WantsAll() || p.search.lookahead.know(r, c) != ineligible) && r.isAdmitted(c)
+}
+
+// others are the other CEL constraints of the claim that may be asked between two of its requests
+// in a branch in which no set satisfies the given one.
+func (p *pruner) others(than *celConstraint, from, to int) iter.Seq[*celConstraint] {
+	return func(yield func(*celConstraint) bool) {
+		behind := false
+		for _, o := range p.search.celConstraints {
+			if o == than {
+				behind = true
+				continue
+			}
+			if o.claimIndex != p.constraint.claimIndex || o.last < from || o.first > to || o.isAskedAfter(than, behind) {
+				continue
+			}
+			if !yield(o) {
+				return
+			}
+		}
+	}
 }

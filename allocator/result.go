@@ -7,9 +7,74 @@ import (
 	"fmt"
 	"slices"
 
+	v1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/utils/ptr"
+
+	"github.com/celset/celset/allocator/internal/availability"
+	"github.com/celset/celset/allocator/internal/inventory"
 )
+
+// solution is what a search took, in the order of claims, requests and devices.
+type solution struct {
+	// decisions has the requests that are being tried, one for each request of the
+	// claims up to where the search stands.
+	decisions []*request
+	// choices are the devices.
+	choices []choice
+}
+
+// choice is a device taken for a request.
+type choice struct {
+	claim   int
+	request *request
+	*inventory.Candidate
+	availability.Reservation
+}
+
+// chosen returns the requests of a claim, of alternatives the one that was met. all are the
+// requests of the claims.
+func (s *solution) chosen(all [][]alternatives, claim int) []*request {
+	start := 0
+	for _, requests := range all[:claim] {
+		start += len(requests)
+	}
+	return s.decisions[start : start+len(all[claim])]
+}
+
+// tried is what is being tried for a request of a claim, nil if nothing is.
+func (s *solution) tried(all [][]alternatives, claim, request int) *request {
+	for _, requests := range all[:claim] {
+		request += len(requests)
+	}
+	if request >= len(s.decisions) {
+		return nil
+	}
+	return s.decisions[request]
+}
+
+// choicesOf returns what was taken for one claim: the search takes one claim
+// after the other.
+func (s *solution) choicesOf(claim int) []choice {
+	start := 0
+	for start < len(s.choices) && s.choices[start].claim < claim {
+		start++
+	}
+	end := start
+	for end < len(s.choices) && s.choices[end].claim == claim {
+		end++
+	}
+	return s.choices[start:end]
+}
+
+// found is the solution of the search, or the better one.
+func (s *search) found() *solution {
+	if s.preferred.incumbent != nil {
+		return s.preferred.incumbent
+	}
+	return &s.solution
+}
 
 // results turns the solution into one allocation result a claim.
 func (s *search) results() ([]resourceapi.AllocationResult, error) {
@@ -102,4 +167,64 @@ func classConfiguration(requests []*request) []resourceapi.DeviceAllocationConfi
 		added[r.Class.Name] = part{start, len(config)}
 	}
 	return config
+}
+
+// nodeSelector says where the devices can be used: on this node if any of them
+// is tied to it, else wherever all of their selectors match, nil for everywhere.
+func nodeSelector(node string, choices []choice) (*v1.NodeSelector, error) {
+	var term v1.NodeSelectorTerm
+	for _, c := range choices {
+		name, selector := c.Slice.Spec.NodeName, c.Slice.Spec.NodeSelector
+		if ptr.Deref(c.Slice.Spec.PerDeviceNodeSelection, false) {
+			name, selector = c.Device.NodeName, c.Device.NodeSelector
+		}
+		if name != nil || ptr.Deref(c.Device.BindsToNode, false) {
+			return onlyOn(node), nil
+		}
+		if selector == nil || len(selector.NodeSelectorTerms) == 0 {
+			continue
+		}
+		if n := len(selector.NodeSelectorTerms); n > 1 {
+			// The terms of a selector are alternatives. The API allows one, because
+			// alternatives of several devices could not be combined in one term.
+			return nil, doesNotFit(fmt.Sprintf("unsupported ResourceSlice.NodeSelector with %d terms", n))
+		}
+		term.MatchFields = addRequirements(term.MatchFields, selector.NodeSelectorTerms[0].MatchFields)
+		term.MatchExpressions = addRequirements(term.MatchExpressions, selector.NodeSelectorTerms[0].MatchExpressions)
+	}
+	if len(term.MatchFields) == 0 && len(term.MatchExpressions) == 0 {
+		return nil, nil
+	}
+	return &v1.NodeSelector{NodeSelectorTerms: []v1.NodeSelectorTerm{term}}, nil
+}
+
+func onlyOn(node string) *v1.NodeSelector {
+	return &v1.NodeSelector{NodeSelectorTerms: []v1.NodeSelectorTerm{{
+		MatchFields: []v1.NodeSelectorRequirement{{
+			Key:      "metadata.name",
+			Operator: v1.NodeSelectorOpIn,
+			Values:   []string{node},
+		}},
+	}}}
+}
+
+// addRequirements leaves out what is there already.
+func addRequirements(to, from []v1.NodeSelectorRequirement) []v1.NodeSelectorRequirement {
+	for _, requirement := range from {
+		if !containsRequirement(to, requirement) {
+			to = append(to, requirement)
+		}
+	}
+	return to
+}
+
+// containsRequirement compares values as sets: their order has no meaning.
+func containsRequirement(in []v1.NodeSelectorRequirement, requirement v1.NodeSelectorRequirement) bool {
+	values := sets.New(requirement.Values...)
+	for _, known := range in {
+		if known.Key == requirement.Key && known.Operator == requirement.Operator && sets.New(known.Values...).Equal(values) {
+			return true
+		}
+	}
+	return false
 }

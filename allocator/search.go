@@ -5,9 +5,8 @@ package allocator
 
 import (
 	"context"
-	"slices"
+	"iter"
 
-	v1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/klog/v2"
 
@@ -17,22 +16,18 @@ import (
 	"github.com/celset/celset/allocator/internal/selection"
 	"github.com/celset/celset/allocator/internal/view"
 	"github.com/celset/celset/cel"
-	"github.com/celset/celset/cel/device/bitset"
 )
 
 // search is the state of one Allocate call. One goroutine works with it.
 type search struct {
-	allocator *Allocator
-	ctx       context.Context
-	logger    klog.Logger
+	onNode
+	ctx    context.Context
+	logger klog.Logger
 	// traces: each step is logged.
-	traces    bool
-	node      *v1.Node
-	inventory *inventory.Inventory
+	traces bool
 	// seen is the node's devices as the claims see them, once that was needed.
 	seen *view.View
 
-	claims []*resourceapi.ResourceClaim
 	// requests has the requests of each claim, in order.
 	requests       [][]alternatives
 	celConstraints []*celConstraint
@@ -49,36 +44,21 @@ type search struct {
 	lookahead   lookahead
 	symmetry    symmetry
 	work        work
-	// allocated are the devices that are in use.
-	allocated bitset.Set
 
-	// improves is what a search for a better set has to improve, goal the preference that says
-	// what is better, and better the best solution that it came to. They are nil in others.
-	improves *improvement
-	goal     objective
-	better   *solution
-	// goalFails: an evaluation of a preference has failed.
-	goalFails bool
-	// pauseAt is how many steps the search takes before it pauses, 0 if it does not. probing: it ends with
-	// the first better set.
-	pauseAt int64
-	probing bool
-	// preferring are the searches for better sets that followed this one, and best is that of them
-	// with the best solution, nil if this one has it. outcome is empty without preferences.
-	preferring []*search
-	best       *search
-	outcome    PreferenceOutcome
-	// values are those of the best solution.
-	values []PreferenceValue
+	// improves is what a search for a better solution begins with, and objective says what is better. They are nil
+	// in others.
+	improves  *improvement
+	objective objective
+	// preferred is what such searches made of the solution.
+	preferred preferred
 	// tellsApart: devices that look the same are not, because it matters which others are left.
 	tellsApart bool
-	// each is called for each solution if all are wanted, until it has enough.
-	each func() (enough bool)
-	// isUnrepeatable: the answer depends on what else was done in the attempt.
-	isUnrepeatable bool
+	// yield is called for each solution, and is false if no more are wanted. nil: the first one is all that is.
+	yield func(*solution) bool
+	// err is what ended [search.solutions].
+	err error
 
-	// kept is where the answer is kept, nil if it is not. hits is 1 if it was known.
-	kept *answerEntry
+	// hits is 1 if the answer was known.
 	hits int64
 }
 
@@ -97,7 +77,7 @@ type outcome int8
 const (
 	// none: there is no solution from here.
 	none outcome = iota
-	// found: the choices are the solution.
+	// found: the choices are the solution, and no other is wanted.
 	found
 	// tooMany: there is no solution from here because a claim would get more results
 	// than it may have. Other devices for the requests before don't change that, so
@@ -105,41 +85,29 @@ const (
 	tooMany
 )
 
-// newSearch checks claims and requests in their order and sets up the state.
-func newSearch(ctx context.Context, a *Allocator, node *v1.Node, inventory *inventory.Inventory, claims []*resourceapi.ResourceClaim) (*search, error) {
-	return newSearchWithout(ctx, a, node, inventory, claims, a.state.Of(inventory.Candidates))
-}
-
-// newSearchWithout does so for devices of which some are known to be allocated.
-func newSearchWithout(ctx context.Context, a *Allocator, node *v1.Node, inventory *inventory.Inventory, claims []*resourceapi.ResourceClaim, allocated bitset.Set) (*search, error) {
-	return newSearchFor(ctx, a, node, inventory, claims, allocated, nil)
-}
-
-// newSearchFor does so for any set, or for a better one.
-func newSearchFor(ctx context.Context, a *Allocator, node *v1.Node, inventory *inventory.Inventory, claims []*resourceapi.ResourceClaim, allocated bitset.Set, improves *improvement) (*search, error) {
+// newSearch checks claims and requests in their order and sets up the state, for any solution, or for one that is
+// better than another.
+func newSearch(ctx context.Context, on onNode, improves *improvement) (*search, error) {
+	a := on.allocator
 	s := &search{
-		allocated:   allocated,
+		onNode:      on,
 		improves:    improves,
-		allocator:   a,
 		ctx:         ctx,
 		logger:      klog.FromContext(ctx),
-		node:        node,
-		inventory:   inventory,
-		claims:      claims,
-		resultCount: make([]int, len(claims)),
+		resultCount: make([]int, len(on.claims)),
 		work:        work{ctx: ctx, cost: cel.NewBudget(a.costBudget), stepLimit: a.stepBudget, attempt: a.attempt},
-		available:   availability.New(a.features, node, a.state, allocated, len(inventory.Candidates)),
+		available:   availability.New(a.features, on.node, a.state, on.allocated, len(on.inventory.Candidates)),
 	}
 	if improves != nil {
 		s.work = work{ctx: ctx, cost: cel.NewBudget(improves.limits.cost), stepLimit: improves.limits.steps, attempt: a.attempt.forPreferences()}
 	}
-	s.evaluator = selection.Evaluator{Context: ctx, Features: a.features, Node: node, Compiled: a.selectors, Work: &s.work}
+	s.evaluator = selection.Evaluator{Context: ctx, Features: a.features, Node: on.node, Compiled: a.selectors, Work: &s.work}
 	if !a.unbounded {
 		s.evaluator.ReadSets = readSets{a}
 	}
 	s.traces = s.logger.V(7).Enabled()
 	s.symmetry.search, s.lookahead.search = s, s
-	for _, claim := range claims {
+	for _, claim := range on.claims {
 		if err := (setup{s}).addClaim(claim); err != nil {
 			return nil, err
 		}
@@ -149,9 +117,12 @@ func newSearchFor(ctx context.Context, a *Allocator, node *v1.Node, inventory *i
 	return s, nil
 }
 
-// isConstrained tells whether a claim has a CEL constraint.
-func (s *search) isConstrained() bool {
-	return slices.ContainsFunc(s.claims, func(claim *resourceapi.ResourceClaim) bool { return s.allocator.resolved(claim) != nil })
+// view is the node's devices as the claims see them.
+func (s *search) view() *view.View {
+	if s.seen == nil {
+		s.seen = s.allocator.cache.viewOf(s.inventory, s.read())
+	}
+	return s.seen
 }
 
 // makeRoom spares the stacks from growing while the search goes on.
@@ -173,7 +144,17 @@ func (s *search) run() (bool, error) {
 	if result != found || err != nil {
 		return false, err
 	}
+	s.logger.V(6).Info("Allocation result found")
 	return true, s.prefer()
+}
+
+// solutions yields the solutions in their order: what is yielded is that of the search, until it goes on. What ends
+// it before the last one is its error.
+func (s *search) solutions() iter.Seq[*solution] {
+	return func(yield func(*solution) bool) {
+		s.yield = yield
+		_, s.err = s.nextRequest(0, 0)
+	}
 }
 
 // nextRequest meets the requests of the claims from the given one on. If that
@@ -185,12 +166,9 @@ func (s *search) nextRequest(claim, request int) (outcome, error) {
 	switch {
 	case s.isNotBetter():
 		return none, nil
-	case claim == len(s.claims) && s.goal != nil:
-		return s.improved()
-	case claim == len(s.claims) && s.each != nil:
-		return endIf(s.each()), nil
+	case claim == len(s.claims) && s.yield != nil && s.yield(&s.solution):
+		return none, nil
 	case claim == len(s.claims):
-		s.logger.V(6).Info("Allocation result found")
 		return found, nil
 	case request == len(s.requests[claim]):
 		result, err := s.nextRequest(claim+1, 0)
@@ -217,14 +195,6 @@ func (s *search) nextRequest(claim, request int) (outcome, error) {
 	return result, nil
 }
 
-// endIf ends a search that goes on after a solution.
-func endIf(enough bool) outcome {
-	if enough {
-		return found
-	}
-	return none
-}
-
 // step counts, and looks whether the search was cancelled or had enough steps.
 func (s *search) step() error {
 	s.work.steps++
@@ -234,10 +204,7 @@ func (s *search) step() error {
 	if len(s.celConstraints) == 0 && s.improves == nil {
 		return nil
 	}
-	over := s.work.exceeded()
-	switch {
-	case over == nil && s.isPaused():
-		return errPaused
+	switch over := s.work.exceeded(); {
 	case over == nil:
 		return nil
 	case s.improves != nil:

@@ -62,7 +62,7 @@ func BenchmarkSearch(b *testing.B) {
 				var steps int64
 				var spent time.Duration
 				for b.Loop() {
-					search, err := newSearch(b.Context(), a, node, inventory, claims)
+					search, err := newSearch(b.Context(), onNode{a.planFor(claims), node, inventory, a.state.Of(inventory.Candidates)}, nil)
 					if err != nil {
 						b.Fatal(err)
 					}

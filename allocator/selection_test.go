@@ -58,7 +58,7 @@ func (s scenario) rowOf(t testing.TB, cache *Cache, selectors *dracel.Cache) *se
 	a.selectors = selectors
 	inventory, err := a.inventoryOf(s.onNode())
 	require.NoError(t, err)
-	result, err := newSearch(t.Context(), a, s.onNode(), inventory, s.apiClaims())
+	result, err := newSearch(t.Context(), onNode{a.planFor(s.apiClaims()), s.onNode(), inventory, a.state.Of(inventory.Candidates)}, nil)
 	require.NoError(t, err)
 	return result
 }

@@ -4,8 +4,11 @@
 package allocator
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"maps"
+	"math/bits"
 	"slices"
 	"sync"
 	"weak"
@@ -14,11 +17,12 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/dynamic-resource-allocation/resourceclaim"
 	"k8s.io/utils/ptr"
 
 	"github.com/celset/celset/allocator/internal/availability"
+	"github.com/celset/celset/allocator/internal/freesets"
 	"github.com/celset/celset/allocator/internal/inventory"
-	"github.com/celset/celset/allocator/internal/room"
 	"github.com/celset/celset/apis/celset/v1alpha1"
 	"github.com/celset/celset/cel/device/bitset"
 )
@@ -142,37 +146,57 @@ func (h *shapes) definedBy(className string) []string {
 // setsOn are the sets of a shape on the node of a search whose view has what the shape reads, as far
 // as they were found. The error is that the context or the attempt has ended, or that of an
 // attempt's budget.
-func (h *shapes) setsOn(s *search, shape Shape) (*room.Sets, error) {
+func (h *shapes) setsOn(s *search, shape Shape) (*freesets.Sets, error) {
 	idle, claim := h.idle(), h.claimFor(shape)
-	list := func() (*room.Sets, error) {
-		return idle.listSets(s.ctx, s.node, s.inventory, []*resourceapi.ResourceClaim{claim})
+	list := func() (*freesets.Sets, error) {
+		return listSets(s.ctx, idle.planFor([]*resourceapi.ResourceClaim{claim}).onIdle(s.node, s.inventory))
 	}
 	content, ok := idle.resolved(claim).fingerprint()
 	if !ok || s.inventory.DevicesSelectNodes() {
 		return list()
 	}
-	found, _, err := find(s.ctx, idle.cache.rooms.At(s.roomKey(content)), list)
-	return found, err
+	by := shapeFeatures{features: s.allocator.features, environment: s.allocator.environment}
+	if !s.inventory.IsPlain {
+		by.devices = weak.Make(s.inventory)
+	}
+	key := tableKey{view: s.viewID(), kind: tableOfSets, by: by, text: content}
+	found, _, err := find(s.ctx, idle.cache.tables.At(key), func() (weighed, error) {
+		sets, err := list()
+		if err != nil {
+			return weighed{}, err
+		}
+		return weighed{sets, sets.Bytes()}, nil
+	})
+	sets, _ := found.value.(*freesets.Sets)
+	return sets, err
+}
+
+// onIdle is a plan on a node of which nothing is in use.
+func (p *plan) onIdle(node *v1.Node, has *inventory.Inventory) onNode {
+	return onNode{p, node, has, bitset.New(len(has.Candidates))}
 }
 
 // listSets looks for all sets that the claims could get. An expression that fails ends it, as does
 // the budget: what others may ask for keeps nobody from being served.
-func (a *Allocator) listSets(ctx context.Context, node *v1.Node, on *inventory.Inventory, claims []*resourceapi.ResourceClaim) (*room.Sets, error) {
-	result := &room.Sets{}
-	s, err := newSearchWithout(ctx, a, node, on, claims, bitset.New(len(on.Candidates)))
+func listSets(ctx context.Context, on onNode) (*freesets.Sets, error) {
+	result, devices := &freesets.Sets{}, len(on.inventory.Candidates)
+	s, err := newSearch(ctx, on, nil)
 	if err == nil {
+		s.tellsApart, result.All = true, true
 		var positions []int
-		s.each = func() (enough bool) {
+		for found := range s.solutions() {
 			positions = positions[:0]
-			for _, c := range s.solution.choices {
+			for _, c := range found.choices {
 				positions = append(positions, c.Position)
 			}
-			result.Add(positions, len(on.Candidates))
-			return result.Len() == room.MaxSets
+			result.Add(positions, devices)
+			if result.Len() == freesets.MaxSets {
+				result.All = false
+				break
+			}
 		}
-		var ended outcome
-		ended, err = s.nextRequest(0, 0)
-		result.All = err == nil && ended == none
+		err = s.err
+		result.All = result.All && err == nil
 		s.work.charge()
 		if ended := s.work.Cancelled(); ended != nil {
 			return nil, ended
@@ -181,49 +205,101 @@ func (a *Allocator) listSets(ctx context.Context, node *v1.Node, on *inventory.I
 	if over, is := errors.AsType[*BudgetError](err); is && over.Attempt {
 		return nil, err
 	}
-	if len(on.Candidates) > exactDevices {
+	if devices > exactDevices {
 		return result.Thin(thinnedSets), nil
 	}
 	return result, nil
 }
 
-// conflictsOn are for each device those that consume so much of the same counters that both can't be
-// had. nil if there are no counters.
-func (c *Cache) conflictsOn(on *inventory.Inventory) func(position int) bitset.Set {
-	if !slices.ContainsFunc(on.Candidates, func(c *inventory.Candidate) bool { return len(c.Device.ConsumesCounters) > 0 }) {
+// MaxShapesOfClaim bounds what one claim says about what others may ask for.
+const MaxShapesOfClaim = 4
+
+// MaxShapesOfClass is how many shapes of one class are worth knowing.
+const MaxShapesOfClass = 8
+
+// AskedFrequency tells how often a shape was asked for, about: its order of magnitude. With each
+// change of what is asked for most an allocator begins to find out anew what it knows, so that one
+// claim more should not matter.
+func AskedFrequency(count int) int { return bits.Len(uint(count)) }
+
+// MostAsked are the shapes that were asked for most, of those that were asked for as often as is
+// said: the most frequent first, and of those with the same [AskedFrequency] the largest. At most
+// [MaxShapesOfClass] are of one class. It is what [WithShapes] takes.
+func MostAsked(counts map[Shape]int) []Shape {
+	order := func(s, o Shape) int {
+		return cmp.Or(cmp.Compare(AskedFrequency(counts[o]), AskedFrequency(counts[s])), cmp.Compare(o.Count, s.Count),
+			cmp.Compare(s.Class, o.Class), cmp.Compare(s.Constraint, o.Constraint))
+	}
+	ofClass := map[string]int{}
+	most := slices.SortedFunc(maps.Keys(counts), order)
+	return slices.DeleteFunc(most, func(s Shape) bool {
+		ofClass[s.Class]++
+		return ofClass[s.Class] > MaxShapesOfClass
+	})
+}
+
+// ShapesOf are the shapes that a claim asks for: the sets that it wants to satisfy constraints which
+// its classes define, with a reference or by default. A claim that defines a constraint itself asks
+// for what others won't, and so does one that wants devices of several classes together, or does not
+// say how many.
+func ShapesOf(claim *resourceapi.ResourceClaim, classes v1alpha1.ClassGetter) []Shape {
+	hasDefaults := func(name string) bool {
+		class, err := classes.Get(name)
+		return err == nil && v1alpha1.HasDefaults(class)
+	}
+	if !v1alpha1.HasConstraints(claim, hasDefaults) {
 		return nil
 	}
-	return c.conflicts.Get(weak.Make(on), func() bitset.List { return listConflicts(on) }).At
-}
-
-func listConflicts(on *inventory.Inventory) bitset.List {
-	all := bitset.NewList(len(on.Candidates), len(on.Candidates))
-	for i, c := range on.Candidates {
-		for _, other := range on.Candidates[:i] {
-			if other.Pool == c.Pool && exceed(c.Pool, c.Device, other.Device) {
-				all.At(i).Add(other.Position)
-				all.At(other.Position).Add(i)
-			}
+	constraints, err := v1alpha1.Resolve(claim, classes)
+	if err != nil {
+		// Whoever tries to allocate it says so.
+		return nil
+	}
+	var shapes []Shape
+	for i := range constraints {
+		shape, ok := shapeOf(claim, &constraints[i])
+		if ok && !slices.Contains(shapes, shape) && len(shapes) < MaxShapesOfClaim {
+			shapes = append(shapes, shape)
 		}
 	}
-	return all
+	return shapes
 }
 
-// exceed tells whether two devices together consume more of a counter than there is.
-func exceed(pool *inventory.Pool, a, b *resourceapi.Device) bool {
-	for _, ofA := range a.ConsumesCounters {
-		for _, ofB := range b.ConsumesCounters {
-			if ofA.CounterSet != ofB.CounterSet {
-				continue
-			}
-			for name, amount := range ofA.Counters {
-				both := amount.Value.DeepCopy()
-				both.Add(ofB.Counters[name].Value)
-				if _, consumed := ofB.Counters[name]; consumed && both.Cmp(pool.CounterSets[ofA.CounterSet][name].Value) > 0 {
-					return true
-				}
-			}
-		}
+// shapeOf is the set that a constraint of a class is about, if it is of so many devices of one
+// class.
+func shapeOf(claim *resourceapi.ResourceClaim, constraint *v1alpha1.Constraint) (shape Shape, ok bool) {
+	if constraint.Source.Object.Kind != "DeviceClass" {
+		return shape, false
 	}
-	return false
+	for i := range claim.Spec.Devices.Requests {
+		request := &claim.Spec.Devices.Requests[i]
+		if len(constraint.Requests) > 0 && !slices.ContainsFunc(constraint.Requests, func(name string) bool { return resourceclaim.BaseRequestRef(name) == request.Name }) {
+			continue
+		}
+		exactly := request.Exactly
+		switch {
+		case exactly == nil, exactly.AllocationMode != resourceapi.DeviceAllocationModeExactCount, exactly.Count > resourceapi.AllocationResultsMaxSize:
+			// It is not known how many it will be of what.
+			return shape, false
+		case ptr.Deref(exactly.AdminAccess, false):
+			// Takes nothing from anybody.
+			return shape, false
+		case shape.Class != "" && shape.Class != exactly.DeviceClassName:
+			return shape, false
+		}
+		shape.Class = exactly.DeviceClassName
+		shape.Count += int(exactly.Count)
+	}
+	shape.Constraint = constraint.Name
+	// A single device is whole as long as it is free.
+	return shape, 1 < shape.Count && shape.Count <= resourceapi.AllocationResultsMaxSize
+}
+
+// UsualShapes are those of a constraint that nobody has asked for yet, most devices first.
+func UsualShapes(class, constraint string) []Shape {
+	shapes := make([]Shape, len(unaskedCounts))
+	for i, count := range unaskedCounts {
+		shapes[i] = Shape{class, constraint, count}
+	}
+	return shapes
 }

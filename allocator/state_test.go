@@ -213,7 +213,7 @@ func (s scenario) searchIfValid(t testing.TB) *search {
 	if err != nil {
 		return nil
 	}
-	result, err := newSearch(t.Context(), a, s.onNode(), has, s.apiClaims())
+	result, err := newSearch(t.Context(), onNode{a.planFor(s.apiClaims()), s.onNode(), has, a.state.Of(has.Candidates)}, nil)
 	if err != nil {
 		return nil
 	}

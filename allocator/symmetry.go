@@ -51,10 +51,10 @@ func (y *symmetry) classOf() []int {
 	return y.classes
 }
 
-// mayPassOver tells whether devices may be passed over for a request.
+// mayPassOver reports whether devices may be passed over for a request.
 func (y *symmetry) mayPassOver(p place) bool {
 	s := y.search
-	if s.allocator.unbounded || !s.inventory.IsPlain || s.tellsApart || s.each != nil {
+	if s.allocator.unbounded || !s.inventory.IsPlain || s.tellsApart {
 		return false
 	}
 	for claim := p.claim; claim < len(s.requests); claim++ {
@@ -102,7 +102,10 @@ func (f *failedClasses) add(y *symmetry, p place, position int) {
 
 func (y *symmetry) find() []int {
 	s, read := y.search, y.attributesRead()
-	seen := s.allocator.cache.symmetries.Get(symmetryKey{s.view().Number, read}, func() []int { return y.byContent(read) })
+	seen := tableOf(s.allocator.cache, tableKey{view: s.viewID(), kind: tableOfSymmetry, text: read.Fingerprint()}, func(func(int)) ([]int, int) {
+		kinds := y.byContent(read)
+		return kinds, 8 * len(kinds)
+	})
 	if seen == nil {
 		return nil
 	}
@@ -164,7 +167,7 @@ func (y *symmetry) attributesRead() view.ReadSet {
 func readByConstraint(c constraint.Constraint) view.ReadSet {
 	switch c := c.(type) {
 	case *celConstraint:
-		return readBy(c.definition)
+		return c.reads
 	case interface {
 		AttributeName() resourceapi.FullyQualifiedName
 	}:

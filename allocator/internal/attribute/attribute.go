@@ -38,7 +38,7 @@ type Scalar struct {
 	whole int64
 }
 
-// IsNone tells whether there is no value that can be compared.
+// IsNone reports whether there is no value that can be compared.
 func (s Scalar) IsNone() bool { return s.kind == none }
 
 type kind int8

@@ -14,8 +14,10 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/uuid"
+	"k8s.io/dynamic-resource-allocation/resourceclaim"
 	"k8s.io/dynamic-resource-allocation/structured"
 
 	"github.com/celset/celset/allocator/internal/capacity"
@@ -69,7 +71,7 @@ func New(features structured.Features, node *v1.Node, state *State, allocated bi
 	}
 }
 
-// InUse tells whether the device is not to be had for the request. Admin access
+// InUse reports whether the device is not to be had for the request. Admin access
 // shares devices with everybody, but a claim gets a device only once.
 func (a *Availability) InUse(claim int, r *requests.Request, c *inventory.Candidate) bool {
 	if !r.AdminAccess() {
@@ -78,7 +80,7 @@ func (a *Availability) InUse(claim int, r *requests.Request, c *inventory.Candid
 	return slices.Contains(a.owners, owner{c.Position, claim})
 }
 
-// HasCapacity tells whether enough of the device's capacities is left for the
+// HasCapacity reports whether enough of the device's capacities is left for the
 // request.
 func (a *Availability) HasCapacity(r *requests.Request, c *inventory.Candidate) (bool, error) {
 	if !a.features.ConsumableCapacity || len(c.Device.Capacity) == 0 && !r.WantsCapacity() {
@@ -117,7 +119,7 @@ func (a *Availability) Reserve(c *inventory.Candidate) (reserved Reservation, ok
 	return a.reserve(c)
 }
 
-// isCharged tells whether the device consumes no counters beyond those that it has.
+// isCharged reports whether the device consumes no counters beyond those that it has.
 func (a *Availability) isCharged(c *inventory.Candidate) bool {
 	return len(c.Device.ConsumesCounters) == 0 || c.Shared && (a.charged[c.Position] || a.state.IsShared(c.ID))
 }
@@ -141,7 +143,7 @@ func (a *Availability) reserve(c *inventory.Candidate) (reserved Reservation, ok
 	return Reservation{counters: true}, true
 }
 
-// IsShared tells whether somebody has a share of a shared device.
+// IsShared reports whether somebody has a share of a shared device.
 func (a *Availability) IsShared(c *inventory.Candidate) bool {
 	return len(a.shares[c.Position]) > 0 || a.state.IsShared(c.ID)
 }
@@ -187,7 +189,7 @@ func (a *Availability) Release(c *inventory.Candidate, reserved Reservation) {
 	}
 }
 
-// hasLeft tells whether a device of the pool is in use that is not published any more.
+// hasLeft reports whether a device of the pool is in use that is not published any more.
 func (a *Availability) hasLeft(p *inventory.Pool) bool {
 	left, known := a.left[p]
 	if !known {
@@ -228,3 +230,150 @@ func (a *Availability) Expect(devices int) { a.owners = make([]owner, 0, devices
 
 // Shares are what the search's allocations of a shared device consume, the last one last.
 func (a *Availability) Shares(c *inventory.Candidate) []capacity.Amounts { return a.shares[c.Position] }
+
+// declaresOptionalNodeOperations is what a node declares that can leave out node
+// operations (the field skipNodeOperations of a ResourceSlice).
+const declaresOptionalNodeOperations = "DRAOptionalNodeOperations"
+
+// IsUsable decides what depends on the device, the node and the request, but not
+// on what else is allocated.
+func (a *Availability) IsUsable(r *requests.Request, c *inventory.Candidate) bool {
+	if len(c.Slice.Spec.SkipNodeOperations) > 0 &&
+		(!a.features.OptionalNodeOperations || !slices.Contains(a.node.Status.DeclaredFeatures, declaresOptionalNodeOperations)) {
+		return false
+	}
+	if len(c.Device.ConsumesCounters) > 0 && !a.features.PartitionableDevices {
+		return false
+	}
+	return !a.features.DeviceTaints || tolerated(c.Device.Taints, r.Spec.Tolerations)
+}
+
+// tolerated reports whether no taint keeps the device from being allocated.
+// Unknown effects don't.
+func tolerated(taints []resourceapi.DeviceTaint, tolerations []resourceapi.DeviceToleration) bool {
+	for _, taint := range taints {
+		if taint.Effect != resourceapi.DeviceTaintEffectNoSchedule && taint.Effect != resourceapi.DeviceTaintEffectNoExecute {
+			continue
+		}
+		if !slices.ContainsFunc(tolerations, func(t resourceapi.DeviceToleration) bool {
+			return resourceclaim.ToleratesTaint(t, taint)
+		}) {
+			return false
+		}
+	}
+	return true
+}
+
+// Shortage is what is missing of a device that somebody else has chosen.
+type Shortage int
+
+const (
+	// NoShortage means that the device was to be had.
+	NoShortage Shortage = iota
+	// InUse means that somebody has the device as a whole.
+	InUse
+	// SharesInUse means that the device was chosen as a whole, and somebody has shares of it.
+	SharesInUse
+	// NoCapacity means that what the share consumes is not left of one of the device's capacities.
+	NoCapacity
+	// NoCounters means that what the device consumes is not left of the pool's counters, or the device is
+	// not compatible with others that consume them.
+	NoCounters
+)
+
+// Accept takes a device that somebody else has chosen, a share of it if the candidate is shared, of
+// which it is said what it consumes. The name is that of the capacity of which there is not enough.
+//
+// It asks for no more than what is left: whether the device is what was asked for, and whether its
+// node can use it, is not looked at. A candidate without a Device is known by its ID only. What
+// devices consume that are not published any more is not known, and counts as nothing here.
+func (a *Availability) Accept(c *inventory.Candidate, consumed capacity.Amounts) (Shortage, resourceapi.QualifiedName) {
+	if a.allocated.Has(c.Position) || a.taken.Has(c.Position) {
+		return InUse, ""
+	}
+	if !c.Shared && a.IsShared(c) {
+		return SharesInUse, ""
+	}
+	if c.Device != nil {
+		if c.Shared {
+			if name, overdrawn := capacity.Overdrawn(c.Device, consumed, a.shares[c.Position], a.state.AggregatedCapacity[c.ID]); overdrawn {
+				return NoCapacity, name
+			}
+		}
+		if _, ok := a.reserve(c); !ok {
+			return NoCounters, ""
+		}
+	}
+	if c.Shared {
+		a.shares[c.Position] = append(a.shares[c.Position], consumed)
+	} else {
+		a.taken.Add(c.Position)
+	}
+	return NoShortage, ""
+}
+
+// MostByCounters returns how many of the devices the shared counters permit at
+// most.
+//
+// Each device that consumes counters is assigned to the first counter set that it
+// consumes, and for each counter set a counter that all assigned devices consume
+// limits their number: what is left of it, divided by the least that one of them
+// takes.
+func (a *Availability) MostByCounters(devices []*inventory.Candidate) int {
+	most := 0
+	limited := make(map[counterSet][]*inventory.Candidate)
+	for _, c := range devices {
+		if len(c.Device.ConsumesCounters) == 0 || c.Shared {
+			most++
+			continue
+		}
+		key := counterSet{c.Pool, c.Device.ConsumesCounters[0].CounterSet}
+		limited[key] = append(limited[key], c)
+	}
+	for key, members := range limited {
+		most += a.mostOfSet(key, members)
+	}
+	return most
+}
+
+// counterSet identifies a counter set.
+type counterSet struct {
+	pool *inventory.Pool
+	name string
+}
+
+func (a *Availability) mostOfSet(key counterSet, members []*inventory.Candidate) int {
+	most := len(members)
+	left := a.CountersOf(key.pool).Left(key.name)
+	for name, rest := range left {
+		least, limiting := leastConsumed(members, name)
+		if limiting {
+			most = min(most, quotient(rest, least, most))
+		}
+	}
+	return most
+}
+
+// leastConsumed is the least that one of the devices consumes of a counter of
+// their first counter set. limiting is false if one of them consumes nothing.
+func leastConsumed(members []*inventory.Candidate, name string) (least resource.Quantity, limiting bool) {
+	for i, c := range members {
+		consumed, found := c.Device.ConsumesCounters[0].Counters[name]
+		if !found || consumed.Value.Sign() <= 0 {
+			return least, false
+		}
+		if i == 0 || consumed.Value.Cmp(least) < 0 {
+			least = consumed.Value
+		}
+	}
+	return least, true
+}
+
+// quotient is how many times a goes into rest, limit if that is less.
+func quotient(rest, a resource.Quantity, limit int) int {
+	count := 0
+	for sum := a.DeepCopy(); count < limit && sum.Cmp(rest) <= 0; sum.Add(a) {
+		count++
+	}
+	return count
+}

@@ -25,8 +25,8 @@ type State struct {
 	// sharedDevices is made when it is needed first: most claims don't need it, and it is as
 	// large as the cluster.
 	sharedDevices func() sets.Set[structured.DeviceID]
-	// byPool are the devices that are in use at all. It is made when it is needed first, too.
-	byPool func() map[poolID][]draapi.UniqueString
+	// pools are made when they are needed first, too.
+	pools func() *Pools
 	// givenBack are devices among AllocatedDevices that are not in use any more. They are few: the
 	// set of all is not copied to leave them out.
 	givenBack sets.Set[structured.DeviceID]
@@ -45,30 +45,13 @@ func NewState(state structured.AllocatedState) *State {
 		}
 		return devices
 	})
-	s.byPool = sync.OnceValue(func() map[poolID][]draapi.UniqueString {
-		pools := make(map[poolID][]draapi.UniqueString)
-		add := func(id structured.DeviceID) {
-			pool := poolID{id.Driver, id.Pool}
-			pools[pool] = append(pools[pool], id.Device)
-		}
-		for id := range s.AllocatedDevices {
-			if !s.givenBack.Has(id) {
-				add(id)
-			}
-		}
-		if s.HasShared() {
-			for id := range s.sharedDevices() {
-				add(id)
-			}
-		}
-		return pools
-	})
+	s.pools = sync.OnceValue(s.sortByPool)
 	return s
 }
 
-// hasLeft tells whether a device of the pool is in use that is not published any more.
+// hasLeft reports whether a device of the pool is in use that is not published any more.
 func (s *State) hasLeft(p *inventory.Pool) bool {
-	inUse := s.byPool()[poolID{draapi.MakeUniqueString(p.Driver), draapi.MakeUniqueString(p.Name)}]
+	inUse := s.pools().inUse(poolID{draapi.MakeUniqueString(p.Driver), draapi.MakeUniqueString(p.Name)})
 	if len(inUse) == 0 {
 		return false
 	}
@@ -105,12 +88,12 @@ func (s *State) Exclusive() sets.Set[structured.DeviceID] {
 	return s.AllocatedDevices.Difference(s.givenBack)
 }
 
-// isTaken tells whether nothing of the candidate is to be had.
+// isTaken reports whether nothing of the candidate is to be had.
 func (s *State) isTaken(c *inventory.Candidate) bool {
 	return s.isExclusive(c.ID) || !c.Shared && s.IsShared(c.ID)
 }
 
-// isExclusive tells whether the device is in use as a whole.
+// isExclusive reports whether the device is in use as a whole.
 func (s *State) isExclusive(id structured.DeviceID) bool {
 	return s.AllocatedDevices.Has(id) && !s.givenBack.Has(id)
 }
@@ -130,18 +113,124 @@ func (s *State) Of(candidates []*inventory.Candidate) bitset.Set {
 	return allocated
 }
 
-// HasShared tells whether any device is shared.
+// HasShared reports whether any device is shared.
 func (s *State) HasShared() bool {
 	return len(s.AllocatedSharedDeviceIDs) > 0 || len(s.AggregatedCapacity) > 0
 }
 
-// IsShared tells whether the device has been allocated shares of, with capacity
+// IsShared reports whether the device has been allocated shares of, with capacity
 // or without.
 func (s *State) IsShared(id structured.DeviceID) bool {
 	return s.HasShared() && s.sharedDevices().Has(id)
 }
 
-// IsAllocated tells whether the device is in use at all.
+// IsAllocated reports whether the device is in use at all.
 func (s *State) IsAllocated(id structured.DeviceID) bool {
 	return s.isExclusive(id) || s.IsShared(id)
+}
+
+// Pools has the devices that are in use at all, sorted by pool. For who asks about most nodes of a cluster it has
+// what [State.Of] tells: devices are not looked up one by one all over a map of the whole cluster.
+type Pools struct {
+	state *State
+	// devices are those in use, one pool after the other, places where those of a pool are.
+	devices []draapi.UniqueString
+	places  map[poolID]*stretch
+}
+
+type poolID struct{ driver, name draapi.UniqueString }
+
+type stretch struct{ from, to int32 }
+
+// Pools sorts the devices in use, once.
+func (s *State) Pools() *Pools { return s.pools() }
+
+func (s *State) sortByPool() *Pools {
+	type inUse struct {
+		pool   *stretch
+		device draapi.UniqueString
+	}
+	p := &Pools{state: s, places: make(map[poolID]*stretch)}
+	all := make([]inUse, 0, len(s.AllocatedDevices))
+	add := func(id structured.DeviceID) {
+		pool := p.places[poolID{id.Driver, id.Pool}]
+		if pool == nil {
+			pool = &stretch{}
+			p.places[poolID{id.Driver, id.Pool}] = pool
+		}
+		pool.to++
+		all = append(all, inUse{pool, id.Device})
+	}
+	for id := range s.AllocatedDevices {
+		if !s.givenBack.Has(id) {
+			add(id)
+		}
+	}
+	if s.HasShared() {
+		for id := range s.sharedDevices() {
+			add(id)
+		}
+	}
+	from := int32(0)
+	for _, pool := range p.places {
+		pool.from, from = from, from+pool.to
+		pool.to = pool.from
+	}
+	p.devices = make([]draapi.UniqueString, len(all))
+	for _, d := range all {
+		p.devices[d.pool.to] = d.device
+		d.pool.to++
+	}
+	return p
+}
+
+// inUse are the devices of a pool.
+func (p *Pools) inUse(id poolID) []draapi.UniqueString {
+	if pool := p.places[id]; pool != nil {
+		return p.devices[pool.from:pool.to]
+	}
+	return nil
+}
+
+// manyComparisons is from where on looking up is faster.
+const manyComparisons = 1 << 14
+
+// Of returns the positions of the devices that are in use.
+func (p *Pools) Of(has *inventory.Inventory) bitset.Set {
+	allocated := bitset.New(len(has.Candidates))
+	for from := 0; from < len(has.Candidates); {
+		first := has.Candidates[from]
+		to := from + first.Pool.Len()
+		if p.state.HasShared() {
+			p.look(allocated, has.Candidates[from:to])
+		} else {
+			p.join(allocated, has.Candidates[from:to], p.inUse(poolID{first.ID.Driver, first.ID.Pool}))
+		}
+		from = to
+	}
+	return allocated
+}
+
+func (p *Pools) join(allocated bitset.Set, candidates []*inventory.Candidate, inUse []draapi.UniqueString) {
+	if len(candidates)*len(inUse) > manyComparisons {
+		p.look(allocated, candidates)
+		return
+	}
+	for _, c := range candidates {
+		for _, device := range inUse {
+			if device == c.ID.Device {
+				allocated.Add(c.Position)
+				break
+			}
+		}
+	}
+}
+
+// look looks each device up.
+func (p *Pools) look(allocated bitset.Set, candidates []*inventory.Candidate) {
+	for _, c := range candidates {
+		if p.state.isTaken(c) {
+			allocated.Add(c.Position)
+		}
+	}
 }

@@ -47,7 +47,7 @@ func Consumed(device *resourceapi.Device, request *resourceapi.CapacityRequireme
 	return consumed, true, nil
 }
 
-// HasRoom tells whether the device can serve the request beside what others consume:
+// HasRoom reports whether the device can serve the request beside what others consume:
 // shares one by one, and the rest together, which may be nil.
 func HasRoom(device *resourceapi.Device, request *resourceapi.CapacityRequirements, fractional bool, shares []Amounts, rest map[resourceapi.QualifiedName]*resource.Quantity) (bool, error) {
 	fits := true
@@ -57,7 +57,7 @@ func HasRoom(device *resourceapi.Device, request *resourceapi.CapacityRequiremen
 	return ok && fits, err
 }
 
-// isLeft tells whether so much of a capacity can be consumed beside what others consume. The amount
+// isLeft reports whether so much of a capacity can be consumed beside what others consume. The amount
 // must be a copy of its own.
 func isLeft(device *resourceapi.Device, name resourceapi.QualifiedName, amount resource.Quantity, shares []Amounts, rest map[resourceapi.QualifiedName]*resource.Quantity) bool {
 	for _, share := range shares {
@@ -69,7 +69,7 @@ func isLeft(device *resourceapi.Device, name resourceapi.QualifiedName, amount r
 	return amount.Cmp(device.Capacity[name].Value) <= 0
 }
 
-// Overdrawn tells whether a share that consumes so much is more than others leave, and of which
+// Overdrawn reports whether a share that consumes so much is more than others leave, and of which
 // capacity. They are given as for [HasRoom]. Of what the device does not have, any amount can be consumed, as for
 // HasRoom, which does not look at it; a negative amount can't.
 func Overdrawn(device *resourceapi.Device, consumed Amounts, shares []Amounts, rest map[resourceapi.QualifiedName]*resource.Quantity) (resourceapi.QualifiedName, bool) {
@@ -185,7 +185,7 @@ func ceilToStep(amount, base, step int64) (int64, bool) {
 	return base + steps*step, true
 }
 
-// permitted tells whether a policy allows to consume an amount. The default of
+// permitted reports whether a policy allows to consume an amount. The default of
 // the policy always is.
 func permitted(amount resource.Quantity, policy *resourceapi.CapacityRequestPolicy, fractional bool) bool {
 	switch {

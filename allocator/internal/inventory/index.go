@@ -5,8 +5,10 @@ package inventory
 
 import (
 	"slices"
+	"sync"
 	"sync/atomic"
 
+	v1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/dynamic-resource-allocation/structured"
 	"k8s.io/utils/ptr"
@@ -29,7 +31,6 @@ type Index struct {
 	none nodeSlices
 	// dependent has the inventories that depend on more than the slices of the node.
 	dependent dependentInventories
-	attach    func() any
 }
 
 // nodeSlices are the slices that name a node.
@@ -47,11 +48,7 @@ type keptInventory struct {
 }
 
 // Latest has the index of the slices that there were last. The zero value has none.
-type Latest struct {
-	// Attach makes what is attached to each inventory; nil: nothing is.
-	Attach func() any
-	index  atomic.Pointer[Index]
-}
+type Latest struct{ index atomic.Pointer[Index] }
 
 // Of returns the index of the slices, which takes over what is known of nodes whose slices are
 // the same.
@@ -61,7 +58,6 @@ func (l *Latest) Of(all []*resourceapi.ResourceSlice) *Index {
 		return known
 	}
 	made := newIndex(all)
-	made.attach = l.Attach
 	if known != nil {
 		made.inherit(known)
 	}
@@ -98,7 +94,7 @@ func (x *Index) inherit(from *Index) {
 	}
 }
 
-// has tells whether the index is of these slices, in any order.
+// has reports whether the index is of these slices, in any order.
 func (x *Index) has(all []*resourceapi.ResourceSlice) bool {
 	if len(all) != len(x.positions) {
 		return false
@@ -133,4 +129,55 @@ func (n *nodeSlices) kept(features structured.Features) *Inventory {
 // keep keeps an inventory that depends on nothing but the slices.
 func (n *nodeSlices) keep(features structured.Features, of *Inventory) {
 	n.inventory.Store(&keptInventory{features, of})
+}
+
+// maxDependentDevices bounds the nodes and devices in [dependentInventories]: a slice may be
+// for all nodes, and each of them has its devices then.
+const maxDependentDevices = 1 << 18
+
+// dependentInventories are the inventories of nodes that depend on more than the slices
+// with the node's name: on node selectors and the labels of the node, or on what of a pool
+// is elsewhere. They are kept as long as all slices of the cluster and the node are the
+// same objects. Pods that come one after the other look at the same nodes again and again.
+type dependentInventories struct {
+	mutex sync.Mutex
+	// of is by the name of the node.
+	of map[string]dependentInventory
+	// size is the number of nodes and of devices in them.
+	size int
+}
+
+type dependentInventory struct {
+	node      *v1.Node
+	features  structured.Features
+	inventory *Inventory
+}
+
+func (d *dependentInventories) get(features structured.Features, node *v1.Node) *Inventory {
+	d.mutex.Lock()
+	defer d.mutex.Unlock()
+	if kept := d.of[node.Name]; kept.node == node && kept.features == features {
+		return kept.inventory
+	}
+	return nil
+}
+
+// keep takes the place of what was kept of another version of the node. It keeps nothing
+// if there is no room.
+func (d *dependentInventories) keep(features structured.Features, node *v1.Node, made *Inventory) {
+	d.mutex.Lock()
+	defer d.mutex.Unlock()
+	if before, found := d.of[node.Name]; found {
+		d.size -= 1 + len(before.inventory.Candidates)
+		delete(d.of, node.Name)
+	}
+	more := 1 + len(made.Candidates)
+	if d.size+more > maxDependentDevices {
+		return
+	}
+	if d.of == nil {
+		d.of = make(map[string]dependentInventory)
+	}
+	d.of[node.Name] = dependentInventory{node, features, made}
+	d.size += more
 }

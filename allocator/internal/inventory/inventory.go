@@ -14,9 +14,12 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"sync"
+	"sync/atomic"
 
 	v1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
+	draapi "k8s.io/dynamic-resource-allocation/api"
 	"k8s.io/dynamic-resource-allocation/structured"
 	"k8s.io/utils/ptr"
 
@@ -37,8 +40,11 @@ type Inventory struct {
 	// slices are what it was made from; selfContained: from nothing else.
 	slices        []*resourceapi.ResourceSlice
 	selfContained bool
-	// Attached is what somebody else keeps as long as the inventory ([Latest]).
-	Attached any
+	// Views are what package view knows of it.
+	Views atomic.Value
+	// conflicts are found when they are needed first.
+	conflicts     bitset.List
+	findConflicts sync.Once
 }
 
 // New takes stock of a node from the slices that may be for it. all are those of the cluster.
@@ -66,7 +72,7 @@ func New(features structured.Features, node *v1.Node, forNode, all []*resourceap
 	return result, nil
 }
 
-// DevicesSelectNodes tells whether some slices leave it to devices to say for which nodes
+// DevicesSelectNodes reports whether some slices leave it to devices to say for which nodes
 // they are.
 func (i *Inventory) DevicesSelectNodes() bool {
 	return slices.ContainsFunc(i.slices, selectsByDevice)
@@ -110,13 +116,13 @@ func (x *Index) Of(features structured.Features, node *v1.Node, all []*resourcea
 		return kept, nil
 	}
 	if len(x.other) > 0 || local.byDevice {
-		made, err := x.new(features, node, slices.Concat(local.slices, x.other), all)
+		made, err := New(features, node, slices.Concat(local.slices, x.other), all)
 		if err == nil {
 			dependent.keep(features, node, made)
 		}
 		return made, err
 	}
-	made, err := x.new(features, node, local.slices, all)
+	made, err := New(features, node, local.slices, all)
 	switch {
 	case err != nil:
 	case made.selfContained:
@@ -127,14 +133,113 @@ func (x *Index) Of(features structured.Features, node *v1.Node, all []*resourcea
 	return made, err
 }
 
-func (x *Index) new(features structured.Features, node *v1.Node, forNode, all []*resourceapi.ResourceSlice) (*Inventory, error) {
-	made, err := New(features, node, forNode, all)
-	if err == nil && x.attach != nil {
-		made.Attached = x.attach()
-	}
-	return made, err
-}
-
 func selectsByDevice(slice *resourceapi.ResourceSlice) bool {
 	return ptr.Deref(slice.Spec.PerDeviceNodeSelection, false)
+}
+
+// Conflicts are for each device those that consume so much of the same counters that both can't be
+// had. nil if there are no counters.
+func (i *Inventory) Conflicts() func(position int) bitset.Set {
+	if !slices.ContainsFunc(i.Candidates, func(c *Candidate) bool { return len(c.Device.ConsumesCounters) > 0 }) {
+		return nil
+	}
+	i.findConflicts.Do(func() {
+		i.conflicts = bitset.NewList(len(i.Candidates), len(i.Candidates))
+		for at, c := range i.Candidates {
+			for _, other := range i.Candidates[:at] {
+				if other.Pool == c.Pool && exceed(c.Pool, c.Device, other.Device) {
+					i.conflicts.At(at).Add(other.Position)
+					i.conflicts.At(other.Position).Add(at)
+				}
+			}
+		}
+	})
+	return i.conflicts.At
+}
+
+// exceed reports whether two devices together consume more of a counter than there is.
+func exceed(pool *Pool, a, b *resourceapi.Device) bool {
+	for _, ofA := range a.ConsumesCounters {
+		for _, ofB := range b.ConsumesCounters {
+			if ofA.CounterSet != ofB.CounterSet {
+				continue
+			}
+			for name, amount := range ofA.Counters {
+				both := amount.Value.DeepCopy()
+				both.Add(ofB.Counters[name].Value)
+				if _, consumed := ofB.Counters[name]; consumed && both.Cmp(pool.CounterSets[ofA.CounterSet][name].Value) > 0 {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
+
+// Candidate is a device that the node can use, at its place in the order in
+// which devices are tried. It is not modified: searches share it.
+type Candidate struct {
+	ID     structured.DeviceID
+	Device *resourceapi.Device
+	Slice  *resourceapi.ResourceSlice
+	Pool   *Pool
+	// Position is the index in Inventory.Candidates.
+	Position int
+	// Shared: the device allows multiple allocations, and the feature is on.
+	Shared bool
+	// Ordinary: it is not shared, and has no capacities, counters, taints or conditions,
+	// and there is nothing that its node must be able to do.
+	Ordinary bool
+}
+
+// SelectsNodes reports whether the slice leaves it to devices to say for which nodes they are.
+func (c *Candidate) SelectsNodes() bool { return selectsByDevice(c.Slice) }
+
+// IsFor reports whether the device is for the node, which is known of others than those that
+// select nodes themselves. The error is one of the device's node selector.
+func (c *Candidate) IsFor(features structured.Features, node *v1.Node) (bool, error) {
+	if !c.SelectsNodes() {
+		return true, nil
+	}
+	return deviceMatches(features, node, c.Device)
+}
+
+// listCandidates numbers the devices of all pools: pools as given, their slices
+// by name, devices as they stand in the slice.
+func listCandidates(features structured.Features, pools []*Pool) []*Candidate {
+	count := 0
+	for _, p := range pools {
+		for _, slice := range p.Slices {
+			count += len(slice.Spec.Devices)
+		}
+	}
+	all := make([]Candidate, count)
+	candidates := make([]*Candidate, 0, count)
+	for _, p := range pools {
+		id := structured.MakeDeviceID(p.Driver, p.Name, "")
+		for _, slice := range p.Slices {
+			for i := range slice.Spec.Devices {
+				d := &slice.Spec.Devices[i]
+				position := len(candidates)
+				// Driver and pool are the same for many devices, and take a look-up each.
+				id.Device = draapi.MakeUniqueString(d.Name)
+				all[position] = Candidate{
+					ID:       id,
+					Device:   d,
+					Slice:    slice,
+					Pool:     p,
+					Position: position,
+					Shared:   features.ConsumableCapacity && ptr.Deref(d.AllowMultipleAllocations, false),
+				}
+				all[position].Ordinary = isOrdinary(slice, d) && !all[position].Shared
+				candidates = append(candidates, &all[position])
+			}
+		}
+	}
+	return candidates
+}
+
+func isOrdinary(slice *resourceapi.ResourceSlice, d *resourceapi.Device) bool {
+	return len(slice.Spec.SkipNodeOperations) == 0 && len(d.Capacity) == 0 && len(d.ConsumesCounters) == 0 &&
+		len(d.Taints) == 0 && len(d.BindingConditions) == 0
 }

@@ -66,7 +66,7 @@ func (p *Pool) EachDevice(f func(*resourceapi.ResourceSlice, *resourceapi.Device
 // by driver and name, those with binding conditions after all others. Drivers
 // rely on that order to prioritize devices by their names.
 //
-// selfContained tells whether slices which are not for the node played no role.
+// selfContained reports whether slices which are not for the node played no role.
 func Gather(features structured.Features, node *v1.Node, candidates, all []*resourceapi.ResourceSlice) (pools []*Pool, selfContained bool, err error) {
 	relevant := make(map[ID][]*resourceapi.ResourceSlice)
 	for _, slice := range candidates {
@@ -92,7 +92,7 @@ func Gather(features structured.Features, node *v1.Node, candidates, all []*reso
 	return pools, selfContained, nil
 }
 
-// supported tells whether a slice can be used with the features that are on. One
+// supported reports whether a slice can be used with the features that are on. One
 // with compatibility groups that can't is as good as not published: its pool is
 // incomplete. The others are ignored, but count as published, as upstream does.
 func supported(features structured.Features, slice *resourceapi.ResourceSlice) bool {
@@ -113,7 +113,7 @@ func usesCompatibilityGroups(slice *resourceapi.ResourceSlice) bool {
 	return false
 }
 
-// sliceMatches tells whether a slice may have devices for the node. A slice with
+// sliceMatches reports whether a slice may have devices for the node. A slice with
 // none of the known kinds of node selection is from the future and ignored.
 func sliceMatches(features structured.Features, node *v1.Node, slice *resourceapi.ResourceSlice) (bool, error) {
 	spec := &slice.Spec
@@ -185,7 +185,7 @@ func newPool(features structured.Features, id ID, forNode, all []*resourceapi.Re
 	return p
 }
 
-// isComplete tells whether slices of one generation are all that they say there are.
+// isComplete reports whether slices of one generation are all that they say there are.
 func isComplete(slices []*resourceapi.ResourceSlice) bool {
 	for _, slice := range slices {
 		if slice.Spec.Pool.ResourceSliceCount != int64(len(slices)) {
@@ -272,4 +272,103 @@ func comparePools(a, b *Pool) int {
 		cmp.Compare(a.Driver, b.Driver),
 		cmp.Compare(a.Name, b.Name),
 	)
+}
+
+// A pool is valid if its slices agree on how many they are, its device names are
+// unique, and the counters that devices consume are defined once. The API server can't
+// check any of it, because slices are objects of their own.
+
+// contradictoryCount compares the slices of one generation.
+func contradictoryCount(published []*resourceapi.ResourceSlice) string {
+	for _, slice := range published {
+		if slice.Spec.Pool.ResourceSliceCount != published[0].Spec.Pool.ResourceSliceCount {
+			return "resourceSliceCount is not the same in all slices"
+		}
+	}
+	return ""
+}
+
+func duplicateDevice(slices []*resourceapi.ResourceSlice) string {
+	count := 0
+	for _, slice := range slices {
+		count += len(slice.Spec.Devices)
+	}
+	names := make(sets.Set[string], count)
+	for _, slice := range slices {
+		for i := range slice.Spec.Devices {
+			name, before := slice.Spec.Devices[i].Name, len(names)
+			if names[name] = (sets.Empty{}); len(names) == before {
+				return "duplicate device name " + name
+			}
+		}
+	}
+	return ""
+}
+
+// counterSetsOf collects the counter sets of a pool, or says which counter is
+// defined twice or used without being defined.
+func counterSetsOf(withCounters, withDevices []*resourceapi.ResourceSlice) (counterSets map[string]map[string]resourceapi.Counter, invalid string) {
+	counterSets = make(map[string]map[string]resourceapi.Counter)
+	for _, slice := range withCounters {
+		for _, counterSet := range slice.Spec.SharedCounters {
+			if _, found := counterSets[counterSet.Name]; found {
+				return nil, "duplicate counter set name " + counterSet.Name
+			}
+			counterSets[counterSet.Name] = counterSet.Counters
+		}
+	}
+	for _, slice := range withDevices {
+		for i := range slice.Spec.Devices {
+			for _, consumption := range slice.Spec.Devices[i].ConsumesCounters {
+				if reason := undefinedCounter(counterSets, consumption); reason != "" {
+					return nil, reason
+				}
+			}
+		}
+	}
+	return counterSets, ""
+}
+
+func undefinedCounter(counterSets map[string]map[string]resourceapi.Counter, consumption resourceapi.DeviceCounterConsumption) string {
+	counters, found := counterSets[consumption.CounterSet]
+	if !found {
+		return fmt.Sprintf("counter set %s not found", consumption.CounterSet)
+	}
+	for name := range consumption.Counters {
+		if _, found := counters[name]; !found {
+			return fmt.Sprintf("counter %s not found in counter set %s", name, consumption.CounterSet)
+		}
+	}
+	return ""
+}
+
+// Whole is a pool as no single node sees it: the latest generation of its slices, for whichever nodes
+// they are. All of published must be slices of the pool. It is nil if there are none.
+//
+// That no node gets two devices with one name is not looked at, since that is asked for each node.
+func Whole(features structured.Features, id ID, published []*resourceapi.ResourceSlice) *Pool {
+	pools := map[ID][]*resourceapi.ResourceSlice{}
+	for _, slice := range published {
+		if supported(features, slice) {
+			addLatest(pools, slice)
+		}
+	}
+	latest := pools[id]
+	if len(latest) == 0 {
+		return nil
+	}
+	p := &Pool{ID: id}
+	if p.Invalid = contradictoryCount(latest); p.Invalid != "" {
+		p.elsewhere = latest
+		return p
+	}
+	if p.Incomplete = !isComplete(latest); p.Incomplete {
+		p.elsewhere = latest
+		return p
+	}
+	p.fill(features, nil, latest)
+	if p.Invalid != "" {
+		p.elsewhere = latest
+	}
+	return p
 }

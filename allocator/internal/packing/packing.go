@@ -18,7 +18,7 @@ import (
 // Work is how many members of sets may still be looked at. Who packs several times can share it.
 type Work struct{ Left int64 }
 
-// do tells whether there was enough left.
+// do reports whether there was enough left.
 func (w *Work) do(members int) bool {
 	if w.Left < int64(members) {
 		w.Left = 0

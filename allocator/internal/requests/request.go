@@ -67,26 +67,26 @@ func subrequest(parent string, api *resourceapi.DeviceSubRequest) Request {
 	}
 }
 
-// WantsAll tells whether all devices are wanted that match.
+// WantsAll reports whether all devices are wanted that match.
 func (r *Request) WantsAll() bool {
 	return r.Spec.AllocationMode == resourceapi.DeviceAllocationModeAll
 }
 
-// AdminAccess tells whether devices are shared with everybody.
+// AdminAccess reports whether devices are shared with everybody.
 func (r *Request) AdminAccess() bool {
 	return ptr.Deref(r.Spec.AdminAccess, false)
 }
 
-// WantsCapacity tells whether some capacity of a device is asked for.
+// WantsCapacity reports whether some capacity of a device is asked for.
 func (r *Request) WantsCapacity() bool {
 	return r.Spec.Capacity != nil && len(r.Spec.Capacity.Requests) > 0
 }
 
-// IsSimple tells whether nothing but selectors and what is in use decides whether the
+// IsSimple reports whether nothing but selectors and what is in use decides whether the
 // request can have the device.
 func (r *Request) IsSimple(c *inventory.Candidate) bool { return c.Ordinary && !r.WantsCapacity() }
 
-// IsNamed tells whether a list of request names, of a constraint or a
+// IsNamed reports whether a list of request names, of a constraint or a
 // configuration, has the request in it.
 func (r *Request) IsNamed(names []string) bool {
 	return slices.Contains(names, r.Name) || r.Parent != "" && slices.Contains(names, r.Parent)

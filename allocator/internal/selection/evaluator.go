@@ -20,7 +20,9 @@ import (
 	dracel "k8s.io/dynamic-resource-allocation/cel"
 	"k8s.io/dynamic-resource-allocation/structured"
 
+	"github.com/celset/celset/allocator/internal/attribute"
 	"github.com/celset/celset/allocator/internal/inventory"
+	"github.com/celset/celset/allocator/internal/requests"
 	"github.com/celset/celset/allocator/internal/view"
 )
 
@@ -45,13 +47,13 @@ type Evaluator struct {
 	derived   map[derivation]derivedAttribute
 }
 
-// NeverSelects tells whether the device is left out whatever selectors say, which is decided
+// NeverSelects reports whether the device is left out whatever selectors say, which is decided
 // before any of them can fail.
 func (e *Evaluator) NeverSelects(c *inventory.Candidate) bool {
 	return !e.Features.DeviceBindingAndStatus && len(c.Device.BindingConditions) > 0
 }
 
-// matches tells whether all selectors are true for the device. owner is the object that they
+// matches reports whether all selectors are true for the device. owner is the object that they
 // are written in.
 func (e *Evaluator) matches(owner string, selectors []resourceapi.DeviceSelector, c *inventory.Candidate) (bool, error) {
 	for i, selector := range selectors {
@@ -89,4 +91,51 @@ func deviceOf(c *inventory.Candidate) dracel.Device {
 		Attributes:               c.Device.Attributes,
 		Capacity:                 c.Device.Capacity,
 	}
+}
+
+// derivation identifies the value of a derived attribute of a device, by whatever
+// name and for whichever request.
+type derivation struct {
+	expression string
+	position   int
+}
+
+type derivedAttribute = *resourceapi.DeviceAttribute
+
+// Attribute returns the attribute of the device that constraints compare, nil if
+// the device does not have it. A derived attribute of the request takes the place
+// of one that the device publishes.
+func (e *Evaluator) Attribute(r *requests.Request, c *inventory.Candidate, name resourceapi.FullyQualifiedName) (*resourceapi.DeviceAttribute, error) {
+	expression, derived := r.Derived[name]
+	if !derived {
+		return attribute.Published(c, name), nil
+	}
+	key := derivation{expression, c.Position}
+	if known, found := e.derived[key]; found {
+		return known, nil
+	}
+	result, err := e.derive(expression, c)
+	if err != nil {
+		return nil, fmt.Errorf("claim %s, request %s: derived attribute %s: %w", r.Claim.Name, r.Name, name, err)
+	}
+	if e.derived == nil {
+		e.derived = make(map[derivation]derivedAttribute)
+	}
+	e.derived[key] = result
+	return result, nil
+}
+
+func (e *Evaluator) derive(expression string, c *inventory.Candidate) (*resourceapi.DeviceAttribute, error) {
+	if err := e.Work.Cancelled(); err != nil {
+		return nil, err
+	}
+	compiled := e.Compiled.GetOrCompileDerivedAttribute(expression)
+	if compiled.Error != nil {
+		return nil, fmt.Errorf("compile: %w", compiled.Error)
+	}
+	result, _, err := compiled.EvaluateDerivedAttribute(e.Context, deviceOf(c))
+	if err != nil {
+		return nil, fmt.Errorf("evaluate on device %s: %w", c.ID, e.explained(err))
+	}
+	return result, nil
 }

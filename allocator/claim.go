@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/dynamic-resource-allocation/structured"
 	"k8s.io/klog/v2"
 
 	"github.com/celset/celset/allocator/internal/fingerprint"
@@ -105,13 +106,13 @@ func contentOfTemporary(claim *resourceapi.ResourceClaim) (fingerprint.Sum, bool
 	return fingerprint.Of(content), ok
 }
 
-// hasDefaults tells whether a class has constraints by default. One that can't be read has none:
+// hasDefaults reports whether a class has constraints by default. One that can't be read has none:
 // whoever looks for its devices says so.
 func (a *Allocator) hasDefaults(className string) bool {
 	return a.defaults && a.classes.hasDefaults(className)
 }
 
-// hasPreference tells whether a preference is about the claim.
+// hasPreference reports whether a preference is about the claim.
 func (a *Allocator) hasPreference(claim *resourceapi.ResourceClaim) bool {
 	switch prepared := a.prepared.of(claim); {
 	case !a.preferences:
@@ -176,7 +177,7 @@ func appendClass(to []byte, classes v1alpha1.ClassGetter, name string) ([]byte, 
 	return fingerprint.AppendMessage(to, &class.Spec)
 }
 
-// isUnwritten tells whether parameters are a Go object, of which the protocol buffer of a
+// isUnwritten reports whether parameters are a Go object, of which the protocol buffer of a
 // claim or class has nothing. No API server sends those.
 func isUnwritten(configuration *resourceapi.DeviceConfiguration) bool {
 	return configuration.Opaque != nil && configuration.Opaque.Parameters.Object != nil
@@ -184,4 +185,79 @@ func isUnwritten(configuration *resourceapi.DeviceConfiguration) bool {
 
 func isOfClassAndUnwritten(configuration resourceapi.DeviceClassConfiguration) bool {
 	return isUnwritten(&configuration.DeviceConfiguration)
+}
+
+// seenClasses has each class as it was when it was first asked for. Behind a lister classes
+// change at any time, but one attempt must see one of them: what an answer is kept under is
+// found out from the class before, and for all nodes at once. So must a claim that is prepared.
+type seenClasses struct {
+	structured.DeviceClassLister
+	// keepsErrors: that there is no class is remembered, too.
+	keepsErrors bool
+	mutex       sync.RWMutex
+	byName      map[string]*seenClass
+}
+
+type seenClass struct {
+	*resourceapi.DeviceClass
+	err                         error
+	hasDefaults, hasPreferences bool
+}
+
+// Get returns the class.
+func (s *seenClasses) Get(name string) (*resourceapi.DeviceClass, error) {
+	seen := s.see(name)
+	return seen.DeviceClass, seen.err
+}
+
+// hasDefaults reports whether the class has CEL constraints by default. It is asked often.
+func (s *seenClasses) hasDefaults(name string) bool { return s.see(name).hasDefaults }
+
+// hasPreferences reports whether the class defines preferences.
+func (s *seenClasses) hasPreferences(name string) bool { return s.see(name).hasPreferences }
+
+func (s *seenClasses) see(name string) *seenClass {
+	s.mutex.RLock()
+	seen := s.byName[name]
+	s.mutex.RUnlock()
+	if seen != nil {
+		return seen
+	}
+	class, err := s.DeviceClassLister.Get(name)
+	if err != nil {
+		seen = &seenClass{err: err}
+		if !s.keepsErrors {
+			return seen
+		}
+	} else {
+		seen = &seenClass{class, nil, v1alpha1.HasDefaults(class), v1alpha1.HasPreferences(class)}
+	}
+	return s.keep(name, seen)
+}
+
+// keep returns the class that was seen first.
+func (s *seenClasses) keep(name string, seen *seenClass) *seenClass {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	if first := s.byName[name]; first != nil {
+		return first
+	}
+	if s.byName == nil {
+		s.byName = make(map[string]*seenClass)
+	}
+	s.byName[name] = seen
+	return seen
+}
+
+// seed has the classes be those with which claims were prepared.
+func (s *seenClasses) seed(prepared Prepared) {
+	for _, c := range prepared {
+		c.classes.mutex.RLock()
+		for name, seen := range c.classes.byName {
+			if seen.err == nil {
+				s.keep(name, seen)
+			}
+		}
+		c.classes.mutex.RUnlock()
+	}
 }

@@ -1,13 +1,13 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package room counts what is left of a node for others: the sets of devices that somebody may ask
+// Package freesets counts what is left of a node for others: the sets of devices that somebody may ask
 // for, and how many of them are broken when devices are taken.
 //
 // [Sets] are the sets of one shape when nothing is in use. They are found once for a kind of
-// hardware. [Room] is what is left of the sets of several shapes on one node. It is a stack of
+// hardware. [Free] is what is left of the sets of several shapes on one node. It is a stack of
 // devices: what was taken last is given back first, and then all is as it was before.
-package room
+package freesets
 
 import (
 	"math"
@@ -20,24 +20,24 @@ import (
 // MaxSets is how many sets of one shape are counted. On 16 devices no shape has more.
 const MaxSets = 1<<bitsOfShape - 1
 
-// MaxShapes is how many shapes a [Room] has at most.
+// MaxShapes is how many shapes a [Free] has at most.
 const MaxShapes = 4
 
-// bitsOfShape are those of a [Loss] that count the sets of one shape.
+// bitsOfShape are those of a [Lost] that count the sets of one shape.
 const bitsOfShape = 14
 
-// Loss is how many sets are broken, of the first shape in the highest bits. So of two losses the
+// Lost is how many sets are broken, of the first shape in the highest bits. So of two losses the
 // one is smaller with which fewer sets of the first shape are broken, and if these are as many
 // fewer of the second, and so on.
-type Loss int64
+type Lost int64
 
 // Of is how many sets are broken of one of so many shapes.
-func (l Loss) Of(shape, shapes int) int {
+func (l Lost) Of(shape, shapes int) int {
 	return int(l >> (bitsOfShape * (shapes - 1 - shape)) & MaxSets)
 }
 
-// unit is the loss of one set.
-func unit(shape, shapes int) Loss { return 1 << (bitsOfShape * (shapes - 1 - shape)) }
+// unit is one set that is lost.
+func unit(shape, shapes int) Lost { return 1 << (bitsOfShape * (shapes - 1 - shape)) }
 
 // Sets are sets of devices by their positions. The zero value has none.
 type Sets struct {
@@ -99,7 +99,7 @@ func (s *Sets) Thin(most int) *Sets {
 	return thinned
 }
 
-// Meets tells whether one of the devices is in a set.
+// Meets reports whether one of the devices is in a set.
 func (s *Sets) Meets(devices bitset.Set) bool { return s.union != nil && s.union.Meets(devices) }
 
 // at are the positions of a set.
@@ -111,8 +111,8 @@ func (s *Sets) at(i int) []int32 {
 	return s.each[from:s.ends[i]]
 }
 
-// Room is what is left of the sets of some shapes.
-type Room struct {
+// Free is what is left of the sets of some shapes.
+type Free struct {
 	shapes int
 	// left is how many sets of each shape were whole in the beginning.
 	left [MaxShapes]int
@@ -120,35 +120,35 @@ type Room struct {
 	parts [][]int32
 	// taken has for each set how many devices were taken that break it, units what its loss is.
 	taken []int32
-	units []Loss
-	loss  Loss
+	units []Lost
+	loss  Lost
 	// losses is memory for those of a domain.
-	losses []Loss
+	losses []Lost
 }
 
-// New is the room on a node for shapes, at most [MaxShapes], the most important one first. broken
+// New is what is left on a node of the sets of shapes, at most [MaxShapes], the most important one first. broken
 // are the devices that can't be had any more. conflicts are for each device those that can't be had
 // beside it, nil if there are none.
-func New(shapes []*Sets, devices int, broken bitset.Set, conflicts func(position int) bitset.Set) *Room {
-	r := &Room{shapes: len(shapes), parts: make([][]int32, devices)}
+func New(shapes []*Sets, devices int, broken bitset.Set, conflicts func(position int) bitset.Set) *Free {
+	f := &Free{shapes: len(shapes), parts: make([][]int32, devices)}
 	for shape, sets := range shapes {
 		for i := range sets.Len() {
 			set := sets.at(i)
 			if isBroken(set, broken) {
 				continue
 			}
-			r.left[shape]++
+			f.left[shape]++
 			for _, position := range set {
-				r.parts[position] = append(r.parts[position], int32(len(r.taken)))
+				f.parts[position] = append(f.parts[position], int32(len(f.taken)))
 			}
-			r.taken = append(r.taken, 0)
-			r.units = append(r.units, unit(shape, len(shapes)))
+			f.taken = append(f.taken, 0)
+			f.units = append(f.units, unit(shape, len(shapes)))
 		}
 	}
 	if conflicts != nil {
-		r.addConflicts(conflicts)
+		f.addConflicts(conflicts)
 	}
-	return r
+	return f
 }
 
 func isBroken(set []int32, broken bitset.Set) bool {
@@ -161,21 +161,21 @@ func isBroken(set []int32, broken bitset.Set) bool {
 }
 
 // addConflicts has a device break the sets of those that can't be had beside it.
-func (r *Room) addConflicts(conflicts func(position int) bitset.Set) {
-	all := make([][]int32, len(r.parts))
-	for position := range r.parts {
-		all[position] = r.parts[position]
+func (f *Free) addConflicts(conflicts func(position int) bitset.Set) {
+	all := make([][]int32, len(f.parts))
+	for position := range f.parts {
+		all[position] = f.parts[position]
 		excluded := conflicts(position)
 		if excluded == nil {
 			continue
 		}
-		seen := make(map[int32]bool, len(r.parts[position]))
-		for _, set := range r.parts[position] {
+		seen := make(map[int32]bool, len(f.parts[position]))
+		for _, set := range f.parts[position] {
 			seen[set] = true
 		}
-		all[position] = append([]int32(nil), r.parts[position]...)
+		all[position] = append([]int32(nil), f.parts[position]...)
 		for other := range excluded.All() {
-			for _, set := range r.parts[other] {
+			for _, set := range f.parts[other] {
 				if !seen[set] {
 					seen[set] = true
 					all[position] = append(all[position], set)
@@ -183,36 +183,36 @@ func (r *Room) addConflicts(conflicts func(position int) bitset.Set) {
 			}
 		}
 	}
-	r.parts = all
+	f.parts = all
 }
 
 // Take takes a device.
-func (r *Room) Take(position int) {
-	for _, set := range r.parts[position] {
-		if r.taken[set]++; r.taken[set] == 1 {
-			r.loss += r.units[set]
+func (f *Free) Take(position int) {
+	for _, set := range f.parts[position] {
+		if f.taken[set]++; f.taken[set] == 1 {
+			f.loss += f.units[set]
 		}
 	}
 }
 
 // GiveBack undoes the last Take, which was that of the device.
-func (r *Room) GiveBack(position int) {
-	for _, set := range r.parts[position] {
-		if r.taken[set]--; r.taken[set] == 0 {
-			r.loss -= r.units[set]
+func (f *Free) GiveBack(position int) {
+	for _, set := range f.parts[position] {
+		if f.taken[set]--; f.taken[set] == 0 {
+			f.loss -= f.units[set]
 		}
 	}
 }
 
-// Loss is what the devices break that were taken. Whatever else is taken, it does not become less.
-func (r *Room) Loss() Loss { return r.loss }
+// Lost is what the devices break that were taken. Whatever else is taken, it does not become less.
+func (f *Free) Lost() Lost { return f.loss }
 
 // of is what a device breaks besides what is broken.
-func (r *Room) of(position int) Loss {
-	loss := Loss(0)
-	for _, set := range r.parts[position] {
-		if r.taken[set] == 0 {
-			loss += r.units[set]
+func (f *Free) of(position int) Lost {
+	loss := Lost(0)
+	for _, set := range f.parts[position] {
+		if f.taken[set] == 0 {
+			loss += f.units[set]
 		}
 	}
 	return loss
@@ -220,23 +220,20 @@ func (r *Room) of(position int) Loss {
 
 // AtLeast is what so many more devices of the domain break at least, besides what is broken: together
 // they break what the worst of them does. It is as much as there can be if there are not as many.
-func (r *Room) AtLeast(count int, domain bitset.Set) Loss {
+func (f *Free) AtLeast(count int, domain bitset.Set) Lost {
 	if count == 0 {
 		return 0
 	}
-	r.losses = r.losses[:0]
+	f.losses = f.losses[:0]
 	for position := range domain.All() {
-		r.losses = append(r.losses, r.of(position))
+		f.losses = append(f.losses, f.of(position))
 	}
-	if len(r.losses) < count {
+	if len(f.losses) < count {
 		return math.MaxInt64
 	}
-	slices.Sort(r.losses)
-	return r.losses[count-1]
+	slices.Sort(f.losses)
+	return f.losses[count-1]
 }
 
-// Shapes is how many shapes there are.
-func (r *Room) Shapes() int { return r.shapes }
-
 // Before is how many sets of a shape were whole in the beginning.
-func (r *Room) Before(shape int) int { return r.left[shape] }
+func (f *Free) Before(shape int) int { return f.left[shape] }

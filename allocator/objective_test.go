@@ -5,16 +5,13 @@ package allocator
 
 import (
 	"encoding/json"
-	"math"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 	resourceapi "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"pgregory.net/rapid"
 
 	"github.com/celset/celset/apis/celset/v1alpha1"
-	"github.com/celset/celset/internal/testing/cases"
 )
 
 // preferenceOf is a preference as a configuration for requests, all if none are named.
@@ -42,38 +39,19 @@ const (
 	indexOfD = "d.attributes['" + driver + "'].index"
 )
 
-// withProbesAfter has searches for better sets probe after that many steps.
-func withProbesAfter(steps int64) Option {
-	return func(o *options) { o.probeAfter = steps }
+// Where sets are a little better than the last many times, asking for the best that bounds permit takes few steps.
+func TestTryingTheBoundSparesSteps(t *testing.T) {
+	s := given(t, "devices 48 mla-# index=#; claim c; want r 8; prefer p = $indices.sum()")
+	got, stats := s.answer(t, WithPreferenceBudget(DefaultCostBudget, DefaultStepBudget))
+	require.Equal(t, "r=mla-40", devicesOf(got.Results)[0])
+	require.Equal(t, int64(1), stats.PreferencesBest)
+	require.Less(t, stats.Steps, int64(4*8))
 }
 
-const never = math.MaxInt64 / 2
-
-// Where sets are a little better than the last many times, probes take fewer steps.
-func TestProbesSpareSteps(t *testing.T) {
-	steps := func(after int64) int64 {
-		s := given(t, "devices 48 mla-# index=#; claim c; want r 8; prefer p = $indices.sum()")
-		got, stats := s.answer(t, withProbesAfter(after), WithPreferenceBudget(DefaultCostBudget, DefaultStepBudget))
-		require.Equal(t, "r=mla-40", devicesOf(got.Results)[0])
-		require.Equal(t, int64(1), stats.PreferencesBest)
-		return stats.Steps
-	}
-	const most = probeAfter + 4*8
-	require.Less(t, steps(probeAfter), int64(most))
-	require.Greater(t, steps(never), int64(5*most))
-}
-
-// The value in the middle is above the lower one, and not above the other, however far they are apart.
-func TestBetween(t *testing.T) {
-	cases.Check(t, func(t *rapid.T) {
-		low := rapid.Int64Max(math.MaxInt64-1).Draw(t, "low")
-		high := rapid.Int64Min(low+1).Draw(t, "high")
-		middle := between(low, high)
-		require.Greater(t, middle, low)
-		require.LessOrEqual(t, middle, high)
-		below, above := uint64(middle)-uint64(low), uint64(high)-uint64(middle)
-		require.LessOrEqual(t, max(below, above)-min(below, above), uint64(1))
-	})
+// A preference for which all sets have the smallest value that there is leaves the choice to the next one.
+func TestSmallestValue(t *testing.T) {
+	s := given(t, "devices 4 mla-# index=#; claim c; want r 1; prefer p = -9223372036854775808; prefer q = $indices.max()")
+	s.requireDevices(t, "r=mla-3")
 }
 
 // TestWithoutPreferences: the first set is taken, and neither a mistake nor what was found with

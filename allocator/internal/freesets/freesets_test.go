@@ -1,7 +1,7 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package room
+package freesets
 
 import (
 	"slices"
@@ -25,17 +25,16 @@ func setsOf(devices int, sets ...[]int) *Sets {
 func TestLossIsInOrderOfShapes(t *testing.T) {
 	large, small := setsOf(4, []int{0, 1, 2}), setsOf(4, []int{0, 1}, []int{1, 2}, []int{2, 3})
 	r := New([]*Sets{large, small}, 4, bitset.New(4), nil)
-	require.Equal(t, 2, r.Shapes())
 	require.Equal(t, []int{1, 3}, []int{r.Before(0), r.Before(1)})
 	r.Take(3)
-	three := r.Loss()
+	three := r.Lost()
 	require.Equal(t, []int{0, 1}, []int{three.Of(0, 2), three.Of(1, 2)})
 	r.GiveBack(3)
-	require.Zero(t, r.Loss())
+	require.Zero(t, r.Lost())
 	r.Take(0)
-	require.Greater(t, r.Loss(), three, "a large set weighs more than any number of small ones")
+	require.Greater(t, r.Lost(), three, "a large set weighs more than any number of small ones")
 	r.Take(1)
-	require.Equal(t, []int{1, 2}, []int{r.Loss().Of(0, 2), r.Loss().Of(1, 2)})
+	require.Equal(t, []int{1, 2}, []int{r.Lost().Of(0, 2), r.Lost().Of(1, 2)})
 }
 
 func TestThinned(t *testing.T) {
@@ -67,10 +66,10 @@ func TestConflictsBreakSets(t *testing.T) {
 	}
 	r := New([]*Sets{setsOf(4, []int{0, 2}, []int{1, 2}, []int{3})}, 4, bitset.New(4), conflicts)
 	r.Take(3)
-	require.Equal(t, 3, r.Loss().Of(0, 1))
+	require.Equal(t, 3, r.Lost().Of(0, 1))
 	r.GiveBack(3)
 	r.Take(0)
-	require.Equal(t, 2, r.Loss().Of(0, 1), "its own and that of 3")
+	require.Equal(t, 2, r.Lost().Of(0, 1), "its own and that of 3")
 }
 
 // Counting as devices come and go is compared with counting anew.
@@ -114,7 +113,7 @@ func TestRoomIsLikeCounting(t *testing.T) {
 				r.Take(next)
 			}
 			for shape := range shapes {
-				require.Equal(rt, count(shape), r.Loss().Of(shape, len(shapes)))
+				require.Equal(rt, count(shape), r.Lost().Of(shape, len(shapes)))
 			}
 			// What so many more devices break is not less than is said.
 			domain := bitset.New(n)
@@ -126,15 +125,15 @@ func TestRoomIsLikeCounting(t *testing.T) {
 				}
 			}
 			more := min(2, len(free))
-			least, before := r.AtLeast(more, domain), r.Loss()
+			least, before := r.AtLeast(more, domain), r.Lost()
 			for _, i := range free[:more] {
 				r.Take(i)
 			}
-			require.LessOrEqual(rt, least, r.Loss()-before)
+			require.LessOrEqual(rt, least, r.Lost()-before)
 			for _, i := range slices.Backward(free[:more]) {
 				r.GiveBack(i)
 			}
-			require.Equal(rt, before, r.Loss())
+			require.Equal(rt, before, r.Lost())
 		}
 	})
 }

@@ -1,0 +1,336 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package allocator
+
+import (
+	"context"
+	"math"
+	"slices"
+	"sync"
+
+	v1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/dynamic-resource-allocation/structured"
+
+	"github.com/celset/celset/allocator/internal/constraint"
+	"github.com/celset/celset/allocator/internal/freesets"
+	"github.com/celset/celset/allocator/internal/inventory"
+	"github.com/celset/celset/allocator/internal/requests"
+	"github.com/celset/celset/cel/device/bitset"
+)
+
+// KeepWhole wants a set after which most is left for others: of the sets that satisfy the constraints
+// of device classes, for as many devices as others ask for, as few as possible are to be broken, those
+// of the most devices first. So a single device is taken from a pair that is broken already, a pair
+// from a broken quad, and a block from a corner.
+//
+// What a set breaks is known as soon as its devices are, and more devices never break less. So a part
+// of a set tells at least how bad the whole will be, and that cuts.
+
+// fragmentation is the preference as a condition: the set breaks less than the one found before. Its value is
+// minus what is broken ([freesets.Lost]).
+type fragmentation struct {
+	goal   goal
+	search *search
+	name   string
+	// claimIndex is the claim's place, last that of the last covered request in it.
+	claimIndex, last int
+	// span are the requests from the first covered one to the last.
+	span []*request
+	// covered are the requests whose devices count, wanted is how many these are.
+	covered []*request
+	wanted  int
+	members []*inventory.Candidate
+	// domain is memory for the devices that may come next.
+	domain bitset.Set
+	// shapes are those that the node has sets of, most devices first. free is what is left of them.
+	shapes []Shape
+	free   *freesets.Free
+	// mayCutAtAll reports whether nothing may fail on the way to complete sets that only the search itself finds out.
+	// Selectors are known then.
+	mayCutAtAll func() bool
+	// cut counts the parts of sets that were refused.
+	cut int64
+}
+
+// newFragmentation is the preference for a search whose requests have one alternative each.
+func (s *search) newFragmentation(p *preference, all []alternatives) *fragmentation {
+	f := &fragmentation{search: s, name: p.name, claimIndex: len(s.requests) - 1}
+	for i, a := range all {
+		r := a[0]
+		if !constraint.Covers(p.api, &r.Request) || r.AdminAccess() {
+			continue
+		}
+		f.last = i
+		f.covered = append(f.covered, r)
+		f.wanted += r.Count
+		r.addConstraint(f)
+	}
+	for _, a := range all {
+		if r := a[0]; len(f.covered) > 0 && r.Order >= f.covered[0].Order && r.Order <= f.last {
+			f.span = append(f.span, r)
+		}
+	}
+	f.mayCutAtAll = sync.OnceValue(func() bool {
+		return !s.allocator.unbounded && withinLimit(s.requests[f.claimIndex]) && s.lookahead.speculate(f.span...)
+	})
+	s.tellsApart = true
+	return f
+}
+
+// begin finds out what is left for others, of the shapes that matter to devices as those given.
+func (f *fragmentation) begin(shapes []Shape, members []*inventory.Candidate) error {
+	s := f.search
+	broken := bitset.New(len(s.inventory.Candidates))
+	copy(broken, s.allocated)
+	conflicts := s.inventory.Conflicts()
+	alike := bitset.New(len(s.inventory.Candidates))
+	for _, c := range s.inventory.Candidates {
+		if c.Shared && s.allocator.state.IsShared(c.ID) {
+			broken.Add(c.Position)
+		}
+		if slices.ContainsFunc(members, func(m *inventory.Candidate) bool { return m.Pool.Driver == c.Pool.Driver }) {
+			alike.Add(c.Position)
+		}
+	}
+	if conflicts != nil {
+		for position := range s.allocated.All() {
+			broken.Join(conflicts(position))
+		}
+	}
+	var found []*freesets.Sets
+	for _, shape := range shapes {
+		if len(found) == freesets.MaxShapes {
+			break
+		}
+		sets, err := s.allocator.shapes.setsOn(s, shape)
+		if err != nil {
+			return err
+		}
+		if sets.Meets(alike) {
+			at := 0
+			for at < len(found) && f.shapes[at].Count >= shape.Count {
+				at++
+			}
+			found, f.shapes = slices.Insert(found, at, sets), slices.Insert(f.shapes, at, shape)
+		}
+	}
+	f.domain = bitset.New(len(s.inventory.Candidates))
+	f.free = freesets.New(found, len(s.inventory.Candidates), broken, conflicts)
+	return nil
+}
+
+// isAbout reports whether a device that was chosen counts.
+func (f *fragmentation) isAbout(c *choice) bool {
+	return c.claim == f.claimIndex && slices.ContainsFunc(f.covered, func(r *request) bool { return r.Order == c.request.Order })
+}
+
+// valueOf is the value of a set.
+func (f *fragmentation) valueOf(members []*inventory.Candidate) (int64, error) {
+	for _, c := range members {
+		f.free.Take(c.Position)
+	}
+	value := f.value()
+	for _, c := range slices.Backward(members) {
+		f.free.GiveBack(c.Position)
+	}
+	return value, nil
+}
+
+func (f *fragmentation) value() int64 { return -int64(f.free.Lost()) }
+
+func (f *fragmentation) isBest(value int64) bool { return value == 0 }
+
+// most is not known: that nothing breaks is rare.
+func (f *fragmentation) most() int64 { return math.MaxInt64 }
+
+func (f *fragmentation) isComplete() bool { return len(f.members) == f.wanted && f.wanted > 0 }
+
+func (f *fragmentation) target() *goal { return &f.goal }
+
+func (f *fragmentation) raise() {}
+
+// Add implements [constraint.Constraint].
+func (f *fragmentation) Add(r *requests.Request, c *inventory.Candidate) (bool, error) {
+	f.members = append(f.members, c)
+	f.free.Take(c.Position)
+	switch {
+	case f.isComplete():
+		if f.goal.value = f.value(); f.goal.value > f.goal.floor {
+			return true, nil
+		}
+	case !f.mayCutAtAll() || f.value() > f.goal.floor && f.bound(r, c) > f.goal.floor || !f.mayCut(r, c):
+		return true, nil
+	default:
+		f.cut++
+	}
+	f.Remove(c)
+	return false, nil
+}
+
+// bound is what no complete set exceeds that has the members, of which c is the last one.
+func (f *fragmentation) bound(of *requests.Request, c *inventory.Candidate) int64 {
+	r := f.covered[len(f.covered)-1]
+	if &r.Request != of || r.WantsAll() {
+		return f.value()
+	}
+	f.domain.SetTo(r.group.selectors.Passed())
+	f.domain.Drop(f.search.available.Taken())
+	for position := range c.Position + 1 {
+		f.domain.Remove(position)
+	}
+	f.domain.Drop(f.search.allocated)
+	left, forced := f.wanted-len(f.members), bitset.Set(nil)
+	for _, d := range r.decides {
+		if p := d.constraint.pruner; d.covered && p.begun {
+			level := len(d.constraint.members)
+			f.domain.Keep(p.domain.At(level))
+			if d.constraint.last == f.last {
+				forced = p.forced.At(level)
+			}
+		}
+	}
+	return -int64(f.leastLost(left, forced))
+}
+
+// leastLost is what so many more devices of the domain break at least, the forced ones among them,
+// with what is broken already.
+func (f *fragmentation) leastLost(left int, forced bitset.Set) freesets.Lost {
+	taken := 0
+	if forced != nil && forced.Count() <= left {
+		for position := range forced.All() {
+			f.free.Take(position)
+			taken++
+		}
+		f.domain.Drop(forced)
+	}
+	least := f.free.AtLeast(left-taken, f.domain)
+	if least < math.MaxInt64 {
+		least += f.free.Lost()
+	}
+	if taken > 0 {
+		for position := range forced.All() {
+			f.free.GiveBack(position)
+		}
+	}
+	return least
+}
+
+// Remove implements [constraint.Constraint].
+func (f *fragmentation) Remove(c *inventory.Candidate) {
+	f.free.GiveBack(c.Position)
+	f.members = f.members[:len(f.members)-1]
+}
+
+// Len is the number of devices in the set.
+func (f *fragmentation) Len() int { return len(f.members) }
+
+// Rejection is nil: where all devices are wanted there is no other set.
+func (f *fragmentation) Rejection(*requests.Request, *inventory.Candidate) error { return nil }
+
+// mayCut reports whether the search would meet no error of another expression on the way to a complete
+// set, as a [pruner] does.
+func (f *fragmentation) mayCut(r *requests.Request, last *inventory.Candidate) bool {
+	for _, o := range f.search.celConstraints {
+		if o.claimIndex == f.claimIndex && o.last >= r.Order && o.first <= f.last && o.mayFail(last) {
+			return false
+		}
+	}
+	return true
+}
+
+// lost are the shapes with what a value says of them.
+func (f *fragmentation) lost(value int64) []ShapeLoss {
+	losses := make([]ShapeLoss, len(f.shapes))
+	for i, shape := range f.shapes {
+		lost := freesets.Lost(-value).Of(i, len(f.shapes))
+		losses[i] = ShapeLoss{Shape: shape, Lost: lost, Left: f.free.Before(i) - lost}
+	}
+	return losses
+}
+
+// lossesOf are nil for an expression.
+func lossesOf(o objective, value int64) []ShapeLoss {
+	if f, is := o.(*fragmentation); is {
+		return f.lost(value)
+	}
+	return nil
+}
+
+// PolicyValues tells what policies say of the devices that a claim has on a node: what
+// [Allocator.AllocateWithDetails] would tell of them if it chose these devices now. So the Allocator must
+// take them for free. What a policy thought of them when they were chosen may have been something
+// else, for others were in use.
+//
+// Preferences that are expressions are left out: they depend on nothing but the devices. The error is one
+// that Allocate would return for the claim on any node, or one of the devices is not there.
+func (a *Allocator) PolicyValues(ctx context.Context, node *v1.Node, claim *resourceapi.ResourceClaim) ([]PreferenceValue, error) {
+	definitions, err := a.resolved(claim).definitions()
+	if err != nil || !slices.ContainsFunc(definitions.preferences, func(p preference) bool { return p.policy != "" }) {
+		return nil, err
+	}
+	on, err := a.planFor([]*resourceapi.ResourceClaim{claim}).on(node)
+	if err != nil {
+		return nil, err
+	}
+	s, err := newSearch(ctx, on, nil)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.hasChosen(claim); err != nil {
+		return nil, err
+	}
+	var values []PreferenceValue
+	for i := range definitions.preferences {
+		p := &definitions.preferences[i]
+		if p.policy == "" || !p.isAbout(0, &s.solution) {
+			continue
+		}
+		limits := goalLimits{a.preferenceCost, a.preferenceSteps}
+		n, err := newSearch(ctx, on, &improvement{incumbent: &s.solution, next: valued{preference: i}, limits: limits})
+		if err != nil {
+			return nil, err
+		}
+		chosen := n.improves.chosenFor(n.objective)
+		if len(chosen) == 0 {
+			continue
+		}
+		value, err := n.objective.valueOf(chosen)
+		if err != nil {
+			return nil, err
+		}
+		values = append(values, PreferenceValue{Preference: i, Name: p.name, Value: value, Losses: lossesOf(n.objective, value)})
+	}
+	return values, nil
+}
+
+// hasChosen takes what the claim has for the solution of the search.
+func (s *search) hasChosen(claim *resourceapi.ResourceClaim) error {
+	var results []resourceapi.DeviceRequestAllocationResult
+	if claim.Status.Allocation != nil {
+		results = claim.Status.Allocation.Devices.Results
+	}
+	for _, all := range s.requests[0] {
+		met := all[0]
+		for _, r := range all {
+			if slices.ContainsFunc(results, func(d resourceapi.DeviceRequestAllocationResult) bool { return d.Request == r.Name }) {
+				met = r
+				break
+			}
+		}
+		s.solution.decisions = append(s.solution.decisions, met)
+		for _, d := range results {
+			if d.Request != met.Name {
+				continue
+			}
+			id := structured.MakeDeviceID(d.Driver, d.Pool, d.Device)
+			at := slices.IndexFunc(s.inventory.Candidates, func(c *inventory.Candidate) bool { return c.ID == id })
+			if at < 0 {
+				return met.Errorf("device %s, which it has, is not among those of node %s", id, s.node.Name)
+			}
+			s.solution.choices = append(s.solution.choices, choice{request: met, Candidate: s.inventory.Candidates[at]})
+		}
+	}
+	return nil
+}

@@ -1,0 +1,275 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package allocator
+
+import (
+	"encoding/binary"
+	"slices"
+	"sync"
+
+	v1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
+
+	"github.com/celset/celset/allocator/internal/availability"
+	"github.com/celset/celset/allocator/internal/fingerprint"
+	"github.com/celset/celset/allocator/internal/inventory"
+	"github.com/celset/celset/allocator/internal/view"
+	"github.com/celset/celset/cel/device"
+	"github.com/celset/celset/cel/device/bitset"
+)
+
+// A call takes this way: the plan for the claims, once for a pod; the plan on a node, which knows the view and
+// what is in use; the answer, if the cache has it; and otherwise a search, which is set up from the plan on the
+// node.
+
+// plan is what is prepared once for the claims of a pod, whatever the node.
+type plan struct {
+	allocator *Allocator
+	claims    []*resourceapi.ResourceClaim
+	// read is all that an allocation for the claims reads.
+	read func() view.ReadSet
+	// content is what an answer depends on of claims that all have CEL constraints or preferences. It is false for
+	// others, and if that can't be told.
+	content func() (fingerprint.Sum, bool)
+}
+
+// planFor is the plan that was made last, if it was for these claims: those of a pod are the same objects for one
+// node after the other.
+func (a *Allocator) planFor(claims []*resourceapi.ResourceClaim) *plan {
+	if last := a.lastPlan.Load(); last != nil && slices.Equal(last.claims, claims) {
+		return last
+	}
+	p := &plan{allocator: a, claims: slices.Clone(claims)}
+	p.read, p.content = sync.OnceValue(p.readSet), sync.OnceValues(p.fingerprint)
+	a.lastPlan.Store(p)
+	return p
+}
+
+func (p *plan) readSet() view.ReadSet {
+	var read view.ReadSet
+	for _, claim := range p.claims {
+		read = read.With(p.allocator.readByClaim(claim))
+	}
+	return read
+}
+
+func (p *plan) fingerprint() (fingerprint.Sum, bool) {
+	if len(p.claims) == 1 {
+		return p.allocator.resolved(p.claims[0]).fingerprint()
+	}
+	var all []byte
+	for _, claim := range p.claims {
+		content, ok := p.allocator.resolved(claim).fingerprint()
+		if !ok {
+			return fingerprint.Sum{}, false
+		}
+		// A reason names the claim.
+		all = fingerprint.AppendPart(append(all, content[:]...), []byte(claim.Name))
+	}
+	return fingerprint.Of(all), len(p.claims) > 0
+}
+
+// isConstrained reports whether a claim has a CEL constraint or a preference.
+func (p *plan) isConstrained() bool {
+	return slices.ContainsFunc(p.claims, func(claim *resourceapi.ResourceClaim) bool { return p.allocator.resolved(claim) != nil })
+}
+
+// onNode is a plan on a node.
+type onNode struct {
+	*plan
+	node      *v1.Node
+	inventory *inventory.Inventory
+	// allocated are the devices that are in use.
+	allocated bitset.Set
+}
+
+// on takes stock of a node.
+func (p *plan) on(node *v1.Node) (onNode, error) {
+	has, err := p.allocator.inventoryOf(node)
+	if err != nil {
+		return onNode{}, err
+	}
+	return onNode{p, node, has, p.allocator.state.Of(has.Candidates)}, nil
+}
+
+// inventoryOf takes stock of a node.
+func (a *Allocator) inventoryOf(node *v1.Node) (*inventory.Inventory, error) {
+	return a.inventories.Of(a.features, node, a.allSlices)
+}
+
+// viewID is that of the node's devices as the claims see them.
+func (n *onNode) viewID() view.ID { return view.IDOf(n.inventory, n.read()) }
+
+// answerKey is false if the answer may depend on more than a key says: on other things of devices than attributes and
+// capacities, or on who shares them.
+func (n *onNode) answerKey() (key answerKey, ok bool) {
+	a := n.allocator
+	if a.unbounded || !n.inventory.IsPlain ||
+		a.state.HasShared() && slices.ContainsFunc(n.inventory.Candidates, func(c *inventory.Candidate) bool { return a.state.IsShared(c.ID) }) {
+		return answerKey{}, false
+	}
+	content, ok := n.content()
+	if !ok {
+		return answerKey{}, false
+	}
+	var memory [32]byte
+	inUse := memory[:0]
+	for _, word := range n.allocated {
+		inUse = binary.LittleEndian.AppendUint64(inUse, word)
+	}
+	return answerKey{
+		view: n.viewID(), features: a.features, environment: a.environment, claims: content,
+		costBudget: a.costBudget, stepBudget: a.stepBudget, preferences: goalLimits{a.preferenceCost, a.preferenceSteps},
+		prefers: a.preferences, reasons: a.reasons, inUse: string(inUse),
+	}, true
+}
+
+// answerEntry is where the answer is kept, nil if it is not.
+func (n *onNode) answerEntry() *answerEntry {
+	if key, ok := n.answerKey(); ok {
+		return n.allocator.cache.answers.At(key)
+	}
+	return nil
+}
+
+// knownRefusal is the answer for claims that are known not to fit on such a node, else nil.
+// Of a cluster's nodes most may refuse a pod: that takes no search to be set up, and none of
+// the checks that a search begins with, because a search with the same key has passed them.
+func knownRefusal(kept *answerEntry) *keptAnswer {
+	if kept == nil {
+		return nil
+	}
+	if known := kept.Look(); known != nil && !known.found {
+		return known
+	}
+	return nil
+}
+
+// Refusals tells on which nodes claims are known not to fit, without asking anything that is
+// not known: for a scheduler that does not want to visit them. It is for one goroutine.
+type Refusals struct {
+	plan *plan
+	// pools are the devices in use, once many nodes are asked about.
+	pools *availability.Pools
+}
+
+// RefusalsOf is nil if nothing is ever known of such claims: one of them has no CEL constraint.
+func (a *Allocator) RefusalsOf(claims []*resourceapi.ResourceClaim) *Refusals {
+	p := a.planFor(claims)
+	if _, ok := p.content(); !ok {
+		return nil
+	}
+	return &Refusals{plan: p}
+}
+
+// ForMany prepares for questions about most nodes of a cluster: each takes less then.
+func (r *Refusals) ForMany() { r.pools = r.plan.allocator.state.Pools() }
+
+// Has reports whether it is known that the claims don't fit on a node. Then [Allocator.Allocate]
+// says so, and why, for as long as that is remembered.
+func (r *Refusals) Has(node *v1.Node) bool {
+	a := r.plan.allocator
+	has, err := a.inventoryOf(node)
+	if err != nil {
+		return false
+	}
+	n := onNode{plan: r.plan, node: node, inventory: has}
+	if r.pools != nil {
+		n.allocated = r.pools.Of(has)
+	} else {
+		n.allocated = a.state.Of(has.Candidates)
+	}
+	key, ok := n.answerKey()
+	return ok && knownRefusal(a.cache.answers.Has(key)) != nil
+}
+
+func (a *Allocator) readByClaim(claim *resourceapi.ResourceClaim) view.ReadSet {
+	read := a.readByConstraints(claim)
+	for i := range claim.Spec.Devices.Requests {
+		r := &claim.Spec.Devices.Requests[i]
+		if exactly := r.Exactly; exactly != nil {
+			read = read.With(a.readByRequest(exactly.DeviceClassName, exactly.Selectors, exactly.DerivedAttributes))
+		}
+		for j := range r.FirstAvailable {
+			sub := &r.FirstAvailable[j]
+			read = read.With(a.readByRequest(sub.DeviceClassName, sub.Selectors, sub.DerivedAttributes))
+		}
+	}
+	return read
+}
+
+func (a *Allocator) readByConstraints(claim *resourceapi.ResourceClaim) view.ReadSet {
+	definitions, err := a.resolved(claim).definitions()
+	if err != nil {
+		return view.AnyAttribute
+	}
+	var read view.ReadSet
+	for i, constraint := range claim.Spec.Devices.Constraints {
+		switch d := definitions.referred[i]; {
+		case d != nil:
+			read = read.With(d.reads)
+		case constraint.MatchAttribute != nil:
+			read = read.With(view.ReadAttribute(*constraint.MatchAttribute))
+		case constraint.DistinctAttribute != nil:
+			read = read.With(view.ReadAttribute(*constraint.DistinctAttribute))
+		default:
+			return view.AnyAttribute
+		}
+	}
+	for _, d := range definitions.defaults {
+		read = read.With(d.reads)
+	}
+	for _, p := range definitions.preferences {
+		read = read.With(p.reads)
+		for _, shape := range p.shapes {
+			read = read.With(a.shapes.idle().readByClaim(a.shapes.claimFor(shape)))
+		}
+	}
+	return read
+}
+
+func (a *Allocator) readByRequest(className string, selectors []resourceapi.DeviceSelector, derived []resourceapi.DeviceDerivedAttribute) view.ReadSet {
+	class, err := a.classes.Get(className)
+	if err != nil || len(derived) > 0 {
+		return view.AnyAttribute
+	}
+	return readSets{a}.ReadBy(class, selectors)
+}
+
+func (a *Allocator) readBySelectors(selectors []resourceapi.DeviceSelector) view.ReadSet {
+	var read view.ReadSet
+	for _, selector := range selectors {
+		if selector.CEL == nil {
+			return view.AnyAttribute
+		}
+		read = read.With(a.readBySelector(selector.CEL.Expression))
+	}
+	return read
+}
+
+// readBySelector compiles the selector once more, because what it was compiled to is not to
+// be had any more.
+func (a *Allocator) readBySelector(expression string) view.ReadSet {
+	if read, known := a.prepared.readBy(expression); known {
+		return read
+	}
+	key := analysisKey{expression: expressionKey{text: fingerprint.Of([]byte(expression))}}
+	return analyses.Get(key, func() weighed {
+		read := view.AnyAttribute
+		if compiled := a.selectors.GetOrCompile(expression); compiled.Error == nil {
+			if checked, issues := compiled.Environment.Compile(expression); issues.Err() == nil {
+				read = view.NewReadSet(device.ReadSetOf(checked.NativeRep()))
+			}
+		}
+		return weighed{read, read.Bytes()}
+	}).value.(view.ReadSet)
+}
+
+// readSets tells what selectors read.
+type readSets struct{ allocator *Allocator }
+
+// ReadBy is what the selectors of a class and of a request read.
+func (r readSets) ReadBy(class *resourceapi.DeviceClass, own []resourceapi.DeviceSelector) view.ReadSet {
+	return r.allocator.readBySelectors(class.Spec.Selectors).With(r.allocator.readBySelectors(own))
+}

@@ -48,7 +48,7 @@ var budgets = []budget{
 	{name: "allocator/explain and others", folders: explaining, counts: product, lines: 3320},
 	{name: "plugin", folders: []string{"plugin"}, counts: product, lines: 6790},
 	{name: "admission", folders: []string{"admission"}, counts: product, lines: 2900},
-	{name: "placement", folders: []string{"placement"}, without: []string{"placement/*"}, counts: product, lines: 4700},
+	{name: "placement", folders: []string{"placement"}, without: []string{"placement/*"}, counts: product, lines: 4710},
 	{name: "placement/controller and others", folders: []string{"placement/*"}, counts: product, lines: 5210},
 	{name: "cmd", folders: []string{"cmd"}, counts: product, lines: 8820},
 	{name: "internal", folders: []string{"internal"}, without: []string{"internal/testing"}, counts: product, lines: 12960},

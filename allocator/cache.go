@@ -36,8 +36,8 @@ import (
 //
 // Keys hold nothing that is larger than they are: texts and views stand in them as
 // fingerprints, inventories as weak pointers. Nothing is kept of an evaluation that failed: it is
-// repeated, and fails again. Weights are estimates, and count what several entries point to for each
-// of them.
+// repeated, and fails again. Weights are estimates. The devices of a view count once, as long as an
+// entry points to them; what else several entries point to counts for each of them.
 
 // DefaultCacheBytes is what a [Cache] may take: enough for 5,000 nodes of one hardware type
 // and many claims, or for 1,800 nodes with 64 devices no two of which are alike in what
@@ -96,9 +96,17 @@ func (c *Cache) Used() int64 { return c.memory.Used() }
 type weighed struct {
 	value any
 	bytes int
+	// keeps is the view whose devices the value keeps alive, nil for most. It counts once, whoever keeps it.
+	keeps *view.View
 }
 
-func weightOf[K comparable](_ K, w *weighed) memo.Size { return memo.Size{Bytes: w.bytes} }
+func weightOf[K comparable](_ K, w *weighed) memo.Size {
+	size := memo.Size{Bytes: w.bytes}
+	if w.keeps != nil {
+		size.Parts = []memo.Part{{Of: w.keeps, Bytes: w.keeps.Bytes()}}
+	}
+	return size
+}
 
 // find returns what the entry has, or finds it out, and reports whether it was known.
 func find[K comparable, V any](ctx context.Context, entry *memo.Entry[K, V], create func() (V, error)) (value V, known bool, err error) {
@@ -167,7 +175,7 @@ func analysisOf(d *definition, shape setShape) *bound.Analysis {
 	}
 	return analyses.Get(analysisKey{d.key, shape}, func() weighed {
 		analysis := analyze(d.expression, shape.size)
-		return weighed{analysis, analysis.Size() + d.expression.Size()}
+		return weighed{value: analysis, bytes: analysis.Size() + d.expression.Size()}
 	}).value.(*bound.Analysis)
 }
 
@@ -219,10 +227,18 @@ func tableAt[T any](c *Cache, key tableKey) (table T, known bool) {
 // tableOf returns a table, which is made if it is not known. grown is called each time that it takes more bytes
 // than it did.
 func tableOf[T any](c *Cache, key tableKey, create func(grown func(bytes int)) (table T, bytes int)) T {
+	return tableKeeping(c, key, func(grown func(int)) (table T, bytes int, keeps *view.View) {
+		table, bytes = create(grown)
+		return table, bytes, nil
+	})
+}
+
+// tableKeeping is tableOf for tables that keep the devices of a view alive.
+func tableKeeping[T any](c *Cache, key tableKey, create func(grown func(bytes int)) (table T, bytes int, keeps *view.View)) T {
 	entry := c.tables.At(key)
 	found, _, _ := entry.Find(context.Background(), func() (weighed, error) {
-		table, bytes := create(entry.Grow)
-		return weighed{table, bytes}, nil
+		table, bytes, keeps := create(entry.Grow)
+		return weighed{table, bytes, keeps}, nil
 	})
 	return found.value.(T)
 }
@@ -233,9 +249,9 @@ func (c *Cache) viewOf(of *inventory.Inventory, read view.ReadSet) *view.View {
 	if known, ok := tableAt[*view.View](c, key); ok {
 		return known
 	}
-	return tableOf(c, key, func(func(int)) (*view.View, int) {
-		v := view.New(key.view, of)
-		return v, v.Bytes()
+	return tableKeeping(c, key, func(func(int)) (v *view.View, bytes int, keeps *view.View) {
+		v = view.New(key.view, of)
+		return v, 0, v
 	})
 }
 
@@ -260,15 +276,15 @@ func (s *search) tablesOf(d *definition, shape setShape) *bound.Tables {
 	if known, ok := tableAt[*bound.Tables](c, key); ok {
 		return known
 	}
-	return tableOf(c, key, func(grown func(int)) (*bound.Tables, int) {
-		analysis, values := analysisOf(d, shape), s.view().Values
-		leading := analysis.Leading(values)
-		if leading == nil || !leading.Fits(len(values)) {
-			return nil, 0
+	return tableKeeping(c, key, func(grown func(int)) (tables *bound.Tables, bytes int, keeps *view.View) {
+		analysis, of := analysisOf(d, shape), s.view()
+		leading := analysis.Leading(of.Values)
+		if leading == nil || !leading.Fits(len(of.Values)) {
+			return nil, 0, nil
 		}
-		tables := leading.Tabulate(values)
+		tables = leading.Tabulate(of.Values)
 		tables.Grown = grown
-		return tables, tables.Size() + analysis.Size() + d.expression.Size()
+		return tables, tables.Size() + analysis.Size() + d.expression.Size(), of
 	})
 }
 

@@ -99,6 +99,50 @@ func TestCacheTakesWhatIsSaid(t *testing.T) {
 	}
 }
 
+// Tables that are asked for again and again outlive the view that they were made of, and keep its devices. A cache
+// that did not count these took several times what it may.
+func TestTablesCountTheDevicesThatTheyKeep(t *testing.T) {
+	const limit, nodes, every = 4 << 20, 60, 4
+	f := newFleet(1 + nodes/every)
+	f.classes[driver] = classOf(driver)
+	for n := range nodes {
+		node := f.addNode(slice("1", wide(32, 28, n)...))
+		for cycle := range f.cycles {
+			for i := range 4 {
+				if cycle>>i&1 != 0 {
+					f.take(cycle, driver, node, fmt.Sprint("mla-", i))
+				}
+			}
+		}
+	}
+	f.addPod(claim("c").want("x", 4).cel("sum").define("sum", indices+".sum() >= 0 && devices.all(d, d.attributes[d.driver].index >= 0)"))
+	cache := NewCache(CacheBytes(limit))
+	var allocators []*Allocator
+	for cycle := range f.cycles {
+		allocators = append(allocators, f.allocator(t, cycle, WithCache(cache)))
+	}
+	for n := range f.nodes {
+		_, err := allocators[0].inventoryOf(f.nodes[n])
+		require.NoError(t, err)
+	}
+	f.ask(t.Context(), allocators[0], question{})
+	before := heap()
+	for n := range nodes {
+		f.ask(t.Context(), allocators[0], question{node: n})
+		if (n+1)%every != 0 {
+			continue
+		}
+		// Other devices are in use now, so that no answer is known. The tables are.
+		for known := range n {
+			f.ask(t.Context(), allocators[(n+1)/every], question{node: known})
+		}
+	}
+	taken := heap() - before
+	t.Logf("%d bytes are said, %d are taken", cache.Used(), taken)
+	require.Less(t, taken, int64(limit+limit/2))
+	runtime.KeepAlive(allocators)
+}
+
 // addDifferentNodes adds nodes with 16 devices of which no two are the same to a claim that
 // reads all attributes, and such a claim.
 func (f *fleet) addDifferentNodes(nodes, attributes int) {

@@ -262,7 +262,7 @@ func (a *Allocator) readBySelector(expression string) view.ReadSet {
 				read = view.NewReadSet(device.ReadSetOf(checked.NativeRep()))
 			}
 		}
-		return weighed{read, read.Bytes()}
+		return weighed{value: read, bytes: read.Bytes()}
 	}).value.(view.ReadSet)
 }
 

@@ -165,7 +165,7 @@ func (h *shapes) setsOn(s *search, shape Shape) (*freesets.Sets, error) {
 		if err != nil {
 			return weighed{}, err
 		}
-		return weighed{sets, sets.Bytes()}, nil
+		return weighed{value: sets, bytes: sets.Bytes()}, nil
 	})
 	sets, _ := found.value.(*freesets.Sets)
 	return sets, err

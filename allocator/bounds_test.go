@@ -86,6 +86,31 @@ func TestBoundsChangeNothing(t *testing.T) {
 	require.Len(t, outcomes, 4, "the generator has lost an outcome: %v", outcomes)
 }
 
+// A pattern that some completions have says nothing of the others: there a relation fails, and that ends the search.
+func TestPatternsThatFail(t *testing.T) {
+	const chain = "devices.exists(a, devices.exists(b, devices.exists(c, $a.next == $b.index && $b.next == $c.index)))"
+	for name, text := range map[string]string{
+		"conditional": "((chain) ? devices.all(d, $d.index > 5) : devices.all(d, $d.index > 6))",
+		"number":      "((chain) ? 1 : 2) == 3",
+	} {
+		t.Run(name, func(t *testing.T) {
+			text = strings.ReplaceAll(text, "chain", chain)
+			for _, variable := range []string{"a", "b", "c", "d"} {
+				text = strings.ReplaceAll(text, "$"+variable, variable+".attributes['mla.example.com']")
+			}
+			var devices []resourceapi.Device
+			for i := range 3 {
+				devices = append(devices, newDevice(fmt.Sprint("mla-", i), attrs{"index": i, "next": (i + 1) % 3}))
+			}
+			devices = append(devices, newDevice("mla-3", attrs{"index": 3}))
+			s := scenario{slices: []*sliceBuilder{slice("1", devices...)}, claims: []*claimBuilder{claim("c").want("x", 3).cel("odd").define("odd", text)}}
+			got, _ := s.answer(t)
+			require.Contains(t, got.Err, "no such key")
+			s.requireRight(t, got)
+		})
+	}
+}
+
 // Where a glance at the ordinary devices tells that there are plenty, a look at each device tells the
 // same, and learns nothing that was not known.
 func TestPlentyIsEnough(t *testing.T) {

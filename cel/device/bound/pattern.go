@@ -78,12 +78,24 @@ func (n *pattern) bound(s *state) Outcome {
 	case none:
 		return False
 	case some:
+		if n.mayFail(s) {
+			return Open
+		}
 		return True | False
 	case surely:
 		return True
 	default:
 		return n.general.bound(s)
 	}
+}
+
+// mayFail reports whether a relation may fail for devices of the set: what was found tells nothing of those that
+// were not looked at. The set need not have the devices of the pattern, and then nothing absorbs the failure.
+func (n *pattern) mayFail(s *state) bool {
+	all := s.borrow(s.Chosen)
+	defer s.giveBack(all)
+	all.Join(s.Domain)
+	return slices.ContainsFunc(n.parts, func(p *predicate) bool { return !p.isExactFor(s, all) })
 }
 
 func (n *pattern) negation() condition { return newNot(n.general) }

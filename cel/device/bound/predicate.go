@@ -144,6 +144,24 @@ func (p *predicate) fill(s *state, over, outer int) *row {
 	return r
 }
 
+// isExactFor reports whether the predicate is either true or false for the devices, whichever of them the variables
+// stand for.
+func (p *predicate) isExactFor(s *state, devices bitset.Set) bool {
+	if len(p.slots) == 1 {
+		return p.rowAt(s, 0, 0).isExact(devices)
+	}
+	// To fill a row the other variable stands for its device.
+	other := p.slots[1]
+	before := s.slots[other]
+	defer func() { s.slots[other] = before }()
+	for i := range devices.All() {
+		if !s.spend() || !p.rowAt(s, 0, i).isExact(devices) {
+			return false
+		}
+	}
+	return true
+}
+
 func (p *predicate) newRow(s *state, slot int) *row {
 	n := len(s.tables.devices)
 	r := &row{yes: bitset.New(n), no: bitset.New(n), maybe: bitset.New(n), maybeNot: bitset.New(n), fails: bitset.New(n)}

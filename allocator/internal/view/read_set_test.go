@@ -53,3 +53,12 @@ func TestReadSetsAreSets(t *testing.T) {
 		require.Equal(t, sorted, slices.Compact(slices.Clone(sorted)))
 	})
 }
+
+// Nobody tells what names are asked for: not even one without letters is taken for all attributes.
+func TestFingerprintsTellReadSetsApart(t *testing.T) {
+	seen := map[any]ReadSet{}
+	for _, read := range []ReadSet{{}, AnyAttribute, ReadAttribute(""), ReadAttribute(end), reading("a"), reading("b"), reading("a", "b")} {
+		require.NotContains(t, seen, read.Fingerprint(), "%+v", read)
+		seen[read.Fingerprint()] = read
+	}
+}

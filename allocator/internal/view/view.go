@@ -163,10 +163,7 @@ func (r ReadSet) Reader(driver string) func(resourceapi.QualifiedName) bool {
 func (r ReadSet) Fingerprint() fingerprint.Sum { return fingerprint.Of(r.append(nil)) }
 
 func (r ReadSet) append(to []byte) []byte {
-	if r.all {
-		return fingerprint.AppendPart(to, end)
-	}
-	return fingerprint.AppendPart(to, r.names)
+	return fingerprint.AppendPart(fingerprint.AppendBool(to, &r.all), r.names)
 }
 
 // IsAny reports whether any attribute may be read.

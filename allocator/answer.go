@@ -60,7 +60,7 @@ func (s *search) answer(kept *answerEntry) (found bool, reason string, err error
 		return s.describe(found), s.preferred.unrepeatable
 	})
 	switch {
-	case err != nil && err == s.preferred.unrepeatable:
+	case err != nil && errors.Is(err, s.preferred.unrepeatable):
 		err = nil
 	case known.failure != nil:
 		err = known.failure.on(&s.onNode)

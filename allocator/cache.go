@@ -19,6 +19,7 @@ import (
 	"github.com/celset/celset/apis/celset/v1alpha1"
 	"github.com/celset/celset/cel"
 	"github.com/celset/celset/cel/device"
+	"github.com/celset/celset/cel/device/bitset"
 	"github.com/celset/celset/cel/device/bound"
 	"github.com/celset/celset/cel/memo"
 )
@@ -204,6 +205,8 @@ const (
 	tableOfVerdicts
 	// tableOfSymmetry has the classes of devices that are the same in the attributes of a read set.
 	tableOfSymmetry
+	// tableOfConflicts has the devices of an inventory that can't be had together. It is about no view.
+	tableOfConflicts
 	// tableOfSets has the sets that a claim could get if nothing were in use, for [shapeFeatures].
 	tableOfSets
 )
@@ -286,6 +289,18 @@ func (s *search) tablesOf(d *definition, shape setShape) *bound.Tables {
 		tables.Grown = grown
 		return tables, tables.Size() + analysis.Size() + d.expression.Size(), of
 	})
+}
+
+// conflicts are for each device those that can't be had beside it. nil if there are no counters.
+func (s *search) conflicts() func(position int) bitset.Set {
+	if !s.inventory.ConsumesCounters() {
+		return nil
+	}
+	key := tableKey{kind: tableOfConflicts, by: weak.Make(s.inventory)}
+	return tableOf(s.allocator.cache, key, func(func(int)) (bitset.List, int) {
+		devices := len(s.inventory.Candidates)
+		return s.inventory.Conflicts(), devices * devices / 8
+	}).At
 }
 
 // answerKey is what an answer depends on, for plain inventories.

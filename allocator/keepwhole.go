@@ -84,7 +84,7 @@ func (f *fragmentation) begin(shapes []Shape, members []*inventory.Candidate) er
 	s := f.search
 	broken := bitset.New(len(s.inventory.Candidates))
 	copy(broken, s.allocated)
-	conflicts := s.inventory.Conflicts()
+	conflicts := s.conflicts()
 	alike := bitset.New(len(s.inventory.Candidates))
 	for _, c := range s.inventory.Candidates {
 		if c.Shared && s.allocator.state.IsShared(c.ID) {

@@ -14,7 +14,6 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
-	"sync"
 	"sync/atomic"
 
 	v1 "k8s.io/api/core/v1"
@@ -42,9 +41,6 @@ type Inventory struct {
 	selfContained bool
 	// Views are what package view knows of it.
 	Views atomic.Value
-	// conflicts are found when they are needed first.
-	conflicts     bitset.List
-	findConflicts sync.Once
 }
 
 // New takes stock of a node from the slices that may be for it. all are those of the cluster.
@@ -137,24 +133,24 @@ func selectsByDevice(slice *resourceapi.ResourceSlice) bool {
 	return ptr.Deref(slice.Spec.PerDeviceNodeSelection, false)
 }
 
+// ConsumesCounters reports whether any of the devices does.
+func (i *Inventory) ConsumesCounters() bool {
+	return slices.ContainsFunc(i.Candidates, func(c *Candidate) bool { return len(c.Device.ConsumesCounters) > 0 })
+}
+
 // Conflicts are for each device those that consume so much of the same counters that both can't be
-// had. nil if there are no counters.
-func (i *Inventory) Conflicts() func(position int) bitset.Set {
-	if !slices.ContainsFunc(i.Candidates, func(c *Candidate) bool { return len(c.Device.ConsumesCounters) > 0 }) {
-		return nil
-	}
-	i.findConflicts.Do(func() {
-		i.conflicts = bitset.NewList(len(i.Candidates), len(i.Candidates))
-		for at, c := range i.Candidates {
-			for _, other := range i.Candidates[:at] {
-				if other.Pool == c.Pool && exceed(c.Pool, c.Device, other.Device) {
-					i.conflicts.At(at).Add(other.Position)
-					i.conflicts.At(other.Position).Add(at)
-				}
+// had: a bit for each two devices.
+func (i *Inventory) Conflicts() bitset.List {
+	conflicts := bitset.NewList(len(i.Candidates), len(i.Candidates))
+	for at, c := range i.Candidates {
+		for _, other := range i.Candidates[:at] {
+			if other.Pool == c.Pool && exceed(c.Pool, c.Device, other.Device) {
+				conflicts.At(at).Add(other.Position)
+				conflicts.At(other.Position).Add(at)
 			}
 		}
-	})
-	return i.conflicts.At
+	}
+	return conflicts
 }
 
 // exceed reports whether two devices together consume more of a counter than there is.

@@ -15,8 +15,8 @@ import (
 	"github.com/celset/celset/cel/tree"
 )
 
-// Releases are the constants without a pre-release with which the selector compares a version as it stands, such as
-// 1.31.0. What a vendor appends makes a version a pre-release, which is less than the release of these numbers.
+// Releases are the constants without a pre-release, such as 1.31.0, with which the selector compares the version of a
+// cluster as it stands. What a vendor appends makes a version a pre-release, which is less than the release of these numbers.
 func (s *Selector) Releases() sets.Set[string] {
 	result := sets.New[string]()
 	for _, e := range s.expressions {
@@ -51,11 +51,12 @@ func releaseOf(expr ast.Expr) (release string, ok bool) {
 // cutting are the functions with which an expression takes a suffix away.
 var cutting = []string{"split", "substring", "replace", "find", "findAll"}
 
-// asItStands reports whether expr is a version that is read and not cut before.
+// asItStands reports whether expr is the version of a cluster, and nothing of it is cut before.
 func asItStands(expr ast.Expr) bool {
-	cut := !tree.IsCall(expr, "semver") || expr.AsCall().Args()[0].Kind() == ast.LiteralKind
+	isRead, isCut := false, !tree.IsCall(expr, "semver")
 	tree.Visit(expr, func(part ast.Expr, _ tree.Names) {
-		cut = cut || part.Kind() == ast.CallKind && slices.Contains(cutting, part.AsCall().FunctionName())
+		isRead = isRead || tree.QualifiedName(part) == clusterVariable+".status.version.kubernetes"
+		isCut = isCut || part.Kind() == ast.CallKind && slices.Contains(cutting, part.AsCall().FunctionName())
 	})
-	return !cut
+	return isRead && !isCut
 }

@@ -24,6 +24,7 @@ func TestReleases(t *testing.T) {
 		`semver(` + version + `).isGreaterThan(semver("1.31.0-0"))`:                          {},
 		`semver(` + version + `.split("-")[0], true).isGreaterThan(semver("1.31.0"))`:        {},
 		`semver("1.30.0").isLessThan(semver("1.31.0"))`:                                      {},
+		`semver(managedCluster.metadata.name).isGreaterThan(semver("1.31.0"))`:               {},
 		`quantity("1").isLessThan(quantity("2"))`:                                            {},
 		`semver(` + version + `, true).isLessThan(semver(managedCluster.metadata.labels.a))`: {},
 	} {

@@ -37,7 +37,7 @@ demo-real: ## a local node that runs containers, and one that names its four con
 # What decides whether a change lands, in half an hour: the same cases in each run, each package
 # once, and no time that is measured. "make nightly" has the rest.
 test: ## all that a change must pass: tests, an older Kubernetes, linters, demos
-	@hack/pieces.sh test-bin test-race test-others test-older lint demo demo-placement
+	@TIMEOUT=30m hack/pieces.sh test-bin test-race test-others test-older lint demo demo-placement
 
 # Its seed decides about all that is random: NIGHTLY=... has a night again.
 override NIGHTLY := $(or $(NIGHTLY),$(shell date +%s))
@@ -45,8 +45,9 @@ nightly: ## many and other random cases, faults, the guarantee by time, all mino
 	@echo "CELSET_NIGHTLY=$(NIGHTLY)"
 	@CELSET_NIGHTLY=$(NIGHTLY) FAULTS=10m FAULTS_SEED=$(NIGHTLY) FUZZTIME=5m hack/pieces.sh test-bin test-cases test-coverage test-guarantee skew e2e demo-real faults fuzz-expensive
 
-# Tests that hang end after that. It is no measure of how long they take, which depends on the machine,
-# and on what it has built before: some build programs, which takes minutes.
+# Tests that hang end after that, with the stacks of what they wait for. It is no measure of how long
+# they take, which depends on the machine, and on what it has built before: at night some build
+# programs, which takes minutes.
 TIMEOUT ?= 2h
 
 # What "go test" has go vet look for is looked for by "make lint", too, and takes a seventh of all compiling.

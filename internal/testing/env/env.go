@@ -286,6 +286,18 @@ func Until(t testing.TB, what string, condition func(context.Context) (bool, err
 	require.NoError(t, wait.PollUntilContextTimeout(t.Context(), pollPeriod, Patience, true, condition), what)
 }
 
+// Receive waits for a value of a channel, or for its end. What a test waits for without a bound ends
+// the whole run when it fails to come.
+func Receive[T any](t testing.TB, what string, values <-chan T) (value T) {
+	t.Helper()
+	select {
+	case value = <-values:
+	case <-time.After(Patience):
+		require.FailNow(t, what+" did not come")
+	}
+	return value
+}
+
 // Becomes waits until two values are equal, and shows their difference if they don't become it.
 func Becomes[T any](t testing.TB, want T, get func() T) {
 	t.Helper()

@@ -65,6 +65,7 @@ func (g *gate) RoundTrip(r *http.Request) (*http.Response, error) {
 	sent.Body = io.NopCloser(bytes.NewReader(content))
 	response, err := g.api.RoundTrip(sent)
 	if err != nil {
+		g.answers <- answer{body: err.Error()}
 		return nil, err
 	}
 	body, err := io.ReadAll(response.Body)

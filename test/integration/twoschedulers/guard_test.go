@@ -11,7 +11,6 @@ import (
 	"os"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 
@@ -101,7 +100,6 @@ func TestGuardedSchedulersShareAPool(t *testing.T) {
 	})
 	t.Run("the replica that judges is killed", func(t *testing.T) {
 		active.Kill()
-		<-active.Done()
 		g.ask(t, other)
 		c.allocate(t, "after", "after.example.com")
 		require.Positive(t, g.judged(t, "admitted"), "by the other")
@@ -182,13 +180,11 @@ func TestStoppedLeader(t *testing.T) {
 		names = append(names, fmt.Sprintf("pod-%d", i))
 		c.run(t, names[i], env.CelsetProfile, driver)
 	}
-	require.NoError(t, syscall.Kill(former.PID(), syscall.SIGSTOP))
-	resume := sync.OnceFunc(func() { require.NoError(t, syscall.Kill(former.PID(), syscall.SIGCONT)) })
-	t.Cleanup(resume)
+	require.NoError(t, former.Pause())
 	c.install(t, "second-scheduler", controlplane.SchedulerOptions{Name: "next"})
 	c.requireServed(t, names...)
-	resume()
-	<-former.Done()
+	require.NoError(t, former.Continue())
+	env.Receive(t, "the end of the former leader", former.Done())
 	require.NoError(t, l.Entries().Err())
 }
 
@@ -203,6 +199,9 @@ func (c *cluster) pause(t *testing.T, driver string) answer {
 		arrived()
 		<-release
 	})
+	goOn := sync.OnceFunc(func() { close(release) })
+	// Before the gate, whose server waits for its requests, also if the test fails.
+	t.Cleanup(goOn)
 	// No shorter: on a busy machine a renewal may take seconds.
 	args := []string{"--leader-elect-lease-duration=15s", "--leader-elect-renew-deadline=12s", "--leader-elect-retry-period=500ms"}
 	former := c.install(t, "second-scheduler", controlplane.SchedulerOptions{Name: "former", Kubeconfig: kubeconfig, Args: args})
@@ -213,10 +212,8 @@ func (c *cluster) pause(t *testing.T, driver string) answer {
 		Devices: []resourceapi.Device{{Name: "0"}, {Name: "1"}},
 	}})
 	c.runWith(t, "first", env.CelsetProfile, two)
-	<-chosen
-	require.NoError(t, syscall.Kill(former.PID(), syscall.SIGSTOP))
-	resume := sync.OnceFunc(func() { require.NoError(t, syscall.Kill(former.PID(), syscall.SIGCONT)) })
-	t.Cleanup(resume)
+	env.Receive(t, "the choice for the first pod", chosen)
+	require.NoError(t, former.Pause())
 
 	env.Create(t, c.Client().SchedulingV1().PriorityClasses(), &scheduling.PriorityClass{
 		ObjectMeta: metav1.ObjectMeta{Name: "first-served"}, Value: 1000, PreemptionPolicy: ptr.To(corev1.PreemptNever),
@@ -224,7 +221,7 @@ func (c *cluster) pause(t *testing.T, driver string) answer {
 	c.runWith(t, "second", env.CelsetProfile, two, func(pod *corev1.Pod) { pod.Spec.PriorityClassName = "first-served" })
 	c.install(t, "second-scheduler", controlplane.SchedulerOptions{Name: "next", Args: args})
 	c.RequireRunning(t, "second")
-	close(release)
-	resume()
-	return <-gate.answers
+	goOn()
+	require.NoError(t, former.Continue())
+	return env.Receive(t, "the answer to the former leader", gate.answers)
 }

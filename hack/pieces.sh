@@ -20,7 +20,7 @@ for target in "$@"; do
   summary+=("$(printf '%-16s %3d:%02d  %s' "$target" $((took / 60)) $((took % 60)) "$result")")
 done
 echo "--- what failed"
-grep -E '^ *--- FAIL|^FAIL[[:space:]]|^panic:|CELSET_FAULTS_SEED=' "$log"
+grep -E '^ *--- FAIL|^FAIL[[:space:]]|^panic:|^[[:space:]]+Test[^ ]+ \([0-9hms]+\)$|CELSET_FAULTS_SEED=' "$log"
 [ -z "${CELSET_NIGHTLY:-}" ] || echo "the same night again: make nightly NIGHTLY=$CELSET_NIGHTLY"
 echo "--- minutes"
 printf '%s\n' "${summary[@]}"

@@ -139,7 +139,7 @@ func Add(mgr manager.Manager, options Options) error {
 		return errors.New("placement controller: decisions on ClusterProfiles need these as the inventory")
 	}
 	r := &reconciler{
-		client: mgr.GetClient(), reader: mgr.GetAPIReader(), events: mgr.GetEventRecorder(Name),
+		client: mgr.GetClient(), reader: mgr.GetAPIReader(), events: lateEvents{mgr.GetEventRecorder(Name), mgr.GetScheme()},
 		scheduler: scheduler, ledger: newLedger(), records: newRecords(timeouts),
 		observer: options.Observer, all: options.All, now: options.Now,
 		inventory: options.Inventory,

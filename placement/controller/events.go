@@ -4,9 +4,14 @@
 package controller
 
 import (
+	"fmt"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/client-go/tools/reference"
 	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
 
 	"github.com/celset/celset/placement"
@@ -22,6 +27,33 @@ const (
 	reasonFailed, actionFailed   = "DecisionFailure", "DecisionFailed"
 	actionWarned                 = "Scheduling"
 )
+
+// eventsAfter is how long after what happened an event is recorded. When a cluster changes, four of ten
+// requests that it takes on a fleet are events, and what is waited for are the decisions.
+const eventsAfter = time.Second
+
+// lateEvents records events [eventsAfter]. Those that wait when the process ends are lost.
+type lateEvents struct {
+	events.EventRecorder
+	scheme *runtime.Scheme
+}
+
+// Eventf implements [events.EventRecorder].
+func (l lateEvents) Eventf(regarding, related runtime.Object, eventtype, reason, action, note string, args ...any) {
+	regarding, related, note = l.refer(regarding), l.refer(related), fmt.Sprintf(note, args...)
+	time.AfterFunc(eventsAfter, func() {
+		l.EventRecorder.Eventf(regarding, related, eventtype, reason, action, "%s", note)
+	})
+}
+
+// refer returns a reference in place of an object, which is large. Where there can be none it returns the object:
+// the recorder logs why.
+func (l lateEvents) refer(object runtime.Object) runtime.Object {
+	if to, err := reference.GetReference(l.scheme, object); err == nil {
+		return to
+	}
+	return object
+}
 
 // maxNote is how many bytes the API server takes as the note of an event, less room
 // for the end of one that is cut.

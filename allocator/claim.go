@@ -70,13 +70,14 @@ func (a *Allocator) newResolved(claim *resourceapi.ResourceClaim) *resolvedClaim
 		if content == nil {
 			return fingerprint.Sum{}, false
 		}
-		return r.withShapes(a, *content)
+		return r.withPreferences(a, *content)
 	})
 	return r
 }
 
-// withShapes adds to the content of a claim what policies know of others.
-func (r *resolvedClaim) withShapes(a *Allocator, content fingerprint.Sum) (fingerprint.Sum, bool) {
+// withPreferences adds to the content of a claim what its preferences depend on besides: policies know of other claims,
+// and which policy it is may come from the options.
+func (r *resolvedClaim) withPreferences(a *Allocator, content fingerprint.Sum) (fingerprint.Sum, bool) {
 	definitions, err := r.definitions()
 	if err != nil {
 		return fingerprint.Sum{}, false
@@ -91,7 +92,7 @@ func (r *resolvedClaim) withShapes(a *Allocator, content fingerprint.Sum) (finge
 			all = append(all, ofShape[:]...)
 		}
 		if p.policy != "" {
-			all = fingerprint.AppendPart(all, p.name)
+			all = fingerprint.AppendPart(fingerprint.AppendPart(all, p.name), []byte(p.policy))
 		}
 	}
 	if len(all) == len(content) {

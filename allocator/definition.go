@@ -226,7 +226,7 @@ func resolvePreferences(a *Allocator, claim *resourceapi.ResourceClaim, m *meani
 	var result []preference
 	add := func(d *definition) {
 		p := preference{definition: d}
-		if d.policy != "" {
+		if d.policy == v1alpha1.PolicyKeepWhole {
 			p.shapes = a.shapes.of(classesCovered(claim, d.api.Requests))
 		}
 		result = append(result, p)

@@ -34,7 +34,7 @@ type PreferenceValue struct {
 	Preference int
 	// Name is that of the preference, with its class if it is defined there.
 	Name string
-	// Value is that of the expression. Of a policy it is 0 if nothing is lost, and less the more is.
+	// Value is that of the expression. Of KeepWhole it is 0 if nothing is lost, and less the more is.
 	Value int64
 	// Losses are what the policy KeepWhole counted, most devices first. nil for an expression.
 	Losses []ShapeLoss

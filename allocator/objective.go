@@ -13,6 +13,7 @@ import (
 
 	"github.com/celset/celset/allocator/internal/constraint"
 	"github.com/celset/celset/allocator/internal/inventory"
+	"github.com/celset/celset/apis/celset/v1alpha1"
 	"github.com/celset/celset/cel/device/bitset"
 	"github.com/celset/celset/cel/device/bound"
 )
@@ -164,7 +165,7 @@ const keepWholeSteps = 8
 
 // stepWeight is how many steps of the budget one takes.
 func (p *preference) stepWeight() int64 {
-	if p.policy != "" {
+	if p.policy == v1alpha1.PolicyKeepWhole {
 		return keepWholeSteps
 	}
 	return 1

@@ -154,7 +154,8 @@ type Refusals struct {
 	pools *availability.Pools
 }
 
-// RefusalsOf is nil if nothing is ever known of such claims: one of them has no CEL constraint.
+// RefusalsOf is nil if nothing is ever known of such claims: one of them has no CEL constraint, or their answers are not
+// kept.
 func (a *Allocator) RefusalsOf(claims []*resourceapi.ResourceClaim) *Refusals {
 	p := a.planFor(claims)
 	if _, ok := p.content(); !ok {

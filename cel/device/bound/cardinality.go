@@ -70,7 +70,7 @@ func (n *cardinality) propagate(s *state) status {
 }
 
 func (n *cardinality) propagateRow(s *state, r *row) bool {
-	chosen, possible := s.counts(r.yes)
+	chosen, possible := s.countsOf(r.yes)
 	if possible == 0 {
 		// Nothing can change the number any more.
 		return n.isWithin(chosen, chosen) && s.Left >= 0
@@ -214,7 +214,7 @@ func (n *cardinality) removeUnfit(s *state, over int) (ok bool) {
 			if !r.exact || !s.spend() {
 				return false
 			}
-			chosen, possible := s.counts(r.yes)
+			chosen, possible := s.countsOf(r.yes)
 			others := size - possible
 			if r.yes.Has(i) {
 				chosen++
@@ -282,8 +282,8 @@ func (n *cardinality) isStarved(s *state, device int, r *row) bool {
 	return rest.Count() < left || int64(counted) < n.least
 }
 
-// counts has the numbers of chosen and of possible devices that are in the set.
-func (s *state) counts(of bitset.Set) (chosen, possible int) {
+// countsOf has the numbers of chosen and of possible devices that are in the set.
+func (s *state) countsOf(of bitset.Set) (chosen, possible int) {
 	return of.CountAnd(s.Chosen), of.CountAnd(s.Domain)
 }
 

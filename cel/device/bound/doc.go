@@ -65,8 +65,13 @@
 //
 // What can't be written with others is a [condition], and a file: its bound, and, if it knows
 // better than trying each device, how it is propagated ([propagator]) and its negation
-// ([negator]). The analyzer makes it where it recognizes the construct. What it says of random
-// partial sets is compared with all completions by sound_test.go; bound_test.go must write it.
+// ([negator]). box.go is the model. Functions are recognized by the analyzer; what consists of
+// other conditions, by their constructors, such as newForAll: negations must call these. A test
+// has to show that the construct is recognized, because what is not is no less sound.
+//
+// What it says of random partial sets is compared with all completions. The texts come from
+// grammar.txt of internal/testing/randomexpr, for required devices and for the status from
+// counting in propagation_test.go: what draws the construct has to be added there.
 //
 // # What it promises
 //

@@ -4,7 +4,7 @@
 package bound
 
 // condition is a part of type bool. What it says holds for every completion of the partial set
-// in a state: [Bounds] has the promise. Besides, it may know how it is propagated ([propagator])
+// in a state: the package comment has the promise. Besides, it may know how it is propagated ([propagator])
 // and what its negation is ([negator]).
 type condition interface {
 	// bound has at least the results that are possible. It does not change the state.

@@ -33,7 +33,8 @@ const (
 type propagator interface {
 	condition
 	// propagate removes devices from s.Domain that would make the condition surely false
-	// if they were chosen.
+	// if they were chosen. It may require devices that are in all completions for which the
+	// condition is true, unless s.hypothetical: then the condition need not hold.
 	propagate(s *state) status
 }
 

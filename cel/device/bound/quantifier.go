@@ -22,7 +22,7 @@ func newForAll(list deviceList, slot int, holds condition) condition {
 }
 
 func (n forAll) bound(s *state) Outcome {
-	if c := n.counts(); c != nil && s.Left == 0 {
+	if c := n.counting(); c != nil && s.Left == 0 {
 		if result, ok := c.ofEach(s, n.slot); ok {
 			return result
 		}
@@ -87,7 +87,7 @@ func (n forAll) of(s *state, device int) Outcome {
 // propagate asks for each chosen device in the list that the condition holds, and
 // removes possible ones for which it can't.
 func (n forAll) propagate(s *state) status {
-	if c := n.counts(); c != nil {
+	if c := n.counting(); c != nil {
 		if result, ok := c.propagateEach(s, n.slot); ok {
 			return result
 		}
@@ -102,8 +102,8 @@ func (n forAll) propagate(s *state) status {
 	return noFix
 }
 
-// counts is the condition if it counts devices for each device of the set, else nil.
-func (n forAll) counts() *cardinality {
+// counting is the condition if it counts devices for each device of the set, else nil.
+func (n forAll) counting() *cardinality {
 	if _, all := n.list.(allDevices); !all {
 		return nil
 	}
@@ -207,4 +207,4 @@ func (n existsOne) bound(s *state) Outcome {
 
 func (n forAll) negation() condition { return exists{n.list, n.slot, newNot(n.holds)} }
 
-func (n exists) negation() condition { return forAll{n.list, n.slot, newNot(n.holds)} }
+func (n exists) negation() condition { return newForAll(n.list, n.slot, newNot(n.holds)) }

@@ -1,0 +1,110 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package bound
+
+import (
+	"cmp"
+	"reflect"
+	"slices"
+
+	"github.com/google/cel-go/common/types"
+	"github.com/google/cel-go/common/types/ref"
+	"github.com/google/cel-go/common/types/traits"
+
+	"github.com/celset/celset/cel/device/bitset"
+)
+
+// groups has the devices by the value that a leaf is for them, a number, a string or a bool, or by each of
+// several that it has in a list.
+type groups struct {
+	// known are the devices that have one value, listed also those that have a list, members those of each
+	// value.
+	known, listed bitset.Set
+	members       []bitset.Set
+	// sorted: all values are of one type that has an order, and members is in it.
+	sorted bool
+}
+
+func newGroups(entries []entry) groups {
+	g := groups{known: bitset.New(len(entries)), listed: bitset.New(len(entries)), sorted: true}
+	places := make(map[any]int)
+	var values []any
+	for i := range entries {
+		var own []any
+		switch e := &entries[i]; {
+		case e.elements != nil:
+			own = *e.elements
+		case e.key != nil:
+			own = []any{e.key}
+			g.known.Add(i)
+		default:
+			continue
+		}
+		g.listed.Add(i)
+		for _, value := range own {
+			place, seen := places[value]
+			if !seen {
+				place = len(values)
+				places[value] = place
+				values, g.members = append(values, value), append(g.members, bitset.New(len(entries)))
+				g.sorted = g.sorted && isOrdered(value) && reflect.TypeOf(value) == reflect.TypeOf(values[0])
+			}
+			g.members[place].Add(i)
+		}
+	}
+	if g.sorted {
+		slices.SortFunc(values, compareValues)
+		members := slices.Clone(g.members)
+		for place, value := range values {
+			g.members[place] = members[places[value]]
+		}
+	}
+	return g
+}
+
+func isOrdered(value any) bool {
+	switch value.(type) {
+	case types.Int, types.String:
+		return true
+	default:
+		return false
+	}
+}
+
+// compareValues compares two ints or two strings, as CEL sorts them.
+func compareValues(a, b any) int {
+	if a, ok := a.(types.Int); ok {
+		return cmp.Compare(a, b.(types.Int))
+	}
+	return cmp.Compare(a.(types.String), b.(types.String))
+}
+
+// maxKeys is how long a list may be of which the values are known: as long as an attribute may be.
+const maxKeys = 64
+
+// keysIn are the values in a list, nil if they are not all ints, strings or bools.
+func keysIn(list traits.Lister) *[]any {
+	if size, ok := list.Size().(types.Int); !ok || size > maxKeys {
+		return nil
+	}
+	keys := []any{}
+	for it := list.Iterator(); it.HasNext() == types.True; {
+		element := it.Next()
+		if !isKey(element) {
+			return nil
+		}
+		keys = append(keys, element)
+	}
+	return &keys
+}
+
+// isKey reports whether equal values are equal in Go, too.
+func isKey(value ref.Val) bool {
+	switch value.(type) {
+	case types.Bool, types.Int, types.String:
+		return true
+	default:
+		return false
+	}
+}

@@ -64,6 +64,7 @@ func (r *run) filterByPredicates(verdicts []*verdict) []*Candidate {
 		}
 		c := &made[len(passed)]
 		c.Cluster, c.ClusterSet, c.Predicate = cluster, available.Eligible[available.sets[i]], v.predicate
+		c.place = int32(i)
 		passed = append(passed, c)
 	}
 	r.result.Filters = append(r.result.Filters, filtered)

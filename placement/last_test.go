@@ -150,6 +150,53 @@ func TestUnchangedPlacementsWouldBeDecidedAsTheyStand(t *testing.T) {
 	})
 }
 
+// A cluster that moves to another topology is one that a Placement would be decided without as it stands, or it is
+// decided.
+func TestMovesThatSelectTheSame(t *testing.T) {
+	seen := map[string]int{}
+	enough := func() bool { return seen["unchanged with another object"] > 20 && seen["decided"] > 20 }
+	cases.Until(t, cases.Of(300, 10_000), enough, func(rt *rapid.T) {
+		s := &stays{history: &history{T: rt, tb: t, hub: newHub(), now: now}, scheduler: newScheduler(t), seen: seen}
+		move := func(c *clusterv1.ManagedCluster) {
+			c.ResourceVersion, c.Labels = s.version(), map[string]string{}
+			for _, key := range []string{"region", "zone"} {
+				if value := rapid.IntRange(0, 3).Draw(rt, key); value > 0 {
+					c.Labels[key] = fmt.Sprint(value)
+				}
+			}
+			if rapid.Bool().Draw(rt, "amount") {
+				sized(c, "cpu", fmt.Sprint(rapid.IntRange(1, 3).Draw(rt, "cpu")))
+			}
+		}
+		for i := range rapid.IntRange(3, 12).Draw(rt, "clusters") {
+			c := managed(fmt.Sprintf("c%02d", i))
+			move(c)
+			s.hub.clusters = append(s.hub.clusters, c)
+		}
+		var constraints []string
+		for _, key := range []string{"region", "zone"}[:rapid.IntRange(1, 2).Draw(rt, "constraints")] {
+			constraints = append(constraints, fmt.Sprintf("{topologyKey: %s, topologyKeyType: Label, maxSkew: %d, whenUnsatisfiable: %s}", key,
+				rapid.IntRange(1, 2).Draw(rt, "skew"), rapid.SampledFrom([]string{"DoNotSchedule", "ScheduleAnyway"}).Draw(rt, "when")))
+		}
+		spec := policy("Exact", "ResourceAllocatableCPU 1", "Steady 1")
+		if wanted := rapid.IntRange(0, 8).Draw(rt, "wanted"); wanted > 0 {
+			spec += fmt.Sprintf("\nnumberOfClusters: %d\n", wanted)
+		}
+		object := placed(t, spreadOver(spec, constraints...))
+		object.ResourceVersion = s.version()
+		for range rapid.IntRange(5, 30).Draw(rt, "changes") {
+			changed := rapid.IntRange(0, 2).Draw(rt, "move") == 0
+			if changed {
+				i := rapid.IntRange(0, len(s.hub.clusters)-1).Draw(rt, "moves")
+				s.hub.clusters = slices.Clone(s.hub.clusters)
+				s.hub.clusters[i] = s.hub.clusters[i].DeepCopy()
+				move(s.hub.clusters[i])
+			}
+			s.look(object, changed)
+		}
+	})
+}
+
 // standing decides until nothing is left to write.
 func standing(t *testing.T, s *placement.Scheduler, h *hub, object *clusterv1beta1.Placement) {
 	t.Helper()

@@ -139,6 +139,9 @@ func (k *remembered) size() memo.Size {
 	if k.last != nil {
 		lists = append(lists, k.last.clusters)
 	}
+	if k.last != nil && k.last.ranking != nil {
+		size.Bytes += 4 * len(k.last.ranking.places) * (1 + len(k.last.ranking.in))
+	}
 	for _, list := range lists {
 		if n := len(list); n > 0 {
 			size.Parts = append(slices.Clip(size.Parts), memo.Part{Of: &list[0], Bytes: 2 * n * wordBytes})
@@ -173,7 +176,8 @@ func (p *plan) measure() {
 //   - what the predicates say of it,
 //   - the set that it is in, and its taints,
 //   - the amounts that prioritizers of the Placement read,
-//   - the labels and claims that it is spread over, and all of them if there are decision groups, or if a condition names what clusters have.
+//   - the labels and claims that it is spread over, if others would be selected because of them, and all of them if
+//     there are decision groups, or if a condition names what clusters have.
 
 // lastResult is what the last result of a Placement was made from.
 type lastResult struct {
@@ -188,6 +192,7 @@ type lastResult struct {
 	sets     []int32
 	eligible []string
 	scores   cluster.ScoreFinder
+	ranking  *ranking
 	// named is set if a condition names labels or claims of the clusters.
 	named bool
 }
@@ -223,7 +228,7 @@ func (r *run) made() *lastResult {
 	return &lastResult{
 		inputs: r.inputs(), at: r.now, until: r.horizon.time,
 		clusters: available.Clusters, sets: available.sets, eligible: available.Eligible, scores: r.snapshot.Scores,
-		named: r.named,
+		ranking: r.ranking, named: r.named,
 	}
 }
 
@@ -282,6 +287,10 @@ func (r *run) stands(known *remembered) bool {
 		!slices.EqualFunc(available.Clusters, last.clusters, r.alike) {
 		return false
 	}
+	moved := r.moved(last.clusters)
+	if len(moved) > 0 && !last.ranking.picksTheSame(moved, available.Clusters, r.placement.Spec.NumberOfClusters) {
+		return false
+	}
 	if err := r.judge(known, true); err != nil || r.result.Overrun != nil || known.last == nil {
 		return false
 	}
@@ -289,8 +298,25 @@ func (r *run) stands(known *remembered) bool {
 	return true
 }
 
+// moved are the places of clusters that are in other topologies than before.
+func (r *run) moved(before []*clusterv1.ManagedCluster) (moved []int) {
+	if len(r.plan.spread) == 0 {
+		return nil
+	}
+	for i, c := range r.result.Available.Clusters {
+		if c != before[i] && slices.ContainsFunc(r.plan.spread, func(s spreadConstraint) bool {
+			one, is := s.topology(before[i])
+			other, isOther := s.topology(c)
+			return one != other || is != isOther
+		}) {
+			moved = append(moved, i)
+		}
+	}
+	return moved
+}
+
 // alike reports whether two objects are versions of a cluster in which the steps after the predicates read the
-// same.
+// same, but for topologies.
 func (r *run) alike(a, b *clusterv1.ManagedCluster) bool {
 	if a == b {
 		return true
@@ -301,13 +327,6 @@ func (r *run) alike(a, b *clusterv1.ManagedCluster) bool {
 	for _, resource := range r.plan.amounts {
 		one, is := amountOf(&a.Status, resource)
 		other, isOther := amountOf(&b.Status, resource)
-		if one != other || is != isOther {
-			return false
-		}
-	}
-	for i := range r.plan.spread {
-		one, is := r.plan.spread[i].topology(a)
-		other, isOther := r.plan.spread[i].topology(b)
 		if one != other || is != isOther {
 			return false
 		}

@@ -47,9 +47,11 @@ type Candidate struct {
 	// Reason says why it is not selected; nil if it is.
 	Reason Reason
 
-	// tie is what it drew, index its place among the candidates in order of their names.
+	// tie is what it drew, index its place among the candidates in order of their names, place that among the available
+	// clusters.
 	tie   uint64
 	index int
+	place int32
 }
 
 // rank returns the candidates from the most to the least wanted. They are in order of

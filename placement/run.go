@@ -111,8 +111,10 @@ type run struct {
 	// all and own are the versions of all PlacementDecisions and of those of the Placement.
 	all, own uint64
 	horizon  horizon
-	result   *Result
-	report   report
+	// ranking is of the candidates, nil if no spread constraint made a difference.
+	ranking *ranking
+	result  *Result
+	report  report
 }
 
 func (s *Scheduler) newRun(ctx context.Context, placement *clusterv1beta1.Placement, snapshot *Snapshot, now time.Time) *run {

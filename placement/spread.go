@@ -100,8 +100,10 @@ func (r *run) pick(candidates []*Candidate, limit int) {
 		return
 	}
 	defer r.observe(KindSpread, Spread)()
-	s := newSpreading(r.plan.spread, candidates)
-	for _, rank := range s.pick(limit) {
+	r.ranking = newRanking(r.plan.spread, candidates)
+	s := r.ranking.spreading()
+	r.ranking.picked = s.pick(limit)
+	for _, rank := range r.ranking.picked {
 		candidates[rank].Selected = true
 	}
 	for _, class := range s.classes {
@@ -127,6 +129,90 @@ func (r *run) surplus() Reason {
 	return &Surplus{wanted}
 }
 
+// ranking is what picking depends on: the candidates in order of their rank, and in which topologies they are. It is
+// kept with the result, because a cluster that moves to another region concerns every Placement that is spread over
+// regions, and few of them select it: how clusters rank does not depend on where they are.
+type ranking struct {
+	constraints []spreadConstraint
+	// places are those of the candidates among the available clusters.
+	places []int32
+	// in has for each constraint the index of the topology of each candidate, absent for none.
+	in [][]int32
+	// topologies are by constraint the values that some candidate has or had.
+	topologies []values
+	// picked are the ranks of the candidates that were selected.
+	picked []int32
+}
+
+// values are strings by the index that each got.
+type values struct {
+	indexes map[string]int32
+	list    []string
+}
+
+// index returns the index of a value.
+func (v *values) index(value string) int32 {
+	i, known := v.indexes[value]
+	if !known {
+		i = int32(len(v.list))
+		v.indexes[value], v.list = i, append(v.list, value)
+	}
+	return i
+}
+
+func newRanking(constraints []spreadConstraint, candidates []*Candidate) *ranking {
+	r := &ranking{constraints: constraints, places: make([]int32, len(candidates))}
+	for rank, c := range candidates {
+		r.places[rank] = c.place
+	}
+	for i := range constraints {
+		r.in, r.topologies = append(r.in, make([]int32, len(candidates))), append(r.topologies, values{indexes: map[string]int32{}})
+		for rank, c := range candidates {
+			r.move(i, rank, c.Cluster)
+		}
+	}
+	return r
+}
+
+// move has a candidate in the topology of a constraint in which a version of its cluster is.
+func (r *ranking) move(constraint, rank int, of *clusterv1.ManagedCluster) {
+	r.in[constraint][rank] = absent
+	if value, present := r.constraints[constraint].topology(of); present {
+		r.in[constraint][rank] = r.topologies[constraint].index(value)
+	}
+}
+
+// mostMoves is of how many clusters that have moved the ranks are looked for.
+const mostMoves = 16
+
+// picksTheSame reports whether the same clusters are selected when some of the available clusters are in other
+// topologies, and notes these; false says nothing. wanted is how many clusters the Placement wants, nil for all.
+func (r *ranking) picksTheSame(moved []int, clusters []*clusterv1.ManagedCluster, wanted *int32) bool {
+	// Where fewer are selected, a condition says how many the constraints have removed.
+	if r == nil || len(moved) > mostMoves || len(r.picked) == 0 || wanted != nil && len(r.picked) < int(*wanted) {
+		return false
+	}
+	limit := len(r.places)
+	if wanted != nil {
+		limit = min(limit, int(*wanted))
+	}
+	for _, place := range moved {
+		rank := slices.Index(r.places, int32(place))
+		for i := range r.constraints {
+			if rank >= 0 {
+				r.move(i, rank, clusters[place])
+			}
+		}
+	}
+	s := r.spreading()
+	// If no candidate is in a topology, a condition says so.
+	if slices.ContainsFunc(s.topologies, func(t topologies) bool { return t.few == 0 }) {
+		return false
+	}
+	before, now := slices.Sorted(slices.Values(r.picked)), slices.Sorted(slices.Values(s.pick(limit)))
+	return slices.Equal(before, now)
+}
+
 // spreading is the state of picking candidates, which are known by their ranks.
 type spreading struct {
 	constraints []spreadConstraint
@@ -137,10 +223,9 @@ type spreading struct {
 
 // topologies are those of one constraint, by the index that their values got.
 type topologies struct {
-	indexes map[string]int32
-	values  []string
+	values []string
 	// counts are how many clusters of each are picked, least is the smallest of them
-	// and few how many there are of the smallest.
+	// and few how many there are of the smallest. Those that no candidate is in have more than any.
 	counts     []int
 	least, few int
 }
@@ -157,50 +242,42 @@ type class struct {
 	reason Reason
 }
 
-// newSpreading has candidates, in order of their rank, to pick from.
-func newSpreading(constraints []spreadConstraint, candidates []*Candidate) *spreading {
-	s := &spreading{constraints: constraints, topologies: make([]topologies, len(constraints))}
-	for i := range s.topologies {
-		s.topologies[i].indexes = map[string]int32{}
-	}
-	s.classify(candidates)
+// spreading has all candidates to pick from.
+func (r *ranking) spreading() *spreading {
+	s := &spreading{constraints: r.constraints, topologies: make([]topologies, len(r.constraints))}
 	for i := range s.topologies {
 		t := &s.topologies[i]
-		t.counts, t.few = make([]int, len(t.values)), len(t.values)
+		t.values, t.counts = r.topologies[i].list, slices.Repeat([]int{nowhere}, len(r.topologies[i].list))
+		for _, in := range r.in[i] {
+			if in != absent && t.counts[in] == nowhere {
+				t.counts[in] = 0
+				t.few++
+			}
+		}
 	}
+	s.classify(r)
 	return s
 }
 
 // classify finds the classes.
-func (s *spreading) classify(candidates []*Candidate) {
+func (s *spreading) classify(r *ranking) {
 	classes := map[string]*class{}
-	in, key := make([]int32, len(s.constraints)), make([]byte, 0, 4*len(s.constraints))
-	for rank, c := range candidates {
+	key := make([]byte, 0, 4*len(s.constraints))
+	for rank := range r.places {
 		key = key[:0]
-		for i := range s.topologies {
-			in[i] = absent
-			if value, present := s.constraints[i].topology(c.Cluster); present {
-				in[i] = s.topologies[i].index(value)
-			}
-			key = binary.BigEndian.AppendUint32(key, uint32(in[i]))
+		for i := range r.in {
+			key = binary.BigEndian.AppendUint32(key, uint32(r.in[i][rank]))
 		}
 		of := classes[string(key)]
 		if of == nil {
-			of = &class{in: slices.Clone(in)}
+			of = &class{in: make([]int32, len(r.in))}
+			for i := range r.in {
+				of.in[i] = r.in[i][rank]
+			}
 			s.classes, classes[string(key)] = append(s.classes, of), of
 		}
 		of.ranks = append(of.ranks, int32(rank))
 	}
-}
-
-// index returns the index of the topology with a value.
-func (t *topologies) index(value string) int32 {
-	i, known := t.indexes[value]
-	if !known {
-		i = int32(len(t.values))
-		t.indexes[value], t.values = i, append(t.values, value)
-	}
-	return i
 }
 
 // pick returns the ranks of the candidates that are selected, at most limit, in the order in which they are picked.

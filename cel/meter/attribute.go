@@ -117,7 +117,7 @@ func read(a *account, value any, makes bool) {
 	}
 	if list, ok := value.(traits.Lister); ok {
 		const perElement = 40
-		a.load(Load{Nanoseconds: perElement * float64(list.Size().(types.Int))}, "", 0)
+		a.load(Load{Nanoseconds: perElement * float64(list.Size().(types.Int))}, nil)
 	}
 }
 

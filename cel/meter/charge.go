@@ -19,7 +19,7 @@ import (
 
 // charge is what CEL charges for a call that was made, in CEL cost units. The result is
 // that of the call, or why it was not made.
-type charge func(values *operands, result ref.Val) uint64
+type charge func(values []ref.Val, result ref.Val) uint64
 
 // chargeOf asks in the order that cel-go asks in: what the libraries say of an overload,
 // the estimator, and what CEL says of an overload.
@@ -30,7 +30,7 @@ func (b *builder) chargeOf(of interpreter.InterpretableCall, constant *pattern) 
 	otherwise := defaultCharge(of.OverloadID())
 	if constant != nil && isMatches(of.OverloadID()) {
 		units := perCharacter(constant.characters)
-		otherwise = func(o *operands, _ ref.Val) uint64 { return traversed(1+sizeOf(o.first)) * units }
+		otherwise = func(o []ref.Val, _ ref.Val) uint64 { return traversed(1+sizeOf(o[0])) * units }
 	}
 	estimator, function, overload := b.config.Estimator, of.Function(), of.OverloadID()
 	asCEL := b.config.OperatorsAsCEL
@@ -38,21 +38,21 @@ func (b *builder) chargeOf(of interpreter.InterpretableCall, constant *pattern) 
 	case estimator == nil || asCEL && isOperator(function) && function != operators.Equals:
 		return otherwise
 	case asCEL && function == operators.Equals:
-		return func(values *operands, result ref.Val) uint64 {
-			if isPlain(values.first) {
+		return func(values []ref.Val, result ref.Val) uint64 {
+			if isPlain(values[0]) {
 				return otherwise(values, result)
 			}
 			return estimated(estimator, function, overload, values, result, otherwise)
 		}
 	default:
-		return func(values *operands, result ref.Val) uint64 {
+		return func(values []ref.Val, result ref.Val) uint64 {
 			return estimated(estimator, function, overload, values, result, otherwise)
 		}
 	}
 }
 
-func estimated(by interpreter.ActualCostEstimator, function, overload string, values *operands, result ref.Val, otherwise charge) uint64 {
-	if cost := by.CallCost(function, overload, values.list(), result); cost != nil {
+func estimated(by interpreter.ActualCostEstimator, function, overload string, values []ref.Val, result ref.Val, otherwise charge) uint64 {
+	if cost := by.CallCost(function, overload, values, result); cost != nil {
 		return *cost
 	}
 	return otherwise(values, result)
@@ -73,28 +73,28 @@ func isPlain(value ref.Val) bool {
 	}
 }
 
-func one(*operands, ref.Val) uint64 { return 1 }
+func one([]ref.Val, ref.Val) uint64 { return 1 }
 
 func defaultCharge(overload string) charge {
 	switch overload {
 	case overloads.StartsWithString, overloads.EndsWithString:
-		return func(o *operands, _ ref.Val) uint64 { return traversed(sizeOf(o.second)) }
+		return func(o []ref.Val, _ ref.Val) uint64 { return traversed(sizeOf(o[1])) }
 	case overloads.StringToBytes, overloads.BytesToString, overloads.ExtQuoteString, overloads.ExtFormatString:
-		return func(o *operands, _ ref.Val) uint64 { return traversed(sizeOf(o.first)) }
+		return func(o []ref.Val, _ ref.Val) uint64 { return traversed(sizeOf(o[0])) }
 	case overloads.InList:
-		return func(o *operands, _ ref.Val) uint64 { return sizeOf(o.second) }
+		return func(o []ref.Val, _ ref.Val) uint64 { return sizeOf(o[1]) }
 	case overloads.LessString, overloads.GreaterString, overloads.LessEqualsString, overloads.GreaterEqualsString,
 		overloads.LessBytes, overloads.GreaterBytes, overloads.LessEqualsBytes, overloads.GreaterEqualsBytes,
 		overloads.Equals, overloads.NotEquals:
-		return func(o *operands, _ ref.Val) uint64 { return traversed(smallerSize(o.first, o.second)) }
+		return func(o []ref.Val, _ ref.Val) uint64 { return traversed(smallerSize(o[0], o[1])) }
 	case overloads.AddString, overloads.AddBytes:
-		return func(o *operands, _ ref.Val) uint64 { return traversed(sizeOf(o.first) + sizeOf(o.second)) }
+		return func(o []ref.Val, _ ref.Val) uint64 { return traversed(sizeOf(o[0]) + sizeOf(o[1])) }
 	case overloads.Matches, overloads.MatchesString:
-		return func(o *operands, _ ref.Val) uint64 {
-			return traversed(1+sizeOf(o.first)) * perCharacter(sizeOf(o.second))
+		return func(o []ref.Val, _ ref.Val) uint64 {
+			return traversed(1+sizeOf(o[0])) * perCharacter(sizeOf(o[1]))
 		}
 	case overloads.ContainsString:
-		return func(o *operands, _ ref.Val) uint64 { return traversed(sizeOf(o.first)) * traversed(sizeOf(o.second)) }
+		return func(o []ref.Val, _ ref.Val) uint64 { return traversed(sizeOf(o[0])) * traversed(sizeOf(o[1])) }
 	default:
 		return one
 	}
@@ -180,29 +180,29 @@ var libraryCharges = func() map[string]struct {
 	}
 	add(setLibrary, pairs(1), "list_sets_contains_list", "list_sets_intersects_list")
 	add(setLibrary, pairs(2), "list_sets_equivalent_list")
-	add(listLibrary, func(_ *operands, result ref.Val) uint64 { return allocated(1, unwrappedSize(result)) },
+	add(listLibrary, func(_ []ref.Val, result ref.Val) uint64 { return allocated(1, unwrappedSize(result)) },
 		"list_slice", "lists_range", "list_reverse")
-	add(listLibrary, func(o *operands, _ ref.Val) uint64 { return selfCompared(o.first) }, "list_distinct")
+	add(listLibrary, func(o []ref.Val, _ ref.Val) uint64 { return selfCompared(o[0]) }, "list_distinct")
 	add(listLibrary, flattened, "list_flatten", "list_flatten_int")
 	for _, element := range []string{"int", "uint", "double", "bool", "google.protobuf.Duration", "google.protobuf.Timestamp", "string", "bytes"} {
-		add(listLibrary, func(o *operands, _ ref.Val) uint64 { return selfCompared(o.first) }, "list_"+element+"_sort")
-		add(listLibrary, func(o *operands, _ ref.Val) uint64 { return selfCompared(o.second) }, "list_"+element+"_sortByAssociatedKeys")
+		add(listLibrary, func(o []ref.Val, _ ref.Val) uint64 { return selfCompared(o[0]) }, "list_"+element+"_sort")
+		add(listLibrary, func(o []ref.Val, _ ref.Val) uint64 { return selfCompared(o[1]) }, "list_"+element+"_sortByAssociatedKeys")
 	}
-	add(textLibrary, func(o *operands, _ ref.Val) uint64 { return 2 + traversed(unwrappedSize(o.first)) }, "string_char_at_int")
-	add(textLibrary, func(o *operands, _ ref.Val) uint64 {
-		return 1 + traversed(unwrappedSize(o.first)*unwrappedSize(o.second))
+	add(textLibrary, func(o []ref.Val, _ ref.Val) uint64 { return 2 + traversed(unwrappedSize(o[0])) }, "string_char_at_int")
+	add(textLibrary, func(o []ref.Val, _ ref.Val) uint64 {
+		return 1 + traversed(unwrappedSize(o[0])*unwrappedSize(o[1]))
 	}, "string_index_of_string", "string_index_of_string_int", "string_last_index_of_string", "string_last_index_of_string_int")
-	add(textLibrary, func(o *operands, result ref.Val) uint64 {
-		return 1 + traversed(unwrappedSize(o.first)) + unwrappedSize(result)
+	add(textLibrary, func(o []ref.Val, result ref.Val) uint64 {
+		return 1 + traversed(unwrappedSize(o[0])) + unwrappedSize(result)
 	}, "string_lower_ascii", "string_upper_ascii", "string_substring_int", "string_substring_int_int", "string_trim", "string_reverse")
-	add(textLibrary, func(o *operands, result ref.Val) uint64 {
-		return 1 + traversed(max(1, unwrappedSize(o.first))*max(1, unwrappedSize(o.second))) + unwrappedSize(result)
+	add(textLibrary, func(o []ref.Val, result ref.Val) uint64 {
+		return 1 + traversed(max(1, unwrappedSize(o[0]))*max(1, unwrappedSize(o[1]))) + unwrappedSize(result)
 	}, "string_replace_string_string", "string_replace_string_string_int")
-	add(textLibrary, func(o *operands, result ref.Val) uint64 {
-		return 1 + traversed(unwrappedSize(o.first)+1) + unwrappedSize(result) + common.ListCreateBaseCost
+	add(textLibrary, func(o []ref.Val, result ref.Val) uint64 {
+		return 1 + traversed(unwrappedSize(o[0])+1) + unwrappedSize(result) + common.ListCreateBaseCost
 	}, "string_split_string", "string_split_string_int")
-	add(textLibrary, func(o *operands, result ref.Val) uint64 {
-		return 1 + traversed(unwrappedSize(o.first)+1) + unwrappedSize(result)
+	add(textLibrary, func(o []ref.Val, result ref.Val) uint64 {
+		return 1 + traversed(unwrappedSize(o[0])+1) + unwrappedSize(result)
 	}, "list_join", "list_join_string")
 	return result
 }()
@@ -216,8 +216,8 @@ func unwrappedSize(value ref.Val) uint64 {
 }
 
 func pairs(times uint64) charge {
-	return func(o *operands, _ ref.Val) uint64 {
-		return 1 + times*unwrappedSize(o.first)*unwrappedSize(o.second)
+	return func(o []ref.Val, _ ref.Val) uint64 {
+		return 1 + times*unwrappedSize(o[0])*unwrappedSize(o[1])
 	}
 }
 
@@ -244,10 +244,12 @@ func selfCompared(value ref.Val) uint64 {
 	return allocated(factor, size*size)
 }
 
-func flattened(o *operands, _ ref.Val) uint64 {
+func flattened(o []ref.Val, _ ref.Val) uint64 {
 	depth := 1.0
-	if given, ok := o.second.(types.Int); ok && o.count == 2 {
-		depth = float64(given)
+	if len(o) == 2 {
+		if given, ok := o[1].(types.Int); ok {
+			depth = float64(given)
+		}
 	}
-	return allocated(depth, unwrappedSize(o.first))
+	return allocated(depth, unwrappedSize(o[0]))
 }

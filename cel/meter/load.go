@@ -11,7 +11,6 @@ import (
 	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/common/types/ref"
 	"github.com/google/cel-go/common/types/traits"
-	"github.com/google/cel-go/interpreter"
 )
 
 // Load is what a call takes.
@@ -75,7 +74,7 @@ type known struct {
 	// zoned tells that the second operand is a time zone.
 	zoned bool
 	// result is the size of the result before it is made.
-	result func(values *operands, limit float64) float64
+	result func(values []ref.Val, limit float64) float64
 }
 
 func constant(nanoseconds float64) known {
@@ -284,8 +283,8 @@ func boxing(c *Call) Load {
 
 // decimals is 1 for a text that becomes a decimal of any size, and 0 if an int64 will do, as for
 // most quantities people write.
-func decimals(values *operands, _ float64) float64 {
-	text, ok := values.first.(types.String)
+func decimals(values []ref.Val, _ float64) float64 {
+	text, ok := values[0].(types.String)
 	if ok && (len(text) > 18 || strings.Contains(string(text), ".") && strings.HasSuffix(string(text), "i")) {
 		return 1
 	}
@@ -301,20 +300,20 @@ func comparingParts(c *Call) Load {
 }
 
 // replacedSize is that of a text in which one is replaced by a longer one.
-func replacedSize(values *operands, _ float64) float64 {
-	text, ok := values.first.(types.String)
-	if !ok || len(values.all) < 3 {
+func replacedSize(values []ref.Val, _ float64) float64 {
+	text, ok := values[0].(types.String)
+	if !ok || len(values) < 3 {
 		return 0
 	}
-	old, _ := values.second.(types.String)
-	by, _ := values.all[2].(types.String)
+	old, _ := values[1].(types.String)
+	by, _ := values[2].(types.String)
 	growth := float64(len(by) - len(old))
 	if growth <= 0 {
 		return float64(len(text))
 	}
 	count := strings.Count(string(text), string(old))
-	if len(values.all) == 4 {
-		if limit, ok := values.all[3].(types.Int); ok && limit >= 0 {
+	if len(values) == 4 {
+		if limit, ok := values[3].(types.Int); ok && limit >= 0 {
 			count = min(count, int(min(limit, math.MaxInt32)))
 		}
 	}
@@ -322,22 +321,25 @@ func replacedSize(values *operands, _ float64) float64 {
 }
 
 // splitSize is the number of parts.
-func splitSize(values *operands, _ float64) float64 {
-	text, ok := values.first.(types.String)
+func splitSize(values []ref.Val, _ float64) float64 {
+	text, ok := values[0].(types.String)
 	if !ok {
 		return 0
 	}
-	by, _ := values.second.(types.String)
+	by, _ := values[1].(types.String)
 	return float64(strings.Count(string(text), string(by)) + 1)
 }
 
 // joinedSize is the length of all texts of a list together, with separators.
-func joinedSize(values *operands, limit float64) float64 {
-	list, ok := values.first.(traits.Lister)
+func joinedSize(values []ref.Val, limit float64) float64 {
+	list, ok := values[0].(traits.Lister)
 	if !ok {
 		return 0
 	}
-	separator, _ := values.second.(types.String)
+	var separator types.String
+	if len(values) > 1 {
+		separator, _ = values[1].(types.String)
+	}
 	var size float64
 	for it := list.Iterator(); it.HasNext() == types.True && size <= limit; {
 		text, _ := it.Next().(types.String)
@@ -347,12 +349,12 @@ func joinedSize(values *operands, limit float64) float64 {
 }
 
 // formattedSize is the length of a text with values in it.
-func formattedSize(values *operands, _ float64) float64 {
-	format, ok := values.first.(types.String)
+func formattedSize(values []ref.Val, _ float64) float64 {
+	format, ok := values[0].(types.String)
 	if !ok {
 		return 0
 	}
-	return FormattedSize(string(format), counted(values.second))
+	return FormattedSize(string(format), counted(values[1]))
 }
 
 // FormattedSize is how long a text with so many values in it is at most. A number is written
@@ -376,15 +378,17 @@ func FormattedSize(format string, values float64) float64 {
 }
 
 // flattenedSize is the number of elements after lists in a list were dissolved.
-func flattenedSize(values *operands, _ float64) float64 {
-	depth := int64(1)
-	if given, ok := values.second.(types.Int); ok && values.count == 2 {
-		depth = int64(given)
+func flattenedSize(values []ref.Val, _ float64) float64 {
+	depth := types.Int(1)
+	if len(values) > 1 {
+		if given, ok := values[1].(types.Int); ok {
+			depth = given
+		}
 	}
-	return dissolved(values.first, depth, mostValues)
+	return dissolved(values[0], depth, mostValues)
 }
 
-func dissolved(value ref.Val, depth int64, limit float64) float64 {
+func dissolved(value ref.Val, depth types.Int, limit float64) float64 {
 	list, ok := value.(traits.Lister)
 	if !ok || depth < 0 {
 		return 1
@@ -397,61 +401,57 @@ func dissolved(value ref.Val, depth int64, limit float64) float64 {
 }
 
 // loader finds out the load of a call from its operands.
-type loader func(*account, *call, *operands) Load
+type loader func(*account, *call, []ref.Val) Load
 
 // loaderOf is nil for functions that are free.
-func (b *builder) loaderOf(of interpreter.InterpretableCall) loader {
-	function := of.Function()
+func (b *builder) loaderOf(function string) loader {
 	is, listed := loads[function]
 	switch {
 	case function == operators.Add:
 		return adding
-	case function == "cel.@mapInsert":
-		return func(a *account, c *call, values *operands) Load {
-			of := callOf(a, c, values, is)
-			if _, inPlace := values.first.(traits.MutableMapper); inPlace {
-				of.First = Operand{}
-			}
-			return is.load(of)
-		}
+	case function == operators.Equals || function == operators.NotEquals:
+		return comparing
 	case listed && is.load == nil:
 		return nil
-	case !listed && b.loads != nil:
-		return func(a *account, c *call, values *operands) Load {
-			if load, ok := b.loads.CallLoad(function, values.list()); ok {
-				return load
+	case listed:
+		return func(a *account, c *call, values []ref.Val) Load { return is.load(callOf(a, c, values, is)) }
+	default:
+		return func(a *account, c *call, values []ref.Val) Load {
+			if b.loads != nil {
+				if load, ok := b.loads.CallLoad(function, values); ok {
+					return load
+				}
 			}
 			return unknownLoad(callOf(a, c, values, everything))
 		}
-	case !listed:
-		return func(a *account, c *call, values *operands) Load { return unknownLoad(callOf(a, c, values, everything)) }
-	default:
-		return func(a *account, c *call, values *operands) Load { return is.load(callOf(a, c, values, is)) }
 	}
 }
 
 var everything = known{deep: [2]bool{true, true}}
 
 // callOf looks at the operands.
-func callOf(a *account, c *call, values *operands, is known) *Call {
+func callOf(a *account, c *call, values []ref.Val, is known) *Call {
 	result := &a.call
-	*result = Call{Count: values.count}
-	if zone, ok := values.second.(types.String); ok && is.zoned {
-		result.NoZone = isOffset(string(zone)) || isKept(string(zone))
+	*result = Call{Count: len(values)}
+	if len(values) > 0 {
+		result.First = operandOf(values[0], is.deep[0])
+		if _, inPlace := values[0].(traits.MutableMapper); inPlace && c.Function() == "cel.@mapInsert" {
+			result.First = Operand{} // it is not copied
+		}
 	}
-	if values.count > 0 {
-		result.First = operandOf(values.first, is.deep[0])
-	}
-	if values.count > 1 {
+	if len(values) > 1 {
+		if zone, ok := values[1].(types.String); ok && is.zoned {
+			result.NoZone = isOffset(string(zone)) || isKept(string(zone))
+		}
 		// What is compared with a plain value is not looked into.
-		into := is.deep[1] && (c.Function() != operators.In || !isPlain(values.first))
-		result.Second = operandOf(values.second, into)
+		into := is.deep[1] && (c.Function() != operators.In || !isPlain(values[0]))
+		result.Second = operandOf(values[1], into)
 		if !into {
 			result.Second.Deep = noLimit
 		}
 	}
-	if len(values.all) > 2 {
-		result.Third = operandOf(values.all[2], is.deep[1])
+	if len(values) > 2 {
+		result.Third = operandOf(values[2], is.deep[1])
 	}
 	if is.result != nil {
 		result.Result = is.result(values, a.bytesLeft())
@@ -469,18 +469,16 @@ func isOffset(zone string) bool {
 
 // adding is by far the most frequent call: numbers are free, and the list that a macro
 // makes is appended to in place.
-func adding(_ *account, _ *call, values *operands) Load {
-	switch first := values.first.(type) {
-	case types.Int, types.Uint, types.Double, types.Duration, types.Timestamp:
-		return Load{}
+func adding(_ *account, _ *call, values []ref.Val) Load {
+	switch first := values[0].(type) {
 	case types.String:
-		second, _ := values.second.(types.String)
+		second, _ := values[1].(types.String)
 		return addedTexts(len(first) + len(second))
 	case types.Bytes:
-		second, _ := values.second.(types.Bytes)
+		second, _ := values[1].(types.Bytes)
 		return addedTexts(len(first) + len(second))
 	case traits.Lister:
-		second, ok := values.second.(traits.Lister)
+		second, ok := values[1].(traits.Lister)
 		if !ok {
 			return Load{}
 		}
@@ -498,11 +496,14 @@ func addedTexts(length int) Load {
 	return Load{40 + float64(length)/4, float64(length)}
 }
 
-// comparing two values that may have others in them.
-func comparing(first, second ref.Val) Load {
-	of := Call{First: Operand{Deep: counted(first)}, Second: Operand{Deep: noLimit}}
+// comparing is nothing where one value has no others in it.
+func comparing(_ *account, _ *call, values []ref.Val) Load {
+	if !isContainer(values[0]) || !isContainer(values[1]) {
+		return Load{}
+	}
+	of := Call{First: Operand{Deep: counted(values[0])}, Second: Operand{Deep: noLimit}}
 	if of.First.Deep > BytesPerValue {
-		of.Second.Deep = counted(second)
+		of.Second.Deep = counted(values[1])
 	}
 	return equalling.load(&of)
 }

@@ -44,7 +44,6 @@ type Pattern struct {
 // pattern is a regular expression that is a constant.
 type pattern struct {
 	Pattern
-	function   string
 	expression *regexp.Regexp
 	// characters is how many its text has.
 	characters uint64
@@ -75,40 +74,39 @@ func constantPattern(of interpreter.InterpretableCall) (*pattern, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &pattern{size, of.Function(), compiled, uint64(utf8.RuneCountInString(string(text)))}, nil
+	return &pattern{size, compiled, uint64(utf8.RuneCountInString(string(text)))}, nil
 }
 
-// match makes the call.
-func (p *pattern) match(values *operands) ref.Val {
-	text, ok := values.first.(types.String)
+// match makes a call with a pattern.
+func match(of *call, values []ref.Val) ref.Val {
+	text, ok := values[0].(types.String)
 	if !ok {
-		return types.MaybeNoSuchOverloadErr(values.first)
+		return types.LabelErrNode(of.ID(), types.MaybeNoSuchOverloadErr(values[0]))
 	}
-	switch p.function {
+	expression := of.pattern.expression
+	switch of.Function() {
 	case "matches":
-		return types.Bool(p.expression.MatchString(string(text)))
+		return types.Bool(expression.MatchString(string(text)))
 	case "find":
-		return types.String(p.expression.FindString(string(text)))
+		return types.String(expression.FindString(string(text)))
 	default:
-		count := int64(-1)
-		if len(values.all) > 2 {
-			given, ok := values.all[2].(types.Int)
-			if !ok {
-				return types.MaybeNoSuchOverloadErr(values.all[2])
+		count := types.Int(-1)
+		if len(values) > 2 {
+			if count, ok = values[2].(types.Int); !ok {
+				return types.LabelErrNode(of.ID(), types.MaybeNoSuchOverloadErr(values[2]))
 			}
-			count = int64(given)
 		}
-		return types.NewStringList(types.DefaultTypeAdapter, p.expression.FindAllString(string(text), int(count)))
+		return types.NewStringList(types.DefaultTypeAdapter, expression.FindAllString(string(text), int(count)))
 	}
 }
 
 // patternOf is the pattern of a call. A computed one that can't be compiled has no size: the
 // call will say what is wrong with it.
-func (c *call) patternOf(values *operands) (of Pattern, compiled bool) {
+func (c *call) patternOf(values []ref.Val) (of Pattern, compiled bool) {
 	if c.pattern != nil {
 		return c.pattern.Pattern, true
 	}
-	text, ok := values.second.(types.String)
+	text, ok := values[1].(types.String)
 	if !ok {
 		return Pattern{}, false
 	}

@@ -108,7 +108,7 @@ func (b *builder) recognize(expr ast.Expr) {
 
 func (b *builder) decorate(step interpreter.InterpretableV2) (interpreter.InterpretableV2, error) {
 	switch step := step.(type) {
-	case *attribute, *call, *equality, *plain:
+	case *attribute, *call:
 		return step, nil
 	case interpreter.InterpretableConst:
 		return step, nil
@@ -146,7 +146,9 @@ func (p *Program) Eval(ctx context.Context, input interpreter.Activation, limits
 		switch failure := recover().(type) {
 		case nil:
 			frame.Close()
-			*s = scope{}
+			values := s.account.values[:0]
+			clear(values[:cap(values)])
+			*s = scope{account: account{values: values}}
 			scopes.Put(s)
 		case *LimitError:
 			value, err = nil, failure

@@ -68,15 +68,18 @@ func isKept(name string) bool {
 
 // inKeptZone reads a part of a timestamp as it is in a zone that is kept. nil if there is nothing
 // of that kind to read.
-func inKeptZone(function string, values *operands) ref.Val {
-	at, isTimestamp := values.first.(types.Timestamp)
-	name, isName := values.second.(types.String)
-	if !isTimestamp || !isName || values.count != 2 || !isPlainZone(string(name)) {
+func inKeptZone(of *call, values []ref.Val) ref.Val {
+	if len(values) < 2 {
+		return nil
+	}
+	at, isTimestamp := values[0].(types.Timestamp)
+	name, isName := values[1].(types.String)
+	if !isTimestamp || !isName || !isPlainZone(string(name)) {
 		return nil
 	}
 	zone, err := Zone(string(name))
 	if err != nil {
 		return nil
 	}
-	return types.Timestamp{Time: at.In(zone)}.Receive(function, "", nil)
+	return types.Timestamp{Time: at.In(zone)}.Receive(of.Function(), "", nil)
 }

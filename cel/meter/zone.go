@@ -24,8 +24,8 @@ var zones = struct {
 	known map[string]*time.Location
 }{known: map[string]*time.Location{}}
 
-// Zone returns the time zone of a name, as CEL understands it.
-func Zone(name string) (*time.Location, error) {
+// loadZone returns the time zone of a name, as CEL understands it.
+func loadZone(name string) (*time.Location, error) {
 	zones.RLock()
 	known := zones.known[name]
 	zones.RUnlock()
@@ -59,10 +59,13 @@ func isPlainZone(name string) bool {
 // isKept reports whether a zone costs nothing to look up. One that is needed for the first time is
 // read.
 func isKept(name string) bool {
+	if name == "" || name == "UTC" || strings.Contains(name, ":") {
+		return true // it needs no file
+	}
 	if !isPlainZone(name) {
 		return false
 	}
-	_, err := Zone(name)
+	_, err := loadZone(name)
 	return err == nil
 }
 
@@ -77,7 +80,7 @@ func inKeptZone(of *call, values []ref.Val) ref.Val {
 	if !isTimestamp || !isName || !isPlainZone(string(name)) {
 		return nil
 	}
-	zone, err := Zone(string(name))
+	zone, err := loadZone(string(name))
 	if err != nil {
 		return nil
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/cel-go/cel"
 	"github.com/google/cel-go/common/ast"
+	"github.com/google/cel-go/common/operators"
 	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/common/types/ref"
 	"github.com/google/cel-go/interpreter"
@@ -100,7 +101,7 @@ func (b *builder) recognize(expr ast.Expr) {
 		switch {
 		case e.Kind() == ast.SelectKind && e.AsSelect().IsTestOnly():
 			b.presence[e.ID()] = true
-		case e.Kind() == ast.CallKind && e.AsCall().FunctionName() == conditional:
+		case e.Kind() == ast.CallKind && e.AsCall().FunctionName() == operators.Conditional:
 			b.conditionals[e.ID()] = true
 		}
 	}))
@@ -117,7 +118,7 @@ func (b *builder) decorate(step interpreter.InterpretableV2) (interpreter.Interp
 	case interpreter.InterpretableCall:
 		return b.call(step)
 	case interpreter.InterpretableConstructor:
-		return newConstructor(step), nil
+		return &constructor{step}, nil
 	default:
 		return step, nil
 	}

@@ -5,16 +5,10 @@ package meter
 
 import (
 	"github.com/google/cel-go/common"
-	"github.com/google/cel-go/common/operators"
 	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/common/types/ref"
 	"github.com/google/cel-go/common/types/traits"
 	"github.com/google/cel-go/interpreter"
-)
-
-const (
-	conditional   = operators.Conditional
-	qualifierCost = 1
 )
 
 // attribute is a variable, or the result of another step, with qualifiers: fields, keys
@@ -38,12 +32,13 @@ func (b *builder) attribute(of interpreter.InterpretableAttribute) *attribute {
 
 // AddQualifier charges for the qualifier, too.
 func (a *attribute) AddQualifier(q interpreter.Qualifier) (interpreter.Attribute, error) {
-	if constant, ok := q.(interpreter.ConstantQualifier); ok {
-		q = &constantQualifier{constant, a.makes}
+	own := qualifier{q, a.makes}
+	var err error
+	if literal, ok := q.(interpreter.ConstantQualifier); ok {
+		_, err = a.InterpretableAttribute.AddQualifier(&constantQualifier{own, literal.Value()})
 	} else {
-		q = &computedQualifier{q, a.makes}
+		_, err = a.InterpretableAttribute.AddQualifier(&own)
 	}
-	_, err := a.InterpretableAttribute.AddQualifier(q)
 	return a, err
 }
 
@@ -59,49 +54,21 @@ func (a *attribute) Eval(vars interpreter.Activation) ref.Val {
 	return a.Exec(interpreter.AsFrame(vars))
 }
 
-// constantQualifier is a field, or a key or index that is a literal.
-type constantQualifier struct {
-	interpreter.ConstantQualifier
-	makes bool
-}
-
-// Qualify reads.
-func (q *constantQualifier) Qualify(vars interpreter.Activation, of any) (any, error) {
-	value, err := q.ConstantQualifier.Qualify(vars, of)
-	read(accountOf(vars), value, q.makes)
-	return value, err
-}
-
-// QualifyIfPresent reads if there is something.
-func (q *constantQualifier) QualifyIfPresent(vars interpreter.Activation, of any, presenceOnly bool) (any, bool, error) {
-	value, present, err := q.ConstantQualifier.QualifyIfPresent(vars, of, presenceOnly)
-	if present || presenceOnly {
-		read(accountOf(vars), value, q.makes)
-	}
-	return value, present, err
-}
-
-// QualifierValueEquals is for patterns of unknown attributes, of which there are none.
-func (q *constantQualifier) QualifierValueEquals(value any) bool {
-	equator, ok := q.ConstantQualifier.(interface{ QualifierValueEquals(any) bool })
-	return ok && equator.QualifierValueEquals(value)
-}
-
-// computedQualifier is a key or index that is computed.
-type computedQualifier struct {
+// qualifier is a field, or a key or index.
+type qualifier struct {
 	interpreter.Qualifier
 	makes bool
 }
 
 // Qualify reads.
-func (q *computedQualifier) Qualify(vars interpreter.Activation, of any) (any, error) {
+func (q *qualifier) Qualify(vars interpreter.Activation, of any) (any, error) {
 	value, err := q.Qualifier.Qualify(vars, of)
 	read(accountOf(vars), value, q.makes)
 	return value, err
 }
 
 // QualifyIfPresent reads if there is something.
-func (q *computedQualifier) QualifyIfPresent(vars interpreter.Activation, of any, presenceOnly bool) (any, bool, error) {
+func (q *qualifier) QualifyIfPresent(vars interpreter.Activation, of any, presenceOnly bool) (any, bool, error) {
 	value, present, err := q.Qualifier.QualifyIfPresent(vars, of, presenceOnly)
 	if present || presenceOnly {
 		read(accountOf(vars), value, q.makes)
@@ -109,9 +76,18 @@ func (q *computedQualifier) QualifyIfPresent(vars interpreter.Activation, of any
 	return value, present, err
 }
 
+// constantQualifier is one that is a literal.
+type constantQualifier struct {
+	qualifier
+	value ref.Val
+}
+
+// Value is the literal.
+func (q *constantQualifier) Value() ref.Val { return q.value }
+
 // read charges for a value that was looked up. makes tells that a list was made for it.
 func read(a *account, value any, makes bool) {
-	a.charge(qualifierCost)
+	a.charge(1)
 	if !makes {
 		return
 	}
@@ -124,28 +100,72 @@ func read(a *account, value any, makes bool) {
 // constructor is a literal list, map or message.
 type constructor struct {
 	interpreter.InterpretableConstructor
-	cost uint64
-}
-
-func newConstructor(of interpreter.InterpretableConstructor) *constructor {
-	switch of.Type() {
-	case types.ListType:
-		return &constructor{of, common.ListCreateBaseCost}
-	case types.MapType:
-		return &constructor{of, common.MapCreateBaseCost}
-	default:
-		return &constructor{of, common.StructCreateBaseCost}
-	}
 }
 
 // Exec makes the value.
 func (c *constructor) Exec(frame *interpreter.ExecutionFrame) ref.Val {
 	value := c.InterpretableConstructor.Exec(frame)
-	accountOf(frame).charge(c.cost)
+	var cost uint64 = common.StructCreateBaseCost
+	switch c.Type() {
+	case types.ListType:
+		cost = common.ListCreateBaseCost
+	case types.MapType:
+		cost = common.MapCreateBaseCost
+	}
+	accountOf(frame).charge(cost)
 	return value
 }
 
 // Eval is Exec.
 func (c *constructor) Eval(vars interpreter.Activation) ref.Val {
 	return c.Exec(interpreter.AsFrame(vars))
+}
+
+// alternative is "or" or "orValue" of an optional value: what follows is evaluated only if
+// there is none, and nothing is charged.
+type alternative struct {
+	interpreter.InterpretableV2
+	optional, otherwise interpreter.InterpretableV2
+	// value returns the value and not the optional.
+	value bool
+}
+
+// alternativeOf recognizes one. nil if the call is something else.
+func alternativeOf(of interpreter.InterpretableCall) *alternative {
+	args := of.Args()
+	if len(args) != 2 {
+		return nil
+	}
+	switch function, overload := of.Function(), of.OverloadID(); {
+	case function == "or" && (overload == "" || overload == "optional_or_optional"):
+		return &alternative{of, args[0], args[1], false}
+	case function == "orValue" && (overload == "" || overload == "optional_orValue_value"):
+		return &alternative{of, args[0], args[1], true}
+	default:
+		return nil
+	}
+}
+
+// Exec returns the first that there is.
+func (a *alternative) Exec(frame *interpreter.ExecutionFrame) ref.Val {
+	switch of := a.optional.Exec(frame).(type) {
+	case *types.Err, *types.Unknown:
+		return of
+	case *types.Optional:
+		switch {
+		case !of.HasValue():
+			return a.otherwise.Exec(frame)
+		case a.value:
+			return of.GetValue()
+		default:
+			return of
+		}
+	default:
+		return types.NoSuchOverloadErr()
+	}
+}
+
+// Eval is Exec.
+func (a *alternative) Eval(vars interpreter.Activation) ref.Val {
+	return a.Exec(interpreter.AsFrame(vars))
 }

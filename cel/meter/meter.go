@@ -167,6 +167,8 @@ func (a *account) look() {
 type scope struct {
 	interpreter.Activation
 	account account
+	// room is where the stack of arguments begins: most expressions need no more.
+	room [16]ref.Val
 }
 
 // scopes are empty ones, to be used again. That of an evaluation which was ended by a panic

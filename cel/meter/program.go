@@ -134,7 +134,7 @@ type Program struct {
 // error of cel-go has its place.
 func (p *Program) Eval(ctx context.Context, input interpreter.Activation, limits Limits) (value ref.Val, expense Expense, err error) {
 	s := scopes.Get().(*scope)
-	s.Activation, s.account.ctx, s.account.limits = input, ctx, limits
+	s.Activation, s.account = input, account{ctx: ctx, limits: limits, values: s.room[:0]}
 	frame, err := interpreter.NewExecutionFrame(s)
 	if err != nil {
 		return nil, Expense{}, err
@@ -147,9 +147,7 @@ func (p *Program) Eval(ctx context.Context, input interpreter.Activation, limits
 		switch failure := recover().(type) {
 		case nil:
 			frame.Close()
-			values := s.account.values[:0]
-			clear(values[:cap(values)])
-			*s = scope{account: account{values: values}}
+			*s = scope{}
 			scopes.Put(s)
 		case *LimitError:
 			value, err = nil, failure

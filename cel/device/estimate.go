@@ -38,7 +38,7 @@ func (e estimator) EstimateCallCost(function, overload string, target *checker.A
 	case setlib.Connected, setlib.Clique, setlib.Ring, setlib.Path, setlib.Paired, setlib.Box:
 		n := float64(e.sizes.devices)
 		list := meter.Operand{Size: n, Deep: 1 + n + n*max(n, float64(attributeSize))}
-		most := meter.LoadOf(function, meter.Call{First: list, Second: list, Third: list, Count: 3})
+		most := meter.LoadOf(function, meter.Call{First: list, Second: list, Third: list})
 		return &checker.CallEstimate{CostEstimate: checker.CostEstimate{Min: 1, Max: 1 + uint64(most.Units())}}
 	}
 	return e.CostEstimator.EstimateCallCost(function, overload, target, args)

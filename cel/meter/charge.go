@@ -19,43 +19,35 @@ import (
 
 // charge is what CEL charges for a call that was made, in CEL cost units. The result is
 // that of the call, or why it was not made.
-type charge func(values *operands, result ref.Val) uint64
+type charge func(values []ref.Val, result ref.Val) uint64
 
 // chargeOf asks in the order that cel-go asks in: what the libraries say of an overload,
 // the estimator, and what CEL says of an overload.
 func (b *builder) chargeOf(of interpreter.InterpretableCall, constant *pattern) charge {
-	if found, ok := libraryCharges[of.OverloadID()]; ok && (found.of != textLibrary || b.hasNewTexts()) {
-		return found.charge
+	function, overload := of.Function(), of.OverloadID()
+	if found, ok := listCharges[overload]; ok {
+		return found
 	}
-	otherwise := defaultCharge(of.OverloadID())
-	if constant != nil && isMatches(of.OverloadID()) {
+	if found, ok := textCharges[overload]; ok && b.config.ChargesTexts {
+		return found
+	}
+	otherwise := defaultCharge(overload)
+	if constant != nil && isMatches(overload) {
 		units := perCharacter(constant.characters)
-		otherwise = func(o *operands, _ ref.Val) uint64 { return traversed(1+sizeOf(o.first)) * units }
+		otherwise = func(o []ref.Val, _ ref.Val) uint64 { return traversed(1+sizeOf(o[0])) * units }
 	}
-	estimator, function, overload := b.config.Estimator, of.Function(), of.OverloadID()
-	asCEL := b.config.OperatorsAsCEL
-	switch {
-	case estimator == nil || asCEL && isOperator(function) && function != operators.Equals:
+	estimator, asCEL := b.config.Estimator, b.config.OperatorsAsCEL && isOperator(function)
+	if estimator == nil || asCEL && function != operators.Equals {
 		return otherwise
-	case asCEL && function == operators.Equals:
-		return func(values *operands, result ref.Val) uint64 {
-			if isPlain(values.first) {
-				return otherwise(values, result)
+	}
+	return func(values []ref.Val, result ref.Val) uint64 {
+		if !asCEL || !isPlain(values[0]) {
+			if cost := estimator.CallCost(function, overload, values, result); cost != nil {
+				return *cost
 			}
-			return estimated(estimator, function, overload, values, result, otherwise)
 		}
-	default:
-		return func(values *operands, result ref.Val) uint64 {
-			return estimated(estimator, function, overload, values, result, otherwise)
-		}
+		return otherwise(values, result)
 	}
-}
-
-func estimated(by interpreter.ActualCostEstimator, function, overload string, values *operands, result ref.Val, otherwise charge) uint64 {
-	if cost := by.CallCost(function, overload, values.list(), result); cost != nil {
-		return *cost
-	}
-	return otherwise(values, result)
 }
 
 // isOperator reports whether only CEL itself knows the costs.
@@ -73,28 +65,28 @@ func isPlain(value ref.Val) bool {
 	}
 }
 
-func one(*operands, ref.Val) uint64 { return 1 }
+func one([]ref.Val, ref.Val) uint64 { return 1 }
 
 func defaultCharge(overload string) charge {
 	switch overload {
 	case overloads.StartsWithString, overloads.EndsWithString:
-		return func(o *operands, _ ref.Val) uint64 { return traversed(sizeOf(o.second)) }
+		return func(o []ref.Val, _ ref.Val) uint64 { return traversed(sizeOf(o[1])) }
 	case overloads.StringToBytes, overloads.BytesToString, overloads.ExtQuoteString, overloads.ExtFormatString:
-		return func(o *operands, _ ref.Val) uint64 { return traversed(sizeOf(o.first)) }
+		return func(o []ref.Val, _ ref.Val) uint64 { return traversed(sizeOf(o[0])) }
 	case overloads.InList:
-		return func(o *operands, _ ref.Val) uint64 { return sizeOf(o.second) }
+		return func(o []ref.Val, _ ref.Val) uint64 { return sizeOf(o[1]) }
 	case overloads.LessString, overloads.GreaterString, overloads.LessEqualsString, overloads.GreaterEqualsString,
 		overloads.LessBytes, overloads.GreaterBytes, overloads.LessEqualsBytes, overloads.GreaterEqualsBytes,
 		overloads.Equals, overloads.NotEquals:
-		return func(o *operands, _ ref.Val) uint64 { return traversed(smallerSize(o.first, o.second)) }
+		return func(o []ref.Val, _ ref.Val) uint64 { return traversed(smallerSize(o[0], o[1])) }
 	case overloads.AddString, overloads.AddBytes:
-		return func(o *operands, _ ref.Val) uint64 { return traversed(sizeOf(o.first) + sizeOf(o.second)) }
+		return func(o []ref.Val, _ ref.Val) uint64 { return traversed(sizeOf(o[0]) + sizeOf(o[1])) }
 	case overloads.Matches, overloads.MatchesString:
-		return func(o *operands, _ ref.Val) uint64 {
-			return traversed(1+sizeOf(o.first)) * perCharacter(sizeOf(o.second))
+		return func(o []ref.Val, _ ref.Val) uint64 {
+			return traversed(1+sizeOf(o[0])) * perCharacter(sizeOf(o[1]))
 		}
 	case overloads.ContainsString:
-		return func(o *operands, _ ref.Val) uint64 { return traversed(sizeOf(o.first)) * traversed(sizeOf(o.second)) }
+		return func(o []ref.Val, _ ref.Val) uint64 { return traversed(sizeOf(o[0])) * traversed(sizeOf(o[1])) }
 	default:
 		return one
 	}
@@ -148,63 +140,44 @@ func smallerSize(a, b ref.Val) uint64 {
 	return uint64(count)
 }
 
-// library is one that has charges of its own.
-type library int
-
-const (
-	listLibrary library = iota
-	setLibrary
-	// textLibrary has had charges since its version 5.
-	textLibrary
-)
-
-// hasNewTexts reports whether the environment has the strings library with charges.
-func (b *builder) hasNewTexts() bool { return b.config.ChargesTexts }
-
-// libraryCharges are those of cel-go's extension libraries, by overload.
-var libraryCharges = func() map[string]struct {
-	of     library
-	charge charge
-} {
-	result := map[string]struct {
-		of     library
-		charge charge
-	}{}
-	add := func(of library, by charge, overloads ...string) {
+// listCharges and textCharges are those of cel-go's extension libraries, by overload. That of
+// texts has had charges since its version 5.
+var listCharges, textCharges = func() (lists, texts map[string]charge) {
+	lists, texts = map[string]charge{}, map[string]charge{}
+	add := func(to map[string]charge, by charge, overloads ...string) {
 		for _, overload := range overloads {
-			result[overload] = struct {
-				of     library
-				charge charge
-			}{of, by}
+			to[overload] = by
 		}
 	}
-	add(setLibrary, pairs(1), "list_sets_contains_list", "list_sets_intersects_list")
-	add(setLibrary, pairs(2), "list_sets_equivalent_list")
-	add(listLibrary, func(_ *operands, result ref.Val) uint64 { return allocated(1, unwrappedSize(result)) },
+	comparesFirst := func(o []ref.Val, _ ref.Val) uint64 { return selfCompared(o[0]) }
+	comparesSecond := func(o []ref.Val, _ ref.Val) uint64 { return selfCompared(o[1]) }
+	add(lists, pairs(1), "list_sets_contains_list", "list_sets_intersects_list")
+	add(lists, pairs(2), "list_sets_equivalent_list")
+	add(lists, func(_ []ref.Val, result ref.Val) uint64 { return allocated(1, unwrappedSize(result)) },
 		"list_slice", "lists_range", "list_reverse")
-	add(listLibrary, func(o *operands, _ ref.Val) uint64 { return selfCompared(o.first) }, "list_distinct")
-	add(listLibrary, flattened, "list_flatten", "list_flatten_int")
+	add(lists, comparesFirst, "list_distinct")
+	add(lists, flattened, "list_flatten", "list_flatten_int")
 	for _, element := range []string{"int", "uint", "double", "bool", "google.protobuf.Duration", "google.protobuf.Timestamp", "string", "bytes"} {
-		add(listLibrary, func(o *operands, _ ref.Val) uint64 { return selfCompared(o.first) }, "list_"+element+"_sort")
-		add(listLibrary, func(o *operands, _ ref.Val) uint64 { return selfCompared(o.second) }, "list_"+element+"_sortByAssociatedKeys")
+		add(lists, comparesFirst, "list_"+element+"_sort")
+		add(lists, comparesSecond, "list_"+element+"_sortByAssociatedKeys")
 	}
-	add(textLibrary, func(o *operands, _ ref.Val) uint64 { return 2 + traversed(unwrappedSize(o.first)) }, "string_char_at_int")
-	add(textLibrary, func(o *operands, _ ref.Val) uint64 {
-		return 1 + traversed(unwrappedSize(o.first)*unwrappedSize(o.second))
+	add(texts, func(o []ref.Val, _ ref.Val) uint64 { return 2 + traversed(unwrappedSize(o[0])) }, "string_char_at_int")
+	add(texts, func(o []ref.Val, _ ref.Val) uint64 {
+		return 1 + traversed(unwrappedSize(o[0])*unwrappedSize(o[1]))
 	}, "string_index_of_string", "string_index_of_string_int", "string_last_index_of_string", "string_last_index_of_string_int")
-	add(textLibrary, func(o *operands, result ref.Val) uint64 {
-		return 1 + traversed(unwrappedSize(o.first)) + unwrappedSize(result)
+	add(texts, func(o []ref.Val, result ref.Val) uint64 {
+		return 1 + traversed(unwrappedSize(o[0])) + unwrappedSize(result)
 	}, "string_lower_ascii", "string_upper_ascii", "string_substring_int", "string_substring_int_int", "string_trim", "string_reverse")
-	add(textLibrary, func(o *operands, result ref.Val) uint64 {
-		return 1 + traversed(max(1, unwrappedSize(o.first))*max(1, unwrappedSize(o.second))) + unwrappedSize(result)
+	add(texts, func(o []ref.Val, result ref.Val) uint64 {
+		return 1 + traversed(max(1, unwrappedSize(o[0]))*max(1, unwrappedSize(o[1]))) + unwrappedSize(result)
 	}, "string_replace_string_string", "string_replace_string_string_int")
-	add(textLibrary, func(o *operands, result ref.Val) uint64 {
-		return 1 + traversed(unwrappedSize(o.first)+1) + unwrappedSize(result) + common.ListCreateBaseCost
+	add(texts, func(o []ref.Val, result ref.Val) uint64 {
+		return 1 + traversed(unwrappedSize(o[0])+1) + unwrappedSize(result) + common.ListCreateBaseCost
 	}, "string_split_string", "string_split_string_int")
-	add(textLibrary, func(o *operands, result ref.Val) uint64 {
-		return 1 + traversed(unwrappedSize(o.first)+1) + unwrappedSize(result)
+	add(texts, func(o []ref.Val, result ref.Val) uint64 {
+		return 1 + traversed(unwrappedSize(o[0])+1) + unwrappedSize(result)
 	}, "list_join", "list_join_string")
-	return result
+	return lists, texts
 }()
 
 // unwrappedSize is sizeOf without a look into optional values.
@@ -216,8 +189,8 @@ func unwrappedSize(value ref.Val) uint64 {
 }
 
 func pairs(times uint64) charge {
-	return func(o *operands, _ ref.Val) uint64 {
-		return 1 + times*unwrappedSize(o.first)*unwrappedSize(o.second)
+	return func(o []ref.Val, _ ref.Val) uint64 {
+		return 1 + times*unwrappedSize(o[0])*unwrappedSize(o[1])
 	}
 }
 
@@ -244,10 +217,12 @@ func selfCompared(value ref.Val) uint64 {
 	return allocated(factor, size*size)
 }
 
-func flattened(o *operands, _ ref.Val) uint64 {
+func flattened(o []ref.Val, _ ref.Val) uint64 {
 	depth := 1.0
-	if given, ok := o.second.(types.Int); ok && o.count == 2 {
-		depth = float64(given)
+	if len(o) == 2 {
+		if given, ok := o[1].(types.Int); ok {
+			depth = float64(given)
+		}
 	}
-	return allocated(depth, unwrappedSize(o.first))
+	return allocated(depth, unwrappedSize(o[0]))
 }

@@ -11,8 +11,9 @@
 // The interpreter is cel-go's, with its values and its functions. What differs is who
 // looks on. CEL's own cost tracker is told of a call after it was made, so that one call
 // may take all memory there is before anything is charged, and it looks for operands on a
-// stack, which takes longer the longer a list is. Here each step of the plan charges for
-// itself: a call evaluates its operands, finds out from their sizes how long it will take
+// stack, which takes longer the longer a list is: lists.range(160000).all(i, i >= 0) costs
+// 960,012 and takes minutes with it, and a tenth of a second without. Here each step of the
+// plan charges for itself: a call evaluates its operands, finds out from their sizes how long it will take
 // and how much it will make ([Load]), is stopped if that is too much, and is made only
 // then. Three things end an evaluation:
 //

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/cel-go/common/types/ref"
 	"github.com/google/cel-go/interpreter"
+	"golang.org/x/sync/semaphore"
 )
 
 // nanosecondsPerUnit is what a unit of cost stands for: no call of a function takes more
@@ -104,18 +105,11 @@ type account struct {
 	since   float64
 	// heavy tells that this is one of the few evaluations that may make much.
 	heavy bool
-	// operands and call are of the call that is being charged: one after the other, since what
-	// a call is made of is evaluated before. They are here because to make them for each call
-	// would take longer than most calls do.
-	operands operands
-	call     Call
-}
-
-// operandsOf are those of the next call. Nobody may keep them longer than that takes.
-func (a *account) operandsOf(first, second ref.Val, all []ref.Val, count int) *operands {
-	of := &a.operands
-	of.first, of.second, of.all, of.count = first, second, all, count
-	return of
+	// values is the stack of the arguments of calls: nobody may keep them longer than a call
+	// takes. call is the one that is being charged. They are here because to make them for each
+	// call would take longer than most calls do.
+	values []ref.Val
+	call   Call
 }
 
 func (a *account) expense() Expense { return Expense{a.cost, Load{a.nanoseconds, a.bytes}} }
@@ -134,16 +128,19 @@ func (a *account) charge(cost uint64) {
 	}
 }
 
-// load adds what a call is about to take.
-func (a *account) load(of Load, function string, id int64) {
+// load adds what a call is about to take, or a read where there is no call.
+func (a *account) load(of Load, by *call) {
+	if of == (Load{}) {
+		return
+	}
 	a.nanoseconds += of.Nanoseconds
 	if most := float64(a.limits.Cost) * nanosecondsPerUnit; a.limits.Cost > 0 && a.nanoseconds > most {
 		a.nanoseconds = most + nanosecondsPerUnit
-		panic(&LimitError{Limit: a.limits.Cost, Unit: UnitCost, Function: function, ID: id})
+		panic(by.exceeds(a.limits.Cost, UnitCost))
 	}
 	a.bytes += of.Bytes
 	if a.limits.Bytes > 0 && a.bytesLeft() < 0 {
-		panic(&LimitError{Limit: a.limits.Bytes, Unit: UnitBytes, Function: function, ID: id})
+		panic(by.exceeds(a.limits.Bytes, UnitBytes))
 	}
 	if a.since += of.Nanoseconds; a.since >= nanosecondsPerLook {
 		a.look()
@@ -170,6 +167,8 @@ func (a *account) look() {
 type scope struct {
 	interpreter.Activation
 	account account
+	// room is where the stack of arguments begins: most expressions need no more.
+	room [16]ref.Val
 }
 
 // scopes are empty ones, to be used again. That of an evaluation which was ended by a panic
@@ -206,3 +205,29 @@ func (a *account) bytesLeft() float64 {
 	}
 	return float64(a.limits.Bytes+BytesPerUnit*min(a.cost, a.limits.Cost)) - a.bytes
 }
+
+// A scheduler evaluates on sixteen nodes at a time, and each evaluation may make some MiB.
+// Few make any: so those that make much take turns, and what all of them have is bounded by
+// what two may have.
+
+const (
+	// lightBytes is what an evaluation may make without waiting for its turn.
+	lightBytes = 256 << 10
+	// heavyAtOnce is how many evaluations may make more at the same time, in one process.
+	heavyAtOnce = 2
+)
+
+var heavy = semaphore.NewWeighted(heavyAtOnce)
+
+// wait waits for a turn. An evaluation never waits for another one while it has one.
+func wait(ctx context.Context) bool {
+	if ctx == nil {
+		return false
+	}
+	if err := heavy.Acquire(ctx, 1); err != nil {
+		panic(&InterruptedError{Err: err})
+	}
+	return true
+}
+
+func endTurn() { heavy.Release(1) }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/cel-go/cel"
 	"github.com/google/cel-go/common/ast"
+	"github.com/google/cel-go/common/operators"
 	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/common/types/ref"
 	"github.com/google/cel-go/interpreter"
@@ -100,7 +101,7 @@ func (b *builder) recognize(expr ast.Expr) {
 		switch {
 		case e.Kind() == ast.SelectKind && e.AsSelect().IsTestOnly():
 			b.presence[e.ID()] = true
-		case e.Kind() == ast.CallKind && e.AsCall().FunctionName() == conditional:
+		case e.Kind() == ast.CallKind && e.AsCall().FunctionName() == operators.Conditional:
 			b.conditionals[e.ID()] = true
 		}
 	}))
@@ -108,7 +109,7 @@ func (b *builder) recognize(expr ast.Expr) {
 
 func (b *builder) decorate(step interpreter.InterpretableV2) (interpreter.InterpretableV2, error) {
 	switch step := step.(type) {
-	case *attribute, *call, *equality, *plain:
+	case *attribute, *call:
 		return step, nil
 	case interpreter.InterpretableConst:
 		return step, nil
@@ -117,7 +118,7 @@ func (b *builder) decorate(step interpreter.InterpretableV2) (interpreter.Interp
 	case interpreter.InterpretableCall:
 		return b.call(step)
 	case interpreter.InterpretableConstructor:
-		return newConstructor(step), nil
+		return &constructor{step}, nil
 	default:
 		return step, nil
 	}
@@ -133,7 +134,7 @@ type Program struct {
 // error of cel-go has its place.
 func (p *Program) Eval(ctx context.Context, input interpreter.Activation, limits Limits) (value ref.Val, expense Expense, err error) {
 	s := scopes.Get().(*scope)
-	s.Activation, s.account.ctx, s.account.limits = input, ctx, limits
+	s.Activation, s.account = input, account{ctx: ctx, limits: limits, values: s.room[:0]}
 	frame, err := interpreter.NewExecutionFrame(s)
 	if err != nil {
 		return nil, Expense{}, err

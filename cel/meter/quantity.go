@@ -20,17 +20,13 @@ import (
 const exponentMargin = 128
 
 // clampQuantity replaces the text of a quantity by one with a small exponent.
-func clampQuantity(values *operands) {
-	text, ok := values.first.(types.String)
-	if !ok {
-		return
-	}
-	if clamped, changed := ClampExponent(string(text)); changed {
-		values.first = types.String(clamped)
-		if values.all != nil {
-			values.all = append([]ref.Val{values.first}, values.all[1:]...)
+func clampQuantity(_ *call, values []ref.Val) ref.Val {
+	if text, ok := values[0].(types.String); ok {
+		if clamped, changed := ClampExponent(string(text)); changed {
+			values[0] = types.String(clamped)
 		}
 	}
+	return nil
 }
 
 // ClampExponent returns the text of a quantity with an exponent that can be computed with. The

@@ -24,8 +24,8 @@ var zones = struct {
 	known map[string]*time.Location
 }{known: map[string]*time.Location{}}
 
-// Zone returns the time zone of a name, as CEL understands it.
-func Zone(name string) (*time.Location, error) {
+// loadZone returns the time zone of a name, as CEL understands it.
+func loadZone(name string) (*time.Location, error) {
 	zones.RLock()
 	known := zones.known[name]
 	zones.RUnlock()
@@ -59,24 +59,30 @@ func isPlainZone(name string) bool {
 // isKept reports whether a zone costs nothing to look up. One that is needed for the first time is
 // read.
 func isKept(name string) bool {
+	if name == "" || name == "UTC" || strings.Contains(name, ":") {
+		return true // it needs no file
+	}
 	if !isPlainZone(name) {
 		return false
 	}
-	_, err := Zone(name)
+	_, err := loadZone(name)
 	return err == nil
 }
 
 // inKeptZone reads a part of a timestamp as it is in a zone that is kept. nil if there is nothing
 // of that kind to read.
-func inKeptZone(function string, values *operands) ref.Val {
-	at, isTimestamp := values.first.(types.Timestamp)
-	name, isName := values.second.(types.String)
-	if !isTimestamp || !isName || values.count != 2 || !isPlainZone(string(name)) {
+func inKeptZone(of *call, values []ref.Val) ref.Val {
+	if len(values) < 2 {
 		return nil
 	}
-	zone, err := Zone(string(name))
+	at, isTimestamp := values[0].(types.Timestamp)
+	name, isName := values[1].(types.String)
+	if !isTimestamp || !isName || !isPlainZone(string(name)) {
+		return nil
+	}
+	zone, err := loadZone(string(name))
 	if err != nil {
 		return nil
 	}
-	return types.Timestamp{Time: at.In(zone)}.Receive(function, "", nil)
+	return types.Timestamp{Time: at.In(zone)}.Receive(of.Function(), "", nil)
 }

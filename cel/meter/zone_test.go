@@ -66,12 +66,12 @@ func TestKeptZones(t *testing.T) {
 // What names a zone in any number of ways fills no memory.
 func TestOnlyPlainZonesAreKept(t *testing.T) {
 	for _, name := range []string{"Europe//Berlin", "./Europe/Berlin", "Europe/./Berlin", "No/Where", ""} {
-		_, _ = Zone(name)
+		_, _ = loadZone(name)
 		require.NotContains(t, zones.known, name)
 	}
-	loaded, err := Zone("Europe/Berlin")
+	loaded, err := loadZone("Europe/Berlin")
 	require.NoError(t, err)
-	again, err := Zone("Europe/Berlin")
+	again, err := loadZone("Europe/Berlin")
 	require.NoError(t, err)
 	require.Same(t, loaded, again)
 }
@@ -134,7 +134,7 @@ func TestLoadsAreNumbers(t *testing.T) {
 		for _, first := range sizes {
 			for _, second := range sizes {
 				for _, result := range sizes {
-					call := Call{First: Operand{Size: first, Deep: first}, Second: Operand{Size: second, Deep: second}, Result: result, Count: 2}
+					call := Call{First: Operand{Size: first, Deep: first}, Second: Operand{Size: second, Deep: second}, Result: result}
 					load := LoadOf(function, call)
 					require.GreaterOrEqual(t, load.Nanoseconds, 0.0, "%s: %+v", function, call)
 					require.GreaterOrEqual(t, load.Bytes, 0.0, "%s: %+v", function, call)

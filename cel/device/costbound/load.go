@@ -20,7 +20,7 @@ func (c *called) load(result float64) meter.Load {
 	if c.isPlain() {
 		return meter.Load{}
 	}
-	of := meter.Call{Count: len(c.args), Result: result}
+	of := meter.Call{Result: result}
 	for i, operand := range []*meter.Operand{&of.First, &of.Second, &of.Third} {
 		if i < len(c.args) {
 			*operand = c.operand(i)

@@ -87,7 +87,7 @@ func TestSmallSearchesEndByThemselves(t *testing.T) {
 
 // TestSearchIsCharged: what a ring is charged with before it is looked for knows when the search ends.
 func TestSearchIsCharged(t *testing.T) {
-	of := meter.Call{Count: 1, First: meter.Operand{Size: MaxCircle, Deep: 1 + MaxCircle*(1+MaxCircle)}}
+	of := meter.Call{First: meter.Operand{Size: MaxCircle, Deep: 1 + MaxCircle*(1+MaxCircle)}}
 	for _, function := range []string{Ring, Path} {
 		search := meter.LoadOf(function, of).Nanoseconds - meter.LoadOf(Connected, of).Nanoseconds
 		require.InDelta(t, 600*MaxSteps, search, 1, function)

@@ -6,6 +6,7 @@ package meter
 import (
 	"math"
 
+	"github.com/google/cel-go/common/operators"
 	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/common/types/ref"
 	"github.com/google/cel-go/common/types/traits"
@@ -119,4 +120,107 @@ func valuesIn(value ref.Val, limit float64) float64 {
 		}
 	}
 	return count
+}
+
+// loader finds out the load of a call from its operands.
+type loader func(*account, *call, []ref.Val) Load
+
+// loaderOf is nil for functions that are free.
+func (b *builder) loaderOf(function string) loader {
+	is, listed := loads[function]
+	switch {
+	case function == operators.Add:
+		return adding
+	case function == operators.Equals || function == operators.NotEquals:
+		return comparing
+	case listed && is.load == nil:
+		return nil
+	case listed:
+		return func(a *account, c *call, values []ref.Val) Load { return is.load(callOf(a, c, values, is)) }
+	default:
+		return func(a *account, c *call, values []ref.Val) Load {
+			if b.loads != nil {
+				if load, ok := b.loads.CallLoad(function, values); ok {
+					return load
+				}
+			}
+			return unknownLoad(callOf(a, c, values, everything))
+		}
+	}
+}
+
+var everything = known{deep: [2]bool{true, true}}
+
+// callOf looks at the operands.
+func callOf(a *account, c *call, values []ref.Val, is known) *Call {
+	result := &a.call
+	*result = Call{}
+	if len(values) > 0 {
+		result.First = operandOf(values[0], is.deep[0])
+		if _, inPlace := values[0].(traits.MutableMapper); inPlace && c.Function() == "cel.@mapInsert" {
+			result.First = Operand{} // it is not copied
+		}
+	}
+	if len(values) > 1 {
+		if zone, ok := values[1].(types.String); ok && is.zoned {
+			result.NoZone = isKept(string(zone))
+		}
+		// What is compared with a plain value is not looked into.
+		into := is.deep[1] && (c.Function() != operators.In || !isPlain(values[0]))
+		result.Second = operandOf(values[1], into)
+		if !into {
+			result.Second.Deep = noLimit
+		}
+	}
+	if len(values) > 2 {
+		result.Third = operandOf(values[2], is.deep[1])
+	}
+	if is.result != nil {
+		result.Result = is.result(values, a.bytesLeft())
+	}
+	if isMatching(c.Function()) {
+		result.Pattern, result.Compiled = c.patternOf(values)
+	}
+	return result
+}
+
+// adding is by far the most frequent call: numbers are free, and the list that a macro
+// makes is appended to in place.
+func adding(_ *account, _ *call, values []ref.Val) Load {
+	switch first := values[0].(type) {
+	case types.String:
+		second, _ := values[1].(types.String)
+		return addedTexts(len(first) + len(second))
+	case types.Bytes:
+		second, _ := values[1].(types.Bytes)
+		return addedTexts(len(first) + len(second))
+	case traits.Lister:
+		second, ok := values[1].(traits.Lister)
+		if !ok {
+			return Load{}
+		}
+		total := float64(second.Size().(types.Int))
+		if _, inPlace := first.(traits.MutableLister); !inPlace {
+			total += float64(first.Size().(types.Int))
+		}
+		return appending(total)
+	default:
+		return Load{}
+	}
+}
+
+func addedTexts(length int) Load {
+	return Load{40 + float64(length)/4, float64(length)}
+}
+
+// comparing is nothing where one value has no others in it.
+func comparing(_ *account, _ *call, values []ref.Val) Load {
+	if !isContainer(values[0]) || !isContainer(values[1]) {
+		return Load{}
+	}
+	of := Call{First: Operand{Deep: counted(values[0])}, Second: Operand{Deep: noLimit}}
+	if of.First.Deep > BytesPerValue {
+		of.Second.Deep = counted(values[1])
+	}
+	return equalling(&of)
 }

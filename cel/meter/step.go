@@ -1,0 +1,171 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package meter
+
+import (
+	"github.com/google/cel-go/common"
+	"github.com/google/cel-go/common/types"
+	"github.com/google/cel-go/common/types/ref"
+	"github.com/google/cel-go/common/types/traits"
+	"github.com/google/cel-go/interpreter"
+)
+
+// attribute is a variable, or the result of another step, with qualifiers: fields, keys
+// and indices.
+type attribute struct {
+	interpreter.InterpretableAttribute
+	cost  uint64
+	makes bool
+}
+
+func (b *builder) attribute(of interpreter.InterpretableAttribute) *attribute {
+	cost := uint64(common.SelectAndIdentCost)
+	switch {
+	case b.conditionals[of.ID()]:
+		cost = 0
+	case b.presence[of.ID()] && b.config.FreePresenceTests:
+		cost = 0
+	}
+	return &attribute{of, cost, b.config.ReadsMakeLists}
+}
+
+// AddQualifier charges for the qualifier, too.
+func (a *attribute) AddQualifier(q interpreter.Qualifier) (interpreter.Attribute, error) {
+	own := qualifier{q, a.makes}
+	var err error
+	if literal, ok := q.(interpreter.ConstantQualifier); ok {
+		_, err = a.InterpretableAttribute.AddQualifier(&constantQualifier{own, literal.Value()})
+	} else {
+		_, err = a.InterpretableAttribute.AddQualifier(&own)
+	}
+	return a, err
+}
+
+// Exec reads the attribute.
+func (a *attribute) Exec(frame *interpreter.ExecutionFrame) ref.Val {
+	value := a.InterpretableAttribute.Exec(frame)
+	accountOf(frame).charge(a.cost)
+	return value
+}
+
+// Eval is Exec.
+func (a *attribute) Eval(vars interpreter.Activation) ref.Val {
+	return a.Exec(interpreter.AsFrame(vars))
+}
+
+// qualifier is a field, or a key or index.
+type qualifier struct {
+	interpreter.Qualifier
+	makes bool
+}
+
+// Qualify reads.
+func (q *qualifier) Qualify(vars interpreter.Activation, of any) (any, error) {
+	value, err := q.Qualifier.Qualify(vars, of)
+	read(accountOf(vars), value, q.makes)
+	return value, err
+}
+
+// QualifyIfPresent reads if there is something.
+func (q *qualifier) QualifyIfPresent(vars interpreter.Activation, of any, presenceOnly bool) (any, bool, error) {
+	value, present, err := q.Qualifier.QualifyIfPresent(vars, of, presenceOnly)
+	if present || presenceOnly {
+		read(accountOf(vars), value, q.makes)
+	}
+	return value, present, err
+}
+
+// constantQualifier is one that is a literal.
+type constantQualifier struct {
+	qualifier
+	value ref.Val
+}
+
+// Value is the literal.
+func (q *constantQualifier) Value() ref.Val { return q.value }
+
+// read charges for a value that was looked up. makes tells that a list was made for it.
+func read(a *account, value any, makes bool) {
+	a.charge(1)
+	if !makes {
+		return
+	}
+	if list, ok := value.(traits.Lister); ok {
+		const perElement = 40
+		a.load(Load{Nanoseconds: perElement * float64(list.Size().(types.Int))}, nil)
+	}
+}
+
+// constructor is a literal list, map or message.
+type constructor struct {
+	interpreter.InterpretableConstructor
+}
+
+// Exec makes the value.
+func (c *constructor) Exec(frame *interpreter.ExecutionFrame) ref.Val {
+	value := c.InterpretableConstructor.Exec(frame)
+	var cost uint64 = common.StructCreateBaseCost
+	switch c.Type() {
+	case types.ListType:
+		cost = common.ListCreateBaseCost
+	case types.MapType:
+		cost = common.MapCreateBaseCost
+	}
+	accountOf(frame).charge(cost)
+	return value
+}
+
+// Eval is Exec.
+func (c *constructor) Eval(vars interpreter.Activation) ref.Val {
+	return c.Exec(interpreter.AsFrame(vars))
+}
+
+// alternative is "or" or "orValue" of an optional value: what follows is evaluated only if
+// there is none, and nothing is charged.
+type alternative struct {
+	interpreter.InterpretableV2
+	optional, otherwise interpreter.InterpretableV2
+	// value returns the value and not the optional.
+	value bool
+}
+
+// alternativeOf recognizes one. nil if the call is something else.
+func alternativeOf(of interpreter.InterpretableCall) *alternative {
+	args := of.Args()
+	if len(args) != 2 {
+		return nil
+	}
+	switch function, overload := of.Function(), of.OverloadID(); {
+	case function == "or" && (overload == "" || overload == "optional_or_optional"):
+		return &alternative{of, args[0], args[1], false}
+	case function == "orValue" && (overload == "" || overload == "optional_orValue_value"):
+		return &alternative{of, args[0], args[1], true}
+	default:
+		return nil
+	}
+}
+
+// Exec returns the first that there is.
+func (a *alternative) Exec(frame *interpreter.ExecutionFrame) ref.Val {
+	switch of := a.optional.Exec(frame).(type) {
+	case *types.Err, *types.Unknown:
+		return of
+	case *types.Optional:
+		switch {
+		case !of.HasValue():
+			return a.otherwise.Exec(frame)
+		case a.value:
+			return of.GetValue()
+		default:
+			return of
+		}
+	default:
+		return types.NoSuchOverloadErr()
+	}
+}
+
+// Eval is Exec.
+func (a *alternative) Eval(vars interpreter.Activation) ref.Val {
+	return a.Exec(interpreter.AsFrame(vars))
+}

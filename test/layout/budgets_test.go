@@ -40,7 +40,7 @@ func page(name string, _ []byte) bool { return strings.HasSuffix(name, ".md") }
 var budgets = []budget{
 	{name: "apis", folders: []string{"apis"}, counts: product, lines: 2575},
 	{name: "cel", folders: []string{"cel"}, without: []string{"cel/meter", "cel/device", "cel/cluster"}, counts: product, lines: 3305},
-	{name: "cel/meter", folders: []string{"cel/meter"}, counts: product, lines: 2310},
+	{name: "cel/meter", folders: []string{"cel/meter"}, counts: product, lines: 2075},
 	{name: "cel/device", folders: []string{"cel/device"}, without: []string{"cel/device/bound", "cel/device/library"}, counts: product, lines: 2515},
 	{name: "cel/device/bound and library", folders: []string{"cel/device/bound", "cel/device/library"}, counts: product, lines: 7880},
 	{name: "cel/cluster", folders: []string{"cel/cluster"}, counts: product, lines: 1810},

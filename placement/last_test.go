@@ -197,6 +197,28 @@ func TestMovesThatSelectTheSame(t *testing.T) {
 	})
 }
 
+// A cluster that has another label each time has a Placement decided now and then, so that what is kept of labels
+// does not grow.
+func TestValuesOfTopologiesDoNotGrow(t *testing.T) {
+	h := newHub(managed("a", "n=1"), managed("b", "n=2"), managed("c", "n=3"))
+	s, object := newScheduler(t), placed(t, spreadOver("numberOfClusters: 1\nprioritizerPolicy: {mode: Exact}\n", `{topologyKey: "n", topologyKeyType: Label}`))
+	object.ResourceVersion = "1"
+	standing(t, s, h, object)
+	unchanged := 0
+	for i := range 100 {
+		h.clusters = slices.Clone(h.clusters)
+		h.clusters[2] = managed("c", fmt.Sprint("n=v", i))
+		h.clusters[2].ResourceVersion = fmt.Sprint(i + 2)
+		if isUnchanged(s.Unchanged(t.Context(), object, h.snapshot(), now)) {
+			unchanged++
+			continue
+		}
+		standing(t, s, h, object)
+	}
+	require.Greater(t, unchanged, 80)
+	require.Less(t, unchanged, 100)
+}
+
 // standing decides until nothing is left to write.
 func standing(t *testing.T, s *placement.Scheduler, h *hub, object *clusterv1beta1.Placement) {
 	t.Helper()

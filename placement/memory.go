@@ -140,7 +140,7 @@ func (k *remembered) size() memo.Size {
 		lists = append(lists, k.last.clusters)
 	}
 	if k.last != nil && k.last.ranking != nil {
-		size.Bytes += 4 * len(k.last.ranking.places) * (1 + len(k.last.ranking.in))
+		size.Bytes += k.last.ranking.bytes()
 	}
 	for _, list := range lists {
 		if n := len(list); n > 0 {

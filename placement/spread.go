@@ -182,6 +182,18 @@ func (r *ranking) move(constraint, rank int, of *clusterv1.ManagedCluster) {
 	}
 }
 
+// valueBytes is about what a value takes, with the longest label.
+const valueBytes = 128
+
+// bytes is about what is kept.
+func (r *ranking) bytes() int {
+	bytes := 4 * len(r.places) * (1 + len(r.in))
+	for i := range r.topologies {
+		bytes += valueBytes * len(r.topologies[i].list)
+	}
+	return bytes
+}
+
 // mostMoves is of how many clusters that have moved the ranks are looked for.
 const mostMoves = 16
 
@@ -205,8 +217,9 @@ func (r *ranking) picksTheSame(moved []int, clusters []*clusterv1.ManagedCluster
 		}
 	}
 	s := r.spreading()
-	// If no candidate is in a topology, a condition says so.
-	if slices.ContainsFunc(s.topologies, func(t topologies) bool { return t.few == 0 }) {
+	// If no candidate is in a topology, a condition says so. Values that no candidate has any more are dropped when the
+	// Placement is decided: a cluster may have another one each second.
+	if slices.ContainsFunc(s.topologies, func(t topologies) bool { return t.few == 0 || len(t.values) > len(r.places)+mostMoves }) {
 		return false
 	}
 	before, now := slices.Sorted(slices.Values(r.picked)), slices.Sorted(slices.Values(s.pick(limit)))

@@ -48,13 +48,13 @@ var budgets = []budget{
 	{name: "allocator/explain and others", folders: explaining, counts: product, lines: 3320},
 	{name: "plugin", folders: []string{"plugin"}, counts: product, lines: 6790},
 	{name: "admission", folders: []string{"admission"}, counts: product, lines: 2900},
-	{name: "placement", folders: []string{"placement"}, without: []string{"placement/*"}, counts: product, lines: 4810},
+	{name: "placement", folders: []string{"placement"}, without: []string{"placement/*"}, counts: product, lines: 4825},
 	{name: "placement/controller and others", folders: []string{"placement/*"}, counts: product, lines: 5235},
 	{name: "cmd", folders: []string{"cmd"}, counts: product, lines: 8820},
 	{name: "internal", folders: []string{"internal"}, without: []string{"internal/testing"}, counts: product, lines: 12960},
 	{name: "hack", folders: []string{"hack"}, counts: product, lines: 0},
 	{name: "support of tests", folders: []string{"internal/testing", "test"}, counts: product, lines: 10685},
-	{name: "tests", folders: []string{"."}, counts: test, lines: 75760},
+	{name: "tests", folders: []string{"."}, counts: test, lines: 75780},
 	{name: "docs", folders: []string{"docs"}, counts: page, lines: 7000, files: 28},
 }
 

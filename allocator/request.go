@@ -15,7 +15,6 @@ import (
 	"github.com/celset/celset/allocator/internal/inventory"
 	"github.com/celset/celset/allocator/internal/requests"
 	"github.com/celset/celset/allocator/internal/selection"
-	"github.com/celset/celset/apis/celset/v1alpha1"
 )
 
 // request is one request or subrequest of a claim, ready for the search.
@@ -332,19 +331,15 @@ func (b setup) addGoals(claim *resourceapi.ResourceClaim, preferences []preferen
 }
 
 func (b setup) newObjective(claim *resourceapi.ResourceClaim, p *preference, all []alternatives) (objective, error) {
-	switch p.policy {
-	case "":
+	if p.policy == "" {
 		c := b.search.newCELConstraint(claim, p.definition, p.api, all)
 		c.goal = &goal{}
 		cover(all, p.api, c)
 		return c, nil
-	case v1alpha1.PolicyKeepWhole:
-		// It attaches itself to all requests that it may be about.
-		f := b.search.newFragmentation(p, all)
-		return f, f.begin(p.shapes, b.search.improves.chosenFor(f))
-	default:
-		return nil, fmt.Errorf("preference %s: the policy %q is not known", p.name, p.policy)
 	}
+	// KeepWhole is the one policy there is. It attaches itself to all requests that it may be about.
+	f := b.search.newFragmentation(p, all)
+	return f, f.begin(p.shapes, b.search.improves.chosenFor(f))
 }
 
 // cover has the constraint hold for the requests that it covers.

@@ -81,6 +81,11 @@
 // names, or at which devices are of one pool, must have claimContent say that nothing can be kept,
 // or it gets the answers of other nodes.
 //
+// The random scenarios of random_test.go should have it; mind that they have one pool. Package
+// scenario of test/conformance draws it, in the profiles that are not compared with upstream, and the
+// brute force there has to know what it means. Test two nodes with one Cache that differ in what
+// it reads.
+//
 // # To add an objective
 //
 // Write an [objective], as keepwhole.go does, and have newObjective make it. It is a constraint as well: of a complete set
@@ -89,11 +94,6 @@
 // claim goes into withPreferences (claim.go), or a cache gives the answer of another claim. Test it against looking at all
 // sets ([WithExhaustiveSearch]), and with one Cache on two nodes that differ in what it reads: also in how the same slices
 // form pools, if it looks at these.
-//
-// The random scenarios of random_test.go should have it; mind that they have one pool. Package
-// scenario of test/conformance draws it, in the profiles that are not compared with upstream, and the
-// brute force there has to know what it means. Test two nodes with one Cache that differ in what
-// it reads.
 //
 // # Reading the expression
 //

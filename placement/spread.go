@@ -182,14 +182,13 @@ func (r *ranking) move(constraint, rank int, of *clusterv1.ManagedCluster) {
 	}
 }
 
-// valueBytes is about what a value takes, with the longest label.
-const valueBytes = 128
-
-// bytes is about what is kept.
+// bytes is about what is kept. Values are in a list and in a map.
 func (r *ranking) bytes() int {
 	bytes := 4 * len(r.places) * (1 + len(r.in))
 	for i := range r.topologies {
-		bytes += valueBytes * len(r.topologies[i].list)
+		for _, value := range r.topologies[i].list {
+			bytes += 8*wordBytes + len(value)
+		}
 	}
 	return bytes
 }

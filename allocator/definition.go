@@ -149,9 +149,9 @@ func setShapes(claim *resourceapi.ResourceClaim, names []string) []setShape {
 			}
 			for s := range sums {
 				if named {
-					s.devices, s.covered = s.devices+int(min(r.Spec.Count, resourceapi.AllocationResultsMaxSize+1)), min(2, s.covered+1)
+					s.devices, s.covered = s.devices+int(min(r.Spec.Count, MaxSetSize+1)), min(2, s.covered+1)
 				}
-				if s.devices <= resourceapi.AllocationResultsMaxSize && len(next) < maxShapes {
+				if s.devices <= MaxSetSize && len(next) < maxShapes {
 					next[s] = true
 				}
 			}

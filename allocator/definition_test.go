@@ -207,7 +207,7 @@ func TestSetShapes(t *testing.T) {
 		"all":                             {claim("c").want("a", 1).wantAll("b"), nil, nil},
 		"all that is not covered":         {claim("c").want("a", 1).wantAll("b"), []string{"a"}, []setShape{{1, true}}},
 		"none":                            {claim("c").want("a", 0), nil, nil},
-		"more than a claim can have":      {claim("c").want("a", 33), nil, nil},
+		"more than a claim can have":      {claim("c").want("a", MaxSetSize+1), nil, nil},
 		"more than a claim can have, too": {claim("c").want("a", 1<<62).want("b", 1<<62), nil, nil},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -73,7 +73,7 @@ func (s *search) newFragmentation(p *preference, all []alternatives) *fragmentat
 		}
 	}
 	f.mayCutAtAll = sync.OnceValue(func() bool {
-		return !s.allocator.unbounded && withinLimit(s.requests[f.claimIndex]) && s.lookahead.speculate(f.span...)
+		return !s.allocator.unbounded && s.allocator.withinLimit(s.requests[f.claimIndex]) && s.lookahead.speculate(f.span...)
 	})
 	s.tellsApart = true
 	return f

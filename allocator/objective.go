@@ -358,6 +358,6 @@ func (p *pruner) most() int64 {
 func (p *pruner) raise() {
 	if p.bounds != nil {
 		p.bounds.Exceed(p.constraint.goal.floor)
-		p.fixpoint = [len(p.fixpoint)]bool{}
+		clear(p.fixpoint)
 	}
 }

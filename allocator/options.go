@@ -6,6 +6,8 @@ package allocator
 import (
 	"sync"
 
+	resourceapi "k8s.io/api/resource/v1"
+
 	"github.com/celset/celset/apis/celset/v1alpha1"
 	"github.com/celset/celset/cel"
 	"github.com/celset/celset/cel/device"
@@ -60,12 +62,15 @@ type options struct {
 	sharesCache bool
 	// unbounded searches without the bounds: tests compare.
 	unbounded bool
+	// maxResults is how many devices a claim may get.
+	maxResults int
 }
 
 func defaultOptions() options {
 	return options{
 		celConstraints: true, defaults: true, preferences: true, costBudget: DefaultCostBudget, stepBudget: DefaultStepBudget,
 		preferenceCost: DefaultPreferenceCostBudget, preferenceSteps: DefaultPreferenceStepBudget,
+		maxResults: resourceapi.AllocationResultsMaxSize,
 	}
 }
 
@@ -130,6 +135,15 @@ func WithShapes(shapes []Shape) Option {
 // search is compared with.
 func WithExhaustiveSearch() Option {
 	return func(o *options) { o.unbounded = true }
+}
+
+// MaxSetSize is how large a set may be at most.
+const MaxSetSize = 256
+
+// WithMaxResults has a claim get at most so many devices, up to [MaxSetSize], in place of as many as Kubernetes can
+// write down: for sets that are not written into a claim.
+func WithMaxResults(limit int) Option {
+	return func(o *options) { o.maxResults = min(limit, MaxSetSize) }
 }
 
 // WithEnvironment compiles constraints in the given environment instead of one

@@ -4,8 +4,6 @@
 package allocator
 
 import (
-	resourceapi "k8s.io/api/resource/v1"
-
 	"github.com/celset/celset/allocator/internal/inventory"
 	"github.com/celset/celset/allocator/internal/requests"
 	"github.com/celset/celset/cel/device/bitset"
@@ -73,7 +71,7 @@ type pruner struct {
 	// completed is what the bounds say of the complete set, 0 if they were not asked.
 	completed bound.Outcome
 	// fixpoint tells for each number of chosen devices whether the bounds looked at the set.
-	fixpoint [resourceapi.AllocationResultsMaxSize + 1]bool
+	fixpoint []bool
 	// refusals counts the devices that were refused, cuts the parts of sets that could not become
 	// satisfactory.
 	refusals int

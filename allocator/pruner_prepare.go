@@ -39,7 +39,7 @@ func newPruner(c *celConstraint, first *request) *pruner {
 func (p *pruner) prepare() bool {
 	c := p.constraint
 	span, ok := p.span()
-	if !ok || !withinLimit(p.search.requests[p.constraint.claimIndex]) {
+	if !ok || !p.search.allocator.withinLimit(p.search.requests[p.constraint.claimIndex]) {
 		return false
 	}
 	for _, r := range p.covered {
@@ -92,6 +92,7 @@ func (p *pruner) makeRoom() {
 	p.chosen, p.none = cut(1).At(0), cut(1).At(0)
 	p.eligible, p.later = cut(requests), cut(requests)
 	p.domain, p.forced = cut(levels), cut(levels)
+	p.fixpoint = make([]bool, levels)
 	c.members = slices.Grow(c.members, p.size)
 }
 

@@ -131,14 +131,14 @@ func (r *request) cannotFail() bool {
 
 // withinLimit reports whether no choice of alternatives gives the claim too many
 // results.
-func withinLimit(requests []alternatives) bool {
+func (a *Allocator) withinLimit(requests []alternatives) bool {
 	devices := 0
 	for _, all := range requests {
 		most := 0
 		for _, r := range all {
 			most = max(most, r.Count)
 		}
-		if most > resourceapi.AllocationResultsMaxSize-devices {
+		if most > a.maxResults-devices {
 			return false
 		}
 		devices += most
@@ -164,9 +164,9 @@ func (b setup) addClaim(claim *resourceapi.ResourceClaim) error {
 		}
 		least := a.least()
 		// Compared before it is added: the sum of untrusted counts may overflow.
-		if least.Count > resourceapi.AllocationResultsMaxSize-devices {
+		if limit := b.search.allocator.maxResults; least.Count > limit-devices {
 			return least.Errorf("adding %d devices exceeds the claim limit of %d, with %d already accounted for",
-				least.Count, resourceapi.AllocationResultsMaxSize, devices)
+				least.Count, limit, devices)
 		}
 		devices += least.Count
 		all = append(all, a)

@@ -7,7 +7,6 @@ import (
 	"context"
 	"iter"
 
-	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/klog/v2"
 
 	"github.com/celset/celset/allocator/internal/availability"
@@ -240,7 +239,7 @@ func (s *search) nextDevice(p place, r *request) (outcome, error) {
 		return none, nil
 	case p.device == r.Count:
 		return s.nextRequest(p.claim, p.request+1)
-	case r.Count-p.device > resourceapi.AllocationResultsMaxSize-s.resultCount[p.claim]:
+	case r.Count-p.device > s.allocator.maxResults-s.resultCount[p.claim]:
 		return tooMany, nil
 	}
 	if p.device > 0 {

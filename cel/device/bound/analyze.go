@@ -139,12 +139,13 @@ type analyzer struct {
 	leaves    []*leaf
 	// known are the leaves by their shape.
 	known map[string]*leaf
-	// predicates has the number of variables of each predicate, predicateIndex their
-	// place by their shape.
-	predicates     []int
+	// predicates are those that have a table, predicateIndex has their place by their shape.
+	predicates     []tabulated
 	predicateIndex map[string]int
-	boxes          int
-	slots          int
+	// read is what the predicate that is being read takes from devices, nil outside of one.
+	read  *tabulated
+	boxes int
+	slots int
 	// readings is how many parts were read.
 	readings int
 	// normal writes parts in the one way in which they are read.
@@ -190,24 +191,28 @@ func (a *analyzer) condition(expr ast.Expr, s scope) condition {
 
 // newPredicate reads a part that does not speak of the set.
 func (a *analyzer) newPredicate(expr ast.Expr, free []variable, s scope) condition {
+	before := a.read
+	a.read = &tabulated{free: free}
 	holds := local{a}.condition(expr, s)
+	read := a.read
+	a.read = before
 	if len(free) == 0 || len(free) > maxArity {
 		return holds
 	}
-	return a.tabulated("predicate", expr, holds, free)
+	return a.tabulated("predicate", expr, holds, *read)
 }
 
 // tabulated is a condition on the devices of the variables, which shares its table with those of the
 // same kind that differ in the names of variables only.
-func (a *analyzer) tabulated(kind string, expr ast.Expr, holds condition, free []variable) *predicate {
-	key := kind + " " + shapeOf(expr, free)
+func (a *analyzer) tabulated(kind string, expr ast.Expr, holds condition, t tabulated) *predicate {
+	key := kind + " " + shapeOf(expr, t.free)
 	index, known := a.predicateIndex[key]
 	if !known {
 		index = len(a.predicates)
-		a.predicates = append(a.predicates, len(free))
+		a.predicates = append(a.predicates, t)
 		a.predicateIndex[key] = index
 	}
-	return &predicate{holds: holds, slots: slotsOf(free), index: index}
+	return &predicate{holds: holds, slots: slotsOf(t.free), index: index}
 }
 
 func (a *analyzer) newAnd(left, right condition) condition {

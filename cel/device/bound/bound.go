@@ -33,10 +33,9 @@ type Analysis struct {
 	// Most expressions are far from it.
 	within bool
 	// provable: no conjunct is open.
-	provable bool
-	leaves   []*leaf
-	// predicates has the number of variables of each predicate.
-	predicates []int
+	provable   bool
+	leaves     []*leaf
+	predicates []tabulated
 	boxes      int
 	guards     []guard
 	slots      int
@@ -74,8 +73,8 @@ func (a *Analysis) Size() int { return int(unsafe.Sizeof(*a)) + a.bytes }
 const (
 	// maxBytes is about the memory that the tables of an expression may take.
 	maxBytes = 16 << 20
-	// entryBytes and verdictBytes are what an entry of a leaf and of a predicate take.
-	entryBytes, verdictBytes = 64, 1
+	// entryBytes is what an entry of a leaf takes.
+	entryBytes, pointerBytes = 64, 8
 	// maxWork is how many devices one call of Infeasible or Bound may look at, which
 	// takes some ten milliseconds.
 	maxWork = 1 << 18
@@ -83,20 +82,11 @@ const (
 	workBetween = 1 << 6
 )
 
-// Fits reports whether the tables for that many devices are small enough to be made.
+// Fits reports whether the tables for that many devices are small enough to be begun. What is said of pairs is made as
+// it is asked for, and bounds are exhausted when it takes too much.
 func (a *Analysis) Fits(devices int) bool {
-	bytes := 0
-	fits := func(arity, size int) bool {
-		for range arity {
-			if size *= devices; size > maxBytes {
-				return false
-			}
-		}
-		bytes += size
-		return bytes <= maxBytes
-	}
-	return !slices.ContainsFunc(a.leaves, func(l *leaf) bool { return !fits(len(l.names), entryBytes) }) &&
-		!slices.ContainsFunc(a.predicates, func(arity int) bool { return !fits(arity, verdictBytes) })
+	each := len(a.leaves)*entryBytes + len(a.predicates)*2*maxArity*pointerBytes
+	return devices <= maxBytes/max(1, each)
 }
 
 // Partial is a set of which a part is chosen. Devices go by their positions in the list

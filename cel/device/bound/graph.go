@@ -86,7 +86,7 @@ func (a *analyzer) matrix(expr ast.Expr, s scope) (m matrix, ok bool) {
 	}
 	// It may speak of one of them only, or of none, and is asked of pairs all the same.
 	holds := local{a}.condition(expr, second.scope)
-	m.joins = a.tabulated("joins", expr, holds, []variable{first.variable, second.variable})
+	m.joins = a.tabulated("joins", expr, holds, tabulated{free: []variable{first.variable, second.variable}, pairwise: true})
 	return m, !isOpen(holds)
 }
 

@@ -124,8 +124,7 @@ func TestTablesOfManyDevicesAreNotMade(t *testing.T) {
 	require.NoError(t, err)
 	analysis := bound.Analyze(compiled, 4)
 	require.True(t, analysis.Fits(64))
-	require.True(t, analysis.Fits(300))
-	require.False(t, analysis.Fits(1000))
+	require.True(t, analysis.Fits(10000), "pairs are made as they are asked for")
 	require.False(t, analysis.Fits(1<<40))
 
 	compiled, err = environment(t).Compile(t.Context(), strings.Repeat(pairs+" && ", 50)+pairs)

@@ -58,7 +58,9 @@ func (l local) value(expr ast.Expr, s scope) condition {
 }
 
 func (a *analyzer) valueOf(expr ast.Expr, free []variable) value {
-	return value{a.newLeaf(expr, free), slotsOf(free)}
+	v := value{a.newLeaf(expr, free), slotsOf(free)}
+	a.read.reads(v)
+	return v
 }
 
 func slotsOf(free []variable) []int {
@@ -72,16 +74,30 @@ func slotsOf(free []variable) []int {
 // comparison asks CEL about the whole where the two sides can't be told by themselves.
 func (l local) comparison(expr ast.Expr, r relation, left, right ast.Expr, s scope) condition {
 	if same, ok := identityOf(left, right, s); ok && r == equal {
+		l.analyzer.read.readsPair()
 		return same
 	}
+	if speaksOfOne(expr, s) {
+		return l.whole(expr, s)
+	}
+	sides := comparison{r, l.quantity(left, s), l.quantity(right, s)}
+	read := l.analyzer.read
+	if !isOpen(sides.left) && !isOpen(sides.right) {
+		// The whole depends on nothing but the two sides.
+		l.analyzer.read = nil
+	}
+	whole := l.whole(expr, s)
+	l.analyzer.read = read
+	return localComparison{sides, whole}
+}
+
+// whole has CEL compare.
+func (l local) whole(expr ast.Expr, s scope) condition {
 	whole := l.value(expr, s)
 	if tree.IsCall(expr, operators.NotEquals) {
-		whole = newNot(whole)
+		return newNot(whole)
 	}
-	if speaksOfOne(expr, s) {
-		return whole
-	}
-	return localComparison{comparison{r, l.quantity(left, s), l.quantity(right, s)}, whole}
+	return whole
 }
 
 func speaksOfOne(expr ast.Expr, s scope) bool {

@@ -56,8 +56,14 @@ func (p *predicate) negate() *predicate {
 // predicateTable has the rows that were asked for, and those for the negation: over the
 // first variable by the device that the second stands for, and the other way round.
 type predicateTable struct {
-	mutex           sync.Mutex
+	*tabulated
 	rows, opposites [maxArity]rows
+
+	// mutex guards what follows, and filling rows.
+	mutex sync.Mutex
+	// classes are of the devices that each of the variables may stand for, once they are classified.
+	classes    [maxArity]*classes
+	classified [maxArity]bool
 }
 
 type rows []atomic.Pointer[row]
@@ -71,11 +77,12 @@ func (m rows) at(outer int) *row {
 	return nil
 }
 
-func (t *predicateTable) init(arity, devices int) {
-	if arity == 1 {
+func (t *predicateTable) init(of *tabulated, devices int) {
+	t.tabulated = of
+	if len(of.free) == 1 {
 		devices = 1
 	}
-	for i := range arity {
+	for i := range of.free {
 		t.rows[i], t.opposites[i] = make(rows, devices), make(rows, devices)
 	}
 }
@@ -129,17 +136,34 @@ func (p *predicate) fill(s *state, over, outer int) *row {
 	if r := p.rowsOver(s, over)[outer].Load(); r != nil {
 		return r
 	}
-	if len(p.slots) == maxArity {
-		s.slots[p.slots[1-over]] = outer
-	}
-	r := p.newRow(s, p.slots[over])
+	r := p.filled(s, over, outer, t)
 	if s.err == nil {
 		t.opposites[over][outer].Store(r.opposite)
 		t.rows[over][outer].Store(r)
-		s.tables.grow(2*int(unsafe.Sizeof(row{})) + 5*8*bitset.Words(len(s.tables.devices)))
 	}
 	if p.negated {
 		return r.opposite
+	}
+	return r
+}
+
+// filled is the row of a device, that of one like it if there is.
+func (p *predicate) filled(s *state, over, outer int, t *predicateTable) *row {
+	first := outer
+	if alike := t.classesAt(s, 1-over); alike != nil {
+		first = alike.first[alike.of[outer]]
+		if r := t.rows[over][first].Load(); r != nil {
+			return r
+		}
+	}
+	if len(p.slots) == maxArity {
+		s.slots[p.slots[1-over]] = outer
+	}
+	r := p.newRow(s, p.slots[over], t.classesAt(s, over))
+	if s.err == nil {
+		t.opposites[over][first].Store(r.opposite)
+		t.rows[over][first].Store(r)
+		s.addToTables(2*int(unsafe.Sizeof(row{})) + 5*8*bitset.Words(len(s.tables.devices)))
 	}
 	return r
 }
@@ -162,28 +186,38 @@ func (p *predicate) isExactFor(s *state, devices bitset.Set) bool {
 	return true
 }
 
-func (p *predicate) newRow(s *state, slot int) *row {
+// newRow asks once for devices that are alike.
+func (p *predicate) newRow(s *state, slot int, alike *classes) *row {
 	n := len(s.tables.devices)
 	r := &row{yes: bitset.New(n), no: bitset.New(n), maybe: bitset.New(n), maybeNot: bitset.New(n), fails: bitset.New(n)}
 	aborted, before := s.aborted, s.slots[slot]
 	s.aborted = false
-	for i := range n {
+	add := func(i int, to func(bitset.Set)) {
 		s.slots[slot] = i
 		outcome := p.holds.bound(s)
 		switch outcome {
 		case True:
-			r.yes.Add(i)
+			to(r.yes)
 		case False:
-			r.no.Add(i)
+			to(r.no)
 		}
 		if outcome.may(True) {
-			r.maybe.Add(i)
+			to(r.maybe)
 		}
 		if outcome.may(False) {
-			r.maybeNot.Add(i)
+			to(r.maybeNot)
 		}
 		if outcome.may(Error) {
-			r.fails.Add(i)
+			to(r.fails)
+		}
+	}
+	if alike != nil {
+		for class, i := range alike.first {
+			add(i, func(to bitset.Set) { to.Join(alike.members[class]) })
+		}
+	} else {
+		for i := range n {
+			add(i, func(to bitset.Set) { to.Add(i) })
 		}
 	}
 	r.exact = r.fails.IsEmpty() && !r.maybe.Meets(r.maybeNot)

@@ -27,6 +27,8 @@ type Tables struct {
 	predicates []predicateTable
 	// boxes are by box.index: the places for them.
 	boxes []atomic.Pointer[[]place]
+	// ofPairs is what they take for what is said of pairs.
+	ofPairs atomic.Int64
 }
 
 // Tabulate prepares the tables for the given devices. CEL is asked later.
@@ -38,8 +40,8 @@ func (a *Analysis) Tabulate(devices []*device.Device) *Tables {
 		predicates: make([]predicateTable, len(a.predicates)),
 		boxes:      make([]atomic.Pointer[[]place], a.boxes),
 	}
-	for i, arity := range a.predicates {
-		t.predicates[i].init(arity, len(devices))
+	for i := range a.predicates {
+		t.predicates[i].init(&a.predicates[i], len(devices))
 	}
 	return t
 }
@@ -52,6 +54,12 @@ func (t *Tables) Size() int {
 		bytes += t.predicates[i].size()
 	}
 	return bytes
+}
+
+// addToTables counts what is made for pairs. If it is too much nothing is looked at any more.
+func (s *state) addToTables(bytes int) {
+	s.exhausted = s.exhausted || s.tables.ofPairs.Add(int64(bytes)) > maxBytes
+	s.tables.grow(bytes)
 }
 
 func (t *Tables) grow(bytes int) {
@@ -133,9 +141,13 @@ func (s *state) pair(t *leafTable, l *leaf, first, second int) *entry {
 	defer t.mutex.Unlock()
 	n := len(s.tables.devices)
 	if t.pairs == nil {
+		if n*n > maxBytes/entryBytes {
+			s.exhausted = true
+			return &openEntry
+		}
 		t.pairs = make([]entry, n*n)
 		s.builds++
-		s.tables.grow(len(t.pairs) * int(unsafe.Sizeof(entry{})))
+		s.addToTables(len(t.pairs) * int(unsafe.Sizeof(entry{})))
 	}
 	e := &t.pairs[first*n+second]
 	if e.known {

@@ -221,3 +221,58 @@ func TestPartsThatAbort(t *testing.T) {
 		require.Equal(t, bound.Open, s.bounds(t).Bound(s.partial(nil, upTo(5))), text)
 	}
 }
+
+// Devices are told apart by values: however many there are, as many rows are made as there are racks.
+func TestDevicesThatAreAlikeShareRows(t *testing.T) {
+	const racks = 20
+	inRacks := func(n int) []*device.Device {
+		all := make([]values, n)
+		for i := range all {
+			all[i] = values{"x": i % racks, "y": i, "s": "a"}
+		}
+		return devicesWith(all...)
+	}
+	for text, shared := range map[string]bool{
+		"devices.all(d, devices.all(o, d.x == o.x))":               true,
+		"devices.all(d, devices.filter(o, d.x < o.x).size() <= 1)": true,
+		"devices.all(d, devices.all(o, d == o || d.x == o.x))":     false,
+		"devices.all(d, devices.all(o, d.x == o.x || d.y < o.y))":  false,
+	} {
+		grown := func(n int) (bytes int) {
+			tables := bound.Analyze(compiled(t, environment(t), text).Expression, 4).Tabulate(inRacks(n))
+			tables.Grown = func(b int) { bytes += b }
+			all := bitset.New(n)
+			for i := range n {
+				all.Add(i)
+			}
+			b := tables.NewBounds(t.Context(), cel.NewBudget(1<<40))
+			b.Infeasible(bound.Partial{Chosen: bitset.New(n), Domain: all, Left: 4}, bound.Thorough)
+			require.NoError(t, b.Err())
+			return bytes
+		}
+		// A row has as many bits as there are devices: twice as many devices take twice as much, four times if each has its own.
+		factor := float64(grown(1200)) / float64(grown(600))
+		if shared {
+			require.InDelta(t, 2, factor, 0.3, text)
+		} else {
+			require.Greater(t, factor, 2.5, text)
+		}
+	}
+}
+
+// What CEL has to be asked about each pair is not asked about millions.
+func TestTooManyPairsExhaustBounds(t *testing.T) {
+	const text = "devices.all(d, devices.exists(o, d.s + o.s == 'aa'))"
+	for n, exhausted := range map[int]bool{100: false, 1000: true} {
+		all := bitset.New(n)
+		for i := 1; i < n; i++ {
+			all.Add(i)
+		}
+		tables := bound.Analyze(compiled(t, environment(t), text).Expression, 4).Tabulate(things(n))
+		b := tables.NewBounds(t.Context(), cel.NewBudget(1<<40))
+		p := bound.Partial{Chosen: bitset.New(n), Domain: all, Left: 3}
+		p.Chosen.Add(0)
+		b.Infeasible(p, bound.Thorough)
+		require.Equal(t, exhausted, b.Exhausted(), n)
+	}
+}

@@ -72,5 +72,5 @@ func isPlace(expr ast.Expr) bool {
 		return false
 	}
 	args := expr.AsCall().Args()
-	return tree.IsIdent(args[0], devicesVariable) && args[1].Kind() == ast.LiteralKind
+	return args[0].Kind() == ast.IdentKind && IsSet(args[0].AsIdent()) && args[1].Kind() == ast.LiteralKind
 }

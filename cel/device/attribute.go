@@ -48,12 +48,24 @@ func attribute(expr ast.Expr) (name AttributeName, of ast.Expr, ok bool) {
 	if !ok || !id.Known {
 		return AttributeName{}, nil, false
 	}
+	if of, ok := labelsOf(id.Container); ok {
+		return AttributeName{labelsDomain, id.Name}, of, true
+	}
 	domain, ok := tree.MemberOf(id.Container)
 	if !ok || !domain.Known {
 		return AttributeName{}, nil, false
 	}
 	of, ok = attributesOf(domain.Container)
 	return AttributeName{domain.Name, id.Name}, of, ok
+}
+
+// labelsOf recognizes n.labels, which is no attribute of that name.
+func labelsOf(expr ast.Expr) (of ast.Expr, ok bool) {
+	if expr.Kind() != ast.SelectKind || expr.AsSelect().FieldName() != labelsField || expr.AsSelect().IsTestOnly() {
+		return nil, false
+	}
+	_, _, isAttribute := attribute(expr)
+	return expr.AsSelect().Operand(), !isAttribute
 }
 
 // attributesOf recognizes d.attributes, d being anything.

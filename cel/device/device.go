@@ -12,6 +12,7 @@ import (
 	"github.com/google/cel-go/common/types/ref"
 	"github.com/google/cel-go/common/types/traits"
 	resourceapi "k8s.io/api/resource/v1"
+	apiservercel "k8s.io/apiserver/pkg/cel"
 	"k8s.io/utils/ptr"
 )
 
@@ -57,20 +58,29 @@ func (d *Device) Get(name ref.Val) ref.Val {
 		return d.capacity
 	case allowMultipleAllocationsField:
 		return types.Bool(ptr.Deref(d.source.AllowMultipleAllocations, false))
-	default:
-		return types.NewErr("no such field '%s'", field)
+	case labelsField:
+		if d.driver != NodeDriver {
+			break
+		}
+		d.once.Do(d.convert)
+		return d.attributes.Get(types.String(labelsDomain))
 	}
+	return types.NewErr("no such field '%s'", field)
 }
 
 // IsSet reports whether a field exists: CEL's has.
 func (d *Device) IsSet(name ref.Val) ref.Val {
-	switch name {
-	case types.String(driverField), types.String(attributesField),
-		types.String(capacityField), types.String(allowMultipleAllocationsField):
-		return types.True
-	default:
-		return types.False
+	field, ok := name.(types.String)
+	_, has := d.declared().Fields[string(field)]
+	return types.Bool(ok && has)
+}
+
+// declared is the type as the environment knows it.
+func (d *Device) declared() *apiservercel.DeclType {
+	if d.driver == NodeDriver {
+		return nodeType
 	}
+	return deviceType
 }
 
 // Equal is identity.
@@ -89,13 +99,13 @@ func (d *Device) ConvertToNative(t reflect.Type) (any, error) {
 // ConvertToType supports type(device) only.
 func (d *Device) ConvertToType(t ref.Type) ref.Val {
 	if t == types.TypeType {
-		return deviceType.CelType()
+		return d.declared().CelType()
 	}
 	return types.NewErr("type conversion error from '%s' to '%s'", d.Type().TypeName(), t)
 }
 
-// Type is the type of the elements of "devices".
-func (d *Device) Type() ref.Type { return deviceType.CelType() }
+// Type is the type of the elements of "devices", or of "nodes".
+func (d *Device) Type() ref.Type { return d.declared().CelType() }
 
 // Value returns the device itself.
 func (d *Device) Value() any { return d }

@@ -17,6 +17,9 @@
 //
 // Two elements are equal if they are the same device, not if they look alike.
 //
+// The same is so of "nodes" (NewNodeEnvironment), the variable of a node set constraint: an element has labels, attributes
+// and capacity.
+//
 // A [Device] is prepared once and then takes part in any number of evaluations,
 // concurrent ones too: evaluating a set copies nothing of its devices but the
 // quantities that it reads.

@@ -10,6 +10,7 @@ import (
 	"github.com/google/cel-go/common/decls"
 	"github.com/google/cel-go/ext"
 	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
 	apiservercel "k8s.io/apiserver/pkg/cel"
 
 	"github.com/celset/celset/apis/celset/v1alpha1"
@@ -21,12 +22,34 @@ import (
 const (
 	devicesVariable = "devices"
 	deviceVariable  = "device"
+	nodesVariable   = "nodes"
+	nodeVariable    = "node"
 
 	driverField                   = "driver"
 	attributesField               = "attributes"
 	capacityField                 = "capacity"
 	allowMultipleAllocationsField = "allowMultipleAllocations"
+	labelsField                   = "labels"
+
+	// labelsDomain is the domain of the attributes that are the labels of a node.
+	labelsDomain = "labels"
 )
+
+// MaxLabels is how many labels a node may have: the cost of expressions is bounded by that.
+const MaxLabels = 128
+
+const maxLabelKey = validation.DNS1123SubdomainMaxLength + 1 + validation.LabelValueMaxLength
+
+// NodeDriver is the driver of devices that stand for nodes, of which each has one. No real driver may be called so.
+const NodeDriver = "#nodes"
+
+// NodeLabel is the name of the attribute that is a label of a node.
+func NodeLabel(key string) resourceapi.QualifiedName {
+	return resourceapi.QualifiedName(labelsDomain + "/" + key)
+}
+
+// IsSet reports whether a variable of the environment has the set: all others stand for members.
+func IsSet(variable string) bool { return variable == devicesVariable || variable == nodesVariable }
 
 // The sizes are the limits of the resource.k8s.io API. They let CEL bound the
 // cost of an expression before it is evaluated.
@@ -50,6 +73,13 @@ var (
 		capacityField:                 field(capacityField, capacityType),
 		allowMultipleAllocationsField: field(allowMultipleAllocationsField, boolType),
 	})
+
+	labelsType = apiservercel.NewMapType(sized(apiservercel.StringType, int64(maxLabelKey)), sized(apiservercel.StringType, int64(validation.LabelValueMaxLength)), MaxLabels)
+	nodeType   = apiservercel.NewObjectType("celset.Node", map[string]*apiservercel.DeclField{
+		labelsField:     field(labelsField, labelsType),
+		attributesField: field(attributesField, attributesType),
+		capacityField:   field(capacityField, capacityType),
+	})
 )
 
 func sized(t *apiservercel.DeclType, elements int64) *apiservercel.DeclType {
@@ -71,16 +101,28 @@ func field(name string, t *apiservercel.DeclType) *apiservercel.DeclField {
 // use.
 type Environment struct {
 	core *cel.Environment
+	// set is the variable.
+	set string
 }
 
 // NewEnvironment returns an environment with the limits and the observer of
 // config; name, types and options are set here.
 func NewEnvironment(config cel.Config) (*Environment, error) {
-	config.Name = devicesVariable
-	config.Types = []*apiservercel.DeclType{deviceType}
-	config.Element = cel.Element{Name: deviceVariable, Type: deviceType.CelType(), List: devicesVariable}
+	return newEnvironment(config, devicesVariable, deviceVariable, deviceType)
+}
+
+// NewNodeEnvironment is NewEnvironment for expressions over "nodes". An element has labels, and attributes and capacity
+// as a device has. It is a [Device] of the driver [NodeDriver].
+func NewNodeEnvironment(config cel.Config) (*Environment, error) {
+	return newEnvironment(config, nodesVariable, nodeVariable, nodeType)
+}
+
+func newEnvironment(config cel.Config, set, member string, of *apiservercel.DeclType) (*Environment, error) {
+	config.Name = set
+	config.Types = []*apiservercel.DeclType{of}
+	config.Element = cel.Element{Name: member, Type: of.CelType(), List: set}
 	config.Options = append(library.Options(),
-		celgo.Variable(devicesVariable, celgo.ListType(deviceType.CelType())),
+		celgo.Variable(set, celgo.ListType(of.CelType())),
 		// cel.bind, as in device selectors.
 		ext.Bindings(ext.BindingsVersion(0)),
 		// Conjuncts are written as they were.
@@ -90,7 +132,7 @@ func NewEnvironment(config cel.Config) (*Environment, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Environment{core: core}, nil
+	return &Environment{core, set}, nil
 }
 
 // NewSelectorEnvironment returns an environment for what device selectors say of one
@@ -107,7 +149,7 @@ func NewSelectorEnvironment(config cel.Config) (*Environment, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Environment{core: core}, nil
+	return &Environment{core, ""}, nil
 }
 
 // Functions returns the declarations of all functions and operators, by name.
@@ -117,24 +159,24 @@ func (e *Environment) Functions() map[string]*decls.FunctionDecl { return e.core
 // as d.variables.<name>; in them it is "device", as in a device selector. The error is a
 // [*cel.Error].
 func (e *Environment) Compile(ctx context.Context, expression string, variables ...v1alpha1.Variable) (*Expression, error) {
-	return compiled(e.core.Compile(ctx, expression, ofCore(variables)...))
+	return e.compiled(e.core.Compile(ctx, expression, ofCore(variables)...))
 }
 
 // CompileInt is Compile for an expression of type int, whose value is [Expression.Value].
 func (e *Environment) CompileInt(ctx context.Context, expression string, variables ...v1alpha1.Variable) (*Expression, error) {
-	return compiled(e.core.CompileInt(ctx, expression, ofCore(variables)...))
+	return e.compiled(e.core.CompileInt(ctx, expression, ofCore(variables)...))
 }
 
 // CompileAny is Compile for an expression of any type, which is not evaluated.
 func (e *Environment) CompileAny(ctx context.Context, expression string) (*Expression, error) {
-	return compiled(e.core.CompileAny(ctx, expression))
+	return e.compiled(e.core.CompileAny(ctx, expression))
 }
 
-func compiled(program *cel.Program, err error) (*Expression, error) {
+func (e *Environment) compiled(program *cel.Program, err error) (*Expression, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Expression{program: program}, nil
+	return &Expression{program, e.set}, nil
 }
 
 // WithoutVariables returns an expression without variables that means the same, as
@@ -156,6 +198,8 @@ func ofCore(variables []v1alpha1.Variable) []cel.Variable {
 // Environment compiles a text once, as long as it remembers it.
 type Expression struct {
 	program *cel.Program
+	// set is the variable that the set is in.
+	set string
 }
 
 // Satisfied returns the verdict on a set of devices, given in the order in

@@ -60,13 +60,16 @@ var attributeSize = uint64(attributeType.MaxElements)
 // EstimateSize is asked for what CEL does not know the size of.
 func (s sizes) EstimateSize(element checker.AstNode) *checker.SizeEstimate {
 	path := element.Path()
-	if len(path) == 0 || path[0] != devicesVariable {
+	if len(path) == 0 || !IsSet(path[0]) {
 		return s.computed(element.Type())
 	}
 	if len(path) == 1 {
 		return upTo(s.devices, s.devices)
 	}
 	t := deviceType
+	if path[0] == nodesVariable {
+		t = nodeType
+	}
 	// The second element says that an element of the list is meant.
 	for _, name := range path[2:] {
 		if t = partType(t, name); t == nil {

@@ -39,7 +39,7 @@ func (i *input) release() { inputs.Put(i) }
 
 // ResolveName implements [celgo.Activation].
 func (i *input) ResolveName(name string) (any, bool) {
-	if name == devicesVariable {
+	if IsSet(name) {
 		return i.devices, true
 	}
 	return nil, false

@@ -22,7 +22,7 @@ type Place struct{ Line, Column int }
 // on the order then, and the search tries a set in one order only. That it need not is
 // for the author to know, but for all devices having what the first one has ([isAlike]).
 func (e *Expression) OrderDependence() (Place, bool) {
-	o := orderReader{scope: tree.Scope[meaning]{devicesVariable: {deviceOrder}}}
+	o := orderReader{scope: tree.Scope[meaning]{devicesVariable: {deviceOrder}, nodesVariable: {deviceOrder}}}
 	o.visit(e.AST().Expr())
 	if o.found == nil {
 		return Place{}, false
@@ -133,7 +133,7 @@ func (o *orderReader) equality(expr ast.Expr) {
 // accumulator is a list makes it in the order of what it loops over.
 func (o *orderReader) comprehension(c ast.ComprehensionExpr) meaning {
 	over := o.value(c.IterRange())
-	if tree.IsIdent(c.IterRange(), devicesVariable) && over == deviceOrder && c.IterVar() != devicesVariable {
+	if over == deviceOrder && c.IterRange().Kind() == ast.IdentKind && IsSet(c.IterRange().AsIdent()) && !IsSet(c.IterVar()) {
 		if demanded := conjunctsOfAll(c); demanded != nil {
 			o.all(demanded, c.IterVar())
 			return noOrder

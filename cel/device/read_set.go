@@ -48,7 +48,7 @@ func (f *readSet) visit(expr ast.Expr) {
 		// It could be a device.
 		f.All = true
 	}
-	if expr.Kind() == ast.SelectKind && expr.AsSelect().FieldName() == attributesField {
+	if expr.Kind() == ast.SelectKind && (expr.AsSelect().FieldName() == attributesField || expr.AsSelect().FieldName() == labelsField) {
 		f.All = true
 	}
 	if expr.Kind() == ast.StructKind {

@@ -27,6 +27,15 @@ func LargestSizes() Sizes {
 	}
 }
 
+// LargestSizes are those of what the expression is about.
+func (e *Expression) LargestSizes() Sizes {
+	sizes := LargestSizes()
+	if e.set == nodesVariable {
+		sizes.Text, sizes.Elements = max(sizes.Text, maxLabelKey), max(sizes.Elements, MaxLabels)
+	}
+	return sizes
+}
+
 // SizesOf looks at the devices.
 func SizesOf(devices []*Device) Sizes {
 	var result Sizes

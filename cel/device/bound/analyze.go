@@ -14,9 +14,6 @@ import (
 	"github.com/celset/celset/cel/tree"
 )
 
-// devicesVariable is the variable that the set is in.
-const devicesVariable = "devices"
-
 // Analyze reads an expression for sets of the given size. What it does not
 // understand is open.
 func Analyze(expression *device.Expression, size int) *Analysis {
@@ -83,7 +80,7 @@ func (a *analyzer) finish(result *Analysis) bool {
 	result.leaves, result.predicates, result.boxes = a.leaves, a.predicates, a.boxes
 	result.slots, result.guards = a.slots, a.guards
 	result.bytes = a.bytes()
-	result.within = result.isWithin(device.LargestSizes())
+	result.within = result.isWithin(a.expression.LargestSizes())
 	return true
 }
 

@@ -6,6 +6,7 @@ package bound
 import (
 	"github.com/google/cel-go/common/ast"
 
+	"github.com/celset/celset/cel/device"
 	"github.com/celset/celset/cel/device/bitset"
 	"github.com/celset/celset/cel/tree"
 )
@@ -83,8 +84,8 @@ func (g guarding) guardOperand(expr ast.Expr, s scope) bool {
 func (g guarding) guardsOf(list ast.Expr, s scope) ([]guard, bool) {
 	switch {
 	case list.Kind() == ast.IdentKind:
-		_, hidden := s[devicesVariable]
-		return nil, list.AsIdent() == devicesVariable && !hidden
+		_, hidden := s[list.AsIdent()]
+		return nil, device.IsSet(list.AsIdent()) && !hidden
 	case list.Kind() != ast.ComprehensionKind:
 		return nil, false
 	}

@@ -6,6 +6,7 @@ package bound
 import (
 	"github.com/google/cel-go/common/ast"
 
+	"github.com/celset/celset/cel/device"
 	"github.com/celset/celset/cel/tree"
 )
 
@@ -149,8 +150,8 @@ func (a *analyzer) deviceList(expr ast.Expr, s scope) (deviceList, bool) {
 	expr = a.normal.reduce(expr, s)
 	switch expr.Kind() {
 	case ast.IdentKind:
-		_, shadowed := s[devicesVariable]
-		return allDevices{}, expr.AsIdent() == devicesVariable && !shadowed
+		_, shadowed := s[expr.AsIdent()]
+		return allDevices{}, device.IsSet(expr.AsIdent()) && !shadowed
 	case ast.ComprehensionKind:
 		c := expr.AsComprehension()
 		keeps, appended, ok := tree.CollectionOf(c)

@@ -12,6 +12,7 @@ import (
 	"github.com/google/cel-go/common/operators"
 	"github.com/google/cel-go/common/types"
 
+	"github.com/celset/celset/cel/device"
 	"github.com/celset/celset/cel/device/bitset"
 	"github.com/celset/celset/cel/tree"
 )
@@ -84,12 +85,17 @@ func memberName(slot int) string { return fmt.Sprintf("#member%d", slot) }
 // memberAt recognizes list[n], n being a constant for sets of the size and the list all devices,
 // sorted or not, or sorted values of them.
 func (a *analyzer) memberAt(expr ast.Expr, hidden tree.Names) (m member, ok bool) {
-	if !tree.IsCall(expr, operators.Index) || hidden.Has(devicesVariable) {
+	if !tree.IsCall(expr, operators.Index) {
 		return member{}, false
 	}
 	list, index := expr.AsCall().Args()[0], expr.AsCall().Args()[1]
+	for name := range variablesOf(expr) {
+		if hidden.Has(name) && device.IsSet(name) {
+			return member{}, false
+		}
+	}
 	for name := range variablesOf(index) {
-		if name != devicesVariable {
+		if !device.IsSet(name) {
 			return member{}, false
 		}
 	}
@@ -100,7 +106,7 @@ func (a *analyzer) memberAt(expr ast.Expr, hidden tree.Names) (m member, ok bool
 	m.place = n.value
 	list = a.normal.reduce(list, scope{})
 	switch {
-	case tree.IsIdent(list, devicesVariable):
+	case list.Kind() == ast.IdentKind && device.IsSet(list.AsIdent()):
 		m.of = func(device ast.Expr) (ast.Expr, bool) { return a.withType(device, expr), true }
 		return m, true
 	case tree.IsCall(list, "sort") && list.AsCall().IsMemberFunction():

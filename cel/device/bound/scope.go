@@ -10,6 +10,7 @@ import (
 	"github.com/google/cel-go/common/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 
+	"github.com/celset/celset/cel/device"
 	"github.com/celset/celset/cel/tree"
 )
 
@@ -53,7 +54,7 @@ func references(expr ast.Expr, s scope) (free []variable, single bool) {
 			return
 		}
 		switch is, known := s[name]; {
-		case !known && name == devicesVariable || known && !is.isDevice:
+		case !known && device.IsSet(name) || known && !is.isDevice:
 			single = false
 		case known:
 			seen[name] = true

@@ -146,10 +146,7 @@ type walker struct {
 	growing []string
 }
 
-const (
-	unknown         = -1
-	devicesVariable = "devices"
-)
+const unknown = -1
 
 // part is what is told of a part of the expression.
 type part struct {
@@ -240,7 +237,7 @@ func (w *walker) variable(e ast.Expr) float64 {
 	switch {
 	case declared && size != unknown:
 		return size
-	case !declared && name == devicesVariable:
+	case !declared && device.IsSet(name):
 		return w.devices
 	default:
 		return w.sizeOf(w.typeOf(e))

@@ -29,7 +29,7 @@ func decode(raw []byte, path *field.Path) (*CELDeviceConstraint, field.ErrorList
 	if len(errs) > 0 {
 		return nil, errs
 	}
-	errs, known := checkType(meta.APIVersion, meta.Kind, path, Kind, PreferenceKind)
+	errs, known := checkType(meta.APIVersion, meta.Kind, path, Kind, PreferenceKind, NodeSetConstraintKind)
 	if !known {
 		// The fields of another type can't be judged by those of this one.
 		return nil, errs

@@ -25,7 +25,7 @@ func TestDecodeErrors(t *testing.T) {
 	const typed = `"apiVersion":"celset.dev/v1alpha1","kind":"CELDeviceConstraint"`
 	const hint = " (field names are case-sensitive, each may be set once)"
 	const noVersion = "parameters.apiVersion: Required value: must be celset.dev/v1alpha1"
-	const noKind = "parameters.kind: Required value: must be CELDeviceConstraint or CELDevicePreference"
+	const noKind = "parameters.kind: Required value: must be CELDeviceConstraint or CELDevicePreference or CELNodeSetConstraint"
 	for name, tc := range map[string]struct{ raw, want string }{
 		"unknown version": {
 			raw:  `{"apiVersion":"celset.dev/v2","kind":"CELDeviceConstraint","expressions":["a"]}`,
@@ -33,7 +33,7 @@ func TestDecodeErrors(t *testing.T) {
 		},
 		"unknown kind": {
 			raw:  `{"apiVersion":"celset.dev/v1alpha1","kind":"Ring","size":4}`,
-			want: `parameters.kind: Unsupported value: "Ring": supported values: "CELDeviceConstraint", "CELDevicePreference"`,
+			want: `parameters.kind: Unsupported value: "Ring": supported values: "CELDeviceConstraint", "CELDevicePreference", "CELNodeSetConstraint"`,
 		},
 		"unknown version of known field with other type": {
 			raw:  `{"apiVersion":"celset.dev/v2","kind":"CELDeviceConstraint","expression":{"cel":"true"}}`,

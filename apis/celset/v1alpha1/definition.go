@@ -96,7 +96,7 @@ func claimConfigurations(devices *resourceapi.DeviceClaim) []resourceapi.DeviceC
 // isConstraint tells whether a configuration entry defines a constraint, or what may be meant to be
 // one: only another kind of this package is something else.
 func isConstraint(configuration resourceapi.DeviceConfiguration) bool {
-	return isDefinition(configuration) && !IsPreference(configuration)
+	return isDefinition(configuration) && !IsPreference(configuration) && !IsNodeSetConstraint(configuration)
 }
 
 // Defines reports whether the claim has configuration of its own for the driver [DriverName], which
@@ -147,7 +147,7 @@ func decodeAll(configurations []resourceapi.DeviceConfiguration, object ObjectRe
 
 func decodeOne(opaque *resourceapi.OpaqueDeviceConfiguration, path *field.Path) (*CELDeviceConstraint, field.ErrorList) {
 	if opaque.Parameters.Raw == nil && opaque.Parameters.Object == nil {
-		return nil, field.ErrorList{field.Required(path, "must be a "+Kind+" or "+PreferenceKind)}
+		return nil, field.ErrorList{field.Required(path, "must be a "+Kind+", "+PreferenceKind+" or "+NodeSetConstraintKind)}
 	}
 	// Objects from the API server hold JSON; this also handles those that were
 	// made in Go or came as CBOR.

@@ -142,18 +142,22 @@ func HasPreference(claim *resourceapi.ResourceClaim, hasPreferences func(classNa
 // IsPreference tells whether a configuration entry says that it is a preference. It is asked for
 // each node, about parameters that anybody writes: those which can't be one are not decoded.
 func IsPreference(configuration resourceapi.DeviceConfiguration) bool {
+	return hasKind(configuration, PreferenceKind)
+}
+
+func hasKind(configuration resourceapi.DeviceConfiguration, kind string) bool {
 	if !isDefinition(configuration) {
 		return false
 	}
 	raw, err := configuration.Opaque.Parameters.MarshalJSON()
-	if err != nil || !mayHave(raw, PreferenceKind) {
+	if err != nil || !mayHave(raw, kind) {
 		return false
 	}
 	// The kind alone decides: an apiVersion that is wrong is a mistake in a preference.
 	var meta struct {
 		Kind string `json:"kind"`
 	}
-	return kjson.UnmarshalCaseSensitivePreserveInts(raw, &meta) == nil && meta.Kind == PreferenceKind
+	return kjson.UnmarshalCaseSensitivePreserveInts(raw, &meta) == nil && meta.Kind == kind
 }
 
 // mayHave tells whether a text of letters is in the JSON, as it is or with letters escaped.
@@ -238,7 +242,7 @@ func ValidatePreference(preference *CELDevicePreference, path *field.Path) field
 	} else {
 		errs = append(errs, validateExpression(preference.Expression, path.Child("expression"))...)
 	}
-	return append(errs, validateVariables(preference.Variables, path.Child("variables"))...)
+	return append(errs, validateVariables(preference.Variables, "device", path.Child("variables"))...)
 }
 
 func validatePolicy(preference *CELDevicePreference, path *field.Path) field.ErrorList {

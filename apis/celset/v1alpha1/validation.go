@@ -23,10 +23,10 @@ func ValidateDefinition(def *CELDeviceConstraint, path *field.Path) field.ErrorL
 	default:
 		errs = append(errs, field.NotSupported(path.Child("onError"), def.OnError, []OnError{OnErrorAbort, OnErrorNodeDoesNotFit}))
 	}
-	return append(errs, validateVariables(def.Variables, path.Child("variables"))...)
+	return append(errs, validateVariables(def.Variables, "device", path.Child("variables"))...)
 }
 
-func validateVariables(variables []Variable, path *field.Path) field.ErrorList {
+func validateVariables(variables []Variable, member string, path *field.Path) field.ErrorList {
 	if len(variables) > MaxVariables {
 		return field.ErrorList{field.TooMany(path, len(variables), MaxVariables)}
 	}
@@ -44,7 +44,7 @@ func validateVariables(variables []Variable, path *field.Path) field.ErrorList {
 		}
 		names[v.Name] = true
 		if strings.TrimSpace(v.Expression) == "" {
-			errs = append(errs, field.Required(path.Child("expression"), "must be a CEL expression over `device`"))
+			errs = append(errs, field.Required(path.Child("expression"), fmt.Sprintf("must be a CEL expression over `%s`", member)))
 		} else {
 			errs = append(errs, validateExpression(v.Expression, path.Child("expression"))...)
 		}

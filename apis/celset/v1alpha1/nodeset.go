@@ -1,0 +1,297 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	resourceapi "k8s.io/api/resource/v1"
+	schedulingapi "k8s.io/api/scheduling/v1beta1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	validationutil "k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"sigs.k8s.io/yaml"
+
+	"github.com/celset/celset/apis/internal/strictjson"
+	"github.com/celset/celset/apis/nearest"
+)
+
+const (
+	// NodeSetConstraintKind is the kind of [CELNodeSetConstraint].
+	NodeSetConstraintKind = "CELNodeSetConstraint"
+
+	// NodeSetAnnotation is the annotation of a PodGroup that has a [CELNodeSetConstraint], as YAML or JSON, for groups whose
+	// pods have no claims in which it could stand.
+	NodeSetAnnotation = "celset.dev/node-set-constraint"
+
+	// MaxNodeSetSize is how many nodes a set has at most.
+	MaxNodeSetSize = 256
+
+	// GangFeatureGate is the name of the feature gate of sets of nodes.
+	GangFeatureGate = "DRACELGangConstraints"
+)
+
+// CELNodeSetConstraint says by a CEL expression on which nodes the pods of a PodGroup may run together. It is the type of
+// opaque.parameters in a configuration for the driver [DriverName], in a claim of the pods or a class that such a claim
+// uses, and of [NodeSetAnnotation]. A PodGroup refers to it as the topology key celset.dev/<name>. No node has such a
+// label: a scheduler that does not know these constraints places no pod of the group.
+type CELNodeSetConstraint struct {
+	metav1.TypeMeta `json:",inline"`
+
+	// Name is what PodGroups refer to. It is what may follow the slash in the key of a label: at most 63 letters, digits,
+	// '-', '_' and '.', with a letter or digit at both ends.
+	Name string `json:"name"`
+
+	// Expression is a CEL expression that returns a bool. Its variable `nodes` is the list of the nodes that the pods of the
+	// group run on. At most [MaxExpressionLength] bytes, together with the variables and the preference.
+	Expression string `json:"expression"`
+
+	// Preference is a CEL expression over `nodes` that returns an int: of two sets that satisfy the expression the one with
+	// the greater value is taken, of those with the same value the first.
+	Preference string `json:"preference,omitempty"`
+
+	// Variables are expressions over one node, `node`, which the other expressions read of any node n as n.variables.<name>.
+	// At most [MaxVariables].
+	Variables []Variable `json:"variables,omitempty"`
+
+	// PodsPerNode is how many pods of the group run on a node at most. 0 is 1. At most [MaxNodeSetSize].
+	PodsPerNode int32 `json:"podsPerNode,omitempty"`
+}
+
+// NodeSetConstraint is a valid CELNodeSetConstraint and where it stands.
+type NodeSetConstraint struct {
+	Name       string
+	Expression string
+	// Preference is "" for none.
+	Preference string
+	Variables  []Variable
+	// PodsPerNode is at least 1.
+	PodsPerNode int
+	Source      Source
+}
+
+// isSame reports whether two say the same, wherever they stand.
+func (c *NodeSetConstraint) isSame(other *NodeSetConstraint) bool {
+	return c.Expression == other.Expression && c.Preference == other.Preference && c.PodsPerNode == other.PodsPerNode &&
+		slices.Equal(c.Variables, other.Variables)
+}
+
+// NodeSetReference is the name of the constraint that a PodGroup refers to.
+func NodeSetReference(group *schedulingapi.PodGroup) (name string, ok bool) {
+	if group == nil || group.Spec.SchedulingConstraints == nil {
+		return "", false
+	}
+	for _, topology := range group.Spec.SchedulingConstraints.Topology {
+		if name, ok := strings.CutPrefix(topology.Key, AttributeDomain+"/"); ok {
+			return name, true
+		}
+	}
+	return "", false
+}
+
+// IsNodeSetConstraint reports whether a configuration entry says that it is one.
+func IsNodeSetConstraint(configuration resourceapi.DeviceConfiguration) bool {
+	return hasKind(configuration, NodeSetConstraintKind)
+}
+
+// NodeSets decodes and validates the node set constraints of a carrier itself, and returns the valid ones even if the error,
+// an [*Error], is about others.
+func (c Carrier) NodeSets() ([]NodeSetConstraint, error) {
+	if err := c.CheckTexts(); err != nil {
+		return nil, err
+	}
+	return nodeSetsIn(claimConfigurations(&c.Spec.Devices), c.Object, c.Path.Child("devices", "config"))
+}
+
+// ClassNodeSets is [Carrier.NodeSets] for a device class.
+func ClassNodeSets(class *resourceapi.DeviceClass) ([]NodeSetConstraint, error) {
+	return nodeSetsIn(classConfigurations(class), classReference(class), field.NewPath("spec", "config"))
+}
+
+func nodeSetsIn(configurations []resourceapi.DeviceConfiguration, object ObjectReference, path *field.Path) ([]NodeSetConstraint, error) {
+	var result []NodeSetConstraint
+	var errs field.ErrorList
+	first := map[string]*field.Path{}
+	for i, configuration := range configurations {
+		if !IsNodeSetConstraint(configuration) {
+			continue
+		}
+		entry := path.Index(i)
+		parameters := entry.Child("opaque", "parameters")
+		raw, err := configuration.Opaque.Parameters.MarshalJSON()
+		if err != nil {
+			errs = append(errs, field.Invalid(parameters, field.OmitValueType{}, err.Error()))
+			continue
+		}
+		constraint, entryErrs := decodeNodeSet(raw, parameters)
+		if len(entryErrs) == 0 && first[constraint.Name] != nil {
+			entryErrs = field.ErrorList{duplicateName(parameters, constraint.Name, first[constraint.Name])}
+		}
+		if len(entryErrs) > 0 {
+			errs = append(errs, entryErrs...)
+			continue
+		}
+		first[constraint.Name] = entry
+		constraint.Source = Source{Object: object, Field: entry.String(), Index: i}
+		result = append(result, *constraint)
+	}
+	return result, errorAbout(object, errs)
+}
+
+// GroupNodeSet decodes and validates the constraint in the annotation of a PodGroup. It is nil if there is none. The error is
+// an [*Error].
+func GroupNodeSet(group *schedulingapi.PodGroup) (*NodeSetConstraint, error) {
+	text, ok := group.Annotations[NodeSetAnnotation]
+	if !ok {
+		return nil, nil
+	}
+	object, path := referenceTo("PodGroup", group), field.NewPath("metadata", "annotations").Key(NodeSetAnnotation)
+	if len(text) > MaxClaimText {
+		return nil, errorAbout(object, field.ErrorList{field.TooLong(path, "", MaxClaimText)})
+	}
+	raw, err := yaml.YAMLToJSONStrict([]byte(text))
+	if err != nil {
+		return nil, errorAbout(object, field.ErrorList{field.Invalid(path, field.OmitValueType{}, fmt.Sprintf("must be a %s as YAML or JSON: %v", NodeSetConstraintKind, err))})
+	}
+	constraint, errs := decodeNodeSet(raw, path)
+	if len(errs) > 0 {
+		return nil, errorAbout(object, errs)
+	}
+	constraint.Source = Source{Object: object, Field: path.String(), Index: NoReference}
+	return constraint, nil
+}
+
+func decodeNodeSet(raw []byte, path *field.Path) (*NodeSetConstraint, field.ErrorList) {
+	meta, errs := strictjson.TypeMeta(raw, path)
+	if len(errs) > 0 {
+		return nil, errs
+	}
+	errs, known := checkType(meta.APIVersion, meta.Kind, path, NodeSetConstraintKind)
+	if !known {
+		return nil, errs
+	}
+	decoded := &CELNodeSetConstraint{}
+	errs = append(errs, strictjson.Unmarshal(raw, decoded, path)...)
+	if len(errs) == 0 {
+		errs = ValidateNodeSet(decoded, path)
+	}
+	if len(errs) > 0 {
+		return nil, errs
+	}
+	return &NodeSetConstraint{
+		Name: decoded.Name, Expression: decoded.Expression, Preference: decoded.Preference, Variables: decoded.Variables,
+		PodsPerNode: max(1, int(decoded.PodsPerNode)),
+	}, nil
+}
+
+// ValidateNodeSet checks the values of a decoded constraint. path is where it stands. Whether the expressions compile is not
+// checked here.
+func ValidateNodeSet(constraint *CELNodeSetConstraint, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	if constraint.Name == "" {
+		errs = append(errs, field.Required(path.Child("name"), fmt.Sprintf("PodGroups refer to it as the topology key %s/<name>", AttributeDomain)))
+	} else {
+		for _, message := range validationutil.IsQualifiedName(AttributeDomain + "/" + constraint.Name) {
+			errs = append(errs, field.Invalid(path.Child("name"), constraint.Name, message))
+		}
+	}
+	if strings.TrimSpace(constraint.Expression) == "" {
+		errs = append(errs, field.Required(path.Child("expression"), "must be a CEL expression over `nodes` that returns a bool"))
+	}
+	length := len(constraint.Expression) + len(constraint.Preference)
+	for _, v := range constraint.Variables {
+		length += len(v.Expression)
+	}
+	if length > MaxExpressionLength {
+		errs = append(errs, field.TooLong(path.Child("expression"), "", MaxExpressionLength))
+	}
+	if constraint.PodsPerNode < 0 || constraint.PodsPerNode > MaxNodeSetSize {
+		errs = append(errs, field.Invalid(path.Child("podsPerNode"), constraint.PodsPerNode, fmt.Sprintf("must be between 1 and %d", MaxNodeSetSize)))
+	}
+	return append(errs, validateVariables(constraint.Variables, "node", path.Child("variables"))...)
+}
+
+// ResolveNodeSet finds the constraint of a name for a PodGroup: in its annotation, otherwise in the claims of its pods,
+// otherwise in the device classes that the claims use. Claims that define it, and classes, must agree. Every error is an
+// [*Error].
+func ResolveNodeSet(group *schedulingapi.PodGroup, name string, claims []*resourceapi.ResourceClaim, classes ClassGetter) (*NodeSetConstraint, error) {
+	own, err := GroupNodeSet(group)
+	if err != nil || own != nil && own.Name == name {
+		return own, err
+	}
+	r := nodeSetResolver{object: referenceTo("PodGroup", group), name: name}
+	if own != nil {
+		r.names = append(r.names, own.Name)
+	}
+	for _, claim := range claims {
+		found, err := ClaimCarrier(claim).NodeSets()
+		r.add(found, err)
+	}
+	if r.found == nil && r.err == nil {
+		seen := map[string]bool{}
+		for _, claim := range claims {
+			for _, className := range coveredClasses(&claim.Spec.Devices, nil) {
+				if seen[className] {
+					continue
+				}
+				seen[className] = true
+				// A class that is not there defines nothing: its devices are missed, too.
+				if class, err := classes.Get(className); err == nil {
+					found, err := ClassNodeSets(class)
+					r.add(found, err)
+				}
+			}
+		}
+	}
+	switch {
+	case r.err != nil:
+		return nil, r.err
+	case r.found == nil:
+		return nil, r.notFound()
+	default:
+		return r.found, nil
+	}
+}
+
+// nodeSetResolver looks for a constraint in one object after the other.
+type nodeSetResolver struct {
+	object ObjectReference
+	name   string
+	found  *NodeSetConstraint
+	err    error
+	// names are those of others that were met.
+	names []string
+}
+
+func (r *nodeSetResolver) add(constraints []NodeSetConstraint, err error) {
+	if r.err != nil {
+		return
+	}
+	r.err = err
+	for i := range constraints {
+		c := &constraints[i]
+		switch {
+		case c.Name != r.name:
+			r.names = append(r.names, c.Name)
+		case r.found == nil:
+			r.found = c
+		case !r.found.isSame(c) && r.err == nil:
+			r.err = errorAbout(r.object, field.ErrorList{field.Invalid(r.path(), attribute(r.name),
+				fmt.Sprintf("%s and %s define it differently: make them equal, or define it in the annotation %s", r.found.Source, c.Source, NodeSetAnnotation))})
+		}
+	}
+}
+
+func (r *nodeSetResolver) path() *field.Path {
+	return field.NewPath("spec", "schedulingConstraints", "topology").Index(0).Child("key")
+}
+
+func (r *nodeSetResolver) notFound() error {
+	err := field.NotFound(r.path(), attribute(r.name))
+	err.Detail = fmt.Sprintf("no %s of that name in the claims of the group's pods, in the device classes that they use, or in the annotation %s: define it in one of them",
+		NodeSetConstraintKind, NodeSetAnnotation) + nearest.DidYouMean(AttributeDomain+"/", r.name, slices.Values(r.names))
+	return errorAbout(r.object, field.ErrorList{err})
+}

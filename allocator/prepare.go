@@ -321,6 +321,17 @@ func (p *Preparer) compileSelector(ctx context.Context, to *selectorSet, text se
 	return outcome, bytes, nil
 }
 
+// Expressions are those of its constraints and preferences that compile.
+func (c *PreparedClaim) Expressions() []*device.Expression {
+	var expressions []*device.Expression
+	for _, d := range slices.Concat(c.meaning.constraints, c.meaning.preferences) {
+		if d.expression != nil {
+			expressions = append(expressions, d.expression)
+		}
+	}
+	return expressions
+}
+
 // Err is what is wrong with selectors of the claim.
 func (c *PreparedClaim) Err() error { return c.selectorsErr }
 

@@ -26,6 +26,8 @@ type Device struct {
 	once       sync.Once
 	attributes traits.Mapper
 	capacity   traits.Mapper
+	// labels are those of a node, nil for a device.
+	labels traits.Mapper
 }
 
 var (
@@ -63,7 +65,7 @@ func (d *Device) Get(name ref.Val) ref.Val {
 			break
 		}
 		d.once.Do(d.convert)
-		return d.attributes.Get(types.String(labelsDomain))
+		return d.labels
 	}
 	return types.NewErr("no such field '%s'", field)
 }
@@ -111,6 +113,12 @@ func (d *Device) Type() ref.Type { return d.declared().CelType() }
 func (d *Device) Value() any { return d }
 
 func (d *Device) convert() {
-	d.attributes = domains(d.driver, d.source.Attributes, attributeValue)
-	d.capacity = domains(d.driver, d.source.Capacity, capacityValue)
+	attributes := byDomains(d.driver, d.source.Attributes, attributeValue)
+	if d.driver == NodeDriver {
+		d.labels = newOrderedMap(attributes[labelsDomain])
+		delete(attributes, labelsDomain)
+		delete(attributes, NodeDriver)
+	}
+	d.attributes = domains(attributes)
+	d.capacity = domains(byDomains(d.driver, d.source.Capacity, capacityValue))
 }

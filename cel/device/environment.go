@@ -40,7 +40,8 @@ const MaxLabels = 128
 
 const maxLabelKey = validation.DNS1123SubdomainMaxLength + 1 + validation.LabelValueMaxLength
 
-// NodeDriver is the driver of devices that stand for nodes, of which each has one. No real driver may be called so.
+// NodeDriver is the driver of devices that stand for nodes, of which each has one. No real driver may be called so. Attributes
+// of this domain are for selectors of nodes, expressions over sets don't see them.
 const NodeDriver = "#nodes"
 
 // NodeLabel is the name of the attribute that is a label of a node.

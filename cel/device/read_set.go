@@ -33,6 +33,15 @@ func ReadSetOf(checked *ast.AST) ReadSet {
 	return f.ReadSet
 }
 
+// ReadsCapacity reports whether the expression may read capacities.
+func (e *Expression) ReadsCapacity() bool {
+	found := false
+	tree.Visit(e.AST().Expr(), func(part ast.Expr, _ tree.Names) {
+		found = found || part.Kind() == ast.SelectKind && part.AsSelect().FieldName() == capacityField || part.Kind() == ast.StructKind
+	})
+	return found
+}
+
 type readSet struct {
 	ReadSet
 	program *ast.AST

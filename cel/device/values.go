@@ -65,8 +65,8 @@ func capacityValue(capacity resourceapi.DeviceCapacity) ref.Val {
 	return apiservercel.Quantity{Quantity: &capacity.Value}
 }
 
-// domains arranges qualified names by domain, then by name.
-func domains[V any](driver string, entries map[resourceapi.QualifiedName]V, convert func(V) ref.Val) traits.Mapper {
+// byDomains arranges qualified names by domain, then by name.
+func byDomains[V any](driver string, entries map[resourceapi.QualifiedName]V, convert func(V) ref.Val) map[string]map[string]ref.Val {
 	values := make(map[string]map[string]ref.Val)
 	for name, entry := range entries {
 		domain, id := split(name, driver)
@@ -75,6 +75,10 @@ func domains[V any](driver string, entries map[resourceapi.QualifiedName]V, conv
 		}
 		values[domain][id] = convert(entry)
 	}
+	return values
+}
+
+func domains(values map[string]map[string]ref.Val) traits.Mapper {
 	result := make(map[string]ref.Val, len(values))
 	for domain, ids := range values {
 		result[domain] = newOrderedMap(ids)

@@ -135,7 +135,7 @@ func LookAlike(a, b *resourceapi.Device, reads func(resourceapi.QualifiedName) b
 		if !reads(name) {
 			value, other = withoutValue(value), withoutValue(other)
 		}
-		if !isSameValue(&value, &other) {
+		if !IsSameValue(&value, &other) {
 			return false
 		}
 	}
@@ -147,7 +147,8 @@ func LookAlike(a, b *resourceapi.Device, reads func(resourceapi.QualifiedName) b
 	return true
 }
 
-func isSameValue(a, b *resourceapi.DeviceAttribute) bool {
+// IsSameValue reports whether two attributes have the same value of the same type.
+func IsSameValue(a, b *resourceapi.DeviceAttribute) bool {
 	return ptr.Equal(a.IntValue, b.IntValue) && ptr.Equal(a.BoolValue, b.BoolValue) &&
 		ptr.Equal(a.StringValue, b.StringValue) && ptr.Equal(a.VersionValue, b.VersionValue) &&
 		isSameList(a.IntValues, b.IntValues) && isSameList(a.BoolValues, b.BoolValues) &&

@@ -1,0 +1,152 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package nodeset
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
+	dracel "k8s.io/dynamic-resource-allocation/cel"
+	"k8s.io/dynamic-resource-allocation/structured"
+
+	"github.com/celset/celset/allocator"
+	"github.com/celset/celset/apis/celset/v1alpha1"
+	"github.com/celset/celset/cel"
+	"github.com/celset/celset/cel/device"
+)
+
+// Chooser has what choices share: what was compiled and what was found out. It is safe for concurrent use.
+type Chooser struct {
+	*allocator.Preparer
+	environment *device.Environment
+	cache       *allocator.Cache
+}
+
+// cacheBytes bounds what a Chooser remembers.
+const cacheBytes = 64 << 20
+
+// NewChooser returns a Chooser that tells the observer of compilations and evaluations.
+func NewChooser(observer cel.Observer) (*Chooser, error) {
+	environment, err := device.NewNodeEnvironment(cel.Config{Observer: observer})
+	if err != nil {
+		return nil, err
+	}
+	preparer, err := allocator.NewPreparer(environment, dracel.Features{})
+	if err != nil {
+		return nil, err
+	}
+	return &Chooser{preparer, environment, allocator.NewCache(allocator.CacheBytes(cacheBytes))}, nil
+}
+
+// Environment is what expressions are compiled in.
+func (c *Chooser) Environment() *device.Environment { return c.environment }
+
+// Classes has the class of nodes, and nothing else.
+type Classes struct{}
+
+// Get returns a class that selects everything.
+func (Classes) Get(name string) (*resourceapi.DeviceClass, error) {
+	class := &resourceapi.DeviceClass{}
+	class.Name = name
+	return class, nil
+}
+
+// List implements [structured.DeviceClassLister].
+func (Classes) List() ([]*resourceapi.DeviceClass, error) { return nil, nil }
+
+// Problem is what is to be chosen, as the search knows it.
+type Problem struct {
+	*Group
+	// Claim stands for the group. What is prepared of it is prepared for all groups with such a claim.
+	Claim *resourceapi.ResourceClaim
+}
+
+// NewProblem makes the claim of a group.
+func NewProblem(group *Group) (*Problem, error) {
+	claim, err := group.claim()
+	return &Problem{group, claim}, err
+}
+
+// Choice is a set of nodes, by their indices.
+type Choice struct {
+	// Kinds has for each kind of pods the nodes that are for them, in order.
+	Kinds [][]int
+	// Placed are the nodes on which pods of the group run already.
+	Placed []int
+	allocator.Details
+}
+
+// Choose returns the first set of nodes for which the expression is true, the best one if there is a preference, or nil. The
+// error names the group or the object with the constraint.
+func (c *Chooser) Choose(ctx context.Context, p *Problem, prepared *allocator.PreparedClaim, nodes []Node, opts ...allocator.Option) (*Choice, error) {
+	if size := p.Size(); size > v1alpha1.MaxNodeSetSize {
+		return nil, p.failed(nil, "%d nodes are wanted, at most %d are chosen together", size, v1alpha1.MaxNodeSetSize)
+	}
+	all := allocator.Prepared{p.Claim.UID: prepared}
+	opts = append([]allocator.Option{
+		allocator.WithEnvironment(c.environment), allocator.WithPrepared(all), allocator.WithCache(c.cache), allocator.WithMaxResults(v1alpha1.MaxNodeSetSize),
+	}, opts...)
+	slice := p.slice(nodes, readingOf(prepared.Expressions()))
+	a, err := allocator.NewAllocator(ctx, structured.Features{}, structured.AllocatedState{}, Classes{}, []*resourceapi.ResourceSlice{slice}, all.SelectorsOr(c.Selectors), opts...)
+	if err != nil {
+		return nil, err
+	}
+	results, details, err := a.AllocateWithDetails(ctx, &v1.Node{}, []*resourceapi.ResourceClaim{p.Claim})
+	if err != nil {
+		return nil, p.explain(err)
+	}
+	if results == nil {
+		return nil, nil
+	}
+	choice := &Choice{Kinds: make([][]int, len(p.Kinds)), Details: details}
+	for _, result := range results[0].Devices.Results {
+		i, err := strconv.Atoi(result.Device)
+		if err != nil {
+			return nil, err
+		}
+		kind, isKind := strings.CutPrefix(result.Request, kindPrefix)
+		if !isKind {
+			choice.Placed = append(choice.Placed, i)
+			continue
+		}
+		k, err := strconv.Atoi(kind)
+		if err != nil {
+			return nil, err
+		}
+		choice.Kinds[k] = append(choice.Kinds[k], i)
+	}
+	return choice, nil
+}
+
+// Error says of nodes what the search said of devices.
+type Error struct {
+	text string
+	err  error
+}
+
+func (e *Error) Error() string { return e.text }
+
+// Unwrap returns what the search said.
+func (e *Error) Unwrap() error { return e.err }
+
+// failed names the group and its constraint.
+func (g *Group) failed(err error, format string, args ...any) error {
+	return &Error{fmt.Sprintf("PodGroup %s/%s, constraint %s/%s: ", g.Namespace, g.Name, v1alpha1.AttributeDomain, g.Constraint.Name) + fmt.Sprintf(format, args...), err}
+}
+
+func (p *Problem) explain(err error) error {
+	if over, ok := errors.AsType[*allocator.BudgetError](err); ok {
+		return p.failed(err, "the search exceeds its budget of %d %s, with %d of %d sets of nodes left undecided: write simple conditions joined by &&, or narrow the nodes with a nodeSelector",
+			over.Limit, over.Unit, over.SetsLeft, over.Sets)
+	}
+	if failure, ok := errors.AsType[*cel.Error](err); ok && failure.Reason != cel.ReasonInterrupted {
+		return &Error{fmt.Sprintf("%s: %s", p.Constraint.Source, failure), err}
+	}
+	return p.failed(err, "%v", err)
+}

@@ -1,0 +1,181 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package nodeset
+
+import (
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/celset/celset/allocator/internal/view"
+	"github.com/celset/celset/cel/device"
+)
+
+// Node is a node that may be in a set.
+type Node struct {
+	Name   string
+	Labels map[string]string
+	// Slices are those of the node.
+	Slices []*resourceapi.ResourceSlice
+	// Placed: pods of the group run there.
+	Placed bool
+	// Takes has for each kind of pods whether the node can take one.
+	Takes []bool
+}
+
+// reading is what expressions read of nodes.
+type reading struct {
+	labels, attributes map[string]bool
+	// all: it can't be told which.
+	all, capacity bool
+}
+
+func readingOf(expressions []*device.Expression) reading {
+	r := reading{labels: map[string]bool{}, attributes: map[string]bool{}}
+	for _, e := range expressions {
+		reads := e.ReadSet()
+		r.all = r.all || reads.All
+		r.capacity = r.capacity || e.ReadsCapacity()
+		for name := range reads.Attributes {
+			full := string(device.NodeLabel(name.ID))
+			if full == name.Domain+"/"+name.ID {
+				r.labels[name.ID] = true
+			} else {
+				r.attributes[name.Domain+"/"+name.ID] = true
+			}
+		}
+	}
+	return r
+}
+
+// slice has the nodes as the search sees them: each that may be in a set is a device that is called by its index. One with
+// more labels than the cost of expressions allows for is none of them, if all may be read.
+func (g *Group) slice(nodes []Node, r reading) *resourceapi.ResourceSlice {
+	slice := &resourceapi.ResourceSlice{Spec: resourceapi.ResourceSliceSpec{
+		Driver: device.NodeDriver, Pool: resourceapi.ResourcePool{Name: device.NodeDriver, ResourceSliceCount: 1}, AllNodes: ptr.To(true),
+		Devices: make([]resourceapi.Device, 0, len(nodes)),
+	}}
+	slice.Name = device.NodeDriver
+	for i := range nodes {
+		n := &nodes[i]
+		if !n.Placed && !slices.Contains(n.Takes, true) || r.all && len(n.Labels) > device.MaxLabels {
+			continue
+		}
+		d := resourceapi.Device{Name: strconv.Itoa(i), Attributes: map[resourceapi.QualifiedName]resourceapi.DeviceAttribute{}}
+		for key, value := range n.Labels {
+			if r.all || r.labels[key] {
+				d.Attributes[device.NodeLabel(key)] = resourceapi.DeviceAttribute{StringValue: &value}
+			}
+		}
+		if r.all || r.capacity || len(r.attributes) > 0 {
+			common := inCommon(n.Slices, r)
+			maps.Copy(d.Attributes, common.attributes)
+			d.Capacity = common.capacity
+		}
+		if !g.isPlain() {
+			mark := func(name string, is bool) {
+				d.Attributes[resourceapi.QualifiedName(device.NodeDriver+"/"+name)] = resourceapi.DeviceAttribute{BoolValue: &is}
+			}
+			mark(placed, n.Placed)
+			for kind := range g.Kinds {
+				mark(ofKind(kind), !n.Placed && n.Takes[kind])
+			}
+		}
+		slice.Spec.Devices = append(slice.Spec.Devices, d)
+	}
+	return slice
+}
+
+// properties are those of a device, or what several have in common.
+type properties struct {
+	attributes map[resourceapi.QualifiedName]resourceapi.DeviceAttribute
+	capacity   map[resourceapi.QualifiedName]resourceapi.DeviceCapacity
+}
+
+// inCommon is what all devices of a driver have in common in the current slices of their pools. What drivers say differently
+// of the same attribute is left out.
+func inCommon(slicesOfNode []*resourceapi.ResourceSlice, r reading) properties {
+	type pool struct{ driver, name string }
+	generations := map[pool]int64{}
+	for _, s := range slicesOfNode {
+		at := pool{s.Spec.Driver, s.Spec.Pool.Name}
+		generations[at] = max(generations[at], s.Spec.Pool.Generation)
+	}
+	byDriver := map[string]*properties{}
+	for _, s := range slicesOfNode {
+		if s.Spec.Pool.Generation < generations[pool{s.Spec.Driver, s.Spec.Pool.Name}] {
+			continue
+		}
+		for i := range s.Spec.Devices {
+			own := r.of(s.Spec.Driver, &s.Spec.Devices[i])
+			if known := byDriver[s.Spec.Driver]; known == nil {
+				byDriver[s.Spec.Driver] = &own
+			} else {
+				known.keepCommon(own)
+			}
+		}
+	}
+	result := properties{map[resourceapi.QualifiedName]resourceapi.DeviceAttribute{}, map[resourceapi.QualifiedName]resourceapi.DeviceCapacity{}}
+	differs := map[resourceapi.QualifiedName]bool{}
+	for _, driver := range slices.Sorted(maps.Keys(byDriver)) {
+		for name, value := range byDriver[driver].attributes {
+			if other, has := result.attributes[name]; has && !view.IsSameValue(&value, &other) {
+				differs[name] = true
+			}
+			result.attributes[name] = value
+		}
+		for name, value := range byDriver[driver].capacity {
+			if other, has := result.capacity[name]; has && value.Value.Cmp(other.Value) != 0 {
+				differs[name] = true
+			}
+			result.capacity[name] = value
+		}
+	}
+	for name := range differs {
+		delete(result.attributes, name)
+		delete(result.capacity, name)
+	}
+	return result
+}
+
+// of is what is read of a device, by full names.
+func (r reading) of(driver string, d *resourceapi.Device) properties {
+	full := func(name resourceapi.QualifiedName) resourceapi.QualifiedName {
+		if strings.Contains(string(name), "/") {
+			return name
+		}
+		return resourceapi.QualifiedName(driver + "/" + string(name))
+	}
+	p := properties{attributes: make(map[resourceapi.QualifiedName]resourceapi.DeviceAttribute, len(r.attributes))}
+	for name, value := range d.Attributes {
+		if name := full(name); r.all || r.attributes[string(name)] {
+			p.attributes[name] = value
+		}
+	}
+	if r.capacity {
+		p.capacity = make(map[resourceapi.QualifiedName]resourceapi.DeviceCapacity, len(d.Capacity))
+		for name, value := range d.Capacity {
+			p.capacity[full(name)] = resourceapi.DeviceCapacity{Value: value.Value}
+		}
+	}
+	return p
+}
+
+// keepCommon removes what another device has not, or has differently.
+func (p *properties) keepCommon(other properties) {
+	for name, value := range p.attributes {
+		if o, has := other.attributes[name]; !has || !view.IsSameValue(&value, &o) {
+			delete(p.attributes, name)
+		}
+	}
+	for name, value := range p.capacity {
+		if o, has := other.capacity[name]; !has || value.Value.Cmp(o.Value) != 0 {
+			delete(p.capacity, name)
+		}
+	}
+}

@@ -34,7 +34,7 @@ func (pl *DynamicResourcesCEL) PreFilter(ctx context.Context, state fwk.CycleSta
 	state.Write(claimsKey, c)
 	defer func() { c.attempt.Progress() }()
 	if len(c.unallocated) > 0 {
-		if status := pl.admit(pod, c); !status.IsSuccess() {
+		if status := pl.admit(state, pod, c); !status.IsSuccess() {
 			return nil, status
 		}
 		if status := pl.prepare(ctx, pod, c); !status.IsSuccess() {
@@ -64,7 +64,7 @@ func (pl *DynamicResourcesCEL) PreFilter(ctx context.Context, state fwk.CycleSta
 		if c.err != nil {
 			return nil, fwk.AsStatus(c.err)
 		}
-		if status := pl.admit(pod, c); !status.IsSuccess() {
+		if status := pl.admit(state, pod, c); !status.IsSuccess() {
 			return nil, status
 		}
 	}
@@ -79,7 +79,11 @@ func (pl *DynamicResourcesCEL) PreFilter(ctx context.Context, state fwk.CycleSta
 
 // admit begins an attempt, unless the guard refuses it: the claims may back off, or the namespace may have used up its
 // share of the scheduler's time. The guard has the pod tried again then, without any event in the cluster.
-func (pl *DynamicResourcesCEL) admit(pod *v1.Pod, c *podClaims) *fwk.Status {
+func (pl *DynamicResourcesCEL) admit(state fwk.CycleState, pod *v1.Pod, c *podClaims) *fwk.Status {
+	if alone := askedAloneIn(state); alone != nil {
+		c.attempt = alone.attempt
+		return nil
+	}
 	uids := make([]types.UID, 0, len(c.unallocated))
 	for _, claim := range c.unallocated {
 		uids = append(uids, claim.UID)

@@ -99,13 +99,29 @@ func NewFactory(gates featuregate.FeatureGate) frameworkruntime.PluginFactory {
 // NewGuardedFactory is NewFactory with a guard that the program shows the scheduling queue
 // to. Without that, namespaces have no share of the scheduler's time.
 func NewGuardedFactory(gates featuregate.FeatureGate, guard *guard.Guard) frameworkruntime.PluginFactory {
+	return NewFactories(gates, guard)[Name]
+}
+
+// NewFactories returns the factories of all plugins of this package, to register under their names. Plugins that they make
+// share what they know.
+func NewFactories(gates featuregate.FeatureGate, guard *guard.Guard) frameworkruntime.Registry {
 	var run schedulers
-	return func(ctx context.Context, args runtime.Object, handle fwk.Handle) (fwk.Plugin, error) {
-		measured, err := metrics.Default()
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", Name, err)
-		}
-		return run.of(handle, guard, gates).add(ctx, args, handle, measured)
+	return frameworkruntime.Registry{
+		Name: func(ctx context.Context, args runtime.Object, handle fwk.Handle) (fwk.Plugin, error) {
+			measured, err := metrics.Default()
+			if err != nil {
+				return nil, fmt.Errorf("%s: %w", Name, err)
+			}
+			return run.of(handle, guard, gates).add(ctx, args, handle, measured)
+		},
+		NodeSetsName: func(ctx context.Context, args runtime.Object, handle fwk.Handle) (fwk.Plugin, error) {
+			measured, err := metrics.Default()
+			if err != nil {
+				return nil, fmt.Errorf("%s: %w", NodeSetsName, err)
+			}
+			return newNodeSets(ctx, args, handle, plfeature.NewSchedulerFeaturesFromGates(gates), measured, run.of(handle, guard, gates).profiles)
+		},
+		PreferenceName: NewPreferenceFactory(gates),
 	}
 }
 
@@ -222,6 +238,11 @@ const DRACELDeviceConstraint featuregate.Feature = v1alpha1.FeatureGate
 // off a pod that fits nowhere for lack of devices evicts nobody, whatever its priority, as in Kubernetes.
 const DRADevicePreemption featuregate.Feature = "DRADevicePreemption"
 
+// DRACELGangConstraints is the feature gate of sets of nodes for the pods of a group: alpha, off by default. While it is off
+// groups that refer to a node set constraint are unschedulable. It does nothing without GenericWorkload and
+// TopologyAwareWorkloadScheduling.
+const DRACELGangConstraints featuregate.Feature = v1alpha1.GangFeatureGate
+
 // AddFeatureGates makes the gates of this package known. It must be called
 // before flags are parsed.
 func AddFeatureGates(gates featuregate.MutableVersionedFeatureGate) error {
@@ -229,5 +250,6 @@ func AddFeatureGates(gates featuregate.MutableVersionedFeatureGate) error {
 		// Since the first version with resource.k8s.io/v1, whatever version is emulated.
 		DRACELDeviceConstraint: {{Version: version.MajorMinor(1, 34), Default: false, PreRelease: featuregate.Alpha}},
 		DRADevicePreemption:    {{Version: version.MajorMinor(1, 34), Default: false, PreRelease: featuregate.Alpha}},
+		DRACELGangConstraints:  {{Version: version.MajorMinor(1, 37), Default: false, PreRelease: featuregate.Alpha}},
 	})
 }

@@ -46,7 +46,7 @@ type preparing struct {
 	*allocator.Preparer
 	// environment is that of constraints.
 	environment *device.Environment
-	claims      fwk.ResourceClaimTracker
+	claims      claimGetter
 	classes     fwk.DeviceClassLister
 	memory      *memo.Memory
 	known       *memo.Memo[preparedKey, *allocator.PreparedClaim]
@@ -108,6 +108,11 @@ type wanted struct {
 	constraints bool
 }
 
+// claimGetter has the claims that are prepared.
+type claimGetter interface {
+	Get(namespace, name string) (*resourceapi.ResourceClaim, error)
+}
+
 func newPreparing(features plfeature.Features, manager fwk.SharedDRAManager, observer cel.Observer) (*preparing, error) {
 	environment, err := device.NewEnvironment(cel.Config{Observer: observer})
 	if err != nil {
@@ -117,10 +122,14 @@ func newPreparing(features plfeature.Features, manager fwk.SharedDRAManager, obs
 	if err != nil {
 		return nil, err
 	}
+	return newPreparingOf(preparer, environment, manager.ResourceClaims(), manager.DeviceClasses()), nil
+}
+
+func newPreparingOf(preparer *allocator.Preparer, environment *device.Environment, claims claimGetter, classes fwk.DeviceClassLister) *preparing {
 	memory := memo.New(preparedBytes)
 	return &preparing{
 		memory: memory, patience: usualPatience,
-		Preparer: preparer, environment: environment, claims: manager.ResourceClaims(), classes: manager.DeviceClasses(),
+		Preparer: preparer, environment: environment, claims: claims, classes: classes,
 		known: memo.In(memory, func(key preparedKey, c **allocator.PreparedClaim) memo.Size {
 			size := (*c).Size()
 			size.Bytes += len(key.own.classes)
@@ -128,7 +137,7 @@ func newPreparing(features plfeature.Features, manager fwk.SharedDRAManager, obs
 		}),
 		contents: memo.In(memory, func(key versionsKey, _ *content) memo.Size { return memo.Size{Bytes: 256 + len(key.classes)} }),
 		waiting:  map[wanted][]waitingPod{}, since: map[types.UID]time.Time{},
-	}, nil
+	}
 }
 
 func selectorFeatures(features plfeature.Features) dracel.Features {

@@ -73,6 +73,12 @@ func NewProblem(group *Group) (*Problem, error) {
 	return &Problem{group, claim}, err
 }
 
+// ReadsDevices reports whether expressions read what devices of the nodes have in common.
+func ReadsDevices(prepared *allocator.PreparedClaim) bool {
+	r := readingOf(prepared.Expressions())
+	return r.all || r.capacity || len(r.attributes) > 0
+}
+
 // Choice is a set of nodes, by their indices.
 type Choice struct {
 	// Kinds has for each kind of pods the nodes that are for them, in order.

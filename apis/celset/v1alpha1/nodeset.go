@@ -222,13 +222,15 @@ func ResolveNodeSet(group *schedulingapi.PodGroup, name string, claims []*resour
 	if err != nil || own != nil && own.Name == name {
 		return own, err
 	}
-	r := nodeSetResolver{object: referenceTo("PodGroup", group), name: name}
+	r := nodeSetResolver{object: referenceTo("PodGroup", group), name: name, seen: map[string]bool{}}
 	if own != nil {
 		r.names = append(r.names, own.Name)
 	}
 	for _, claim := range claims {
-		found, err := ClaimCarrier(claim).NodeSets()
-		r.add(found, err)
+		if r.isNew(claim) {
+			found, err := ClaimCarrier(claim).NodeSets()
+			r.add(found, err)
+		}
 	}
 	if r.found == nil && r.err == nil {
 		seen := map[string]bool{}
@@ -264,6 +266,29 @@ type nodeSetResolver struct {
 	err    error
 	// names are those of others that were met.
 	names []string
+	// seen are the definitions of claims, bytes is their length.
+	seen  map[string]bool
+	bytes int
+}
+
+// isNew reports whether a claim may define something that others did not: those of a template define the same. What claims
+// define together is bounded as for a pod.
+func (r *nodeSetResolver) isNew(claim *resourceapi.ResourceClaim) bool {
+	var text []byte
+	for i := range claim.Spec.Devices.Config {
+		if configuration := claim.Spec.Devices.Config[i].DeviceConfiguration; isDefinition(configuration) {
+			text = append(text, configuration.Opaque.Parameters.Raw...)
+		}
+	}
+	if len(text) == 0 || r.seen[string(text)] || r.err != nil {
+		return false
+	}
+	r.seen[string(text)] = true
+	if r.bytes += len(text); r.bytes > MaxPodText {
+		r.err = errorAbout(r.object, field.ErrorList{field.Forbidden(r.path(), fmt.Sprintf(
+			"the claims of the group's pods have more than %d bytes of different configuration for %s: use one template, or fewer", MaxPodText, DriverName))})
+	}
+	return r.err == nil
 }
 
 func (r *nodeSetResolver) add(constraints []NodeSetConstraint, err error) {

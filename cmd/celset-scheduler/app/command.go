@@ -109,10 +109,11 @@ func (o *options) run(ctx context.Context) error {
 		o.InformerName = name
 	}
 	guard := guard.New(clock.RealClock{})
-	registered := append([]kubeapp.Option{
-		kubeapp.WithPlugin(plugin.Name, plugin.NewGuardedFactory(utilfeature.DefaultFeatureGate, guard)),
-		kubeapp.WithPlugin(plugin.PreferenceName, plugin.NewPreferenceFactory(utilfeature.DefaultFeatureGate)),
-	}, o.plugins...)
+	var registered []kubeapp.Option
+	for name, factory := range plugin.NewFactories(utilfeature.DefaultFeatureGate, guard) {
+		registered = append(registered, kubeapp.WithPlugin(name, factory))
+	}
+	registered = append(registered, o.plugins...)
 	config, scheduler, err := kubeapp.Setup(ctx, o.Options, registered...)
 	if err != nil {
 		return err

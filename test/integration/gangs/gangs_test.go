@@ -6,6 +6,7 @@ package gangs
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"testing"
 
@@ -23,12 +24,14 @@ func TestMain(m *testing.M) { env.Main(m) }
 
 // cluster is a control plane that knows PodGroups, with celset-scheduler as in manifests/scheduler.
 var cluster = env.Share(func(t testing.TB) *env.Env {
-	gates := map[string]bool{"GenericWorkload": true}
+	gates := map[string]bool{"GenericWorkload": true, "TopologyAwareWorkloadScheduling": true}
 	e := env.Start(t, controlplane.Options{
 		SkipKwok: true, FeatureGates: gates, Users: []controlplane.User{env.Scheduler},
 		APIServerArgs: []string{"--runtime-config=" + schedulingv1beta1.SchemeGroupVersion.String() + "=true"},
 	})
 	e.ApplyManifests(t, "scheduler/rbac.yaml")
+	gates = maps.Clone(gates)
+	gates["DRACELGangConstraints"] = true
 	e.StartScheduler(t, controlplane.SchedulerOptions{User: env.Scheduler.Name, FeatureGates: gates})
 	return e
 })

@@ -1,0 +1,390 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package plugin
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
+	schedulingapi "k8s.io/api/scheduling/v1beta1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/dynamic-resource-allocation/resourceclaim"
+	"k8s.io/klog/v2"
+	fwk "k8s.io/kube-scheduler/framework"
+	plfeature "k8s.io/kubernetes/pkg/scheduler/framework/plugins/feature"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/topologyaware"
+	"k8s.io/utils/lru"
+
+	"github.com/celset/celset/allocator/nodeset"
+	"github.com/celset/celset/apis/celset/v1alpha1"
+	"github.com/celset/celset/plugin/guard"
+	"github.com/celset/celset/plugin/metrics"
+)
+
+// NodeSetsName is the name of the plugin [NodeSets] in scheduler configurations.
+const NodeSetsName = "TopologyPlacementGeneratorCEL"
+
+// NodeSets is upstream's plugin TopologyPlacementGenerator with one difference: for a PodGroup that refers to a
+// CELNodeSetConstraint it generates the set of nodes that package nodeset chooses.
+//
+// Of the placements that a plugin generates the scheduler tries all, one after the other. So a set is chosen when a placement
+// is tried: the first as it is generated, another one when a pod did not fit on the set before it, without the nodes on which
+// that was found out. When the pods of the group have fitted on a set, the placements after it are refused.
+//
+// PreFilter holds the pods to the set, each to a node that was chosen for its kind. Without a set it refuses them, so that a
+// scheduler that does not generate placements schedules none of them either.
+type NodeSets struct {
+	*topologyaware.TopologyPlacement
+	handle fwk.Handle
+	// runner runs PreFilter of all plugins.
+	runner preFilterRunner
+	// groups: pods may have groups. enabled: the gate is on, too.
+	groups, enabled bool
+
+	chooser   *nodeset.Chooser
+	preparing *preparing
+	claims    *groupClaims
+	guard     *guard.Guard
+	metrics   *metrics.Metrics
+	activate  func(*v1.Pod)
+	// joint has the groups whose pods have not fitted on nodes that were chosen for all of them.
+	joint *lru.Cache
+}
+
+// maxJoint is of how many groups that is remembered.
+const maxJoint = 1024
+
+var (
+	_ fwk.PlacementGeneratePlugin = &NodeSets{}
+	_ fwk.PreEnqueuePlugin        = &NodeSets{}
+	_ fwk.PreFilterPlugin         = &NodeSets{}
+	_ fwk.ReservePlugin           = &NodeSets{}
+	_ fwk.EnqueueExtensions       = &NodeSets{}
+	_ fwk.SignPlugin              = &NodeSets{}
+)
+
+type preFilterRunner interface {
+	RunPreFilterPlugins(ctx context.Context, state fwk.CycleState, pod *v1.Pod) (*fwk.PreFilterResult, *fwk.Status, sets.Set[string])
+}
+
+const (
+	// groupTimeout is how long choosing nodes for a group may take while pods of other namespaces wait.
+	groupTimeout = time.Second
+	// maxPlacements is how many sets are tried in a cycle.
+	maxPlacements = 16
+)
+
+func newNodeSets(ctx context.Context, args runtime.Object, handle fwk.Handle, features plfeature.Features, measured *metrics.Metrics, shared *profiles) (*NodeSets, error) {
+	if args != nil {
+		return nil, fmt.Errorf("%s: it takes no arguments: remove its pluginConfig", NodeSetsName)
+	}
+	upstream, err := topologyaware.New(ctx, nil, handle, features)
+	if err != nil {
+		return nil, err
+	}
+	pl := &NodeSets{
+		TopologyPlacement: upstream, handle: handle, groups: features.EnableGenericWorkload,
+		enabled: features.EnableGenericWorkload && shared.gates.Enabled(DRACELGangConstraints),
+		guard:   shared.guard, metrics: measured, activate: activator(ctx, handle), joint: lru.New(maxJoint),
+	}
+	if !pl.enabled {
+		return pl, nil
+	}
+	runner, ok := handle.(preFilterRunner)
+	if !ok {
+		return nil, incompatible("the framework's handle can't run PreFilter plugins")
+	}
+	pl.runner = runner
+	pl.chooser, pl.preparing, pl.claims, err = shared.nodeSetsOf(ctx, measured)
+	return pl, err
+}
+
+// Name returns [NodeSetsName].
+func (pl *NodeSets) Name() string { return NodeSetsName }
+
+// SignPod implements [fwk.SignPlugin]. What becomes of a pod depends on its group, which is no matter of pods alone.
+func (pl *NodeSets) SignPod(_ context.Context, pod *v1.Pod) ([]fwk.SignFragment, *fwk.Status) {
+	if pod.Spec.SchedulingGroup != nil {
+		return nil, fwk.NewStatus(fwk.Unschedulable, "pods of a group are not signable")
+	}
+	return nil, nil
+}
+
+// reference is what the group of the pod refers to.
+func (pl *NodeSets) reference(pod *v1.Pod, groups fwk.PodGroupLister) (group *schedulingapi.PodGroup, name string, ok bool) {
+	if !pl.groups || pod.Spec.SchedulingGroup == nil || pod.Spec.SchedulingGroup.PodGroupName == nil {
+		return nil, "", false
+	}
+	group, err := groups.Get(pod.Namespace, *pod.Spec.SchedulingGroup.PodGroupName)
+	if err != nil {
+		return nil, "", false
+	}
+	name, ok = v1alpha1.NodeSetReference(group)
+	return group, name, ok
+}
+
+// groupSearch is what a scheduling cycle of a group has found out. It is used by one goroutine.
+type groupSearch struct {
+	problem *nodeset.Problem
+	// pods are those for which nodes are chosen, kinds has the kind of each pod of the group.
+	pods  []*v1.Pod
+	kinds map[types.UID]int
+	nodes []nodeset.Node
+	infos []fwk.NodeInfo
+	// seats has for nodes on which pods of the group run how many more may.
+	seats map[string]int
+	// choose chooses among the nodes as they are now.
+	choose func() (*nodeset.Choice, error)
+	// tried is the placement that is being tried.
+	tried *triedSet
+}
+
+// Clone implements [fwk.StateData].
+func (s *groupSearch) Clone() fwk.StateData { return s }
+
+const groupSearchKey fwk.StateKey = NodeSetsName
+
+// triedSet is a set of nodes on which the pods of the group are tried.
+type triedSet struct {
+	// of is the state of the placement.
+	of fwk.PlacementCycleState
+	// free has for each kind of pods, and for a node, how many pods may go there.
+	free []map[string]int
+	// on is where pods are reserved.
+	on map[types.UID]string
+	// wanted is how many pods the set is for. complete: so many have fitted.
+	wanted   int
+	complete bool
+	// asked is the kind of the pod that was last asked for, left are the nodes that were left for it, nil when it has fitted.
+	asked int
+	left  sets.Set[string]
+	// err is why there is no set.
+	err string
+}
+
+// Clone implements [fwk.StateData].
+func (t *triedSet) Clone() fwk.StateData { return t }
+
+const triedSetKey fwk.StateKey = NodeSetsName + "/set"
+
+func groupSearchIn(state fwk.CycleState) *groupSearch {
+	if state.GetPodGroupSchedulingCycle() == nil {
+		return nil
+	}
+	data, err := state.GetPodGroupSchedulingCycle().Read(groupSearchKey)
+	if err != nil {
+		return nil
+	}
+	s, _ := data.(*groupSearch)
+	return s
+}
+
+// PreFilter leaves a pod of a group with a node set constraint the nodes that were chosen for pods like it.
+func (pl *NodeSets) PreFilter(_ context.Context, state fwk.CycleState, pod *v1.Pod, _ []fwk.NodeInfo) (*fwk.PreFilterResult, *fwk.Status) {
+	if _, _, ok := pl.reference(pod, pl.handle.SnapshotSharedLister().PodGroups()); !ok || askedAloneIn(state) != nil {
+		return nil, fwk.NewStatus(fwk.Skip)
+	}
+	s := groupSearchIn(state)
+	if s == nil {
+		return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable,
+			"the pod's group has a node set constraint, and no nodes were chosen for it: the scheduler needs the feature gates GenericWorkload, TopologyAwareWorkloadScheduling and "+string(DRACELGangConstraints))
+	}
+	switch placement := state.GetPlacementCycleState(); {
+	case s.tried.of == nil:
+		s.tried.of = placement
+	case s.tried.of != placement && len(s.tried.on) == 0 && s.tried.complete:
+		return nil, fwk.NewStatus(fwk.Unschedulable, "the group fits on another set of nodes")
+	case s.tried.of != placement:
+		s.next(placement)
+	}
+	t := s.tried
+	state.Write(triedSetKey, t)
+	if t.err != "" {
+		return nil, fwk.NewStatus(fwk.Unschedulable, t.err)
+	}
+	kind, ok := s.kinds[pod.UID]
+	names := sets.New[string]()
+	if ok {
+		for name, free := range t.free[kind] {
+			if free > 0 {
+				names.Insert(name)
+			}
+		}
+	}
+	if len(names) == 0 {
+		return nil, fwk.NewStatus(fwk.Unschedulable, fmt.Sprintf("no node of the set that was chosen for the group is left: it is for %d pods", t.wanted))
+	}
+	t.asked, t.left = kind, names
+	return &fwk.PreFilterResult{NodeNames: names}, nil
+}
+
+// PreFilterExtensions implements [fwk.PreFilterPlugin].
+func (pl *NodeSets) PreFilterExtensions() fwk.PreFilterExtensions { return nil }
+
+// next chooses another set, without the nodes that were left for the pod that did not fit.
+func (s *groupSearch) next(of fwk.PlacementCycleState) {
+	before := s.tried
+	s.tried = &triedSet{of: of}
+	if len(before.left) == 0 {
+		s.tried.err = cmp.Or(before.err, "no other set of nodes was chosen")
+		return
+	}
+	for i := range s.nodes {
+		if before.left.Has(s.nodes[i].Name) {
+			s.nodes[i].Takes[before.asked] = false
+		}
+	}
+	choice, err := s.choose()
+	switch {
+	case err != nil:
+		s.tried.err = err.Error()
+	case choice == nil:
+		s.tried.err = "no other set of nodes satisfies the constraint"
+	default:
+		s.try(choice)
+		s.tried.of = of
+	}
+}
+
+// try has the pods tried on a set.
+func (s *groupSearch) try(choice *nodeset.Choice) {
+	t := &triedSet{wanted: len(s.pods), on: map[types.UID]string{}, free: make([]map[string]int, len(s.problem.Kinds))}
+	for kind, nodes := range choice.Kinds {
+		t.free[kind] = maps.Clone(s.seats)
+		for _, i := range nodes {
+			t.free[kind][s.nodes[i].Name] = s.problem.Constraint.PodsPerNode
+		}
+	}
+	s.tried = t
+}
+
+// Reserve notes where a pod fits. When the cycle of the group is over, it refuses pods of a set on which not all have fitted
+// for which it was chosen: those that have may be no set that satisfies the constraint. The next cycle chooses nodes for as
+// many as the group needs to start.
+func (pl *NodeSets) Reserve(_ context.Context, state fwk.CycleState, pod *v1.Pod, node string) *fwk.Status {
+	data, err := state.Read(triedSetKey)
+	if err != nil {
+		return nil
+	}
+	t := data.(*triedSet)
+	s := groupSearchIn(state)
+	switch {
+	case s != nil:
+		t.free[s.kinds[pod.UID]][node]--
+		t.on[pod.UID] = node
+		t.left = nil
+		t.complete = t.complete || len(t.on) == t.wanted
+	case !t.complete:
+		pl.joint.Add(groupKey(pod), nil)
+		return fwk.NewStatus(fwk.Unschedulable, fmt.Sprintf("not all of %d pods of the group have fitted on the nodes that were chosen for them", t.wanted))
+	}
+	return nil
+}
+
+func groupKey(pod *v1.Pod) types.NamespacedName {
+	return types.NamespacedName{Namespace: pod.Namespace, Name: *pod.Spec.SchedulingGroup.PodGroupName}
+}
+
+// Unreserve implements [fwk.ReservePlugin].
+func (pl *NodeSets) Unreserve(_ context.Context, state fwk.CycleState, pod *v1.Pod, _ string) {
+	data, err := state.Read(triedSetKey)
+	s := groupSearchIn(state)
+	if err != nil || s == nil {
+		return
+	}
+	t := data.(*triedSet)
+	if node, reserved := t.on[pod.UID]; reserved {
+		delete(t.on, pod.UID)
+		t.free[s.kinds[pod.UID]][node]++
+	}
+}
+
+// GeneratePlacements returns the set of nodes for a group that refers to a node set constraint, and asks upstream's plugin for
+// others.
+func (pl *NodeSets) GeneratePlacements(ctx context.Context, state fwk.PodGroupCycleState, info fwk.PodGroupInfo, parent *fwk.Placement) (*fwk.GeneratePlacementsResult, *fwk.Status) {
+	group := info.GetPodGroup()
+	name, ok := v1alpha1.NodeSetReference(group)
+	if !ok {
+		return pl.TopologyPlacement.GeneratePlacements(ctx, state, info, parent)
+	}
+	if !pl.enabled {
+		return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, fmt.Sprintf("PodGroup %s has the node set constraint %s, but the feature gate %s is disabled: enable it with --feature-gates=%s=true",
+			klog.KObj(group), name, DRACELGangConstraints, DRACELGangConstraints))
+	}
+	pods := info.GetUnscheduledPods()
+	if len(pods) == 0 {
+		return &fwk.GeneratePlacementsResult{Placements: []*fwk.Placement{parent}}, nil
+	}
+	attempt, refusal := pl.guard.Admit(guard.Request{Pod: pods[0], Claims: []types.UID{group.UID}, Timeout: groupTimeout, Activate: pl.activate})
+	if refusal != nil {
+		pl.metrics.ObserveRefusal(metrics.Refusal(refusal.Reason))
+		return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, refusal.Message)
+	}
+	defer attempt.Progress()
+	search, status := pl.search(ctx, state, group, name, pods, parent.Nodes, attempt)
+	if !status.IsSuccess() {
+		return nil, status
+	}
+	attempt.Succeeded()
+	state.Write(groupSearchKey, search)
+	first := &fwk.Placement{Name: v1alpha1.AttributeDomain + "/" + name, Nodes: search.chosen()}
+	placements := []*fwk.Placement{first}
+	for i := 2; i <= maxPlacements; i++ {
+		placements = append(placements, &fwk.Placement{Name: fmt.Sprintf("%s#%d", first.Name, i), Nodes: search.infos})
+	}
+	return &fwk.GeneratePlacementsResult{Placements: placements}, nil
+}
+
+// chosen are the nodes of the set that is tried.
+func (s *groupSearch) chosen() []fwk.NodeInfo {
+	return slices.DeleteFunc(slices.Clone(s.infos), func(info fwk.NodeInfo) bool {
+		return !slices.ContainsFunc(s.tried.free, func(free map[string]int) bool { return free[info.Node().Name] > 0 })
+	})
+}
+
+// claimsOf are the claims of pods, each once.
+func (pl *NodeSets) claimsOf(pods []*v1.Pod) []*resourceapi.ResourceClaim {
+	var claims []*resourceapi.ResourceClaim
+	seen := sets.New[string]()
+	for _, pod := range pods {
+		for i := range pod.Spec.ResourceClaims {
+			name, _, err := resourceclaim.Name(pod, &pod.Spec.ResourceClaims[i])
+			if err != nil || name == nil || seen.Has(*name) {
+				continue
+			}
+			seen.Insert(*name)
+			if claim, err := pl.handle.SharedDRAManager().ResourceClaims().Get(pod.Namespace, *name); err == nil {
+				claims = append(claims, claim)
+			}
+		}
+	}
+	return claims
+}
+
+// EventsToRegister implements [fwk.EnqueueExtensions]. A node that can't take a pod of the group may be able to after
+// whatever any plugin waits for.
+func (pl *NodeSets) EventsToRegister(context.Context) ([]fwk.ClusterEventWithHint, error) {
+	var events []fwk.ClusterEventWithHint
+	for _, e := range []fwk.ClusterEvent{
+		{Resource: fwk.Node, ActionType: fwk.Add | fwk.Update},
+		{Resource: fwk.AssignedPod, ActionType: fwk.Delete | fwk.UpdatePodLabel | fwk.UpdatePodScaleDown},
+		{Resource: fwk.ResourceClaim, ActionType: fwk.Add | fwk.Update},
+		{Resource: fwk.ResourceSlice, ActionType: fwk.All},
+		{Resource: fwk.DeviceClass, ActionType: fwk.Add | fwk.Update},
+		{Resource: fwk.PodGroup, ActionType: fwk.Update},
+		{Resource: fwk.PersistentVolume, ActionType: fwk.Add | fwk.Update},
+		{Resource: fwk.PersistentVolumeClaim, ActionType: fwk.Add | fwk.Update},
+	} {
+		events = append(events, fwk.ClusterEventWithHint{Event: e})
+	}
+	return events, nil
+}

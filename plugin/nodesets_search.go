@@ -1,0 +1,386 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package plugin
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
+	schedulingapi "k8s.io/api/scheduling/v1beta1"
+	"k8s.io/apimachinery/pkg/types"
+	fwk "k8s.io/kube-scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
+
+	"github.com/celset/celset/allocator"
+	"github.com/celset/celset/allocator/nodeset"
+	"github.com/celset/celset/apis/celset/v1alpha1"
+	"github.com/celset/celset/cel"
+	"github.com/celset/celset/plugin/guard"
+	"github.com/celset/celset/plugin/metrics"
+)
+
+// askedAlone is in the state of a cycle in which a pod of a group is asked for by itself, to find out which nodes can take
+// it. All such cycles are part of the attempt of the group.
+type askedAlone struct{ attempt *guard.Attempt }
+
+// Clone implements [fwk.StateData].
+func (a *askedAlone) Clone() fwk.StateData { return a }
+
+const askedAloneKey fwk.StateKey = NodeSetsName + "/alone"
+
+func askedAloneIn(state fwk.CycleState) *askedAlone {
+	data, err := state.Read(askedAloneKey)
+	if err != nil {
+		return nil
+	}
+	a, _ := data.(*askedAlone)
+	return a
+}
+
+// search chooses the first set of nodes for the pods of a group: for all of them, or for as many as it needs to start.
+func (pl *NodeSets) search(ctx context.Context, state fwk.PodGroupCycleState, group *schedulingapi.PodGroup, name string, pods []*v1.Pod, nodes []fwk.NodeInfo, attempt *guard.Attempt) (*groupSearch, *fwk.Status) {
+	unresolvable := func(err error) (*groupSearch, *fwk.Status) {
+		pl.metrics.ObserveRefusal(metrics.RefusalConstraint)
+		return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, err.Error())
+	}
+	scheduled, err := pl.scheduled(group)
+	if err != nil {
+		return nil, fwk.AsStatus(err)
+	}
+	constraint, err := v1alpha1.ResolveNodeSet(group, name, pl.claimsOf(slices.Concat(pods, scheduled)), pl.handle.SharedDRAManager().DeviceClasses())
+	if err != nil {
+		return unresolvable(err)
+	}
+	if len(pods) > v1alpha1.MaxNodeSetSize*constraint.PodsPerNode {
+		return unresolvable(fmt.Errorf("PodGroup %s/%s has %d pods to place, at most %d nodes are chosen together", group.Namespace, group.Name, len(pods), v1alpha1.MaxNodeSetSize))
+	}
+	s := &groupSearch{infos: slices.Clone(nodes), kinds: map[types.UID]int{}}
+	slices.SortFunc(s.infos, func(a, b fwk.NodeInfo) int { return cmp.Compare(a.Node().Name, b.Node().Name) })
+	refusals, status := pl.askForEachKind(ctx, state, s, pods, scheduled, constraint, attempt)
+	if !status.IsSuccess() {
+		return nil, status
+	}
+	least := 1
+	if gang := group.Spec.SchedulingPolicy.Gang; gang != nil {
+		least = int(gang.MinCount)
+	}
+	wanted := []int{len(pods)}
+	if least = max(1, least-len(scheduled)); least < len(pods) {
+		wanted = append(wanted, least)
+		if _, joint := pl.joint.Get(types.NamespacedName{Namespace: group.Namespace, Name: group.Name}); joint {
+			wanted = wanted[1:]
+		}
+	}
+	var reason string
+	for _, count := range wanted {
+		s.pods = pods[:count]
+		choice, status := pl.chooseFor(ctx, s, group, constraint, attempt)
+		if !status.IsSuccess() {
+			return nil, status
+		}
+		if choice != nil {
+			s.try(choice)
+			return s, nil
+		}
+		reason = cmp.Or(reason, s.reason(refusals))
+	}
+	return nil, fwk.NewStatus(fwk.Unschedulable, reason)
+}
+
+// scheduled are the pods of the group that have a node.
+func (pl *NodeSets) scheduled(group *schedulingapi.PodGroup) ([]*v1.Pod, error) {
+	state, err := pl.handle.SnapshotSharedLister().PodGroupStates().Get(group.Namespace, group.Name)
+	if err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(slices.Clone(state.ScheduledPods()), func(pod *v1.Pod) bool { return pod.DeletionTimestamp != nil }), nil
+}
+
+// refusals counts nodes by why they can't take a pod of a kind.
+type refusals []map[string]int
+
+// askForEachKind sorts the pods by kind and finds out which nodes can take one of each.
+func (pl *NodeSets) askForEachKind(ctx context.Context, groupState fwk.PodGroupCycleState, s *groupSearch, pods, scheduled []*v1.Pod, constraint *v1alpha1.NodeSetConstraint, attempt *guard.Attempt) (refusals, *fwk.Status) {
+	var of []*v1.Pod
+	known := map[[sha256.Size]byte]int{}
+	for _, pod := range pods {
+		key, err := pl.kindOf(pod)
+		if err != nil {
+			return nil, fwk.AsStatus(err)
+		}
+		kind, seen := known[key]
+		if !seen {
+			kind = len(of)
+			known[key] = kind
+			of = append(of, pod)
+		}
+		s.kinds[pod.UID] = kind
+	}
+	s.nodes = make([]nodeset.Node, len(s.infos))
+	running := map[string]int{}
+	for _, pod := range scheduled {
+		running[pod.Spec.NodeName]++
+	}
+	s.seats = map[string]int{}
+	for i, info := range s.infos {
+		node := info.Node()
+		s.nodes[i] = nodeset.Node{Name: node.Name, Labels: node.Labels, Placed: running[node.Name] > 0, Takes: make([]bool, len(of))}
+	}
+	all := make(refusals, len(of))
+	for kind, pod := range of {
+		state := framework.NewCycleState()
+		state.SetPodGroupSchedulingCycle(groupState)
+		state.Write(askedAloneKey, &askedAlone{attempt})
+		statuses, status := pl.ask(ctx, state, pod, s.infos)
+		if !status.IsSuccess() {
+			return nil, status
+		}
+		if err := attempt.Over(); err != nil {
+			attempt.Failed(err)
+			return nil, fwk.NewStatus(fwk.Unschedulable, fmt.Sprintf("choosing nodes for the group took longer than %v, and pods of other namespaces wait", groupTimeout))
+		}
+		attempt.Progress()
+		all[kind] = map[string]int{}
+		for i, status := range statuses {
+			if status.IsSuccess() {
+				s.nodes[i].Takes[kind] = true
+			} else {
+				all[kind][strings.Join(status.Reasons(), ", ")]++
+			}
+		}
+	}
+	for i := range s.nodes {
+		n := &s.nodes[i]
+		if free := constraint.PodsPerNode - running[n.Name]; n.Placed && free > 0 && slices.Contains(n.Takes, true) {
+			s.seats[n.Name] = free
+		}
+	}
+	return all, nil
+}
+
+// ask runs PreFilter and Filter of all plugins for a pod.
+func (pl *NodeSets) ask(ctx context.Context, state fwk.CycleState, pod *v1.Pod, nodes []fwk.NodeInfo) ([]*fwk.Status, *fwk.Status) {
+	statuses := make([]*fwk.Status, len(nodes))
+	result, status, _ := pl.runner.RunPreFilterPlugins(ctx, state, pod)
+	switch {
+	case status.IsRejected():
+		for i := range statuses {
+			statuses[i] = status
+		}
+		return statuses, nil
+	case !status.IsSuccess():
+		return nil, status
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	failures := make([]*fwk.Status, len(nodes))
+	pl.handle.Parallelizer().Until(ctx, len(nodes), func(i int) {
+		if !result.AllNodes() && !result.NodeNames.Has(nodes[i].Node().Name) {
+			statuses[i] = fwk.NewStatus(fwk.UnschedulableAndUnresolvable, "node(s) didn't satisfy plugin(s) of PreFilter")
+			return
+		}
+		statuses[i] = pl.handle.RunFilterPluginsWithNominatedPods(ctx, state, pod, nodes[i])
+		if statuses[i].IsError() {
+			failures[i] = statuses[i]
+			cancel()
+		}
+	}, NodeSetsName)
+	for i := range statuses {
+		if failures[i] != nil {
+			return nil, failures[i]
+		}
+	}
+	return statuses, nil
+}
+
+// chooseFor chooses nodes for the first pods.
+func (pl *NodeSets) chooseFor(ctx context.Context, s *groupSearch, group *schedulingapi.PodGroup, constraint *v1alpha1.NodeSetConstraint, attempt *guard.Attempt) (*nodeset.Choice, *fwk.Status) {
+	g := &nodeset.Group{Namespace: group.Namespace, Name: group.Name, Constraint: constraint}
+	s.count(g)
+	problem, err := nodeset.NewProblem(g)
+	if err != nil {
+		return nil, fwk.AsStatus(err)
+	}
+	s.problem = problem
+	claims := []*resourceapi.ResourceClaim{problem.Claim}
+	prepared, missing, err := pl.preparing.prepared(ctx, claims, true)
+	if err != nil {
+		return nil, fwk.AsStatus(err)
+	}
+	if len(missing) > 0 {
+		// The texts may be compiled for another number of nodes.
+		switch c, err := pl.preparing.prepare(cel.OnlyCompiled(ctx), problem.Claim, true); {
+		case err == nil:
+			prepared = allocator.Prepared{problem.Claim.UID: c}
+		case errors.Is(err, cel.ErrNotCompiled):
+			pl.await(s.pods[0], problem)
+			pl.metrics.ObserveRefusal(metrics.RefusalPreparing)
+			return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, fmt.Sprintf("the expressions of %s are being compiled: the group is tried when that is done", constraint.Source))
+		default:
+			return nil, fwk.AsStatus(err)
+		}
+	}
+	if nodeset.ReadsDevices(prepared[problem.Claim.UID]) {
+		if err := pl.addSlices(s); err != nil {
+			return nil, fwk.AsStatus(err)
+		}
+	}
+	budget := allocator.NewAttemptBudget(allocator.DefaultCostBudget/10, allocator.DefaultStepBudget/10)
+	attempt.OnOver(budget.End)
+	s.choose = func() (*nodeset.Choice, error) {
+		return pl.chooser.Choose(ctx, problem, prepared[problem.Claim.UID], s.nodes, allocator.WithAttemptBudget(budget))
+	}
+	choice, err := s.choose()
+	if err == nil {
+		return choice, nil
+	}
+	if _, over := errors.AsType[*allocator.BudgetError](err); over {
+		attempt.Failed(err)
+	}
+	if ctx.Err() != nil {
+		return nil, fwk.AsStatus(err)
+	}
+	return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, err.Error())
+}
+
+// count is how many nodes are wanted for each kind. With several pods on a node any node that takes one of them will do.
+func (s *groupSearch) count(g *nodeset.Group) {
+	for _, n := range s.nodes {
+		if n.Placed {
+			g.Placed++
+		}
+	}
+	kinds := 0
+	for _, kind := range s.kinds {
+		kinds = max(kinds, kind+1)
+	}
+	g.Kinds = make([]int, kinds)
+	for _, pod := range s.pods {
+		g.Kinds[s.kinds[pod.UID]]++
+	}
+	if g.Constraint.PodsPerNode == 1 {
+		return
+	}
+	left := len(s.pods)
+	for _, free := range s.seats {
+		left -= free
+	}
+	g.Kinds = []int{(max(0, left) + g.Constraint.PodsPerNode - 1) / g.Constraint.PodsPerNode}
+	for i := range s.nodes {
+		s.nodes[i].Takes = []bool{slices.Contains(s.nodes[i].Takes, true)}
+	}
+	for uid := range s.kinds {
+		s.kinds[uid] = 0
+	}
+}
+
+// reason says why there is no set.
+func (s *groupSearch) reason(why refusals) string {
+	g := s.problem
+	able := 0
+	for _, n := range s.nodes {
+		if slices.Contains(n.Takes, true) && !n.Placed {
+			able++
+		}
+	}
+	text := fmt.Sprintf("constraint %s/%s: no set of %d nodes satisfies it", v1alpha1.AttributeDomain, g.Constraint.Name, g.Size())
+	if g.Placed > 0 {
+		text += fmt.Sprintf(" with the %d on which pods of the group run", g.Placed)
+	}
+	text += fmt.Sprintf(": %d of %d nodes can take a pod of the group", able, len(s.nodes))
+	counts := map[string]int{}
+	for _, kind := range why {
+		for reason, n := range kind {
+			counts[reason] = max(counts[reason], n)
+		}
+	}
+	reasons := slices.SortedFunc(maps.Keys(counts), func(a, b string) int { return cmp.Or(counts[b]-counts[a], strings.Compare(a, b)) })
+	for i, reason := range reasons[:min(len(reasons), maxReasons)] {
+		separator := "; "
+		if i == 0 {
+			separator = ", the others not: "
+		}
+		text += fmt.Sprintf("%s%d %s", separator, counts[reason], reason)
+	}
+	return text
+}
+
+// maxReasons are named of those for which nodes can't take a pod.
+const maxReasons = 4
+
+// addSlices adds to nodes the slices that are theirs alone.
+func (pl *NodeSets) addSlices(s *groupSearch) error {
+	all, err := pl.handle.SharedDRAManager().ResourceSlices().ListWithDeviceTaintRules()
+	if err != nil {
+		return err
+	}
+	of := map[string][]*resourceapi.ResourceSlice{}
+	for _, slice := range all {
+		if slice.Spec.NodeName != nil {
+			of[*slice.Spec.NodeName] = append(of[*slice.Spec.NodeName], slice)
+		}
+	}
+	for i := range s.nodes {
+		s.nodes[i].Slices = of[s.nodes[i].Name]
+	}
+	return nil
+}
+
+// ofOnePod are labels that pods of a group have to be told apart: which nodes can take a pod does not depend on them.
+var ofOnePod = []string{
+	"batch.kubernetes.io/job-completion-index", "apps.kubernetes.io/pod-index", "statefulset.kubernetes.io/pod-name",
+	"leaderworkerset.sigs.k8s.io/worker-index", "jobset.sigs.k8s.io/job-index", "jobset.sigs.k8s.io/job-key", "jobset.sigs.k8s.io/job-global-index",
+}
+
+// kindOf is the same for pods that all nodes treat alike: what filters look at is.
+func (pl *NodeSets) kindOf(pod *v1.Pod) (sum [sha256.Size]byte, err error) {
+	labels := maps.Clone(pod.Labels)
+	for _, name := range ofOnePod {
+		delete(labels, name)
+	}
+	type container struct {
+		Resources v1.ResourceRequirements
+		Ports     []v1.ContainerPort
+		Restart   *v1.ContainerRestartPolicy
+	}
+	var containers [][]container
+	for _, list := range [][]v1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
+		var own []container
+		for i := range list {
+			own = append(own, container{list[i].Resources, list[i].Ports, list[i].RestartPolicy})
+		}
+		containers = append(containers, own)
+	}
+	var claims []string
+	for _, claim := range pl.claimsOf([]*v1.Pod{pod}) {
+		content, ok := allocator.ContentOf(claim, pl.handle.SharedDRAManager().DeviceClasses())
+		if !ok || claim.Status.Allocation != nil {
+			claims = append(claims, string(claim.UID))
+			continue
+		}
+		claims = append(claims, fmt.Sprintf("%x", content))
+	}
+	spec := &pod.Spec
+	raw, err := json.Marshal([]any{
+		labels, containers, claims, spec.NodeSelector, spec.Affinity, spec.Tolerations, spec.TopologySpreadConstraints, spec.Overhead,
+		spec.Resources, volumesThatMatter(spec.Volumes), spec.HostNetwork, spec.NodeName, spec.OS, spec.RuntimeClassName, len(spec.ResourceClaims),
+	})
+	return sha256.Sum256(raw), err
+}
+
+// volumesThatMatter are those by which nodes are chosen.
+func volumesThatMatter(volumes []v1.Volume) []v1.Volume {
+	return slices.DeleteFunc(slices.Clone(volumes), func(v v1.Volume) bool {
+		return v.ConfigMap != nil || v.Secret != nil || v.EmptyDir != nil || v.Projected != nil || v.DownwardAPI != nil || v.HostPath != nil
+	})
+}

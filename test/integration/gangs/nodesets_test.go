@@ -1,0 +1,276 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package gangs
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/celset/celset/apis/celset/v1alpha1"
+	"github.com/celset/celset/internal/testing/env"
+)
+
+// nodes has labels on the nodes of a lab.
+type nodes struct{ *env.Lab }
+
+// newNodes labels n nodes, each with what labels returns for its number.
+func newNodes(t *testing.T, name string, n int, labels func(i int) map[string]string) *nodes {
+	l := &nodes{cluster(t).NewLab(t, name, n)}
+	for i, node := range l.Nodes {
+		l.label(t, node, labels(i))
+	}
+	return l
+}
+
+func (l *nodes) label(t *testing.T, node string, labels map[string]string) {
+	t.Helper()
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"labels": labels}})
+	require.NoError(t, err)
+	_, err = l.Client().CoreV1().Nodes().Patch(t.Context(), node, types.StrategicMergePatchType, patch, metav1.PatchOptions{})
+	require.NoError(t, err)
+}
+
+// at is where a node stands in a grid of a width.
+func at(width int) func(int) map[string]string {
+	return func(i int) map[string]string {
+		return map[string]string{"x": strconv.Itoa(i / width), "y": strconv.Itoa(i % width)}
+	}
+}
+
+func rack(size int) func(int) map[string]string {
+	return func(i int) map[string]string { return map[string]string{"rack": fmt.Sprintf("r%d", i/size)} }
+}
+
+// group creates a PodGroup that refers to a node set constraint in its annotation, and a pod for each profile.
+func (l *nodes) group(t *testing.T, name, expression, more string, minCount, pods int, edit ...func(*corev1.Pod)) []string {
+	t.Helper()
+	quoted, err := json.Marshal(expression)
+	require.NoError(t, err)
+	env.Create(t, l.Client().SchedulingV1beta1().PodGroups(l.Namespace), &schedulingv1beta1.PodGroup{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Annotations: map[string]string{v1alpha1.NodeSetAnnotation: fmt.Sprintf(
+			"apiVersion: celset.dev/v1alpha1\nkind: CELNodeSetConstraint\nname: nodes-of-%s\nexpression: %s\n%s", name, quoted, more)}},
+		Spec: schedulingv1beta1.PodGroupSpec{
+			SchedulingPolicy:      schedulingv1beta1.PodGroupSchedulingPolicy{Gang: &schedulingv1beta1.GangSchedulingPolicy{MinCount: int32(minCount)}},
+			SchedulingConstraints: &schedulingv1beta1.PodGroupSchedulingConstraints{Topology: []schedulingv1beta1.TopologyConstraint{{Key: "celset.dev/nodes-of-" + name}}},
+		},
+	})
+	var members []string
+	for i := range pods {
+		members = append(members, l.member(t, name, i, edit...))
+	}
+	return members
+}
+
+func (l *nodes) member(t *testing.T, group string, i int, edit ...func(*corev1.Pod)) string {
+	t.Helper()
+	pod := env.Pod(fmt.Sprintf("%s-%d", group, i), env.CelsetProfile)
+	pod.Spec.NodeSelector = map[string]string{env.LabLabel: l.Namespace}
+	pod.Spec.SchedulingGroup = &corev1.PodSchedulingGroup{PodGroupName: &group}
+	for _, edit := range edit {
+		edit(pod)
+	}
+	l.CreatePodAsIs(t, pod)
+	return pod.Name
+}
+
+// occupy has nodes in use that no other pod fits on.
+func (l *nodes) occupy(t *testing.T, numbers ...int) {
+	t.Helper()
+	for _, i := range numbers {
+		pod := env.Pod(fmt.Sprintf("occupies-%d", i), env.CelsetProfile)
+		pod.Spec.NodeName = l.Nodes[i]
+		whole(pod)
+		l.CreatePodAsIs(t, pod)
+	}
+}
+
+// whole has a pod take more than half of a node.
+func whole(pod *corev1.Pod) {
+	pod.Spec.Containers[0].Resources.Requests = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("40")}
+}
+
+// half has two such pods fit on a node.
+func half(pod *corev1.Pod) {
+	pod.Spec.Containers[0].Resources.Requests = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("30")}
+}
+
+// on are the numbers of the nodes of pods, in order.
+func (l *nodes) on(t *testing.T, members ...string) []int {
+	t.Helper()
+	l.RequireRunning(t, members...)
+	var numbers []int
+	for _, name := range members {
+		numbers = append(numbers, slices.Index(l.Nodes, l.Pod(t, name).Spec.NodeName))
+	}
+	slices.Sort(numbers)
+	return numbers
+}
+
+func (l *nodes) requireRefused(t *testing.T, member string, texts ...string) {
+	t.Helper()
+	l.RequireRefused(t, member, texts...)
+}
+
+const box = "nodes.box(n, [int(n.labels.x), int(n.labels.y)], [2, 2], [4, 4])"
+
+// TestBlockOfATorus: of 4x4 hosts in a torus the second and third columns are in use, so that the only blocks of 2x2 are around
+// the edge. A group of five can't have a block.
+func TestBlockOfATorus(t *testing.T) {
+	l := newNodes(t, "torus", 16, at(4))
+	l.occupy(t, 1, 2, 5, 6, 9, 10, 13, 14)
+	members := l.group(t, "block", box, "", 4, 4, whole)
+	got := l.on(t, members...)
+	require.Equal(t, []int{0, 3, 12, 15}, got)
+
+	l.requireRefused(t, l.group(t, "five", box, "", 5, 5, whole)[0], "no set of 5 nodes satisfies it: 4 of 16 nodes can take a pod of the group")
+}
+
+// TestRacks: two racks with as many each, though the first rack could take more.
+func TestRacks(t *testing.T) {
+	l := newNodes(t, "racks", 9, rack(3))
+	l.occupy(t, 2, 6, 7)
+	const twoEach = "nodes.map(n, n.labels.rack).distinct().size() == 2 && nodes.all(n, nodes.filter(o, o.labels.rack == n.labels.rack).size() == 2)"
+	require.Equal(t, []int{0, 1, 3, 4}, l.on(t, l.group(t, "two-racks", twoEach, "", 4, 4, whole)...))
+}
+
+// TestGroupWaitsForANode: the group waits, and runs when a node of the rack becomes free.
+func TestGroupWaitsForANode(t *testing.T) {
+	l := newNodes(t, "waits", 4, rack(2))
+	l.occupy(t, 0, 3)
+	members := l.group(t, "waits", "nodes.map(n, n.labels.rack).distinct().size() == 1", "", 2, 2, whole)
+	l.requireRefused(t, members[0], "constraint celset.dev/nodes-of-waits: no set of 2 nodes satisfies it: 2 of 4 nodes can take a pod of the group, the others not", "Insufficient cpu")
+	l.DeletePod(t, "occupies-3")
+	require.Equal(t, []int{2, 3}, l.on(t, members...))
+}
+
+// TestGroupGrows: pods that come later go where the set stays one. A pod that comes again goes to the only node that completes
+// the block.
+func TestGroupGrows(t *testing.T) {
+	l := newNodes(t, "grows", 16, at(4))
+	members := l.group(t, "grows", box, "", 4, 4, whole)
+	before := l.on(t, members...)
+	l.DeletePod(t, members[2])
+	again := l.member(t, "grows", 4, whole)
+	require.Equal(t, before, l.on(t, members[0], members[1], members[3], again))
+}
+
+// TestPreferredNodes: of the racks the one with most free nodes is taken.
+func TestPreferredNodes(t *testing.T) {
+	l := newNodes(t, "prefers", 6, func(i int) map[string]string {
+		return map[string]string{"rack": fmt.Sprintf("r%d", i/2), "weight": strconv.Itoa([]int{3, 7, 5}[i/2])}
+	})
+	got := l.on(t, l.group(t, "prefers", "nodes.map(n, n.labels.rack).distinct().size() == 1", "preference: nodes.map(n, int(n.labels.weight)).sum()\n", 2, 2)...)
+	require.Equal(t, []int{2, 3}, got)
+}
+
+// TestPodsPerNode: four pods on two nodes of a rack.
+func TestPodsPerNode(t *testing.T) {
+	l := newNodes(t, "per-node", 4, rack(2))
+	l.occupy(t, 0)
+	got := l.on(t, l.group(t, "per-node", "nodes.size() == 2 && nodes.map(n, n.labels.rack).distinct().size() == 1", "podsPerNode: 2\n", 4, 4, half)...)
+	require.Equal(t, []int{2, 2, 3, 3}, got)
+}
+
+// TestKinds: workers fit on nodes with a label only, and the coordinator on any.
+func TestKinds(t *testing.T) {
+	l := newNodes(t, "kinds", 6, func(i int) map[string]string {
+		return map[string]string{"rack": fmt.Sprintf("r%d", i/3), "worker": strconv.FormatBool(i%3 != 0)}
+	})
+	l.occupy(t, 1)
+	n := 0
+	got := l.on(t, l.group(t, "kinds", "nodes.map(n, n.labels.rack).distinct().size() == 1", "", 3, 3, whole, func(pod *corev1.Pod) {
+		if n++; n < 3 {
+			pod.Spec.NodeSelector["worker"] = "true"
+		}
+	})...)
+	require.Equal(t, []int{3, 4, 5}, got)
+	require.Equal(t, l.Nodes[3], l.Pod(t, "kinds-2").Spec.NodeName)
+}
+
+// TestPodsThatStandInEachOthersWay: each pod fits on each node, but no two of the group in a zone. The first sets have two, and
+// others are tried.
+func TestPodsThatStandInEachOthersWay(t *testing.T) {
+	l := newNodes(t, "in-the-way", 6, func(i int) map[string]string {
+		return map[string]string{"rack": fmt.Sprintf("r%d", i/3), "zone": []string{"a", "a", "a", "a", "a", "b"}[i]}
+	})
+	got := l.on(t, l.group(t, "in-the-way", "nodes.map(n, n.labels.rack).distinct().size() == 1", "", 2, 2, func(pod *corev1.Pod) {
+		pod.Labels = map[string]string{"app": l.Namespace}
+		pod.Spec.Affinity = &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{{
+			TopologyKey: "zone", LabelSelector: &metav1.LabelSelector{MatchLabels: pod.Labels},
+		}}}}
+	})...)
+	require.Contains(t, got, 5)
+}
+
+// TestGroupsCompete: of two groups that want overlapping blocks one gets all of its pods bound, and the other none.
+func TestGroupsCompete(t *testing.T) {
+	l := newNodes(t, "compete", 9, at(3))
+	const block = "nodes.box(n, [int(n.labels.x), int(n.labels.y)], [2, 2])"
+	a, b := l.group(t, "one", block, "", 4, 4, whole), l.group(t, "another", block, "", 4, 4, whole)
+	env.Until(t, "one of them runs, and the other is refused", func(context.Context) (bool, error) {
+		ran, refused := 0, 0
+		for _, name := range slices.Concat(a, b) {
+			if l.Pod(t, name).Spec.NodeName != "" {
+				ran++
+			} else if env.IsRefused(l.Pod(t, name)) {
+				refused++
+			}
+		}
+		return ran == 4 && refused > 0, nil
+	})
+	winner, loser := a, b
+	if l.Pod(t, a[0]).Spec.NodeName == "" {
+		winner, loser = b, a
+	}
+	l.on(t, winner...)
+	for _, name := range loser {
+		require.Empty(t, l.Pod(t, name).Spec.NodeName)
+	}
+	// The other has its turn when the first one has ended.
+	for _, name := range winner {
+		l.DeletePod(t, name)
+	}
+	l.on(t, loser...)
+}
+
+// TestMistakes says what is wrong with a constraint.
+func TestMistakes(t *testing.T) {
+	l := newNodes(t, "mistakes", 2, rack(2))
+	for name, test := range map[string]struct{ expression, text string }{
+		"syntax":  {"nodes.all(n, n.labels.rack = 'a')", "Syntax error"},
+		"type":    {"nodes.size()", "the expression must return bool, it returns int"},
+		"missing": {"nodes.all(n, n.labels.leaf == 'a')", "no such key: leaf"},
+		"devices": {"devices.size() == 2", "undeclared reference to 'devices'"},
+	} {
+		l.requireRefused(t, l.group(t, name, test.expression, "", 2, 2)[0], test.text)
+	}
+}
+
+// TestManyHosts binds sixteen pods on a block of a torus of 16x16 hosts of which half are in use.
+func TestManyHosts(t *testing.T) {
+	l := newNodes(t, "many", 256, at(16))
+	var used []int
+	for i := range 256 {
+		if x, y := i/16, i%16; (x/2+y/2)%2 == 0 && (x > 5 || y > 5) {
+			used = append(used, i)
+		}
+	}
+	l.occupy(t, used...)
+	begin := time.Now()
+	members := l.group(t, "many", "nodes.box(n, [int(n.labels.x), int(n.labels.y)], [4, 4], [16, 16])", "", 16, 16, whole)
+	l.on(t, members...)
+	t.Logf("%d pods bound %v after they were created", len(members), time.Since(begin))
+}

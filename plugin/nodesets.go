@@ -114,7 +114,7 @@ func (pl *NodeSets) Name() string { return NodeSetsName }
 // SignPod implements [fwk.SignPlugin]. What becomes of a pod depends on its group, which is no matter of pods alone.
 func (pl *NodeSets) SignPod(_ context.Context, pod *v1.Pod) ([]fwk.SignFragment, *fwk.Status) {
 	if pod.Spec.SchedulingGroup != nil {
-		return nil, fwk.NewStatus(fwk.Unschedulable, "pods of a group are not signable")
+		return nil, fwk.NewStatus(fwk.Unschedulable)
 	}
 	return nil, nil
 }
@@ -196,7 +196,7 @@ func (pl *NodeSets) PreFilter(_ context.Context, state fwk.CycleState, pod *v1.P
 	s := groupSearchIn(state)
 	if s == nil {
 		return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable,
-			"the pod's group has a node set constraint, and no nodes were chosen for it: the scheduler needs the feature gates GenericWorkload, TopologyAwareWorkloadScheduling and "+string(DRACELGangConstraints))
+			"the pod's group has a node set constraint, and no nodes were chosen for it: enable the feature gates GenericWorkload, TopologyAwareWorkloadScheduling and DRACELGangConstraints")
 	}
 	switch placement := state.GetPlacementCycleState(); {
 	case s.tried.of == nil:
@@ -230,12 +230,14 @@ func (pl *NodeSets) PreFilter(_ context.Context, state fwk.CycleState, pod *v1.P
 // PreFilterExtensions implements [fwk.PreFilterPlugin].
 func (pl *NodeSets) PreFilterExtensions() fwk.PreFilterExtensions { return nil }
 
+const noOtherSet = "no other set of nodes satisfies the constraint"
+
 // next chooses another set, without the nodes that were left for the pod that did not fit.
 func (s *groupSearch) next(of fwk.PlacementCycleState) {
 	before := s.tried
 	s.tried = &triedSet{of: of}
 	if len(before.left) == 0 {
-		s.tried.err = cmp.Or(before.err, "no other set of nodes was chosen")
+		s.tried.err = cmp.Or(before.err, noOtherSet)
 		return
 	}
 	for i := range s.nodes {
@@ -248,7 +250,7 @@ func (s *groupSearch) next(of fwk.PlacementCycleState) {
 	case err != nil:
 		s.tried.err = err.Error()
 	case choice == nil:
-		s.tried.err = "no other set of nodes satisfies the constraint"
+		s.tried.err = noOtherSet
 	default:
 		s.try(choice)
 		s.tried.of = of

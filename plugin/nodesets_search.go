@@ -147,7 +147,7 @@ func (pl *NodeSets) askForEachKind(ctx context.Context, groupState fwk.PodGroupC
 		}
 		if err := attempt.Over(); err != nil {
 			attempt.Failed(err)
-			return nil, fwk.NewStatus(fwk.Unschedulable, fmt.Sprintf("choosing nodes for the group took longer than %v, and pods of other namespaces wait", groupTimeout))
+			return nil, fwk.NewStatus(fwk.Unschedulable, err.Error())
 		}
 		attempt.Progress()
 		all[kind] = map[string]int{}
@@ -186,7 +186,7 @@ func (pl *NodeSets) ask(ctx context.Context, state fwk.CycleState, pod *v1.Pod, 
 	failures := make([]*fwk.Status, len(nodes))
 	pl.handle.Parallelizer().Until(ctx, len(nodes), func(i int) {
 		if !result.AllNodes() && !result.NodeNames.Has(nodes[i].Node().Name) {
-			statuses[i] = fwk.NewStatus(fwk.UnschedulableAndUnresolvable, "node(s) didn't satisfy plugin(s) of PreFilter")
+			statuses[i] = fwk.NewStatus(fwk.UnschedulableAndUnresolvable, "node(s) didn't satisfy PreFilter")
 			return
 		}
 		statuses[i] = pl.handle.RunFilterPluginsWithNominatedPods(ctx, state, pod, nodes[i])
@@ -293,11 +293,8 @@ func (s *groupSearch) reason(why refusals) string {
 			able++
 		}
 	}
-	text := fmt.Sprintf("constraint %s/%s: no set of %d nodes satisfies it", v1alpha1.AttributeDomain, g.Constraint.Name, g.Size())
-	if g.Placed > 0 {
-		text += fmt.Sprintf(" with the %d on which pods of the group run", g.Placed)
-	}
-	text += fmt.Sprintf(": %d of %d nodes can take a pod of the group", able, len(s.nodes))
+	text := fmt.Sprintf("constraint %s/%s: no set of %d nodes, %d of them with pods of the group, satisfies it: %d of %d nodes can take a pod",
+		v1alpha1.AttributeDomain, g.Constraint.Name, g.Size(), g.Placed, able, len(s.nodes))
 	counts := map[string]int{}
 	for _, kind := range why {
 		for reason, n := range kind {
@@ -305,12 +302,8 @@ func (s *groupSearch) reason(why refusals) string {
 		}
 	}
 	reasons := slices.SortedFunc(maps.Keys(counts), func(a, b string) int { return cmp.Or(counts[b]-counts[a], strings.Compare(a, b)) })
-	for i, reason := range reasons[:min(len(reasons), maxReasons)] {
-		separator := "; "
-		if i == 0 {
-			separator = ", the others not: "
-		}
-		text += fmt.Sprintf("%s%d %s", separator, counts[reason], reason)
+	for _, reason := range reasons[:min(len(reasons), maxReasons)] {
+		text += fmt.Sprintf(", %d %s", counts[reason], reason)
 	}
 	return text
 }

@@ -92,7 +92,7 @@ type Choice struct {
 // error names the group or the object with the constraint.
 func (c *Chooser) Choose(ctx context.Context, p *Problem, prepared *allocator.PreparedClaim, nodes []Node, opts ...allocator.Option) (*Choice, error) {
 	if size := p.Size(); size > v1alpha1.MaxNodeSetSize {
-		return nil, p.failed(nil, "%d nodes are wanted, at most %d are chosen together", size, v1alpha1.MaxNodeSetSize)
+		return nil, p.failed(nil, fmt.Sprintf("%d nodes are wanted, at most %d are chosen together", size, v1alpha1.MaxNodeSetSize))
 	}
 	all := allocator.Prepared{p.Claim.UID: prepared}
 	opts = append([]allocator.Option{
@@ -142,17 +142,17 @@ func (e *Error) Error() string { return e.text }
 func (e *Error) Unwrap() error { return e.err }
 
 // failed names the group and its constraint.
-func (g *Group) failed(err error, format string, args ...any) error {
-	return &Error{fmt.Sprintf("PodGroup %s/%s, constraint %s/%s: ", g.Namespace, g.Name, v1alpha1.AttributeDomain, g.Constraint.Name) + fmt.Sprintf(format, args...), err}
+func (g *Group) failed(err error, text string) error {
+	return &Error{fmt.Sprintf("PodGroup %s/%s, constraint %s/%s: %s", g.Namespace, g.Name, v1alpha1.AttributeDomain, g.Constraint.Name, text), err}
 }
 
 func (p *Problem) explain(err error) error {
 	if over, ok := errors.AsType[*allocator.BudgetError](err); ok {
-		return p.failed(err, "the search exceeds its budget of %d %s, with %d of %d sets of nodes left undecided: write simple conditions joined by &&, or narrow the nodes with a nodeSelector",
-			over.Limit, over.Unit, over.SetsLeft, over.Sets)
+		return p.failed(err, fmt.Sprintf("the search exceeds its budget of %d %s, with %d of %d sets of nodes left undecided: write simple conditions joined by &&, or narrow the nodes with a nodeSelector",
+			over.Limit, over.Unit, over.SetsLeft, over.Sets))
 	}
 	if failure, ok := errors.AsType[*cel.Error](err); ok && failure.Reason != cel.ReasonInterrupted {
 		return &Error{fmt.Sprintf("%s: %s", p.Constraint.Source, failure), err}
 	}
-	return p.failed(err, "%v", err)
+	return p.failed(err, err.Error())
 }

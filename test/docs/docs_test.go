@@ -137,7 +137,10 @@ func files(t *testing.T) []block {
 // TestAPIServerTakesObjects has an API server validate every object in the pages and in
 // manifests, but for what is no object of the API: that is checked elsewhere.
 func TestAPIServerTakesObjects(t *testing.T) {
-	cp := env.APIServer(t)
+	cp := env.Start(t, controlplane.Options{
+		SkipKwok: true, SkipControllerManager: true, FeatureGates: map[string]bool{"GenericWorkload": true, "TopologyAwareWorkloadScheduling": true},
+		APIServerArgs: []string{"--runtime-config=scheduling.k8s.io/v1beta1=true"},
+	})
 	require.NoError(t, hub.Install(t.Context(), cp.RESTConfig()))
 	for _, file := range []string{"cert-manager.yaml", "prometheus-operator.yaml"} {
 		definitions, err := os.ReadFile("../manifests/testdata/" + file)

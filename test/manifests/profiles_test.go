@@ -16,10 +16,11 @@ import (
 )
 
 const (
-	stock   = "default-scheduler"
-	plugin  = "DynamicResourcesCEL"
-	scorer  = "DynamicResourcesCELPreference"
-	inPlace = "DynamicResources"
+	stock                = "default-scheduler"
+	plugin               = "DynamicResourcesCEL"
+	scorer               = "DynamicResourcesCELPreference"
+	inPlace              = "DynamicResources"
+	nodeSets, placements = "TopologyPlacementGeneratorCEL", "TopologyPlacementGenerator"
 )
 
 // TestAllProfilesAreGuarded: what one profile does not limit holds up the pods of the other.
@@ -34,9 +35,9 @@ func TestAllProfilesAreGuarded(t *testing.T) {
 			for _, profile := range schedulerConfig(t, rendered(t, "overlays/"+overlay)).Profiles {
 				plugins := profile.Plugins
 				require.NotNil(t, plugins, *profile.SchedulerName)
-				require.Equal(t, []string{plugin, scorer}, names(plugins.MultiPoint.Enabled))
+				require.Equal(t, []string{plugin, scorer, nodeSets}, names(plugins.MultiPoint.Enabled))
 				require.EqualValues(t, 3, *plugins.MultiPoint.Enabled[1].Weight, "docs/preferences.md#which-node")
-				require.Equal(t, []string{inPlace}, names(plugins.MultiPoint.Disabled))
+				require.Equal(t, []string{inPlace, placements}, names(plugins.MultiPoint.Disabled))
 				// Before DefaultPreemption, as upstream's.
 				require.Equal(t, []string{plugin}, names(plugins.PostFilter.Enabled))
 				require.Equal(t, []string{plugin}, names(plugins.PodGroupPostFilter.Enabled))

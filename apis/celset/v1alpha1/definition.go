@@ -147,7 +147,7 @@ func decodeAll(configurations []resourceapi.DeviceConfiguration, object ObjectRe
 
 func decodeOne(opaque *resourceapi.OpaqueDeviceConfiguration, path *field.Path) (*CELDeviceConstraint, field.ErrorList) {
 	if opaque.Parameters.Raw == nil && opaque.Parameters.Object == nil {
-		return nil, field.ErrorList{field.Required(path, "must be a "+Kind+", "+PreferenceKind+" or "+NodeSetConstraintKind)}
+		return nil, field.ErrorList{field.Required(path, "must be a "+Kind+" or "+PreferenceKind+" or "+NodeSetConstraintKind)}
 	}
 	// Objects from the API server hold JSON; this also handles those that were
 	// made in Go or came as CBOR.

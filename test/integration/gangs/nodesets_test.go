@@ -135,7 +135,7 @@ func TestBlockOfATorus(t *testing.T) {
 	got := l.on(t, members...)
 	require.Equal(t, []int{0, 3, 12, 15}, got)
 
-	l.requireRefused(t, l.group(t, "five", box, "", 5, 5, whole)[0], "no set of 5 nodes satisfies it: 4 of 16 nodes can take a pod of the group")
+	l.requireRefused(t, l.group(t, "five", box, "", 5, 5, whole)[0], "no set of 5 nodes, 0 of them with pods of the group, satisfies it: 4 of 16 nodes can take a pod")
 }
 
 // TestRacks: two racks with as many each, though the first rack could take more.
@@ -151,7 +151,7 @@ func TestGroupWaitsForANode(t *testing.T) {
 	l := newNodes(t, "waits", 4, rack(2))
 	l.occupy(t, 0, 3)
 	members := l.group(t, "waits", "nodes.map(n, n.labels.rack).distinct().size() == 1", "", 2, 2, whole)
-	l.requireRefused(t, members[0], "constraint celset.dev/nodes-of-waits: no set of 2 nodes satisfies it: 2 of 4 nodes can take a pod of the group, the others not", "Insufficient cpu")
+	l.requireRefused(t, members[0], "constraint celset.dev/nodes-of-waits: no set of 2 nodes, 0 of them with pods of the group, satisfies it: 2 of 4 nodes can take a pod", "Insufficient cpu")
 	l.DeletePod(t, "occupies-3")
 	require.Equal(t, []int{2, 3}, l.on(t, members...))
 }

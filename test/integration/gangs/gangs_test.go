@@ -22,17 +22,26 @@ import (
 
 func TestMain(m *testing.M) { env.Main(m) }
 
+// gates are those of PodGroups, of the API server and of schedulers.
+var gates = map[string]bool{"GenericWorkload": true, "TopologyAwareWorkloadScheduling": true}
+
+// scheduler runs in the cluster.
+var scheduler *controlplane.Process
+
+func startScheduler(t testing.TB, e *env.Env) {
+	with := maps.Clone(gates)
+	with["DRACELGangConstraints"] = true
+	scheduler = e.StartScheduler(t, controlplane.SchedulerOptions{User: env.Scheduler.Name, FeatureGates: with})
+}
+
 // cluster is a control plane that knows PodGroups, with celset-scheduler as in manifests/scheduler.
 var cluster = env.Share(func(t testing.TB) *env.Env {
-	gates := map[string]bool{"GenericWorkload": true, "TopologyAwareWorkloadScheduling": true}
 	e := env.Start(t, controlplane.Options{
 		SkipKwok: true, FeatureGates: gates, Users: []controlplane.User{env.Scheduler},
 		APIServerArgs: []string{"--runtime-config=" + schedulingv1beta1.SchemeGroupVersion.String() + "=true"},
 	})
 	e.ApplyManifests(t, "scheduler/rbac.yaml")
-	gates = maps.Clone(gates)
-	gates["DRACELGangConstraints"] = true
-	e.StartScheduler(t, controlplane.SchedulerOptions{User: env.Scheduler.Name, FeatureGates: gates})
+	startScheduler(t, e)
 	return e
 })
 

@@ -18,8 +18,11 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 
 	"github.com/celset/celset/apis/celset/v1alpha1"
+	"github.com/celset/celset/internal/controlplane"
+	"github.com/celset/celset/internal/testing/cases"
 	"github.com/celset/celset/internal/testing/env"
 )
 
@@ -273,4 +276,86 @@ func TestManyHosts(t *testing.T) {
 	members := l.group(t, "many", "nodes.box(n, [int(n.labels.x), int(n.labels.y)], [4, 4], [16, 16])", "", 16, 16, whole)
 	l.on(t, members...)
 	t.Logf("%d pods bound %v after they were created", len(members), time.Since(begin))
+}
+
+// TestHostDies: the pod of a host that died comes again. Its block can't be completed while the host is away, and is when it is
+// back.
+func TestHostDies(t *testing.T) {
+	l := newNodes(t, "dies", 16, at(4))
+	members := l.group(t, "dies", box, "", 4, 4, whole)
+	before := l.on(t, members...)
+	host := l.Pod(t, members[3]).Spec.NodeName
+	l.cordon(t, host, true)
+	l.DeletePod(t, members[3])
+	again := l.member(t, "dies", 4, whole)
+	l.requireRefused(t, again, "no set of 4 nodes, 3 of them with pods of the group, satisfies it: 12 of 16 nodes can take a pod", "1 node(s) were unschedulable")
+	l.cordon(t, host, false)
+	require.Equal(t, before, l.on(t, append(members[:3:3], again)...))
+	require.Equal(t, host, l.Pod(t, again).Spec.NodeName)
+}
+
+func (l *nodes) cordon(t *testing.T, node string, cordoned bool) {
+	t.Helper()
+	patch := fmt.Sprintf(`{"spec":{"unschedulable":%t}}`, cordoned)
+	_, err := l.Client().CoreV1().Nodes().Patch(t.Context(), node, types.StrategicMergePatchType, []byte(patch), metav1.PatchOptions{})
+	require.NoError(t, err)
+}
+
+// TestRestart: a scheduler that starts again completes the block of which three pods run.
+func TestRestart(t *testing.T) {
+	l := newNodes(t, "restart", 16, at(4))
+	members := l.group(t, "restart", box, "", 4, 4, whole)
+	before := l.on(t, members...)
+	scheduler.Kill()
+	l.DeletePod(t, members[0])
+	again := l.member(t, "restart", 4, whole)
+	startScheduler(t, l.Env)
+	require.Equal(t, before, l.on(t, append(members[1:], again)...))
+}
+
+// TestSchedulerOfKubernetesPlacesNothing: it knows the gates, and no node has the label.
+func TestSchedulerOfKubernetesPlacesNothing(t *testing.T) {
+	l := newNodes(t, "stock", 4, at(2))
+	l.StartStock(t, controlplane.SchedulerOptions{FeatureGates: gates, Config: []byte(
+		"apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\nprofiles: [{schedulerName: stock}]\n")})
+	stock := func(pod *corev1.Pod) { pod.Spec.SchedulerName = "stock" }
+	members := l.group(t, "fails-closed", box, "", 4, 4, stock)
+	l.requireRefused(t, members[0], "no feasible placements found")
+	pod := env.Pod("plain", "stock")
+	l.CreatePodAsIs(t, pod)
+	l.RequireRunning(t, "plain")
+	for _, name := range members {
+		require.Empty(t, l.Pod(t, name).Spec.NodeName)
+	}
+}
+
+// TestOneRackOfThousands compares with upstream's generator: 18 pods on a rack of 5,000 nodes, five times each.
+func TestOneRackOfThousands(t *testing.T) {
+	cases.OnlyNightly(t, "it makes 5,000 nodes and measures")
+	l := newNodes(t, "thousands", 5004, rack(18))
+	took := map[bool][]time.Duration{}
+	for i := range 10 {
+		ours := i%2 == 0
+		name := fmt.Sprintf("group-%d", i)
+		begin := time.Now()
+		members := l.group(t, name, "nodes.map(n, n.labels.rack).distinct().size() == 1", "", 18, 18, func(pod *corev1.Pod) {
+			whole(pod)
+			if !ours {
+				// The group is that of Kubernetes.
+				pod.Spec.SchedulingGroup.PodGroupName = ptr.To(name + "-of-kubernetes")
+			}
+		})
+		if !ours {
+			env.Create(t, l.Client().SchedulingV1beta1().PodGroups(l.Namespace), &schedulingv1beta1.PodGroup{
+				ObjectMeta: metav1.ObjectMeta{Name: name + "-of-kubernetes"},
+				Spec: schedulingv1beta1.PodGroupSpec{
+					SchedulingPolicy:      schedulingv1beta1.PodGroupSchedulingPolicy{Gang: &schedulingv1beta1.GangSchedulingPolicy{MinCount: 18}},
+					SchedulingConstraints: &schedulingv1beta1.PodGroupSchedulingConstraints{Topology: []schedulingv1beta1.TopologyConstraint{{Key: "rack"}}},
+				},
+			})
+		}
+		l.on(t, members...)
+		took[ours] = append(took[ours], time.Since(begin))
+	}
+	t.Logf("on a rack of 278: %v, with upstream's generator %v", took[true], took[false])
 }

@@ -138,8 +138,10 @@ type groupSearch struct {
 	// pods are those for which nodes are chosen, kinds has the kind of each pod of the group.
 	pods  []*v1.Pod
 	kinds map[types.UID]int
+	// nodes are the nodes as the search knows them, why is what was wrong with each for a pod, "" if nothing was.
 	nodes []nodeset.Node
 	infos []fwk.NodeInfo
+	why   []string
 	// seats has for nodes on which pods of the group run how many more may.
 	seats map[string]int
 	// choose chooses among the nodes as they are now.

@@ -92,7 +92,7 @@ func (pl *NodeSets) search(ctx context.Context, state fwk.PodGroupCycleState, gr
 			s.try(choice)
 			return s, nil
 		}
-		reason = cmp.Or(reason, s.reason(refusals))
+		reason = cmp.Or(reason, s.reason(refusals)+pl.nearest(ctx, s, attempt))
 	}
 	return nil, fwk.NewStatus(fwk.Unschedulable, reason)
 }
@@ -126,7 +126,7 @@ func (pl *NodeSets) askForEachKind(ctx context.Context, groupState fwk.PodGroupC
 		}
 		s.kinds[pod.UID] = kind
 	}
-	s.nodes = make([]nodeset.Node, len(s.infos))
+	s.nodes, s.why = make([]nodeset.Node, len(s.infos)), make([]string, len(s.infos))
 	running := map[string]int{}
 	for _, pod := range scheduled {
 		running[pod.Spec.NodeName]++
@@ -155,7 +155,9 @@ func (pl *NodeSets) askForEachKind(ctx context.Context, groupState fwk.PodGroupC
 			if status.IsSuccess() {
 				s.nodes[i].Takes[kind] = true
 			} else {
-				all[kind][strings.Join(status.Reasons(), ", ")]++
+				why := strings.Join(status.Reasons(), ", ")
+				all[kind][why]++
+				s.why[i] = cmp.Or(s.why[i], why)
 			}
 		}
 	}
@@ -310,6 +312,59 @@ func (s *groupSearch) reason(why refusals) string {
 
 // maxReasons are named of those for which nodes can't take a pod.
 const maxReasons = 4
+
+// nearest names the set that misses by least: which of its nodes can't take a pod, and what stands on them. It is empty if
+// that can't be found out in the time that there is.
+func (pl *NodeSets) nearest(ctx context.Context, s *groupSearch, attempt *guard.Attempt) string {
+	timeout := attempt.Remaining(nearMissTimeout)
+	if timeout <= 0 {
+		return ""
+	}
+	ctx, cancel := context.WithTimeout(cel.OnlyCompiled(ctx), timeout)
+	defer cancel()
+	problem, err := nodeset.NewProblem(s.problem.Nearest())
+	if err != nil {
+		return ""
+	}
+	prepared, err := pl.preparing.prepare(ctx, problem.Claim, true)
+	if err != nil {
+		return ""
+	}
+	choice, err := pl.chooser.Choose(ctx, problem, prepared, nodeset.Able(s.nodes), allocator.WithStepBudget(nearMissSteps))
+	if err != nil || choice == nil || len(choice.Kinds) == 0 {
+		return ""
+	}
+	var unable []string
+	for _, i := range choice.Kinds[0] {
+		if slices.Contains(s.nodes[i].Takes, true) {
+			continue
+		}
+		unable = append(unable, s.nodes[i].Name+": "+s.why[i]+standing(s.infos[i], problem.Namespace))
+	}
+	if len(unable) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("; nearest miss: %d of %d nodes of a set can take a pod, not %s",
+		problem.Size()-len(unable), problem.Size(), strings.Join(unable[:min(len(unable), maxReasons)], "; "))
+}
+
+// standing names pods on a node, and counts those of other namespaces.
+func standing(node fwk.NodeInfo, namespace string) (text string) {
+	own, others := 0, 0
+	for _, pod := range node.GetPods() {
+		switch {
+		case pod.GetPod().Namespace != namespace:
+			others++
+		case own < maxReasons:
+			own++
+			text += ", pod " + pod.GetPod().Name
+		}
+	}
+	if others > 0 {
+		text += fmt.Sprintf(", %d pods of other namespaces", others)
+	}
+	return text
+}
 
 // addSlices adds to nodes the slices that are theirs alone.
 func (pl *NodeSets) addSlices(s *groupSearch) error {

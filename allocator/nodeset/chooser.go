@@ -41,6 +41,10 @@ func NewChooser(observer cel.Observer) (*Chooser, error) {
 	if err != nil {
 		return nil, err
 	}
+	// It is looked up when it is needed.
+	if _, err := environment.CompileInt(context.Background(), mostAble); err != nil {
+		return nil, err
+	}
 	return &Chooser{preparer, environment, allocator.NewCache(allocator.CacheBytes(cacheBytes))}, nil
 }
 

@@ -8,6 +8,8 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 
 	resourceapi "k8s.io/api/resource/v1"
@@ -28,6 +30,39 @@ type Group struct {
 	Placed int
 	// Kinds has, for each kind of the other pods, how many nodes are wanted besides. No node is in two of these.
 	Kinds []int
+	// nearest: the set is wanted of which the most nodes can take a pod.
+	nearest bool
+}
+
+// Nearest is the group for which that set is chosen of all nodes of which most can take a pod, whatever kinds there are and
+// whatever is preferred. Its nodes are those that [Able] makes.
+func (g *Group) Nearest() *Group {
+	nearest := &Group{Namespace: g.Namespace, Name: g.Name, Constraint: g.Constraint, Placed: g.Placed, nearest: true}
+	nearest.Kinds = []int{g.Size() - g.Placed}
+	return nearest
+}
+
+// ableLabel is no key that a label can have.
+const (
+	ableLabel = "#able"
+	mostAble  = "nodes.filter(n, '" + ableLabel + "' in n.labels).size()"
+)
+
+// Able has all nodes come into question for a [Group.Nearest], and those that can take a pod known to it.
+func Able(nodes []Node) []Node {
+	result := slices.Clone(nodes)
+	for i := range result {
+		n := &result[i]
+		if n.Placed || slices.Contains(n.Takes, true) {
+			n.Labels = maps.Clone(n.Labels)
+			if n.Labels == nil {
+				n.Labels = map[string]string{}
+			}
+			n.Labels[ableLabel] = ""
+		}
+		n.Takes = []bool{true}
+	}
+	return result
 }
 
 // Size is how many nodes a set has.
@@ -98,8 +133,12 @@ func (g *Group) claim() (*resourceapi.ResourceClaim, error) {
 	if err := define(v1alpha1.CELDeviceConstraint{TypeMeta: meta(v1alpha1.Kind), Name: definitionName, Expression: c.Expression, Variables: c.Variables}); err != nil {
 		return nil, err
 	}
-	if c.Preference != "" {
-		if err := define(v1alpha1.CELDevicePreference{TypeMeta: meta(v1alpha1.PreferenceKind), Name: definitionName, Expression: c.Preference, Variables: c.Variables}); err != nil {
+	preference, variables := c.Preference, c.Variables
+	if g.nearest {
+		preference, variables = mostAble, nil
+	}
+	if preference != "" {
+		if err := define(v1alpha1.CELDevicePreference{TypeMeta: meta(v1alpha1.PreferenceKind), Name: definitionName, Expression: preference, Variables: variables}); err != nil {
 			return nil, err
 		}
 	}

@@ -154,7 +154,8 @@ func TestGroupWaitsForANode(t *testing.T) {
 	l := newNodes(t, "waits", 4, rack(2))
 	l.occupy(t, 0, 3)
 	members := l.group(t, "waits", "nodes.map(n, n.labels.rack).distinct().size() == 1", "", 2, 2, whole)
-	l.requireRefused(t, members[0], "constraint celset.dev/nodes-of-waits: no set of 2 nodes, 0 of them with pods of the group, satisfies it: 2 of 4 nodes can take a pod", "Insufficient cpu")
+	l.requireRefused(t, members[0], "constraint celset.dev/nodes-of-waits: no set of 2 nodes, 0 of them with pods of the group, satisfies it: 2 of 4 nodes can take a pod", "Insufficient cpu",
+		"nearest miss: 1 of 2 nodes of a set can take a pod, not "+l.Nodes[0]+": Insufficient cpu, pod occupies-0")
 	l.DeletePod(t, "occupies-3")
 	require.Equal(t, []int{2, 3}, l.on(t, members...))
 }
@@ -288,7 +289,7 @@ func TestHostDies(t *testing.T) {
 	l.cordon(t, host, true)
 	l.DeletePod(t, members[3])
 	again := l.member(t, "dies", 4, whole)
-	l.requireRefused(t, again, "no set of 4 nodes, 3 of them with pods of the group, satisfies it: 12 of 16 nodes can take a pod", "1 node(s) were unschedulable")
+	l.requireRefused(t, again, "no set of 4 nodes, 3 of them with pods of the group, satisfies it: 12 of 16 nodes can take a pod", "1 node(s) were unschedulable", "nearest miss: 3 of 4 nodes of a set can take a pod, not "+host+": node(s) were unschedulable")
 	l.cordon(t, host, false)
 	require.Equal(t, before, l.on(t, append(members[:3:3], again)...))
 	require.Equal(t, host, l.Pod(t, again).Spec.NodeName)

@@ -12,12 +12,10 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
-	resourceapi "k8s.io/api/resource/v1"
 	schedulingapi "k8s.io/api/scheduling/v1beta1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
-	"k8s.io/dynamic-resource-allocation/resourceclaim"
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 	plfeature "k8s.io/kubernetes/pkg/scheduler/framework/plugins/feature"
@@ -50,12 +48,10 @@ type NodeSets struct {
 	// groups: pods may have groups. enabled: the gate is on, too.
 	groups, enabled bool
 
-	chooser   *nodeset.Chooser
-	preparing *preparing
-	claims    *groupClaims
-	guard     *guard.Guard
-	metrics   *metrics.Metrics
-	activate  func(*v1.Pod)
+	all      *groups
+	guard    *guard.Guard
+	metrics  *metrics.Metrics
+	activate func(*v1.Pod)
 	// joint has the groups whose pods have not fitted on nodes that were chosen for all of them.
 	joint *lru.Cache
 }
@@ -104,7 +100,7 @@ func newNodeSets(ctx context.Context, args runtime.Object, handle fwk.Handle, fe
 		return nil, incompatible("the framework's handle can't run PreFilter plugins")
 	}
 	pl.runner = runner
-	pl.chooser, pl.preparing, pl.claims, err = shared.nodeSetsOf(ctx, measured)
+	pl.all, err = shared.groupsOf(ctx, measured, handle)
 	return pl, err
 }
 
@@ -353,25 +349,6 @@ func (s *groupSearch) chosen() []fwk.NodeInfo {
 	return slices.DeleteFunc(slices.Clone(s.infos), func(info fwk.NodeInfo) bool {
 		return !slices.ContainsFunc(s.tried.free, func(free map[string]int) bool { return free[info.Node().Name] > 0 })
 	})
-}
-
-// claimsOf are the claims of pods, each once.
-func (pl *NodeSets) claimsOf(pods []*v1.Pod) []*resourceapi.ResourceClaim {
-	var claims []*resourceapi.ResourceClaim
-	seen := sets.New[string]()
-	for _, pod := range pods {
-		for i := range pod.Spec.ResourceClaims {
-			name, _, err := resourceclaim.Name(pod, &pod.Spec.ResourceClaims[i])
-			if err != nil || name == nil || seen.Has(*name) {
-				continue
-			}
-			seen.Insert(*name)
-			if claim, err := pl.handle.SharedDRAManager().ResourceClaims().Get(pod.Namespace, *name); err == nil {
-				claims = append(claims, claim)
-			}
-		}
-	}
-	return claims
 }
 
 // EventsToRegister implements [fwk.EnqueueExtensions]. A node that can't take a pod of the group may be able to after

@@ -57,7 +57,7 @@ func (pl *NodeSets) search(ctx context.Context, state fwk.PodGroupCycleState, gr
 	if err != nil {
 		return nil, fwk.AsStatus(err)
 	}
-	constraint, err := v1alpha1.ResolveNodeSet(group, name, pl.claimsOf(slices.Concat(pods, scheduled)), pl.handle.SharedDRAManager().DeviceClasses())
+	constraint, err := v1alpha1.ResolveNodeSet(group, name, groupClaims{pl.handle}.of(slices.Concat(pods, scheduled)), pl.handle.SharedDRAManager().DeviceClasses())
 	if err != nil {
 		return unresolvable(err)
 	}
@@ -215,19 +215,20 @@ func (pl *NodeSets) chooseFor(ctx context.Context, s *groupSearch, group *schedu
 	}
 	s.problem = problem
 	claims := []*resourceapi.ResourceClaim{problem.Claim}
-	prepared, missing, err := pl.preparing.prepared(ctx, claims, true)
+	prepared, missing, err := pl.all.prepared(ctx, claims, true)
 	if err != nil {
 		return nil, fwk.AsStatus(err)
 	}
 	if len(missing) > 0 {
 		// The texts may be compiled for another number of nodes.
-		switch c, err := pl.preparing.prepare(cel.OnlyCompiled(ctx), problem.Claim, true); {
+		switch c, err := pl.all.prepare(cel.OnlyCompiled(ctx), problem.Claim, true); {
 		case err == nil:
 			prepared = allocator.Prepared{problem.Claim.UID: c}
 		case errors.Is(err, cel.ErrNotCompiled):
-			pl.await(s.pods[0], problem)
+			pl.all.ready.Remove(wantOf(group))
+			pl.await(s.pods[0], group)
 			pl.metrics.ObserveRefusal(metrics.RefusalPreparing)
-			return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, fmt.Sprintf("the expressions of %s are being compiled: the group is tried when that is done", constraint.Source))
+			return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, groupNotCompiled(group))
 		default:
 			return nil, fwk.AsStatus(err)
 		}
@@ -240,7 +241,7 @@ func (pl *NodeSets) chooseFor(ctx context.Context, s *groupSearch, group *schedu
 	budget := allocator.NewAttemptBudget(allocator.DefaultCostBudget/10, allocator.DefaultStepBudget/10)
 	attempt.OnOver(budget.End)
 	s.choose = func() (*nodeset.Choice, error) {
-		return pl.chooser.Choose(ctx, problem, prepared[problem.Claim.UID], s.nodes, allocator.WithAttemptBudget(budget))
+		return pl.all.Choose(ctx, problem, prepared[problem.Claim.UID], s.nodes, allocator.WithAttemptBudget(budget))
 	}
 	choice, err := s.choose()
 	if err == nil {
@@ -326,11 +327,11 @@ func (pl *NodeSets) nearest(ctx context.Context, s *groupSearch, attempt *guard.
 	if err != nil {
 		return ""
 	}
-	prepared, err := pl.preparing.prepare(ctx, problem.Claim, true)
+	prepared, err := pl.all.prepare(ctx, problem.Claim, true)
 	if err != nil {
 		return ""
 	}
-	choice, err := pl.chooser.Choose(ctx, problem, prepared, nodeset.Able(s.nodes), allocator.WithStepBudget(nearMissSteps))
+	choice, err := pl.all.Choose(ctx, problem, prepared, nodeset.Able(s.nodes), allocator.WithStepBudget(nearMissSteps))
 	if err != nil || choice == nil || len(choice.Kinds) == 0 {
 		return ""
 	}
@@ -410,7 +411,7 @@ func (pl *NodeSets) kindOf(pod *v1.Pod) (sum [sha256.Size]byte, err error) {
 		containers = append(containers, own)
 	}
 	var claims []string
-	for _, claim := range pl.claimsOf([]*v1.Pod{pod}) {
+	for _, claim := range (groupClaims{pl.handle}).of([]*v1.Pod{pod}) {
 		content, ok := allocator.ContentOf(claim, pl.handle.SharedDRAManager().DeviceClasses())
 		if !ok || claim.Status.Allocation != nil {
 			claims = append(claims, string(claim.UID))

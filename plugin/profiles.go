@@ -20,7 +20,6 @@ import (
 	plfeature "k8s.io/kubernetes/pkg/scheduler/framework/plugins/feature"
 	"k8s.io/utils/clock"
 
-	"github.com/celset/celset/allocator/nodeset"
 	configv1alpha1 "github.com/celset/celset/apis/config/v1alpha1"
 	"github.com/celset/celset/cel/fairness"
 	"github.com/celset/celset/plugin/guard"
@@ -51,10 +50,8 @@ type profiles struct {
 	holds *hold.Holds
 	// preparing has what claims say.
 	preparing *preparing
-	// chooser chooses sets of nodes, preparingGroups has what groupClaims say.
-	chooser         *nodeset.Chooser
-	preparingGroups *preparing
-	groupClaims     *groupClaims
+	// groups chooses sets of nodes.
+	groups *groups
 	// writes are the pending ones.
 	writes  *pendingwrites.Writes
 	share   stated[configv1alpha1.Share]

@@ -33,6 +33,8 @@ func (c *Checker) carrier(ctx context.Context, carrier v1alpha1.Carrier, classes
 		j.references(ctx, classes)
 	}
 	j.preferences(ctx, classes)
+	nodeSets, err := carrier.NodeSets()
+	c.nodeSets(ctx, nodeSets, err, &j.Verdict)
 	j.misspelt()
 	j.counts(classes)
 	return j.Verdict
@@ -63,7 +65,7 @@ func (j *judgement) own(ctx context.Context, definitions []v1alpha1.Definition) 
 		case err != nil && unreferenced[definition.Name]:
 			j.warn("%s: no constraint refers to %q, and its expression does not compile: %s", definition.Source.Field, definition.Name, briefly(err))
 		case err != nil:
-			j.refuseExpression(compileError(definition.Source, definition.Variables, err), textOf(definition.Expression, definition.Variables), err)
+			j.refuse(definition.Source, "expression", definition.Expression, definition.Variables, err)
 		case unreferenced[definition.Name]:
 			j.warn("%s: no constraint refers to %q, so it does nothing; add matchAttribute: %s/%s to %s",
 				definition.Source.Field, definition.Name, v1alpha1.AttributeDomain, definition.Name, j.devices.Child("constraints"))
@@ -118,15 +120,18 @@ func fieldErrors(err error) field.ErrorList {
 	return field.ErrorList{field.InternalError(field.NewPath("spec"), err)}
 }
 
-// compileError is about the expression of a definition, or of one of its variables. CEL prints
-// it with the line.
-func compileError(source v1alpha1.Source, variables []v1alpha1.Variable, err error) *field.Error {
-	path := field.NewPath(source.Field).Child("opaque", "parameters")
+// refuse is about an expression of a definition, which stands in the field, or about one of its variables. CEL
+// prints it with the line.
+func (v *Verdict) refuse(source v1alpha1.Source, name, expression string, variables []v1alpha1.Variable, err error) {
+	path := field.NewPath(source.Field)
+	if source.Index != v1alpha1.NoReference {
+		path = path.Child("opaque", "parameters")
+	}
 	if failure, ok := errors.AsType[*cel.Error](err); ok && failure.Variable != "" {
 		i := slices.IndexFunc(variables, func(v v1alpha1.Variable) bool { return v.Name == failure.Variable })
-		path = path.Child("variables").Index(i)
+		path, name = path.Child("variables").Index(i), "expression"
 	}
-	return field.Invalid(path.Child("expression"), field.OmitValueType{}, shortened(err.Error()))
+	v.refuseExpression(field.Invalid(path.Child(name), field.OmitValueType{}, shortened(err.Error())), textOf(expression, variables), err)
 }
 
 // textOf is all that is compiled.

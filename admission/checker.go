@@ -46,6 +46,8 @@ type Options struct {
 // what it is given. It is safe for concurrent use.
 type Checker struct {
 	options Options
+	// nodes compiles expressions over nodes.
+	nodes *device.Environment
 }
 
 // Verdict is what there is to say of an object.
@@ -100,7 +102,8 @@ func NewChecker(options Options) (*Checker, error) {
 		}
 		options.Environment = environment
 	}
-	return &Checker{options}, nil
+	nodes, err := device.NewNodeEnvironment(cel.Config{})
+	return &Checker{options, nodes}, err
 }
 
 // Claim judges a claim. Device classes are asked for what it does not define itself. The error is
@@ -114,7 +117,7 @@ func (c *Checker) Template(ctx context.Context, template *resourceapi.ResourceCl
 	return whole(ctx, c.carrier(ctx, v1alpha1.TemplateCarrier(template), classes))
 }
 
-// Class judges the definitions and preferences of a class, whether a claim refers to them or not.
+// Class judges the definitions, preferences and node set constraints of a class, whether a claim refers to them or not.
 func (c *Checker) Class(ctx context.Context, class *resourceapi.DeviceClass) (Verdict, error) {
 	return whole(ctx, c.class(ctx, class))
 }
@@ -133,13 +136,15 @@ func (c *Checker) class(ctx context.Context, class *resourceapi.DeviceClass) Ver
 	for _, definition := range definitions {
 		expression, err := c.options.Environment.Compile(ctx, definition.Expression, definition.Variables...)
 		if err != nil {
-			result.refuseExpression(compileError(definition.Source, definition.Variables, err), textOf(definition.Expression, definition.Variables), err)
+			result.refuse(definition.Source, "expression", definition.Expression, definition.Variables, err)
 			continue
 		}
 		result.Warnings = append(result.Warnings, defaultWarning(definition)...)
 		result.Warnings = append(result.Warnings, orderWarning(definition.Source.Field, definition.Name, "verdict", expression)...)
 	}
 	c.classPreferences(ctx, class, &result)
+	nodeSets, err := v1alpha1.ClassNodeSets(class)
+	c.nodeSets(ctx, nodeSets, err, &result)
 	for i := range class.Spec.Config {
 		if err := misspeltDriver(class.Spec.Config[i].DeviceConfiguration, field.NewPath("spec", "config").Index(i)); err != nil {
 			result.Errors = append(result.Errors, err)

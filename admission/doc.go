@@ -26,7 +26,8 @@
 //     character or two;
 //   - more devices than a claim can have, for a request or for all together;
 //   - a preference that can't be decoded, is there twice, has neither expression nor policy or both,
-//     names unknown requests, or does not compile to an int.
+//     names unknown requests, or does not compile to an int;
+//   - a node set constraint that can't be decoded, is there twice, or does not compile.
 //
 // A class that does not exist may be created later, and one that can't be read may be
 // fine: what depends on it is a warning ([Verdict.Undecided]).

@@ -30,7 +30,7 @@ func misspeltDriver(configuration resourceapi.DeviceConfiguration, path *field.P
 		return nil
 	}
 	group, _, _ := strings.Cut(is.APIVersion, "/")
-	if group != v1alpha1.GroupName && is.Kind != v1alpha1.Kind && is.Kind != v1alpha1.PreferenceKind {
+	if group != v1alpha1.GroupName && is.Kind != v1alpha1.Kind && is.Kind != v1alpha1.PreferenceKind && is.Kind != v1alpha1.NodeSetConstraintKind {
 		return nil
 	}
 	return field.Invalid(path.Child("opaque", "driver"), opaque.Driver,

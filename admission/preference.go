@@ -92,7 +92,7 @@ func (c *Checker) preferenceExpression(ctx context.Context, preference v1alpha1.
 	}
 	expression, err := c.options.Environment.CompileInt(ctx, preference.Expression, preference.Variables...)
 	if err != nil {
-		verdict.refuseExpression(compileError(preference.Source, preference.Variables, err), textOf(preference.Expression, preference.Variables), err)
+		verdict.refuse(preference.Source, "expression", preference.Expression, preference.Variables, err)
 		return nil, false
 	}
 	return expression, true

@@ -9,12 +9,14 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	schedulingapi "k8s.io/api/scheduling/v1beta1"
+	"sigs.k8s.io/yaml"
 
 	"github.com/celset/celset/internal/testing/shorthand"
 	"github.com/celset/celset/internal/testing/transcript"
 )
 
-// TestVerdicts has what is said of claims and classes.
+// TestVerdicts has what is said of claims, classes and groups.
 func TestVerdicts(t *testing.T) {
 	checker := newChecker(t, Options{})
 	var common string
@@ -37,6 +39,10 @@ func TestVerdicts(t *testing.T) {
 				return told(judged(checker.Class(t.Context(), classes[name])))
 			}
 			return ""
+		case "group":
+			group := &schedulingapi.PodGroup{}
+			require.NoError(t, yaml.UnmarshalStrict([]byte(rest), group))
+			return told(judged(checker.PodGroup(t.Context(), group, []string{"rack"})))
 		}
 		claim, err := shorthand.Claim(common, input)
 		require.NoError(t, err)

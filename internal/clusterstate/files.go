@@ -12,6 +12,7 @@ import (
 	policy "k8s.io/api/policy/v1"
 	resourceapi "k8s.io/api/resource/v1"
 	scheduling "k8s.io/api/scheduling/v1"
+	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
@@ -28,6 +29,7 @@ func init() {
 	utilruntime.Must(corev1.AddToScheme(scheme))
 	utilruntime.Must(policy.AddToScheme(scheme))
 	utilruntime.Must(scheduling.AddToScheme(scheme))
+	utilruntime.Must(schedulingv1beta1.AddToScheme(scheme))
 	utilruntime.Must(resourceapi.AddToScheme(scheme))
 	utilruntime.Must(drav1beta1.AddToScheme(scheme))
 	utilruntime.Must(drav1beta2.AddToScheme(scheme))
@@ -74,8 +76,8 @@ func ReadDocuments(filenames resource.FilenameOptions, stdin io.Reader) ([]Docum
 	return documents, nil
 }
 
-// ReadFiles reads the objects that matter, and names the others that it passes over. In claims, templates
-// and classes an unknown field is an error, as it is for kubectl apply.
+// ReadFiles reads the objects that matter, and names the others that it passes over. In claims, templates,
+// classes and groups an unknown field is an error, as it is for kubectl apply.
 func ReadFiles(filenames resource.FilenameOptions, stdin io.Reader, namespace string) (*Objects, error) {
 	documents, err := ReadDocuments(filenames, stdin)
 	if err != nil {
@@ -112,7 +114,7 @@ func (o *Objects) addDocument(document Document, namespace string) error {
 	}
 	decoder := lenient
 	switch kind.Kind {
-	case "ResourceClaim", "ResourceClaimTemplate", "DeviceClass":
+	case "ResourceClaim", "ResourceClaimTemplate", "DeviceClass", "PodGroup":
 		decoder = strict
 	}
 	object, err := decode(decoder, document.Object)

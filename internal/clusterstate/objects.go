@@ -11,6 +11,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
+	schedulingapi "k8s.io/api/scheduling/v1beta1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
@@ -26,6 +27,8 @@ type Objects struct {
 	TaintRules []*resourceapi.DeviceTaintRule
 	Nodes      []*corev1.Node
 	Pods       []*corev1.Pod
+	// Groups are those of files.
+	Groups []*schedulingapi.PodGroup
 	// PassedOver names the documents in files that are of no kind that matters.
 	PassedOver []string
 	// Warnings say what could not be read but is not needed by everybody.
@@ -52,6 +55,7 @@ func (o *Objects) Overlay(other *Objects) *Objects {
 		TaintRules: overlay(o.TaintRules, other.TaintRules),
 		Nodes:      overlay(o.Nodes, other.Nodes),
 		Pods:       overlay(o.Pods, other.Pods),
+		Groups:     overlay(o.Groups, other.Groups),
 		PassedOver: slices.Concat(o.PassedOver, other.PassedOver),
 		Warnings:   slices.Concat(o.Warnings, other.Warnings),
 	}
@@ -101,6 +105,8 @@ func (o *Objects) add(object runtime.Object, namespace string) bool {
 		o.Nodes = append(o.Nodes, object)
 	case *corev1.Pod:
 		o.Pods = append(o.Pods, inNamespace(object, namespace))
+	case *schedulingapi.PodGroup:
+		o.Groups = append(o.Groups, inNamespace(object, namespace))
 	default:
 		return false
 	}

@@ -32,6 +32,7 @@ func New(objects *Objects) *State {
 	sortObjects(s.Objects.Slices)
 	sortObjects(s.TaintRules)
 	sortObjects(s.Pods)
+	sortObjects(s.Groups)
 	for _, class := range s.Objects.Classes {
 		s.classes[class.Name] = class
 	}
@@ -84,7 +85,7 @@ func (s *State) ChosenNodes(names []string) ([]*corev1.Node, error) {
 	return nodes, nil
 }
 
-// Constrained are all objects that can carry constraints.
+// Constrained are all objects that can carry constraints, of devices or of nodes.
 func (s *State) Constrained() []metav1.Object {
 	var all []metav1.Object
 	for _, class := range s.Objects.Classes {
@@ -95,6 +96,9 @@ func (s *State) Constrained() []metav1.Object {
 	}
 	for _, claim := range s.Claims {
 		all = append(all, claim)
+	}
+	for _, group := range s.Groups {
+		all = append(all, group)
 	}
 	return all
 }

@@ -65,6 +65,7 @@ const (
 	ClaimKind    = "claim"
 	TemplateKind = "template"
 	ClassKind    = "class"
+	GroupKind    = "podgroup"
 	NodeKind     = "node"
 	// PlacementKind is of a hub, and no part of a State.
 	PlacementKind = "placement"
@@ -76,6 +77,7 @@ var kindNames = map[string]string{
 	"claim": ClaimKind, "resourceclaim": ClaimKind, "resourceclaims": ClaimKind,
 	"template": TemplateKind, "resourceclaimtemplate": TemplateKind, "resourceclaimtemplates": TemplateKind,
 	"class": ClassKind, "deviceclass": ClassKind, "deviceclasses": ClassKind,
+	"podgroup": GroupKind, "podgroups": GroupKind,
 	"node": NodeKind, "nodes": NodeKind, "no": NodeKind,
 	"placement": PlacementKind, "placements": PlacementKind,
 }
@@ -87,7 +89,7 @@ func Split(argument string, kinds ...string) (kind, name string, err error) {
 	if !found {
 		return "", argument, nil
 	}
-	kind = kindNames[strings.TrimSuffix(strings.ToLower(before), ".resource.k8s.io")]
+	kind = kindNames[strings.TrimSuffix(strings.TrimSuffix(strings.ToLower(before), ".resource.k8s.io"), ".scheduling.k8s.io")]
 	if !slices.Contains(kinds, kind) || name == "" {
 		return "", "", fmt.Errorf("%q: must be NAME or %s/NAME", argument, strings.Join(kinds, "/NAME, "))
 	}

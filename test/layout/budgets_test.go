@@ -47,14 +47,14 @@ var budgets = []budget{
 	{name: "allocator", folders: []string{"allocator"}, without: explaining, counts: product, lines: 11820},
 	{name: "allocator/explain and others", folders: explaining, counts: product, lines: 3320},
 	{name: "plugin", folders: []string{"plugin"}, counts: product, lines: 7800},
-	{name: "admission", folders: []string{"admission"}, counts: product, lines: 2900},
+	{name: "admission", folders: []string{"admission"}, counts: product, lines: 2965},
 	{name: "placement", folders: []string{"placement"}, without: []string{"placement/*"}, counts: product, lines: 4825},
 	{name: "placement/controller and others", folders: []string{"placement/*"}, counts: product, lines: 5235},
-	{name: "cmd", folders: []string{"cmd"}, counts: product, lines: 8820},
-	{name: "internal", folders: []string{"internal"}, without: []string{"internal/testing"}, counts: product, lines: 12960},
+	{name: "cmd", folders: []string{"cmd"}, counts: product, lines: 8895},
+	{name: "internal", folders: []string{"internal"}, without: []string{"internal/testing"}, counts: product, lines: 12970},
 	{name: "hack", folders: []string{"hack"}, counts: product, lines: 0},
 	{name: "support of tests", folders: []string{"internal/testing", "test"}, counts: product, lines: 10685},
-	{name: "tests", folders: []string{"."}, counts: test, lines: 76950},
+	{name: "tests", folders: []string{"."}, counts: test, lines: 77100},
 	{name: "docs", folders: []string{"docs"}, counts: page, lines: 7000, files: 28},
 }
 

@@ -60,8 +60,8 @@ type checker struct {
 	searching context.Context
 }
 
-// Run checks the objects for which wanted is true: *ResourceClaim, *ResourceClaimTemplate
-// and *DeviceClass. Objects that have nothing to do with constraints are left out. The
+// Run checks the objects for which wanted is true: *ResourceClaim, *ResourceClaimTemplate,
+// *DeviceClass and *PodGroup. Objects that have nothing to do with constraints are left out. The
 // error is about checking, not about the objects.
 func Run(ctx context.Context, state *clusterstate.State, wanted func(object any) bool, options Options) (*Report, error) {
 	c, err := newChecker(ctx, state, options)
@@ -82,7 +82,7 @@ func Run(ctx context.Context, state *clusterstate.State, wanted func(object any)
 		report.Warnings = append(report.Warnings, Finding{Message: passed + ": check does not know this kind"})
 	}
 	add := func(object Object, err error) error {
-		if len(object.Errors)+len(object.Warnings)+len(object.Constraints)+len(object.Preferences) > 0 {
+		if len(object.Errors)+len(object.Warnings)+len(object.Constraints)+len(object.Preferences)+len(object.NodeSetConstraints) > 0 {
 			report.Objects = append(report.Objects, object)
 		}
 		return err
@@ -106,6 +106,13 @@ func Run(ctx context.Context, state *clusterstate.State, wanted func(object any)
 		if wanted(claim) {
 			verdict, err := c.judge.Claim(ctx, claim, state.Classes())
 			if err := add(c.claim(ctx, v1alpha1.ClaimCarrier(claim), claim, verdict), err); err != nil {
+				return nil, err
+			}
+		}
+	}
+	for _, group := range state.Groups {
+		if wanted(group) {
+			if err := add(c.group(ctx, group)); err != nil {
 				return nil, err
 			}
 		}
@@ -140,6 +147,8 @@ func (c *checker) class(ctx context.Context, class *resourceapi.DeviceClass) (Ob
 	result.judged(verdict)
 	definitions, _ := v1alpha1.ClassDefinitions(class)
 	preferences, _ := v1alpha1.ClassPreferences(class)
+	nodeSets, _ := v1alpha1.ClassNodeSets(class)
+	result.nodeSets(nodeSets)
 	if len(definitions)+len(preferences) == 0 {
 		return result, err
 	}
@@ -198,6 +207,8 @@ func (c *checker) claim(ctx context.Context, carrier v1alpha1.Carrier, claim *re
 		}
 	}
 	c.preferences(ctx, &result, carrier, claim)
+	nodeSets, _ := carrier.NodeSets()
+	result.nodeSets(nodeSets)
 	return result
 }
 

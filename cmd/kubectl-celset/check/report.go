@@ -18,7 +18,7 @@ type Report struct {
 	Objects  []Object  `json:"objects"`
 }
 
-// Object is a claim, a template or a class that refers to constraints or defines some, or has
+// Object is a claim, a template, a class or a group that refers to constraints or defines some, or has
 // preferences.
 type Object struct {
 	Kind      string `json:"kind"`
@@ -31,6 +31,15 @@ type Object struct {
 	Constraints []Constraint `json:"constraints,omitempty"`
 	// Preferences hold for the claim, in their order, or are those of the class.
 	Preferences []Preference `json:"preferences,omitempty"`
+	// NodeSetConstraints are those that the object defines.
+	NodeSetConstraints []NodeSetConstraint `json:"nodeSetConstraints,omitempty"`
+}
+
+// NodeSetConstraint says on which nodes the pods of a PodGroup may run together.
+type NodeSetConstraint struct {
+	Name string `json:"name"`
+	// Source is where it stands.
+	Source string `json:"source"`
 }
 
 // Constraint is an expression and, in claims and templates, a reference to it.

@@ -64,6 +64,10 @@ func (p *printer) object(o Object) {
 	for _, preference := range o.Preferences {
 		p.preference(preference)
 	}
+	for _, constraint := range o.NodeSetConstraints {
+		p.line(1, "node set constraint %s", constraint.Name)
+		p.entry("defined", "%s", constraint.Source)
+	}
 }
 
 // findings may have several lines.

@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 	resourceapi "k8s.io/api/resource/v1"
+	schedulingapi "k8s.io/api/scheduling/v1beta1"
 
 	"github.com/celset/celset/cmd/kubectl-celset/check"
 	"github.com/celset/celset/internal/clusterstate"
@@ -29,7 +30,8 @@ const checkLong = `Check the constraints of ResourceClaims, ResourceClaimTemplat
 - how many sets of devices there are on each node, of all that match and of the free ones;
 - what the search understands of each conjunct, so that it need not try all sets.
 
-Of Placements, what the webhook refuses and warns of.
+Of PodGroups in files, whether their node set constraints compile and are defined. Of Placements,
+what the webhook refuses and warns of.
 
 Without arguments everything that was read is checked. Nodes and their devices are known if
 ResourceSlices are.
@@ -47,7 +49,7 @@ const checkExample = `  # Everything in the namespace, with the devices of the c
 func newCheckCommand(o *options) *cobra.Command {
 	settings, strict := check.Options{Timeout: time.Minute}, false
 	command := &cobra.Command{
-		Use:     "check [NAME | claim/NAME | template/NAME | class/NAME]... | placements | placement/NAME...",
+		Use:     "check [NAME | claim/NAME | template/NAME | class/NAME | podgroup/NAME]... | placements | placement/NAME...",
 		Short:   "Check constraints: compile, types, cost, number of sets, what the search understands",
 		Long:    checkLong,
 		Example: checkExample,
@@ -103,7 +105,7 @@ func nothingToCheck(state *clusterstate.State) error {
 	if more := len(state.PassedOver) - 5; more > 0 {
 		read = append(read, fmt.Sprintf("and %d more", more))
 	}
-	return fmt.Errorf("nothing to check: there is no ResourceClaim, ResourceClaimTemplate or DeviceClass; read: %s", cmp.Or(strings.Join(read, ", "), "nothing"))
+	return fmt.Errorf("nothing to check: there is no ResourceClaim, ResourceClaimTemplate, DeviceClass or PodGroup; read: %s", cmp.Or(strings.Join(read, ", "), "nothing"))
 }
 
 // wanted selects the objects that the arguments name, all in the namespace if there are
@@ -122,6 +124,8 @@ func (o *options) wanted(state *clusterstate.State, args []string) (func(any) bo
 			return inScope(object.Namespace) && names(clusterstate.TemplateKind, object.Name)
 		case *resourceapi.ResourceClaim:
 			return inScope(object.Namespace) && names(clusterstate.ClaimKind, object.Name)
+		case *schedulingapi.PodGroup:
+			return inScope(object.Namespace) && names(clusterstate.GroupKind, object.Name)
 		default:
 			return false
 		}
@@ -136,7 +140,7 @@ func (o *options) wanted(state *clusterstate.State, args []string) (func(any) bo
 func argumentsWanted(state *clusterstate.State, args []string, selected func(any, func(kind, name string) bool) bool) (func(any) bool, error) {
 	chosen := make(map[any]bool)
 	for _, arg := range args {
-		kind, name, err := clusterstate.Split(arg, clusterstate.ClaimKind, clusterstate.TemplateKind, clusterstate.ClassKind)
+		kind, name, err := clusterstate.Split(arg, clusterstate.ClaimKind, clusterstate.TemplateKind, clusterstate.ClassKind, clusterstate.GroupKind)
 		if err != nil {
 			return nil, err
 		}
@@ -154,4 +158,4 @@ func argumentsWanted(state *clusterstate.State, args []string, selected func(any
 	return func(object any) bool { return chosen[object] }, nil
 }
 
-var errNotFound = errors.New("there is no such claim, template or class")
+var errNotFound = errors.New("there is no such claim, template, class or group")

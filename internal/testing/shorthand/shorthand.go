@@ -6,6 +6,7 @@
 //
 //	constraint: {name: ring4, expression: "true"}   # a CELDeviceConstraint for celset.dev
 //	preference: {name: near, policy: KeepWhole}     # a CELDevicePreference
+//	nodeSet: {name: rack, expression: "true"}       # a CELNodeSetConstraint
 //	parameters: '{"kind": 1}'                       # parameters for celset.dev, as they are
 package shorthand
 
@@ -63,7 +64,7 @@ func read(texts []string, into any) (raw map[int]string, err error) {
 			continue
 		}
 		var parameters any
-		for key, kind := range map[string]string{"constraint": "CELDeviceConstraint", "preference": "CELDevicePreference"} {
+		for key, kind := range map[string]string{"constraint": "CELDeviceConstraint", "preference": "CELDevicePreference", "nodeSet": "CELNodeSetConstraint"} {
 			if fields, ok := entry[key].(map[string]any); ok {
 				fields["apiVersion"], fields["kind"] = "celset.dev/v1alpha1", kind
 				parameters = fields

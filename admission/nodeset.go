@@ -1,0 +1,58 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package admission
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	schedulingapi "k8s.io/api/scheduling/v1beta1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/celset/celset/apis/celset/v1alpha1"
+	"github.com/celset/celset/apis/nearest"
+	"github.com/celset/celset/cel"
+)
+
+// nodeSets adds the error, and what does not compile.
+func (c *Checker) nodeSets(ctx context.Context, constraints []v1alpha1.NodeSetConstraint, err error, verdict *Verdict) {
+	verdict.Errors = append(verdict.Errors, fieldErrors(err)...)
+	for _, constraint := range constraints {
+		_, err := c.nodes.Compile(ctx, constraint.Expression, constraint.Variables...)
+		if err != nil {
+			verdict.refuse(constraint.Source, "expression", constraint.Expression, constraint.Variables, err)
+		}
+		// A variable is wrong for both.
+		if failure, ok := errors.AsType[*cel.Error](err); constraint.Preference == "" || ok && failure.Variable != "" {
+			continue
+		}
+		if _, err := c.nodes.CompileInt(ctx, constraint.Preference, constraint.Variables...); err != nil {
+			verdict.refuse(constraint.Source, "preference", constraint.Preference, constraint.Variables, err)
+		}
+	}
+}
+
+// PodGroup judges the node set constraint in the annotation of a group, and what the group refers to. defined are the
+// names that claims and classes define.
+func (c *Checker) PodGroup(ctx context.Context, group *schedulingapi.PodGroup, defined []string) (Verdict, error) {
+	own, err := v1alpha1.GroupNodeSet(group)
+	j := &judgement{}
+	if own == nil {
+		c.nodeSets(ctx, nil, err, &j.Verdict)
+	} else {
+		c.nodeSets(ctx, []v1alpha1.NodeSetConstraint{*own}, nil, &j.Verdict)
+		defined = append(slices.Clip(defined), own.Name)
+	}
+	topology := field.NewPath("spec", "schedulingConstraints", "topology").Index(0).Child("key")
+	name, refers := v1alpha1.NodeSetReference(group)
+	if err == nil && refers && !slices.Contains(defined, name) {
+		j.warn("%s: no valid %s defines %q in the annotation %s, or in the claims, templates and classes that were read%s",
+			topology, v1alpha1.NodeSetConstraintKind, name, v1alpha1.NodeSetAnnotation, nearest.DidYouMean(v1alpha1.AttributeDomain+"/", name, slices.Values(defined)))
+	}
+	if own != nil && name != own.Name {
+		j.warn("%s: the group does not refer to %q, so it does nothing; set %s to %s/%s", own.Source.Field, own.Name, topology, v1alpha1.AttributeDomain, own.Name)
+	}
+	return whole(ctx, j.Verdict)
+}

@@ -1,0 +1,53 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package check
+
+import (
+	"context"
+
+	schedulingapi "k8s.io/api/scheduling/v1beta1"
+
+	"github.com/celset/celset/apis/celset/v1alpha1"
+)
+
+// group looks at what a PodGroup defines and refers to.
+func (c *checker) group(ctx context.Context, group *schedulingapi.PodGroup) (Object, error) {
+	result := Object{Kind: "PodGroup", Namespace: group.Namespace, Name: group.Name}
+	verdict, err := c.judge.PodGroup(ctx, group, c.nodeSetsFor(group.Namespace))
+	result.judged(verdict)
+	if own, _ := v1alpha1.GroupNodeSet(group); own != nil {
+		result.nodeSets([]v1alpha1.NodeSetConstraint{*own})
+	}
+	return result, err
+}
+
+// nodeSetsFor are the names that the classes, and the claims and templates of a namespace, define.
+func (c *checker) nodeSetsFor(namespace string) []string {
+	var names []string
+	add := func(constraints []v1alpha1.NodeSetConstraint, _ error) {
+		for _, constraint := range constraints {
+			names = append(names, constraint.Name)
+		}
+	}
+	for _, template := range c.state.Templates {
+		if template.Namespace == namespace {
+			add(v1alpha1.TemplateCarrier(template).NodeSets())
+		}
+	}
+	for _, claim := range c.state.Claims {
+		if claim.Namespace == namespace {
+			add(v1alpha1.ClaimCarrier(claim).NodeSets())
+		}
+	}
+	for _, class := range c.state.Objects.Classes {
+		add(v1alpha1.ClassNodeSets(class))
+	}
+	return names
+}
+
+func (o *Object) nodeSets(constraints []v1alpha1.NodeSetConstraint) {
+	for _, constraint := range constraints {
+		o.NodeSetConstraints = append(o.NodeSetConstraints, NodeSetConstraint{constraint.Name, constraint.Source.String()})
+	}
+}

@@ -80,8 +80,8 @@ func (pl *DynamicResourcesCEL) PreFilter(ctx context.Context, state fwk.CycleSta
 // admit begins an attempt, unless the guard refuses it: the claims may back off, or the namespace may have used up its
 // share of the scheduler's time. The guard has the pod tried again then, without any event in the cluster.
 func (pl *DynamicResourcesCEL) admit(state fwk.CycleState, pod *v1.Pod, c *podClaims) *fwk.Status {
-	if alone := askedAloneIn(state); alone != nil {
-		c.attempt = alone.attempt
+	if attempt := groupAttemptIn(state); attempt != nil {
+		c.attempt = attempt
 		return nil
 	}
 	uids := make([]types.UID, 0, len(c.unallocated))

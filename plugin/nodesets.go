@@ -140,10 +140,19 @@ type groupSearch struct {
 	why   []string
 	// seats has for nodes on which pods of the group run how many more may.
 	seats map[string]int
-	// choose chooses among the nodes as they are now.
-	choose func() (*nodeset.Choice, error)
-	// tried is the placement that is being tried.
-	tried *triedSet
+	// choose chooses among the nodes as they are now, more nodes than are needed if each takes as many pods as it may.
+	choose     func() (*nodeset.Choice, *fwk.Status)
+	more       int
+	hasSlices  bool
+	constraint *v1alpha1.NodeSetConstraint
+	attempt    *guard.Attempt
+	// least is with how many pods the scheduler takes the group for placed.
+	least int
+	// tried is the placement that is being tried, placements is how many were before.
+	tried      *triedSet
+	placements int
+	// uid is that of the group.
+	uid types.UID
 }
 
 // Clone implements [fwk.StateData].
@@ -165,6 +174,8 @@ type triedSet struct {
 	// asked is the kind of the pod that was last asked for, left are the nodes that were left for it, nil when it has fitted.
 	asked int
 	left  sets.Set[string]
+	// most is how many pods were reserved at the same time.
+	most int
 	// err is why there is no set.
 	err string
 }
@@ -196,12 +207,22 @@ func (pl *NodeSets) PreFilter(_ context.Context, state fwk.CycleState, pod *v1.P
 		return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable,
 			"the pod's group has a node set constraint, and no nodes were chosen for it: enable the feature gates GenericWorkload, TopologyAwareWorkloadScheduling and DRACELGangConstraints")
 	}
-	switch placement := state.GetPlacementCycleState(); {
+	placement := state.GetPlacementCycleState()
+	switch {
+	case s.tried.left != nil && s.tried.most >= s.least:
+		// A pod has not fitted, and the scheduler takes the group for placed: only an error makes it give that up.
+		pl.joint.Add(s.uid, nil)
+		return nil, fwk.AsStatus(fmt.Errorf("not all of %d pods of the group have fitted on the nodes that were chosen for them: nodes are chosen for %d", s.tried.wanted, s.least))
 	case s.tried.of == nil:
 		s.tried.of = placement
-	case s.tried.of != placement && len(s.tried.on) == 0 && s.tried.complete:
+	case s.tried.of == placement && s.tried.left != nil:
+		return nil, fwk.NewStatus(fwk.Unschedulable, "another pod of the group does not fit on the nodes that were chosen for it")
+	case s.tried.of != placement && s.tried.complete:
 		return nil, fwk.NewStatus(fwk.Unschedulable, "the group fits on another set of nodes")
 	case s.tried.of != placement:
+		if s.placements++; s.placements == maxPlacements {
+			return nil, fwk.NewStatus(fwk.Unschedulable, noOtherSet)
+		}
 		s.next(placement)
 	}
 	t := s.tried
@@ -238,15 +259,21 @@ func (s *groupSearch) next(of fwk.PlacementCycleState) {
 		s.tried.err = cmp.Or(before.err, noOtherSet)
 		return
 	}
-	for i := range s.nodes {
-		if before.left.Has(s.nodes[i].Name) {
-			s.nodes[i].Takes[before.asked] = false
+	if s.constraint.PodsPerNode > 1 && s.problem.Size() < s.problem.Placed+len(s.pods) {
+		// A node may take fewer pods than it may have.
+		s.more++
+	} else {
+		for i := range s.nodes {
+			if n := &s.nodes[i]; before.left.Has(n.Name) {
+				n.Takes[before.asked] = false
+				delete(s.seats, n.Name)
+			}
 		}
 	}
-	choice, err := s.choose()
+	choice, status := s.choose()
 	switch {
-	case err != nil:
-		s.tried.err = err.Error()
+	case !status.IsSuccess():
+		s.tried.err = status.Message()
 	case choice == nil:
 		s.tried.err = noOtherSet
 	default:
@@ -267,9 +294,7 @@ func (s *groupSearch) try(choice *nodeset.Choice) {
 	s.tried = t
 }
 
-// Reserve notes where a pod fits. When the cycle of the group is over, it refuses pods of a set on which not all have fitted
-// for which it was chosen: those that have may be no set that satisfies the constraint. The next cycle chooses nodes for as
-// many as the group needs to start.
+// Reserve notes where a pod fits. What the scheduler binds is a complete set.
 func (pl *NodeSets) Reserve(_ context.Context, state fwk.CycleState, pod *v1.Pod, node string) *fwk.Status {
 	data, err := state.Read(triedSetKey)
 	if err != nil {
@@ -282,16 +307,12 @@ func (pl *NodeSets) Reserve(_ context.Context, state fwk.CycleState, pod *v1.Pod
 		t.free[s.kinds[pod.UID]][node]--
 		t.on[pod.UID] = node
 		t.left = nil
+		t.most = max(t.most, len(t.on))
 		t.complete = t.complete || len(t.on) == t.wanted
 	case !t.complete:
-		pl.joint.Add(groupKey(pod), nil)
-		return fwk.NewStatus(fwk.Unschedulable, fmt.Sprintf("not all of %d pods of the group have fitted on the nodes that were chosen for them", t.wanted))
+		return fwk.NewStatus(fwk.Unschedulable, noOtherSet)
 	}
 	return nil
-}
-
-func groupKey(pod *v1.Pod) types.NamespacedName {
-	return types.NamespacedName{Namespace: pod.Namespace, Name: *pod.Spec.SchedulingGroup.PodGroupName}
 }
 
 // Unreserve implements [fwk.ReservePlugin].
@@ -317,17 +338,18 @@ func (pl *NodeSets) GeneratePlacements(ctx context.Context, state fwk.PodGroupCy
 		return pl.TopologyPlacement.GeneratePlacements(ctx, state, info, parent)
 	}
 	if !pl.enabled {
-		return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, fmt.Sprintf("PodGroup %s has the node set constraint %s, but the feature gate %s is disabled: enable it with --feature-gates=%s=true",
+		return nil, refused(fwk.UnschedulableAndUnresolvable, parent.Nodes, fmt.Sprintf("PodGroup %s has the node set constraint %s, but the feature gate %s is disabled: enable it with --feature-gates=%s=true",
 			klog.KObj(group), name, DRACELGangConstraints, DRACELGangConstraints))
 	}
 	pods := info.GetUnscheduledPods()
-	if len(pods) == 0 {
+	if gang := group.Spec.SchedulingPolicy.Gang; len(pods) == 0 || gang != nil && len(pods)+pl.scheduledCount(group) < int(gang.MinCount) {
+		// The scheduler does not try the pods.
 		return &fwk.GeneratePlacementsResult{Placements: []*fwk.Placement{parent}}, nil
 	}
 	attempt, refusal := pl.guard.Admit(guard.Request{Pod: pods[0], Claims: []types.UID{group.UID}, Timeout: groupTimeout, Activate: pl.activate})
 	if refusal != nil {
 		pl.metrics.ObserveRefusal(metrics.Refusal(refusal.Reason))
-		return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, refusal.Message)
+		return nil, refused(fwk.UnschedulableAndUnresolvable, parent.Nodes, refusal.Message)
 	}
 	defer attempt.Progress()
 	search, status := pl.search(ctx, state, group, name, pods, parent.Nodes, attempt)
@@ -335,6 +357,7 @@ func (pl *NodeSets) GeneratePlacements(ctx context.Context, state fwk.PodGroupCy
 		return nil, status
 	}
 	attempt.Succeeded()
+	search.uid = group.UID
 	state.Write(groupSearchKey, search)
 	first := &fwk.Placement{Name: v1alpha1.AttributeDomain + "/" + name, Nodes: search.chosen()}
 	placements := []*fwk.Placement{first}
@@ -342,6 +365,15 @@ func (pl *NodeSets) GeneratePlacements(ctx context.Context, state fwk.PodGroupCy
 		placements = append(placements, &fwk.Placement{Name: fmt.Sprintf("%s#%d", first.Name, i), Nodes: search.infos})
 	}
 	return &fwk.GeneratePlacementsResult{Placements: placements}, nil
+}
+
+// scheduledCount is how many pods of the group have a node.
+func (pl *NodeSets) scheduledCount(group *schedulingapi.PodGroup) int {
+	state, err := pl.handle.SnapshotSharedLister().PodGroupStates().Get(group.Namespace, group.Name)
+	if err != nil {
+		return 0
+	}
+	return state.ScheduledPodsCount()
 }
 
 // chosen are the nodes of the set that is tried.
@@ -355,17 +387,11 @@ func (s *groupSearch) chosen() []fwk.NodeInfo {
 // whatever any plugin waits for.
 func (pl *NodeSets) EventsToRegister(context.Context) ([]fwk.ClusterEventWithHint, error) {
 	var events []fwk.ClusterEventWithHint
-	for _, e := range []fwk.ClusterEvent{
-		{Resource: fwk.Node, ActionType: fwk.Add | fwk.Update},
-		{Resource: fwk.AssignedPod, ActionType: fwk.Delete | fwk.UpdatePodLabel | fwk.UpdatePodScaleDown},
-		{Resource: fwk.ResourceClaim, ActionType: fwk.Add | fwk.Update},
-		{Resource: fwk.ResourceSlice, ActionType: fwk.All},
-		{Resource: fwk.DeviceClass, ActionType: fwk.Add | fwk.Update},
-		{Resource: fwk.PodGroup, ActionType: fwk.Update},
-		{Resource: fwk.PersistentVolume, ActionType: fwk.Add | fwk.Update},
-		{Resource: fwk.PersistentVolumeClaim, ActionType: fwk.Add | fwk.Update},
+	for _, resource := range []fwk.EventResource{
+		fwk.Node, fwk.AssignedPod, fwk.ResourceClaim, fwk.ResourceSlice, fwk.DeviceClass, fwk.PodGroup, fwk.PersistentVolume,
+		fwk.PersistentVolumeClaim, fwk.StorageClass, fwk.CSINode, fwk.CSIDriver, fwk.CSIStorageCapacity, fwk.VolumeAttachment,
 	} {
-		events = append(events, fwk.ClusterEventWithHint{Event: e})
+		events = append(events, fwk.ClusterEventWithHint{Event: fwk.ClusterEvent{Resource: resource, ActionType: fwk.All}})
 	}
 	return events, nil
 }

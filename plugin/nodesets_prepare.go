@@ -32,12 +32,18 @@ import (
 type groups struct {
 	*nodeset.Chooser
 	*preparing
-	// ready has the groups whose expressions were compiled, by their wants.
-	ready *lru.Cache
+	// own has the *ownConstraint of groups that were prepared, by their wants.
+	own *lru.Cache
 }
 
-// maxReady is of how many groups that is remembered.
-const maxReady = 4096
+// maxOwn is of how many groups that is remembered.
+const maxOwn = 1024
+
+// ownConstraint is what the annotation of a group says.
+type ownConstraint struct {
+	constraint *v1alpha1.NodeSetConstraint
+	err        error
+}
 
 // groupsOf are those of all profiles.
 func (p *profiles) groupsOf(ctx context.Context, measured *metrics.Metrics, handle fwk.Handle) (*groups, error) {
@@ -48,15 +54,19 @@ func (p *profiles) groupsOf(ctx context.Context, measured *metrics.Metrics, hand
 		if err != nil {
 			return nil, err
 		}
-		prepared := newPreparingOf(chooser.Preparer, chooser.Environment(), groupClaims{handle}, nodeset.Classes{})
+		own := lru.New(maxOwn)
+		prepared := newPreparingOf(chooser.Preparer, chooser.Environment(), groupClaims{handle, own}, nodeset.Classes{})
 		prepared.background = fairness.NewBackground[wanted](ctx)
-		p.groups = &groups{chooser, prepared, lru.New(maxReady)}
+		p.groups = &groups{chooser, prepared, own}
 	}
 	return p.groups, nil
 }
 
 // groupClaims makes the claims that stand for groups: the API has none of them.
-type groupClaims struct{ handle fwk.Handle }
+type groupClaims struct {
+	handle fwk.Handle
+	own    *lru.Cache
+}
 
 // wantOf is the UID of the claim by which a group is prepared. The status of the group is no part of it.
 func wantOf(group *schedulingapi.PodGroup) types.UID {
@@ -79,8 +89,14 @@ func (c groupClaims) Get(namespace, name string) (*resourceapi.ResourceClaim, er
 	if !ok {
 		return nil, apierrors.NewNotFound(resourceapi.Resource("resourceclaims"), name)
 	}
+	own := &ownConstraint{}
+	own.constraint, own.err = v1alpha1.GroupNodeSet(group)
+	c.own.Add(wantOf(group), own)
+	if own.err != nil {
+		return nil, own.err
+	}
 	pods := slices.Collect(maps.Values(state.UnscheduledPods()))
-	constraint, err := v1alpha1.ResolveNodeSet(group, reference, c.of(pods), c.handle.SharedDRAManager().DeviceClasses())
+	constraint, err := v1alpha1.ResolveNodeSet(group, own.constraint, reference, claimsOfPods(c.handle, pods), c.handle.SharedDRAManager().DeviceClasses())
 	if err != nil {
 		return nil, err
 	}
@@ -93,8 +109,8 @@ func (c groupClaims) Get(namespace, name string) (*resourceapi.ResourceClaim, er
 	return problem.Claim, nil
 }
 
-// of are the claims of pods, each once.
-func (c groupClaims) of(pods []*v1.Pod) []*resourceapi.ResourceClaim {
+// claimsOfPods are the claims of pods, each once.
+func claimsOfPods(handle fwk.Handle, pods []*v1.Pod) []*resourceapi.ResourceClaim {
 	var claims []*resourceapi.ResourceClaim
 	seen := map[string]bool{}
 	for _, pod := range pods {
@@ -104,7 +120,7 @@ func (c groupClaims) of(pods []*v1.Pod) []*resourceapi.ResourceClaim {
 				continue
 			}
 			seen[*name] = true
-			if claim, err := c.handle.SharedDRAManager().ResourceClaims().Get(pod.Namespace, *name); err == nil {
+			if claim, err := handle.SharedDRAManager().ResourceClaims().Get(pod.Namespace, *name); err == nil {
 				claims = append(claims, claim)
 			}
 		}
@@ -116,10 +132,7 @@ func (c groupClaims) of(pods []*v1.Pod) []*resourceapi.ResourceClaim {
 func (pl *NodeSets) await(pod *v1.Pod, group *schedulingapi.PodGroup) bool {
 	claim := &resourceapi.ResourceClaim{}
 	claim.Namespace, claim.Name, claim.UID = group.Namespace, group.Name, wantOf(group)
-	return pl.all.await(pod, []*resourceapi.ResourceClaim{claim}, true, func(pod *v1.Pod) {
-		pl.all.ready.Add(claim.UID, nil)
-		pl.activate(pod)
-	}) < pl.all.patience
+	return pl.all.await(pod, []*resourceapi.ResourceClaim{claim}, true, pl.activate) < pl.all.patience
 }
 
 // PreEnqueue gates a pod of a group until what the group says is compiled. It is called while the scheduling queue is locked,
@@ -132,7 +145,7 @@ func (pl *NodeSets) PreEnqueue(_ context.Context, pod *v1.Pod) *fwk.Status {
 	if !ok {
 		return nil
 	}
-	if _, ready := pl.all.ready.Get(wantOf(group)); ready || !pl.await(pod, group) {
+	if _, known := pl.all.own.Get(wantOf(group)); known || !pl.await(pod, group) {
 		return nil
 	}
 	return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, groupNotCompiled(group))

@@ -18,6 +18,7 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 	schedulingapi "k8s.io/api/scheduling/v1beta1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 
@@ -47,44 +48,70 @@ func askedAloneIn(state fwk.CycleState) *askedAlone {
 	return a
 }
 
+// groupAttemptIn is the attempt of the group of which the cycle of a pod is part, nil if nodes are not chosen for it.
+func groupAttemptIn(state fwk.CycleState) *guard.Attempt {
+	if alone := askedAloneIn(state); alone != nil {
+		return alone.attempt
+	}
+	if s := groupSearchIn(state); s != nil {
+		return s.attempt
+	}
+	return nil
+}
+
+// maxGroupPods is how many pods of a group are placed together.
+const maxGroupPods = 1024
+
 // search chooses the first set of nodes for the pods of a group: for all of them, or for as many as it needs to start.
 func (pl *NodeSets) search(ctx context.Context, state fwk.PodGroupCycleState, group *schedulingapi.PodGroup, name string, pods []*v1.Pod, nodes []fwk.NodeInfo, attempt *guard.Attempt) (*groupSearch, *fwk.Status) {
 	unresolvable := func(err error) (*groupSearch, *fwk.Status) {
 		pl.metrics.ObserveRefusal(metrics.RefusalConstraint)
-		return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, err.Error())
+		return nil, refused(fwk.UnschedulableAndUnresolvable, nodes, err.Error())
 	}
-	scheduled, err := pl.scheduled(group)
+	if len(pods) > maxGroupPods {
+		return unresolvable(fmt.Errorf("PodGroup %s/%s has %d pods to place, at most %d are placed together", group.Namespace, group.Name, len(pods), maxGroupPods))
+	}
+	known, ok := pl.all.own.Get(wantOf(group))
+	if !ok {
+		return nil, pl.notCompiled(pods[0], group, nodes)
+	}
+	own := known.(*ownConstraint)
+	if own.err != nil {
+		return unresolvable(own.err)
+	}
+	placed, err := pl.handle.SnapshotSharedLister().PodGroupStates().Get(group.Namespace, group.Name)
 	if err != nil {
 		return nil, fwk.AsStatus(err)
 	}
-	constraint, err := v1alpha1.ResolveNodeSet(group, name, groupClaims{pl.handle}.of(slices.Concat(pods, scheduled)), pl.handle.SharedDRAManager().DeviceClasses())
+	scheduled := slices.DeleteFunc(slices.Clone(placed.ScheduledPods()), func(pod *v1.Pod) bool { return pod.DeletionTimestamp != nil })
+	constraint, err := v1alpha1.ResolveNodeSet(group, own.constraint, name, claimsOfPods(pl.handle, slices.Concat(pods, scheduled)), pl.handle.SharedDRAManager().DeviceClasses())
 	if err != nil {
 		return unresolvable(err)
 	}
-	if len(pods) > v1alpha1.MaxNodeSetSize*constraint.PodsPerNode {
-		return unresolvable(fmt.Errorf("PodGroup %s/%s has %d pods to place, at most %d nodes are chosen together", group.Namespace, group.Name, len(pods), v1alpha1.MaxNodeSetSize))
-	}
-	s := &groupSearch{infos: slices.Clone(nodes), kinds: map[types.UID]int{}}
+	s := &groupSearch{infos: slices.Clone(nodes), kinds: map[types.UID]int{}, attempt: attempt, constraint: constraint}
 	slices.SortFunc(s.infos, func(a, b fwk.NodeInfo) int { return cmp.Compare(a.Node().Name, b.Node().Name) })
-	refusals, status := pl.askForEachKind(ctx, state, s, pods, scheduled, constraint, attempt)
+	refusals, status := pl.askForEachKind(ctx, state, s, pods, scheduled)
 	if !status.IsSuccess() {
 		return nil, status
 	}
-	least := 1
+	// The scheduler counts pods that are terminating, too.
+	s.least = 1
 	if gang := group.Spec.SchedulingPolicy.Gang; gang != nil {
-		least = int(gang.MinCount)
+		s.least = max(1, int(gang.MinCount)-placed.ScheduledPodsCount())
 	}
+	s.choose = pl.chooserFor(ctx, s, group)
 	wanted := []int{len(pods)}
-	if least = max(1, least-len(scheduled)); least < len(pods) {
-		wanted = append(wanted, least)
-		if _, joint := pl.joint.Get(types.NamespacedName{Namespace: group.Namespace, Name: group.Name}); joint {
+	if s.least < len(pods) {
+		wanted = append(wanted, s.least)
+		if _, joint := pl.joint.Get(group.UID); joint {
+			pl.joint.Remove(group.UID)
 			wanted = wanted[1:]
 		}
 	}
 	var reason string
 	for _, count := range wanted {
-		s.pods = pods[:count]
-		choice, status := pl.chooseFor(ctx, s, group, constraint, attempt)
+		s.pods, s.more = pods[:count], 0
+		choice, status := s.choose()
 		if !status.IsSuccess() {
 			return nil, status
 		}
@@ -92,28 +119,39 @@ func (pl *NodeSets) search(ctx context.Context, state fwk.PodGroupCycleState, gr
 			s.try(choice)
 			return s, nil
 		}
-		reason = cmp.Or(reason, s.reason(refusals)+pl.nearest(ctx, s, attempt))
+		if reason == "" {
+			reason = s.reason(refusals) + pl.nearest(ctx, s)
+		}
 	}
-	return nil, fwk.NewStatus(fwk.Unschedulable, reason)
+	return nil, refused(fwk.Unschedulable, nodes, reason)
 }
 
-// scheduled are the pods of the group that have a node.
-func (pl *NodeSets) scheduled(group *schedulingapi.PodGroup) ([]*v1.Pod, error) {
-	state, err := pl.handle.SnapshotSharedLister().PodGroupStates().Get(group.Namespace, group.Name)
-	if err != nil {
-		return nil, err
-	}
-	return slices.DeleteFunc(slices.Clone(state.ScheduledPods()), func(pod *v1.Pod) bool { return pod.DeletionTimestamp != nil }), nil
+// refused is a status by which the group is found among those that this plugin refuses, so that events of others wake it.
+func refused(code fwk.Code, nodes []fwk.NodeInfo, reason string) *fwk.Status {
+	return fwk.NewStatus(code).WithError(&framework.FitError{NumAllNodes: len(nodes), Diagnosis: framework.Diagnosis{
+		NodeToStatus: framework.NewDefaultNodeToStatus(), UnschedulablePlugins: sets.New(NodeSetsName), PreFilterMsg: reason,
+	}})
+}
+
+// notCompiled refuses a group until it is compiled.
+func (pl *NodeSets) notCompiled(pod *v1.Pod, group *schedulingapi.PodGroup, nodes []fwk.NodeInfo) *fwk.Status {
+	pl.all.own.Remove(wantOf(group))
+	pl.await(pod, group)
+	pl.metrics.ObserveRefusal(metrics.RefusalPreparing)
+	return refused(fwk.UnschedulableAndUnresolvable, nodes, groupNotCompiled(group))
 }
 
 // refusals counts nodes by why they can't take a pod of a kind.
 type refusals []map[string]int
 
 // askForEachKind sorts the pods by kind and finds out which nodes can take one of each.
-func (pl *NodeSets) askForEachKind(ctx context.Context, groupState fwk.PodGroupCycleState, s *groupSearch, pods, scheduled []*v1.Pod, constraint *v1alpha1.NodeSetConstraint, attempt *guard.Attempt) (refusals, *fwk.Status) {
+func (pl *NodeSets) askForEachKind(ctx context.Context, groupState fwk.PodGroupCycleState, s *groupSearch, pods, scheduled []*v1.Pod) (refusals, *fwk.Status) {
 	var of []*v1.Pod
 	known := map[[sha256.Size]byte]int{}
 	for _, pod := range pods {
+		if status := s.over(); !status.IsSuccess() {
+			return nil, status
+		}
 		key, err := pl.kindOf(pod)
 		if err != nil {
 			return nil, fwk.AsStatus(err)
@@ -130,6 +168,9 @@ func (pl *NodeSets) askForEachKind(ctx context.Context, groupState fwk.PodGroupC
 	running := map[string]int{}
 	for _, pod := range scheduled {
 		running[pod.Spec.NodeName]++
+		if _, among := slices.BinarySearchFunc(s.infos, pod.Spec.NodeName, func(info fwk.NodeInfo, name string) int { return cmp.Compare(info.Node().Name, name) }); !among {
+			return nil, refused(fwk.Unschedulable, s.infos, fmt.Sprintf("pod %s of the group runs on node %s, which can't be in a set", pod.Name, pod.Spec.NodeName))
+		}
 	}
 	s.seats = map[string]int{}
 	for i, info := range s.infos {
@@ -140,16 +181,14 @@ func (pl *NodeSets) askForEachKind(ctx context.Context, groupState fwk.PodGroupC
 	for kind, pod := range of {
 		state := framework.NewCycleState()
 		state.SetPodGroupSchedulingCycle(groupState)
-		state.Write(askedAloneKey, &askedAlone{attempt})
+		state.Write(askedAloneKey, &askedAlone{s.attempt})
 		statuses, status := pl.ask(ctx, state, pod, s.infos)
 		if !status.IsSuccess() {
 			return nil, status
 		}
-		if err := attempt.Over(); err != nil {
-			attempt.Failed(err)
-			return nil, fwk.NewStatus(fwk.Unschedulable, err.Error())
+		if status := s.over(); !status.IsSuccess() {
+			return nil, status
 		}
-		attempt.Progress()
 		all[kind] = map[string]int{}
 		for i, status := range statuses {
 			if status.IsSuccess() {
@@ -163,11 +202,22 @@ func (pl *NodeSets) askForEachKind(ctx context.Context, groupState fwk.PodGroupC
 	}
 	for i := range s.nodes {
 		n := &s.nodes[i]
-		if free := constraint.PodsPerNode - running[n.Name]; n.Placed && free > 0 && slices.Contains(n.Takes, true) {
+		if free := s.constraint.PodsPerNode - running[n.Name]; n.Placed && free > 0 && slices.Contains(n.Takes, true) {
 			s.seats[n.Name] = free
 		}
 	}
 	return all, nil
+}
+
+// over ends the search when its time is over.
+func (s *groupSearch) over() *fwk.Status {
+	s.attempt.Progress()
+	err := s.attempt.Over()
+	if err == nil {
+		return nil
+	}
+	s.attempt.Failed(err)
+	return refused(fwk.Unschedulable, s.infos, err.Error())
 }
 
 // ask runs PreFilter and Filter of all plugins for a pod.
@@ -205,86 +255,84 @@ func (pl *NodeSets) ask(ctx context.Context, state fwk.CycleState, pod *v1.Pod, 
 	return statuses, nil
 }
 
-// chooseFor chooses nodes for the first pods.
-func (pl *NodeSets) chooseFor(ctx context.Context, s *groupSearch, group *schedulingapi.PodGroup, constraint *v1alpha1.NodeSetConstraint, attempt *guard.Attempt) (*nodeset.Choice, *fwk.Status) {
-	g := &nodeset.Group{Namespace: group.Namespace, Name: group.Name, Constraint: constraint}
-	s.count(g)
-	problem, err := nodeset.NewProblem(g)
-	if err != nil {
-		return nil, fwk.AsStatus(err)
-	}
-	s.problem = problem
-	claims := []*resourceapi.ResourceClaim{problem.Claim}
-	prepared, missing, err := pl.all.prepared(ctx, claims, true)
-	if err != nil {
-		return nil, fwk.AsStatus(err)
-	}
-	if len(missing) > 0 {
-		// The texts may be compiled for another number of nodes.
-		switch c, err := pl.all.prepare(cel.OnlyCompiled(ctx), problem.Claim, true); {
-		case err == nil:
-			prepared = allocator.Prepared{problem.Claim.UID: c}
-		case errors.Is(err, cel.ErrNotCompiled):
-			pl.all.ready.Remove(wantOf(group))
-			pl.await(s.pods[0], group)
-			pl.metrics.ObserveRefusal(metrics.RefusalPreparing)
-			return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, groupNotCompiled(group))
-		default:
-			return nil, fwk.AsStatus(err)
-		}
-	}
-	if nodeset.ReadsDevices(prepared[problem.Claim.UID]) {
-		if err := pl.addSlices(s); err != nil {
-			return nil, fwk.AsStatus(err)
-		}
-	}
+// chooserFor returns what chooses nodes for the pods of a search, among its nodes as they are then.
+func (pl *NodeSets) chooserFor(ctx context.Context, s *groupSearch, group *schedulingapi.PodGroup) func() (*nodeset.Choice, *fwk.Status) {
 	budget := allocator.NewAttemptBudget(allocator.DefaultCostBudget/10, allocator.DefaultStepBudget/10)
-	attempt.OnOver(budget.End)
-	s.choose = func() (*nodeset.Choice, error) {
-		return pl.all.Choose(ctx, problem, prepared[problem.Claim.UID], s.nodes, allocator.WithAttemptBudget(budget))
+	s.attempt.OnOver(budget.End)
+	once := func() (*nodeset.Choice, *fwk.Status) {
+		problem, err := nodeset.NewProblem(s.count(group))
+		if err != nil {
+			return nil, fwk.AsStatus(err)
+		}
+		s.problem = problem
+		prepared, _, err := pl.all.prepared(ctx, []*resourceapi.ResourceClaim{problem.Claim}, true)
+		if err != nil {
+			return nil, fwk.AsStatus(err)
+		}
+		of := prepared[problem.Claim.UID]
+		if of == nil {
+			// The texts may be compiled for another number of nodes.
+			if of, err = pl.all.prepare(cel.OnlyCompiled(ctx), problem.Claim, true); errors.Is(err, cel.ErrNotCompiled) {
+				return nil, pl.notCompiled(s.pods[0], group, s.infos)
+			} else if err != nil {
+				return nil, fwk.AsStatus(err)
+			}
+		}
+		if nodeset.ReadsDevices(of) && !s.hasSlices {
+			if err := pl.addSlices(s); err != nil {
+				return nil, fwk.AsStatus(err)
+			}
+		}
+		choice, err := pl.all.Choose(ctx, problem, of, s.nodes, allocator.WithAttemptBudget(budget))
+		switch _, over := errors.AsType[*allocator.BudgetError](err); {
+		case err == nil:
+			return choice, s.over()
+		case ctx.Err() != nil:
+			return nil, fwk.AsStatus(err)
+		case over:
+			s.attempt.Failed(err)
+		}
+		return nil, refused(fwk.UnschedulableAndUnresolvable, s.infos, err.Error())
 	}
-	choice, err := s.choose()
-	if err == nil {
-		return choice, nil
+	return func() (choice *nodeset.Choice, status *fwk.Status) {
+		// With several pods on a node fewer nodes may do. The fewest are taken.
+		for ; ; s.more++ {
+			if choice, status = once(); choice != nil || !status.IsSuccess() || s.constraint.PodsPerNode == 1 || s.problem.Size() >= s.problem.Placed+len(s.pods) {
+				return choice, status
+			}
+		}
 	}
-	if _, over := errors.AsType[*allocator.BudgetError](err); over {
-		attempt.Failed(err)
-	}
-	if ctx.Err() != nil {
-		return nil, fwk.AsStatus(err)
-	}
-	return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, err.Error())
 }
 
 // count is how many nodes are wanted for each kind. With several pods on a node any node that takes one of them will do.
-func (s *groupSearch) count(g *nodeset.Group) {
+func (s *groupSearch) count(group *schedulingapi.PodGroup) *nodeset.Group {
+	g := &nodeset.Group{Namespace: group.Namespace, Name: group.Name, Constraint: s.constraint}
 	for _, n := range s.nodes {
 		if n.Placed {
 			g.Placed++
 		}
 	}
-	kinds := 0
-	for _, kind := range s.kinds {
-		kinds = max(kinds, kind+1)
-	}
-	g.Kinds = make([]int, kinds)
-	for _, pod := range s.pods {
-		g.Kinds[s.kinds[pod.UID]]++
-	}
-	if g.Constraint.PodsPerNode == 1 {
-		return
+	if s.constraint.PodsPerNode == 1 {
+		for _, kind := range s.kinds {
+			g.Kinds = append(g.Kinds, make([]int, max(0, kind+1-len(g.Kinds)))...)
+		}
+		for _, pod := range s.pods {
+			g.Kinds[s.kinds[pod.UID]]++
+		}
+		return g
 	}
 	left := len(s.pods)
 	for _, free := range s.seats {
 		left -= free
 	}
-	g.Kinds = []int{(max(0, left) + g.Constraint.PodsPerNode - 1) / g.Constraint.PodsPerNode}
+	g.Kinds = []int{min(len(s.pods), (max(0, left)+s.constraint.PodsPerNode-1)/s.constraint.PodsPerNode+s.more)}
 	for i := range s.nodes {
 		s.nodes[i].Takes = []bool{slices.Contains(s.nodes[i].Takes, true)}
 	}
 	for uid := range s.kinds {
 		s.kinds[uid] = 0
 	}
+	return g
 }
 
 // reason says why there is no set.
@@ -316,8 +364,8 @@ const maxReasons = 4
 
 // nearest names the set that misses by least: which of its nodes can't take a pod, and what stands on them. It is empty if
 // that can't be found out in the time that there is.
-func (pl *NodeSets) nearest(ctx context.Context, s *groupSearch, attempt *guard.Attempt) string {
-	timeout := attempt.Remaining(nearMissTimeout)
+func (pl *NodeSets) nearest(ctx context.Context, s *groupSearch) string {
+	timeout := s.attempt.Remaining(nearMissTimeout)
 	if timeout <= 0 {
 		return ""
 	}
@@ -382,6 +430,7 @@ func (pl *NodeSets) addSlices(s *groupSearch) error {
 	for i := range s.nodes {
 		s.nodes[i].Slices = of[s.nodes[i].Name]
 	}
+	s.hasSlices = true
 	return nil
 }
 
@@ -411,13 +460,13 @@ func (pl *NodeSets) kindOf(pod *v1.Pod) (sum [sha256.Size]byte, err error) {
 		containers = append(containers, own)
 	}
 	var claims []string
-	for _, claim := range (groupClaims{pl.handle}).of([]*v1.Pod{pod}) {
-		content, ok := allocator.ContentOf(claim, pl.handle.SharedDRAManager().DeviceClasses())
-		if !ok || claim.Status.Allocation != nil {
+	for _, claim := range claimsOfPods(pl.handle, []*v1.Pod{pod}) {
+		common := pl.all.contentOf(claim, pl.handle.SharedDRAManager().DeviceClasses())
+		if !common.ok || claim.Status.Allocation != nil {
 			claims = append(claims, string(claim.UID))
 			continue
 		}
-		claims = append(claims, fmt.Sprintf("%x", content))
+		claims = append(claims, fmt.Sprintf("%x", common.Content))
 	}
 	spec := &pod.Spec
 	raw, err := json.Marshal([]any{

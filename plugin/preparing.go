@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	dracel "k8s.io/dynamic-resource-allocation/cel"
+	"k8s.io/dynamic-resource-allocation/structured"
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 	plfeature "k8s.io/kubernetes/pkg/scheduler/framework/plugins/feature"
@@ -192,10 +193,7 @@ func (p *preparing) version(class string) string {
 func (p *preparing) look(claim *resourceapi.ResourceClaim, version func(class string) string, constraints bool) *allocator.PreparedClaim {
 	versions := versionsKey{claim.UID, allocator.ClassVersions(claim, version)}
 	keys := []preparedKey{{own: versions, selectors: p.Generation(), constraints: constraints}}
-	common := p.contents.Get(versions, func() content {
-		sum, ok := allocator.ContentOf(claim, p.classes)
-		return content{sum, ok}
-	})
+	common := p.contents.Get(versions, func() content { return newContent(claim, p.classes) })
 	if common.ok {
 		keys = append(keys, preparedKey{content: common.Content, selectors: p.Generation(), constraints: constraints})
 	}
@@ -207,6 +205,22 @@ func (p *preparing) look(claim *resourceapi.ResourceClaim, version func(class st
 		}
 	}
 	return nil
+}
+
+func newContent(claim *resourceapi.ResourceClaim, classes structured.DeviceClassLister) content {
+	sum, ok := allocator.ContentOf(claim, classes)
+	return content{sum, ok}
+}
+
+// contentOf is what a claim of the API has in common with others, found out once.
+func (p *preparing) contentOf(claim *resourceapi.ResourceClaim, classes fwk.DeviceClassLister) content {
+	versions := versionsKey{claim.UID, allocator.ClassVersions(claim, func(name string) string {
+		if class, err := classes.Get(name); err == nil {
+			return class.ResourceVersion
+		}
+		return ""
+	})}
+	return p.contents.Get(versions, func() content { return newContent(claim, classes) })
 }
 
 func (p *preparing) prepare(ctx context.Context, claim *resourceapi.ResourceClaim, constraints bool) (*allocator.PreparedClaim, error) {

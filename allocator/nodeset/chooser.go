@@ -102,7 +102,13 @@ func (c *Chooser) Choose(ctx context.Context, p *Problem, prepared *allocator.Pr
 	opts = append([]allocator.Option{
 		allocator.WithEnvironment(c.environment), allocator.WithPrepared(all), allocator.WithCache(c.cache), allocator.WithMaxResults(v1alpha1.MaxNodeSetSize),
 	}, opts...)
-	slice := p.slice(nodes, readingOf(prepared.Expressions()))
+	r := readingOf(prepared.Expressions())
+	for i := range nodes {
+		if n := &nodes[i]; n.Placed && r.all && len(n.Labels) > device.MaxLabels {
+			return nil, p.failed(nil, fmt.Sprintf("node %s, on which a pod of the group runs, has more than %d labels: name those that the expression reads", n.Name, device.MaxLabels))
+		}
+	}
+	slice := p.slice(nodes, r)
 	a, err := allocator.NewAllocator(ctx, structured.Features{}, structured.AllocatedState{}, Classes{}, []*resourceapi.ResourceSlice{slice}, all.SelectorsOr(c.Selectors), opts...)
 	if err != nil {
 		return nil, err

@@ -36,6 +36,10 @@ var expressions = []string{
 	"nodes.map(n, n.attributes['tpu.example.com'].x).sum() % 3 == 0",
 	"nodes.all(n, n.capacity['tpu.example.com'].memory.isGreaterThan(quantity('1')))",
 	"nodes.exists_one(n, n.labels.exists(k, k == 'leaf'))",
+	"nodes.all(n, n.?labels[?'leaf'].orValue('') == 'l')",
+	"nodes.all(n, !n.?labels[?'leaf'].hasValue())",
+	"nodes.all(n, n.?capacity[?'tpu.example.com'].?memory.orValue(quantity('0')).isGreaterThan(quantity('0')))",
+	"nodes.all(n, n.labels.?leaf.orValue('m') == 'm')",
 }
 
 var preferences = []string{

@@ -31,8 +31,8 @@ const (
 	allowMultipleAllocationsField = "allowMultipleAllocations"
 	labelsField                   = "labels"
 
-	// labelsDomain is the domain of the attributes that are the labels of a node.
-	labelsDomain = "labels"
+	// labelsDomain is the domain of the attributes that are the labels of a node. No driver can use it.
+	labelsDomain = "#labels"
 )
 
 // MaxLabels is how many labels a node may have: the cost of expressions is bounded by that.

@@ -60,7 +60,7 @@ func TestNodes(t *testing.T) {
 func TestReadSetsOfNodes(t *testing.T) {
 	e, err := device.NewNodeEnvironment(cel.Config{})
 	require.NoError(t, err)
-	rack, attribute := device.AttributeName{Domain: "labels", ID: "rack"}, device.AttributeName{Domain: "d", ID: "labels"}
+	rack, attribute := device.AttributeName{Domain: "#labels", ID: "rack"}, device.AttributeName{Domain: "d", ID: "labels"}
 	for expression, want := range map[string]device.AttributeName{
 		"nodes.all(n, n.labels['rack'] == 'a')":              rack,
 		"nodes.all(n, n.labels.rack == 'a')":                 rack,
@@ -73,7 +73,8 @@ func TestReadSetsOfNodes(t *testing.T) {
 		require.NoError(t, err, expression)
 		require.Equal(t, device.ReadSet{Attributes: map[device.AttributeName]bool{want: true}}, compiled.ReadSet(), expression)
 	}
-	for _, all := range []string{"nodes.all(n, n.labels.exists(k, k == 'rack'))", "nodes.all(n, n.labels == nodes[0].labels)", "nodes.all(n, n.labels[n.labels.rack] == 'a')"} {
+	for _, all := range []string{"nodes.all(n, n.labels.exists(k, k == 'rack'))", "nodes.all(n, n.labels == nodes[0].labels)", "nodes.all(n, n.labels[n.labels.rack] == 'a')",
+		"nodes.all(n, n.?labels[?'rack'].hasValue())", "nodes.all(n, n.?attributes[?'d'].hasValue())"} {
 		compiled, err := e.Compile(t.Context(), all)
 		require.NoError(t, err, all)
 		require.True(t, compiled.ReadSet().All, all)

@@ -5,6 +5,7 @@ package device
 
 import (
 	"github.com/google/cel-go/common/ast"
+	"github.com/google/cel-go/common/operators"
 	"github.com/google/cel-go/common/types"
 
 	"github.com/celset/celset/cel/tree"
@@ -33,11 +34,23 @@ func ReadSetOf(checked *ast.AST) ReadSet {
 	return f.ReadSet
 }
 
+// fieldOf is the name of the field that is selected, also as an optional value, "" if none is.
+func fieldOf(expr ast.Expr) string {
+	if expr.Kind() == ast.SelectKind {
+		return expr.AsSelect().FieldName()
+	}
+	if !tree.IsCall(expr, operators.OptSelect) {
+		return ""
+	}
+	name, _ := tree.Literal[types.String](expr.AsCall().Args()[1])
+	return string(name)
+}
+
 // ReadsCapacity reports whether the expression may read capacities.
 func (e *Expression) ReadsCapacity() bool {
 	found := false
 	tree.Visit(e.AST().Expr(), func(part ast.Expr, _ tree.Names) {
-		found = found || part.Kind() == ast.SelectKind && part.AsSelect().FieldName() == capacityField || part.Kind() == ast.StructKind
+		found = found || fieldOf(part) == capacityField || part.Kind() == ast.StructKind
 	})
 	return found
 }
@@ -57,7 +70,7 @@ func (f *readSet) visit(expr ast.Expr) {
 		// It could be a device.
 		f.All = true
 	}
-	if expr.Kind() == ast.SelectKind && (expr.AsSelect().FieldName() == attributesField || expr.AsSelect().FieldName() == labelsField) {
+	if field := fieldOf(expr); field == attributesField || field == labelsField {
 		f.All = true
 	}
 	if expr.Kind() == ast.StructKind {

@@ -27,6 +27,9 @@ const (
 	// pods have no claims in which it could stand.
 	NodeSetAnnotation = "celset.dev/node-set-constraint"
 
+	// MaxNodeSetText is how many bytes the annotation has at most.
+	MaxNodeSetText = 16 << 10
+
 	// MaxNodeSetSize is how many nodes a set has at most.
 	MaxNodeSetSize = 256
 
@@ -149,8 +152,8 @@ func GroupNodeSet(group *schedulingapi.PodGroup) (*NodeSetConstraint, error) {
 		return nil, nil
 	}
 	object, path := referenceTo("PodGroup", group), field.NewPath("metadata", "annotations").Key(NodeSetAnnotation)
-	if len(text) > MaxClaimText {
-		return nil, errorAbout(object, field.ErrorList{field.TooLong(path, "", MaxClaimText)})
+	if len(text) > MaxNodeSetText {
+		return nil, errorAbout(object, field.ErrorList{field.TooLong(path, "", MaxNodeSetText)})
 	}
 	raw, err := yaml.YAMLToJSONStrict([]byte(text))
 	if err != nil {
@@ -214,13 +217,12 @@ func ValidateNodeSet(constraint *CELNodeSetConstraint, path *field.Path) field.E
 	return append(errs, validateVariables(constraint.Variables, "node", path.Child("variables"))...)
 }
 
-// ResolveNodeSet finds the constraint of a name for a PodGroup: in its annotation, otherwise in the claims of its pods,
-// otherwise in the device classes that the claims use. Claims that define it, and classes, must agree. Every error is an
-// [*Error].
-func ResolveNodeSet(group *schedulingapi.PodGroup, name string, claims []*resourceapi.ResourceClaim, classes ClassGetter) (*NodeSetConstraint, error) {
-	own, err := GroupNodeSet(group)
-	if err != nil || own != nil && own.Name == name {
-		return own, err
+// ResolveNodeSet finds the constraint of a name for a PodGroup: own is that of its annotation, nil if there is none; otherwise
+// it is in the claims of its pods, or in the device classes that the claims use. Claims that define it, and classes, must
+// agree. Every error is an [*Error].
+func ResolveNodeSet(group *schedulingapi.PodGroup, own *NodeSetConstraint, name string, claims []*resourceapi.ResourceClaim, classes ClassGetter) (*NodeSetConstraint, error) {
+	if own != nil && own.Name == name {
+		return own, nil
 	}
 	r := nodeSetResolver{object: referenceTo("PodGroup", group), name: name, seen: map[string]bool{}}
 	if own != nil {
@@ -274,13 +276,16 @@ type nodeSetResolver struct {
 // isNew reports whether a claim may define something that others did not: those of a template define the same. What claims
 // define together is bounded as for a pod.
 func (r *nodeSetResolver) isNew(claim *resourceapi.ResourceClaim) bool {
+	if r.err != nil {
+		return false
+	}
 	var text []byte
 	for i := range claim.Spec.Devices.Config {
 		if configuration := claim.Spec.Devices.Config[i].DeviceConfiguration; isDefinition(configuration) {
 			text = append(text, configuration.Opaque.Parameters.Raw...)
 		}
 	}
-	if len(text) == 0 || r.seen[string(text)] || r.err != nil {
+	if len(text) == 0 || r.seen[string(text)] {
 		return false
 	}
 	r.seen[string(text)] = true

@@ -82,12 +82,15 @@ func TestResolveNodeSet(t *testing.T) {
 		"too many":         {group(nodeSet("torus-4x4", "own", `,"podsPerNode":257`)), nil, "", "podsPerNode: Invalid value: 257: must be between 1 and 256"},
 		"less than none":   {group(nodeSet("torus-4x4", "own", `,"podsPerNode":-1`)), nil, "", "podsPerNode: Invalid value: -1"},
 		"too long":         {group(nodeSet("torus-4x4", strings.Repeat("a", 6000), `,"preference":"`+strings.Repeat("b", 6000)+`"`)), nil, "", "expression: Too long: may not be more than 10240 bytes"},
-		"huge":             {group(strings.Repeat("a", v1alpha1.MaxClaimText+1)), nil, "", "Too long: may not be more than 65536 bytes"},
+		"huge":             {group(strings.Repeat("a", v1alpha1.MaxNodeSetText+1)), nil, "", "Too long: may not be more than 16384 bytes"},
 		"variable":         {group(nodeSet("torus-4x4", "own", `,"variables":[{"name":"x"}]`)), nil, "", "variables[0].expression: Required value: must be a CEL expression over `node`"},
 		"twice in a claim": {group(""), []*resourceapi.ResourceClaim{claimWith("a", "", nodeSet("torus-4x4", "x", ""), nodeSet("torus-4x4", "y", ""))}, "", "spec.devices.config[1].opaque.parameters.name: Duplicate value"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := v1alpha1.ResolveNodeSet(test.group, "torus-4x4", test.claims, classesByName{"tpu": tpu})
+			got, err := v1alpha1.GroupNodeSet(test.group)
+			if err == nil {
+				got, err = v1alpha1.ResolveNodeSet(test.group, got, "torus-4x4", test.claims, classesByName{"tpu": tpu})
+			}
 			if test.err != "" {
 				require.ErrorContains(t, err, test.err)
 				return

@@ -14,7 +14,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -26,12 +28,15 @@ import (
 	"github.com/celset/celset/internal/testing/env"
 )
 
-// nodes has labels on the nodes of a lab.
-type nodes struct{ *env.Lab }
+// nodes has labels on the nodes of a lab. Groups have the priority.
+type nodes struct {
+	*env.Lab
+	priority string
+}
 
 // newNodes labels n nodes, each with what labels returns for its number.
 func newNodes(t *testing.T, name string, n int, labels func(i int) map[string]string) *nodes {
-	l := &nodes{cluster(t).NewLab(t, name, n)}
+	l := &nodes{Lab: cluster(t).NewLab(t, name, n)}
 	for i, node := range l.Nodes {
 		l.label(t, node, labels(i))
 	}
@@ -66,6 +71,7 @@ func (l *nodes) group(t *testing.T, name, expression, more string, minCount, pod
 		ObjectMeta: metav1.ObjectMeta{Name: name, Annotations: map[string]string{v1alpha1.NodeSetAnnotation: fmt.Sprintf(
 			"apiVersion: celset.dev/v1alpha1\nkind: CELNodeSetConstraint\nname: nodes-of-%s\nexpression: %s\n%s", name, quoted, more)}},
 		Spec: schedulingv1beta1.PodGroupSpec{
+			PriorityClassName:     l.priority,
 			SchedulingPolicy:      schedulingv1beta1.PodGroupSchedulingPolicy{Gang: &schedulingv1beta1.GangSchedulingPolicy{MinCount: int32(minCount)}},
 			SchedulingConstraints: &schedulingv1beta1.PodGroupSchedulingConstraints{Topology: []schedulingv1beta1.TopologyConstraint{{Key: "celset.dev/nodes-of-" + name}}},
 		},
@@ -82,6 +88,7 @@ func (l *nodes) member(t *testing.T, group string, i int, edit ...func(*corev1.P
 	pod := env.Pod(fmt.Sprintf("%s-%d", group, i), env.CelsetProfile)
 	pod.Spec.NodeSelector = map[string]string{env.LabLabel: l.Namespace}
 	pod.Spec.SchedulingGroup = &corev1.PodSchedulingGroup{PodGroupName: &group}
+	pod.Spec.PriorityClassName = l.priority
 	for _, edit := range edit {
 		edit(pod)
 	}
@@ -95,6 +102,7 @@ func (l *nodes) occupy(t *testing.T, numbers ...int) {
 	for _, i := range numbers {
 		pod := env.Pod(fmt.Sprintf("occupies-%d", i), env.CelsetProfile)
 		pod.Spec.NodeName = l.Nodes[i]
+		pod.Spec.TerminationGracePeriodSeconds = ptr.To[int64](0)
 		whole(pod)
 		l.CreatePodAsIs(t, pod)
 	}
@@ -210,13 +218,63 @@ func TestPodsThatStandInEachOthersWay(t *testing.T) {
 	l := newNodes(t, "in-the-way", 6, func(i int) map[string]string {
 		return map[string]string{"rack": fmt.Sprintf("r%d", i/3), "zone": []string{"a", "a", "a", "a", "a", "b"}[i]}
 	})
-	got := l.on(t, l.group(t, "in-the-way", "nodes.map(n, n.labels.rack).distinct().size() == 1", "", 2, 2, func(pod *corev1.Pod) {
-		pod.Labels = map[string]string{"app": l.Namespace}
-		pod.Spec.Affinity = &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{{
-			TopologyKey: "zone", LabelSelector: &metav1.LabelSelector{MatchLabels: pod.Labels},
-		}}}}
-	})...)
+	got := l.on(t, l.group(t, "in-the-way", "nodes.map(n, n.labels.rack).distinct().size() == 1", "", 2, 2, l.apart)...)
 	require.Contains(t, got, 5)
+}
+
+// apart has no two pods in a zone.
+func (l *nodes) apart(pod *corev1.Pod) {
+	pod.Labels = map[string]string{"app": l.Namespace}
+	pod.Spec.Affinity = &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{{
+		TopologyKey: "zone", LabelSelector: &metav1.LabelSelector{MatchLabels: pod.Labels},
+	}}}}
+}
+
+func zones(of ...string) func(int) map[string]string {
+	return func(i int) map[string]string { return map[string]string{"zone": of[i]} }
+}
+
+// TestSomeFit: of three pods two fit, which are as many as the group needs. They run if they are a set, and otherwise no pod
+// does.
+func TestSomeFit(t *testing.T) {
+	l := newNodes(t, "some", 3, zones("a", "a", "b"))
+	members := l.group(t, "never", "nodes.size() == 3", "", 2, 3, l.apart)
+	l.requireRefused(t, members[0], "no set of 2 nodes, 0 of them with pods of the group, satisfies it")
+	for _, name := range members {
+		require.Empty(t, l.Pod(t, name).Spec.NodeName)
+	}
+	group, err := l.Client().SchedulingV1beta1().PodGroups(l.Namespace).Get(t.Context(), "never", metav1.GetOptions{})
+	require.NoError(t, err)
+	require.False(t, meta.IsStatusConditionTrue(group.Status.Conditions, schedulingv1beta1.PodGroupInitiallyScheduled), "%v", group.Status.Conditions)
+
+	l = newNodes(t, "two", 3, zones("a", "a", "b"))
+	members = l.group(t, "two", "nodes.size() >= 2", "", 2, 3, l.apart)
+	env.Until(t, "two of them run", func(context.Context) (bool, error) {
+		running := 0
+		for _, name := range members {
+			if l.Pod(t, name).Spec.NodeName != "" {
+				running++
+			}
+		}
+		return running == 2, nil
+	})
+}
+
+// TestNodesTakeFewerPods: a node takes two pods, though four may be there.
+func TestNodesTakeFewerPods(t *testing.T) {
+	l := newNodes(t, "fewer", 4, rack(2))
+	got := l.on(t, l.group(t, "fewer", "nodes.map(n, n.labels.rack).distinct().size() == 1", "podsPerNode: 4\n", 4, 4, half)...)
+	require.Equal(t, []int{0, 0, 1, 1}, got)
+}
+
+// TestGroupPreempts: pods of a lower priority stand on all nodes. The group runs when those of one rack are gone.
+func TestGroupPreempts(t *testing.T) {
+	l := newNodes(t, "preempts", 8, rack(4))
+	high := env.Create(t, l.Client().SchedulingV1().PriorityClasses(), &schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{GenerateName: "high-"}, Value: 1000})
+	l.occupy(t, 0, 1, 2, 3, 4, 5, 6, 7)
+	l.priority = high.Name
+	got := l.on(t, l.group(t, "preempts", "nodes.map(n, n.labels.rack).distinct().size() == 1", "", 4, 4, whole)...)
+	require.Contains(t, [][]int{{0, 1, 2, 3}, {4, 5, 6, 7}}, got)
 }
 
 // TestGroupsCompete: of two groups that want overlapping blocks one gets all of its pods bound, and the other none.

@@ -107,9 +107,12 @@ func newNodeSets(ctx context.Context, args runtime.Object, handle fwk.Handle, fe
 // Name returns [NodeSetsName].
 func (pl *NodeSets) Name() string { return NodeSetsName }
 
-// SignPod implements [fwk.SignPlugin]. What becomes of a pod depends on its group, which is no matter of pods alone.
+// SignPod implements [fwk.SignPlugin]. Where a pod goes for whose group nodes are chosen is no matter of pods that are alike.
 func (pl *NodeSets) SignPod(_ context.Context, pod *v1.Pod) ([]fwk.SignFragment, *fwk.Status) {
-	if pod.Spec.SchedulingGroup != nil {
+	if !pl.groups {
+		return nil, nil
+	}
+	if _, _, ok := pl.reference(pod, pl.handle.PodGroupManager().PodGroups()); ok {
 		return nil, fwk.NewStatus(fwk.Unschedulable)
 	}
 	return nil, nil
@@ -131,9 +134,10 @@ func (pl *NodeSets) reference(pod *v1.Pod, groups fwk.PodGroupLister) (group *sc
 // groupSearch is what a scheduling cycle of a group has found out. It is used by one goroutine.
 type groupSearch struct {
 	problem *nodeset.Problem
-	// pods are those for which nodes are chosen, kinds has the kind of each pod of the group.
-	pods  []*v1.Pod
-	kinds map[types.UID]int
+	// pods are those for which nodes are chosen. order has the place of each pod of the group in the order in which they are
+	// tried, kinds its kind.
+	pods         []*v1.Pod
+	order, kinds map[types.UID]int
 	// nodes are the nodes as the search knows them, why is what was wrong with each for a pod, "" if nothing was.
 	nodes []nodeset.Node
 	infos []fwk.NodeInfo
@@ -208,18 +212,22 @@ func (pl *NodeSets) PreFilter(_ context.Context, state fwk.CycleState, pod *v1.P
 			"the pod's group has a node set constraint, and no nodes were chosen for it: enable the feature gates GenericWorkload, TopologyAwareWorkloadScheduling and DRACELGangConstraints")
 	}
 	placement := state.GetPlacementCycleState()
+	if s.tried.of == nil {
+		s.tried.of = placement
+	}
+	// Pods are tried in their order: all before this one have fitted, or one has not.
+	isNew, order := s.tried.of != placement, min(s.order[pod.UID], s.tried.wanted)
+	hasFailed := isNew && !s.tried.complete || !isNew && order > len(s.tried.on)
 	switch {
-	case s.tried.left != nil && s.tried.most >= s.least:
-		// A pod has not fitted, and the scheduler takes the group for placed: only an error makes it give that up.
+	case hasFailed && s.tried.most >= s.least:
+		// The scheduler takes the group for placed: only an error makes it give that up.
 		pl.joint.Add(s.uid, nil)
 		return nil, fwk.AsStatus(fmt.Errorf("not all of %d pods of the group have fitted on the nodes that were chosen for them: nodes are chosen for %d", s.tried.wanted, s.least))
-	case s.tried.of == nil:
-		s.tried.of = placement
-	case s.tried.of == placement && s.tried.left != nil:
+	case hasFailed && !isNew:
 		return nil, fwk.NewStatus(fwk.Unschedulable, "another pod of the group does not fit on the nodes that were chosen for it")
-	case s.tried.of != placement && s.tried.complete:
+	case isNew && !hasFailed:
 		return nil, fwk.NewStatus(fwk.Unschedulable, "the group fits on another set of nodes")
-	case s.tried.of != placement:
+	case isNew:
 		if s.placements++; s.placements == maxPlacements {
 			return nil, fwk.NewStatus(fwk.Unschedulable, noOtherSet)
 		}

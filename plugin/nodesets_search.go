@@ -88,7 +88,10 @@ func (pl *NodeSets) search(ctx context.Context, state fwk.PodGroupCycleState, gr
 	if err != nil {
 		return unresolvable(err)
 	}
-	s := &groupSearch{infos: slices.Clone(nodes), kinds: map[types.UID]int{}, attempt: attempt, constraint: constraint}
+	s := &groupSearch{infos: slices.Clone(nodes), order: map[types.UID]int{}, kinds: map[types.UID]int{}, attempt: attempt, constraint: constraint}
+	for i, pod := range pods {
+		s.order[pod.UID] = i
+	}
 	slices.SortFunc(s.infos, func(a, b fwk.NodeInfo) int { return cmp.Compare(a.Node().Name, b.Node().Name) })
 	refusals, status := pl.askForEachKind(ctx, state, s, pods, scheduled)
 	if !status.IsSuccess() {

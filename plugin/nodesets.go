@@ -45,10 +45,10 @@ type NodeSets struct {
 	handle fwk.Handle
 	// runner runs PreFilter of all plugins.
 	runner preFilterRunner
-	// groups: pods may have groups. enabled: the gate is on, too.
-	groups, enabled bool
+	// hasGroups: pods may have groups. enabled: the gate is on, too.
+	hasGroups, enabled bool
 
-	all      *groups
+	groups   *groups
 	guard    *guard.Guard
 	metrics  *metrics.Metrics
 	activate func(*v1.Pod)
@@ -88,7 +88,7 @@ func newNodeSets(ctx context.Context, args runtime.Object, handle fwk.Handle, fe
 		return nil, err
 	}
 	pl := &NodeSets{
-		TopologyPlacement: upstream, handle: handle, groups: features.EnableGenericWorkload,
+		TopologyPlacement: upstream, handle: handle, hasGroups: features.EnableGenericWorkload,
 		enabled: features.EnableGenericWorkload && shared.gates.Enabled(DRACELGangConstraints),
 		guard:   shared.guard, metrics: measured, activate: activator(ctx, handle), joint: lru.New(maxJoint),
 	}
@@ -100,7 +100,7 @@ func newNodeSets(ctx context.Context, args runtime.Object, handle fwk.Handle, fe
 		return nil, incompatible("the framework's handle can't run PreFilter plugins")
 	}
 	pl.runner = runner
-	pl.all, err = shared.groupsOf(ctx, measured, handle)
+	pl.groups, err = shared.groupsOf(ctx, measured, handle)
 	return pl, err
 }
 
@@ -109,7 +109,7 @@ func (pl *NodeSets) Name() string { return NodeSetsName }
 
 // SignPod implements [fwk.SignPlugin]. Where a pod goes for whose group nodes are chosen is no matter of pods that are alike.
 func (pl *NodeSets) SignPod(_ context.Context, pod *v1.Pod) ([]fwk.SignFragment, *fwk.Status) {
-	if !pl.groups {
+	if !pl.hasGroups {
 		return nil, nil
 	}
 	if _, _, ok := pl.reference(pod, pl.handle.PodGroupManager().PodGroups()); ok {
@@ -120,7 +120,7 @@ func (pl *NodeSets) SignPod(_ context.Context, pod *v1.Pod) ([]fwk.SignFragment,
 
 // reference is what the group of the pod refers to.
 func (pl *NodeSets) reference(pod *v1.Pod, groups fwk.PodGroupLister) (group *schedulingapi.PodGroup, name string, ok bool) {
-	if !pl.groups || pod.Spec.SchedulingGroup == nil || pod.Spec.SchedulingGroup.PodGroupName == nil {
+	if !pl.hasGroups || pod.Spec.SchedulingGroup == nil || pod.Spec.SchedulingGroup.PodGroupName == nil {
 		return nil, "", false
 	}
 	group, err := groups.Get(pod.Namespace, *pod.Spec.SchedulingGroup.PodGroupName)

@@ -19,8 +19,10 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/utils/lru"
 
+	"github.com/celset/celset/allocator"
 	"github.com/celset/celset/allocator/nodeset"
 	"github.com/celset/celset/apis/celset/v1alpha1"
+	"github.com/celset/celset/cel"
 	"github.com/celset/celset/cel/fairness"
 	"github.com/celset/celset/plugin/metrics"
 )
@@ -35,6 +37,9 @@ type groups struct {
 	// own has the *ownConstraint of groups that were prepared, by their wants.
 	own *lru.Cache
 }
+
+// preparedGroupBytes bounds what is kept of what groups say.
+const preparedGroupBytes = 16 << 20
 
 // maxOwn is of how many groups that is remembered.
 const maxOwn = 1024
@@ -55,11 +60,20 @@ func (p *profiles) groupsOf(ctx context.Context, measured *metrics.Metrics, hand
 			return nil, err
 		}
 		own := lru.New(maxOwn)
-		prepared := newPreparingOf(chooser.Preparer, chooser.Environment(), groupClaims{handle, own}, nodeset.Classes{})
+		prepared := newPreparingOf(chooser.Preparer, chooser.Environment(), groupClaims{handle, own}, nodeset.Classes{}, preparedGroupBytes)
 		prepared.background = fairness.NewBackground[wanted](ctx)
 		p.groups = &groups{chooser, prepared, own}
 	}
 	return p.groups, nil
+}
+
+// compiled is what was prepared of a problem, or for another number of nodes. The error is [cel.ErrNotCompiled] if nothing was.
+func (g *groups) compiled(ctx context.Context, problem *nodeset.Problem) (*allocator.PreparedClaim, error) {
+	prepared, missing, err := g.prepared(ctx, []*resourceapi.ResourceClaim{problem.Claim}, true)
+	if err != nil || len(missing) == 0 {
+		return prepared[problem.Claim.UID], err
+	}
+	return g.prepare(cel.OnlyCompiled(ctx), problem.Claim, true)
 }
 
 // groupClaims makes the claims that stand for groups: the API has none of them.
@@ -132,7 +146,7 @@ func claimsOfPods(handle fwk.Handle, pods []*v1.Pod) []*resourceapi.ResourceClai
 func (pl *NodeSets) await(pod *v1.Pod, group *schedulingapi.PodGroup) bool {
 	claim := &resourceapi.ResourceClaim{}
 	claim.Namespace, claim.Name, claim.UID = group.Namespace, group.Name, wantOf(group)
-	return pl.all.await(pod, []*resourceapi.ResourceClaim{claim}, true, pl.activate) < pl.all.patience
+	return pl.groups.await(pod, []*resourceapi.ResourceClaim{claim}, true, pl.activate) < pl.groups.patience
 }
 
 // PreEnqueue gates a pod of a group until what the group says is compiled. It is called while the scheduling queue is locked,
@@ -145,7 +159,7 @@ func (pl *NodeSets) PreEnqueue(_ context.Context, pod *v1.Pod) *fwk.Status {
 	if !ok {
 		return nil
 	}
-	if _, known := pl.all.own.Get(wantOf(group)); known || !pl.await(pod, group) {
+	if _, known := pl.groups.own.Get(wantOf(group)); known || !pl.await(pod, group) {
 		return nil
 	}
 	return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, groupNotCompiled(group))

@@ -71,7 +71,7 @@ func (pl *NodeSets) search(ctx context.Context, state fwk.PodGroupCycleState, gr
 	if len(pods) > maxGroupPods {
 		return unresolvable(fmt.Errorf("PodGroup %s/%s has %d pods to place, at most %d are placed together", group.Namespace, group.Name, len(pods), maxGroupPods))
 	}
-	known, ok := pl.all.own.Get(wantOf(group))
+	known, ok := pl.groups.own.Get(wantOf(group))
 	if !ok {
 		return nil, pl.notCompiled(pods[0], group, nodes)
 	}
@@ -109,6 +109,8 @@ func (pl *NodeSets) search(ctx context.Context, state fwk.PodGroupCycleState, gr
 		if _, joint := pl.joint.Get(group.UID); joint {
 			pl.joint.Remove(group.UID)
 			wanted = wanted[1:]
+		} else if most := v1alpha1.MaxNodeSetSize * constraint.PodsPerNode; len(pods) > most && s.least <= most {
+			wanted = wanted[1:]
 		}
 	}
 	var reason string
@@ -138,7 +140,7 @@ func refused(code fwk.Code, nodes []fwk.NodeInfo, reason string) *fwk.Status {
 
 // notCompiled refuses a group until it is compiled.
 func (pl *NodeSets) notCompiled(pod *v1.Pod, group *schedulingapi.PodGroup, nodes []fwk.NodeInfo) *fwk.Status {
-	pl.all.own.Remove(wantOf(group))
+	pl.groups.own.Remove(wantOf(group))
 	pl.await(pod, group)
 	pl.metrics.ObserveRefusal(metrics.RefusalPreparing)
 	return refused(fwk.UnschedulableAndUnresolvable, nodes, groupNotCompiled(group))
@@ -255,6 +257,10 @@ func (pl *NodeSets) ask(ctx context.Context, state fwk.CycleState, pod *v1.Pod, 
 			return nil, failures[i]
 		}
 	}
+	if ctx.Err() != nil {
+		// Not all nodes were looked at.
+		return nil, fwk.AsStatus(context.Cause(ctx))
+	}
 	return statuses, nil
 }
 
@@ -268,25 +274,19 @@ func (pl *NodeSets) chooserFor(ctx context.Context, s *groupSearch, group *sched
 			return nil, fwk.AsStatus(err)
 		}
 		s.problem = problem
-		prepared, _, err := pl.all.prepared(ctx, []*resourceapi.ResourceClaim{problem.Claim}, true)
-		if err != nil {
+		of, err := pl.groups.compiled(ctx, problem)
+		switch {
+		case errors.Is(err, cel.ErrNotCompiled):
+			return nil, pl.notCompiled(s.pods[0], group, s.infos)
+		case err != nil:
 			return nil, fwk.AsStatus(err)
-		}
-		of := prepared[problem.Claim.UID]
-		if of == nil {
-			// The texts may be compiled for another number of nodes.
-			if of, err = pl.all.prepare(cel.OnlyCompiled(ctx), problem.Claim, true); errors.Is(err, cel.ErrNotCompiled) {
-				return nil, pl.notCompiled(s.pods[0], group, s.infos)
-			} else if err != nil {
-				return nil, fwk.AsStatus(err)
-			}
 		}
 		if nodeset.ReadsDevices(of) && !s.hasSlices {
 			if err := pl.addSlices(s); err != nil {
 				return nil, fwk.AsStatus(err)
 			}
 		}
-		choice, err := pl.all.Choose(ctx, problem, of, s.nodes, allocator.WithAttemptBudget(budget))
+		choice, err := pl.groups.Choose(ctx, problem, of, s.nodes, allocator.WithAttemptBudget(budget))
 		switch _, over := errors.AsType[*allocator.BudgetError](err); {
 		case err == nil:
 			return choice, s.over()
@@ -300,7 +300,9 @@ func (pl *NodeSets) chooserFor(ctx context.Context, s *groupSearch, group *sched
 	return func() (choice *nodeset.Choice, status *fwk.Status) {
 		// With several pods on a node fewer nodes may do. The fewest are taken.
 		for ; ; s.more++ {
-			if choice, status = once(); choice != nil || !status.IsSuccess() || s.constraint.PodsPerNode == 1 || s.problem.Size() >= s.problem.Placed+len(s.pods) {
+			choice, status = once()
+			most := min(s.problem.Placed+len(s.pods), v1alpha1.MaxNodeSetSize)
+			if choice != nil || !status.IsSuccess() || s.constraint.PodsPerNode == 1 || s.more >= maxPlacements || s.problem.Size() >= most {
 				return choice, status
 			}
 		}
@@ -372,17 +374,17 @@ func (pl *NodeSets) nearest(ctx context.Context, s *groupSearch) string {
 	if timeout <= 0 {
 		return ""
 	}
-	ctx, cancel := context.WithTimeout(cel.OnlyCompiled(ctx), timeout)
+	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	problem, err := nodeset.NewProblem(s.problem.Nearest())
 	if err != nil {
 		return ""
 	}
-	prepared, err := pl.all.prepare(ctx, problem.Claim, true)
+	prepared, err := pl.groups.compiled(ctx, problem)
 	if err != nil {
 		return ""
 	}
-	choice, err := pl.all.Choose(ctx, problem, prepared, nodeset.Able(s.nodes), allocator.WithStepBudget(nearMissSteps))
+	choice, err := pl.groups.Choose(ctx, problem, prepared, nodeset.Able(s.nodes), allocator.WithStepBudget(nearMissSteps))
 	if err != nil || choice == nil || len(choice.Kinds) == 0 {
 		return ""
 	}
@@ -464,7 +466,7 @@ func (pl *NodeSets) kindOf(pod *v1.Pod) (sum [sha256.Size]byte, err error) {
 	}
 	var claims []string
 	for _, claim := range claimsOfPods(pl.handle, []*v1.Pod{pod}) {
-		common := pl.all.contentOf(claim, pl.handle.SharedDRAManager().DeviceClasses())
+		common := pl.groups.contentOf(claim, pl.handle.SharedDRAManager().DeviceClasses())
 		if !common.ok || claim.Status.Allocation != nil {
 			claims = append(claims, string(claim.UID))
 			continue

@@ -123,11 +123,11 @@ func newPreparing(features plfeature.Features, manager fwk.SharedDRAManager, obs
 	if err != nil {
 		return nil, err
 	}
-	return newPreparingOf(preparer, environment, manager.ResourceClaims(), manager.DeviceClasses()), nil
+	return newPreparingOf(preparer, environment, manager.ResourceClaims(), manager.DeviceClasses(), preparedBytes), nil
 }
 
-func newPreparingOf(preparer *allocator.Preparer, environment *device.Environment, claims claimGetter, classes fwk.DeviceClassLister) *preparing {
-	memory := memo.New(preparedBytes)
+func newPreparingOf(preparer *allocator.Preparer, environment *device.Environment, claims claimGetter, classes fwk.DeviceClassLister, bytes int64) *preparing {
+	memory := memo.New(bytes)
 	return &preparing{
 		memory: memory, patience: usualPatience,
 		Preparer: preparer, environment: environment, claims: claims, classes: classes,

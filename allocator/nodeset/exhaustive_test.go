@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/utils/ptr"
 	"pgregory.net/rapid"
 
@@ -94,7 +95,7 @@ func slice(driver string, devices int, attributes map[resourceapi.QualifiedName]
 	s := &resourceapi.ResourceSlice{Spec: resourceapi.ResourceSliceSpec{Driver: driver, Pool: resourceapi.ResourcePool{Name: "p", ResourceSliceCount: 1}}}
 	for i := range devices {
 		d := resourceapi.Device{Name: fmt.Sprintf("d%d", i), Attributes: map[resourceapi.QualifiedName]resourceapi.DeviceAttribute{"index": {IntValue: ptr.To(int64(i))}}}
-		d.Capacity = map[resourceapi.QualifiedName]resourceapi.DeviceCapacity{"memory": {Value: quantity(attributes["x"])}}
+		d.Capacity = map[resourceapi.QualifiedName]resourceapi.DeviceCapacity{"memory": {Value: *resource.NewQuantity(attributes["x"], resource.DecimalSI)}}
 		for name, value := range attributes {
 			d.Attributes[name] = resourceapi.DeviceAttribute{IntValue: &value}
 		}

@@ -100,6 +100,9 @@ func (t *predicateTable) classesAt(s *state, variable int) *classes {
 	if !t.classified[variable] {
 		t.classes[variable] = s.classesOf(t.columns[variable])
 		t.classified[variable] = s.err == nil
+		if c := t.classes[variable]; c != nil {
+			s.addToTables(4*len(c.of) + len(c.first)*(8+setSize(len(c.of))))
+		}
 	}
 	return t.classes[variable]
 }

@@ -260,6 +260,17 @@ func TestSomeFit(t *testing.T) {
 	})
 }
 
+// TestMorePodsThanASetMayHave: nodes are chosen for as many as the group needs.
+func TestMorePodsThanASetMayHave(t *testing.T) {
+	l := newNodes(t, "more", 2, rack(2))
+	members := l.group(t, "more", "nodes.map(n, n.labels.rack).distinct().size() == 1", "", 2, v1alpha1.MaxNodeSetSize+1, whole)
+	env.Until(t, "two of them run", func(ctx context.Context) (bool, error) {
+		pods, err := l.Client().CoreV1().Pods(l.Namespace).List(ctx, metav1.ListOptions{})
+		running := slices.DeleteFunc(pods.Items, func(pod corev1.Pod) bool { return pod.Spec.NodeName == "" })
+		return err == nil && len(pods.Items) == len(members) && len(running) == 2, nil
+	})
+}
+
 // TestNodesTakeFewerPods: a node takes two pods, though four may be there.
 func TestNodesTakeFewerPods(t *testing.T) {
 	l := newNodes(t, "fewer", 4, rack(2))

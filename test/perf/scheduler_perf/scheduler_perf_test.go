@@ -6,6 +6,7 @@ package scheduler_perf
 import (
 	"context"
 	"fmt"
+	"maps"
 	"os"
 	"reflect"
 	"slices"
@@ -19,11 +20,13 @@ import (
 	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
 	perf "k8s.io/kubernetes/test/integration/scheduler_perf"
 	"k8s.io/kubernetes/test/utils/client-go/ktesting"
+	"k8s.io/utils/clock"
 
 	"github.com/celset/celset/internal/controlplane"
 	"github.com/celset/celset/internal/testing/ledger"
 	"github.com/celset/celset/internal/topology"
 	"github.com/celset/celset/plugin"
+	"github.com/celset/celset/plugin/guard"
 )
 
 // TestSchedulerPerf runs the workloads labelled "short".
@@ -129,7 +132,7 @@ func prepare() error {
 	if err := plugin.AddFeatureGates(utilfeature.DefaultMutableFeatureGate); err != nil {
 		return err
 	}
-	perf.PluginNames = append(perf.PluginNames, plugin.Name, plugin.PreferenceName)
+	perf.PluginNames = append(perf.PluginNames, slices.Sorted(maps.Keys(registry()))...)
 	if err := perf.InitTests(); err != nil {
 		return err
 	}
@@ -141,10 +144,7 @@ func prepare() error {
 }
 
 func registry() frameworkruntime.Registry {
-	return frameworkruntime.Registry{
-		plugin.Name:           plugin.NewFactory(utilfeature.DefaultFeatureGate),
-		plugin.PreferenceName: plugin.NewPreferenceFactory(utilfeature.DefaultFeatureGate),
-	}
+	return plugin.NewFactories(utilfeature.DefaultFeatureGate, guard.New(clock.RealClock{}))
 }
 
 // withRegistry is the option that scheduler_perf has for benchmarks only, as their

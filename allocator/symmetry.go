@@ -37,6 +37,8 @@ type symmetry struct {
 	// classes has what [symmetry.classOf] returns, once it was found.
 	classes []int
 	found   bool
+	// also are attributes that are read besides.
+	also view.ReadSet
 	// passedOver counts the devices that were not tried because one of their class had failed.
 	passedOver int64
 }
@@ -147,7 +149,7 @@ func numbered(n int, key func(int) string) []int {
 
 // attributesRead are the attributes that constraints read.
 func (y *symmetry) attributesRead() view.ReadSet {
-	var read view.ReadSet
+	read := y.also
 	for _, requests := range y.search.requests {
 		for _, alternatives := range requests {
 			for _, r := range alternatives {

@@ -85,8 +85,8 @@ func ReadsDevices(prepared *allocator.PreparedClaim) bool {
 
 // Choice is a set of nodes, by their indices.
 type Choice struct {
-	// Kinds has for each kind of pods the nodes that are for them, in order.
-	Kinds [][]int
+	// Kinds has for each kind of pods the nodes that are for them, in order. Sets has which of the node's sets it is there.
+	Kinds, Sets [][]int
 	// Placed are the nodes on which pods of the group run already.
 	Placed []int
 	allocator.Details
@@ -109,7 +109,7 @@ func (c *Chooser) Choose(ctx context.Context, p *Problem, prepared *allocator.Pr
 		}
 	}
 	slice := p.slice(nodes, r)
-	a, err := allocator.NewAllocator(ctx, structured.Features{}, structured.AllocatedState{}, Classes{}, []*resourceapi.ResourceSlice{slice}, all.SelectorsOr(c.Selectors), opts...)
+	a, err := allocator.NewAllocator(ctx, structured.Features{ListTypeAttributes: p.ReadsDevices}, structured.AllocatedState{}, Classes{}, []*resourceapi.ResourceSlice{slice}, all.SelectorsOr(c.Selectors), opts...)
 	if err != nil {
 		return nil, err
 	}
@@ -120,9 +120,9 @@ func (c *Chooser) Choose(ctx context.Context, p *Problem, prepared *allocator.Pr
 	if results == nil {
 		return nil, nil
 	}
-	choice := &Choice{Kinds: make([][]int, len(p.Kinds)), Details: details}
+	choice := &Choice{Kinds: make([][]int, len(p.Kinds)), Sets: make([][]int, len(p.Kinds)), Details: details}
 	for _, result := range results[0].Devices.Results {
-		i, err := strconv.Atoi(result.Device)
+		i, set, err := memberOf(result.Device)
 		if err != nil {
 			return nil, err
 		}
@@ -135,7 +135,7 @@ func (c *Chooser) Choose(ctx context.Context, p *Problem, prepared *allocator.Pr
 		if err != nil {
 			return nil, err
 		}
-		choice.Kinds[k] = append(choice.Kinds[k], i)
+		choice.Kinds[k], choice.Sets[k] = append(choice.Kinds[k], i), append(choice.Sets[k], set)
 	}
 	return choice, nil
 }

@@ -4,6 +4,7 @@
 package nodeset
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"strconv"
@@ -26,6 +27,9 @@ type Node struct {
 	Placed bool
 	// Takes has for each kind of pods whether the node can take one.
 	Takes []bool
+	// Sets has for each kind the sets of devices of which a pod gets one, where expressions read them. For a node on which
+	// a pod runs it has the one that this has.
+	Sets [][]Set
 }
 
 // reading is what expressions read of nodes.
@@ -33,6 +37,8 @@ type reading struct {
 	labels, attributes map[string]bool
 	// all: it can't be told which.
 	all, capacity bool
+	// devices: what pods get is read.
+	devices bool
 }
 
 func readingOf(expressions []*device.Expression) reading {
@@ -42,11 +48,13 @@ func readingOf(expressions []*device.Expression) reading {
 		r.all = r.all || reads.All
 		r.capacity = r.capacity || e.ReadsCapacity()
 		for name := range reads.Attributes {
-			full := string(device.NodeLabel(name.ID))
-			if full == name.Domain+"/"+name.ID {
+			switch full := resourceapi.QualifiedName(name.Domain + "/" + name.ID); full {
+			case device.NodeLabel(name.ID):
 				r.labels[name.ID] = true
-			} else {
-				r.attributes[name.Domain+"/"+name.ID] = true
+			case device.NodeDevices:
+				r.devices = true
+			default:
+				r.attributes[string(full)] = true
 			}
 		}
 	}
@@ -78,17 +86,57 @@ func (g *Group) slice(nodes []Node, r reading) *resourceapi.ResourceSlice {
 			d.Capacity = common.capacity
 		}
 		if !g.isPlain() {
-			mark := func(name string, is bool) {
-				d.Attributes[resourceapi.QualifiedName(device.NodeDriver+"/"+name)] = resourceapi.DeviceAttribute{BoolValue: &is}
-			}
-			mark(placed, n.Placed)
 			for kind := range g.Kinds {
-				mark(ofKind(kind), !n.Placed && n.Takes[kind])
+				mark(&d, ofKind(kind), !n.Placed && n.Takes[kind])
+			}
+			mark(&d, placed, n.Placed)
+		}
+		if !g.ReadsDevices {
+			slice.Spec.Devices = append(slice.Spec.Devices, d)
+			continue
+		}
+		for kind, sets := range n.Sets {
+			for at := range sets {
+				if n.Placed || n.Takes[kind] {
+					slice.Spec.Devices = append(slice.Spec.Devices, g.with(d, i, kind, at, &sets[at]))
+				}
 			}
 		}
-		slice.Spec.Devices = append(slice.Spec.Devices, d)
 	}
 	return slice
+}
+
+func mark(d *resourceapi.Device, name string, is bool) {
+	d.Attributes[resourceapi.QualifiedName(device.NodeDriver+"/"+name)] = resourceapi.DeviceAttribute{BoolValue: &is}
+}
+
+// with is a node with the set of devices of a pod of a kind.
+func (g *Group) with(node resourceapi.Device, index, kind, at int, set *Set) resourceapi.Device {
+	own := node.Name
+	node.Name, node.Attributes = memberName(index, kind, at), maps.Clone(node.Attributes)
+	node.Attributes[device.NodeLabel(nodeLabel)] = resourceapi.DeviceAttribute{StringValue: &own}
+	node.Attributes[device.NodeDevices] = set.devices
+	node.Attributes[device.NodeDriver+"/"+takes] = resourceapi.DeviceAttribute{StringValues: append([]string{own}, set.shared...)}
+	if !g.isPlain() {
+		for other := range g.Kinds {
+			if other != kind {
+				mark(&node, ofKind(other), false)
+			}
+		}
+	}
+	return node
+}
+
+// memberName is read by [memberOf].
+func memberName(node, kind, set int) string { return fmt.Sprintf("%d.%d.%d", node, kind, set) }
+
+// memberOf are the indices of a node and of a set of devices of it, 0 if there are none.
+func memberOf(name string) (node, set int, err error) {
+	if n, err := fmt.Sscanf(name, "%d.%d.%d", &node, new(int), &set); n == 3 {
+		return node, set, err
+	}
+	node, err = strconv.Atoi(name)
+	return node, 0, err
 }
 
 // properties are those of a device, or what several have in common.

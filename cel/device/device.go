@@ -26,8 +26,9 @@ type Device struct {
 	once       sync.Once
 	attributes traits.Mapper
 	capacity   traits.Mapper
-	// labels are those of a node, nil for a device.
-	labels traits.Mapper
+	// labels and devices are those of a node, nil for a device.
+	labels  traits.Mapper
+	devices *nodeDevices
 }
 
 var (
@@ -66,6 +67,12 @@ func (d *Device) Get(name ref.Val) ref.Val {
 		}
 		d.once.Do(d.convert)
 		return d.labels
+	case devicesField:
+		if d.driver != NodeDriver {
+			break
+		}
+		d.once.Do(d.convert)
+		return d.devices.list
 	}
 	return types.NewErr("no such field '%s'", field)
 }
@@ -118,6 +125,8 @@ func (d *Device) convert() {
 		d.labels = newOrderedMap(attributes[labelsDomain])
 		delete(attributes, labelsDomain)
 		delete(attributes, NodeDriver)
+		delete(attributes, devicesDomain)
+		d.devices = devicesOf(d.source)
 	}
 	d.attributes = domains(attributes)
 	d.capacity = domains(byDomains(d.driver, d.source.Capacity, capacityValue))

@@ -30,6 +30,7 @@ const (
 	capacityField                 = "capacity"
 	allowMultipleAllocationsField = "allowMultipleAllocations"
 	labelsField                   = "labels"
+	devicesField                  = "devices"
 
 	// labelsDomain is the domain of the attributes that are the labels of a node. No driver can use it.
 	labelsDomain = "#labels"
@@ -75,11 +76,15 @@ var (
 		allowMultipleAllocationsField: field(allowMultipleAllocationsField, boolType),
 	})
 
+	// nodeDevicesType are the devices that a pod gets on a node.
+	nodeDevicesType = apiservercel.NewListType(deviceType, MaxNodeDevices)
+
 	labelsType = apiservercel.NewMapType(sized(apiservercel.StringType, int64(maxLabelKey)), sized(apiservercel.StringType, int64(validation.LabelValueMaxLength)), MaxLabels)
 	nodeType   = apiservercel.NewObjectType("celset.Node", map[string]*apiservercel.DeclField{
 		labelsField:     field(labelsField, labelsType),
 		attributesField: field(attributesField, attributesType),
 		capacityField:   field(capacityField, capacityType),
+		devicesField:    field(devicesField, nodeDevicesType),
 	})
 )
 
@@ -112,8 +117,8 @@ func NewEnvironment(config cel.Config) (*Environment, error) {
 	return newEnvironment(config, devicesVariable, deviceVariable, deviceType)
 }
 
-// NewNodeEnvironment is NewEnvironment for expressions over "nodes". An element has labels, and attributes and capacity
-// as a device has. It is a [Device] of the driver [NodeDriver].
+// NewNodeEnvironment is NewEnvironment for expressions over "nodes". An element has labels, attributes and capacity as a
+// device has, and devices. It is a [Device] of the driver [NodeDriver].
 func NewNodeEnvironment(config cel.Config) (*Environment, error) {
 	return newEnvironment(config, nodesVariable, nodeVariable, nodeType)
 }

@@ -70,8 +70,11 @@ func (f *readSet) visit(expr ast.Expr) {
 		// It could be a device.
 		f.All = true
 	}
-	if field := fieldOf(expr); field == attributesField || field == labelsField {
+	switch fieldOf(expr) {
+	case attributesField, labelsField:
 		f.All = true
+	case devicesField:
+		f.Attributes[AttributeName{devicesDomain, devicesID}] = true
 	}
 	if expr.Kind() == ast.StructKind {
 		f.All = true

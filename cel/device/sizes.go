@@ -31,7 +31,7 @@ func LargestSizes() Sizes {
 func (e *Expression) LargestSizes() Sizes {
 	sizes := LargestSizes()
 	if e.set == nodesVariable {
-		sizes.Text, sizes.Elements = max(sizes.Text, maxLabelKey), max(sizes.Elements, MaxLabels)
+		sizes.Text, sizes.Elements = max(sizes.Text, maxLabelKey), max(sizes.Elements, MaxLabels, MaxNodeDevices)
 	}
 	return sizes
 }
@@ -43,6 +43,10 @@ func SizesOf(devices []*Device) Sizes {
 		result.text(d.driver)
 		result.Elements = max(result.Elements, len(d.source.Attributes), len(d.source.Capacity))
 		for name, attribute := range d.source.Attributes {
+			if name == NodeDevices {
+				result = result.with(d)
+				continue
+			}
 			result.name(name)
 			result.attribute(&attribute)
 		}
@@ -51,6 +55,13 @@ func SizesOf(devices []*Device) Sizes {
 		}
 	}
 	return result
+}
+
+// with adds the devices of a node.
+func (s Sizes) with(node *Device) Sizes {
+	node.once.Do(node.convert)
+	of := SizesOf(node.devices.devices)
+	return Sizes{max(s.Text, of.Text), max(s.Elements, of.Elements, len(node.devices.devices)), max(s.List, of.List)}
 }
 
 func (s *Sizes) text(text string) { s.Text = max(s.Text, len(text)) }

@@ -1,0 +1,74 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package allocator
+
+import (
+	"context"
+	"errors"
+	"sync"
+
+	v1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
+
+	"github.com/celset/celset/allocator/internal/fingerprint"
+	"github.com/celset/celset/allocator/internal/view"
+	"github.com/celset/celset/cel/device"
+)
+
+// Allocation is what claims may get on a node.
+type Allocation struct {
+	// Results has one entry a claim.
+	Results []resourceapi.AllocationResult
+	// Devices are the devices of all claims, in the order of the results.
+	Devices []AllocatedDevice
+}
+
+// AllocatedDevice is a device, and the slice that has it.
+type AllocatedDevice struct {
+	*resourceapi.Device
+	Slice *resourceapi.ResourceSlice
+}
+
+// AllocateEach calls yield for what the claims may get on the node, one allocation after the other in the order of the search:
+// what Allocate returns is the first, unless a preference is about it, which counts for nothing here. Of allocations that
+// differ only in devices that look the same to the claims and to what is read besides it yields the first, and may yield
+// others. The error is that of Allocate, after what was yielded.
+func (a *Allocator) AllocateEach(ctx context.Context, node *v1.Node, claims []*resourceapi.ResourceClaim, read device.ReadSet, yield func(Allocation) bool) error {
+	of := a.planFor(claims)
+	p := &plan{allocator: a, claims: of.claims, content: func() (fingerprint.Sum, bool) { return fingerprint.Sum{}, false }}
+	p.read = sync.OnceValue(func() view.ReadSet { return of.read().With(view.NewReadSet(read)) })
+	on, err := p.on(node)
+	if err != nil {
+		return err
+	}
+	s, err := newSearch(ctx, on, nil)
+	if err != nil {
+		return err
+	}
+	s.symmetry.also = view.NewReadSet(read)
+	found := false
+	for solution := range s.solutions() {
+		results, err := s.results()
+		if err != nil {
+			return err
+		}
+		found = true
+		allocation := Allocation{Results: results}
+		for _, c := range solution.choices {
+			allocation.Devices = append(allocation.Devices, AllocatedDevice{c.Device, c.Slice})
+		}
+		if !yield(allocation) {
+			break
+		}
+	}
+	s.work.charge()
+	switch failure, isAboutNode := errors.AsType[*EvaluationError](s.err); {
+	case isAboutNode:
+		return a.failure(failure)
+	case s.err != nil || found:
+		return s.err
+	default:
+		return a.refusal(s.reasonUnless(false))
+	}
+}

@@ -1,0 +1,124 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package nodeset
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+
+	v1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/dynamic-resource-allocation/structured"
+	"k8s.io/utils/ptr"
+
+	"github.com/celset/celset/allocator"
+	"github.com/celset/celset/apis/celset/v1alpha1"
+	"github.com/celset/celset/cel/device"
+)
+
+// MaxSets is how many sets of devices a pod may have to choose from on a node, where expressions tell them apart.
+const MaxSets = 256
+
+// Reading is what the expressions of a constraint read.
+type Reading struct {
+	reading
+	set device.ReadSet
+}
+
+// Reading compiles the expressions of a constraint as they are written. The error is a [*cel.Error], or [cel.ErrNotCompiled]
+// where expressions are only looked up.
+func (c *Chooser) Reading(ctx context.Context, constraint *v1alpha1.NodeSetConstraint) (*Reading, error) {
+	expression, err := c.environment.Compile(ctx, constraint.Expression, constraint.Variables...)
+	if err != nil {
+		return nil, err
+	}
+	all := []*device.Expression{expression}
+	if constraint.Preference != "" {
+		preference, err := c.environment.CompileInt(ctx, constraint.Preference, constraint.Variables...)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, preference)
+	}
+	r := &Reading{readingOf(all), device.ReadSet{Attributes: map[device.AttributeName]bool{}}}
+	for _, e := range all {
+		read := e.ReadSet()
+		r.set.All = r.set.All || read.All
+		maps.Copy(r.set.Attributes, read.Attributes)
+	}
+	return r, nil
+}
+
+// Devices reports whether they read what devices the pods get.
+func (r *Reading) Devices() bool { return r.devices }
+
+// ReadSet has the attributes that they read of nodes and devices.
+func (r *Reading) ReadSet() device.ReadSet { return r.set }
+
+// Set is what a pod may get on a node.
+type Set struct {
+	// Results has one entry for each claim.
+	Results []resourceapi.AllocationResult
+	// devices are the devices as expressions see them.
+	devices resourceapi.DeviceAttribute
+	// shared are devices that pods on other nodes may get as well, and counters of such.
+	shared []string
+}
+
+// SetsOn lists the sets of devices that the claims of a pod may get on a node, in their order. Of those that expressions can't
+// tell apart it has the first, unless pods on other nodes may get devices of them. An error that wraps
+// [structured.ErrFailedAllocationOnNode] is about the node.
+func (r *Reading) SetsOn(ctx context.Context, a *allocator.Allocator, node *v1.Node, claims []*resourceapi.ResourceClaim) ([]Set, error) {
+	var sets []Set
+	var failure error
+	known := map[string]bool{}
+	err := a.AllocateEach(ctx, node, claims, r.set, func(allocation allocator.Allocation) bool {
+		set, err := r.SetOf(allocation.Devices)
+		if err != nil {
+			failure = fmt.Errorf("%w%w", err, structured.ErrFailedAllocationOnNode)
+			return false
+		}
+		if len(set.shared) == 0 {
+			if known[*set.devices.StringValue] {
+				return true
+			}
+			known[*set.devices.StringValue] = true
+		}
+		if len(sets) == MaxSets {
+			failure = fmt.Errorf("the pod may get more than %d sets of devices that the expression tells apart: narrow them by selectors or constraints in the claim, or read fewer attributes%w",
+				MaxSets, structured.ErrFailedAllocationOnNode)
+			return false
+		}
+		set.Results = allocation.Results
+		sets = append(sets, set)
+		return true
+	})
+	if err = cmp.Or(failure, err); err != nil {
+		return nil, err
+	}
+	return sets, nil
+}
+
+// SetOf is a set as expressions see it.
+func (r *Reading) SetOf(devices []allocator.AllocatedDevice) (s Set, err error) {
+	seen := make([]device.OfDriver, len(devices))
+	for i, d := range devices {
+		spec := &d.Slice.Spec
+		own := r.of(spec.Driver, d.Device)
+		seen[i] = device.OfDriver{Driver: spec.Driver, Device: resourceapi.Device{
+			Attributes: own.attributes, Capacity: own.capacity, AllowMultipleAllocations: d.AllowMultipleAllocations,
+		}}
+		if spec.NodeName != nil || ptr.Deref(spec.PerDeviceNodeSelection, false) && d.NodeName != nil {
+			continue
+		}
+		s.shared = append(s.shared, fmt.Sprintf("%s/%s/%s", spec.Driver, spec.Pool.Name, d.Name))
+		for _, consumed := range d.ConsumesCounters {
+			s.shared = append(s.shared, fmt.Sprintf("%s/%s#%s", spec.Driver, spec.Pool.Name, consumed.CounterSet))
+		}
+	}
+	s.devices, err = device.NodeDevicesOf(seen)
+	return s, err
+}

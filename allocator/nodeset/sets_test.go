@@ -1,0 +1,355 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package nodeset_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
+	dracel "k8s.io/dynamic-resource-allocation/cel"
+	"k8s.io/dynamic-resource-allocation/structured"
+	"k8s.io/utils/ptr"
+	"pgregory.net/rapid"
+
+	"github.com/celset/celset/allocator"
+	"github.com/celset/celset/allocator/nodeset"
+	"github.com/celset/celset/apis/celset/v1alpha1"
+	"github.com/celset/celset/cel"
+	"github.com/celset/celset/cel/device"
+	"github.com/celset/celset/internal/testing/cases"
+)
+
+const rails = "n.devices.filter(d, d.driver == 'nic.example.com').map(d, d.attributes['nic.example.com'].rail)"
+
+// ofDevices are expressions over what the pods get on their nodes.
+var ofDevices = []string{
+	"nodes.all(n, " + rails + " == nodes[0].devices.filter(d, d.driver == 'nic.example.com').map(d, d.attributes['nic.example.com'].rail))",
+	"nodes.map(n, " + rails + ".map(r, string(r)).join(',')).distinct().size() == 1",
+	"nodes.all(n, n.devices.all(d, d.attributes['nic.example.com'].rail > 0))",
+	"nodes.map(n, " + rails + ").flatten().distinct().size() == nodes.map(n, n.devices.filter(d, d.driver == 'nic.example.com').size()).sum()",
+	"nodes.all(n, n.devices.exists(d, d.driver == 'gpu.example.com' && d.attributes['gpu.example.com'].rail == 1))",
+	"nodes.all(n, n.devices.all(d, has(d.attributes['nic.example.com'].rail) || d.driver != 'nic.example.com')) && nodes.all(n, n.labels.rack == nodes[0].labels.rack)",
+	"nodes.all(n, nodes.all(m, n.devices.all(d, m.devices.exists(e, e.driver == d.driver && e.attributes[e.driver].rail == d.attributes[d.driver].rail))))",
+	"nodes.map(n, n.devices.map(d, d.attributes[d.driver].rail).sum()).sum() == 3",
+}
+
+type classes struct{}
+
+func (classes) Get(name string) (*resourceapi.DeviceClass, error) {
+	class := &resourceapi.DeviceClass{}
+	class.Name = name
+	class.Spec.Selectors = []resourceapi.DeviceSelector{{CEL: &resourceapi.CELDeviceSelector{Expression: "device.driver == '" + name + "'"}}}
+	return class, nil
+}
+
+func (classes) List() ([]*resourceapi.DeviceClass, error) { return nil, nil }
+
+// pod is what a pod of a kind asks for.
+type pod struct {
+	gpus, nics int
+	matches    bool
+}
+
+func (p pod) claim() *resourceapi.ResourceClaim {
+	claim := &resourceapi.ResourceClaim{}
+	claim.Name, claim.UID = fmt.Sprint(p), "claim"
+	for class, count := range map[string]int{"gpu.example.com": p.gpus, "nic.example.com": p.nics} {
+		if count > 0 {
+			claim.Spec.Devices.Requests = append(claim.Spec.Devices.Requests, resourceapi.DeviceRequest{Name: class[:3], Exactly: &resourceapi.ExactDeviceRequest{
+				DeviceClassName: class, AllocationMode: resourceapi.DeviceAllocationModeExactCount, Count: int64(count),
+			}})
+		}
+	}
+	slices.SortFunc(claim.Spec.Devices.Requests, func(a, b resourceapi.DeviceRequest) int { return int(a.Name[0]) - int(b.Name[0]) })
+	if p.matches && p.nics > 0 {
+		name := resourceapi.FullyQualifiedName("nic.example.com/plane")
+		claim.Spec.Devices.Constraints = []resourceapi.DeviceConstraint{{Requests: []string{"nic"}, MatchAttribute: &name}}
+	}
+	return claim
+}
+
+// host is a node and its devices: GPUs, network interfaces, and the interfaces that all nodes can reach.
+type host struct {
+	node *v1.Node
+	gpus []resourceapi.Device
+	nics []resourceapi.Device
+}
+
+func drawDevices(t *rapid.T, kind string, count int, prefix string) (devices []resourceapi.Device) {
+	for i := range count {
+		d := resourceapi.Device{Name: fmt.Sprintf("%s%d", prefix, i), Attributes: map[resourceapi.QualifiedName]resourceapi.DeviceAttribute{
+			"serial": {StringValue: ptr.To(fmt.Sprint(prefix, i))},
+			"plane":  {IntValue: ptr.To(int64(rapid.IntRange(0, 1).Draw(t, "plane")))},
+		}}
+		if rapid.IntRange(0, 15).Draw(t, "has rail") > 0 {
+			d.Attributes["rail"] = resourceapi.DeviceAttribute{IntValue: ptr.To(int64(rapid.IntRange(0, 2).Draw(t, kind)))}
+		}
+		devices = append(devices, d)
+	}
+	return devices
+}
+
+// devicesCase is one of those that are drawn.
+type devicesCase struct {
+	group  nodeset.Group
+	pods   []pod
+	hosts  []host
+	remote []resourceapi.Device
+}
+
+func drawDevicesCase(t *rapid.T) devicesCase {
+	c := devicesCase{group: nodeset.Group{Namespace: "default", Name: "g", ReadsDevices: true}}
+	for i := range rapid.IntRange(1, 4).Draw(t, "nodes") {
+		n := &v1.Node{}
+		n.Name, n.Labels = fmt.Sprintf("n%d", i), map[string]string{"rack": rapid.SampledFrom([]string{"a", "b"}).Draw(t, "rack")}
+		gpus := rapid.IntRange(0, 3).Draw(t, "gpus")
+		c.hosts = append(c.hosts, host{n, drawDevices(t, "gpu", gpus, "g"), drawDevices(t, "nic", rapid.IntRange(0, 6-gpus).Draw(t, "nics"), "n")})
+	}
+	if rapid.IntRange(0, 2).Draw(t, "has remote") == 0 {
+		c.remote = drawDevices(t, "nic", 2, "r")
+	}
+	for range rapid.IntRange(1, 2).Draw(t, "kinds") {
+		c.pods = append(c.pods, pod{rapid.IntRange(0, 1).Draw(t, "wanted gpus"), rapid.IntRange(0, 3).Draw(t, "wanted nics"), rapid.Bool().Draw(t, "matches")})
+		c.group.Kinds = append(c.group.Kinds, rapid.IntRange(0, 2).Draw(t, "count"))
+	}
+	c.group.Kinds[0] = max(1, c.group.Kinds[0])
+	c.group.Constraint = &v1alpha1.NodeSetConstraint{Name: "set", Expression: rapid.SampledFrom(ofDevices).Draw(t, "expression"), PodsPerNode: 1}
+	if rapid.Bool().Draw(t, "prefers") {
+		c.group.Constraint.Preference = "nodes.map(n, n.devices.filter(d, d.driver == 'nic.example.com' && d.attributes['nic.example.com'].?rail.orValue(0) == 2).size()).sum()"
+	}
+	return c
+}
+
+func (c devicesCase) slices() (all []*resourceapi.ResourceSlice) {
+	add := func(driver, pool string, node *string, devices []resourceapi.Device) {
+		s := &resourceapi.ResourceSlice{Spec: resourceapi.ResourceSliceSpec{
+			Driver: driver, Pool: resourceapi.ResourcePool{Name: pool, ResourceSliceCount: 1}, NodeName: node, Devices: devices,
+		}}
+		if s.Name = driver + pool; node == nil {
+			s.Spec.AllNodes = ptr.To(true)
+		}
+		all = append(all, s)
+	}
+	for i := range c.hosts {
+		h := &c.hosts[i]
+		add("gpu.example.com", h.node.Name, &h.node.Name, h.gpus)
+		add("nic.example.com", h.node.Name, &h.node.Name, h.nics)
+	}
+	if len(c.remote) > 0 {
+		add("nic.example.com", "remote", nil, c.remote)
+	}
+	return all
+}
+
+// got is what a pod gets, by node and names of devices.
+type got struct {
+	node    int
+	devices string
+}
+
+// choose has the allocator list what a pod may get on each node.
+func (c devicesCase) choose(t require.TestingT, chooser *nodeset.Chooser) (chosen []got, failed bool) {
+	reading, err := chooser.Reading(context.Background(), c.group.Constraint)
+	require.NoError(t, err)
+	require.True(t, reading.Devices())
+	a, err := allocator.NewAllocator(context.Background(), structured.Features{}, structured.AllocatedState{}, classes{}, c.slices(), dracel.NewCache(10, dracel.Features{}), allocator.WithReasons())
+	require.NoError(t, err)
+	nodes := make([]nodeset.Node, len(c.hosts))
+	names := make([][][]string, len(c.hosts))
+	for i, h := range c.hosts {
+		nodes[i] = nodeset.Node{Name: h.node.Name, Labels: h.node.Labels, Takes: make([]bool, len(c.pods)), Sets: make([][]nodeset.Set, len(c.pods))}
+		names[i] = make([][]string, len(c.pods))
+		for kind, p := range c.pods {
+			sets, err := reading.SetsOn(context.Background(), a, h.node, []*resourceapi.ResourceClaim{p.claim()})
+			if err != nil {
+				require.ErrorIs(t, err, structured.ErrFailedAllocationOnNode)
+			}
+			nodes[i].Takes[kind], nodes[i].Sets[kind] = len(sets) > 0, sets
+			for _, set := range sets {
+				text := ""
+				for _, result := range set.Results[0].Devices.Results {
+					text += result.Device + " "
+				}
+				names[i][kind] = append(names[i][kind], text)
+			}
+		}
+	}
+	problem, err := nodeset.NewProblem(&c.group)
+	require.NoError(t, err)
+	prepared, err := chooser.Prepare(context.Background(), problem.Claim, nodeset.Classes{}, true)
+	require.NoError(t, err)
+	choice, err := chooser.Choose(context.Background(), problem, prepared, nodes)
+	if err != nil {
+		return nil, true
+	}
+	if choice == nil {
+		return nil, false
+	}
+	for kind := range choice.Kinds {
+		for i, node := range choice.Kinds[kind] {
+			chosen = append(chosen, got{node, names[node][kind][choice.Sets[kind][i]]})
+		}
+	}
+	return chosen, false
+}
+
+// sets are those of a pod on a node, in the order of the search, in which a request takes devices in ascending order.
+func (c devicesCase) sets(h host, p pod) (sets [][]allocator.AllocatedDevice) {
+	nics := slices.Clone(h.nics)
+	local := len(nics)
+	nics = append(nics, c.remote...)
+	var visit func(from, left int, of []resourceapi.Device, driver string, set []allocator.AllocatedDevice, next func([]allocator.AllocatedDevice))
+	visit = func(from, left int, of []resourceapi.Device, driver string, set []allocator.AllocatedDevice, next func([]allocator.AllocatedDevice)) {
+		if left == 0 {
+			next(set)
+			return
+		}
+		for i := from; i < len(of); i++ {
+			slice := &resourceapi.ResourceSlice{Spec: resourceapi.ResourceSliceSpec{Driver: driver, Pool: resourceapi.ResourcePool{Name: "remote"}}}
+			if driver == "gpu.example.com" || i < local {
+				slice.Spec.NodeName, slice.Spec.Pool.Name = &h.node.Name, h.node.Name
+			}
+			visit(i+1, left-1, of, driver, append(slices.Clone(set), allocator.AllocatedDevice{Device: &of[i], Slice: slice}), next)
+		}
+	}
+	visit(0, p.gpus, h.gpus, "gpu.example.com", nil, func(gpus []allocator.AllocatedDevice) {
+		visit(0, p.nics, nics, "nic.example.com", gpus, func(all []allocator.AllocatedDevice) {
+			chosen := all[len(gpus):]
+			for _, d := range chosen {
+				if p.matches && *d.Attributes["plane"].IntValue != *chosen[0].Attributes["plane"].IntValue {
+					return
+				}
+			}
+			sets = append(sets, all)
+		})
+	})
+	return sets
+}
+
+// brute looks at all nodes, and all sets of devices on them.
+func (c devicesCase) brute(t require.TestingT, e *device.Environment) (best []got, failed bool) {
+	expression, err := e.Compile(context.Background(), c.group.Constraint.Expression)
+	require.NoError(t, err)
+	var preference *device.Expression
+	if text := c.group.Constraint.Preference; text != "" {
+		preference, err = e.CompileInt(context.Background(), text)
+		require.NoError(t, err)
+	}
+	var value int64
+	type member struct {
+		got
+		value  *device.Device
+		shared []string
+	}
+	members := make([][]member, len(c.pods))
+	for kind, p := range c.pods {
+		for i, h := range c.hosts {
+			for _, set := range c.sets(h, p) {
+				m := member{got: got{node: i}}
+				var of []device.OfDriver
+				for _, d := range set {
+					m.devices += d.Name + " "
+					attributes := map[resourceapi.QualifiedName]resourceapi.DeviceAttribute{}
+					if rail, has := d.Attributes["rail"]; has {
+						attributes[resourceapi.QualifiedName(d.Slice.Spec.Driver+"/rail")] = rail
+					}
+					of = append(of, device.OfDriver{Driver: d.Slice.Spec.Driver, Device: resourceapi.Device{Attributes: attributes}})
+					if d.Slice.Spec.NodeName == nil {
+						m.shared = append(m.shared, d.Name)
+					}
+				}
+				attribute, err := device.NodeDevicesOf(of)
+				require.NoError(t, err)
+				m.value = device.New(device.NodeDriver, &resourceapi.Device{Attributes: map[resourceapi.QualifiedName]resourceapi.DeviceAttribute{
+					device.NodeDevices: attribute, device.NodeLabel("rack"): {StringValue: ptr.To(h.node.Labels["rack"])},
+				}})
+				members[kind] = append(members[kind], m)
+			}
+		}
+	}
+	var visit func(kind, from, left int, set []member) bool
+	visit = func(kind, from, left int, set []member) (more bool) {
+		for left == 0 {
+			kind++
+			if kind == len(c.pods) {
+				of, names := make([]*device.Device, len(set)), []got{}
+				for i, m := range set {
+					of[i], names = m.value, append(names, m.got)
+				}
+				ok, err := expression.Satisfied(context.Background(), of, cel.NewBudget(1<<30))
+				if err != nil {
+					failed = true
+					return false
+				}
+				if !ok {
+					return true
+				}
+				if preference == nil {
+					best = names
+					return false
+				}
+				v, err := preference.Value(context.Background(), of, cel.NewBudget(1<<30))
+				if err != nil {
+					failed = true
+					return false
+				}
+				if best == nil || v > value {
+					best, value = names, v
+				}
+				return true
+			}
+			from, left = 0, c.group.Kinds[kind]
+		}
+		for i := from; i < len(members[kind]); i++ {
+			m := members[kind][i]
+			if slices.ContainsFunc(set, func(other member) bool {
+				return other.node == m.node || slices.ContainsFunc(other.shared, func(name string) bool { return slices.Contains(m.shared, name) })
+			}) {
+				continue
+			}
+			if !visit(kind, i+1, left-1, append(slices.Clone(set), m)) {
+				return false
+			}
+		}
+		return true
+	}
+	visit(-1, 0, 0, nil)
+	return best, failed
+}
+
+// TestDevicesSameAsExhaustive compares with a look at all sets of nodes, and of devices on each of them.
+func TestDevicesSameAsExhaustive(t *testing.T) {
+	chooser, err := nodeset.NewChooser(nil)
+	require.NoError(t, err)
+	found, none, failures := 0, 0, 0
+	cases.Check(t, func(t *rapid.T) {
+		c := drawDevicesCase(t)
+		want, wantFailed := c.brute(t, chooser.Environment())
+		if wantFailed && c.group.Constraint.Preference != "" {
+			// An expression may fail on a set that can't be better, which another search does not look at.
+			return
+		}
+		chosen, failed := c.choose(t, chooser)
+		require.Equal(t, wantFailed, failed, "%+v", c.group.Constraint)
+		if !failed {
+			require.Equal(t, want, chosen, "%+v", c.group.Constraint)
+		}
+		switch {
+		case failed:
+			failures++
+		case want == nil:
+			none++
+		default:
+			found++
+		}
+	})
+	t.Logf("%d sets, %d times none, %d failures", found, none, failures)
+	require.Positive(t, found)
+	require.Positive(t, none)
+}

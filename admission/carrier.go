@@ -123,10 +123,7 @@ func fieldErrors(err error) field.ErrorList {
 // refuse is about an expression of a definition, which stands in the field, or about one of its variables. CEL
 // prints it with the line.
 func (v *Verdict) refuse(source v1alpha1.Source, name, expression string, variables []v1alpha1.Variable, err error) {
-	path := field.NewPath(source.Field)
-	if source.Index != v1alpha1.NoReference {
-		path = path.Child("opaque", "parameters")
-	}
+	path := source.Path()
 	if failure, ok := errors.AsType[*cel.Error](err); ok && failure.Variable != "" {
 		i := slices.IndexFunc(variables, func(v v1alpha1.Variable) bool { return v.Name == failure.Variable })
 		path, name = path.Child("variables").Index(i), "expression"

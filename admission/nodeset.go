@@ -20,16 +20,22 @@ import (
 func (c *Checker) nodeSets(ctx context.Context, constraints []v1alpha1.NodeSetConstraint, err error, verdict *Verdict) {
 	verdict.Errors = append(verdict.Errors, fieldErrors(err)...)
 	for _, constraint := range constraints {
-		_, err := c.nodes.Compile(ctx, constraint.Expression, constraint.Variables...)
+		expression, err := c.nodes.Compile(ctx, constraint.Expression, constraint.Variables...)
 		if err != nil {
 			verdict.refuse(constraint.Source, "expression", constraint.Expression, constraint.Variables, err)
 		}
+		readsDevices := err == nil && expression.ReadSet().HasNodeDevices()
 		// A variable is wrong for both.
-		if failure, ok := errors.AsType[*cel.Error](err); constraint.Preference == "" || ok && failure.Variable != "" {
-			continue
+		if failure, ok := errors.AsType[*cel.Error](err); constraint.Preference != "" && (!ok || failure.Variable == "") {
+			preference, err := c.nodes.CompileInt(ctx, constraint.Preference, constraint.Variables...)
+			if err != nil {
+				verdict.refuse(constraint.Source, "preference", constraint.Preference, constraint.Variables, err)
+			}
+			readsDevices = readsDevices || err == nil && preference.ReadSet().HasNodeDevices()
 		}
-		if _, err := c.nodes.CompileInt(ctx, constraint.Preference, constraint.Variables...); err != nil {
-			verdict.refuse(constraint.Source, "preference", constraint.Preference, constraint.Variables, err)
+		if readsDevices && constraint.PodsPerNode > 1 {
+			verdict.Errors = append(verdict.Errors, field.Invalid(constraint.Source.Path().Child("podsPerNode"), constraint.PodsPerNode,
+				"must be 1: n.devices, which an expression reads, are the devices of one pod"))
 		}
 	}
 }

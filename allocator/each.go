@@ -6,10 +6,13 @@ package allocator
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 
 	v1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/dynamic-resource-allocation/structured"
+	"k8s.io/utils/ptr"
 
 	"github.com/celset/celset/allocator/internal/fingerprint"
 	"github.com/celset/celset/allocator/internal/view"
@@ -71,4 +74,14 @@ func (a *Allocator) AllocateEach(ctx context.Context, node *v1.Node, claims []*r
 	default:
 		return a.refusal(s.reasonUnless(false))
 	}
+}
+
+// IsFree reports whether no other claim has a device of the results for itself.
+func (a *Allocator) IsFree(results []resourceapi.AllocationResult) bool {
+	inUse := a.state.Exclusive()
+	return !slices.ContainsFunc(results, func(r resourceapi.AllocationResult) bool {
+		return slices.ContainsFunc(r.Devices.Results, func(d resourceapi.DeviceRequestAllocationResult) bool {
+			return !ptr.Deref(d.AdminAccess, false) && inUse.Has(structured.MakeDeviceID(d.Driver, d.Pool, d.Device))
+		})
+	})
 }

@@ -32,6 +32,8 @@ type measuredAllocator struct {
 	passedOver []fwk.NodeInfo
 	// values are what preferences say of the devices that were found.
 	values nodeValues
+	// group answers if devices are chosen for the whole group of the pod, else nil.
+	group groupDevices
 }
 
 var _ structured.Allocator = &measuredAllocator{}
@@ -46,6 +48,12 @@ func (a *measuredAllocator) Allocate(ctx context.Context, node *v1.Node, claims 
 	}
 	defer a.attempt.Progress()
 	end := a.metrics.ObserveAllocation(claims, a.constrained)
+	if a.group != nil {
+		results, err := a.group.allocate(ctx, a.Allocator, node, claims)
+		end(results != nil, allocator.Stats{}, err)
+		a.failed.note(err)
+		return results, noted(a.attempt, err)
+	}
 	results, details, err := a.AllocateWithDetails(ctx, node, claims)
 	end(results != nil, details.Stats, err)
 	a.values.note(ctx, node.Name, details)

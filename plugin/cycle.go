@@ -68,7 +68,7 @@ func (pl *DynamicResourcesCEL) PreFilter(ctx context.Context, state fwk.CycleSta
 			return nil, status
 		}
 	}
-	if status := pl.chooseAllocator(ctx, field, pod, c, seen); !status.IsSuccess() {
+	if status := pl.chooseAllocator(ctx, state, field, pod, c, seen); !status.IsSuccess() {
 		return nil, status
 	}
 	if c.ours == nil || !result.AllNodes() {
@@ -129,7 +129,7 @@ func (pl *DynamicResourcesCEL) allocatorIn(state fwk.CycleState) (*structured.Al
 
 // chooseAllocator leaves upstream's allocator in the cycle state, with a limit for its time and with the selectors as they
 // were compiled, or puts ours there, for claims in which nothing is wrong.
-func (pl *DynamicResourcesCEL) chooseAllocator(ctx context.Context, field *structured.Allocator, pod *v1.Pod, c *podClaims, seen *material) *fwk.Status {
+func (pl *DynamicResourcesCEL) chooseAllocator(ctx context.Context, state fwk.CycleState, field *structured.Allocator, pod *v1.Pod, c *podClaims, seen *material) *fwk.Status {
 	for _, claim := range c.unallocated {
 		if err := c.prepared.SelectorsErr(claim); err != nil {
 			pl.metrics.ObserveRefusal(metrics.RefusalSelector)
@@ -138,10 +138,11 @@ func (pl *DynamicResourcesCEL) chooseAllocator(ctx context.Context, field *struc
 	}
 	claims := c.all()
 	var constrained []*resourceapi.ResourceClaim
-	isUpstreams := pl.mode == configv1alpha1.AllocatorUpstream
+	group := groupDevicesIn(state, pod)
+	isUpstreams := pl.mode == configv1alpha1.AllocatorUpstream && group == nil
 	if !isUpstreams {
 		constrained = pl.constrained(claims)
-		isUpstreams = len(constrained) == 0 && pl.mode != configv1alpha1.AllocatorAll && !pl.prefers(c.prepared, claims)
+		isUpstreams = group == nil && len(constrained) == 0 && pl.mode != configv1alpha1.AllocatorAll && !pl.prefers(c.prepared, claims)
 	}
 	if isUpstreams {
 		if len(c.prepared) > 0 {
@@ -174,7 +175,7 @@ func (pl *DynamicResourcesCEL) chooseAllocator(ctx context.Context, field *struc
 		pl.metrics.ObserveRefusal(metrics.RefusalConstraint)
 		return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, err.Error())
 	}
-	c.ours = &measuredAllocator{Allocator: ours, metrics: pl.metrics, attempt: c.attempt, constrained: len(constrained) > 0}
+	c.ours = &measuredAllocator{Allocator: ours, metrics: pl.metrics, attempt: c.attempt, constrained: len(constrained) > 0, group: group}
 	*field = c.ours
 	return nil
 }

@@ -134,6 +134,9 @@ func (pl *NodeSets) reference(pod *v1.Pod, groups fwk.PodGroupLister) (group *sc
 // groupSearch is what a scheduling cycle of a group has found out. It is used by one goroutine.
 type groupSearch struct {
 	problem *nodeset.Problem
+	// reading is what the expressions read. lists: they may read what devices pods get, of which lists are made.
+	reading *nodeset.Reading
+	lists   bool
 	// pods are those for which nodes are chosen. order has the place of each pod of the group in the order in which they are
 	// tried, kinds its kind.
 	pods         []*v1.Pod
@@ -170,6 +173,8 @@ type triedSet struct {
 	of fwk.PlacementCycleState
 	// free has for each kind of pods, and for a node, how many pods may go there.
 	free []map[string]int
+	// sets has for each kind, and for a node, what a pod gets there, if expressions read that.
+	sets []map[string]*nodeset.Set
 	// on is where pods are reserved.
 	on map[types.UID]string
 	// wanted is how many pods the set is for. complete: so many have fitted.
@@ -297,6 +302,15 @@ func (s *groupSearch) try(choice *nodeset.Choice) {
 		t.free[kind] = maps.Clone(s.seats)
 		for _, i := range nodes {
 			t.free[kind][s.nodes[i].Name] = s.problem.Constraint.PodsPerNode
+		}
+	}
+	if s.lists {
+		t.sets = make([]map[string]*nodeset.Set, len(choice.Kinds))
+		for kind, nodes := range choice.Kinds {
+			t.sets[kind] = map[string]*nodeset.Set{}
+			for at, i := range nodes {
+				t.sets[kind][s.nodes[i].Name] = &s.nodes[i].Sets[kind][choice.Sets[kind][at]]
+			}
 		}
 	}
 	s.tried = t

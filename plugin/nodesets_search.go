@@ -32,7 +32,11 @@ import (
 
 // askedAlone is in the state of a cycle in which a pod of a group is asked for by itself, to find out which nodes can take
 // it. All such cycles are part of the attempt of the group.
-type askedAlone struct{ attempt *guard.Attempt }
+type askedAlone struct {
+	attempt *guard.Attempt
+	// sets lists what the pod may get, if that matters to the group.
+	sets *podSets
+}
 
 // Clone implements [fwk.StateData].
 func (a *askedAlone) Clone() fwk.StateData { return a }
@@ -92,6 +96,19 @@ func (pl *NodeSets) search(ctx context.Context, state fwk.PodGroupCycleState, gr
 	for i, pod := range pods {
 		s.order[pod.UID] = i
 	}
+	s.pods = pods
+	problem, prepared, status := pl.problem(ctx, s, &nodeset.Group{Namespace: group.Namespace, Name: group.Name, Constraint: constraint, Kinds: []int{1}}, group)
+	if !status.IsSuccess() {
+		return nil, status
+	}
+	s.reading, s.lists = nodeset.ReadingOf(prepared), problem.ReadsDevices()
+	if shared := pl.sharedClaim(pods); s.reading.Devices() && shared != "" {
+		return unresolvable(fmt.Errorf("ResourceClaim %s/%s is used by several pods of PodGroup %s, and constraint %s/%s reads what devices each of them gets: use a ResourceClaimTemplate",
+			group.Namespace, shared, group.Name, v1alpha1.AttributeDomain, constraint.Name))
+	}
+	if s.reading.Devices() && constraint.PodsPerNode > 1 {
+		return unresolvable(fmt.Errorf("%s: podsPerNode is %d, but the expression reads n.devices, which are those of one pod: remove podsPerNode", constraint.Source, constraint.PodsPerNode))
+	}
 	slices.SortFunc(s.infos, func(a, b fwk.NodeInfo) int { return cmp.Compare(a.Node().Name, b.Node().Name) })
 	refusals, status := pl.askForEachKind(ctx, state, s, pods, scheduled)
 	if !status.IsSuccess() {
@@ -131,6 +148,22 @@ func (pl *NodeSets) search(ctx context.Context, state fwk.PodGroupCycleState, gr
 	return nil, refused(fwk.Unschedulable, nodes, reason)
 }
 
+// problem is what is to be chosen for a group, and what was prepared of it. A group that is not compiled is refused.
+func (pl *NodeSets) problem(ctx context.Context, s *groupSearch, of *nodeset.Group, group *schedulingapi.PodGroup) (*nodeset.Problem, *allocator.PreparedClaim, *fwk.Status) {
+	problem, err := nodeset.NewProblem(of)
+	if err != nil {
+		return nil, nil, fwk.AsStatus(err)
+	}
+	prepared, err := pl.groups.compiled(ctx, problem)
+	switch {
+	case errors.Is(err, cel.ErrNotCompiled):
+		return nil, nil, pl.notCompiled(s.pods[0], group, s.infos)
+	case err != nil:
+		return nil, nil, fwk.AsStatus(err)
+	}
+	return problem, prepared, nil
+}
+
 // refused is a status by which the group is found among those that this plugin refuses, so that events of others wake it.
 func refused(code fwk.Code, nodes []fwk.NodeInfo, reason string) *fwk.Status {
 	return fwk.NewStatus(code).WithError(&framework.FitError{NumAllNodes: len(nodes), Diagnosis: framework.Diagnosis{
@@ -157,7 +190,7 @@ func (pl *NodeSets) askForEachKind(ctx context.Context, groupState fwk.PodGroupC
 		if status := s.over(); !status.IsSuccess() {
 			return nil, status
 		}
-		key, err := pl.kindOf(pod)
+		key, err := pl.kindOf(pod, s.lists)
 		if err != nil {
 			return nil, fwk.AsStatus(err)
 		}
@@ -180,13 +213,22 @@ func (pl *NodeSets) askForEachKind(ctx context.Context, groupState fwk.PodGroupC
 	s.seats = map[string]int{}
 	for i, info := range s.infos {
 		node := info.Node()
-		s.nodes[i] = nodeset.Node{Name: node.Name, Labels: node.Labels, Placed: running[node.Name] > 0, Takes: make([]bool, len(of))}
+		s.nodes[i] = nodeset.Node{Name: node.Name, Labels: node.Labels, Placed: running[node.Name] > 0, Takes: make([]bool, len(of)), Sets: make([][]nodeset.Set, len(of))}
+	}
+	if s.lists {
+		if err := pl.addPlaced(s, scheduled); err != nil {
+			return nil, fwk.AsStatus(err)
+		}
 	}
 	all := make(refusals, len(of))
 	for kind, pod := range of {
 		state := framework.NewCycleState()
 		state.SetPodGroupSchedulingCycle(groupState)
-		state.Write(askedAloneKey, &askedAlone{s.attempt})
+		alone, unallocated, err := pl.alone(s, pod)
+		if err != nil {
+			return nil, fwk.AsStatus(err)
+		}
+		state.Write(askedAloneKey, alone)
 		statuses, status := pl.ask(ctx, state, pod, s.infos)
 		if !status.IsSuccess() {
 			return nil, status
@@ -196,6 +238,9 @@ func (pl *NodeSets) askForEachKind(ctx context.Context, groupState fwk.PodGroupC
 		}
 		all[kind] = map[string]int{}
 		for i, status := range statuses {
+			if status.IsSuccess() && alone.sets != nil {
+				s.nodes[i].Sets[kind], status = alone.sets.of(s.nodes[i].Name, unallocated)
+			}
 			if status.IsSuccess() {
 				s.nodes[i].Takes[kind] = true
 			} else {
@@ -269,19 +314,12 @@ func (pl *NodeSets) chooserFor(ctx context.Context, s *groupSearch, group *sched
 	budget := allocator.NewAttemptBudget(allocator.DefaultCostBudget/10, allocator.DefaultStepBudget/10)
 	s.attempt.OnOver(budget.End)
 	once := func() (*nodeset.Choice, *fwk.Status) {
-		problem, err := nodeset.NewProblem(s.count(group))
-		if err != nil {
-			return nil, fwk.AsStatus(err)
+		problem, of, status := pl.problem(ctx, s, s.count(group), group)
+		if !status.IsSuccess() {
+			return nil, status
 		}
 		s.problem = problem
-		of, err := pl.groups.compiled(ctx, problem)
-		switch {
-		case errors.Is(err, cel.ErrNotCompiled):
-			return nil, pl.notCompiled(s.pods[0], group, s.infos)
-		case err != nil:
-			return nil, fwk.AsStatus(err)
-		}
-		if nodeset.ReadsDevices(of) && !s.hasSlices {
+		if s.reading.Slices() && !s.hasSlices {
 			if err := pl.addSlices(s); err != nil {
 				return nil, fwk.AsStatus(err)
 			}
@@ -371,7 +409,7 @@ const maxReasons = 4
 // that can't be found out in the time that there is.
 func (pl *NodeSets) nearest(ctx context.Context, s *groupSearch) string {
 	timeout := s.attempt.Remaining(nearMissTimeout)
-	if timeout <= 0 {
+	if timeout <= 0 || s.lists {
 		return ""
 	}
 	ctx, cancel := context.WithTimeout(ctx, timeout)
@@ -445,8 +483,9 @@ var ofOnePod = []string{
 	"leaderworkerset.sigs.k8s.io/worker-index", "jobset.sigs.k8s.io/job-index", "jobset.sigs.k8s.io/job-key", "jobset.sigs.k8s.io/job-global-index",
 }
 
-// kindOf is the same for pods that all nodes treat alike: what filters look at is.
-func (pl *NodeSets) kindOf(pod *v1.Pod) (sum [sha256.Size]byte, err error) {
+// kindOf is the same for pods that all nodes treat alike: what filters look at is. exact: what one gets another may get, and
+// what its claims say besides.
+func (pl *NodeSets) kindOf(pod *v1.Pod, exact bool) (sum [sha256.Size]byte, err error) {
 	labels := maps.Clone(pod.Labels)
 	for _, name := range ofOnePod {
 		delete(labels, name)
@@ -472,6 +511,13 @@ func (pl *NodeSets) kindOf(pod *v1.Pod) (sum [sha256.Size]byte, err error) {
 			continue
 		}
 		claims = append(claims, fmt.Sprintf("%x", common.Content))
+		if exact {
+			raw, err := json.Marshal(claim.Spec)
+			if err != nil {
+				return sum, err
+			}
+			claims = append(claims, string(raw))
+		}
 	}
 	spec := &pod.Spec
 	raw, err := json.Marshal([]any{

@@ -87,7 +87,7 @@ func BenchmarkChoose(b *testing.B) {
 func BenchmarkSameRails(b *testing.B) {
 	for _, want := range []pod{{8, 8, false}, {4, 4, false}, {1, 2, false}} {
 		b.Run(fmt.Sprintf("gpus=%d/nics=%d", want.gpus, want.nics), func(b *testing.B) {
-			c := devicesCase{pods: []pod{want}, group: nodeset.Group{Namespace: "default", Name: "g", ReadsDevices: true, Kinds: []int{64}}}
+			c := devicesCase{pods: []pod{want}, group: nodeset.Group{Namespace: "default", Name: "g", Kinds: []int{64}}}
 			c.group.Constraint = &v1alpha1.NodeSetConstraint{Name: "rails", Expression: ofDevices[1], PodsPerNode: 1}
 			for i := range 200 {
 				h := host{node: &v1.Node{}}

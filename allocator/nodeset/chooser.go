@@ -77,12 +77,6 @@ func NewProblem(group *Group) (*Problem, error) {
 	return &Problem{group, claim}, err
 }
 
-// ReadsDevices reports whether expressions read what devices of the nodes have in common.
-func ReadsDevices(prepared *allocator.PreparedClaim) bool {
-	r := readingOf(prepared.Expressions())
-	return r.all || r.capacity || len(r.attributes) > 0
-}
-
 // Choice is a set of nodes, by their indices.
 type Choice struct {
 	// Kinds has for each kind of pods the nodes that are for them, in order. Sets has which of the node's sets it is there.
@@ -109,7 +103,7 @@ func (c *Chooser) Choose(ctx context.Context, p *Problem, prepared *allocator.Pr
 		}
 	}
 	slice := p.slice(nodes, r)
-	a, err := allocator.NewAllocator(ctx, structured.Features{ListTypeAttributes: p.ReadsDevices}, structured.AllocatedState{}, Classes{}, []*resourceapi.ResourceSlice{slice}, all.SelectorsOr(c.Selectors), opts...)
+	a, err := allocator.NewAllocator(ctx, structured.Features{ListTypeAttributes: p.ReadsDevices()}, structured.AllocatedState{}, Classes{}, []*resourceapi.ResourceSlice{slice}, all.SelectorsOr(c.Selectors), opts...)
 	if err != nil {
 		return nil, err
 	}

@@ -91,7 +91,7 @@ func (g *Group) slice(nodes []Node, r reading) *resourceapi.ResourceSlice {
 			}
 			mark(&d, placed, n.Placed)
 		}
-		if !g.ReadsDevices {
+		if !g.ReadsDevices() {
 			slice.Spec.Devices = append(slice.Spec.Devices, d)
 			continue
 		}

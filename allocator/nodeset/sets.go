@@ -8,6 +8,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"slices"
 
 	v1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
@@ -15,7 +16,6 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/celset/celset/allocator"
-	"github.com/celset/celset/apis/celset/v1alpha1"
 	"github.com/celset/celset/cel/device"
 )
 
@@ -28,35 +28,22 @@ type Reading struct {
 	set device.ReadSet
 }
 
-// Reading compiles the expressions of a constraint as they are written. The error is a [*cel.Error], or [cel.ErrNotCompiled]
-// where expressions are only looked up.
-func (c *Chooser) Reading(ctx context.Context, constraint *v1alpha1.NodeSetConstraint) (*Reading, error) {
-	expression, err := c.environment.Compile(ctx, constraint.Expression, constraint.Variables...)
-	if err != nil {
-		return nil, err
-	}
-	all := []*device.Expression{expression}
-	if constraint.Preference != "" {
-		preference, err := c.environment.CompileInt(ctx, constraint.Preference, constraint.Variables...)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, preference)
-	}
-	r := &Reading{readingOf(all), device.ReadSet{Attributes: map[device.AttributeName]bool{}}}
-	for _, e := range all {
+// ReadingOf is what the expressions of a group read.
+func ReadingOf(prepared *allocator.PreparedClaim) *Reading {
+	r := &Reading{readingOf(prepared.Expressions()), device.ReadSet{Attributes: map[device.AttributeName]bool{}}}
+	for _, e := range prepared.Expressions() {
 		read := e.ReadSet()
 		r.set.All = r.set.All || read.All
 		maps.Copy(r.set.Attributes, read.Attributes)
 	}
-	return r, nil
+	return r
 }
 
-// Devices reports whether they read what devices the pods get.
+// Devices reports whether they read what devices the pods get. That needs nodes of which each takes one pod.
 func (r *Reading) Devices() bool { return r.devices }
 
-// ReadSet has the attributes that they read of nodes and devices.
-func (r *Reading) ReadSet() device.ReadSet { return r.set }
+// Slices reports whether they read what all devices of a driver on a node have in common ([Node.Slices]).
+func (r *Reading) Slices() bool { return r.all || r.capacity || len(r.attributes) > 0 }
 
 // Set is what a pod may get on a node.
 type Set struct {
@@ -68,15 +55,16 @@ type Set struct {
 	shared []string
 }
 
-// SetsOn lists the sets of devices that the claims of a pod may get on a node, in their order. Of those that expressions can't
+// SetsOn lists the sets of devices that the claims of a pod may get on a node, in their order, with the devices that the pod has
+// by other claims. Of those that expressions can't
 // tell apart it has the first, unless pods on other nodes may get devices of them. An error that wraps
 // [structured.ErrFailedAllocationOnNode] is about the node.
-func (r *Reading) SetsOn(ctx context.Context, a *allocator.Allocator, node *v1.Node, claims []*resourceapi.ResourceClaim) ([]Set, error) {
+func (r *Reading) SetsOn(ctx context.Context, a *allocator.Allocator, node *v1.Node, claims []*resourceapi.ResourceClaim, has []allocator.AllocatedDevice) ([]Set, error) {
 	var sets []Set
 	var failure error
 	known := map[string]bool{}
 	err := a.AllocateEach(ctx, node, claims, r.set, func(allocation allocator.Allocation) bool {
-		set, err := r.SetOf(allocation.Devices)
+		set, err := r.SetOf(slices.Concat(has, allocation.Devices))
 		if err != nil {
 			failure = fmt.Errorf("%w%w", err, structured.ErrFailedAllocationOnNode)
 			return false

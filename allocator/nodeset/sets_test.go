@@ -104,7 +104,7 @@ type devicesCase struct {
 }
 
 func drawDevicesCase(t *rapid.T) devicesCase {
-	c := devicesCase{group: nodeset.Group{Namespace: "default", Name: "g", ReadsDevices: true}}
+	c := devicesCase{group: nodeset.Group{Namespace: "default", Name: "g"}}
 	for i := range rapid.IntRange(1, 4).Draw(t, "nodes") {
 		n := &v1.Node{}
 		n.Name, n.Labels = fmt.Sprintf("n%d", i), map[string]string{"rack": rapid.SampledFrom([]string{"a", "b"}).Draw(t, "rack")}
@@ -155,8 +155,11 @@ type got struct {
 
 // choose has the allocator list what a pod may get on each node.
 func (c devicesCase) choose(t require.TestingT, chooser *nodeset.Chooser) (chosen []got, failed bool) {
-	reading, err := chooser.Reading(context.Background(), c.group.Constraint)
+	problem, err := nodeset.NewProblem(&c.group)
 	require.NoError(t, err)
+	prepared, err := chooser.Prepare(context.Background(), problem.Claim, nodeset.Classes{}, true)
+	require.NoError(t, err)
+	reading := nodeset.ReadingOf(prepared)
 	require.True(t, reading.Devices())
 	a, err := allocator.NewAllocator(context.Background(), structured.Features{}, structured.AllocatedState{}, classes{}, c.slices(), dracel.NewCache(10, dracel.Features{}), allocator.WithReasons())
 	require.NoError(t, err)
@@ -166,7 +169,7 @@ func (c devicesCase) choose(t require.TestingT, chooser *nodeset.Chooser) (chose
 		nodes[i] = nodeset.Node{Name: h.node.Name, Labels: h.node.Labels, Takes: make([]bool, len(c.pods)), Sets: make([][]nodeset.Set, len(c.pods))}
 		names[i] = make([][]string, len(c.pods))
 		for kind, p := range c.pods {
-			sets, err := reading.SetsOn(context.Background(), a, h.node, []*resourceapi.ResourceClaim{p.claim()})
+			sets, err := reading.SetsOn(context.Background(), a, h.node, []*resourceapi.ResourceClaim{p.claim()}, nil)
 			if err != nil {
 				require.ErrorIs(t, err, structured.ErrFailedAllocationOnNode)
 			}
@@ -180,10 +183,6 @@ func (c devicesCase) choose(t require.TestingT, chooser *nodeset.Chooser) (chose
 			}
 		}
 	}
-	problem, err := nodeset.NewProblem(&c.group)
-	require.NoError(t, err)
-	prepared, err := chooser.Prepare(context.Background(), problem.Claim, nodeset.Classes{}, true)
-	require.NoError(t, err)
 	choice, err := chooser.Choose(context.Background(), problem, prepared, nodes)
 	if err != nil {
 		return nil, true

@@ -75,3 +75,8 @@ func devicesOf(node *resourceapi.Device) *nodeDevices {
 	d.list = types.NewRefValList(types.DefaultTypeAdapter, values)
 	return d
 }
+
+// HasNodeDevices reports whether the devices of nodes are read.
+func (r ReadSet) HasNodeDevices() bool {
+	return r.Attributes[AttributeName{devicesDomain, devicesID}]
+}

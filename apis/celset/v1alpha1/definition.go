@@ -28,6 +28,15 @@ func (s Source) String() string {
 	return s.Object.String() + " " + s.Field
 }
 
+// Path is where the fields of the definition are.
+func (s Source) Path() *field.Path {
+	path := field.NewPath(s.Field)
+	if s.Index != NoReference {
+		path = path.Child("opaque", "parameters")
+	}
+	return path
+}
+
 // Definition is a valid CELDeviceConstraint and where it stands.
 type Definition struct {
 	Name       string

@@ -1,0 +1,184 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package plugin
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+
+	v1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/dynamic-resource-allocation/resourceclaim"
+	"k8s.io/dynamic-resource-allocation/structured"
+	fwk "k8s.io/kube-scheduler/framework"
+
+	"github.com/celset/celset/allocator"
+	"github.com/celset/celset/allocator/nodeset"
+)
+
+// Where a node set constraint reads the devices that pods get, each pod is first asked for by itself, to list what it may get
+// on each node, and gets what was chosen for it in the cycle in which it is tried.
+
+// groupDevices answers in place of a search for the claims of a pod of a group.
+type groupDevices interface {
+	allocate(ctx context.Context, a *allocator.Allocator, node *v1.Node, claims []*resourceapi.ResourceClaim) ([]resourceapi.AllocationResult, error)
+}
+
+// groupDevicesIn is nil if devices are not chosen for the whole group.
+func groupDevicesIn(state fwk.CycleState, pod *v1.Pod) groupDevices {
+	if alone := askedAloneIn(state); alone != nil {
+		if alone.sets == nil {
+			return nil
+		}
+		return alone.sets
+	}
+	if s := groupSearchIn(state); s != nil && s.lists {
+		if kind, ok := s.kinds[pod.UID]; ok {
+			return chosenDevices{s, kind}
+		}
+	}
+	return nil
+}
+
+// podSets lists what a pod may get on each node.
+type podSets struct {
+	reading *nodeset.Reading
+	// has are the devices that the pod has by claims that are allocated.
+	has []allocator.AllocatedDevice
+
+	mutex sync.Mutex
+	// on has the sets on each node on which there are some.
+	on map[string][]nodeset.Set
+}
+
+func (l *podSets) allocate(ctx context.Context, a *allocator.Allocator, node *v1.Node, claims []*resourceapi.ResourceClaim) ([]resourceapi.AllocationResult, error) {
+	listed, err := l.reading.SetsOn(ctx, a, node, claims, l.has)
+	if err != nil || len(listed) == 0 {
+		return nil, err
+	}
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	l.on[node.Name] = listed
+	return slices.Clone(listed[0].Results), nil
+}
+
+// of are the sets on a node that can take the pod.
+func (l *podSets) of(node string, unallocated bool) ([]nodeset.Set, *fwk.Status) {
+	if listed := l.on[node]; listed != nil || unallocated {
+		if listed == nil {
+			return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, "what devices the pod may get is not known: the plugin "+Name+" is not enabled")
+		}
+		return listed, nil
+	}
+	set, err := l.reading.SetOf(l.has)
+	if err != nil {
+		return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, err.Error())
+	}
+	return []nodeset.Set{set}, nil
+}
+
+// alone is how a pod is asked for by itself. unallocated: it has claims without devices.
+func (pl *NodeSets) alone(s *groupSearch, pod *v1.Pod) (alone *askedAlone, unallocated bool, err error) {
+	alone = &askedAlone{attempt: s.attempt}
+	if s.lists {
+		alone.sets = &podSets{reading: s.reading, on: map[string][]nodeset.Set{}}
+		alone.sets.has, unallocated, err = pl.devicesOf(pod)
+	}
+	return alone, unallocated, err
+}
+
+// addPlaced adds to nodes what the pods of the group have that run there.
+func (pl *NodeSets) addPlaced(s *groupSearch, scheduled []*v1.Pod) error {
+	for _, pod := range scheduled {
+		devices, _, err := pl.devicesOf(pod)
+		if err != nil {
+			return err
+		}
+		set, err := s.reading.SetOf(devices)
+		if err != nil {
+			return err
+		}
+		for i := range s.nodes {
+			if n := &s.nodes[i]; n.Name == pod.Spec.NodeName {
+				n.Sets = [][]nodeset.Set{{set}}
+			}
+		}
+	}
+	return nil
+}
+
+// chosenDevices are those that were chosen for pods of a kind.
+type chosenDevices struct {
+	search *groupSearch
+	kind   int
+}
+
+func (c chosenDevices) allocate(_ context.Context, a *allocator.Allocator, node *v1.Node, claims []*resourceapi.ResourceClaim) ([]resourceapi.AllocationResult, error) {
+	set := c.search.tried.sets[c.kind][node.Name]
+	if set == nil || len(set.Results) != len(claims) || !a.IsFree(set.Results) {
+		return nil, fmt.Errorf("no devices are chosen for the pod on the node, or they are in use since%w", structured.ErrFailedAllocationOnNode)
+	}
+	return slices.Clone(set.Results), nil
+}
+
+// sharedClaim is the name of a claim without devices that several of the pods use, "" if there is none.
+func (pl *NodeSets) sharedClaim(pods []*v1.Pod) string {
+	seen := sets.New[string]()
+	for _, pod := range pods {
+		for i := range pod.Spec.ResourceClaims {
+			name, _, err := resourceclaim.Name(pod, &pod.Spec.ResourceClaims[i])
+			if err != nil || name == nil {
+				continue
+			}
+			if seen.Has(*name) {
+				if claim, err := pl.handle.SharedDRAManager().ResourceClaims().Get(pod.Namespace, *name); err != nil || claim.Status.Allocation == nil {
+					return *name
+				}
+			}
+			seen.Insert(*name)
+		}
+	}
+	return ""
+}
+
+// devicesOf are the devices that a pod has, by claims that are allocated. unallocated: there are others.
+func (pl *NodeSets) devicesOf(pod *v1.Pod) (devices []allocator.AllocatedDevice, unallocated bool, err error) {
+	var all []*resourceapi.ResourceSlice
+	for _, claim := range claimsOfPods(pl.handle, []*v1.Pod{pod}) {
+		if claim.Status.Allocation == nil {
+			unallocated = true
+			continue
+		}
+		if all == nil {
+			if all, err = pl.handle.SharedDRAManager().ResourceSlices().ListWithDeviceTaintRules(); err != nil {
+				return nil, false, err
+			}
+		}
+		for i := range claim.Status.Allocation.Devices.Results {
+			devices = append(devices, published(&claim.Status.Allocation.Devices.Results[i], all))
+		}
+	}
+	return devices, unallocated, nil
+}
+
+// published is a device as the latest slice has it. One that is published no more has nothing.
+func published(result *resourceapi.DeviceRequestAllocationResult, all []*resourceapi.ResourceSlice) allocator.AllocatedDevice {
+	none := &resourceapi.ResourceSlice{}
+	none.Spec.Driver, none.Spec.Pool.Name = result.Driver, result.Pool
+	found := allocator.AllocatedDevice{Device: &resourceapi.Device{Name: result.Device}, Slice: none}
+	for _, slice := range all {
+		if slice.Spec.Driver != result.Driver || slice.Spec.Pool.Name != result.Pool || slice.Spec.Pool.Generation < found.Slice.Spec.Pool.Generation {
+			continue
+		}
+		for i := range slice.Spec.Devices {
+			if slice.Spec.Devices[i].Name == result.Device {
+				found = allocator.AllocatedDevice{Device: &slice.Spec.Devices[i], Slice: slice}
+			}
+		}
+	}
+	return found
+}

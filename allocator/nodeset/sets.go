@@ -66,7 +66,7 @@ func (r *Reading) SetsOn(ctx context.Context, a *allocator.Allocator, node *v1.N
 	err := a.AllocateEach(ctx, node, claims, r.set, func(allocation allocator.Allocation) bool {
 		set, err := r.SetOf(slices.Concat(has, allocation.Devices))
 		if err != nil {
-			failure = fmt.Errorf("%w%w", err, structured.ErrFailedAllocationOnNode)
+			failure = fmt.Errorf("%s%w", err.Error(), structured.ErrFailedAllocationOnNode)
 			return false
 		}
 		if len(set.shared) == 0 {

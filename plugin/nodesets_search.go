@@ -21,6 +21,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodeaffinity"
 
 	"github.com/celset/celset/allocator"
 	"github.com/celset/celset/allocator/nodeset"
@@ -245,6 +246,7 @@ func (pl *NodeSets) askForEachKind(ctx context.Context, groupState fwk.PodGroupC
 				s.nodes[i].Takes[kind] = true
 			} else {
 				why := strings.Join(status.Reasons(), ", ")
+				s.nodes[i].Elsewhere = status.Plugin() == nodeaffinity.Name
 				all[kind][why]++
 				s.why[i] = cmp.Or(s.why[i], why)
 			}

@@ -49,7 +49,7 @@ const (
 	mostAble  = "nodes.filter(n, '" + ableLabel + "' in n.labels).size()"
 )
 
-// Able has all nodes come into question for a [Group.Nearest], and those that can take a pod known to it.
+// Able has all nodes come into question for a [Group.Nearest] on which the pods may run, and those that can take a pod known to it.
 func Able(nodes []Node) []Node {
 	result := slices.Clone(nodes)
 	for i := range result {
@@ -61,7 +61,7 @@ func Able(nodes []Node) []Node {
 			}
 			n.Labels[ableLabel] = ""
 		}
-		n.Takes = []bool{true}
+		n.Takes = []bool{!n.Elsewhere}
 	}
 	return result
 }

@@ -25,6 +25,8 @@ type Node struct {
 	Slices []*resourceapi.ResourceSlice
 	// Placed: pods of the group run there.
 	Placed bool
+	// Elsewhere: the pods say themselves that they run on other nodes.
+	Elsewhere bool
 	// Takes has for each kind of pods whether the node can take one.
 	Takes []bool
 	// Sets has for each kind the sets of devices of which a pod gets one, where expressions read them. For a node on which

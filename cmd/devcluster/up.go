@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 
@@ -72,19 +73,25 @@ func (f *upFlags) start(ctx context.Context, progress io.Writer, binaries ...str
 		Prebuilt: true,
 		DataDir:  f.dataDir,
 		Progress: progress,
+		// Those of PodGroups, for sets of nodes.
+		FeatureGates:  podGroups(),
+		APIServerArgs: []string{"--runtime-config=scheduling.k8s.io/v1beta1=true"},
 	})
 	if err != nil {
 		return nil, err
 	}
-	_, err = cp.StartScheduler(ctx, controlplane.SchedulerOptions{
-		ConfigFile:   config,
-		FeatureGates: map[string]bool{v1alpha1.FeatureGate: true, "DRADevicePreemption": true},
-	})
+	gates := podGroups()
+	maps.Copy(gates, map[string]bool{v1alpha1.FeatureGate: true, v1alpha1.GangFeatureGate: true, "DRADevicePreemption": true})
+	_, err = cp.StartScheduler(ctx, controlplane.SchedulerOptions{ConfigFile: config, FeatureGates: gates})
 	if err != nil {
 		cp.Stop()
 		return nil, err
 	}
 	return cp, nil
+}
+
+func podGroups() map[string]bool {
+	return map[string]bool{"GenericWorkload": true, "TopologyAwareWorkloadScheduling": true}
 }
 
 // schedulerConfigPath fails on a file that does not exist: better than after

@@ -47,6 +47,7 @@ func Run(ctx context.Context, options Options) error {
 		d.noSuchSet,
 		d.failsClosed,
 		d.preempts,
+		d.gang,
 	} {
 		if err := act(ctx); err != nil {
 			return err

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -137,6 +138,7 @@ type groupSearch struct {
 	// reading is what the expressions read. lists: they may read what devices pods get, of which lists are made.
 	reading *nodeset.Reading
 	lists   bool
+	listed  atomic.Int64
 	// pods are those for which nodes are chosen. order has the place of each pod of the group in the order in which they are
 	// tried, kinds its kind.
 	pods         []*v1.Pod

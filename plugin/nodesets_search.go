@@ -237,6 +237,10 @@ func (pl *NodeSets) askForEachKind(ctx context.Context, groupState fwk.PodGroupC
 		if status := s.over(); !status.IsSuccess() {
 			return nil, status
 		}
+		if s.listed.Load() > nodeset.MaxAllocations {
+			return nil, refused(fwk.UnschedulableAndUnresolvable, s.infos, fmt.Sprintf(
+				"on all nodes together the pods of the group may get more than %d sets of devices that the expression tells apart: narrow the nodes with a nodeSelector, or the devices by selectors or constraints in the claims", nodeset.MaxAllocations))
+		}
 		all[kind] = map[string]int{}
 		for i, status := range statuses {
 			if status.IsSuccess() && alone.sets != nil {

@@ -22,6 +22,9 @@ import (
 // MaxSets is how many sets of devices a pod may have to choose from on a node, where expressions tell them apart.
 const MaxSets = 256
 
+// MaxAllocations is how many allocations are looked at for that, and how many sets there may be on all nodes of a group.
+const MaxAllocations = 16384
+
 // Reading is what the expressions of a constraint read.
 type Reading struct {
 	reading
@@ -62,22 +65,22 @@ type Set struct {
 func (r *Reading) SetsOn(ctx context.Context, a *allocator.Allocator, node *v1.Node, claims []*resourceapi.ResourceClaim, has []allocator.AllocatedDevice) ([]Set, error) {
 	var sets []Set
 	var failure error
-	known := map[string]bool{}
+	known, looked := map[string]bool{}, 0
 	err := a.AllocateEach(ctx, node, claims, r.set, func(allocation allocator.Allocation) bool {
+		looked++
 		set, err := r.SetOf(slices.Concat(has, allocation.Devices))
 		if err != nil {
 			failure = fmt.Errorf("%s%w", err.Error(), structured.ErrFailedAllocationOnNode)
 			return false
 		}
-		if len(set.shared) == 0 {
-			if known[*set.devices.StringValue] {
-				return true
-			}
-			known[*set.devices.StringValue] = true
+		isKnown := len(set.shared) == 0 && known[*set.devices.StringValue]
+		if isKnown && looked < MaxAllocations {
+			return true
 		}
-		if len(sets) == MaxSets {
-			failure = fmt.Errorf("the pod may get more than %d sets of devices that the expression tells apart: narrow them by selectors or constraints in the claim, or read fewer attributes%w",
-				MaxSets, structured.ErrFailedAllocationOnNode)
+		known[*set.devices.StringValue] = true
+		if isKnown || len(sets) == MaxSets {
+			failure = fmt.Errorf("the pod may get more than %d sets of devices that the expression tells apart, or %d at all: narrow them by selectors or constraints in the claim, or read fewer attributes%w",
+				MaxSets, MaxAllocations, structured.ErrFailedAllocationOnNode)
 			return false
 		}
 		set.Results = allocation.Results

@@ -78,10 +78,9 @@ func (a *Allocator) AllocateEach(ctx context.Context, node *v1.Node, claims []*r
 
 // IsFree reports whether no other claim has a device of the results for itself.
 func (a *Allocator) IsFree(results []resourceapi.AllocationResult) bool {
-	inUse := a.state.Exclusive()
 	return !slices.ContainsFunc(results, func(r resourceapi.AllocationResult) bool {
 		return slices.ContainsFunc(r.Devices.Results, func(d resourceapi.DeviceRequestAllocationResult) bool {
-			return !ptr.Deref(d.AdminAccess, false) && inUse.Has(structured.MakeDeviceID(d.Driver, d.Pool, d.Device))
+			return !ptr.Deref(d.AdminAccess, false) && a.state.IsExclusive(structured.MakeDeviceID(d.Driver, d.Pool, d.Device))
 		})
 	})
 }

@@ -81,7 +81,7 @@ func (l *podSets) of(node string, unallocated bool) ([]nodeset.Set, *fwk.Status)
 		}
 		return listed, nil
 	}
-	set, err := l.reading.SetOf(l.has)
+	set, err := l.reading.SetOf(l.has, nil)
 	if err != nil {
 		return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, err.Error())
 	}
@@ -100,18 +100,19 @@ func (pl *NodeSets) alone(s *groupSearch, pod *v1.Pod) (alone *askedAlone, unall
 
 // addPlaced adds to nodes what the pods of the group have that run there.
 func (pl *NodeSets) addPlaced(s *groupSearch, scheduled []*v1.Pod) error {
+	on := map[string][]allocator.AllocatedDevice{}
 	for _, pod := range scheduled {
 		devices, _, err := pl.devicesOf(pod)
 		if err != nil {
 			return err
 		}
-		set, err := s.reading.SetOf(devices)
-		if err != nil {
-			return err
-		}
-		for i := range s.nodes {
-			if n := &s.nodes[i]; n.Name == pod.Spec.NodeName {
-				n.Sets = [][]nodeset.Set{{set}}
+		on[pod.Spec.NodeName] = append(on[pod.Spec.NodeName], devices...)
+	}
+	for i := range s.nodes {
+		if n := &s.nodes[i]; n.Placed {
+			var err error
+			if n.Has, err = s.reading.SetOf(on[n.Name], nil); err != nil {
+				return fmt.Errorf("node %s, on which a pod of the group runs: %w", n.Name, err)
 			}
 		}
 	}
@@ -155,7 +156,13 @@ func (pl *NodeSets) sharedClaim(pods []*v1.Pod) string {
 // devicesOf are the devices that a pod has, by claims that are allocated. unallocated: there are others.
 func (pl *NodeSets) devicesOf(pod *v1.Pod) (devices []allocator.AllocatedDevice, unallocated bool, err error) {
 	var all []*resourceapi.ResourceSlice
-	for _, claim := range claimsOfPods(pl.handle, []*v1.Pod{pod}) {
+	claims := claimsOfPods(pl.handle, []*v1.Pod{pod})
+	if extended := pod.Status.ExtendedResourceClaimStatus; extended != nil {
+		if claim, err := pl.handle.SharedDRAManager().ResourceClaims().Get(pod.Namespace, extended.ResourceClaimName); err == nil {
+			claims = append(claims, claim)
+		}
+	}
+	for _, claim := range claims {
 		if claim.Status.Allocation == nil {
 			unallocated = true
 			continue

@@ -98,16 +98,17 @@ func (pl *NodeSets) search(ctx context.Context, state fwk.PodGroupCycleState, gr
 		s.order[pod.UID] = i
 	}
 	s.pods = pods
-	problem, prepared, status := pl.problem(ctx, s, &nodeset.Group{Namespace: group.Namespace, Name: group.Name, Constraint: constraint, Kinds: []int{1}}, group)
+	_, prepared, status := pl.problem(ctx, s, &nodeset.Group{Namespace: group.Namespace, Name: group.Name, Constraint: constraint, Kinds: []int{1}}, group)
 	if !status.IsSuccess() {
 		return nil, status
 	}
-	s.reading, s.lists = nodeset.ReadingOf(prepared), problem.ReadsDevices()
-	if shared := pl.sharedClaim(pods); s.reading.Devices() && shared != "" {
+	s.reading = nodeset.ReadingOf(prepared)
+	s.lists = s.reading.Devices()
+	if shared := pl.sharedClaim(pods); s.lists && shared != "" {
 		return unresolvable(fmt.Errorf("ResourceClaim %s/%s is used by several pods of PodGroup %s, and constraint %s/%s reads what devices each of them gets: use a ResourceClaimTemplate",
 			group.Namespace, shared, group.Name, v1alpha1.AttributeDomain, constraint.Name))
 	}
-	if s.reading.Devices() && constraint.PodsPerNode > 1 {
+	if s.lists && constraint.PodsPerNode > 1 {
 		return unresolvable(fmt.Errorf("%s: podsPerNode is %d, but the expression reads n.devices, which are those of one pod: remove podsPerNode", constraint.Source, constraint.PodsPerNode))
 	}
 	slices.SortFunc(s.infos, func(a, b fwk.NodeInfo) int { return cmp.Compare(a.Node().Name, b.Node().Name) })
@@ -218,7 +219,7 @@ func (pl *NodeSets) askForEachKind(ctx context.Context, groupState fwk.PodGroupC
 	}
 	if s.lists {
 		if err := pl.addPlaced(s, scheduled); err != nil {
-			return nil, fwk.AsStatus(err)
+			return nil, refused(fwk.UnschedulableAndUnresolvable, s.infos, err.Error())
 		}
 	}
 	all := make(refusals, len(of))
@@ -243,7 +244,10 @@ func (pl *NodeSets) askForEachKind(ctx context.Context, groupState fwk.PodGroupC
 		}
 		all[kind] = map[string]int{}
 		for i, status := range statuses {
-			if status.IsSuccess() && alone.sets != nil {
+			if s.lists && s.nodes[i].Placed {
+				continue
+			}
+			if status.IsSuccess() && s.lists {
 				s.nodes[i].Sets[kind], status = alone.sets.of(s.nodes[i].Name, unallocated)
 			}
 			if status.IsSuccess() {
@@ -355,7 +359,7 @@ func (pl *NodeSets) chooserFor(ctx context.Context, s *groupSearch, group *sched
 
 // count is how many nodes are wanted for each kind. With several pods on a node any node that takes one of them will do.
 func (s *groupSearch) count(group *schedulingapi.PodGroup) *nodeset.Group {
-	g := &nodeset.Group{Namespace: group.Namespace, Name: group.Name, Constraint: s.constraint}
+	g := &nodeset.Group{Namespace: group.Namespace, Name: group.Name, Constraint: s.constraint, ReadsDevices: s.lists}
 	for _, n := range s.nodes {
 		if n.Placed {
 			g.Placed++

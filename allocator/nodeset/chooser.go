@@ -103,7 +103,7 @@ func (c *Chooser) Choose(ctx context.Context, p *Problem, prepared *allocator.Pr
 		}
 	}
 	slice := p.slice(nodes, r)
-	a, err := allocator.NewAllocator(ctx, structured.Features{ListTypeAttributes: p.ReadsDevices()}, structured.AllocatedState{}, Classes{}, []*resourceapi.ResourceSlice{slice}, all.SelectorsOr(c.Selectors), opts...)
+	a, err := allocator.NewAllocator(ctx, structured.Features{ListTypeAttributes: p.ReadsDevices}, structured.AllocatedState{}, Classes{}, []*resourceapi.ResourceSlice{slice}, all.SelectorsOr(c.Selectors), opts...)
 	if err != nil {
 		return nil, err
 	}

@@ -11,7 +11,6 @@ import (
 	"maps"
 	"slices"
 	"strconv"
-	"strings"
 
 	resourceapi "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -31,6 +30,8 @@ type Group struct {
 	Placed int
 	// Kinds has, for each kind of the other pods, how many nodes are wanted besides. No node is in two of these.
 	Kinds []int
+	// ReadsDevices: expressions read what devices the pods get ([Reading.Devices], [Node.Sets]). A node takes one pod then.
+	ReadsDevices bool
 	// nearest: the set is wanted of which the most nodes can take a pod.
 	nearest bool
 }
@@ -75,24 +76,9 @@ func (g *Group) Size() int {
 	return size
 }
 
-// ReadsDevices reports whether expressions may read what devices the pods get ([Node.Sets]): they have the name of the field.
-// Where a node may take several pods none is asked ([Reading.Devices] says whether they do).
-func (g *Group) ReadsDevices() bool {
-	c := g.Constraint
-	return c.PodsPerNode == 1 && (namesDevices(c.Expression) || namesDevices(c.Preference) ||
-		slices.ContainsFunc(c.Variables, func(v v1alpha1.Variable) bool { return namesDevices(v.Expression) }))
-}
-
-func namesDevices(expression string) bool { return strings.Contains(expression, "devices") }
-
-// Where expressions read devices there is a member for each set of devices that a pod may get on a node, and nodeLabel, which
-// is no key that a label can have, has the same value for those of a node. takes are the devices that no other pod of the
-// group may get then, and the node.
-const (
-	nodeLabel = "#node"
-	oneEach   = "nodes.map(n, n.labels['" + nodeLabel + "']).distinct().size() == nodes.size()"
-	takes     = "takes"
-)
+// takes are the devices that no other pod of the group may get, and the node, of a member: where expressions read devices
+// there is one for each set of devices that a pod may get on a node.
+const takes = "takes"
 
 // The claim that stands for a group calls its constraint and its preference so.
 const definitionName = "nodes"
@@ -138,9 +124,7 @@ func (g *Group) claim() (*resourceapi.ResourceClaim, error) {
 	claim.Spec.Devices.Constraints = []resourceapi.DeviceConstraint{{
 		MatchAttribute: ptr.To(resourceapi.FullyQualifiedName(v1alpha1.AttributeDomain + "/" + definitionName)),
 	}}
-	expression := c.Expression
-	if g.ReadsDevices() {
-		expression = "(" + expression + "\n) && " + oneEach
+	if g.ReadsDevices {
 		// It comes first: the expression is not asked about pods that get the same devices.
 		claim.Spec.Devices.Constraints = slices.Insert(claim.Spec.Devices.Constraints, 0, resourceapi.DeviceConstraint{
 			DistinctAttribute: ptr.To(resourceapi.FullyQualifiedName(device.NodeDriver + "/" + takes)),
@@ -158,7 +142,7 @@ func (g *Group) claim() (*resourceapi.ResourceClaim, error) {
 		})
 		return err
 	}
-	if err := define(v1alpha1.CELDeviceConstraint{TypeMeta: meta(v1alpha1.Kind), Name: definitionName, Expression: expression, Variables: c.Variables}); err != nil {
+	if err := define(v1alpha1.CELDeviceConstraint{TypeMeta: meta(v1alpha1.Kind), Name: definitionName, Expression: c.Expression, Variables: c.Variables}); err != nil {
 		return nil, err
 	}
 	preference, variables := c.Preference, c.Variables

@@ -29,9 +29,10 @@ type Node struct {
 	Elsewhere bool
 	// Takes has for each kind of pods whether the node can take one.
 	Takes []bool
-	// Sets has for each kind the sets of devices of which a pod gets one, where expressions read them. For a node on which
-	// a pod runs it has the one that this has.
+	// Sets has for each kind the sets of devices of which a pod gets one, where expressions read them. Has is what the pod
+	// has that runs there.
 	Sets [][]Set
+	Has  Set
 }
 
 // reading is what expressions read of nodes.
@@ -48,7 +49,7 @@ func readingOf(expressions []*device.Expression) reading {
 	for _, e := range expressions {
 		reads := e.ReadSet()
 		r.all = r.all || reads.All
-		r.capacity = r.capacity || e.ReadsCapacity()
+		r.capacity = r.capacity || reads.All || e.ReadsCapacity()
 		for name := range reads.Attributes {
 			switch full := resourceapi.QualifiedName(name.Domain + "/" + name.ID); full {
 			case device.NodeLabel(name.ID):
@@ -93,13 +94,17 @@ func (g *Group) slice(nodes []Node, r reading) *resourceapi.ResourceSlice {
 			}
 			mark(&d, placed, n.Placed)
 		}
-		if !g.ReadsDevices() {
+		if !g.ReadsDevices {
 			slice.Spec.Devices = append(slice.Spec.Devices, d)
+			continue
+		}
+		if n.Placed {
+			slice.Spec.Devices = append(slice.Spec.Devices, g.with(d, i, 0, 0, &n.Has))
 			continue
 		}
 		for kind, sets := range n.Sets {
 			for at := range sets {
-				if n.Placed || n.Takes[kind] {
+				if n.Takes[kind] {
 					slice.Spec.Devices = append(slice.Spec.Devices, g.with(d, i, kind, at, &sets[at]))
 				}
 			}
@@ -116,7 +121,6 @@ func mark(d *resourceapi.Device, name string, is bool) {
 func (g *Group) with(node resourceapi.Device, index, kind, at int, set *Set) resourceapi.Device {
 	own := node.Name
 	node.Name, node.Attributes = memberName(index, kind, at), maps.Clone(node.Attributes)
-	node.Attributes[device.NodeLabel(nodeLabel)] = resourceapi.DeviceAttribute{StringValue: &own}
 	node.Attributes[device.NodeDevices] = set.devices
 	node.Attributes[device.NodeDriver+"/"+takes] = resourceapi.DeviceAttribute{StringValues: append([]string{own}, set.shared...)}
 	if !g.isPlain() {

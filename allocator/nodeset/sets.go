@@ -68,16 +68,19 @@ func (r *Reading) SetsOn(ctx context.Context, a *allocator.Allocator, node *v1.N
 	known, looked := map[string]bool{}, 0
 	err := a.AllocateEach(ctx, node, claims, r.set, func(allocation allocator.Allocation) bool {
 		looked++
-		set, err := r.SetOf(slices.Concat(has, allocation.Devices))
+		set, err := r.SetOf(has, allocation.Devices)
 		if err != nil {
 			failure = fmt.Errorf("%s%w", err.Error(), structured.ErrFailedAllocationOnNode)
 			return false
 		}
-		isKnown := len(set.shared) == 0 && known[*set.devices.StringValue]
+		isKnown := false
+		if len(set.shared) == 0 {
+			isKnown = known[*set.devices.StringValue]
+			known[*set.devices.StringValue] = true
+		}
 		if isKnown && looked < MaxAllocations {
 			return true
 		}
-		known[*set.devices.StringValue] = true
 		if isKnown || len(sets) == MaxSets {
 			failure = fmt.Errorf("the pod may get more than %d sets of devices that the expression tells apart, or %d at all: narrow them by selectors or constraints in the claim, or read fewer attributes%w",
 				MaxSets, MaxAllocations, structured.ErrFailedAllocationOnNode)
@@ -93,19 +96,25 @@ func (r *Reading) SetsOn(ctx context.Context, a *allocator.Allocator, node *v1.N
 	return sets, nil
 }
 
-// SetOf is a set as expressions see it.
-func (r *Reading) SetOf(devices []allocator.AllocatedDevice) (s Set, err error) {
-	seen := make([]device.OfDriver, len(devices))
-	for i, d := range devices {
-		spec := &d.Slice.Spec
-		own := r.of(spec.Driver, d.Device)
-		seen[i] = device.OfDriver{Driver: spec.Driver, Device: resourceapi.Device{
+// SetOf is a set as expressions see it: devices that a pod has, and those that it may get. Of the latter those are shared that
+// pods on other nodes may get.
+func (r *Reading) SetOf(has, gets []allocator.AllocatedDevice) (s Set, err error) {
+	seen := make([]device.OfDriver, 0, len(has)+len(gets))
+	for _, d := range slices.Concat(has, gets) {
+		own := r.of(d.Slice.Spec.Driver, d.Device)
+		seen = append(seen, device.OfDriver{Driver: d.Slice.Spec.Driver, Device: resourceapi.Device{
 			Attributes: own.attributes, Capacity: own.capacity, AllowMultipleAllocations: d.AllowMultipleAllocations,
-		}}
-		if spec.NodeName != nil || ptr.Deref(spec.PerDeviceNodeSelection, false) && d.NodeName != nil {
+		}})
+	}
+	for _, d := range gets {
+		spec := &d.Slice.Spec
+		if spec.NodeName != nil {
 			continue
 		}
-		s.shared = append(s.shared, fmt.Sprintf("%s/%s/%s", spec.Driver, spec.Pool.Name, d.Name))
+		if !ptr.Deref(spec.PerDeviceNodeSelection, false) || d.NodeName == nil {
+			s.shared = append(s.shared, fmt.Sprintf("%s/%s/%s", spec.Driver, spec.Pool.Name, d.Name))
+		}
+		// Counters are those of the pool.
 		for _, consumed := range d.ConsumesCounters {
 			s.shared = append(s.shared, fmt.Sprintf("%s/%s#%s", spec.Driver, spec.Pool.Name, consumed.CounterSet))
 		}

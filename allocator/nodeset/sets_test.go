@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	dracel "k8s.io/dynamic-resource-allocation/cel"
 	"k8s.io/dynamic-resource-allocation/structured"
 	"k8s.io/utils/ptr"
@@ -37,6 +38,16 @@ var ofDevices = []string{
 	"nodes.all(n, n.devices.all(d, has(d.attributes['nic.example.com'].rail) || d.driver != 'nic.example.com')) && nodes.all(n, n.labels.rack == nodes[0].labels.rack)",
 	"nodes.all(n, nodes.all(m, n.devices.all(d, m.devices.exists(e, e.driver == d.driver && e.attributes[e.driver].rail == d.attributes[d.driver].rail))))",
 	"nodes.map(n, n.devices.map(d, d.attributes[d.driver].rail).sum()).sum() == 3",
+	"nodes.all(n, nodes.exists(m, n != m && n.devices.size() == m.devices.size()))",
+	"nodes.map(n, n.devices.size()).distinct().size() == 2",
+	"nodes.clique(a, b, a.devices.all(d, b.devices.exists(e, e.driver == d.driver)))",
+	"nodes.filter(n, n.devices.exists(d, d.attributes[d.driver].rail == 1)).size() >= 2",
+	"nodes.map(n, n.devices).flatten().distinct().size() == 3",
+	"nodes[0].devices.size() < nodes[nodes.size() - 1].devices.size()",
+	"nodes.map(n, n.?devices.orValue([]).size()).sum() == 2 && nodes.all(n, has(n.devices))",
+	"nodes.all(n, n.devices.all(d, nodes.all(m, m.devices.all(e, e == d || e.driver != d.driver || e.attributes[d.driver].rail != d.attributes[d.driver].rail))))",
+	"nodes.exists_one(n, n.devices.exists(d, d.driver == 'gpu.example.com'))",
+	"nodes.all(n, n.labels.size() == 1) && nodes.all(n, dyn(n)['devices'].size() == 1)",
 }
 
 type classes struct{}
@@ -101,6 +112,20 @@ type devicesCase struct {
 	pods   []pod
 	hosts  []host
 	remote []resourceapi.Device
+	// placed: a pod of the group runs on the first node and has the first device of each driver there.
+	placed bool
+}
+
+func (c devicesCase) ofPlaced() (devices []allocator.AllocatedDevice) {
+	h := c.hosts[0]
+	add := func(driver string, of []resourceapi.Device) {
+		if len(of) > 0 {
+			devices = append(devices, allocator.AllocatedDevice{Device: &of[0], Slice: &resourceapi.ResourceSlice{Spec: resourceapi.ResourceSliceSpec{Driver: driver, NodeName: &h.node.Name, Pool: resourceapi.ResourcePool{Name: h.node.Name}}}})
+		}
+	}
+	add("gpu.example.com", h.gpus)
+	add("nic.example.com", h.nics)
+	return devices
 }
 
 func drawDevicesCase(t *rapid.T) devicesCase {
@@ -119,6 +144,9 @@ func drawDevicesCase(t *rapid.T) devicesCase {
 		c.group.Kinds = append(c.group.Kinds, rapid.IntRange(0, 2).Draw(t, "count"))
 	}
 	c.group.Kinds[0] = max(1, c.group.Kinds[0])
+	if c.placed = len(c.hosts) > 1 && rapid.IntRange(0, 3).Draw(t, "placed") == 0; c.placed {
+		c.group.Placed = 1
+	}
 	c.group.Constraint = &v1alpha1.NodeSetConstraint{Name: "set", Expression: rapid.SampledFrom(ofDevices).Draw(t, "expression"), PodsPerNode: 1}
 	if rapid.Bool().Draw(t, "prefers") {
 		c.group.Constraint.Preference = "nodes.map(n, n.devices.filter(d, d.driver == 'nic.example.com' && d.attributes['nic.example.com'].?rail.orValue(0) == 2).size()).sum()"
@@ -160,7 +188,12 @@ func (c devicesCase) choose(t require.TestingT, chooser *nodeset.Chooser) (chose
 	prepared, err := chooser.Prepare(context.Background(), problem.Claim, nodeset.Classes{}, true)
 	require.NoError(t, err)
 	reading := nodeset.ReadingOf(prepared)
-	require.True(t, reading.Devices())
+	require.True(t, reading.Devices(), c.group.Constraint.Expression)
+	c.group.ReadsDevices = true
+	problem, err = nodeset.NewProblem(&c.group)
+	require.NoError(t, err)
+	prepared, err = chooser.Prepare(context.Background(), problem.Claim, nodeset.Classes{}, true)
+	require.NoError(t, err)
 	a, err := allocator.NewAllocator(context.Background(), structured.Features{}, structured.AllocatedState{}, classes{}, c.slices(), dracel.NewCache(10, dracel.Features{}), allocator.WithReasons())
 	require.NoError(t, err)
 	nodes := make([]nodeset.Node, len(c.hosts))
@@ -168,6 +201,12 @@ func (c devicesCase) choose(t require.TestingT, chooser *nodeset.Chooser) (chose
 	for i, h := range c.hosts {
 		nodes[i] = nodeset.Node{Name: h.node.Name, Labels: h.node.Labels, Takes: make([]bool, len(c.pods)), Sets: make([][]nodeset.Set, len(c.pods))}
 		names[i] = make([][]string, len(c.pods))
+		if c.placed && i == 0 {
+			nodes[i].Placed = true
+			nodes[i].Has, err = reading.SetOf(c.ofPlaced(), nil)
+			require.NoError(t, err)
+			continue
+		}
 		for kind, p := range c.pods {
 			sets, err := reading.SetsOn(context.Background(), a, h.node, []*resourceapi.ResourceClaim{p.claim()}, nil)
 			if err != nil {
@@ -183,7 +222,7 @@ func (c devicesCase) choose(t require.TestingT, chooser *nodeset.Chooser) (chose
 			}
 		}
 	}
-	choice, err := chooser.Choose(context.Background(), problem, prepared, nodes)
+	choice, err := chooser.Choose(context.Background(), problem, prepared, nodes, allocator.WithPreferenceBudget(1<<40, 1<<40))
 	if err != nil {
 		return nil, true
 	}
@@ -246,10 +285,18 @@ func (c devicesCase) brute(t require.TestingT, e *device.Environment) (best []go
 		value  *device.Device
 		shared []string
 	}
-	members := make([][]member, len(c.pods))
-	for kind, p := range c.pods {
+	members := make([][]member, len(c.pods)+1)
+	for kind, p := range append(slices.Clone(c.pods), pod{}) {
 		for i, h := range c.hosts {
-			for _, set := range c.sets(h, p) {
+			all := c.sets(h, p)
+			if kind == len(c.pods) {
+				if all = nil; c.placed && i == 0 {
+					all = [][]allocator.AllocatedDevice{c.ofPlaced()}
+				}
+			} else if c.placed && i == 0 {
+				continue
+			}
+			for _, set := range all {
 				m := member{got: got{node: i}}
 				var of []device.OfDriver
 				for _, d := range set {
@@ -279,7 +326,9 @@ func (c devicesCase) brute(t require.TestingT, e *device.Environment) (best []go
 			if kind == len(c.pods) {
 				of, names := make([]*device.Device, len(set)), []got{}
 				for i, m := range set {
-					of[i], names = m.value, append(names, m.got)
+					if of[i] = m.value; !c.placed || i > 0 {
+						names = append(names, m.got)
+					}
 				}
 				ok, err := expression.Satisfied(context.Background(), of, cel.NewBudget(1<<30))
 				if err != nil {
@@ -318,7 +367,7 @@ func (c devicesCase) brute(t require.TestingT, e *device.Environment) (best []go
 		}
 		return true
 	}
-	visit(-1, 0, 0, nil)
+	visit(-1, 0, 0, members[len(c.pods)])
 	return best, failed
 }
 
@@ -351,4 +400,42 @@ func TestDevicesSameAsExhaustive(t *testing.T) {
 	t.Logf("%d sets, %d times none, %d failures", found, none, failures)
 	require.Positive(t, found)
 	require.Positive(t, none)
+}
+
+// TestCountersOfSeveralNodes: devices on two nodes take from one counter of their pool, which has enough for one of them.
+func TestCountersOfSeveralNodes(t *testing.T) {
+	chooser, err := nodeset.NewChooser(nil)
+	require.NoError(t, err)
+	lanes := func(n string) map[string]resourceapi.Counter {
+		return map[string]resourceapi.Counter{"lanes": {Value: resource.MustParse(n)}}
+	}
+	spec := resourceapi.ResourceSliceSpec{Driver: "gpu.example.com", PerDeviceNodeSelection: ptr.To(true), Pool: resourceapi.ResourcePool{Name: "chassis", ResourceSliceCount: 2}}
+	counters := &resourceapi.ResourceSlice{Spec: resourceapi.ResourceSliceSpec{Driver: spec.Driver, Pool: spec.Pool, AllNodes: ptr.To(true), SharedCounters: []resourceapi.CounterSet{{Name: "link", Counters: lanes("1")}}}}
+	counters.Name = "counters"
+	for _, name := range []string{"n0", "n1"} {
+		spec.Devices = append(spec.Devices, resourceapi.Device{Name: "on-" + name, NodeName: &name, ConsumesCounters: []resourceapi.DeviceCounterConsumption{{CounterSet: "link", Counters: lanes("1")}}})
+	}
+	a, err := allocator.NewAllocator(t.Context(), structured.Features{PartitionableDevices: true}, structured.AllocatedState{}, classes{},
+		[]*resourceapi.ResourceSlice{counters, {Spec: spec}}, dracel.NewCache(10, dracel.Features{}), allocator.WithReasons())
+	require.NoError(t, err)
+	group := &nodeset.Group{Kinds: []int{1}, ReadsDevices: true, Constraint: &v1alpha1.NodeSetConstraint{Name: "set", Expression: "nodes.all(n, n.devices.size() == 1)"}}
+	for count, fits := range map[int]bool{1: true, 2: false} {
+		group.Kinds[0] = count
+		problem, err := nodeset.NewProblem(group)
+		require.NoError(t, err)
+		prepared, err := chooser.Prepare(t.Context(), problem.Claim, nodeset.Classes{}, true)
+		require.NoError(t, err)
+		var nodes []nodeset.Node
+		for _, name := range []string{"n0", "n1"} {
+			node := &v1.Node{}
+			node.Name = name
+			sets, err := nodeset.ReadingOf(prepared).SetsOn(t.Context(), a, node, []*resourceapi.ResourceClaim{pod{gpus: 1}.claim()}, nil)
+			require.NoError(t, err)
+			require.Len(t, sets, 1)
+			nodes = append(nodes, nodeset.Node{Name: name, Takes: []bool{true}, Sets: [][]nodeset.Set{sets}})
+		}
+		choice, err := chooser.Choose(t.Context(), problem, prepared, nodes)
+		require.NoError(t, err)
+		require.Equal(t, fits, choice != nil)
+	}
 }

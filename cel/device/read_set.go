@@ -67,8 +67,11 @@ func (f *readSet) visit(expr ast.Expr) {
 		return
 	}
 	if of, ok := tree.MemberOf(expr); ok && f.isUnknown(of.Container) {
-		// It could be a device.
+		// It could be a device, or a node.
 		f.All = true
+		if of.Name == devicesField {
+			f.Attributes[AttributeName{devicesDomain, devicesID}] = true
+		}
 	}
 	switch fieldOf(expr) {
 	case attributesField, labelsField:

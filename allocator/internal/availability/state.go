@@ -90,11 +90,11 @@ func (s *State) Exclusive() sets.Set[structured.DeviceID] {
 
 // isTaken reports whether nothing of the candidate is to be had.
 func (s *State) isTaken(c *inventory.Candidate) bool {
-	return s.isExclusive(c.ID) || !c.Shared && s.IsShared(c.ID)
+	return s.IsExclusive(c.ID) || !c.Shared && s.IsShared(c.ID)
 }
 
-// isExclusive reports whether the device is in use as a whole.
-func (s *State) isExclusive(id structured.DeviceID) bool {
+// IsExclusive reports whether the device is in use as a whole.
+func (s *State) IsExclusive(id structured.DeviceID) bool {
 	return s.AllocatedDevices.Has(id) && !s.givenBack.Has(id)
 }
 
@@ -126,7 +126,7 @@ func (s *State) IsShared(id structured.DeviceID) bool {
 
 // IsAllocated reports whether the device is in use at all.
 func (s *State) IsAllocated(id structured.DeviceID) bool {
-	return s.isExclusive(id) || s.IsShared(id)
+	return s.IsExclusive(id) || s.IsShared(id)
 }
 
 // Pools has the devices that are in use at all, sorted by pool. For who asks about most nodes of a cluster it has

@@ -9,6 +9,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/utils/ptr"
 
 	"github.com/celset/celset/internal/testing/env"
 )
@@ -29,6 +32,23 @@ func sameRails(driver string) string {
 	return fmt.Sprintf("nodes.all(n, %s == %s)", railsOf(driver, "n"), railsOf(driver, "nodes[0]"))
 }
 
+// uses has a pod use claims that exist.
+func uses(names ...string) func(*corev1.Pod) {
+	return func(pod *corev1.Pod) {
+		of := env.Pod(pod.Name, env.CelsetProfile, names...)
+		pod.Spec.ResourceClaims = of.Spec.ResourceClaims
+		pod.Spec.Containers[0].Resources.Claims = of.Spec.Containers[0].Resources.Claims
+	}
+}
+
+// wants has a pod use a claim of its own.
+func (l *nodes) wants(t *testing.T, driver string, count int64) func(*corev1.Pod) {
+	return func(pod *corev1.Pod) {
+		l.CreateClaim(t, pod.Name, env.Request("nics", driver, count))
+		uses(pod.Name)(pod)
+	}
+}
+
 // TestSameRails: of each node half of the rails are in use, those of the first before those of the others. A pod by itself would
 // get the first four wherever they are free. The third pod waits until its node has the same ones.
 func TestSameRails(t *testing.T) {
@@ -37,32 +57,22 @@ func TestSameRails(t *testing.T) {
 	driver := ring.Drivers()[0]
 	l.OccupyAs(t, env.CelsetProfile, l.Nodes[0], ring, "mla-0", "mla-1", "mla-2", "mla-3")
 	last := l.OccupyAs(t, env.CelsetProfile, l.Nodes[2], ring, "mla-5")
-	uses := func(count int64) func(*corev1.Pod) {
-		return func(pod *corev1.Pod) {
-			l.CreateClaim(t, pod.Name, env.Request("nics", driver, count))
-			whole(pod)
-			pod.Spec.ResourceClaims = env.Pod(pod.Name, env.CelsetProfile, pod.Name).Spec.ResourceClaims
-			pod.Spec.Containers[0].Resources.Claims = env.Pod(pod.Name, env.CelsetProfile, pod.Name).Spec.Containers[0].Resources.Claims
-		}
-	}
 	want := []string{"mla-4", "mla-5", "mla-6", "mla-7"}
-	two := l.group(t, "two", sameRails(driver), "", 2, 2, uses(4))
+	two := l.group(t, "two", sameRails(driver), "", 2, 2, l.wants(t, driver, 4), whole)
 	require.Equal(t, []int{0, 1}, l.on(t, two...))
 	for _, name := range two {
 		require.Equal(t, want, l.DevicesOf(t, name))
 	}
 	// Another pod of the group gets the same rails, or waits.
-	third := l.member(t, "two", 2, uses(4))
+	third := l.member(t, "two", 2, l.wants(t, driver, 4), whole)
 	l.requireRefused(t, third, "no set of 3 nodes, 2 of them with pods of the group, satisfies it")
 	l.DeletePod(t, last)
 	l.RequireRunning(t, third)
 	require.Equal(t, want, l.DevicesOf(t, third))
 
-	l.requireRefused(t, l.group(t, "per-node", sameRails(driver), "podsPerNode: 2\n", 2, 2, uses(1))[0], "podsPerNode is 2, but the expression reads n.devices")
+	l.requireRefused(t, l.group(t, "per-node", sameRails(driver), "podsPerNode: 2\n", 2, 2, l.wants(t, driver, 1))[0], "podsPerNode is 2, but the expression reads n.devices")
 	l.CreateClaim(t, "shared", env.Request("nics", driver, 1))
-	shared := l.group(t, "shared", sameRails(driver), "", 2, 2, func(pod *corev1.Pod) {
-		pod.Spec.ResourceClaims = env.Pod(pod.Name, env.CelsetProfile, "shared").Spec.ResourceClaims
-	})
+	shared := l.group(t, "shared", sameRails(driver), "", 2, 2, uses("shared"))
 	l.requireRefused(t, shared[0], "shared is used by several pods of PodGroup shared")
 }
 
@@ -78,9 +88,67 @@ func TestPrefillAndDecode(t *testing.T) {
 		whole(pod)
 		n++
 		l.CreateClaim(t, pod.Name, env.Request("nics", driver, int64(4*n)), env.Constrained("row", env.Contiguous(driver, 4*n)))
-		pod.Spec.ResourceClaims = env.Pod(pod.Name, env.CelsetProfile, pod.Name).Spec.ResourceClaims
-		pod.Spec.Containers[0].Resources.Claims = env.Pod(pod.Name, env.CelsetProfile, pod.Name).Spec.Containers[0].Resources.Claims
+		uses(pod.Name)(pod)
 	})
 	require.Equal(t, []int{2, 3}, l.on(t, members...))
 	require.Equal(t, []string{"mla-0", "mla-1", "mla-2", "mla-3"}, l.DevicesOf(t, members[0]))
+}
+
+// TestRunningPodKeepsItsRails: the node on which a pod of the group runs could take another one, of either kind. On the other
+// node the rails of the first pod are in use, so that the others wait.
+func TestRunningPodKeepsItsRails(t *testing.T) {
+	l := newRails(t, "keeps", 2)
+	ring := l.Ring(t, 8)
+	driver := ring.Drivers()[0]
+	first := l.group(t, "keeps", sameRails(driver), "", 1, 1, l.wants(t, driver, 2))
+	other := 1 - l.on(t, first...)[0]
+	occupant := l.OccupyAs(t, env.CelsetProfile, l.Nodes[other], ring, "mla-0", "mla-1")
+	second := l.member(t, "keeps", 1, l.wants(t, driver, 2))
+	l.requireRefused(t, second, "no set of 2 nodes, 1 of them with pods of the group, satisfies it")
+	third := l.member(t, "keeps", 2, l.wants(t, driver, 1))
+	l.requireRefused(t, third, "satisfies it")
+	l.DeletePod(t, third)
+	l.DeletePod(t, occupant)
+	l.RequireRunning(t, second)
+	require.Equal(t, l.DevicesOf(t, first[0]), l.DevicesOf(t, second))
+}
+
+// remote has devices that all nodes can reach.
+func (l *nodes) remote(t *testing.T, n int) (driver string) {
+	driver = l.Family("remote").Driver
+	slice := &resourceapi.ResourceSlice{Spec: resourceapi.ResourceSliceSpec{Driver: driver, AllNodes: ptr.To(true), Pool: resourceapi.ResourcePool{Name: "remote", ResourceSliceCount: 1}}}
+	slice.Name = driver
+	for i := range n {
+		slice.Spec.Devices = append(slice.Spec.Devices, resourceapi.Device{Name: fmt.Sprintf("r%d", i)})
+	}
+	l.CreateSlice(t, slice)
+	l.CreateClass(t, driver)
+	return driver
+}
+
+// TestSharedDevices: a device that all nodes can reach goes to one pod, unless all of them use its claim and it is allocated. An
+// expression that only names devices lets pods share a claim.
+func TestSharedDevices(t *testing.T) {
+	l := newNodes(t, "shares", 4, func(int) map[string]string { return map[string]string{"devices.example.com/rack": "a"} })
+	driver := l.remote(t, 3)
+	l.RequireRunning(t, l.group(t, "each", "nodes.all(n, n.devices.size() == 1)", "", 2, 2, l.wants(t, driver, 1))...)
+	require.NotEqual(t, l.DevicesOf(t, "each-0"), l.DevicesOf(t, "each-1"))
+
+	l.CreateClaim(t, "shared", env.Request("nics", driver, 1))
+	l.RequireRunning(t, l.group(t, "names", "nodes.all(n, n.labels['devices.example.com/rack'] == 'a')", "", 2, 2, uses("shared"))...)
+	l.RequireRunning(t, l.group(t, "shared", "nodes.all(n, n.devices.size() == 1)", "", 2, 2, uses("shared"))...)
+}
+
+// TestExtendedResources: a pod that runs has the devices of its extended resources.
+func TestExtendedResources(t *testing.T) {
+	l := newRails(t, "extended", 2)
+	spec, name := env.ClassOf(l.Ring(t, 8).Drivers()[0]), "example.com/of-"+l.Namespace
+	spec.ExtendedResourceName = &name
+	l.CreateClassWithSpec(t, "extended-"+l.Namespace, spec)
+	extended := func(pod *corev1.Pod) {
+		list := corev1.ResourceList{corev1.ResourceName(name): resource.MustParse("2")}
+		pod.Spec.Containers[0].Resources = corev1.ResourceRequirements{Requests: list, Limits: list}
+	}
+	l.RequireRunning(t, l.group(t, "extended", "nodes.all(n, n.devices.size() == 2)", "", 1, 1, extended)...)
+	l.RequireRunning(t, l.member(t, "extended", 1, extended))
 }

@@ -50,8 +50,8 @@ type podSets struct {
 	reading *nodeset.Reading
 	// has are the devices that the pod has by claims that are allocated.
 	has []allocator.AllocatedDevice
-	// all counts the sets on all nodes, for all kinds of pods.
-	all *atomic.Int64
+	// bytes are those of the sets on all nodes, for all kinds of pods.
+	bytes *atomic.Int64
 
 	mutex sync.Mutex
 	// on has the sets on each node on which there are some.
@@ -59,14 +59,16 @@ type podSets struct {
 }
 
 func (l *podSets) allocate(ctx context.Context, a *allocator.Allocator, node *v1.Node, claims []*resourceapi.ResourceClaim) ([]resourceapi.AllocationResult, error) {
-	if l.all.Load() > nodeset.MaxAllocations {
+	if l.bytes.Load() > nodeset.MaxSetBytes {
 		return nil, structured.ErrFailedAllocationOnNode
 	}
 	listed, err := l.reading.SetsOn(ctx, a, node, claims, l.has)
 	if err != nil || len(listed) == 0 {
 		return nil, err
 	}
-	l.all.Add(int64(len(listed)))
+	for i := range listed {
+		l.bytes.Add(int64(listed[i].Bytes()))
+	}
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
 	l.on[node.Name] = listed
@@ -92,7 +94,7 @@ func (l *podSets) of(node string, unallocated bool) ([]nodeset.Set, *fwk.Status)
 func (pl *NodeSets) alone(s *groupSearch, pod *v1.Pod) (alone *askedAlone, unallocated bool, err error) {
 	alone = &askedAlone{attempt: s.attempt}
 	if s.lists {
-		alone.sets = &podSets{reading: s.reading, all: &s.listed, on: map[string][]nodeset.Set{}}
+		alone.sets = &podSets{reading: s.reading, bytes: &s.listed, on: map[string][]nodeset.Set{}}
 		alone.sets.has, unallocated, err = pl.devicesOf(pod)
 	}
 	return alone, unallocated, err

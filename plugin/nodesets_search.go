@@ -238,9 +238,9 @@ func (pl *NodeSets) askForEachKind(ctx context.Context, groupState fwk.PodGroupC
 		if status := s.over(); !status.IsSuccess() {
 			return nil, status
 		}
-		if s.listed.Load() > nodeset.MaxAllocations {
+		if s.listed.Load() > nodeset.MaxSetBytes {
 			return nil, refused(fwk.UnschedulableAndUnresolvable, s.infos, fmt.Sprintf(
-				"on all nodes together the pods of the group may get more than %d sets of devices that the expression tells apart: narrow the nodes with a nodeSelector, or the devices by selectors or constraints in the claims", nodeset.MaxAllocations))
+				"the sets of devices that the pods of the group may get on all nodes take more than %d MiB: narrow the nodes with a nodeSelector, or the devices by selectors or constraints in the claims", nodeset.MaxSetBytes>>20))
 		}
 		all[kind] = map[string]int{}
 		for i, status := range statuses {

@@ -22,8 +22,11 @@ import (
 // MaxSets is how many sets of devices a pod may have to choose from on a node, where expressions tell them apart.
 const MaxSets = 256
 
-// MaxAllocations is how many allocations are looked at for that, and how many sets there may be on all nodes of a group.
+// MaxAllocations is how many allocations are looked at for that.
 const MaxAllocations = 16384
+
+// MaxSetBytes is about how many bytes of memory the sets on all nodes of a group may take, together with the search among them.
+const MaxSetBytes = 32 << 20
 
 // Reading is what the expressions of a constraint read.
 type Reading struct {
@@ -56,6 +59,15 @@ type Set struct {
 	devices resourceapi.DeviceAttribute
 	// shared are devices that pods on other nodes may get as well, and counters of such.
 	shared []string
+}
+
+// Bytes is about what the set takes, and what it takes to search among such.
+func (s *Set) Bytes() int {
+	bytes := 1024 + len(*s.devices.StringValue)
+	for i := range s.Results {
+		bytes += 256 * len(s.Results[i].Devices.Results)
+	}
+	return bytes
 }
 
 // SetsOn lists the sets of devices that the claims of a pod may get on a node, in their order, with the devices that the pod has

@@ -349,8 +349,8 @@ func (pl *NodeSets) chooserFor(ctx context.Context, s *groupSearch, group *sched
 		// With several pods on a node fewer nodes may do. The fewest are taken.
 		for ; ; s.more++ {
 			choice, status = once()
-			most := min(s.problem.Placed+len(s.pods), v1alpha1.MaxNodeSetSize)
-			if choice != nil || !status.IsSuccess() || s.constraint.PodsPerNode == 1 || s.more >= maxPlacements || s.problem.Size() >= most {
+			if choice != nil || !status.IsSuccess() || s.constraint.PodsPerNode == 1 || s.more >= maxPlacements ||
+				s.problem.Size() >= min(s.problem.Placed+len(s.pods), v1alpha1.MaxNodeSetSize) {
 				return choice, status
 			}
 		}

@@ -82,32 +82,42 @@ func BenchmarkChoose(b *testing.B) {
 	}
 }
 
+// sameRails are ways to say it.
+var sameRails = []struct{ name, expression string }{
+	{"texts", "nodes.map(n, " + rails + ".map(r, string(r)).join(',')).distinct().size() == 1"},
+	{"lists", "nodes.map(n, " + rails + ").distinct().size() == 1"},
+	{"first", "nodes.all(n, " + rails + " == " + railsOfFirst + ")"},
+	{"sets", "nodes.all(n, sets.equivalent(" + rails + ", " + railsOfFirst + "))"},
+}
+
 // BenchmarkSameRails chooses nodes for 64 pods with the same rails in all, from listing what each may get to the choice: 200
 // nodes have eight GPUs and eight network interfaces, of which a third is in use on every other node.
 func BenchmarkSameRails(b *testing.B) {
 	for _, want := range []pod{{8, 8, false}, {4, 4, false}, {1, 2, false}} {
-		b.Run(fmt.Sprintf("gpus=%d/nics=%d", want.gpus, want.nics), func(b *testing.B) {
-			c := devicesCase{pods: []pod{want}, group: nodeset.Group{Namespace: "default", Name: "g", Kinds: []int{64}}}
-			c.group.Constraint = &v1alpha1.NodeSetConstraint{Name: "rails", Expression: ofDevices[1], PodsPerNode: 1}
-			for i := range 200 {
-				h := host{node: &v1.Node{}}
-				h.node.Name = fmt.Sprintf("n%03d", i)
-				for rail := range int64(8) {
-					attributes := map[resourceapi.QualifiedName]resourceapi.DeviceAttribute{"rail": {IntValue: &rail}, "serial": {StringValue: ptr.To(fmt.Sprint(i, rail))}}
-					h.gpus = append(h.gpus, resourceapi.Device{Name: fmt.Sprint("g", rail), Attributes: attributes})
-					if i%2 == 0 || (int(rail)*7+i)%3 > 0 {
-						h.nics = append(h.nics, resourceapi.Device{Name: fmt.Sprint("n", rail), Attributes: attributes})
+		for _, as := range sameRails {
+			b.Run(fmt.Sprintf("gpus=%d/nics=%d/compared=%s", want.gpus, want.nics, as.name), func(b *testing.B) {
+				c := devicesCase{pods: []pod{want}, group: nodeset.Group{Namespace: "default", Name: "g", Kinds: []int{64}}}
+				c.group.Constraint = &v1alpha1.NodeSetConstraint{Name: "rails", Expression: as.expression, PodsPerNode: 1}
+				for i := range 200 {
+					h := host{node: &v1.Node{}}
+					h.node.Name = fmt.Sprintf("n%03d", i)
+					for rail := range int64(8) {
+						attributes := map[resourceapi.QualifiedName]resourceapi.DeviceAttribute{"rail": {IntValue: &rail}, "serial": {StringValue: ptr.To(fmt.Sprint(i, rail))}}
+						h.gpus = append(h.gpus, resourceapi.Device{Name: fmt.Sprint("g", rail), Attributes: attributes})
+						if i%2 == 0 || (int(rail)*7+i)%3 > 0 {
+							h.nics = append(h.nics, resourceapi.Device{Name: fmt.Sprint("n", rail), Attributes: attributes})
+						}
 					}
+					c.hosts = append(c.hosts, h)
 				}
-				c.hosts = append(c.hosts, h)
-			}
-			for b.Loop() {
-				chooser, err := nodeset.NewChooser(nil)
-				require.NoError(b, err)
-				chosen, failed := c.choose(b, chooser)
-				require.False(b, failed)
-				require.Len(b, chosen, 64)
-			}
-		})
+				for b.Loop() {
+					chooser, err := nodeset.NewChooser(nil)
+					require.NoError(b, err)
+					chosen, failed := c.choose(b, chooser)
+					require.False(b, failed)
+					require.Len(b, chosen, 64)
+				}
+			})
+		}
 	}
 }

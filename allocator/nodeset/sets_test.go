@@ -28,9 +28,11 @@ import (
 
 const rails = "n.devices.filter(d, d.driver == 'nic.example.com').map(d, d.attributes['nic.example.com'].rail)"
 
+const railsOfFirst = "nodes[0].devices.filter(d, d.driver == 'nic.example.com').map(d, d.attributes['nic.example.com'].rail)"
+
 // ofDevices are expressions over what the pods get on their nodes.
 var ofDevices = []string{
-	"nodes.all(n, " + rails + " == nodes[0].devices.filter(d, d.driver == 'nic.example.com').map(d, d.attributes['nic.example.com'].rail))",
+	"nodes.all(n, " + rails + " == " + railsOfFirst + ")",
 	"nodes.map(n, " + rails + ".map(r, string(r)).join(',')).distinct().size() == 1",
 	"nodes.all(n, n.devices.all(d, d.attributes['nic.example.com'].rail > 0))",
 	"nodes.map(n, " + rails + ").flatten().distinct().size() == nodes.map(n, n.devices.filter(d, d.driver == 'nic.example.com').size()).sum()",
@@ -47,6 +49,10 @@ var ofDevices = []string{
 	"nodes.map(n, n.?devices.orValue([]).size()).sum() == 2 && nodes.all(n, has(n.devices))",
 	"nodes.all(n, n.devices.all(d, nodes.all(m, m.devices.all(e, e == d || e.driver != d.driver || e.attributes[d.driver].rail != d.attributes[d.driver].rail))))",
 	"nodes.exists_one(n, n.devices.exists(d, d.driver == 'gpu.example.com'))",
+	"nodes.all(n, sets.equivalent(" + rails + ", " + railsOfFirst + "))",
+	"nodes.all(n, nodes.all(m, n == m || !sets.intersects(" + rails + ", m.devices.filter(d, d.driver == 'nic.example.com').map(d, d.attributes['nic.example.com'].rail))))",
+	"nodes.map(n, " + rails + ").distinct().size() == 1",
+	"nodes.exists(n, nodes.all(m, sets.contains(" + rails + ", m.devices.map(d, d.attributes[d.driver].rail))))",
 	"nodes.all(n, n.labels.size() == 1) && nodes.all(n, dyn(n)['devices'].size() == 1)",
 }
 

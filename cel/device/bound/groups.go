@@ -5,6 +5,7 @@ package bound
 
 import (
 	"cmp"
+	"fmt"
 	"reflect"
 	"slices"
 
@@ -15,34 +16,27 @@ import (
 	"github.com/celset/celset/cel/device/bitset"
 )
 
-// groups has the devices by the value that a leaf is for them, a number, a string or a bool, or by each of
-// several that it has in a list.
+// groups has the devices by the value that a leaf is for them, or by each of several that it has in a list.
 type groups struct {
-	// known are the devices that have one value, listed also those that have a list, members those of each
-	// value.
-	known, listed bitset.Set
-	members       []bitset.Set
+	// known are the devices of which the values are known, members those of each value.
+	known   bitset.Set
+	members []bitset.Set
 	// sorted: all values are of one type that has an order, and members is in it.
 	sorted bool
 }
 
-func newGroups(entries []entry) groups {
-	g := groups{known: bitset.New(len(entries)), listed: bitset.New(len(entries)), sorted: true}
+// newGroups looks at the values that own has of an entry, nil if they are not known.
+func newGroups(entries []entry, own func(*entry) []any) groups {
+	g := groups{known: bitset.New(len(entries)), sorted: true}
 	places := make(map[any]int)
 	var values []any
 	for i := range entries {
-		var own []any
-		switch e := &entries[i]; {
-		case e.elements != nil:
-			own = *e.elements
-		case e.key != nil:
-			own = []any{e.key}
-			g.known.Add(i)
-		default:
+		of := own(&entries[i])
+		if of == nil {
 			continue
 		}
-		g.listed.Add(i)
-		for _, value := range own {
+		g.known.Add(i)
+		for _, value := range of {
 			place, seen := places[value]
 			if !seen {
 				place = len(values)
@@ -61,6 +55,22 @@ func newGroups(entries []entry) groups {
 		}
 	}
 	return g
+}
+
+// wholeValue is the value of an entry, be it a list.
+func wholeValue(e *entry) []any {
+	if e.key == nil {
+		return nil
+	}
+	return []any{e.key}
+}
+
+// eachValue are the values in a list, or the value.
+func eachValue(e *entry) []any {
+	if e.elements != nil {
+		return *e.elements
+	}
+	return wholeValue(e)
 }
 
 func isOrdered(value any) bool {
@@ -98,6 +108,11 @@ func keysIn(list traits.Lister) *[]any {
 	}
 	return &keys
 }
+
+// listKey is equal for equal lists of ints, strings and bools.
+type listKey string
+
+func listKeyOf(elements []any) listKey { return listKey(fmt.Sprintf("%#v", elements)) }
 
 // isKey reports whether equal values are equal in Go, too.
 func isKey(value ref.Val) bool {

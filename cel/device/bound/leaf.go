@@ -75,7 +75,7 @@ type entry struct {
 // openEntry may be anything.
 var openEntry = entry{known: true, outcome: Open, number: openNumber}
 
-// entryOf classifies a value. What is neither bool nor int nor an error is open.
+// entryOf classifies a value. What is neither bool nor int nor an error is open, but may have a key.
 func entryOf(value ref.Val) entry {
 	switch value := value.(type) {
 	case types.Bool:
@@ -88,7 +88,9 @@ func entryOf(value ref.Val) entry {
 		return entry{known: true, outcome: Error, number: never}
 	case traits.Lister:
 		e := openEntry
-		e.elements = keysIn(value)
+		if e.elements = keysIn(value); e.elements != nil {
+			e.key = listKeyOf(*e.elements)
+		}
 		return e
 	default:
 		return openEntry
@@ -110,8 +112,15 @@ func (e *entry) textSize() int {
 }
 
 func sizeOfText(key any) int {
-	if text, ok := key.(types.String); ok && len(text) > smallText {
-		return len(text) + smallText
+	length := 0
+	switch text := key.(type) {
+	case types.String:
+		length = len(text)
+	case listKey:
+		length = len(text)
+	}
+	if length > smallText {
+		return length + smallText
 	}
 	return 0
 }

@@ -4,6 +4,8 @@
 package bound
 
 import (
+	"slices"
+
 	"github.com/google/cel-go/common/ast"
 	"github.com/google/cel-go/common/operators"
 	"github.com/google/cel-go/common/types"
@@ -28,6 +30,9 @@ func (l local) condition(expr ast.Expr, s scope) condition {
 		expr = l.analyzer.normal.reduce(expr, s)
 		if left, right, ok := sameness(expr); ok {
 			return l.comparison(expr, equal, left, right, s)
+		}
+		if result, ok := l.listRelation(expr, s); ok {
+			return result
 		}
 		if rewritten, ok := l.analyzer.normal.rewrite(expr, s); ok {
 			return l.condition(rewritten, s)
@@ -81,14 +86,19 @@ func (l local) comparison(expr ast.Expr, r relation, left, right ast.Expr, s sco
 		return l.whole(expr, s)
 	}
 	sides := comparison{r, l.quantity(left, s), l.quantity(right, s)}
-	read := l.analyzer.read
-	if !isOpen(sides.left) && !isOpen(sides.right) {
-		// The whole depends on nothing but the two sides.
-		l.analyzer.read = nil
+	if isOpen(sides.left) || isOpen(sides.right) {
+		return localComparison{sides, l.whole(expr, s)}
 	}
+	return localComparison{sides, l.wholeOfSides(expr, s)}
+}
+
+// wholeOfSides has CEL compare what depends on nothing but two sides that are read already.
+func (l local) wholeOfSides(expr ast.Expr, s scope) condition {
+	read := l.analyzer.read
+	l.analyzer.read = nil
 	whole := l.whole(expr, s)
 	l.analyzer.read = read
-	return localComparison{sides, whole}
+	return whole
 }
 
 // whole has CEL compare.
@@ -152,6 +162,49 @@ func keyOf(s *state, q quantity) any {
 		return v.entry(s).key
 	}
 	return nil
+}
+
+// listRelations are functions on two lists, on the values in them.
+var listRelations = map[string]func(left, right []any) bool{
+	"sets.contains":   containsAll,
+	"sets.equivalent": func(left, right []any) bool { return containsAll(left, right) && containsAll(right, left) },
+	"sets.intersects": func(left, right []any) bool {
+		return slices.ContainsFunc(left, func(value any) bool { return slices.Contains(right, value) })
+	},
+}
+
+func containsAll(list, wanted []any) bool {
+	return !slices.ContainsFunc(wanted, func(value any) bool { return !slices.Contains(list, value) })
+}
+
+// listRelation reads a function on the lists of two devices.
+func (l local) listRelation(expr ast.Expr, s scope) (condition, bool) {
+	if expr.Kind() != ast.CallKind {
+		return nil, false
+	}
+	call := expr.AsCall()
+	holds := listRelations[call.FunctionName()]
+	if holds == nil || !isOfDevice(call.Args()[0], s) || !isOfDevice(call.Args()[1], s) {
+		return nil, false
+	}
+	left, leftOK := l.quantity(call.Args()[0], s).(value)
+	right, rightOK := l.quantity(call.Args()[1], s).(value)
+	return listRelation{left, right, holds, l.wholeOfSides(expr, s)}, leftOK && rightOK
+}
+
+// listRelation is a function on the lists of two devices.
+type listRelation struct {
+	left, right value
+	holds       func(left, right []any) bool
+	// whole asks CEL.
+	whole condition
+}
+
+func (n listRelation) bound(s *state) Outcome {
+	if l, r := n.left.entry(s).elements, n.right.entry(s).elements; l != nil && r != nil {
+		return outcomeOf(n.holds(*l, *r))
+	}
+	return n.whole.bound(s)
 }
 
 func (l local) quantity(expr ast.Expr, s scope) quantity {

@@ -95,13 +95,20 @@ func (n unionSize) number(s *state) number {
 	m, ok := membersOf(s, n.list)
 	defer m.giveBack(s)
 	c := s.column(n.leaf)
-	if !ok || c == nil || !m.chosen.IsWithin(c.groups.listed) || !m.possible.IsWithin(c.groups.listed) || !s.spend() {
+	if c == nil {
+		return openNumber
+	}
+	groups := &c.groups
+	if c.elements != nil {
+		groups = c.elements
+	}
+	if !ok || !m.chosen.IsWithin(groups.known) || !m.possible.IsWithin(groups.known) || !s.spend() {
 		return openNumber
 	}
 	// adds has for each possible device how many values it has that no chosen one has.
 	adds := make([]int, len(s.tables.devices))
 	chosen, others := 0, 0
-	for _, with := range c.groups.members {
+	for _, with := range groups.members {
 		switch {
 		case with.Meets(m.chosen):
 			chosen++

@@ -4,6 +4,7 @@
 package bound
 
 import (
+	"slices"
 	"sync"
 	"sync/atomic"
 	"unsafe"
@@ -80,8 +81,10 @@ type leafTable struct {
 type column struct {
 	entries []entry
 	// ints are the devices for which it is a number.
-	ints         bitset.Set
+	ints bitset.Set
+	// groups has the devices by value. elements by each value of a list, if the leaf is one for some device.
 	groups       groups
+	elements     *groups
 	misbehaviour misbehaviour
 }
 
@@ -123,7 +126,11 @@ func (s *state) column(l *leaf) *column {
 			return nil
 		}
 	}
-	c.ints, c.groups, c.misbehaviour = bitset.New(len(c.entries)), newGroups(c.entries), newMisbehaviour(c.entries, len(s.tables.devices))
+	c.ints, c.groups, c.misbehaviour = bitset.New(len(c.entries)), newGroups(c.entries, wholeValue), newMisbehaviour(c.entries, len(s.tables.devices))
+	if slices.ContainsFunc(c.entries, func(e entry) bool { return e.elements != nil }) {
+		elements := newGroups(c.entries, eachValue)
+		c.elements = &elements
+	}
 	for i := range c.entries {
 		if number := c.entries[i].number; !number.open && !number.isNever() {
 			c.ints.Add(i)
@@ -162,7 +169,10 @@ func (s *state) pair(t *leafTable, l *leaf, first, second int) *entry {
 
 // size is what the column takes.
 func (c *column) size() int {
-	sets := 1 + len(c.groups.members) + 2 + len(c.misbehaviour)
+	sets := 1 + len(c.groups.members) + 1 + len(c.misbehaviour)
+	if c.elements != nil {
+		sets += len(c.elements.members) + 1
+	}
 	bytes := int(unsafe.Sizeof(*c)) + len(c.entries)*int(unsafe.Sizeof(entry{})) + sets*setSize(len(c.entries))
 	for i := range c.entries {
 		bytes += c.entries[i].textSize()

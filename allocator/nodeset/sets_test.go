@@ -445,3 +445,62 @@ func TestCountersOfSeveralNodes(t *testing.T) {
 		require.Equal(t, fits, choice != nil)
 	}
 }
+
+// TestSetsAreLimited: what pods may get on a node is listed up to limits, and the node can't take the pod beyond them.
+func TestSetsAreLimited(t *testing.T) {
+	chooser, err := nodeset.NewChooser(nil)
+	require.NoError(t, err)
+	rail := func(i int) map[resourceapi.QualifiedName]resourceapi.DeviceAttribute {
+		return map[resourceapi.QualifiedName]resourceapi.DeviceAttribute{"rail": {IntValue: ptr.To(int64(i))}}
+	}
+	for name, test := range map[string]struct {
+		expression string
+		nics       int
+		// differ: each has a rail of its own. remote: there is a device that all nodes can reach.
+		differ, remote bool
+		claims         []pod
+		want           string
+	}{
+		"sets":        {expression: ofDevices[0], nics: 12, differ: true, claims: []pod{{nics: 6}}, want: "more than 256 sets"},
+		"allocations": {expression: ofDevices[0], nics: 18, remote: true, claims: []pod{{nics: 9}}, want: "or 16384 at all"},
+		"devices":     {expression: ofDevices[0], nics: 70, claims: []pod{{nics: 30}, {nics: 30}, {nics: 5}}, want: "65 devices, at most 64"},
+		"none":        {expression: ofDevices[9], nics: 70, differ: true, claims: []pod{{nics: 30}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := devicesCase{group: nodeset.Group{Kinds: []int{1}, Constraint: &v1alpha1.NodeSetConstraint{Name: "set", Expression: test.expression}}}
+			h := host{node: &v1.Node{}}
+			h.node.Name = "n0"
+			for i := range test.nics {
+				d := resourceapi.Device{Name: fmt.Sprintf("d%02d", i), Attributes: rail(0)}
+				if test.differ {
+					d.Attributes = rail(i)
+				}
+				h.nics = append(h.nics, d)
+			}
+			if test.remote {
+				c.remote = []resourceapi.Device{{Name: "r", Attributes: rail(0)}}
+			}
+			c.hosts = []host{h}
+			problem, err := nodeset.NewProblem(&c.group)
+			require.NoError(t, err)
+			prepared, err := chooser.Prepare(t.Context(), problem.Claim, nodeset.Classes{}, true)
+			require.NoError(t, err)
+			a, err := allocator.NewAllocator(t.Context(), structured.Features{}, structured.AllocatedState{}, classes{}, c.slices(), dracel.NewCache(10, dracel.Features{}), allocator.WithReasons())
+			require.NoError(t, err)
+			var claims []*resourceapi.ResourceClaim
+			for i, p := range test.claims {
+				claims = append(claims, p.claim())
+				claims[i].Name = fmt.Sprint(i)
+			}
+			sets, err := nodeset.ReadingOf(prepared).SetsOn(t.Context(), a, h.node, claims, nil)
+			if test.want == "" {
+				require.NoError(t, err)
+				require.Len(t, sets, 1)
+				return
+			}
+			require.ErrorContains(t, err, test.want)
+			require.ErrorIs(t, err, structured.ErrFailedAllocationOnNode)
+			require.Empty(t, sets)
+		})
+	}
+}

@@ -28,6 +28,12 @@ var topics = []string{
 	"listattributes", "partitionabledevices", "prioritizedlist", "workloadresourceclaims",
 }
 
+// gangTopics are the folders of upstream's workloads of PodGroups.
+var gangTopics = []string{"basicscheduling", "gangscheduling", "tas"}
+
+// gangGates are ours.
+var gangGates = object{"DRACELDeviceConstraint": true, "DRACELGangConstraints": true, "GenericWorkload": true, "TopologyAwareWorkloadScheduling": true}
+
 // patience is for a workload's pods to be scheduled. Before the full workload of consumable
 // capacity with 1,000 nodes is measured there are 7,990, for which upstream's plugin may need
 // more than scheduler_perf's ten minutes.
@@ -46,6 +52,12 @@ type object = map[string]any
 // and with ours, in turn. Their names are <test case>/<workload>/plugin=<plugin>/all.
 func BenchmarkPerfSchedulingUpstream(b *testing.B) {
 	runInPairs(b, filepath.Join(upstreamDir(b), "dra"), topics, pairs{gates: object{}, chosen: func(string) bool { return true }})
+}
+
+// BenchmarkPerfSchedulingUpstreamGangs runs upstream's own workloads of PodGroups, of which none has a constraint, with upstream's
+// plugins and with ours, in turn.
+func BenchmarkPerfSchedulingUpstreamGangs(b *testing.B) {
+	runInPairs(b, filepath.Join(upstreamDir(b), "podgroup"), gangTopics, pairs{gates: gangGates, chosen: func(string) bool { return true }})
 }
 
 // reported is what scheduler_perf measures, as in our own configurations.
@@ -210,6 +222,9 @@ func TestUpstreamWorkloadsComeInPairs(t *testing.T) {
 	folders := slices.Clone(preemptionTopics)
 	for _, topic := range topics {
 		folders = append(folders, filepath.Join("dra", topic))
+	}
+	for _, topic := range gangTopics {
+		folders = append(folders, filepath.Join("podgroup", topic))
 	}
 	for _, folder := range folders {
 		t.Chdir(filepath.Join(root, folder))

@@ -376,7 +376,13 @@ func (pl *NodeSets) GeneratePlacements(ctx context.Context, state fwk.PodGroupCy
 		return nil, refused(fwk.UnschedulableAndUnresolvable, parent.Nodes, refusal.Message)
 	}
 	defer attempt.Progress()
+	end := pl.metrics.ObserveNodeSet()
 	search, status := pl.search(ctx, state, group, name, pods, parent.Nodes, attempt)
+	failure := cmp.Or(ctx.Err(), attempt.Over())
+	if failure == nil && status.Code() != fwk.Unschedulable {
+		failure = status.AsError()
+	}
+	end(search != nil, failure)
 	if !status.IsSuccess() {
 		return nil, status
 	}

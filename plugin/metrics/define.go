@@ -15,6 +15,8 @@ const subsystem = "celset"
 var (
 	// durations are up to 10 s, the default filterTimeout, and some more.
 	durations = []float64{1e-5, 3e-5, 1e-4, 3e-4, 1e-3, 3e-3, .01, .03, .1, .3, 1, 3, 10, 30}
+	// groupDurations are up to some more than the time that an attempt may take.
+	groupDurations = []float64{.01, .03, .1, .3, 1, 3}
 	// steps are up to ten times the default of budget.steps, for those who raise it.
 	steps = []float64{0, 1, 3, 10, 30, 100, 300, 1e3, 3e3, 1e4, 3e4, 1e5, 3e5, 1e6, 3e6}
 	// spending is far beyond the default of budget.cost, for those who raise it.
@@ -34,6 +36,9 @@ func (m *Metrics) define() {
 	m.spending = histograms("allocation_cost",
 		"Cost, in CEL cost units, that was charged to the budgets of the search for the devices of one pod with a CEL device constraint, or with devices that preferences chose, on one node, by outcome. It is 0 if the answer was known.",
 		spending, "outcome")
+	m.nodeSets = histograms("node_set_duration_seconds",
+		"Time to choose the nodes of a PodGroup with a node set constraint, with finding out which nodes can take its pods, by outcome.",
+		groupDurations, "outcome")
 	m.cost = metrics.NewHistogram(&metrics.HistogramOpts{
 		Subsystem: subsystem, Name: "cel_expression_constraint_cost", Buckets: costs, StabilityLevel: metrics.ALPHA,
 		Help: "Actual cost, in CEL cost units, of one evaluation of a CEL device constraint on a complete set of devices.",

@@ -178,6 +178,15 @@ func TestExpressions(t *testing.T) {
 	}, b.values(t)))
 }
 
+func TestNodeSets(t *testing.T) {
+	b := newBench(t)
+	for found, failure := range map[bool]error{true: nil, false: context.DeadlineExceeded} {
+		b.ObserveNodeSet()(found, failure)
+	}
+	b.ObserveNodeSet()(false, nil)
+	require.Equal(t, 3, b.families(t)["celset_node_set_duration_seconds"], "allocated, timeout and no_fit")
+}
+
 func TestClaims(t *testing.T) {
 	b := newBench(t)
 	require.NotContains(t, b.families(t), "celset_claims", "nobody knows how many there are")

@@ -39,6 +39,15 @@ func (m *Metrics) ObserveAllocation(claims []*resourceapi.ResourceClaim, byDefau
 	}
 }
 
+// ObserveNodeSet is called when nodes are to be chosen for a group. What it returns is called when that ends, with whether there are
+// such, and the error that is no lack of nodes.
+func (m *Metrics) ObserveNodeSet() (end func(found bool, err error)) {
+	start := m.now()
+	return func(found bool, err error) {
+		m.nodeSets.WithLabelValues(string(outcomeOf(found, err))).Observe(m.now().Sub(start).Seconds())
+	}
+}
+
 // add counts what was done. Most searches have a known answer and do nothing: they take
 // microseconds, and looking up a time series to add nothing would take as long.
 func (m *Metrics) add(stats allocator.Stats) {

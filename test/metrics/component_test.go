@@ -133,8 +133,11 @@ func exerciseScheduler(t *testing.T, r *recorder) {
 			&allocator.BudgetError{Unit: allocator.BudgetCost, Attempt: true}, &allocator.BudgetError{Unit: allocator.BudgetSteps, Attempt: true},
 		} {
 			measured.ObserveAllocation(claims, false)(false, allocator.Stats{}, fmt.Errorf("wrapped: %w", err))
+			measured.ObserveNodeSet()(false, err)
 		}
 	}
+	measured.ObserveNodeSet()(true, nil)
+	measured.ObserveNodeSet()(false, nil)
 	for _, reason := range []cel.Reason{cel.ReasonRuntime, cel.ReasonType, cel.ReasonCostLimit, cel.ReasonBudget, cel.ReasonInterrupted} {
 		measured.ObserveEvaluation("devices", 1, &cel.Error{Reason: reason})
 	}

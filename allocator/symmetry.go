@@ -11,6 +11,7 @@ import (
 
 	"github.com/celset/celset/allocator/internal/constraint"
 	"github.com/celset/celset/allocator/internal/fingerprint"
+	"github.com/celset/celset/allocator/internal/inventory"
 	"github.com/celset/celset/allocator/internal/selection"
 	"github.com/celset/celset/allocator/internal/view"
 	"github.com/celset/celset/cel/device/bitset"
@@ -22,8 +23,8 @@ import (
 // equal GPUs one is tried, not 64.
 //
 // What matters is the driver, the pool, capacities, what selectors say, and those
-// attributes that a constraint reads: serial numbers don't. Devices that have more to
-// them than attributes and capacities are never symmetric (isPlain).
+// attributes that a constraint reads: serial numbers don't. A device that has more to
+// it than attributes and capacities, or can be reached from other nodes, is like no other.
 //
 // Exchanging the two must not change the order in which an expression sees devices. In
 // the request at hand it does not, since all that comes later in it comes after both.
@@ -56,7 +57,7 @@ func (y *symmetry) classOf() []int {
 // mayPassOver reports whether devices may be passed over for a request.
 func (y *symmetry) mayPassOver(p place) bool {
 	s := y.search
-	if s.allocator.unbounded || !s.inventory.IsPlain || s.tellsApart {
+	if s.allocator.unbounded || s.tellsApart {
 		return false
 	}
 	for claim := p.claim; claim < len(s.requests); claim++ {
@@ -104,6 +105,9 @@ func (f *failedClasses) add(y *symmetry, p place, position int) {
 
 func (y *symmetry) find() []int {
 	s, read := y.search, y.attributesRead()
+	if s.inventory.Plain.Count() < 2 || !inventory.AreUsable(s.inventory.Pools) {
+		return nil
+	}
 	seen := tableOf(s.allocator.cache, tableKey{view: s.viewID(), kind: tableOfSymmetry, text: read.Fingerprint()}, func(func(int)) ([]int, int) {
 		kinds := y.byContent(read)
 		return kinds, 8 * len(kinds)
@@ -118,6 +122,9 @@ func (y *symmetry) find() []int {
 	}
 	return numbered(len(s.inventory.Candidates), func(i int) string {
 		c := s.inventory.Candidates[i]
+		if !s.inventory.Plain.Has(i) {
+			return fmt.Sprint("unknown ", i)
+		}
 		key := fmt.Sprint(seen[i], c.Pool.ID, s.available.Allocated().Has(i))
 		for _, g := range s.groups {
 			if g.selectors.Verdict(i) == selection.Unknown {

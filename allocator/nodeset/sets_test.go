@@ -456,13 +456,13 @@ func TestSetsAreLimited(t *testing.T) {
 	for name, test := range map[string]struct {
 		expression string
 		nics       int
-		// differ: each has a rail of its own. remote: there is a device that all nodes can reach.
-		differ, remote bool
-		claims         []pod
-		want           string
+		// differ: each has a rail of its own. tainted: the search does not take them for symmetric.
+		differ, tainted bool
+		claims          []pod
+		want            string
 	}{
 		"sets":        {expression: ofDevices[0], nics: 12, differ: true, claims: []pod{{nics: 6}}, want: "more than 256 sets"},
-		"allocations": {expression: ofDevices[0], nics: 18, remote: true, claims: []pod{{nics: 9}}, want: "or 16384 at all"},
+		"allocations": {expression: ofDevices[0], nics: 18, tainted: true, claims: []pod{{nics: 9}}, want: "or 16384 at all"},
 		"devices":     {expression: ofDevices[0], nics: 70, claims: []pod{{nics: 30}, {nics: 30}, {nics: 5}}, want: "65 devices, at most 64"},
 		"none":        {expression: ofDevices[9], nics: 70, differ: true, claims: []pod{{nics: 30}}},
 	} {
@@ -475,10 +475,10 @@ func TestSetsAreLimited(t *testing.T) {
 				if test.differ {
 					d.Attributes = rail(i)
 				}
+				if test.tainted {
+					d.Taints = []resourceapi.DeviceTaint{{Key: "example.com/watched", Effect: resourceapi.DeviceTaintEffectNone}}
+				}
 				h.nics = append(h.nics, d)
-			}
-			if test.remote {
-				c.remote = []resourceapi.Device{{Name: "r", Attributes: rail(0)}}
 			}
 			c.hosts = []host{h}
 			problem, err := nodeset.NewProblem(&c.group)

@@ -36,6 +36,8 @@ type Inventory struct {
 	// IsPlain: the slices say nothing about the devices but their attributes and capacities,
 	// and the pools can be used.
 	IsPlain bool
+	// Plain are the candidates of which that can be said.
+	Plain bitset.Set
 	// slices are what it was made from; selfContained: from nothing else.
 	slices        []*resourceapi.ResourceSlice
 	selfContained bool
@@ -55,10 +57,11 @@ func New(features structured.Features, node *v1.Node, forNode, all []*resourceap
 		Ordinary:      bitset.New(len(candidates)),
 		Pools:         pools,
 		Candidates:    candidates,
-		IsPlain:       isPlain(pools, forNode),
+		Plain:         plain(candidates),
 		slices:        forNode,
 		selfContained: selfContained,
 	}
+	result.IsPlain = AreUsable(pools) && result.Plain.Count() == len(candidates) && !slices.ContainsFunc(forNode, func(s *resourceapi.ResourceSlice) bool { return !isPlain(s) })
 	for i, c := range candidates {
 		if c.Ordinary {
 			result.Ordinary.Add(i)
@@ -74,30 +77,36 @@ func (i *Inventory) DevicesSelectNodes() bool {
 	return slices.ContainsFunc(i.slices, selectsByDevice)
 }
 
-func isPlain(pools []*Pool, of []*resourceapi.ResourceSlice) bool {
-	for _, p := range pools {
-		if p.Incomplete || p.Invalid != "" {
-			return false
-		}
-	}
+// AreUsable reports whether devices of all pools can be allocated.
+func AreUsable(pools []*Pool) bool {
+	return !slices.ContainsFunc(pools, func(p *Pool) bool { return p.Incomplete || p.Invalid != "" })
+}
+
+func isPlain(slice *resourceapi.ResourceSlice) bool {
+	spec := slice.Spec
+	spec.Driver, spec.Pool, spec.NodeName, spec.Devices = "", resourceapi.ResourcePool{}, nil, nil
+	return reflect.ValueOf(spec).IsZero()
+}
+
+// plain are the candidates of which no more is said than attributes and capacities, in slices for their node.
+func plain(candidates []*Candidate) bitset.Set {
+	all := bitset.New(len(candidates))
 	// One variable for all devices: IsZero would allocate a copy of each.
 	var rest resourceapi.Device
 	more := reflect.ValueOf(&rest).Elem()
-	for _, slice := range of {
-		spec := slice.Spec
-		for i := range spec.Devices {
-			rest = spec.Devices[i]
-			rest.Name, rest.Attributes, rest.Capacity = "", nil, nil
-			if !more.IsZero() {
-				return false
-			}
+	var slice *resourceapi.ResourceSlice
+	inPlain := false
+	for i, c := range candidates {
+		if c.Slice != slice {
+			slice, inPlain = c.Slice, isPlain(c.Slice)
 		}
-		spec.Driver, spec.Pool, spec.NodeName, spec.Devices = "", resourceapi.ResourcePool{}, nil, nil
-		if !reflect.ValueOf(spec).IsZero() {
-			return false
+		rest = *c.Device
+		rest.Name, rest.Attributes, rest.Capacity = "", nil, nil
+		if inPlain && more.IsZero() {
+			all.Add(i)
 		}
 	}
-	return true
+	return all
 }
 
 // Of takes stock of a node. The result is kept as long as the node's slices are the same

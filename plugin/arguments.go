@@ -4,6 +4,7 @@
 package plugin
 
 import (
+	"cmp"
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/runtime"
@@ -21,12 +22,16 @@ import (
 // what a feature gate has turned off is.
 func decodeArgs(args runtime.Object, features plfeature.Features, gates featuregate.FeatureGate) (*configv1alpha1.DynamicResourcesCELArgs, error) {
 	var raw []byte
-	if args != nil {
-		unknown, ok := args.(*runtime.Unknown)
-		if !ok {
-			return nil, fmt.Errorf("%s: got arguments of type %T, want an object of kind DynamicResourcesCELArgs", Name, args)
-		}
-		raw = unknown.Raw
+	var upstreams config.DynamicResourcesArgs
+	switch args := args.(type) {
+	case nil:
+	case *runtime.Unknown:
+		raw = args.Raw
+	case *config.DynamicResourcesArgs:
+		// The plugin stands where upstream's stood.
+		upstreams = *args
+	default:
+		return nil, fmt.Errorf("%s: got arguments of type %T, want an object of kind DynamicResourcesCELArgs", Name, args)
 	}
 	decoded, err := configv1alpha1.DecodeArgs(raw, func(given *configv1alpha1.DynamicResourcesCELArgs, path *field.Path) field.ErrorList {
 		var errs field.ErrorList
@@ -41,6 +46,8 @@ func decodeArgs(args runtime.Object, features plfeature.Features, gates featureg
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", Name, err)
 	}
+	decoded.FilterTimeout = cmp.Or(upstreams.FilterTimeout, decoded.FilterTimeout)
+	decoded.BindingTimeout = cmp.Or(upstreams.BindingTimeout, decoded.BindingTimeout)
 	return decoded, nil
 }
 

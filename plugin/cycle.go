@@ -33,7 +33,8 @@ func (pl *DynamicResourcesCEL) PreFilter(ctx context.Context, state fwk.CycleSta
 	c := pl.resolve(pod)
 	state.Write(claimsKey, c)
 	defer func() { c.attempt.Progress() }()
-	if len(c.unallocated) > 0 {
+	admitted := len(c.unallocated) > 0
+	if admitted {
 		if status := pl.admit(state, pod, c); !status.IsSuccess() {
 			return nil, status
 		}
@@ -58,7 +59,7 @@ func (pl *DynamicResourcesCEL) PreFilter(ctx context.Context, state fwk.CycleSta
 		// Nothing is to be allocated: the claims were when upstream looked.
 		return result, status
 	}
-	if c.attempt == nil {
+	if !admitted {
 		// The devices are for extended resources, or for claims that have lost theirs since they were resolved.
 		*c = *pl.resolve(pod)
 		if c.err != nil {

@@ -7,6 +7,8 @@
 //
 //	command := app.NewSchedulerCommand(app.WithPlugin(plugin.Name, plugin.NewFactory(utilfeature.DefaultFeatureGate)))
 //
+// Programs that are no celset-scheduler, such as autoscalers, make the plugin with [New].
+//
 // Beside it, DynamicResourcesCELPreference scores nodes by what preferences say of the devices
 // that were found there ([Preference]).
 //

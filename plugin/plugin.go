@@ -16,6 +16,7 @@ import (
 	"k8s.io/component-base/featuregate"
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/apis/config"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/dynamicresources"
 	plfeature "k8s.io/kubernetes/pkg/scheduler/framework/plugins/feature"
@@ -39,6 +40,7 @@ const Name = "DynamicResourcesCEL"
 type DynamicResourcesCEL struct {
 	*dynamicresources.DynamicResources
 
+	name    string
 	enabled bool
 	mode    configv1alpha1.AllocatorMode
 	budget  *configv1alpha1.Budget
@@ -90,6 +92,23 @@ var (
 	_ fwk.SignPlugin               = &DynamicResourcesCEL{}
 )
 
+// New makes the plugin for a program that is no celset-scheduler: an autoscaler that tries pods on nodes which don't exist yet, a
+// queue, another scheduler. It has the signature of upstream's [dynamicresources.New] and takes its place, with its arguments or
+// those of [DynamicResourcesCELArgs] (with upstream's arguments it has upstream's name), in a framework that may have no client and has any SharedDRAManager. CEL device constraints and preferences
+// count, expressions are compiled when a pod is first tried. It starts no goroutine and registers no metrics.
+//
+// What celset-scheduler has besides is for a process that binds pods of several tenants: turns of namespaces and the end of
+// attempts that take too long, devices that are held, writes of which the answer is lost. See [NewFactories].
+//
+// [DynamicResourcesCELArgs]: https://pkg.go.dev/github.com/celset/celset/apis/config/v1alpha1#DynamicResourcesCELArgs
+func New(ctx context.Context, args runtime.Object, handle fwk.Handle, features plfeature.Features) (fwk.Plugin, error) {
+	unseen, err := metrics.Unregistered()
+	if err != nil {
+		return nil, err
+	}
+	return newPlugin(ctx, args, handle, features, true, unseen, newProfiles(nil, nil))
+}
+
 // NewFactory returns the factory to register under [Name]. The gates are read
 // when the factory is called, that is after flags were parsed.
 func NewFactory(gates featuregate.FeatureGate) frameworkruntime.PluginFactory {
@@ -132,7 +151,7 @@ func newPlugin(ctx context.Context, args runtime.Object, handle fwk.Handle, feat
 		return nil, err
 	}
 	watched := newRecorder(handle)
-	if features.EnableDynamicResourceAllocation {
+	if features.EnableDynamicResourceAllocation && shared.guard != nil {
 		if watched.writes, err = shared.writesOf(ctx, measured, handle); err != nil {
 			return nil, err
 		}
@@ -143,6 +162,7 @@ func newPlugin(ctx context.Context, args runtime.Object, handle fwk.Handle, feat
 	}
 	pl := &DynamicResourcesCEL{
 		DynamicResources: upstream.(*dynamicresources.DynamicResources),
+		name:             Name,
 		enabled:          enabled,
 		mode:             decoded.Allocator,
 		budget:           decoded.Budget,
@@ -161,6 +181,9 @@ func newPlugin(ctx context.Context, args runtime.Object, handle fwk.Handle, feat
 		attemptTimeout:   decoded.AttemptTimeout.Duration,
 		activate:         activator(ctx, handle),
 		handle:           handle,
+	}
+	if _, ok := args.(*config.DynamicResourcesArgs); ok {
+		pl.name = pl.DynamicResources.Name()
 	}
 	// The framework is ready when the first pod comes.
 	pl.isFirstAfterFilter = sync.OnceValue(func() bool { return isFirstInPostFilter(handle) })
@@ -215,8 +238,8 @@ func probe(ctx context.Context, upstream *dynamicresources.DynamicResources) (*e
 	return newExchange(data)
 }
 
-// Name returns [Name].
-func (pl *DynamicResourcesCEL) Name() string { return Name }
+// Name returns [Name], or that of upstream's plugin if ours has its arguments.
+func (pl *DynamicResourcesCEL) Name() string { return pl.name }
 
 func gateMessage(claim *resourceapi.ResourceClaim) string {
 	return fmt.Sprintf("resourceclaim %s has a CEL device constraint, but the feature gate %s is disabled: enable it with --feature-gates=%s=true",

@@ -30,8 +30,9 @@ import (
 
 // profiles is what all profiles of a scheduler have together.
 type profiles struct {
+	// guard is nil in a program that is no scheduler of ours.
 	guard *guard.Guard
-	// gates are those of the process.
+	// gates are those of the process, nil where features are known only.
 	gates featuregate.FeatureGate
 	// preempts tells whether pods are evicted for devices.
 	preempts bool

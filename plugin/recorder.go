@@ -168,8 +168,13 @@ func (o *recorder) ends() uint64 {
 // AssumedClaimRestore implements [fwk.ResourceClaimTracker]. Upstream's plugin asks for it when a pod can't
 // be bound after its claim got devices, so that the claim is again as the watch has told. That is as it was
 // before, as long as the watch is late, and the devices would seem to be free. The claim was assumed because
-// the API server has stored it, so nothing has to be undone: what becomes of it, the watch will tell.
-func (c watchedClaims) AssumedClaimRestore(_, _ string) {}
+// the API server has stored it, so nothing has to be undone: what becomes of it, the watch will tell. Where nothing is
+// written it is undone.
+func (c watchedClaims) AssumedClaimRestore(namespace, name string) {
+	if c.writes == nil {
+		c.ResourceClaimTracker.AssumedClaimRestore(namespace, name)
+	}
+}
 
 // SignalClaimPendingAllocation implements [fwk.ResourceClaimTracker]: it is how upstream's plugin reserves devices.
 func (c watchedClaims) SignalClaimPendingAllocation(uid types.UID, claim *resourceapi.ResourceClaim) error {

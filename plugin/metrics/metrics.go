@@ -67,6 +67,9 @@ func New(registry Registry, now func() time.Time) (*Metrics, error) {
 // profiles of a scheduler share them.
 func Default() (*Metrics, error) { return shared() }
 
+// Unregistered returns metrics that are shown nowhere, and count nothing.
+func Unregistered() (*Metrics, error) { return New(nowhere{}, time.Now) }
+
 var shared = sync.OnceValues(func() (*Metrics, error) { return New(legacy{}, time.Now) })
 
 // legacy is the registry of the process.
@@ -76,3 +79,9 @@ func (legacy) Register(one metrics.Registerable) error { return legacyregistry.R
 func (legacy) CustomRegister(all metrics.StableCollector) error {
 	return legacyregistry.CustomRegister(all)
 }
+
+// nowhere is no registry.
+type nowhere struct{}
+
+func (nowhere) Register(metrics.Registerable) error          { return nil }
+func (nowhere) CustomRegister(metrics.StableCollector) error { return nil }

@@ -1,0 +1,194 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package simulation tries pods on nodes that don't exist, as an autoscaler does: in a framework of the scheduler with one plugin
+// for devices, without a client, over lists of its own.
+package simulation
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes/fake"
+	"k8s.io/dynamic-resource-allocation/structured"
+	fwk "k8s.io/kube-scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/apis/config"
+	"k8s.io/kubernetes/pkg/scheduler/backend/cache"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/defaultbinder"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/dynamicresources"
+	plfeature "k8s.io/kubernetes/pkg/scheduler/framework/plugins/feature"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/queuesort"
+	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
+	"k8s.io/kubernetes/pkg/scheduler/metrics"
+	"k8s.io/utils/ptr"
+)
+
+// lists are what a program that simulates scheduling has in place of a cluster.
+type lists struct {
+	claims  map[string]*resourceapi.ResourceClaim
+	pending map[types.UID]*resourceapi.ResourceClaim
+	slices  []*resourceapi.ResourceSlice
+	classes []*resourceapi.DeviceClass
+}
+
+type (
+	claims    struct{ *lists }
+	sliceList struct{ *lists }
+	classList struct{ *lists }
+)
+
+func (l *lists) ResourceClaims() fwk.ResourceClaimTracker                 { return claims{l} }
+func (l *lists) ResourceSlices() fwk.ResourceSliceLister                  { return sliceList{l} }
+func (l *lists) DeviceClasses() fwk.DeviceClassLister                     { return classList{l} }
+func (l *lists) DeviceClassResolver() fwk.DeviceClassResolver             { return classList{l} }
+func (classList) GetDeviceClass(v1.ResourceName) *resourceapi.DeviceClass { return nil }
+func (c classList) List() ([]*resourceapi.DeviceClass, error)             { return c.classes, nil }
+
+func (c classList) Get(name string) (*resourceapi.DeviceClass, error) {
+	for _, class := range c.classes {
+		if class.Name == name {
+			return class, nil
+		}
+	}
+	return nil, apierrors.NewNotFound(resourceapi.Resource("deviceclasses"), name)
+}
+
+func (s sliceList) ListWithDeviceTaintRules() ([]*resourceapi.ResourceSlice, error) {
+	return s.slices, nil
+}
+
+func (c claims) List() (all []*resourceapi.ResourceClaim, err error) {
+	for _, claim := range c.claims {
+		all = append(all, claim)
+	}
+	return all, nil
+}
+
+func (c claims) Get(namespace, name string) (*resourceapi.ResourceClaim, error) {
+	if claim := c.claims[namespace+"/"+name]; claim != nil {
+		return claim, nil
+	}
+	return nil, apierrors.NewNotFound(resourceapi.Resource("resourceclaims"), name)
+}
+
+func (c claims) ListAllAllocatedDevices() (sets.Set[structured.DeviceID], error) {
+	all := sets.New[structured.DeviceID]()
+	for _, claim := range c.pending {
+		for _, d := range claim.Status.Allocation.Devices.Results {
+			all.Insert(structured.MakeDeviceID(d.Driver, d.Pool, d.Device))
+		}
+	}
+	return all, nil
+}
+
+func (c claims) GatherAllocatedState() (*structured.AllocatedState, error) {
+	devices, err := c.ListAllAllocatedDevices()
+	return &structured.AllocatedState{
+		AllocatedDevices: devices, AllocatedSharedDeviceIDs: sets.New[structured.SharedDeviceID](), AggregatedCapacity: structured.NewConsumedCapacityCollection(),
+	}, err
+}
+
+func (c claims) SignalClaimPendingAllocation(uid types.UID, claim *resourceapi.ResourceClaim) error {
+	c.pending[uid] = claim
+	return nil
+}
+
+func (c claims) GetPendingAllocation(uid types.UID) *resourceapi.AllocationResult {
+	if claim := c.pending[uid]; claim != nil {
+		return claim.Status.Allocation
+	}
+	return nil
+}
+
+func (c claims) MaybeRemoveClaimPendingAllocation(uid types.UID, _ bool) (deleted bool) {
+	_, deleted = c.pending[uid]
+	delete(c.pending, uid)
+	return deleted
+}
+
+func (claims) AssumeClaimAfterAPICall(*resourceapi.ResourceClaim) error { return nil }
+func (claims) AssumedClaimRestore(_, _ string)                          {}
+
+// Simulation is a framework as an autoscaler makes it: without a client, over lists of its own.
+type Simulation struct {
+	lists     *lists
+	framework framework.Framework
+	pod       *v1.Pod
+}
+
+// Factory makes a plugin for devices.
+type Factory = func(context.Context, runtime.Object, fwk.Handle, plfeature.Features) (fwk.Plugin, error)
+
+// New has a pod with a claim. The plugin that the factory makes has the name in the profile, with upstream's arguments if the name is
+// upstream's.
+func New(ctx context.Context, name string, factory Factory, features plfeature.Features, claim *resourceapi.ResourceClaim, classes ...*resourceapi.DeviceClass) (*Simulation, error) {
+	metrics.Register()
+	claim = claim.DeepCopy()
+	claim.Namespace, claim.Name, claim.UID = "default", "claim", "claim"
+	s := &Simulation{lists: &lists{
+		claims: map[string]*resourceapi.ResourceClaim{"default/claim": claim}, pending: map[types.UID]*resourceapi.ResourceClaim{}, classes: classes,
+	}}
+	s.pod = &v1.Pod{Spec: v1.PodSpec{ResourceClaims: []v1.PodResourceClaim{{Name: "claim", ResourceClaimName: ptr.To("claim")}}}}
+	s.pod.Namespace, s.pod.Name, s.pod.UID = "default", "asks", "asks"
+	profile := &config.KubeSchedulerProfile{SchedulerName: "simulation", Plugins: &config.Plugins{
+		QueueSort: config.PluginSet{Enabled: []config.Plugin{{Name: queuesort.Name}}}, Bind: config.PluginSet{Enabled: []config.Plugin{{Name: defaultbinder.Name}}},
+		MultiPoint: config.PluginSet{Enabled: []config.Plugin{{Name: name}}},
+	}}
+	if name == dynamicresources.Name {
+		// A configuration that is loaded has them.
+		profile.PluginConfig = []config.PluginConfig{{Name: name, Args: &config.DynamicResourcesArgs{FilterTimeout: &metav1.Duration{Duration: 10 * time.Second}}}}
+	}
+	registry := frameworkruntime.Registry{queuesort.Name: queuesort.New, defaultbinder.Name: defaultbinder.New, name: frameworkruntime.FactoryAdapter(features, factory)}
+	var err error
+	s.framework, err = frameworkruntime.NewFramework(ctx, registry, profile,
+		frameworkruntime.WithInformerFactory(informers.NewSharedInformerFactory(fake.NewClientset(), 0)),
+		frameworkruntime.WithSnapshotSharedLister(cache.NewEmptySnapshot()), frameworkruntime.WithSharedDRAManager(s.lists))
+	return s, err
+}
+
+// Try has a node with the slices simulated, of which some devices are in use, and the pod tried on it. It returns the devices that the pod
+// would get, and gives them back.
+func (s *Simulation) Try(ctx context.Context, node string, slices []*resourceapi.ResourceSlice, inUse func(driver string, device int) bool) (devices []string, status *fwk.Status) {
+	before := s.lists.slices
+	s.lists.slices = append(before[:len(before):len(before)], slices...)
+	defer func() { s.lists.slices = before }()
+	used := &resourceapi.ResourceClaim{Status: resourceapi.ResourceClaimStatus{Allocation: &resourceapi.AllocationResult{}}}
+	for _, slice := range slices {
+		for i, d := range slice.Spec.Devices {
+			if inUse(slice.Spec.Driver, i) {
+				used.Status.Allocation.Devices.Results = append(used.Status.Allocation.Devices.Results, resourceapi.DeviceRequestAllocationResult{Driver: slice.Spec.Driver, Pool: slice.Spec.Pool.Name, Device: d.Name})
+			}
+		}
+	}
+	s.lists.pending["used"] = used
+	info := framework.NewNodeInfo()
+	info.SetNode(&v1.Node{ObjectMeta: metav1.ObjectMeta{Name: node}})
+	state := framework.NewCycleState()
+	if _, status, _ := s.framework.RunPreFilterPlugins(ctx, state, s.pod); !status.IsSuccess() {
+		return nil, status
+	}
+	if status := s.framework.RunFilterPlugins(ctx, state, s.pod, info); !status.IsSuccess() {
+		return nil, status
+	}
+	if status := s.framework.RunReservePluginsReserve(ctx, state, s.pod, node); !status.IsSuccess() {
+		return nil, status
+	}
+	for _, d := range s.lists.pending["claim"].Status.Allocation.Devices.Results {
+		devices = append(devices, d.Driver+"/"+d.Device)
+	}
+	s.framework.RunReservePluginsUnreserve(ctx, state, s.pod, node)
+	if s.lists.pending["claim"] != nil {
+		return devices, fwk.AsStatus(fmt.Errorf("the devices of the claim were not taken back"))
+	}
+	return devices, nil
+}

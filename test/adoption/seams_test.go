@@ -1,0 +1,201 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package adoption
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
+	utilfeature "k8s.io/apiserver/pkg/util/feature"
+	dracel "k8s.io/dynamic-resource-allocation/cel"
+	"k8s.io/dynamic-resource-allocation/structured"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/dynamicresources"
+	plfeature "k8s.io/kubernetes/pkg/scheduler/framework/plugins/feature"
+	"k8s.io/utils/ptr"
+
+	"github.com/celset/celset/allocator"
+	"github.com/celset/celset/allocator/incremental"
+	configv1alpha1 "github.com/celset/celset/apis/config/v1alpha1"
+	"github.com/celset/celset/cel"
+	"github.com/celset/celset/cel/device"
+	"github.com/celset/celset/internal/testing/cases"
+	"github.com/celset/celset/internal/testing/corpus"
+	"github.com/celset/celset/internal/testing/simulation"
+	"github.com/celset/celset/plugin"
+)
+
+// asks is what people ask for, on a node of the hardware that they have.
+type asks struct {
+	corpus.Expression
+	claim   *resourceapi.ResourceClaim
+	classes []*resourceapi.DeviceClass
+	slices  []*resourceapi.ResourceSlice
+}
+
+const node = "node"
+
+func newAsks(e corpus.Expression) *asks {
+	a := &asks{Expression: e, claim: &resourceapi.ResourceClaim{}}
+	a.claim.Name, a.claim.Namespace, a.claim.UID = "claim", "default", "claim"
+	spec := &a.claim.Spec.Devices
+	for i, r := range e.Requests {
+		spec.Requests = append(spec.Requests, resourceapi.DeviceRequest{Name: fmt.Sprint("r", i), Exactly: &resourceapi.ExactDeviceRequest{
+			DeviceClassName: r.Driver, AllocationMode: resourceapi.DeviceAllocationModeExactCount, Count: int64(r.Count),
+		}})
+	}
+	spec.Constraints = []resourceapi.DeviceConstraint{{MatchAttribute: ptr.To(resourceapi.FullyQualifiedName("celset.dev/set"))}}
+	spec.Config = []resourceapi.DeviceClaimConfiguration{{DeviceConfiguration: resourceapi.DeviceConfiguration{Opaque: &resourceapi.OpaqueDeviceConfiguration{
+		Driver:     "celset.dev",
+		Parameters: runtime.RawExtension{Raw: fmt.Appendf(nil, `{"apiVersion": "celset.dev/v1alpha1", "kind": "CELDeviceConstraint", "name": "set", "expression": %q}`, e.Text)},
+	}}}}
+	for _, driver := range e.Hardware.Drivers() {
+		class := &resourceapi.DeviceClass{Spec: resourceapi.DeviceClassSpec{Selectors: []resourceapi.DeviceSelector{{CEL: &resourceapi.CELDeviceSelector{Expression: "device.driver == '" + driver + "'"}}}}}
+		class.Name = driver
+		a.classes = append(a.classes, class)
+		slice := &resourceapi.ResourceSlice{Spec: resourceapi.ResourceSliceSpec{Driver: driver, NodeName: ptr.To(node), Pool: resourceapi.ResourcePool{Name: node, ResourceSliceCount: 1}}}
+		slice.Name = driver
+		for _, d := range e.Hardware.Devices() {
+			if d.Driver == driver {
+				slice.Spec.Devices = append(slice.Spec.Devices, d.Device)
+			}
+		}
+		a.slices = append(a.slices, slice)
+	}
+	return a
+}
+
+// Get and List are for the classes.
+func (a *asks) Get(name string) (*resourceapi.DeviceClass, error) {
+	for _, class := range a.classes {
+		if class.Name == name {
+			return class, nil
+		}
+	}
+	return nil, apierrors.NewNotFound(resourceapi.Resource("deviceclasses"), name)
+}
+
+func (a *asks) List() ([]*resourceapi.DeviceClass, error) { return a.classes, nil }
+
+// called is the answer of structured.NewAllocator's place, as KAI and Kueue ask it.
+func (a *asks) called(ctx context.Context) (devices []string, err error) {
+	made, err := allocator.NewAllocator(ctx, structured.Features{}, structured.AllocatedState{}, a, a.slices, dracel.NewCache(10, dracel.Features{}),
+		allocator.WithCostBudget(uint64(configv1alpha1.DefaultBudgetCost)), allocator.WithStepBudget(configv1alpha1.DefaultBudgetSteps))
+	if err != nil {
+		return nil, err
+	}
+	n := &v1.Node{}
+	n.Name = node
+	results, err := made.Allocate(ctx, n, []*resourceapi.ResourceClaim{a.claim})
+	if err != nil || results == nil {
+		return nil, err
+	}
+	for _, d := range results[0].Devices.Results {
+		devices = append(devices, d.Driver+"/"+d.Device)
+	}
+	return devices, nil
+}
+
+// simulated is the answer of the plugin in the framework of an autoscaler, under upstream's name.
+func (a *asks) simulated(ctx context.Context) ([]string, error) {
+	s, err := simulation.New(ctx, dynamicresources.Name, plugin.New, plfeature.NewSchedulerFeaturesFromGates(utilfeature.DefaultFeatureGate), a.claim, a.classes...)
+	if err != nil {
+		return nil, err
+	}
+	devices, status := s.Try(ctx, node, a.slices, func(string, int) bool { return false })
+	if !status.IsSuccess() && !status.IsRejected() {
+		return nil, status.AsError()
+	}
+	return devices, nil
+}
+
+// searched is the answer of a search that takes devices in order, as Karpenter's does.
+func (a *asks) searched(ctx context.Context, environment *device.Environment) ([]string, error) {
+	constraints, err := incremental.Constraints(ctx, environment, a.claim, a)
+	if err != nil {
+		return nil, err
+	}
+	var devices []incremental.Device
+	for _, slice := range a.slices {
+		for i := range slice.Spec.Devices {
+			devices = append(devices, incremental.Device{Driver: slice.Spec.Driver, Device: &slice.Spec.Devices[i]})
+		}
+	}
+	var requests []incremental.Request
+	for _, r := range a.claim.Spec.Devices.Requests {
+		requests = append(requests, incremental.Request{Name: r.Name, Count: int(r.Exactly.Count)})
+	}
+	set := constraints[0].Over(ctx, devices, requests, cel.NewBudget(1<<40))
+	taken := make([][]int, len(requests))
+	var visit func(request, from int) bool
+	visit = func(request, from int) bool {
+		if request < len(requests) && len(taken[request]) == requests[request].Count {
+			request, from = request+1, 0
+		}
+		if request == len(requests) {
+			return true
+		}
+		for i := from; i < len(devices) && set.Err() == nil; i++ {
+			if devices[i].Driver != a.Requests[request].Driver || !set.Add(requests[request].Name, i) {
+				continue
+			}
+			taken[request] = append(taken[request], i)
+			if visit(request, i+1) {
+				return true
+			}
+			taken[request] = taken[request][:len(taken[request])-1]
+			set.Remove(requests[request].Name, i)
+		}
+		return false
+	}
+	if !visit(0, 0) {
+		return nil, set.Err()
+	}
+	var found []string
+	for _, i := range slices.Concat(taken...) {
+		found = append(found, devices[i].Driver+"/"+devices[i].Name)
+	}
+	return found, nil
+}
+
+// TestSeams: whichever way a program takes celset, what people ask for gets the same devices.
+func TestSeams(t *testing.T) {
+	environment, err := device.NewEnvironment(cel.Config{})
+	require.NoError(t, err)
+	found, none := 0, 0
+	all := slices.Concat(corpus.Expressions(), corpus.Asked())
+	for i := 0; i < len(all); i += cases.Of(6, 1) {
+		e := all[i]
+		t.Run(e.Name, func(t *testing.T) {
+			a := newAsks(e)
+			want, err := a.called(t.Context())
+			simulated, refusal := a.simulated(t.Context())
+			if budget, over := errors.AsType[*allocator.BudgetError](err); over {
+				require.ErrorContains(t, refusal, string(budget.Unit))
+				t.Log(err)
+				return
+			}
+			require.True(t, err == nil || errors.Is(err, structured.ErrFailedAllocationOnNode), "%v", err)
+			require.NoError(t, refusal)
+			require.Equal(t, want, simulated, "in the framework of an autoscaler")
+			searched, err := a.searched(t.Context(), environment)
+			require.NoError(t, err)
+			require.Equal(t, want, searched, "by a search of its own")
+			if want != nil {
+				found++
+			} else {
+				none++
+			}
+		})
+	}
+	t.Logf("%d claims get devices, %d don't", found, none)
+	require.Greater(t, found, len(all)/8)
+}

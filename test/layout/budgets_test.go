@@ -53,8 +53,8 @@ var budgets = []budget{
 	{name: "cmd", folders: []string{"cmd"}, counts: product, lines: 8900},
 	{name: "internal", folders: []string{"internal"}, without: []string{"internal/testing"}, counts: product, lines: 13155},
 	{name: "hack", folders: []string{"hack"}, counts: product, lines: 0},
-	{name: "support of tests", folders: []string{"internal/testing", "test"}, counts: product, lines: 10686},
-	{name: "tests", folders: []string{"."}, counts: test, lines: 77535},
+	{name: "support of tests", folders: []string{"internal/testing", "test"}, counts: product, lines: 10841},
+	{name: "tests", folders: []string{"."}, counts: test, lines: 77546},
 	{name: "docs", folders: []string{"docs"}, counts: page, lines: 7000, files: 28},
 }
 

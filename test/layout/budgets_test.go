@@ -46,7 +46,7 @@ var budgets = []budget{
 	{name: "cel/cluster", folders: []string{"cel/cluster"}, counts: product, lines: 1810},
 	{name: "allocator", folders: []string{"allocator"}, without: explaining, counts: product, lines: 12100},
 	{name: "allocator/explain and others", folders: explaining, counts: product, lines: 3320},
-	{name: "plugin", folders: []string{"plugin"}, counts: product, lines: 8180},
+	{name: "plugin", folders: []string{"plugin"}, counts: product, lines: 8186},
 	{name: "admission", folders: []string{"admission"}, counts: product, lines: 2965},
 	{name: "placement", folders: []string{"placement"}, without: []string{"placement/*"}, counts: product, lines: 4825},
 	{name: "placement/controller and others", folders: []string{"placement/*"}, counts: product, lines: 5235},
@@ -54,7 +54,7 @@ var budgets = []budget{
 	{name: "internal", folders: []string{"internal"}, without: []string{"internal/testing"}, counts: product, lines: 13155},
 	{name: "hack", folders: []string{"hack"}, counts: product, lines: 0},
 	{name: "support of tests", folders: []string{"internal/testing", "test"}, counts: product, lines: 10841},
-	{name: "tests", folders: []string{"."}, counts: test, lines: 77546},
+	{name: "tests", folders: []string{"."}, counts: test, lines: 77890},
 	{name: "docs", folders: []string{"docs"}, counts: page, lines: 7000, files: 28},
 }
 

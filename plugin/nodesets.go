@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -358,6 +359,14 @@ func (pl *NodeSets) Unreserve(_ context.Context, state fwk.CycleState, pod *v1.P
 func (pl *NodeSets) GeneratePlacements(ctx context.Context, state fwk.PodGroupCycleState, info fwk.PodGroupInfo, parent *fwk.Placement) (*fwk.GeneratePlacementsResult, *fwk.Status) {
 	group := info.GetPodGroup()
 	name, ok := v1alpha1.NodeSetReference(group)
+	if composite := info.GetCompositePodGroup(); composite != nil && composite.Spec.SchedulingConstraints != nil {
+		for _, topology := range composite.Spec.SchedulingConstraints.Topology {
+			if strings.HasPrefix(topology.Key, v1alpha1.AttributeDomain+"/") {
+				return nil, refused(fwk.UnschedulableAndUnresolvable, parent.Nodes, fmt.Sprintf(
+					"CompositePodGroup %s has the topology key %s, but a node set constraint is over the nodes of one PodGroup: make it the topology key of PodGroups", klog.KObj(composite), topology.Key))
+			}
+		}
+	}
 	if !ok {
 		return pl.TopologyPlacement.GeneratePlacements(ctx, state, info, parent)
 	}

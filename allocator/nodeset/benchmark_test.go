@@ -5,51 +5,66 @@ package nodeset_test
 
 import (
 	"fmt"
-	"strconv"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
-	v1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
-	"k8s.io/utils/ptr"
 
 	"github.com/celset/celset/allocator/nodeset"
 	"github.com/celset/celset/apis/celset/v1alpha1"
+	"github.com/celset/celset/internal/testing/gangfleet"
 )
 
-// BenchmarkChoose chooses nodes with expressions that are compiled. cold: nothing is known of the nodes, as after a restart. warm:
-// another node is in use than the last time.
+// examples has the constraints on the fleets of package gangfleet.
+const examples = "../../manifests/examples/gangs"
+
+// BenchmarkChoose chooses nodes of models of fleets with expressions that are compiled. cold: nothing is known of the nodes, as
+// after a restart. warm: another node is in use than the last time.
 func BenchmarkChoose(b *testing.B) {
-	for _, fleet := range []struct {
-		name, expression string
-		nodes, size      int
-		labels           func(i int) map[string]string
-		free             func(i int) bool
+	torus, racks, tree := gangfleet.Torus(16, 16, 4), gangfleet.Racks(20), gangfleet.FatTree(32, 16)
+	const rack = "n.labels['example.com/rack']"
+	// Half of the hosts are in use, those of every other block of 2x2x2 or, in racks, every other tray. What is wanted is free
+	// around an edge, or at the end.
+	inBlocks := func(at []int) bool { return (at[0]/2+at[1]/2+at[2]/2)%2 == 0 }
+	for _, bench := range []struct {
+		name  string
+		fleet gangfleet.Fleet
+		// constraint is the name of an example, or an expression.
+		constraint string
+		size       int
+		free       func(at []int) bool
 	}{
-		{
-			"16-of-a-torus-of-1024", "nodes.box(n, [int(n.labels.x), int(n.labels.y)], [4, 4], [32, 32])", 1024, 16,
-			func(i int) map[string]string {
-				return map[string]string{"x": strconv.Itoa(i / 32), "y": strconv.Itoa(i % 32)}
-			},
-			func(i int) bool { x, y := i/32, i%32; return (x/2+y/2)%2 == 0 || (x >= 30 || x < 2) && 5 <= y && y < 9 },
-		},
-		{
-			"18-of-5004-in-a-rack", "nodes.map(n, n.labels.rack).distinct().size() == 1", 5004, 18,
-			func(i int) map[string]string { return map[string]string{"rack": strconv.Itoa(i / 18)} },
-			func(i int) bool { return i%2 == 0 || i >= 4500 },
-		},
-		{
-			"32-of-5004-in-two-racks", "nodes.map(n, n.labels.rack).distinct().size() == 2 && nodes.all(n, nodes.filter(o, o.labels.rack == n.labels.rack).size() == 16)", 5004, 32,
-			func(i int) map[string]string { return map[string]string{"rack": strconv.Itoa(i / 18)} },
-			func(i int) bool { return i%2 == 0 || i >= 4500 },
-		},
+		{"64-hosts-4x4x4-of-16x16x4", torus, "slice-8x8x4", 64, func(at []int) bool {
+			return inBlocks(at) || (at[0] >= 14 || at[0] < 2) && 5 <= at[1] && at[1] < 9
+		}},
+		{"16-hosts-4x4-of-16x16x4", torus, "slice-8x8", 16, func(at []int) bool {
+			return inBlocks(at) || (at[0] >= 14 || at[0] < 2) && 5 <= at[1] && at[1] < 9 && at[2] == 2
+		}},
+		{"16-hosts-4x4-of-32x32", gangfleet.Torus(32, 32, 1), "nodes.box(n, [n.attributes['tpu.example.com'].hostX, n.attributes['tpu.example.com'].hostY], [4, 4], [32, 32])", 16, func(at []int) bool {
+			return inBlocks(at) || (at[0] >= 30 || at[0] < 2) && 5 <= at[1] && at[1] < 9
+		}},
+		{"18-trays-of-360-one-domain", racks, "one-nvlink-domain", 18, func(at []int) bool { return at[1]%2 == 0 || at[0] >= 18 }},
+		{"32-trays-of-360-two-domains", racks, "two-nvlink-domains", 32, func(at []int) bool { return at[1]%2 == 0 || at[0] >= 18 }},
+		{"4-trays-of-360-in-four-racks", racks, "a-node-in-each-of-four-racks", 4, func(at []int) bool { return at[0]%4 < 2 || at[0] == 0 || at[0] == 18 || at[0] == 19 }},
+		{"64-nodes-of-512-few-leafs", tree, "few-leafs", 64, func(at []int) bool { return at[1]%2 == 0 || at[0] >= 28 }},
+		{"18-of-5004-in-a-rack", gangfleet.Racks(278), "nodes.map(n, " + rack + ").distinct().size() == 1", 18, func(at []int) bool { return at[1]%2 == 0 || at[0] >= 250 }},
+		{"32-of-5004-in-two-racks", gangfleet.Racks(278), "nodes.map(n, " + rack + ").distinct().size() == 2 && nodes.all(n, nodes.filter(o, o.labels['example.com/rack'] == " + rack + ").size() == 16)", 32, func(at []int) bool { return at[1]%2 == 0 || at[0] >= 250 }},
 	} {
-		group := nodeset.Group{Namespace: "default", Name: "g", Kinds: []int{fleet.size}, Constraint: &v1alpha1.NodeSetConstraint{Name: "set", Expression: fleet.expression, PodsPerNode: 1}}
+		constraint := &v1alpha1.NodeSetConstraint{Name: "set", Expression: bench.constraint, PodsPerNode: 1}
+		if !strings.Contains(bench.constraint, "nodes.") {
+			var err error
+			constraint, err = gangfleet.Constraint(examples, bench.constraint)
+			require.NoError(b, err)
+		}
+		group := nodeset.Group{Namespace: "default", Name: "g", Kinds: []int{bench.size}, Constraint: constraint}
+		objects, published := bench.fleet.Objects()
 		var nodes []nodeset.Node
 		var used []int
-		for i := range fleet.nodes {
-			nodes = append(nodes, nodeset.Node{Name: fmt.Sprintf("n%05d", i), Labels: fleet.labels(i), Takes: []bool{fleet.free(i)}})
-			if i > 128 && i < 896 && fleet.free(i) && i%7 == 3 && len(used) < 64 {
+		for i, h := range bench.fleet {
+			nodes = append(nodes, nodeset.Node{Name: objects[i].Name, Labels: objects[i].Labels, Slices: published[i], Takes: []bool{bench.free(h.At)}})
+			if i > len(bench.fleet)/8 && i < len(bench.fleet)*7/8 && bench.free(h.At) && i%7 == 3 && len(used) < 64 {
 				used = append(used, i)
 			}
 		}
@@ -77,47 +92,36 @@ func BenchmarkChoose(b *testing.B) {
 				require.NotNil(b, choice)
 			}
 		}
-		b.Run(fleet.name+"/cold", func(b *testing.B) { run(b, true) })
-		b.Run(fleet.name+"/warm", func(b *testing.B) { run(b, false) })
+		b.Run(bench.name+"/cold", func(b *testing.B) { run(b, true) })
+		b.Run(bench.name+"/warm", func(b *testing.B) { run(b, false) })
 	}
 }
 
-// sameRails are ways to say it.
-var sameRails = []struct{ name, expression string }{
-	{"texts", "nodes.map(n, " + rails + ".map(r, string(r)).join(',')).distinct().size() == 1"},
-	{"lists", "nodes.map(n, " + rails + ").distinct().size() == 1"},
-	{"first", "nodes.all(n, " + rails + " == " + railsOfFirst + ")"},
-	{"sets", "nodes.all(n, sets.equivalent(" + rails + ", " + railsOfFirst + "))"},
-}
-
-// BenchmarkSameRails chooses nodes for 64 pods with the same rails in all, from listing what each may get to the choice: 200
-// nodes have eight GPUs and eight network interfaces, of which a third is in use on every other node.
+// BenchmarkSameRails chooses nodes for pods with the same rails in all, from listing what each may get to the choice: of 200
+// nodes every other one has a third of its network interfaces in use.
 func BenchmarkSameRails(b *testing.B) {
-	for _, want := range []pod{{8, 8, false}, {4, 4, false}, {1, 2, false}} {
-		for _, as := range sameRails {
-			b.Run(fmt.Sprintf("gpus=%d/nics=%d/compared=%s", want.gpus, want.nics, as.name), func(b *testing.B) {
-				c := devicesCase{pods: []pod{want}, group: nodeset.Group{Namespace: "default", Name: "g", Kinds: []int{64}}}
-				c.group.Constraint = &v1alpha1.NodeSetConstraint{Name: "rails", Expression: as.expression, PodsPerNode: 1}
-				for i := range 200 {
-					h := host{node: &v1.Node{}}
-					h.node.Name = fmt.Sprintf("n%03d", i)
-					for rail := range int64(8) {
-						attributes := map[resourceapi.QualifiedName]resourceapi.DeviceAttribute{"rail": {IntValue: &rail}, "serial": {StringValue: ptr.To(fmt.Sprint(i, rail))}}
-						h.gpus = append(h.gpus, resourceapi.Device{Name: fmt.Sprint("g", rail), Attributes: attributes})
-						if i%2 == 0 || (int(rail)*7+i)%3 > 0 {
-							h.nics = append(h.nics, resourceapi.Device{Name: fmt.Sprint("n", rail), Attributes: attributes})
-						}
-					}
-					c.hosts = append(c.hosts, h)
-				}
-				for b.Loop() {
-					chooser, err := nodeset.NewChooser(nil)
-					require.NoError(b, err)
-					chosen, failed := c.choose(b, chooser)
-					require.False(b, failed)
-					require.Len(b, chosen, 64)
-				}
-			})
-		}
+	constraint, err := gangfleet.Constraint(examples, "same-rails")
+	require.NoError(b, err)
+	for _, bench := range []struct {
+		pods int
+		want pod
+	}{{16, pod{4, 4, false}}, {64, pod{8, 8, false}}, {64, pod{4, 4, false}}, {64, pod{1, 2, false}}} {
+		b.Run(fmt.Sprintf("pods=%d/gpus=%d/nics=%d", bench.pods, bench.want.gpus, bench.want.nics), func(b *testing.B) {
+			c := devicesCase{pods: []pod{bench.want}, group: nodeset.Group{Namespace: "default", Name: "g", Constraint: constraint, Kinds: []int{bench.pods}}}
+			nodes, published := gangfleet.FatTree(25, 8).Objects()
+			for i, node := range nodes {
+				gpus, nics := published[i][0].Spec.Devices, published[i][1].Spec.Devices
+				c.hosts = append(c.hosts, host{node, gpus, slices.DeleteFunc(nics, func(d resourceapi.Device) bool {
+					return i%2 == 1 && (int(*d.Attributes["rail"].IntValue)*7+i)%3 == 0
+				})})
+			}
+			for b.Loop() {
+				chooser, err := nodeset.NewChooser(nil)
+				require.NoError(b, err)
+				chosen, failed := c.choose(b, chooser)
+				require.False(b, failed)
+				require.Len(b, chosen, bench.pods)
+			}
+		})
 	}
 }

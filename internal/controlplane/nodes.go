@@ -29,8 +29,9 @@ const (
 type NodeOptions struct {
 	// Prefix of the names, which end in "-0", "-1" and so on. Empty: "node".
 	Prefix string
-	// Labels beside kubernetes.io/hostname.
-	Labels map[string]string
+	// Labels beside kubernetes.io/hostname, and those of the i-th node, unless it is nil.
+	Labels   map[string]string
+	LabelsOf func(i int) map[string]string
 	// Capacity, all of it allocatable. What it does not mention of cpu, memory
 	// and pods is as in [DefaultNodeCapacity].
 	Capacity corev1.ResourceList
@@ -89,6 +90,9 @@ func (o NodeOptions) node(i int) *corev1.Node {
 		Status:     corev1.NodeStatus{Capacity: capacity, Allocatable: capacity.DeepCopy()},
 	}
 	maps.Copy(node.Labels, o.Labels)
+	if o.LabelsOf != nil {
+		maps.Copy(node.Labels, o.LabelsOf(i))
+	}
 	if o.Static {
 		node.Status.Conditions = []corev1.NodeCondition{{
 			Type: corev1.NodeReady, Status: corev1.ConditionTrue, Reason: "Static", Message: "no kubelet",

@@ -79,7 +79,9 @@ func (d *demo) gang(ctx context.Context) error {
 // hosts makes a node of each device of the torus, and has other pods on half of them.
 func (d *demo) hosts(ctx context.Context, torus topology.Topology) error {
 	names, err := controlplane.CreateNodes(ctx, d.client, len(torus.Devices), controlplane.NodeOptions{
-		Prefix: "tpu", Labels: map[string]string{"example.com/torus": "a"},
+		Prefix: "tpu", Labels: map[string]string{"example.com/torus": "a"}, LabelsOf: func(i int) map[string]string {
+			return map[string]string{"example.com/x": strconv.Itoa(i / width), "example.com/y": strconv.Itoa(i % width)}
+		},
 	})
 	if err != nil {
 		return err
@@ -87,10 +89,6 @@ func (d *demo) hosts(ctx context.Context, torus topology.Topology) error {
 	isEdge := func(i int) bool { return i < blockWidth/2 || i >= width-blockWidth/2 }
 	for i, name := range names {
 		x, y := i/width, i%width
-		patch := fmt.Sprintf(`{"metadata":{"labels":{"example.com/x":%q,"example.com/y":%q}}}`, strconv.Itoa(x), strconv.Itoa(y))
-		if _, err := d.client.CoreV1().Nodes().Patch(ctx, name, types.StrategicMergePatchType, []byte(patch), metav1.PatchOptions{}); err != nil {
-			return err
-		}
 		if isEdge(x) && isEdge(y) || (x+y)%3 == 0 {
 			continue
 		}

@@ -46,15 +46,15 @@ var budgets = []budget{
 	{name: "cel/cluster", folders: []string{"cel/cluster"}, counts: product, lines: 1810},
 	{name: "allocator", folders: []string{"allocator"}, without: explaining, counts: product, lines: 12365},
 	{name: "allocator/explain and others", folders: explaining, counts: product, lines: 3320},
-	{name: "plugin", folders: []string{"plugin"}, counts: product, lines: 8275},
+	{name: "plugin", folders: []string{"plugin"}, counts: product, lines: 8285},
 	{name: "admission", folders: []string{"admission"}, counts: product, lines: 2965},
 	{name: "placement", folders: []string{"placement"}, without: []string{"placement/*"}, counts: product, lines: 4825},
 	{name: "placement/controller and others", folders: []string{"placement/*"}, counts: product, lines: 5235},
 	{name: "cmd", folders: []string{"cmd"}, counts: product, lines: 8900},
 	{name: "internal", folders: []string{"internal"}, without: []string{"internal/testing"}, counts: product, lines: 13165},
 	{name: "hack", folders: []string{"hack"}, counts: product, lines: 0},
-	{name: "support of tests", folders: []string{"internal/testing", "test"}, counts: product, lines: 10685},
-	{name: "tests", folders: []string{"."}, counts: test, lines: 78400},
+	{name: "support of tests", folders: []string{"internal/testing", "test"}, counts: product, lines: 11040},
+	{name: "tests", folders: []string{"."}, counts: test, lines: 78840},
 	{name: "docs", folders: []string{"docs"}, counts: page, lines: 7000, files: 28},
 }
 

@@ -44,20 +44,24 @@ type Lab struct {
 // ends.
 func (e *Env) NewLab(t testing.TB, name string, n int) *Lab {
 	t.Helper()
+	return e.NewLabeledLab(t, name, n, nil)
+}
+
+// NewLabeledLab is NewLab with the labels of the i-th node.
+func (e *Env) NewLabeledLab(t testing.TB, name string, n int, labels func(i int) map[string]string) *Lab {
+	t.Helper()
 	l := &Lab{Env: e}
 	l.Namespace = Create(t, e.Client().CoreV1().Namespaces(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
 		GenerateName: name + "-", Labels: map[string]string{resourceapi.DRAAdminNamespaceLabelKey: "true"},
 	}}).Name
 	var err error
 	l.Nodes, err = controlplane.CreateNodes(t.Context(), e.Client(), n, controlplane.NodeOptions{
-		Prefix: l.Namespace, Labels: map[string]string{LabLabel: l.Namespace}, Static: e.static,
+		Prefix: l.Namespace, Labels: map[string]string{LabLabel: l.Namespace}, LabelsOf: labels, Static: e.static,
 	})
 	require.NoError(t, err)
-	for _, node := range l.Nodes {
-		CleanUp(t, func(ctx context.Context) error {
-			return e.Client().CoreV1().Nodes().Delete(ctx, node, metav1.DeleteOptions{})
-		})
-	}
+	CleanUp(t, func(ctx context.Context) error {
+		return e.Client().CoreV1().Nodes().DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{LabelSelector: LabLabel + "=" + l.Namespace})
+	})
 	return l
 }
 

@@ -34,11 +34,13 @@ func sameRails(driver string) string {
 
 // uses has a pod use claims that exist.
 func uses(names ...string) func(*corev1.Pod) {
-	return func(pod *corev1.Pod) {
-		of := env.Pod(pod.Name, env.CelsetProfile, names...)
-		pod.Spec.ResourceClaims = of.Spec.ResourceClaims
-		pod.Spec.Containers[0].Resources.Claims = of.Spec.Containers[0].Resources.Claims
-	}
+	return func(pod *corev1.Pod) { useAs(env.Pod(pod.Name, env.CelsetProfile, names...), pod) }
+}
+
+// useAs has a pod use the claims of another.
+func useAs(other, pod *corev1.Pod) {
+	pod.Spec.ResourceClaims = other.Spec.ResourceClaims
+	pod.Spec.Containers[0].Resources.Claims = other.Spec.Containers[0].Resources.Claims
 }
 
 // wants has a pod use a claim of its own.

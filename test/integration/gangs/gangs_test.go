@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+	schedulingv1alpha3 "k8s.io/api/scheduling/v1alpha3"
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -25,23 +26,37 @@ func TestMain(m *testing.M) { env.Main(m) }
 // gates are those of PodGroups, of the API server and of schedulers.
 var gates = map[string]bool{"GenericWorkload": true, "TopologyAwareWorkloadScheduling": true}
 
-// scheduler runs in the cluster.
+// scheduler runs in the cluster, for all tests.
 var scheduler *controlplane.Process
 
-func startScheduler(t testing.TB, e *env.Env) {
+// restartScheduler kills the scheduler, and has it start with more gates until the next time. between is what happens meanwhile.
+func restartScheduler(e *env.Env, between func(), more ...string) {
+	if scheduler != nil {
+		scheduler.Kill()
+	}
+	between()
 	with := maps.Clone(gates)
-	with["DRACELGangConstraints"] = true
-	scheduler = e.StartScheduler(t, controlplane.SchedulerOptions{User: env.Scheduler.Name, FeatureGates: with})
+	for _, gate := range append(more, "DRACELGangConstraints") {
+		with[gate] = true
+	}
+	scheduler = e.StartScheduler(ofPackage, controlplane.SchedulerOptions{User: env.Scheduler.Name, FeatureGates: with})
 }
+
+// ofPackage is to all tests what a test is to itself.
+var ofPackage testing.TB
 
 // cluster is a control plane that knows PodGroups, with celset-scheduler as in manifests/scheduler.
 var cluster = env.Share(func(t testing.TB) *env.Env {
+	ofPackage = t
+	served := maps.Clone(gates)
+	// Groups of groups can be created. The scheduler does not know them, unless a test starts one that does.
+	served[compositeGate] = true
 	e := env.Start(t, controlplane.Options{
-		SkipKwok: true, FeatureGates: gates, Users: []controlplane.User{env.Scheduler},
-		APIServerArgs: []string{"--runtime-config=" + schedulingv1beta1.SchemeGroupVersion.String() + "=true"},
+		SkipKwok: true, FeatureGates: served, Users: []controlplane.User{env.Scheduler},
+		APIServerArgs: []string{fmt.Sprintf("--runtime-config=%s=true,%s=true", schedulingv1beta1.SchemeGroupVersion, schedulingv1alpha3.SchemeGroupVersion)},
 	})
 	e.ApplyManifests(t, "scheduler/rbac.yaml")
-	startScheduler(t, e)
+	restartScheduler(e, func() {})
 	return e
 })
 

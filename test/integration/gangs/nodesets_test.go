@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
@@ -28,27 +29,15 @@ import (
 	"github.com/celset/celset/internal/testing/env"
 )
 
-// nodes has labels on the nodes of a lab. Groups have the priority.
+// nodes has labels on the nodes of a lab. Groups have the priority, and the parent if there is one.
 type nodes struct {
 	*env.Lab
-	priority string
+	priority, parent string
 }
 
-// newNodes labels n nodes, each with what labels returns for its number.
+// newNodes makes n nodes, each with the labels that are returned for its number.
 func newNodes(t *testing.T, name string, n int, labels func(i int) map[string]string) *nodes {
-	l := &nodes{Lab: cluster(t).NewLab(t, name, n)}
-	for i, node := range l.Nodes {
-		l.label(t, node, labels(i))
-	}
-	return l
-}
-
-func (l *nodes) label(t *testing.T, node string, labels map[string]string) {
-	t.Helper()
-	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"labels": labels}})
-	require.NoError(t, err)
-	_, err = l.Client().CoreV1().Nodes().Patch(t.Context(), node, types.StrategicMergePatchType, patch, metav1.PatchOptions{})
-	require.NoError(t, err)
+	return &nodes{Lab: cluster(t).NewLabeledLab(t, name, n, labels)}
 }
 
 // at is where a node stands in a grid of a width.
@@ -67,18 +56,30 @@ func (l *nodes) group(t *testing.T, name, expression, more string, minCount, pod
 	t.Helper()
 	quoted, err := json.Marshal(expression)
 	require.NoError(t, err)
-	env.Create(t, l.Client().SchedulingV1beta1().PodGroups(l.Namespace), &schedulingv1beta1.PodGroup{
-		ObjectMeta: metav1.ObjectMeta{Name: name, Annotations: map[string]string{v1alpha1.NodeSetAnnotation: fmt.Sprintf(
-			"apiVersion: celset.dev/v1alpha1\nkind: CELNodeSetConstraint\nname: nodes-of-%s\nexpression: %s\n%s", name, quoted, more)}},
-		Spec: schedulingv1beta1.PodGroupSpec{
-			PriorityClassName:     l.priority,
-			SchedulingPolicy:      schedulingv1beta1.PodGroupSchedulingPolicy{Gang: &schedulingv1beta1.GangSchedulingPolicy{MinCount: int32(minCount)}},
-			SchedulingConstraints: &schedulingv1beta1.PodGroupSchedulingConstraints{Topology: []schedulingv1beta1.TopologyConstraint{{Key: "celset.dev/nodes-of-" + name}}},
-		},
-	})
-	var members []string
+	l.podGroup(t, name, "celset.dev/nodes-of-"+name, minCount, map[string]string{v1alpha1.NodeSetAnnotation: fmt.Sprintf(
+		"apiVersion: celset.dev/v1alpha1\nkind: CELNodeSetConstraint\nname: nodes-of-%s\nexpression: %s\n%s", name, quoted, more)})
+	return l.members(t, name, pods, edit...)
+}
+
+// podGroup creates a PodGroup with a topology key.
+func (l *nodes) podGroup(t *testing.T, name, key string, minCount int, annotations map[string]string) {
+	t.Helper()
+	group := &schedulingv1beta1.PodGroup{ObjectMeta: metav1.ObjectMeta{Name: name, Annotations: annotations}, Spec: schedulingv1beta1.PodGroupSpec{
+		PriorityClassName:     l.priority,
+		SchedulingPolicy:      schedulingv1beta1.PodGroupSchedulingPolicy{Gang: &schedulingv1beta1.GangSchedulingPolicy{MinCount: int32(minCount)}},
+		SchedulingConstraints: &schedulingv1beta1.PodGroupSchedulingConstraints{Topology: []schedulingv1beta1.TopologyConstraint{{Key: key}}},
+	}}
+	if l.parent != "" {
+		group.Spec.ParentCompositePodGroupName = &l.parent
+		group.Spec.WorkloadRef = &schedulingv1beta1.WorkloadReference{WorkloadName: "workload", TemplateName: "group"}
+	}
+	env.Create(t, l.Client().SchedulingV1beta1().PodGroups(l.Namespace), group)
+}
+
+func (l *nodes) members(t *testing.T, group string, pods int, edit ...func(*corev1.Pod)) (members []string) {
+	t.Helper()
 	for i := range pods {
-		members = append(members, l.member(t, name, i, edit...))
+		members = append(members, l.member(t, group, i, edit...))
 	}
 	return members
 }
@@ -96,16 +97,25 @@ func (l *nodes) member(t *testing.T, group string, i int, edit ...func(*corev1.P
 	return pod.Name
 }
 
+// atOnce is how many objects are created at the same time where there are many.
+const atOnce = 16
+
 // occupy has nodes in use that no other pod fits on.
 func (l *nodes) occupy(t *testing.T, numbers ...int) {
 	t.Helper()
+	var group errgroup.Group
+	group.SetLimit(atOnce)
 	for _, i := range numbers {
 		pod := env.Pod(fmt.Sprintf("occupies-%d", i), env.CelsetProfile)
 		pod.Spec.NodeName = l.Nodes[i]
 		pod.Spec.TerminationGracePeriodSeconds = ptr.To[int64](0)
 		whole(pod)
-		l.CreatePodAsIs(t, pod)
+		group.Go(func() error {
+			_, err := l.Client().CoreV1().Pods(l.Namespace).Create(t.Context(), pod, metav1.CreateOptions{})
+			return err
+		})
 	}
+	require.NoError(t, group.Wait())
 }
 
 // whole has a pod take more than half of a node.
@@ -293,6 +303,17 @@ func TestGroupsCompete(t *testing.T) {
 	l := newNodes(t, "compete", 9, at(3))
 	const block = "nodes.box(n, [int(n.labels.x), int(n.labels.y)], [2, 2])"
 	a, b := l.group(t, "one", block, "", 4, 4, whole), l.group(t, "another", block, "", 4, 4, whole)
+	winner, loser := l.requireOneWins(t, a, b)
+	// The other has its turn when the first one has ended.
+	for _, name := range winner {
+		l.DeletePod(t, name)
+	}
+	l.on(t, loser...)
+}
+
+// requireOneWins waits until one of two groups runs and the other is refused, of which no pod runs then.
+func (l *nodes) requireOneWins(t *testing.T, a, b []string) (winner, loser []string) {
+	t.Helper()
 	env.Until(t, "one of them runs, and the other is refused", func(context.Context) (bool, error) {
 		ran, refused := 0, 0
 		for _, name := range slices.Concat(a, b) {
@@ -302,9 +323,9 @@ func TestGroupsCompete(t *testing.T) {
 				refused++
 			}
 		}
-		return ran == 4 && refused > 0, nil
+		return ran == len(a) && refused > 0, nil
 	})
-	winner, loser := a, b
+	winner, loser = a, b
 	if l.Pod(t, a[0]).Spec.NodeName == "" {
 		winner, loser = b, a
 	}
@@ -312,11 +333,7 @@ func TestGroupsCompete(t *testing.T) {
 	for _, name := range loser {
 		require.Empty(t, l.Pod(t, name).Spec.NodeName)
 	}
-	// The other has its turn when the first one has ended.
-	for _, name := range winner {
-		l.DeletePod(t, name)
-	}
-	l.on(t, loser...)
+	return winner, loser
 }
 
 // TestMistakes says what is wrong with a constraint.
@@ -330,22 +347,6 @@ func TestMistakes(t *testing.T) {
 	} {
 		l.requireRefused(t, l.group(t, name, test.expression, "", 2, 2)[0], test.text)
 	}
-}
-
-// TestManyHosts binds sixteen pods on a block of a torus of 16x16 hosts of which half are in use.
-func TestManyHosts(t *testing.T) {
-	l := newNodes(t, "many", 256, at(16))
-	var used []int
-	for i := range 256 {
-		if x, y := i/16, i%16; (x/2+y/2)%2 == 0 && (x > 5 || y > 5) {
-			used = append(used, i)
-		}
-	}
-	l.occupy(t, used...)
-	begin := time.Now()
-	members := l.group(t, "many", "nodes.box(n, [int(n.labels.x), int(n.labels.y)], [4, 4], [16, 16])", "", 16, 16, whole)
-	l.on(t, members...)
-	t.Logf("%d pods bound %v after they were created", len(members), time.Since(begin))
 }
 
 // TestHostDies: the pod of a host that died comes again. Its block can't be completed while the host is away, and is when it is
@@ -376,10 +377,11 @@ func TestRestart(t *testing.T) {
 	l := newNodes(t, "restart", 16, at(4))
 	members := l.group(t, "restart", box, "", 4, 4, whole)
 	before := l.on(t, members...)
-	scheduler.Kill()
-	l.DeletePod(t, members[0])
-	again := l.member(t, "restart", 4, whole)
-	startScheduler(t, l.Env)
+	var again string
+	restartScheduler(l.Env, func() {
+		l.DeletePod(t, members[0])
+		again = l.member(t, "restart", 4, whole)
+	})
 	require.Equal(t, before, l.on(t, append(members[1:], again)...))
 }
 
@@ -416,13 +418,7 @@ func TestOneRackOfThousands(t *testing.T) {
 			}
 		})
 		if !ours {
-			env.Create(t, l.Client().SchedulingV1beta1().PodGroups(l.Namespace), &schedulingv1beta1.PodGroup{
-				ObjectMeta: metav1.ObjectMeta{Name: name + "-of-kubernetes"},
-				Spec: schedulingv1beta1.PodGroupSpec{
-					SchedulingPolicy:      schedulingv1beta1.PodGroupSchedulingPolicy{Gang: &schedulingv1beta1.GangSchedulingPolicy{MinCount: 18}},
-					SchedulingConstraints: &schedulingv1beta1.PodGroupSchedulingConstraints{Topology: []schedulingv1beta1.TopologyConstraint{{Key: "rack"}}},
-				},
-			})
+			l.podGroup(t, name+"-of-kubernetes", "rack", 18, nil)
 		}
 		l.on(t, members...)
 		took[ours] = append(took[ours], time.Since(begin))

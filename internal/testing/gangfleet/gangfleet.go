@@ -1,0 +1,155 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package gangfleet has models of fleets on which gangs run: the labels of nodes, and what drivers publish on them. They are
+// models. How many hosts there are, and how these are wired, is as vendors describe such systems; names and numbers are made up.
+// Nothing was read from a real one.
+//
+//	hosts := gangfleet.Racks(20)
+//	l := cluster.NewLabeledLab(t, "racks", len(hosts), hosts.Labels)
+//	l.Publish(t, hosts[i].Devices, l.Nodes[i])
+//
+// The DeviceClasses for them, with the constraints on sets of nodes, are the examples in manifests/examples/gangs.
+package gangfleet
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
+	"sigs.k8s.io/yaml"
+
+	"github.com/celset/celset/apis/celset/v1alpha1"
+	"github.com/celset/celset/internal/topology"
+	"github.com/celset/celset/internal/topology/machine"
+)
+
+// Host is a node of a fleet.
+type Host struct {
+	Labels  map[string]string
+	Devices topology.Topology
+	// At is where the host stands: x, y and z, the rack and the tray, or the leaf and the port.
+	At []int
+}
+
+// Fleet is the hosts, in the order in which they are numbered.
+type Fleet []Host
+
+// Labels are those of the i-th host, as controlplane.NodeOptions wants them.
+func (f Fleet) Labels(i int) map[string]string { return f[i].Labels }
+
+// Only has the hosts that are kept.
+func (f Fleet) Only(keep func(at []int) bool) Fleet {
+	return slices.DeleteFunc(slices.Clone(f), func(h Host) bool { return !keep(h.At) })
+}
+
+// Objects are the nodes and all ResourceSlices of the fleet.
+func (f Fleet) Objects() (nodes []*v1.Node, published [][]*resourceapi.ResourceSlice) {
+	for i, h := range f {
+		node := &v1.Node{}
+		node.Name, node.Labels = fmt.Sprintf("node-%05d", i), h.Labels
+		nodes = append(nodes, node)
+		published = append(published, must(h.Devices.ResourceSlices(node.Name)))
+	}
+	return nodes, published
+}
+
+// Torus has hosts of four TPU chips in a torus of three dimensions, of which the sides are counted in hosts. All chips of a host
+// say where it stands, hostX, hostY and hostZ, and each its row and column on it.
+func Torus(x, y, z int) Fleet {
+	var f Fleet
+	for i := range x * y * z {
+		at := []int{i / (y * z), i / z % y, i % z}
+		chips := must(topology.NewMesh(topology.Family{Driver: "tpu.example.com", Prefix: "tpu"}, 2, 2))
+		for _, d := range chips.Devices {
+			for axis, name := range []resourceapi.QualifiedName{"hostX", "hostY", "hostZ"} {
+				d.Attributes[name] = number(at[axis])
+			}
+		}
+		f = append(f, Host{map[string]string{"example.com/torus": "a"}, chips, at})
+	}
+	return f
+}
+
+// Trays is how many a rack has.
+const Trays = 18
+
+// Racks has racks of GB200 NVL72: trays of four GPUs and eight ports, as package machine has them. The trays of a rack are one
+// NVLink domain, which the label nvidia.com/gpu.clique identifies. The racks stand in a circle, numbered.
+func Racks(racks int) Fleet {
+	tray := must(machine.ByName("oci-gb200"))
+	var f Fleet
+	for i := range racks * Trays {
+		rack := i / Trays
+		f = append(f, Host{map[string]string{
+			"nvidia.com/gpu.clique": fmt.Sprintf("6b1f2c40-0d52-4b5e-8f5c-%012d.0", rack),
+			"example.com/rack":      strconv.Itoa(rack),
+		}, tray.Topology(fmt.Sprintf("tray-%d", i)), []int{rack, i % Trays}})
+	}
+	return f
+}
+
+// Rails is how many there are on each host of [FatTree].
+const Rails = 8
+
+// FatTree has hosts of eight GPUs, each with a network interface on its rail, below leafs of a fat tree of two levels. Leafs are
+// connected to all spines, so that hosts differ in their leaf alone.
+func FatTree(leafs, ports int) Fleet {
+	var f Fleet
+	for i := range leafs * ports {
+		devices := must(topology.NewCouples(topology.Family{Driver: "gpu.example.com", Prefix: "gpu"}, topology.Family{Driver: "nic.example.com", Prefix: "nic"}, Rails))
+		for _, d := range devices.Devices {
+			d.Attributes["rail"] = number(d.Coordinates.Row)
+		}
+		f = append(f, Host{map[string]string{"example.com/leaf": fmt.Sprintf("leaf-%02d", i/ports)}, devices, []int{i / ports, i % ports}})
+	}
+	return f
+}
+
+func number(n int) resourceapi.DeviceAttribute {
+	return resourceapi.DeviceAttribute{IntValue: new(int64(n))}
+}
+
+// Constraint is a node set constraint of the classes in a folder of manifests.
+func Constraint(folder, name string) (*v1alpha1.NodeSetConstraint, error) {
+	files, err := filepath.Glob(filepath.Join(folder, "*.yaml"))
+	if err != nil {
+		return nil, err
+	}
+	for _, file := range files {
+		content, err := os.ReadFile(file)
+		if err != nil {
+			return nil, err
+		}
+		for _, document := range strings.Split(string(content), "\n---\n") {
+			class := &resourceapi.DeviceClass{}
+			if err := yaml.Unmarshal([]byte(document), class); err != nil {
+				return nil, fmt.Errorf("%s: %w", file, err)
+			}
+			if class.Kind != "DeviceClass" {
+				continue
+			}
+			constraints, err := v1alpha1.ClassNodeSets(class)
+			if err != nil {
+				return nil, err
+			}
+			if i := slices.IndexFunc(constraints, func(c v1alpha1.NodeSetConstraint) bool { return c.Name == name }); i >= 0 {
+				return &constraints[i], nil
+			}
+		}
+	}
+	return nil, fmt.Errorf("no class in %s has the constraint %s", folder, name)
+}
+
+// must panics over a mistake in a model: every test would meet it.
+func must[T any](value T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return value
+}

@@ -1,0 +1,231 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package gangs
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/celset/celset/internal/testing/cases"
+	"github.com/celset/celset/internal/testing/env"
+	"github.com/celset/celset/internal/testing/gangfleet"
+)
+
+// Stories of the examples, on models of the fleets that they are for.
+
+// fleet has hosts on the nodes of a lab.
+type fleet struct {
+	*nodes
+	hosts gangfleet.Fleet
+}
+
+func newFleet(t *testing.T, name string, hosts gangfleet.Fleet) *fleet {
+	l := &fleet{newNodes(t, name, len(hosts), hosts.Labels), hosts}
+	published := l.Client().ResourceV1().ResourceSlices()
+	var group errgroup.Group
+	group.SetLimit(atOnce)
+	for i, h := range hosts {
+		own, err := h.Devices.ResourceSlices(l.Nodes[i])
+		require.NoError(t, err)
+		for _, slice := range own {
+			slice.Labels = map[string]string{env.LabLabel: l.Namespace}
+			group.Go(func() error {
+				_, err := published.Create(t.Context(), slice, metav1.CreateOptions{})
+				return err
+			})
+		}
+	}
+	env.CleanUp(t, func(ctx context.Context) error {
+		return published.DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{LabelSelector: env.LabLabel + "=" + l.Namespace})
+	})
+	require.NoError(t, group.Wait())
+	return l
+}
+
+// apply creates what an example has, and returns the names of the pods of its job when they run.
+func (l *fleet) apply(t *testing.T, example string, pods int, classes ...string) (names []string) {
+	t.Helper()
+	_, err := l.Kubectl(t, l.Namespace, "apply", "-f", env.Manifest(t, "examples", "gangs", example))
+	require.NoError(t, err)
+	for _, class := range classes {
+		env.CleanUp(t, func(ctx context.Context) error {
+			return l.Client().ResourceV1().DeviceClasses().Delete(ctx, class, metav1.DeleteOptions{})
+		})
+	}
+	env.Until(t, "the job has its pods", func(ctx context.Context) (bool, error) {
+		list, err := l.Client().CoreV1().Pods(l.Namespace).List(ctx, metav1.ListOptions{LabelSelector: "job=train"})
+		if err != nil {
+			return false, err
+		}
+		names = nil
+		for i := range list.Items {
+			names = append(names, list.Items[i].Name)
+		}
+		return len(names) == pods, nil
+	})
+	l.RequireRunning(t, names...)
+	return names
+}
+
+// gang creates a PodGroup that refers to a constraint of a class, and pods with claims from the template.
+func (l *fleet) gang(t *testing.T, name, constraint string, pods int, template string, edit func(*corev1.Pod)) []string {
+	t.Helper()
+	l.podGroup(t, name, "celset.dev/"+constraint, pods, nil)
+	return l.members(t, name, pods, edit, func(pod *corev1.Pod) { useAs(env.PodFrom(pod.Name, env.CelsetProfile, template), pod) })
+}
+
+// counts is how many of the pods run on hosts with each value of a coordinate.
+func (l *fleet) counts(t *testing.T, axis int, pods ...string) map[int]int {
+	t.Helper()
+	counts := map[int]int{}
+	for _, i := range l.on(t, pods...) {
+		counts[l.hosts[i].At[axis]]++
+	}
+	return counts
+}
+
+// use has hosts in use.
+func (l *fleet) use(t *testing.T, isUsed func(at []int) bool) {
+	t.Helper()
+	for i, h := range l.hosts {
+		if isUsed(h.At) {
+			l.occupy(t, i)
+		}
+	}
+}
+
+// TestSliceOfATPUTorus: half of the hosts are in use, and a plane has one free block, around two edges. At night there are all
+// planes.
+func TestSliceOfATPUTorus(t *testing.T) {
+	l := newFleet(t, "tpu", gangfleet.Torus(16, 16, cases.Of(1, 4)))
+	around := func(at int) bool { return at < 2 || at >= 14 }
+	l.use(t, func(at []int) bool {
+		return (at[0]/2+at[1]/2)%2 == 0 && !(around(at[0]) && around(at[1]) && at[2] == 0)
+	})
+	pods := l.apply(t, "tpu-slices.yaml", 16, "tpu.example.com")
+	four := map[int]int{0: 4, 1: 4, 14: 4, 15: 4}
+	for axis, want := range []map[int]int{four, four, {0: 16}} {
+		require.Equal(t, want, l.counts(t, axis, pods...))
+	}
+	for _, pod := range pods {
+		require.Len(t, l.DevicesOf(t, pod), 4)
+	}
+}
+
+// TestNVLinkDomains: racks have one tray too few, or three.
+func TestNVLinkDomains(t *testing.T) {
+	l := newFleet(t, "nvl72", gangfleet.Racks(20).Only(func(at []int) bool { return slices.Contains([]int{0, 1, 7, 18, 19}, at[0]) }))
+	l.use(t, func(at []int) bool { return at[1] < map[int]int{0: 1, 1: 3, 7: 3, 18: 1, 19: 1}[at[0]] })
+	two := l.counts(t, 0, l.apply(t, "nvl72.yaml", 32, "gb200.example.com")...)
+	require.Len(t, two, 2)
+	for rack, count := range two {
+		require.Equal(t, 16, count, "rack %d", rack)
+		require.Contains(t, []int{0, 18, 19}, rack)
+	}
+
+	// Eighteen trays of one rack, as soon as there is one.
+	rack := l.gang(t, "rack", "one-nvlink-domain", 18, "tray", whole)
+	l.requireRefused(t, rack[0], "constraint celset.dev/one-nvlink-domain: no set of 18 nodes")
+	for i, h := range l.hosts {
+		if h.At[0] == 7 && h.At[1] < 3 {
+			l.DeletePod(t, fmt.Sprintf("occupies-%d", i))
+		}
+	}
+	require.Equal(t, map[int]int{7: 18}, l.counts(t, 0, rack...))
+
+	// Four racks in a row on a circle of twenty. Two of them have one tray left.
+	row := map[int]int{18: 1, 19: 1, 0: 1, 1: 1}
+	first := l.gang(t, "first", "a-node-in-each-of-four-racks", 4, "tray", whole)
+	require.Equal(t, row, l.counts(t, 0, first...))
+	second := l.gang(t, "second", "a-node-in-each-of-four-racks", 4, "tray", whole)
+	l.requireRefused(t, second[0], "constraint celset.dev/a-node-in-each-of-four-racks: no set of 4 nodes")
+	for _, name := range first {
+		l.DeletePod(t, name)
+	}
+	require.Equal(t, row, l.counts(t, 0, second...))
+}
+
+// TestRailsOfAFatTree: on nine of the nodes interfaces are in use that each pod would get by itself.
+func TestRailsOfAFatTree(t *testing.T) {
+	l := newFleet(t, "rails", gangfleet.FatTree(4, 6))
+	l.CreateClass(t, "nic.example.com")
+	for i := range 9 {
+		l.OccupyAs(t, env.CelsetProfile, l.Nodes[i], l.hosts[i].Devices, "nic-0", "nic-1")
+	}
+	pods := l.apply(t, "rails.yaml", 16, "gpu.example.com", "nic.example.com")
+	rails := l.railsOf(t, pods[0])
+	require.Len(t, rails, 4)
+	for _, pod := range pods {
+		require.Equal(t, rails, l.railsOf(t, pod))
+	}
+	require.Len(t, l.counts(t, 0, l.gang(t, "leaf", "few-leafs", 6, "half-a-node", half)...), 1)
+}
+
+// TestBlockOfAThousandHosts: half of a torus of 32x32 hosts is in use, and what is free has blocks of 4x4 around an edge only, of
+// which any two overlap. Of two groups one gets one, also if the scheduler is restarted while they come.
+func TestBlockOfAThousandHosts(t *testing.T) {
+	const block = "nodes.box(n, [int(n.labels.x), int(n.labels.y)], [4, 4], [32, 32])"
+	l := newNodes(t, "many", 1024, at(32))
+	var used []int
+	for i := range 1024 {
+		if x, y := i/32, i%32; (x/2+y/2)%2 == 0 && !((x >= 30 || x < 2) && 5 <= y && y < 11) {
+			used = append(used, i)
+		}
+	}
+	l.occupy(t, used...)
+	members := l.group(t, "many", block, "", 16, 16, whole)
+	begin := time.Now()
+	l.requireBlock(t, members)
+	t.Logf("%d pods bound %v after the last was created", len(members), time.Since(begin))
+	for _, name := range members {
+		l.DeletePod(t, name)
+	}
+
+	a, b := l.group(t, "one", block, "", 16, 8, whole), l.group(t, "another", block, "", 16, 8, whole)
+	restartScheduler(l.Env, func() {
+		for i := 8; i < 16; i++ {
+			a, b = append(a, l.member(t, "one", i, whole)), append(b, l.member(t, "another", i, whole))
+		}
+	})
+	winner, loser := l.requireOneWins(t, a, b)
+	l.requireBlock(t, winner)
+	for _, name := range winner {
+		l.DeletePod(t, name)
+	}
+	l.requireBlock(t, loser)
+}
+
+// requireBlock requires that pods run on the hosts of a block that the torus of 32x32 hosts has around an edge.
+func (l *nodes) requireBlock(t *testing.T, members []string) {
+	t.Helper()
+	rows, columns := map[int]int{}, map[int]int{}
+	for _, i := range l.on(t, members...) {
+		rows[i/32]++
+		columns[i%32]++
+	}
+	require.Equal(t, map[int]int{30: 4, 31: 4, 0: 4, 1: 4}, rows)
+	first := slices.Min(slices.Collect(maps.Keys(columns)))
+	require.Equal(t, map[int]int{first: 4, first + 1: 4, first + 2: 4, first + 3: 4}, columns)
+}
+
+// railsOf are those of the interfaces of a pod.
+func (l *fleet) railsOf(t *testing.T, pod string) (rails []string) {
+	t.Helper()
+	for _, device := range l.DevicesOf(t, pod) {
+		if d, ok := l.hosts[0].Devices.Device(device); ok && d.Driver == "nic.example.com" {
+			rails = append(rails, device)
+		}
+	}
+	slices.Sort(rails)
+	return rails
+}

@@ -175,26 +175,8 @@ func (pl *NodeSets) devicesOf(pod *v1.Pod) (devices []allocator.AllocatedDevice,
 			}
 		}
 		for i := range claim.Status.Allocation.Devices.Results {
-			devices = append(devices, published(&claim.Status.Allocation.Devices.Results[i], all))
+			devices = append(devices, nodeset.Published(&claim.Status.Allocation.Devices.Results[i], all))
 		}
 	}
 	return devices, unallocated, nil
-}
-
-// published is a device as the latest slice has it. One that is published no more has nothing.
-func published(result *resourceapi.DeviceRequestAllocationResult, all []*resourceapi.ResourceSlice) allocator.AllocatedDevice {
-	none := &resourceapi.ResourceSlice{}
-	none.Spec.Driver, none.Spec.Pool.Name = result.Driver, result.Pool
-	found := allocator.AllocatedDevice{Device: &resourceapi.Device{Name: result.Device}, Slice: none}
-	for _, slice := range all {
-		if slice.Spec.Driver != result.Driver || slice.Spec.Pool.Name != result.Pool || slice.Spec.Pool.Generation < found.Slice.Spec.Pool.Generation {
-			continue
-		}
-		for i := range slice.Spec.Devices {
-			if slice.Spec.Devices[i].Name == result.Device {
-				found = allocator.AllocatedDevice{Device: &slice.Spec.Devices[i], Slice: slice}
-			}
-		}
-	}
-	return found
 }

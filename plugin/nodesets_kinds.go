@@ -46,11 +46,8 @@ func askedAloneIn(state fwk.CycleState) *askedAlone {
 	return a
 }
 
-// refusals counts nodes by why they can't take a pod of a kind.
-type refusals []map[string]int
-
 // askForEachKind sorts the pods by kind and finds out which nodes can take one of each.
-func (pl *NodeSets) askForEachKind(ctx context.Context, groupState fwk.PodGroupCycleState, s *groupSearch, pods, scheduled []*v1.Pod) (refusals, *fwk.Status) {
+func (pl *NodeSets) askForEachKind(ctx context.Context, groupState fwk.PodGroupCycleState, s *groupSearch, pods, scheduled []*v1.Pod) (nodeset.Refusals, *fwk.Status) {
 	var of []*v1.Pod
 	known := map[[sha256.Size]byte]int{}
 	for _, pod := range pods {
@@ -87,7 +84,7 @@ func (pl *NodeSets) askForEachKind(ctx context.Context, groupState fwk.PodGroupC
 			return nil, refused(fwk.UnschedulableAndUnresolvable, s.infos, err.Error())
 		}
 	}
-	all := make(refusals, len(of))
+	all := make(nodeset.Refusals, len(of))
 	for kind, pod := range of {
 		state := framework.NewCycleState()
 		state.SetPodGroupSchedulingCycle(groupState)

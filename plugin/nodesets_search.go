@@ -8,9 +8,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
-	"strings"
 
 	v1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
@@ -119,7 +117,7 @@ func (pl *NodeSets) search(ctx context.Context, state fwk.PodGroupCycleState, gr
 			return s, nil
 		}
 		if reason == "" {
-			reason = s.reason(refusals) + pl.nearest(ctx, s)
+			reason = s.problem.Reason(s.nodes, refusals) + pl.nearest(ctx, s)
 		}
 	}
 	return nil, refused(fwk.Unschedulable, nodes, reason)
@@ -236,84 +234,24 @@ func (s *groupSearch) count(group *schedulingapi.PodGroup) *nodeset.Group {
 	return g
 }
 
-// reason says why there is no set.
-func (s *groupSearch) reason(why refusals) string {
-	g := s.problem
-	able := 0
-	for _, n := range s.nodes {
-		if slices.Contains(n.Takes, true) && !n.Placed {
-			able++
-		}
-	}
-	text := fmt.Sprintf("constraint %s/%s: no set of %d nodes, %d of them with pods of the group, satisfies it: %d of %d nodes can take a pod",
-		v1alpha1.AttributeDomain, g.Constraint.Name, g.Size(), g.Placed, able, len(s.nodes))
-	counts := map[string]int{}
-	for _, kind := range why {
-		for reason, n := range kind {
-			counts[reason] = max(counts[reason], n)
-		}
-	}
-	reasons := slices.SortedFunc(maps.Keys(counts), func(a, b string) int { return cmp.Or(counts[b]-counts[a], strings.Compare(a, b)) })
-	for _, reason := range reasons[:min(len(reasons), maxReasons)] {
-		text += fmt.Sprintf(", %d %s", counts[reason], reason)
-	}
-	return text
-}
-
-// maxReasons are named of those for which nodes can't take a pod.
-const maxReasons = 4
-
-// nearest names the set that misses by least: which of its nodes can't take a pod, and what stands on them. It is empty if
-// that can't be found out in the time that there is.
+// nearest names the set that misses by least. It is empty if that can't be found out in the time that there is.
 func (pl *NodeSets) nearest(ctx context.Context, s *groupSearch) string {
 	timeout := s.attempt.Remaining(nearMissTimeout)
-	if timeout <= 0 || s.lists {
+	if timeout <= 0 {
 		return ""
 	}
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	problem, err := nodeset.NewProblem(s.problem.Nearest())
-	if err != nil {
-		return ""
+	standing := func(node int) string {
+		return nodeset.Standing(func(yield func(*v1.Pod) bool) {
+			for _, pod := range s.infos[node].GetPods() {
+				if !yield(pod.GetPod()) {
+					return
+				}
+			}
+		}, s.problem.Namespace)
 	}
-	prepared, err := pl.groups.compiled(ctx, problem)
-	if err != nil {
-		return ""
-	}
-	choice, err := pl.groups.Choose(ctx, problem, prepared, nodeset.Able(s.nodes), allocator.WithStepBudget(nearMissSteps))
-	if err != nil || choice == nil || len(choice.Kinds) == 0 {
-		return ""
-	}
-	var unable []string
-	for _, i := range choice.Kinds[0] {
-		if slices.Contains(s.nodes[i].Takes, true) {
-			continue
-		}
-		unable = append(unable, s.nodes[i].Name+": "+s.why[i]+standing(s.infos[i], problem.Namespace))
-	}
-	if len(unable) == 0 {
-		return ""
-	}
-	return fmt.Sprintf("; nearest miss: %d of %d nodes of a set can take a pod, not %s",
-		problem.Size()-len(unable), problem.Size(), strings.Join(unable[:min(len(unable), maxReasons)], "; "))
-}
-
-// standing names pods on a node, and counts those of other namespaces.
-func standing(node fwk.NodeInfo, namespace string) (text string) {
-	own, others := 0, 0
-	for _, pod := range node.GetPods() {
-		switch {
-		case pod.GetPod().Namespace != namespace:
-			others++
-		case own < maxReasons:
-			own++
-			text += ", pod " + pod.GetPod().Name
-		}
-	}
-	if others > 0 {
-		text += fmt.Sprintf(", %d pods of other namespaces", others)
-	}
-	return text
+	return pl.groups.NearestMiss(ctx, s.problem, s.nodes, s.why, pl.groups.compiled, standing, allocator.WithStepBudget(nearMissSteps))
 }
 
 // addSlices adds to nodes the slices that are theirs alone.

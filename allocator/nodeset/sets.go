@@ -134,3 +134,21 @@ func (r *Reading) SetOf(has, gets []allocator.AllocatedDevice) (s Set, err error
 	s.devices, err = device.NodeDevicesOf(seen)
 	return s, err
 }
+
+// Published is a device as the latest slice has it. One that is published no more has nothing.
+func Published(result *resourceapi.DeviceRequestAllocationResult, all []*resourceapi.ResourceSlice) allocator.AllocatedDevice {
+	none := &resourceapi.ResourceSlice{}
+	none.Spec.Driver, none.Spec.Pool.Name = result.Driver, result.Pool
+	found := allocator.AllocatedDevice{Device: &resourceapi.Device{Name: result.Device}, Slice: none}
+	for _, slice := range all {
+		if slice.Spec.Driver != result.Driver || slice.Spec.Pool.Name != result.Pool || slice.Spec.Pool.Generation < found.Slice.Spec.Pool.Generation {
+			continue
+		}
+		for i := range slice.Spec.Devices {
+			if slice.Spec.Devices[i].Name == result.Device {
+				found = allocator.AllocatedDevice{Device: &slice.Spec.Devices[i], Slice: slice}
+			}
+		}
+	}
+	return found
+}

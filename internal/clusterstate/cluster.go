@@ -10,6 +10,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
+	schedulingapi "k8s.io/api/scheduling/v1beta1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
@@ -48,6 +49,13 @@ func ReadCluster(ctx context.Context, client kubernetes.Interface, namespace str
 			return dra.DeviceTaintRules().List(ctx, metav1.ListOptions{})
 		}, func(list *resourceapi.DeviceTaintRuleList) []resourceapi.DeviceTaintRule { return list.Items })),
 	)
+}
+
+// ReadGroups adds the PodGroups of a namespace, if the API has such.
+func (o *Objects) ReadGroups(ctx context.Context, client kubernetes.Interface, namespace string) error {
+	return o.warn(read(&o.Groups, "PodGroups", func() (*schedulingapi.PodGroupList, error) {
+		return client.SchedulingV1beta1().PodGroups(namespace).List(ctx, metav1.ListOptions{})
+	}, func(list *schedulingapi.PodGroupList) []schedulingapi.PodGroup { return list.Items }))
 }
 
 // readClaims reads those of all namespaces, or else of the one.

@@ -27,7 +27,7 @@ type Objects struct {
 	TaintRules []*resourceapi.DeviceTaintRule
 	Nodes      []*corev1.Node
 	Pods       []*corev1.Pod
-	// Groups are those of files.
+	// Groups are those of files, and of a cluster if they were asked for.
 	Groups []*schedulingapi.PodGroup
 	// PassedOver names the documents in files that are of no kind that matters.
 	PassedOver []string

@@ -10,6 +10,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
+	schedulingapi "k8s.io/api/scheduling/v1beta1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
 	"k8s.io/dynamic-resource-allocation/resourceclaim"
@@ -212,6 +213,19 @@ func find[T any, P interface {
 // Claim finds a claim, nil if there is none.
 func (s *State) Claim(namespace, name string) *resourceapi.ResourceClaim {
 	return find(s.Claims, namespace, name)
+}
+
+// Group finds a group, nil if there is none.
+func (s *State) Group(namespace, name string) *schedulingapi.PodGroup {
+	return find(s.Groups, namespace, name)
+}
+
+// GroupOf is the group of a pod, nil if it has none.
+func (s *State) GroupOf(pod *corev1.Pod) *schedulingapi.PodGroup {
+	if pod.Spec.SchedulingGroup == nil || pod.Spec.SchedulingGroup.PodGroupName == nil {
+		return nil
+	}
+	return s.Group(pod.Namespace, *pod.Spec.SchedulingGroup.PodGroupName)
 }
 
 // Instantiate makes the claim that the template describes.

@@ -62,6 +62,9 @@ func newCanvas(width, height int) *canvas {
 	return c
 }
 
+// width is that of a line.
+func (c *canvas) width() int { return len(c.lines[0]) }
+
 // text writes from x to the right.
 func (c *canvas) text(x, y int, text string, style style) {
 	for _, char := range text {

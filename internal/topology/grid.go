@@ -33,6 +33,15 @@ func gridCanvas(layout Layout, m marking) *canvas {
 	return g.canvas
 }
 
+// symbolCanvas has the symbols alone.
+func symbolCanvas(layout Layout, m marking) *canvas {
+	c := newCanvas(2*layout.Cols-1, layout.Rows)
+	for _, place := range layout.Places {
+		c.text(2*place.At.Col, place.At.Row, string(m.symbol(place.Device)), m.style(place.Device))
+	}
+	return c
+}
+
 func newGrid(layout Layout, m marking) *grid {
 	g := &grid{marking: m, lineHeight: 1}
 	for _, place := range layout.Places {

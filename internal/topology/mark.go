@@ -20,6 +20,8 @@ const (
 	// Chosen devices are those that the drawing is about, for instance the
 	// result of an allocation.
 	Chosen
+	// Unusable devices are neither taken nor can they be allocated.
+	Unusable
 )
 
 // Mark is what a drawing shows about a device besides its name.
@@ -34,6 +36,7 @@ const (
 	freeSymbol   = '.'
 	chosenSymbol = '*'
 	takenSymbol  = '#'
+	unusable     = '-'
 	ownerSymbols = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 )
 
@@ -93,6 +96,8 @@ func (m marking) symbol(name string) rune {
 			return rune(ownerSymbols[i])
 		}
 		return takenSymbol
+	case Unusable:
+		return unusable
 	default:
 		return freeSymbol
 	}
@@ -142,5 +147,6 @@ func (m marking) legend(t Topology) []legendEntry {
 		add(rune(ownerSymbols[i]), "taken by "+owner, takenStyle)
 	}
 	add(takenSymbol, "taken", takenStyle)
+	add(unusable, "not usable", plainStyle)
 	return entries
 }

@@ -45,13 +45,17 @@ func Draw(w io.Writer, t Topology, marks map[string]Mark, opts ...Option) error 
 	if err != nil {
 		return fmt.Errorf("draw: %w", err)
 	}
-	pages := []*canvas{titleCanvas(t)}
+	pages, wraps := []*canvas{titleCanvas(t)}, t.wraps()
 	if t.Kind == Machine {
 		pages = append(pages, t.machineCanvases(marking)...)
 	} else {
-		pages = append(pages, pictureCanvas(t, marking))
+		picture := pictureCanvas(t, marking)
+		if t.Title != "" && picture.width() > textWidth {
+			picture, wraps = symbolCanvas(t.Layout(), marking), false
+		}
+		pages = append(pages, picture)
 	}
-	for _, page := range append(pages, legendCanvas(marking.legend(t), t.wraps())) {
+	for _, page := range append(pages, legendCanvas(marking.legend(t), wraps)) {
 		if err := page.writeTo(w, o.color); err != nil {
 			return fmt.Errorf("draw %s: %w", t, err)
 		}

@@ -41,6 +41,8 @@ const (
 // the node: the same topology can be published for any number of them.
 type Topology struct {
 	Kind Kind
+	// Title is what stands above a drawing instead of the kind. Then a grid that is wider than a page is drawn without names.
+	Title string
 	// Rows and Cols are the shape of a Mesh or a Torus, 0 for other kinds.
 	Rows, Cols int
 	// Devices are in the order in which they are published. Their names are
@@ -133,6 +135,9 @@ func (t Topology) order() map[string]int {
 
 // String describes the topology in a few words: "ring of 8 mla.example.com".
 func (t Topology) String() string {
+	if t.Title != "" {
+		return t.Title
+	}
 	return t.shape() + " " + strings.Join(t.Drivers(), " and ")
 }
 

@@ -15,9 +15,15 @@ func NewTorus(family Family, rows, cols int) (Topology, error) {
 	if err := checkShape(family, rows, cols, 2); err != nil {
 		return Topology{}, fmt.Errorf("torus: %w", err)
 	}
-	devices := gridDevices(family, rows, cols)
-	connect(devices, append(meshLinks(rows, cols), closingLinks(rows, cols)...))
-	return Topology{Kind: Torus, Rows: rows, Cols: cols, Devices: devices}, nil
+	t := Topology{Devices: gridDevices(family, rows, cols)}
+	t.Close(rows, cols)
+	return t, nil
+}
+
+// Close wires the devices, which are those of a grid row by row, as a torus.
+func (t *Topology) Close(rows, cols int) {
+	connect(t.Devices, append(meshLinks(rows, cols), closingLinks(rows, cols)...))
+	t.Kind, t.Rows, t.Cols = Torus, rows, cols
 }
 
 func closingLinks(rows, cols int) [][2]int {

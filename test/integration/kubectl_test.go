@@ -74,7 +74,7 @@ func TestCommandLineKnowsWhatTheSchedulerDoes(t *testing.T) {
 
 	l.CreatePod(t, "elsewhere", "other-scheduler", "ring")
 	explained = l.celset(t, cli.ExitNegative, nil, "explain", "pod/elsewhere")
-	require.Contains(t, explained, `no: spec.schedulerName: no celset-scheduler has a profile "other-scheduler", so the claims stay unallocated: use celset-`)
+	require.Contains(t, explained, `no: spec.schedulerName: no celset-scheduler has a profile "other-scheduler", so constraints are not served: use celset-`)
 	require.Contains(t, explained, "node "+l.Nodes[1]+": yes")
 
 	l.CreatePod(t, "ring", env.CelsetProfile, "ring")

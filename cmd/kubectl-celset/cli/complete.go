@@ -44,6 +44,9 @@ var namesOf = map[string]names{
 	clusterstate.TemplateKind: func(ctx context.Context, client kubernetes.Interface, namespace string, options metav1.ListOptions) (runtime.Object, error) {
 		return draclient.New(client).ResourceClaimTemplates(namespace).List(ctx, options)
 	},
+	clusterstate.GroupKind: func(ctx context.Context, client kubernetes.Interface, namespace string, options metav1.ListOptions) (runtime.Object, error) {
+		return client.SchedulingV1beta1().PodGroups(namespace).List(ctx, options)
+	},
 	namespaceKind: func(ctx context.Context, client kubernetes.Interface, _ string, options metav1.ListOptions) (runtime.Object, error) {
 		return client.CoreV1().Namespaces().List(ctx, options)
 	},
@@ -59,9 +62,9 @@ const namespaceKind = "namespace"
 var (
 	argumentKinds = map[string][]string{
 		"check":    {clusterstate.ClaimKind, clusterstate.TemplateKind, clusterstate.ClassKind},
-		"draw":     {clusterstate.NodeKind, clusterstate.ClaimKind},
-		"explain":  {clusterstate.PodKind, clusterstate.ClaimKind, clusterstate.TemplateKind},
-		"simulate": {clusterstate.PodKind, clusterstate.ClaimKind, clusterstate.TemplateKind},
+		"draw":     {clusterstate.NodeKind, clusterstate.ClaimKind, clusterstate.GroupKind},
+		"explain":  {clusterstate.PodKind, clusterstate.ClaimKind, clusterstate.TemplateKind, clusterstate.GroupKind},
+		"simulate": {clusterstate.PodKind, clusterstate.ClaimKind, clusterstate.TemplateKind, clusterstate.GroupKind},
 	}
 	flagKinds = map[string]string{"node": clusterstate.NodeKind, "class": clusterstate.ClassKind, namespaceKind: namespaceKind, "scheduler-namespace": namespaceKind}
 )

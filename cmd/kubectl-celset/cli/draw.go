@@ -17,40 +17,34 @@ import (
 	"github.com/celset/celset/internal/clusterstate"
 )
 
-const drawLong = `Draw the devices of a node, or of the node where a claim has its devices, and who has them.
+const drawLong = `Draw the devices of a node, or of the node where a claim has its devices, and who has them; or the
+nodes, and those that the pods of a PodGroup with a node set constraint have and would get.
 
 Devices stand at their coordinates: the attributes row and col, or x, y and z, or
 topology_x, topology_y and topology_z, or index, of any domain, or those of --row and --col.
 The attributes peers, peerList and neighbors name devices that they are linked to. Devices
 without any of these are drawn in their NUMA nodes and below their PCIe roots, those of all
-drivers together, or else in order.
+drivers together, or else in order. Nodes stand at the coordinates that the constraint has for a
+box, or are grouped by what it counts different values of.
 
 The output is text; svg is for documents, json and yaml are the same as data.
 ` + exitCodes
 
 const drawExample = `  kubectl celset draw node/node-1
   kubectl celset draw claim/ring -o svg > ring.svg
+  kubectl celset draw podgroup/train
   kubectl celset draw node-1 --row rack.example.com/slot --col index`
 
 func newDrawCommand(o *options) *cobra.Command {
 	settings := draw.Options{}
 	command := &cobra.Command{
-		Use:     "draw NAME | node/NAME | claim/NAME",
+		Use:     "draw NAME | node/NAME | claim/NAME | podgroup/NAME",
 		Short:   "Draw devices, where they are and who has them",
 		Long:    drawLong,
 		Example: drawExample,
 		Args:    cobra.ExactArgs(1),
 		RunE: func(command *cobra.Command, args []string) error {
-			state, err := o.state(command.Context())
-			if err != nil {
-				return err
-			}
-			settings.Features = o.gates.features()
-			node, err := o.nodeOf(command.Context(), state, args[0], &settings)
-			if err != nil {
-				return err
-			}
-			picture, err := draw.New(command.Context(), state, node, settings)
+			picture, err := o.picture(command.Context(), args, settings)
 			if err != nil {
 				return err
 			}
@@ -67,9 +61,27 @@ func newDrawCommand(o *options) *cobra.Command {
 	return command
 }
 
+// picture is of what the argument means.
+func (o *options) picture(ctx context.Context, args []string, settings draw.Options) (*draw.Picture, error) {
+	o.groups = isAboutGroup(args)
+	state, err := o.state(ctx)
+	if err != nil {
+		return nil, err
+	}
+	settings.Features = o.gates.features()
+	if o.groups {
+		return o.groupPicture(ctx, state, args[0], settings.Features)
+	}
+	node, err := o.nodeOf(ctx, state, args[0], &settings)
+	if err != nil {
+		return nil, err
+	}
+	return draw.New(ctx, state, node, settings)
+}
+
 // nodeOf finds the node that the argument means, and remembers the claim if it means one.
 func (o *options) nodeOf(ctx context.Context, state *clusterstate.State, argument string, settings *draw.Options) (*corev1.Node, error) {
-	kind, name, err := clusterstate.Split(argument, clusterstate.NodeKind, clusterstate.ClaimKind)
+	kind, name, err := clusterstate.Split(argument, clusterstate.NodeKind, clusterstate.ClaimKind, clusterstate.GroupKind)
 	if err != nil {
 		return nil, err
 	}

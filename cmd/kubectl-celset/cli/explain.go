@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -33,6 +34,9 @@ Of a pod its claims, the claim that the scheduler makes for extended resources, 
 node affinity, tolerations, scheduling gates and scheduler name count. What else a scheduler looks
 at, such as CPU, memory and what device plugins provide, does not: what the scheduler has said of
 it in the condition PodScheduled and in events is quoted.
+
+Of a PodGroup with a node set constraint, the nodes are shown that would be chosen for its pods, or why
+there are none. Without an argument it is the one in the files, if all pods there are its own.
 
 Of a Placement, on a hub or in files, it is decided as celset-placement would now.
 `
@@ -64,7 +68,7 @@ const explainExample = `  kubectl celset explain pod/train
 
 func newSimulateCommand(o *options) *cobra.Command {
 	return newFitCommand(o, &cobra.Command{
-		Use:     "simulate [NAME | pod/NAME | claim/NAME | template/NAME | placement/NAME]",
+		Use:     "simulate [NAME | pod/NAME | claim/NAME | template/NAME | podgroup/NAME | placement/NAME]",
 		Short:   "Show where a claim or a pod would get devices, and which",
 		Long:    simulateLong,
 		Example: simulateExample,
@@ -73,7 +77,7 @@ func newSimulateCommand(o *options) *cobra.Command {
 
 func newExplainCommand(o *options) *cobra.Command {
 	return newFitCommand(o, &cobra.Command{
-		Use:     "explain [NAME | pod/NAME | claim/NAME | template/NAME | placement/NAME]",
+		Use:     "explain [NAME | pod/NAME | claim/NAME | template/NAME | podgroup/NAME | placement/NAME]",
 		Short:   "Show why a pod or a claim gets no devices, node by node",
 		Long:    explainLong,
 		Example: explainExample,
@@ -137,7 +141,19 @@ func (f *fitOptions) run(ctx context.Context, flags *pflag.FlagSet, args []strin
 	if isAboutPlacements(args) {
 		return f.decide(ctx, args, f.asked.Why)
 	}
-	state, subject, err := f.subject(ctx, args)
+	f.groups = isAboutGroup(args)
+	state, err := f.state(ctx)
+	if err != nil {
+		return err
+	}
+	if f.groups || len(args) == 0 && isOneGroup(state) {
+		return f.group(ctx, flags, state, strings.Join(args, ""))
+	}
+	namespace, err := f.namespace()
+	if err != nil {
+		return err
+	}
+	subject, err := state.Subject(strings.Join(args, ""), namespace)
 	if err != nil {
 		return err
 	}
@@ -159,14 +175,18 @@ func (f *fitOptions) run(ctx context.Context, flags *pflag.FlagSet, args []strin
 		return err
 	}
 	progress.end()
-	known.addTo(report, state, subject)
-	if err := f.data(report, report.Print)(f.Out); err != nil {
-		return err
-	}
+	known.addTo(&report.Scheduling, state, subject)
+	return ended(f.data(report, report.Print)(f.Out), report.Incomplete, report.Fits())
+}
+
+// ended is how a command ends that has printed an answer.
+func ended(err error, incomplete string, positive bool) error {
 	switch {
-	case report.Incomplete != "":
+	case err != nil:
+		return err
+	case incomplete != "":
 		return errIncomplete
-	case !report.Fits():
+	case !positive:
 		return errNegative
 	default:
 		return nil
@@ -237,7 +257,7 @@ const maxEvents = 100
 
 var errNoCluster = errors.New("no cluster was read")
 
-func (k *known) addTo(report *fit.Report, state *clusterstate.State, subject *clusterstate.Subject) {
+func (k *known) addTo(report *fit.Scheduling, state *clusterstate.State, subject *clusterstate.Subject) {
 	report.AddServed(state, subject, k.schedulers, k.namespace, k.err)
 	report.AddEvents(k.events)
 }

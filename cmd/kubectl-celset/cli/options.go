@@ -29,9 +29,11 @@ type options struct {
 	files         *genericclioptions.FileNameFlags
 	withCluster   bool
 	allNamespaces bool
-	output        string
-	formats       []string
-	gates         gates
+	// groups has PodGroups of the cluster read, too.
+	groups  bool
+	output  string
+	formats []string
+	gates   gates
 }
 
 func newOptions(streams genericiooptions.IOStreams) *options {
@@ -124,7 +126,11 @@ func (o *options) readCluster(ctx context.Context, namespace string) (*clusterst
 	if o.allNamespaces {
 		namespace = ""
 	}
-	return clusterstate.ReadCluster(ctx, client, namespace)
+	objects, err := clusterstate.ReadCluster(ctx, client, namespace)
+	if err == nil && o.groups {
+		err = objects.ReadGroups(ctx, client, namespace)
+	}
+	return objects, err
 }
 
 // data returns how to print data in the chosen format, text if none is chosen.

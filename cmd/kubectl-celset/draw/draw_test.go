@@ -71,21 +71,48 @@ func TestAnyDevicesCanBeDrawn(t *testing.T) {
 		state := drawState(rt)
 		picture, err := draw.New(t.Context(), state, state.Node(node), draw.Options{})
 		require.NoError(rt, err)
-		count := 0
-		for _, panel := range picture.Panels {
-			seen := make(map[[2]int]bool)
-			for _, device := range panel.Devices {
-				at := [2]int{device.Row, device.Col}
-				require.False(rt, seen[at], "two devices in one place")
-				seen[at] = true
-				count++
+		requireDrawn(rt, picture, len(state.Objects.Slices[0].Spec.Devices))
+	})
+}
+
+func requireDrawn(t require.TestingT, picture *draw.Picture, devices int) {
+	count := 0
+	for _, panel := range picture.Panels {
+		seen := make(map[[2]int]bool)
+		for _, device := range panel.Devices {
+			at := [2]int{device.Row, device.Col}
+			require.False(t, seen[at], "two devices in one place")
+			seen[at] = true
+			count++
+		}
+	}
+	require.Equal(t, devices, count)
+	var text, svg bytes.Buffer
+	require.NoError(t, picture.Text(&text, false))
+	require.NoError(t, picture.SVG(&svg))
+	requireTidy(t, svg.Bytes(), count)
+}
+
+// TestAnyNodesCanBeDrawn: on any coordinates, of any number, and with circles that have nothing to do with them.
+func TestAnyNodesCanBeDrawn(t *testing.T) {
+	coordinate := rapid.OneOf(rapid.Int64Range(-1, 3), rapid.Int64())
+	cases.Check(t, func(rt *rapid.T) {
+		nodes := make([]draw.Node, rapid.IntRange(1, 12).Draw(rt, "nodes"))
+		width := rapid.Int64Range(1, 4).Draw(rt, "width")
+		isGrid := rapid.Bool().Draw(rt, "grid")
+		for i := range nodes {
+			nodes[i] = draw.Node{Name: "node-" + strconv.Itoa(i), Chosen: rapid.Bool().Draw(rt, "chosen"), Unusable: rapid.Bool().Draw(rt, "unusable")}
+			nodes[i].At = []int64{int64(i) / width, int64(i) % width}
+			if !isGrid {
+				nodes[i].At = rapid.SliceOfN(coordinate, 0, 4).Draw(rt, "at")
+				nodes[i].Group = rapid.SampledFrom([]string{"", "r1", "r2"}).Draw(rt, "group")
 			}
 		}
-		require.Equal(rt, len(state.Objects.Slices[0].Spec.Devices), count)
-		var text, svg bytes.Buffer
-		require.NoError(rt, picture.Text(&text, false))
-		require.NoError(rt, picture.SVG(&svg))
-		requireTidy(rt, svg.Bytes(), count)
+		circles := rapid.SliceOfN(coordinate, 0, 3).Draw(rt, "circles")
+		if isGrid {
+			circles = []int64{(int64(len(nodes)) + width - 1) / width, width}
+		}
+		requireDrawn(rt, draw.Nodes("PodGroup ns/g", nodes, circles), len(nodes))
 	})
 }
 

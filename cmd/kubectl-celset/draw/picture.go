@@ -25,9 +25,10 @@ type Options struct {
 	Claim *resourceapi.ResourceClaim
 }
 
-// Picture is what is drawn of a node.
+// Picture is what is drawn of a node, or of the nodes for a group of pods.
 type Picture struct {
-	Node   string  `json:"node"`
+	Node   string  `json:"node,omitempty"`
+	Group  string  `json:"group,omitempty"`
 	Panels []Panel `json:"panels"`
 }
 
@@ -44,16 +45,20 @@ const (
 	ByPlace Arrangement = "place"
 )
 
-// Panel is the devices of one driver.
+// Panel is the devices of one driver, or nodes, which have a title.
 type Panel struct {
-	Driver      string      `json:"driver"`
+	Driver      string      `json:"driver,omitempty"`
+	Title       string      `json:"title,omitempty"`
 	Arrangement Arrangement `json:"arrangement"`
 	Devices     []Device    `json:"devices"`
+
+	// rows and cols are those of a torus, which nothing is missing of.
+	rows, cols int
 }
 
 // Device is a device in a picture.
 type Device struct {
-	Pool string `json:"pool"`
+	Pool string `json:"pool,omitempty"`
 	Name string `json:"name"`
 	// Row and Col are the place in the panel, from 0.
 	Row int `json:"row"`
@@ -66,17 +71,27 @@ type Device struct {
 	NUMANode  *int64   `json:"numaNode,omitempty"`
 	PCIeRoots []string `json:"pcieRoots,omitempty"`
 	Owners    []Owner  `json:"owners,omitempty"`
+	// Unusable nodes can't take a pod.
+	Unusable bool `json:"unusable,omitempty"`
 
 	// label is the name, with the pool if the panel has devices of several pools.
 	label      string
 	attributes map[resourceapi.QualifiedName]resourceapi.DeviceAttribute
 }
 
+// title says what the picture is of.
+func (p *Picture) title() string {
+	if p.Group != "" {
+		return p.Group
+	}
+	return "node " + p.Node
+}
+
 // Owner is a claim that has the device or a part of it.
 type Owner struct {
-	// Claim is "namespace/name", Request what the device is for.
+	// Claim is "namespace/name", or the group that a node is for, Request what the device is for.
 	Claim       string `json:"claim"`
-	Request     string `json:"request"`
+	Request     string `json:"request,omitempty"`
 	Shared      bool   `json:"shared,omitempty"`
 	AdminAccess bool   `json:"adminAccess,omitempty"`
 	// Chosen: the picture is about this claim.

@@ -4,10 +4,12 @@
 package draw
 
 import (
+	"cmp"
 	"encoding/xml"
 	"fmt"
 	"io"
 	"math"
+	"path"
 )
 
 // Measures of an SVG picture, in its units: pixels if it is not scaled.
@@ -93,7 +95,7 @@ type group struct {
 // SVG draws a page for documents: one panel below the other, and a legend.
 func (p *Picture) SVG(w io.Writer) error {
 	page := newPage(p)
-	page.add(text{X: margin, Y: margin + 14, Size: 18, Weight: "600", Fill: ink, Text: "node " + p.Node})
+	page.add(text{X: margin, Y: margin + 14, Size: 18, Weight: "600", Fill: ink, Text: p.title()})
 	page.y = margin + titleHeight - 10
 	board := p.board()
 	for i := range p.Panels {
@@ -111,7 +113,7 @@ func (p *Picture) SVG(w io.Writer) error {
 	document := svg{
 		ViewBox: fmt.Sprintf("0 0 %d %d", width, height), Width: width, Height: height,
 		FontFamily: "system-ui, 'Segoe UI', Helvetica, Arial, sans-serif", Role: "img",
-		Title: "Devices of node " + p.Node,
+		Title: "Devices of " + p.title(),
 		Items: append([]any{background}, page.items...),
 	}
 	encoder := xml.NewEncoder(w)
@@ -160,7 +162,7 @@ func (p *page) add(items ...any) { p.items = append(p.items, items...) }
 
 // panel draws links first, so that devices cover their ends.
 func (p *page) panel(panel *Panel) {
-	p.add(text{X: margin, Y: p.y + 18, Size: 13, Fill: faintInk, Text: fmt.Sprintf("%s · %d devices", panel.Driver, len(panel.Devices))})
+	p.add(text{X: margin, Y: p.y + 18, Size: 13, Fill: faintInk, Text: cmp.Or(panel.Title, fmt.Sprintf("%s · %d devices", panel.Driver, len(panel.Devices)))})
 	p.y += headHeight
 	boxes := p.boxes(panel)
 	at := make(map[string]rect, len(boxes))
@@ -250,10 +252,10 @@ func (p *Panel) isChosen(label string) bool {
 func (p *page) device(d *Device, box rect) {
 	owner, chosen := d.owner()
 	box.RX, box.Fill, box.Stroke, box.StrokeWidth = 7, freeFill, lineInk, 1
-	title := d.Pool + "/" + d.Name + ": free"
+	title := path.Join(d.Pool, d.Name) + ": free"
 	if owner != "" {
 		box.Fill = p.fills[owner]
-		title = d.Pool + "/" + d.Name + ": " + owner
+		title = path.Join(d.Pool, d.Name) + ": " + owner
 	} else {
 		box.Dashes = "4 3"
 	}

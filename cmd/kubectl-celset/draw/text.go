@@ -14,7 +14,7 @@ import (
 // Text draws with characters, and with ANSI colours if wanted. Links are drawn between
 // devices that stand beside each other; the others are listed.
 func (p *Picture) Text(w io.Writer, color bool) error {
-	if _, err := fmt.Fprintf(w, "node %s\n", p.Node); err != nil {
+	if _, err := fmt.Fprintln(w, p.title()); err != nil {
 		return err
 	}
 	if len(p.Panels) == 0 {
@@ -72,7 +72,7 @@ func (p *Picture) ties(w io.Writer, options []topology.Option) error {
 }
 
 func (p *Panel) text(w io.Writer, options []topology.Option) error {
-	t := topology.Topology{Kind: topology.Placed}
+	t := topology.Topology{Kind: topology.Placed, Title: p.Title}
 	marks := make(map[string]topology.Mark)
 	var links []string
 	at := make(map[string]*Device, len(p.Devices))
@@ -96,6 +96,9 @@ func (p *Panel) text(w io.Writer, options []topology.Option) error {
 		t.Devices = append(t.Devices, drawn)
 		marks[device.label] = device.mark()
 	}
+	if p.rows > 0 {
+		t.Close(p.rows, p.cols)
+	}
 	if err := topology.Draw(w, t, marks, options...); err != nil {
 		return err
 	}
@@ -114,6 +117,8 @@ func isBeside(a, b *Device) bool {
 func (d *Device) mark() topology.Mark {
 	owner, chosen := d.owner()
 	switch {
+	case d.Unusable && !chosen:
+		return topology.Mark{State: topology.Unusable}
 	case chosen:
 		return topology.Mark{State: topology.Chosen}
 	case owner != "":
@@ -132,6 +137,9 @@ func (d *Device) owner() (name string, chosen bool) {
 		if !owner.AdminAccess && (len(names) == 0 || names[len(names)-1] != owner.Claim) {
 			names = append(names, owner.Claim)
 		}
+	}
+	if d.Unusable && !chosen {
+		names = append(names, "not usable")
 	}
 	return strings.Join(names, ", "), chosen
 }

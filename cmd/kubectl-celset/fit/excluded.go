@@ -15,6 +15,9 @@ import (
 	"github.com/celset/celset/internal/clusterstate"
 )
 
+// Elsewhere is why a node can't be the pod's by what the pod says itself.
+const Elsewhere = "the pod's node selector or affinity does not match"
+
 // excluded says why the node can't be the pod's whatever devices it has; empty if it can.
 func excluded(ctx context.Context, subject *clusterstate.Subject, node *corev1.Node) (string, error) {
 	if reason, err := subject.KeptFrom(node); reason != "" || err != nil {
@@ -35,7 +38,7 @@ func excludedForPod(ctx context.Context, pod *corev1.Pod, node *corev1.Node) (st
 		return "", fmt.Errorf("pod %s: node affinity: %w", klog.KObj(pod), err)
 	}
 	if !matches {
-		return "the pod's node selector or affinity does not match", nil
+		return Elsewhere, nil
 	}
 	taints := node.Spec.Taints
 	if node.Spec.Unschedulable {

@@ -136,16 +136,12 @@ func Run(ctx context.Context, state *clusterstate.State, subject *clusterstate.S
 	if err != nil {
 		return nil, err
 	}
-	budget, preferences := options.Args.Budget, options.Args.PreferenceBudget
 	q := &question{Options: options, state: state, subject: subject}
 	q.problem = explain.Problem{
-		Problem: state.Problem(subject, options.Features, allocator.WithCache(allocator.NewCache()),
-			allocator.WithCostBudget(uint64(*budget.Cost)), allocator.WithStepBudget(*budget.Steps),
-			allocator.WithPreferenceBudget(uint64(*preferences.Cost), *preferences.Steps), allocator.WithDefaultPreference(options.Args.DefaultPreference)),
+		Problem:    options.Problem(state, subject),
 		NamesAll:   true, // they were read with the rights of the caller
 		TaintRules: state.TaintRules,
 	}
-	q.problem.Options = append(q.problem.Options, allocator.WithShapes(askedShapes(&q.problem.Problem)))
 	report := &Report{Meta: output.NewMeta(output.Explanation), Subject: subject.String(), Scheduling: schedulingOf(subject.Pod), Nodes: []Node{}}
 	if err := q.allocated(ctx, report, nodes); err != nil {
 		report.Error = err.Error()
@@ -167,6 +163,16 @@ func Run(ctx context.Context, state *clusterstate.State, subject *clusterstate.S
 		report.Nodes = append(report.Nodes, *answer)
 	}
 	return report, nil
+}
+
+// Problem is what the allocator is asked for a subject.
+func (o *Options) Problem(state *clusterstate.State, subject *clusterstate.Subject) allocator.Problem {
+	budget, preferences := o.Args.Budget, o.Args.PreferenceBudget
+	p := state.Problem(subject, o.Features, allocator.WithCache(allocator.NewCache()),
+		allocator.WithCostBudget(uint64(*budget.Cost)), allocator.WithStepBudget(*budget.Steps),
+		allocator.WithPreferenceBudget(uint64(*preferences.Cost), *preferences.Steps), allocator.WithDefaultPreference(o.Args.DefaultPreference))
+	p.Options = append(p.Options, allocator.WithShapes(askedShapes(&p)))
+	return p
 }
 
 // askedShapes are what the claims that there are ask for, as a scheduler that has seen all of them

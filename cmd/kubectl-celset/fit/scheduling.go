@@ -95,7 +95,7 @@ func (s *Scheduling) AddServed(state *clusterstate.State, subject *clusterstate.
 	case len(schedulers) == 0:
 		s.NotChecked = append(s.NotChecked, fmt.Sprintf("whether scheduler %q serves constraints: no Lease in namespace %s says what a celset-scheduler serves", name, namespace))
 	case profile == nil:
-		s.Refused = append(s.Refused, fmt.Sprintf("spec.schedulerName: no celset-scheduler has a profile %q, so the claims stay unallocated: use %s",
+		s.Refused = append(s.Refused, fmt.Sprintf("spec.schedulerName: no celset-scheduler has a profile %q, so constraints are not served: use %s",
 			name, orNone(schedulers.Names())))
 	case !scheduler.Constraints:
 		s.Refused = append(s.Refused, fmt.Sprintf("the feature gate DRACELDeviceConstraint of the scheduler with Lease %s is off", scheduler.Lease))
@@ -113,8 +113,11 @@ func orNone(names []string) string {
 	return strings.Join(names, " or ")
 }
 
-// needsConstraints reports whether a CEL constraint holds for a claim of the subject.
+// needsConstraints reports whether a CEL constraint holds for a claim of the subject, or for the group of its pod.
 func needsConstraints(state *clusterstate.State, subject *clusterstate.Subject) bool {
+	if _, refers := v1alpha1.NodeSetReference(state.GroupOf(subject.Pod)); refers {
+		return true
+	}
 	hasDefaults := func(name string) bool {
 		class, err := state.Classes().Get(name)
 		return err == nil && v1alpha1.HasDefaults(class)

@@ -43,7 +43,7 @@ func TestServed(t *testing.T) {
 		refused, notChecked string
 	}{
 		{name: "served", scheduler: "celset-scheduler", schedulers: serving(true, until)},
-		{name: "other scheduler", scheduler: "volcano", schedulers: serving(true, until), refused: `spec.schedulerName: no celset-scheduler has a profile "volcano", so the claims stay unallocated: use celset-scheduler`},
+		{name: "other scheduler", scheduler: "volcano", schedulers: serving(true, until), refused: `spec.schedulerName: no celset-scheduler has a profile "volcano", so constraints are not served: use celset-scheduler`},
 		{name: "profile without", scheduler: "default-scheduler", schedulers: serving(true, until), refused: `spec.schedulerName: profile "default-scheduler" has allocator: Upstream, which serves no constraints: use celset-scheduler`},
 		{name: "gate", scheduler: "celset-scheduler", schedulers: serving(false, until), refused: "the feature gate DRACELDeviceConstraint of the scheduler with Lease kube-system/l is off"},
 		{name: "expired", scheduler: "celset-scheduler", schedulers: serving(true, time.Now().Add(-2*time.Hour)), notChecked: "whether a scheduler runs: Lease kube-system/l expired 120m ago"},

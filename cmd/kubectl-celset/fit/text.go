@@ -18,7 +18,7 @@ import (
 func (r *Report) Print(w io.Writer) error {
 	var b strings.Builder
 	fmt.Fprintln(&b, r.Subject)
-	r.print(&b)
+	r.Scheduling.Print(&b)
 	for _, claim := range r.Allocated {
 		fmt.Fprintf(&b, "  claim %s has been allocated: %s\n", claim.Name, claim.DevicesByRequest())
 	}
@@ -55,7 +55,8 @@ func (r *Report) shown() []Node {
 	return shown
 }
 
-func (s *Scheduling) print(b *strings.Builder) {
+// Print writes what is known, for people.
+func (s *Scheduling) Print(b *strings.Builder) {
 	for _, reason := range s.Refused {
 		fmt.Fprintf(b, "  no: %s\n", reason)
 	}

@@ -13,6 +13,7 @@ const (
 	CheckReport         = "CheckReport"
 	FragmentationReport = "FragmentationReport"
 	Explanation         = "Explanation"
+	GroupExplanation    = "GroupExplanation"
 	PlacementReport     = "PlacementReport"
 	PlacementDecided    = "PlacementExplanation"
 )

@@ -1,0 +1,103 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/spf13/pflag"
+	corev1 "k8s.io/api/core/v1"
+	schedulingapi "k8s.io/api/scheduling/v1beta1"
+	"k8s.io/dynamic-resource-allocation/structured"
+
+	configv1alpha1 "github.com/celset/celset/apis/config/v1alpha1"
+	"github.com/celset/celset/cmd/kubectl-celset/draw"
+	"github.com/celset/celset/cmd/kubectl-celset/fit"
+	"github.com/celset/celset/cmd/kubectl-celset/gang"
+	"github.com/celset/celset/internal/clusterstate"
+)
+
+// isAboutGroup reports whether the argument names a PodGroup.
+func isAboutGroup(args []string) bool {
+	return slices.ContainsFunc(args, func(arg string) bool {
+		kind, _, err := clusterstate.Split(arg, clusterstate.GroupKind)
+		return err == nil && kind == clusterstate.GroupKind
+	})
+}
+
+// isOneGroup reports whether there is one PodGroup, and no pod but its own.
+func isOneGroup(state *clusterstate.State) bool {
+	return len(state.Groups) == 1 && !slices.ContainsFunc(state.Pods, func(pod *corev1.Pod) bool { return state.GroupOf(pod) == nil })
+}
+
+// groupOf finds the PodGroup that the argument names, the only one for an empty argument.
+func (o *options) groupOf(state *clusterstate.State, argument string) (*schedulingapi.PodGroup, error) {
+	if argument == "" {
+		return state.Groups[0], nil
+	}
+	_, name, err := clusterstate.Split(argument, clusterstate.GroupKind)
+	if err != nil {
+		return nil, err
+	}
+	namespace, err := o.namespace()
+	if err != nil {
+		return nil, err
+	}
+	if group := state.Group(namespace, name); group != nil {
+		return group, nil
+	}
+	return nil, fmt.Errorf("there is no PodGroup %q in namespace %q", name, namespace)
+}
+
+// group prints on which nodes a PodGroup would run.
+func (f *fitOptions) group(ctx context.Context, flags *pflag.FlagSet, state *clusterstate.State, argument string) error {
+	group, err := f.groupOf(state, argument)
+	if err != nil {
+		return err
+	}
+	// What is said of one of the pods is said of the group.
+	subject := &clusterstate.Subject{}
+	for _, pod := range state.Pods {
+		if state.GroupOf(pod) == group && (subject.Pod == nil || pod.Spec.NodeName == "") {
+			subject.Pod = pod
+		}
+	}
+	known, err := f.knownOf(ctx, subject)
+	if err != nil {
+		return err
+	}
+	f.asked.Features, f.asked.Args = f.gates.features(), f.argsWith(known.profile, flags)
+	progress := f.newProgress("nodes")
+	defer progress.end()
+	f.asked.Progress = progress.at
+	ctx, cancel := context.WithTimeoutCause(ctx, f.timeout, fmt.Errorf("--timeout %s is over", f.timeout))
+	defer cancel()
+	report, err := gang.Run(ctx, state, group, f.asked)
+	if err != nil {
+		return err
+	}
+	progress.end()
+	known.addTo(&report.Scheduling, state, subject)
+	return ended(f.data(report, report.Print)(f.Out), report.Incomplete, report.Positive())
+}
+
+// groupPicture is of the nodes that the pods of a PodGroup have and would get. Without such it says why.
+func (o *options) groupPicture(ctx context.Context, state *clusterstate.State, argument string, features structured.Features) (*draw.Picture, error) {
+	group, err := o.groupOf(state, argument)
+	if err != nil {
+		return nil, err
+	}
+	args := &configv1alpha1.DynamicResourcesCELArgs{}
+	configv1alpha1.SetDefaults(args)
+	report, err := gang.Run(ctx, state, group, fit.Options{Features: features, Args: args})
+	if err != nil {
+		return nil, err
+	}
+	if len(report.Running)+len(report.Chosen) == 0 {
+		return nil, ended(report.Print(o.ErrOut), report.Incomplete, false)
+	}
+	return report.Picture(), nil
+}

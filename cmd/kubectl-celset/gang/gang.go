@@ -1,0 +1,186 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package gang answers on which nodes the pods of a PodGroup with a node set constraint would run, or why there are none. It
+// asks package fit for each kind of pods, and chooses as the scheduler does, by package nodeset.
+//
+//	report, err := gang.Run(ctx, state, state.Group("default", "train"), options)
+//	report.Print(os.Stdout)
+//	report.Picture().Text(os.Stdout, color)
+package gang
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	schedulingapi "k8s.io/api/scheduling/v1beta1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/klog/v2"
+
+	"github.com/celset/celset/allocator/nodeset"
+	"github.com/celset/celset/apis/celset/v1alpha1"
+	"github.com/celset/celset/cmd/kubectl-celset/draw"
+	"github.com/celset/celset/cmd/kubectl-celset/fit"
+	"github.com/celset/celset/cmd/kubectl-celset/output"
+	"github.com/celset/celset/internal/clusterstate"
+)
+
+// Report is the answer.
+type Report struct {
+	output.Meta
+	Group string `json:"group"`
+	fit.Scheduling
+	// Constraint is what the group refers to, Defined where that stands.
+	Constraint string `json:"constraint"`
+	Defined    string `json:"defined,omitempty"`
+	// Running are the nodes on which pods of the group run. Holds: they satisfy the constraint by themselves.
+	Running []Member `json:"running,omitempty"`
+	Holds   bool     `json:"holds,omitempty"`
+	// Waiting is how many pods have no node. Able is how many nodes can take one of them, Refusals are why others can't.
+	Waiting  int       `json:"waiting"`
+	Able     int       `json:"able"`
+	Refusals []Refusal `json:"refusals,omitempty"`
+	// Chosen are the nodes that would be chosen for Wanted of the pods that wait.
+	Wanted int      `json:"wanted,omitempty"`
+	Chosen []Member `json:"chosen,omitempty"`
+	// Reason is why no nodes would be chosen, Error what ends the scheduling of the group, Incomplete that the time was over.
+	Reason     string `json:"reason,omitempty"`
+	Error      string `json:"error,omitempty"`
+	Incomplete string `json:"incomplete,omitempty"`
+
+	question *question
+}
+
+// Member is a node of a set.
+type Member struct {
+	Node string `json:"node"`
+	// Pods are those that run there. If those that wait differ, it is one of those for which the node is.
+	Pods []string `json:"pods,omitempty"`
+	// Devices are what a pod would get, if the constraint reads that.
+	Devices []fit.Device `json:"devices,omitempty"`
+}
+
+// Refusal is why nodes can't take a pod.
+type Refusal struct {
+	Reason string   `json:"reason"`
+	Nodes  []string `json:"nodes"`
+}
+
+// Positive reports whether there are nodes for pods that wait, or those of the pods that run satisfy the constraint.
+func (r *Report) Positive() bool {
+	return r.Error == "" && r.Reason == "" && len(r.Refused) == 0 && (r.Waiting > 0 || r.Holds)
+}
+
+// Run answers for a group. The error is about asking.
+func Run(ctx context.Context, state *clusterstate.State, group *schedulingapi.PodGroup, options fit.Options) (*Report, error) {
+	name, ok := v1alpha1.NodeSetReference(group)
+	if !ok {
+		return nil, fmt.Errorf("PodGroup %s refers to no node set constraint: set spec.schedulingConstraints.topology[0].key to %s/NAME", klog.KObj(group), v1alpha1.AttributeDomain)
+	}
+	options.Nodes = slices.Compact(slices.Sorted(slices.Values(options.Nodes)))
+	nodes, err := state.ChosenNodes(options.Nodes)
+	if err != nil {
+		return nil, err
+	}
+	chooser, err := nodeset.NewChooser(nil)
+	if err != nil {
+		return nil, err
+	}
+	r := &Report{Meta: output.NewMeta(output.GroupExplanation), Group: "PodGroup " + klog.KObj(group).String(), Constraint: v1alpha1.AttributeDomain + "/" + name}
+	r.NotChecked = []string{"CPU, memory, volumes and other pods of the nodes", "whether the feature gate " + v1alpha1.GangFeatureGate + " of the scheduler is on"}
+	for _, c := range group.Status.Conditions {
+		if c.Status == metav1.ConditionFalse {
+			r.Said = append(r.Said, fmt.Sprintf("%s is False (%s): %s", c.Type, c.Reason, c.Message))
+		}
+	}
+	r.question = &question{Options: options, Report: r, state: state, group: group, chooser: chooser, infos: nodes, slices: state.Slices(options.Features.DeviceTaints)}
+	err = r.question.answer(ctx, name)
+	switch {
+	case ctx.Err() != nil:
+		r.Incomplete = context.Cause(ctx).Error()
+	case err != nil:
+		r.Error = err.Error()
+	}
+	return r, nil
+}
+
+// Print writes the report for people. Which nodes can't take a pod is for those who ask why.
+func (r *Report) Print(w io.Writer) error {
+	var b strings.Builder
+	line := func(format string, arguments ...any) { fmt.Fprintf(&b, "  "+format+"\n", arguments...) }
+	fmt.Fprintln(&b, r.Group)
+	r.Scheduling.Print(&b)
+	if r.Defined != "" {
+		line("constraint %s: %s", r.Constraint, r.Defined)
+	}
+	switch {
+	case len(r.Running) > 0 && r.Holds:
+		line("pods run on %s, which satisfy the constraint: %s", counted(r.Running), list(r.Running))
+	case len(r.Running) > 0:
+		line("pods run on %s, which do not satisfy the constraint by themselves: %s", counted(r.Running), list(r.Running))
+	}
+	if r.Waiting > 0 {
+		line("pods that wait: %d", r.Waiting)
+	}
+	if r.Able > 0 {
+		line("nodes that can take one: %d", r.Able)
+	}
+	for _, refusal := range r.Refusals {
+		line("%s can't: %s", counted(refusal.Nodes), refusal.Reason)
+		if r.question.Why {
+			line("  %s", strings.Join(refusal.Nodes, ", "))
+		}
+	}
+	if r.Wanted > 0 {
+		line("yes, for %d of %d: %s", r.Wanted, r.Waiting, list(r.Chosen))
+	}
+	for _, m := range r.Chosen {
+		if len(m.Devices) > 0 {
+			line("  node %s: %s", m.Node, fit.Claim{Devices: m.Devices}.DevicesByRequest())
+		}
+	}
+	for _, end := range [][2]string{{"no", r.Reason}, {"error", r.Error}, {"incomplete", r.Incomplete}} {
+		if end[1] != "" {
+			line("%s: %s", end[0], strings.ReplaceAll(strings.TrimSpace(end[1]), "\n", "\n    "))
+		}
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+func counted[T any](nodes []T) string {
+	if len(nodes) == 1 {
+		return "1 node"
+	}
+	return fmt.Sprintf("%d nodes", len(nodes))
+}
+
+// list names nodes, with pods where these are known.
+func list(members []Member) string {
+	texts := make([]string, len(members))
+	for i, m := range members {
+		texts[i] = m.Node
+		if len(m.Pods) > 0 {
+			texts[i] += " (" + strings.Join(m.Pods, ", ") + ")"
+		}
+	}
+	return strings.Join(texts, ", ")
+}
+
+// Picture shows where the nodes of the set are among all. It is for a report with such.
+func (r *Report) Picture() *draw.Picture {
+	q := r.question
+	nodes := make([]draw.Node, len(q.nodes))
+	for i := range nodes {
+		n := &q.nodes[i]
+		isMember := slices.ContainsFunc(slices.Concat(r.Running, r.Chosen), func(m Member) bool { return m.Node == n.Name })
+		nodes[i] = draw.Node{Name: n.Name, At: q.layout.At[i], Chosen: isMember, Unusable: q.why[i] != "" && !slices.Contains(n.Takes, true)}
+		if nodes[i].At == nil {
+			nodes[i].Group = q.layout.Groups[i]
+		}
+	}
+	return draw.Nodes(r.Group, nodes, q.layout.Circles)
+}

@@ -14,6 +14,7 @@ import (
 	"k8s.io/utils/ptr"
 	"pgregory.net/rapid"
 
+	"github.com/celset/celset/allocator"
 	"github.com/celset/celset/allocator/nodeset"
 	"github.com/celset/celset/apis/celset/v1alpha1"
 	"github.com/celset/celset/cel"
@@ -237,3 +238,29 @@ func TestSameAsExhaustive(t *testing.T) { requireSame(t, 20, false) }
 
 // TestBestOfAll compares with a look at all sets, of which the best is wanted.
 func TestBestOfAll(t *testing.T) { requireSame(t, 12, true) }
+
+// TestBoxesOfManyNodes: however a box lies in a torus, the search comes to it without going back. What is counted are steps.
+func TestBoxesOfManyNodes(t *testing.T) {
+	for _, of := range []struct{ width, one, other int }{{32, 2, 4}, {32, 4, 2}, {32, 4, 4}, {32, 1, 8}, {32, 4, 8}, {70, 4, 4}, {70, 2, 8}} {
+		t.Run(fmt.Sprintf("%dx%d of %dx%d", of.one, of.other, of.width, of.width), func(t *testing.T) {
+			group := &nodeset.Group{Kinds: []int{of.one * of.other}, Constraint: &v1alpha1.NodeSetConstraint{
+				Name: "box", Expression: fmt.Sprintf("nodes.box(n, [int(n.labels.x), int(n.labels.y)], [%d, %d], [%d, %d])", of.one, of.other, of.width, of.width),
+			}}
+			var nodes []nodeset.Node
+			for i := range of.width * of.width {
+				nodes = append(nodes, nodeset.Node{
+					Name: fmt.Sprintf("n%04d", i), Labels: map[string]string{"x": fmt.Sprint(i % of.width), "y": fmt.Sprint(i / of.width)}, Takes: []bool{i%of.width > 2},
+				})
+			}
+			chooser, err := nodeset.NewChooser(nil)
+			require.NoError(t, err)
+			problem, err := nodeset.NewProblem(group)
+			require.NoError(t, err)
+			prepared, err := chooser.Prepare(t.Context(), problem.Claim, nodeset.Classes{}, true)
+			require.NoError(t, err)
+			choice, err := chooser.Choose(t.Context(), problem, prepared, nodes, allocator.WithStepBudget(int64(2*of.one*of.other)))
+			require.NoError(t, err)
+			require.NotNil(t, choice)
+		})
+	}
+}

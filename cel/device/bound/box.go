@@ -52,15 +52,15 @@ type axis struct {
 // place is where a box may lie.
 type place struct {
 	// within are the devices in the place.
-	within bitset.Set
+	within spot
 	// edges are sets of which the box must have a device each, for it to reach from one
 	// side of the place to the other.
-	edges []bitset.Set
+	edges []spot
 }
 
 const (
-	// maxPlaces limits the places that are looked at one by one.
-	maxPlaces = 1 << 10
+	// maxPlaces limits the places that are looked at one by one, and maxPlaceBytes what they take.
+	maxPlaces, maxPlaceBytes = 1 << 15, 8 << 20
 	// maxSides is how many coordinates are put into all orders.
 	maxSides = 4
 )
@@ -301,28 +301,83 @@ func (n *box) reach(s *state, m members, places []place, reached bitset.Set) (po
 	defer s.giveBack(all)
 	all.Join(m.possible)
 	reached.Clear()
-	size := m.chosen.Count() + m.fewest
+	chosen := m.chosen.Count()
 	for i := range places {
-		if p := &places[i]; p.holds(m.chosen, all, size) {
-			reached.Join(p.within)
+		if p := &places[i]; p.within.has(m.chosen, chosen) && p.holds(all, chosen+m.fewest) {
+			p.within.joinTo(reached)
 			possible = true
 		}
 	}
 	return possible
 }
 
-// holds reports whether the chosen devices are in the place, and enough of all that there
-// are for the set to be completed in it.
-func (p *place) holds(chosen, all bitset.Set, size int) bool {
-	if !chosen.IsWithin(p.within) || all.CountAnd(p.within) < size {
+// holds reports whether enough of all the devices that there are are in the place for the set to be completed in it.
+func (p *place) holds(all bitset.Set, size int) bool {
+	if p.within.countIn(all) < size {
 		return false
 	}
-	for _, edge := range p.edges {
-		if !all.Meets(edge) {
+	for i := range p.edges {
+		if p.edges[i].countIn(all) == 0 {
 			return false
 		}
 	}
 	return true
+}
+
+// spot is a set of devices that is looked at often: few of many are listed, others are bits.
+type spot struct {
+	few  []int32
+	bits bitset.Set
+}
+
+// fewBits is how many bits of a set a device in a list is worth. Tests lower it.
+var fewBits = 32
+
+func newSpot(devices bitset.Set) spot {
+	count := devices.Count()
+	if count*fewBits > 64*len(devices) {
+		return spot{bits: devices}
+	}
+	s := spot{few: make([]int32, 0, count)}
+	for i := range devices.All() {
+		s.few = append(s.few, int32(i))
+	}
+	return s
+}
+
+func (s *spot) bytes() int {
+	return int(unsafe.Sizeof(*s)) + 8*len(s.bits) + int(unsafe.Sizeof(int32(0)))*len(s.few)
+}
+
+// has reports whether all of the devices are in the spot, of which there are as many as count says.
+func (s *spot) has(devices bitset.Set, count int) bool {
+	if s.bits != nil {
+		return devices.IsWithin(s.bits)
+	}
+	return s.countIn(devices) == count
+}
+
+// countIn is how many devices of the spot are among all.
+func (s *spot) countIn(all bitset.Set) int {
+	if s.bits != nil {
+		return all.CountAnd(s.bits)
+	}
+	count := 0
+	for _, i := range s.few {
+		if all.Has(int(i)) {
+			count++
+		}
+	}
+	return count
+}
+
+func (s *spot) joinTo(other bitset.Set) {
+	if s.bits != nil {
+		other.Join(s.bits)
+	}
+	for _, i := range s.few {
+		other.Add(int(i))
+	}
 }
 
 // places returns the places for a box, nil if they can't be listed.
@@ -337,13 +392,21 @@ func (n *box) places(s *state) []place {
 	places := n.newPlaces(s)
 	// Two searches may both get here; what they find is the same.
 	if t.CompareAndSwap(nil, &places) && n.own == nil {
-		bytes := cap(places) * int(unsafe.Sizeof(place{}))
-		for _, p := range places {
-			bytes += (1 + cap(p.edges)) * setSize(len(s.tables.devices))
+		bytes := 0
+		for i := range places {
+			bytes += places[i].bytes()
 		}
 		s.tables.grow(bytes)
 	}
 	return places
+}
+
+func (p *place) bytes() int {
+	bytes := int(unsafe.Sizeof(*p)) + p.within.bytes()
+	for i := range p.edges {
+		bytes += p.edges[i].bytes()
+	}
+	return bytes
 }
 
 func (n *box) newPlaces(s *state) []place {
@@ -351,26 +414,47 @@ func (n *box) newPlaces(s *state) []place {
 	for i := range s.tables.devices {
 		all.Add(i)
 	}
-	result := []place{}
+	result, bytes := []place{}, 0
 	for _, sides := range n.sides {
-		places := []place{{within: all}}
+		drafts := []draft{{within: all}}
 		for i, axis := range n.axes {
-			if places = axis.cut(s, sides[i], places, n.size); places == nil {
+			var next []draft
+			if !axis.cut(s, sides[i], drafts, n.size, func(d draft) bool {
+				if i < len(n.axes)-1 {
+					next = append(next, d)
+					return len(next)*(1+len(d.edges))*setSize(len(s.tables.devices)) <= maxPlaceBytes
+				}
+				result = append(result, d.place())
+				bytes += result[len(result)-1].bytes()
+				return len(result) <= maxPlaces && bytes <= maxPlaceBytes
+			}) {
 				return nil
 			}
-		}
-		if result = append(result, places...); len(result) > maxPlaces {
-			return nil
+			drafts = next
 		}
 	}
 	return result
 }
 
+// draft is a place that is cut to size.
+type draft struct {
+	within bitset.Set
+	edges  []bitset.Set
+}
+
+func (d draft) place() place {
+	p := place{within: newSpot(d.within)}
+	for _, edge := range d.edges {
+		p.edges = append(p.edges, newSpot(edge))
+	}
+	return p
+}
+
 // cut cuts places by one more side: for each number at which it may begin, what is not too far from it. A
-// place must have room for the list. nil if some distances can't be computed, or there are too many places.
-func (a axis) cut(s *state, side limits, of []place, size int) []place {
+// place must have room for the list. It is false if some distances can't be computed, or yield is.
+func (a axis) cut(s *state, side limits, of []draft, size int, yield func(draft) bool) bool {
 	c := s.column(a.leaf)
-	result, seen := []place{}, map[int64]bool{}
+	seen := map[int64]bool{}
 	for begin := range c.ints.All() {
 		from := c.entries[begin].number.least
 		if a.circle > 0 {
@@ -387,7 +471,7 @@ func (a axis) cut(s *state, side limits, of []place, size int) []place {
 			case a.circle > 0:
 				distance = library.Around(library.Around(c.entries[i].number.least, a.circle)-from, a.circle)
 			case !ok:
-				return nil
+				return false
 			}
 			if distance < 0 || distance > side.most {
 				continue
@@ -400,25 +484,33 @@ func (a axis) cut(s *state, side limits, of []place, size int) []place {
 				far.Add(i)
 			}
 		}
-		for _, p := range of {
-			if cut := p.cut(within, near, far); cut.holds(nil, cut.within, size) {
-				result = append(result, cut)
+		for _, d := range of {
+			if cut, ok := d.cut(size, within, near, far); ok && !yield(cut) {
+				return false
 			}
 		}
-		if len(result) > maxPlaces {
-			return nil
-		}
 	}
-	return result
+	return true
 }
 
-func (p place) cut(within bitset.Set, edges ...bitset.Set) place {
-	result := place{within: slices.Clone(p.within)}
+// cut is false if less is left than the list has, or nothing at an edge. An edge that all of the place is at is left out.
+func (d draft) cut(size int, within bitset.Set, edges ...bitset.Set) (result draft, ok bool) {
+	result.within = slices.Clone(d.within)
 	result.within.Keep(within)
-	for _, edge := range slices.Concat(p.edges, edges) {
-		edge = slices.Clone(edge)
-		edge.Keep(result.within)
-		result.edges = append(result.edges, edge)
+	count := result.within.Count()
+	if count < size {
+		return draft{}, false
 	}
-	return result
+	for _, edge := range slices.Concat(d.edges, edges) {
+		switch edge.CountAnd(result.within) {
+		case 0:
+			return draft{}, false
+		case count:
+		default:
+			edge = slices.Clone(edge)
+			edge.Keep(result.within)
+			result.edges = append(result.edges, edge)
+		}
+	}
+	return result, true
 }

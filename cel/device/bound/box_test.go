@@ -69,6 +69,22 @@ func TestBoxesAreSound(t *testing.T) {
 	}
 }
 
+// TestBoxesOfListsAreSound has the devices of places listed, and boxes in any order of their sides, also on circles.
+func TestBoxesOfListsAreSound(t *testing.T) {
+	defer bound.ListPlaces()()
+	t.Run("spans", TestBoxesAreSound)
+	var seen statistics
+	side := rapid.IntRange(1, 4)
+	cases.CheckN(t, cases.Of(1000, 10_000), soundnessOf(t, &seen, func(t *rapid.T) string {
+		of := rapid.SampledFrom([]string{"devices", "devices.filter(d, d.attributes['d'].s != 'a')"}).Draw(t, "of")
+		circles := rapid.SampledFrom([]string{"", ", [5, 0]", ", [0, 5]", ", [5, 3]"}).Draw(t, "circles")
+		return fmt.Sprintf("%s.box(d, [d.attributes['d'].y, d.attributes['d'].x], [%d, %d]%s)", of, side.Draw(t, "one side"), side.Draw(t, "other side"), circles)
+	}))
+	t.Logf("%+v", seen)
+	require.Greater(t, seen.decided, 200)
+	require.Greater(t, seen.infeasible, 300)
+}
+
 // The places are those at each number that may be the smallest one: with numbers far
 // and wide there would be too many, and each side is looked at alone.
 func TestBoxWithTooManyPlaces(t *testing.T) {

@@ -37,6 +37,13 @@ func ReadAtMost(parts int) (restore func()) {
 	return func() { maxReadings = before }
 }
 
+// ListPlaces has the devices of all places of boxes listed, as those of few among many are, until restore is called.
+func ListPlaces() (restore func()) {
+	before := fewBits
+	fewBits = 0
+	return func() { fewBits = before }
+}
+
 // Propagate propagates the only conjunct, for which the partial set is left as it is afterwards: what is
 // required is chosen. was is what that came to, and changed reports whether propagating once more changed
 // anything. It is false if there are several conjuncts, or nothing can be told.

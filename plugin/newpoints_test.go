@@ -50,8 +50,8 @@ func TestNewArguments(t *testing.T) {
 	}{
 		"none":                     {nil, on, false},
 		"upstream's":               {&config.DynamicResourcesArgs{}, on, false},
-		"nil upstream's":           {(*config.DynamicResourcesArgs)(nil), on, true},
-		"nil raw":                  {(*apiruntime.Unknown)(nil), on, true},
+		"nil upstream's":           {(*config.DynamicResourcesArgs)(nil), on, false},
+		"nil raw":                  {(*apiruntime.Unknown)(nil), on, false},
 		"empty raw":                {&apiruntime.Unknown{}, on, false},
 		"another kind":             {&apiruntime.Unknown{Raw: []byte(`{"kind": "InterPodAffinityArgs", "apiVersion": "kubescheduler.config.k8s.io/v1"}`)}, on, true},
 		"no JSON":                  {&apiruntime.Unknown{Raw: []byte(`{`)}, on, true},

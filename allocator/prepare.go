@@ -143,14 +143,31 @@ func alternativesOf(claim *resourceapi.ResourceClaim) iter.Seq[requests.Request]
 }
 
 // ClassVersions has the versions of the classes that a claim uses, of which version says them by name, "" for
-// those that there are not.
+// those that there are not. If no API server has stored the claim it may change, and what it says is its version.
 func ClassVersions(claim *resourceapi.ResourceClaim, version func(name string) string) string {
 	var versions strings.Builder
+	if claim.ResourceVersion == "" {
+		versions.Write(written(&claim.Spec))
+	}
 	for r := range alternativesOf(claim) {
 		versions.WriteString(version(r.Spec.DeviceClassName))
 		versions.WriteByte('/')
 	}
 	return versions.String()
+}
+
+// VersionOf is the version of a class, or what it says if no API server has stored it, "" if there is none.
+func VersionOf(class *resourceapi.DeviceClass, err error) string {
+	if err != nil {
+		return ""
+	}
+	return cmp.Or(class.ResourceVersion, string(written(class)))
+}
+
+// written is nothing for what can't be written.
+func written(m fingerprint.Message) []byte {
+	text, _ := fingerprint.AppendMessage(nil, m)
+	return text
 }
 
 // Content stands for all that is prepared of a claim, besides what is wrong with it.
@@ -179,10 +196,7 @@ func (c *PreparedClaim) IsFlawless() bool {
 
 // ClassVersion is that of a class with which the claim was prepared, "" if there was none.
 func (c *PreparedClaim) ClassVersion(name string) string {
-	if class, err := c.classes.Get(name); err == nil {
-		return class.ResourceVersion
-	}
-	return ""
+	return VersionOf(c.classes.Get(name))
 }
 
 // Prepare compiles what the claim says: its selectors, and its constraints and preferences unless it is for an

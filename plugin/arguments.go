@@ -13,6 +13,7 @@ import (
 	"k8s.io/component-base/featuregate"
 	kubefeatures "k8s.io/kubernetes/pkg/features"
 	"k8s.io/kubernetes/pkg/scheduler/apis/config"
+	"k8s.io/kubernetes/pkg/scheduler/apis/config/validation"
 	plfeature "k8s.io/kubernetes/pkg/scheduler/framework/plugins/feature"
 
 	configv1alpha1 "github.com/celset/celset/apis/config/v1alpha1"
@@ -26,10 +27,19 @@ func decodeArgs(args runtime.Object, features plfeature.Features, gates featureg
 	switch args := args.(type) {
 	case nil:
 	case *runtime.Unknown:
-		raw = args.Raw
+		if args != nil {
+			raw = args.Raw
+		}
 	case *config.DynamicResourcesArgs:
 		// The plugin stands where upstream's stood.
-		upstreams = *args
+		if args != nil {
+			upstreams = *args
+		}
+		if features.EnableDynamicResourceAllocation {
+			if err := validation.ValidateDynamicResourcesArgs(nil, &upstreams, features); err != nil {
+				return nil, fmt.Errorf("%s: %w", Name, err)
+			}
+		}
 	default:
 		return nil, fmt.Errorf("%s: got arguments of type %T, want an object of kind DynamicResourcesCELArgs", Name, args)
 	}

@@ -78,7 +78,7 @@ func (pl *DynamicResourcesCEL) PostFilter(ctx context.Context, state fwk.CycleSt
 
 // nearestMissText is empty if there is nothing to say, or no time to find it out.
 func (pl *DynamicResourcesCEL) nearestMissText(ctx context.Context, c *podClaims, pod *v1.Pod, nodes fwk.NodeToStatusReader) string {
-	if !c.ours.constrained {
+	if !c.ours.constrained || nodes == nil {
 		return ""
 	}
 	defer c.attempt.Progress()

@@ -183,10 +183,7 @@ func (p *preparing) prepared(ctx context.Context, claims []*resourceapi.Resource
 }
 
 func (p *preparing) version(class string) string {
-	if read, err := p.classes.Get(class); err == nil {
-		return read.ResourceVersion
-	}
-	return ""
+	return allocator.VersionOf(p.classes.Get(class))
 }
 
 // look returns what was prepared of the claim, or of one that asks for the same.
@@ -214,12 +211,7 @@ func newContent(claim *resourceapi.ResourceClaim, classes structured.DeviceClass
 
 // contentOf is what a claim of the API has in common with others, found out once.
 func (p *preparing) contentOf(claim *resourceapi.ResourceClaim, classes fwk.DeviceClassLister) content {
-	versions := versionsKey{claim.UID, allocator.ClassVersions(claim, func(name string) string {
-		if class, err := classes.Get(name); err == nil {
-			return class.ResourceVersion
-		}
-		return ""
-	})}
+	versions := versionsKey{claim.UID, allocator.ClassVersions(claim, func(name string) string { return allocator.VersionOf(classes.Get(name)) })}
 	return p.contents.Get(versions, func() content { return newContent(claim, classes) })
 }
 

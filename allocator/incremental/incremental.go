@@ -18,6 +18,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/klog/v2"
@@ -78,27 +79,53 @@ type Device struct {
 
 // Over begins with no devices. The devices are all that the search may take for any request; in calls they go by their
 // position. The requests are those of the claim in its order; for those that the constraint does not cover Add is always true.
-// Evaluations are charged to the budget, and end with the context.
+// Of a request with alternatives there is the one that is tried. Evaluations are charged to the budget, and end with the context.
+// If something is wrong with the devices or the requests Add is always false, and [Set.Err] says what.
 func (c *Constraint) Over(ctx context.Context, devices []Device, requests []Request, budget *cel.Budget) *Set {
-	s := &Set{ctx: ctx, constraint: c, budget: budget, free: bitset.New(len(devices)), chosen: bitset.New(len(devices))}
+	s := &Set{ctx: ctx, constraint: c, budget: budget, free: bitset.New(len(devices)), chosen: bitset.New(len(devices)), shared: bitset.New(len(devices))}
+	if s.misuse = misuseOf(devices, requests); s.misuse != nil {
+		s.fails(s.misuse)
+		return s
+	}
 	for i, d := range devices {
 		s.devices = append(s.devices, device.New(d.Driver, d.Device))
 		s.free.Add(i)
+		if ptr.Deref(d.AllowMultipleAllocations, false) {
+			s.shared.Add(i)
+		}
 	}
 	for _, r := range requests {
 		if c.Covers(r.Name) {
 			s.requests = append(s.requests, members{Request: r})
-			s.size += r.Count
+			s.size += min(r.Count, len(devices)+1)
 		}
 	}
 	// Bounds are about sets in which a device is once.
-	s.repeats = len(s.requests) > 1 && slices.ContainsFunc(devices, func(d Device) bool { return ptr.Deref(d.AllowMultipleAllocations, false) })
-	if s.size > 0 && !s.repeats {
+	if s.size > 0 && (len(s.requests) == 1 || s.shared.IsEmpty()) {
 		if analysis := bound.Analyze(c.expression, s.size).Leading(s.devices); analysis != nil && analysis.Fits(len(devices)) {
 			s.bounds = analysis.Tabulate(s.devices).NewBounds(ctx, budget)
 		}
 	}
 	return s
+}
+
+// misuseOf is why there would be no right answers.
+func misuseOf(devices []Device, requests []Request) error {
+	if at := slices.IndexFunc(devices, func(d Device) bool { return d.Device == nil }); at >= 0 {
+		return fmt.Errorf("device %d is nil", at)
+	}
+	seen := map[string]bool{}
+	for _, r := range requests {
+		name, _, _ := strings.Cut(r.Name, "/")
+		switch {
+		case r.Count < 0:
+			return fmt.Errorf("request %s: %d devices", r.Name, r.Count)
+		case seen[name]:
+			return fmt.Errorf("request %s is there twice: it gets the devices of one alternative", name)
+		}
+		seen[name] = true
+	}
+	return nil
 }
 
 // Set is a set of devices that grows and shrinks. It must not be used concurrently.
@@ -112,12 +139,12 @@ type Set struct {
 	// requests are those covered, size is how many devices they get together, count how many they have.
 	requests    []members
 	size, count int
-	// chosen are the devices in the set, free the others. repeats: several requests may get one.
-	chosen, free bitset.Set
-	repeats      bool
+	// chosen are the devices in the set, free the others. Of shared ones several requests may get one.
+	chosen, free, shared bitset.Set
 	// refused counts what the bounds said no to.
 	refused int
-	err     error
+	// misuse is an error that nothing changes.
+	misuse, err error
 }
 
 // members are the devices of a request, in the order in which they were added.
@@ -146,7 +173,7 @@ func (s *Set) Add(request string, position int) bool {
 	}
 	r := s.of(request)
 	if s.err != nil || r == nil || len(r.devices) >= r.Count || position < 0 || position >= len(s.devices) ||
-		s.chosen.Has(position) && (!s.repeats || slices.Contains(r.devices, position)) {
+		s.chosen.Has(position) && (!s.shared.Has(position) || slices.Contains(r.devices, position)) {
 		return false
 	}
 	s.take(r, position)
@@ -232,16 +259,18 @@ func (s *Set) Remove(request string, position int) {
 	s.giveBack(r)
 }
 
-// Reset gives all devices back, and forgets an error.
+// Reset gives all devices back, and forgets an error of an evaluation.
 func (s *Set) Reset() {
 	for i := range s.requests {
 		for len(s.requests[i].devices) > 0 {
 			s.giveBack(&s.requests[i])
 		}
 	}
-	s.err = nil
+	if s.err = nil; s.misuse != nil {
+		s.fails(s.misuse)
+	}
 }
 
 // Err is why the expression has no value for a set, nil if it has: an evaluation failed, the budget is used up, or the context has
-// ended.
+// ended. Or it is what is wrong with what [Constraint.Over] was given.
 func (s *Set) Err() error { return s.err }

@@ -25,8 +25,9 @@ type groups struct {
 	sorted bool
 }
 
-// newGroups looks at the values that own has of an entry, nil if they are not known.
-func newGroups(entries []entry, own func(*entry) []any) groups {
+// newGroups looks at the values that own has of an entry, nil if they are not known. With more than most different values none
+// counts as known.
+func newGroups(entries []entry, own func(*entry) []any, most int) groups {
 	g := groups{known: bitset.New(len(entries)), sorted: true}
 	places := make(map[any]int)
 	var values []any
@@ -39,6 +40,9 @@ func newGroups(entries []entry, own func(*entry) []any) groups {
 		for _, value := range of {
 			place, seen := places[value]
 			if !seen {
+				if len(values) == most {
+					return groups{known: bitset.New(len(entries))}
+				}
 				place = len(values)
 				places[value] = place
 				values, g.members = append(values, value), append(g.members, bitset.New(len(entries)))
@@ -82,23 +86,47 @@ func isOrdered(value any) bool {
 	}
 }
 
-// compareValues compares two ints or two strings, as CEL sorts them.
+// compareValues orders keys. It compares two ints or two strings as CEL sorts them.
 func compareValues(a, b any) int {
-	if a, ok := a.(types.Int); ok {
-		return cmp.Compare(a, b.(types.Int))
+	switch a := a.(type) {
+	case types.Int:
+		if b, ok := b.(types.Int); ok {
+			return cmp.Compare(a, b)
+		}
+	case types.String:
+		if b, ok := b.(types.String); ok {
+			return cmp.Compare(a, b)
+		}
+	case types.Bool:
+		if b, ok := b.(types.Bool); ok {
+			return int(a.Compare(b).(types.Int))
+		}
 	}
-	return cmp.Compare(a.(types.String), b.(types.String))
+	return cmp.Compare(kindOf(a), kindOf(b))
+}
+
+// kindOf is another number for each type of a key.
+func kindOf(key any) int {
+	switch key.(type) {
+	case types.Bool:
+		return 0
+	case types.Int:
+		return 1
+	default:
+		return 2
+	}
 }
 
 // maxKeys is how long a list may be of which the values are known: as long as an attribute may be.
 const maxKeys = 64
 
 // keysIn are the values in a list, nil if they are not all ints, strings or bools.
-func keysIn(list traits.Lister) *[]any {
-	if size, ok := list.Size().(types.Int); !ok || size > maxKeys {
+func keysIn(list traits.Lister) []any {
+	size, ok := list.Size().(types.Int)
+	if !ok || size > maxKeys {
 		return nil
 	}
-	keys := []any{}
+	keys := make([]any, 0, size)
 	for it := list.Iterator(); it.HasNext() == types.True; {
 		element := it.Next()
 		if !isKey(element) {
@@ -106,7 +134,7 @@ func keysIn(list traits.Lister) *[]any {
 		}
 		keys = append(keys, element)
 	}
-	return &keys
+	return keys
 }
 
 // listKey is equal for equal lists of ints, strings and bools.

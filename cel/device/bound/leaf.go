@@ -4,6 +4,7 @@
 package bound
 
 import (
+	"slices"
 	"sync"
 	"unsafe"
 
@@ -68,7 +69,7 @@ type entry struct {
 	number  number
 	// key is equal for equal values, nil if that can't be told or the leaf fails.
 	key any
-	// elements are the keys of the values in a list, nil if it is none or one is not known.
+	// elements are the keys of the different values in a list, in order, nil if it is none or one is not known.
 	elements *[]any
 }
 
@@ -88,8 +89,11 @@ func entryOf(value ref.Val) entry {
 		return entry{known: true, outcome: Error, number: never}
 	case traits.Lister:
 		e := openEntry
-		if e.elements = keysIn(value); e.elements != nil {
-			e.key = listKeyOf(*e.elements)
+		if keys := keysIn(value); keys != nil {
+			e.key = listKeyOf(keys)
+			slices.SortFunc(keys, compareValues)
+			keys = slices.Compact(keys)
+			e.elements = &keys
 		}
 		return e
 	default:
@@ -105,7 +109,7 @@ func (e *entry) textSize() int {
 	size := sizeOfText(e.key)
 	if e.elements != nil {
 		for _, key := range *e.elements {
-			size += int(unsafe.Sizeof(key)) + sizeOfText(key)
+			size += int(unsafe.Sizeof(key)) + smallText + sizeOfText(key)
 		}
 	}
 	return size

@@ -15,10 +15,12 @@ import (
 
 // numbersOf and listsOf are lists that depend on a device, some of which have no key, or fail for some devices.
 var (
-	numbersOf = []string{"[D.y]", "[D.y / 2]", "[D.y, D.y / 2]", "[D.y / 3, D.y / 3]", "[1, 2].filter(x, x <= D.y / 2)", "[0, 1]"}
-	listsOf   = []string{
-		"[D.string]", "[D.string, '']", "['', D.string]", "[dyn(D.y / 3), dyn(D.string)]", "[string(D.y)]", "[D.y / 3 == 1]", "[double(D.y / 3)]", "[[D.y / 3]]",
-		"[dyn(D.y / 3), dyn(1.0)]", "[6, 5, 1].map(x, x / (D.y - 3))", "D.list", "(D.list + ['b'])", "[dyn(1), dyn('1')]", "D.string.split(',')", "[D.version]",
+	numbersOf = []string{"[D.y]", "[D.y / 2]", "[D.y, D.y / 2]", "[D.y / 3, D.y / 3]", "[1, 2].filter(x, x <= D.y / 2)", "[0, 1]",
+		"lists.range(D.y)", "lists.range(64 + D.y)", "(D.y > 1 ? [] : [D.y])", "[D.y, 3].slice(0, 1)", "[1].filter(x, x / (D.y - 2) > 0)"}
+	listsOf = []string{
+		"[D.s]", "[D.s, '']", "['', D.s]", "[dyn(D.y / 3), dyn(D.s)]", "[string(D.y)]", "[D.y / 3 == 1]", "[double(D.y / 3)]", "[[D.y / 3]]",
+		"[dyn(D.y / 3), dyn(1.0)]", "[6, 5, 1].map(x, x / (D.y - 3))", "D.list", "(D.list + ['b'])", "[dyn(1), dyn('1')]", "D.s.split(',')", "[D.version]",
+		"dyn(D.y > 1 ? dyn([1]) : dyn(1))", "dyn(D.y > 1 ? dyn(D.list) : dyn('a'))", "[dyn(D.y > 1 ? dyn(1) : dyn(1.0))]", "[dyn(D.y == 1), dyn(D.y)]", "[uint(D.y)]", "[D.s].map(x, x.split('a')).flatten()",
 	}
 )
 

@@ -164,17 +164,28 @@ func keyOf(s *state, q quantity) any {
 	return nil
 }
 
-// listRelations are functions on two lists, on the values in them.
+// listRelations are functions on two lists, on the different values in them in order. They are asked for each pair of devices, and
+// nobody is charged.
 var listRelations = map[string]func(left, right []any) bool{
-	"sets.contains":   containsAll,
-	"sets.equivalent": func(left, right []any) bool { return containsAll(left, right) && containsAll(right, left) },
-	"sets.intersects": func(left, right []any) bool {
-		return slices.ContainsFunc(left, func(value any) bool { return slices.Contains(right, value) })
-	},
+	"sets.contains":   func(left, right []any) bool { return common(left, right) == len(right) },
+	"sets.equivalent": func(left, right []any) bool { return slices.Equal(left, right) },
+	"sets.intersects": func(left, right []any) bool { return common(left, right) > 0 },
 }
 
-func containsAll(list, wanted []any) bool {
-	return !slices.ContainsFunc(wanted, func(value any) bool { return !slices.Contains(list, value) })
+// common counts the values that are in both lists.
+func common(left, right []any) (count int) {
+	for len(left) > 0 && len(right) > 0 {
+		switch order := compareValues(left[0], right[0]); {
+		case order < 0:
+			left = left[1:]
+		case order > 0:
+			right = right[1:]
+		default:
+			left, right = left[1:], right[1:]
+			count++
+		}
+	}
+	return count
 }
 
 // listRelation reads a function on the lists of two devices.

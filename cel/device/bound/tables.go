@@ -126,9 +126,10 @@ func (s *state) column(l *leaf) *column {
 			return nil
 		}
 	}
-	c.ints, c.groups, c.misbehaviour = bitset.New(len(c.entries)), newGroups(c.entries, wholeValue), newMisbehaviour(c.entries, len(s.tables.devices))
+	c.ints, c.groups, c.misbehaviour = bitset.New(len(c.entries)), newGroups(c.entries, wholeValue, len(c.entries)), newMisbehaviour(c.entries, len(s.tables.devices))
 	if slices.ContainsFunc(c.entries, func(e entry) bool { return e.elements != nil }) {
-		elements := newGroups(c.entries, eachValue)
+		// Each device may have as many values of its own as fit into a list.
+		elements := newGroups(c.entries, eachValue, maxBytes/setSize(len(c.entries)))
 		c.elements = &elements
 	}
 	for i := range c.entries {

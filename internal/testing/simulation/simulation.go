@@ -33,29 +33,30 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// lists are what a program that simulates scheduling has in place of a cluster.
-type lists struct {
-	claims  map[string]*resourceapi.ResourceClaim
+// Lists are what a program that simulates scheduling has in place of a cluster.
+type Lists struct {
+	// Claims are by namespace and name, pending by UID.
+	Claims  map[string]*resourceapi.ResourceClaim
 	pending map[types.UID]*resourceapi.ResourceClaim
-	slices  []*resourceapi.ResourceSlice
-	classes []*resourceapi.DeviceClass
+	Slices  []*resourceapi.ResourceSlice
+	Classes []*resourceapi.DeviceClass
 }
 
 type (
-	claims    struct{ *lists }
-	sliceList struct{ *lists }
-	classList struct{ *lists }
+	claims    struct{ *Lists }
+	sliceList struct{ *Lists }
+	classList struct{ *Lists }
 )
 
-func (l *lists) ResourceClaims() fwk.ResourceClaimTracker                 { return claims{l} }
-func (l *lists) ResourceSlices() fwk.ResourceSliceLister                  { return sliceList{l} }
-func (l *lists) DeviceClasses() fwk.DeviceClassLister                     { return classList{l} }
-func (l *lists) DeviceClassResolver() fwk.DeviceClassResolver             { return classList{l} }
+func (l *Lists) ResourceClaims() fwk.ResourceClaimTracker                 { return claims{l} }
+func (l *Lists) ResourceSlices() fwk.ResourceSliceLister                  { return sliceList{l} }
+func (l *Lists) DeviceClasses() fwk.DeviceClassLister                     { return classList{l} }
+func (l *Lists) DeviceClassResolver() fwk.DeviceClassResolver             { return classList{l} }
 func (classList) GetDeviceClass(v1.ResourceName) *resourceapi.DeviceClass { return nil }
-func (c classList) List() ([]*resourceapi.DeviceClass, error)             { return c.classes, nil }
+func (c classList) List() ([]*resourceapi.DeviceClass, error)             { return c.Classes, nil }
 
 func (c classList) Get(name string) (*resourceapi.DeviceClass, error) {
-	for _, class := range c.classes {
+	for _, class := range c.Classes {
 		if class.Name == name {
 			return class, nil
 		}
@@ -64,18 +65,18 @@ func (c classList) Get(name string) (*resourceapi.DeviceClass, error) {
 }
 
 func (s sliceList) ListWithDeviceTaintRules() ([]*resourceapi.ResourceSlice, error) {
-	return s.slices, nil
+	return s.Slices, nil
 }
 
 func (c claims) List() (all []*resourceapi.ResourceClaim, err error) {
-	for _, claim := range c.claims {
+	for _, claim := range c.Claims {
 		all = append(all, claim)
 	}
 	return all, nil
 }
 
 func (c claims) Get(namespace, name string) (*resourceapi.ResourceClaim, error) {
-	if claim := c.claims[namespace+"/"+name]; claim != nil {
+	if claim := c.Claims[namespace+"/"+name]; claim != nil {
 		return claim, nil
 	}
 	return nil, apierrors.NewNotFound(resourceapi.Resource("resourceclaims"), name)
@@ -121,9 +122,9 @@ func (claims) AssumedClaimRestore(_, _ string)                          {}
 
 // Simulation is a framework as an autoscaler makes it: without a client, over lists of its own.
 type Simulation struct {
-	lists     *lists
+	Lists     *Lists
 	framework framework.Framework
-	pod       *v1.Pod
+	Pod       *v1.Pod
 }
 
 // Factory makes a plugin for devices.
@@ -135,11 +136,11 @@ func New(ctx context.Context, name string, factory Factory, features plfeature.F
 	metrics.Register()
 	claim = claim.DeepCopy()
 	claim.Namespace, claim.Name, claim.UID = "default", "claim", "claim"
-	s := &Simulation{lists: &lists{
-		claims: map[string]*resourceapi.ResourceClaim{"default/claim": claim}, pending: map[types.UID]*resourceapi.ResourceClaim{}, classes: classes,
+	s := &Simulation{Lists: &Lists{
+		Claims: map[string]*resourceapi.ResourceClaim{"default/claim": claim}, pending: map[types.UID]*resourceapi.ResourceClaim{}, Classes: classes,
 	}}
-	s.pod = &v1.Pod{Spec: v1.PodSpec{ResourceClaims: []v1.PodResourceClaim{{Name: "claim", ResourceClaimName: ptr.To("claim")}}}}
-	s.pod.Namespace, s.pod.Name, s.pod.UID = "default", "asks", "asks"
+	s.Pod = &v1.Pod{Spec: v1.PodSpec{ResourceClaims: []v1.PodResourceClaim{{Name: "claim", ResourceClaimName: ptr.To("claim")}}}}
+	s.Pod.Namespace, s.Pod.Name, s.Pod.UID = "default", "asks", "asks"
 	profile := &config.KubeSchedulerProfile{SchedulerName: "simulation", Plugins: &config.Plugins{
 		QueueSort: config.PluginSet{Enabled: []config.Plugin{{Name: queuesort.Name}}}, Bind: config.PluginSet{Enabled: []config.Plugin{{Name: defaultbinder.Name}}},
 		MultiPoint: config.PluginSet{Enabled: []config.Plugin{{Name: name}}},
@@ -152,16 +153,16 @@ func New(ctx context.Context, name string, factory Factory, features plfeature.F
 	var err error
 	s.framework, err = frameworkruntime.NewFramework(ctx, registry, profile,
 		frameworkruntime.WithInformerFactory(informers.NewSharedInformerFactory(fake.NewClientset(), 0)),
-		frameworkruntime.WithSnapshotSharedLister(cache.NewEmptySnapshot()), frameworkruntime.WithSharedDRAManager(s.lists))
+		frameworkruntime.WithSnapshotSharedLister(cache.NewEmptySnapshot()), frameworkruntime.WithSharedDRAManager(s.Lists))
 	return s, err
 }
 
 // Try has a node with the slices simulated, of which some devices are in use, and the pod tried on it. It returns the devices that the pod
 // would get, and gives them back.
 func (s *Simulation) Try(ctx context.Context, node string, slices []*resourceapi.ResourceSlice, inUse func(driver string, device int) bool) (devices []string, status *fwk.Status) {
-	before := s.lists.slices
-	s.lists.slices = append(before[:len(before):len(before)], slices...)
-	defer func() { s.lists.slices = before }()
+	before := s.Lists.Slices
+	s.Lists.Slices = append(before[:len(before):len(before)], slices...)
+	defer func() { s.Lists.Slices = before }()
 	used := &resourceapi.ResourceClaim{Status: resourceapi.ResourceClaimStatus{Allocation: &resourceapi.AllocationResult{}}}
 	for _, slice := range slices {
 		for i, d := range slice.Spec.Devices {
@@ -170,24 +171,24 @@ func (s *Simulation) Try(ctx context.Context, node string, slices []*resourceapi
 			}
 		}
 	}
-	s.lists.pending["used"] = used
+	s.Lists.pending["used"] = used
 	info := framework.NewNodeInfo()
 	info.SetNode(&v1.Node{ObjectMeta: metav1.ObjectMeta{Name: node}})
 	state := framework.NewCycleState()
-	if _, status, _ := s.framework.RunPreFilterPlugins(ctx, state, s.pod); !status.IsSuccess() {
+	if _, status, _ := s.framework.RunPreFilterPlugins(ctx, state, s.Pod); !status.IsSuccess() {
 		return nil, status
 	}
-	if status := s.framework.RunFilterPlugins(ctx, state, s.pod, info); !status.IsSuccess() {
+	if status := s.framework.RunFilterPlugins(ctx, state, s.Pod, info); !status.IsSuccess() {
 		return nil, status
 	}
-	if status := s.framework.RunReservePluginsReserve(ctx, state, s.pod, node); !status.IsSuccess() {
+	if status := s.framework.RunReservePluginsReserve(ctx, state, s.Pod, node); !status.IsSuccess() {
 		return nil, status
 	}
-	for _, d := range s.lists.pending["claim"].Status.Allocation.Devices.Results {
+	for _, d := range s.Lists.pending["claim"].Status.Allocation.Devices.Results {
 		devices = append(devices, d.Driver+"/"+d.Device)
 	}
-	s.framework.RunReservePluginsUnreserve(ctx, state, s.pod, node)
-	if s.lists.pending["claim"] != nil {
+	s.framework.RunReservePluginsUnreserve(ctx, state, s.Pod, node)
+	if s.Lists.pending["claim"] != nil {
 		return devices, fwk.AsStatus(fmt.Errorf("the devices of the claim were not taken back"))
 	}
 	return devices, nil

@@ -42,9 +42,9 @@ var budgets = []budget{
 	{name: "cel", folders: []string{"cel"}, without: []string{"cel/meter", "cel/device", "cel/cluster"}, counts: product, lines: 3305},
 	{name: "cel/meter", folders: []string{"cel/meter"}, counts: product, lines: 2075},
 	{name: "cel/device", folders: []string{"cel/device"}, without: []string{"cel/device/bound", "cel/device/library"}, counts: product, lines: 2740},
-	{name: "cel/device/bound and library", folders: []string{"cel/device/bound", "cel/device/library"}, counts: product, lines: 8140},
+	{name: "cel/device/bound and library", folders: []string{"cel/device/bound", "cel/device/library"}, counts: product, lines: 8180},
 	{name: "cel/cluster", folders: []string{"cel/cluster"}, counts: product, lines: 1810},
-	{name: "allocator", folders: []string{"allocator"}, without: explaining, counts: product, lines: 12365},
+	{name: "allocator", folders: []string{"allocator"}, without: explaining, counts: product, lines: 12405},
 	{name: "allocator/explain and others", folders: explaining, counts: product, lines: 3320},
 	{name: "plugin", folders: []string{"plugin"}, counts: product, lines: 8275},
 	{name: "admission", folders: []string{"admission"}, counts: product, lines: 2965},
@@ -54,7 +54,7 @@ var budgets = []budget{
 	{name: "internal", folders: []string{"internal"}, without: []string{"internal/testing"}, counts: product, lines: 13165},
 	{name: "hack", folders: []string{"hack"}, counts: product, lines: 0},
 	{name: "support of tests", folders: []string{"internal/testing", "test"}, counts: product, lines: 10685},
-	{name: "tests", folders: []string{"."}, counts: test, lines: 78400},
+	{name: "tests", folders: []string{"."}, counts: test, lines: 78905},
 	{name: "docs", folders: []string{"docs"}, counts: page, lines: 7000, files: 28},
 }
 

@@ -42,9 +42,9 @@ var budgets = []budget{
 	{name: "cel", folders: []string{"cel"}, without: []string{"cel/meter", "cel/device", "cel/cluster"}, counts: product, lines: 3305},
 	{name: "cel/meter", folders: []string{"cel/meter"}, counts: product, lines: 2075},
 	{name: "cel/device", folders: []string{"cel/device"}, without: []string{"cel/device/bound", "cel/device/library"}, counts: product, lines: 2828},
-	{name: "cel/device/bound and library", folders: []string{"cel/device/bound", "cel/device/library"}, counts: product, lines: 8230},
+	{name: "cel/device/bound and library", folders: []string{"cel/device/bound", "cel/device/library"}, counts: product, lines: 8275},
 	{name: "cel/cluster", folders: []string{"cel/cluster"}, counts: product, lines: 1810},
-	{name: "allocator", folders: []string{"allocator"}, without: explaining, counts: product, lines: 12515},
+	{name: "allocator", folders: []string{"allocator"}, without: explaining, counts: product, lines: 12560},
 	{name: "allocator/explain and others", folders: explaining, counts: product, lines: 3320},
 	{name: "plugin", folders: []string{"plugin"}, counts: product, lines: 8205},
 	{name: "admission", folders: []string{"admission"}, counts: product, lines: 2965},
@@ -54,7 +54,7 @@ var budgets = []budget{
 	{name: "internal", folders: []string{"internal"}, without: []string{"internal/testing"}, counts: product, lines: 13225},
 	{name: "hack", folders: []string{"hack"}, counts: product, lines: 0},
 	{name: "support of tests", folders: []string{"internal/testing", "test"}, counts: product, lines: 11040},
-	{name: "tests", folders: []string{"."}, counts: test, lines: 79030},
+	{name: "tests", folders: []string{"."}, counts: test, lines: 79545},
 	{name: "docs", folders: []string{"docs"}, counts: page, lines: 7000, files: 28},
 }
 

@@ -5,6 +5,7 @@ package bound
 
 import (
 	"cmp"
+	"crypto/sha256"
 	"fmt"
 	"reflect"
 	"slices"
@@ -137,10 +138,10 @@ func keysIn(list traits.Lister) []any {
 	return keys
 }
 
-// listKey is equal for equal lists of ints, strings and bools.
-type listKey string
+// listKey is equal for equal lists of ints, strings and bools, and no longer than that for long ones.
+type listKey [sha256.Size]byte
 
-func listKeyOf(elements []any) listKey { return listKey(fmt.Sprintf("%#v", elements)) }
+func listKeyOf(elements []any) listKey { return sha256.Sum256(fmt.Appendf(nil, "%#v", elements)) }
 
 // isKey reports whether equal values are equal in Go, too.
 func isKey(value ref.Val) bool {

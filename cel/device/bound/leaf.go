@@ -116,15 +116,13 @@ func (e *entry) textSize() int {
 }
 
 func sizeOfText(key any) int {
-	length := 0
 	switch text := key.(type) {
 	case types.String:
-		length = len(text)
+		if len(text) > smallText {
+			return len(text) + smallText
+		}
 	case listKey:
-		length = len(text)
-	}
-	if length > smallText {
-		return length + smallText
+		return len(text)
 	}
 	return 0
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/celset/celset/cel/device"
 	"github.com/celset/celset/cel/device/bitset"
 	"github.com/celset/celset/cel/device/bound"
+	"github.com/celset/celset/internal/testing/cases"
 )
 
 // withLists has devices with a list of so many texts each. own: no two devices have a text in common.
@@ -39,17 +40,14 @@ func withLists(n, length, size int, own bool) (all []*device.Device) {
 	return all
 }
 
-// measured asks once for bounds of sets of four, for five seconds at most, and returns how long it took, and how many bytes are held and
-// were counted.
-func measured(t *testing.T, text string, all []*device.Device) (took time.Duration, held, counted int) {
+// measured asks once for bounds of sets of four, and returns how long it took, and how many bytes are held and were counted.
+func measured(ctx context.Context, t *testing.T, text string, all []*device.Device) (took time.Duration, held, counted int) {
 	const size = 4
 	f := compiled(t, environment(t), text)
 	analysis := bound.Analyze(f.Expression, size)
 	require.True(t, analysis.Affordable(all) && analysis.Fits(len(all)), text)
 	tables := analysis.Tabulate(all)
 	tables.Grown = func(bytes int) { counted += bytes }
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
-	defer cancel()
 	bounds := tables.NewBounds(ctx, cel.NewBudget(1<<40))
 	var before, after runtime.MemStats
 	runtime.GC()
@@ -76,21 +74,27 @@ func TestListsTakeWhatIsCounted(t *testing.T) {
 		"devices.map(d, d.attributes['d'].l).flatten().distinct().size() == 3": withLists(2000, 64, 64, true),
 		"devices.map(d, d.attributes['d'].l).distinct().size() == 3":           withLists(2000, 64, 5, false),
 	} {
-		_, held, counted := measured(t, text, all)
-		require.Less(t, held, 2*16<<20, text)
-		require.Less(t, held, 2*counted, text)
+		_, held, counted := measured(t.Context(), t, text, all)
+		require.Less(t, counted, 2*16<<20, text)
+		if cases.Nightly() {
+			// Other tests of the process hold something, too.
+			require.Less(t, held, 2*counted, text)
+		}
 	}
 }
 
 // TestListsTakeTime: bounds end soon after the context, whatever is compared.
 func TestListsTakeTime(t *testing.T) {
+	cases.OnlyNightly(t, "it measures time")
 	for text, own := range map[string]bool{
 		"devices.clique(a, b, sets.equivalent(a.attributes['d'].l, b.attributes['d'].l))":                      false,
 		"devices.all(a, devices.all(b, a == b || !sets.intersects(a.attributes['d'].l, b.attributes['d'].l)))": true,
 	} {
 		t.Run(text, func(t *testing.T) {
-			took, _, _ := measured(t, text, withLists(4000, 64, 64, own))
-			require.Less(t, took, 7*time.Second)
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			defer cancel()
+			took, _, _ := measured(ctx, t, text, withLists(4000, 64, 64, own))
+			require.Less(t, took, 6*time.Second)
 		})
 	}
 }

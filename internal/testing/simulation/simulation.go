@@ -48,10 +48,18 @@ type (
 	classList struct{ *Lists }
 )
 
-func (l *Lists) ResourceClaims() fwk.ResourceClaimTracker                 { return claims{l} }
-func (l *Lists) ResourceSlices() fwk.ResourceSliceLister                  { return sliceList{l} }
-func (l *Lists) DeviceClasses() fwk.DeviceClassLister                     { return classList{l} }
-func (l *Lists) DeviceClassResolver() fwk.DeviceClassResolver             { return classList{l} }
+// ResourceClaims implements [fwk.SharedDRAManager].
+func (l *Lists) ResourceClaims() fwk.ResourceClaimTracker { return claims{l} }
+
+// ResourceSlices implements [fwk.SharedDRAManager].
+func (l *Lists) ResourceSlices() fwk.ResourceSliceLister { return sliceList{l} }
+
+// DeviceClasses implements [fwk.SharedDRAManager].
+func (l *Lists) DeviceClasses() fwk.DeviceClassLister { return classList{l} }
+
+// DeviceClassResolver implements [fwk.SharedDRAManager].
+func (l *Lists) DeviceClassResolver() fwk.DeviceClassResolver { return classList{l} }
+
 func (classList) GetDeviceClass(v1.ResourceName) *resourceapi.DeviceClass { return nil }
 func (c classList) List() ([]*resourceapi.DeviceClass, error)             { return c.Classes, nil }
 

@@ -53,7 +53,7 @@ var budgets = []budget{
 	{name: "cmd", folders: []string{"cmd"}, counts: product, lines: 9765},
 	{name: "internal", folders: []string{"internal"}, without: []string{"internal/testing"}, counts: product, lines: 13225},
 	{name: "hack", folders: []string{"hack"}, counts: product, lines: 0},
-	{name: "support of tests", folders: []string{"internal/testing", "test"}, counts: product, lines: 11040},
+	{name: "support of tests", folders: []string{"internal/testing", "test"}, counts: product, lines: 11050},
 	{name: "tests", folders: []string{"."}, counts: test, lines: 79545},
 	{name: "docs", folders: []string{"docs"}, counts: page, lines: 7000, files: 28},
 }

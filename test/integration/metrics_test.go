@@ -98,6 +98,8 @@ func TestMetricsOfTheScheduler(t *testing.T) {
 	require.Zero(t, values["celset_refused_scheduling_attempts_total gate_disabled"])
 	require.Zero(t, values["celset_budget_exhaustions_total steps"])
 
+	// No nodes are chosen for a PodGroup here.
+	scraped["celset_node_set_duration_seconds"] = ""
 	require.ElementsMatch(t, metricsOfThePage(t), slices.Collect(maps.Keys(scraped)))
 	for name, text := range scraped {
 		require.NotContains(t, text, l.Namespace, "%s has the name of an object", name)

@@ -45,6 +45,9 @@ func TestMetricsOfTheScheduler(t *testing.T) {
 	l.RequireRunning(t, "fits", "plain", "same")
 	l.Run(t, "large", measuredProfile, mla, env.Constrained("large", "size(devices) > 3"))
 	l.RequireRefused(t, "large", "constraint large: no set of 3 free devices satisfies it")
+	// The answer is known.
+	l.Run(t, "as-large", measuredProfile, mla, env.Constrained("large", "size(devices) > 3"))
+	l.RequireRefused(t, "as-large", "constraint large: no set of 3 free devices satisfies it")
 	l.Run(t, "long", measuredProfile, mla, env.Constrained("long", "devices.slice(0, 1).map(d, d.attributes['"+driver+"'].index).size() == 2"))
 	l.RequireRefused(t, "long", "exceed the cost budget of 1500 CEL cost units")
 	l.Run(t, "wrong", measuredProfile, mla, env.Constrained("wrong", "devices.slice(0, 1).all(d, d.attributes['"+driver+"'].missing == 1)"))
@@ -78,7 +81,7 @@ func TestMetricsOfTheScheduler(t *testing.T) {
 		"celset_budget_exhaustions_total cost":                        1,
 		"celset_refused_scheduling_attempts_total invalid_constraint": 1,
 		"celset_claims cel allocated":                                 1,
-		"celset_claims cel pending":                                   4,
+		"celset_claims cel pending":                                   5,
 		"celset_claims none allocated":                                1,
 		"celset_claims attribute allocated":                           1,
 	}

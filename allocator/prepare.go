@@ -158,10 +158,14 @@ func ClassVersions(claim *resourceapi.ResourceClaim, version func(name string) s
 
 // VersionOf is the version of a class, or what it says if no API server has stored it, "" if there is none.
 func VersionOf(class *resourceapi.DeviceClass, err error) string {
-	if err != nil {
+	switch {
+	case err != nil:
 		return ""
+	case class.ResourceVersion != "":
+		return class.ResourceVersion
+	default:
+		return string(written(class))
 	}
-	return cmp.Or(class.ResourceVersion, string(written(class)))
 }
 
 // written is nothing for what can't be written.

@@ -78,7 +78,8 @@ type Device struct {
 }
 
 // Over begins with no devices. The devices are all that the search may take for any request; in calls they go by their
-// position. The requests are those of the claim in its order; for those that the constraint does not cover Add is always true.
+// position. The requests are those of the claim in its order; for those that the constraint does not cover Add is always true. Names are
+// not compared with the claim: give all requests that are covered, as the claim calls them.
 // Of a request with alternatives there is the one that is tried. Evaluations are charged to the budget, and end with the context.
 // If something is wrong with the devices or the requests Add is always false, and [Set.Err] says what.
 func (c *Constraint) Over(ctx context.Context, devices []Device, requests []Request, budget *cel.Budget) *Set {

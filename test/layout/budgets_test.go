@@ -44,7 +44,7 @@ var budgets = []budget{
 	{name: "cel/device", folders: []string{"cel/device"}, without: []string{"cel/device/bound", "cel/device/library"}, counts: product, lines: 2828},
 	{name: "cel/device/bound and library", folders: []string{"cel/device/bound", "cel/device/library"}, counts: product, lines: 8275},
 	{name: "cel/cluster", folders: []string{"cel/cluster"}, counts: product, lines: 1810},
-	{name: "allocator", folders: []string{"allocator"}, without: explaining, counts: product, lines: 12565},
+	{name: "allocator", folders: []string{"allocator"}, without: explaining, counts: product, lines: 12570},
 	{name: "allocator/explain and others", folders: explaining, counts: product, lines: 3320},
 	{name: "plugin", folders: []string{"plugin"}, counts: product, lines: 8205},
 	{name: "admission", folders: []string{"admission"}, counts: product, lines: 2965},

@@ -14,6 +14,7 @@ import (
 
 	"github.com/celset/celset/allocator/internal/availability"
 	"github.com/celset/celset/allocator/internal/inventory"
+	celcompat "github.com/celset/celset/cel/compat"
 )
 
 // AllocatedTo is what allocated claims keep from others, as the scheduler's plugin counts
@@ -57,7 +58,9 @@ func AddAllocated(state *structured.AllocatedState, results []resourceapi.Device
 // CountingFeatures are the features that change what allocated claims keep from others, all of them on. They
 // are for who counts what an API server has stored: it stores nothing of features that are off.
 func CountingFeatures() structured.Features {
-	return structured.Features{AdminAccess: true, CompatibilityGroups: true, ConsumableCapacity: true, PartitionableDevices: true}
+	features := structured.Features{AdminAccess: true, ConsumableCapacity: true, PartitionableDevices: true}
+	*celcompat.CompatibilityGroups(&features) = true
+	return features
 }
 
 // PublishedPool is a pool as all nodes together see it, for who judges allocations that others have made. It

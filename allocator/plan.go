@@ -15,6 +15,7 @@ import (
 	"github.com/celset/celset/allocator/internal/fingerprint"
 	"github.com/celset/celset/allocator/internal/inventory"
 	"github.com/celset/celset/allocator/internal/view"
+	"github.com/celset/celset/apis/compat"
 	"github.com/celset/celset/cel/device"
 	"github.com/celset/celset/cel/device/bitset"
 )
@@ -190,11 +191,11 @@ func (a *Allocator) readByClaim(claim *resourceapi.ResourceClaim) view.ReadSet {
 	for i := range claim.Spec.Devices.Requests {
 		r := &claim.Spec.Devices.Requests[i]
 		if exactly := r.Exactly; exactly != nil {
-			read = read.With(a.readByRequest(exactly.DeviceClassName, exactly.Selectors, exactly.DerivedAttributes))
+			read = read.With(a.readByRequest(exactly.DeviceClassName, exactly.Selectors, compat.DerivedAttributes(exactly)))
 		}
 		for j := range r.FirstAvailable {
 			sub := &r.FirstAvailable[j]
-			read = read.With(a.readByRequest(sub.DeviceClassName, sub.Selectors, sub.DerivedAttributes))
+			read = read.With(a.readByRequest(sub.DeviceClassName, sub.Selectors, compat.DerivedAttributesOf(sub)))
 		}
 	}
 	return read
@@ -230,7 +231,7 @@ func (a *Allocator) readByConstraints(claim *resourceapi.ResourceClaim) view.Rea
 	return read
 }
 
-func (a *Allocator) readByRequest(className string, selectors []resourceapi.DeviceSelector, derived []resourceapi.DeviceDerivedAttribute) view.ReadSet {
+func (a *Allocator) readByRequest(className string, selectors []resourceapi.DeviceSelector, derived []compat.DerivedAttribute) view.ReadSet {
 	class, err := a.classes.Get(className)
 	if err != nil || len(derived) > 0 {
 		return view.AnyAttribute

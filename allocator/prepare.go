@@ -24,7 +24,9 @@ import (
 	"github.com/celset/celset/allocator/internal/requests"
 	"github.com/celset/celset/allocator/internal/view"
 	"github.com/celset/celset/apis/celset/v1alpha1"
+	"github.com/celset/celset/apis/compat"
 	"github.com/celset/celset/cel"
+	celcompat "github.com/celset/celset/cel/compat"
 	"github.com/celset/celset/cel/device"
 	"github.com/celset/celset/cel/device/costbound"
 	"github.com/celset/celset/cel/memo"
@@ -121,7 +123,7 @@ func NeedsPreparation(claim *resourceapi.ResourceClaim, constraints bool) bool {
 		return true
 	}
 	for r := range alternativesOf(claim) {
-		if len(r.Spec.Selectors) > 0 || len(r.Spec.DerivedAttributes) > 0 {
+		if len(r.Spec.Selectors) > 0 || len(compat.DerivedAttributes(r.Spec)) > 0 {
 			return true
 		}
 	}
@@ -236,7 +238,7 @@ func (p *Preparer) Prepare(ctx context.Context, claim *resourceapi.ResourceClaim
 		if err != nil {
 			return nil, err
 		}
-		for _, derived := range r.Spec.DerivedAttributes {
+		for _, derived := range compat.DerivedAttributes(r.Spec) {
 			outcome, err := p.selector(ctx, c.selectors, selectorText{derived.Expression, true, true})
 			if err != nil {
 				return nil, err
@@ -326,11 +328,11 @@ func (p *Preparer) compileSelector(ctx context.Context, to *selectorSet, text se
 			outcome.err = fmt.Errorf("CEL can't compile it, write it another way: %v", failure)
 		}
 	}()
-	compile := to.GetOrCompile
+	compile := (*dracel.Cache).GetOrCompile
 	if text.derives {
-		compile = to.GetOrCompileDerivedAttribute
+		compile = celcompat.CompileDerivedAttribute
 	}
-	if result := compile(text.text); result.Error != nil {
+	if result := compile(to.Cache, text.text); result.Error != nil {
 		outcome.err = fmt.Errorf("CEL compile error: %w", result.Error)
 	} else if text.isJudged {
 		// What is not known to be bounded is not evaluated.

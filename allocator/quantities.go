@@ -11,6 +11,8 @@ import (
 
 	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/celset/celset/apis/compat"
 )
 
 // The API server stores an amount of 1e2000000000 as it is written, and comparing it computes two billion
@@ -53,13 +55,8 @@ func LimitQuantities(slice *resourceapi.ResourceSlice) (removed []string) {
 			}
 		}
 		unusable := slices.ContainsFunc(device.ConsumesCounters, func(c resourceapi.DeviceCounterConsumption) bool { return len(outOfRange(c.Counters)) > 0 })
-		for _, r := range device.NodeAllocatableResources {
-			if m := r.Mapping; m != nil {
-				unusable = unusable || !inRange(m.CapacityMultiplier) || !inRange(m.DeviceMultiplier)
-			}
-			if o := r.Overhead; o != nil {
-				unusable = unusable || !inRange(o.PerPod) || !inRange(o.PerContainer)
-			}
+		for _, quantity := range compat.NodeAllocatable(&device) {
+			unusable = unusable || !inRange(quantity)
 		}
 		if unusable {
 			removed = append(removed, "device "+device.Name)

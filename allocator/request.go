@@ -15,6 +15,7 @@ import (
 	"github.com/celset/celset/allocator/internal/inventory"
 	"github.com/celset/celset/allocator/internal/requests"
 	"github.com/celset/celset/allocator/internal/selection"
+	celcompat "github.com/celset/celset/cel/compat"
 )
 
 // request is one request or subrequest of a claim, ready for the search.
@@ -275,7 +276,7 @@ func (b setup) isPartOfAll(r *request, c *inventory.Candidate) (bool, error) {
 	if err != nil || !selected || !features.ConsumableCapacity {
 		return selected, err
 	}
-	enough, err := capacity.HasRoom(c.Device, r.Spec.Capacity, features.FractionalCapacityRange, nil, nil)
+	enough, err := capacity.HasRoom(c.Device, r.Spec.Capacity, *celcompat.FractionalCapacityRange(&features), nil, nil)
 	if err != nil {
 		return false, r.Errorf("checking capacity for device %s: %w", c.Device.Name, err)
 	}

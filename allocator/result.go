@@ -14,6 +14,7 @@ import (
 
 	"github.com/celset/celset/allocator/internal/availability"
 	"github.com/celset/celset/allocator/internal/inventory"
+	"github.com/celset/celset/apis/compat"
 )
 
 // solution is what a search took, in the order of claims, requests and devices.
@@ -101,14 +102,14 @@ func deviceResults(choices []choice, bindingConditions bool) []resourceapi.Devic
 	results := make([]resourceapi.DeviceRequestAllocationResult, len(choices))
 	for i, c := range choices {
 		results[i] = resourceapi.DeviceRequestAllocationResult{
-			Request:            c.request.Name,
-			Driver:             c.ID.Driver.String(),
-			Pool:               c.ID.Pool.String(),
-			Device:             c.ID.Device.String(),
-			Tolerations:        c.request.Spec.Tolerations,
-			SkipNodeOperations: c.Slice.Spec.SkipNodeOperations,
-			ShareID:            c.Share,
+			Request:     c.request.Name,
+			Driver:      c.ID.Driver.String(),
+			Pool:        c.ID.Pool.String(),
+			Device:      c.ID.Device.String(),
+			Tolerations: c.request.Spec.Tolerations,
+			ShareID:     c.Share,
 		}
+		compat.CopySkippedNodeOperations(&results[i], &c.Slice.Spec)
 		if len(c.Consumed) > 0 {
 			results[i].ConsumedCapacity = c.Consumed
 		}

@@ -12,8 +12,8 @@ import (
 	"github.com/google/cel-go/common"
 	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/common/types/ref"
-	dracel "k8s.io/dynamic-resource-allocation/cel"
 
+	"github.com/celset/celset/cel/compat"
 	"github.com/celset/celset/cel/meter"
 )
 
@@ -144,7 +144,7 @@ func (p *Program) evaluationError(ctx context.Context, value ref.Val, err error)
 			err:        cause,
 		}
 	}
-	result := positioned(ReasonRuntime, p.expression, p.location(value), shortened(dracel.EnhanceRuntimeError(err).Error()))
+	result := positioned(ReasonRuntime, p.expression, p.location(value), shortened(compat.EnhanceRuntimeError(err).Error()))
 	result.err = err
 	return result
 }

@@ -15,6 +15,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/celset/celset/allocator"
+	"github.com/celset/celset/apis/compat"
 )
 
 // Kinds of causes.
@@ -193,8 +194,8 @@ func (p *Problem) onAllNodes(*v1.Node) *Problem {
 
 func (p *Problem) withFeatures(node *v1.Node) *Problem {
 	gates, operations := p.lacking(node), p.edited(func(slice *resourceapi.ResourceSlice) bool {
-		return mayBeFor(slice, node) && len(slice.Spec.SkipNodeOperations) > 0
-	}, func(spec *resourceapi.ResourceSliceSpec) { spec.SkipNodeOperations = nil })
+		return mayBeFor(slice, node) && compat.SkipsNodeOperations(&slice.Spec)
+	}, compat.SkipNoNodeOperations)
 	if len(gates) > 0 {
 		if operations == nil {
 			operations = p

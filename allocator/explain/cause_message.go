@@ -16,6 +16,9 @@ import (
 	"k8s.io/dynamic-resource-allocation/resourceclaim"
 	"k8s.io/dynamic-resource-allocation/structured"
 	"k8s.io/utils/ptr"
+
+	"github.com/celset/celset/apis/compat"
+	celcompat "github.com/celset/celset/cel/compat"
 )
 
 // gate is a feature gate without which devices can't be used that need it.
@@ -30,16 +33,16 @@ var gates = []gate{
 	{"DRAPartitionableDevices", func(f *structured.Features) *bool { return &f.PartitionableDevices }, func(s *resourceapi.ResourceSlice) bool {
 		return s.Spec.PerDeviceNodeSelection != nil || len(s.Spec.SharedCounters) > 0 || anyDevice(s, func(d *resourceapi.Device) bool { return len(d.ConsumesCounters) > 0 })
 	}},
-	{"DRADeviceCompatibilityGroups", func(f *structured.Features) *bool { return &f.CompatibilityGroups }, func(s *resourceapi.ResourceSlice) bool {
+	{"DRADeviceCompatibilityGroups", celcompat.CompatibilityGroups, func(s *resourceapi.ResourceSlice) bool {
 		return anyDevice(s, func(d *resourceapi.Device) bool {
-			return slices.ContainsFunc(d.ConsumesCounters, func(c resourceapi.DeviceCounterConsumption) bool { return len(c.CompatibilityGroups) > 0 })
+			return slices.ContainsFunc(d.ConsumesCounters, func(c resourceapi.DeviceCounterConsumption) bool { return len(compat.CompatibilityGroups(&c)) > 0 })
 		})
 	}},
 	{"DRADeviceBindingConditions with DRAResourceClaimDeviceStatus", func(f *structured.Features) *bool { return &f.DeviceBindingAndStatus }, func(s *resourceapi.ResourceSlice) bool {
 		return anyDevice(s, func(d *resourceapi.Device) bool { return len(d.BindingConditions) > 0 })
 	}},
-	{"DRAOptionalNodeOperations", func(f *structured.Features) *bool { return &f.OptionalNodeOperations }, func(s *resourceapi.ResourceSlice) bool {
-		return len(s.Spec.SkipNodeOperations) > 0
+	{"DRAOptionalNodeOperations", celcompat.OptionalNodeOperations, func(s *resourceapi.ResourceSlice) bool {
+		return compat.SkipsNodeOperations(&s.Spec)
 	}},
 }
 
@@ -111,8 +114,8 @@ func (p *Problem) taints(_ *v1.Node, results []resourceapi.AllocationResult) str
 
 func (p *Problem) ruleOf(id structured.DeviceID, taint resourceapi.DeviceTaint) string {
 	for _, rule := range p.TaintRules {
-		by := ptr.Deref(rule.Spec.DeviceSelector, resourceapi.DeviceTaintSelector{})
-		if t := rule.Spec.Taint; t.Key == taint.Key && t.Value == taint.Value && t.Effect == taint.Effect &&
+		by := ptr.Deref(rule.Spec.DeviceSelector, compat.DeviceTaintSelector{})
+		if t := rule.Spec.Taint; t.Key == taint.Key && t.Value == taint.Value && string(t.Effect) == string(taint.Effect) &&
 			ptr.Deref(by.Driver, id.Driver.String()) == id.Driver.String() && ptr.Deref(by.Pool, id.Pool.String()) == id.Pool.String() &&
 			ptr.Deref(by.Device, id.Device.String()) == id.Device.String() {
 			return rule.Name

@@ -17,6 +17,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/celset/celset/allocator"
+	"github.com/celset/celset/apis/compat"
 	"github.com/celset/celset/cel/device"
 )
 
@@ -28,7 +29,7 @@ type Problem struct {
 	// namespace have no right to know of the objects in another.
 	NamesAll bool
 	// TaintRules are those that the taints in Slices may come from, to name them. They may be left out.
-	TaintRules []*resourceapi.DeviceTaintRule
+	TaintRules []*compat.DeviceTaintRule
 	// Environment compiles conditions; nil means one that all problems of the process share. It has to be that
 	// of the Options where it is only to look up what [Prepare] has compiled.
 	Environment *device.Environment

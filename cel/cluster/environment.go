@@ -13,6 +13,7 @@ import (
 	"k8s.io/apiserver/pkg/cel/library"
 
 	"github.com/celset/celset/cel"
+	"github.com/celset/celset/cel/compat"
 	"github.com/celset/celset/cel/meter"
 )
 
@@ -83,7 +84,7 @@ func libraries() []celgo.EnvOption {
 		ext.Sets(),
 		ext.Bindings(),
 		ext.TwoVarComprehensions(),
-		library.Lists(library.ListsVersion(1)),
+		compat.Lists(),
 		library.Regex(),
 		library.URLs(),
 		library.Quantity(),

@@ -38,14 +38,14 @@ func test(name string, _ []byte) bool { return strings.HasSuffix(name, "_test.go
 func page(name string, _ []byte) bool { return strings.HasSuffix(name, ".md") }
 
 var budgets = []budget{
-	{name: "apis", folders: []string{"apis"}, counts: product, lines: 2895},
-	{name: "cel", folders: []string{"cel"}, without: []string{"cel/meter", "cel/device", "cel/cluster"}, counts: product, lines: 3305},
+	{name: "apis", folders: []string{"apis"}, counts: product, lines: 3035},
+	{name: "cel", folders: []string{"cel"}, without: []string{"cel/meter", "cel/device", "cel/cluster"}, counts: product, lines: 3400},
 	{name: "cel/meter", folders: []string{"cel/meter"}, counts: product, lines: 2075},
 	{name: "cel/device", folders: []string{"cel/device"}, without: []string{"cel/device/bound", "cel/device/library"}, counts: product, lines: 2828},
 	{name: "cel/device/bound and library", folders: []string{"cel/device/bound", "cel/device/library"}, counts: product, lines: 8275},
-	{name: "cel/cluster", folders: []string{"cel/cluster"}, counts: product, lines: 1810},
-	{name: "allocator", folders: []string{"allocator"}, without: explaining, counts: product, lines: 12570},
-	{name: "allocator/explain and others", folders: explaining, counts: product, lines: 3320},
+	{name: "cel/cluster", folders: []string{"cel/cluster"}, counts: product, lines: 1815},
+	{name: "allocator", folders: []string{"allocator"}, without: explaining, counts: product, lines: 12580},
+	{name: "allocator/explain and others", folders: explaining, counts: product, lines: 3325},
 	{name: "plugin", folders: []string{"plugin"}, counts: product, lines: 8205},
 	{name: "admission", folders: []string{"admission"}, counts: product, lines: 2965},
 	{name: "placement", folders: []string{"placement"}, without: []string{"placement/*"}, counts: product, lines: 4825},

@@ -24,6 +24,8 @@ import (
 	"github.com/celset/celset/allocator/internal/counter"
 	"github.com/celset/celset/allocator/internal/inventory"
 	"github.com/celset/celset/allocator/internal/requests"
+	"github.com/celset/celset/apis/compat"
+	celcompat "github.com/celset/celset/cel/compat"
 	"github.com/celset/celset/cel/device/bitset"
 )
 
@@ -86,7 +88,7 @@ func (a *Availability) HasCapacity(r *requests.Request, c *inventory.Candidate) 
 	if !a.features.ConsumableCapacity || len(c.Device.Capacity) == 0 && !r.WantsCapacity() {
 		return true, nil
 	}
-	enough, err := capacity.HasRoom(c.Device, r.Spec.Capacity, a.features.FractionalCapacityRange, a.shares[c.Position], a.state.AggregatedCapacity[c.ID])
+	enough, err := capacity.HasRoom(c.Device, r.Spec.Capacity, *celcompat.FractionalCapacityRange(&a.features), a.shares[c.Position], a.state.AggregatedCapacity[c.ID])
 	if err != nil {
 		return false, r.Errorf("checking capacity for device %s: %w", c.ID, err)
 	}
@@ -128,11 +130,11 @@ func (a *Availability) reserve(c *inventory.Candidate) (reserved Reservation, ok
 	if a.isCharged(c) {
 		return Reservation{}, true
 	}
-	if a.features.CompatibilityGroups && !a.GroupsOf(c.Pool).Take(c.Device) {
+	if *celcompat.CompatibilityGroups(&a.features) && !a.GroupsOf(c.Pool).Take(c.Device) {
 		return Reservation{}, false
 	}
 	if !a.CountersOf(c.Pool).Take(c.Device) {
-		if a.features.CompatibilityGroups {
+		if *celcompat.CompatibilityGroups(&a.features) {
 			a.GroupsOf(c.Pool).GiveBack()
 		}
 		return Reservation{}, false
@@ -155,7 +157,7 @@ func (a *Availability) Mark(claim int, r *requests.Request, c *inventory.Candida
 		a.owners = append(a.owners, owner{c.Position, claim})
 		return nil
 	}
-	consumed, _, err := capacity.Consumed(c.Device, r.Spec.Capacity, a.features.FractionalCapacityRange)
+	consumed, _, err := capacity.Consumed(c.Device, r.Spec.Capacity, *celcompat.FractionalCapacityRange(&a.features))
 	if err != nil {
 		return r.Errorf("computing consumed capacity for device %s: %w", c.ID, err)
 	}
@@ -184,7 +186,7 @@ func (a *Availability) Release(c *inventory.Candidate, reserved Reservation) {
 	}
 	delete(a.charged, c.Position)
 	a.CountersOf(c.Pool).GiveBack(c.Device)
-	if a.features.CompatibilityGroups {
+	if *celcompat.CompatibilityGroups(&a.features) {
 		a.GroupsOf(c.Pool).GiveBack()
 	}
 }
@@ -238,8 +240,8 @@ const declaresOptionalNodeOperations = "DRAOptionalNodeOperations"
 // IsUsable decides what depends on the device, the node and the request, but not
 // on what else is allocated.
 func (a *Availability) IsUsable(r *requests.Request, c *inventory.Candidate) bool {
-	if len(c.Slice.Spec.SkipNodeOperations) > 0 &&
-		(!a.features.OptionalNodeOperations || !slices.Contains(a.node.Status.DeclaredFeatures, declaresOptionalNodeOperations)) {
+	if compat.SkipsNodeOperations(&c.Slice.Spec) &&
+		(!*celcompat.OptionalNodeOperations(&a.features) || !slices.Contains(a.node.Status.DeclaredFeatures, declaresOptionalNodeOperations)) {
 		return false
 	}
 	if len(c.Device.ConsumesCounters) > 0 && !a.features.PartitionableDevices {

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/celset/celset/allocator/internal/inventory"
+	"github.com/celset/celset/apis/compat"
 )
 
 // Partitionable devices (KEP-4815) overlap: they consume counters of a pool, and
@@ -124,8 +125,9 @@ func NewGroups(p *inventory.Pool, isAllocated func(*resourceapi.ResourceSlice, *
 		if len(d.ConsumesCounters) == 0 || !isAllocated(slice, d) {
 			return
 		}
-		for _, consumption := range d.ConsumesCounters {
-			c.current[consumption.CounterSet], _ = c.current[consumption.CounterSet].with(consumption.CompatibilityGroups)
+		for i := range d.ConsumesCounters {
+			consumption := &d.ConsumesCounters[i]
+			c.current[consumption.CounterSet], _ = c.current[consumption.CounterSet].with(compat.CompatibilityGroups(consumption))
 		}
 	})
 	return c
@@ -134,9 +136,10 @@ func NewGroups(p *inventory.Pool, isAllocated func(*resourceapi.ResourceSlice, *
 // Take adds the device to its counter sets if it is compatible with all of them.
 func (c *Groups) Take(d *resourceapi.Device) bool {
 	before := make(map[string]compatibility, len(d.ConsumesCounters))
-	for _, consumption := range d.ConsumesCounters {
+	for i := range d.ConsumesCounters {
+		consumption := &d.ConsumesCounters[i]
 		known := c.current[consumption.CounterSet]
-		next, ok := known.with(consumption.CompatibilityGroups)
+		next, ok := known.with(compat.CompatibilityGroups(consumption))
 		if !ok {
 			c.restore(before)
 			return false

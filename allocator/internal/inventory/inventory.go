@@ -22,6 +22,7 @@ import (
 	"k8s.io/dynamic-resource-allocation/structured"
 	"k8s.io/utils/ptr"
 
+	"github.com/celset/celset/apis/compat"
 	"github.com/celset/celset/cel/device/bitset"
 )
 
@@ -245,6 +246,6 @@ func listCandidates(features structured.Features, pools []*Pool) []*Candidate {
 }
 
 func isOrdinary(slice *resourceapi.ResourceSlice, d *resourceapi.Device) bool {
-	return len(slice.Spec.SkipNodeOperations) == 0 && len(d.Capacity) == 0 && len(d.ConsumesCounters) == 0 &&
+	return !compat.SkipsNodeOperations(&slice.Spec) && len(d.Capacity) == 0 && len(d.ConsumesCounters) == 0 &&
 		len(d.Taints) == 0 && len(d.BindingConditions) == 0
 }

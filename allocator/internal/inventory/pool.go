@@ -13,6 +13,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/dynamic-resource-allocation/structured"
 	"k8s.io/utils/ptr"
+
+	"github.com/celset/celset/apis/compat"
+	celcompat "github.com/celset/celset/cel/compat"
 )
 
 // ID names a pool: pools of different drivers may have the same name.
@@ -99,13 +102,13 @@ func supported(features structured.Features, slice *resourceapi.ResourceSlice) b
 	if !features.PartitionableDevices && (slice.Spec.PerDeviceNodeSelection != nil || len(slice.Spec.SharedCounters) > 0) {
 		return false
 	}
-	return features.CompatibilityGroups || !usesCompatibilityGroups(slice)
+	return *celcompat.CompatibilityGroups(&features) || !usesCompatibilityGroups(slice)
 }
 
 func usesCompatibilityGroups(slice *resourceapi.ResourceSlice) bool {
 	for i := range slice.Spec.Devices {
-		for _, consumption := range slice.Spec.Devices[i].ConsumesCounters {
-			if len(consumption.CompatibilityGroups) > 0 {
+		for j := range slice.Spec.Devices[i].ConsumesCounters {
+			if len(compat.CompatibilityGroups(&slice.Spec.Devices[i].ConsumesCounters[j])) > 0 {
 				return true
 			}
 		}
@@ -173,7 +176,7 @@ func newPool(features structured.Features, id ID, forNode, all []*resourceapi.Re
 		if p.Invalid = contradictoryCount(published); p.Invalid != "" {
 			return p
 		}
-		if !features.CompatibilityGroups {
+		if !*celcompat.CompatibilityGroups(&features) {
 			published = slices.DeleteFunc(published, usesCompatibilityGroups)
 		}
 		if p.Incomplete = !isComplete(published); p.Incomplete {

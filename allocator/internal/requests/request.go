@@ -16,6 +16,8 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/celset/celset/allocator/internal/inventory"
+	"github.com/celset/celset/apis/compat"
+	celcompat "github.com/celset/celset/cel/compat"
 )
 
 // Request is a request or subrequest of a claim. It is not modified once it is prepared.
@@ -52,19 +54,16 @@ func New(claim *resourceapi.ResourceClaim, order, alternative int) Request {
 
 // subrequest has all of a request but admin access.
 func subrequest(parent string, api *resourceapi.DeviceSubRequest) Request {
-	return Request{
-		Name:   parent + "/" + api.Name,
-		Parent: parent,
-		Spec: &resourceapi.ExactDeviceRequest{
-			DeviceClassName:   api.DeviceClassName,
-			Selectors:         api.Selectors,
-			AllocationMode:    api.AllocationMode,
-			Count:             api.Count,
-			Tolerations:       api.Tolerations,
-			Capacity:          api.Capacity,
-			DerivedAttributes: api.DerivedAttributes,
-		},
+	spec := &resourceapi.ExactDeviceRequest{
+		DeviceClassName: api.DeviceClassName,
+		Selectors:       api.Selectors,
+		AllocationMode:  api.AllocationMode,
+		Count:           api.Count,
+		Tolerations:     api.Tolerations,
+		Capacity:        api.Capacity,
 	}
+	compat.SetDerivedAttributes(spec, compat.DerivedAttributesOf(api))
+	return Request{Name: parent + "/" + api.Name, Parent: parent, Spec: spec}
 }
 
 // WantsAll reports whether all devices are wanted that match.
@@ -118,12 +117,12 @@ func CheckFeatures(features structured.Features, claim *resourceapi.ResourceClai
 
 // Prepare checks that the request is understood and its class exists.
 func (r *Request) Prepare(features structured.Features, classes structured.DeviceClassLister) error {
-	if len(r.Spec.DerivedAttributes) > 0 {
-		if !features.DerivedAttributes {
+	if derived := compat.DerivedAttributes(r.Spec); len(derived) > 0 {
+		if !*celcompat.DerivedAttributes(&features) {
 			return r.Errorf("cannot handle request with derived attributes, the feature is disabled")
 		}
-		r.Derived = make(map[resourceapi.FullyQualifiedName]string, len(r.Spec.DerivedAttributes))
-		for _, attribute := range r.Spec.DerivedAttributes {
+		r.Derived = make(map[resourceapi.FullyQualifiedName]string, len(derived))
+		for _, attribute := range derived {
 			r.Derived[attribute.Name] = attribute.Expression
 		}
 	}

@@ -24,6 +24,7 @@ import (
 	"github.com/celset/celset/allocator/internal/inventory"
 	"github.com/celset/celset/allocator/internal/requests"
 	"github.com/celset/celset/allocator/internal/view"
+	celcompat "github.com/celset/celset/cel/compat"
 )
 
 // Evaluator evaluates expressions over the devices of one node, for one search.
@@ -80,7 +81,7 @@ func (e *Evaluator) explained(err error) error {
 	if e.Context.Err() != nil && !errors.Is(err, e.Context.Err()) {
 		return fmt.Errorf("%w: %w", e.Context.Err(), err)
 	}
-	return dracel.EnhanceRuntimeError(err)
+	return celcompat.EnhanceRuntimeError(err)
 }
 
 // deviceOf is the device as upstream's expressions over one device see it.
@@ -129,11 +130,11 @@ func (e *Evaluator) derive(expression string, c *inventory.Candidate) (*resource
 	if err := e.Work.Cancelled(); err != nil {
 		return nil, err
 	}
-	compiled := e.Compiled.GetOrCompileDerivedAttribute(expression)
+	compiled := celcompat.CompileDerivedAttribute(e.Compiled, expression)
 	if compiled.Error != nil {
 		return nil, fmt.Errorf("compile: %w", compiled.Error)
 	}
-	result, _, err := compiled.EvaluateDerivedAttribute(e.Context, deviceOf(c))
+	result, err := celcompat.DerivedAttribute(e.Context, compiled, deviceOf(c))
 	if err != nil {
 		return nil, fmt.Errorf("evaluate on device %s: %w", c.ID, e.explained(err))
 	}

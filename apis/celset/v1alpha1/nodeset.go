@@ -9,12 +9,12 @@ import (
 	"strings"
 
 	resourceapi "k8s.io/api/resource/v1"
-	schedulingapi "k8s.io/api/scheduling/v1beta1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	validationutil "k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/yaml"
 
+	"github.com/celset/celset/apis/compat"
 	"github.com/celset/celset/apis/internal/strictjson"
 	"github.com/celset/celset/apis/nearest"
 )
@@ -83,7 +83,7 @@ func (c *NodeSetConstraint) isSame(other *NodeSetConstraint) bool {
 }
 
 // NodeSetReference is the name of the constraint that a PodGroup refers to.
-func NodeSetReference(group *schedulingapi.PodGroup) (name string, ok bool) {
+func NodeSetReference(group *compat.PodGroup) (name string, ok bool) {
 	if group == nil || group.Spec.SchedulingConstraints == nil {
 		return "", false
 	}
@@ -146,7 +146,7 @@ func nodeSetsIn(configurations []resourceapi.DeviceConfiguration, object ObjectR
 
 // GroupNodeSet decodes and validates the constraint in the annotation of a PodGroup. It is nil if there is none. The error is
 // an [*Error].
-func GroupNodeSet(group *schedulingapi.PodGroup) (*NodeSetConstraint, error) {
+func GroupNodeSet(group *compat.PodGroup) (*NodeSetConstraint, error) {
 	text, ok := group.Annotations[NodeSetAnnotation]
 	if !ok {
 		return nil, nil
@@ -220,7 +220,7 @@ func ValidateNodeSet(constraint *CELNodeSetConstraint, path *field.Path) field.E
 // ResolveNodeSet finds the constraint of a name for a PodGroup: own is that of its annotation, nil if there is none; otherwise
 // it is in the claims of its pods, or in the device classes that the claims use. Claims that define it, and classes, must
 // agree. Every error is an [*Error].
-func ResolveNodeSet(group *schedulingapi.PodGroup, own *NodeSetConstraint, name string, claims []*resourceapi.ResourceClaim, classes ClassGetter) (*NodeSetConstraint, error) {
+func ResolveNodeSet(group *compat.PodGroup, own *NodeSetConstraint, name string, claims []*resourceapi.ResourceClaim, classes ClassGetter) (*NodeSetConstraint, error) {
 	if own != nil && own.Name == name {
 		return own, nil
 	}

@@ -8,6 +8,8 @@ import (
 
 	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/celset/celset/apis/compat"
 )
 
 // What a claim says is decoded and compiled for it, so that all of it together is bounded: the API
@@ -39,7 +41,7 @@ func TextsOf(spec *resourceapi.ResourceClaimSpec) (t Texts) {
 			t.Add(Texts{1, len(spec.Devices.Config[i].Opaque.Parameters.Raw)})
 		}
 	}
-	add := func(selectors []resourceapi.DeviceSelector, derived []resourceapi.DeviceDerivedAttribute) {
+	add := func(selectors []resourceapi.DeviceSelector, derived []compat.DerivedAttribute) {
 		for _, selector := range selectors {
 			if selector.CEL != nil {
 				t.Add(Texts{1, len(selector.CEL.Expression)})
@@ -52,10 +54,10 @@ func TextsOf(spec *resourceapi.ResourceClaimSpec) (t Texts) {
 	for i := range spec.Devices.Requests {
 		request := &spec.Devices.Requests[i]
 		if request.Exactly != nil {
-			add(request.Exactly.Selectors, request.Exactly.DerivedAttributes)
+			add(request.Exactly.Selectors, compat.DerivedAttributes(request.Exactly))
 		}
 		for j := range request.FirstAvailable {
-			add(request.FirstAvailable[j].Selectors, request.FirstAvailable[j].DerivedAttributes)
+			add(request.FirstAvailable[j].Selectors, compat.DerivedAttributesOf(&request.FirstAvailable[j]))
 		}
 	}
 	return t

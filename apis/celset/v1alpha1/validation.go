@@ -10,6 +10,8 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/api/validate/content"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/celset/celset/apis/compat"
 )
 
 // ValidateDefinition checks the values of a decoded definition. path is where
@@ -142,7 +144,7 @@ func requestNames(devices *resourceapi.DeviceClaim) map[string]bool {
 // allocate any devices: it would no longer fail closed.
 func validateDerivedAttributes(devices *resourceapi.DeviceClaim, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
-	check := func(attributes []resourceapi.DeviceDerivedAttribute, path *field.Path) {
+	check := func(attributes []compat.DerivedAttribute, path *field.Path) {
 		for i := range attributes {
 			if _, ok := nameInDomain(&attributes[i].Name); ok {
 				detail := fmt.Sprintf("the domain %s is for CEL device constraints: choose another domain", AttributeDomain)
@@ -153,10 +155,10 @@ func validateDerivedAttributes(devices *resourceapi.DeviceClaim, path *field.Pat
 	for i := range devices.Requests {
 		request, path := &devices.Requests[i], path.Child("requests").Index(i)
 		if request.Exactly != nil {
-			check(request.Exactly.DerivedAttributes, path.Child("exactly"))
+			check(compat.DerivedAttributes(request.Exactly), path.Child("exactly"))
 		}
 		for j := range request.FirstAvailable {
-			check(request.FirstAvailable[j].DerivedAttributes, path.Child("firstAvailable").Index(j))
+			check(compat.DerivedAttributesOf(&request.FirstAvailable[j]), path.Child("firstAvailable").Index(j))
 		}
 	}
 	return errs

@@ -9,12 +9,21 @@ package compat
 import (
 	"k8s.io/api/resource/v1"
 	"k8s.io/api/resource/v1beta2"
-	schedulingapi "k8s.io/api/scheduling/v1alpha2"
 	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// PodGroup is a group of pods that are scheduled together.
-type PodGroup = schedulingapi.PodGroup
+// PodGroup is a group of pods that are scheduled together, with the fields that say how. The API of this version has it in a
+// package that later ones don't have, and "go mod tidy" looks for the packages of all build tags.
+type PodGroup struct {
+	metav1.ObjectMeta
+	Spec struct{ SchedulingConstraints *SchedulingConstraints }
+}
+
+// SchedulingConstraints are those of a group.
+type SchedulingConstraints struct {
+	Topology []struct{ Key string }
+}
 
 // DeviceTaintRule adds a taint to the devices that it selects.
 type DeviceTaintRule = v1beta2.DeviceTaintRule

@@ -84,8 +84,6 @@ func TestAnyOrder(t *testing.T) {
 		if err != nil {
 			return
 		}
-		c, err := constraintOf(t, text)
-		require.NoError(t, err)
 		devices := drawDevices(t, rapid.IntRange(2, 5).Draw(t, "devices"))
 		o := &oracle{expression: expression, shared: make([]bool, len(devices))}
 		sharing := rapid.IntRange(0, 2).Draw(t, "sharing") == 0
@@ -95,7 +93,10 @@ func TestAnyOrder(t *testing.T) {
 			}
 			o.devices = append(o.devices, device.New(d.Driver, d.Device))
 		}
-		for _, name := range []string{"one", "two"}[:rapid.IntRange(1, 2).Draw(t, "requests")] {
+		names := []string{"one", "two"}[:rapid.IntRange(1, 2).Draw(t, "requests")]
+		c, err := constraintOf(t, text, names...)
+		require.NoError(t, err)
+		for _, name := range names {
 			o.requests = append(o.requests, incremental.Request{Name: name, Count: rapid.IntRange(0, 2).Draw(t, "count")})
 		}
 		o.members = make([][]int, len(o.requests))

@@ -35,6 +35,8 @@ import (
 type Constraint struct {
 	v1alpha1.Constraint
 	expression *device.Expression
+	// names are those of the claim's requests, of one with alternatives those of the alternatives.
+	names []string
 }
 
 // Constraints compiles the CEL constraints of a claim, those that it refers to and those that hold because of its classes. The
@@ -44,13 +46,22 @@ func Constraints(ctx context.Context, environment *device.Environment, claim *re
 	if err != nil {
 		return nil, err
 	}
+	var names []string
+	for _, r := range claim.Spec.Devices.Requests {
+		for _, alternative := range r.FirstAvailable {
+			names = append(names, r.Name+"/"+alternative.Name)
+		}
+		if len(r.FirstAvailable) == 0 {
+			names = append(names, r.Name)
+		}
+	}
 	var all []*Constraint
 	for _, c := range resolved {
 		expression, err := environment.Compile(ctx, c.Expression, c.Variables...)
 		if err != nil {
 			return nil, fmt.Errorf("claim %s, constraint %s (%s): %w", klog.KObj(claim), c.Name, c.Source, err)
 		}
-		all = append(all, &Constraint{c, expression})
+		all = append(all, &Constraint{c, expression, names})
 	}
 	return all, nil
 }
@@ -78,13 +89,12 @@ type Device struct {
 }
 
 // Over begins with no devices. The devices are all that the search may take for any request; in calls they go by their
-// position. The requests are those of the claim in its order; for those that the constraint does not cover Add is always true. Names are
-// not compared with the claim: give all requests that are covered, as the claim calls them.
+// position. The requests are those of the claim in its order, at least all that the constraint covers; for others Add is always true.
 // Of a request with alternatives there is the one that is tried. Evaluations are charged to the budget, and end with the context.
 // If something is wrong with the devices or the requests Add is always false, and [Set.Err] says what.
 func (c *Constraint) Over(ctx context.Context, devices []Device, requests []Request, budget *cel.Budget) *Set {
 	s := &Set{ctx: ctx, constraint: c, budget: budget, free: bitset.New(len(devices)), chosen: bitset.New(len(devices)), shared: bitset.New(len(devices))}
-	if s.misuse = misuseOf(devices, requests); s.misuse != nil {
+	if s.misuse = c.misuseOf(devices, requests); s.misuse != nil {
 		s.fails(s.misuse)
 		return s
 	}
@@ -111,7 +121,7 @@ func (c *Constraint) Over(ctx context.Context, devices []Device, requests []Requ
 }
 
 // misuseOf is why there would be no right answers.
-func misuseOf(devices []Device, requests []Request) error {
+func (c *Constraint) misuseOf(devices []Device, requests []Request) error {
 	if at := slices.IndexFunc(devices, func(d Device) bool { return d.Device == nil }); at >= 0 {
 		return fmt.Errorf("device %d is nil", at)
 	}
@@ -121,10 +131,17 @@ func misuseOf(devices []Device, requests []Request) error {
 		switch {
 		case r.Count < 0:
 			return fmt.Errorf("request %s: %d devices", r.Name, r.Count)
+		case !slices.Contains(c.names, r.Name):
+			return fmt.Errorf("the claim has no request %s, it has %s", r.Name, strings.Join(c.names, ", "))
 		case seen[name]:
 			return fmt.Errorf("request %s is there twice: it gets the devices of one alternative", name)
 		}
 		seen[name] = true
+	}
+	for _, name := range c.names {
+		if request, _, _ := strings.Cut(name, "/"); c.Covers(name) && !seen[request] {
+			return fmt.Errorf("request %s is missing: the constraint is about its devices", request)
+		}
 	}
 	return nil
 }

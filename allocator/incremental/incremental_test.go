@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -32,14 +33,21 @@ func (noClasses) Get(name string) (*resourceapi.DeviceClass, error) {
 	return nil, apierrors.NewNotFound(resourceapi.Resource("deviceclasses"), name)
 }
 
-// claimOf has a constraint on the named requests.
+// claimOf has a constraint on the named requests, of which some are for alternatives, and a request that it is not about.
 func claimOf(expression string, requests ...string) *resourceapi.ResourceClaim {
 	claim := &resourceapi.ResourceClaim{}
 	claim.Name = "claim"
-	for _, name := range requests {
-		claim.Spec.Devices.Requests = append(claim.Spec.Devices.Requests, resourceapi.DeviceRequest{Name: name, Exactly: &resourceapi.ExactDeviceRequest{DeviceClassName: "gpu.example.com"}})
+	var covered []string
+	for _, name := range append(requests, "others") {
+		r := resourceapi.DeviceRequest{Exactly: &resourceapi.ExactDeviceRequest{DeviceClassName: "gpu.example.com"}}
+		var alternative string
+		if r.Name, alternative, _ = strings.Cut(name, "/"); alternative != "" {
+			r.Exactly, r.FirstAvailable = nil, []resourceapi.DeviceSubRequest{{Name: alternative, DeviceClassName: "gpu.example.com"}}
+		}
+		claim.Spec.Devices.Requests = append(claim.Spec.Devices.Requests, r)
+		covered = append(covered, r.Name)
 	}
-	claim.Spec.Devices.Constraints = []resourceapi.DeviceConstraint{{Requests: requests, MatchAttribute: ptr.To(resourceapi.FullyQualifiedName("celset.dev/set"))}}
+	claim.Spec.Devices.Constraints = []resourceapi.DeviceConstraint{{Requests: covered[:len(requests)], MatchAttribute: ptr.To(resourceapi.FullyQualifiedName("celset.dev/set"))}}
 	claim.Spec.Devices.Config = []resourceapi.DeviceClaimConfiguration{{DeviceConfiguration: resourceapi.DeviceConfiguration{Opaque: &resourceapi.OpaqueDeviceConfiguration{
 		Driver:     "celset.dev",
 		Parameters: runtime.RawExtension{Raw: fmt.Appendf(nil, `{"apiVersion": "celset.dev/v1alpha1", "kind": "CELDeviceConstraint", "name": "set", "expression": %q}`, expression)},
@@ -166,11 +174,12 @@ func TestSameAsExhaustive(t *testing.T) {
 		if err != nil {
 			return
 		}
-		c, err := constraintOf(t, text)
-		require.NoError(t, err)
 		devices := drawDevices(t, rapid.IntRange(2, 7).Draw(t, "devices"))
+		names := []string{"one", "two"}[:rapid.IntRange(1, 2).Draw(t, "requests")]
+		c, err := constraintOf(t, text, names...)
+		require.NoError(t, err)
 		var requests []incremental.Request
-		for _, name := range []string{"one", "two"}[:rapid.IntRange(1, 2).Draw(t, "requests")] {
+		for _, name := range names {
 			requests = append(requests, incremental.Request{Name: name, Count: rapid.IntRange(1, 3).Draw(t, "count")})
 		}
 		all := &exhaustive{expression: expression, requests: requests, members: map[string][]int{}}
@@ -211,7 +220,7 @@ func TestSet(t *testing.T) {
 	for i := range int64(6) {
 		devices = append(devices, incremental.Device{Driver: "d", Device: &resourceapi.Device{Name: fmt.Sprint(i), Attributes: map[resourceapi.QualifiedName]resourceapi.DeviceAttribute{"x": {IntValue: &i}}}})
 	}
-	c, err := constraintOf(t, "devices.map(d, d.attributes['d'].x).sum() == 8 && devices[0].attributes['d'].x == 5", "gpus", "nics")
+	c, err := constraintOf(t, "devices.map(d, d.attributes['d'].x).sum() == 8 && devices[0].attributes['d'].x == 5", "gpus/small", "nics")
 	require.NoError(t, err)
 	for request, covered := range map[string]bool{"gpus": true, "gpus/small": true, "gpu": false, "gpusmall": false, "": false} {
 		require.Equal(t, covered, c.Covers(request), request)
@@ -239,6 +248,8 @@ func TestSet(t *testing.T) {
 	require.ErrorContains(t, err, "claim claim, constraint set")
 	ended, cancel := context.WithCancelCause(t.Context())
 	cancel(errors.New("enough"))
+	c, err = constraintOf(t, "devices.exists(d, d.attributes['d'].x == 1)", "gpus")
+	require.NoError(t, err)
 	s = c.Over(ended, devices, []incremental.Request{{Name: "gpus", Count: 1}}, cel.NewBudget(manyUnits))
 	require.False(t, s.Add("gpus", 1))
 	require.ErrorContains(t, s.Err(), "enough")
@@ -250,7 +261,7 @@ func TestSet(t *testing.T) {
 
 // TestSharedDevices: one that allows multiple allocations may be there for several requests.
 func TestSharedDevices(t *testing.T) {
-	c, err := constraintOf(t, "devices[0] == devices[1]")
+	c, err := constraintOf(t, "devices[0] == devices[1]", "a", "b")
 	require.NoError(t, err)
 	shared := incremental.Device{Driver: "d", Device: &resourceapi.Device{Name: "shared", AllowMultipleAllocations: ptr.To(true)}}
 	s := c.Over(t.Context(), []incremental.Device{{Driver: "d", Device: &resourceapi.Device{Name: "other"}}, shared}, []incremental.Request{{Name: "a", Count: 1}, {Name: "b", Count: 1}}, cel.NewBudget(manyUnits))
@@ -271,7 +282,7 @@ func BenchmarkBox(b *testing.B) {
 		}
 		devices = append(devices, incremental.Device{Driver: "d", Device: &resourceapi.Device{Name: fmt.Sprint(i), Attributes: map[resourceapi.QualifiedName]resourceapi.DeviceAttribute{"x": {IntValue: &x}, "y": {IntValue: &y}}}})
 	}
-	c, err := constraintOf(b, "devices.box(d, [d.attributes['d'].x, d.attributes['d'].y], [3, 4], [8, 8])")
+	c, err := constraintOf(b, "devices.box(d, [d.attributes['d'].x, d.attributes['d'].y], [3, 4], [8, 8])", "chips")
 	require.NoError(b, err)
 	requests := []incremental.Request{{Name: "chips", Count: 12}}
 	for b.Loop() {

@@ -18,7 +18,7 @@ import (
 
 // TestExclusiveBesideShared: a device that does not allow multiple allocations is had once, whatever others allow.
 func TestExclusiveBesideShared(t *testing.T) {
-	c, err := constraintOf(t, "devices.size() == 2")
+	c, err := constraintOf(t, "devices.size() == 2", "a", "b")
 	require.NoError(t, err)
 	devices := []incremental.Device{
 		{Driver: "d", Device: &resourceapi.Device{Name: "exclusive"}},
@@ -32,7 +32,7 @@ func TestExclusiveBesideShared(t *testing.T) {
 
 // TestTooMany: more devices than there are can't be had, however many more.
 func TestTooMany(t *testing.T) {
-	c, err := constraintOf(t, "devices.size() > 1")
+	c, err := constraintOf(t, "devices.size() > 1", "a", "b")
 	require.NoError(t, err)
 	for _, count := range []int{2, 1 << 40, math.MaxInt} {
 		s := c.Over(t.Context(), []incremental.Device{{Driver: "d", Device: &resourceapi.Device{}}}, []incremental.Request{{Name: "a", Count: count}, {Name: "b", Count: count}}, cel.NewBudget(manyUnits))
@@ -48,7 +48,7 @@ func TestMisuse(t *testing.T) {
 	for i := range 5 {
 		five = append(five, incremental.Device{Driver: "d", Device: &resourceapi.Device{Name: fmt.Sprint(i)}})
 	}
-	c, err := constraintOf(t, "devices.size() == 3")
+	c, err := constraintOf(t, "devices.size() == 3", "a", "b", "x/small")
 	require.NoError(t, err)
 	for name, test := range map[string]struct {
 		devices  []incremental.Device
@@ -57,7 +57,9 @@ func TestMisuse(t *testing.T) {
 	}{
 		"negative":         {five, []incremental.Request{{Name: "a", Count: 4}, {Name: "b", Count: -1}}, "request b: -1 devices"},
 		"twice":            {five, []incremental.Request{{Name: "a", Count: 2}, {Name: "a", Count: 1}}, "request a is there twice"},
-		"two alternatives": {five, []incremental.Request{{Name: "a/x", Count: 2}, {Name: "a/y", Count: 1}}, "request a is there twice"},
+		"two alternatives": {five, []incremental.Request{{Name: "x/small", Count: 2}, {Name: "x/small", Count: 1}}, "request x is there twice"},
+		"unknown":          {five, []incremental.Request{{Name: "x/large", Count: 2}}, "the claim has no request x/large, it has a, b, x/small, others"},
+		"missing":          {five, []incremental.Request{{Name: "a", Count: 1}, {Name: "b", Count: 1}}, "request x is missing"},
 		"no device":        {append(five[:4:4], incremental.Device{Driver: "d"}), []incremental.Request{{Name: "a", Count: 2}, {Name: "b", Count: 1}}, "device 4 is nil"},
 	} {
 		t.Run(name, func(t *testing.T) {

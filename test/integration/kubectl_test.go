@@ -12,11 +12,16 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	resourceapi "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
 	"github.com/celset/celset/cmd/kubectl-celset/cli"
 	"github.com/celset/celset/cmd/kubectl-celset/fit"
@@ -146,4 +151,45 @@ func status(t *testing.T, path, token string) int {
 	require.NoError(t, err)
 	require.NoError(t, response.Body.Close())
 	return response.StatusCode
+}
+
+// Several clusters are asked for a claim that none of them has. One that does not answer does not hide what others say.
+func TestCommandLineAsksClusters(t *testing.T) {
+	t.Parallel()
+	l := newLab(t, "kubectl-clusters", 2)
+	ring := l.Ring(t, 8)
+	driver := ring.Drivers()[0]
+	config, err := clientcmd.LoadFromFile(cluster.Kubeconfig())
+	require.NoError(t, err)
+	east := *config.Contexts[config.CurrentContext]
+	config.Clusters["gone"] = &clientcmdapi.Cluster{Server: "https://127.0.0.1:1"}
+	west := east
+	west.Cluster = "gone"
+	config.Contexts = map[string]*clientcmdapi.Context{"east": &east, "west": &west}
+	kubeconfig := filepath.Join(t.TempDir(), "kubeconfig")
+	require.NoError(t, clientcmd.WriteToFile(*config, kubeconfig))
+	ask := func(code int, count int64, args ...string) string {
+		t.Helper()
+		claim := &resourceapi.ResourceClaim{TypeMeta: metav1.TypeMeta{APIVersion: "resource.k8s.io/v1", Kind: "ResourceClaim"}}
+		claim.Name, claim.Namespace = "new", l.Namespace
+		claim.Spec.Devices.Requests = []resourceapi.DeviceRequest{{Name: "mla", Exactly: &resourceapi.ExactDeviceRequest{DeviceClassName: driver, AllocationMode: resourceapi.DeviceAllocationModeExactCount, Count: count}}}
+		text, err := json.Marshal(claim)
+		require.NoError(t, err)
+		var stdout, stderr bytes.Buffer
+		streams := genericiooptions.IOStreams{In: bytes.NewReader(text), Out: &stdout, ErrOut: &stderr}
+		args = append(args, "-f", "-", "claim/new", "--kubeconfig="+kubeconfig, "--namespace="+l.Namespace, "--node="+l.Nodes[0], "--node="+l.Nodes[1])
+		require.Equal(t, code, cli.Run(t.Context(), args, streams), "%s%s", &stdout, &stderr)
+		return stdout.String() + stderr.String()
+	}
+	text := ask(cli.ExitOK, 4, "simulate", "--clusters=west,east")
+	require.Regexp(t, `^cluster west\n  error: .*127.0.0.1:1.*\ncluster east: ResourceClaim .*/new\n  node .*: yes.*\n    claim .*\n  1 more node: yes\n$`, text)
+	require.Contains(t, ask(cli.ExitNegative, 9, "simulate", "--clusters=east"), "2 nodes: no: request mla: 8 of 9 devices")
+	require.Contains(t, ask(cli.ExitFailure, 9, "simulate", "--clusters=east,west"), "the claims fit in no cluster that answered, and west did not")
+	require.Contains(t, ask(cli.ExitNegative, 9, "explain", "--clusters=east,east"), "wants 9, 8 match")
+	decoder := utilyaml.NewYAMLToJSONDecoder(strings.NewReader(ask(cli.ExitOK, 4, "simulate", "--clusters=east,west", "-o", "yaml")))
+	for _, name := range []string{"east", "west"} {
+		var report map[string]any
+		require.NoError(t, decoder.Decode(&report))
+		require.Equal(t, name, report["cluster"])
+	}
 }

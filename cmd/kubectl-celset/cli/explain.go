@@ -51,6 +51,8 @@ const simulateExample = `  # A pod that waits
   kubectl celset simulate pod/train
   # A template that is not in the cluster yet, on its devices
   kubectl celset simulate -f template.yaml --with-cluster
+  # The same in several clusters, by the contexts of the kubeconfig
+  kubectl celset simulate -f template.yaml --clusters east,west
   # Everything from files
   kubectl celset simulate -f claims.yaml -f slices.yaml -f classes.yaml claim/mine`
 
@@ -106,6 +108,8 @@ type fitOptions struct {
 	// schedulers is the namespace in which they have their Leases.
 	schedulers string
 	timeout    time.Duration
+	// clusters are the contexts of the clusters that are asked, empty for the current one.
+	clusters []string
 }
 
 func (f *fitOptions) addFlags(command *cobra.Command) {
@@ -113,7 +117,8 @@ func (f *fitOptions) addFlags(command *cobra.Command) {
 	flags := command.Flags()
 	f.gates.addFlag(flags, f.ErrOut)
 	flags.StringSliceVar(&f.asked.Nodes, "node", nil, "Ask for these nodes only.")
-	flags.DurationVar(&f.timeout, "timeout", f.timeout, "Time for all nodes together.")
+	flags.DurationVar(&f.timeout, "timeout", f.timeout, "Time for all nodes together; with --clusters, for reading and asking one.")
+	flags.StringSliceVar(&f.clusters, "clusters", nil, "Contexts of the kubeconfig: ask in each of these clusters. What is in files is asked for there.")
 	flags.StringVar(&f.schedulers, "scheduler-namespace", metav1.NamespaceSystem, "Namespace of the Leases in which schedulers publish what they serve.")
 	flags.DurationVar(&f.args.FilterTimeout.Duration, "filter-timeout", f.args.FilterTimeout.Duration, "Time for one node; what the scheduler has, unless it is given.")
 	flags.Int64Var(f.args.Budget.Cost, "cost-budget", *f.args.Budget.Cost, "budget.cost of the plugin's arguments, in CEL cost units; what the scheduler has, unless it is given.")
@@ -138,6 +143,9 @@ func (f *fitOptions) run(ctx context.Context, flags *pflag.FlagSet, args []strin
 	if err := f.validate(); err != nil {
 		return err
 	}
+	if len(f.clusters) > 0 {
+		return f.inClusters(ctx, flags, args)
+	}
 	if isAboutPlacements(args) {
 		return f.decide(ctx, args, f.asked.Why)
 	}
@@ -149,20 +157,39 @@ func (f *fitOptions) run(ctx context.Context, flags *pflag.FlagSet, args []strin
 	if f.groups || len(args) == 0 && isOneGroup(state) {
 		return f.group(ctx, flags, state, strings.Join(args, ""))
 	}
-	namespace, err := f.namespace()
+	report, err := f.reportOn(ctx, flags, state, args)
 	if err != nil {
 		return err
+	}
+	return ended(f.data(report, report.Print)(f.Out), report.Incomplete, report.Fits())
+}
+
+// report reads what is there, and asks for a pod or a claim.
+func (f *fitOptions) report(ctx context.Context, flags *pflag.FlagSet, args []string) (*fit.Report, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, f.timeout, fmt.Errorf("--timeout %s is over", f.timeout))
+	defer cancel()
+	state, err := f.state(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return f.reportOn(ctx, flags, state, args)
+}
+
+func (f *fitOptions) reportOn(ctx context.Context, flags *pflag.FlagSet, state *clusterstate.State, args []string) (*fit.Report, error) {
+	namespace, err := f.namespace()
+	if err != nil {
+		return nil, err
 	}
 	subject, err := state.Subject(strings.Join(args, ""), namespace)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if len(subject.Claims) == 0 {
-		return fmt.Errorf("%s needs no claims, and no extended resources that a class stands for", subject)
+		return nil, fmt.Errorf("%s needs no claims, and no extended resources that a class stands for", subject)
 	}
 	known, err := f.knownOf(ctx, subject)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	f.asked.Features, f.asked.Args = f.gates.features(), f.argsWith(known.profile, flags)
 	progress := f.newProgress("nodes")
@@ -172,11 +199,11 @@ func (f *fitOptions) run(ctx context.Context, flags *pflag.FlagSet, args []strin
 	defer cancel()
 	report, err := fit.Run(ctx, state, subject, f.asked)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	progress.end()
 	known.addTo(&report.Scheduling, state, subject)
-	return ended(f.data(report, report.Print)(f.Out), report.Incomplete, report.Fits())
+	return report, nil
 }
 
 // ended is how a command ends that has printed an answer.

@@ -44,6 +44,8 @@ type Options struct {
 // Report is the answer.
 type Report struct {
 	output.Meta
+	// Cluster is where it was asked, if several clusters were.
+	Cluster string `json:"cluster,omitempty"`
 	// Subject is the pod or the claim.
 	Subject string `json:"subject"`
 	// Scheduling is what is known of a pod besides its devices.

@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 
@@ -15,9 +16,12 @@ import (
 )
 
 // Print writes the report for people.
-func (r *Report) Print(w io.Writer) error {
+func (r *Report) Print(w io.Writer) error { return r.print(w, "") }
+
+// print writes more after the nodes.
+func (r *Report) print(w io.Writer, more string) error {
 	var b strings.Builder
-	fmt.Fprintln(&b, r.Subject)
+	r.printSubject(&b)
 	r.Scheduling.Print(&b)
 	for _, claim := range r.Allocated {
 		fmt.Fprintf(&b, "  claim %s has been allocated: %s\n", claim.Name, claim.DevicesByRequest())
@@ -32,16 +36,56 @@ func (r *Report) Print(w io.Writer) error {
 	if left := len(r.Nodes) - len(shown); left > 0 {
 		fmt.Fprintf(&b, "  %s without a device for the claims\n", counted(int64(left), "more node"))
 	}
+	b.WriteString(more)
 	switch {
 	case r.Error != "":
 		fmt.Fprintf(&b, "  error: %s\n", strings.ReplaceAll(strings.TrimSpace(r.Error), "\n", "\n    "))
 	case r.Incomplete != "":
 		fmt.Fprintf(&b, "  incomplete: %s\n", r.Incomplete)
-	case len(r.Nodes) == 0:
+	case len(r.Nodes) == 0 && more == "":
 		fmt.Fprintln(&b, "  there are no nodes")
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+func (r *Report) printSubject(b *strings.Builder) {
+	var parts []string
+	if r.Cluster != "" {
+		parts = append(parts, "cluster "+r.Cluster)
+	}
+	if r.Subject != "" {
+		parts = append(parts, r.Subject)
+	}
+	fmt.Fprintln(b, strings.Join(parts, ": "))
+}
+
+// PrintShort writes for people the first node that fits, how many more do, and why others don't, with the most frequent reason
+// first.
+func (r *Report) PrintShort(w io.Writer) error {
+	short := *r
+	short.Nodes = nil
+	fitting, reasons := 0, map[string]int{}
+	for _, node := range r.Nodes {
+		if node.Fits && fitting == 0 {
+			short.Nodes = append(short.Nodes, node)
+		}
+		if node.Fits {
+			fitting++
+		} else {
+			reasons[node.Reason]++
+		}
+	}
+	var b strings.Builder
+	if fitting > 1 {
+		fmt.Fprintf(&b, "  %s: yes\n", counted(int64(fitting-1), "more node"))
+	}
+	for _, reason := range slices.SortedFunc(maps.Keys(reasons), func(a, b string) int {
+		return cmp.Or(cmp.Compare(reasons[b], reasons[a]), cmp.Compare(a, b))
+	}) {
+		fmt.Fprintf(&b, "  %s: no: %s\n", counted(int64(reasons[reason]), "node"), reason)
+	}
+	return short.print(w, b.String())
 }
 
 // shown leaves out the nodes that have no device for any request, if there are others and the reasons are asked for.

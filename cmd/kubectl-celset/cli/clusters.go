@@ -1,0 +1,73 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+
+	"github.com/spf13/pflag"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+
+	"github.com/celset/celset/cmd/kubectl-celset/fit"
+	"github.com/celset/celset/cmd/kubectl-celset/output"
+)
+
+// inClusters asks for a pod or a claim in one cluster after the other, and prints each answer when it is there. A cluster that can't be
+// asked is one where the claims are not known to fit.
+func (f *fitOptions) inClusters(ctx context.Context, flags *pflag.FlagSet, args []string) error {
+	if isAboutGroup(args) || isAboutPlacements(args) {
+		return errors.New("--clusters: is for pods and claims")
+	}
+	var input []byte
+	if slices.Contains(*f.files.Filenames, "-") {
+		var err error
+		if input, err = io.ReadAll(f.In); err != nil {
+			return err
+		}
+	}
+	fits, unknown := false, ""
+	for i, name := range f.clusters {
+		report, err := f.of(name, input).report(ctx, flags, args)
+		if err != nil {
+			report = &fit.Report{Meta: output.NewMeta(output.Explanation), Error: err.Error(), Nodes: []fit.Node{}}
+			unknown = name
+		}
+		report.Cluster = name
+		if f.output == "yaml" && i > 0 {
+			_, _ = fmt.Fprintln(f.Out, "---")
+		}
+		text := report.Print
+		if !f.asked.Why {
+			text = report.PrintShort
+		}
+		if err := f.data(report, text)(f.Out); err != nil {
+			return err
+		}
+		fits = fits || report.Fits()
+		if report.Incomplete != "" {
+			unknown = name
+		}
+	}
+	if !fits && unknown != "" {
+		return fmt.Errorf("the claims fit in no cluster that answered, and %s did not", unknown)
+	}
+	return ended(nil, "", fits)
+}
+
+// of are the options for the cluster of a context of the kubeconfig. What is in files is asked for there.
+func (f *fitOptions) of(cluster string, input []byte) *fitOptions {
+	one, o := *f, *f.options
+	config := genericclioptions.NewConfigFlags(true)
+	config.KubeConfig, config.Namespace, config.Timeout, config.CacheDir = f.config.KubeConfig, f.config.Namespace, f.config.Timeout, f.config.CacheDir
+	config.Impersonate, config.ImpersonateGroup, config.ImpersonateUID = f.config.Impersonate, f.config.ImpersonateGroup, f.config.ImpersonateUID
+	config.Context = &cluster
+	o.config, o.gates, o.In, o.withCluster = config, gates{f.gates.DeepCopy()}, bytes.NewReader(input), f.readsFiles()
+	one.options, one.clusters = &o, nil
+	return &one
+}

@@ -38,6 +38,12 @@ func (c *costs) CallCost(function, overload string, args []ref.Val, result ref.V
 	switch function {
 	case scoresFunction:
 		return cost(common.ListCreateBaseCost + costPerScore*size(result))
+	case setsFunction:
+		items := uint64(0)
+		if object := scoresRead(function, args); object != nil {
+			items = uint64(len(object.Status.Scores))
+		}
+		return cost(common.ListCreateBaseCost + costPerScore*items)
 	case parseJSONFunction:
 		return cost(traversal(size(args[0])) + construction(result))
 	default:
@@ -46,11 +52,11 @@ func (c *costs) CallCost(function, overload string, args []ref.Val, result ref.V
 }
 
 // CallLoad is what a call takes. Scores are made anew for each call, with what the
-// annotation says.
+// annotation says, and sets are looked for in all of them.
 func (c *costs) CallLoad(function string, args []ref.Val) (meter.Load, bool) {
 	switch function {
-	case scoresFunction:
-		size := scoresSize(args)
+	case scoresFunction, setsFunction:
+		size := scoresSize(scoresRead(function, args))
 		return meter.Load{Nanoseconds: 300 + 15*size, Bytes: 4 * size}, true
 	case parseJSONFunction:
 		text, _ := args[0].(types.String)
@@ -66,7 +72,7 @@ func (c *costs) CallLoad(function string, args []ref.Val) (meter.Load, bool) {
 func (c *costs) EstimateCallCost(function, overload string, target *checker.AstNode, args []checker.AstNode) *checker.CallEstimate {
 	result := checker.SizeEstimate{Min: 0, Max: assumedSize}
 	switch function {
-	case scoresFunction:
+	case scoresFunction, setsFunction:
 		return &checker.CallEstimate{
 			CostEstimate: checker.CostEstimate{Min: common.ListCreateBaseCost, Max: common.ListCreateBaseCost + costPerScore*assumedSize},
 			ResultSize:   &result,

@@ -29,6 +29,14 @@
 //	managedCluster.scores("default").exists(s, s.name == "memAvailable" &&
 //	    quantity(s.quantity).isGreaterThan(quantity("100Mi")))
 //
+// managedCluster.sets(class, constraint) is how many more sets of devices fit, as the cluster
+// publishes it ([setscores]): a map from now, packed and idle to ints. A third argument is the number of
+// devices in a set, which is needed if there are sets of several sizes. No such shape is an error, and so
+// is what scores() fails for.
+//
+//	managedCluster.sets("gpu.example.com", "block8").now >= 4
+//	managedCluster.sets("gpu.example.com", "block", 16).?packed.orValue(0) > 0
+//
 // <string>.parseJSON(), also parseJSON(<string>), returns what a JSON text says.
 // Numbers written without fraction and exponent are ints, others doubles.
 //
@@ -50,4 +58,6 @@
 // evaluation may cost [cel.DefaultCostLimit], all on one cluster
 // [ClusterCostLimit]. An expression that may cost more than the former on a
 // cluster whose lists, maps and texts have 32 elements each does not compile.
+//
+// [setscores]: https://pkg.go.dev/github.com/celset/celset/apis/setscores
 package cluster

@@ -4,6 +4,8 @@
 package cluster_test
 
 import (
+	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -12,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	clusterv1alpha1 "open-cluster-management.io/api/cluster/v1alpha1"
 
+	"github.com/celset/celset/apis/setscores"
 	"github.com/celset/celset/cel"
 	"github.com/celset/celset/cel/cluster"
 )
@@ -34,6 +37,14 @@ func TestCostsOfFunctions(t *testing.T) {
 		return costOf(t, `managedCluster.scores("`+name+`").size() >= 0`, on)
 	}
 	require.Equal(t, uint64(7*31), scores("seven")-scores("none"))
+
+	// sets() goes through as many, whatever it finds.
+	published := func(items int) uint64 {
+		named := score(setscores.Name, slices.Repeat([]clusterv1alpha1.AddOnPlacementScoreItem{item("a/b/8/now", 1)}, items)...)
+		named.Annotations = map[string]string{cluster.QuantitiesAnnotation: `{"a/b/8/now": "1"}`}
+		return costOf(t, `managedCluster.sets("a", "b").now == 1`, hub(named))
+	}
+	require.Equal(t, uint64(7*31), published(8)-published(1))
 
 	parse := func(text string) uint64 { return costOf(t, `'`+text+`'.parseJSON() != null`, on) }
 	require.Equal(t, uint64(1), parse("1234567890")-parse("[]")+10)
@@ -87,6 +98,7 @@ func TestEstimates(t *testing.T) {
 	}
 	for _, cheap := range []string{
 		claims(3), `managedCluster.scores("r").exists(s, s.name == "x" && s.value > 1)`,
+		`managedCluster.sets("a", "b").now > 1 && managedCluster.sets("a", "b", 8).?packed.orValue(0) > 1`,
 		`managedCluster.status.clusterClaims.exists(c, c.value.parseJSON().a == 1)`, `parseJSON(managedCluster.metadata.name) == null`,
 		`parseJSON('{"a": 1}').a == 1 && managedCluster.metadata.creationTimestamp > timestamp("2026-01-01T00:00:00Z")`,
 		`quantity(managedCluster.status.allocatable.memory).isGreaterThan(quantity("1Gi"))`,
@@ -154,6 +166,33 @@ func TestLargeExpressionsDoNotCompile(t *testing.T) {
 		require.Error(t, err, message)
 		_ = requireError(t, err, cel.ReasonTooLong)
 		require.ErrorContains(t, err, message)
+	}
+}
+
+// A cluster publishes what it likes: an evaluation ends at a limit, or answers.
+func TestManyPublishedSets(t *testing.T) {
+	for _, test := range []struct {
+		calls, items int
+		reason       cel.Reason
+	}{{1, 1000, ""}, {30, 1000, ""}, {40, 1000, cel.ReasonCostLimit}, {1, 10_000, cel.ReasonMemory}} {
+		named, quantities := score(setscores.Name), map[string]string{}
+		for i := range test.items {
+			name := setscores.Key{Class: fmt.Sprintf("class-%d", i), Constraint: "b", Devices: 8, State: setscores.Now}.String()
+			named.Status.Scores = append(named.Status.Scores, item(name, 1))
+			quantities[name] = "1"
+		}
+		text, err := json.Marshal(quantities)
+		require.NoError(t, err)
+		named.Annotations = map[string]string{cluster.QuantitiesAnnotation: string(text)}
+		last := fmt.Sprintf(`managedCluster.sets("class-%d", "b").now == 1`, test.items-1)
+		all := strings.Join(slices.Repeat([]string{last}, test.calls), " && ")
+		verdict, err := compile(t, expressions(all)).Match(t.Context(), cluster.New(cluster1()), hub(named))
+		if test.reason == "" {
+			require.NoError(t, err)
+			require.True(t, verdict.Matches)
+		} else {
+			_ = requireError(t, err, test.reason)
+		}
 	}
 }
 

@@ -11,10 +11,11 @@ import (
 	"github.com/google/cel-go/common/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 
+	"github.com/celset/celset/apis/setscores"
 	"github.com/celset/celset/cel/tree"
 )
 
-// scoresReceiver refuses scores() on anything that can't be the cluster. What
+// scoresReceiver refuses scores() and sets() on anything that can't be the cluster. What
 // can be it or not, such as the variable of a macro, is left to the evaluation.
 type scoresReceiver struct{}
 
@@ -25,14 +26,14 @@ func (scoresReceiver) Name() string { return "celset.validator.scores_receiver" 
 func (scoresReceiver) Validate(_ *celgo.Env, _ celgo.ValidatorConfig, a *ast.AST, issues *celgo.Issues) {
 	for _, call := range scoresCalls(a) {
 		if receiver := call.AsCall().Target(); !maybeCluster(receiver, a) {
-			issues.ReportErrorAtID(receiver.ID(), "%s", wrongReceiver)
+			issues.ReportErrorAtID(receiver.ID(), wrongReceiver, call.AsCall().FunctionName())
 		}
 	}
 }
 
 func scoresCalls(a *ast.AST) []ast.NavigableExpr {
 	return ast.MatchDescendants(ast.NavigateAST(a), func(e ast.NavigableExpr) bool {
-		return tree.IsCall(e, scoresFunction) && e.AsCall().IsMemberFunction()
+		return tree.IsCall(e, scoresFunction, setsFunction) && e.AsCall().IsMemberFunction()
 	})
 }
 
@@ -83,7 +84,9 @@ func (n ScoreNames) Has(name string) bool { return n.Computed || n.Names.Has(nam
 
 func (n *ScoreNames) add(a *ast.AST) {
 	for _, call := range scoresCalls(a) {
-		if name, ok := tree.Literal[types.String](call.AsCall().Args()[0]); ok {
+		if tree.IsCall(call, setsFunction) {
+			n.Names.Insert(setscores.Name)
+		} else if name, ok := tree.Literal[types.String](call.AsCall().Args()[0]); ok {
 			n.Names.Insert(string(name))
 		} else {
 			n.Computed = true

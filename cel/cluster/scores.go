@@ -13,6 +13,8 @@ import (
 	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/common/types/ref"
 	clusterv1alpha1 "open-cluster-management.io/api/cluster/v1alpha1"
+
+	"github.com/celset/celset/apis/setscores"
 )
 
 const (
@@ -20,9 +22,9 @@ const (
 
 	// QuantitiesAnnotation is the annotation of an AddOnPlacementScore that has the
 	// quantities behind its values, a JSON object from score name to quantity.
-	QuantitiesAnnotation = "celset.dev/quantities"
+	QuantitiesAnnotation = setscores.QuantitiesAnnotation
 
-	wrongReceiver = "scores() can be called on " + clusterVariable + " only"
+	wrongReceiver = "%s() can be called on " + clusterVariable + " only"
 )
 
 // Hub is what expressions read besides the cluster.
@@ -55,7 +57,7 @@ func (f ScoreFinderFunc) FindScore(namespace, name string) (*clusterv1alpha1.Add
 func scores(receiver, name ref.Val) ref.Val {
 	cluster, ok := receiver.(*input)
 	if !ok {
-		return types.NewErr(wrongReceiver)
+		return types.NewErr(wrongReceiver, scoresFunction)
 	}
 	resource, ok := name.(types.String)
 	if !ok {
@@ -68,15 +70,23 @@ func scores(receiver, name ref.Val) ref.Val {
 	return scoreItems(found.object)
 }
 
-// scoresSize is how many bytes scores() goes through: the annotation, and the items.
-func scoresSize(args []ref.Val) float64 {
-	const perItem = 50
+// scoresRead is the AddOnPlacementScore that a call of scores() or sets() reads, nil if there is none
+// that holds.
+func scoresRead(function string, args []ref.Val) *clusterv1alpha1.AddOnPlacementScore {
 	cluster, ok := args[0].(*input)
 	if !ok || len(args) < 2 {
-		return 0
+		return nil
+	}
+	if function == setsFunction {
+		return cluster.find(setscores.Name).object
 	}
 	name, _ := args[1].(types.String)
-	object := cluster.find(string(name)).object
+	return cluster.find(string(name)).object
+}
+
+// scoresSize is how many bytes such a call goes through: the annotation, and the items.
+func scoresSize(object *clusterv1alpha1.AddOnPlacementScore) float64 {
+	const perItem = 50
 	if object == nil {
 		return 0
 	}

@@ -37,6 +37,7 @@ func TestBadConstantsFailWhereTheyMatter(t *testing.T) { selectors(t, "badconsta
 func TestScores(t *testing.T)                          { selectors(t, "scores") }
 func TestExpiredScores(t *testing.T)                   { selectors(t, "expired") }
 func TestQuantities(t *testing.T)                      { selectors(t, "quantities") }
+func TestSets(t *testing.T)                            { selectors(t, "sets") }
 func TestScoresReceiver(t *testing.T)                  { selectors(t, "receiver") }
 func TestExponentsAreCut(t *testing.T)                 { selectors(t, "exponents") }
 func TestLabelsAndClaims(t *testing.T)                 { selectors(t, "labels") }
@@ -162,6 +163,7 @@ func TestScoreNames(t *testing.T) {
 	}{
 		"none":               {expressions: []string{`managedCluster.metadata.name == "scores"`}},
 		"no CEL":             {},
+		"sets":               {expressions: []string{`managedCluster.sets("a", "b").now > 0`, `managedCluster.sets("c" + "d", "e", 8).idle > 0`}, names: []string{"celset-sets"}},
 		"one":                {expressions: []string{`managedCluster.scores("a").size() == 1`}, names: []string{"a"}},
 		"several":            {expressions: []string{`managedCluster.scores("a") == managedCluster.scores("b")`, `managedCluster.scores("c") == []`}, names: []string{"a", "b", "c"}},
 		"in a macro":         {expressions: []string{`[managedCluster].all(c, c.scores("a") == [])`}, names: []string{"a"}},

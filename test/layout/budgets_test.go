@@ -38,12 +38,12 @@ func test(name string, _ []byte) bool { return strings.HasSuffix(name, "_test.go
 func page(name string, _ []byte) bool { return strings.HasSuffix(name, ".md") }
 
 var budgets = []budget{
-	{name: "apis", folders: []string{"apis"}, counts: product, lines: 3045},
+	{name: "apis", folders: []string{"apis"}, counts: product, lines: 3140},
 	{name: "cel", folders: []string{"cel"}, without: []string{"cel/meter", "cel/device", "cel/cluster"}, counts: product, lines: 3400},
 	{name: "cel/meter", folders: []string{"cel/meter"}, counts: product, lines: 2075},
 	{name: "cel/device", folders: []string{"cel/device"}, without: []string{"cel/device/bound", "cel/device/library"}, counts: product, lines: 2828},
 	{name: "cel/device/bound and library", folders: []string{"cel/device/bound", "cel/device/library"}, counts: product, lines: 8275},
-	{name: "cel/cluster", folders: []string{"cel/cluster"}, counts: product, lines: 1815},
+	{name: "cel/cluster", folders: []string{"cel/cluster"}, counts: product, lines: 1980},
 	{name: "allocator", folders: []string{"allocator"}, without: explaining, counts: product, lines: 12595},
 	{name: "allocator/explain and others", folders: explaining, counts: product, lines: 3325},
 	{name: "plugin", folders: []string{"plugin"}, counts: product, lines: 8205},
@@ -54,7 +54,7 @@ var budgets = []budget{
 	{name: "internal", folders: []string{"internal"}, without: []string{"internal/testing"}, counts: product, lines: 13225},
 	{name: "hack", folders: []string{"hack"}, counts: product, lines: 0},
 	{name: "support of tests", folders: []string{"internal/testing", "test"}, counts: product, lines: 11140},
-	{name: "tests", folders: []string{"."}, counts: test, lines: 79755},
+	{name: "tests", folders: []string{"."}, counts: test, lines: 79860},
 	{name: "docs", folders: []string{"docs"}, counts: page, lines: 7000, files: 28},
 }
 

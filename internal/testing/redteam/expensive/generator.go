@@ -211,8 +211,8 @@ func written(c *Call, arguments []string) string {
 		return arguments[0] + ".?a"
 	case operators.LogicalNot:
 		return "!" + arguments[0]
-	case "scores":
-		return "managedCluster.scores(" + arguments[1] + ")" // only it has any
+	case "scores", "sets":
+		arguments[0] = "managedCluster" // only it has any
 	case operators.Negate:
 		return "-" + arguments[0]
 	}

@@ -46,8 +46,8 @@ const (
 	firstFragmentation = time.Minute
 	// fragmentationTimeout is how long it may take. In 1,000 nodes it took little more than a second.
 	fragmentationTimeout = 30 * time.Second
-	// fragmentationRest is how much longer nothing is counted than it took to count.
-	fragmentationRest = 100
+	// FragmentationRest is how much longer nothing is counted than it took to count sets of devices.
+	FragmentationRest = 100
 )
 
 // fragmentationMonitor counts the sets of devices that fit.
@@ -78,7 +78,7 @@ func (m *fragmentationMonitor) run(ctx context.Context, begun <-chan struct{}) {
 	for wait := min(interval, firstFragmentation); m.sleep(ctx, wait); {
 		began := m.clock.Now()
 		m.look(ctx)
-		wait = max(interval, fragmentationRest*m.clock.Since(began))
+		wait = max(interval, FragmentationRest*m.clock.Since(began))
 	}
 	m.show(nil)
 }

@@ -67,6 +67,8 @@ func (m *Metrics) define() {
 		"Number of searches whose devices preferences chose, by outcome: no set of devices is better, or the best one that was found before a budget was used up.", "outcome")
 	m.counts = counters("device_sets_counts_total",
 		"Number of times that the sets of devices which fit were counted, by outcome: of all shapes, of some only, again without a change, or not at all.", "outcome")
+	m.publications = counters("device_sets_publications_total",
+		"Number of times that the numbers in celset_device_sets were written on a hub, by outcome. Nothing is written with neither a change nor an end of their time.", "outcome")
 	m.exhaustions = counters("budget_exhaustions_total",
 		"Number of searches that used up a budget and aborted the scheduling of a pod, by budget.", "budget")
 	m.unfit = counters("nodes_unfit_by_failure_total",
@@ -112,6 +114,7 @@ func (m *Metrics) begin() {
 		m.hits:          {cacheAnswers, cacheVerdicts},
 		m.preferences:   {preferenceBest, preferenceBestFound},
 		m.counts:        {string(CountComplete), string(CountPartial), string(CountUnchanged), string(CountFailed)},
+		m.publications:  {string(PublicationWritten), string(PublicationFailed)},
 		m.exhaustions:   {budgetCost, budgetSteps, budgetAttemptCost, budgetAttemptSteps},
 		m.preemptions:   {PreemptionNominated, PreemptionNotHelpful, PreemptionNotEligible, PreemptionFailed},
 		m.holdsEnded:    HoldEnds,

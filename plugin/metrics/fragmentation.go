@@ -72,6 +72,29 @@ func (m *Metrics) ShowFragmentation(found *Fragmentation) { m.deviceSets.know(fo
 // ObserveCount is called when sets were counted, or could not be.
 func (m *Metrics) ObserveCount(outcome CountOutcome) { m.counts.WithLabelValues(string(outcome)).Inc() }
 
+// Fragmentation is what is shown, nil if that is nothing.
+func (m *Metrics) Fragmentation() *Fragmentation {
+	if known := m.deviceSets.known.Load(); known != nil {
+		return *known
+	}
+	return nil
+}
+
+// Publication is a value of the label "outcome" of celset_device_sets_publications_total.
+type Publication string
+
+const (
+	// PublicationWritten means that a hub has the numbers.
+	PublicationWritten Publication = "written"
+	// PublicationFailed means that it has not, and it is tried again.
+	PublicationFailed Publication = "failed"
+)
+
+// ObservePublication is called when the numbers were written on a hub, or could not be.
+func (m *Metrics) ObservePublication(outcome Publication) {
+	m.publications.WithLabelValues(string(outcome)).Inc()
+}
+
 func (d deviceSets) show(last *Fragmentation, value func(desc *metrics.Desc, value float64, labels ...string)) {
 	if last == nil {
 		return
@@ -88,7 +111,7 @@ func (d deviceSets) show(last *Fragmentation, value func(desc *metrics.Desc, val
 		shown[shape] = true
 		devices := strconv.Itoa(s.Devices)
 		value(d.asked, float64(s.Asked), s.Class, s.Constraint, devices)
-		for state, count := range countsOf(&s, last.Report.NotPacked == "") {
+		for state, count := range CountsOf(&s, last.Report.NotPacked == "") {
 			value(d.sets, float64(count.Sets), s.Class, s.Constraint, devices, state)
 			incomplete := 0.0
 			if count.AtLeast {
@@ -99,9 +122,9 @@ func (d deviceSets) show(last *Fragmentation, value func(desc *metrics.Desc, val
 	}
 }
 
-// countsOf are the numbers of a shape by state. Where no packing was found the report has what there
+// CountsOf are the numbers of a shape by state. Where no packing was found the report has what there
 // is now, which would say that nothing can be gained.
-func countsOf(s *fragmentation.Shape, isPacked bool) map[string]fragmentation.Count {
+func CountsOf(s *fragmentation.Shape, isPacked bool) map[string]fragmentation.Count {
 	if s.Error != "" {
 		return nil
 	}

@@ -24,15 +24,15 @@ type Registry interface {
 type Metrics struct {
 	now func() time.Time
 
-	durations, steps, spending, nodeSets                                    *metrics.HistogramVec
-	cost                                                                    *metrics.Histogram
-	evaluations, failures, compilations, hits, exhaustions, refusals, unfit *metrics.CounterVec
-	preferences, preemptions, holdsEnded, pendingWrites, counts             *metrics.CounterVec
-	cuts, stuck, victims, wasted, outOfRange                                *metrics.Counter
-	holds                                                                   *collector[func() int]
-	claims                                                                  *collector[ListClaims]
-	cycle                                                                   *collector[func() time.Duration]
-	deviceSets                                                              *collector[*Fragmentation]
+	durations, steps, spending, nodeSets                                      *metrics.HistogramVec
+	cost                                                                      *metrics.Histogram
+	evaluations, failures, compilations, hits, exhaustions, refusals, unfit   *metrics.CounterVec
+	preferences, preemptions, holdsEnded, pendingWrites, counts, publications *metrics.CounterVec
+	cuts, stuck, victims, wasted, outOfRange                                  *metrics.Counter
+	holds                                                                     *collector[func() int]
+	claims                                                                    *collector[ListClaims]
+	cycle                                                                     *collector[func() time.Duration]
+	deviceSets                                                                *collector[*Fragmentation]
 }
 
 var _ cel.Observer = (*Metrics)(nil)
@@ -45,7 +45,7 @@ func New(registry Registry, now func() time.Time) (*Metrics, error) {
 	for _, one := range []metrics.Registerable{
 		m.durations, m.steps, m.spending, m.cost, m.evaluations, m.failures, m.compilations, m.cuts, m.hits,
 		m.exhaustions, m.refusals, m.unfit, m.stuck, m.outOfRange, m.preferences,
-		m.preemptions, m.victims, m.wasted, m.holdsEnded, m.pendingWrites, m.counts, m.nodeSets,
+		m.preemptions, m.victims, m.wasted, m.holdsEnded, m.pendingWrites, m.counts, m.publications, m.nodeSets,
 	} {
 		if err := registry.Register(one); err != nil {
 			return nil, fmt.Errorf("register metric %s: %w", one.FQName(), err)

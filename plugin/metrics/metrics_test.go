@@ -268,6 +268,7 @@ func TestBeginning(t *testing.T) {
 		"celset_stuck_scheduling_cycles_total":      1,
 		"celset_resource_slices_out_of_range_total": 1,
 		"celset_device_sets_counts_total":           4,
+		"celset_device_sets_publications_total":     2,
 	}, newBench(t).families(t)))
 }
 

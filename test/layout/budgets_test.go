@@ -46,15 +46,15 @@ var budgets = []budget{
 	{name: "cel/cluster", folders: []string{"cel/cluster"}, counts: product, lines: 1980},
 	{name: "allocator", folders: []string{"allocator"}, without: explaining, counts: product, lines: 12595},
 	{name: "allocator/explain and others", folders: explaining, counts: product, lines: 3325},
-	{name: "plugin", folders: []string{"plugin"}, counts: product, lines: 8205},
+	{name: "plugin", folders: []string{"plugin"}, counts: product, lines: 8235},
 	{name: "admission", folders: []string{"admission"}, counts: product, lines: 2965},
 	{name: "placement", folders: []string{"placement"}, without: []string{"placement/*"}, counts: product, lines: 4825},
 	{name: "placement/controller and others", folders: []string{"placement/*"}, counts: product, lines: 5235},
-	{name: "cmd", folders: []string{"cmd"}, counts: product, lines: 9910},
+	{name: "cmd", folders: []string{"cmd"}, counts: product, lines: 10135},
 	{name: "internal", folders: []string{"internal"}, without: []string{"internal/testing"}, counts: product, lines: 13225},
 	{name: "hack", folders: []string{"hack"}, counts: product, lines: 0},
 	{name: "support of tests", folders: []string{"internal/testing", "test"}, counts: product, lines: 11140},
-	{name: "tests", folders: []string{"."}, counts: test, lines: 79860},
+	{name: "tests", folders: []string{"."}, counts: test, lines: 79970},
 	{name: "docs", folders: []string{"docs"}, counts: page, lines: 7000, files: 28},
 }
 

@@ -40,6 +40,7 @@ const maxConnections = 32
 type options struct {
 	*kubeoptions.Options
 	cycleTimeout time.Duration
+	hub          hubOptions
 	plugins      []kubeapp.Option
 }
 
@@ -52,7 +53,7 @@ func NewCommand(plugins ...kubeapp.Option) *cobra.Command {
 		Use: "celset-scheduler",
 		Long: `kube-scheduler with the plugin DynamicResourcesCEL, which does something in profiles
 that enable it in place of DynamicResources, and the plugin DynamicResourcesCELPreference, which
-scores nodes for it. It takes kube-scheduler's flags and --cycle-timeout.`,
+scores nodes for it. It takes kube-scheduler's flags, --cycle-timeout, --hub-kubeconfig and --cluster-name.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			// With --version=raw it is Kubernetes' version with all that Kubernetes has of it.
@@ -63,6 +64,9 @@ scores nodes for it. It takes kube-scheduler's flags and --cycle-timeout.`,
 			verflag.PrintAndExitIfRequested()
 			if o.cycleTimeout < 0 {
 				return fmt.Errorf("--cycle-timeout=%v: must be zero, for no limit, or positive", o.cycleTimeout)
+			}
+			if err := o.hub.validate(); err != nil {
+				return err
 			}
 			ctx := server.SetupSignalContext()
 			// Of the gates, logging has some of its own.
@@ -88,6 +92,7 @@ func (o *options) addFlags(cmd *cobra.Command) {
 	globalflag.AddGlobalFlags(global, cmd.Name(), logs.SkipLoggingConfigurationFlags())
 	o.Flags.FlagSet("celset").DurationVar(&o.cycleTimeout, "cycle-timeout", o.cycleTimeout,
 		"How long a scheduling cycle may make no progress before /livez and /healthz fail. 0 means that they never do.")
+	o.hub.addFlags(o.Flags.FlagSet("celset"))
 	for _, flags := range o.Flags.FlagSets {
 		cmd.Flags().AddFlagSet(flags)
 	}
@@ -121,7 +126,7 @@ func (o *options) run(ctx context.Context) error {
 	if secure := config.SecureServing; secure != nil {
 		secure.Listener = serving.Limit(secure.Listener, maxConnections)
 	}
-	if err := watch(ctx, config, scheduler, guard, o.cycleTimeout); err != nil {
+	if err := watch(ctx, config, scheduler, guard, o.cycleTimeout, o.hub); err != nil {
 		return err
 	}
 	if gates, ok := o.gates().(featuregate.MutableFeatureGate); ok {

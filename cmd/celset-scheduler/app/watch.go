@@ -21,7 +21,7 @@ import (
 
 // watch shows the scheduler to guard and watchdog: the loop that it runs takes what is next
 // from a function that can be wrapped, as can the one that tries a pod.
-func watch(ctx context.Context, config *schedulerconfig.CompletedConfig, scheduler *scheduler.Scheduler, guard *guard.Guard, timeout time.Duration) error {
+func watch(ctx context.Context, config *schedulerconfig.CompletedConfig, scheduler *scheduler.Scheduler, guard *guard.Guard, timeout time.Duration, hub hubOptions) error {
 	measured, err := metrics.Default()
 	if err != nil {
 		return err
@@ -30,6 +30,13 @@ func watch(ctx context.Context, config *schedulerconfig.CompletedConfig, schedul
 	measured.WatchCycle(dog.Age)
 	if timeout > 0 {
 		config.Authorization.Authorizer = newLivez(config.Authorization.Authorizer, dog.Check)
+	}
+	if hub.cluster != "" {
+		sets, err := hub.publisher(config.ComponentConfig.Profiles, measured)
+		if err != nil {
+			return err
+		}
+		go sets.Run(ctx)
 	}
 	w := &watched{guard: guard, dog: dog}
 	guard.Watch(scheduler.SchedulingQueue)

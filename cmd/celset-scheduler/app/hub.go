@@ -1,0 +1,67 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package app
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/kubernetes/pkg/scheduler/apis/config"
+	"k8s.io/utils/clock"
+
+	configv1alpha1 "github.com/celset/celset/apis/config/v1alpha1"
+	"github.com/celset/celset/apis/setscores"
+	"github.com/celset/celset/cmd/celset-scheduler/setpublisher"
+	"github.com/celset/celset/plugin/metrics"
+)
+
+// hubOptions are the hub on which it is published how many sets of devices fit, and the name of the cluster there. They are
+// called as OCM's agents call them.
+type hubOptions struct{ kubeconfig, cluster string }
+
+func (h *hubOptions) addFlags(flags *pflag.FlagSet) {
+	flags.StringVar(&h.kubeconfig, "hub-kubeconfig", "",
+		"Kubeconfig of the hub on which it is published, as AddOnPlacementScore "+setscores.Name+", how many sets of devices fit in this cluster. Empty publishes nothing.")
+	flags.StringVar(&h.cluster, "cluster-name", "", "Name of this cluster on the hub.")
+}
+
+func (h *hubOptions) validate() error {
+	if (h.kubeconfig == "") != (h.cluster == "") {
+		return errors.New("--hub-kubeconfig and --cluster-name: give both or neither")
+	}
+	if h.cluster == "" {
+		return nil
+	}
+	if problems := validation.IsDNS1123Label(h.cluster); len(problems) > 0 {
+		return fmt.Errorf("--cluster-name=%s: %s", h.cluster, problems[0])
+	}
+	return nil
+}
+
+// publisher publishes what is counted for the profiles.
+func (h *hubOptions) publisher(profiles []config.KubeSchedulerProfile, measured *metrics.Metrics) (*setpublisher.Publisher, error) {
+	p := &setpublisher.Publisher{
+		Kubeconfig: h.kubeconfig, Cluster: h.cluster, Counted: measured.Fragmentation, Observe: measured.ObservePublication,
+		Interval: configv1alpha1.DefaultFragmentationInterval, Clock: clock.RealClock{},
+	}
+	for i := range profiles {
+		if !enables(profiles[i].Plugins) {
+			continue
+		}
+		args, err := argsOf(&profiles[i])
+		if err != nil {
+			return nil, err
+		}
+		// It is for the whole scheduler: one profile says it, or all say the same.
+		if interval := args.FragmentationInterval; interval != nil {
+			p.Interval = interval.Duration
+		}
+	}
+	if p.Interval == 0 {
+		return nil, errors.New("--hub-kubeconfig: sets of devices are not counted: fragmentationInterval must not be 0")
+	}
+	return p, nil
+}

@@ -1,0 +1,106 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package placement
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/api/resource"
+	clocktesting "k8s.io/utils/clock/testing"
+	clusterv1 "open-cluster-management.io/api/cluster/v1"
+	clusterv1alpha1 "open-cluster-management.io/api/cluster/v1alpha1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/celset/celset/allocator/fragmentation"
+	"github.com/celset/celset/apis/setscores"
+	"github.com/celset/celset/cmd/celset-scheduler/setpublisher"
+	"github.com/celset/celset/plugin/metrics"
+)
+
+// TestClustersWithSets: clusters have as many free devices, and only one has a set of them. Each publishes what it counts, and a
+// Placement knows. What a cluster does not publish any more is not chosen for long.
+func TestClustersWithSets(t *testing.T) {
+	s := newFleet(t, "")
+	clock := clocktesting.NewFakePassiveClock(time.Now())
+	counted, written := map[string]*metrics.Fragmentation{}, 0
+	publishers := map[string]*setpublisher.Publisher{}
+	count := func(name string, now int) {
+		counted[name] = &metrics.Fragmentation{At: clock.Now(), Report: &fragmentation.Report{Shapes: []fragmentation.Shape{
+			{Class: "gpu.example.com", Constraint: "block8", Devices: 8, Now: fragmentation.Count{Sets: now}, Idle: fragmentation.Count{Sets: 4}},
+			{Class: "gpu.example.com", Constraint: "broken", Devices: 8, Error: "it does not compile"},
+		}}}
+	}
+	names := map[string]string{}
+	for _, name := range []string{"east", "west"} {
+		cluster := s.join(t, name, traits{allocate: clusterv1.ResourceList{"gpu.example.com": resource.MustParse("16")}})
+		names[name] = cluster.Name
+		s.open(t, cluster.Name)
+		publishers[name] = &setpublisher.Publisher{
+			Kubeconfig: s.Kubeconfig(), Cluster: cluster.Name, Interval: time.Minute, Clock: clock,
+			Counted: func() *metrics.Fragmentation { return counted[name] },
+			Observe: func(metrics.Publication) { written++ },
+		}
+		require.NoError(t, publishers[name].Publish(t.Context()), "nothing is known yet")
+	}
+	require.Zero(t, written)
+	count("east", 0)
+	count("west", 2)
+	publish := func(want int) {
+		t.Helper()
+		before := written
+		for _, p := range publishers {
+			require.NoError(t, p.Publish(t.Context()))
+		}
+		require.Equal(t, want, written-before, "writes")
+	}
+	publish(2)
+	scoreOf := func(name string) *clusterv1alpha1.AddOnPlacementScore {
+		t.Helper()
+		score := &clusterv1alpha1.AddOnPlacementScore{}
+		require.NoError(t, s.Get(t.Context(), client.ObjectKey{Namespace: names[name], Name: setscores.Name}, score))
+		return score
+	}
+	require.Equal(t, []clusterv1alpha1.AddOnPlacementScoreItem{
+		{Name: "gpu.example.com/block8/8/idle", Value: 4}, {Name: "gpu.example.com/block8/8/now", Value: -100}, {Name: "gpu.example.com/block8/8/packed", Value: -100},
+	}, scoreOf("east").Status.Scores)
+
+	s.place(t, "sets", `
+predicates:
+- requiredClusterSelector:
+    celSelector:
+      celExpressions:
+      - managedCluster.sets("gpu.example.com", "block8").now >= 2
+`)
+	s.requireSelected(t, "sets", "west")
+	publish(0)
+	before := scoreOf("west").ResourceVersion
+
+	// Nothing changed: the time is extended when half of it is over, and no sooner.
+	clock.SetTime(clock.Now().Add(time.Minute))
+	count("east", 0)
+	count("west", 2)
+	publish(0)
+	require.Equal(t, before, scoreOf("west").ResourceVersion)
+	clock.SetTime(clock.Now().Add(time.Minute))
+	count("east", 0)
+	count("west", 2)
+	publish(2)
+	require.WithinDuration(t, clock.Now().Add(3*time.Minute), scoreOf("west").Status.ValidUntil.Time, time.Second)
+
+	// The sets are elsewhere now.
+	count("east", 3)
+	count("west", 1)
+	publish(2)
+	s.requireSelected(t, "sets", "east")
+
+	// A cluster that counts no more does not extend the time, and is not chosen when it is over. Had no other cluster sets, the
+	// former decision would stand.
+	counted["east"].At = time.Now().Add(-4 * time.Minute)
+	counted["east"].Report.Shapes[0].Now.Sets = 4
+	count("west", 2)
+	publish(2)
+	s.requireSelected(t, "sets", "west")
+}

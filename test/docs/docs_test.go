@@ -238,8 +238,8 @@ func TestExpressionsCompile(t *testing.T) {
 	}
 }
 
-// aboutTheProject are the pages that GitHub looks for in the root. They have no objects.
-var aboutTheProject = []string{"CODE_OF_CONDUCT.md", "CONTRIBUTING.md", "MAINTAINERS.md", "SECURITY.md"}
+// aboutTheProject are the pages in the root, most of which GitHub looks for. They have no objects.
+var aboutTheProject = []string{"ADOPTERS.md", "CODE_OF_CONDUCT.md", "CONTRIBUTING.md", "GOVERNANCE.md", "MAINTAINERS.md", "ROADMAP.md", "SECURITY.md"}
 
 // TestLinksLeadSomewhere follows the links between the pages.
 func TestLinksLeadSomewhere(t *testing.T) {

@@ -18,6 +18,7 @@ import (
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	dracel "k8s.io/dynamic-resource-allocation/cel"
 	"k8s.io/dynamic-resource-allocation/structured"
+	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/dynamicresources"
 	plfeature "k8s.io/kubernetes/pkg/scheduler/framework/plugins/feature"
 	"k8s.io/utils/ptr"
@@ -30,7 +31,6 @@ import (
 	"github.com/celset/celset/internal/testing/cases"
 	"github.com/celset/celset/internal/testing/corpus"
 	"github.com/celset/celset/internal/testing/simulation"
-	"github.com/celset/celset/plugin"
 )
 
 // asks is what people ask for, on a node of the hardware that they have.
@@ -87,14 +87,10 @@ func (a *asks) List() ([]*resourceapi.DeviceClass, error) { return a.classes, ni
 
 // called is the answer of structured.NewAllocator's place, as KAI and Kueue ask it.
 func (a *asks) called(ctx context.Context) (devices []string, err error) {
-	made, err := allocator.NewAllocator(ctx, structured.Features{}, structured.AllocatedState{}, a, a.slices, dracel.NewCache(10, dracel.Features{}),
-		allocator.WithCostBudget(uint64(configv1alpha1.DefaultBudgetCost)), allocator.WithStepBudget(configv1alpha1.DefaultBudgetSteps))
-	if err != nil {
-		return nil, err
-	}
 	n := &v1.Node{}
 	n.Name = node
-	results, err := made.Allocate(ctx, n, []*resourceapi.ResourceClaim{a.claim})
+	results, err := allocate(ctx, structured.Features{}, structured.AllocatedState{}, a, a.slices, dracel.NewCache(10, dracel.Features{}), n, []*resourceapi.ResourceClaim{a.claim},
+		allocator.WithCostBudget(uint64(configv1alpha1.DefaultBudgetCost)), allocator.WithStepBudget(configv1alpha1.DefaultBudgetSteps))
 	if err != nil || results == nil {
 		return nil, err
 	}
@@ -104,12 +100,28 @@ func (a *asks) called(ctx context.Context) (devices []string, err error) {
 	return devices, nil
 }
 
-// simulated is the answer of the plugin in the framework of an autoscaler, under upstream's name.
+// simulated is the answer in the framework of an autoscaler, beside all other plugins.
 func (a *asks) simulated(ctx context.Context) ([]string, error) {
-	s, err := simulation.New(ctx, dynamicresources.Name, plugin.New, plfeature.NewSchedulerFeaturesFromGates(utilfeature.DefaultFeatureGate), a.claim, a.classes...)
+	s, err := simulation.Of(ctx, inRegistry(utilfeature.DefaultFeatureGate), a.claim, a.classes...)
 	if err != nil {
 		return nil, err
 	}
+	return a.tried(ctx, s)
+}
+
+// made is the answer of a plugin that is made without a registry, as Volcano makes it.
+func (a *asks) made(ctx context.Context) ([]string, error) {
+	factory := func(ctx context.Context, args runtime.Object, handle fwk.Handle, features plfeature.Features) (fwk.Plugin, error) {
+		return byCall(ctx, args, handle, features)
+	}
+	s, err := simulation.New(ctx, dynamicresources.Name, factory, plfeature.NewSchedulerFeaturesFromGates(utilfeature.DefaultFeatureGate), a.claim, a.classes...)
+	if err != nil {
+		return nil, err
+	}
+	return a.tried(ctx, s)
+}
+
+func (a *asks) tried(ctx context.Context, s *simulation.Simulation) ([]string, error) {
 	devices, status := s.Try(ctx, node, a.slices, func(string, int) bool { return false })
 	if !status.IsSuccess() && !status.IsRejected() {
 		return nil, status.AsError()
@@ -119,13 +131,13 @@ func (a *asks) simulated(ctx context.Context) ([]string, error) {
 
 // searched is the answer of a search that takes devices in order, as Karpenter's does.
 func (a *asks) searched(ctx context.Context, environment *device.Environment) ([]string, error) {
-	constraints, err := incremental.Constraints(ctx, environment, a.claim, a)
-	if err != nil {
-		return nil, err
-	}
 	var devices []incremental.Device
+	positions := map[structured.DeviceID]int{}
+	var ids []structured.DeviceID
 	for _, slice := range a.slices {
 		for i := range slice.Spec.Devices {
+			id := structured.MakeDeviceID(slice.Spec.Driver, slice.Spec.Pool.Name, slice.Spec.Devices[i].Name)
+			ids, positions[id] = append(ids, id), len(devices)
 			devices = append(devices, incremental.Device{Driver: slice.Spec.Driver, Device: &slice.Spec.Devices[i]})
 		}
 	}
@@ -133,7 +145,11 @@ func (a *asks) searched(ctx context.Context, environment *device.Environment) ([
 	for _, r := range a.claim.Spec.Devices.Requests {
 		requests = append(requests, incremental.Request{Name: r.Name, Count: int(r.Exactly.Count)})
 	}
-	set := constraints[0].Over(ctx, devices, requests, cel.NewBudget(1<<40))
+	constraints, err := constraintsOf(ctx, environment, a.claim, a, devices, positions, requests)
+	if err != nil {
+		return nil, err
+	}
+	c := constraints[0]
 	taken := make([][]int, len(requests))
 	var visit func(request, from int) bool
 	visit = func(request, from int) bool {
@@ -143,8 +159,8 @@ func (a *asks) searched(ctx context.Context, environment *device.Environment) ([
 		if request == len(requests) {
 			return true
 		}
-		for i := from; i < len(devices) && set.Err() == nil; i++ {
-			if devices[i].Driver != a.Requests[request].Driver || !set.Add(requests[request].Name, i) {
+		for i := from; i < len(devices) && c.Err() == nil; i++ {
+			if devices[i].Driver != a.Requests[request].Driver || !c.Add(requests[request].Name, ids[i]) {
 				continue
 			}
 			taken[request] = append(taken[request], i)
@@ -152,12 +168,12 @@ func (a *asks) searched(ctx context.Context, environment *device.Environment) ([
 				return true
 			}
 			taken[request] = taken[request][:len(taken[request])-1]
-			set.Remove(requests[request].Name, i)
+			c.Remove(requests[request].Name, ids[i])
 		}
 		return false
 	}
 	if !visit(0, 0) {
-		return nil, set.Err()
+		return nil, c.Err()
 	}
 	var found []string
 	for _, i := range slices.Concat(taken...) {
@@ -186,6 +202,9 @@ func TestSeams(t *testing.T) {
 			require.True(t, err == nil || errors.Is(err, structured.ErrFailedAllocationOnNode), "%v", err)
 			require.NoError(t, refusal)
 			require.Equal(t, want, simulated, "in the framework of an autoscaler")
+			made, err := a.made(t.Context())
+			require.NoError(t, err)
+			require.Equal(t, want, made, "made by a call")
 			searched, err := a.searched(t.Context(), environment)
 			require.NoError(t, err)
 			require.Equal(t, want, searched, "by a search of its own")

@@ -53,8 +53,8 @@ var budgets = []budget{
 	{name: "cmd", folders: []string{"cmd"}, counts: product, lines: 10135},
 	{name: "internal", folders: []string{"internal"}, without: []string{"internal/testing"}, counts: product, lines: 13225},
 	{name: "hack", folders: []string{"hack"}, counts: product, lines: 0},
-	{name: "support of tests", folders: []string{"internal/testing", "test"}, counts: product, lines: 11140},
-	{name: "tests", folders: []string{"."}, counts: test, lines: 80140},
+	{name: "support of tests", folders: []string{"internal/testing", "test"}, counts: product, lines: 11175},
+	{name: "tests", folders: []string{"."}, counts: test, lines: 80245},
 	{name: "docs", folders: []string{"docs"}, counts: page, lines: 7000, files: 28},
 }
 

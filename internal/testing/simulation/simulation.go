@@ -1,7 +1,7 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package simulation tries pods on nodes that don't exist, as an autoscaler does: in a framework of the scheduler with one plugin
+// Package simulation tries pods on nodes that don't exist, as an autoscaler does: in a framework of the scheduler with a plugin
 // for devices, without a client, over lists of its own.
 package simulation
 
@@ -13,6 +13,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
@@ -22,11 +23,13 @@ import (
 	"k8s.io/dynamic-resource-allocation/structured"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/apis/config"
+	"k8s.io/kubernetes/pkg/scheduler/apis/config/latest"
 	"k8s.io/kubernetes/pkg/scheduler/backend/cache"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/defaultbinder"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/dynamicresources"
 	plfeature "k8s.io/kubernetes/pkg/scheduler/framework/plugins/feature"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodevolumelimits"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/queuesort"
 	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
 	"k8s.io/kubernetes/pkg/scheduler/metrics"
@@ -141,14 +144,6 @@ type Factory = func(context.Context, runtime.Object, fwk.Handle, plfeature.Featu
 // New has a pod with a claim. The plugin that the factory makes has the name in the profile, with upstream's arguments if the name is
 // upstream's.
 func New(ctx context.Context, name string, factory Factory, features plfeature.Features, claim *resourceapi.ResourceClaim, classes ...*resourceapi.DeviceClass) (*Simulation, error) {
-	metrics.Register()
-	claim = claim.DeepCopy()
-	claim.Namespace, claim.Name, claim.UID = "default", "claim", "claim"
-	s := &Simulation{Lists: &Lists{
-		Claims: map[string]*resourceapi.ResourceClaim{"default/claim": claim}, pending: map[types.UID]*resourceapi.ResourceClaim{}, Classes: classes,
-	}}
-	s.Pod = &v1.Pod{Spec: v1.PodSpec{ResourceClaims: []v1.PodResourceClaim{{Name: "claim", ResourceClaimName: ptr.To("claim")}}}}
-	s.Pod.Namespace, s.Pod.Name, s.Pod.UID = "default", "asks", "asks"
 	profile := &config.KubeSchedulerProfile{SchedulerName: "simulation", Plugins: &config.Plugins{
 		QueueSort: config.PluginSet{Enabled: []config.Plugin{{Name: queuesort.Name}}}, Bind: config.PluginSet{Enabled: []config.Plugin{{Name: defaultbinder.Name}}},
 		MultiPoint: config.PluginSet{Enabled: []config.Plugin{{Name: name}}},
@@ -158,10 +153,32 @@ func New(ctx context.Context, name string, factory Factory, features plfeature.F
 		profile.PluginConfig = []config.PluginConfig{{Name: name, Args: &config.DynamicResourcesArgs{FilterTimeout: &metav1.Duration{Duration: 10 * time.Second}}}}
 	}
 	registry := frameworkruntime.Registry{queuesort.Name: queuesort.New, defaultbinder.Name: defaultbinder.New, name: frameworkruntime.FactoryAdapter(features, factory)}
+	return of(ctx, registry, profile, claim, classes)
+}
+
+// Of is New with all plugins of the default profile, which are made by the registry.
+func Of(ctx context.Context, registry frameworkruntime.Registry, claim *resourceapi.ResourceClaim, classes ...*resourceapi.DeviceClass) (*Simulation, error) {
+	defaults, err := latest.Default()
+	if err != nil {
+		return nil, err
+	}
+	return of(ctx, registry, &defaults.Profiles[0], claim, classes)
+}
+
+func of(ctx context.Context, registry frameworkruntime.Registry, profile *config.KubeSchedulerProfile, claim *resourceapi.ResourceClaim, classes []*resourceapi.DeviceClass) (*Simulation, error) {
+	metrics.Register()
+	claim = claim.DeepCopy()
+	claim.Namespace, claim.Name, claim.UID = "default", "claim", "claim"
+	s := &Simulation{Lists: &Lists{
+		Claims: map[string]*resourceapi.ResourceClaim{"default/claim": claim}, pending: map[types.UID]*resourceapi.ResourceClaim{}, Classes: classes,
+	}}
+	s.Pod = &v1.Pod{Spec: v1.PodSpec{ResourceClaims: []v1.PodResourceClaim{{Name: "claim", ResourceClaimName: ptr.To("claim")}}}}
+	s.Pod.Namespace, s.Pod.Name, s.Pod.UID = "default", "asks", "asks"
+	factory := informers.NewSharedInformerFactory(fake.NewClientset(), 0)
 	var err error
-	s.framework, err = frameworkruntime.NewFramework(ctx, registry, profile,
-		frameworkruntime.WithInformerFactory(informers.NewSharedInformerFactory(fake.NewClientset(), 0)),
-		frameworkruntime.WithSnapshotSharedLister(cache.NewEmptySnapshot()), frameworkruntime.WithSharedDRAManager(s.Lists))
+	s.framework, err = frameworkruntime.NewFramework(ctx, registry, profile, frameworkruntime.WithInformerFactory(factory),
+		frameworkruntime.WithSnapshotSharedLister(cache.NewEmptySnapshot()), frameworkruntime.WithSharedDRAManager(s.Lists),
+		frameworkruntime.WithSharedCSIManager(nodevolumelimits.NewCSIManager(factory.Storage().V1().CSINodes().Lister())))
 	return s, err
 }
 
@@ -181,7 +198,7 @@ func (s *Simulation) Try(ctx context.Context, node string, slices []*resourceapi
 	}
 	s.Lists.pending["used"] = used
 	info := framework.NewNodeInfo()
-	info.SetNode(&v1.Node{ObjectMeta: metav1.ObjectMeta{Name: node}})
+	info.SetNode(&v1.Node{ObjectMeta: metav1.ObjectMeta{Name: node}, Status: v1.NodeStatus{Allocatable: v1.ResourceList{v1.ResourcePods: resource.MustParse("1")}}})
 	state := framework.NewCycleState()
 	if _, status, _ := s.framework.RunPreFilterPlugins(ctx, state, s.Pod); !status.IsSuccess() {
 		return nil, status

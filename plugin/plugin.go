@@ -204,7 +204,7 @@ func newPlugin(ctx context.Context, args runtime.Object, handle fwk.Handle, feat
 	if pl.preparing, err = shared.preparingOf(ctx, features, pl.claims, measured); err != nil {
 		return nil, err
 	}
-	measured.WatchClaims(pl.claims.ResourceClaims().List)
+	measured.WatchClaims(latest{pl.claims}.List)
 	if pl.exchange, err = probe(ctx, pl.DynamicResources); err != nil {
 		return nil, err
 	}

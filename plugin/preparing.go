@@ -123,7 +123,30 @@ func newPreparing(features plfeature.Features, manager fwk.SharedDRAManager, obs
 	if err != nil {
 		return nil, err
 	}
-	return newPreparingOf(preparer, environment, manager.ResourceClaims(), manager.DeviceClasses(), preparedBytes), nil
+	return newPreparingOf(preparer, environment, latest{manager}, latestClasses{manager}, preparedBytes), nil
+}
+
+// latest and latestClasses ask the manager for its lists at each use: that of an autoscaler has others in each loop, and none yet
+// when the plugin is made.
+type (
+	latest        struct{ manager fwk.SharedDRAManager }
+	latestClasses struct{ manager fwk.SharedDRAManager }
+)
+
+func (l latest) Get(namespace, name string) (*resourceapi.ResourceClaim, error) {
+	return l.manager.ResourceClaims().Get(namespace, name)
+}
+
+func (l latest) List() ([]*resourceapi.ResourceClaim, error) {
+	return l.manager.ResourceClaims().List()
+}
+
+func (l latestClasses) Get(name string) (*resourceapi.DeviceClass, error) {
+	return l.manager.DeviceClasses().Get(name)
+}
+
+func (l latestClasses) List() ([]*resourceapi.DeviceClass, error) {
+	return l.manager.DeviceClasses().List()
 }
 
 func newPreparingOf(preparer *allocator.Preparer, environment *device.Environment, claims claimGetter, classes fwk.DeviceClassLister, bytes int64) *preparing {

@@ -46,7 +46,7 @@ var budgets = []budget{
 	{name: "cel/cluster", folders: []string{"cel/cluster"}, counts: product, lines: 1980},
 	{name: "allocator", folders: []string{"allocator"}, without: explaining, counts: product, lines: 12595},
 	{name: "allocator/explain and others", folders: explaining, counts: product, lines: 3325},
-	{name: "plugin", folders: []string{"plugin"}, counts: product, lines: 8235},
+	{name: "plugin", folders: []string{"plugin"}, counts: product, lines: 8255},
 	{name: "admission", folders: []string{"admission"}, counts: product, lines: 2965},
 	{name: "placement", folders: []string{"placement"}, without: []string{"placement/*"}, counts: product, lines: 4825},
 	{name: "placement/controller and others", folders: []string{"placement/*"}, counts: product, lines: 5235},

@@ -6,7 +6,9 @@
 package simulation
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -43,6 +45,8 @@ type Lists struct {
 	pending map[types.UID]*resourceapi.ResourceClaim
 	Slices  []*resourceapi.ResourceSlice
 	Classes []*resourceapi.DeviceClass
+	// missing is why there are none.
+	missing error
 }
 
 type (
@@ -64,7 +68,7 @@ func (l *Lists) DeviceClasses() fwk.DeviceClassLister { return classList{l} }
 func (l *Lists) DeviceClassResolver() fwk.DeviceClassResolver { return classList{l} }
 
 func (classList) GetDeviceClass(v1.ResourceName) *resourceapi.DeviceClass { return nil }
-func (c classList) List() ([]*resourceapi.DeviceClass, error)             { return c.Classes, nil }
+func (c classList) List() ([]*resourceapi.DeviceClass, error)             { return c.Classes, c.missing }
 
 func (c classList) Get(name string) (*resourceapi.DeviceClass, error) {
 	for _, class := range c.Classes {
@@ -72,7 +76,7 @@ func (c classList) Get(name string) (*resourceapi.DeviceClass, error) {
 			return class, nil
 		}
 	}
-	return nil, apierrors.NewNotFound(resourceapi.Resource("deviceclasses"), name)
+	return nil, cmp.Or(c.missing, error(apierrors.NewNotFound(resourceapi.Resource("deviceclasses"), name)))
 }
 
 func (s sliceList) ListWithDeviceTaintRules() ([]*resourceapi.ResourceSlice, error) {
@@ -90,7 +94,7 @@ func (c claims) Get(namespace, name string) (*resourceapi.ResourceClaim, error) 
 	if claim := c.Claims[namespace+"/"+name]; claim != nil {
 		return claim, nil
 	}
-	return nil, apierrors.NewNotFound(resourceapi.Resource("resourceclaims"), name)
+	return nil, cmp.Or(c.missing, error(apierrors.NewNotFound(resourceapi.Resource("resourceclaims"), name)))
 }
 
 func (c claims) ListAllAllocatedDevices() (sets.Set[structured.DeviceID], error) {
@@ -130,6 +134,9 @@ func (c claims) MaybeRemoveClaimPendingAllocation(uid types.UID, _ bool) (delete
 
 func (claims) AssumeClaimAfterAPICall(*resourceapi.ResourceClaim) error { return nil }
 func (claims) AssumedClaimRestore(_, _ string)                          {}
+
+// manager has its lists after the framework was made, as Cluster Autoscaler gives it others in each loop.
+type manager struct{ *Lists }
 
 // Simulation is a framework as an autoscaler makes it: without a client, over lists of its own.
 type Simulation struct {
@@ -176,9 +183,11 @@ func of(ctx context.Context, registry frameworkruntime.Registry, profile *config
 	s.Pod.Namespace, s.Pod.Name, s.Pod.UID = "default", "asks", "asks"
 	factory := informers.NewSharedInformerFactory(fake.NewClientset(), 0)
 	var err error
+	lists := &manager{&Lists{missing: errors.New("the lists are not there yet")}}
 	s.framework, err = frameworkruntime.NewFramework(ctx, registry, profile, frameworkruntime.WithInformerFactory(factory),
-		frameworkruntime.WithSnapshotSharedLister(cache.NewEmptySnapshot()), frameworkruntime.WithSharedDRAManager(s.Lists),
+		frameworkruntime.WithSnapshotSharedLister(cache.NewEmptySnapshot()), frameworkruntime.WithSharedDRAManager(lists),
 		frameworkruntime.WithSharedCSIManager(nodevolumelimits.NewCSIManager(factory.Storage().V1().CSINodes().Lister())))
+	lists.Lists = s.Lists
 	return s, err
 }
 

@@ -4,8 +4,10 @@
 package fragmentation
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -82,6 +84,18 @@ func TestShapesAreBounded(t *testing.T) {
 	shapes := reportOn(t, problem, nodes, Options{}).Shapes
 	require.Len(t, shapes, maxShapesOfClass)
 	require.Contains(t, shapes, block(5, 2, 1, 1, 1))
+
+	// Of many classes what claims ask for is there, whatever the names.
+	problem, nodes = clusterOf(1, wants("a", 8))
+	var many classes
+	for i := range maxShapes {
+		many = append(many, aligned(fmt.Sprint("a", i), "block"))
+	}
+	problem.Classes = append(many, aligned("blocks", "block"))
+	shapes = reportOn(t, problem, nodes, Options{}).Shapes
+	require.LessOrEqual(t, len(shapes), maxShapes)
+	require.Equal(t, block(8, 1, 1, 1, 1), shapes[len(shapes)-1])
+	require.True(t, slices.IsSortedFunc(shapes, func(a, b Shape) int { return cmp.Compare(a.Class, b.Class) }))
 }
 
 // What can't be placed again stays where it is, and the others are still packed.

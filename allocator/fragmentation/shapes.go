@@ -13,7 +13,7 @@ import (
 	"github.com/celset/celset/apis/celset/v1alpha1"
 )
 
-// Limits on what is looked at: shapes of a class, those that most claims ask for, and shapes at all.
+// Limits on what is looked at: shapes of a class, and shapes at all, those that most claims ask for.
 const (
 	maxShapesOfClass = 8
 	maxShapes        = 64
@@ -39,7 +39,17 @@ func shapesOf(problem *allocator.Problem, options Options) []Shape {
 			all = append(all, shapesOfClass(class, asked, options)...)
 		}
 	}
-	return all[:min(len(all), maxShapes)]
+	if len(all) <= maxShapes {
+		return all
+	}
+	place := map[allocator.Shape]int{}
+	for i := range all {
+		place[all[i].shape()] = i
+	}
+	slices.SortStableFunc(all, func(a, b Shape) int { return cmp.Compare(b.Asked, a.Asked) })
+	all = all[:maxShapes]
+	slices.SortFunc(all, func(a, b Shape) int { return cmp.Compare(place[a.shape()], place[b.shape()]) })
+	return all
 }
 
 func shapesOfClass(class *resourceapi.DeviceClass, asked map[allocator.Shape]int, options Options) []Shape {

@@ -35,8 +35,6 @@ const (
 	timeout = 30 * time.Second
 	// intervals is for how many intervals between counts the numbers are valid.
 	intervals = 3
-	// maxShapes bounds what is published: the shapes that most claims ask for.
-	maxShapes = 100
 )
 
 var scoresResource = schema.GroupVersionResource{Group: "cluster.open-cluster-management.io", Version: "v1alpha1", Resource: "addonplacementscores"}
@@ -126,13 +124,13 @@ func (p *Publisher) write(ctx context.Context, next *published, validUntil time.
 	return err
 }
 
-// publishedOf are the numbers of a report that are known, of the shapes that most claims ask for.
+// publishedOf are the numbers of a report that are known. A report has few shapes, those that most claims ask for.
 func publishedOf(report *fragmentation.Report) *published {
 	result := &published{quantities: map[string]string{}, scores: []any{}}
-	shapes := slices.SortedStableFunc(slices.Values(report.Shapes), func(a, b fragmentation.Shape) int { return cmp.Compare(b.Asked, a.Asked) })
-	for i := range shapes[:min(len(shapes), maxShapes)] {
-		for state, count := range metrics.CountsOf(&shapes[i], report.NotPacked == "") {
-			name := setscores.Key{Class: shapes[i].Class, Constraint: shapes[i].Constraint, Devices: shapes[i].Devices, State: setscores.State(state)}.String()
+	for i := range report.Shapes {
+		shape := &report.Shapes[i]
+		for state, count := range metrics.CountsOf(shape, report.NotPacked == "") {
+			name := setscores.Key{Class: shape.Class, Constraint: shape.Constraint, Devices: shape.Devices, State: setscores.State(state)}.String()
 			if _, ok := setscores.Parse(name); ok {
 				result.quantities[name] = strconv.Itoa(count.Sets)
 				result.scores = append(result.scores, map[string]any{"name": name, "value": int64(setscores.Value(count.Sets))})

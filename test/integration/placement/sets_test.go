@@ -24,7 +24,8 @@ import (
 // Placement knows. What a cluster does not publish any more is not chosen for long.
 func TestClustersWithSets(t *testing.T) {
 	s := newFleet(t, "")
-	clock := clocktesting.NewFakePassiveClock(time.Now())
+	// What is published is valid for longer than the test takes.
+	clock := clocktesting.NewFakePassiveClock(time.Now().Add(time.Hour))
 	counted, written := map[string]*metrics.Fragmentation{}, 0
 	publishers := map[string]*setpublisher.Publisher{}
 	count := func(name string, now int) {
@@ -98,7 +99,7 @@ predicates:
 
 	// A cluster that counts no more does not extend the time, and is not chosen when it is over. Had no other cluster sets, the
 	// former decision would stand.
-	counted["east"].At = time.Now().Add(-4 * time.Minute)
+	counted["east"].At = time.Now().Add(-time.Hour)
 	counted["east"].Report.Shapes[0].Now.Sets = 4
 	count("west", 2)
 	publish(2)

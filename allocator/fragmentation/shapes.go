@@ -39,17 +39,17 @@ func shapesOf(problem *allocator.Problem, options Options) []Shape {
 			all = append(all, shapesOfClass(class, asked, options)...)
 		}
 	}
-	if len(all) <= maxShapes {
-		return all
-	}
-	place := map[allocator.Shape]int{}
-	for i := range all {
-		place[all[i].shape()] = i
-	}
-	slices.SortStableFunc(all, func(a, b Shape) int { return cmp.Compare(b.Asked, a.Asked) })
-	all = all[:maxShapes]
-	slices.SortFunc(all, func(a, b Shape) int { return cmp.Compare(place[a.shape()], place[b.shape()]) })
+	all = mostAsked(all, maxShapes)
+	slices.SortFunc(all, func(a, b Shape) int {
+		return cmp.Or(cmp.Compare(a.Class, b.Class), cmp.Compare(a.Constraint, b.Constraint), cmp.Compare(b.Devices, a.Devices))
+	})
 	return all
+}
+
+// mostAsked are those that most claims ask for.
+func mostAsked(shapes []Shape, most int) []Shape {
+	slices.SortStableFunc(shapes, func(a, b Shape) int { return cmp.Compare(b.Asked, a.Asked) })
+	return shapes[:min(len(shapes), most)]
 }
 
 func shapesOfClass(class *resourceapi.DeviceClass, asked map[allocator.Shape]int, options Options) []Shape {
@@ -80,11 +80,7 @@ func shapesOfClass(class *resourceapi.DeviceClass, asked map[allocator.Shape]int
 		}
 	}
 	slices.SortFunc(ofClass, func(a, b Shape) int {
-		return cmp.Or(cmp.Compare(b.Asked, a.Asked), cmp.Compare(b.Devices, a.Devices), cmp.Compare(a.Constraint, b.Constraint))
+		return cmp.Or(cmp.Compare(b.Devices, a.Devices), cmp.Compare(a.Constraint, b.Constraint))
 	})
-	ofClass = ofClass[:min(len(ofClass), maxShapesOfClass)]
-	slices.SortFunc(ofClass, func(a, b Shape) int {
-		return cmp.Or(cmp.Compare(a.Constraint, b.Constraint), cmp.Compare(b.Devices, a.Devices))
-	})
-	return ofClass
+	return mostAsked(ofClass, maxShapesOfClass)
 }

@@ -68,7 +68,7 @@ func (m *Metrics) define() {
 	m.counts = counters("device_sets_counts_total",
 		"Number of times that the sets of devices which fit were counted, by outcome: of all shapes, of some only, again without a change, or not at all.", "outcome")
 	m.publications = counters("device_sets_publications_total",
-		"Number of times that the numbers in celset_device_sets were written on a hub, by outcome. Nothing is written with neither a change nor an end of their time.", "outcome")
+		"Number of times that the numbers in celset_device_sets were written on a hub, by outcome. Nothing is written unless a number changed or their time is half over.", "outcome")
 	m.exhaustions = counters("budget_exhaustions_total",
 		"Number of searches that used up a budget and aborted the scheduling of a pod, by budget.", "budget")
 	m.unfit = counters("nodes_unfit_by_failure_total",

@@ -15,6 +15,7 @@ import (
 	configv1alpha1 "github.com/celset/celset/apis/config/v1alpha1"
 	"github.com/celset/celset/apis/setscores"
 	"github.com/celset/celset/cmd/celset-scheduler/setpublisher"
+	"github.com/celset/celset/plugin"
 	"github.com/celset/celset/plugin/metrics"
 )
 
@@ -47,6 +48,7 @@ func (h *hubOptions) publisher(profiles []config.KubeSchedulerProfile, measured 
 		Kubeconfig: h.kubeconfig, Cluster: h.cluster, Counted: measured.Fragmentation, Observe: measured.ObservePublication,
 		Interval: configv1alpha1.DefaultFragmentationInterval, Clock: clock.RealClock{},
 	}
+	allocates := false
 	for i := range profiles {
 		if !enables(profiles[i].Plugins) {
 			continue
@@ -55,13 +57,14 @@ func (h *hubOptions) publisher(profiles []config.KubeSchedulerProfile, measured 
 		if err != nil {
 			return nil, err
 		}
+		allocates = allocates || args.Allocator != configv1alpha1.AllocatorUpstream
 		// It is for the whole scheduler: one profile says it, or all say the same.
 		if interval := args.FragmentationInterval; interval != nil {
 			p.Interval = interval.Duration
 		}
 	}
-	if p.Interval == 0 {
-		return nil, errors.New("--hub-kubeconfig: sets of devices are not counted: fragmentationInterval must not be 0")
+	if !allocates || p.Interval == 0 {
+		return nil, fmt.Errorf("--hub-kubeconfig: sets of devices are not counted: a profile must have %s with an allocator other than Upstream, and fragmentationInterval must not be 0", plugin.Name)
 	}
 	return p, nil
 }

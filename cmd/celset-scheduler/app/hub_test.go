@@ -41,6 +41,10 @@ func TestHubOptions(t *testing.T) {
 	p, err = o.publisher([]config.KubeSchedulerProfile{profile(`, "fragmentationInterval": "2m"`), profile("")}, measured)
 	require.NoError(t, err)
 	require.Equal(t, 2*time.Minute, p.Interval)
-	_, err = o.publisher([]config.KubeSchedulerProfile{profile(`, "fragmentationInterval": "0s"`)}, measured)
-	require.ErrorContains(t, err, "must not be 0")
+	for name, profiles := range map[string][]config.KubeSchedulerProfile{
+		"never": {profile(`, "fragmentationInterval": "0s"`)}, "not ours": {profile(`, "allocator": "Upstream"`)}, "none": {{}},
+	} {
+		_, err = o.publisher(profiles, measured)
+		require.ErrorContains(t, err, "sets of devices are not counted", name)
+	}
 }

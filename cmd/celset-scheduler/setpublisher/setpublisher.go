@@ -5,11 +5,10 @@
 package setpublisher
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
-	"reflect"
+	"maps"
 	"slices"
 	"strconv"
 	"time"
@@ -51,15 +50,9 @@ type Publisher struct {
 	Observe  func(metrics.Publication)
 	Clock    clock.PassiveClock
 
-	// written was stored last, and is valid until then.
-	written    *published
+	// written are the numbers that were stored last, by the name of their score, and are valid until then.
+	written    map[string]int
 	validUntil time.Time
-}
-
-// published is what a hub gets.
-type published struct {
-	quantities map[string]string
-	scores     []any
 }
 
 // Run publishes until the context ends. What was published last expires then.
@@ -82,8 +75,8 @@ func (p *Publisher) Publish(ctx context.Context) error {
 	}
 	validity := intervals * max(p.Interval, plugin.FragmentationRest*last.Took)
 	validUntil := last.At.Add(validity)
-	next := publishedOf(last.Report)
-	if reflect.DeepEqual(next, p.written) && (p.validUntil.Sub(p.Clock.Now()) > validity/2 || !validUntil.After(p.validUntil)) {
+	next := numbersOf(last.Report)
+	if maps.Equal(next, p.written) && (p.validUntil.Sub(p.Clock.Now()) > validity/2 || !validUntil.After(p.validUntil)) {
 		return nil
 	}
 	if err := p.write(ctx, next, validUntil); err != nil {
@@ -94,7 +87,7 @@ func (p *Publisher) Publish(ctx context.Context) error {
 	return nil
 }
 
-func (p *Publisher) write(ctx context.Context, next *published, validUntil time.Time) error {
+func (p *Publisher) write(ctx context.Context, numbers map[string]int, validUntil time.Time) error {
 	// Credentials on the hub are renewed: the file is read for each write, of which there are few.
 	hub, err := clientcmd.BuildConfigFromFlags("", p.Kubeconfig)
 	if err != nil {
@@ -104,7 +97,12 @@ func (p *Publisher) write(ctx context.Context, next *published, validUntil time.
 	if err != nil {
 		return err
 	}
-	quantities, err := json.Marshal(next.quantities)
+	scores, quantities := []any{}, map[string]string{}
+	for _, name := range slices.Sorted(maps.Keys(numbers)) {
+		scores = append(scores, map[string]any{"name": name, "value": int64(setscores.Value(numbers[name]))})
+		quantities[name] = strconv.Itoa(numbers[name])
+	}
+	annotation, err := json.Marshal(quantities)
 	if err != nil {
 		return err
 	}
@@ -112,33 +110,29 @@ func (p *Publisher) write(ctx context.Context, next *published, validUntil time.
 	score.SetGroupVersionKind(scoresResource.GroupVersion().WithKind("AddOnPlacementScore"))
 	score.SetNamespace(p.Cluster)
 	score.SetName(setscores.Name)
-	score.SetAnnotations(map[string]string{setscores.QuantitiesAnnotation: string(quantities)})
+	score.SetAnnotations(map[string]string{setscores.QuantitiesAnnotation: string(annotation)})
 	options := metav1.ApplyOptions{FieldManager: "celset-scheduler", Force: true}
-	scores := client.Resource(scoresResource).Namespace(p.Cluster)
-	if _, err := scores.Apply(ctx, setscores.Name, score, options); err != nil {
+	objects := client.Resource(scoresResource).Namespace(p.Cluster)
+	if _, err := objects.Apply(ctx, setscores.Name, score, options); err != nil {
 		return err
 	}
 	score.SetAnnotations(nil)
-	score.Object["status"] = map[string]any{"validUntil": validUntil.UTC().Format(time.RFC3339), "scores": next.scores}
-	_, err = scores.ApplyStatus(ctx, setscores.Name, score, options)
+	score.Object["status"] = map[string]any{"validUntil": validUntil.UTC().Format(time.RFC3339), "scores": scores}
+	_, err = objects.ApplyStatus(ctx, setscores.Name, score, options)
 	return err
 }
 
-// publishedOf are the numbers of a report that are known. A report has few shapes, those that most claims ask for.
-func publishedOf(report *fragmentation.Report) *published {
-	result := &published{quantities: map[string]string{}, scores: []any{}}
+// numbersOf are those of a report that are known, by the name of their score. A report has few shapes, those that most claims ask for.
+func numbersOf(report *fragmentation.Report) map[string]int {
+	numbers := map[string]int{}
 	for i := range report.Shapes {
 		shape := &report.Shapes[i]
 		for state, count := range metrics.CountsOf(shape, report.NotPacked == "") {
 			name := setscores.Key{Class: shape.Class, Constraint: shape.Constraint, Devices: shape.Devices, State: setscores.State(state)}.String()
 			if _, ok := setscores.Parse(name); ok {
-				result.quantities[name] = strconv.Itoa(count.Sets)
-				result.scores = append(result.scores, map[string]any{"name": name, "value": int64(setscores.Value(count.Sets))})
+				numbers[name] = count.Sets
 			}
 		}
 	}
-	slices.SortFunc(result.scores, func(a, b any) int {
-		return cmp.Compare(a.(map[string]any)["name"].(string), b.(map[string]any)["name"].(string))
-	})
-	return result
+	return numbers
 }

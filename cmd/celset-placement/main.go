@@ -5,9 +5,10 @@
 // hub as the Placements say: those with the annotation celset.dev/placement: "true",
 // or with --all-placements every one that is not disabled. With --bindings it also
 // turns rights of ServiceAccounts into ManagedClusterSetBindings, with --inventory the
-// clusters are ClusterProfiles of SIG Multicluster, and with
+// clusters are ClusterProfiles of SIG Multicluster, with --multikueue the clusters of a
+// Placement are nominated for Kueue's Workloads, and with
 // --debug-bind-address it tells why a Placement selects what it selects. See packages
-// placement/controller, placement/binding, placement/metrics and placement/debug.
+// placement/controller, placement/binding, placement/multikueue, placement/metrics and placement/debug.
 package main
 
 import (

@@ -27,13 +27,17 @@ import (
 	debugserver "github.com/celset/celset/placement/debug/server"
 	"github.com/celset/celset/placement/inventory"
 	"github.com/celset/celset/placement/metrics"
+	"github.com/celset/celset/placement/multikueue"
 )
 
 // options are what the flags say.
 type options struct {
 	program.ManagerOptions
-	all        bool
-	bindings   bool
+	all      bool
+	bindings bool
+	// multikueue says whether Workloads of Kueue are nominated clusters, and round how long a decision group has.
+	multikueue bool
+	round      time.Duration
 	workers    int
 	timeouts   controller.Timeouts
 	tick       time.Duration
@@ -59,7 +63,7 @@ func newOptions() *options {
 	return &options{
 		ManagerOptions: program.NewManagerOptions(500),
 		workers:        controller.DefaultWorkers, debug: program.NoAddress,
-		inventory: managedClusters, tick: placement.DefaultTick,
+		inventory: managedClusters, round: multikueue.DefaultRound, tick: placement.DefaultTick,
 		timeouts: controller.Timeouts{Evaluation: placement.DefaultEvaluationTimeout, Turn: controller.DefaultTurn, Total: placement.DefaultTimeout},
 		election: componentbaseconfig.LeaderElectionConfiguration{
 			LeaderElect:   true,
@@ -75,6 +79,8 @@ func (o *options) AddFlags(flags *pflag.FlagSet) {
 	o.ManagerOptions.AddFlags(flags)
 	flags.BoolVar(&o.all, "all-placements", o.all, "Decide all Placements that are not disabled, not only those with the annotation celset.dev/placement. No other placement controller may run on the hub.")
 	flags.BoolVar(&o.bindings, "bindings", o.bindings, "Also keep a ManagedClusterSetBinding for every set that the ServiceAccount placement of a namespace may bind.")
+	flags.BoolVar(&o.multikueue, "multikueue", o.multikueue, "Also nominate the clusters of a Placement for the Workloads of Kueue's MultiKueue that name it, as an external dispatcher.")
+	flags.DurationVar(&o.round, "multikueue-round", o.round, "How long the clusters of a decision group have to admit a Workload before those of the next one are nominated, too.")
 	flags.IntVar(&o.workers, "workers", o.workers, "How many Placements are decided at a time, besides an expensive one.")
 	flags.DurationVar(&o.timeouts.Evaluation, "evaluation-timeout", o.timeouts.Evaluation, "How long the CEL expressions of one predicate of a Placement may take on one cluster.")
 	flags.DurationVar(&o.timeouts.Turn, "evaluation-turn", o.timeouts.Turn, "How long the CEL expressions of a Placement are evaluated before others are. What takes longer goes on in a queue with one worker.")
@@ -93,6 +99,9 @@ func (o *options) validate() error {
 	errs := []error{o.Validate()}
 	if o.workers < 1 {
 		errs = append(errs, fmt.Errorf("--workers: %d is not positive; give at least 1", o.workers))
+	}
+	if o.round <= 0 {
+		errs = append(errs, fmt.Errorf("--multikueue-round: %s is not positive; give a duration such as %s", o.round, multikueue.DefaultRound))
 	}
 	if t := o.timeouts; t.Evaluation <= 0 || t.Turn < t.Evaluation || t.Total < t.Turn {
 		errs = append(errs, fmt.Errorf("--evaluation-timeout %s must be positive and at most --evaluation-turn %s, and that at most --placement-timeout %s", t.Evaluation, t.Turn, t.Total))
@@ -148,8 +157,12 @@ func (o *options) manager(config *rest.Config) (manager.Manager, error) {
 		return nil, err
 	}
 	controller.Guard(config, measured.ObserveUndecodable)
+	kept := o.where().Cache(binding.Cache(controller.Cache()))
+	if o.multikueue {
+		kept = multikueue.Cache(kept)
+	}
 	mgr, err := manager.New(config, manager.Options{
-		Scheme: scheme, Cache: o.where().Cache(binding.Cache(controller.Cache())), Metrics: program.NoMetrics(), HealthProbeBindAddress: program.NoAddress,
+		Scheme: scheme, Cache: kept, Metrics: program.NoMetrics(), HealthProbeBindAddress: program.NoAddress,
 		LeaderElection: o.election.LeaderElect, LeaderElectionID: o.election.ResourceName,
 		LeaderElectionNamespace: o.election.ResourceNamespace, LeaderElectionResourceLock: o.election.ResourceLock,
 		LeaseDuration: &o.election.LeaseDuration.Duration, RenewDeadline: &o.election.RenewDeadline.Duration,
@@ -171,6 +184,11 @@ func (o *options) manager(config *rest.Config) (manager.Manager, error) {
 func (o *options) addControllers(mgr manager.Manager, measured *metrics.Metrics) error {
 	if o.bindings {
 		if err := binding.Add(mgr); err != nil {
+			return err
+		}
+	}
+	if o.multikueue {
+		if err := multikueue.Add(mgr, multikueue.Options{Round: o.round, SkipNameValidation: o.several}); err != nil {
 			return err
 		}
 	}

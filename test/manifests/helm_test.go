@@ -202,6 +202,7 @@ func TestChartRendersWhatKustomizeRenders(t *testing.T) {
 		"default-scheduler":    nil,
 		"second-scheduler":     {"scheduler.mode=second"},
 		"placement":            {"scheduler.enabled=false", "placement.enabled=true"},
+		"placement-multikueue": {"scheduler.enabled=false", "placement.enabled=true", "placement.multiKueue=true"},
 		"placement-standalone": {"scheduler.enabled=false", "placement.enabled=true", "placement.crds=true", "placement.bindings=true"},
 		"placement-clusterprofiles": {
 			"scheduler.enabled=false", "placement.enabled=true", "placement.crds=true", "placement.bindings=true",

@@ -22,7 +22,7 @@ import (
 const root = "../../manifests"
 
 // components change what others have, and are rendered with that.
-var components = []string{"placement/without-bindings", "webhook/placements", "webhook/guard", "webhook/files"}
+var components = []string{"placement/without-bindings", "placement/multikueue", "webhook/placements", "webhook/guard", "webhook/files"}
 
 // kustomizations are the folders with a kustomization, relative to manifests.
 func kustomizations(t *testing.T) []string {

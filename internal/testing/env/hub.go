@@ -5,7 +5,11 @@ package env
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
 	"sync"
 	"testing"
 
@@ -70,6 +74,25 @@ func (h *Hub) InstallProfiles(t testing.TB) {
 		require.NoError(t, hub.InstallDefinitions(t.Context(), h.RESTConfig(), []byte(definitions)))
 	}
 	h.ApplyManifests(t, "placement/profiles/rbac.yaml")
+}
+
+// InstallKueue installs the kinds that MultiKueue takes, in the version that hack/tools/kueue requires, and the rights to them.
+func (h *Hub) InstallKueue(t testing.TB) {
+	t.Helper()
+	root, err := controlplane.ModuleRoot()
+	require.NoError(t, err)
+	command := exec.CommandContext(t.Context(), "go", "mod", "download", "-json", "sigs.k8s.io/kueue")
+	command.Dir = filepath.Join(root, "hack/tools/kueue")
+	output, err := command.Output()
+	require.NoError(t, err, "%s", output)
+	var module struct{ Dir string }
+	require.NoError(t, json.Unmarshal(output, &module))
+	for _, kind := range []string{"workloads", "admissionchecks", "multikueueconfigs"} {
+		definition, err := os.ReadFile(filepath.Join(module.Dir, "config/components/crd/bases", "kueue.x-k8s.io_"+kind+".yaml"))
+		require.NoError(t, err)
+		require.NoError(t, hub.InstallDefinitions(t.Context(), h.RESTConfig(), definition))
+	}
+	h.ApplyManifests(t, "placement/multikueue/rbac.yaml")
 }
 
 // ConfigOf is for clients of a user, which never wait for themselves: the administrator, one of the

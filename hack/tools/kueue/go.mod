@@ -1,0 +1,5 @@
+module github.com/celset/celset/hack/tools/kueue
+
+go 1.26.0
+
+require sigs.k8s.io/kueue v0.17.0

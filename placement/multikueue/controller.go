@@ -1,0 +1,148 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package multikueue
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/utils/ptr"
+	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	ctrl "sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+)
+
+// Name of the controller in logs, metrics and events.
+const Name = "celset-multikueue"
+
+// DefaultRound is that of Kueue's incremental dispatcher.
+const DefaultRound = 5 * time.Minute
+
+// Kinds of Kueue, in the version that 0.15 and later have.
+var (
+	version         = schema.GroupVersion{Group: "kueue.x-k8s.io", Version: "v1beta2"}
+	workloadKind    = version.WithKind("Workload")
+	checkKind       = version.WithKind("AdmissionCheck")
+	configKind      = version.WithKind("MultiKueueConfig")
+	controllerName  = version.Group + "/multikueue"
+	componentNumber = version.Group + "/component-workload-index"
+)
+
+// ofPlacement is the index of the Workloads that wait for a cluster, by the name of their Placement, and all of them by [anyPlacement].
+const ofPlacement, anyPlacement = "placement", "*"
+
+// Options of the controller.
+type Options struct {
+	// Round is how long the clusters of a decision group have before those of the next one are nominated, too; by default
+	// [DefaultRound].
+	Round time.Duration
+	// SkipNameValidation allows more than one controller in a process, one after the other.
+	SkipNameValidation bool
+}
+
+// Cache adds to the options of a manager's cache what is kept of a Workload: no templates of pods.
+func Cache(options cache.Options) cache.Options {
+	byObject := map[client.Object]cache.ByObject{
+		empty(workloadKind): {UnsafeDisableDeepCopy: ptr.To(true), Transform: func(object any) (any, error) {
+			if w, ok := object.(*unstructured.Unstructured); ok {
+				return essence(w), nil
+			}
+			return object, nil
+		}},
+	}
+	for object, by := range options.ByObject {
+		byObject[object] = by
+	}
+	options.ByObject = byObject
+	return options
+}
+
+// Add adds the controller to a manager whose scheme has the kinds of clusterv1beta1, and whose API server has those of Kueue.
+func Add(mgr manager.Manager, options Options) error {
+	if options.Round <= 0 {
+		options.Round = DefaultRound
+	}
+	discovery, err := discovery.NewDiscoveryClientForConfigAndClient(mgr.GetConfig(), mgr.GetHTTPClient())
+	if err != nil {
+		return fmt.Errorf("%s: %w", Name, err)
+	}
+	r := &reconciler{
+		cache: mgr.GetCache(), live: mgr.GetAPIReader(), status: mgr.GetClient().Status(), events: mgr.GetEventRecorder(Name), round: options.Round,
+		fields: &ownedFields{openAPI: discovery.OpenAPIV3()},
+	}
+	if err := mgr.GetFieldIndexer().IndexField(context.Background(), empty(workloadKind), ofPlacement, indexed); err != nil {
+		return fmt.Errorf("%s: index Workloads: %w", Name, err)
+	}
+	changed := builder.WithPredicates(predicate.GenerationChangedPredicate{})
+	all := handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, _ client.Object) []reconcile.Request {
+		return r.waiting(ctx, anyPlacement)
+	})
+	return builder.ControllerManagedBy(mgr).Named(Name).
+		For(empty(workloadKind)).
+		Watches(&clusterv1beta1.Placement{}, handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, object client.Object) []reconcile.Request {
+			return r.waiting(ctx, object.GetName(), client.InNamespace(object.GetNamespace()))
+		})).
+		Watches(&clusterv1beta1.PlacementDecision{}, handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, object client.Object) []reconcile.Request {
+			return r.waiting(ctx, object.GetLabels()[clusterv1beta1.PlacementLabel], client.InNamespace(object.GetNamespace()))
+		})).
+		Watches(empty(checkKind), all, changed).
+		Watches(empty(configKind), all, changed).
+		WithOptions(ctrl.Options{SkipNameValidation: &options.SkipNameValidation}).
+		Complete(r)
+}
+
+func empty(kind schema.GroupVersionKind) *unstructured.Unstructured {
+	object := &unstructured.Unstructured{}
+	object.SetGroupVersionKind(kind)
+	return object
+}
+
+// indexed returns the keys of [ofPlacement].
+func indexed(object client.Object) []string {
+	u, ok := object.(*unstructured.Unstructured)
+	if !ok {
+		return nil
+	}
+	w, err := read(u)
+	if err != nil || !w.waits() {
+		return nil
+	}
+	return []string{anyPlacement, w.Labels[clusterv1beta1.PlacementLabel]}
+}
+
+// waiting returns the Workloads that wait for a cluster.
+func (r *reconciler) waiting(ctx context.Context, placement string, options ...client.ListOption) []reconcile.Request {
+	list := &unstructured.UnstructuredList{}
+	list.SetGroupVersionKind(workloadKind)
+	if err := r.cache.List(ctx, list, append(options, client.MatchingFields{ofPlacement: placement}, client.UnsafeDisableDeepCopy)...); err != nil {
+		log.FromContext(ctx).Error(err, "Listing Workloads failed", "placement", placement)
+		return nil
+	}
+	result := make([]reconcile.Request, 0, len(list.Items))
+	for i := range list.Items {
+		result = append(result, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&list.Items[i])})
+	}
+	return result
+}
+
+type reconciler struct {
+	// The client of a manager has only objects of Go types from the cache.
+	cache, live client.Reader
+	status      client.StatusWriter
+	events      events.EventRecorder
+	round       time.Duration
+	fields      *ownedFields
+}

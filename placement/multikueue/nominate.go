@@ -1,0 +1,154 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package multikueue
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+)
+
+// nomination is which clusters a Workload is offered to.
+type nomination struct {
+	clusters []string
+	// reason and why are of the event that there are none.
+	reason, why string
+	// next is when there are more, 0 for never.
+	next time.Duration
+}
+
+// Reconcile nominates the clusters of a Workload. The cache decides whether there is something to write, and the API server what.
+func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
+	var (
+		object *unstructured.Unstructured
+		n      *nomination
+	)
+	for _, reader := range []client.Reader{r.cache, r.live} {
+		object = empty(workloadKind)
+		if err := reader.Get(ctx, request.NamespacedName, object); err != nil {
+			return reconcile.Result{}, client.IgnoreNotFound(err)
+		}
+		w, err := read(object)
+		if err != nil {
+			return reconcile.Result{}, reconcile.TerminalError(err)
+		}
+		if n, err = r.nominate(ctx, w); err != nil || n == nil {
+			return reconcile.Result{}, err
+		}
+		if slices.Equal(n.clusters, w.Status.NominatedClusterNames) {
+			if n.reason != "" {
+				r.events.Eventf(object, nil, corev1.EventTypeWarning, n.reason, "Nominating", "No cluster is nominated: %s", n.why)
+			}
+			return reconcile.Result{RequeueAfter: n.next}, nil
+		}
+	}
+	return reconcile.Result{RequeueAfter: n.next}, r.write(ctx, object, n.clusters)
+}
+
+// nominate returns which clusters a Workload is to be offered to, or nil if it waits for none.
+func (r *reconciler) nominate(ctx context.Context, w *workload) (*nomination, error) {
+	if !w.waits() {
+		return nil, nil
+	}
+	workers, err := r.workers(ctx, w)
+	if err != nil || workers == nil {
+		return nil, err
+	}
+	name := w.Labels[clusterv1beta1.PlacementLabel]
+	if name == "" {
+		return &nomination{clusters: workers}, nil
+	}
+	placement := &clusterv1beta1.Placement{}
+	if err := r.cache.Get(ctx, types.NamespacedName{Namespace: w.Namespace, Name: name}, placement); err != nil {
+		if apierrors.IsNotFound(err) {
+			why := fmt.Sprintf("Placement %s/%s is not found; create it, or change the label %s of the job", w.Namespace, name, clusterv1beta1.PlacementLabel)
+			return &nomination{reason: "PlacementNotFound", why: why}, nil
+		}
+		return nil, err
+	}
+	groups, err := r.groups(ctx, placement, workers)
+	if err != nil {
+		return nil, err
+	}
+	if len(groups) == 0 {
+		why := fmt.Sprintf("Placement %s/%s decides none of the worker clusters %v", w.Namespace, name, workers)
+		return &nomination{reason: "NoWorkerDecided", why: why}, nil
+	}
+	taken, next := rounds(time.Since(w.reserved().LastTransitionTime.Time), r.round, len(groups))
+	return &nomination{clusters: slices.Concat(groups[:taken]...), next: next}, nil
+}
+
+// rounds returns how many of some groups are nominated when a time has passed, and when one more is, 0 for never. The clock of the API
+// server may be ahead.
+func rounds(passed, round time.Duration, groups int) (taken int, next time.Duration) {
+	passed = max(0, passed)
+	if over := int64(passed / round); over < int64(groups)-1 {
+		return int(over) + 1, round - passed%round
+	}
+	return groups, 0
+}
+
+// workers returns the clusters of the MultiKueueConfig of a Workload's admission check, nil if no check of MultiKueue is pending. A
+// check without a valid MultiKueueConfig Kueue shows as not active: it has none.
+func (r *reconciler) workers(ctx context.Context, w *workload) ([]string, error) {
+	for _, state := range w.Status.AdmissionChecks {
+		check := empty(checkKind)
+		if err := r.cache.Get(ctx, types.NamespacedName{Name: state.Name}, check); err != nil {
+			if apierrors.IsNotFound(err) {
+				continue
+			}
+			return nil, err
+		}
+		if of, _, _ := unstructured.NestedString(check.Object, "spec", "controllerName"); of != controllerName {
+			continue
+		}
+		parameters, _, _ := unstructured.NestedStringMap(check.Object, "spec", "parameters")
+		if state.State != "Pending" || parameters["apiGroup"] != configKind.Group || parameters["kind"] != configKind.Kind {
+			return nil, nil
+		}
+		config := empty(configKind)
+		if err := r.cache.Get(ctx, types.NamespacedName{Name: parameters["name"]}, config); err != nil {
+			return nil, client.IgnoreNotFound(err)
+		}
+		clusters, _, err := unstructured.NestedStringSlice(config.Object, "spec", "clusters")
+		return clusters, err
+	}
+	return nil, nil
+}
+
+// groups returns the clusters that a Placement decides, of some, in order, by decision groups. Groups without any are left out.
+func (r *reconciler) groups(ctx context.Context, placement *clusterv1beta1.Placement, some []string) ([][]string, error) {
+	var result [][]string
+	for _, group := range placement.Status.DecisionGroups {
+		var clusters []string
+		for _, name := range group.Decisions {
+			decision := &clusterv1beta1.PlacementDecision{}
+			if err := r.cache.Get(ctx, types.NamespacedName{Namespace: placement.Namespace, Name: name}, decision); err != nil {
+				if apierrors.IsNotFound(err) {
+					// The status or the cache is a little behind: the change is another event.
+					continue
+				}
+				return nil, err
+			}
+			for _, decided := range decision.Status.Decisions {
+				if slices.Contains(some, decided.ClusterName) && !slices.Contains(clusters, decided.ClusterName) {
+					clusters = append(clusters, decided.ClusterName)
+				}
+			}
+		}
+		if len(clusters) > 0 {
+			result = append(result, clusters)
+		}
+	}
+	return result, nil
+}

@@ -1,0 +1,119 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package multikueue
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"sync"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/managedfields"
+	"k8s.io/client-go/openapi"
+	"k8s.io/kube-openapi/pkg/validation/spec"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+	"sigs.k8s.io/structured-merge-diff/v6/typed"
+)
+
+// fieldManager is Kueue's for the admission of Workloads.
+const fieldManager = "kueue-admission"
+
+// write nominates clusters of a Workload as it was read from the API server, none for an empty list.
+func (r *reconciler) write(ctx context.Context, object *unstructured.Unstructured, clusters []string) error {
+	applied, err := r.fields.of(object)
+	if err != nil {
+		return fmt.Errorf("nominate clusters of Workload %s/%s: find what field manager %s owns: %w", object.GetNamespace(), object.GetName(), fieldManager, err)
+	}
+	applied.SetGroupVersionKind(object.GroupVersionKind())
+	applied.SetNamespace(object.GetNamespace())
+	applied.SetName(object.GetName())
+	applied.SetResourceVersion(object.GetResourceVersion())
+	unstructured.RemoveNestedField(applied.Object, "status", "nominatedClusterNames")
+	if len(clusters) > 0 {
+		if err := unstructured.SetNestedStringSlice(applied.Object, clusters, "status", "nominatedClusterNames"); err != nil {
+			return err
+		}
+	}
+	return r.status.Apply(ctx, client.ApplyConfigurationFromUnstructured(applied), client.FieldOwner(fieldManager), client.ForceOwnership)
+}
+
+// ownedFields finds what Kueue's field manager applied to the status of a Workload. That takes the schema, which says by what the items
+// of a list are told apart.
+type ownedFields struct {
+	openAPI openapi.Client
+	mutex   sync.Mutex
+	// types is nil until it is needed, and again when it does not fit: Kueue may be another version now.
+	types managedfields.TypeConverter
+}
+
+// of returns a Workload with these fields only.
+func (o *ownedFields) of(object *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	result := &unstructured.Unstructured{Object: map[string]any{}}
+	entries := object.GetManagedFields()
+	i := slices.IndexFunc(entries, func(entry metav1.ManagedFieldsEntry) bool {
+		return entry.Manager == fieldManager && entry.Operation == metav1.ManagedFieldsOperationApply && entry.Subresource == "status"
+	})
+	if i < 0 || entries[i].FieldsV1 == nil {
+		return result, nil
+	}
+	fields := &fieldpath.Set{}
+	if err := fields.FromJSON(entries[i].FieldsV1.GetRawReader()); err != nil {
+		return nil, err
+	}
+	value, err := o.typed(object)
+	if err != nil {
+		return nil, err
+	}
+	if owned, ok := value.ExtractItems(fields.Leaves()).AsValue().Unstructured().(map[string]any); ok {
+		result.Object = owned
+	}
+	return result, nil
+}
+
+func (o *ownedFields) typed(object *unstructured.Unstructured) (*typed.TypedValue, error) {
+	o.mutex.Lock()
+	defer o.mutex.Unlock()
+	if o.types == nil {
+		types, err := typesOf(o.openAPI)
+		if err != nil {
+			return nil, err
+		}
+		o.types = types
+	}
+	value, err := o.types.ObjectToTyped(object)
+	if err != nil {
+		o.types = nil
+	}
+	return value, err
+}
+
+// typesOf returns the types of Kueue as the API server describes them.
+func typesOf(client openapi.Client) (managedfields.TypeConverter, error) {
+	paths, err := client.Paths()
+	if err != nil {
+		return nil, err
+	}
+	path, served := paths["apis/"+version.String()]
+	if !served {
+		return nil, fmt.Errorf("the API server does not describe %s yet", version)
+	}
+	content, err := path.Schema(runtime.ContentTypeJSON)
+	if err != nil {
+		return nil, err
+	}
+	var document struct {
+		Components struct {
+			Schemas map[string]*spec.Schema `json:"schemas"`
+		} `json:"components"`
+	}
+	if err := json.Unmarshal(content, &document); err != nil {
+		return nil, err
+	}
+	return managedfields.NewTypeConverter(document.Components.Schemas, false)
+}

@@ -1,0 +1,207 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package placement
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	eventsv1 "k8s.io/api/events/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	clusterv1 "open-cluster-management.io/api/cluster/v1"
+	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/yaml"
+
+	"github.com/celset/celset/internal/testing/env"
+	"github.com/celset/celset/placement/controller"
+	"github.com/celset/celset/placement/multikueue"
+)
+
+// queue is a namespace with Workloads, on a hub with the kinds of Kueue. What Kueue writes the test does, as Kueue does it.
+type queue struct{ scene }
+
+// round of nominations: longer than the test takes. Time passes when the test says since when quota is reserved.
+const round = time.Hour
+
+func newQueue(t *testing.T) queue {
+	t.Helper()
+	q := queue{newFleet(t, "")}
+	q.InstallKueue(t)
+	q.Manage(t, q.ConfigOf(t, env.Placement.Name), manager.Options{Cache: multikueue.Cache(controller.Cache())}, func(mgr manager.Manager) error {
+		return multikueue.Add(mgr, multikueue.Options{Round: round, SkipNameValidation: true})
+	})
+	q.apply(t, `{kind: MultiKueueConfig, metadata: {name: workers}, spec: {clusters: [south, west, east]}}`)
+	q.apply(t, `{kind: AdmissionCheck, metadata: {name: multikueue}, spec: {controllerName: kueue.x-k8s.io/multikueue, parameters: {apiGroup: kueue.x-k8s.io, kind: MultiKueueConfig, name: workers}}}`)
+	q.apply(t, `{kind: AdmissionCheck, metadata: {name: other}, spec: {controllerName: example.com/other}}`)
+	return q
+}
+
+func (q queue) object(t *testing.T, text string) *unstructured.Unstructured {
+	t.Helper()
+	object := &unstructured.Unstructured{}
+	require.NoError(t, yaml.Unmarshal([]byte(text), &object.Object))
+	object.SetAPIVersion("kueue.x-k8s.io/v1beta2")
+	return object
+}
+
+// apply creates an object of a cluster, or another version of it, for the time of the test.
+func (q queue) apply(t *testing.T, text string) {
+	t.Helper()
+	object := q.object(t, text)
+	require.NoError(t, q.Apply(t.Context(), client.ApplyConfigurationFromUnstructured(object), client.FieldOwner("test"), client.ForceOwnership))
+	q.cleanUp(t, object)
+}
+
+// submit creates a Workload with the labels and annotations of a job.
+func (q queue) submit(t *testing.T, name, metadata string) {
+	t.Helper()
+	object := q.object(t, `{kind: Workload, metadata: {`+metadata+`}, spec: {queueName: q, podSets: [{name: main, count: 1, template: {spec: {containers: [{name: c, image: i}]}}}]}}`)
+	object.SetNamespace(q.namespace)
+	object.SetName(name)
+	q.create(t, object)
+}
+
+// reserved is the status of a Workload whose quota is reserved for some time, with a check in a state.
+func reserved(since time.Duration, check, state string) string {
+	return reservedAt(time.Now().Add(-since).UTC().Format(time.RFC3339), check, state)
+}
+
+func reservedAt(at, check, state string) string {
+	return strings.NewReplacer("AT", at, "CHECK", check, "STATE", state).Replace(`{
+  conditions: [{type: QuotaReserved, status: "True", reason: QuotaReserved, message: "", lastTransitionTime: AT}],
+  admission: {clusterQueue: q, podSetAssignments: [{name: main, count: 1}]},
+  admissionChecks: [{name: CHECK, state: STATE, message: "", lastTransitionTime: AT}]}`)
+}
+
+// kueue applies the status of a Workload.
+func (q queue) kueue(t *testing.T, name, status string) error {
+	t.Helper()
+	object := q.object(t, `{kind: Workload, status: `+status+`}`)
+	object.SetNamespace(q.namespace)
+	object.SetName(name)
+	return q.Status().Apply(t.Context(), client.ApplyConfigurationFromUnstructured(object), client.FieldOwner("kueue-admission"), client.ForceOwnership)
+}
+
+func (q queue) workload(t *testing.T, name string) *unstructured.Unstructured {
+	t.Helper()
+	object := q.object(t, `{kind: Workload}`)
+	require.NoError(t, q.Get(t.Context(), client.ObjectKey{Namespace: q.namespace, Name: name}, object))
+	return object
+}
+
+func (q queue) nominated(t *testing.T, name string) []string {
+	t.Helper()
+	clusters, _, err := unstructured.NestedStringSlice(q.workload(t, name).Object, "status", "nominatedClusterNames")
+	require.NoError(t, err)
+	return clusters
+}
+
+func (q queue) requireNominated(t *testing.T, name string, want ...string) {
+	t.Helper()
+	env.Becomes(t, want, func() []string { return q.nominated(t, name) })
+}
+
+// requireEvent waits for an event about a Workload with a text.
+func (q queue) requireEvent(t *testing.T, name, text string) {
+	t.Helper()
+	uid := q.workload(t, name).GetUID()
+	env.Becomes(t, true, func() bool {
+		var list eventsv1.EventList
+		require.NoError(t, q.List(t.Context(), &list, client.InNamespace(q.namespace)))
+		return slices.ContainsFunc(list.Items, func(e eventsv1.Event) bool { return e.Regarding.UID == uid && strings.Contains(e.Note, text) })
+	})
+}
+
+// placedAs is the label that names a Placement.
+func placedAs(name string) string {
+	return "labels: {" + clusterv1beta1.PlacementLabel + ": " + name + "}"
+}
+
+// TestMultiKueue: a Workload is nominated the clusters that its Placement decides, the best first.
+func TestMultiKueue(t *testing.T) {
+	q := newQueue(t)
+	clusters := map[string]*clusterv1.ManagedCluster{}
+	for name, sets := range map[string]int32{"east": 3, "west": 2, "north": 9} {
+		clusters[name] = q.join(t, name, traits{})
+		q.score(t, q, name, "celset-sets", "gpu.example.com/block8/8/now", sets)
+	}
+	q.place(t, "sets", `
+prioritizerPolicy:
+  mode: Exact
+  configurations:
+  - {scoreCoordinate: {type: AddOn, addOn: {resourceName: celset-sets, scoreName: gpu.example.com/block8/8/now}}, weight: 1}
+decisionStrategy: {groupStrategy: {clustersPerDecisionGroup: 1}}
+sortBy: Score
+scoreRateLimit: 1s
+`)
+	q.requireSelected(t, "sets", "north", "east", "west")
+
+	// North is no worker, and south is not decided. A Workload without quota waits.
+	q.submit(t, "job", placedAs("sets"))
+	require.NoError(t, q.kueue(t, "job", reserved(0, "multikueue", "Pending")))
+	q.requireNominated(t, "job", "east")
+	before := q.workload(t, "job").Object["status"].(map[string]any)
+	require.Len(t, before["conditions"], 1, "what Kueue applied is kept")
+	require.Len(t, before["admissionChecks"], 1)
+	require.NotEmpty(t, before["admission"])
+
+	// Another round: east did not admit it.
+	require.NoError(t, q.kueue(t, "job", reserved(round*3/2, "multikueue", "Pending")))
+	q.requireNominated(t, "job", "east", "west")
+
+	// The decision changes.
+	q.score(t, q, "west", "celset-sets", "gpu.example.com/block8/8/now", 4)
+	q.requireNominated(t, "job", "west", "east")
+
+	// Kueue takes the nomination back when it assigns a cluster. Nothing is nominated while it has one.
+	require.NoError(t, q.kueue(t, "job", strings.TrimSuffix(reserved(round*3/2, "multikueue", "Ready"), "}")+", clusterName: west}"))
+	require.Empty(t, q.nominated(t, "job"))
+
+	// West refuses it: it is evicted, and offered again.
+	require.NoError(t, q.kueue(t, "job", `{conditions: [{type: QuotaReserved, status: "False", reason: Evicted, message: "", lastTransitionTime: "2026-01-01T00:00:00Z"}]}`))
+	q.score(t, q, "west", "celset-sets", "gpu.example.com/block8/8/now", 1)
+	q.requireSelected(t, "sets", "north", "east", "west")
+	require.Empty(t, q.nominated(t, "job"))
+	require.NoError(t, q.kueue(t, "job", reserved(0, "multikueue", "Pending")))
+	q.requireNominated(t, "job", "east")
+	require.Equal(t, before["admission"], q.workload(t, "job").Object["status"].(map[string]any)["admission"])
+}
+
+// TestMultiKueueLeavesOthersAlone: what names no Placement, or one that is not there, or is not for MultiKueue.
+func TestMultiKueueLeavesOthersAlone(t *testing.T) {
+	q := newQueue(t)
+	pending := reserved(0, "multikueue", "Pending")
+	for name, w := range map[string]struct{ metadata, status string }{
+		"hostile":   {placedAs("missing"), reservedAt(`"2026-01-01T00:00:00+99:99"`, "multikueue", "Pending")},
+		"other":     {"", reserved(0, "other", "Pending")},
+		"retried":   {"", reserved(0, "multikueue", "Retry")},
+		"finished":  {"", strings.Replace(pending, "conditions: [", `conditions: [{type: Finished, status: "True", reason: Done, message: "", lastTransitionTime: "2026-01-01T00:00:00Z"}, `, 1)},
+		"component": {`annotations: {kueue.x-k8s.io/component-workload-index: "1"}`, pending},
+		"first":     {`annotations: {kueue.x-k8s.io/component-workload-index: "0"}`, pending},
+		"missing":   {placedAs("missing"), pending},
+		"all":       {"", pending},
+	} {
+		q.submit(t, name, w.metadata)
+		require.NoError(t, q.kueue(t, name, w.status), name)
+	}
+	q.requireNominated(t, "all", "south", "west", "east")
+	q.requireNominated(t, "first", "south", "west", "east")
+	q.requireEvent(t, "missing", "Placement "+q.namespace+"/missing is not found")
+	for _, name := range []string{"other", "retried", "finished", "component", "missing", "hostile"} {
+		require.Empty(t, q.nominated(t, name), name)
+	}
+
+	// The Placement comes, and decides no worker; then the MultiKueueConfig has its cluster, too.
+	q.join(t, "far", traits{})
+	q.place(t, "missing", `{}`)
+	q.requireEvent(t, "missing", "decides none of the worker clusters [south west east]")
+	q.apply(t, `{kind: MultiKueueConfig, metadata: {name: workers}, spec: {clusters: [far, south]}}`)
+	q.requireNominated(t, "missing", "far")
+	q.requireNominated(t, "all", "far", "south")
+}

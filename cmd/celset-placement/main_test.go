@@ -42,6 +42,7 @@ func TestFlags(t *testing.T) {
 		"no workers":            {[]string{"--kubeconfig=testdata/kubeconfig.yaml", "--workers=0"}, "--workers: 0 is not positive"},
 		"no time":               {[]string{"--kubeconfig=testdata/kubeconfig.yaml", "--evaluation-timeout=0s"}, "--evaluation-timeout 0s must be positive"},
 		"too long a turn":       {[]string{"--kubeconfig=testdata/kubeconfig.yaml", "--evaluation-turn=6s"}, "at most --evaluation-turn 6s, and that at most --placement-timeout 5s"},
+		"no round":              {[]string{"--kubeconfig=testdata/kubeconfig.yaml", "--multikueue-round=0s"}, "--multikueue-round: 0s is not positive"},
 		"half a second":         {[]string{"--kubeconfig=testdata/kubeconfig.yaml", "--now-tick=1500ms"}, "--now-tick: 1.5s must be whole seconds, at least 1s"},
 		"short lease":           {[]string{"--kubeconfig=testdata/kubeconfig.yaml", "--leader-elect-lease-duration=5s"}, "must be longer than --leader-elect-renew-deadline 10s"},
 		"no address":            {[]string{"--kubeconfig=testdata/kubeconfig.yaml", "--debug-bind-address="}, "--debug-bind-address is empty"},

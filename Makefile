@@ -12,7 +12,7 @@ LIBRARIES = ./apis/... ./cel/... ./allocator/... ./internal/topology/... ./inter
 # whose tables the tests of allocator share between goroutines.
 RACE_PACKAGES = $(shell $(GO) list $(LIBRARIES) | grep -v '/cel/device/bound$$')
 
-.PHONY: help demo demo-placement demo-real test nightly test-bin test-race test-others test-older test-cases test-coverage coverage test-guarantee e2e skew bin up build lint lint-fix tidy fuzz fuzz-expensive bench bench-rows perf trace soak soak-preemption fleet faults clean generate images release generate-docs
+.PHONY: help demo demo-placement demo-fleet demo-real test nightly test-bin test-race test-others test-older test-cases test-coverage coverage test-guarantee e2e skew bin up build lint lint-fix tidy fuzz fuzz-expensive bench bench-rows perf trace soak soak-preemption fleet faults clean generate images release generate-docs
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -30,6 +30,10 @@ demo-placement: ## a local hub, and how celset selects clusters on it
 	$(devcluster)
 	$(DEVCLUSTER) demo placement
 
+demo-fleet: ## a local hub and three clusters, and why it takes sets of devices to select one
+	$(devcluster)
+	$(DEVCLUSTER) demo fleet
+
 demo-real: ## a local node that runs containers, and one that names its four connected devices (Linux, as root)
 	$(devcluster)
 	$(DEVCLUSTER) demo real
@@ -37,7 +41,7 @@ demo-real: ## a local node that runs containers, and one that names its four con
 # What decides whether a change lands, in half an hour: the same cases in each run, each package
 # once, and no time that is measured. "make nightly" has the rest.
 test: ## all that a change must pass: tests, an older Kubernetes, linters, demos
-	@TIMEOUT=30m hack/pieces.sh test-bin test-race test-others test-older lint demo demo-placement
+	@TIMEOUT=30m hack/pieces.sh test-bin test-race test-others test-older lint demo demo-placement demo-fleet
 
 # Its seed decides about all that is random: NIGHTLY=... has a night again.
 override NIGHTLY := $(or $(NIGHTLY),$(shell date +%s))

@@ -23,7 +23,7 @@ const examples = "manifests/examples"
 
 func newDemoCommand() *cobra.Command {
 	cmd := newCommand("demo", "Run a cluster, schedule pods that want connected devices, check what they got", &upFlags{}, runDemo)
-	cmd.AddCommand(newDemoPlacementCommand(), newDemoRealCommand())
+	cmd.AddCommand(newDemoFleetCommand(), newDemoPlacementCommand(), newDemoRealCommand())
 	return cmd
 }
 
@@ -42,7 +42,7 @@ func runDemo(ctx context.Context, flags *upFlags, out, progress io.Writer) error
 	start = time.Now()
 	err = demo.Run(ctx, demo.Options{
 		Config:   cp.RESTConfig(),
-		Examples: filepath.Join(root, examples),
+		Examples: os.DirFS(filepath.Join(root, examples)),
 		Out:      out,
 		Color:    isTerminal(out),
 	})

@@ -36,6 +36,41 @@ func newDemoPlacementCommand() *cobra.Command {
 }
 
 func runPlacementDemo(ctx context.Context, flags *hubFlags, out, progress io.Writer) error {
+	binDir, err := controlplane.Build(ctx, flags.binDir, progress, controlplane.Etcd, controlplane.KubeAPIServer)
+	if err != nil {
+		return err
+	}
+	options := flags.options(binDir, "")
+	options.Progress = progress
+	cp, err := startHub(ctx, options)
+	if err != nil {
+		return err
+	}
+	defer cp.Stop()
+	return tellOnHub(cp, out, func(options placement.Options) error { return placement.Run(ctx, options) })
+}
+
+// options are those of a control plane whose data, if it is to stay, is in a folder of that name.
+func (f *hubFlags) options(binDir, name string) controlplane.Options {
+	options := controlplane.Options{BinDir: binDir, Prebuilt: true}
+	if f.dataDir != "" {
+		options.DataDir = filepath.Join(f.dataDir, name)
+	}
+	return options
+}
+
+// startHub starts what a hub needs: an API server with these users besides the controller's. No
+// workload runs on it.
+func startHub(ctx context.Context, options controlplane.Options, users ...string) (*controlplane.ControlPlane, error) {
+	options.SkipKwok, options.SkipControllerManager = true, true
+	for _, name := range append(users, placement.User) {
+		options.Users = append(options.Users, controlplane.User{Name: name})
+	}
+	return controlplane.Start(ctx, options)
+}
+
+// tellOnHub runs a demo on a hub, and says how long it took.
+func tellOnHub(cp *controlplane.ControlPlane, out io.Writer, tell func(placement.Options) error) error {
 	root, err := controlplane.ModuleRoot()
 	if err != nil {
 		return err
@@ -44,11 +79,6 @@ func runPlacementDemo(ctx context.Context, flags *hubFlags, out, progress io.Wri
 	if err != nil {
 		return err
 	}
-	cp, err := flags.start(ctx, progress)
-	if err != nil {
-		return err
-	}
-	defer cp.Stop()
 	config, err := cp.RESTConfigFor(placement.User)
 	if err != nil {
 		return err
@@ -59,25 +89,9 @@ func runPlacementDemo(ctx context.Context, flags *hubFlags, out, progress io.Wri
 	}
 	defer log.Close()
 	start := time.Now()
-	err = placement.Run(ctx, placement.Options{
-		Config: cp.RESTConfig(), Controller: config, RBAC: rbac, Out: out, Log: log,
-	})
-	if err != nil {
+	if err := tell(placement.Options{Config: cp.RESTConfig(), Controller: config, RBAC: rbac, Out: out, Log: log}); err != nil {
 		return err
 	}
 	_, err = fmt.Fprintf(out, "The demo took %.1f s.\n", time.Since(start).Seconds())
 	return err
-}
-
-// start builds and starts what a hub needs: an API server. No workload runs on it.
-func (f *hubFlags) start(ctx context.Context, progress io.Writer) (*controlplane.ControlPlane, error) {
-	binDir, err := controlplane.Build(ctx, f.binDir, progress, controlplane.Etcd, controlplane.KubeAPIServer)
-	if err != nil {
-		return nil, err
-	}
-	return controlplane.Start(ctx, controlplane.Options{
-		BinDir: binDir, Prebuilt: true, DataDir: f.dataDir, Progress: progress,
-		SkipKwok: true, SkipControllerManager: true,
-		Users: []controlplane.User{{Name: placement.User}},
-	})
 }

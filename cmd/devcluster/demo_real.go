@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
 	"time"
 
@@ -54,6 +55,6 @@ func runDemoReal(ctx context.Context, flags *upFlags, out, progress io.Writer) (
 		return err
 	}
 	return demo.RunReal(ctx, node.Name(), demo.Options{
-		Config: cp.RESTConfig(), Examples: filepath.Join(root, examples), Out: out, Color: isTerminal(out),
+		Config: cp.RESTConfig(), Examples: os.DirFS(filepath.Join(root, examples)), Out: out, Color: isTerminal(out),
 	})
 }

@@ -151,6 +151,7 @@ func TestErrors(t *testing.T) {
 		"no such configuration":  {args: []string{"up", "--scheduler-config=no-such.yaml"}, want: "scheduler configuration: stat no-such.yaml: no such file"},
 		"arguments to a demo":    {args: []string{"demo", "placement", "x"}, want: `unknown command "x" for "devcluster demo placement"`},
 		"arguments to a node":    {args: []string{"demo", "real", "x"}, want: `unknown command "x" for "devcluster demo real"`},
+		"arguments to a fleet":   {args: []string{"demo", "fleet", "x"}, want: `unknown command "x" for "devcluster demo fleet"`},
 		"no such demo":           {args: []string{"demo", "x"}, want: `unknown command "x" for "devcluster demo"`},
 		"data directory is file": {args: []string{"up", "--data-dir=/dev/null"}, want: "data directory: mkdir /dev/null"},
 	} {

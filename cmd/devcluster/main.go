@@ -9,6 +9,7 @@
 //	devcluster up                run a cluster until interrupted
 //	devcluster demo              run a cluster, show what celset is for, check it
 //	devcluster demo placement    the same for the selection of clusters, on a hub
+//	devcluster demo fleet        the same for both, on a hub and in three clusters
 //	devcluster demo real         the same up to a container, on a node (Linux, as root)
 package main
 

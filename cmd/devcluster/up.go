@@ -62,28 +62,31 @@ func (f *upFlags) start(ctx context.Context, progress io.Writer, binaries ...str
 	if err != nil {
 		return nil, err
 	}
-	binaries = append(binaries, controlplane.Etcd, controlplane.KubeAPIServer, controlplane.KubeControllerManager,
-		controlplane.Kwok, controlplane.CelsetScheduler)
-	binDir, err := controlplane.Build(ctx, f.binDir, progress, binaries...)
+	binDir, err := controlplane.Build(ctx, f.binDir, progress, append(binaries, clusterBinaries...)...)
 	if err != nil {
 		return nil, err
 	}
-	cp, err := controlplane.Start(ctx, controlplane.Options{
-		BinDir:   binDir,
-		Prebuilt: true,
-		DataDir:  f.dataDir,
-		Progress: progress,
-		// Those of PodGroups, for sets of nodes.
-		FeatureGates:  podGroups(),
-		APIServerArgs: []string{"--runtime-config=scheduling.k8s.io/v1beta1=true"},
-	})
+	return startCluster(ctx, controlplane.Options{BinDir: binDir, DataDir: f.dataDir, Progress: progress},
+		controlplane.SchedulerOptions{ConfigFile: config})
+}
+
+var clusterBinaries = []string{
+	controlplane.Etcd, controlplane.KubeAPIServer, controlplane.KubeControllerManager, controlplane.Kwok, controlplane.CelsetScheduler,
+}
+
+// startCluster starts a cluster from binaries that were built, and celset-scheduler in it. The caller stops it.
+func startCluster(ctx context.Context, options controlplane.Options, scheduler controlplane.SchedulerOptions) (*controlplane.ControlPlane, error) {
+	options.Prebuilt = true
+	// Those of PodGroups, for sets of nodes.
+	options.FeatureGates = podGroups()
+	options.APIServerArgs = []string{"--runtime-config=scheduling.k8s.io/v1beta1=true"}
+	cp, err := controlplane.Start(ctx, options)
 	if err != nil {
 		return nil, err
 	}
-	gates := podGroups()
-	maps.Copy(gates, map[string]bool{v1alpha1.FeatureGate: true, v1alpha1.GangFeatureGate: true, "DRADevicePreemption": true})
-	_, err = cp.StartScheduler(ctx, controlplane.SchedulerOptions{ConfigFile: config, FeatureGates: gates})
-	if err != nil {
+	scheduler.FeatureGates = podGroups()
+	maps.Copy(scheduler.FeatureGates, map[string]bool{v1alpha1.FeatureGate: true, v1alpha1.GangFeatureGate: true, "DRADevicePreemption": true})
+	if _, err := cp.StartScheduler(ctx, scheduler); err != nil {
 		cp.Stop()
 		return nil, err
 	}

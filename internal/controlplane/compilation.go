@@ -131,11 +131,17 @@ func (c compilation) environment() []string {
 // runGo returns what the go command prints to standard output; its messages are
 // part of the error.
 func runGo(ctx context.Context, dir string, env []string, args ...string) (string, error) {
+	// An interrupt lets the go command end what it has started, but while it loads packages it
+	// leaves its work directory behind.
+	work, err := os.MkdirTemp(os.Getenv("GOTMPDIR"), "celset-build-")
+	if err != nil {
+		return "", fmt.Errorf("go %s in %s: work directory: %w", args[0], dir, err)
+	}
+	defer os.RemoveAll(work)
 	var stdout, stderr strings.Builder
 	cmd := exec.CommandContext(ctx, "go", args...)
 	cmd.Dir, cmd.Stdout, cmd.Stderr = dir, &stdout, &stderr
-	cmd.Env = append(os.Environ(), env...)
-	// An interrupt lets the go command remove its work directory.
+	cmd.Env = append(os.Environ(), append(env, "GOTMPDIR="+work)...)
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	cmd.WaitDelay = 5 * time.Second
 	if err := cmd.Run(); err != nil {

@@ -51,7 +51,8 @@ func Start(ctx context.Context, options Options) (*ControlPlane, error) {
 		return nil, fmt.Errorf("start control plane: %w", err)
 	}
 	if err := cp.startComponents(ctx); err != nil {
-		cp.temporary = false // the error refers to logs in it
+		// The error refers to logs in it, unless somebody has ended the start.
+		cp.temporary = cp.temporary && ctx.Err() != nil
 		cp.Stop()
 		return nil, fmt.Errorf("start control plane: %w", err)
 	}

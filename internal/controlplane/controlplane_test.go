@@ -5,6 +5,7 @@ package controlplane
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"syscall"
@@ -230,6 +231,28 @@ func TestComponentThatDiesAtStart(t *testing.T) {
 	require.ErrorContains(t, err, "is not in the list of known controllers")
 	require.ErrorContains(t, err, filepath.Join(dir, "logs", "kube-controller-manager.log"))
 	requireNoChildren(t, dir)
+}
+
+// The directory stays if there is something to be looked up in it.
+func TestDirectoryOfAFailedStart(t *testing.T) {
+	temporary := t.TempDir()
+	t.Setenv("TMPDIR", temporary)
+	ended, end := context.WithCancelCause(t.Context())
+	end(errors.New("nobody waits any more"))
+	for _, test := range []struct {
+		ctx  context.Context
+		want string
+		left int
+	}{
+		{ended, "start etcd: nobody waits any more", 0},
+		{t.Context(), "start etcd: fork/exec", 1},
+	} {
+		_, err := Start(test.ctx, Options{Prebuilt: true, BinDir: t.TempDir()})
+		require.ErrorContains(t, err, test.want)
+		left, err := os.ReadDir(temporary)
+		require.NoError(t, err)
+		require.Len(t, left, test.left)
+	}
 }
 
 func TestContextEndsControlPlane(t *testing.T) {

@@ -22,7 +22,7 @@ type Options struct {
 	// does not exist and kept when the control plane stops; starting in it again
 	// brings the stored objects back. Empty: a temporary directory that Stop
 	// removes. After a failed start the temporary directory stays, because the
-	// error refers to the logs in it.
+	// error refers to the logs in it; not if it was the context that ended it.
 	DataDir string
 
 	// BinDir holds the binaries. Empty: what [BinDir] returns.

@@ -206,7 +206,9 @@ func TestWaitReady(t *testing.T) {
 		p := startShell(t, shell(t, "sleep 1000"))
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
-		require.ErrorIs(t, p.waitReady(ctx, time.Hour, never), context.Canceled)
+		err := p.waitReady(ctx, time.Hour, never)
+		require.ErrorIs(t, err, context.Canceled)
+		require.EqualError(t, err, "child is not ready yet: context canceled")
 	})
 }
 

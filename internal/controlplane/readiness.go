@@ -23,8 +23,8 @@ const (
 
 // waitReady returns when probe succeeds. It fails at once when the process ends,
 // and when the context does or the timeout is over.
-func (p *Process) waitReady(ctx context.Context, timeout time.Duration, probe func(context.Context) error) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, timeout, fmt.Errorf("timeout of %s", timeout))
+func (p *Process) waitReady(caller context.Context, timeout time.Duration, probe func(context.Context) error) error {
+	ctx, cancel := context.WithTimeoutCause(caller, timeout, fmt.Errorf("timeout of %s", timeout))
 	defer cancel()
 	ticker := time.NewTicker(probePeriod)
 	defer ticker.Stop()
@@ -43,6 +43,9 @@ func (p *Process) waitReady(ctx context.Context, timeout time.Duration, probe fu
 		case <-p.done:
 			return p.endedEarly()
 		case <-ctx.Done():
+			if caller.Err() != nil { // its log has nothing to do with it
+				return fmt.Errorf("%s is not ready yet: %w", p.command.name, context.Cause(caller))
+			}
 			return p.failure("did not get ready", fmt.Errorf("%w; last answer: %w", context.Cause(ctx), unready))
 		case <-ticker.C:
 		}

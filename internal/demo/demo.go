@@ -7,8 +7,7 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
+	"io/fs"
 	"time"
 
 	"k8s.io/client-go/kubernetes"
@@ -24,8 +23,8 @@ const namespace = "default"
 type Options struct {
 	// Config is how to reach the API server, with all rights.
 	Config *rest.Config
-	// Examples is the folder with the example manifests.
-	Examples string
+	// Examples has the example manifests.
+	Examples fs.FS
 	// Out is where the demo is told.
 	Out io.Writer
 	// Color uses ANSI colours in drawings.
@@ -38,7 +37,7 @@ func Run(ctx context.Context, options Options) error {
 	if err != nil {
 		return err
 	}
-	d := &demo{Options: options, client: client}
+	d := &demo{Options: options, client: client, sites: sites()}
 	for _, act := range []func(context.Context) error{
 		d.setUp,
 		d.neurons,
@@ -59,6 +58,8 @@ func Run(ctx context.Context, options Options) error {
 type demo struct {
 	Options
 	client kubernetes.Interface
+	// sites are all nodes with devices.
+	sites []site
 }
 
 func (d *demo) say(format string, args ...any) {
@@ -67,7 +68,7 @@ func (d *demo) say(format string, args ...any) {
 
 // apply applies an example, changed as told.
 func (d *demo) apply(ctx context.Context, example string, change func([]byte) []byte) error {
-	manifest, err := os.ReadFile(filepath.Join(d.Examples, example))
+	manifest, err := fs.ReadFile(d.Examples, example)
 	if err != nil {
 		return err
 	}

@@ -7,7 +7,8 @@
 //
 //	err := demo.Run(ctx, demo.Options{Config: cp.RESTConfig(), Examples: dir, Out: os.Stdout})
 //
-// [RunReal] goes on to what a container knows, on a node of package realnode.
+// [RunReal] goes on to what a container knows, on a node of package realnode, and
+// [RunFleet] begins with the cluster, which a hub selects.
 //
 // Whatever it says about the outcome it has read back from the API and checked
 // against the topology, independently of the constraint's expression; if

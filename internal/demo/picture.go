@@ -23,8 +23,8 @@ func waitsForClaim(event string) bool {
 }
 
 // siteOf returns the site with the node.
-func siteOf(node string) (site, error) {
-	for _, s := range sites() {
+func (d *demo) siteOf(node string) (site, error) {
+	for _, s := range d.sites {
 		if s.node == node {
 			return s, nil
 		}
@@ -35,11 +35,28 @@ func siteOf(node string) (site, error) {
 // draw shows the devices of sites as the API server knows them. Those of the pod
 // are the chosen ones.
 func (d *demo) draw(ctx context.Context, pod string, sites ...site) error {
-	claims, err := d.client.ResourceV1().ResourceClaims(namespace).List(ctx, metav1.ListOptions{})
+	marks, err := d.marks(ctx, pod)
 	if err != nil {
 		return err
 	}
-	marks := map[string]map[string]topology.Mark{} // by pool, which is named like the node, and device
+	for _, s := range sites {
+		var picture bytes.Buffer
+		if err := topology.Draw(&picture, s.Topology, marks[s.node], d.drawOptions()...); err != nil {
+			return err
+		}
+		d.say("   %s: %s", s.node, strings.ReplaceAll(strings.TrimRight(picture.String(), "\n"), "\n", "\n   "))
+		d.say("")
+	}
+	return nil
+}
+
+// marks are those of all devices that somebody has, by pool, which is named like the node, and device.
+func (d *demo) marks(ctx context.Context, pod string) (map[string]map[string]topology.Mark, error) {
+	claims, err := d.client.ResourceV1().ResourceClaims(namespace).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return nil, err
+	}
+	marks := map[string]map[string]topology.Mark{}
 	for _, claim := range claims.Items {
 		mark := topology.Mark{State: topology.Taken}
 		for _, consumer := range claim.Status.ReservedFor {
@@ -55,15 +72,7 @@ func (d *demo) draw(ctx context.Context, pod string, sites ...site) error {
 			marks[result.Pool][result.Device] = mark
 		}
 	}
-	for _, s := range sites {
-		var picture bytes.Buffer
-		if err := topology.Draw(&picture, s.Topology, marks[s.node], d.drawOptions()...); err != nil {
-			return err
-		}
-		d.say("   %s: %s", s.node, strings.ReplaceAll(strings.TrimRight(picture.String(), "\n"), "\n", "\n   "))
-		d.say("")
-	}
-	return nil
+	return marks, nil
 }
 
 func (d *demo) drawOptions() []topology.Option {

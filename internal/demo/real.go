@@ -6,8 +6,7 @@ package demo
 import (
 	"context"
 	"fmt"
-	"os"
-	"path/filepath"
+	"io/fs"
 	"slices"
 	"strings"
 	"time"
@@ -31,8 +30,8 @@ func RunReal(ctx context.Context, node string, options Options) error {
 	if err != nil {
 		return err
 	}
-	d := &demo{Options: options, client: client}
-	return d.real(ctx, site{story.Ring(), node, []string{"mla-1"}})
+	d := &demo{Options: options, client: client, sites: []site{{story.Ring(), node, []string{"mla-1"}}}}
+	return d.real(ctx, d.sites[0])
 }
 
 func (d *demo) real(ctx context.Context, s site) error {
@@ -106,7 +105,7 @@ func (d *demo) waitPublished(ctx context.Context, s site) error {
 
 // applyAdapted applies an example with its pods as the node can run them.
 func (d *demo) applyAdapted(ctx context.Context, example string) error {
-	manifest, err := os.ReadFile(filepath.Join(d.Examples, example))
+	manifest, err := fs.ReadFile(d.Examples, example)
 	if err != nil {
 		return err
 	}

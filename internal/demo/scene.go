@@ -38,7 +38,6 @@ func sites() []site {
 
 // setUp creates nodes, devices and classes, and pods that take some devices.
 func (d *demo) setUp(ctx context.Context) error {
-	all := sites()
 	for _, prefix := range []string{"trn1", "ring", "mesh"} {
 		if _, err := controlplane.CreateNodes(ctx, d.client, 2, controlplane.NodeOptions{Prefix: prefix}); err != nil {
 			return err
@@ -52,7 +51,18 @@ func (d *demo) setUp(ctx context.Context) error {
 	if _, err := d.client.SchedulingV1().PriorityClasses().Create(ctx, urgent, metav1.CreateOptions{}); err != nil {
 		return err
 	}
-	for _, s := range all {
+	if err := d.furnish(ctx); err != nil {
+		return err
+	}
+	d.say("Two trn1.32xlarge nodes with 16 Trainium accelerators in a torus and eight EFAs, two with")
+	d.say("rings of eight accelerators, two with 4x4 meshes. Some are taken by pods of the default")
+	d.say("scheduler profile.\n")
+	return d.draw(ctx, "", d.sites...)
+}
+
+// furnish publishes the devices of all sites, and waits until those that are taken are.
+func (d *demo) furnish(ctx context.Context) error {
+	for _, s := range d.sites {
 		if err := d.publish(ctx, s); err != nil {
 			return err
 		}
@@ -60,15 +70,12 @@ func (d *demo) setUp(ctx context.Context) error {
 			return err
 		}
 	}
-	for _, s := range all {
+	for _, s := range d.sites {
 		if _, err := d.waitRunning(ctx, occupant(s)); err != nil {
 			return err
 		}
 	}
-	d.say("Two trn1.32xlarge nodes with 16 Trainium accelerators in a torus and eight EFAs, two with")
-	d.say("rings of eight accelerators, two with 4x4 meshes. Some are taken by pods of the default")
-	d.say("scheduler profile.\n")
-	return d.draw(ctx, "", all...)
+	return nil
 }
 
 func (d *demo) publish(ctx context.Context, s site) error {

@@ -53,7 +53,7 @@ func (d *demo) check(ctx context.Context, told *story.Story, start time.Time) er
 		return err
 	}
 	took := since(start)
-	s, err := siteOf(running.Spec.NodeName)
+	s, err := d.siteOf(running.Spec.NodeName)
 	if err != nil {
 		return err
 	}

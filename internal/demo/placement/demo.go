@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"path"
+	"time"
 
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
@@ -49,18 +50,27 @@ type demo struct {
 
 // Run shows the demo. The error is nil only if all of it came out as it should.
 func Run(ctx context.Context, options Options) error {
+	return run(ctx, options, newFleet(time.Now()), func(ctx context.Context, d *demo) error { return d.tell(ctx) })
+}
+
+// run calls tell on a hub with this fleet, while the controller decides.
+func run(ctx context.Context, options Options, fleet []member, tell func(context.Context, *demo) error) error {
 	d, err := newDemo(options)
 	if err != nil {
 		return err
 	}
-	if err := d.setUp(ctx); err != nil {
+	if err := d.setUp(ctx, fleet); err != nil {
 		return fmt.Errorf("set up the hub: %w", err)
 	}
 	ctx, stop, err := d.startController(ctx)
 	if err != nil {
 		return fmt.Errorf("start the controller: %w", err)
 	}
-	return errors.Join(d.tell(ctx), stop())
+	err = tell(ctx, d)
+	if cause := context.Cause(ctx); err != nil && cause != nil {
+		err = cause
+	}
+	return errors.Join(err, stop())
 }
 
 func newDemo(options Options) (*demo, error) {
@@ -86,6 +96,7 @@ func unlimited(config *rest.Config) *rest.Config {
 // tell tells all acts, and checks in the end what they have left.
 func (d *demo) tell(ctx context.Context) error {
 	for _, act := range []func(context.Context) error{
+		d.introduce,
 		d.expressions,
 		d.recovery,
 		d.weights,
@@ -94,9 +105,6 @@ func (d *demo) tell(ctx context.Context) error {
 		d.nothingElse,
 	} {
 		if err := act(ctx); err != nil {
-			if cause := context.Cause(ctx); cause != nil {
-				return cause
-			}
 			return err
 		}
 	}

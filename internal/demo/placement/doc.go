@@ -9,6 +9,8 @@
 //		Config: cp.RESTConfig(), Controller: controllerConfig, RBAC: manifest, Out: os.Stdout,
 //	})
 //
+// [OnHub] is for a demo with clusters of its own.
+//
 // It runs the controller in the process, with the rights that it is deployed with.
 // Whatever it says about the outcome it has read back from the API server and checked
 // with plain Go, in which there is no CEL; if something is not so, Run fails.

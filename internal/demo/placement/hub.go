@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
@@ -26,7 +25,7 @@ import (
 const concurrentWrites = 16
 
 // setUp installs the kinds and creates rights, sets, bindings, clusters and scores.
-func (d *demo) setUp(ctx context.Context) error {
+func (d *demo) setUp(ctx context.Context, fleet []member) error {
 	if err := hub.Install(ctx, d.Config); err != nil {
 		return err
 	}
@@ -38,17 +37,10 @@ func (d *demo) setUp(ctx context.Context) error {
 	}
 	group, creating := errgroup.WithContext(ctx)
 	group.SetLimit(concurrentWrites)
-	for _, m := range newFleet(time.Now()) {
+	for _, m := range fleet {
 		group.Go(func() error { return d.join(creating, m) })
 	}
-	if err := group.Wait(); err != nil {
-		return err
-	}
-	members, err := d.members(ctx)
-	if err != nil {
-		return err
-	}
-	return d.introduce(members)
+	return group.Wait()
 }
 
 // join creates a cluster with its namespace and its scores.
@@ -114,7 +106,11 @@ func choose(members []member, wanted func(member) bool) []member {
 }
 
 // introduce shows what there is.
-func (d *demo) introduce(members []member) error {
+func (d *demo) introduce(ctx context.Context) error {
+	members, err := d.members(ctx)
+	if err != nil {
+		return err
+	}
 	if len(members) != fleetSize {
 		return fmt.Errorf("the hub has %d clusters, not %d", len(members), fleetSize)
 	}

@@ -161,12 +161,14 @@ scoreRateLimit: 1s
 	require.NotEmpty(t, before["admission"])
 
 	// Another round: east did not admit it.
-	require.NoError(t, q.kueue(t, "job", reserved(round*3/2, "multikueue", "Pending")))
-	q.requireNominated(t, "job", "east", "west")
+	q.submit(t, "late", placedAs("sets"))
+	require.NoError(t, q.kueue(t, "late", reserved(round*3/2, "multikueue", "Pending")))
+	q.requireNominated(t, "late", "east", "west")
 
-	// The decision changes.
+	// The order changes. Kueue refuses a cluster that admits it and is not nominated: so east stays.
 	q.score(t, q, "west", "celset-sets", "gpu.example.com/block8/8/now", 4)
 	q.requireNominated(t, "job", "west", "east")
+	q.requireNominated(t, "late", "west", "east")
 
 	// Kueue takes the nomination back when it assigns a cluster. Nothing is nominated while it has one.
 	require.NoError(t, q.kueue(t, "job", strings.TrimSuffix(reserved(round*3/2, "multikueue", "Ready"), "}")+", clusterName: west}"))
@@ -174,11 +176,9 @@ scoreRateLimit: 1s
 
 	// West refuses it: it is evicted, and offered again.
 	require.NoError(t, q.kueue(t, "job", `{conditions: [{type: QuotaReserved, status: "False", reason: Evicted, message: "", lastTransitionTime: "2026-01-01T00:00:00Z"}]}`))
-	q.score(t, q, "west", "celset-sets", "gpu.example.com/block8/8/now", 1)
-	q.requireSelected(t, "sets", "north", "east", "west")
 	require.Empty(t, q.nominated(t, "job"))
 	require.NoError(t, q.kueue(t, "job", reserved(0, "multikueue", "Pending")))
-	q.requireNominated(t, "job", "east")
+	q.requireNominated(t, "job", "west")
 	require.Equal(t, before["admission"], q.workload(t, "job").Object["status"].(map[string]any)["admission"])
 }
 

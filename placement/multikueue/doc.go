@@ -18,10 +18,10 @@
 //
 // Those that the Placement decides and the MultiKueueConfig of the admission check has, under the same name. They are nominated by
 // decision groups: the first one when quota is reserved, and one more after each [Options.Round] in which no cluster admitted the
-// Workload. So a Placement with sortBy Score and clustersPerDecisionGroup 1 offers a Workload to the best cluster first. When the
-// decision changes, so does the nomination, and Kueue withdraws the Workload from clusters that are not nominated any more. A Workload
-// that is evicted begins with the first group again. All of that follows from what the Workload and the Placement say: nothing is
-// remembered.
+// Workload. So a Placement with sortBy Score and clustersPerDecisionGroup 1 offers a Workload to the best cluster first. When the order
+// of the clusters changes, those that are first now are nominated, too. A cluster that is not decided any more is not nominated any more,
+// and Kueue withdraws the Workload from it. A Workload that is evicted begins with the first group again. All of that follows from what
+// the Workload and the Placement say: nothing is remembered.
 //
 // # How a nomination is written
 //

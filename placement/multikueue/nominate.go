@@ -13,6 +13,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -55,7 +56,7 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	return reconcile.Result{RequeueAfter: n.next}, r.write(ctx, object, n.clusters)
 }
 
-// nominate returns which clusters a Workload is to be offered to, or nil if it waits for none.
+// nominate returns which clusters a Workload is to be offered to, or nil if it waits for none or for the rest of a decision.
 func (r *reconciler) nominate(ctx context.Context, w *workload) (*nomination, error) {
 	if !w.waits() {
 		return nil, nil
@@ -76,8 +77,8 @@ func (r *reconciler) nominate(ctx context.Context, w *workload) (*nomination, er
 		}
 		return nil, err
 	}
-	groups, err := r.groups(ctx, placement, workers)
-	if err != nil {
+	groups, whole, err := r.groups(ctx, placement, workers)
+	if err != nil || !whole {
 		return nil, err
 	}
 	if len(groups) == 0 {
@@ -85,7 +86,19 @@ func (r *reconciler) nominate(ctx context.Context, w *workload) (*nomination, er
 		return &nomination{reason: "NoWorkerDecided", why: why}, nil
 	}
 	taken, next := rounds(time.Since(w.reserved().LastTransitionTime.Time), r.round, len(groups))
-	return &nomination{clusters: slices.Concat(groups[:taken]...), next: next}, nil
+	return &nomination{clusters: offered(groups, taken, w.Status.NominatedClusterNames), next: next}, nil
+}
+
+// offered returns the clusters of the first groups, and of the others those that are nominated already. A cluster that only loses its
+// place keeps the nomination: it may have admitted the Workload a moment ago, and Kueue assigns no cluster that is not nominated.
+func offered(groups [][]string, taken int, before []string) []string {
+	result := slices.Concat(groups[:taken]...)
+	for _, cluster := range slices.Concat(groups[taken:]...) {
+		if slices.Contains(before, cluster) {
+			result = append(result, cluster)
+		}
+	}
+	return result
 }
 
 // rounds returns how many of some groups are nominated when a time has passed, and when one more is, 0 for never. The clock of the API
@@ -126,29 +139,28 @@ func (r *reconciler) workers(ctx context.Context, w *workload) ([]string, error)
 	return nil, nil
 }
 
-// groups returns the clusters that a Placement decides, of some, in order, by decision groups. Groups without any are left out.
-func (r *reconciler) groups(ctx context.Context, placement *clusterv1beta1.Placement, some []string) ([][]string, error) {
-	var result [][]string
+// groups returns the clusters that a Placement decides, of some, in order, by decision groups. Groups without any are left out. It says
+// whether that is the whole decision: PlacementDecisions are written one by one, so that a cluster that changes its place is in two of
+// them, or in none, for a moment. The rest is another event.
+func (r *reconciler) groups(ctx context.Context, placement *clusterv1beta1.Placement, some []string) (result [][]string, whole bool, err error) {
+	seen := sets.Set[string]{}
 	for _, group := range placement.Status.DecisionGroups {
 		var clusters []string
 		for _, name := range group.Decisions {
 			decision := &clusterv1beta1.PlacementDecision{}
 			if err := r.cache.Get(ctx, types.NamespacedName{Namespace: placement.Namespace, Name: name}, decision); err != nil {
-				if apierrors.IsNotFound(err) {
-					// The status or the cache is a little behind: the change is another event.
-					continue
-				}
-				return nil, err
+				return nil, false, client.IgnoreNotFound(err)
 			}
 			for _, decided := range decision.Status.Decisions {
-				if slices.Contains(some, decided.ClusterName) && !slices.Contains(clusters, decided.ClusterName) {
+				if !seen.Has(decided.ClusterName) && slices.Contains(some, decided.ClusterName) {
 					clusters = append(clusters, decided.ClusterName)
 				}
+				seen.Insert(decided.ClusterName)
 			}
 		}
 		if len(clusters) > 0 {
 			result = append(result, clusters)
 		}
 	}
-	return result, nil
+	return result, seen.Len() == int(placement.Status.NumberOfSelectedClusters), nil
 }

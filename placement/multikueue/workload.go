@@ -70,10 +70,15 @@ func (w *workload) reserved() *metav1.Condition {
 	return condition
 }
 
-// waits says whether clusters are to be nominated, if an admission check of MultiKueue is pending. Of the Workloads of one job Kueue
-// nominates the cluster of the first for all others.
+// waits says whether clusters are to be nominated, if an admission check of MultiKueue is pending. A Workload that is evicted keeps its
+// quota until its job is suspended: what is nominated then Kueue does not take back, and takes when quota is reserved again. Of the
+// Workloads of one job Kueue nominates the cluster of the first for all others.
 func (w *workload) waits() bool {
 	number, numbered := w.Annotations[componentNumber]
-	return w.DeletionTimestamp.IsZero() && w.reserved() != nil && !meta.IsStatusConditionTrue(w.Status.Conditions, "Finished") &&
+	return w.DeletionTimestamp.IsZero() && w.reserved() != nil && !w.is("Evicted") && !w.is("Finished") &&
 		w.Status.ClusterName == "" && (!numbered || number == "0")
+}
+
+func (w *workload) is(condition string) bool {
+	return meta.IsStatusConditionTrue(w.Status.Conditions, condition)
 }

@@ -73,6 +73,10 @@ func (o *ownedFields) of(object *unstructured.Unstructured) (*unstructured.Unstr
 	if owned, ok := value.ExtractItems(fields.Leaves()).AsValue().Unstructured().(map[string]any); ok {
 		result.Object = owned
 	}
+	if _, ok := result.Object["status"].(map[string]any); !ok {
+		// An apply without any field, such as that of no cluster, owns the status itself.
+		delete(result.Object, "status")
+	}
 	return result, nil
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 	eventsv1 "k8s.io/api/events/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 	clusterv1 "open-cluster-management.io/api/cluster/v1"
 	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -88,6 +89,14 @@ func (q queue) kueue(t *testing.T, name, status string) error {
 	return q.Status().Apply(t.Context(), client.ApplyConfigurationFromUnstructured(object), client.FieldOwner("kueue-admission"), client.ForceOwnership)
 }
 
+// merge is kueue with Kueue's feature gate WorkloadRequestUseMergePatch.
+func (q queue) merge(t *testing.T, name, status string) {
+	t.Helper()
+	patch, err := yaml.YAMLToJSON([]byte("{status: " + status + "}"))
+	require.NoError(t, err)
+	require.NoError(t, q.Status().Patch(t.Context(), q.workload(t, name), client.RawPatch(types.MergePatchType, patch), client.FieldOwner("kueue")))
+}
+
 func (q queue) workload(t *testing.T, name string) *unstructured.Unstructured {
 	t.Helper()
 	object := q.object(t, `{kind: Workload}`)
@@ -152,12 +161,14 @@ scoreRateLimit: 1s
 	require.NotEmpty(t, before["admission"])
 
 	// Another round: east did not admit it.
-	require.NoError(t, q.kueue(t, "job", reserved(round*3/2, "multikueue", "Pending")))
-	q.requireNominated(t, "job", "east", "west")
+	q.submit(t, "late", placedAs("sets"))
+	require.NoError(t, q.kueue(t, "late", reserved(round*3/2, "multikueue", "Pending")))
+	q.requireNominated(t, "late", "east", "west")
 
-	// The decision changes.
+	// The order changes. Kueue refuses a cluster that admits it and is not nominated: so east stays.
 	q.score(t, q, "west", "celset-sets", "gpu.example.com/block8/8/now", 4)
 	q.requireNominated(t, "job", "west", "east")
+	q.requireNominated(t, "late", "west", "east")
 
 	// Kueue takes the nomination back when it assigns a cluster. Nothing is nominated while it has one.
 	require.NoError(t, q.kueue(t, "job", strings.TrimSuffix(reserved(round*3/2, "multikueue", "Ready"), "}")+", clusterName: west}"))
@@ -165,11 +176,9 @@ scoreRateLimit: 1s
 
 	// West refuses it: it is evicted, and offered again.
 	require.NoError(t, q.kueue(t, "job", `{conditions: [{type: QuotaReserved, status: "False", reason: Evicted, message: "", lastTransitionTime: "2026-01-01T00:00:00Z"}]}`))
-	q.score(t, q, "west", "celset-sets", "gpu.example.com/block8/8/now", 1)
-	q.requireSelected(t, "sets", "north", "east", "west")
 	require.Empty(t, q.nominated(t, "job"))
 	require.NoError(t, q.kueue(t, "job", reserved(0, "multikueue", "Pending")))
-	q.requireNominated(t, "job", "east")
+	q.requireNominated(t, "job", "west")
 	require.Equal(t, before["admission"], q.workload(t, "job").Object["status"].(map[string]any)["admission"])
 }
 
@@ -182,6 +191,7 @@ func TestMultiKueueLeavesOthersAlone(t *testing.T) {
 		"other":     {"", reserved(0, "other", "Pending")},
 		"retried":   {"", reserved(0, "multikueue", "Retry")},
 		"finished":  {"", strings.Replace(pending, "conditions: [", `conditions: [{type: Finished, status: "True", reason: Done, message: "", lastTransitionTime: "2026-01-01T00:00:00Z"}, `, 1)},
+		"evicted":   {"", strings.Replace(pending, "conditions: [", `conditions: [{type: Evicted, status: "True", reason: Deactivated, message: "", lastTransitionTime: "2026-01-01T00:00:00Z"}, `, 1)},
 		"component": {`annotations: {kueue.x-k8s.io/component-workload-index: "1"}`, pending},
 		"first":     {`annotations: {kueue.x-k8s.io/component-workload-index: "0"}`, pending},
 		"missing":   {placedAs("missing"), pending},
@@ -190,10 +200,12 @@ func TestMultiKueueLeavesOthersAlone(t *testing.T) {
 		q.submit(t, name, w.metadata)
 		require.NoError(t, q.kueue(t, name, w.status), name)
 	}
+	q.submit(t, "merged", placedAs("missing"))
+	q.merge(t, "merged", pending)
 	q.requireNominated(t, "all", "south", "west", "east")
 	q.requireNominated(t, "first", "south", "west", "east")
 	q.requireEvent(t, "missing", "Placement "+q.namespace+"/missing is not found")
-	for _, name := range []string{"other", "retried", "finished", "component", "missing", "hostile"} {
+	for _, name := range []string{"other", "retried", "finished", "evicted", "component", "missing", "merged", "hostile"} {
 		require.Empty(t, q.nominated(t, name), name)
 	}
 
@@ -201,7 +213,16 @@ func TestMultiKueueLeavesOthersAlone(t *testing.T) {
 	q.join(t, "far", traits{})
 	q.place(t, "missing", `{}`)
 	q.requireEvent(t, "missing", "decides none of the worker clusters [south west east]")
-	q.apply(t, `{kind: MultiKueueConfig, metadata: {name: workers}, spec: {clusters: [far, south]}}`)
-	q.requireNominated(t, "missing", "far")
-	q.requireNominated(t, "all", "far", "south")
+	for _, test := range []struct{ workers, decided []string }{
+		{[]string{"far", "south"}, []string{"far"}},
+		{[]string{"south"}, nil},
+		{[]string{"south", "far"}, []string{"far"}},
+	} {
+		q.apply(t, `{kind: MultiKueueConfig, metadata: {name: workers}, spec: {clusters: [`+strings.Join(test.workers, ", ")+`]}}`)
+		q.requireNominated(t, "all", test.workers...)
+		q.requireNominated(t, "missing", test.decided...)
+		q.requireNominated(t, "merged", test.decided...)
+	}
+	q.merge(t, "merged", `{clusterName: far, nominatedClusterNames: null}`)
+	require.Empty(t, q.nominated(t, "merged"))
 }

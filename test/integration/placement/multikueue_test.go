@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	eventsv1 "k8s.io/api/events/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	clusterv1 "open-cluster-management.io/api/cluster/v1"
@@ -225,4 +226,45 @@ func TestMultiKueueLeavesOthersAlone(t *testing.T) {
 	}
 	q.merge(t, "merged", `{clusterName: far, nominatedClusterNames: null}`)
 	require.Empty(t, q.nominated(t, "merged"))
+}
+
+// TestMultiKueueWaitsForTheRestOfADecision: PlacementDecisions are written one by one. While a cluster goes from one to another, it is
+// not withdrawn.
+func TestMultiKueueWaitsForTheRestOfADecision(t *testing.T) {
+	q := newQueue(t)
+	// Another controller decides it.
+	placement := &clusterv1beta1.Placement{ObjectMeta: metav1.ObjectMeta{Namespace: q.namespace, Name: "swapped"}}
+	q.create(t, placement)
+	decide := func(name, cluster string) {
+		decision := &clusterv1beta1.PlacementDecision{ObjectMeta: metav1.ObjectMeta{
+			Namespace: q.namespace, Name: name, Labels: map[string]string{clusterv1beta1.PlacementLabel: placement.Name},
+		}}
+		if q.Get(t.Context(), client.ObjectKeyFromObject(decision), decision) != nil {
+			q.create(t, decision)
+		}
+		changeStatus(t, q.scene, decision, func(d *clusterv1beta1.PlacementDecision) {
+			d.Status.Decisions = []clusterv1beta1.ClusterDecision{{ClusterName: cluster}}
+		})
+	}
+	decide("swapped-decision-1", "east")
+	decide("swapped-decision-2", "west")
+	changeStatus(t, q.scene, placement, func(p *clusterv1beta1.Placement) {
+		p.Status.NumberOfSelectedClusters = 2
+		p.Status.DecisionGroups = []clusterv1beta1.DecisionGroupStatus{
+			{Decisions: []string{"swapped-decision-1"}}, {DecisionGroupIndex: 1, Decisions: []string{"swapped-decision-2"}},
+		}
+	})
+	q.submit(t, "job", placedAs("swapped"))
+	require.NoError(t, q.kueue(t, "job", reserved(0, "multikueue", "Pending")))
+	q.requireNominated(t, "job", "east")
+
+	// East is nowhere now. What comes later is nominated, so the change was seen.
+	decide("swapped-decision-1", "west")
+	require.NoError(t, q.kueue(t, "job", strings.TrimSuffix(reserved(round*3/2, "multikueue", "Pending"), "}")+", nominatedClusterNames: [east]}"))
+	q.submit(t, "later", "")
+	require.NoError(t, q.kueue(t, "later", reserved(0, "multikueue", "Pending")))
+	q.requireNominated(t, "later", "south", "west", "east")
+	require.Equal(t, []string{"east"}, q.nominated(t, "job"))
+	decide("swapped-decision-2", "east")
+	q.requireNominated(t, "job", "west", "east")
 }

@@ -50,7 +50,7 @@ var budgets = []budget{
 	{name: "admission", folders: []string{"admission"}, counts: product, lines: 2965},
 	{name: "placement", folders: []string{"placement"}, without: []string{"placement/*"}, counts: product, lines: 4825},
 	{name: "placement/controller and others", folders: []string{"placement/*"}, counts: product, lines: 5775},
-	{name: "cmd", folders: []string{"cmd"}, counts: product, lines: 10314},
+	{name: "cmd", folders: []string{"cmd"}, counts: product, lines: 10322},
 	{name: "internal", folders: []string{"internal"}, without: []string{"internal/testing"}, counts: product, lines: 13585},
 	{name: "hack", folders: []string{"hack"}, counts: product, lines: 0},
 	{name: "support of tests", folders: []string{"internal/testing", "test"}, counts: product, lines: 11190},

@@ -50,11 +50,11 @@ var budgets = []budget{
 	{name: "admission", folders: []string{"admission"}, counts: product, lines: 2965},
 	{name: "placement", folders: []string{"placement"}, without: []string{"placement/*"}, counts: product, lines: 4825},
 	{name: "placement/controller and others", folders: []string{"placement/*"}, counts: product, lines: 5775},
-	{name: "cmd", folders: []string{"cmd"}, counts: product, lines: 10322},
+	{name: "cmd", folders: []string{"cmd"}, counts: product, lines: 10326},
 	{name: "internal", folders: []string{"internal"}, without: []string{"internal/testing"}, counts: product, lines: 13585},
 	{name: "hack", folders: []string{"hack"}, counts: product, lines: 0},
 	{name: "support of tests", folders: []string{"internal/testing", "test"}, counts: product, lines: 11190},
-	{name: "tests", folders: []string{"."}, counts: test, lines: 80637},
+	{name: "tests", folders: []string{"."}, counts: test, lines: 80639},
 	{name: "docs", folders: []string{"docs"}, counts: page, lines: 7000, files: 28},
 }
 

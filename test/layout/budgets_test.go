@@ -54,7 +54,7 @@ var budgets = []budget{
 	{name: "internal", folders: []string{"internal"}, without: []string{"internal/testing"}, counts: product, lines: 13585},
 	{name: "hack", folders: []string{"hack"}, counts: product, lines: 0},
 	{name: "support of tests", folders: []string{"internal/testing", "test"}, counts: product, lines: 11190},
-	{name: "tests", folders: []string{"."}, counts: test, lines: 80639},
+	{name: "tests", folders: []string{"."}, counts: test, lines: 80649},
 	{name: "docs", folders: []string{"docs"}, counts: page, lines: 7000, files: 28},
 }
 

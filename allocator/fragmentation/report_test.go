@@ -85,6 +85,18 @@ func TestShapesAreBounded(t *testing.T) {
 	require.Len(t, shapes, maxShapesOfClass)
 	require.Contains(t, shapes, block(5, 2, 1, 1, 1))
 
+	// Two claims for each of many shapes in one namespace don't drive out what another asks for once.
+	more := wants("more", 2)
+	more.Namespace = "more"
+	var flood []*resourceapi.ResourceClaim
+	for i := range 30 {
+		flood = append(flood, wants(fmt.Sprint(i), int64(3+i)), wants(fmt.Sprint(i, "again"), int64(3+i)))
+	}
+	problem, nodes = clusterOf(1, append(flood, more)...)
+	shapes = reportOn(t, problem, nodes, Options{}).Shapes
+	require.Len(t, shapes, maxShapesOfClass)
+	require.Contains(t, shapes, block(2, 1, 4, 4, 4))
+
 	// Of many classes what claims ask for is there, whatever the names.
 	problem, nodes = clusterOf(1, wants("a", 8))
 	var many classes

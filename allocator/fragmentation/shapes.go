@@ -5,6 +5,7 @@ package fragmentation
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 
 	resourceapi "k8s.io/api/resource/v1"
@@ -13,7 +14,8 @@ import (
 	"github.com/celset/celset/apis/celset/v1alpha1"
 )
 
-// Limits on what is looked at: shapes of a class, and shapes at all, those that most claims ask for.
+// Limits on what is looked at: shapes of a class, and shapes at all, those that most claims ask for. Namespaces take
+// turns: the claims of one leave room for what those of others ask for.
 const (
 	maxShapesOfClass = 8
 	maxShapes        = 64
@@ -22,12 +24,17 @@ const (
 // shapesOf are the shapes to be looked at: what the claims ask for, the usual counts for constraints
 // of which nobody asks for any, or the counts that are wanted.
 func shapesOf(problem *allocator.Problem, options Options) []Shape {
-	asked := map[allocator.Shape]int{}
+	asked, ofNamespaces := map[allocator.Shape]int{}, map[string]map[allocator.Shape]int{}
 	for _, claim := range problem.Allocated {
 		for _, shape := range allocator.ShapesOf(claim, problem.Classes) {
 			asked[shape]++
+			if ofNamespaces[claim.Namespace] == nil {
+				ofNamespaces[claim.Namespace] = map[allocator.Shape]int{}
+			}
+			ofNamespaces[claim.Namespace][shape]++
 		}
 	}
+	turns := turnsOf(ofNamespaces)
 	classes, err := problem.Classes.List()
 	if err != nil {
 		return nil
@@ -36,23 +43,44 @@ func shapesOf(problem *allocator.Problem, options Options) []Shape {
 	var all []Shape
 	for _, class := range classes {
 		if options.Class == "" || options.Class == class.Name {
-			all = append(all, shapesOfClass(class, asked, options)...)
+			all = append(all, shapesOfClass(class, asked, turns, options)...)
 		}
 	}
-	all = mostAsked(all, maxShapes)
+	all = mostAsked(all, turns, maxShapes)
 	slices.SortFunc(all, func(a, b Shape) int {
 		return cmp.Or(cmp.Compare(a.Class, b.Class), cmp.Compare(a.Constraint, b.Constraint), cmp.Compare(b.Devices, a.Devices))
 	})
 	return all
 }
 
-// mostAsked are those that most claims ask for.
-func mostAsked(shapes []Shape, most int) []Shape {
-	slices.SortStableFunc(shapes, func(a, b Shape) int { return cmp.Compare(b.Asked, a.Asked) })
+// turnsOf are the turns in which shapes come: 0 is for what a namespace asks for most.
+func turnsOf(ofNamespaces map[string]map[allocator.Shape]int) map[allocator.Shape]int {
+	turns := map[allocator.Shape]int{}
+	for _, asked := range ofNamespaces {
+		inOrder := slices.SortedFunc(maps.Keys(asked), func(a, b allocator.Shape) int {
+			return cmp.Or(cmp.Compare(asked[b], asked[a]), cmp.Compare(b.Count, a.Count), cmp.Compare(a.Class, b.Class), cmp.Compare(a.Constraint, b.Constraint))
+		})
+		for turn, shape := range inOrder {
+			if former, has := turns[shape]; !has || turn < former {
+				turns[shape] = turn
+			}
+		}
+	}
+	return turns
+}
+
+// mostAsked are those that most claims ask for, in turns. What none asks for is last.
+func mostAsked(shapes []Shape, turns map[allocator.Shape]int, most int) []Shape {
+	slices.SortStableFunc(shapes, func(a, b Shape) int {
+		if a.Asked == 0 || b.Asked == 0 {
+			return cmp.Compare(b.Asked, a.Asked)
+		}
+		return cmp.Or(cmp.Compare(turns[a.shape()], turns[b.shape()]), cmp.Compare(b.Asked, a.Asked))
+	})
 	return shapes[:min(len(shapes), most)]
 }
 
-func shapesOfClass(class *resourceapi.DeviceClass, asked map[allocator.Shape]int, options Options) []Shape {
+func shapesOfClass(class *resourceapi.DeviceClass, asked, turns map[allocator.Shape]int, options Options) []Shape {
 	// Of a class with mistakes in it, those that have none.
 	definitions, _ := v1alpha1.ClassDefinitions(class)
 	var ofClass []Shape
@@ -82,5 +110,5 @@ func shapesOfClass(class *resourceapi.DeviceClass, asked map[allocator.Shape]int
 	slices.SortFunc(ofClass, func(a, b Shape) int {
 		return cmp.Or(cmp.Compare(b.Devices, a.Devices), cmp.Compare(a.Constraint, b.Constraint))
 	})
-	return mostAsked(ofClass, maxShapesOfClass)
+	return mostAsked(ofClass, turns, maxShapesOfClass)
 }

@@ -34,7 +34,7 @@
 // devices in a set, which is needed if there are sets of several sizes. No such shape is an error, and so
 // is what scores() fails for.
 //
-//	managedCluster.sets("gpu.example.com", "block8").now >= 4
+//	managedCluster.sets("gpu.example.com", "block8", 8).now >= 4
 //	managedCluster.sets("gpu.example.com", "block", 16).?packed.orValue(0) > 0
 //
 // <string>.parseJSON(), also parseJSON(<string>), returns what a JSON text says.

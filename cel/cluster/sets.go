@@ -90,7 +90,7 @@ func (w wantedShape) in(object *clusterv1alpha1.AddOnPlacementScore) (counts, er
 			continue
 		}
 		key, ok := setscores.Parse(name)
-		if !ok || key.Class != w.class || w.isSized && int64(key.Devices) != w.devices {
+		if !ok || key.Class != w.class || key.Constraint != w.constraint || w.isSized && int64(key.Devices) != w.devices {
 			continue
 		}
 		if quantities == nil {

@@ -74,7 +74,9 @@ func TestFlags(t *testing.T) {
 // all Placements.
 func TestRun(t *testing.T) {
 	controlPlane, o := startHub(t)
-	o.all, o.bindings = true, true
+	o.multikueue = true
+	require.ErrorContains(t, o.Run(t.Context(), o.manager), "install Kueue 0.15 or later on the hub")
+	o.all, o.bindings, o.multikueue = true, true, false
 	ctx, stop := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() { done <- o.Run(ctx, o.manager) }()

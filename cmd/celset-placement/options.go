@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
@@ -170,6 +171,9 @@ func (o *options) manager(config *rest.Config) (manager.Manager, error) {
 		// The program ends when the manager does, so nobody goes on as the leader.
 		LeaderElectionReleaseOnCancel: true,
 	})
+	if _, missing := errors.AsType[*meta.NoKindMatchError](err); missing && o.multikueue {
+		return nil, fmt.Errorf("--multikueue: install Kueue 0.15 or later on the hub, or leave the flag out; until then no Placement is decided: %w", err)
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -48,7 +48,8 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		}
 		if slices.Equal(n.clusters, w.Status.NominatedClusterNames) {
 			if n.reason != "" {
-				r.events.Eventf(object, nil, corev1.EventTypeWarning, n.reason, "Nominating", "No cluster is nominated: %s", n.why)
+				// The API server takes no note of more than 1,024 bytes, and 20 names may be longer.
+				r.events.Eventf(object, nil, corev1.EventTypeWarning, n.reason, "Nominating", "No cluster is nominated: %.950s", n.why)
 			}
 			return reconcile.Result{RequeueAfter: n.next}, nil
 		}

@@ -8,9 +8,12 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"io"
 	"maps"
+	"net/http"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -34,6 +37,9 @@ const (
 	timeout = 30 * time.Second
 	// intervals is for how many intervals between counts the numbers are valid.
 	intervals = 3
+	// maxAnswer is how many bytes of an answer are read: more than an API server stores of an object. maxLogged is how many of
+	// what the hub says is wrong are logged.
+	maxAnswer, maxLogged = 4 << 20, 1 << 10
 )
 
 var scoresResource = schema.GroupVersionResource{Group: "cluster.open-cluster-management.io", Version: "v1alpha1", Resource: "addonplacementscores"}
@@ -53,6 +59,8 @@ type Publisher struct {
 	// written are the numbers that were stored last, by the name of their score, and are valid until then.
 	written    map[string]int
 	validUntil time.Time
+	// trying has room for one try.
+	trying chan struct{}
 }
 
 // Run publishes until the context ends. What was published last expires then.
@@ -62,6 +70,9 @@ func (p *Publisher) Run(ctx context.Context) {
 		defer cancel()
 		if err := p.Publish(ctx); err != nil && !errors.Is(ctx.Err(), context.Canceled) {
 			p.Observe(metrics.PublicationFailed)
+			if text := err.Error(); len(text) > maxLogged {
+				err = errors.New(strings.ToValidUTF8(text[:maxLogged], "") + "...")
+			}
 			klog.FromContext(ctx).Error(err, "How many sets of devices fit could not be published on the hub, and what was published expires", "cluster", p.Cluster, "validUntil", p.validUntil)
 		}
 	}, look)
@@ -79,12 +90,51 @@ func (p *Publisher) Publish(ctx context.Context) error {
 	if maps.Equal(next, p.written) && (p.validUntil.Sub(p.Clock.Now()) > validity/2 || !validUntil.After(p.validUntil)) {
 		return nil
 	}
-	if err := p.write(ctx, next, validUntil); err != nil {
+	if err := p.try(ctx, func() error { return p.write(ctx, next, validUntil) }); err != nil {
 		return err
 	}
 	p.written, p.validUntil = next, validUntil
 	p.Observe(metrics.PublicationWritten)
 	return nil
+}
+
+// try ends with the context, also if the credential plugin of the kubeconfig does not, which knows none. There is one at a time.
+func (p *Publisher) try(ctx context.Context, write func() error) error {
+	if p.trying == nil {
+		p.trying = make(chan struct{}, 1)
+	}
+	select {
+	case p.trying <- struct{}{}:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	done := make(chan error, 1)
+	go func() {
+		err := write()
+		<-p.trying
+		done <- err
+	}()
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// bounded reads no more of an answer than there can be.
+type bounded struct{ next http.RoundTripper }
+
+// RoundTrip implements [http.RoundTripper].
+func (b bounded) RoundTrip(request *http.Request) (*http.Response, error) {
+	response, err := b.next.RoundTrip(request)
+	if err == nil {
+		response.Body = struct {
+			io.Reader
+			io.Closer
+		}{io.LimitReader(response.Body, maxAnswer), response.Body}
+	}
+	return response, err
 }
 
 func (p *Publisher) write(ctx context.Context, numbers map[string]int, validUntil time.Time) error {
@@ -93,6 +143,7 @@ func (p *Publisher) write(ctx context.Context, numbers map[string]int, validUnti
 	if err != nil {
 		return err
 	}
+	hub.Wrap(func(next http.RoundTripper) http.RoundTripper { return bounded{next} })
 	client, err := dynamic.NewForConfig(hub)
 	if err != nil {
 		return err

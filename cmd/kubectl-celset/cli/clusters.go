@@ -24,6 +24,13 @@ func (f *fitOptions) inClusters(ctx context.Context, flags *pflag.FlagSet, args 
 	if isAboutGroup(args) || isAboutPlacements(args) {
 		return errors.New("--clusters: is for pods and claims")
 	}
+	if len(f.clusters) == 0 || slices.Contains(f.clusters, "") {
+		// The empty name would be the current context.
+		return errors.New("--clusters: a name is empty: give contexts of the kubeconfig")
+	}
+	if err := f.checkFormat(); err != nil {
+		return err
+	}
 	var input []byte
 	if slices.Contains(*f.files.Filenames, "-") {
 		var err error
@@ -66,6 +73,7 @@ func (f *fitOptions) of(cluster string, input []byte) *fitOptions {
 	config := genericclioptions.NewConfigFlags(true)
 	config.KubeConfig, config.Namespace, config.Timeout, config.CacheDir = f.config.KubeConfig, f.config.Namespace, f.config.Timeout, f.config.CacheDir
 	config.Impersonate, config.ImpersonateGroup, config.ImpersonateUID = f.config.Impersonate, f.config.ImpersonateGroup, f.config.ImpersonateUID
+	config.ImpersonateUserExtra = f.config.ImpersonateUserExtra
 	config.Context = &cluster
 	o.config, o.gates, o.In, o.withCluster = config, gates{f.gates.DeepCopy()}, bytes.NewReader(input), f.readsFiles()
 	one.options, one.clusters = &o, nil

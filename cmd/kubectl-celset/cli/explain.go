@@ -143,7 +143,7 @@ func (f *fitOptions) run(ctx context.Context, flags *pflag.FlagSet, args []strin
 	if err := f.validate(); err != nil {
 		return err
 	}
-	if len(f.clusters) > 0 {
+	if flags.Changed("clusters") {
 		return f.inClusters(ctx, flags, args)
 	}
 	if isAboutPlacements(args) {

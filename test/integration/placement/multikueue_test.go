@@ -4,6 +4,7 @@
 package placement
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -214,6 +215,15 @@ func TestMultiKueueLeavesOthersAlone(t *testing.T) {
 	q.join(t, "far", traits{})
 	q.place(t, "missing", `{}`)
 	q.requireEvent(t, "missing", "decides none of the worker clusters [south west east]")
+	long := make([]string, 20)
+	for i := range long {
+		long[i] = fmt.Sprintf("%s-%02d", strings.Repeat("n", 60), i)
+	}
+	q.apply(t, `{kind: MultiKueueConfig, metadata: {name: workers}, spec: {clusters: [`+strings.Join(long, ", ")+`]}}`)
+	q.requireNominated(t, "all", long...)
+	q.submit(t, "long", placedAs("missing"))
+	require.NoError(t, q.kueue(t, "long", pending))
+	q.requireEvent(t, "long", "decides none of the worker clusters ["+long[0])
 	for _, test := range []struct{ workers, decided []string }{
 		{[]string{"far", "south"}, []string{"far"}},
 		{[]string{"south"}, nil},

@@ -1,0 +1,84 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package setpublisher
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"k8s.io/klog/v2"
+	"k8s.io/klog/v2/textlogger"
+	"k8s.io/utils/clock"
+
+	"github.com/celset/celset/allocator/fragmentation"
+	"github.com/celset/celset/plugin/metrics"
+)
+
+// publisherTo publishes on a hub that answers as it likes, as a user.
+func publisherTo(t *testing.T, user string, answer http.HandlerFunc) *Publisher {
+	t.Helper()
+	hub := httptest.NewTLSServer(answer)
+	t.Cleanup(hub.Close)
+	file := filepath.Join(t.TempDir(), "kubeconfig")
+	require.NoError(t, os.WriteFile(file, fmt.Appendf(nil, `{kind: Config, current-context: c, contexts: [{name: c, context: {cluster: hub, user: u}}],
+clusters: [{name: hub, cluster: {server: %q, insecure-skip-tls-verify: true}}], users: [{name: u, user: %s}]}`, hub.URL, user), 0o600))
+	return &Publisher{
+		Kubeconfig: file, Cluster: "cluster1", Interval: time.Minute, Clock: clock.RealClock{}, Observe: func(metrics.Publication) {},
+		Counted: func() *metrics.Fragmentation {
+			return &metrics.Fragmentation{At: time.Now(), Report: &fragmentation.Report{}}
+		},
+	}
+}
+
+// TestAnswerWithoutEnd: what a hub sends does not fill the memory of the scheduler, nor its log.
+func TestAnswerWithoutEnd(t *testing.T) {
+	ended := make(chan int, 1)
+	p := publisherTo(t, "{}", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(http.StatusForbidden)
+		sent := 0
+		for err := error(nil); err == nil && sent < 64<<20; sent += 1 << 20 {
+			_, err = w.Write(make([]byte, 1<<20))
+		}
+		ended <- sent
+	})
+	require.Error(t, p.Publish(t.Context()))
+	// The connection has buffers, too.
+	require.Less(t, <-ended, 32<<20)
+
+	p = publisherTo(t, "{}", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(http.StatusForbidden)
+		_, _ = fmt.Fprintf(w, `{"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": "Forbidden", "code": 403, "message": "no %s"}`, strings.Repeat("é", maxAnswer/4))
+	})
+	var log bytes.Buffer
+	ctx, cancel := context.WithCancel(klog.NewContext(t.Context(), textlogger.NewLogger(textlogger.NewConfig(textlogger.Output(&log)))))
+	p.Observe = func(metrics.Publication) { defer cancel() }
+	p.Run(ctx)
+	require.Contains(t, log.String(), "no éé")
+	require.Less(t, log.Len(), 3*maxLogged)
+}
+
+// TestCredentialsThatHang: a try ends in time, and so does the next one.
+func TestCredentialsThatHang(t *testing.T) {
+	end := filepath.Join(t.TempDir(), "end")
+	p := publisherTo(t, fmt.Sprintf(`{exec: {apiVersion: client.authentication.k8s.io/v1, interactiveMode: Never, command: sh, args: [-c, "until [ -e %s ]; do sleep 0.05; done"]}}`, end),
+		func(http.ResponseWriter, *http.Request) { t.Error("a request without credentials") })
+	for range 2 {
+		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+		require.ErrorIs(t, p.Publish(ctx), context.DeadlineExceeded)
+		cancel()
+	}
+	require.NoError(t, os.WriteFile(end, nil, 0o600))
+	require.Error(t, p.Publish(t.Context()), "the plugin has ended, without credentials")
+}

@@ -40,7 +40,7 @@ func TestTotalsLie(t *testing.T) {
 		return n, chosen[0]
 	}
 	totals, _ := right(withExpressions(`quantity(managedCluster.status.allocatable["gpu.example.com"]).isGreaterThan(quantity("8"))`))
-	bySets, first := right(withExpressions(`managedCluster.sets("gpu.example.com", "block8").now > 0`) + exactly() + addOn(setscores.Name, key, 1) + "sortBy: Score\n")
+	bySets, first := right(withExpressions(`managedCluster.sets("gpu.example.com", "block8", 8).now > 0`) + exactly() + addOn(setscores.Name, key, 1) + "sortBy: Score\n")
 	t.Logf("of 20 clusters chosen by totals %d have a set, by sets %d", totals, bySets)
 	require.Less(t, totals, 10)
 	require.Equal(t, 20, bySets)
@@ -52,7 +52,7 @@ func TestTotalsLie(t *testing.T) {
 			h.scores[name+"/"+setscores.Name].Status.ValidUntil = &metav1.Time{Time: now.Add(-time.Second)}
 		}
 	}
-	result := schedule(t, placed(t, "numberOfClusters: 20\n"+withExpressions(`managedCluster.sets("gpu.example.com", "block8").now > 0`)), h)
+	result := schedule(t, placed(t, "numberOfClusters: 20\n"+withExpressions(`managedCluster.sets("gpu.example.com", "block8", 8).now > 0`)), h)
 	for _, name := range selected(t, result) {
 		require.LessOrEqual(t, sets[name], 5)
 	}

@@ -296,5 +296,5 @@ func (f *fragmentationSource) count(ctx context.Context, s *fragmentationState) 
 			allocator.WithAttemptBudget(allocator.NewAttemptBudget(fragmentation.DefaultCost, fragmentation.DefaultSteps)),
 		},
 	}
-	return fragmentation.New(ctx, problem, s.nodes, fragmentation.Options{Stays: stays, CacheBytes: fragmentationCache})
+	return fragmentation.New(ctx, problem, s.nodes, fragmentation.Options{Usual: true, Stays: stays, CacheBytes: fragmentationCache})
 }

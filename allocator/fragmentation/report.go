@@ -27,6 +27,9 @@ type Options struct {
 	// claims ask for, if there are any.
 	Class, Constraint string
 	Counts            []int
+	// Usual has the usual counts of each constraint looked at, too, and not only those that claims ask for: what others read
+	// does not end when somebody asks for something else.
+	Usual bool
 	// Stays, unless it is nil, names claims that are not placed anew, and neither are those that
 	// belong together with one: what they ask for is not evaluated.
 	Stays func(*resourceapi.ResourceClaim) bool

@@ -67,6 +67,17 @@ func TestShapesThatNobodyAsksFor(t *testing.T) {
 	require.Equal(t, []Shape{block(8, 0, 0, 0, 1), block(4, 0, 1, 1, 2), block(2, 0, 3, 3, 4)}, reportOn(t, problem, nodes, Options{}).Shapes)
 }
 
+// The usual counts stay when a claim asks for another one, and for one of them.
+func TestUsualShapes(t *testing.T) {
+	problem, nodes := clusterOf(1, has("a", "node-1", 0), wants("b", 3), wants("c", 4))
+	var devices, asked []int
+	for _, shape := range reportOn(t, problem, nodes, Options{Usual: true}).Shapes {
+		devices, asked = append(devices, shape.Devices), append(asked, shape.Asked)
+	}
+	require.Equal(t, []int{8, 4, 3, 2}, devices)
+	require.Equal(t, []int{0, 1, 1, 0}, asked)
+}
+
 func TestOptions(t *testing.T) {
 	problem, nodes := clusterOf(1, wants("a", 8), wants("b", 8))
 	problem.Classes = classes{aligned("blocks", "block", "other"), aligned("more", "block")}

@@ -22,7 +22,7 @@ const (
 )
 
 // shapesOf are the shapes to be looked at: what the claims ask for, the usual counts for constraints
-// of which nobody asks for any, or the counts that are wanted.
+// of which nobody asks for any, or for all, or the counts that are wanted.
 func shapesOf(problem *allocator.Problem, options Options) []Shape {
 	asked, ofNamespaces := map[allocator.Shape]int{}, map[string]map[allocator.Shape]int{}
 	for _, claim := range problem.Allocated {
@@ -94,8 +94,12 @@ func shapesOfClass(class *resourceapi.DeviceClass, asked, turns map[allocator.Sh
 				of = append(of, shape)
 			}
 		}
-		if len(of) == 0 {
-			of = allocator.UsualShapes(class.Name, definition.Name)
+		if len(of) == 0 || options.Usual {
+			for _, usual := range allocator.UsualShapes(class.Name, definition.Name) {
+				if asked[usual] == 0 {
+					of = append(of, usual)
+				}
+			}
 		}
 		if len(options.Counts) > 0 {
 			of = nil

@@ -48,12 +48,9 @@ type Key struct {
 }
 
 // String is the name of the score, such as "gpu.example.com/block8/8/now".
-func (k Key) String() string { return Prefix(k.Class, k.Constraint) + k.rest() }
+func (k Key) String() string { return k.Class + "/" + k.Constraint + "/" + k.rest() }
 
 func (k Key) rest() string { return strconv.Itoa(k.Devices) + "/" + string(k.State) }
-
-// Prefix is what the names of all scores of a class and a constraint begin with.
-func Prefix(class, constraint string) string { return class + "/" + constraint + "/" }
 
 // Parse is the key of a name; false if it is not the name of any.
 func Parse(name string) (Key, bool) {

@@ -29,10 +29,9 @@
 //	managedCluster.scores("default").exists(s, s.name == "memAvailable" &&
 //	    quantity(s.quantity).isGreaterThan(quantity("100Mi")))
 //
-// managedCluster.sets(class, constraint) is how many more sets of devices fit, as the cluster
-// publishes it ([setscores]): a map from now, packed and idle to ints. A third argument is the number of
-// devices in a set, which is needed if there are sets of several sizes. No such shape is an error, and so
-// is what scores() fails for.
+// managedCluster.sets(class, constraint, devices) is how many more sets of so many devices fit, as the
+// cluster publishes it ([setscores]): a map from now, packed and idle to ints. No such shape is an error,
+// and so is what scores() fails for.
 //
 //	managedCluster.sets("gpu.example.com", "block8", 8).now >= 4
 //	managedCluster.sets("gpu.example.com", "block", 16).?packed.orValue(0) > 0

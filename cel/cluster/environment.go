@@ -98,15 +98,14 @@ func libraries() []celgo.EnvOption {
 func declarations() []celgo.EnvOption {
 	scored := []*celgo.Type{celgo.MapType(celgo.StringType, celgo.DynType), celgo.StringType}
 	text := []*celgo.Type{celgo.StringType}
-	shape := []*celgo.Type{scored[0], celgo.StringType, celgo.StringType}
+	shape := []*celgo.Type{scored[0], celgo.StringType, celgo.StringType, celgo.IntType}
 	counts := celgo.MapType(celgo.StringType, celgo.IntType)
 	return append(nowDeclarations(),
 		celgo.Variable(clusterVariable, scored[0]),
 		celgo.Function(scoresFunction,
 			celgo.MemberOverload("cluster_scores_string", scored, celgo.ListType(celgo.DynType), celgo.BinaryBinding(scores))),
 		celgo.Function(setsFunction,
-			celgo.MemberOverload("cluster_sets_string_string", shape, counts, celgo.FunctionBinding(publishedSets)),
-			celgo.MemberOverload("cluster_sets_string_string_int", append(shape[:3:3], celgo.IntType), counts, celgo.FunctionBinding(publishedSets))),
+			celgo.MemberOverload("cluster_sets_string_string_int", shape, counts, celgo.FunctionBinding(publishedSets))),
 		celgo.Function(parseJSONFunction,
 			celgo.Overload("parse_json_string", text, celgo.DynType, celgo.UnaryBinding(parseJSON)),
 			celgo.MemberOverload("string_parse_json", text, celgo.DynType, celgo.UnaryBinding(parseJSON))),

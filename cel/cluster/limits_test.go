@@ -42,7 +42,7 @@ func TestCostsOfFunctions(t *testing.T) {
 	published := func(items int) uint64 {
 		named := score(setscores.Name, slices.Repeat([]clusterv1alpha1.AddOnPlacementScoreItem{item("a/b/8/now", 1)}, items)...)
 		named.Annotations = map[string]string{cluster.QuantitiesAnnotation: `{"a/b/8/now": "1"}`}
-		return costOf(t, `managedCluster.sets("a", "b").now == 1`, hub(named))
+		return costOf(t, `managedCluster.sets("a", "b", 8).now == 1`, hub(named))
 	}
 	require.Equal(t, uint64(7*31), published(8)-published(1))
 
@@ -98,7 +98,7 @@ func TestEstimates(t *testing.T) {
 	}
 	for _, cheap := range []string{
 		claims(3), `managedCluster.scores("r").exists(s, s.name == "x" && s.value > 1)`,
-		`managedCluster.sets("a", "b").now > 1 && managedCluster.sets("a", "b", 8).?packed.orValue(0) > 1`,
+		`managedCluster.sets("a", "b", 8).now > 1 && managedCluster.sets("a", "b", 4).?packed.orValue(0) > 1`,
 		`managedCluster.status.clusterClaims.exists(c, c.value.parseJSON().a == 1)`, `parseJSON(managedCluster.metadata.name) == null`,
 		`parseJSON('{"a": 1}').a == 1 && managedCluster.metadata.creationTimestamp > timestamp("2026-01-01T00:00:00Z")`,
 		`quantity(managedCluster.status.allocatable.memory).isGreaterThan(quantity("1Gi"))`,
@@ -184,7 +184,7 @@ func TestManyPublishedSets(t *testing.T) {
 		text, err := json.Marshal(quantities)
 		require.NoError(t, err)
 		named.Annotations = map[string]string{cluster.QuantitiesAnnotation: string(text)}
-		last := fmt.Sprintf(`managedCluster.sets("class-%d", "b").now == 1`, test.items-1)
+		last := fmt.Sprintf(`managedCluster.sets("class-%d", "b", 8).now == 1`, test.items-1)
 		all := strings.Join(slices.Repeat([]string{last}, test.calls), " && ")
 		verdict, err := compile(t, expressions(all)).Match(t.Context(), cluster.New(cluster1()), hub(named))
 		if test.reason == "" {

@@ -5,10 +5,8 @@ package cluster
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/common/types/ref"
@@ -41,8 +39,8 @@ func (c counts) keys() []string {
 
 func (c counts) count() int { return len(c) }
 
-// publishedSets implements <cluster>.sets(<string>, <string>), and with the number of devices. What is missing is
-// an error, as for scores(): that a cluster has no set is something else.
+// publishedSets implements <cluster>.sets(<string>, <string>, <int>). What is missing is an error, as for scores(): that a
+// cluster has no set is something else.
 func publishedSets(args ...ref.Val) ref.Val {
 	cluster, ok := args[0].(*input)
 	if !ok {
@@ -50,47 +48,30 @@ func publishedSets(args ...ref.Val) ref.Val {
 	}
 	class, isClass := args[1].(types.String)
 	constraint, isConstraint := args[2].(types.String)
-	if !isClass || !isConstraint {
+	devices, isNumber := args[3].(types.Int)
+	if !isClass || !isConstraint || !isNumber {
 		return types.NoSuchOverloadErr()
-	}
-	devices := types.Int(0)
-	if len(args) > 3 {
-		if devices, ok = args[3].(types.Int); !ok {
-			return types.MaybeNoSuchOverloadErr(args[3])
-		}
 	}
 	found := cluster.find(setscores.Name)
 	if found.err != nil {
 		return types.WrapErr(found.err)
 	}
-	shape := wantedShape{string(class), string(constraint), int64(devices), len(args) > 3}
-	result, err := shape.in(found.object)
+	result, err := publishedIn(found.object, string(class), string(constraint), int64(devices))
 	if err != nil {
 		return types.WrapErr(err)
 	}
 	return &mapping[counts]{result}
 }
 
-// wantedShape is what sets() is asked for. Of any number of devices if isSized is false.
-type wantedShape struct {
-	class, constraint string
-	devices           int64
-	isSized           bool
-}
-
-// in finds the numbers in what a cluster has published. Items with other names are not looked at, and
-// those with the same name say the same.
-func (w wantedShape) in(object *clusterv1alpha1.AddOnPlacementScore) (counts, error) {
-	prefix := setscores.Prefix(w.class, w.constraint)
-	sizes := map[int]counts{}
+// publishedIn finds the numbers in what a cluster has published. Items with other names are not looked at, and those
+// with the same name say the same.
+func publishedIn(object *clusterv1alpha1.AddOnPlacementScore, class, constraint string, devices int64) (counts, error) {
+	result := counts{}
 	var quantities map[string]string
 	for i := range object.Status.Scores {
 		name := object.Status.Scores[i].Name
-		if !strings.HasPrefix(name, prefix) {
-			continue
-		}
 		key, ok := setscores.Parse(name)
-		if !ok || key.Class != w.class || key.Constraint != w.constraint || w.isSized && int64(key.Devices) != w.devices {
+		if !ok || key.Class != class || key.Constraint != constraint || int64(key.Devices) != devices {
 			continue
 		}
 		if quantities == nil {
@@ -104,28 +85,11 @@ func (w wantedShape) in(object *clusterv1alpha1.AddOnPlacementScore) (counts, er
 			return nil, fmt.Errorf("the annotation %s of AddOnPlacementScore %s/%s must have a whole number that is not negative for %q",
 				QuantitiesAnnotation, object.Namespace, object.Name, name)
 		}
-		if sizes[key.Devices] == nil {
-			sizes[key.Devices] = counts{}
-		}
-		sizes[key.Devices][key.State] = int64(count)
+		result[key.State] = int64(count)
 	}
-	if len(sizes) == 1 {
-		for _, only := range sizes {
-			return only, nil
-		}
+	if len(result) == 0 {
+		return nil, fmt.Errorf("AddOnPlacementScore %s/%s says nothing of sets of class %q and constraint %q with %d devices",
+			object.Namespace, object.Name, class, constraint, devices)
 	}
-	return nil, w.missing(object, slices.Sorted(maps.Keys(sizes)))
-}
-
-// missing says why there is no answer, where there are sets of so many devices.
-func (w wantedShape) missing(object *clusterv1alpha1.AddOnPlacementScore, published []int) error {
-	what := fmt.Sprintf("class %q and constraint %q", w.class, w.constraint)
-	if w.isSized {
-		what += fmt.Sprintf(" with %d devices", w.devices)
-	}
-	if len(published) == 0 {
-		return fmt.Errorf("AddOnPlacementScore %s/%s says nothing of sets of %s", object.Namespace, object.Name, what)
-	}
-	return fmt.Errorf("AddOnPlacementScore %s/%s has sets of %s with %v devices: add a number, as in %s(%q, %q, %d)",
-		object.Namespace, object.Name, what, published, setsFunction, w.class, w.constraint, published[0])
+	return result, nil
 }

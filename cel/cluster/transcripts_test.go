@@ -163,7 +163,7 @@ func TestScoreNames(t *testing.T) {
 	}{
 		"none":               {expressions: []string{`managedCluster.metadata.name == "scores"`}},
 		"no CEL":             {},
-		"sets":               {expressions: []string{`managedCluster.sets("a", "b").now > 0`, `managedCluster.sets("c" + "d", "e", 8).idle > 0`}, names: []string{"celset-sets"}},
+		"sets":               {expressions: []string{`managedCluster.sets("a", "b", 8).now > 0`, `managedCluster.sets("c" + "d", "e", 8).idle > 0`}, names: []string{"celset-sets"}},
 		"one":                {expressions: []string{`managedCluster.scores("a").size() == 1`}, names: []string{"a"}},
 		"several":            {expressions: []string{`managedCluster.scores("a") == managedCluster.scores("b")`, `managedCluster.scores("c") == []`}, names: []string{"a", "b", "c"}},
 		"in a macro":         {expressions: []string{`[managedCluster].all(c, c.scores("a") == [])`}, names: []string{"a"}},

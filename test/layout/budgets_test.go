@@ -45,7 +45,7 @@ var budgets = []budget{
 	{name: "cel/device/bound and library", folders: []string{"cel/device/bound", "cel/device/library"}, counts: product, lines: 8275},
 	{name: "cel/cluster", folders: []string{"cel/cluster"}, counts: product, lines: 1980},
 	{name: "allocator", folders: []string{"allocator"}, without: explaining, counts: product, lines: 12595},
-	{name: "allocator/explain and others", folders: explaining, counts: product, lines: 3359},
+	{name: "allocator/explain and others", folders: explaining, counts: product, lines: 3368},
 	{name: "plugin", folders: []string{"plugin"}, counts: product, lines: 8255},
 	{name: "admission", folders: []string{"admission"}, counts: product, lines: 2965},
 	{name: "placement", folders: []string{"placement"}, without: []string{"placement/*"}, counts: product, lines: 4825},

@@ -110,7 +110,7 @@ func (s source) expression() string {
 		return s.text("1", "managedCluster.", "nothing", "'", strings.Repeat("(", 1000), `managedCluster.scores(1)`, `"a".scores("a").size() > 0`)
 	}
 	return s.text(
-		"true", "false", "managedCluster.x", "[1][2] == 1", `managedCluster.scores("a").exists(s, s.quantity > 1)`, `managedCluster.sets("a", "b").now > 1`,
+		"true", "false", "managedCluster.x", "[1][2] == 1", `managedCluster.scores("a").exists(s, s.quantity > 1)`, `managedCluster.sets("a", "b", 8).now > 1`,
 		`managedCluster.metadata.labels["a"].parseJSON()`, `quantity(managedCluster.status.allocatable.cpu).isGreaterThan(quantity("1"))`,
 		`semver(managedCluster.status.version.kubernetes, true).isGreaterThan(semver("1.2.3"))`, `managedCluster.scores(managedCluster.metadata.name) == []`,
 		`managedCluster.status.clusterClaims.exists(c, c.value.matches("(a|b)+"))`,

@@ -73,7 +73,7 @@ predicates:
 - requiredClusterSelector:
     celSelector:
       celExpressions:
-      - managedCluster.sets("gpu.example.com", "block8").now >= 2
+      - managedCluster.sets("gpu.example.com", "block8", 8).now >= 2
 `)
 	s.requireSelected(t, "sets", "west")
 	publish(0)

@@ -171,7 +171,7 @@ func (o *options) manager(config *rest.Config) (manager.Manager, error) {
 		// The program ends when the manager does, so nobody goes on as the leader.
 		LeaderElectionReleaseOnCancel: true,
 	})
-	if _, missing := errors.AsType[*meta.NoKindMatchError](err); missing && o.multikueue {
+	if o.multikueue && meta.IsNoMatchError(err) {
 		return nil, fmt.Errorf("--multikueue: install Kueue 0.15 or later on the hub, or leave the flag out; until then no Placement is decided: %w", err)
 	}
 	if err != nil {

@@ -28,7 +28,7 @@ type Options struct {
 	Class, Constraint string
 	Counts            []int
 	// Usual has the usual counts of each constraint looked at, too, and not only those that claims ask for: what others read
-	// does not end when somebody asks for something else.
+	// does not end when somebody asks for something else. They don't change what the other numbers are.
 	Usual bool
 	// Stays, unless it is nil, names claims that are not placed anew, and neither are those that
 	// belong together with one: what they ask for is not evaluated.
@@ -66,6 +66,8 @@ type Shape struct {
 	Idle   Count `json:"idle"`
 	// Error is why it could not be counted.
 	Error string `json:"error,omitempty"`
+	// onlyUsual is that others of the constraint are asked for.
+	onlyUsual bool
 }
 
 // Count is how many claims would get devices at the same time.
@@ -133,11 +135,14 @@ func newCache(options Options) *allocator.Cache {
 	return allocator.NewCache()
 }
 
-// known are the shapes that matter to the choice of devices, the most devices first.
+// known are the shapes that matter to the choice of devices, the most devices first: not those that are there only because they are
+// usual.
 func (c *cluster) known() []allocator.Shape {
 	var known []allocator.Shape
 	for i := range c.shapes {
-		known = append(known, c.shapes[i].shape())
+		if !c.shapes[i].onlyUsual {
+			known = append(known, c.shapes[i].shape())
+		}
 	}
 	slices.SortStableFunc(known, func(a, b allocator.Shape) int { return b.Count - a.Count })
 	return known[:min(len(known), allocator.MaxShapes)]
@@ -161,8 +166,7 @@ func (c *cluster) count(wanted bool) error {
 	if err != nil {
 		return err
 	}
-	var shapes []Shape
-	for _, s := range c.shapes {
+	for _, s := range c.inTurn() {
 		s.Idle, err = c.sum(idle, s.shape(), c.nodes)
 		if err == nil {
 			s.Now, err = c.sum(now, s.shape(), c.nodes)
@@ -174,12 +178,22 @@ func (c *cluster) count(wanted bool) error {
 			s.Error = err.Error()
 		}
 		s.Packed = s.Now
-		if s.Asked > 0 || wanted || s.Idle != (Count{}) {
-			shapes = append(shapes, s)
+	}
+	c.shapes = slices.DeleteFunc(c.shapes, func(s Shape) bool { return s.Asked == 0 && !wanted && s.Idle == (Count{}) })
+	return nil
+}
+
+// inTurn are the shapes, last those that are only usual: a budget that is used up has them left out, and no other.
+func (c *cluster) inTurn() []*Shape {
+	var first, last []*Shape
+	for i := range c.shapes {
+		if s := &c.shapes[i]; s.onlyUsual {
+			last = append(last, s)
+		} else {
+			first = append(first, s)
 		}
 	}
-	c.shapes = shapes
-	return nil
+	return append(first, last...)
 }
 
 // mayGain tells whether there could be more sets of a shape. No packing has more than idle nodes.
@@ -199,8 +213,7 @@ func (c *cluster) countPacked(claims []*resourceapi.ResourceClaim) error {
 	if err != nil {
 		return err
 	}
-	for i := range c.shapes {
-		s := &c.shapes[i]
+	for _, s := range c.inTurn() {
 		if s.Error != "" {
 			continue
 		}

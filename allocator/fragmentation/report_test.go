@@ -67,15 +67,33 @@ func TestShapesThatNobodyAsksFor(t *testing.T) {
 	require.Equal(t, []Shape{block(8, 0, 0, 0, 1), block(4, 0, 1, 1, 2), block(2, 0, 3, 3, 4)}, reportOn(t, problem, nodes, Options{}).Shapes)
 }
 
-// The usual counts stay when a claim asks for another one, and for one of them.
+// The usual counts stay when a claim asks for another one, and for one of them. They change no other number, and a budget that ends
+// leaves them out first.
 func TestUsualShapes(t *testing.T) {
 	problem, nodes := clusterOf(1, has("a", "node-1", 0), wants("b", 3), wants("c", 4))
-	var devices, asked []int
-	for _, shape := range reportOn(t, problem, nodes, Options{Usual: true}).Shapes {
-		devices, asked = append(devices, shape.Devices), append(asked, shape.Asked)
+	all := reportOn(t, problem, nodes, Options{Usual: true}).Shapes
+	require.Equal(t, []int{8, 4, 3, 2}, sizes(all))
+	asked := reportOn(t, problem, nodes, Options{}).Shapes
+	require.Equal(t, asked, slices.DeleteFunc(all, func(s Shape) bool { return s.Asked == 0 }))
+
+	halfway := 0
+	for steps := range int64(40) {
+		problem.Options = []allocator.Option{allocator.WithAttemptBudget(allocator.NewAttemptBudget(1_000_000, steps))}
+		counted := slices.DeleteFunc(reportOn(t, problem, nodes, Options{Usual: true}).Shapes, func(s Shape) bool { return s.Error != "" || s.Now.AtLeast })
+		if len(counted) == 2 {
+			halfway++
+			require.Equal(t, []int{4, 3}, sizes(counted), "%d steps", steps)
+		}
 	}
-	require.Equal(t, []int{8, 4, 3, 2}, devices)
-	require.Equal(t, []int{0, 1, 1, 0}, asked)
+	require.Positive(t, halfway)
+}
+
+func sizes(shapes []Shape) []int {
+	var result []int
+	for _, shape := range shapes {
+		result = append(result, shape.Devices)
+	}
+	return result
 }
 
 func TestOptions(t *testing.T) {

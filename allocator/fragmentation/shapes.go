@@ -88,27 +88,25 @@ func shapesOfClass(class *resourceapi.DeviceClass, asked, turns map[allocator.Sh
 		if options.Constraint != "" && options.Constraint != definition.Name {
 			continue
 		}
-		var of []allocator.Shape
+		var of, usual []allocator.Shape
 		for shape := range asked {
 			if shape.Class == class.Name && shape.Constraint == definition.Name {
 				of = append(of, shape)
 			}
 		}
-		if len(of) == 0 || options.Usual {
-			for _, usual := range allocator.UsualShapes(class.Name, definition.Name) {
-				if asked[usual] == 0 {
-					of = append(of, usual)
-				}
-			}
+		if len(of) == 0 {
+			of = allocator.UsualShapes(class.Name, definition.Name)
+		} else if options.Usual {
+			usual = slices.DeleteFunc(allocator.UsualShapes(class.Name, definition.Name), func(shape allocator.Shape) bool { return asked[shape] > 0 })
 		}
 		if len(options.Counts) > 0 {
-			of = nil
+			of, usual = nil, nil
 			for _, count := range options.Counts {
 				of = append(of, allocator.Shape{Class: class.Name, Constraint: definition.Name, Count: count})
 			}
 		}
-		for _, shape := range of {
-			ofClass = append(ofClass, Shape{Class: shape.Class, Constraint: shape.Constraint, Devices: shape.Count, Asked: asked[shape]})
+		for i, shape := range append(of, usual...) {
+			ofClass = append(ofClass, Shape{Class: shape.Class, Constraint: shape.Constraint, Devices: shape.Count, Asked: asked[shape], onlyUsual: i >= len(of)})
 		}
 	}
 	slices.SortFunc(ofClass, func(a, b Shape) int {

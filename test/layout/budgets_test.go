@@ -45,7 +45,7 @@ var budgets = []budget{
 	{name: "cel/device/bound and library", folders: []string{"cel/device/bound", "cel/device/library"}, counts: product, lines: 8275},
 	{name: "cel/cluster", folders: []string{"cel/cluster"}, counts: product, lines: 1980},
 	{name: "allocator", folders: []string{"allocator"}, without: explaining, counts: product, lines: 12595},
-	{name: "allocator/explain and others", folders: explaining, counts: product, lines: 3368},
+	{name: "allocator/explain and others", folders: explaining, counts: product, lines: 3380},
 	{name: "plugin", folders: []string{"plugin"}, counts: product, lines: 8255},
 	{name: "admission", folders: []string{"admission"}, counts: product, lines: 2965},
 	{name: "placement", folders: []string{"placement"}, without: []string{"placement/*"}, counts: product, lines: 4825},
@@ -54,7 +54,7 @@ var budgets = []budget{
 	{name: "internal", folders: []string{"internal"}, without: []string{"internal/testing"}, counts: product, lines: 13585},
 	{name: "hack", folders: []string{"hack"}, counts: product, lines: 0},
 	{name: "support of tests", folders: []string{"internal/testing", "test"}, counts: product, lines: 11190},
-	{name: "tests", folders: []string{"."}, counts: test, lines: 80730},
+	{name: "tests", folders: []string{"."}, counts: test, lines: 80750},
 	{name: "docs", folders: []string{"docs"}, counts: page, lines: 7000, files: 28},
 }
 

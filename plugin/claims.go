@@ -5,11 +5,11 @@ package plugin
 
 import (
 	"slices"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/dynamic-resource-allocation/resourceclaim"
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"github.com/celset/celset/allocator"
@@ -27,10 +27,12 @@ const claimsKey fwk.StateKey = Name + "/claims"
 type podClaims struct {
 	// unallocated are those that the pod names, without the claim for extended resources.
 	unallocated []*resourceapi.ResourceClaim
+	// allocated are those that have devices.
+	allocated []*resourceapi.ResourceClaim
 	// extended is the claim for extended resources, nil if there is nothing to request. Upstream's Filter makes it, for
 	// each node anew; whether constraints hold for it has to be known without a node.
 	extended *resourceapi.ResourceClaim
-	// err: a claim of the pod can't be found, which upstream's PreFilter reports.
+	// err says why the pod can't use one of its claims, whatever devices are free. The other claims are not listed then.
 	err error
 
 	// prepared has what the claims say.
@@ -63,21 +65,15 @@ func (pl *DynamicResourcesCEL) resolve(pod *v1.Pod) *podClaims {
 		return &podClaims{}
 	}
 	c := &podClaims{extended: pl.extendedClaim(pod)}
-	for i := range pod.Spec.ResourceClaims {
-		name, _, err := resourceclaim.Name(pod, &pod.Spec.ResourceClaims[i])
-		if err != nil {
-			return &podClaims{extended: c.extended, err: err}
-		}
-		if name == nil {
-			// No claim is needed for this entry.
-			continue
-		}
-		claim, err := pl.claims.ResourceClaims().Get(pod.Namespace, *name)
-		if err != nil {
-			return &podClaims{extended: c.extended, err: err}
-		}
+	var claims []*resourceapi.ResourceClaim
+	if claims, c.err = pl.checker.Find(pod, pl.claims.ResourceClaims().Get); c.err != nil {
+		return c
+	}
+	for _, claim := range claims {
 		if claim.Status.Allocation == nil {
 			c.unallocated = append(c.unallocated, claim)
+		} else {
+			c.allocated = append(c.allocated, claim)
 		}
 	}
 	return c
@@ -89,6 +85,21 @@ func (c *podClaims) all() []*resourceapi.ResourceClaim {
 		return c.unallocated
 	}
 	return append(slices.Clone(c.unallocated), c.extended)
+}
+
+// whyUnavailable returns the status of upstream's Filter, with the reason if the devices of a claim could not be attached. Upstream
+// says only that the claim is not available.
+func (pl *DynamicResourcesCEL) whyUnavailable(state fwk.CycleState, pod *v1.Pod, status *fwk.Status) *fwk.Status {
+	c := claimsIn(state)
+	if !status.IsRejected() || c == nil {
+		return status
+	}
+	for _, claim := range c.allocated {
+		if err := pl.checker.Attached(claim, pod.UID, time.Now()); err != nil {
+			return fwk.NewStatus(status.Code(), err.Error())
+		}
+	}
+	return status
 }
 
 // own is the claim that may have again what it may have, "" for none: if the pod has a second claim to allocate, that

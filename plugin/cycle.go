@@ -4,7 +4,6 @@
 package plugin
 
 import (
-	"cmp"
 	"context"
 
 	v1 "k8s.io/api/core/v1"
@@ -15,7 +14,7 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/dynamicresources"
 
 	"github.com/celset/celset/allocator"
-	"github.com/celset/celset/apis/celset/v1alpha1"
+	"github.com/celset/celset/allocator/podclaims"
 	configv1alpha1 "github.com/celset/celset/apis/config/v1alpha1"
 	"github.com/celset/celset/plugin/guard"
 	"github.com/celset/celset/plugin/metrics"
@@ -32,6 +31,9 @@ func (pl *DynamicResourcesCEL) PreFilter(ctx context.Context, state fwk.CycleSta
 	}
 	c := pl.resolve(pod)
 	state.Write(claimsKey, c)
+	if c.err != nil {
+		return nil, unusable(c.err)
+	}
 	defer func() { c.attempt.Progress() }()
 	admitted := len(c.unallocated) > 0
 	if admitted {
@@ -63,7 +65,7 @@ func (pl *DynamicResourcesCEL) PreFilter(ctx context.Context, state fwk.CycleSta
 		// The devices are for extended resources, or for claims that have lost theirs since they were resolved.
 		*c = *pl.resolve(pod)
 		if c.err != nil {
-			return nil, fwk.AsStatus(c.err)
+			return nil, unusable(c.err)
 		}
 		if status := pl.admit(state, pod, c); !status.IsSuccess() {
 			return nil, status
@@ -101,9 +103,12 @@ func (pl *DynamicResourcesCEL) admit(state fwk.CycleState, pod *v1.Pod, c *podCl
 // prepare looks up what the claims say. It refuses a pod with a claim of which that is not known yet, and has it activated
 // when it is.
 func (pl *DynamicResourcesCEL) prepare(ctx context.Context, pod *v1.Pod, c *podClaims) *fwk.Status {
-	if err := cmp.Or(v1alpha1.CheckPod(c.unallocated), checkQuantities(c.unallocated)); err != nil {
+	if err := podclaims.Bounded(c.unallocated); err != nil {
 		pl.metrics.ObserveRefusal(metrics.RefusalConstraint)
-		return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, err.Error())
+		return unusable(err)
+	}
+	if err := pl.checker.Classes(c.unallocated, pl.claims.DeviceClasses()); err != nil {
+		return unusable(err)
 	}
 	prepared, missing, err := pl.preparing.prepared(ctx, c.unallocated, pl.constrains())
 	if err != nil {
@@ -116,6 +121,11 @@ func (pl *DynamicResourcesCEL) prepare(ctx context.Context, pod *v1.Pod, c *podC
 	}
 	c.prepared = prepared
 	return nil
+}
+
+// unusable is the status of a pod that can't use its claims, whatever devices are free. An event about the claims has it tried again.
+func unusable(err error) *fwk.Status {
+	return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, err.Error())
 }
 
 // allocatorIn is where upstream has its allocator.
@@ -212,7 +222,7 @@ func (pl *DynamicResourcesCEL) Filter(ctx context.Context, state fwk.CycleState,
 			ctx = context.WithValue(ctx, simulationInContext{}, s)
 		}
 	}
-	return pl.DynamicResources.Filter(ctx, state, pod, node)
+	return pl.whyUnavailable(state, pod, pl.DynamicResources.Filter(ctx, state, pod, node))
 }
 
 // Reserve runs upstream's Reserve. There are devices for the pod then: what failed before

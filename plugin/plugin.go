@@ -24,6 +24,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/celset/celset/allocator"
+	"github.com/celset/celset/allocator/podclaims"
 	"github.com/celset/celset/apis/celset/v1alpha1"
 	configv1alpha1 "github.com/celset/celset/apis/config/v1alpha1"
 	"github.com/celset/celset/plugin/guard"
@@ -52,6 +53,7 @@ type DynamicResourcesCEL struct {
 	features plfeature.Features
 	nodes    func() fwk.NodeInfoLister
 	claims   fwk.SharedDRAManager
+	checker  *podclaims.Checker
 	mistakes *mistakes
 	// preparing has what claims say, nil where nothing is allocated.
 	preparing *preparing
@@ -173,14 +175,18 @@ func newPlugin(ctx context.Context, args runtime.Object, handle fwk.Handle, feat
 		features:         features,
 		nodes:            func() fwk.NodeInfoLister { return handle.SnapshotSharedLister().NodeInfos() },
 		claims:           handle.SharedDRAManager(),
-		watched:          watched,
-		writes:           watched.writes,
-		mistakes:         shared.mistakes,
-		metrics:          measured,
-		guard:            shared.guard,
-		attemptTimeout:   decoded.AttemptTimeout.Duration,
-		activate:         activator(ctx, handle),
-		handle:           handle,
+		checker: &podclaims.Checker{
+			WorkloadClaims: features.EnableDRAWorkloadResourceClaims, PrioritizedList: features.EnableDRAPrioritizedList,
+			BindingConditions: len(bindingTimeoutLacks(features)) == 0, BindingTimeout: decoded.BindingTimeout.Duration,
+		},
+		watched:        watched,
+		writes:         watched.writes,
+		mistakes:       shared.mistakes,
+		metrics:        measured,
+		guard:          shared.guard,
+		attemptTimeout: decoded.AttemptTimeout.Duration,
+		activate:       activator(ctx, handle),
+		handle:         handle,
 	}
 	if _, ok := args.(*config.DynamicResourcesArgs); ok {
 		pl.name = pl.DynamicResources.Name()

@@ -22,7 +22,7 @@ import (
 
 	"github.com/celset/celset/allocator"
 	"github.com/celset/celset/allocator/explain"
-	"github.com/celset/celset/apis/celset/v1alpha1"
+	"github.com/celset/celset/allocator/podclaims"
 	configv1alpha1 "github.com/celset/celset/apis/config/v1alpha1"
 	"github.com/celset/celset/cel"
 	"github.com/celset/celset/cel/device"
@@ -56,6 +56,8 @@ type preparing struct {
 	// background is nil where claims are prepared when they are needed, as in a simulation.
 	background *fairness.Background[wanted]
 
+	// untold has the pods that upstream gates.
+	untold *untold
 	// mutex guards what follows.
 	mutex sync.Mutex
 	// waiting has the pods that are activated when a claim was prepared.
@@ -152,7 +154,7 @@ func (l latestClasses) List() ([]*resourceapi.DeviceClass, error) {
 func newPreparingOf(preparer *allocator.Preparer, environment *device.Environment, claims claimGetter, classes fwk.DeviceClassLister, bytes int64) *preparing {
 	memory := memo.New(bytes)
 	return &preparing{
-		memory: memory, patience: usualPatience,
+		memory: memory, patience: usualPatience, untold: newUntold(),
 		Preparer: preparer, environment: environment, claims: claims, classes: classes,
 		known: memo.In(memory, func(key preparedKey, c **allocator.PreparedClaim) memo.Size {
 			size := (*c).Size()
@@ -344,18 +346,24 @@ func (p *preparing) wake(claim wanted) {
 // errNotPrepared ends what would have to compile something within a scheduling cycle.
 var errNotPrepared = errors.New("the expressions of a claim are being compiled")
 
-// PreEnqueue gates a pod while others are being evicted for it, as upstream's PreEnqueue does, and until its
+// PreEnqueue gates a pod while others are being evicted for it, for a while if upstream's PreEnqueue does, and until its
 // claims are prepared. It is called while the scheduling queue is locked, so it only looks up.
 func (pl *DynamicResourcesCEL) PreEnqueue(ctx context.Context, pod *v1.Pod) *fwk.Status {
 	if pl.isPreempting(pod) {
 		return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, "pods are being evicted for the pod's devices")
 	}
 	status := pl.DynamicResources.PreEnqueue(ctx, pod)
-	if !status.IsSuccess() || pl.preparing == nil || pl.preparing.background == nil || len(pod.Spec.ResourceClaims) == 0 {
+	if pl.preparing == nil || pl.preparing.background == nil || len(pod.Spec.ResourceClaims) == 0 {
+		return status
+	}
+	if !status.IsSuccess() {
+		if pl.preparing.untold.isDue(pod, pl.activate) {
+			return nil
+		}
 		return status
 	}
 	c := pl.resolve(pod)
-	if c.err != nil || v1alpha1.CheckPod(c.unallocated) != nil {
+	if c.err != nil || podclaims.Bounded(c.unallocated) != nil {
 		// PreFilter says what is wrong.
 		return status
 	}

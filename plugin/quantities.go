@@ -81,13 +81,3 @@ func tellOutOfRange(object any, recorder events.EventRecorderLogger, measured *m
 			"Not used, because an amount is beyond those of an int64 in milli- to exa-units: %s", removed)
 	}
 }
-
-// checkQuantities returns an error if one of the claims asks for an amount that can't be computed with.
-func checkQuantities(claims []*resourceapi.ResourceClaim) error {
-	for _, claim := range claims {
-		if err := allocator.CheckQuantities(claim); err != nil {
-			return err
-		}
-	}
-	return nil
-}

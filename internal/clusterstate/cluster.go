@@ -13,7 +13,9 @@ import (
 	schedulingapi "k8s.io/api/scheduling/v1beta1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/pager"
 	draclient "k8s.io/dynamic-resource-allocation/client"
 )
 
@@ -25,7 +27,7 @@ import (
 // warning. So are the claims of other namespaces: the devices that they have look free then.
 func ReadCluster(ctx context.Context, client kubernetes.Interface, namespace string) (*Objects, error) {
 	dra := draclient.New(client)
-	o := &Objects{}
+	o := &Objects{HasCluster: true}
 	return o, errors.Join(
 		o.readClaims(ctx, dra, namespace),
 		read(&o.Templates, "ResourceClaimTemplates", func() (*resourceapi.ResourceClaimTemplateList, error) {
@@ -56,6 +58,42 @@ func (o *Objects) ReadGroups(ctx context.Context, client kubernetes.Interface, n
 	return o.warn(read(&o.Groups, "PodGroups", func() (*schedulingapi.PodGroupList, error) {
 		return client.SchedulingV1beta1().PodGroups(namespace).List(ctx, metav1.ListOptions{})
 	}, func(list *schedulingapi.PodGroupList) []schedulingapi.PodGroup { return list.Items }))
+}
+
+// ReadRunning adds the pods of all namespaces that have a node. Without the right to list them, RunningUnknown says so.
+func (o *Objects) ReadRunning(ctx context.Context, client kubernetes.Interface) error {
+	pods := pager.New(pager.SimplePageFunc(func(options metav1.ListOptions) (runtime.Object, error) {
+		return client.CoreV1().Pods(metav1.NamespaceAll).List(ctx, options)
+	}))
+	err := pods.EachListItem(ctx, metav1.ListOptions{FieldSelector: "spec.nodeName!="}, func(object runtime.Object) error {
+		if pod, ok := object.(*corev1.Pod); ok && pod.Spec.NodeName != "" {
+			o.Running = append(o.Running, onlyResources(pod))
+		}
+		return nil
+	})
+	if apierrors.IsForbidden(err) {
+		o.RunningUnknown = err.Error()
+		return nil
+	}
+	return err
+}
+
+// onlyResources returns what the resources of a pod depend on: a large cluster has very many pods.
+func onlyResources(pod *corev1.Pod) *corev1.Pod {
+	containers := func(all []corev1.Container) (kept []corev1.Container) {
+		for _, c := range all {
+			kept = append(kept, corev1.Container{Name: c.Name, Resources: c.Resources, Ports: c.Ports, RestartPolicy: c.RestartPolicy})
+		}
+		return kept
+	}
+	return &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID, DeletionTimestamp: pod.DeletionTimestamp},
+		Spec: corev1.PodSpec{
+			NodeName: pod.Spec.NodeName, Priority: pod.Spec.Priority, Overhead: pod.Spec.Overhead, Resources: pod.Spec.Resources,
+			InitContainers: containers(pod.Spec.InitContainers), Containers: containers(pod.Spec.Containers),
+		},
+		Status: pod.Status,
+	}
 }
 
 // readClaims reads those of all namespaces, or else of the one.

@@ -9,6 +9,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
@@ -24,6 +25,30 @@ func setDefaults(object runtime.Object) {
 		object.Spec.SchedulerName = cmp.Or(object.Spec.SchedulerName, corev1.DefaultSchedulerName)
 		setRequests(object.Spec.InitContainers)
 		setRequests(object.Spec.Containers)
+	case *corev1.Node:
+		setAmounts(object)
+	}
+}
+
+// plenty is what a node of a file has of an amount that the file does not say.
+var plenty = resource.MustParse("1E")
+
+// setAmounts gives a node plenty of what each node has, if its amounts leave that out. Files about devices often do.
+func setAmounts(node *corev1.Node) {
+	if len(node.Status.Allocatable) == 0 {
+		return
+	}
+	for _, name := range []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory, corev1.ResourceEphemeralStorage, corev1.ResourcePods} {
+		amount, said := node.Status.Allocatable[name]
+		if capacity, has := node.Status.Capacity[name]; !said && has {
+			node.Status.Allocatable[name] = capacity
+		} else if !said {
+			amount = plenty.DeepCopy()
+			if name == corev1.ResourceCPU {
+				amount = resource.MustParse("1P") // thousandths of it fit into an int64
+			}
+			node.Status.Allocatable[name] = amount
+		}
 	}
 }
 

@@ -31,6 +31,9 @@ func (s *State) extendedClaim(pod *corev1.Pod) (*resourceapi.ResourceClaim, erro
 // Waiting are the claims that pods will have for their extended resources, and that do not exist yet.
 func (s *State) Waiting() []*resourceapi.ResourceClaim { return extended.Waiting(s.Pods, s.classOf) }
 
+// HasClassFor reports whether a class stands for an extended resource.
+func (s *State) HasClassFor(name corev1.ResourceName) bool { return s.classOf(name) != nil }
+
 // classOf is the class that stands for an extended resource: of several the newest, and of those
 // that are equally new the first by name, as in kube-scheduler.
 func (s *State) classOf(name corev1.ResourceName) *resourceapi.DeviceClass {

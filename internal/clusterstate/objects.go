@@ -29,6 +29,12 @@ type Objects struct {
 	Pods       []*corev1.Pod
 	// Groups are those of files, and of a cluster if they were asked for.
 	Groups []*schedulingapi.PodGroup
+	// HasCluster says that a cluster was read, so that what is not here does not exist.
+	HasCluster bool
+	// Running are the pods of all namespaces that have a node, without what their resources do not depend on. RunningUnknown says
+	// why they were not read.
+	Running        []*corev1.Pod
+	RunningUnknown string
 	// PassedOver names the documents in files that are of no kind that matters.
 	PassedOver []string
 	// Warnings say what could not be read but is not needed by everybody.
@@ -56,6 +62,8 @@ func (o *Objects) Overlay(other *Objects) *Objects {
 		Nodes:      overlay(o.Nodes, other.Nodes),
 		Pods:       overlay(o.Pods, other.Pods),
 		Groups:     overlay(o.Groups, other.Groups),
+		HasCluster: o.HasCluster || other.HasCluster,
+		Running:    overlay(o.Running, other.Running), RunningUnknown: o.RunningUnknown,
 		PassedOver: slices.Concat(o.PassedOver, other.PassedOver),
 		Warnings:   slices.Concat(o.Warnings, other.Warnings),
 	}

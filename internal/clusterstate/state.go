@@ -21,6 +21,8 @@ type State struct {
 	Objects
 	classes map[string]*resourceapi.DeviceClass
 	nodes   []*corev1.Node
+	// onNode has the pods of each node, by its name.
+	onNode map[string][]*corev1.Pod
 }
 
 // New takes over the objects and orders them by name.
@@ -37,8 +39,17 @@ func New(objects *Objects) *State {
 		s.classes[class.Name] = class
 	}
 	s.nodes = nodesOf(objects)
+	s.onNode = map[string][]*corev1.Pod{}
+	for _, pod := range overlay(objects.Running, objects.Pods) {
+		if pod.Spec.NodeName != "" {
+			s.onNode[pod.Spec.NodeName] = append(s.onNode[pod.Spec.NodeName], pod)
+		}
+	}
 	return s
 }
+
+// On returns the pods that have a node, of all namespaces if they were read.
+func (s *State) On(node string) []*corev1.Pod { return s.onNode[node] }
 
 // nodesOf adds nodes of which nothing but the name is known: those that slices are for
 // when no node was read.
@@ -79,7 +90,7 @@ func (s *State) ChosenNodes(names []string) ([]*corev1.Node, error) {
 	nodes := make([]*corev1.Node, len(names))
 	for i, name := range names {
 		if nodes[i] = s.Node(name); nodes[i] == nil {
-			return nil, fmt.Errorf("there is no node %q", name)
+			return nil, fmt.Errorf("there is no node %q%s", name, near(s.nodes, "", name))
 		}
 	}
 	return nodes, nil

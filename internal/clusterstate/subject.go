@@ -4,6 +4,7 @@
 package clusterstate
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -11,10 +12,14 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
 	schedulingapi "k8s.io/api/scheduling/v1beta1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
 	"k8s.io/dynamic-resource-allocation/resourceclaim"
 	"k8s.io/klog/v2"
+
+	"github.com/celset/celset/allocator/podclaims"
+	"github.com/celset/celset/apis/nearest"
 )
 
 // Subject is what one asks about: a pod with its claims, or a claim.
@@ -25,6 +30,10 @@ type Subject struct {
 	// don't exist yet are made from their templates, and as the last the one for extended
 	// resources.
 	Claims []*resourceapi.ResourceClaim
+	// Made are those of Claims that have yet to be made from templates.
+	Made []*resourceapi.ResourceClaim
+	// Refused says why the pod, or whoever uses the claim, gets no devices on any node.
+	Refused []string
 }
 
 // Pending are the claims that have no devices yet.
@@ -112,7 +121,7 @@ func (s *State) Subject(argument, namespace string) (*Subject, error) {
 	})
 	switch len(found) {
 	case 0:
-		return nil, fmt.Errorf("there is no pod, claim or template %q in namespace %q", argument, namespace)
+		return nil, fmt.Errorf("there is no pod, claim or template %q in namespace %q%s", argument, namespace, s.nearSubject(kind, name, namespace))
 	case 1:
 		return found[0]()
 	default:
@@ -144,28 +153,31 @@ func (s *State) subjects(wanted func(kind string, object metav1.Object) bool) []
 	}
 	for _, claim := range s.Claims {
 		if wanted(ClaimKind, claim) {
-			found = append(found, func() (*Subject, error) { return &Subject{Claims: []*resourceapi.ResourceClaim{claim}}, nil })
+			found = append(found, func() (*Subject, error) {
+				subject := &Subject{Claims: []*resourceapi.ResourceClaim{claim}}
+				if claim.DeletionTimestamp != nil {
+					subject.Refused = []string{podclaims.Deleted(claim).Error()}
+				}
+				return subject, nil
+			})
 		}
 	}
 	for _, template := range s.Templates {
 		if wanted(TemplateKind, template) {
-			claim := Instantiate(template, template.Name)
-			found = append(found, func() (*Subject, error) { return &Subject{Claims: []*resourceapi.ResourceClaim{claim}}, nil })
+			claims := []*resourceapi.ResourceClaim{Instantiate(template, template.Name)}
+			found = append(found, func() (*Subject, error) { return &Subject{Claims: claims, Made: claims}, nil })
 		}
 	}
 	return found
 }
 
-// SubjectOf is a pod with its claims.
+// SubjectOf is a pod with its claims. That a claim or a template does not exist is an error if only files were read: they
+// may not be all that there is.
 func (s *State) SubjectOf(pod *corev1.Pod) (*Subject, error) {
 	subject := &Subject{Pod: pod}
 	for i := range pod.Spec.ResourceClaims {
-		claim, err := s.claimOf(pod, &pod.Spec.ResourceClaims[i])
-		if err != nil {
+		if err := s.addClaim(subject, &pod.Spec.ResourceClaims[i]); err != nil {
 			return nil, err
-		}
-		if claim != nil {
-			subject.Claims = append(subject.Claims, claim)
 		}
 	}
 	extended, err := s.extendedClaim(pod)
@@ -175,28 +187,77 @@ func (s *State) SubjectOf(pod *corev1.Pod) (*Subject, error) {
 	return subject, err
 }
 
-// claimOf is nil if no claim is needed for the entry.
-func (s *State) claimOf(pod *corev1.Pod, entry *corev1.PodResourceClaim) (*resourceapi.ResourceClaim, error) {
-	name, _, err := resourceclaim.Name(pod, entry)
-	if err != nil {
-		if entry.ResourceClaimTemplateName == nil {
-			return nil, err
-		}
+// checker has claims of PodGroups count: without the feature gate DRAWorkloadResourceClaims there are none.
+var checker = podclaims.Checker{WorkloadClaims: true}
+
+// addClaim adds the claim of an entry of spec.resourceClaims, if one is needed.
+func (s *State) addClaim(subject *Subject, entry *corev1.PodResourceClaim) error {
+	pod := subject.Pod
+	claim, err := checker.Of(pod, entry, s.getClaim)
+	switch {
+	case errors.Is(err, resourceclaim.ErrClaimNotFound):
 		template := find(s.Templates, pod.Namespace, *entry.ResourceClaimTemplateName)
 		if template == nil {
-			return nil, fmt.Errorf("pod %s/%s: there is no ResourceClaimTemplate %q", pod.Namespace, pod.Name, *entry.ResourceClaimTemplateName)
+			return s.missing(subject, fmt.Errorf("pod %s/%s: there is no ResourceClaimTemplate %q%s", pod.Namespace, pod.Name, *entry.ResourceClaimTemplateName,
+				near(s.Templates, pod.Namespace, *entry.ResourceClaimTemplateName)))
 		}
-		return Instantiate(template, pod.Name+"-"+entry.Name), nil
+		claim = Instantiate(template, pod.Name+"-"+entry.Name)
+		subject.Made = append(subject.Made, claim)
+	case apierrors.IsNotFound(err):
+		name, _, _ := resourceclaim.Name(pod, entry)
+		return s.missing(subject, fmt.Errorf("pod %s/%s: there is no ResourceClaim %q%s", pod.Namespace, pod.Name, *name, near(s.Claims, pod.Namespace, *name)))
+	case err != nil && claim == nil:
+		return err
+	case err != nil:
+		subject.Refused = append(subject.Refused, err.Error())
 	}
-	if name == nil {
-		return nil, nil
+	if claim != nil {
+		subject.Claims = append(subject.Claims, claim)
 	}
-	claim := find(s.Claims, pod.Namespace, *name)
-	if claim == nil {
-		return nil, fmt.Errorf("pod %s/%s: there is no ResourceClaim %q", pod.Namespace, pod.Name, *name)
-	}
-	return claim, nil
+	return nil
 }
+
+// missing is about an object that was not read.
+func (s *State) missing(subject *Subject, err error) error {
+	if !s.HasCluster {
+		return err
+	}
+	subject.Refused = append(subject.Refused, err.Error())
+	return nil
+}
+
+func (s *State) getClaim(namespace, name string) (*resourceapi.ResourceClaim, error) {
+	if claim := find(s.Claims, namespace, name); claim != nil {
+		return claim, nil
+	}
+	return nil, apierrors.NewNotFound(resourceapi.Resource("resourceclaims"), name)
+}
+
+// near asks for the object of the namespace that has nearly the name.
+func near[T metav1.Object](objects []T, namespace, name string) string {
+	return nearest.DidYouMean("", name, func(yield func(string) bool) {
+		for _, object := range objects {
+			if object.GetNamespace() == namespace && !yield(object.GetName()) {
+				return
+			}
+		}
+	})
+}
+
+// nearSubject asks for the pod, the claim or the template of nearly that name, with its kind.
+func (s *State) nearSubject(kind, name, namespace string) string {
+	for _, of := range []struct{ kind, near string }{
+		{PodKind, near(s.Pods, namespace, name)}, {ClaimKind, near(s.Claims, namespace, name)}, {TemplateKind, near(s.Templates, namespace, name)},
+	} {
+		if of.near != "" && (kind == "" || kind == of.kind) {
+			return strings.Replace(of.near, `"`, `"`+of.kind+"/", 1)
+		}
+	}
+	return ""
+}
+
+// NearGroup asks for the PodGroup of nearly that name.
+func (s *State) NearGroup(namespace, name string) string { return near(s.Groups, namespace, name) }
 
 func find[T any, P interface {
 	*T

@@ -149,7 +149,7 @@ func (f *fitOptions) run(ctx context.Context, flags *pflag.FlagSet, args []strin
 	if isAboutPlacements(args) {
 		return f.decide(ctx, args, f.asked.Why)
 	}
-	f.groups = isAboutGroup(args)
+	f.groups, f.running = isAboutGroup(args), true
 	state, err := f.state(ctx)
 	if err != nil {
 		return err
@@ -168,6 +168,7 @@ func (f *fitOptions) run(ctx context.Context, flags *pflag.FlagSet, args []strin
 func (f *fitOptions) report(ctx context.Context, flags *pflag.FlagSet, args []string) (*fit.Report, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, f.timeout, fmt.Errorf("--timeout %s is over", f.timeout))
 	defer cancel()
+	f.running = true
 	state, err := f.state(ctx)
 	if err != nil {
 		return nil, err
@@ -203,7 +204,7 @@ func (f *fitOptions) reportOn(ctx context.Context, flags *pflag.FlagSet, state *
 	}
 	progress.end()
 	known.addTo(&report.Scheduling, state, subject)
-	return report, nil
+	return report, known.admit(ctx, &report.Scheduling, subject)
 }
 
 // ended is how a command ends that has printed an answer.
@@ -248,14 +249,15 @@ type known struct {
 	profile    *served.Profile
 	events     []corev1.Event
 	err        error
+	// admitted are the contents of claims for which the API server was asked.
+	admitted []string
+	// client is nil if no cluster was read.
+	client kubernetes.Interface
 }
 
 // knownOf reads what schedulers publish, and the events of the pod. That these can't be read is no error.
 func (f *fitOptions) knownOf(ctx context.Context, subject *clusterstate.Subject) (*known, error) {
 	k := &known{namespace: f.schedulers}
-	if subject.Pod == nil {
-		return k, nil
-	}
 	if f.readsFiles() && !f.withCluster {
 		k.err = errNoCluster
 		return k, nil
@@ -267,6 +269,9 @@ func (f *fitOptions) knownOf(ctx context.Context, subject *clusterstate.Subject)
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		return nil, err
+	}
+	if k.client = client; subject.Pod == nil {
+		return k, nil
 	}
 	k.schedulers, k.err = served.Read(ctx, client, f.schedulers)
 	_, k.profile = k.schedulers.Profile(subject.Pod.Spec.SchedulerName)

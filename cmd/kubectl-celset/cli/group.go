@@ -49,7 +49,7 @@ func (o *options) groupOf(state *clusterstate.State, argument string) (*scheduli
 	if group := state.Group(namespace, name); group != nil {
 		return group, nil
 	}
-	return nil, fmt.Errorf("there is no PodGroup %q in namespace %q", name, namespace)
+	return nil, fmt.Errorf("there is no PodGroup %q in namespace %q%s", name, namespace, state.NearGroup(namespace, name))
 }
 
 // group prints on which nodes a PodGroup would run.
@@ -69,7 +69,7 @@ func (f *fitOptions) group(ctx context.Context, flags *pflag.FlagSet, state *clu
 	if err != nil {
 		return err
 	}
-	f.asked.Features, f.asked.Args = f.gates.features(), f.argsWith(known.profile, flags)
+	f.asked.Features, f.asked.Args, f.asked.OfGroup = f.gates.features(), f.argsWith(known.profile, flags), true
 	progress := f.newProgress("nodes")
 	defer progress.end()
 	f.asked.Progress = progress.at
@@ -80,7 +80,18 @@ func (f *fitOptions) group(ctx context.Context, flags *pflag.FlagSet, state *clu
 		return err
 	}
 	progress.end()
+	report.Refused = append(report.Refused, fit.GroupRefusals(state, group)...)
 	known.addTo(&report.Scheduling, state, subject)
+	for _, pod := range state.Pods {
+		if state.GroupOf(pod) != group || pod.Spec.NodeName != "" {
+			continue
+		}
+		if member, err := state.SubjectOf(pod); err == nil {
+			if err := known.admit(ctx, &report.Scheduling, member); err != nil {
+				return err
+			}
+		}
+	}
 	return ended(f.data(report, report.Print)(f.Out), report.Incomplete, report.Positive())
 }
 

@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/client-go/kubernetes"
@@ -29,11 +30,12 @@ type options struct {
 	files         *genericclioptions.FileNameFlags
 	withCluster   bool
 	allNamespaces bool
-	// groups has PodGroups of the cluster read, too.
-	groups  bool
-	output  string
-	formats []string
-	gates   gates
+	// groups has PodGroups of the cluster read, too. running has the pods of all namespaces read that have a node, and the PodGroups
+	// if a pod is in one.
+	groups, running bool
+	output          string
+	formats         []string
+	gates           gates
 }
 
 func newOptions(streams genericiooptions.IOStreams) *options {
@@ -126,9 +128,13 @@ func (o *options) readCluster(ctx context.Context, namespace string) (*clusterst
 	if o.allNamespaces {
 		namespace = ""
 	}
+	defer o.announce("reading the cluster")()
 	objects, err := clusterstate.ReadCluster(ctx, client, namespace)
-	if err == nil && o.groups {
+	if err == nil && (o.groups || o.running && slices.ContainsFunc(objects.Pods, func(pod *corev1.Pod) bool { return pod.Spec.SchedulingGroup != nil })) {
 		err = objects.ReadGroups(ctx, client, namespace)
+	}
+	if err == nil && o.running {
+		err = objects.ReadRunning(ctx, client)
 	}
 	return objects, err
 }

@@ -48,3 +48,23 @@ func (p *progress) end() {
 		p.isShown = false
 	}
 }
+
+// announce shows in that line what a command does before there is anything to count. The result ends it.
+func (o *options) announce(what string) (end func()) {
+	p := o.newProgress(what)
+	if p.to == nil {
+		return func() {}
+	}
+	shown := make(chan struct{})
+	timer := time.AfterFunc(progressAfter, func() {
+		defer close(shown)
+		_, _ = fmt.Fprintf(p.to, "\r\x1b[K%s ...", what)
+		p.isShown = true
+	})
+	return func() {
+		if !timer.Stop() {
+			<-shown
+		}
+		p.end()
+	}
+}

@@ -6,27 +6,37 @@ package fit
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
 	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
 	"k8s.io/klog/v2"
 
-	"github.com/celset/celset/internal/clusterstate"
+	"github.com/celset/celset/internal/noderesources"
 )
 
 // Elsewhere is why a node can't be the pod's by what the pod says itself.
 const Elsewhere = "the pod's node selector or affinity does not match"
 
-// excluded says why the node can't be the pod's whatever devices it has; empty if it can.
-func excluded(ctx context.Context, subject *clusterstate.Subject, node *corev1.Node) (string, error) {
-	if reason, err := subject.KeptFrom(node); reason != "" || err != nil {
+// excluded returns why the pod can't have the node, whatever devices the node has. It is empty if the pod can.
+func (q *question) excluded(ctx context.Context, node *corev1.Node) (string, error) {
+	if reason, err := q.subject.KeptFrom(node); reason != "" || err != nil {
 		return reason, err
 	}
-	if subject.Pod == nil {
+	pod := q.subject.Pod
+	if pod == nil {
 		return "", nil
 	}
-	return excludedForPod(ctx, subject.Pod, node)
+	if reason, err := excludedForPod(ctx, pod, node); reason != "" || err != nil || q.runs() {
+		return reason, err
+	}
+	if len(node.Status.Allocatable) == 0 && !q.state.HasCluster {
+		return "", nil // a file about devices
+	}
+	room := noderesources.Free(node, q.state.On(node.Name))
+	room.Delegate(q.state.HasClassFor)
+	return strings.Join(room.Lacks(noderesources.Requests(pod)), ", "), nil
 }
 
 func excludedForPod(ctx context.Context, pod *corev1.Pod, node *corev1.Node) (string, error) {

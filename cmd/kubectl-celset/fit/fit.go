@@ -35,6 +35,8 @@ type Options struct {
 	Args *configv1alpha1.DynamicResourcesCELArgs
 	// Why asks for the reason on nodes where the claims don't fit, and how good the devices are that claims have.
 	Why bool
+	// OfGroup leaves out what is checked of the PodGroup of a pod, because the group is asked about.
+	OfGroup bool
 	// Nodes are the names of those that are asked for, all if it is empty.
 	Nodes []string
 	// Progress is called before each node, with the number of those that were asked for. It may be nil.
@@ -145,6 +147,10 @@ func Run(ctx context.Context, state *clusterstate.State, subject *clusterstate.S
 		TaintRules: state.TaintRules,
 	}
 	report := &Report{Meta: output.NewMeta(output.Explanation), Subject: subject.String(), Scheduling: schedulingOf(subject.Pod), Nodes: []Node{}}
+	if err := q.before(&report.Scheduling); err != nil {
+		report.Error = err.Error()
+		return report, nil
+	}
 	if err := q.allocated(ctx, report, nodes); err != nil {
 		report.Error = err.Error()
 		return report, nil
@@ -220,7 +226,7 @@ func (q *question) allocated(ctx context.Context, report *Report, nodes []*corev
 // on asks for one node. The error is one that is the same for all nodes.
 func (q *question) on(ctx context.Context, node *corev1.Node) (*Node, error) {
 	answer := &Node{Name: node.Name}
-	reason, err := excluded(ctx, q.subject, node)
+	reason, err := q.excluded(ctx, node)
 	if err != nil {
 		return nil, err
 	}

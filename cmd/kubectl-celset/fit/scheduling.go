@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/duration"
 
 	"github.com/celset/celset/apis/celset/v1alpha1"
+	"github.com/celset/celset/apis/nearest"
 	"github.com/celset/celset/cmd/internal/served"
 	"github.com/celset/celset/internal/clusterstate"
 )
@@ -84,19 +85,25 @@ func lastOf(event corev1.Event) time.Time {
 // AddServed checks whether the scheduler that the pod names serves constraints. Schedulers are those that were found in
 // Leases of the namespace, with the error of reading them.
 func (s *Scheduling) AddServed(state *clusterstate.State, subject *clusterstate.Subject, schedulers served.Schedulers, namespace string, err error) {
-	if subject.Pod == nil || !needsConstraints(state, subject) {
+	if subject.Pod == nil || err == nil && subject.Pod.Spec.NodeName != "" {
 		return
 	}
 	name := subject.Pod.Spec.SchedulerName
 	scheduler, profile := schedulers.Profile(name)
+	if !needsConstraints(state, subject) {
+		if err == nil && profile == nil && name != corev1.DefaultSchedulerName {
+			s.NotChecked = append(s.NotChecked, fmt.Sprintf("whether there is a scheduler %q (spec.schedulerName): no celset-scheduler has a profile of this name%s", name, nearProfile(name, schedulers)))
+		}
+		return
+	}
 	switch {
 	case err != nil:
 		s.NotChecked = append(s.NotChecked, fmt.Sprintf("whether scheduler %q serves constraints: %v", name, err))
 	case len(schedulers) == 0:
-		s.NotChecked = append(s.NotChecked, fmt.Sprintf("whether scheduler %q serves constraints: no Lease in namespace %s says what a celset-scheduler serves", name, namespace))
+		s.Refused = append(s.Refused, fmt.Sprintf("no Lease in namespace %s says what a celset-scheduler serves, so constraints are not served: start celset-scheduler, or name the namespace of its Lease with --scheduler-namespace", namespace))
 	case profile == nil:
-		s.Refused = append(s.Refused, fmt.Sprintf("spec.schedulerName: no celset-scheduler has a profile %q, so constraints are not served: use %s",
-			name, orNone(schedulers.Names())))
+		s.Refused = append(s.Refused, fmt.Sprintf("spec.schedulerName: no celset-scheduler has a profile %q, so constraints are not served: use %s%s",
+			name, orNone(schedulers.Names()), nearProfile(name, schedulers)))
 	case !scheduler.Constraints:
 		s.Refused = append(s.Refused, fmt.Sprintf("the feature gate DRACELDeviceConstraint of the scheduler with Lease %s is off", scheduler.Lease))
 	case !profile.Serves():
@@ -104,6 +111,10 @@ func (s *Scheduling) AddServed(state *clusterstate.State, subject *clusterstate.
 	case time.Since(scheduler.Until) > 0:
 		s.NotChecked = append(s.NotChecked, fmt.Sprintf("whether a scheduler runs: Lease %s expired %s ago", scheduler.Lease, duration.HumanDuration(time.Since(scheduler.Until))))
 	}
+}
+
+func nearProfile(name string, schedulers served.Schedulers) string {
+	return nearest.DidYouMean("", name, slices.Values(schedulers.Names()))
 }
 
 func orNone(names []string) string {

@@ -47,7 +47,8 @@ func TestServed(t *testing.T) {
 		{name: "profile without", scheduler: "default-scheduler", schedulers: serving(true, until), refused: `spec.schedulerName: profile "default-scheduler" has allocator: Upstream, which serves no constraints: use celset-scheduler`},
 		{name: "gate", scheduler: "celset-scheduler", schedulers: serving(false, until), refused: "the feature gate DRACELDeviceConstraint of the scheduler with Lease kube-system/l is off"},
 		{name: "expired", scheduler: "celset-scheduler", schedulers: serving(true, time.Now().Add(-2*time.Hour)), notChecked: "whether a scheduler runs: Lease kube-system/l expired 120m ago"},
-		{name: "nothing published", scheduler: "celset-scheduler", notChecked: `whether scheduler "celset-scheduler" serves constraints: no Lease in namespace kube-system says what a celset-scheduler serves`},
+		{name: "nothing published", scheduler: "celset-scheduler", refused: `no Lease in namespace kube-system says what a celset-scheduler serves, so constraints are not served: start celset-scheduler, or name the namespace of its Lease with --scheduler-namespace`},
+		{name: "misspelt", scheduler: "celset-schedular", schedulers: serving(true, until), refused: `spec.schedulerName: no celset-scheduler has a profile "celset-schedular", so constraints are not served: use celset-scheduler; did you mean "celset-scheduler"?`},
 		{name: "no rights", scheduler: "celset-scheduler", err: errors.New("leases is forbidden"), notChecked: `whether scheduler "celset-scheduler" serves constraints: leases is forbidden`},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -1,0 +1,118 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package podclaims checks the claims of a pod before devices are looked for. The scheduler's plugin and kubectl celset call
+// the same functions, so that both refuse a pod for the same reasons:
+//
+//  1. [Checker.Find]: a claim is missing, is being deleted, was made for another pod, or has as many consumers as the API
+//     allows.
+//  2. [Bounded] and [Checker.Classes]: a claim without devices says too much, or names a DeviceClass that does not exist.
+//  3. [Checker.Attached]: the devices of a claim could not be attached to the node (KEP-5007).
+//
+// Upstream's plugin makes the same checks in its PreFilter and Filter, apart from the number of consumers: there the API server
+// refuses each attempt to bind.
+package podclaims
+
+import (
+	"fmt"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/dynamic-resource-allocation/resourceclaim"
+	"k8s.io/klog/v2"
+)
+
+// A Checker has the settings of the scheduler that the checks depend on.
+type Checker struct {
+	// WorkloadClaims is the feature gate DRAWorkloadResourceClaims: claims may belong to a PodGroup.
+	WorkloadClaims bool
+	// PrioritizedList is the feature gate DRAPrioritizedList.
+	PrioritizedList bool
+	// BindingConditions are the feature gates DRADeviceBindingConditions and DRAResourceClaimDeviceStatus.
+	BindingConditions bool
+	// BindingTimeout is the time within which devices have to be attached.
+	BindingTimeout time.Duration
+}
+
+// A Getter finds a claim by namespace and name.
+type Getter func(namespace, name string) (*resourceapi.ResourceClaim, error)
+
+// Find returns the claims that a pod names, in its order. The error is about the first claim that the pod can't use, whatever
+// devices are free. It wraps [resourceclaim.ErrClaimNotFound] if the claim has yet to be made from a template.
+func (c *Checker) Find(pod *v1.Pod, get Getter) ([]*resourceapi.ResourceClaim, error) {
+	var claims []*resourceapi.ResourceClaim
+	for i := range pod.Spec.ResourceClaims {
+		claim, err := c.Of(pod, &pod.Spec.ResourceClaims[i], get)
+		if err != nil {
+			return nil, err
+		}
+		if claim != nil {
+			claims = append(claims, claim)
+		}
+	}
+	return claims, nil
+}
+
+// Of returns the claim of one entry of spec.resourceClaims, and nil if the entry needs no claim. The error is that of
+// [Checker.Find].
+func (c *Checker) Of(pod *v1.Pod, entry *v1.PodResourceClaim, get Getter) (*resourceapi.ResourceClaim, error) {
+	name, isOwned, err := resourceclaim.Name(pod, entry)
+	if err != nil || name == nil {
+		return nil, err
+	}
+	claim, err := get(pod.Namespace, *name)
+	if err != nil {
+		return nil, err
+	}
+	return claim, c.usable(pod, claim, isOwned)
+}
+
+// usable returns why a pod can't use a claim. A pod that has a node uses it already.
+func (c *Checker) usable(pod *v1.Pod, claim *resourceapi.ResourceClaim, isOwned bool) error {
+	if pod.Spec.NodeName != "" {
+		return nil
+	}
+	if claim.DeletionTimestamp != nil {
+		return Deleted(claim)
+	}
+	if isOwned {
+		if err := resourceclaim.IsForPod(pod, claim, c.WorkloadClaims); err != nil {
+			return fmt.Errorf("%w%s", err, ownerOf(claim))
+		}
+	}
+	consumers := len(claim.Status.ReservedFor)
+	if consumers >= resourceapi.ResourceClaimReservedForMaxSize && !resourceclaim.IsReservedForPod(pod, claim, c.WorkloadClaims) {
+		return fmt.Errorf("claim %s has %d consumers in status.reservedFor, and the API allows no more: wait until one of them ends, or use another claim",
+			klog.KObj(claim), consumers)
+	}
+	return nil
+}
+
+// Deleted returns the error about a claim that is being deleted.
+func Deleted(claim *resourceapi.ResourceClaim) error {
+	return fmt.Errorf("claim %s is being deleted%s: create it again when it is gone", klog.KObj(claim), heldBy(claim))
+}
+
+// heldBy names what the deletion waits for.
+func heldBy(claim *resourceapi.ResourceClaim) string {
+	if n := len(claim.Status.ReservedFor); n > 0 {
+		return fmt.Sprintf(", which waits for the consumers in status.reservedFor (%d)", n)
+	}
+	return ""
+}
+
+func ownerOf(claim *resourceapi.ResourceClaim) string {
+	if owner := metav1.GetControllerOf(claim); owner != nil {
+		return fmt.Sprintf(": it was made for %s %s", owner.Kind, owner.Name)
+	}
+	return ""
+}
+
+// onlyConsumer reports whether no other pod uses the claim. The scheduler takes an allocation back only then.
+func onlyConsumer(claim *resourceapi.ResourceClaim, pod types.UID) bool {
+	reserved := claim.Status.ReservedFor
+	return len(reserved) == 0 || len(reserved) == 1 && reserved[0].UID == pod
+}

@@ -1,0 +1,134 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package fit
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
+	schedulingapi "k8s.io/api/scheduling/v1beta1"
+	"k8s.io/apimachinery/pkg/types"
+	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
+	"k8s.io/klog/v2"
+	"k8s.io/utils/ptr"
+
+	"github.com/celset/celset/allocator/extended"
+	"github.com/celset/celset/allocator/podclaims"
+	"github.com/celset/celset/internal/clusterstate"
+)
+
+// before adds what the scheduler checks of a pod and its claims before it looks at nodes. The error is one that ends the
+// scheduling of the pod on all nodes.
+func (q *question) before(s *Scheduling) error {
+	s.Refused = append(s.Refused, q.subject.Refused...)
+	var uid types.UID
+	if pod := q.subject.Pod; pod != nil {
+		uid = pod.UID
+		q.beforePod(s, pod)
+	}
+	checker := podclaims.Checker{
+		WorkloadClaims: true, PrioritizedList: q.Features.PrioritizedList,
+		BindingConditions: q.Features.DeviceBindingAndStatus, BindingTimeout: q.Args.BindingTimeout.Duration,
+	}
+	for _, claim := range q.subject.Claims {
+		if err := checker.Attached(claim, uid, time.Now()); err != nil && !q.runs() {
+			s.Refused = append(s.Refused, err.Error())
+		}
+	}
+	pending := slices.DeleteFunc(q.subject.Pending(), func(claim *resourceapi.ResourceClaim) bool { return claim.Name == extended.ClaimName })
+	if err := podclaims.Bounded(pending); err != nil {
+		return err
+	}
+	return checker.Classes(pending, q.state.Classes())
+}
+
+// runs reports whether the subject is a pod that has a node.
+func (q *question) runs() bool { return q.subject.Pod != nil && q.subject.Pod.Spec.NodeName != "" }
+
+func (q *question) beforePod(s *Scheduling, pod *corev1.Pod) {
+	if q.runs() {
+		return
+	}
+	if q.state.RunningUnknown != "" {
+		s.NotChecked = append(s.NotChecked, "what other pods use of the CPU, memory and ports of the nodes: "+q.state.RunningUnknown)
+	}
+	if fields := unchecked(pod); len(fields) > 0 {
+		s.NotChecked = append(s.NotChecked, "whether nodes satisfy "+strings.Join(fields, ", "))
+	}
+	if !q.OfGroup && pod.Spec.SchedulingGroup != nil && pod.Spec.SchedulingGroup.PodGroupName != nil {
+		q.beforeMember(s, pod, *pod.Spec.SchedulingGroup.PodGroupName)
+	}
+}
+
+// unchecked returns the fields of a pod that limit its nodes and are not evaluated.
+func unchecked(pod *corev1.Pod) (fields []string) {
+	if slices.ContainsFunc(pod.Spec.Volumes, func(v corev1.Volume) bool { return v.PersistentVolumeClaim != nil || v.Ephemeral != nil }) {
+		fields = append(fields, "spec.volumes")
+	}
+	if a := pod.Spec.Affinity; a != nil && a.PodAffinity != nil && len(a.PodAffinity.RequiredDuringSchedulingIgnoredDuringExecution) > 0 {
+		fields = append(fields, "spec.affinity.podAffinity")
+	}
+	if a := pod.Spec.Affinity; a != nil && a.PodAntiAffinity != nil && len(a.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution) > 0 {
+		fields = append(fields, "spec.affinity.podAntiAffinity")
+	}
+	if slices.ContainsFunc(pod.Spec.TopologySpreadConstraints, func(c corev1.TopologySpreadConstraint) bool { return c.WhenUnsatisfiable == corev1.DoNotSchedule }) {
+		fields = append(fields, "spec.topologySpreadConstraints")
+	}
+	return fields
+}
+
+// beforeMember adds what the scheduler checks of the group of a pod.
+func (q *question) beforeMember(s *Scheduling, pod *corev1.Pod, name string) {
+	group := q.state.Group(pod.Namespace, name)
+	if group == nil {
+		if q.state.HasCluster {
+			s.Refused = append(s.Refused, fmt.Sprintf("spec.schedulingGroup.podGroupName: there is no PodGroup %q%s", name, q.state.NearGroup(pod.Namespace, name)))
+		}
+		return
+	}
+	s.Refused = append(s.Refused, GroupRefusals(q.state, group)...)
+	if gang, pods := group.Spec.SchedulingPolicy.Gang, membersOf(q.state, group); gang != nil && len(pods) < int(gang.MinCount) {
+		s.Refused = append(s.Refused, fmt.Sprintf("PodGroup %s: spec.schedulingPolicy.gang.minCount is %d, and pods of the group: %d", klog.KObj(group), gang.MinCount, len(pods)))
+	}
+	s.NotChecked = append(s.NotChecked, fmt.Sprintf("the other pods of PodGroup %s, for which nodes are found together: ask about podgroup/%s", klog.KObj(group), group.Name))
+}
+
+// membersOf returns the pods of a group that have not ended.
+func membersOf(state *clusterstate.State, group *schedulingapi.PodGroup) (pods []*corev1.Pod) {
+	for _, pod := range state.Pods {
+		if state.GroupOf(pod) == group && pod.Status.Phase != corev1.PodSucceeded && pod.Status.Phase != corev1.PodFailed {
+			pods = append(pods, pod)
+		}
+	}
+	return pods
+}
+
+// GroupRefusals returns why the scheduler refuses the pods of a group together, whatever nodes there are: they need the same
+// scheduler and preemption policy, and the priority of the group.
+func GroupRefusals(state *clusterstate.State, group *schedulingapi.PodGroup) (refused []string) {
+	pods := membersOf(state, group)
+	differs := func(field string, value func(*corev1.Pod) string, want string) {
+		for _, pod := range pods {
+			if got := value(pod); got != want {
+				refused = append(refused, fmt.Sprintf("PodGroup %s: %s is %s in pod %s, and has to be %s in all pods of the group", klog.KObj(group), field, got, pod.Name, want))
+				return
+			}
+		}
+	}
+	if len(pods) == 0 {
+		return nil
+	}
+	scheduler := func(pod *corev1.Pod) string { return fmt.Sprintf("%q", pod.Spec.SchedulerName) }
+	differs("spec.schedulerName", scheduler, scheduler(pods[0]))
+	differs("spec.priority", func(pod *corev1.Pod) string { return fmt.Sprint(corev1helpers.PodPriority(pod)) }, fmt.Sprint(ptr.Deref(group.Spec.Priority, 0)))
+	policy := func(pod *corev1.Pod) string {
+		return string(ptr.Deref(pod.Spec.PreemptionPolicy, corev1.PreemptLowerPriority))
+	}
+	differs("spec.preemptionPolicy", policy, policy(pods[0]))
+	return refused
+}

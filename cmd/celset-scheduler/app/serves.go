@@ -4,14 +4,17 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/wait"
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	"k8s.io/klog/v2"
+	kubeschedulerconfig "k8s.io/kube-scheduler/config/v1"
 	schedulerconfig "k8s.io/kubernetes/cmd/kube-scheduler/app/config"
 	"k8s.io/kubernetes/pkg/scheduler/apis/config"
 
@@ -24,21 +27,12 @@ import (
 // publishTimeout is how long it is tried to publish what is served.
 const publishTimeout = time.Minute
 
+// defaultLease is the Lease of a scheduler that elects no leader and does not name one.
+const defaultLease = "celset-scheduler"
+
 // publisher returns what publishes what the scheduler serves once it leads.
 func publisher(ctx context.Context, completed *schedulerconfig.CompletedConfig) (func(), error) {
-	scheduler := &served.Scheduler{Version: version.Get(), Constraints: utilfeature.DefaultFeatureGate.Enabled(plugin.DRACELDeviceConstraint)}
-	for i := range completed.ComponentConfig.Profiles {
-		profile := &completed.ComponentConfig.Profiles[i]
-		if !enables(profile.Plugins) {
-			continue
-		}
-		args, err := argsOf(profile)
-		if err != nil {
-			return nil, err
-		}
-		scheduler.Profiles = append(scheduler.Profiles, served.Profile{SchedulerName: profile.SchedulerName, Args: *args})
-	}
-	annotation, err := served.Encode(scheduler)
+	annotation, err := serves(completed)
 	if err != nil {
 		return nil, err
 	}
@@ -49,10 +43,51 @@ func publisher(ctx context.Context, completed *schedulerconfig.CompletedConfig) 
 			last = served.Publish(ctx, completed.Client, elected.ResourceNamespace, elected.ResourceName, annotation)
 			return last == nil, nil
 		}); err != nil && ctx.Err() == nil {
-			klog.FromContext(ctx).Error(last, "The scheduler's Lease does not say which profiles it serves: kubectl celset can't check it",
-				"lease", klog.KRef(elected.ResourceNamespace, elected.ResourceName))
+			unpublished(ctx, last, elected.ResourceNamespace, elected.ResourceName)
 		}
 	}, nil
+}
+
+// publishUnelected publishes what the scheduler serves as long as it runs, without leader election.
+func publishUnelected(ctx context.Context, completed *schedulerconfig.CompletedConfig) error {
+	annotation, err := serves(completed)
+	if err != nil {
+		return err
+	}
+	elected, name := completed.ComponentConfig.LeaderElection, defaultLease
+	if elected.ResourceName != kubeschedulerconfig.SchedulerDefaultLockObjectName {
+		name = cmp.Or(elected.ResourceName, name)
+	}
+	namespace := cmp.Or(elected.ResourceNamespace, metav1.NamespaceSystem)
+	logged := false
+	go served.Renew(ctx, completed.Client, namespace, name, annotation, func(err error) {
+		if err != nil && !logged && ctx.Err() == nil {
+			unpublished(ctx, err, namespace, name)
+		}
+		logged = err != nil
+	})
+	return nil
+}
+
+func unpublished(ctx context.Context, err error, namespace, name string) {
+	klog.FromContext(ctx).Error(err, "The scheduler's Lease does not say which profiles it serves: kubectl celset can't check it", "lease", klog.KRef(namespace, name))
+}
+
+// serves returns the annotation that says what the scheduler serves.
+func serves(completed *schedulerconfig.CompletedConfig) (string, error) {
+	scheduler := &served.Scheduler{Version: version.Get(), Constraints: utilfeature.DefaultFeatureGate.Enabled(plugin.DRACELDeviceConstraint)}
+	for i := range completed.ComponentConfig.Profiles {
+		profile := &completed.ComponentConfig.Profiles[i]
+		if !enables(profile.Plugins) {
+			continue
+		}
+		args, err := argsOf(profile)
+		if err != nil {
+			return "", err
+		}
+		scheduler.Profiles = append(scheduler.Profiles, served.Profile{SchedulerName: profile.SchedulerName, Args: *args})
+	}
+	return served.Encode(scheduler)
 }
 
 // enables reports whether a profile has the plugin.

@@ -48,6 +48,8 @@ func watch(ctx context.Context, config *schedulerconfig.CompletedConfig, schedul
 		held := &lease{Interface: elected.Lock, duration: elected.LeaseDuration, acquired: publish}
 		elected.Lock = held
 		guard.Lead(held.check)
+	} else if err := publishUnelected(ctx, config); err != nil {
+		return err
 	}
 	w.wrap(scheduler)
 	go dog.Run(ctx)

@@ -3,7 +3,7 @@
 
 // Package served is what a celset-scheduler publishes of its configuration, for tools that answer as it would. It is
 // an annotation of the Lease by which the scheduler was elected, so whoever may read Leases may read it, and the time
-// of the last renewal says whether it still holds.
+// of the last renewal says whether it still holds. A scheduler that elects no leader renews a Lease for it.
 //
 //	annotation, err := served.Encode(&served.Scheduler{Constraints: true, Profiles: profiles}) // celset-scheduler
 //	schedulers, err := served.Read(ctx, client, "kube-system")                                  // kubectl celset
@@ -90,9 +90,7 @@ func decode(lease *coordinationv1.Lease, text string) (*Scheduler, error) {
 	if err := json.Unmarshal([]byte(text), s); err != nil {
 		return nil, err
 	}
-	if renewed, seconds := lease.Spec.RenewTime, lease.Spec.LeaseDurationSeconds; renewed != nil && seconds != nil {
-		s.Until = renewed.Add(time.Duration(*seconds) * time.Second)
-	}
+	s.Until = untilOf(lease)
 	for i := range s.Profiles {
 		// An older celset-scheduler publishes fewer arguments.
 		configv1alpha1.SetDefaults(&s.Profiles[i].Args)

@@ -30,9 +30,7 @@ func (r *Report) print(w io.Writer, more string) error {
 		printScore(&b, score)
 	}
 	shown := r.shown()
-	for _, node := range shown {
-		node.print(&b)
-	}
+	printNodes(&b, shown)
 	if left := len(r.Nodes) - len(shown); left > 0 {
 		fmt.Fprintf(&b, "  %s without a device for the claims\n", counted(int64(left), "more node"))
 	}

@@ -1,0 +1,70 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package served
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/utils/ptr"
+)
+
+const (
+	// renewal is how often a scheduler that elects no leader renews the Lease, and duration is after how long without renewal the
+	// scheduler counts as ended.
+	renewal  = 20 * time.Second
+	duration = time.Minute
+)
+
+// Renew publishes what a scheduler serves that elects no leader, until the context ends. The Lease has no holder, so that a
+// scheduler which does elect one can take it at once. observe gets the error of each attempt, or nil.
+func Renew(ctx context.Context, client kubernetes.Interface, namespace, name, annotation string, observe func(error)) {
+	ticker := time.NewTicker(renewal)
+	defer ticker.Stop()
+	for {
+		observe(renew(ctx, client, namespace, name, annotation, time.Now()))
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+	}
+}
+
+// renew writes the Lease, unless another scheduler uses it.
+func renew(ctx context.Context, client kubernetes.Interface, namespace, name, annotation string, now time.Time) error {
+	leases := client.CoordinationV1().Leases(namespace)
+	spec := coordinationv1.LeaseSpec{RenewTime: ptr.To(metav1.NewMicroTime(now)), LeaseDurationSeconds: ptr.To(int32(duration.Seconds()))}
+	lease, err := leases.Get(ctx, name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		lease = &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, Annotations: map[string]string{Annotation: annotation}}, Spec: spec}
+		_, err = leases.Create(ctx, lease, metav1.CreateOptions{})
+		return err
+	}
+	if err != nil {
+		return err
+	}
+	isOther := ptr.Deref(lease.Spec.HolderIdentity, "") != "" || lease.Annotations[Annotation] != annotation
+	if isOther && untilOf(lease).After(now) {
+		return fmt.Errorf("lease %s/%s is in use by another scheduler (holder %q)", namespace, name, ptr.Deref(lease.Spec.HolderIdentity, ""))
+	}
+	metav1.SetMetaDataAnnotation(&lease.ObjectMeta, Annotation, annotation)
+	spec.LeaseTransitions = lease.Spec.LeaseTransitions
+	lease.Spec = spec
+	_, err = leases.Update(ctx, lease, metav1.UpdateOptions{})
+	return err
+}
+
+// untilOf returns when a Lease expires.
+func untilOf(lease *coordinationv1.Lease) (until time.Time) {
+	if renewed, seconds := lease.Spec.RenewTime, lease.Spec.LeaseDurationSeconds; renewed != nil && seconds != nil {
+		until = renewed.Add(time.Duration(*seconds) * time.Second)
+	}
+	return until
+}

@@ -1,0 +1,91 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package fit
+
+import (
+	"fmt"
+	"strings"
+)
+
+const (
+	// maxSingle is how many nodes with the same answer have lines of their own.
+	maxSingle = 3
+	// maxNamed is how many nodes are named where several are counted.
+	maxNamed = 3
+	// maxAnswers is how many different answers are printed. The data has all.
+	maxAnswers = 50
+)
+
+// Names returns the first names, and how many more there are.
+func Names(names []string) string {
+	if len(names) <= maxNamed {
+		return strings.Join(names, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(names[:maxNamed], ", "), len(names)-maxNamed)
+}
+
+// answer is the text for nodes that differ in nothing but their name.
+type answer struct {
+	text  string
+	nodes []*Node
+}
+
+// printNodes prints nodes in their order. Of many nodes with the same answer the first is printed, and the others are counted.
+func printNodes(b *strings.Builder, nodes []Node) {
+	var answers []*answer
+	byText := map[string]*answer{}
+	for i := range nodes {
+		n := &nodes[i]
+		text := n.alike()
+		if byText[text] == nil {
+			byText[text] = &answer{text: text}
+			answers = append(answers, byText[text])
+		}
+		byText[text].nodes = append(byText[text].nodes, n)
+	}
+	left := 0
+	for i, a := range answers {
+		if i >= maxAnswers {
+			left += len(a.nodes)
+			continue
+		}
+		single := a.nodes
+		if len(single) > maxSingle {
+			single = single[:1]
+		}
+		for _, n := range single {
+			n.print(b)
+		}
+		a.printMore(b, a.nodes[len(single):])
+	}
+	if left > 0 {
+		fmt.Fprintf(b, "  %s with %s: -o yaml has all\n", counted(int64(left), "more node"), counted(int64(len(answers)-maxAnswers), "other answer"))
+	}
+}
+
+// printMore counts the nodes that have the answer of the one that was printed.
+func (a *answer) printMore(b *strings.Builder, more []*Node) {
+	if len(more) == 0 {
+		return
+	}
+	names := make([]string, len(more))
+	for i, n := range more {
+		names[i] = n.Name
+	}
+	said := "yes"
+	if !more[0].Fits {
+		said = "no: " + more[0].Reason
+	}
+	fmt.Fprintf(b, "  %s: %s: %s\n", counted(int64(len(more)), "more node"), said, Names(names))
+}
+
+// alike returns what is printed of a node, without its name and without what the search took.
+func (n *Node) alike() string {
+	var b strings.Builder
+	without := *n
+	without.Name, without.Evaluations, without.Proven = "", 0, 0
+	without.print(&b)
+	// Pools of devices usually have the name of their node.
+	return strings.NewReplacer("/"+n.Name+"/", "//", "/"+n.Name+" ", "/ ", "/"+n.Name+":", "/:").Replace(b.String())
+}

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"sync/atomic"
 
@@ -183,10 +184,39 @@ func doesNotFit(reason string) error {
 // must not be given back by two of them. It looks at the claims and slices of this allocator and
 // shares its budgets; making it costs about as much as the claims have devices.
 func (a *Allocator) Without(claims ...*resourceapi.ResourceClaim) *Allocator {
-	without := &Allocator{
+	return a.in(a.state.Without(AllocatedTo(claims, a.features)))
+}
+
+// With returns the allocator for the time when the results are in use, too. It shares what Without shares; making it costs
+// about as much as there are allocated devices in the cluster.
+func (a *Allocator) With(results ...resourceapi.AllocationResult) *Allocator {
+	taken := AllocatedTo(nil, a.features)
+	for i := range results {
+		AddAllocated(&taken, results[i].Devices.Results, a.features)
+	}
+	return a.in(a.state.With(taken))
+}
+
+// Knowing returns the allocator with more claims that were prepared.
+func (a *Allocator) Knowing(more Prepared) *Allocator {
+	knowing := a.in(a.state)
+	knowing.prepared = maps.Clone(a.prepared)
+	if knowing.prepared == nil {
+		knowing.prepared = Prepared{}
+	}
+	maps.Copy(knowing.prepared, more)
+	knowing.classes = &seenClasses{DeviceClassLister: a.classes.DeviceClassLister}
+	knowing.classes.seed(knowing.prepared)
+	knowing.resolvedClaims = &resolvedClaims{}
+	return knowing
+}
+
+// in is the allocator for another state of allocation.
+func (a *Allocator) in(state *availability.State) *Allocator {
+	other := &Allocator{
 		options:        a.options,
 		features:       a.features,
-		state:          a.state.Without(AllocatedTo(claims, a.features)),
+		state:          state,
 		classes:        a.classes,
 		selectors:      a.selectors,
 		allSlices:      a.allSlices,
@@ -194,8 +224,8 @@ func (a *Allocator) Without(claims ...*resourceapi.ResourceClaim) *Allocator {
 		resolvedClaims: a.resolvedClaims,
 		compiling:      a.compiling,
 	}
-	without.shapes = newShapes(without)
-	return without
+	other.shapes = newShapes(other)
+	return other
 }
 
 // Problem is what an allocation depends on, besides the node, for those who have no scheduler

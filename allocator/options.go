@@ -64,6 +64,8 @@ type options struct {
 	unbounded bool
 	// maxResults is how many devices a claim may get.
 	maxResults int
+	// acceptance is a condition on complete sets, nil if there is none.
+	acceptance *Acceptance
 }
 
 func defaultOptions() options {

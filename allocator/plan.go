@@ -106,7 +106,7 @@ func (n *onNode) viewID() view.ID { return view.IDOf(n.inventory, n.read()) }
 // capacities, or on who shares them.
 func (n *onNode) answerKey() (key answerKey, ok bool) {
 	a := n.allocator
-	if a.unbounded || !n.inventory.IsPlain ||
+	if a.unbounded || a.acceptance != nil || !n.inventory.IsPlain ||
 		a.state.HasShared() && slices.ContainsFunc(n.inventory.Candidates, func(c *inventory.Candidate) bool { return a.state.IsShared(c.ID) }) {
 		return answerKey{}, false
 	}

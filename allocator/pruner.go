@@ -185,7 +185,7 @@ func (p *pruner) hasCompletion(r *requests.Request, last *inventory.Candidate) b
 	if p.refusals >= thoroughFrom {
 		effort = bound.Thorough
 	}
-	if p.lacksDevices() || p.completed == bound.False {
+	if p.isNotAccepted() || p.lacksDevices() || p.completed == bound.False {
 		p.cuts++
 		return false
 	}
@@ -202,6 +202,12 @@ func (p *pruner) hasCompletion(r *requests.Request, last *inventory.Candidate) b
 	}
 	p.fixpoint[level] = true
 	return true
+}
+
+// isNotAccepted reports whether [WithAcceptance] accepts no completion. It narrows the domain.
+func (p *pruner) isNotAccepted() bool {
+	a, level := p.search.accepts, len(p.constraint.members)
+	return a != nil && a.size == p.size && !a.narrow(p.domain.At(level), p.size-level)
 }
 
 // outcome is what the bounds say of the complete set. If it is true, the set is surely

@@ -101,7 +101,7 @@ func (p *pruner) findEligible() {
 	c := p.constraint
 	for i, r := range p.covered {
 		dependent := p.findEligibleFor(r, p.eligible.At(i))
-		p.volatile = p.volatile || dependent || len(r.constraints) > 1 || r.AdminAccess()
+		p.volatile = p.volatile || dependent || r.otherConstraints() > 1 || r.AdminAccess()
 	}
 	p.volatile = p.volatile || c.last-c.first+1 > len(p.covered)
 	for i := len(p.covered) - 1; i > 0; i-- {

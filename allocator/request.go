@@ -84,6 +84,17 @@ func (r *request) addConstraint(c constraint.Constraint) {
 	r.constraints = append(r.constraints, c)
 }
 
+// otherConstraints counts the constraints but that of [WithAcceptance], which narrows the domain itself.
+func (r *request) otherConstraints() int {
+	count := len(r.constraints)
+	if count > 0 {
+		if _, first := r.constraints[0].(*acceptance); first {
+			count--
+		}
+	}
+	return count
+}
+
 // isAdmitted asks the constraints that see a device of the request before a CEL constraint
 // does. What they refuse now, they would refuse later, too.
 func (r *request) isAdmitted(c *inventory.Candidate) bool {
@@ -289,6 +300,11 @@ func (b setup) addConstraints(claim *resourceapi.ResourceClaim, all []alternativ
 	definitions, err := a.resolved(claim).definitions()
 	if err != nil {
 		return err
+	}
+	if a.acceptance != nil {
+		b.search.accepts = b.search.newAcceptance(a.acceptance, all)
+		b.search.tellsApart = b.search.tellsApart || a.acceptance.Accept != nil
+		cover(all, &resourceapi.DeviceConstraint{}, b.search.accepts)
 	}
 	for i := range claim.Spec.Devices.Constraints {
 		api := &claim.Spec.Devices.Constraints[i]

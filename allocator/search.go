@@ -52,6 +52,8 @@ type search struct {
 	preferred preferred
 	// tellsApart: devices that look the same are not, because it matters which others are left.
 	tellsApart bool
+	// accepts is the condition of [WithAcceptance], nil if there is none.
+	accepts *acceptance
 	// yield is called for each solution, and is false if no more are wanted. nil: the first one is all that is.
 	yield func(*solution) bool
 	// err is what ended [search.solutions].

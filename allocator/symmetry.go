@@ -126,6 +126,9 @@ func (y *symmetry) find() []int {
 			return fmt.Sprint("unknown ", i)
 		}
 		key := fmt.Sprint(seen[i], c.Pool.ID, s.available.Allocated().Has(i))
+		if s.accepts != nil {
+			key += s.accepts.key(i)
+		}
 		for _, g := range s.groups {
 			if g.selectors.Verdict(i) == selection.Unknown {
 				// A selector fails for the device, or may.
@@ -177,6 +180,8 @@ func readByConstraint(c constraint.Constraint) view.ReadSet {
 	switch c := c.(type) {
 	case *celConstraint:
 		return c.reads
+	case *acceptance:
+		return view.ReadSet{}
 	case interface {
 		AttributeName() resourceapi.FullyQualifiedName
 	}:

@@ -222,7 +222,7 @@ func (pl *DynamicResourcesCEL) Filter(ctx context.Context, state fwk.CycleState,
 			ctx = context.WithValue(ctx, simulationInContext{}, s)
 		}
 	}
-	return pl.whyUnavailable(state, pod, pl.DynamicResources.Filter(ctx, state, pod, node))
+	return pl.whyUnavailable(state, pod, pl.DynamicResources.Filter(withLoad(ctx, state), state, pod, node))
 }
 
 // Reserve runs upstream's Reserve. There are devices for the pod then: what failed before

@@ -7,10 +7,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"maps"
-	"slices"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -36,12 +33,12 @@ const NodeSetsName = "TopologyPlacementGeneratorCEL"
 // NodeSets is upstream's plugin TopologyPlacementGenerator with one difference: for a PodGroup that refers to a
 // CELNodeSetConstraint it generates the set of nodes that package nodeset chooses.
 //
-// Of the placements that a plugin generates the scheduler tries all, one after the other. So a set is chosen when a placement
-// is tried: the first as it is generated, another one when a pod did not fit on the set before it, without the nodes on which
-// that was found out. When the pods of the group have fitted on a set, the placements after it are refused.
+// The scheduler tries all placements that a plugin generates, one after the other. So a set is chosen when a placement is tried:
+// the first set when the placements are generated, another one when a pod did not fit on the set before it, without the node on
+// which the pod did not fit. When the pods of the group have fitted on a set, the placements after it are refused.
 //
-// PreFilter holds the pods to the set, each to a node that was chosen for its kind. Without a set it refuses them, so that a
-// scheduler that does not generate placements schedules none of them either.
+// PreFilter leaves each pod the node to which it was assigned. Without a set it refuses the pods, so that a scheduler that does
+// not generate placements schedules none of them either.
 type NodeSets struct {
 	*topologyaware.TopologyPlacement
 	handle fwk.Handle
@@ -135,67 +132,31 @@ func (pl *NodeSets) reference(pod *v1.Pod, groups fwk.PodGroupLister) (group *sc
 
 // groupSearch is what a scheduling cycle of a group has found out. It is used by one goroutine.
 type groupSearch struct {
-	problem *nodeset.Problem
-	// reading is what the expressions read. lists: they may read what devices pods get, of which lists are made.
+	*nodeset.Search
+	hosts *groupHosts
+	// uid is the UID of the group.
+	uid     types.UID
 	reading *nodeset.Reading
-	lists   bool
-	listed  atomic.Int64
-	// pods are those for which nodes are chosen. order has the place of each pod of the group in the order in which they are
-	// tried, kinds its kind.
-	pods         []*v1.Pod
-	order, kinds map[types.UID]int
-	// nodes are the nodes as the search knows them, why is what was wrong with each for a pod, "" if nothing was.
-	nodes []nodeset.Node
+	attempt *guard.Attempt
+	// pods are the pods that wait, in the order in which the scheduler tries them.
+	pods []*v1.Pod
+	// infos are the nodes by name, as in Search.Nodes. why has for each of them what is wrong with it for a pod, "" if nothing
+	// is.
 	infos []fwk.NodeInfo
 	why   []string
-	// seats has for nodes on which pods of the group run how many more may.
-	seats map[string]int
-	// choose chooses among the nodes as they are now, more nodes than are needed if each takes as many pods as it may.
-	choose     func() (*nodeset.Choice, *fwk.Status)
-	more       int
-	hasSlices  bool
-	constraint *v1alpha1.NodeSetConstraint
-	attempt    *guard.Attempt
-	// least is with how many pods the scheduler takes the group for placed.
+	// choose chooses among the nodes as they are now. It returns nil if there is no set.
+	choose func() (*groupChoice, *fwk.Status)
+	// least is the number of pods that must be placed before the scheduler accepts the group.
 	least int
-	// tried is the placement that is being tried, placements is how many were before.
+	// tried is the current set. placements counts the placements tried before it in this cycle.
 	tried      *triedSet
 	placements int
-	// uid is that of the group.
-	uid types.UID
 }
 
 // Clone implements [fwk.StateData].
 func (s *groupSearch) Clone() fwk.StateData { return s }
 
 const groupSearchKey fwk.StateKey = NodeSetsName
-
-// triedSet is a set of nodes on which the pods of the group are tried.
-type triedSet struct {
-	// of is the state of the placement.
-	of fwk.PlacementCycleState
-	// free has for each kind of pods, and for a node, how many pods may go there.
-	free []map[string]int
-	// sets has for each kind, and for a node, what a pod gets there, if expressions read that.
-	sets []map[string]*nodeset.Set
-	// on is where pods are reserved.
-	on map[types.UID]string
-	// wanted is how many pods the set is for. complete: so many have fitted.
-	wanted   int
-	complete bool
-	// asked is the kind of the pod that was last asked for, left are the nodes that were left for it, nil when it has fitted.
-	asked int
-	left  sets.Set[string]
-	// most is how many pods were reserved at the same time.
-	most int
-	// err is why there is no set.
-	err string
-}
-
-// Clone implements [fwk.StateData].
-func (t *triedSet) Clone() fwk.StateData { return t }
-
-const triedSetKey fwk.StateKey = NodeSetsName + "/set"
 
 func groupSearchIn(state fwk.CycleState) *groupSearch {
 	if state.GetPodGroupSchedulingCycle() == nil {
@@ -209,7 +170,7 @@ func groupSearchIn(state fwk.CycleState) *groupSearch {
 	return s
 }
 
-// PreFilter leaves a pod of a group with a node set constraint the nodes that were chosen for pods like it.
+// PreFilter leaves a pod of a group with a node set constraint the node to which it was assigned.
 func (pl *NodeSets) PreFilter(_ context.Context, state fwk.CycleState, pod *v1.Pod, _ []fwk.NodeInfo) (*fwk.PreFilterResult, *fwk.Status) {
 	if _, _, ok := pl.reference(pod, pl.handle.SnapshotSharedLister().PodGroups()); !ok || askedAloneIn(state) != nil {
 		return nil, fwk.NewStatus(fwk.Skip)
@@ -223,9 +184,8 @@ func (pl *NodeSets) PreFilter(_ context.Context, state fwk.CycleState, pod *v1.P
 	if s.tried.of == nil {
 		s.tried.of = placement
 	}
-	// Pods are tried in their order: all before this one have fitted, or one has not.
-	isNew, order := s.tried.of != placement, min(s.order[pod.UID], s.tried.wanted)
-	hasFailed := isNew && !s.tried.complete || !isNew && order > len(s.tried.on)
+	isNew := s.tried.of != placement
+	hasFailed := isNew && !s.tried.isComplete() || !isNew && s.tried.hasFailedBefore(pod)
 	switch {
 	case hasFailed && s.tried.most >= s.least:
 		// The scheduler takes the group for placed: only an error makes it give that up.
@@ -241,25 +201,15 @@ func (pl *NodeSets) PreFilter(_ context.Context, state fwk.CycleState, pod *v1.P
 		}
 		s.next(placement)
 	}
-	t := s.tried
-	state.Write(triedSetKey, t)
-	if t.err != "" {
-		return nil, fwk.NewStatus(fwk.Unschedulable, t.err)
+	state.Write(triedSetKey, s.tried)
+	if s.tried.err != "" {
+		return nil, fwk.NewStatus(fwk.Unschedulable, s.tried.err)
 	}
-	kind, ok := s.kinds[pod.UID]
-	names := sets.New[string]()
-	if ok {
-		for name, free := range t.free[kind] {
-			if free > 0 {
-				names.Insert(name)
-			}
-		}
+	node, ok := s.tried.ask(pod)
+	if !ok {
+		return nil, fwk.NewStatus(fwk.Unschedulable, fmt.Sprintf("the nodes that were chosen for the group are for %d of its %d pods: the pod is tried again when these run", s.tried.wanted, len(s.pods)))
 	}
-	if len(names) == 0 {
-		return nil, fwk.NewStatus(fwk.Unschedulable, fmt.Sprintf("no node of the set that was chosen for the group is left: it is for %d pods", t.wanted))
-	}
-	t.asked, t.left = kind, names
-	return &fwk.PreFilterResult{NodeNames: names}, nil
+	return &fwk.PreFilterResult{NodeNames: sets.New(node)}, nil
 }
 
 // PreFilterExtensions implements [fwk.PreFilterPlugin].
@@ -267,73 +217,13 @@ func (pl *NodeSets) PreFilterExtensions() fwk.PreFilterExtensions { return nil }
 
 const noOtherSet = "no other set of nodes satisfies the constraint"
 
-// next chooses another set, without the nodes that were left for the pod that did not fit.
-func (s *groupSearch) next(of fwk.PlacementCycleState) {
-	before := s.tried
-	s.tried = &triedSet{of: of}
-	if len(before.left) == 0 {
-		s.tried.err = cmp.Or(before.err, noOtherSet)
-		return
-	}
-	if s.constraint.PodsPerNode > 1 && s.problem.Size() < s.problem.Placed+len(s.pods) {
-		// A node may take fewer pods than it may have.
-		s.more++
-	} else {
-		for i := range s.nodes {
-			if n := &s.nodes[i]; before.left.Has(n.Name) {
-				n.Takes[before.asked] = false
-				delete(s.seats, n.Name)
-			}
-		}
-	}
-	choice, status := s.choose()
+// Reserve notes that a pod has fitted on its node. When a pod is bound, it makes sure that all pods of the set have.
+func (pl *NodeSets) Reserve(_ context.Context, state fwk.CycleState, pod *v1.Pod, _ string) *fwk.Status {
+	t, ok := triedSetIn(state)
 	switch {
-	case !status.IsSuccess():
-		s.tried.err = status.Message()
-	case choice == nil:
-		s.tried.err = noOtherSet
-	default:
-		s.try(choice)
-		s.tried.of = of
-	}
-}
-
-// try has the pods tried on a set.
-func (s *groupSearch) try(choice *nodeset.Choice) {
-	t := &triedSet{wanted: len(s.pods), on: map[types.UID]string{}, free: make([]map[string]int, len(s.problem.Kinds))}
-	for kind, nodes := range choice.Kinds {
-		t.free[kind] = maps.Clone(s.seats)
-		for _, i := range nodes {
-			t.free[kind][s.nodes[i].Name] = s.problem.Constraint.PodsPerNode
-		}
-	}
-	if s.lists {
-		t.sets = make([]map[string]*nodeset.Set, len(choice.Kinds))
-		for kind, nodes := range choice.Kinds {
-			t.sets[kind] = map[string]*nodeset.Set{}
-			for at, i := range nodes {
-				t.sets[kind][s.nodes[i].Name] = &s.nodes[i].Sets[kind][choice.Sets[kind][at]]
-			}
-		}
-	}
-	s.tried = t
-}
-
-// Reserve notes where a pod fits. What the scheduler binds is a complete set.
-func (pl *NodeSets) Reserve(_ context.Context, state fwk.CycleState, pod *v1.Pod, node string) *fwk.Status {
-	data, err := state.Read(triedSetKey)
-	if err != nil {
-		return nil
-	}
-	t := data.(*triedSet)
-	s := groupSearchIn(state)
-	switch {
-	case s != nil:
-		t.free[s.kinds[pod.UID]][node]--
-		t.on[pod.UID] = node
-		t.left = nil
-		t.most = max(t.most, len(t.on))
-		t.complete = t.complete || len(t.on) == t.wanted
+	case !ok:
+	case groupSearchIn(state) != nil:
+		t.fits(pod)
 	case !t.complete:
 		return fwk.NewStatus(fwk.Unschedulable, noOtherSet)
 	}
@@ -342,15 +232,8 @@ func (pl *NodeSets) Reserve(_ context.Context, state fwk.CycleState, pod *v1.Pod
 
 // Unreserve implements [fwk.ReservePlugin].
 func (pl *NodeSets) Unreserve(_ context.Context, state fwk.CycleState, pod *v1.Pod, _ string) {
-	data, err := state.Read(triedSetKey)
-	s := groupSearchIn(state)
-	if err != nil || s == nil {
-		return
-	}
-	t := data.(*triedSet)
-	if node, reserved := t.on[pod.UID]; reserved {
-		delete(t.on, pod.UID)
-		t.free[s.kinds[pod.UID]][node]++
+	if t, ok := triedSetIn(state); ok && groupSearchIn(state) != nil {
+		t.on.Delete(pod.UID)
 	}
 }
 
@@ -396,9 +279,8 @@ func (pl *NodeSets) GeneratePlacements(ctx context.Context, state fwk.PodGroupCy
 		return nil, status
 	}
 	attempt.Succeeded()
-	search.uid = group.UID
 	state.Write(groupSearchKey, search)
-	first := &fwk.Placement{Name: v1alpha1.AttributeDomain + "/" + name, Nodes: search.chosen()}
+	first := &fwk.Placement{Name: v1alpha1.AttributeDomain + "/" + name, Nodes: search.tried.nodes}
 	placements := []*fwk.Placement{first}
 	for i := 2; i <= maxPlacements; i++ {
 		placements = append(placements, &fwk.Placement{Name: fmt.Sprintf("%s#%d", first.Name, i), Nodes: search.infos})
@@ -413,13 +295,6 @@ func (pl *NodeSets) scheduledCount(group *schedulingapi.PodGroup) int {
 		return 0
 	}
 	return state.ScheduledPodsCount()
-}
-
-// chosen are the nodes of the set that is tried.
-func (s *groupSearch) chosen() []fwk.NodeInfo {
-	return slices.DeleteFunc(slices.Clone(s.infos), func(info fwk.NodeInfo) bool {
-		return !slices.ContainsFunc(s.tried.free, func(free map[string]int) bool { return free[info.Node().Name] > 0 })
-	})
 }
 
 // EventsToRegister implements [fwk.EnqueueExtensions]. A node that can't take a pod of the group may be able to after

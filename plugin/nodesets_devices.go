@@ -29,17 +29,14 @@ type groupDevices interface {
 	allocate(ctx context.Context, a *allocator.Allocator, node *v1.Node, claims []*resourceapi.ResourceClaim) ([]resourceapi.AllocationResult, error)
 }
 
-// groupDevicesIn is nil if devices are not chosen for the whole group.
+// groupDevicesIn is nil if the allocator answers for the pod.
 func groupDevicesIn(state fwk.CycleState, pod *v1.Pod) groupDevices {
 	if alone := askedAloneIn(state); alone != nil {
-		if alone.sets == nil {
-			return nil
-		}
-		return alone.sets
+		return alone.devices
 	}
-	if s := groupSearchIn(state); s != nil && s.lists {
-		if kind, ok := s.kinds[pod.UID]; ok {
-			return chosenDevices{s, kind}
+	if s := groupSearchIn(state); s != nil {
+		if at := s.tried.assigned[pod.UID]; at != nil && at.devices != nil {
+			return at.devices
 		}
 	}
 	return nil
@@ -90,14 +87,21 @@ func (l *podSets) of(node string, unallocated bool) ([]nodeset.Set, *fwk.Status)
 	return []nodeset.Set{set}, nil
 }
 
-// alone is how a pod is asked for by itself. unallocated: it has claims without devices.
-func (pl *NodeSets) alone(s *groupSearch, pod *v1.Pod) (alone *askedAlone, unallocated bool, err error) {
-	alone = &askedAlone{attempt: s.attempt}
-	if s.lists {
-		alone.sets = &podSets{reading: s.reading, bytes: &s.listed, on: map[string][]nodeset.Set{}}
-		alone.sets.has, unallocated, err = pl.devicesOf(pod)
+// alone is how the pods of a kind are asked for by themselves.
+func (pl *NodeSets) alone(s *groupSearch, kind int) (*askedAlone, error) {
+	alone, k := &askedAlone{attempt: s.attempt}, s.hosts.kinds[kind]
+	switch {
+	case s.ReadsDevices:
+		k.sets = &podSets{reading: s.reading, bytes: &s.hosts.listed, on: map[string][]nodeset.Set{}}
+		alone.devices = k.sets
+		var err error
+		k.sets.has, k.unallocated, err = pl.devicesOf(k.pods[0])
+		return alone, err
+	case s.Constraint.PodsPerNode > 1 || s.hosts.Compete():
+		k.joint = &jointDevices{hosts: s.hosts, kind: kind, claims: map[string][]*resourceapi.ResourceClaim{}}
+		alone.devices = k.joint
 	}
-	return alone, unallocated, err
+	return alone, nil
 }
 
 // addPlaced adds to nodes what the pods of the group have that run there.
@@ -110,8 +114,8 @@ func (pl *NodeSets) addPlaced(s *groupSearch, scheduled []*v1.Pod) error {
 		}
 		on[pod.Spec.NodeName] = append(on[pod.Spec.NodeName], devices...)
 	}
-	for i := range s.nodes {
-		if n := &s.nodes[i]; n.Placed {
+	for i := range s.Nodes {
+		if n := &s.Nodes[i]; n.Placed {
 			var err error
 			if n.Has, err = s.reading.SetOf(on[n.Name], nil); err != nil {
 				return fmt.Errorf("node %s, on which a pod of the group runs: %w", n.Name, err)
@@ -121,38 +125,24 @@ func (pl *NodeSets) addPlaced(s *groupSearch, scheduled []*v1.Pod) error {
 	return nil
 }
 
-// chosenDevices are those that were chosen for pods of a kind.
-type chosenDevices struct {
-	search *groupSearch
-	kind   int
-}
-
-func (c chosenDevices) allocate(_ context.Context, a *allocator.Allocator, node *v1.Node, claims []*resourceapi.ResourceClaim) ([]resourceapi.AllocationResult, error) {
-	set := c.search.tried.sets[c.kind][node.Name]
-	if set == nil || len(set.Results) != len(claims) || !a.IsFree(set.Results) {
-		return nil, fmt.Errorf("no devices are chosen for the pod on the node, or they are in use since%w", structured.ErrFailedAllocationOnNode)
-	}
-	return slices.Clone(set.Results), nil
-}
-
-// sharedClaim is the name of a claim without devices that several of the pods use, "" if there is none.
-func (pl *NodeSets) sharedClaim(pods []*v1.Pod) string {
-	seen := sets.New[string]()
+// sharedClaims are the names of claims without devices that several of the pods use.
+func sharedClaims(handle fwk.Handle, pods []*v1.Pod) sets.Set[string] {
+	seen, shared := sets.New[string](), sets.New[string]()
 	for _, pod := range pods {
 		for i := range pod.Spec.ResourceClaims {
 			name, _, err := resourceclaim.Name(pod, &pod.Spec.ResourceClaims[i])
 			if err != nil || name == nil {
 				continue
 			}
-			if seen.Has(*name) {
-				if claim, err := pl.handle.SharedDRAManager().ResourceClaims().Get(pod.Namespace, *name); err != nil || claim.Status.Allocation == nil {
-					return *name
+			if seen.Has(*name) && !shared.Has(*name) {
+				if claim, err := handle.SharedDRAManager().ResourceClaims().Get(pod.Namespace, *name); err != nil || claim.Status.Allocation == nil {
+					shared.Insert(*name)
 				}
 			}
 			seen.Insert(*name)
 		}
 	}
-	return ""
+	return shared
 }
 
 // devicesOf are the devices that a pod has, by claims that are allocated. unallocated: there are others.

@@ -9,11 +9,12 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodeaffinity"
@@ -22,14 +23,17 @@ import (
 	"github.com/celset/celset/plugin/guard"
 )
 
-// Which nodes can take a pod of a group does not depend on the other pods: the filters are asked for one pod of each kind.
+// The filters are asked for one pod of each kind: which nodes can take a pod of the group by itself. Which nodes can take
+// several pods together is asked when it is needed (nodesets_hosts.go).
 
 // askedAlone is in the state of a cycle in which a pod of a group is asked for by itself, to find out which nodes can take
 // it. All such cycles are part of the attempt of the group.
 type askedAlone struct {
 	attempt *guard.Attempt
-	// sets lists what the pod may get, if that matters to the group.
-	sets *podSets
+	// devices answers for the claims of the pod, nil if the allocator does.
+	devices groupDevices
+	// beside are the pods that are on the node besides, nil if there are none.
+	beside *loadBeside
 }
 
 // Clone implements [fwk.StateData].
@@ -46,27 +50,25 @@ func askedAloneIn(state fwk.CycleState) *askedAlone {
 	return a
 }
 
+// groupKind are the pods of a group that every node treats alike.
+type groupKind struct {
+	pods []*v1.Pod
+	// state is that of the first of them after PreFilter.
+	state fwk.CycleState
+	// sets lists what a pod may get if expressions read that. unallocated: it has claims without devices.
+	sets        *podSets
+	unallocated bool
+	// joint allocates the claims of several pods together, nil if pods do not compete for devices.
+	joint *jointDevices
+}
+
 // askForEachKind sorts the pods by kind and finds out which nodes can take one of each.
-func (pl *NodeSets) askForEachKind(ctx context.Context, groupState fwk.PodGroupCycleState, s *groupSearch, pods, scheduled []*v1.Pod) (nodeset.Refusals, *fwk.Status) {
-	var of []*v1.Pod
-	known := map[[sha256.Size]byte]int{}
-	for _, pod := range pods {
-		if status := s.over(); !status.IsSuccess() {
-			return nil, status
-		}
-		key, err := pl.kindOf(pod, s.lists)
-		if err != nil {
-			return nil, fwk.AsStatus(err)
-		}
-		kind, seen := known[key]
-		if !seen {
-			kind = len(of)
-			known[key] = kind
-			of = append(of, pod)
-		}
-		s.kinds[pod.UID] = kind
+func (pl *NodeSets) askForEachKind(ctx context.Context, groupState fwk.PodGroupCycleState, s *groupSearch, scheduled []*v1.Pod, shared sets.Set[string]) (nodeset.Refusals, *fwk.Status) {
+	s.hosts = &groupHosts{pl: pl, search: s, kindOf: map[types.UID]int{}, shared: shared}
+	s.Hosts = s.hosts
+	if err := pl.sortByKind(s); err != nil {
+		return nil, fwk.AsStatus(err)
 	}
-	s.nodes, s.why = make([]nodeset.Node, len(s.infos)), make([]string, len(s.infos))
 	running := map[string]int{}
 	for _, pod := range scheduled {
 		running[pod.Spec.NodeName]++
@@ -74,61 +76,104 @@ func (pl *NodeSets) askForEachKind(ctx context.Context, groupState fwk.PodGroupC
 			return nil, refused(fwk.Unschedulable, s.infos, fmt.Sprintf("pod %s of the group runs on node %s, which can't be in a set", pod.Name, pod.Spec.NodeName))
 		}
 	}
-	s.seats = map[string]int{}
+	s.Nodes, s.why = make([]nodeset.Node, len(s.infos)), make([]string, len(s.infos))
+	kinds := len(s.hosts.kinds)
 	for i, info := range s.infos {
 		node := info.Node()
-		s.nodes[i] = nodeset.Node{Name: node.Name, Labels: node.Labels, Placed: running[node.Name] > 0, Takes: make([]bool, len(of)), Sets: make([][]nodeset.Set, len(of))}
+		s.Nodes[i] = nodeset.Node{
+			Name: node.Name, Labels: node.Labels, Placed: running[node.Name] > 0, Free: s.Constraint.PodsPerNode - running[node.Name],
+			Takes: make([]bool, kinds), Sets: make([][]nodeset.Set, kinds),
+		}
 	}
-	if s.lists {
+	if s.reading.Slices() {
+		if err := pl.addSlices(s); err != nil {
+			return nil, fwk.AsStatus(err)
+		}
+	}
+	if s.ReadsDevices {
 		if err := pl.addPlaced(s, scheduled); err != nil {
 			return nil, refused(fwk.UnschedulableAndUnresolvable, s.infos, err.Error())
 		}
 	}
-	all := make(nodeset.Refusals, len(of))
-	for kind, pod := range of {
-		state := framework.NewCycleState()
-		state.SetPodGroupSchedulingCycle(groupState)
-		alone, unallocated, err := pl.alone(s, pod)
+	refusals := make(nodeset.Refusals, kinds)
+	for kind := range s.hosts.kinds {
+		var status *fwk.Status
+		if refusals[kind], status = pl.askForKind(ctx, groupState, s, kind); !status.IsSuccess() {
+			return nil, status
+		}
+	}
+	return refusals, nil
+}
+
+// sortByKind has the kinds in the order of their first pods.
+func (pl *NodeSets) sortByKind(s *groupSearch) error {
+	known := map[[sha256.Size]byte]int{}
+	for _, pod := range s.pods {
+		claims, err := pl.claimKeys(pod, s.ReadsDevices)
 		if err != nil {
-			return nil, fwk.AsStatus(err)
+			return err
 		}
-		state.Write(askedAloneKey, alone)
-		statuses, status := pl.ask(ctx, state, pod, s.infos)
-		if !status.IsSuccess() {
-			return nil, status
+		key, err := nodeset.KindOf(pod, claims)
+		if err != nil {
+			return err
 		}
-		if status := s.over(); !status.IsSuccess() {
-			return nil, status
+		kind, seen := known[key]
+		if !seen {
+			kind = len(s.hosts.kinds)
+			known[key] = kind
+			s.hosts.kinds = append(s.hosts.kinds, &groupKind{})
+			s.Kinds = append(s.Kinds, 0)
 		}
-		if s.listed.Load() > nodeset.MaxSetBytes {
-			return nil, refused(fwk.UnschedulableAndUnresolvable, s.infos, fmt.Sprintf(
-				"the sets of devices that the pods of the group may get on all nodes take more than %d MiB: narrow the nodes with a nodeSelector, or the devices by selectors or constraints in the claims", nodeset.MaxSetBytes>>20))
-		}
-		all[kind] = map[string]int{}
-		for i, status := range statuses {
-			if s.lists && s.nodes[i].Placed {
-				continue
-			}
-			if status.IsSuccess() && s.lists {
-				s.nodes[i].Sets[kind], status = alone.sets.of(s.nodes[i].Name, unallocated)
-			}
-			if status.IsSuccess() {
-				s.nodes[i].Takes[kind] = true
-			} else {
-				why := strings.Join(status.Reasons(), ", ")
-				s.nodes[i].Elsewhere = status.Plugin() == nodeaffinity.Name
-				all[kind][why]++
-				s.why[i] = cmp.Or(s.why[i], why)
-			}
-		}
+		s.hosts.kinds[kind].pods = append(s.hosts.kinds[kind].pods, pod)
+		s.hosts.kindOf[pod.UID] = kind
+		s.Kinds[kind]++
 	}
-	for i := range s.nodes {
-		n := &s.nodes[i]
-		if free := s.constraint.PodsPerNode - running[n.Name]; n.Placed && free > 0 && slices.Contains(n.Takes, true) {
-			s.seats[n.Name] = free
-		}
+	return nil
+}
+
+// askForKind finds out which nodes can take a pod of a kind, and counts the others by the reason.
+func (pl *NodeSets) askForKind(ctx context.Context, groupState fwk.PodGroupCycleState, s *groupSearch, kind int) (map[string]int, *fwk.Status) {
+	k := s.hosts.kinds[kind]
+	pod := k.pods[0]
+	if status := s.over(); !status.IsSuccess() {
+		return nil, status
 	}
-	return all, nil
+	k.state = framework.NewCycleState()
+	k.state.(*framework.CycleState).SetPodGroupSchedulingCycle(groupState)
+	alone, err := pl.alone(s, kind)
+	if err != nil {
+		return nil, fwk.AsStatus(err)
+	}
+	k.state.Write(askedAloneKey, alone)
+	statuses, status := pl.ask(ctx, k.state, pod, s.infos)
+	if !status.IsSuccess() {
+		return nil, status
+	}
+	if status := s.over(); !status.IsSuccess() {
+		return nil, status
+	}
+	if s.hosts.listed.Load() > nodeset.MaxSetBytes {
+		return nil, refused(fwk.UnschedulableAndUnresolvable, s.infos, fmt.Sprintf(
+			"the sets of devices that the pods of the group may get on all nodes take more than %d MiB: narrow the nodes with a nodeSelector, or the devices by selectors or constraints in the claims", nodeset.MaxSetBytes>>20))
+	}
+	refusals := map[string]int{}
+	for i, status := range statuses {
+		n := &s.Nodes[i]
+		if s.ReadsDevices && n.Placed {
+			continue
+		}
+		if status.IsSuccess() && s.ReadsDevices {
+			n.Sets[kind], status = k.sets.of(n.Name, k.unallocated)
+		}
+		if n.Takes[kind] = status.IsSuccess(); n.Takes[kind] {
+			continue
+		}
+		why := strings.Join(status.Reasons(), ", ")
+		n.Elsewhere = status.Plugin() == nodeaffinity.Name
+		refusals[why]++
+		s.why[i] = cmp.Or(s.why[i], why)
+	}
+	return refusals, nil
 }
 
 // ask runs PreFilter and Filter of all plugins for a pod.
@@ -170,59 +215,23 @@ func (pl *NodeSets) ask(ctx context.Context, state fwk.CycleState, pod *v1.Pod, 
 	return statuses, nil
 }
 
-// ofOnePod are labels that pods of a group have to be told apart: which nodes can take a pod does not depend on them.
-var ofOnePod = []string{
-	"batch.kubernetes.io/job-completion-index", "apps.kubernetes.io/pod-index", "statefulset.kubernetes.io/pod-name",
-	"leaderworkerset.sigs.k8s.io/worker-index", "jobset.sigs.k8s.io/job-index", "jobset.sigs.k8s.io/job-key", "jobset.sigs.k8s.io/job-global-index",
-}
-
-// kindOf is the same for pods that all nodes treat alike: what filters look at is. exact: what one gets another may get, and
-// what its claims say besides.
-func (pl *NodeSets) kindOf(pod *v1.Pod, exact bool) (sum [sha256.Size]byte, err error) {
-	labels := maps.Clone(pod.Labels)
-	for _, name := range ofOnePod {
-		delete(labels, name)
-	}
-	type container struct {
-		Resources v1.ResourceRequirements
-		Ports     []v1.ContainerPort
-		Restart   *v1.ContainerRestartPolicy
-	}
-	var containers [][]container
-	for _, list := range [][]v1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
-		var own []container
-		for i := range list {
-			own = append(own, container{list[i].Resources, list[i].Ports, list[i].RestartPolicy})
-		}
-		containers = append(containers, own)
-	}
-	var claims []string
+// claimKeys has for each claim of a pod a text that is the same for claims that every node treats alike. exact: and of which
+// one pod may get what another may.
+func (pl *NodeSets) claimKeys(pod *v1.Pod, exact bool) (keys []string, err error) {
 	for _, claim := range claimsOfPods(pl.handle, []*v1.Pod{pod}) {
 		common := pl.groups.contentOf(claim, pl.handle.SharedDRAManager().DeviceClasses())
 		if !common.ok || claim.Status.Allocation != nil {
-			claims = append(claims, string(claim.UID))
+			keys = append(keys, string(claim.UID))
 			continue
 		}
-		claims = append(claims, fmt.Sprintf("%x", common.Content))
+		keys = append(keys, fmt.Sprintf("%x", common.Content))
 		if exact {
 			raw, err := json.Marshal(claim.Spec)
 			if err != nil {
-				return sum, err
+				return nil, err
 			}
-			claims = append(claims, string(raw))
+			keys = append(keys, string(raw))
 		}
 	}
-	spec := &pod.Spec
-	raw, err := json.Marshal([]any{
-		labels, containers, claims, spec.NodeSelector, spec.Affinity, spec.Tolerations, spec.TopologySpreadConstraints, spec.Overhead,
-		spec.Resources, volumesThatMatter(spec.Volumes), spec.HostNetwork, spec.NodeName, spec.OS, spec.RuntimeClassName, len(spec.ResourceClaims),
-	})
-	return sha256.Sum256(raw), err
-}
-
-// volumesThatMatter are those by which nodes are chosen.
-func volumesThatMatter(volumes []v1.Volume) []v1.Volume {
-	return slices.DeleteFunc(slices.Clone(volumes), func(v v1.Volume) bool {
-		return v.ConfigMap != nil || v.Secret != nil || v.EmptyDir != nil || v.Projected != nil || v.DownwardAPI != nil || v.HostPath != nil
-	})
+	return keys, nil
 }

@@ -115,7 +115,7 @@ func (c groupClaims) Get(namespace, name string) (*resourceapi.ResourceClaim, er
 		return nil, err
 	}
 	count := max(1, (len(pods)+constraint.PodsPerNode-1)/constraint.PodsPerNode)
-	problem, err := nodeset.NewProblem(&nodeset.Group{Namespace: namespace, Name: name, Constraint: constraint, Kinds: []int{min(count, v1alpha1.MaxNodeSetSize)}})
+	problem, err := nodeset.NewProblem(&nodeset.Group{Namespace: namespace, Name: name, Constraint: constraint}, 0, min(count, v1alpha1.MaxNodeSetSize))
 	if err != nil {
 		return nil, err
 	}

@@ -7,8 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
-	"strings"
 
 	v1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
@@ -64,31 +62,19 @@ func (Classes) Get(name string) (*resourceapi.DeviceClass, error) {
 // List implements [structured.DeviceClassLister].
 func (Classes) List() ([]*resourceapi.DeviceClass, error) { return nil, nil }
 
-// Problem is what is to be chosen, as the search knows it.
-type Problem struct {
-	*Group
-	// Claim stands for the group. What is prepared of it is prepared for all groups with such a claim.
-	Claim *resourceapi.ResourceClaim
-}
-
-// NewProblem makes the claim of a group.
-func NewProblem(group *Group) (*Problem, error) {
-	claim, err := group.claim()
-	return &Problem{group, claim}, err
-}
-
-// Choice is a set of nodes, by their indices.
-type Choice struct {
-	// Kinds has for each kind of pods the nodes that are for them, in order. Sets has which of the node's sets it is there.
-	Kinds, Sets [][]int
-	// Placed are the nodes on which pods of the group run already.
-	Placed []int
+// chosen is a set of nodes in the order of the search.
+type chosen struct {
+	members []chosenNode
 	allocator.Details
 }
 
-// Choose returns the first set of nodes for which the expression is true, the best one if there is a preference, or nil. The
+// chosenNode is a node of a set. kind and set are meaningful if expressions read devices: they say which pod gets which of
+// its sets there.
+type chosenNode struct{ node, kind, set int }
+
+// choose returns the first set of nodes that satisfies the expression, the best one if there is a preference, or nil. The
 // error names the group or the object with the constraint.
-func (c *Chooser) Choose(ctx context.Context, p *Problem, prepared *allocator.PreparedClaim, nodes []Node, opts ...allocator.Option) (*Choice, error) {
+func (c *Chooser) choose(ctx context.Context, p *Problem, prepared *allocator.PreparedClaim, nodes []Node, opts ...allocator.Option) (*chosen, error) {
 	if size := p.Size(); size > v1alpha1.MaxNodeSetSize {
 		return nil, p.failed(nil, fmt.Sprintf("%d nodes are wanted, at most %d are chosen together", size, v1alpha1.MaxNodeSetSize))
 	}
@@ -114,24 +100,15 @@ func (c *Chooser) Choose(ctx context.Context, p *Problem, prepared *allocator.Pr
 	if results == nil {
 		return nil, nil
 	}
-	choice := &Choice{Kinds: make([][]int, len(p.Kinds)), Sets: make([][]int, len(p.Kinds)), Details: details}
+	set := &chosen{Details: details}
 	for _, result := range results[0].Devices.Results {
-		i, set, err := memberOf(result.Device)
+		m, err := memberOf(result.Device)
 		if err != nil {
 			return nil, err
 		}
-		kind, isKind := strings.CutPrefix(result.Request, kindPrefix)
-		if !isKind {
-			choice.Placed = append(choice.Placed, i)
-			continue
-		}
-		k, err := strconv.Atoi(kind)
-		if err != nil {
-			return nil, err
-		}
-		choice.Kinds[k], choice.Sets[k] = append(choice.Kinds[k], i), append(choice.Sets[k], set)
+		set.members = append(set.members, m)
 	}
-	return choice, nil
+	return set, nil
 }
 
 // Error says of nodes what the search said of devices.

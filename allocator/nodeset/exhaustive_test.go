@@ -6,6 +6,8 @@ package nodeset_test
 import (
 	"context"
 	"fmt"
+	"iter"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -51,15 +53,47 @@ var preferences = []string{
 	"nodes.filter(n, has(n.labels.leaf)).size()",
 }
 
-// problem is one of those that are drawn.
+// problem is a group of pods and the nodes that there are. It implements nodeset.Hosts: pods of a kind need so much of what a
+// node has, and a node may not take two kinds together.
 type problem struct {
 	group nodeset.Group
 	nodes []nodeset.Node
+	// needs has what a pod of each kind needs, has what each node has.
+	needs, has []int
+	// apart: the first two kinds can't be on one node.
+	apart []bool
 }
 
-func draw(t *rapid.T, maxNodes int, prefers bool) problem {
+func (p *problem) Refusal(_ context.Context, node int, load nodeset.Load) (string, error) {
+	sum := 0
+	for kind, n := range load {
+		if n > 0 && !p.nodes[node].Takes[kind] {
+			return "kind", nil
+		}
+		sum += n * p.needs[kind]
+	}
+	if sum > p.has[node] || p.apart[node] && len(load) > 1 && load[0] > 0 && load[1] > 0 {
+		return "room", nil
+	}
+	return "", nil
+}
+
+func (p *problem) Each(_ context.Context, n int, do func(int)) {
+	for i := range n {
+		do(i)
+	}
+}
+
+func (p *problem) Compete() bool { return false }
+
+func (p *problem) Together(context.Context, []nodeset.Member) (bool, error) { return true, nil }
+
+func draw(t *rapid.T, maxNodes, maxPerNode int, prefers bool) *problem {
 	var p problem
-	n, kinds := rapid.IntRange(1, maxNodes).Draw(t, "nodes"), rapid.IntRange(1, 2).Draw(t, "kinds")
+	n, kinds, perNode := rapid.IntRange(1, maxNodes).Draw(t, "nodes"), rapid.IntRange(1, 3).Draw(t, "kinds"), rapid.IntRange(1, maxPerNode).Draw(t, "podsPerNode")
+	for range kinds {
+		p.needs = append(p.needs, rapid.IntRange(1, 3).Draw(t, "needs"))
+	}
 	// A preference may fail on a set that another search does not look at.
 	all := prefers || rapid.Bool().Draw(t, "all attributes")
 	for i := range n {
@@ -71,25 +105,33 @@ func draw(t *rapid.T, maxNodes int, prefers bool) problem {
 		if all || rapid.IntRange(0, 9).Draw(t, "has") > 0 {
 			node.Slices = append(node.Slices, slice(hosts, 2, map[resourceapi.QualifiedName]int64{"x": x, "y": y}))
 		}
-		node.Placed = rapid.IntRange(0, 7).Draw(t, "placed") == 0
-		for range kinds {
-			node.Takes = append(node.Takes, rapid.IntRange(0, 4).Draw(t, "takes") > 0)
-		}
+		node.Placed, node.Free = rapid.IntRange(0, 7).Draw(t, "placed") == 0, perNode
 		if node.Placed {
-			p.group.Placed++
+			node.Free -= rapid.IntRange(1, perNode).Draw(t, "running")
+		}
+		p.has = append(p.has, rapid.IntRange(1, 6).Draw(t, "has"))
+		p.apart = append(p.apart, rapid.IntRange(0, 3).Draw(t, "apart") == 0)
+		for kind := range kinds {
+			node.Takes = append(node.Takes, rapid.IntRange(0, 4).Draw(t, "takes") > 0 && p.needs[kind] <= p.has[i])
 		}
 		p.nodes = append(p.nodes, node)
 	}
+	pods := 0
 	for range kinds {
-		p.group.Kinds = append(p.group.Kinds, rapid.IntRange(0, 3).Draw(t, "count"))
+		count := min(rapid.IntRange(0, 3).Draw(t, "count"), 5-pods)
+		p.group.Kinds = append(p.group.Kinds, count)
+		pods += count
 	}
-	p.group.Kinds[0] = max(1, p.group.Kinds[0])
+	if pods == 0 {
+		p.group.Kinds[0], pods = 1, 1
+	}
+	p.group.Least = rapid.IntRange(1, pods).Draw(t, "least")
 	p.group.Namespace, p.group.Name = "default", "g"
-	p.group.Constraint = &v1alpha1.NodeSetConstraint{Name: "set", Expression: rapid.SampledFrom(expressions).Draw(t, "expression")}
+	p.group.Constraint = &v1alpha1.NodeSetConstraint{Name: "set", Expression: rapid.SampledFrom(expressions).Draw(t, "expression"), PodsPerNode: perNode}
 	if prefers {
 		p.group.Constraint.Preference = rapid.SampledFrom(preferences).Draw(t, "preference")
 	}
-	return p
+	return &p
 }
 
 func slice(driver string, devices int, attributes map[resourceapi.QualifiedName]int64) *resourceapi.ResourceSlice {
@@ -105,8 +147,8 @@ func slice(driver string, devices int, attributes map[resourceapi.QualifiedName]
 	return s
 }
 
-// brute looks at all sets in their order.
-func (p problem) brute(t require.TestingT, e *device.Environment) (best []int, failed bool) {
+// brute looks at all sets in their order, and at all assignments of the pods to each.
+func (p *problem) brute(t require.TestingT, e *device.Environment) (best []int, pods int, failed bool) {
 	devices := make([]*device.Device, len(p.nodes))
 	for i, n := range p.nodes {
 		d := &resourceapi.Device{Attributes: map[resourceapi.QualifiedName]resourceapi.DeviceAttribute{}}
@@ -131,93 +173,176 @@ func (p problem) brute(t require.TestingT, e *device.Environment) (best []int, f
 		preference, err = e.CompileInt(context.Background(), text)
 		require.NoError(t, err)
 	}
-	var value int64
-	counts := append([]int{p.group.Placed}, p.group.Kinds...)
-	var visit func(request, from, left int, set []int) bool
-	visit = func(request, from, left int, set []int) (more bool) {
-		for left == 0 {
-			request++
-			if request == len(counts) {
-				of := make([]*device.Device, len(set))
-				for i, at := range set {
-					of[i] = devices[at]
+	all := 0
+	for _, n := range p.group.Kinds {
+		all += n
+	}
+	for _, count := range []int{all, p.group.Least} {
+		var value int64
+		for set := range p.sets(count) {
+			if !p.isAssignable(set, count) {
+				continue
+			}
+			of := make([]*device.Device, len(set))
+			for i, at := range set {
+				of[i] = devices[at]
+			}
+			ok, err := expression.Satisfied(context.Background(), of, cel.NewBudget(1<<30))
+			if err != nil {
+				return nil, 0, true
+			}
+			if !ok {
+				continue
+			}
+			if preference == nil {
+				return set, count, false
+			}
+			v, err := preference.Value(context.Background(), of, cel.NewBudget(1<<30))
+			if err != nil {
+				return nil, 0, true
+			}
+			if best == nil || v > value {
+				best, value = set, v
+			}
+		}
+		if best != nil {
+			return best, count, false
+		}
+	}
+	return nil, 0, false
+}
+
+// sets are those that may have so many pods: the nodes on which pods run, and up to as many others, the fewest first.
+func (p *problem) sets(count int) iter.Seq[[]int] {
+	var placed, others []int
+	for i, n := range p.nodes {
+		if n.Placed {
+			placed = append(placed, i)
+		} else {
+			others = append(others, i)
+		}
+	}
+	return func(yield func([]int) bool) {
+		for size := range count + 1 {
+			var visit func(from int, set []int) bool
+			visit = func(from int, set []int) bool {
+				if len(set) == len(placed)+size {
+					return len(set) == 0 || yield(slices.Clone(set))
 				}
-				ok, err := expression.Satisfied(context.Background(), of, cel.NewBudget(1<<30))
-				if err != nil {
-					failed = true
-					return false
-				}
-				if !ok {
-					return true
-				}
-				if preference == nil {
-					best = append([]int{}, set...)
-					return false
-				}
-				v, err := preference.Value(context.Background(), of, cel.NewBudget(1<<30))
-				if err != nil {
-					failed = true
-					return false
-				}
-				if best == nil || v > value {
-					best, value = append([]int{}, set...), v
+				for i := from; i < len(others); i++ {
+					if !visit(i+1, append(set, others[i])) {
+						return false
+					}
 				}
 				return true
 			}
-			from, left = 0, counts[request]
-		}
-		for i := from; i < len(p.nodes); i++ {
-			n, taken := p.nodes[i], false
-			for _, at := range set {
-				taken = taken || at == i
-			}
-			fits := n.Placed
-			if request > 0 {
-				fits = !n.Placed && n.Takes[request-1]
-			}
-			if taken || !fits {
-				continue
-			}
-			if !visit(request, i+1, left-1, append(set, i)) {
-				return false
+			if !visit(0, slices.Clone(placed)) {
+				return
 			}
 		}
-		return true
 	}
-	visit(0, 0, counts[0], nil)
-	return best, failed
 }
 
-func (p problem) choose(t require.TestingT, c *nodeset.Chooser) (set []int, failed bool) {
-	problem, err := nodeset.NewProblem(&p.group)
-	require.NoError(t, err)
-	prepared, err := c.Prepare(context.Background(), problem.Claim, nodeset.Classes{}, true)
-	require.NoError(t, err)
-	choice, err := c.Choose(context.Background(), problem, prepared, p.nodes)
+// isAssignable tries each pod on each node.
+func (p *problem) isAssignable(set []int, count int) bool {
+	loads := make([]nodeset.Load, len(p.nodes))
+	for i := range loads {
+		loads[i] = make(nodeset.Load, len(p.group.Kinds))
+	}
+	var pods []int
+	for kind, n := range p.group.Kinds {
+		for range n {
+			pods = append(pods, kind)
+		}
+	}
+	var place func(pod, left int) bool
+	place = func(pod, left int) bool {
+		if left == 0 {
+			return p.isComplete(set, loads)
+		}
+		if len(pods)-pod < left {
+			return false
+		}
+		for _, i := range set {
+			if loads[i].Pods() < p.nodes[i].Free {
+				loads[i][pods[pod]]++
+				if place(pod+1, left-1) {
+					return true
+				}
+				loads[i][pods[pod]]--
+			}
+		}
+		return place(pod+1, left)
+	}
+	return place(0, count)
+}
+
+// isComplete reports whether each node gets a pod, and takes what it gets.
+func (p *problem) isComplete(set []int, loads []nodeset.Load) bool {
+	for _, i := range set {
+		if loads[i].Pods() == 0 && !p.nodes[i].Placed {
+			return false
+		}
+		if refusal, _ := p.Refusal(context.Background(), i, loads[i]); refusal != "" {
+			return false
+		}
+	}
+	return true
+}
+
+func (p *problem) search(c *nodeset.Chooser) *nodeset.Search {
+	return &nodeset.Search{Chooser: c, Group: &p.group, Nodes: p.nodes, Hosts: p, Compiled: compiler(c)}
+}
+
+func compiler(c *nodeset.Chooser) nodeset.Compiler {
+	return func(ctx context.Context, problem *nodeset.Problem) (*allocator.PreparedClaim, error) {
+		return c.Prepare(ctx, problem.Claim, nodeset.Classes{}, true)
+	}
+}
+
+func (p *problem) choose(t require.TestingT, c *nodeset.Chooser) (set []int, pods int, failed bool) {
+	choice, err := p.search(c).Choose(context.Background())
 	if err != nil {
-		return nil, true
+		return nil, 0, true
 	}
 	if choice == nil {
-		return nil, false
+		return nil, 0, false
 	}
-	set = append(set, choice.Placed...)
-	for _, kind := range choice.Kinds {
-		set = append(set, kind...)
+	loads, kinds := make([]nodeset.Load, len(p.nodes)), make([]int, len(p.group.Kinds))
+	var placed []int
+	for _, m := range choice.Members {
+		loads[m.Node] = m.Load
+		require.LessOrEqual(t, m.Load.Pods(), p.nodes[m.Node].Free)
+		for kind, n := range m.Load {
+			kinds[kind] += n
+		}
+		if p.nodes[m.Node].Placed {
+			placed = append(placed, m.Node)
+		} else {
+			set = append(set, m.Node)
+		}
 	}
-	return set, false
+	set = append(placed, set...)
+	require.True(t, p.isComplete(set, loads), "%v", choice.Members)
+	require.Equal(t, kinds, choice.Kinds)
+	for kind, n := range kinds {
+		require.LessOrEqual(t, n, p.group.Kinds[kind])
+	}
+	return set, choice.Pods, false
 }
 
-func requireSame(t *testing.T, maxNodes int, prefers bool) {
+func requireSame(t *testing.T, maxNodes, maxPerNode int, prefers bool) {
 	chooser, err := nodeset.NewChooser(nil)
 	require.NoError(t, err)
 	found, none, failures := 0, 0, 0
 	cases.Check(t, func(t *rapid.T) {
-		p := draw(t, maxNodes, prefers)
-		want, wantFailed := p.brute(t, chooser.Environment())
-		got, failed := p.choose(t, chooser)
+		p := draw(t, maxNodes, maxPerNode, prefers)
+		want, wantPods, wantFailed := p.brute(t, chooser.Environment())
+		got, pods, failed := p.choose(t, chooser)
 		require.Equal(t, wantFailed, failed, "%+v", p.group.Constraint)
 		if !failed {
 			require.Equal(t, want, got, "%+v", p.group.Constraint)
+			require.Equal(t, wantPods, pods)
 		}
 		switch {
 		case failed:
@@ -233,11 +358,14 @@ func requireSame(t *testing.T, maxNodes int, prefers bool) {
 	require.Positive(t, none)
 }
 
-// TestSameAsExhaustive compares with a look at all sets.
-func TestSameAsExhaustive(t *testing.T) { requireSame(t, 20, false) }
+// TestSameAsExhaustive compares with a look at all sets, a pod on each node.
+func TestSameAsExhaustive(t *testing.T) { requireSame(t, 12, 1, false) }
+
+// TestAssignments compares with a look at all sets and all assignments of up to three pods to a node.
+func TestAssignments(t *testing.T) { requireSame(t, 7, 3, false) }
 
 // TestBestOfAll compares with a look at all sets, of which the best is wanted.
-func TestBestOfAll(t *testing.T) { requireSame(t, 12, true) }
+func TestBestOfAll(t *testing.T) { requireSame(t, 7, 3, true) }
 
 // TestBoxesOfManyNodes: however a box lies in a torus, the search comes to it without going back. What is counted are steps.
 func TestBoxesOfManyNodes(t *testing.T) {
@@ -254,11 +382,9 @@ func TestBoxesOfManyNodes(t *testing.T) {
 			}
 			chooser, err := nodeset.NewChooser(nil)
 			require.NoError(t, err)
-			problem, err := nodeset.NewProblem(group)
-			require.NoError(t, err)
-			prepared, err := chooser.Prepare(t.Context(), problem.Claim, nodeset.Classes{}, true)
-			require.NoError(t, err)
-			choice, err := chooser.Choose(t.Context(), problem, prepared, nodes, allocator.WithStepBudget(int64(2*of.one*of.other)))
+			search := &nodeset.Search{Chooser: chooser, Group: group, Nodes: nodes, Compiled: compiler(chooser)}
+			search.Options = []allocator.Option{allocator.WithStepBudget(int64(2 * of.one * of.other))}
+			choice, err := search.Choose(t.Context())
 			require.NoError(t, err)
 			require.NotNil(t, choice)
 		})

@@ -26,22 +26,24 @@ import (
 type Group struct {
 	Namespace, Name string
 	Constraint      *v1alpha1.NodeSetConstraint
-	// Placed is on how many nodes pods of the group run already: these are in each set.
-	Placed int
-	// Kinds has, for each kind of the other pods, how many nodes are wanted besides. No node is in two of these.
+	// Kinds has the number of pods of each kind that wait for a node.
 	Kinds []int
-	// ReadsDevices: expressions read what devices the pods get ([Reading.Devices], [Node.Sets]). A node takes one pod then.
+	// Least is the number of pods for which nodes are chosen if there are none for all of them. 0 means all.
+	Least int
+	// ReadsDevices reports whether expressions read the devices that pods get ([Reading.Devices], [Node.Sets]). A node takes
+	// one pod of the group then.
 	ReadsDevices bool
-	// nearest: the set is wanted of which the most nodes can take a pod.
-	nearest bool
 }
 
-// Nearest is the group for which that set is chosen of all nodes of which most can take a pod, whatever kinds there are and
-// whatever is preferred. Its nodes are those that [Able] makes.
-func (g *Group) Nearest() *Group {
-	nearest := &Group{Namespace: g.Namespace, Name: g.Name, Constraint: g.Constraint, Placed: g.Placed, nearest: true}
-	nearest.Kinds = []int{g.Size() - g.Placed}
-	return nearest
+// podsPerNode is at least 1.
+func (g *Group) podsPerNode() int { return max(1, g.Constraint.PodsPerNode) }
+
+// pods is the number of pods that wait.
+func (g *Group) pods() (count int) {
+	for _, n := range g.Kinds {
+		count += n
+	}
+	return count
 }
 
 // ableLabel is no key that a label can have.
@@ -50,8 +52,8 @@ const (
 	mostAble  = "nodes.filter(n, '" + ableLabel + "' in n.labels).size()"
 )
 
-// Able has all nodes come into question for a [Group.Nearest] on which the pods may run, and those that can take a pod known to it.
-func Able(nodes []Node) []Node {
+// able has all nodes on which the pods may run come into question. The expression [mostAble] counts those that can take a pod.
+func able(nodes []Node) []Node {
 	result := slices.Clone(nodes)
 	for i := range result {
 		n := &result[i]
@@ -65,15 +67,6 @@ func Able(nodes []Node) []Node {
 		n.Takes = []bool{!n.Elsewhere}
 	}
 	return result
-}
-
-// Size is how many nodes a set has.
-func (g *Group) Size() int {
-	size := g.Placed
-	for _, count := range g.Kinds {
-		size += count
-	}
-	return size
 }
 
 // takes are the devices that no other pod of the group may get, and the node, of a member: where expressions read devices
@@ -98,13 +91,47 @@ func selects(attribute string) []resourceapi.DeviceSelector {
 	}}}
 }
 
+// Problem is a search for sets of a certain size, as package allocator knows it.
+type Problem struct {
+	*Group
+	// Placed is the number of nodes on which pods of the group run. They are in every set.
+	Placed int
+	// Wanted is the number of other nodes. It has one entry for each kind of pods if expressions read devices, else one.
+	Wanted []int
+	// nearest asks for the set in which the most nodes can take a pod, whatever is preferred.
+	nearest bool
+	// sharesDevices has several pods get the same device, where expressions read devices.
+	sharesDevices bool
+	// Claim stands for the group. Groups with equal claims share what is compiled.
+	Claim *resourceapi.ResourceClaim
+}
+
+// NewProblem makes the claim of a group for sets with the nodes on which pods run already and so many others.
+func NewProblem(group *Group, placed int, wanted ...int) (*Problem, error) {
+	return newProblem(&Problem{Group: group, Placed: placed, Wanted: wanted})
+}
+
+func newProblem(p *Problem) (_ *Problem, err error) {
+	p.Claim, err = p.claim()
+	return p, err
+}
+
+// Size is the number of nodes of a set.
+func (p *Problem) Size() int {
+	size := p.Placed
+	for _, count := range p.Wanted {
+		size += count
+	}
+	return size
+}
+
 // isPlain reports whether all nodes are for the one request there is.
-func (g *Group) isPlain() bool { return g.Placed == 0 && len(g.Kinds) == 1 }
+func (p *Problem) isPlain() bool { return p.Placed == 0 && len(p.Wanted) == 1 }
 
 // claim is what the search takes the group for. Its UID says all of it.
-func (g *Group) claim() (*resourceapi.ResourceClaim, error) {
-	c := g.Constraint
-	claim := &resourceapi.ResourceClaim{ObjectMeta: metav1.ObjectMeta{Namespace: g.Namespace, Name: g.Name}}
+func (p *Problem) claim() (*resourceapi.ResourceClaim, error) {
+	c := p.Constraint
+	claim := &resourceapi.ResourceClaim{ObjectMeta: metav1.ObjectMeta{Namespace: p.Namespace, Name: p.Name}}
 	want := func(name string, count int) {
 		if count == 0 {
 			return
@@ -112,19 +139,19 @@ func (g *Group) claim() (*resourceapi.ResourceClaim, error) {
 		request := resourceapi.DeviceRequest{Name: name, Exactly: &resourceapi.ExactDeviceRequest{
 			DeviceClassName: device.NodeDriver, AllocationMode: resourceapi.DeviceAllocationModeExactCount, Count: int64(count),
 		}}
-		if !g.isPlain() {
+		if !p.isPlain() {
 			request.Exactly.Selectors = selects(name)
 		}
 		claim.Spec.Devices.Requests = append(claim.Spec.Devices.Requests, request)
 	}
-	want(placed, g.Placed)
-	for kind, count := range g.Kinds {
+	want(placed, p.Placed)
+	for kind, count := range p.Wanted {
 		want(ofKind(kind), count)
 	}
 	claim.Spec.Devices.Constraints = []resourceapi.DeviceConstraint{{
 		MatchAttribute: ptr.To(resourceapi.FullyQualifiedName(v1alpha1.AttributeDomain + "/" + definitionName)),
 	}}
-	if g.ReadsDevices {
+	if p.ReadsDevices {
 		// It comes first: the expression is not asked about pods that get the same devices.
 		claim.Spec.Devices.Constraints = slices.Insert(claim.Spec.Devices.Constraints, 0, resourceapi.DeviceConstraint{
 			DistinctAttribute: ptr.To(resourceapi.FullyQualifiedName(device.NodeDriver + "/" + takes)),
@@ -146,7 +173,7 @@ func (g *Group) claim() (*resourceapi.ResourceClaim, error) {
 		return nil, err
 	}
 	preference, variables := c.Preference, c.Variables
-	if g.nearest {
+	if p.nearest {
 		preference, variables = mostAble, nil
 	}
 	if preference != "" {

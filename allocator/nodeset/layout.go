@@ -19,11 +19,11 @@ func LayoutOf(ctx context.Context, prepared *allocator.PreparedClaim, nodes []No
 	for i := range nodes {
 		nodes[i].Placed, nodes[i].Takes = false, []bool{true}
 	}
-	devices := (&Group{Kinds: []int{1}}).slice(nodes, readingOf(prepared.Expressions())).Spec.Devices
+	devices := (&Problem{Group: &Group{}, Wanted: []int{1}}).slice(nodes, readingOf(prepared.Expressions())).Spec.Devices
 	members := make([]*device.Device, len(nodes))
 	for i := range devices {
-		if node, _, err := memberOf(devices[i].Name); err == nil {
-			members[node] = device.New(device.NodeDriver, &devices[i])
+		if m, err := memberOf(devices[i].Name); err == nil {
+			members[m.node] = device.New(device.NodeDriver, &devices[i])
 		}
 	}
 	for _, e := range prepared.Expressions() {

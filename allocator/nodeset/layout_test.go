@@ -37,7 +37,7 @@ func TestLayout(t *testing.T) {
 		{expression: "nodes.all(n, nodes.filter(o, o.labels.x == n.labels.x).box(n, [int(n.labels.x)], [1]))"},
 	} {
 		t.Run(c.expression, func(t *testing.T) {
-			problem, err := nodeset.NewProblem(&nodeset.Group{Constraint: &v1alpha1.NodeSetConstraint{Expression: c.expression, Variables: c.variables}, Kinds: []int{2}})
+			problem, err := nodeset.NewProblem(&nodeset.Group{Constraint: &v1alpha1.NodeSetConstraint{Expression: c.expression, Variables: c.variables}}, 0, 2)
 			require.NoError(t, err)
 			prepared, err := chooser.Prepare(t.Context(), problem.Claim, nodeset.Classes{}, true)
 			require.NoError(t, err)

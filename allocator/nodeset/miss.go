@@ -24,16 +24,26 @@ type Refusals []map[string]int
 // MaxReasons are named of those for which nodes can't take a pod.
 const MaxReasons = 4
 
-// Reason says that there is no set, and why nodes can't take pods.
-func (p *Problem) Reason(nodes []Node, why Refusals) string {
+// Reason says why Choose found no nodes, and why nodes can't take pods.
+func (s *Search) Reason(why Refusals) string {
 	able := 0
-	for _, n := range nodes {
+	for _, n := range s.Nodes {
 		if slices.Contains(n.Takes, true) && !n.Placed {
 			able++
 		}
 	}
-	text := fmt.Sprintf("constraint %s/%s: no set of %d nodes, %d of them with pods of the group, satisfies it: %d of %d nodes can take a pod",
-		v1alpha1.AttributeDomain, p.Constraint.Name, p.Size(), p.Placed, able, len(nodes))
+	size := fmt.Sprint(s.sizes[0])
+	if s.sizes[0] != s.sizes[1] {
+		size += fmt.Sprintf(" to %d", s.sizes[1])
+	}
+	text := fmt.Sprintf("constraint %s/%s: no set of %s nodes, %d of them with pods of the group, satisfies it", v1alpha1.AttributeDomain, s.Constraint.Name, size, s.placed())
+	if s.podsPerNode() > 1 {
+		text += fmt.Sprintf(" and has room for %d pods", s.count)
+	}
+	text += fmt.Sprintf(": %d of %d nodes can take a pod", able, len(s.Nodes))
+	if s.podsPerNode() > 1 && s.most < s.count {
+		text += fmt.Sprintf(", and all of them together %d", s.most)
+	}
 	counts := map[string]int{}
 	for _, kind := range why {
 		for reason, n := range kind {
@@ -47,31 +57,30 @@ func (p *Problem) Reason(nodes []Node, why Refusals) string {
 	return text
 }
 
-// Compiler returns what was prepared of a problem.
-type Compiler func(ctx context.Context, problem *Problem) (*allocator.PreparedClaim, error)
-
-// NearestMiss names the set that misses by least: which of its nodes can't take a pod, for what of why, and what stands on
-// them. It is empty if that can't be found out.
-func (c *Chooser) NearestMiss(ctx context.Context, p *Problem, nodes []Node, why []string, compiled Compiler, standing func(node int) string, opts ...allocator.Option) string {
-	if p.ReadsDevices {
+// NearestMiss names the nodes of the set that misses by least: how many of its nodes can't take a pod, for what of why, and what
+// stands on them. If pods of the group that run are the reason, it names their nodes. It is empty if that can't be found out.
+func (s *Search) NearestMiss(ctx context.Context, why []string, standing func(node int) string, opts ...allocator.Option) string {
+	for _, without := range []func(context.Context, []allocator.Option) string{s.withoutRoom, s.withoutPlaced} {
+		if text := without(ctx, opts); text != "" || s.ReadsDevices {
+			return text
+		}
+	}
+	nearest, err := newProblem(&Problem{Group: s.Group, Placed: s.placed(), Wanted: []int{s.sizes[0] - s.placed()}, nearest: true})
+	if err != nil || nearest.Wanted[0] == 0 {
 		return ""
 	}
-	nearest, err := NewProblem(p.Nearest())
+	prepared, err := s.Compiled(ctx, nearest)
 	if err != nil {
 		return ""
 	}
-	prepared, err := compiled(ctx, nearest)
-	if err != nil {
-		return ""
-	}
-	choice, err := c.Choose(ctx, nearest, prepared, Able(nodes), opts...)
-	if err != nil || choice == nil || len(choice.Kinds) == 0 {
+	set, err := s.Chooser.choose(ctx, nearest, prepared, able(s.Nodes), opts...)
+	if err != nil || set == nil {
 		return ""
 	}
 	var unable []string
-	for _, i := range choice.Kinds[0] {
-		if !slices.Contains(nodes[i].Takes, true) {
-			unable = append(unable, nodes[i].Name+": "+why[i]+standing(i))
+	for _, m := range set.members {
+		if n := &s.Nodes[m.node]; !n.Placed && !slices.Contains(n.Takes, true) {
+			unable = append(unable, n.Name+": "+why[m.node]+standing(m.node))
 		}
 	}
 	if len(unable) == 0 {
@@ -79,6 +88,113 @@ func (c *Chooser) NearestMiss(ctx context.Context, p *Problem, nodes []Node, why
 	}
 	return fmt.Sprintf("; nearest miss: %d of %d nodes of a set can take a pod, not %s",
 		nearest.Size()-len(unable), nearest.Size(), strings.Join(unable[:min(len(unable), MaxReasons)], "; "))
+}
+
+// withoutRoom names nodes that satisfy the expression, and of which each takes a pod, but that do not take all pods together.
+// It says what is missing.
+func (s *Search) withoutRoom(ctx context.Context, opts []allocator.Option) string {
+	if s.ReadsDevices {
+		return s.withDevicesForSeveral(ctx, opts)
+	}
+	size := s.sizes[0] - s.placed()
+	if size == 0 || s.acceptance(ctx, s.count, size) == nil {
+		return ""
+	}
+	problem, err := NewProblem(s.Group, s.placed(), size)
+	if err != nil {
+		return ""
+	}
+	prepared, err := s.Compiled(ctx, problem)
+	if err != nil {
+		return ""
+	}
+	set, err := s.Chooser.choose(ctx, problem, prepared, s.Nodes, opts...)
+	if err != nil || set == nil {
+		return ""
+	}
+	var names, lacks []string
+	for _, m := range set.members {
+		names = append(names, s.Nodes[m.node].Name)
+		if why := s.lacks(ctx, m.node); why != "" {
+			lacks = append(lacks, why)
+		}
+	}
+	text := fmt.Sprintf("; nodes %s satisfy it, but don't take %d pods together", listed(names), s.count)
+	if len(lacks) > 0 {
+		return text + ": " + listed(lacks)
+	}
+	if s.Hosts.Compete() {
+		text += ": devices that several nodes can reach are not enough for all of them, or a claim of several pods can't be used on all nodes"
+	}
+	return text
+}
+
+// lacks says why a node does not take more pods of the first kind of which it takes less than it may.
+func (s *Search) lacks(ctx context.Context, node int) string {
+	for kind, count := range s.Kinds {
+		most := s.rooms.most[node][kind]
+		if most == 0 || most >= min(count, s.free(node)) {
+			continue
+		}
+		load := make(Load, len(s.Kinds))
+		load[kind] = most + 1
+		if why, err := s.Hosts.Refusal(ctx, node, load); err == nil && why != "" {
+			return fmt.Sprintf("%s takes %d: %s", s.Nodes[node].Name, most, why)
+		}
+	}
+	return ""
+}
+
+// withDevicesForSeveral says so if there would be a set if pods on several nodes could get the same device.
+func (s *Search) withDevicesForSeveral(ctx context.Context, opts []allocator.Option) string {
+	problem, err := newProblem(&Problem{Group: s.Group, Placed: s.placed(), Wanted: kindCounts(s.Kinds, s.count, 1)[0], sharesDevices: true})
+	if err != nil {
+		return ""
+	}
+	prepared, err := s.Compiled(ctx, problem)
+	if err != nil {
+		return ""
+	}
+	if set, err := s.Chooser.choose(ctx, problem, prepared, s.Nodes, opts...); err != nil || set == nil {
+		return ""
+	}
+	return "; there are nodes that satisfy it, but some of their pods would get the same device, or devices with the same counters, from a pool that several nodes can reach: these are for one pod of the group"
+}
+
+// listed joins names, at most [MaxReasons].
+func listed(names []string) string {
+	if len(names) > MaxReasons {
+		return strings.Join(names[:MaxReasons], ", ") + " and others"
+	}
+	return strings.Join(names, ", ")
+}
+
+// withoutPlaced names the nodes on which pods of the group run if there would be a set without them.
+func (s *Search) withoutPlaced(ctx context.Context, opts []allocator.Option) string {
+	placed := s.placed()
+	if placed == 0 {
+		return ""
+	}
+	problem, err := NewProblem(s.Group, 0, s.sizes[0])
+	if err != nil {
+		return ""
+	}
+	prepared, err := s.Compiled(ctx, problem)
+	if err != nil {
+		return ""
+	}
+	var names []string
+	nodes := slices.Clone(s.Nodes)
+	for i := range nodes {
+		if nodes[i].Placed {
+			names = append(names, nodes[i].Name)
+			nodes[i].Placed, nodes[i].Takes = false, []bool{true}
+		}
+	}
+	if set, err := s.Chooser.choose(ctx, problem, prepared, nodes, opts...); err != nil || set == nil {
+		return ""
+	}
+	return fmt.Sprintf("; there is a set of %d nodes that can take pods, but it does not have all of the nodes on which pods of the group run: %s", s.sizes[0], listed(names))
 }
 
 // Standing names pods on a node, and counts those of other namespaces.

@@ -27,8 +27,10 @@ type Node struct {
 	Placed bool
 	// Elsewhere: the pods say themselves that they run on other nodes.
 	Elsewhere bool
-	// Takes has for each kind of pods whether the node can take one.
+	// Takes has for each kind of pods whether the node can take one. Free is the number of pods of the group that may run there
+	// besides those that do, 0 means one.
 	Takes []bool
+	Free  int
 	// Sets has for each kind the sets of devices of which a pod gets one, where expressions read them. Has is what the pod
 	// has that runs there.
 	Sets [][]Set
@@ -66,7 +68,7 @@ func readingOf(expressions []*device.Expression) reading {
 
 // slice has the nodes as the search sees them: each that may be in a set is a device that is called by its index. One with
 // more labels than the cost of expressions allows for is none of them, if all may be read.
-func (g *Group) slice(nodes []Node, r reading) *resourceapi.ResourceSlice {
+func (p *Problem) slice(nodes []Node, r reading) *resourceapi.ResourceSlice {
 	slice := &resourceapi.ResourceSlice{Spec: resourceapi.ResourceSliceSpec{
 		Driver: device.NodeDriver, Pool: resourceapi.ResourcePool{Name: device.NodeDriver, ResourceSliceCount: 1}, AllNodes: ptr.To(true),
 		Devices: make([]resourceapi.Device, 0, len(nodes)),
@@ -88,24 +90,24 @@ func (g *Group) slice(nodes []Node, r reading) *resourceapi.ResourceSlice {
 			maps.Copy(d.Attributes, common.attributes)
 			d.Capacity = common.capacity
 		}
-		if !g.isPlain() {
-			for kind := range g.Kinds {
-				mark(&d, ofKind(kind), !n.Placed && n.Takes[kind])
+		if !p.isPlain() {
+			for kind := range p.Wanted {
+				mark(&d, ofKind(kind), !n.Placed && (!p.ReadsDevices || n.Takes[kind]))
 			}
 			mark(&d, placed, n.Placed)
 		}
-		if !g.ReadsDevices {
+		if !p.ReadsDevices {
 			slice.Spec.Devices = append(slice.Spec.Devices, d)
 			continue
 		}
 		if n.Placed {
-			slice.Spec.Devices = append(slice.Spec.Devices, g.with(d, i, 0, 0, &n.Has))
+			slice.Spec.Devices = append(slice.Spec.Devices, p.with(d, i, 0, 0, &n.Has))
 			continue
 		}
 		for kind, sets := range n.Sets {
 			for at := range sets {
 				if n.Takes[kind] {
-					slice.Spec.Devices = append(slice.Spec.Devices, g.with(d, i, kind, at, &sets[at]))
+					slice.Spec.Devices = append(slice.Spec.Devices, p.with(d, i, kind, at, &sets[at]))
 				}
 			}
 		}
@@ -118,13 +120,17 @@ func mark(d *resourceapi.Device, name string, is bool) {
 }
 
 // with is a node with the set of devices of a pod of a kind.
-func (g *Group) with(node resourceapi.Device, index, kind, at int, set *Set) resourceapi.Device {
+func (p *Problem) with(node resourceapi.Device, index, kind, at int, set *Set) resourceapi.Device {
 	own := node.Name
 	node.Name, node.Attributes = memberName(index, kind, at), maps.Clone(node.Attributes)
 	node.Attributes[device.NodeDevices] = set.devices
-	node.Attributes[device.NodeDriver+"/"+takes] = resourceapi.DeviceAttribute{StringValues: append([]string{own}, set.shared...)}
-	if !g.isPlain() {
-		for other := range g.Kinds {
+	mine := []string{own}
+	if !p.sharesDevices {
+		mine = append(mine, set.shared...)
+	}
+	node.Attributes[device.NodeDriver+"/"+takes] = resourceapi.DeviceAttribute{StringValues: mine}
+	if !p.isPlain() {
+		for other := range p.Wanted {
 			if other != kind {
 				mark(&node, ofKind(other), false)
 			}
@@ -136,13 +142,13 @@ func (g *Group) with(node resourceapi.Device, index, kind, at int, set *Set) res
 // memberName is read by [memberOf].
 func memberName(node, kind, set int) string { return fmt.Sprintf("%d.%d.%d", node, kind, set) }
 
-// memberOf are the indices of a node and of a set of devices of it, 0 if there are none.
-func memberOf(name string) (node, set int, err error) {
-	if n, err := fmt.Sscanf(name, "%d.%d.%d", &node, new(int), &set); n == 3 {
-		return node, set, err
+// memberOf reads the name of a member. Kind and set are 0 if it has none.
+func memberOf(name string) (m chosenNode, err error) {
+	if n, err := fmt.Sscanf(name, "%d.%d.%d", &m.node, &m.kind, &m.set); n == 3 {
+		return m, err
 	}
-	node, err = strconv.Atoi(name)
-	return node, 0, err
+	m.node, err = strconv.Atoi(name)
+	return m, err
 }
 
 // properties are those of a device, or what several have in common.

@@ -150,9 +150,7 @@ func drawDevicesCase(t *rapid.T) devicesCase {
 		c.group.Kinds = append(c.group.Kinds, rapid.IntRange(0, 2).Draw(t, "count"))
 	}
 	c.group.Kinds[0] = max(1, c.group.Kinds[0])
-	if c.placed = len(c.hosts) > 1 && rapid.IntRange(0, 3).Draw(t, "placed") == 0; c.placed {
-		c.group.Placed = 1
-	}
+	c.placed = len(c.hosts) > 1 && rapid.IntRange(0, 3).Draw(t, "placed") == 0
 	c.group.Constraint = &v1alpha1.NodeSetConstraint{Name: "set", Expression: rapid.SampledFrom(ofDevices).Draw(t, "expression"), PodsPerNode: 1}
 	if rapid.Bool().Draw(t, "prefers") {
 		c.group.Constraint.Preference = "nodes.map(n, n.devices.filter(d, d.driver == 'nic.example.com' && d.attributes['nic.example.com'].?rail.orValue(0) == 2).size()).sum()"
@@ -189,17 +187,13 @@ type got struct {
 
 // choose has the allocator list what a pod may get on each node.
 func (c devicesCase) choose(t require.TestingT, chooser *nodeset.Chooser) (chosen []got, failed bool) {
-	problem, err := nodeset.NewProblem(&c.group)
+	problem, err := nodeset.NewProblem(&c.group, 0, 1)
 	require.NoError(t, err)
 	prepared, err := chooser.Prepare(context.Background(), problem.Claim, nodeset.Classes{}, true)
 	require.NoError(t, err)
 	reading := nodeset.ReadingOf(prepared)
 	require.True(t, reading.Devices(), c.group.Constraint.Expression)
 	c.group.ReadsDevices = true
-	problem, err = nodeset.NewProblem(&c.group)
-	require.NoError(t, err)
-	prepared, err = chooser.Prepare(context.Background(), problem.Claim, nodeset.Classes{}, true)
-	require.NoError(t, err)
 	a, err := allocator.NewAllocator(context.Background(), structured.Features{}, structured.AllocatedState{}, classes{}, c.slices(), dracel.NewCache(10, dracel.Features{}), allocator.WithReasons())
 	require.NoError(t, err)
 	nodes := make([]nodeset.Node, len(c.hosts))
@@ -228,7 +222,8 @@ func (c devicesCase) choose(t require.TestingT, chooser *nodeset.Chooser) (chose
 			}
 		}
 	}
-	choice, err := chooser.Choose(context.Background(), problem, prepared, nodes, allocator.WithPreferenceBudget(1<<40, 1<<40))
+	search := &nodeset.Search{Chooser: chooser, Group: &c.group, Nodes: nodes, Compiled: compiler(chooser), Options: []allocator.Option{allocator.WithPreferenceBudget(1<<40, 1<<40)}}
+	choice, err := search.Choose(context.Background())
 	if err != nil {
 		return nil, true
 	}
@@ -236,8 +231,10 @@ func (c devicesCase) choose(t require.TestingT, chooser *nodeset.Chooser) (chose
 		return nil, false
 	}
 	for kind := range choice.Kinds {
-		for i, node := range choice.Kinds[kind] {
-			chosen = append(chosen, got{node, names[node][kind][choice.Sets[kind][i]]})
+		for _, m := range choice.Members {
+			if m.Load[kind] > 0 {
+				chosen = append(chosen, got{m.Node, names[m.Node][kind][m.Set]})
+			}
 		}
 	}
 	return chosen, false
@@ -427,7 +424,7 @@ func TestCountersOfSeveralNodes(t *testing.T) {
 	group := &nodeset.Group{Kinds: []int{1}, ReadsDevices: true, Constraint: &v1alpha1.NodeSetConstraint{Name: "set", Expression: "nodes.all(n, n.devices.size() == 1)"}}
 	for count, fits := range map[int]bool{1: true, 2: false} {
 		group.Kinds[0] = count
-		problem, err := nodeset.NewProblem(group)
+		problem, err := nodeset.NewProblem(group, 0, count)
 		require.NoError(t, err)
 		prepared, err := chooser.Prepare(t.Context(), problem.Claim, nodeset.Classes{}, true)
 		require.NoError(t, err)
@@ -440,7 +437,7 @@ func TestCountersOfSeveralNodes(t *testing.T) {
 			require.Len(t, sets, 1)
 			nodes = append(nodes, nodeset.Node{Name: name, Takes: []bool{true}, Sets: [][]nodeset.Set{sets}})
 		}
-		choice, err := chooser.Choose(t.Context(), problem, prepared, nodes)
+		choice, err := (&nodeset.Search{Chooser: chooser, Group: group, Nodes: nodes, Compiled: compiler(chooser)}).Choose(t.Context())
 		require.NoError(t, err)
 		require.Equal(t, fits, choice != nil)
 	}
@@ -481,7 +478,7 @@ func TestSetsAreLimited(t *testing.T) {
 				h.nics = append(h.nics, d)
 			}
 			c.hosts = []host{h}
-			problem, err := nodeset.NewProblem(&c.group)
+			problem, err := nodeset.NewProblem(&c.group, 0, 1)
 			require.NoError(t, err)
 			prepared, err := chooser.Prepare(t.Context(), problem.Claim, nodeset.Classes{}, true)
 			require.NoError(t, err)

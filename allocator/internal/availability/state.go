@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/util/sets"
 	draapi "k8s.io/dynamic-resource-allocation/api"
 	"k8s.io/dynamic-resource-allocation/structured"
@@ -78,6 +79,23 @@ func (s *State) Without(given structured.AllocatedState) *State {
 	result := NewState(rest)
 	result.givenBack = s.givenBack.Union(given.AllocatedDevices)
 	return result
+}
+
+// With returns the state in which something else is in use, too.
+func (s *State) With(taken structured.AllocatedState) *State {
+	all := structured.AllocatedState{
+		AllocatedDevices:         s.Exclusive().Union(taken.AllocatedDevices),
+		AllocatedSharedDeviceIDs: s.AllocatedSharedDeviceIDs.Union(taken.AllocatedSharedDeviceIDs),
+		AggregatedCapacity:       s.AggregatedCapacity.Clone(),
+	}
+	for id, consumed := range taken.AggregatedCapacity {
+		amounts := make(map[resourceapi.QualifiedName]resource.Quantity, len(consumed))
+		for name, amount := range consumed {
+			amounts[name] = amount.DeepCopy()
+		}
+		all.AggregatedCapacity.Insert(structured.NewDeviceConsumedCapacity(id, amounts))
+	}
+	return NewState(all)
 }
 
 // Exclusive are the devices that are in use as a whole.

@@ -13,6 +13,7 @@ import (
 	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
 	"k8s.io/klog/v2"
 
+	"github.com/celset/celset/internal/clusterstate"
 	"github.com/celset/celset/internal/noderesources"
 )
 
@@ -31,12 +32,21 @@ func (q *question) excluded(ctx context.Context, node *corev1.Node) (string, err
 	if reason, err := excludedForPod(ctx, pod, node); reason != "" || err != nil || q.runs() {
 		return reason, err
 	}
-	if len(node.Status.Allocatable) == 0 && !q.state.HasCluster {
-		return "", nil // a file about devices
+	room := RoomOf(q.state, node)
+	if room == nil {
+		return "", nil
 	}
-	room := noderesources.Free(node, q.state.On(node.Name))
-	room.Delegate(q.state.HasClassFor)
 	return strings.Join(room.Lacks(noderesources.Requests(pod)), ", "), nil
+}
+
+// RoomOf returns what a node has left besides the pods that run there. It is nil for a node of a file that is about devices.
+func RoomOf(state *clusterstate.State, node *corev1.Node) *noderesources.Room {
+	if len(node.Status.Allocatable) == 0 && !state.HasCluster {
+		return nil
+	}
+	room := noderesources.Free(node, state.On(node.Name))
+	room.Delegate(state.HasClassFor)
+	return room
 }
 
 func excludedForPod(ctx context.Context, pod *corev1.Pod, node *corev1.Node) (string, error) {

@@ -10,7 +10,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
@@ -20,7 +19,6 @@ import (
 
 	"github.com/celset/celset/allocator"
 	"github.com/celset/celset/allocator/nodeset"
-	"github.com/celset/celset/apis/celset/v1alpha1"
 	"github.com/celset/celset/cel/device"
 	"github.com/celset/celset/cmd/kubectl-celset/fit"
 	"github.com/celset/celset/internal/clusterstate"
@@ -30,28 +28,23 @@ import (
 type question struct {
 	fit.Options
 	*Report
-	state   *clusterstate.State
-	group   *schedulingapi.PodGroup
-	chooser *nodeset.Chooser
-	slices  []*resourceapi.ResourceSlice
+	search *nodeset.Search
+	state  *clusterstate.State
+	group  *schedulingapi.PodGroup
+	slices []*resourceapi.ResourceSlice
 
-	constraint *v1alpha1.NodeSetConstraint
-	reading    *nodeset.Reading
-	layout     *device.Layout
-	// scheduled counts pods with a node, terminating ones, too.
+	reading *nodeset.Reading
+	layout  *device.Layout
+	// scheduled is the number of pods with a node, terminating ones included.
 	waiting, running []*clusterstate.Subject
 	scheduled        int
-	// kinds has the first of the pods that are alike, kindOf the kind of each that waits.
-	kinds  []*clusterstate.Subject
-	kindOf []int
-	// nodes are the infos as the search knows them, why is what is wrong with each for a pod.
+	hosts            *hosts
+	// infos are the nodes as in Search.Nodes. why has for each what is wrong with it for a pod, "" if nothing is.
 	infos    []*corev1.Node
-	nodes    []nodeset.Node
 	why      []string
 	refusals nodeset.Refusals
-	// seats is how many pods more may run on nodes on which some do. bytes are those of sets of devices.
-	seats, bytes int
-	problem      *nodeset.Problem
+	// bytes is the memory that sets of devices take.
+	bytes int
 }
 
 // answer fills the report in. The error is one that ends the scheduling of the group.
@@ -65,9 +58,11 @@ func (q *question) answer(ctx context.Context, name string) error {
 	if err := q.findRunning(); err != nil {
 		return err
 	}
+	// The scheduler has as much for a group.
+	q.search.Options = []allocator.Option{allocator.WithAttemptBudget(allocator.NewAttemptBudget(allocator.DefaultCostBudget/10, allocator.DefaultStepBudget/10))}
 	if len(q.Running) > 0 {
-		choice, err := q.choose(ctx, 0, newBudget())
-		if q.Holds = choice != nil; err != nil {
+		var err error
+		if q.Holds, err = q.search.Holds(ctx); err != nil {
 			return err
 		}
 	}
@@ -77,88 +72,79 @@ func (q *question) answer(ctx context.Context, name string) error {
 	if err := q.askForEachKind(ctx); err != nil {
 		return err
 	}
-	// For all pods that wait, or for as many as the group needs to start.
-	least := 1
+	q.search.Least = 1
 	if gang := q.group.Spec.SchedulingPolicy.Gang; gang != nil {
-		least = min(len(q.waiting), max(1, int(gang.MinCount)-q.scheduled))
+		q.search.Least = min(len(q.waiting), max(1, int(gang.MinCount)-q.scheduled))
 	}
-	budget := newBudget()
-	for _, count := range slices.Compact([]int{len(q.waiting), least}) {
-		choice, err := q.choose(ctx, count, budget)
-		if err != nil {
-			return err
-		}
-		if choice != nil {
-			q.Wanted, q.Reason = count, ""
-			q.addChoice(choice)
-			return nil
-		}
-		if q.Reason == "" {
-			q.Reason = q.problem.Reason(q.nodes, q.refusals) + q.chooser.NearestMiss(ctx, q.problem, q.nodes, q.why, q.prepare, q.standing)
-		}
+	choice, err := q.search.Choose(ctx)
+	switch {
+	case err != nil:
+		return err
+	case choice != nil:
+		q.Wanted = choice.Pods
+		return q.addChoice(ctx, choice)
 	}
+	q.Reason = q.search.Reason(q.refusals) + q.search.NearestMiss(ctx, q.why, q.standing)
 	return nil
-}
-
-// newBudget is what the scheduler has for a group.
-func newBudget() *allocator.AttemptBudget {
-	return allocator.NewAttemptBudget(allocator.DefaultCostBudget/10, allocator.DefaultStepBudget/10)
 }
 
 // prepare compiles what stands for the group.
 func (q *question) prepare(ctx context.Context, p *nodeset.Problem) (*allocator.PreparedClaim, error) {
-	return q.chooser.Prepare(ctx, p.Claim, nodeset.Classes{}, true)
+	return q.search.Prepare(ctx, p.Claim, nodeset.Classes{}, true)
 }
 
-// keyOf is the same for pods for which the answer is.
-func keyOf(subject *clusterstate.Subject) string {
-	spec := &subject.Pod.Spec
-	parts := []any{spec.NodeSelector, spec.Affinity, spec.Tolerations, spec.SchedulingGates, spec.SchedulerName}
+// claimKeys has for each claim of a pod a text that is the same for claims that every node treats alike.
+func claimKeys(subject *clusterstate.Subject) (keys []string, err error) {
 	for _, claim := range subject.Claims {
 		if claim.Status.Allocation != nil {
-			parts = append(parts, claim.Name)
-		} else {
-			parts = append(parts, claim.Spec)
+			keys = append(keys, claim.Name)
+			continue
 		}
+		raw, err := json.Marshal(claim.Spec)
+		if err != nil {
+			return nil, err
+		}
+		keys = append(keys, string(raw))
 	}
-	key, _ := json.Marshal(parts)
-	return string(key)
+	return keys, nil
 }
 
 // askForEachKind finds out which nodes can take a pod of each kind.
 func (q *question) askForEachKind(ctx context.Context) error {
-	known := map[string]int{}
+	q.hosts = newHosts(q)
+	q.search.Hosts = q.hosts
+	known := map[[32]byte]int{}
 	for _, subject := range q.waiting {
-		kind, seen := known[keyOf(subject)]
-		if !seen {
-			kind = len(q.kinds)
-			known[keyOf(subject)] = kind
-			q.kinds = append(q.kinds, subject)
+		claims, err := claimKeys(subject)
+		if err != nil {
+			return err
 		}
-		q.kindOf = append(q.kindOf, kind)
+		key, err := nodeset.KindOf(subject.Pod, append(claims, subject.Pod.Spec.SchedulerName))
+		if err != nil {
+			return err
+		}
+		kind, seen := known[key]
+		if !seen {
+			kind = len(q.search.Kinds)
+			known[key] = kind
+			q.search.Kinds = append(q.search.Kinds, 0)
+			q.hosts.kinds = append(q.hosts.kinds, nil)
+		}
+		q.search.Kinds[kind]++
+		q.hosts.kinds[kind] = append(q.hosts.kinds[kind], subject)
 	}
-	for i := range q.nodes {
-		q.nodes[i].Takes, q.nodes[i].Sets = make([]bool, len(q.kinds)), make([][]nodeset.Set, len(q.kinds))
+	for i := range q.search.Nodes {
+		q.search.Nodes[i].Takes, q.search.Nodes[i].Sets = make([]bool, len(q.search.Kinds)), make([][]nodeset.Set, len(q.search.Kinds))
 	}
-	for kind, subject := range q.kinds {
-		if err := q.ask(ctx, kind, subject); err != nil {
+	for kind := range q.search.Kinds {
+		if err := q.ask(ctx, kind); err != nil {
 			return err
 		}
 	}
-	running := 0
-	for i := range q.nodes {
-		n := &q.nodes[i]
-		if q.constraint.PodsPerNode > 1 {
-			// Any node that takes one of the pods will do.
-			n.Takes = []bool{slices.Contains(n.Takes, true)}
-		}
-		switch able := slices.Contains(n.Takes, true); {
+	for i := range q.search.Nodes {
+		switch n := &q.search.Nodes[i]; {
 		case n.Placed:
-			if able {
-				q.seats += max(0, q.constraint.PodsPerNode-len(q.Running[running].Pods))
-			}
-			running++
-		case able:
+		case slices.Contains(n.Takes, true):
 			q.Able++
 		default:
 			q.refuse(n.Name, q.why[i])
@@ -178,8 +164,8 @@ func (q *question) refuse(node, reason string) {
 }
 
 // ask finds out which nodes can take a pod of one kind, and with what devices if the constraint reads that.
-func (q *question) ask(ctx context.Context, kind int, subject *clusterstate.Subject) error {
-	options := q.Options
+func (q *question) ask(ctx context.Context, kind int) error {
+	subject, options := q.hosts.kinds[kind][0], q.Options
 	options.Why = false
 	answer, err := fit.Run(ctx, q.state, subject, options)
 	if err != nil {
@@ -188,23 +174,27 @@ func (q *question) ask(ctx context.Context, kind int, subject *clusterstate.Subj
 	for _, text := range answer.Refused {
 		q.Refused = append(q.Refused, fmt.Sprintf("pod %s: %s", klog.KObj(subject.Pod), text))
 	}
+	for _, text := range answer.NotChecked {
+		if !slices.Contains(q.NotChecked, text) {
+			q.NotChecked = append(q.NotChecked, text)
+		}
+	}
 	q.Said = append(q.Said, answer.Said...)
 	if answer.Error != "" {
 		return errors.New(answer.Error)
 	}
-	of := q.Problem(q.state, subject)
-	a, err := of.NewAllocator(ctx)
+	a, err := q.allocator(ctx, subject)
 	if err != nil {
 		return err
 	}
 	why := map[string]int{}
 	q.refusals = append(q.refusals, why)
 	for i := range answer.Nodes {
-		n, reason := &q.nodes[i], answer.Nodes[i].Reason
-		if n.Placed && q.reading.Devices() {
+		n, reason := &q.search.Nodes[i], answer.Nodes[i].Reason
+		if n.Placed && q.search.ReadsDevices {
 			continue
 		}
-		if reason == "" && q.reading.Devices() {
+		if reason == "" && q.search.ReadsDevices {
 			n.Sets[kind], err = q.setsOn(ctx, a, subject, q.infos[i])
 			switch {
 			case errors.Is(err, structured.ErrFailedAllocationOnNode):
@@ -220,6 +210,12 @@ func (q *question) ask(ctx context.Context, kind int, subject *clusterstate.Subj
 		}
 	}
 	return ctx.Err()
+}
+
+// allocator is asked for the claims of a pod.
+func (q *question) allocator(ctx context.Context, subject *clusterstate.Subject) (*allocator.Allocator, error) {
+	problem := q.Options.Problem(q.state, subject)
+	return problem.NewAllocator(ctx)
 }
 
 // setsOn are the sets of devices that a pod may get on a node.
@@ -239,53 +235,31 @@ func (q *question) setsOn(ctx context.Context, a *allocator.Allocator, subject *
 	return found, err
 }
 
-// maxMore is how many nodes are tried besides those that are needed if each takes as many pods as it may.
-const maxMore = 16
-
-// choose chooses the fewest nodes for as many of the pods that wait, besides those of the pods that run.
-func (q *question) choose(ctx context.Context, count int, budget *allocator.AttemptBudget) (*nodeset.Choice, error) {
-	perNode := q.constraint.PodsPerNode
-	for more := 0; ; more++ {
-		g := &nodeset.Group{Namespace: q.group.Namespace, Name: q.group.Name, Constraint: q.constraint, Placed: len(q.Running), ReadsDevices: q.reading.Devices()}
-		if perNode > 1 && count > 0 {
-			g.Kinds = []int{min(count, (max(0, count-q.seats)+perNode-1)/perNode+more)}
-		} else {
-			g.Kinds = make([]int, len(q.kinds))
-			for _, kind := range q.kindOf[:count] {
-				g.Kinds[kind]++
-			}
+// addChoice adds the nodes that were chosen, in order, with the pods that go there if that is not the same for all.
+func (q *question) addChoice(ctx context.Context, choice *nodeset.Choice) error {
+	next := make([]int, len(q.search.Kinds))
+	for _, m := range choice.Members {
+		if m.Load.Pods() == 0 {
+			continue
 		}
-		var err error
-		if q.problem, err = nodeset.NewProblem(g); err != nil {
-			return nil, err
-		}
-		prepared, err := q.prepare(ctx, q.problem)
-		if err != nil {
-			return nil, err
-		}
-		choice, err := q.chooser.Choose(ctx, q.problem, prepared, q.nodes, allocator.WithAttemptBudget(budget))
-		if choice != nil || err != nil || perNode == 1 || more >= maxMore || g.Size() >= min(g.Placed+count, v1alpha1.MaxNodeSetSize) {
-			return choice, err
-		}
-	}
-}
-
-// addChoice adds the nodes that were chosen, in order.
-func (q *question) addChoice(choice *nodeset.Choice) {
-	for kind, nodes := range choice.Kinds {
-		for at, i := range nodes {
-			m := Member{Node: q.nodes[i].Name}
-			if len(q.kinds) > 1 && q.constraint.PodsPerNode == 1 {
-				m.Pods = []string{q.kinds[kind].Pod.Name}
-			}
-			if q.reading.Devices() {
-				results := q.nodes[i].Sets[kind][choice.Sets[kind][at]].Results
-				for j, claim := range q.state.PendingOn(q.kinds[kind], q.infos[i]) {
-					m.Devices = append(m.Devices, fit.ClaimWith(claim, &results[j]).Devices...)
+		member := Member{Node: q.search.Nodes[m.Node].Name}
+		for kind, n := range m.Load {
+			for range n {
+				subject := q.hosts.kinds[kind][next[kind]]
+				next[kind]++
+				if len(q.search.Kinds) > 1 || q.search.Constraint.PodsPerNode > 1 {
+					member.Pods = append(member.Pods, subject.Pod.Name)
 				}
 			}
-			q.Chosen = append(q.Chosen, m)
 		}
+		if q.search.ReadsDevices {
+			kind := slices.Index(m.Load, 1)
+			results := q.search.Nodes[m.Node].Sets[kind][m.Set].Results
+			for i, claim := range q.state.PendingOn(q.hosts.kinds[kind][0], q.infos[m.Node]) {
+				member.Devices = append(member.Devices, fit.ClaimWith(claim, &results[i]).Devices...)
+			}
+		}
+		q.Chosen = append(q.Chosen, member)
 	}
-	slices.SortFunc(q.Chosen, func(a, b Member) int { return strings.Compare(a.Node, b.Node) })
+	return ctx.Err()
 }

@@ -90,14 +90,16 @@ func Run(ctx context.Context, state *clusterstate.State, group *schedulingapi.Po
 		return nil, err
 	}
 	r := &Report{Meta: output.NewMeta(output.GroupExplanation), Group: "PodGroup " + klog.KObj(group).String(), Constraint: v1alpha1.AttributeDomain + "/" + name}
-	r.NotChecked = []string{"CPU, memory, volumes and other pods of the nodes", "whether the feature gate " + v1alpha1.GangFeatureGate + " of the scheduler is on"}
+	r.NotChecked = []string{"whether the feature gate " + v1alpha1.GangFeatureGate + " of the scheduler is on"}
 	for _, c := range group.Status.Conditions {
 		if c.Status == metav1.ConditionFalse {
 			r.Said = append(r.Said, fmt.Sprintf("%s is False (%s): %s", c.Type, c.Reason, c.Message))
 		}
 	}
-	r.question = &question{Options: options, Report: r, state: state, group: group, chooser: chooser, infos: nodes, slices: state.Slices(options.Features.DeviceTaints)}
-	err = r.question.answer(ctx, name)
+	q := &question{Options: options, Report: r, search: &nodeset.Search{Chooser: chooser}, state: state, group: group, infos: nodes, slices: state.Slices(options.Features.DeviceTaints)}
+	q.search.Compiled = q.prepare
+	r.question = q
+	err = q.answer(ctx, name)
 	switch {
 	case ctx.Err() != nil:
 		r.Incomplete = context.Cause(ctx).Error()
@@ -173,9 +175,9 @@ func list(members []Member) string {
 // Picture shows where the nodes of the set are among all. It is for a report with such.
 func (r *Report) Picture() *draw.Picture {
 	q := r.question
-	nodes := make([]draw.Node, len(q.nodes))
+	nodes := make([]draw.Node, len(q.search.Nodes))
 	for i := range nodes {
-		n := &q.nodes[i]
+		n := &q.search.Nodes[i]
 		isMember := slices.ContainsFunc(slices.Concat(r.Running, r.Chosen), func(m Member) bool { return m.Node == n.Name })
 		nodes[i] = draw.Node{Name: n.Name, At: q.layout.At[i], Chosen: isMember, Unusable: q.why[i] != "" && !slices.Contains(n.Takes, true)}
 		if nodes[i].At == nil {

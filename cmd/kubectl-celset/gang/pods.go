@@ -26,7 +26,7 @@ func hasEnded(pod *corev1.Pod) bool {
 
 // standing names the pods on a node that were read.
 func (q *question) standing(node int) string {
-	there := func(pod *corev1.Pod) bool { return pod.Spec.NodeName == q.nodes[node].Name && !hasEnded(pod) }
+	there := func(pod *corev1.Pod) bool { return pod.Spec.NodeName == q.search.Nodes[node].Name && !hasEnded(pod) }
 	return nodeset.Standing(func(yield func(*corev1.Pod) bool) {
 		for _, pod := range q.state.Pods {
 			if there(pod) && !yield(pod) {
@@ -88,11 +88,13 @@ func (q *question) compile(ctx context.Context, name string) error {
 			claims = append(claims, claim)
 		}
 	}
-	if q.constraint, err = v1alpha1.ResolveNodeSet(q.group, own, name, claims, q.state.Classes()); err != nil {
+	q.search.Group = &nodeset.Group{Namespace: q.group.Namespace, Name: q.group.Name}
+	if q.search.Group.Constraint, err = v1alpha1.ResolveNodeSet(q.group, own, name, claims, q.state.Classes()); err != nil {
 		return err
 	}
-	q.Defined = q.constraint.Source.String()
-	problem, err := nodeset.NewProblem(&nodeset.Group{Namespace: q.group.Namespace, Name: q.group.Name, Constraint: q.constraint, Kinds: []int{1}})
+	constraint := q.search.Group.Constraint
+	q.Defined = constraint.Source.String()
+	problem, err := nodeset.NewProblem(q.search.Group, 0, 1)
 	if err != nil {
 		return err
 	}
@@ -101,21 +103,22 @@ func (q *question) compile(ctx context.Context, name string) error {
 		return err
 	}
 	q.reading = nodeset.ReadingOf(prepared)
+	q.search.ReadsDevices = q.reading.Devices()
 	switch {
 	case q.reading.Devices() && shared != "":
 		return fmt.Errorf("ResourceClaim %s/%s is used by several pods, and the constraint reads what devices each of them gets: use a ResourceClaimTemplate", q.group.Namespace, shared)
-	case q.reading.Devices() && q.constraint.PodsPerNode > 1:
-		return fmt.Errorf("%s: podsPerNode is %d, but the expression reads n.devices, which are those of one pod: remove podsPerNode", q.constraint.Source, q.constraint.PodsPerNode)
+	case q.reading.Devices() && constraint.PodsPerNode > 1:
+		return fmt.Errorf("%s: podsPerNode is %d, but the expression reads n.devices, which are those of one pod: remove podsPerNode", constraint.Source, constraint.PodsPerNode)
 	}
 	onNode := map[string][]*resourceapi.ResourceSlice{}
 	for _, slice := range q.slices {
 		onNode[ptr.Deref(slice.Spec.NodeName, "")] = append(onNode[ptr.Deref(slice.Spec.NodeName, "")], slice)
 	}
 	for _, node := range q.infos {
-		q.nodes = append(q.nodes, nodeset.Node{Name: node.Name, Labels: node.Labels, Slices: onNode[node.Name]})
+		q.search.Nodes = append(q.search.Nodes, nodeset.Node{Name: node.Name, Labels: node.Labels, Slices: onNode[node.Name], Free: constraint.PodsPerNode})
 	}
-	q.why = make([]string, len(q.nodes))
-	q.layout = nodeset.LayoutOf(ctx, prepared, q.nodes)
+	q.why = make([]string, len(q.search.Nodes))
+	q.layout = nodeset.LayoutOf(ctx, prepared, q.search.Nodes)
 	return nil
 }
 
@@ -124,15 +127,16 @@ func (q *question) findRunning() (err error) {
 	on := map[string][]*clusterstate.Subject{}
 	for _, subject := range q.running {
 		name := subject.Pod.Spec.NodeName
-		if on[name] = append(on[name], subject); !slices.ContainsFunc(q.nodes, func(n nodeset.Node) bool { return n.Name == name }) {
+		if on[name] = append(on[name], subject); !slices.ContainsFunc(q.search.Nodes, func(n nodeset.Node) bool { return n.Name == name }) {
 			return fmt.Errorf("pod %s of the group runs on node %s, which can't be in a set", subject.Pod.Name, name)
 		}
 	}
-	for i := range q.nodes {
-		n := &q.nodes[i]
+	for i := range q.search.Nodes {
+		n := &q.search.Nodes[i]
 		if n.Placed = len(on[n.Name]) > 0; !n.Placed {
 			continue
 		}
+		n.Free -= len(on[n.Name])
 		m := Member{Node: n.Name}
 		for _, subject := range on[n.Name] {
 			m.Pods = append(m.Pods, subject.Pod.Name)

@@ -1,0 +1,193 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package allocator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/dynamic-resource-allocation/structured"
+	"k8s.io/klog/v2"
+	"k8s.io/utils/ptr"
+
+	"github.com/celset/celset/allocator/internal/inventory"
+	"github.com/celset/celset/cel/device"
+)
+
+// NodeClaims are claims that are to be allocated on a node.
+type NodeClaims struct {
+	Node   *v1.Node
+	Claims []*resourceapi.ResourceClaim
+}
+
+// MaxAcross is the number of allocations that [Allocator.AllocateAcross] tries on all nodes together.
+const MaxAcross = 4096
+
+// AllocateAcross allocates claims on several nodes such that all of them can be in use at the same time. It returns the
+// results for each node, or nil if there are none. Claims of different nodes compete only for devices that more than one
+// node can reach, and for the counters and the capacity of such devices.
+//
+//  1. Each node is asked by itself. If no result has a device that another node can reach, these are the results.
+//  2. Otherwise the nodes are asked one after the other, each with what the nodes before it got in use.
+//  3. If a node gets nothing, the node before it gives back its devices and takes the next ones that differ in what other
+//     nodes can reach.
+//
+// A claim of several nodes is allocated on the first of them, and the others must be able to use its devices.
+func (a *Allocator) AllocateAcross(ctx context.Context, on []NodeClaims) ([][]resourceapi.AllocationResult, error) {
+	s := &acrossNodes{ctx: ctx, on: on, claims: map[*resourceapi.ResourceClaim]resourceapi.AllocationResult{}}
+	alone, isLocal, err := s.eachAlone(a)
+	if err != nil || alone == nil || isLocal {
+		return alone, err
+	}
+	found, err := s.from(a, 0)
+	if err != nil || !found {
+		return nil, err
+	}
+	return s.results, nil
+}
+
+type acrossNodes struct {
+	ctx context.Context
+	on  []NodeClaims
+	// claims are those that are allocated, results has the results of each node that was asked.
+	claims  map[*resourceapi.ResourceClaim]resourceapi.AllocationResult
+	results [][]resourceapi.AllocationResult
+	tried   int
+}
+
+// eachAlone asks each node by itself. isLocal: no result has a device that another node can reach.
+func (s *acrossNodes) eachAlone(a *Allocator) (results [][]resourceapi.AllocationResult, isLocal bool, err error) {
+	isLocal = true
+	seen := map[*resourceapi.ResourceClaim]bool{}
+	for _, of := range s.on {
+		for _, claim := range of.Claims {
+			isLocal = isLocal && !seen[claim]
+			seen[claim] = true
+		}
+		found, err := a.Allocate(s.ctx, of.Node, of.Claims)
+		if found == nil || err != nil {
+			return nil, false, withoutRefusal(err)
+		}
+		results = append(results, found)
+		has, err := a.inventoryOf(of.Node)
+		if err != nil {
+			return nil, false, err
+		}
+		isLocal = isLocal && !slices.ContainsFunc(found, func(r resourceapi.AllocationResult) bool { return !isLocalTo(has, &r) })
+	}
+	return results, isLocal, nil
+}
+
+// withoutRefusal is nil for an error that says that claims don't fit on a node.
+func withoutRefusal(err error) error {
+	if errors.Is(err, structured.ErrFailedAllocationOnNode) {
+		return nil
+	}
+	return err
+}
+
+func isLocalTo(has *inventory.Inventory, result *resourceapi.AllocationResult) bool {
+	return !slices.ContainsFunc(result.Devices.Results, func(r resourceapi.DeviceRequestAllocationResult) bool {
+		id := structured.MakeDeviceID(r.Driver, r.Pool, r.Device)
+		at := slices.IndexFunc(has.Candidates, func(c *inventory.Candidate) bool { return c.ID == id })
+		return at < 0 || !IsLocal(has.Candidates[at].Slice)
+	})
+}
+
+// IsLocal reports whether the devices of the slice, and their counters, are those of one node.
+func IsLocal(slice *resourceapi.ResourceSlice) bool { return ptr.Deref(slice.Spec.NodeName, "") != "" }
+
+// from allocates the claims of the nodes from the given one on.
+func (s *acrossNodes) from(a *Allocator, node int) (found bool, err error) {
+	if node == len(s.on) {
+		return true, nil
+	}
+	of := s.on[node]
+	pending, usable, err := s.pending(a, of)
+	if err != nil || !usable {
+		return false, err
+	}
+	if len(pending) == 0 {
+		return s.with(a, node, pending, nil)
+	}
+	has, err := a.inventoryOf(of.Node)
+	if err != nil {
+		return false, err
+	}
+	reachesShared := slices.ContainsFunc(has.Candidates, func(c *inventory.Candidate) bool { return !IsLocal(c.Slice) })
+	seen := map[string]bool{}
+	var failure error
+	err = a.AllocateEach(s.ctx, of.Node, pending, device.ReadSet{}, func(allocation Allocation) bool {
+		if shared := sharedBy(allocation.Devices); !seen[shared] {
+			seen[shared] = true
+			found, failure = s.with(a, node, pending, allocation.Results)
+		}
+		if s.tried++; !found && failure == nil && s.tried > MaxAcross {
+			failure = fmt.Errorf("more than %d allocations were tried for the pods of all nodes together: narrow the devices by selectors in the claims", MaxAcross)
+		}
+		return !found && failure == nil && reachesShared
+	})
+	if failure != nil {
+		return false, failure
+	}
+	return found, withoutRefusal(err)
+}
+
+// pending are the claims of a node that are not allocated on a node before it. usable: the others can be used there.
+func (s *acrossNodes) pending(a *Allocator, of NodeClaims) (pending []*resourceapi.ResourceClaim, usable bool, err error) {
+	for _, claim := range of.Claims {
+		result, has := s.claims[claim]
+		if !has {
+			pending = append(pending, claim)
+			continue
+		}
+		if result.NodeSelector == nil {
+			continue
+		}
+		matches, err := structured.NodeMatches(a.features, of.Node, "", false, result.NodeSelector)
+		if err != nil {
+			return nil, false, fmt.Errorf("claim %s: %w", klog.KObj(claim), err)
+		}
+		if !matches {
+			return nil, false, nil
+		}
+	}
+	return pending, true, nil
+}
+
+// with goes on with what a node got.
+func (s *acrossNodes) with(a *Allocator, node int, claims []*resourceapi.ResourceClaim, results []resourceapi.AllocationResult) (found bool, err error) {
+	for i, claim := range claims {
+		s.claims[claim] = results[i]
+	}
+	all := make([]resourceapi.AllocationResult, len(s.on[node].Claims))
+	for i, claim := range s.on[node].Claims {
+		all[i] = s.claims[claim]
+	}
+	s.results = append(s.results, all)
+	if found, err = s.from(a.With(results...), node+1); !found {
+		s.results = s.results[:node]
+		for _, claim := range claims {
+			delete(s.claims, claim)
+		}
+	}
+	return found, err
+}
+
+// sharedBy is the same for allocations with the same devices of those that other nodes can reach.
+func sharedBy(devices []AllocatedDevice) string {
+	var shared []string
+	for _, d := range devices {
+		if !IsLocal(d.Slice) {
+			shared = append(shared, d.Slice.Spec.Driver+"/"+d.Slice.Spec.Pool.Name+"/"+d.Name)
+		}
+	}
+	slices.Sort(shared)
+	return strings.Join(shared, ",")
+}

@@ -1,0 +1,176 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package nodeset
+
+import (
+	"context"
+	"fmt"
+)
+
+// maxAssignments is the number of loads that are tried for the nodes of one set.
+const maxAssignments = 1 << 16
+
+// assignment assigns pods to the nodes of a set.
+//
+// If a node takes one pod it is a bipartite matching, found by augmenting paths. Otherwise the nodes get their loads one after
+// the other, with as many pods as they may have and those of the first kinds first. It goes back if the rest does not fit on
+// the nodes that are left. What is left for a node and those after it is tried once.
+type assignment struct {
+	search *Search
+	ctx    context.Context
+	nodes  []int
+	// left has the number of pods of each kind that have no node yet, count is how many pods are still to be assigned.
+	left  []int
+	count int
+	loads []Load
+	// rooms has for each node an upper bound of the pods that it and the nodes after it take, needs the pods that they need.
+	rooms, needs []int
+	failed       map[string]bool
+	tried        int
+}
+
+// assign assigns so many pods to nodes. It returns nil if they do not fit, or some of the nodes would get none.
+func (s *Search) assign(ctx context.Context, nodes []int, count int) ([]Member, error) {
+	a := &assignment{search: s, ctx: ctx, nodes: nodes, count: count, failed: map[string]bool{}}
+	a.left = append(a.left, s.Kinds...)
+	found := false
+	if s.podsPerNode() == 1 {
+		found = a.match()
+	} else {
+		a.bound()
+		found = a.from(0)
+	}
+	switch {
+	case s.err != nil:
+		return nil, s.err
+	case a.tried > maxAssignments:
+		return nil, fmt.Errorf("%d ways to assign the pods to one set of nodes were tried: use fewer kinds of pods, or a smaller podsPerNode", maxAssignments)
+	case !found:
+		return nil, nil
+	}
+	members := make([]Member, len(nodes))
+	for i, node := range nodes {
+		members[i] = Member{Node: node, Load: a.loads[i]}
+	}
+	if s.Hosts == nil || !s.Hosts.Compete() {
+		return members, nil
+	}
+	together, err := s.Hosts.Together(ctx, members)
+	if !together {
+		members = nil
+	}
+	return members, err
+}
+
+// bound fills in what the nodes from each one on need and take.
+func (a *assignment) bound() {
+	s := a.search
+	a.rooms, a.needs = make([]int, len(a.nodes)+1), make([]int, len(a.nodes)+1)
+	all := kindsBelow(len(s.Kinds))
+	for i := len(a.nodes) - 1; i >= 0; i-- {
+		a.rooms[i], a.needs[i] = a.rooms[i+1]+s.room(a.nodes[i], all), a.needs[i+1]
+		if !s.Nodes[a.nodes[i]].Placed {
+			a.needs[i]++
+		}
+	}
+}
+
+// from assigns pods to the nodes from the given one on.
+func (a *assignment) from(i int) bool {
+	if a.count < a.needs[i] || a.count > a.rooms[i] {
+		return false
+	}
+	if i == len(a.nodes) {
+		return true
+	}
+	key := keyOf(i, a.left)
+	if a.failed[key] {
+		return false
+	}
+	for pods := min(a.search.free(a.nodes[i]), a.count-a.needs[i+1]); pods >= a.needs[i]-a.needs[i+1]; pods-- {
+		if a.load(i, 0, pods, make(Load, len(a.left))) {
+			return true
+		}
+	}
+	a.failed[key] = true
+	return false
+}
+
+// load gives a node so many pods of the kinds from the given one on.
+func (a *assignment) load(i, kind, pods int, load Load) bool {
+	if kind == len(load) {
+		if a.tried++; pods > 0 || a.tried > maxAssignments || a.search.err != nil || !a.search.takes(a.ctx, a.nodes[i], load) {
+			return false
+		}
+		a.take(load, 1)
+		a.loads = append(a.loads, append(Load{}, load...))
+		if a.from(i + 1) {
+			return true
+		}
+		a.loads = a.loads[:i]
+		a.take(load, -1)
+		return false
+	}
+	for n := min(a.left[kind], pods, a.search.rooms.most[a.nodes[i]][kind]); n >= 0; n-- {
+		load[kind] = n
+		if a.load(i, kind+1, pods-n, load) {
+			return true
+		}
+	}
+	load[kind] = 0
+	return false
+}
+
+func (a *assignment) take(load Load, sign int) {
+	for kind, n := range load {
+		a.left[kind] -= sign * n
+		a.count -= sign * n
+	}
+}
+
+// match gives each node on which no pod runs one pod. owners has for each kind the nodes that have a pod of it.
+func (a *assignment) match() bool {
+	s := a.search
+	owners := make([][]int, len(s.Kinds))
+	var augment func(i int, seen []bool) bool
+	augment = func(i int, seen []bool) bool {
+		for kind, most := range s.Kinds {
+			if seen[kind] || s.rooms.most[a.nodes[i]][kind] == 0 {
+				continue
+			}
+			seen[kind] = true
+			if len(owners[kind]) < most {
+				owners[kind] = append(owners[kind], i)
+				return true
+			}
+			for at, other := range owners[kind] {
+				if augment(other, seen) {
+					owners[kind][at] = i
+					return true
+				}
+			}
+		}
+		return false
+	}
+	matched := 0
+	for i, node := range a.nodes {
+		if s.Nodes[node].Placed {
+			continue
+		}
+		if !augment(i, make([]bool, len(s.Kinds))) {
+			return false
+		}
+		matched++
+	}
+	a.loads = make([]Load, len(a.nodes))
+	for i := range a.loads {
+		a.loads[i] = make(Load, len(s.Kinds))
+	}
+	for kind, nodes := range owners {
+		for _, i := range nodes {
+			a.loads[i][kind] = 1
+		}
+	}
+	return matched == a.count
+}

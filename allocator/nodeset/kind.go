@@ -1,0 +1,54 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package nodeset
+
+import (
+	"crypto/sha256"
+	"encoding/json"
+	"maps"
+	"slices"
+
+	v1 "k8s.io/api/core/v1"
+)
+
+// ofOnePod are labels whose values differ between the pods of a group. Which nodes can take a pod does not depend on them.
+var ofOnePod = []string{
+	"batch.kubernetes.io/job-completion-index", "apps.kubernetes.io/pod-index", "statefulset.kubernetes.io/pod-name",
+	"leaderworkerset.sigs.k8s.io/worker-index", "jobset.sigs.k8s.io/job-index", "jobset.sigs.k8s.io/job-key", "jobset.sigs.k8s.io/job-global-index",
+}
+
+// KindOf returns the same key for pods that every node treats alike: pods that are equal in everything that filters read.
+// Claims has for each claim of the pod a text that is the same for claims with the same requests.
+func KindOf(pod *v1.Pod, claims []string) (key [sha256.Size]byte, err error) {
+	labels := maps.Clone(pod.Labels)
+	for _, name := range ofOnePod {
+		delete(labels, name)
+	}
+	type container struct {
+		Resources v1.ResourceRequirements
+		Ports     []v1.ContainerPort
+		Restart   *v1.ContainerRestartPolicy
+	}
+	var containers [][]container
+	for _, list := range [][]v1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
+		var own []container
+		for i := range list {
+			own = append(own, container{list[i].Resources, list[i].Ports, list[i].RestartPolicy})
+		}
+		containers = append(containers, own)
+	}
+	spec := &pod.Spec
+	raw, err := json.Marshal([]any{
+		labels, containers, claims, spec.NodeSelector, spec.Affinity, spec.Tolerations, spec.TopologySpreadConstraints, spec.Overhead,
+		spec.Resources, volumesThatMatter(spec.Volumes), spec.HostNetwork, spec.NodeName, spec.OS, spec.RuntimeClassName, len(spec.ResourceClaims),
+	})
+	return sha256.Sum256(raw), err
+}
+
+// volumesThatMatter are those by which nodes are chosen.
+func volumesThatMatter(volumes []v1.Volume) []v1.Volume {
+	return slices.DeleteFunc(slices.Clone(volumes), func(v v1.Volume) bool {
+		return v.ConfigMap != nil || v.Secret != nil || v.EmptyDir != nil || v.Projected != nil || v.DownwardAPI != nil || v.HostPath != nil
+	})
+}

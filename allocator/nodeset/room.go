@@ -1,0 +1,327 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package nodeset
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"sync"
+
+	"github.com/celset/celset/allocator"
+)
+
+// Load is a number of pods of each kind that go to a node together.
+type Load []int
+
+// Pods is the number of pods.
+func (l Load) Pods() (count int) {
+	for _, n := range l {
+		count += n
+	}
+	return count
+}
+
+// Hosts says what nodes can take. A scheduler asks its filters, a simulation asks what it knows.
+type Hosts interface {
+	// Refusal returns why a node does not take the pods of a load together, besides the pods that run there. It is empty if
+	// the node takes them. It is asked for loads of at least two pods, each of which the node takes alone. Loads that contain
+	// a load that is refused are refused, too. It is called by several goroutines.
+	Refusal(ctx context.Context, node int, load Load) (string, error)
+	// Each calls do for the numbers below n, from several goroutines if it can.
+	Each(ctx context.Context, n int, do func(i int))
+	// Compete reports whether pods on different nodes may want the same thing, such as a network-attached device. Together is
+	// asked then.
+	Compete() bool
+	// Together reports whether the pods of all members fit at the same time.
+	Together(ctx context.Context, members []Member) (bool, error)
+}
+
+// rooms has what nodes can take together.
+type rooms struct {
+	// most has for each node the number of pods of each kind that it takes if it takes no other kind.
+	most [][]int
+	// known has what was asked about loads of several kinds.
+	known map[string]bool
+}
+
+// measure finds out how many pods of each kind each node takes.
+func (s *Search) measure(ctx context.Context) error {
+	r := &s.rooms
+	if r.known == nil {
+		r.known = map[string]bool{}
+	}
+	if s.ReadsDevices {
+		return nil
+	}
+	isMeasured := r.most != nil
+	if !isMeasured {
+		r.most = make([][]int, len(s.Nodes))
+	}
+	type question struct{ node, kind int }
+	var questions []question
+	for i := range s.Nodes {
+		if !isMeasured {
+			r.most[i] = make([]int, len(s.Kinds))
+		}
+		for kind, count := range s.Kinds {
+			switch {
+			case !s.takesOne(i, kind):
+				r.most[i][kind] = 0
+			case isMeasured:
+			case min(count, s.free(i)) == 1:
+				r.most[i][kind] = 1
+			default:
+				questions = append(questions, question{i, kind})
+			}
+		}
+	}
+	var mutex sync.Mutex
+	var failure error
+	if len(questions) == 0 {
+		return nil
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	s.Hosts.Each(ctx, len(questions), func(i int) {
+		q := questions[i]
+		most, err := s.mostOf(ctx, q.node, q.kind)
+		mutex.Lock()
+		defer mutex.Unlock()
+		if r.most[q.node][q.kind] = most; err != nil && failure == nil {
+			failure = err
+			cancel()
+		}
+	})
+	if failure == nil {
+		return ctx.Err()
+	}
+	return failure
+}
+
+// takesOne reports whether a node takes a pod of a kind.
+func (s *Search) takesOne(node, kind int) bool {
+	n := &s.Nodes[node]
+	return kind < len(n.Takes) && n.Takes[kind] && s.free(node) > 0
+}
+
+// free is the number of pods of the group that may go to a node.
+func (s *Search) free(node int) int {
+	n := &s.Nodes[node]
+	switch {
+	case s.podsPerNode() > 1:
+		return n.Free
+	case n.Placed:
+		return 0
+	default:
+		return 1
+	}
+}
+
+// mostOf finds the greatest number of pods of a kind that a node takes, by bisection. Usually it takes as many as it may.
+func (s *Search) mostOf(ctx context.Context, node, kind int) (int, error) {
+	takes, refused := 1, min(s.Kinds[kind], s.free(node))+1
+	for next := refused - 1; takes+1 < refused; next = (takes + refused) / 2 {
+		load := make(Load, len(s.Kinds))
+		load[kind] = next
+		refusal, err := s.Hosts.Refusal(ctx, node, load)
+		switch {
+		case err != nil:
+			return 0, err
+		case refusal == "":
+			takes = next
+		default:
+			refused = next
+		}
+	}
+	return takes, nil
+}
+
+// takes reports whether a node takes a load.
+func (s *Search) takes(ctx context.Context, node int, load Load) bool {
+	kinds := 0
+	for kind, n := range load {
+		if n > s.rooms.most[node][kind] {
+			return false
+		}
+		if n > 0 {
+			kinds++
+		}
+	}
+	key := keyOf(node, load)
+	if known, ok := s.rooms.known[key]; ok {
+		return known
+	}
+	if kinds < 2 {
+		return true
+	}
+	refusal, err := s.Hosts.Refusal(ctx, node, load)
+	if err != nil {
+		s.err = err
+		return false
+	}
+	s.rooms.known[key] = refusal == ""
+	return refusal == ""
+}
+
+func keyOf(node int, load Load) string {
+	key := strconv.Itoa(node)
+	for _, n := range load {
+		key += " " + strconv.Itoa(n)
+	}
+	return key
+}
+
+// Forbid has a node not take a load, because a pod did not fit there after all. The next choice is another one.
+func (s *Search) Forbid(node int, load Load) {
+	s.rooms.known[keyOf(node, load)] = false
+	for kind, n := range load {
+		if n == load.Pods() {
+			s.rooms.most[node][kind] = min(s.rooms.most[node][kind], n-1)
+		}
+		if n == 1 && load.Pods() == 1 {
+			s.Nodes[node].Takes[kind] = false
+		}
+	}
+}
+
+// room is an upper bound of the number of pods of some kinds that a node takes together.
+func (s *Search) room(node int, kinds []int) int {
+	sum := 0
+	for _, kind := range kinds {
+		sum += s.rooms.most[node][kind]
+	}
+	return min(sum, s.free(node))
+}
+
+// sizes are the smallest and the largest number of nodes, besides those on which pods run, that may take so many pods. ok is
+// false if all nodes together can't take them.
+func (r *rooms) sizes(s *Search, count int) (least, most int, ok bool) {
+	all := kindsBelow(len(s.Kinds))
+	var others []int
+	left := count
+	s.most = 0
+	for i := range s.Nodes {
+		room := s.room(i, all)
+		s.most += room
+		switch {
+		case s.Nodes[i].Placed:
+			left -= room
+		case room > 0:
+			others = append(others, room)
+		}
+	}
+	slices.SortFunc(others, func(a, b int) int { return b - a })
+	for _, room := range others {
+		if left <= 0 {
+			break
+		}
+		left -= room
+		least++
+	}
+	if s.podsPerNode() == 1 {
+		return count, count, left <= 0
+	}
+	return least, min(count, len(others)), left <= 0
+}
+
+func kindsBelow(n int) []int {
+	all := make([]int, n)
+	for i := range all {
+		all[i] = i
+	}
+	return all
+}
+
+// maxTotals bounds the number of inequalities of a search.
+const maxTotals = 16
+
+// acceptance is what a set has to satisfy so that so many pods can be assigned to it. nil: each set of the size does.
+//
+// For some of the kinds, the nodes must have room for the pods that are not of other kinds. If there are up to three kinds,
+// there is an inequality for each subset of them, which by Hall's theorem is sufficient where a node takes one pod. In other
+// cases sets are left that satisfy the inequalities, and to which the pods can't be assigned.
+func (s *Search) acceptance(ctx context.Context, count, size int) *allocator.Acceptance {
+	if count == 0 {
+		return nil
+	}
+	a := &allocator.Acceptance{}
+	for _, kinds := range subsets(len(s.Kinds)) {
+		least := count
+		for kind, n := range s.Kinds {
+			if !slices.Contains(kinds, kind) {
+				least -= n
+			}
+		}
+		weight := func(device string) int {
+			m, err := memberOf(device)
+			if err != nil {
+				return 0
+			}
+			return s.room(m.node, kinds)
+		}
+		if least > 0 && !s.isTrivial(kinds, least, size) {
+			a.Totals = append(a.Totals, allocator.Total{Weight: weight, Least: least})
+		}
+	}
+	if len(s.Kinds) > 1 || s.Hosts != nil && s.Hosts.Compete() {
+		a.Accept = func(devices []string) bool {
+			nodes := make([]int, len(devices))
+			for i, device := range devices {
+				m, err := memberOf(device)
+				if err != nil {
+					s.err = fmt.Errorf("member %q: %w", device, err)
+				}
+				nodes[i] = m.node
+			}
+			members, err := s.assign(ctx, nodes, count)
+			if err != nil {
+				// It ends the search.
+				s.err = err
+			}
+			return members != nil || s.err != nil
+		}
+	}
+	if len(a.Totals) == 0 && a.Accept == nil {
+		return nil
+	}
+	return a
+}
+
+// isTrivial reports whether any nodes of a set have the room.
+func (s *Search) isTrivial(kinds []int, least, size int) bool {
+	smallest, sum := s.podsPerNode(), 0
+	for i := range s.Nodes {
+		n := &s.Nodes[i]
+		switch {
+		case n.Placed:
+			sum += s.room(i, kinds)
+		case slices.Contains(n.Takes, true):
+			smallest = min(smallest, s.room(i, kinds))
+		}
+	}
+	return sum+size*smallest >= least
+}
+
+// subsets are those of the kinds for which there are inequalities.
+func subsets(kinds int) (all [][]int) {
+	if kinds > 3 {
+		all = append(all, kindsBelow(kinds))
+		for kind := range min(kinds, maxTotals-1) {
+			all = append(all, []int{kind})
+		}
+		return all
+	}
+	for mask := 1; mask < 1<<kinds; mask++ {
+		var subset []int
+		for kind := range kinds {
+			if mask&(1<<kind) != 0 {
+				subset = append(subset, kind)
+			}
+		}
+		all = append(all, subset)
+	}
+	return all
+}

@@ -1,0 +1,264 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package nodeset
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/celset/celset/allocator"
+	"github.com/celset/celset/apis/celset/v1alpha1"
+)
+
+// Search chooses nodes for the pods of a group, and which pod goes to which of them.
+//
+//  1. Nodes are chosen for all pods that wait. If there are none, nodes are chosen for as many pods as the group needs to
+//     start, whichever of them fit.
+//  2. With several pods on a node a set may have fewer nodes than pods. The sizes are tried in ascending order. Without a
+//     preference the first set is taken; with one the best set of all sizes is taken, the smallest of equally good ones.
+//  3. For each size, package allocator enumerates the sets of nodes in order of their names, pruned by the expression and by
+//     the room of the nodes: the number of pods that each can take together (room.go).
+//  4. A complete set is accepted if the pods can be assigned to its nodes such that each node gets at least one and takes all
+//     that it gets together (assign.go). Only then the expression is evaluated.
+//
+// So the expression is true for exactly the nodes on which the pods run. A Search is for one goroutine.
+type Search struct {
+	*Chooser
+	*Group
+	// Nodes are sorted by name.
+	Nodes []Node
+	// Hosts says what a node can take. It may be nil if a node takes one pod, and pods on different nodes do not compete.
+	Hosts Hosts
+	// Compiled returns what was prepared of a problem.
+	Compiled Compiler
+	Options  []allocator.Option
+	// OnlyLeast leaves out step 1.
+	OnlyLeast bool
+
+	rooms rooms
+	// sizes are the smallest and the largest size of the sets that were looked at last.
+	sizes [2]int
+	// count is the number of pods that they were for. most is the number of pods that all nodes have room for.
+	count, most int
+	// err is what ended an assignment.
+	err error
+}
+
+// Compiler returns what was prepared of a problem.
+type Compiler func(ctx context.Context, problem *Problem) (*allocator.PreparedClaim, error)
+
+// Choice is a set of nodes, and the pods that go to each.
+type Choice struct {
+	// Members are in order of their names.
+	Members []Member
+	// Pods is the number of pods that the nodes are for.
+	Pods int
+	// Kinds is the number of pods of each kind among them.
+	Kinds []int
+	allocator.Details
+}
+
+// Member is a node of a set.
+type Member struct {
+	// Node is its index.
+	Node int
+	// Load has the number of pods of each kind that go there. On a node on which pods of the group run it may be empty.
+	Load Load
+	// Set is which of its sets the pod gets, if expressions read devices.
+	Set int
+}
+
+// Choose returns nodes for the pods, or nil if there are none. The error names the group or the object with the constraint.
+func (s *Search) Choose(ctx context.Context) (*Choice, error) {
+	if err := s.measure(ctx); err != nil {
+		return nil, err
+	}
+	all := s.pods()
+	if s.Least == 0 || s.Least >= all {
+		return s.chooseFor(ctx, all)
+	}
+	// More pods than the largest set takes are placed later.
+	if most := v1alpha1.MaxNodeSetSize * s.podsPerNode(); s.OnlyLeast || all > most && s.Least <= most {
+		return s.chooseFor(ctx, s.Least)
+	}
+	choice, err := s.chooseFor(ctx, all)
+	if choice != nil || err != nil {
+		return choice, err
+	}
+	sizes, count, room := s.sizes, s.count, s.most
+	if choice, err = s.chooseFor(ctx, s.Least); choice == nil {
+		// What is said of it is said of all pods.
+		s.sizes, s.count, s.most = sizes, count, room
+	}
+	return choice, err
+}
+
+// Holds reports whether the nodes on which pods of the group run satisfy the expression by themselves.
+func (s *Search) Holds(ctx context.Context) (bool, error) {
+	set, err := s.ofSize(ctx, 0, 0)
+	return set != nil, err
+}
+
+// chooseFor chooses nodes for so many pods.
+func (s *Search) chooseFor(ctx context.Context, count int) (*Choice, error) {
+	s.count = count
+	if s.ReadsDevices {
+		return s.chooseByKinds(ctx, count)
+	}
+	placed := s.placed()
+	least, most, ok := s.rooms.sizes(s, count)
+	most = min(most, v1alpha1.MaxNodeSetSize-placed)
+	s.sizes = [2]int{placed + least, placed + max(least, most)}
+	if !ok {
+		return nil, nil
+	}
+	if least > most {
+		// The error says so.
+		_, err := s.ofSize(ctx, count, least)
+		return nil, err
+	}
+	var best *Choice
+	for size := least; size <= most; size++ {
+		choice, err := s.ofSize(ctx, count, size)
+		if _, over := errors.AsType[*allocator.BudgetError](err); over && best != nil {
+			best.Outcome = allocator.PreferenceBestFound
+			break
+		}
+		switch {
+		case err != nil:
+			return nil, err
+		case choice == nil:
+		case s.Constraint.Preference == "":
+			return choice, nil
+		case best == nil || value(choice) > value(best):
+			best = choice
+		}
+	}
+	return best, nil
+}
+
+func value(c *Choice) int64 {
+	if len(c.Preferences) == 0 {
+		return 0
+	}
+	return c.Preferences[0].Value
+}
+
+// placed is the number of nodes on which pods of the group run.
+func (s *Search) placed() (count int) {
+	for i := range s.Nodes {
+		if s.Nodes[i].Placed {
+			count++
+		}
+	}
+	return count
+}
+
+// ofSize chooses a set of so many nodes besides those on which pods run.
+func (s *Search) ofSize(ctx context.Context, count, size int) (*Choice, error) {
+	wanted := []int{size}
+	if size == 0 {
+		wanted = nil
+	}
+	problem, err := NewProblem(s.Group, s.placed(), wanted...)
+	if err != nil {
+		return nil, err
+	}
+	options := s.Options
+	if acceptance := s.acceptance(ctx, count, size); acceptance != nil {
+		options = append(slices.Clone(options), allocator.WithAcceptance(*acceptance))
+	}
+	set, err := s.run(ctx, problem, options)
+	if set == nil || err != nil {
+		return nil, err
+	}
+	nodes := make([]int, len(set.members))
+	for i, m := range set.members {
+		nodes[i] = m.node
+	}
+	members, err := s.assign(ctx, nodes, count)
+	if err != nil {
+		return nil, err
+	}
+	return s.choice(members, set.Details), nil
+}
+
+func (s *Search) run(ctx context.Context, problem *Problem, options []allocator.Option) (*chosen, error) {
+	prepared, err := s.Compiled(ctx, problem)
+	if err != nil {
+		return nil, err
+	}
+	s.err = nil
+	set, err := s.Chooser.choose(ctx, problem, prepared, s.Nodes, options...)
+	if s.err != nil {
+		return nil, s.failed(s.err, s.err.Error())
+	}
+	return set, err
+}
+
+func (s *Search) choice(members []Member, details allocator.Details) *Choice {
+	c := &Choice{Members: members, Kinds: make([]int, len(s.Kinds)), Details: details}
+	slices.SortFunc(c.Members, func(a, b Member) int { return a.Node - b.Node })
+	for _, m := range members {
+		for kind, n := range m.Load {
+			c.Kinds[kind] += n
+			c.Pods += n
+		}
+	}
+	return c
+}
+
+// maxKindCounts is the number of ways to take some of the pods by kind that are tried if expressions read devices.
+const maxKindCounts = 64
+
+// chooseByKinds chooses nodes if expressions read devices: pods of different kinds get different devices, so the expression
+// tells them apart, and the search has a request for each kind.
+func (s *Search) chooseByKinds(ctx context.Context, count int) (*Choice, error) {
+	s.sizes = [2]int{s.placed() + count, s.placed() + count}
+	for _, kinds := range kindCounts(s.Kinds, count, maxKindCounts) {
+		problem, err := NewProblem(s.Group, s.placed(), kinds...)
+		if err != nil {
+			return nil, err
+		}
+		set, err := s.run(ctx, problem, s.Options)
+		if err != nil {
+			return nil, err
+		}
+		if set == nil {
+			continue
+		}
+		var members []Member
+		for _, m := range set.members {
+			member := Member{Node: m.node, Load: make(Load, len(s.Kinds)), Set: m.set}
+			if !s.Nodes[m.node].Placed {
+				member.Load[m.kind] = 1
+			}
+			members = append(members, member)
+		}
+		return s.choice(members, set.Details), nil
+	}
+	return nil, nil
+}
+
+// kindCounts are the ways to take so many pods of the kinds, those with more pods of earlier kinds first, at most limit.
+func kindCounts(of []int, count, limit int) (all [][]int) {
+	var choose func(kind, left int, taken []int)
+	choose = func(kind, left int, taken []int) {
+		if len(all) == limit {
+			return
+		}
+		if kind == len(of) {
+			if left == 0 {
+				all = append(all, slices.Clone(taken))
+			}
+			return
+		}
+		for n := min(of[kind], left); n >= 0; n-- {
+			choose(kind+1, left-n, append(taken, n))
+		}
+	}
+	choose(0, count, nil)
+	return all
+}

@@ -202,7 +202,9 @@ type memberDevices struct {
 	shared sets.Set[string]
 }
 
-func (d *memberDevices) isShared(claim *resourceapi.ResourceClaim) bool { return d.shared.Has(claim.Name) }
+func (d *memberDevices) isShared(claim *resourceapi.ResourceClaim) bool {
+	return d.shared.Has(claim.Name)
+}
 
 // claimsFor are the claims of the pods of a load on a node. Each pod has claims of its own, which stand for those of any pod of
 // its kind, besides the shared ones.

@@ -57,14 +57,18 @@ func (s *Search) Reason(why Refusals) string {
 	return text
 }
 
-// NearestMiss names the nodes of the set that misses by least: how many of its nodes can't take a pod, for what of why, and what
-// stands on them. If pods of the group that run are the reason, it names their nodes. It is empty if that can't be found out.
+// NearestMiss returns what would have to be otherwise for a set: the room of nodes that satisfy the expression, the nodes that
+// can't take a pod in the set with the fewest of them, for what of why and with what stands there, or the nodes on which pods
+// of the group run. It is empty if none of it can be found out.
 func (s *Search) NearestMiss(ctx context.Context, why []string, standing func(node int) string, opts ...allocator.Option) string {
-	for _, without := range []func(context.Context, []allocator.Option) string{s.withoutRoom, s.withoutPlaced} {
-		if text := without(ctx, opts); text != "" || s.ReadsDevices {
-			return text
-		}
+	if s.ReadsDevices {
+		return s.withDevicesForSeveral(ctx, opts)
 	}
+	return cmp.Or(s.withoutRoom(ctx, opts), s.withoutRefusals(ctx, why, standing, opts), s.withoutPlaced(ctx, opts))
+}
+
+// withoutRefusals names the nodes that can't take a pod in the set with the fewest of them.
+func (s *Search) withoutRefusals(ctx context.Context, why []string, standing func(node int) string, opts []allocator.Option) string {
 	nearest, err := newProblem(&Problem{Group: s.Group, Placed: s.placed(), Wanted: []int{s.sizes[0] - s.placed()}, nearest: true})
 	if err != nil || nearest.Wanted[0] == 0 {
 		return ""
@@ -93,9 +97,6 @@ func (s *Search) NearestMiss(ctx context.Context, why []string, standing func(no
 // withoutRoom names nodes that satisfy the expression, and of which each takes a pod, but that do not take all pods together.
 // It says what is missing.
 func (s *Search) withoutRoom(ctx context.Context, opts []allocator.Option) string {
-	if s.ReadsDevices {
-		return s.withDevicesForSeveral(ctx, opts)
-	}
 	size := s.sizes[0] - s.placed()
 	if size == 0 || s.acceptance(ctx, s.count, size) == nil {
 		return ""

@@ -133,6 +133,7 @@ func newEnvironment(config cel.Config, set, member string, of *apiservercel.Decl
 		ext.Bindings(ext.BindingsVersion(0)),
 		// Conjuncts are written as they were.
 		celgo.EnableMacroCallTracking(),
+		celgo.ASTValidators(nameValidator{}),
 	)
 	core, err := cel.NewEnvironment(config)
 	if err != nil {

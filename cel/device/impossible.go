@@ -6,6 +6,7 @@ package device
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	celgo "github.com/google/cel-go/cel"
@@ -28,7 +29,7 @@ type ImpossibleName struct {
 	Message string
 }
 
-// ImpossibleNames finds the names in a checked expression that no device and no node can have: domains and names of
+// ImpossibleNames finds the names in an expression, checked or only parsed, that no device and no node can have: domains and names of
 // attributes and capacities, and keys of labels. A name that is computed is found if it is made of constants.
 func ImpossibleNames(checked *ast.AST) []ImpossibleName {
 	f := &impossibleNames{checked: checked, texts: tree.Scope[[]string]{}}
@@ -44,6 +45,9 @@ type nameValidator struct{}
 
 // Name identifies the validator.
 func (nameValidator) Name() string { return "celset.validator.names" }
+
+// Untyped: a look-up that returns a map where a value was meant is most often a type error.
+func (nameValidator) Untyped() {}
 
 // Validate reports each impossible name where it stands.
 func (nameValidator) Validate(_ *celgo.Env, _ celgo.ValidatorConfig, checked *ast.AST, issues *celgo.Issues) {
@@ -160,9 +164,13 @@ const (
 	labelKeys
 )
 
-// keysOf tells maps apart by their types: devices and nodes have the only ones, unless the expression makes maps.
+// keysOf tells maps apart by their types: devices and nodes have the only ones, unless the expression makes maps. Where a
+// type is not known, the names of fields tell.
 func (f *impossibleNames) keysOf(container ast.Expr) keyKind {
 	t := f.typeOf(container)
+	if t.Kind() == types.DynKind && !f.makesMaps {
+		return untypedKeys(container)
+	}
 	if t.Kind() != types.MapKind || f.makesMaps && !f.isOfMember(container) {
 		return otherKeys
 	}
@@ -176,6 +184,23 @@ func (f *impossibleNames) keysOf(container ast.Expr) keyKind {
 	default:
 		return idKeys
 	}
+}
+
+func untypedKeys(container ast.Expr) keyKind {
+	if isField(container, attributesField, capacityField) {
+		return domainKeys
+	}
+	if isField(container, labelsField) {
+		return labelKeys
+	}
+	if domain, ok := tree.MemberOf(container); ok && isField(domain.Container, attributesField, capacityField) {
+		return idKeys
+	}
+	return otherKeys
+}
+
+func isField(expr ast.Expr, names ...string) bool {
+	return expr.Kind() == ast.SelectKind && !expr.AsSelect().IsTestOnly() && slices.Contains(names, expr.AsSelect().FieldName())
 }
 
 // isOfMember reports whether a part is written as d.attributes, d.capacity or d.labels, or as a domain of one of the first

@@ -5,6 +5,7 @@ package device_test
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -53,4 +54,25 @@ func TestImpossibleNamesOfSelectors(t *testing.T) {
 	found := device.ImpossibleNames(expression.AST())
 	require.Len(t, found, 1)
 	require.Equal(t, `no device can have the domain "dra.net/rdma", a domain has no slash: write device.attributes['dra.net'].rdma`, found[0].Message)
+}
+
+// TestSuspicions has what is said of expressions that compile.
+func TestSuspicions(t *testing.T) {
+	devices, err := device.NewEnvironment(cel.Config{})
+	require.NoError(t, err)
+	nodes, err := device.NewNodeEnvironment(cel.Config{})
+	require.NoError(t, err)
+	transcript.Run(t, "testdata/suspicions.txt", func(t *testing.T, text string) string {
+		environment := devices
+		if strings.Contains(text, "nodes") {
+			environment = nodes
+		}
+		expression, err := environment.Compile(t.Context(), text)
+		require.NoError(t, err)
+		var lines []string
+		for _, found := range expression.Suspicions() {
+			lines = append(lines, fmt.Sprintf("%d:%d %s", found.Line, found.Column, found.Message))
+		}
+		return strings.Join(lines, "\n")
+	})
 }

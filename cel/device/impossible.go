@@ -266,7 +266,7 @@ func (k keyKind) wrong(key string, written writtenLookUp) string {
 		return fmt.Sprintf("no device can have the name %q in a domain, a name has no slash: write %s", key, written.attribute(domain, id))
 	case k == idKeys && !isID(key):
 		return fmt.Sprintf("no device can have the name %q in a domain: a name is a C identifier of at most %d characters, such as memory_size", key, resourceapi.DeviceMaxIDLength)
-	case k == labelKeys && len(validation.IsQualifiedName(key)) > 0:
+	case k == labelKeys && key != AbleLabel && len(validation.IsQualifiedName(key)) > 0:
 		return fmt.Sprintf("no node can have the label %q: a key is letters, digits and -_., after a DNS subdomain and a slash if it has one", key)
 	default:
 		return ""

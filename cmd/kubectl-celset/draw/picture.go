@@ -171,12 +171,16 @@ func devicesByID(state *clusterstate.State, withTaintRules bool) map[structured.
 	return result
 }
 
-// named is the name of an attribute, with its domain if it has one and that is wanted.
-func named(name resourceapi.QualifiedName, withDomain bool) string {
-	if _, id, qualified := strings.Cut(string(name), "/"); qualified && !withDomain {
-		return id
+// named is the name of an attribute of a driver's device, with its domain if that is wanted.
+func named(name resourceapi.QualifiedName, driver string, withDomain bool) string {
+	domain, id, qualified := strings.Cut(string(name), "/")
+	if !qualified {
+		domain, id = driver, string(name)
 	}
-	return string(name)
+	if withDomain {
+		return domain + "/" + id
+	}
+	return id
 }
 
 // taintsOf are the taints that keep a device from being allocated.
@@ -209,7 +213,7 @@ func (p *Picture) checkNames(names ...string) error {
 				found = found || has && value.IntValue != nil
 				for full, value := range device.attributes {
 					if value.IntValue != nil {
-						others = append(others, named(full, strings.Contains(name, "/")))
+						others = append(others, named(full, p.Panels[i].Driver, strings.Contains(name, "/")))
 					}
 				}
 			}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/dynamic-resource-allocation/structured"
 
 	"github.com/celset/celset/admission"
@@ -58,6 +59,8 @@ type checker struct {
 	// idle allocates as if all devices were free, and searching ends it.
 	idle      *allocator.Allocator
 	searching context.Context
+	// passed are nodes that have more devices than the claim can have. They are not searched.
+	passed sets.Set[string]
 }
 
 // Run checks the objects for which wanted is true: *ResourceClaim, *ResourceClaimTemplate,
@@ -184,6 +187,7 @@ func (c *checker) claim(ctx context.Context, carrier v1alpha1.Carrier, claim *re
 	result := Object{Kind: carrier.Object.Kind, Namespace: carrier.Object.Namespace, Name: carrier.Object.Name}
 	result.judged(verdict)
 	c.unknownClasses(&result, carrier)
+	c.tooManyDevices(ctx, &result, carrier, claim)
 	// What is wrong so far keeps the allocator from searching, and what has devices has a set.
 	isSearched := c.nodes.areKnown() && len(result.Errors) == 0 && claim.Status.Allocation == nil
 	own, err := carrier.Definitions()

@@ -87,6 +87,12 @@ func (n *nodes) candidates(ctx context.Context, claim *resourceapi.ResourceClaim
 	var result []candidates
 	for _, node := range n.all {
 		requests, err := n.allocator.RequestDevices(ctx, node, []*resourceapi.ResourceClaim{claim})
+		if err != nil {
+			// A node with more devices than a claim can have is no node without devices.
+			if counted, isMore := n.tooMany(ctx, node, claim); isMore {
+				requests, err = counted, nil
+			}
+		}
 		if errors.Is(err, structured.ErrFailedAllocationOnNode) {
 			// What its pools have is not known.
 			continue
@@ -94,16 +100,46 @@ func (n *nodes) candidates(ctx context.Context, claim *resourceapi.ResourceClaim
 		if err != nil {
 			return nil, err
 		}
-		on := candidates{node: node.Name, requests: make(map[string]allocator.RequestDevices, len(requests))}
-		for _, request := range requests {
-			on.requests[request.Request] = request
-		}
+		on := newCandidates(node.Name, requests)
 		n.collect(&on, covered)
 		if len(on.devices) > 0 {
 			result = append(result, on)
 		}
 	}
 	return result, nil
+}
+
+// tooMany looks for the devices of a node as if each request were for one of them. It reports whether requests for all of
+// them get more than a claim can have, which keeps the allocator from looking.
+func (n *nodes) tooMany(ctx context.Context, node *corev1.Node, claim *resourceapi.ResourceClaim) ([]allocator.RequestDevices, bool) {
+	all := coveredRequests(&claim.Spec.Devices, nil)
+	if !all.dependsOnNodes() {
+		return nil, false
+	}
+	one := claim.DeepCopy()
+	for i := range one.Spec.Devices.Requests {
+		request := &one.Spec.Devices.Requests[i]
+		if request.Exactly != nil {
+			request.Exactly.AllocationMode, request.Exactly.Count = resourceapi.DeviceAllocationModeExactCount, 1
+		}
+		for k := range request.FirstAvailable {
+			request.FirstAvailable[k].AllocationMode, request.FirstAvailable[k].Count = resourceapi.DeviceAllocationModeExactCount, 1
+		}
+	}
+	requests, err := n.allocator.RequestDevices(ctx, node, []*resourceapi.ResourceClaim{one})
+	if err != nil {
+		return nil, false
+	}
+	on := newCandidates(node.Name, requests)
+	return requests, all.least(&on) > resourceapi.AllocationResultsMaxSize
+}
+
+func newCandidates(node string, requests []allocator.RequestDevices) candidates {
+	on := candidates{node: node, requests: make(map[string]allocator.RequestDevices, len(requests))}
+	for _, request := range requests {
+		on.requests[request.Request] = request
+	}
+	return on
 }
 
 // collect takes each device once, in the order of their names.
@@ -138,6 +174,9 @@ func (on *candidates) sets(covered coverage) NodeSets {
 
 func (on *candidates) product(covered coverage, available func(allocator.RequestDevices) int) *big.Int {
 	product := big.NewInt(1)
+	if covered.least(on) > resourceapi.AllocationResultsMaxSize {
+		return product.SetInt64(0)
+	}
 	for _, request := range covered {
 		ways := new(big.Int)
 		if request.optional {
@@ -149,7 +188,7 @@ func (on *candidates) product(covered coverage, available func(allocator.Request
 			if alternative.all {
 				wanted = len(devices.Matching)
 			}
-			if n := available(devices); wanted > 0 && n >= wanted {
+			if n := available(devices); wanted > 0 && wanted <= resourceapi.AllocationResultsMaxSize && n >= wanted {
 				ways.Add(ways, new(big.Int).Binomial(int64(n), int64(wanted)))
 			}
 		}

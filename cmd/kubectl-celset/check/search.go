@@ -56,6 +56,9 @@ func (c *checker) sets(claim *resourceapi.ResourceClaim) searched {
 			result.unknown = cmp.Or(result.unknown, fmt.Sprintf("%d of %d nodes were searched", i, len(c.nodes.all)))
 			break
 		}
+		if c.passed.Has(node.Name) {
+			continue
+		}
 		_, err := c.idle.Allocate(c.searching, node, []*resourceapi.ResourceClaim{claim})
 		failure, isFailure := errors.AsType[*allocator.EvaluationError](err)
 		switch {

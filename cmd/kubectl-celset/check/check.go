@@ -59,6 +59,9 @@ type checker struct {
 	// idle allocates as if all devices were free, and searching ends it.
 	idle      *allocator.Allocator
 	searching context.Context
+	// contrary looks for sets for which a condition is false, until constantUntil.
+	contrary      *allocator.Allocator
+	constantUntil time.Time
 	// passed are nodes that have more devices than the claim can have. They are not searched.
 	passed sets.Set[string]
 }
@@ -76,6 +79,7 @@ func Run(ctx context.Context, state *clusterstate.State, wanted func(object any)
 		c.searching, cancel = context.WithTimeout(ctx, options.Timeout)
 		defer cancel()
 	}
+	c.constantUntil = time.Now().Add(constantTime)
 	report := &Report{Meta: output.NewMeta(output.CheckReport), Objects: []Object{}}
 	for i, passed := range state.PassedOver {
 		if i == maxPassedOver {
@@ -141,7 +145,12 @@ func newChecker(ctx context.Context, state *clusterstate.State, options Options)
 		allocator.WithCostBudget(uint64(configv1alpha1.DefaultBudgetCost)), allocator.WithStepBudget(configv1alpha1.DefaultBudgetSteps))
 	problem.Allocated = nil
 	idle, err := problem.NewAllocator(ctx)
-	return &checker{Options: options, state: state, environment: environment, judge: judge, nodes: nodes, idle: idle, searching: ctx}, err
+	if err != nil {
+		return nil, err
+	}
+	c := &checker{Options: options, state: state, environment: environment, judge: judge, nodes: nodes, idle: idle, searching: ctx}
+	c.contrary, err = c.newContrary(ctx)
+	return c, err
 }
 
 func (c *checker) class(ctx context.Context, class *resourceapi.DeviceClass) (Object, error) {

@@ -169,7 +169,7 @@ func (c *checker) class(ctx context.Context, class *resourceapi.DeviceClass) (Ob
 	for _, definition := range definitions {
 		constraint := newUnreferenced(definition)
 		candidates := c.candidates(ctx, &constraint.Facts, claim, covered)
-		constraint.Assumed = true
+		constraint.assume(c.Count)
 		said := len(result.Errors) + len(result.Warnings)
 		expression := c.expression(ctx, &result, &constraint, definition.Source.Field, definition.Expression, definition.Variables, candidates, c.publishedFor(definition, candidates))
 		for _, on := range candidates {
@@ -185,7 +185,7 @@ func (c *checker) class(ctx context.Context, class *resourceapi.DeviceClass) (Ob
 	for _, p := range preferences {
 		found := newPreference(p)
 		candidates := c.candidates(ctx, &found.Facts, claim, covered)
-		found.Assumed = true
+		found.assume(c.Count)
 		c.value(ctx, &result, &found, p.Source.Field, p, candidates, publishedBy(candidates))
 		result.Preferences = append(result.Preferences, found)
 	}
@@ -214,7 +214,8 @@ func (c *checker) claim(ctx context.Context, carrier v1alpha1.Carrier, claim *re
 	for _, definition := range own {
 		if slices.Contains(names, definition.Name) || len(resolved) == 0 {
 			constraint := newUnreferenced(definition)
-			constraint.Devices, constraint.Assumed = []int{c.count()}, true
+			constraint.Devices = []int{c.count()}
+			constraint.assume(c.Count)
 			c.expression(ctx, &result, &constraint, definition.Source.Field, definition.Expression, definition.Variables, nil, nil)
 			result.Constraints = append(result.Constraints, constraint)
 		}
@@ -224,6 +225,9 @@ func (c *checker) claim(ctx context.Context, carrier v1alpha1.Carrier, claim *re
 	result.nodeSets(nodeSets)
 	return result
 }
+
+// assume notes that nothing says how many devices there are in a set, but the option if it is not 0.
+func (f *Facts) assume(count int) { f.Assumed, f.counted = true, count > 0 }
 
 // publishedFor is what the devices publish that a definition of a class may be about: those of the class for a
 // default, and otherwise any. Without a device of the class nothing is known.
@@ -273,7 +277,8 @@ func (c *checker) candidates(ctx context.Context, facts *Facts, claim *resourcea
 	}
 	facts.Devices = covered.sizes(candidates)
 	if len(facts.Devices) == 0 {
-		facts.Devices, facts.Assumed = []int{c.count()}, true
+		facts.Devices = []int{c.count()}
+		facts.assume(c.Count)
 	}
 	return candidates
 }

@@ -95,6 +95,8 @@ type Facts struct {
 	// says how many, and the option Count was taken.
 	Devices []int `json:"devices,omitempty"`
 	Assumed bool  `json:"assumed,omitempty"`
+	// counted: the option was set.
+	counted bool
 	// Type is that of the result: bool, of a preference int, or dyn if only an evaluation can tell.
 	Type string `json:"type,omitempty"`
 	// Reads are the attributes that the expression reads; ReadsAll: it can't be told which.

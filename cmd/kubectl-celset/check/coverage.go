@@ -65,7 +65,7 @@ func newAlternative(name string, mode resourceapi.DeviceAllocationMode, count in
 }
 
 // sizes are all numbers of devices that a set can have, in ascending order. Where a request is for all devices the nodes decide;
-// without nodes there is no answer. A claim can't have more devices than the API stores.
+// without nodes there is no answer. Sizes that are more than a claim can have are left out if there are others.
 func (c coverage) sizes(on []candidates) []int {
 	all := map[int]bool{}
 	if len(on) == 0 || !c.dependsOnNodes() {
@@ -74,8 +74,12 @@ func (c coverage) sizes(on []candidates) []int {
 	for i := range on {
 		maps.Copy(all, c.sums(&on[i]))
 	}
-	maps.DeleteFunc(all, func(size int, _ bool) bool { return size == 0 || size > resourceapi.AllocationResultsMaxSize })
-	return slices.Sorted(maps.Keys(all))
+	delete(all, 0)
+	sizes := slices.Sorted(maps.Keys(all))
+	if possible := slices.DeleteFunc(slices.Clone(sizes), func(size int) bool { return size > resourceapi.AllocationResultsMaxSize }); len(possible) > 0 {
+		return possible
+	}
+	return sizes
 }
 
 // dependsOnNodes reports whether a request is for all devices.

@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"maps"
 	"math/big"
 	"slices"
 
@@ -72,6 +73,8 @@ type candidates struct {
 	// devices match any of the covered ones, free is how many of them nobody has.
 	devices []candidate
 	free    int
+	// unusable is the number of devices that no covered request can have.
+	unusable int
 }
 
 type candidate struct {
@@ -144,7 +147,7 @@ func newCandidates(node string, requests []allocator.RequestDevices) candidates 
 
 // collect takes each device once, in the order of their names.
 func (n *nodes) collect(on *candidates, covered coverage) {
-	matching, free := make(map[structured.DeviceID]bool), make(map[structured.DeviceID]bool)
+	matching, free, unusable := make(map[structured.DeviceID]bool), make(map[structured.DeviceID]bool), make(map[structured.DeviceID]bool)
 	for _, request := range covered {
 		for _, alternative := range request.alternatives {
 			for _, id := range on.requests[alternative.name].Matching {
@@ -153,9 +156,13 @@ func (n *nodes) collect(on *candidates, covered coverage) {
 			for _, id := range on.requests[alternative.name].Free {
 				free[id] = true
 			}
+			for _, id := range on.requests[alternative.name].Unusable {
+				unusable[id] = true
+			}
 		}
 	}
-	on.free = len(free)
+	maps.DeleteFunc(unusable, func(id structured.DeviceID, _ bool) bool { return matching[id] })
+	on.free, on.unusable = len(free), len(unusable)
 	for id := range matching {
 		on.devices = append(on.devices, candidate{id: id, device: n.devices[id]})
 	}
@@ -166,7 +173,7 @@ func (n *nodes) collect(on *candidates, covered coverage) {
 // as if the others wanted none of them.
 func (on *candidates) sets(covered coverage) NodeSets {
 	return NodeSets{
-		Node: on.node, Candidates: len(on.devices), Free: on.free,
+		Node: on.node, Candidates: len(on.devices), Free: on.free, Unusable: on.unusable,
 		Sets:     on.product(covered, func(r allocator.RequestDevices) int { return len(r.Matching) }),
 		FreeSets: on.product(covered, func(r allocator.RequestDevices) int { return len(r.Free) }),
 	}

@@ -143,6 +143,8 @@ type NodeSets struct {
 	// Candidates match the covered requests, Free are those that nobody has.
 	Candidates int `json:"candidates"`
 	Free       int `json:"free"`
+	// Unusable devices pass the selectors too, and have a taint that the requests don't tolerate or need a feature that is off.
+	Unusable int `json:"unusable,omitempty"`
 	// Sets of all candidates, and of the free ones.
 	Sets     *big.Int `json:"sets"`
 	FreeSets *big.Int `json:"freeSets"`

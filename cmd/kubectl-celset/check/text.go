@@ -224,7 +224,11 @@ func (p *printer) nodes(of []NodeSets) {
 			p.entry("", "and %d more nodes with at most as many", len(most)-i)
 			return
 		}
-		p.entry(labelOf("sets", i), "%s: %s from the %d matching devices, %s from the %d that are free", on.Node, bigNumber(on.Sets), on.Candidates, bigNumber(on.FreeSets), on.Free)
+		unusable := ""
+		if on.Unusable > 0 {
+			unusable = fmt.Sprintf("; %d more can't be used, because of taints or features", on.Unusable)
+		}
+		p.entry(labelOf("sets", i), "%s: %s from the %d matching devices, %s from the %d that are free%s", on.Node, bigNumber(on.Sets), on.Candidates, bigNumber(on.FreeSets), on.Free, unusable)
 	}
 }
 

@@ -205,5 +205,5 @@ func TestPreferences(t *testing.T) {
 	require.True(t, class.Preferences[0].Assumed)
 	var text strings.Builder
 	require.NoError(t, (&check.Report{Objects: []check.Object{class, claim}}).Print(&text))
-	require.Contains(t, text.String(), "search     not understood: one set after the other is evaluated, as many as the budget allows for\n")
+	require.Contains(t, text.String(), "search     evaluates one set after the other, as many as the budget allows for\n")
 }

@@ -116,9 +116,10 @@ func (o *options) check(ctx context.Context, args []string, settings check.Optio
 	if !havePlacements || err != nil && !errors.Is(err, errNegative) {
 		return err
 	}
-	if o.output == "yaml" {
+	switch o.output {
+	case "yaml":
 		_, _ = fmt.Fprintln(o.Out, "---")
-	} else if o.output == "" {
+	case "":
 		_, _ = fmt.Fprintln(o.Out)
 	}
 	return cmp.Or(o.checkPlacements(ctx, []string{placementsArgument}, strict), err)

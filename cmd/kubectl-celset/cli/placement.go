@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
 
@@ -139,7 +140,7 @@ func (o *options) filesHavePlacements() (bool, error) {
 		return false, err
 	}
 	return slices.ContainsFunc(documents, func(d clusterstate.Document) bool {
-		return d.Object.GroupVersionKind() == clusterv1beta1.SchemeGroupVersion.WithKind("Placement")
+		return d.Object.GroupVersionKind() == schema.GroupVersion(clusterv1beta1.GroupVersion).WithKind("Placement")
 	}), nil
 }
 

@@ -103,7 +103,7 @@ func (j *judgement) references(ctx context.Context, classes v1alpha1.ClassGetter
 func (j *judgement) constraintWarnings(path *field.Path, constraint v1alpha1.Constraint, expression *device.Expression) []string {
 	where := path.String()
 	name := constraint.Label()
-	result := orderWarning(where, name, "verdict", expression)
+	result := append(suspicionWarnings(where, name, expression), orderWarning(where, name, "verdict", expression)...)
 	asked := demandOf(&j.carrier.Spec.Devices, constraint.Requests, j.options.Devices)
 	result = append(result, costWarning(where, name, expression, asked)...)
 	return append(result, setsWarning(where, name, expression, asked)...)

@@ -140,6 +140,7 @@ func (c *Checker) class(ctx context.Context, class *resourceapi.DeviceClass) Ver
 			continue
 		}
 		result.Warnings = append(result.Warnings, defaultWarning(definition)...)
+		result.Warnings = append(result.Warnings, suspicionWarnings(definition.Source.Field, definition.Name, expression)...)
 		result.Warnings = append(result.Warnings, orderWarning(definition.Source.Field, definition.Name, "verdict", expression)...)
 	}
 	c.classPreferences(ctx, class, &result)

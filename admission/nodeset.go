@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 
 	schedulingapi "k8s.io/api/scheduling/v1beta1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -23,6 +24,9 @@ func (c *Checker) nodeSets(ctx context.Context, constraints []v1alpha1.NodeSetCo
 		expression, err := c.nodes.Compile(ctx, constraint.Expression, constraint.Variables...)
 		if err != nil {
 			verdict.refuse(constraint.Source, "expression", constraint.Expression, constraint.Variables, err)
+		} else if constraint.Preference == "" || strings.TrimSpace(constraint.Expression) != "true" {
+			// A preference alone is written with the expression true.
+			verdict.Warnings = append(verdict.Warnings, suspicionWarnings(constraint.Source.Field, constraint.Name, expression)...)
 		}
 		readsDevices := err == nil && expression.ReadSet().HasNodeDevices()
 		// A variable is wrong for both.
@@ -30,6 +34,8 @@ func (c *Checker) nodeSets(ctx context.Context, constraints []v1alpha1.NodeSetCo
 			preference, err := c.nodes.CompileInt(ctx, constraint.Preference, constraint.Variables...)
 			if err != nil {
 				verdict.refuse(constraint.Source, "preference", constraint.Preference, constraint.Variables, err)
+			} else {
+				verdict.Warnings = append(verdict.Warnings, suspicionWarnings(constraint.Source.Field, constraint.Name, preference)...)
 			}
 			readsDevices = readsDevices || err == nil && preference.ReadSet().HasNodeDevices()
 		}

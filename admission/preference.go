@@ -79,6 +79,7 @@ func (c *Checker) classPreferences(ctx context.Context, class *resourceapi.Devic
 	verdict.Errors = append(verdict.Errors, fieldErrors(err)...)
 	for _, preference := range preferences {
 		if expression, _ := c.preferenceExpression(ctx, preference, verdict); expression != nil {
+			verdict.Warnings = append(verdict.Warnings, suspicionWarnings(preference.Source.Field, preference.Name, expression)...)
 			verdict.Warnings = append(verdict.Warnings, orderWarning(preference.Source.Field, preference.Name, "value", expression)...)
 		}
 	}
@@ -111,6 +112,7 @@ func (j *judgement) preferenceWarnings(preference v1alpha1.Preference, expressio
 }
 
 func (j *judgement) valueWarnings(where, name string, expression *device.Expression, asked demand) {
+	j.Warnings = append(j.Warnings, suspicionWarnings(where, name, expression)...)
 	j.Warnings = append(j.Warnings, orderWarning(where, name, "value", expression)...)
 	j.Warnings = append(j.Warnings, costWarning(where, name, expression, asked)...)
 	if asked.sets.Cmp(big.NewInt(ManySets)) > 0 && !bound.AnalyzeGoal(expression, asked.devices, false).Understood() {

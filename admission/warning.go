@@ -38,6 +38,15 @@ func orderWarning(where, name, result string, expression *device.Expression) []s
 		"a set is evaluated in one order only, that of the requests and the pools", where, name, place.Line, place.Column, result)}
 }
 
+// suspicionWarnings are about parts of an expression whose result does not depend on the devices as it seems to.
+func suspicionWarnings(where, name string, expression *device.Expression) []string {
+	var result []string
+	for _, found := range expression.Suspicions() {
+		result = append(result, fmt.Sprintf("%s: %s, line %d, column %d: %s", where, name, found.Line, found.Column, found.Message))
+	}
+	return result
+}
+
 // costWarning is about an expression of which one evaluation may cross the limit.
 func costWarning(where, name string, expression *device.Expression, asked demand) []string {
 	cost, err := expression.EstimateCost(asked.devices)

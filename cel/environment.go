@@ -292,7 +292,7 @@ func (e *Environment) check(to resultType, expression string, variables []Variab
 	}
 	ast, issues := e.env.Check(parsed)
 	if issues.Err() != nil {
-		return nil, compileError(expression, issues)
+		return nil, e.mistyped(expression, parsed, issues)
 	}
 	if !to.maybe(ast.OutputType()) {
 		return nil, positioned(ReasonType, expression, common.NewLocation(1, 0),

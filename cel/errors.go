@@ -107,6 +107,30 @@ func compileError(expression string, issues *cel.Issues) *Error {
 	return result
 }
 
+// An UntypedValidator is a validator of CEL that reads expressions without types, too. CEL asks validators only about
+// expressions whose types are right.
+type UntypedValidator interface {
+	cel.ASTValidator
+	// Untyped does nothing.
+	Untyped()
+}
+
+// mistyped returns what an [UntypedValidator] finds, because that may be the reason why types are wrong, and otherwise the
+// issues of the type checker.
+func (e *Environment) mistyped(expression string, parsed *cel.Ast, issues *cel.Issues) *Error {
+	syntax := parsed.NativeRep()
+	found := cel.NewIssuesWithSourceInfo(common.NewErrors(parsed.Source()), syntax.SourceInfo())
+	for _, validator := range e.env.Validators() {
+		if untyped, ok := validator.(UntypedValidator); ok {
+			untyped.Validate(e.env, nil, syntax, found)
+		}
+	}
+	if found.Err() != nil {
+		issues = found
+	}
+	return compileError(expression, issues)
+}
+
 // positioned prints message with the line of the expression and a caret below it.
 func positioned(reason Reason, expression string, at common.Location, message string) *Error {
 	line, column := place(at)

@@ -123,7 +123,7 @@ func (e *Environment) writeOne(w *writer, v Variable) *Error {
 		return err
 	}
 	if _, issues := e.env.Check(parsed); issues.Err() != nil {
-		return compileError(v.Expression, issues)
+		return e.mistyped(v.Expression, parsed, issues)
 	}
 	w.add(v.Name, written)
 	return nil

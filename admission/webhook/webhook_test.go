@@ -137,7 +137,7 @@ func TestAnswers(t *testing.T) {
 	empty := &reader{t: t}
 	server := newServer(t, empty, empty)
 	// Classes have nothing to say of one device for which the claim has a preference.
-	wrong, right := claimOf(t, asking(1, defined("a", "1"), preferred("p", "1"))), claimOf(t, asking(1, defined("a", "true"), preferred("p", "1")))
+	wrong, right := claimOf(t, asking(1, defined("a", "1"), preferred("p", "1"))), claimOf(t, asking(1, defined("a", "devices.size() > 0"), preferred("p", "1")))
 	answer := ask(t, server, ClaimPath, reviewOf(t, wrong, nil))
 	require.False(t, answer.Allowed)
 	require.EqualValues(t, http.StatusUnprocessableEntity, answer.Result.Code)
@@ -158,7 +158,7 @@ func TestAnswers(t *testing.T) {
 	config := "config: [" + defined("a", "1") + "]"
 	require.False(t, ask(t, server, ClassPath, reviewOf(t, classOf(t, "mla", config), nil)).Allowed)
 	require.False(t, ask(t, server, ClassPath, reviewOf(t, classOf(t, "mla", config), classOf(t, "mla", "{}"))).Allowed)
-	moved := "config: [" + defined("b", "true") + "," + defined("a", "1") + "]"
+	moved := "config: [" + defined("b", "devices.size() > 0") + "," + defined("a", "1") + "]"
 	answer = ask(t, server, ClassPath, reviewOf(t, classOf(t, "mla", moved), classOf(t, "mla", config)))
 	require.True(t, answer.Allowed)
 	require.Len(t, answer.Warnings, 1)
@@ -167,7 +167,7 @@ func TestAnswers(t *testing.T) {
 
 // TestWhoIsAskedForClasses: the cache, and before a class is blamed the API server.
 func TestWhoIsAskedForClasses(t *testing.T) {
-	good := fakeClasses{"mla": classOf(t, "mla", "config: ["+defined("a", "true")+"]")}
+	good := fakeClasses{"mla": classOf(t, "mla", "config: ["+defined("a", "devices.size() > 0")+"]")}
 	bad := fakeClasses{"mla": classOf(t, "mla", "config: ["+defined("a", "1")+"]")}
 	for name, test := range map[string]struct {
 		cached, live fakeClasses
@@ -200,7 +200,7 @@ func TestRemovedConstraints(t *testing.T) {
 		switch into := into.(type) {
 		case *resourceapi.ResourceClaimTemplateList:
 			into.Continue = more
-			into.Items = append(into.Items, *templateOf(claimOf(t, asking(4))), *templateOf(claimOf(t, asking(4, defined("a", "true")))), *templateOf(claimOf(t, "{}")))
+			into.Items = append(into.Items, *templateOf(claimOf(t, asking(4))), *templateOf(claimOf(t, asking(4, defined("a", "devices.size() > 0")))), *templateOf(claimOf(t, "{}")))
 		case *resourceapi.ResourceClaimList:
 			for range 6 {
 				into.Items = append(into.Items, *claimOf(t, asking(4)))
@@ -211,7 +211,7 @@ func TestRemovedConstraints(t *testing.T) {
 		}
 	}}
 	server := newServer(t, &reader{t: t}, live)
-	old := classOf(t, "mla", "config: ["+defined("a", "true")+", "+defined("b", "true")+"]")
+	old := classOf(t, "mla", "config: ["+defined("a", "devices.size() > 0")+", "+defined("b", "devices.size() > 0")+"]")
 	update := func(server http.Handler, config string) []string {
 		answer := ask(t, server, ClassPath, reviewOf(t, classOf(t, "mla", "config: ["+config+"]"), old))
 		require.True(t, answer.Allowed)
@@ -219,7 +219,7 @@ func TestRemovedConstraints(t *testing.T) {
 	}
 	text := "spec.config: 7 objects refer to constraint a, which is defined no more, and pods that use them will wait: ResourceClaimTemplate default/four, " +
 		strings.Repeat("ResourceClaim default/four, ", 3) + "ResourceClaim default/four and 2 more; define it again, or change them"
-	require.Equal(t, []string{text}, update(server, defined("renamed", "true")+", "+defined("b", "true")))
+	require.Equal(t, []string{text}, update(server, defined("renamed", "devices.size() > 0")+", "+defined("b", "devices.size() > 0")))
 	require.Empty(t, update(server, defined("a", "devices.size() > 0")), "what nothing refers to")
 	more = "more"
 	require.Equal(t, []string{strings.Replace(text, "7", "at least 7", 1)}, update(server, ""))
@@ -263,7 +263,7 @@ func TestAnswersAreBounded(t *testing.T) {
 	server := newServer(t, empty, empty)
 	var config []string
 	for range 100 {
-		config = append(config, defined("4", "true"))
+		config = append(config, defined("4", "devices.size() > 0"))
 	}
 	answer := ask(t, server, ClaimPath, reviewOf(t, claimOf(t, asking(4, config...)), nil))
 	require.False(t, answer.Allowed)

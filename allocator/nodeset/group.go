@@ -48,7 +48,7 @@ func (g *Group) pods() (count int) {
 
 // ableLabel is no key that a label can have.
 const (
-	ableLabel = "#able"
+	ableLabel = device.AbleLabel
 	mostAble  = "nodes.filter(n, '" + ableLabel + "' in n.labels).size()"
 )
 

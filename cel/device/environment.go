@@ -36,6 +36,9 @@ const (
 	labelsDomain = "#labels"
 )
 
+// AbleLabel is a key that the search for the nodes of a group gives nodes which can take a pod. No node can have it otherwise.
+const AbleLabel = "#able"
+
 // MaxLabels is how many labels a node may have: the cost of expressions is bounded by that.
 const MaxLabels = 128
 
@@ -133,7 +136,9 @@ func newEnvironment(config cel.Config, set, member string, of *apiservercel.Decl
 		ext.Bindings(ext.BindingsVersion(0)),
 		// Conjuncts are written as they were.
 		celgo.EnableMacroCallTracking(),
+		celgo.ASTValidators(nameValidator{}),
 	)
+	config.Options = append(config.Options, mathematics()...)
 	core, err := cel.NewEnvironment(config)
 	if err != nil {
 		return nil, err

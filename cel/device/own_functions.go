@@ -4,6 +4,7 @@
 package device
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -13,13 +14,20 @@ import (
 	"github.com/celset/celset/cel/tree"
 )
 
+// mathMacros are expanded to calls of other names.
+var mathMacros = map[string]string{"math.@max": "math.greatest", "math.@min": "math.least"}
+
 // OwnFunctions are the functions in the expression that Kubernetes does not have, by the names that they
 // are called by, each once and in order.
 func (e *Expression) OwnFunctions() []string {
 	var names []string
 	tree.Visit(e.AST().Expr(), func(part ast.Expr, _ tree.Names) {
-		if tree.IsCall(part, library.Functions...) {
-			names = append(names, strings.TrimPrefix(part.AsCall().FunctionName(), "@"))
+		if part.Kind() != ast.CallKind {
+			return
+		}
+		name := part.AsCall().FunctionName()
+		if strings.HasPrefix(name, "math.") || slices.Contains(library.Functions, name) {
+			names = append(names, cmp.Or(mathMacros[name], strings.TrimPrefix(name, "@")))
 		}
 	})
 	slices.Sort(names)

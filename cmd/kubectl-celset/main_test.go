@@ -102,7 +102,7 @@ func conforms(stdout string) error {
 
 // TestSchemasRefuse what the commands do not print.
 func TestSchemasRefuse(t *testing.T) {
-	for _, kind := range []string{output.CheckReport, output.Explanation, output.FragmentationReport, output.GroupExplanation, output.PlacementDecided, output.PlacementReport} {
+	for _, kind := range []string{output.CheckReport, output.Explanation, output.FragmentationReport, output.GroupExplanation, output.Picture, output.PlacementDecided, output.PlacementReport} {
 		begin := "apiVersion: " + output.APIVersion + "\nkind: " + kind + "\n"
 		require.ErrorContains(t, conforms(begin), "is required")
 		require.ErrorContains(t, conforms(begin+"else: 1"), "else in body is a forbidden property")

@@ -22,6 +22,8 @@ const (
 	Chosen
 	// Unusable devices are neither taken nor can they be allocated.
 	Unusable
+	// Tainted devices are free for those who tolerate the taint.
+	Tainted
 )
 
 // Mark is what a drawing shows about a device besides its name.
@@ -37,6 +39,7 @@ const (
 	chosenSymbol = '*'
 	takenSymbol  = '#'
 	unusable     = '-'
+	tainted      = '!'
 	ownerSymbols = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 )
 
@@ -98,6 +101,8 @@ func (m marking) symbol(name string) rune {
 		return takenSymbol
 	case Unusable:
 		return unusable
+	case Tainted:
+		return tainted
 	default:
 		return freeSymbol
 	}
@@ -148,5 +153,6 @@ func (m marking) legend(t Topology) []legendEntry {
 	}
 	add(takenSymbol, "taken", takenStyle)
 	add(unusable, "not usable", plainStyle)
+	add(tainted, "tainted", plainStyle)
 	return entries
 }

@@ -37,6 +37,9 @@ var absorbed = sets.New(
 	// Lists and maps, some of them strings as well.
 	"cel.@mapInsert", "first", "includes", "indexOf", "isSorted", "last", "lastIndexOf", "max", "min", "reverse",
 	"sets.contains", "sets.equivalent", "sets.intersects", "size", "slice", "sum", "distinct", "sort", "@sortByAssociatedKeys",
+	// Numbers.
+	"math.@max", "math.@min", "math.abs", "math.bitAnd", "math.bitNot", "math.bitOr", "math.bitShiftLeft", "math.bitShiftRight", "math.bitXor",
+	"math.ceil", "math.floor", "math.isFinite", "math.isInf", "math.isNaN", "math.round", "math.sign", "math.sqrt", "math.trunc",
 	// Relations.
 	library.Connected, library.Clique, library.Ring, library.Path, library.Paired, library.Box, library.SameOrIncludes,
 	// Optional values.

@@ -122,6 +122,9 @@ var macros = map[string][]string{
 	"paired": {"$.paired($, a, b, a == b)", "[1].paired([2], a, b, $)", "[1].paired([2], a, b, [true][devices.size()])"},
 }
 
+// extremes are the names under which macros of math call what nobody can write.
+var extremes = map[string]string{"math.@max": "math.greatest", "math.@min": "math.least"}
+
 // calls writes calls of a function, with $ for an operand of any kind: for each
 // declaration with all of them, with one of them and the others as declared, and
 // with operands that fail although they have the declared type. What macros make is
@@ -132,6 +135,9 @@ func calls(name string, f *decls.FunctionDecl) []string {
 		return nil // see TestSyntaxFailsAsItShould
 	case "@sortByAssociatedKeys":
 		return []string{"[[2, 1][devices.size() + 1]].sortBy(x, x)", "[[1]][devices.size()].sortBy(x, x)"}
+	}
+	if macro := extremes[name]; macro != "" {
+		return []string{macro + "($)", macro + "($, 1)", macro + "(1, $)", macro + "($, 1, $)", macro + "([1][devices.size()], 2)", macro + "([[1]][devices.size()])"}
 	}
 	if macro, ok := strings.CutPrefix(name, "@"); ok && macros[macro] != nil {
 		return macros[macro]

@@ -87,6 +87,13 @@ var functions = map[string]function{
 	"sets.intersects":       {cost: pairs, operands: 2},
 	"cel.@mapInsert":        {size: inserted, operands: 2},
 
+	// Numbers.
+	"math.@max": {size: one}, "math.@min": {size: one}, "math.abs": {size: one}, "math.sign": {size: one}, "math.sqrt": {size: one},
+	"math.ceil": {size: one}, "math.floor": {size: one}, "math.round": {size: one}, "math.trunc": {size: one},
+	"math.isFinite": {}, "math.isInf": {}, "math.isNaN": {},
+	"math.bitAnd": {size: one}, "math.bitNot": {size: one}, "math.bitOr": {size: one}, "math.bitShiftLeft": {size: one},
+	"math.bitShiftRight": {size: one}, "math.bitXor": {size: one},
+
 	// Relations of devices, of which package library has the functions. The work is in their loads.
 	"@connected": {operands: 1}, "@clique": {operands: 1}, "@ring": {operands: 1}, "@path": {operands: 1},
 	"@paired": {operands: 2}, "@box": {operands: 2}, "sameOrIncludes": {operands: 2},

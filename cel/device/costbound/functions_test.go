@@ -61,6 +61,9 @@ var calls = []string{
 	"devices.paired(devices.filter(o, o != d), a, b, a.attributes['d'].y < b.attributes['d'].y) || devices.paired(devices, a, b, a.driver == b.driver)",
 	"devices.box(o, [o.attributes['d'].y, dyn(o.attributes['d'].y / 2)], [6, 3]) || devices.box(o, o.attributes['other'].numbers, [1, 1, 1, 1, 1, 1, 1, 1], [4, 4, 4, 4, 4, 4, 4, 9])",
 	"d.attributes['d'].list.sameOrIncludes(d.attributes['d'].s) || d.attributes['other'].numbers.sameOrIncludes(d.attributes['other'].numbers) || dyn(d.driver).sameOrIncludes(d.attributes['d'].list)",
+	"math.greatest(d.attributes['d'].y, 2) > math.least(d.attributes['d'].y, 3, 4.5) && math.greatest(d.attributes['other'].numbers) > math.least(1, 2, 3) && math.abs(d.attributes['d'].y - 3) < 9",
+	"math.sign(-1) == -1 && math.sqrt(d.attributes['d'].y) < 9.0 && math.ceil(1.5) + math.floor(1.5) + math.round(1.5) + math.trunc(1.5) > 1.0 && math.isFinite(1.0) && !math.isInf(1.0) && !math.isNaN(1.0)",
+	"math.bitAnd(d.attributes['d'].y, 3) + math.bitOr(1, 2) + math.bitXor(1, 2) + math.bitNot(1) + math.bitShiftLeft(1, 2) + math.bitShiftRight(4, 1) > 0",
 	// Values of unknown type.
 	"dyn(d).attributes['d'].s.size() > 0 && dyn(dyn(d).attributes).d.list.size() > 0 && (d.driver == 'd' ? dyn(d) : dyn(1)).driver == 'd'",
 	"dyn(d.attributes).all(domain, dyn(d.attributes)[domain].all(id, id != 'q'))",

@@ -96,16 +96,20 @@ type attributes struct {
 	expression  *device.Expression
 	text        string
 	missing     map[device.AttributeName]bool
-	places      int
+	// refusesLists: the feature gate for attributes that are lists is off. stored: the slices are in a cluster all the same.
+	refusesLists, stored bool
+	lists                map[device.AttributeName]bool
+	places               int
 }
 
 func (a *attributes) check() {
-	a.missing = map[device.AttributeName]bool{}
+	a.missing, a.lists = map[device.AttributeName]bool{}, map[device.AttributeName]bool{}
 	if len(a.published) > 0 {
 		// What may fail without a guard is said first, once for each attribute.
 		a.visit(a.expression.AST().Expr(), false, func(expr ast.Expr, guarded bool) { a.read(expr, guarded, false) })
 		a.visit(a.expression.AST().Expr(), false, func(expr ast.Expr, guarded bool) {
 			a.read(expr, guarded, true)
+			a.list(expr)
 			a.comparison(expr, guarded)
 			a.driver(expr)
 			a.preRelease(expr)
@@ -173,6 +177,23 @@ func (a *attributes) read(expr ast.Expr, guarded, withGuarded bool) {
 	}
 	a.missing[name] = true
 	a.report(expr, guarded, fmt.Sprintf("no matching device has the attribute %q%s", name.Domain+"/"+name.ID, a.nearest(name)))
+}
+
+// list reports an attribute that is a list, once, while the API server refuses lists.
+func (a *attributes) list(expr ast.Expr) {
+	name, isRead, ok := device.NameOf(expr)
+	if !a.refusesLists || !ok || !isRead || a.lists[name] {
+		return
+	}
+	for published := range a.published[name] {
+		if !strings.HasPrefix(published, "list(") {
+			continue
+		}
+		a.lists[name] = true
+		a.report(expr, a.stored, fmt.Sprintf("%q is a list, and the API server refuses lists while the feature gate DRAListTypeAttributes is off: set --feature-gates DRAListTypeAttributes=true if the cluster has it on",
+			name.Domain+"/"+name.ID))
+		return
+	}
 }
 
 // driver warns of a comparison with a driver of which there is no device, if one has nearly that name.

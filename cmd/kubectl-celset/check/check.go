@@ -10,6 +10,7 @@ import (
 	"time"
 
 	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/dynamic-resource-allocation/structured"
 
 	"github.com/celset/celset/admission"
@@ -58,6 +59,11 @@ type checker struct {
 	// idle allocates as if all devices were free, and searching ends it.
 	idle      *allocator.Allocator
 	searching context.Context
+	// contrary looks for sets for which a condition is false, until constantUntil.
+	contrary      *allocator.Allocator
+	constantUntil time.Time
+	// passed are nodes that have more devices than the claim can have. They are not searched.
+	passed sets.Set[string]
 }
 
 // Run checks the objects for which wanted is true: *ResourceClaim, *ResourceClaimTemplate,
@@ -73,6 +79,7 @@ func Run(ctx context.Context, state *clusterstate.State, wanted func(object any)
 		c.searching, cancel = context.WithTimeout(ctx, options.Timeout)
 		defer cancel()
 	}
+	c.constantUntil = time.Now().Add(constantTime)
 	report := &Report{Meta: output.NewMeta(output.CheckReport), Objects: []Object{}}
 	for i, passed := range state.PassedOver {
 		if i == maxPassedOver {
@@ -138,7 +145,12 @@ func newChecker(ctx context.Context, state *clusterstate.State, options Options)
 		allocator.WithCostBudget(uint64(configv1alpha1.DefaultBudgetCost)), allocator.WithStepBudget(configv1alpha1.DefaultBudgetSteps))
 	problem.Allocated = nil
 	idle, err := problem.NewAllocator(ctx)
-	return &checker{Options: options, state: state, environment: environment, judge: judge, nodes: nodes, idle: idle, searching: ctx}, err
+	if err != nil {
+		return nil, err
+	}
+	c := &checker{Options: options, state: state, environment: environment, judge: judge, nodes: nodes, idle: idle, searching: ctx}
+	c.contrary, err = c.newContrary(ctx)
+	return c, err
 }
 
 func (c *checker) class(ctx context.Context, class *resourceapi.DeviceClass) (Object, error) {
@@ -157,7 +169,7 @@ func (c *checker) class(ctx context.Context, class *resourceapi.DeviceClass) (Ob
 	for _, definition := range definitions {
 		constraint := newUnreferenced(definition)
 		candidates := c.candidates(ctx, &constraint.Facts, claim, covered)
-		constraint.Assumed = true
+		constraint.assume(c.Count)
 		said := len(result.Errors) + len(result.Warnings)
 		expression := c.expression(ctx, &result, &constraint, definition.Source.Field, definition.Expression, definition.Variables, candidates, c.publishedFor(definition, candidates))
 		for _, on := range candidates {
@@ -173,7 +185,7 @@ func (c *checker) class(ctx context.Context, class *resourceapi.DeviceClass) (Ob
 	for _, p := range preferences {
 		found := newPreference(p)
 		candidates := c.candidates(ctx, &found.Facts, claim, covered)
-		found.Assumed = true
+		found.assume(c.Count)
 		c.value(ctx, &result, &found, p.Source.Field, p, candidates, publishedBy(candidates))
 		result.Preferences = append(result.Preferences, found)
 	}
@@ -184,6 +196,7 @@ func (c *checker) claim(ctx context.Context, carrier v1alpha1.Carrier, claim *re
 	result := Object{Kind: carrier.Object.Kind, Namespace: carrier.Object.Namespace, Name: carrier.Object.Name}
 	result.judged(verdict)
 	c.unknownClasses(&result, carrier)
+	c.tooManyDevices(ctx, &result, carrier, claim)
 	// What is wrong so far keeps the allocator from searching, and what has devices has a set.
 	isSearched := c.nodes.areKnown() && len(result.Errors) == 0 && claim.Status.Allocation == nil
 	own, err := carrier.Definitions()
@@ -201,7 +214,8 @@ func (c *checker) claim(ctx context.Context, carrier v1alpha1.Carrier, claim *re
 	for _, definition := range own {
 		if slices.Contains(names, definition.Name) || len(resolved) == 0 {
 			constraint := newUnreferenced(definition)
-			constraint.Devices, constraint.Assumed = []int{c.count()}, true
+			constraint.Devices = []int{c.count()}
+			constraint.assume(c.Count)
 			c.expression(ctx, &result, &constraint, definition.Source.Field, definition.Expression, definition.Variables, nil, nil)
 			result.Constraints = append(result.Constraints, constraint)
 		}
@@ -211,6 +225,9 @@ func (c *checker) claim(ctx context.Context, carrier v1alpha1.Carrier, claim *re
 	result.nodeSets(nodeSets)
 	return result
 }
+
+// assume notes that nothing says how many devices there are in a set, but the option if it is not 0.
+func (f *Facts) assume(count int) { f.Assumed, f.counted = true, count > 0 }
 
 // publishedFor is what the devices publish that a definition of a class may be about: those of the class for a
 // default, and otherwise any. Without a device of the class nothing is known.
@@ -260,7 +277,8 @@ func (c *checker) candidates(ctx context.Context, facts *Facts, claim *resourcea
 	}
 	facts.Devices = covered.sizes(candidates)
 	if len(facts.Devices) == 0 {
-		facts.Devices, facts.Assumed = []int{c.count()}, true
+		facts.Devices = []int{c.count()}
+		facts.assume(c.Count)
 	}
 	return candidates
 }

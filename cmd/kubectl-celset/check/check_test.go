@@ -113,7 +113,7 @@ func TestSizesAndSets(t *testing.T) {
 		"one alternative is covered": {[]string{"a/alt1", "b"}, []resourceapi.DeviceRequest{firstOf("a", 4, 2), exactly("b", 1)}, []int{1, 3}, 16 * 6, 11 * 5},
 	} {
 		t.Run(name, func(t *testing.T) {
-			report := run(t, state("true", test.covered, test.requests...))
+			report := run(t, state("size(devices) > 0", test.covered, test.requests...))
 			require.True(t, report.Valid(false))
 			require.Len(t, report.Objects, 1)
 			constraint := report.Objects[0].Constraints[0]
@@ -173,7 +173,7 @@ func preference(name, expression string, requests ...string) resourceapi.DeviceC
 // preferring is the report on a claim with the requests and a preference, and on a class with one.
 func preferring(t *testing.T, own, ofClass resourceapi.DeviceConfiguration, requests ...resourceapi.DeviceRequest) (claim, class check.Object) {
 	t.Helper()
-	s := state("true", nil, requests...)
+	s := state("size(devices) > 0", nil, requests...)
 	s.Claims[0].Spec.Devices.Config = append(s.Claims[0].Spec.Devices.Config, resourceapi.DeviceClaimConfiguration{DeviceConfiguration: own})
 	s.Objects.Classes[0].Spec.Config = []resourceapi.DeviceClassConfiguration{{DeviceConfiguration: ofClass}}
 	report := run(t, s)
@@ -205,5 +205,5 @@ func TestPreferences(t *testing.T) {
 	require.True(t, class.Preferences[0].Assumed)
 	var text strings.Builder
 	require.NoError(t, (&check.Report{Objects: []check.Object{class, claim}}).Print(&text))
-	require.Contains(t, text.String(), "search     not understood: one set after the other is evaluated, as many as the budget allows for\n")
+	require.Contains(t, text.String(), "search     evaluates one set after the other, as many as the budget allows for\n")
 }

@@ -5,6 +5,7 @@ package check
 
 import (
 	"maps"
+	"math"
 	"slices"
 
 	resourceapi "k8s.io/api/resource/v1"
@@ -63,9 +64,33 @@ func newAlternative(name string, mode resourceapi.DeviceAllocationMode, count in
 	return alternative{name: name, count: int(max(1, min(count, resourceapi.AllocationResultsMaxSize)))}
 }
 
-// sizes are all numbers of devices that a set can have, in ascending order. Where a
-// request is for all devices the nodes decide; without nodes there is no answer.
+// sizes are all numbers of devices that a set can have, in ascending order. Where a request is for all devices the nodes decide;
+// without nodes there is no answer. Sizes that are more than a claim can have are left out if there are others.
 func (c coverage) sizes(on []candidates) []int {
+	all := map[int]bool{}
+	if len(on) == 0 || !c.dependsOnNodes() {
+		on = []candidates{{}}
+	}
+	for i := range on {
+		maps.Copy(all, c.sums(&on[i]))
+	}
+	delete(all, 0)
+	sizes := slices.Sorted(maps.Keys(all))
+	if possible := slices.DeleteFunc(slices.Clone(sizes), func(size int) bool { return size > resourceapi.AllocationResultsMaxSize }); len(possible) > 0 {
+		return possible
+	}
+	return sizes
+}
+
+// dependsOnNodes reports whether a request is for all devices.
+func (c coverage) dependsOnNodes() bool {
+	return slices.ContainsFunc(c, func(r coveredRequest) bool {
+		return slices.ContainsFunc(r.alternatives, func(a alternative) bool { return a.all })
+	})
+}
+
+// sums are the numbers of devices that the requests can get on a node. Each is the sum of one alternative of each request.
+func (c coverage) sums(on *candidates) map[int]bool {
 	sums := map[int]bool{0: true}
 	for _, request := range c {
 		next := make(map[int]bool)
@@ -76,11 +101,16 @@ func (c coverage) sizes(on []candidates) []int {
 		}
 		sums = next
 	}
-	delete(sums, 0)
-	return slices.Sorted(maps.Keys(sums))
+	return sums
 }
 
-func (r coveredRequest) counts(on []candidates) []int {
+// least is the least number of devices that the requests can get on a node.
+func (c coverage) least(on *candidates) int {
+	return slices.Min(append(slices.Collect(maps.Keys(c.sums(on))), math.MaxInt))
+}
+
+// counts are the numbers of devices that a request can get. Without a node nothing is known of a request for all devices.
+func (r coveredRequest) counts(on *candidates) []int {
 	var counts []int
 	if r.optional {
 		counts = append(counts, 0)
@@ -88,10 +118,8 @@ func (r coveredRequest) counts(on []candidates) []int {
 	for _, alternative := range r.alternatives {
 		if !alternative.all {
 			counts = append(counts, alternative.count)
-			continue
-		}
-		for _, candidates := range on {
-			counts = append(counts, len(candidates.requests[alternative.name].Matching))
+		} else if on.requests != nil {
+			counts = append(counts, len(on.requests[alternative.name].Matching))
 		}
 	}
 	return counts

@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"maps"
 	"math/big"
 	"slices"
 
@@ -72,6 +73,8 @@ type candidates struct {
 	// devices match any of the covered ones, free is how many of them nobody has.
 	devices []candidate
 	free    int
+	// unusable is the number of devices that no covered request can have.
+	unusable int
 }
 
 type candidate struct {
@@ -87,6 +90,12 @@ func (n *nodes) candidates(ctx context.Context, claim *resourceapi.ResourceClaim
 	var result []candidates
 	for _, node := range n.all {
 		requests, err := n.allocator.RequestDevices(ctx, node, []*resourceapi.ResourceClaim{claim})
+		if err != nil {
+			// A node with more devices than a claim can have is no node without devices.
+			if counted, isMore := n.tooMany(ctx, node, claim); isMore {
+				requests, err = counted, nil
+			}
+		}
 		if errors.Is(err, structured.ErrFailedAllocationOnNode) {
 			// What its pools have is not known.
 			continue
@@ -94,10 +103,7 @@ func (n *nodes) candidates(ctx context.Context, claim *resourceapi.ResourceClaim
 		if err != nil {
 			return nil, err
 		}
-		on := candidates{node: node.Name, requests: make(map[string]allocator.RequestDevices, len(requests))}
-		for _, request := range requests {
-			on.requests[request.Request] = request
-		}
+		on := newCandidates(node.Name, requests)
 		n.collect(&on, covered)
 		if len(on.devices) > 0 {
 			result = append(result, on)
@@ -106,9 +112,42 @@ func (n *nodes) candidates(ctx context.Context, claim *resourceapi.ResourceClaim
 	return result, nil
 }
 
+// tooMany looks for the devices of a node as if each request were for one of them. It reports whether requests for all of
+// them get more than a claim can have, which keeps the allocator from looking.
+func (n *nodes) tooMany(ctx context.Context, node *corev1.Node, claim *resourceapi.ResourceClaim) ([]allocator.RequestDevices, bool) {
+	all := coveredRequests(&claim.Spec.Devices, nil)
+	if !all.dependsOnNodes() {
+		return nil, false
+	}
+	one := claim.DeepCopy()
+	for i := range one.Spec.Devices.Requests {
+		request := &one.Spec.Devices.Requests[i]
+		if request.Exactly != nil {
+			request.Exactly.AllocationMode, request.Exactly.Count = resourceapi.DeviceAllocationModeExactCount, 1
+		}
+		for k := range request.FirstAvailable {
+			request.FirstAvailable[k].AllocationMode, request.FirstAvailable[k].Count = resourceapi.DeviceAllocationModeExactCount, 1
+		}
+	}
+	requests, err := n.allocator.RequestDevices(ctx, node, []*resourceapi.ResourceClaim{one})
+	if err != nil {
+		return nil, false
+	}
+	on := newCandidates(node.Name, requests)
+	return requests, all.least(&on) > resourceapi.AllocationResultsMaxSize
+}
+
+func newCandidates(node string, requests []allocator.RequestDevices) candidates {
+	on := candidates{node: node, requests: make(map[string]allocator.RequestDevices, len(requests))}
+	for _, request := range requests {
+		on.requests[request.Request] = request
+	}
+	return on
+}
+
 // collect takes each device once, in the order of their names.
 func (n *nodes) collect(on *candidates, covered coverage) {
-	matching, free := make(map[structured.DeviceID]bool), make(map[structured.DeviceID]bool)
+	matching, free, unusable := make(map[structured.DeviceID]bool), make(map[structured.DeviceID]bool), make(map[structured.DeviceID]bool)
 	for _, request := range covered {
 		for _, alternative := range request.alternatives {
 			for _, id := range on.requests[alternative.name].Matching {
@@ -117,9 +156,13 @@ func (n *nodes) collect(on *candidates, covered coverage) {
 			for _, id := range on.requests[alternative.name].Free {
 				free[id] = true
 			}
+			for _, id := range on.requests[alternative.name].Unusable {
+				unusable[id] = true
+			}
 		}
 	}
-	on.free = len(free)
+	maps.DeleteFunc(unusable, func(id structured.DeviceID, _ bool) bool { return matching[id] })
+	on.free, on.unusable = len(free), len(unusable)
 	for id := range matching {
 		on.devices = append(on.devices, candidate{id: id, device: n.devices[id]})
 	}
@@ -130,7 +173,7 @@ func (n *nodes) collect(on *candidates, covered coverage) {
 // as if the others wanted none of them.
 func (on *candidates) sets(covered coverage) NodeSets {
 	return NodeSets{
-		Node: on.node, Candidates: len(on.devices), Free: on.free,
+		Node: on.node, Candidates: len(on.devices), Free: on.free, Unusable: on.unusable,
 		Sets:     on.product(covered, func(r allocator.RequestDevices) int { return len(r.Matching) }),
 		FreeSets: on.product(covered, func(r allocator.RequestDevices) int { return len(r.Free) }),
 	}
@@ -138,6 +181,9 @@ func (on *candidates) sets(covered coverage) NodeSets {
 
 func (on *candidates) product(covered coverage, available func(allocator.RequestDevices) int) *big.Int {
 	product := big.NewInt(1)
+	if covered.least(on) > resourceapi.AllocationResultsMaxSize {
+		return product.SetInt64(0)
+	}
 	for _, request := range covered {
 		ways := new(big.Int)
 		if request.optional {
@@ -149,7 +195,7 @@ func (on *candidates) product(covered coverage, available func(allocator.Request
 			if alternative.all {
 				wanted = len(devices.Matching)
 			}
-			if n := available(devices); wanted > 0 && n >= wanted {
+			if n := available(devices); wanted > 0 && wanted <= resourceapi.AllocationResultsMaxSize && n >= wanted {
 				ways.Add(ways, new(big.Int).Binomial(int64(n), int64(wanted)))
 			}
 		}

@@ -95,6 +95,8 @@ type Facts struct {
 	// says how many, and the option Count was taken.
 	Devices []int `json:"devices,omitempty"`
 	Assumed bool  `json:"assumed,omitempty"`
+	// counted: the option was set.
+	counted bool
 	// Type is that of the result: bool, of a preference int, or dyn if only an evaluation can tell.
 	Type string `json:"type,omitempty"`
 	// Reads are the attributes that the expression reads; ReadsAll: it can't be told which.
@@ -141,6 +143,8 @@ type NodeSets struct {
 	// Candidates match the covered requests, Free are those that nobody has.
 	Candidates int `json:"candidates"`
 	Free       int `json:"free"`
+	// Unusable devices pass the selectors too, and have a taint that the requests don't tolerate or need a feature that is off.
+	Unusable int `json:"unusable,omitempty"`
 	// Sets of all candidates, and of the free ones.
 	Sets     *big.Int `json:"sets"`
 	FreeSets *big.Int `json:"freeSets"`

@@ -56,6 +56,9 @@ func (c *checker) sets(claim *resourceapi.ResourceClaim) searched {
 			result.unknown = cmp.Or(result.unknown, fmt.Sprintf("%d of %d nodes were searched", i, len(c.nodes.all)))
 			break
 		}
+		if c.passed.Has(node.Name) {
+			continue
+		}
 		_, err := c.idle.Allocate(c.searching, node, []*resourceapi.ResourceClaim{claim})
 		failure, isFailure := errors.AsType[*allocator.EvaluationError](err)
 		switch {
@@ -64,7 +67,7 @@ func (c *checker) sets(claim *resourceapi.ResourceClaim) searched {
 			return result
 		case isFailure:
 			result.nodes, result.failure = result.nodes+1, cmp.Or(result.failure, failure)
-		case errors.Is(err, structured.ErrFailedAllocationOnNode):
+		case isOfNode(err):
 			if _, err := c.idle.Allocate(c.searching, node, []*resourceapi.ResourceClaim{plain}); err == nil {
 				result.nodes++
 			}
@@ -83,6 +86,9 @@ func (c *checker) sets(claim *resourceapi.ResourceClaim) searched {
 	return result
 }
 
+// isOfNode reports whether an error says that one node has no set.
+func isOfNode(err error) bool { return errors.Is(err, structured.ErrFailedAllocationOnNode) }
+
 // satisfiable looks for a set for one constraint of a claim, whatever the others want.
 func (c *checker) satisfiable(object *Object, result *Constraint, where string, claim *resourceapi.ResourceClaim, constraint v1alpha1.Constraint) {
 	alone := claim.DeepCopy()
@@ -92,7 +98,10 @@ func (c *checker) satisfiable(object *Object, result *Constraint, where string, 
 		})
 	})
 	alone.Spec.Devices.Constraints = nil
-	c.conclude(object, result, where, joinInts(result.Devices), c.sets(constrained(alone, constraint)))
+	c.conclude(object, result, where, joinInts(result.Devices), c.sets(constrained(alone.DeepCopy(), constraint)))
+	if result.Search == SetFound {
+		c.constant(object, result, where, alone, constraint)
+	}
 }
 
 // satisfiableForClass looks for a set of devices of the class. Without a count any number of devices will do.

@@ -131,14 +131,17 @@ func (p *printer) preference(of Preference) {
 
 func (of Preference) search() string {
 	if of.Read {
-		return "understood: sets that can't be better are left out"
+		return "leaves out sets that can't be better"
 	}
-	return "not understood: one set after the other is evaluated, as many as the budget allows for"
+	return "evaluates one set after the other, as many as the budget allows for"
 }
 
 func (p *printer) sizes(c *Facts) {
 	assumed := ""
-	if c.Assumed {
+	switch {
+	case c.Assumed && c.counted:
+		assumed = " (by --count)"
+	case c.Assumed:
 		assumed = " (assumed: set --count)"
 	}
 	p.entry("devices", "%s%s", joinInts(c.Devices), assumed)
@@ -151,13 +154,13 @@ func (p *printer) facts(c *Facts) {
 		p.entry(labelOf("reads", i), "%s/%s%s", attribute.Domain, attribute.Name, attribute.published())
 	}
 	if c.ReadsAll {
-		p.entry(labelOf("reads", len(c.Reads)), "attributes that are not written in full: any may be meant")
+		p.entry(labelOf("reads", len(c.Reads)), "attributes whose names are not written in full: it may be any of them")
 	}
-	estimate := "at most " + number(c.Cost) + " by estimate"
+	estimate := "at most " + number(c.Cost) + " CEL cost units"
 	if c.Cost == math.MaxUint64 {
-		estimate = "no limit by estimate"
+		estimate = "any number of CEL cost units"
 	}
-	p.entry("cost", "%s; an evaluation ends with an error at %s", estimate, number(c.CostLimit))
+	p.entry("cost", "%s for one evaluation, by estimate; one that takes more than %s fails", estimate, number(c.CostLimit))
 }
 
 // labelOf is the label of the first of several entries.
@@ -184,13 +187,25 @@ func (a Attribute) published() string {
 
 func (p *printer) conjuncts(c Constraint) {
 	for i, conjunct := range c.Conjuncts {
-		p.entry(labelOf("conjuncts", i), "%d:%d %s: %s", conjunct.Line, conjunct.Column, conjunct.Understanding, shortened(conjunct.Text))
+		p.entry(labelOf("conditions", i), "%d:%d %s: %s", conjunct.Line, conjunct.Column, conjunct.Understanding.effect(), shortened(conjunct.Text))
 	}
 	switch {
 	case c.TooExpensive:
-		p.entry("", "one evaluation might cost more than the limit: it is evaluated on one set after the other")
+		p.entry("search", "evaluates one set after the other: one evaluation might cost more than the limit")
 	case !c.Pruned:
-		p.entry("", "nothing of it is understood: it is evaluated on one set after the other")
+		p.entry("search", "evaluates one set after the other: the expression rules out no set early")
+	}
+}
+
+// effect says what the search does with a condition.
+func (u Understanding) effect() string {
+	switch u {
+	case Understood:
+		return "rules out sets early"
+	case PartlyUnderstood:
+		return "rules out some sets early"
+	default:
+		return "is evaluated for complete sets only"
 	}
 }
 
@@ -209,7 +224,11 @@ func (p *printer) nodes(of []NodeSets) {
 			p.entry("", "and %d more nodes with at most as many", len(most)-i)
 			return
 		}
-		p.entry(labelOf("sets", i), "%s: %s of %d devices, %s of %d free ones", on.Node, bigNumber(on.Sets), on.Candidates, bigNumber(on.FreeSets), on.Free)
+		unusable := ""
+		if on.Unusable > 0 {
+			unusable = fmt.Sprintf("; %d more can't be used, because of taints or features", on.Unusable)
+		}
+		p.entry(labelOf("sets", i), "%s: %s from the %d matching devices, %s from the %d that are free%s", on.Node, bigNumber(on.Sets), on.Candidates, bigNumber(on.FreeSets), on.Free, unusable)
 	}
 }
 

@@ -5,6 +5,7 @@ package cli
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -30,10 +31,10 @@ const checkLong = `Check the constraints of ResourceClaims, ResourceClaimTemplat
 - how many sets of devices there are on each node, of all that match and of the free ones;
 - what the search understands of each conjunct, so that it need not try all sets.
 
-Of PodGroups in files, whether their node set constraints compile and are defined. Of Placements,
-what the webhook refuses and warns of.
+Of PodGroups in files, and of those that arguments name, whether their node set constraints compile and are
+defined. Of Placements, what the webhook refuses and warns of, and which of the clusters at hand they select.
 
-Without arguments everything that was read is checked. Nodes and their devices are known if
+Without arguments everything that was read is checked, Placements if they are in files. Nodes and their devices are known if
 ResourceSlices are.
 
 Exit codes: 0 there are no errors, 1 there are some, 2 there is no answer (wrong usage,
@@ -43,6 +44,9 @@ const checkExample = `  # Everything in the namespace, with the devices of the c
   kubectl celset check
   # Files in a pipeline
   kubectl celset check -f manifests/ -R --strict
+  # Placements of the hub, or of files with the clusters in them
+  kubectl celset check placements
+  kubectl celset check -f hub.yaml
   # A file before it is applied, with the classes and devices of the cluster
   kubectl celset check -f claim.yaml --with-cluster template/4-connected-devices`
 
@@ -60,26 +64,7 @@ func newCheckCommand(o *options) *cobra.Command {
 			if isAboutPlacements(args) {
 				return o.checkPlacements(command.Context(), args, strict)
 			}
-			state, err := o.state(command.Context())
-			if err != nil {
-				return err
-			}
-			if o.readsFiles() && len(state.Constrained()) == 0 {
-				return nothingToCheck(state)
-			}
-			wanted, err := o.wanted(state, args)
-			if err != nil {
-				return err
-			}
-			settings.Features, settings.AllClasses = o.gates.features(), !o.readsFiles() || o.withCluster
-			report, err := check.Run(command.Context(), state, wanted, settings)
-			if err != nil {
-				return err
-			}
-			if len(report.Objects) == 0 {
-				_, _ = fmt.Fprintln(o.ErrOut, "no constraints and no preferences to check in the objects that were read")
-			}
-			return written(o.data(report, report.Print), o.Out, report.Valid(strict))
+			return o.check(command.Context(), args, settings, strict)
 		},
 	}
 	o.addFlags(command, "json", "yaml")
@@ -89,6 +74,55 @@ func newCheckCommand(o *options) *cobra.Command {
 	command.Flags().DurationVar(&settings.Timeout, "timeout", settings.Timeout, "Time to look for sets.")
 	command.Flags().BoolVarP(&o.allNamespaces, "all-namespaces", "A", false, "Check the claims and templates of all namespaces.")
 	return command
+}
+
+// check checks objects with constraints and, without arguments, the Placements in files.
+func (o *options) check(ctx context.Context, args []string, settings check.Options, strict bool) error {
+	o.groups = isAboutGroup(args)
+	havePlacements := false
+	if len(args) == 0 {
+		var err error
+		if havePlacements, err = o.filesHavePlacements(); err != nil {
+			return err
+		}
+	}
+	state, err := o.state(ctx)
+	if err != nil {
+		return err
+	}
+	if havePlacements {
+		state.PassedOver = slices.DeleteFunc(state.PassedOver, func(passed string) bool {
+			return slices.ContainsFunc(passedOverAs, func(kind string) bool { return strings.Contains(passed, kind) })
+		})
+		if len(state.Constrained())+len(state.PassedOver) == 0 {
+			return o.checkPlacements(ctx, []string{placementsArgument}, strict)
+		}
+	} else if o.readsFiles() && len(state.Constrained()) == 0 {
+		return nothingToCheck(state)
+	}
+	wanted, err := o.wanted(state, args)
+	if err != nil {
+		return err
+	}
+	settings.Features, settings.AllClasses = o.gates.features(), !o.readsFiles() || o.withCluster
+	report, err := check.Run(ctx, state, wanted, settings)
+	if err != nil {
+		return err
+	}
+	if len(report.Objects) == 0 && !havePlacements {
+		_, _ = fmt.Fprintln(o.ErrOut, "no constraints and no preferences to check in the objects that were read")
+	}
+	err = written(o.data(report, report.Print), o.Out, report.Valid(strict))
+	if !havePlacements || err != nil && !errors.Is(err, errNegative) {
+		return err
+	}
+	switch o.output {
+	case "yaml":
+		_, _ = fmt.Fprintln(o.Out, "---")
+	case "":
+		_, _ = fmt.Fprintln(o.Out)
+	}
+	return cmp.Or(o.checkPlacements(ctx, []string{placementsArgument}, strict), err)
 }
 
 // nothingToCheck is the error for files without anything that can have constraints. It names what was read.
@@ -105,7 +139,7 @@ func nothingToCheck(state *clusterstate.State) error {
 	if more := len(state.PassedOver) - 5; more > 0 {
 		read = append(read, fmt.Sprintf("and %d more", more))
 	}
-	return fmt.Errorf("nothing to check: there is no ResourceClaim, ResourceClaimTemplate, DeviceClass or PodGroup; read: %s", cmp.Or(strings.Join(read, ", "), "nothing"))
+	return fmt.Errorf("nothing to check: there is no ResourceClaim, ResourceClaimTemplate, DeviceClass, PodGroup or Placement; read: %s", cmp.Or(strings.Join(read, ", "), "nothing"))
 }
 
 // wanted selects the objects that the arguments name, all in the namespace if there are

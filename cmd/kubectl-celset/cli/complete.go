@@ -61,7 +61,7 @@ const namespaceKind = "namespace"
 // argumentKinds are the kinds that commands take as arguments, flagKinds those of which flags take names.
 var (
 	argumentKinds = map[string][]string{
-		"check":    {clusterstate.ClaimKind, clusterstate.TemplateKind, clusterstate.ClassKind},
+		"check":    {clusterstate.ClaimKind, clusterstate.TemplateKind, clusterstate.ClassKind, clusterstate.GroupKind},
 		"draw":     {clusterstate.NodeKind, clusterstate.ClaimKind, clusterstate.GroupKind},
 		"explain":  {clusterstate.PodKind, clusterstate.ClaimKind, clusterstate.TemplateKind, clusterstate.GroupKind},
 		"simulate": {clusterstate.PodKind, clusterstate.ClaimKind, clusterstate.TemplateKind, clusterstate.GroupKind},

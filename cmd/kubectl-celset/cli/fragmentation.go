@@ -20,6 +20,8 @@ import (
 
 	"github.com/celset/celset/allocator"
 	"github.com/celset/celset/allocator/fragmentation"
+	"github.com/celset/celset/apis/celset/v1alpha1"
+	"github.com/celset/celset/apis/nearest"
 	"github.com/celset/celset/cmd/kubectl-celset/output"
 	"github.com/celset/celset/internal/clusterstate"
 )
@@ -66,6 +68,9 @@ func newFragmentationCommand(o *options) *cobra.Command {
 			if err != nil {
 				return err
 			}
+			if err := namesConstraints(state, settings); err != nil {
+				return err
+			}
 			chosen, err := state.ChosenNodes(nodes)
 			if err != nil {
 				return err
@@ -91,6 +96,39 @@ func newFragmentationCommand(o *options) *cobra.Command {
 	flags.StringSliceVar(&nodes, "node", nil, "Look at these nodes only.")
 	flags.DurationVar(&timeout, "timeout", timeout, "Time for the report.")
 	return command
+}
+
+// maxNamed is how many classes an error names.
+const maxNamed = 10
+
+// namesConstraints refuses the name of a class that was not read, and of a constraint that none of the classes defines.
+func namesConstraints(state *clusterstate.State, settings fragmentation.Options) error {
+	var classes, constraints []string
+	for _, class := range state.Objects.Classes {
+		classes = append(classes, class.Name)
+		if settings.Class != "" && settings.Class != class.Name {
+			continue
+		}
+		definitions, _ := v1alpha1.ClassDefinitions(class)
+		for _, definition := range definitions {
+			constraints = append(constraints, definition.Name)
+		}
+	}
+	if settings.Class != "" && !slices.Contains(classes, settings.Class) {
+		near := nearest.DidYouMean("", settings.Class, slices.Values(classes))
+		if near == "" && len(classes) > 0 {
+			near = "; there are: " + strings.Join(classes[:min(len(classes), maxNamed)], ", ")
+		}
+		return fmt.Errorf("--class: there is no DeviceClass %q%s", settings.Class, near)
+	}
+	if settings.Constraint != "" && !slices.Contains(constraints, settings.Constraint) {
+		of := "a DeviceClass"
+		if settings.Class != "" {
+			of = fmt.Sprintf("DeviceClass %q", settings.Class)
+		}
+		return fmt.Errorf("--constraint: no constraint of %s has the name %q%s", of, settings.Constraint, nearest.DidYouMean("", settings.Constraint, slices.Values(constraints)))
+	}
+	return nil
 }
 
 // fragmented is a report for people.

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
 
@@ -119,6 +120,47 @@ func (o *options) decide(ctx context.Context, args []string, why bool) error {
 	return written(o.data(answer, answer.Print), o.Out, answer.Positive())
 }
 
+// passedOverAs are the kinds that a Placement is decided from, as they are named where they are passed over.
+var passedOverAs = []string{": Placement ", ": PlacementDecision ", ": ManagedCluster ", ": ManagedClusterSet ", ": ManagedClusterSetBinding ", ": AddOnPlacementScore "}
+
+// filesHavePlacements reports whether there are Placements in the files. The standard input is read once for all who read it.
+func (o *options) filesHavePlacements() (bool, error) {
+	if !o.readsFiles() || o.withCluster {
+		return false, nil
+	}
+	if slices.Contains(*o.files.Filenames, "-") {
+		input, err := io.ReadAll(o.In)
+		if err != nil {
+			return false, err
+		}
+		o.In = &again{input: input}
+	}
+	documents, err := clusterstate.ReadDocuments(o.files.ToOptions(), o.In)
+	if err != nil {
+		return false, err
+	}
+	return slices.ContainsFunc(documents, func(d clusterstate.Document) bool {
+		return d.Object.GroupVersionKind() == schema.GroupVersion(clusterv1beta1.GroupVersion).WithKind("Placement")
+	}), nil
+}
+
+// again is an input that begins anew after its end.
+type again struct {
+	input []byte
+	read  int
+}
+
+// Read implements [io.Reader].
+func (a *again) Read(into []byte) (int, error) {
+	if a.read == len(a.input) {
+		a.read = 0
+		return 0, io.EOF
+	}
+	n := copy(into, a.input[a.read:])
+	a.read += n
+	return n, nil
+}
+
 // placementReport is what is wrong with Placements.
 type placementReport struct {
 	output.Meta
@@ -127,13 +169,18 @@ type placementReport struct {
 
 // checkPlacements prints what is wrong with Placements. With strict, warnings count.
 func (o *options) checkPlacements(ctx context.Context, args []string, strict bool) error {
-	_, found, err := o.placementsOf(ctx, args)
+	hub, found, err := o.placementsOf(ctx, args)
 	if err != nil {
 		return err
 	}
 	verdicts, err := placements.Check(ctx, found)
 	if err != nil {
 		return err
+	}
+	for i := range verdicts {
+		if err := hub.Evaluate(ctx, found[i], &verdicts[i], time.Now()); err != nil {
+			return err
+		}
 	}
 	isValid := !slices.ContainsFunc(verdicts, func(v placements.Verdict) bool { return len(v.Errors) > 0 || strict && len(v.Warnings) > 0 })
 	report := placementReport{output.NewMeta(output.PlacementReport), verdicts}
@@ -153,6 +200,9 @@ func (r placementReport) print(w io.Writer) error {
 		indented("warning", verdict.Warnings)
 		if len(verdict.Errors)+len(verdict.Warnings) == 0 {
 			fmt.Fprintln(&b, "  valid")
+		}
+		if len(verdict.Selected) > 0 {
+			fmt.Fprintf(&b, "  selects %d of %d clusters: %s\n", len(verdict.Selected), *verdict.Clusters, strings.Join(verdict.Selected, ", "))
 		}
 	}
 	_, err := io.WriteString(w, b.String())

@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 
 	resourceapi "k8s.io/api/resource/v1"
@@ -201,6 +202,8 @@ func (p *Panel) link() {
 	for i := range p.Devices {
 		if id, found := p.Devices[i].attribute("id"); found && id.StringValue != nil {
 			known[*id.StringValue] = i
+		} else if found && id.IntValue != nil {
+			known[strconv.FormatInt(*id.IntValue, 10)] = i
 		}
 	}
 	for i := range p.Devices {
@@ -228,6 +231,14 @@ func (d *Device) peerNames() []string {
 		switch {
 		case found && value.StringValues != nil:
 			return value.StringValues
+		case found && value.IntValues != nil:
+			names := make([]string, len(value.IntValues))
+			for i, id := range value.IntValues {
+				names[i] = strconv.FormatInt(id, 10)
+			}
+			return names
+		case found && value.IntValue != nil:
+			return []string{strconv.FormatInt(*value.IntValue, 10)}
 		case found && value.StringValue != nil:
 			return strings.FieldsFunc(*value.StringValue, func(r rune) bool { return r == ',' || r == ' ' })
 		}

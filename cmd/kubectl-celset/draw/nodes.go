@@ -4,10 +4,14 @@
 package draw
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 
 	resourceapi "k8s.io/api/resource/v1"
+
+	"github.com/celset/celset/cmd/kubectl-celset/output"
 )
 
 // Node is a node in the picture of a group of pods, drawn as a device is.
@@ -23,16 +27,22 @@ type Node struct {
 // axes are the attributes by which nodes with so many coordinates are arranged.
 var axes = [][]resourceapi.QualifiedName{{}, {"index"}, {"row", "col"}, {"x", "y", "z"}}
 
-// Nodes arranges nodes for a group of pods: by coordinates, which go around circles of these lengths if there are some.
+// Nodes arranges nodes for a group of pods: by coordinates, which go around circles of these lengths if there are some. Where
+// some nodes have coordinates, the others are in a panel of their own.
 func Nodes(group string, nodes []Node, circles []int64) *Picture {
 	slices.SortStableFunc(nodes, func(a, b Node) int { return slices.Compare(a.At, b.At) })
-	picture := &Picture{Group: group}
+	haveCoordinates := slices.ContainsFunc(nodes, func(n Node) bool { return len(n.At) > 0 })
+	picture := &Picture{Meta: output.NewMeta(output.Picture), Group: group, Panels: []Panel{}}
 	for i := range nodes {
 		n := &nodes[i]
-		at := slices.IndexFunc(picture.Panels, func(p Panel) bool { return p.Title == n.Group })
+		title := n.Group
+		if haveCoordinates && len(n.At) == 0 {
+			title = strings.TrimPrefix(title+", without coordinates", ", ")
+		}
+		at := slices.IndexFunc(picture.Panels, func(p Panel) bool { return p.Title == title })
 		if at < 0 {
 			at = len(picture.Panels)
-			picture.Panels = append(picture.Panels, Panel{Title: n.Group})
+			picture.Panels = append(picture.Panels, Panel{Title: title})
 		}
 		d := Device{Name: n.Name, label: n.Name, Unusable: n.Unusable, attributes: map[resourceapi.QualifiedName]resourceapi.DeviceAttribute{}}
 		if n.Chosen {
@@ -45,29 +55,39 @@ func Nodes(group string, nodes []Node, circles []int64) *Picture {
 		}
 		picture.Panels[at].Devices = append(picture.Panels[at].Devices, d)
 	}
+	// Nodes without coordinates come last.
+	slices.SortStableFunc(picture.Panels, func(a, b Panel) int { return cmp.Compare(len(b.Devices[0].attributes), len(a.Devices[0].attributes)) })
 	for i := range picture.Panels {
 		p := &picture.Panels[i]
 		p.arrange(Options{})
-		if p.Arrangement == ByCoordinates && isTorus(nodes, circles) {
+		if p.Arrangement == ByCoordinates && isTorus(p.Devices, circles) {
 			p.rows, p.cols = int(circles[0]), int(circles[1])
 		}
 		if p.Title != "" {
 			p.Title = ": " + p.Title
 		}
-		p.Title = fmt.Sprintf("%d nodes", len(p.Devices)) + p.Title
+		count := fmt.Sprintf("%d nodes", len(p.Devices))
+		if len(p.Devices) == 1 {
+			count = "1 node"
+		}
+		p.Title = count + p.Title
 	}
 	return picture
 }
 
-// isTorus reports whether there is a node at each place of a torus, row by row.
-func isTorus(nodes []Node, circles []int64) bool {
-	if n := int64(len(nodes)); len(circles) != 2 || min(circles[0], circles[1]) < 2 || n/circles[1] != circles[0] || n%circles[1] != 0 {
+// isTorus reports whether there is one device at each place of a torus.
+func isTorus(devices []Device, circles []int64) bool {
+	if n := int64(len(devices)); len(circles) != 2 || min(circles[0], circles[1]) < 2 || n/circles[1] != circles[0] || n%circles[1] != 0 {
 		return false
 	}
-	for i := range nodes {
-		if !slices.Equal(nodes[i].At, []int64{int64(i) / circles[1], int64(i) % circles[1]}) {
+	places := map[point]bool{}
+	for i := range devices {
+		d := &devices[i]
+		row, col := d.attributes["row"].IntValue, d.attributes["col"].IntValue
+		if row == nil || col == nil || *row != int64(d.Row) || *col != int64(d.Col) || *row >= circles[0] || *col >= circles[1] {
 			return false
 		}
+		places[point{d.Row, d.Col}] = true
 	}
-	return true
+	return len(places) == len(devices)
 }

@@ -6,11 +6,15 @@ package draw
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/dynamic-resource-allocation/structured"
 
+	"github.com/celset/celset/apis/nearest"
+	"github.com/celset/celset/cmd/kubectl-celset/output"
 	"github.com/celset/celset/internal/clusterstate"
 )
 
@@ -25,8 +29,9 @@ type Options struct {
 	Claim *resourceapi.ResourceClaim
 }
 
-// Picture is what is drawn of a node, or of the nodes for a group of pods.
+// Picture is what is drawn of a node, or of the nodes for a group of pods. Picture.yaml in package output is its schema.
 type Picture struct {
+	output.Meta
 	Node   string  `json:"node,omitempty"`
 	Group  string  `json:"group,omitempty"`
 	Panels []Panel `json:"panels"`
@@ -71,6 +76,8 @@ type Device struct {
 	NUMANode  *int64   `json:"numaNode,omitempty"`
 	PCIeRoots []string `json:"pcieRoots,omitempty"`
 	Owners    []Owner  `json:"owners,omitempty"`
+	// Taints are those of a driver or a DeviceTaintRule that keep claims without a toleration from the device, as key=value:effect, or key:effect.
+	Taints []string `json:"taints,omitempty"`
 	// Unusable nodes can't take a pod.
 	Unusable bool `json:"unusable,omitempty"`
 
@@ -104,8 +111,8 @@ func New(ctx context.Context, state *clusterstate.State, node *corev1.Node, opti
 	if err != nil {
 		return nil, err
 	}
-	published, owners := devicesByID(state), state.Owners()
-	picture := &Picture{Node: node.Name, Panels: []Panel{}}
+	published, owners := devicesByID(state, options.Features.DeviceTaints), state.Owners()
+	picture := &Picture{Meta: output.NewMeta(output.Picture), Node: node.Name, Panels: []Panel{}}
 	index := make(map[string]int)
 	for _, id := range ids {
 		driver := id.Driver.String()
@@ -116,10 +123,16 @@ func New(ctx context.Context, state *clusterstate.State, node *corev1.Node, opti
 			picture.Panels = append(picture.Panels, Panel{Driver: driver})
 		}
 		device := Device{Pool: id.Pool.String(), Name: id.Device.String(), attributes: published[id].Attributes}
+		if options.Features.DeviceTaints {
+			device.Taints = taintsOf(published[id])
+		}
 		for _, owner := range owners[id] {
 			device.Owners = append(device.Owners, ownerOf(owner, options.Claim))
 		}
 		picture.Panels[i].Devices = append(picture.Panels[i].Devices, device)
+	}
+	if err := picture.checkNames(options.Row, options.Col); err != nil {
+		return nil, err
 	}
 	for i := range picture.Panels {
 		picture.Panels[i].setLabels()
@@ -147,15 +160,72 @@ func devicesOf(ctx context.Context, state *clusterstate.State, node *corev1.Node
 	return a.NodeDevices(node)
 }
 
-func devicesByID(state *clusterstate.State) map[structured.DeviceID]*resourceapi.Device {
+func devicesByID(state *clusterstate.State, withTaintRules bool) map[structured.DeviceID]*resourceapi.Device {
 	result := make(map[structured.DeviceID]*resourceapi.Device)
-	for _, slice := range state.Slices(false) {
+	for _, slice := range state.Slices(withTaintRules) {
 		for i := range slice.Spec.Devices {
 			device := &slice.Spec.Devices[i]
 			result[structured.MakeDeviceID(slice.Spec.Driver, slice.Spec.Pool.Name, device.Name)] = device
 		}
 	}
 	return result
+}
+
+// named is the name of an attribute of a driver's device, with its domain if that is wanted.
+func named(name resourceapi.QualifiedName, driver string, withDomain bool) string {
+	domain, id, qualified := strings.Cut(string(name), "/")
+	if !qualified {
+		domain, id = driver, string(name)
+	}
+	if withDomain {
+		return domain + "/" + id
+	}
+	return id
+}
+
+// taintsOf are the taints that keep a device from being allocated.
+func taintsOf(device *resourceapi.Device) []string {
+	var taints []string
+	for _, taint := range device.Taints {
+		if taint.Effect == resourceapi.DeviceTaintEffectNoSchedule || taint.Effect == resourceapi.DeviceTaintEffectNoExecute {
+			key := taint.Key
+			if taint.Value != "" {
+				key += "=" + taint.Value
+			}
+			taints = append(taints, fmt.Sprintf("%s:%s", key, taint.Effect))
+		}
+	}
+	return taints
+}
+
+// checkNames refuses the names of coordinates that no device of the picture has as an int.
+func (p *Picture) checkNames(names ...string) error {
+	for _, name := range names {
+		if name == "" {
+			continue
+		}
+		var others []string
+		found := false
+		for i := range p.Panels {
+			for k := range p.Panels[i].Devices {
+				device := &p.Panels[i].Devices[k]
+				value, has := device.attribute(name)
+				found = found || has && value.IntValue != nil
+				for full, value := range device.attributes {
+					if value.IntValue != nil {
+						others = append(others, named(full, p.Panels[i].Driver, strings.Contains(name, "/")))
+					}
+				}
+			}
+		}
+		if found || len(p.Panels) == 0 {
+			continue
+		}
+		slices.Sort(others)
+		others = slices.Compact(others)
+		return fmt.Errorf("no device of %s has an int as attribute %q%s", p.title(), name, nearest.DidYouMean("", name, slices.Values(others)))
+	}
+	return nil
 }
 
 // NodeOf finds the first node that can have a device of an allocated claim.

@@ -41,7 +41,27 @@ func (p *Picture) Text(w io.Writer, color bool) error {
 			return err
 		}
 	}
-	return p.ties(w, options)
+	if err := p.ties(w, options); err != nil {
+		return err
+	}
+	return p.taints(w)
+}
+
+// taints lists the taints of devices, also of those that are taken.
+func (p *Picture) taints(w io.Writer) error {
+	var lines []string
+	for i := range p.Panels {
+		for k := range p.Panels[i].Devices {
+			if device := &p.Panels[i].Devices[k]; len(device.Taints) > 0 {
+				lines = append(lines, fmt.Sprintf("%s: %s", device.label, strings.Join(device.Taints, " ")))
+			}
+		}
+	}
+	if len(lines) == 0 {
+		return nil
+	}
+	_, err := fmt.Fprintf(w, "\ntaints\n%s\n", strings.Join(lines, "\n"))
+	return err
 }
 
 // text draws panels together. They have no links.
@@ -82,16 +102,16 @@ func (p *Panel) text(w io.Writer, options []topology.Option) error {
 	for i := range p.Devices {
 		device := &p.Devices[i]
 		drawn := topology.Device{Driver: p.Driver, Name: device.label, Coordinates: topology.Coordinates{Row: device.Row, Col: device.Col}}
-		far := false
+		var far []string
 		for _, peer := range device.Peers {
 			if isBeside(device, at[peer]) {
 				drawn.Neighbors = append(drawn.Neighbors, peer)
 			} else {
-				far = true
+				far = append(far, peer)
 			}
 		}
-		if far {
-			links = append(links, fmt.Sprintf("%s: %s", device.label, strings.Join(device.Peers, " ")))
+		if len(far) > 0 {
+			links = append(links, fmt.Sprintf("%s: %s", device.label, strings.Join(far, " ")))
 		}
 		t.Devices = append(t.Devices, drawn)
 		marks[device.label] = device.mark()
@@ -121,12 +141,17 @@ func (d *Device) mark() topology.Mark {
 		return topology.Mark{State: topology.Unusable}
 	case chosen:
 		return topology.Mark{State: topology.Chosen}
+	case owner == taintedOwner:
+		return topology.Mark{State: topology.Tainted}
 	case owner != "":
 		return topology.Mark{State: topology.Taken, Owner: owner}
 	default:
 		return topology.Mark{}
 	}
 }
+
+// taintedOwner takes the place of an owner for a device that is free only for claims with a toleration.
+const taintedOwner = "tainted"
 
 // owner names those who have the device, empty if it is free. With admin access a device
 // is free nevertheless.
@@ -140,6 +165,9 @@ func (d *Device) owner() (name string, chosen bool) {
 	}
 	if d.Unusable && !chosen {
 		names = append(names, "not usable")
+	}
+	if len(names) == 0 && len(d.Taints) > 0 && !chosen {
+		names = append(names, taintedOwner)
 	}
 	return strings.Join(names, ", "), chosen
 }

@@ -14,6 +14,7 @@ const (
 	FragmentationReport = "FragmentationReport"
 	Explanation         = "Explanation"
 	GroupExplanation    = "GroupExplanation"
+	Picture             = "Picture"
 	PlacementReport     = "PlacementReport"
 	PlacementDecided    = "PlacementExplanation"
 )

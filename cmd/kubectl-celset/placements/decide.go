@@ -115,6 +115,10 @@ type Verdict struct {
 	Placement string   `json:"placement"`
 	Errors    []string `json:"errors,omitempty"`
 	Warnings  []string `json:"warnings,omitempty"`
+	// Clusters is how many clusters there were to choose from, nil if the Placement was not decided. Selected are those that
+	// would be selected.
+	Clusters *int     `json:"clusters,omitempty"`
+	Selected []string `json:"selected,omitempty"`
 }
 
 // Check judges the Placements as the webhook does. The error is that of the context.

@@ -1,0 +1,78 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package device_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/celset/celset/apis/celset/v1alpha1"
+	"github.com/celset/celset/cel"
+	"github.com/celset/celset/cel/device"
+	"github.com/celset/celset/internal/testing/transcript"
+)
+
+// TestImpossibleNames has the names that compile, and what is said of those that no device or node can have.
+func TestImpossibleNames(t *testing.T) {
+	devices, err := device.NewEnvironment(cel.Config{})
+	require.NoError(t, err)
+	nodes, err := device.NewNodeEnvironment(cel.Config{})
+	require.NoError(t, err)
+	transcript.Run(t, "testdata/names.txt", func(t *testing.T, text string) string {
+		environment := devices
+		if strings.Contains(text, "nodes") {
+			environment = nodes
+		}
+		expression, variable, _ := strings.Cut(text, " with ")
+		var variables []v1alpha1.Variable
+		if variable != "" {
+			variables = append(variables, v1alpha1.Variable{Name: "v", Expression: variable})
+		}
+		_, err := environment.Compile(t.Context(), expression, variables...)
+		if err == nil {
+			return ""
+		}
+		failure, ok := errors.AsType[*cel.Error](err)
+		require.True(t, ok)
+		require.Equal(t, cel.ReasonInvalid, failure.Reason)
+		require.Positive(t, failure.Line)
+		return failure.Error()
+	})
+}
+
+// TestImpossibleNamesOfSelectors: Kubernetes accepts such selectors, so that they compile.
+func TestImpossibleNamesOfSelectors(t *testing.T) {
+	selectors, err := device.NewSelectorEnvironment(cel.Config{})
+	require.NoError(t, err)
+	expression, err := selectors.Compile(t.Context(), "device.attributes['dra.net/rdma'].bool == true")
+	require.NoError(t, err)
+	found := device.ImpossibleNames(expression.AST())
+	require.Len(t, found, 1)
+	require.Equal(t, `no device can have the domain "dra.net/rdma", a domain has no slash: write device.attributes['dra.net'].rdma`, found[0].Message)
+}
+
+// TestSuspicions has what is said of expressions that compile.
+func TestSuspicions(t *testing.T) {
+	devices, err := device.NewEnvironment(cel.Config{})
+	require.NoError(t, err)
+	nodes, err := device.NewNodeEnvironment(cel.Config{})
+	require.NoError(t, err)
+	transcript.Run(t, "testdata/suspicions.txt", func(t *testing.T, text string) string {
+		environment := devices
+		if strings.Contains(text, "nodes") {
+			environment = nodes
+		}
+		expression, err := environment.Compile(t.Context(), text)
+		require.NoError(t, err)
+		var lines []string
+		for _, found := range expression.Suspicions() {
+			lines = append(lines, fmt.Sprintf("%d:%d %s", found.Line, found.Column, found.Message))
+		}
+		return strings.Join(lines, "\n")
+	})
+}

@@ -1,0 +1,127 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package device
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/google/cel-go/common/ast"
+	"github.com/google/cel-go/common/operators"
+	"github.com/google/cel-go/common/types"
+
+	"github.com/celset/celset/cel/tree"
+)
+
+// maxSuspicions bounds what is said of one expression.
+const maxSuspicions = 5
+
+// A Suspicion is a part of an expression that is allowed, and whose result does not depend on the devices as it seems to.
+type Suspicion struct {
+	Place
+	Message string
+}
+
+// Suspicions finds what can be said of an expression without any devices:
+//
+//  1. a comparison of maps, which devices without attributes of the domain satisfy;
+//  2. a comparison of something with itself;
+//  3. a condition, or a value, that reads no device.
+func (e *Expression) Suspicions() []Suspicion {
+	s := &suspicions{checked: e.AST(), set: e.set}
+	for _, conjunct := range tree.Conjuncts(e.AST().Expr()) {
+		s.constant(conjunct)
+	}
+	tree.Visit(e.AST().Expr(), func(part ast.Expr, _ tree.Names) {
+		if part.Kind() == ast.CallKind {
+			s.maps(part)
+			s.itself(part)
+		}
+	})
+	return s.found
+}
+
+type suspicions struct {
+	checked *ast.AST
+	set     string
+	found   []Suspicion
+}
+
+func (s *suspicions) report(at ast.Expr, format string, args ...any) {
+	if len(s.found) == maxSuspicions {
+		return
+	}
+	found := Suspicion{Message: fmt.Sprintf(format, args...)}
+	if start := s.checked.SourceInfo().GetStartLocation(at.ID()); start.Line() > 0 {
+		found.Place = Place{start.Line(), start.Column() + 1}
+	}
+	s.found = append(s.found, found)
+}
+
+// constant reports a condition that does not read the set.
+func (s *suspicions) constant(conjunct ast.Expr) {
+	reads := false
+	tree.Visit(conjunct, func(part ast.Expr, hidden tree.Names) {
+		reads = reads || tree.IsIdent(part, s.set) && !hidden.Has(s.set)
+	})
+	if !reads {
+		s.report(conjunct, "this part reads none of the %s, so that it is the same for every set: remove it, or compare something of the %s", s.set, s.set)
+	}
+}
+
+// comparing are functions whose result depends on whether values are equal.
+var comparing = []string{operators.Equals, operators.NotEquals, operators.In, "distinct", "includes", "indexOf", "lastIndexOf",
+	"sameOrIncludes", "sets.contains", "sets.equivalent", "sets.intersects"}
+
+// maps reports a comparison of maps. A map that is written in the expression is meant.
+func (s *suspicions) maps(expr ast.Expr) {
+	if !tree.IsCall(expr, comparing...) {
+		return
+	}
+	operands := tree.Operands(expr.AsCall())
+	if slices.ContainsFunc(operands, func(operand ast.Expr) bool { return operand.Kind() == ast.MapKind }) {
+		return
+	}
+	if tree.IsCall(expr, operators.In) {
+		// The keys of a map are no maps.
+		operands = operands[:1]
+	}
+	if !slices.ContainsFunc(operands, func(operand ast.Expr) bool { return hasMaps(s.checked.GetType(operand.ID())) }) {
+		return
+	}
+	s.report(expr, "%s compares maps, which are equal and empty for %s that have nothing of the domain: compare one attribute, such as d.attributes['gpu.example.com'].model",
+		written(expr), s.set)
+}
+
+// hasMaps reports whether a type is that of a map, or of a list of maps.
+func hasMaps(t *types.Type) bool {
+	return t.Kind() == types.MapKind || slices.ContainsFunc(t.Parameters(), hasMaps)
+}
+
+// Comparisons of something with itself, by their results.
+var (
+	trueOfItself  = []string{operators.Equals, operators.LessEquals, operators.GreaterEquals}
+	falseOfItself = []string{operators.NotEquals, operators.Less, operators.Greater}
+)
+
+// itself reports a comparison with the same on both sides.
+func (s *suspicions) itself(expr ast.Expr) {
+	if !tree.IsCall(expr, slices.Concat(trueOfItself, falseOfItself)...) {
+		return
+	}
+	operands := tree.Operands(expr.AsCall())
+	if len(operands) == 2 && tree.Alike(operands[0], operands[1]) {
+		s.report(expr, "both sides of %s are the same, so that it is always %t: one side should be of another of the %s",
+			written(expr), tree.IsCall(expr, trueOfItself...), s.set)
+	}
+}
+
+// written is how a function or operator is written.
+func written(call ast.Expr) string {
+	name := call.AsCall().FunctionName()
+	if symbol, isOperator := operators.FindReverse(name); isOperator && symbol != "" {
+		return symbol
+	}
+	return name
+}

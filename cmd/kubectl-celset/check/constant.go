@@ -1,0 +1,111 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package check
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/big"
+	"slices"
+	"time"
+
+	"github.com/google/cel-go/common/ast"
+	resourceapi "k8s.io/api/resource/v1"
+
+	"github.com/celset/celset/allocator"
+	"github.com/celset/celset/apis/celset/v1alpha1"
+	configv1alpha1 "github.com/celset/celset/apis/config/v1alpha1"
+	"github.com/celset/celset/cel/device"
+	"github.com/celset/celset/cel/tree"
+)
+
+// A condition that is true for every set of the devices at hand leaves none out. That is found by a search for a set for which it is
+// false:
+//
+//  1. Conditions that only count devices, or only ask whether there is an attribute, are left out: they guard others.
+//  2. The negated condition, alone, is the constraint of the claim. If no node has a set, and no evaluation fails, the condition is
+//     always true.
+//  3. A search that its budget or its time ends says nothing. Both are small: the answer is a warning.
+
+// The budget of a search is a part of the usual one, and all of them together may take so long.
+const (
+	partOfBudget = 20
+	constantTime = 10 * time.Second
+)
+
+// newContrary returns an allocator that searches as if all devices were free, within a small budget.
+func (c *checker) newContrary(ctx context.Context) (*allocator.Allocator, error) {
+	problem := c.state.Problem(nil, c.Features, allocator.WithCache(allocator.NewCache()), allocator.WithEnvironment(c.environment),
+		allocator.WithReasons(), allocator.WithoutPreferences(), allocator.WithoutDefaultConstraints(),
+		allocator.WithCostBudget(uint64(configv1alpha1.DefaultBudgetCost)/partOfBudget), allocator.WithStepBudget(configv1alpha1.DefaultBudgetSteps/partOfBudget))
+	problem.Allocated = nil
+	return problem.NewAllocator(ctx)
+}
+
+// constant warns of conditions of a constraint that are true for every set of devices that the claim could get.
+func (c *checker) constant(object *Object, result *Constraint, where string, alone *resourceapi.ResourceClaim, constraint v1alpha1.Constraint) {
+	haveChoice := slices.ContainsFunc(result.Nodes, func(on NodeSets) bool { return on.Sets.Cmp(big.NewInt(1)) > 0 })
+	if !haveChoice {
+		return
+	}
+	for i, conjunct := range result.Conjuncts {
+		if i == maxPlaces {
+			return
+		}
+		if conjunct.Text == "" || !c.compares(conjunct.Text, constraint.Variables) {
+			continue
+		}
+		negated := constraint
+		negated.Expression = "!(" + conjunct.Text + ")"
+		if c.hasNone(constrained(alone.DeepCopy(), negated)) {
+			object.Warnings = append(object.Warnings, Finding{Line: conjunct.Line, Column: conjunct.Column, Message: fmt.Sprintf(
+				"%s: %s, line %d, column %d: the condition is true for every set of the devices that match, so that it leaves none out: %s",
+				where, result.Name, conjunct.Line, conjunct.Column, shortened(conjunct.Text))})
+		}
+	}
+}
+
+// hasNone reports whether no node has a set for the claim, and no evaluation fails.
+func (c *checker) hasNone(claim *resourceapi.ResourceClaim) bool {
+	if c.contrary == nil {
+		return false
+	}
+	ctx, cancel := context.WithDeadline(c.searching, c.constantUntil)
+	defer cancel()
+	for i, node := range c.nodes.all {
+		if c.passed.Has(node.Name) {
+			continue
+		}
+		if i == maxSearched {
+			return false
+		}
+		found, err := c.contrary.Allocate(ctx, node, []*resourceapi.ResourceClaim{claim})
+		_, failed := errors.AsType[*allocator.EvaluationError](err)
+		if len(found) > 0 || failed || err != nil && !isOfNode(err) {
+			return false
+		}
+	}
+	return true
+}
+
+// compares reports whether a condition reads what devices have, and does more than ask whether there is an attribute.
+func (c *checker) compares(text string, variables []v1alpha1.Variable) bool {
+	expression, err := c.environment.Compile(c.searching, text, variables...)
+	if err != nil {
+		return false
+	}
+	reads, isGuard := false, false
+	tree.Visit(expression.AST().Expr(), func(part ast.Expr, _ tree.Names) {
+		reads = reads || part.Kind() == ast.SelectKind && !part.AsSelect().IsTestOnly()
+		if _, isRead, ok := device.NameOf(part); ok {
+			isGuard = isGuard || !isRead
+		}
+	})
+	readsValue := false
+	tree.Visit(expression.AST().Expr(), func(part ast.Expr, _ tree.Names) {
+		readsValue = readsValue || device.IsAttribute(expression.AST(), part)
+	})
+	return reads && (readsValue || !isGuard)
+}

@@ -1,0 +1,48 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package check
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	"github.com/celset/celset/apis/celset/v1alpha1"
+)
+
+// tooManyDevices looks for nodes on which requests for all devices get more than a claim can have. It is an error if no other node
+// has devices for the claim. Those nodes are not searched.
+func (c *checker) tooManyDevices(ctx context.Context, object *Object, carrier v1alpha1.Carrier, claim *resourceapi.ResourceClaim) {
+	c.passed = sets.New[string]()
+	all := coveredRequests(&claim.Spec.Devices, nil)
+	concerned := len(v1alpha1.References(carrier.Spec)) > 0 || v1alpha1.Defines(claim)
+	if !concerned || !all.dependsOnNodes() {
+		return
+	}
+	candidates, err := c.nodes.candidates(ctx, claim, all)
+	if err != nil {
+		return
+	}
+	node, fewest := "", math.MaxInt
+	for i := range candidates {
+		if least := all.least(&candidates[i]); least > resourceapi.AllocationResultsMaxSize {
+			c.passed.Insert(candidates[i].node)
+			if least < fewest {
+				node, fewest = candidates[i].node, least
+			}
+		}
+	}
+	message := fmt.Sprintf("%s: the requests get %d devices on node %s, and a claim has at most %d", carrier.Path.Child("devices", "requests"), fewest, node,
+		resourceapi.AllocationResultsMaxSize)
+	switch len(c.passed) {
+	case 0:
+	case len(candidates):
+		object.fail("%s (nodes with too many: all %d with matching devices): narrow them with selectors, or ask for a count", message, len(candidates))
+	default:
+		object.warn("%s (nodes with too many: %d of %d with matching devices): the claim fits on the others only", message, len(c.passed), len(candidates))
+	}
+}

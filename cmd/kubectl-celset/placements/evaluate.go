@@ -1,0 +1,43 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package placements
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
+)
+
+// Evaluate decides the Placement of a verdict over the clusters at hand, if there are some and the Placement has no errors. It adds
+// the clusters that are selected, and warns of expressions that fail and of a Placement that selects no cluster.
+func (h *Hub) Evaluate(ctx context.Context, object *clusterv1beta1.Placement, verdict *Verdict, now time.Time) error {
+	if len(h.clusters) == 0 || len(verdict.Errors) > 0 {
+		return nil
+	}
+	answer, err := h.Decide(ctx, object, now, false)
+	if err != nil {
+		return err
+	}
+	verdict.Clusters, verdict.Selected = &answer.Available.Clusters, answer.Selected
+	for _, wrong := range answer.Misconfigurations {
+		verdict.Errors = append(verdict.Errors, fmt.Sprintf("%s: %s", wrong.Field, wrong.Message))
+	}
+	satisfied := ""
+	for _, condition := range answer.Status.Conditions {
+		switch condition.Type {
+		case "PlacementEvaluationFailed":
+			if condition.Status == "True" {
+				verdict.Warnings = append(verdict.Warnings, condition.Message)
+			}
+		case clusterv1beta1.PlacementConditionSatisfied:
+			satisfied = condition.Message
+		}
+	}
+	if len(answer.Selected) == 0 {
+		verdict.Warnings = append(verdict.Warnings, "it selects no cluster: "+satisfied)
+	}
+	return nil
+}

@@ -107,10 +107,10 @@ func (l *explainLab) kinds() []explainedKind {
 			pod.Spec.SchedulerName = env.CelsetProfile + "r"
 			return explained{Pod: pod, reason: `did you mean "` + env.CelsetProfile + `"?`}
 		})},
-		{"profile without the plugin", func(t *testing.T) explained {
+		{"profile that serves no constraints", func(t *testing.T) explained {
 			pod := l.podWith(t, env.Request("r", l.ring(t, open), 1), env.Constrained("any", "true"))
 			pod.Spec.SchedulerName = env.StockProfile
-			return explained{Pod: pod, reason: `no celset-scheduler has a profile "` + env.StockProfile + `"`}
+			return explained{Pod: pod, reason: `profile "` + env.StockProfile + `" has allocator: Upstream`}
 		}},
 
 		{"claim missing", func(*testing.T) explained {

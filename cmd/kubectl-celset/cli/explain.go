@@ -185,7 +185,7 @@ func (f *fitOptions) reportOn(ctx context.Context, flags *pflag.FlagSet, state *
 	if err != nil {
 		return nil, err
 	}
-	if len(subject.Claims) == 0 {
+	if len(subject.Claims) == 0 && subject.Missing == nil {
 		return nil, fmt.Errorf("%s needs no claims, and no extended resources that a class stands for", subject)
 	}
 	known, err := f.knownOf(ctx, subject)

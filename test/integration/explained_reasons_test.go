@@ -4,6 +4,7 @@
 package integration
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"testing"
@@ -72,7 +73,46 @@ func (l *explainLab) kinds() []explainedKind {
 		{"distinct values", claim("no set satisfies distinctAttribute", func(class string) []env.Part {
 			return []env.Part{env.Request("r", class, 2), env.DistinctAttribute(class + "/none"), env.Constrained("any", "true")}
 		})},
+		{"equal values", claim("no set satisfies matchAttribute", func(class string) []env.Part {
+			return []env.Part{env.Request("r", class, 2), env.Constrained("any", "true"), env.MatchAttribute(class + "/index")}
+		})},
+		{"preference", claim("", func(class string) []env.Part {
+			return []env.Part{env.Request("r", class, 2), prefer("first", "-devices.map(d, d.attributes['"+class+"'].index).max()")}
+		})},
+		{"default of a class", func(t *testing.T) explained {
+			class := l.ring(t, open, open2)
+			definition := env.Parameters(map[string]string{
+				"apiVersion": "celset.dev/v1alpha1", "kind": "CELDeviceConstraint", "name": "three", "expression": "size(devices) == 3",
+			})
+			definition.Opaque.Parameters.Raw = bytes.Replace(definition.Opaque.Parameters.Raw, []byte("{"), []byte(`{"default":true,`), 1)
+			l.addToClass(t, class, definition)
+			count := int64(2 + l.IntN(2))
+			return explained{Pod: l.podWith(t, env.Request("r", class, count)), reason: map[int64]string{2: "no set of 2 free devices", 3: ""}[count]}
+		}},
+		{"devices in use", func(t *testing.T) explained {
+			class := l.ring(t, open)
+			l.CreateClaim(t, l.name()+"-holder", env.Request("r", class, ringSize-1))
+			l.CreatePodAsIs(t, l.here(env.Pod(l.name()+"-holder", env.CelsetProfile, l.name()+"-holder")))
+			l.EventuallyPod(t, l.name()+"-holder", "bound", isBound)
+			count := int64(1 + l.IntN(2))
+			return explained{Pod: l.podWith(t, l.parts(class, count)...), reason: map[int64]string{1: "", 2: "1 of 2 devices"}[count]}
+		}},
+		{"admin access to devices in use", func(t *testing.T) explained {
+			class := l.ring(t, open)
+			l.CreateClaim(t, l.name()+"-holder", env.RequestAll("r", class))
+			l.CreatePodAsIs(t, l.here(env.Pod(l.name()+"-holder", env.CelsetProfile, l.name()+"-holder")))
+			l.EventuallyPod(t, l.name()+"-holder", "bound", isBound)
+			return explained{Pod: l.podWith(t, env.Request("r", class, 2), env.WithAdminAccess)}
+		}},
 
+		{"node affinity", with("", func(pod *corev1.Pod) {
+			pod.Spec.Affinity = &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: onlyNode(l.Nodes[open2])}}
+		})},
+		{"cpu of an init container", with("", func(pod *corev1.Pod) {
+			pod.Spec.InitContainers = []corev1.Container{sidecar(requests("cpu", "2"))}
+			pod.Spec.InitContainers[0].RestartPolicy = nil
+			pod.Spec.Containers[0].Resources.Requests = requests("cpu", "10m")
+		})},
 		{"node selector", with("node selector or affinity does not match", func(pod *corev1.Pod) { pod.Spec.NodeSelector["example.com/none"] = "x" })},
 		{"taint", func(t *testing.T) explained {
 			return explained{Pod: l.podWith(t, l.parts(l.ring(t, tainted), 1)...), reason: "does not tolerate the taint " + taintKey}

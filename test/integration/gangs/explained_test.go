@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	"github.com/celset/celset/cmd/kubectl-celset/cli"
 	"github.com/celset/celset/internal/testing/env"
@@ -21,7 +22,9 @@ func TestExplainAgreesWithTheScheduler(t *testing.T) {
 	l := newNodes(t, "explained", 4, rack(2))
 	const oneRack = "nodes.map(n, n.labels.rack).distinct().size() == 1"
 	high := env.Create(t, l.Client().SchedulingV1().PriorityClasses(), &schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{GenerateName: "explained-"}, Value: 1000})
-	never := corev1.PreemptNever
+	polite := env.Create(t, l.Client().SchedulingV1().PriorityClasses(), &schedulingv1.PriorityClass{
+		ObjectMeta: metav1.ObjectMeta{GenerateName: "explained-"}, PreemptionPolicy: ptr.To(corev1.PreemptNever),
+	})
 	refused := map[string]string{}
 	wait := func(name, reason string, minCount, pods int, edit ...func(*corev1.Pod)) {
 		for _, member := range l.group(t, name, oneRack, "", minCount, pods, edit...) {
@@ -39,7 +42,7 @@ func TestExplainAgreesWithTheScheduler(t *testing.T) {
 	wait("few", "minCount is 3", 3, 2)
 	wait("schedulers", "spec.schedulerName", 2, 2, at("schedulers-1", func(pod *corev1.Pod) { pod.Spec.SchedulerName = env.StockProfile }))
 	wait("priorities", "spec.priority is 1000 in pod priorities-0", 2, 2, at("priorities-0", func(pod *corev1.Pod) { pod.Spec.PriorityClassName = high.Name }))
-	wait("policies", "spec.preemptionPolicy is Never in pod policies-1", 2, 2, at("policies-1", func(pod *corev1.Pod) { pod.Spec.PreemptionPolicy = &never }))
+	wait("policies", "spec.preemptionPolicy is Never in pod policies-1", 2, 2, at("policies-1", func(pod *corev1.Pod) { pod.Spec.PriorityClassName = polite.Name }))
 	wait("large", "Insufficient cpu", 2, 2, whole, whole, func(pod *corev1.Pod) { pod.Spec.InitContainers = append(pod.Spec.InitContainers, sidecarOf(pod)) })
 	wait("wide", "no set of 3 nodes", 3, 3, whole)
 	wait("claims", "there is no ResourceClaim", 2, 2, uses("nothing"))

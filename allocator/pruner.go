@@ -185,7 +185,9 @@ func (p *pruner) hasCompletion(r *requests.Request, last *inventory.Candidate) b
 	if p.refusals >= thoroughFrom {
 		effort = bound.Thorough
 	}
-	if lacks := p.lacksDevices(); lacks || p.isNotAccepted() || p.completed == bound.False {
+	unaccepted := p.isNotAccepted()
+	lacks := !unaccepted && p.lacksDevices()
+	if unaccepted || lacks || p.completed == bound.False {
 		p.cuts++
 		if lacks {
 			p.lacked++

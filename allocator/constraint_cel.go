@@ -120,6 +120,15 @@ func (c *celConstraint) cuts() int64 {
 	return cuts
 }
 
+// refused counts what the expression has refused: sets, parts of sets, and devices. That too few devices are left is no fault of it.
+func (c *celConstraint) refused() int64 {
+	n := c.rejected + c.cuts()
+	for _, p := range c.pruners {
+		n -= p.lacked
+	}
+	return n
+}
+
 // mayFail reports whether the expression may fail for what the set can become, with the device
 // last, which it may or may not have seen yet.
 func (c *celConstraint) mayFail(last *inventory.Candidate) bool {

@@ -73,9 +73,9 @@ type pruner struct {
 	// fixpoint tells for each number of chosen devices whether the bounds looked at the set.
 	fixpoint []bool
 	// refusals counts the devices that were refused, cuts the parts of sets that could not become
-	// satisfactory.
-	refusals int
-	cuts     int64
+	// satisfactory, lacked those of them for which too few devices were left.
+	refusals     int
+	cuts, lacked int64
 }
 
 // thoroughFrom is the number of refusals from which on more is done to find out which
@@ -185,8 +185,13 @@ func (p *pruner) hasCompletion(r *requests.Request, last *inventory.Candidate) b
 	if p.refusals >= thoroughFrom {
 		effort = bound.Thorough
 	}
-	if p.isNotAccepted() || p.lacksDevices() || p.completed == bound.False {
+	unaccepted := p.isNotAccepted()
+	lacks := !unaccepted && p.lacksDevices()
+	if unaccepted || lacks || p.completed == bound.False {
 		p.cuts++
+		if lacks {
+			p.lacked++
+		}
 		return false
 	}
 	partial := bound.Partial{

@@ -23,6 +23,8 @@ import (
 //   - A CEL constraint is not satisfied by any set.
 //   - Requests and constraints can't be met together.
 //
+// A constraint that refused no set is not named: the rest of the claims is at fault.
+//
 // Nothing of it counts what nodes differ in: the scheduler writes a line for each reason
 // that differs. Package explain has the numbers, for one node.
 //
@@ -40,12 +42,12 @@ func (y reason) String() string {
 		}
 	}
 	for _, c := range s.celConstraints {
-		if c.rejected+c.cuts() > 0 && c.accepted == 0 { // no set was satisfactory
+		if c.refused() > 0 && c.accepted == 0 { // no set was satisfactory
 			return y.prefix(c.claimIndex) + y.unsatisfied(c)
 		}
 	}
 	for _, c := range s.celConstraints {
-		if c.accepted > 0 {
+		if c.refused() > 0 && c.accepted > 0 {
 			return y.prefix(c.claimIndex) + fmt.Sprintf("constraint %s: no set that satisfies it fits the rest of the claims", c.name)
 		}
 	}

@@ -80,7 +80,7 @@ func (c *Checker) usable(pod *v1.Pod, claim *resourceapi.ResourceClaim, isOwned 
 	}
 	if isOwned {
 		if err := resourceclaim.IsForPod(pod, claim, c.WorkloadClaims); err != nil {
-			return fmt.Errorf("%w%s", err, ownerOf(claim))
+			return withOwner(err, claim)
 		}
 	}
 	consumers := len(claim.Status.ReservedFor)
@@ -104,11 +104,12 @@ func heldBy(claim *resourceapi.ResourceClaim) string {
 	return ""
 }
 
-func ownerOf(claim *resourceapi.ResourceClaim) string {
+// withOwner says for whom a claim was made.
+func withOwner(err error, claim *resourceapi.ResourceClaim) error {
 	if owner := metav1.GetControllerOf(claim); owner != nil {
-		return fmt.Sprintf(": it was made for %s %s", owner.Kind, owner.Name)
+		return fmt.Errorf("%w: it was made for %s %s", err, owner.Kind, owner.Name)
 	}
-	return ""
+	return err
 }
 
 // onlyConsumer reports whether no other pod uses the claim. The scheduler takes an allocation back only then.

@@ -30,8 +30,8 @@ func setDefaults(object runtime.Object) {
 	}
 }
 
-// plenty is what a node of a file has of an amount that the file does not say.
-var plenty = resource.MustParse("1E")
+// plenty is what a node of a file has of an amount that the file does not say. Thousandths of it fit into an int64.
+var plenty = resource.MustParse("1P")
 
 // setAmounts gives a node plenty of what each node has, if its amounts leave that out. Files about devices often do.
 func setAmounts(node *corev1.Node) {
@@ -39,15 +39,13 @@ func setAmounts(node *corev1.Node) {
 		return
 	}
 	for _, name := range []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory, corev1.ResourceEphemeralStorage, corev1.ResourcePods} {
-		amount, said := node.Status.Allocatable[name]
-		if capacity, has := node.Status.Capacity[name]; !said && has {
+		capacity, has := node.Status.Capacity[name]
+		switch _, said := node.Status.Allocatable[name]; {
+		case said:
+		case has:
 			node.Status.Allocatable[name] = capacity
-		} else if !said {
-			amount = plenty.DeepCopy()
-			if name == corev1.ResourceCPU {
-				amount = resource.MustParse("1P") // thousandths of it fit into an int64
-			}
-			node.Status.Allocatable[name] = amount
+		default:
+			node.Status.Allocatable[name] = plenty.DeepCopy()
 		}
 	}
 }

@@ -110,6 +110,9 @@ func (o *Objects) addDocument(document Document, namespace string) error {
 	passedOver := strings.Join(strings.Fields(fmt.Sprintf("%s: %s %s", document.Source, kind.Kind, document.Object.GetName())), " ")
 	if !scheme.Recognizes(kind) {
 		o.PassedOver = append(o.PassedOver, passedOver)
+		if warning := misspelt(document); warning != "" {
+			o.Warnings = append(o.Warnings, warning)
+		}
 		return nil
 	}
 	decoder := lenient

@@ -256,3 +256,28 @@ func names[T metav1.Object](objects []T) []string {
 	}
 	return result
 }
+
+// A document with a mistake in its kind or version is passed over with a warning that names what is near.
+func TestMisspeltKinds(t *testing.T) {
+	for _, c := range []struct{ apiVersion, kind, near string }{
+		{"resource.k8s.io/v1", "ResourceClam", `kind "ResourceClaim" in apiVersion "resource.k8s.io/v1"`},
+		{"resource.k8s.io/v11", "ResourceClaim", `kind "ResourceClaim" in apiVersion "resource.k8s.io/v1"`},
+		{"resources.k8s.io/v1", "DeviceClass", `kind "DeviceClass" in apiVersion "resource.k8s.io/v1"`},
+		{"v1", "ResourceClaimTemplate", `kind "ResourceClaimTemplate" in apiVersion "resource.k8s.io/v1"`},
+		{"v2", "Pod", `kind "Pod" in apiVersion "v1"`},
+		{"scheduling.k8s.io/v1beta1", "PodGroups", `kind "PodGroup" in apiVersion "scheduling.k8s.io/v1beta1"`},
+		{"scheduling.volcano.sh/v1beta1", "PodGroup", ""},
+		{"apps/v1", "Deployment", ""},
+		{"metrics.k8s.io/v1beta1", "NodeMetrics", ""},
+	} {
+		text := "apiVersion: " + c.apiVersion + "\nkind: " + c.kind + "\nmetadata: {name: x}\n"
+		objects, err := clusterstate.ReadFiles(resource.FilenameOptions{Filenames: []string{"-"}}, strings.NewReader(text), "ns")
+		require.NoError(t, err)
+		if c.near == "" {
+			require.Empty(t, objects.Warnings, text)
+			continue
+		}
+		require.Len(t, objects.Warnings, 1, text)
+		require.Contains(t, objects.Warnings[0], "did you mean "+c.near+"?")
+	}
+}

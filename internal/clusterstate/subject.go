@@ -34,6 +34,8 @@ type Subject struct {
 	Made []*resourceapi.ResourceClaim
 	// Refused says why the pod, or whoever uses the claim, gets no devices on any node.
 	Refused []string
+	// Missing is about a claim or a template that does not exist, so that Claims are not all that the pod needs.
+	Missing error
 }
 
 // Pending are the claims that have no devices yet.
@@ -222,7 +224,9 @@ func (s *State) missing(subject *Subject, err error) error {
 	if !s.HasCluster {
 		return err
 	}
-	subject.Refused = append(subject.Refused, err.Error())
+	if subject.Missing == nil {
+		subject.Missing = err
+	}
 	return nil
 }
 

@@ -20,7 +20,7 @@ var Packages = []string{
 	"apis/celset/v1alpha1", "apis/config/v1alpha1", "apis/internal/strictjson",
 	"cel", "cel/device", "cel/device/costbound", "cel/meter", "allocator", "allocator/internal/availability", "allocator/internal/capacity", "allocator/internal/constraint",
 	"allocator/internal/inventory", "allocator/internal/requests", "allocator/internal/selection",
-	"allocator/explain", "allocator/nodeset",
+	"allocator/explain", "allocator/nodeset", "allocator/podclaims",
 	"plugin", "plugin/guard", "plugin/pendingwrites", "plugin/watchdog", "admission", "admission/webhook", "admission/guard", "admission/guard/server", "cmd/internal/skew",
 }
 

@@ -12,7 +12,6 @@ import (
 	"slices"
 
 	"github.com/spf13/pflag"
-	"k8s.io/cli-runtime/pkg/genericclioptions"
 
 	"github.com/celset/celset/cmd/kubectl-celset/fit"
 	"github.com/celset/celset/cmd/kubectl-celset/output"
@@ -70,7 +69,7 @@ func (f *fitOptions) inClusters(ctx context.Context, flags *pflag.FlagSet, args 
 // of are the options for the cluster of a context of the kubeconfig. What is in files is asked for there.
 func (f *fitOptions) of(cluster string, input []byte) *fitOptions {
 	one, o := *f, *f.options
-	config := genericclioptions.NewConfigFlags(true)
+	config := newConfigFlags()
 	config.KubeConfig, config.Namespace, config.Timeout, config.CacheDir = f.config.KubeConfig, f.config.Namespace, f.config.Timeout, f.config.CacheDir
 	config.Impersonate, config.ImpersonateGroup, config.ImpersonateUID = f.config.Impersonate, f.config.ImpersonateGroup, f.config.ImpersonateUID
 	config.ImpersonateUserExtra = f.config.ImpersonateUserExtra

@@ -31,9 +31,10 @@ that were read, and with the budgets that the scheduler publishes in its Lease. 
 for a claim made from it. Nothing is created.
 
 Of a pod its claims, the claim that the scheduler makes for extended resources, node selector,
-node affinity, tolerations, scheduling gates and scheduler name count. What else a scheduler looks
-at, such as CPU, memory and what device plugins provide, does not: what the scheduler has said of
-it in the condition PodScheduled and in events is quoted.
+node affinity, tolerations, CPU, memory, other resources, host ports, scheduling gates, group and
+scheduler name count. Fields that limit its nodes and are not evaluated, such as volumes, are named
+as not checked. What the scheduler has said in the condition PodScheduled and in events is quoted.
+The API server is asked by a dry run whether it admits claims from templates.
 
 Of a PodGroup with a node set constraint, the nodes are shown that would be chosen for its pods, or why
 there are none. Without an argument it is the one in the files, if all pods there are its own.
@@ -185,7 +186,7 @@ func (f *fitOptions) reportOn(ctx context.Context, flags *pflag.FlagSet, state *
 	if err != nil {
 		return nil, err
 	}
-	if len(subject.Claims) == 0 {
+	if len(subject.Claims) == 0 && subject.Missing == nil {
 		return nil, fmt.Errorf("%s needs no claims, and no extended resources that a class stands for", subject)
 	}
 	known, err := f.knownOf(ctx, subject)

@@ -17,6 +17,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/yaml"
 
@@ -42,7 +43,7 @@ func newOptions(streams genericiooptions.IOStreams) *options {
 	return &options{
 		IOStreams: streams,
 		gates:     newGates(),
-		config:    genericclioptions.NewConfigFlags(true),
+		config:    newConfigFlags(),
 		files: &genericclioptions.FileNameFlags{
 			Usage:     "Files, directories or URLs to read instead of the cluster; - is the standard input.",
 			Filenames: &[]string{},
@@ -50,6 +51,16 @@ func newOptions(streams genericiooptions.IOStreams) *options {
 			Recursive: ptr.To(false),
 		},
 	}
+}
+
+// newConfigFlags returns the flags of kubectl, with its limits for requests.
+func newConfigFlags() *genericclioptions.ConfigFlags {
+	flags := genericclioptions.NewConfigFlags(true)
+	flags.WrapConfigFn = func(config *rest.Config) *rest.Config {
+		config.QPS, config.Burst = 50, 300
+		return config
+	}
+	return flags
 }
 
 // addFlags adds those for reading and for the formats of the output.

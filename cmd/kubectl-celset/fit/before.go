@@ -31,6 +31,9 @@ func (q *question) before(s *Scheduling) error {
 		uid = pod.UID
 		q.beforePod(s, pod)
 	}
+	if q.subject.Missing != nil {
+		return q.subject.Missing
+	}
 	checker := podclaims.Checker{
 		WorkloadClaims: true, PrioritizedList: q.Features.PrioritizedList,
 		BindingConditions: q.Features.DeviceBindingAndStatus, BindingTimeout: q.Args.BindingTimeout.Duration,

@@ -1,0 +1,171 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package integration
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	admissionapi "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/util/retry"
+	"k8s.io/utils/ptr"
+
+	"github.com/celset/celset/internal/testing/env"
+	"github.com/celset/celset/internal/topology"
+)
+
+// explainLab makes the pods. Each has devices of its own, so that pods are independent of each other.
+type explainLab struct {
+	*lab
+	*rand.Rand
+	number int
+}
+
+// Nodes of the lab: two with devices that anything may use, one with a taint, and one that is cordoned.
+const (
+	open, open2, tainted, cordoned = 0, 1, 2, 3
+	taintKey                       = "example.com/reserved"
+	refusedLabel                   = "example.com/refused"
+	// ringSize is how many devices there are on each node for a pod.
+	ringSize = 4
+)
+
+func newExplainLab(t *testing.T, random *rand.Rand) *explainLab {
+	l := &explainLab{lab: newLab(t, "explained", 4), Rand: random}
+	l.changeNode(t, tainted, func(n *corev1.Node) {
+		n.Spec.Taints = append(n.Spec.Taints, corev1.Taint{Key: taintKey, Effect: corev1.TaintEffectNoSchedule})
+	})
+	l.changeNode(t, cordoned, func(n *corev1.Node) { n.Spec.Unschedulable = true })
+	policies, bindings := client().AdmissionregistrationV1().ValidatingAdmissionPolicies(), client().AdmissionregistrationV1().ValidatingAdmissionPolicyBindings()
+	env.Create(t, policies, &admissionapi.ValidatingAdmissionPolicy{ObjectMeta: metav1.ObjectMeta{Name: l.Namespace}, Spec: admissionapi.ValidatingAdmissionPolicySpec{
+		MatchConstraints: &admissionapi.MatchResources{
+			NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{corev1.LabelMetadataName: l.Namespace}},
+			ResourceRules: []admissionapi.NamedRuleWithOperations{{RuleWithOperations: admissionapi.RuleWithOperations{
+				Operations: []admissionapi.OperationType{admissionapi.Create},
+				Rule:       admissionapi.Rule{APIGroups: []string{resourceapi.GroupName}, APIVersions: []string{"*"}, Resources: []string{"resourceclaims"}},
+			}}},
+		},
+		Validations: []admissionapi.Validation{{Expression: "!has(object.metadata.labels) || !('" + refusedLabel + "' in object.metadata.labels)", Message: "claims with this label are refused"}},
+	}})
+	env.Create(t, bindings, &admissionapi.ValidatingAdmissionPolicyBinding{ObjectMeta: metav1.ObjectMeta{Name: l.Namespace}, Spec: admissionapi.ValidatingAdmissionPolicyBindingSpec{
+		PolicyName: l.Namespace, ValidationActions: []admissionapi.ValidationAction{admissionapi.Deny},
+	}})
+	return l
+}
+
+func (l *explainLab) changeNode(t *testing.T, at int, change func(*corev1.Node)) {
+	t.Helper()
+	require.NoError(t, retry.RetryOnConflict(retry.DefaultRetry, func() error {
+		node, err := client().CoreV1().Nodes().Get(t.Context(), l.Nodes[at], metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		change(node)
+		_, err = client().CoreV1().Nodes().Update(t.Context(), node, metav1.UpdateOptions{})
+		return err
+	}))
+}
+
+func (l *explainLab) name() string { return fmt.Sprint("p", l.number) }
+
+// ring publishes devices for one pod on some nodes, and returns their class.
+func (l *explainLab) ring(t *testing.T, nodes ...int) (class string) {
+	t.Helper()
+	ring, err := topology.NewRing(l.Family(fmt.Sprint("m", l.number)), ringSize)
+	require.NoError(t, err)
+	for _, at := range nodes {
+		l.Publish(t, ring, l.Nodes[at])
+	}
+	class = ring.Drivers()[0]
+	l.CreateClass(t, class)
+	return class
+}
+
+// parts is a request that is sometimes constrained.
+func (l *explainLab) parts(class string, count int64) []env.Part {
+	parts := []env.Part{env.Request("r", class, count)}
+	if l.IntN(3) > 0 {
+		parts = append(parts, env.Constrained("any", fmt.Sprintf("size(devices) == %d", count)))
+	}
+	return parts
+}
+
+// fitting makes a pod whose claim fits on the open nodes.
+func (l *explainLab) fitting(t *testing.T) *corev1.Pod {
+	t.Helper()
+	return l.podWith(t, l.parts(l.ring(t, open, open2), int64(1+l.IntN(ringSize)))...)
+}
+
+// podWith makes a pod with a claim, which is named or made from a template.
+func (l *explainLab) podWith(t *testing.T, parts ...env.Part) *corev1.Pod {
+	t.Helper()
+	if l.IntN(2) == 0 {
+		l.CreateClaim(t, l.name(), parts...)
+		return l.here(env.Pod(l.name(), env.CelsetProfile, l.name()))
+	}
+	l.template(t, nil, parts...)
+	return l.here(env.PodFrom(l.name(), env.CelsetProfile, l.name()))
+}
+
+func (l *explainLab) template(t *testing.T, labels map[string]string, parts ...env.Part) {
+	t.Helper()
+	claim := env.Claim(l.name(), parts...)
+	env.Create(t, client().ResourceV1().ResourceClaimTemplates(l.Namespace), &resourceapi.ResourceClaimTemplate{
+		ObjectMeta: metav1.ObjectMeta{Name: l.name()},
+		Spec:       resourceapi.ResourceClaimTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: claim.Spec},
+	})
+}
+
+func (l *explainLab) here(pod *corev1.Pod) *corev1.Pod {
+	pod.Namespace = l.Namespace
+	pod.Spec.NodeSelector = map[string]string{env.LabLabel: l.Namespace}
+	return pod
+}
+
+func (l *explainLab) on(pod *corev1.Pod, at int) *corev1.Pod {
+	pod.Spec.NodeSelector = map[string]string{corev1.LabelHostname: l.Nodes[at]}
+	return pod
+}
+
+// consumers are of a kind that kube-controller-manager does not remove from claims.
+func consumers(n int) (all []resourceapi.ResourceClaimConsumerReference) {
+	for i := range n {
+		name := fmt.Sprint("consumer-", i)
+		all = append(all, resourceapi.ResourceClaimConsumerReference{APIGroup: "example.com", Resource: "jobs", Name: name, UID: uid(name)})
+	}
+	return all
+}
+
+// changeStatus changes the status of a claim.
+func (l *explainLab) changeStatus(t *testing.T, name string, change func(*resourceapi.ResourceClaim)) {
+	t.Helper()
+	require.NoError(t, retry.RetryOnConflict(retry.DefaultRetry, func() error {
+		claim := l.Claim(t, name)
+		change(claim)
+		_, err := client().ResourceV1().ResourceClaims(l.Namespace).UpdateStatus(t.Context(), claim, metav1.UpdateOptions{})
+		return err
+	}))
+}
+
+func requests(pairs ...string) corev1.ResourceList {
+	list := corev1.ResourceList{}
+	for i := 0; i < len(pairs); i += 2 {
+		list[corev1.ResourceName(pairs[i])] = resource.MustParse(pairs[i+1])
+	}
+	return list
+}
+
+// sidecar is a container that runs as long as the pod.
+func sidecar(list corev1.ResourceList) corev1.Container {
+	return corev1.Container{
+		Name: "sidecar", Image: "registry.k8s.io/pause:3.10", RestartPolicy: ptr.To(corev1.ContainerRestartPolicyAlways),
+		Resources: corev1.ResourceRequirements{Requests: list},
+	}
+}

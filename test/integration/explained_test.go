@@ -1,0 +1,154 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package integration
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+
+	"github.com/celset/celset/cmd/kubectl-celset/cli"
+	"github.com/celset/celset/internal/testing/cases"
+	"github.com/celset/celset/internal/testing/env"
+)
+
+// explained is a pod of the test, and what is expected of it.
+type explained struct {
+	*corev1.Pod
+	kind string
+	// reason is a part of what explain says of a pod that waits. It is empty for a pod that is to run.
+	reason string
+	// untold: the scheduler says nothing of the pod, because it is another scheduler's, gated by its owner, or being made.
+	untold bool
+	// created changes the pod after it was created, before it may be scheduled.
+	created func(*corev1.Pod)
+}
+
+// TestExplainAgreesWithTheScheduler creates pods that run, or that wait for as many reasons as there are. Before each pod is
+// created, explain predicts from a file with the cluster what will become of it; afterwards it explains the pod itself. The
+// answer is yes exactly for the pods that the scheduler binds.
+//
+// What the pods use is never freed, so that a pod which waits goes on waiting.
+func TestExplainAgreesWithTheScheduler(t *testing.T) {
+	t.Parallel()
+	random := rand.New(rand.NewPCG(cases.Seed(), 7))
+	l := newExplainLab(t, random)
+	kinds := l.kinds()
+	var pods []explained
+	for i := range max(len(kinds), cases.Of(len(kinds), 200)) {
+		l.number = i
+		kind := kinds[i%len(kinds)]
+		e := kind.make(t)
+		e.kind = kind.name
+		if e.created == nil {
+			l.predict(t, &e)
+		}
+		l.create(t, &e)
+		pods = append(pods, e)
+	}
+	l.explainAll(t, pods)
+}
+
+// predict asks about a pod that is not there yet.
+func (l *explainLab) predict(t *testing.T, e *explained) {
+	t.Helper()
+	pod := e.DeepCopy()
+	pod.TypeMeta = metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"}
+	text, err := json.Marshal(pod)
+	require.NoError(t, err)
+	l.requireExplained(t, e, text, "-f", "-", "--with-cluster")
+}
+
+// requireExplained runs explain, and compares its answer with what is expected.
+func (l *explainLab) requireExplained(t *testing.T, e *explained, stdin []byte, args ...string) {
+	t.Helper()
+	var stdout, stderr bytes.Buffer
+	args = append([]string{"explain", "pod/" + e.Name, "--kubeconfig=" + cluster.Kubeconfig(), "--namespace=" + l.Namespace}, args...)
+	code := cli.Run(t.Context(), args, genericiooptions.IOStreams{In: bytes.NewReader(stdin), Out: &stdout, ErrOut: &stderr})
+	want := cli.ExitOK
+	if e.reason != "" {
+		want = cli.ExitNegative
+	}
+	if code != want || !strings.Contains(stdout.String(), e.reason) {
+		t.Errorf("pod %s (%s): exit code %d, want %d and %q\n%s%s", e.Name, e.kind, code, want, e.reason, &stdout, &stderr)
+	}
+}
+
+// create creates the pod, and waits until it has a node if it is to have one.
+func (l *explainLab) create(t *testing.T, e *explained) {
+	t.Helper()
+	if e.created != nil {
+		e.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: "example.com/test"}}
+	}
+	l.CreatePodAsIs(t, e.Pod)
+	if e.created != nil {
+		e.created(l.Pod(t, e.Name))
+		env.Until(t, "the gate is removed", func(ctx context.Context) (bool, error) {
+			pod := l.Pod(t, e.Name)
+			pod.Spec.SchedulingGates = nil
+			_, err := client().CoreV1().Pods(l.Namespace).Update(ctx, pod, metav1.UpdateOptions{})
+			return err == nil, nil
+		})
+	}
+	if e.reason == "" {
+		l.EventuallyPod(t, e.Name, "bound ("+e.kind+")", isBound)
+	}
+}
+
+// explainAll waits until the scheduler has decided on all pods, and explains each of them.
+func (l *explainLab) explainAll(t *testing.T, pods []explained) {
+	for i := range pods {
+		e := &pods[i]
+		if e.reason != "" && !e.untold {
+			l.EventuallyPod(t, e.Name, "refused ("+e.kind+")", func(_ context.Context, pod *corev1.Pod) (bool, error) { return env.IsRefused(pod), nil })
+		}
+	}
+	next, group := make(chan *explained), sync.WaitGroup{}
+	for range 4 {
+		group.Go(func() {
+			for e := range next {
+				l.requireExplained(t, e, nil)
+			}
+		})
+	}
+	for i := range pods {
+		next <- &pods[i]
+	}
+	close(next)
+	group.Wait()
+	bound, waiting := 0, 0
+	for i := range pods {
+		e, pod := &pods[i], l.Pod(t, pods[i].Name)
+		if (pod.Spec.NodeName != "") != (e.reason == "") {
+			t.Errorf("pod %s (%s) is on node %q, but %q was expected", e.Name, e.kind, pod.Spec.NodeName, e.reason)
+		}
+		if pod.Spec.NodeName != "" {
+			bound++
+		} else {
+			waiting++
+		}
+	}
+	t.Logf("%d pods of %d kinds: %d are bound, %d wait", len(pods), len(kindNames(pods)), bound, waiting)
+	require.Greater(t, bound, len(pods)/8)
+	require.Greater(t, waiting, len(pods)/8)
+}
+
+func kindNames(pods []explained) (names []string) {
+	for i := range pods {
+		names = append(names, fmt.Sprint(pods[i].kind))
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}

@@ -1,0 +1,65 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package gangs
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/celset/celset/cmd/kubectl-celset/cli"
+	"github.com/celset/celset/internal/testing/env"
+)
+
+// TestExplainAgreesWithTheScheduler creates groups that wait for what groups can wait for, and one that runs. The answer of explain
+// is yes for the last alone, and the scheduler binds no pod of the others.
+func TestExplainAgreesWithTheScheduler(t *testing.T) {
+	l := newNodes(t, "explained", 4, rack(2))
+	const oneRack = "nodes.map(n, n.labels.rack).distinct().size() == 1"
+	high := env.Create(t, l.Client().SchedulingV1().PriorityClasses(), &schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{GenerateName: "explained-"}, Value: 1000})
+	polite := env.Create(t, l.Client().SchedulingV1().PriorityClasses(), &schedulingv1.PriorityClass{
+		ObjectMeta: metav1.ObjectMeta{GenerateName: "explained-"}, PreemptionPolicy: ptr.To(corev1.PreemptNever),
+	})
+	refused := map[string]string{}
+	wait := func(name, reason string, minCount, pods int, edit ...func(*corev1.Pod)) {
+		for _, member := range l.group(t, name, oneRack, "", minCount, pods, edit...) {
+			refused[member] = reason
+		}
+		require.Contains(t, l.celset(t, cli.ExitNegative, "explain", "podgroup/"+name), reason)
+	}
+	at := func(name string, edit func(*corev1.Pod)) func(*corev1.Pod) {
+		return func(pod *corev1.Pod) {
+			if pod.Name == name {
+				edit(pod)
+			}
+		}
+	}
+	wait("few", "minCount is 3", 3, 2)
+	wait("schedulers", "spec.schedulerName", 2, 2, at("schedulers-1", func(pod *corev1.Pod) { pod.Spec.SchedulerName = env.StockProfile }))
+	wait("priorities", "spec.priority is 1000 in pod priorities-0", 2, 2, at("priorities-0", func(pod *corev1.Pod) { pod.Spec.PriorityClassName = high.Name }))
+	wait("policies", "spec.preemptionPolicy is Never in pod policies-1", 2, 2, at("policies-1", func(pod *corev1.Pod) { pod.Spec.PriorityClassName = polite.Name }))
+	wait("large", "Insufficient cpu", 2, 2, whole, whole, func(pod *corev1.Pod) { pod.Spec.InitContainers = append(pod.Spec.InitContainers, sidecarOf(pod)) })
+	wait("wide", "no set of 3 nodes", 3, 3, whole)
+	wait("claims", "there is no ResourceClaim", 2, 2, uses("nothing"))
+	wait("gated", "spec.schedulingGates", 2, 2, func(pod *corev1.Pod) {
+		pod.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: "example.com/gate"}}
+	})
+
+	runs := l.group(t, "runs", oneRack, "", 2, 2, whole)
+	l.RequireRunning(t, runs...)
+	l.celset(t, cli.ExitOK, "explain", "podgroup/runs")
+	for name, reason := range refused {
+		require.Empty(t, l.Pod(t, name).Spec.NodeName, "%s, %s", name, reason)
+	}
+}
+
+// sidecarOf needs as much as the pod, so that the pod needs more than there is.
+func sidecarOf(pod *corev1.Pod) corev1.Container {
+	always := corev1.ContainerRestartPolicyAlways
+	return corev1.Container{Name: "sidecar", Image: pod.Spec.Containers[0].Image, RestartPolicy: &always, Resources: *pod.Spec.Containers[0].Resources.DeepCopy()}
+}

@@ -44,7 +44,7 @@ func TestBruteForceSameAsUpstream(t *testing.T) {
 	cases.CheckN(t, some(), func(t *rapid.T) {
 		c := drawCase(t, scenario.Sound)
 		stripListed(c)
-		requireSolution(t, c, mended(upstream(experimental, c)), "upstream's allocator")
+		requireSolution(t, c, mended(c, upstream(experimental, c)), "upstream's allocator")
 	})
 }
 

@@ -41,17 +41,20 @@ type bindingKey struct{}
 // binding is the binding of one pod. It is used by one goroutine.
 type binding struct {
 	writes *Writes
-	// held is the claim whose turn this binding has, "" for none.
-	held types.UID
+	// turns are those of the claims that it has written or waited for. Each counts the binding as a user until it ends.
+	// By then the scheduler's list has what was written.
+	turns map[types.UID]*turn
+	// held is the turn that this binding has, nil for none.
+	held *turn
 }
 
 // turn is the right to write a claim that several bindings wait for.
 type turn struct {
 	// taken has an element while a binding has the turn.
 	taken chan struct{}
-	// users counts the bindings that have the turn or wait for it.
+	// users counts the bindings that have or had the turn, or wait for it, and have not ended.
 	users int
-	// latest is the latest version that one of them has read or written, nil if there is none.
+	// latest is the latest version that one of them has read or written, nil if there is none. It is guarded by the turn.
 	latest *resourceapi.ResourceClaim
 }
 
@@ -64,8 +67,8 @@ type claimTurns struct {
 // Binding returns a context for the binding of one pod, with which [Writes.Client] writes claims that other pods are bound
 // to at the same time. end ends the binding.
 func (w *Writes) Binding(ctx context.Context) (binds context.Context, end func()) {
-	b := &binding{writes: w}
-	return context.WithValue(ctx, bindingKey{}, b), b.leave
+	b := &binding{writes: w, turns: map[types.UID]*turn{}}
+	return context.WithValue(ctx, bindingKey{}, b), b.end
 }
 
 // bindingIn is nil outside of a binding.
@@ -76,28 +79,37 @@ func bindingIn(ctx context.Context) *binding {
 
 // enter waits for the turn of a claim. The error is that of the context.
 func (b *binding) enter(ctx context.Context, uid types.UID) error {
-	if b.held == uid {
+	t := b.turns[uid]
+	if t == nil {
+		t = b.writes.turns.join(uid)
+		b.turns[uid] = t
+	}
+	if b.held == t {
 		return nil
 	}
 	b.leave()
-	t := b.writes.turns.join(uid)
 	select {
 	case t.taken <- struct{}{}:
-		b.held = uid
+		b.held = t
 		return nil
 	case <-ctx.Done():
-		b.writes.turns.quit(uid)
 		return context.Cause(ctx)
 	}
 }
 
 func (b *binding) leave() {
-	if b.held == "" {
-		return
+	if b.held != nil {
+		<-b.held.taken
+		b.held = nil
 	}
-	<-b.writes.turns.of(b.held).taken
-	b.writes.turns.quit(b.held)
-	b.held = ""
+}
+
+func (b *binding) end() {
+	b.leave()
+	for uid := range b.turns {
+		b.writes.turns.quit(uid)
+	}
+	clear(b.turns)
 }
 
 func (t *claimTurns) join(uid types.UID) *turn {
@@ -118,16 +130,10 @@ func (t *claimTurns) quit(uid types.UID) {
 	}
 }
 
-func (t *claimTurns) of(uid types.UID) *turn {
-	t.mutex.Lock()
-	defer t.mutex.Unlock()
-	return t.byClaim[uid]
-}
-
 // note keeps a version of the claim whose turn the binding has.
 func (b *binding) note(claim *resourceapi.ResourceClaim) {
-	if t := b.writes.turns.of(b.held); t.latest == nil || isOlder(t.latest.ResourceVersion, claim.ResourceVersion) {
-		t.latest = claim
+	if b.held.latest == nil || isOlder(b.held.latest.ResourceVersion, claim.ResourceVersion) {
+		b.held.latest = claim
 	}
 }
 
@@ -137,11 +143,10 @@ func (b *binding) latest(than *resourceapi.ResourceClaim) *resourceapi.ResourceC
 	if err == nil && known.UID == than.UID {
 		b.note(known)
 	}
-	latest := b.writes.turns.of(b.held).latest
-	if latest == nil || isOlder(latest.ResourceVersion, than.ResourceVersion) {
+	if b.held.latest == nil || isOlder(b.held.latest.ResourceVersion, than.ResourceVersion) {
 		return nil
 	}
-	return latest
+	return b.held.latest
 }
 
 // read reads a claim after a conflict, nil if it is gone or can't be read.
@@ -165,7 +170,8 @@ func (b *binding) addFinalizer(ctx context.Context, to claims, sent *resourceapi
 	got, err := to.ResourceClaimInterface.Update(ctx, sent, opts)
 	switch {
 	case err == nil:
-		b.note(got)
+		// Upstream's plugin changes what it gets.
+		b.note(got.DeepCopy())
 	case apierrors.IsConflict(err):
 		if latest := b.read(ctx, to, sent); hasFinalizer(latest) {
 			return latest.DeepCopy(), nil
@@ -196,7 +202,7 @@ func (b *binding) updateStatus(ctx context.Context, to claims, sent *resourceapi
 		}
 		got, err := to.store(ctx, next, opts)
 		if err == nil {
-			b.note(got)
+			b.note(got.DeepCopy())
 			return got, nil
 		}
 		if !apierrors.IsConflict(err) || conflicts == maxConflicts {

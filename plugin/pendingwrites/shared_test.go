@@ -23,7 +23,10 @@ import (
 	"pgregory.net/rapid"
 )
 
-var errElsewhere = errors.New("got allocated elsewhere in the meantime")
+var (
+	errElsewhere = errors.New("got allocated elsewhere in the meantime")
+	errDeleted   = errors.New("got deleted in the meantime")
+)
 
 // bindPod does what upstream's plugin does with a claim that it has read before: it stores the allocation that was chosen,
 // nil if the claim has one, and the reservation for a pod.
@@ -39,6 +42,9 @@ func bindPod(ctx context.Context, client kubernetes.Interface, claim *resourceap
 			claim = got
 		}
 		isRead = false
+		if claim.DeletionTimestamp != nil {
+			return errDeleted
+		}
 		if chosen != nil {
 			if claim.Status.Allocation != nil {
 				return errElsewhere
@@ -92,12 +98,17 @@ func newSharing(t anyTest, finalizers ...string) *sharing {
 // bind binds pods at the same time and returns how each ended.
 func (s *sharing) bind(ctx context.Context, chosen *resourceapi.AllocationResult, pods ...string) []error {
 	errs := make([]error, len(pods))
-	var all sync.WaitGroup
+	var all, bound sync.WaitGroup
+	bound.Add(len(pods))
 	for i, pod := range pods {
 		all.Go(func() {
 			ctx, end := s.writes.Binding(ctx)
 			defer end()
-			errs[i] = bindPod(ctx, s.writes.Client(), s.claim, chosen, pod)
+			defer bound.Wait()
+			defer bound.Done()
+			if errs[i] = bindPod(ctx, s.writes.Client(), s.claim, chosen, pod); errs[i] != nil {
+				end()
+			}
 		})
 	}
 	all.Wait()
@@ -241,7 +252,7 @@ func TestSharedClaimKeepsItsAllocation(t *testing.T) {
 					if err == nil {
 						bound[pods[j]] = true
 					}
-					require.True(t, err == nil || errors.Is(err, errElsewhere) || apierrors.IsConflict(err), "%v", err)
+					require.True(t, err == nil || errors.Is(err, errElsewhere) || errors.Is(err, errDeleted) || apierrors.IsConflict(err), "%v", err)
 					require.False(t, err == nil && gone)
 				}
 				after := s.stored["shared"].Status.Allocation

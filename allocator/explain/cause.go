@@ -47,7 +47,7 @@ type relaxation struct {
 	kind string
 	// of is the problem without the cause, nil if it does not have it.
 	of func(*Problem, *v1.Node) *Problem
-	// message says what the cause is, if what the problem allocates without it are these results.
+	// message says what the cause is, if what the problem allocates without it are these results. nil: [Problem.counters] does.
 	message func(p *Problem, node *v1.Node, results []resourceapi.AllocationResult) string
 }
 
@@ -58,7 +58,7 @@ var relaxations = []relaxation{
 	{CausePool, (*Problem).withWholePools, (*Problem).brokenPools},
 	{CauseTaint, (*Problem).untainted, (*Problem).taints},
 	{CauseCapacity, (*Problem).withoutCapacities, (*Problem).capacities},
-	{CauseCounters, (*Problem).withoutCounters, (*Problem).counters},
+	{CauseCounters, (*Problem).withoutCounters, nil},
 }
 
 // relaxed is the problem without some kinds of causes.
@@ -89,7 +89,11 @@ func (p *Problem) causes(ctx context.Context, node *v1.Node, requests []Request,
 			return nil, p, err
 		}
 		if results != nil {
-			causes = append(causes, Cause{r.kind, r.message(p, node, results)})
+			cause, err := p.cause(ctx, r, node, results, owners)
+			if err != nil {
+				return nil, p, err
+			}
+			causes = append(causes, cause)
 		}
 	}
 	if len(causes) > 0 || len(present) == 0 {
@@ -114,10 +118,23 @@ func (p *Problem) causes(ctx context.Context, node *v1.Node, requests []Request,
 			present, results = rest, fewer
 		}
 	}
-	for _, r := range present {
-		causes = append(causes, Cause{r.kind, r.message(p, node, results)})
+	for i, r := range present {
+		others := p.relaxed(node, slices.Delete(slices.Clone(present), i, i+1))
+		cause, err := others.cause(ctx, r, node, results, owners)
+		if err != nil {
+			return nil, p, err
+		}
+		causes = append(causes, cause)
 	}
 	return causes, p.relaxed(node, present), nil
+}
+
+func (p *Problem) cause(ctx context.Context, r relaxation, node *v1.Node, results []resourceapi.AllocationResult, owners []Owner) (Cause, error) {
+	if r.message != nil {
+		return Cause{r.kind, r.message(p, node, results)}, nil
+	}
+	message, err := p.counters(ctx, node, results, owners)
+	return Cause{r.kind, message}, err
 }
 
 // unknown names pools that are being updated, or can't be read: their devices may be what is missing, and it is not known

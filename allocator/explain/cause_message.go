@@ -5,7 +5,6 @@ package explain
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -173,56 +172,6 @@ func requestedOf(claim *resourceapi.ResourceClaim, request string) map[resourcea
 		}
 	}
 	return nil
-}
-
-// counters names the counters of which there is not enough for the results beside what is allocated.
-func (p *Problem) counters(_ *v1.Node, results []resourceapi.AllocationResult) string {
-	wanted, used := map[counter]resource.Quantity{}, map[counter]resource.Quantity{}
-	devices := p.devicesOf(results)
-	for id, of := range devices {
-		if !ptr.Deref(of.result.AdminAccess, false) {
-			consume(wanted, id, of.device)
-		}
-	}
-	known := p.devices(func(id structured.DeviceID) bool {
-		return slices.ContainsFunc(slices.Collect(maps.Keys(wanted)), func(c counter) bool { return c.driver == id.Driver.String() && c.pool == id.Pool.String() })
-	})
-	counted := sets.New[structured.DeviceID]()
-	p.eachAllocated(func(id structured.DeviceID, result *resourceapi.DeviceRequestAllocationResult) {
-		if of, found := known[id]; found && !counted.Has(id) && !ptr.Deref(result.AdminAccess, false) {
-			counted.Insert(id)
-			consume(used, id, of.device)
-		}
-	})
-	all := sets.New[string]()
-	for _, slice := range p.Slices {
-		for _, set := range slice.Spec.SharedCounters {
-			for name, has := range set.Counters {
-				c := counter{slice.Spec.Driver, slice.Spec.Pool.Name, set.Name, name}
-				want, left := wanted[c], has.Value.DeepCopy()
-				if left.Sub(used[c]); want.Cmp(left) > 0 {
-					all.Insert(fmt.Sprintf("of counter %s of counter set %s of pool %s/%s %s are wanted, %s of %s are free", name, c.set, c.driver, c.pool, want.String(), left.String(), has.Value.String()))
-				}
-			}
-		}
-	}
-	if len(all) == 0 {
-		return "the devices that consume counters have no compatibility group in common"
-	}
-	return "counters are used up: " + listed(sets.List(all))
-}
-
-type counter struct{ driver, pool, set, name string }
-
-func consume(sums map[counter]resource.Quantity, id structured.DeviceID, device *resourceapi.Device) {
-	for _, consumption := range device.ConsumesCounters {
-		for name, amount := range consumption.Counters {
-			c := counter{id.Driver.String(), id.Pool.String(), consumption.CounterSet, name}
-			sum := sums[c]
-			sum.Add(amount.Value)
-			sums[c] = sum
-		}
-	}
 }
 
 // published is a device as it was published, and the result that has it.

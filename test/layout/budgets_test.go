@@ -38,15 +38,15 @@ func test(name string, _ []byte) bool { return strings.HasSuffix(name, "_test.go
 func page(name string, _ []byte) bool { return strings.HasSuffix(name, ".md") }
 
 var budgets = []budget{
-	{name: "apis", folders: []string{"apis"}, counts: product, lines: 3140},
+	{name: "apis", folders: []string{"apis"}, counts: product, lines: 3240},
 	{name: "cel", folders: []string{"cel"}, without: []string{"cel/meter", "cel/device", "cel/cluster"}, counts: product, lines: 3400},
 	{name: "cel/meter", folders: []string{"cel/meter"}, counts: product, lines: 2075},
 	{name: "cel/device", folders: []string{"cel/device"}, without: []string{"cel/device/bound", "cel/device/library"}, counts: product, lines: 2828},
 	{name: "cel/device/bound and library", folders: []string{"cel/device/bound", "cel/device/library"}, counts: product, lines: 8275},
 	{name: "cel/cluster", folders: []string{"cel/cluster"}, counts: product, lines: 1980},
-	{name: "allocator", folders: []string{"allocator"}, without: explaining, counts: product, lines: 12595},
-	{name: "allocator/explain and others", folders: explaining, counts: product, lines: 3380},
-	{name: "plugin", folders: []string{"plugin"}, counts: product, lines: 8255},
+	{name: "allocator", folders: []string{"allocator"}, without: explaining, counts: product, lines: 12635},
+	{name: "allocator/explain and others", folders: explaining, counts: product, lines: 3670},
+	{name: "plugin", folders: []string{"plugin"}, counts: product, lines: 8555},
 	{name: "admission", folders: []string{"admission"}, counts: product, lines: 2965},
 	{name: "placement", folders: []string{"placement"}, without: []string{"placement/*"}, counts: product, lines: 4825},
 	{name: "placement/controller and others", folders: []string{"placement/*"}, counts: product, lines: 5790},

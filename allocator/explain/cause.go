@@ -4,6 +4,7 @@
 package explain
 
 import (
+	"cmp"
 	"context"
 	"slices"
 
@@ -47,14 +48,14 @@ type relaxation struct {
 	kind string
 	// of is the problem without the cause, nil if it does not have it.
 	of func(*Problem, *v1.Node) *Problem
-	// message says what the cause is, if what the problem allocates without it are these results. nil: [Problem.counters] does.
+	// message says what the cause is, if what the problem allocates without it are these results. nil: [Problem.cause] finds it out.
 	message func(p *Problem, node *v1.Node, results []resourceapi.AllocationResult) string
 }
 
 // relaxations are in the order in which a cause is rather kept than a later one.
 var relaxations = []relaxation{
 	{CauseNodeSelector, (*Problem).onAllNodes, (*Problem).nodeSelectors},
-	{CauseFeature, (*Problem).withFeatures, (*Problem).features},
+	{CauseFeature, (*Problem).withFeatures, nil},
 	{CausePool, (*Problem).withWholePools, (*Problem).brokenPools},
 	{CauseTaint, (*Problem).untainted, (*Problem).taints},
 	{CauseCapacity, (*Problem).withoutCapacities, (*Problem).capacities},
@@ -130,10 +131,16 @@ func (p *Problem) causes(ctx context.Context, node *v1.Node, requests []Request,
 }
 
 func (p *Problem) cause(ctx context.Context, r relaxation, node *v1.Node, results []resourceapi.AllocationResult, owners []Owner) (Cause, error) {
-	if r.message != nil {
-		return Cause{r.kind, r.message(p, node, results)}, nil
+	var message string
+	var err error
+	switch r.kind {
+	case CauseFeature:
+		message, err = p.features(ctx, node, owners)
+	case CauseCounters:
+		message, err = p.counters(ctx, node, results, owners)
+	default:
+		message = r.message(p, node, results)
 	}
-	message, err := p.counters(ctx, node, results, owners)
 	return Cause{r.kind, message}, err
 }
 
@@ -210,20 +217,26 @@ func (p *Problem) onAllNodes(*v1.Node) *Problem {
 }
 
 func (p *Problem) withFeatures(node *v1.Node) *Problem {
-	gates, operations := p.lacking(node), p.edited(func(slice *resourceapi.ResourceSlice) bool {
-		return mayBeFor(slice, node) && compat.SkipsNodeOperations(&slice.Spec)
-	}, compat.SkipNoNodeOperations)
-	if len(gates) > 0 {
-		if operations == nil {
-			operations = p
-		}
-		operations = operations.with(func(p *Problem) {
-			for _, g := range gates {
-				*g.of(&p.Features) = true
-			}
-		})
+	with := p.withGates(node, p.lacking(node))
+	if with == p {
+		return nil
 	}
-	return operations
+	return with
+}
+
+// withGates is the problem with feature gates on, and without slices that skip node operations.
+func (p *Problem) withGates(node *v1.Node, gates []gate) *Problem {
+	with := cmp.Or(p.edited(func(slice *resourceapi.ResourceSlice) bool {
+		return mayBeFor(slice, node) && compat.SkipsNodeOperations(&slice.Spec)
+	}, compat.SkipNoNodeOperations), p)
+	if len(gates) == 0 {
+		return with
+	}
+	return with.with(func(p *Problem) {
+		for _, g := range gates {
+			*g.of(&p.Features) = true
+		}
+	})
 }
 
 func (p *Problem) untainted(node *v1.Node) *Problem {

@@ -4,6 +4,7 @@
 package explain
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -40,6 +41,26 @@ var gates = []gate{
 	{"DRADeviceBindingConditions with DRAResourceClaimDeviceStatus", func(f *structured.Features) *bool { return &f.DeviceBindingAndStatus }, func(s *resourceapi.ResourceSlice) bool {
 		return anyDevice(s, func(d *resourceapi.Device) bool { return len(d.BindingConditions) > 0 })
 	}},
+	{"DRAListTypeAttributes", func(f *structured.Features) *bool { return &f.ListTypeAttributes }, func(s *resourceapi.ResourceSlice) bool {
+		return anyDevice(s, func(d *resourceapi.Device) bool {
+			for _, a := range d.Attributes {
+				if len(a.IntValues)+len(a.BoolValues)+len(a.StringValues)+len(a.VersionValues) > 0 {
+					return true
+				}
+			}
+			return false
+		})
+	}},
+	{"DRAFractionalCapacityRange", celcompat.FractionalCapacityRange, func(s *resourceapi.ResourceSlice) bool {
+		return anyDevice(s, func(d *resourceapi.Device) bool {
+			for _, c := range d.Capacity {
+				if c.RequestPolicy != nil && c.RequestPolicy.ValidRange != nil {
+					return true
+				}
+			}
+			return false
+		})
+	}},
 	{"DRAOptionalNodeOperations", celcompat.OptionalNodeOperations, func(s *resourceapi.ResourceSlice) bool {
 		return compat.SkipsNodeOperations(&s.Spec)
 	}},
@@ -56,15 +77,36 @@ func (p *Problem) lacking(node *v1.Node) []gate {
 	})
 }
 
-func (p *Problem) features(node *v1.Node, _ []resourceapi.AllocationResult) string {
+// features names the gates of which none can stay off. owners have no devices if the claims don't fit beside them.
+func (p *Problem) features(ctx context.Context, node *v1.Node, owners []Owner) (string, error) {
+	needed := p.lacking(node)
+	fits := func(gates []gate) (bool, error) {
+		with := p.withGates(node, gates)
+		results, err := with.fits(ctx, node, with.Claims, with.Allocated)
+		if results == nil && err == nil {
+			results, err = with.fitsWithout(ctx, node, owners)
+		}
+		return results != nil, err
+	}
+	for i := 0; i < len(needed); {
+		rest := slices.Delete(slices.Clone(needed), i, i+1)
+		switch enough, err := fits(rest); {
+		case err != nil:
+			return "", err
+		case enough:
+			needed = rest
+		default:
+			i++
+		}
+	}
+	if len(needed) == 0 {
+		return "devices skip node operations, which the node does not declare as a feature", nil
+	}
 	var names []string
-	for _, g := range p.lacking(node) {
+	for _, g := range needed {
 		names = append(names, g.name)
 	}
-	if len(names) == 0 {
-		return "devices skip node operations, which the node does not declare as a feature"
-	}
-	return "devices need feature gates that are off: " + strings.Join(names, ", ")
+	return "devices need feature gates that are off: " + strings.Join(names, ", "), nil
 }
 
 func (p *Problem) brokenPools(node *v1.Node, _ []resourceapi.AllocationResult) string {

@@ -150,6 +150,10 @@ func (y reason) free(r *request) (free int, known bool) {
 
 // unsatisfied is for a constraint that no set satisfied.
 func (y reason) unsatisfied(c *celConstraint) string {
+	if compared := comparedBeside(c); compared != "" {
+		// What attributes leave was all that the constraint has seen.
+		return fmt.Sprintf("no set of free devices satisfies constraint %s and %s together", c.name, compared)
+	}
 	if len(c.covered) == 1 && len(c.covered[0]) == 1 {
 		r := c.covered[0][0]
 		free, known := y.free(r)
@@ -161,6 +165,31 @@ func (y reason) unsatisfied(c *celConstraint) string {
 		}
 	}
 	return fmt.Sprintf("constraint %s: no set that the rest of the claim leaves satisfies it", c.name)
+}
+
+// maxCompared is how many constraints that compare attributes are named.
+const maxCompared = 3
+
+// comparedBeside names the constraints that compare attributes of devices of a CEL constraint.
+func comparedBeside(c *celConstraint) string {
+	var names []string
+	for i := range c.claim.Spec.Devices.Constraints {
+		api := &c.claim.Spec.Devices.Constraints[i]
+		covers := func(r *request) bool { return constraint.Covers(api, &r.Request) }
+		if !slices.ContainsFunc(c.covered, func(all alternatives) bool { return slices.ContainsFunc(all, covers) }) {
+			continue
+		}
+		switch {
+		case api.DistinctAttribute != nil:
+			names = append(names, "distinctAttribute "+string(*api.DistinctAttribute))
+		case api.MatchAttribute != nil && !strings.HasPrefix(string(*api.MatchAttribute), v1alpha1.AttributeDomain+"/"):
+			names = append(names, "matchAttribute "+string(*api.MatchAttribute))
+		}
+	}
+	if len(names) > maxCompared {
+		names = append(names[:maxCompared], "others")
+	}
+	return strings.Join(names, ", ")
 }
 
 // isPruned reports whether sets were ruled out without being evaluated.

@@ -103,7 +103,7 @@ func (r *resolvedClaim) withPreferences(a *Allocator, content fingerprint.Sum) (
 
 // contentOfTemporary is what a claim for extended resources is told by. Messages name it.
 func contentOfTemporary(claim *resourceapi.ResourceClaim) (fingerprint.Sum, bool) {
-	content, ok := fingerprint.AppendMessage(fingerprint.AppendPart(nil, klog.KObj(claim).String()), &claim.Spec)
+	content, ok := fingerprint.AppendMessage(fingerprint.AppendPart(fingerprint.AppendPart(nil, klog.KObj(claim).String()), v1alpha1.ContainersOf(claim)), &claim.Spec)
 	return fingerprint.Of(content), ok
 }
 
@@ -155,7 +155,7 @@ func claimContent(classes v1alpha1.ClassGetter, claim *resourceapi.ResourceClaim
 	}
 	memory := fingerprint.Memory.Get().(*[]byte)
 	defer fingerprint.Memory.Put(memory)
-	all, ok := fingerprint.AppendMessage((*memory)[:0], &claim.Spec)
+	all, ok := fingerprint.AppendMessage(fingerprint.AppendPart((*memory)[:0], v1alpha1.ContainersOf(claim)), &claim.Spec)
 	for _, r := range claim.Spec.Devices.Requests {
 		if r.Exactly != nil && ok {
 			all, ok = appendClass(all, classes, r.Exactly.DeviceClassName)

@@ -268,10 +268,6 @@ func (c *celConstraint) evaluate() (bool, error) {
 	return satisfied, nil
 }
 
-// Rejection is nil: that the set of all devices does not satisfy the expression
-// on this node says nothing about other nodes or other choices.
-func (c *celConstraint) Rejection(*requests.Request, *inventory.Candidate) error { return nil }
-
 func (c *celConstraint) evaluationError(err error) error {
 	if isOverBudget(err) {
 		return c.costError(err)

@@ -226,9 +226,6 @@ func (f *fragmentation) Remove(c *inventory.Candidate) {
 // Len is the number of devices in the set.
 func (f *fragmentation) Len() int { return len(f.members) }
 
-// Rejection is nil: where all devices are wanted there is no other set.
-func (f *fragmentation) Rejection(*requests.Request, *inventory.Candidate) error { return nil }
-
 // mayCut reports whether the search would meet no error of another expression on the way to a complete
 // set, as a [pruner] does.
 func (f *fragmentation) mayCut(r *requests.Request, last *inventory.Candidate) bool {

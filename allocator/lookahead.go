@@ -105,7 +105,7 @@ func (l *lookahead) speculate(requests ...*request) bool {
 }
 
 func (l *lookahead) cannotFailFor(r *request) bool {
-	if len(r.Derived) > 0 || r.WantsAll() && r.isRejectedAloud() {
+	if len(r.Derived) > 0 {
 		return false
 	}
 	s, inUse := l.search, bitset.Set(nil)
@@ -122,18 +122,6 @@ func (l *lookahead) cannotFailFor(r *request) bool {
 		}
 	}
 	return true
-}
-
-// isRejectedAloud reports whether a constraint of another kind than CEL covers the request: where all
-// devices are wanted, one that it refuses is an error.
-func (r *request) isRejectedAloud() bool {
-	cel := 0
-	for _, d := range r.decides {
-		if d.covered {
-			cel++
-		}
-	}
-	return len(r.constraints) > cel
 }
 
 // know looks at a free device. Nothing is evaluated that may fail but selectors,

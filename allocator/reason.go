@@ -4,14 +4,18 @@
 package allocator
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math/big"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/dynamic-resource-allocation/structured"
 
+	"github.com/celset/celset/allocator/internal/constraint"
+	"github.com/celset/celset/allocator/internal/inventory"
 	"github.com/celset/celset/allocator/internal/selection"
 	"github.com/celset/celset/apis/celset/v1alpha1"
 	"github.com/celset/celset/cel"
@@ -19,6 +23,7 @@ import (
 
 // reason is why a search found nothing. In one line it is the first of these that is true.
 //
+//   - Requests for all devices want more than a claim can have.
 //   - A request can't be met by itself, because too few devices are free.
 //   - A CEL constraint is not satisfied by any set.
 //   - Requests and constraints can't be met together.
@@ -34,6 +39,9 @@ type reason struct{ search *search }
 
 func (y reason) String() string {
 	s := y.search
+	if why := y.overLimit(); why != "" {
+		return why
+	}
 	for i, requests := range s.requests {
 		for _, all := range requests {
 			if why := y.shortages(all); why != "" {
@@ -52,6 +60,26 @@ func (y reason) String() string {
 		}
 	}
 	return "no combination of free devices meets all requests and constraints"
+}
+
+// overLimit says which requests for all devices want more than a claim can have, empty if no claim wants more. Claims
+// that ask for too many devices on any node are an error of the setup.
+func (y reason) overLimit() string {
+	limit := y.search.allocator.maxResults
+	for i, requests := range y.search.requests {
+		devices, wantAll := 0, []string(nil)
+		for _, all := range requests {
+			devices += all.least().Count
+			if slices.ContainsFunc(all, func(r *request) bool { return r.WantsAll() }) {
+				wantAll = append(wantAll, cmp.Or(all[0].Parent, all[0].Name))
+			}
+		}
+		if devices > limit {
+			return y.prefix(i) + fmt.Sprintf("request %s: all devices that match are wanted, and the claim would get more than the %d that a claim can have",
+				strings.Join(wantAll, ", "), limit)
+		}
+	}
+	return ""
 }
 
 // prefix names the claim if the pod has several.
@@ -84,11 +112,22 @@ func (y reason) shortage(r *request) string {
 		return fmt.Sprintf("request %s: no device matches, all are wanted", r.Name)
 	case r.WantsAll() && free < r.Count:
 		return fmt.Sprintf("request %s: %d of %d devices, all are wanted", r.Name, free, r.Count)
+	case r.WantsAll() && isRefused(r):
+		return fmt.Sprintf("request %s: the devices that match don't satisfy the constraints of the claim together, all are wanted", r.Name)
 	case !r.WantsAll() && known && free < r.Count:
 		return fmt.Sprintf("request %s: %d of %d devices", r.Name, free, r.Count)
 	default:
 		return ""
 	}
+}
+
+// isRefused reports whether a constraint that compares attributes refuses the devices of a request for all devices,
+// whatever other requests get.
+func isRefused(r *request) bool {
+	return slices.ContainsFunc(r.bounding, func(b constraint.Bounding) bool {
+		admitted := slices.DeleteFunc(slices.Clone(r.all), func(c *inventory.Candidate) bool { return !b.Admits(c) })
+		return len(admitted) < len(r.all) || b.Most(admitted) < len(r.all)
+	})
 }
 
 // free counts the devices that the request could have if it were alone. known is
@@ -113,6 +152,10 @@ func (y reason) free(r *request) (free int, known bool) {
 
 // unsatisfied is for a constraint that no set satisfied.
 func (y reason) unsatisfied(c *celConstraint) string {
+	if compared := comparedBeside(c); compared != "" {
+		// What attributes leave was all that the constraint has seen.
+		return fmt.Sprintf("no set of free devices satisfies constraint %s and %s together", c.name, compared)
+	}
 	if len(c.covered) == 1 && len(c.covered[0]) == 1 {
 		r := c.covered[0][0]
 		free, known := y.free(r)
@@ -124,6 +167,31 @@ func (y reason) unsatisfied(c *celConstraint) string {
 		}
 	}
 	return fmt.Sprintf("constraint %s: no set that the rest of the claim leaves satisfies it", c.name)
+}
+
+// maxCompared is how many constraints that compare attributes are named.
+const maxCompared = 3
+
+// comparedBeside names the constraints that compare attributes of devices of a CEL constraint.
+func comparedBeside(c *celConstraint) string {
+	var names []string
+	for i := range c.claim.Spec.Devices.Constraints {
+		api := &c.claim.Spec.Devices.Constraints[i]
+		covers := func(r *request) bool { return constraint.Covers(api, &r.Request) }
+		if !slices.ContainsFunc(c.covered, func(all alternatives) bool { return slices.ContainsFunc(all, covers) }) {
+			continue
+		}
+		switch {
+		case api.DistinctAttribute != nil:
+			names = append(names, "distinctAttribute "+string(*api.DistinctAttribute))
+		case api.MatchAttribute != nil && !strings.HasPrefix(string(*api.MatchAttribute), v1alpha1.AttributeDomain+"/"):
+			names = append(names, "matchAttribute "+string(*api.MatchAttribute))
+		}
+	}
+	if len(names) > maxCompared {
+		names = append(names[:maxCompared], "others")
+	}
+	return strings.Join(names, ", ")
 }
 
 // isPruned reports whether sets were ruled out without being evaluated.

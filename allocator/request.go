@@ -138,7 +138,7 @@ func (r *request) isPruned() bool {
 // cannotFail reports whether meeting the request can't evaluate anything but
 // selectors, whatever is tried.
 func (r *request) cannotFail() bool {
-	return len(r.Derived) == 0 && len(r.decides) == 0 && (!r.WantsAll() || len(r.constraints) == 0)
+	return len(r.Derived) == 0 && len(r.decides) == 0
 }
 
 // withinLimit reports whether no choice of alternatives gives the claim too many
@@ -156,6 +156,32 @@ func (a *Allocator) withinLimit(requests []alternatives) bool {
 		devices += most
 	}
 	return true
+}
+
+// AsksForTooMany reports whether a claim asks for more devices than a claim can have, whatever the node. The number of
+// devices of a request with allocationMode All depends on the node. Such a request counts as none here.
+func AsksForTooMany(claim *resourceapi.ResourceClaim) bool {
+	return asksForMore(claim, resourceapi.AllocationResultsMaxSize)
+}
+
+func asksForMore(claim *resourceapi.ResourceClaim, limit int) bool {
+	devices := 0
+	for order := range claim.Spec.Devices.Requests {
+		least := math.MaxInt
+		for i := range requests.Alternatives(&claim.Spec.Devices.Requests[order]) {
+			r := requests.New(claim, order, i)
+			if r.Spec == nil || r.WantsAll() {
+				least = 0
+				break
+			}
+			least = min(least, int(min(max(0, r.Spec.Count), math.MaxInt)))
+		}
+		if least > limit-devices {
+			return true
+		}
+		devices += least
+	}
+	return false
 }
 
 // setup reads the claims of a search, in their order: requests, what they have in common, and
@@ -176,7 +202,7 @@ func (b setup) addClaim(claim *resourceapi.ResourceClaim) error {
 		}
 		least := a.least()
 		// Compared before it is added: the sum of untrusted counts may overflow.
-		if limit := b.search.allocator.maxResults; least.Count > limit-devices {
+		if limit := b.search.allocator.maxResults; least.Count > limit-devices && asksForMore(claim, limit) {
 			return least.Errorf("adding %d devices exceeds the claim limit of %d, with %d already accounted for",
 				least.Count, limit, devices)
 		}

@@ -141,7 +141,7 @@ func (s *search) makeRoom() {
 
 // run looks for the first solution, and for better ones if there are preferences.
 func (s *search) run() (bool, error) {
-	result, err := s.nextRequest(0, 0)
+	result, err := s.first()
 	if result != found || err != nil {
 		return false, err
 	}
@@ -154,8 +154,17 @@ func (s *search) run() (bool, error) {
 func (s *search) solutions() iter.Seq[*solution] {
 	return func(yield func(*solution) bool) {
 		s.yield = yield
-		_, s.err = s.nextRequest(0, 0)
+		_, s.err = s.first()
 	}
+}
+
+// first meets all requests, unless the node has too many devices for a claim that wants all of them. Nothing is
+// evaluated then.
+func (s *search) first() (outcome, error) {
+	if (reason{s}).overLimit() != "" {
+		return none, nil
+	}
+	return s.nextRequest(0, 0)
 }
 
 // nextRequest meets the requests of the claims from the given one on. If that
@@ -266,14 +275,8 @@ func (s *search) takeNextOfAll(p place, r *request) (outcome, error) {
 	if s.available.InUse(p.claim, &r.Request, c) {
 		return none, nil
 	}
-	refusedBy, taken, err := s.take(p.claim, r, c)
-	switch {
-	case err != nil:
+	if _, taken, err := s.take(p.claim, r, c); err != nil || !taken {
 		return none, err
-	case refusedBy != nil:
-		return none, refusedBy.Rejection(&r.Request, c)
-	case !taken:
-		return none, nil
 	}
 	return s.proceed(p, r, c)
 }

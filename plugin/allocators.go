@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"sync"
 
 	v1 "k8s.io/api/core/v1"
@@ -16,6 +17,8 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"github.com/celset/celset/allocator"
+	"github.com/celset/celset/allocator/extended"
+	"github.com/celset/celset/apis/celset/v1alpha1"
 	"github.com/celset/celset/plugin/guard"
 	"github.com/celset/celset/plugin/metrics"
 )
@@ -32,6 +35,8 @@ type measuredAllocator struct {
 	passedOver []fwk.NodeInfo
 	// values are what preferences say of the devices that were found.
 	values nodeValues
+	// extended is the claim of the pod for extended resources without a node, nil if there is none.
+	extended *resourceapi.ResourceClaim
 	// group answers if devices are chosen for the whole group of the pod, else nil.
 	group groupDevices
 }
@@ -40,6 +45,7 @@ var _ structured.Allocator = &measuredAllocator{}
 
 // Allocate implements [structured.Allocator].
 func (a *measuredAllocator) Allocate(ctx context.Context, node *v1.Node, claims []*resourceapi.ResourceClaim) ([]resourceapi.AllocationResult, error) {
+	claims = a.withContainers(claims)
 	if s := simulatedIn(ctx); s != nil {
 		return s.allocate(ctx, node, claims)
 	}
@@ -59,6 +65,18 @@ func (a *measuredAllocator) Allocate(ctx context.Context, node *v1.Node, claims 
 	a.values.note(ctx, node.Name, details)
 	a.failed.note(err)
 	return results, noted(a.attempt, err)
+}
+
+// withContainers returns the claims, and in the claim that upstream has made for extended resources and the node which
+// requests serve one container.
+func (a *measuredAllocator) withContainers(claims []*resourceapi.ResourceClaim) []*resourceapi.ResourceClaim {
+	of := slices.IndexFunc(claims, func(claim *resourceapi.ResourceClaim) bool { return claim.Name == extended.ClaimName })
+	if of < 0 || a.extended == nil {
+		return claims
+	}
+	claims = slices.Clone(claims)
+	claims[of] = v1alpha1.WithContainersOf(claims[of], a.extended)
+	return claims
 }
 
 // failedNodes are those of one attempt that don't fit because an expression failed on their
@@ -128,17 +146,26 @@ func (a *limitedAllocator) Allocate(ctx context.Context, node *v1.Node, claims [
 		return nil, notLookedAt(a.attempt, over)
 	}
 	note(a.attempt, err)
-	return results, ofNode(err)
+	return results, ofNode(err, claims)
 }
 
-// poolUnusable is upstream's error for mode All on a node with a pool that is incomplete or invalid.
-var poolUnusable = regexp.MustCompile(`^claim \S+, request \S+: asks for all devices, but resource pool \S+ is currently (being updated|invalid)$`)
+// aboutNode matches upstream's errors for mode All that are about the devices of one node: a pool that is incomplete or
+// invalid (kubernetes/kubernetes#141898), and a device that a constraint refuses.
+var aboutNode = regexp.MustCompile(`^claim \S+, request \S+: (asks for all devices, but resource pool \S+ is currently (being updated|invalid)|` +
+	`cannot add device \S+ because a claim constraint would not be satisfied)$`)
 
-// ofNode has an error of the node's pools concern that node, as in later versions of Kubernetes
-// (kubernetes/kubernetes#141898). In this one it ends the attempt for all nodes.
-func ofNode(err error) error {
-	if err != nil && poolUnusable.MatchString(err.Error()) {
-		return fmt.Errorf("%s%w", err.Error(), structured.ErrFailedAllocationOnNode)
+// overLimit matches upstream's error for a claim that would get too many devices. For mode All it is about the node.
+var overLimit = regexp.MustCompile(`^claim \S+, request \S+: adding \d+ devices exceeds the claim limit of \d+, with \d+ already accounted for$`)
+
+// ofNode returns an error of upstream's that is about the devices of one node as an error that concerns that node.
+// In Kubernetes 1.37 such errors end the attempt for all nodes.
+func ofNode(err error, claims []*resourceapi.ResourceClaim) error {
+	if err == nil {
+		return nil
+	}
+	text := err.Error()
+	if aboutNode.MatchString(text) || overLimit.MatchString(text) && !slices.ContainsFunc(claims, allocator.AsksForTooMany) {
+		return fmt.Errorf("%s%w", text, structured.ErrFailedAllocationOnNode)
 	}
 	return err
 }

@@ -39,6 +39,11 @@ func (pl *DynamicResourcesCEL) PreBind(ctx context.Context, state fwk.CycleState
 		return pl.DynamicResources.PreBind(ctx, state, pod, node)
 	}
 	c.writing = true
+	if pl.writes != nil {
+		binds, end := pl.writes.Binding(ctx)
+		defer end()
+		ctx = binds
+	}
 	status := pl.DynamicResources.PreBind(ctx, state, pod, node)
 	c.written = status.IsSuccess()
 	return status

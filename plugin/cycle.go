@@ -186,7 +186,7 @@ func (pl *DynamicResourcesCEL) chooseAllocator(ctx context.Context, state fwk.Cy
 		pl.metrics.ObserveRefusal(metrics.RefusalConstraint)
 		return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, err.Error())
 	}
-	c.ours = &measuredAllocator{Allocator: ours, metrics: pl.metrics, attempt: c.attempt, constrained: len(constrained) > 0, group: group}
+	c.ours = &measuredAllocator{Allocator: ours, metrics: pl.metrics, attempt: c.attempt, constrained: len(constrained) > 0, extended: c.extended, group: group}
 	*field = c.ours
 	return nil
 }

@@ -4,6 +4,7 @@
 package explain
 
 import (
+	"cmp"
 	"context"
 	"slices"
 
@@ -47,18 +48,18 @@ type relaxation struct {
 	kind string
 	// of is the problem without the cause, nil if it does not have it.
 	of func(*Problem, *v1.Node) *Problem
-	// message says what the cause is, if what the problem allocates without it are these results.
+	// message says what the cause is, if what the problem allocates without it are these results. nil: [Problem.cause] finds it out.
 	message func(p *Problem, node *v1.Node, results []resourceapi.AllocationResult) string
 }
 
 // relaxations are in the order in which a cause is rather kept than a later one.
 var relaxations = []relaxation{
 	{CauseNodeSelector, (*Problem).onAllNodes, (*Problem).nodeSelectors},
-	{CauseFeature, (*Problem).withFeatures, (*Problem).features},
+	{CauseFeature, (*Problem).withFeatures, nil},
 	{CausePool, (*Problem).withWholePools, (*Problem).brokenPools},
 	{CauseTaint, (*Problem).untainted, (*Problem).taints},
 	{CauseCapacity, (*Problem).withoutCapacities, (*Problem).capacities},
-	{CauseCounters, (*Problem).withoutCounters, (*Problem).counters},
+	{CauseCounters, (*Problem).withoutCounters, nil},
 }
 
 // relaxed is the problem without some kinds of causes.
@@ -89,7 +90,11 @@ func (p *Problem) causes(ctx context.Context, node *v1.Node, requests []Request,
 			return nil, p, err
 		}
 		if results != nil {
-			causes = append(causes, Cause{r.kind, r.message(p, node, results)})
+			cause, err := p.cause(ctx, r, node, results, owners)
+			if err != nil {
+				return nil, p, err
+			}
+			causes = append(causes, cause)
 		}
 	}
 	if len(causes) > 0 || len(present) == 0 {
@@ -114,10 +119,29 @@ func (p *Problem) causes(ctx context.Context, node *v1.Node, requests []Request,
 			present, results = rest, fewer
 		}
 	}
-	for _, r := range present {
-		causes = append(causes, Cause{r.kind, r.message(p, node, results)})
+	for i, r := range present {
+		others := p.relaxed(node, slices.Delete(slices.Clone(present), i, i+1))
+		cause, err := others.cause(ctx, r, node, results, owners)
+		if err != nil {
+			return nil, p, err
+		}
+		causes = append(causes, cause)
 	}
 	return causes, p.relaxed(node, present), nil
+}
+
+func (p *Problem) cause(ctx context.Context, r relaxation, node *v1.Node, results []resourceapi.AllocationResult, owners []Owner) (Cause, error) {
+	var message string
+	var err error
+	switch r.kind {
+	case CauseFeature:
+		message, err = p.features(ctx, node, owners)
+	case CauseCounters:
+		message, err = p.counters(ctx, node, results, owners)
+	default:
+		message = r.message(p, node, results)
+	}
+	return Cause{r.kind, message}, err
 }
 
 // unknown names pools that are being updated, or can't be read: their devices may be what is missing, and it is not known
@@ -193,20 +217,26 @@ func (p *Problem) onAllNodes(*v1.Node) *Problem {
 }
 
 func (p *Problem) withFeatures(node *v1.Node) *Problem {
-	gates, operations := p.lacking(node), p.edited(func(slice *resourceapi.ResourceSlice) bool {
-		return mayBeFor(slice, node) && compat.SkipsNodeOperations(&slice.Spec)
-	}, compat.SkipNoNodeOperations)
-	if len(gates) > 0 {
-		if operations == nil {
-			operations = p
-		}
-		operations = operations.with(func(p *Problem) {
-			for _, g := range gates {
-				*g.of(&p.Features) = true
-			}
-		})
+	with := p.withGates(node, p.lacking(node))
+	if with == p {
+		return nil
 	}
-	return operations
+	return with
+}
+
+// withGates is the problem with feature gates on, and without slices that skip node operations.
+func (p *Problem) withGates(node *v1.Node, gates []gate) *Problem {
+	with := cmp.Or(p.edited(func(slice *resourceapi.ResourceSlice) bool {
+		return mayBeFor(slice, node) && compat.SkipsNodeOperations(&slice.Spec)
+	}, compat.SkipNoNodeOperations), p)
+	if len(gates) == 0 {
+		return with
+	}
+	return with.with(func(p *Problem) {
+		for _, g := range gates {
+			*g.of(&p.Features) = true
+		}
+	})
 }
 
 func (p *Problem) untainted(node *v1.Node) *Problem {

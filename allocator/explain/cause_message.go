@@ -4,8 +4,8 @@
 package explain
 
 import (
+	"context"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -41,6 +41,26 @@ var gates = []gate{
 	{"DRADeviceBindingConditions with DRAResourceClaimDeviceStatus", func(f *structured.Features) *bool { return &f.DeviceBindingAndStatus }, func(s *resourceapi.ResourceSlice) bool {
 		return anyDevice(s, func(d *resourceapi.Device) bool { return len(d.BindingConditions) > 0 })
 	}},
+	{"DRAListTypeAttributes", func(f *structured.Features) *bool { return &f.ListTypeAttributes }, func(s *resourceapi.ResourceSlice) bool {
+		return anyDevice(s, func(d *resourceapi.Device) bool {
+			for _, a := range d.Attributes {
+				if len(a.IntValues)+len(a.BoolValues)+len(a.StringValues)+len(a.VersionValues) > 0 {
+					return true
+				}
+			}
+			return false
+		})
+	}},
+	{"DRAFractionalCapacityRange", celcompat.FractionalCapacityRange, func(s *resourceapi.ResourceSlice) bool {
+		return anyDevice(s, func(d *resourceapi.Device) bool {
+			for _, c := range d.Capacity {
+				if c.RequestPolicy != nil && c.RequestPolicy.ValidRange != nil {
+					return true
+				}
+			}
+			return false
+		})
+	}},
 	{"DRAOptionalNodeOperations", celcompat.OptionalNodeOperations, func(s *resourceapi.ResourceSlice) bool {
 		return compat.SkipsNodeOperations(&s.Spec)
 	}},
@@ -57,15 +77,36 @@ func (p *Problem) lacking(node *v1.Node) []gate {
 	})
 }
 
-func (p *Problem) features(node *v1.Node, _ []resourceapi.AllocationResult) string {
+// features names the gates of which none can stay off. owners have no devices if the claims don't fit beside them.
+func (p *Problem) features(ctx context.Context, node *v1.Node, owners []Owner) (string, error) {
+	needed := p.lacking(node)
+	fits := func(gates []gate) (bool, error) {
+		with := p.withGates(node, gates)
+		results, err := with.fits(ctx, node, with.Claims, with.Allocated)
+		if results == nil && err == nil {
+			results, err = with.fitsWithout(ctx, node, owners)
+		}
+		return results != nil, err
+	}
+	for i := 0; i < len(needed); {
+		rest := slices.Delete(slices.Clone(needed), i, i+1)
+		switch enough, err := fits(rest); {
+		case err != nil:
+			return "", err
+		case enough:
+			needed = rest
+		default:
+			i++
+		}
+	}
+	if len(needed) == 0 {
+		return "devices skip node operations, which the node does not declare as a feature", nil
+	}
 	var names []string
-	for _, g := range p.lacking(node) {
+	for _, g := range needed {
 		names = append(names, g.name)
 	}
-	if len(names) == 0 {
-		return "devices skip node operations, which the node does not declare as a feature"
-	}
-	return "devices need feature gates that are off: " + strings.Join(names, ", ")
+	return "devices need feature gates that are off: " + strings.Join(names, ", "), nil
 }
 
 func (p *Problem) brokenPools(node *v1.Node, _ []resourceapi.AllocationResult) string {
@@ -173,56 +214,6 @@ func requestedOf(claim *resourceapi.ResourceClaim, request string) map[resourcea
 		}
 	}
 	return nil
-}
-
-// counters names the counters of which there is not enough for the results beside what is allocated.
-func (p *Problem) counters(_ *v1.Node, results []resourceapi.AllocationResult) string {
-	wanted, used := map[counter]resource.Quantity{}, map[counter]resource.Quantity{}
-	devices := p.devicesOf(results)
-	for id, of := range devices {
-		if !ptr.Deref(of.result.AdminAccess, false) {
-			consume(wanted, id, of.device)
-		}
-	}
-	known := p.devices(func(id structured.DeviceID) bool {
-		return slices.ContainsFunc(slices.Collect(maps.Keys(wanted)), func(c counter) bool { return c.driver == id.Driver.String() && c.pool == id.Pool.String() })
-	})
-	counted := sets.New[structured.DeviceID]()
-	p.eachAllocated(func(id structured.DeviceID, result *resourceapi.DeviceRequestAllocationResult) {
-		if of, found := known[id]; found && !counted.Has(id) && !ptr.Deref(result.AdminAccess, false) {
-			counted.Insert(id)
-			consume(used, id, of.device)
-		}
-	})
-	all := sets.New[string]()
-	for _, slice := range p.Slices {
-		for _, set := range slice.Spec.SharedCounters {
-			for name, has := range set.Counters {
-				c := counter{slice.Spec.Driver, slice.Spec.Pool.Name, set.Name, name}
-				want, left := wanted[c], has.Value.DeepCopy()
-				if left.Sub(used[c]); want.Cmp(left) > 0 {
-					all.Insert(fmt.Sprintf("of counter %s of counter set %s of pool %s/%s %s are wanted, %s of %s are free", name, c.set, c.driver, c.pool, want.String(), left.String(), has.Value.String()))
-				}
-			}
-		}
-	}
-	if len(all) == 0 {
-		return "the devices that consume counters have no compatibility group in common"
-	}
-	return "counters are used up: " + listed(sets.List(all))
-}
-
-type counter struct{ driver, pool, set, name string }
-
-func consume(sums map[counter]resource.Quantity, id structured.DeviceID, device *resourceapi.Device) {
-	for _, consumption := range device.ConsumesCounters {
-		for name, amount := range consumption.Counters {
-			c := counter{id.Driver.String(), id.Pool.String(), consumption.CounterSet, name}
-			sum := sums[c]
-			sum.Add(amount.Value)
-			sums[c] = sum
-		}
-	}
 }
 
 // published is a device as it was published, and the result that has it.

@@ -19,10 +19,12 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
+
+	"github.com/celset/celset/apis/celset/v1alpha1"
 )
 
 // ClaimName is the name of a claim that does not exist yet. No object can have it.
-const ClaimName = "<extended-resources>"
+const ClaimName = v1alpha1.UnstoredClaimName
 
 // ClassOf returns the class that stands for an extended resource, nil if there is none.
 type ClassOf func(v1.ResourceName) *resourceapi.DeviceClass
@@ -44,6 +46,9 @@ func Claim(pod *v1.Pod, classOf ClassOf) *resourceapi.ResourceClaim {
 				DeviceClassName: r.class.Name, AllocationMode: resourceapi.DeviceAllocationModeExactCount, Count: r.count,
 			},
 		})
+	}
+	if sets := containers(pod, classOf); slices.ContainsFunc(sets, func(names []string) bool { return len(names) > 1 }) {
+		return v1alpha1.WithContainers(claim, sets)
 	}
 	return claim
 }
@@ -88,11 +93,40 @@ type request struct {
 	count int64
 }
 
-// requestsOf are those that the claim has, in its order. What an init container wants that ends
-// before others start it takes from theirs, and only what is missing is requested, for all of these
-// once.
+// requestsOf returns the requests of the claim in their order. An init container that ends before others start reuses
+// their devices. Only what is missing is requested, once for all such containers.
 func requestsOf(pod *v1.Pod, classOf ClassOf) []request {
-	var lasting, passing []request
+	lasting, passing := wanted(pod, classOf)
+	all := append(lasting, mostMissing(passing, lasting)...)
+	slices.SortFunc(all, func(a, b request) int { return cmp.Compare(a.name, b.name) })
+	return all
+}
+
+// containers returns for each container and resource the names of the requests whose devices the container gets.
+func containers(pod *v1.Pod, classOf ClassOf) [][]string {
+	lasting, passing := wanted(pod, classOf)
+	missing := mostMissing(passing, lasting)
+	var all [][]string
+	for _, r := range lasting {
+		all = append(all, []string{r.name})
+	}
+	for _, r := range passing {
+		names, left := reused(r, lasting)
+		if left > 0 {
+			shared := slices.IndexFunc(missing, func(m request) bool { return m.resource == r.resource })
+			names = append(names, missing[shared].name)
+		}
+		slices.Sort(names)
+		if !slices.ContainsFunc(all, func(known []string) bool { return slices.Equal(known, names) }) {
+			all = append(all, names)
+		}
+	}
+	return all
+}
+
+// wanted returns what containers want that run as long as the pod, and what init containers want that end before
+// others start.
+func wanted(pod *v1.Pod, classOf ClassOf) (lasting, passing []request) {
 	for i, container := range slices.Concat(pod.Spec.InitContainers, pod.Spec.Containers) {
 		wanted := requestsOfContainer(i, container.Resources.Requests, classOf)
 		if i < len(pod.Spec.InitContainers) && ptr.Deref(container.RestartPolicy, "") != v1.ContainerRestartPolicyAlways {
@@ -101,9 +135,7 @@ func requestsOf(pod *v1.Pod, classOf ClassOf) []request {
 			lasting = append(lasting, wanted...)
 		}
 	}
-	all := append(lasting, mostMissing(passing, lasting)...)
-	slices.SortFunc(all, func(a, b request) int { return cmp.Compare(a.name, b.name) })
-	return all
+	return lasting, passing
 }
 
 func requestsOfContainer(container int, wanted v1.ResourceList, classOf ClassOf) []request {
@@ -126,23 +158,32 @@ func requestsOfContainer(container int, wanted v1.ResourceList, classOf ClassOf)
 	return requests
 }
 
-// mostMissing are, for each resource, the request with the most that is missing in those of the
-// containers after it.
-func mostMissing(passing, lasting []request) []request {
-	most := map[v1.ResourceName]request{}
-	for _, r := range passing {
-		for _, other := range lasting {
-			if other.resource == r.resource && other.container >= r.container {
-				r.count -= other.count
-			}
-		}
-		if r.count > max(0, most[r.resource].count) {
-			most[r.resource] = r
+// reused returns the names of the requests of later containers that serve an init container, and how many devices it
+// wants beyond theirs.
+func reused(r request, lasting []request) (names []string, left int64) {
+	left = r.count
+	for _, other := range lasting {
+		if left > 0 && other.resource == r.resource && other.container >= r.container {
+			names, left = append(names, other.name), left-other.count
 		}
 	}
+	return names, left
+}
+
+// mostMissing returns, for each resource, the request with the most that is missing in those of the
+// containers after it.
+func mostMissing(passing, lasting []request) []request {
 	var requests []request
-	for _, r := range most {
-		requests = append(requests, r)
+	for _, r := range passing {
+		_, r.count = reused(r, lasting)
+		at := slices.IndexFunc(requests, func(m request) bool { return m.resource == r.resource })
+		switch {
+		case r.count <= 0:
+		case at < 0:
+			requests = append(requests, r)
+		case r.count > requests[at].count:
+			requests[at] = r
+		}
 	}
 	return requests
 }

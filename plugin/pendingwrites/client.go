@@ -24,6 +24,9 @@ import (
 // errNotSent is in the errors of requests that were not sent.
 var errNotSent = errors.New("nothing is written by a scheduler that may not lead any more")
 
+// errChanged is in conflicts of a request with a version of a claim that is known.
+var errChanged = errors.New("the claim was changed in the meantime")
+
 // leaderClient returns a client that writes only while the scheduler leads. A scheduler that was stopped for longer
 // than its lease lasts goes on where it was, while another one leads. So each request that writes asks when it is sent: it
 // may have waited for long before, for its share of the client. Together with the scheduler's own client this one sends as
@@ -87,6 +90,14 @@ func (c claims) UpdateStatus(ctx context.Context, sent *resourceapi.ResourceClai
 	if err := refuseKept(ctx, sent.Name); err != nil {
 		return nil, err
 	}
+	if b := bindingIn(ctx); b != nil {
+		return b.updateStatus(ctx, c, sent, opts)
+	}
+	return c.store(ctx, sent, opts)
+}
+
+// store writes a status. An allocation is pending from then on.
+func (c claims) store(ctx context.Context, sent *resourceapi.ResourceClaim, opts metav1.UpdateOptions) (*resourceapi.ResourceClaim, error) {
 	if sent.Status.Allocation == nil {
 		return c.ResourceClaimInterface.UpdateStatus(ctx, sent, opts)
 	}
@@ -133,10 +144,14 @@ func mayBeStored(err error) bool {
 	return !errors.As(err, &network) || network.Op != "dial"
 }
 
-// Update is where upstream's plugin removes the finalizer, before it deletes a claim.
+// Update is where upstream's plugin adds the finalizer, before it allocates a claim, and removes the finalizer, before it
+// deletes a claim.
 func (c claims) Update(ctx context.Context, claim *resourceapi.ResourceClaim, opts metav1.UpdateOptions) (*resourceapi.ResourceClaim, error) {
 	if err := refuseKept(ctx, claim.Name); err != nil {
 		return nil, err
+	}
+	if b := bindingIn(ctx); b != nil && hasFinalizer(claim) {
+		return b.addFinalizer(ctx, c, claim, opts)
 	}
 	return c.ResourceClaimInterface.Update(ctx, claim, opts)
 }

@@ -61,6 +61,7 @@ type Tracker interface {
 type Writes struct {
 	config Config
 	queue  workqueue.TypedRateLimitingInterface[types.UID]
+	turns  claimTurns
 
 	// mutex guards what follows.
 	mutex  sync.Mutex
@@ -105,6 +106,7 @@ func New(config Config) (*Writes, error) {
 	return &Writes{
 		config: config,
 		claims: map[types.UID]*pendingClaim{}, contested: map[string]resourceapi.DeviceRequestAllocationResult{},
+		turns: claimTurns{byClaim: map[types.UID]*turn{}},
 		queue: workqueue.NewTypedRateLimitingQueue(workqueue.NewTypedItemExponentialFailureRateLimiter[types.UID](firstRetry, lastRetry)),
 	}, nil
 }

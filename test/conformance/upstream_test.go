@@ -49,7 +49,7 @@ func TestSameAsUpstreamWithBounds(t *testing.T) {
 		c := drawCase(t, scenario.Hopeless)
 		want, theirs := upstreamWithSteps(experimental, c)
 		got, stats := oursWithStats(c)
-		if want = mended(want); !want.equal(got) {
+		if want = mended(c, want); !want.equal(got) {
 			requireListed(t, c, want, got)
 			return
 		}
@@ -105,12 +105,12 @@ func drawCase(t *rapid.T, profile scenario.Profile) *scenario.Case {
 // sameAsUpstream compares all that can be compared and returns the outcome.
 func sameAsUpstream(t require.TestingT, c *scenario.Case, options ...allocator.Option) outcome {
 	before := c.Clone()
-	want, got := mended(upstream(experimental, c)), ours(c, options...)
+	want, got := mended(c, upstream(experimental, c)), ours(c, options...)
 	if !want.equal(got) {
 		requireListed(t, c, want, got, options...)
 	}
 	if incubatingComparable(c) {
-		requireEqual(t, c, mended(upstream(incubating, c)), want, "incubating is right, experimental is not")
+		requireEqual(t, c, mended(c, upstream(incubating, c)), want, "incubating is right, experimental is not")
 	}
 	requireSameWithReasons(t, c, got, options...)
 	requireUnmodified(t, before, c)
@@ -159,9 +159,13 @@ func TestDifferences(t *testing.T) {
 	require.NoError(t, err)
 	tests := map[string]struct{ ours, experimental, incubating kind }{
 		"admin-access-counters.yaml":        {found, none, none},
+		"all-attribute-constraint.yaml":     {none, fatal, fatal},
+		"all-backtracking.yaml":             {found, fatal, fatal},
 		"all-cel-false.yaml":                {none, fatal, fatal},
 		"all-incomplete-pool.yaml":          {onNode, fatal, fatal},
 		"all-invalid-pool.yaml":             {onNode, fatal, fatal},
+		"all-over-limit.yaml":               {none, fatal, fatal},
+		"all-twice-over-limit.yaml":         {none, fatal, fatal},
 		"class-selector-empty.yaml":         {fatal, panicked, panicked},
 		"count-negative.yaml":               {found, panicked, panicked},
 		"default-out-of-range.yaml":         {found, none, none},

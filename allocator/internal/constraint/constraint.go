@@ -34,10 +34,6 @@ type Constraint interface {
 	Remove(c *inventory.Candidate)
 	// Len is the number of devices in it.
 	Len() int
-	// Rejection is the error of a request for all devices when Add refuses one of
-	// them: there is no other choice. nil if another choice of earlier requests may
-	// help.
-	Rejection(r *requests.Request, c *inventory.Candidate) error
 }
 
 // Bounding is a constraint that knows devices which it will not accept
@@ -84,12 +80,6 @@ func (c *compared) AttributeName() resourceapi.FullyQualifiedName { return c.nam
 
 func (c *compared) find(r *requests.Request, of *inventory.Candidate) (*resourceapi.DeviceAttribute, error) {
 	return c.lookup.Attribute(r, of, c.name)
-}
-
-// Rejection: the devices are given and one of them does not match, so there is no
-// solution, on any node where the devices are the same.
-func (*compared) Rejection(r *requests.Request, c *inventory.Candidate) error {
-	return r.Errorf("cannot add device %s because a claim constraint would not be satisfied", c.ID)
 }
 
 // New is a constraint of a claim that compares an attribute. lists: attributes may be lists.

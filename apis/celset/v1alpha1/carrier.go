@@ -17,6 +17,8 @@ type Carrier struct {
 	Path *field.Path
 	// Spec is the specification. It is not modified.
 	Spec *resourceapi.ResourceClaimSpec
+	// containers is what ContainersOf returns for a claim.
+	containers string
 }
 
 // ClaimCarrier returns the carrier for a claim.
@@ -25,6 +27,8 @@ func ClaimCarrier(claim *resourceapi.ResourceClaim) Carrier {
 		Object: referenceTo("ResourceClaim", claim),
 		Path:   field.NewPath("spec"),
 		Spec:   &claim.Spec,
+
+		containers: ContainersOf(claim),
 	}
 }
 

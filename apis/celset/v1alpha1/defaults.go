@@ -75,7 +75,7 @@ func HasConstraints(claim *resourceapi.ResourceClaim, hasDefaults func(className
 	if HasReference(claim) {
 		return true
 	}
-	for _, r := range requestsOf(&claim.Spec.Devices) {
+	for _, r := range setsOf(&claim.Spec.Devices, ContainersOf(claim)) {
 		if r.isOfSeveral && hasDefaults(r.className) {
 			return true
 		}
@@ -87,8 +87,11 @@ func HasConstraints(claim *resourceapi.ResourceClaim, hasDefaults func(className
 type requestOfClass struct {
 	// name is that of the request, fullName "request/alternative" or the same.
 	name, fullName string
-	className      string
-	path           *field.Path
+	// names are the full names of the requests whose devices are judged together: that of the request alone, except in
+	// the result of setsOf.
+	names     []string
+	className string
+	path      *field.Path
 	// isOfSeveral tells that defaults hold: it may get two devices or more, and takes them. A
 	// request with admin access takes nothing.
 	isOfSeveral bool
@@ -100,14 +103,15 @@ func requestsOf(devices *resourceapi.DeviceClaim) []requestOfClass {
 		request, path := &devices.Requests[i], field.NewPath("devices", "requests").Index(i)
 		if exactly := request.Exactly; exactly != nil {
 			result = append(result, requestOfClass{
-				name: request.Name, fullName: request.Name, className: exactly.DeviceClassName, path: path.Child("exactly"),
+				name: request.Name, fullName: request.Name, names: []string{request.Name}, className: exactly.DeviceClassName, path: path.Child("exactly"),
 				isOfSeveral: isOfSeveral(exactly.AllocationMode, exactly.Count) && !ptr.Deref(exactly.AdminAccess, false),
 			})
 		}
 		for j := range request.FirstAvailable {
 			alternative := &request.FirstAvailable[j]
+			fullName := request.Name + "/" + alternative.Name
 			result = append(result, requestOfClass{
-				name: request.Name, fullName: request.Name + "/" + alternative.Name, className: alternative.DeviceClassName,
+				name: request.Name, fullName: fullName, names: []string{fullName}, className: alternative.DeviceClassName,
 				path: path.Child("firstAvailable").Index(j), isOfSeveral: isOfSeveral(alternative.AllocationMode, alternative.Count),
 			})
 		}
@@ -123,14 +127,14 @@ func isOfSeveral(mode resourceapi.DeviceAllocationMode, count int64) bool {
 // that is about the same devices spares the second time.
 func (r *resolver) defaults(references []Constraint) []Constraint {
 	var constraints []Constraint
-	for _, request := range requestsOf(&r.Spec.Devices) {
+	for _, request := range setsOf(&r.Spec.Devices, r.containers) {
 		if !request.isOfSeveral {
 			continue
 		}
 		for _, def := range r.defaultsOfClass(&request) {
 			if !r.hasSame(references, &def, &request) {
 				constraints = append(constraints, Constraint{
-					Index: NoReference, Requests: []string{request.fullName}, Default: true,
+					Index: NoReference, Requests: request.names, Default: true,
 					Name: def.Name, Expression: def.Expression, Variables: def.Variables, OnError: def.OnError, Source: def.Source,
 				})
 			}
@@ -194,6 +198,9 @@ func (r *resolver) hasSame(references []Constraint, def *Definition, request *re
 func coversAlone(devices *resourceapi.DeviceClaim, requests []string, request *requestOfClass) bool {
 	if len(requests) == 0 {
 		return len(devices.Requests) == 1
+	}
+	if len(request.names) > 1 {
+		return false
 	}
 	covered := false
 	for _, name := range requests {

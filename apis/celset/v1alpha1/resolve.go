@@ -43,7 +43,7 @@ type Constraint struct {
 	// OnError is what happens when an evaluation fails. It is never empty.
 	OnError OnError
 	// Default tells that the class of the request has it hold without a reference. Requests
-	// names that request alone.
+	// names that request alone, or the requests that serve one container ([WithContainers]).
 	Default bool
 	// Source is where the definition stands. If several classes have the same
 	// definition it is the first of them in the order of the requests.

@@ -16,8 +16,7 @@
 // It knows what a search means, not what an error means: requests must be valid
 // and their selectors must not fail. What it does not know (request policies,
 // derived attributes, compatibility groups, lists while the feature is off) must
-// not be used. Constraints that compare attributes must not cover requests for all devices,
-// because upstream makes an error of them.
+// not be used.
 package bruteforce
 
 import (

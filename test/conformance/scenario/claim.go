@@ -5,7 +5,6 @@ package scenario
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	resourceapi "k8s.io/api/resource/v1"
@@ -340,14 +339,9 @@ func (g *generator) selector() string {
 	return grammar().Write(g.T, rule, map[string][]string{"driver": {g.driver()}})
 }
 
-// attributeConstraints draws constraints that compare attributes. Together with
-// requests for all devices they are errors, not conditions, so without faults
-// they don't cover such requests.
+// attributeConstraints draws constraints that compare attributes.
 func (g *generator) attributeConstraints(requests []resourceapi.DeviceRequest) []resourceapi.DeviceConstraint {
-	coverable, all := g.references(requests), true
-	if !g.Faults {
-		coverable, all = namesWithCount(requests, coverable)
-	}
+	coverable := g.references(requests)
 	if len(coverable) == 0 {
 		return nil
 	}
@@ -362,30 +356,12 @@ func (g *generator) attributeConstraints(requests []resourceapi.DeviceRequest) [
 			continue
 		}
 		constraint := g.attributeConstraint()
-		if !all || g.maybe() {
+		if g.maybe() {
 			constraint.Requests = some(g, coverable)
 		}
 		constraints = append(constraints, constraint)
 	}
 	return constraints
-}
-
-// namesWithCount leaves out names of requests for all devices, and says whether
-// there are no such requests.
-func namesWithCount(requests []resourceapi.DeviceRequest, names []string) (kept []string, all bool) {
-	withCount := func(name string) bool {
-		return !slices.ContainsFunc(byName(requests, name), func(a asked) bool { return a.all })
-	}
-	for _, name := range names {
-		if withCount(name) {
-			kept = append(kept, name)
-		}
-	}
-	all = true
-	for _, request := range requests {
-		all = all && withCount(request.Name)
-	}
-	return kept, all
 }
 
 func (g *generator) attributeConstraint() resourceapi.DeviceConstraint {

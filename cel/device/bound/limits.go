@@ -95,7 +95,15 @@ func (a *analyzer) withLimits(c comparison, of quantity, l limits) condition {
 				return newGeneralCardinality(f.slot, f.keeps, l, c)
 			}
 		}
+	case total:
+		if sum, ok := a.newSum([]term{{1, of}}, l, modulus{}, c); ok {
+			return sum
+		}
+		return newPairs(of, l, c)
 	case arithmetic:
+		if of.operation.name == remainder.name || of.operation.name == division.name {
+			return a.quotient(c, of, l)
+		}
 		if leaf, ok := spanOf(of); ok {
 			return a.newSpan(leaf, l, c)
 		}

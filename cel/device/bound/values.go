@@ -78,7 +78,7 @@ func (l loop) over(condition func(deviceList) condition) condition {
 	if l.leaf == nil {
 		return general
 	}
-	return unfailing{l.leaf, condition(allDevices{}), general}
+	return assuming{behaves{l.leaf, failing}, condition(allDevices{}), general}
 }
 
 // column is the leaf whose values for all devices of the set are in the list.
@@ -166,25 +166,3 @@ func presence(s *state, q quantity) Outcome {
 		return True
 	}
 }
-
-// unfailing is a condition that is simpler as long as no value of a leaf fails.
-type unfailing struct {
-	leaf          *leaf
-	then, general condition
-}
-
-func (n unfailing) choose(s *state) condition {
-	c := s.column(n.leaf)
-	if c == nil || c.misbehaviour[failing].Meets(s.Chosen) || s.Left > 0 && c.misbehaviour[failing].Meets(s.Domain) {
-		return n.general
-	}
-	return n.then
-}
-
-func (n unfailing) bound(s *state) Outcome { return n.choose(s).bound(s) }
-
-func (n unfailing) negation() condition {
-	return unfailing{n.leaf, newNot(n.then), newNot(n.general)}
-}
-
-func (n unfailing) propagate(s *state) status { return s.propagate(n.choose(s)) }

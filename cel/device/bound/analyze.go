@@ -67,7 +67,7 @@ func (a *analyzer) join(left, right condition) (condition, bool) {
 	if l, ok := left.(assuming); ok {
 		if r, both := right.(assuming); both {
 			if then, ok := a.join(l.then, r.then); ok {
-				return assuming{bothHold{l.premise, r.premise}, then, and{l.general, r.general}}, true
+				return assuming{together(l.premise, r.premise), then, and{l.general, r.general}}, true
 			}
 		}
 		if then, ok := a.join(l.then, right); ok {
@@ -80,6 +80,9 @@ func (a *analyzer) join(left, right condition) (condition, bool) {
 			return assuming{r.premise, then, and{left, r.general}}, true
 		}
 		return nil, false
+	}
+	if joined, ok := joinSpacings(left, right); ok {
+		return joined, true
 	}
 	return joinSums(left, right)
 }
@@ -273,6 +276,9 @@ func (a *analyzer) comparison(_ ast.Expr, r relation, left, right ast.Expr, s sc
 	if r == equal {
 		if same, ok := a.sortedComparison(left, right, s); ok {
 			return same
+		}
+		if only, ok := a.onlyValue(left, right, s); ok {
+			return only
 		}
 	}
 	if r == equal && (a.normal.isBool(left) || a.normal.isBool(right)) {

@@ -41,10 +41,50 @@ func (p exact) holds(s *state) bool {
 	return p.predicate.isExactFor(s, all)
 }
 
+// sorted is the premise that all values of a leaf are of one type that has an order.
+type sorted struct{ leaf *leaf }
+
+func (p sorted) holds(s *state) bool {
+	c := s.column(p.leaf)
+	return c != nil && c.groups.sorted && s.areWithin(c.groups.known)
+}
+
+// hasKeys is the premise that all values of a leaf are ints, strings or bools.
+type hasKeys struct{ leaf *leaf }
+
+func (p hasKeys) holds(s *state) bool {
+	c := s.column(p.leaf)
+	return c != nil && s.areWithin(c.groups.known)
+}
+
+// different is the premise that no two devices have the same value of a leaf.
+type different struct{ leaf *leaf }
+
+func (p different) holds(s *state) bool {
+	c := s.column(p.leaf)
+	if c == nil || !s.areWithin(c.groups.known) {
+		return false
+	}
+	for _, with := range c.groups.members {
+		if chosen, possible := s.countsOf(with); chosen+possible > 1 {
+			return false
+		}
+	}
+	return true
+}
+
 // bothHold is the premise that two premises hold.
 type bothHold [2]premise
 
 func (p bothHold) holds(s *state) bool { return p[0].holds(s) && p[1].holds(s) }
+
+// together is the premise that both hold, of which one may be nil.
+func together(p, q premise) premise {
+	if p == nil || p == q {
+		return q
+	}
+	return bothHold{p, q}
+}
 
 func (n assuming) choose(s *state) condition {
 	if n.premise.holds(s) {

@@ -87,6 +87,9 @@ func saturated(x, y int64) int64 {
 func (a *analyzer) withLimits(c comparison, of quantity, l limits) condition {
 	switch of := of.(type) {
 	case size:
+		if leaf, simpler, ok := of.ofDevices(); ok {
+			return assuming{behaves{leaf, failing}, a.withLimits(c, simpler, l), c}
+		}
 		if p, slot, ok := predicateOver(of.list, 0, nil); ok {
 			return &cardinality{predicate: p, slot: slot, limits: l, general: c}
 		}
@@ -95,6 +98,8 @@ func (a *analyzer) withLimits(c comparison, of quantity, l limits) condition {
 				return newGeneralCardinality(f.slot, f.keeps, l, c)
 			}
 		}
+	case greatest:
+		return a.extreme(c, of, l)
 	case total:
 		if sum, ok := a.newSum([]term{{1, of}}, l, modulus{}, c); ok {
 			return sum

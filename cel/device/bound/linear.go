@@ -32,6 +32,10 @@ func linearOf(q quantity) (linear, bool) {
 	switch q := q.(type) {
 	case constant:
 		return linear{constant: q.value}, -maxConstant < q.value && q.value < maxConstant
+	case value:
+		if base := q.base; base != nil {
+			return linear{terms: []term{{1, value{base, q.slots}}}, constant: q.added}, -maxConstant < q.added && q.added < maxConstant
+		}
 	case arithmetic:
 		left, ok := linearOf(q.left)
 		right, too := linearOf(q.right)
@@ -102,37 +106,92 @@ func isSameColumn(a, b mapped) bool {
 	return ok && both && of == and
 }
 
+// linearLimits reads a comparison of two linear sums as limits of one sum of terms.
+func linearLimits(c comparison) (terms []term, l limits, ok bool) {
+	left, ok := linearOf(c.left)
+	right, too := linearOf(c.right)
+	if !ok || !too {
+		return nil, l, false
+	}
+	sum, ok := left.plus(-1, right)
+	l = limits{unlimitedBelow, -sum.constant}
+	switch c.relation {
+	case equal:
+		l.least = -sum.constant
+	case less:
+		l.most--
+	}
+	return sum.terms, l, ok
+}
+
 // linearComparison reads a comparison of two linear sums as limits of one quantity, or of a distance. It is false if it knows
 // none of the quantities.
 func (a *analyzer) linearComparison(c comparison) (condition, bool) {
-	l, ok := linearOf(c.left)
-	r, too := linearOf(c.right)
-	if !ok || !too {
-		return nil, false
-	}
-	sum, ok := l.plus(-1, r)
+	terms, l, ok := linearLimits(c)
 	if !ok {
 		return nil, false
 	}
-	right := limits{unlimitedBelow, -sum.constant}
-	switch c.relation {
-	case equal:
-		right.least = -sum.constant
-	case less:
-		right.most--
+	var present premise
+	rest := make([]term, 0, len(terms))
+	for _, t := range terms {
+		leaf, ok := valuesOfAll(t.of)
+		if !ok {
+			rest = append(rest, t)
+			continue
+		}
+		shift := -t.factor * int64(a.setSize)
+		l = limits{l.least + shift, l.most + shift}.orUnlimited(l)
+		present = together(present, behaves{leaf, failing})
 	}
-	return a.ofLinear(sum.terms, right, c)
+	is, ok := a.ofTerms(rest, l, c)
+	if ok && present != nil {
+		return assuming{present, is, c}, true
+	}
+	return is, ok
 }
 
-// ofLinear is the condition that a sum of terms is within limits.
-func (a *analyzer) ofLinear(terms []term, l limits, c comparison) (condition, bool) {
+// valuesOfAll recognizes the size of a list with a value of each device: it is a constant unless a value fails.
+func valuesOfAll(q quantity) (*leaf, bool) {
+	n, ok := q.(size)
+	if !ok {
+		return nil, false
+	}
+	values, ok := n.list.(valued)
+	if !ok {
+		return nil, false
+	}
+	return values.column()
+}
+
+// orUnlimited are limits that are unlimited where others are.
+func (l limits) orUnlimited(other limits) limits {
+	if other.least == unlimitedBelow {
+		l.least = unlimitedBelow
+	}
+	if other.most == unlimited {
+		l.most = unlimited
+	}
+	return l
+}
+
+// ofTerms is the condition that a sum of terms is within limits. It is false if it knows none of the quantities.
+func (a *analyzer) ofTerms(terms []term, l limits, c comparison) (condition, bool) {
 	if len(terms) == 1 && isCount(terms[0].of) {
 		return a.withLimits(c, terms[0].of, l.divide(terms[0].factor)), true
 	}
 	if leaf, factor, ok := distanceIn(terms); ok {
-		return assuming{behaves{leaf, far}, a.newSpan(leaf, l.divide(factor), c), c}, true
+		return assuming{behaves{leaf, far}, a.newSpan(leaf, l.divide(factor), c), oneValueIn(leaf, l, c)}, true
 	}
 	return a.newSum(terms, l, modulus{}, c)
+}
+
+// oneValueIn is the condition that the greatest and the smallest value are the same, of any type that has an order.
+func oneValueIn(l *leaf, distance limits, general condition) condition {
+	if distance != (limits{0, 0}) {
+		return general
+	}
+	one := comparison{equal, distinctSize{l, allDevices{}}, constant{1}}
+	return assuming{sorted{l}, one, general}
 }
 
 // distanceIn recognizes "factor*max - factor*min" of a column.

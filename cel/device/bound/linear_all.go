@@ -33,11 +33,7 @@ func (a *analyzer) distancesOfAll(slot int, holds, general condition) (condition
 		of := mapped{list: allDevices{}, slot: slot, value: value{d.leaf, []int{slot}}}
 		is := arithmetic{subtraction, greatest{mapped: of}, greatest{mapped: of, negated: true}}
 		result = a.newAnd(result, a.newSpan(d.leaf, limits{unlimitedBelow, d.most}, comparison{lessOrEqual, is, constant{d.most}}))
-		if near == nil {
-			near = behaves{d.leaf, far}
-		} else {
-			near = bothHold{near, behaves{d.leaf, far}}
-		}
+		near = together(near, behaves{d.leaf, far})
 	}
 	return assuming{near, result, general}, true
 }
@@ -64,7 +60,7 @@ func distancesIn(slots []int, holds condition, negated bool) ([]distance, bool) 
 
 // distancesInBoth are those in two conditions of which both must hold, or either.
 func distancesInBoth(slots []int, left, right condition, negated, either bool) ([]distance, bool) {
-	if either && isIdentity(left, negated) {
+	if either && isIdentity(left, negated, slots...) {
 		// What is the same device is at no distance.
 		distances, ok := distancesIn(slots, right, negated)
 		return distances, ok && !slices.ContainsFunc(distances, func(d distance) bool { return d.most < 0 })
@@ -74,12 +70,15 @@ func distancesInBoth(slots []int, left, right condition, negated, either bool) (
 	return append(of, and...), ok && too && !either
 }
 
-func isIdentity(c condition, negated bool) bool {
+// isIdentity reports whether a condition is that two variables stand for the same device. If slots are given, the variables are
+// among them.
+func isIdentity(c condition, negated bool, slots ...int) bool {
 	switch c := c.(type) {
 	case identity:
-		return !negated
+		among := len(slots) == 0 || slices.Contains(slots, c.left) && slices.Contains(slots, c.right)
+		return !negated && among && c.left != c.right
 	case not:
-		return isIdentity(c.operand, !negated)
+		return isIdentity(c.operand, !negated, slots...)
 	default:
 		return false
 	}

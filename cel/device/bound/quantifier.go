@@ -21,6 +21,14 @@ func newForAll(list deviceList, slot int, holds condition) condition {
 	if p, over, ok := predicateOver(list, slot, holds); ok {
 		return &cardinality{predicate: p.negate(), slot: over, limits: limits{0, 0}, general: general}
 	}
+	if _, all := list.(allDevices); all {
+		if often, ok := newOccurrences(slot, holds, general); ok {
+			return often
+		}
+		if first, ok := newFirst(slot, holds, general); ok {
+			return first
+		}
+	}
 	return general
 }
 

@@ -70,6 +70,45 @@ func newPairs(of total, l limits, general condition) condition {
 	return general
 }
 
+// newFirst recognizes that all devices but the one with the least, or the greatest, value have another one with them:
+//
+//	cel.bind(least, devices.map(d, d.index).min(), devices.all(d, d.index == least || devices.exists(o, follows(d, o))))
+//
+// It is false for anything else.
+func newFirst(slot int, holds, general condition) (condition, bool) {
+	either, ok := holds.(or)
+	if !ok {
+		return nil, false
+	}
+	for _, sides := range [2][2]condition{{either.left, either.right}, {either.right, either.left}} {
+		is, ok := sides[0].(comparison)
+		c, too := sides[1].(*cardinality)
+		if !ok || !too || is.relation != equal || c.limits != (limits{1, unlimited}) || c.slot == slot {
+			continue
+		}
+		leaf, ok := isExtreme(slot, is.left, is.right)
+		if !ok {
+			leaf, ok = isExtreme(slot, is.right, is.left)
+		}
+		over, too := successorOf(c.predicate, slot, c.slot)
+		if ok && too {
+			return assuming{different{leaf}, stretches{c.predicate, over, true, limits{0, 1}, general}, general}, true
+		}
+	}
+	return nil, false
+}
+
+// isExtreme recognizes a value of the device in the slot, and the greatest or smallest one of all devices.
+func isExtreme(slot int, own, of quantity) (*leaf, bool) {
+	v, ok := own.(value)
+	g, too := of.(greatest)
+	if !ok || !too || !v.isColumn(slot) {
+		return nil, false
+	}
+	leaf, ok := g.column()
+	return leaf, ok && leaf == v.leaf
+}
+
 // successorOf returns the place of the successor's variable in a predicate of a device and its successor.
 func successorOf(p *predicate, device, successor int) (over int, ok bool) {
 	if len(p.slots) != maxArity || !p.speaksOf(device) || !p.speaksOf(successor) || device == successor {

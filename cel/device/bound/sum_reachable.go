@@ -112,10 +112,7 @@ func (b sumBounds) extremes(s *state) (smallest, greatest int64) {
 func (r *reachable) begin(s *state, width int) {
 	r.words = width/64 + 1
 	count := (s.Left + 1) * r.words
-	if len(s.spareWords) < count {
-		s.spareWords = make([]uint64, count)
-	}
-	r.sums = s.spareWords[:count]
+	r.sums = s.words(count)
 	clear(r.sums)
 	r.sums[0] = 1
 	s.work += count
@@ -123,16 +120,8 @@ func (r *reachable) begin(s *state, width int) {
 
 // add has each sum with one more device, up to a number of devices.
 func (r *reachable) add(shift int64, devices int) {
-	words, rest := int(shift/64), uint(shift%64)
 	for j := devices; j > 0; j-- {
-		from, to := r.sums[(j-1)*r.words:j*r.words], r.sums[j*r.words:(j+1)*r.words]
-		for w := r.words - 1; w >= words; w-- {
-			word := from[w-words] << rest
-			if w > words && rest > 0 {
-				word |= from[w-words-1] >> (64 - rest)
-			}
-			to[w] |= word
-		}
+		joinShifted(r.sums[j*r.words:(j+1)*r.words], r.sums[(j-1)*r.words:j*r.words], int(shift))
 	}
 }
 

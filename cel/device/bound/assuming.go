@@ -3,7 +3,11 @@
 
 package bound
 
-import "github.com/celset/celset/cel/device/bitset"
+import (
+	"slices"
+
+	"github.com/celset/celset/cel/device/bitset"
+)
 
 // assuming is a condition that is simpler as long as a premise holds for all devices that are chosen or possible: that no
 // value fails, or that no sum of the values overflows.
@@ -33,12 +37,23 @@ func (p behaves) holds(s *state) bool {
 type exact struct{ predicate *predicate }
 
 func (p exact) holds(s *state) bool {
-	all := s.borrow(s.Chosen)
-	defer s.giveBack(all)
+	if s.exact == nil {
+		s.exact = make([]bitset.Set, len(s.tables.predicates))
+	}
+	// Devices are mostly removed: what was found for more of them still holds.
+	known := s.exact[p.predicate.index]
+	if known != nil && s.areWithin(known) {
+		return true
+	}
+	all := slices.Clone(s.Chosen)
 	if s.Left > 0 {
 		all.Join(s.Domain)
 	}
-	return p.predicate.isExactFor(s, all)
+	if !p.predicate.isExactFor(s, all) {
+		return false
+	}
+	s.exact[p.predicate.index] = all
+	return true
 }
 
 // sorted is the premise that all values of a leaf are of one type that has an order.

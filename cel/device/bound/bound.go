@@ -195,8 +195,10 @@ type state struct {
 	spareRows       []bitset.Set
 	spareSuccessors *successors
 	spareWords      []uint64
-	// running are the sums of chosen devices, by sum.index.
+	// running are the sums of chosen devices, by sum.index. exact are devices for any two of which a predicate is either true or
+	// false, by predicate.index.
 	running []running
+	exact   []bitset.Set
 }
 
 // isTransient reports whether CEL may be asked again later.

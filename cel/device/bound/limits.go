@@ -95,6 +95,9 @@ func (a *analyzer) withLimits(c comparison, of quantity, l limits) condition {
 		}
 		if f, isFiltered := of.list.(filtered); isFiltered {
 			if _, all := f.list.(allDevices); all {
+				if each, ok := a.ofEach(f, l, c); ok {
+					return each
+				}
 				return newGeneralCardinality(f.slot, f.keeps, l, c)
 			}
 		}
@@ -117,4 +120,13 @@ func (a *analyzer) withLimits(c comparison, of quantity, l limits) condition {
 		}
 	}
 	return c
+}
+
+// ofEach is the condition that as many devices satisfy a condition as a set has: all of them do.
+func (a *analyzer) ofEach(f filtered, l limits, general condition) (condition, bool) {
+	c, ok := f.keeps.(*cardinality)
+	if !ok || a == nil || a.setSize == 0 || l.least != int64(a.setSize) || l.most < l.least {
+		return nil, false
+	}
+	return assuming{exact{c.predicate}, newForAll(allDevices{}, f.slot, f.keeps), general}, true
 }

@@ -42,7 +42,8 @@ func newOccurrences(slot int, holds, general condition) (condition, bool) {
 	if others {
 		l = limits{saturated(l.least, 1), saturated(l.most, 1)}
 	}
-	return occurrences{leaf, l, general}, true
+	// Numbers of devices are not below zero.
+	return occurrences{leaf, limits{max(0, l.least), max(-1, l.most)}, general}, true
 }
 
 // sameValueIn recognizes that two devices have the same value, and be it that they are two different devices.

@@ -20,8 +20,10 @@ type Spelling struct {
 	Shape, Text string
 	// Machine is the number of devices of the machine, Size that of the devices of a set.
 	Machine, Size int
-	// Gone reports whether a device is one of those without which there is no set.
+	// Gone reports whether a device is one of those without which there is no set. It is nil if there is always one.
 	Gone func(index int) bool
+	// Steps is how many steps a search takes at most.
+	Steps int64
 }
 
 // SpellingDriver is the driver of the devices of [SpellingDevices].
@@ -37,6 +39,7 @@ var Spellings = sync.OnceValue(func() (all []Spelling) {
 		Shape, Gone string
 		Size        map[int]int
 		Let         map[string]string
+		Steps       int64
 		Spellings   []string
 	}
 	if err := yaml.UnmarshalStrict(spellingsFile, &shapes); err != nil {
@@ -46,13 +49,16 @@ var Spellings = sync.OnceValue(func() (all []Spelling) {
 		for _, machine := range []int{64, 128} {
 			size := shape.Size[machine]
 			numbers := strings.NewReplacer("$machine", fmt.Sprint(machine), "$size", fmt.Sprint(size), "$less", fmt.Sprint(size-1), "$tall", fmt.Sprint(size/4), "$rows", fmt.Sprint(machine/8))
-			gone := isGone(numbers.Replace(shape.Gone))
+			var gone func(int) bool
+			if shape.Gone != "" {
+				gone = isGone(numbers.Replace(shape.Gone))
+			}
 			for _, text := range shape.Spellings {
 				for name, let := range shape.Let {
 					text = strings.ReplaceAll(text, "$"+name, let)
 				}
 				text = spelled(numbers.Replace(text), []string{SpellingDriver, ""})
-				all = append(all, Spelling{shape.Shape, text, machine, size, gone})
+				all = append(all, Spelling{shape.Shape, text, machine, size, gone, int64(size) + 2 + shape.Steps})
 			}
 		}
 	}

@@ -42,7 +42,7 @@ var budgets = []budget{
 	{name: "cel", folders: []string{"cel"}, without: []string{"cel/meter", "cel/device", "cel/cluster"}, counts: product, lines: 3400},
 	{name: "cel/meter", folders: []string{"cel/meter"}, counts: product, lines: 2075},
 	{name: "cel/device", folders: []string{"cel/device"}, without: []string{"cel/device/bound", "cel/device/library"}, counts: product, lines: 2828},
-	{name: "cel/device/bound and library", folders: []string{"cel/device/bound", "cel/device/library"}, counts: product, lines: 8275},
+	{name: "cel/device/bound and library", folders: []string{"cel/device/bound", "cel/device/library"}, counts: product, lines: 10630},
 	{name: "cel/cluster", folders: []string{"cel/cluster"}, counts: product, lines: 1980},
 	{name: "allocator", folders: []string{"allocator"}, without: explaining, counts: product, lines: 12595},
 	{name: "allocator/explain and others", folders: explaining, counts: product, lines: 3380},
@@ -53,7 +53,7 @@ var budgets = []budget{
 	{name: "cmd", folders: []string{"cmd"}, counts: product, lines: 10326},
 	{name: "internal", folders: []string{"internal"}, without: []string{"internal/testing"}, counts: product, lines: 13585},
 	{name: "hack", folders: []string{"hack"}, counts: product, lines: 0},
-	{name: "support of tests", folders: []string{"internal/testing", "test"}, counts: product, lines: 11190},
+	{name: "support of tests", folders: []string{"internal/testing", "test"}, counts: product, lines: 11300},
 	{name: "tests", folders: []string{"."}, counts: test, lines: 80750},
 	{name: "docs", folders: []string{"docs"}, counts: page, lines: 7000, files: 28},
 }

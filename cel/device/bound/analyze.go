@@ -59,10 +59,38 @@ func (a *analyzer) analyze(leading ...ast.Expr) *Analysis {
 	return result
 }
 
-// withConjunct adds a conjunct: what it says of the bounding box is joined with what others say of it.
+// join makes one constraint of two that must both hold, on the bounding box or on a sum. It is false for anything else.
+func (a *analyzer) join(left, right condition) (condition, bool) {
+	if joined, ok := a.joinBoxes(left, right); ok {
+		return joined, true
+	}
+	if l, ok := left.(assuming); ok {
+		if r, both := right.(assuming); both {
+			if then, ok := a.join(l.then, r.then); ok {
+				return assuming{together(l.premise, r.premise), then, and{l.general, r.general}}, true
+			}
+		}
+		if then, ok := a.join(l.then, right); ok {
+			return assuming{l.premise, then, and{l.general, right}}, true
+		}
+		return nil, false
+	}
+	if r, ok := right.(assuming); ok {
+		if then, ok := a.join(left, r.then); ok {
+			return assuming{r.premise, then, and{left, r.general}}, true
+		}
+		return nil, false
+	}
+	if joined, ok := joinSpacings(left, right); ok {
+		return joined, true
+	}
+	return joinSums(left, right)
+}
+
+// withConjunct adds a conjunct: what it says of the bounding box or of a sum is joined with what others say of it.
 func (a *analyzer) withConjunct(conjuncts []condition, c condition) []condition {
 	for i := range conjuncts {
-		if joined, ok := a.joinBoxes(conjuncts[i], c); ok {
+		if joined, ok := a.join(conjuncts[i], c); ok {
 			conjuncts[i] = joined
 			return conjuncts
 		}
@@ -77,7 +105,7 @@ func (a *analyzer) finish(result *Analysis) bool {
 		return false
 	}
 	result.usable = true
-	result.leaves, result.predicates, result.boxes = a.leaves, a.predicates, a.boxes
+	result.leaves, result.predicates, result.boxes, result.sums = a.leaves, a.predicates, a.boxes, a.sums
 	result.slots, result.guards = a.slots, a.guards
 	result.bytes = a.bytes()
 	result.within = result.isWithin(a.expression.LargestSizes())
@@ -142,6 +170,7 @@ type analyzer struct {
 	// read is what the predicate that is being read takes from devices, nil outside of one.
 	read  *tabulated
 	boxes int
+	sums  int
 	slots int
 	// readings is how many parts were read.
 	readings int
@@ -221,7 +250,7 @@ func (a *analyzer) newAnd(left, right condition) condition {
 	case isVerdict(right, True), isVerdict(left, False):
 		return left
 	}
-	if joined, ok := a.joinBoxes(left, right); ok {
+	if joined, ok := a.join(left, right); ok {
 		return joined
 	}
 	return and{left, right}
@@ -236,6 +265,9 @@ func (a *analyzer) newOr(left, right condition) condition {
 	case isVerdict(right, False), isVerdict(left, True):
 		return left
 	}
+	if simpler, ok := withoutFailure(left, right); ok {
+		return simpler
+	}
 	return or{left, right}
 }
 
@@ -244,6 +276,9 @@ func (a *analyzer) comparison(_ ast.Expr, r relation, left, right ast.Expr, s sc
 	if r == equal {
 		if same, ok := a.sortedComparison(left, right, s); ok {
 			return same
+		}
+		if only, ok := a.onlyValue(left, right, s); ok {
+			return only
 		}
 	}
 	if r == equal && (a.normal.isBool(left) || a.normal.isBool(right)) {
@@ -258,16 +293,22 @@ func (a *analyzer) comparison(_ ast.Expr, r relation, left, right ast.Expr, s sc
 	}
 	l, constantLeft := c.left.(constant)
 	m, constantRight := c.right.(constant)
+	var is condition = c
 	switch {
 	case constantLeft && constantRight:
 		return verdict{compare(r, exactly(l.value), exactly(m.value))}
 	case constantRight:
-		return a.withLimits(c, c.left, limitsOf(r, m.value, false))
+		is = a.withLimits(c, c.left, limitsOf(r, m.value, false))
 	case constantLeft:
-		return a.withLimits(c, c.right, limitsOf(r, l.value, true))
-	default:
-		return c
+		is = a.withLimits(c, c.right, limitsOf(r, l.value, true))
 	}
+	if _, asWritten := is.(comparison); !asWritten {
+		return is
+	}
+	if linear, ok := a.linearComparison(c); ok {
+		return linear
+	}
+	return c
 }
 
 // quantity reads a part of type int.
@@ -369,5 +410,14 @@ func (a *analyzer) aggregate(call ast.CallExpr, s scope) quantity {
 	if _, all := m.list.(allDevices); !all && !a.normal.mayBeInt(m.element) {
 		return open{}
 	}
-	return total{m}
+	return a.sumOf(m)
+}
+
+// sumOf is the sum of a list. That of one for each device that satisfies a condition is the number of these devices.
+func (a *analyzer) sumOf(m mapped) quantity {
+	choice, ok := m.value.(conditionalNumber)
+	if !ok || choice.yes != (constant{1}) || choice.no != (constant{0}) {
+		return total{m}
+	}
+	return size{filtered{m.list, m.slot, choice.when}}
 }

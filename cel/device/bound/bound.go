@@ -36,9 +36,10 @@ type Analysis struct {
 	provable   bool
 	leaves     []*leaf
 	predicates []tabulated
-	boxes      int
-	guards     []guard
-	slots      int
+	// boxes and sums count the conditions that have a table.
+	boxes, sums int
+	guards      []guard
+	slots       int
 	// bytes is about what all this takes, also when all leaves are planned.
 	bytes int
 }
@@ -190,8 +191,14 @@ type state struct {
 	// lacking are the rows of chosen devices that need all but one of those left to choose.
 	lacking []*row
 	// spare are sets that are not in use, spareRows a set for each device.
-	spare     []bitset.Set
-	spareRows []bitset.Set
+	spare           []bitset.Set
+	spareRows       []bitset.Set
+	spareSuccessors *successors
+	spareWords      []uint64
+	// running are the sums of chosen devices, by sum.index. exact are devices for any two of which a predicate is either true or
+	// false, by predicate.index.
+	running []running
+	exact   []bitset.Set
 }
 
 // isTransient reports whether CEL may be asked again later.

@@ -157,6 +157,9 @@ func (n *cardinality) propagateEach(s *state, outer int) (result status, ok bool
 		removed = true
 	}
 	ok = true
+	if s.Left > 0 && n.least > 1 && !n.demandsOfChosen(s, over) {
+		return failed, true
+	}
 	switch {
 	case s.Left < 0:
 		return failed, true
@@ -197,6 +200,16 @@ func (n *cardinality) propagateChosen(s *state, over int) (holds, ok bool) {
 		}
 	}
 	return true, true
+}
+
+// demandsOfChosen demands what chosen devices lack. It is false if that is more than is to be added.
+func (n *cardinality) demandsOfChosen(s *state, over int) bool {
+	d := s.demands()
+	for i := range s.Chosen.All() {
+		r := n.predicate.rowAt(s, over, i)
+		d.add(r.yes, int(n.least)-s.Chosen.CountAnd(r.yes))
+	}
+	return d.propagate()
 }
 
 // removeUnfit removes the possible devices for which the condition would surely be false.

@@ -26,7 +26,11 @@ func newGeneralCardinality(slot int, holds condition, l limits, general conditio
 	if isOpen(holds) {
 		return general
 	}
-	return generalCardinality{slot, holds, newNot(holds), l, general}
+	if simpler, ok := raised(allDevices{}, holds, general, func(then condition) condition { return newGeneralCardinality(slot, then, l, general) }); ok {
+		return simpler
+	}
+	n := generalCardinality{slot, holds, newNot(holds), l, general}
+	return newStretches(slot, n.holds, n.fails, l, n)
 }
 
 func (n generalCardinality) bound(s *state) Outcome { return n.general.bound(s) }

@@ -48,7 +48,9 @@
 // their normal form before; guard.go and absorption.go look after what may abort. node.go says what a
 // condition is. quantifier.go, cardinality.go, pattern.go, aggregate.go and nvalue.go are conditions and
 // numbers; box.go, connected.go, clique.go, circuit.go and matching.go are global constraints, used for
-// the functions over sets and for plain CEL that says the same. tables.go asks CEL. bound.go and
+// the functions over sets and for plain CEL that says the same. stretches.go, occurrences.go, spacing.go, sum.go
+// and demands.go are global constraints for plain CEL: linear.go, linear_all.go and extreme.go recognize
+// them. What is simpler as long as nothing fails or overflows is in assuming.go. tables.go asks CEL. bound.go and
 // propagate.go are what a search calls: conditions are propagated to a fixpoint.
 //
 // # To add a rule

@@ -37,6 +37,8 @@ const (
 	failing
 	// anything but true and false.
 	notBool
+	// anything but an int of which as many as a set has devices can be added.
+	far
 	misbehaviours
 )
 
@@ -47,6 +49,8 @@ func (e *entry) misbehaves(how against) bool {
 		return e.aborts
 	case failing:
 		return e.aborts || e.outcome == Error
+	case far:
+		return e.aborts || e.number.open || e.number.isNever() || e.number.fails || isFar(e.number)
 	default:
 		return e.aborts || e.outcome != True && e.outcome != False
 	}

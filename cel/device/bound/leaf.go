@@ -9,11 +9,13 @@ import (
 	"unsafe"
 
 	"github.com/google/cel-go/common/ast"
+	"github.com/google/cel-go/common/operators"
 	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/common/types/ref"
 	"github.com/google/cel-go/common/types/traits"
 
 	"github.com/celset/celset/cel/device"
+	"github.com/celset/celset/cel/tree"
 )
 
 // maxArity is how many devices a part of an expression may speak of to be
@@ -31,6 +33,9 @@ type leaf struct {
 	index int
 	// nodes is the number of nodes of its syntax tree.
 	nodes int
+	// base is the leaf to which a constant is added, nil if that is not how the leaf is written.
+	base  *leaf
+	added int64
 	// part plans the evaluation when it is first needed. nil if that is impossible.
 	part func() *device.Part
 }
@@ -55,7 +60,27 @@ func (a *analyzer) newLeaf(expr ast.Expr, free []variable) *leaf {
 	a.leaves = append(a.leaves, l)
 	a.known[key] = l
 	guarding{a}.guardLeaf(l, expr)
+	if base, added, ok := addedConstant(expr); ok && len(free) == 1 {
+		l.base, l.added = a.newLeaf(base, free), added
+	}
 	return l
+}
+
+// addedConstant recognizes "base + 1" and "base - 1".
+func addedConstant(expr ast.Expr) (base ast.Expr, added int64, ok bool) {
+	if !tree.IsCall(expr, operators.Add, operators.Subtract) {
+		return nil, 0, false
+	}
+	base, constant := expr.AsCall().Args()[0], expr.AsCall().Args()[1]
+	value, ok := tree.Literal[types.Int](constant)
+	if tree.IsCall(expr, operators.Subtract) {
+		return base, -int64(value), ok && value > -maxConstant
+	}
+	if !ok {
+		base = constant
+		value, ok = tree.Literal[types.Int](expr.AsCall().Args()[0])
+	}
+	return base, int64(value), ok
 }
 
 // entry is what a leaf is for one device or pair of devices.

@@ -87,15 +87,31 @@ func saturated(x, y int64) int64 {
 func (a *analyzer) withLimits(c comparison, of quantity, l limits) condition {
 	switch of := of.(type) {
 	case size:
+		if leaf, simpler, ok := of.ofDevices(); ok {
+			return assuming{behaves{leaf, failing}, a.withLimits(c, simpler, l), c}
+		}
 		if p, slot, ok := predicateOver(of.list, 0, nil); ok {
 			return &cardinality{predicate: p, slot: slot, limits: l, general: c}
 		}
 		if f, isFiltered := of.list.(filtered); isFiltered {
 			if _, all := f.list.(allDevices); all {
+				if each, ok := a.ofEach(f, l, c); ok {
+					return each
+				}
 				return newGeneralCardinality(f.slot, f.keeps, l, c)
 			}
 		}
+	case greatest:
+		return a.extreme(c, of, l)
+	case total:
+		if sum, ok := a.newSum([]term{{1, of}}, l, modulus{}, c); ok {
+			return sum
+		}
+		return newPairs(of, l, c)
 	case arithmetic:
+		if of.operation.name == remainder.name || of.operation.name == division.name {
+			return a.quotient(c, of, l)
+		}
 		if leaf, ok := spanOf(of); ok {
 			return a.newSpan(leaf, l, c)
 		}
@@ -104,4 +120,13 @@ func (a *analyzer) withLimits(c comparison, of quantity, l limits) condition {
 		}
 	}
 	return c
+}
+
+// ofEach is the condition that as many devices satisfy a condition as a set has: all of them do.
+func (a *analyzer) ofEach(f filtered, l limits, general condition) (condition, bool) {
+	c, ok := f.keeps.(*cardinality)
+	if !ok || a == nil || a.setSize == 0 || l.least != int64(a.setSize) || l.most < l.least {
+		return nil, false
+	}
+	return assuming{exact{c.predicate}, newForAll(allDevices{}, f.slot, f.keeps), general}, true
 }

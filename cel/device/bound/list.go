@@ -142,7 +142,15 @@ func (a *analyzer) quantifier(expr ast.Expr, s scope) condition {
 	if isOpen(holds) {
 		return open{}
 	}
-	return l.over(func(list deviceList) condition { return quantifiers[is](list, l.slot, holds) })
+	return l.over(func(list deviceList) condition {
+		general := quantifiers[is](list, l.slot, holds)
+		if _, all := list.(allDevices); all && is == tree.All {
+			if distances, ok := a.distancesOfAll(l.slot, holds, general); ok {
+				return distances
+			}
+		}
+		return general
+	})
 }
 
 // deviceList reads "devices" and its filters.

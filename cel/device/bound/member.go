@@ -71,10 +71,14 @@ func (a *analyzer) conjunct(expr ast.Expr) condition {
 		return open{}
 	}
 	a.normal.replace(expr, replaced, s)
-	result := a.condition(replaced, s)
+	holds := a.condition(replaced, s)
+	result := holds
 	for i := len(members) - 1; i >= 0 && !isOpen(result); i-- {
 		members[i].others, members[i].holds = members[:i], result
 		result = members[i]
+	}
+	if distance, ok := a.sortedDistance(members, holds, result); ok {
+		return distance
 	}
 	return result
 }

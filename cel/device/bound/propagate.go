@@ -108,6 +108,9 @@ func (s *state) propagateAll(effort Effort) bool {
 			return false
 		}
 		s.removed = false
+		if !s.demandsOfConjuncts() {
+			return false
+		}
 		if effort == Thorough {
 			for _, c := range s.active {
 				if _, propagated := c.(propagator); !propagated {

@@ -160,7 +160,28 @@ func counting(t *rapid.T, depth int) string {
 	of := func(predicates ...string) string { return rapid.SampledFrom(predicates).Draw(t, "predicate") }
 	one := of("d.x < 2", "d.y == 1", "d.y > d.x", "d.x == 3 || d.y == 0", "d.s == 'a'")
 	two := of("d.x == o.x + 1", "d != o && d.y == o.y", "d.x < o.x", "d.s == o.s && d.x != o.x", "d.y - o.y <= 1 && o.y - d.y <= 1")
-	switch rapid.IntRange(0, 5).Draw(t, "form") {
+	follows := of("d.x == o.x + 1", "o.x == d.y", "o.x == (d.x + 1) % 4", "d.x < o.x")
+	switch rapid.IntRange(0, 15).Draw(t, "form") {
+	case 6:
+		return fmt.Sprintf("devices.filter(d, !devices.exists(o, %s)).size() <= 1", follows)
+	case 7:
+		return fmt.Sprintf("devices.map(d, devices.filter(o, %s).size()).sum() == devices.size() - 1", follows)
+	case 8:
+		return fmt.Sprintf("devices.map(d, %s).sum() %s %d * %d", of("d.x", "d.y * 3 - 4", "d.x - d.y"), relation, limit, limit)
+	case 9:
+		return fmt.Sprintf("devices.map(d, d.x).sum() %% 3 == %d && devices.map(d, d.x).sum() %s 2 * %d", limit, relation, limit)
+	case 10:
+		return fmt.Sprintf("devices.map(d, d.x).sum() %s 2 * devices.map(d, d.y).sum() - %d", relation, limit)
+	case 11:
+		return fmt.Sprintf("devices.all(d, devices.filter(o, d != o && d.x == o.x).size() %s %d)", relation, limit)
+	case 12:
+		return fmt.Sprintf("cel.bind(q, devices.map(d, d.x).sort(), q[%[2]d] - q[%[2]d - 1] %[1]s %[3]d)", relation, max(1, limit), limit)
+	case 13:
+		return fmt.Sprintf("devices.all(d, devices.all(o, d.y - o.y <= %d))", limit)
+	case 14:
+		return fmt.Sprintf("devices.map(d, devices.filter(o, %s).size()).%s %s %d", two, of("min()", "max()"), relation, limit)
+	case 15:
+		return fmt.Sprintf("[0, 1, %d].all(y, devices.exists(d, d.y == y))", limit)
 	case 0:
 		return fmt.Sprintf("devices.filter(d, %s).size() %s %d", one, relation, limit)
 	case 1:

@@ -15,8 +15,19 @@ type forAll struct {
 
 func newForAll(list deviceList, slot int, holds condition) condition {
 	general := forAll{list, slot, holds}
+	if simpler, ok := raised(list, holds, general, func(then condition) condition { return newForAll(list, slot, then) }); ok {
+		return simpler
+	}
 	if p, over, ok := predicateOver(list, slot, holds); ok {
 		return &cardinality{predicate: p.negate(), slot: over, limits: limits{0, 0}, general: general}
+	}
+	if _, all := list.(allDevices); all {
+		if often, ok := newOccurrences(slot, holds, general); ok {
+			return often
+		}
+		if first, ok := newFirst(slot, holds, general); ok {
+			return first
+		}
 	}
 	return general
 }
@@ -169,6 +180,9 @@ type exists struct {
 
 func newExists(list deviceList, slot int, holds condition) condition {
 	general := exists{list, slot, holds}
+	if simpler, ok := raised(list, holds, general, func(then condition) condition { return newExists(list, slot, then) }); ok {
+		return simpler
+	}
 	if p, over, ok := predicateOver(list, slot, holds); ok {
 		return &cardinality{predicate: p, slot: over, limits: limits{1, unlimited}, general: general}
 	}
@@ -191,6 +205,9 @@ type existsOne struct {
 
 func newExistsOne(list deviceList, slot int, holds condition) condition {
 	general := existsOne{list, slot, holds}
+	if simpler, ok := raised(list, holds, general, func(then condition) condition { return newExistsOne(list, slot, then) }); ok {
+		return simpler
+	}
 	if p, over, ok := predicateOver(list, slot, holds); ok {
 		return &cardinality{predicate: p, slot: over, limits: limits{1, 1}, general: general}
 	}

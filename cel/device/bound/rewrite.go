@@ -119,14 +119,36 @@ func forgetOrder(n *normalizer, expr ast.Expr, s scope) (ast.Expr, bool) {
 		return nil, false
 	}
 	c := expr.AsComprehension()
-	if is, _ := tree.QuantifierOf(c); is != tree.All && is != tree.Exists || c.HasIterVar2() || c.IterRange().Kind() != ast.CallKind {
+	if is, _ := tree.QuantifierOf(c); is != tree.All && is != tree.Exists || c.HasIterVar2() {
 		return nil, false
 	}
-	list, ok := n.elementsOf(c.IterRange(), s)
-	if !ok || list == c.IterRange() {
+	list, ok := n.unordered(c.IterRange(), s)
+	if !ok {
 		return nil, false
 	}
 	return ast.NewExprFactory().NewComprehension(n.write.Node(types.BoolType, nil), list, c.IterVar(), c.AccuVar(),
+		c.AccuInit(), c.LoopCondition(), c.LoopStep(), c.Result()), true
+}
+
+// unordered is a list without functions that change its order or the repetitions only, at the end or before map. It is false if
+// there are none.
+func (n *normalizer) unordered(list ast.Expr, s scope) (ast.Expr, bool) {
+	if list.Kind() == ast.CallKind {
+		elements, ok := n.elementsOf(list, s)
+		return elements, ok && elements != list
+	}
+	if list.Kind() != ast.ComprehensionKind {
+		return nil, false
+	}
+	c := list.AsComprehension()
+	if _, _, is := tree.CollectionOf(c); !is || c.HasIterVar2() {
+		return nil, false
+	}
+	from, ok := n.unordered(c.IterRange(), s)
+	if !ok {
+		return nil, false
+	}
+	return ast.NewExprFactory().NewComprehension(n.write.Node(n.write.TypeOf(list), nil), from, c.IterVar(), c.AccuVar(),
 		c.AccuInit(), c.LoopCondition(), c.LoopStep(), c.Result()), true
 }
 

@@ -28,6 +28,8 @@ type Tables struct {
 	predicates []predicateTable
 	// boxes are by box.index: the places for them.
 	boxes []atomic.Pointer[[]place]
+	// weights are by sum.index.
+	weights []atomic.Pointer[weights]
 	// ofPairs is what they take for what is said of pairs.
 	ofPairs atomic.Int64
 }
@@ -40,6 +42,7 @@ func (a *Analysis) Tabulate(devices []*device.Device) *Tables {
 		leaves:     make([]leafTable, len(a.leaves)),
 		predicates: make([]predicateTable, len(a.predicates)),
 		boxes:      make([]atomic.Pointer[[]place], a.boxes),
+		weights:    make([]atomic.Pointer[weights], a.sums),
 	}
 	for i := range a.predicates {
 		t.predicates[i].init(&a.predicates[i], len(devices))
@@ -50,7 +53,7 @@ func (a *Analysis) Tabulate(devices []*device.Device) *Tables {
 // Size is about how many bytes of memory the tables take before they are filled, without the
 // analysis and the devices. What they take later is said to Grown.
 func (t *Tables) Size() int {
-	bytes := int(unsafe.Sizeof(*t)) + len(t.leaves)*int(unsafe.Sizeof(leafTable{})) + len(t.boxes)*int(unsafe.Sizeof(t.boxes[0]))
+	bytes := int(unsafe.Sizeof(*t)) + len(t.leaves)*int(unsafe.Sizeof(leafTable{})) + len(t.boxes)*int(unsafe.Sizeof(t.boxes[0])) + len(t.weights)*pointerBytes
 	for i := range t.predicates {
 		bytes += t.predicates[i].size()
 	}

@@ -235,7 +235,7 @@ func TestDevicesThatAreAlikeShareRows(t *testing.T) {
 	for text, shared := range map[string]bool{
 		"devices.all(d, devices.all(o, d.x == o.x))":               true,
 		"devices.all(d, devices.filter(o, d.x < o.x).size() <= 1)": true,
-		"devices.all(d, devices.all(o, d == o || d.x == o.x))":     false,
+		"devices.all(d, devices.all(o, d == o || d.x < o.y))":      false,
 		"devices.all(d, devices.all(o, d.x == o.x || d.y < o.y))":  false,
 	} {
 		grown := func(n int) (bytes int) {

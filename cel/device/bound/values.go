@@ -29,8 +29,8 @@ type loop struct {
 	element  ast.Expr
 	// device is the variable that stands for the device.
 	device typedVariable
-	// leaf has the values if there is one for each device of the set.
-	leaf *leaf
+	// never is what must hold for no value to fail, nil if that is not known.
+	never premise
 }
 
 // loopOf reads the range of a comprehension.
@@ -49,7 +49,11 @@ func (a *analyzer) loopOf(c ast.ComprehensionExpr, s scope) (loop, bool) {
 	result := loop{list: valued{m}, slot: m.slot, scope: s.inside(c).with(device.name, deviceIn(m.slot)), device: device}
 	result.variable = tree.ElementVar(c)
 	result.element, ok = a.normal.substitute(m.element, m.device.name, a.normal.write.Ident(device.name, device.of), false)
-	result.leaf, _ = m.column()
+	if leaf, ok := m.column(); ok {
+		result.never = behaves{leaf, failing}
+	} else if p, ok := countedBy(m); ok {
+		result.never = exact{p}
+	}
 	return result, ok
 }
 
@@ -75,10 +79,10 @@ func (a *analyzer) body(l loop, part ast.Expr) (ast.Expr, bool) {
 // that does without looking whether they fail.
 func (l loop) over(condition func(deviceList) condition) condition {
 	general := condition(l.list)
-	if l.leaf == nil {
+	if l.never == nil {
 		return general
 	}
-	return unfailing{l.leaf, condition(allDevices{}), general}
+	return assuming{l.never, condition(allDevices{}), general}
 }
 
 // column is the leaf whose values for all devices of the set are in the list.
@@ -144,6 +148,26 @@ func (v valued) membership(s *state, device int) Outcome {
 	return filtered{v.list, v.slot, present{v.value}}.membership(s, device)
 }
 
+// ofDevices is the size of a list of values of all devices, chosen by a condition, as that of a list of devices. It is right as long
+// as no value fails.
+func (n size) ofDevices() (l *leaf, simpler size, ok bool) {
+	values, ok := n.list.(valued)
+	if !ok {
+		return nil, n, false
+	}
+	chosen, ok := values.list.(filtered)
+	if !ok {
+		return nil, n, false
+	}
+	all, ok := chosen.list.(valued)
+	if !ok {
+		return nil, n, false
+	}
+	l, ok = all.column()
+	of, same := values.leafOf()
+	return l, size{filtered{allDevices{}, chosen.slot, chosen.keeps}}, ok && same && of == l
+}
+
 // present is true for the devices that have a value, and fails for others.
 type present struct{ value quantity }
 
@@ -166,25 +190,3 @@ func presence(s *state, q quantity) Outcome {
 		return True
 	}
 }
-
-// unfailing is a condition that is simpler as long as no value of a leaf fails.
-type unfailing struct {
-	leaf          *leaf
-	then, general condition
-}
-
-func (n unfailing) choose(s *state) condition {
-	c := s.column(n.leaf)
-	if c == nil || c.misbehaviour[failing].Meets(s.Chosen) || s.Left > 0 && c.misbehaviour[failing].Meets(s.Domain) {
-		return n.general
-	}
-	return n.then
-}
-
-func (n unfailing) bound(s *state) Outcome { return n.choose(s).bound(s) }
-
-func (n unfailing) negation() condition {
-	return unfailing{n.leaf, newNot(n.then), newNot(n.general)}
-}
-
-func (n unfailing) propagate(s *state) status { return s.propagate(n.choose(s)) }

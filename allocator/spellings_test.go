@@ -1,0 +1,104 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package allocator
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	resourceapi "k8s.io/api/resource/v1"
+
+	"github.com/celset/celset/internal/testing/cases"
+	"github.com/celset/celset/internal/testing/corpus"
+)
+
+// publishing is an order in which the devices of a machine are published.
+type publishing struct {
+	order  string
+	slices func(devices []resourceapi.Device) []*sliceBuilder
+}
+
+func publishings() []publishing {
+	one := func(devices []resourceapi.Device) []*sliceBuilder { return []*sliceBuilder{slice("1", devices...)} }
+	return []publishing{
+		{"ascending", one},
+		{"descending", func(devices []resourceapi.Device) []*sliceBuilder {
+			slices.Reverse(devices)
+			return one(devices)
+		}},
+		{"in eight pools", func(devices []resourceapi.Device) (published []*sliceBuilder) {
+			const pools = 8
+			for pool := range pools {
+				var own []resourceapi.Device
+				for i := pool; i < len(devices); i += pools {
+					own = append(own, devices[i])
+				}
+				published = append(published, slice(fmt.Sprint(pool), own...).pool(fmt.Sprint("pool-", pool), 1, 1))
+			}
+			return published
+		}},
+		{"shuffled", func(devices []resourceapi.Device) []*sliceBuilder {
+			rand.New(rand.NewPCG(1, uint64(len(devices)))).Shuffle(len(devices), func(i, j int) { devices[i], devices[j] = devices[j], devices[i] })
+			return one(devices)
+		}},
+	}
+}
+
+// spelled is the claim for a set on a machine. If there must be no set, devices are gone.
+func spelled(s corpus.Spelling, p publishing, possible bool) scenario {
+	devices := corpus.SpellingDevices(s.Machine)
+	if !possible {
+		for i := len(devices) - 1; i >= 0; i-- {
+			if s.Gone(i) {
+				devices = slices.Delete(devices, i, i+1)
+			}
+		}
+	}
+	return scenario{slices: p.slices(devices), claims: []*claimBuilder{claim("c").want("r", int64(s.Size)).define("shape", s.Text).cel("shape")}}
+}
+
+// TestSpellings: whichever way people write a shape, and in whichever order devices are published, the search finds a set, or that there
+// is none, in few steps and without evaluating a set. Before a change lands each spelling is tried in one order. If
+// CELSET_SPELLINGS names a file, the steps and the time of each search are written there.
+func TestSpellings(t *testing.T) {
+	var log *os.File
+	if name := os.Getenv("CELSET_SPELLINGS"); name != "" {
+		var err error
+		log, err = os.Create(name)
+		require.NoError(t, err)
+		defer func() { require.NoError(t, log.Close()) }()
+	}
+	for i, s := range corpus.Spellings() {
+		t.Run(fmt.Sprintf("%s of %d/%s", s.Shape, s.Machine, s.Text), func(t *testing.T) {
+			for j, p := range publishings() {
+				if !cases.Nightly() && log == nil && (i+i/4+j)%4 != 0 {
+					continue
+				}
+				for _, possible := range []bool{true, false} {
+					if s.Gone == nil && !possible {
+						continue
+					}
+					sc := spelled(s, p, possible)
+					a := sc.allocator(t)
+					started := time.Now()
+					results, err := a.Allocate(t.Context(), sc.onNode(), sc.apiClaims())
+					took := time.Since(started)
+					stats := a.Stats()
+					if log != nil {
+						_, _ = fmt.Fprintf(log, "%s\t%d\t%s\t%t\t%d\t%v\t%s\n", s.Shape, s.Machine, p.order, possible, stats.Steps, took.Round(10*time.Microsecond), s.Text)
+					}
+					require.NoError(t, err, p.order)
+					require.Equal(t, possible, results != nil, p.order)
+					require.LessOrEqual(t, stats.Steps, s.Steps, "%s, possible: %t", p.order, possible)
+					require.Zero(t, stats.Evaluations, p.order)
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,62 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package bound
+
+import "github.com/celset/celset/cel/device/bitset"
+
+// demands are numbers of devices that are still needed, of sets that have no device in common: the sum must not exceed the number of
+// devices to be added. If it is this number, all other devices can be removed.
+//
+//	lists.range(16).all(t, devices.exists(d, d.tray == t))
+//	devices.all(d, devices.filter(o, linked(d, o)).size() >= 2)
+type demands struct {
+	*state
+	// of are the possible devices of which some are needed, and total is how many are.
+	of    bitset.Set
+	total int
+}
+
+func (s *state) demands() *demands {
+	d := &demands{state: s, of: s.borrow(s.Domain)}
+	d.of.Clear()
+	return d
+}
+
+// add demands some possible devices of a set, unless another demand is for one of them.
+func (d *demands) add(of bitset.Set, count int) {
+	possible := d.borrow(of)
+	defer d.giveBack(possible)
+	possible.Keep(d.Domain)
+	if count > 0 && !possible.Meets(d.of) {
+		d.of.Join(possible)
+		d.total += count
+	}
+}
+
+// propagate gives back the memory, and is false if more devices are needed than are to be added.
+func (d *demands) propagate() bool {
+	defer d.giveBack(d.of)
+	if d.total == d.Left && d.Left > 0 {
+		d.keep(d.of)
+	}
+	return d.total <= d.Left
+}
+
+// demandsOfConjuncts are those of conjuncts that count devices, each for itself.
+func (s *state) demandsOfConjuncts() bool {
+	var d *demands
+	for _, c := range s.active {
+		c, ok := c.(*cardinality)
+		if !ok || len(c.predicate.slots) != 1 || c.least <= 0 {
+			continue
+		}
+		if r := c.predicate.rowAt(s, 0, 0); r.exact && s.spend() {
+			if d == nil {
+				d = s.demands()
+			}
+			d.add(r.yes, int(min(c.least, int64(s.Left+len(s.tables.devices))))-s.Chosen.CountAnd(r.yes))
+		}
+	}
+	return d == nil || d.propagate()
+}

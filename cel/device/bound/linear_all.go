@@ -1,0 +1,137 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package bound
+
+import "slices"
+
+// A condition on all devices, or on all pairs of devices, may be one on the distance between the greatest and the smallest number.
+// It has the places of a [box] then:
+//
+//	devices.all(a, devices.all(b, a.row - b.row < 4))
+//	devices.all(d, d.row < devices.map(o, o.row).min() + 4)
+
+// distance is that of the greatest and the smallest number in a column, and what it may be at most.
+type distance struct {
+	leaf *leaf
+	most int64
+}
+
+// distancesOfAll reads devices.all(x, holds), x being in the slot. It is false if that is no condition on distances.
+func (a *analyzer) distancesOfAll(slot int, holds, general condition) (condition, bool) {
+	slots, negated := []int{slot}, false
+	if c, ok := holds.(*cardinality); ok && c.limits == (limits{0, 0}) {
+		slots, holds, negated = append(slots, c.slot), c.predicate, true
+	}
+	distances, ok := distancesIn(slots, holds, negated)
+	if !ok || len(distances) == 0 || a.setSize == 0 {
+		return nil, false
+	}
+	var result condition = verdict{True}
+	var near premise
+	for _, d := range distances {
+		of := mapped{list: allDevices{}, slot: slot, value: value{d.leaf, []int{slot}}}
+		is := arithmetic{subtraction, greatest{mapped: of}, greatest{mapped: of, negated: true}}
+		result = a.newAnd(result, a.newSpan(d.leaf, limits{unlimitedBelow, d.most}, comparison{lessOrEqual, is, constant{d.most}}))
+		near = together(near, behaves{d.leaf, far})
+	}
+	return assuming{near, result, general}, true
+}
+
+// distancesIn are those in what holds for all devices in the slots, or does not hold if it is negated.
+func distancesIn(slots []int, holds condition, negated bool) ([]distance, bool) {
+	switch holds := holds.(type) {
+	case *predicate:
+		return distancesIn(slots, holds.holds, negated != holds.negated)
+	case not:
+		return distancesIn(slots, holds.operand, !negated)
+	case localComparison:
+		return distancesIn(slots, holds.comparison, negated)
+	case comparison:
+		return distancesInComparison(slots, holds, negated)
+	case and:
+		return distancesInBoth(slots, holds.left, holds.right, negated, negated)
+	case or:
+		return distancesInBoth(slots, holds.left, holds.right, negated, !negated)
+	default:
+		return nil, false
+	}
+}
+
+// distancesInBoth are those in two conditions of which both must hold, or either.
+func distancesInBoth(slots []int, left, right condition, negated, either bool) ([]distance, bool) {
+	if either && isIdentity(left, negated, slots...) {
+		// What is the same device is at no distance.
+		distances, ok := distancesIn(slots, right, negated)
+		return distances, ok && !slices.ContainsFunc(distances, func(d distance) bool { return d.most < 0 })
+	}
+	of, ok := distancesIn(slots, left, negated)
+	and, too := distancesIn(slots, right, negated)
+	return append(of, and...), ok && too && !either
+}
+
+// isIdentity reports whether a condition is that two variables stand for the same device. If slots are given, the variables are
+// among them.
+func isIdentity(c condition, negated bool, slots ...int) bool {
+	switch c := c.(type) {
+	case identity:
+		among := len(slots) == 0 || slices.Contains(slots, c.left) && slices.Contains(slots, c.right)
+		return !negated && among && c.left != c.right
+	case not:
+		return isIdentity(c.operand, !negated, slots...)
+	default:
+		return false
+	}
+}
+
+// distancesInComparison: of some numbers each is at most something if the greatest is.
+func distancesInComparison(slots []int, c comparison, negated bool) ([]distance, bool) {
+	if negated {
+		opposite, ok := c.negation().(comparison)
+		if !ok {
+			return nil, false
+		}
+		c = opposite
+	}
+	l, ok := linearOf(c.left)
+	r, too := linearOf(c.right)
+	if !ok || !too {
+		return nil, false
+	}
+	sum, ok := l.plus(-1, r)
+	if !ok {
+		return nil, false
+	}
+	if c.relation == less {
+		sum.constant++
+	}
+	distances, ok := distancesAtMost(slots, sum)
+	if c.relation == equal && ok {
+		opposite, _ := linear{}.plus(-1, sum)
+		more, too := distancesAtMost(slots, opposite)
+		return append(distances, more...), too
+	}
+	return distances, ok
+}
+
+// distancesAtMost are those in a sum that is at most zero for all devices in the slots.
+func distancesAtMost(slots []int, sum linear) ([]distance, bool) {
+	terms := linear{constant: sum.constant}
+	for _, t := range sum.terms {
+		if of, ok := t.of.(value); ok && len(of.slots) == 1 && slices.Contains(slots, of.slots[0]) {
+			t.of = greatest{mapped: mapped{list: allDevices{}, slot: of.slots[0], value: of}, negated: t.factor < 0}
+		} else if _, ok := t.of.(greatest); !ok {
+			return nil, false
+		}
+		terms.add(t)
+	}
+	terms.terms = slices.DeleteFunc(terms.terms, func(t term) bool { return t.factor == 0 })
+	if len(terms.terms) == 0 {
+		return nil, terms.constant <= 0
+	}
+	leaf, factor, ok := distanceIn(terms.terms)
+	if !ok || factor < 0 {
+		return nil, false
+	}
+	return []distance{{leaf, floorOf(-terms.constant, factor)}}, true
+}

@@ -1,0 +1,195 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package bound
+
+import "github.com/celset/celset/cel/device/bitset"
+
+// occurrences is the global cardinality constraint: each value that a device of the set has occurs so often among the devices of
+// the set. Conditions on all devices are read so that count the devices with the same value:
+//
+//	devices.all(d, devices.filter(o, o.tray == d.tray).size() == 4)
+//	devices.all(a, devices.all(b, a == b || a.tray != b.tray))        once
+//
+// Steps:
+//
+//  1. A value that occurs too often, or can't occur often enough, fails if a device with it is chosen. Otherwise the possible
+//     devices with the value are removed.
+//  2. The values of chosen devices need some more devices. If that are all that are to be added, other values are removed.
+//  3. Each value adds no device, or some numbers of devices. The sums of these numbers are enumerated: if none is the number of
+//     devices to be added, the constraint fails.
+//
+// The cost is a look at each value.
+type occurrences struct {
+	leaf *leaf
+	// limits are for the devices with the value of a device, the device included.
+	limits
+	// general is the condition as it is written, for values that are not known.
+	general condition
+}
+
+// newOccurrences recognizes a count of the devices with the same value as each device. It is false for anything else.
+func newOccurrences(slot int, holds, general condition) (condition, bool) {
+	c, ok := holds.(*cardinality)
+	if !ok || !c.predicate.speaksOf(slot) || !c.predicate.speaksOf(c.slot) {
+		return nil, false
+	}
+	leaf, others, ok := sameValueIn(c.predicate, false)
+	if !ok {
+		return nil, false
+	}
+	l := c.limits
+	if others {
+		l = limits{saturated(l.least, 1), saturated(l.most, 1)}
+	}
+	// Numbers of devices are not below zero.
+	return occurrences{leaf, limits{max(0, l.least), max(-1, l.most)}, general}, true
+}
+
+// sameValueIn recognizes that two devices have the same value, and be it that they are two different devices.
+func sameValueIn(c condition, negated bool) (l *leaf, others, ok bool) {
+	switch c := c.(type) {
+	case *predicate:
+		return sameValueIn(c.holds, negated != c.negated)
+	case not:
+		return sameValueIn(c.operand, !negated)
+	case and:
+		if negated || !isIdentity(c.left, true) {
+			return nil, false, false
+		}
+		l, others, ok = sameValueIn(c.right, false)
+		return l, true, ok && !others
+	case or:
+		if !negated || !isIdentity(c.left, false) {
+			return nil, false, false
+		}
+		l, others, ok = sameValueIn(c.right, true)
+		return l, true, ok && !others
+	case localComparison:
+		left, ok := c.left.(value)
+		right, too := c.right.(value)
+		return left.leaf, false, ok && too && c.relation == equal && !negated && left.leaf == right.leaf &&
+			len(left.slots) == 1 && len(right.slots) == 1 && left.slots[0] != right.slots[0]
+	default:
+		return nil, false, false
+	}
+}
+
+func (n occurrences) negation() condition { return newNot(n.general) }
+
+// groups are the devices by value, nil if some value is not known.
+func (n occurrences) groups(s *state) []bitset.Set {
+	c := s.column(n.leaf)
+	if c == nil || !s.areWithin(c.groups.known) {
+		return nil
+	}
+	return c.groups.members
+}
+
+func (n occurrences) bound(s *state) Outcome {
+	groups := n.groups(s)
+	if groups == nil {
+		return n.general.bound(s)
+	}
+	for _, with := range groups {
+		chosen, possible := s.countsOf(with)
+		if chosen > 0 && (int64(chosen) > n.most || int64(chosen+min(possible, s.Left)) < n.least) {
+			return False
+		}
+	}
+	if s.Left == 0 {
+		return True
+	}
+	return True | False
+}
+
+func (n occurrences) propagate(s *state) status {
+	groups := n.groups(s)
+	switch {
+	case groups == nil:
+		return s.propagate(n.general)
+	case s.Left <= 0 || !s.spend():
+		return statusOf(n.bound(s))
+	}
+	needed, ok := n.need(s, groups)
+	if !ok || needed > s.Left || !n.isReachable(s, groups) {
+		return failed
+	}
+	left := s.Left
+	for _, with := range groups {
+		chosen, possible := s.countsOf(with)
+		switch {
+		case possible == 0:
+		case chosen == 0 && int64(min(possible, left-needed)) < n.least, int64(chosen) >= n.most, needed == left && int64(chosen) >= n.least:
+			s.drop(with)
+		case chosen > 0 && int64(chosen+possible) == n.least && !s.hypothetical:
+			s.require(with)
+		}
+	}
+	return noFix
+}
+
+// need is how many devices the values of chosen devices need. It is false if a value can't occur as often as it must.
+func (n occurrences) need(s *state, groups []bitset.Set) (needed int, ok bool) {
+	for _, with := range groups {
+		chosen, possible := s.countsOf(with)
+		if chosen == 0 {
+			continue
+		}
+		if int64(chosen) > n.most || int64(chosen+possible) < n.least {
+			return 0, false
+		}
+		needed += max(0, int(min(n.least, int64(s.Left+chosen+1)))-chosen)
+	}
+	return needed, true
+}
+
+// isReachable reports whether the values may add as many devices as are to be added. The sums are a set of bits, and those with
+// one more value are the same, shifted by each number of devices that the value may add.
+func (n occurrences) isReachable(s *state, groups []bitset.Set) bool {
+	words := s.Left/64 + 1
+	memory := s.words(2 * words)
+	reached, shifted := memory[:words], memory[words:]
+	clear(reached)
+	reached[0] = 1
+	for _, with := range groups {
+		chosen, possible := s.countsOf(with)
+		fewest, most := max(0, n.least-int64(chosen)), min(int64(min(possible, s.Left)), n.most-int64(chosen))
+		if most < fewest || most <= 0 {
+			continue
+		}
+		clear(shifted)
+		joinShifted(shifted, reached, int(fewest))
+		for covered, width := 0, int(most-fewest); covered < width; {
+			step := min(covered+1, width-covered)
+			joinShifted(shifted, shifted, step)
+			covered += step
+		}
+		if chosen == 0 {
+			joinShifted(reached, shifted, 0)
+		} else {
+			copy(reached, shifted)
+		}
+	}
+	return bitset.Set(reached).Has(s.Left)
+}
+
+// joinShifted adds to a set of bits the bits of another set, or of the same, shifted up by a number. What goes beyond is lost.
+func joinShifted(to, from []uint64, by int) {
+	words, rest := by/64, uint(by%64)
+	for w := len(to) - 1; w >= words; w-- {
+		word := from[w-words] << rest
+		if w > words && rest > 0 {
+			word |= from[w-words-1] >> (64 - rest)
+		}
+		to[w] |= word
+	}
+}
+
+// words returns memory for words of bits, until it is called again.
+func (s *state) words(count int) []uint64 {
+	if len(s.spareWords) < count {
+		s.spareWords = make([]uint64, count)
+	}
+	return s.spareWords[:count]
+}

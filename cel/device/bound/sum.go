@@ -1,0 +1,202 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package bound
+
+import "slices"
+
+// sum is a linear constraint: the sum of a weight of each device in the set is within limits, or leaves a remainder.
+//
+//	devices.map(d, memory(d)).sum() >= 640
+//	devices.map(d, d.row).sum() == 4 * devices.map(d, d.col).sum()
+//	devices.map(d, d.index).sum() % 2 == 0
+//
+// Steps:
+//
+//  1. The weights of all devices are computed once, and the devices are put in the order of their weights ([weights]).
+//  2. The sum of the chosen devices is kept from one partial set to the next ([running]): devices that were chosen or given back
+//     since then are added or subtracted.
+//  3. The smallest and the greatest weights of the possible devices bound the sum.
+//  4. The weights differ by multiples of their greatest common divisor, and so do sums ([residues]). This tells that a sum of even
+//     numbers is not odd.
+//  5. If that does not decide, the sums of as many devices as are to be added are enumerated, as long as these are few ([reachable]).
+//  6. A possible device is removed if the sum with it is too small or too large, whatever else is chosen.
+//
+// The invariant: what is removed is in no completion for which the constraint holds. Where a weight is not known, or so large
+// that a sum might overflow, the condition is taken as it is written.
+type sum struct {
+	terms []term
+	limits
+	modulus
+	// index is the place in Tables.weights. own has the weights if the condition belongs to one search.
+	index int
+	own   *ownWeights
+	// general is the condition as it is written.
+	general condition
+}
+
+// modulus asks for the remainder of a division by a number above zero. It is zero if nothing is asked.
+type modulus struct{ by, remainder int64 }
+
+// newSum is false if the terms are no sums of one number for each device. Without an analyzer the condition belongs to one search.
+func (a *analyzer) newSum(terms []term, l limits, m modulus, general condition) (condition, bool) {
+	for i, t := range terms {
+		of, ok := asTotal(t.of)
+		if !ok || !of.isLocal() {
+			return nil, false
+		}
+		terms[i].of = of
+	}
+	if len(terms) == 0 {
+		return nil, false
+	}
+	n := &sum{terms: terms, limits: l, modulus: m, general: general}
+	if a == nil {
+		n.own = &ownWeights{}
+		return n, true
+	}
+	n.index = a.sums
+	a.sums++
+	return n, true
+}
+
+// asTotal reads the size of a list as the sum of one for each device in it.
+func asTotal(q quantity) (total, bool) {
+	switch q := q.(type) {
+	case total:
+		return q, true
+	case size:
+		return total{mapped{list: q.list, value: constant{1}}}, true
+	default:
+		return total{}, false
+	}
+}
+
+// joinSums makes one constraint of two on the same sum. It is false for anything else.
+func joinSums(left, right condition) (condition, bool) {
+	l, ok := left.(*sum)
+	r, too := right.(*sum)
+	if !ok || !too || l.own != nil || r.own != nil || l.by > 0 && r.by > 0 ||
+		!slices.EqualFunc(l.terms, r.terms, func(a, b term) bool { return a.factor == b.factor && isSame(a.of, b.of) }) {
+		return nil, false
+	}
+	joined := *l
+	joined.limits = limits{max(l.least, r.least), min(l.most, r.most)}
+	joined.modulus = modulus{l.by + r.by, l.remainder + r.remainder}
+	joined.general = and{l.general, r.general}
+	return &joined, true
+}
+
+func (n *sum) negation() condition {
+	opposite := *n
+	opposite.general = newNot(n.general)
+	switch {
+	case n.by > 0:
+	case n.least == unlimitedBelow && n.most < unlimited:
+		opposite.limits = limits{n.most + 1, unlimited}
+		return &opposite
+	case n.most == unlimited && n.least > unlimitedBelow:
+		opposite.limits = limits{unlimitedBelow, n.least - 1}
+		return &opposite
+	}
+	return not{n}
+}
+
+func (n *sum) bound(s *state) Outcome {
+	b, ok := n.bounds(s)
+	if !ok {
+		return n.general.bound(s)
+	}
+	return n.outcome(s, b)
+}
+
+func (n *sum) propagate(s *state) status {
+	b, ok := n.bounds(s)
+	if !ok {
+		return s.propagate(n.general)
+	}
+	switch n.outcome(s, b) {
+	case False:
+		return failed
+	case True:
+		return subsumed
+	}
+	if s.Left > 0 {
+		n.removeExtremes(s, b)
+	}
+	return noFix
+}
+
+// sumBounds are those of the sum of a partial set.
+type sumBounds struct {
+	*weights
+	// chosen is the sum of the chosen devices.
+	chosen int64
+	// least and most bound the sum. smallest is the smallest weight of those possible devices that most has, greatest the
+	// greatest of those that least has.
+	least, most        int64
+	smallest, greatest int64
+}
+
+// bounds is false if a weight is not known.
+func (n *sum) bounds(s *state) (b sumBounds, ok bool) {
+	w, r := n.weights(s)
+	if w == nil || s.Left < 0 || s.Domain.Count() < s.Left || !s.areWithin(w.known) || !s.spend() {
+		return b, false
+	}
+	b = sumBounds{weights: w, chosen: r.to(w, s.Chosen)}
+	b.least, b.most = b.chosen, b.chosen
+	left := s.Left
+	for i := 0; left > 0; i++ {
+		if device := int(w.order[i]); s.Domain.Has(device) {
+			b.greatest = w.of[device]
+			b.least += b.greatest
+			left--
+		}
+	}
+	left = s.Left
+	for i := len(w.order) - 1; left > 0; i-- {
+		if device := int(w.order[i]); s.Domain.Has(device) {
+			b.smallest = w.of[device]
+			b.most += b.smallest
+			left--
+		}
+	}
+	return b, true
+}
+
+// outcome is what the constraint may become.
+func (n *sum) outcome(s *state, b sumBounds) Outcome {
+	if s.Left == 0 {
+		return outcomeOf(n.verdict(b.chosen, b.chosen) == True && (n.by == 0 || b.chosen%n.by == n.remainder))
+	}
+	result := n.verdict(b.least, b.most)
+	if result == False || result == True && n.by == 0 {
+		return result
+	}
+	least, most, r := max(b.least, n.least), min(b.most, n.most), b.residues(s)
+	if !r.meet(least, most, n.modulus) || !n.isReachable(s, b, r.unit, least, most) {
+		return False
+	}
+	return True | False
+}
+
+// removeExtremes removes the devices that make the sum too small or too large, whatever else is chosen.
+func (n *sum) removeExtremes(s *state, b sumBounds) {
+	if n.least != unlimitedBelow {
+		lowest := saturated(n.least, b.smallest-b.most)
+		for i := 0; i < len(b.order) && b.of[b.order[i]] < lowest; i++ {
+			if s.Domain.Has(int(b.order[i])) {
+				s.remove(int(b.order[i]))
+			}
+		}
+	}
+	if n.most != unlimited {
+		highest := saturated(n.most, b.greatest-b.least)
+		for i := len(b.order) - 1; i >= 0 && b.of[b.order[i]] > highest; i-- {
+			if s.Domain.Has(int(b.order[i])) {
+				s.remove(int(b.order[i]))
+			}
+		}
+	}
+}

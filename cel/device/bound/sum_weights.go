@@ -1,0 +1,151 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package bound
+
+import (
+	"cmp"
+	"math/bits"
+	"slices"
+	"unsafe"
+
+	"github.com/celset/celset/cel/device/bitset"
+)
+
+// weights are what each device adds to a sum, of all devices that were tabulated.
+type weights struct {
+	of []int64
+	// known are the devices of which the weight is surely the one, and so small that sums don't overflow.
+	known bitset.Set
+	// order has the devices that are known by their weight, the smallest first.
+	order []int32
+}
+
+// ownWeights are those of a condition that belongs to one search.
+type ownWeights struct {
+	weights *weights
+	running
+}
+
+// running is the sum of the devices that were chosen when it was last asked for.
+type running struct {
+	chosen bitset.Set
+	sum    int64
+}
+
+// to is the sum for chosen devices, from that for others.
+func (r *running) to(w *weights, chosen bitset.Set) int64 {
+	if r.chosen == nil {
+		r.chosen = bitset.New(len(w.of))
+	}
+	for word := range chosen {
+		for changed := chosen[word] ^ r.chosen[word]; changed != 0; changed &= changed - 1 {
+			i := word*64 + bits.TrailingZeros64(changed)
+			if chosen.Has(i) {
+				r.sum += w.of[i]
+			} else {
+				r.sum -= w.of[i]
+			}
+		}
+	}
+	r.chosen.SetTo(chosen)
+	return r.sum
+}
+
+// weights returns the weights, and the sum of those that were chosen last. It is nil if CEL could not be asked.
+func (n *sum) weights(s *state) (*weights, *running) {
+	if n.own != nil {
+		if n.own.weights == nil {
+			n.own.weights = n.newWeights(s)
+		}
+		return n.own.weights, &n.own.running
+	}
+	if s.running == nil {
+		s.running = make([]running, len(s.tables.weights))
+	}
+	table := &s.tables.weights[n.index]
+	w := table.Load()
+	if w == nil {
+		if w = n.newWeights(s); w == nil {
+			return nil, nil
+		}
+		// Two searches may both get here; what they find is the same.
+		if table.CompareAndSwap(nil, w) {
+			s.tables.grow(int(unsafe.Sizeof(*w)) + 12*len(w.of) + setSize(len(w.of)))
+		}
+	}
+	return w, &s.running[n.index]
+}
+
+// newWeights computes the weights.
+func (n *sum) newWeights(s *state) *weights {
+	devices := len(s.tables.devices)
+	w := &weights{of: make([]int64, devices), known: bitset.New(devices)}
+	for i := range devices {
+		known := true
+		for _, t := range n.terms {
+			added := t.of.(total).adds(s, i)
+			product, ok := multiply(t.factor, added.least)
+			if !added.isExact() || added.fails || !ok || isFar(added) || isFar(exactly(product)) {
+				known = false
+				break
+			}
+			w.of[i] += product
+		}
+		if known && !isFar(exactly(w.of[i])) {
+			w.known.Add(i)
+			w.order = append(w.order, int32(i))
+		}
+	}
+	if s.aborted || s.exhausted || s.err != nil {
+		return nil
+	}
+	slices.SortStableFunc(w.order, func(a, b int32) int { return cmp.Compare(w.of[a], w.of[b]) })
+	return w
+}
+
+// isLocal reports whether what a device adds depends on the device alone.
+func (n total) isLocal() bool { return isLocalList(n.list) && isLocalNumber(n.value, n.slot) }
+
+func isLocalList(list deviceList) bool {
+	switch list := list.(type) {
+	case allDevices:
+		return true
+	case filtered:
+		return isLocalList(list.list) && isLocalCondition(list.keeps, list.slot)
+	default:
+		return false
+	}
+}
+
+func isLocalNumber(q quantity, slot int) bool {
+	switch q := q.(type) {
+	case constant:
+		return true
+	case value:
+		return len(q.slots) == 0 || q.isColumn(slot)
+	case arithmetic:
+		return isLocalNumber(q.left, slot) && isLocalNumber(q.right, slot)
+	case conditionalNumber:
+		return isLocalCondition(q.when, slot) && isLocalNumber(q.yes, slot) && isLocalNumber(q.no, slot)
+	default:
+		return false
+	}
+}
+
+func isLocalCondition(c condition, slot int) bool {
+	switch c := c.(type) {
+	case verdict:
+		return true
+	case *predicate:
+		return len(c.slots) == 1 && c.slots[0] == slot
+	case and:
+		return isLocalCondition(c.left, slot) && isLocalCondition(c.right, slot)
+	case or:
+		return isLocalCondition(c.left, slot) && isLocalCondition(c.right, slot)
+	case not:
+		return isLocalCondition(c.operand, slot)
+	default:
+		return false
+	}
+}

@@ -156,6 +156,7 @@ func (f *fitOptions) run(ctx context.Context, flags *pflag.FlagSet, args []strin
 	if flags.Changed("cluster") {
 		return errors.New("--cluster: is for Placements; to ask another cluster, use --context or --clusters")
 	}
+	f.needsDevices, f.withoutCluster = true, flags.Changed("with-cluster") && !f.withCluster
 	f.groups, f.running = isAboutGroup(args), true
 	state, err := f.state(ctx)
 	if err != nil {

@@ -25,7 +25,7 @@ import (
 const (
 	// width is that of the torus of hosts, in which a job wants a block of blockWidth.
 	width, blockWidth = 8, 4
-	jobSelector       = "job=train"
+	jobSelector       = "job=train-torus"
 )
 
 // gang is a job on a block of hosts of a torus, which loses a host.
@@ -147,7 +147,7 @@ func (d *demo) drawHosts(ctx context.Context, torus topology.Topology) error {
 	marks := map[string]topology.Mark{}
 	for i := range pods.Items {
 		switch on := pods.Items[i].Spec.NodeName; {
-		case pods.Items[i].Labels["job"] == "train":
+		case pods.Items[i].Labels["job"] == "train-torus":
 			marks[on] = topology.Mark{State: topology.Chosen}
 		case strings.HasPrefix(on, "tpu-"):
 			marks[on] = topology.Mark{State: topology.Taken}

@@ -106,20 +106,19 @@ func startUp(ctx context.Context, t *testing.T) (exports string) {
 	t.Helper()
 	binDir, err := controlplane.Build(ctx, "", t.Output(), "devcluster")
 	require.NoError(t, err)
-	up := exec.CommandContext(ctx, filepath.Join(binDir, "devcluster"), "up")
-	up.Cancel = func() error { return up.Process.Signal(syscall.SIGTERM) }
-	up.WaitDelay = time.Minute
+	up := exec.Command(filepath.Join(binDir, "devcluster"), "up")
 	up.Stderr = t.Output()
 	stdout, err := up.StdoutPipe()
 	require.NoError(t, err)
 	require.NoError(t, up.Start())
 	t.Cleanup(func() {
-		_ = up.Process.Signal(syscall.SIGTERM)
+		require.NoError(t, up.Process.Signal(syscall.SIGTERM))
 		require.NoError(t, up.Wait())
 	})
 	output := bufio.NewScanner(stdout)
 	for output.Scan() {
-		if line := strings.TrimSpace(output.Text()); strings.HasPrefix(line, "export ") {
+		line := strings.TrimSpace(output.Text())
+		if strings.HasPrefix(line, "export ") {
 			exports += line + "\n"
 		} else if exports != "" {
 			go func() { _, _ = io.Copy(io.Discard, stdout) }()

@@ -14,7 +14,8 @@ import (
 )
 
 var (
-	undeclared = regexp.MustCompile(`^undeclared reference to '([A-Za-z_][A-Za-z0-9_]*)'`)
+	// undeclared is CEL's message about a name.
+	undeclared = regexp.MustCompile(`^undeclared\sreference\sto\s'([A-Za-z_][A-Za-z0-9_]*)'`)
 	identifier = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 )
 
@@ -48,7 +49,7 @@ func (e *Environment) variableNames() []string {
 		names = append(names, variable.Name())
 	}
 	slices.Sort(names)
-	return names
+	return slices.DeleteFunc(names, func(name string) bool { return !identifier.MatchString(name) })
 }
 
 // functionNames are those of functions and macros, without operators.

@@ -25,8 +25,7 @@ func newUpHubCommand() *cobra.Command {
 
 // upHub runs the hub of the demo, with the program in place of a controller in this process.
 func upHub(ctx context.Context, flags *hubFlags, out, progress io.Writer) error {
-	fmt.Fprintln(progress, "compiling what has changed: about five minutes the first time, some seconds later")
-	binDir, err := controlplane.Build(ctx, flags.binDir, progress, append([]string{controlplane.Etcd, controlplane.KubeAPIServer, placementProgram}, forUsers...)...)
+	binDir, err := build(ctx, flags.binDir, progress, append([]string{controlplane.Etcd, controlplane.KubeAPIServer, placementProgram}, forUsers...)...)
 	if err != nil {
 		return err
 	}

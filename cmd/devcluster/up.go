@@ -85,8 +85,7 @@ func (f *upFlags) start(ctx context.Context, progress io.Writer, binaries ...str
 	if f.webhook {
 		binaries = append(binaries, webhookProgram)
 	}
-	fmt.Fprintln(progress, "compiling what has changed: about ten minutes the first time, some seconds later")
-	binDir, err := controlplane.Build(ctx, f.binDir, progress, binaries...)
+	binDir, err := build(ctx, f.binDir, progress, binaries...)
 	if err != nil {
 		return nil, err
 	}

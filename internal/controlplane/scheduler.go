@@ -46,7 +46,7 @@ type SchedulerOptions struct {
 	Kubeconfig string
 
 	// LeaderElect turns leader election on, unless the configuration says whether to elect
-	// a leader. The leader publishes what it serves, see kubectl celset explain.
+	// a leader.
 	LeaderElect bool
 
 	// Standby says that the scheduler may wait for a lease that another one has:

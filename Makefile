@@ -12,7 +12,7 @@ LIBRARIES = ./apis/... ./cel/... ./allocator/... ./internal/topology/... ./inter
 # whose tables the tests of allocator share between goroutines.
 RACE_PACKAGES = $(shell $(GO) list $(LIBRARIES) | grep -v '/cel/device/bound$$')
 
-.PHONY: help demo demo-placement demo-fleet demo-real test nightly test-bin test-race test-others test-older test-cases test-coverage coverage test-guarantee e2e skew bin up build lint lint-fix tidy fuzz fuzz-expensive bench bench-rows perf trace soak soak-preemption fleet faults clean generate images release generate-docs
+.PHONY: help demo demo-placement demo-fleet demo-real test nightly test-bin test-race test-others test-older test-cases test-coverage coverage test-guarantee e2e skew bin up up-hub build lint lint-fix tidy fuzz fuzz-expensive bench bench-rows perf trace soak soak-preemption fleet faults clean generate images release generate-docs
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -20,7 +20,7 @@ help: ## list the targets
 # Compiling takes minutes the first time, and the go command says nothing meanwhile. As in
 # internal/controlplane: no symbols, and compilers that collect garbage less often.
 DEVCLUSTER = $(or $(CELSET_BIN),bin)/devcluster
-devcluster = @GOGC=$(or $(GOGC),400) hack/announce.sh "compiling cmd/devcluster, some minutes the first time" $(GO) build -ldflags="-s -w" -o $(DEVCLUSTER) ./cmd/devcluster
+devcluster = @GOGC=$(or $(GOGC),400) hack/announce.sh "compiling cmd/devcluster: about five minutes the first time" $(GO) build -ldflags="-s -w" -o $(DEVCLUSTER) ./cmd/devcluster
 
 demo: ## a local cluster, and what celset is for on it
 	$(devcluster)
@@ -115,9 +115,14 @@ bin: ## build the binaries of the local cluster and the commands of this module 
 	$(devcluster)
 	$(DEVCLUSTER) build
 
-up: ## run a local cluster with celset-scheduler until interrupted
+# UP has flags, such as UP="--webhook --leader-elect --feature-gates=DRADeviceTaints=true".
+up: ## run a local cluster with celset-scheduler until interrupted; UP=--help lists its flags
 	$(devcluster)
-	$(DEVCLUSTER) up
+	$(DEVCLUSTER) up $(UP)
+
+up-hub: ## run a local hub with 200 clusters and celset-placement until interrupted
+	$(devcluster)
+	$(DEVCLUSTER) up hub $(UP)
 
 build: ## compile everything
 	$(GO) build ./...

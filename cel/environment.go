@@ -76,6 +76,8 @@ type Config struct {
 	Costs CostEstimator
 	// Advice is added to errors about costs.
 	Advice Advice
+	// NamesNearest adds to mistakes about names the nearest variable or function.
+	NamesNearest bool
 	// CacheBytes is what the compilations that are remembered may take, in bytes of
 	// memory; zero means [DefaultCacheBytes].
 	CacheBytes int64
@@ -97,8 +99,10 @@ type Environment struct {
 	limits    meter.Limits
 	costs     CostEstimator
 	advice    Advice
-	cache     *compilations
-	observer  Observer
+	// namesNearest is that of the configuration.
+	namesNearest bool
+	cache        *compilations
+	observer     Observer
 	// timer is the observer if it is one, else nil.
 	timer Timer
 }
@@ -116,19 +120,20 @@ func NewEnvironment(config Config) (*Environment, error) {
 	}
 	timer, _ := config.Observer.(Timer)
 	return &Environment{
-		name:      config.Name,
-		env:       env,
-		functions: env.Functions(),
-		element:   config.Element,
-		planner:   planner,
-		constants: config.constants(),
-		maxLength: config.MaxLength,
-		limits:    meter.Limits{Cost: config.CostLimit, Bytes: config.MemoryLimit},
-		costs:     config.Costs,
-		advice:    config.Advice,
-		cache:     newCompilations(config.CacheBytes),
-		observer:  config.Observer,
-		timer:     timer,
+		name:         config.Name,
+		env:          env,
+		functions:    env.Functions(),
+		element:      config.Element,
+		planner:      planner,
+		constants:    config.constants(),
+		maxLength:    config.MaxLength,
+		limits:       meter.Limits{Cost: config.CostLimit, Bytes: config.MemoryLimit},
+		costs:        config.Costs,
+		advice:       config.Advice,
+		namesNearest: config.NamesNearest,
+		cache:        newCompilations(config.CacheBytes),
+		observer:     config.Observer,
+		timer:        timer,
 	}, nil
 }
 
@@ -311,7 +316,7 @@ func (e *Environment) parse(text string) (*cel.Ast, *Error) {
 	}
 	parsed, issues := e.env.ParseSource(bareSource{common.NewTextSource(text)})
 	if issues.Err() != nil {
-		return nil, compileError(text, issues)
+		return nil, e.compileError(text, issues)
 	}
 	return parsed, nil
 }

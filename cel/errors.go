@@ -94,8 +94,9 @@ func (bareSource) Snippet(int) (string, bool) { return "", false }
 
 // compileError keeps the position of the first of CEL's issues and the text of
 // some of them.
-func compileError(expression string, issues *cel.Issues) *Error {
+func (e *Environment) compileError(expression string, issues *cel.Issues) *Error {
 	all := issues.Errors()
+	e.addNearest(expression, all)
 	text := displayAll(expression, all)
 	result := &Error{
 		Reason:     ReasonInvalid,
@@ -128,7 +129,7 @@ func (e *Environment) mistyped(expression string, parsed *cel.Ast, issues *cel.I
 	if found.Err() != nil {
 		issues = found
 	}
-	return compileError(expression, issues)
+	return e.compileError(expression, issues)
 }
 
 // positioned prints message with the line of the expression and a caret below it.

@@ -5,20 +5,12 @@ package placement
 
 import (
 	"fmt"
-	"maps"
-	"slices"
-	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/sets"
-	"k8s.io/apimachinery/pkg/util/validation/field"
-	clusterv1 "open-cluster-management.io/api/cluster/v1"
 	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
-
-	"github.com/celset/celset/apis/nearest"
 )
 
 // ConditionEvaluationFailed is the type of the condition that says that CEL
@@ -41,6 +33,7 @@ const (
 	ReasonConfigured           = "Succeedconfigured"
 	ReasonEvaluationFailed     = "EvaluationFailed"
 	ReasonEvaluationsSucceeded = "EvaluationsSucceeded"
+	ReasonNotEvaluated         = "NotEvaluated"
 )
 
 // unselected is what conditions say of clusters on which evaluations failed, where a decision is made.
@@ -81,6 +74,11 @@ func (r *report) configured(wrong misconfigurations) {
 // misconfigured sets the condition PlacementSatisfied where the Placement can't be understood.
 func (r *report) misconfigured() {
 	r.satisfied(metav1.ConditionFalse, ReasonNotScheduled, "The Placement is misconfigured; "+r.result.standing())
+}
+
+// notEvaluated sets the condition PlacementEvaluationFailed where no predicate was asked about any cluster.
+func (r *report) notEvaluated(why string) {
+	r.condition(ConditionEvaluationFailed, metav1.ConditionFalse, ReasonNotEvaluated, "Nothing was evaluated: "+why)
 }
 
 // evaluated sets the condition PlacementEvaluationFailed. Where the former decision stands, the clusters may be selected.
@@ -148,6 +146,10 @@ func (r *report) summary() string {
 func (r *report) scheduled(selected int) {
 	wanted := r.placement.Spec.NumberOfClusters
 	switch {
+	case wanted != nil && *wanted == 0:
+		// Status and reason are those of Open Cluster Management. Its message would blame the predicates.
+		r.satisfied(metav1.ConditionFalse, ReasonNoneMatched,
+			"spec.numberOfClusters is 0, so no cluster is selected; leave it out to select all"+r.summary()+r.lacks())
 	case selected == 0:
 		r.satisfied(metav1.ConditionFalse, ReasonNoneMatched, "No ManagedCluster matches any of the cluster predicate"+r.summary()+r.lacks())
 	case wanted == nil || int(*wanted) <= selected:
@@ -207,111 +209,4 @@ func firstOf(names []string) string {
 		return strings.Join(names, ", ")
 	}
 	return fmt.Sprintf("%s and %d more", strings.Join(names[:named], ", "), len(names)-named)
-}
-
-// A name that no cluster has is mostly misspelt, and valid all the same. So the condition PlacementSatisfied says which
-// names of labels, claims and scores are on no cluster, what there is instead, and which part of a predicate ruled the
-// clusters out. It says nothing of what the Placement does not read: a change of that would not make it be decided again.
-// Where it names labels or claims, a change of any of these does (lastResult.named).
-
-// missing adds something that no cluster has, with what there is instead.
-func (r *report) missing(what, name string, there sets.Set[string]) {
-	message := what + " " + strconv.Quote(name)
-	names := sets.List(there)
-	switch near := nearest.DidYouMean("", name, slices.Values(names)); {
-	case near != "":
-		message += near
-	case len(names) > 0:
-		message += "; there is " + firstOf(names)
-	}
-	r.lacking = append(r.lacking, message)
-}
-
-// lacks is what missing has added, as the end of a message.
-func (r *report) lacks() string {
-	if len(r.lacking) == 0 {
-		return ""
-	}
-	return "; " + strings.Join(r.lacking[:min(mostLacking, len(r.lacking))], "; ")
-}
-
-// mostLacking is how many a condition names.
-const mostLacking = 8
-
-// missingKey adds the key of a label or claim if none of some clusters has it.
-func (r *run) missingKey(path *field.Path, clusters []*clusterv1.ManagedCluster, what string, claims bool, key string) {
-	has := (&spreadConstraint{key: key, claims: claims}).topology
-	if len(clusters) == 0 || slices.ContainsFunc(clusters, func(c *clusterv1.ManagedCluster) bool { _, is := has(c); return is }) {
-		return
-	}
-	there := sets.New[string]()
-	for _, c := range clusters {
-		if !claims {
-			there.Insert(slices.Collect(maps.Keys(c.Labels))...)
-			continue
-		}
-		for _, claim := range c.Status.ClusterClaims {
-			there.Insert(claim.Name)
-		}
-	}
-	kind := "label"
-	if claims {
-		kind = "claim"
-	}
-	r.named = true
-	r.report.missing(path.String()+": no "+what+" has the "+kind, key, there)
-}
-
-// missingTopologies finds the spread constraints with a key that no candidate has.
-func (r *run) missingTopologies(candidates []*Candidate) {
-	if len(r.plan.spread) == 0 {
-		return
-	}
-	clusters := make([]*clusterv1.ManagedCluster, len(candidates))
-	for i, c := range candidates {
-		clusters[i] = c.Cluster
-	}
-	for _, s := range r.plan.spread {
-		r.missingKey(s.path, clusters, "candidate", s.claims, s.key)
-	}
-}
-
-// unmatched says which parts of the predicates ruled out the clusters, if no predicate matches any, and which labels and
-// claims no cluster has.
-func (r *run) unmatched() {
-	available := r.result.Available.Clusters
-	if len(r.result.Filters[0].Removed) < len(available) {
-		return
-	}
-	for i := range r.placement.Spec.Predicates {
-		counts := map[string]int{}
-		for _, removal := range r.result.Filters[0].Removed {
-			if reason, is := removal.Reason.(*Unmatched); is {
-				counts[reason.Parts[i].String()]++
-			}
-		}
-		var texts []string
-		for _, part := range slices.Sorted(maps.Keys(counts)) {
-			texts = append(texts, fmt.Sprintf("%s ruled out %d", part, counts[part]))
-		}
-		if len(texts) > 0 {
-			r.report.lacking = append(r.report.lacking, strings.Join(texts, ", "))
-		}
-		selector := &r.placement.Spec.Predicates[i].RequiredClusterSelector
-		path := field.NewPath("spec", "predicates").Index(i).Child("requiredClusterSelector")
-		for _, key := range slices.Sorted(maps.Keys(selector.LabelSelector.MatchLabels)) {
-			r.missingKey(path.Child("labelSelector"), available, "cluster", false, key)
-		}
-		for _, of := range []struct {
-			path         *field.Path
-			claims       bool
-			requirements []metav1.LabelSelectorRequirement
-		}{{path.Child("labelSelector"), false, selector.LabelSelector.MatchExpressions}, {path.Child("claimSelector"), true, selector.ClaimSelector.MatchExpressions}} {
-			for _, requirement := range of.requirements {
-				if requirement.Operator == metav1.LabelSelectorOpIn || requirement.Operator == metav1.LabelSelectorOpExists {
-					r.missingKey(of.path, available, "cluster", of.claims, requirement.Key)
-				}
-			}
-		}
-	}
 }

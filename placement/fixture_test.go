@@ -91,6 +91,8 @@ func newHub(clusters ...*clusterv1.ManagedCluster) *hub {
 	}
 }
 
+func (h *hub) ScoreNames(namespace string) []string { return (&frozen{h.scores}).ScoreNames(namespace) }
+
 func (h *hub) FindScore(namespace, name string) (*clusterv1alpha1.AddOnPlacementScore, error) {
 	return h.scores[namespace+"/"+name], h.broken
 }

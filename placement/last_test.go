@@ -32,6 +32,16 @@ func (f *frozen) FindScore(namespace, name string) (*clusterv1alpha1.AddOnPlacem
 	return f.of[namespace+"/"+name], nil
 }
 
+func (f *frozen) ScoreNames(namespace string) []string {
+	var names []string
+	for key := range f.of {
+		if name, in := strings.CutPrefix(key, namespace+"/"); in {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
 // stays decides Placements where that is not spared.
 type stays struct {
 	*history

@@ -191,8 +191,10 @@ type lastResult struct {
 	clusters []*clusterv1.ManagedCluster
 	sets     []int32
 	eligible []string
-	scores   cluster.ScoreFinder
-	ranking  *ranking
+	// bound are the sets that a condition names, nil if none does.
+	bound   []string
+	scores  cluster.ScoreFinder
+	ranking *ranking
 	// named is set if a condition names labels or claims of the clusters.
 	named bool
 }
@@ -228,8 +230,16 @@ func (r *run) made() *lastResult {
 	return &lastResult{
 		inputs: r.inputs(), at: r.now, until: r.horizon.time,
 		clusters: available.Clusters, sets: available.sets, eligible: available.Eligible, scores: r.snapshot.Scores,
-		ranking: r.ranking, named: r.named,
+		ranking: r.ranking, named: r.named, bound: r.namedSets(),
 	}
+}
+
+// namedSets are the sets that a condition may name.
+func (r *run) namedSets() []string {
+	if !r.result.NamesSets {
+		return nil
+	}
+	return r.result.Available.Bound
 }
 
 // Confirm notes that the hub has what a result says of a Placement: nothing had to be written, neither
@@ -283,7 +293,8 @@ func (r *run) stands(known *remembered) bool {
 	}
 	r.named = last.named
 	available, err := r.available()
-	if err != nil || available.fleeting || !slices.Equal(available.Eligible, last.eligible) || !slices.Equal(available.sets, last.sets) ||
+	if err != nil || available.fleeting || !slices.Equal(available.Eligible, last.eligible) ||
+		last.bound != nil && !slices.Equal(available.Bound, last.bound) || !slices.Equal(available.sets, last.sets) ||
 		!slices.EqualFunc(available.Clusters, last.clusters, r.alike) {
 		return false
 	}

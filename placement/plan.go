@@ -57,6 +57,8 @@ type plan struct {
 	reads cluster.ScoreNames
 	// releases are the versions that the predicates compare others with, see [cluster.Selector.Releases].
 	releases sets.Set[string]
+	// unknown are fields that expressions read and no ManagedCluster has.
+	unknown []string
 	// wrong is what could not be understood; if there is anything, the plan must not
 	// be carried out.
 	wrong misconfigurations
@@ -92,6 +94,9 @@ func (s *Scheduler) plan(ctx context.Context, placement *clusterv1beta1.Placemen
 	for _, selector := range p.predicates {
 		if selector != nil {
 			p.releases = p.releases.Union(selector.Releases())
+			for _, unknown := range selector.UnknownFields() {
+				p.unknown = append(p.unknown, unknown.Error())
+			}
 		}
 	}
 	for _, configuration := range spec.PrioritizerPolicy.Configurations {
@@ -213,10 +218,10 @@ func (s *Scheduler) Validate(ctx context.Context, placement *clusterv1beta1.Plac
 	return append(slices.Clone(plan.wrong), wrongMetadata(placement)...), nil
 }
 
-// Expensive tells which expressions may be too expensive on large clusters, by an estimate that assumes how large
-// clusters are, and which have to be evaluated again and again as time passes. Each has the path of its expression.
-// The error is that of the context.
-func (s *Scheduler) Expensive(ctx context.Context, placement *clusterv1beta1.Placement) (all []*cluster.Error, err error) {
+// Doubts returns what is valid and hardly meant: expressions that may be too expensive on large clusters, by an estimate
+// that assumes how large clusters are, and fields that no ManagedCluster has. Each has the path of its expression. The
+// error is that of the context.
+func (s *Scheduler) Doubts(ctx context.Context, placement *clusterv1beta1.Placement) (all []*cluster.Error, err error) {
 	plan, err := s.plan(ctx, placement)
 	if err != nil {
 		return nil, err
@@ -224,6 +229,7 @@ func (s *Scheduler) Expensive(ctx context.Context, placement *clusterv1beta1.Pla
 	for _, selector := range plan.predicates {
 		if selector != nil {
 			all = append(all, s.environment.Expensive(selector)...)
+			all = append(all, selector.UnknownFields()...)
 		}
 	}
 	return all, nil

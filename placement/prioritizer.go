@@ -5,6 +5,7 @@ package placement
 
 import (
 	"fmt"
+	"iter"
 	"math"
 	"slices"
 	"strings"
@@ -218,7 +219,7 @@ func addOn(of clusterv1beta1.AddOnScore) scorer {
 		switch {
 		case len(candidates) == 0 || there.Has(of.ScoreName):
 		case !found:
-			r.report.missing("no candidate has the AddOnPlacementScore", of.ResourceName, nil)
+			r.missingScore("no candidate has the AddOnPlacementScore", of.ResourceName, clustersIn(candidates))
 		default:
 			r.report.missing(fmt.Sprintf("no AddOnPlacementScore %q of a candidate has the score", of.ResourceName), of.ScoreName, there)
 		}
@@ -226,6 +227,16 @@ func addOn(of clusterv1beta1.AddOnScore) scorer {
 		r.report.outOfRange(ReasonScoreOutOfRange, addOnName(&of),
 			fmt.Sprintf("AddOnPlacementScores %%s are not from %d to %d; they count as the nearest of these", MinScore, MaxScore), clamped)
 		return result, nil
+	}
+}
+
+func clustersIn(candidates []*Candidate) iter.Seq[*clusterv1.ManagedCluster] {
+	return func(yield func(*clusterv1.ManagedCluster) bool) {
+		for _, c := range candidates {
+			if !yield(c.Cluster) {
+				return
+			}
+		}
 	}
 }
 

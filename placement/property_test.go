@@ -168,7 +168,13 @@ func (h *history) bind() {
 
 // outcome is a result as text, without how it came about and when.
 func outcome(result *placement.Result) string {
-	text := result.Describe() + fmt.Sprint(result.Warnings, result.Reads)
+	var names []string
+	if result.Available != nil {
+		for _, c := range result.Available.Clusters {
+			names = append(names, c.Name)
+		}
+	}
+	text := result.Describe(names...) + fmt.Sprint(result.Warnings, result.Reads)
 	if result.Decision != nil {
 		text += fmt.Sprintf("\n%+v", *result.Decision)
 	}

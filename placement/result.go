@@ -5,10 +5,8 @@ package placement
 
 import (
 	"fmt"
-	"io"
 	"slices"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -29,6 +27,8 @@ type Result struct {
 	Decision *Decision
 	// Standing is the number of clusters in the former decision.
 	Standing int
+	// First reports that the Placement has no PlacementDecisions yet, so that no former decision can stand.
+	First bool
 	// Conditions are PlacementMisconfigured, PlacementEvaluationFailed and
 	// PlacementSatisfied; with an error the second one is missing, and stays as it is.
 	Conditions []metav1.Condition
@@ -48,6 +48,9 @@ type Result struct {
 	// Reads are the AddOnPlacementScores that decide, in expressions or as
 	// prioritizers: when one of them changes, for any cluster, so may the outcome.
 	Reads cluster.ScoreNames
+	// NamesSets reports that a condition names ManagedClusterSets that the Placement does not select from, so that the
+	// outcome changes with any binding in the namespace.
+	NamesSets bool
 
 	// Available is what there was to choose from.
 	Available *Availability
@@ -76,6 +79,9 @@ type Result struct {
 	// last is what the result was made from, nil if that is not remembered.
 	last *lastResult
 }
+
+// Stands reports whether the former decision stands: no decision was made, and there is a former one.
+func (r *Result) Stands() bool { return r.Decision == nil && !r.First }
 
 // Time is when the decision was made, or is to be thought of as made.
 func (r *Result) Time() time.Time { return r.now }
@@ -143,60 +149,6 @@ func (h *horizon) at(t time.Time) {
 
 // after adds the first moment after a time.
 func (h *horizon) after(t time.Time) { h.at(t.Add(time.Nanosecond)) }
-
-// Describe explains the result as text with tables: conditions, what each filter
-// removed and why, and all candidates with their scores in the order of their rank.
-func (r *Result) Describe() string {
-	var text strings.Builder
-	for _, condition := range r.Conditions {
-		fmt.Fprintf(&text, "%s=%s %s: %s\n", condition.Type, condition.Status, condition.Reason, condition.Message)
-	}
-	for _, warning := range r.Warnings {
-		fmt.Fprintf(&text, "warning: %s: %s\n", warning.Plugin, warning.Message)
-	}
-	if r.Available != nil {
-		fmt.Fprintf(&text, "\nsets %s: %d clusters\n", strings.Join(r.Available.Eligible, ", "), len(r.Available.Clusters))
-	}
-	for _, filtered := range r.Filters {
-		fmt.Fprintf(&text, "%s removed %d\n", filtered.Filter, len(filtered.Removed))
-		for _, removal := range filtered.Removed {
-			fmt.Fprintf(&text, "  %s %s\n", removal.Cluster, strings.ReplaceAll(removal.Reason.String(), "\n", "\n    "))
-		}
-	}
-	if len(r.Candidates) > 0 {
-		fmt.Fprintln(&text)
-		r.describeCandidates(&text)
-	}
-	return text.String()
-}
-
-func (r *Result) describeCandidates(to io.Writer) {
-	table := tabwriter.NewWriter(to, 0, 0, 2, ' ', 0)
-	columns := []string{"CLUSTER", "TOTAL"}
-	for _, p := range r.Prioritizers {
-		columns = append(columns, fmt.Sprintf("%s*%d", p.Name, p.Weight))
-	}
-	fmt.Fprintln(table, strings.Join(append(columns, "VERDICT"), "\t"))
-	for _, c := range r.Candidates {
-		columns := []string{c.Cluster.Name, fmt.Sprint(c.Total)}
-		for _, score := range c.Scores {
-			columns = append(columns, fmt.Sprint(score))
-		}
-		fmt.Fprintln(table, strings.Join(append(columns, c.verdict()), "\t"))
-	}
-	table.Flush()
-}
-
-func (c *Candidate) verdict() string {
-	verdict := "selected"
-	if !c.Selected {
-		verdict = c.Reason.String()
-	}
-	if c.Avoided != nil {
-		verdict += ", avoided for " + describeTaint(c.Avoided)
-	}
-	return verdict
-}
 
 // scoreSummaryLength is where the note of an event ends.
 const scoreSummaryLength = 1000
@@ -319,12 +271,8 @@ func (s *Skewed) String() string {
 
 // String says how many are wanted.
 func (s *Surplus) String() string {
-	return fmt.Sprintf("is not among the first %d", s.Wanted)
-}
-
-func describeTaint(taint *clusterv1.Taint) string {
-	if taint.Value == "" {
-		return fmt.Sprintf("%s:%s", taint.Key, taint.Effect)
+	if s.Wanted == 0 {
+		return "is not wanted: spec.numberOfClusters is 0"
 	}
-	return fmt.Sprintf("%s=%s:%s", taint.Key, taint.Value, taint.Effect)
+	return fmt.Sprintf("is not among the first %d", s.Wanted)
 }

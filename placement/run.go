@@ -125,6 +125,8 @@ func (s *Scheduler) newRun(ctx context.Context, placement *clusterv1beta1.Placem
 		alarm:    alarm{parent: ctx, limit: s.timeout},
 		result:   &Result{now: now},
 	}
+	r.all, r.own = snapshot.Decisions.versions(r.key)
+	r.result.First = r.own == 0
 	r.report = report{result: r.result, placement: placement, now: now}
 	return r
 }

@@ -60,7 +60,6 @@ func (r *run) begin(known *remembered) {
 	r.plan = known.plan
 	r.begunAt = known.begun.orNow(r.now)
 	r.clock = cluster.Moment(r.begunAt, r.tick)
-	r.all, r.own = r.snapshot.Decisions.versions(r.key)
 }
 
 // available finds what there is to choose from.
@@ -81,17 +80,18 @@ func (r *run) schedule(known *remembered) error {
 	r.former = r.snapshot.Decisions.former(r.key)
 	r.result.Standing = len(r.former.decisions)
 	_, err := r.available()
+	r.missingSets()
 	switch {
 	case r.report.nothing(err):
-		r.report.evaluated(nil, false)
+		r.report.notEvaluated("there is no cluster to choose from")
 		r.result.Decision = r.decide(nil)
 		return nil
 	case err != nil:
-		r.report.evaluated(nil, false)
+		r.report.notEvaluated("the clusters to choose from are not known")
 		r.report.satisfied(metav1.ConditionFalse, ReasonNotScheduled, fmt.Sprintf("%s; %s", err, r.result.standing()))
 		return nil
 	case len(wrong) > 0:
-		r.report.evaluated(nil, false)
+		r.report.notEvaluated("the Placement is misconfigured")
 		r.report.misconfigured()
 		return nil
 	default:
@@ -108,10 +108,10 @@ func (r *report) nothing(err error) bool {
 		r.satisfied(metav1.ConditionFalse, ReasonNoBindings, "No valid ManagedClusterSetBindings found in placement namespace")
 	case len(available.Eligible) == 0:
 		r.satisfied(metav1.ConditionFalse, ReasonNoIntersection,
-			fmt.Sprintf("None of ManagedClusterSets [%s] is bound to placement namespace", strings.Join(r.placement.Spec.ClusterSets, ",")))
+			fmt.Sprintf("None of ManagedClusterSets [%s] is bound to placement namespace", strings.Join(r.placement.Spec.ClusterSets, ","))+r.lacks())
 	case err == nil && len(available.Clusters) == 0:
 		r.satisfied(metav1.ConditionFalse, ReasonSetsEmpty,
-			fmt.Sprintf("All ManagedClusterSets [%s] have no member ManagedCluster", strings.Join(available.Eligible, ",")))
+			fmt.Sprintf("All ManagedClusterSets [%s] have no member ManagedCluster", strings.Join(available.Eligible, ","))+r.lacks())
 	default:
 		return false
 	}
@@ -133,6 +133,8 @@ func (r *run) choose(known *remembered) error {
 		return err
 	}
 	candidates, failed := r.filter(known.verdicts.on)
+	r.report.lacking = append(r.report.lacking, r.plan.unknown...)
+	r.unread(failed)
 	if r.result.Overrun != nil {
 		r.report.overrun()
 		return nil
@@ -157,7 +159,7 @@ func (r *run) choose(known *remembered) error {
 	r.report.evaluated(failed, stands)
 	if stands {
 		r.report.satisfied(metav1.ConditionFalse, ReasonNotScheduled,
-			"No cluster can be selected because the evaluation failed; "+r.result.standing()+r.report.summary())
+			"No cluster can be selected because the evaluation failed; "+r.result.standing()+r.report.summary()+r.report.lacks())
 		return nil
 	}
 	r.unmatched()

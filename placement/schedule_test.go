@@ -118,7 +118,11 @@ func TestReads(t *testing.T) {
 		return names
 	}
 	require.Equal(t, "xyz", reads(withExpressions(`managedCluster.scores("x" + managedCluster.metadata.name).size() > 0`)), "it is computed, and may be any")
-	require.Equal(t, "xz", reads(withExpressions(`managedCluster.scores("x").size() > 0`)+exactly()+addOn("z", "s", 1)))
+	both := withExpressions(`managedCluster.scores("x").size() > 0`) + exactly() + addOn("z", "s", 1)
+	require.Equal(t, "xyz", reads(both), "the condition names x as missing, and another score may have nearly that name")
+	h.score("a", "x", map[string]int32{"s": 1})
+	h.score("a", "z", map[string]int32{"s": 1})
+	require.Equal(t, "xz", reads(both))
 	require.Empty(t, reads(``))
 }
 
@@ -218,14 +222,17 @@ func TestStandSaysNothingOfWhatIsSelected(t *testing.T) {
 }
 
 // An expression that does not compile is not expensive.
-func TestExpensive(t *testing.T) {
+func TestDoubts(t *testing.T) {
 	s := newScheduler(t)
-	const nested = "managedCluster.a.all(a, managedCluster.b.all(b, managedCluster.c.all(c, managedCluster.d.all(d, a == d))))"
+	const nested = "managedCluster.metadata.all(a, managedCluster.spec.all(b, managedCluster.status.all(c, managedCluster.metadata.labels.all(d, a == d))))"
 	object := placed(t, withExpressions("true", nested))
 	object.Spec.Predicates = append(placed(t, withExpressions("1 +")).Spec.Predicates, object.Spec.Predicates...)
-	found := uninterrupted(s.Expensive(t.Context(), object))
+	found := uninterrupted(s.Doubts(t.Context(), object))
 	require.Len(t, found, 1)
 	require.Equal(t, "spec.predicates[1].requiredClusterSelector.celSelector.celExpressions[1]", found[0].Path.String())
+	found = uninterrupted(s.Doubts(t.Context(), placed(t, withExpressions("managedCluster.metadata.namme == 'a'"))))
+	require.Len(t, found, 1)
+	require.ErrorContains(t, found[0], `celExpressions[0]: managedCluster.metadata.namme: there is no such field; did you mean "name"?`)
 }
 
 // An object may have hundreds of thousands of empty parts.

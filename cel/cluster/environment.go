@@ -61,6 +61,7 @@ func NewEnvironment(config cel.Config) (*Environment, error) {
 		CostLimit:         config.CostLimit,
 		Costs:             newCosts(),
 		Advice:            advice,
+		NamesNearest:      true,
 		CacheBytes:        config.CacheBytes,
 		Observer:          config.Observer,
 	})

@@ -196,7 +196,7 @@ func TestDebug(t *testing.T) {
 		require.Equal(t, "new-decision-1", report.Groups[0].Decisions[0].Name)
 
 		report = d.report(t, http.MethodPost, "/", "author", manifest(t, placementOf("new", `managedCluster.`)))
-		require.True(t, report.Stands)
+		require.True(t, report.Undecided)
 		require.Contains(t, report.Misconfigurations[0].Message, "Syntax error")
 		require.True(t, meta.IsStatusConditionTrue(report.Status.Conditions, clusterv1beta1.PlacementConditionMisconfigured))
 	})

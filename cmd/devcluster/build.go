@@ -4,7 +4,9 @@
 package main
 
 import (
+	"context"
 	"fmt"
+	"io"
 
 	"github.com/spf13/cobra"
 
@@ -31,6 +33,12 @@ others. The first time takes some minutes, later ones as long as what changed.`,
 	}
 	addBinDirFlag(cmd, &binDir)
 	return cmd
+}
+
+// build brings the programs of a cluster up to date, and says how long that may take.
+func build(ctx context.Context, binDir string, progress io.Writer, names ...string) (string, error) {
+	fmt.Fprintln(progress, "compiling what has changed: about ten minutes the first time, some seconds later")
+	return controlplane.Build(ctx, binDir, progress, names...)
 }
 
 func addBinDirFlag(cmd *cobra.Command, binDir *string) {

@@ -31,11 +31,11 @@ func runFleetDemo(ctx context.Context, flags *hubFlags, out, progress io.Writer)
 	if err != nil {
 		return err
 	}
-	binDir, err := controlplane.Build(ctx, flags.binDir, progress, clusterBinaries...)
+	binDir, err := build(ctx, flags.binDir, progress, clusterBinaries...)
 	if err != nil {
 		return err
 	}
-	fmt.Fprintln(progress, "starting a hub and three clusters ...")
+	fmt.Fprintln(progress, "starting a hub and three clusters: about half a minute")
 	names := demo.FleetClusters()
 	hub, err := startHub(ctx, flags.options(binDir, "hub"), names...)
 	if err != nil {

@@ -36,10 +36,11 @@ func newDemoPlacementCommand() *cobra.Command {
 }
 
 func runPlacementDemo(ctx context.Context, flags *hubFlags, out, progress io.Writer) error {
-	binDir, err := controlplane.Build(ctx, flags.binDir, progress, controlplane.Etcd, controlplane.KubeAPIServer)
+	binDir, err := build(ctx, flags.binDir, progress, controlplane.Etcd, controlplane.KubeAPIServer)
 	if err != nil {
 		return err
 	}
+	fmt.Fprintln(progress, "starting a hub, and registering 200 clusters: about ten seconds")
 	options := flags.options(binDir, "")
 	options.Progress = progress
 	cp, err := startHub(ctx, options)

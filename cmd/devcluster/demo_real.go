@@ -31,7 +31,7 @@ func runDemoReal(ctx context.Context, flags *upFlags, out, progress io.Writer) (
 	}
 	start := time.Now()
 	binaries := append(controlplane.NodeBinaries(), realnode.TopologyDriver)
-	if _, err := controlplane.Build(ctx, flags.binDir, progress, binaries...); err != nil {
+	if _, err := build(ctx, flags.binDir, progress, binaries...); err != nil {
 		return err
 	}
 	cp, err := flags.start(ctx, progress)

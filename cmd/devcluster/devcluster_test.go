@@ -16,9 +16,15 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/clientcmd"
 
@@ -73,6 +79,84 @@ func TestUpUntilSignal(t *testing.T) {
 			require.ErrorContains(t, err, "connection refused")
 		})
 	}
+}
+
+// TestUpAsInProduction runs what a flag turns on, and what a controller is to take away.
+func TestUpAsInProduction(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	cmd := program(t, "up", "--data-dir="+dir, "--webhook", "--leader-elect", "--feature-gates=DRADevicePreemption=false,DRADeviceTaints=true")
+	cmd.Stderr = t.Output()
+	stdout, err := cmd.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, cmd.Start())
+	config, err := clientcmd.BuildConfigFromFlags("", waitForKubeconfig(t, stdout))
+	require.NoError(t, err)
+	client, err := kubernetes.NewForConfig(config)
+	require.NoError(t, err)
+
+	lease, err := client.CoordinationV1().Leases(metav1.NamespaceSystem).Get(t.Context(), controlplane.CelsetScheduler, metav1.GetOptions{})
+	require.NoError(t, err)
+	require.NotEmpty(t, *lease.Spec.HolderIdentity)
+
+	example, err := os.ReadFile("../../manifests/examples/ring-4-connected.yaml")
+	require.NoError(t, err)
+	require.EventuallyWithT(t, func(c *assert.CollectT) {
+		misspelt := bytes.ReplaceAll(example, []byte("devices.map("), []byte("devicez.map("))
+		_, err := controlplane.Apply(t.Context(), config, misspelt, controlplane.ApplyOptions{Namespace: "default", DryRun: true})
+		require.ErrorContains(c, err, "undeclared reference to 'devicez'")
+	}, time.Minute, 100*time.Millisecond)
+
+	// The API server adds finalizers to both.
+	job, err := os.ReadFile("../../manifests/examples/gangs/torus-4x4.yaml")
+	require.NoError(t, err)
+	volume := []byte("apiVersion: v1\nkind: PersistentVolumeClaim\nmetadata: {name: v}\nspec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}\n")
+	for _, manifest := range [][]byte{job, volume} {
+		_, err = controlplane.Apply(t.Context(), config, manifest, controlplane.ApplyOptions{Namespace: "default"})
+		require.NoError(t, err)
+	}
+	groups, volumes := client.SchedulingV1beta1().PodGroups("default"), client.CoreV1().PersistentVolumeClaims("default")
+	orphans := metav1.DeletePropagationBackground
+	require.NoError(t, client.BatchV1().Jobs("default").Delete(t.Context(), "train-torus", metav1.DeleteOptions{PropagationPolicy: &orphans}))
+	require.NoError(t, groups.Delete(t.Context(), "train-torus", metav1.DeleteOptions{}))
+	require.NoError(t, volumes.Delete(t.Context(), "v", metav1.DeleteOptions{}))
+	require.EventuallyWithT(t, func(c *assert.CollectT) {
+		_, err := groups.Get(t.Context(), "train-torus", metav1.GetOptions{})
+		require.True(c, apierrors.IsNotFound(err), "the PodGroup stays")
+		_, err = volumes.Get(t.Context(), "v", metav1.GetOptions{})
+		require.True(c, apierrors.IsNotFound(err), "the PersistentVolumeClaim stays")
+	}, 2*time.Minute, 200*time.Millisecond)
+
+	require.NoError(t, cmd.Process.Signal(os.Interrupt))
+	require.NoError(t, cmd.Wait(), "exit code 0")
+}
+
+// TestUpHub has a Placement decided on the hub that stays.
+func TestUpHub(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	cmd := program(t, "up", "hub", "--data-dir="+dir)
+	cmd.Stderr = t.Output()
+	stdout, err := cmd.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, cmd.Start())
+	config, err := clientcmd.BuildConfigFromFlags("", waitForKubeconfig(t, stdout))
+	require.NoError(t, err)
+	placement := []byte("apiVersion: cluster.open-cluster-management.io/v1beta1\nkind: Placement\nmetadata: {name: three, namespace: team}\nspec: {numberOfClusters: 3}\n")
+	_, err = controlplane.Apply(t.Context(), config, placement, controlplane.ApplyOptions{})
+	require.NoError(t, err)
+	client, err := dynamic.NewForConfig(config)
+	require.NoError(t, err)
+	placements := client.Resource(schema.GroupVersionResource{Group: "cluster.open-cluster-management.io", Version: "v1beta1", Resource: "placements"}).Namespace("team")
+	require.EventuallyWithT(t, func(c *assert.CollectT) {
+		object, err := placements.Get(t.Context(), "three", metav1.GetOptions{})
+		require.NoError(c, err)
+		selected, _, err := unstructured.NestedInt64(object.Object, "status", "numberOfSelectedClusters")
+		require.NoError(c, err)
+		require.EqualValues(c, 3, selected)
+	}, time.Minute, 100*time.Millisecond)
+	require.NoError(t, cmd.Process.Signal(os.Interrupt))
+	require.NoError(t, cmd.Wait(), "exit code 0")
 }
 
 // waitForKubeconfig reads the output up to the line to paste into a shell, and
@@ -152,6 +236,8 @@ func TestErrors(t *testing.T) {
 		"arguments to a demo":    {args: []string{"demo", "placement", "x"}, want: `unknown command "x" for "devcluster demo placement"`},
 		"arguments to a node":    {args: []string{"demo", "real", "x"}, want: `unknown command "x" for "devcluster demo real"`},
 		"arguments to a fleet":   {args: []string{"demo", "fleet", "x"}, want: `unknown command "x" for "devcluster demo fleet"`},
+		"gate that is no bool":   {args: []string{"up", "--feature-gates=DRADeviceTaints=maybe"}, want: "--feature-gates: DRADeviceTaints=maybe must be true or false"},
+		"arguments to a hub":     {args: []string{"up", "hub", "x"}, want: `unknown command "x" for "devcluster up hub"`},
 		"no such demo":           {args: []string{"demo", "x"}, want: `unknown command "x" for "devcluster demo"`},
 		"data directory is file": {args: []string{"up", "--data-dir=/dev/null"}, want: "data directory: mkdir /dev/null"},
 	} {

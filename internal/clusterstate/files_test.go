@@ -281,3 +281,20 @@ func TestMisspeltKinds(t *testing.T) {
 		require.Contains(t, objects.Warnings[0], "did you mean "+c.near+"?")
 	}
 }
+
+// A question without a name is about what is in files, whatever else is in the namespace.
+func TestFilesAreAsked(t *testing.T) {
+	inCluster := &clusterstate.Objects{
+		Pods:      []*corev1.Pod{{ObjectMeta: named("a", "other")}, {ObjectMeta: named("a", "another")}},
+		Templates: []*resourceapi.ResourceClaimTemplate{{ObjectMeta: named("a", "elsewhere")}},
+	}
+	inFile := &clusterstate.Objects{Templates: []*resourceapi.ResourceClaimTemplate{{ObjectMeta: named("a", "mine")}}}
+	state := clusterstate.New(inCluster.Overlay(inFile))
+	subject, err := state.Subject("", "a")
+	require.NoError(t, err)
+	require.Equal(t, "mine", subject.Claims[0].Name)
+	_, err = state.Subject("pod/other", "a")
+	require.NoError(t, err, "what is named may be in the cluster")
+	_, err = clusterstate.New(inCluster).Subject("", "a")
+	require.ErrorContains(t, err, "there are 2 pods")
+}

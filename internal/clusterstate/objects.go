@@ -39,6 +39,16 @@ type Objects struct {
 	PassedOver []string
 	// Warnings say what could not be read but is not needed by everybody.
 	Warnings []string
+	// above are the objects of files that were laid over those of a cluster, nil if there are none.
+	above *Objects
+}
+
+// Asked are the objects that a question without a name is about: those of files, if files were read, or else all.
+func (o *Objects) Asked() *Objects {
+	if o.above != nil {
+		return o.above
+	}
+	return o
 }
 
 // LimitQuantities leaves out of slices what can't be computed with, as the scheduler does, and warns of it.
@@ -66,6 +76,7 @@ func (o *Objects) Overlay(other *Objects) *Objects {
 		Running:    overlay(o.Running, other.Running), RunningUnknown: o.RunningUnknown,
 		PassedOver: slices.Concat(o.PassedOver, other.PassedOver),
 		Warnings:   slices.Concat(o.Warnings, other.Warnings),
+		above:      other,
 	}
 }
 

@@ -109,7 +109,7 @@ func Split(argument string, kinds ...string) (kind, name string, err error) {
 }
 
 // Subject finds a pod, claim or template in the namespace. An empty argument stands for
-// the only pod, or else the only pending claim or template that there is.
+// the only pod, or else the only pending claim or template, of [Objects.Asked].
 func (s *State) Subject(argument, namespace string) (*Subject, error) {
 	if argument == "" {
 		return s.onlySubject()
@@ -118,7 +118,7 @@ func (s *State) Subject(argument, namespace string) (*Subject, error) {
 	if err != nil {
 		return nil, err
 	}
-	found := s.subjects(func(k string, object metav1.Object) bool {
+	found := s.subjects(&s.Objects, func(k string, object metav1.Object) bool {
 		return (kind == "" || k == kind) && object.GetName() == name && object.GetNamespace() == namespace
 	})
 	switch len(found) {
@@ -133,9 +133,9 @@ func (s *State) Subject(argument, namespace string) (*Subject, error) {
 
 // onlySubject prefers pods, whose claims need no second look.
 func (s *State) onlySubject() (*Subject, error) {
-	found := s.subjects(func(kind string, _ metav1.Object) bool { return kind == PodKind })
+	found := s.subjects(s.Asked(), func(kind string, _ metav1.Object) bool { return kind == PodKind })
 	if len(found) == 0 {
-		found = s.subjects(func(_ string, object metav1.Object) bool {
+		found = s.subjects(s.Asked(), func(_ string, object metav1.Object) bool {
 			claim, isClaim := object.(*resourceapi.ResourceClaim)
 			return !isClaim || claim.Status.Allocation == nil
 		})
@@ -146,14 +146,14 @@ func (s *State) onlySubject() (*Subject, error) {
 	return found[0]()
 }
 
-func (s *State) subjects(wanted func(kind string, object metav1.Object) bool) []func() (*Subject, error) {
+func (s *State) subjects(of *Objects, wanted func(kind string, object metav1.Object) bool) []func() (*Subject, error) {
 	var found []func() (*Subject, error)
-	for _, pod := range s.Pods {
+	for _, pod := range of.Pods {
 		if wanted(PodKind, pod) {
 			found = append(found, func() (*Subject, error) { return s.SubjectOf(pod) })
 		}
 	}
-	for _, claim := range s.Claims {
+	for _, claim := range of.Claims {
 		if wanted(ClaimKind, claim) {
 			found = append(found, func() (*Subject, error) {
 				subject := &Subject{Claims: []*resourceapi.ResourceClaim{claim}}
@@ -164,7 +164,7 @@ func (s *State) subjects(wanted func(kind string, object metav1.Object) bool) []
 			})
 		}
 	}
-	for _, template := range s.Templates {
+	for _, template := range of.Templates {
 		if wanted(TemplateKind, template) {
 			claims := []*resourceapi.ResourceClaim{Instantiate(template, template.Name)}
 			found = append(found, func() (*Subject, error) { return &Subject{Claims: claims, Made: claims}, nil })

@@ -13,17 +13,27 @@ import (
 
 // DefaultControllers returns the controllers that kube-controller-manager runs
 // unless [Options.Controllers] says otherwise: those of claims, of the workloads
-// that create pods, and of what has to go when its owner goes.
+// that create pods, of what has to go when its owner goes, and of the finalizers
+// that the API server adds. Without the last ones a deleted object stays for ever.
+// notRun has the others.
 func DefaultControllers() []string {
 	return []string{
 		"resourceclaim-controller",
 		"device-taint-eviction-controller",
+		"cronjob-controller",
 		"daemonset-controller",
 		"deployment-controller",
 		"job-controller",
 		"replicaset-controller",
+		"replicationcontroller-controller",
 		"statefulset-controller",
 		"disruption-controller",
+		"resourcequota-controller",
+		podGroupProtection,
+		"persistentvolume-protection-controller",
+		"persistentvolumeclaim-protection-controller",
+		"service-cidr-controller",
+		"volumeattributesclass-protection-controller",
 		"garbage-collector-controller",
 		"namespace-controller",
 		"pod-garbage-collector-controller",
@@ -33,6 +43,31 @@ func DefaultControllers() []string {
 		"serviceaccount-controller",
 		"serviceaccount-token-controller",
 	}
+}
+
+const podGroupProtection = "podgroup-protection-controller"
+
+// younger are the controllers that versions of Kubernetes before the one of go.mod do not know.
+var younger = []string{podGroupProtection}
+
+// notRun are the controllers of kube-controller-manager that are not among [DefaultControllers], by the reason.
+var notRun = map[string][]string{
+	"they need a network, load balancers or certificates of nodes": {
+		"bootstrap-signer-controller", "certificatesigningrequest-approving-controller", "certificatesigningrequest-cleaner-controller",
+		"certificatesigningrequest-signing-controller", "endpoints-controller", "endpointslice-controller", "endpointslice-mirroring-controller",
+		"kube-apiserver-serving-clustertrustbundle-publisher-controller", "node-ipam-controller", "podcertificaterequest-cleaner-controller",
+		"token-cleaner-controller",
+	},
+	"they would take nodes without a kubelet away": {"node-lifecycle-controller", "taint-eviction-controller", "ttl-controller"},
+	"nothing mounts volumes": {
+		"ephemeral-volume-controller", "persistentvolume-attach-detach-controller", "persistentvolume-binder-controller",
+		"persistentvolume-expander-controller", "selinux-warning-controller",
+	},
+	"they need metrics of pods": {"horizontal-pod-autoscaler-controller"},
+	"nobody waits for what they do": {
+		"legacy-serviceaccount-token-cleaner-controller", "resourcepoolstatusrequest-controller", "storageversion-garbage-collector-controller",
+		"storage-version-migrator-controller", "validatingadmissionpolicy-status-controller",
+	},
 }
 
 // StartControllerManager starts kube-controller-manager where
@@ -60,7 +95,9 @@ func (cp *ControlPlane) startControllerManager(ctx context.Context, kubeconfig s
 	}
 	controllers := cp.options.Controllers
 	if controllers == nil {
-		controllers = DefaultControllers()
+		controllers = slices.DeleteFunc(DefaultControllers(), func(name string) bool {
+			return cp.options.Kubernetes != "" && slices.Contains(younger, name)
+		})
 	}
 	return cp.supervisor.startOne(ctx, command{
 		name:   KubeControllerManager,

@@ -45,6 +45,10 @@ type SchedulerOptions struct {
 	// for a scheduler that is to reach the API server through something else.
 	Kubeconfig string
 
+	// LeaderElect turns leader election on, unless the configuration says whether to elect
+	// a leader.
+	LeaderElect bool
+
 	// Standby says that the scheduler may wait for a lease that another one has:
 	// StartScheduler returns when it runs.
 	Standby bool
@@ -124,7 +128,7 @@ func (cp *ControlPlane) writeSchedulerConfig(options SchedulerOptions) (string, 
 	if err != nil {
 		return "", err
 	}
-	local, err := localSchedulerConfig(content, kubeconfig)
+	local, err := localSchedulerConfig(content, kubeconfig, options.LeaderElect)
 	if err != nil {
 		return "", fmt.Errorf("%s: %w", source, err)
 	}

@@ -127,7 +127,7 @@ func requireScheduled(t *testing.T, cp *ControlPlane, name, scheduler string) {
 // TestLocalSchedulerConfig has configurations in a file, with what becomes of them where a control plane runs.
 func TestLocalSchedulerConfig(t *testing.T) {
 	transcript.Run(t, filepath.Join("testdata", "schedulerconfig.txt"), func(_ *testing.T, input string) string {
-		got, err := localSchedulerConfig([]byte(input), "/k")
+		got, err := localSchedulerConfig([]byte(input), "/k", false)
 		if err != nil {
 			return "error: " + err.Error()
 		}

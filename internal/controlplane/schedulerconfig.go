@@ -20,7 +20,7 @@ const (
 // localSchedulerConfig returns a scheduler configuration with the parts that
 // depend on where it runs filled in. All else is kept as it is, whatever it is:
 // to judge it is up to the scheduler.
-func localSchedulerConfig(content []byte, kubeconfig string) ([]byte, error) {
+func localSchedulerConfig(content []byte, kubeconfig string, leaderElect bool) ([]byte, error) {
 	jsonContent, err := yaml.YAMLToJSONStrict(content)
 	if err != nil {
 		return nil, fmt.Errorf("scheduler configuration: %w", err)
@@ -42,7 +42,7 @@ func localSchedulerConfig(content []byte, kubeconfig string) ([]byte, error) {
 		return nil, fmt.Errorf("scheduler configuration: read leaderElection.leaderElect: %w", err)
 	}
 	if !stated {
-		if err := unstructured.SetNestedField(config, false, "leaderElection", "leaderElect"); err != nil {
+		if err := unstructured.SetNestedField(config, leaderElect, "leaderElection", "leaderElect"); err != nil {
 			return nil, fmt.Errorf("scheduler configuration: set leaderElection.leaderElect: %w", err)
 		}
 	}

@@ -22,16 +22,17 @@ const wanted = 4
 
 func (f *fleet) tell(ctx context.Context) error {
 	say := f.members[0].say
-	say("A hub, and three clusters, each with an API server and a celset-scheduler of its own. In each, a")
-	say("node has a ring of eight accelerators, and a pod of the default scheduler profile has four of them.\n")
+	say("A hub, where Placements select clusters, and three clusters, each with an API server and a celset-scheduler")
+	say("of its own. In each cluster a node has a ring of eight accelerators. Another pod has four of them, which have")
+	say("a letter below; lines are links between accelerators.\n")
 	for _, m := range f.members {
 		if err := m.draw(ctx, "", m.site); err != nil {
 			return err
 		}
 	}
 
-	say("1. By totals. All clusters report eight accelerators as allocatable, which is written here in place of")
-	say("   OCM's agents, and in each four are free:\n")
+	say("1. By totals. Each cluster reports eight accelerators as allocatable (on a hub with Open Cluster Management its")
+	say("   agents do so, here the demo does), and in each four are free:\n")
 	for _, m := range f.members {
 		if err := f.showTotals(ctx, m); err != nil {
 			return err
@@ -46,7 +47,8 @@ func (f *fleet) tell(ctx context.Context) error {
 		return err
 	}
 
-	say("2. By sets. Each scheduler publishes on the hub how many sets of four connected accelerators fit now:\n")
+	say("2. By sets. Each scheduler publishes on the hub how many sets of four connected accelerators fit now. The name")
+	say("   of the number is DeviceClass/constraint/devices in a set/now:\n")
 	for _, m := range f.members {
 		if err := f.showSets(ctx, m); err != nil {
 			return err

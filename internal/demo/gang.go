@@ -25,13 +25,14 @@ import (
 const (
 	// width is that of the torus of hosts, in which a job wants a block of blockWidth.
 	width, blockWidth = 8, 4
-	jobSelector       = "job=train"
+	jobSelector       = "job=train-torus"
 )
 
 // gang is a job on a block of hosts of a torus, which loses a host.
 func (d *demo) gang(ctx context.Context) error {
-	d.say("7. A job of 16 pods on 64 hosts that are a torus of 8x8. Its PodGroup wants them on a block of 4x4")
-	d.say("   (gangs/torus-4x4.yaml). Other pods have half of the hosts; the only free block is around the edges.\n")
+	d.say("7. A job of 16 pods, on 64 hosts that are wired as a torus of 8x8. The pods are a PodGroup, which is placed")
+	d.say("   whole or not at all, and this one wants a block of 4x4 hosts (gangs/torus-4x4.yaml). Other pods have half")
+	d.say("   of the hosts. Only one free block is left, around the edges:\n")
 	torus, err := topology.NewTorus(topology.Family{Driver: "tpu.example.com", Prefix: "tpu"}, width, width)
 	if err != nil {
 		return err
@@ -53,8 +54,8 @@ func (d *demo) gang(ctx context.Context) error {
 	d.say("   The 16 pods run on a block of 4x4 hosts, checked. It took %s.\n", since(start))
 
 	lost := pods[len(pods)-1]
-	d.say("8. The host %s fails, and the job makes another pod. Any of 17 hosts could take it, but none of them", lost.Spec.NodeName)
-	d.say("   completes the block. The pod waits until the host is back:\n")
+	d.say("8. The host %s fails, and the job makes another pod. The pod would fit on any of the other free hosts, but", lost.Spec.NodeName)
+	d.say("   only the lost one completes the block. So the pod waits, and says for what:\n")
 	if err := d.cordon(ctx, lost.Spec.NodeName, true); err != nil {
 		return err
 	}
@@ -126,7 +127,11 @@ func (d *demo) runsOnBlock(ctx context.Context, torus topology.Topology) (pods [
 		return running == blockWidth*blockWidth && running == len(list.Items), nil
 	})
 	if err != nil {
-		return nil, fmt.Errorf("the pods of the job don't run: %w (%s)", err, whyUnscheduled(&list.Items[0]))
+		why := "it has no pods"
+		if list != nil && len(list.Items) > 0 {
+			why = whyUnscheduled(&list.Items[0])
+		}
+		return nil, fmt.Errorf("the pods of the job don't run: %w (%s)", err, why)
 	}
 	var hosts []string
 	for i := range list.Items {
@@ -147,7 +152,7 @@ func (d *demo) drawHosts(ctx context.Context, torus topology.Topology) error {
 	marks := map[string]topology.Mark{}
 	for i := range pods.Items {
 		switch on := pods.Items[i].Spec.NodeName; {
-		case pods.Items[i].Labels["job"] == "train":
+		case pods.Items[i].Labels["job"] == "train-torus":
 			marks[on] = topology.Mark{State: topology.Chosen}
 		case strings.HasPrefix(on, "tpu-"):
 			marks[on] = topology.Mark{State: topology.Taken}

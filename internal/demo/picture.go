@@ -44,7 +44,12 @@ func (d *demo) draw(ctx context.Context, pod string, sites ...site) error {
 		if err := topology.Draw(&picture, s.Topology, marks[s.node], d.drawOptions()...); err != nil {
 			return err
 		}
-		d.say("   %s: %s", s.node, strings.ReplaceAll(strings.TrimRight(picture.String(), "\n"), "\n", "\n   "))
+		for i, line := range strings.Split(strings.TrimRight(picture.String(), "\n"), "\n") {
+			if i == 0 {
+				line = s.node + ": " + line
+			}
+			d.say("%s", strings.TrimRight("   "+line, " "))
+		}
 		d.say("")
 	}
 	return nil

@@ -54,9 +54,9 @@ func (d *demo) setUp(ctx context.Context) error {
 	if err := d.furnish(ctx); err != nil {
 		return err
 	}
-	d.say("Two trn1.32xlarge nodes with 16 Trainium accelerators in a torus and eight EFAs, two with")
-	d.say("rings of eight accelerators, two with 4x4 meshes. Some are taken by pods of the default")
-	d.say("scheduler profile.\n")
+	d.say("Six nodes: two trn1.32xlarge with 16 Trainium accelerators in a torus and eight EFAs, two with a ring of")
+	d.say("eight accelerators, two with a 4x4 mesh. Lines are links between devices. Some devices have a letter: pods of")
+	d.say("other users have them.\n")
 	return d.draw(ctx, "", d.sites...)
 }
 

@@ -5,8 +5,10 @@ package demo
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -18,22 +20,22 @@ import (
 
 // neurons is the story of a machine that exists.
 func (d *demo) neurons(ctx context.Context) error {
-	d.say("1. Four neighbours of a trn1.32xlarge, and the EFAs that belong to them: two drivers, two")
-	d.say("   constraints (trn1-2x2.yaml). The first node has enough free, but no whole block.\n")
+	d.say("1. A pod wants a 2x2 block of Trainium accelerators, and the EFAs (network interfaces) that belong to them:")
+	d.say("   two drivers, two constraints (trn1-2x2.yaml). trn1-0 has enough free accelerators, but no whole block.\n")
 	return d.tell(ctx, story.Neurons())
 }
 
 // connectedDevices is the first user story of KEP-5254.
 func (d *demo) connectedDevices(ctx context.Context) error {
-	d.say("2. Four connected accelerators of a ring. The constraint is defined in the claim")
+	d.say("2. A pod wants four connected accelerators of a ring. The constraint is defined in the claim")
 	d.say("   (ring-4-connected.yaml). The first four free ones of either node are not connected.\n")
 	return d.tell(ctx, story.Ring())
 }
 
 // grid is the second one.
 func (d *demo) grid(ctx context.Context) error {
-	d.say("3. A 2x2 block of a mesh. The vendor ships the constraint in its DeviceClass; the claim")
-	d.say("   says \"matchAttribute: celset.dev/grid2x2\" (grid-2x2.yaml).\n")
+	d.say("3. A pod wants a 2x2 block of a mesh. The vendor ships the constraint in its DeviceClass; the claim")
+	d.say("   only says \"matchAttribute: celset.dev/grid2x2\" (grid-2x2.yaml).\n")
 	return d.tell(ctx, story.Grid())
 }
 
@@ -64,6 +66,7 @@ func (d *demo) check(ctx context.Context, told *story.Story, start time.Time) er
 	if err := d.draw(ctx, told.Pod, s); err != nil {
 		return err
 	}
+	sortNaturally(devices)
 	if !told.Holds(devices) {
 		return fmt.Errorf("pod %s has %s on node %s: not %s", told.Pod, strings.Join(devices, ", "), s.node, told.Wants)
 	}
@@ -71,10 +74,22 @@ func (d *demo) check(ctx context.Context, told *story.Story, start time.Time) er
 	return nil
 }
 
+// sortNaturally sorts names by their numbers: device-9 comes before device-10.
+func sortNaturally(names []string) {
+	slices.SortFunc(names, func(a, b string) int {
+		one, other := strings.TrimRight(a, "0123456789"), strings.TrimRight(b, "0123456789")
+		if one != other {
+			return strings.Compare(one, other)
+		}
+		return cmp.Or(cmp.Compare(len(a), len(b)), strings.Compare(a, b))
+	})
+}
+
 // noSuchSet asks once more for what there was one of.
 func (d *demo) noSuchSet(ctx context.Context) error {
-	d.say("4. The same claim of a ring again. Nine accelerators of the two rings are still free, but no")
-	d.say("   connected four of them. The pod waits, and its events say why:\n")
+	d.say("4. Another pod, ring-again, with the claim of 2. Nine accelerators of the two rings are still free, but")
+	d.say("   no connected four of them. The pod waits, and its event says why: \"nearest miss\" is the node that lacks")
+	d.say("   least, with the condition that fails there, and \"in the way\" are claims that would have to end.\n")
 	return d.waits(ctx, "ring-again", nil,
 		"constraint ring4: no set of 4 free devices satisfies it",
 		"request mla: 3 of 4 devices",
@@ -84,8 +99,8 @@ func (d *demo) noSuchSet(ctx context.Context) error {
 
 // failsClosed gives the claim to the stock plugin.
 func (d *demo) failsClosed(ctx context.Context) error {
-	d.say("5. The same claim, but for the default scheduler profile, which does not know such")
-	d.say("   constraints. It does not hand out just any four devices:\n")
+	d.say("5. Another pod, ring-stock, with the same claim, but for the scheduler profile that Kubernetes has by default.")
+	d.say("   It does not know such constraints. So it refuses the claim, and does not hand out just any four devices:\n")
 	return d.waits(ctx, "ring-stock", func(manifest []byte) []byte {
 		return bytes.ReplaceAll(manifest, []byte("schedulerName: celset-scheduler"), []byte("schedulerName: default-scheduler"))
 	}, "cannot allocate all claims")
@@ -94,8 +109,9 @@ func (d *demo) failsClosed(ctx context.Context) error {
 // preempts asks once more, with a priority.
 func (d *demo) preempts(ctx context.Context) error {
 	const urgent = "ring-urgent"
-	d.say("6. The same claim, of a pod with a priority. On ring-0 one pod stands in the middle. It is evicted,")
-	d.say("   and the four devices are held until it has ended (feature gate DRADevicePreemption):\n")
+	d.say("6. Another pod, ring-urgent, with the same claim and a priority. On ring-0 the pod other-ring-0 is in the way.")
+	d.say("   It is evicted, and four devices are held for ring-urgent until it has ended (feature gate")
+	d.say("   DRADevicePreemption). The four that are left go to ring-again, which has waited since 4:\n")
 	told := story.Ring()
 	manifest := told.Manifest
 	told.Pod = urgent

@@ -111,9 +111,9 @@ func (c *Checker) warnings(ctx context.Context, object *clusterv1beta1.Placement
 		}
 	}
 	// Without an answer nobody waits for the warnings.
-	all, _ := c.scheduler.Expensive(ctx, object)
-	for _, expensive := range all {
-		result = append(result, expensive.Error())
+	all, _ := c.scheduler.Doubts(ctx, object)
+	for _, doubt := range all {
+		result = append(result, doubt.Error())
 	}
 	return result
 }

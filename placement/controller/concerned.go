@@ -133,7 +133,7 @@ func (r *reconciler) ofSets(ctx context.Context, names sets.Set[string]) []recon
 	return result
 }
 
-// wanting returns the Placements in a namespace that want one of several sets.
+// wanting returns the Placements in a namespace that want one of several sets, and those whose conditions name sets.
 func (r *reconciler) wanting(ctx context.Context, namespace string, names sets.Set[string]) []reconcile.Request {
 	var list clusterv1beta1.PlacementList
 	if err := r.client.List(ctx, &list, client.UnsafeDisableDeepCopy, client.InNamespace(namespace)); err != nil {
@@ -144,8 +144,9 @@ func (r *reconciler) wanting(ctx context.Context, namespace string, names sets.S
 	for i := range list.Items {
 		object := &list.Items[i]
 		wanted := object.Spec.ClusterSets
-		if placement.Responsible(object, r.all) && (len(wanted) == 0 || names.HasAny(wanted...)) {
-			result = append(result, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(object)})
+		key := client.ObjectKeyFromObject(object)
+		if placement.Responsible(object, r.all) && (len(wanted) == 0 || names.HasAny(wanted...) || r.records.named(key).namesSets) {
+			result = append(result, reconcile.Request{NamespacedName: key})
 		}
 	}
 	return result

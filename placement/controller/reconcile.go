@@ -194,7 +194,7 @@ func (r *reconciler) schedule(ctx context.Context, object *clusterv1beta1.Placem
 			return nil, err
 		}
 		result, err := r.attempt(ctx, object, snapshot)
-		if !r.records.read(object, result.Reads) || err != nil || result.Overrun != nil {
+		if !r.records.read(object, result.Reads, result.NamesSets) || err != nil || result.Overrun != nil {
 			return result, err
 		}
 	}

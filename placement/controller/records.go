@@ -21,6 +21,8 @@ type record struct {
 	pace
 	// reads are the scores whose changes queue it.
 	reads cluster.ScoreNames
+	// namesSets is whether any binding in its namespace queues it.
+	namesSets bool
 	// version is that of the Placement after its status was last written.
 	version string
 	// warnings had an event already.
@@ -79,12 +81,12 @@ func (r *records) change(object client.Object, to func(*record)) {
 	r.of[key] = known
 }
 
-// read notes what scores a Placement reads, and reports whether that has changed. Then
-// changes of them may have been missed, and it has to be decided once more.
-func (r *records) read(object client.Object, reads cluster.ScoreNames) (changed bool) {
+// read notes what scores and bindings a result depends on, and reports whether that has changed. Then changes of them may
+// have been missed, and the Placement has to be decided once more.
+func (r *records) read(object client.Object, reads cluster.ScoreNames, namesSets bool) (changed bool) {
 	r.change(object, func(known *record) {
-		changed = known.reads.Computed != reads.Computed || !known.reads.Names.Equal(reads.Names)
-		known.reads = reads
+		changed = known.reads.Computed != reads.Computed || !known.reads.Names.Equal(reads.Names) || known.namesSets != namesSets
+		known.reads, known.namesSets = reads, namesSets
 	})
 	return changed
 }

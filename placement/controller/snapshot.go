@@ -148,6 +148,8 @@ func unchanged(former, clusters []*clusterv1.ManagedCluster) []*clusterv1.Manage
 // scores are all AddOnPlacementScores at one moment. As long as none changes, they are the same.
 type scores struct {
 	named map[types.NamespacedName]*clusterv1alpha1.AddOnPlacementScore
+	// names are those in each namespace.
+	names map[string][]string
 }
 
 // FindScore implements [cluster.ScoreFinder].
@@ -155,14 +157,19 @@ func (s *scores) FindScore(namespace, name string) (*clusterv1alpha1.AddOnPlacem
 	return s.named[types.NamespacedName{Namespace: namespace, Name: name}], nil
 }
 
+// ScoreNames implements [placement.ScoreNamer].
+func (s *scores) ScoreNames(namespace string) []string { return s.names[namespace] }
+
 func collectScores(ctx context.Context, reader client.Reader) (*scores, error) {
 	var list clusterv1alpha1.AddOnPlacementScoreList
 	if err := reader.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {
 		return nil, fmt.Errorf("list AddOnPlacementScores: %w", err)
 	}
-	result := make(map[types.NamespacedName]*clusterv1alpha1.AddOnPlacementScore, len(list.Items))
+	result := &scores{make(map[types.NamespacedName]*clusterv1alpha1.AddOnPlacementScore, len(list.Items)), map[string][]string{}}
 	for i := range list.Items {
-		result[client.ObjectKeyFromObject(&list.Items[i])] = &list.Items[i]
+		object := &list.Items[i]
+		result.named[client.ObjectKeyFromObject(object)] = object
+		result.names[object.Namespace] = append(result.names[object.Namespace], object.Name)
 	}
-	return &scores{result}, nil
+	return result, nil
 }

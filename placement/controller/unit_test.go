@@ -93,12 +93,14 @@ func TestRecords(t *testing.T) {
 	reads := func(names ...string) cluster.ScoreNames { return cluster.ScoreNames{Names: sets.New(names...)} }
 	r := newRecords(Timeouts{})
 	require.False(t, r.named(key).reads.Has("room"))
-	require.True(t, r.read(p, reads("room")), "changes of it were not looked for")
-	require.False(t, r.read(p, reads("room")))
+	require.True(t, r.read(p, reads("room"), false), "changes of it were not looked for")
+	require.False(t, r.read(p, reads("room"), false))
 	require.True(t, r.named(key).reads.Has("room"))
 	require.False(t, r.named(key).reads.Has("heat"))
-	require.True(t, r.read(p, cluster.ScoreNames{Computed: true}))
+	require.True(t, r.read(p, cluster.ScoreNames{Computed: true}, false))
 	require.True(t, r.named(key).reads.Has("heat"), "a computed name may be any")
+	require.True(t, r.read(p, cluster.ScoreNames{Computed: true}, true), "bindings were not looked for")
+	require.True(t, r.named(key).namesSets)
 
 	warning := placement.Warning{Reason: placement.ReasonScoreExpired, Plugin: "AddOn/room/free", Message: "expired"}
 	require.Len(t, r.warn(p, []placement.Warning{warning}), 1)
@@ -116,7 +118,7 @@ func TestRecords(t *testing.T) {
 	successor := p.DeepCopy()
 	successor.UID = "2"
 	require.False(t, r.behind(successor))
-	r.read(successor, reads())
+	r.read(successor, reads(), false)
 	require.EqualValues(t, "2", r.named(key).uid)
 	r.forget(key)
 	require.Empty(t, r.of)

@@ -99,7 +99,7 @@ func TestTimeout(t *testing.T) {
 		response := b.call(t, http.MethodGet, debug.Path+"/ns/p", "reader", "", "")
 		report := reportIn(t, response, http.StatusInternalServerError)
 		require.Contains(t, report.Error, "scheduling was interrupted")
-		require.True(t, report.Stands)
+		require.True(t, report.Undecided)
 		require.Contains(t, report.Status.Conditions[len(report.Status.Conditions)-1].Message, "no cluster is selected")
 	})
 }
@@ -282,7 +282,7 @@ func TestOverrun(t *testing.T) {
 		return placement.WithDeadline(ctx, 0, 2*time.Second)
 	}
 	report := b.get(t, "slow")
-	require.True(t, report.Stands)
+	require.True(t, report.Undecided)
 	require.Empty(t, report.Error)
 	require.Equal(t, 3, report.Filters[0].Count)
 	require.Equal(t, "is not evaluated yet", report.Filters[0].Removed[0].Reason)

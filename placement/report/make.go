@@ -42,7 +42,8 @@ func (r maker) make(err error, all bool) *Report {
 	result := &Report{
 		Placement:    object,
 		Responsible:  placement.Responsible(object, all),
-		Stands:       r.result.Decision == nil,
+		Stands:       r.result.Stands(),
+		Undecided:    r.result.Decision == nil && r.result.First,
 		Status:       r.result.ApplyTo(object.Status),
 		Available:    r.available(),
 		Filters:      r.filters(),

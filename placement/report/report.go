@@ -38,6 +38,8 @@ type Report struct {
 	// Stands tells that the former decision stands, so that nothing would be written
 	// but conditions.
 	Stands bool `json:"formerDecisionStands"`
+	// Undecided tells that no decision could be made, and that there is no former one.
+	Undecided bool `json:"undecided,omitempty"`
 	// Status is what would be written as the status of the Placement.
 	Status clusterv1beta1.PlacementStatus `json:"status"`
 	// Misconfigurations are what is wrong with the Placement.

@@ -4,21 +4,22 @@
 package docs
 
 import (
+	"bufio"
 	"context"
+	"errors"
+	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/wait"
-	"k8s.io/client-go/kubernetes"
 
 	"github.com/celset/celset/internal/controlplane"
-	"github.com/celset/celset/internal/testing/env"
 )
 
 const (
@@ -26,105 +27,155 @@ const (
 	patience  = 5 * time.Minute
 )
 
-// TestGettingStarted does what the page says, one block after the other, and compares
-// what comes of it with what the page says comes of it.
+// TestGettingStarted is a reader who does what the page says, on the cluster of "make up": pastes the lines that it
+// prints, saves each block of YAML under the name that stands before it, and runs each block of commands. Each line of a
+// text below is in what the last commands print.
 func TestGettingStarted(t *testing.T) {
-	content, err := os.ReadFile(filepath.Join("..", "..", startPage))
+	content, err := os.ReadFile(filepath.Join(root, startPage))
 	require.NoError(t, err)
 	all, err := parse(startPage, string(content))
 	require.NoError(t, err)
-	cp := env.Start(t, controlplane.Options{})
-	cp.StartScheduler(t, controlplane.SchedulerOptions{})
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	var said []string
-	for _, b := range all {
-		switch b.language {
+	reader := &pageReader{t: t, dir: t.TempDir()}
+	lines := strings.Split(string(content), "\n")
+	commands := 0
+	for i, b := range all {
+		switch before := strings.Join(lines[max(0, b.line-4):b.line-1], " "); b.language {
 		case "yaml":
-			_, err := controlplane.Apply(ctx, cp.RESTConfig(), []byte(b.text), controlplane.ApplyOptions{})
-			require.NoError(t, err, b)
-			waitUntilSettled(ctx, t, cp.Client(), b)
+			named := saveAs.FindStringSubmatch(before)
+			require.NotNil(t, named, "%s: under which name is it to be saved?", b)
+			require.NoError(t, os.WriteFile(filepath.Join(reader.dir, named[1]), []byte(b.text), 0o600))
+		case "sh":
+			commands++
+			reader.run(ctx, b, textsAfter(all[i+1:]))
 		case "text":
-			said = append(said, strings.TrimSpace(b.text))
-		}
-	}
-	require.Len(t, said, 3)
-	requireClaims(ctx, t, cp.Client(), said[0])
-	requireEvent(ctx, t, cp.Client(), "ring-again", said[1], said[2])
-
-	grace := int64(0)
-	require.NoError(t, cp.Client().CoreV1().Pods("default").Delete(ctx, "ring", metav1.DeleteOptions{GracePeriodSeconds: &grace}))
-	waitScheduled(ctx, t, cp.Client(), "ring-again")
-}
-
-// waitUntilSettled waits for the pods of the block, but for the one that is to wait.
-func waitUntilSettled(ctx context.Context, t *testing.T, client kubernetes.Interface, b block) {
-	t.Helper()
-	for _, object := range objects(t, b) {
-		if object.GetKind() == "Pod" && object.GetName() != "ring-again" {
-			waitScheduled(ctx, t, client, object.GetName())
-		}
-	}
-}
-
-func waitScheduled(ctx context.Context, t *testing.T, client kubernetes.Interface, pod string) {
-	t.Helper()
-	require.NoError(t, wait.PollUntilContextCancel(ctx, 100*time.Millisecond, true, func(ctx context.Context) (bool, error) {
-		found, err := client.CoreV1().Pods("default").Get(ctx, pod, metav1.GetOptions{})
-		return err == nil && found.Spec.NodeName != "", err
-	}), "pod %s is not scheduled", pod)
-}
-
-// requireClaims compares the claims that have devices with the lines of a table. The ends
-// of generated names differ.
-func requireClaims(ctx context.Context, t *testing.T, client kubernetes.Interface, table string) {
-	t.Helper()
-	claims, err := client.ResourceV1().ResourceClaims("default").List(ctx, metav1.ListOptions{})
-	require.NoError(t, err)
-	got := map[string]string{}
-	for _, claim := range claims.Items {
-		if claim.Status.Allocation == nil {
-			continue
-		}
-		var devices []string
-		for _, result := range claim.Status.Allocation.Devices.Results {
-			devices = append(devices, result.Device)
-		}
-		got[strings.Split(claim.Name, "-")[0]] = strings.Join(devices, ",")
-	}
-	want := map[string]string{}
-	for _, line := range strings.Split(table, "\n")[1:] {
-		columns := strings.Fields(line)
-		require.Len(t, columns, 2)
-		want[strings.Split(columns[0], "-")[0]] = columns[1]
-	}
-	require.Equal(t, want, got)
-}
-
-func requireEvent(ctx context.Context, t *testing.T, client kubernetes.Interface, pod string, texts ...string) {
-	t.Helper()
-	var last string
-	err := wait.PollUntilContextCancel(ctx, 100*time.Millisecond, true, func(ctx context.Context) (bool, error) {
-		found, err := client.CoreV1().Pods("default").Get(ctx, pod, metav1.GetOptions{})
-		if err != nil {
-			return false, err
-		}
-		for _, condition := range found.Status.Conditions {
-			if condition.Type == corev1.PodScheduled {
-				last = condition.Message
-				return containsAll(condition.Message, texts), nil
+			if strings.HasPrefix(b.text, "export ") {
+				reader.exports = startUp(ctx, t)
+				require.Equal(t, shapeOf(b.text), shapeOf(reader.exports), "%s: this is not what make up prints", b)
 			}
 		}
-		return false, nil
-	})
-	require.NoError(t, err, "pod %s: the page says %q, the condition said %q", pod, texts, last)
+	}
+	require.GreaterOrEqual(t, commands, 6)
+
+	// On a cluster of one's own the file has another name, and the answer may be that nothing fits.
+	require.NoError(t, os.Link(filepath.Join(reader.dir, "ring.yaml"), filepath.Join(reader.dir, "claim.yaml")))
+	_, own, found := strings.Cut(string(content), "\n## On your own cluster\n")
+	require.True(t, found)
+	inline := inlineCommand.FindAllStringSubmatch(own, -1)
+	require.GreaterOrEqual(t, len(inline), 3)
+	for _, command := range inline {
+		output, err := reader.shell(ctx, command[1])
+		if exit := (*exec.ExitError)(nil); errors.As(err, &exit) && exit.ExitCode() == 1 && strings.Contains(command[1], " simulate ") {
+			require.Contains(t, output, "node demo-1: no: constraint ring4: no set of 4 free devices satisfies it")
+			continue
+		}
+		require.NoError(t, err, "%s\n%s", command[1], output)
+	}
 }
 
-func containsAll(text string, parts []string) bool {
-	for _, part := range parts {
-		if !strings.Contains(text, part) {
-			return false
+var (
+	saveAs        = regexp.MustCompile("(?i)save this\\s+as `([a-z.]+)`")
+	inlineCommand = regexp.MustCompile("`(kubectl [^`]+)`")
+	// generated is the end of a generated name on the page.
+	generated = regexp.MustCompile(`-x5v2k\b`)
+	// reads are commands that change nothing, and may be run until they print what the page says.
+	reads = regexp.MustCompile(`^kubectl (get|describe|celset) `)
+)
+
+// textsAfter are the texts up to the next commands.
+func textsAfter(blocks []block) (texts []string) {
+	for _, b := range blocks {
+		if b.language == "sh" {
+			break
+		}
+		if b.language == "text" {
+			texts = append(texts, strings.Split(strings.TrimRight(b.text, "\n"), "\n")...)
 		}
 	}
-	return true
+	return texts
+}
+
+// shapeOf removes paths and the padding before comments.
+func shapeOf(exports string) string {
+	return strings.Join(strings.Fields(regexp.MustCompile(`=/[^:\s]*`).ReplaceAllString(exports, "=PATH")), " ")
+}
+
+// startUp runs what "make up" runs, until the test ends, and returns the lines to paste.
+func startUp(ctx context.Context, t *testing.T) (exports string) {
+	t.Helper()
+	binDir, err := controlplane.Build(ctx, "", t.Output(), "devcluster")
+	require.NoError(t, err)
+	up := exec.Command(filepath.Join(binDir, "devcluster"), "up")
+	up.Stderr = t.Output()
+	stdout, err := up.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, up.Start())
+	t.Cleanup(func() {
+		require.NoError(t, up.Process.Signal(syscall.SIGTERM))
+		require.NoError(t, up.Wait())
+	})
+	output := bufio.NewScanner(stdout)
+	for output.Scan() {
+		line := strings.TrimSpace(output.Text())
+		if strings.HasPrefix(line, "export ") {
+			exports += line + "\n"
+		} else if exports != "" {
+			go func() { _, _ = io.Copy(io.Discard, stdout) }()
+			return exports
+		}
+	}
+	require.FailNow(t, "make up printed no lines to paste", "%v", output.Err())
+	return ""
+}
+
+// pageReader is somebody with a folder and a shell.
+type pageReader struct {
+	t       *testing.T
+	dir     string
+	exports string
+}
+
+// shell runs commands, with the lines pasted before them.
+func (r *pageReader) shell(ctx context.Context, commands string) (string, error) {
+	shell := exec.CommandContext(ctx, "bash", "-e", "-c", r.exports+commands)
+	shell.Dir = r.dir
+	output, err := shell.CombinedOutput()
+	return string(output), err
+}
+
+// run runs a block of commands, one after the other. The texts are in the output. What is only read is read until it is
+// there: the scheduler has not always written the event yet.
+func (r *pageReader) run(ctx context.Context, b block, texts []string) {
+	r.t.Helper()
+	require.NotEmpty(r.t, r.exports, "%s: nobody has started the cluster", b)
+	var before, last string
+	for command := range strings.Lines(b.text) {
+		output, err := r.shell(ctx, command)
+		require.NoError(r.t, err, "%s: %s\n%s", b, command, output)
+		before, last = before+last, output
+	}
+	commands := strings.Split(strings.TrimSpace(b.text), "\n")
+	command := commands[len(commands)-1]
+	for {
+		missing := missingIn(before+last, texts)
+		if missing == "" {
+			return
+		}
+		require.Regexp(r.t, reads, command, "%s: the page says %q, the commands print:\n%s", b, missing, before+last)
+		require.NoError(r.t, ctx.Err(), "%s: the page says %q, the commands print:\n%s", b, missing, before+last)
+		time.Sleep(200 * time.Millisecond)
+		last, _ = r.shell(ctx, command)
+	}
+}
+
+// missingIn is the first of the lines that an output does not have.
+func missingIn(output string, lines []string) string {
+	for _, line := range lines {
+		pattern := generated.ReplaceAllString(regexp.QuoteMeta(strings.TrimSpace(line)), "-[a-z0-9]{5}")
+		if !regexp.MustCompile(`(?m)` + pattern).MatchString(output) {
+			return line
+		}
+	}
+	return ""
 }

@@ -111,15 +111,19 @@ type fitOptions struct {
 	timeout    time.Duration
 	// clusters are the contexts of the clusters that are asked, empty for the current one.
 	clusters []string
+	// managedClusters are the clusters that the answer about a Placement is about, empty for all.
+	managedClusters []string
 }
 
 func (f *fitOptions) addFlags(command *cobra.Command) {
+	f.config.ClusterName = nil // --cluster is about Placements here; a cluster of the kubeconfig is chosen by --context
 	f.options.addFlags(command, "json", "yaml")
 	flags := command.Flags()
 	f.gates.addFlag(flags, f.ErrOut)
 	flags.StringSliceVar(&f.asked.Nodes, "node", nil, "Ask for these nodes only.")
 	flags.DurationVar(&f.timeout, "timeout", f.timeout, "Time for all nodes together; with --clusters, for reading and asking one.")
 	flags.StringSliceVar(&f.clusters, "clusters", nil, "Contexts of the kubeconfig: ask in each of these clusters. What is in files is asked for there.")
+	flags.StringSliceVar(&f.managedClusters, "cluster", nil, "Of a Placement, the ManagedClusters to tell of.")
 	flags.StringVar(&f.schedulers, "scheduler-namespace", metav1.NamespaceSystem, "Namespace of the Leases in which schedulers publish what they serve.")
 	flags.DurationVar(&f.args.FilterTimeout.Duration, "filter-timeout", f.args.FilterTimeout.Duration, "Time for one node; what the scheduler has, unless it is given.")
 	flags.Int64Var(f.args.Budget.Cost, "cost-budget", *f.args.Budget.Cost, "budget.cost of the plugin's arguments, in CEL cost units; what the scheduler has, unless it is given.")
@@ -148,8 +152,12 @@ func (f *fitOptions) run(ctx context.Context, flags *pflag.FlagSet, args []strin
 		return f.inClusters(ctx, flags, args)
 	}
 	if isAboutPlacements(args) {
-		return f.decide(ctx, args, f.asked.Why)
+		return f.decide(ctx, args)
 	}
+	if flags.Changed("cluster") {
+		return errors.New("--cluster: is for Placements; to ask another cluster, use --context or --clusters")
+	}
+	f.needsDevices, f.withoutCluster = true, flags.Changed("with-cluster") && !f.withCluster
 	f.groups, f.running = isAboutGroup(args), true
 	state, err := f.state(ctx)
 	if err != nil {

@@ -28,15 +28,16 @@ func isAboutGroup(args []string) bool {
 	})
 }
 
-// isOneGroup reports whether there is one PodGroup, and no pod but its own.
+// isOneGroup reports whether the question is about one PodGroup, and about no pod but its own.
 func isOneGroup(state *clusterstate.State) bool {
-	return len(state.Groups) == 1 && !slices.ContainsFunc(state.Pods, func(pod *corev1.Pod) bool { return state.GroupOf(pod) == nil })
+	asked := state.Asked()
+	return len(asked.Groups) == 1 && !slices.ContainsFunc(asked.Pods, func(pod *corev1.Pod) bool { return state.GroupOf(pod) == nil })
 }
 
 // groupOf finds the PodGroup that the argument names, the only one for an empty argument.
 func (o *options) groupOf(state *clusterstate.State, argument string) (*schedulingapi.PodGroup, error) {
 	if argument == "" {
-		return state.Groups[0], nil
+		return state.Asked().Groups[0], nil
 	}
 	_, name, err := clusterstate.Split(argument, clusterstate.GroupKind)
 	if err != nil {

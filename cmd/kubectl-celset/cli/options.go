@@ -31,6 +31,9 @@ type options struct {
 	files         *genericclioptions.FileNameFlags
 	withCluster   bool
 	allNamespaces bool
+	// needsDevices has the cluster read, too, if files have neither nodes nor devices and --with-cluster does not say otherwise.
+	// withoutCluster is --with-cluster=false.
+	needsDevices, withoutCluster bool
 	// groups has PodGroups of the cluster read, too. running has the pods of all namespaces read that have a node, and the PodGroups
 	// if a pod is in one.
 	groups, running bool
@@ -69,7 +72,7 @@ func (o *options) addFlags(command *cobra.Command, formats ...string) {
 	o.config.AddFlags(flags)
 	o.files.AddFlags(flags)
 	flags.BoolVar(&o.withCluster, "with-cluster", false,
-		"With -f, read the cluster too. Objects in files take the place of those with the same name.")
+		"With -f, read the cluster too. Objects in files take the place of those with the same name. If files have neither Nodes nor ResourceSlices, simulate and explain do so unless it is false.")
 	o.formats = formats
 	flags.StringVarP(&o.output, "output", "o", "", "Output format: one of "+strings.Join(formats, ", ")+".")
 }
@@ -105,23 +108,42 @@ func (o *options) state(ctx context.Context) (*clusterstate.State, error) {
 		return nil, err
 	}
 	objects := &clusterstate.Objects{}
-	if !o.readsFiles() || o.withCluster {
-		if objects, err = o.readCluster(ctx, namespace); err != nil {
+	if o.readsFiles() {
+		if objects, err = clusterstate.ReadFiles(o.files.ToOptions(), o.In, namespace); err != nil {
 			return nil, err
 		}
+		o.followFiles(objects)
 	}
-	if o.readsFiles() {
-		inFiles, err := clusterstate.ReadFiles(o.files.ToOptions(), o.In, namespace)
+	if !o.readsFiles() || o.withCluster {
+		inCluster, err := o.readCluster(ctx, namespace)
 		if err != nil {
 			return nil, err
 		}
-		objects = objects.Overlay(inFiles)
+		if o.readsFiles() {
+			inCluster = inCluster.Overlay(objects)
+		}
+		objects = inCluster
 	}
 	objects.LimitQuantities()
 	for _, warning := range objects.Warnings {
 		_, _ = fmt.Fprintln(o.ErrOut, "warning:", warning)
 	}
 	return clusterstate.New(objects), nil
+}
+
+// followFiles has the cluster read too if the files have neither nodes nor devices: a claim in a file is asked for on the devices of the
+// cluster then. Without a kubeconfig there is a warning.
+func (o *options) followFiles(inFiles *clusterstate.Objects) {
+	if !o.needsDevices || o.withCluster || o.withoutCluster || len(inFiles.Slices)+len(inFiles.Nodes) > 0 {
+		return
+	}
+	raw, err := o.config.ToRawKubeConfigLoader().RawConfig()
+	if err != nil || len(raw.Clusters) == 0 {
+		inFiles.Warnings = append(inFiles.Warnings, "the files have neither Nodes nor ResourceSlices, and there is no kubeconfig: no devices are known; add slices with -f, or give --kubeconfig")
+		return
+	}
+	_, _ = fmt.Fprintln(o.ErrOut, "The files have neither Nodes nor ResourceSlices: the cluster is read, too; --with-cluster=false reads files alone.")
+	o.withCluster = true
 }
 
 func (o *options) readCluster(ctx context.Context, namespace string) (*clusterstate.Objects, error) {

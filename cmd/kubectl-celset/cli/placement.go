@@ -18,6 +18,7 @@ import (
 	"github.com/celset/celset/cmd/kubectl-celset/output"
 	"github.com/celset/celset/cmd/kubectl-celset/placements"
 	"github.com/celset/celset/internal/clusterstate"
+	"github.com/celset/celset/placement"
 )
 
 // placementsArgument stands for all Placements of the namespace.
@@ -69,7 +70,9 @@ func (o *options) readHub(ctx context.Context, namespace string) (*placements.Hu
 	if err != nil {
 		return nil, err
 	}
-	return placements.ReadHub(ctx, client, namespace)
+	progress := o.newProgress("objects of the hub")
+	defer progress.end()
+	return placements.ReadHub(ctx, client, namespace, progress.read)
 }
 
 // placementsOf finds those that the arguments name.
@@ -105,19 +108,24 @@ func (o *options) placementsOf(ctx context.Context, args []string) (*placements.
 }
 
 // decide prints how a Placement is decided, for simulate and, with the reasons, for explain.
-func (o *options) decide(ctx context.Context, args []string, why bool) error {
-	hub, found, err := o.placementsOf(ctx, args)
+func (f *fitOptions) decide(ctx context.Context, args []string) error {
+	hub, found, err := f.placementsOf(ctx, args)
 	if err != nil {
 		return err
 	}
 	if len(found) != 1 {
 		return fmt.Errorf("there are %d Placements: name one, as placement/NAME", len(found))
 	}
-	answer, err := hub.Decide(ctx, found[0], time.Now(), why)
+	limited, cancel := placement.WithDeadline(ctx, f.timeout, f.timeout)
+	defer cancel()
+	var answer *placements.Answer
+	f.newProgress(fmt.Sprintf("deciding over %d clusters", hub.Clusters())).during(func() {
+		answer, err = hub.Decide(limited, found[0], time.Now(), placements.Options{Why: f.asked.Why, Clusters: f.managedClusters})
+	})
 	if err != nil {
 		return err
 	}
-	return written(o.data(answer, answer.Print), o.Out, answer.Positive())
+	return written(f.data(answer, answer.Print), f.Out, answer.Positive())
 }
 
 // passedOverAs are the kinds that a Placement is decided from, as they are named where they are passed over.

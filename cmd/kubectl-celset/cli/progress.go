@@ -34,11 +34,42 @@ func (o *options) newProgress(what string) *progress {
 
 // at shows how many of them are done.
 func (p *progress) at(done, all int) {
+	p.show(fmt.Sprintf("%d of %d %s", done, all, p.what))
+}
+
+func (p *progress) show(line string) {
 	if p.to == nil || time.Since(p.begun) < progressAfter {
 		return
 	}
 	p.isShown = true
-	_, _ = fmt.Fprintf(p.to, "\r\x1b[K%d of %d %s", done, all, p.what)
+	_, _ = fmt.Fprint(p.to, "\r\x1b[K", line)
+}
+
+// read shows how many objects were read.
+func (p *progress) read(objects int) { p.show(fmt.Sprintf("%d %s read", objects, p.what)) }
+
+// during shows what is done while f runs, and for how long.
+func (p *progress) during(f func()) {
+	ended, shown := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(shown)
+		tick := time.NewTicker(time.Second)
+		defer tick.Stop()
+		for {
+			select {
+			case <-ended:
+				p.end()
+				return
+			case <-tick.C:
+				p.show(fmt.Sprintf("%s, %.0fs", p.what, time.Since(p.begun).Seconds()))
+			}
+		}
+	}()
+	defer func() {
+		close(ended)
+		<-shown
+	}()
+	f()
 }
 
 // end removes the line.

@@ -32,13 +32,20 @@ type Answer struct {
 
 	name   string
 	result *placement.Result
-	// Why prints what became of each cluster, too.
-	why bool
+	Options
 }
 
-// Decide decides a Placement, as celset-placement would at the time. With why, Print says what became of each cluster. The error is
-// about deciding.
-func (h *Hub) Decide(ctx context.Context, object *clusterv1beta1.Placement, now time.Time, why bool) (*Answer, error) {
+// Options say what an [Answer] has.
+type Options struct {
+	// Why prints what became of the clusters, too.
+	Why bool `json:"-"`
+	// Clusters are those that the answer is about, all if there are none.
+	Clusters []string `json:"-"`
+}
+
+// Decide decides a Placement, as celset-placement would at the time. Evaluations end with a Deadline of the context. The
+// error is about deciding.
+func (h *Hub) Decide(ctx context.Context, object *clusterv1beta1.Placement, now time.Time, options Options) (*Answer, error) {
 	scheduler, err := placement.NewScheduler(placement.Config{EvaluationTimeout: placement.DefaultEvaluationTimeout})
 	if err != nil {
 		return nil, err
@@ -47,15 +54,16 @@ func (h *Hub) Decide(ctx context.Context, object *clusterv1beta1.Placement, now 
 	if err != nil {
 		return nil, err
 	}
-	a := &Answer{Meta: output.NewMeta(output.PlacementDecided), Report: report.New(object, result, nil, report.Options{All: true}), Selected: []string{}, name: klog.KObj(object).String(), result: result, why: why}
+	a := &Answer{
+		Meta: output.NewMeta(output.PlacementDecided), Report: report.New(object, result, nil, report.Options{All: true, Clusters: options.Clusters}),
+		Selected: []string{}, name: klog.KObj(object).String(), result: result, Options: options,
+	}
 	if result.Decision == nil {
 		return a, nil
 	}
-	for _, group := range a.Groups {
-		for _, decision := range group.Decisions {
-			for _, one := range decision.Clusters {
-				a.Selected = append(a.Selected, one.ClusterName)
-			}
+	for _, c := range result.Candidates {
+		if c.Selected {
+			a.Selected = append(a.Selected, c.Cluster.Name)
 		}
 	}
 	slices.Sort(a.Selected)
@@ -79,7 +87,17 @@ func (h *Hub) former(object *clusterv1beta1.Placement) sets.Set[string] {
 }
 
 // Positive reports whether the Placement is decided, and selects a cluster.
-func (a *Answer) Positive() bool { return !a.Stands && len(a.Selected) > 0 }
+func (a *Answer) Positive() bool { return len(a.Selected) > 0 }
+
+// mostNames is the number of clusters that a line names. The data has all of them.
+const mostNames = 20
+
+func listed(names []string) string {
+	if len(names) <= mostNames {
+		return strings.Join(names, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(names[:mostNames], ", "), len(names)-mostNames)
+}
 
 // Print writes the answer for people.
 func (a *Answer) Print(w io.Writer) error {
@@ -87,22 +105,24 @@ func (a *Answer) Print(w io.Writer) error {
 	fmt.Fprintf(&b, "Placement %s\n", a.name)
 	switch {
 	case a.Stands:
-		fmt.Fprintln(&b, "  no decision: the former one stands")
+		fmt.Fprintf(&b, "  no decision can be made: the former one stands, with %d clusters\n", a.result.Standing)
+	case a.Undecided:
+		fmt.Fprintln(&b, "  no decision can be made, and there was none before: no cluster is selected")
 	case len(a.Selected) == 0:
 		fmt.Fprintln(&b, "  selects no cluster")
 	default:
-		fmt.Fprintf(&b, "  selects %d of %d clusters: %s\n", len(a.Selected), a.Available.Clusters, strings.Join(a.Selected, ", "))
+		fmt.Fprintf(&b, "  selects %d of %d clusters: %s\n", len(a.Selected), a.Available.Clusters, listed(a.Selected))
 	}
 	for _, change := range []struct {
 		what  string
 		names []string
 	}{{"new", a.Added}, {"no longer selected", a.Removed}} {
 		if len(change.names) > 0 {
-			fmt.Fprintf(&b, "  %s: %s\n", change.what, strings.Join(change.names, ", "))
+			fmt.Fprintf(&b, "  %s: %s\n", change.what, listed(change.names))
 		}
 	}
-	if a.why || a.Stands || len(a.Selected) == 0 {
-		for line := range strings.Lines(a.result.Describe()) {
+	if a.Why || len(a.Selected) == 0 {
+		for line := range strings.Lines(a.result.Describe(a.Clusters...)) {
 			fmt.Fprintln(&b, strings.TrimRight("  "+line, " \n"))
 		}
 	}
@@ -137,11 +157,11 @@ func Check(ctx context.Context, objects []*clusterv1beta1.Placement) ([]Verdict,
 		for _, one := range wrong {
 			verdict.Errors = append(verdict.Errors, fmt.Sprintf("%s: %v", one.Path, one.Err))
 		}
-		expensive, err := scheduler.Expensive(ctx, object)
+		doubts, err := scheduler.Doubts(ctx, object)
 		if err != nil {
 			return nil, err
 		}
-		for _, one := range expensive {
+		for _, one := range doubts {
 			verdict.Warnings = append(verdict.Warnings, one.Error())
 		}
 		verdicts = append(verdicts, verdict)

@@ -17,7 +17,7 @@ func (h *Hub) Evaluate(ctx context.Context, object *clusterv1beta1.Placement, ve
 	if len(h.clusters) == 0 || len(verdict.Errors) > 0 {
 		return nil
 	}
-	answer, err := h.Decide(ctx, object, now, false)
+	answer, err := h.Decide(ctx, object, now, Options{})
 	if err != nil {
 		return err
 	}

@@ -4,9 +4,9 @@
 // Package placements decides a Placement of Open Cluster Management over what was read from a hub or from files, as
 // celset-placement would. Nothing is written.
 //
-//	hub, err := placements.ReadHub(ctx, client)              // or placements.FromDocuments(documents, namespace)
+//	hub, err := placements.ReadHub(ctx, client, "default", nil)     // or placements.FromDocuments(documents, namespace)
 //	object, err := hub.Placement("web", "default")
-//	answer, err := hub.Decide(ctx, object, time.Now())
+//	answer, err := hub.Decide(ctx, object, time.Now(), placements.Options{})
 //	answer.Print(os.Stdout)
 package placements
 
@@ -30,7 +30,6 @@ import (
 	clusterv1beta2 "open-cluster-management.io/api/cluster/v1beta2"
 	"sigs.k8s.io/yaml"
 
-	"github.com/celset/celset/cel/cluster"
 	"github.com/celset/celset/internal/clusterstate"
 	"github.com/celset/celset/placement"
 	"github.com/celset/celset/placement/report"
@@ -44,8 +43,16 @@ type Hub struct {
 	bindings   []*clusterv1beta2.ManagedClusterSetBinding
 	decisions  []*clusterv1beta1.PlacementDecision
 	scores     map[types.NamespacedName]*clusterv1alpha1.AddOnPlacementScore
+	// scoreNames are the names of the scores in each namespace.
+	scoreNames map[string][]string
 	// Warnings name objects that were left out, because they can't be read or decoded.
 	Warnings []string
+	// read is the number of objects that were read from a cluster.
+	read int
+}
+
+func newHub() *Hub {
+	return &Hub{scores: map[types.NamespacedName]*clusterv1alpha1.AddOnPlacementScore{}, scoreNames: map[string][]string{}}
 }
 
 // kinds are what is read, with the resource of each.
@@ -62,16 +69,20 @@ var kinds = map[schema.GroupVersionKind]string{
 const maxObjects = 500
 
 // ReadHub reads Placements of one namespace and what they are decided from. Objects that the caller may not read, and
-// those that can't be decoded, are left out with a warning; ManagedClusters are needed.
-func ReadHub(ctx context.Context, client dynamic.Interface, namespace string) (*Hub, error) {
-	hub := &Hub{scores: map[types.NamespacedName]*clusterv1alpha1.AddOnPlacementScore{}}
+// those that can't be decoded, are left out with a warning; ManagedClusters are needed. progress gets the number of objects
+// that were read so far; it may be nil.
+func ReadHub(ctx context.Context, client dynamic.Interface, namespace string, progress func(objects int)) (*Hub, error) {
+	if progress == nil {
+		progress = func(int) {}
+	}
+	hub := newHub()
 	for kind, resource := range kinds {
 		of := client.Resource(kind.GroupVersion().WithResource(resource))
 		var reader dynamic.ResourceInterface = of
 		if kind.Kind == "Placement" || kind.Kind == "ManagedClusterSetBinding" {
 			reader = of.Namespace(namespace)
 		}
-		err := hub.readAll(ctx, reader)
+		err := hub.readAll(ctx, reader, progress)
 		if apierrors.IsForbidden(err) && kind.Kind != "ManagedCluster" {
 			hub.Warnings = append(hub.Warnings, err.Error())
 			continue
@@ -84,7 +95,7 @@ func ReadHub(ctx context.Context, client dynamic.Interface, namespace string) (*
 	return hub, nil
 }
 
-func (h *Hub) readAll(ctx context.Context, reader dynamic.ResourceInterface) error {
+func (h *Hub) readAll(ctx context.Context, reader dynamic.ResourceInterface, progress func(int)) error {
 	options := metav1.ListOptions{Limit: maxObjects}
 	for {
 		list, err := reader.List(ctx, options)
@@ -94,6 +105,8 @@ func (h *Hub) readAll(ctx context.Context, reader dynamic.ResourceInterface) err
 		for i := range list.Items {
 			h.add(&list.Items[i])
 		}
+		h.read += len(list.Items)
+		progress(h.read)
 		if options.Continue = list.GetContinue(); options.Continue == "" {
 			return nil
 		}
@@ -103,7 +116,7 @@ func (h *Hub) readAll(ctx context.Context, reader dynamic.ResourceInterface) err
 // FromDocuments takes the kinds that matter from files. Objects without a namespace are in the given one, and Placements
 // get the defaults of the API.
 func FromDocuments(documents []clusterstate.Document, namespace string) (*Hub, error) {
-	hub := &Hub{scores: map[types.NamespacedName]*clusterv1alpha1.AddOnPlacementScore{}}
+	hub := newHub()
 	for _, document := range documents {
 		object := document.Object
 		if kinds[object.GroupVersionKind()] == "" {
@@ -144,6 +157,7 @@ func (h *Hub) decode(object *unstructured.Unstructured, strictly bool) error {
 		err := keep(&one, object, strictly)
 		for _, score := range one {
 			h.scores[types.NamespacedName{Namespace: score.Namespace, Name: score.Name}] = score
+			h.scoreNames[score.Namespace] = append(h.scoreNames[score.Namespace], score.Name)
 		}
 		return err
 	}
@@ -194,8 +208,17 @@ func (h *Hub) Placements() []*clusterv1beta1.Placement { return h.placements }
 func (h *Hub) snapshot() *placement.Snapshot {
 	return &placement.Snapshot{
 		Clusters: h.clusters, ClusterSets: h.sets, Bindings: h.bindings, Decisions: placement.NewDecisions(h.decisions...),
-		Scores: cluster.ScoreFinderFunc(func(namespace, name string) (*clusterv1alpha1.AddOnPlacementScore, error) {
-			return h.scores[types.NamespacedName{Namespace: namespace, Name: name}], nil
-		}),
+		Scores: h,
 	}
 }
+
+// FindScore implements [cluster.ScoreFinder].
+func (h *Hub) FindScore(namespace, name string) (*clusterv1alpha1.AddOnPlacementScore, error) {
+	return h.scores[types.NamespacedName{Namespace: namespace, Name: name}], nil
+}
+
+// ScoreNames implements [placement.ScoreNamer].
+func (h *Hub) ScoreNames(namespace string) []string { return h.scoreNames[namespace] }
+
+// Clusters is the number of clusters that were read.
+func (h *Hub) Clusters() int { return len(h.clusters) }

@@ -13,8 +13,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
 	clusterv1 "open-cluster-management.io/api/cluster/v1"
 	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 )
 
 var members = newFleet(time.Date(2026, 8, 1, 12, 0, 0, 0, time.UTC))
@@ -142,6 +144,15 @@ func TestFacts(t *testing.T) {
 	require.Equal(t, "", claimOf(tainted, "none"))
 	require.False(t, hasMore(tainted, cpuScore, "0"), "it has no scores")
 	require.Zero(t, valueOf(tainted, defaultScores, ratioScore))
+}
+
+// Every client of controller-runtime logs, and prints a stack trace if nobody has set a logger.
+func TestLoggerIsSetBeforeTheClient(t *testing.T) {
+	var logged bytes.Buffer
+	_, err := newDemo(Options{Config: &rest.Config{Host: "https://localhost:1"}, Controller: &rest.Config{}, Log: &logged})
+	require.NoError(t, err)
+	log.Log.Info("heard")
+	require.Contains(t, logged.String(), "heard")
 }
 
 func TestTablesAreBounded(t *testing.T) {

@@ -22,10 +22,8 @@ import (
 // startController runs the controller until it is stopped. The context it returns
 // ends, with the reason as its cause, when the controller does.
 func (d *demo) startController(ctx context.Context) (context.Context, func() error, error) {
-	logger := d.logger()
-	log.SetLogger(logger)
 	mgr, err := manager.New(d.Controller, manager.Options{
-		Scheme: d.client.Scheme(), Cache: controller.Cache(), Logger: logger,
+		Scheme: d.client.Scheme(), Cache: controller.Cache(), Logger: d.logger,
 		Metrics: server.Options{BindAddress: "0"},
 	})
 	if err != nil {
@@ -52,11 +50,15 @@ func (d *demo) startController(ctx context.Context) (context.Context, func() err
 	return running, stop, nil
 }
 
-func (d *demo) logger() logr.Logger {
-	if d.Log == nil {
-		return logr.Discard()
+// newLogger returns the logger of controller-runtime, too. Every client of controller-runtime logs, and prints a stack
+// trace if no logger was set half a minute after the program has started.
+func newLogger(to io.Writer) logr.Logger {
+	logger := logr.Discard()
+	if to != nil {
+		logger = textlogger.NewLogger(textlogger.NewConfig(textlogger.Output(&exclusive{to: to})))
 	}
-	return textlogger.NewLogger(textlogger.NewConfig(textlogger.Output(&exclusive{to: d.Log})))
+	log.SetLogger(logger)
+	return logger
 }
 
 // exclusive writes for one caller at a time: a logger does not.

@@ -12,6 +12,7 @@ import (
 	"path"
 	"time"
 
+	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
@@ -46,11 +47,27 @@ var manifests embed.FS
 type demo struct {
 	Options
 	client client.Client
+	logger logr.Logger
 }
 
 // Run shows the demo. The error is nil only if all of it came out as it should.
 func Run(ctx context.Context, options Options) error {
 	return run(ctx, options, newFleet(time.Now()), func(ctx context.Context, d *demo) error { return d.tell(ctx) })
+}
+
+// Namespace has the Placements of the demo.
+const Namespace = namespace
+
+// Furnish sets the hub of the demo up: its clusters with their scores, sets and rights. Nothing decides.
+func Furnish(ctx context.Context, options Options) error {
+	d, err := newDemo(options)
+	if err != nil {
+		return err
+	}
+	if err := d.setUp(ctx, newFleet(time.Now())); err != nil {
+		return fmt.Errorf("set up the hub: %w", err)
+	}
+	return nil
 }
 
 // run calls tell on a hub with this fleet, while the controller decides.
@@ -75,6 +92,7 @@ func run(ctx context.Context, options Options, fleet []member, tell func(context
 
 func newDemo(options Options) (*demo, error) {
 	options.Config, options.Controller = unlimited(options.Config), unlimited(options.Controller)
+	logger := newLogger(options.Log)
 	scheme := runtime.NewScheme()
 	if err := errors.Join(clientgoscheme.AddToScheme(scheme), controller.AddToScheme(scheme)); err != nil {
 		return nil, err
@@ -83,7 +101,7 @@ func newDemo(options Options) (*demo, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &demo{Options: options, client: c}, nil
+	return &demo{Options: options, client: c, logger: logger}, nil
 }
 
 // unlimited has no limit of requests on the client's side.

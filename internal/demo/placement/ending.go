@@ -20,12 +20,12 @@ func (d *demo) mistake(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	d.say("9. A mistake. Somebody misspells a variable in the Placement of 1. Its condition")
-	d.say("   PlacementMisconfigured says where, and the decision stands:\n")
+	d.say("9. A mistake. Somebody misspells the variable in the Placement of 1. The condition PlacementMisconfigured of")
+	d.say("   the Placement says where, and what was meant. The clusters stay selected until it is mended:\n")
 	if err := d.apply(ctx, "mistake.yaml"); err != nil {
 		return err
 	}
-	got, err := d.await(ctx, key, says(clusterv1beta1.PlacementConditionMisconfigured, "True", "<input>:2:1: undeclared reference to 'managedClusterr'"))
+	got, err := d.await(ctx, key, says(clusterv1beta1.PlacementConditionMisconfigured, "True", "<input>:2:1: undeclared reference to 'managedClusterr' (in container ''); did you mean \"managedCluster\"?"))
 	if err != nil {
 		return err
 	}
@@ -82,8 +82,8 @@ func (d *demo) nothingElse(ctx context.Context) error {
 			return fmt.Errorf("PlacementDecision %s/%s: %w", object.Namespace, object.Name, err)
 		}
 	}
-	d.say("%d decisions in %d PlacementDecisions, none of them on a cluster that is out of reach. All of", len(seen), len(list.Items))
-	d.say("the above was read back from the API server and checked, without CEL.")
+	d.say("In all, %d decisions in %d PlacementDecisions, none of them for a cluster that is out of reach. All of the", len(seen), len(list.Items))
+	d.say("above was read back from the API server, and checked without CEL.")
 	return nil
 }
 

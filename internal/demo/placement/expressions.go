@@ -32,17 +32,17 @@ type example struct {
 // examples are those of the proposal "Select clusters with CEL expressions".
 var examples = []example{
 	{
-		name: "field", title: "1. By any field: the Kubernetes version in the status.",
+		name: "field", title: "1. Clusters by any field of a ManagedCluster: here by the Kubernetes version in the status. The lines with a\n   bar are the expressions of a Placement.",
 		columns: []column{cloudOf, regionOf, versionOf},
 		matches: func(m member) bool { return m.Status.Version.Kubernetes == "v1.30.0" },
 	},
 	{
-		name: "label", title: "2. By a regular expression on a label,",
+		name: "label", title: "2. By a regular expression, on a label",
 		columns: []column{cloudOf, label("LABEL version", versionLabel)},
 		matches: func(m member) bool { return isMinor(m.Labels[versionLabel], "30", "31") },
 	},
 	{
-		name: "claim", title: "   or on a cluster claim. (Claims have a v in front, for which the proposal's expression\n   is changed.)",
+		name: "claim", title: "   or on a claim, which is what a cluster says of itself. (These claims have a v in front.)",
 		columns: []column{cloudOf, {"CLAIM kubeversion", func(m member) string { return claimOf(m, versionClaim) }}},
 		matches: func(m member) bool {
 			version, hasV := strings.CutPrefix(claimOf(m, versionClaim), "v")
@@ -50,18 +50,18 @@ var examples = []example{
 		},
 	},
 	{
-		name: "semver", title: "3. By comparing versions.",
+		name: "semver", title: "3. By comparing versions: newer than v1.30.0.",
 		columns: []column{cloudOf, regionOf, versionOf},
 		matches: func(m member) bool { return isNewerThan(m.Status.Version.Kubernetes, "v1.30.0") },
 	},
 	{
-		name: "scores", title: "4. By scores: the quantities in the annotation celset.dev/quantities of each cluster's\n   AddOnPlacementScore \"default\". Some clusters have none, which is said in a condition.",
+		name: "scores", title: "4. By scores, which an agent writes for each cluster: here the CPUs and the memory that are left. Some\n   clusters have no scores; a condition of the Placement counts and names them.",
 		columns: []column{cloudOf, amount("CPU", cpuScore), amount("MEMORY", memoryScore)},
 		matches: func(m member) bool { return hasMore(m, cpuScore, "4") && hasMore(m, memoryScore, "100Mi") },
 		fails:   func(m member) bool { return m.scores[defaultScores] == nil },
 	},
 	{
-		name: "json", title: "5. By what is inside of values: a list with commas, and JSON. (In claims, because a\n   ManagedCluster has no properties, and with ? where a key may be missing.)",
+		name: "json", title: "5. By what is inside of the text of a claim: a list with commas, and JSON. (? is for a key that may be missing.)",
 		columns: []column{cloudOf,
 			{"NODES", func(m member) string { return claimOf(m, nodesClaim) }},
 			{"NC96ads_H100_v4", func(m member) string { return fmt.Sprint(gpusOf(m, "H100", gpuPool)) }},

@@ -114,10 +114,10 @@ func (d *demo) introduce(ctx context.Context) error {
 	if len(members) != fleetSize {
 		return fmt.Errorf("the hub has %d clusters, not %d", len(members), fleetSize)
 	}
-	d.say("A hub with %d clusters of three clouds. %d are in the ManagedClusterSet %q, to which the",
-		len(members), len(available(members)), bound)
-	d.say("namespace %q is bound; the others are in %q and out of its reach. celset-placement", namespace, unbound)
-	d.say("runs with the rights in manifests/placement/rbac.yaml.\n")
+	d.say("A hub: an API server that knows %d clusters of three clouds. A Placement on it says which clusters a", len(members))
+	d.say("workload may run on; celset-placement decides it, and writes the clusters into PlacementDecisions.")
+	d.say("%d clusters are in the set %q, which the namespace %q may select from. The others are in", len(available(members)), bound, namespace)
+	d.say("the set %q, out of its reach. celset-placement has the rights in manifests/placement/rbac.yaml.\n", unbound)
 	d.draw(members, cloudOf, regionOf, versionOf, setOf)
 	d.say("")
 	return nil

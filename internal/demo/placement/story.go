@@ -18,7 +18,7 @@ import (
 
 // recovery taints the cluster on which a shop runs, and takes the taint away.
 func (d *demo) recovery(ctx context.Context) error {
-	d.say("6. Disaster recovery. One of two clusters, that with the higher score \"workload\".\n")
+	d.say("6. Disaster recovery. A shop runs on one of two clusters: the one with the higher score \"workload\".\n")
 	if err := d.apply(ctx, "recovery.yaml"); err != nil {
 		return err
 	}
@@ -92,8 +92,8 @@ func (d *demo) weights(ctx context.Context) error {
 		name, title string
 		weight      int
 	}{
-		{"most", "7. Weights. The three clusters with the highest score \"cpuratio\",", 1},
-		{"least", "   and, with weight -1, those with the lowest.", -1},
+		{"most", "7. Weights. The three clusters with the highest score \"cpuratio\" (the share of CPUs that is idle),", 1},
+		{"least", "   and, with weight -1, the three with the lowest. SCORE is the weighted one.", -1},
 	} {
 		d.say("%s\n", end.title)
 		want := best(from, 3, end.weight, defaultScores, ratioScore)
@@ -136,7 +136,7 @@ func (d *demo) regions(ctx context.Context) error {
 		return err
 	}
 	from := available(all)
-	d.say("8. Spreading. The ten clusters with the highest scores are where there is least to do:\n")
+	d.say("8. Spreading. The ten clusters with the highest scores are all in one region:\n")
 	want := best(from, 10, 1, defaultScores, ratioScore)
 	got, err := d.ranked(ctx, "regions.yaml", "regions", want, selects(want))
 	if err != nil {
@@ -148,7 +148,7 @@ func (d *demo) regions(ctx context.Context) error {
 	if within(before, 1) == nil {
 		return errors.New("the best clusters are spread without being told to be")
 	}
-	d.say("\n   The same, with a spreadPolicy: no region may have two more than another.\n")
+	d.say("\n   With a spreadPolicy no region may have two clusters more than another:\n")
 	got, err = d.ranked(ctx, "spread.yaml", "regions", nil, spread(from, 10))
 	if err != nil {
 		return err

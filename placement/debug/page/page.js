@@ -122,15 +122,19 @@ function changes(before, after) {
   return lines;
 }
 
+// isBad tells which conditions need somebody: PlacementSatisfied if it is not true, the others if they are.
+const isBad = (condition) => (condition.status === "True") !== (condition.type === "PlacementSatisfied");
+
 function verdict(report) {
   const chosen = selectedOf(report).size;
-  const parts = [element("p", { class: "big", id: "verdict" }, `${chosen} of ${report.available.clusters} clusters selected`)];
+  const parts = [element("p", { class: chosen === 0 ? "big refused" : "big", id: "verdict" }, `${chosen} of ${report.available.clusters} clusters selected`)];
   if (report.error) parts.push(element("p", { class: "error" }, report.error));
   if (!report.responsible) parts.push(element("p", {}, "celset does not decide this Placement: it has no annotation celset.dev/placement, or another one disables it."));
-  if (report.formerDecisionStands) parts.push(element("p", { class: "refused" }, "The former decision stands."));
-  for (const m of report.misconfigurations || []) parts.push(element("p", { class: "refused" }, `${m.field}: ${m.message}`));
-  for (const w of report.warnings || []) parts.push(element("p", {}, `${w.reason}: ${w.message}`));
-  for (const c of report.status.conditions || []) parts.push(element("p", { class: "muted" }, `${c.type} ${c.status}: ${c.message}`));
+  if (report.formerDecisionStands) parts.push(element("p", { class: "refused" }, `No decision can be made: the former one stands, with ${report.status.numberOfSelectedClusters} clusters.`));
+  if (report.undecided) parts.push(element("p", { class: "refused" }, "No decision can be made, and there was none before: no cluster is selected."));
+  for (const m of report.misconfigurations || []) parts.push(element("p", { class: "refused lines" }, `${m.field}: ${m.message}`));
+  for (const w of report.warnings || []) parts.push(element("p", { class: "refused" }, `Warning: ${w.reason}: ${w.message}`));
+  for (const c of report.status.conditions || []) parts.push(element("p", { class: `${isBad(c) ? "refused" : "muted"} lines` }, `${c.type} ${c.status}: ${c.message}`));
   if (report.requeueTime) parts.push(element("p", { class: "muted" }, `It is decided anew at ${report.requeueTime}.`));
   parts.push(element("p", { class: "muted" }, `Cluster sets: ${report.available.eligibleClusterSets.join(", ") || "none"}. ` +
     report.filteredPipelineResults.map((f) => `${f.name} removed ${f.removedClusters}.`).join(" ")));

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -63,7 +64,7 @@ func (l *fleet) apply(t *testing.T, example string, pods int, classes ...string)
 		})
 	}
 	env.Until(t, "the job has its pods", func(ctx context.Context) (bool, error) {
-		list, err := l.Client().CoreV1().Pods(l.Namespace).List(ctx, metav1.ListOptions{LabelSelector: "job=train"})
+		list, err := l.Client().CoreV1().Pods(l.Namespace).List(ctx, metav1.ListOptions{LabelSelector: "job=train-" + strings.TrimSuffix(example, ".yaml")})
 		if err != nil {
 			return false, err
 		}

@@ -1,0 +1,102 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package placement_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	clusterv1 "open-cluster-management.io/api/cluster/v1"
+)
+
+// manyClusters are 3,000, of which each tenth is tainted and each third has no label "tier".
+func manyClusters() []*clusterv1.ManagedCluster {
+	names := make([]string, 3000)
+	for i := range names {
+		names[i] = fmt.Sprintf("c%04d", i)
+	}
+	clusters := several(names...)
+	for i, c := range clusters {
+		c.Labels = map[string]string{"tier": fmt.Sprint(i % 3)}
+		if i%3 == 0 {
+			c.Labels = map[string]string{"zone": fmt.Sprint(i)}
+		}
+		if i%10 == 0 {
+			c.Spec.Taints = []clusterv1.Taint{{Key: "down", Effect: clusterv1.TaintEffectNoSelect}}
+		}
+	}
+	return clusters
+}
+
+func TestDescribeGroupsClusters(t *testing.T) {
+	object := placed(t, "numberOfClusters: 2\n"+withExpressions(`managedCluster.metadata.labels.tier == "1"`))
+	result := schedule(t, object, newHub(manyClusters()...))
+	require.Equal(t, `PlacementMisconfigured=False Succeedconfigured: Placement configurations check pass
+PlacementEvaluationFailed=True EvaluationFailed: The evaluation failed on 1000 clusters, which are not selected:
+c0000 can't be evaluated: EXPRESSION
+c0003 can't be evaluated: EXPRESSION
+c0006 can't be evaluated: EXPRESSION
+and 997 more
+PlacementSatisfied=True AllDecisionsScheduled: All cluster decisions scheduled
+
+sets global: 3000 clusters
+Predicate removed 2000
+  1000 clusters (c0000, c0003, c0006 and 997 more): can't be evaluated: EXPRESSION
+  1000 clusters (c0002, c0005, c0008 and 997 more): does not match spec.predicates[0].requiredClusterSelector.celSelector.celExpressions[0]
+TaintToleration removed 100
+  100 clusters (c0010, c0040, c0070 and 97 more): has the taint down:NoSelect that is not tolerated
+
+CLUSTER  TOTAL  Balance*1  Steady*1  VERDICT
+c0001    100    100        0         selected
+c0004    100    100        0         selected
+c0007    100    100        0         is not among the first 2
+c0013    100    100        0         is not among the first 2
+c0016    100    100        0         is not among the first 2
+... and 895 more: is not among the first 2
+`, withoutErrors(result.Describe()))
+
+	one := result.Describe("c0010", "c0007", "elsewhere")
+	require.Contains(t, one, "  elsewhere is in none of these sets, or there is no such cluster\n")
+	require.Contains(t, one, "TaintToleration removed 100\n  c0010 has the taint down:NoSelect that is not tolerated\n")
+	require.Contains(t, one, "\nc0007    100    100        0         is not among the first 2\n")
+	require.NotContains(t, one, "c0001")
+}
+
+// withoutErrors removes the texts of errors, which are those of CEL.
+func withoutErrors(text string) string {
+	var lines []string
+	for line := range strings.SplitSeq(text, "\n") {
+		before, _, failed := strings.Cut(line, "can't be evaluated: ")
+		switch {
+		case failed:
+			lines = append(lines, before+"can't be evaluated: EXPRESSION")
+		case !strings.HasPrefix(strings.TrimSpace(line), "|"):
+			lines = append(lines, line)
+		}
+	}
+	return strings.Join(lines, "\n")
+}
+
+// A text stays short, however many reasons there are.
+func TestDescribeIsBounded(t *testing.T) {
+	clusters := manyClusters()
+	for i, c := range clusters {
+		if i%2 == 0 {
+			c.Spec.Taints = []clusterv1.Taint{{Key: fmt.Sprint("down", i), Effect: clusterv1.TaintEffectNoSelect}}
+			continue
+		}
+		c.Labels = map[string]string{"zone": fmt.Sprint(i)}
+	}
+	object := placed(t, `numberOfClusters: 3000
+spreadPolicy: {spreadConstraints: [{topologyKey: tier, topologyKeyType: Label, whenUnsatisfiable: DoNotSchedule}]}`)
+	text := schedule(t, object, newHub(clusters...)).Describe()
+	require.Contains(t, text, "  1490 more clusters, for 1490 other reasons\n")
+	require.Less(t, strings.Count(text, "\n"), 40, text)
+
+	text = schedule(t, placed(t, ""), newHub(manyClusters()...)).Describe()
+	require.Contains(t, text, "\n... and 2680 more: selected\n")
+	require.Equal(t, 20, strings.Count(text, "  selected\n"))
+}

@@ -200,7 +200,7 @@ func TestFloodOfClaims(t *testing.T) {
 	}
 	padding := strings.Repeat("devices.all(d, d.driver != 'none') && ", 60)
 	for n := range rounds {
-		attribute := fmt.Sprintf("attribute-%d", n%12)
+		attribute := fmt.Sprintf("attribute_%d", n%12)
 		text := fmt.Sprintf("%s devices.all(d, has(d.attributes['mla.example.com'].index) && d.attributes['mla.example.com']['%s'] != '%d') && "+
 			"devices.map(d, string(d.attributes['mla.example.com'].index) + '%s').distinct().size() == 3", padding, attribute, n, strings.Repeat("x", 500))
 		hostile.addPod(claim("c").want("x", 3, fmt.Sprintf("%s != %d", index, n)).cel("set").define("set", text))

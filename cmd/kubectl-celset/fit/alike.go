@@ -5,6 +5,7 @@ package fit
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -43,6 +44,12 @@ func printNodes(b *strings.Builder, nodes []Node) {
 			answers = append(answers, byText[text])
 		}
 		byText[text].nodes = append(byText[text].nodes, n)
+	}
+	if len(answers) <= maxAnswers && !slices.ContainsFunc(answers, func(a *answer) bool { return len(a.nodes) > maxSingle }) {
+		for i := range nodes {
+			nodes[i].print(b)
+		}
+		return
 	}
 	left := 0
 	for i, a := range answers {

@@ -57,7 +57,7 @@ type Report struct {
 // Member is a node of a set.
 type Member struct {
 	Node string `json:"node"`
-	// Pods are those that run there. If those that wait differ, it is one of those for which the node is.
+	// Pods are the pods that run there, or that would. The latter are left out if a node takes one pod and all pods are alike.
 	Pods []string `json:"pods,omitempty"`
 	// Devices are what a pod would get, if the constraint reads that.
 	Devices []fit.Device `json:"devices,omitempty"`
@@ -133,7 +133,7 @@ func (r *Report) Print(w io.Writer) error {
 	for _, refusal := range r.Refusals {
 		line("%s can't: %s", counted(refusal.Nodes), refusal.Reason)
 		if r.question.Why {
-			line("  %s", strings.Join(refusal.Nodes, ", "))
+			line("  %s", fit.Names(refusal.Nodes))
 		}
 	}
 	if r.Wanted > 0 {

@@ -96,12 +96,20 @@ func (f *impossibleNames) visit(expr ast.Expr) {
 	f.texts.Forget(c.AccuVar())
 }
 
+// Texts that variables stand for can double with each variable that is bound. Longer texts and more of them are not known.
+const (
+	maxConstantText  = 1024
+	maxConstantTexts = 64
+)
+
 // elements are the constant texts in a list.
 func (f *impossibleNames) elements(list ast.Expr) []string {
 	var texts []string
 	if list.Kind() == ast.ListKind {
 		for _, element := range list.AsList().Elements() {
-			texts = append(texts, f.constants(element)...)
+			if texts = append(texts, f.constants(element)...); len(texts) > maxConstantTexts {
+				return nil
+			}
 		}
 	}
 	return texts
@@ -120,7 +128,7 @@ func (f *impossibleNames) constants(expr ast.Expr) []string {
 		return nil
 	}
 	left, right := f.constants(expr.AsCall().Args()[0]), f.constants(expr.AsCall().Args()[1])
-	if len(left) != 1 || len(right) != 1 {
+	if len(left) != 1 || len(right) != 1 || len(left[0])+len(right[0]) > maxConstantText {
 		return nil
 	}
 	return []string{left[0] + right[0]}

@@ -38,24 +38,24 @@ func test(name string, _ []byte) bool { return strings.HasSuffix(name, "_test.go
 func page(name string, _ []byte) bool { return strings.HasSuffix(name, ".md") }
 
 var budgets = []budget{
-	{name: "apis", folders: []string{"apis"}, counts: product, lines: 3140},
+	{name: "apis", folders: []string{"apis"}, counts: product, lines: 3245},
 	{name: "cel", folders: []string{"cel"}, without: []string{"cel/meter", "cel/device", "cel/cluster"}, counts: product, lines: 3505},
 	{name: "cel/meter", folders: []string{"cel/meter"}, counts: product, lines: 2075},
 	{name: "cel/device", folders: []string{"cel/device"}, without: []string{"cel/device/bound", "cel/device/library"}, counts: product, lines: 3300},
-	{name: "cel/device/bound and library", folders: []string{"cel/device/bound", "cel/device/library"}, counts: product, lines: 8275},
+	{name: "cel/device/bound and library", folders: []string{"cel/device/bound", "cel/device/library"}, counts: product, lines: 10630},
 	{name: "cel/cluster", folders: []string{"cel/cluster"}, counts: product, lines: 2145},
-	{name: "allocator", folders: []string{"allocator"}, without: explaining, counts: product, lines: 12595},
-	{name: "allocator/explain and others", folders: explaining, counts: product, lines: 3380},
-	{name: "plugin", folders: []string{"plugin"}, counts: product, lines: 8255},
+	{name: "allocator", folders: []string{"allocator"}, without: explaining, counts: product, lines: 14370},
+	{name: "allocator/explain and others", folders: explaining, counts: product, lines: 3730},
+	{name: "plugin", folders: []string{"plugin"}, counts: product, lines: 8970},
 	{name: "admission", folders: []string{"admission"}, counts: product, lines: 2990},
 	{name: "placement", folders: []string{"placement"}, without: []string{"placement/*"}, counts: product, lines: 5105},
 	{name: "placement/controller and others", folders: []string{"placement/*"}, counts: product, lines: 5800},
-	{name: "cmd", folders: []string{"cmd"}, counts: product, lines: 10960},
-	{name: "internal", folders: []string{"internal"}, without: []string{"internal/testing"}, counts: product, lines: 13595},
+	{name: "cmd", folders: []string{"cmd"}, counts: product, lines: 11950},
+	{name: "internal", folders: []string{"internal"}, without: []string{"internal/testing"}, counts: product, lines: 14100},
 	{name: "hack", folders: []string{"hack"}, counts: product, lines: 0},
-	{name: "support of tests", folders: []string{"internal/testing", "test"}, counts: product, lines: 11190},
-	{name: "tests", folders: []string{"."}, counts: test, lines: 80850},
-	{name: "docs", folders: []string{"docs"}, counts: page, lines: 7000, files: 28},
+	{name: "support of tests", folders: []string{"internal/testing", "test"}, counts: product, lines: 11265},
+	{name: "tests", folders: []string{"."}, counts: test, lines: 83600},
+	{name: "docs", folders: []string{"docs"}, counts: page, lines: 7110, files: 28},
 }
 
 var explaining = []string{"allocator/explain", "allocator/extended", "allocator/preemption", "allocator/fragmentation"}

@@ -59,7 +59,6 @@ func TestConstructs(t *testing.T) {
 var notUnderstood = map[string]string{
 	"ring: by place":                             "distinct may panic, and what it is asked about depends on places",
 	"coupled: the same roots in order":           "two lists are compared place by place",
-	"pod: one generation":                        "a list is compared with a constant",
 	"sockets: two requests on different sockets": "slices depend on places",
 }
 

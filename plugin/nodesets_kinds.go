@@ -13,8 +13,6 @@ import (
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/sets"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodeaffinity"
@@ -63,9 +61,7 @@ type groupKind struct {
 }
 
 // askForEachKind sorts the pods by kind and finds out which nodes can take one of each.
-func (pl *NodeSets) askForEachKind(ctx context.Context, groupState fwk.PodGroupCycleState, s *groupSearch, scheduled []*v1.Pod, shared sets.Set[string]) (nodeset.Refusals, *fwk.Status) {
-	s.hosts = &groupHosts{pl: pl, search: s, kindOf: map[types.UID]int{}, shared: shared}
-	s.Hosts = s.hosts
+func (pl *NodeSets) askForEachKind(ctx context.Context, groupState fwk.PodGroupCycleState, s *groupSearch, scheduled []*v1.Pod) (nodeset.Refusals, *fwk.Status) {
 	if err := pl.sortByKind(s); err != nil {
 		return nil, fwk.AsStatus(err)
 	}

@@ -13,6 +13,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
 	schedulingapi "k8s.io/api/scheduling/v1beta1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
@@ -39,56 +40,23 @@ func groupAttemptIn(state fwk.CycleState) *guard.Attempt {
 // maxGroupPods is how many pods of a group are placed together.
 const maxGroupPods = 1024
 
-// search chooses the first set of nodes for the pods of a group: for all of them, or for as many as it needs to start.
+// search chooses the first set of nodes for the pods of a group.
+//
+//  1. newSearch finds the constraint and what was compiled of it.
+//  2. askForEachKind asks the filters for one pod of each kind.
+//  3. nodeset.Search chooses nodes and the pods that go to each. It asks groupHosts what nodes take together.
+//  4. try assigns the pods. PreFilter then leaves each pod its node.
 func (pl *NodeSets) search(ctx context.Context, state fwk.PodGroupCycleState, group *schedulingapi.PodGroup, name string, pods []*v1.Pod, nodes []fwk.NodeInfo, attempt *guard.Attempt) (*groupSearch, *fwk.Status) {
-	unresolvable := func(err error) (*groupSearch, *fwk.Status) {
-		pl.metrics.ObserveRefusal(metrics.RefusalConstraint)
-		return nil, refused(fwk.UnschedulableAndUnresolvable, nodes, err.Error())
-	}
-	if len(pods) > maxGroupPods {
-		return unresolvable(fmt.Errorf("PodGroup %s/%s has %d pods to place, at most %d are placed together", group.Namespace, group.Name, len(pods), maxGroupPods))
-	}
-	known, ok := pl.groups.own.Get(wantOf(group))
-	if !ok {
-		return nil, pl.notCompiled(pods[0], group, nodes)
-	}
-	own := known.(*ownConstraint)
-	if own.err != nil {
-		return unresolvable(own.err)
-	}
 	placed, err := pl.handle.SnapshotSharedLister().PodGroupStates().Get(group.Namespace, group.Name)
 	if err != nil {
 		return nil, fwk.AsStatus(err)
 	}
 	scheduled := slices.DeleteFunc(slices.Clone(placed.ScheduledPods()), func(pod *v1.Pod) bool { return pod.DeletionTimestamp != nil })
-	constraint, err := v1alpha1.ResolveNodeSet(group, own.constraint, name, claimsOfPods(pl.handle, slices.Concat(pods, scheduled)), pl.handle.SharedDRAManager().DeviceClasses())
-	if err != nil {
-		return unresolvable(err)
+	s, status := pl.newSearch(ctx, group, name, pods, scheduled, nodes)
+	if !status.IsSuccess() {
+		return nil, status
 	}
-	s := &groupSearch{uid: group.UID, infos: slices.Clone(nodes), pods: pods, attempt: attempt}
-	slices.SortFunc(s.infos, func(a, b fwk.NodeInfo) int { return cmp.Compare(a.Node().Name, b.Node().Name) })
-	s.Search = &nodeset.Search{Chooser: pl.groups.Chooser, Compiled: pl.groups.compiled, Group: &nodeset.Group{Namespace: group.Namespace, Name: group.Name, Constraint: constraint}}
-	problem, err := nodeset.NewProblem(s.Group, 0, 1)
-	if err != nil {
-		return nil, fwk.AsStatus(err)
-	}
-	prepared, err := pl.groups.compiled(ctx, problem)
-	switch {
-	case errors.Is(err, cel.ErrNotCompiled):
-		return nil, pl.notCompiled(pods[0], group, nodes)
-	case err != nil:
-		return nil, fwk.AsStatus(err)
-	}
-	s.reading = nodeset.ReadingOf(prepared)
-	s.ReadsDevices = s.reading.Devices()
-	shared := sharedClaims(pl.handle, pods)
-	if s.ReadsDevices && len(shared) > 0 {
-		return unresolvable(fmt.Errorf("ResourceClaim %s/%s is used by several pods of PodGroup %s, and constraint %s/%s reads what devices each of them gets: use a ResourceClaimTemplate",
-			group.Namespace, slices.Min(shared.UnsortedList()), group.Name, v1alpha1.AttributeDomain, constraint.Name))
-	}
-	if s.ReadsDevices && constraint.PodsPerNode > 1 {
-		return unresolvable(fmt.Errorf("%s: podsPerNode is %d, but the expression reads n.devices, which are those of one pod: remove podsPerNode", constraint.Source, constraint.PodsPerNode))
-	}
+	s.attempt = attempt
 	// The scheduler counts pods that are terminating, too.
 	s.least = 1
 	if gang := group.Spec.SchedulingPolicy.Gang; gang != nil {
@@ -99,7 +67,7 @@ func (pl *NodeSets) search(ctx context.Context, state fwk.PodGroupCycleState, gr
 		pl.joint.Remove(group.UID)
 		s.OnlyLeast = true
 	}
-	refusals, status := pl.askForEachKind(ctx, state, s, scheduled, shared)
+	refusals, status := pl.askForEachKind(ctx, state, s, scheduled)
 	if !status.IsSuccess() {
 		return nil, status
 	}
@@ -118,15 +86,66 @@ func (pl *NodeSets) search(ctx context.Context, state fwk.PodGroupCycleState, gr
 	return s, nil
 }
 
+// newSearch finds the constraint of a group, and what was compiled of it.
+func (pl *NodeSets) newSearch(ctx context.Context, group *schedulingapi.PodGroup, name string, pods, scheduled []*v1.Pod, nodes []fwk.NodeInfo) (*groupSearch, *fwk.Status) {
+	unresolvable := func(err error) (*groupSearch, *fwk.Status) {
+		pl.metrics.ObserveRefusal(metrics.RefusalConstraint)
+		return nil, refused(fwk.UnschedulableAndUnresolvable, nodes, err.Error())
+	}
+	if len(pods) > maxGroupPods {
+		return unresolvable(fmt.Errorf("PodGroup %s/%s has %d pods to place, at most %d are placed together", group.Namespace, group.Name, len(pods), maxGroupPods))
+	}
+	known, ok := pl.groups.own.Get(wantOf(group))
+	if !ok {
+		return nil, pl.notCompiled(pods[0], group, nodes)
+	}
+	own := known.(*ownConstraint)
+	if own.err != nil {
+		return unresolvable(own.err)
+	}
+	constraint, err := v1alpha1.ResolveNodeSet(group, own.constraint, name, claimsOfPods(pl.handle, slices.Concat(pods, scheduled)), pl.handle.SharedDRAManager().DeviceClasses())
+	if err != nil {
+		return unresolvable(err)
+	}
+	s := &groupSearch{uid: group.UID, infos: slices.Clone(nodes), pods: pods}
+	slices.SortFunc(s.infos, func(a, b fwk.NodeInfo) int { return cmp.Compare(a.Node().Name, b.Node().Name) })
+	s.Search = &nodeset.Search{Chooser: pl.groups.Chooser, Compiled: pl.groups.compiled, Group: &nodeset.Group{Namespace: group.Namespace, Name: group.Name, Constraint: constraint}}
+	s.hosts = &groupHosts{pl: pl, search: s, kindOf: map[types.UID]int{}, shared: sharedClaims(pl.handle, pods)}
+	s.Hosts = s.hosts
+	problem, err := nodeset.NewProblem(s.Group, 0, 1)
+	if err != nil {
+		return nil, fwk.AsStatus(err)
+	}
+	prepared, err := pl.groups.compiled(ctx, problem)
+	switch {
+	case errors.Is(err, cel.ErrNotCompiled):
+		return nil, pl.notCompiled(pods[0], group, nodes)
+	case err != nil:
+		return nil, fwk.AsStatus(err)
+	}
+	s.reading = nodeset.ReadingOf(prepared)
+	s.ReadsDevices = s.reading.Devices()
+	switch shared := s.hosts.shared; {
+	case s.ReadsDevices && len(shared) > 0:
+		return unresolvable(fmt.Errorf("ResourceClaim %s/%s is used by several pods of PodGroup %s, and constraint %s/%s reads what devices each of them gets: use a ResourceClaimTemplate",
+			group.Namespace, slices.Min(shared.UnsortedList()), group.Name, v1alpha1.AttributeDomain, constraint.Name))
+	case s.ReadsDevices && constraint.PodsPerNode > 1:
+		return unresolvable(fmt.Errorf("%s: podsPerNode is %d, but the expression reads n.devices, which are those of one pod: remove podsPerNode", constraint.Source, constraint.PodsPerNode))
+	}
+	return s, nil
+}
+
 // choose chooses nodes for the pods of a search, among its nodes as they are now, and devices where pods compete for them.
 func (pl *NodeSets) choose(ctx context.Context, s *groupSearch, group *schedulingapi.PodGroup) (*groupChoice, *fwk.Status) {
 	choice, err := s.Choose(ctx)
-	switch _, over := errors.AsType[*allocator.BudgetError](err); {
+	_, overBudget := errors.AsType[*allocator.BudgetError](err)
+	_, overtime := errors.AsType[*guard.OvertimeError](err)
+	switch {
 	case errors.Is(err, cel.ErrNotCompiled):
 		return nil, pl.notCompiled(s.pods[0], group, s.infos)
 	case ctx.Err() != nil:
 		return nil, fwk.AsStatus(cmp.Or(err, ctx.Err()))
-	case over:
+	case overBudget || overtime:
 		s.attempt.Failed(err)
 	}
 	if err != nil {

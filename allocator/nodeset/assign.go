@@ -8,8 +8,8 @@ import (
 	"fmt"
 )
 
-// maxAssignments is the number of loads that are tried for the nodes of one set.
-const maxAssignments = 1 << 16
+// maxAssignmentSteps bounds the steps of all assignments of a search: the pods of a kind for a node, or an edge of a matching.
+const maxAssignmentSteps = 1 << 19
 
 // assignment assigns pods to the nodes of a set.
 //
@@ -27,7 +27,12 @@ type assignment struct {
 	// rooms has for each node an upper bound of the pods that it and the nodes after it take, needs the pods that they need.
 	rooms, needs []int
 	failed       map[string]bool
-	tried        int
+}
+
+// step counts, and is false if there were too many.
+func (a *assignment) step() bool {
+	a.search.steps++
+	return a.search.steps <= maxAssignmentSteps
 }
 
 // assign assigns so many pods to nodes. It returns nil if they do not fit, or some of the nodes would get none.
@@ -44,8 +49,8 @@ func (s *Search) assign(ctx context.Context, nodes []int, count int) ([]Member, 
 	switch {
 	case s.err != nil:
 		return nil, s.err
-	case a.tried > maxAssignments:
-		return nil, fmt.Errorf("%d ways to assign the pods to one set of nodes were tried: use fewer kinds of pods, or a smaller podsPerNode", maxAssignments)
+	case s.steps > maxAssignmentSteps:
+		return nil, fmt.Errorf("assigning the pods to sets of nodes takes more than %d steps: use fewer kinds of pods, or a smaller podsPerNode", maxAssignmentSteps)
 	case !found:
 		return nil, nil
 	}
@@ -99,8 +104,11 @@ func (a *assignment) from(i int) bool {
 
 // load gives a node so many pods of the kinds from the given one on.
 func (a *assignment) load(i, kind, pods int, load Load) bool {
+	if !a.step() {
+		return false
+	}
 	if kind == len(load) {
-		if a.tried++; pods > 0 || a.tried > maxAssignments || a.search.err != nil || !a.search.takes(a.ctx, a.nodes[i], load) {
+		if pods > 0 || a.search.err != nil || !a.search.takes(a.ctx, a.nodes[i], load) {
 			return false
 		}
 		a.take(load, 1)
@@ -136,6 +144,9 @@ func (a *assignment) match() bool {
 	var augment func(i int, seen []bool) bool
 	augment = func(i int, seen []bool) bool {
 		for kind, most := range s.Kinds {
+			if !a.step() {
+				return false
+			}
 			if seen[kind] || s.rooms.most[a.nodes[i]][kind] == 0 {
 				continue
 			}

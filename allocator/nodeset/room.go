@@ -41,8 +41,10 @@ type Hosts interface {
 
 // rooms has what nodes can take together.
 type rooms struct {
-	// most has for each node the number of pods of each kind that it takes if it takes no other kind.
+	// most has for each node the number of pods of each kind that it takes if it takes no other kind. all is the number of pods
+	// of all kinds that it takes at most.
 	most [][]int
+	all  []int
 	// known has what was asked about loads of several kinds.
 	known map[string]bool
 }
@@ -78,6 +80,7 @@ func (s *Search) measure(ctx context.Context) error {
 			}
 		}
 	}
+	defer s.addUp()
 	var mutex sync.Mutex
 	var failure error
 	if len(questions) == 0 {
@@ -99,6 +102,18 @@ func (s *Search) measure(ctx context.Context) error {
 		return ctx.Err()
 	}
 	return failure
+}
+
+// addUp fills in rooms.all.
+func (s *Search) addUp() {
+	s.rooms.all = make([]int, len(s.Nodes))
+	for i, most := range s.rooms.most {
+		sum := 0
+		for _, n := range most {
+			sum += n
+		}
+		s.rooms.all[i] = min(sum, s.free(i))
+	}
 }
 
 // takesOne reports whether a node takes a pod of a kind.
@@ -189,6 +204,9 @@ func (s *Search) Forbid(node int, load Load) {
 
 // room is an upper bound of the number of pods of some kinds that a node takes together.
 func (s *Search) room(node int, kinds []int) int {
+	if len(kinds) == len(s.Kinds) {
+		return s.rooms.all[node]
+	}
 	sum := 0
 	for _, kind := range kinds {
 		sum += s.rooms.most[node][kind]
@@ -249,11 +267,9 @@ func (s *Search) acceptance(ctx context.Context, count, size int) *allocator.Acc
 	}
 	a := &allocator.Acceptance{}
 	for _, kinds := range subsets(len(s.Kinds)) {
-		least := count
-		for kind, n := range s.Kinds {
-			if !slices.Contains(kinds, kind) {
-				least -= n
-			}
+		least := count - s.pods()
+		for _, kind := range kinds {
+			least += s.Kinds[kind]
 		}
 		weight := func(device string) int {
 			m, err := memberOf(device)

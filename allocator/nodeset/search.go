@@ -42,8 +42,9 @@ type Search struct {
 	sizes [2]int
 	// count is the number of pods that they were for. most is the number of pods that all nodes have room for.
 	count, most int
-	// err is what ended an assignment.
-	err error
+	// steps are those of assignments. err is what ended one.
+	steps int
+	err   error
 }
 
 // Compiler returns what was prepared of a problem.
@@ -75,6 +76,7 @@ func (s *Search) Choose(ctx context.Context) (*Choice, error) {
 	if err := s.measure(ctx); err != nil {
 		return nil, err
 	}
+	s.steps = 0
 	all := s.pods()
 	if s.Least == 0 || s.Least >= all {
 		return s.chooseFor(ctx, all)
@@ -244,9 +246,14 @@ func (s *Search) chooseByKinds(ctx context.Context, count int) (*Choice, error) 
 
 // kindCounts are the ways to take so many pods of the kinds, those with more pods of earlier kinds first, at most limit.
 func kindCounts(of []int, count, limit int) (all [][]int) {
+	// after has the number of pods of the kinds from each one on.
+	after := make([]int, len(of)+1)
+	for kind := len(of) - 1; kind >= 0; kind-- {
+		after[kind] = after[kind+1] + of[kind]
+	}
 	var choose func(kind, left int, taken []int)
 	choose = func(kind, left int, taken []int) {
-		if len(all) == limit {
+		if len(all) == limit || left > after[kind] {
 			return
 		}
 		if kind == len(of) {

@@ -75,11 +75,7 @@ func (s *acrossNodes) eachAlone(a *Allocator) (results [][]resourceapi.Allocatio
 			return nil, false, withoutRefusal(err)
 		}
 		results = append(results, found)
-		has, err := a.inventoryOf(of.Node)
-		if err != nil {
-			return nil, false, err
-		}
-		isLocal = isLocal && !slices.ContainsFunc(found, func(r resourceapi.AllocationResult) bool { return !isLocalTo(has, &r) })
+		isLocal = isLocal && a.AreLocal(of.Node, found)
 	}
 	return results, isLocal, nil
 }
@@ -92,12 +88,24 @@ func withoutRefusal(err error) error {
 	return err
 }
 
-func isLocalTo(has *inventory.Inventory, result *resourceapi.AllocationResult) bool {
-	return !slices.ContainsFunc(result.Devices.Results, func(r resourceapi.DeviceRequestAllocationResult) bool {
-		id := structured.MakeDeviceID(r.Driver, r.Pool, r.Device)
-		at := slices.IndexFunc(has.Candidates, func(c *inventory.Candidate) bool { return c.ID == id })
-		return at < 0 || !IsLocal(has.Candidates[at].Slice)
-	})
+// AreLocal reports whether no other node can reach a device of the results of a node.
+func (a *Allocator) AreLocal(node *v1.Node, results []resourceapi.AllocationResult) bool {
+	has, err := a.inventoryOf(node)
+	if err != nil {
+		return false
+	}
+	local := map[structured.DeviceID]bool{}
+	for _, c := range has.Candidates {
+		local[c.ID] = IsLocal(c.Slice)
+	}
+	for i := range results {
+		for _, r := range results[i].Devices.Results {
+			if !local[structured.MakeDeviceID(r.Driver, r.Pool, r.Device)] {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 // IsLocal reports whether the devices of the slice, and their counters, are those of one node.

@@ -97,7 +97,7 @@ func (pl *NodeSets) alone(s *groupSearch, kind int) (*askedAlone, error) {
 		var err error
 		k.sets.has, k.unallocated, err = pl.devicesOf(k.pods[0])
 		return alone, err
-	case s.Constraint.PodsPerNode > 1 || s.hosts.Compete():
+	case s.Constraint.PodsPerNode > 1 || s.hosts.mayCompete || len(s.hosts.shared) > 0:
 		k.joint = &jointDevices{hosts: s.hosts, kind: kind, claims: map[string][]*resourceapi.ResourceClaim{}}
 		alone.devices = k.joint
 	}

@@ -40,8 +40,11 @@ type groupHosts struct {
 	// listed is the memory that the sets of devices take if expressions read them.
 	listed atomic.Int64
 
-	compete   *bool
-	allocator sync.Once
+	// mayCompete: pods on different nodes may want the same devices. competes: a pod got one of those when it was asked for by
+	// itself.
+	mayCompete bool
+	competes   atomic.Bool
+	allocator  sync.Once
 	// all knows the claims of all kinds, nil if there are none.
 	all *allocator.Allocator
 	// together are the devices that the pods of the last choice get, by member.
@@ -122,14 +125,10 @@ func (h *groupHosts) Each(ctx context.Context, n int, do func(int)) {
 	h.pl.handle.Parallelizer().Until(ctx, n, do, NodeSetsName)
 }
 
-// Compete implements [nodeset.Hosts]. Pods on different nodes compete for devices that several nodes can reach, and for
-// claims that they share.
+// Compete implements [nodeset.Hosts]. Pods on different nodes compete for claims that they share, and for devices that
+// several nodes can reach. If a node takes one pod, and the devices that a pod gets first on each node are its own, they don't.
 func (h *groupHosts) Compete() bool {
-	if h.compete == nil {
-		competes := !h.search.ReadsDevices && (len(h.shared) > 0 || h.haveClaims() && h.areDevicesShared())
-		h.compete = &competes
-	}
-	return *h.compete
+	return !h.search.ReadsDevices && (len(h.shared) > 0 || h.mayCompete && (h.search.Constraint.PodsPerNode > 1 || h.competes.Load()))
 }
 
 func (h *groupHosts) haveClaims() bool {
@@ -309,7 +308,11 @@ func (j *jointDevices) allocate(ctx context.Context, a *allocator.Allocator, nod
 		j.mutex.Lock()
 		j.claims[node.Name] = slices.Clone(claims)
 		j.mutex.Unlock()
-		return a.Allocate(ctx, node, claims)
+		results, err := a.Allocate(ctx, node, claims)
+		if err == nil && results != nil && j.hosts.mayCompete && !a.AreLocal(node, results) {
+			j.hosts.competes.Store(true)
+		}
+		return results, err
 	}
 	at := slices.IndexFunc(j.hosts.search.Nodes, func(n nodeset.Node) bool { return n.Name == node.Name })
 	d := j.hosts.claimsFor(at, beside.load)

@@ -91,6 +91,7 @@ func (pl *NodeSets) askForEachKind(ctx context.Context, groupState fwk.PodGroupC
 			return nil, refused(fwk.UnschedulableAndUnresolvable, s.infos, err.Error())
 		}
 	}
+	s.hosts.mayCompete = !s.ReadsDevices && s.hosts.haveClaims() && s.hosts.areDevicesShared()
 	refusals := make(nodeset.Refusals, kinds)
 	for kind := range s.hosts.kinds {
 		var status *fwk.Status

@@ -96,7 +96,7 @@ func (t *tally) requireGates(tb testing.TB) {
 	}
 	for _, gate := range scenario.Gates {
 		mattered := t.gates[gate.Name].mattered
-		require.GreaterOrEqual(tb, mattered[found], t.cases/120, "allocated cases in which feature %s matters", gate.Name)
+		require.GreaterOrEqual(tb, mattered[found], t.cases/100, "allocated cases in which feature %s matters", gate.Name)
 		require.GreaterOrEqual(tb, mattered.failures(), t.cases/100, "cases that can't be allocated in which feature %s matters", gate.Name)
 	}
 }

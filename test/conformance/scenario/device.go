@@ -676,7 +676,7 @@ func (p *poolDraw) compatibilityGroups() []string {
 	if p.Simple || !p.mostly(groupTheme) || !p.Features.CompatibilityGroups && !p.maybe() {
 		return nil
 	}
-	return pick(p.generator, []string{"group-a"}, []string{"group-a", "group-b"}, []string{"group-b"}, []string{"group-b", "group-c"})
+	return pick(p.generator, []string{"group-a"}, []string{"group-a", "group-b"}, []string{"group-b"}, []string{"group-c"})
 }
 
 const (

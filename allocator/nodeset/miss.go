@@ -77,7 +77,7 @@ func (s *Search) withoutRefusals(ctx context.Context, why []string, standing fun
 	if err != nil {
 		return ""
 	}
-	set, err := s.Chooser.choose(ctx, nearest, prepared, able(s.Nodes), opts...)
+	set, err := s.choose(ctx, nearest, prepared, able(s.Nodes), opts...)
 	if err != nil || set == nil {
 		return ""
 	}
@@ -109,7 +109,7 @@ func (s *Search) withoutRoom(ctx context.Context, opts []allocator.Option) strin
 	if err != nil {
 		return ""
 	}
-	set, err := s.Chooser.choose(ctx, problem, prepared, s.Nodes, opts...)
+	set, err := s.choose(ctx, problem, prepared, s.Nodes, opts...)
 	if err != nil || set == nil {
 		return ""
 	}
@@ -156,7 +156,7 @@ func (s *Search) withDevicesForSeveral(ctx context.Context, opts []allocator.Opt
 	if err != nil {
 		return ""
 	}
-	if set, err := s.Chooser.choose(ctx, problem, prepared, s.Nodes, opts...); err != nil || set == nil {
+	if set, err := s.choose(ctx, problem, prepared, s.Nodes, opts...); err != nil || set == nil {
 		return ""
 	}
 	return "; there are nodes that satisfy it, but some of their pods would get the same device, or devices with the same counters, from a pool that several nodes can reach: these are for one pod of the group"
@@ -192,7 +192,7 @@ func (s *Search) withoutPlaced(ctx context.Context, opts []allocator.Option) str
 			nodes[i].Placed, nodes[i].Takes = false, []bool{true}
 		}
 	}
-	if set, err := s.Chooser.choose(ctx, problem, prepared, nodes, opts...); err != nil || set == nil {
+	if set, err := s.choose(ctx, problem, prepared, nodes, opts...); err != nil || set == nil {
 		return ""
 	}
 	return fmt.Sprintf("; there is a set of %d nodes that can take pods, but it does not have all of the nodes on which pods of the group run: %s", s.sizes[0], listed(names))

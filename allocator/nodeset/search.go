@@ -193,7 +193,7 @@ func (s *Search) run(ctx context.Context, problem *Problem, options []allocator.
 		return nil, err
 	}
 	s.err = nil
-	set, err := s.Chooser.choose(ctx, problem, prepared, s.Nodes, options...)
+	set, err := s.choose(ctx, problem, prepared, s.Nodes, options...)
 	if s.err != nil {
 		return nil, s.failed(s.err, s.err.Error())
 	}

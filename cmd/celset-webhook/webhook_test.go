@@ -144,7 +144,7 @@ func requireClassesAreRead(t *testing.T, c *cluster) {
 
 	_, err = c.apply(t, class("vendor", definition("ring4", "devices.all(d)")), controlplane.ApplyOptions{})
 	require.ErrorContains(t, err, `DeviceClass.resource.k8s.io "vendor" is invalid: spec.config[0].opaque.parameters.expression: Invalid value: ERROR: <input>:1:12`)
-	_, err = c.apply(t, class("vendor", definition("ring4", "true")), controlplane.ApplyOptions{})
+	_, err = c.apply(t, class("vendor", definition("ring4", "devices.all(d, d.driver == 'mla.example.com')")), controlplane.ApplyOptions{})
 	require.NoError(t, err)
 	texts, err = c.apply(t, referring("right", "vendor", "ring4"), controlplane.ApplyOptions{})
 	require.NoError(t, err)
@@ -183,11 +183,11 @@ func requireRatcheted(t *testing.T, c *cluster) {
 	_, err = claims.UpdateStatus(t.Context(), stored, metav1.UpdateOptions{})
 	require.NoError(t, err)
 
-	texts, err := c.apply(t, finalized(class("earlier", definition("a", "1"), definition("b", "true"))), controlplane.ApplyOptions{})
+	texts, err := c.apply(t, finalized(class("earlier", definition("a", "1"), definition("b", "devices.all(d, d.driver == 'mla.example.com')"))), controlplane.ApplyOptions{})
 	require.NoError(t, err)
 	require.Len(t, texts, 1)
 	require.Contains(t, texts[0], "was wrong before: spec.config[0]")
-	_, err = c.apply(t, finalized(class("earlier", definition("a", "2"), definition("b", "true"))), controlplane.ApplyOptions{})
+	_, err = c.apply(t, finalized(class("earlier", definition("a", "2"), definition("b", "devices.all(d, d.driver == 'mla.example.com')"))), controlplane.ApplyOptions{})
 	require.True(t, apierrors.IsInvalid(err), "%v", err)
 
 	require.NoError(t, claims.Delete(t.Context(), "earlier", metav1.DeleteOptions{}))

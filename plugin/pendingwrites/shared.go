@@ -151,7 +151,7 @@ func (b *binding) latest(than *resourceapi.ResourceClaim) *resourceapi.ResourceC
 
 // read reads a claim after a conflict, nil if it is gone or can't be read.
 func (b *binding) read(ctx context.Context, from claims, claim *resourceapi.ResourceClaim) *resourceapi.ResourceClaim {
-	got, err := from.ResourceClaimInterface.Get(ctx, claim.Name, metav1.GetOptions{})
+	got, err := from.Get(ctx, claim.Name, metav1.GetOptions{})
 	if err != nil || got.UID != claim.UID {
 		return nil
 	}

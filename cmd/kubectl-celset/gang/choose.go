@@ -214,7 +214,7 @@ func (q *question) ask(ctx context.Context, kind int) error {
 
 // allocator is asked for the claims of a pod.
 func (q *question) allocator(ctx context.Context, subject *clusterstate.Subject) (*allocator.Allocator, error) {
-	problem := q.Options.Problem(q.state, subject)
+	problem := q.Problem(q.state, subject)
 	return problem.NewAllocator(ctx)
 }
 

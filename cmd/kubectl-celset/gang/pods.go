@@ -89,10 +89,10 @@ func (q *question) compile(ctx context.Context, name string) error {
 		}
 	}
 	q.search.Group = &nodeset.Group{Namespace: q.group.Namespace, Name: q.group.Name}
-	if q.search.Group.Constraint, err = v1alpha1.ResolveNodeSet(q.group, own, name, claims, q.state.Classes()); err != nil {
+	if q.search.Constraint, err = v1alpha1.ResolveNodeSet(q.group, own, name, claims, q.state.Classes()); err != nil {
 		return err
 	}
-	constraint := q.search.Group.Constraint
+	constraint := q.search.Constraint
 	q.Defined = constraint.Source.String()
 	problem, err := nodeset.NewProblem(q.search.Group, 0, 1)
 	if err != nil {

@@ -66,7 +66,7 @@ func TestCommandLineKnowsWhatTheSchedulerDoes(t *testing.T) {
 	for _, device := range result.Nodes[1].Claims[0].Devices {
 		predicted = append(predicted, device.Device)
 	}
-	require.Contains(t, l.celset(t, cli.ExitOK, nil, "check", "claim/ring"), l.Nodes[0]+": 70 of 8 devices, 15 of 6 free ones")
+	require.Contains(t, l.celset(t, cli.ExitOK, nil, "check", "claim/ring"), l.Nodes[0]+": 70 from the 8 matching devices, 15 from the 6 that are free")
 	explained := l.celset(t, cli.ExitNegative, nil, "explain", "claim/ring", "--node", l.Nodes[0])
 	require.Contains(t, explained, "no set satisfies constraint ring4")
 	require.Contains(t, explained, "in the way: claim "+l.Namespace+"/")

@@ -50,10 +50,10 @@ type acceptance struct {
 // total is a [Total] in a search.
 type total struct {
 	least int
-	// weights are those of the candidates, by position. levels has the positions of each weight, greatest weight first.
+	// weights has the weight of each candidate, by position. levels has the positions of each weight, the greatest weight first.
 	weights []int
 	levels  []level
-	// sum is that of the members.
+	// sum is the sum of the weights of the members.
 	sum int
 }
 

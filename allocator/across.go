@@ -55,7 +55,7 @@ func (a *Allocator) AllocateAcross(ctx context.Context, on []NodeClaims) ([][]re
 type acrossNodes struct {
 	ctx context.Context
 	on  []NodeClaims
-	// claims are those that are allocated, results has the results of each node that was asked.
+	// claims maps an allocated claim to its result. results has the results of each node that was asked.
 	claims  map[*resourceapi.ResourceClaim]resourceapi.AllocationResult
 	results [][]resourceapi.AllocationResult
 	tried   int
@@ -108,7 +108,7 @@ func (a *Allocator) AreLocal(node *v1.Node, results []resourceapi.AllocationResu
 	return true
 }
 
-// IsLocal reports whether the devices of the slice, and their counters, are those of one node.
+// IsLocal reports whether only one node can reach the devices of the slice and their counters.
 func IsLocal(slice *resourceapi.ResourceSlice) bool { return ptr.Deref(slice.Spec.NodeName, "") != "" }
 
 // from allocates the claims of the nodes from the given one on.

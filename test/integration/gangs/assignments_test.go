@@ -205,7 +205,7 @@ func (l *nodes) tryAssignment(t *testing.T, name string, c assignmentCase) (runs
 	}
 	got, racks := map[string]string{}, map[string]int{}
 	for _, pod := range members {
-		decided := l.decided(t, pod)
+		decided := l.decided(t, pod, predicted.Wanted == len(c.pods) && c.minCount == len(c.pods))
 		if decided.Spec.NodeName == "" {
 			continue
 		}
@@ -246,11 +246,11 @@ func distinct(nodes map[string]string) map[string]bool {
 	return all
 }
 
-// decided waits until a pod is bound or refused.
-func (l *nodes) decided(t *testing.T, name string) *corev1.Pod {
+// decided waits until a pod is bound, or refused unless it will run: a refusal may be for now.
+func (l *nodes) decided(t *testing.T, name string, willRun bool) *corev1.Pod {
 	t.Helper()
 	return l.EventuallyPod(t, name, "bound or refused", func(_ context.Context, pod *corev1.Pod) (bool, error) {
-		return pod.Spec.NodeName != "" || slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
+		return pod.Spec.NodeName != "" || !willRun && slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
 			return c.Type == corev1.PodScheduled && c.Reason == corev1.PodReasonUnschedulable
 		}), nil
 	})

@@ -204,10 +204,28 @@ func (n *cardinality) propagateChosen(s *state, over int) (holds, ok bool) {
 
 // demandsOfChosen demands what chosen devices lack. It is false if that is more than is to be added.
 func (n *cardinality) demandsOfChosen(s *state, over int) bool {
+	made := n.predicate.rowsOver(s, over)
+	lacks := func(i int) (*row, int) {
+		r := made.at(i)
+		if r == nil {
+			r = n.predicate.rowAt(s, over, i)
+		}
+		return r, int(n.least) - s.Chosen.CountAnd(r.yes)
+	}
+	most := 0
+	for i := range s.Chosen.All() {
+		if _, count := lacks(i); count > 0 {
+			most += count
+		}
+	}
+	if most < s.Left {
+		// Demands for different devices are the most there can be, and leave some device free.
+		return true
+	}
 	d := s.demands()
 	for i := range s.Chosen.All() {
-		r := n.predicate.rowAt(s, over, i)
-		d.add(r.yes, int(n.least)-s.Chosen.CountAnd(r.yes))
+		r, count := lacks(i)
+		d.add(r.yes, count)
 	}
 	return d.propagate()
 }

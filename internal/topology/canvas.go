@@ -7,6 +7,8 @@ import (
 	"bufio"
 	"io"
 	"unicode/utf8"
+
+	"github.com/celset/celset/internal/printable"
 )
 
 // style is the colour of a character, where there is colour.
@@ -24,9 +26,6 @@ const (
 	ansiTaken  = "\x1b[31m"
 	ansiReset  = "\x1b[0m"
 )
-
-// Colors are the escape sequences that drawings have.
-func Colors() []string { return []string{ansiChosen, ansiTaken, ansiReset} }
 
 func (s style) ansi() string {
 	switch s {
@@ -75,7 +74,7 @@ func (c *canvas) text(x, y int, text string, style style) {
 
 func (c *canvas) set(x, y int, char rune, style style) {
 	if y >= 0 && y < len(c.lines) && x >= 0 && x < len(c.lines[y]) {
-		c.lines[y][x] = glyph{char: char, style: style}
+		c.lines[y][x] = glyph{char: printable.Glyph(char), style: style}
 	}
 }
 
@@ -86,8 +85,12 @@ func (c *canvas) horizontal(fromX, toX, y int, char rune, style style) {
 	}
 }
 
-// writeTo writes the page without trailing blanks, with colour or without.
+// writeTo writes the page without trailing blanks, with colour or without. The page has no character that a terminal obeys,
+// so the colours need not pass a writer that escapes.
 func (c *canvas) writeTo(w io.Writer, color bool) error {
+	if color {
+		w = printable.Unescaped(w)
+	}
 	out := bufio.NewWriter(w)
 	for _, line := range c.lines {
 		writeLine(out, line, color)

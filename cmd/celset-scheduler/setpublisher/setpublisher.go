@@ -13,20 +13,23 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
-	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
+	"k8s.io/utils/ptr"
 
 	"github.com/celset/celset/allocator/fragmentation"
 	"github.com/celset/celset/apis/setscores"
+	"github.com/celset/celset/internal/printable"
 	"github.com/celset/celset/plugin"
 	"github.com/celset/celset/plugin/metrics"
 )
@@ -37,12 +40,12 @@ const (
 	timeout = 30 * time.Second
 	// intervals is for how many intervals between counts the numbers are valid.
 	intervals = 3
-	// maxAnswer is how many bytes of an answer are read: more than an API server stores of an object. maxLogged is how many of
-	// what the hub says is wrong are logged.
-	maxAnswer, maxLogged = 4 << 20, 1 << 10
+	// maxAnswer is how many bytes of an answer are read. Only what the hub says is wrong is decoded: a few objects of it take a
+	// hundred times their bytes in memory. maxLogged is how many bytes of that are logged.
+	maxAnswer, maxLogged = 64 << 10, 1 << 10
 )
 
-var scoresResource = schema.GroupVersionResource{Group: "cluster.open-cluster-management.io", Version: "v1alpha1", Resource: "addonplacementscores"}
+var scoresVersion = schema.GroupVersion{Group: "cluster.open-cluster-management.io", Version: "v1alpha1"}
 
 // Publisher writes on a hub how many sets of devices fit. What is counted is what the metrics show: nothing is counted for it, and
 // no pod waits for it.
@@ -70,10 +73,7 @@ func (p *Publisher) Run(ctx context.Context) {
 		defer cancel()
 		if err := p.Publish(ctx); err != nil && !errors.Is(ctx.Err(), context.Canceled) {
 			p.Observe(metrics.PublicationFailed)
-			if text := err.Error(); len(text) > maxLogged {
-				err = errors.New(strings.ToValidUTF8(text[:maxLogged], "") + "...")
-			}
-			klog.FromContext(ctx).Error(err, "How many sets of devices fit could not be published on the hub, and what was published expires", "cluster", p.Cluster, "validUntil", p.validUntil)
+			klog.FromContext(ctx).Error(printable.Error(err, maxLogged), "How many sets of devices fit could not be published on the hub, and what was published expires", "cluster", p.Cluster, "validUntil", p.validUntil)
 		}
 	}, look)
 }
@@ -144,7 +144,9 @@ func (p *Publisher) write(ctx context.Context, numbers map[string]int, validUnti
 		return err
 	}
 	hub.Wrap(func(next http.RoundTripper) http.RoundTripper { return bounded{next} })
-	client, err := dynamic.NewForConfig(hub)
+	hub.GroupVersion, hub.APIPath = &scoresVersion, "/apis"
+	hub.NegotiatedSerializer = scheme.Codecs.WithoutConversion()
+	client, err := rest.RESTClientFor(hub)
 	if err != nil {
 		return err
 	}
@@ -158,19 +160,27 @@ func (p *Publisher) write(ctx context.Context, numbers map[string]int, validUnti
 		return err
 	}
 	score := &unstructured.Unstructured{}
-	score.SetGroupVersionKind(scoresResource.GroupVersion().WithKind("AddOnPlacementScore"))
+	score.SetGroupVersionKind(scoresVersion.WithKind("AddOnPlacementScore"))
 	score.SetNamespace(p.Cluster)
 	score.SetName(setscores.Name)
 	score.SetAnnotations(map[string]string{setscores.QuantitiesAnnotation: string(annotation)})
-	options := metav1.ApplyOptions{FieldManager: "celset-scheduler", Force: true}
-	objects := client.Resource(scoresResource).Namespace(p.Cluster)
-	if _, err := objects.Apply(ctx, setscores.Name, score, options); err != nil {
+	if err := p.apply(ctx, client, score); err != nil {
 		return err
 	}
 	score.SetAnnotations(nil)
 	score.Object["status"] = map[string]any{"validUntil": validUntil.UTC().Format(time.RFC3339), "scores": scores}
-	_, err = objects.ApplyStatus(ctx, setscores.Name, score, options)
-	return err
+	return p.apply(ctx, client, score, "status")
+}
+
+// apply applies the score or its status. It does not decode the object with which the hub answers.
+func (p *Publisher) apply(ctx context.Context, client rest.Interface, score *unstructured.Unstructured, subresource ...string) error {
+	body, err := score.MarshalJSON()
+	if err != nil {
+		return err
+	}
+	options := &metav1.PatchOptions{FieldManager: "celset-scheduler", Force: ptr.To(true)}
+	return client.Patch(types.ApplyYAMLPatchType).Namespace(p.Cluster).Resource("addonplacementscores").Name(setscores.Name).
+		SubResource(subresource...).VersionedParams(options, metav1.ParameterCodec).Body(body).Do(ctx).Error()
 }
 
 // numbersOf are those of a report that are known, by the name of their score. A report has few shapes, those that most claims ask for.

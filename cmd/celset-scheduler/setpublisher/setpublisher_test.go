@@ -11,9 +11,11 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
+	"unicode"
 
 	"github.com/stretchr/testify/require"
 	"k8s.io/klog/v2"
@@ -67,6 +69,41 @@ func TestAnswerWithoutEnd(t *testing.T) {
 	p.Run(ctx)
 	require.Contains(t, log.String(), "no éé")
 	require.Less(t, log.Len(), 3*maxLogged)
+}
+
+// TestAnswerThatGrows: an answer of a few bytes an object is not decoded into many times as much memory.
+func TestAnswerThatGrows(t *testing.T) {
+	for _, status := range []int{http.StatusOK, http.StatusInternalServerError} {
+		p := publisherTo(t, "{}", func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "application/json")
+			w.WriteHeader(status)
+			many := "[" + strings.Repeat("{},", 1<<20) + "{}]"
+			_, _ = fmt.Fprintf(w, `{"kind": "Status", "apiVersion": "v1", "status": "Failure", "details": {"causes": %s}, "list": %s}`, many, many)
+		})
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		err := p.Publish(t.Context())
+		runtime.ReadMemStats(&after)
+		require.Equal(t, status != http.StatusOK, err != nil, "%v", err)
+		// The test's own server writes the answer.
+		require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(64<<20))
+	}
+}
+
+// TestAnswerThatMovesTheCursor: what a hub says is one line of the log, and no terminal obeys it.
+func TestAnswerThatMovesTheCursor(t *testing.T) {
+	p := publisherTo(t, "{}", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(http.StatusForbidden)
+		_, _ = fmt.Fprint(w, `{"kind": "Status", "apiVersion": "v1", "status": "Failure", "code": 403, "message": "no\u001b]0;x\u0007\r\nI1129 10:00:00.000000 1 main.go:1] \"All is well\""}`)
+	})
+	var log bytes.Buffer
+	ctx, cancel := context.WithCancel(klog.NewContext(t.Context(), textlogger.NewLogger(textlogger.NewConfig(textlogger.Output(&log)))))
+	p.Observe = func(metrics.Publication) { defer cancel() }
+	p.Run(ctx)
+	require.Contains(t, log.String(), "All is well")
+	require.Len(t, strings.Split(strings.TrimSuffix(log.String(), "\n"), "\n"), 1)
+	require.Equal(t, -1, strings.IndexFunc(strings.TrimSuffix(log.String(), "\n"), unicode.IsControl))
 }
 
 // TestCredentialsThatHang: a try ends in time, and so does the next one.

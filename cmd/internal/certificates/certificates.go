@@ -132,10 +132,14 @@ func (k *Keeper) rotated(ctx context.Context) (*contents, error) {
 	if err != nil {
 		return nil, err
 	}
-	stored := read(secret.Data, k.names())
-	changed, err := k.rotate(stored, time.Now())
+	now := time.Now()
+	stored, unusable := read(secret.Data, k.names(), now)
+	changed, err := k.rotate(stored, now)
 	if err != nil || !changed {
 		return stored, err
+	}
+	if unusable != nil {
+		klog.FromContext(ctx).Info("A certificate of the webhook can't be shown and is made anew", "secret", klog.KObj(secret), "why", unusable.Error())
 	}
 	secret.Data = stored.write()
 	if _, err := secrets.Update(ctx, secret, metav1.UpdateOptions{}); err != nil {

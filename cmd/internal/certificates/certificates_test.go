@@ -5,6 +5,8 @@ package certificates
 
 import (
 	"context"
+	"crypto"
+	"crypto/rand"
 	"crypto/x509"
 	"errors"
 	"testing"
@@ -126,6 +128,18 @@ func TestRepairs(t *testing.T) {
 		"no bundle":      func(data map[string][]byte) { delete(data, bundleKey) },
 		"wrong bundle":   func(data map[string][]byte) { data[bundleKey] = []byte("none") },
 		"nothing":        func(data map[string][]byte) { clear(data) },
+		"from a clock that is ahead": func(data map[string][]byte) {
+			setPair(t, data, names(), time.Now().Add(3*time.Hour))
+		},
+		"for other names": func(data map[string][]byte) {
+			setPair(t, data, []string{"a.example.com"}, time.Now())
+		},
+		"expired": func(data map[string][]byte) {
+			setPair(t, data, names(), time.Now().Add(-2*lifetime))
+		},
+		"for clients": func(data map[string][]byte) {
+			setPair(t, data, names(), time.Now(), x509.ExtKeyUsageClientAuth)
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			k, client := newKeeper(t)
@@ -139,13 +153,40 @@ func TestRepairs(t *testing.T) {
 			stored, err := k.rotated(t.Context())
 			require.NoError(t, err)
 			require.True(t, stored.bundle.contains(stored.current.Leaf, stored.next.Leaf))
+			shown, err := k.GetCertificate(nil)
+			require.NoError(t, err)
+			roots := x509.NewCertPool()
+			roots.AddCert(shown.Leaf)
+			_, err = shown.Leaf.Verify(x509.VerifyOptions{DNSName: names()[0], Roots: roots})
+			require.NoError(t, err, "an API server takes it now")
 			require.True(t, bundles(t, client)["claims.celset.dev"].contains(stored.bundle...))
 		})
 	}
-	require.Nil(t, readPair(nil, nil, nil))
-	p, err := newPair([]string{"a.example.com"}, time.Now(), lifetime)
+	none, err := readPair(nil, certificateKey, privateKey, names(), time.Now())
+	require.NoError(t, err, "the first one is still to be made")
+	require.Nil(t, none)
+}
+
+func names() []string {
+	return New(Options{Namespace: namespace, Services: []string{name, name + "-guard"}}).names()
+}
+
+// setPair stores a certificate that a program with this clock made, in use and as the next one.
+func setPair(t *testing.T, data map[string][]byte, names []string, clock time.Time, usages ...x509.ExtKeyUsage) {
+	t.Helper()
+	p, err := newPair(names, clock, lifetime)
 	require.NoError(t, err)
-	require.Nil(t, readPair(p.certificate, p.key, []string{"a.example.com", "b.example.com"}), "the Services have other names")
+	if len(usages) > 0 {
+		template := *p.Leaf
+		template.ExtKeyUsage = usages
+		key, is := p.PrivateKey.(crypto.Signer)
+		require.True(t, is)
+		made, err := x509.CreateCertificate(rand.Reader, &template, &template, key.Public(), key)
+		require.NoError(t, err)
+		p.certificate = bundle{{Raw: made}}.encoded()
+	}
+	data[certificateKey], data[privateKey] = p.certificate, p.key
+	data[nextCertificateKey], data[nextPrivateKey] = p.certificate, p.key
 }
 
 func TestFailures(t *testing.T) {

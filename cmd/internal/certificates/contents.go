@@ -11,6 +11,8 @@ import (
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/pem"
+	"errors"
+	"fmt"
 	"slices"
 	"time"
 
@@ -30,29 +32,34 @@ type pair struct {
 	certificate, key []byte
 }
 
-// read leaves out what can't be used: what is not there, is no certificate, or is one for other names.
-func read(data map[string][]byte, names []string) *contents {
-	return &contents{
-		current: readPair(data[certificateKey], data[privateKey], names),
-		next:    readPair(data[nextCertificateKey], data[nextPrivateKey], names),
-		bundle:  parse(data[bundleKey]),
-	}
+// read leaves out what can't be shown now, and says why.
+func read(data map[string][]byte, names []string, now time.Time) (*contents, error) {
+	current, err := readPair(data, certificateKey, privateKey, names, now)
+	next, nextErr := readPair(data, nextCertificateKey, nextPrivateKey, names, now)
+	return &contents{current: current, next: next, bundle: parse(data[bundleKey])}, errors.Join(err, nextErr)
 }
 
-func readPair(certificate, key []byte, names []string) *pair {
-	loaded, err := tls.X509KeyPair(certificate, key)
-	if err != nil {
-		return nil
+// readPair returns nil without an error if there is no certificate yet.
+func readPair(data map[string][]byte, certificate, key string, names []string, now time.Time) (*pair, error) {
+	if len(data[certificate]) == 0 && len(data[key]) == 0 {
+		return nil, nil
 	}
+	loaded, err := tls.X509KeyPair(data[certificate], data[key])
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", certificate, err)
+	}
+	// API servers trust the certificate itself. They check what is checked here.
+	trusted := x509.NewCertPool()
+	trusted.AddCert(loaded.Leaf)
 	for _, name := range names {
-		if loaded.Leaf.VerifyHostname(name) != nil {
-			return nil
+		if _, err := loaded.Leaf.Verify(x509.VerifyOptions{DNSName: name, Roots: trusted, CurrentTime: now, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}}); err != nil {
+			return nil, fmt.Errorf("%s: %w", certificate, err)
 		}
 	}
-	return &pair{loaded, certificate, key}
+	return &pair{loaded, data[certificate], data[key]}, nil
 }
 
-// clockSkew is how late the clock of an API server may be.
+// clockSkew is how late the clock of an API server or of another replica may be.
 const clockSkew = time.Hour
 
 // newPair makes a certificate that is valid for some time from now on.

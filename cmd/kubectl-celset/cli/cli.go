@@ -15,6 +15,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"github.com/celset/celset/cmd/internal/version"
+	"github.com/celset/celset/internal/printable"
 )
 
 // Exit codes of the program.
@@ -35,7 +36,7 @@ var errIncomplete = errors.New("the answer is incomplete")
 
 // Run runs the program with its arguments and returns its exit code.
 func Run(ctx context.Context, args []string, streams genericiooptions.IOStreams) int {
-	streams.Out, streams.ErrOut = &terminal{to: streams.Out}, &terminal{to: streams.ErrOut}
+	streams.Out, streams.ErrOut = printable.NewWriter(streams.Out), printable.NewWriter(streams.ErrOut)
 	command := newCommand(streams)
 	command.SetArgs(args)
 	switch err := command.ExecuteContext(ctx); {

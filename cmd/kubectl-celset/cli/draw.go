@@ -15,6 +15,7 @@ import (
 
 	"github.com/celset/celset/cmd/kubectl-celset/draw"
 	"github.com/celset/celset/internal/clusterstate"
+	"github.com/celset/celset/internal/printable"
 )
 
 const drawLong = `Draw the devices of a node, or of the node where a claim has its devices, and who has them; or the
@@ -108,6 +109,6 @@ func (o *options) nodeOf(ctx context.Context, state *clusterstate.State, argumen
 // isColorful tells whether there is a terminal, and nobody who does not want colours
 // (no-color.org).
 func isColorful(w io.Writer) bool {
-	file, ok := unwrapped(w).(*os.File)
+	file, ok := printable.Unescaped(w).(*os.File)
 	return ok && os.Getenv("NO_COLOR") == "" && term.IsTerminal(int(file.Fd()))
 }

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"golang.org/x/term"
+
+	"github.com/celset/celset/internal/printable"
 )
 
 // progressAfter is when a command begins to show how far it is.
@@ -26,7 +28,7 @@ type progress struct {
 // newProgress returns one that shows nothing unless stderr is a terminal.
 func (o *options) newProgress(what string) *progress {
 	p := &progress{what: what, begun: time.Now()}
-	if file, ok := unwrapped(o.ErrOut).(*os.File); ok && term.IsTerminal(int(file.Fd())) {
+	if file, ok := printable.Unescaped(o.ErrOut).(*os.File); ok && term.IsTerminal(int(file.Fd())) {
 		p.to = file
 	}
 	return p

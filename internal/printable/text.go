@@ -1,0 +1,68 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package printable
+
+import (
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Line returns the text on one line: line breaks and tabs are escaped, too.
+func Line(text string) string {
+	var line strings.Builder
+	for len(text) > 0 {
+		size := escape(&line, []byte(text[:min(len(text), utf8.UTFMax)]), false)
+		text = text[size:]
+	}
+	return line.String()
+}
+
+// Error returns an error with the same cause and the text of err on one line, cut after limit bytes.
+func Error(err error, limit int) error { return lineError{err, limit} }
+
+type lineError struct {
+	cause error
+	limit int
+}
+
+// Error implements error.
+func (e lineError) Error() string {
+	text := Line(e.cause.Error())
+	if len(text) <= e.limit {
+		return text
+	}
+	return strings.ToValidUTF8(text[:e.limit], "") + "..."
+}
+
+// Unwrap is for [errors.Is].
+func (e lineError) Unwrap() error { return e.cause }
+
+// buffer is what escape writes to.
+type buffer interface {
+	Write([]byte) (int, error)
+	WriteString(string) (int, error)
+}
+
+// escape writes the first character of the text and returns its length in bytes. A byte that is no UTF-8 is a character.
+func escape(to buffer, text []byte, keepLayout bool) int {
+	c, size := utf8.DecodeRune(text)
+	switch {
+	case c == utf8.RuneError && size == 1:
+		_, _ = to.WriteString(`\x` + strconv.FormatUint(uint64(text[0])|0x100, 16)[1:])
+	case keepLayout && (c == '\n' || c == '\t') || !isHarmful(c):
+		_, _ = to.Write(text[:size])
+	default:
+		quoted := strconv.QuoteRuneToASCII(c)
+		_, _ = to.WriteString(quoted[1 : len(quoted)-1])
+	}
+	return size
+}
+
+// isHarmful reports whether a terminal does not just show the character. Besides control characters these are the ones that
+// change the direction of writing, which let a name look like another one, and the line breaks of Unicode.
+func isHarmful(c rune) bool {
+	return unicode.IsControl(c) || unicode.Is(unicode.Bidi_Control, c) || c == '\u2028' || c == '\u2029'
+}

@@ -6,6 +6,8 @@ package clusterstate
 import (
 	"fmt"
 	"io"
+	"os"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -53,12 +55,23 @@ func ReadDocuments(filenames resource.FilenameOptions, stdin io.Reader) ([]Docum
 	builder := resource.NewLocalBuilder().Unstructured().ContinueOnError().Flatten()
 	var files resource.FilenameOptions
 	files.Kustomize, files.Recursive = filenames.Kustomize, filenames.Recursive
-	for _, name := range filenames.Filenames {
-		if name == "-" {
-			builder = builder.Stream(stdin, "stdin")
-		} else {
-			files.Filenames = append(files.Filenames, name)
+	names := slices.Clone(filenames.Filenames)
+	if slices.Contains(names, "-") {
+		builder = builder.Stream(newBounded(stdin, "stdin"), "stdin")
+		names = slices.DeleteFunc(names, func(name string) bool { return name == "-" })
+	}
+	regular, streams, err := checkSizes(names, filenames.Recursive)
+	if err != nil {
+		return nil, err
+	}
+	files.Filenames = regular
+	for _, name := range streams {
+		stream, err := os.Open(name)
+		if err != nil {
+			return nil, err
 		}
+		defer func() { _ = stream.Close() }()
+		builder = builder.Stream(newBounded(stream, name), name)
 	}
 	if len(files.Filenames) > 0 || files.Kustomize != "" {
 		builder = builder.FilenameParam(false, &files)

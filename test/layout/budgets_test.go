@@ -42,7 +42,7 @@ var budgets = []budget{
 	{name: "cel", folders: []string{"cel"}, without: []string{"cel/meter", "cel/device", "cel/cluster"}, counts: product, lines: 3505},
 	{name: "cel/meter", folders: []string{"cel/meter"}, counts: product, lines: 2075},
 	{name: "cel/device", folders: []string{"cel/device"}, without: []string{"cel/device/bound", "cel/device/library"}, counts: product, lines: 3300},
-	{name: "cel/device/bound and library", folders: []string{"cel/device/bound", "cel/device/library"}, counts: product, lines: 10630},
+	{name: "cel/device/bound and library", folders: []string{"cel/device/bound", "cel/device/library"}, counts: product, lines: 10640},
 	{name: "cel/cluster", folders: []string{"cel/cluster"}, counts: product, lines: 2145},
 	{name: "allocator", folders: []string{"allocator"}, without: explaining, counts: product, lines: 14410},
 	{name: "allocator/explain and others", folders: explaining, counts: product, lines: 3730},
@@ -51,11 +51,11 @@ var budgets = []budget{
 	{name: "placement", folders: []string{"placement"}, without: []string{"placement/*"}, counts: product, lines: 5105},
 	{name: "placement/controller and others", folders: []string{"placement/*"}, counts: product, lines: 5800},
 	{name: "cmd", folders: []string{"cmd"}, counts: product, lines: 11950},
-	{name: "internal", folders: []string{"internal"}, without: []string{"internal/testing"}, counts: product, lines: 14100},
+	{name: "internal", folders: []string{"internal"}, without: []string{"internal/testing"}, counts: product, lines: 14340},
 	{name: "hack", folders: []string{"hack"}, counts: product, lines: 0},
 	{name: "support of tests", folders: []string{"internal/testing", "test"}, counts: product, lines: 11265},
-	{name: "tests", folders: []string{"."}, counts: test, lines: 83800},
-	{name: "docs", folders: []string{"docs"}, counts: page, lines: 7110, files: 28},
+	{name: "tests", folders: []string{"."}, counts: test, lines: 84000},
+	{name: "docs", folders: []string{"docs"}, counts: page, lines: 7135, files: 28},
 }
 
 var explaining = []string{"allocator/explain", "allocator/extended", "allocator/preemption", "allocator/fragmentation"}

@@ -8,13 +8,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 
 	"github.com/spf13/pflag"
 
 	"github.com/celset/celset/cmd/kubectl-celset/fit"
 	"github.com/celset/celset/cmd/kubectl-celset/output"
+	"github.com/celset/celset/internal/clusterstate"
 )
 
 // inClusters asks for a pod or a claim in one cluster after the other, and prints each answer when it is there. A cluster that can't be
@@ -33,7 +33,7 @@ func (f *fitOptions) inClusters(ctx context.Context, flags *pflag.FlagSet, args 
 	var input []byte
 	if slices.Contains(*f.files.Filenames, "-") {
 		var err error
-		if input, err = io.ReadAll(f.In); err != nil {
+		if input, err = clusterstate.ReadAll(f.In, "stdin"); err != nil {
 			return err
 		}
 	}

@@ -137,7 +137,7 @@ func (o *options) filesHavePlacements() (bool, error) {
 		return false, nil
 	}
 	if slices.Contains(*o.files.Filenames, "-") {
-		input, err := io.ReadAll(o.In)
+		input, err := clusterstate.ReadAll(o.In, "stdin")
 		if err != nil {
 			return false, err
 		}

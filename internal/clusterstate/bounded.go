@@ -1,0 +1,97 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package clusterstate
+
+import (
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"k8s.io/cli-runtime/pkg/resource"
+)
+
+// maxInput is how many bytes of a file or a stream are read: the objects of some 5,000 nodes. Objects take about ten times
+// their text in memory, and a stream may have no end.
+var maxInput int64 = 256 << 20
+
+// bounded fails when it has read more than maxInput bytes.
+type bounded struct {
+	from io.Reader
+	name string
+	left int64
+}
+
+// newBounded returns a reader of a stream. The name is for the error.
+func newBounded(from io.Reader, name string) io.Reader {
+	return &bounded{from: from, name: name, left: maxInput}
+}
+
+// ReadAll reads a stream to its end, or fails if it is longer than what is read of one.
+func ReadAll(stream io.Reader, name string) ([]byte, error) {
+	return io.ReadAll(newBounded(stream, name))
+}
+
+// Read implements [io.Reader].
+func (b *bounded) Read(into []byte) (int, error) {
+	n, err := b.from.Read(into)
+	if b.left -= int64(n); b.left < 0 {
+		return 0, tooLong(b.name)
+	}
+	return n, err
+}
+
+func tooLong(name string) error {
+	return fmt.Errorf("%s: more than %d MiB, which is the most that is read: split it, or leave out what the question is not about", name, maxInput>>20)
+}
+
+// checkSizes fails if a file, or one in a directory, is longer than what is read of one. What has no size, such as a pipe, is
+// returned as streams.
+func checkSizes(names []string, recursive bool) (files []string, streams []string, err error) {
+	for _, name := range names {
+		info, statErr := os.Stat(name)
+		switch {
+		case statErr != nil:
+			// A URL, or what kubectl's library says of it.
+			files = append(files, name)
+		case info.IsDir():
+			files = append(files, name)
+			err = checkFolder(name, recursive)
+		case info.Mode().IsRegular():
+			files = append(files, name)
+			err = checkSize(name, func() (fs.FileInfo, error) { return info, nil })
+		default:
+			streams = append(streams, name)
+		}
+		if err != nil {
+			return nil, nil, err
+		}
+	}
+	return files, streams, nil
+}
+
+// checkFolder checks the files that are read of a directory.
+func checkFolder(folder string, recursive bool) error {
+	return filepath.WalkDir(folder, func(path string, entry fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case entry.IsDir() && path != folder && !recursive:
+			return fs.SkipDir
+		case entry.IsDir() || !slices.Contains(resource.FileExtensions, filepath.Ext(path)):
+			return nil
+		}
+		return checkSize(path, entry.Info)
+	})
+}
+
+func checkSize(name string, stat func() (fs.FileInfo, error)) error {
+	info, err := stat()
+	if err == nil && info.Mode().IsRegular() && info.Size() > maxInput {
+		return tooLong(name)
+	}
+	return err
+}

@@ -25,6 +25,7 @@ import (
 
 	"github.com/celset/celset/placement"
 	"github.com/celset/celset/placement/inventory"
+	"github.com/celset/celset/placement/turns"
 )
 
 // Names of the controller in logs, metrics and events, and of the one for expensive
@@ -153,7 +154,7 @@ func Add(mgr manager.Manager, options Options) error {
 		return unchanged(r.clusters.value, clusters), err
 	}
 	r.scores.collect = func(ctx context.Context) (*scores, error) { return collectScores(ctx, r.client) }
-	with := ctrl.Options{MaxConcurrentReconciles: options.Workers, SkipNameValidation: &options.SkipNameValidation, NewQueue: newQueue}
+	with := ctrl.Options{MaxConcurrentReconciles: options.Workers, SkipNameValidation: &options.SkipNameValidation, NewQueue: turns.NewQueue}
 	err = r.watches(builder.ControllerManagedBy(mgr).Named(Name)).WatchesRawSource(r.usual.source()).WithOptions(with).
 		Complete(worker{reconciler: r})
 	if err != nil {

@@ -31,6 +31,7 @@ import (
 	"github.com/celset/celset/cel/cluster"
 	"github.com/celset/celset/placement"
 	"github.com/celset/celset/placement/inventory"
+	"github.com/celset/celset/placement/turns"
 )
 
 // model is the controller without a manager, in a bubble of synctest: the time that an
@@ -132,7 +133,7 @@ func (m *model) place(namespace, name, set string) types.NamespacedName {
 // start starts the workers, and stop ends them. One Placement is decided by one at a time.
 func (m *model) start() (stop func()) {
 	for slow, lane := range map[bool]*lane{false: &m.usual, true: &m.slow} {
-		queue := newQueue("", workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](time.Millisecond, time.Second))
+		queue := turns.NewQueue("", workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](time.Millisecond, time.Second))
 		m.queues[slow] = queue
 		must(m.t, lane.source().Start(m.t.Context(), queue))
 	}
@@ -372,7 +373,7 @@ func TestWaitingPlacementsObey(t *testing.T) {
 // that has gone nothing is prepared.
 func TestPlacementsThatAreGoneAreForgotten(t *testing.T) {
 	m := newModel(t, 1, 0)
-	queue := newQueue("", workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](time.Millisecond, time.Second))
+	queue := turns.NewQueue("", workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](time.Millisecond, time.Second))
 	must(t, m.usual.source().Start(t.Context(), queue))
 	defer queue.ShutDown()
 	remove := func(key types.NamespacedName) (former *clusterv1beta1.Placement) {

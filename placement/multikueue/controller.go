@@ -23,6 +23,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/celset/celset/placement/turns"
 )
 
 // Name of the controller in logs, metrics and events.
@@ -100,7 +102,7 @@ func Add(mgr manager.Manager, options Options) error {
 		})).
 		Watches(empty(checkKind), all, changed).
 		Watches(empty(configKind), all, changed).
-		WithOptions(ctrl.Options{SkipNameValidation: &options.SkipNameValidation}).
+		WithOptions(ctrl.Options{SkipNameValidation: &options.SkipNameValidation, NewQueue: turns.NewQueue}).
 		Complete(r)
 }
 

@@ -87,17 +87,28 @@ func (pl *DynamicResourcesCEL) admit(state fwk.CycleState, pod *v1.Pod, c *podCl
 		c.attempt = attempt
 		return nil
 	}
-	uids := make([]types.UID, 0, len(c.unallocated))
-	for _, claim := range c.unallocated {
-		uids = append(uids, claim.UID)
-	}
-	attempt, refusal := pl.guard.Admit(guard.Request{Pod: pod, Claims: uids, Timeout: pl.attemptTimeout, Activate: pl.activate})
+	attempt, refusal := pl.guard.Admit(pl.requestOf(pod, c))
 	if refusal != nil {
 		pl.metrics.ObserveRefusal(metrics.Refusal(refusal.Reason))
 		return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, refusal.Message)
 	}
 	c.attempt = attempt
 	return nil
+}
+
+// requestOf is what the guard has to know of a pod.
+func (pl *DynamicResourcesCEL) requestOf(pod *v1.Pod, c *podClaims) guard.Request {
+	uids := make([]types.UID, 0, len(c.unallocated))
+	for _, claim := range c.unallocated {
+		uids = append(uids, claim.UID)
+	}
+	return guard.Request{Pod: pod, Claims: uids, Timeout: pl.attemptTimeout, Activate: pl.activate, IsGone: pl.isGone}
+}
+
+// isGone reports whether a pod was deleted or is bound.
+func (pl *DynamicResourcesCEL) isGone(pod *v1.Pod) bool {
+	now, err := pl.handle.SharedInformerFactory().Core().V1().Pods().Lister().Pods(pod.Namespace).Get(pod.Name)
+	return err != nil || now.UID != pod.UID || now.Spec.NodeName != ""
 }
 
 // prepare looks up what the claims say. It refuses a pod with a claim of which that is not known yet, and has it activated

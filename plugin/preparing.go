@@ -346,14 +346,14 @@ func (p *preparing) wake(claim wanted) {
 // errNotPrepared ends what would have to compile something within a scheduling cycle.
 var errNotPrepared = errors.New("the expressions of a claim are being compiled")
 
-// PreEnqueue gates a pod while others are being evicted for it, for a while if upstream's PreEnqueue does, and until its
-// claims are prepared. It is called while the scheduling queue is locked, so it only looks up.
+// PreEnqueue gates a pod while others are being evicted for it, for a while if upstream's PreEnqueue does, until its
+// claims are prepared, and until the guard would not refuse it. It is called while the scheduling queue is locked, so it only looks up.
 func (pl *DynamicResourcesCEL) PreEnqueue(ctx context.Context, pod *v1.Pod) *fwk.Status {
 	if pl.isPreempting(pod) {
 		return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, "pods are being evicted for the pod's devices")
 	}
 	status := pl.DynamicResources.PreEnqueue(ctx, pod)
-	if pl.preparing == nil || pl.preparing.background == nil || len(pod.Spec.ResourceClaims) == 0 {
+	if pl.preparing == nil || pl.preparing.background == nil {
 		return status
 	}
 	if !status.IsSuccess() {
@@ -362,16 +362,30 @@ func (pl *DynamicResourcesCEL) PreEnqueue(ctx context.Context, pod *v1.Pod) *fwk
 		}
 		return status
 	}
+	if len(pod.Spec.ResourceClaims) == 0 {
+		return pl.gate(pod, &podClaims{})
+	}
 	c := pl.resolve(pod)
-	if c.err != nil || podclaims.Bounded(c.unallocated) != nil {
-		// PreFilter says what is wrong.
+	if c.err != nil || podclaims.Bounded(c.unallocated) != nil || len(c.unallocated) == 0 {
+		// PreFilter says what is wrong. Nothing is refused that is to be bound only.
 		return status
 	}
 	_, missing, err := pl.preparing.prepared(ctx, c.unallocated, pl.constrains())
-	if err != nil || len(missing) == 0 || pl.preparing.await(pod, missing, pl.constrains(), pl.activate) >= pl.preparing.patience {
+	if err != nil {
 		return status
 	}
-	return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, unprepared(missing))
+	if len(missing) > 0 && pl.preparing.await(pod, missing, pl.constrains(), pl.activate) < pl.preparing.patience {
+		return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, unprepared(missing))
+	}
+	return pl.gate(pod, c)
+}
+
+// gate has a pod wait outside of the queue if it would be refused now.
+func (pl *DynamicResourcesCEL) gate(pod *v1.Pod, c *podClaims) *fwk.Status {
+	if pl.guard.Gate(pl.requestOf(pod, c)) {
+		return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, "the pod waits for the scheduler's time: the claims back off, or other pods of the namespace go first")
+	}
+	return nil
 }
 
 // constrains reports whether constraints and preferences of claims matter in this profile.

@@ -4,8 +4,10 @@
 package guard
 
 import (
+	"slices"
 	"time"
 
+	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
 )
 
@@ -45,8 +47,13 @@ func (g *Guard) CycleEnded() {
 	g.mutex.Lock()
 	defer g.mutex.Unlock()
 	g.begin()
-	g.settle(g.clock.Now())
+	now := g.clock.Now()
+	g.settle(now)
 	g.cycle = cycle{}
+	if len(g.lines.byNamespace) > 0 {
+		// The next pod in line need not wait for the loop.
+		g.lookAt(now, now)
+	}
 }
 
 // settle charges for what was done until now. When an attempt ended is not known if the
@@ -70,6 +77,11 @@ func (g *Guard) settle(now time.Time) {
 type waiting struct {
 	namespaces sets.Set[string]
 	at         time.Time
+}
+
+// isQueued reports whether a pod is in the queue of those that could be tried.
+func (g *Guard) isQueued(pod *v1.Pod) bool {
+	return g.queue != nil && slices.ContainsFunc(g.queue.PodsInActiveQ(), func(queued *v1.Pod) bool { return queued.UID == pod.UID })
 }
 
 // othersWait tells whether pods of other namespaces wait that have not used up their shares.

@@ -12,8 +12,9 @@
 //   - Namespaces have a share of the time, as a bucket of tokens. While pods of namespaces
 //     with tokens wait, those of namespaces without are put off ([Guard.Admit]).
 //
-// The second and the third refuse a pod before anything is computed for it, and have it
-// tried again without any event in the cluster ([Guard.Run]).
+// The second and the third refuse a pod before anything is computed for it. Most pods are refused before they are queued
+// ([Guard.Gate]), so that a pod that waits costs no attempts. The guard has them tried again without any event in the
+// cluster ([Guard.Run]).
 //
 // Whether pods wait is seen in the scheduling queue, which a plugin does not get to see: the
 // program shows it ([Guard.Watch]). In a program that does not, nobody is known to wait, so

@@ -29,6 +29,8 @@ type Guard struct {
 	shares   shares
 	backOffs backOffs
 	putOff   putOff
+	lines    lines
+	telling  telling
 	leads    func() error
 	// current is the attempt that was admitted last, nil if it is known to have ended.
 	current *Attempt
@@ -107,6 +109,8 @@ type Request struct {
 	Timeout time.Duration
 	// Activate puts a pod into the queue of those that can be tried.
 	Activate func(*v1.Pod)
+	// IsGone reports whether a pod does not wait any more, so that it needs no turn. nil: that is not known.
+	IsGone func(*v1.Pod) bool
 }
 
 // keys are what backs off: claims may be shared by pods, and pods come again with other
@@ -118,6 +122,30 @@ func (r *Request) keys() []types.UID {
 	return []types.UID{r.Pod.UID}
 }
 
+// Gate reports whether a pod has to wait outside of the queue of the pods that could be tried. The pod is activated when it
+// need not wait any more. Gate is called while the scheduling queue is locked, and takes microseconds. Pods of a group are
+// queued together, so they are refused when the group is tried.
+func (g *Guard) Gate(r Request) bool {
+	if g == nil || r.Pod.Spec.SchedulingGroup != nil {
+		return false
+	}
+	g.mutex.Lock()
+	defer g.mutex.Unlock()
+	if g.telling.passes(r.Pod.UID) || g.lines.hasTurn(r.Pod) {
+		return false
+	}
+	now := g.clock.Now()
+	if entry, waits := g.backOffs.of(r.keys(), now); waits {
+		g.putOff.until(r, entry.until)
+		g.lookAt(entry.until, now)
+	} else if !g.lines.concerns(r) || !g.lines.join(r) {
+		return false
+	}
+	g.telling.wait(r, now)
+	g.lookAt(now.Add(untoldPatience), now)
+	return true
+}
+
 // Admit begins an attempt, or refuses it. That takes microseconds.
 func (g *Guard) Admit(r Request) (*Attempt, *Refusal) {
 	if g == nil {
@@ -127,15 +155,18 @@ func (g *Guard) Admit(r Request) (*Attempt, *Refusal) {
 	defer g.mutex.Unlock()
 	now := g.clock.Now()
 	g.settle(now)
+	g.telling.done(r.Pod.UID)
 	if entry, waits := g.backOffs.of(r.keys(), now); waits {
+		g.lines.leave(r.Pod)
 		g.putOff.until(r, entry.until)
 		g.lookAt(entry.until, now)
 		return nil, &Refusal{ReasonBackOff, entry.message()}
 	}
-	if g.isThrottled(r.Pod.Namespace, now) && g.putOff.share(r) {
+	if !g.lines.hasTurn(r.Pod) && g.isThrottled(r.Pod.Namespace, now) && g.lines.join(r) {
 		g.lookAt(now.Add(pollInterval), now)
 		return nil, &Refusal{ReasonShare, g.limits.message(r.Pod.Namespace)}
 	}
+	g.lines.leave(r.Pod)
 	a := &Attempt{guard: g, namespace: r.Pod.Namespace, keys: r.keys(), timeout: r.Timeout, began: now}
 	g.current = a
 	if a.timeout > 0 {

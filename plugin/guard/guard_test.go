@@ -242,23 +242,6 @@ func TestSharesAreBounded(t *testing.T) {
 	require.Greater(t, len(b.shares.buckets), 1)
 }
 
-func TestFewAreActivatedAtOnce(t *testing.T) {
-	b := newBench()
-	b.wait(pod("other", "waits"))
-	require.Nil(t, b.try(pod("a", "p"), time.Second, nil))
-	for i := range 100 {
-		require.NotNil(t, b.try(pod("a", fmt.Sprint(i)), 0, nil))
-	}
-	b.wait()
-	b.Look()
-	require.Len(t, b.activated, maxActivated)
-	require.Equal(t, "a/0", b.activated[0])
-	b.Look()
-	require.Len(t, b.activated, 100)
-	require.Equal(t, "a/99", b.activated[99])
-	require.Empty(t, b.putOff.sharing)
-}
-
 func TestAttemptEndsWhenOthersWait(t *testing.T) {
 	b := newBench()
 	b.CycleBegan("a")

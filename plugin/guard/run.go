@@ -71,9 +71,14 @@ func (g *Guard) look() (activate []refused, over *Attempt, next time.Time) {
 	defer g.mutex.Unlock()
 	now := g.clock.Now()
 	activate, next = g.putOff.due(now)
-	activate = append(activate, g.putOff.turn(func(namespace string) bool { return g.isThrottled(namespace, now) })...)
-	if len(g.putOff.order) > 0 {
+	activate = append(activate, g.lines.turns(now, func(namespace string) bool { return g.isThrottled(namespace, now) }, g.isQueued)...)
+	if len(g.lines.byNamespace) > 0 {
 		next = earlier(next, now.Add(pollInterval))
+	}
+	untold, tell := g.telling.due(now)
+	activate = append(activate, untold...)
+	if !tell.IsZero() {
+		next = earlier(next, tell)
 	}
 	if a := g.current; a != nil && a.timeout > 0 {
 		end := a.began.Add(a.timeout)

@@ -1,0 +1,237 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package guard
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+	"pgregory.net/rapid"
+
+	"github.com/celset/celset/internal/testing/cases"
+)
+
+// schedulerBench is a scheduling queue with pods in it, as upstream's: a pod is in the queue, waits outside, or is gone.
+type schedulerBench struct {
+	*bench
+	queued, outside []*v1.Pod
+	gone            map[types.UID]bool
+	// attempts and refusals count what became of the pods that were tried, by pod.
+	attempts, refusals map[types.UID]int
+}
+
+func newSchedulerBench() *schedulerBench {
+	return &schedulerBench{bench: newBench(), gone: map[types.UID]bool{}, attempts: map[types.UID]int{}, refusals: map[types.UID]int{}}
+}
+
+func (s *schedulerBench) requestOf(p *v1.Pod) Request {
+	return Request{
+		Pod: p, Claims: []types.UID{"claim-of-" + p.UID}, IsGone: func(p *v1.Pod) bool { return s.gone[p.UID] },
+		Activate: func(p *v1.Pod) {
+			if i := slices.IndexFunc(s.outside, func(o *v1.Pod) bool { return o.UID == p.UID }); i >= 0 {
+				waits := s.outside[i]
+				s.outside = slices.Delete(s.outside, i, i+1)
+				s.enqueue(waits)
+			}
+		},
+	}
+}
+
+// enqueue queues a pod if it may be tried.
+func (s *schedulerBench) enqueue(p *v1.Pod) {
+	if s.Gate(s.requestOf(p)) {
+		s.outside = append(s.outside, p)
+	} else {
+		s.queued = append(s.queued, p)
+	}
+	s.wait(s.queued...)
+}
+
+// next tries the first pod of the queue, which takes so long, and reports whether there was one.
+func (s *schedulerBench) next(takes time.Duration) bool {
+	if len(s.queued) == 0 {
+		return false
+	}
+	p := s.queued[0]
+	s.queued = s.queued[1:]
+	s.wait(s.queued...)
+	s.CycleBegan(p.Namespace)
+	if _, refusal := s.Admit(s.requestOf(p)); refusal != nil {
+		s.refusals[p.UID]++
+		s.outside = append(s.outside, p)
+	} else {
+		s.attempts[p.UID]++
+		s.pass(takes)
+	}
+	s.CycleEnded()
+	s.Look()
+	return true
+}
+
+// TestWaitingCostsNothing: pods of a namespace without a share make one refused attempt each, however long they wait, and
+// however often the others come and go.
+func TestWaitingCostsNothing(t *testing.T) {
+	s := newSchedulerBench()
+	const many = 400
+	for i := range many {
+		s.enqueue(pod("many", fmt.Sprint(i)))
+	}
+	for i := range 2000 {
+		// Another tenant's pod comes now and then.
+		if i%2 == 0 {
+			s.enqueue(pod("other", fmt.Sprint(i)))
+		}
+		s.next(50 * time.Millisecond)
+		s.pass(time.Millisecond)
+		s.Look()
+	}
+	tried, refused := 0, 0
+	for i := range many {
+		uid := pod("many", fmt.Sprint(i)).UID
+		tried += s.attempts[uid]
+		refused += s.refusals[uid]
+		require.LessOrEqual(t, s.refusals[uid], 1, "%s", uid)
+	}
+	require.Equal(t, many, tried, "all are tried in the end")
+	require.LessOrEqual(t, refused, many)
+	require.Empty(t, s.lines.byNamespace)
+	require.Zero(t, s.lines.length)
+}
+
+// TestEachPodHasATurn: whatever comes, goes and is deleted, each pod that stays is tried when the others are done, in the order of
+// priorities among those that wait, and nothing is left over.
+func TestEachPodHasATurn(t *testing.T) {
+	cases.Check(t, func(t *rapid.T) {
+		s, n := newSchedulerBench(), 0
+		var all []*v1.Pod
+		t.Repeat(map[string]func(*rapid.T){
+			"create": func(t *rapid.T) {
+				n++
+				p := pod(rapid.SampledFrom([]string{"a", "b", "c"}).Draw(t, "namespace"), fmt.Sprint(n))
+				p.Spec.Priority = ptr.To(int32(rapid.IntRange(0, 2).Draw(t, "priority")))
+				if rapid.Bool().Draw(t, "told") {
+					p.Status.Conditions = []v1.PodCondition{{Type: v1.PodScheduled, Status: v1.ConditionFalse}}
+				}
+				all = append(all, p)
+				s.enqueue(p)
+			},
+			"delete": func(t *rapid.T) {
+				if len(s.outside) == 0 {
+					t.Skip("none waits")
+				}
+				i := rapid.IntRange(0, len(s.outside)-1).Draw(t, "pod")
+				s.gone[s.outside[i].UID] = true
+				s.outside = slices.Delete(s.outside, i, i+1)
+			},
+			"event": func(t *rapid.T) {
+				// Something in the cluster has a pod asked about once more.
+				if len(s.outside) == 0 {
+					t.Skip("none waits")
+				}
+				i := rapid.IntRange(0, len(s.outside)-1).Draw(t, "pod")
+				p := s.outside[i]
+				s.outside = slices.Delete(s.outside, i, i+1)
+				s.enqueue(p)
+			},
+			"try": func(t *rapid.T) {
+				s.next(time.Duration(rapid.IntRange(0, 300).Draw(t, "takes")) * time.Millisecond)
+			},
+			"pass": func(t *rapid.T) {
+				s.pass(time.Duration(rapid.IntRange(0, 7000).Draw(t, "time")) * time.Millisecond)
+				s.Look()
+			},
+		})
+		for range 100 * (len(all) + 1) {
+			if !s.next(0) {
+				s.pass(pollInterval)
+				s.Look()
+			}
+		}
+		for _, p := range all {
+			require.True(t, s.gone[p.UID] || s.attempts[p.UID] > 0, "%s was never tried", p.UID)
+			require.LessOrEqual(t, s.refusals[p.UID], 2, "once for the share, and once to be told")
+		}
+		s.pass(time.Minute)
+		s.Look()
+		require.Empty(t, s.lines.byNamespace)
+		require.Zero(t, s.lines.length)
+	})
+}
+
+// TestLinesAreInOrder: the pod of the highest priority has the next turn, and otherwise the first that came.
+func TestLinesAreInOrder(t *testing.T) {
+	b := newBench()
+	b.wait(pod("other", "waits"))
+	require.Nil(t, b.try(pod("a", "first"), time.Second, nil))
+	for i, priority := range []int32{0, 5, 0, 5} {
+		p := pod("a", fmt.Sprint(i))
+		p.Spec.Priority = &priority
+		require.NotNil(t, b.try(p, 0, nil))
+	}
+	b.wait()
+	for _, want := range []string{"1", "3", "0", "2"} {
+		b.activated = nil
+		b.Look()
+		require.Equal(t, []string{"a/" + want}, b.activated)
+		b.Look()
+		require.Len(t, b.activated, 1, "the next one has its turn afterwards")
+		b.wait(pod("other", "waits"))
+		require.Nil(t, b.try(pod("a", want), 0, nil), "a turn is not refused although others have come")
+		b.wait()
+	}
+	require.Empty(t, b.lines.byNamespace)
+}
+
+// TestWhoWaitsIsTold: a pod that was never tried is queued once, so that it has a condition; one after the other.
+func TestWhoWaitsIsTold(t *testing.T) {
+	b := newBench()
+	b.wait(pod("other", "waits"))
+	require.Nil(t, b.try(pod("a", "first"), time.Second, nil))
+	require.NotNil(t, b.try(pod("a", "refused"), 0, nil))
+	told := pod("a", "told")
+	told.Status.Conditions = []v1.PodCondition{{Type: v1.PodScheduled, Status: v1.ConditionFalse}}
+	require.True(t, b.Gate(b.request(told, "claim-of-told")))
+	const many = 5
+	for i := range many {
+		require.True(t, b.Gate(b.request(pod("a", fmt.Sprint(i)), "x")))
+		require.True(t, b.Gate(b.request(pod("a", fmt.Sprint(i)), "x")), "once more")
+	}
+	require.False(t, b.Gate(b.request(pod("a", "without claims"))), "it wants no devices")
+	require.False(t, b.Gate(b.request(pod("b", "of another namespace"), "y")))
+	for began := b.clock.Now(); b.clock.Since(began) < untoldPatience+2*time.Second; b.pass(10 * time.Millisecond) {
+		// The others wait for so long, and the namespace gets no share meanwhile.
+		b.CycleBegan("a")
+		b.pass(10 * time.Millisecond)
+		b.CycleEnded()
+		b.wait(pod("other", "waits"))
+		before := len(b.activated)
+		b.Look()
+		require.LessOrEqual(t, len(b.activated)-before, 1)
+	}
+	require.Equal(t, []string{"a/0", "a/1", "a/2", "a/3", "a/4"}, b.activated)
+	for i := range many {
+		require.False(t, b.Gate(b.request(pod("a", fmt.Sprint(i)), "x")), "it is queued to be told")
+		b.wait(pod("other", "waits"))
+		require.NotNil(t, b.try(pod("a", fmt.Sprint(i)), 0, nil))
+		require.True(t, b.Gate(b.request(pod("a", fmt.Sprint(i)), "x")), "it waits in line again")
+	}
+}
+
+// TestBackingOffPodsWaitOutside: a claim that backs off keeps its pods out of the queue until it may be tried.
+func TestBackingOffPodsWaitOutside(t *testing.T) {
+	b := newBench()
+	require.Nil(t, b.try(pod("a", "p"), 0, fmt.Errorf("over budget")))
+	r := b.request(pod("a", "p"), "claim-of-a/p")
+	require.True(t, b.Gate(r))
+	b.pass(time.Second)
+	b.Look()
+	require.Equal(t, []string{"a/p"}, b.activated)
+	require.False(t, b.Gate(r))
+}

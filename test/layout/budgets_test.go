@@ -50,11 +50,11 @@ var budgets = []budget{
 	{name: "admission", folders: []string{"admission"}, counts: product, lines: 3065},
 	{name: "placement", folders: []string{"placement"}, without: []string{"placement/*"}, counts: product, lines: 5105},
 	{name: "placement/controller and others", folders: []string{"placement/*"}, counts: product, lines: 5800},
-	{name: "cmd", folders: []string{"cmd"}, counts: product, lines: 11950},
+	{name: "cmd", folders: []string{"cmd"}, counts: product, lines: 11955},
 	{name: "internal", folders: []string{"internal"}, without: []string{"internal/testing"}, counts: product, lines: 14100},
 	{name: "hack", folders: []string{"hack"}, counts: product, lines: 0},
 	{name: "support of tests", folders: []string{"internal/testing", "test"}, counts: product, lines: 11265},
-	{name: "tests", folders: []string{"."}, counts: test, lines: 84300},
+	{name: "tests", folders: []string{"."}, counts: test, lines: 84700},
 	{name: "docs", folders: []string{"docs"}, counts: page, lines: 7110, files: 28},
 }
 

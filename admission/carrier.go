@@ -37,6 +37,7 @@ func (c *Checker) carrier(ctx context.Context, carrier v1alpha1.Carrier, classes
 	c.nodeSets(ctx, nodeSets, err, &j.Verdict)
 	j.misspelt()
 	j.counts(classes)
+	j.warnOfSelectors(c.selectorsOfRequests(ctx, carrier.Spec.Devices.Requests, j.devices.Child("requests")))
 	return j.Verdict
 }
 

@@ -48,6 +48,8 @@ type Checker struct {
 	options Options
 	// nodes compiles expressions over nodes.
 	nodes *device.Environment
+	// selecting compiles device selectors.
+	selecting *device.Environment
 }
 
 // Verdict is what there is to say of an object.
@@ -56,6 +58,9 @@ type Verdict struct {
 	Errors field.ErrorList
 	// Warnings don't. Each is one line.
 	Warnings []string
+	// OfSelectors is how many of the warnings, the last ones, are about device selectors: claims that have nothing to do with
+	// celset have these, too.
+	OfSelectors int
 	// Undecided: a device class that a claim needs does not exist or could not be read.
 	// There is a warning of it; the scheduler lets pods wait for as long as that is so.
 	Undecided bool
@@ -67,6 +72,11 @@ type Verdict struct {
 type failedExpression struct {
 	text         string
 	line, column int
+}
+
+// warnOfSelectors adds the last warnings.
+func (v *Verdict) warnOfSelectors(warnings []string) {
+	v.Warnings, v.OfSelectors = append(v.Warnings, warnings...), len(warnings)
 }
 
 // refuseExpression records that an expression does not compile, and why.
@@ -103,7 +113,11 @@ func NewChecker(options Options) (*Checker, error) {
 		options.Environment = environment
 	}
 	nodes, err := device.NewNodeEnvironment(cel.Config{})
-	return &Checker{options, nodes}, err
+	if err != nil {
+		return nil, err
+	}
+	selecting, err := device.NewSelectorEnvironment(cel.Config{})
+	return &Checker{options, nodes, selecting}, err
 }
 
 // Claim judges a claim. Device classes are asked for what it does not define itself. The error is
@@ -151,5 +165,6 @@ func (c *Checker) class(ctx context.Context, class *resourceapi.DeviceClass) Ver
 			result.Errors = append(result.Errors, err)
 		}
 	}
+	result.warnOfSelectors(c.selectorsOfClass(ctx, class))
 	return result
 }

@@ -90,9 +90,15 @@ func (a *Allocator) NodeDevices(node *v1.Node) ([]structured.DeviceID, error) {
 	if err != nil {
 		return nil, err
 	}
-	ids := make([]structured.DeviceID, len(has.Candidates))
-	for i, c := range has.Candidates {
-		ids[i] = c.ID
+	ids := make([]structured.DeviceID, 0, len(has.Candidates))
+	for _, c := range has.Candidates {
+		isFor, err := c.IsFor(a.features, node)
+		if err != nil {
+			return nil, err
+		}
+		if isFor {
+			ids = append(ids, c.ID)
+		}
 	}
 	return ids, nil
 }

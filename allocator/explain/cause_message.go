@@ -254,9 +254,10 @@ func (p *Problem) devices(are func(structured.DeviceID) bool) map[structured.Dev
 	return found
 }
 
+// eachAllocated calls f for each device in use.
 func (p *Problem) eachAllocated(f func(structured.DeviceID, *resourceapi.DeviceRequestAllocationResult)) {
 	for _, claim := range p.Allocated {
-		results := resultsOf(claim)
+		results := usedBy(claim)
 		for i := range results {
 			f(structured.MakeDeviceID(results[i].Driver, results[i].Pool, results[i].Device), &results[i])
 		}

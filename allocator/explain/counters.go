@@ -23,8 +23,8 @@ import (
 //     devices; or devices consume nothing at all.
 //  2. A counter blocks alone if the claims don't fit when the change is undone for this counter. The first changed problem
 //     with such counters says which are named.
-//  3. If no counter blocks alone, several counters block together. Undo the first change for all counters, and leave out one
-//     counter after the other as long as the rest still blocks. What is left is a minimal conflict.
+//  3. If no counter blocks alone, several counters block together. Undo the first change that then blocks for all counters, and
+//     leave out one counter after the other as long as the rest still blocks. What is left is a minimal conflict.
 //
 // A set of devices that would not fit an idle pool plays no role unless there is no other.
 
@@ -53,18 +53,22 @@ func (p *Problem) counters(ctx context.Context, node *v1.Node, results []resourc
 	}
 	for _, l := range problems {
 		if alone, err := l.alone(ctx); len(alone) > 0 || err != nil {
-			return usedUp(alone), err
+			return namedCounters(alone), err
 		}
 	}
-	together, err := problems[0].conflict(ctx)
-	return usedUp(together), err
+	for _, l := range problems {
+		if together, err := l.conflict(ctx); len(together) > 0 || err != nil {
+			return namedCounters(together), err
+		}
+	}
+	return namedCounters(nil), nil
 }
 
-func usedUp(counters []string) string {
+func namedCounters(counters []string) string {
 	if len(counters) == 0 {
 		return "the devices that consume counters have no compatibility group in common"
 	}
-	return "counters are used up: " + listed(counters)
+	return "counters don't suffice: " + listed(counters)
 }
 
 // limits returns the problems of step 1 in which the claims fit.
@@ -97,7 +101,13 @@ func (p *Problem) limits(ctx context.Context, node *v1.Node, results []resourcea
 			return nil, err
 		}
 	}
-	return append(all, &limits{Problem: p, node: node, used: used, with: p.withLimits, results: results}), nil
+	last := &limits{Problem: p, node: node, used: used, with: p.withLimits, results: results}
+	if fits, err := last.solve(ctx, nothing); err != nil || fits {
+		return append(all, last), err
+	}
+	// The claims would not fit if all devices were free: what is in use makes no difference.
+	idle := p.without(owners)
+	return append(all, &limits{Problem: idle, node: node, used: idle.usedCounters(idle.Allocated), with: idle.withLimits, results: results}), nil
 }
 
 func nothing(counter) bool { return false }
@@ -174,7 +184,8 @@ func (l *limits) fitsWith(ctx context.Context, limited func(counter) bool) (bool
 	return results != nil, err
 }
 
-// conflict says which counters block together, such that none of them can be left out.
+// conflict says which counters block together, such that none of them can be left out. There are none if the claims fit with all
+// limits.
 func (l *limits) conflict(ctx context.Context) ([]string, error) {
 	rest := l.counterNames()
 	if len(rest) > maxConflict {
@@ -250,7 +261,10 @@ func (l *limits) exceeded(results []resourceapi.AllocationResult) map[counter]st
 	all := map[counter]string{}
 	l.eachCounter(func(c counter, has resource.Quantity) {
 		want, left := wanted[c], has.DeepCopy()
-		if left.Sub(l.used[c]); want.Cmp(left) > 0 {
+		switch left.Sub(l.used[c]); {
+		case want.Cmp(has) > 0:
+			all[c] = fmt.Sprintf("of counter %s of counter set %s of pool %s/%s %s are wanted, there are %s", c.name, c.set, c.driver, c.pool, want.String(), has.String())
+		case want.Cmp(left) > 0:
 			all[c] = fmt.Sprintf("of counter %s of counter set %s of pool %s/%s %s are wanted, %s of %s are free", c.name, c.set, c.driver, c.pool, want.String(), left.String(), has.String())
 		}
 	})
@@ -261,11 +275,7 @@ func (l *limits) exceeded(results []resourceapi.AllocationResult) map[counter]st
 func (p *Problem) usedCounters(claims []*resourceapi.ResourceClaim) map[counter]resource.Quantity {
 	having := p.with(func(p *Problem) { p.Allocated = claims })
 	ids := sets.New[structured.DeviceID]()
-	having.eachAllocated(func(id structured.DeviceID, result *resourceapi.DeviceRequestAllocationResult) {
-		if !ptr.Deref(result.AdminAccess, false) {
-			ids.Insert(id)
-		}
-	})
+	having.eachAllocated(func(id structured.DeviceID, _ *resourceapi.DeviceRequestAllocationResult) { ids.Insert(id) })
 	used := map[counter]resource.Quantity{}
 	for id, of := range p.devices(ids.Has) {
 		consume(used, id, of.device)

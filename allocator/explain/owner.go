@@ -58,8 +58,9 @@ func (p *Problem) owners(devices []structured.DeviceID) []Owner {
 	var all []Owner
 	for _, claim := range p.Allocated {
 		owner := Owner{Claim: klog.KObj(claim).String(), claim: claim, ids: sets.New[structured.DeviceID](), counterSets: sets.New[counterSet]()}
-		for _, result := range resultsOf(claim) {
-			if id := structured.MakeDeviceID(result.Driver, result.Pool, result.Device); onNode.Has(id) {
+		for _, result := range usedBy(claim) {
+			if id := structured.MakeDeviceID(result.Driver, result.Pool, result.Device); onNode.Has(id) && !owner.ids.Has(id) {
+				// A claim may have several shares of a device.
 				owner.Devices = append(owner.Devices, id.String())
 				owner.ids.Insert(id)
 			}
@@ -134,9 +135,16 @@ func (p *Problem) inTheWay(ctx context.Context, node *v1.Node, owners []Owner) (
 
 // fitsWithout looks for a solution with all but the given owners having their devices.
 func (p *Problem) fitsWithout(ctx context.Context, node *v1.Node, owners []Owner) ([]resourceapi.AllocationResult, error) {
-	return p.fits(ctx, node, p.Claims, slices.DeleteFunc(slices.Clone(p.Allocated), func(claim *resourceapi.ResourceClaim) bool {
-		return slices.ContainsFunc(owners, func(o Owner) bool { return o.claim == claim })
-	}))
+	return p.fits(ctx, node, p.Claims, p.without(owners).Allocated)
+}
+
+// without is the problem in which the owners have no devices.
+func (p *Problem) without(owners []Owner) *Problem {
+	return p.with(func(p *Problem) {
+		p.Allocated = slices.DeleteFunc(slices.Clone(p.Allocated), func(claim *resourceapi.ResourceClaim) bool {
+			return slices.ContainsFunc(owners, func(o Owner) bool { return o.claim == claim })
+		})
+	})
 }
 
 // having are the owners of devices that a solution needs, or of some that consume the same counters.

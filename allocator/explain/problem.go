@@ -121,6 +121,11 @@ func (p *Problem) fits(ctx context.Context, node *v1.Node, claims, allocated []*
 	return results, err
 }
 
+// usedBy are the results of a claim but for those with admin access, which keeps no other claim from a device.
+func usedBy(claim *resourceapi.ResourceClaim) []resourceapi.DeviceRequestAllocationResult {
+	return slices.DeleteFunc(slices.Clone(resultsOf(claim)), func(r resourceapi.DeviceRequestAllocationResult) bool { return ptr.Deref(r.AdminAccess, false) })
+}
+
 func resultsOf(claim *resourceapi.ResourceClaim) []resourceapi.DeviceRequestAllocationResult {
 	if claim.Status.Allocation == nil {
 		return nil

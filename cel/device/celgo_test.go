@@ -38,8 +38,9 @@ func newByCELGo(t testing.TB) byCELGo {
 	t.Helper()
 	set, err := environment.MustBaseEnvSet(environment.DefaultCompatibilityVersion()).Extend(environment.VersionedOptions{
 		IntroducedVersion: utilversion.MajorMinor(1, 0),
-		EnvOptions:        append(library.Options(), celgo.Variable(devicesVariable, celgo.ListType(deviceType.CelType())), ext.Bindings(ext.BindingsVersion(0))),
-		DeclTypes:         []*apiservercel.DeclType{deviceType},
+		EnvOptions: append(append(library.Options(), celgo.Variable(devicesVariable, celgo.ListType(deviceType.CelType())), ext.Bindings(ext.BindingsVersion(0))),
+			mathematics()...),
+		DeclTypes: []*apiservercel.DeclType{deviceType},
 	})
 	require.NoError(t, err)
 	return byCELGo{set.StoredExpressionsEnv()}

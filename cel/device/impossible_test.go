@@ -45,15 +45,11 @@ func TestImpossibleNames(t *testing.T) {
 	})
 }
 
-// TestImpossibleNamesOfSelectors: Kubernetes accepts such selectors, so that they compile.
-func TestImpossibleNamesOfSelectors(t *testing.T) {
+// TestSuspicionsOfSelectors has what is said of device selectors. Kubernetes accepts them, so that they compile.
+func TestSuspicionsOfSelectors(t *testing.T) {
 	selectors, err := device.NewSelectorEnvironment(cel.Config{})
 	require.NoError(t, err)
-	expression, err := selectors.Compile(t.Context(), "device.attributes['dra.net/rdma'].bool == true")
-	require.NoError(t, err)
-	found := device.ImpossibleNames(expression.AST())
-	require.Len(t, found, 1)
-	require.Equal(t, `no device can have the domain "dra.net/rdma", a domain has no slash: write device.attributes['dra.net'].rdma`, found[0].Message)
+	transcript.Run(t, "testdata/selector_suspicions.txt", func(t *testing.T, text string) string { return suspicionsOf(t, selectors, text) })
 }
 
 // TestSuspicions has what is said of expressions that compile.
@@ -67,12 +63,16 @@ func TestSuspicions(t *testing.T) {
 		if strings.Contains(text, "nodes") {
 			environment = nodes
 		}
-		expression, err := environment.Compile(t.Context(), text)
-		require.NoError(t, err)
-		var lines []string
-		for _, found := range expression.Suspicions() {
-			lines = append(lines, fmt.Sprintf("%d:%d %s", found.Line, found.Column, found.Message))
-		}
-		return strings.Join(lines, "\n")
+		return suspicionsOf(t, environment, text)
 	})
+}
+
+func suspicionsOf(t *testing.T, environment *device.Environment, text string) string {
+	expression, err := environment.Compile(t.Context(), text)
+	require.NoError(t, err)
+	var lines []string
+	for _, found := range expression.Suspicions() {
+		lines = append(lines, fmt.Sprintf("%d:%d %s", found.Line, found.Column, found.Message))
+	}
+	return strings.Join(lines, "\n")
 }

@@ -28,10 +28,16 @@ type Suspicion struct {
 //  1. a comparison of maps, which devices without attributes of the domain satisfy;
 //  2. a comparison of something with itself;
 //  3. a condition, or a value, that reads no device.
+//
+// Of a device selector, which Kubernetes accepts with any names, the names that no device can have are the third.
 func (e *Expression) Suspicions() []Suspicion {
 	s := &suspicions{checked: e.AST(), set: e.set}
-	for _, conjunct := range tree.Conjuncts(e.AST().Expr()) {
-		s.constant(conjunct)
+	if e.set == "" {
+		s.names()
+	} else {
+		for _, conjunct := range tree.Conjuncts(e.AST().Expr()) {
+			s.constant(conjunct)
+		}
 	}
 	tree.Visit(e.AST().Expr(), func(part ast.Expr, _ tree.Names) {
 		if part.Kind() == ast.CallKind {
@@ -44,19 +50,31 @@ func (e *Expression) Suspicions() []Suspicion {
 
 type suspicions struct {
 	checked *ast.AST
-	set     string
-	found   []Suspicion
+	// set is the variable with the set. It is empty for a device selector, which is about one device.
+	set   string
+	found []Suspicion
 }
 
 func (s *suspicions) report(at ast.Expr, format string, args ...any) {
+	s.reportAt(at.ID(), fmt.Sprintf(format, args...))
+}
+
+func (s *suspicions) reportAt(id int64, message string) {
 	if len(s.found) == maxSuspicions {
 		return
 	}
-	found := Suspicion{Message: fmt.Sprintf(format, args...)}
-	if start := s.checked.SourceInfo().GetStartLocation(at.ID()); start.Line() > 0 {
+	found := Suspicion{Message: message}
+	if start := s.checked.SourceInfo().GetStartLocation(id); start.Line() > 0 {
 		found.Place = Place{start.Line(), start.Column() + 1}
 	}
 	s.found = append(s.found, found)
+}
+
+// names reports the names in a device selector that no device can have.
+func (s *suspicions) names() {
+	for _, name := range ImpossibleNames(s.checked) {
+		s.reportAt(name.ID, name.Message)
+	}
 }
 
 // constant reports a condition that does not read the set.
@@ -90,8 +108,12 @@ func (s *suspicions) maps(expr ast.Expr) {
 	if !slices.ContainsFunc(operands, func(operand ast.Expr) bool { return hasMaps(s.checked.GetType(operand.ID())) }) {
 		return
 	}
-	s.report(expr, "%s compares maps, which are equal and empty for %s that have nothing of the domain: compare one attribute, such as d.attributes['gpu.example.com'].model",
-		written(expr), s.set)
+	of, element := s.set, "d"
+	if s.set == "" {
+		of, element = devicesVariable, deviceVariable
+	}
+	s.report(expr, "%s compares maps, which are equal and empty for %s that have nothing of the domain: compare one attribute, such as %s.attributes['gpu.example.com'].model",
+		written(expr), of, element)
 }
 
 // hasMaps reports whether a type is that of a map, or of a list of maps.
@@ -111,10 +133,15 @@ func (s *suspicions) itself(expr ast.Expr) {
 		return
 	}
 	operands := tree.Operands(expr.AsCall())
-	if len(operands) == 2 && tree.Alike(operands[0], operands[1]) {
-		s.report(expr, "both sides of %s are the same, so that it is always %t: one side should be of another of the %s",
-			written(expr), tree.IsCall(expr, trueOfItself...), s.set)
+	if len(operands) != 2 || !tree.Alike(operands[0], operands[1]) {
+		return
 	}
+	always := tree.IsCall(expr, trueOfItself...)
+	if s.set == "" {
+		s.report(expr, "both sides of %s are the same, so that it is always %t: one side should be another attribute, or a constant", written(expr), always)
+		return
+	}
+	s.report(expr, "both sides of %s are the same, so that it is always %t: one side should be of another of the %s", written(expr), always, s.set)
 }
 
 // written is how a function or operator is written.

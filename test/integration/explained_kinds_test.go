@@ -78,10 +78,23 @@ func (l *explainLab) name() string { return fmt.Sprint("p", l.number) }
 // ring publishes devices for one pod on some nodes, and returns their class.
 func (l *explainLab) ring(t *testing.T, nodes ...int) (class string) {
 	t.Helper()
+	return l.editedRing(t, func(*resourceapi.Device) {}, nodes...)
+}
+
+// editedRing publishes devices that are changed before.
+func (l *explainLab) editedRing(t *testing.T, edit func(*resourceapi.Device), nodes ...int) (class string) {
+	t.Helper()
 	ring, err := topology.NewRing(l.Family(fmt.Sprint("m", l.number)), ringSize)
 	require.NoError(t, err)
 	for _, at := range nodes {
-		l.Publish(t, ring, l.Nodes[at])
+		slices, err := ring.ResourceSlices(l.Nodes[at])
+		require.NoError(t, err)
+		for _, slice := range slices {
+			for i := range slice.Spec.Devices {
+				edit(&slice.Spec.Devices[i])
+			}
+			l.CreateSlice(t, slice)
+		}
 	}
 	class = ring.Drivers()[0]
 	l.CreateClass(t, class)

@@ -49,7 +49,7 @@ func (l *explainLab) kinds() []explainedKind {
 	untold := func(make func(*testing.T) explained) func(*testing.T) explained {
 		return func(t *testing.T) explained { e := make(t); e.untold = true; return e }
 	}
-	return []explainedKind{
+	kinds := []explainedKind{
 		{"fits", with("", func(*corev1.Pod) {})},
 		{"too many devices", claim("4 of 5 devices", func(class string) []env.Part { return l.parts(class, ringSize+1) })},
 		{"no set", claim("no set", func(class string) []env.Part {
@@ -170,6 +170,7 @@ func (l *explainLab) kinds() []explainedKind {
 		{"claim with all consumers", l.fullClaim},
 		{"devices that were not attached", l.unattached},
 	}
+	return append(kinds, l.deviceKinds()...)
 }
 
 // deletedClaim is held by a finalizer while it is being deleted.

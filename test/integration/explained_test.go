@@ -5,6 +5,7 @@ package integration
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -30,6 +31,8 @@ type explained struct {
 	kind string
 	// reason is a part of what explain says of a pod that waits. It is empty for a pod that is to run.
 	reason string
+	// before is the part of what explain says before the pod evicts others, and runs. It is empty for pods that don't evict any.
+	before string
 	// untold: the scheduler says nothing of the pod, because it is another scheduler's, gated by its owner, or being made.
 	untold bool
 	// created changes the pod after it was created, before it may be scheduled.
@@ -68,21 +71,21 @@ func (l *explainLab) predict(t *testing.T, e *explained) {
 	pod.TypeMeta = metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"}
 	text, err := json.Marshal(pod)
 	require.NoError(t, err)
-	l.requireExplained(t, e, text, "-f", "-", "--with-cluster")
+	l.requireExplained(t, e, cmp.Or(e.before, e.reason), text, "-f", "-", "--with-cluster")
 }
 
-// requireExplained runs explain, and compares its answer with what is expected.
-func (l *explainLab) requireExplained(t *testing.T, e *explained, stdin []byte, args ...string) {
+// requireExplained runs explain, and compares its answer with what is expected: a reason, or none for a pod that fits.
+func (l *explainLab) requireExplained(t *testing.T, e *explained, reason string, stdin []byte, args ...string) {
 	t.Helper()
 	var stdout, stderr bytes.Buffer
 	args = append([]string{"explain", "pod/" + e.Name, "--kubeconfig=" + cluster.Kubeconfig(), "--namespace=" + l.Namespace}, args...)
 	code := cli.Run(t.Context(), args, genericiooptions.IOStreams{In: bytes.NewReader(stdin), Out: &stdout, ErrOut: &stderr})
 	want := cli.ExitOK
-	if e.reason != "" {
+	if reason != "" {
 		want = cli.ExitNegative
 	}
-	if code != want || !strings.Contains(stdout.String(), e.reason) {
-		t.Errorf("pod %s (%s): exit code %d, want %d and %q\n%s%s", e.Name, e.kind, code, want, e.reason, &stdout, &stderr)
+	if code != want || !strings.Contains(stdout.String(), reason) {
+		t.Errorf("pod %s (%s): exit code %d, want %d and %q\n%s%s", e.Name, e.kind, code, want, reason, &stdout, &stderr)
 	}
 }
 
@@ -119,7 +122,7 @@ func (l *explainLab) explainAll(t *testing.T, pods []explained) {
 	for range 4 {
 		group.Go(func() {
 			for e := range next {
-				l.requireExplained(t, e, nil)
+				l.requireExplained(t, e, e.reason, nil)
 			}
 		})
 	}

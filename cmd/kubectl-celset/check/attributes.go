@@ -15,6 +15,8 @@ import (
 	"github.com/google/cel-go/common/operators"
 	"github.com/google/cel-go/common/types"
 	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/dynamic-resource-allocation/structured"
 	"k8s.io/utils/ptr"
 
 	"github.com/celset/celset/apis/nearest"
@@ -30,12 +32,24 @@ type published map[device.AttributeName]map[string]int
 
 func publishedBy(candidates []candidates) published {
 	result := published{}
-	for _, on := range candidates {
-		for _, one := range on.devices {
-			result.add(one.id.Driver.String(), one.device)
-		}
+	for _, one := range distinct(candidates) {
+		result.add(one.id.Driver.String(), one.device)
 	}
 	return result
+}
+
+// distinct are the devices of all nodes. A device that several nodes can have is there once.
+func distinct(all []candidates) (devices []candidate) {
+	seen := sets.New[structured.DeviceID]()
+	for _, on := range all {
+		for _, one := range on.devices {
+			if !seen.Has(one.id) {
+				seen.Insert(one.id)
+				devices = append(devices, one)
+			}
+		}
+	}
+	return devices
 }
 
 func (p published) add(driver string, of *resourceapi.Device) {

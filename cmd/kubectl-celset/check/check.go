@@ -195,7 +195,7 @@ func (c *checker) class(ctx context.Context, class *resourceapi.DeviceClass) (Ob
 func (c *checker) claim(ctx context.Context, carrier v1alpha1.Carrier, claim *resourceapi.ResourceClaim, verdict admission.Verdict) Object {
 	result := Object{Kind: carrier.Object.Kind, Namespace: carrier.Object.Namespace, Name: carrier.Object.Name}
 	result.judged(verdict)
-	c.unknownClasses(&result, carrier)
+	c.unknownClasses(&result, carrier, len(verdict.Errors)+len(verdict.Warnings)-verdict.OfSelectors > 0)
 	c.tooManyDevices(ctx, &result, carrier, claim)
 	// What is wrong so far keeps the allocator from searching, and what has devices has a set.
 	isSearched := c.nodes.areKnown() && len(result.Errors) == 0 && claim.Status.Allocation == nil

@@ -207,3 +207,24 @@ func TestPreferences(t *testing.T) {
 	require.NoError(t, (&check.Report{Objects: []check.Object{class, claim}}).Print(&text))
 	require.Contains(t, text.String(), "search     evaluates one set after the other, as many as the budget allows for\n")
 }
+
+// TestPlainClaims: a claim that has nothing to do with celset may name a class that does not exist yet, whatever is said of its
+// device selectors.
+func TestPlainClaims(t *testing.T) {
+	plain := exactly("r", 1)
+	plain.Exactly.DeviceClassName = "later"
+	plain.Exactly.Selectors = []resourceapi.DeviceSelector{{CEL: &resourceapi.CELDeviceSelector{Expression: "device.attributes['x.example.com/index'].int > 1"}}}
+	for name, isPlain := range map[string]bool{"plain": true, "constrained": false} {
+		t.Run(name, func(t *testing.T) {
+			s := state("devices.size() > 0", nil, plain)
+			if isPlain {
+				s.Claims[0].Spec.Devices.Constraints, s.Claims[0].Spec.Devices.Config = nil, nil
+			}
+			report, err := check.Run(t.Context(), s, func(any) bool { return true }, check.Options{AllClasses: true})
+			require.NoError(t, err)
+			require.Len(t, report.Objects, 1)
+			require.Equal(t, !isPlain, len(report.Objects[0].Errors) > 0, report.Objects[0].Errors)
+			require.Contains(t, report.Objects[0].Warnings[len(report.Objects[0].Warnings)-1].Message, `no device can have the domain "x.example.com/index"`)
+		})
+	}
+}

@@ -54,10 +54,8 @@ func (f *Facts) tell(expression *device.Expression, size int, candidates []candi
 // lists.
 func devicesOf(candidates []candidates) []*device.Device {
 	var devices []*device.Device
-	for _, on := range candidates {
-		for _, one := range on.devices {
-			devices = append(devices, device.New(one.id.Driver.String(), one.device))
-		}
+	for _, one := range distinct(candidates) {
+		devices = append(devices, device.New(one.id.Driver.String(), one.device))
 	}
 	return devices
 }

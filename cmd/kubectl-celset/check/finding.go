@@ -45,13 +45,14 @@ func (o *Object) judged(verdict admission.Verdict) {
 }
 
 // unknownClasses are those that requests name and that were not read. They are a mistake if all classes were read, or if
-// one has nearly that name. Of claims that have nothing to do with celset only the latter are.
-func (c *checker) unknownClasses(object *Object, carrier v1alpha1.Carrier) {
+// one has nearly that name. Of claims that have nothing to do with celset only the latter are. concerned: admission has said
+// something of the claim besides what it says of device selectors.
+func (c *checker) unknownClasses(object *Object, carrier v1alpha1.Carrier, concerned bool) {
 	var names []string
 	for _, class := range c.state.Objects.Classes {
 		names = append(names, class.Name)
 	}
-	concerned := len(object.Errors)+len(object.Warnings)+len(v1alpha1.References(carrier.Spec)) > 0
+	concerned = concerned || len(v1alpha1.References(carrier.Spec)) > 0
 	look := func(path *field.Path, name string) {
 		near := nearest.DidYouMean("", name, slices.Values(names))
 		if slices.Contains(names, name) || near == "" && !(concerned && c.AllClasses) {

@@ -4,6 +4,7 @@
 package gangs
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -49,6 +50,20 @@ func TestExplainAgreesWithTheScheduler(t *testing.T) {
 	wait("gated", "spec.schedulingGates", 2, 2, func(pod *corev1.Pod) {
 		pod.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: "example.com/gate"}}
 	})
+
+	// Groups whose devices have to match: no node has as many as a pod wants, no set of nodes has matching ones, and some have.
+	driver := l.Ring(t, 8).Drivers()[0]
+	devices := func(name, expression, reason string, count int64) {
+		for _, member := range l.group(t, name, expression, "", 2, 2, l.wants(t, driver, count)) {
+			refused[member] = reason
+		}
+		require.Contains(t, l.celset(t, cli.ExitNegative, "explain", "podgroup/"+name), reason)
+	}
+	devices("rails", sameRails(driver), "8 of 9 devices", 9)
+	devices("distant", fmt.Sprintf("nodes.map(n, %s.sum()).sum() > 100", railsOf(driver, "n")), "no set of 2 nodes", 2)
+	matching := l.group(t, "matching", sameRails(driver), "", 2, 2, l.wants(t, driver, 3))
+	l.RequireRunning(t, matching...)
+	l.celset(t, cli.ExitOK, "explain", "podgroup/matching")
 
 	runs := l.group(t, "runs", oneRack, "", 2, 2, whole)
 	l.RequireRunning(t, runs...)

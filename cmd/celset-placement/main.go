@@ -3,7 +3,7 @@
 
 // Command celset-placement keeps the PlacementDecisions of an Open Cluster Management
 // hub as the Placements say: those with the annotation celset.dev/placement: "true",
-// or with --all-placements every one that is not disabled. With --bindings it also
+// or with --all-placements every one that is not disabled. With --manage-bindings it also
 // turns rights of ServiceAccounts into ManagedClusterSetBindings, with --inventory the
 // clusters are ClusterProfiles of SIG Multicluster, with --multikueue the clusters of a
 // Placement are nominated for Kueue's Workloads, and with

@@ -79,14 +79,14 @@ func newOptions() *options {
 func (o *options) AddFlags(flags *pflag.FlagSet) {
 	o.ManagerOptions.AddFlags(flags)
 	flags.BoolVar(&o.all, "all-placements", o.all, "Decide all Placements that are not disabled, not only those with the annotation celset.dev/placement. No other placement controller may run on the hub.")
-	flags.BoolVar(&o.bindings, "bindings", o.bindings, "Also keep a ManagedClusterSetBinding for every set that the ServiceAccount placement of a namespace may bind.")
+	flags.BoolVar(&o.bindings, "manage-bindings", o.bindings, "Also keep a ManagedClusterSetBinding for every set that the ServiceAccount placement of a namespace may bind.")
 	flags.BoolVar(&o.multikueue, "multikueue", o.multikueue, "Also nominate the clusters of a Placement for the Workloads of Kueue's MultiKueue that name it, as an external dispatcher.")
-	flags.DurationVar(&o.round, "multikueue-round", o.round, "How long the clusters of a decision group have to admit a Workload before those of the next one are nominated, too.")
-	flags.IntVar(&o.workers, "workers", o.workers, "How many Placements are decided at a time, besides an expensive one.")
+	flags.DurationVar(&o.round, "multikueue-round-duration", o.round, "How long the clusters of a decision group have to admit a Workload before those of the next one are nominated, too.")
+	flags.IntVar(&o.workers, "concurrent-placement-syncs", o.workers, "How many Placements are decided at a time, besides an expensive one.")
 	flags.DurationVar(&o.timeouts.Evaluation, "evaluation-timeout", o.timeouts.Evaluation, "How long the CEL expressions of one predicate of a Placement may take on one cluster.")
 	flags.DurationVar(&o.timeouts.Turn, "evaluation-turn", o.timeouts.Turn, "How long the CEL expressions of a Placement are evaluated before others are. What takes longer goes on in a queue with one worker.")
 	flags.DurationVar(&o.timeouts.Total, "placement-timeout", o.timeouts.Total, "How long the CEL expressions of a Placement may take on all clusters. What takes longer is tried again after a while, from where it ended.")
-	flags.DurationVar(&o.tick, "now-tick", o.tick, "How far apart two values of now() in CEL expressions are, in whole seconds. A Placement that reads it is decided again at each.")
+	flags.DurationVar(&o.tick, "now-resolution", o.tick, "How far apart two values of now() in CEL expressions are, in whole seconds. A Placement that reads it is decided again at each.")
 	flags.StringVar(&o.debug, "debug-bind-address", o.debug, "Address of /debug/placements, which tells over TLS why a Placement selects what it selects, to those who may get it; 0 for none.")
 	flags.StringVar(&o.debugCerts, "debug-cert-dir", o.debugCerts, "Directory with tls.crt and tls.key for the debug address. Without it, a self-signed certificate is made.")
 	flags.StringVar(&o.inventory, "inventory", o.inventory, "The kind of object that stands for a cluster: ManagedCluster of Open Cluster Management, or ClusterProfile of SIG Multicluster.")
@@ -99,16 +99,16 @@ func (o *options) AddFlags(flags *pflag.FlagSet) {
 func (o *options) validate() error {
 	errs := []error{o.Validate()}
 	if o.workers < 1 {
-		errs = append(errs, fmt.Errorf("--workers: %d is not positive; give at least 1", o.workers))
+		errs = append(errs, fmt.Errorf("--concurrent-placement-syncs: %d is not positive; give at least 1", o.workers))
 	}
 	if o.round <= 0 {
-		errs = append(errs, fmt.Errorf("--multikueue-round: %s is not positive; give a duration such as %s", o.round, multikueue.DefaultRound))
+		errs = append(errs, fmt.Errorf("--multikueue-round-duration: %s is not positive; give a duration such as %s", o.round, multikueue.DefaultRound))
 	}
 	if t := o.timeouts; t.Evaluation <= 0 || t.Turn < t.Evaluation || t.Total < t.Turn {
 		errs = append(errs, fmt.Errorf("--evaluation-timeout %s must be positive and at most --evaluation-turn %s, and that at most --placement-timeout %s", t.Evaluation, t.Turn, t.Total))
 	}
 	if o.tick < time.Second || o.tick%time.Second != 0 {
-		errs = append(errs, fmt.Errorf("--now-tick: %s must be whole seconds, at least 1s", o.tick))
+		errs = append(errs, fmt.Errorf("--now-resolution: %s must be whole seconds, at least 1s", o.tick))
 	}
 	if e := o.election; e.LeaderElect && (e.RetryPeriod.Duration <= 0 || e.RenewDeadline.Duration <= e.RetryPeriod.Duration || e.LeaseDuration.Duration <= e.RenewDeadline.Duration) {
 		errs = append(errs, fmt.Errorf("--leader-elect-lease-duration %s must be longer than --leader-elect-renew-deadline %s, and that longer than --leader-elect-retry-period %s",

@@ -47,15 +47,15 @@ func newCertificateOptions() certificateOptions {
 }
 
 func (o *certificateOptions) addFlags(flags *pflag.FlagSet) {
-	flags.StringVar(&o.from, "certificates", o.from, "Where the certificate of the webhooks comes from. self: the program makes and rotates it, and writes what API servers are to trust into the ValidatingWebhookConfiguration "+configurationName+". files: it is in --cert-dir.")
-	flags.StringVar(&o.dir, "cert-dir", o.dir, "With --certificates=files, directory of the certificate and its key. They are read again when they change.")
+	flags.StringVar(&o.from, "certificate-source", o.from, "Where the certificate of the webhooks comes from. self: the program makes and rotates it, and writes what API servers are to trust into the ValidatingWebhookConfiguration "+configurationName+". files: it is in --cert-dir.")
+	flags.StringVar(&o.dir, "cert-dir", o.dir, "With --certificate-source=files, directory of the certificate and its key. They are read again when they change.")
 	flags.StringVar(&o.name, "cert-name", o.name, "File name of the certificate.")
 	flags.StringVar(&o.keyName, "key-name", o.keyName, "File name of the key.")
 }
 
 func (o *certificateOptions) validate() error {
 	if o.from != fromSelf && o.from != fromFiles {
-		return fmt.Errorf("--certificates: %q is unknown; give self or files", o.from)
+		return fmt.Errorf("--certificate-source: %q is unknown; give self or files", o.from)
 	}
 	return nil
 }

@@ -29,7 +29,7 @@ import (
 func TestOwnCertificates(t *testing.T) {
 	c := startCluster(t)
 	first, second := c.options(t), c.options(t)
-	service := serve(t, first.port, second.port)
+	service := serve(t, first.port(), second.port())
 	c.install(t, "default", nil, service)
 	_, err := c.apply(t, claim("early", 4, "true"), controlplane.ApplyOptions{})
 	require.ErrorContains(t, err, `failed calling webhook "claims.celset.dev"`)

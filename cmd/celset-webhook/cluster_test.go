@@ -160,15 +160,22 @@ func (c *cluster) serve(t *testing.T, files map[string][]byte) (o *options, stop
 	for name, content := range files {
 		require.NoError(t, os.WriteFile(filepath.Join(o.certificates.dir, name), content, 0o600))
 	}
-	c.install(t, "secret", files, o.port)
+	c.install(t, "secret", files, o.port())
 	return o, run(t, o)
+}
+
+// port is that of the webhooks.
+func (o *options) port() int {
+	_, port, _ := net.SplitHostPort(o.address)
+	number, _ := strconv.Atoi(port)
+	return number
 }
 
 // options are those of a replica.
 func (c *cluster) options(t *testing.T) *options {
 	t.Helper()
 	o := newOptions()
-	o.host, o.port = "localhost", freePort(t)
+	o.address = fmt.Sprintf("localhost:%d", freePort(t))
 	o.placements, o.Secure = true, false
 	o.Health, o.Metrics = localAddress(freePort(t)), localAddress(freePort(t))
 	var err error

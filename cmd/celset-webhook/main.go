@@ -3,7 +3,7 @@
 
 // Command celset-webhook refuses ResourceClaims, ResourceClaimTemplates and DeviceClasses
 // with mistakes in their CEL device constraints, and warns of pods that no scheduler would
-// serve. With --placements it refuses misconfigured Placements, too. Every replica
+// serve. With --check-placements it refuses misconfigured Placements, too. Every replica
 // answers. With --guard-allocations one of them refuses to let a device be allocated twice. See packages
 // admission, admission/guard and placement/admission.
 package main

@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/pflag"
 	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/validation"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -32,8 +33,7 @@ import (
 // options are what the flags say.
 type options struct {
 	program.ManagerOptions
-	host          string
-	port          int
+	address       string
 	namespace     string
 	certificates  certificateOptions
 	schedulers    []string
@@ -46,7 +46,7 @@ type options struct {
 func newOptions() *options {
 	return &options{
 		ManagerOptions: program.NewManagerOptions(100),
-		port:           9443, namespace: "celset-system", certificates: newCertificateOptions(),
+		address:        ":9443", namespace: "celset-system", certificates: newCertificateOptions(),
 		schedulers: []string{admission.DefaultSchedulerName}, devices: admission.DefaultDevices,
 		guard: newGuardOptions(),
 	}
@@ -54,13 +54,12 @@ func newOptions() *options {
 
 func (o *options) AddFlags(flags *pflag.FlagSet) {
 	o.ManagerOptions.AddFlags(flags)
-	flags.StringVar(&o.host, "webhook-bind-host", o.host, "Host or IP address to serve the webhooks on; all if empty.")
-	flags.IntVar(&o.port, "webhook-port", o.port, "Port to serve the webhooks on.")
+	flags.StringVar(&o.address, "webhook-bind-address", o.address, "Address of the webhooks.")
 	flags.StringVar(&o.namespace, "namespace", o.namespace, "Namespace of the webhook's Services, of the Secret with the certificates that it makes, and of the lease of the guard.")
 	o.certificates.addFlags(flags)
 	flags.StringSliceVar(&o.schedulers, "scheduler-names", o.schedulers, "Names of the scheduler profiles that know CEL device constraints. Pods with such constraints under other names are warned of, and told to use the first.")
 	flags.IntVar(&o.devices, "devices-per-node", o.devices, "How many devices a node is taken to have for a request when sets are counted for a warning.")
-	flags.BoolVar(&o.placements, "placements", o.placements, "Also check Placements of Open Cluster Management, those that celset-placement decides.")
+	flags.BoolVar(&o.placements, "check-placements", o.placements, "Also check Placements of Open Cluster Management, those that celset-placement decides.")
 	flags.BoolVar(&o.allPlacements, "all-placements", o.allPlacements, "Check all Placements that are not disabled, as celset-placement with the same flag decides them.")
 	o.guard.addFlags(flags)
 }
@@ -74,11 +73,12 @@ func (o *options) validate() error {
 	if len(o.schedulers) == 0 || slices.Contains(o.schedulers, "") {
 		errs = append(errs, errors.New("--scheduler-names: give the names of the scheduler profiles, separated by commas"))
 	}
-	if o.port < 1 || o.port > 65535 {
-		errs = append(errs, fmt.Errorf("--webhook-port: %d is no port; give one from 1 to 65535", o.port))
+	_, port, err := net.SplitHostPort(o.address)
+	if number, _ := strconv.Atoi(port); err != nil || len(validation.IsValidPortNum(number)) > 0 {
+		errs = append(errs, fmt.Errorf("--webhook-bind-address: %q is no address with a port; give one such as :9443", o.address))
 	}
 	if o.allPlacements && !o.placements {
-		errs = append(errs, errors.New("--all-placements: nothing checks Placements; give --placements, too"))
+		errs = append(errs, errors.New("--all-placements: nothing checks Placements; give --check-placements, too"))
 	}
 	errs = append(errs, o.certificates.validate(), o.guard.validate())
 	return errors.Join(errs...)
@@ -101,7 +101,7 @@ func (o *options) manager(config *rest.Config) (manager.Manager, error) {
 		Scheme: scheme, Metrics: program.NoMetrics(), HealthProbeBindAddress: program.NoAddress,
 		// Classes are all that is read by cache; what else is may not be listed.
 		Cache:         cache.Options{ByObject: map[client.Object]cache.ByObject{&resourceapi.DeviceClass{}: {}}, ReaderFailOnMissingInformer: true},
-		WebhookServer: managed.NewWebhooks(net.JoinHostPort(o.host, strconv.Itoa(o.port)), identity),
+		WebhookServer: managed.NewWebhooks(o.address, identity),
 	})
 	if err != nil {
 		return nil, err

@@ -227,7 +227,7 @@ func post(t *testing.T, o *options, authority []byte, path string) int {
 	defer client.CloseIdleConnections()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, fmt.Sprintf("https://localhost:%d%s", o.port, path), strings.NewReader("{}"))
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, fmt.Sprintf("https://localhost:%d%s", o.port(), path), strings.NewReader("{}"))
 	require.NoError(t, err)
 	request.Header.Set("Content-Type", "application/json")
 	response, err := client.Do(request)
@@ -282,11 +282,11 @@ func TestFlags(t *testing.T) {
 		"no kubeconfig":         {[]string{"--kubeconfig=/does/not/exist"}, "give --kubeconfig, or run in a pod"},
 		"no devices":            {[]string{kubeconfig, "--devices-per-node=0"}, "--devices-per-node: 0 is not positive"},
 		"no scheduler":          {[]string{kubeconfig, "--scheduler-names="}, "--scheduler-names: give the names"},
-		"no port":               {[]string{kubeconfig, "--webhook-port=0"}, "--webhook-port: 0 is no port"},
-		"placements of none":    {[]string{kubeconfig, "--all-placements"}, "give --placements, too"},
+		"no port":               {[]string{kubeconfig, "--webhook-bind-address=:0"}, `--webhook-bind-address: ":0" is no address with a port`},
+		"placements of none":    {[]string{kubeconfig, "--all-placements"}, "give --check-placements, too"},
 		"guard without time":    {[]string{kubeconfig, "--guard-allocations", "--guard-grace=0s"}, "--guard-grace: 0s is too short"},
 		"lease of the guard":    {[]string{kubeconfig, "--guard-allocations", "--guard-renew-deadline=20s"}, "must be longer than the time for a renewal 20s"},
-		"unknown certificates":  {[]string{kubeconfig, "--certificates=vault"}, `--certificates: "vault" is unknown; give self or files`},
+		"unknown certificates":  {[]string{kubeconfig, "--certificate-source=vault"}, `--certificate-source: "vault" is unknown; give self or files`},
 		"no API server":         {[]string{kubeconfig}, "connection refused"},
 	}
 	for name, test := range tests {

@@ -81,8 +81,8 @@ func runWebhook(ctx context.Context, cp *controlplane.ControlPlane, dir string) 
 	_, err = cp.StartProgram(ctx, controlplane.Program{
 		Name: webhookProgram, Binary: webhookProgram, Grace: 2 * time.Second, Endpoint: "http://" + health,
 		Args: []string{
-			"--kubeconfig=" + kubeconfig, "--webhook-bind-host=localhost", fmt.Sprintf("--webhook-port=%d", ports[0]),
-			"--certificates=files", "--cert-dir=" + dir, "--health-probe-bind-address=" + health, "--metrics-bind-address=0",
+			"--kubeconfig=" + kubeconfig, fmt.Sprintf("--webhook-bind-address=localhost:%d", ports[0]),
+			"--certificate-source=files", "--cert-dir=" + dir, "--health-probe-bind-address=" + health, "--metrics-bind-address=0",
 		},
 		Ready: func(ctx context.Context, _ *controlplane.Process) error {
 			return controlplane.Probe(ctx, "http://"+health+"/readyz")

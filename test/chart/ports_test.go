@@ -23,7 +23,7 @@ import (
 var portFlags = map[string]map[string]string{
 	"celset-scheduler":       {"https": "secure-port"},
 	"celset-placement":       {"health": "health-probe-bind-address", "metrics": "metrics-bind-address"},
-	"celset-webhook":         {"probes": "health-probe-bind-address", "metrics": "metrics-bind-address", "webhook": "webhook-port"},
+	"celset-webhook":         {"probes": "health-probe-bind-address", "metrics": "metrics-bind-address", "webhook": "webhook-bind-address"},
 	"celset-topology-driver": {"health": "health-probe-bind-address", "metrics": "metrics-bind-address"},
 }
 

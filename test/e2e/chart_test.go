@@ -263,7 +263,7 @@ type hostNetwork struct {
 var portFlags = map[string]map[string]string{
 	"celset-scheduler":       {"https": "--secure-port=%d"},
 	"celset-placement":       {"health": "--health-probe-bind-address=:%d", "metrics": "--metrics-bind-address=:%d"},
-	"celset-webhook":         {"probes": "--health-probe-bind-address=:%d", "metrics": "--metrics-bind-address=:%d", "webhook": "--webhook-port=%d"},
+	"celset-webhook":         {"probes": "--health-probe-bind-address=:%d", "metrics": "--metrics-bind-address=:%d", "webhook": "--webhook-bind-address=:%d"},
 	"celset-topology-driver": {"health": "--health-probe-bind-address=:%d", "metrics": "--metrics-bind-address=:%d"},
 }
 

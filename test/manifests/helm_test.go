@@ -149,7 +149,7 @@ func TestAPIServerTakesOtherValues(t *testing.T) {
 		"scheduler.replicas=3", "scheduler.extraArgs[0]=--v=4", "scheduler.nodeSelector.pool=system", "scheduler.priorityClassName=",
 		"scheduler.tolerations[0].operator=Exists", "scheduler.resources.limits.cpu=2", "scheduler.featureGates.DRADeviceTaintRules=true",
 		"scheduler.config=apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration",
-		"placement.enabled=true", "placement.replicas=1", "placement.allPlacements=true", "placement.extraArgs[0]=--workers=2", "placement.nodeSelector.pool=system",
+		"placement.enabled=true", "placement.replicas=1", "placement.allPlacements=true", "placement.extraArgs[0]=--concurrent-placement-syncs=2", "placement.nodeSelector.pool=system",
 		"placement.tolerations[0].operator=Exists", "placement.resources.requests.cpu=1",
 		"webhook.enabled=true", "webhook.replicas=3", "webhook.schedulerNames={a,b}", "webhook.placements=true", "webhook.extraArgs[0]=--v=2", "webhook.nodeSelector.pool=system",
 		"webhook.guard.enabled=true", "webhook.guard.failurePolicy=Ignore",
@@ -163,8 +163,8 @@ func TestAPIServerTakesOtherValues(t *testing.T) {
 			"--config=/etc/celset-scheduler/config.yaml", "--feature-gates=DRACELDeviceConstraint=true,DRADeviceTaintRules=true",
 			"--secure-port=10259", "--leader-elect-resource-name=kube-scheduler", "--v=4",
 		},
-		"celset-placement": {"--leader-elect-resource-namespace=celset-system", "--all-placements", "--workers=2"},
-		"celset-webhook":   {"--scheduler-names=a,b", "--logging-format=json", "--placements", "--all-placements", "--guard-allocations", "--guard-pod=$(POD_NAME)", "--v=2"},
+		"celset-placement": {"--leader-elect-resource-namespace=celset-system", "--all-placements", "--concurrent-placement-syncs=2"},
+		"celset-webhook":   {"--scheduler-names=a,b", "--logging-format=json", "--check-placements", "--all-placements", "--guard-allocations", "--guard-pod=$(POD_NAME)", "--v=2"},
 	} {
 		kind := "Deployment"
 		if strings.HasPrefix(name, "celset-topology-driver") {

@@ -49,7 +49,7 @@ func TestPlacementRuns(t *testing.T) {
 			}
 			args, err := render.Args(find(t, objects, "Deployment", "celset-placement"))
 			require.NoError(t, err)
-			require.Equal(t, overlay != "placement", slices.Contains(args, "--bindings"))
+			require.Equal(t, overlay != "placement", slices.Contains(args, "--manage-bindings"))
 			require.Equal(t, overlay == "placement-clusterprofiles", slices.Contains(args, "--inventory=ClusterProfile"))
 			log := server.runPlacement(t, overlay, binary, args)
 			require.NotContains(t, log, "forbidden", "the overlay gives all rights that it takes")

@@ -189,7 +189,7 @@ func (l *lab) webhook(t *testing.T) *program {
 		}}
 	}
 	p := &program{name: "celset-webhook", caches: programCaches, start: l.serve("celset-webhook", env.Webhook.Name,
-		"--certificates=files", "--cert-dir="+dir, "--webhook-bind-host=127.0.0.1", "--webhook-port="+strconv.Itoa(ports[0]), "--placements", "--scheduler-names=celset-scheduler")}
+		"--certificate-source=files", "--cert-dir="+dir, "--webhook-bind-address="+l.webhookAddress, "--check-placements", "--scheduler-names=celset-scheduler")}
 	p.run(t)
 	require.NoError(t, l.admin.Create(t.Context(), configuration))
 	return p

@@ -21,11 +21,11 @@ import (
 // asked is one where the claims are not known to fit.
 func (f *fitOptions) inClusters(ctx context.Context, flags *pflag.FlagSet, args []string) error {
 	if isAboutGroup(args) || isAboutPlacements(args) {
-		return errors.New("--clusters: is for pods and claims")
+		return errors.New("--contexts: is for pods and claims")
 	}
 	if len(f.clusters) == 0 || slices.Contains(f.clusters, "") {
 		// The empty name would be the current context.
-		return errors.New("--clusters: a name is empty: give contexts of the kubeconfig")
+		return errors.New("--contexts: a name is empty: give contexts of the kubeconfig")
 	}
 	if err := f.checkFormat(); err != nil {
 		return err

@@ -53,7 +53,7 @@ const simulateExample = `  # A pod that waits
   # A template that is not in the cluster yet, on its devices
   kubectl celset simulate -f template.yaml --with-cluster
   # The same in several clusters, by the contexts of the kubeconfig
-  kubectl celset simulate -f template.yaml --clusters east,west
+  kubectl celset simulate -f template.yaml --contexts east,west
   # Everything from files
   kubectl celset simulate -f claims.yaml -f slices.yaml -f classes.yaml claim/mine`
 
@@ -121,8 +121,8 @@ func (f *fitOptions) addFlags(command *cobra.Command) {
 	flags := command.Flags()
 	f.gates.addFlag(flags, f.ErrOut)
 	flags.StringSliceVar(&f.asked.Nodes, "node", nil, "Ask for these nodes only.")
-	flags.DurationVar(&f.timeout, "timeout", f.timeout, "Time for all nodes together; with --clusters, for reading and asking one.")
-	flags.StringSliceVar(&f.clusters, "clusters", nil, "Contexts of the kubeconfig: ask in each of these clusters. What is in files is asked for there.")
+	flags.DurationVar(&f.timeout, "timeout", f.timeout, "Time for all nodes together; with --contexts, for reading and asking one.")
+	flags.StringSliceVar(&f.clusters, "contexts", nil, "Contexts of the kubeconfig: ask in each of these clusters. What is in files is asked for there.")
 	flags.StringSliceVar(&f.managedClusters, "cluster", nil, "Of a Placement, the ManagedClusters to tell of.")
 	flags.StringVar(&f.schedulers, "scheduler-namespace", metav1.NamespaceSystem, "Namespace of the Leases in which schedulers publish what they serve.")
 	flags.DurationVar(&f.args.FilterTimeout.Duration, "filter-timeout", f.args.FilterTimeout.Duration, "Time for one node; what the scheduler has, unless it is given.")
@@ -148,14 +148,14 @@ func (f *fitOptions) run(ctx context.Context, flags *pflag.FlagSet, args []strin
 	if err := f.validate(); err != nil {
 		return err
 	}
-	if flags.Changed("clusters") {
+	if flags.Changed("contexts") {
 		return f.inClusters(ctx, flags, args)
 	}
 	if isAboutPlacements(args) {
 		return f.decide(ctx, args)
 	}
 	if flags.Changed("cluster") {
-		return errors.New("--cluster: is for Placements; to ask another cluster, use --context or --clusters")
+		return errors.New("--cluster: is for Placements; to ask another cluster, use --context or --contexts")
 	}
 	f.needsDevices, f.withoutCluster = true, flags.Changed("with-cluster") && !f.withCluster
 	f.groups, f.running = isAboutGroup(args), true

@@ -197,8 +197,8 @@ func (o *Overlay) Start(ctx context.Context, cp *controlplane.ControlPlane, opti
 	args = append(slices.DeleteFunc(args, func(arg string) bool {
 		return strings.HasPrefix(arg, "--guard-pod=")
 	}),
-		"--kubeconfig="+options.Kubeconfig, "--certificates=files", "--cert-dir="+o.certificates,
-		"--webhook-bind-host="+loopback.String(), fmt.Sprintf("--webhook-port=%d", ports[0]),
+		"--kubeconfig="+options.Kubeconfig, "--certificate-source=files", "--cert-dir="+o.certificates,
+		"--webhook-bind-address="+webhooks,
 		"--health-probe-bind-address="+probes, "--metrics-bind-address="+metrics, "--metrics-secure=false",
 		"--guard-grace="+options.Grace.String(), "--guard-lease-duration="+options.Lease.String(),
 		"--guard-renew-deadline="+(options.Lease*4/5).String(), "--guard-retry-period=500ms",

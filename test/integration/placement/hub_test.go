@@ -26,7 +26,7 @@ var shared *hub
 
 func TestMain(m *testing.M) { env.Main(m, startHub) }
 
-// startHub runs the controllers that celset-placement --bindings has, with the rights that it has.
+// startHub runs the controllers that celset-placement --manage-bindings has, with the rights that it has.
 func startHub(t testing.TB) {
 	shared = &hub{
 		Hub: env.StartHub(t, controlplane.Options{

@@ -175,6 +175,43 @@ func (e explained) total() (total int) {
 	return total
 }
 
+// tooMany tells of pods for which more pods were evicted than one set of devices takes: than the largest set of victims
+// that was chosen for them. Pods that use one claim count as one. A pod of a higher priority may have broken a hold, and
+// another set of victims may be chosen for each time.
+func tooMany(lives map[string]*life, d decisions) (complaints []string) {
+	key := func(pod string) string {
+		if l := lives[pod]; l != nil && l.claim != "" {
+			return "claim " + l.claim
+		}
+		return "pod " + pod
+	}
+	sizes, sets, evicted := map[string]int{}, map[string]int{}, map[string][]string{}
+	for _, c := range d.choices {
+		sizes[key(c.preemptor)] = max(sizes[key(c.preemptor)], len(c.victims))
+		sets[key(c.preemptor)] = max(sets[key(c.preemptor)], 1)
+	}
+	for _, end := range d.ends {
+		if end.how == "broken" {
+			sets[key(end.pod)]++
+		}
+	}
+	for _, l := range lives {
+		if l.evicted.IsZero() {
+			continue
+		}
+		if chosen := d.choiceOf(l); chosen != nil {
+			evicted[key(chosen.preemptor)] = append(evicted[key(chosen.preemptor)], l.name)
+		}
+	}
+	for _, whom := range slices.Sorted(maps.Keys(evicted)) {
+		if victims, most := evicted[whom], sizes[whom]*sets[whom]; len(victims) > most {
+			slices.Sort(victims)
+			complaints = append(complaints, fmt.Sprintf("%s: %d pods were evicted, %d would have done: %v", whom, len(victims), most, victims))
+		}
+	}
+	return complaints
+}
+
 // story is what schedulers wrote about a pod.
 func story(pod string, paths ...string) (lines []string) {
 	for _, path := range paths {
@@ -225,4 +262,31 @@ func TestDecisionsAreReadFromLogs(t *testing.T) {
 	require.Len(t, d.ends, 2)
 	require.Equal(t, []string{"high", "not waited for: pod has some of them"}, []string{d.ends[0].pod, d.ends[0].how})
 	require.Equal(t, []string{"high", "bound"}, []string{d.ends[1].pod, d.ends[1].how})
+}
+
+// TestTooManyEvictionsAreFound has a preemptor for which two sets of victims were chosen, of which one would have done.
+func TestTooManyEvictionsAreFound(t *testing.T) {
+	now := time.Now()
+	lives := map[string]*life{"high": {name: "high"}, "team-1": {name: "team-1", claim: "team"}, "team-2": {name: "team-2", claim: "team"}}
+	for _, name := range []string{"a", "b", "c"} {
+		lives[name] = &life{name: name, evicted: now}
+	}
+	choose := func(preemptor string, victims ...string) choice {
+		return choice{at: now, preemptor: preemptor, victims: victims}
+	}
+	for name, test := range map[string]struct {
+		choices []choice
+		ends    []ended
+		want    []string
+	}{
+		"one set":            {choices: []choice{choose("high", "a", "b", "c")}},
+		"the rest of a set":  {choices: []choice{choose("high", "a", "b", "c"), choose("high", "c")}},
+		"two sets":           {choices: []choice{choose("high", "a", "b"), choose("high", "c")}, want: []string{"pod high: 3 pods were evicted, 2 would have done: [a b c]"}},
+		"two pods":           {choices: []choice{choose("high", "a", "b"), choose("team-1", "c")}},
+		"two pods of a team": {choices: []choice{choose("team-1", "a"), choose("team-2", "b", "c")}, want: []string{"claim team: 3 pods were evicted, 2 would have done: [a b c]"}},
+		"a hold was broken":  {choices: []choice{choose("high", "a", "b"), choose("high", "c")}, ends: []ended{{at: now, pod: "high", how: "broken"}}},
+		"nobody was evicted": {choices: []choice{choose("high", "d")}},
+	} {
+		require.Equal(t, test.want, tooMany(lives, decisions{choices: test.choices, ends: test.ends}), name)
+	}
 }

@@ -75,6 +75,7 @@ func (s *scene) isGood() string {
 // TestNominationsDoNotEndAHold has a pod of a higher priority evict others on the node where devices are held for a pod.
 // kube-scheduler takes the nomination of the lower pod away then.
 func TestNominationsDoNotEndAHold(t *testing.T) {
+	t.Parallel()
 	for name, evict := range map[string]func(*scene) []string{
 		"for other devices": func(s *scene) []string {
 			s.run("high", inARow(s.driver, units), of("p60"))
@@ -161,7 +162,7 @@ func TestDeletedClaimEndsAHold(t *testing.T) {
 func TestHoldsOfAnotherProcess(t *testing.T) {
 	s := newScene(t, "first", 1, wholeDevices)
 	s.occupy("victim", s.Nodes[0], 0, "p10")
-	first, crossing := s.scheduler, s.crossing
+	first := s.scheduler
 	second := s.ours + "-second"
 	s.start(onlyProfile(second))
 	s.run("job", s.form.all(s.driver), of("p50"))
@@ -174,7 +175,7 @@ func TestHoldsOfAnotherProcess(t *testing.T) {
 	s.requireKept("thief", "joiner")
 	s.requireEvicted("victim")
 	s.requireNothingHeld()
-	s.scheduler, s.crossing = first, crossing
+	s.scheduler = first
 	s.requireNothingHeld()
 	s.requireNoneInVain()
 }

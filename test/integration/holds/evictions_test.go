@@ -17,6 +17,7 @@ import (
 	extenderv1 "k8s.io/kube-scheduler/extender/v1"
 
 	"github.com/celset/celset/internal/controlplane"
+	"github.com/celset/celset/internal/testing/crossing"
 	"github.com/celset/celset/internal/testing/env"
 )
 
@@ -34,6 +35,7 @@ func (s *scene) fill(node, prefix, class string) []string {
 // TestNoOthersAreEvictedWhileClaimsAreFreed pauses the controller that deallocates the claims of pods that are gone. The
 // pods on the second node would do as well, and are of a higher priority than the victims.
 func TestNoOthersAreEvictedWhileClaimsAreFreed(t *testing.T) {
+	t.Parallel()
 	for _, f := range forms() {
 		t.Run(f.name, func(t *testing.T) {
 			s := newScene(t, "slow", 2, f)
@@ -60,6 +62,7 @@ func TestNoOthersAreEvictedWhileClaimsAreFreed(t *testing.T) {
 
 // TestClaimsThatAreFreedOneByOne has the victims end one after the other, with tries of the preemptor in between.
 func TestClaimsThatAreFreedOneByOne(t *testing.T) {
+	t.Parallel()
 	for _, f := range forms() {
 		t.Run(f.name, func(t *testing.T) {
 			s := newScene(t, "single", 2, f)
@@ -173,12 +176,12 @@ func (e *extender) install(config *schedulerconfig.KubeSchedulerConfiguration) {
 func TestPreemptorIsDeletedBeforeTheFirstEviction(t *testing.T) {
 	s := newScene(t, "unwanted", 1, wholeDevices)
 	victims := s.fill(s.Nodes[0], "victim", "p10")
-	first := s.crossing.stop(0, isEviction)
+	first := s.crossing.Stop(0, crossing.IsEviction)
 	s.run("job", s.form.all(s.driver), of("p50"))
-	env.Receive(t, "the first eviction", first.reached)
+	env.Receive(t, "the first eviction", first.Reached())
 	s.end("job")
 	s.awaitLog("Delete event for unscheduled pod", "job")
-	first.release()
+	first.Release()
 	s.awaitLog("Async Preemption finished completely", "job")
 	s.requireNobodyEvicted(victims)
 }
@@ -188,12 +191,12 @@ func TestPreemptorIsDeletedBeforeTheFirstEviction(t *testing.T) {
 func TestPreemptorIsDeletedBetweenEvictions(t *testing.T) {
 	s := newScene(t, "between", 1, wholeDevices)
 	s.fill(s.Nodes[0], "victim", "p10")
-	third := s.crossing.stop(units-2, isDeletion)
+	third := s.crossing.Stop(units-2, crossing.IsDeletion)
 	s.run("job", s.form.all(s.driver), of("p50"))
-	env.Receive(t, "the third eviction", third.reached)
+	env.Receive(t, "the third eviction", third.Reached())
 	s.end("job")
 	s.awaitLog("Delete event for unscheduled pod", "job")
-	third.release()
+	third.Release()
 	s.awaitLog("Async Preemption finished completely", "job")
 	require.Len(t, s.evicted(), units-1)
 	s.requireNothingHeld()
@@ -202,6 +205,7 @@ func TestPreemptorIsDeletedBetweenEvictions(t *testing.T) {
 // TestKilledBetweenEvictions kills the scheduler when it has evicted three of four pods. The next scheduler evicts the
 // fourth one, and nobody else.
 func TestKilledBetweenEvictions(t *testing.T) {
+	t.Parallel()
 	for _, f := range forms() {
 		t.Run(f.name, func(t *testing.T) {
 			s := newScene(t, "killed", 2, f)
@@ -211,9 +215,9 @@ func TestKilledBetweenEvictions(t *testing.T) {
 			s.run("thief", f.unit(s.driver, 0), of("p10"))
 			s.requireKept("a-thief", "thief")
 
-			last := s.crossing.stop(units-1, isDeletion)
+			last := s.crossing.Stop(units-1, crossing.IsDeletion)
 			s.run("job", f.all(s.driver), of("p50"))
-			env.Receive(t, "the last eviction", last.reached)
+			env.Receive(t, "the last eviction", last.Reached())
 			s.kill()
 			s.start()
 			env.Eventually(t, "the fourth pod is evicted", func(context.Context) (string, error) {
@@ -236,6 +240,7 @@ func TestKilledBetweenEvictions(t *testing.T) {
 
 // TestKilledWhileVictimsEnd has pods of another profile come before a scheduler runs again.
 func TestKilledWhileVictimsEnd(t *testing.T) {
+	t.Parallel()
 	for _, f := range forms() {
 		t.Run(f.name, func(t *testing.T) {
 			s := newScene(t, "restart", 1, f)

@@ -19,6 +19,7 @@ import (
 // TestClaimsOfVictimsAreNotJoined has pods that name the claim of an evicted pod. They would keep the claim allocated,
 // and its devices would never be free for the preemptor.
 func TestClaimsOfVictimsAreNotJoined(t *testing.T) {
+	t.Parallel()
 	for _, f := range forms() {
 		t.Run(f.name, func(t *testing.T) {
 			s := newScene(t, "joined", 1, f)
@@ -122,6 +123,7 @@ func TestHigherPriorityJoins(t *testing.T) {
 
 // TestOneClaimIsEvictedForOnce has three pods that use one claim. One set of devices is enough for them.
 func TestOneClaimIsEvictedForOnce(t *testing.T) {
+	t.Parallel()
 	for name, classes := range map[string][]string{
 		"equal priorities": {"p50", "p50", "p50"}, "rising priorities": {"p20", "p30", "p50"}, "falling priorities": {"p50", "p30", "p20"},
 	} {

@@ -28,6 +28,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/celset/celset/internal/controlplane"
+	"github.com/celset/celset/internal/testing/crossing"
 	"github.com/celset/celset/internal/testing/env"
 	"github.com/celset/celset/internal/testing/minor"
 )
@@ -45,7 +46,7 @@ type scene struct {
 	ours, stock string
 
 	scheduler *controlplane.Process
-	crossing  *crossing
+	crossing  *crossing.Crossing
 	starts    int
 
 	// mutex guards what the watch has seen.
@@ -79,20 +80,17 @@ func (s *scene) start(options ...option) {
 	s.Helper()
 	config, err := s.RESTConfigFor(env.Scheduler.Name)
 	require.NoError(s, err)
-	c := newCrossing(s, config)
+	c, err := crossing.New(config)
+	require.NoError(s, err)
 	s.starts++
 	process := s.StartScheduler(s, controlplane.SchedulerOptions{
 		Name: fmt.Sprintf("%s-%d", s.Namespace, s.starts), Config: schedulerConfig(s, append([]option{s.named}, options...)...),
-		Kubeconfig: env.Kubeconfig(s, c.server.URL), Args: []string{"--v=3"},
+		Kubeconfig: env.Kubeconfig(s, c.URL()), Args: []string{"--v=3"},
 		FeatureGates: minor.SchedulerGates(map[string]bool{"DRADevicePreemption": true}),
 	})
 	s.Cleanup(func() {
 		process.Kill()
-		select {
-		case <-c.closed:
-		default:
-			c.close()
-		}
+		c.Close()
 	})
 	s.scheduler, s.crossing = process, c
 }
@@ -105,7 +103,7 @@ func (s *scene) named(config *schedulerconfig.KubeSchedulerConfiguration) {
 // kill ends the scheduler at once. Writes that were stopped are lost.
 func (s *scene) kill() {
 	s.scheduler.Kill()
-	s.crossing.close()
+	s.crossing.Close()
 }
 
 // watch notes evictions until the test ends.

@@ -77,6 +77,7 @@ func schedulerConfig(t testing.TB, options ...option) []byte {
 	require.NoError(t, yaml.UnmarshalStrict(content, config))
 	config.PodInitialBackoffSeconds, config.PodMaxBackoffSeconds = ptr.To[int64](1), ptr.To[int64](1)
 	config.ClientConnection.QPS, config.ClientConnection.Burst = 500, 1000
+	config.LeaderElection.LeaderElect = ptr.To(false)
 	for _, change := range options {
 		change(config)
 	}

@@ -43,7 +43,7 @@ var ranks = []*rank{
 	{name: "high", priority: 3000, kinds: []string{"grid", "line", "plain", "block", "chip", "link"}, nodesPerPod: 2.5, often: 20},
 	{name: "middle", priority: 2000, kinds: []string{"grid", "line", "plain", "chip", "link", "quarter", "slot"}, nodesPerPod: 2, often: 30},
 	{
-		name: "low", priority: 1000, nodesPerPod: 1. / 8, often: 50,
+		name: "low", priority: 1000, nodesPerPod: 1. / 12, often: 50,
 		kinds: []string{"grid", "line", "plain", "plain", "stock", "row", "quarter", "quarter", "quarter", "slot", "slot", "slot"},
 	},
 }

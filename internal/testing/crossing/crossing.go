@@ -43,6 +43,8 @@ type Crossing struct {
 // Barrier stops requests of a kind.
 type Barrier struct {
 	stops func(Write) bool
+	// refuses has requests refused that would be stopped.
+	refuses bool
 	// pass is the number of requests that the barrier still lets through.
 	pass int
 	// reached is closed when a request is stopped. released is closed when all may go on.
@@ -86,7 +88,17 @@ func (c *Crossing) URL() string { return c.server.URL }
 
 // Stop has the crossing let n writes of a kind through, and no more until the barrier is released.
 func (c *Crossing) Stop(n int, stops func(Write) bool) *Barrier {
-	b := &Barrier{stops: stops, pass: n, reached: make(chan struct{}), released: make(chan struct{})}
+	return c.raise(&Barrier{stops: stops, pass: n})
+}
+
+// Refuse has the crossing let n writes of a kind through, and refuse others, as admission does, until the barrier is
+// released.
+func (c *Crossing) Refuse(n int, stops func(Write) bool) *Barrier {
+	return c.raise(&Barrier{stops: stops, pass: n, refuses: true})
+}
+
+func (c *Crossing) raise(b *Barrier) *Barrier {
+	b.reached, b.released = make(chan struct{}), make(chan struct{})
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
 	c.barrier = b
@@ -98,6 +110,26 @@ func (b *Barrier) Reached() <-chan struct{} { return b.reached }
 
 // Release lets all writes go on.
 func (b *Barrier) Release() { close(b.released) }
+
+func (b *Barrier) isReleased() bool {
+	select {
+	case <-b.released:
+		return true
+	default:
+		return false
+	}
+}
+
+// refusal is the answer to a write that is refused.
+func refusal(r *http.Request) *http.Response {
+	recorder := httptest.NewRecorder()
+	recorder.Header().Set("Content-Type", "application/json")
+	recorder.WriteHeader(http.StatusForbidden)
+	_, _ = recorder.WriteString(`{"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": "Forbidden", "code": 403, "message": "refused by the test"}`)
+	response := recorder.Result()
+	response.Request = r
+	return response
+}
 
 // Close refuses the writes that were stopped. The API server never sees them. It may be called again.
 func (c *Crossing) Close() {
@@ -118,6 +150,9 @@ func (c *Crossing) RoundTrip(r *http.Request) (*http.Response, error) {
 		return c.api.RoundTrip(r)
 	}
 	if b := c.stopping(w); b != nil {
+		if b.refuses && !b.isReleased() {
+			return refusal(r), nil
+		}
 		select {
 		case <-b.released:
 		case <-c.closed:

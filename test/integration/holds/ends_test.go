@@ -166,6 +166,25 @@ func TestDeletedClaimEndsAHold(t *testing.T) {
 	s.requireEvicted("victim")
 }
 
+// TestMessagesNameNodesThatThePodCouldUse has a pod for the second node be refused while devices of the first one are held.
+func TestMessagesNameNodesThatThePodCouldUse(t *testing.T) {
+	s := newScene(t, "named", 2, wholeDevices)
+	s.fill(s.Nodes[1], "other", "p90")
+	s.occupy("victim", s.Nodes[0], 0, "p10")
+	s.run("job", s.form.all(s.driver), of("p50"))
+	s.ending("victim")
+	s.run("here", s.form.unit(s.driver, 1), of("p10"), on(s.Nodes[0]))
+	s.run("there", s.form.unit(s.driver, 1), of("p10"), on(s.Nodes[1]))
+	s.requireKept("here", "there")
+	require.True(t, env.IsRefused(s.Pod(t, "here"), s.Nodes[0], "are held"))
+	notes, err := s.Notes(t.Context(), s.Pod(t, "there"), "FailedScheduling")
+	require.NoError(t, err)
+	require.NotEmpty(t, notes)
+	for _, note := range notes {
+		require.NotContains(t, note, s.Nodes[0])
+	}
+}
+
 // TestHoldsOfAnotherProcess has two schedulers with profiles of their own in one cluster.
 func TestHoldsOfAnotherProcess(t *testing.T) {
 	s := newScene(t, "first", 1, wholeDevices)

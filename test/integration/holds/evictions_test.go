@@ -238,6 +238,35 @@ func TestKilledBetweenEvictions(t *testing.T) {
 	}
 }
 
+// TestRefusedEvictionIsTriedAgain has the API server refuse the last of four evictions. The pods of the second node, which
+// would do as well, stay.
+func TestRefusedEvictionIsTriedAgain(t *testing.T) {
+	s := newScene(t, "refused", 2, wholeDevices)
+	victims := s.fill(s.Nodes[0], "victim", "p10")
+	s.fill(s.Nodes[1], "other", "p20")
+	last := s.crossing.Refuse(units-1, crossing.IsDeletion)
+	s.run("job", s.form.all(s.driver), of("p50"))
+	env.Receive(t, "the last eviction", last.Reached())
+	evicted := s.evicted()
+	require.Len(t, evicted, units-1)
+	require.Subset(t, victims, evicted)
+	s.tryAgain(2, "job")
+	s.requireEvicted(evicted...)
+	last.Release()
+	env.Eventually(t, "the fourth pod is evicted", func(ctx context.Context) (string, error) {
+		if evicted := s.evicted(); len(evicted) < units {
+			return fmt.Sprintf("%v are evicted", evicted), s.poke(ctx)
+		}
+		return "", nil
+	})
+	s.requireEvicted(victims...)
+	s.end(victims...)
+	s.RequireRunning(t, "job")
+	s.requireEvicted(victims...)
+	s.requireNothingHeld()
+	s.requireNoneInVain()
+}
+
 // TestKilledWhileVictimsEnd has pods of another profile come before a scheduler runs again.
 func TestKilledWhileVictimsEnd(t *testing.T) {
 	t.Parallel()

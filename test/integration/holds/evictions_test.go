@@ -11,14 +11,19 @@ import (
 	"net/http/httptest"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	schedulerconfig "k8s.io/kube-scheduler/config/v1"
 	extenderv1 "k8s.io/kube-scheduler/extender/v1"
 
+	configv1alpha1 "github.com/celset/celset/apis/config/v1alpha1"
 	"github.com/celset/celset/internal/controlplane"
+	"github.com/celset/celset/internal/testing/cases"
 	"github.com/celset/celset/internal/testing/crossing"
 	"github.com/celset/celset/internal/testing/env"
+	"github.com/celset/celset/plugin/hold"
 )
 
 // fill has pods of a PriorityClass use all units of a node, and returns their names.
@@ -291,4 +296,29 @@ func TestKilledWhileVictimsEnd(t *testing.T) {
 			s.requireNoneInVain()
 		})
 	}
+}
+
+// TestEvictionsAreBounded has victims that never end, on more nodes than the preemptor may have tries. The devices of each
+// node are held for two seconds.
+func TestEvictionsAreBounded(t *testing.T) {
+	cases.OnlyNightly(t, "waits for a minute while nothing is to happen")
+	s := newScene(t, "bounded", hold.MaxTries+2, wholeDevices, withArgs(t, func(args *configv1alpha1.DynamicResourcesCELArgs) {
+		args.DevicePreemption = &configv1alpha1.DevicePreemption{HoldTimeout: &metav1.Duration{Duration: time.Second}}
+	}))
+	for i, node := range s.Nodes {
+		name := fmt.Sprint("victim-", i)
+		s.run(name, s.form.unit(s.driver, 0), of("p10"), on(node), graceOf(1))
+		s.RequireRunning(t, name)
+	}
+	s.run("job", s.form.all(s.driver), of("p50"))
+	env.Eventually(t, "another pod is evicted when the first one has not ended in time", func(ctx context.Context) (string, error) {
+		if evicted := s.evicted(); len(evicted) < 2 {
+			return fmt.Sprintf("%v are evicted", evicted), s.poke(ctx)
+		}
+		return "", nil
+	})
+	for range 6 {
+		s.tryAgain(10, "job")
+	}
+	require.LessOrEqual(t, len(s.evicted()), hold.MaxTries)
 }

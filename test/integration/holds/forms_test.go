@@ -151,6 +151,11 @@ func on(node string) request {
 	return func(pod *corev1.Pod) { pod.Spec.NodeSelector = map[string]string{corev1.LabelHostname: node} }
 }
 
+// graceOf has the pod have another grace period in seconds.
+func graceOf(seconds int64) request {
+	return func(pod *corev1.Pod) { pod.Spec.TerminationGracePeriodSeconds = &seconds }
+}
+
 // cores has the pod ask for CPUs.
 func cores(n int64) request {
 	return func(pod *corev1.Pod) {

@@ -17,64 +17,58 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// End is how a hold ended.
-type End string
-
-const (
-	// Bound means that the pod has its devices, on its node.
-	Bound End = "bound"
-	// Deleted means that the pod is gone.
-	Deleted End = "deleted"
-	// Renominated means that the pod is nominated to another node, or to none, or is bound to another one:
-	// it fits there, since something has become free.
-	Renominated End = "renominated"
-	// TimedOut means that the pod could not be bound in time.
-	TimedOut End = "timeout"
-	// Broken means that a pod of a higher priority has taken a device.
-	Broken End = "broken"
-)
-
-// Ends are all of them.
-var Ends = []End{Bound, Deleted, Renominated, TimedOut, Broken}
-
-// maxWaiting is how many pods are remembered that may have been refused because of one hold. Others
-// are tried again when something else happens, or after some minutes.
+// maxWaiting is the number of pods that are remembered for one hold because it may have refused them. Other pods are
+// tried again when something else happens, or after some minutes.
 const maxWaiting = 1024
 
-// Hold is what is held for a pod.
-type Hold struct {
-	Pod  *v1.Pod
-	Node string
-	// Devices are the results of an allocation for all of the pod's claims that had none.
-	Devices []resourceapi.DeviceRequestAllocationResult
-	// Victims are the UIDs of the pods that were evicted for it, as far as they are known.
-	Victims []types.UID
-	// Timeout is after what time it ends.
-	Timeout time.Duration
-	// Retry has the pod tried again, in case that victims turn out not to be ending. nil for never.
-	Retry func()
+// Ended describes the end of a hold.
+type Ended struct {
+	Hold
+	How End
+	// Next is the earliest time of the next try. It is zero if no try follows.
+	Next time.Time
 }
 
-// Holds are those of a scheduler. It is safe for concurrent use.
+// Holds are the holds of a scheduler. It is safe for concurrent use.
 type Holds struct {
 	clock clock.WithDelayedExecution
-	// ended is told of each that ends, without locks.
-	ended func(Hold, End)
+	// ended is called for each hold that ends, without locks.
+	ended func(Ended)
 
 	// mutex guards what follows.
 	mutex sync.Mutex
 	byPod map[types.UID]*held
+	// tries has an entry for each pod with a hold, and for pods whose hold ended without a bound pod.
+	tries map[types.UID]*tried
 }
 
 type held struct {
 	Hold
-	// timer ends the hold, retry has its pod tried again.
+	// timer ends the hold. retry has its pod tried again.
 	timer, retry clock.Timer
-	since        time.Time
-	// wereFree is set once it was noticed that all is free.
+	// since is the time at which this process began to keep the hold.
+	since time.Time
+	// restored is set for a hold that another process began.
+	restored bool
+	// wereFree is set after the first time that all claims were found to be free.
 	wereFree bool
-	// waiting are pods from which the devices were kept, and how they are tried again.
+	// evicted has the victims that this process has evicted. The value is true for a victim that was only sent back to
+	// the scheduling queue.
+	evicted map[types.UID]bool
+	// resumes counts how often failed evictions were repeated, resumed is the last time.
+	resumes int
+	resumed time.Time
+	// waiting are pods that the hold may have refused.
 	waiting map[types.UID]waiting
+}
+
+// tried says how often pods were evicted for a pod.
+type tried struct {
+	count int
+	// next is the earliest time of the next try.
+	next time.Time
+	// timer has the pod tried then.
+	timer clock.Timer
 }
 
 type waiting struct {
@@ -82,52 +76,152 @@ type waiting struct {
 	activate func(*v1.Pod)
 }
 
-// New returns holds that nobody has yet. ended may be nil.
-func New(clock clock.WithDelayedExecution, ended func(Hold, End)) *Holds {
+// New returns Holds without any hold. ended may be nil.
+func New(clock clock.WithDelayedExecution, ended func(Ended)) *Holds {
 	if ended == nil {
-		ended = func(Hold, End) {}
+		ended = func(Ended) {}
 	}
-	return &Holds{clock: clock, ended: ended, byPod: map[types.UID]*held{}}
+	return &Holds{clock: clock, ended: ended, byPod: map[types.UID]*held{}, tries: map[types.UID]*tried{}}
 }
 
-// Keep holds devices for a pod from now on, and not what was held for it before.
-func (h *Holds) Keep(hold Hold) {
+// Keep holds devices for a pod from now on. It returns the hold with the number of the try. A hold that the pod has
+// already goes on with the new devices and the same number. Holds for pods of a lower priority on the same devices are
+// broken.
+func (h *Holds) Keep(hold Hold) Hold { return h.keep(hold, false) }
+
+func (h *Holds) keep(hold Hold, restored bool) Hold {
 	uid := hold.Pod.UID
-	h.End(uid, Renominated)
+	keeping := &held{since: h.clock.Now(), restored: restored, evicted: map[types.UID]bool{}, waiting: map[types.UID]waiting{}}
 	h.mutex.Lock()
-	defer h.mutex.Unlock()
-	keeping := &held{
-		Hold: hold, waiting: map[types.UID]waiting{}, since: h.clock.Now(),
-		timer: h.clock.AfterFunc(hold.Timeout, func() { h.End(uid, TimedOut) }),
+	former := h.byPod[uid]
+	if former != nil {
+		former.stop()
+		hold.Try, keeping.restored = former.Try, former.restored
+		keeping.evicted, keeping.resumes, keeping.resumed = former.evicted, former.resumes, former.resumed
 	}
+	of := h.tries[uid]
+	if of == nil {
+		of = &tried{}
+		h.tries[uid] = of
+	}
+	if of.timer != nil {
+		of.timer.Stop()
+	}
+	if hold.Try == 0 {
+		hold.Try = of.count + 1
+	}
+	of.count, of.next, of.timer = hold.Try, time.Time{}, nil
+	keeping.Hold = hold
+	keeping.timer = h.clock.AfterFunc(max(hold.Until.Sub(h.clock.Now()), 1), func() { h.endTry(uid, keeping, TimedOut) })
 	if hold.Retry != nil {
 		keeping.retry = h.clock.AfterFunc(untilKnown, hold.Retry)
 	}
 	h.byPod[uid] = keeping
+	var broken []types.UID
+	if !restored {
+		// The other process has done that.
+		broken = h.brokenBy(hold)
+	}
+	h.mutex.Unlock()
+	for _, uid := range broken {
+		h.End(uid, Broken)
+	}
+	if former != nil {
+		former.activate()
+	}
+	return hold
 }
 
-// End ends the hold of a pod, if it has one. Pods from which the devices were kept are tried again.
+// brokenBy returns the pods of a lower priority whose devices are held for the new hold.
+func (h *Holds) brokenBy(hold Hold) (broken []types.UID) {
+	devices := wholeDevices(hold.Devices())
+	for uid, other := range h.byPod {
+		if uid != hold.Pod.UID && corev1helpers.PodPriority(other.Pod) < corev1helpers.PodPriority(hold.Pod) && other.hasAny(devices) {
+			broken = append(broken, uid)
+		}
+	}
+	return broken
+}
+
+// End ends the hold of a pod, if it has one. Pods that the hold may have refused are tried again.
 func (h *Holds) End(pod types.UID, how End) {
 	h.mutex.Lock()
 	ending := h.byPod[pod]
-	delete(h.byPod, pod)
 	h.mutex.Unlock()
-	if ending == nil {
+	if ending != nil {
+		h.endTry(pod, ending, how)
 		return
 	}
-	if how != TimedOut {
-		ending.timer.Stop()
+	if how.isFinal() {
+		h.mutex.Lock()
+		defer h.mutex.Unlock()
+		h.forget(pod)
 	}
-	if ending.retry != nil {
-		ending.retry.Stop()
+}
+
+// endTry ends one hold of a pod, unless another hold has taken its place.
+func (h *Holds) endTry(pod types.UID, ending *held, how End) {
+	h.mutex.Lock()
+	if h.byPod[pod] != ending {
+		h.mutex.Unlock()
+		return
 	}
-	h.ended(ending.Hold, how)
-	for _, waiting := range ending.waiting {
+	delete(h.byPod, pod)
+	ending.stop()
+	ended := Ended{Hold: ending.Hold, How: how}
+	ended.Evicted = len(ending.evicted)
+	if ending.restored {
+		ended.Evicted = len(ending.Victims)
+	}
+	switch of := h.tries[pod]; {
+	case how.isFinal():
+		h.forget(pod)
+	case of != nil:
+		ended.Next = h.clock.Now().Add(backOff(of.count))
+		h.waitFor(of, ended.Next, ending.Retry)
+	}
+	h.mutex.Unlock()
+	h.ended(ended)
+	ending.activate()
+}
+
+// waitFor has a pod tried again when its back-off is over.
+func (h *Holds) waitFor(of *tried, next time.Time, retry func()) {
+	of.next = next
+	if retry != nil && of.count < MaxTries {
+		of.timer = h.clock.AfterFunc(max(next.Sub(h.clock.Now()), 1), retry)
+	}
+}
+
+// forget removes what is known of tries for a pod.
+func (h *Holds) forget(pod types.UID) {
+	if of := h.tries[pod]; of != nil && of.timer != nil {
+		of.timer.Stop()
+	}
+	delete(h.tries, pod)
+}
+
+func (h *held) stop() {
+	h.timer.Stop()
+	if h.retry != nil {
+		h.retry.Stop()
+	}
+}
+
+func (h *held) activate() {
+	for _, waiting := range h.waiting {
 		waiting.activate(waiting.pod)
 	}
 }
 
-// Of is what is held for a pod.
+// wait has a pod tried again when the hold ends.
+func (h *held) wait(pod *v1.Pod, activate func(*v1.Pod)) {
+	if len(h.waiting) < maxWaiting {
+		h.waiting[pod.UID] = waiting{pod, activate}
+	}
+}
+
+// Of returns the hold of a pod.
 func (h *Holds) Of(pod types.UID) (hold Hold, ok bool) {
 	h.mutex.Lock()
 	defer h.mutex.Unlock()
@@ -137,40 +231,23 @@ func (h *Holds) Of(pod types.UID) (hold Hold, ok bool) {
 	return Hold{}, false
 }
 
-// IsVictim tells whether a pod was just evicted for the hold of another one: for so long it may take until
-// everybody knows that it is to end.
-func (h *Holds) IsVictim(of, pod types.UID) bool {
-	h.mutex.Lock()
-	defer h.mutex.Unlock()
-	held := h.byPod[of]
-	return held != nil && h.clock.Since(held.since) < untilKnown && slices.Contains(held.Victims, pod)
-}
-
-// untilKnown is how long informers may be late.
-const untilKnown = 30 * time.Second
-
-// NoteFree notes that all is free that is held for a pod, and tells whether that was noted before.
-func (h *Holds) NoteFree(pod types.UID) (before bool) {
-	h.mutex.Lock()
-	defer h.mutex.Unlock()
-	held := h.byPod[pod]
-	if held == nil {
-		return true
-	}
-	before, held.wereFree = held.wereFree, true
-	return before
-}
-
-// Count is how many there are.
+// Count returns the number of holds of this scheduler.
 func (h *Holds) Count() int {
 	h.mutex.Lock()
 	defer h.mutex.Unlock()
-	return len(h.byPod)
+	count := 0
+	for _, held := range h.byPod {
+		if !held.Foreign {
+			count++
+		}
+	}
+	return count
 }
 
-// From are the holds that keep devices from a pod: those of other pods of the same or a higher priority,
-// in the order of their names. When one of them ends, activate is called with the pod.
-func (h *Holds) From(pod *v1.Pod, activate func(*v1.Pod)) []Hold {
+// From returns the holds that keep devices from a pod: the holds of other pods of the same or a higher priority, in the
+// order of their names. Devices that are held for claims of the pod are left out: whichever pod of a claim is tried
+// first allocates it. When one of the holds ends, activate is called with the pod.
+func (h *Holds) From(pod *v1.Pod, claims []types.UID, activate func(*v1.Pod)) []Hold {
 	h.mutex.Lock()
 	defer h.mutex.Unlock()
 	var from []Hold
@@ -178,9 +255,9 @@ func (h *Holds) From(pod *v1.Pod, activate func(*v1.Pod)) []Hold {
 		if uid == pod.UID || corev1helpers.PodPriority(held.Pod) < corev1helpers.PodPriority(pod) {
 			continue
 		}
-		from = append(from, held.Hold)
-		if len(held.waiting) < maxWaiting {
-			held.waiting[pod.UID] = waiting{pod, activate}
+		if rest := held.without(claims); len(rest.Claims) > 0 {
+			from = append(from, rest)
+			held.wait(pod, activate)
 		}
 	}
 	slices.SortFunc(from, func(a, b Hold) int {
@@ -189,14 +266,52 @@ func (h *Holds) From(pod *v1.Pod, activate func(*v1.Pod)) []Hold {
 	return from
 }
 
-// Taken tells that a pod has got devices for itself, which breaks the holds on them of other pods.
-func (h *Holds) Taken(pod *v1.Pod, devices []structured.DeviceID) {
+// For returns a hold of another pod for one of the claims. When it ends, activate is called with the pod.
+func (h *Holds) For(pod *v1.Pod, claims []types.UID, activate func(*v1.Pod)) (hold Hold, ok bool) {
+	h.mutex.Lock()
+	defer h.mutex.Unlock()
+	for uid, held := range h.byPod {
+		if uid != pod.UID && slices.ContainsFunc(claims, held.isFor) {
+			held.wait(pod, activate)
+			return held.Hold, true
+		}
+	}
+	return Hold{}, false
+}
+
+// Refuses returns an allocated claim that a pod may not use, because its devices are held for another pod of the same or
+// a higher priority: the claim is to be freed for that pod, or it has got such a device. When the hold ends, activate is
+// called with the pod.
+func (h *Holds) Refuses(pod *v1.Pod, allocated []*resourceapi.ResourceClaim, activate func(*v1.Pod)) *resourceapi.ResourceClaim {
+	h.mutex.Lock()
+	defer h.mutex.Unlock()
+	for uid, held := range h.byPod {
+		if uid == pod.UID || corev1helpers.PodPriority(held.Pod) < corev1helpers.PodPriority(pod) {
+			continue
+		}
+		for _, claim := range allocated {
+			if claim.Status.Allocation == nil || held.isFor(claim.UID) {
+				continue
+			}
+			if slices.Contains(held.Frees, claim.UID) || held.hasAny(wholeDevices(claim.Status.Allocation.Devices.Results)) {
+				held.wait(pod, activate)
+				return claim
+			}
+		}
+	}
+	return nil
+}
+
+// Taken breaks the holds of other pods on devices that a pod has got, or on claims that it uses now.
+func (h *Holds) Taken(pod *v1.Pod, devices []structured.DeviceID, claims []types.UID) {
 	var broken []types.UID
 	h.mutex.Lock()
 	for uid, held := range h.byPod {
-		if uid != pod.UID && slices.ContainsFunc(held.Devices, func(result resourceapi.DeviceRequestAllocationResult) bool {
-			return result.ShareID == nil && slices.Contains(devices, idOf(&result))
-		}) {
+		if uid == pod.UID {
+			continue
+		}
+		rest := held.without(claims)
+		if rest.hasAny(devices) || slices.ContainsFunc(claims, func(claim types.UID) bool { return slices.Contains(held.Frees, claim) }) {
 			broken = append(broken, uid)
 		}
 	}
@@ -206,26 +321,25 @@ func (h *Holds) Taken(pod *v1.Pod, devices []structured.DeviceID) {
 	}
 }
 
-// Observe takes notice of what became of a pod. It ends the hold of one that is bound, or that is not
-// nominated to its node any more. before is the pod as it was, nil if that is not known.
-func (h *Holds) Observe(before, pod *v1.Pod) {
-	hold, ok := h.Of(pod.UID)
-	if !ok {
-		return
-	}
-	nominated := pod.Status.NominatedNodeName
-	switch {
-	case pod.Spec.NodeName == hold.Node:
-		h.End(pod.UID, Bound)
-	case pod.Spec.NodeName != "":
-		h.End(pod.UID, Renominated)
-	case nominated == hold.Node:
-	case nominated != "", before != nil && before.Status.NominatedNodeName == hold.Node:
-		// As long as it was not nominated yet, that is still to be written.
-		h.End(pod.UID, Renominated)
+// Observe ends the hold of a pod that is bound, is being deleted or has ended.
+func (h *Holds) Observe(pod *v1.Pod) {
+	held, _ := h.Of(pod.UID)
+	if how, over := IsOver(pod, held.Node); over {
+		h.End(pod.UID, how)
 	}
 }
 
-func idOf(result *resourceapi.DeviceRequestAllocationResult) structured.DeviceID {
-	return structured.MakeDeviceID(result.Driver, result.Pool, result.Device)
+// ClaimGone ends the holds for a claim.
+func (h *Holds) ClaimGone(claim types.UID) {
+	var useless []types.UID
+	h.mutex.Lock()
+	for uid, held := range h.byPod {
+		if held.isFor(claim) {
+			useless = append(useless, uid)
+		}
+	}
+	h.mutex.Unlock()
+	for _, uid := range useless {
+		h.End(uid, ClaimDeleted)
+	}
 }

@@ -5,6 +5,8 @@ package hold
 
 import (
 	"fmt"
+	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -15,11 +17,69 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/dynamic-resource-allocation/structured"
+	"k8s.io/utils/clock"
 	clocktesting "k8s.io/utils/clock/testing"
 	"k8s.io/utils/ptr"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// stepClock calls what is due without a lock, so that it may use the clock.
+type stepClock struct {
+	*clocktesting.FakeClock
+	mutex  sync.Mutex
+	timers []*stepTimer
+}
+
+type stepTimer struct {
+	clock.Timer
+	of  *stepClock
+	due time.Time
+	do  func()
+}
+
+func newClock() *stepClock { return &stepClock{FakeClock: clocktesting.NewFakeClock(time.Unix(0, 0))} }
+
+func (c *stepClock) AfterFunc(d time.Duration, do func()) clock.Timer {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	timer := &stepTimer{of: c, due: c.Now().Add(d), do: do}
+	c.timers = append(c.timers, timer)
+	return timer
+}
+
+func (t *stepTimer) Stop() bool {
+	t.of.mutex.Lock()
+	defer t.of.mutex.Unlock()
+	at := slices.Index(t.of.timers, t)
+	if at < 0 {
+		return false
+	}
+	t.of.timers = slices.Delete(t.of.timers, at, at+1)
+	return true
+}
+
+// Step goes from one timer that is due to the next.
+func (c *stepClock) Step(d time.Duration) {
+	end := c.Now().Add(d)
+	for {
+		c.mutex.Lock()
+		var next *stepTimer
+		for _, timer := range c.timers {
+			if !timer.due.After(end) && (next == nil || timer.due.Before(next.due)) {
+				next = timer
+			}
+		}
+		c.mutex.Unlock()
+		if next == nil {
+			c.SetTime(end)
+			return
+		}
+		next.Stop()
+		c.SetTime(next.due)
+		next.do()
+	}
+}
 
 func podOf(name string, priority int32) *v1.Pod {
 	return &v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(name)}, Spec: v1.PodSpec{Priority: &priority}}
@@ -29,31 +89,43 @@ func deviceOf(name string) resourceapi.DeviceRequestAllocationResult {
 	return resourceapi.DeviceRequestAllocationResult{Driver: "d", Pool: "p", Device: name}
 }
 
+// claimOf is the claim of a pod of this name.
+func claimOf(pod string, devices ...string) Claim {
+	claim := Claim{UID: types.UID("claim-" + pod), Name: pod}
+	for _, device := range devices {
+		claim.Devices = append(claim.Devices, deviceOf(device))
+	}
+	return claim
+}
+
 // desk has holds, and how they ended.
 type desk struct {
 	*Holds
-	clock     *clocktesting.FakeClock
+	clock     *stepClock
 	ended     []string
 	activated []string
 }
 
 func newDesk() *desk {
-	d := &desk{clock: clocktesting.NewFakeClock(time.Unix(0, 0))}
-	d.Holds = New(d.clock, func(hold Hold, how End) { d.ended = append(d.ended, fmt.Sprintf("%s %s", hold.Pod.Name, how)) })
+	d := &desk{clock: newClock()}
+	d.Holds = New(d.clock, func(ended Ended) { d.ended = append(d.ended, fmt.Sprintf("%s %s", ended.Pod.Name, ended.How)) })
 	return d
 }
 
-func (d *desk) keep(pod *v1.Pod, devices ...string) {
-	hold := Hold{Pod: pod, Node: "node-1", Timeout: time.Minute}
-	for _, device := range devices {
-		hold.Devices = append(hold.Devices, deviceOf(device))
+func (d *desk) hold(pod *v1.Pod, devices ...string) Hold {
+	return Hold{
+		Pod: pod, Node: "node-1", Until: d.clock.Now().Add(time.Minute), Claims: []Claim{claimOf(pod.Name, devices...)},
+		Retry: func() { d.activated = append(d.activated, pod.Name) },
 	}
-	d.Keep(hold)
 }
 
-// from are the pods for which devices are kept from one of a priority.
-func (d *desk) from(name string, priority int32) (holders []string) {
-	for _, hold := range d.From(podOf(name, priority), func(pod *v1.Pod) { d.activated = append(d.activated, pod.Name) }) {
+func (d *desk) keep(pod *v1.Pod, devices ...string) Hold { return d.Keep(d.hold(pod, devices...)) }
+
+func (d *desk) activate(pod *v1.Pod) { d.activated = append(d.activated, pod.Name) }
+
+// from returns the pods for which devices are kept from one of a priority.
+func (d *desk) from(name string, priority int32, claims ...types.UID) (holders []string) {
+	for _, hold := range d.From(podOf(name, priority), claims, d.activate) {
 		holders = append(holders, hold.Pod.Name)
 	}
 	return holders
@@ -68,6 +140,7 @@ func TestFromWhom(t *testing.T) {
 	require.Equal(t, []string{"a"}, d.from("b", 5), "its own it may take")
 	require.Equal(t, []string{"a"}, d.from("higher", 6))
 	require.Empty(t, d.from("top", 8))
+	require.Equal(t, []string{"a"}, d.from("partner", 1, "claim-b"), "a pod of the same claim may allocate it")
 	require.Equal(t, 2, d.Count())
 }
 
@@ -75,74 +148,107 @@ func TestTimeIsOver(t *testing.T) {
 	d := newDesk()
 	d.keep(podOf("a", 5), "1")
 	_ = d.from("waits", 1)
-	d.clock.Step(time.Minute - 1)
+	d.clock.Step(untilKnown)
+	require.Equal(t, []string{"a"}, d.activated, "in case that victims turn out not to be ending")
+	d.clock.Step(time.Minute - untilKnown - 1)
 	require.Empty(t, d.ended)
 	d.clock.Step(1)
 	require.Equal(t, []string{"a timeout"}, d.ended)
-	require.Equal(t, []string{"waits"}, d.activated)
+	require.Equal(t, []string{"a", "waits"}, d.activated)
 	require.Empty(t, d.from("waits", 1))
 	d.End("a", Deleted)
 	require.Len(t, d.ended, 1, "it ends once")
 }
 
-func TestNewHoldReplacesTheFormer(t *testing.T) {
+func TestHoldGoesOnWithOtherDevices(t *testing.T) {
 	d := newDesk()
-	d.keep(podOf("a", 5), "1")
-	d.keep(podOf("a", 5), "2")
-	require.Equal(t, []string{"a renominated"}, d.ended)
+	require.Equal(t, 1, d.keep(podOf("a", 5), "1").Try)
+	d.Evicted("a", "victim", false)
+	_ = d.from("waits", 1)
+	d.clock.Step(time.Second)
+	require.Equal(t, 1, d.keep(podOf("a", 5), "2").Try)
+	require.Empty(t, d.ended)
+	require.Equal(t, []string{"waits"}, d.activated, "device 1 is free for others")
+	recently, _ := d.WasEvicted("a", "victim")
+	require.True(t, recently)
 	hold, ok := d.Of("a")
 	require.True(t, ok)
-	require.Equal(t, "2", hold.Devices[0].Device)
-	d.clock.Step(time.Minute)
-	require.Equal(t, []string{"a renominated", "a timeout"}, d.ended)
+	require.Equal(t, "2", hold.Devices()[0].Device)
+	d.clock.Step(time.Minute - 1)
+	require.Empty(t, d.ended, "the former time doesn't count")
+	d.clock.Step(1)
+	require.Equal(t, []string{"a timeout"}, d.ended)
 }
 
 func TestTakenBreaksWhatOverlaps(t *testing.T) {
 	d := newDesk()
 	d.keep(podOf("a", 5), "1", "2")
 	d.keep(podOf("b", 5), "3")
-	shared := Hold{Pod: podOf("c", 5), Node: "node-1", Timeout: time.Minute, Devices: []resourceapi.DeviceRequestAllocationResult{deviceOf("1")}}
-	shared.Devices[0].ShareID = ptr.To(types.UID("share"))
+	shared := d.hold(podOf("c", 5), "1")
+	shared.Claims[0].Devices[0].ShareID = ptr.To(types.UID("share"))
+	shared.Frees = []types.UID{"claim-victim"}
 	d.Keep(shared)
-	d.Taken(podOf("a", 5), []structured.DeviceID{structured.MakeDeviceID("d", "p", "1")})
+	id := func(device string) structured.DeviceID { return structured.MakeDeviceID("d", "p", device) }
+	d.Taken(podOf("a", 5), []structured.DeviceID{id("1")}, nil)
 	require.Empty(t, d.ended, "it is its own")
-	d.Taken(podOf("top", 9), []structured.DeviceID{structured.MakeDeviceID("d", "p", "2"), structured.MakeDeviceID("d", "q", "3")})
+	d.Taken(podOf("partner", 9), []structured.DeviceID{id("1"), id("2")}, []types.UID{"claim-a"})
+	require.Empty(t, d.ended, "the devices are held for its claim")
+	d.Taken(podOf("top", 9), []structured.DeviceID{id("2"), structured.MakeDeviceID("d", "q", "3")}, nil)
 	require.Equal(t, []string{"a broken"}, d.ended)
-	require.Equal(t, 2, d.Count())
+	d.Taken(podOf("top", 9), nil, []types.UID{"claim-victim"})
+	require.Equal(t, []string{"a broken", "c broken"}, d.ended)
+	require.Equal(t, 1, d.Count())
+}
+
+// TestHigherHoldBreaksLower on the same devices only.
+func TestHigherHoldBreaksLower(t *testing.T) {
+	d := newDesk()
+	d.keep(podOf("low", 5), "1")
+	d.keep(podOf("other", 5), "2")
+	d.keep(podOf("equal", 5), "1")
+	require.Empty(t, d.ended)
+	d.keep(podOf("high", 6), "1")
+	require.ElementsMatch(t, []string{"low broken", "equal broken"}, d.ended)
 }
 
 func TestWhatBecomesOfThePod(t *testing.T) {
-	nominated := func(to string) *v1.Pod {
-		pod := podOf("a", 5)
-		pod.Status.NominatedNodeName = to
-		return pod
-	}
-	bound := func(to string) *v1.Pod {
-		pod := podOf("a", 5)
-		pod.Spec.NodeName = to
-		return pod
-	}
 	for name, tc := range map[string]struct {
-		before, after *v1.Pod
-		want          []string
+		change func(*v1.Pod)
+		want   []string
 	}{
-		"not nominated yet":      {before: nominated(""), after: nominated("")},
-		"nominated":              {before: nominated(""), after: nominated("node-1")},
-		"nominated elsewhere":    {before: nominated("node-1"), after: nominated("node-2"), want: []string{"a renominated"}},
-		"nominated no more":      {before: nominated("node-1"), after: nominated(""), want: []string{"a renominated"}},
-		"nominated before":       {before: nominated("node-2"), after: nominated("node-2"), want: []string{"a renominated"}},
-		"unknown before":         {after: nominated("")},
-		"bound":                  {before: nominated("node-1"), after: bound("node-1"), want: []string{"a bound"}},
-		"bound elsewhere":        {before: nominated("node-1"), after: bound("node-2"), want: []string{"a renominated"}},
-		"another pod of no hold": {after: podOf("b", 5)},
+		"nominated":            {change: func(pod *v1.Pod) { pod.Status.NominatedNodeName = "node-1" }},
+		"nominated elsewhere":  {change: func(pod *v1.Pod) { pod.Status.NominatedNodeName = "node-2" }},
+		"nominated no more":    {change: func(*v1.Pod) {}},
+		"bound":                {change: func(pod *v1.Pod) { pod.Spec.NodeName = "node-1" }, want: []string{"a bound"}},
+		"bound elsewhere":      {change: func(pod *v1.Pod) { pod.Spec.NodeName = "node-2" }, want: []string{"a moved"}},
+		"being deleted":        {change: func(pod *v1.Pod) { pod.DeletionTimestamp = &metav1.Time{} }, want: []string{"a deleted"}},
+		"failed":               {change: func(pod *v1.Pod) { pod.Status.Phase = v1.PodFailed }, want: []string{"a deleted"}},
+		"another pod, no hold": {change: func(pod *v1.Pod) { pod.UID, pod.Spec.NodeName = "b", "node-1" }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := newDesk()
 			d.keep(podOf("a", 5), "1")
-			d.Observe(tc.before, tc.after)
+			after := podOf("a", 5)
+			tc.change(after)
+			d.Observe(after)
 			require.Equal(t, tc.want, d.ended)
+			count, _ := d.Tries("a")
+			require.Equal(t, tc.want == nil, count == 1, "no try follows")
 		})
 	}
+}
+
+func TestClaimGone(t *testing.T) {
+	d := newDesk()
+	d.keep(podOf("a", 5), "1")
+	extended := d.hold(podOf("b", 5), "2")
+	extended.Claims[0].UID = ""
+	d.Keep(extended)
+	d.ClaimGone("claim-c")
+	d.ClaimGone("")
+	require.Empty(t, d.ended)
+	d.ClaimGone("claim-a")
+	require.Equal(t, []string{"a claim_deleted"}, d.ended)
 }
 
 // TestWaitingIsBounded: pods cost memory for as long as a hold lasts.
@@ -157,33 +263,61 @@ func TestWaitingIsBounded(t *testing.T) {
 	require.Len(t, d.activated, maxWaiting)
 }
 
-// TestVictimsThatNobodyKnowsToEnd: for a while they count as ending, and then their pod is tried again.
-func TestVictimsThatNobodyKnowsToEnd(t *testing.T) {
-	d := newDesk()
-	retried := 0
-	d.Keep(Hold{Pod: podOf("a", 5), Node: "node-1", Timeout: time.Hour, Victims: []types.UID{"victim"}, Retry: func() { retried++ }})
-	require.True(t, d.IsVictim("a", "victim"))
-	require.False(t, d.IsVictim("a", "other"))
-	require.False(t, d.IsVictim("b", "victim"))
-	d.clock.Step(untilKnown - 1)
-	require.Zero(t, retried)
-	d.clock.Step(1)
-	require.False(t, d.IsVictim("a", "victim"))
-	require.Equal(t, 1, retried)
-
-	d.Keep(Hold{Pod: podOf("a", 5), Node: "node-1", Timeout: time.Hour, Retry: func() { retried++ }})
-	d.End("a", Bound)
-	d.clock.Step(time.Hour)
-	require.Equal(t, 1, retried)
+// TestRefusesThoseThatJoin a claim that is to be freed.
+func TestRefusesThoseThatJoin(t *testing.T) {
+	allocated := func(name string, devices ...string) *resourceapi.ResourceClaim {
+		claim := &resourceapi.ResourceClaim{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID("claim-" + name)}}
+		claim.Status.Allocation = &resourceapi.AllocationResult{}
+		claim.Status.Allocation.Devices.Results = claimOf(name, devices...).Devices
+		return claim
+	}
+	free := &resourceapi.ResourceClaim{ObjectMeta: metav1.ObjectMeta{Name: "victim", UID: "claim-victim"}}
+	shared := allocated("shared", "1")
+	shared.Status.Allocation.Devices.Results[0].ShareID = ptr.To(types.UID("share"))
+	for name, tc := range map[string]struct {
+		pod   *v1.Pod
+		claim *resourceapi.ResourceClaim
+		want  bool
+	}{
+		"to be freed":               {pod: podOf("joins", 1), claim: allocated("victim", "9"), want: true},
+		"of the same priority":      {pod: podOf("joins", 5), claim: allocated("victim", "9"), want: true},
+		"of a higher priority":      {pod: podOf("joins", 6), claim: allocated("victim", "9")},
+		"the preemptor":             {pod: podOf("a", 5), claim: allocated("victim", "9")},
+		"freed already":             {pod: podOf("joins", 1), claim: free},
+		"has a device that is held": {pod: podOf("joins", 1), claim: allocated("other", "1"), want: true},
+		"has a share of it":         {pod: podOf("joins", 1), claim: shared},
+		"has another device":        {pod: podOf("joins", 1), claim: allocated("other", "2")},
+		"the preemptor's claim":     {pod: podOf("joins", 1), claim: allocated("a", "1")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := newDesk()
+			hold := d.hold(podOf("a", 5), "1")
+			hold.Frees = []types.UID{"claim-victim"}
+			d.Keep(hold)
+			refused := d.Refuses(tc.pod, []*resourceapi.ResourceClaim{allocated("unrelated", "5"), tc.claim}, d.activate)
+			d.End("a", Bound)
+			if !tc.want {
+				require.Nil(t, refused)
+				require.Empty(t, d.activated)
+				return
+			}
+			require.Same(t, tc.claim, refused)
+			require.Equal(t, []string{"joins"}, d.activated)
+		})
+	}
 }
 
-// TestFreeIsNotedOnce for each hold.
-func TestFreeIsNotedOnce(t *testing.T) {
+// TestHoldForAClaim is found by other pods of the claim.
+func TestHoldForAClaim(t *testing.T) {
 	d := newDesk()
 	d.keep(podOf("a", 5), "1")
-	require.False(t, d.NoteFree("a"))
-	require.True(t, d.NoteFree("a"))
-	d.keep(podOf("a", 5), "2")
-	require.False(t, d.NoteFree("a"))
-	require.True(t, d.NoteFree("b"), "it has none")
+	_, ok := d.For(podOf("a", 5), []types.UID{"claim-a"}, d.activate)
+	require.False(t, ok)
+	_, ok = d.For(podOf("b", 9), []types.UID{"claim-b", ""}, d.activate)
+	require.False(t, ok)
+	hold, ok := d.For(podOf("b", 9), []types.UID{"claim-b", "claim-a"}, d.activate)
+	require.True(t, ok)
+	require.Equal(t, "a", hold.Pod.Name)
+	d.End("a", Bound)
+	require.Equal(t, []string{"b"}, d.activated)
 }

@@ -1,0 +1,191 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package hold
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+)
+
+// A hold is recorded in a condition of its pod, because tenants can't write the status of pods, because the condition
+// goes with the pod, and because kube-scheduler's role may write it. The message is JSON for schedulers. It has no names
+// of other pods or their claims, because the owner of the pod can read it.
+
+// ConditionType is the type of the condition of a pod that records its hold. It is True while devices are held.
+const ConditionType v1.PodConditionType = "celset.dev/DevicesHeld"
+
+const (
+	// recordVersion is the version of the format. Other versions are ignored.
+	recordVersion = 1
+	// maxRecord is the maximum size of a message in bytes.
+	maxRecord = 64 << 10
+	// reasonPreempting is the reason of a condition that is True.
+	reasonPreempting = "Preempting"
+)
+
+// reasons are the reasons of a condition that is False.
+var reasons = map[End]string{
+	Bound: "Bound", Moved: "BoundElsewhere", Deleted: "PodDeleted", ClaimDeleted: "ClaimDeleted", TimedOut: "TimedOut", Broken: "Broken",
+	Lost: "DevicesLost", Unrecorded: "NotRecorded",
+}
+
+// record is the message of the condition.
+type record struct {
+	Version int `json:"version"`
+	// Try is the number of holds of the pod, with this one.
+	Try int `json:"try"`
+	// Until is the end of the hold. In a condition that is False it is the earliest time of the next try.
+	Until   time.Time       `json:"until"`
+	Node    string          `json:"node,omitempty"`
+	Claims  []recordedClaim `json:"claims,omitempty"`
+	Victims []types.UID     `json:"victims,omitempty"`
+	Frees   []types.UID     `json:"frees,omitempty"`
+}
+
+type recordedClaim struct {
+	UID     types.UID        `json:"uid,omitempty"`
+	Name    string           `json:"name"`
+	Devices []recordedDevice `json:"devices"`
+}
+
+type recordedDevice struct {
+	Driver   string                                          `json:"driver"`
+	Pool     string                                          `json:"pool"`
+	Device   string                                          `json:"device"`
+	Share    *types.UID                                      `json:"share,omitempty"`
+	Admin    bool                                            `json:"admin,omitempty"`
+	Consumed map[resourceapi.QualifiedName]resource.Quantity `json:"consumed,omitempty"`
+}
+
+// Condition returns the condition that records a hold. It fails if the hold is too large for a condition.
+func (h *Hold) Condition(now time.Time) (*v1.PodCondition, error) {
+	r := record{Version: recordVersion, Try: h.Try, Until: h.Until.UTC(), Node: h.Node, Victims: h.Victims, Frees: h.Frees}
+	for i := range h.Claims {
+		claim := recordedClaim{UID: h.Claims[i].UID, Name: h.Claims[i].Name}
+		for j := range h.Claims[i].Devices {
+			result := &h.Claims[i].Devices[j]
+			claim.Devices = append(claim.Devices, recordedDevice{
+				Driver: result.Driver, Pool: result.Pool, Device: result.Device, Share: result.ShareID,
+				Admin: ptr.Deref(result.AdminAccess, false), Consumed: result.ConsumedCapacity,
+			})
+		}
+		r.Claims = append(r.Claims, claim)
+	}
+	message, err := json.Marshal(r)
+	if err != nil {
+		return nil, fmt.Errorf("record the devices that are held for the pod: %w", err)
+	}
+	if len(message) > maxRecord {
+		return nil, fmt.Errorf("the devices that are held for the pod take %d bytes in its condition %s, at most %d are possible: ask for fewer devices", len(message), ConditionType, maxRecord)
+	}
+	return newCondition(v1.ConditionTrue, reasonPreempting, string(message), now), nil
+}
+
+// Condition returns the condition of a pod whose hold has ended. It keeps the number of tries unless the end is final.
+func (e *Ended) Condition(now time.Time) *v1.PodCondition {
+	var message []byte
+	if !e.How.isFinal() {
+		// A struct of numbers and times can be marshaled.
+		message, _ = json.Marshal(record{Version: recordVersion, Try: e.Try, Until: e.Next.UTC()})
+	}
+	return newCondition(v1.ConditionFalse, reasons[e.How], string(message), now)
+}
+
+func newCondition(status v1.ConditionStatus, reason, message string, now time.Time) *v1.PodCondition {
+	return &v1.PodCondition{Type: ConditionType, Status: status, Reason: reason, Message: message, LastTransitionTime: metav1.NewTime(now)}
+}
+
+// ConditionOf returns the condition of a pod that records its hold, nil if it has none.
+func ConditionOf(pod *v1.Pod) *v1.PodCondition {
+	i := slices.IndexFunc(pod.Status.Conditions, func(c v1.PodCondition) bool { return c.Type == ConditionType })
+	if i < 0 {
+		return nil
+	}
+	return &pod.Status.Conditions[i]
+}
+
+// read returns what a condition records. holds is false for a hold that has ended.
+func read(condition *v1.PodCondition) (r record, holds bool, err error) {
+	holds = condition.Status == v1.ConditionTrue
+	if len(condition.Message) > maxRecord {
+		return r, holds, fmt.Errorf("the message has %d bytes, at most %d are read", len(condition.Message), maxRecord)
+	}
+	if err := json.Unmarshal([]byte(condition.Message), &r); err != nil {
+		return r, holds, err
+	}
+	switch {
+	case r.Version != recordVersion:
+		return r, holds, fmt.Errorf("version is %d, only %d is read", r.Version, recordVersion)
+	case r.Try < 1:
+		return r, holds, fmt.Errorf("try is %d, it must be at least 1", r.Try)
+	case holds && (r.Node == "" || len(r.Claims) == 0):
+		return r, holds, errors.New("node or claims are missing")
+	}
+	return r, holds, nil
+}
+
+// hold returns the recorded hold of a pod.
+func (r *record) hold(pod *v1.Pod) Hold {
+	hold := Hold{Pod: pod, Node: r.Node, Victims: r.Victims, Frees: r.Frees, Until: r.Until, Try: r.Try}
+	for _, recorded := range r.Claims {
+		claim := Claim{UID: recorded.UID, Name: recorded.Name}
+		for _, d := range recorded.Devices {
+			result := resourceapi.DeviceRequestAllocationResult{Driver: d.Driver, Pool: d.Pool, Device: d.Device, ShareID: d.Share, ConsumedCapacity: d.Consumed}
+			if d.Admin {
+				result.AdminAccess = ptr.To(true)
+			}
+			claim.Devices = append(claim.Devices, result)
+		}
+		hold.Claims = append(hold.Claims, claim)
+	}
+	return hold
+}
+
+// Restore takes over what the condition of a pod records: a hold that another process has begun, or the tries of a pod
+// whose hold has ended. It does nothing for a pod that needs no hold, and for a try that is known already. foreign is set
+// for a pod of another scheduler. The error says what is wrong with the condition.
+func (h *Holds) Restore(pod *v1.Pod, foreign bool, retry func()) (restored bool, err error) {
+	condition := ConditionOf(pod)
+	if condition == nil || condition.Status == v1.ConditionFalse && (condition.Message == "" || foreign) {
+		return false, nil
+	}
+	if _, over := IsOver(pod, ""); over {
+		return false, nil
+	}
+	r, holds, err := read(condition)
+	if err != nil {
+		return false, err
+	}
+	if known, _ := h.Tries(pod.UID); known >= r.Try {
+		return false, nil
+	}
+	if !holds {
+		h.mutex.Lock()
+		defer h.mutex.Unlock()
+		of := &tried{count: r.Try}
+		h.tries[pod.UID] = of
+		h.waitFor(of, r.Until, retry)
+		return false, nil
+	}
+	hold := r.hold(pod)
+	hold.Foreign, hold.Retry = foreign, retry
+	if foreign {
+		hold.Retry = nil
+	}
+	h.keep(hold, true)
+	if !hold.Until.After(h.clock.Now()) {
+		h.End(pod.UID, TimedOut)
+	}
+	return true, nil
+}

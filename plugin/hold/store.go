@@ -1,0 +1,200 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package hold
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"sync"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
+)
+
+const (
+	// writeTimeout limits one request.
+	writeTimeout = 10 * time.Second
+	// maxWrites is the number of requests after which a condition is not written any more.
+	maxWrites = 8
+	// firstRewrite is the time after which a request is repeated for the first time. It doubles.
+	firstRewrite = time.Second
+)
+
+// Store writes the conditions of pods. Write writes at once; WriteLater leaves it to the goroutine of Run. Of the
+// conditions that wait for one pod only the latest is written, and requests for one pod never overlap.
+type Store struct {
+	client kubernetes.Interface
+	clock  clock.WithTicker
+	// wake has an element if there may be something to write.
+	wake chan struct{}
+
+	// mutex guards what follows.
+	mutex sync.Mutex
+	later map[types.UID]*laterWrite
+	// busy has the pods for which a request is under way. The channel is closed when it has ended.
+	busy map[types.UID]chan struct{}
+}
+
+type laterWrite struct {
+	pod       *v1.Pod
+	condition *v1.PodCondition
+	failed    func(error)
+	due       time.Time
+	writes    int
+}
+
+// NewStore returns a Store. The clock is for repeated requests.
+func NewStore(client kubernetes.Interface, clock clock.WithTicker) *Store {
+	return &Store{client: client, clock: clock, wake: make(chan struct{}, 1), later: map[types.UID]*laterWrite{}, busy: map[types.UID]chan struct{}{}}
+}
+
+// Write writes a condition of a pod. It fails if the pod is gone or was replaced by another pod of its name.
+func (s *Store) Write(ctx context.Context, pod *v1.Pod, condition *v1.PodCondition) error {
+	end, err := s.begin(ctx, pod.UID)
+	if err != nil {
+		return err
+	}
+	defer end()
+	s.mutex.Lock()
+	delete(s.later, pod.UID)
+	s.mutex.Unlock()
+	return s.patch(ctx, pod, condition)
+}
+
+// WriteLater has a condition written by Run. failed is called if it can't be written; it may be nil.
+func (s *Store) WriteLater(pod *v1.Pod, condition *v1.PodCondition, failed func(error)) {
+	s.mutex.Lock()
+	s.later[pod.UID] = &laterWrite{pod: pod, condition: condition, failed: failed, due: s.clock.Now()}
+	s.mutex.Unlock()
+	s.wakeUp()
+}
+
+func (s *Store) wakeUp() {
+	select {
+	case s.wake <- struct{}{}:
+	default:
+	}
+}
+
+// Run writes what WriteLater was called with, until the context ends.
+func (s *Store) Run(ctx context.Context) {
+	for ctx.Err() == nil {
+		write, wait := s.next()
+		if write != nil {
+			s.write(ctx, write)
+			continue
+		}
+		timer := s.clock.NewTimer(wait)
+		select {
+		case <-ctx.Done():
+		case <-s.wake:
+		case <-timer.C():
+		}
+		timer.Stop()
+	}
+}
+
+// idle is the time after which Run looks again although nothing is due.
+const idle = time.Hour
+
+// next returns a write that is due, or nil and the time until there is one.
+func (s *Store) next() (due *laterWrite, wait time.Duration) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	wait = idle
+	for _, write := range s.later {
+		left := write.due.Sub(s.clock.Now())
+		if left <= 0 {
+			return write, 0
+		}
+		wait = min(wait, left)
+	}
+	return nil, wait
+}
+
+func (s *Store) write(ctx context.Context, write *laterWrite) {
+	end, err := s.begin(ctx, write.pod.UID)
+	if err != nil {
+		return
+	}
+	defer end()
+	if !s.isLatest(write) {
+		return
+	}
+	err = s.patch(ctx, write.pod, write.condition)
+	s.mutex.Lock()
+	isLatest := s.later[write.pod.UID] == write
+	write.writes++
+	isLast := err == nil || apierrors.IsNotFound(err) || apierrors.IsConflict(err) || apierrors.IsInvalid(err) || write.writes >= maxWrites
+	if isLatest && isLast {
+		delete(s.later, write.pod.UID)
+	}
+	write.due = s.clock.Now().Add(firstRewrite << write.writes)
+	s.mutex.Unlock()
+	if err == nil || !isLast || !isLatest || ctx.Err() != nil {
+		return
+	}
+	if !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
+		klog.FromContext(ctx).Error(err, "The condition of a pod could not be written", "pod", klog.KObj(write.pod), "condition", ConditionType)
+	}
+	if write.failed != nil {
+		write.failed(err)
+	}
+}
+
+func (s *Store) isLatest(write *laterWrite) bool {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	return s.later[write.pod.UID] == write
+}
+
+// begin waits until no request for a pod is under way.
+func (s *Store) begin(ctx context.Context, pod types.UID) (end func(), err error) {
+	for {
+		s.mutex.Lock()
+		other, busy := s.busy[pod]
+		if !busy {
+			done := make(chan struct{})
+			s.busy[pod] = done
+			s.mutex.Unlock()
+			return func() {
+				s.mutex.Lock()
+				delete(s.busy, pod)
+				s.mutex.Unlock()
+				close(done)
+			}, nil
+		}
+		s.mutex.Unlock()
+		select {
+		case <-other:
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+	}
+}
+
+// patch writes a condition. The UID makes the API server refuse it for another pod of the same name. Conditions of other
+// types are left alone.
+func (s *Store) patch(ctx context.Context, pod *v1.Pod, condition *v1.PodCondition) error {
+	patch, err := json.Marshal(map[string]any{
+		"metadata": map[string]any{"uid": pod.UID},
+		"status":   map[string]any{"conditions": []v1.PodCondition{*condition}},
+	})
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
+	defer cancel()
+	if _, err := s.client.CoreV1().Pods(pod.Namespace).Patch(ctx, pod.Name, types.StrategicMergePatchType, patch, metav1.PatchOptions{}, "status"); err != nil {
+		return fmt.Errorf("write condition %s of pod %s: %w", condition.Type, klog.KObj(pod), err)
+	}
+	return nil
+}

@@ -1,0 +1,81 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package hold
+
+import (
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Evicted notes that a victim was evicted. inMemory is set for a pod that was not deleted, but sent back to the
+// scheduling queue before it was bound.
+func (h *Holds) Evicted(of, victim types.UID, inMemory bool) {
+	h.mutex.Lock()
+	defer h.mutex.Unlock()
+	if held := h.byPod[of]; held != nil {
+		held.evicted[victim] = inMemory
+	}
+}
+
+// WasEvicted reports whether this process has evicted a victim of a hold. recently is false if informers must have
+// delivered the deletion by now. inMemory is set for a pod that was not deleted.
+func (h *Holds) WasEvicted(of, victim types.UID) (recently, inMemory bool) {
+	h.mutex.Lock()
+	defer h.mutex.Unlock()
+	held := h.byPod[of]
+	if held == nil {
+		return false, false
+	}
+	inMemory, evicted := held.evicted[victim]
+	return evicted && h.clock.Since(held.since) < untilKnown, inMemory
+}
+
+// NoteFree notes that the claims of a hold are free, and reports whether that was noted before.
+func (h *Holds) NoteFree(pod types.UID) (before bool) {
+	h.mutex.Lock()
+	defer h.mutex.Unlock()
+	held := h.byPod[pod]
+	if held == nil {
+		return true
+	}
+	before, held.wereFree = held.wereFree, true
+	return before
+}
+
+// MayResume reports whether evictions for a hold that have failed may be repeated now. If not, the pod is tried again
+// when they may.
+func (h *Holds) MayResume(pod types.UID) bool {
+	h.mutex.Lock()
+	defer h.mutex.Unlock()
+	held := h.byPod[pod]
+	if held == nil {
+		return false
+	}
+	now := h.clock.Now()
+	if held.resumes > 0 {
+		next := held.resumed.Add(min(firstResume<<min(held.resumes-1, 16), lastResume))
+		if now.Before(next) {
+			if held.Retry != nil {
+				held.retry.Stop()
+				held.retry = h.clock.AfterFunc(next.Sub(now), held.Retry)
+			}
+			return false
+		}
+	}
+	held.resumes++
+	held.resumed = now
+	return true
+}
+
+// Tries returns the number of holds that a pod had, and how long it has to wait before pods may be evicted for it again.
+func (h *Holds) Tries(pod types.UID) (count int, wait time.Duration) {
+	h.mutex.Lock()
+	defer h.mutex.Unlock()
+	of := h.tries[pod]
+	if of == nil {
+		return 0, 0
+	}
+	return of.count, max(of.next.Sub(h.clock.Now()), 0)
+}

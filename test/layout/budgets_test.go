@@ -53,8 +53,8 @@ var budgets = []budget{
 	{name: "cmd", folders: []string{"cmd"}, counts: product, lines: 11950},
 	{name: "internal", folders: []string{"internal"}, without: []string{"internal/testing"}, counts: product, lines: 14100},
 	{name: "hack", folders: []string{"hack"}, counts: product, lines: 0},
-	{name: "support of tests", folders: []string{"internal/testing", "test"}, counts: product, lines: 11265},
-	{name: "tests", folders: []string{"."}, counts: test, lines: 83800},
+	{name: "support of tests", folders: []string{"internal/testing", "test"}, counts: product, lines: 11525},
+	{name: "tests", folders: []string{"."}, counts: test, lines: 85930},
 	{name: "docs", folders: []string{"docs"}, counts: page, lines: 7110, files: 28},
 }
 

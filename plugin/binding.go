@@ -38,6 +38,10 @@ func (pl *DynamicResourcesCEL) PreBind(ctx context.Context, state fwk.CycleState
 	if c == nil || len(pod.Spec.ResourceClaims) == 0 && c.extended == nil {
 		return pl.DynamicResources.PreBind(ctx, state, pod, node)
 	}
+	if status := pl.checkJoining(pod, c); !status.IsSuccess() {
+		// Pods that use the claim were evicted after the pod was given its node.
+		return status
+	}
 	c.writing = true
 	if pl.writes != nil {
 		binds, end := pl.writes.Binding(ctx)

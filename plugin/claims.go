@@ -102,6 +102,15 @@ func (pl *DynamicResourcesCEL) whyUnavailable(state fwk.CycleState, pod *v1.Pod,
 	return status
 }
 
+// uids returns the UIDs of the claims that the pod names.
+func (c *podClaims) uids() []types.UID {
+	var uids []types.UID
+	for _, claim := range slices.Concat(c.unallocated, c.allocated) {
+		uids = append(uids, claim.UID)
+	}
+	return uids
+}
+
 // own is the claim that may have again what it may have, "" for none: if the pod has a second claim to allocate, that
 // could get what the first one may have.
 func (c *podClaims) own() types.UID {

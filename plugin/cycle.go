@@ -26,13 +26,16 @@ import (
 // upstream's Filter is made to use our allocator, unless the arguments leave all pods to
 // upstream's.
 func (pl *DynamicResourcesCEL) PreFilter(ctx context.Context, state fwk.CycleState, pod *v1.Pod, nodes []fwk.NodeInfo) (*fwk.PreFilterResult, *fwk.Status) {
-	if pl.preempter != nil {
-		pl.resumed.Do(func() { pl.preempter.resume(ctx) })
+	if pl.holds != nil {
+		pl.holds.restore()
 	}
 	c := pl.resolve(pod)
 	state.Write(claimsKey, c)
 	if c.err != nil {
 		return nil, unusable(c.err)
+	}
+	if status := pl.checkJoining(pod, c); !status.IsSuccess() {
+		return nil, status
 	}
 	defer func() { c.attempt.Progress() }()
 	admitted := len(c.unallocated) > 0
@@ -51,7 +54,8 @@ func (pl *DynamicResourcesCEL) PreFilter(ctx context.Context, state fwk.CycleSta
 	}
 	var result *fwk.PreFilterResult
 	var status *fwk.Status
-	seen := pl.watched.during(func() []resourceapi.DeviceRequestAllocationResult { return pl.keptFrom(pod, c) },
+	held := pl.heldFrom(pod, c)
+	seen := pl.watched.during(func() []resourceapi.DeviceRequestAllocationResult { return pl.keptFrom(pod, c, held) },
 		func() { result, status = pl.DynamicResources.PreFilter(ctx, state, pod, nodes) })
 	if !status.IsSuccess() || pl.exchange == nil {
 		return result, status

@@ -41,8 +41,7 @@ const (
 // constraints, it says by how little the pod misses.
 func (pl *DynamicResourcesCEL) PostFilter(ctx context.Context, state fwk.CycleState, pod *v1.Pod, nodes fwk.NodeToStatusReader) (*fwk.PostFilterResult, *fwk.Status) {
 	if _, err := state.Read(dynamicresources.Name); err != nil && pl.exchange != nil {
-		// PreFilter refused the pod before upstream's was asked.
-		return nil, fwk.NewStatus(fwk.Unschedulable)
+		return pl.refusedBefore(pod, claimsIn(state))
 	}
 	if why := pl.keepsDevices(ctx, pod); why != "" {
 		return nil, fwk.NewStatus(fwk.Unschedulable, why)
@@ -64,7 +63,7 @@ func (pl *DynamicResourcesCEL) PostFilter(ctx context.Context, state fwk.CycleSt
 	if c.ours != nil {
 		texts = append(texts, c.ours.failed.String(), pl.nearestMissText(ctx, c, pod, nodes))
 	}
-	texts = append(texts, pl.keptTexts(pod, c)...)
+	texts = append(texts, pl.keptTexts(pod, c, nodes)...)
 	if did {
 		result, status = preempted, said
 		texts = append(texts, said.Message())

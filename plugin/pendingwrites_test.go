@@ -90,7 +90,7 @@ func (f *fallible) schedule(t *testing.T, user *v1.Pod) ([]string, *fwk.Status) 
 		status = f.Filter(f.ctx, state, user, node(nodeName))
 	}
 	if !status.IsSuccess() {
-		return nil, fwk.NewStatus(status.Code(), append(status.Reasons(), f.keptTexts(user, claimsIn(state))...)...)
+		return nil, fwk.NewStatus(status.Code(), append(status.Reasons(), f.keptTexts(user, claimsIn(state), nil)...)...)
 	}
 	require.True(t, f.Reserve(f.ctx, state, user, nodeName).IsSuccess())
 	var got []string

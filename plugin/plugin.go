@@ -28,7 +28,6 @@ import (
 	"github.com/celset/celset/apis/celset/v1alpha1"
 	configv1alpha1 "github.com/celset/celset/apis/config/v1alpha1"
 	"github.com/celset/celset/plugin/guard"
-	"github.com/celset/celset/plugin/hold"
 	"github.com/celset/celset/plugin/metrics"
 	"github.com/celset/celset/plugin/pendingwrites"
 )
@@ -68,10 +67,9 @@ type DynamicResourcesCEL struct {
 	// handle runs filters, isFirstAfterFilter tells whether PostFilter begins with ours.
 	handle fwk.Handle
 	// holds are those of all profiles, nil if devices are not preempted. preempter is nil if they are not
-	// in this profile. resumed: what was held before is held again.
-	holds              *hold.Holds
+	// in this profile.
+	holds              *podHolds
 	preempter          *preempter
-	resumed            sync.Once
 	isFirstAfterFilter func() bool
 	// guard is what all profiles share; activate has the queue try a pod.
 	guard          *guard.Guard
@@ -223,7 +221,7 @@ func newPlugin(ctx context.Context, args runtime.Object, handle fwk.Handle, feat
 // preparePreemption makes what evicts pods for devices, where our allocator can say whom.
 func (pl *DynamicResourcesCEL) preparePreemption(ctx context.Context, args *configv1alpha1.DevicePreemption, shared *profiles) error {
 	var err error
-	if pl.holds, err = shared.holdsOf(ctx, pl.metrics, pl.handle.SharedInformerFactory()); err != nil || pl.mode == configv1alpha1.AllocatorUpstream {
+	if pl.holds, err = shared.holdsOf(ctx, pl.metrics, pl.handle); err != nil || pl.mode == configv1alpha1.AllocatorUpstream {
 		return err
 	}
 	pl.preempter, err = newPreempter(ctx, pl, args)

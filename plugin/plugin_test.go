@@ -26,6 +26,7 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/tools/events"
 	"k8s.io/component-base/featuregate"
 	compbase "k8s.io/component-base/metrics"
 	resourceslicetracker "k8s.io/dynamic-resource-allocation/resourceslice/tracker"
@@ -86,6 +87,7 @@ func (h *handle) ClientSet() kubernetes.Interface                        { retur
 func (h *handle) KubeConfig() *rest.Config                               { return nil }
 func (h *handle) SharedInformerFactory() informers.SharedInformerFactory { return h.factory }
 func (h *handle) SharedDRAManager() fwk.SharedDRAManager                 { return h.manager }
+func (h *handle) EventRecorder() events.EventRecorderLogger              { return &events.FakeRecorder{} }
 func (h *handle) ProfileName() string                                    { return "celset-scheduler" }
 
 func features() plfeature.Features {

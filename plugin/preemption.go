@@ -6,21 +6,23 @@ package plugin
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
+	"strings"
+	"sync"
 
 	v1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
-	"k8s.io/klog/v2"
+	extenderv1 "k8s.io/kube-scheduler/extender/v1"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/apis/config"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/defaultpreemption"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/dynamicresources"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/names"
+	"k8s.io/utils/ptr"
 
 	"github.com/celset/celset/allocator"
 	"github.com/celset/celset/allocator/preemption"
@@ -33,16 +35,17 @@ import (
 // DefaultPreemption, is preempted for here, in PostFilter: by upstream's code, which looks for nodes,
 // compares them, evicts and nominates, with three differences. Nodes that lack devices are looked at
 // too. What fits is found out with the devices given back, see simulation.go. Of the pods on a node
-// those go that cost least, see victims.go. Then the devices are held, see holding.go.
+// those go that cost least, see victims.go. The devices are held before the first eviction, see evicting.go,
+// and nothing else is evicted for the pod while it waits for them, see waiting.go.
 //
 // DefaultPreemption does not run after that: it would evict for other reasons than we found.
 
 // preempter preempts for the pods of a profile.
 type preempter struct {
 	*defaultpreemption.DefaultPreemption
-	pl    *DynamicResourcesCEL
-	holds *hold.Holds
-	args  *configv1alpha1.DevicePreemption
+	pl        *DynamicResourcesCEL
+	args      *configv1alpha1.DevicePreemption
+	evictions evictions
 	// isWanted tells whether the profile preempts at all.
 	isWanted func() bool
 }
@@ -54,8 +57,9 @@ func newPreempter(ctx context.Context, pl *DynamicResourcesCEL, args *configv1al
 	if err != nil {
 		return nil, err
 	}
-	p := &preempter{DefaultPreemption: upstream, pl: pl, holds: pl.holds, args: args}
+	p := &preempter{DefaultPreemption: upstream, pl: pl, args: args}
 	upstream.Evaluator.Interface = p
+	upstream.Executor.PreemptPod = p.evicting(upstream.Executor.PreemptPod)
 	p.isWanted = func() bool {
 		lister, is := pl.handle.(interface{ ListPlugins() *config.Plugins })
 		return is && slices.ContainsFunc(lister.ListPlugins().PostFilter.Enabled, func(plugin config.Plugin) bool { return plugin.Name == names.DefaultPreemption })
@@ -73,17 +77,17 @@ func (pl *DynamicResourcesCEL) isPreempting(pod *v1.Pod) bool {
 func (pl *DynamicResourcesCEL) preempt(ctx context.Context, state fwk.CycleState, pod *v1.Pod, nodes fwk.NodeToStatusReader, c *podClaims) (result *fwk.PostFilterResult, status *fwk.Status, did bool) {
 	p := pl.preempter
 	statuses, is := nodes.(*framework.NodeToStatus)
-	if p == nil || !is || state.IsPodGroupSchedulingCycle() || !p.isWanted() || c.err != nil || len(c.all()) == 0 {
+	if p == nil || !is || state.IsPodGroupSchedulingCycle() || !p.isWanted() || c.err != nil {
 		return nil, nil, false
 	}
 	defer c.attempt.Progress()
-	if held, ok := p.holds.Of(pod.UID); ok {
-		why := p.noUseToWait(held, statuses.Get(held.Node))
-		if why == "" {
-			pl.metrics.ObservePreemption(metrics.PreemptionNotEligible)
-			return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, fmt.Sprintf("preemption: waiting for held devices of node %s to be given back", held.Node)), true
-		}
-		klog.FromContext(ctx).Info("A pod does not wait for the devices that are held for it", "pod", klog.KObj(pod), "node", klog.KRef("", held.Node), "why", why)
+	result, status, resumed := p.wait(ctx, pod, c, statuses)
+	if status != nil {
+		pl.metrics.ObservePreemption(metrics.PreemptionNotEligible)
+		return result, status, true
+	}
+	if len(c.all()) == 0 {
+		return nil, nil, false
 	}
 	// One of its own, since that of the attempt may be used up.
 	budget := pl.newBudget()
@@ -92,12 +96,24 @@ func (pl *DynamicResourcesCEL) preempt(ctx context.Context, state fwk.CycleState
 	if err != nil {
 		return nil, fwk.AsStatus(err), true
 	}
+	e := &eviction{trial: trial, resumed: resumed}
+	p.evictions.begin(e, p.Executor.IsPodRunningPreemption)
+	candidates := p.resolvable(pod, statuses)
+	if resumed != nil {
+		trial.resume(resumed)
+		candidates = framework.NewNodeToStatus(map[string]*fwk.Status{resumed.Node: fwk.NewStatus(fwk.Unschedulable)}, fwk.NewStatus(fwk.UnschedulableAndUnresolvable))
+	}
 	state.Write(simulationKey, &simulation{preemptionTrial: trial, removed: map[types.UID]*v1.Pod{}})
 	defer state.Delete(simulationKey)
-	result, status = p.PostFilter(ctx, state, pod, p.resolvable(pod, statuses))
+	result, status = p.PostFilter(context.WithValue(ctx, trialInContext{}, trial), state, pod, candidates)
 	switch {
+	case trial.fits():
+		// An event about what has become free has the pod tried again.
+		result, status = nil, unresolvable("preemption: "+errFitsAlready.Error())
+		pl.metrics.ObservePreemption(metrics.PreemptionNotEligible)
 	case status.IsSuccess():
-		p.promise(ctx, trial, result.NominatedNodeName)
+		p.keep(ctx, e, result.NominatedNodeName)
+		p.recordLater(ctx, e, result.NominatedNodeName)
 		pl.metrics.ObservePreemption(metrics.PreemptionNominated)
 	case status.Code() == fwk.Error:
 		pl.metrics.ObservePreemption(metrics.PreemptionFailed)
@@ -106,20 +122,63 @@ func (pl *DynamicResourcesCEL) preempt(ctx context.Context, state fwk.CycleState
 	default:
 		pl.metrics.ObservePreemption(metrics.PreemptionNotHelpful)
 	}
+	if resumed != nil && status.IsRejected() && !trial.fits() && c.attempt.Over() == nil {
+		// The rest of the victims is of no use any more.
+		pl.holds.End(pod.UID, hold.Lost)
+	}
 	if status.Code() == fwk.Unschedulable {
 		status = fwk.NewStatus(fwk.UnschedulableAndUnresolvable, status.Reasons()...)
 	}
 	return result, status, true
 }
 
+// PodEligibleToPreemptOthers implements [upstream.Interface]. Whether a pod has to wait for victims that are ending is
+// decided before. Upstream would refuse a pod as long as any victim is ending on the nominated node.
+func (p *preempter) PodEligibleToPreemptOthers(_ context.Context, pod *v1.Pod, _ *fwk.Status) (bool, string) {
+	if ptr.Deref(pod.Spec.PreemptionPolicy, v1.PreemptLowerPriority) == v1.PreemptNever {
+		return false, "not eligible due to preemptionPolicy=Never."
+	}
+	return true, ""
+}
+
+// trialInContext is the key of the trial in a context.
+type trialInContext struct{}
+
+// OrderedScoreFuncs implements [upstream.Interface]: nodes are compared by the cost of the pods that are not ending
+// already. Upstream would count those, too.
+func (p *preempter) OrderedScoreFuncs(ctx context.Context, candidates map[string]*extenderv1.Victims) []func(node string) int64 {
+	trial, is := ctx.Value(trialInContext{}).(*preemptionTrial)
+	if !is {
+		return nil
+	}
+	all := map[string]*foundVictims{}
+	for node := range candidates {
+		found := trial.foundOn(node)
+		if found == nil {
+			return nil
+		}
+		all[node] = found
+	}
+	return []func(string) int64{func(node string) int64 {
+		better := int64(0)
+		for _, other := range all {
+			if other.compare(all[node]) < 0 {
+				better++
+			}
+		}
+		return -better
+	}}
+}
+
 // newTrial is part of the attempt of the claims, if they have one. Any set will do: nobody chooses among sets that are
 // not to be had yet.
 func (pl *DynamicResourcesCEL) newTrial(ctx context.Context, pod *v1.Pod, c *podClaims, budget *allocator.AttemptBudget) (*preemptionTrial, error) {
+	held := pl.heldFrom(pod, c)
 	state, err := pl.allocatedState(ctx)
 	if err != nil {
 		return nil, err
 	}
-	kept := pl.keptFrom(pod, c)
+	kept := pl.keptFrom(pod, c, held)
 	allocator.AddAllocated(state, kept, dynamicresources.AllocatorFeatures(pl.features))
 	prepared, missing, err := pl.preparing.prepared(ctx, c.all(), pl.constrains())
 	if err != nil || len(missing) > 0 {
@@ -133,14 +192,45 @@ func (pl *DynamicResourcesCEL) newTrial(ctx context.Context, pod *v1.Pod, c *pod
 		pl: pl, pod: pod, claims: c, attempt: c.attempt, base: base,
 		release: preemption.Release{
 			Claim: pl.claim, Pending: pl.claims.ResourceClaims().GetPendingAllocation,
-			Own: sets.New[types.UID](), Held: sets.New(preemption.DevicesOf(kept)...),
+			Own: sets.New[types.UID](), Held: sets.New(preemption.DevicesOf(kept)...), Users: pl.usersOn(),
 		},
-		results: map[string][]resourceapi.AllocationResult{}, found: map[string]*foundVictims{},
+		results: map[string][]hold.Claim{}, found: map[string]*foundVictims{},
 	}
 	for _, claim := range append(pl.claimsOf(pod), c.all()...) {
 		t.release.Own.Insert(claim.UID)
 	}
 	return t, nil
+}
+
+// usersOn returns a function that returns the pods that use claims on a node. Pods that are still to be bound are not in
+// the claims' status yet.
+func (pl *DynamicResourcesCEL) usersOn() func(node string) map[types.UID][]types.UID {
+	infos := pl.handle.MutableSnapshotSharedLister().NodeInfos()
+	var known sync.Map
+	return func(node string) map[types.UID][]types.UID {
+		if users, ok := known.Load(node); ok {
+			return users.(map[types.UID][]types.UID)
+		}
+		users := map[types.UID][]types.UID{}
+		if info, err := infos.Get(node); err == nil {
+			for _, on := range info.GetPods() {
+				for _, claim := range pl.claimsOf(on.GetPod()) {
+					users[claim.UID] = append(users[claim.UID], on.GetPod().UID)
+				}
+			}
+		}
+		known.Store(node, users)
+		return users
+	}
+}
+
+// namesOf returns the names of devices without driver and pool.
+func namesOf(results []resourceapi.DeviceRequestAllocationResult) string {
+	names := make([]string, len(results))
+	for i := range results {
+		names[i] = results[i].Device
+	}
+	return strings.Join(names, ", ")
 }
 
 // resolvable are the statuses of nodes, with those that lack devices as nodes on which preemption may
@@ -165,40 +255,4 @@ func hasDevicesBelow(info fwk.NodeInfo, priority int32) bool {
 	return slices.ContainsFunc(info.GetPods(), func(on fwk.PodInfo) bool {
 		return preemption.UsesDevices(on.GetPod()) && corev1helpers.PodPriority(on.GetPod()) < priority
 	})
-}
-
-// promise holds what was found on the node, and says so.
-func (p *preempter) promise(ctx context.Context, t *preemptionTrial, node string) {
-	t.mutex.Lock()
-	found := t.found[node]
-	t.mutex.Unlock()
-	if found == nil {
-		// Extenders may name what we did not look at.
-		return
-	}
-	logger := klog.FromContext(ctx)
-	p.pl.metrics.ObserveVictims(len(found.pods))
-	if len(found.devices) == 0 {
-		// Its claims have their devices; it was about something else.
-		return
-	}
-	logger.Info("Devices are held for a pod for which others are evicted", "pod", klog.KObj(t.pod), "node", klog.KRef("", node),
-		"devices", namesOf(found.devices), "victims", klog.KObjSlice(found.pods), "cost", found.cost, "exact", found.exact)
-	timeout := p.args.HoldTimeout.Duration
-	for _, victim := range found.pods {
-		timeout = max(timeout, p.args.HoldTimeout.Duration+gracePeriod(victim))
-	}
-	victims := make([]types.UID, len(found.pods))
-	for i, victim := range found.pods {
-		victims[i] = victim.UID
-	}
-	p.holds.Keep(hold.Hold{Pod: t.pod, Node: node, Devices: found.devices, Victims: victims, Timeout: timeout, Retry: func() { p.pl.activate(t.pod) }})
-	recorder := p.pl.handle.EventRecorder()
-	recorder.Eventf(t.pod, nil, v1.EventTypeNormal, "HoldingDevices", "Preempting", "%s",
-		fmt.Sprintf("%d pods are evicted for devices %s of node %s, which are held for the pod until then", len(found.pods), namesOf(found.devices), node))
-	for _, victim := range found.pods {
-		// As in upstream's event, whose pod it is is nobody's business.
-		recorder.Eventf(victim, nil, v1.EventTypeNormal, "DevicesPreempted", "Preempting", "%s",
-			fmt.Sprintf("evicted for devices of node %s, which a pod of a higher priority wants as a set of %d: %s", node, len(found.devices), namesOf(found.devices)))
-	}
 }

@@ -29,7 +29,6 @@ import (
 	"github.com/celset/celset/allocator"
 	"github.com/celset/celset/allocator/preemption"
 	"github.com/celset/celset/internal/testing/cases"
-	"github.com/celset/celset/plugin/hold"
 )
 
 // Random states are nodes of eight devices with pods of several priorities that have some of them, and
@@ -233,7 +232,7 @@ func TestVictimsCostLeast(t *testing.T) {
 				}
 				mask := 0
 				require.Eventually(t, func() bool {
-					held, ok := pl.preempter.holds.Of(e.wants.UID)
+					held, ok := pl.holds.Of(e.wants.UID)
 					mask = e.gone(t, client)
 					gone := 0
 					for i := range e.pods {
@@ -310,96 +309,4 @@ func TestNobodyElseIsEvictedMeanwhile(t *testing.T) {
 		return slices.ContainsFunc(stored.Status.Conditions, func(c v1.PodCondition) bool { return strings.Contains(c.Message, "to be given back") })
 	}, waitFor, tick)
 	require.Equal(t, 1, all[0].gone(t, client)+all[1].gone(t, client))
-}
-
-// TestHoldsAreResumed: a scheduler that begins holds what an earlier one held.
-func TestHoldsAreResumed(t *testing.T) {
-	e := &evictable{node: &v1.Node{
-		ObjectMeta: metav1.ObjectMeta{Name: nodeName, Labels: map[string]string{v1.LabelHostname: nodeName}},
-		Status:     v1.NodeStatus{Allocatable: v1.ResourceList{v1.ResourceCPU: resource.MustParse("10"), v1.ResourcePods: resource.MustParse("20")}},
-	}}
-	random := rand.New(rand.NewPCG(1, 1))
-	e.add(random, "ending", []int{1})
-	e.pods[0].Spec.Priority = new(int32)
-	e.pods[0].DeletionTimestamp, e.pods[0].Finalizers = &metav1.Time{Time: time.Now()}, []string{"example.com/slow"}
-	wanted := constrain(t, claim(3), "row", row)
-	wanted.Name, wanted.UID = "job", "claim-job"
-	job := evictablePod("job", 50, "1", "job")
-	job.Status.NominatedNodeName = nodeName
-	client := fake.NewClientset(class(), e.node, slice(0, 1, 2), e.pods[0], e.claims[0], wanted, job)
-	pl := runPreempting(t, client)
-	small := claim(1)
-	small.Name, small.UID = "small", "claim-small"
-	_, err := client.ResourceV1().ResourceClaims("default").Create(t.Context(), small, metav1.CreateOptions{})
-	require.NoError(t, err)
-	_, err = client.CoreV1().Pods("default").Create(t.Context(), evictablePod("small", 1, "1", "small"), metav1.CreateOptions{})
-	require.NoError(t, err)
-	require.Eventually(t, func() bool {
-		stored, err := client.CoreV1().Pods("default").Get(t.Context(), "small", metav1.GetOptions{})
-		require.NoError(t, err)
-		return slices.ContainsFunc(stored.Status.Conditions, func(c v1.PodCondition) bool {
-			return strings.Contains(c.Message, "3 devices of "+nodeName+" are held")
-		})
-	}, waitFor, tick)
-	held, ok := pl.preempter.holds.Of("job")
-	require.True(t, ok)
-	require.Len(t, held.Victims, 1)
-	require.Equal(t, defaultHold+30*time.Second, held.Timeout)
-}
-
-// defaultHold is that of the arguments.
-const defaultHold = 5 * time.Minute
-
-// TestNoUseToWait: a pod waits for what is held for it as long as that will be given back.
-func TestNoUseToWait(t *testing.T) {
-	ending := &metav1.Time{Time: time.Unix(1, 0)}
-	foreign := resourceapi.ResourceClaimConsumerReference{APIGroup: "example.com", Resource: "jobs", Name: "somebody", UID: "somebody"}
-	tests := map[string]struct {
-		change  func(user *v1.Pod, claim *resourceapi.ResourceClaim)
-		victims []types.UID
-		plugin  string
-		// want is what is said when it is asked for the first time, and again.
-		want, again string
-	}{
-		"somebody has it": {want: "pod default/low has some of them", again: "pod default/low has some of them"},
-		"who has it ends": {change: func(user *v1.Pod, _ *resourceapi.ResourceClaim) {
-			user.DeletionTimestamp, user.Finalizers = ending, []string{"example.com/slow"}
-		}},
-		"who has it is another pod by now":       {change: func(user *v1.Pod, _ *resourceapi.ResourceClaim) { user.UID = "again" }},
-		"who has it was evicted just now":        {victims: []types.UID{"low"}},
-		"who has it was not evicted, but others": {victims: []types.UID{"other"}, want: "pod default/low has some of them", again: "pod default/low has some of them"},
-		"somebody has it who is no pod": {change: func(_ *v1.Pod, claim *resourceapi.ResourceClaim) {
-			claim.Status.ReservedFor = []resourceapi.ResourceClaimConsumerReference{foreign}
-		}, want: "jobs default/somebody has some of them", again: "jobs default/somebody has some of them"},
-		"nobody has it": {change: func(_ *v1.Pod, claim *resourceapi.ResourceClaim) { claim.Status = resourceapi.ResourceClaimStatus{} },
-			again: "they are free, and the node refuses it: refused"},
-		"the node refuses it": {plugin: "NodeResourcesFit", want: "the node refuses it for another reason: refused", again: "the node refuses it for another reason: refused"},
-	}
-	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			e := &evictable{node: &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: nodeName, Labels: map[string]string{v1.LabelHostname: nodeName}}}}
-			e.add(rand.New(rand.NewPCG(1, 1)), "low", []int{1})
-			job := evictablePod("job", 1000, "1", "job")
-			if test.change != nil {
-				test.change(e.pods[0], e.claims[0])
-			}
-			ctx, h := newHandle(t, class(), e.node, slice(0, 1), e.pods[0], e.claims[0])
-			shared := newShared()
-			shared.preempts = true
-			made, err := newPlugin(ctx, nil, h, features(), true, newMetrics(t), shared)
-			require.NoError(t, err)
-			objects := []runtime.Object{class(), e.pods[0], e.claims[0]}
-			h.start(ctx, t, objects...)
-			held := hold.Hold{Pod: job, Node: nodeName, Timeout: time.Hour, Victims: test.victims, Devices: []resourceapi.DeviceRequestAllocationResult{
-				{Driver: driver, Pool: nodeName, Device: deviceName(1)},
-			}}
-			made.preempter.holds.Keep(held)
-			refused := fwk.NewStatus(fwk.Unschedulable, "refused").WithPlugin(Name)
-			if test.plugin != "" {
-				refused = refused.WithPlugin(test.plugin)
-			}
-			require.Equal(t, test.want, made.preempter.noUseToWait(held, refused))
-			require.Equal(t, test.again, made.preempter.noUseToWait(held, refused))
-		})
-	}
 }

@@ -15,7 +15,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/informers"
 	"k8s.io/component-base/featuregate"
-	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 	plfeature "k8s.io/kubernetes/pkg/scheduler/framework/plugins/feature"
 	"k8s.io/utils/clock"
@@ -23,7 +22,6 @@ import (
 	configv1alpha1 "github.com/celset/celset/apis/config/v1alpha1"
 	"github.com/celset/celset/cel/fairness"
 	"github.com/celset/celset/plugin/guard"
-	"github.com/celset/celset/plugin/hold"
 	"github.com/celset/celset/plugin/metrics"
 	"github.com/celset/celset/plugin/pendingwrites"
 )
@@ -47,8 +45,8 @@ type profiles struct {
 
 	// mutex guards what follows.
 	mutex sync.Mutex
-	// holds are on devices.
-	holds *hold.Holds
+	// holds keep devices for pods, nil if devices are not preempted.
+	holds *podHolds
 	// preparing has what claims say.
 	preparing *preparing
 	// groups chooses sets of nodes.
@@ -73,22 +71,18 @@ func newProfiles(guard *guard.Guard, gates featuregate.FeatureGate) *profiles {
 	}
 }
 
-// holdsOf are the holds of all profiles, which are measured and logged, and end with their pods.
-func (p *profiles) holdsOf(ctx context.Context, measured *metrics.Metrics, factory informers.SharedInformerFactory) (*hold.Holds, error) {
+// holdsOf returns the holds of all profiles, one of which is the handle's.
+func (p *profiles) holdsOf(ctx context.Context, measured *metrics.Metrics, handle fwk.Handle) (*podHolds, error) {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
 	if p.holds == nil {
-		logger := klog.FromContext(ctx)
-		holds := hold.New(clock.RealClock{}, func(ended hold.Hold, how hold.End) {
-			measured.ObserveHoldEnd(string(how), len(ended.Victims))
-			logger.Info("Devices are no longer held for a pod", "pod", klog.KObj(ended.Pod), "node", klog.KRef("", ended.Node), "end", how, "victims", len(ended.Victims))
-		})
-		if err := watchHolds(factory, holds); err != nil {
+		holds, err := newPodHolds(ctx, handle, measured)
+		if err != nil {
 			return nil, err
 		}
-		measured.WatchHolds(holds.Count)
 		p.holds = holds
 	}
+	p.holds.add(handle.ProfileName())
 	return p.holds, nil
 }
 

@@ -6,16 +6,20 @@ package plugin
 import (
 	"context"
 	"maps"
+	"slices"
 	"sync"
 
 	v1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"github.com/celset/celset/allocator"
+	"github.com/celset/celset/allocator/extended"
 	"github.com/celset/celset/allocator/preemption"
 	"github.com/celset/celset/plugin/guard"
+	"github.com/celset/celset/plugin/hold"
 )
 
 // Preemption removes pods from a node in thought and runs the filters again. Upstream's plugin does not
@@ -41,13 +45,60 @@ type preemptionTrial struct {
 	base *allocator.Allocator
 	// release knows what others give back to the pod.
 	release preemption.Release
+	// only are the victims of the hold whose evictions go on, nil for a new try.
+	only sets.Set[types.UID]
 
 	// mutex guards what follows.
 	mutex sync.Mutex
 	// results are what was allocated last on a node.
-	results map[string][]resourceapi.AllocationResult
+	results map[string][]hold.Claim
 	// found is what was found out about nodes on which the pod would fit.
 	found map[string]*foundVictims
+	// fitsAlready is set if the pod fits on a node as it is, because devices have become free since Filter ran.
+	fitsAlready bool
+}
+
+func (t *preemptionTrial) fits() bool {
+	t.mutex.Lock()
+	defer t.mutex.Unlock()
+	return t.fitsAlready
+}
+
+// resume restricts the trial to the victims of a hold. Claims of victims that have gone count as free.
+func (t *preemptionTrial) resume(held *hold.Hold) {
+	t.only = sets.New(held.Victims...)
+	claims, err := t.pl.claims.ResourceClaims().List()
+	if err != nil {
+		return
+	}
+	var free []*resourceapi.ResourceClaim
+	for _, claim := range claims {
+		if claim.Status.Allocation == nil || !slices.Contains(held.Frees, claim.UID) {
+			continue
+		}
+		if !slices.ContainsFunc(claim.Status.ReservedFor, func(user resourceapi.ResourceClaimConsumerReference) bool { return t.pl.exists(claim.Namespace, user) }) {
+			free = append(free, claim)
+		}
+	}
+	if len(free) > 0 {
+		t.base = t.base.Without(free...)
+	}
+}
+
+// exists reports whether the user of a claim exists. Only pods can be looked up.
+func (pl *DynamicResourcesCEL) exists(namespace string, user resourceapi.ResourceClaimConsumerReference) bool {
+	if !preemption.IsPod(user) {
+		return true
+	}
+	pod, err := pl.holds.pods.Pods(namespace).Get(user.Name)
+	return err == nil && pod.UID == user.UID
+}
+
+// foundOn returns what was found out about a node, nil if it was not looked at.
+func (t *preemptionTrial) foundOn(node string) *foundVictims {
+	t.mutex.Lock()
+	defer t.mutex.Unlock()
+	return t.found[node]
 }
 
 // simulation is a trial on one node. Who clones the state of the cycle has one of his own.
@@ -123,6 +174,27 @@ func (s *simulation) allocate(ctx context.Context, node *v1.Node, claims []*reso
 	err = noted(s.attempt, err)
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
-	s.results[node.Name] = results
+	s.results[node.Name] = claimsWith(claims, results)
 	return results, err
+}
+
+// claimsWith returns claims with their devices. The claim for extended resources gets no UID: it doesn't exist yet.
+func claimsWith(claims []*resourceapi.ResourceClaim, results []resourceapi.AllocationResult) []hold.Claim {
+	var with []hold.Claim
+	for i := range min(len(results), len(claims)) {
+		if len(results[i].Devices.Results) == 0 {
+			continue
+		}
+		claim := hold.Claim{UID: claims[i].UID, Name: claims[i].Name}
+		if claims[i].Name == extended.ClaimName {
+			claim.UID = ""
+		}
+		for _, r := range results[i].Devices.Results {
+			claim.Devices = append(claim.Devices, resourceapi.DeviceRequestAllocationResult{
+				Driver: r.Driver, Pool: r.Pool, Device: r.Device, AdminAccess: r.AdminAccess, ShareID: r.ShareID, ConsumedCapacity: r.ConsumedCapacity,
+			})
+		}
+		with = append(with, claim)
+	}
+	return with
 }

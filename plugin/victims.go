@@ -5,13 +5,14 @@ package plugin
 
 import (
 	"context"
+	"errors"
 	"math"
 	"slices"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
 	policy "k8s.io/api/policy/v1"
-	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
 	"k8s.io/dynamic-resource-allocation/structured"
@@ -22,14 +23,32 @@ import (
 
 	"github.com/celset/celset/allocator/preemption"
 	"github.com/celset/celset/cel/device/bitset"
+	"github.com/celset/celset/plugin/hold"
 )
 
-// foundVictims are who has to go from a node, and what the pod gets then.
+// foundVictims are the pods that have to go from a node, and the devices that the preemptor gets then.
 type foundVictims struct {
-	pods    []*v1.Pod
-	devices []resourceapi.DeviceRequestAllocationResult
-	cost    preemption.Cost
-	exact   bool
+	// pods includes pods that are ending already. cost doesn't.
+	pods   []*v1.Pod
+	claims []hold.Claim
+	// frees are the UIDs of the claims that the pods give back.
+	frees []types.UID
+	cost  preemption.Cost
+	exact bool
+	// late is set if it depends on pods that are ending, but not soon.
+	late bool
+}
+
+// compare orders nodes: negative if the first one is better.
+func (f *foundVictims) compare(other *foundVictims) int {
+	switch {
+	case f.late == other.late:
+		return f.cost.Compare(other.cost)
+	case f.late:
+		return 1
+	default:
+		return -1
+	}
 }
 
 // removal removes victims from a node in thought, and adds them back.
@@ -40,13 +59,15 @@ type removal struct {
 	preemptor *v1.Pod
 	node      fwk.NodeInfo
 	trial     *preemptionTrial
-	victims   []*upstream.DomainVictim
-	removed   bitset.Set
-	failed    *fwk.Status
+	// victims may be removed. free are pods that are ending already: they cost nothing, and are removed at first.
+	victims, free []*upstream.DomainVictim
+	removed       bitset.Set
+	failed        *fwk.Status
 }
 
-// SelectVictimsOnNode implements [upstream.Interface]: of the pods of a lower priority on the node those
-// whose removal lets the preemptor fit and costs least. State and node are the caller's copies.
+// SelectVictimsOnNode implements [upstream.Interface]: of the pods of a lower priority on the node it chooses those whose
+// removal lets the preemptor fit and costs least. Pods that end soon count as gone. Pods that should have ended, or end
+// late, are chosen only where no other pods will do. State and node are the caller's copies.
 func (p *preempter) SelectVictimsOnNode(ctx context.Context, state fwk.CycleState, preemptor *v1.Pod, node fwk.NodeInfo,
 	possible []*upstream.DomainVictim, budgets []*policy.PodDisruptionBudget) ([]*v1.Pod, int, *fwk.Status) {
 	simulated := simulationIn(state)
@@ -56,55 +77,156 @@ func (p *preempter) SelectVictimsOnNode(ctx context.Context, state fwk.CycleStat
 	if over := simulated.attempt.Over(); over != nil {
 		return nil, 0, fwk.NewStatus(fwk.Unschedulable, over.Error())
 	}
-	victims := slices.DeleteFunc(slices.Clone(possible), func(victim *upstream.DomainVictim) bool { return !p.mayGo(victim, preemptor) })
-	if len(victims) == 0 {
+	free, live, late := p.candidates(possible, preemptor, simulated.preemptionTrial)
+	if len(free)+len(live)+len(late) == 0 {
 		return nil, 0, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, "No preemption victims found for incoming pod")
 	}
-	slices.SortStableFunc(victims, func(a, b *upstream.DomainVictim) int {
-		switch {
-		case p.MoreImportantVictim(a, b):
-			return -1
-		case p.MoreImportantVictim(b, a):
-			return 1
+	r := &removal{preempter: p, ctx: ctx, state: state, preemptor: preemptor, node: node, trial: simulated.preemptionTrial, free: free}
+	for _, ending := range free {
+		if err := r.remove(ending); err != nil {
+			return nil, 0, fwk.AsStatus(err)
 		}
-		return 0
-	})
-	r := &removal{preempter: p, ctx: ctx, state: state, preemptor: preemptor, node: node, trial: simulated.preemptionTrial, victims: victims, removed: bitset.New(len(victims))}
-	found, err := preemption.Search(ctx, r.problem(budgets))
+	}
+	found, err := r.search(live, budgets)
+	withLate := err == nil && found == nil && len(late) > 0
+	if withLate {
+		found, err = r.search(slices.Concat(live, late), budgets)
+	}
+	var result *foundVictims
+	if err == nil && found != nil {
+		result, err = r.result(found)
+	}
 	switch {
 	case err != nil:
 		return nil, 0, fwk.NewStatus(fwk.Unschedulable, err.Error())
 	case found == nil:
 		return nil, 0, r.failed
 	}
-	removed := bitset.New(len(victims))
-	for _, i := range found.Removed {
-		removed.Add(i)
-	}
-	// Once more, to have what was allocated for these.
-	if fits, err := r.fits(ctx, removed); err != nil {
-		return nil, 0, fwk.NewStatus(fwk.Unschedulable, err.Error())
-	} else if !fits {
-		return nil, 0, fwk.NewStatus(fwk.Unschedulable, "the node fits no longer")
-	}
-	result := &foundVictims{cost: found.Cost, exact: found.Exact}
-	for _, i := range found.Removed {
-		for _, info := range victims[i].Pods() {
-			result.pods = append(result.pods, info.GetPod())
-		}
-	}
+	result.late = withLate
 	r.trial.keep(node.Node().Name, result)
 	return result.pods, found.Cost.Violations, nil
 }
+
+// candidates returns the pods that may go: those that are ending already and count as gone, those that are not ending,
+// and those that are ending but not soon. Where the evictions for a hold go on, only its victims may go.
+func (p *preempter) candidates(possible []*upstream.DomainVictim, preemptor *v1.Pod, t *preemptionTrial) (free, live, late []*upstream.DomainVictim) {
+	now := time.Now()
+	for _, victim := range possible {
+		if !p.mayGo(victim, preemptor) {
+			continue
+		}
+		ending, soon, named := true, true, t.only == nil
+		for _, info := range victim.Pods() {
+			pod := info.GetPod()
+			ending = ending && pod.DeletionTimestamp != nil
+			soon = soon && (t.only.Has(pod.UID) || endsSoon(pod, now, p.args.HoldTimeout.Duration))
+			named = named || t.only.Has(pod.UID)
+		}
+		switch {
+		case ending && soon:
+			free = append(free, victim)
+		case !named:
+		case ending:
+			late = append(late, victim)
+		default:
+			live = append(live, victim)
+		}
+	}
+	return free, live, late
+}
+
+// overdue is the time after its grace period in which a pod still counts as ending.
+const overdue = 30 * time.Second
+
+// endsSoon reports whether a pod that is being deleted ends within some time. A pod that should have ended may have a
+// finalizer that is never removed.
+func endsSoon(pod *v1.Pod, now time.Time, within time.Duration) bool {
+	return pod.DeletionTimestamp != nil && now.Before(pod.DeletionTimestamp.Add(overdue)) && pod.DeletionTimestamp.Time.Before(now.Add(within))
+}
+
+// search finds the cheapest of the victims to remove, nil if it doesn't fit without all of them.
+func (r *removal) search(victims []*upstream.DomainVictim, budgets []*policy.PodDisruptionBudget) (*preemption.Found, error) {
+	for i, victim := range r.victims {
+		if r.removed.Has(i) {
+			if err := r.add(victim); err != nil {
+				return nil, err
+			}
+		}
+	}
+	slices.SortStableFunc(victims, func(a, b *upstream.DomainVictim) int {
+		switch {
+		case r.MoreImportantVictim(a, b):
+			return -1
+		case r.MoreImportantVictim(b, a):
+			return 1
+		}
+		return 0
+	})
+	r.victims, r.removed = victims, bitset.New(len(victims))
+	return preemption.Search(r.ctx, r.problem(budgets))
+}
+
+// result removes what was found once more, to know what is allocated then.
+func (r *removal) result(found *preemption.Found) (*foundVictims, error) {
+	removed := bitset.New(len(r.victims))
+	for _, i := range found.Removed {
+		removed.Add(i)
+	}
+	if err := r.set(removed); err != nil {
+		return nil, err
+	}
+	// Pods that are ending are victims only if they are needed.
+	var needed []*upstream.DomainVictim
+	for _, ending := range r.free {
+		if err := r.add(ending); err != nil {
+			return nil, err
+		}
+		fits, err := r.runFilters()
+		if err != nil {
+			return nil, err
+		}
+		if fits {
+			continue
+		}
+		if err := r.remove(ending); err != nil {
+			return nil, err
+		}
+		needed = append(needed, ending)
+	}
+	if fits, err := r.runFilters(); err != nil {
+		return nil, err
+	} else if !fits {
+		return nil, errFitsNoLonger
+	}
+	for _, i := range found.Removed {
+		needed = append(needed, r.victims[i])
+	}
+	result := &foundVictims{cost: found.Cost, exact: found.Exact}
+	for _, victim := range needed {
+		for _, info := range victim.Pods() {
+			result.pods = append(result.pods, info.GetPod())
+		}
+	}
+	if s := simulationIn(r.state); s != nil {
+		for _, claim := range r.trial.release.Claims(s.removed) {
+			result.frees = append(result.frees, claim.UID)
+		}
+	}
+	return result, nil
+}
+
+// errFitsNoLonger says that the devices or the node have changed while victims were chosen.
+var errFitsNoLonger = errors.New("the node fits no longer")
 
 // keep remembers what was found on a node, with what was allocated there last.
 func (t *preemptionTrial) keep(node string, found *foundVictims) {
 	t.mutex.Lock()
 	defer t.mutex.Unlock()
-	for i := range t.results[node] {
-		found.devices = append(found.devices, t.results[node][i].Devices.Results...)
-	}
+	found.claims = t.results[node]
 	t.found[node] = found
+	if len(found.pods) == 0 {
+		t.fitsAlready = true
+	}
 }
 
 // mayGo tells whether the priorities allow it, on all nodes where the victim has pods.
@@ -140,26 +262,51 @@ func (r *removal) problem(budgets []*policy.PodDisruptionBudget) preemption.Prob
 }
 
 // fits runs all filters with these victims gone.
-func (r *removal) fits(ctx context.Context, removed bitset.Set) (bool, error) {
+func (r *removal) fits(_ context.Context, removed bitset.Set) (bool, error) {
+	if err := r.set(removed); err != nil {
+		return false, err
+	}
+	return r.runFilters()
+}
+
+// set removes these victims and no others.
+func (r *removal) set(removed bitset.Set) error {
 	for i, victim := range r.victims {
 		var err error
 		switch {
 		case removed.Has(i) && !r.removed.Has(i):
 			r.removed.Add(i)
-			err = r.move(victim, r.node.RemovePod, r.pl.handle.RunPreFilterExtensionRemovePod)
+			err = r.remove(victim)
 		case !removed.Has(i) && r.removed.Has(i):
 			r.removed.Remove(i)
-			err = r.move(victim, nil, r.pl.handle.RunPreFilterExtensionAddPod)
+			err = r.add(victim)
 		}
 		if err != nil {
-			return false, err
+			return err
 		}
+	}
+	return nil
+}
+
+func (r *removal) remove(victim *upstream.DomainVictim) error {
+	return r.move(victim, r.node.RemovePod, r.pl.handle.RunPreFilterExtensionRemovePod)
+}
+
+func (r *removal) add(victim *upstream.DomainVictim) error {
+	return r.move(victim, nil, r.pl.handle.RunPreFilterExtensionAddPod)
+}
+
+// runFilters reports whether the preemptor fits without the pods that are removed. It fails if the preemptor needs no
+// victims any more.
+func (r *removal) runFilters() (bool, error) {
+	if err := r.pl.holds.gone(r.trial.pod); err != nil {
+		return false, err
 	}
 	if over := r.trial.attempt.Over(); over != nil {
 		// What does not fit for lack of time would have others evicted.
 		return false, over
 	}
-	status := r.pl.handle.RunFilterPluginsWithNominatedPods(ctx, r.state, r.preemptor, r.node)
+	status := r.pl.handle.RunFilterPluginsWithNominatedPods(r.ctx, r.state, r.preemptor, r.node)
 	switch {
 	case status.IsSuccess():
 		return true, nil
@@ -210,11 +357,24 @@ func (r *removal) needs() []preemption.Need {
 			has[i].Insert(r.trial.release.Has(info.GetPod())...)
 		}
 	}
-	return preemption.Needs(r.ctx, r.trial.base, r.node.Node(), c.unallocated, has)
+	a := r.trial.base
+	if len(r.free) > 0 {
+		gone := map[types.UID]*v1.Pod{}
+		for _, ending := range r.free {
+			for _, info := range ending.Pods() {
+				gone[info.GetPod().UID] = info.GetPod()
+			}
+		}
+		a = a.Without(r.trial.release.Claims(gone)...)
+	}
+	return preemption.Needs(r.ctx, a, r.node.Node(), c.unallocated, has)
 }
 
-// gracePeriod is how long a pod may take to end.
+// gracePeriod returns how long a pod may take to end.
 func gracePeriod(pod *v1.Pod) time.Duration {
+	if pod.DeletionTimestamp != nil {
+		return max(time.Until(pod.DeletionTimestamp.Time), 0)
+	}
 	seconds := ptr.Deref(pod.Spec.TerminationGracePeriodSeconds, v1.DefaultTerminationGracePeriodSeconds)
 	return time.Duration(min(seconds, math.MaxInt32)) * time.Second
 }

@@ -35,21 +35,3 @@ func startOf(pod *v1.Pod, now time.Time) time.Time {
 	}
 	return pod.Status.StartTime.Time
 }
-
-// IsNominated tells whether a pod waits for what is to become free on the node that it is nominated
-// to.
-func IsNominated(pod *v1.Pod) bool {
-	return pod.Status.NominatedNodeName != "" && pod.Spec.NodeName == "" && pod.DeletionTimestamp == nil
-}
-
-// CompareNominated orders pods that are nominated: negative if a gets what it waits for before b does.
-func CompareNominated(a, b *v1.Pod) int {
-	return cmp.Or(cmp.Compare(PriorityOf(b), PriorityOf(a)), a.CreationTimestamp.Compare(b.CreationTimestamp.Time),
-		cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
-}
-
-// MakesRoom tells whether a pod on the node that another is nominated to is ending, and was perhaps
-// evicted for it.
-func MakesRoom(ending, nominated *v1.Pod) bool {
-	return ending.DeletionTimestamp != nil && PriorityOf(ending) < PriorityOf(nominated)
-}

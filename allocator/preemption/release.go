@@ -27,6 +27,9 @@ type Release struct {
 	Own sets.Set[types.UID]
 	// Held are the devices that are held for others. Whoever has them now, the pod does not get them.
 	Held sets.Set[structured.DeviceID]
+	// Users returns the UIDs of the pods on a node that use each claim. It adds pods that are still being bound, for which
+	// the claim isn't reserved yet. It may be nil.
+	Users func(node string) map[types.UID][]types.UID
 }
 
 // Claims are those that give back their devices when the pods are gone, with what they give back. The
@@ -71,6 +74,13 @@ func (r *Release) givenBack(claim *resourceapi.ResourceClaim, pod *v1.Pod, gone 
 	for _, user := range claim.Status.ReservedFor {
 		if _, isGone := gone[user.UID]; !isGone || !IsPod(user) {
 			return nil
+		}
+	}
+	if r.Users != nil {
+		for _, user := range r.Users(pod.Spec.NodeName)[claim.UID] {
+			if _, isGone := gone[user]; !isGone {
+				return nil
+			}
 		}
 	}
 	return claim

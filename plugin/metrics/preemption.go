@@ -18,9 +18,13 @@ const (
 )
 
 // HoldEnds are the values of the label "end" of holds that ended.
-var HoldEnds = []string{holdBound, "deleted", "renominated", "timeout", "broken"}
+var HoldEnds = []string{holdBound, holdMoved, "deleted", "claim_deleted", "timeout", "broken", "lost", "unrecorded"}
 
-const holdBound = "bound"
+// Pods are bound after holds with these ends, after one with holdMoved to another node.
+const (
+	holdBound = "bound"
+	holdMoved = "moved"
+)
 
 // ObservePreemption is called when it was looked for pods to evict for devices.
 func (m *Metrics) ObservePreemption(outcome string) { m.preemptions.WithLabelValues(outcome).Inc() }
@@ -32,7 +36,7 @@ func (m *Metrics) ObserveVictims(pods int) { m.victims.Add(float64(pods)) }
 // evicted.
 func (m *Metrics) ObserveHoldEnd(end string, victims int) {
 	m.holdsEnded.WithLabelValues(end).Inc()
-	if end != holdBound {
+	if end != holdBound && end != holdMoved {
 		m.wasted.Add(float64(victims))
 	}
 }

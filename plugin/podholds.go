@@ -1,0 +1,181 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package plugin
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/client-go/informers"
+	corelisters "k8s.io/client-go/listers/core/v1"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
+	fwk "k8s.io/kube-scheduler/framework"
+	"k8s.io/utils/clock"
+
+	"github.com/celset/celset/plugin/hold"
+	"github.com/celset/celset/plugin/metrics"
+)
+
+// podHolds are the holds of all profiles of a scheduler. They begin with what the conditions of pods record, and end
+// with their pods and claims.
+type podHolds struct {
+	*hold.Holds
+	store    *hold.Store
+	pods     corelisters.PodLister
+	activate func(*v1.Pod)
+	logger   klog.Logger
+	restored sync.Once
+
+	// mutex guards what follows.
+	mutex sync.Mutex
+	// profiles are the names of this scheduler's profiles. Holds of other pods are foreign.
+	profiles sets.Set[string]
+}
+
+// newPodHolds returns holds that are measured and logged. Conditions are written until the context ends.
+func newPodHolds(ctx context.Context, handle fwk.Handle, measured *metrics.Metrics) (*podHolds, error) {
+	factory := handle.SharedInformerFactory()
+	h := &podHolds{
+		store: hold.NewStore(handle.ClientSet(), clock.RealClock{}), pods: factory.Core().V1().Pods().Lister(),
+		activate: activator(ctx, handle), logger: klog.FromContext(ctx), profiles: sets.New[string](),
+	}
+	h.Holds = hold.New(clock.RealClock{}, func(ended hold.Ended) { h.ended(ended, measured) })
+	if err := h.watch(factory); err != nil {
+		return nil, err
+	}
+	measured.WatchHolds(h.Count)
+	go h.store.Run(ctx)
+	return h, nil
+}
+
+// ended measures and logs the end of a hold, and has its condition changed.
+func (h *podHolds) ended(ended hold.Ended, measured *metrics.Metrics) {
+	if ended.Foreign {
+		return
+	}
+	measured.ObserveHoldEnd(string(ended.How), ended.Evicted)
+	h.logger.Info("Devices are no longer held for a pod", "pod", klog.KObj(ended.Pod), "node", klog.KRef("", ended.Node), "end", ended.How,
+		"victims", ended.Evicted, "try", ended.Try)
+	h.store.WriteLater(ended.Pod, ended.Condition(time.Now()), nil)
+}
+
+// add makes the pods of a profile those of this scheduler.
+func (h *podHolds) add(profile string) {
+	h.mutex.Lock()
+	defer h.mutex.Unlock()
+	h.profiles.Insert(profile)
+}
+
+func (h *podHolds) isForeign(pod *v1.Pod) bool {
+	h.mutex.Lock()
+	defer h.mutex.Unlock()
+	return !h.profiles.Has(pod.Spec.SchedulerName)
+}
+
+// restore takes over the holds that the conditions of pods record, of all schedulers. It is done once, before the first
+// pod of any profile is tried: otherwise that pod could get what is held.
+func (h *podHolds) restore() {
+	h.restored.Do(func() {
+		pods, err := h.pods.List(labels.Everything())
+		if err != nil {
+			h.logger.Error(err, "It is not known for which pods devices were held")
+			return
+		}
+		for _, pod := range pods {
+			h.restoreFor(pod, h.isForeign(pod))
+		}
+	})
+}
+
+func (h *podHolds) restoreFor(pod *v1.Pod, foreign bool) {
+	restored, err := h.Restore(pod, foreign, func() { h.activate(pod) })
+	switch {
+	case err != nil:
+		h.logger.Error(err, "The condition of a pod that records what is held for it can't be read, nothing is held", "pod", klog.KObj(pod), "condition", hold.ConditionType)
+	case restored:
+		h.logger.Info("Devices are held again for a pod", "pod", klog.KObj(pod), "foreign", foreign)
+	}
+}
+
+// watch has holds end with their pods and claims, and honours the holds of other schedulers.
+func (h *podHolds) watch(factory informers.SharedInformerFactory) error {
+	_, err := factory.Core().V1().Pods().Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
+		AddFunc:    func(object any) { h.observe(object) },
+		UpdateFunc: func(_, object any) { h.observe(object) },
+		DeleteFunc: func(object any) {
+			if pod, is := deleted(object).(*v1.Pod); is {
+				h.End(pod.UID, hold.Deleted)
+			}
+		},
+	})
+	if err != nil {
+		return fmt.Errorf("watch pods for which devices are held: %w", err)
+	}
+	_, err = factory.Resource().V1().ResourceClaims().Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
+		UpdateFunc: func(_, object any) {
+			if claim, is := object.(*resourceapi.ResourceClaim); is && claim.DeletionTimestamp != nil {
+				h.ClaimGone(claim.UID)
+			}
+		},
+		DeleteFunc: func(object any) {
+			if claim, is := deleted(object).(*resourceapi.ResourceClaim); is {
+				h.ClaimGone(claim.UID)
+			}
+		},
+	})
+	if err != nil {
+		return fmt.Errorf("watch claims for which devices are held: %w", err)
+	}
+	return nil
+}
+
+func (h *podHolds) observe(object any) {
+	pod, is := object.(*v1.Pod)
+	if !is {
+		return
+	}
+	h.Observe(pod)
+	condition := hold.ConditionOf(pod)
+	if condition == nil || !h.isForeign(pod) {
+		// This scheduler keeps its own holds in memory. Its conditions are read by restore.
+		return
+	}
+	if condition.Status == v1.ConditionTrue {
+		h.restoreFor(pod, true)
+	} else if held, ok := h.Of(pod.UID); ok && held.Foreign {
+		h.End(pod.UID, hold.Lost)
+	}
+}
+
+// deleted returns the object of a deletion event.
+func deleted(object any) any {
+	if unknown, is := object.(cache.DeletedFinalStateUnknown); is {
+		return unknown.Obj
+	}
+	return object
+}
+
+// gone returns why pods must not be evicted for a pod any more, nil if they may. pod is the pod as it was when it was tried.
+func (h *podHolds) gone(pod *v1.Pod) error {
+	current, err := h.pods.Pods(pod.Namespace).Get(pod.Name)
+	if err != nil || current.UID != pod.UID {
+		return errPreemptorGone
+	}
+	if how, over := hold.IsOver(current, ""); over && how == hold.Deleted {
+		return errPreemptorGone
+	} else if over {
+		return errPreemptorBound
+	}
+	if current.Generation != pod.Generation {
+		return errPreemptorChanged
+	}
+	return nil
+}

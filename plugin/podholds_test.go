@@ -1,0 +1,506 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package plugin
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
+	fwk "k8s.io/kube-scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
+	upstream "k8s.io/kubernetes/pkg/scheduler/framework/preemption"
+
+	"github.com/celset/celset/plugin/hold"
+)
+
+// podsOnNode has a node of devices, a low pod for each of the lists of devices, and its slice.
+func podsOnNode(name string, devices ...[]int) *evictable {
+	e := &evictable{node: &v1.Node{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{v1.LabelHostname: name}},
+		Status:     v1.NodeStatus{Allocatable: v1.ResourceList{v1.ResourceCPU: resource.MustParse("20"), v1.ResourcePods: resource.MustParse("20")}},
+	}}
+	var all []int64
+	for i, has := range devices {
+		e.add(rand.New(rand.NewPCG(1, 1)), fmt.Sprintf("%s-%d", name, i), has)
+		e.pods[i].Spec.Priority = new(int32)
+		for _, device := range has {
+			all = append(all, int64(device))
+		}
+	}
+	e.slice = slice(all...)
+	e.slice.Name, e.slice.Spec.NodeName, e.slice.Spec.Pool.Name = name, &name, name
+	return e
+}
+
+func (e *evictable) objects() []runtime.Object {
+	objects := []runtime.Object{e.node, e.slice}
+	for i := range e.pods {
+		objects = append(objects, e.pods[i], e.claims[i])
+	}
+	return objects
+}
+
+// heldFor is a hold of all devices of the evictable for a pod, with its pods as victims.
+func (e *evictable) heldFor(pod *v1.Pod, claim types.UID) hold.Hold {
+	held := hold.Hold{Pod: pod, Node: e.node.Name, Until: time.Now().Add(time.Hour), Try: 1, Claims: []hold.Claim{{UID: claim, Name: pod.Name}}}
+	for i := range e.pods {
+		held.Victims = append(held.Victims, e.pods[i].UID)
+		held.Frees = append(held.Frees, e.claims[i].UID)
+		for _, result := range e.claims[i].Status.Allocation.Devices.Results {
+			held.Claims[0].Devices = append(held.Claims[0].Devices, resourceapi.DeviceRequestAllocationResult{Driver: result.Driver, Pool: result.Pool, Device: result.Device})
+		}
+	}
+	return held
+}
+
+// recording returns a pod with the condition of its hold.
+func recording(t *testing.T, held hold.Hold) *v1.Pod {
+	t.Helper()
+	condition, err := held.Condition(time.Now())
+	require.NoError(t, err)
+	pod := held.Pod.DeepCopy()
+	pod.Status.Conditions = append(pod.Status.Conditions, *condition)
+	return pod
+}
+
+// startPreempting returns the plugin with the given objects in its caches, and holds.
+func startPreempting(t *testing.T, args runtime.Object, objects ...runtime.Object) (context.Context, *DynamicResourcesCEL) {
+	t.Helper()
+	ctx, h := newHandle(t, objects...)
+	shared := newShared()
+	shared.preempts = true
+	made, err := newPlugin(ctx, args, h, features(), true, newMetrics(t), shared)
+	require.NoError(t, err)
+	h.start(ctx, t, objects...)
+	return ctx, made
+}
+
+// jobOf is a pod of a high priority for a claim of its name.
+func jobOf(name string, n int64) (*v1.Pod, *resourceapi.ResourceClaim) {
+	wanted := claim(n)
+	wanted.Name, wanted.UID = name, types.UID("claim-"+name)
+	return evictablePod(name, 50, "1", name), wanted
+}
+
+func saysOf(t *testing.T, client *fake.Clientset, pod string, text string) {
+	t.Helper()
+	var got string
+	require.Eventually(t, func() bool {
+		stored, err := client.CoreV1().Pods("default").Get(t.Context(), pod, metav1.GetOptions{})
+		require.NoError(t, err)
+		return slices.ContainsFunc(stored.Status.Conditions, func(c v1.PodCondition) bool {
+			if c.Type == v1.PodScheduled {
+				got = c.Message
+			}
+			return c.Type == v1.PodScheduled && strings.Contains(c.Message, text)
+		})
+	}, waitFor, tick, "%s", &got)
+}
+
+// TestHoldsAreRestored: a scheduler that begins holds what an earlier one held, before it tries the first pod.
+func TestHoldsAreRestored(t *testing.T) {
+	e := podsOnNode("node-a", []int{0})
+	e.pods[0].DeletionTimestamp, e.pods[0].Finalizers = &metav1.Time{Time: time.Now()}, []string{"example.com/slow"}
+	e.slice = slice(0, 1, 2)
+	e.slice.Spec.NodeName, e.slice.Spec.Pool.Name = &e.node.Name, e.node.Name
+	job, wanted := jobOf("job", 3)
+	held := e.heldFor(job, wanted.UID)
+	for _, device := range []int64{1, 2} {
+		held.Claims[0].Devices = append(held.Claims[0].Devices, resourceapi.DeviceRequestAllocationResult{Driver: driver, Pool: e.node.Name, Device: deviceName(device)})
+	}
+	low, lows := jobOf("low", 1)
+	low.Spec.Priority = new(int32)
+	client := fake.NewClientset(append(e.objects(), class(), recording(t, held), wanted, low, lows)...)
+	pl := runPreempting(t, client)
+	saysOf(t, client, "low", "3 devices of node-a are held")
+	saysOf(t, client, "job", "preemption: waiting for held devices of node node-a to be given back")
+	again, ok := pl.holds.Of("job")
+	require.True(t, ok)
+	require.True(t, held.Until.Equal(again.Until))
+	require.Equal(t, 1, again.Try)
+}
+
+// TestEveryProfileRestores: also a profile that preempts for nobody.
+func TestEveryProfileRestores(t *testing.T) {
+	e := podsOnNode("node-a", []int{0})
+	job, wanted := jobOf("job", 1)
+	foreign, foreigns := jobOf("foreign", 1)
+	job.Spec.SchedulerName, foreign.Spec.SchedulerName = "celset-scheduler", "another-scheduler"
+	low, lows := jobOf("low", 1)
+	objects := append(e.objects(), class(), recording(t, e.heldFor(job, wanted.UID)), wanted, recording(t, e.heldFor(foreign, foreigns.UID)), foreigns, lows)
+	ctx, pl := startPreempting(t, &runtime.Unknown{Raw: []byte(`{"allocator": "Upstream"}`), ContentType: runtime.ContentTypeJSON}, objects...)
+	require.Nil(t, pl.preempter)
+	_, status := pl.PreFilter(ctx, framework.NewCycleState(), low, nil)
+	require.True(t, status.IsSuccess(), "%v", status)
+	require.Equal(t, 1, pl.holds.Count())
+	held, ok := pl.holds.Of("foreign")
+	require.True(t, ok)
+	require.True(t, held.Foreign)
+}
+
+// TestPodsThatJoinAreRefused: a pod that uses the claim of an evicted pod would keep the preemptor's devices.
+func TestPodsThatJoinAreRefused(t *testing.T) {
+	e := podsOnNode("node-a", []int{0})
+	job, wanted := jobOf("job", 1)
+	for name, test := range map[string]struct {
+		priority int32
+		refused  bool
+	}{"lower": {0, true}, "the same": {50, true}, "higher": {51, false}} {
+		t.Run(name, func(t *testing.T) {
+			joins := evictablePod("joins", test.priority, "1", e.claims[0].Name)
+			ctx, pl := startPreempting(t, nil, append(e.objects(), class(), job, wanted, joins)...)
+			state := framework.NewCycleState()
+			_, status := pl.PreFilter(ctx, state, joins, nil)
+			require.True(t, status.IsSuccess(), "%v", status)
+			pl.holds.Keep(e.heldFor(job, wanted.UID))
+			_, again := pl.PreFilter(ctx, framework.NewCycleState(), joins, nil)
+			if !test.refused {
+				require.True(t, again.IsSuccess(), "%v", again)
+				pl.taken(joins)
+				require.Zero(t, pl.holds.Count(), "it breaks the hold")
+				return
+			}
+			require.Equal(t, fwk.UnschedulableAndUnresolvable, again.Code())
+			require.Equal(t, "resourceclaim default/node-a-0 can't be used: its devices are held for a pod of the same or a higher priority for which others were evicted", again.Message())
+			require.Equal(t, again, pl.PreBind(ctx, state, joins, "node-a"), "it was given its node before")
+		})
+	}
+}
+
+// TestOutlook: a pod waits for what is held for it as long as that will be given back.
+func TestOutlook(t *testing.T) {
+	ending := &metav1.Time{Time: time.Unix(1, 0)}
+	reserve := func(reference resourceapi.ResourceClaimConsumerReference) func(*evictable, *hold.Hold) {
+		return func(e *evictable, held *hold.Hold) {
+			held.Victims = []types.UID{"gone"}
+			e.claims[0].Status.ReservedFor = []resourceapi.ResourceClaimConsumerReference{reference}
+		}
+	}
+	ends := func(e *evictable, _ *hold.Hold) {
+		e.pods[0].DeletionTimestamp, e.pods[0].Finalizers = ending, []string{"example.com/slow"}
+	}
+	for name, test := range map[string]struct {
+		change         func(*evictable, *hold.Hold)
+		refused        *fwk.Status
+		evicted        bool
+		want, again    outlook
+		why, whyAtLast string
+	}{
+		"the victim was not evicted":      {want: resumes, again: resumes},
+		"the victim was evicted just now": {evicted: true, want: waits, again: waits},
+		"the victim is ending":            {change: ends, want: waits, again: waits},
+		"the victim ends, CPU is missing": {change: ends, refused: fwk.NewStatus(fwk.Unschedulable, "no CPU").WithPlugin("NodeResourcesFit"), want: waits, again: waits},
+		"the node has got a taint":        {change: ends, refused: fwk.NewStatus(fwk.UnschedulableAndUnresolvable, "taint").WithPlugin("TaintToleration"), want: lost, again: lost, why: "the node refuses it for another reason: taint"},
+		"the claim is to be freed":        {change: reserve(resourceapi.ResourceClaimConsumerReference{Resource: "pods", Name: "gone", UID: "gone"}), want: waits, again: waits},
+		"the user is another pod by now":  {change: reserve(resourceapi.ResourceClaimConsumerReference{Resource: "pods", Name: "node-a-0", UID: "before"}), want: waits, again: waits},
+		"another pod uses the claim":      {change: reserve(resourceapi.ResourceClaimConsumerReference{Resource: "pods", Name: "node-a-0", UID: "node-a-0"}), want: lost, again: lost, why: "pod default/node-a-0 has some of them"},
+		"somebody uses it who is no pod":  {change: reserve(resourceapi.ResourceClaimConsumerReference{APIGroup: "example.com", Resource: "jobs", Name: "x", UID: "x"}), want: lost, again: lost, why: "jobs default/x has some of them"},
+		"what was held has other names":   {change: func(e *evictable, held *hold.Hold) { ends(e, held); held.Claims[0].Devices[0].Device = "partition" }, want: waits, again: waits},
+		"all is free": {change: func(e *evictable, held *hold.Hold) {
+			held.Victims, e.claims[0].Status = []types.UID{"gone"}, resourceapi.ResourceClaimStatus{}
+		}, want: free, again: lost, whyAtLast: "they are free, and the node refuses it: refused"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			e := podsOnNode("node-a", []int{0})
+			job, wanted := jobOf("job", 1)
+			held := e.heldFor(job, wanted.UID)
+			if test.change != nil {
+				test.change(e, &held)
+			}
+			_, pl := startPreempting(t, nil, append(e.objects(), class(), job, wanted)...)
+			held = pl.holds.Keep(held)
+			if test.evicted {
+				pl.holds.Evicted("job", e.pods[0].UID, false)
+			}
+			refused := test.refused
+			if refused == nil {
+				refused = fwk.NewStatus(fwk.UnschedulableAndUnresolvable, "refused").WithPlugin(Name)
+			}
+			got, why := pl.preempter.outlookOf(&held, refused)
+			require.Equal(t, test.want, got)
+			require.Equal(t, test.why, why)
+			got, why = pl.preempter.outlookOf(&held, refused)
+			require.Equal(t, test.again, got)
+			require.Equal(t, test.why+test.whyAtLast, why)
+		})
+	}
+}
+
+// TestRefusedPodsKeepTheirNomination: DefaultPreemption would clear it.
+func TestRefusedPodsKeepTheirNomination(t *testing.T) {
+	e := podsOnNode("node-a", []int{0})
+	job, wanted := jobOf("job", 1)
+	ctx, pl := startPreempting(t, nil, append(e.objects(), class(), job, wanted)...)
+	result, status := pl.PostFilter(ctx, framework.NewCycleState(), job, framework.NewDefaultNodeToStatus())
+	require.Nil(t, result)
+	require.Equal(t, fwk.UnschedulableAndUnresolvable, status.Code())
+	pl.holds.Keep(e.heldFor(job, wanted.UID))
+	result, status = pl.PostFilter(ctx, framework.NewCycleState(), job, framework.NewDefaultNodeToStatus())
+	require.Equal(t, "node-a", result.NominatedNodeName)
+	require.Equal(t, fwk.UnschedulableAndUnresolvable, status.Code())
+	pl.holds.Observe(job)
+	require.Equal(t, 1, pl.holds.Count(), "it isn't nominated, and has its hold")
+}
+
+// TestTriesEnd: after some tries nothing is evicted for a pod.
+func TestTriesEnd(t *testing.T) {
+	e := podsOnNode("node-a", []int{0})
+	job, wanted := jobOf("job", 1)
+	_, pl := startPreempting(t, nil, append(e.objects(), class(), job, wanted)...)
+	says := func(text string) {
+		t.Helper()
+		result, status, resumed := pl.preempter.wait(t.Context(), job, &podClaims{unallocated: []*resourceapi.ResourceClaim{wanted}}, framework.NewDefaultNodeToStatus())
+		require.Nil(t, resumed)
+		require.Contains(t, status.Message(), text)
+		require.Empty(t, result.NominatedNodeName)
+	}
+	held := e.heldFor(job, wanted.UID)
+	pl.holds.Keep(held)
+	pl.holds.End("job", hold.Broken)
+	says("pods were evicted for the pod 1 times without success, the next time is in 10s")
+	held.Try = hold.MaxTries
+	pl.holds.Keep(held)
+	pl.holds.End("job", hold.Broken)
+	says("pods were evicted for the pod 6 times without success, nothing more is evicted for it")
+}
+
+// evictable candidates of the executor.
+type candidateOn struct {
+	upstream.Candidate
+	node string
+}
+
+func (c candidateOn) Name() string { return c.node }
+
+type preemptorOf struct {
+	upstream.ExecutorPreemptor
+	pod *v1.Pod
+}
+
+func (p preemptorOf) UID() types.UID { return p.pod.UID }
+
+// TestNothingIsEvictedForNobody: before each eviction it is checked that the pod needs it, and before the first one the
+// hold is recorded.
+func TestNothingIsEvictedForNobody(t *testing.T) {
+	notFound := apierrors.NewNotFound(schema.GroupResource{Resource: "pods"}, "job")
+	for name, test := range map[string]struct {
+		// stored is the preemptor as it is by now, nil if it is gone.
+		stored  func(*v1.Pod) *v1.Pod
+		answer  error
+		again   bool
+		want    error
+		holds   int
+		patches int32
+	}{
+		"waits":      {holds: 1, patches: 1},
+		"gone":       {stored: func(*v1.Pod) *v1.Pod { return nil }, want: errPreemptorGone, patches: 1},
+		"made again": {stored: func(pod *v1.Pod) *v1.Pod { pod.UID = "again"; return pod }, want: errPreemptorGone, patches: 1},
+		"bound":      {stored: func(pod *v1.Pod) *v1.Pod { pod.Spec.NodeName = "node-b"; return pod }, want: errPreemptorBound, patches: 1},
+		"changed":    {stored: func(pod *v1.Pod) *v1.Pod { pod.Generation = 2; return pod }, want: errPreemptorChanged, holds: 1, patches: 1},
+		"being deleted": {stored: func(pod *v1.Pod) *v1.Pod {
+			pod.DeletionTimestamp, pod.Finalizers = &metav1.Time{Time: time.Now()}, []string{"a/b"}
+			return pod
+		}, want: errPreemptorGone, patches: 1},
+		"not recorded": {answer: notFound, want: notFound, patches: 1},
+		"no answer":    {answer: errors.New("timeout"), want: errors.New("timeout"), patches: 1},
+		"fits by now":  {again: true, want: errFitsAlready},
+	} {
+		t.Run(name, func(t *testing.T) {
+			e := podsOnNode("node-a", []int{0}, []int{1})
+			job, wanted := jobOf("job", 2)
+			objects := append(e.objects(), class(), wanted)
+			stored := job.DeepCopy()
+			if test.stored != nil {
+				stored = test.stored(stored)
+			}
+			if stored != nil {
+				objects = append(objects, stored)
+			}
+			ctx, pl := startPreempting(t, nil, objects...)
+			var patches atomic.Int32
+			pl.handle.ClientSet().(*fake.Clientset).PrependReactor("patch", "pods", func(clienttesting.Action) (bool, runtime.Object, error) {
+				patches.Add(1)
+				return true, &v1.Pod{}, test.answer
+			})
+			held := e.heldFor(job, wanted.UID)
+			trial := &preemptionTrial{pod: job, fitsAlready: test.again, found: map[string]*foundVictims{"node-a": {pods: e.pods, claims: held.Claims, frees: held.Frees}}}
+			p := pl.preempter
+			p.evictions.begin(&eviction{trial: trial}, func(types.UID) bool { return false })
+			evicted := 0
+			evict := p.evicting(func(context.Context, upstream.Candidate, upstream.ExecutorPreemptor, *v1.Pod, string) (bool, error) {
+				evicted++
+				return false, nil
+			})
+			for _, victim := range e.pods {
+				_, err := evict(ctx, candidateOn{node: "node-a"}, preemptorOf{pod: job}, victim, "")
+				if test.want == nil {
+					require.NoError(t, err)
+				} else {
+					require.ErrorContains(t, err, test.want.Error())
+				}
+			}
+			require.Equal(t, test.want == nil, evicted == 2)
+			require.Equal(t, test.want != nil, evicted == 0)
+			require.Equal(t, test.holds, pl.holds.Count())
+			require.GreaterOrEqual(t, patches.Load(), test.patches)
+		})
+	}
+}
+
+// TestOneEvictionForOneClaim: three pods of one claim need one.
+func TestOneEvictionForOneClaim(t *testing.T) {
+	objects := []runtime.Object{class()}
+	var nodes []*evictable
+	for _, name := range []string{"node-a", "node-b", "node-c"} {
+		e := podsOnNode(name, []int{0, 1})
+		nodes = append(nodes, e)
+		objects = append(objects, e.objects()...)
+	}
+	_, wanted := jobOf("wanted", 2)
+	client := fake.NewClientset(append(objects, wanted)...)
+	pl := runPreempting(t, client)
+	for _, name := range []string{"job-0", "job-1", "job-2"} {
+		_, err := client.CoreV1().Pods("default").Create(t.Context(), evictablePod(name, 50, "1", "wanted"), metav1.CreateOptions{})
+		require.NoError(t, err)
+	}
+	waiting := func() (count int) {
+		list, err := client.CoreV1().Pods("default").List(t.Context(), metav1.ListOptions{})
+		require.NoError(t, err)
+		for _, pod := range list.Items {
+			for _, c := range pod.Status.Conditions {
+				if c.Type == v1.PodScheduled && strings.Contains(c.Message, "pods were evicted for another pod that uses the same resourceclaim") {
+					count++
+				}
+			}
+		}
+		return count
+	}
+	require.Eventually(t, func() bool { return waiting() == 2 }, waitFor, tick)
+	gone := 0
+	for _, e := range nodes {
+		gone += e.gone(t, client)
+	}
+	require.Equal(t, 1, gone)
+	require.Equal(t, 1, pl.holds.Count())
+}
+
+// TestEvictionsGoOn for the same devices where one of them has failed, and where an earlier scheduler was stopped.
+func TestEvictionsGoOn(t *testing.T) {
+	for name, restarted := range map[string]bool{"eviction fails": false, "scheduler is restarted": true} {
+		t.Run(name, func(t *testing.T) {
+			a, b := podsOnNode("node-a", []int{0}, []int{1}, []int{2}), podsOnNode("node-b", []int{0}, []int{1}, []int{2})
+			for _, e := range []*evictable{a, b} {
+				for _, pod := range e.pods {
+					pod.Spec.Priority = new(int32)
+				}
+			}
+			for _, pod := range b.pods {
+				*pod.Spec.Priority = 1
+			}
+			job, wanted := jobOf("job", 3)
+			client := fake.NewClientset(append(append(a.objects(), b.objects()...), class(), wanted)...)
+			if restarted {
+				// What is evicted next is what the hold says, though b would cost less.
+				*b.pods[0].Spec.Priority, *b.pods[1].Spec.Priority, *b.pods[2].Spec.Priority = -1, -1, -1
+				client = fake.NewClientset(append(append(a.objects(), b.objects()...), class(), wanted, recording(t, a.heldFor(job, wanted.UID)))...)
+			}
+			var refusals atomic.Int32
+			client.PrependReactor("delete", "pods", func(action clienttesting.Action) (bool, runtime.Object, error) {
+				if action.(clienttesting.DeleteAction).GetName() == "node-a-2" && refusals.Add(1) <= 2 {
+					return true, nil, errors.New("refused by a policy")
+				}
+				return false, nil, nil
+			})
+			pl := runPreempting(t, client)
+			if !restarted {
+				_, err := client.CoreV1().Pods("default").Create(t.Context(), job, metav1.CreateOptions{})
+				require.NoError(t, err)
+			}
+			require.Eventually(t, func() bool { return a.gone(t, client) == 7 }, waitFor, tick)
+			require.Zero(t, b.gone(t, client))
+			held, ok := pl.holds.Of("job")
+			require.True(t, ok)
+			require.Equal(t, 1, held.Try)
+			stored, err := client.CoreV1().Pods("default").Get(t.Context(), "job", metav1.GetOptions{})
+			require.NoError(t, err)
+			require.Equal(t, v1.ConditionTrue, hold.ConditionOf(stored).Status)
+		})
+	}
+}
+
+// TestEndingPodsCountAsGone unless they should have ended long ago.
+func TestEndingPodsCountAsGone(t *testing.T) {
+	for name, test := range map[string]struct {
+		deleted time.Time
+		evicted int
+		node    string
+	}{
+		"ends soon": {deleted: time.Now().Add(2 * time.Minute), node: "node-a"},
+		"overdue":   {deleted: time.Now().Add(-time.Hour), evicted: 1, node: "node-b"},
+		"ends late": {deleted: time.Now().Add(time.Hour), evicted: 1, node: "node-b"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a, b := podsOnNode("node-a", []int{0}), podsOnNode("node-b", []int{0})
+			a.pods[0].DeletionTimestamp, a.pods[0].Finalizers = &metav1.Time{Time: test.deleted}, []string{"example.com/slow"}
+			// The other one is of a lower priority.
+			*a.pods[0].Spec.Priority = 9
+			job, wanted := jobOf("job", 1)
+			if test.evicted > 0 {
+				*a.pods[0].Spec.Priority = -1
+			}
+			client := fake.NewClientset(append(append(a.objects(), b.objects()...), class(), wanted)...)
+			pl := runPreempting(t, client)
+			_, err := client.CoreV1().Pods("default").Create(t.Context(), job, metav1.CreateOptions{})
+			require.NoError(t, err)
+			require.Eventually(t, func() bool {
+				held, ok := pl.holds.Of("job")
+				return ok && held.Node == test.node
+			}, waitFor, tick)
+			require.Eventually(t, func() bool {
+				stored, err := client.CoreV1().Pods("default").Get(t.Context(), "job", metav1.GetOptions{})
+				require.NoError(t, err)
+				return hold.ConditionOf(stored) != nil && b.gone(t, client) == test.evicted
+			}, waitFor, tick)
+		})
+	}
+}
+
+// TestNodesThatAreNamed: a pod is told of nodes that it could use.
+func TestNodesThatAreNamed(t *testing.T) {
+	require.Equal(t, "a, b", nodeNames([]string{"b", "a", "b"}, 0))
+	require.Equal(t, "a and 2 other nodes", nodeNames([]string{"a"}, 2))
+	require.Equal(t, "3 nodes", nodeNames(nil, 3))
+	require.Equal(t, "1, 2, 3, 4, 5 and 3 other nodes", nodeNames([]string{"1", "2", "3", "4", "5", "6", "7"}, 1))
+	a, b := podsOnNode("node-a", []int{0}), podsOnNode("node-b", []int{0})
+	_, pl := startPreempting(t, nil, append(append(a.objects(), b.objects()...), class())...)
+	for _, e := range []*evictable{a, b} {
+		job, wanted := jobOf("job-"+e.node.Name, 1)
+		pl.holds.Keep(e.heldFor(job, wanted.UID))
+	}
+	low := evictablePod("low", 0, "1", "low")
+	nodes := framework.NewNodeToStatus(map[string]*fwk.Status{
+		"node-a": fwk.NewStatus(fwk.UnschedulableAndUnresolvable, "no devices").WithPlugin(Name),
+		"node-b": fwk.NewStatus(fwk.UnschedulableAndUnresolvable, "taint").WithPlugin("TaintToleration"),
+	}, nil)
+	require.Equal(t, []string{"2 devices of node-a and 1 other nodes are held for pods of the same or a higher priority for which others were evicted"},
+		pl.keptTexts(low, &podClaims{}, nodes))
+}

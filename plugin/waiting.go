@@ -1,0 +1,171 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package plugin
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/klog/v2"
+	fwk "k8s.io/kube-scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
+
+	"github.com/celset/celset/plugin/hold"
+)
+
+// A pod for which others are evicted is tried again whenever something happens in the cluster. Between the end of a
+// victim and the deallocation of its claim nothing on the node shows that a pod was evicted there. So before victims are
+// chosen the hold of the pod decides, in these steps:
+//
+//  1. Victims have not been evicted yet, because an eviction failed or the scheduler was stopped: they are looked at
+//     again, and no others.
+//  2. Victims are ending, or their claims are not free yet: the pod waits, however long that takes. The hold's time is
+//     the limit.
+//  3. All claims are free, and the pod still doesn't fit: it is tried once more, because they may have become free while
+//     the filters ran. Then the hold ends.
+//
+// After a hold that ended, the next try waits for a back-off.
+
+// outlook is what a pod can expect of its hold.
+type outlook int
+
+const (
+	// waits: the devices are not free yet.
+	waits outlook = iota
+	// resumes: victims were not evicted yet.
+	resumes
+	// free: the devices have become free.
+	free
+	// lost: the pod won't get the devices.
+	lost
+)
+
+// outlookOf returns what a pod that fits nowhere can expect of its hold. refused is the status of the hold's node. why
+// is the reason for lost.
+func (p *preempter) outlookOf(held *hold.Hold, refused *fwk.Status) (expected outlook, why string) {
+	if refused.Code() == fwk.UnschedulableAndUnresolvable && refused.Plugin() != p.pl.Name() {
+		return lost, "the node refuses it for another reason: " + refused.Message()
+	}
+	if alive, ending := p.victimsOf(held); len(alive) > 0 {
+		return resumes, ""
+	} else if ending {
+		return waits, ""
+	}
+	switch freeing, user := p.pl.freeing(held); {
+	case user != "":
+		return lost, user
+	case freeing:
+		return waits, ""
+	case !p.pl.holds.NoteFree(held.Pod.UID):
+		return free, ""
+	default:
+		return lost, "they are free, and the node refuses it: " + refused.Message()
+	}
+}
+
+// victimsOf returns the victims that are still to be evicted, and whether other victims are ending.
+func (p *preempter) victimsOf(held *hold.Hold) (alive []types.UID, ending bool) {
+	for _, pod := range p.podsOf(held.Victims) {
+		recently, inMemory := p.pl.holds.WasEvicted(held.Pod.UID, pod.UID)
+		switch {
+		case inMemory:
+		case pod.DeletionTimestamp != nil, recently:
+			ending = true
+		case pod.Status.Phase == v1.PodSucceeded, pod.Status.Phase == v1.PodFailed:
+		case pod.Spec.NodeName != "" || p.isOn(held.Node, pod.UID):
+			alive = append(alive, pod.UID)
+		}
+	}
+	return alive, ending
+}
+
+// podsOf returns the pods of some UIDs that exist.
+func (p *preempter) podsOf(uids []types.UID) (found []*v1.Pod) {
+	all, err := p.pl.holds.pods.List(labels.Everything())
+	if err != nil {
+		return nil
+	}
+	wanted := sets.New(uids...)
+	for _, pod := range all {
+		if wanted.Has(pod.UID) {
+			found = append(found, pod)
+		}
+	}
+	return found
+}
+
+// isOn reports whether a pod that is not bound yet is assumed to run on a node.
+func (p *preempter) isOn(node string, pod types.UID) bool {
+	info, err := p.pl.handle.MutableSnapshotSharedLister().NodeInfos().Get(node)
+	return err == nil && slices.ContainsFunc(info.GetPods(), func(on fwk.PodInfo) bool { return on.GetPod().UID == pod })
+}
+
+// wait decides whether pods may be evicted for a pod now. If not, status says what the pod waits for. resumed is the hold
+// whose evictions go on, nil for a new try.
+func (p *preempter) wait(ctx context.Context, pod *v1.Pod, c *podClaims, statuses *framework.NodeToStatus) (result *fwk.PostFilterResult, status *fwk.Status, resumed *hold.Hold) {
+	if held, ok := p.pl.holds.Of(pod.UID); ok {
+		expected, why := p.outlookOf(&held, statuses.Get(held.Node))
+		switch {
+		case expected == resumes && p.pl.holds.MayResume(pod.UID):
+			return nil, nil, &held
+		case expected == lost:
+			klog.FromContext(ctx).Info("A pod does not wait for the devices that are held for it", "pod", klog.KObj(pod), "node", klog.KRef("", held.Node), "why", why)
+			p.pl.holds.End(pod.UID, hold.Lost)
+		default:
+			if expected == free {
+				p.pl.activate(held.Pod)
+			}
+			return nominated(held.Node), unresolvable(fmt.Sprintf("preemption: waiting for held devices of node %s to be given back", held.Node)), nil
+		}
+	}
+	var unallocated []types.UID
+	for _, claim := range c.unallocated {
+		unallocated = append(unallocated, claim.UID)
+	}
+	if _, ok := p.pl.holds.For(pod, unallocated, p.pl.activate); ok {
+		return nil, unresolvable("preemption: pods were evicted for another pod that uses the same resourceclaim"), nil
+	}
+	switch tries, left := p.pl.holds.Tries(pod.UID); {
+	case tries >= hold.MaxTries:
+		return nominated(""), unresolvable(fmt.Sprintf("preemption: pods were evicted for the pod %d times without success, nothing more is evicted for it", tries)), nil
+	case left > 0:
+		return nominated(""), unresolvable(fmt.Sprintf("preemption: pods were evicted for the pod %d times without success, the next time is in %s", tries, roundedUp(left))), nil
+	}
+	return nil, nil, nil
+}
+
+// roundedUp makes messages differ less.
+func roundedUp(d time.Duration) time.Duration { return (d + time.Second - 1).Truncate(time.Second) }
+
+func unresolvable(message string) *fwk.Status {
+	return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, message)
+}
+
+// nominated sets the node to which a pod is nominated, "" for none. Upstream keeps CPU and memory of that node for the
+// pod.
+func nominated(node string) *fwk.PostFilterResult {
+	return framework.NewPostFilterResultWithNominatedNode(node)
+}
+
+// refusedBefore is PostFilter for a pod that PreFilter refused before upstream's plugin was asked: the pod has to wait
+// for its turn, for its back-off, or until its claims are compiled. No other plugin runs then, because
+// DefaultPreemption would clear the pod's nomination.
+func (pl *DynamicResourcesCEL) refusedBefore(pod *v1.Pod, c *podClaims) (*fwk.PostFilterResult, *fwk.Status) {
+	if pl.holds == nil {
+		return nil, fwk.NewStatus(fwk.Unschedulable)
+	}
+	if held, ok := pl.holds.Of(pod.UID); ok {
+		return nominated(held.Node), fwk.NewStatus(fwk.UnschedulableAndUnresolvable)
+	}
+	if c != nil && c.err != nil {
+		return nil, fwk.NewStatus(fwk.Unschedulable)
+	}
+	return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable)
+}

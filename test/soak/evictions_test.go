@@ -186,8 +186,9 @@ type spending struct {
 }
 
 // tooMany tells of pods for which more pods were evicted than one set of devices takes: than the largest set of victims
-// that was chosen for them. Pods that use one claim count as one. Another set may be needed after they were bound, since
-// they may have been evicted then, and after a pod of a higher priority has broken a hold.
+// that was chosen for them. Pods that use one claim count as one. Another set may be needed after one of them was bound,
+// since it may have been evicted then, after the pod with the hold was deleted, and after a pod of a higher priority has
+// broken the hold.
 func tooMany(lives map[string]*life, d decisions) (complaints []string) {
 	key := func(pod string) string {
 		if l := lives[pod]; l != nil && l.claim != "" {
@@ -202,7 +203,7 @@ func tooMany(lives map[string]*life, d decisions) (complaints []string) {
 		}
 	}
 	for _, end := range d.ends {
-		if end.how == "broken" {
+		if end.how == "broken" || end.how == "deleted" {
 			over[key(end.pod)] = append(over[key(end.pod)], end.at)
 		}
 	}
@@ -314,6 +315,7 @@ func TestTooManyEvictionsAreFound(t *testing.T) {
 		"bound in between":   {choices: twoSets, bound: now.Add(2)},
 		"bound afterwards":   {choices: twoSets, bound: now.Add(4), want: []string{"pod high: 3 pods were evicted, 2 would have done: [a b c]"}},
 		"broken in between":  {choices: twoSets, ends: []ended{{at: now.Add(2), pod: "high", how: "broken"}}},
+		"deleted in between": {choices: twoSets, ends: []ended{{at: now.Add(2), pod: "high", how: "deleted"}}},
 		"timeout":            {choices: twoSets, ends: []ended{{at: now.Add(2), pod: "high", how: "timeout"}}, want: []string{"pod high: 3 pods were evicted, 2 would have done: [a b c]"}},
 		"two pods":           {choices: []choice{choose(1, "high", "a", "b"), choose(3, "team-1", "c")}},
 		"two pods of a team": {choices: []choice{choose(1, "team-1", "a"), choose(3, "team-2", "b", "c")}, want: []string{"claim team: 3 pods were evicted, 2 would have done: [a b c]"}},

@@ -276,7 +276,7 @@ func TestTriesEnd(t *testing.T) {
 	held := e.heldFor(job, wanted.UID)
 	pl.holds.Keep(held)
 	pl.holds.End("job", hold.Broken)
-	says("pods were evicted for the pod 1 times without success, the next time is in 10s")
+	says("pods were evicted for the pod 1 times without success, more only after a back-off")
 	held.Try = hold.MaxTries
 	pl.holds.Keep(held)
 	pl.holds.End("job", hold.Broken)

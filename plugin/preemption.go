@@ -205,14 +205,13 @@ func (pl *DynamicResourcesCEL) newTrial(ctx context.Context, pod *v1.Pod, c *pod
 // usersOn returns a function that returns the pods that use claims on a node. Pods that are still to be bound are not in
 // the claims' status yet.
 func (pl *DynamicResourcesCEL) usersOn() func(node string) map[types.UID][]types.UID {
-	infos := pl.handle.MutableSnapshotSharedLister().NodeInfos()
 	var known sync.Map
 	return func(node string) map[types.UID][]types.UID {
 		if users, ok := known.Load(node); ok {
 			return users.(map[types.UID][]types.UID)
 		}
 		users := map[types.UID][]types.UID{}
-		if info, err := infos.Get(node); err == nil {
+		if info, err := pl.handle.MutableSnapshotSharedLister().NodeInfos().Get(node); err == nil {
 			for _, on := range info.GetPods() {
 				for _, claim := range pl.claimsOf(on.GetPod()) {
 					users[claim.UID] = append(users[claim.UID], on.GetPod().UID)

@@ -7,7 +7,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"time"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -136,13 +135,10 @@ func (p *preempter) wait(ctx context.Context, pod *v1.Pod, c *podClaims, statuse
 	case tries >= hold.MaxTries:
 		return nominated(""), unresolvable(fmt.Sprintf("preemption: pods were evicted for the pod %d times without success, nothing more is evicted for it", tries)), nil
 	case left > 0:
-		return nominated(""), unresolvable(fmt.Sprintf("preemption: pods were evicted for the pod %d times without success, the next time is in %s", tries, roundedUp(left))), nil
+		return nominated(""), unresolvable(fmt.Sprintf("preemption: pods were evicted for the pod %d times without success, more only after a back-off", tries)), nil
 	}
 	return nil, nil, nil
 }
-
-// roundedUp makes messages differ less.
-func roundedUp(d time.Duration) time.Duration { return (d + time.Second - 1).Truncate(time.Second) }
 
 func unresolvable(message string) *fwk.Status {
 	return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, message)

@@ -109,7 +109,15 @@ func (p *preempter) isOn(node string, pod types.UID) bool {
 // wait decides whether pods may be evicted for a pod now. If not, status says what the pod waits for. resumed is the hold
 // whose evictions go on, nil for a new try.
 func (p *preempter) wait(ctx context.Context, pod *v1.Pod, c *podClaims, statuses *framework.NodeToStatus) (result *fwk.PostFilterResult, status *fwk.Status, resumed *hold.Hold) {
-	if held, ok := p.pl.holds.Of(pod.UID); ok {
+	held, ok := p.pl.holds.Of(pod.UID)
+	if ok && p.isServed(&held) {
+		// Another pod of the claims was faster. What the pod lacks now is no device, or not known yet.
+		if len(c.all()) == 0 {
+			return nil, nil, nil
+		}
+		return nominated(held.Node), waitingFor(&held), nil
+	}
+	if ok {
 		expected, why := p.outlookOf(&held, statuses.Get(held.Node))
 		switch {
 		case expected == resumes && p.pl.holds.MayResume(pod.UID):
@@ -121,7 +129,7 @@ func (p *preempter) wait(ctx context.Context, pod *v1.Pod, c *podClaims, statuse
 			if expected == free {
 				p.pl.activate(held.Pod)
 			}
-			return nominated(held.Node), unresolvable(fmt.Sprintf("preemption: waiting for held devices of node %s to be given back", held.Node)), nil
+			return nominated(held.Node), waitingFor(&held), nil
 		}
 	}
 	var unallocated []types.UID
@@ -138,6 +146,15 @@ func (p *preempter) wait(ctx context.Context, pod *v1.Pod, c *podClaims, statuse
 		return nominated(""), unresolvable(fmt.Sprintf("preemption: pods were evicted for the pod %d times without success, more only after a back-off", tries)), nil
 	}
 	return nil, nil, nil
+}
+
+func waitingFor(held *hold.Hold) *fwk.Status {
+	return unresolvable(fmt.Sprintf("preemption: waiting for held devices of node %s to be given back", held.Node))
+}
+
+// isServed reports whether all claims have got devices for which some are held.
+func (p *preempter) isServed(held *hold.Hold) bool {
+	return !slices.ContainsFunc(held.Claims, func(claim hold.Claim) bool { return !p.pl.hasDevices(held.Pod.Namespace, &claim) })
 }
 
 func unresolvable(message string) *fwk.Status {

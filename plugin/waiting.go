@@ -119,6 +119,10 @@ func (p *preempter) wait(ctx context.Context, pod *v1.Pod, c *podClaims, statuse
 	}
 	if ok {
 		expected, why := p.outlookOf(&held, statuses.Get(held.Node))
+		if expected == lost && c.attempt.Over() != nil {
+			// The time of the attempt was over before it was known whether the pod fits.
+			expected = waits
+		}
 		switch {
 		case expected == resumes && p.pl.holds.MayResume(pod.UID):
 			return nil, nil, &held

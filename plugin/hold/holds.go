@@ -177,6 +177,11 @@ func (h *Holds) endTry(pod types.UID, ending *held, how End) {
 	case how.isFinal():
 		h.forget(pod)
 	case of != nil:
+		if how == Unrecorded {
+			// Nobody was evicted.
+			of.count--
+			ended.Try = of.count
+		}
 		ended.Next = h.clock.Now().Add(backOff(of.count))
 		h.waitFor(of, ended.Next, ending.Retry)
 	}

@@ -276,7 +276,7 @@ func TestTriesEnd(t *testing.T) {
 	held := e.heldFor(job, wanted.UID)
 	pl.holds.Keep(held)
 	pl.holds.End("job", hold.Broken)
-	says("pods were evicted for the pod 1 times without success, the next time is in 10s")
+	says("pods were evicted for the pod 1 times without success, more only after a back-off")
 	held.Try = hold.MaxTries
 	pl.holds.Keep(held)
 	pl.holds.End("job", hold.Broken)
@@ -480,6 +480,57 @@ func TestEndingPodsCountAsGone(t *testing.T) {
 				require.NoError(t, err)
 				return hold.ConditionOf(stored) != nil && b.gone(t, client) == test.evicted
 			}, waitFor, tick)
+		})
+	}
+}
+
+// TestServedByAnotherPod: a claim for which devices are held has got some, for another pod of the claim.
+func TestServedByAnotherPod(t *testing.T) {
+	e := podsOnNode("node-a", []int{0})
+	job, wanted := jobOf("job", 1)
+	held := e.heldFor(job, wanted.UID)
+	wanted.Status.Allocation = e.claims[0].Status.Allocation
+	e.claims[0].Status = resourceapi.ResourceClaimStatus{}
+	_, pl := startPreempting(t, nil, class(), job, wanted, e.claims[0])
+	pl.holds.Keep(held)
+	require.Empty(t, pl.heldFrom(evictablePod("low", 0, "1", "low"), &podClaims{}), "what the claim has is not counted twice")
+	statuses := framework.NewDefaultNodeToStatus()
+	for range 3 {
+		result, status, _ := pl.preempter.wait(t.Context(), job, &podClaims{unallocated: []*resourceapi.ResourceClaim{wanted}}, statuses)
+		require.Equal(t, "node-a", result.NominatedNodeName)
+		require.Contains(t, status.Message(), "waiting for held devices")
+	}
+	_, status, resumed := pl.preempter.wait(t.Context(), job, &podClaims{allocated: []*resourceapi.ResourceClaim{wanted}}, statuses)
+	require.Nil(t, status, "others may be evicted for CPU")
+	require.Nil(t, resumed)
+	require.Equal(t, 1, pl.holds.Count())
+}
+
+// TestHigherPodLeavesWhatIsHeld if less important pods have what it wants, too.
+func TestHigherPodLeavesWhatIsHeld(t *testing.T) {
+	for name, test := range map[string]struct {
+		other int32
+		node  string
+	}{"they are less important": {20, "node-b"}, "they are more important": {55, "node-a"}} {
+		t.Run(name, func(t *testing.T) {
+			a, b := podsOnNode("node-a", []int{0}), podsOnNode("node-b", []int{0})
+			a.pods[0].DeletionTimestamp, a.pods[0].Finalizers = &metav1.Time{Time: time.Now().Add(2 * time.Minute)}, []string{"example.com/slow"}
+			*b.pods[0].Spec.Priority = test.other
+			job, wanted := jobOf("job", 1)
+			high, highs := jobOf("high", 1)
+			*high.Spec.Priority = 60
+			client := fake.NewClientset(append(append(a.objects(), b.objects()...), class(), wanted, highs, recording(t, a.heldFor(job, wanted.UID)))...)
+			pl := runPreempting(t, client)
+			_, err := client.CoreV1().Pods("default").Create(t.Context(), high, metav1.CreateOptions{})
+			require.NoError(t, err)
+			require.Eventually(t, func() bool {
+				_, ok := pl.holds.Of("high")
+				return ok
+			}, waitFor, tick)
+			held, _ := pl.holds.Of("high")
+			require.Equal(t, test.node, held.Node)
+			_, ok := pl.holds.Of("job")
+			require.Equal(t, test.node == "node-b", ok, "the hold of a lower priority is broken by that")
 		})
 	}
 }

@@ -194,7 +194,7 @@ func (pl *DynamicResourcesCEL) newTrial(ctx context.Context, pod *v1.Pod, c *pod
 			Claim: pl.claim, Pending: pl.claims.ResourceClaims().GetPendingAllocation,
 			Own: sets.New[types.UID](), Held: sets.New(preemption.DevicesOf(kept)...), Users: pl.usersOn(),
 		},
-		results: map[string][]hold.Claim{}, found: map[string]*foundVictims{},
+		promised: pl.promisedTo(pod), results: map[string][]hold.Claim{}, found: map[string]*foundVictims{},
 	}
 	for _, claim := range append(pl.claimsOf(pod), c.all()...) {
 		t.release.Own.Insert(claim.UID)
@@ -202,17 +202,24 @@ func (pl *DynamicResourcesCEL) newTrial(ctx context.Context, pod *v1.Pod, c *pod
 	return t, nil
 }
 
+// promisedTo returns the victims of pods of a lower priority, with that priority.
+func (pl *DynamicResourcesCEL) promisedTo(pod *v1.Pod) map[types.UID]int32 {
+	if pl.holds == nil {
+		return nil
+	}
+	return pl.holds.PromisedTo(pod)
+}
+
 // usersOn returns a function that returns the pods that use claims on a node. Pods that are still to be bound are not in
 // the claims' status yet.
 func (pl *DynamicResourcesCEL) usersOn() func(node string) map[types.UID][]types.UID {
-	infos := pl.handle.MutableSnapshotSharedLister().NodeInfos()
 	var known sync.Map
 	return func(node string) map[types.UID][]types.UID {
 		if users, ok := known.Load(node); ok {
 			return users.(map[types.UID][]types.UID)
 		}
 		users := map[types.UID][]types.UID{}
-		if info, err := infos.Get(node); err == nil {
+		if info, err := pl.handle.MutableSnapshotSharedLister().NodeInfos().Get(node); err == nil {
 			for _, on := range info.GetPods() {
 				for _, claim := range pl.claimsOf(on.GetPod()) {
 					users[claim.UID] = append(users[claim.UID], on.GetPod().UID)

@@ -275,17 +275,6 @@ func (p *preparing) isCurrent(c *allocator.PreparedClaim) bool {
 	return c.Generation() == p.generation
 }
 
-// prepareNow prepares claims for a caller that can't wait for the background.
-func (p *preparing) prepareNow(ctx context.Context, claims []*resourceapi.ResourceClaim, constraints bool) error {
-	_, missing, err := p.prepared(ctx, claims, constraints)
-	for _, claim := range missing {
-		if _, err := p.prepare(fairness.WithTenant(ctx, claim.Namespace), claim, constraints); err != nil {
-			return err
-		}
-	}
-	return err
-}
-
 // await has the claims prepared, and the pod activated then. It reports for how long the pod has waited.
 func (p *preparing) await(pod *v1.Pod, missing []*resourceapi.ResourceClaim, constraints bool, activate func(*v1.Pod)) time.Duration {
 	p.mutex.Lock()

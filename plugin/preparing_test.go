@@ -23,6 +23,7 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 
+	"github.com/celset/celset/cel/fairness"
 	"github.com/celset/celset/plugin/metrics"
 )
 
@@ -274,4 +275,15 @@ func TestClaimsOfATemplateArePreparedOnce(t *testing.T) {
 		_, status := b.PreFilter(b.ctx, framework.NewCycleState(), p, nil)
 		require.Contains(t, status.Message(), "claim other/"+p.Name+", constraint ring2")
 	}
+}
+
+// prepareNow prepares claims for a caller that can't wait for the background.
+func (p *preparing) prepareNow(ctx context.Context, claims []*resourceapi.ResourceClaim, constraints bool) error {
+	_, missing, err := p.prepared(ctx, claims, constraints)
+	for _, claim := range missing {
+		if _, err := p.prepare(fairness.WithTenant(ctx, claim.Namespace), claim, constraints); err != nil {
+			return err
+		}
+	}
+	return err
 }

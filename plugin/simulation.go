@@ -45,6 +45,8 @@ type preemptionTrial struct {
 	base *allocator.Allocator
 	// release knows what others give back to the pod.
 	release preemption.Release
+	// promised are victims of pods of a lower priority, with that priority: to remove them breaks a hold.
+	promised map[types.UID]int32
 	// only are the victims of the hold whose evictions go on, nil for a new try.
 	only sets.Set[types.UID]
 

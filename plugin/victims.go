@@ -108,21 +108,26 @@ func (p *preempter) SelectVictimsOnNode(ctx context.Context, state fwk.CycleStat
 }
 
 // candidates returns the pods that may go: those that are ending already and count as gone, those that are not ending,
-// and those that are ending but not soon. Where the evictions for a hold go on, only its victims may go.
+// and those that are ending but not soon. Pods that were evicted for a pod of a lower priority cost as much as that pod:
+// it would have to have others evicted. Where the evictions for a hold go on, only its victims may go.
 func (p *preempter) candidates(possible []*upstream.DomainVictim, preemptor *v1.Pod, t *preemptionTrial) (free, live, late []*upstream.DomainVictim) {
 	now := time.Now()
 	for _, victim := range possible {
 		if !p.mayGo(victim, preemptor) {
 			continue
 		}
-		ending, soon, named := true, true, t.only == nil
+		ending, soon, promised, named := true, true, false, t.only == nil
 		for _, info := range victim.Pods() {
 			pod := info.GetPod()
 			ending = ending && pod.DeletionTimestamp != nil
 			soon = soon && (t.only.Has(pod.UID) || endsSoon(pod, now, p.args.HoldTimeout.Duration))
 			named = named || t.only.Has(pod.UID)
+			_, is := t.promised[pod.UID]
+			promised = promised || is
 		}
 		switch {
+		case ending && soon && promised && named:
+			live = append(live, victim)
 		case ending && soon:
 			free = append(free, victim)
 		case !named:
@@ -250,7 +255,11 @@ func (r *removal) problem(budgets []*policy.PodDisruptionBudget) preemption.Prob
 		var pods preemption.Victim
 		for _, info := range victim.Pods() {
 			pod := info.GetPod()
-			pods = append(pods, preemption.PodOf(pod, counting, now))
+			counts := preemption.PodOf(pod, counting, now)
+			if promised, is := r.trial.promised[pod.UID]; is {
+				counts.Priority = max(counts.Priority, promised)
+			}
+			pods = append(pods, counts)
 			if preemption.UsesDevices(pod) && !slices.Contains(problem.Decisive, i) {
 				problem.Decisive = append(problem.Decisive, i)
 			}

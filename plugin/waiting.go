@@ -7,7 +7,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"time"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -110,8 +109,20 @@ func (p *preempter) isOn(node string, pod types.UID) bool {
 // wait decides whether pods may be evicted for a pod now. If not, status says what the pod waits for. resumed is the hold
 // whose evictions go on, nil for a new try.
 func (p *preempter) wait(ctx context.Context, pod *v1.Pod, c *podClaims, statuses *framework.NodeToStatus) (result *fwk.PostFilterResult, status *fwk.Status, resumed *hold.Hold) {
-	if held, ok := p.pl.holds.Of(pod.UID); ok {
+	held, ok := p.pl.holds.Of(pod.UID)
+	if ok && p.isServed(&held) {
+		// Another pod of the claims was faster. What the pod lacks now is no device, or not known yet.
+		if len(c.all()) == 0 {
+			return nil, nil, nil
+		}
+		return nominated(held.Node), waitingFor(&held), nil
+	}
+	if ok {
 		expected, why := p.outlookOf(&held, statuses.Get(held.Node))
+		if expected == lost && c.attempt.Over() != nil {
+			// The time of the attempt was over before it was known whether the pod fits.
+			expected = waits
+		}
 		switch {
 		case expected == resumes && p.pl.holds.MayResume(pod.UID):
 			return nil, nil, &held
@@ -122,7 +133,7 @@ func (p *preempter) wait(ctx context.Context, pod *v1.Pod, c *podClaims, statuse
 			if expected == free {
 				p.pl.activate(held.Pod)
 			}
-			return nominated(held.Node), unresolvable(fmt.Sprintf("preemption: waiting for held devices of node %s to be given back", held.Node)), nil
+			return nominated(held.Node), waitingFor(&held), nil
 		}
 	}
 	var unallocated []types.UID
@@ -136,13 +147,19 @@ func (p *preempter) wait(ctx context.Context, pod *v1.Pod, c *podClaims, statuse
 	case tries >= hold.MaxTries:
 		return nominated(""), unresolvable(fmt.Sprintf("preemption: pods were evicted for the pod %d times without success, nothing more is evicted for it", tries)), nil
 	case left > 0:
-		return nominated(""), unresolvable(fmt.Sprintf("preemption: pods were evicted for the pod %d times without success, the next time is in %s", tries, roundedUp(left))), nil
+		return nominated(""), unresolvable(fmt.Sprintf("preemption: pods were evicted for the pod %d times without success, more only after a back-off", tries)), nil
 	}
 	return nil, nil, nil
 }
 
-// roundedUp makes messages differ less.
-func roundedUp(d time.Duration) time.Duration { return (d + time.Second - 1).Truncate(time.Second) }
+func waitingFor(held *hold.Hold) *fwk.Status {
+	return unresolvable(fmt.Sprintf("preemption: waiting for held devices of node %s to be given back", held.Node))
+}
+
+// isServed reports whether all claims have got devices for which some are held.
+func (p *preempter) isServed(held *hold.Hold) bool {
+	return !slices.ContainsFunc(held.Claims, func(claim hold.Claim) bool { return !p.pl.hasDevices(held.Pod.Namespace, &claim) })
+}
 
 func unresolvable(message string) *fwk.Status {
 	return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, message)

@@ -171,34 +171,6 @@ func TestWhoIsMoreImportant(t *testing.T) {
 	require.Equal(t, Pod{Priority: 5, Start: time.Unix(25, 0)}, PodOf(pods[3], nil, time.Unix(25, 0)))
 }
 
-func TestWhoIsNominated(t *testing.T) {
-	waiting := podOf("b", 5, 0)
-	require.False(t, IsNominated(waiting))
-	waiting.Status.NominatedNodeName = "node-1"
-	require.True(t, IsNominated(waiting))
-	bound := waiting.DeepCopy()
-	bound.Spec.NodeName = "node-1"
-	require.False(t, IsNominated(bound))
-	ending := waiting.DeepCopy()
-	ending.DeletionTimestamp = &metav1.Time{}
-	require.False(t, IsNominated(ending))
-
-	first, older := podOf("a", 5, 0), podOf("c", 5, 0)
-	older.CreationTimestamp = metav1.Unix(1, 0)
-	first.CreationTimestamp, waiting.CreationTimestamp = metav1.Unix(2, 0), metav1.Unix(2, 0)
-	pods := []*v1.Pod{podOf("low", 4, 0), waiting, first, older, podOf("high", 6, 0)}
-	slices.SortFunc(pods, CompareNominated)
-	require.Equal(t, []string{"high", "c", "a", "b", "low"}, namesOf(pods))
-}
-
-func TestWhoMakesRoom(t *testing.T) {
-	ending := podOf("ending", 4, 1)
-	require.False(t, MakesRoom(ending, podOf("p", 5, 0)))
-	ending.DeletionTimestamp = &metav1.Time{}
-	require.True(t, MakesRoom(ending, podOf("p", 5, 0)))
-	require.False(t, MakesRoom(ending, podOf("p", 4, 0)))
-}
-
 func TestBudgetsThatAPodCountsFor(t *testing.T) {
 	budgetFor := func(namespace string, allowed int32, selector *metav1.LabelSelector) *policy.PodDisruptionBudget {
 		return &policy.PodDisruptionBudget{

@@ -177,6 +177,11 @@ func (h *Holds) endTry(pod types.UID, ending *held, how End) {
 	case how.isFinal():
 		h.forget(pod)
 	case of != nil:
+		if how == Unrecorded {
+			// Nobody was evicted.
+			of.count--
+			ended.Try = of.count
+		}
 		ended.Next = h.clock.Now().Add(backOff(of.count))
 		h.waitFor(of, ended.Next, ending.Retry)
 	}
@@ -264,6 +269,26 @@ func (h *Holds) From(pod *v1.Pod, claims []types.UID, activate func(*v1.Pod)) []
 		return cmp.Or(cmp.Compare(a.Pod.Namespace, b.Pod.Namespace), cmp.Compare(a.Pod.Name, b.Pod.Name))
 	})
 	return from
+}
+
+// PromisedTo returns the victims of the holds that a pod could break, with the highest priority of the pods that wait for
+// them.
+func (h *Holds) PromisedTo(pod *v1.Pod) map[types.UID]int32 {
+	h.mutex.Lock()
+	defer h.mutex.Unlock()
+	promised := map[types.UID]int32{}
+	for uid, held := range h.byPod {
+		priority := corev1helpers.PodPriority(held.Pod)
+		if uid == pod.UID || priority >= corev1helpers.PodPriority(pod) {
+			continue
+		}
+		for _, victim := range held.Victims {
+			if before, ok := promised[victim]; !ok || before < priority {
+				promised[victim] = priority
+			}
+		}
+	}
+	return promised
 }
 
 // For returns a hold of another pod for one of the claims. When it ends, activate is called with the pod.

@@ -307,6 +307,18 @@ func TestRefusesThoseThatJoin(t *testing.T) {
 	}
 }
 
+// TestPromisedTo: victims cost as much as the pods that wait for them.
+func TestPromisedTo(t *testing.T) {
+	d := newDesk()
+	for name, priority := range map[string]int32{"low": 3, "middle": 5, "high": 7} {
+		hold := d.hold(podOf(name, priority), name)
+		hold.Victims = []types.UID{"victim", types.UID("victim-" + name)}
+		d.Keep(hold)
+	}
+	require.Equal(t, map[types.UID]int32{"victim": 5, "victim-low": 3, "victim-middle": 5}, d.PromisedTo(podOf("another", 7)))
+	require.Empty(t, d.PromisedTo(podOf("least", 3)))
+}
+
 // TestHoldForAClaim is found by other pods of the claim.
 func TestHoldForAClaim(t *testing.T) {
 	d := newDesk()

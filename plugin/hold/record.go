@@ -127,7 +127,7 @@ func read(condition *v1.PodCondition) (r record, holds bool, err error) {
 	switch {
 	case r.Version != recordVersion:
 		return r, holds, fmt.Errorf("version is %d, only %d is read", r.Version, recordVersion)
-	case r.Try < 1:
+	case r.Try < 0 || holds && r.Try == 0:
 		return r, holds, fmt.Errorf("try is %d, it must be at least 1", r.Try)
 	case holds && (r.Node == "" || len(r.Claims) == 0):
 		return r, holds, errors.New("node or claims are missing")
@@ -167,7 +167,7 @@ func (h *Holds) Restore(pod *v1.Pod, foreign bool, retry func()) (restored bool,
 	if err != nil {
 		return false, err
 	}
-	if known, _ := h.Tries(pod.UID); known >= r.Try {
+	if known, _ := h.Tries(pod.UID); known >= r.Try && known > 0 {
 		return false, nil
 	}
 	if !holds {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 )
 
@@ -39,6 +40,28 @@ func TestTriesAreBounded(t *testing.T) {
 	d.End("a", Deleted)
 	count, _ := d.Tries("a")
 	require.Zero(t, count)
+}
+
+// TestUnrecordedHoldsAreNoTries, since nobody was evicted. There is a back-off all the same.
+func TestUnrecordedHoldsAreNoTries(t *testing.T) {
+	d := newDesk()
+	var ended Ended
+	d.Holds = New(d.clock, func(e Ended) { ended = e })
+	for range MaxTries + 1 {
+		require.Equal(t, 1, d.keep(podOf("a", 5), "1").Try)
+		d.End("a", Unrecorded)
+		count, wait := d.Tries("a")
+		require.Zero(t, count)
+		require.Equal(t, firstBackOff, wait)
+	}
+	pod := podOf("a", 5)
+	pod.Status.Conditions = []v1.PodCondition{*ended.Condition(d.clock.Now())}
+	again := newDesk()
+	_, err := again.Restore(pod, false, nil)
+	require.NoError(t, err)
+	count, wait := again.Tries("a")
+	require.Zero(t, count)
+	require.Equal(t, firstBackOff, wait)
 }
 
 // TestVictimsThatInformersDontKnow: for a while they count as ending.

@@ -259,7 +259,7 @@ func TestBeginning(t *testing.T) {
 		"celset_preference_outcomes_total":            2,
 		"celset_device_preemption_attempts_total":     4,
 		"celset_device_preemption_victims_total":      1,
-		"celset_device_holds_ended_total":             5,
+		"celset_device_holds_ended_total":             8,
 
 		"celset_device_preemption_victims_without_bind_total": 1,
 

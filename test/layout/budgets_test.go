@@ -46,7 +46,7 @@ var budgets = []budget{
 	{name: "cel/cluster", folders: []string{"cel/cluster"}, counts: product, lines: 2145},
 	{name: "allocator", folders: []string{"allocator"}, without: explaining, counts: product, lines: 14410},
 	{name: "allocator/explain and others", folders: explaining, counts: product, lines: 3730},
-	{name: "plugin", folders: []string{"plugin"}, counts: product, lines: 8980},
+	{name: "plugin", folders: []string{"plugin"}, counts: product, lines: 10600},
 	{name: "admission", folders: []string{"admission"}, counts: product, lines: 2990},
 	{name: "placement", folders: []string{"placement"}, without: []string{"placement/*"}, counts: product, lines: 5105},
 	{name: "placement/controller and others", folders: []string{"placement/*"}, counts: product, lines: 5800},
@@ -54,8 +54,8 @@ var budgets = []budget{
 	{name: "internal", folders: []string{"internal"}, without: []string{"internal/testing"}, counts: product, lines: 14100},
 	{name: "hack", folders: []string{"hack"}, counts: product, lines: 0},
 	{name: "support of tests", folders: []string{"internal/testing", "test"}, counts: product, lines: 11525},
-	{name: "tests", folders: []string{"."}, counts: test, lines: 85930},
-	{name: "docs", folders: []string{"docs"}, counts: page, lines: 7110, files: 28},
+	{name: "tests", folders: []string{"."}, counts: test, lines: 87100},
+	{name: "docs", folders: []string{"docs"}, counts: page, lines: 7130, files: 28},
 }
 
 var explaining = []string{"allocator/explain", "allocator/extended", "allocator/preemption", "allocator/fragmentation"}

@@ -47,7 +47,7 @@ test: ## all that a change must pass: tests, an older Kubernetes, linters, demos
 override NIGHTLY := $(or $(NIGHTLY),$(shell date +%s))
 nightly: ## many and other random cases, faults, the guarantee by time, all minors, containers; hours
 	@echo "CELSET_NIGHTLY=$(NIGHTLY)"
-	@CELSET_NIGHTLY=$(NIGHTLY) FAULTS=10m FAULTS_SEED=$(NIGHTLY) FUZZTIME=5m hack/pieces.sh test-bin test-cases test-coverage test-guarantee skew e2e demo-real faults fuzz-expensive
+	@CELSET_NIGHTLY=$(NIGHTLY) FAULTS=10m FAULTS_SEED=$(NIGHTLY) FUZZTIME=5m SOAK=20m CELSET_SOAK_NODES=60 SOAK_PREEMPTION_LOG=bin/soak-preemption.log hack/pieces.sh test-bin test-cases test-coverage test-guarantee skew e2e demo-real faults soak-preemption fuzz-expensive
 
 # Tests that hang end after that, with the stacks of what they wait for. It is no measure of how long
 # they take, which depends on the machine, and on what it has built before: at night some build
@@ -254,7 +254,7 @@ soak: ## pods come and go on 1,000 nodes for SOAK; docs/performance.md sums the 
 	CELSET_SOAK=$(SOAK) CELSET_SOAK_LOG=$(abspath $(SOAK_LOG)) $(GO) test ./test/soak -run 'TestSoak$$' -count=1 -timeout 0 -v
 
 SOAK_PREEMPTION_LOG ?= docs/performance/preemption.log
-soak-preemption: ## pods of three priorities come and go on 200 nodes for SOAK while schedulers are killed
+soak-preemption: ## pods of three priorities come and go on 200 nodes for SOAK while schedulers and the API server are killed
 	mkdir -p $(dir $(SOAK_PREEMPTION_LOG))
 	CELSET_SOAK_PREEMPTION=$(SOAK) CELSET_SOAK_LOG=$(abspath $(SOAK_PREEMPTION_LOG)) $(GO) test ./test/soak -run 'TestSoakPreemption$$' -count=1 -timeout 0 -v
 

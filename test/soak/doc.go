@@ -11,6 +11,8 @@
 //
 // A ledger reads every version of every claim: no device has two owners, and each set is what its claim
 // asks for. Goroutines, heap and latencies are written to a log, which docs/performance.md sums up. With
-// preemption, schedulers are killed one after the other, and what their logs say of evictions is compared
-// with what became of the pods.
+// preemption, schedulers and the API server are killed one after the other, claims are freed late, and what
+// the logs of schedulers say of evictions is compared with what became of the pods: no more are evicted for
+// a pod than one set of devices takes. The environment variables CELSET_SOAK_NODES, CELSET_SOAK_KILLS and
+// CELSET_SOAK_STOPS have other numbers of nodes, of killed schedulers and of killed API servers.
 package soak

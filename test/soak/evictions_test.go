@@ -175,6 +175,75 @@ func (e explained) total() (total int) {
 	return total
 }
 
+// spending is what was evicted for a pod, or for the pods that use one claim.
+type spending struct {
+	// sets is the number of sets of victims that were needed, size the number of pods in the largest of them.
+	sets, size int
+	// last is when victims were chosen last.
+	last time.Time
+	// evicted has the names of the victims that were evicted.
+	evicted []string
+}
+
+// tooMany tells of pods for which more pods were evicted than one set of devices takes: than the largest set of victims
+// that was chosen for them. Pods that use one claim count as one. Another set may be needed after one of them was bound,
+// since it may have been evicted then, after the pod with the hold was deleted, and after a pod of a higher priority has
+// broken the hold.
+func tooMany(lives map[string]*life, d decisions) (complaints []string) {
+	key := func(pod string) string {
+		if l := lives[pod]; l != nil && l.claim != "" {
+			return "claim " + l.claim
+		}
+		return "pod " + pod
+	}
+	over := map[string][]time.Time{}
+	for _, l := range lives {
+		if !l.bound.IsZero() {
+			over[key(l.name)] = append(over[key(l.name)], l.bound)
+		}
+	}
+	for _, end := range d.ends {
+		if end.how == "broken" || end.how == "deleted" {
+			over[key(end.pod)] = append(over[key(end.pod)], end.at)
+		}
+	}
+	spent := spendings(d, key, over)
+	for _, l := range lives {
+		if l.evicted.IsZero() {
+			continue
+		}
+		if chosen := d.choiceOf(l); chosen != nil {
+			s := spent[key(chosen.preemptor)]
+			s.evicted = append(s.evicted, l.name)
+		}
+	}
+	for _, whom := range slices.Sorted(maps.Keys(spent)) {
+		if s := spent[whom]; len(s.evicted) > s.size*s.sets {
+			slices.Sort(s.evicted)
+			complaints = append(complaints, fmt.Sprintf("%s: %d pods were evicted, %d would have done: %v", whom, len(s.evicted), s.size*s.sets, s.evicted))
+		}
+	}
+	return complaints
+}
+
+// spendings has what was chosen for each key. over has when what was chosen before was used up.
+func spendings(d decisions, key func(pod string) string, over map[string][]time.Time) map[string]*spending {
+	spent := map[string]*spending{}
+	choices := slices.Clone(d.choices)
+	slices.SortStableFunc(choices, func(a, b choice) int { return a.at.Compare(b.at) })
+	for _, c := range choices {
+		s := spent[key(c.preemptor)]
+		if s == nil {
+			s = &spending{sets: 1}
+			spent[key(c.preemptor)] = s
+		} else if slices.ContainsFunc(over[key(c.preemptor)], func(at time.Time) bool { return at.After(s.last) && !at.After(c.at) }) {
+			s.sets++
+		}
+		s.last, s.size = c.at, max(s.size, len(c.victims))
+	}
+	return spent
+}
+
 // story is what schedulers wrote about a pod.
 func story(pod string, paths ...string) (lines []string) {
 	for _, path := range paths {
@@ -225,4 +294,37 @@ func TestDecisionsAreReadFromLogs(t *testing.T) {
 	require.Len(t, d.ends, 2)
 	require.Equal(t, []string{"high", "not waited for: pod has some of them"}, []string{d.ends[0].pod, d.ends[0].how})
 	require.Equal(t, []string{"high", "bound"}, []string{d.ends[1].pod, d.ends[1].how})
+}
+
+// TestTooManyEvictionsAreFound has preemptors for which two sets of victims were chosen, of which one would have done.
+func TestTooManyEvictionsAreFound(t *testing.T) {
+	now := time.Now()
+	choose := func(after time.Duration, preemptor string, victims ...string) choice {
+		return choice{at: now.Add(after), preemptor: preemptor, victims: victims}
+	}
+	twoSets := []choice{choose(1, "high", "a", "b"), choose(3, "high", "c")}
+	for name, test := range map[string]struct {
+		choices []choice
+		ends    []ended
+		bound   time.Time
+		want    []string
+	}{
+		"one set":            {choices: []choice{choose(1, "high", "a", "b", "c")}},
+		"the rest of a set":  {choices: []choice{choose(1, "high", "a", "b", "c"), choose(3, "high", "c")}},
+		"two sets":           {choices: twoSets, want: []string{"pod high: 3 pods were evicted, 2 would have done: [a b c]"}},
+		"bound in between":   {choices: twoSets, bound: now.Add(2)},
+		"bound afterwards":   {choices: twoSets, bound: now.Add(4), want: []string{"pod high: 3 pods were evicted, 2 would have done: [a b c]"}},
+		"broken in between":  {choices: twoSets, ends: []ended{{at: now.Add(2), pod: "high", how: "broken"}}},
+		"deleted in between": {choices: twoSets, ends: []ended{{at: now.Add(2), pod: "high", how: "deleted"}}},
+		"timeout":            {choices: twoSets, ends: []ended{{at: now.Add(2), pod: "high", how: "timeout"}}, want: []string{"pod high: 3 pods were evicted, 2 would have done: [a b c]"}},
+		"two pods":           {choices: []choice{choose(1, "high", "a", "b"), choose(3, "team-1", "c")}},
+		"two pods of a team": {choices: []choice{choose(1, "team-1", "a"), choose(3, "team-2", "b", "c")}, want: []string{"claim team: 3 pods were evicted, 2 would have done: [a b c]"}},
+		"others were chosen": {choices: []choice{choose(1, "high", "d")}},
+	} {
+		lives := map[string]*life{"high": {name: "high", bound: test.bound}, "team-1": {name: "team-1", claim: "team"}, "team-2": {name: "team-2", claim: "team"}}
+		for _, victim := range []string{"a", "b", "c"} {
+			lives[victim] = &life{name: victim, evicted: now.Add(3)}
+		}
+		require.Equal(t, test.want, tooMany(lives, decisions{choices: test.choices, ends: test.ends}), name)
+	}
 }

@@ -37,6 +37,8 @@ type kind struct {
 	// expression of a CEL constraint, or attribute that must be the same.
 	expression, attribute string
 	holds                 func(names []string) bool
+	// part asks for something else than devices of the mesh.
+	part env.Part
 }
 
 // blockOf is an expression for a block of devices.
@@ -66,9 +68,22 @@ var block = &kind{
 	holds: func(names []string) bool { return mesh.IsBlock(names, 2, 4) },
 }
 
+// divided are the kinds for parts of a chip and shares of a link.
+var divided = []*kind{
+	{name: "chip", profile: env.CelsetProfile, count: 1, holds: is("whole"), part: sizeOf("whole")},
+	{name: "quarter", profile: env.StockProfile, count: 1, holds: is("quarter-"), part: sizeOf("quarter")},
+	{name: "link", profile: env.CelsetProfile, count: 1, holds: is("link"), part: slotsOf(slots)},
+	{name: "slot", profile: env.CelsetProfile, count: 1, holds: is("link"), part: slotsOf(1)},
+}
+
+// is accepts a device whose name begins so.
+func is(prefix string) func(names []string) bool {
+	return func(names []string) bool { return strings.HasPrefix(names[0], prefix) }
+}
+
 // kindNamed is nil if there is none.
 func kindNamed(name string) *kind {
-	all := append(slices.Clone(kinds), block)
+	all := slices.Concat(kinds, []*kind{block}, divided)
 	if i := slices.IndexFunc(all, func(k *kind) bool { return k.name == name }); i >= 0 {
 		return all[i]
 	}
@@ -103,19 +118,28 @@ func judge(claim *resourceapi.ResourceClaim) string {
 
 // template is what the claims of the kind are made from.
 func (k *kind) template() *resourceapi.ResourceClaimTemplate {
+	return &resourceapi.ResourceClaimTemplate{
+		ObjectMeta: metav1.ObjectMeta{Name: k.name},
+		Spec:       resourceapi.ResourceClaimTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: k.labels()}, Spec: k.claim("").Spec},
+	}
+}
+
+func (k *kind) labels() map[string]string { return map[string]string{kindLabel: k.name} }
+
+// claim is one of the kind that several pods can use.
+func (k *kind) claim(name string) *resourceapi.ResourceClaim {
 	parts := []env.Part{env.Request("devices", mesh.Drivers()[0], int64(k.count))}
 	switch {
+	case k.part != nil:
+		parts = []env.Part{k.part}
 	case k.expression != "":
 		parts = append(parts, env.Constrained(k.name, k.expression))
 	case k.attribute != "":
 		parts = append(parts, env.MatchAttribute(k.attribute))
 	}
-	return &resourceapi.ResourceClaimTemplate{
-		ObjectMeta: metav1.ObjectMeta{Name: k.name},
-		Spec: resourceapi.ResourceClaimTemplateSpec{
-			ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{kindLabel: k.name}}, Spec: env.Claim("", parts...).Spec,
-		},
-	}
+	claim := env.Claim(name, parts...)
+	claim.Labels = k.labels()
+	return claim
 }
 
 func (k *kind) pod(name string) *corev1.Pod { return env.PodFrom(name, k.profile, k.name) }
@@ -134,6 +158,10 @@ func TestSetsAreJudged(t *testing.T) {
 		{"plain", "mesh-4 mesh-9", ""},
 		{"plain", "mesh-4", "no set of a plain"},
 		{"stock", "mesh-1 mesh-2@elsewhere", "two nodes"},
+		{"chip", "whole", ""},
+		{"chip", "quarter-1", "no set of a chip"},
+		{"quarter", "quarter-1", ""},
+		{"link", "link", ""},
 		{"other", "mesh-1", "is of no kind"},
 	} {
 		claim := &resourceapi.ResourceClaim{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{kindLabel: test.kind}}}

@@ -4,21 +4,25 @@
 package soak
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
 	"math/rand/v2"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/rest"
 
 	"github.com/celset/celset/internal/controlplane"
 	"github.com/celset/celset/internal/testing/cases"
+	"github.com/celset/celset/internal/testing/crossing"
 	"github.com/celset/celset/internal/testing/env"
 	"github.com/celset/celset/internal/testing/ledger"
 )
@@ -29,84 +33,134 @@ const (
 	settleTimeout = 3 * time.Minute
 )
 
-// preemptionRun says how long, on how much, and how often a scheduler is killed.
+// preemptionRun says how long, on how much, and how often something goes wrong.
 type preemptionRun struct {
 	duration, sampleEvery time.Duration
 	nodes, rate           int
-	// killAfter is how long a scheduler lives, at least and at most.
-	killAfter [2]time.Duration
-	log       string
+	// kills is the number of schedulers that are killed, stops how often the API server is killed, pauses how often the
+	// controller of claims is paused.
+	kills, stops, pauses int
+	// pause is the time for which the controller of claims is paused, stop that for which there is no API server.
+	pause, stop time.Duration
+	log         string
 }
 
 // chosenPreemptionRun is a whole one if CELSET_SOAK_PREEMPTION has its duration, and otherwise one that
-// tests the test.
+// tests the test. CELSET_SOAK_NODES, CELSET_SOAK_KILLS and CELSET_SOAK_STOPS have other numbers for a whole one.
 func chosenPreemptionRun(t *testing.T) preemptionRun {
 	t.Helper()
 	text := os.Getenv("CELSET_SOAK_PREEMPTION")
 	if text == "" {
 		return preemptionRun{
-			duration: 15 * time.Second, sampleEvery: 5 * time.Second, nodes: 10, rate: 4,
-			killAfter: [2]time.Duration{3 * time.Second, 6 * time.Second},
+			duration: 20 * time.Second, sampleEvery: 5 * time.Second, nodes: 10, rate: 4,
+			kills: 3, stops: 1, pauses: 2, pause: 3 * time.Second, stop: 2 * time.Second,
 		}
 	}
 	duration, err := time.ParseDuration(text)
 	require.NoError(t, err, "CELSET_SOAK_PREEMPTION is the duration of the run")
+	minutes := int(duration.Minutes())
 	return preemptionRun{
-		duration: duration, sampleEvery: time.Minute, nodes: 200, rate: 3,
-		killAfter: [2]time.Duration{10 * time.Second, time.Minute}, log: os.Getenv("CELSET_SOAK_LOG"),
+		duration: duration, sampleEvery: time.Minute, nodes: numberIn(t, "CELSET_SOAK_NODES", 200), rate: 3,
+		kills: numberIn(t, "CELSET_SOAK_KILLS", max(1, minutes)), stops: numberIn(t, "CELSET_SOAK_STOPS", max(1, minutes/7)), pauses: max(1, minutes),
+		pause: 8 * time.Second, stop: 5 * time.Second, log: os.Getenv("CELSET_SOAK_LOG"),
 	}
 }
 
-// successors are schedulers one after the other.
+// numberIn is the number in an environment variable, or the usual one if it is not set.
+func numberIn(t *testing.T, variable string, usual int) int {
+	t.Helper()
+	text := os.Getenv(variable)
+	if text == "" {
+		return usual
+	}
+	n, err := strconv.Atoi(text)
+	require.NoError(t, err, variable)
+	return n
+}
+
+// successors are schedulers one after the other. Each reaches the API server through a crossing.
 type successors struct {
-	t       *testing.T
-	cp      *env.Env
-	process *controlplane.Process
-	logs    []string
+	t        *testing.T
+	cp       *env.Env
+	config   *rest.Config
+	process  *controlplane.Process
+	crossing *crossing.Crossing
+	logs     []string
 }
 
 func (s *successors) start() {
 	s.t.Helper()
-	s.process = startScheduler(s.t, s.cp, fmt.Sprintf("%s-%d", controlplane.CelsetScheduler, len(s.logs)+1), preemptionGate)
+	var err error
+	s.crossing, err = crossing.New(s.config)
+	require.NoError(s.t, err)
+	s.t.Cleanup(s.crossing.Close)
+	s.process = s.cp.StartScheduler(s.t, controlplane.SchedulerOptions{
+		Name: fmt.Sprintf("%s-%d", controlplane.CelsetScheduler, len(s.logs)+1), Config: schedulerConfig(s.t),
+		Kubeconfig: env.Kubeconfig(s.t, s.crossing.URL()), FeatureGates: map[string]bool{preemptionGate: true},
+	})
 	s.logs = append(s.logs, s.process.LogFile())
 }
 
-// TestSoakPreemption has pods of three priorities come and go on a cluster that is too small for them,
-// while schedulers are killed. No device ever has two claims, nobody is evicted for nothing, and whoever
-// could run if others were evicted runs in the end.
+// replace kills the scheduler, between two evictions if there are some in time, and starts the next one.
+func (s *successors) replace(random *rand.Rand, patience time.Duration) {
+	s.t.Helper()
+	require.NoError(s.t, s.process.Err())
+	if random.IntN(3) > 0 {
+		select {
+		case <-s.crossing.Stop(1+random.IntN(2), crossing.IsDeletion).Reached():
+		case <-time.After(patience):
+		}
+	}
+	s.process.Kill()
+	s.crossing.Close()
+	s.start()
+}
+
+// TestSoakPreemption has pods of three priorities come and go on a cluster that is too small for them, while schedulers
+// are killed between two evictions, the API server is killed, and claims are freed late. Pods share claims, devices are
+// whole, partitions and shares, and evicted pods come again with the same claims. No device ever has two claims, no more
+// pods are evicted for a pod than one set of devices takes, nothing stays held, and whoever could run if others were
+// evicted runs in the end.
 func TestSoakPreemption(t *testing.T) {
 	cases.OnlyNightly(t, "runs for a time, whatever happens in it")
 	run := chosenPreemptionRun(t)
-	cp := startCluster(t, run.nodes)
+	cp, nodes := startClusterWith(t, run.nodes, "--kube-api-qps=20", "--kube-api-burst=30")
+	cp.ApplyManifests(t, "scheduler/rbac.yaml")
+	publishDivided(t, cp, nodes)
 	p := newProtocol(t, run.log)
-	l, stopLedger := cp.KeepLedger(t, namespace, false, judge)
+	l, stopLedger := keepLedger(t, cp)
 	r := newRanked(t, cp, run.nodes)
 	require.NoError(t, r.watch(t.Context()))
-	s := &successors{t: t, cp: cp}
+	config, err := cp.RESTConfigFor(env.Scheduler.Name)
+	require.NoError(t, err)
+	s := &successors{t: t, cp: cp, config: config}
 	s.start()
+	r.createReplicaSets(t)
 	for _, rank := range slices.Backward(ranks) {
 		p.printf("%d pods of priority %d", rank.pods(run.nodes), rank.priority)
 		require.NoError(t, r.fill(t.Context(), rank))
 	}
-	p.printf("%d nodes with %d devices each, %d new pods a second, and those anew that are evicted; pods end within %v; schedulers are killed after %v to %v",
-		run.nodes, len(mesh.Devices), run.rate, grace, run.killAfter[0], run.killAfter[1])
+	p.printf("%d nodes with %d devices each, %d new pods a second, and those anew that are evicted; pods end within %v; %d schedulers are killed, the API server %d times, the controllers are paused %d times",
+		run.nodes, len(mesh.Devices), run.rate, grace, run.kills, run.stops, run.pauses)
 	keepKilling(t, run, p, l, r, s)
 
 	p.printf("no more pods come")
-	err := wait.PollUntilContextTimeout(t.Context(), time.Second, settleTimeout, true, func(ctx context.Context) (bool, error) {
+	err = wait.PollUntilContextTimeout(t.Context(), time.Second, settleTimeout, true, func(ctx context.Context) (bool, error) {
 		return len(r.waiting()) == 0, r.addAgain(ctx)
 	})
 	require.NoError(t, err, "these pods could run, and wait: %v", r.waiting())
-	holds, err := gauge(t.Context(), s.process, "celset_device_holds")
-	require.NoError(t, err)
+	holds := holdsLeft(t, s.process)
 	decisions, err := readLogs(time.Now().Year(), s.logs...)
 	require.NoError(t, err)
 	summary := r.summary(decisions)
 	p.ranked(r, l.Entries())
 	p.preemption(r, summary, holds)
+	tooMany := r.tooMany(decisions)
+	p.printf("pods for which too many were evicted: %d", len(tooMany))
 
 	r.tell(t, decisions, s.logs)
 	r.end()
+	r.dissolve(t)
 	drain(t, cp, l)
 	stopLedger()
 	e := l.Entries()
@@ -115,43 +169,107 @@ func TestSoakPreemption(t *testing.T) {
 	require.Empty(t, r.problems)
 	require.Zero(t, holds, "nobody waits for devices any more")
 	require.Empty(t, summary.unexplained())
+	require.Empty(t, tooMany)
 	require.Positive(t, summary.total())
-	require.NotEmpty(t, r.kills)
+	require.Len(t, r.kills, run.kills)
 	require.NoError(t, s.process.Err())
 }
 
-// keepKilling exchanges pods and schedulers, and writes down what it sees.
+// keepLedger reads the claims from etcd, whose history goes on while there is no API server.
+func keepLedger(t *testing.T, cp *env.Env) (*ledger.Ledger, func()) {
+	t.Helper()
+	return cp.KeepLedgerOf(t, namespace, true, func() *ledger.Ledger {
+		l := ledger.New(judge)
+		l.AddUp(slotsUsed)
+		return l
+	}())
+}
+
+// holdsLeft is the number of pods for which devices are held when all pods that could run are bound. Ends of holds may
+// take a moment.
+func holdsLeft(t *testing.T, scheduler *controlplane.Process) (holds float64) {
+	t.Helper()
+	_ = wait.PollUntilContextTimeout(t.Context(), time.Second, settleTimeout, true, func(ctx context.Context) (bool, error) {
+		var err error
+		holds, err = gauge(ctx, scheduler, "celset_device_holds")
+		return holds == 0, err
+	})
+	return holds
+}
+
+// trouble is something that happens a number of times in a run, at times that are a little random.
+type trouble struct {
+	times int
+	run   func(context.Context) error
+}
+
+// keepKilling exchanges pods, has things go wrong, and writes down what it sees.
 func keepKilling(t *testing.T, run preemptionRun, p *protocol, l *ledger.Ledger, r *ranked, s *successors) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), run.duration)
+	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	exchanged := make(chan struct{})
 	go func() {
 		defer close(exchanged)
 		r.run(ctx, run.rate)
 	}()
+	random := rand.New(rand.NewPCG(3, 3))
+	troubles := schedule(run, random, map[string]trouble{
+		"kill": {run.kills, func(context.Context) error {
+			s.replace(random, run.duration/time.Duration(2*run.kills))
+			r.killed()
+			return nil
+		}},
+		"stop":  {run.stops, func(ctx context.Context) error { return s.cp.RestartAPIServer(ctx, func() { time.Sleep(run.stop) }) }},
+		"pause": {run.pauses, func(context.Context) error { return pauseControllers(s.cp, run.pause) }},
+	})
 	sampling := time.NewTicker(run.sampleEvery)
 	defer sampling.Stop()
-	random := rand.New(rand.NewPCG(3, 3))
-	lifetime := func() time.Duration {
-		return run.killAfter[0] + time.Duration(random.Int64N(int64(run.killAfter[1]-run.killAfter[0])))
+	began := time.Now()
+	for _, next := range troubles {
+		for wait := true; wait; {
+			select {
+			case <-time.After(time.Until(began.Add(next.at))):
+				wait = false
+			case <-sampling.C:
+				p.ranked(r, l.Entries())
+			}
+		}
+		require.NoError(t, next.run(t.Context()), next.name)
 	}
-	kill := time.NewTimer(lifetime())
-	defer kill.Stop()
-	for {
-		select {
-		case <-exchanged:
-			return
-		case <-kill.C:
-			require.NoError(t, s.process.Err())
-			s.process.Kill()
-			r.killed()
-			s.start()
-			kill.Reset(lifetime())
-		case <-sampling.C:
-			p.ranked(r, l.Entries())
+	time.Sleep(time.Until(began.Add(run.duration)))
+	cancel()
+	<-exchanged
+}
+
+// appointment is a trouble at a time after the beginning.
+type appointment struct {
+	name string
+	at   time.Duration
+	run  func(context.Context) error
+}
+
+// schedule spreads troubles over a run, in the order of their times.
+func schedule(run preemptionRun, random *rand.Rand, troubles map[string]trouble) []appointment {
+	var all []appointment
+	for _, name := range slices.Sorted(maps.Keys(troubles)) {
+		times := troubles[name].times
+		for i := range times {
+			part := run.duration / time.Duration(times)
+			all = append(all, appointment{name, part*time.Duration(i) + time.Duration(random.Int64N(int64(part))), troubles[name].run})
 		}
 	}
+	slices.SortFunc(all, func(a, b appointment) int { return cmp.Compare(a.at, b.at) })
+	return all
+}
+
+func pauseControllers(cp *env.Env, d time.Duration) error {
+	controllers := cp.Running(controlplane.KubeControllerManager)
+	if err := controllers.Pause(); err != nil {
+		return err
+	}
+	time.Sleep(d)
+	return controllers.Continue()
 }
 
 // tell logs the stories of evictions that can't be explained.
@@ -205,15 +323,26 @@ func (p *protocol) preemption(r *ranked, evictions explained, holds float64) {
 		p.printf("%5d evicted: %s", evictions[why], why)
 	}
 	for _, rank := range ranks {
-		if !rank.couldRun() {
-			continue
-		}
 		sorted, afterKill := r.latencies(rank)
-		p.printf("%d pods of priority %d, from creation to node: p50 %v, p95 %v, p99 %v, longest %v; longest with a scheduler killed meanwhile %v", len(sorted), rank.priority,
+		p.printf("%d pods of priority %d, from creation to node: p50 %v, p95 %v, p99 %v, longest %v; longest with a scheduler killed meanwhile %v; %s", len(sorted), rank.priority,
 			percentile(sorted, 50).Round(time.Millisecond), percentile(sorted, 95).Round(time.Millisecond),
-			percentile(sorted, 99).Round(time.Millisecond), percentile(sorted, 100).Round(time.Millisecond), percentile(afterKill, 100).Round(time.Millisecond))
+			percentile(sorted, 99).Round(time.Millisecond), percentile(sorted, 100).Round(time.Millisecond), percentile(afterKill, 100).Round(time.Millisecond), r.longestWait(rank))
 	}
 	p.printf("holds left: %.0f", holds)
+}
+
+// longestWait tells for how long pods of a rank have been waiting that are not bound yet.
+func (r *ranked) longestWait(rank *rank) string {
+	waiting, longest := 0, time.Duration(0)
+	for _, l := range r.alive(rank) {
+		r.mu.Lock()
+		if l.node == "" {
+			waiting++
+			longest = max(longest, time.Since(l.created))
+		}
+		r.mu.Unlock()
+	}
+	return fmt.Sprintf("%d wait still, for %v at most", waiting, longest.Round(time.Millisecond))
 }
 
 // latencies are those of the pods of a rank that were bound, in ascending order: of those while which no

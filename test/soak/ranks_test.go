@@ -15,8 +15,8 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/utils/ptr"
 
@@ -40,9 +40,12 @@ type rank struct {
 // ranks leave a node without a pod of the upper two, wherever those are: 2/5 + 1/2 < 1. The lowest want
 // more devices than are left.
 var ranks = []*rank{
-	{name: "high", priority: 3000, kinds: []string{"grid", "line", "plain", "block"}, nodesPerPod: 2.5, often: 20},
-	{name: "middle", priority: 2000, kinds: []string{"grid", "line", "plain"}, nodesPerPod: 2, often: 30},
-	{name: "low", priority: 1000, kinds: []string{"grid", "line", "plain", "plain", "stock", "row"}, nodesPerPod: 1. / 6, often: 50},
+	{name: "high", priority: 3000, kinds: []string{"grid", "line", "plain", "block", "chip", "link"}, nodesPerPod: 2.5, often: 20},
+	{name: "middle", priority: 2000, kinds: []string{"grid", "line", "plain", "chip", "link", "quarter", "slot"}, nodesPerPod: 2, often: 30},
+	{
+		name: "low", priority: 1000, nodesPerPod: 1. / 12, often: 50,
+		kinds: []string{"grid", "line", "plain", "plain", "stock", "row", "quarter", "quarter", "quarter", "slot", "slot", "slot"},
+	},
 }
 
 // pods is how many of its pods there are to be.
@@ -57,6 +60,13 @@ const (
 	grace = 3 * time.Second
 	// onTheirWay is one in how many deletions is of a pod that may not have a node yet.
 	onTheirWay = 20
+	// teamed is one in how many new pods comes with others that use the same claim, finalized one in how many keeps its
+	// object for a time after its end.
+	teamed, finalized = 4, 10
+	// teamSize is the number of pods of a team.
+	teamSize = 3
+	// finalizer keeps the object of a pod.
+	finalizer = "celset.dev/soak"
 )
 
 // life is what became of a pod.
@@ -65,6 +75,10 @@ type life struct {
 	rank    *rank
 	kind    *kind
 	created time.Time
+	// claim is one that several pods use, empty for a pod with a claim of its own.
+	claim string
+	// controlled pods belong to a ReplicaSet.
+	controlled bool
 	// bound is when it got its node.
 	bound time.Time
 	node  string
@@ -73,6 +87,20 @@ type life struct {
 }
 
 func (l *life) isOver() bool { return !l.deleted.IsZero() || !l.evicted.IsZero() }
+
+// pod is the pod whose life it is.
+func (l *life) pod(random *rand.Rand) *corev1.Pod {
+	pod := l.kind.pod(l.name)
+	if l.claim != "" {
+		pod = env.Pod(l.name, l.kind.profile, l.claim)
+	}
+	pod.Spec.PriorityClassName = l.rank.name
+	pod.Spec.TerminationGracePeriodSeconds = ptr.To(int64(grace.Seconds()))
+	if random.IntN(finalized) == 0 {
+		pod.Finalizers = []string{finalizer}
+	}
+	return pod
+}
 
 // ranked keeps a number of pods of each rank, in place of kubelets has those end that were deleted, and
 // in place of controllers makes those anew that were evicted.
@@ -87,6 +115,8 @@ type ranked struct {
 	mu    sync.Mutex
 	lives map[string]*life
 	again []*life // evicted and not made anew yet
+	// teams are the pods that use a claim together, by the name of the claim.
+	teams map[string][]*life
 	kills []time.Time
 	// over is set when it does not matter any more what becomes of pods.
 	over bool
@@ -108,7 +138,7 @@ func newRanked(t *testing.T, cp *env.Env, nodes int) *ranked {
 			return err == nil
 		}, time.Minute, 100*time.Millisecond, "the API server does not know the PriorityClass %s", r.name)
 	}
-	return &ranked{client: cp.Client(), namespace: namespace, random: rand.New(rand.NewPCG(21, 21)), nodes: nodes, lives: map[string]*life{}}
+	return &ranked{client: cp.Client(), namespace: namespace, random: rand.New(rand.NewPCG(21, 21)), nodes: nodes, lives: map[string]*life{}, teams: map[string][]*life{}}
 }
 
 // watch notices what becomes of pods, until the context ends.
@@ -124,6 +154,10 @@ func (r *ranked) notice(ctx context.Context, before, obj any) {
 		return
 	}
 	l := r.lives[pod.Name]
+	if l == nil {
+		l = replicaLife(pod)
+		r.lives[pod.Name] = l
+	}
 	if pod.Spec.NodeName != "" && l.node == "" {
 		l.node, l.bound = pod.Spec.NodeName, time.Now()
 	}
@@ -132,18 +166,35 @@ func (r *ranked) notice(ctx context.Context, before, obj any) {
 	}
 	if l.deleted.IsZero() {
 		l.evicted = time.Now()
-		r.again = append(r.again, l)
+		if !l.controlled {
+			r.again = append(r.again, l)
+		}
 	}
 	r.ending.Add(1)
 	time.AfterFunc(rand.N(grace), func() {
 		defer r.ending.Done()
-		err := r.client.CoreV1().Pods(r.namespace).Delete(ctx, pod.Name, metav1.DeleteOptions{GracePeriodSeconds: ptr.To[int64](0)})
-		if err != nil && !apierrors.IsNotFound(err) && ctx.Err() == nil {
-			r.mu.Lock()
-			defer r.mu.Unlock()
-			r.problems = append(r.problems, err.Error())
-		}
+		r.endPod(ctx, pod)
 	})
+}
+
+// endPod ends a pod as a kubelet does, and removes its finalizer some time later.
+func (r *ranked) endPod(ctx context.Context, pod *corev1.Pod) {
+	pods := r.client.CoreV1().Pods(r.namespace)
+	err := insist(ctx, func() error {
+		return pods.Delete(ctx, pod.Name, metav1.DeleteOptions{GracePeriodSeconds: ptr.To[int64](0)})
+	})
+	if err == nil && len(pod.Finalizers) > 0 {
+		time.Sleep(rand.N(grace))
+		err = insist(ctx, func() error {
+			_, err := pods.Patch(ctx, pod.Name, types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{})
+			return err
+		})
+	}
+	if err != nil && ctx.Err() == nil {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.problems = append(r.problems, err.Error())
+	}
 }
 
 // run makes rate pods a second and those anew that were evicted, and deletes one for each that is too
@@ -169,6 +220,9 @@ func (r *ranked) exchange(ctx context.Context) error {
 	if err := r.addAgain(ctx); err != nil {
 		return err
 	}
+	if err := r.dropClaims(ctx); err != nil {
+		return err
+	}
 	at := r.random.IntN(100)
 	for _, rank := range ranks {
 		if at -= rank.often; at < 0 {
@@ -181,14 +235,15 @@ func (r *ranked) exchange(ctx context.Context) error {
 	return nil
 }
 
-// addAgain makes the pods anew that were evicted.
+// addAgain makes the pods anew that were evicted. Those of a team use the claim of the team again, which may have its
+// devices still.
 func (r *ranked) addAgain(ctx context.Context) error {
 	r.mu.Lock()
 	again := r.again
 	r.again = nil
 	r.mu.Unlock()
 	for _, l := range again {
-		if err := r.add(ctx, l.rank, l.kind); err != nil {
+		if err := r.create(ctx, l.rank, l.kind, l.claim); err != nil {
 			return err
 		}
 	}
@@ -205,17 +260,35 @@ func (r *ranked) fill(ctx context.Context, rank *rank) error {
 	return nil
 }
 
+// add makes a pod, or a team of pods.
 func (r *ranked) add(ctx context.Context, rank *rank, k *kind) error {
+	if r.random.IntN(teamed) > 0 {
+		return r.create(ctx, rank, k, "")
+	}
+	claim, err := r.createClaim(ctx, rank, k)
+	for range teamSize {
+		if err == nil {
+			err = r.create(ctx, rank, k, claim)
+		}
+	}
+	return err
+}
+
+// create makes a pod. It uses a claim of its own if none is named.
+func (r *ranked) create(ctx context.Context, rank *rank, k *kind, claim string) error {
 	r.made++
-	l := &life{name: fmt.Sprintf("%s-%s-%d", rank.name, k.name, r.made), rank: rank, kind: k, created: time.Now()}
+	l := &life{name: fmt.Sprintf("%s-%s-%d", rank.name, k.name, r.made), rank: rank, kind: k, created: time.Now(), claim: claim}
 	r.mu.Lock()
 	r.lives[l.name] = l
+	if claim != "" {
+		r.teams[claim] = append(r.teams[claim], l)
+	}
 	r.mu.Unlock()
-	pod := k.pod(l.name)
-	pod.Spec.PriorityClassName = rank.name
-	pod.Spec.TerminationGracePeriodSeconds = ptr.To(int64(grace.Seconds()))
-	_, err := r.client.CoreV1().Pods(r.namespace).Create(ctx, pod, metav1.CreateOptions{})
-	return err
+	pod := l.pod(r.random)
+	return insist(ctx, func() error {
+		_, err := r.client.CoreV1().Pods(r.namespace).Create(ctx, pod, metav1.CreateOptions{})
+		return err
+	})
 }
 
 // removeSurplus deletes pods of a rank until another one is not too many. Mostly they have a node, as pods
@@ -240,7 +313,7 @@ func (r *ranked) removeSurplus(ctx context.Context, rank *rank) error {
 		if over {
 			continue
 		}
-		if err := r.client.CoreV1().Pods(r.namespace).Delete(ctx, l.name, metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
+		if err := insist(ctx, func() error { return r.client.CoreV1().Pods(r.namespace).Delete(ctx, l.name, metav1.DeleteOptions{}) }); err != nil {
 			return err
 		}
 	}
@@ -253,7 +326,7 @@ func (r *ranked) alive(rank *rank) []*life {
 	defer r.mu.Unlock()
 	var alive []*life
 	for _, l := range r.lives {
-		if l.rank == rank && !l.isOver() {
+		if l.rank == rank && !l.controlled && !l.isOver() {
 			alive = append(alive, l)
 		}
 	}
@@ -289,6 +362,13 @@ func (r *ranked) summary(d decisions) explained {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return explainAll(r.lives, d, r.kills)
+}
+
+// tooMany tells of pods for which too many others were evicted so far.
+func (r *ranked) tooMany(d decisions) []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return tooMany(r.lives, d)
 }
 
 // killed notes that a scheduler was killed.

@@ -151,8 +151,15 @@ const namespace = "soak"
 // startCluster starts a control plane with nodes, devices and templates. Nobody runs the pods.
 func startCluster(t *testing.T, nodes int) *env.Env {
 	t.Helper()
+	cp, _ := startClusterWith(t, nodes, "--kube-api-qps=500", "--kube-api-burst=500")
+	return cp
+}
+
+// startClusterWith starts one with flags of the controller manager. It returns the names of the nodes, too.
+func startClusterWith(t *testing.T, nodes int, controllers ...string) (*env.Env, []string) {
+	t.Helper()
 	cp := env.Start(t, controlplane.Options{
-		SkipKwok: true, ControllerManagerArgs: []string{"--kube-api-qps=500", "--kube-api-burst=500"},
+		SkipKwok: true, ControllerManagerArgs: controllers, Users: []controlplane.User{env.Scheduler},
 	}, controlplane.CelsetScheduler)
 	_, err := cp.Client().CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}, metav1.CreateOptions{})
 	require.NoError(t, err)
@@ -163,20 +170,19 @@ func startCluster(t *testing.T, nodes int) *env.Env {
 	names, err := controlplane.CreateNodes(t.Context(), cp.Client(), nodes, controlplane.NodeOptions{Static: true})
 	require.NoError(t, err)
 	cp.Publish(t, mesh, names...)
-	return cp
+	return cp, names
 }
 
 // startScheduler starts celset-scheduler with the configuration in manifests, both profiles in one
 // process, and with a client that is not held back: 50 requests a second, the default, are 10 pods.
-func startScheduler(t *testing.T, cp *env.Env, name string, gates ...string) *controlplane.Process {
+func startScheduler(t *testing.T, cp *env.Env, name string) *controlplane.Process {
+	t.Helper()
+	return cp.StartScheduler(t, controlplane.SchedulerOptions{Name: name, Config: schedulerConfig(t)})
+}
+
+func schedulerConfig(t *testing.T) []byte {
 	t.Helper()
 	config, err := os.ReadFile(env.Manifest(t, "scheduler", "config.yaml"))
 	require.NoError(t, err)
-	on := map[string]bool{}
-	for _, gate := range gates {
-		on[gate] = true
-	}
-	return cp.StartScheduler(t, controlplane.SchedulerOptions{
-		Name: name, Config: append(config, "\nclientConnection: {qps: 500, burst: 500}\n"...), FeatureGates: on,
-	})
+	return append(config, "\nclientConnection: {qps: 500, burst: 500}\n"...)
 }

@@ -229,7 +229,12 @@ func (l *Lab) pods() typedcorev1.PodInterface { return l.Client().CoreV1().Pods(
 // Where etcd and API servers are restarted meanwhile, it is read from etcd.
 func (e *Env) KeepLedger(t testing.TB, namespace string, restarted bool, judge func(*resourceapi.ResourceClaim) string) (l *ledger.Ledger, stop func()) {
 	t.Helper()
-	l = ledger.New(judge)
+	return e.KeepLedgerOf(t, namespace, restarted, ledger.New(judge))
+}
+
+// KeepLedgerOf does it with a ledger that the caller has made.
+func (e *Env) KeepLedgerOf(t testing.TB, namespace string, restarted bool, l *ledger.Ledger) (_ *ledger.Ledger, stop func()) {
+	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	follow := func() (<-chan struct{}, error) { return l.Follow(ctx, e.Client(), namespace, "") }
 	if restarted {

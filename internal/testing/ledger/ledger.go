@@ -40,6 +40,9 @@ type Ledger struct {
 	versions    map[types.UID]string   // of the claims that there are
 	owners      map[string]string      // names of claims by "driver/pool/device"
 	devices     map[types.UID][]string // of claims that have any
+	uses        func(*resourceapi.DeviceRequestAllocationResult) Use
+	used        map[string]int64    // amounts by what is used
+	usedBy      map[types.UID][]Use // of claims that have devices
 	events      int
 	allocations int
 	violations  []string
@@ -48,8 +51,22 @@ type Ledger struct {
 // New returns an empty ledger. judge is shown each claim that gets devices, one after the
 // other, and tells what is wrong with them, empty if nothing is.
 func New(judge func(*resourceapi.ResourceClaim) string) *Ledger {
-	return &Ledger{judge: judge, versions: map[types.UID]string{}, owners: map[string]string{}, devices: map[types.UID][]string{}}
+	return &Ledger{
+		judge: judge, versions: map[types.UID]string{}, owners: map[string]string{}, devices: map[types.UID][]string{},
+		used: map[string]int64{}, usedBy: map[types.UID][]Use{},
+	}
 }
+
+// Use is the amount that a device in an allocation uses of something that several devices use together, such as the
+// counters of a chip. All is the whole amount that there is.
+type Use struct {
+	Of          string
+	Amount, All int64
+}
+
+// AddUp has the ledger add up what is used. uses returns the zero value for devices that use nothing together with
+// others. It is set before the ledger follows claims.
+func (l *Ledger) AddUp(uses func(*resourceapi.DeviceRequestAllocationResult) Use) { l.uses = uses }
 
 // Follow keeps the ledger until the context ends; then done is closed. It starts with the
 // claims that there are. All namespaces are followed if none is named, and all claims if
@@ -109,7 +126,11 @@ func (l *Ledger) Enter(event watch.Event) {
 	for _, device := range had {
 		delete(l.owners, device)
 	}
+	for _, use := range l.usedBy[claim.UID] {
+		l.used[use.Of] -= use.Amount
+	}
 	delete(l.devices, claim.UID)
+	delete(l.usedBy, claim.UID)
 	if len(has) > 0 {
 		l.own(claim, has)
 	}
@@ -124,8 +145,27 @@ func (l *Ledger) own(claim *resourceapi.ResourceClaim, devices []string) {
 		}
 		l.owners[device] = claim.Name
 	}
+	l.use(claim)
 	if complaint := l.judge(claim); complaint != "" {
 		l.blame(claim, "%s", complaint)
+	}
+}
+
+// use adds up what the devices of a claim use.
+func (l *Ledger) use(claim *resourceapi.ResourceClaim) {
+	if l.uses == nil {
+		return
+	}
+	results := claim.Status.Allocation.Devices.Results
+	for i := range results {
+		use := l.uses(&results[i])
+		if use.Of == "" {
+			continue
+		}
+		l.usedBy[claim.UID] = append(l.usedBy[claim.UID], use)
+		if l.used[use.Of] += use.Amount; l.used[use.Of] > use.All {
+			l.blame(claim, "uses %d of %s, of which %d of %d are in use then", use.Amount, use.Of, l.used[use.Of], use.All)
+		}
 	}
 }
 
@@ -175,14 +215,18 @@ func (l *Ledger) Difference(claims []resourceapi.ResourceClaim) string {
 	return ""
 }
 
-// DevicesOf names the devices of a claim: "driver/pool/device".
+// DevicesOf names the devices of a claim: "driver/pool/device", with the share if it is a share of a device.
 func DevicesOf(claim *resourceapi.ResourceClaim) []string {
 	if claim.Status.Allocation == nil {
 		return nil
 	}
 	var devices []string
 	for _, result := range claim.Status.Allocation.Devices.Results {
-		devices = append(devices, result.Driver+"/"+result.Pool+"/"+result.Device)
+		name := result.Driver + "/" + result.Pool + "/" + result.Device
+		if result.ShareID != nil {
+			name += "/" + string(*result.ShareID)
+		}
+		devices = append(devices, name)
 	}
 	return devices
 }

@@ -4,6 +4,7 @@
 package ledger
 
 import (
+	"strconv"
 	"strings"
 	"testing"
 
@@ -84,4 +85,35 @@ func TestLedger(t *testing.T) {
 			require.EqualError(t, l.Entries().Err(), strings.Join(test.want, "\n"))
 		})
 	}
+}
+
+// TestWhatIsUsedTogetherIsAddedUp has the parts "1" to "4" of a chip, of which part n uses n of 5 slots.
+func TestWhatIsUsedTogetherIsAddedUp(t *testing.T) {
+	l := New(noThirteen)
+	l.AddUp(func(result *resourceapi.DeviceRequestAllocationResult) Use {
+		slots, err := strconv.ParseInt(result.Device, 10, 64)
+		require.NoError(t, err)
+		return Use{Of: result.Pool, Amount: slots, All: 5}
+	})
+	l.Enter(watch.Event{Type: watch.Added, Object: claim("a", "4")})
+	l.Enter(watch.Event{Type: watch.Modified, Object: claim("a")})
+	l.Enter(watch.Event{Type: watch.Added, Object: claim("b", "2", "3")})
+	require.Empty(t, l.Entries().Violations)
+	l.Enter(watch.Event{Type: watch.Added, Object: claim("c", "1")})
+	require.Equal(t, []string{"claim c at version : uses 1 of pool, of which 6 of 5 are in use then"}, l.Entries().Violations)
+	l.Enter(watch.Event{Type: watch.Deleted, Object: claim("b", "2", "3")})
+	l.Enter(watch.Event{Type: watch.Added, Object: claim("d", "4")})
+	require.Len(t, l.Entries().Violations, 1)
+}
+
+// TestSharesOfADeviceAreToldApart: each share of a device has an ID.
+func TestSharesOfADeviceAreToldApart(t *testing.T) {
+	l := New(noThirteen)
+	for _, name := range []string{"a", "b"} {
+		c := claim(name, "shared")
+		c.Status.Allocation.Devices.Results[0].ShareID = new(types.UID("share-of-" + name))
+		l.Enter(watch.Event{Type: watch.Added, Object: c})
+	}
+	require.Empty(t, l.Entries().Violations)
+	require.Equal(t, 2, l.Entries().InUse)
 }

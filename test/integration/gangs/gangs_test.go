@@ -82,22 +82,34 @@ func (l *lab) inARow(n int) []env.Part {
 // names of the pods, which are those of their claims.
 func (l *lab) gang(t *testing.T, name string, pods, n int) []string {
 	t.Helper()
+	l.podGroup(t, name, pods)
+	var members []string
+	for i := range pods {
+		l.CreateClaim(t, fmt.Sprintf("%s-%d", name, i), l.inARow(n)...)
+		members = append(members, l.memberOf(t, name, i, fmt.Sprintf("%s-%d", name, i)))
+	}
+	return members
+}
+
+// podGroup creates a PodGroup of which all pods are scheduled or none.
+func (l *lab) podGroup(t *testing.T, name string, pods int) {
+	t.Helper()
 	env.Create(t, l.Client().SchedulingV1beta1().PodGroups(l.Namespace), &schedulingv1beta1.PodGroup{
 		ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: schedulingv1beta1.PodGroupSpec{
 			SchedulingPolicy: schedulingv1beta1.PodGroupSchedulingPolicy{Gang: &schedulingv1beta1.GangSchedulingPolicy{MinCount: int32(pods)}},
 		},
 	})
-	var members []string
-	for i := range pods {
-		member := fmt.Sprintf("%s-%d", name, i)
-		l.CreateClaim(t, member, l.inARow(n)...)
-		pod := env.Pod(member, env.CelsetProfile, member)
-		pod.Spec.NodeSelector = map[string]string{env.LabLabel: l.Namespace}
-		pod.Spec.SchedulingGroup = &corev1.PodSchedulingGroup{PodGroupName: &name}
-		l.CreatePodAsIs(t, pod)
-		members = append(members, member)
-	}
-	return members
+}
+
+// memberOf creates the i-th pod of a PodGroup, and returns its name.
+func (l *lab) memberOf(t *testing.T, group string, i int, claim string) string {
+	t.Helper()
+	member := fmt.Sprintf("%s-%d", group, i)
+	pod := env.Pod(member, env.CelsetProfile, claim)
+	pod.Spec.NodeSelector = map[string]string{env.LabLabel: l.Namespace}
+	pod.Spec.SchedulingGroup = &corev1.PodSchedulingGroup{PodGroupName: &group}
+	l.CreatePodAsIs(t, pod)
+	return member
 }
 
 // end ends a pod as a node would, and its claim is free for others then.

@@ -1,0 +1,89 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package gangs
+
+import (
+	"context"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/celset/celset/internal/testing/env"
+)
+
+// TestGangsDoNotGetHeldDevices has a gang that names the claim of an evicted pod, and a gang for devices that are free and
+// held. Both wait until the preemptor is bound and gone again.
+func TestGangsDoNotGetHeldDevices(t *testing.T) {
+	restartScheduler(cluster(t), func() {}, "DRADevicePreemption")
+	t.Cleanup(func() { restartScheduler(cluster(t), func() {}) })
+	l := newLab(t, "held", 1)
+	l.priority(t, "high", 1000)
+	l.CreateClaim(t, "victim", l.inARow(1)...)
+	l.preemptible(t, "victim", "", "victim")
+	l.RequireRunning(t, "victim")
+	l.CreateClaim(t, "job", l.inARow(8)...)
+	l.preemptible(t, "job", "high", "job")
+	l.EventuallyPod(t, "victim", "ending", func(_ context.Context, pod *corev1.Pod) (bool, error) { return pod.DeletionTimestamp != nil, nil })
+
+	joiners := l.gangOn(t, "joins", "victim", 2)
+	others := l.gang(t, "others", 2, 2)
+	waiting := append(joiners, others...)
+	for _, name := range waiting {
+		l.EventuallyPod(t, name, "refused or bound", func(_ context.Context, pod *corev1.Pod) (bool, error) {
+			return pod.Spec.NodeName != "" || env.IsRefused(pod), nil
+		})
+		require.Empty(t, l.Pod(t, name).Spec.NodeName, "%s got devices that are held", name)
+	}
+	l.DeletePod(t, "victim")
+	l.RequireRunning(t, "job")
+	for _, name := range waiting {
+		require.Empty(t, l.Pod(t, name).Spec.NodeName, name)
+	}
+	l.end(t, "job")
+	l.RequireRunning(t, waiting...)
+}
+
+// priority creates a PriorityClass of the lab.
+func (l *lab) priority(t *testing.T, name string, value int32) {
+	t.Helper()
+	name = l.Namespace + "-" + name
+	env.Create(t, l.Client().SchedulingV1().PriorityClasses(), &schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: name}, Value: value})
+	pod := env.Pod("probe", env.CelsetProfile)
+	pod.Spec.PriorityClassName = name
+	env.Eventually(t, "the API server knows the PriorityClass", func(ctx context.Context) (string, error) {
+		_, err := l.Client().CoreV1().Pods(l.Namespace).Create(ctx, pod, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+		if apierrors.IsForbidden(err) {
+			return err.Error(), nil
+		}
+		return "", err
+	})
+}
+
+// preemptible creates a pod that does not end by itself when it is evicted.
+func (l *lab) preemptible(t *testing.T, name, priority, claim string) {
+	t.Helper()
+	pod := env.Pod(name, env.CelsetProfile, claim)
+	pod.Spec.NodeSelector = map[string]string{env.LabLabel: l.Namespace}
+	pod.Spec.TerminationGracePeriodSeconds = ptr.To[int64](600)
+	if priority != "" {
+		pod.Spec.PriorityClassName = l.Namespace + "-" + priority
+	}
+	l.CreatePodAsIs(t, pod)
+}
+
+// gangOn creates a PodGroup whose pods all use one claim.
+func (l *lab) gangOn(t *testing.T, name, claim string, pods int) []string {
+	t.Helper()
+	l.podGroup(t, name, pods)
+	var members []string
+	for i := range pods {
+		members = append(members, l.memberOf(t, name, i, claim))
+	}
+	return members
+}

@@ -1,0 +1,115 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package holds
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	schedulerconfig "k8s.io/kube-scheduler/config/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/yaml"
+
+	configv1alpha1 "github.com/celset/celset/apis/config/v1alpha1"
+	"github.com/celset/celset/internal/controlplane"
+	"github.com/celset/celset/internal/testing/env"
+	"github.com/celset/celset/internal/testing/minor"
+)
+
+func TestMain(m *testing.M) { env.Main(m) }
+
+// priorities are the names of the PriorityClasses and their values. Pods of class n50 evict no other pods.
+var priorities = map[string]int32{"p10": 10, "p20": 20, "p30": 30, "p50": 50, "p60": 60, "p90": 90, "n50": 50}
+
+// cluster has static nodes. It does not collect pods that are being deleted: a pod with a finalizer stays until the
+// test removes the finalizer.
+var cluster = env.Share(func(t testing.TB) *env.Env {
+	e := env.Start(t, controlplane.Options{
+		SkipKwok: true, FeatureGates: minor.ClusterGates(), Users: []controlplane.User{env.Scheduler},
+		Controllers: slices.DeleteFunc(controlplane.DefaultControllers(), func(name string) bool { return name == "pod-garbage-collector-controller" }),
+	}, controlplane.CelsetScheduler)
+	e.ApplyManifests(t, "scheduler/rbac.yaml")
+	for name, value := range priorities {
+		class := &schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: name}, Value: value}
+		if name == "n50" {
+			class.PreemptionPolicy = ptr.To(corev1.PreemptNever)
+		}
+		env.Create(t, e.Client().SchedulingV1().PriorityClasses(), class)
+		requireKnown(t, e, name)
+	}
+	return e
+})
+
+// requireKnown waits until the API server admits pods of the PriorityClass.
+func requireKnown(t testing.TB, e *env.Env, class string) {
+	t.Helper()
+	pod := env.Pod("probe", env.CelsetProfile)
+	pod.Spec.PriorityClassName = class
+	env.Eventually(t, "the API server knows the PriorityClass "+class, func(ctx context.Context) (string, error) {
+		_, err := e.Client().CoreV1().Pods(metav1.NamespaceDefault).Create(ctx, pod, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+		if apierrors.IsForbidden(err) {
+			return err.Error(), nil
+		}
+		return "", err
+	})
+}
+
+// option changes the configuration of a scheduler.
+type option func(*schedulerconfig.KubeSchedulerConfiguration)
+
+// schedulerConfig is the configuration in manifests. Pods are tried again after a second, however often they were
+// refused: the tests wait for that.
+func schedulerConfig(t testing.TB, options ...option) []byte {
+	t.Helper()
+	content, err := os.ReadFile(env.Manifest(t, "scheduler", "config.yaml"))
+	require.NoError(t, err)
+	config := &schedulerconfig.KubeSchedulerConfiguration{}
+	require.NoError(t, yaml.UnmarshalStrict(content, config))
+	config.PodInitialBackoffSeconds, config.PodMaxBackoffSeconds = ptr.To[int64](1), ptr.To[int64](1)
+	config.ClientConnection.QPS, config.ClientConnection.Burst = 500, 1000
+	config.LeaderElection.LeaderElect = ptr.To(false)
+	for _, change := range options {
+		change(config)
+	}
+	content, err = yaml.Marshal(config)
+	require.NoError(t, err)
+	return content
+}
+
+// ours is the profile for pods with CEL constraints.
+func ours(config *schedulerconfig.KubeSchedulerConfiguration) *schedulerconfig.KubeSchedulerProfile {
+	return &config.Profiles[len(config.Profiles)-1]
+}
+
+// withArgs changes the arguments of the plugin in the profile for pods with CEL constraints.
+func withArgs(t testing.TB, change func(*configv1alpha1.DynamicResourcesCELArgs)) option {
+	t.Helper()
+	return func(config *schedulerconfig.KubeSchedulerConfiguration) {
+		args := &configv1alpha1.DynamicResourcesCELArgs{}
+		raw := &ours(config).PluginConfig[0].Args
+		require.NoError(t, json.Unmarshal(raw.Raw, args))
+		change(args)
+		content, err := json.Marshal(args)
+		require.NoError(t, err)
+		*raw = runtime.RawExtension{Raw: content}
+	}
+}
+
+// onlyProfile leaves one profile, under another name.
+func onlyProfile(name string) option {
+	return func(config *schedulerconfig.KubeSchedulerConfiguration) {
+		profile := *ours(config)
+		profile.SchedulerName = &name
+		config.Profiles = []schedulerconfig.KubeSchedulerProfile{profile}
+	}
+}

@@ -1,0 +1,209 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package holds
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	resourceapi "k8s.io/api/resource/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	configv1alpha1 "github.com/celset/celset/apis/config/v1alpha1"
+	"github.com/celset/celset/internal/testing/env"
+)
+
+// TestBackOffDoesNotEndAHold has the claim of a preemptor back off while a victim ends: the devices of the second node
+// take a longer search than the budget allows.
+func TestBackOffDoesNotEndAHold(t *testing.T) {
+	s := newScene(t, "backs-off", 2, bareNodes, withArgs(t, func(args *configv1alpha1.DynamicResourcesCELArgs) {
+		args.Budget.Cost = ptr.To[int64](1000)
+		args.BackOff.Initial = &metav1.Duration{Duration: 5 * time.Second}
+	}))
+	s.publish(s.Nodes[0], units, 1)
+	s.run("victim", []env.Part{env.Request("units", s.driver, 1)}, of("p10"), on(s.Nodes[0]))
+	s.RequireRunning(t, "victim")
+	s.run("job", []env.Part{env.Request("units", s.driver, units), env.Constrained("good", s.isGood())}, of("p50"))
+	s.ending("victim")
+
+	slice := s.publish(s.Nodes[1], 16, 0)
+	before := s.tries("job")
+	env.Eventually(t, "the claim backs off", func(ctx context.Context) (string, error) {
+		tries := s.tries("job") - before
+		if tries > 5 || env.IsRefused(s.Pod(t, "job"), "taking too much of the scheduler's time") {
+			return "", nil
+		}
+		return fmt.Sprintf("pod job was tried %d times", tries), s.poke(ctx)
+	})
+	s.tryAgain(1, "job")
+	s.run("thief", []env.Part{env.Request("units", s.driver, 1)}, of("n50"), on(s.Nodes[0]))
+	s.requireKept("thief")
+	require.NoError(t, s.Client().ResourceV1().ResourceSlices().Delete(t.Context(), slice.Name, metav1.DeleteOptions{}))
+	s.end("victim")
+	s.RequireRunning(t, "job")
+	s.requireKept("thief")
+	s.requireEvicted("victim")
+	s.requireNothingHeld()
+	s.requireNoneInVain()
+}
+
+// bareNodes have no devices before the test publishes some.
+var bareNodes = form{name: "bare", slices: func() []resourceapi.ResourceSliceSpec { return nil }}
+
+// publish publishes n devices of a node, which are good or not.
+func (s *scene) publish(node string, n int, good int64) *resourceapi.ResourceSlice {
+	s.Helper()
+	devices := row(0, n)
+	for i := range devices {
+		devices[i].Attributes["good"] = resourceapi.DeviceAttribute{IntValue: &good}
+	}
+	slice := resourceSlicesOf(s.driver, node, resourceapi.ResourceSliceSpec{Devices: devices})[0]
+	s.CreateSlice(s, slice)
+	return slice
+}
+
+// isGood is an expression for good devices. The search does not understand it, and evaluates it on each set.
+func (s *scene) isGood() string {
+	return fmt.Sprintf("devices.slice(0, 1).map(d, d.attributes[%[1]q].good + 0 * d.attributes[%[1]q].index).sum() == 1", s.driver)
+}
+
+// from has a claim want devices with an index from a number on.
+func from(driver string, first int) env.Part {
+	return func(claim *resourceapi.DeviceClaim) {
+		claim.Requests[0].Exactly.Selectors = []resourceapi.DeviceSelector{env.Selector(fmt.Sprintf("device.attributes[%q].index >= %d", driver, first))}
+	}
+}
+
+// TestNominationsDoNotEndAHold has a pod of a higher priority evict others on the node where devices are held for a pod.
+// kube-scheduler takes the nomination of the lower pod away then.
+func TestNominationsDoNotEndAHold(t *testing.T) {
+	t.Parallel()
+	for name, evict := range map[string]func(*scene) []string{
+		"for other devices": func(s *scene) []string {
+			// The row that is held for the lower pod would do as well, and its pods are being deleted already.
+			s.run("high", append(inARow(s.driver, units), from(s.driver, 5)), of("p60"))
+			return []string{"c-5", "c-6", "c-7", "c-8"}
+		},
+		"for CPUs": func(s *scene) []string {
+			s.pod("high", nil, of("p60"), cores(40))
+			return []string{"cpu"}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newScene(t, "nominated", 1, bareNodes)
+			s.publish(s.Nodes[0], 9, 1)
+			unit := func(i int) []env.Part { return wholeDevices.unit(s.driver, i) }
+			s.run("wall", unit(4), of("p90"))
+			s.RequireRunning(t, "wall")
+			low, high := []string{"a", "b"}, []string{"c-5", "c-6", "c-7", "c-8"}
+			for i, name := range append(low, high...) {
+				class, index := "p10", i+1
+				if i >= len(low) {
+					class, index = "p20", i+3
+				}
+				s.run(name, unit(index), of(class))
+				s.RequireRunning(t, name)
+			}
+			s.pod("cpu", nil, of("p20"), cores(40))
+			s.RequireRunning(t, "cpu")
+
+			s.run("low", inARow(s.driver, units), of("p50"))
+			s.ending(low...)
+			s.run("thief", []env.Part{env.Request("unit", s.driver, 1)}, of("n50"))
+			s.run("lower", []env.Part{env.Request("unit", s.driver, 1)}, of("p10"))
+			s.requireKept("thief", "lower")
+			victims := evict(s)
+			s.ending(victims...)
+			s.requireKept("thief", "lower")
+			s.end(append(victims, low...)...)
+			s.RequireRunning(t, "low", "high")
+			s.requireKept("thief", "lower")
+			s.requireEvicted(append(victims, low...)...)
+			s.requireNothingHeld()
+			s.requireNoneInVain()
+		})
+	}
+}
+
+// TestDeletionEndsAHold has a preemptor with a finalizer: its object stays when it is deleted.
+func TestDeletionEndsAHold(t *testing.T) {
+	s := newScene(t, "finalized", 1, wholeDevices)
+	s.occupy("victim", s.Nodes[0], 0, "p10")
+	s.run("job", s.form.all(s.driver), of("p50"), finalized)
+	s.ending("victim")
+	s.run("waits", s.form.unit(s.driver, 1), of("p10"))
+	s.requireKept("waits")
+	s.end("job")
+	s.ending("job")
+	s.requireUntilBound("waits")
+	s.requireNothingHeld()
+	s.requireEvicted("victim")
+}
+
+// requireUntilBound requires that a pod is bound before it is tried five times more.
+func (s *scene) requireUntilBound(name string) {
+	s.Helper()
+	s.tryAgain(5, name)
+	require.True(s, s.isBound(name), "pod %s waits for devices that should not be held any more", name)
+}
+
+// TestDeletedClaimEndsAHold deletes the claim of a preemptor: the preemptor can't be bound any more.
+func TestDeletedClaimEndsAHold(t *testing.T) {
+	s := newScene(t, "unclaimed", 1, wholeDevices)
+	s.occupy("victim", s.Nodes[0], 0, "p10")
+	s.run("job", s.form.all(s.driver), of("p50"))
+	s.ending("victim")
+	s.run("waits", s.form.unit(s.driver, 1), of("p10"))
+	s.requireKept("waits")
+	require.NoError(t, s.Client().ResourceV1().ResourceClaims(s.Namespace).Delete(t.Context(), "job", metav1.DeleteOptions{}))
+	s.requireUntilBound("waits")
+	s.requireNothingHeld()
+	s.requireEvicted("victim")
+}
+
+// TestMessagesNameNodesThatThePodCouldUse has a pod for the second node be refused while devices of the first one are held.
+func TestMessagesNameNodesThatThePodCouldUse(t *testing.T) {
+	s := newScene(t, "named", 2, wholeDevices)
+	s.fill(s.Nodes[1], "other", "p90")
+	s.occupy("victim", s.Nodes[0], 0, "p10")
+	s.run("job", s.form.all(s.driver), of("p50"))
+	s.ending("victim")
+	s.run("here", s.form.unit(s.driver, 1), of("p10"), on(s.Nodes[0]))
+	s.run("there", s.form.unit(s.driver, 1), of("p10"), on(s.Nodes[1]))
+	s.requireKept("here", "there")
+	require.True(t, env.IsRefused(s.Pod(t, "here"), s.Nodes[0], "are held"))
+	notes, err := s.Notes(t.Context(), s.Pod(t, "there"), "FailedScheduling")
+	require.NoError(t, err)
+	require.NotEmpty(t, notes)
+	for _, note := range notes {
+		require.NotContains(t, note, s.Nodes[0])
+	}
+}
+
+// TestHoldsOfAnotherProcess has two schedulers with profiles of their own in one cluster.
+func TestHoldsOfAnotherProcess(t *testing.T) {
+	s := newScene(t, "first", 1, wholeDevices)
+	s.occupy("victim", s.Nodes[0], 0, "p10")
+	first := s.scheduler
+	second := s.ours + "-second"
+	s.start(onlyProfile(second))
+	s.run("job", s.form.all(s.driver), of("p50"))
+	s.ending("victim")
+	s.run("thief", s.form.unit(s.driver, 1), of("n50"), by(second))
+	s.pod("joiner", []string{"victim"}, of("p10"), by(second))
+	s.requireKept("thief", "joiner")
+	// When the job is bound the second process may see the pod before it sees the devices of the claim.
+	s.end("thief", "joiner")
+	s.end("victim")
+	s.RequireRunning(t, "job")
+	s.requireEvicted("victim")
+	s.requireNothingHeld()
+	s.scheduler = first
+	s.requireNothingHeld()
+	s.requireNoneInVain()
+}

@@ -65,6 +65,26 @@ func (h *podHolds) ended(ended hold.Ended, measured *metrics.Metrics) {
 	h.logger.Info("Devices are no longer held for a pod", "pod", klog.KObj(ended.Pod), "node", klog.KRef("", ended.Node), "end", ended.How,
 		"victims", ended.Evicted, "try", ended.Try)
 	h.store.WriteLater(ended.Pod, ended.Condition(time.Now()), nil)
+	if ended.Heir != nil {
+		h.inherited(ended.Heir)
+	}
+}
+
+// inherited has the hold of an heir recorded. An heir that is gone hands it over in turn.
+func (h *podHolds) inherited(heir *hold.Hold) {
+	h.logger.Info("Devices are held for another pod of the claim", "pod", klog.KObj(heir.Pod), "node", klog.KRef("", heir.Node), "devices", namesOf(heir.Devices()))
+	current, err := h.pods.Pods(heir.Pod.Namespace).Get(heir.Pod.Name)
+	if err != nil || current.UID != heir.Pod.UID {
+		h.End(heir.Pod.UID, hold.Deleted)
+		return
+	}
+	condition, err := heir.Condition(time.Now())
+	if err != nil {
+		h.End(heir.Pod.UID, hold.Unrecorded)
+		return
+	}
+	h.store.WriteLater(heir.Pod, condition, func(error) { h.End(heir.Pod.UID, hold.Unrecorded) })
+	h.Observe(current)
 }
 
 // add makes the pods of a profile those of this scheduler.
@@ -150,7 +170,7 @@ func (h *podHolds) observe(object any) {
 	}
 	if condition.Status == v1.ConditionTrue {
 		h.restoreFor(pod, true)
-	} else if held, ok := h.Of(pod.UID); ok && held.Foreign {
+	} else if held, ok := h.Of(pod.UID); ok && held.Foreign && pod.Spec.NodeName == "" {
 		h.End(pod.UID, hold.Lost)
 	}
 }

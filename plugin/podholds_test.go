@@ -401,6 +401,29 @@ func TestOneEvictionForOneClaim(t *testing.T) {
 	}
 	require.Equal(t, 1, gone)
 	require.Equal(t, 1, pl.holds.Count())
+
+	// The pod for which others were evicted is deleted. Another pod of the claim takes its place, and nobody else is evicted.
+	holder := func() (name string) {
+		for _, pod := range []string{"job-0", "job-1", "job-2"} {
+			live, err := client.CoreV1().Pods("default").Get(t.Context(), pod, metav1.GetOptions{})
+			if err == nil {
+				if condition := hold.ConditionOf(live); condition != nil && condition.Status == v1.ConditionTrue {
+					name = pod
+				}
+			}
+		}
+		return name
+	}
+	first := ""
+	require.Eventually(t, func() bool { first = holder(); return first != "" }, waitFor, tick)
+	require.NoError(t, client.CoreV1().Pods("default").Delete(t.Context(), first, metav1.DeleteOptions{}))
+	require.Eventually(t, func() bool { next := holder(); return next != "" && next != first }, waitFor, tick)
+	gone = 0
+	for _, e := range nodes {
+		gone += e.gone(t, client)
+	}
+	require.Equal(t, 1, gone)
+	require.Equal(t, 1, pl.holds.Count())
 }
 
 // TestEvictionsGoOn for the same devices where one of them has failed, and where an earlier scheduler was stopped.

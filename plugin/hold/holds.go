@@ -27,6 +27,8 @@ type Ended struct {
 	How End
 	// Next is the earliest time of the next try. It is zero if no try follows.
 	Next time.Time
+	// Heir is the hold of another pod of the same claims that goes on in its place, nil if there is none.
+	Heir *Hold
 }
 
 // Holds are the holds of a scheduler. It is safe for concurrent use.
@@ -52,6 +54,8 @@ type held struct {
 	restored bool
 	// wereFree is set after the first time that all claims were found to be free.
 	wereFree bool
+	// isEnding is set for a foreign hold that ends soon.
+	isEnding bool
 	// evicted has the victims that this process has evicted. The value is true for a victim that was only sent back to
 	// the scheduling queue.
 	evicted map[types.UID]bool
@@ -74,6 +78,8 @@ type tried struct {
 type waiting struct {
 	pod      *v1.Pod
 	activate func(*v1.Pod)
+	// shares are the claims of the hold that the pod uses, too.
+	shares []types.UID
 }
 
 // New returns Holds without any hold. ended may be nil.
@@ -104,13 +110,11 @@ func (h *Holds) keep(hold Hold, restored bool) Hold {
 		of = &tried{}
 		h.tries[uid] = of
 	}
-	if of.timer != nil {
-		of.timer.Stop()
-	}
+	of.stop()
 	if hold.Try == 0 {
 		hold.Try = of.count + 1
 	}
-	of.count, of.next, of.timer = hold.Try, time.Time{}, nil
+	of.count = hold.Try
 	keeping.Hold = hold
 	keeping.timer = h.clock.AfterFunc(max(hold.Until.Sub(h.clock.Now()), 1), func() { h.endTry(uid, keeping, TimedOut) })
 	if hold.Retry != nil {
@@ -169,9 +173,16 @@ func (h *Holds) endTry(pod types.UID, ending *held, how End) {
 	delete(h.byPod, pod)
 	ending.stop()
 	ended := Ended{Hold: ending.Hold, How: how}
+	if how == Deleted {
+		ended.Heir = h.inherit(ending)
+	}
 	ended.Evicted = len(ending.evicted)
 	if ending.restored {
 		ended.Evicted = len(ending.Victims)
+	}
+	if ended.Heir != nil {
+		// They go for the heir.
+		ended.Evicted = 0
 	}
 	switch of := h.tries[pod]; {
 	case how.isFinal():
@@ -190,6 +201,53 @@ func (h *Holds) endTry(pod types.UID, ending *held, how End) {
 	ending.activate()
 }
 
+// inherit hands the hold of a pod that is gone over to another pod of the same claims, so that no others are evicted for
+// that pod while the victims are ending. It returns nil if no such pod waits.
+func (h *Holds) inherit(ending *held) *Hold {
+	var heir *waiting
+	for uid, waits := range ending.waiting {
+		if len(waits.shares) > 0 && h.byPod[uid] == nil && (heir == nil || heir.isAfter(&waits)) {
+			heir = &waits
+		}
+	}
+	if heir == nil || ending.Foreign {
+		return nil
+	}
+	of := h.tries[heir.pod.UID]
+	if of == nil {
+		of = &tried{}
+		h.tries[heir.pod.UID] = of
+	}
+	of.count++
+	of.stop()
+	pod, activate := heir.pod, heir.activate
+	inherited := &held{
+		Hold: Hold{
+			Pod: pod, Node: ending.Node, Victims: ending.Victims, Frees: ending.Frees, Until: ending.Until, Try: of.count, Retry: func() { activate(pod) },
+			Claims: slices.DeleteFunc(slices.Clone(ending.Claims), func(claim Claim) bool { return !slices.Contains(heir.shares, claim.UID) }),
+		},
+		since: ending.since, restored: ending.restored, evicted: ending.evicted, resumes: ending.resumes, resumed: ending.resumed,
+		waiting: map[types.UID]waiting{},
+	}
+	ending.evicted = nil
+	inherited.timer = h.clock.AfterFunc(max(inherited.Until.Sub(h.clock.Now()), 1), func() { h.endTry(pod.UID, inherited, TimedOut) })
+	h.byPod[pod.UID] = inherited
+	return &inherited.Hold
+}
+
+// isAfter orders heirs: those of a higher priority first, and then by name.
+func (w *waiting) isAfter(other *waiting) bool {
+	return cmp.Or(cmp.Compare(corev1helpers.PodPriority(other.pod), corev1helpers.PodPriority(w.pod)), cmp.Compare(w.pod.Name, other.pod.Name)) > 0
+}
+
+// stop has the pod not tried for its back-off.
+func (t *tried) stop() {
+	if t.timer != nil {
+		t.timer.Stop()
+	}
+	t.next, t.timer = time.Time{}, nil
+}
+
 // waitFor has a pod tried again when its back-off is over.
 func (h *Holds) waitFor(of *tried, next time.Time, retry func()) {
 	of.next = next
@@ -200,8 +258,8 @@ func (h *Holds) waitFor(of *tried, next time.Time, retry func()) {
 
 // forget removes what is known of tries for a pod.
 func (h *Holds) forget(pod types.UID) {
-	if of := h.tries[pod]; of != nil && of.timer != nil {
-		of.timer.Stop()
+	if of := h.tries[pod]; of != nil {
+		of.stop()
 	}
 	delete(h.tries, pod)
 }
@@ -220,9 +278,9 @@ func (h *held) activate() {
 }
 
 // wait has a pod tried again when the hold ends.
-func (h *held) wait(pod *v1.Pod, activate func(*v1.Pod)) {
-	if len(h.waiting) < maxWaiting {
-		h.waiting[pod.UID] = waiting{pod, activate}
+func (h *held) wait(pod *v1.Pod, activate func(*v1.Pod), shares ...types.UID) {
+	if _, known := h.waiting[pod.UID]; known || len(h.waiting) < maxWaiting {
+		h.waiting[pod.UID] = waiting{pod, activate, shares}
 	}
 }
 
@@ -297,7 +355,7 @@ func (h *Holds) For(pod *v1.Pod, claims []types.UID, activate func(*v1.Pod)) (ho
 	defer h.mutex.Unlock()
 	for uid, held := range h.byPod {
 		if uid != pod.UID && slices.ContainsFunc(claims, held.isFor) {
-			held.wait(pod, activate)
+			held.wait(pod, activate, slices.DeleteFunc(slices.Clone(claims), func(claim types.UID) bool { return !held.isFor(claim) })...)
 			return held.Hold, true
 		}
 	}
@@ -346,12 +404,30 @@ func (h *Holds) Taken(pod *v1.Pod, devices []structured.DeviceID, claims []types
 	}
 }
 
-// Observe ends the hold of a pod that is bound, is being deleted or has ended.
+// Observe ends the hold of a pod that is bound, is being deleted or has ended. A foreign hold goes on for a while after the pod
+// was bound: this process may see later than the pod that its claims have the devices.
 func (h *Holds) Observe(pod *v1.Pod) {
 	held, _ := h.Of(pod.UID)
-	if how, over := IsOver(pod, held.Node); over {
+	how, over := IsOver(pod, held.Node)
+	switch {
+	case over && held.Foreign && how != Deleted:
+		h.endLater(pod.UID, how)
+	case over:
 		h.End(pod.UID, how)
 	}
+}
+
+// endLater ends a hold after the time that informers may be late.
+func (h *Holds) endLater(pod types.UID, how End) {
+	h.mutex.Lock()
+	defer h.mutex.Unlock()
+	ending := h.byPod[pod]
+	if ending == nil || ending.isEnding {
+		return
+	}
+	ending.isEnding = true
+	ending.timer.Stop()
+	ending.timer = h.clock.AfterFunc(untilKnown, func() { h.endTry(pod, ending, how) })
 }
 
 // ClaimGone ends the holds for a claim.

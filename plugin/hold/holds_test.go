@@ -333,3 +333,67 @@ func TestHoldForAClaim(t *testing.T) {
 	d.End("a", Bound)
 	require.Equal(t, []string{"b"}, d.activated)
 }
+
+// TestHoldIsHandedOver: when its pod is deleted, the hold goes on for another pod of the claim, that of the highest priority.
+func TestHoldIsHandedOver(t *testing.T) {
+	d := newDesk()
+	var heirs []string
+	d.Holds = New(d.clock, func(ended Ended) {
+		heir := ""
+		if ended.Heir != nil {
+			heir = ended.Heir.Pod.Name
+		}
+		heirs = append(heirs, heir)
+	})
+	d.keep(podOf("a", 5), "1")
+	d.Evicted("a", "victim", false)
+	for _, pod := range []*v1.Pod{podOf("b", 5), podOf("c", 7), podOf("d", 9)} {
+		claims := []types.UID{"claim-a", "claim-other"}
+		if pod.Name == "d" {
+			claims = []types.UID{"claim-other"}
+		}
+		_, ok := d.For(pod, claims, d.activate)
+		require.Equal(t, pod.Name != "d", ok)
+	}
+	require.Equal(t, []string{"a"}, d.from("thief", 5))
+
+	d.End("a", Deleted)
+	require.Equal(t, []string{"c"}, heirs)
+	require.Equal(t, []string{"c"}, d.from("thief", 5), "the devices were never free")
+	inherited, ok := d.Of("c")
+	require.True(t, ok)
+	require.Equal(t, []Claim{claimOf("a", "1")}, inherited.Claims)
+	require.Equal(t, 1, inherited.Try)
+	recently, _ := d.WasEvicted("c", "victim")
+	require.True(t, recently)
+	slices.Sort(d.activated)
+	require.Equal(t, []string{"b", "c", "thief"}, d.activated)
+	_, ok = d.For(podOf("b", 5), []types.UID{"claim-a"}, d.activate)
+	require.True(t, ok, "it waits for the heir now")
+
+	d.End("c", Deleted)
+	d.End("b", Bound)
+	require.Equal(t, []string{"c", "b", ""}, heirs)
+	require.Zero(t, d.Count())
+
+	d.keep(podOf("a", 5), "1")
+	_, _ = d.For(podOf("b", 5), []types.UID{"claim-a"}, d.activate)
+	d.End("a", Lost)
+	require.Empty(t, heirs[3], "only what still will come is handed over")
+	d.clock.Step(time.Hour)
+	require.Zero(t, d.Count())
+}
+
+// TestInheritedHoldTimesOut at the time at which the hold would have.
+func TestInheritedHoldTimesOut(t *testing.T) {
+	d := newDesk()
+	d.keep(podOf("a", 5), "1")
+	_, _ = d.For(podOf("b", 5), []types.UID{"claim-a"}, d.activate)
+	d.clock.Step(40 * time.Second)
+	d.End("a", Deleted)
+	d.clock.Step(19 * time.Second)
+	require.Equal(t, 1, d.Count())
+	d.clock.Step(2 * time.Second)
+	require.Zero(t, d.Count())
+	require.Equal(t, []string{"a deleted", "b timeout"}, d.ended)
+}

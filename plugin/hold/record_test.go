@@ -110,6 +110,25 @@ func TestForeignHolds(t *testing.T) {
 	require.True(t, restored, "it is another try")
 }
 
+// TestForeignHoldsOutliveTheBinding: this process may see that a pod is bound before it sees that the pod's claims have the
+// devices. Until then nobody else may get them.
+func TestForeignHoldsOutliveTheBinding(t *testing.T) {
+	d, other := newDesk(), newDesk()
+	bound := recorded(t, other, other.keep(podOf("a", 5), "1"))
+	_, err := d.Restore(bound, true, nil)
+	require.NoError(t, err)
+	bound.Spec.NodeName = "node-1"
+	for range 3 {
+		d.Observe(bound)
+	}
+	require.Equal(t, []string{"a"}, d.from("low", 1))
+	require.Empty(t, d.activated)
+	d.clock.Step(untilKnown)
+	require.Empty(t, d.from("low", 1))
+	require.Equal(t, []string{"low"}, d.activated)
+	require.Equal(t, []string{"a bound"}, d.ended)
+}
+
 // TestWhatIsNotRestored: pods that need no hold, and conditions that can't be read.
 func TestWhatIsNotRestored(t *testing.T) {
 	for name, tc := range map[string]struct {

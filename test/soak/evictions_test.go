@@ -144,7 +144,7 @@ func explain(victim *life, lives map[string]*life, d decisions, kills []time.Tim
 	}
 	for _, end := range d.ends {
 		// The next choice ends what was held by itself.
-		caused := again == "" || end.how != "renominated" || end.at.Before(until)
+		caused := again == "" || end.how != "moved" || end.at.Before(until)
 		if end.pod == preemptor.name && end.how != "bound" && caused && end.at.After(chosen.at) && end.at.Before(until.Add(slack)) {
 			return "its preemptor was bound elsewhere, what was held for it ended: " + end.how
 		}

@@ -122,7 +122,9 @@ func (s *successors) replace(random *rand.Rand, patience time.Duration) {
 // pods are evicted for a pod than one set of devices takes, nothing stays held, and whoever could run if others were
 // evicted runs in the end.
 func TestSoakPreemption(t *testing.T) {
-	cases.OnlyNightly(t, "runs for a time, whatever happens in it")
+	if os.Getenv("CELSET_SOAK_PREEMPTION") == "" {
+		cases.OnlyNightly(t, "runs for a time, whatever happens in it")
+	}
 	run := chosenPreemptionRun(t)
 	cp, nodes := startClusterWith(t, run.nodes, "--kube-api-qps=20", "--kube-api-burst=30")
 	cp.ApplyManifests(t, "scheduler/rbac.yaml")

@@ -92,7 +92,7 @@ func (a *admission) requireRefusals(t *testing.T, reason string, want int) {
 	require.NoError(t, err)
 	for _, family := range families {
 		for _, metric := range family.GetMetric() {
-			if family.GetName() == "celset_refused_scheduling_attempts_total" && metric.GetLabel()[0].GetValue() == reason {
+			if family.GetName() == "celset_scheduler_refused_scheduling_attempts_total" && metric.GetLabel()[0].GetValue() == reason {
 				require.EqualValues(t, want, metric.GetCounter().GetValue())
 				return
 			}

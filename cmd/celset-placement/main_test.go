@@ -154,16 +154,16 @@ func placementOf(name string, expressions ...string) *clusterv1beta1.Placement {
 func requireMeasured(t *testing.T, page string) {
 	t.Helper()
 	for _, series := range []string{
-		`scheduling_duration_seconds_count{outcome="decided"}`,
+		`scheduling_duration_seconds_count{result="decided"}`,
 		`plugin_duration_seconds_count{plugin_name="Predicate",plugin_type="filter"}`,
 		`plugin_duration_seconds_count{plugin_name="TaintToleration",plugin_type="filter"}`,
 		`plugin_duration_seconds_count{plugin_name="Balance",plugin_type="prioritizer"}`,
 		`plugin_duration_seconds_count{plugin_name="Steady",plugin_type="prioritizer"}`,
-		`writing_duration_seconds_count{outcome="written"}`,
+		`writing_duration_seconds_count{result="written"}`,
 		`cluster_matches_total{source="evaluated"}`,
 		`cel_evaluation_duration_seconds_count`,
 		`cel_evaluation_cost_count`,
-		`cel_compilations_total{outcome="compiled"}`,
+		`cel_compilations_total{result="compiled"}`,
 	} {
 		require.Regexp(t, `(?m)^celset_placement_`+regexp.QuoteMeta(series)+` [1-9]`, page)
 	}

@@ -185,7 +185,7 @@ func TestRun(t *testing.T) {
 		`celset_topology_driver_published_devices{driver="mesh.example.com"} 6`,
 		`celset_topology_driver_prepared_claims{driver="mesh.example.com"} 0`,
 		`celset_topology_driver_double_allocations_total{driver="mesh.example.com"} 0`,
-		`celset_topology_driver_claim_duration_seconds_count{driver="mesh.example.com",operation="prepare",outcome="failed"} 0`,
+		`celset_topology_driver_claim_duration_seconds_count{driver="mesh.example.com",operation="prepare",result="failed"} 0`,
 	} {
 		require.Contains(t, page, line)
 	}

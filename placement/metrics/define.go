@@ -45,15 +45,15 @@ func costs() []float64 { return metrics.ExponentialBuckets(1, 4, 12) }
 // define makes the metrics, without a value yet.
 func (m *Metrics) define() {
 	m.scheduling = durationsBy("scheduling_duration_seconds",
-		"Time to decide one Placement on a snapshot of the hub, without writing, by outcome: decided, standing (the former decision stands) or error.", "outcome")
+		"Time to decide one Placement on a snapshot of the hub, without writing, by result: decided, standing (the former decision stands) or error.", "result")
 	m.plugins = durationsBy("plugin_duration_seconds",
 		"Time that one plugin takes on all clusters of one Placement, by its type (filter, prioritizer or spread) and name. All AddOn prioritizers are named AddOn.", "plugin_type", "plugin_name")
 	m.writing = durationsBy("writing_duration_seconds",
-		"Time to write the PlacementDecisions of one Placement where they differ from what is decided, by outcome: written, conflict (somebody else changed them, it is tried again) or error.", "outcome")
+		"Time to write the PlacementDecisions of one Placement where they differ from what is decided, by result: written, conflict (somebody else changed them, it is tried again) or error.", "result")
 	m.matches = countBy("cluster_matches_total",
 		"Number of clusters that the predicates of a Placement were asked about, by the source of the answer: evaluated, or remembered since nothing that it depends on has changed.", "source")
 	m.turns = countBy("turns_total",
-		"Number of times that the CEL expressions of a Placement were evaluated, by the queue that it came from (usual, or slow if it is expensive) and the outcome: done, continued (it goes on when others had their turn), failed (it takes too long, so the former decision stands) or unchanged (the clusters that have changed make no difference to it, and no other cluster was looked at).", "queue", "outcome")
+		"Number of times that the CEL expressions of a Placement were evaluated, by the queue that it came from (usual, or slow if it is expensive) and the result: done, continued (it goes on when others had their turn), failed (it takes too long, so the former decision stands) or unchanged (the clusters that have changed make no difference to it, and no other cluster was looked at).", "queue", "result")
 	m.outOfRange = countBy("values_out_of_range_total",
 		"Number of values, counted each time that they are read, that are not in their range, by the prioritizer that reads them: an amount of a resource that is negative or too large to be true counts as missing, a score as the nearest one in the range.", "plugin_name")
 	m.undecodable = countBy("undecodable_objects_total",
@@ -69,7 +69,7 @@ func (m *Metrics) define() {
 	m.failures = countBy("cel_evaluation_failures_total",
 		"Number of evaluations of CEL expressions that failed, so that the cluster is not selected by that predicate, by reason: Runtime, Type, CostLimit, Budget, Interrupted or Unknown.", "reason")
 	m.compilations = countBy("cel_compilations_total",
-		"Number of times that a CEL expression was to be compiled, by outcome: compiled, refused (it is wrong), or remembered from an earlier time.", "outcome")
+		"Number of times that a CEL expression was to be compiled, by result: compiled, refused (it is wrong), or remembered from an earlier time.", "result")
 }
 
 func durationsBy(name, help string, labels ...string) *metrics.HistogramVec {

@@ -9,16 +9,16 @@
 //
 // # What is measured
 //
-//   - celset_placement_scheduling_duration_seconds{outcome}: to decide one Placement,
+//   - celset_placement_scheduling_duration_seconds{result}: to decide one Placement,
 //     without writing; decided, or standing where the former decision stands, or error.
 //   - celset_placement_plugin_duration_seconds{plugin_type, plugin_name}: one filter,
 //     prioritizer or spreading, on all clusters of one Placement.
-//   - celset_placement_writing_duration_seconds{outcome}: to write the
+//   - celset_placement_writing_duration_seconds{result}: to write the
 //     PlacementDecisions of one Placement; written, conflict or error. Nothing is
 //     observed where there is nothing to write.
 //   - celset_placement_cluster_matches_total{source}: how often predicates were
 //     evaluated on a cluster, and how often the answer was remembered.
-//   - celset_placement_turns_total{queue, outcome}: how often the expressions of a
+//   - celset_placement_turns_total{queue, result}: how often the expressions of a
 //     Placement were evaluated, done, continued, failed or unchanged, in the usual queue or
 //     in the slow one.
 //   - celset_placement_values_out_of_range_total{plugin_name}: amounts and scores that
@@ -29,7 +29,7 @@
 //     celset_placement_cel_evaluation_cost: one evaluation of one expression on one
 //     cluster. Selection without CEL is not observed, and no slower.
 //   - celset_placement_cel_evaluation_failures_total{reason} and
-//     celset_placement_cel_compilations_total{outcome}.
+//     celset_placement_cel_compilations_total{result}.
 //
 // No label has the name of an object: the values are those listed here, and their
 // number does not grow with the hub. What became of one Placement is in its status,

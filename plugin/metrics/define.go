@@ -8,7 +8,7 @@ import "k8s.io/component-base/metrics"
 // subsystem starts all names: they stand beside those of kube-scheduler on one page,
 // and a Kubernetes that implements KEP-5254 itself will have the names of the KEP for
 // its own. A name that is registered twice keeps the scheduler from starting.
-const subsystem = "celset"
+const subsystem = "celset_scheduler"
 
 // Upper bounds of buckets. Three a power of ten would tell 20 ms from 40; two tell what
 // is slow. They include the default limits, so that what crossed one can be counted.
@@ -28,17 +28,17 @@ var (
 // define makes the metrics, without a value yet.
 func (m *Metrics) define() {
 	m.durations = histograms("allocation_duration_seconds",
-		"Time to search for the devices of one pod on one node, by the kind of constraints that its claims have and by outcome.",
-		durations, "constraint", "outcome")
+		"Time to search for the devices of one pod on one node, by the kind of constraints that its claims have and by result.",
+		durations, "constraint", "result")
 	m.steps = histograms("allocation_steps",
-		"Number of steps that the search for the devices of one pod on one node took, by the kind of constraints that its claims have and by outcome. It is 0 if the answer was known.",
-		steps, "constraint", "outcome")
+		"Number of steps that the search for the devices of one pod on one node took, by the kind of constraints that its claims have and by result. It is 0 if the answer was known.",
+		steps, "constraint", "result")
 	m.spending = histograms("allocation_cost",
-		"Cost, in CEL cost units, that was charged to the budgets of the search for the devices of one pod with a CEL device constraint, or with devices that preferences chose, on one node, by outcome. It is 0 if the answer was known.",
-		spending, "outcome")
+		"Cost, in CEL cost units, that was charged to the budgets of the search for the devices of one pod with a CEL device constraint, or with devices that preferences chose, on one node, by result. It is 0 if the answer was known.",
+		spending, "result")
 	m.nodeSets = histograms("node_set_duration_seconds",
-		"Time to choose the nodes of a PodGroup with a node set constraint, with finding out which nodes can take its pods, by outcome.",
-		groupDurations, "outcome")
+		"Time to choose the nodes of a PodGroup with a node set constraint, with finding out which nodes can take its pods, by result.",
+		groupDurations, "result")
 	m.cost = metrics.NewHistogram(&metrics.HistogramOpts{
 		Subsystem: subsystem, Name: "cel_expression_constraint_cost", Buckets: costs, StabilityLevel: metrics.ALPHA,
 		Help: "Actual cost, in CEL cost units, of one evaluation of a CEL device constraint on a complete set of devices.",
@@ -48,7 +48,7 @@ func (m *Metrics) define() {
 	m.failures = counters("constraint_evaluation_failures_total",
 		"Number of evaluations of CEL device constraints on complete sets of devices that failed and aborted the search, by reason.", "reason")
 	m.compilations = counters("constraint_compilations_total",
-		"Number of times that the expression of a CEL device constraint was to be compiled, by outcome.", "outcome")
+		"Number of times that the expression of a CEL device constraint was to be compiled, by result.", "result")
 	m.cuts = metrics.NewCounter(&metrics.CounterOpts{
 		Subsystem: subsystem, Name: "search_cuts_total", StabilityLevel: metrics.ALPHA,
 		Help: "Number of devices that the search did not try, or gave up at once, because no set with them could satisfy a CEL device constraint.",
@@ -63,18 +63,18 @@ func (m *Metrics) define() {
 	})
 	m.hits = counters("cache_hits_total",
 		"Number of times that something was known from an earlier search, by cache: the answer to all claims of a pod on such a node, or the verdict of a CEL device constraint on such a set.", "cache")
-	m.preferences = counters("preference_outcomes_total",
-		"Number of searches whose devices preferences chose, by outcome: no set of devices is better, or the best one that was found before a budget was used up.", "outcome")
+	m.preferences = counters("preference_searches_total",
+		"Number of searches whose devices preferences chose, by result: no set of devices is better, or the best one that was found before a budget was used up.", "result")
 	m.counts = counters("device_sets_counts_total",
-		"Number of times that the sets of devices which fit were counted, by outcome: of all shapes, of some only, again without a change, or not at all.", "outcome")
+		"Number of times that the sets of devices which fit were counted, by result: of all shapes, of some only, again without a change, or not at all.", "result")
 	m.publications = counters("device_sets_publications_total",
-		"Number of times that the numbers in celset_device_sets were written on a hub, by outcome. Nothing is written unless a number changed or their time is half over.", "outcome")
+		"Number of times that the numbers in celset_scheduler_device_sets were written on a hub, by result. Nothing is written unless a number changed or their time is half over.", "result")
 	m.exhaustions = counters("budget_exhaustions_total",
 		"Number of searches that used up a budget and aborted the scheduling of a pod, by budget.", "budget")
 	m.unfit = counters("nodes_unfit_by_failure_total",
 		"Number of times that a node did not fit a pod because a CEL device constraint with onError NodeDoesNotFit failed on devices of the node, by reason.", "reason")
 	m.preemptions = counters("device_preemption_attempts_total",
-		"Number of times that it was looked for pods to evict for the devices of a pod, by outcome.", "outcome")
+		"Number of times that it was looked for pods to evict for the devices of a pod, by result.", "result")
 	m.victims = metrics.NewCounter(&metrics.CounterOpts{
 		Subsystem: subsystem, Name: "device_preemption_victims_total", StabilityLevel: metrics.ALPHA,
 		Help: "Number of pods that were chosen to be evicted for the devices of a pod.",
@@ -86,7 +86,7 @@ func (m *Metrics) define() {
 	m.holdsEnded = counters("device_holds_ended_total",
 		"Number of times that devices were not held any longer for a pod for which others were evicted, by how that ended.", "end")
 	m.pendingWrites = counters("allocation_writes_in_doubt_total",
-		"Number of allocations that were written without being told what became of it, by what was found out.", "outcome")
+		"Number of allocations that were written without being told what became of it, by what was found out.", "result")
 	m.refusals = counters("refused_scheduling_attempts_total",
 		"Number of times that the scheduling of a pod was refused because of its claims before any node was looked at, by reason.", "reason")
 }

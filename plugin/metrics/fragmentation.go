@@ -18,11 +18,11 @@ const (
 	setsName          = subsystem + "_device_sets"
 	incompleteName    = subsystem + "_device_sets_incomplete"
 	askedName         = subsystem + "_device_set_claims"
-	countedAtName     = subsystem + "_device_sets_timestamp_seconds"
+	countedAtName     = subsystem + "_device_sets_last_count_timestamp_seconds"
 	countDurationName = subsystem + "_device_sets_duration_seconds"
 )
 
-// CountOutcome is a value of the label "outcome" of celset_device_sets_counts_total: how counting the
+// CountOutcome is a value of the label "result" of celset_scheduler_device_sets_counts_total: how counting the
 // sets of devices ended.
 type CountOutcome string
 
@@ -51,12 +51,12 @@ func newDeviceSets() *collector[*Fragmentation] {
 	d := deviceSets{
 		sets: newDesc(setsName, "Number of further claims that would get devices at the same time, each of them so many devices of the class with the constraint: "+
 			"now, if the claims that have devices were packed better, and if all devices were idle.", "class", "constraint", "devices", "state"),
-		incomplete: newDesc(incompleteName, "Whether not everything was looked at for the number in celset_device_sets, so that there may be more: 1, else 0.",
+		incomplete: newDesc(incompleteName, "Whether not everything was looked at for the number in celset_scheduler_device_sets, so that there may be more: 1, else 0.",
 			"class", "constraint", "devices", "state"),
 		asked: newDesc(askedName, "Number of claims that ask for so many devices of the class with the constraint, with devices or without.",
 			"class", "constraint", "devices"),
-		at:   newDesc(countedAtName, "When the numbers in celset_device_sets were last known to be so, in seconds since the epoch."),
-		took: newDesc(countDurationName, "How long it took to count what is in celset_device_sets."),
+		at:   newDesc(countedAtName, "When the numbers in celset_scheduler_device_sets were last known to be so, in seconds since the epoch."),
+		took: newDesc(countDurationName, "How long it took to count what is in celset_scheduler_device_sets."),
 	}
 	return &collector[*Fragmentation]{descs: []*metrics.Desc{d.sets, d.incomplete, d.asked, d.at, d.took}, show: d.show}
 }
@@ -80,7 +80,7 @@ func (m *Metrics) Fragmentation() *Fragmentation {
 	return nil
 }
 
-// Publication is a value of the label "outcome" of celset_device_sets_publications_total.
+// Publication is a value of the label "result" of celset_scheduler_device_sets_publications_total.
 type Publication string
 
 const (

@@ -43,7 +43,7 @@ func constraintOf(claims ...*resourceapi.ResourceClaim) Constraint {
 	return result
 }
 
-// Outcome is a value of the label "outcome": how a search for devices on one node
+// Outcome is a value of the label "result": how a search for devices on one node
 // ended.
 type Outcome string
 

@@ -54,7 +54,7 @@ func (b *bench) values(t *testing.T) map[string]float64 {
 	result := map[string]float64{}
 	for _, family := range families {
 		for _, metric := range family.GetMetric() {
-			name := strings.TrimPrefix(family.GetName(), "celset_")
+			name := strings.TrimPrefix(family.GetName(), "celset_scheduler_")
 			for _, label := range metric.GetLabel() {
 				name += " " + label.GetValue()
 			}
@@ -130,7 +130,7 @@ func TestStatsOfAnAllocation(t *testing.T) {
 		"cache_hits_total answers":                  1,
 		"cache_hits_total verdicts":                 11,
 		"search_cuts_total":                         13,
-		"preference_outcomes_total best_found":      1,
+		"preference_searches_total best_found":      1,
 	}
 	require.Empty(t, cmp.Diff(want, b.values(t)))
 
@@ -139,7 +139,7 @@ func TestStatsOfAnAllocation(t *testing.T) {
 	b.ObserveAllocation([]*resourceapi.ResourceClaim{claimWith()}, false)(false, allocator.Stats{}, &allocator.BudgetError{Unit: allocator.BudgetCost})
 	for _, name := range []string{
 		"constraint_evaluations_total set", "constraint_evaluations_total part", "cache_hits_total answers", "cache_hits_total verdicts", "search_cuts_total",
-		"preference_outcomes_total best_found",
+		"preference_searches_total best_found",
 	} {
 		want[name] *= 2
 	}
@@ -184,12 +184,12 @@ func TestNodeSets(t *testing.T) {
 		b.ObserveNodeSet()(found, failure)
 	}
 	b.ObserveNodeSet()(false, nil)
-	require.Equal(t, 3, b.families(t)["celset_node_set_duration_seconds"], "allocated, timeout and no_fit")
+	require.Equal(t, 3, b.families(t)["celset_scheduler_node_set_duration_seconds"], "allocated, timeout and no_fit")
 }
 
 func TestClaims(t *testing.T) {
 	b := newBench(t)
-	require.NotContains(t, b.families(t), "celset_claims", "nobody knows how many there are")
+	require.NotContains(t, b.families(t), "celset_scheduler_claims", "nobody knows how many there are")
 
 	allocated := claimWith(match("celset.dev/ring"))
 	allocated.Status.Allocation = &resourceapi.AllocationResult{}
@@ -199,14 +199,14 @@ func TestClaims(t *testing.T) {
 	require.Empty(t, cmp.Diff(map[string]float64{
 		"claims none pending": 1, "claims attribute pending": 1, "claims cel pending": 1, "claims cel allocated": 2,
 	}, b.values(t)))
-	require.Equal(t, 6, b.families(t)["celset_claims"], "zero is shown as well")
+	require.Equal(t, 6, b.families(t)["celset_scheduler_claims"], "zero is shown as well")
 
 	all = all[:1]
 	require.Empty(t, cmp.Diff(map[string]float64{"claims none pending": 1}, b.values(t)))
 	failure = errors.New("not now")
-	require.NotContains(t, b.families(t), "celset_claims")
+	require.NotContains(t, b.families(t), "celset_scheduler_claims")
 	b.WatchClaims(func() ([]*resourceapi.ResourceClaim, error) { return nil, nil })
-	require.Equal(t, 6, b.families(t)["celset_claims"])
+	require.Equal(t, 6, b.families(t)["celset_scheduler_claims"])
 }
 
 // families are the numbers of time series by the names of the metrics.
@@ -223,7 +223,7 @@ func (b *bench) families(t *testing.T) map[string]int {
 
 func TestPreemption(t *testing.T) {
 	b := newBench(t)
-	require.NotContains(t, b.families(t), "celset_device_holds")
+	require.NotContains(t, b.families(t), "celset_scheduler_device_holds")
 	b.WatchHolds(func() int { return 7 })
 	b.ObservePreemption(metrics.PreemptionNominated)
 	b.ObserveVictims(3)
@@ -248,33 +248,33 @@ func TestPendingWrites(t *testing.T) {
 // Counters are there from the beginning.
 func TestBeginning(t *testing.T) {
 	require.Empty(t, cmp.Diff(map[string]int{
-		"celset_allocation_writes_in_doubt_total":     4,
-		"celset_cel_expression_constraint_cost":       1,
-		"celset_constraint_evaluations_total":         2,
-		"celset_constraint_evaluation_failures_total": 6,
-		"celset_nodes_unfit_by_failure_total":         4,
-		"celset_constraint_compilations_total":        3,
-		"celset_search_cuts_total":                    1,
-		"celset_cache_hits_total":                     2,
-		"celset_preference_outcomes_total":            2,
-		"celset_device_preemption_attempts_total":     4,
-		"celset_device_preemption_victims_total":      1,
-		"celset_device_holds_ended_total":             8,
+		"celset_scheduler_allocation_writes_in_doubt_total":     4,
+		"celset_scheduler_cel_expression_constraint_cost":       1,
+		"celset_scheduler_constraint_evaluations_total":         2,
+		"celset_scheduler_constraint_evaluation_failures_total": 6,
+		"celset_scheduler_nodes_unfit_by_failure_total":         4,
+		"celset_scheduler_constraint_compilations_total":        3,
+		"celset_scheduler_search_cuts_total":                    1,
+		"celset_scheduler_cache_hits_total":                     2,
+		"celset_scheduler_preference_searches_total":            2,
+		"celset_scheduler_device_preemption_attempts_total":     4,
+		"celset_scheduler_device_preemption_victims_total":      1,
+		"celset_scheduler_device_holds_ended_total":             8,
 
-		"celset_device_preemption_victims_without_bind_total": 1,
+		"celset_scheduler_device_preemption_victims_without_bind_total": 1,
 
-		"celset_budget_exhaustions_total":           4,
-		"celset_refused_scheduling_attempts_total":  6,
-		"celset_stuck_scheduling_cycles_total":      1,
-		"celset_resource_slices_out_of_range_total": 1,
-		"celset_device_sets_counts_total":           4,
-		"celset_device_sets_publications_total":     2,
+		"celset_scheduler_budget_exhaustions_total":           4,
+		"celset_scheduler_refused_scheduling_attempts_total":  6,
+		"celset_scheduler_stuck_scheduling_cycles_total":      1,
+		"celset_scheduler_resource_slices_out_of_range_total": 1,
+		"celset_scheduler_device_sets_counts_total":           4,
+		"celset_scheduler_device_sets_publications_total":     2,
 	}, newBench(t).families(t)))
 }
 
 func TestCycle(t *testing.T) {
 	b := newBench(t)
-	require.NotContains(t, b.families(t), "celset_scheduling_cycle_age_seconds", "nobody watches")
+	require.NotContains(t, b.families(t), "celset_scheduler_scheduling_cycle_age_seconds", "nobody watches")
 	b.WatchCycle(func() time.Duration { return 1500 * time.Millisecond })
 	b.ObserveStuckCycle()
 	families, err := b.registry.Gather()
@@ -283,14 +283,14 @@ func TestCycle(t *testing.T) {
 	for _, family := range families {
 		values[family.GetName()] = family.GetMetric()[0].GetGauge().GetValue() + family.GetMetric()[0].GetCounter().GetValue()
 	}
-	require.InDelta(t, 1.5, values["celset_scheduling_cycle_age_seconds"], 0)
-	require.InDelta(t, 1, values["celset_stuck_scheduling_cycles_total"], 0)
+	require.InDelta(t, 1.5, values["celset_scheduler_scheduling_cycle_age_seconds"], 0)
+	require.InDelta(t, 1, values["celset_scheduler_stuck_scheduling_cycles_total"], 0)
 }
 
 // What is shown of fragmentation is the last report, and nothing of those before.
 func TestFragmentation(t *testing.T) {
 	b := newBench(t)
-	require.NotContains(t, b.families(t), "celset_device_sets", "nothing was counted")
+	require.NotContains(t, b.families(t), "celset_scheduler_device_sets", "nothing was counted")
 	shape := fragmentation.Shape{
 		Class: "gpu", Constraint: "ring", Devices: 4, Asked: 3,
 		Now: fragmentation.Count{Sets: 1}, Packed: fragmentation.Count{Sets: 2, AtLeast: true}, Idle: fragmentation.Count{Sets: 5},
@@ -304,17 +304,17 @@ func TestFragmentation(t *testing.T) {
 	want := map[string]float64{
 		"device_sets gpu ring 4 now": 1, "device_sets gpu ring 4 packed": 2, "device_sets gpu ring 4 idle": 5,
 		"device_sets_incomplete gpu ring 4 packed": 1, "device_set_claims gpu ring 4": 3, "device_set_claims gone ring 8": 9,
-		"device_sets_timestamp_seconds": 1.5, "device_sets_duration_seconds": .25, "device_sets_counts_total complete": 1,
+		"device_sets_last_count_timestamp_seconds": 1.5, "device_sets_duration_seconds": .25, "device_sets_counts_total complete": 1,
 	}
 	require.Empty(t, cmp.Diff(want, b.values(t)))
-	require.Equal(t, 6, b.families(t)["celset_device_sets"], "zero is shown as well")
+	require.Equal(t, 6, b.families(t)["celset_scheduler_device_sets"], "zero is shown as well")
 
 	b.ShowFragmentation(&metrics.Fragmentation{Report: &fragmentation.Report{Shapes: []fragmentation.Shape{shape}, NotPacked: "too many"}, At: found.At, Took: found.Took})
 	delete(want, "device_set_claims gone ring 8")
 	delete(want, "device_sets gpu ring 4 packed")
 	delete(want, "device_sets_incomplete gpu ring 4 packed")
 	require.Empty(t, cmp.Diff(want, b.values(t)))
-	require.Equal(t, 2, b.families(t)["celset_device_sets"])
+	require.Equal(t, 2, b.families(t)["celset_scheduler_device_sets"])
 
 	b.ShowFragmentation(nil)
 	require.Empty(t, cmp.Diff(map[string]float64{"device_sets_counts_total complete": 1}, b.values(t)))
@@ -331,7 +331,7 @@ func TestConventions(t *testing.T) {
 	families, err := b.registry.Gather()
 	require.NoError(t, err)
 	for _, family := range families {
-		require.True(t, strings.HasPrefix(family.GetName(), "celset_"), family.GetName())
+		require.True(t, strings.HasPrefix(family.GetName(), "celset_scheduler_"), family.GetName())
 		require.True(t, strings.HasPrefix(family.GetHelp(), "[ALPHA] "), family.GetHelp())
 	}
 	response := httptest.NewRecorder()
@@ -344,8 +344,8 @@ func TestConventions(t *testing.T) {
 func TestNewRefuses(t *testing.T) {
 	b := newBench(t)
 	_, err := metrics.New(b.registry, time.Now)
-	require.ErrorContains(t, err, "register metric celset_allocation_duration_seconds: duplicate")
-	for room, want := range []string{"celset_claims", "celset_scheduling_cycle_age_seconds", "celset_device_holds", "celset_device_sets"} {
+	require.ErrorContains(t, err, "register metric celset_scheduler_allocation_duration_seconds: duplicate")
+	for room, want := range []string{"celset_scheduler_claims", "celset_scheduler_scheduling_cycle_age_seconds", "celset_scheduler_device_holds", "celset_scheduler_device_sets"} {
 		_, err = metrics.New(&nearlyFull{compbase.NewKubeRegistry(), room}, time.Now)
 		require.ErrorContains(t, err, "register metric "+want+": no room")
 	}

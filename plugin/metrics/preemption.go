@@ -5,7 +5,7 @@ package metrics
 
 import "k8s.io/component-base/metrics"
 
-// Values of the label "outcome" of an attempt to preempt for devices.
+// Values of the label "result" of an attempt to preempt for devices.
 const (
 	// PreemptionNominated means that pods are evicted and the pod is nominated to their node.
 	PreemptionNominated = "nominated"

@@ -53,9 +53,9 @@ func TestWithoutTheGate(t *testing.T) {
 	l.RequireRefused(t, "constrained", "resourceclaim "+l.Namespace+"/constrained has a CEL device constraint",
 		"the feature gate DRACELDeviceConstraint is disabled: enable it with --feature-gates=DRACELDeviceConstraint=true")
 	_, values := scrape(t, scheduler)
-	require.GreaterOrEqual(t, values["celset_refused_scheduling_attempts_total gate_disabled"], 1.0)
-	require.GreaterOrEqual(t, values["celset_claims cel pending"], 1.0)
-	require.Zero(t, values["celset_allocation_duration_seconds cel allocated"])
+	require.GreaterOrEqual(t, values["celset_scheduler_refused_scheduling_attempts_total gate_disabled"], 1.0)
+	require.GreaterOrEqual(t, values["celset_scheduler_claims cel pending"], 1.0)
+	require.Zero(t, values["celset_scheduler_allocation_duration_seconds cel allocated"])
 	metrics, err := scheduler.Get(t.Context(), "/metrics")
 	require.NoError(t, err)
 	require.Contains(t, string(metrics), `kubernetes_feature_enabled{name="DRACELDeviceConstraint",stage="ALPHA"} 0`)

@@ -56,34 +56,34 @@ func TestMetricsOfTheScheduler(t *testing.T) {
 	l.RequireRefused(t, "undefined", "celset.dev/undefined")
 
 	env.Eventually(t, "sets of devices are counted", func(context.Context) (string, error) {
-		if _, values := scrape(t, scheduler); values["celset_device_sets_timestamp_seconds"] == 0 {
+		if _, values := scrape(t, scheduler); values["celset_scheduler_device_sets_last_count_timestamp_seconds"] == 0 {
 			return "there is no time", nil
 		}
 		return "", nil
 	})
 	requireUnschedulable(t, scheduler, measuredProfile)
 	least := map[string]float64{
-		"celset_allocation_duration_seconds cel allocated":            1,
-		"celset_allocation_duration_seconds none allocated":           1,
-		"celset_allocation_duration_seconds attribute allocated":      1,
-		"celset_allocation_duration_seconds cel no_fit":               2,
-		"celset_allocation_duration_seconds cel budget":               1,
-		"celset_allocation_duration_seconds cel error":                1,
-		"celset_allocation_steps cel allocated":                       1,
-		"celset_allocation_cost budget":                               1,
-		"celset_cel_expression_constraint_cost":                       3,
-		"celset_constraint_evaluations_total set":                     3,
-		"celset_constraint_evaluations_total part":                    16,
-		"celset_constraint_evaluation_failures_total Runtime":         1,
-		"celset_constraint_compilations_total compiled":               4,
-		"celset_cache_hits_total answers":                             1,
-		"celset_search_cuts_total":                                    1,
-		"celset_budget_exhaustions_total cost":                        1,
-		"celset_refused_scheduling_attempts_total invalid_constraint": 1,
-		"celset_claims cel allocated":                                 1,
-		"celset_claims cel pending":                                   5,
-		"celset_claims none allocated":                                1,
-		"celset_claims attribute allocated":                           1,
+		"celset_scheduler_allocation_duration_seconds cel allocated":            1,
+		"celset_scheduler_allocation_duration_seconds none allocated":           1,
+		"celset_scheduler_allocation_duration_seconds attribute allocated":      1,
+		"celset_scheduler_allocation_duration_seconds cel no_fit":               2,
+		"celset_scheduler_allocation_duration_seconds cel budget":               1,
+		"celset_scheduler_allocation_duration_seconds cel error":                1,
+		"celset_scheduler_allocation_steps cel allocated":                       1,
+		"celset_scheduler_allocation_cost budget":                               1,
+		"celset_scheduler_cel_expression_constraint_cost":                       3,
+		"celset_scheduler_constraint_evaluations_total set":                     3,
+		"celset_scheduler_constraint_evaluations_total part":                    16,
+		"celset_scheduler_constraint_evaluation_failures_total Runtime":         1,
+		"celset_scheduler_constraint_compilations_total compiled":               4,
+		"celset_scheduler_cache_hits_total answers":                             1,
+		"celset_scheduler_search_cuts_total":                                    1,
+		"celset_scheduler_budget_exhaustions_total cost":                        1,
+		"celset_scheduler_refused_scheduling_attempts_total invalid_constraint": 1,
+		"celset_scheduler_claims cel allocated":                                 1,
+		"celset_scheduler_claims cel pending":                                   5,
+		"celset_scheduler_claims none allocated":                                1,
+		"celset_scheduler_claims attribute allocated":                           1,
 	}
 	var scraped map[string]string
 	var values map[string]float64
@@ -98,11 +98,11 @@ func TestMetricsOfTheScheduler(t *testing.T) {
 		}
 		return strings.Join(fewer, ", "), nil
 	})
-	require.Zero(t, values["celset_refused_scheduling_attempts_total gate_disabled"])
-	require.Zero(t, values["celset_budget_exhaustions_total steps"])
+	require.Zero(t, values["celset_scheduler_refused_scheduling_attempts_total gate_disabled"])
+	require.Zero(t, values["celset_scheduler_budget_exhaustions_total steps"])
 
 	// No nodes are chosen for a PodGroup here.
-	scraped["celset_node_set_duration_seconds"] = ""
+	scraped["celset_scheduler_node_set_duration_seconds"] = ""
 	require.ElementsMatch(t, metricsOfThePage(t), slices.Collect(maps.Keys(scraped)))
 	for name, text := range scraped {
 		require.NotContains(t, text, l.Namespace, "%s has the name of an object", name)

@@ -64,9 +64,9 @@ func TestSetsOfDevicesAreCounted(t *testing.T) {
 		env.Eventually(t, want, func(context.Context) (string, error) {
 			_, values := scrape(t, scheduler)
 			shape := class + " block 8"
-			sets := func(state string) float64 { return values["celset_device_sets "+shape+" "+state] }
+			sets := func(state string) float64 { return values["celset_scheduler_device_sets "+shape+" "+state] }
 			got := fmt.Sprint("now ", sets("now"), ", packed ", sets("packed"), ", idle ", sets("idle"))
-			if asked := values["celset_device_set_claims "+shape]; got != want || asked != 1 {
+			if asked := values["celset_scheduler_device_set_claims "+shape]; got != want || asked != 1 {
 				return fmt.Sprintf("%s, asked by %v", got, asked), nil
 			}
 			return "", nil

@@ -193,7 +193,7 @@ func holdsLeft(t *testing.T, scheduler *controlplane.Process) (holds float64) {
 	t.Helper()
 	_ = wait.PollUntilContextTimeout(t.Context(), time.Second, settleTimeout, true, func(ctx context.Context) (bool, error) {
 		var err error
-		holds, err = gauge(ctx, scheduler, "celset_device_holds")
+		holds, err = gauge(ctx, scheduler, "celset_scheduler_device_holds")
 		return holds == 0, err
 	})
 	return holds

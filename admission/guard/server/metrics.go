@@ -30,8 +30,8 @@ func NewMetrics(registry metrics.Registerer) (*Metrics, error) {
 	m := &Metrics{
 		judgements: metrics.NewHistogramVec(&metrics.HistogramOpts{
 			Subsystem: subsystem, Name: "judgement_duration_seconds", Buckets: []float64{3e-5, 1e-4, 3e-4, 1e-3, 3e-3, .01, .03, .1, .3, 1, 3}, StabilityLevel: metrics.ALPHA,
-			Help: "Time to judge one write that gives devices to a claim, by outcome.",
-		}, []string{"outcome"}),
+			Help: "Time to judge one write that gives devices to a claim, by result.",
+		}, []string{"result"}),
 		active:    gauge("active", "Whether this replica is the one that judges: 1 or 0."),
 		claims:    gauge("claims", "Number of claims that have devices or may get some any moment. It is 0 on a replica that does not judge."),
 		unsettled: gauge("unsettled_writes", "Number of writes that were admitted and of which it is not known yet what became of them."),

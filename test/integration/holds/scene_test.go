@@ -266,7 +266,7 @@ func (s *scene) requireEvicted(names ...string) {
 func (s *scene) requireNothingHeld() {
 	s.Helper()
 	env.Eventually(s, "nothing is held", func(ctx context.Context) (string, error) {
-		if holds := s.metric("celset_device_holds"); holds != 0 {
+		if holds := s.metric("celset_scheduler_device_holds"); holds != 0 {
 			return fmt.Sprintf("%v holds", holds), nil
 		}
 		for _, pod := range s.allPods(ctx) {
@@ -283,7 +283,7 @@ func (s *scene) requireNothingHeld() {
 // requireNoneInVain requires that each pod was evicted for a pod that was bound.
 func (s *scene) requireNoneInVain() {
 	s.Helper()
-	require.Zero(s, s.metric("celset_device_preemption_victims_without_bind_total"), "pods that were evicted in vain")
+	require.Zero(s, s.metric("celset_scheduler_device_preemption_victims_without_bind_total"), "pods that were evicted in vain")
 }
 
 // metric returns a number of the scheduler, 0 if the scheduler has none of that name.

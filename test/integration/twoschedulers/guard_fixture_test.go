@@ -96,7 +96,7 @@ func (c *cluster) allocate(t *testing.T, name, driver string) {
 // judged is how many writes the guard has answered with an outcome, on all replicas that run.
 func (g *guard) judged(t *testing.T, outcome string) int {
 	t.Helper()
-	pattern := regexp.MustCompile(`(?m)^celset_guard_judgement_duration_seconds_count\{outcome="` + outcome + `"\} (\d+)`)
+	pattern := regexp.MustCompile(`(?m)^celset_guard_judgement_duration_seconds_count\{result="` + outcome + `"\} (\d+)`)
 	sum := 0
 	for _, r := range g.replicas {
 		select {

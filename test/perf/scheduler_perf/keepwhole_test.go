@@ -22,7 +22,7 @@ import (
 const keepWholeFile = "keepwhole-config.yaml"
 
 // outcomes counts preferences.
-const outcomes = "celset_preference_outcomes_total"
+const outcomes = "celset_scheduler_preference_searches_total"
 
 // variant is the configuration in manifests/scheduler with an argument more for our profile.
 type variant struct {
@@ -142,7 +142,7 @@ func TestKeepWhole(t *testing.T) {
 const preemptionFile = "preemption-config.yaml"
 
 // victims is the name of the counter of pods that are evicted for devices.
-const victims = "celset_device_preemption_victims_total"
+const victims = "celset_scheduler_device_preemption_victims_total"
 
 // preemptionTopics are the folders of upstream's workloads in which pods are evicted for others.
 var preemptionTopics = []string{"default_preemption", "workload_preemption"}

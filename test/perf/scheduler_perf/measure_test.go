@@ -37,10 +37,10 @@ func newStopwatch() (*stopwatch, error) {
 
 // perPod are metrics of ours, and what they are called by pod.
 var perPod = map[string]string{
-	"celset_allocation_steps count":           "nodes/pod", // that the allocator was asked for
-	"celset_cache_hits_total answers":         "known/pod", // whose answer was known
-	"celset_allocation_steps sum":             "steps/pod",
-	"celset_constraint_evaluations_total set": "evaluations/pod",
+	"celset_scheduler_allocation_steps count":           "nodes/pod", // that the allocator was asked for
+	"celset_scheduler_cache_hits_total answers":         "known/pod", // whose answer was known
+	"celset_scheduler_allocation_steps sum":             "steps/pod",
+	"celset_scheduler_constraint_evaluations_total set": "evaluations/pod",
 	victims: "victims/pod",
 }
 

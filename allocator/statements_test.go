@@ -271,7 +271,7 @@ func (d *draft) addConstraint(keyword string, words []string, expression string,
 	}
 }
 
-// define has a name, and "default" or "onError=".
+// define has a name, and "default" or "failurePolicy=".
 func (d *draft) define(words []string, expression string) {
 	of := definitionOf(words[0], expression)
 	d.definition = of.Opaque
@@ -281,7 +281,7 @@ func (d *draft) define(words []string, expression string) {
 			if name == "default" {
 				c.Default = true
 			} else {
-				c.OnError = v1alpha1.OnError(value)
+				c.FailurePolicy = v1alpha1.FailurePolicy(value)
 			}
 		})
 	})

@@ -135,7 +135,7 @@ func (r *resolver) defaults(references []Constraint) []Constraint {
 			if !r.hasSame(references, &def, &request) {
 				constraints = append(constraints, Constraint{
 					Index: NoReference, Requests: request.names, Default: true,
-					Name: def.Name, Expression: def.Expression, Variables: def.Variables, OnError: def.OnError, Source: def.Source,
+					Name: def.Name, Expression: def.Expression, Variables: def.Variables, FailurePolicy: def.FailurePolicy, Source: def.Source,
 				})
 			}
 		}

@@ -44,9 +44,9 @@ type Definition struct {
 	Variables  []Variable
 	// Default tells that requests of the class are held to it without a reference.
 	Default bool
-	// OnError is never empty.
-	OnError OnError
-	Source  Source
+	// FailurePolicy is never empty.
+	FailurePolicy FailurePolicy
+	Source        Source
 }
 
 // HasDefinition tells whether the claim itself defines a constraint. It may be malformed: nothing
@@ -148,7 +148,7 @@ func decodeAll(configurations []resourceapi.DeviceConfiguration, object ObjectRe
 		source := Source{Object: object, Field: entry.String(), Index: i}
 		definitions = append(definitions, Definition{
 			Name: def.Name, Expression: def.Expression, Variables: def.Variables, Default: def.Default,
-			OnError: cmp.Or(def.OnError, OnErrorAbort), Source: source,
+			FailurePolicy: cmp.Or(def.FailurePolicy, FailurePolicyFail), Source: source,
 		})
 	}
 	return definitions, errs

@@ -53,21 +53,21 @@ type CELDeviceConstraint struct {
 	// It may not be true in a claim.
 	Default bool `json:"default,omitempty"`
 
-	// OnError is what happens when an evaluation fails, for example because a device lacks an
-	// attribute. Empty means [OnErrorAbort].
-	OnError OnError `json:"onError,omitempty"`
+	// FailurePolicy is what happens when an evaluation fails, for example because a device lacks an
+	// attribute. Empty means [FailurePolicyFail].
+	FailurePolicy FailurePolicy `json:"failurePolicy,omitempty"`
 }
 
-// OnError is what happens when an evaluation of a constraint fails.
-type OnError string
+// FailurePolicy is what happens when an evaluation of a constraint fails.
+type FailurePolicy string
 
 const (
-	// OnErrorAbort means that the attempt to allocate the claim ends, on all nodes, as KEP-5254
+	// FailurePolicyFail means that the attempt to allocate the claim ends, on all nodes, as KEP-5254
 	// has it: the expression is wrong for some devices, and nobody should find out by chance.
-	OnErrorAbort OnError = "Abort"
-	// OnErrorNodeDoesNotFit means that the claim does not fit the node on whose devices it
+	FailurePolicyFail FailurePolicy = "Fail"
+	// FailurePolicyNodeDoesNotFit means that the claim does not fit the node on whose devices it
 	// failed, and other nodes are looked at.
-	OnErrorNodeDoesNotFit OnError = "NodeDoesNotFit"
+	FailurePolicyNodeDoesNotFit FailurePolicy = "NodeDoesNotFit"
 )
 
 // Variable gives an expression over one device a name.

@@ -529,7 +529,7 @@ func (s *solver) prepareConstraint(claim *resourceapi.ResourceClaim, api *resour
 type definition struct {
 	Name, Expression string
 	Variables        []struct{ Name, Expression string }
-	OnError          string
+	FailurePolicy    string
 	Default          bool
 }
 
@@ -541,7 +541,7 @@ func (c *constraint) define(def definition) (err error) {
 		}
 		c.variables = append(c.variables, variable{v.Name, program})
 	}
-	c.values, c.aboutNode = map[*device]any{}, def.OnError == "NodeDoesNotFit"
+	c.values, c.aboutNode = map[*device]any{}, def.FailurePolicy == "NodeDoesNotFit"
 	c.program, err = compile(def.Expression)
 	return err
 }

@@ -120,7 +120,7 @@ func (g *generator) definition(name string, wanted int) *v1alpha1.CELDeviceConst
 		g.nameParts(definition)
 	}
 	if g.FailingExpression && g.maybe() {
-		definition.OnError = v1alpha1.OnErrorNodeDoesNotFit
+		definition.FailurePolicy = v1alpha1.FailurePolicyNodeDoesNotFit
 	}
 	return definition
 }

@@ -279,7 +279,7 @@ func (d *draft) define(words []string, expression string) {
 	pairsIn(words[1:], func(name, value string, _ bool) {
 		d.extend(func(c *v1alpha1.CELDeviceConstraint) {
 			if name == "default" {
-				c.Default = true
+				c.Enforcement = v1alpha1.EnforcementAlways
 			} else {
 				c.FailurePolicy = v1alpha1.FailurePolicy(value)
 			}

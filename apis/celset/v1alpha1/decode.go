@@ -44,6 +44,7 @@ func decode(raw []byte, path *field.Path) (*CELDeviceConstraint, field.ErrorList
 
 // renamed maps the name of a field of a CELDeviceConstraint in earlier drafts to its name now.
 var renamed = map[string]string{
+	"default": "enforcement",
 	"onError": "failurePolicy",
 }
 

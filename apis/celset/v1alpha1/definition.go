@@ -42,8 +42,8 @@ type Definition struct {
 	Name       string
 	Expression string
 	Variables  []Variable
-	// Default tells that requests of the class are held to it without a reference.
-	Default bool
+	// Enforcement is never empty.
+	Enforcement Enforcement
 	// FailurePolicy is never empty.
 	FailurePolicy FailurePolicy
 	Source        Source
@@ -133,8 +133,8 @@ func decodeAll(configurations []resourceapi.DeviceConfiguration, object ObjectRe
 		entry := path.Index(i)
 		parameters := entry.Child("opaque", "parameters")
 		def, entryErrs := decodeOne(configuration.Opaque, parameters)
-		if def != nil && def.Default && object.Kind != classKind {
-			entryErrs = append(entryErrs, field.Forbidden(parameters.Child("default"), "only the definition of a DeviceClass can be a default: refer to it, or leave this out"))
+		if def != nil && def.Enforcement == EnforcementAlways && object.Kind != classKind {
+			entryErrs = append(entryErrs, field.Forbidden(parameters.Child("enforcement"), "only the definition of a DeviceClass can hold without a reference: refer to it, and leave this out"))
 		}
 		if len(entryErrs) > 0 {
 			errs = append(errs, entryErrs...)
@@ -147,7 +147,7 @@ func decodeAll(configurations []resourceapi.DeviceConfiguration, object ObjectRe
 		first[def.Name] = entry
 		source := Source{Object: object, Field: entry.String(), Index: i}
 		definitions = append(definitions, Definition{
-			Name: def.Name, Expression: def.Expression, Variables: def.Variables, Default: def.Default,
+			Name: def.Name, Expression: def.Expression, Variables: def.Variables, Enforcement: cmp.Or(def.Enforcement, EnforcementOnReference),
 			FailurePolicy: cmp.Or(def.FailurePolicy, FailurePolicyFail), Source: source,
 		})
 	}

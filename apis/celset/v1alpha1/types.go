@@ -48,15 +48,25 @@ type CELDeviceConstraint struct {
 	// device d as d.variables.<name>. At most [MaxVariables].
 	Variables []Variable `json:"variables,omitempty"`
 
-	// Default, in a DeviceClass, has the constraint hold for each request of the class for two
-	// or more devices, over the devices of that request alone, though no claim refers to it.
-	// It may not be true in a claim.
-	Default bool `json:"default,omitempty"`
+	// Enforcement says whether the constraint holds without a reference. Empty means
+	// [EnforcementOnReference], the only value in a claim.
+	Enforcement Enforcement `json:"enforcement,omitempty"`
 
 	// FailurePolicy is what happens when an evaluation fails, for example because a device lacks an
 	// attribute. Empty means [FailurePolicyFail].
 	FailurePolicy FailurePolicy `json:"failurePolicy,omitempty"`
 }
+
+// Enforcement says for whom a constraint holds.
+type Enforcement string
+
+const (
+	// EnforcementOnReference means that the constraint holds for claims that refer to it.
+	EnforcementOnReference Enforcement = "OnReference"
+	// EnforcementAlways means that the constraint also holds, without a reference, for each request of
+	// the DeviceClass for two or more devices, over the devices of that request alone.
+	EnforcementAlways Enforcement = "Always"
+)
 
 // FailurePolicy is what happens when an evaluation of a constraint fails.
 type FailurePolicy string

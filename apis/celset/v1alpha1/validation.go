@@ -20,6 +20,11 @@ import (
 func ValidateDefinition(def *CELDeviceConstraint, path *field.Path) field.ErrorList {
 	errs := validateName(def.Name, path.Child("name"))
 	errs = append(errs, validateExpression(def.Expression, path.Child("expression"))...)
+	switch def.Enforcement {
+	case "", EnforcementOnReference, EnforcementAlways:
+	default:
+		errs = append(errs, field.NotSupported(path.Child("enforcement"), def.Enforcement, []Enforcement{EnforcementOnReference, EnforcementAlways}))
+	}
 	switch def.FailurePolicy {
 	case "", FailurePolicyFail, FailurePolicyNodeDoesNotFit:
 	default:

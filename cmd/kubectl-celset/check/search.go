@@ -129,7 +129,7 @@ func (c *checker) satisfiableForClass(object *Object, result *Constraint, defini
 		}
 		all.nodes, all.failure, all.unknown = max(all.nodes, one.nodes), cmp.Or(all.failure, one.failure), cmp.Or(all.unknown, one.unknown)
 	}
-	if c.Count > 0 || definition.Default {
+	if c.Count > 0 || definition.Enforcement == v1alpha1.EnforcementAlways {
 		c.conclude(object, result, definition.Source.Field, sizes, all)
 		return
 	}

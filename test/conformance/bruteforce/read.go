@@ -530,7 +530,7 @@ type definition struct {
 	Name, Expression string
 	Variables        []struct{ Name, Expression string }
 	FailurePolicy    string
-	Default          bool
+	Enforcement      string
 }
 
 func (c *constraint) define(def definition) (err error) {
@@ -600,7 +600,7 @@ func (s *solver) defaults(r *request, class string) ([]constraint, error) {
 	definitions, err := definitionsIn(configurations)
 	var constraints []constraint
 	for _, def := range definitions {
-		if !def.Default {
+		if def.Enforcement != "Always" {
 			continue
 		}
 		c := constraint{requests: []string{r.name}}

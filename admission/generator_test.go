@@ -118,7 +118,7 @@ func parametersGen() *rapid.Generator[runtime.RawExtension] {
 			"expression": expressionGen().Draw(t, "expression"),
 		}
 		if rapid.IntRange(0, 4).Draw(t, "preference") == 0 {
-			fields["kind"], fields["expression"] = "CELDevicePreference", valueGen().Draw(t, "value")
+			fields["kind"], fields["type"], fields["expression"] = "CELDevicePreference", "Expression", valueGen().Draw(t, "value")
 			if rapid.IntRange(0, 3).Draw(t, "requests") == 0 {
 				fields["requests"] = rapid.SliceOfN(rapid.SampledFrom(requestNames), 0, 2).Draw(t, "requests")
 			}

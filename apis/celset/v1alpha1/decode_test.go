@@ -169,7 +169,7 @@ func TestValidatePreference(t *testing.T) {
 	for i := range variables {
 		variables[i] = Variable{Name: fmt.Sprint("v", i), Expression: "1"}
 	}
-	errs := ValidatePreference(&CELDevicePreference{Name: "a", Expression: "1" + strings.Repeat(" ", MaxExpressionLength), Variables: variables}, field.NewPath("at"))
+	errs := ValidatePreference(&CELDevicePreference{Name: "a", Type: PreferenceTypeExpression, Expression: "1" + strings.Repeat(" ", MaxExpressionLength), Variables: variables}, field.NewPath("at"))
 	require.EqualError(t, errs.ToAggregate(), "[at.expression: Too long: may not be more than 10240 bytes, at.variables: Too many: 33: must have at most 32 items]")
 }
 

@@ -36,24 +36,37 @@ type CELDevicePreference struct {
 	// preferences of the claim or class.
 	Name string `json:"name"`
 
+	// Type says which of the fields expression and policy is set. The other one must be absent.
+	Type PreferenceType `json:"type"`
+
 	// Expression is a CEL expression that returns an int: of two sets that satisfy every
 	// constraint the one with the greater value is taken, of those with the same value the
 	// first. Its variable `devices` is the list of all devices allocated for the requests. At
-	// most [MaxExpressionLength] bytes, together with the variables. Either this or Policy.
+	// most [MaxExpressionLength] bytes, together with the variables.
 	Expression string `json:"expression,omitempty"`
 
 	// Policy is a preference that no expression can say, because it is about the devices that are
-	// left. Either this or Expression.
+	// left.
 	Policy PreferencePolicy `json:"policy,omitempty"`
 
 	// Variables are expressions over one device, which the expression reads of any
-	// device d as d.variables.<name>. At most [MaxVariables].
+	// device d as d.variables.<name>. Only the type Expression has them. At most [MaxVariables].
 	Variables []Variable `json:"variables,omitempty"`
 
 	// Requests names the requests whose devices it is about, as "request" or
 	// "request/alternative". Empty: all requests of the claim. A class can't name any.
 	Requests []string `json:"requests,omitempty"`
 }
+
+// PreferenceType is the member of a [CELDevicePreference] that is set.
+type PreferenceType string
+
+const (
+	// PreferenceTypeExpression means that expression is set.
+	PreferenceTypeExpression PreferenceType = "Expression"
+	// PreferenceTypePolicy means that policy is set.
+	PreferenceTypePolicy PreferenceType = "Policy"
+)
 
 // PreferencePolicy names a preference that is built in.
 type PreferencePolicy string
@@ -234,29 +247,47 @@ func ValidatePreference(preference *CELDevicePreference, path *field.Path) field
 	} else {
 		errs = append(errs, validateIdentifier(preference.Name, path.Child("name"))...)
 	}
-	if preference.Policy != "" {
-		return append(errs, validatePolicy(preference, path)...)
+	switch preference.Type {
+	case PreferenceTypeExpression:
+		return append(errs, validateExpressionMember(preference, path)...)
+	case PreferenceTypePolicy:
+		return append(errs, validatePolicyMember(preference, path)...)
+	case "":
+		return append(errs, field.Required(path.Child("type"), "must be Expression or Policy, the one that is set"))
+	default:
+		return append(errs, field.NotSupported(path.Child("type"), preference.Type, []PreferenceType{PreferenceTypeExpression, PreferenceTypePolicy}))
 	}
+}
+
+func validateExpressionMember(preference *CELDevicePreference, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
 	if strings.TrimSpace(preference.Expression) == "" {
-		errs = append(errs, field.Required(path.Child("expression"), "must be a CEL expression over `devices` that returns an int, unless there is a policy"))
+		errs = append(errs, field.Required(path.Child("expression"), "must be a CEL expression over `devices` that returns an int"))
 	} else {
 		errs = append(errs, validateExpression(preference.Expression, path.Child("expression"))...)
+	}
+	if preference.Policy != "" {
+		errs = append(errs, notOfType(path.Child("policy"), preference.Type))
 	}
 	return append(errs, validateVariables(preference.Variables, "device", path.Child("variables"))...)
 }
 
-func validatePolicy(preference *CELDevicePreference, path *field.Path) field.ErrorList {
+func validatePolicyMember(preference *CELDevicePreference, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	if !slices.Contains(PreferencePolicies, preference.Policy) {
 		errs = append(errs, field.NotSupported(path.Child("policy"), preference.Policy, PreferencePolicies))
 	}
 	if preference.Expression != "" {
-		errs = append(errs, field.Forbidden(path.Child("expression"), "a policy has none: remove one of them"))
+		errs = append(errs, notOfType(path.Child("expression"), preference.Type))
 	}
 	if len(preference.Variables) > 0 {
-		errs = append(errs, field.Forbidden(path.Child("variables"), "only an expression reads variables: remove them"))
+		errs = append(errs, notOfType(path.Child("variables"), preference.Type))
 	}
 	return errs
+}
+
+func notOfType(path *field.Path, actual PreferenceType) *field.Error {
+	return field.Forbidden(path, fmt.Sprintf("a preference of type %s has no such field: remove it, or change the type", actual))
 }
 
 // ResolvePreferences finds the preferences that hold for the claim: its own, in the order of its

@@ -181,7 +181,7 @@ spec:
     requests: [{name: mla, exactly: {deviceClassName: x, count: 2}}]
     constraints: [CONSTRAINT]
     config:
-    - opaque: {driver: celset.dev, parameters: {apiVersion: celset.dev/v1alpha1, kind: CELDevicePreference, name: constraint1, expression: "1"}}
+    - opaque: {driver: celset.dev, parameters: {apiVersion: celset.dev/v1alpha1, kind: CELDevicePreference, name: constraint1, type: Expression, expression: "1"}}
 `
 
 // TestPreferencesStay beside what comes from the KEP, and have names of their own.

@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	validationutil "k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/yaml"
 
 	"github.com/celset/celset/apis/compat"
@@ -60,8 +61,9 @@ type CELNodeSetConstraint struct {
 	// At most [MaxVariables].
 	Variables []Variable `json:"variables,omitempty"`
 
-	// PodsPerNode is how many pods of the group run on a node at most. 0 is 1. At most [MaxNodeSetSize].
-	PodsPerNode int32 `json:"podsPerNode,omitempty"`
+	// PodsPerNode is the greatest number of pods of the group on a node: at least 1, at most [MaxNodeSetSize]. Absent
+	// means 1.
+	PodsPerNode *int32 `json:"podsPerNode,omitempty"`
 }
 
 // NodeSetConstraint is a valid CELNodeSetConstraint and where it stands.
@@ -186,7 +188,7 @@ func decodeNodeSet(raw []byte, path *field.Path) (*NodeSetConstraint, field.Erro
 	}
 	return &NodeSetConstraint{
 		Name: decoded.Name, Expression: decoded.Expression, Preference: decoded.Preference, Variables: decoded.Variables,
-		PodsPerNode: max(1, int(decoded.PodsPerNode)),
+		PodsPerNode: int(ptr.Deref(decoded.PodsPerNode, 1)),
 	}, nil
 }
 
@@ -211,8 +213,8 @@ func ValidateNodeSet(constraint *CELNodeSetConstraint, path *field.Path) field.E
 	if length > MaxExpressionLength {
 		errs = append(errs, field.TooLong(path.Child("expression"), "", MaxExpressionLength))
 	}
-	if constraint.PodsPerNode < 0 || constraint.PodsPerNode > MaxNodeSetSize {
-		errs = append(errs, field.Invalid(path.Child("podsPerNode"), constraint.PodsPerNode, fmt.Sprintf("must be between 1 and %d", MaxNodeSetSize)))
+	if perNode := ptr.Deref(constraint.PodsPerNode, 1); perNode < 1 || perNode > MaxNodeSetSize {
+		errs = append(errs, field.Invalid(path.Child("podsPerNode"), perNode, fmt.Sprintf("must be between 1 and %d", MaxNodeSetSize)))
 	}
 	return append(errs, validateVariables(constraint.Variables, "node", path.Child("variables"))...)
 }

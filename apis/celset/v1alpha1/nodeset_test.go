@@ -66,7 +66,7 @@ func TestResolveNodeSet(t *testing.T) {
 		"claim":      {group(""), []*resourceapi.ResourceClaim{claimWith("a", "tpu", ring, nodeSet("torus-4x4", "claim", ""))}, "claim", ""},
 		"class":      {group(""), []*resourceapi.ResourceClaim{claimWith("a", "gone"), claimWith("b", "tpu")}, "class", ""},
 		"two that agree": {group(""), []*resourceapi.ResourceClaim{
-			claimWith("a", "", nodeSet("torus-4x4", "claim", "")), claimWith("b", "", nodeSet("torus-4x4", "claim", `,"podsPerNode":1`)),
+			claimWith("a", "", nodeSet("torus-4x4", "claim", "")), claimWith("b", "", nodeSet("torus-4x4", "claim", `,"podsPerNode":1`)), claimWith("c", "", nodeSet("torus-4x4", "claim", `,"podsPerNode":null`)),
 		}, "claim", ""},
 		"two that differ": {group(""), []*resourceapi.ResourceClaim{
 			claimWith("a", "", nodeSet("torus-4x4", "claim", "")), claimWith("b", "", nodeSet("torus-4x4", "other", "")),
@@ -80,6 +80,8 @@ func TestResolveNodeSet(t *testing.T) {
 		"no name":          {group(nodeSet("", "own", "")), nil, "", "name: Required value: PodGroups refer to it as the topology key celset.dev/<name>"},
 		"not a key":        {group(nodeSet("torus 4x4", "own", "")), nil, "", `name: Invalid value: "torus 4x4": name part must consist of`},
 		"too many":         {group(nodeSet("torus-4x4", "own", `,"podsPerNode":257`)), nil, "", "podsPerNode: Invalid value: 257: must be between 1 and 256"},
+		"zero":             {group(nodeSet("torus-4x4", "own", `,"podsPerNode":0`)), nil, "", "podsPerNode: Invalid value: 0: must be between 1 and 256"},
+		"no number":        {group(nodeSet("torus-4x4", "own", `,"podsPerNode":"2"`)), nil, "", "podsPerNode: Invalid value: must be an integer, but is: string"},
 		"less than none":   {group(nodeSet("torus-4x4", "own", `,"podsPerNode":-1`)), nil, "", "podsPerNode: Invalid value: -1"},
 		"too long":         {group(nodeSet("torus-4x4", strings.Repeat("a", 6000), `,"preference":"`+strings.Repeat("b", 6000)+`"`)), nil, "", "expression: Too long: may not be more than 10240 bytes"},
 		"huge":             {group(strings.Repeat("a", v1alpha1.MaxNodeSetText+1)), nil, "", "Too long: may not be more than 16384 bytes"},

@@ -71,7 +71,7 @@ func jsonType(t reflect.Type) string {
 		return "a string"
 	case reflect.Struct:
 		return "an object"
-	case reflect.Int, reflect.Int64:
+	case reflect.Int, reflect.Int32, reflect.Int64:
 		return "an integer"
 	default:
 		return "of type " + t.String()

@@ -45,8 +45,8 @@ const (
 type CELNodeSetConstraint struct {
 	metav1.TypeMeta `json:",inline"`
 
-	// Name is what PodGroups refer to. It is what may follow the slash in the key of a label: at most 63 letters, digits,
-	// '-', '_' and '.', with a letter or digit at both ends.
+	// Name is what PodGroups refer to. It is a C identifier of at most 32 bytes, as the names of constraints of devices, with
+	// a letter or digit at its end and a letter at its beginning: a topology key is the key of a label.
 	Name string `json:"name"`
 
 	// Expression is a CEL expression that returns a bool. Its variable `nodes` is the list of the nodes that the pods of the
@@ -198,7 +198,8 @@ func ValidateNodeSet(constraint *CELNodeSetConstraint, path *field.Path) field.E
 	var errs field.ErrorList
 	if constraint.Name == "" {
 		errs = append(errs, field.Required(path.Child("name"), fmt.Sprintf("PodGroups refer to it as the topology key %s/<name>", AttributeDomain)))
-	} else {
+	} else if errs = validateIdentifier(constraint.Name, path.Child("name")); len(errs) == 0 {
+		// An underscore at an end makes no key of a label.
 		for _, message := range validationutil.IsQualifiedName(AttributeDomain + "/" + constraint.Name) {
 			errs = append(errs, field.Invalid(path.Child("name"), constraint.Name, message))
 		}

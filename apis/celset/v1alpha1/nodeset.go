@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	resourceapi "k8s.io/api/resource/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	validationutil "k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/utils/ptr"
@@ -37,34 +36,6 @@ const (
 	// GangFeatureGate is the name of the feature gate of sets of nodes.
 	GangFeatureGate = "DRACELGangConstraints"
 )
-
-// CELNodeSetConstraint says by a CEL expression on which nodes the pods of a PodGroup may run together. It is the type of
-// opaque.parameters in a configuration for the driver [DriverName], in a claim of the pods or a class that such a claim
-// uses, and of [NodeSetAnnotation]. A PodGroup refers to it as the topology key celset.dev/<name>. No node has such a
-// label: a scheduler that does not know these constraints places no pod of the group.
-type CELNodeSetConstraint struct {
-	metav1.TypeMeta `json:",inline"`
-
-	// Name is what PodGroups refer to. It is a C identifier of at most 32 bytes, as the names of constraints of devices, with
-	// a letter or digit at its end and a letter at its beginning: a topology key is the key of a label.
-	Name string `json:"name"`
-
-	// Expression is a CEL expression that returns a bool. Its variable `nodes` is the list of the nodes that the pods of the
-	// group run on. At most [MaxExpressionLength] bytes, together with the variables and the preference.
-	Expression string `json:"expression"`
-
-	// Preference is a CEL expression over `nodes` that returns an int: of two sets that satisfy the expression the one with
-	// the greater value is taken, of those with the same value the first.
-	Preference string `json:"preference,omitempty"`
-
-	// Variables are expressions over one node, `node`, which the other expressions read of any node n as n.variables.<name>.
-	// At most [MaxVariables].
-	Variables []Variable `json:"variables,omitempty"`
-
-	// PodsPerNode is the greatest number of pods of the group on a node: at least 1, at most [MaxNodeSetSize]. Absent
-	// means 1.
-	PodsPerNode *int32 `json:"podsPerNode,omitempty"`
-}
 
 // NodeSetConstraint is a valid CELNodeSetConstraint and where it stands.
 type NodeSetConstraint struct {

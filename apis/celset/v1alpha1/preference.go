@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	resourceapi "k8s.io/api/resource/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	kjson "sigs.k8s.io/json"
 
@@ -23,60 +22,6 @@ const PreferenceKind = "CELDevicePreference"
 // MaxPreferences is the maximum number of preferences that a claim or a class defines. Each of them
 // is a search of its own.
 const MaxPreferences = 4
-
-// CELDevicePreference says which of the sets of devices that would do is to be allocated. It is
-// the type of opaque.parameters in a configuration for the driver [DriverName], as
-// [CELDeviceConstraint] is. It needs no reference: it holds because it is defined, in a claim for
-// the requests that it names, in a DeviceClass for each request of the class alone. Where one of
-// the claim is about a request, those of its class are not.
-type CELDevicePreference struct {
-	metav1.TypeMeta `json:",inline"`
-
-	// Name is what messages call it. It is a C identifier of at most 32 bytes, unique among the
-	// preferences of the claim or class.
-	Name string `json:"name"`
-
-	// Type says which of the fields expression and policy is set. The other one must be absent.
-	Type PreferenceType `json:"type"`
-
-	// Expression is a CEL expression that returns an int: of two sets that satisfy every
-	// constraint the one with the greater value is taken, of those with the same value the
-	// first. Its variable `devices` is the list of all devices allocated for the requests. At
-	// most [MaxExpressionLength] bytes, together with the variables.
-	Expression string `json:"expression,omitempty"`
-
-	// Policy is a preference that no expression can say, because it is about the devices that are
-	// left.
-	Policy PreferencePolicy `json:"policy,omitempty"`
-
-	// Variables are expressions over one device, which the expression reads of any
-	// device d as d.variables.<name>. Only the type Expression has them. At most [MaxVariables].
-	Variables []Variable `json:"variables,omitempty"`
-
-	// Requests names the requests whose devices it is about, as "request" or
-	// "request/alternative". Empty: all requests of the claim. A class can't name any.
-	Requests []string `json:"requests,omitempty"`
-}
-
-// PreferenceType is the member of a [CELDevicePreference] that is set.
-type PreferenceType string
-
-const (
-	// PreferenceTypeExpression means that expression is set.
-	PreferenceTypeExpression PreferenceType = "Expression"
-	// PreferenceTypePolicy means that policy is set.
-	PreferenceTypePolicy PreferenceType = "Policy"
-)
-
-// PreferencePolicy names a preference that is built in.
-type PreferencePolicy string
-
-// PolicyKeepWhole takes the set that breaks the fewest of the sets which others may ask for: those
-// that satisfy the constraints of the device classes, the largest first.
-const PolicyKeepWhole PreferencePolicy = "KeepWhole"
-
-// PreferencePolicies are those that there are.
-var PreferencePolicies = []PreferencePolicy{PolicyKeepWhole}
 
 // Preference is a valid CELDevicePreference, the requests that it is about, and where it stands.
 type Preference struct {

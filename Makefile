@@ -146,8 +146,9 @@ generate: bin/controller-gen ## write what is generated: the CRDs of Placements 
 generate-docs: ## write what is generated into the pages in docs
 	$(GO) test ./test/docs ./internal/messages -run 'TestHardware|TestVersions|TestLimits|TestPageIsUpToDate' -update
 
+# golangci-lint with the linter of Kubernetes for API types, which is a plugin.
 bin/golangci-lint: hack/tools/golangci-lint/go.mod
-	$(GO) build -C hack/tools/golangci-lint -o $(CURDIR)/$@ github.com/golangci/golangci-lint/v2/cmd/golangci-lint
+	$(GO) build -C hack/tools/golangci-lint -o $(CURDIR)/$@ sigs.k8s.io/kube-api-linter/cmd/golangci-lint-kube-api-linter
 	@touch $@
 
 bin/actionlint: hack/tools/actionlint/go.mod

@@ -61,7 +61,7 @@ type Verdict struct {
 	// OfSelectors is how many of the warnings, the last ones, are about device selectors: claims that have nothing to do with
 	// celset have these, too.
 	OfSelectors int
-	// Undecided: a device class that a claim needs does not exist or could not be read.
+	// Undecided: a device class that a claim needs, or the constraint that a PodGroup refers to, does not exist or could not be read.
 	// There is a warning of it; the scheduler lets pods wait for as long as that is so.
 	Undecided bool
 

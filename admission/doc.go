@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package admission finds mistakes in CEL device constraints and preferences before they are stored: in
-// ResourceClaims, ResourceClaimTemplates and DeviceClasses of resource.k8s.io/v1. Users
+// ResourceClaims, ResourceClaimTemplates and DeviceClasses of resource.k8s.io/v1, and PodGroups. Users
 // then read about them where they write them, and not in the events of a pod that waits.
 //
 // [Checker] is the check alone. What it refuses is what the scheduler would call an error
@@ -27,7 +27,8 @@
 //   - more devices than a claim can have, for a request or for all together;
 //   - a preference that can't be decoded, is there twice, has neither expression nor policy or both,
 //     names unknown requests, or does not compile to an int;
-//   - a node set constraint that can't be decoded, is there twice, or does not compile.
+//   - a node set constraint that can't be decoded, is there twice, or does not compile, also one of a class that a
+//     PodGroup refers to.
 //
 // A class that does not exist may be created later, and one that can't be read may be
 // fine: what depends on it is a warning ([Verdict.Undecided]).

@@ -52,7 +52,7 @@ func defined(name, expression string) string {
 
 // preferred is a preference, as defined.
 func preferred(name, expression string) string {
-	return fmt.Sprintf("{preference: {name: %q, expression: %q}}", name, expression)
+	return fmt.Sprintf("{preference: {name: %q, type: Expression, expression: %q}}", name, expression)
 }
 
 // asking is the specification of a claim for devices of the class mla with a constraint.

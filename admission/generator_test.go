@@ -118,15 +118,15 @@ func parametersGen() *rapid.Generator[runtime.RawExtension] {
 			"expression": expressionGen().Draw(t, "expression"),
 		}
 		if rapid.IntRange(0, 4).Draw(t, "preference") == 0 {
-			fields["kind"], fields["expression"] = "CELDevicePreference", valueGen().Draw(t, "value")
+			fields["kind"], fields["type"], fields["expression"] = "CELDevicePreference", "Expression", valueGen().Draw(t, "value")
 			if rapid.IntRange(0, 3).Draw(t, "requests") == 0 {
 				fields["requests"] = rapid.SliceOfN(rapid.SampledFrom(requestNames), 0, 2).Draw(t, "requests")
 			}
-		} else if rapid.IntRange(0, 9).Draw(t, "default") == 0 {
-			fields["default"] = true
+		} else if rapid.IntRange(0, 9).Draw(t, "enforcement") == 0 {
+			fields["enforcement"] = "Always"
 		}
 		if rapid.IntRange(0, 7).Draw(t, "change") == 0 {
-			key := rapid.SampledFrom([]string{"apiVersion", "kind", "name", "expression", "default", "Expression", "extra"}).Draw(t, "key")
+			key := rapid.SampledFrom([]string{"apiVersion", "kind", "name", "expression", "enforcement", "default", "Expression", "extra"}).Draw(t, "key")
 			fields[key] = rapid.SampledFrom([]any{nil, 1, true, "", "x", []any{}, map[string]any{"a": "b"}}).Draw(t, "value")
 		}
 		raw, err := json.Marshal(fields)

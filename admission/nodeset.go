@@ -4,8 +4,10 @@
 package admission
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -46,25 +48,54 @@ func (c *Checker) nodeSets(ctx context.Context, constraints []v1alpha1.NodeSetCo
 	}
 }
 
-// PodGroup judges the node set constraint in the annotation of a group, and what the group refers to. defined are the
-// names that claims and classes define.
-func (c *Checker) PodGroup(ctx context.Context, group *schedulingapi.PodGroup, defined []string) (Verdict, error) {
+// PodGroup judges the node set constraint in the annotation of a group, and what the group refers to. defined are the valid
+// constraints that claims, templates and classes define. [Verdict.Undecided]: none of them has the name.
+func (c *Checker) PodGroup(ctx context.Context, group *schedulingapi.PodGroup, defined []v1alpha1.NodeSetConstraint) (Verdict, error) {
 	own, err := v1alpha1.GroupNodeSet(group)
-	j := &judgement{}
+	j := &judgement{Checker: c}
 	if own == nil {
 		c.nodeSets(ctx, nil, err, &j.Verdict)
 	} else {
 		c.nodeSets(ctx, []v1alpha1.NodeSetConstraint{*own}, nil, &j.Verdict)
-		defined = append(slices.Clip(defined), own.Name)
 	}
-	topology := field.NewPath("spec", "schedulingConstraints", "topology").Index(0).Child("key")
 	name, refers := v1alpha1.NodeSetReference(group)
-	if err == nil && refers && !slices.Contains(defined, name) {
-		j.warn("%s: no valid %s defines %q in the annotation %s, or in the claims, templates and classes that were read%s",
-			topology, v1alpha1.NodeSetConstraintKind, name, v1alpha1.NodeSetAnnotation, nearest.DidYouMean(v1alpha1.AttributeDomain+"/", name, slices.Values(defined)))
+	if err == nil && refers && (own == nil || own.Name != name) {
+		j.nodeSetOf(ctx, name, own, defined)
 	}
 	if own != nil && name != own.Name {
-		j.warn("%s: the group does not refer to %q, so it does nothing; set %s to %s/%s", own.Source.Field, own.Name, topology, v1alpha1.AttributeDomain, own.Name)
+		j.warn("%s: the group does not refer to %q, so it does nothing; set %s to %s/%s", own.Source.Field, own.Name, topologyKey, v1alpha1.AttributeDomain, own.Name)
 	}
 	return whole(ctx, j.Verdict)
+}
+
+// topologyKey is where a group refers to a constraint.
+var topologyKey = field.NewPath("spec", "schedulingConstraints", "topology").Index(0).Child("key")
+
+// nodeSetOf looks at the constraint of a name outside of the group. Which claims the pods will have is not known, so one
+// definition without a mistake will do.
+func (j *judgement) nodeSetOf(ctx context.Context, name string, own *v1alpha1.NodeSetConstraint, defined []v1alpha1.NodeSetConstraint) {
+	var mistake *field.Error
+	names := make([]string, 0, len(defined)+1)
+	for _, constraint := range defined {
+		names = append(names, constraint.Name)
+		if constraint.Name != name {
+			continue
+		}
+		var verdict Verdict
+		j.nodeSets(ctx, []v1alpha1.NodeSetConstraint{constraint}, nil, &verdict)
+		if len(verdict.Errors) == 0 {
+			return
+		}
+		mistake = cmp.Or(mistake, field.Invalid(topologyKey, v1alpha1.AttributeDomain+"/"+name, shortened(fmt.Sprintf("%s: %s", constraint.Source.Object, verdict.Errors[0]))))
+	}
+	if mistake != nil {
+		j.Errors = append(j.Errors, mistake)
+		return
+	}
+	if own != nil {
+		names = append(names, own.Name)
+	}
+	j.Undecided = true
+	j.warn("%s: no valid %s defines %q in the annotation %s, or in the claims, templates and classes that were read%s",
+		topologyKey, v1alpha1.NodeSetConstraintKind, name, v1alpha1.NodeSetAnnotation, nearest.DidYouMean(v1alpha1.AttributeDomain+"/", name, slices.Values(names)))
 }

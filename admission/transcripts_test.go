@@ -5,6 +5,8 @@ package admission
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 
@@ -12,6 +14,7 @@ import (
 	schedulingapi "k8s.io/api/scheduling/v1beta1"
 	"sigs.k8s.io/yaml"
 
+	"github.com/celset/celset/apis/celset/v1alpha1"
 	"github.com/celset/celset/internal/testing/shorthand"
 	"github.com/celset/celset/internal/testing/transcript"
 )
@@ -42,7 +45,12 @@ func TestVerdicts(t *testing.T) {
 		case "group":
 			group := &schedulingapi.PodGroup{}
 			require.NoError(t, yaml.UnmarshalStrict([]byte(rest), group))
-			return told(judged(checker.PodGroup(t.Context(), group, []string{"rack"})))
+			defined := []v1alpha1.NodeSetConstraint{{Name: "rack", Expression: "nodes.size() > 1", PodsPerNode: 1}}
+			for _, name := range slices.Sorted(maps.Keys(classes)) {
+				constraints, _ := v1alpha1.ClassNodeSets(classes[name])
+				defined = append(defined, constraints...)
+			}
+			return told(judged(checker.PodGroup(t.Context(), group, defined)))
 		}
 		claim, err := shorthand.Claim(common, input)
 		require.NoError(t, err)

@@ -20,7 +20,7 @@ import (
 // defaultWarning is about a constraint that a scheduler which does not know it ignores, where it
 // would fail closed if a claim referred to it.
 func defaultWarning(definition v1alpha1.Definition) []string {
-	if !definition.Default {
+	if definition.Enforcement != v1alpha1.EnforcementAlways {
 		return nil
 	}
 	return []string{fmt.Sprintf("%s: %s is a default: schedulers without celset ignore it and allocate any devices; "+

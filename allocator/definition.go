@@ -31,11 +31,11 @@ type definition struct {
 	api *resourceapi.DeviceConstraint
 	// expression is nil for a policy, and if there is a mistake in it.
 	expression *device.Expression
-	// onError is no part of the key: it is about what is made of a failure, which is not kept
+	// failurePolicy is no part of the key: it is about what is made of a failure, which is not kept
 	// under the key.
-	onError v1alpha1.OnError
-	policy  v1alpha1.PreferencePolicy
-	key     expressionKey
+	failurePolicy v1alpha1.FailurePolicy
+	policy        v1alpha1.PreferencePolicy
+	key           expressionKey
 	// reads is what the expression reads.
 	reads view.ReadSet
 	// mistake is what is wrong with the expression.
@@ -67,7 +67,7 @@ func meaningOf(ctx context.Context, environment *device.Environment, claim *reso
 	constraints, m.constraintsErr = v1alpha1.Resolve(claim, classes)
 	for i := range constraints {
 		c := &constraints[i]
-		d := &definition{name: c.Label(), index: c.Index, api: &resourceapi.DeviceConstraint{Requests: c.Requests}, onError: c.OnError}
+		d := &definition{name: c.Label(), index: c.Index, api: &resourceapi.DeviceConstraint{Requests: c.Requests}, failurePolicy: c.FailurePolicy}
 		if err := compile.add(d, environment.Compile, "constraint", c.Name, c.Source, c.Expression, c.Variables); err != nil {
 			return nil, err
 		}
@@ -79,7 +79,7 @@ func meaningOf(ctx context.Context, environment *device.Environment, claim *reso
 	m.defined, m.preferencesErr = v1alpha1.ResolvePreferences(claim, classes)
 	for i := range m.defined {
 		p := &m.defined[i]
-		d := &definition{name: p.Label(), index: v1alpha1.NoReference, api: &resourceapi.DeviceConstraint{Requests: p.Requests}, policy: p.Policy, onError: v1alpha1.OnErrorAbort}
+		d := &definition{name: p.Label(), index: v1alpha1.NoReference, api: &resourceapi.DeviceConstraint{Requests: p.Requests}, policy: p.Policy, failurePolicy: v1alpha1.FailurePolicyFail}
 		d.key.isGoal = true
 		if p.Policy == "" {
 			if err := compile.add(d, environment.CompileInt, "preference", p.Name, p.Source, p.Expression, p.Variables); err != nil {

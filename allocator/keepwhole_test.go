@@ -40,7 +40,7 @@ func shaped(name string, constraints ...resourceapi.DeviceConfiguration) *resour
 func keepingWhole() resourceapi.DeviceConfiguration {
 	return resourceapi.DeviceConfiguration{Opaque: &resourceapi.OpaqueDeviceConfiguration{
 		Driver:     v1alpha1.DriverName,
-		Parameters: runtime.RawExtension{Raw: []byte(`{"apiVersion":"celset.dev/v1alpha1","kind":"CELDevicePreference","name":"whole","policy":"KeepWhole"}`)},
+		Parameters: runtime.RawExtension{Raw: []byte(`{"apiVersion":"celset.dev/v1alpha1","kind":"CELDevicePreference","name":"whole","type":"Policy","policy":"KeepWhole"}`)},
 	}}
 }
 

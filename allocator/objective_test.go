@@ -19,6 +19,7 @@ func preferenceOf(name, expression string, requests ...string) resourceapi.Devic
 	raw, err := json.Marshal(v1alpha1.CELDevicePreference{
 		TypeMeta:   metav1.TypeMeta{APIVersion: v1alpha1.SchemeGroupVersion.String(), Kind: v1alpha1.PreferenceKind},
 		Name:       name,
+		Type:       v1alpha1.PreferenceTypeExpression,
 		Expression: expression,
 		Requests:   requests,
 	})

@@ -108,9 +108,9 @@ func randomClaim(t *rapid.T, name string) *claimBuilder {
 	}
 	c.define("row", strings.ReplaceAll(inARow, indices, read), variables...).define("even", read+".sum() % 2 == 0", variables...).define("never", "false")
 	// What fails may be about one node or about all.
-	onError := []v1alpha1.OnError{"", v1alpha1.OnErrorNodeDoesNotFit}
-	c.define("broken", "1 / ("+read+"[0] - 1) < 2", variables...).onError(rapid.SampledFrom(onError).Draw(t, "broken"))
-	c.define("fails", "1 / (devices.size() - 3) < 2").onError(rapid.SampledFrom(onError).Draw(t, "fails"))
+	failurePolicy := []v1alpha1.FailurePolicy{"", v1alpha1.FailurePolicyNodeDoesNotFit}
+	c.define("broken", "1 / ("+read+"[0] - 1) < 2", variables...).failurePolicy(rapid.SampledFrom(failurePolicy).Draw(t, "broken"))
+	c.define("fails", "1 / (devices.size() - 3) < 2").failurePolicy(rapid.SampledFrom(failurePolicy).Draw(t, "fails"))
 	for range rapid.SampledFrom([]int{0, 0, 1, 1, 2, 3}).Draw(t, "constraints") {
 		var covered []string
 		if oneIn(t, 2, "covers some") {
@@ -136,10 +136,10 @@ func randomReference(t *rapid.T, c *claimBuilder) string {
 	return r.Name + "/" + rapid.SampledFrom(r.FirstAvailable).Draw(t, "covered alternative").Name
 }
 
-// onError says what becomes of failures of the constraint that was defined last.
-func (b *claimBuilder) onError(value v1alpha1.OnError) *claimBuilder {
+// failurePolicy says what becomes of failures of the constraint that was defined last.
+func (b *claimBuilder) failurePolicy(value v1alpha1.FailurePolicy) *claimBuilder {
 	raw := &b.Spec.Devices.Config[len(b.Spec.Devices.Config)-1].Opaque.Parameters.Raw
-	*raw = []byte(strings.TrimSuffix(string(*raw), "}") + `,"onError":"` + string(value) + `"}`)
+	*raw = []byte(strings.TrimSuffix(string(*raw), "}") + `,"failurePolicy":"` + string(value) + `"}`)
 	return b
 }
 

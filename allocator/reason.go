@@ -224,7 +224,7 @@ func (y reason) hasCounters() bool {
 }
 
 // An expression that fails is wrong for some devices, and by KEP-5254 that ends the attempt on all
-// nodes. A definition may say that it is wrong for the node instead ([v1alpha1.OnErrorNodeDoesNotFit]).
+// nodes. A definition may say that it is wrong for the node instead ([v1alpha1.FailurePolicyNodeDoesNotFit]).
 // Then the first failure that the search meets on a node is its answer there, as "does not fit" is.
 // That set is not skipped: another one might hide by chance what is wrong.
 
@@ -283,7 +283,7 @@ func isAboutDevices(reason cel.Reason) bool {
 // evaluationErrorOnNode is nil for a failure that ends the attempt.
 func (c *celConstraint) evaluationErrorOnNode(err error) *EvaluationError {
 	failure, ok := errors.AsType[*cel.Error](err)
-	if c.onError != v1alpha1.OnErrorNodeDoesNotFit || !ok || !isAboutDevices(failure.Reason) {
+	if c.failurePolicy != v1alpha1.FailurePolicyNodeDoesNotFit || !ok || !isAboutDevices(failure.Reason) {
 		return nil
 	}
 	message := failure.Message

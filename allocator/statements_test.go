@@ -271,7 +271,7 @@ func (d *draft) addConstraint(keyword string, words []string, expression string,
 	}
 }
 
-// define has a name, and "default" or "onError=".
+// define has a name, and "default" or "failurePolicy=".
 func (d *draft) define(words []string, expression string) {
 	of := definitionOf(words[0], expression)
 	d.definition = of.Opaque
@@ -279,9 +279,9 @@ func (d *draft) define(words []string, expression string) {
 	pairsIn(words[1:], func(name, value string, _ bool) {
 		d.extend(func(c *v1alpha1.CELDeviceConstraint) {
 			if name == "default" {
-				c.Default = true
+				c.Enforcement = v1alpha1.EnforcementAlways
 			} else {
-				c.OnError = v1alpha1.OnError(value)
+				c.FailurePolicy = v1alpha1.FailurePolicy(value)
 			}
 		})
 	})

@@ -185,8 +185,8 @@ func TestFailuresOfOneNode(t *testing.T) {
 	const nodes = `slice bad; devices 4 mla-# index=#
 slice good node=node-2 pool=pool-2; device mla-0 index=0 row=0; device mla-1 index=1 row=0; device mla-2 index=2 row=1; device mla-3 index=3 row=1
 slice third node=node-3 pool=pool-3; devices 4 mla-# index=#`
-	const failing = "; claim c; want x 2; cel row; define row onError=%s = devices.all(d, $at.index < 9 && $at.row == 1)"
-	_, err := given(t, nodes+fmt.Sprintf(failing, "Abort")).allocate(t)
+	const failing = "; claim c; want x 2; cel row; define row failurePolicy=%s = devices.all(d, $at.index < 9 && $at.row == 1)"
+	_, err := given(t, nodes+fmt.Sprintf(failing, "Fail")).allocate(t)
 	require.ErrorContains(t, err, "no such key: row")
 	require.NotErrorIs(t, err, structured.ErrFailedAllocationOnNode)
 
@@ -222,13 +222,13 @@ slice third node=node-3 pool=pool-3; devices 4 mla-# index=#`
 // TestLimitsOfOneEvaluationAreOfTheNode, and budgets are not: they are used up by what came before.
 func TestLimitsOfOneEvaluationAreOfTheNode(t *testing.T) {
 	expensive := "devices.all(a, devices.all(b, devices.all(c, devices.all(d, devices.all(e, devices.all(f, string(a.driver).size() > 0))))))"
-	s := given(t, "devices 20 mla-# index=#; claim c; want x 20; cel a; define a onError=NodeDoesNotFit = "+expensive).with(WithReasons())
+	s := given(t, "devices 20 mla-# index=#; claim c; want x 20; cel a; define a failurePolicy=NodeDoesNotFit = "+expensive).with(WithReasons())
 	_, err := s.allocate(t)
 	var failure *EvaluationError
 	require.ErrorAs(t, err, &failure)
 	require.Equal(t, cel.ReasonCostLimit, failure.Reason)
 
-	_, err = given(t, "devices 20 mla-# index=#; option cost=1; claim c; want x 2; cel a; define a onError=NodeDoesNotFit = devices.slice(0, 1).size() == 2").allocate(t)
+	_, err = given(t, "devices 20 mla-# index=#; option cost=1; claim c; want x 2; cel a; define a failurePolicy=NodeDoesNotFit = devices.slice(0, 1).size() == 2").allocate(t)
 	require.ErrorAs(t, err, new(*BudgetError))
 	require.NotErrorIs(t, err, structured.ErrFailedAllocationOnNode)
 }

@@ -5,7 +5,6 @@ package plugin
 
 import (
 	"fmt"
-	"strconv"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -34,10 +33,14 @@ func classDefining(name string, constraints ...string) *resourceapi.DeviceClass 
 	c := class()
 	c.Name = name
 	for _, constraint := range constraints {
+		enforcement := v1alpha1.EnforcementOnReference
+		if constraint == "default" {
+			enforcement = v1alpha1.EnforcementAlways
+		}
 		c.Spec.Config = append(c.Spec.Config, resourceapi.DeviceClassConfiguration{DeviceConfiguration: resourceapi.DeviceConfiguration{
 			Opaque: &resourceapi.OpaqueDeviceConfiguration{Driver: v1alpha1.DriverName, Parameters: runtime.RawExtension{Raw: fmt.Appendf(nil,
-				`{"apiVersion": "celset.dev/v1alpha1", "kind": "CELDeviceConstraint", "name": %q, "default": %s, "expression": "true"}`,
-				constraint, strconv.FormatBool(constraint == "default"))}},
+				`{"apiVersion": "celset.dev/v1alpha1", "kind": "CELDeviceConstraint", "name": %q, "enforcement": %q, "expression": "true"}`,
+				constraint, enforcement)}},
 		}})
 	}
 	return c

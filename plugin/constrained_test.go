@@ -33,7 +33,7 @@ func classByDefault(expression string) *resourceapi.DeviceClass {
 	c.Spec.ExtendedResourceName = ptr.To(string(extendedResource))
 	c.Spec.Config = []resourceapi.DeviceClassConfiguration{{DeviceConfiguration: resourceapi.DeviceConfiguration{
 		Opaque: &resourceapi.OpaqueDeviceConfiguration{Driver: v1alpha1.DriverName, Parameters: runtime.RawExtension{Raw: []byte(
-			`{"apiVersion": "celset.dev/v1alpha1", "kind": "CELDeviceConstraint", "name": "ring2", "default": true, "expression": ` + strconv.Quote(expression) + `}`)}},
+			`{"apiVersion": "celset.dev/v1alpha1", "kind": "CELDeviceConstraint", "name": "ring2", "enforcement": "Always", "expression": ` + strconv.Quote(expression) + `}`)}},
 	}}}
 	return c
 }

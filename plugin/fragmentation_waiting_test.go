@@ -21,7 +21,7 @@ import (
 func TestPodsThatWaitAreCounted(t *testing.T) {
 	class := blocks()
 	raw := &class.Spec.Config[0].Opaque.Parameters.Raw
-	*raw = bytes.Replace(*raw, []byte(`"name"`), []byte(`"default": true, "name"`), 1)
+	*raw = bytes.Replace(*raw, []byte(`"name"`), []byte(`"enforcement": "Always", "name"`), 1)
 	pod := func(name string, change func(*v1.Pod)) *v1.Pod {
 		p := extendedPod(resourceapi.ResourceDeviceClassPrefix+className, 8)
 		p.Name, p.UID = name, "uid-of-"+p.UID

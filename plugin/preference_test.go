@@ -32,7 +32,7 @@ const greatest = "devices.map(d, d.attributes['mla.example.com'].index).sum()"
 func preference(t testing.TB, name, expression string) resourceapi.DeviceConfiguration {
 	t.Helper()
 	raw, err := json.Marshal(map[string]string{
-		"apiVersion": v1alpha1.SchemeGroupVersion.String(), "kind": v1alpha1.PreferenceKind, "name": name, "expression": expression,
+		"apiVersion": v1alpha1.SchemeGroupVersion.String(), "kind": v1alpha1.PreferenceKind, "name": name, "type": "Expression", "expression": expression,
 	})
 	require.NoError(t, err)
 	return resourceapi.DeviceConfiguration{Opaque: &resourceapi.OpaqueDeviceConfiguration{Driver: v1alpha1.DriverName, Parameters: runtime.RawExtension{Raw: raw}}}

@@ -14,6 +14,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
+	schedulingapi "k8s.io/api/scheduling/v1beta1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -33,6 +34,7 @@ const (
 	TemplatePath = "/validate-resourceclaimtemplates"
 	ClassPath    = "/validate-deviceclasses"
 	PodPath      = "/validate-pods"
+	GroupPath    = "/validate-podgroups"
 )
 
 const (
@@ -54,34 +56,45 @@ type Readers struct {
 	Live client.Reader
 }
 
-// Register has a server answer at the four paths. The server may have other webhooks.
+// Register has a server answer at the five paths. The server may have other webhooks.
 func Register(server webhook.Server, checker *admission.Checker, readers Readers) error {
 	scheme := runtime.NewScheme()
-	if err := errors.Join(corev1.AddToScheme(scheme), resourceapi.AddToScheme(scheme)); err != nil {
+	if err := errors.Join(corev1.AddToScheme(scheme), resourceapi.AddToScheme(scheme), schedulingapi.AddToScheme(scheme)); err != nil {
 		return fmt.Errorf("admission of CEL device constraints: %w", err)
 	}
 	turns := fairness.NewTurns(maxJudged, maxWaiting)
 	server.Register(ClaimPath, ctrladmission.WithValidator(scheme, validator[*resourceapi.ResourceClaim]{
-		kind: "ResourceClaim", turns: turns,
+		kind: resourceKind("ResourceClaim"), turns: turns,
 		spec: func(claim *resourceapi.ResourceClaim) any { return &claim.Spec },
 		check: func(ctx context.Context, claim *resourceapi.ResourceClaim) (admission.Verdict, error) {
 			return readers.judge(ctx, func(classes *classGetter) (admission.Verdict, error) { return checker.Claim(ctx, claim, classes) })
 		},
 	}))
 	server.Register(TemplatePath, ctrladmission.WithValidator(scheme, validator[*resourceapi.ResourceClaimTemplate]{
-		kind: "ResourceClaimTemplate", turns: turns,
+		kind: resourceKind("ResourceClaimTemplate"), turns: turns,
 		spec: func(template *resourceapi.ResourceClaimTemplate) any { return &template.Spec },
 		check: func(ctx context.Context, template *resourceapi.ResourceClaimTemplate) (admission.Verdict, error) {
 			return readers.judge(ctx, func(classes *classGetter) (admission.Verdict, error) { return checker.Template(ctx, template, classes) })
 		},
 	}))
 	server.Register(ClassPath, ctrladmission.WithValidator(scheme, classValidator{live: readers.Live, validator: validator[*resourceapi.DeviceClass]{
-		kind: "DeviceClass", turns: turns,
+		kind: resourceKind("DeviceClass"), turns: turns,
 		spec:  func(class *resourceapi.DeviceClass) any { return &class.Spec },
 		check: checker.Class,
 	}}))
+	server.Register(GroupPath, ctrladmission.WithValidator(scheme, validator[*schedulingapi.PodGroup]{
+		kind: schema.GroupKind{Group: schedulingapi.GroupName, Kind: "PodGroup"}, turns: turns,
+		spec: relevant,
+		check: func(ctx context.Context, group *schedulingapi.PodGroup) (admission.Verdict, error) {
+			return readers.group(ctx, checker, group)
+		},
+	}))
 	server.Register(PodPath, ctrladmission.WithValidator(scheme, podValidator{checker, readers.Live, fairness.NewTurns(maxJudged, maxWaiting)}))
 	return nil
+}
+
+func resourceKind(kind string) schema.GroupKind {
+	return schema.GroupKind{Group: resourceapi.GroupName, Kind: kind}
 }
 
 // classGetter reads device classes for one answer, each once: constraints and preferences are to
@@ -133,7 +146,7 @@ func judgeWith(ctx context.Context, reader client.Reader, check func(*classGette
 
 // validator answers for objects with a specification.
 type validator[T client.Object] struct {
-	kind  string
+	kind  schema.GroupKind
 	turns *fairness.Turns
 	spec  func(T) any
 	check func(context.Context, T) (admission.Verdict, error)
@@ -196,8 +209,7 @@ func (v validator[T]) answer(object T, verdict admission.Verdict) (ctrladmission
 	if n := len(verdict.Errors) - len(errs); n > 0 {
 		errs = append(errs[:len(errs):len(errs)], field.Invalid(field.NewPath("spec"), field.OmitValueType{}, fmt.Sprintf("there are %d more mistakes", n)))
 	}
-	kind := schema.GroupKind{Group: resourceapi.GroupName, Kind: v.kind}
-	return verdict.Warnings, apierrors.NewInvalid(kind, object.GetName(), errs)
+	return verdict.Warnings, apierrors.NewInvalid(v.kind, object.GetName(), errs)
 }
 
 // podValidator warns. It has nothing against any pod.
@@ -210,10 +222,7 @@ type podValidator struct {
 func (v podValidator) ValidateCreate(ctx context.Context, pod *corev1.Pod) (ctrladmission.Warnings, error) {
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
-	namespace := pod.Namespace
-	if request, err := ctrladmission.RequestFromContext(ctx); err == nil {
-		namespace = request.Namespace
-	}
+	namespace := namespaceOf(ctx, pod)
 	// What pods of one namespace have read is not to delay others. Where too many wait there is no warning.
 	end, err := v.turns.Take(ctx, namespace)
 	if err != nil {
@@ -227,6 +236,14 @@ func (v podValidator) ValidateCreate(ctx context.Context, pod *corev1.Pod) (ctrl
 		func(name string) *resourceapi.ResourceClaimTemplate {
 			return read(ctx, v.live, namespace, name, &resourceapi.ResourceClaimTemplate{})
 		}), nil
+}
+
+// namespaceOf is that of the request, because an object that is created may not have it yet.
+func namespaceOf(ctx context.Context, object client.Object) string {
+	if request, err := ctrladmission.RequestFromContext(ctx); err == nil {
+		return request.Namespace
+	}
+	return object.GetNamespace()
 }
 
 // read returns nil for what can't be read: then there is no warning.

@@ -47,12 +47,19 @@ type reader struct {
 	reads   int
 	// list answers what is listed, nil with an error.
 	list func(client.ObjectList)
+	// namespaces are those of which something was listed.
+	namespaces []string
 }
 
 func (r *reader) List(ctx context.Context, into client.ObjectList, options ...client.ListOption) error {
 	deadline, limited := ctx.Deadline()
 	require.True(r.t, limited && time.Until(deadline) <= listTimeout, "no answer waits for long")
 	require.Contains(r.t, options, client.Limit(maxListed))
+	for _, option := range options {
+		if namespace, ok := option.(client.InNamespace); ok {
+			r.namespaces = append(r.namespaces, string(namespace))
+		}
+	}
 	if r.list == nil {
 		return errors.New("forbidden")
 	}
@@ -281,7 +288,7 @@ func TestAnswersAreBounded(t *testing.T) {
 func TestMalformedReviews(t *testing.T) {
 	empty := &reader{t: t}
 	server := newServer(t, empty, empty)
-	paths := []string{ClaimPath, TemplatePath, ClassPath, PodPath}
+	paths := []string{ClaimPath, TemplatePath, ClassPath, PodPath, GroupPath}
 	for _, body := range []string{"", "{}", "[]", "null", "3", "{", `{"kind":"AdmissionReview"}`, `{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":{}}`} {
 		for _, path := range paths {
 			require.False(t, ask(t, server, path, []byte(body)).Allowed, "%s: %s", path, body)
@@ -300,7 +307,7 @@ func TestObjectsTakeTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		begun, goOn := make(chan string, 10), make(chan struct{})
 		v := validator[*resourceapi.ResourceClaim]{
-			kind: "ResourceClaim", turns: fairness.NewTurns(2, 1),
+			kind: resourceKind("ResourceClaim"), turns: fairness.NewTurns(2, 1),
 			check: func(ctx context.Context, _ *resourceapi.ResourceClaim) (admission.Verdict, error) {
 				begun <- fairness.TenantIn(ctx)
 				<-goOn

@@ -40,7 +40,7 @@ type Condition struct {
 	claim, constraint int
 	conjuncts         []string
 	variables         []v1alpha1.Variable
-	onError           v1alpha1.OnError
+	failurePolicy     v1alpha1.FailurePolicy
 }
 
 var environment = sync.OnceValues(func() (*device.Environment, error) { return device.NewEnvironment(cel.Config{}) })
@@ -87,7 +87,7 @@ func (p *Problem) conjunctsOf(ctx context.Context, at Condition, constraint v1al
 	if err != nil {
 		return nil, fmt.Errorf("claim %s, constraint %s (%s): %w", at.Claim, constraint.Name, constraint.Source, err)
 	}
-	at.Constraint, at.variables, at.onError = constraint.Name, constraint.Variables, constraint.OnError
+	at.Constraint, at.variables, at.failurePolicy = constraint.Name, constraint.Variables, constraint.FailurePolicy
 	var all []Condition
 	var texts []string
 	conjuncts := expression.Conjuncts()
@@ -147,7 +147,7 @@ func (c *Condition) cut(devices *resourceapi.DeviceClaim) error {
 		return nil
 	}
 	reference, err := define(devices, v1alpha1.CELDeviceConstraint{
-		Expression: strings.Join(c.conjuncts, conjunction), Variables: c.variables, OnError: c.onError,
+		Expression: strings.Join(c.conjuncts, conjunction), Variables: c.variables, FailurePolicy: c.failurePolicy,
 	})
 	devices.Constraints[c.constraint].MatchAttribute = reference
 	return err

@@ -47,7 +47,7 @@ func (p *Problem) writtenOut() (out *Problem, labels map[place]string, err error
 
 func writeOut(devices *resourceapi.DeviceClaim, constraint *v1alpha1.Constraint) error {
 	reference, err := define(devices, v1alpha1.CELDeviceConstraint{
-		Expression: constraint.Expression, Variables: constraint.Variables, OnError: constraint.OnError,
+		Expression: constraint.Expression, Variables: constraint.Variables, FailurePolicy: constraint.FailurePolicy,
 	})
 	if err != nil {
 		return err

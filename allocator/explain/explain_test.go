@@ -79,7 +79,7 @@ func explained(t *testing.T, statements string) string {
 		case "default":
 			class, err := p.Classes.Get(driver)
 			require.NoError(t, err)
-			raw := fmt.Appendf(nil, `{"apiVersion": "celset.dev/v1alpha1", "kind": "CELDeviceConstraint", "name": %q, "default": true, "expression": %q}`, words[0], expression)
+			raw := fmt.Appendf(nil, `{"apiVersion": "celset.dev/v1alpha1", "kind": "CELDeviceConstraint", "name": %q, "enforcement": "Always", "expression": %q}`, words[0], expression)
 			class.Spec.Config = []resourceapi.DeviceClassConfiguration{{DeviceConfiguration: configuration(raw)}}
 		case "names":
 			p.NamesAll = true

@@ -24,7 +24,7 @@ const (
 
 func preferenceOf(name, expression string) resourceapi.DeviceConfiguration {
 	raw, err := json.Marshal(&v1alpha1.CELDevicePreference{
-		TypeMeta: metav1.TypeMeta{APIVersion: v1alpha1.SchemeGroupVersion.String(), Kind: v1alpha1.PreferenceKind}, Name: name, Expression: expression,
+		TypeMeta: metav1.TypeMeta{APIVersion: v1alpha1.SchemeGroupVersion.String(), Kind: v1alpha1.PreferenceKind}, Name: name, Type: v1alpha1.PreferenceTypeExpression, Expression: expression,
 	})
 	if err != nil {
 		panic(err)
@@ -120,7 +120,7 @@ func TestScoreOfAPolicy(t *testing.T) {
 	p.Options = append(p.Options, allocator.WithShapes([]allocator.Shape{shape}))
 	claim := preferring(owning("mine", 0, 3), "high", indices+".min()")
 	policy := preferenceOf("whole", "")
-	policy.Opaque.Parameters.Raw = []byte(`{"apiVersion":"celset.dev/v1alpha1","kind":"CELDevicePreference","name":"whole","policy":"KeepWhole"}`)
+	policy.Opaque.Parameters.Raw = []byte(`{"apiVersion":"celset.dev/v1alpha1","kind":"CELDevicePreference","name":"whole","type":"Policy","policy":"KeepWhole"}`)
 	claim.Spec.Devices.Config = append([]resourceapi.DeviceClaimConfiguration{{DeviceConfiguration: policy}}, claim.Spec.Devices.Config...)
 	p.Allocated = []*resourceapi.ResourceClaim{owning("other", 4), claim}
 	got, err := p.Score(t.Context(), []*v1.Node{node}, claim)

@@ -38,19 +38,19 @@ func BenchmarkChoose(b *testing.B) {
 		size       int
 		free       func(at []int) bool
 	}{
-		{"64-hosts-4x4x4-of-16x16x4", torus, "slice-8x8x4", 64, func(at []int) bool {
+		{"64-hosts-4x4x4-of-16x16x4", torus, "slice_8x8x4", 64, func(at []int) bool {
 			return inBlocks(at) || (at[0] >= 14 || at[0] < 2) && 5 <= at[1] && at[1] < 9
 		}},
-		{"16-hosts-4x4-of-16x16x4", torus, "slice-8x8", 16, func(at []int) bool {
+		{"16-hosts-4x4-of-16x16x4", torus, "slice_8x8", 16, func(at []int) bool {
 			return inBlocks(at) || (at[0] >= 14 || at[0] < 2) && 5 <= at[1] && at[1] < 9 && at[2] == 2
 		}},
 		{"16-hosts-4x4-of-32x32", gangfleet.Torus(32, 32, 1), "nodes.box(n, [n.attributes['tpu.example.com'].hostX, n.attributes['tpu.example.com'].hostY], [4, 4], [32, 32])", 16, func(at []int) bool {
 			return inBlocks(at) || (at[0] >= 30 || at[0] < 2) && 5 <= at[1] && at[1] < 9
 		}},
-		{"18-trays-of-360-one-domain", racks, "one-nvlink-domain", 18, func(at []int) bool { return at[1]%2 == 0 || at[0] >= 18 }},
-		{"32-trays-of-360-two-domains", racks, "two-nvlink-domains", 32, func(at []int) bool { return at[1]%2 == 0 || at[0] >= 18 }},
-		{"4-trays-of-360-in-four-racks", racks, "a-node-in-each-of-four-racks", 4, func(at []int) bool { return at[0]%4 < 2 || at[0] == 0 || at[0] == 18 || at[0] == 19 }},
-		{"64-nodes-of-512-few-leafs", tree, "few-leafs", 64, func(at []int) bool { return at[1]%2 == 0 || at[0] >= 28 }},
+		{"18-trays-of-360-one-domain", racks, "one_nvlink_domain", 18, func(at []int) bool { return at[1]%2 == 0 || at[0] >= 18 }},
+		{"32-trays-of-360-two-domains", racks, "two_nvlink_domains", 32, func(at []int) bool { return at[1]%2 == 0 || at[0] >= 18 }},
+		{"4-trays-of-360-in-four-racks", racks, "a_node_in_each_of_four_racks", 4, func(at []int) bool { return at[0]%4 < 2 || at[0] == 0 || at[0] == 18 || at[0] == 19 }},
+		{"64-nodes-of-512-few-leafs", tree, "few_leafs", 64, func(at []int) bool { return at[1]%2 == 0 || at[0] >= 28 }},
 		{"18-of-5004-in-a-rack", gangfleet.Racks(278), "nodes.map(n, " + rack + ").distinct().size() == 1", 18, func(at []int) bool { return at[1]%2 == 0 || at[0] >= 250 }},
 		{"32-of-5004-in-two-racks", gangfleet.Racks(278), "nodes.map(n, " + rack + ").distinct().size() == 2 && nodes.all(n, nodes.filter(o, o.labels['example.com/rack'] == " + rack + ").size() == 16)", 32, func(at []int) bool { return at[1]%2 == 0 || at[0] >= 250 }},
 	} {
@@ -105,7 +105,7 @@ func BenchmarkChoose(b *testing.B) {
 // BenchmarkSameRails chooses nodes for pods with the same rails in all, from listing what each may get to the choice: of 200
 // nodes every other one has a third of its network interfaces in use.
 func BenchmarkSameRails(b *testing.B) {
-	constraint, err := gangfleet.Constraint(examples, "same-rails")
+	constraint, err := gangfleet.Constraint(examples, "same_rails")
 	require.NoError(b, err)
 	for _, bench := range []struct {
 		pods int

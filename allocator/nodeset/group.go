@@ -177,7 +177,7 @@ func (p *Problem) claim() (*resourceapi.ResourceClaim, error) {
 		preference, variables = mostAble, nil
 	}
 	if preference != "" {
-		if err := define(v1alpha1.CELDevicePreference{TypeMeta: meta(v1alpha1.PreferenceKind), Name: definitionName, Expression: preference, Variables: variables}); err != nil {
+		if err := define(v1alpha1.CELDevicePreference{TypeMeta: meta(v1alpha1.PreferenceKind), Name: definitionName, Type: v1alpha1.PreferenceTypeExpression, Expression: preference, Variables: variables}); err != nil {
 			return nil, err
 		}
 	}

@@ -49,9 +49,9 @@ func startCluster(t *testing.T) *cluster {
 	log.SetLogger(logr.Discard())
 	return &cluster{env.Start(t, controlplane.Options{
 		SkipKwok: true, SkipControllerManager: true, Users: []controlplane.User{env.Webhook},
-		APIServerArgs: []string{"--runtime-config=resource.k8s.io/v1beta2=true"},
+		APIServerArgs: []string{"--runtime-config=resource.k8s.io/v1beta2=true,scheduling.k8s.io/v1beta1=true"},
 		// Without them, the API server drops what must not be in our domain.
-		FeatureGates: minor.TurnOn(features.DRADerivedAttributes, features.DRAConsumableCapacity),
+		FeatureGates: minor.TurnOn(features.DRADerivedAttributes, features.DRAConsumableCapacity, features.GenericWorkload, features.TopologyAwareWorkloadScheduling),
 	})}
 }
 

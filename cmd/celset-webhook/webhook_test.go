@@ -90,11 +90,12 @@ func TestWebhook(t *testing.T) {
 		require.ErrorContains(t, err, "use matchAttribute: celset.dev/a")
 	})
 	t.Run("classes", func(t *testing.T) { requireClassesAreRead(t, c) })
+	t.Run("groups", func(t *testing.T) { requireGroupsAreChecked(t, c) })
 	t.Run("pods", func(t *testing.T) { requirePodsAreWarnedOf(t, c) })
 	t.Run("what was stored earlier", func(t *testing.T) { requireRatcheted(t, c) })
 	t.Run("the other webhooks", func(t *testing.T) {
 		for path, status := range map[string]int{
-			webhook.ClaimPath: http.StatusOK, webhook.PodPath: http.StatusOK, placementadmission.Path: http.StatusOK, "/": http.StatusNotFound,
+			webhook.ClaimPath: http.StatusOK, webhook.PodPath: http.StatusOK, webhook.GroupPath: http.StatusOK, placementadmission.Path: http.StatusOK, "/": http.StatusNotFound,
 		} {
 			require.Equal(t, status, post(t, o, files["ca.crt"], path), path)
 		}
@@ -103,6 +104,11 @@ func TestWebhook(t *testing.T) {
 	t.Run("without it", func(t *testing.T) {
 		stop()
 		requireOthersAreNotHeldUp(t, c)
+	})
+	t.Run("groups without it", func(t *testing.T) {
+		minor.NeedsVersion(t, "1.37", "scheduling.k8s.io/v1beta1")
+		_, err := c.apply(t, group("late", "nodes.al(n)"), controlplane.ApplyOptions{})
+		require.NoError(t, err)
 	})
 }
 
@@ -151,6 +157,39 @@ func requireClassesAreRead(t *testing.T, c *cluster) {
 	require.Empty(t, texts)
 	_, err = c.apply(t, referring("misspelt", "vendor", "rin4"), controlplane.ApplyOptions{})
 	require.ErrorContains(t, err, `Not found: "celset.dev/rin4"`)
+}
+
+// group is a PodGroup with a constraint in its annotation, which it refers to.
+func group(name, expression string) string {
+	return fmt.Sprintf("{apiVersion: scheduling.k8s.io/v1beta1, kind: PodGroup, metadata: {name: %s, namespace: default, annotations: {celset.dev/node-set-constraint: "+
+		"%q}}, spec: {schedulingPolicy: {gang: {minCount: 2}}, schedulingConstraints: {topology: [{key: celset.dev/near}]}}}", name,
+		"{apiVersion: celset.dev/v1alpha1, kind: CELNodeSetConstraint, name: near, expression: '"+expression+"'}")
+}
+
+// requireGroupsAreChecked: mistakes in an annotation are refused when it is written, and what a class defines is found.
+func requireGroupsAreChecked(t *testing.T, c *cluster) {
+	minor.NeedsVersion(t, "1.37", "scheduling.k8s.io/v1beta1")
+	_, err := c.apply(t, group("broken", "nodes.al(n)"), controlplane.ApplyOptions{})
+	require.ErrorContains(t, err, `admission webhook "podgroups.celset.dev" denied the request: PodGroup.scheduling.k8s.io "broken" is invalid: `+
+		"metadata.annotations[celset.dev/node-set-constraint].expression: Invalid value: ERROR: <input>:1:9: undeclared reference to 'al'")
+	texts, err := c.apply(t, group("right", "nodes.size() > 1"), controlplane.ApplyOptions{})
+	require.NoError(t, err)
+	require.Empty(t, texts)
+	_, err = c.apply(t, group("right", "nodes.al(n)"), controlplane.ApplyOptions{})
+	require.ErrorContains(t, err, `denied the request: PodGroup.scheduling.k8s.io "right" is invalid: `)
+
+	referring := "{apiVersion: scheduling.k8s.io/v1beta1, kind: PodGroup, metadata: {name: refers, namespace: default}, spec: {schedulingPolicy: {gang: {minCount: 2}}, " +
+		"schedulingConstraints: {topology: [{key: celset.dev/one_rack}]}}}"
+	texts, err = c.apply(t, referring, controlplane.ApplyOptions{DryRun: true})
+	require.NoError(t, err)
+	require.Len(t, texts, 1)
+	require.Contains(t, texts[0], `no valid CELNodeSetConstraint defines "one_rack"`)
+	_, err = c.apply(t, class("racks", "{opaque: {driver: celset.dev, parameters: {apiVersion: celset.dev/v1alpha1, kind: CELNodeSetConstraint, name: one_rack, "+
+		"expression: nodes.size() > 1}}}"), controlplane.ApplyOptions{})
+	require.NoError(t, err)
+	texts, err = c.apply(t, referring, controlplane.ApplyOptions{})
+	require.NoError(t, err)
+	require.Empty(t, texts)
 }
 
 func requirePodsAreWarnedOf(t *testing.T, c *cluster) {

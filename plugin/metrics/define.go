@@ -72,7 +72,7 @@ func (m *Metrics) define() {
 	m.exhaustions = counters("budget_exhaustions_total",
 		"Number of searches that used up a budget and aborted the scheduling of a pod, by budget.", "budget")
 	m.unfit = counters("nodes_unfit_by_failure_total",
-		"Number of times that a node did not fit a pod because a CEL device constraint with onError NodeDoesNotFit failed on devices of the node, by reason.", "reason")
+		"Number of times that a node did not fit a pod because a CEL device constraint with failurePolicy NodeDoesNotFit failed on devices of the node, by reason.", "reason")
 	m.preemptions = counters("device_preemption_attempts_total",
 		"Number of times that it was looked for pods to evict for the devices of a pod, by result.", "result")
 	m.victims = metrics.NewCounter(&metrics.CounterOpts{

@@ -34,7 +34,7 @@ spec:
         apiVersion: celset.dev/v1alpha1
         kind: CELDeviceConstraint
         name: row
-        default: true
+        enforcement: Always
         expression: |
           devices.map(d, d.attributes['mla.example.com'].index).max() -
           devices.map(d, d.attributes['mla.example.com'].index).min() == size(devices) - 1

@@ -68,7 +68,7 @@ func newRing(t testing.TB, family topology.Family, n int) topology.Topology {
 // prefer defines a preference in a claim.
 func prefer(name, expression string) env.Part {
 	return env.Configure(env.Parameters(map[string]string{
-		"apiVersion": v1alpha1.SchemeGroupVersion.String(), "kind": v1alpha1.PreferenceKind, "name": name, "expression": expression,
+		"apiVersion": v1alpha1.SchemeGroupVersion.String(), "kind": v1alpha1.PreferenceKind, "name": name, "type": "Expression", "expression": expression,
 	}))
 }
 

@@ -74,7 +74,7 @@ func (l *lab) ringByDefault(t *testing.T, n int) (driver string, name corev1.Res
 	l.Publish(t, ring, l.Nodes...)
 	raw, err := json.Marshal(&v1alpha1.CELDeviceConstraint{
 		TypeMeta: metav1.TypeMeta{APIVersion: v1alpha1.SchemeGroupVersion.String(), Kind: v1alpha1.Kind},
-		Name:     "row", Default: true,
+		Name:     "row", Enforcement: v1alpha1.EnforcementAlways,
 		Expression: strings.Replace(env.Contiguous(family.Driver, 0), "== -1", "== size(devices) - 1", 1),
 	})
 	require.NoError(t, err)

@@ -84,7 +84,7 @@ func (l *explainLab) kinds() []explainedKind {
 			definition := env.Parameters(map[string]string{
 				"apiVersion": "celset.dev/v1alpha1", "kind": "CELDeviceConstraint", "name": "three", "expression": "size(devices) == 3",
 			})
-			definition.Opaque.Parameters.Raw = bytes.Replace(definition.Opaque.Parameters.Raw, []byte("{"), []byte(`{"default":true,`), 1)
+			definition.Opaque.Parameters.Raw = bytes.Replace(definition.Opaque.Parameters.Raw, []byte("{"), []byte(`{"enforcement":"Always",`), 1)
 			l.addToClass(t, class, definition)
 			count := int64(2 + l.IntN(2))
 			return explained{Pod: l.podWith(t, env.Request("r", class, count)), reason: map[int64]string{2: "no set of 2 free devices", 3: ""}[count]}

@@ -55,7 +55,7 @@ func preferring(namespace string, c redteam.Case) *resourceapi.ResourceClaim {
 	result := claim(namespace, "preference-of-"+c.Name, cmp.Or(c.Devices, 2))
 	for i := range max(1, c.Constraints) {
 		env.Configure(env.Parameters(map[string]string{
-			"apiVersion": v1alpha1.SchemeGroupVersion.String(), "kind": v1alpha1.PreferenceKind, "name": fmt.Sprintf("p%d", i), "expression": c.Text,
+			"apiVersion": v1alpha1.SchemeGroupVersion.String(), "kind": v1alpha1.PreferenceKind, "name": fmt.Sprintf("p%d", i), "type": "Expression", "expression": c.Text,
 		}))(&result.Spec.Devices)
 	}
 	return result

@@ -66,8 +66,8 @@ func resolution(t *testing.T, claim *resourceapi.ResourceClaim, list *fakeClasse
 	read := list.asked
 	for _, c := range resolved {
 		text := fmt.Sprintf("constraint %d of [%s]: %s = %s", c.Index, strings.Join(c.Requests, " "), c.Name, c.Expression)
-		if c.OnError != OnErrorAbort {
-			text += ", " + string(c.OnError)
+		if c.FailurePolicy != FailurePolicyFail {
+			text += ", " + string(c.FailurePolicy)
 		}
 		require.Equal(t, c.Default, c.Index == NoReference)
 		note("%s, %s", text, c.Source)

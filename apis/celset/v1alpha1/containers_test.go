@@ -23,7 +23,7 @@ func TestContainers(t *testing.T) {
 	class := &resourceapi.DeviceClass{ObjectMeta: metav1.ObjectMeta{Name: "gpu"}, Spec: resourceapi.DeviceClassSpec{
 		Config: []resourceapi.DeviceClassConfiguration{{DeviceConfiguration: resourceapi.DeviceConfiguration{Opaque: &resourceapi.OpaqueDeviceConfiguration{
 			Driver: v1alpha1.DriverName, Parameters: runtime.RawExtension{Raw: []byte(
-				`{"apiVersion": "celset.dev/v1alpha1", "kind": "CELDeviceConstraint", "name": "row", "default": true, "expression": "true"}`)},
+				`{"apiVersion": "celset.dev/v1alpha1", "kind": "CELDeviceConstraint", "name": "row", "enforcement": "Always", "expression": "true"}`)},
 		}}}},
 	}}
 	claim := func(name string, counts ...int64) *resourceapi.ResourceClaim {

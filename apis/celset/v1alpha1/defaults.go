@@ -20,8 +20,8 @@ import (
 // Claims can't opt out, for it is whoever offers the devices that knows what a set of them has
 // to be. Whoever wants devices in any combination uses a class without defaults.
 
-// ClassDefaults decodes and validates the definitions of a device class that say that they are
-// a default. The error, an [*Error], is about these alone: what else is wrong with the class
+// ClassDefaults decodes and validates the definitions of a device class that hold without a
+// reference ([EnforcementAlways]). The error, an [*Error], is about these alone: what else is wrong with the class
 // concerns those who refer to it.
 func ClassDefaults(class *resourceapi.DeviceClass) ([]Definition, error) {
 	configurations := classConfigurations(class)
@@ -35,9 +35,9 @@ func ClassDefaults(class *resourceapi.DeviceClass) ([]Definition, error) {
 	return definitions, errorAbout(object, errs)
 }
 
-// HasDefaults tells whether a definition of the class says that it is a default. It may be
-// malformed: then requests of the class can't be met until it is mended, for what it would have
-// demanded is not known.
+// HasDefaults reports whether a definition of the class may hold without a reference. The definition
+// may be malformed: then requests of the class can't be met until it is mended, because nobody knows
+// what it would have demanded.
 func HasDefaults(class *resourceapi.DeviceClass) bool {
 	for i := range class.Spec.Config {
 		if isDefault(class.Spec.Config[i].DeviceConfiguration) {
@@ -52,7 +52,7 @@ func isDefault(configuration resourceapi.DeviceConfiguration) bool {
 		return false
 	}
 	raw, err := configuration.Opaque.Parameters.MarshalJSON()
-	if err != nil || !mayHave(raw, "default") || !isConstraint(configuration) {
+	if err != nil || !mayHave(raw, "enforcement") && !mayHave(raw, "default") || !isConstraint(configuration) {
 		return false
 	}
 	// Decoded as a map, because a struct's fields are found in any case of letters.
@@ -60,12 +60,13 @@ func isDefault(configuration resourceapi.DeviceConfiguration) bool {
 	if json.Unmarshal(raw, &fields) != nil {
 		return false
 	}
-	switch strings.TrimSpace(string(fields["default"])) {
-	case "", "null", "false":
-		return false
-	default:
+	var enforcement Enforcement
+	if raw, ok := fields["enforcement"]; ok && json.Unmarshal(raw, &enforcement) != nil {
 		return true
 	}
+	// A definition with the former field default is malformed. It must not be ignored.
+	former := strings.TrimSpace(string(fields["default"]))
+	return enforcement != "" && enforcement != EnforcementOnReference || former != "" && former != "null" && former != "false"
 }
 
 // HasConstraints tells whether a CEL constraint holds for the claim, because it refers to one or
@@ -135,7 +136,7 @@ func (r *resolver) defaults(references []Constraint) []Constraint {
 			if !r.hasSame(references, &def, &request) {
 				constraints = append(constraints, Constraint{
 					Index: NoReference, Requests: request.names, Default: true,
-					Name: def.Name, Expression: def.Expression, Variables: def.Variables, OnError: def.OnError, Source: def.Source,
+					Name: def.Name, Expression: def.Expression, Variables: def.Variables, FailurePolicy: def.FailurePolicy, Source: def.Source,
 				})
 			}
 		}
@@ -147,7 +148,7 @@ func (r *resolver) defaults(references []Constraint) []Constraint {
 // exist: there is no device either, and whoever looks for devices says so.
 func (r *resolver) defaultsOfClass(request *requestOfClass) []Definition {
 	if known, consulted := r.classes[request.className]; consulted {
-		return slices.DeleteFunc(slices.Clone(known.definitions), func(def Definition) bool { return known.err != nil || !def.Default })
+		return slices.DeleteFunc(slices.Clone(known.definitions), func(def Definition) bool { return known.err != nil || def.Enforcement != EnforcementAlways })
 	}
 	if definitions, known := r.defaultsByClass[request.className]; known {
 		return definitions

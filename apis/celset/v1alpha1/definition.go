@@ -42,11 +42,11 @@ type Definition struct {
 	Name       string
 	Expression string
 	Variables  []Variable
-	// Default tells that requests of the class are held to it without a reference.
-	Default bool
-	// OnError is never empty.
-	OnError OnError
-	Source  Source
+	// Enforcement is never empty.
+	Enforcement Enforcement
+	// FailurePolicy is never empty.
+	FailurePolicy FailurePolicy
+	Source        Source
 }
 
 // HasDefinition tells whether the claim itself defines a constraint. It may be malformed: nothing
@@ -133,8 +133,8 @@ func decodeAll(configurations []resourceapi.DeviceConfiguration, object ObjectRe
 		entry := path.Index(i)
 		parameters := entry.Child("opaque", "parameters")
 		def, entryErrs := decodeOne(configuration.Opaque, parameters)
-		if def != nil && def.Default && object.Kind != classKind {
-			entryErrs = append(entryErrs, field.Forbidden(parameters.Child("default"), "only the definition of a DeviceClass can be a default: refer to it, or leave this out"))
+		if def != nil && def.Enforcement == EnforcementAlways && object.Kind != classKind {
+			entryErrs = append(entryErrs, field.Forbidden(parameters.Child("enforcement"), "only the definition of a DeviceClass can hold without a reference: refer to it, and leave this out"))
 		}
 		if len(entryErrs) > 0 {
 			errs = append(errs, entryErrs...)
@@ -147,8 +147,8 @@ func decodeAll(configurations []resourceapi.DeviceConfiguration, object ObjectRe
 		first[def.Name] = entry
 		source := Source{Object: object, Field: entry.String(), Index: i}
 		definitions = append(definitions, Definition{
-			Name: def.Name, Expression: def.Expression, Variables: def.Variables, Default: def.Default,
-			OnError: cmp.Or(def.OnError, OnErrorAbort), Source: source,
+			Name: def.Name, Expression: def.Expression, Variables: def.Variables, Enforcement: cmp.Or(def.Enforcement, EnforcementOnReference),
+			FailurePolicy: cmp.Or(def.FailurePolicy, FailurePolicyFail), Source: source,
 		})
 	}
 	return definitions, errs

@@ -9,9 +9,9 @@ import (
 	"strings"
 
 	resourceapi "k8s.io/api/resource/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	validationutil "k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/yaml"
 
 	"github.com/celset/celset/apis/compat"
@@ -36,33 +36,6 @@ const (
 	// GangFeatureGate is the name of the feature gate of sets of nodes.
 	GangFeatureGate = "DRACELGangConstraints"
 )
-
-// CELNodeSetConstraint says by a CEL expression on which nodes the pods of a PodGroup may run together. It is the type of
-// opaque.parameters in a configuration for the driver [DriverName], in a claim of the pods or a class that such a claim
-// uses, and of [NodeSetAnnotation]. A PodGroup refers to it as the topology key celset.dev/<name>. No node has such a
-// label: a scheduler that does not know these constraints places no pod of the group.
-type CELNodeSetConstraint struct {
-	metav1.TypeMeta `json:",inline"`
-
-	// Name is what PodGroups refer to. It is what may follow the slash in the key of a label: at most 63 letters, digits,
-	// '-', '_' and '.', with a letter or digit at both ends.
-	Name string `json:"name"`
-
-	// Expression is a CEL expression that returns a bool. Its variable `nodes` is the list of the nodes that the pods of the
-	// group run on. At most [MaxExpressionLength] bytes, together with the variables and the preference.
-	Expression string `json:"expression"`
-
-	// Preference is a CEL expression over `nodes` that returns an int: of two sets that satisfy the expression the one with
-	// the greater value is taken, of those with the same value the first.
-	Preference string `json:"preference,omitempty"`
-
-	// Variables are expressions over one node, `node`, which the other expressions read of any node n as n.variables.<name>.
-	// At most [MaxVariables].
-	Variables []Variable `json:"variables,omitempty"`
-
-	// PodsPerNode is how many pods of the group run on a node at most. 0 is 1. At most [MaxNodeSetSize].
-	PodsPerNode int32 `json:"podsPerNode,omitempty"`
-}
 
 // NodeSetConstraint is a valid CELNodeSetConstraint and where it stands.
 type NodeSetConstraint struct {
@@ -186,7 +159,7 @@ func decodeNodeSet(raw []byte, path *field.Path) (*NodeSetConstraint, field.Erro
 	}
 	return &NodeSetConstraint{
 		Name: decoded.Name, Expression: decoded.Expression, Preference: decoded.Preference, Variables: decoded.Variables,
-		PodsPerNode: max(1, int(decoded.PodsPerNode)),
+		PodsPerNode: int(ptr.Deref(decoded.PodsPerNode, 1)),
 	}, nil
 }
 
@@ -196,7 +169,8 @@ func ValidateNodeSet(constraint *CELNodeSetConstraint, path *field.Path) field.E
 	var errs field.ErrorList
 	if constraint.Name == "" {
 		errs = append(errs, field.Required(path.Child("name"), fmt.Sprintf("PodGroups refer to it as the topology key %s/<name>", AttributeDomain)))
-	} else {
+	} else if errs = validateIdentifier(constraint.Name, path.Child("name")); len(errs) == 0 {
+		// An underscore at an end makes no key of a label.
 		for _, message := range validationutil.IsQualifiedName(AttributeDomain + "/" + constraint.Name) {
 			errs = append(errs, field.Invalid(path.Child("name"), constraint.Name, message))
 		}
@@ -211,8 +185,8 @@ func ValidateNodeSet(constraint *CELNodeSetConstraint, path *field.Path) field.E
 	if length > MaxExpressionLength {
 		errs = append(errs, field.TooLong(path.Child("expression"), "", MaxExpressionLength))
 	}
-	if constraint.PodsPerNode < 0 || constraint.PodsPerNode > MaxNodeSetSize {
-		errs = append(errs, field.Invalid(path.Child("podsPerNode"), constraint.PodsPerNode, fmt.Sprintf("must be between 1 and %d", MaxNodeSetSize)))
+	if perNode := ptr.Deref(constraint.PodsPerNode, 1); perNode < 1 || perNode > MaxNodeSetSize {
+		errs = append(errs, field.Invalid(path.Child("podsPerNode"), perNode, fmt.Sprintf("must be between 1 and %d", MaxNodeSetSize)))
 	}
 	return append(errs, validateVariables(constraint.Variables, "node", path.Child("variables"))...)
 }

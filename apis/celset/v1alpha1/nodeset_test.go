@@ -55,41 +55,45 @@ func (c classesByName) Get(name string) (*resourceapi.DeviceClass, error) {
 
 func TestResolveNodeSet(t *testing.T) {
 	tpu := &resourceapi.DeviceClass{ObjectMeta: metav1.ObjectMeta{Name: "tpu"}}
-	tpu.Spec.Config = []resourceapi.DeviceClassConfiguration{{DeviceConfiguration: opaque(nodeSet("torus-4x4", "class", ""))}}
+	tpu.Spec.Config = []resourceapi.DeviceClassConfiguration{{DeviceConfiguration: opaque(nodeSet("torus_4x4", "class", ""))}}
 	ring := `{"apiVersion":"celset.dev/v1alpha1","kind":"CELDeviceConstraint","name":"ring","expression":"true"}`
 	for name, test := range map[string]struct {
 		group     *schedulingapi.PodGroup
 		claims    []*resourceapi.ResourceClaim
 		want, err string
 	}{
-		"annotation": {group("apiVersion: celset.dev/v1alpha1\nkind: CELNodeSetConstraint\nname: torus-4x4\nexpression: own\n"), nil, "own", ""},
-		"claim":      {group(""), []*resourceapi.ResourceClaim{claimWith("a", "tpu", ring, nodeSet("torus-4x4", "claim", ""))}, "claim", ""},
+		"annotation": {group("apiVersion: celset.dev/v1alpha1\nkind: CELNodeSetConstraint\nname: torus_4x4\nexpression: own\n"), nil, "own", ""},
+		"claim":      {group(""), []*resourceapi.ResourceClaim{claimWith("a", "tpu", ring, nodeSet("torus_4x4", "claim", ""))}, "claim", ""},
 		"class":      {group(""), []*resourceapi.ResourceClaim{claimWith("a", "gone"), claimWith("b", "tpu")}, "class", ""},
 		"two that agree": {group(""), []*resourceapi.ResourceClaim{
-			claimWith("a", "", nodeSet("torus-4x4", "claim", "")), claimWith("b", "", nodeSet("torus-4x4", "claim", `,"podsPerNode":1`)),
+			claimWith("a", "", nodeSet("torus_4x4", "claim", "")), claimWith("b", "", nodeSet("torus_4x4", "claim", `,"podsPerNode":1`)), claimWith("c", "", nodeSet("torus_4x4", "claim", `,"podsPerNode":null`)),
 		}, "claim", ""},
 		"two that differ": {group(""), []*resourceapi.ResourceClaim{
-			claimWith("a", "", nodeSet("torus-4x4", "claim", "")), claimWith("b", "", nodeSet("torus-4x4", "other", "")),
-		}, "", "PodGroup default/train: spec.schedulingConstraints.topology[0].key: Invalid value: \"celset.dev/torus-4x4\": ResourceClaim default/a spec.devices.config[0] and ResourceClaim default/b spec.devices.config[0] define it differently"},
+			claimWith("a", "", nodeSet("torus_4x4", "claim", "")), claimWith("b", "", nodeSet("torus_4x4", "other", "")),
+		}, "", "PodGroup default/train: spec.schedulingConstraints.topology[0].key: Invalid value: \"celset.dev/torus_4x4\": ResourceClaim default/a spec.devices.config[0] and ResourceClaim default/b spec.devices.config[0] define it differently"},
 		"none":             {group(""), nil, "", "no CELNodeSetConstraint of that name in the claims of the group's pods"},
-		"misspelt":         {group(nodeSet("torus-4x5", "own", "")), nil, "", `did you mean "celset.dev/torus-4x5"?`},
+		"misspelt":         {group(nodeSet("torus_4x5", "own", "")), nil, "", `did you mean "celset.dev/torus_4x5"?`},
 		"not YAML":         {group("{"), nil, "", "PodGroup default/train: metadata.annotations[celset.dev/node-set-constraint]: Invalid value: must be a CELNodeSetConstraint as YAML or JSON"},
 		"another kind":     {group(ring), nil, "", `metadata.annotations[celset.dev/node-set-constraint].kind: Unsupported value: "CELDeviceConstraint": supported values: "CELNodeSetConstraint"`},
-		"unknown field":    {group(nodeSet("torus-4x4", "own", `,"podPerNode":2`)), nil, "", "podPerNode: Invalid value: unknown field"},
-		"no expression":    {group(nodeSet("torus-4x4", " ", "")), nil, "", "expression: Required value: must be a CEL expression over `nodes` that returns a bool"},
+		"unknown field":    {group(nodeSet("torus_4x4", "own", `,"podPerNode":2`)), nil, "", "podPerNode: Invalid value: unknown field"},
+		"no expression":    {group(nodeSet("torus_4x4", " ", "")), nil, "", "expression: Required value: must be a CEL expression over `nodes` that returns a bool"},
 		"no name":          {group(nodeSet("", "own", "")), nil, "", "name: Required value: PodGroups refer to it as the topology key celset.dev/<name>"},
-		"not a key":        {group(nodeSet("torus 4x4", "own", "")), nil, "", `name: Invalid value: "torus 4x4": name part must consist of`},
-		"too many":         {group(nodeSet("torus-4x4", "own", `,"podsPerNode":257`)), nil, "", "podsPerNode: Invalid value: 257: must be between 1 and 256"},
-		"less than none":   {group(nodeSet("torus-4x4", "own", `,"podsPerNode":-1`)), nil, "", "podsPerNode: Invalid value: -1"},
-		"too long":         {group(nodeSet("torus-4x4", strings.Repeat("a", 6000), `,"preference":"`+strings.Repeat("b", 6000)+`"`)), nil, "", "expression: Too long: may not be more than 10240 bytes"},
+		"not a name":       {group(nodeSet("torus-4x4", "own", "")), nil, "", `name: Invalid value: "torus-4x4": a valid C identifier must start with`},
+		"a long name":      {group(nodeSet(strings.Repeat("t", 33), "own", "")), nil, "", "name: Too long: may not be more than 32 bytes"},
+		"not a key":        {group(nodeSet("torus_", "own", "")), nil, "", `name: Invalid value: "torus_": name part must consist of`},
+		"too many":         {group(nodeSet("torus_4x4", "own", `,"podsPerNode":257`)), nil, "", "podsPerNode: Invalid value: 257: must be between 1 and 256"},
+		"zero":             {group(nodeSet("torus_4x4", "own", `,"podsPerNode":0`)), nil, "", "podsPerNode: Invalid value: 0: must be between 1 and 256"},
+		"no number":        {group(nodeSet("torus_4x4", "own", `,"podsPerNode":"2"`)), nil, "", "podsPerNode: Invalid value: must be an integer, but is: string"},
+		"less than none":   {group(nodeSet("torus_4x4", "own", `,"podsPerNode":-1`)), nil, "", "podsPerNode: Invalid value: -1"},
+		"too long":         {group(nodeSet("torus_4x4", strings.Repeat("a", 6000), `,"preference":"`+strings.Repeat("b", 6000)+`"`)), nil, "", "expression: Too long: may not be more than 10240 bytes"},
 		"huge":             {group(strings.Repeat("a", v1alpha1.MaxNodeSetText+1)), nil, "", "Too long: may not be more than 16384 bytes"},
-		"variable":         {group(nodeSet("torus-4x4", "own", `,"variables":[{"name":"x"}]`)), nil, "", "variables[0].expression: Required value: must be a CEL expression over `node`"},
-		"twice in a claim": {group(""), []*resourceapi.ResourceClaim{claimWith("a", "", nodeSet("torus-4x4", "x", ""), nodeSet("torus-4x4", "y", ""))}, "", "spec.devices.config[1].opaque.parameters.name: Duplicate value"},
+		"variable":         {group(nodeSet("torus_4x4", "own", `,"variables":[{"name":"x"}]`)), nil, "", "variables[0].expression: Required value: must be a CEL expression over `node`"},
+		"twice in a claim": {group(""), []*resourceapi.ResourceClaim{claimWith("a", "", nodeSet("torus_4x4", "x", ""), nodeSet("torus_4x4", "y", ""))}, "", "spec.devices.config[1].opaque.parameters.name: Duplicate value"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := v1alpha1.GroupNodeSet(test.group)
 			if err == nil {
-				got, err = v1alpha1.ResolveNodeSet(test.group, got, "torus-4x4", test.claims, classesByName{"tpu": tpu})
+				got, err = v1alpha1.ResolveNodeSet(test.group, got, "torus_4x4", test.claims, classesByName{"tpu": tpu})
 			}
 			if test.err != "" {
 				require.ErrorContains(t, err, test.err)
@@ -104,7 +108,7 @@ func TestResolveNodeSet(t *testing.T) {
 
 // A definition of a node set is no constraint of the claim's devices.
 func TestNodeSetsAreNoDeviceConstraints(t *testing.T) {
-	claim := claimWith("a", "tpu", nodeSet("torus-4x4", "nodes.size() > 1", ""))
+	claim := claimWith("a", "tpu", nodeSet("torus_4x4", "nodes.size() > 1", ""))
 	constraints, err := v1alpha1.Resolve(claim, classesByName{"tpu": {}})
 	require.NoError(t, err)
 	require.Empty(t, constraints)
@@ -118,8 +122,8 @@ func TestNodeSetReference(t *testing.T) {
 	g.Spec.SchedulingConstraints = &schedulingapi.PodGroupSchedulingConstraints{Topology: []schedulingapi.TopologyConstraint{{Key: "topology.kubernetes.io/rack"}}}
 	_, ok = v1alpha1.NodeSetReference(g)
 	require.False(t, ok)
-	g.Spec.SchedulingConstraints.Topology[0].Key = "celset.dev/torus-4x4"
+	g.Spec.SchedulingConstraints.Topology[0].Key = "celset.dev/torus_4x4"
 	name, ok := v1alpha1.NodeSetReference(g)
 	require.True(t, ok)
-	require.Equal(t, "torus-4x4", name)
+	require.Equal(t, "torus_4x4", name)
 }

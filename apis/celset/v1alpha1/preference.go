@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	resourceapi "k8s.io/api/resource/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	kjson "sigs.k8s.io/json"
 
@@ -23,47 +22,6 @@ const PreferenceKind = "CELDevicePreference"
 // MaxPreferences is the maximum number of preferences that a claim or a class defines. Each of them
 // is a search of its own.
 const MaxPreferences = 4
-
-// CELDevicePreference says which of the sets of devices that would do is to be allocated. It is
-// the type of opaque.parameters in a configuration for the driver [DriverName], as
-// [CELDeviceConstraint] is. It needs no reference: it holds because it is defined, in a claim for
-// the requests that it names, in a DeviceClass for each request of the class alone. Where one of
-// the claim is about a request, those of its class are not.
-type CELDevicePreference struct {
-	metav1.TypeMeta `json:",inline"`
-
-	// Name is what messages call it. It is a C identifier of at most 32 bytes, unique among the
-	// preferences of the claim or class.
-	Name string `json:"name"`
-
-	// Expression is a CEL expression that returns an int: of two sets that satisfy every
-	// constraint the one with the greater value is taken, of those with the same value the
-	// first. Its variable `devices` is the list of all devices allocated for the requests. At
-	// most [MaxExpressionLength] bytes, together with the variables. Either this or Policy.
-	Expression string `json:"expression,omitempty"`
-
-	// Policy is a preference that no expression can say, because it is about the devices that are
-	// left. Either this or Expression.
-	Policy PreferencePolicy `json:"policy,omitempty"`
-
-	// Variables are expressions over one device, which the expression reads of any
-	// device d as d.variables.<name>. At most [MaxVariables].
-	Variables []Variable `json:"variables,omitempty"`
-
-	// Requests names the requests whose devices it is about, as "request" or
-	// "request/alternative". Empty: all requests of the claim. A class can't name any.
-	Requests []string `json:"requests,omitempty"`
-}
-
-// PreferencePolicy names a preference that is built in.
-type PreferencePolicy string
-
-// PolicyKeepWhole takes the set that breaks the fewest of the sets which others may ask for: those
-// that satisfy the constraints of the device classes, the largest first.
-const PolicyKeepWhole PreferencePolicy = "KeepWhole"
-
-// PreferencePolicies are those that there are.
-var PreferencePolicies = []PreferencePolicy{PolicyKeepWhole}
 
 // Preference is a valid CELDevicePreference, the requests that it is about, and where it stands.
 type Preference struct {
@@ -234,29 +192,47 @@ func ValidatePreference(preference *CELDevicePreference, path *field.Path) field
 	} else {
 		errs = append(errs, validateIdentifier(preference.Name, path.Child("name"))...)
 	}
-	if preference.Policy != "" {
-		return append(errs, validatePolicy(preference, path)...)
+	switch preference.Type {
+	case PreferenceTypeExpression:
+		return append(errs, validateExpressionMember(preference, path)...)
+	case PreferenceTypePolicy:
+		return append(errs, validatePolicyMember(preference, path)...)
+	case "":
+		return append(errs, field.Required(path.Child("type"), "must be Expression or Policy, the one that is set"))
+	default:
+		return append(errs, field.NotSupported(path.Child("type"), preference.Type, []PreferenceType{PreferenceTypeExpression, PreferenceTypePolicy}))
 	}
+}
+
+func validateExpressionMember(preference *CELDevicePreference, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
 	if strings.TrimSpace(preference.Expression) == "" {
-		errs = append(errs, field.Required(path.Child("expression"), "must be a CEL expression over `devices` that returns an int, unless there is a policy"))
+		errs = append(errs, field.Required(path.Child("expression"), "must be a CEL expression over `devices` that returns an int"))
 	} else {
 		errs = append(errs, validateExpression(preference.Expression, path.Child("expression"))...)
+	}
+	if preference.Policy != "" {
+		errs = append(errs, notOfType(path.Child("policy"), preference.Type))
 	}
 	return append(errs, validateVariables(preference.Variables, "device", path.Child("variables"))...)
 }
 
-func validatePolicy(preference *CELDevicePreference, path *field.Path) field.ErrorList {
+func validatePolicyMember(preference *CELDevicePreference, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	if !slices.Contains(PreferencePolicies, preference.Policy) {
 		errs = append(errs, field.NotSupported(path.Child("policy"), preference.Policy, PreferencePolicies))
 	}
 	if preference.Expression != "" {
-		errs = append(errs, field.Forbidden(path.Child("expression"), "a policy has none: remove one of them"))
+		errs = append(errs, notOfType(path.Child("expression"), preference.Type))
 	}
 	if len(preference.Variables) > 0 {
-		errs = append(errs, field.Forbidden(path.Child("variables"), "only an expression reads variables: remove them"))
+		errs = append(errs, notOfType(path.Child("variables"), preference.Type))
 	}
 	return errs
+}
+
+func notOfType(path *field.Path, actual PreferenceType) *field.Error {
+	return field.Forbidden(path, fmt.Sprintf("a preference of type %s has no such field: remove it, or change the type", actual))
 }
 
 // ResolvePreferences finds the preferences that hold for the claim: its own, in the order of its

@@ -31,7 +31,7 @@ func preferring(t *testing.T, entries ...resourceapi.DeviceConfiguration) *resou
 func TestPreferencesWhereverTheyStand(t *testing.T) {
 	entry := parameters(DriverName, "")
 	entry.Opaque.Parameters = runtime.RawExtension{Object: &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": "celset.dev/v1alpha1", "kind": PreferenceKind, "name": "near", "expression": "1",
+		"apiVersion": "celset.dev/v1alpha1", "kind": PreferenceKind, "name": "near", "type": "Expression", "expression": "1",
 	}}}
 	template := &resourceapi.ResourceClaimTemplate{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "default", GenerateName: "pair-"},
@@ -76,8 +76,8 @@ func TestHasPreference(t *testing.T) {
 // panics, and a preference that is valid has a name and one of expression and policy.
 func FuzzPreferences(f *testing.F) {
 	for _, seed := range []string{
-		`{` + typedPreference + `"name": "a", "expression": "1"}`, `{` + typedPreference + `"name": "a", "policy": "KeepWhole"}`,
-		`{` + typedPreference + `"name": "a", "expression": "1", "requests": ["a", null, "b/m"], "variables": [null, {}]}`,
+		`{` + typedPreference + `"name": "a", "type": "Expression", "expression": "1"}`, `{` + typedPreference + `"name": "a", "type": "Policy", "policy": "KeepWhole"}`,
+		`{` + typedPreference + `"name": "a", "type": "Expression", "expression": "1", "requests": ["a", null, "b/m"], "variables": [null, {}]}`,
 		`{"kind": "CELDevice\u0050reference", "name": "\ud800"}`, `{}`, `[]`, `null`, ``, `"CELDevicePreference"`,
 	} {
 		f.Add([]byte(seed))
@@ -91,10 +91,14 @@ func FuzzPreferences(f *testing.F) {
 		for _, p := range preferences {
 			require.NotEmpty(t, p.Name)
 			require.NotEqual(t, p.Policy == "", strings.TrimSpace(p.Expression) == "")
-			written, marshalErr := json.Marshal(CELDevicePreference{Name: p.Name, Expression: p.Expression, Policy: p.Policy, Variables: p.Variables})
+			again := CELDevicePreference{Name: p.Name, Type: PreferenceTypeExpression, Expression: p.Expression, Policy: p.Policy, Variables: p.Variables}
+			if p.Policy != "" {
+				again.Type = PreferenceTypePolicy
+			}
+			written, marshalErr := json.Marshal(again)
 			require.NoError(t, marshalErr)
 			require.NotEmpty(t, written)
-			require.Empty(t, ValidatePreference(&CELDevicePreference{Name: p.Name, Expression: p.Expression, Policy: p.Policy, Variables: p.Variables}, field.NewPath("p")))
+			require.Empty(t, ValidatePreference(&again, field.NewPath("p")))
 		}
 	})
 }

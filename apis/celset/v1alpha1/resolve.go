@@ -40,8 +40,8 @@ type Constraint struct {
 	// read.
 	Expression string
 	Variables  []Variable
-	// OnError is what happens when an evaluation fails. It is never empty.
-	OnError OnError
+	// FailurePolicy is what happens when an evaluation fails. It is never empty.
+	FailurePolicy FailurePolicy
 	// Default tells that the class of the request has it hold without a reference. Requests
 	// names that request alone, or the requests that serve one container ([WithContainers]).
 	Default bool
@@ -88,13 +88,13 @@ func (c Carrier) Resolve(classes ClassGetter) ([]Constraint, error) {
 	for _, reference := range References(c.Spec) {
 		if def := r.lookUp(reference); def != nil {
 			constraints = append(constraints, Constraint{
-				Index:      reference.Index,
-				Requests:   reference.Requests,
-				Name:       def.Name,
-				Expression: def.Expression,
-				Variables:  def.Variables,
-				OnError:    def.OnError,
-				Source:     def.Source,
+				Index:         reference.Index,
+				Requests:      reference.Requests,
+				Name:          def.Name,
+				Expression:    def.Expression,
+				Variables:     def.Variables,
+				FailurePolicy: def.FailurePolicy,
+				Source:        def.Source,
 			})
 		}
 	}
@@ -222,7 +222,7 @@ func (r *resolver) names(classNames []string) iter.Seq[string] {
 // conflict is an error if the definitions, one per class, are not all the same.
 func conflict(found []*Definition, path *field.Path) *field.Error {
 	for _, other := range found[1:] {
-		if other.Expression != found[0].Expression || other.OnError != found[0].OnError || !slices.Equal(other.Variables, found[0].Variables) {
+		if other.Expression != found[0].Expression || other.FailurePolicy != found[0].FailurePolicy || !slices.Equal(other.Variables, found[0].Variables) {
 			detail := fmt.Sprintf("%s and %s define it differently: make them equal, or define it in the claim",
 				found[0].Source, other.Source)
 			return field.Invalid(path, attribute(found[0].Name), detail)

@@ -85,26 +85,33 @@ func TestDefinitionMadeInGo(t *testing.T) {
 // A default is one however its field is written, and nothing else is.
 func TestHasDefaults(t *testing.T) {
 	for raw, want := range map[string]bool{
-		`{"default": true}`:                                         true,
-		`{"d\u0065fault": true}`:                                    true,
-		`{"default": "perhaps"}`:                                    true,
-		`{"default": false}`:                                        false,
-		`{"default": null}`:                                         false,
-		`{"Default": true}`:                                         false,
-		`{"default": false, "default": true}`:                       true,
-		`{"name": "default"}`:                                       false,
-		`{"name": "\u0061"}`:                                        false,
-		`{"spec": {"default": true}}`:                               false,
-		`{"default": true`:                                          false,
-		`["default"]`:                                               false,
-		`{"kind": "CELDevicePreference", "default": true}`:          false,
-		`{"kind": "CELDevice\u0050reference", "default": true}`:     false,
-		`{"kind": "CELDeviceConstraint", "name": "a"}`:              false,
-		`{"kind": "CELDeviceConstraint", "default": true}`:          true,
-		`{"kind": "CELDevicePreference", "name": "a", "default": 1`: false,
+		`{"enforcement": "Always"}`:                                     true,
+		`{"\u0065nforcement": "Always"}`:                                true,
+		`{"enforcement": "\u0041lways"}`:                                true,
+		`{"enforcement": "perhaps"}`:                                    true,
+		`{"enforcement": true}`:                                         true,
+		`{"enforcement": "OnReference"}`:                                false,
+		`{"enforcement": ""}`:                                           false,
+		`{"enforcement": null}`:                                         false,
+		`{"Enforcement": "Always"}`:                                     false,
+		`{"enforcement": "OnReference", "enforcement": "Always"}`:       true,
+		`{"name": "enforcement"}`:                                       false,
+		`{"default": true}`:                                             true,
+		`{"default": "perhaps"}`:                                        true,
+		`{"default": false}`:                                            false,
+		`{"default": null}`:                                             false,
+		`{"name": "\u0061"}`:                                            false,
+		`{"spec": {"enforcement": "Always"}}`:                           false,
+		`{"enforcement": "Always"`:                                      false,
+		`["enforcement"]`:                                               false,
+		`{"kind": "CELDevicePreference", "enforcement": "Always"}`:      false,
+		`{"kind": "CELDevice\u0050reference", "enforcement": "Always"}`: false,
+		`{"kind": "CELDeviceConstraint", "name": "a"}`:                  false,
+		`{"kind": "CELDeviceConstraint", "enforcement": "Always"}`:      true,
+		`{"kind": "CELDevicePreference", "name": "a", "enforcement": 1`: false,
 		``: false,
 	} {
 		require.Equal(t, want, HasDefaults(classOf("x", parameters(DriverName, raw))), raw)
 	}
-	require.False(t, HasDefaults(classOf("x", parameters("x.example.com", `{"default": true}`))))
+	require.False(t, HasDefaults(classOf("x", parameters("x.example.com", `{"enforcement": "Always"}`))))
 }

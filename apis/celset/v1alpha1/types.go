@@ -33,50 +33,193 @@ const (
 type CELDeviceConstraint struct {
 	metav1.TypeMeta `json:",inline"`
 
-	// Name is what claims refer to, as matchAttribute celset.dev/<name>. It is
+	// name is what claims refer to, as matchAttribute celset.dev/<name>. It is
 	// a C identifier of at most 32 bytes, which is what the API server accepts
 	// after the slash of a fully qualified name. It is unique within the claim
 	// or class that holds the definition.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=32
 	Name string `json:"name"`
 
-	// Expression is a CEL expression that returns a bool. Its variable
+	// expression is a CEL expression that returns a bool. Its variable
 	// `devices` is the list of all devices allocated for the covered requests.
 	// At most [MaxExpressionLength] bytes, together with the variables.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=10240
 	Expression string `json:"expression"`
 
-	// Variables are expressions over one device, which the expression reads of any
+	// variables are expressions over one device, which the expression reads of any
 	// device d as d.variables.<name>. At most [MaxVariables].
+	// +optional
+	// +listType=map
+	// +listMapKey=name
 	Variables []Variable `json:"variables,omitempty"`
 
-	// Default, in a DeviceClass, has the constraint hold for each request of the class for two
-	// or more devices, over the devices of that request alone, though no claim refers to it.
-	// It may not be true in a claim.
-	Default bool `json:"default,omitempty"`
+	// enforcement says whether the constraint holds without a reference. Empty means
+	// [EnforcementOnReference], the only value in a claim.
+	// +optional
+	// +default="OnReference"
+	Enforcement Enforcement `json:"enforcement,omitempty"`
 
-	// OnError is what happens when an evaluation fails, for example because a device lacks an
-	// attribute. Empty means [OnErrorAbort].
-	OnError OnError `json:"onError,omitempty"`
+	// failurePolicy is what happens when an evaluation fails, for example because a device lacks an
+	// attribute. Empty means [FailurePolicyFail].
+	// +optional
+	// +default="Fail"
+	FailurePolicy FailurePolicy `json:"failurePolicy,omitempty"`
 }
 
-// OnError is what happens when an evaluation of a constraint fails.
-type OnError string
+// Enforcement says for whom a constraint holds.
+// +enum
+type Enforcement string
 
 const (
-	// OnErrorAbort means that the attempt to allocate the claim ends, on all nodes, as KEP-5254
+	// EnforcementOnReference means that the constraint holds for claims that refer to it.
+	EnforcementOnReference Enforcement = "OnReference"
+	// EnforcementAlways means that the constraint also holds, without a reference, for each request of
+	// the DeviceClass for two or more devices, over the devices of that request alone.
+	EnforcementAlways Enforcement = "Always"
+)
+
+// FailurePolicy is what happens when an evaluation of a constraint fails.
+// +enum
+type FailurePolicy string
+
+const (
+	// FailurePolicyFail means that the attempt to allocate the claim ends, on all nodes, as KEP-5254
 	// has it: the expression is wrong for some devices, and nobody should find out by chance.
-	OnErrorAbort OnError = "Abort"
-	// OnErrorNodeDoesNotFit means that the claim does not fit the node on whose devices it
+	FailurePolicyFail FailurePolicy = "Fail"
+	// FailurePolicyNodeDoesNotFit means that the claim does not fit the node on whose devices it
 	// failed, and other nodes are looked at.
-	OnErrorNodeDoesNotFit OnError = "NodeDoesNotFit"
+	FailurePolicyNodeDoesNotFit FailurePolicy = "NodeDoesNotFit"
 )
 
 // Variable gives an expression over one device a name.
 type Variable struct {
-	// Name is what it is read by. It is a C identifier of at most 32 bytes, unique within
+	// name is what it is read by. It is a C identifier of at most 32 bytes, unique within
 	// the definition.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=32
 	Name string `json:"name"`
 
-	// Expression is a CEL expression of any type. Its variable `device` is the device, as
+	// expression is a CEL expression of any type. Its variable `device` is the device, as
 	// in a device selector; `variables.<name>` is a variable that stands before this one.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=10240
 	Expression string `json:"expression"`
+}
+
+// CELDevicePreference says which of the sets of devices that would do is to be allocated. It is
+// the type of opaque.parameters in a configuration for the driver [DriverName], as
+// [CELDeviceConstraint] is. It needs no reference: it holds because it is defined, in a claim for
+// the requests that it names, in a DeviceClass for each request of the class alone. Where one of
+// the claim is about a request, those of its class are not.
+type CELDevicePreference struct {
+	metav1.TypeMeta `json:",inline"`
+
+	// name is what messages call it. It is a C identifier of at most 32 bytes, unique among the
+	// preferences of the claim or class.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=32
+	Name string `json:"name"`
+
+	// type says which of the fields expression and policy is set. The other one must be absent.
+	// +required
+	// +unionDiscriminator
+	Type PreferenceType `json:"type"`
+
+	// expression is a CEL expression that returns an int: of two sets that satisfy every
+	// constraint the one with the greater value is taken, of those with the same value the
+	// first. Its variable `devices` is the list of all devices allocated for the requests. At
+	// most [MaxExpressionLength] bytes, together with the variables.
+	// +optional
+	// +unionMember
+	Expression string `json:"expression,omitempty"`
+
+	// policy is a preference that no expression can say, because it is about the devices that are
+	// left.
+	// +optional
+	// +unionMember
+	Policy PreferencePolicy `json:"policy,omitempty"`
+
+	// variables are expressions over one device, which the expression reads of any
+	// device d as d.variables.<name>. Only the type Expression has them. At most [MaxVariables].
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	Variables []Variable `json:"variables,omitempty"`
+
+	// requests names the requests whose devices it is about, as "request" or
+	// "request/alternative". Empty: all requests of the claim. A class can't name any.
+	// +optional
+	// +listType=atomic
+	Requests []string `json:"requests,omitempty"`
+}
+
+// PreferenceType is the member of a [CELDevicePreference] that is set.
+// +enum
+type PreferenceType string
+
+const (
+	// PreferenceTypeExpression means that expression is set.
+	PreferenceTypeExpression PreferenceType = "Expression"
+	// PreferenceTypePolicy means that policy is set.
+	PreferenceTypePolicy PreferenceType = "Policy"
+)
+
+// PreferencePolicy names a preference that is built in.
+// +enum
+type PreferencePolicy string
+
+// PolicyKeepWhole takes the set that breaks the fewest of the sets which others may ask for: those
+// that satisfy the constraints of the device classes, the largest first.
+const PolicyKeepWhole PreferencePolicy = "KeepWhole"
+
+// PreferencePolicies are those that there are.
+var PreferencePolicies = []PreferencePolicy{PolicyKeepWhole}
+
+// CELNodeSetConstraint says by a CEL expression on which nodes the pods of a PodGroup may run together. It is the type of
+// opaque.parameters in a configuration for the driver [DriverName], in a claim of the pods or a class that such a claim
+// uses, and of [NodeSetAnnotation]. A PodGroup refers to it as the topology key celset.dev/<name>. No node has such a
+// label: a scheduler that does not know these constraints places no pod of the group.
+type CELNodeSetConstraint struct {
+	metav1.TypeMeta `json:",inline"`
+
+	// name is what PodGroups refer to. It is a C identifier of at most 32 bytes, as the names of constraints of devices, with
+	// a letter or digit at its end and a letter at its beginning: a topology key is the key of a label.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=32
+	Name string `json:"name"`
+
+	// expression is a CEL expression that returns a bool. Its variable `nodes` is the list of the nodes that the pods of the
+	// group run on. At most [MaxExpressionLength] bytes, together with the variables and the preference.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=10240
+	Expression string `json:"expression"`
+
+	// preference is a CEL expression over `nodes` that returns an int: of two sets that satisfy the expression the one with
+	// the greater value is taken, of those with the same value the first.
+	// +optional
+	Preference string `json:"preference,omitempty"`
+
+	// variables are expressions over one node, `node`, which the other expressions read of any node n as n.variables.<name>.
+	// At most [MaxVariables].
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	Variables []Variable `json:"variables,omitempty"`
+
+	// podsPerNode is the greatest number of pods of the group on a node: at least 1, at most [MaxNodeSetSize]. Absent
+	// means 1.
+	// +optional
+	// +default=1
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=256
+	PodsPerNode *int32 `json:"podsPerNode,omitempty"`
 }

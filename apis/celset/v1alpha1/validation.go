@@ -20,10 +20,15 @@ import (
 func ValidateDefinition(def *CELDeviceConstraint, path *field.Path) field.ErrorList {
 	errs := validateName(def.Name, path.Child("name"))
 	errs = append(errs, validateExpression(def.Expression, path.Child("expression"))...)
-	switch def.OnError {
-	case "", OnErrorAbort, OnErrorNodeDoesNotFit:
+	switch def.Enforcement {
+	case "", EnforcementOnReference, EnforcementAlways:
 	default:
-		errs = append(errs, field.NotSupported(path.Child("onError"), def.OnError, []OnError{OnErrorAbort, OnErrorNodeDoesNotFit}))
+		errs = append(errs, field.NotSupported(path.Child("enforcement"), def.Enforcement, []Enforcement{EnforcementOnReference, EnforcementAlways}))
+	}
+	switch def.FailurePolicy {
+	case "", FailurePolicyFail, FailurePolicyNodeDoesNotFit:
+	default:
+		errs = append(errs, field.NotSupported(path.Child("failurePolicy"), def.FailurePolicy, []FailurePolicy{FailurePolicyFail, FailurePolicyNodeDoesNotFit}))
 	}
 	return append(errs, validateVariables(def.Variables, "device", path.Child("variables"))...)
 }

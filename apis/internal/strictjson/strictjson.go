@@ -71,7 +71,7 @@ func jsonType(t reflect.Type) string {
 		return "a string"
 	case reflect.Struct:
 		return "an object"
-	case reflect.Int, reflect.Int64:
+	case reflect.Int, reflect.Int32, reflect.Int64:
 		return "an integer"
 	default:
 		return "of type " + t.String()
@@ -81,11 +81,14 @@ func jsonType(t reflect.Type) string {
 // notStrict describes an unknown or a duplicate field.
 func notStrict(err error, path *field.Path) *field.Error {
 	// The message is the kind of the mistake followed by the quoted path.
-	detail, _, _ := strings.Cut(err.Error(), ` "`)
+	detail := "duplicate field: set it once"
+	if strings.HasPrefix(err.Error(), "unknown") {
+		detail = "unknown field: correct its name, which is case-sensitive, or update celset if a newer one knows it (--version of each program prints its version)"
+	}
 	if fieldErr, ok := errors.AsType[kjson.FieldError](err); ok {
 		path = child(path, fieldErr.FieldPath())
 	}
-	return field.Invalid(path, field.OmitValueType{}, detail+" (field names are case-sensitive, each may be set once)")
+	return field.Invalid(path, field.OmitValueType{}, detail)
 }
 
 // child appends a name that a user chose, with the names of the objects it is in

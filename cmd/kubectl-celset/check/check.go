@@ -176,7 +176,7 @@ func (c *checker) class(ctx context.Context, class *resourceapi.DeviceClass) (Ob
 			constraint.Nodes = append(constraint.Nodes, on.sets(covered))
 		}
 		// What tells drivers apart may be for devices of several classes.
-		isOfClass := expression != nil && (c.Count > 0 || definition.Default || !readsDriver(expression))
+		isOfClass := expression != nil && (c.Count > 0 || definition.Enforcement == v1alpha1.EnforcementAlways || !readsDriver(expression))
 		if isOfClass && c.nodes.areKnown() && said == len(result.Errors)+len(result.Warnings) {
 			c.satisfiableForClass(&result, &constraint, definition, mostOn(candidates))
 		}
@@ -232,7 +232,7 @@ func (f *Facts) assume(count int) { f.Assumed, f.counted = true, count > 0 }
 // publishedFor is what the devices publish that a definition of a class may be about: those of the class for a
 // default, and otherwise any. Without a device of the class nothing is known.
 func (c *checker) publishedFor(definition v1alpha1.Definition, ofClass []candidates) published {
-	if definition.Default || len(ofClass) == 0 {
+	if definition.Enforcement == v1alpha1.EnforcementAlways || len(ofClass) == 0 {
 		return publishedBy(ofClass)
 	}
 	return c.nodes.published
@@ -240,7 +240,7 @@ func (c *checker) publishedFor(definition v1alpha1.Definition, ofClass []candida
 
 // newUnreferenced is for a definition of which nothing says for how many devices it is.
 func newUnreferenced(definition v1alpha1.Definition) Constraint {
-	return Constraint{Name: definition.Name, Source: definition.Source.String(), Default: definition.Default}
+	return Constraint{Name: definition.Name, Source: definition.Source.String(), Default: definition.Enforcement == v1alpha1.EnforcementAlways}
 }
 
 func (c *checker) referenced(ctx context.Context, object *Object, carrier v1alpha1.Carrier, claim *resourceapi.ResourceClaim, constraint v1alpha1.Constraint, isSearched bool) Constraint {

@@ -163,7 +163,7 @@ func TestTooExpensiveToRead(t *testing.T) {
 func preference(name, expression string, requests ...string) resourceapi.DeviceConfiguration {
 	raw, _ := json.Marshal(&v1alpha1.CELDevicePreference{
 		TypeMeta: metav1.TypeMeta{APIVersion: v1alpha1.SchemeGroupVersion.String(), Kind: v1alpha1.PreferenceKind},
-		Name:     name, Expression: expression, Requests: requests,
+		Name:     name, Type: v1alpha1.PreferenceTypeExpression, Expression: expression, Requests: requests,
 	})
 	return resourceapi.DeviceConfiguration{Opaque: &resourceapi.OpaqueDeviceConfiguration{
 		Driver: v1alpha1.DriverName, Parameters: runtime.RawExtension{Raw: raw},

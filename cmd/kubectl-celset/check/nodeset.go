@@ -22,14 +22,10 @@ func (c *checker) group(ctx context.Context, group *schedulingapi.PodGroup) (Obj
 	return result, err
 }
 
-// nodeSetsFor are the names that the classes, and the claims and templates of a namespace, define.
-func (c *checker) nodeSetsFor(namespace string) []string {
-	var names []string
-	add := func(constraints []v1alpha1.NodeSetConstraint, _ error) {
-		for _, constraint := range constraints {
-			names = append(names, constraint.Name)
-		}
-	}
+// nodeSetsFor are the constraints that the classes, and the claims and templates of a namespace, define.
+func (c *checker) nodeSetsFor(namespace string) []v1alpha1.NodeSetConstraint {
+	var defined []v1alpha1.NodeSetConstraint
+	add := func(constraints []v1alpha1.NodeSetConstraint, _ error) { defined = append(defined, constraints...) }
 	for _, template := range c.state.Templates {
 		if template.Namespace == namespace {
 			add(v1alpha1.TemplateCarrier(template).NodeSets())
@@ -43,7 +39,7 @@ func (c *checker) nodeSetsFor(namespace string) []string {
 	for _, class := range c.state.Objects.Classes {
 		add(v1alpha1.ClassNodeSets(class))
 	}
-	return names
+	return defined
 }
 
 func (o *Object) nodeSets(constraints []v1alpha1.NodeSetConstraint) {

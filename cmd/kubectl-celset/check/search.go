@@ -129,7 +129,7 @@ func (c *checker) satisfiableForClass(object *Object, result *Constraint, defini
 		}
 		all.nodes, all.failure, all.unknown = max(all.nodes, one.nodes), cmp.Or(all.failure, one.failure), cmp.Or(all.unknown, one.unknown)
 	}
-	if c.Count > 0 || definition.Default {
+	if c.Count > 0 || definition.Enforcement == v1alpha1.EnforcementAlways {
 		c.conclude(object, result, definition.Source.Field, sizes, all)
 		return
 	}
@@ -202,7 +202,7 @@ func constrained(claim *resourceapi.ResourceClaim, constraints ...v1alpha1.Const
 		}
 		raw, err := json.Marshal(&v1alpha1.CELDeviceConstraint{
 			TypeMeta: metav1.TypeMeta{APIVersion: v1alpha1.SchemeGroupVersion.String(), Kind: v1alpha1.Kind},
-			Name:     name, Expression: constraint.Expression, Variables: constraint.Variables, OnError: v1alpha1.OnErrorNodeDoesNotFit,
+			Name:     name, Expression: constraint.Expression, Variables: constraint.Variables, FailurePolicy: v1alpha1.FailurePolicyNodeDoesNotFit,
 		})
 		if err != nil {
 			continue

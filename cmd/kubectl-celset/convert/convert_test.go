@@ -181,7 +181,7 @@ spec:
     requests: [{name: mla, exactly: {deviceClassName: x, count: 2}}]
     constraints: [CONSTRAINT]
     config:
-    - opaque: {driver: celset.dev, parameters: {apiVersion: celset.dev/v1alpha1, kind: CELDevicePreference, name: constraint1, expression: "1"}}
+    - opaque: {driver: celset.dev, parameters: {apiVersion: celset.dev/v1alpha1, kind: CELDevicePreference, name: constraint1, type: Expression, expression: "1"}}
 `
 
 // TestPreferencesStay beside what comes from the KEP, and have names of their own.
@@ -280,7 +280,7 @@ func (c oneClass) Get(string) (*resourceapi.DeviceClass, error) { return c.class
 func TestDefaultsAreWrittenOut(t *testing.T) {
 	class := &resourceapi.DeviceClass{ObjectMeta: metav1.ObjectMeta{Name: "x"}}
 	class.Spec.Config = []resourceapi.DeviceClassConfiguration{{DeviceConfiguration: resourceapi.DeviceConfiguration{Opaque: &resourceapi.OpaqueDeviceConfiguration{
-		Driver: "celset.dev", Parameters: runtime.RawExtension{Raw: []byte(`{"apiVersion": "celset.dev/v1alpha1", "kind": "CELDeviceConstraint", "name": "d", "expression": "b", "default": true}`)},
+		Driver: "celset.dev", Parameters: runtime.RawExtension{Raw: []byte(`{"apiVersion": "celset.dev/v1alpha1", "kind": "CELDeviceConstraint", "name": "d", "expression": "b", "enforcement": "Always"}`)},
 	}}}}
 	for version, request := range map[string]string{"v1": "{name: mla, exactly: {deviceClassName: x, count: 2}}", "v1beta1": "{name: mla, deviceClassName: x, count: 2}"} {
 		o := object(t, `

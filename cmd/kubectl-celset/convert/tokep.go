@@ -54,8 +54,8 @@ func ToKEP(ctx context.Context, object *unstructured.Unstructured, classes v1alp
 		if own := ownFunctions(ctx, expression); len(own) > 0 {
 			return 0, c.errorAt("", "constraint %s uses %s, which the KEP does not have: write it in plain CEL first", r.Name, strings.Join(own, ", "))
 		}
-		if r.OnError != v1alpha1.OnErrorAbort {
-			return 0, c.errorAt("", "constraint %s has onError: %s, which the KEP does not have: leave it out first", r.Name, r.OnError)
+		if r.FailurePolicy != v1alpha1.FailurePolicyFail {
+			return 0, c.errorAt("", "constraint %s has failurePolicy: %s, which the KEP does not have: leave it out first", r.Name, r.FailurePolicy)
 		}
 		if r.Default {
 			// A class has no constraints in the KEP.

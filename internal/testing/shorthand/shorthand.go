@@ -5,7 +5,7 @@
 // of these, or written as in the API:
 //
 //	constraint: {name: ring4, expression: "true"}   # a CELDeviceConstraint for celset.dev
-//	preference: {name: near, policy: KeepWhole}     # a CELDevicePreference
+//	preference: {name: near, type: Policy, policy: KeepWhole}   # a CELDevicePreference
 //	nodeSet: {name: rack, expression: "true"}       # a CELNodeSetConstraint
 //	parameters: '{"kind": 1}'                       # parameters for celset.dev, as they are
 package shorthand

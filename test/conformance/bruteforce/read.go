@@ -529,8 +529,8 @@ func (s *solver) prepareConstraint(claim *resourceapi.ResourceClaim, api *resour
 type definition struct {
 	Name, Expression string
 	Variables        []struct{ Name, Expression string }
-	OnError          string
-	Default          bool
+	FailurePolicy    string
+	Enforcement      string
 }
 
 func (c *constraint) define(def definition) (err error) {
@@ -541,7 +541,7 @@ func (c *constraint) define(def definition) (err error) {
 		}
 		c.variables = append(c.variables, variable{v.Name, program})
 	}
-	c.values, c.aboutNode = map[*device]any{}, def.OnError == "NodeDoesNotFit"
+	c.values, c.aboutNode = map[*device]any{}, def.FailurePolicy == "NodeDoesNotFit"
 	c.program, err = compile(def.Expression)
 	return err
 }
@@ -600,7 +600,7 @@ func (s *solver) defaults(r *request, class string) ([]constraint, error) {
 	definitions, err := definitionsIn(configurations)
 	var constraints []constraint
 	for _, def := range definitions {
-		if !def.Default {
+		if def.Enforcement != "Always" {
 			continue
 		}
 		c := constraint{requests: []string{r.name}}

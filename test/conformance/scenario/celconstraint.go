@@ -63,7 +63,9 @@ func (g *generator) define(devices *resourceapi.DeviceClaim, covered []string, n
 	definition := g.definition(name, wantedBy(devices, covered))
 	if g.sometimes() {
 		// Where an expression fails, it should be the only one.
-		definition.Default = !g.FailingExpression && g.maybe()
+		if !g.FailingExpression && g.maybe() {
+			definition.Enforcement = v1alpha1.EnforcementAlways
+		}
 		class := g.classOf(devices, pick(g, covered...))
 		class.Spec.Config = append(class.Spec.Config, resourceapi.DeviceClassConfiguration{DeviceConfiguration: parametersOf(definition)})
 		return
@@ -120,7 +122,7 @@ func (g *generator) definition(name string, wanted int) *v1alpha1.CELDeviceConst
 		g.nameParts(definition)
 	}
 	if g.FailingExpression && g.maybe() {
-		definition.OnError = v1alpha1.OnErrorNodeDoesNotFit
+		definition.FailurePolicy = v1alpha1.FailurePolicyNodeDoesNotFit
 	}
 	return definition
 }

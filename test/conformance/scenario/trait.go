@@ -293,10 +293,10 @@ func stripConstraints(of func(resourceapi.DeviceConstraint) bool) func(*Case) bo
 // stripDefault has the definition of a class hold for those only who refer to it.
 func stripDefault(configuration *resourceapi.DeviceConfiguration) bool {
 	definition := Definition(*configuration)
-	if definition == nil || !definition.Default {
+	if definition == nil || definition.Enforcement == "" {
 		return false
 	}
-	definition.Default = false
+	definition.Enforcement = ""
 	*configuration = parametersOf(definition)
 	return true
 }

@@ -59,7 +59,7 @@ func TestGroupsOfAGroup(t *testing.T) {
 	waiting := slices.Concat(prefill, decode)
 	env.Until(t, "a group waits for a set", func(context.Context) (bool, error) {
 		return slices.ContainsFunc(waiting, func(name string) bool {
-			return env.IsRefused(l.Pod(t, name), "constraint celset.dev/nodes-of-", "nodes, 0 of them with pods of the group, satisfies it")
+			return env.IsRefused(l.Pod(t, name), "constraint celset.dev/nodes_of_group", "nodes, 0 of them with pods of the group, satisfies it")
 		}), nil
 	})
 	for _, name := range waiting {
@@ -95,6 +95,6 @@ func TestGroupsOfAGroup(t *testing.T) {
 
 	// A constraint is over the nodes of a PodGroup, and can't be over those of several.
 	l = newNodes(t, "key", 6, inRacks)
-	l.composite(t, "refers", "celset.dev/nodes-of-all", 1)
-	l.requireRefused(t, l.group(t, "child", oneRow, "", 2, 2, whole)[0], fmt.Sprintf("CompositePodGroup %s/refers has the topology key celset.dev/nodes-of-all, but a node set constraint is over the nodes of one PodGroup", l.Namespace))
+	l.composite(t, "refers", "celset.dev/nodes_of_all", 1)
+	l.requireRefused(t, l.group(t, "child", oneRow, "", 2, 2, whole)[0], fmt.Sprintf("CompositePodGroup %s/refers has the topology key celset.dev/nodes_of_all, but a node set constraint is over the nodes of one PodGroup", l.Namespace))
 }

@@ -135,8 +135,8 @@ func TestNVLinkDomains(t *testing.T) {
 	}
 
 	// Eighteen trays of one rack, as soon as there is one.
-	rack := l.gang(t, "rack", "one-nvlink-domain", 18, "tray", whole)
-	l.requireRefused(t, rack[0], "constraint celset.dev/one-nvlink-domain: no set of 18 nodes")
+	rack := l.gang(t, "rack", "one_nvlink_domain", 18, "tray", whole)
+	l.requireRefused(t, rack[0], "constraint celset.dev/one_nvlink_domain: no set of 18 nodes")
 	for i, h := range l.hosts {
 		if h.At[0] == 7 && h.At[1] < 3 {
 			l.DeletePod(t, fmt.Sprintf("occupies-%d", i))
@@ -146,10 +146,10 @@ func TestNVLinkDomains(t *testing.T) {
 
 	// Four racks in a row on a circle of twenty. Two of them have one tray left.
 	row := map[int]int{18: 1, 19: 1, 0: 1, 1: 1}
-	first := l.gang(t, "first", "a-node-in-each-of-four-racks", 4, "tray", whole)
+	first := l.gang(t, "first", "a_node_in_each_of_four_racks", 4, "tray", whole)
 	require.Equal(t, row, l.counts(t, 0, first...))
-	second := l.gang(t, "second", "a-node-in-each-of-four-racks", 4, "tray", whole)
-	l.requireRefused(t, second[0], "constraint celset.dev/a-node-in-each-of-four-racks: no set of 4 nodes")
+	second := l.gang(t, "second", "a_node_in_each_of_four_racks", 4, "tray", whole)
+	l.requireRefused(t, second[0], "constraint celset.dev/a_node_in_each_of_four_racks: no set of 4 nodes")
 	for _, name := range first {
 		l.DeletePod(t, name)
 	}
@@ -169,7 +169,7 @@ func TestRailsOfAFatTree(t *testing.T) {
 	for _, pod := range pods {
 		require.Equal(t, rails, l.railsOf(t, pod))
 	}
-	require.Len(t, l.counts(t, 0, l.gang(t, "leaf", "few-leafs", 6, "half-a-node", half)...), 1)
+	require.Len(t, l.counts(t, 0, l.gang(t, "leaf", "few_leafs", 6, "half-a-node", half)...), 1)
 }
 
 // TestBlockOfAThousandHosts: half of a torus of 32x32 hosts is in use, and what is free has blocks of 4x4 around an edge only, of

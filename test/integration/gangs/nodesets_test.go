@@ -56,8 +56,8 @@ func (l *nodes) group(t *testing.T, name, expression, more string, minCount, pod
 	t.Helper()
 	quoted, err := json.Marshal(expression)
 	require.NoError(t, err)
-	l.podGroup(t, name, "celset.dev/nodes-of-"+name, minCount, map[string]string{v1alpha1.NodeSetAnnotation: fmt.Sprintf(
-		"apiVersion: celset.dev/v1alpha1\nkind: CELNodeSetConstraint\nname: nodes-of-%s\nexpression: %s\n%s", name, quoted, more)})
+	l.podGroup(t, name, "celset.dev/nodes_of_group", minCount, map[string]string{v1alpha1.NodeSetAnnotation: fmt.Sprintf(
+		"apiVersion: celset.dev/v1alpha1\nkind: CELNodeSetConstraint\nname: nodes_of_group\nexpression: %s\n%s", quoted, more)})
 	return l.members(t, name, pods, edit...)
 }
 
@@ -172,7 +172,7 @@ func TestGroupWaitsForANode(t *testing.T) {
 	l := newNodes(t, "waits", 4, rack(2))
 	l.occupy(t, 0, 3)
 	members := l.group(t, "waits", "nodes.map(n, n.labels.rack).distinct().size() == 1", "", 2, 2, whole)
-	l.requireRefused(t, members[0], "constraint celset.dev/nodes-of-waits: no set of 2 nodes, 0 of them with pods of the group, satisfies it: 2 of 4 nodes can take a pod", "Insufficient cpu",
+	l.requireRefused(t, members[0], "constraint celset.dev/nodes_of_group: no set of 2 nodes, 0 of them with pods of the group, satisfies it: 2 of 4 nodes can take a pod", "Insufficient cpu",
 		"nearest miss: 1 of 2 nodes of a set can take a pod, not "+l.Nodes[0]+": Insufficient cpu, pod occupies-0")
 	l.DeletePod(t, "occupies-3")
 	require.Equal(t, []int{2, 3}, l.on(t, members...))

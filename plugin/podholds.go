@@ -111,8 +111,21 @@ func (h *podHolds) restore() {
 		}
 		for _, pod := range pods {
 			h.restoreFor(pod, h.isForeign(pod))
+			h.tidy(pod)
 		}
 	})
+}
+
+// tidy changes the condition of a pod that needs no hold any more: an earlier process was stopped before it did.
+func (h *podHolds) tidy(pod *v1.Pod) {
+	condition := hold.ConditionOf(pod)
+	if condition == nil || condition.Status != v1.ConditionTrue || h.isForeign(pod) || pod.DeletionTimestamp != nil {
+		return
+	}
+	if _, over := hold.IsOver(pod, ""); over {
+		ended := hold.Ended{Hold: hold.Hold{Pod: pod}, How: hold.Bound}
+		h.store.WriteLater(pod, ended.Condition(time.Now()), nil)
+	}
 }
 
 func (h *podHolds) restoreFor(pod *v1.Pod, foreign bool) {

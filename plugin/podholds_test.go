@@ -209,12 +209,16 @@ func TestOutlook(t *testing.T) {
 		"the victim was evicted just now": {evicted: true, want: waits, again: waits},
 		"the victim is ending":            {change: ends, want: waits, again: waits},
 		"the victim ends, CPU is missing": {change: ends, refused: fwk.NewStatus(fwk.Unschedulable, "no CPU").WithPlugin("NodeResourcesFit"), want: waits, again: waits},
-		"the node has got a taint":        {change: ends, refused: fwk.NewStatus(fwk.UnschedulableAndUnresolvable, "taint").WithPlugin("TaintToleration"), want: lost, again: lost, why: "the node refuses it for another reason: taint"},
-		"the claim is to be freed":        {change: reserve(resourceapi.ResourceClaimConsumerReference{Resource: "pods", Name: "gone", UID: "gone"}), want: waits, again: waits},
-		"the user is another pod by now":  {change: reserve(resourceapi.ResourceClaimConsumerReference{Resource: "pods", Name: "node-a-0", UID: "before"}), want: waits, again: waits},
-		"another pod uses the claim":      {change: reserve(resourceapi.ResourceClaimConsumerReference{Resource: "pods", Name: "node-a-0", UID: "node-a-0"}), want: lost, again: lost, why: "pod default/node-a-0 has some of them"},
-		"somebody uses it who is no pod":  {change: reserve(resourceapi.ResourceClaimConsumerReference{APIGroup: "example.com", Resource: "jobs", Name: "x", UID: "x"}), want: lost, again: lost, why: "jobs default/x has some of them"},
-		"what was held has other names":   {change: func(e *evictable, held *hold.Hold) { ends(e, held); held.Claims[0].Devices[0].Device = "partition" }, want: waits, again: waits},
+		"the node has got a taint":        {change: ends, refused: fwk.NewStatus(fwk.UnschedulableAndUnresolvable, "taint").WithPlugin("TaintToleration"), want: waits, again: waits},
+		"nobody is evicted from a node with a taint": {
+			refused: fwk.NewStatus(fwk.UnschedulableAndUnresolvable, "taint").WithPlugin("TaintToleration"),
+			want:    lost, again: lost, why: "the node refuses it for another reason: taint",
+		},
+		"the claim is to be freed":       {change: reserve(resourceapi.ResourceClaimConsumerReference{Resource: "pods", Name: "gone", UID: "gone"}), want: waits, again: waits},
+		"the user is another pod by now": {change: reserve(resourceapi.ResourceClaimConsumerReference{Resource: "pods", Name: "node-a-0", UID: "before"}), want: waits, again: waits},
+		"another pod uses the claim":     {change: reserve(resourceapi.ResourceClaimConsumerReference{Resource: "pods", Name: "node-a-0", UID: "node-a-0"}), want: lost, again: lost, why: "pod default/node-a-0 has some of them"},
+		"somebody uses it who is no pod": {change: reserve(resourceapi.ResourceClaimConsumerReference{APIGroup: "example.com", Resource: "jobs", Name: "x", UID: "x"}), want: lost, again: lost, why: "jobs default/x has some of them"},
+		"what was held has other names":  {change: func(e *evictable, held *hold.Hold) { ends(e, held); held.Claims[0].Devices[0].Device = "partition" }, want: waits, again: waits},
 		"all is free": {change: func(e *evictable, held *hold.Hold) {
 			held.Victims, e.claims[0].Status = []types.UID{"gone"}, resourceapi.ResourceClaimStatus{}
 		}, want: free, again: lost, whyAtLast: "they are free, and the node refuses it: refused"},

@@ -49,19 +49,25 @@ const (
 // outlookOf returns what a pod that fits nowhere can expect of its hold. refused is the status of the hold's node. why
 // is the reason for lost.
 func (p *preempter) outlookOf(held *hold.Hold, refused *fwk.Status) (expected outlook, why string) {
-	if refused.Code() == fwk.UnschedulableAndUnresolvable && refused.Plugin() != p.pl.Name() {
-		return lost, "the node refuses it for another reason: " + refused.Message()
-	}
-	if alive, ending := p.victimsOf(held); len(alive) > 0 {
+	// The node may refuse the pod for a while only, such as by a taint. That ends no hold while victims are ending: others
+	// would be evicted for the pod meanwhile.
+	elsewhere := refused.Code() == fwk.UnschedulableAndUnresolvable && refused.Plugin() != p.pl.Name()
+	alive, ending := p.victimsOf(held)
+	switch {
+	case len(alive) > 0 && !elsewhere:
 		return resumes, ""
-	} else if ending {
+	case ending:
 		return waits, ""
+	case len(alive) > 0:
+		return lost, "the node refuses it for another reason: " + refused.Message()
 	}
 	switch freeing, user := p.pl.freeing(held); {
 	case user != "":
 		return lost, user
 	case freeing:
 		return waits, ""
+	case elsewhere:
+		return lost, "the node refuses it for another reason: " + refused.Message()
 	case !p.pl.holds.NoteFree(held.Pod.UID):
 		return free, ""
 	default:

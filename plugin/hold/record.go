@@ -12,6 +12,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -152,6 +153,12 @@ func (r *record) hold(pod *v1.Pod) Hold {
 	return hold
 }
 
+// isChanged reports whether another scheduler has gone on with a hold that is known, for other devices.
+func (h *Holds) isChanged(pod *v1.Pod, r *record, mayBe bool) bool {
+	known, ok := h.Of(pod.UID)
+	return mayBe && ok && known.Foreign && known.Try == r.Try && !apiequality.Semantic.DeepEqual(known.Claims, r.hold(pod).Claims)
+}
+
 // Restore takes over what the condition of a pod records: a hold that another process has begun, or the tries of a pod
 // whose hold has ended. It does nothing for a pod that needs no hold, and for a try that is known already. foreign is set
 // for a pod of another scheduler. The error says what is wrong with the condition.
@@ -167,7 +174,7 @@ func (h *Holds) Restore(pod *v1.Pod, foreign bool, retry func()) (restored bool,
 	if err != nil {
 		return false, err
 	}
-	if known, _ := h.Tries(pod.UID); known >= r.Try && known > 0 {
+	if known, _ := h.Tries(pod.UID); known >= r.Try && known > 0 && !h.isChanged(pod, &r, holds && foreign) {
 		return false, nil
 	}
 	if !holds {

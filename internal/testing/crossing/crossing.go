@@ -197,3 +197,8 @@ func podWrite(r *http.Request) (w Write, is bool, err error) {
 	r.Body = io.NopCloser(bytes.NewReader(body))
 	return Write{info.Verb, info.Subresource, string(body)}, true, nil
 }
+
+// IsRelease reports whether the write records that devices are no longer held for a pod.
+func IsRelease(w Write) bool {
+	return w.verb == "patch" && w.subresource == "status" && strings.Contains(w.body, `"type":"celset.dev/`) && strings.Contains(w.body, `"status":"False"`)
+}

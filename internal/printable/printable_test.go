@@ -54,7 +54,7 @@ func TestLine(t *testing.T) {
 }
 
 func TestError(t *testing.T) {
-	err := printable.Error(errors.Join(io.EOF, errors.New("\x1b[31mI1129 10:00:00 all is well\r\n")), 20)
+	err := printable.Error(errors.Join(io.EOF, errors.New("\x1b[31mI1129 10:00:00 all is well\r\n!\x07x")), 20)
 	require.ErrorIs(t, err, io.EOF)
 	require.EqualError(t, err, `EOF\n\x1b[31mI1129 1...`)
 }

@@ -106,13 +106,7 @@ func (pl *DynamicResourcesCEL) requestOf(pod *v1.Pod, c *podClaims) guard.Reques
 	for _, claim := range c.unallocated {
 		uids = append(uids, claim.UID)
 	}
-	return guard.Request{Pod: pod, Claims: uids, Timeout: pl.attemptTimeout, Activate: pl.activate, IsGone: pl.isGone}
-}
-
-// isGone reports whether a pod was deleted or is bound.
-func (pl *DynamicResourcesCEL) isGone(pod *v1.Pod) bool {
-	now, err := pl.handle.SharedInformerFactory().Core().V1().Pods().Lister().Pods(pod.Namespace).Get(pod.Name)
-	return err != nil || now.UID != pod.UID || now.Spec.NodeName != ""
+	return guard.Request{Pod: pod, Claims: uids, Timeout: pl.attemptTimeout, Activate: pl.activate}
 }
 
 // prepare looks up what the claims say. It refuses a pod with a claim of which that is not known yet, and has it activated

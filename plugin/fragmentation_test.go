@@ -115,7 +115,7 @@ func setsIn(t *testing.T, registry compbase.KubeRegistry) map[string]float64 {
 	require.NoError(t, err)
 	values := map[string]float64{}
 	for _, family := range families {
-		name, ours := strings.CutPrefix(family.GetName(), "celset_device_set")
+		name, ours := strings.CutPrefix(family.GetName(), "celset_scheduler_device_set")
 		if !ours {
 			continue
 		}
@@ -154,7 +154,7 @@ func TestNothingIsCountedBeforeScheduling(t *testing.T) {
 	require.Empty(t, cmp.Diff(map[string]float64{
 		"s gpu ring 4 now": 1, "s gpu ring 4 packed": 2, "s gpu ring 4 idle": 5,
 		"s_incomplete gpu ring 4 now": 0, "s_incomplete gpu ring 4 packed": 1, "s_incomplete gpu ring 4 idle": 0,
-		"_claims gpu ring 4": 3, "s_timestamp_seconds": noonSeconds + 3600 + 60, "s_duration_seconds": 0, "s_counts_total complete": 1,
+		"_claims gpu ring 4": 3, "s_last_count_timestamp_seconds": noonSeconds + 3600 + 60, "s_duration_seconds": 0, "s_counts_total complete": 1,
 	}, m.shownValues(t)))
 }
 
@@ -192,7 +192,7 @@ func TestFailedCountsShowNothing(t *testing.T) {
 	look := func() map[string]float64 {
 		m.look(t.Context())
 		values := m.shownValues(t)
-		delete(values, "s_timestamp_seconds")
+		delete(values, "s_last_count_timestamp_seconds")
 		return values
 	}
 	require.Len(t, look(), 3+3+1+1+1)
@@ -254,7 +254,7 @@ func TestNothingIsCountedTwice(t *testing.T) {
 	m.clock.Step(time.Minute)
 	require.False(t, counted())
 	values := m.shownValues(t)
-	require.InDelta(t, noonSeconds+60, values["s_timestamp_seconds"], 0)
+	require.InDelta(t, noonSeconds+60, values["s_last_count_timestamp_seconds"], 0)
 	require.InDelta(t, 1, values["s gpu ring 4 now"], 0)
 	require.InDelta(t, 1, values["s_counts_total unchanged"], 0)
 
@@ -374,9 +374,9 @@ func TestCountingIsNoScheduling(t *testing.T) {
 
 	m.look(ctx)
 	values := setsIn(t, registry)
-	require.WithinDuration(t, time.Now(), time.Unix(int64(values["s_timestamp_seconds"]), 0), time.Hour)
+	require.WithinDuration(t, time.Now(), time.Unix(int64(values["s_last_count_timestamp_seconds"]), 0), time.Hour)
 	require.Positive(t, values["s_duration_seconds"])
-	delete(values, "s_timestamp_seconds")
+	delete(values, "s_last_count_timestamp_seconds")
 	delete(values, "s_duration_seconds")
 	want := map[string]float64{"s_counts_total complete": 1}
 	for devices, counts := range map[int][4]float64{8: {1, 1, 2, 3}, 4: {0, 4, 5, 6}, 2: {0, 10, 11, 12}} {

@@ -46,7 +46,7 @@ func shown(t *testing.T, registry compbase.Gatherer) map[string]float64 {
 	}
 	for _, family := range families {
 		for _, metric := range family.GetMetric() {
-			name := strings.TrimPrefix(family.GetName(), "celset_")
+			name := strings.TrimPrefix(family.GetName(), "celset_scheduler_")
 			for _, label := range metric.GetLabel() {
 				name += " " + label.GetValue()
 			}

@@ -399,11 +399,14 @@ func TestOneEvictionForOneClaim(t *testing.T) {
 		return count
 	}
 	require.Eventually(t, func() bool { return waiting() == 2 }, waitFor, tick)
-	gone := 0
-	for _, e := range nodes {
-		gone += e.gone(t, client)
+	gone := func() (count int) {
+		for _, e := range nodes {
+			count += e.gone(t, client)
+		}
+		return count
 	}
-	require.Equal(t, 1, gone)
+	require.Eventually(t, func() bool { return gone() > 0 }, waitFor, tick)
+	require.Equal(t, 1, gone())
 	require.Equal(t, 1, pl.holds.Count())
 
 	// The pod for which others were evicted is deleted. Another pod of the claim takes its place, and nobody else is evicted.
@@ -422,11 +425,7 @@ func TestOneEvictionForOneClaim(t *testing.T) {
 	require.Eventually(t, func() bool { first = holder(); return first != "" }, waitFor, tick)
 	require.NoError(t, client.CoreV1().Pods("default").Delete(t.Context(), first, metav1.DeleteOptions{}))
 	require.Eventually(t, func() bool { next := holder(); return next != "" && next != first }, waitFor, tick)
-	gone = 0
-	for _, e := range nodes {
-		gone += e.gone(t, client)
-	}
-	require.Equal(t, 1, gone)
+	require.Equal(t, 1, gone())
 	require.Equal(t, 1, pl.holds.Count())
 }
 

@@ -172,7 +172,7 @@ func TestPreferencesAreCounted(t *testing.T) {
 		a := startAdmissionWith(t, arguments(args), true, class(), slice(0, 1, 2, 3, 4, 5, 6, 7, 8, 9), prefer(t, claim(5), "p", unreadable))
 		tried(a.ctx, t, a.DynamicResourcesCEL, pod())
 		values := shown(t, a.registry)
-		require.EqualValues(t, 1, values["preference_outcomes_total "+want], args)
+		require.EqualValues(t, 1, values["preference_searches_total "+want], args)
 		require.EqualValues(t, 1, values["allocation_duration_seconds none allocated"])
 		require.EqualValues(t, 1, values["allocation_cost allocated"])
 		require.NotContains(t, values, "budget_exhaustions_total steps")

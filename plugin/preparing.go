@@ -61,7 +61,7 @@ type preparing struct {
 	// mutex guards what follows.
 	mutex sync.Mutex
 	// waiting has the pods that are activated when a claim was prepared.
-	waiting map[wanted][]waitingPod
+	waiting map[wanted]map[types.UID]waitingPod
 	// since is when a pod began to wait.
 	since map[types.UID]time.Time
 	// generation is that of the selectors of what is kept.
@@ -162,7 +162,7 @@ func newPreparingOf(preparer *allocator.Preparer, environment *device.Environmen
 			return size
 		}),
 		contents: memo.In(memory, func(key versionsKey, _ *content) memo.Size { return memo.Size{Bytes: 256 + len(key.classes)} }),
-		waiting:  map[wanted][]waitingPod{}, since: map[types.UID]time.Time{},
+		waiting:  map[wanted]map[types.UID]waitingPod{}, since: map[types.UID]time.Time{},
 	}
 }
 
@@ -292,7 +292,10 @@ func (p *preparing) await(pod *v1.Pod, missing []*resourceapi.ResourceClaim, con
 	}
 	// The claims of a namespace are prepared one after the other: when the last one is, all are.
 	last := wanted{missing[len(missing)-1].UID, constraints}
-	p.waiting[last] = append(p.waiting[last], waiting)
+	if p.waiting[last] == nil {
+		p.waiting[last] = map[types.UID]waitingPod{}
+	}
+	p.waiting[last][pod.UID] = waiting
 	for _, claim := range missing {
 		namespace, name, want := claim.Namespace, claim.Name, wanted{claim.UID, constraints}
 		p.background.Add(namespace, want, func(ctx context.Context) { p.prepareWanted(ctx, namespace, name, want) }, func() { p.wake(want) })
@@ -323,8 +326,8 @@ func (p *preparing) wake(claim wanted) {
 	p.mutex.Lock()
 	pods := p.waiting[claim]
 	delete(p.waiting, claim)
-	for _, pod := range pods {
-		delete(p.since, pod.UID)
+	for uid := range pods {
+		delete(p.since, uid)
 	}
 	p.mutex.Unlock()
 	for _, pod := range pods {

@@ -287,3 +287,21 @@ func (p *preparing) prepareNow(ctx context.Context, claims []*resourceapi.Resour
 	}
 	return err
 }
+
+// TestPodsWaitOnceForAClaim: PreEnqueue is called for each event that may concern the pod.
+func TestPodsWaitOnceForAClaim(t *testing.T) {
+	b := startPreparing(t, nil, class(), slice(0, 2, 3), constrain(t, claim(2), "ring2", ring2))
+	release := make(chan struct{})
+	defer close(release)
+	b.preparing.background.Add("default", wanted{claim: "another"}, func(context.Context) { <-release }, func() {})
+	const events = 100
+	for range events {
+		require.False(t, b.PreEnqueue(b.ctx, pod()).IsSuccess())
+	}
+	b.preparing.mutex.Lock()
+	defer b.preparing.mutex.Unlock()
+	require.Len(t, b.preparing.waiting, 1)
+	for _, pods := range b.preparing.waiting {
+		require.Len(t, pods, 1, "after %d events", events)
+	}
+}

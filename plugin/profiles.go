@@ -11,9 +11,11 @@ import (
 	"sync"
 	"time"
 
+	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/informers"
+	"k8s.io/client-go/tools/cache"
 	"k8s.io/component-base/featuregate"
 	fwk "k8s.io/kube-scheduler/framework"
 	plfeature "k8s.io/kubernetes/pkg/scheduler/framework/plugins/feature"
@@ -221,6 +223,24 @@ func (s *schedulers) of(handle fwk.Handle, guard *guard.Guard, gates featuregate
 	return s.latest
 }
 
+// forgetPods has the guard forget pods that are gone or bound: those that wait are as many as there are pods.
+func forgetPods(informers informers.SharedInformerFactory, guard *guard.Guard) error {
+	_, err := informers.Core().V1().Pods().Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
+		UpdateFunc: func(before, after any) {
+			old, _ := before.(*v1.Pod)
+			if pod, is := after.(*v1.Pod); is && pod.Spec.NodeName != "" && (old == nil || old.Spec.NodeName == "") {
+				guard.Forget(pod)
+			}
+		},
+		DeleteFunc: func(object any) {
+			if pod, is := deleted(object).(*v1.Pod); is {
+				guard.Forget(pod)
+			}
+		},
+	})
+	return err
+}
+
 // add makes the plugin of one profile, and starts for the first one what all need.
 func (s *schedulerParts) add(ctx context.Context, args runtime.Object, handle fwk.Handle, measured *metrics.Metrics) (fwk.Plugin, error) {
 	gates := s.profiles.gates
@@ -232,6 +252,9 @@ func (s *schedulerParts) add(ctx context.Context, args runtime.Object, handle fw
 	}
 	s.run.Do(func() {
 		if err = limitQuantities(s.informers, handle.EventRecorder, measured); err != nil {
+			return
+		}
+		if err = forgetPods(s.informers, s.profiles.guard); err != nil {
 			return
 		}
 		go s.profiles.guard.Run(ctx)

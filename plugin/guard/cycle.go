@@ -4,10 +4,9 @@
 package guard
 
 import (
-	"slices"
 	"time"
 
-	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 )
 
@@ -50,7 +49,7 @@ func (g *Guard) CycleEnded() {
 	now := g.clock.Now()
 	g.settle(now)
 	g.cycle = cycle{}
-	if len(g.lines.byNamespace) > 0 {
+	if g.lines.wait() {
 		// The next pod in line need not wait for the loop.
 		g.lookAt(now, now)
 	}
@@ -79,9 +78,15 @@ type waiting struct {
 	at         time.Time
 }
 
-// isQueued reports whether a pod is in the queue of those that could be tried.
-func (g *Guard) isQueued(pod *v1.Pod) bool {
-	return g.queue != nil && slices.ContainsFunc(g.queue.PodsInActiveQ(), func(queued *v1.Pod) bool { return queued.UID == pod.UID })
+// inQueue returns the UIDs of the pods in the queue of those that could be tried.
+func (g *Guard) inQueue() sets.Set[types.UID] {
+	uids := sets.New[types.UID]()
+	if g.queue != nil {
+		for _, pod := range g.queue.PodsInActiveQ() {
+			uids.Insert(pod.UID)
+		}
+	}
+	return uids
 }
 
 // othersWait tells whether pods of other namespaces wait that have not used up their shares.

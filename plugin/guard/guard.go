@@ -109,8 +109,6 @@ type Request struct {
 	Timeout time.Duration
 	// Activate puts a pod into the queue of those that can be tried.
 	Activate func(*v1.Pod)
-	// IsGone reports whether a pod does not wait any more, so that it needs no turn. nil: that is not known.
-	IsGone func(*v1.Pod) bool
 }
 
 // keys are what backs off: claims may be shared by pods, and pods come again with other
@@ -138,12 +136,32 @@ func (g *Guard) Gate(r Request) bool {
 	if entry, waits := g.backOffs.of(r.keys(), now); waits {
 		g.putOff.until(r, entry.until)
 		g.lookAt(entry.until, now)
-	} else if !g.lines.concerns(r) || !g.lines.join(r) {
+	} else if g.limits.SharePercent >= 100 || g.queue == nil || g.lines.pass(r, g.mostQueued(r.Pod.Namespace, now), now) {
 		return false
 	}
 	g.telling.wait(r, now)
-	g.lookAt(now.Add(untoldPatience), now)
+	g.lookAt(now.Add(pollInterval), now)
 	return true
+}
+
+// Forget drops a pod that was deleted, or bound.
+func (g *Guard) Forget(pod *v1.Pod) {
+	if g == nil {
+		return
+	}
+	g.mutex.Lock()
+	defer g.mutex.Unlock()
+	g.lines.leave(pod)
+	g.putOff.leave(pod.UID)
+	g.telling.done(pod.UID)
+}
+
+// mostQueued is the number of pods of a namespace that are queued at a time.
+func (g *Guard) mostQueued(namespace string, now time.Time) int {
+	if g.shares.tokens(namespace, now, &g.limits) > 0 {
+		return maxQueued
+	}
+	return maxQueuedWithoutShare
 }
 
 // Admit begins an attempt, or refuses it. That takes microseconds.
@@ -162,7 +180,9 @@ func (g *Guard) Admit(r Request) (*Attempt, *Refusal) {
 		g.lookAt(entry.until, now)
 		return nil, &Refusal{ReasonBackOff, entry.message()}
 	}
-	if !g.lines.hasTurn(r.Pod) && g.isThrottled(r.Pod.Namespace, now) && g.lines.join(r) {
+	if !g.lines.hasTurn(r.Pod) && g.isThrottled(r.Pod.Namespace, now) {
+		g.lines.leave(r.Pod)
+		g.lines.join(r)
 		g.lookAt(now.Add(pollInterval), now)
 		return nil, &Refusal{ReasonShare, g.limits.message(r.Pod.Namespace)}
 	}

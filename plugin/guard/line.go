@@ -9,25 +9,36 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
 )
 
 // A pod that may not be tried now waits in the line of its namespace, outside of the queue of the pods that could be tried.
 //
-//  1. A pod joins the line when an attempt is refused for the namespace's share ([Guard.Admit]), or when it is about to be
-//     queued while others of its namespace are in line ([Guard.Gate]).
-//  2. When the share allows it the first pod of the line gets a turn: it is queued, and its attempt is not refused.
-//  3. The next pod gets a turn when the attempt of the former has ended, or when the former is gone.
+//  1. A few pods of a namespace are queued at a time ([Guard.Gate]). The next ones join its line. A pod whose attempt is
+//     refused for the namespace's share joins the line, too ([Guard.Admit]).
+//  2. When the attempt of a queued pod has ended, or the pod is gone, the first pod of the line is queued, if the share
+//     allows it.
+//  3. Of a namespace that has used up its share a pod is queued only when no other namespace waits. Its attempt is not
+//     refused then: it has a turn.
 //
 // So a pod that waits makes no attempts, and writes nothing.
 
-// maxInLine bounds the pods in all lines together. One beyond it is tried.
-const maxInLine = 1 << 16
+const (
+	// maxQueued is the number of pods of a namespace that are queued at a time while it has time left. More would be refused
+	// together when the time is used up.
+	maxQueued = 8
+	// maxQueuedWithoutShare is that number for a namespace that has used up its share: one pod is tried, and the next one is
+	// there when that attempt ends.
+	maxQueuedWithoutShare = 2
+	// maxInLine bounds the pods in the line of a namespace. Further ones are tried again when something changes in the
+	// cluster, or after the five minutes after which each pod is.
+	maxInLine = 1 << 14
+)
 
 // lines has the lines of all namespaces.
 type lines struct {
 	byNamespace map[string]*line
-	length      int
 	// joined counts pods that joined a line, for their order.
 	joined int
 }
@@ -36,10 +47,8 @@ type lines struct {
 type line struct {
 	order []*inLine
 	pods  map[types.UID]*inLine
-	// turn is the pod that was queued and is still to be tried, nil if there is none.
-	turn *inLine
-	// checked is the last time at which turn was queued, or seen in the queue.
-	checked time.Time
+	// queued has the pods that were queued and are still to be tried.
+	queued map[types.UID]*queued
 }
 
 // inLine is a pod in a line.
@@ -48,89 +57,126 @@ type inLine struct {
 	joined, index int
 }
 
-// concerns reports whether a pod has to wait in line. A pod without claims has to if it was refused before: only then is it
-// known that it wants devices.
-func (l *lines) concerns(r Request) bool {
-	of := l.byNamespace[r.Pod.Namespace]
-	return of != nil && (len(r.Claims) > 0 || of.pods[r.Pod.UID] != nil)
+// queued is a pod in the queue.
+type queued struct {
+	// checked is the last time at which the pod was queued, or seen in the queue.
+	checked time.Time
+	// hasTurn: its attempt is not refused.
+	hasTurn bool
 }
 
-// hasTurn reports whether it is the pod's turn.
-func (l *lines) hasTurn(pod *v1.Pod) bool {
-	of := l.byNamespace[pod.Namespace]
-	return of != nil && of.turn != nil && of.turn.pod.UID == pod.UID
-}
-
-// join adds a pod unless it is in line already. It returns false if there are too many.
-func (l *lines) join(r Request) bool {
+func (l *lines) of(namespace string) *line {
 	if l.byNamespace == nil {
 		l.byNamespace = map[string]*line{}
 	}
-	of := l.byNamespace[r.Pod.Namespace]
-	if of != nil {
-		if known := of.pods[r.Pod.UID]; known != nil {
-			known.activate = r.Activate
-			return true
-		}
-	}
-	if l.length >= maxInLine {
-		return false
-	}
+	of := l.byNamespace[namespace]
 	if of == nil {
-		of = &line{pods: map[types.UID]*inLine{}}
-		l.byNamespace[r.Pod.Namespace] = of
+		of = &line{pods: map[types.UID]*inLine{}, queued: map[types.UID]*queued{}}
+		l.byNamespace[namespace] = of
 	}
-	l.joined++
-	l.length++
-	waits := &inLine{refused: newRefused(r), joined: l.joined}
-	of.pods[r.Pod.UID] = waits
-	heap.Push(of, waits)
-	return true
+	return of
 }
 
-// leave removes a pod that is being tried.
+// pass notes that a pod is about to be queued, and returns false if it has to wait in line. most is the number of pods of
+// the namespace that are queued at a time. A pod without claims has to wait only if it was refused before: only then is it
+// known that it wants devices.
+func (l *lines) pass(r Request, most int, now time.Time) bool {
+	of := l.byNamespace[r.Pod.Namespace]
+	if len(r.Claims) == 0 && (of == nil || of.pods[r.Pod.UID] == nil) {
+		return true
+	}
+	of = l.of(r.Pod.Namespace)
+	if known := of.queued[r.Pod.UID]; known != nil {
+		known.checked = now
+		return true
+	}
+	if len(of.order) == 0 && len(of.queued) < most {
+		of.queued[r.Pod.UID] = &queued{checked: now}
+		return true
+	}
+	l.join(r)
+	return false
+}
+
+// hasTurn reports whether the attempt of a pod is not refused.
+func (l *lines) hasTurn(pod *v1.Pod) bool {
+	of := l.byNamespace[pod.Namespace]
+	return of != nil && of.queued[pod.UID] != nil && of.queued[pod.UID].hasTurn
+}
+
+// join adds a pod to the line of its namespace unless it is there already.
+func (l *lines) join(r Request) {
+	of := l.of(r.Pod.Namespace)
+	if known := of.pods[r.Pod.UID]; known != nil {
+		known.activate = r.Activate
+		return
+	}
+	if len(of.order) < maxInLine {
+		l.joined++
+		waits := &inLine{refused: newRefused(r), joined: l.joined}
+		of.pods[r.Pod.UID] = waits
+		heap.Push(of, waits)
+	}
+}
+
+// leave removes a pod that is being tried, or is gone.
 func (l *lines) leave(pod *v1.Pod) {
 	of := l.byNamespace[pod.Namespace]
 	if of == nil {
 		return
 	}
-	if of.turn != nil && of.turn.pod.UID == pod.UID {
-		of.turn = nil
-	}
+	delete(of.queued, pod.UID)
 	if waits := of.pods[pod.UID]; waits != nil {
 		heap.Remove(of, waits.index)
 		delete(of.pods, pod.UID)
-		l.length--
 	}
 	l.tidy(pod.Namespace, of)
 }
 
+// wait reports whether a pod is in line.
+func (l *lines) wait() bool {
+	for _, of := range l.byNamespace {
+		if len(of.order) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
 func (l *lines) tidy(namespace string, of *line) {
-	if len(of.order) == 0 && of.turn == nil {
+	if len(of.order) == 0 && len(of.queued) == 0 {
 		delete(l.byNamespace, namespace)
 	}
 }
 
-// turns queues the first pod of each line whose share allows it. isQueued reports whether a pod is in the queue.
-func (l *lines) turns(now time.Time, isThrottled func(namespace string) bool, isQueued func(*v1.Pod) bool) (queue []refused) {
+// share is what the share of a namespace allows.
+type share struct {
+	// most is the number of pods that are queued at a time.
+	most int
+	// isThrottled: pods of other namespaces wait, and this one has used up its share.
+	isThrottled bool
+}
+
+// next queues the first pods of each line, as the shares allow it. inQueue are the UIDs of the pods in the queue.
+func (l *lines) next(now time.Time, shareOf func(namespace string) share, inQueue func() sets.Set[types.UID]) (queue []refused) {
 	for namespace, of := range l.byNamespace {
-		if of.turn != nil && now.Sub(of.checked) < pollInterval {
-			continue
+		for uid, pod := range of.queued {
+			switch {
+			case now.Sub(pod.checked) < pollInterval:
+			case inQueue().Has(uid):
+				pod.checked = now
+			default:
+				delete(of.queued, uid)
+			}
 		}
-		if of.turn != nil && isQueued(of.turn.pod) {
-			of.checked = now
-			continue
-		}
-		of.turn = nil
-		if len(of.order) > 0 && !isThrottled(namespace) {
-			for of.turn == nil && len(of.order) > 0 {
+		if len(of.order) > 0 {
+			allowed := shareOf(namespace)
+			for !allowed.isThrottled && len(of.order) > 0 && len(of.queued) < allowed.most {
 				first := heap.Pop(of).(*inLine)
 				delete(of.pods, first.pod.UID)
-				l.length--
-				if !first.isGone(first.pod) {
-					of.turn, of.checked = first, now
-					queue = append(queue, first.refused)
-				}
+				// The first of those without a share has a turn.
+				of.queued[first.pod.UID] = &queued{checked: now, hasTurn: allowed.most == maxQueuedWithoutShare && len(of.queued) == 0}
+				queue = append(queue, first.refused)
 			}
 		}
 		l.tidy(namespace, of)

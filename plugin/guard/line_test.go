@@ -4,6 +4,7 @@
 package guard
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"testing"
@@ -33,7 +34,7 @@ func newSchedulerBench() *schedulerBench {
 
 func (s *schedulerBench) requestOf(p *v1.Pod) Request {
 	return Request{
-		Pod: p, Claims: []types.UID{"claim-of-" + p.UID}, IsGone: func(p *v1.Pod) bool { return s.gone[p.UID] },
+		Pod: p, Claims: []types.UID{"claim-of-" + p.UID},
 		Activate: func(p *v1.Pod) {
 			if i := slices.IndexFunc(s.outside, func(o *v1.Pod) bool { return o.UID == p.UID }); i >= 0 {
 				waits := s.outside[i]
@@ -101,8 +102,9 @@ func TestWaitingCostsNothing(t *testing.T) {
 	}
 	require.Equal(t, many, tried, "all are tried in the end")
 	require.LessOrEqual(t, refused, many)
+	s.pass(time.Second)
+	s.Look()
 	require.Empty(t, s.lines.byNamespace)
-	require.Zero(t, s.lines.length)
 }
 
 // TestEachPodHasATurn: whatever comes, goes and is deleted, each pod that stays is tried when the others are done, in the order of
@@ -128,6 +130,7 @@ func TestEachPodHasATurn(t *testing.T) {
 				}
 				i := rapid.IntRange(0, len(s.outside)-1).Draw(t, "pod")
 				s.gone[s.outside[i].UID] = true
+				s.Forget(s.outside[i])
 				s.outside = slices.Delete(s.outside, i, i+1)
 			},
 			"event": func(t *rapid.T) {
@@ -161,11 +164,13 @@ func TestEachPodHasATurn(t *testing.T) {
 		s.pass(time.Minute)
 		s.Look()
 		require.Empty(t, s.lines.byNamespace)
-		require.Zero(t, s.lines.length)
+		require.Empty(t, s.putOff.backingOff)
+		require.Empty(t, s.telling.pods)
 	})
 }
 
-// TestLinesAreInOrder: the pod of the highest priority has the next turn, and otherwise the first that came.
+// TestLinesAreInOrder: the pod of the highest priority is queued first, and otherwise the first that came. Of a namespace without
+// a share two are queued, and the first has a turn.
 func TestLinesAreInOrder(t *testing.T) {
 	b := newBench()
 	b.wait(pod("other", "waits"))
@@ -175,18 +180,56 @@ func TestLinesAreInOrder(t *testing.T) {
 		p.Spec.Priority = &priority
 		require.NotNil(t, b.try(p, 0, nil))
 	}
+	b.Look()
+	require.Empty(t, b.activated)
 	b.wait()
-	for _, want := range []string{"1", "3", "0", "2"} {
-		b.activated = nil
-		b.Look()
-		require.Equal(t, []string{"a/" + want}, b.activated)
-		b.Look()
-		require.Len(t, b.activated, 1, "the next one has its turn afterwards")
-		b.wait(pod("other", "waits"))
-		require.Nil(t, b.try(pod("a", want), 0, nil), "a turn is not refused although others have come")
-		b.wait()
+	b.Look()
+	require.Equal(t, []string{"a/1", "a/3"}, b.activated)
+	b.Look()
+	require.Len(t, b.activated, 2)
+	b.wait(pod("other", "waits"), pod("a", "3"))
+	require.Nil(t, b.try(pod("a", "1"), 0, nil), "a turn is not refused although others have come")
+	high := pod("a", "3")
+	high.Spec.Priority = ptr.To[int32](5)
+	require.NotNil(t, b.try(high, 0, nil))
+	b.wait()
+	b.Look()
+	require.Equal(t, []string{"a/1", "a/3", "a/3", "a/0"}, b.activated)
+}
+
+// TestFewPodsAreQueued: pods that become ready together are queued a few at a time, and each follows when one was tried.
+func TestFewPodsAreQueued(t *testing.T) {
+	s := newSchedulerBench()
+	const many = 300
+	for i := range many {
+		s.enqueue(pod("a", fmt.Sprint(i)))
 	}
-	require.Empty(t, b.lines.byNamespace)
+	require.Len(t, s.queued, maxQueued)
+	require.Len(t, s.outside, many-maxQueued)
+	for range many {
+		require.True(t, s.next(0), "the queue does not run dry")
+		require.LessOrEqual(t, len(s.queued), maxQueued)
+	}
+	require.Len(t, s.attempts, many)
+	require.Empty(t, s.refusals)
+}
+
+// TestQueuedPodsThatAreNotTried make room: they are gone, or wait for something else.
+func TestQueuedPodsThatAreNotTried(t *testing.T) {
+	s := newSchedulerBench()
+	for i := range 20 {
+		s.enqueue(pod("a", fmt.Sprint(i)))
+	}
+	// Another plugin has them wait.
+	s.queued = nil
+	s.wait()
+	for range 3 {
+		s.pass(pollInterval)
+		s.Look()
+		s.queued = nil
+		s.wait()
+	}
+	require.Empty(t, s.outside)
 }
 
 // TestWhoWaitsIsTold: a pod that was never tried is queued once, so that it has a condition; one after the other.
@@ -195,6 +238,9 @@ func TestWhoWaitsIsTold(t *testing.T) {
 	b.wait(pod("other", "waits"))
 	require.Nil(t, b.try(pod("a", "first"), time.Second, nil))
 	require.NotNil(t, b.try(pod("a", "refused"), 0, nil))
+	for i := range maxQueuedWithoutShare {
+		require.NotNil(t, b.try(pod("a", fmt.Sprint("refused-", i)), 0, nil))
+	}
 	told := pod("a", "told")
 	told.Status.Conditions = []v1.PodCondition{{Type: v1.PodScheduled, Status: v1.ConditionFalse}}
 	require.True(t, b.Gate(b.request(told, "claim-of-told")))
@@ -234,4 +280,98 @@ func TestBackingOffPodsWaitOutside(t *testing.T) {
 	b.Look()
 	require.Equal(t, []string{"a/p"}, b.activated)
 	require.False(t, b.Gate(r))
+}
+
+// takesItsShare has a namespace without a share while a pod of another one waits.
+func (s *schedulerBench) takesItsShare(namespace string, waits *v1.Pod) {
+	s.CycleBegan(namespace)
+	s.pass(time.Second)
+	s.CycleEnded()
+	s.wait(waits)
+	s.Look()
+}
+
+// TestDeletedPodsLeaveTheLine: a quota bounds the pods that there are, and not those that there were. With a full line
+// nothing would be refused any more.
+func TestDeletedPodsLeaveTheLine(t *testing.T) {
+	s := newSchedulerBench()
+	alice := pod("alice", "waits")
+	s.takesItsShare("mallory", alice)
+	require.NotNil(t, s.try(pod("mallory", "refused"), 0, nil), "one in line is alive")
+	for i := range maxInLine {
+		p := pod("mallory", fmt.Sprint(i))
+		s.Gate(s.requestOf(p))
+		s.Forget(p)
+	}
+	for range 10 {
+		s.takesItsShare("mallory", alice)
+	}
+	heavy := pod("mallory", "heavy")
+	refused := s.Gate(s.requestOf(heavy)) || s.try(heavy, time.Second, nil) != nil
+	require.True(t, refused, "the namespace has no share, and %d pods are in line", len(s.lines.of("mallory").order))
+	require.Less(t, len(s.lines.of("mallory").order), 1000, "two are alive")
+}
+
+// TestDeletedPodsDoNotKeepOthersFromBeingActivated: those of another namespace would wait for minutes instead of a second.
+func TestDeletedPodsDoNotKeepOthersFromBeingActivated(t *testing.T) {
+	s := newSchedulerBench()
+	heavy := pod("mallory", "heavy")
+	for range 9 {
+		s.pass(5 * time.Minute)
+		require.Nil(t, s.bench.try(heavy, 0, errors.New("over budget")))
+	}
+	for i := range maxPutOff {
+		p := pod("mallory", fmt.Sprint(i))
+		r := s.requestOf(p)
+		r.Claims = []types.UID{"claim-of-mallory/heavy"}
+		require.True(t, s.Gate(r))
+		s.Forget(p)
+	}
+	p := pod("alice", "p")
+	require.Nil(t, s.bench.try(p, 0, errors.New("over budget")))
+	s.enqueue(p)
+	require.Contains(t, s.outside, p)
+	for range 10 {
+		s.pass(time.Second)
+		s.Look()
+	}
+	require.True(t, slices.Contains(s.queued, p), "it was to wait for a second")
+}
+
+// TestDeletedPodsNeedNotBeTold: no attempt follows if the claim was deleted or got devices meanwhile.
+func TestDeletedPodsNeedNotBeTold(t *testing.T) {
+	s := newSchedulerBench()
+	other := pod("other", "waits")
+	s.takesItsShare("a", other)
+	require.NotNil(t, s.try(pod("a", "refused"), 0, nil))
+	const many = 50
+	for i := range many {
+		require.True(t, s.Gate(s.requestOf(pod("a", fmt.Sprint(i)))))
+	}
+	for range 20 {
+		s.takesItsShare("a", other)
+	}
+	for i := range many {
+		if i%2 == 0 {
+			s.Forget(pod("a", fmt.Sprint(i)))
+		}
+	}
+	for range 600 {
+		s.wait()
+		s.pass(time.Second)
+		s.Look()
+	}
+	require.Empty(t, s.lines.byNamespace)
+	require.Empty(t, s.telling.pods)
+}
+
+// TestPodsWhoseGatesWereRemovedAreTold: the API server wrote the condition that they have, about the gates.
+func TestPodsWhoseGatesWereRemovedAreTold(t *testing.T) {
+	s := newSchedulerBench()
+	s.takesItsShare("a", pod("other", "waits"))
+	require.NotNil(t, s.try(pod("a", "refused"), 0, nil))
+	p := pod("a", "gates were removed")
+	p.Status.Conditions = []v1.PodCondition{{Type: v1.PodScheduled, Status: v1.ConditionFalse, Reason: v1.PodReasonSchedulingGated}}
+	require.True(t, s.Gate(s.requestOf(p)))
+	require.Contains(t, s.telling.pods, p.UID)
 }

@@ -11,17 +11,28 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// maxPutOff bounds the pods whose claims back off and that are to be activated. A pod beyond it is tried again when something
-// changes in the cluster, or after the five minutes after which each pod is.
-const maxPutOff = 1 << 16
+const (
+	// maxPutOff bounds the pods of a namespace whose claims back off and that are to be activated. A pod beyond it is tried
+	// again when something changes in the cluster, or after the five minutes after which each pod is.
+	maxPutOff = 1 << 13
+	// samePause is the time between two pods of one claim that are activated: the attempt of the first may show that the
+	// claim has to back off again.
+	samePause = 250 * time.Millisecond
+)
 
 // putOff has the pods whose claims back off.
 type putOff struct {
-	backingOff map[types.UID]backingOff
+	backingOff map[types.UID]*backingOff
+	counts     map[string]int
+	// next is when one is due, or before that.
+	next time.Time
+	// activated is when a pod of a claim was activated last.
+	activated map[types.UID]time.Time
 }
 
 type backingOff struct {
 	refused
+	keys  []types.UID
 	until time.Time
 }
 
@@ -29,42 +40,70 @@ type backingOff struct {
 type refused struct {
 	pod      *v1.Pod
 	activate func(*v1.Pod)
-	isGone   func(*v1.Pod) bool
 }
 
 // newRefused keeps of the pod only what the queue knows it by, and its priority.
 func newRefused(r Request) refused {
-	isGone := r.IsGone
-	if isGone == nil {
-		isGone = func(*v1.Pod) bool { return false }
-	}
 	return refused{&v1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Namespace: r.Pod.Namespace, Name: r.Pod.Name, UID: r.Pod.UID},
 		Spec:       v1.PodSpec{SchedulingGroup: r.Pod.Spec.SchedulingGroup, Priority: r.Pod.Spec.Priority},
-	}, r.Activate, isGone}
+	}, r.Activate}
 }
 
 // until notes that the pod is to be activated at a time.
 func (p *putOff) until(r Request, until time.Time) {
 	if p.backingOff == nil {
-		p.backingOff = map[types.UID]backingOff{}
+		p.backingOff, p.counts, p.activated = map[types.UID]*backingOff{}, map[string]int{}, map[types.UID]time.Time{}
 	}
-	if _, known := p.backingOff[r.Pod.UID]; known || len(p.backingOff) < maxPutOff {
-		p.backingOff[r.Pod.UID] = backingOff{newRefused(r), until}
+	if p.backingOff[r.Pod.UID] != nil || p.counts[r.Pod.Namespace] >= maxPutOff {
+		return
+	}
+	p.counts[r.Pod.Namespace]++
+	p.backingOff[r.Pod.UID] = &backingOff{newRefused(r), r.keys(), until}
+	p.next = earlier(p.next, until)
+}
+
+// leave removes a pod.
+func (p *putOff) leave(pod types.UID) {
+	waits := p.backingOff[pod]
+	if waits == nil {
+		return
+	}
+	delete(p.backingOff, pod)
+	if p.counts[waits.pod.Namespace]--; p.counts[waits.pod.Namespace] == 0 {
+		delete(p.counts, waits.pod.Namespace)
 	}
 }
 
-// due takes those out that have backed off long enough. next is when that is for the next,
-// zero if there is none.
-func (p *putOff) due(now time.Time) (due []refused, next time.Time) {
-	for uid, r := range p.backingOff {
-		switch {
-		case !r.until.After(now):
-			due = append(due, r.refused)
-			delete(p.backingOff, uid)
-		case next.IsZero() || r.until.Before(next):
-			next = r.until
+// due takes those out that have backed off long enough, of each claim one at a time. next is when it has to be asked again,
+// zero if no pod waits. until is the time until which claims back off by now.
+func (p *putOff) due(now time.Time, until func(keys []types.UID) (time.Time, bool)) (due []refused, next time.Time) {
+	if len(p.backingOff) == 0 || p.next.After(now) {
+		if len(p.backingOff) == 0 {
+			p.next = time.Time{}
+		}
+		return nil, p.next
+	}
+	for key, at := range p.activated {
+		if now.Sub(at) >= samePause {
+			delete(p.activated, key)
 		}
 	}
-	return due, next
+	p.next = time.Time{}
+	for uid, waits := range p.backingOff {
+		if !waits.until.After(now) {
+			if longer, backsOff := until(waits.keys); backsOff {
+				waits.until = longer
+			} else if last, known := p.activated[waits.keys[0]]; known {
+				waits.until = last.Add(samePause)
+			} else {
+				due = append(due, waits.refused)
+				p.activated[waits.keys[0]] = now
+				p.leave(uid)
+				continue
+			}
+		}
+		p.next = earlier(p.next, waits.until)
+	}
+	return due, p.next
 }

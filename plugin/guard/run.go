@@ -5,7 +5,10 @@ package guard
 
 import (
 	"context"
+	"sync"
 	"time"
+
+	"k8s.io/apimachinery/pkg/types"
 )
 
 // pollInterval is how often it is looked whether others wait, while there is somebody whom
@@ -70,8 +73,13 @@ func (g *Guard) look() (activate []refused, over *Attempt, next time.Time) {
 	g.mutex.Lock()
 	defer g.mutex.Unlock()
 	now := g.clock.Now()
-	activate, next = g.putOff.due(now)
-	activate = append(activate, g.lines.turns(now, func(namespace string) bool { return g.isThrottled(namespace, now) }, g.isQueued)...)
+	activate, next = g.putOff.due(now, func(keys []types.UID) (time.Time, bool) {
+		entry, backsOff := g.backOffs.of(keys, now)
+		return entry.until, backsOff
+	})
+	activate = append(activate, g.lines.next(now, func(namespace string) share {
+		return share{g.mostQueued(namespace, now), g.isThrottled(namespace, now)}
+	}, sync.OnceValue(g.inQueue))...)
 	if len(g.lines.byNamespace) > 0 {
 		next = earlier(next, now.Add(pollInterval))
 	}

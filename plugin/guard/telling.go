@@ -4,6 +4,7 @@
 package guard
 
 import (
+	"slices"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -19,8 +20,10 @@ const (
 	untoldPatience = 5 * time.Second
 	// tellInterval is the time between two pods of a namespace that are queued to be told.
 	tellInterval = 100 * time.Millisecond
-	// maxUntold bounds the pods that are known to have no condition.
-	maxUntold = 1 << 16
+	// tellTimeout is the time after which a pod that was queued to be told is forgotten: its claim is gone, or has got devices.
+	tellTimeout = time.Minute
+	// maxUntold bounds the pods of a namespace that are known to have no condition.
+	maxUntold = 1 << 13
 )
 
 // telling has the pods that wait and have no condition that says why.
@@ -32,12 +35,15 @@ type telling struct {
 // untoldOf has the pods of a namespace, in the order in which they came.
 type untoldOf struct {
 	order []*untoldPod
+	// told are the pods that were queued.
+	told []*untoldPod
 	// next is the time before which no other pod is queued.
 	next time.Time
 }
 
 type untoldPod struct {
 	refused
+	// due is when it is queued, and then when it is forgotten.
 	due time.Time
 	// isQueued: its attempt is to be refused with the reason.
 	isQueued bool
@@ -45,7 +51,7 @@ type untoldPod struct {
 
 // wait adds a pod that has no condition yet.
 func (t *telling) wait(r Request, now time.Time) {
-	if t.pods[r.Pod.UID] != nil || len(t.pods) >= maxUntold || isTold(r.Pod) {
+	if t.pods[r.Pod.UID] != nil || isTold(r.Pod) {
 		return
 	}
 	if t.pods == nil {
@@ -56,19 +62,20 @@ func (t *telling) wait(r Request, now time.Time) {
 		of = &untoldOf{}
 		t.byNamespace[r.Pod.Namespace] = of
 	}
+	if len(of.order)+len(of.told) >= maxUntold {
+		return
+	}
 	waits := &untoldPod{refused: newRefused(r), due: now.Add(untoldPatience)}
 	t.pods[r.Pod.UID] = waits
 	of.order = append(of.order, waits)
 }
 
-// isTold reports whether the pod has a condition that says why it waits.
+// isTold reports whether the pod has a condition that says why it waits. One that names scheduling gates is of before they
+// were removed.
 func isTold(pod *v1.Pod) bool {
-	for i := range pod.Status.Conditions {
-		if pod.Status.Conditions[i].Type == v1.PodScheduled {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(pod.Status.Conditions, func(c v1.PodCondition) bool {
+		return c.Type == v1.PodScheduled && c.Reason != v1.PodReasonSchedulingGated
+	})
 }
 
 // passes reports whether a pod is to be told now.
@@ -80,28 +87,39 @@ func (t *telling) done(pod types.UID) { delete(t.pods, pod) }
 // due returns the pods that are queued now to be told, and when there is the next one, zero for never.
 func (t *telling) due(now time.Time) (queue []refused, next time.Time) {
 	for namespace, of := range t.byNamespace {
-		for len(of.order) > 0 {
+		of.told = t.skip(of.told, func(pod *untoldPod) bool { return !pod.due.After(now) })
+		of.order = t.skip(of.order, func(*untoldPod) bool { return false })
+		if len(of.order) > 0 {
 			first := of.order[0]
-			if t.pods[first.pod.UID] == first && !first.isGone(first.pod) {
-				at := first.due
-				if at.Before(of.next) {
-					at = of.next
-				}
-				if at.After(now) {
-					next = earlier(next, at)
-					break
-				}
-				first.isQueued, of.next = true, now.Add(tellInterval)
-				queue = append(queue, first.refused)
-			} else if t.pods[first.pod.UID] == first {
-				t.done(first.pod.UID)
+			at := first.due
+			if at.Before(of.next) {
+				at = of.next
 			}
-			of.order[0] = nil
-			of.order = of.order[1:]
+			if !at.After(now) {
+				first.isQueued, first.due, of.next = true, now.Add(tellTimeout), now.Add(tellInterval)
+				queue = append(queue, first.refused)
+				of.order, of.told = of.order[1:], append(of.told, first)
+				at = of.next
+			}
+			next = earlier(next, at)
 		}
-		if len(of.order) == 0 && !of.next.After(now) {
+		if len(of.order) == 0 && len(of.told) == 0 {
 			delete(t.byNamespace, namespace)
+		} else if len(of.told) > 0 {
+			next = earlier(next, of.told[0].due)
 		}
 	}
 	return queue, next
+}
+
+// skip drops the first pods of a list that are known no more, or for which drop is true.
+func (t *telling) skip(pods []*untoldPod, drop func(*untoldPod) bool) []*untoldPod {
+	for len(pods) > 0 && (t.pods[pods[0].pod.UID] != pods[0] || drop(pods[0])) {
+		if t.pods[pods[0].pod.UID] == pods[0] {
+			t.done(pods[0].pod.UID)
+		}
+		pods[0] = nil
+		pods = pods[1:]
+	}
+	return pods
 }

@@ -1,0 +1,105 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package redteam
+
+import (
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/celset/celset/internal/testing/cases"
+)
+
+// inWave is how many pods become ready at the same moment.
+const inWave = 300
+
+// createAll makes what a tenant may write within a few seconds.
+func (l *lab) createAll(t *testing.T, claim string) {
+	t.Helper()
+	var all sync.WaitGroup
+	errs := make([]error, inWave)
+	for worker := range 16 {
+		all.Go(func() {
+			for i := worker; i < inWave; i += 16 {
+				errs[i] = l.mallory.Create(t.Context(), pod(unchecked, fmt.Sprintf("wave-%d", i), "celset-scheduler", claim))
+			}
+		})
+	}
+	all.Wait()
+	for _, err := range errs {
+		require.NoError(t, err)
+	}
+}
+
+// refusals counts the attempts of mallory's pods that were refused by the guard.
+func (l *lab) refusals(t *testing.T, p *program) float64 {
+	t.Helper()
+	return l.counted(t, p, "refused_scheduling_attempts_total", "reason", "share") + l.counted(t, p, "refused_scheduling_attempts_total", "reason", "back_off")
+}
+
+// worstFor is the longest time that a pod of alice's takes while so much time passes.
+func (l *lab) worstFor(t *testing.T, lasts time.Duration, from *int) time.Duration {
+	t.Helper()
+	schedule := l.schedule("plain", "default-scheduler", false)
+	worst := time.Duration(0)
+	for end := time.Now().Add(lasts); time.Now().Before(end); *from++ {
+		took := l.delays(t, schedule, 1, *from)
+		worst = max(worst, took[0])
+	}
+	return worst
+}
+
+// TestPodsOfOneClaimAreNotRefusedEachTime has many pods with one claim whose search is too long. They wait for the same
+// time, and need not be refused one by one, each with another condition, when it is over.
+func TestPodsOfOneClaimAreNotRefusedEachTime(t *testing.T) {
+	cases.OnlyNightly(t, "takes minutes; the tests of plugin/guard count the same")
+	l := startLab(t)
+	scheduler := l.scheduler()
+	scheduler.run(t)
+	n := 0
+	alone := l.worstFor(t, 5*time.Second, &n)
+	require.NoError(t, l.mallory.Create(t.Context(), claim(unchecked, "heavy", 8, heavyTexts(0)...)))
+	l.createAll(t, "heavy")
+	worst := l.worstFor(t, time.Minute, &n)
+	refused := l.refusals(t, scheduler)
+	t.Logf("%.0f attempts of %d pods refused; alice's pod took up to %s, alone %s", refused, inWave, worst, alone)
+	require.LessOrEqual(t, refused, float64(2*inWave))
+}
+
+// TestPodsThatBecomeReadyTogether has many pods that wait for nothing any more at one moment: their claim comes, and later
+// devices may have become free, for a pod without devices was deleted.
+func TestPodsThatBecomeReadyTogether(t *testing.T) {
+	cases.OnlyNightly(t, "takes minutes; the tests of plugin/guard count the same")
+	l := startLab(t)
+	scheduler := l.scheduler()
+	scheduler.run(t)
+	n := 0
+	alone := l.worstFor(t, 5*time.Second, &n)
+	l.createAll(t, "light")
+	// Each is told that the claim is missing.
+	l.worstFor(t, 20*time.Second, &n)
+	require.NoError(t, l.mallory.Create(t.Context(), claim(unchecked, "light", 2, "devices.size() == 3")))
+	worst := l.worstFor(t, 20*time.Second, &n)
+	const events = 5
+	for i := range events {
+		seated := pod(unchecked, fmt.Sprintf("seated-%d", i), "celset-scheduler", "missing")
+		seated.Spec.NodeName = "node-0"
+		require.NoError(t, l.mallory.Create(t.Context(), seated))
+		require.NoError(t, client.IgnoreNotFound(l.mallory.Delete(t.Context(), seated, client.GracePeriodSeconds(0))))
+		worst = max(worst, l.worstFor(t, 15*time.Second, &n))
+	}
+	refused := l.refusals(t, scheduler)
+	t.Logf("%.0f attempts of %d pods refused; alice's pod took up to %s, alone %s", refused, inWave, worst, alone)
+	pods := &corev1.PodList{}
+	require.NoError(t, l.admin.List(t.Context(), pods, client.InNamespace(unchecked)))
+	require.Len(t, pods.Items, inWave)
+	require.LessOrEqual(t, refused, float64(2*inWave), "they wait in line instead")
+}

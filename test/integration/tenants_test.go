@@ -7,7 +7,9 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -176,19 +178,34 @@ func TestOtherNamespacesGoFirst(t *testing.T) {
 	})
 }
 
-// TestClaimThatBacksOffIsTriedAgain has a claim that is over budget, and nothing else happens.
-// It is tried again and again, each time later. The scheduler's own back-off after an error, up
-// to ten seconds, is the longer one the first four times.
+// TestClaimThatBacksOffIsTriedAgain has a claim that is over budget, and nothing else happens. It is tried again and again,
+// each time later. Its pod keeps the condition with what is wrong. Another pod of the claim was never tried, and is told how
+// often the claim was.
 func TestClaimThatBacksOffIsTriedAgain(t *testing.T) {
 	t.Parallel()
 	l := newLab(t, "again", 1)
 	driver := l.Ring(t, 16).Drivers()[0]
 	l.Run(t, "again", frugalProfile, env.Request("mla", driver, 4),
 		env.Constrained("unread", fmt.Sprintf("devices.slice(0, 1).map(d, d.attributes[%q].index).size() == 2", driver)))
-	for _, times := range []int{5, 6} {
-		l.EventuallyPod(t, "again", fmt.Sprintf("refused for the %d. time", times), func(_ context.Context, pod *corev1.Pod) (bool, error) {
-			return env.IsRefused(pod, fmt.Sprintf("taking too much of the scheduler's time, %d times in a row: tried again at ", times),
-				"the evaluations together exceed the cost budget of "), nil
+	const budget = "the evaluations together exceed the cost budget of "
+	l.EventuallyPod(t, "again", "over budget", func(_ context.Context, pod *corev1.Pod) (bool, error) { return env.IsRefused(pod, budget), nil })
+	tried := regexp.MustCompile(`taking too much of the scheduler's time, (\d+) times in a row: tried again at .*` + budget)
+	for late, times := 0, 0; times < 5; late++ {
+		require.Less(t, late, 20, "tried %d times", times)
+		name := fmt.Sprintf("late-%d", late)
+		l.CreatePod(t, name, frugalProfile, "again")
+		l.EventuallyPod(t, name, "told", func(_ context.Context, pod *corev1.Pod) (bool, error) {
+			for _, condition := range pod.Status.Conditions {
+				if found := tried.FindStringSubmatch(condition.Message); found != nil {
+					now, err := strconv.Atoi(found[1])
+					require.GreaterOrEqual(t, now, times)
+					times = now
+					return true, err
+				}
+			}
+			// It is tried itself if that is the moment.
+			return env.IsRefused(pod, budget), nil
 		})
 	}
+	require.True(t, env.IsRefused(l.Pod(t, "again"), budget))
 }

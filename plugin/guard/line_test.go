@@ -318,7 +318,7 @@ func TestDeletedPodsDoNotKeepOthersFromBeingActivated(t *testing.T) {
 	heavy := pod("mallory", "heavy")
 	for range 9 {
 		s.pass(5 * time.Minute)
-		require.Nil(t, s.bench.try(heavy, 0, errors.New("over budget")))
+		require.Nil(t, s.try(heavy, 0, errors.New("over budget")))
 	}
 	for i := range maxPutOff {
 		p := pod("mallory", fmt.Sprint(i))
@@ -328,7 +328,7 @@ func TestDeletedPodsDoNotKeepOthersFromBeingActivated(t *testing.T) {
 		s.Forget(p)
 	}
 	p := pod("alice", "p")
-	require.Nil(t, s.bench.try(p, 0, errors.New("over budget")))
+	require.Nil(t, s.try(p, 0, errors.New("over budget")))
 	s.enqueue(p)
 	require.Contains(t, s.outside, p)
 	for range 10 {

@@ -4,6 +4,7 @@
 package integration
 
 import (
+	"context"
 	"fmt"
 	"math/rand/v2"
 	"testing"
@@ -57,6 +58,18 @@ func newExplainLab(t *testing.T, random *rand.Rand) *explainLab {
 	env.Create(t, bindings, &admissionapi.ValidatingAdmissionPolicyBinding{ObjectMeta: metav1.ObjectMeta{Name: l.Namespace}, Spec: admissionapi.ValidatingAdmissionPolicyBindingSpec{
 		PolicyName: l.Namespace, ValidationActions: []admissionapi.ValidationAction{admissionapi.Deny},
 	}})
+	env.Eventually(t, "the scheduler says what it serves", func(ctx context.Context) (string, error) {
+		leases, err := client().CoordinationV1().Leases(metav1.NamespaceSystem).List(ctx, metav1.ListOptions{})
+		if err != nil {
+			return "", err
+		}
+		for i := range leases.Items {
+			if leases.Items[i].Annotations["celset.dev/serves"] != "" {
+				return "", nil
+			}
+		}
+		return "no Lease has the annotation", nil
+	})
 	return l
 }
 

@@ -22,7 +22,8 @@ import (
 //  3. Of a namespace that has used up its share a pod is queued only when no other namespace waits. Its attempt is not
 //     refused then: it has a turn.
 //
-// So a pod that waits makes no attempts, and writes nothing.
+// So a pod that waits makes no attempts, and writes nothing. Pods that are gone leave the line ([Guard.Forget]), so that there
+// are never more in line than in the cluster.
 
 const (
 	// maxQueued is the number of pods of a namespace that are queued at a time while it has time left. More would be refused
@@ -31,9 +32,6 @@ const (
 	// maxQueuedWithoutShare is that number for a namespace that has used up its share: one pod is tried, and the next one is
 	// there when that attempt ends.
 	maxQueuedWithoutShare = 2
-	// maxInLine bounds the pods in the line of a namespace. Further ones are tried again when something changes in the
-	// cluster, or after the five minutes after which each pod is.
-	maxInLine = 1 << 14
 )
 
 // lines has the lines of all namespaces.
@@ -111,12 +109,10 @@ func (l *lines) join(r Request) {
 		known.activate = r.Activate
 		return
 	}
-	if len(of.order) < maxInLine {
-		l.joined++
-		waits := &inLine{refused: newRefused(r), joined: l.joined}
-		of.pods[r.Pod.UID] = waits
-		heap.Push(of, waits)
-	}
+	l.joined++
+	waits := &inLine{refused: newRefused(r), joined: l.joined}
+	of.pods[r.Pod.UID] = waits
+	heap.Push(of, waits)
 }
 
 // leave removes a pod that is being tried, or is gone.

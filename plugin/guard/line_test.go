@@ -298,7 +298,7 @@ func TestDeletedPodsLeaveTheLine(t *testing.T) {
 	alice := pod("alice", "waits")
 	s.takesItsShare("mallory", alice)
 	require.NotNil(t, s.try(pod("mallory", "refused"), 0, nil), "one in line is alive")
-	for i := range maxInLine {
+	for i := range 10_000 {
 		p := pod("mallory", fmt.Sprint(i))
 		s.Gate(s.requestOf(p))
 		s.Forget(p)
@@ -320,7 +320,7 @@ func TestDeletedPodsDoNotKeepOthersFromBeingActivated(t *testing.T) {
 		s.pass(5 * time.Minute)
 		require.Nil(t, s.try(heavy, 0, errors.New("over budget")))
 	}
-	for i := range maxPutOff {
+	for i := range 10_000 {
 		p := pod("mallory", fmt.Sprint(i))
 		r := s.requestOf(p)
 		r.Claims = []types.UID{"claim-of-mallory/heavy"}

@@ -11,19 +11,13 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-const (
-	// maxPutOff bounds the pods of a namespace whose claims back off and that are to be activated. A pod beyond it is tried
-	// again when something changes in the cluster, or after the five minutes after which each pod is.
-	maxPutOff = 1 << 13
-	// samePause is the time between two pods of one claim that are activated: the attempt of the first may show that the
-	// claim has to back off again.
-	samePause = 250 * time.Millisecond
-)
+// samePause is the time between two pods of one claim that are activated: the attempt of the first may show that the claim
+// has to back off again.
+const samePause = 250 * time.Millisecond
 
-// putOff has the pods whose claims back off.
+// putOff has the pods whose claims back off, as long as they are in the cluster.
 type putOff struct {
 	backingOff map[types.UID]*backingOff
-	counts     map[string]int
 	// next is when one is due, or before that.
 	next time.Time
 	// activated is when a pod of a claim was activated last.
@@ -53,27 +47,17 @@ func newRefused(r Request) refused {
 // until notes that the pod is to be activated at a time.
 func (p *putOff) until(r Request, until time.Time) {
 	if p.backingOff == nil {
-		p.backingOff, p.counts, p.activated = map[types.UID]*backingOff{}, map[string]int{}, map[types.UID]time.Time{}
+		p.backingOff, p.activated = map[types.UID]*backingOff{}, map[types.UID]time.Time{}
 	}
-	if p.backingOff[r.Pod.UID] != nil || p.counts[r.Pod.Namespace] >= maxPutOff {
+	if p.backingOff[r.Pod.UID] != nil {
 		return
 	}
-	p.counts[r.Pod.Namespace]++
 	p.backingOff[r.Pod.UID] = &backingOff{newRefused(r), r.keys(), until}
 	p.next = earlier(p.next, until)
 }
 
 // leave removes a pod.
-func (p *putOff) leave(pod types.UID) {
-	waits := p.backingOff[pod]
-	if waits == nil {
-		return
-	}
-	delete(p.backingOff, pod)
-	if p.counts[waits.pod.Namespace]--; p.counts[waits.pod.Namespace] == 0 {
-		delete(p.counts, waits.pod.Namespace)
-	}
-}
+func (p *putOff) leave(pod types.UID) { delete(p.backingOff, pod) }
 
 // due takes those out that have backed off long enough, of each claim one at a time. next is when it has to be asked again,
 // zero if no pod waits. until is the time until which claims back off by now.

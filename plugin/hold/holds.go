@@ -201,45 +201,6 @@ func (h *Holds) endTry(pod types.UID, ending *held, how End) {
 	ending.activate()
 }
 
-// inherit hands the hold of a pod that is gone over to another pod of the same claims, so that no others are evicted for
-// that pod while the victims are ending. It returns nil if no such pod waits.
-func (h *Holds) inherit(ending *held) *Hold {
-	var heir *waiting
-	for uid, waits := range ending.waiting {
-		if len(waits.shares) > 0 && h.byPod[uid] == nil && (heir == nil || heir.isAfter(&waits)) {
-			heir = &waits
-		}
-	}
-	if heir == nil || ending.Foreign {
-		return nil
-	}
-	of := h.tries[heir.pod.UID]
-	if of == nil {
-		of = &tried{}
-		h.tries[heir.pod.UID] = of
-	}
-	of.count++
-	of.stop()
-	pod, activate := heir.pod, heir.activate
-	inherited := &held{
-		Hold: Hold{
-			Pod: pod, Node: ending.Node, Victims: ending.Victims, Frees: ending.Frees, Until: ending.Until, Try: of.count, Retry: func() { activate(pod) },
-			Claims: slices.DeleteFunc(slices.Clone(ending.Claims), func(claim Claim) bool { return !slices.Contains(heir.shares, claim.UID) }),
-		},
-		since: ending.since, restored: ending.restored, evicted: ending.evicted, resumes: ending.resumes, resumed: ending.resumed,
-		waiting: map[types.UID]waiting{},
-	}
-	ending.evicted = nil
-	inherited.timer = h.clock.AfterFunc(max(inherited.Until.Sub(h.clock.Now()), 1), func() { h.endTry(pod.UID, inherited, TimedOut) })
-	h.byPod[pod.UID] = inherited
-	return &inherited.Hold
-}
-
-// isAfter orders heirs: those of a higher priority first, and then by name.
-func (w *waiting) isAfter(other *waiting) bool {
-	return cmp.Or(cmp.Compare(corev1helpers.PodPriority(other.pod), corev1helpers.PodPriority(w.pod)), cmp.Compare(w.pod.Name, other.pod.Name)) > 0
-}
-
 // stop has the pod not tried for its back-off.
 func (t *tried) stop() {
 	if t.timer != nil {

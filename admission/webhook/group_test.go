@@ -93,7 +93,7 @@ func TestGroups(t *testing.T) {
 	}
 }
 
-// The templates and claims of other namespaces are none of a group's business.
+// A group is checked with the templates and claims of its own namespace only.
 func TestGroupsReadTheirNamespace(t *testing.T) {
 	live := listing(t, nil, nil, nil)
 	ask(t, newServer(t, listing(t, nil, nil, nil), live), GroupPath, reviewOf(t, groupOf("near", ""), nil))

@@ -238,7 +238,7 @@ func (v podValidator) ValidateCreate(ctx context.Context, pod *corev1.Pod) (ctrl
 		}), nil
 }
 
-// namespaceOf is that of the request, because an object that is created may not have it yet.
+// namespaceOf returns the namespace of the request. An object that is being created may lack its namespace.
 func namespaceOf(ctx context.Context, object client.Object) string {
 	if request, err := ctrladmission.RequestFromContext(ctx); err == nil {
 		return request.Namespace

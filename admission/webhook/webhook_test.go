@@ -47,7 +47,7 @@ type reader struct {
 	reads   int
 	// list answers what is listed, nil with an error.
 	list func(client.ObjectList)
-	// namespaces are those of which something was listed.
+	// namespaces are the namespaces in which objects were listed.
 	namespaces []string
 }
 

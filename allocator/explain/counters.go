@@ -184,7 +184,7 @@ func (l *limits) fitsWith(ctx context.Context, limited func(counter) bool) (bool
 	return results != nil, err
 }
 
-// conflict says which counters block together, such that none of them can be left out. There are none if the claims fit with all
+// conflict returns counters that block together. Each of them is needed for that. It returns none if the claims fit with all
 // limits.
 func (l *limits) conflict(ctx context.Context) ([]string, error) {
 	rest := l.counterNames()

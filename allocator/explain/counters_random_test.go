@@ -160,7 +160,7 @@ func (w *partitioned) fits(taken uint, limits amounts) bool {
 	})
 }
 
-// minus is what is left of some counters.
+// minus subtracts what devices consume from counters.
 func (a amounts) minus(used amounts, of func(string) bool) amounts {
 	left := amounts{}
 	for c, n := range a {

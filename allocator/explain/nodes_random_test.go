@@ -62,7 +62,7 @@ type fabricDevice struct {
 	owner   int
 }
 
-// fabric has three nodes, and pools of which some are published for several of them.
+// fabric has three nodes and several pools. Some pools are published for more than one node.
 type fabric struct {
 	pools []struct {
 		// each: the slice says for each device for which nodes it is.
@@ -71,7 +71,7 @@ type fabric struct {
 	}
 	tolerates bool
 	count     int64
-	// most is what the sum of x may be, -1 for no constraint.
+	// most is the largest allowed sum of x, -1 for no constraint.
 	most int64
 }
 
@@ -162,8 +162,8 @@ func (w *fabric) problem(t testing.TB) *explain.Problem {
 	return p
 }
 
-// TestDevicesOfSeveralNodes: each node that can have a device counts it once, whatever the other nodes could have, and the causes
-// and the claims in the way are those of the node. A device with a taint that is not tolerated is never free.
+// TestDevicesOfSeveralNodes: each node that can have a device counts it once. Causes and claims in the way concern that node only.
+// A device with a taint that is not tolerated is never free.
 func TestDevicesOfSeveralNodes(t *testing.T) {
 	seen := map[string]int{}
 	cases.CheckN(t, cases.Of(300, 5_000), func(rt *rapid.T) {

@@ -40,7 +40,7 @@ type Constraint struct {
 	// read.
 	Expression string
 	Variables  []Variable
-	// FailurePolicy is what happens when an evaluation fails. It is never empty.
+	// FailurePolicy says how a failed evaluation is handled. It is never empty.
 	FailurePolicy FailurePolicy
 	// Default tells that the class of the request has it hold without a reference. Requests
 	// names that request alone, or the requests that serve one container ([WithContainers]).

@@ -33,7 +33,7 @@ const (
 type CELDeviceConstraint struct {
 	metav1.TypeMeta `json:",inline"`
 
-	// name is what claims refer to, as matchAttribute celset.dev/<name>. It is
+	// name is the name by which claims refer to the constraint: matchAttribute celset.dev/<name>. It is
 	// a C identifier of at most 32 bytes, which is what the API server accepts
 	// after the slash of a fully qualified name. It is unique within the claim
 	// or class that holds the definition.
@@ -63,7 +63,7 @@ type CELDeviceConstraint struct {
 	// +default="OnReference"
 	Enforcement Enforcement `json:"enforcement,omitempty"`
 
-	// failurePolicy is what happens when an evaluation fails, for example because a device lacks an
+	// failurePolicy says how a failed evaluation is handled. An evaluation fails, for example, because a device lacks an
 	// attribute. Empty means [FailurePolicyFail].
 	// +optional
 	// +default="Fail"
@@ -82,7 +82,7 @@ const (
 	EnforcementAlways Enforcement = "Always"
 )
 
-// FailurePolicy is what happens when an evaluation of a constraint fails.
+// FailurePolicy says how a failed evaluation of a constraint is handled.
 // +enum
 type FailurePolicy string
 

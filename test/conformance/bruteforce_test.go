@@ -28,7 +28,7 @@ func TestSameAsBruteForce(t *testing.T) {
 	cases.CheckN(t, some(), func(t *rapid.T) {
 		c := drawCase(t, scenario.CEL)
 		want := sameAsBruteForce(t, c)
-		coverage.add(c, want)
+		coverage.add(t.Name(), c, want)
 		requireSameWithReasons(t, c, want)
 		// To those that don't know CEL constraints a reference is an attribute that
 		// nobody has.

@@ -32,6 +32,7 @@ type tally struct {
 
 	mutex    sync.Mutex
 	cases    int
+	of       map[string]int // cases by the test that drew them
 	outcomes counts
 	gates    map[string]*coverage
 	traits   map[string]*coverage
@@ -47,7 +48,7 @@ type coverage struct {
 }
 
 func newTally(allocate func(*scenario.Case) outcome) *tally {
-	t := &tally{allocate: allocate, outcomes: counts{}, gates: map[string]*coverage{}, traits: map[string]*coverage{}}
+	t := &tally{allocate: allocate, of: map[string]int{}, outcomes: counts{}, gates: map[string]*coverage{}, traits: map[string]*coverage{}}
 	for _, gate := range scenario.Gates {
 		t.gates[gate.Name] = &coverage{counts{}, counts{}}
 	}
@@ -57,11 +58,14 @@ func newTally(allocate func(*scenario.Case) outcome) *tally {
 	return t
 }
 
-func (t *tally) add(c *scenario.Case, o outcome) {
+// add counts a case that the named test drew. Which cases are sampled depends on that test alone, so
+// that tests that run side by side are judged by the same cases in each run.
+func (t *tally) add(test string, c *scenario.Case, o outcome) {
 	t.mutex.Lock()
 	t.outcomes[o.kind]++
 	t.cases++
-	sampled := t.cases%sampling == 0
+	t.of[test]++
+	sampled := t.of[test]%sampling == 0
 	t.mutex.Unlock()
 	for _, gate := range scenario.Gates {
 		if gate.IsUsed(c) {

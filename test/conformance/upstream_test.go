@@ -30,7 +30,7 @@ func TestSameAsUpstream(t *testing.T) {
 				t.Parallel()
 				cases.CheckN(t, some()*5/2, func(t *rapid.T) {
 					c := drawCase(t, profile)
-					coverage.add(c, sameAsUpstream(t, c))
+					coverage.add(string(v), c, sameAsUpstream(t, c))
 				})
 			})
 		}

@@ -28,6 +28,7 @@ func (t Trait) IsRare() bool { return slices.Contains(rareTraits, t.Name) }
 
 var rareTraits = []string{
 	"alternative over the limit", "second counter set", "counters of devices for other nodes", "shares without capacity",
+	"valid values", "maximum",
 }
 
 // Paths of what traits are about. A path goes through pointers, all elements of lists and all values

@@ -123,7 +123,7 @@ func requireStatus(t *testing.T, c dynamic.Interface) {
 			"clusterName: Required value",
 		},
 		"claim": {
-			clusters, "", "paris", `{conditions: [], version: {}, clusterClaims: [{name: "", value: x}]}`, `{conditions: [], version: {kubernetes: v1.37.1}, clusterClaims: [{name: region, value: eu}]}`,
+			clusters, "", "paris", `{conditions: [], version: {}, clusterClaims: [{name: "", value: x}]}`, `{conditions: [], version: {kubernetes: v1.37.2}, clusterClaims: [{name: region, value: eu}]}`,
 			"should be at least 1 chars long",
 		},
 	}

@@ -36,7 +36,7 @@ var served = map[string]map[string]corev1.URIScheme{
 // TestPortsAreThoseOfThePrograms compares the ports of each pod with its arguments and with the
 // defaults of the flags that it does not have, and its probes with the ports.
 func TestPortsAreThoseOfThePrograms(t *testing.T) {
-	output, err := helm.Run(t, "template", "celset", helm.Chart(t), "--kube-version=1.37.1",
+	output, err := helm.Run(t, "template", "celset", helm.Chart(t), "--kube-version=1.37.2",
 		"--set=image.registry=registry.example.com/celset,placement.enabled=true,webhook.enabled=true,topologyDriver.enabled=true")
 	require.NoError(t, err, output)
 	objects, err := render.Decode([]byte(output))

@@ -121,7 +121,7 @@ func startInstalled(t *testing.T) *installed {
 func released(t *testing.T, dist string, values ...string) []*unstructured.Unstructured {
 	t.Helper()
 	output, err := helm.Run(t, "template", "celset", filepath.Join(dist, "celset-"+strings.TrimPrefix(release.Version, "v")+".tgz"),
-		"--namespace=kube-system", "--kube-version=1.37.1", "--set="+strings.Join(values, ","))
+		"--namespace=kube-system", "--kube-version=1.37.2", "--set="+strings.Join(values, ","))
 	require.NoError(t, err, output)
 	require.Equal(t, len(programs), strings.Count(output, ":"+release.Version+"@sha256:"), "all images by their digests")
 	objects, err := render.Decode([]byte(output))

@@ -62,7 +62,7 @@ func (l *explainLab) taintedDevices(t *testing.T) explained {
 
 func (l *explainLab) toleratedDevices(t *testing.T) explained {
 	class, taint := l.tainting(t, func(i int) bool { return i%2 == 0 })
-	// The eviction controller of 1.37.1 does not heed a toleration of NoExecute that leaves out the effect.
+	// The eviction controller of 1.37.2 does not heed a toleration of NoExecute that leaves out the effect.
 	return explained{Pod: l.podWith(t, append(l.parts(class, int64(1+l.IntN(ringSize))), func(claim *resourceapi.DeviceClaim) {
 		claim.Requests[0].Exactly.Tolerations = []resourceapi.DeviceToleration{{Key: deviceTaint, Operator: resourceapi.DeviceTolerationOpExists, Effect: taint.Effect}}
 	})...)}

@@ -36,7 +36,7 @@ func runHelm(t *testing.T, args ...string) (output string, err error) {
 // template renders the chart with values that are set as in "--set".
 func template(t *testing.T, values ...string) []*unstructured.Unstructured {
 	t.Helper()
-	output, err := runHelm(t, "template", "celset", chart, "--namespace=kube-system", "--kube-version=1.37.1",
+	output, err := runHelm(t, "template", "celset", chart, "--namespace=kube-system", "--kube-version=1.37.2",
 		"--set=image.registry="+registry, "--set="+strings.Join(values, ","))
 	require.NoError(t, err, output)
 	objects, err := render.Decode([]byte(output))

@@ -72,7 +72,7 @@ func TestReleaseTwiceIsTheSame(t *testing.T) {
 		"topologyDriver.enabled=true":               reference,
 		"topologyDriver.enabled=true,image.tag=own": "registry.example.com/celset/celset-topology-driver:own",
 	} {
-		output, err := runHelm(t, "template", "celset", archive, "--kube-version=1.37.1", "--set=scheduler.enabled=false,"+value)
+		output, err := runHelm(t, "template", "celset", archive, "--kube-version=1.37.2", "--set=scheduler.enabled=false,"+value)
 		require.NoError(t, err, output)
 		require.Contains(t, output, "image: "+want+"\n")
 	}

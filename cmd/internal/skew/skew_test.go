@@ -39,7 +39,7 @@ func TestVersion(t *testing.T) {
 		"1.34": {Major: "1", Minor: "34", GitVersion: "v1.34.4"},
 		"1.35": {Major: "1", Minor: "35+", GitVersion: "v1.35.2-eks-1a2b3c4"},
 		"1.36": {Major: "1", Minor: "36", GitVersion: "v1.36.1-gke.1234000"},
-		"1.33": {Major: "1", Minor: "37", GitVersion: "v1.37.1", EmulationMajor: "1", EmulationMinor: "33"},
+		"1.33": {Major: "1", Minor: "37", GitVersion: "v1.37.2", EmulationMajor: "1", EmulationMinor: "33"},
 		"1.38": {Major: "1", Minor: "38+", GitVersion: "v1.38.0-alpha.2.77+0123456789abcd"},
 	} {
 		got, err := Version(t.Context(), serveVersion(t, info))
@@ -51,7 +51,7 @@ func TestVersion(t *testing.T) {
 }
 
 func TestCheck(t *testing.T) {
-	for git, valid := range map[string]bool{"v1.33.9": false, "v1.34.0": true, "v1.37.1": true, "v2.0.0": true} {
+	for git, valid := range map[string]bool{"v1.33.9": false, "v1.34.0": true, "v1.37.2": true, "v2.0.0": true} {
 		offered, err := Version(t.Context(), serveVersion(t, apimachineryversion.Info{GitVersion: git}))
 		require.NoError(t, err)
 		require.Equal(t, valid, Check(offered) == nil, git)

@@ -43,8 +43,8 @@ func text(celset, kubernetes string) string {
 	return celset + " (Kubernetes " + kubernetes + ")"
 }
 
-// kubernetes is empty if the program does not know. Kubernetes' libraries have the version v0.37.1 where
-// Kubernetes has v1.37.1.
+// kubernetes is empty if the program does not know. Kubernetes' libraries have the version v0.37.2 where
+// Kubernetes has v1.37.2.
 func kubernetes(info *debug.BuildInfo, ok bool) string {
 	if !ok {
 		return ""

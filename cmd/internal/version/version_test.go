@@ -16,8 +16,8 @@ func TestVersion(t *testing.T) {
 	require.Equal(t, "(devel)", of(nil, false), "built without modules")
 	require.NotEmpty(t, Get())
 
-	info := &debug.BuildInfo{Deps: []*debug.Module{{Path: "k8s.io/api", Version: "v0.36.0"}, {Path: "k8s.io/client-go", Version: "v0.37.1"}}}
-	require.Equal(t, "v1.2.3 (Kubernetes v1.37.1)", text("v1.2.3", kubernetes(info, true)))
+	info := &debug.BuildInfo{Deps: []*debug.Module{{Path: "k8s.io/api", Version: "v0.36.0"}, {Path: "k8s.io/client-go", Version: "v0.37.2"}}}
+	require.Equal(t, "v1.2.3 (Kubernetes v1.37.2)", text("v1.2.3", kubernetes(info, true)))
 	require.Equal(t, "v1.2.3", text("v1.2.3", kubernetes(&debug.BuildInfo{}, true)), "a program without client-go")
 	require.Empty(t, kubernetes(nil, false))
 	require.Contains(t, Text(), Get())

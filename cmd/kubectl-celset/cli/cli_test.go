@@ -40,7 +40,7 @@ func TestGatesFollowTheAPIServer(t *testing.T) {
 	require.NoError(t, g.follow(t.Context(), server))
 	require.Equal(t, newGates().features(), g.features())
 
-	server.FakedServerVersion = &apiversion.Info{GitVersion: "v1.37.1", EmulationMajor: "1", EmulationMinor: "33"}
+	server.FakedServerVersion = &apiversion.Info{GitVersion: "v1.37.2", EmulationMajor: "1", EmulationMinor: "33"}
 	require.EqualError(t, newGates().follow(t.Context(), server),
 		"the API server offers Kubernetes 1.33: celset needs 1.34 or newer, where resource.k8s.io/v1 began")
 

@@ -88,7 +88,7 @@ func newNodeSets(ctx context.Context, args runtime.Object, handle fwk.Handle, fe
 	}
 	pl := &NodeSets{
 		TopologyPlacement: upstream, handle: handle, hasGroups: features.EnableGenericWorkload,
-		enabled: features.EnableGenericWorkload && shared.gates.Enabled(DRACELGangConstraints),
+		enabled: features.EnableGenericWorkload && shared.gates.Enabled(CelsetNodeSetConstraint),
 		guard:   shared.guard, metrics: measured, activate: activator(ctx, handle), joint: lru.New(maxJoint),
 	}
 	if !pl.enabled {
@@ -178,7 +178,7 @@ func (pl *NodeSets) PreFilter(_ context.Context, state fwk.CycleState, pod *v1.P
 	s := groupSearchIn(state)
 	if s == nil {
 		return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable,
-			"the pod's group has a node set constraint, and no nodes were chosen for it: enable the feature gates GenericWorkload, TopologyAwareWorkloadScheduling and DRACELGangConstraints")
+			"the pod's group has a node set constraint, and no nodes were chosen for it: enable the feature gates GenericWorkload, TopologyAwareWorkloadScheduling and CelsetNodeSetConstraint")
 	}
 	placement := state.GetPlacementCycleState()
 	if s.tried.of == nil {
@@ -255,7 +255,7 @@ func (pl *NodeSets) GeneratePlacements(ctx context.Context, state fwk.PodGroupCy
 	}
 	if !pl.enabled {
 		return nil, refused(fwk.UnschedulableAndUnresolvable, parent.Nodes, fmt.Sprintf("PodGroup %s has the node set constraint %s, but the feature gate %s is disabled: enable it with --feature-gates=%s=true",
-			klog.KObj(group), name, DRACELGangConstraints, DRACELGangConstraints))
+			klog.KObj(group), name, CelsetNodeSetConstraint, CelsetNodeSetConstraint))
 	}
 	pods := info.GetUnscheduledPods()
 	if gang := group.Spec.SchedulingPolicy.Gang; len(pods) == 0 || gang != nil && len(pods)+pl.scheduledCount(group) < int(gang.MinCount) {

@@ -261,22 +261,23 @@ func activator(ctx context.Context, handle fwk.Handle) func(*v1.Pod) {
 // While it is off, pods that need a CEL device constraint are unschedulable.
 const DRACELDeviceConstraint featuregate.Feature = v1alpha1.FeatureGate
 
-// DRADevicePreemption is the feature gate of preemption for devices: alpha, off by default. While it is
+// CelsetDevicePreemption is the feature gate of preemption for devices: alpha, off by default. No KEP proposes it, so that its
+// name is celset's own: if a later kube-scheduler had a gate of the same name, celset-scheduler would not start. While it is
 // off a pod that fits nowhere for lack of devices evicts nobody, whatever its priority, as in Kubernetes.
-const DRADevicePreemption featuregate.Feature = "DRADevicePreemption"
+const CelsetDevicePreemption featuregate.Feature = "CelsetDevicePreemption"
 
-// DRACELGangConstraints is the feature gate of sets of nodes for the pods of a group: alpha, off by default. While it is off
+// CelsetNodeSetConstraint is the feature gate of sets of nodes for the pods of a group: alpha, off by default. While it is off
 // groups that refer to a node set constraint are unschedulable. It does nothing without GenericWorkload and
 // TopologyAwareWorkloadScheduling.
-const DRACELGangConstraints featuregate.Feature = v1alpha1.GangFeatureGate
+const CelsetNodeSetConstraint featuregate.Feature = v1alpha1.NodeSetFeatureGate
 
 // AddFeatureGates makes the gates of this package known. It must be called
 // before flags are parsed.
 func AddFeatureGates(gates featuregate.MutableVersionedFeatureGate) error {
 	return gates.AddVersioned(map[featuregate.Feature]featuregate.VersionedSpecs{
 		// Since the first version with resource.k8s.io/v1, whatever version is emulated.
-		DRACELDeviceConstraint: {{Version: version.MajorMinor(1, 34), Default: false, PreRelease: featuregate.Alpha}},
-		DRADevicePreemption:    {{Version: version.MajorMinor(1, 34), Default: false, PreRelease: featuregate.Alpha}},
-		DRACELGangConstraints:  {{Version: version.MajorMinor(1, 37), Default: false, PreRelease: featuregate.Alpha}},
+		DRACELDeviceConstraint:  {{Version: version.MajorMinor(1, 34), Default: false, PreRelease: featuregate.Alpha}},
+		CelsetDevicePreemption:  {{Version: version.MajorMinor(1, 34), Default: false, PreRelease: featuregate.Alpha}},
+		CelsetNodeSetConstraint: {{Version: version.MajorMinor(1, 37), Default: false, PreRelease: featuregate.Alpha}},
 	})
 }

@@ -245,7 +245,7 @@ func forgetPods(informers informers.SharedInformerFactory, guard *guard.Guard) e
 func (s *schedulerParts) add(ctx context.Context, args runtime.Object, handle fwk.Handle, measured *metrics.Metrics) (fwk.Plugin, error) {
 	gates := s.profiles.gates
 	s.profiles.inBackground = true
-	s.profiles.preempts = gates.Enabled(DRADevicePreemption)
+	s.profiles.preempts = gates.Enabled(CelsetDevicePreemption)
 	pl, err := newPlugin(ctx, args, handle, plfeature.NewSchedulerFeaturesFromGates(gates), gates.Enabled(DRACELDeviceConstraint), measured, s.profiles)
 	if err != nil {
 		return nil, err

@@ -85,7 +85,7 @@ func TestUpUntilSignal(t *testing.T) {
 func TestUpAsInProduction(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	cmd := program(t, "up", "--data-dir="+dir, "--webhook", "--leader-elect", "--feature-gates=DRADevicePreemption=false,DRADeviceTaints=true")
+	cmd := program(t, "up", "--data-dir="+dir, "--webhook", "--leader-elect", "--feature-gates=CelsetDevicePreemption=false,DRADeviceTaints=true")
 	cmd.Stderr = t.Output()
 	stdout, err := cmd.StdoutPipe()
 	require.NoError(t, err)

@@ -127,7 +127,7 @@ func (f *upFlags) gates() (gates, error) {
 }
 
 // celsetGates are the feature gates that only celset-scheduler knows.
-var celsetGates = []string{v1alpha1.FeatureGate, v1alpha1.GangFeatureGate, "DRADevicePreemption"}
+var celsetGates = []string{v1alpha1.FeatureGate, v1alpha1.NodeSetFeatureGate, "CelsetDevicePreemption"}
 
 // podGroupsVersion is the API version of PodGroups, which is off by default.
 const podGroupsVersion = "scheduling.k8s.io/v1beta1=true"

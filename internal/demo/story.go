@@ -111,7 +111,7 @@ func (d *demo) preempts(ctx context.Context) error {
 	const urgent = "ring-urgent"
 	d.say("6. Another pod, ring-urgent, with the same claim and a priority. On ring-0 the pod other-ring-0 is in the way.")
 	d.say("   It is evicted, and four devices are held for ring-urgent until it has ended (feature gate")
-	d.say("   DRADevicePreemption). The four that are left go to ring-again, which has waited since 4:\n")
+	d.say("   CelsetDevicePreemption). The four that are left go to ring-again, which has waited since 4:\n")
 	told := story.Ring()
 	manifest := told.Manifest
 	told.Pod = urgent

@@ -44,7 +44,7 @@ func startCluster(t testing.TB) {
 func startScheduler(t testing.TB, name string, config []byte) *controlplane.Process {
 	t.Helper()
 	return cluster.StartScheduler(t, controlplane.SchedulerOptions{
-		Name: name, Config: config, User: env.Scheduler.Name, FeatureGates: minor.SchedulerGates(map[string]bool{"DRADevicePreemption": true}),
+		Name: name, Config: config, User: env.Scheduler.Name, FeatureGates: minor.SchedulerGates(map[string]bool{"CelsetDevicePreemption": true}),
 	})
 }
 

@@ -133,7 +133,7 @@ func (l *lab) scheduler() *program {
 	return &program{name: "celset-scheduler", caches: programCaches + schedulerCaches, start: func(ctx context.Context) (*controlplane.Process, error) {
 		return l.ControlPlane.StartScheduler(ctx, controlplane.SchedulerOptions{
 			ConfigFile: filepath.Join(manifests, "scheduler", "config.yaml"), User: env.Scheduler.Name,
-			FeatureGates: map[string]bool{v1alpha1.FeatureGate: true, "DRADevicePreemption": true},
+			FeatureGates: map[string]bool{v1alpha1.FeatureGate: true, "CelsetDevicePreemption": true},
 		})
 	}}
 }

@@ -28,7 +28,7 @@ import (
 )
 
 const (
-	preemptionGate = "DRADevicePreemption"
+	preemptionGate = "CelsetDevicePreemption"
 	// settleTimeout is for pods that could run when no more come.
 	settleTimeout = 3 * time.Minute
 )

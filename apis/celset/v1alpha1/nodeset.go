@@ -33,8 +33,8 @@ const (
 	// MaxNodeSetSize is how many nodes a set has at most.
 	MaxNodeSetSize = 256
 
-	// GangFeatureGate is the name of the feature gate of sets of nodes.
-	GangFeatureGate = "DRACELGangConstraints"
+	// NodeSetFeatureGate is the name of the feature gate of sets of nodes.
+	NodeSetFeatureGate = "CelsetNodeSetConstraint"
 )
 
 // NodeSetConstraint is a valid CELNodeSetConstraint and where it stands.

@@ -135,7 +135,7 @@ type DynamicResourcesCELArgs struct {
 	DefaultPreference celsetv1alpha1.PreferencePolicy `json:"defaultPreference,omitempty"`
 
 	// DevicePreemption says how pods are evicted for devices. While the feature gate
-	// DRADevicePreemption is off it has no effect.
+	// CelsetDevicePreemption is off it has no effect.
 	DevicePreemption *DevicePreemption `json:"devicePreemption,omitempty"`
 
 	// CacheSize limits the memory for what was found out about devices and claims, which

@@ -90,7 +90,7 @@ func Run(ctx context.Context, state *clusterstate.State, group *schedulingapi.Po
 		return nil, err
 	}
 	r := &Report{Meta: output.NewMeta(output.GroupExplanation), Group: "PodGroup " + klog.KObj(group).String(), Constraint: v1alpha1.AttributeDomain + "/" + name}
-	r.NotChecked = []string{"whether the feature gate " + v1alpha1.GangFeatureGate + " of the scheduler is on"}
+	r.NotChecked = []string{"whether the feature gate " + v1alpha1.NodeSetFeatureGate + " of the scheduler is on"}
 	for _, c := range group.Status.Conditions {
 		if c.Status == metav1.ConditionFalse {
 			r.Said = append(r.Said, fmt.Sprintf("%s is False (%s): %s", c.Type, c.Reason, c.Message))

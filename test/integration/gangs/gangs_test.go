@@ -36,7 +36,7 @@ func restartScheduler(e *env.Env, between func(), more ...string) {
 	}
 	between()
 	with := maps.Clone(gates)
-	for _, gate := range append(more, "DRACELGangConstraints") {
+	for _, gate := range append(more, "CelsetNodeSetConstraint") {
 		with[gate] = true
 	}
 	scheduler = e.StartScheduler(ofPackage, controlplane.SchedulerOptions{User: env.Scheduler.Name, FeatureGates: with})

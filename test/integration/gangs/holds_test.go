@@ -20,7 +20,7 @@ import (
 // TestGangsDoNotGetHeldDevices has a gang that names the claim of an evicted pod, and a gang for devices that are free and
 // held. Both wait until the preemptor is bound and gone again.
 func TestGangsDoNotGetHeldDevices(t *testing.T) {
-	restartScheduler(cluster(t), func() {}, "DRADevicePreemption")
+	restartScheduler(cluster(t), func() {}, "CelsetDevicePreemption")
 	t.Cleanup(func() { restartScheduler(cluster(t), func() {}) })
 	l := newLab(t, "held", 1)
 	l.priority(t, "high", 1000)

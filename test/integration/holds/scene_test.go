@@ -86,7 +86,7 @@ func (s *scene) start(options ...option) {
 	process := s.StartScheduler(s, controlplane.SchedulerOptions{
 		Name: fmt.Sprintf("%s-%d", s.Namespace, s.starts), Config: schedulerConfig(s, append([]option{s.named}, options...)...),
 		Kubeconfig: env.Kubeconfig(s, c.URL()), Args: []string{"--v=3"},
-		FeatureGates: minor.SchedulerGates(map[string]bool{"DRADevicePreemption": true}),
+		FeatureGates: minor.SchedulerGates(map[string]bool{"CelsetDevicePreemption": true}),
 	})
 	s.Cleanup(func() {
 		process.Kill()

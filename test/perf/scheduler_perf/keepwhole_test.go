@@ -148,7 +148,7 @@ const victims = "celset_scheduler_device_preemption_victims_total"
 var preemptionTopics = []string{"default_preemption", "workload_preemption"}
 
 // preemptionGates are what has our plugin evict pods for devices.
-var preemptionGates = object{string(plugin.DRACELDeviceConstraint): true, string(plugin.DRADevicePreemption): true}
+var preemptionGates = object{string(plugin.DRACELDeviceConstraint): true, string(plugin.CelsetDevicePreemption): true}
 
 // BenchmarkPerfSchedulingPreemption runs pods for whose devices others are evicted.
 func BenchmarkPerfSchedulingPreemption(b *testing.B) {

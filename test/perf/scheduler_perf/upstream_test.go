@@ -32,7 +32,7 @@ var topics = []string{
 var gangTopics = []string{"basicscheduling", "gangscheduling", "tas"}
 
 // gangGates are ours.
-var gangGates = object{"DRACELDeviceConstraint": true, "DRACELGangConstraints": true, "GenericWorkload": true, "TopologyAwareWorkloadScheduling": true}
+var gangGates = object{"DRACELDeviceConstraint": true, "CelsetNodeSetConstraint": true, "GenericWorkload": true, "TopologyAwareWorkloadScheduling": true}
 
 // patience is for a workload's pods to be scheduled. Before the full workload of consumable
 // capacity with 1,000 nodes is measured there are 7,990, for which upstream's plugin may need

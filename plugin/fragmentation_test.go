@@ -154,7 +154,7 @@ func TestNothingIsCountedBeforeScheduling(t *testing.T) {
 	require.Empty(t, cmp.Diff(map[string]float64{
 		"s gpu ring 4 now": 1, "s gpu ring 4 packed": 2, "s gpu ring 4 idle": 5,
 		"s_incomplete gpu ring 4 now": 0, "s_incomplete gpu ring 4 packed": 1, "s_incomplete gpu ring 4 idle": 0,
-		"_claims gpu ring 4": 3, "s_last_count_timestamp_seconds": noonSeconds + 3600 + 60, "s_duration_seconds": 0, "s_counts_total complete": 1,
+		"_claims gpu ring 4": 3, "s_last_count_timestamp_seconds": noonSeconds + 3600 + 60, "s_last_count_duration_seconds": 0, "s_counts_total complete": 1,
 	}, m.shownValues(t)))
 }
 
@@ -217,7 +217,7 @@ func TestFailedCountsShowNothing(t *testing.T) {
 	}
 	require.Empty(t, cmp.Diff(map[string]float64{
 		"s gpu ring 4 now": 0, "s gpu ring 4 idle": 7, "s_incomplete gpu ring 4 now": 0, "s_incomplete gpu ring 4 idle": 0,
-		"_claims gpu ring 4": 0, "_claims gpu ring 2": 1, "s_duration_seconds": 0,
+		"_claims gpu ring 4": 0, "_claims gpu ring 2": 1, "s_last_count_duration_seconds": 0,
 		"s_counts_total complete": 2, "s_counts_total failed": 2, "s_counts_total partial": 1,
 	}, look()))
 
@@ -375,9 +375,9 @@ func TestCountingIsNoScheduling(t *testing.T) {
 	m.look(ctx)
 	values := setsIn(t, registry)
 	require.WithinDuration(t, time.Now(), time.Unix(int64(values["s_last_count_timestamp_seconds"]), 0), time.Hour)
-	require.Positive(t, values["s_duration_seconds"])
+	require.Positive(t, values["s_last_count_duration_seconds"])
 	delete(values, "s_last_count_timestamp_seconds")
-	delete(values, "s_duration_seconds")
+	delete(values, "s_last_count_duration_seconds")
 	want := map[string]float64{"s_counts_total complete": 1}
 	for devices, counts := range map[int][4]float64{8: {1, 1, 2, 3}, 4: {0, 4, 5, 6}, 2: {0, 10, 11, 12}} {
 		shape := fmt.Sprint("mla.example.com block ", devices)

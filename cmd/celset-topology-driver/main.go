@@ -11,8 +11,10 @@ import (
 
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
+	"k8s.io/component-base/metrics/legacyregistry"
 
 	"github.com/celset/celset/cmd/internal/program"
+	"github.com/celset/celset/cmd/internal/version"
 	"github.com/celset/celset/internal/topologydriver"
 )
 
@@ -27,6 +29,9 @@ func newCommand(o *options) *cobra.Command {
 func run(ctx context.Context, o *options) error {
 	config, err := o.config()
 	if err != nil {
+		return err
+	}
+	if err := version.RegisterBuildInfo(legacyregistry.Registerer()); err != nil {
 		return err
 	}
 	drivers, err := topologydriver.Start(ctx, config)

@@ -14,21 +14,26 @@ const subsystem = "celset_placement"
 
 // Values of labels.
 const (
-	decided    = "decided"
-	standing   = "standing"
-	written    = "written"
-	conflict   = "conflict"
-	failed     = "error"
-	evaluated  = "evaluated"
-	remembered = "remembered"
-	compiled   = "compiled"
-	refused    = "refused"
-	usual      = "usual"
-	slow       = "slow"
-	done       = "done"
-	continued  = "continued"
-	overran    = "failed"
-	unchanged  = "unchanged"
+	decided  = "decided"
+	standing = "standing"
+	written  = "written"
+	conflict = "conflict"
+	failed   = "error"
+
+	cacheMatches     = "matches"
+	cacheExpressions = "expressions"
+
+	hit  = "hit"
+	miss = "miss"
+
+	compiled  = "compiled"
+	refused   = "refused"
+	usual     = "usual"
+	slow      = "slow"
+	done      = "done"
+	continued = "continued"
+	overran   = "failed"
+	unchanged = "unchanged"
 	// addOn is what all prioritizers that read AddOnPlacementScores are called.
 	addOn = "AddOn"
 	// unknown is the reason of an evaluation that fails without one.
@@ -50,8 +55,8 @@ func (m *Metrics) define() {
 		"Time that one plugin takes on all clusters of one Placement, by its type (filter, prioritizer or spread) and name. All AddOn prioritizers are named AddOn.", "plugin_type", "plugin_name")
 	m.writing = durationsBy("writing_duration_seconds",
 		"Time to write the PlacementDecisions of one Placement where they differ from what is decided, by result: written, conflict (somebody else changed them, it is tried again) or error.", "result")
-	m.matches = countBy("cluster_matches_total",
-		"Number of clusters that the predicates of a Placement were asked about, by the source of the answer: evaluated, or remembered since nothing that it depends on has changed.", "source")
+	m.cached = countBy("cache_requests_total",
+		"Number of times that a cache was asked, by cache and result. The cache has what the predicates of a Placement say about a cluster, until something that it depends on changes, or compiled expressions.", "cache", "result")
 	m.turns = countBy("turns_total",
 		"Number of times that the CEL expressions of a Placement were evaluated, by the queue that it came from (usual, or slow if it is expensive) and the result: done, continued (it goes on when others had their turn), failed (it takes too long, so the former decision stands) or unchanged (the clusters that have changed make no difference to it, and no other cluster was looked at).", "queue", "result")
 	m.outOfRange = countBy("values_out_of_range_total",
@@ -69,7 +74,7 @@ func (m *Metrics) define() {
 	m.failures = countBy("cel_evaluation_failures_total",
 		"Number of evaluations of CEL expressions that failed, so that the cluster is not selected by that predicate, by reason: Runtime, Type, CostLimit, Budget, Interrupted or Unknown.", "reason")
 	m.compilations = countBy("cel_compilations_total",
-		"Number of times that a CEL expression was to be compiled, by result: compiled, refused (it is wrong), or remembered from an earlier time.", "result")
+		"Number of CEL expressions that were compiled, by result: compiled, or refused because the expression is wrong.", "result")
 }
 
 func durationsBy(name, help string, labels ...string) *metrics.HistogramVec {
@@ -88,8 +93,7 @@ func countBy(name, help string, labels ...string) *metrics.CounterVec {
 // the first time.
 func (m *Metrics) start() {
 	for vector, values := range map[*metrics.CounterVec][]string{
-		m.matches:      {evaluated, remembered},
-		m.compilations: {compiled, refused, remembered},
+		m.compilations: {compiled, refused},
 		m.undecodable:  {"managedclusters", "addonplacementscores", "placements", "placementdecisions"},
 		m.outOfRange:   {placement.ResourceAllocatableCPU, placement.ResourceAllocatableMemory, addOn},
 		m.failures: {
@@ -99,6 +103,11 @@ func (m *Metrics) start() {
 	} {
 		for _, value := range values {
 			vector.WithLabelValues(value)
+		}
+	}
+	for _, cache := range []string{cacheMatches, cacheExpressions} {
+		for _, result := range []string{hit, miss} {
+			m.cached.WithLabelValues(cache, result)
 		}
 	}
 	for _, queue := range []string{usual, slow} {

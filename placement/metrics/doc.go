@@ -16,8 +16,8 @@
 //   - celset_placement_writing_duration_seconds{result}: to write the
 //     PlacementDecisions of one Placement; written, conflict or error. Nothing is
 //     observed where there is nothing to write.
-//   - celset_placement_cluster_matches_total{source}: how often predicates were
-//     evaluated on a cluster, and how often the answer was remembered.
+//   - celset_placement_cache_requests_total{cache, result}: how often a cache was asked for what
+//     predicates say about a cluster, or for a compiled expression, and whether it had the answer.
 //   - celset_placement_turns_total{queue, result}: how often the expressions of a
 //     Placement were evaluated, done, continued, failed or unchanged, in the usual queue or
 //     in the slow one.

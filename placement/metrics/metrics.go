@@ -30,7 +30,7 @@ type Metrics struct {
 	scheduling *metrics.HistogramVec
 	plugins    *metrics.HistogramVec
 	writing    *metrics.HistogramVec
-	matches    *metrics.CounterVec
+	cached     *metrics.CounterVec
 	turns      *metrics.CounterVec
 	outOfRange *metrics.CounterVec
 
@@ -58,7 +58,7 @@ func New(options Options) (*Metrics, error) {
 	m := &Metrics{now: options.Now}
 	m.define()
 	for _, one := range []metrics.Registerable{
-		m.scheduling, m.plugins, m.writing, m.matches, m.turns, m.outOfRange, m.undecodable, m.evaluationTime, m.evaluationCost, m.failures, m.compilations,
+		m.scheduling, m.plugins, m.writing, m.cached, m.turns, m.outOfRange, m.undecodable, m.evaluationTime, m.evaluationCost, m.failures, m.compilations,
 	} {
 		// They are made here, since the registry is none of Kubernetes, which would do it.
 		one.Create(nil)

@@ -26,8 +26,8 @@ func (m *Metrics) ObserveSchedule() (end func(*placement.Result, error)) {
 			outcome = standing
 		}
 		m.scheduling.WithLabelValues(outcome).Observe(elapsed())
-		m.matches.WithLabelValues(evaluated).Add(float64(result.Evaluated))
-		m.matches.WithLabelValues(remembered).Add(float64(result.Remembered))
+		m.cached.WithLabelValues(cacheMatches, hit).Add(float64(result.Remembered))
+		m.cached.WithLabelValues(cacheMatches, miss).Add(float64(result.Evaluated))
 		for name, n := range result.OutOfRange {
 			m.outOfRange.WithLabelValues(pluginOf(name)).Add(float64(n))
 		}
@@ -98,13 +98,15 @@ func (m *Metrics) ObserveEvaluation(_ string, cost uint64, err error) {
 }
 
 // ObserveCompilation implements [cel.Observer].
-func (m *Metrics) ObserveCompilation(_ string, hit bool, err error) {
-	outcome := compiled
-	switch {
-	case hit:
-		outcome = remembered
-	case err != nil:
-		outcome = refused
+func (m *Metrics) ObserveCompilation(_ string, known bool, err error) {
+	if known {
+		m.cached.WithLabelValues(cacheExpressions, hit).Inc()
+		return
 	}
-	m.compilations.WithLabelValues(outcome).Inc()
+	m.cached.WithLabelValues(cacheExpressions, miss).Inc()
+	result := compiled
+	if err != nil {
+		result = refused
+	}
+	m.compilations.WithLabelValues(result).Inc()
 }

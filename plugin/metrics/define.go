@@ -48,7 +48,7 @@ func (m *Metrics) define() {
 	m.failures = counters("constraint_evaluation_failures_total",
 		"Number of evaluations of CEL device constraints on complete sets of devices that failed and aborted the search, by reason.", "reason")
 	m.compilations = counters("constraint_compilations_total",
-		"Number of times that the expression of a CEL device constraint was to be compiled, by result.", "result")
+		"Number of expressions of CEL device constraints that were compiled, by result.", "result")
 	m.cuts = metrics.NewCounter(&metrics.CounterOpts{
 		Subsystem: subsystem, Name: "search_cuts_total", StabilityLevel: metrics.ALPHA,
 		Help: "Number of devices that the search did not try, or gave up at once, because no set with them could satisfy a CEL device constraint.",
@@ -61,8 +61,8 @@ func (m *Metrics) define() {
 		Subsystem: subsystem, Name: "resource_slices_out_of_range_total", StabilityLevel: metrics.ALPHA,
 		Help: "Number of ResourceSlices that were seen with amounts that can't be computed with. What has them is not used.",
 	})
-	m.hits = counters("cache_hits_total",
-		"Number of times that something was known from an earlier search, by cache: the answer to all claims of a pod on such a node, or the verdict of a CEL device constraint on such a set.", "cache")
+	m.cached = counters("cache_requests_total",
+		"Number of times that a cache was asked, by cache and result. The cache has answers to all claims of a pod on such a node, verdicts of a CEL device constraint on such a set, or compiled expressions.", "cache", "result")
 	m.preferences = counters("preference_searches_total",
 		"Number of searches whose devices preferences chose, by result: no set of devices is better, or the best one that was found before a budget was used up.", "result")
 	m.counts = counters("device_sets_counts_total",
@@ -110,8 +110,7 @@ func (m *Metrics) begin() {
 		m.evaluations:   {scopeSet, scopePart},
 		m.failures:      failures,
 		m.unfit:         failuresOnDevices,
-		m.compilations:  {compiled, refused, remembered},
-		m.hits:          {cacheAnswers, cacheVerdicts},
+		m.compilations:  {compiled, refused},
 		m.preferences:   {preferenceBest, preferenceBestFound},
 		m.counts:        {string(CountComplete), string(CountPartial), string(CountUnchanged), string(CountFailed)},
 		m.publications:  {string(PublicationWritten), string(PublicationFailed)},
@@ -123,6 +122,11 @@ func (m *Metrics) begin() {
 	} {
 		for _, value := range values {
 			vector.WithLabelValues(value)
+		}
+	}
+	for _, cache := range []string{cacheAnswers, cacheVerdicts, cacheExpressions} {
+		for _, result := range []string{hit, miss} {
+			m.cached.WithLabelValues(cache, result)
 		}
 	}
 }

@@ -19,7 +19,7 @@ const (
 	incompleteName    = subsystem + "_device_sets_incomplete"
 	askedName         = subsystem + "_device_set_claims"
 	countedAtName     = subsystem + "_device_sets_last_count_timestamp_seconds"
-	countDurationName = subsystem + "_device_sets_duration_seconds"
+	countDurationName = subsystem + "_device_sets_last_count_duration_seconds"
 )
 
 // CountOutcome is a value of the label "result" of celset_scheduler_device_sets_counts_total: how counting the

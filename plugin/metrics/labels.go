@@ -121,8 +121,12 @@ const (
 	scopeSet  = "set"
 	scopePart = "part"
 
-	cacheAnswers  = "answers"
-	cacheVerdicts = "verdicts"
+	cacheAnswers     = "answers"
+	cacheVerdicts    = "verdicts"
+	cacheExpressions = "expressions"
+
+	hit  = "hit"
+	miss = "miss"
 
 	preferenceBest      = "best"
 	preferenceBestFound = "best_found"
@@ -133,9 +137,8 @@ const (
 	budgetAttemptCost  = "attemptCost"
 	budgetAttemptSteps = "attemptSteps"
 
-	compiled   = "compiled"
-	refused    = "refused"
-	remembered = "remembered"
+	compiled = "compiled"
+	refused  = "refused"
 
 	statePending   = "pending"
 	stateAllocated = "allocated"

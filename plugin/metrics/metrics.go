@@ -26,7 +26,7 @@ type Metrics struct {
 
 	durations, steps, spending, nodeSets                                      *metrics.HistogramVec
 	cost                                                                      *metrics.Histogram
-	evaluations, failures, compilations, hits, exhaustions, refusals, unfit   *metrics.CounterVec
+	evaluations, failures, compilations, cached, exhaustions, refusals, unfit *metrics.CounterVec
 	preferences, preemptions, holdsEnded, pendingWrites, counts, publications *metrics.CounterVec
 	cuts, stuck, victims, wasted, outOfRange                                  *metrics.Counter
 	holds                                                                     *collector[func() int]
@@ -43,7 +43,7 @@ func New(registry Registry, now func() time.Time) (*Metrics, error) {
 	m := &Metrics{now: now, claims: newClaims(), cycle: newCycle(), holds: newHolds(), deviceSets: newDeviceSets()}
 	m.define()
 	for _, one := range []metrics.Registerable{
-		m.durations, m.steps, m.spending, m.cost, m.evaluations, m.failures, m.compilations, m.cuts, m.hits,
+		m.durations, m.steps, m.spending, m.cost, m.evaluations, m.failures, m.compilations, m.cuts, m.cached,
 		m.exhaustions, m.refusals, m.unfit, m.stuck, m.outOfRange, m.preferences,
 		m.preemptions, m.victims, m.wasted, m.holdsEnded, m.pendingWrites, m.counts, m.publications, m.nodeSets,
 	} {

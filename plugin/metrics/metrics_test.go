@@ -127,8 +127,9 @@ func TestStatsOfAnAllocation(t *testing.T) {
 		"allocation_cost allocated":                 700,
 		"constraint_evaluations_total set":          3,
 		"constraint_evaluations_total part":         5,
-		"cache_hits_total answers":                  1,
-		"cache_hits_total verdicts":                 11,
+		"cache_requests_total answers hit":          1,
+		"cache_requests_total verdicts hit":         11,
+		"cache_requests_total verdicts miss":        3,
 		"search_cuts_total":                         13,
 		"preference_searches_total best_found":      1,
 	}
@@ -138,7 +139,7 @@ func TestStatsOfAnAllocation(t *testing.T) {
 	b.ObserveAllocation([]*resourceapi.ResourceClaim{claimWith()}, false)(false, stats, &allocator.BudgetError{Unit: allocator.BudgetSteps})
 	b.ObserveAllocation([]*resourceapi.ResourceClaim{claimWith()}, false)(false, allocator.Stats{}, &allocator.BudgetError{Unit: allocator.BudgetCost})
 	for _, name := range []string{
-		"constraint_evaluations_total set", "constraint_evaluations_total part", "cache_hits_total answers", "cache_hits_total verdicts", "search_cuts_total",
+		"constraint_evaluations_total set", "constraint_evaluations_total part", "cache_requests_total answers hit", "cache_requests_total verdicts hit", "cache_requests_total verdicts miss", "search_cuts_total",
 		"preference_searches_total best_found",
 	} {
 		want[name] *= 2
@@ -171,7 +172,8 @@ func TestExpressions(t *testing.T) {
 		"constraint_evaluation_failures_total Interrupted":     1,
 		"constraint_evaluation_failures_total Unknown":         1,
 		"constraint_compilations_total compiled":               1,
-		"constraint_compilations_total remembered":             2,
+		"cache_requests_total expressions hit":                 2,
+		"cache_requests_total expressions miss":                2,
 		"constraint_compilations_total refused":                1,
 		"refused_scheduling_attempts_total invalid_constraint": 1,
 		"refused_scheduling_attempts_total gate_disabled":      2,
@@ -253,9 +255,9 @@ func TestBeginning(t *testing.T) {
 		"celset_scheduler_constraint_evaluations_total":         2,
 		"celset_scheduler_constraint_evaluation_failures_total": 6,
 		"celset_scheduler_nodes_unfit_by_failure_total":         4,
-		"celset_scheduler_constraint_compilations_total":        3,
+		"celset_scheduler_constraint_compilations_total":        2,
 		"celset_scheduler_search_cuts_total":                    1,
-		"celset_scheduler_cache_hits_total":                     2,
+		"celset_scheduler_cache_requests_total":                 6,
 		"celset_scheduler_preference_searches_total":            2,
 		"celset_scheduler_device_preemption_attempts_total":     4,
 		"celset_scheduler_device_preemption_victims_total":      1,
@@ -304,7 +306,7 @@ func TestFragmentation(t *testing.T) {
 	want := map[string]float64{
 		"device_sets gpu ring 4 now": 1, "device_sets gpu ring 4 packed": 2, "device_sets gpu ring 4 idle": 5,
 		"device_sets_incomplete gpu ring 4 packed": 1, "device_set_claims gpu ring 4": 3, "device_set_claims gone ring 8": 9,
-		"device_sets_last_count_timestamp_seconds": 1.5, "device_sets_duration_seconds": .25, "device_sets_counts_total complete": 1,
+		"device_sets_last_count_timestamp_seconds": 1.5, "device_sets_last_count_duration_seconds": .25, "device_sets_counts_total complete": 1,
 	}
 	require.Empty(t, cmp.Diff(want, b.values(t)))
 	require.Equal(t, 6, b.families(t)["celset_scheduler_device_sets"], "zero is shown as well")

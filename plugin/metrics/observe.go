@@ -51,18 +51,22 @@ func (m *Metrics) ObserveNodeSet() (end func(found bool, err error)) {
 // add counts what was done. Most searches have a known answer and do nothing: they take
 // microseconds, and looking up a time series to add nothing would take as long.
 func (m *Metrics) add(stats allocator.Stats) {
-	count(m.evaluations, scopeSet, stats.Evaluations)
-	count(m.evaluations, scopePart, stats.TableEvaluations)
-	count(m.hits, cacheAnswers, stats.AnswersKnown)
-	count(m.hits, cacheVerdicts, stats.CacheHits-stats.AnswersKnown)
-	count(m.preferences, preferenceBest, stats.PreferencesBest)
-	count(m.preferences, preferenceBestFound, stats.PreferencesBestFound)
+	count(m.evaluations, stats.Evaluations, scopeSet)
+	count(m.evaluations, stats.TableEvaluations, scopePart)
+	count(m.cached, stats.AnswersKnown, cacheAnswers, hit)
+	if stats.AnswersKnown == 0 && stats.Steps > 0 {
+		count(m.cached, 1, cacheAnswers, miss)
+	}
+	count(m.cached, stats.CacheHits-stats.AnswersKnown, cacheVerdicts, hit)
+	count(m.cached, stats.Evaluations, cacheVerdicts, miss)
+	count(m.preferences, stats.PreferencesBest, preferenceBest)
+	count(m.preferences, stats.PreferencesBestFound, preferenceBestFound)
 	m.cuts.Add(float64(stats.Cuts))
 }
 
-func count(vector *metrics.CounterVec, value string, n int64) {
+func count(vector *metrics.CounterVec, n int64, values ...string) {
 	if n > 0 {
-		vector.WithLabelValues(value).Add(float64(n))
+		vector.WithLabelValues(values...).Add(float64(n))
 	}
 }
 
@@ -87,13 +91,15 @@ func (m *Metrics) ObserveEvaluation(_ string, cost uint64, err error) {
 }
 
 // ObserveCompilation implements [github.com/celset/celset/cel.Observer].
-func (m *Metrics) ObserveCompilation(_ string, hit bool, err error) {
-	outcome := compiled
-	switch {
-	case hit:
-		outcome = remembered
-	case err != nil:
-		outcome = refused
+func (m *Metrics) ObserveCompilation(_ string, known bool, err error) {
+	if known {
+		m.cached.WithLabelValues(cacheExpressions, hit).Inc()
+		return
 	}
-	m.compilations.WithLabelValues(outcome).Inc()
+	m.cached.WithLabelValues(cacheExpressions, miss).Inc()
+	result := compiled
+	if err != nil {
+		result = refused
+	}
+	m.compilations.WithLabelValues(result).Inc()
 }

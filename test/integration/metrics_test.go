@@ -76,7 +76,7 @@ func TestMetricsOfTheScheduler(t *testing.T) {
 		"celset_scheduler_constraint_evaluations_total part":                    16,
 		"celset_scheduler_constraint_evaluation_failures_total Runtime":         1,
 		"celset_scheduler_constraint_compilations_total compiled":               4,
-		"celset_scheduler_cache_hits_total answers":                             1,
+		"celset_scheduler_cache_requests_total answers hit":                     1,
 		"celset_scheduler_search_cuts_total":                                    1,
 		"celset_scheduler_budget_exhaustions_total cost":                        1,
 		"celset_scheduler_refused_scheduling_attempts_total invalid_constraint": 1,

@@ -24,6 +24,7 @@ import (
 	"github.com/celset/celset/allocator"
 	"github.com/celset/celset/allocator/fragmentation"
 	"github.com/celset/celset/cel"
+	"github.com/celset/celset/internal/buildinfo"
 	"github.com/celset/celset/internal/topologydriver"
 	"github.com/celset/celset/plugin/metrics"
 )
@@ -31,6 +32,10 @@ import (
 // components are the programs whose metrics the page describes. Each function has the
 // program register its metrics and makes each time series once.
 var components = map[string]func(*testing.T, *recorder){
+	"All programs": func(t *testing.T, r *recorder) {
+		info := buildinfo.Info{Version: "v0.37.2", Kubernetes: "v1.37.2", Commit: "0123abc"}
+		require.NoError(t, buildinfo.Register(r.Registerer(), info))
+	},
 	"celset-scheduler": exerciseScheduler,
 	"celset-placement": exercisePlacement,
 	// It has each time series from the beginning.

@@ -121,7 +121,7 @@ func TestPageDescribesWhatIsRegistered(t *testing.T) {
 // Nothing about a single object can be told from a metric, but for what administrators name.
 func TestNoLabelNamesObjects(t *testing.T) {
 	allowed := []string{
-		"budget", "cache", "class", "constraint", "devices", "driver", "end", "operation", "result", "plugin_name", "plugin_type", "queue", "reason", "resource", "scope", "source", "state",
+		"budget", "cache", "class", "commit", "constraint", "devices", "driver", "end", "kubernetes", "operation", "result", "plugin_name", "plugin_type", "queue", "reason", "resource", "scope", "state", "version",
 	}
 	for component := range components {
 		for name, m := range registered(t, component) {

@@ -19,6 +19,7 @@ import (
 	"k8s.io/component-base/featuregate"
 	"k8s.io/component-base/logs"
 	logsapi "k8s.io/component-base/logs/api/v1"
+	"k8s.io/component-base/metrics/legacyregistry"
 	"k8s.io/component-base/term"
 	"k8s.io/component-base/version/verflag"
 	"k8s.io/klog/v2"
@@ -133,5 +134,8 @@ func (o *options) run(ctx context.Context) error {
 		gates.AddMetrics()
 	}
 	o.ComponentGlobalsRegistry.AddMetrics()
+	if err := version.RegisterBuildInfo(legacyregistry.Registerer()); err != nil {
+		return err
+	}
 	return kubeapp.Run(ctx, config, scheduler)
 }

@@ -23,6 +23,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics/filters"
 	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
+	"github.com/celset/celset/cmd/internal/version"
 	"github.com/celset/celset/internal/serving"
 	"github.com/celset/celset/internal/serving/managed"
 )
@@ -112,6 +113,9 @@ type Checks struct{ Live, Ready map[string]healthz.Checker }
 
 // Serve adds the servers of probes and metrics to a manager, which has none itself.
 func (o *ManagerOptions) Serve(mgr manager.Manager, checks Checks) error {
+	if err := version.RegisterBuildInfo(ctrlmetrics.Registry); err != nil {
+		return err
+	}
 	metrics := promhttp.HandlerFor(ctrlmetrics.Registry, promhttp.HandlerOpts{})
 	var identity *tls.Config
 	if o.Secure {

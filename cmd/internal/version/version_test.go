@@ -7,6 +7,7 @@ import (
 	"runtime/debug"
 	"testing"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/require"
 )
 
@@ -21,4 +22,11 @@ func TestVersion(t *testing.T) {
 	require.Equal(t, "v1.2.3", text("v1.2.3", kubernetes(&debug.BuildInfo{}, true)), "a program without client-go")
 	require.Empty(t, kubernetes(nil, false))
 	require.Contains(t, Text(), Get())
+}
+
+func TestBuildInfo(t *testing.T) {
+	require.NoError(t, RegisterBuildInfo(prometheus.NewRegistry()))
+	require.Equal(t, "abc", commit(&debug.BuildInfo{Settings: []debug.BuildSetting{{Key: "vcs", Value: "git"}, {Key: "vcs.revision", Value: "abc"}}}, true))
+	require.Empty(t, commit(&debug.BuildInfo{}, true))
+	require.Empty(t, commit(nil, false))
 }

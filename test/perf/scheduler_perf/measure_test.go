@@ -6,6 +6,7 @@ package scheduler_perf
 import (
 	"flag"
 	"runtime"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -38,7 +39,7 @@ func newStopwatch() (*stopwatch, error) {
 // perPod are metrics of ours, and what they are called by pod.
 var perPod = map[string]string{
 	"celset_scheduler_allocation_steps count":           "nodes/pod", // that the allocator was asked for
-	"celset_scheduler_cache_hits_total answers":         "known/pod", // whose answer was known
+	"celset_scheduler_cache_requests_total answers hit": "known/pod", // whose answer was known
 	"celset_scheduler_allocation_steps sum":             "steps/pod",
 	"celset_scheduler_constraint_evaluations_total set": "evaluations/pod",
 	victims: "victims/pod",
@@ -87,8 +88,11 @@ func memory(of func(*runtime.MemStats) uint64) float64 {
 // attempts is the key of the number of pods that were scheduled.
 const attempts = "scheduler_schedule_attempts_total scheduled"
 
-// read returns the values of counters, and sums and counts of histograms. The label "scheduled", "answers" or
-// "set" follows the name, others are added up.
+// named are the values of labels that read tells apart.
+var named = []string{"scheduled", "answers", "hit", "set"}
+
+// read returns the values of counters, and sums and counts of histograms. The labels in named follow
+// the name, others are added up.
 func read() (map[string]float64, error) {
 	families, err := legacyregistry.DefaultGatherer.Gather()
 	values := map[string]float64{}
@@ -96,8 +100,8 @@ func read() (map[string]float64, error) {
 		for _, metric := range family.GetMetric() {
 			key := family.GetName()
 			for _, label := range metric.GetLabel() {
-				if value := label.GetValue(); value == "scheduled" || value == "answers" || value == "set" {
-					key += " " + value
+				if slices.Contains(named, label.GetValue()) {
+					key += " " + label.GetValue()
 				}
 			}
 			if h := metric.GetHistogram(); h != nil {

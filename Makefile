@@ -58,7 +58,7 @@ TIMEOUT ?= 2h
 TEST_FLAGS = -vet=off -timeout $(TIMEOUT)
 
 # Programs that tests run, built once, so that each test finds them.
-test-bin: bin bin/golangci-lint bin/actionlint bin/helm bin/controller-gen
+test-bin: bin bin/golangci-lint bin/actionlint bin/helm bin/controller-gen bin/schemas
 	@$(DEVCLUSTER) build $(foreach server,kube-apiserver kube-controller-manager,$(server)-$(firstword $(SKEW)))
 
 test-race:
@@ -127,6 +127,9 @@ up-hub: ## run a local hub with 200 clusters and celset-placement until interrup
 build: ## compile everything
 	$(GO) build ./...
 
+bin/schemas: $(wildcard hack/tools/controller-gen/go.mod hack/tools/controller-gen/schemas/*.go)
+	$(GO) build -C hack/tools/controller-gen -o $(CURDIR)/$@ ./schemas
+
 bin/controller-gen: hack/tools/controller-gen/go.mod
 	$(GO) build -C hack/tools/controller-gen -o $(CURDIR)/$@ sigs.k8s.io/controller-tools/cmd/controller-gen
 	@touch $@
@@ -142,6 +145,12 @@ generate: bin/controller-gen ## write what is generated: the CRDs of Placements 
 	rm $(PLACEMENT_CRDS)/cluster.open-cluster-management.io_clusterclaims.yaml
 	rm -f $(PROFILE_CRDS)/multicluster.*.yaml
 	bin/controller-gen crd:headerFile=hack/crd-header.txt paths=$(PROFILE_TYPES) output:crd:dir=$(PROFILE_CRDS)
+	$(MAKE) schemas
+
+SCHEMAS ?= schemas
+.PHONY: schemas
+schemas: bin/schemas ## write the JSON schemas of the kinds, from their Go types
+	bin/schemas $(SCHEMAS) $(PLACEMENT_CRDS)/cluster.*.yaml
 
 generate-docs: ## write what is generated into the pages in docs
 	$(GO) test ./test/docs ./internal/messages -run 'TestHardware|TestVersions|TestLimits|TestPageIsUpToDate' -update

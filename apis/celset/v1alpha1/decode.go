@@ -35,29 +35,11 @@ func decode(raw []byte, path *field.Path) (*CELDeviceConstraint, field.ErrorList
 		return nil, errs
 	}
 	def := &CELDeviceConstraint{}
-	errs = append(errs, nameRenamed(strictjson.Unmarshal(raw, def, path), path)...)
+	errs = append(errs, strictjson.Unmarshal(raw, def, path)...)
 	if len(errs) > 0 {
 		return nil, errs
 	}
 	return def, nil
-}
-
-// renamed maps the name of a field of a CELDeviceConstraint in earlier drafts to its name now.
-var renamed = map[string]string{
-	"default": "enforcement",
-	"onError": "failurePolicy",
-}
-
-// nameRenamed replaces the detail of errors about fields of path that have another name now.
-func nameRenamed(errs field.ErrorList, path *field.Path) field.ErrorList {
-	for _, err := range errs {
-		for old, instead := range renamed {
-			if err.Field == path.Child(old).String() {
-				err.Detail = "this field has another name now: write " + instead
-			}
-		}
-	}
-	return errs
 }
 
 // checkType demands the apiVersion of this package and the wanted kind. known is

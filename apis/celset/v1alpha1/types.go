@@ -29,7 +29,7 @@ const (
 )
 
 // CELDeviceConstraint defines a constraint by a CEL expression. It is the type
-// of opaque.parameters in a configuration for the driver [DriverName].
+// of opaque.parameters in a configuration for the driver celset.dev.
 type CELDeviceConstraint struct {
 	metav1.TypeMeta `json:",inline"`
 
@@ -40,31 +40,33 @@ type CELDeviceConstraint struct {
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:Pattern=`^[A-Za-z_][A-Za-z0-9_]*$`
 	Name string `json:"name"`
 
 	// expression is a CEL expression that returns a bool. Its variable
 	// `devices` is the list of all devices allocated for the covered requests.
-	// At most [MaxExpressionLength] bytes, together with the variables.
+	// At most 10,240 bytes, together with the variables.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=10240
 	Expression string `json:"expression"`
 
 	// variables are expressions over one device, which the expression reads of any
-	// device d as d.variables.<name>. At most [MaxVariables].
+	// device d as d.variables.<name>. At most 32.
 	// +optional
 	// +listType=map
 	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=32
 	Variables []Variable `json:"variables,omitempty"`
 
-	// enforcement says whether the constraint holds without a reference. Empty means
-	// [EnforcementOnReference], the only value in a claim.
+	// enforcement says whether the constraint holds without a reference. The default is OnReference,
+	// which is the only value in a claim.
 	// +optional
 	// +default="OnReference"
 	Enforcement Enforcement `json:"enforcement,omitempty"`
 
 	// failurePolicy says how a failed evaluation is handled. An evaluation fails, for example, because a device lacks an
-	// attribute. Empty means [FailurePolicyFail].
+	// attribute. The default is Fail.
 	// +optional
 	// +default="Fail"
 	FailurePolicy FailurePolicy `json:"failurePolicy,omitempty"`
@@ -97,34 +99,35 @@ const (
 
 // Variable gives an expression over one device a name.
 type Variable struct {
-	// name is what it is read by. It is a C identifier of at most 32 bytes, unique within
+	// name is the name of the variable: expressions read variables.<name>. It is a C identifier of at most 32 bytes, unique within
 	// the definition.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:Pattern=`^[A-Za-z_][A-Za-z0-9_]*$`
 	Name string `json:"name"`
 
 	// expression is a CEL expression of any type. Its variable `device` is the device, as
-	// in a device selector; `variables.<name>` is a variable that stands before this one.
+	// in a device selector; `variables.<name>` is a variable that was defined before this one.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=10240
 	Expression string `json:"expression"`
 }
 
-// CELDevicePreference says which of the sets of devices that would do is to be allocated. It is
-// the type of opaque.parameters in a configuration for the driver [DriverName], as
-// [CELDeviceConstraint] is. It needs no reference: it holds because it is defined, in a claim for
-// the requests that it names, in a DeviceClass for each request of the class alone. Where one of
-// the claim is about a request, those of its class are not.
+// CELDevicePreference says which set of devices is best. It is the type of opaque.parameters in a configuration for the
+// driver celset.dev, as [CELDeviceConstraint] is. No claim has to refer to it. In a claim it applies to the requests that it
+// names. In a DeviceClass it applies to each request of the class alone, unless a preference of the claim applies to that
+// request.
 type CELDevicePreference struct {
 	metav1.TypeMeta `json:",inline"`
 
-	// name is what messages call it. It is a C identifier of at most 32 bytes, unique among the
+	// name is the name of the preference in messages. It is a C identifier of at most 32 bytes, unique among the
 	// preferences of the claim or class.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:Pattern=`^[A-Za-z_][A-Za-z0-9_]*$`
 	Name string `json:"name"`
 
 	// type says which of the fields expression and policy is set. The other one must be absent.
@@ -135,26 +138,28 @@ type CELDevicePreference struct {
 	// expression is a CEL expression that returns an int: of two sets that satisfy every
 	// constraint the one with the greater value is taken, of those with the same value the
 	// first. Its variable `devices` is the list of all devices allocated for the requests. At
-	// most [MaxExpressionLength] bytes, together with the variables.
+	// most 10,240 bytes, together with the variables.
 	// +optional
 	// +unionMember
+	// +kubebuilder:validation:MaxLength=10240
 	Expression string `json:"expression,omitempty"`
 
-	// policy is a preference that no expression can say, because it is about the devices that are
-	// left.
+	// policy is a built-in preference about the devices that are left over, which no expression can
+	// read.
 	// +optional
 	// +unionMember
 	Policy PreferencePolicy `json:"policy,omitempty"`
 
 	// variables are expressions over one device, which the expression reads of any
-	// device d as d.variables.<name>. Only the type Expression has them. At most [MaxVariables].
+	// device d as d.variables.<name>. Only the type Expression has them. At most 32.
 	// +optional
 	// +listType=map
 	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=32
 	Variables []Variable `json:"variables,omitempty"`
 
-	// requests names the requests whose devices it is about, as "request" or
-	// "request/alternative". Empty: all requests of the claim. A class can't name any.
+	// requests are the names of the requests to which the preference applies, as "request" or
+	// "request/alternative". The default is all requests of the claim. A class can't name requests.
 	// +optional
 	// +listType=atomic
 	Requests []string `json:"requests,omitempty"`
@@ -183,21 +188,22 @@ const PolicyKeepWhole PreferencePolicy = "KeepWhole"
 var PreferencePolicies = []PreferencePolicy{PolicyKeepWhole}
 
 // CELNodeSetConstraint says by a CEL expression on which nodes the pods of a PodGroup may run together. It is the type of
-// opaque.parameters in a configuration for the driver [DriverName], in a claim of the pods or a class that such a claim
-// uses, and of [NodeSetAnnotation]. A PodGroup refers to it as the topology key celset.dev/<name>. No node has such a
+// opaque.parameters in a configuration for the driver celset.dev, in a claim of the pods or a class that such a claim
+// uses, and of the annotation celset.dev/node-set-constraint. A PodGroup refers to it as the topology key celset.dev/<name>. No node has such a
 // label: a scheduler that does not know these constraints places no pod of the group.
 type CELNodeSetConstraint struct {
 	metav1.TypeMeta `json:",inline"`
 
-	// name is what PodGroups refer to. It is a C identifier of at most 32 bytes, as the names of constraints of devices, with
+	// name is the name by which PodGroups refer to the constraint: the topology key celset.dev/<name>. It is a C identifier of at most 32 bytes, as the names of constraints of devices, with
 	// a letter or digit at its end and a letter at its beginning: a topology key is the key of a label.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:Pattern=`^[A-Za-z]([A-Za-z0-9_]*[A-Za-z0-9])?$`
 	Name string `json:"name"`
 
 	// expression is a CEL expression that returns a bool. Its variable `nodes` is the list of the nodes that the pods of the
-	// group run on. At most [MaxExpressionLength] bytes, together with the variables and the preference.
+	// group run on. At most 10,240 bytes, together with the variables and the preference.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=10240
@@ -206,13 +212,15 @@ type CELNodeSetConstraint struct {
 	// preference is a CEL expression over `nodes` that returns an int: of two sets that satisfy the expression the one with
 	// the greater value is taken, of those with the same value the first.
 	// +optional
+	// +kubebuilder:validation:MaxLength=10240
 	Preference string `json:"preference,omitempty"`
 
 	// variables are expressions over one node, `node`, which the other expressions read of any node n as n.variables.<name>.
-	// At most [MaxVariables].
+	// At most 32.
 	// +optional
 	// +listType=map
 	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=32
 	Variables []Variable `json:"variables,omitempty"`
 
 	// podsPerNode is the greatest number of pods of the group on a node: at least 1, at most [MaxNodeSetSize]. Absent

@@ -103,159 +103,201 @@ const (
 type DynamicResourcesCELArgs struct {
 	metav1.TypeMeta `json:",inline"`
 
-	// FilterTimeout limits how long the search for devices on one node may
-	// take in the Filter phase; the node is unsuitable when it is over. 0
-	// means no limit. Default: 10s.
+	// filterTimeout limits the time of the search for devices on one node in the Filter phase. A node
+	// whose search takes longer is unsuitable. 0 means no limit.
+	// +optional
+	// +default="10s"
 	FilterTimeout *metav1.Duration `json:"filterTimeout,omitempty"`
 
-	// BindingTimeout limits how long PreBind waits for the binding conditions
-	// of the allocated devices. At least 1s. Default: 600s.
+	// bindingTimeout limits the time that PreBind waits for the binding conditions of the allocated
+	// devices. At least 1s.
+	// +optional
+	// +default="600s"
 	BindingTimeout *metav1.Duration `json:"bindingTimeout,omitempty"`
 
-	// AttemptTimeout limits how long one attempt to schedule a pod with claims may take
-	// on all nodes together while pods of other namespaces wait. As long as nobody waits,
-	// an attempt goes on. 0 means no limit. Default: 400ms.
+	// attemptTimeout limits the time of one attempt to schedule a pod with claims, for all nodes together,
+	// while pods of other namespaces wait. If no such pod waits, an attempt goes on. 0 means no limit.
+	// +optional
+	// +default="400ms"
 	AttemptTimeout *metav1.Duration `json:"attemptTimeout,omitempty"`
 
-	// Budget limits how much work the search for devices may be for a pod with CEL
-	// device constraints. Unlike the time it takes, that does not depend on the machine
-	// and on what else it does.
+	// budget limits the work of the search for devices for a pod with CEL device constraints. Unlike a
+	// limit of time, this limit does not depend on the machine and on its load.
+	// +optional
 	Budget *Budget `json:"budget,omitempty"`
 
-	// PreferenceBudget limits how much work it may be to look for a better set of devices when
-	// one was found, for a pod with preferences.
+	// preferenceBudget limits the further work of the search for a better set, for a pod with preferences.
+	// +optional
 	PreferenceBudget *PreferenceBudget `json:"preferenceBudget,omitempty"`
 
-	// DefaultPreference is the policy by which devices are chosen for requests that no
-	// CELDevicePreference is about: KeepWhole, or empty for none. The plugin uses its own
-	// allocator for all pods with claims then, whatever Allocator says: what is meant for
-	// claims that say nothing would pass by most of them otherwise. So it can't be combined
-	// with the allocator Upstream. While the feature gate is off it has no effect. Default:
-	// empty.
+	// defaultPreference is the policy for requests without a CELDevicePreference: KeepWhole, or empty for
+	// none. With a policy the plugin uses its own allocator for all pods with claims, so that allocator
+	// can't be Upstream. defaultPreference has no effect while the feature gate is off.
+	// +optional
 	DefaultPreference celsetv1alpha1.PreferencePolicy `json:"defaultPreference,omitempty"`
 
-	// DevicePreemption says how pods are evicted for devices. While the feature gate
-	// CelsetDevicePreemption is off it has no effect.
+	// devicePreemption says how pods are evicted for devices. It has no effect while the feature gate
+	// CelsetDevicePreemption is off.
+	// +optional
 	DevicePreemption *DevicePreemption `json:"devicePreemption,omitempty"`
 
-	// CacheSize limits the memory for what was found out about devices and claims, which
-	// further nodes and pods need again. What was not used for the longest time is
-	// forgotten first, and found out again when it is needed: the search takes longer, and
-	// finds the same. At least 1Mi. Default: 256Mi.
+	// cacheSize limits the memory of the allocator's cache. If the cache is full, the allocator drops the
+	// entry that was not used for the longest time. At least 1Mi.
+	// +optional
+	// +default="256Mi"
 	CacheSize *resource.Quantity `json:"cacheSize,omitempty"`
 
-	// BackOff is how long a claim whose attempt used up a budget or its time is left
-	// alone. It is for the whole scheduler: the profile that sets it does so for all
-	// profiles with this plugin, in whatever order they are. Profiles that set it
-	// differently are refused. Default, if no profile sets it: that of its fields.
+	// backOff delays the next attempt for a claim whose attempt used up a budget or its time. backOff
+	// applies to all profiles with this plugin. Profiles with different values are refused.
+	// +optional
 	BackOff *BackOff `json:"backOff,omitempty"`
 
-	// Share is the part of the scheduler's time that the pods of one namespace may take
-	// while pods of other namespaces wait. It is for the whole scheduler, as BackOff is.
+	// share limits the part of the scheduler's time that pods of one namespace may take while pods of
+	// other namespaces wait. share applies to all profiles, as backOff does.
+	// +optional
 	Share *Share `json:"share,omitempty"`
 
-	// FragmentationInterval is how long the process that schedules waits after it has counted,
-	// for the metrics, how many sets of devices fit, until it does so again. It waits a hundred
-	// times as long as counting took, if that is more. 0 means that it never counts. It is for the
-	// whole scheduler, as BackOff is. At least 1s. Default, if no profile sets it: 5m.
+	// fragmentationInterval is the time between two counts of the sets of devices that fit, for the
+	// metrics. If counting takes long, the scheduler waits a hundred times as long instead. At least 1s. 0
+	// turns counting off. fragmentationInterval applies to all profiles, as backOff does.
+	// +optional
+	// +default="5m"
 	FragmentationInterval *metav1.Duration `json:"fragmentationInterval,omitempty"`
 
-	// Allocator says for which pods the plugin uses its own allocator. Default:
-	// Constrained.
+	// allocator says for which pods the plugin uses its own allocator.
+	// +optional
+	// +default="Constrained"
 	Allocator AllocatorMode `json:"allocator,omitempty"`
 }
 
-// Budget is what searches may use up. If they would need more, scheduling of the pod is
-// aborted with an error that says how far the search got, and tried again later.
+// Budget limits the work of searches. If a search needs more, the attempt to schedule the pod ends with an
+// error that says how far the search got. The pod is tried again later.
 type Budget struct {
-	// Cost is what all evaluations of CEL device constraints may cost together for one
-	// node, in CEL cost units. At least 1. Default: 5000000.
+	// cost limits the cost of all evaluations of CEL device constraints for one node, in CEL cost units.
+	// +optional
+	// +default=5000000
+	// +kubebuilder:validation:Minimum=1
 	Cost *int64 `json:"cost,omitempty"`
 
-	// Steps is how many steps the search may take on one node: how often it looks for
-	// one more device. At least 1. Default: 100000.
+	// steps limits the steps of the search on one node. In a step the search looks for one more device.
+	// +optional
+	// +default=100000
+	// +kubebuilder:validation:Minimum=1
 	Steps *int64 `json:"steps,omitempty"`
 
-	// AttemptCost is what Cost is, for all nodes of one attempt to schedule the pod
-	// together. At least 1. Default: 10000000.
+	// attemptCost limits the cost, as cost does, for all nodes of one attempt together.
+	// +optional
+	// +default=10000000
+	// +kubebuilder:validation:Minimum=1
 	AttemptCost *int64 `json:"attemptCost,omitempty"`
 
-	// AttemptSteps is what Steps is, for all nodes of one attempt to schedule the pod
-	// together. At least 1. Default: 200000.
+	// attemptSteps limits the steps, as steps does, for all nodes of one attempt together.
+	// +optional
+	// +default=200000
+	// +kubebuilder:validation:Minimum=1
 	AttemptSteps *int64 `json:"attemptSteps,omitempty"`
 }
 
-// PreferenceBudget is what searches for better sets may use up, beside [Budget]. When it is used
-// up, the best set so far is allocated: nothing fails.
+// PreferenceBudget limits the work of searches for better sets, beside [Budget]. If it is used up, the best
+// set so far is allocated.
 type PreferenceBudget struct {
-	// Cost is what all evaluations of preferences, and of constraints on sets that might be
-	// better, may cost together for one node, in CEL cost units. At least 1. Default: 1000000.
+	// cost limits, for one node, the cost of all evaluations of preferences, and of constraints on sets
+	// that might be better. The unit is the CEL cost unit.
+	// +optional
+	// +default=1000000
+	// +kubebuilder:validation:Minimum=1
 	Cost *int64 `json:"cost,omitempty"`
 
-	// Steps is how many steps all searches for better sets may take on one node. One with
-	// policy KeepWhole counts as eight. At least 1. Default: 2000.
+	// steps limits the steps of all searches for better sets on one node. A search with the policy
+	// KeepWhole counts each step as eight.
+	// +optional
+	// +default=2000
+	// +kubebuilder:validation:Minimum=1
 	Steps *int64 `json:"steps,omitempty"`
 
-	// AttemptCost is what Cost is, for all nodes of one attempt to schedule the pod
-	// together. At least 1. Default: 2000000, or Cost if that is more.
+	// attemptCost limits the cost, as cost does, for all nodes of one attempt together. The default is
+	// 2000000, or cost if that is more.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
 	AttemptCost *int64 `json:"attemptCost,omitempty"`
 
-	// AttemptSteps is what Steps is, for all nodes of one attempt to schedule the pod
-	// together. At least 1. Default: 20000, or Steps if that is more.
+	// attemptSteps limits the steps, as steps does, for all nodes of one attempt together. The default is
+	// 20000, or steps if that is more.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
 	AttemptSteps *int64 `json:"attemptSteps,omitempty"`
 }
 
-// DevicePreemption is about pods that fit nowhere for lack of devices while others of a lower priority
-// have some.
+// DevicePreemption says how pods of a lower priority are evicted for a pod that fits nowhere for lack of
+// devices.
 type DevicePreemption struct {
-	// MinCandidateNodesPercentage and MinCandidateNodesAbsolute are on how many nodes it is found out
-	// whom to evict before one of them is chosen: of the nodes where that may help so many percent, and
-	// at least so many. They mean what those of DefaultPreemptionArgs mean. Default: 10 and 100.
+	// minCandidateNodesPercentage is the part of the nodes on which eviction may help that are looked at
+	// before one of them is chosen, in percent. It means what the field of DefaultPreemptionArgs means.
+	// +optional
+	// +default=10
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=100
 	MinCandidateNodesPercentage *int32 `json:"minCandidateNodesPercentage,omitempty"`
-	MinCandidateNodesAbsolute   *int32 `json:"minCandidateNodesAbsolute,omitempty"`
 
-	// HoldTimeout is for how long devices are held for a pod for which others were evicted, from when
-	// these have to have ended. At least 1s. Default: 5m.
+	// minCandidateNodesAbsolute is the least number of these nodes.
+	// +optional
+	// +default=100
+	// +kubebuilder:validation:Minimum=0
+	MinCandidateNodesAbsolute *int32 `json:"minCandidateNodesAbsolute,omitempty"`
+
+	// holdTimeout limits the time for which devices are held for a pod after its victims have to have
+	// ended. At least 1s.
+	// +optional
+	// +default="5m"
 	HoldTimeout *metav1.Duration `json:"holdTimeout,omitempty"`
 }
 
-// BackOff doubles with each attempt that fails because of a budget or the time. It is
-// forgotten when the claim gets its devices or is deleted.
+// BackOff is a delay that doubles with each attempt that fails because of a budget or of time. It starts
+// again when the claim has got its devices or was deleted.
 type BackOff struct {
-	// Initial is the time after the first such attempt. At least 1s. Default: 1s.
+	// initial is the delay after the first failed attempt. At least 1s.
+	// +optional
+	// +default="1s"
 	Initial *metav1.Duration `json:"initial,omitempty"`
 
-	// Max is the longest time. At least Initial. Default: 5m.
+	// max is the longest delay. At least initial.
+	// +optional
+	// +default="5m"
 	Max *metav1.Duration `json:"max,omitempty"`
 }
 
-// Share is about namespaces that have used up their part: their pods are put off as long
-// as there are pods of namespaces that have not. Who is alone is not put off.
+// Share limits the scheduler's time for each namespace. If a namespace has used up its share, its pods wait
+// as long as pods of other namespaces wait that have not. A namespace that is alone has no limit.
 type Share struct {
-	// Percent is the part of the scheduler's time. From 1 to 100, where 100 means that
-	// nobody is put off. Default: 20.
+	// percent is the part of the scheduler's time. 100 means no limit.
+	// +optional
+	// +default=20
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=100
 	Percent *int32 `json:"percent,omitempty"`
 
-	// Burst is the time that a namespace may take at once after it took none for a
-	// while, and no more than this is remembered of what it took in excess. At least
-	// 1ms. Default: 150ms.
+	// burst is the time that a namespace may take at once after it took none for a while. It also limits
+	// the excess that is remembered. At least 1ms.
+	// +optional
+	// +default="150ms"
 	Burst *metav1.Duration `json:"burst,omitempty"`
 }
 
 // AllocatorMode says for which pods the plugin uses its own allocator and not
 // that of Kubernetes.
+// +enum
 type AllocatorMode string
 
 const (
 	// AllocatorConstrained means only for pods with a claim that has a CEL device
-	// constraint or a preference, of its own or of a class. With a DefaultPreference that is
+	// constraint or a preference, of its own or of a class. With a defaultPreference that is
 	// all pods with claims.
 	AllocatorConstrained AllocatorMode = "Constrained"
 	// AllocatorAll means for all pods with claims.
 	AllocatorAll AllocatorMode = "All"
 	// AllocatorUpstream means for no pod. CEL device constraints are not read, as in a
 	// kube-scheduler of Kubernetes, where a claim with one is never allocated, and neither are
-	// preferences. Attempts and selectors have their limits all the same; Budget,
-	// PreferenceBudget and CacheSize mean nothing.
+	// preferences. Attempts and selectors have their limits all the same; budget,
+	// preferenceBudget and cacheSize mean nothing.
 	AllocatorUpstream AllocatorMode = "Upstream"
 )

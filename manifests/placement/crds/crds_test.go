@@ -65,10 +65,11 @@ func output(t *testing.T, name string, args ...string) string {
 }
 
 func TestTheyAreWhatIsGenerated(t *testing.T) {
-	dir, profiles := t.TempDir(), t.TempDir()
-	output(t, "make", "-s", "generate", "PLACEMENT_CRDS="+dir, "PROFILE_CRDS="+profiles)
+	dir, profiles, schemas := t.TempDir(), t.TempDir(), t.TempDir()
+	output(t, "make", "-s", "generate", "PLACEMENT_CRDS="+dir, "PROFILE_CRDS="+profiles, "SCHEMAS="+schemas)
 	requireSame(t, dir, "cluster.*.yaml", 6)
 	requireSame(t, profiles, filepath.Join("..", "profile-crds", "multicluster.*.yaml"), 2)
+	requireSame(t, schemas, filepath.Join("..", "..", "..", "schemas", "*.schema.json"), 5)
 }
 
 func requireSame(t *testing.T, dir, pattern string, count int) {

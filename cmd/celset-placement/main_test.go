@@ -49,7 +49,7 @@ func TestFlags(t *testing.T) {
 		"unknown inventory":     {[]string{"--kubeconfig=testdata/kubeconfig.yaml", "--inventory=Node"}, `--inventory: "Node" is unknown; give ManagedCluster or ClusterProfile`},
 		"no namespace":          {[]string{"--kubeconfig=testdata/kubeconfig.yaml", "--inventory=ClusterProfile"}, "--inventory=ClusterProfile needs --inventory-namespace"},
 		"needless namespace":    {[]string{"--kubeconfig=testdata/kubeconfig.yaml", "--inventory-namespace=fleet"}, "--inventory-namespace=fleet needs --inventory=ClusterProfile"},
-		"decisions on nothing":  {[]string{"--kubeconfig=testdata/kubeconfig.yaml", "--profile-decisions"}, "--profile-decisions needs --inventory=ClusterProfile"},
+		"decisions on nothing":  {[]string{"--kubeconfig=testdata/kubeconfig.yaml", "--write-profile-decisions"}, "--write-profile-decisions needs --inventory=ClusterProfile"},
 		"eager candidate":       {[]string{"--kubeconfig=testdata/kubeconfig.yaml", "--leader-elect-retry-period=11s"}, "longer than --leader-elect-retry-period 11s"},
 	}
 	for name, test := range tests {

@@ -91,7 +91,7 @@ func (o *options) AddFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.debugCerts, "debug-cert-dir", o.debugCerts, "Directory with tls.crt and tls.key for the debug address. Without it, a self-signed certificate is made.")
 	flags.StringVar(&o.inventory, "inventory", o.inventory, "The kind of object that stands for a cluster: ManagedCluster of Open Cluster Management, or ClusterProfile of SIG Multicluster.")
 	flags.StringVar(&o.inventoryNamespace, "inventory-namespace", o.inventoryNamespace, "The namespace of the ClusterProfiles. Others are not read: a decision has the name of a cluster, which is unique in one namespace only.")
-	flags.BoolVar(&o.profileDecisions, "profile-decisions", o.profileDecisions, "Also write PlacementDecisions of multicluster.x-k8s.io, which refer to the ClusterProfiles.")
+	flags.BoolVar(&o.profileDecisions, "write-profile-decisions", o.profileDecisions, "Also write PlacementDecisions of multicluster.x-k8s.io, which refer to the ClusterProfiles.")
 	configoptions.BindLeaderElectionFlags(&o.election, flags)
 }
 
@@ -130,7 +130,7 @@ func (o *options) validateInventory() error {
 	case o.inventory == managedClusters && o.inventoryNamespace != "":
 		return fmt.Errorf("--inventory-namespace=%s needs --inventory=%s: ManagedClusters have no namespace", o.inventoryNamespace, clusterProfiles)
 	case o.inventory == managedClusters && o.profileDecisions:
-		return fmt.Errorf("--profile-decisions needs --inventory=%s: these decisions refer to ClusterProfiles", clusterProfiles)
+		return fmt.Errorf("--write-profile-decisions needs --inventory=%s: these decisions refer to ClusterProfiles", clusterProfiles)
 	default:
 		return nil
 	}

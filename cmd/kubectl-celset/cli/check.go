@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 	resourceapi "k8s.io/api/resource/v1"
 	schedulingapi "k8s.io/api/scheduling/v1beta1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/celset/celset/cmd/kubectl-celset/check"
 	"github.com/celset/celset/internal/clusterstate"
@@ -72,6 +73,7 @@ func newCheckCommand(o *options) *cobra.Command {
 	command.Flags().IntVar(&settings.Count, "count", 0, "Number of devices to assume for definitions that no claim refers to. Without it facts are those of 4, and a set may have any number.")
 	command.Flags().BoolVar(&strict, "strict", false, "End with exit code 1 if there are warnings, too.")
 	command.Flags().DurationVar(&settings.Timeout, "timeout", settings.Timeout, "Time to look for sets.")
+	o.addSelector(command.Flags(), "Label selector of the objects to check.")
 	command.Flags().BoolVarP(&o.allNamespaces, "all-namespaces", "A", false, "Check the claims and templates of all namespaces.")
 	return command
 }
@@ -149,8 +151,15 @@ func (o *options) wanted(state *clusterstate.State, args []string) (func(any) bo
 	if err != nil {
 		return nil, err
 	}
+	selects, err := o.selects()
+	if err != nil {
+		return nil, err
+	}
 	inScope := func(of string) bool { return o.allNamespaces || o.readsFiles() && !o.withCluster || of == namespace }
 	selected := func(object any, names func(kind, name string) bool) bool {
+		if object, ok := object.(metav1.Object); ok && !selects(object) {
+			return false
+		}
 		switch object := object.(type) {
 		case *resourceapi.DeviceClass:
 			return names(clusterstate.ClassKind, object.Name)

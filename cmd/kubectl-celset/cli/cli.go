@@ -64,6 +64,8 @@ func newCommand(streams genericiooptions.IOStreams) *cobra.Command {
 		Version:       version.Text(),
 		Annotations:   map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl celset"},
 	}
+	// Without this flag cobra adds one with the shorthand -v, which is the verbosity of the log in kubectl.
+	command.Flags().Bool("version", false, "Print the version.")
 	command.SetIn(streams.In)
 	command.SetOut(streams.Out)
 	command.SetErr(streams.ErrOut)

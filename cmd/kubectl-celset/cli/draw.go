@@ -22,7 +22,7 @@ const drawLong = `Draw the devices of a node, or of the node where a claim has i
 nodes, and those that the pods of a PodGroup with a node set constraint have and would get.
 
 Devices stand at their coordinates: the attributes row and col, or x, y and z, or
-topology_x, topology_y and topology_z, or index, of any domain, or those of --row and --col.
+topology_x, topology_y and topology_z, or index, of any domain, or those of --row and --column.
 The attributes peers, peerList and neighbors name devices that they are linked to. Devices
 without any of these are drawn in their NUMA nodes and below their PCIe roots, those of all
 drivers together, or else in order. Nodes stand at the coordinates that the constraint has for a
@@ -34,7 +34,7 @@ The output is text; svg is for documents, json and yaml are the same as data.
 const drawExample = `  kubectl celset draw node/node-1
   kubectl celset draw claim/ring -o svg > ring.svg
   kubectl celset draw podgroup/train
-  kubectl celset draw node-1 --row rack.example.com/slot --col index`
+  kubectl celset draw node-1 --row rack.example.com/slot --column index`
 
 func newDrawCommand(o *options) *cobra.Command {
 	settings := draw.Options{}
@@ -58,7 +58,7 @@ func newDrawCommand(o *options) *cobra.Command {
 	o.addFlags(command, "svg", "json", "yaml")
 	o.gates.addFlag(command.Flags(), o.ErrOut)
 	command.Flags().StringVar(&settings.Row, "row", "", "Attribute with the row of a device, NAME or DOMAIN/NAME.")
-	command.Flags().StringVar(&settings.Col, "col", "", "Attribute with the column of a device, NAME or DOMAIN/NAME.")
+	command.Flags().StringVar(&settings.Col, "column", "", "Attribute with the column of a device, NAME or DOMAIN/NAME.")
 	return command
 }
 

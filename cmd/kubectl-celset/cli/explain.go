@@ -116,14 +116,14 @@ type fitOptions struct {
 }
 
 func (f *fitOptions) addFlags(command *cobra.Command) {
-	f.config.ClusterName = nil // --cluster is about Placements here; a cluster of the kubeconfig is chosen by --context
 	f.options.addFlags(command, "json", "yaml")
 	flags := command.Flags()
 	f.gates.addFlag(flags, f.ErrOut)
 	flags.StringSliceVar(&f.asked.Nodes, "node", nil, "Ask for these nodes only.")
 	flags.DurationVar(&f.timeout, "timeout", f.timeout, "Time for all nodes together; with --contexts, for reading and asking one.")
 	flags.StringSliceVar(&f.clusters, "contexts", nil, "Contexts of the kubeconfig: ask in each of these clusters. What is in files is asked for there.")
-	flags.StringSliceVar(&f.managedClusters, "cluster", nil, "Of a Placement, the ManagedClusters to tell of.")
+	flags.StringSliceVar(&f.managedClusters, "managed-clusters", nil, "Of a Placement, show these ManagedClusters only.")
+	f.addSelector(flags, "Label selector of pods in the namespace, in place of a name: each of them is shown.")
 	flags.StringVar(&f.schedulers, "scheduler-namespace", metav1.NamespaceSystem, "Namespace of the Leases in which schedulers publish what they serve.")
 	flags.DurationVar(&f.args.FilterTimeout.Duration, "filter-timeout", f.args.FilterTimeout.Duration, "Time for one node; what the scheduler has, unless it is given.")
 	flags.Int64Var(f.args.Budget.Cost, "cost-budget", *f.args.Budget.Cost, "budget.cost of the plugin's arguments, in CEL cost units; what the scheduler has, unless it is given.")
@@ -148,20 +148,26 @@ func (f *fitOptions) run(ctx context.Context, flags *pflag.FlagSet, args []strin
 	if err := f.validate(); err != nil {
 		return err
 	}
+	if f.selector != "" && (len(args) > 0 || flags.Changed("contexts")) {
+		return errors.New("--selector: selects pods of one cluster, and can't be used together with a name or --contexts")
+	}
 	if flags.Changed("contexts") {
 		return f.inClusters(ctx, flags, args)
 	}
 	if isAboutPlacements(args) {
 		return f.decide(ctx, args)
 	}
-	if flags.Changed("cluster") {
-		return errors.New("--cluster: is for Placements; to ask another cluster, use --context or --contexts")
+	if flags.Changed("managed-clusters") {
+		return errors.New("--managed-clusters: is for Placements; to ask another cluster, use --context or --contexts")
 	}
 	f.needsDevices, f.withoutCluster = true, flags.Changed("with-cluster") && !f.withCluster
 	f.groups, f.running = isAboutGroup(args), true
 	state, err := f.state(ctx)
 	if err != nil {
 		return err
+	}
+	if f.selector != "" {
+		return f.reportOnSelected(ctx, flags, state)
 	}
 	if f.groups || len(args) == 0 && isOneGroup(state) {
 		return f.group(ctx, flags, state, strings.Join(args, ""))

@@ -71,7 +71,7 @@ func newFragmentationCommand(o *options) *cobra.Command {
 			if err := namesConstraints(state, settings); err != nil {
 				return err
 			}
-			chosen, err := state.ChosenNodes(nodes)
+			chosen, err := o.nodes(state, nodes)
 			if err != nil {
 				return err
 			}
@@ -94,8 +94,26 @@ func newFragmentationCommand(o *options) *cobra.Command {
 	flags.StringVar(&settings.Constraint, "constraint", "", "Look at constraints of this name only.")
 	flags.IntSliceVar(&settings.Counts, "count", nil, "Look at sets of so many devices, instead of those that claims ask for.")
 	flags.StringSliceVar(&nodes, "node", nil, "Look at these nodes only.")
+	o.addSelector(flags, "Label selector of the nodes to look at.")
 	flags.DurationVar(&timeout, "timeout", timeout, "Time for the report.")
 	return command
+}
+
+// nodes returns the nodes with these names, or all nodes if there are no names, that the selector of -l selects.
+func (o *options) nodes(state *clusterstate.State, names []string) ([]*corev1.Node, error) {
+	chosen, err := state.ChosenNodes(names)
+	if err != nil {
+		return nil, err
+	}
+	selects, err := o.selects()
+	if err != nil {
+		return nil, err
+	}
+	chosen = slices.DeleteFunc(slices.Clone(chosen), func(node *corev1.Node) bool { return !selects(node) })
+	if len(chosen) == 0 && o.selector != "" {
+		return nil, fmt.Errorf("--selector %q: no node has such labels", o.selector)
+	}
+	return chosen, nil
 }
 
 // maxNamed is how many classes an error names.

@@ -13,7 +13,10 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/client-go/kubernetes"
@@ -38,8 +41,10 @@ type options struct {
 	// if a pod is in one.
 	groups, running bool
 	output          string
-	formats         []string
-	gates           gates
+	// selector is the label selector of -l, "" for none.
+	selector string
+	formats  []string
+	gates    gates
 }
 
 func newOptions(streams genericiooptions.IOStreams) *options {
@@ -75,6 +80,20 @@ func (o *options) addFlags(command *cobra.Command, formats ...string) {
 		"With -f, read the cluster too. Objects in files take the place of those with the same name. If files have neither Nodes nor ResourceSlices, simulate and explain do so unless it is false.")
 	o.formats = formats
 	flags.StringVarP(&o.output, "output", "o", "", "Output format: one of "+strings.Join(formats, ", ")+".")
+}
+
+// addSelector adds -l, whose usage says what it selects.
+func (o *options) addSelector(flags *pflag.FlagSet, usage string) {
+	flags.StringVarP(&o.selector, "selector", "l", "", usage)
+}
+
+// selects returns a function that reports whether an object has labels that the selector of -l selects.
+func (o *options) selects() (func(metav1.Object) bool, error) {
+	selector, err := labels.Parse(o.selector)
+	if err != nil {
+		return nil, fmt.Errorf("--selector %q: %w", o.selector, err)
+	}
+	return func(object metav1.Object) bool { return selector.Matches(labels.Set(object.GetLabels())) }, nil
 }
 
 func (o *options) readsFiles() bool {

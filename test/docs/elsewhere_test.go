@@ -218,32 +218,3 @@ func TestActionsArePinned(t *testing.T) {
 	}
 	require.Positive(t, seen)
 }
-
-// TestUpdatesKnowEveryModule: tools that nobody updates grow old unseen. The older versions of
-// Kubernetes are to stay what they are.
-func TestUpdatesKnowEveryModule(t *testing.T) {
-	var config struct {
-		Updates []struct {
-			Ecosystem   string   `json:"package-ecosystem"`
-			Directory   string   `json:"directory"`
-			Directories []string `json:"directories"`
-		} `json:"updates"`
-	}
-	content, err := os.ReadFile(filepath.Join(root, ".github", "dependabot.yml"))
-	require.NoError(t, err)
-	require.NoError(t, yaml.Unmarshal(content, &config))
-	var updated []string
-	for _, update := range config.Updates {
-		if update.Ecosystem == "gomod" {
-			updated = append(updated, append(update.Directories, update.Directory)...)
-		}
-	}
-	updated = slices.DeleteFunc(updated, func(folder string) bool { return folder == "" })
-	want := []string{"/"}
-	for _, file := range below("hack/tools", "go.mod") {
-		if folder := filepath.Dir(file); !strings.Contains(folder, "kubernetes-") {
-			want = append(want, "/"+filepath.ToSlash(folder))
-		}
-	}
-	require.ElementsMatch(t, want, updated)
-}

@@ -144,7 +144,7 @@ generate: bin/controller-gen ## write what is generated: the CRDs of Placements 
 	bin/controller-gen crd:headerFile=hack/crd-header.txt paths=$(PROFILE_TYPES) output:crd:dir=$(PROFILE_CRDS)
 
 generate-docs: ## write what is generated into the pages in docs
-	$(GO) test ./test/docs ./internal/messages -run 'TestHardware|TestVersions|TestLimits|TestPageIsUpToDate' -update
+	$(GO) test ./test/docs ./internal/messages -run 'TestHardware|TestVersions|TestLimits|TestChart|TestPageIsUpToDate' -update
 
 # golangci-lint with the linter of Kubernetes for API types, which is a plugin.
 bin/golangci-lint: hack/tools/golangci-lint/go.mod

@@ -44,8 +44,8 @@ var notForTheAPIServer = []elsewhere{
 	{what: "scheduler configuration", is: hasAPIVersion("kubescheduler.config.k8s.io/"), check: checkSchedulerConfiguration},
 	{what: "part of a scheduler profile", is: func(b block) bool { return strings.HasPrefix(b.text, "pluginConfig:") }, check: checkPluginConfig},
 	{what: "configuration of kind", is: hasAPIVersion("kind.x-k8s.io/"), check: checkKind},
-	// Its fields are checked in cmd/kubectl-celset.
-	{what: "krew plugin", is: hasAPIVersion("krew.googlecontainertools.github.com/"), check: checkYAML},
+	// Kustomizations name it, and what becomes of their objects is in test/manifests.
+	{what: "transformer of kustomize", is: hasAPIVersion("builtin"), check: checkYAML},
 	// What becomes of it on the decisions of a hub is in test/integration/placement.
 	{what: "ApplicationSet", is: hasAPIVersion("argoproj.io/"), check: checkYAML},
 	// The chart is rendered, and what comes out is applied, in test/manifests.

@@ -117,7 +117,7 @@ sed -e "s|v0\.0\.0|$VERSION|" -e "s|1970-01-01T00:00:00Z|$(date --date="@$SOURCE
 
 if [ -d schemas ]; then
   step "schemas"
-  cp schemas/* "$out"
+  cp schemas/*.json "$out"
 fi
 
 step "release notes"

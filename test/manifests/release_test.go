@@ -92,6 +92,11 @@ func TestReleaseTwiceIsTheSame(t *testing.T) {
 	require.Regexp(t, `^kubectl-celset: go1\.`, file(strings.Replace(name, ".tar.gz", ".modules.txt", 1)))
 	requireChartMetadata(t, archive, references)
 	requireVEX(t, file("celset.openvex.json"), references)
+	schemas, err := filepath.Glob("../../schemas/*.json")
+	require.NoError(t, err)
+	for _, schema := range schemas {
+		require.Contains(t, sums, filepath.Base(schema))
+	}
 	requirePushed(t, folder)
 }
 

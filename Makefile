@@ -153,7 +153,7 @@ schemas: bin/schemas ## write the JSON schemas of the kinds, from their Go types
 	bin/schemas $(SCHEMAS) $(PLACEMENT_CRDS)/cluster.*.yaml
 
 generate-docs: ## write what is generated into the pages in docs
-	$(GO) test ./test/docs ./internal/messages -run 'TestHardware|TestVersions|TestLimits|TestPageIsUpToDate' -update
+	$(GO) test ./test/docs ./internal/messages -run 'TestHardware|TestVersions|TestLimits|TestChart|TestPageIsUpToDate' -update
 
 # golangci-lint with the linter of Kubernetes for API types, which is a plugin.
 bin/golangci-lint: hack/tools/golangci-lint/go.mod

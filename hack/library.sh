@@ -12,6 +12,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 minor=${1:?the minor of Kubernetes, such as 1.36} out=${2:?a directory that does not exist or is empty}
+# Of 1.38 the first alpha is the newest version that can be built: see docs/versions.md.
 case $minor in
 1.36) kubernetes=v0.36.3 ;;
 1.37) kubernetes=$(go list -m -f '{{.Version}}' k8s.io/api) ;;

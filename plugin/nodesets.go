@@ -33,9 +33,10 @@ const NodeSetsName = "TopologyPlacementGeneratorCEL"
 // NodeSets is upstream's plugin TopologyPlacementGenerator with one difference: for a PodGroup that refers to a
 // CELNodeSetConstraint it generates the set of nodes that package nodeset chooses.
 //
-// The scheduler tries all placements that a plugin generates, one after the other. So a set is chosen when a placement is tried:
-// the first set when the placements are generated, another one when a pod did not fit on the set before it, without the node on
-// which the pod did not fit. When the pods of the group have fitted on a set, the placements after it are refused.
+// The scheduler tries the placements that a plugin generates one after the other, in an order of its own, and may leave some out.
+// So all placements are equal, and a set is chosen when the scheduler tries a placement. The first set is chosen when the placements
+// are generated. If a pod does not fit on a set, the next placement that the scheduler tries gets another set, without the node on
+// which the pod did not fit. After the pods of the group have fitted on a set, the remaining placements are refused.
 //
 // PreFilter leaves each pod the node to which it was assigned. Without a set it refuses the pods, so that a scheduler that does
 // not generate placements schedules none of them either.
@@ -280,12 +281,7 @@ func (pl *NodeSets) GeneratePlacements(ctx context.Context, state fwk.PodGroupCy
 	}
 	attempt.Succeeded()
 	state.Write(groupSearchKey, search)
-	first := &fwk.Placement{Name: v1alpha1.AttributeDomain + "/" + name, Nodes: search.tried.nodes}
-	placements := []*fwk.Placement{first}
-	for i := 2; i <= maxPlacements; i++ {
-		placements = append(placements, &fwk.Placement{Name: fmt.Sprintf("%s#%d", first.Name, i), Nodes: search.infos})
-	}
-	return &fwk.GeneratePlacementsResult{Placements: placements}, nil
+	return &fwk.GeneratePlacementsResult{Placements: search.generate(name)}, nil
 }
 
 // scheduledCount is how many pods of the group have a node.

@@ -5,6 +5,7 @@ package plugin
 
 import (
 	"cmp"
+	"fmt"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -17,8 +18,7 @@ import (
 // triedSet is a set of nodes with the pods that are assigned to each. The scheduler tries the pods there, in their order.
 type triedSet struct {
 	// of is the state of the placement.
-	of    fwk.PlacementCycleState
-	nodes []fwk.NodeInfo
+	of fwk.PlacementCycleState
 	// assigned has the place of each pod for which the set is. Other pods of the group have no node in it.
 	assigned map[types.UID]*assignedPod
 	// on are the pods that have fitted. most is the greatest number of them at the same time.
@@ -87,6 +87,17 @@ func (t *triedSet) fits(pod *v1.Pod) {
 	t.complete = t.complete || len(t.on) == t.wanted
 }
 
+// generate returns placements that differ in their names only. Each of them has all nodes among which sets are chosen, so that
+// any of them can get any set: the scheduler may try them in any order. The names contain no "/", because the scheduler joins the
+// names of several plugins' placements with it.
+func (s *groupSearch) generate(constraint string) []*fwk.Placement {
+	placements := make([]*fwk.Placement, maxPlacements)
+	for i := range placements {
+		placements[i] = &fwk.Placement{Name: fmt.Sprintf("%s#%d", constraint, i+1), Nodes: s.infos}
+	}
+	return placements
+}
+
 // next chooses another set, in which the node of the pod that did not fit does not take it besides the pods that were there.
 func (s *groupSearch) next(of fwk.PlacementCycleState) {
 	before := s.tried
@@ -117,9 +128,6 @@ func (s *groupSearch) try(choice *groupChoice) {
 	left := make([]nodeset.Load, len(choice.Members))
 	for i, m := range choice.Members {
 		left[i] = append(nodeset.Load{}, m.Load...)
-		if m.Load.Pods() > 0 {
-			t.nodes = append(t.nodes, s.infos[m.Node])
-		}
 	}
 	for _, pod := range s.pods {
 		kind := s.hosts.kindOf[pod.UID]

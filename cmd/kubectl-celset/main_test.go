@@ -14,6 +14,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"text/template"
 
 	"github.com/rogpeppe/go-internal/testscript"
 	"github.com/stretchr/testify/require"
@@ -205,13 +206,19 @@ type krewPlugin struct {
 	} `json:"spec"`
 }
 
-// krew wants a short description of at most 50 characters, and an archive with its
-// checksum for each platform.
+// TestKrewManifest fills the template in as krew-release-bot does. krew wants a short description of at most 50 characters, and an
+// archive with its checksum for each platform.
 func TestKrewManifest(t *testing.T) {
-	raw, err := os.ReadFile(filepath.Join("..", "..", "manifests", "krew", "celset.yaml"))
+	archive := func(address, tag string) string {
+		return "uri: " + strings.ReplaceAll(address, "{{ .TagName }}", tag) + "\n    sha256: " + strings.Repeat("a", 64)
+	}
+	manifest, err := template.New(".krew.yaml").Funcs(template.FuncMap{"addURIAndSha": archive}).ParseFiles(filepath.Join("..", "..", ".krew.yaml"))
 	require.NoError(t, err)
+	var raw bytes.Buffer
+	require.NoError(t, manifest.Execute(&raw, map[string]string{"TagName": "v0.37.2"}))
 	var plugin krewPlugin
-	require.NoError(t, yaml.UnmarshalStrict(raw, &plugin))
+	require.NoError(t, yaml.UnmarshalStrict(raw.Bytes(), &plugin))
+	require.Equal(t, "v0.37.2", plugin.Spec.Version)
 	require.Equal(t, "krew.googlecontainertools.github.com/v1alpha2", plugin.APIVersion)
 	require.Equal(t, "Plugin", plugin.Kind)
 	require.Equal(t, "celset", plugin.Metadata.Name)

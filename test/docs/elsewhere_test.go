@@ -44,8 +44,8 @@ var notForTheAPIServer = []elsewhere{
 	{what: "scheduler configuration", is: hasAPIVersion("kubescheduler.config.k8s.io/"), check: checkSchedulerConfiguration},
 	{what: "part of a scheduler profile", is: func(b block) bool { return strings.HasPrefix(b.text, "pluginConfig:") }, check: checkPluginConfig},
 	{what: "configuration of kind", is: hasAPIVersion("kind.x-k8s.io/"), check: checkKind},
-	// Its fields are checked in cmd/kubectl-celset.
-	{what: "krew plugin", is: hasAPIVersion("krew.googlecontainertools.github.com/"), check: checkYAML},
+	// Kustomizations name it, and what becomes of their objects is in test/manifests.
+	{what: "transformer of kustomize", is: hasAPIVersion("builtin"), check: checkYAML},
 	// What becomes of it on the decisions of a hub is in test/integration/placement.
 	{what: "ApplicationSet", is: hasAPIVersion("argoproj.io/"), check: checkYAML},
 	// The chart is rendered, and what comes out is applied, in test/manifests.
@@ -217,33 +217,4 @@ func TestActionsArePinned(t *testing.T) {
 		}
 	}
 	require.Positive(t, seen)
-}
-
-// TestUpdatesKnowEveryModule: tools that nobody updates grow old unseen. The older versions of
-// Kubernetes are to stay what they are.
-func TestUpdatesKnowEveryModule(t *testing.T) {
-	var config struct {
-		Updates []struct {
-			Ecosystem   string   `json:"package-ecosystem"`
-			Directory   string   `json:"directory"`
-			Directories []string `json:"directories"`
-		} `json:"updates"`
-	}
-	content, err := os.ReadFile(filepath.Join(root, ".github", "dependabot.yml"))
-	require.NoError(t, err)
-	require.NoError(t, yaml.Unmarshal(content, &config))
-	var updated []string
-	for _, update := range config.Updates {
-		if update.Ecosystem == "gomod" {
-			updated = append(updated, append(update.Directories, update.Directory)...)
-		}
-	}
-	updated = slices.DeleteFunc(updated, func(folder string) bool { return folder == "" })
-	want := []string{"/"}
-	for _, file := range below("hack/tools", "go.mod") {
-		if folder := filepath.Dir(file); !strings.Contains(folder, "kubernetes-") {
-			want = append(want, "/"+filepath.ToSlash(folder))
-		}
-	}
-	require.ElementsMatch(t, want, updated)
 }

@@ -53,9 +53,9 @@ var budgets = []budget{
 	{name: "cmd", folders: []string{"cmd"}, counts: product, lines: 11960},
 	{name: "internal", folders: []string{"internal"}, without: []string{"internal/testing"}, counts: product, lines: 14340},
 	{name: "hack", folders: []string{"hack"}, counts: product, lines: 0},
-	{name: "support of tests", folders: []string{"internal/testing", "test"}, counts: product, lines: 11520},
-	{name: "tests", folders: []string{"."}, counts: test, lines: 89300},
-	{name: "docs", folders: []string{"docs"}, counts: page, lines: 7170, files: 28},
+	{name: "support of tests", folders: []string{"internal/testing", "test"}, counts: product, lines: 11525},
+	{name: "tests", folders: []string{"."}, counts: test, lines: 89970},
+	{name: "docs", folders: []string{"docs"}, counts: page, lines: 7215, files: 28},
 }
 
 var explaining = []string{"allocator/explain", "allocator/extended", "allocator/preemption", "allocator/fragmentation"}

@@ -128,6 +128,9 @@ func TestAPIServerTakesTheChart(t *testing.T) {
 		parts := slices.DeleteFunc(slices.Clone(values), func(value string) bool { return !strings.HasSuffix(value, ".enabled=true") })
 		require.Equal(t, len(parts) > 0, len(objects) > 0, values)
 		require.Len(t, byName(objects), len(objects), "objects that are there twice")
+		for _, object := range objects {
+			requireLabels(t, object, "Helm")
+		}
 		objects = slices.DeleteFunc(objects, func(object *unstructured.Unstructured) bool {
 			content, err := object.MarshalJSON()
 			require.NoError(t, err)
@@ -226,13 +229,14 @@ func TestChartRendersWhatKustomizeRenders(t *testing.T) {
 	}
 }
 
-// normalized takes away how changes of the configuration come to pods, and what tells
-// helm what to keep: that is where the two differ on purpose.
+// normalized removes everything in which the two differ on purpose: the label that says which of them manages an object, how changes
+// of the configuration come to pods, and the annotation that has helm keep an object.
 func normalized(t *testing.T, objects []*unstructured.Unstructured) []*unstructured.Unstructured {
 	t.Helper()
 	const config = "celset-scheduler-config"
 	// The chart is told the name of a secret that is there.
 	objects = slices.DeleteFunc(objects, func(object *unstructured.Unstructured) bool { return object.GetKind() == "Secret" })
+	objects = withoutLabels(objects, managedBy)
 	for _, object := range objects {
 		switch object.GetKind() {
 		case "ConfigMap":

@@ -7,6 +7,7 @@ import (
 	"bufio"
 	"bytes"
 	"crypto/sha256"
+	"encoding/json"
 	"fmt"
 	"os"
 	"os/exec"
@@ -19,6 +20,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"sigs.k8s.io/yaml"
 
 	"github.com/celset/celset/internal/testing/cases"
 	"github.com/celset/celset/internal/testing/release"
@@ -57,6 +59,8 @@ func TestReleaseTwiceIsTheSame(t *testing.T) {
 		if !strings.HasPrefix(name, "install-") {
 			continue
 		}
+		require.Contains(t, file(name), "app.kubernetes.io/version: "+release.Version+"\n", name)
+		require.NotContains(t, file(name), "version: dev\n", name)
 		for _, image := range regexp.MustCompile(`(?m)^ *image: (.*)$`).FindAllStringSubmatch(file(name), -1) {
 			require.Contains(t, references, image[1], name)
 		}
@@ -67,7 +71,7 @@ func TestReleaseTwiceIsTheSame(t *testing.T) {
 		server(t).dryRun(t, objects)
 	}
 
-	archive := filepath.Join(folder, "celset-0.0.0-test.tgz")
+	archive := filepath.Join(folder, "celset-"+strings.TrimPrefix(release.Version, "v")+".tgz")
 	for value, want := range map[string]string{
 		"topologyDriver.enabled=true":               reference,
 		"topologyDriver.enabled=true,image.tag=own": "registry.example.com/celset/celset-topology-driver:own",
@@ -78,15 +82,89 @@ func TestReleaseTwiceIsTheSame(t *testing.T) {
 	}
 
 	name := "kubectl-celset_linux_" + runtime.GOARCH + ".tar.gz"
-	require.Regexp(t, regexp.QuoteMeta("releases/download/v0.0.0-test/"+name+"\n    sha256: \""+sums[name]+"\"\n"), file("krew.yaml"))
+	require.Regexp(t, regexp.QuoteMeta("releases/download/"+release.Version+"/"+name+"\n    sha256: \""+sums[name]+"\"\n"), file("krew.yaml"))
 	require.Equal(t, 5, strings.Count(file("krew.yaml"), strings.Repeat("0", 64)), "krew takes no platform without an archive")
 	output, err := exec.CommandContext(t.Context(), "tar", "-xzf", filepath.Join(folder, name), "-C", folder).CombinedOutput()
 	require.NoError(t, err, "%s", output)
 	output, err = exec.CommandContext(t.Context(), filepath.Join(folder, "kubectl-celset"), "--version").CombinedOutput()
 	require.NoError(t, err, "%s", output)
-	require.Contains(t, string(output), "v0.0.0-test")
+	require.Contains(t, string(output), release.Version)
 	require.Regexp(t, `^kubectl-celset: go1\.`, file(strings.Replace(name, ".tar.gz", ".modules.txt", 1)))
+	requireChartMetadata(t, archive, references)
+	requireVEX(t, file("celset.openvex.json"), references)
+	schemas, err := filepath.Glob("../../schemas/*.json")
+	require.NoError(t, err)
+	for _, schema := range schemas {
+		require.Contains(t, sums, filepath.Base(schema))
+	}
 	requirePushed(t, folder)
+}
+
+// requireChartMetadata looks at what registries show of the chart: the README, and the annotations for Artifact Hub.
+func requireChartMetadata(t *testing.T, archive string, references []string) {
+	t.Helper()
+	readme, err := runHelm(t, "show", "readme", archive)
+	require.NoError(t, err, readme)
+	require.Contains(t, readme, "| `scheduler.enabled` | `true` |")
+	text, err := runHelm(t, "show", "chart", archive)
+	require.NoError(t, err, text)
+	var metadata struct {
+		Version     string            `json:"version"`
+		AppVersion  string            `json:"appVersion"`
+		Annotations map[string]string `json:"annotations"`
+	}
+	require.NoError(t, yaml.Unmarshal([]byte(text), &metadata))
+	require.Equal(t, release.Version, "v"+metadata.Version)
+	require.Equal(t, release.Version, metadata.AppVersion)
+	require.Equal(t, "true", metadata.Annotations["artifacthub.io/prerelease"])
+	var images []struct{ Name, Image string }
+	require.NoError(t, yaml.UnmarshalStrict([]byte(metadata.Annotations["artifacthub.io/images"]), &images))
+	var named []string
+	for _, image := range images {
+		named = append(named, image.Image)
+		require.Contains(t, image.Image, "/"+image.Name+":")
+	}
+	require.ElementsMatch(t, references, named)
+	var changes []string
+	require.NoError(t, yaml.UnmarshalStrict([]byte(metadata.Annotations["artifacthub.io/changes"]), &changes))
+	require.Contains(t, changes, "Sets of devices")
+	require.NotContains(t, strings.Join(changes, ""), "](")
+}
+
+// requireVEX demands a statement about every image of the release, with a reason, and the time of the release.
+func requireVEX(t *testing.T, text string, references []string) {
+	t.Helper()
+	var document struct {
+		ID         string `json:"@id"`
+		Timestamp  string `json:"timestamp"`
+		Statements []struct {
+			Vulnerability struct{ Name string }
+			Products      []struct {
+				ID string `json:"@id"`
+			}
+			Status, Justification string
+		}
+	}
+	require.NoError(t, json.Unmarshal([]byte(text), &document))
+	require.Equal(t, "https://github.com/celset/celset/releases/download/"+release.Version+"/celset.openvex.json", document.ID)
+	require.Equal(t, "2025-06-15T15:06:40Z", document.Timestamp)
+	want := []string{"pkg:golang/github.com/celset/celset@" + release.Version}
+	for _, reference := range references {
+		tag, digest, _ := strings.Cut(reference, "@")
+		repository := strings.TrimSuffix(tag, ":"+release.Version)
+		want = append(want, "pkg:oci/"+path.Base(repository)+"@"+strings.Replace(digest, ":", "%3A", 1)+"?repository_url="+repository)
+	}
+	require.NotEmpty(t, document.Statements)
+	for _, statement := range document.Statements {
+		require.Regexp(t, `^(CVE|GO|GHSA)-`, statement.Vulnerability.Name)
+		require.Equal(t, "not_affected", statement.Status)
+		require.NotEmpty(t, statement.Justification)
+		var products []string
+		for _, product := range statement.Products {
+			products = append(products, product.ID)
+		}
+		require.ElementsMatch(t, want, products, statement.Vulnerability.Name)
+	}
 }
 
 // requirePushed pushes a release to a registry on this machine, and spoils it.
@@ -133,16 +211,17 @@ func requirePushed(t *testing.T, folder string) {
 	_, output, err = push(bytes.Replace(images, []byte("@sha256:"), []byte("@sha256:0"), 1))
 	require.Error(t, err)
 	require.Contains(t, output, "take another version, or delete the tag")
-	require.NoError(t, os.WriteFile(filepath.Join(folder, "celset-0.0.0-test.tgz"), nil, 0o600))
+	require.NoError(t, os.WriteFile(filepath.Join(folder, "celset-"+strings.TrimPrefix(release.Version, "v")+".tgz"), nil, 0o600))
 	_, output, err = push(images)
 	require.Error(t, err)
-	require.Contains(t, output, "charts/celset:0.0.0-test: take another version, or delete the tag")
+	require.Contains(t, output, "charts/celset:"+strings.TrimPrefix(release.Version, "v")+": take another version, or delete the tag")
 }
 
 func TestReleaseRefusesMistakes(t *testing.T) {
 	cases.OnlyNightly(t, "builds the programs that make releases, which takes minutes")
 	for variable, want := range map[string]string{
 		"VERSION=1.0":        "VERSION=1.0: must be a semantic version with a v",
+		"VERSION=v0.36.1":    "VERSION=v0.36.1: must be v0.37 and a patch version, because go.mod has Kubernetes 1.37",
 		"SOURCE_DATE_EPOCH=": "must be seconds since 1970",
 	} {
 		output, err := release.Build(t.TempDir(), variable)

@@ -23,7 +23,7 @@ func isAboutRights(object *unstructured.Unstructured) bool {
 
 // rights are the objects about rights, by kind, namespace and name.
 func rights(objects []*unstructured.Unstructured) map[string]any {
-	return byName(slices.DeleteFunc(slices.Clone(objects), func(o *unstructured.Unstructured) bool { return !isAboutRights(o) }))
+	return byName(slices.DeleteFunc(withoutLabels(objects, recommendedLabels...), func(o *unstructured.Unstructured) bool { return !isAboutRights(o) }))
 }
 
 // byName is for comparisons: the order of objects says nothing.

@@ -239,7 +239,7 @@ func requireMessage(t *testing.T, err error, message string) {
 func TestDeviceClassesOfTheTopologyDriver(t *testing.T) {
 	examples := file(t, "examples", "deviceclasses.yaml")
 	for overlay, name := range map[string]string{"topology-driver-ring": "mla.example.com", "topology-driver-mesh": "mesh.example.com"} {
-		got := find(t, rendered(t, "overlays/"+overlay), "DeviceClass", name)
+		got := find(t, withoutLabels(rendered(t, "overlays/"+overlay), recommendedLabels...), "DeviceClass", name)
 		require.Empty(t, cmp.Diff(find(t, examples, "DeviceClass", name).Object, got.Object))
 	}
 }

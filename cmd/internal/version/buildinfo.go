@@ -18,8 +18,8 @@ func RegisterBuildInfo(registry prometheus.Registerer) error {
 }
 
 func commit(info *debug.BuildInfo, ok bool) string {
-	if !ok {
-		return ""
+	if revision != "" || !ok {
+		return revision
 	}
 	for _, setting := range info.Settings {
 		if setting.Key == "vcs.revision" {

@@ -16,6 +16,9 @@ const unknown = "(devel)"
 // depends on how the source was fetched.
 var released string
 
+// revision is the commit of a release. The linker sets it, too.
+var revision string
+
 // Get returns the version of this module that the program was built from: a release, or one
 // that has time and commit in it.
 func Get() string {

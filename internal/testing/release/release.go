@@ -14,7 +14,7 @@ import (
 
 // Of all releases that tests make.
 const (
-	Version  = "v0.0.0-test"
+	Version  = "v0.37.0-test"
 	Registry = "registry.example.com/celset"
 )
 

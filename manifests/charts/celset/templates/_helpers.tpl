@@ -8,10 +8,25 @@
 {{- end }}
 {{- end }}
 
-{{/* Labels of what belongs to a program. */}}
+{{/* The labels of all objects of a program and of its pods: (list . "scheduler"). */}}
 {{- define "celset.labels" -}}
-app.kubernetes.io/name: {{ . }}
+app.kubernetes.io/name: celset-{{ index . 1 }}
+app.kubernetes.io/component: {{ index . 1 }}
 app.kubernetes.io/part-of: celset
+app.kubernetes.io/version: {{ (index . 0).Chart.AppVersion | quote }}
+app.kubernetes.io/managed-by: {{ (index . 0).Release.Service }}
+{{- end }}
+
+{{/* The objects of a text, with the labels of a program beside their own: (list . "scheduler" "apiVersion: ..."). */}}
+{{- define "celset.labeled" -}}
+{{- $labels := include "celset.labels" . }}
+{{- range splitList "\n---\n" (index . 2) }}
+{{- with fromYaml . }}
+{{- $_ := set .metadata "labels" (merge (fromYaml $labels) (.metadata.labels | default dict)) }}
+---
+{{ toYaml . }}
+{{- end }}
+{{- end }}
 {{- end }}
 
 {{/* Keeps replicas of a program apart. */}}
@@ -36,13 +51,26 @@ kind: PodDisruptionBudget
 metadata:
   name: {{ index . 0 }}
   namespace: {{ index . 1 }}
-  labels: {{- include "celset.labels" (index . 0) | nindent 4 }}
 spec:
   maxUnavailable: 1
   unhealthyPodEvictionPolicy: AlwaysAllow
   selector:
     matchLabels:
       app.kubernetes.io/name: {{ index . 0 }}
+{{- end }}
+
+{{/* The dashboard of a program, where Grafana's sidecar finds it: (list . "scheduler"). */}}
+{{- define "celset.dashboard" -}}
+{{- $file := eq (index . 1) "scheduler" | ternary "celset.json" (printf "celset-%s.json" (index . 1)) }}
+apiVersion: v1
+kind: ConfigMap
+metadata:
+  name: celset-{{ index . 1 }}-dashboard
+  namespace: {{ get (dict "scheduler" "kube-system" "topology-driver" "celset-topology-driver") (index . 1) | default "celset-system" }}
+  labels:
+    grafana_dashboard: "1"
+data:
+  {{ $file }}: {{ (index . 0).Files.Get (printf "files/dashboards/%s" $file) | toJson }}
 {{- end }}
 
 {{/* "true" unless somebody else has made the namespace celset-system, such as for a certificate or a

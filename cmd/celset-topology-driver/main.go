@@ -14,7 +14,6 @@ import (
 	"k8s.io/component-base/metrics/legacyregistry"
 
 	"github.com/celset/celset/cmd/internal/program"
-	"github.com/celset/celset/cmd/internal/version"
 	"github.com/celset/celset/internal/topologydriver"
 )
 
@@ -31,7 +30,7 @@ func run(ctx context.Context, o *options) error {
 	if err != nil {
 		return err
 	}
-	if err := version.RegisterBuildInfo(legacyregistry.Registerer()); err != nil {
+	if err := program.RegisterBuildInfo(legacyregistry.Registerer()); err != nil {
 		return err
 	}
 	drivers, err := topologydriver.Start(ctx, config)

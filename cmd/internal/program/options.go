@@ -23,7 +23,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics/filters"
 	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
-	"github.com/celset/celset/cmd/internal/version"
 	"github.com/celset/celset/internal/serving"
 	"github.com/celset/celset/internal/serving/managed"
 )
@@ -113,7 +112,7 @@ type Checks struct{ Live, Ready map[string]healthz.Checker }
 
 // Serve adds the servers of probes and metrics to a manager, which has none itself.
 func (o *ManagerOptions) Serve(mgr manager.Manager, checks Checks) error {
-	if err := version.RegisterBuildInfo(ctrlmetrics.Registry); err != nil {
+	if err := RegisterBuildInfo(ctrlmetrics.Registry); err != nil {
 		return err
 	}
 	metrics := promhttp.HandlerFor(ctrlmetrics.Registry, promhttp.HandlerOpts{})

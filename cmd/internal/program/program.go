@@ -25,6 +25,7 @@ import (
 	"context"
 	"os"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	_ "golang.org/x/crypto/x509roots/fallback" // whom to trust, for images have no file that says it
@@ -34,6 +35,9 @@ import (
 
 	"github.com/celset/celset/cmd/internal/version"
 )
+
+// RegisterBuildInfo registers the metric celset_build_info with the versions of this program.
+func RegisterBuildInfo(registry prometheus.Registerer) error { return version.RegisterBuildInfo(registry) }
 
 // Main runs the command until it ends, or is told to by SIGINT or SIGTERM, and ends the
 // process. The second signal ends it at once.

@@ -25,7 +25,7 @@
 //   - a definition under another driver, and a reference in a domain that differs from celset.dev in a
 //     character or two;
 //   - more devices than a claim can have, for a request or for all together;
-//   - a preference that can't be decoded, is there twice, has neither expression nor policy or both,
+//   - a preference that can't be decoded, is there twice, has no type or another field than that of its type,
 //     names unknown requests, or does not compile to an int;
 //   - a node set constraint that can't be decoded, is there twice, or does not compile, also one of a class that a
 //     PodGroup refers to.

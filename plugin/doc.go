@@ -10,7 +10,8 @@
 // Programs that are no celset-scheduler, such as autoscalers, make the plugin with [New].
 //
 // Beside it, DynamicResourcesCELPreference scores nodes by what preferences say of the devices
-// that were found there ([Preference]).
+// that were found there ([Preference]), and TopologyPlacementGeneratorCEL chooses the nodes of
+// PodGroups ([NodeSets]).
 //
 // In a scheduler profile it takes the place of DynamicResources; both in one
 // profile can't start. See manifests/ for a configuration.

@@ -55,8 +55,8 @@
 //
 // Expressions are ANDed and evaluated in order until one is not true. One
 // evaluation may cost [cel.DefaultCostLimit], all on one cluster
-// [ClusterCostLimit]. An expression that may cost more than the former on a
-// cluster whose lists, maps and texts have 32 elements each does not compile.
+// [ClusterCostLimit]. [Environment.Expensive] names expressions that may cost more than
+// the former on a cluster whose lists, maps and texts have 32 elements each.
 //
 // [setscores]: https://pkg.go.dev/github.com/celset/celset/apis/setscores
 package cluster

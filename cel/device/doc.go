@@ -17,8 +17,8 @@
 //
 // Two elements are equal if they are the same device, not if they look alike.
 //
-// The same is so of "nodes" (NewNodeEnvironment), the variable of a node set constraint: an element has labels, attributes
-// and capacity.
+// The same is so of "nodes" ([NewNodeEnvironment]), the variable of a node set constraint: an element has labels, attributes,
+// capacity, and the devices that a pod gets there.
 //
 // A [Device] is prepared once and then takes part in any number of evaluations,
 // concurrent ones too: evaluating a set copies nothing of its devices but the

@@ -49,7 +49,7 @@ func NewMetrics(registry Registry, drivers ...string) (*Metrics, error) {
 			"Number of devices that the driver publishes for the node."),
 		durations: metrics.NewHistogramVec(&metrics.HistogramOpts{
 			Subsystem: subsystem, Name: "claim_duration_seconds", Buckets: durations, StabilityLevel: metrics.ALPHA,
-			Help: "Time to prepare or unprepare one claim, by operation and outcome.",
+			Help: "Time to prepare or unprepare one claim, by operation and result.",
 		}, []string{"driver", "operation", "result"}),
 		doubles: counters("double_allocations_total",
 			"Number of times that a device was refused to a claim because it is prepared for another one."),

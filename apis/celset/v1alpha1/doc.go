@@ -4,7 +4,8 @@
 // Package v1alpha1 defines CELDeviceConstraint, a CEL expression over the set
 // of devices allocated for a claim (KEP-5254), and how it is written into
 // ResourceClaims, ResourceClaimTemplates and DeviceClasses of an unmodified
-// Kubernetes API server.
+// Kubernetes API server. It defines [CELDevicePreference] and
+// [CELNodeSetConstraint], too.
 //
 // A constraint has two parts. The definition is an opaque configuration for
 // the driver [DriverName] whose parameters are a [CELDeviceConstraint]. The

@@ -25,6 +25,7 @@ import (
 //  1. The devices are held in memory. The scheduling cycle does that as well, whichever comes first.
 //  2. The hold is written into the condition of the pod. If that fails no pod is evicted.
 //  3. Before each eviction it is checked that the pod still needs the devices.
+//  4. The victim is evicted only if it still has its UID, see evictingclient.go.
 
 var (
 	errPreemptorGone    = errors.New("the pod for which others are evicted is gone")
@@ -80,6 +81,7 @@ type preemptPod = func(context.Context, upstream.Candidate, upstream.ExecutorPre
 // evicting wraps upstream's function.
 func (p *preempter) evicting(evict preemptPod) preemptPod {
 	return func(ctx context.Context, on upstream.Candidate, preemptor upstream.ExecutorPreemptor, victim *v1.Pod, plugin string) (bool, error) {
+		ctx = context.WithValue(ctx, victimInContext{}, victim)
 		e := p.evictions.of(preemptor.UID())
 		if e == nil {
 			return evict(ctx, on, preemptor, victim, plugin)

@@ -53,7 +53,7 @@ type preempter struct {
 func newPreempter(ctx context.Context, pl *DynamicResourcesCEL, args *configv1alpha1.DevicePreemption) (*preempter, error) {
 	upstream, err := defaultpreemption.New(ctx, &config.DefaultPreemptionArgs{
 		MinCandidateNodesPercentage: *args.MinCandidateNodesPercentage, MinCandidateNodesAbsolute: *args.MinCandidateNodesAbsolute,
-	}, pl.watched, pl.features)
+	}, evictingHandle{pl.watched}, pl.features)
 	if err != nil {
 		return nil, err
 	}

@@ -202,3 +202,8 @@ func podWrite(r *http.Request) (w Write, is bool, err error) {
 func IsRelease(w Write) bool {
 	return w.verb == "patch" && w.subresource == "status" && strings.Contains(w.body, `"type":"celset.dev/`) && strings.Contains(w.body, `"status":"False"`)
 }
+
+// IsDisruption reports whether the write notes that a pod is to be evicted.
+func IsDisruption(w Write) bool {
+	return w.verb == "patch" && w.subresource == "status" && strings.Contains(w.body, "DisruptionTarget")
+}

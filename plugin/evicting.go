@@ -4,6 +4,7 @@
 package plugin
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -112,7 +113,10 @@ func (p *preempter) record(ctx context.Context, e *eviction) error {
 	}
 	condition, err := e.kept.Condition(time.Now())
 	if err == nil {
-		err = p.pl.holds.store.Write(ctx, e.kept.Pod, condition)
+		err = p.pl.holds.store.Write(ctx, e.kept.Pod, condition, e.kept.Begun)
+	}
+	if errors.Is(err, hold.ErrEnded) {
+		return cmp.Or(p.stillNeeded(e), errHoldEnded)
 	}
 	if err != nil && e.resumed == nil {
 		p.pl.holds.End(e.kept.Pod.UID, hold.Unrecorded)

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/informers"
 	corelisters "k8s.io/client-go/listers/core/v1"
+	resourcelisters "k8s.io/client-go/listers/resource/v1"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
@@ -30,6 +31,7 @@ type podHolds struct {
 	*hold.Holds
 	store    *hold.Store
 	pods     corelisters.PodLister
+	claims   resourcelisters.ResourceClaimLister
 	activate func(*v1.Pod)
 	logger   klog.Logger
 	restored sync.Once
@@ -45,7 +47,7 @@ func newPodHolds(ctx context.Context, handle fwk.Handle, measured *metrics.Metri
 	factory := handle.SharedInformerFactory()
 	h := &podHolds{
 		store: hold.NewStore(handle.ClientSet(), clock.RealClock{}), pods: factory.Core().V1().Pods().Lister(),
-		activate: activator(ctx, handle), logger: klog.FromContext(ctx), profiles: sets.New[string](),
+		claims: factory.Resource().V1().ResourceClaims().Lister(), activate: activator(ctx, handle), logger: klog.FromContext(ctx), profiles: sets.New[string](),
 	}
 	h.Holds = hold.New(clock.RealClock{}, func(ended hold.Ended) { h.ended(ended, measured) })
 	if err := h.watch(factory); err != nil {
@@ -153,11 +155,7 @@ func (h *podHolds) watch(factory informers.SharedInformerFactory) error {
 		return fmt.Errorf("watch pods for which devices are held: %w", err)
 	}
 	_, err = factory.Resource().V1().ResourceClaims().Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
-		UpdateFunc: func(_, object any) {
-			if claim, is := object.(*resourceapi.ResourceClaim); is && claim.DeletionTimestamp != nil {
-				h.ClaimGone(claim.UID)
-			}
-		},
+		UpdateFunc: h.observeClaim,
 		DeleteFunc: func(object any) {
 			if claim, is := deleted(object).(*resourceapi.ResourceClaim); is {
 				h.ClaimGone(claim.UID)
@@ -168,6 +166,21 @@ func (h *podHolds) watch(factory informers.SharedInformerFactory) error {
 		return fmt.Errorf("watch claims for which devices are held: %w", err)
 	}
 	return nil
+}
+
+func (h *podHolds) observeClaim(before, after any) {
+	former, isClaim := before.(*resourceapi.ResourceClaim)
+	claim, is := after.(*resourceapi.ResourceClaim)
+	switch {
+	case !isClaim || !is:
+	case claim.DeletionTimestamp != nil:
+		h.ClaimGone(claim.UID)
+	case former.Status.Allocation == nil && claim.Status.Allocation != nil:
+		// This may be late: the claim may have given back its devices before they were held.
+		if current, err := h.claims.ResourceClaims(claim.Namespace).Get(claim.Name); err == nil && current.UID == claim.UID && current.Status.Allocation != nil {
+			h.Allocated(current)
+		}
+	}
 }
 
 func (h *podHolds) observe(object any) {

@@ -146,7 +146,9 @@ func TestEveryProfileRestores(t *testing.T) {
 	foreign, foreigns := jobOf("foreign", 1)
 	job.Spec.SchedulerName, foreign.Spec.SchedulerName = "celset-scheduler", "another-scheduler"
 	low, lows := jobOf("low", 1)
-	objects := append(e.objects(), class(), recording(t, e.heldFor(job, wanted.UID)), wanted, recording(t, e.heldFor(foreign, foreigns.UID)), foreigns, lows)
+	later := e.heldFor(foreign, foreigns.UID)
+	later.Begun = time.Now()
+	objects := append(e.objects(), class(), recording(t, e.heldFor(job, wanted.UID)), wanted, recording(t, later), foreigns, lows)
 	ctx, pl := startPreempting(t, &runtime.Unknown{Raw: []byte(`{"allocator": "Upstream"}`), ContentType: runtime.ContentTypeJSON}, objects...)
 	require.Nil(t, pl.preempter)
 	_, status := pl.PreFilter(ctx, framework.NewCycleState(), low, nil)
@@ -278,11 +280,17 @@ func TestTriesEnd(t *testing.T) {
 		require.Empty(t, result.NominatedNodeName)
 	}
 	held := e.heldFor(job, wanted.UID)
+	held.Try = 0
 	pl.holds.Keep(held)
+	pl.holds.End("job", hold.Broken)
+	says("preemption: the hold of the pod ended before anybody was evicted for it, more only after a back-off")
+	pl.holds.Keep(held)
+	pl.holds.Evicted("job", "victim", false)
 	pl.holds.End("job", hold.Broken)
 	says("pods were evicted for the pod 1 times without success, more only after a back-off")
 	held.Try = hold.MaxTries
 	pl.holds.Keep(held)
+	pl.holds.Evicted("job", "victim", false)
 	pl.holds.End("job", hold.Broken)
 	says("pods were evicted for the pod 6 times without success, nothing more is evicted for it")
 }
@@ -316,14 +324,14 @@ func TestNothingIsEvictedForNobody(t *testing.T) {
 		patches int32
 	}{
 		"waits":      {holds: 1, patches: 1},
-		"gone":       {stored: func(*v1.Pod) *v1.Pod { return nil }, want: errPreemptorGone, patches: 1},
-		"made again": {stored: func(pod *v1.Pod) *v1.Pod { pod.UID = "again"; return pod }, want: errPreemptorGone, patches: 1},
-		"bound":      {stored: func(pod *v1.Pod) *v1.Pod { pod.Spec.NodeName = "node-b"; return pod }, want: errPreemptorBound, patches: 1},
+		"gone":       {stored: func(*v1.Pod) *v1.Pod { return nil }, want: errPreemptorGone},
+		"made again": {stored: func(pod *v1.Pod) *v1.Pod { pod.UID = "again"; return pod }, want: errPreemptorGone},
+		"bound":      {stored: func(pod *v1.Pod) *v1.Pod { pod.Spec.NodeName = "node-b"; return pod }, want: errPreemptorBound},
 		"changed":    {stored: func(pod *v1.Pod) *v1.Pod { pod.Generation = 2; return pod }, want: errPreemptorChanged, holds: 1, patches: 1},
 		"being deleted": {stored: func(pod *v1.Pod) *v1.Pod {
 			pod.DeletionTimestamp, pod.Finalizers = &metav1.Time{Time: time.Now()}, []string{"a/b"}
 			return pod
-		}, want: errPreemptorGone, patches: 1},
+		}, want: errPreemptorGone},
 		"not recorded": {answer: notFound, want: notFound, patches: 1},
 		"no answer":    {answer: errors.New("timeout"), want: errors.New("timeout"), patches: 1},
 		"fits by now":  {again: true, want: errFitsAlready},

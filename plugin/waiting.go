@@ -152,6 +152,8 @@ func (p *preempter) wait(ctx context.Context, pod *v1.Pod, c *podClaims, statuse
 	switch tries, left := p.pl.holds.Tries(pod.UID); {
 	case tries >= hold.MaxTries:
 		return nominated(""), unresolvable(fmt.Sprintf("preemption: pods were evicted for the pod %d times without success, nothing more is evicted for it", tries)), nil
+	case left > 0 && tries == 0:
+		return nominated(""), unresolvable("preemption: the hold of the pod ended before anybody was evicted for it, more only after a back-off"), nil
 	case left > 0:
 		return nominated(""), unresolvable(fmt.Sprintf("preemption: pods were evicted for the pod %d times without success, more only after a back-off", tries)), nil
 	}

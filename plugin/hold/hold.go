@@ -73,13 +73,15 @@ type Hold struct {
 	Victims []types.UID
 	// Frees are the UIDs of the claims that give back devices when the victims have gone.
 	Frees []types.UID
+	// Begun is the time at which the hold began, by the clock of its scheduler. It orders holds of different schedulers.
+	Begun time.Time
 	// Until is the time at which the hold ends.
 	Until time.Time
 	// Try counts the holds of the pod from 1. Keep sets it if it is 0.
 	Try int
 	// Evicted is the number of pods that were evicted, for all that is known.
 	Evicted int
-	// Foreign is set for a hold of another scheduler, which ends it.
+	// Foreign is set for a hold of another scheduler. Only that scheduler ends it.
 	Foreign bool
 	// Retry has the pod tried again. It may be nil.
 	Retry func()

@@ -11,6 +11,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/types"
+	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
 	"k8s.io/dynamic-resource-allocation/structured"
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
@@ -153,47 +154,88 @@ func (pl *DynamicResourcesCEL) activateHolder(pod *v1.Pod) {
 	}
 	// The caller has a lock of the queue.
 	go func() {
-		if freeing, user := pl.freeing(&held); !freeing && user == "" {
+		if !pl.useOf(&held).freeing {
 			pl.activate(held.Pod)
 		}
 	}()
 }
 
-// freeing reports whether a claim is still to be freed for a hold. user names an object that uses such a claim and is
-// not about to give it back, "" if there is none.
-func (pl *DynamicResourcesCEL) freeing(held *hold.Hold) (freeing bool, user string) {
-	claims, err := pl.claims.ResourceClaims().List()
-	if err != nil {
-		// Nothing is evicted for lack of knowledge.
-		return true, ""
+// freedBy returns the claims that give back their devices when the victims of a hold have gone.
+func (pl *DynamicResourcesCEL) freedBy(held *hold.Hold) (claims []*resourceapi.ResourceClaim) {
+	for _, indexed := range foundBy[*resourceapi.ResourceClaim](pl.holds.claimIndex, held.Frees) {
+		// The scheduler may know a later version than the watch.
+		if claim := pl.claim(indexed.Namespace, indexed.Name); claim != nil && claim.UID == indexed.UID {
+			claims = append(claims, claim)
+		}
 	}
-	for _, claim := range claims {
-		if !slices.Contains(held.Frees, claim.UID) || !pl.isInUse(claim) {
+	return claims
+}
+
+// use is how the claims are used that are to be freed for a hold.
+type use struct {
+	// freeing is set if a claim is still to be freed.
+	freeing bool
+	// other names a user that is no pod, "" if there is none.
+	other string
+	// pods are users that are neither victims of the hold, nor have ended, nor are ending.
+	pods []*v1.Pod
+}
+
+// useOf returns how the claims are used that are to be freed for a hold.
+func (pl *DynamicResourcesCEL) useOf(held *hold.Hold) (of use) {
+	for _, claim := range pl.freedBy(held) {
+		if !pl.isInUse(claim) {
 			continue
 		}
-		freeing = true
-		for _, reference := range claim.Status.ReservedFor {
-			if user := pl.keeper(held, claim.Namespace, reference); user != "" {
-				return true, user
+		of.freeing = true
+		for _, user := range claim.Status.ReservedFor {
+			if !preemption.IsPod(user) {
+				of.other = fmt.Sprintf("%s %s", user.Resource, klog.KRef(claim.Namespace, user.Name))
+				continue
+			}
+			pod, err := pl.holds.pods.Pods(claim.Namespace).Get(user.Name)
+			if err != nil || pod.UID != user.UID || slices.Contains(held.Victims, pod.UID) || slices.Contains(of.pods, pod) {
+				continue
+			}
+			if how, over := hold.IsOver(pod, ""); !over || how != hold.Deleted {
+				of.pods = append(of.pods, pod)
 			}
 		}
 	}
-	return freeing, ""
+	return of
 }
 
-// keeper names the user of a claim, "" if it is a victim of the hold or a pod that has ended or is ending.
-func (pl *DynamicResourcesCEL) keeper(held *hold.Hold, namespace string, user resourceapi.ResourceClaimConsumerReference) string {
-	if !preemption.IsPod(user) {
-		return fmt.Sprintf("%s %s has some of them", user.Resource, klog.KRef(namespace, user.Name))
-	}
-	pod, err := pl.holds.pods.Pods(namespace).Get(user.Name)
-	if err != nil || pod.UID != user.UID || slices.Contains(held.Victims, pod.UID) {
+// user names a user that keeps the claims, "" if there is none.
+func (u *use) user() string {
+	switch {
+	case u.other != "":
+		return u.other + " has some of them"
+	case len(u.pods) > 0:
+		return fmt.Sprintf("pod %s has some of them", klog.KObj(u.pods[0]))
+	default:
 		return ""
 	}
-	if how, over := hold.IsOver(pod, ""); over && how == hold.Deleted {
-		return ""
+}
+
+// isHigher reports whether a user has a higher priority than the pod of the hold.
+func (u *use) isHigher(held *hold.Hold) bool {
+	return slices.ContainsFunc(u.pods, func(pod *v1.Pod) bool { return corev1helpers.PodPriority(pod) > corev1helpers.PodPriority(held.Pod) })
+}
+
+// joined returns the users if all of them can be evicted for the hold, too. This scheduler lets no pod of the same or a lower
+// priority use a claim that is to be freed. Pods with a nodeName, and pods of schedulers without the plugin, do it all the
+// same.
+func (u *use) joined(held *hold.Hold) (uids []types.UID) {
+	for _, pod := range u.pods {
+		if pod.Spec.NodeName != held.Node || corev1helpers.PodPriority(pod) >= corev1helpers.PodPriority(held.Pod) {
+			return nil
+		}
+		uids = append(uids, pod.UID)
 	}
-	return fmt.Sprintf("pod %s has some of them", klog.KObj(pod))
+	if u.other != "" {
+		return nil
+	}
+	return uids
 }
 
 // queueHolder wraps upstream's hint about claims.

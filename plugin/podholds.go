@@ -5,13 +5,16 @@ package plugin
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/informers"
 	corelisters "k8s.io/client-go/listers/core/v1"
@@ -36,6 +39,9 @@ type podHolds struct {
 	logger   klog.Logger
 	restored sync.Once
 
+	// podIndex and claimIndex find pods and claims by their UIDs: records have no names of them.
+	podIndex, claimIndex cache.Indexer
+
 	// mutex guards what follows.
 	mutex sync.Mutex
 	// profiles are the names of this scheduler's profiles. Holds of other pods are foreign.
@@ -50,7 +56,7 @@ func newPodHolds(ctx context.Context, handle fwk.Handle, measured *metrics.Metri
 		claims: factory.Resource().V1().ResourceClaims().Lister(), activate: activator(ctx, handle), logger: klog.FromContext(ctx), profiles: sets.New[string](),
 	}
 	h.Holds = hold.New(clock.RealClock{}, func(ended hold.Ended) { h.ended(ended, measured) })
-	if err := h.watch(factory); err != nil {
+	if err := errors.Join(h.index(factory), h.watch(factory)); err != nil {
 		return nil, err
 	}
 	measured.WatchHolds(h.Count)
@@ -138,6 +144,50 @@ func (h *podHolds) restoreFor(pod *v1.Pod, foreign bool) {
 	case restored:
 		h.logger.Info("Devices are held again for a pod", "pod", klog.KObj(pod), "foreign", foreign)
 	}
+}
+
+// uidIndex is the name of the index of objects by their UIDs.
+const uidIndex = "celset.dev/uid"
+
+func indexUID(object any) ([]string, error) {
+	found, err := meta.Accessor(object)
+	if err != nil {
+		return nil, err
+	}
+	return []string{string(found.GetUID())}, nil
+}
+
+// index adds indices by UID.
+func (h *podHolds) index(factory informers.SharedInformerFactory) error {
+	pods, claims := factory.Core().V1().Pods().Informer(), factory.Resource().V1().ResourceClaims().Informer()
+	for _, informer := range []cache.SharedIndexInformer{pods, claims} {
+		if err := informer.AddIndexers(cache.Indexers{uidIndex: indexUID}); err != nil {
+			return fmt.Errorf("look up victims and their claims by UID: %w", err)
+		}
+	}
+	h.podIndex, h.claimIndex = pods.GetIndexer(), claims.GetIndexer()
+	return nil
+}
+
+// podsOf returns the pods of some UIDs that exist.
+func (h *podHolds) podsOf(uids []types.UID) (found []*v1.Pod) {
+	return foundBy[*v1.Pod](h.podIndex, uids)
+}
+
+// foundBy returns the objects of some UIDs that exist.
+func foundBy[T any](index cache.Indexer, uids []types.UID) (found []T) {
+	for _, uid := range uids {
+		objects, err := index.ByIndex(uidIndex, string(uid))
+		if err != nil {
+			continue
+		}
+		for _, object := range objects {
+			if is, ok := object.(T); ok {
+				found = append(found, is)
+			}
+		}
+	}
+	return found
 }
 
 // watch has holds end with their pods and claims, and honours the holds of other schedulers.

@@ -28,6 +28,7 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	upstream "k8s.io/kubernetes/pkg/scheduler/framework/preemption"
+	"k8s.io/utils/ptr"
 
 	"github.com/celset/celset/plugin/hold"
 )
@@ -197,6 +198,7 @@ func TestOutlook(t *testing.T) {
 			e.claims[0].Status.ReservedFor = []resourceapi.ResourceClaimConsumerReference{reference}
 		}
 	}
+	joiner := resourceapi.ResourceClaimConsumerReference{Resource: "pods", Name: "node-a-0", UID: "node-a-0"}
 	ends := func(e *evictable, _ *hold.Hold) {
 		e.pods[0].DeletionTimestamp, e.pods[0].Finalizers = ending, []string{"example.com/slow"}
 	}
@@ -216,9 +218,29 @@ func TestOutlook(t *testing.T) {
 			refused: fwk.NewStatus(fwk.UnschedulableAndUnresolvable, "taint").WithPlugin("TaintToleration"),
 			want:    lost, again: lost, why: "the node refuses it for another reason: taint",
 		},
-		"the claim is to be freed":       {change: reserve(resourceapi.ResourceClaimConsumerReference{Resource: "pods", Name: "gone", UID: "gone"}), want: waits, again: waits},
-		"the user is another pod by now": {change: reserve(resourceapi.ResourceClaimConsumerReference{Resource: "pods", Name: "node-a-0", UID: "before"}), want: waits, again: waits},
-		"another pod uses the claim":     {change: reserve(resourceapi.ResourceClaimConsumerReference{Resource: "pods", Name: "node-a-0", UID: "node-a-0"}), want: lost, again: lost, why: "pod default/node-a-0 has some of them"},
+		"the claim is to be freed":                 {change: reserve(resourceapi.ResourceClaimConsumerReference{Resource: "pods", Name: "gone", UID: "gone"}), want: waits, again: waits},
+		"the user is another pod by now":           {change: reserve(resourceapi.ResourceClaimConsumerReference{Resource: "pods", Name: "node-a-0", UID: "before"}), want: waits, again: waits},
+		"a pod of a lower priority uses the claim": {change: reserve(joiner), want: joins, again: joins},
+		"it does while the node has a taint": {
+			change: reserve(joiner), refused: fwk.NewStatus(fwk.UnschedulableAndUnresolvable, "taint").WithPlugin("TaintToleration"),
+			want: lost, again: lost, why: "pod default/node-a-0 has some of them",
+		},
+		"too many pods do": {change: func(e *evictable, held *hold.Hold) {
+			reserve(joiner)(e, held)
+			held.Joined = hold.MaxJoined
+		}, want: lost, again: lost, why: "pod default/node-a-0 has some of them"},
+		"it runs on another node": {change: func(e *evictable, held *hold.Hold) {
+			reserve(joiner)(e, held)
+			e.pods[0].Spec.NodeName = "node-b"
+		}, want: lost, again: lost, why: "pod default/node-a-0 has some of them"},
+		"it has the same priority": {change: func(e *evictable, held *hold.Hold) {
+			reserve(joiner)(e, held)
+			e.pods[0].Spec.Priority = held.Pod.Spec.Priority
+		}, want: lost, again: lost, why: "pod default/node-a-0 has some of them"},
+		"it has a higher priority": {change: func(e *evictable, held *hold.Hold) {
+			reserve(joiner)(e, held)
+			e.pods[0].Spec.Priority = ptr.To(*held.Pod.Spec.Priority + 1)
+		}, want: broken, again: broken, why: "pod default/node-a-0 has some of them"},
 		"somebody uses it who is no pod": {change: reserve(resourceapi.ResourceClaimConsumerReference{APIGroup: "example.com", Resource: "jobs", Name: "x", UID: "x"}), want: lost, again: lost, why: "jobs default/x has some of them"},
 		"what was held has other names":  {change: func(e *evictable, held *hold.Hold) { ends(e, held); held.Claims[0].Devices[0].Device = "partition" }, want: waits, again: waits},
 		"all is free": {change: func(e *evictable, held *hold.Hold) {

@@ -101,7 +101,7 @@ func (h *Holds) keep(hold Hold, restored bool) Hold {
 	former := h.byPod[uid]
 	if former != nil {
 		former.stop()
-		hold.Try, hold.Begun, keeping.restored = former.Try, former.Begun, former.restored
+		hold.Try, hold.Begun, hold.Joined, keeping.restored = former.Try, former.Begun, former.Joined, former.restored
 		keeping.evicted, keeping.resumes, keeping.resumed = former.evicted, former.resumes, former.resumed
 	}
 	of := h.tries[uid]

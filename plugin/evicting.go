@@ -172,7 +172,7 @@ func (p *preempter) holdOf(e *eviction, node string, found *foundVictims) hold.H
 	grace := time.Duration(0)
 	for _, victim := range found.pods {
 		held.Victims = append(held.Victims, victim.UID)
-		grace = max(grace, gracePeriod(victim))
+		grace = max(grace, min(gracePeriod(victim), maxGrace*p.args.HoldTimeout.Duration))
 	}
 	held.Until = time.Now().Add(p.args.HoldTimeout.Duration + grace)
 	if e.resumed != nil {

@@ -32,39 +32,51 @@ import (
 const maxNamedNodes = 5
 
 // heldFrom returns the devices that a pod must not get because they are held for others. Devices for a claim that is
-// allocated by now are not held any more. Callers that also list allocations have to list them afterwards: then a claim
-// that gets its devices in between is counted twice, but never not at all.
-func (pl *DynamicResourcesCEL) heldFrom(pod *v1.Pod, c *podClaims) []hold.Hold {
+// allocated by now are not held any more: given has the devices of such claims. The scheduler adds an allocation of another
+// scheduler to the devices in use a moment after it has the claim, so given must count as in use, too.
+func (pl *DynamicResourcesCEL) heldFrom(pod *v1.Pod, c *podClaims) (held []hold.Hold, given []resourceapi.DeviceRequestAllocationResult) {
 	if pl.holds == nil {
+		return nil, nil
+	}
+	held = pl.holds.From(pod, c.uids(), pl.activate)
+	for i := range held {
+		held[i].Claims = slices.DeleteFunc(held[i].Claims, func(claim hold.Claim) bool {
+			has := pl.devicesOf(held[i].Pod.Namespace, &claim)
+			if has != nil {
+				given = append(given, has.Devices.Results...)
+			}
+			return has != nil
+		})
+	}
+	return slices.DeleteFunc(held, func(held hold.Hold) bool { return len(held.Claims) == 0 }), given
+}
+
+// devicesOf returns what a claim has, for which devices are held, or is just getting. It is nil if the claim has no devices.
+func (pl *DynamicResourcesCEL) devicesOf(namespace string, held *hold.Claim) *resourceapi.AllocationResult {
+	if held.UID == "" {
 		return nil
 	}
-	from := pl.holds.From(pod, c.uids(), pl.activate)
-	for i := range from {
-		from[i].Claims = slices.DeleteFunc(from[i].Claims, func(claim hold.Claim) bool { return pl.hasDevices(from[i].Pod.Namespace, &claim) })
-	}
-	return slices.DeleteFunc(from, func(held hold.Hold) bool { return len(held.Claims) == 0 })
-}
-
-// hasDevices reports whether a claim for which devices are held was allocated meanwhile, or is being allocated.
-func (pl *DynamicResourcesCEL) hasDevices(namespace string, held *hold.Claim) bool {
-	if held.UID == "" {
-		return false
-	}
 	claim := pl.claim(namespace, held.Name)
-	return claim != nil && claim.UID == held.UID && pl.isInUse(claim)
+	if claim == nil || claim.UID != held.UID {
+		return nil
+	}
+	return pl.allocationOf(claim)
 }
 
-// isInUse reports whether a claim has devices or is just getting some.
-func (pl *DynamicResourcesCEL) isInUse(claim *resourceapi.ResourceClaim) bool {
-	return claim.Status.Allocation != nil || pl.claims.ResourceClaims().GetPendingAllocation(claim.UID) != nil
+// allocationOf returns what a claim has or is just getting, nil if that is nothing.
+func (pl *DynamicResourcesCEL) allocationOf(claim *resourceapi.ResourceClaim) *resourceapi.AllocationResult {
+	if claim.Status.Allocation != nil {
+		return claim.Status.Allocation
+	}
+	return pl.claims.ResourceClaims().GetPendingAllocation(claim.UID)
 }
 
-// keptFrom returns devices that no claim has and that a pod must not get: the held ones, and those that the pending
-// writes of others may have given to their claims.
-func (pl *DynamicResourcesCEL) keptFrom(pod *v1.Pod, c *podClaims, held []hold.Hold) []resourceapi.DeviceRequestAllocationResult {
-	var kept []resourceapi.DeviceRequestAllocationResult
+// keptFrom returns devices that a pod must not get, beside those that claims are known to have: the held ones, those given to
+// claims for which they were held, and those that the pending writes of others may have given to their claims.
+func (pl *DynamicResourcesCEL) keptFrom(pod *v1.Pod, c *podClaims, held []hold.Hold, given []resourceapi.DeviceRequestAllocationResult) []resourceapi.DeviceRequestAllocationResult {
+	kept := slices.Clone(given)
 	if pl.writes != nil {
-		kept = pl.writes.InUse(pod, c.own(), pl.activate)
+		kept = append(kept, pl.writes.InUse(pod, c.own(), pl.activate)...)
 	}
 	for i := range held {
 		kept = append(kept, held[i].Devices()...)
@@ -76,7 +88,8 @@ func (pl *DynamicResourcesCEL) keptFrom(pod *v1.Pod, c *podClaims, held []hold.H
 func (pl *DynamicResourcesCEL) keptTexts(pod *v1.Pod, c *podClaims, nodes fwk.NodeToStatusReader) (texts []string) {
 	var named []string
 	others, devices := map[string]bool{}, 0
-	for _, held := range pl.heldFrom(pod, c) {
+	held, _ := pl.heldFrom(pod, c)
+	for _, held := range held {
 		devices += len(held.Devices())
 		// The pod could use a node that lacks nothing but devices. Other nodes may be those of other tenants.
 		if nodes != nil && nodes.Get(held.Node).Plugin() == pl.Name() {
@@ -184,7 +197,7 @@ type use struct {
 // useOf returns how the claims are used that are to be freed for a hold.
 func (pl *DynamicResourcesCEL) useOf(held *hold.Hold) (of use) {
 	for _, claim := range pl.freedBy(held) {
-		if !pl.isInUse(claim) {
+		if pl.allocationOf(claim) == nil {
 			continue
 		}
 		of.freeing = true

@@ -549,7 +549,9 @@ func TestServedByAnotherPod(t *testing.T) {
 	e.claims[0].Status = resourceapi.ResourceClaimStatus{}
 	_, pl := startPreempting(t, nil, class(), job, wanted, e.claims[0])
 	pl.holds.Keep(held)
-	require.Empty(t, pl.heldFrom(evictablePod("low", 0, "1", "low"), &podClaims{}), "what the claim has is not counted twice")
+	others, given := pl.heldFrom(evictablePod("low", 0, "1", "low"), &podClaims{})
+	require.Empty(t, others)
+	require.Equal(t, wanted.Status.Allocation.Devices.Results, given, "the list of devices in use may not have them yet")
 	statuses := framework.NewDefaultNodeToStatus()
 	for range 3 {
 		result, status, _ := pl.preempter.wait(t.Context(), job, &podClaims{unallocated: []*resourceapi.ResourceClaim{wanted}}, statuses)

@@ -173,12 +173,12 @@ func (p *preempter) OrderedScoreFuncs(ctx context.Context, candidates map[string
 // newTrial is part of the attempt of the claims, if they have one. Any set will do: nobody chooses among sets that are
 // not to be had yet.
 func (pl *DynamicResourcesCEL) newTrial(ctx context.Context, pod *v1.Pod, c *podClaims, budget *allocator.AttemptBudget) (*preemptionTrial, error) {
-	held := pl.heldFrom(pod, c)
+	held, given := pl.heldFrom(pod, c)
 	state, err := pl.allocatedState(ctx)
 	if err != nil {
 		return nil, err
 	}
-	kept := pl.keptFrom(pod, c, held)
+	kept := pl.keptFrom(pod, c, held, given)
 	allocator.AddAllocated(state, kept, dynamicresources.AllocatorFeatures(pl.features))
 	prepared, missing, err := pl.preparing.prepared(ctx, c.all(), pl.constrains())
 	if err != nil || len(missing) > 0 {

@@ -198,7 +198,7 @@ func waitingFor(held *hold.Hold) *fwk.Status {
 
 // isServed reports whether all claims have got devices for which some are held.
 func (p *preempter) isServed(held *hold.Hold) bool {
-	return !slices.ContainsFunc(held.Claims, func(claim hold.Claim) bool { return !p.pl.hasDevices(held.Pod.Namespace, &claim) })
+	return !slices.ContainsFunc(held.Claims, func(claim hold.Claim) bool { return p.pl.devicesOf(held.Pod.Namespace, &claim) == nil })
 }
 
 func unresolvable(message string) *fwk.Status {

@@ -6,7 +6,6 @@ package plugin
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 
 	v1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -73,7 +72,7 @@ func (p evictingPods) Patch(ctx context.Context, name string, kind types.PatchTy
 	}
 	data, err := withUID(data, victim.UID)
 	if err != nil {
-		return nil, fmt.Errorf("evict pod %s/%s: change the patch of its status: %w", victim.Namespace, name, err)
+		return nil, err
 	}
 	patched, err := p.PodInterface.Patch(ctx, name, kind, data, options, subresources...)
 	return patched, p.goneIf(ctx, victim, err)

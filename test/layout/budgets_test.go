@@ -44,18 +44,18 @@ var budgets = []budget{
 	{name: "cel/device", folders: []string{"cel/device"}, without: []string{"cel/device/bound", "cel/device/library"}, counts: product, lines: 3325},
 	{name: "cel/device/bound and library", folders: []string{"cel/device/bound", "cel/device/library"}, counts: product, lines: 10640},
 	{name: "cel/cluster", folders: []string{"cel/cluster"}, counts: product, lines: 2145},
-	{name: "allocator", folders: []string{"allocator"}, without: explaining, counts: product, lines: 14410},
+	{name: "allocator", folders: []string{"allocator"}, without: explaining, counts: product, lines: 14415},
 	{name: "allocator/explain and others", folders: explaining, counts: product, lines: 3750},
-	{name: "plugin", folders: []string{"plugin"}, counts: product, lines: 11170},
+	{name: "plugin", folders: []string{"plugin"}, counts: product, lines: 11640},
 	{name: "admission", folders: []string{"admission"}, counts: product, lines: 3190},
 	{name: "placement", folders: []string{"placement"}, without: []string{"placement/*"}, counts: product, lines: 5105},
 	{name: "placement/controller and others", folders: []string{"placement/*"}, counts: product, lines: 5815},
 	{name: "cmd", folders: []string{"cmd"}, counts: product, lines: 11960},
 	{name: "internal", folders: []string{"internal"}, without: []string{"internal/testing"}, counts: product, lines: 14340},
 	{name: "hack", folders: []string{"hack"}, counts: product, lines: 0},
-	{name: "support of tests", folders: []string{"internal/testing", "test"}, counts: product, lines: 11520},
-	{name: "tests", folders: []string{"."}, counts: test, lines: 89300},
-	{name: "docs", folders: []string{"docs"}, counts: page, lines: 7170, files: 28},
+	{name: "support of tests", folders: []string{"internal/testing", "test"}, counts: product, lines: 11550},
+	{name: "tests", folders: []string{"."}, counts: test, lines: 90150},
+	{name: "docs", folders: []string{"docs"}, counts: page, lines: 7195, files: 28},
 }
 
 var explaining = []string{"allocator/explain", "allocator/extended", "allocator/preemption", "allocator/fragmentation"}

@@ -37,7 +37,7 @@ func AllocatedTo(claims []*resourceapi.ResourceClaim, features structured.Featur
 }
 
 // AddAllocated adds what results of an allocation keep from others, counted as [AllocatedTo] does. The
-// state has to have its sets.
+// state has to have its sets. Shares that the state has are not counted again.
 func AddAllocated(state *structured.AllocatedState, results []resourceapi.DeviceRequestAllocationResult, features structured.Features) {
 	for i := range results {
 		result := &results[i]
@@ -45,7 +45,12 @@ func AddAllocated(state *structured.AllocatedState, results []resourceapi.Device
 		switch {
 		case ptr.Deref(result.AdminAccess, false):
 		case features.ConsumableCapacity && result.ShareID != nil:
-			state.AllocatedSharedDeviceIDs.Insert(structured.MakeSharedDeviceID(id, result.ShareID))
+			share := structured.MakeSharedDeviceID(id, result.ShareID)
+			if state.AllocatedSharedDeviceIDs.Has(share) {
+				// Its capacity is counted already.
+				continue
+			}
+			state.AllocatedSharedDeviceIDs.Insert(share)
 			if result.ConsumedCapacity != nil {
 				state.AggregatedCapacity.Insert(structured.NewDeviceConsumedCapacity(id, result.ConsumedCapacity))
 			}

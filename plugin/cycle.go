@@ -54,8 +54,8 @@ func (pl *DynamicResourcesCEL) PreFilter(ctx context.Context, state fwk.CycleSta
 	}
 	var result *fwk.PreFilterResult
 	var status *fwk.Status
-	held := pl.heldFrom(pod, c)
-	seen := pl.watched.during(func() []resourceapi.DeviceRequestAllocationResult { return pl.keptFrom(pod, c, held) },
+	held, given := pl.heldFrom(pod, c)
+	seen := pl.watched.during(func() []resourceapi.DeviceRequestAllocationResult { return pl.keptFrom(pod, c, held, given) },
 		func() { result, status = pl.DynamicResources.PreFilter(ctx, state, pod, nodes) })
 	if !status.IsSuccess() || pl.exchange == nil {
 		return result, status

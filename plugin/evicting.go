@@ -4,6 +4,7 @@
 package plugin
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -25,6 +26,7 @@ import (
 //  1. The devices are held in memory. The scheduling cycle does that as well, whichever comes first.
 //  2. The hold is written into the condition of the pod. If that fails no pod is evicted.
 //  3. Before each eviction it is checked that the pod still needs the devices.
+//  4. The victim is evicted only if it still has its UID, see evictingclient.go.
 
 var (
 	errPreemptorGone    = errors.New("the pod for which others are evicted is gone")
@@ -80,6 +82,7 @@ type preemptPod = func(context.Context, upstream.Candidate, upstream.ExecutorPre
 // evicting wraps upstream's function.
 func (p *preempter) evicting(evict preemptPod) preemptPod {
 	return func(ctx context.Context, on upstream.Candidate, preemptor upstream.ExecutorPreemptor, victim *v1.Pod, plugin string) (bool, error) {
+		ctx = context.WithValue(ctx, victimInContext{}, victim)
 		e := p.evictions.of(preemptor.UID())
 		if e == nil {
 			return evict(ctx, on, preemptor, victim, plugin)
@@ -110,7 +113,10 @@ func (p *preempter) record(ctx context.Context, e *eviction) error {
 	}
 	condition, err := e.kept.Condition(time.Now())
 	if err == nil {
-		err = p.pl.holds.store.Write(ctx, e.kept.Pod, condition)
+		err = p.pl.holds.store.Write(ctx, e.kept.Pod, condition, e.kept.Begun)
+	}
+	if errors.Is(err, hold.ErrEnded) {
+		return cmp.Or(p.stillNeeded(e), errHoldEnded)
 	}
 	if err != nil && e.resumed == nil {
 		p.pl.holds.End(e.kept.Pod.UID, hold.Unrecorded)
@@ -166,7 +172,7 @@ func (p *preempter) holdOf(e *eviction, node string, found *foundVictims) hold.H
 	grace := time.Duration(0)
 	for _, victim := range found.pods {
 		held.Victims = append(held.Victims, victim.UID)
-		grace = max(grace, gracePeriod(victim))
+		grace = max(grace, min(gracePeriod(victim), maxGrace*p.args.HoldTimeout.Duration))
 	}
 	held.Until = time.Now().Add(p.args.HoldTimeout.Duration + grace)
 	if e.resumed != nil {

@@ -11,6 +11,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/types"
+	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
 	"k8s.io/dynamic-resource-allocation/structured"
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
@@ -31,39 +32,51 @@ import (
 const maxNamedNodes = 5
 
 // heldFrom returns the devices that a pod must not get because they are held for others. Devices for a claim that is
-// allocated by now are not held any more. Callers that also list allocations have to list them afterwards: then a claim
-// that gets its devices in between is counted twice, but never not at all.
-func (pl *DynamicResourcesCEL) heldFrom(pod *v1.Pod, c *podClaims) []hold.Hold {
+// allocated by now are not held any more: given has the devices of such claims. The scheduler adds an allocation of another
+// scheduler to the devices in use a moment after it has the claim, so given must count as in use, too.
+func (pl *DynamicResourcesCEL) heldFrom(pod *v1.Pod, c *podClaims) (held []hold.Hold, given []resourceapi.DeviceRequestAllocationResult) {
 	if pl.holds == nil {
+		return nil, nil
+	}
+	held = pl.holds.From(pod, c.uids(), pl.activate)
+	for i := range held {
+		held[i].Claims = slices.DeleteFunc(held[i].Claims, func(claim hold.Claim) bool {
+			has := pl.devicesOf(held[i].Pod.Namespace, &claim)
+			if has != nil {
+				given = append(given, has.Devices.Results...)
+			}
+			return has != nil
+		})
+	}
+	return slices.DeleteFunc(held, func(held hold.Hold) bool { return len(held.Claims) == 0 }), given
+}
+
+// devicesOf returns what a claim has, for which devices are held, or is just getting. It is nil if the claim has no devices.
+func (pl *DynamicResourcesCEL) devicesOf(namespace string, held *hold.Claim) *resourceapi.AllocationResult {
+	if held.UID == "" {
 		return nil
 	}
-	from := pl.holds.From(pod, c.uids(), pl.activate)
-	for i := range from {
-		from[i].Claims = slices.DeleteFunc(from[i].Claims, func(claim hold.Claim) bool { return pl.hasDevices(from[i].Pod.Namespace, &claim) })
-	}
-	return slices.DeleteFunc(from, func(held hold.Hold) bool { return len(held.Claims) == 0 })
-}
-
-// hasDevices reports whether a claim for which devices are held was allocated meanwhile, or is being allocated.
-func (pl *DynamicResourcesCEL) hasDevices(namespace string, held *hold.Claim) bool {
-	if held.UID == "" {
-		return false
-	}
 	claim := pl.claim(namespace, held.Name)
-	return claim != nil && claim.UID == held.UID && pl.isInUse(claim)
+	if claim == nil || claim.UID != held.UID {
+		return nil
+	}
+	return pl.allocationOf(claim)
 }
 
-// isInUse reports whether a claim has devices or is just getting some.
-func (pl *DynamicResourcesCEL) isInUse(claim *resourceapi.ResourceClaim) bool {
-	return claim.Status.Allocation != nil || pl.claims.ResourceClaims().GetPendingAllocation(claim.UID) != nil
+// allocationOf returns what a claim has or is just getting, nil if that is nothing.
+func (pl *DynamicResourcesCEL) allocationOf(claim *resourceapi.ResourceClaim) *resourceapi.AllocationResult {
+	if claim.Status.Allocation != nil {
+		return claim.Status.Allocation
+	}
+	return pl.claims.ResourceClaims().GetPendingAllocation(claim.UID)
 }
 
-// keptFrom returns devices that no claim has and that a pod must not get: the held ones, and those that the pending
-// writes of others may have given to their claims.
-func (pl *DynamicResourcesCEL) keptFrom(pod *v1.Pod, c *podClaims, held []hold.Hold) []resourceapi.DeviceRequestAllocationResult {
-	var kept []resourceapi.DeviceRequestAllocationResult
+// keptFrom returns devices that a pod must not get, beside those that claims are known to have: the held ones, those given to
+// claims for which they were held, and those that the pending writes of others may have given to their claims.
+func (pl *DynamicResourcesCEL) keptFrom(pod *v1.Pod, c *podClaims, held []hold.Hold, given []resourceapi.DeviceRequestAllocationResult) []resourceapi.DeviceRequestAllocationResult {
+	kept := slices.Clone(given)
 	if pl.writes != nil {
-		kept = pl.writes.InUse(pod, c.own(), pl.activate)
+		kept = append(kept, pl.writes.InUse(pod, c.own(), pl.activate)...)
 	}
 	for i := range held {
 		kept = append(kept, held[i].Devices()...)
@@ -75,7 +88,8 @@ func (pl *DynamicResourcesCEL) keptFrom(pod *v1.Pod, c *podClaims, held []hold.H
 func (pl *DynamicResourcesCEL) keptTexts(pod *v1.Pod, c *podClaims, nodes fwk.NodeToStatusReader) (texts []string) {
 	var named []string
 	others, devices := map[string]bool{}, 0
-	for _, held := range pl.heldFrom(pod, c) {
+	held, _ := pl.heldFrom(pod, c)
+	for _, held := range held {
 		devices += len(held.Devices())
 		// The pod could use a node that lacks nothing but devices. Other nodes may be those of other tenants.
 		if nodes != nil && nodes.Get(held.Node).Plugin() == pl.Name() {
@@ -153,47 +167,88 @@ func (pl *DynamicResourcesCEL) activateHolder(pod *v1.Pod) {
 	}
 	// The caller has a lock of the queue.
 	go func() {
-		if freeing, user := pl.freeing(&held); !freeing && user == "" {
+		if !pl.useOf(&held).freeing {
 			pl.activate(held.Pod)
 		}
 	}()
 }
 
-// freeing reports whether a claim is still to be freed for a hold. user names an object that uses such a claim and is
-// not about to give it back, "" if there is none.
-func (pl *DynamicResourcesCEL) freeing(held *hold.Hold) (freeing bool, user string) {
-	claims, err := pl.claims.ResourceClaims().List()
-	if err != nil {
-		// Nothing is evicted for lack of knowledge.
-		return true, ""
+// freedBy returns the claims that give back their devices when the victims of a hold have gone.
+func (pl *DynamicResourcesCEL) freedBy(held *hold.Hold) (claims []*resourceapi.ResourceClaim) {
+	for _, indexed := range foundBy[*resourceapi.ResourceClaim](pl.holds.claimIndex, held.Frees) {
+		// The scheduler may know a later version than the watch.
+		if claim := pl.claim(indexed.Namespace, indexed.Name); claim != nil && claim.UID == indexed.UID {
+			claims = append(claims, claim)
+		}
 	}
-	for _, claim := range claims {
-		if !slices.Contains(held.Frees, claim.UID) || !pl.isInUse(claim) {
+	return claims
+}
+
+// use is how the claims are used that are to be freed for a hold.
+type use struct {
+	// freeing is set if a claim is still to be freed.
+	freeing bool
+	// other names a user that is no pod, "" if there is none.
+	other string
+	// pods are users that are neither victims of the hold, nor have ended, nor are ending.
+	pods []*v1.Pod
+}
+
+// useOf returns how the claims are used that are to be freed for a hold.
+func (pl *DynamicResourcesCEL) useOf(held *hold.Hold) (of use) {
+	for _, claim := range pl.freedBy(held) {
+		if pl.allocationOf(claim) == nil {
 			continue
 		}
-		freeing = true
-		for _, reference := range claim.Status.ReservedFor {
-			if user := pl.keeper(held, claim.Namespace, reference); user != "" {
-				return true, user
+		of.freeing = true
+		for _, user := range claim.Status.ReservedFor {
+			if !preemption.IsPod(user) {
+				of.other = fmt.Sprintf("%s %s", user.Resource, klog.KRef(claim.Namespace, user.Name))
+				continue
+			}
+			pod, err := pl.holds.pods.Pods(claim.Namespace).Get(user.Name)
+			if err != nil || pod.UID != user.UID || slices.Contains(held.Victims, pod.UID) || slices.Contains(of.pods, pod) {
+				continue
+			}
+			if how, over := hold.IsOver(pod, ""); !over || how != hold.Deleted {
+				of.pods = append(of.pods, pod)
 			}
 		}
 	}
-	return freeing, ""
+	return of
 }
 
-// keeper names the user of a claim, "" if it is a victim of the hold or a pod that has ended or is ending.
-func (pl *DynamicResourcesCEL) keeper(held *hold.Hold, namespace string, user resourceapi.ResourceClaimConsumerReference) string {
-	if !preemption.IsPod(user) {
-		return fmt.Sprintf("%s %s has some of them", user.Resource, klog.KRef(namespace, user.Name))
-	}
-	pod, err := pl.holds.pods.Pods(namespace).Get(user.Name)
-	if err != nil || pod.UID != user.UID || slices.Contains(held.Victims, pod.UID) {
+// user names a user that keeps the claims, "" if there is none.
+func (u *use) user() string {
+	switch {
+	case u.other != "":
+		return u.other + " has some of them"
+	case len(u.pods) > 0:
+		return fmt.Sprintf("pod %s has some of them", klog.KObj(u.pods[0]))
+	default:
 		return ""
 	}
-	if how, over := hold.IsOver(pod, ""); over && how == hold.Deleted {
-		return ""
+}
+
+// isHigher reports whether a user has a higher priority than the pod of the hold.
+func (u *use) isHigher(held *hold.Hold) bool {
+	return slices.ContainsFunc(u.pods, func(pod *v1.Pod) bool { return corev1helpers.PodPriority(pod) > corev1helpers.PodPriority(held.Pod) })
+}
+
+// joined returns the users if all of them can be evicted for the hold, too. This scheduler lets no pod of the same or a lower
+// priority use a claim that is to be freed. Pods with a nodeName, and pods of schedulers without the plugin, do it all the
+// same.
+func (u *use) joined(held *hold.Hold) (uids []types.UID) {
+	for _, pod := range u.pods {
+		if pod.Spec.NodeName != held.Node || corev1helpers.PodPriority(pod) >= corev1helpers.PodPriority(held.Pod) {
+			return nil
+		}
+		uids = append(uids, pod.UID)
 	}
-	return fmt.Sprintf("pod %s has some of them", klog.KObj(pod))
+	if u.other != "" {
+		return nil
+	}
+	return uids
 }
 
 // queueHolder wraps upstream's hint about claims.

@@ -221,7 +221,7 @@ func newPlugin(ctx context.Context, args runtime.Object, handle fwk.Handle, feat
 // preparePreemption makes what evicts pods for devices, where our allocator can say whom.
 func (pl *DynamicResourcesCEL) preparePreemption(ctx context.Context, args *configv1alpha1.DevicePreemption, shared *profiles) error {
 	var err error
-	if pl.holds, err = shared.holdsOf(ctx, pl.metrics, pl.handle); err != nil || pl.mode == configv1alpha1.AllocatorUpstream {
+	if pl.holds, err = shared.holdsOf(ctx, pl.metrics, pl.watched); err != nil || pl.mode == configv1alpha1.AllocatorUpstream {
 		return err
 	}
 	pl.preempter, err = newPreempter(ctx, pl, args)

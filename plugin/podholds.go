@@ -5,16 +5,20 @@ package plugin
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/informers"
 	corelisters "k8s.io/client-go/listers/core/v1"
+	resourcelisters "k8s.io/client-go/listers/resource/v1"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
@@ -30,9 +34,13 @@ type podHolds struct {
 	*hold.Holds
 	store    *hold.Store
 	pods     corelisters.PodLister
+	claims   resourcelisters.ResourceClaimLister
 	activate func(*v1.Pod)
 	logger   klog.Logger
 	restored sync.Once
+
+	// podIndex and claimIndex find pods and claims by their UIDs: records have no names of them.
+	podIndex, claimIndex cache.Indexer
 
 	// mutex guards what follows.
 	mutex sync.Mutex
@@ -45,10 +53,10 @@ func newPodHolds(ctx context.Context, handle fwk.Handle, measured *metrics.Metri
 	factory := handle.SharedInformerFactory()
 	h := &podHolds{
 		store: hold.NewStore(handle.ClientSet(), clock.RealClock{}), pods: factory.Core().V1().Pods().Lister(),
-		activate: activator(ctx, handle), logger: klog.FromContext(ctx), profiles: sets.New[string](),
+		claims: factory.Resource().V1().ResourceClaims().Lister(), activate: activator(ctx, handle), logger: klog.FromContext(ctx), profiles: sets.New[string](),
 	}
 	h.Holds = hold.New(clock.RealClock{}, func(ended hold.Ended) { h.ended(ended, measured) })
-	if err := h.watch(factory); err != nil {
+	if err := errors.Join(h.index(factory), h.watch(factory)); err != nil {
 		return nil, err
 	}
 	measured.WatchHolds(h.Count)
@@ -138,6 +146,50 @@ func (h *podHolds) restoreFor(pod *v1.Pod, foreign bool) {
 	}
 }
 
+// uidIndex is the name of the index of objects by their UIDs.
+const uidIndex = "celset.dev/uid"
+
+func indexUID(object any) ([]string, error) {
+	found, err := meta.Accessor(object)
+	if err != nil {
+		return nil, err
+	}
+	return []string{string(found.GetUID())}, nil
+}
+
+// index adds indices by UID.
+func (h *podHolds) index(factory informers.SharedInformerFactory) error {
+	pods, claims := factory.Core().V1().Pods().Informer(), factory.Resource().V1().ResourceClaims().Informer()
+	for _, informer := range []cache.SharedIndexInformer{pods, claims} {
+		if err := informer.AddIndexers(cache.Indexers{uidIndex: indexUID}); err != nil {
+			return fmt.Errorf("look up victims and their claims by UID: %w", err)
+		}
+	}
+	h.podIndex, h.claimIndex = pods.GetIndexer(), claims.GetIndexer()
+	return nil
+}
+
+// podsOf returns the pods of some UIDs that exist.
+func (h *podHolds) podsOf(uids []types.UID) (found []*v1.Pod) {
+	return foundBy[*v1.Pod](h.podIndex, uids)
+}
+
+// foundBy returns the objects of some UIDs that exist.
+func foundBy[T any](index cache.Indexer, uids []types.UID) (found []T) {
+	for _, uid := range uids {
+		objects, err := index.ByIndex(uidIndex, string(uid))
+		if err != nil {
+			continue
+		}
+		for _, object := range objects {
+			if is, ok := object.(T); ok {
+				found = append(found, is)
+			}
+		}
+	}
+	return found
+}
+
 // watch has holds end with their pods and claims, and honours the holds of other schedulers.
 func (h *podHolds) watch(factory informers.SharedInformerFactory) error {
 	_, err := factory.Core().V1().Pods().Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
@@ -153,11 +205,7 @@ func (h *podHolds) watch(factory informers.SharedInformerFactory) error {
 		return fmt.Errorf("watch pods for which devices are held: %w", err)
 	}
 	_, err = factory.Resource().V1().ResourceClaims().Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
-		UpdateFunc: func(_, object any) {
-			if claim, is := object.(*resourceapi.ResourceClaim); is && claim.DeletionTimestamp != nil {
-				h.ClaimGone(claim.UID)
-			}
-		},
+		UpdateFunc: h.observeClaim,
 		DeleteFunc: func(object any) {
 			if claim, is := deleted(object).(*resourceapi.ResourceClaim); is {
 				h.ClaimGone(claim.UID)
@@ -168,6 +216,21 @@ func (h *podHolds) watch(factory informers.SharedInformerFactory) error {
 		return fmt.Errorf("watch claims for which devices are held: %w", err)
 	}
 	return nil
+}
+
+func (h *podHolds) observeClaim(before, after any) {
+	former, isClaim := before.(*resourceapi.ResourceClaim)
+	claim, is := after.(*resourceapi.ResourceClaim)
+	switch {
+	case !isClaim || !is:
+	case claim.DeletionTimestamp != nil:
+		h.ClaimGone(claim.UID)
+	case former.Status.Allocation == nil && claim.Status.Allocation != nil:
+		// This may be late: the claim may have given back its devices before they were held.
+		if current, err := h.claims.ResourceClaims(claim.Namespace).Get(claim.Name); err == nil && current.UID == claim.UID && current.Status.Allocation != nil {
+			h.Allocated(current)
+		}
+	}
 }
 
 func (h *podHolds) observe(object any) {

@@ -28,6 +28,7 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	upstream "k8s.io/kubernetes/pkg/scheduler/framework/preemption"
+	"k8s.io/utils/ptr"
 
 	"github.com/celset/celset/plugin/hold"
 )
@@ -146,7 +147,9 @@ func TestEveryProfileRestores(t *testing.T) {
 	foreign, foreigns := jobOf("foreign", 1)
 	job.Spec.SchedulerName, foreign.Spec.SchedulerName = "celset-scheduler", "another-scheduler"
 	low, lows := jobOf("low", 1)
-	objects := append(e.objects(), class(), recording(t, e.heldFor(job, wanted.UID)), wanted, recording(t, e.heldFor(foreign, foreigns.UID)), foreigns, lows)
+	later := e.heldFor(foreign, foreigns.UID)
+	later.Begun = time.Now()
+	objects := append(e.objects(), class(), recording(t, e.heldFor(job, wanted.UID)), wanted, recording(t, later), foreigns, lows)
 	ctx, pl := startPreempting(t, &runtime.Unknown{Raw: []byte(`{"allocator": "Upstream"}`), ContentType: runtime.ContentTypeJSON}, objects...)
 	require.Nil(t, pl.preempter)
 	_, status := pl.PreFilter(ctx, framework.NewCycleState(), low, nil)
@@ -195,6 +198,7 @@ func TestOutlook(t *testing.T) {
 			e.claims[0].Status.ReservedFor = []resourceapi.ResourceClaimConsumerReference{reference}
 		}
 	}
+	joiner := resourceapi.ResourceClaimConsumerReference{Resource: "pods", Name: "node-a-0", UID: "node-a-0"}
 	ends := func(e *evictable, _ *hold.Hold) {
 		e.pods[0].DeletionTimestamp, e.pods[0].Finalizers = ending, []string{"example.com/slow"}
 	}
@@ -214,9 +218,29 @@ func TestOutlook(t *testing.T) {
 			refused: fwk.NewStatus(fwk.UnschedulableAndUnresolvable, "taint").WithPlugin("TaintToleration"),
 			want:    lost, again: lost, why: "the node refuses it for another reason: taint",
 		},
-		"the claim is to be freed":       {change: reserve(resourceapi.ResourceClaimConsumerReference{Resource: "pods", Name: "gone", UID: "gone"}), want: waits, again: waits},
-		"the user is another pod by now": {change: reserve(resourceapi.ResourceClaimConsumerReference{Resource: "pods", Name: "node-a-0", UID: "before"}), want: waits, again: waits},
-		"another pod uses the claim":     {change: reserve(resourceapi.ResourceClaimConsumerReference{Resource: "pods", Name: "node-a-0", UID: "node-a-0"}), want: lost, again: lost, why: "pod default/node-a-0 has some of them"},
+		"the claim is to be freed":                 {change: reserve(resourceapi.ResourceClaimConsumerReference{Resource: "pods", Name: "gone", UID: "gone"}), want: waits, again: waits},
+		"the user is another pod by now":           {change: reserve(resourceapi.ResourceClaimConsumerReference{Resource: "pods", Name: "node-a-0", UID: "before"}), want: waits, again: waits},
+		"a pod of a lower priority uses the claim": {change: reserve(joiner), want: joins, again: joins},
+		"it does while the node has a taint": {
+			change: reserve(joiner), refused: fwk.NewStatus(fwk.UnschedulableAndUnresolvable, "taint").WithPlugin("TaintToleration"),
+			want: lost, again: lost, why: "pod default/node-a-0 has some of them",
+		},
+		"too many pods do": {change: func(e *evictable, held *hold.Hold) {
+			reserve(joiner)(e, held)
+			held.Joined = hold.MaxJoined
+		}, want: lost, again: lost, why: "pod default/node-a-0 has some of them"},
+		"it runs on another node": {change: func(e *evictable, held *hold.Hold) {
+			reserve(joiner)(e, held)
+			e.pods[0].Spec.NodeName = "node-b"
+		}, want: lost, again: lost, why: "pod default/node-a-0 has some of them"},
+		"it has the same priority": {change: func(e *evictable, held *hold.Hold) {
+			reserve(joiner)(e, held)
+			e.pods[0].Spec.Priority = held.Pod.Spec.Priority
+		}, want: lost, again: lost, why: "pod default/node-a-0 has some of them"},
+		"it has a higher priority": {change: func(e *evictable, held *hold.Hold) {
+			reserve(joiner)(e, held)
+			e.pods[0].Spec.Priority = ptr.To(*held.Pod.Spec.Priority + 1)
+		}, want: broken, again: broken, why: "pod default/node-a-0 has some of them"},
 		"somebody uses it who is no pod": {change: reserve(resourceapi.ResourceClaimConsumerReference{APIGroup: "example.com", Resource: "jobs", Name: "x", UID: "x"}), want: lost, again: lost, why: "jobs default/x has some of them"},
 		"what was held has other names":  {change: func(e *evictable, held *hold.Hold) { ends(e, held); held.Claims[0].Devices[0].Device = "partition" }, want: waits, again: waits},
 		"all is free": {change: func(e *evictable, held *hold.Hold) {
@@ -278,11 +302,17 @@ func TestTriesEnd(t *testing.T) {
 		require.Empty(t, result.NominatedNodeName)
 	}
 	held := e.heldFor(job, wanted.UID)
+	held.Try = 0
 	pl.holds.Keep(held)
+	pl.holds.End("job", hold.Broken)
+	says("preemption: the hold of the pod ended before anybody was evicted for it, more only after a back-off")
+	pl.holds.Keep(held)
+	pl.holds.Evicted("job", "victim", false)
 	pl.holds.End("job", hold.Broken)
 	says("pods were evicted for the pod 1 times without success, more only after a back-off")
 	held.Try = hold.MaxTries
 	pl.holds.Keep(held)
+	pl.holds.Evicted("job", "victim", false)
 	pl.holds.End("job", hold.Broken)
 	says("pods were evicted for the pod 6 times without success, nothing more is evicted for it")
 }
@@ -316,14 +346,14 @@ func TestNothingIsEvictedForNobody(t *testing.T) {
 		patches int32
 	}{
 		"waits":      {holds: 1, patches: 1},
-		"gone":       {stored: func(*v1.Pod) *v1.Pod { return nil }, want: errPreemptorGone, patches: 1},
-		"made again": {stored: func(pod *v1.Pod) *v1.Pod { pod.UID = "again"; return pod }, want: errPreemptorGone, patches: 1},
-		"bound":      {stored: func(pod *v1.Pod) *v1.Pod { pod.Spec.NodeName = "node-b"; return pod }, want: errPreemptorBound, patches: 1},
+		"gone":       {stored: func(*v1.Pod) *v1.Pod { return nil }, want: errPreemptorGone},
+		"made again": {stored: func(pod *v1.Pod) *v1.Pod { pod.UID = "again"; return pod }, want: errPreemptorGone},
+		"bound":      {stored: func(pod *v1.Pod) *v1.Pod { pod.Spec.NodeName = "node-b"; return pod }, want: errPreemptorBound},
 		"changed":    {stored: func(pod *v1.Pod) *v1.Pod { pod.Generation = 2; return pod }, want: errPreemptorChanged, holds: 1, patches: 1},
 		"being deleted": {stored: func(pod *v1.Pod) *v1.Pod {
 			pod.DeletionTimestamp, pod.Finalizers = &metav1.Time{Time: time.Now()}, []string{"a/b"}
 			return pod
-		}, want: errPreemptorGone, patches: 1},
+		}, want: errPreemptorGone},
 		"not recorded": {answer: notFound, want: notFound, patches: 1},
 		"no answer":    {answer: errors.New("timeout"), want: errors.New("timeout"), patches: 1},
 		"fits by now":  {again: true, want: errFitsAlready},
@@ -519,7 +549,9 @@ func TestServedByAnotherPod(t *testing.T) {
 	e.claims[0].Status = resourceapi.ResourceClaimStatus{}
 	_, pl := startPreempting(t, nil, class(), job, wanted, e.claims[0])
 	pl.holds.Keep(held)
-	require.Empty(t, pl.heldFrom(evictablePod("low", 0, "1", "low"), &podClaims{}), "what the claim has is not counted twice")
+	others, given := pl.heldFrom(evictablePod("low", 0, "1", "low"), &podClaims{})
+	require.Empty(t, others)
+	require.Equal(t, wanted.Status.Allocation.Devices.Results, given, "the list of devices in use may not have them yet")
 	statuses := framework.NewDefaultNodeToStatus()
 	for range 3 {
 		result, status, _ := pl.preempter.wait(t.Context(), job, &podClaims{unallocated: []*resourceapi.ResourceClaim{wanted}}, statuses)

@@ -53,7 +53,7 @@ type preempter struct {
 func newPreempter(ctx context.Context, pl *DynamicResourcesCEL, args *configv1alpha1.DevicePreemption) (*preempter, error) {
 	upstream, err := defaultpreemption.New(ctx, &config.DefaultPreemptionArgs{
 		MinCandidateNodesPercentage: *args.MinCandidateNodesPercentage, MinCandidateNodesAbsolute: *args.MinCandidateNodesAbsolute,
-	}, pl.watched, pl.features)
+	}, evictingHandle{pl.watched}, pl.features)
 	if err != nil {
 		return nil, err
 	}
@@ -173,12 +173,12 @@ func (p *preempter) OrderedScoreFuncs(ctx context.Context, candidates map[string
 // newTrial is part of the attempt of the claims, if they have one. Any set will do: nobody chooses among sets that are
 // not to be had yet.
 func (pl *DynamicResourcesCEL) newTrial(ctx context.Context, pod *v1.Pod, c *podClaims, budget *allocator.AttemptBudget) (*preemptionTrial, error) {
-	held := pl.heldFrom(pod, c)
+	held, given := pl.heldFrom(pod, c)
 	state, err := pl.allocatedState(ctx)
 	if err != nil {
 		return nil, err
 	}
-	kept := pl.keptFrom(pod, c, held)
+	kept := pl.keptFrom(pod, c, held, given)
 	allocator.AddAllocated(state, kept, dynamicresources.AllocatorFeatures(pl.features))
 	prepared, missing, err := pl.preparing.prepared(ctx, c.all(), pl.constrains())
 	if err != nil || len(missing) > 0 {
@@ -192,7 +192,7 @@ func (pl *DynamicResourcesCEL) newTrial(ctx context.Context, pod *v1.Pod, c *pod
 		pl: pl, pod: pod, claims: c, attempt: c.attempt, base: base,
 		release: preemption.Release{
 			Claim: pl.claim, Pending: pl.claims.ResourceClaims().GetPendingAllocation,
-			Own: sets.New[types.UID](), Held: sets.New(preemption.DevicesOf(kept)...), Users: pl.usersOn(),
+			Own: sets.New[types.UID](), Held: sets.New(preemption.DevicesOf(kept)...), Users: pl.usersOn(), Exists: pl.exists,
 		},
 		promised: pl.promisedTo(pod), results: map[string][]hold.Claim{}, found: map[string]*foundVictims{},
 	}
@@ -211,24 +211,51 @@ func (pl *DynamicResourcesCEL) promisedTo(pod *v1.Pod) map[types.UID]int32 {
 }
 
 // usersOn returns a function that returns the pods that use claims on a node. Pods that are still to be bound are not in
-// the claims' status yet.
+// the claims' status yet. Pods on other nodes are added if they may share a claim.
 func (pl *DynamicResourcesCEL) usersOn() func(node string) map[types.UID][]types.UID {
+	infos := func() fwk.NodeInfoLister { return pl.handle.MutableSnapshotSharedLister().NodeInfos() }
+	add := func(users map[types.UID][]types.UID, pod *v1.Pod) {
+		for _, claim := range pl.claimsOf(pod) {
+			users[claim.UID] = append(users[claim.UID], pod.UID)
+		}
+	}
+	sharers := sync.OnceValue(func() map[types.UID][]types.UID {
+		users := map[types.UID][]types.UID{}
+		nodes, err := infos().List()
+		if err != nil {
+			return users
+		}
+		for _, info := range nodes {
+			for _, on := range info.GetPods() {
+				if pod := on.GetPod(); namesClaim(pod) {
+					add(users, pod)
+				}
+			}
+		}
+		return users
+	})
 	var known sync.Map
 	return func(node string) map[types.UID][]types.UID {
 		if users, ok := known.Load(node); ok {
 			return users.(map[types.UID][]types.UID)
 		}
 		users := map[types.UID][]types.UID{}
-		if info, err := pl.handle.MutableSnapshotSharedLister().NodeInfos().Get(node); err == nil {
+		if info, err := infos().Get(node); err == nil {
 			for _, on := range info.GetPods() {
-				for _, claim := range pl.claimsOf(on.GetPod()) {
-					users[claim.UID] = append(users[claim.UID], on.GetPod().UID)
-				}
+				add(users, on.GetPod())
 			}
+		}
+		for claim := range users {
+			users[claim] = append(users[claim], sharers()[claim]...)
 		}
 		known.Store(node, users)
 		return users
 	}
+}
+
+// namesClaim reports whether a pod names a claim, which others may use, too. Pods of a template have claims of their own.
+func namesClaim(pod *v1.Pod) bool {
+	return slices.ContainsFunc(pod.Spec.ResourceClaims, func(claim v1.PodResourceClaim) bool { return claim.ResourceClaimName != nil })
 }
 
 // namesOf returns the names of devices without driver and pool.

@@ -69,13 +69,9 @@ func (t *preemptionTrial) fits() bool {
 // resume restricts the trial to the victims of a hold. Claims of victims that have gone count as free.
 func (t *preemptionTrial) resume(held *hold.Hold) {
 	t.only = sets.New(held.Victims...)
-	claims, err := t.pl.claims.ResourceClaims().List()
-	if err != nil {
-		return
-	}
 	var free []*resourceapi.ResourceClaim
-	for _, claim := range claims {
-		if claim.Status.Allocation == nil || !slices.Contains(held.Frees, claim.UID) {
+	for _, claim := range t.pl.freedBy(held) {
+		if claim.Status.Allocation == nil {
 			continue
 		}
 		if !slices.ContainsFunc(claim.Status.ReservedFor, func(user resourceapi.ResourceClaimConsumerReference) bool { return t.pl.exists(claim.Namespace, user) }) {

@@ -35,7 +35,7 @@ type foundVictims struct {
 	frees []types.UID
 	cost  preemption.Cost
 	exact bool
-	// late is set if it depends on pods that are ending, but not soon.
+	// late is set if it depends on pods that won't end soon.
 	late bool
 }
 
@@ -108,7 +108,7 @@ func (p *preempter) SelectVictimsOnNode(ctx context.Context, state fwk.CycleStat
 }
 
 // candidates returns the pods that may go: those that are ending already and count as gone, those that are not ending,
-// and those that are ending but not soon. Pods that were evicted for a pod of a lower priority cost as much as that pod:
+// and those that won't end soon. Pods that were evicted for a pod of a lower priority cost as much as that pod:
 // it would have to have others evicted. Where the evictions for a hold go on, only its victims may go.
 func (p *preempter) candidates(possible []*upstream.DomainVictim, preemptor *v1.Pod, t *preemptionTrial) (free, live, late []*upstream.DomainVictim) {
 	now := time.Now()
@@ -116,12 +116,13 @@ func (p *preempter) candidates(possible []*upstream.DomainVictim, preemptor *v1.
 		if !p.mayGo(victim, preemptor) {
 			continue
 		}
-		ending, soon, promised, named := true, true, false, t.only == nil
+		ending, soon, promised, named, slow := true, true, false, t.only == nil, false
 		for _, info := range victim.Pods() {
 			pod := info.GetPod()
 			ending = ending && pod.DeletionTimestamp != nil
 			soon = soon && (t.only.Has(pod.UID) || endsSoon(pod, now, p.args.HoldTimeout.Duration))
 			named = named || t.only.Has(pod.UID)
+			slow = slow || !t.only.Has(pod.UID) && gracePeriod(pod) > p.args.HoldTimeout.Duration
 			_, is := t.promised[pod.UID]
 			promised = promised || is
 		}
@@ -131,7 +132,7 @@ func (p *preempter) candidates(possible []*upstream.DomainVictim, preemptor *v1.
 		case ending && soon:
 			free = append(free, victim)
 		case !named:
-		case ending:
+		case ending, slow:
 			late = append(late, victim)
 		default:
 			live = append(live, victim)
@@ -378,6 +379,10 @@ func (r *removal) needs() []preemption.Need {
 	}
 	return preemption.Needs(r.ctx, a, r.node.Node(), c.unallocated, has)
 }
+
+// maxGrace is the part of the grace periods of victims that counts for the time of a hold, in times of holdTimeout. Free
+// devices of the set are held, too: nobody can use them until then.
+const maxGrace = 12
 
 // gracePeriod returns how long a pod may take to end.
 func gracePeriod(pod *v1.Pod) time.Duration {

@@ -9,9 +9,7 @@ import (
 	"slices"
 
 	v1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
@@ -27,7 +25,9 @@ import (
 //     again, and no others.
 //  2. Victims are ending, or their claims are not free yet: the pod waits, however long that takes. The hold's time is
 //     the limit.
-//  3. All claims are free, and the pod still doesn't fit: it is tried once more, because they may have become free while
+//  3. Other pods use the claims by now, because they did not pass this scheduler. They are evicted, too, if they may be and are
+//     not too many.
+//  4. All claims are free, and the pod still doesn't fit: it is tried once more, because they may have become free while
 //     the filters ran. Then the hold ends.
 //
 // After a hold that ended, the next try waits for a back-off.
@@ -42,8 +42,12 @@ const (
 	resumes
 	// free: the devices have become free.
 	free
+	// joins: pods that did not pass this scheduler use claims of victims. They become victims.
+	joins
 	// lost: the pod won't get the devices.
 	lost
+	// broken: a pod of a higher priority uses the devices.
+	broken
 )
 
 // outlookOf returns what a pod that fits nowhere can expect of its hold. refused is the status of the hold's node. why
@@ -53,18 +57,23 @@ func (p *preempter) outlookOf(held *hold.Hold, refused *fwk.Status) (expected ou
 	// would be evicted for the pod meanwhile.
 	elsewhere := refused.Code() == fwk.UnschedulableAndUnresolvable && refused.Plugin() != p.pl.Name()
 	alive, ending := p.victimsOf(held)
+	used := p.pl.useOf(held)
 	switch {
+	case used.isHigher(held):
+		return broken, used.user()
 	case len(alive) > 0 && !elsewhere:
 		return resumes, ""
+	case len(used.joined(held)) > 0 && !elsewhere && held.Joined+len(used.joined(held)) <= hold.MaxJoined:
+		return joins, ""
 	case ending:
 		return waits, ""
 	case len(alive) > 0:
 		return lost, "the node refuses it for another reason: " + refused.Message()
 	}
-	switch freeing, user := p.pl.freeing(held); {
+	switch user := used.user(); {
 	case user != "":
 		return lost, user
-	case freeing:
+	case used.freeing:
 		return waits, ""
 	case elsewhere:
 		return lost, "the node refuses it for another reason: " + refused.Message()
@@ -77,7 +86,7 @@ func (p *preempter) outlookOf(held *hold.Hold, refused *fwk.Status) (expected ou
 
 // victimsOf returns the victims that are still to be evicted, and whether other victims are ending.
 func (p *preempter) victimsOf(held *hold.Hold) (alive []types.UID, ending bool) {
-	for _, pod := range p.podsOf(held.Victims) {
+	for _, pod := range p.pl.holds.podsOf(held.Victims) {
 		recently, inMemory := p.pl.holds.WasEvicted(held.Pod.UID, pod.UID)
 		switch {
 		case inMemory:
@@ -89,21 +98,6 @@ func (p *preempter) victimsOf(held *hold.Hold) (alive []types.UID, ending bool) 
 		}
 	}
 	return alive, ending
-}
-
-// podsOf returns the pods of some UIDs that exist.
-func (p *preempter) podsOf(uids []types.UID) (found []*v1.Pod) {
-	all, err := p.pl.holds.pods.List(labels.Everything())
-	if err != nil {
-		return nil
-	}
-	wanted := sets.New(uids...)
-	for _, pod := range all {
-		if wanted.Has(pod.UID) {
-			found = append(found, pod)
-		}
-	}
-	return found
 }
 
 // isOn reports whether a pod that is not bound yet is assumed to run on a node.
@@ -124,21 +118,11 @@ func (p *preempter) wait(ctx context.Context, pod *v1.Pod, c *podClaims, statuse
 		return nominated(held.Node), waitingFor(&held), nil
 	}
 	if ok {
-		expected, why := p.outlookOf(&held, statuses.Get(held.Node))
-		if expected == lost && c.attempt.Over() != nil {
-			// The time of the attempt was over before it was known whether the pod fits.
-			expected = waits
-		}
+		resumed, waits := p.goOn(ctx, &held, c, statuses)
 		switch {
-		case expected == resumes && p.pl.holds.MayResume(pod.UID):
-			return nil, nil, &held
-		case expected == lost:
-			klog.FromContext(ctx).Info("A pod does not wait for the devices that are held for it", "pod", klog.KObj(pod), "node", klog.KRef("", held.Node), "why", why)
-			p.pl.holds.End(pod.UID, hold.Lost)
-		default:
-			if expected == free {
-				p.pl.activate(held.Pod)
-			}
+		case resumed != nil:
+			return nil, nil, resumed
+		case waits:
 			return nominated(held.Node), waitingFor(&held), nil
 		}
 	}
@@ -152,10 +136,60 @@ func (p *preempter) wait(ctx context.Context, pod *v1.Pod, c *podClaims, statuse
 	switch tries, left := p.pl.holds.Tries(pod.UID); {
 	case tries >= hold.MaxTries:
 		return nominated(""), unresolvable(fmt.Sprintf("preemption: pods were evicted for the pod %d times without success, nothing more is evicted for it", tries)), nil
+	case left > 0 && tries == 0:
+		return nominated(""), unresolvable("preemption: the hold of the pod ended before anybody was evicted for it, more only after a back-off"), nil
 	case left > 0:
 		return nominated(""), unresolvable(fmt.Sprintf("preemption: pods were evicted for the pod %d times without success, more only after a back-off", tries)), nil
 	}
 	return nil, nil, nil
+}
+
+// goOn decides what becomes of the hold of a pod that fits nowhere: evictions go on for the hold that is returned, or the pod
+// waits, or the hold has ended.
+func (p *preempter) goOn(ctx context.Context, held *hold.Hold, c *podClaims, statuses *framework.NodeToStatus) (resumed *hold.Hold, waiting bool) {
+	expected, why := p.outlookOf(held, statuses.Get(held.Node))
+	end := hold.Lost
+	switch expected {
+	case waits:
+		return nil, true
+	case free:
+		p.pl.activate(held.Pod)
+		return nil, true
+	case resumes:
+		if !p.pl.holds.MayResume(held.Pod.UID) {
+			return nil, true
+		}
+		return held, false
+	case joins:
+		if !p.pl.holds.MayResume(held.Pod.UID) {
+			return nil, true
+		}
+		resumed = p.join(ctx, held)
+		return resumed, resumed == nil
+	case broken:
+		end = hold.Broken
+	case lost:
+		if c.attempt.Over() != nil {
+			// The time of the attempt was over before it was known whether the pod fits.
+			return nil, true
+		}
+	}
+	klog.FromContext(ctx).Info("A pod does not wait for the devices that are held for it", "pod", klog.KObj(held.Pod), "node", klog.KRef("", held.Node), "why", why)
+	p.pl.holds.End(held.Pod.UID, end)
+	return nil, false
+}
+
+// join makes the pods victims that use claims of victims. It returns nil if there are none by now.
+func (p *preempter) join(ctx context.Context, held *hold.Hold) *hold.Hold {
+	used := p.pl.useOf(held)
+	joined := used.joined(held)
+	changed, ok := p.pl.holds.Join(held.Pod.UID, joined)
+	if !ok || len(joined) == 0 {
+		return nil
+	}
+	klog.FromContext(ctx).Info("Pods use claims that are to be freed for a pod, and are evicted for it, too", "pod", klog.KObj(held.Pod), "node", klog.KRef("", held.Node),
+		"victims", klog.KObjSlice(used.pods))
+	return &changed
 }
 
 func waitingFor(held *hold.Hold) *fwk.Status {
@@ -164,7 +198,7 @@ func waitingFor(held *hold.Hold) *fwk.Status {
 
 // isServed reports whether all claims have got devices for which some are held.
 func (p *preempter) isServed(held *hold.Hold) bool {
-	return !slices.ContainsFunc(held.Claims, func(claim hold.Claim) bool { return !p.pl.hasDevices(held.Pod.Namespace, &claim) })
+	return !slices.ContainsFunc(held.Claims, func(claim hold.Claim) bool { return p.pl.devicesOf(held.Pod.Namespace, &claim) == nil })
 }
 
 func unresolvable(message string) *fwk.Status {

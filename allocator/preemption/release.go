@@ -30,6 +30,9 @@ type Release struct {
 	// Users returns the UIDs of the pods on a node that use each claim. It adds pods that are still being bound, for which
 	// the claim isn't reserved yet. It may be nil.
 	Users func(node string) map[types.UID][]types.UID
+	// Exists reports whether the user of a claim exists. The claim controller removes the reservations of other users soon.
+	// If it is nil all users exist.
+	Exists func(namespace string, user resourceapi.ResourceClaimConsumerReference) bool
 }
 
 // Claims are those that give back their devices when the pods are gone, with what they give back. The
@@ -72,7 +75,7 @@ func (r *Release) givenBack(claim *resourceapi.ResourceClaim, pod *v1.Pod, gone 
 		return nil
 	}
 	for _, user := range claim.Status.ReservedFor {
-		if _, isGone := gone[user.UID]; !isGone || !IsPod(user) {
+		if _, isGone := gone[user.UID]; (!isGone || !IsPod(user)) && r.exists(claim.Namespace, user) {
 			return nil
 		}
 	}
@@ -84,6 +87,10 @@ func (r *Release) givenBack(claim *resourceapi.ResourceClaim, pod *v1.Pod, gone 
 		}
 	}
 	return claim
+}
+
+func (r *Release) exists(namespace string, user resourceapi.ResourceClaimConsumerReference) bool {
+	return r.Exists == nil || r.Exists(namespace, user)
 }
 
 func (r *Release) pending(claim *resourceapi.ResourceClaim) *resourceapi.AllocationResult {

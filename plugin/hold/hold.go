@@ -46,6 +46,8 @@ const (
 	MaxTries = 6
 	// firstBackOff is the time between the end of the first hold and the second try. It doubles with each try.
 	firstBackOff = 10 * time.Second
+	// MaxJoined limits the number of pods that are evicted during one hold because they began to use claims of its victims.
+	MaxJoined = 6
 	// untilKnown is the time that informers may be late.
 	untilKnown = 30 * time.Second
 	// firstResume and lastResume limit how soon failed evictions are repeated.
@@ -71,15 +73,19 @@ type Hold struct {
 	Claims []Claim
 	// Victims are the UIDs of the pods that are evicted.
 	Victims []types.UID
+	// Joined is the number of victims that began to use a claim of another victim after the hold had begun.
+	Joined int
 	// Frees are the UIDs of the claims that give back devices when the victims have gone.
 	Frees []types.UID
+	// Begun is the time at which the hold began, by the clock of its scheduler. It orders holds of different schedulers.
+	Begun time.Time
 	// Until is the time at which the hold ends.
 	Until time.Time
 	// Try counts the holds of the pod from 1. Keep sets it if it is 0.
 	Try int
 	// Evicted is the number of pods that were evicted, for all that is known.
 	Evicted int
-	// Foreign is set for a hold of another scheduler, which ends it.
+	// Foreign is set for a hold of another scheduler. Only that scheduler ends it.
 	Foreign bool
 	// Retry has the pod tried again. It may be nil.
 	Retry func()

@@ -13,7 +13,6 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/types"
 	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
-	"k8s.io/dynamic-resource-allocation/structured"
 	"k8s.io/utils/clock"
 )
 
@@ -92,7 +91,7 @@ func New(clock clock.WithDelayedExecution, ended func(Ended)) *Holds {
 
 // Keep holds devices for a pod from now on. It returns the hold with the number of the try. A hold that the pod has
 // already goes on with the new devices and the same number. Holds for pods of a lower priority on the same devices are
-// broken.
+// broken. The new hold itself is broken if another scheduler holds one of the devices, see order.go.
 func (h *Holds) Keep(hold Hold) Hold { return h.keep(hold, false) }
 
 func (h *Holds) keep(hold Hold, restored bool) Hold {
@@ -102,7 +101,7 @@ func (h *Holds) keep(hold Hold, restored bool) Hold {
 	former := h.byPod[uid]
 	if former != nil {
 		former.stop()
-		hold.Try, keeping.restored = former.Try, former.restored
+		hold.Try, hold.Begun, hold.Joined, keeping.restored = former.Try, former.Begun, former.Joined, former.restored
 		keeping.evicted, keeping.resumes, keeping.resumed = former.evicted, former.resumes, former.resumed
 	}
 	of := h.tries[uid]
@@ -115,17 +114,17 @@ func (h *Holds) keep(hold Hold, restored bool) Hold {
 		hold.Try = of.count + 1
 	}
 	of.count = hold.Try
+	if hold.Begun.IsZero() && !restored {
+		// A record has no monotonic time.
+		hold.Begun = h.clock.Now().Round(0)
+	}
 	keeping.Hold = hold
 	keeping.timer = h.clock.AfterFunc(max(hold.Until.Sub(h.clock.Now()), 1), func() { h.endTry(uid, keeping, TimedOut) })
 	if hold.Retry != nil {
 		keeping.retry = h.clock.AfterFunc(untilKnown, hold.Retry)
 	}
 	h.byPod[uid] = keeping
-	var broken []types.UID
-	if !restored {
-		// The other process has done that.
-		broken = h.brokenBy(hold)
-	}
+	broken := h.brokenBy(keeping)
 	h.mutex.Unlock()
 	for _, uid := range broken {
 		h.End(uid, Broken)
@@ -134,17 +133,6 @@ func (h *Holds) keep(hold Hold, restored bool) Hold {
 		former.activate()
 	}
 	return hold
-}
-
-// brokenBy returns the pods of a lower priority whose devices are held for the new hold.
-func (h *Holds) brokenBy(hold Hold) (broken []types.UID) {
-	devices := wholeDevices(hold.Devices())
-	for uid, other := range h.byPod {
-		if uid != hold.Pod.UID && corev1helpers.PodPriority(other.Pod) < corev1helpers.PodPriority(hold.Pod) && other.hasAny(devices) {
-			broken = append(broken, uid)
-		}
-	}
-	return broken
 }
 
 // End ends the hold of a pod, if it has one. Pods that the hold may have refused are tried again.
@@ -173,8 +161,9 @@ func (h *Holds) endTry(pod types.UID, ending *held, how End) {
 	delete(h.byPod, pod)
 	ending.stop()
 	ended := Ended{Hold: ending.Hold, How: how}
+	var broken []types.UID
 	if how == Deleted {
-		ended.Heir = h.inherit(ending)
+		ended.Heir, broken = h.inherit(ending)
 	}
 	ended.Evicted = len(ending.evicted)
 	if ending.restored {
@@ -185,10 +174,11 @@ func (h *Holds) endTry(pod types.UID, ending *held, how End) {
 		ended.Evicted = 0
 	}
 	switch of := h.tries[pod]; {
-	case how.isFinal():
+	case how.isFinal(), ending.Foreign && how == Lost:
+		// The other scheduler has said so. It may begin the same try again if nobody was evicted.
 		h.forget(pod)
 	case of != nil:
-		if how == Unrecorded {
+		if how == Unrecorded || how == Broken && ended.Evicted == 0 && !ending.Foreign {
 			// Nobody was evicted.
 			of.count--
 			ended.Try = of.count
@@ -198,6 +188,9 @@ func (h *Holds) endTry(pod types.UID, ending *held, how End) {
 	}
 	h.mutex.Unlock()
 	h.ended(ended)
+	for _, uid := range broken {
+		h.End(uid, Broken)
+	}
 	ending.activate()
 }
 
@@ -275,8 +268,8 @@ func (h *Holds) From(pod *v1.Pod, claims []types.UID, activate func(*v1.Pod)) []
 	h.mutex.Lock()
 	defer h.mutex.Unlock()
 	var from []Hold
-	for uid, held := range h.byPod {
-		if uid == pod.UID || corev1helpers.PodPriority(held.Pod) < corev1helpers.PodPriority(pod) {
+	for _, held := range h.byPod {
+		if !h.isBefore(held, pod) {
 			continue
 		}
 		if rest := held.without(claims); len(rest.Claims) > 0 {
@@ -329,8 +322,8 @@ func (h *Holds) For(pod *v1.Pod, claims []types.UID, activate func(*v1.Pod)) (ho
 func (h *Holds) Refuses(pod *v1.Pod, allocated []*resourceapi.ResourceClaim, activate func(*v1.Pod)) *resourceapi.ResourceClaim {
 	h.mutex.Lock()
 	defer h.mutex.Unlock()
-	for uid, held := range h.byPod {
-		if uid == pod.UID || corev1helpers.PodPriority(held.Pod) < corev1helpers.PodPriority(pod) {
+	for _, held := range h.byPod {
+		if !h.isBefore(held, pod) {
 			continue
 		}
 		for _, claim := range allocated {
@@ -344,25 +337,6 @@ func (h *Holds) Refuses(pod *v1.Pod, allocated []*resourceapi.ResourceClaim, act
 		}
 	}
 	return nil
-}
-
-// Taken breaks the holds of other pods on devices that a pod has got, or on claims that it uses now.
-func (h *Holds) Taken(pod *v1.Pod, devices []structured.DeviceID, claims []types.UID) {
-	var broken []types.UID
-	h.mutex.Lock()
-	for uid, held := range h.byPod {
-		if uid == pod.UID {
-			continue
-		}
-		rest := held.without(claims)
-		if rest.hasAny(devices) || slices.ContainsFunc(claims, func(claim types.UID) bool { return slices.Contains(held.Frees, claim) }) {
-			broken = append(broken, uid)
-		}
-	}
-	h.mutex.Unlock()
-	for _, uid := range broken {
-		h.End(uid, Broken)
-	}
 }
 
 // Observe ends the hold of a pod that is bound, is being deleted or has ended. A foreign hold goes on for a while after the pod

@@ -12,8 +12,9 @@ import (
 )
 
 // inherit hands the hold of a pod that is gone over to another pod of the same claims, so that no others are evicted for
-// that pod while the victims are ending. It returns nil if no such pod waits.
-func (h *Holds) inherit(ending *held) *Hold {
+// that pod while the victims are ending. It returns nil if no such pod waits. broken has the pods whose holds are broken by
+// that: a hold of another scheduler may go before that of the heir.
+func (h *Holds) inherit(ending *held) (inherits *Hold, broken []types.UID) {
 	var heir *waiting
 	for uid, waits := range ending.waiting {
 		if len(waits.shares) > 0 && h.byPod[uid] == nil && (heir == nil || heir.isAfter(&waits)) {
@@ -21,7 +22,7 @@ func (h *Holds) inherit(ending *held) *Hold {
 		}
 	}
 	if heir == nil || ending.Foreign {
-		return nil
+		return nil, nil
 	}
 	of := h.tries[heir.pod.UID]
 	if of == nil {
@@ -33,7 +34,8 @@ func (h *Holds) inherit(ending *held) *Hold {
 	pod, activate := heir.pod, heir.activate
 	inherited := &held{
 		Hold: Hold{
-			Pod: pod, Node: ending.Node, Victims: ending.Victims, Frees: ending.Frees, Until: ending.Until, Try: of.count, Retry: func() { activate(pod) },
+			Pod: pod, Node: ending.Node, Victims: ending.Victims, Joined: ending.Joined, Frees: ending.Frees, Begun: ending.Begun, Until: ending.Until, Try: of.count,
+			Retry:  func() { activate(pod) },
 			Claims: slices.DeleteFunc(slices.Clone(ending.Claims), func(claim Claim) bool { return !slices.Contains(heir.shares, claim.UID) }),
 		},
 		since: ending.since, restored: ending.restored, evicted: ending.evicted, resumes: ending.resumes, resumed: ending.resumed,
@@ -42,7 +44,7 @@ func (h *Holds) inherit(ending *held) *Hold {
 	ending.evicted = nil
 	inherited.timer = h.clock.AfterFunc(max(inherited.Until.Sub(h.clock.Now()), 1), func() { h.endTry(pod.UID, inherited, TimedOut) })
 	h.byPod[pod.UID] = inherited
-	return &inherited.Hold
+	return &inherited.Hold, h.brokenBy(inherited)
 }
 
 // isAfter orders heirs: those of a higher priority first, and then by name.

@@ -47,10 +47,13 @@ type record struct {
 	// Try is the number of holds of the pod, with this one.
 	Try int `json:"try"`
 	// Until is the end of the hold. In a condition that is False it is the earliest time of the next try.
-	Until   time.Time       `json:"until"`
+	Until time.Time `json:"until"`
+	// Begun is the time at which the hold began.
+	Begun   *time.Time      `json:"begun,omitempty"`
 	Node    string          `json:"node,omitempty"`
 	Claims  []recordedClaim `json:"claims,omitempty"`
 	Victims []types.UID     `json:"victims,omitempty"`
+	Joined  int             `json:"joined,omitempty"`
 	Frees   []types.UID     `json:"frees,omitempty"`
 }
 
@@ -71,7 +74,7 @@ type recordedDevice struct {
 
 // Condition returns the condition that records a hold. It fails if the hold is too large for a condition.
 func (h *Hold) Condition(now time.Time) (*v1.PodCondition, error) {
-	r := record{Version: recordVersion, Try: h.Try, Until: h.Until.UTC(), Node: h.Node, Victims: h.Victims, Frees: h.Frees}
+	r := record{Version: recordVersion, Try: h.Try, Until: h.Until.UTC(), Begun: ptr.To(h.Begun.UTC()), Node: h.Node, Victims: h.Victims, Joined: h.Joined, Frees: h.Frees}
 	for i := range h.Claims {
 		claim := recordedClaim{UID: h.Claims[i].UID, Name: h.Claims[i].Name}
 		for j := range h.Claims[i].Devices {
@@ -138,7 +141,7 @@ func read(condition *v1.PodCondition) (r record, holds bool, err error) {
 
 // hold returns the recorded hold of a pod.
 func (r *record) hold(pod *v1.Pod) Hold {
-	hold := Hold{Pod: pod, Node: r.Node, Victims: r.Victims, Frees: r.Frees, Until: r.Until, Try: r.Try}
+	hold := Hold{Pod: pod, Node: r.Node, Victims: r.Victims, Joined: r.Joined, Frees: r.Frees, Begun: ptr.Deref(r.Begun, time.Time{}), Until: r.Until, Try: r.Try}
 	for _, recorded := range r.Claims {
 		claim := Claim{UID: recorded.UID, Name: recorded.Name}
 		for _, d := range recorded.Devices {
@@ -189,6 +192,9 @@ func (h *Holds) Restore(pod *v1.Pod, foreign bool, retry func()) (restored bool,
 	hold.Foreign, hold.Retry = foreign, retry
 	if foreign {
 		hold.Retry = nil
+		if !hold.Until.After(h.clock.Now()) {
+			return false, nil
+		}
 	}
 	h.keep(hold, true)
 	if !hold.Until.After(h.clock.Now()) {

@@ -6,6 +6,7 @@ package hold
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -47,32 +48,45 @@ type laterWrite struct {
 	pod       *v1.Pod
 	condition *v1.PodCondition
 	failed    func(error)
-	due       time.Time
-	writes    int
+	// asked is the time of WriteLater. due is the earliest time of the next request.
+	asked, due time.Time
+	writes     int
 }
+
+// ErrEnded is the error of [Store.Write] for a hold that ended before it was recorded.
+var ErrEnded = errors.New("the hold has ended")
 
 // NewStore returns a Store. The clock is for repeated requests.
 func NewStore(client kubernetes.Interface, clock clock.WithTicker) *Store {
 	return &Store{client: client, clock: clock, wake: make(chan struct{}, 1), later: map[types.UID]*laterWrite{}, busy: map[types.UID]chan struct{}{}}
 }
 
-// Write writes a condition of a pod. It fails if the pod is gone or was replaced by another pod of its name.
-func (s *Store) Write(ctx context.Context, pod *v1.Pod, condition *v1.PodCondition) error {
+// Write writes the condition of a hold that has begun at a time. It fails if the pod is gone or was replaced by another pod
+// of its name, and if a condition waits that says that the hold has ended.
+func (s *Store) Write(ctx context.Context, pod *v1.Pod, condition *v1.PodCondition, begun time.Time) error {
 	end, err := s.begin(ctx, pod.UID)
 	if err != nil {
 		return err
 	}
 	defer end()
 	s.mutex.Lock()
-	delete(s.later, pod.UID)
+	later := s.later[pod.UID]
+	hasEnded := later != nil && later.condition.Status == v1.ConditionFalse && !later.asked.Before(begun)
+	if !hasEnded {
+		delete(s.later, pod.UID)
+	}
 	s.mutex.Unlock()
+	if hasEnded {
+		return fmt.Errorf("write condition %s of pod %s: %w", condition.Type, klog.KObj(pod), ErrEnded)
+	}
 	return s.patch(ctx, pod, condition)
 }
 
 // WriteLater has a condition written by Run. failed is called if it can't be written; it may be nil.
 func (s *Store) WriteLater(pod *v1.Pod, condition *v1.PodCondition, failed func(error)) {
 	s.mutex.Lock()
-	s.later[pod.UID] = &laterWrite{pod: pod, condition: condition, failed: failed, due: s.clock.Now()}
+	now := s.clock.Now()
+	s.later[pod.UID] = &laterWrite{pod: pod, condition: condition, failed: failed, asked: now, due: now}
 	s.mutex.Unlock()
 	s.wakeUp()
 }

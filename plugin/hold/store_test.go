@@ -95,12 +95,12 @@ func (s *server) start(t *testing.T) (stop func()) {
 
 func TestWrite(t *testing.T) {
 	s := newServer(t)
-	require.NoError(t, s.Write(t.Context(), podOf("a", 5), conditionWith("first")))
+	require.NoError(t, s.Write(t.Context(), podOf("a", 5), conditionWith("first"), time.Time{}))
 	another := podOf("a", 5)
 	another.UID = "another"
-	require.True(t, apierrors.IsConflict(s.Write(t.Context(), another, conditionWith("second"))))
+	require.True(t, apierrors.IsConflict(s.Write(t.Context(), another, conditionWith("second"), time.Time{})))
 	s.answers = []error{apierrors.NewNotFound(schema.GroupResource{Resource: "pods"}, "a")}
-	require.True(t, apierrors.IsNotFound(s.Write(t.Context(), podOf("a", 5), conditionWith("third"))))
+	require.True(t, apierrors.IsNotFound(s.Write(t.Context(), podOf("a", 5), conditionWith("third"), time.Time{})))
 	require.Equal(t, []string{"first", "third"}, s.sent())
 }
 
@@ -111,10 +111,25 @@ func TestLatestIsWritten(t *testing.T) {
 		s.WriteLater(podOf("a", 5), conditionWith("end-1"), nil)
 		s.WriteLater(podOf("a", 5), conditionWith("end-2"), nil)
 		s.WriteLater(podOf("b", 5), conditionWith("end"), nil)
-		require.NoError(t, s.Write(t.Context(), podOf("b", 5), conditionWith("begin")))
+		require.NoError(t, s.Write(t.Context(), podOf("b", 5), conditionWith("begin"), time.Now().Add(1)))
 		stop := s.start(t)
 		synctest.Wait()
 		require.Equal(t, []string{"begin", "end-2"}, s.sent())
+		stop()
+	})
+}
+
+// TestEndIsNotOvertaken: a hold that ended before its beginning was written is not recorded.
+func TestEndIsNotOvertaken(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer(t)
+		begun := time.Now()
+		time.Sleep(time.Second)
+		s.WriteLater(podOf("a", 5), conditionWith("end"), nil)
+		require.ErrorIs(t, s.Write(t.Context(), podOf("a", 5), conditionWith("begin"), begun), ErrEnded)
+		stop := s.start(t)
+		synctest.Wait()
+		require.Equal(t, []string{"end"}, s.sent())
 		stop()
 	})
 }
@@ -125,7 +140,7 @@ func TestRequestsOfAPodFollowEachOther(t *testing.T) {
 		s := newServer(t)
 		s.hook = func() { time.Sleep(time.Second) }
 		begun := make(chan error)
-		go func() { begun <- s.Write(t.Context(), podOf("a", 5), conditionWith("begin")) }()
+		go func() { begun <- s.Write(t.Context(), podOf("a", 5), conditionWith("begin"), time.Time{}) }()
 		synctest.Wait()
 		stop := s.start(t)
 		s.WriteLater(podOf("a", 5), conditionWith("end"), nil)
@@ -136,7 +151,7 @@ func TestRequestsOfAPodFollowEachOther(t *testing.T) {
 		require.Equal(t, []string{"begin", "end"}, s.sent())
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
-		require.ErrorIs(t, s.Write(ctx, podOf("a", 5), conditionWith("late")), context.Canceled)
+		require.ErrorIs(t, s.Write(ctx, podOf("a", 5), conditionWith("late"), time.Time{}), context.Canceled)
 		stop()
 	})
 }
@@ -181,7 +196,7 @@ func TestOtherConditionsAreLeftAlone(t *testing.T) {
 	client := fake.NewClientset(pod)
 	s := NewStore(client, clock.RealClock{})
 	for _, reason := range []string{"first", "second"} {
-		require.NoError(t, s.Write(t.Context(), pod, conditionWith(reason)))
+		require.NoError(t, s.Write(t.Context(), pod, conditionWith(reason), time.Time{}))
 	}
 	stored, err := client.CoreV1().Pods("default").Get(t.Context(), "a", metav1.GetOptions{})
 	require.NoError(t, err)

@@ -4,6 +4,7 @@
 package hold
 
 import (
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -78,4 +79,19 @@ func (h *Holds) Tries(pod types.UID) (count int, wait time.Duration) {
 		return 0, 0
 	}
 	return of.count, max(of.next.Sub(h.clock.Now()), 0)
+}
+
+// Join makes pods victims of a hold that use claims of its victims, but did not when the hold began: they were not asked for
+// by this scheduler. It returns the changed hold. ok is false, and nothing is changed, if there were too many.
+func (h *Holds) Join(pod types.UID, joined []types.UID) (hold Hold, ok bool) {
+	h.mutex.Lock()
+	defer h.mutex.Unlock()
+	held := h.byPod[pod]
+	if held == nil || held.Joined+len(joined) > MaxJoined {
+		return Hold{}, false
+	}
+	held.Joined += len(joined)
+	// Others may have the slice.
+	held.Victims = slices.Concat(held.Victims, joined)
+	return held.Hold, true
 }

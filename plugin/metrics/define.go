@@ -81,7 +81,7 @@ func (m *Metrics) define() {
 	})
 	m.wasted = metrics.NewCounter(&metrics.CounterOpts{
 		Subsystem: subsystem, Name: "device_preemption_victims_without_bind_total", StabilityLevel: metrics.ALPHA,
-		Help: "Number of pods that were chosen to be evicted for the devices of a pod that was not bound as long as these were held for it.",
+		Help: "Number of pods that were chosen to be evicted for the devices of a pod that was not bound as long as these were held for it, unless another pod goes before it.",
 	})
 	m.holdsEnded = counters("device_holds_ended_total",
 		"Number of times that devices were not held any longer for a pod for which others were evicted, by how that ended.", "end")

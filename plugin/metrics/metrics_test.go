@@ -231,9 +231,10 @@ func TestPreemption(t *testing.T) {
 	b.ObserveVictims(3)
 	b.ObserveHoldEnd("bound", 3)
 	b.ObserveHoldEnd("timeout", 2)
+	b.ObserveHoldEnd("broken", 4)
 	require.Empty(t, cmp.Diff(map[string]float64{
 		"device_holds": 7, "device_preemption_attempts_total nominated": 1, "device_preemption_victims_total": 3,
-		"device_holds_ended_total bound": 1, "device_holds_ended_total timeout": 1, "device_preemption_victims_without_bind_total": 2,
+		"device_holds_ended_total bound": 1, "device_holds_ended_total timeout": 1, "device_holds_ended_total broken": 1, "device_preemption_victims_without_bind_total": 2,
 	}, b.values(t)))
 }
 

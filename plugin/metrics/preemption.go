@@ -18,12 +18,14 @@ const (
 )
 
 // HoldEnds are the values of the label "end" of holds that ended.
-var HoldEnds = []string{holdBound, holdMoved, "deleted", "claim_deleted", "timeout", "broken", "lost", "unrecorded"}
+var HoldEnds = []string{holdBound, holdMoved, "deleted", "claim_deleted", "timeout", holdBroken, "lost", "unrecorded"}
 
-// Pods are bound after holds with these ends, after one with holdMoved to another node.
+// After holds with these ends nobody was evicted in vain. After holdBound and holdMoved the pod is bound, in the latter case
+// to another node. After holdBroken a pod that goes before it has the devices of the victims.
 const (
-	holdBound = "bound"
-	holdMoved = "moved"
+	holdBound  = "bound"
+	holdMoved  = "moved"
+	holdBroken = "broken"
 )
 
 // ObservePreemption is called when it was looked for pods to evict for devices.
@@ -36,7 +38,7 @@ func (m *Metrics) ObserveVictims(pods int) { m.victims.Add(float64(pods)) }
 // evicted.
 func (m *Metrics) ObserveHoldEnd(end string, victims int) {
 	m.holdsEnded.WithLabelValues(end).Inc()
-	if end != holdBound && end != holdMoved {
+	if end != holdBound && end != holdMoved && end != holdBroken {
 		m.wasted.Add(float64(victims))
 	}
 }

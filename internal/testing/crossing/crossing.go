@@ -1,7 +1,8 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package crossing stands between a scheduler and the API server, and can stop the writes by which pods are evicted.
+// Package crossing stands between a scheduler and the API server, and can stop the writes by which pods are evicted
+// and claims are allocated.
 //
 //	c, err := crossing.New(config)
 //	... start a scheduler with a kubeconfig for c.URL() ...
@@ -52,17 +53,23 @@ type Barrier struct {
 	isReached         bool
 }
 
-// Write is a request of a scheduler that changes pods.
+// Write is a request of a scheduler that changes pods or claims.
 type Write struct {
-	verb, subresource, body string
+	resource, verb, subresource, body string
+}
+
+func (w *Write) isPodStatus() bool {
+	return w.resource == "pods" && w.verb == "patch" && w.subresource == "status"
 }
 
 // IsDeletion reports whether the write deletes a pod.
-func IsDeletion(w Write) bool { return w.verb == "delete" && w.subresource == "" }
+func IsDeletion(w Write) bool {
+	return w.resource == "pods" && w.verb == "delete" && w.subresource == ""
+}
 
 // IsEviction reports whether the write is one of those that evict a pod, or that note for whom.
 func IsEviction(w Write) bool {
-	return IsDeletion(w) || w.verb == "patch" && w.subresource == "status" &&
+	return IsDeletion(w) || w.isPodStatus() &&
 		(strings.Contains(w.body, "DisruptionTarget") || strings.Contains(w.body, `"type":"celset.dev/`))
 }
 
@@ -142,7 +149,7 @@ func (c *Crossing) Close() {
 
 // RoundTrip implements [http.RoundTripper].
 func (c *Crossing) RoundTrip(r *http.Request) (*http.Response, error) {
-	w, is, err := podWrite(r)
+	w, is, err := writeOf(r)
 	if err != nil {
 		return nil, err
 	}
@@ -184,10 +191,14 @@ func (c *Crossing) stopping(w Write) *Barrier {
 
 var requestInfo = request.RequestInfoFactory{APIPrefixes: sets.NewString("api", "apis"), GrouplessAPIPrefixes: sets.NewString("api")}
 
-// podWrite reads a request that changes pods, and leaves its body to be sent.
-func podWrite(r *http.Request) (w Write, is bool, err error) {
+func changes(info *request.RequestInfo) bool {
+	return info.Verb == "patch" || info.Verb == "delete" || info.Verb == "update" || info.Verb == "create" && info.Subresource == "binding"
+}
+
+// writeOf reads a request that changes pods or claims, and leaves its body to be sent.
+func writeOf(r *http.Request) (w Write, is bool, err error) {
 	info, err := requestInfo.NewRequestInfo(r)
-	if err != nil || info.Resource != "pods" || info.Verb != "patch" && info.Verb != "delete" {
+	if err != nil || info.Resource != "pods" && info.Resource != "resourceclaims" || !changes(info) {
 		return Write{}, false, nil
 	}
 	body, err := io.ReadAll(r.Body)
@@ -195,10 +206,25 @@ func podWrite(r *http.Request) (w Write, is bool, err error) {
 		return Write{}, false, err
 	}
 	r.Body = io.NopCloser(bytes.NewReader(body))
-	return Write{info.Verb, info.Subresource, string(body)}, true, nil
+	return Write{info.Resource, info.Verb, info.Subresource, string(body)}, true, nil
 }
 
 // IsRelease reports whether the write records that devices are no longer held for a pod.
 func IsRelease(w Write) bool {
-	return w.verb == "patch" && w.subresource == "status" && strings.Contains(w.body, `"type":"celset.dev/`) && strings.Contains(w.body, `"status":"False"`)
+	return w.isPodStatus() && strings.Contains(w.body, `"type":"celset.dev/`) && strings.Contains(w.body, `"status":"False"`)
+}
+
+// IsDisruption reports whether the write notes that a pod is to be evicted.
+func IsDisruption(w Write) bool {
+	return w.isPodStatus() && strings.Contains(w.body, "DisruptionTarget")
+}
+
+// IsReservation reports whether the write allocates or reserves a claim.
+func IsReservation(w Write) bool {
+	return w.resource == "resourceclaims" && w.verb == "update" && w.subresource == "status"
+}
+
+// IsBinding reports whether the write binds a pod to a node.
+func IsBinding(w Write) bool {
+	return w.resource == "pods" && w.verb == "create" && w.subresource == "binding"
 }

@@ -23,7 +23,7 @@ import (
 func TestBackOffDoesNotEndAHold(t *testing.T) {
 	s := newScene(t, "backs-off", 2, bareNodes, withArgs(t, func(args *configv1alpha1.DynamicResourcesCELArgs) {
 		args.Budget.Cost = ptr.To[int64](1000)
-		args.BackOff.Initial = &metav1.Duration{Duration: 5 * time.Second}
+		args.BackOff.Initial = &metav1.Duration{Duration: 2 * time.Second}
 	}))
 	s.publish(s.Nodes[0], units, 1)
 	s.run("victim", []env.Part{env.Request("units", s.driver, 1)}, of("p10"), on(s.Nodes[0]))

@@ -156,6 +156,9 @@ func graceOf(seconds int64) request {
 	return func(pod *corev1.Pod) { pod.Spec.TerminationGracePeriodSeconds = &seconds }
 }
 
+// nameNode binds the pod to a node without any scheduler.
+func nameNode(node string) request { return func(pod *corev1.Pod) { pod.Spec.NodeName = node } }
+
 // cores has the pod ask for CPUs.
 func cores(n int64) request {
 	return func(pod *corev1.Pod) {

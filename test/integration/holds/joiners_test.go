@@ -11,8 +11,11 @@ import (
 	"github.com/stretchr/testify/require"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
+	"github.com/celset/celset/internal/testing/crossing"
 	"github.com/celset/celset/internal/testing/env"
 )
 
@@ -99,6 +102,57 @@ func (s *scene) replica(set, other string) (name string) {
 		return fmt.Sprintf("there are %d", len(pods.Items)), err
 	})
 	return name
+}
+
+// TestPodsWithANodeNameJoin has pods use the claim of the victim that no scheduler has asked about. They are evicted for the same
+// hold. The preemptor has one try.
+func TestPodsWithANodeNameJoin(t *testing.T) {
+	s := newScene(t, "past", 1, wholeDevices)
+	s.occupy("victim", s.Nodes[0], 0, "p10")
+	s.run("job", s.form.all(s.driver), of("p50"))
+	s.ending("victim")
+	victims := []string{"victim"}
+	for i := range 3 {
+		joiner := fmt.Sprint("past-", i)
+		s.pod(joiner, []string{"victim"}, of("p10"), nameNode(s.Nodes[0]))
+		env.Eventually(t, "pod "+joiner+" is evicted", func(ctx context.Context) (string, error) {
+			if s.Pod(t, joiner).DeletionTimestamp == nil {
+				return "it is not", s.poke(ctx)
+			}
+			return "", nil
+		})
+		victims = append(victims, joiner)
+	}
+	record := s.record("job")
+	require.Equal(t, corev1.ConditionTrue, record.Status)
+	require.True(t, env.ContainsAll(record.Message, []string{`"try":1`, `"joined":3`}), record.Message)
+	s.end(victims...)
+	s.RequireRunning(t, "job")
+	s.requireEvicted(victims...)
+	s.requireNothingHeld()
+	s.requireNoneInVain()
+}
+
+// TestAssumedPodKeepsAClaim has a pod share a claim with a pod of another node, while the API server does not know that yet.
+// It is of no use to evict the other pod.
+func TestAssumedPodKeepsAClaim(t *testing.T) {
+	s := newScene(t, "assumed", 2, bareNodes)
+	slice := resourceSlicesOf(s.driver, s.Nodes[0], resourceapi.ResourceSliceSpec{Devices: row(0, 1)})[0]
+	slice.Spec.NodeName, slice.Spec.AllNodes = nil, ptr.To(true)
+	s.CreateSlice(t, slice)
+	s.CreateClaim(t, "shared", wholeDevices.unit(s.driver, 0)...)
+	s.pod("first", []string{"shared"}, of("p10"), on(s.Nodes[0]))
+	s.RequireRunning(t, "first")
+	reservation := s.crossing.Stop(0, crossing.IsReservation)
+	s.pod("second", []string{"shared"}, of("p10"), on(s.Nodes[1]))
+	env.Receive(t, "the reservation", reservation.Reached())
+	s.run("job", wholeDevices.unit(s.driver, 0), of("p50"))
+	s.requireKept("job")
+	s.requireEvicted()
+	reservation.Release()
+	s.RequireRunning(t, "second")
+	s.requireKept("job")
+	s.requireEvicted()
 }
 
 // TestHigherPriorityJoins has a pod of a higher priority than the preemptor join the claim of the victim. The hold is

@@ -33,8 +33,9 @@ import (
 	"github.com/celset/celset/internal/testing/minor"
 )
 
-// grace is the grace period of pods in seconds. It does not end while a test runs: the test ends pods that are deleted.
-const grace = 600
+// grace is the grace period of pods in seconds, less than the time of a hold. Nothing happens when it is over: the test ends
+// pods that are deleted.
+const grace = 240
 
 // scene is a lab with a scheduler of its own.
 type scene struct {
@@ -286,8 +287,9 @@ func (s *scene) requireNoneInVain() {
 	require.Zero(s, s.metric("celset_scheduler_device_preemption_victims_without_bind_total"), "pods that were evicted in vain")
 }
 
-// metric returns a number of the scheduler, 0 if the scheduler has none of that name.
-func (s *scene) metric(name string) float64 {
+// metric returns a number of the scheduler, 0 if the scheduler has none of that name. Only metrics with these values of labels
+// count.
+func (s *scene) metric(name string, labels ...string) float64 {
 	s.Helper()
 	content, err := s.scheduler.Get(s.Context(), "/metrics")
 	require.NoError(s, err)
@@ -295,6 +297,13 @@ func (s *scene) metric(name string) float64 {
 	require.NoError(s, err)
 	sum := 0.
 	for _, metric := range families[name].GetMetric() {
+		var values []string
+		for _, pair := range metric.GetLabel() {
+			values = append(values, pair.GetValue())
+		}
+		if slices.ContainsFunc(labels, func(label string) bool { return !slices.Contains(values, label) }) {
+			continue
+		}
 		sum += metric.GetGauge().GetValue() + metric.GetCounter().GetValue()
 	}
 	return sum

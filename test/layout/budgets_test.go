@@ -55,7 +55,7 @@ var budgets = []budget{
 	{name: "hack", folders: []string{"hack"}, counts: product, lines: 0},
 	{name: "support of tests", folders: []string{"internal/testing", "test"}, counts: product, lines: 11520},
 	{name: "tests", folders: []string{"."}, counts: test, lines: 89300},
-	{name: "docs", folders: []string{"docs"}, counts: page, lines: 7170, files: 28},
+	{name: "docs", folders: []string{"docs"}, counts: page, lines: 7350, files: 29},
 }
 
 var explaining = []string{"allocator/explain", "allocator/extended", "allocator/preemption", "allocator/fragmentation"}

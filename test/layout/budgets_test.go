@@ -38,7 +38,7 @@ func test(name string, _ []byte) bool { return strings.HasSuffix(name, "_test.go
 func page(name string, _ []byte) bool { return strings.HasSuffix(name, ".md") }
 
 var budgets = []budget{
-	{name: "apis", folders: []string{"apis"}, counts: product, lines: 3365},
+	{name: "apis", folders: []string{"apis"}, counts: product, lines: 3555},
 	{name: "cel", folders: []string{"cel"}, without: []string{"cel/meter", "cel/device", "cel/cluster"}, counts: product, lines: 3505},
 	{name: "cel/meter", folders: []string{"cel/meter"}, counts: product, lines: 2075},
 	{name: "cel/device", folders: []string{"cel/device"}, without: []string{"cel/device/bound", "cel/device/library"}, counts: product, lines: 3325},
@@ -46,16 +46,16 @@ var budgets = []budget{
 	{name: "cel/cluster", folders: []string{"cel/cluster"}, counts: product, lines: 2145},
 	{name: "allocator", folders: []string{"allocator"}, without: explaining, counts: product, lines: 14410},
 	{name: "allocator/explain and others", folders: explaining, counts: product, lines: 3750},
-	{name: "plugin", folders: []string{"plugin"}, counts: product, lines: 11170},
+	{name: "plugin", folders: []string{"plugin"}, counts: product, lines: 11280},
 	{name: "admission", folders: []string{"admission"}, counts: product, lines: 3190},
 	{name: "placement", folders: []string{"placement"}, without: []string{"placement/*"}, counts: product, lines: 5105},
-	{name: "placement/controller and others", folders: []string{"placement/*"}, counts: product, lines: 5815},
+	{name: "placement/controller and others", folders: []string{"placement/*"}, counts: product, lines: 5825},
 	{name: "cmd", folders: []string{"cmd"}, counts: product, lines: 11960},
 	{name: "internal", folders: []string{"internal"}, without: []string{"internal/testing"}, counts: product, lines: 14340},
 	{name: "hack", folders: []string{"hack"}, counts: product, lines: 0},
-	{name: "support of tests", folders: []string{"internal/testing", "test"}, counts: product, lines: 11520},
-	{name: "tests", folders: []string{"."}, counts: test, lines: 89300},
-	{name: "docs", folders: []string{"docs"}, counts: page, lines: 7350, files: 29},
+	{name: "support of tests", folders: []string{"internal/testing", "test"}, counts: product, lines: 11525},
+	{name: "tests", folders: []string{"."}, counts: test, lines: 89720},
+	{name: "docs", folders: []string{"docs"}, counts: page, lines: 7360, files: 29},
 }
 
 var explaining = []string{"allocator/explain", "allocator/extended", "allocator/preemption", "allocator/fragmentation"}

@@ -55,10 +55,14 @@ const (
 // Reasons and actions of events about decisions, as in Open Cluster Management, whose consumers know them. There the reason is a
 // verb and the action is in the past.
 const (
-	ReasonDecisionCreate, ActionDecisionCreated = "DecisionCreate", "DecisionCreated"
-	ReasonDecisionUpdate, ActionDecisionUpdated = "DecisionUpdate", "DecisionUpdated"
-	ReasonDecisionDelete, ActionDecisionDeleted = "DecisionDelete", "DecisionDeleted"
-	ReasonScoreUpdate, ActionScoreUpdated       = "ScoreUpdate", "ScoreUpdated"
+	ReasonDecisionCreate  = "DecisionCreate"
+	ReasonDecisionUpdate  = "DecisionUpdate"
+	ReasonDecisionDelete  = "DecisionDelete"
+	ReasonScoreUpdate     = "ScoreUpdate"
+	ActionDecisionCreated = "DecisionCreated"
+	ActionDecisionUpdated = "DecisionUpdated"
+	ActionDecisionDeleted = "DecisionDeleted"
+	ActionScoreUpdated    = "ScoreUpdated"
 )
 
 // Reasons of warnings about Placements, which are events with the action [ActionDeciding].

@@ -38,7 +38,7 @@ func test(name string, _ []byte) bool { return strings.HasSuffix(name, "_test.go
 func page(name string, _ []byte) bool { return strings.HasSuffix(name, ".md") }
 
 var budgets = []budget{
-	{name: "apis", folders: []string{"apis"}, counts: product, lines: 3555},
+	{name: "apis", folders: []string{"apis"}, counts: product, lines: 3560},
 	{name: "cel", folders: []string{"cel"}, without: []string{"cel/meter", "cel/device", "cel/cluster"}, counts: product, lines: 3505},
 	{name: "cel/meter", folders: []string{"cel/meter"}, counts: product, lines: 2075},
 	{name: "cel/device", folders: []string{"cel/device"}, without: []string{"cel/device/bound", "cel/device/library"}, counts: product, lines: 3325},

@@ -11,29 +11,8 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
-)
 
-// ConditionEvaluationFailed is the type of the condition that says that CEL
-// expressions failed on some clusters.
-const ConditionEvaluationFailed = "PlacementEvaluationFailed"
-
-// Reasons of the condition PlacementSatisfied.
-const (
-	ReasonNoBindings     = "NoManagedClusterSetBindings"
-	ReasonNoIntersection = "NoIntersection"
-	ReasonSetsEmpty      = "AllManagedClusterSetsEmpty"
-	ReasonNoneMatched    = "NoManagedClusterMatched"
-	ReasonScheduled      = "AllDecisionsScheduled"
-	ReasonNotScheduled   = "NotAllDecisionsScheduled"
-)
-
-// Reasons of the conditions PlacementMisconfigured and PlacementEvaluationFailed.
-const (
-	ReasonMisconfigured        = "Misconfigured"
-	ReasonConfigured           = "Succeedconfigured"
-	ReasonEvaluationFailed     = "EvaluationFailed"
-	ReasonEvaluationsSucceeded = "EvaluationsSucceeded"
-	ReasonNotEvaluated         = "NotEvaluated"
+	"github.com/celset/celset/apis/wellknown"
 )
 
 // unselected is what conditions say of clusters on which evaluations failed, where a decision is made.
@@ -64,27 +43,27 @@ func (r *report) satisfied(status metav1.ConditionStatus, reason, message string
 // configured sets the condition PlacementMisconfigured.
 func (r *report) configured(wrong misconfigurations) {
 	if len(wrong) > 0 {
-		r.condition(clusterv1beta1.PlacementConditionMisconfigured, metav1.ConditionTrue, ReasonMisconfigured, wrong.message())
+		r.condition(clusterv1beta1.PlacementConditionMisconfigured, metav1.ConditionTrue, wellknown.ReasonMisconfigured, wrong.message())
 		return
 	}
-	r.condition(clusterv1beta1.PlacementConditionMisconfigured, metav1.ConditionFalse, ReasonConfigured,
+	r.condition(clusterv1beta1.PlacementConditionMisconfigured, metav1.ConditionFalse, wellknown.ReasonConfigured,
 		"Placement configurations check pass")
 }
 
 // misconfigured sets the condition PlacementSatisfied where the Placement can't be understood.
 func (r *report) misconfigured() {
-	r.satisfied(metav1.ConditionFalse, ReasonNotScheduled, "The Placement is misconfigured; "+r.result.standing())
+	r.satisfied(metav1.ConditionFalse, wellknown.ReasonNotScheduled, "The Placement is misconfigured; "+r.result.standing())
 }
 
 // notEvaluated sets the condition PlacementEvaluationFailed where no predicate was asked about any cluster.
 func (r *report) notEvaluated(why string) {
-	r.condition(ConditionEvaluationFailed, metav1.ConditionFalse, ReasonNotEvaluated, "Nothing was evaluated: "+why)
+	r.condition(wellknown.ConditionEvaluationFailed, metav1.ConditionFalse, wellknown.ReasonNotEvaluated, "Nothing was evaluated: "+why)
 }
 
 // evaluated sets the condition PlacementEvaluationFailed. Where the former decision stands, the clusters may be selected.
 func (r *report) evaluated(failed []Removal, stands bool) {
 	if len(failed) == 0 {
-		r.condition(ConditionEvaluationFailed, metav1.ConditionFalse, ReasonEvaluationsSucceeded, "All evaluations succeeded")
+		r.condition(wellknown.ConditionEvaluationFailed, metav1.ConditionFalse, wellknown.ReasonEvaluationsSucceeded, "All evaluations succeeded")
 		return
 	}
 	which := unselected
@@ -98,7 +77,7 @@ func (r *report) evaluated(failed []Removal, stands bool) {
 	if n := len(failed) - named; n > 0 {
 		texts = append(texts, fmt.Sprintf("and %d more", n))
 	}
-	r.condition(ConditionEvaluationFailed, metav1.ConditionTrue, ReasonEvaluationFailed, strings.Join(texts, "\n"))
+	r.condition(wellknown.ConditionEvaluationFailed, metav1.ConditionTrue, wellknown.ReasonEvaluationFailed, strings.Join(texts, "\n"))
 }
 
 // condition adds one; the message is cut to what the API server takes.
@@ -148,32 +127,21 @@ func (r *report) scheduled(selected int) {
 	switch {
 	case wanted != nil && *wanted == 0:
 		// Status and reason are those of Open Cluster Management. Its message would blame the predicates.
-		r.satisfied(metav1.ConditionFalse, ReasonNoneMatched,
+		r.satisfied(metav1.ConditionFalse, wellknown.ReasonNoneMatched,
 			"spec.numberOfClusters is 0, so no cluster is selected; leave it out to select all"+r.summary()+r.lacks())
 	case selected == 0:
-		r.satisfied(metav1.ConditionFalse, ReasonNoneMatched, "No ManagedCluster matches any of the cluster predicate"+r.summary()+r.lacks())
+		r.satisfied(metav1.ConditionFalse, wellknown.ReasonNoneMatched, "No ManagedCluster matches any of the cluster predicate"+r.summary()+r.lacks())
 	case wanted == nil || int(*wanted) <= selected:
-		r.satisfied(metav1.ConditionTrue, ReasonScheduled, "All cluster decisions scheduled"+r.lacks())
+		r.satisfied(metav1.ConditionTrue, wellknown.ReasonScheduled, "All cluster decisions scheduled"+r.lacks())
 	default:
-		r.satisfied(metav1.ConditionFalse, ReasonNotScheduled,
+		r.satisfied(metav1.ConditionFalse, wellknown.ReasonNotScheduled,
 			fmt.Sprintf("%d cluster decisions unscheduled", int(*wanted)-selected)+r.summary()+r.lacks())
 	}
 }
 
-const (
-	// ReasonScoreExpired says that AddOnPlacementScores of candidates are expired.
-	ReasonScoreExpired = "ScoreExpired"
-	// ReasonScoreOutOfRange says that scores of candidates were clamped.
-	ReasonScoreOutOfRange = "ScoreOutOfRange"
-	// ReasonAmountOutOfRange says that amounts of candidates can't be true.
-	ReasonAmountOutOfRange = "AmountOutOfRange"
-	// ReasonPreRelease says that versions of clusters are less than the release of their numbers.
-	ReasonPreRelease = "PreRelease"
-)
-
 // Warning is something that does not keep a Placement from being decided: an event.
 type Warning struct {
-	// Reason is ReasonScoreExpired, ReasonScoreOutOfRange, ReasonAmountOutOfRange or ReasonPreRelease.
+	// Reason is one of [wellknown.ReasonScoreExpired] and the constants after it.
 	Reason string
 	// Plugin is the filter or prioritizer it is about.
 	Plugin string

@@ -21,7 +21,7 @@
 //     filter reports what it removed with a [Reason] ([Filtered]).
 //  3. Prioritizers give the remaining [Candidate]s scores from -100 to 100; the sum,
 //     weighted, ranks them. Ties go to clusters without an untolerated taint
-//     PreferNoSelect, then by name, or by lot with [TieBreakAnnotation].
+//     PreferNoSelect, then by name, or by lot with celset.dev/tie-break.
 //  4. spec.numberOfClusters of them are picked in order of rank, as far as
 //     spec.spreadPolicy allows.
 //  5. The selected clusters are divided into groups, and these into slices of

@@ -13,6 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	clusterv1 "open-cluster-management.io/api/cluster/v1"
 	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
+
+	"github.com/celset/celset/apis/wellknown"
 )
 
 // filter returns the clusters that pass both filters, in order of their names, and
@@ -68,7 +70,7 @@ func (r *run) filterByPredicates(verdicts []*verdict) []*Candidate {
 		passed = append(passed, c)
 	}
 	r.result.Filters = append(r.result.Filters, filtered)
-	r.report.warn(ReasonPreRelease, Predicate, "the versions of clusters %s are pre-releases, less than the release that an expression compares them with; "+
+	r.report.warn(wellknown.ReasonVersionPreReleased, Predicate, "the versions of clusters %s are pre-releases, less than the release that an expression compares them with; "+
 		`semver("1.31.0-0") is less than each version 1.31.0 with a suffix`, preReleases)
 	return passed
 }

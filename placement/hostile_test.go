@@ -16,6 +16,7 @@ import (
 	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
 	"pgregory.net/rapid"
 
+	"github.com/celset/celset/apis/wellknown"
 	"github.com/celset/celset/internal/testing/cases"
 	"github.com/celset/celset/internal/testing/malformed"
 	"github.com/celset/celset/placement"
@@ -42,7 +43,7 @@ func TestAmountsThatCannotBeTrue(t *testing.T) {
 				result := schedule(t, placed(t, exactly(byCPU)), h)
 				require.Equal(t, map[string]int64{"least": -100, "liar": 0, "most": 100}, scoresOf(t, result, placement.ResourceAllocatableCPU))
 				require.Equal(t, []placement.Warning{{
-					Reason: placement.ReasonAmountOutOfRange, Plugin: placement.ResourceAllocatableCPU,
+					Reason: wellknown.ReasonAmountOutOfRange, Plugin: placement.ResourceAllocatableCPU,
 					Message: "The amounts of cpu that ManagedClusters liar report are no numbers from 0 to 2^63-1; they count as missing",
 				}}, result.Warnings)
 				require.Equal(t, map[string]int{placement.ResourceAllocatableCPU: 1}, result.OutOfRange)
@@ -178,7 +179,7 @@ func (m malformedHub) requireTold(t *testing.T, s *placement.Scheduler, seed int
 	require.NotEmpty(t, result.Describe(), seed)
 	outcomes[m.outcome(result)]++
 	for _, condition := range result.Conditions {
-		if condition.Type == placement.ConditionEvaluationFailed && condition.Status == metav1.ConditionTrue {
+		if condition.Type == wellknown.ConditionEvaluationFailed && condition.Status == metav1.ConditionTrue {
 			outcomes["failed on a cluster"]++
 		}
 	}

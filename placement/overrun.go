@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	clusterv1 "open-cluster-management.io/api/cluster/v1"
 
+	"github.com/celset/celset/apis/wellknown"
 	"github.com/celset/celset/cel/cluster"
 )
 
@@ -132,9 +133,9 @@ func (r *run) tooLong(name string, failure error, reason *Late) {
 
 // overrun sets the conditions where evaluations took too long.
 func (r *report) overrun() {
-	r.condition(ConditionEvaluationFailed, metav1.ConditionTrue, ReasonEvaluationFailed,
+	r.condition(wellknown.ConditionEvaluationFailed, metav1.ConditionTrue, wellknown.ReasonEvaluationFailed,
 		r.result.Overrun.message(r.result.standing(), len(r.result.Available.Clusters)))
-	r.satisfied(metav1.ConditionFalse, ReasonNotScheduled, "The evaluation takes too long; "+r.result.standing())
+	r.satisfied(metav1.ConditionFalse, wellknown.ReasonNotScheduled, "The evaluation takes too long; "+r.result.standing())
 }
 
 // message says what took too long, and what to do.

@@ -16,6 +16,7 @@ import (
 	clusterv1alpha1 "open-cluster-management.io/api/cluster/v1alpha1"
 	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
 
+	"github.com/celset/celset/apis/wellknown"
 	"github.com/celset/celset/cel/cluster"
 	"github.com/celset/celset/placement"
 )
@@ -95,14 +96,14 @@ func requireOverrun(t *testing.T, result *placement.Result, message ...string) {
 	require.Nil(t, result.Decision)
 	require.Empty(t, result.Candidates)
 	for _, text := range message {
-		requireCondition(t, result, placement.ConditionEvaluationFailed, metav1.ConditionTrue, placement.ReasonEvaluationFailed, text)
+		requireCondition(t, result, wellknown.ConditionEvaluationFailed, metav1.ConditionTrue, wellknown.ReasonEvaluationFailed, text)
 	}
-	requireCondition(t, result, clusterv1beta1.PlacementConditionMisconfigured, metav1.ConditionFalse, placement.ReasonConfigured, "")
+	requireCondition(t, result, clusterv1beta1.PlacementConditionMisconfigured, metav1.ConditionFalse, wellknown.ReasonConfigured, "")
 	stands := "the former decision stands"
 	if result.Standing == 0 {
 		stands = "no cluster is selected"
 	}
-	requireSatisfied(t, result, metav1.ConditionFalse, placement.ReasonNotScheduled, "The evaluation takes too long; "+stands)
+	requireSatisfied(t, result, metav1.ConditionFalse, wellknown.ReasonNotScheduled, "The evaluation takes too long; "+stands)
 }
 
 const firstExpression = "spec.predicates[0].requiredClusterSelector.celSelector.celExpressions[0]"

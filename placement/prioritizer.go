@@ -16,6 +16,8 @@ import (
 	clusterv1 "open-cluster-management.io/api/cluster/v1"
 	clusterv1alpha1 "open-cluster-management.io/api/cluster/v1alpha1"
 	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
+
+	"github.com/celset/celset/apis/wellknown"
 )
 
 // Names of the prioritizers that are built in.
@@ -223,8 +225,8 @@ func addOn(of clusterv1beta1.AddOnScore) scorer {
 		default:
 			r.report.missing(fmt.Sprintf("no AddOnPlacementScore %q of a candidate has the score", of.ResourceName), of.ScoreName, there)
 		}
-		r.report.warn(ReasonScoreExpired, addOnName(&of), "AddOnPlacementScores %s expired; they count as 0", expired)
-		r.report.outOfRange(ReasonScoreOutOfRange, addOnName(&of),
+		r.report.warn(wellknown.ReasonScoreExpired, addOnName(&of), "AddOnPlacementScores %s expired; they count as 0", expired)
+		r.report.outOfRange(wellknown.ReasonScoreOutOfRange, addOnName(&of),
 			fmt.Sprintf("AddOnPlacementScores %%s are not from %d to %d; they count as the nearest of these", MinScore, MaxScore), clamped)
 		return result, nil
 	}
@@ -289,7 +291,7 @@ func allocatable(plugin string) scorer {
 			}
 			any = true
 		}
-		r.report.outOfRange(ReasonAmountOutOfRange, plugin, fmt.Sprintf("The amounts of %s that ManagedClusters %%s report are no numbers from 0 to 2^63-1; they count as missing", resource), unbelievable)
+		r.report.outOfRange(wellknown.ReasonAmountOutOfRange, plugin, fmt.Sprintf("The amounts of %s that ManagedClusters %%s report are no numbers from 0 to 2^63-1; they count as missing", resource), unbelievable)
 		result := make([]int64, len(candidates))
 		for i := range candidates {
 			switch {

@@ -14,14 +14,11 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	clusterv1 "open-cluster-management.io/api/cluster/v1"
 	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
+
+	"github.com/celset/celset/apis/wellknown"
 )
 
-// TieBreakAnnotation of a Placement says which of several candidates with the same
-// total comes first: by "name", or in an order that is "random", though always the
-// same for one Placement.
-const TieBreakAnnotation = "celset.dev/tie-break"
-
-// Values of [TieBreakAnnotation].
+// Values of [wellknown.AnnotationTieBreak].
 const (
 	TieBreakName   = "name"
 	TieBreakRandom = "random"
@@ -57,7 +54,7 @@ type Candidate struct {
 // rank returns the candidates from the most to the least wanted. They are in order of
 // their names, which stays where nothing else tells them apart.
 func (r *run) rank(candidates []*Candidate) []*Candidate {
-	if r.placement.Annotations[TieBreakAnnotation] == TieBreakRandom {
+	if r.placement.Annotations[wellknown.AnnotationTieBreak] == TieBreakRandom {
 		for _, c := range candidates {
 			c.tie = lot(r.placement.UID, c.Cluster.Name)
 		}
@@ -127,10 +124,10 @@ func lot(placement types.UID, cluster string) uint64 {
 }
 
 func validateTieBreak(placement *clusterv1beta1.Placement, wrong *misconfigurations) {
-	switch value := placement.Annotations[TieBreakAnnotation]; value {
+	switch value := placement.Annotations[wellknown.AnnotationTieBreak]; value {
 	case "", TieBreakName, TieBreakRandom:
 	default:
-		wrong.add(Selection, field.NewPath("metadata", "annotations").Key(TieBreakAnnotation),
+		wrong.add(Selection, field.NewPath("metadata", "annotations").Key(wellknown.AnnotationTieBreak),
 			fmt.Sprintf("unknown order %q; use %s or %s", value, TieBreakName, TieBreakRandom))
 	}
 }

@@ -15,6 +15,7 @@ import (
 	clusterv1 "open-cluster-management.io/api/cluster/v1"
 	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
 
+	"github.com/celset/celset/apis/wellknown"
 	"github.com/celset/celset/cel/cluster"
 )
 
@@ -119,7 +120,7 @@ func (r *Result) Stand(placement *clusterv1beta1.Placement, wrong *Misconfigurat
 	r.Decision = nil
 	r.Conditions = slices.Clone(r.Conditions)
 	for i := range r.Conditions {
-		if c := &r.Conditions[i]; c.Type == ConditionEvaluationFailed {
+		if c := &r.Conditions[i]; c.Type == wellknown.ConditionEvaluationFailed {
 			c.Message = strings.Replace(c.Message, unselected, "", 1)
 		}
 	}

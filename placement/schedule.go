@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
 
+	"github.com/celset/celset/apis/wellknown"
 	"github.com/celset/celset/cel/cluster"
 )
 
@@ -88,7 +89,7 @@ func (r *run) schedule(known *remembered) error {
 		return nil
 	case err != nil:
 		r.report.notEvaluated("the clusters to choose from are not known")
-		r.report.satisfied(metav1.ConditionFalse, ReasonNotScheduled, fmt.Sprintf("%s; %s", err, r.result.standing()))
+		r.report.satisfied(metav1.ConditionFalse, wellknown.ReasonNotScheduled, fmt.Sprintf("%s; %s", err, r.result.standing()))
 		return nil
 	case len(wrong) > 0:
 		r.report.notEvaluated("the Placement is misconfigured")
@@ -105,12 +106,12 @@ func (r *report) nothing(err error) bool {
 	available := r.result.Available
 	switch {
 	case len(available.Bound) == 0:
-		r.satisfied(metav1.ConditionFalse, ReasonNoBindings, "No valid ManagedClusterSetBindings found in placement namespace")
+		r.satisfied(metav1.ConditionFalse, wellknown.ReasonNoBindings, "No valid ManagedClusterSetBindings found in placement namespace")
 	case len(available.Eligible) == 0:
-		r.satisfied(metav1.ConditionFalse, ReasonNoIntersection,
+		r.satisfied(metav1.ConditionFalse, wellknown.ReasonNoIntersection,
 			fmt.Sprintf("None of ManagedClusterSets [%s] is bound to placement namespace", strings.Join(r.placement.Spec.ClusterSets, ","))+r.lacks())
 	case err == nil && len(available.Clusters) == 0:
-		r.satisfied(metav1.ConditionFalse, ReasonSetsEmpty,
+		r.satisfied(metav1.ConditionFalse, wellknown.ReasonSetsEmpty,
 			fmt.Sprintf("All ManagedClusterSets [%s] have no member ManagedCluster", strings.Join(available.Eligible, ","))+r.lacks())
 	default:
 		return false
@@ -121,7 +122,7 @@ func (r *report) nothing(err error) bool {
 // stand replaces what the conditions say of a decision that was not made.
 func (r *report) stand(err error) {
 	r.result.Decision, r.result.Conditions = nil, r.result.Conditions[:1]
-	r.satisfied(metav1.ConditionFalse, ReasonNotScheduled, fmt.Sprintf("%s; %s", err, r.result.standing()))
+	r.satisfied(metav1.ConditionFalse, wellknown.ReasonNotScheduled, fmt.Sprintf("%s; %s", err, r.result.standing()))
 }
 
 // choose filters, ranks and picks.
@@ -158,7 +159,7 @@ func (r *run) choose(known *remembered) error {
 	stands := len(selected) == 0 && r.lost(failed)
 	r.report.evaluated(failed, stands)
 	if stands {
-		r.report.satisfied(metav1.ConditionFalse, ReasonNotScheduled,
+		r.report.satisfied(metav1.ConditionFalse, wellknown.ReasonNotScheduled,
 			"No cluster can be selected because the evaluation failed; "+r.result.standing()+r.report.summary()+r.report.lacks())
 		return nil
 	}

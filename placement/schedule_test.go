@@ -19,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
 
+	"github.com/celset/celset/apis/wellknown"
 	"github.com/celset/celset/placement"
 )
 
@@ -46,7 +47,7 @@ func TestSnapshotThatCanNotBeRead(t *testing.T) {
 			require.EqualError(t, err, "get AddOnPlacementScore a/x: the cache is broken")
 			require.ErrorIs(t, err, h.broken)
 			require.Nil(t, result.Decision)
-			requireSatisfied(t, result, metav1.ConditionFalse, placement.ReasonNotScheduled, "the cache is broken; no cluster is selected")
+			requireSatisfied(t, result, metav1.ConditionFalse, wellknown.ReasonNotScheduled, "the cache is broken; no cluster is selected")
 		})
 	}
 }
@@ -159,7 +160,7 @@ func TestObserver(t *testing.T) {
 }
 
 func TestResponsible(t *testing.T) {
-	const disable, take = clusterv1beta1.PlacementDisableAnnotation, placement.TakeAnnotation
+	const disable, take = clusterv1beta1.PlacementDisableAnnotation, wellknown.AnnotationPlacement
 	deleting := &metav1.Time{Time: now}
 	for _, test := range []struct {
 		annotations   map[string]string
@@ -214,7 +215,7 @@ func TestStandSaysNothingOfWhatIsSelected(t *testing.T) {
 	object := placed(t, `{predicates: [{requiredClusterSelector: {celSelector: {celExpressions: ['managedCluster.metadata.name == "a" || managedCluster.metadata.labels.x == "y"']}}}]}`)
 	result := schedule(t, object, h)
 	failed := func() string {
-		return meta.FindStatusCondition(result.Conditions, placement.ConditionEvaluationFailed).Message
+		return meta.FindStatusCondition(result.Conditions, wellknown.ConditionEvaluationFailed).Message
 	}
 	require.Contains(t, failed(), "failed on 1 clusters, which are not selected:\nb ")
 	result.Stand(object, &placement.Misconfiguration{Plugin: placement.Selection, Path: field.NewPath("metadata", "name"), Err: errors.New("it is taken")})

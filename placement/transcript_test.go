@@ -26,6 +26,7 @@ import (
 	clusterv1beta2 "open-cluster-management.io/api/cluster/v1beta2"
 	"sigs.k8s.io/yaml"
 
+	"github.com/celset/celset/apis/wellknown"
 	"github.com/celset/celset/placement"
 )
 
@@ -123,7 +124,7 @@ func (x *transcript) set(t *testing.T, d *datadriven.TestData) {
 			require.NoError(t, err)
 			x.at = now.Add(after)
 		case "tie-break":
-			x.object.Annotations = map[string]string{placement.TieBreakAnnotation: value}
+			x.object.Annotations = map[string]string{wellknown.AnnotationTieBreak: value}
 		case "uid":
 			x.object.UID = types.UID(value)
 		case "name":
@@ -220,7 +221,7 @@ func (x *transcript) view(name string, r *placement.Result) string {
 	case "satisfied":
 		return conditionOf(r, clusterv1beta1.PlacementConditionSatisfied)
 	case "failed":
-		return conditionOf(r, placement.ConditionEvaluationFailed)
+		return conditionOf(r, wellknown.ConditionEvaluationFailed)
 	case "warnings":
 		return fmt.Sprint(r.Warnings, r.OutOfRange)
 	case "evaluated":

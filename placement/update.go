@@ -9,6 +9,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
+
+	"github.com/celset/celset/apis/wellknown"
 )
 
 // Step is one change to the PlacementDecisions of a Placement.
@@ -18,11 +20,6 @@ type Step struct {
 	Object *clusterv1beta1.PlacementDecision
 	Delete bool
 }
-
-// ConfirmedAnnotation is on a PlacementDecision that was written though it was as it should
-// be: see [Updates]. Its value is the version that was confirmed, so that it is another
-// one each time. Nobody reads it.
-const ConfirmedAnnotation = "celset.dev/confirmed"
 
 // Updates returns the steps from the former to the wanted PlacementDecisions of a
 // Placement, in an order in which a cluster that stays selected is in some
@@ -43,7 +40,7 @@ const ConfirmedAnnotation = "celset.dev/confirmed"
 // For that, a cluster leaves an object only after one of these steps has written another
 // one that has it. That former has it in two does not suffice: somebody else may be about to
 // take it out of the other one, for the same reason. An object that is as it should be is
-// written for this, too, with [ConfirmedAnnotation]: whoever knows an earlier version of it
+// written for this, too, with [wellknown.AnnotationConfirmed]: whoever knows an earlier version of it
 // can't change it any more. It happens only after steps that did not come to their end.
 //
 // Why that suffices: suppose a removal leaves a cluster nowhere. The object that its writer
@@ -158,7 +155,7 @@ func (u *updating) confirm() {
 			if object.Annotations == nil {
 				object.Annotations = map[string]string{}
 			}
-			object.Annotations[ConfirmedAnnotation] = from.ResourceVersion
+			object.Annotations[wellknown.AnnotationConfirmed] = from.ResourceVersion
 			u.apply(&change{to: object})
 		}
 	}

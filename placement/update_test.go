@@ -14,6 +14,7 @@ import (
 	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
 	"pgregory.net/rapid"
 
+	"github.com/celset/celset/apis/wellknown"
 	"github.com/celset/celset/internal/testing/cases"
 	"github.com/celset/celset/placement"
 )
@@ -52,7 +53,7 @@ func replay(t require.TestingT, former, wanted objects) (steps []string, end map
 			require.LessOrEqual(t, len(step.Object.Status.Decisions), placement.MaxSliceLength)
 			end[step.Object.Name] = step.Object
 			verb := "write "
-			if _, confirmed := step.Object.Annotations[placement.ConfirmedAnnotation]; confirmed {
+			if _, confirmed := step.Object.Annotations[wellknown.AnnotationConfirmed]; confirmed {
 				verb = "confirm "
 			}
 			steps = append(steps, verb+step.Object.Name)
@@ -259,7 +260,7 @@ func TestUpdatesOfSeveralAtATime(t *testing.T) {
 				*s = *newStepper(look(), draw())
 				continue
 			}
-			_, confirms := s.steps[0].Object.Annotations[placement.ConfirmedAnnotation]
+			_, confirms := s.steps[0].Object.Annotations[wellknown.AnnotationConfirmed]
 			lost := rapid.IntRange(0, 9).Draw(t, "lost") == 0
 			was := fmt.Sprint(s.steps[0].Object.Name, clustersOf(s.steps[0].Object), " delete: ", s.steps[0].Delete)
 			before := maps.Clone(v.objects)

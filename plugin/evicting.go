@@ -17,6 +17,7 @@ import (
 	"k8s.io/klog/v2"
 	upstream "k8s.io/kubernetes/pkg/scheduler/framework/preemption"
 
+	"github.com/celset/celset/apis/wellknown"
 	"github.com/celset/celset/plugin/hold"
 )
 
@@ -204,11 +205,11 @@ func (p *preempter) endUnneeded(pod *v1.Pod) {
 func (p *preempter) tell(e *eviction, node string, victims []*v1.Pod) {
 	devices := namesOf(e.kept.Devices())
 	recorder := p.pl.handle.EventRecorder()
-	recorder.Eventf(e.trial.pod, nil, v1.EventTypeNormal, "HoldingDevices", "Preempting", "%s",
+	recorder.Eventf(e.trial.pod, nil, v1.EventTypeNormal, wellknown.ReasonDevicesHeld, wellknown.ActionPreempting, "%s",
 		fmt.Sprintf("%d pods are evicted for devices %s of node %s, which are held for the pod until then", len(victims), devices, node))
 	for _, victim := range victims {
 		// As in upstream's event, the pod of the higher priority is not named: it may be another tenant's.
-		recorder.Eventf(victim, nil, v1.EventTypeNormal, "DevicesPreempted", "Preempting", "%s",
+		recorder.Eventf(victim, nil, v1.EventTypeNormal, wellknown.ReasonDevicesPreempted, wellknown.ActionPreempting, "%s",
 			fmt.Sprintf("evicted for devices of node %s, which a pod of a higher priority wants as a set of %d: %s", node, len(e.kept.Devices()), devices))
 	}
 }
@@ -223,7 +224,7 @@ func (p *preempter) recordLater(ctx context.Context, e *eviction, node string) {
 	pod := e.kept.Pod
 	condition, err := e.kept.Condition(time.Now())
 	if err != nil {
-		klog.FromContext(ctx).Error(err, "The condition of a pod could not be written", "pod", klog.KObj(pod), "condition", hold.ConditionType)
+		klog.FromContext(ctx).Error(err, "The condition of a pod could not be written", "pod", klog.KObj(pod), "condition", wellknown.ConditionDevicesHeld)
 		p.pl.holds.End(pod.UID, hold.Unrecorded)
 		return
 	}

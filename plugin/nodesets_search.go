@@ -21,6 +21,7 @@ import (
 	"github.com/celset/celset/allocator"
 	"github.com/celset/celset/allocator/nodeset"
 	"github.com/celset/celset/apis/celset/v1alpha1"
+	"github.com/celset/celset/apis/wellknown"
 	"github.com/celset/celset/cel"
 	"github.com/celset/celset/plugin/guard"
 	"github.com/celset/celset/plugin/metrics"
@@ -92,6 +93,10 @@ func (pl *NodeSets) newSearch(ctx context.Context, group *schedulingapi.PodGroup
 		pl.metrics.ObserveRefusal(metrics.RefusalConstraint)
 		return nil, refused(fwk.UnschedulableAndUnresolvable, nodes, err.Error())
 	}
+	invalid := func(err error) (*groupSearch, *fwk.Status) {
+		pl.misconfigured(ctx, group, wellknown.ReasonInvalidConstraint, err)
+		return unresolvable(err)
+	}
 	if len(pods) > maxGroupPods {
 		return unresolvable(fmt.Errorf("PodGroup %s/%s has %d pods to place, at most %d are placed together", group.Namespace, group.Name, len(pods), maxGroupPods))
 	}
@@ -101,11 +106,11 @@ func (pl *NodeSets) newSearch(ctx context.Context, group *schedulingapi.PodGroup
 	}
 	own := known.(*ownConstraint)
 	if own.err != nil {
-		return unresolvable(own.err)
+		return invalid(own.err)
 	}
 	constraint, err := v1alpha1.ResolveNodeSet(group, own.constraint, name, claimsOfPods(pl.handle, slices.Concat(pods, scheduled)), pl.handle.SharedDRAManager().DeviceClasses())
 	if err != nil {
-		return unresolvable(err)
+		return invalid(err)
 	}
 	s := &groupSearch{uid: group.UID, infos: slices.Clone(nodes), pods: pods}
 	slices.SortFunc(s.infos, func(a, b fwk.NodeInfo) int { return cmp.Compare(a.Node().Name, b.Node().Name) })
@@ -127,10 +132,10 @@ func (pl *NodeSets) newSearch(ctx context.Context, group *schedulingapi.PodGroup
 	s.ReadsDevices = s.reading.Devices()
 	switch shared := s.hosts.shared; {
 	case s.ReadsDevices && len(shared) > 0:
-		return unresolvable(fmt.Errorf("ResourceClaim %s/%s is used by several pods of PodGroup %s, and constraint %s/%s reads what devices each of them gets: use a ResourceClaimTemplate",
+		return invalid(fmt.Errorf("ResourceClaim %s/%s is used by several pods of PodGroup %s, and constraint %s/%s reads what devices each of them gets: use a ResourceClaimTemplate",
 			group.Namespace, slices.Min(shared.UnsortedList()), group.Name, v1alpha1.AttributeDomain, constraint.Name))
 	case s.ReadsDevices && constraint.PodsPerNode > 1:
-		return unresolvable(fmt.Errorf("%s: podsPerNode is %d, but the expression reads n.devices, which are those of one pod: remove podsPerNode", constraint.Source, constraint.PodsPerNode))
+		return invalid(fmt.Errorf("%s: podsPerNode is %d, but the expression reads n.devices, which are those of one pod: remove podsPerNode", constraint.Source, constraint.PodsPerNode))
 	}
 	return s, nil
 }
@@ -148,9 +153,13 @@ func (pl *NodeSets) choose(ctx context.Context, s *groupSearch, group *schedulin
 	case overBudget || overtime:
 		s.attempt.Failed(err)
 	}
+	if reason := reasonOf(err); reason != "" {
+		pl.misconfigured(ctx, group, reason, err)
+	}
 	if err != nil {
 		return nil, refused(fwk.UnschedulableAndUnresolvable, s.infos, err.Error())
 	}
+	pl.accepted(ctx, group)
 	if status := s.over(); !status.IsSuccess() || choice == nil {
 		return nil, status
 	}

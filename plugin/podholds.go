@@ -24,6 +24,7 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/utils/clock"
 
+	"github.com/celset/celset/apis/wellknown"
 	"github.com/celset/celset/plugin/hold"
 	"github.com/celset/celset/plugin/metrics"
 )
@@ -140,7 +141,7 @@ func (h *podHolds) restoreFor(pod *v1.Pod, foreign bool) {
 	restored, err := h.Restore(pod, foreign, func() { h.activate(pod) })
 	switch {
 	case err != nil:
-		h.logger.Error(err, "The condition of a pod that records what is held for it can't be read, nothing is held", "pod", klog.KObj(pod), "condition", hold.ConditionType)
+		h.logger.Error(err, "The condition of a pod that records what is held for it can't be read, nothing is held", "pod", klog.KObj(pod), "condition", wellknown.ConditionDevicesHeld)
 	case restored:
 		h.logger.Info("Devices are held again for a pod", "pod", klog.KObj(pod), "foreign", foreign)
 	}

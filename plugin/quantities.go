@@ -15,14 +15,12 @@ import (
 	"k8s.io/client-go/tools/events"
 
 	"github.com/celset/celset/allocator"
+	"github.com/celset/celset/apis/wellknown"
 	"github.com/celset/celset/plugin/metrics"
 )
 
 // outOfRangeAnnotation says, in the informer's cache alone, what was removed from a slice.
 const outOfRangeAnnotation = "celset.dev/out-of-range"
-
-// reasonOutOfRange is that of the event of a slice.
-const reasonOutOfRange = "AmountsOutOfRange"
 
 // limitQuantities has the informer keep slices without amounts that can't be computed with, for all that reads
 // them: upstream's allocator and ours. A slice from which something was removed has an event, and counts in a
@@ -77,7 +75,7 @@ func tellOutOfRange(object any, recorder events.EventRecorderLogger, measured *m
 	}
 	measured.ObserveOutOfRange()
 	if recorder != nil {
-		recorder.Eventf(object.(*resourceapi.ResourceSlice), nil, v1.EventTypeWarning, reasonOutOfRange, "Scheduling",
+		recorder.Eventf(object.(*resourceapi.ResourceSlice), nil, v1.EventTypeWarning, wellknown.ReasonAmountsOutOfRange, wellknown.ActionReading,
 			"Not used, because an amount is beyond those of an int64 in milli- to exa-units: %s", removed)
 	}
 }

@@ -21,6 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 
+	"github.com/celset/celset/apis/wellknown"
 	"github.com/celset/celset/cmd/internal/program"
 	"github.com/celset/celset/placement"
 	"github.com/celset/celset/placement/binding"
@@ -71,7 +72,7 @@ func newOptions() *options {
 			LeaseDuration: metav1.Duration{Duration: 15 * time.Second},
 			RenewDeadline: metav1.Duration{Duration: 10 * time.Second},
 			RetryPeriod:   metav1.Duration{Duration: 2 * time.Second},
-			ResourceLock:  "leases", ResourceName: controller.Name,
+			ResourceLock:  "leases", ResourceName: wellknown.LeasePlacement,
 		},
 	}
 }

@@ -19,7 +19,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 
-	"github.com/celset/celset/admission/guard/server"
+	"github.com/celset/celset/apis/wellknown"
 	"github.com/celset/celset/internal/controlplane"
 	"github.com/celset/celset/internal/testing/env"
 )
@@ -127,7 +127,7 @@ func TestGuardLabelsItsPod(t *testing.T) {
 	}
 	requireSelected := func(name string) {
 		env.Until(t, name+" has the label", func(ctx context.Context) (bool, error) {
-			list, err := pods.List(ctx, metav1.ListOptions{LabelSelector: server.ActiveLabel + "=" + server.Active})
+			list, err := pods.List(ctx, metav1.ListOptions{LabelSelector: wellknown.LabelGuard + "=" + wellknown.GuardActive})
 			return err == nil && len(list.Items) == 1 && list.Items[0].Name == name, err
 		})
 	}

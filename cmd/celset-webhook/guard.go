@@ -17,6 +17,7 @@ import (
 
 	"github.com/celset/celset/admission/guard"
 	"github.com/celset/celset/admission/guard/server"
+	"github.com/celset/celset/apis/wellknown"
 )
 
 // guardOptions are what the flags say of the guard against double allocation.
@@ -33,7 +34,7 @@ func newGuardOptions() guardOptions {
 
 func (o *guardOptions) addFlags(flags *pflag.FlagSet) {
 	flags.BoolVar(&o.enabled, "guard-allocations", o.enabled, "Also refuse allocations of devices that another claim has, or was just admitted to have, whoever allocates.")
-	flags.StringVar(&o.pod, "guard-pod", o.pod, "Name of the pod of this replica. It gets the label "+server.ActiveLabel+"="+server.Active+", which the Service of the guard selects, while this replica is the leader. Without it no label is written.")
+	flags.StringVar(&o.pod, "guard-pod", o.pod, "Name of the pod of this replica. It gets the label "+wellknown.LabelGuard+"="+wellknown.GuardActive+", which the Service of the guard selects, while this replica is the leader. Without it no label is written.")
 	flags.DurationVar(&o.grace, "guard-grace", o.grace, "How long after the guard has admitted it an allocation may still be stored. So long the guard waits when it takes over.")
 	flags.DurationVar(&o.election.LeaseDuration, "guard-lease-duration", o.election.LeaseDuration, "How long the other replicas wait for the leader to renew the lease celset-guard.")
 	flags.DurationVar(&o.election.RenewDeadline, "guard-renew-deadline", o.election.RenewDeadline, "How long the active replica judges without renewing the lease.")

@@ -17,7 +17,7 @@ import (
 // Options say what is checked. Give what the controller has.
 type Options struct {
 	// All checks all Placements but disabled ones, not only those with
-	// [placement.TakeAnnotation].
+	// the annotation celset.dev/placement.
 	All bool
 	// Scheduler is how they are decided.
 	Scheduler placement.Config

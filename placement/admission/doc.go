@@ -40,5 +40,5 @@
 // with the same value. What was wrong before and still is, be it at another place of
 // its list, is a warning. Updates of other metadata and of finalizers always pass, as
 // does the annotation that gives a stored Placement to celset. The annotation
-// [placement.TieBreakAnnotation] is configuration like the fields of the spec.
+// celset.dev/tie-break is configuration like the fields of the spec.
 package admission

@@ -16,6 +16,7 @@ import (
 	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
 	"sigs.k8s.io/yaml"
 
+	"github.com/celset/celset/apis/wellknown"
 	"github.com/celset/celset/cel"
 	"github.com/celset/celset/cel/cluster"
 	"github.com/celset/celset/placement"
@@ -95,7 +96,7 @@ func newChecker(t testing.TB, all bool) *admission.Checker {
 
 // ours gives a Placement to celset, and only to it.
 func ours() map[string]string {
-	return map[string]string{placement.TakeAnnotation: "true", clusterv1beta1.PlacementDisableAnnotation: "true"}
+	return map[string]string{wellknown.AnnotationPlacement: "true", clusterv1beta1.PlacementDisableAnnotation: "true"}
 }
 
 // placed returns a Placement of celset's with this spec.

@@ -41,7 +41,7 @@ const DefaultWorkers = 4
 // Options say how [Add] sets the controller up.
 type Options struct {
 	// All takes all Placements but disabled ones, not only those with
-	// [placement.TakeAnnotation].
+	// the annotation celset.dev/placement.
 	All bool
 	// Workers is how many Placements are decided at a time, besides an expensive one; 0 is
 	// [DefaultWorkers].

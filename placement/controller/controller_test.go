@@ -24,6 +24,7 @@ import (
 	clusterv1beta2 "open-cluster-management.io/api/cluster/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/celset/celset/apis/wellknown"
 	"github.com/celset/celset/placement"
 )
 
@@ -36,7 +37,7 @@ func TestDecisionFollows(t *testing.T) {
 	b := f.join(t, "b", map[string]string{"gpu": "no"})
 	p := f.place(t, "gpus", isGPU)
 	f.requireSelected(t, p, "a")
-	f.requireCondition(t, p, clusterv1beta1.PlacementConditionSatisfied, "True "+placement.ReasonScheduled)
+	f.requireCondition(t, p, clusterv1beta1.PlacementConditionSatisfied, "True "+wellknown.ReasonScheduled)
 	eventually(t, []string{"DecisionCreate/DecisionCreated", "ScoreUpdate/ScoreUpdated"}, func() []string { return f.eventsOf(t, p) })
 	decision := f.decisions(t, p)["gpus-decision-1"]
 	require.True(t, metav1.IsControlledBy(&decision, p))
@@ -53,18 +54,20 @@ func TestDecisionFollows(t *testing.T) {
 	mine := f.place(t, "mine")
 	f.requireSelected(t, mine, "a")
 	f.requireSelected(t, p, "a", "b")
-	change(t, f, p, func(p *clusterv1beta1.Placement) { p.Annotations = map[string]string{placement.TakeAnnotation: "true"} })
+	change(t, f, p, func(p *clusterv1beta1.Placement) {
+		p.Annotations = map[string]string{wellknown.AnnotationPlacement: "true"}
+	})
 	f.requireSelected(t, p, "a")
 	must(t, f.Delete(t.Context(), &clusterv1beta2.ManagedClusterSetBinding{ObjectMeta: metav1.ObjectMeta{Namespace: f.name, Name: f.name}}))
 	f.requireSelected(t, p)
-	f.requireCondition(t, p, clusterv1beta1.PlacementConditionSatisfied, "False "+placement.ReasonNoBindings)
+	f.requireCondition(t, p, clusterv1beta1.PlacementConditionSatisfied, "False "+wellknown.ReasonNoBindings)
 }
 
 func TestMistakeFromTheBeginning(t *testing.T) {
 	f := newFleet(t)
 	f.join(t, "a", nil)
 	p := f.place(t, "wrong", "managedCluster.metadata.")
-	f.requireCondition(t, p, clusterv1beta1.PlacementConditionMisconfigured, "True "+placement.ReasonMisconfigured)
+	f.requireCondition(t, p, clusterv1beta1.PlacementConditionMisconfigured, "True "+wellknown.ReasonMisconfigured)
 	require.Empty(t, f.decisions(t, p))
 	change(t, f, p, func(p *clusterv1beta1.Placement) { p.Spec.Predicates = nil })
 	f.requireSelected(t, p, "a")
@@ -94,14 +97,14 @@ func TestScoreChangesAndExpires(t *testing.T) {
 	f.create(t, namespaceOf(a))
 	p := f.place(t, "scored", `managedCluster.metadata.name.endsWith("-b") || managedCluster.scores("room").exists(s, s.name == "free" && s.value > 10)`)
 	f.requireSelected(t, p, "b")
-	f.requireCondition(t, p, placement.ConditionEvaluationFailed, "True "+placement.ReasonEvaluationFailed)
+	f.requireCondition(t, p, wellknown.ConditionEvaluationFailed, "True "+wellknown.ReasonEvaluationFailed)
 
 	score := &clusterv1alpha1.AddOnPlacementScore{ObjectMeta: metav1.ObjectMeta{Namespace: a.Name, Name: "room"}}
 	f.create(t, score)
 	score.Status.Scores = []clusterv1alpha1.AddOnPlacementScoreItem{{Name: "free", Value: 50}}
 	must(t, f.Status().Update(t.Context(), score))
 	f.requireSelected(t, p, "a", "b")
-	f.requireCondition(t, p, placement.ConditionEvaluationFailed, "False "+placement.ReasonEvaluationsSucceeded)
+	f.requireCondition(t, p, wellknown.ConditionEvaluationFailed, "False "+wellknown.ReasonEvaluationsSucceeded)
 	score.Status.ValidUntil = ptr.To(metav1.NewTime(time.Now().Add(2 * time.Second)))
 	must(t, f.Status().Update(t.Context(), score))
 	f.requireSelected(t, p, "b")
@@ -114,16 +117,16 @@ func TestForeignDecisionIsKept(t *testing.T) {
 	foreign := &clusterv1beta1.PlacementDecision{ObjectMeta: metav1.ObjectMeta{Namespace: f.name, Name: "all-decision-1"}}
 	f.create(t, foreign)
 	p := f.place(t, "all")
-	eventually(t, []string{"DecisionFailure/DecisionFailed"}, func() []string { return f.eventsOf(t, p) })
-	f.requireCondition(t, p, clusterv1beta1.PlacementConditionMisconfigured, "True "+placement.ReasonMisconfigured)
-	f.requireCondition(t, p, clusterv1beta1.PlacementConditionSatisfied, "False "+placement.ReasonNotScheduled)
+	eventually(t, []string{"DecisionFailed/Deciding"}, func() []string { return f.eventsOf(t, p) })
+	f.requireCondition(t, p, clusterv1beta1.PlacementConditionMisconfigured, "True "+wellknown.ReasonMisconfigured)
+	f.requireCondition(t, p, clusterv1beta1.PlacementConditionSatisfied, "False "+wellknown.ReasonNotScheduled)
 	live := &clusterv1beta1.Placement{}
 	must(t, f.Get(t.Context(), client.ObjectKeyFromObject(p), live))
 	condition := meta.FindStatusCondition(live.Status.Conditions, clusterv1beta1.PlacementConditionMisconfigured)
 	require.Contains(t, condition.Message, "Selection:metadata.name: PlacementDecision "+f.name+"/all-decision-1 is not of Placement all")
 	must(t, f.Delete(t.Context(), foreign))
 	f.requireSelected(t, p, "a")
-	f.requireCondition(t, p, clusterv1beta1.PlacementConditionMisconfigured, "False "+placement.ReasonConfigured)
+	f.requireCondition(t, p, clusterv1beta1.PlacementConditionMisconfigured, "False "+wellknown.ReasonConfigured)
 }
 
 // eventsOf are reason and action of the events about a Placement, each once, sorted.

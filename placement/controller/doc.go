@@ -13,7 +13,7 @@
 //
 // # Which Placements
 //
-// Those with the annotation [placement.TakeAnnotation], so that it works on a hub
+// Those with the annotation celset.dev/placement, so that it works on a hub
 // where another scheduler decides the others, or with [Options.All] every one that
 // is not disabled. The others and their decisions are left as they are, also when
 // the annotation is taken away.

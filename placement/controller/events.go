@@ -14,18 +14,8 @@ import (
 	"k8s.io/client-go/tools/reference"
 	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
 
+	"github.com/celset/celset/apis/wellknown"
 	"github.com/celset/celset/placement"
-)
-
-// Reasons and actions of events, as consumers of Open Cluster Management know them;
-// those of failures and warnings are our own.
-const (
-	reasonCreated, actionCreated = "DecisionCreate", "DecisionCreated"
-	reasonUpdated, actionUpdated = "DecisionUpdate", "DecisionUpdated"
-	reasonDeleted, actionDeleted = "DecisionDelete", "DecisionDeleted"
-	reasonScored, actionScored   = "ScoreUpdate", "ScoreUpdated"
-	reasonFailed, actionFailed   = "DecisionFailure", "DecisionFailed"
-	actionWarned                 = "Scheduling"
 )
 
 // eventsAfter is how long after what happened an event is recorded. When a cluster changes, four of ten
@@ -67,29 +57,29 @@ func clip(note string) string {
 }
 
 func (r *reconciler) created(object *clusterv1beta1.Placement, decision *clusterv1beta1.PlacementDecision) {
-	r.events.Eventf(object, decision, corev1.EventTypeNormal, reasonCreated, actionCreated,
+	r.events.Eventf(object, decision, corev1.EventTypeNormal, wellknown.ReasonDecisionCreate, wellknown.ActionDecisionCreated,
 		"PlacementDecision %s of Placement %s in namespace %s is created", decision.Name, object.Name, object.Namespace)
 }
 
 func (r *reconciler) updated(object *clusterv1beta1.Placement, decision *clusterv1beta1.PlacementDecision) {
-	r.events.Eventf(object, decision, corev1.EventTypeNormal, reasonUpdated, actionUpdated,
+	r.events.Eventf(object, decision, corev1.EventTypeNormal, wellknown.ReasonDecisionUpdate, wellknown.ActionDecisionUpdated,
 		"The decisions in PlacementDecision %s of Placement %s in namespace %s have changed", decision.Name, object.Name, object.Namespace)
 }
 
 func (r *reconciler) deleted(object *clusterv1beta1.Placement, decision *clusterv1beta1.PlacementDecision) {
-	r.events.Eventf(object, decision, corev1.EventTypeNormal, reasonDeleted, actionDeleted,
+	r.events.Eventf(object, decision, corev1.EventTypeNormal, wellknown.ReasonDecisionDelete, wellknown.ActionDecisionDeleted,
 		"PlacementDecision %s of Placement %s in namespace %s is deleted", decision.Name, object.Name, object.Namespace)
 }
 
 // scored tells the scores that a changed decision comes from.
 func (r *reconciler) scored(object *clusterv1beta1.Placement, result *placement.Result) {
 	if summary := result.ScoreSummary(); summary != "" {
-		r.events.Eventf(object, nil, corev1.EventTypeNormal, reasonScored, actionScored, "%s", summary)
+		r.events.Eventf(object, nil, corev1.EventTypeNormal, wellknown.ReasonScoreUpdate, wellknown.ActionScoreUpdated, "%s", summary)
 	}
 }
 
 func (r *reconciler) warn(object *clusterv1beta1.Placement, warnings []placement.Warning) {
 	for _, w := range warnings {
-		r.events.Eventf(object, nil, corev1.EventTypeWarning, w.Reason, actionWarned, "%s", clip(w.Message+" in plugin "+w.Plugin))
+		r.events.Eventf(object, nil, corev1.EventTypeWarning, w.Reason, wellknown.ActionDeciding, "%s", clip(w.Message+" in plugin "+w.Plugin))
 	}
 }

@@ -20,9 +20,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
+	"github.com/celset/celset/apis/wellknown"
 	"github.com/celset/celset/internal/controlplane"
 	"github.com/celset/celset/internal/testing/env"
-	"github.com/celset/celset/placement"
 )
 
 // hub is a real API server with the kinds of Open Cluster Management and the
@@ -146,7 +146,7 @@ func (f fleet) join(t *testing.T, name string, labels map[string]string) *cluste
 func (f fleet) place(t *testing.T, name string, expressions ...string) *clusterv1beta1.Placement {
 	t.Helper()
 	object := &clusterv1beta1.Placement{ObjectMeta: metav1.ObjectMeta{
-		Namespace: f.name, Name: name, Annotations: map[string]string{placement.TakeAnnotation: "true"},
+		Namespace: f.name, Name: name, Annotations: map[string]string{wellknown.AnnotationPlacement: "true"},
 	}}
 	object.Spec.Predicates = predicates(expressions...)
 	f.create(t, object)

@@ -27,6 +27,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	"github.com/celset/celset/apis/wellknown"
 	"github.com/celset/celset/cel"
 	"github.com/celset/celset/cel/cluster"
 	"github.com/celset/celset/placement"
@@ -120,7 +121,7 @@ func (m *model) join(name, set string) {
 func (m *model) place(namespace, name, set string) types.NamespacedName {
 	key := types.NamespacedName{Namespace: namespace, Name: name}
 	object := &clusterv1beta1.Placement{ObjectMeta: metav1.ObjectMeta{
-		Namespace: namespace, Name: name, UID: types.UID(key.String()), Generation: 1, Annotations: map[string]string{placement.TakeAnnotation: "true"},
+		Namespace: namespace, Name: name, UID: types.UID(key.String()), Generation: 1, Annotations: map[string]string{wellknown.AnnotationPlacement: "true"},
 	}}
 	object.Spec.ClusterSets = []string{set}
 	object.Spec.Predicates = predicates(`managedCluster.metadata.annotations["list"].split(",").all(x, x == "a")`)
@@ -262,11 +263,11 @@ func TestExpensivePlacementsLetOthersBeDecided(t *testing.T) {
 
 		expensive := m.place("diligent", "expensive", "global")
 		m.queue(expensive)
-		took := m.until("an expensive one has an outcome", func() bool { return m.condition(expensive, placement.ConditionEvaluationFailed) != "" })
+		took := m.until("an expensive one has an outcome", func() bool { return m.condition(expensive, wellknown.ConditionEvaluationFailed) != "" })
 		require.Less(t, took, 12*time.Second, "each second turn is its own")
-		require.Contains(t, m.condition(expensive, placement.ConditionEvaluationFailed), "True The evaluation takes longer than 5s on all clusters together; no cluster is selected")
+		require.Contains(t, m.condition(expensive, wellknown.ConditionEvaluationFailed), "True The evaluation takes longer than 5s on all clusters together; no cluster is selected")
 		require.Less(t, m.until("what was evaluated is remembered", m.decided(expensive)), 15*time.Second)
-		require.Contains(t, m.condition(expensive, placement.ConditionEvaluationFailed), "False")
+		require.Contains(t, m.condition(expensive, wellknown.ConditionEvaluationFailed), "False")
 
 		for range 10 {
 			cheap := m.place("polite", fmt.Sprint("cheap", time.Now().UnixNano()), "small")
@@ -327,8 +328,8 @@ func TestHopelessPlacementsAreTriedLessOften(t *testing.T) {
 		defer stop()
 		key := m.place("hostile", "p", "global")
 		m.queue(key)
-		m.until("it has failed", func() bool { return m.condition(key, placement.ConditionEvaluationFailed) != "" })
-		require.Contains(t, m.condition(key, placement.ConditionEvaluationFailed), "c000 can't be evaluated in time: spec.predicates[0].requiredClusterSelector.celSelector.celExpressions[0] takes longer than 100ms")
+		m.until("it has failed", func() bool { return m.condition(key, wellknown.ConditionEvaluationFailed) != "" })
+		require.Contains(t, m.condition(key, wellknown.ConditionEvaluationFailed), "c000 can't be evaluated in time: spec.predicates[0].requiredClusterSelector.celSelector.celExpressions[0] takes longer than 100ms")
 		for range 3600 {
 			time.Sleep(time.Second)
 			m.queue(key) // clusters change all the time
@@ -356,7 +357,7 @@ func TestWaitingPlacementsObey(t *testing.T) {
 		m.until("it is decided", m.decided(key))
 		m.take(time.Second)
 		m.change(key, func(*clusterv1beta1.Placement) {})
-		m.until("it fails", func() bool { return strings.HasPrefix(m.condition(key, placement.ConditionEvaluationFailed), "True") })
+		m.until("it fails", func() bool { return strings.HasPrefix(m.condition(key, wellknown.ConditionEvaluationFailed), "True") })
 		selected := func() int {
 			list, _, err := decisionsOf(t.Context(), m.client, key)
 			must(t, err)

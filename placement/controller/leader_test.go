@@ -23,6 +23,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	"github.com/celset/celset/apis/wellknown"
 	"github.com/celset/celset/placement"
 )
 
@@ -43,7 +44,7 @@ func newWorld(clusters int) *world {
 	w := &world{
 		stored: &stored{objects: map[identity]client.Object{}, written: func(string, client.Object) {}},
 		placement: &clusterv1beta1.Placement{ObjectMeta: metav1.ObjectMeta{
-			Namespace: "ns", Name: "p", UID: "u", Generation: 1, ResourceVersion: "1", Annotations: map[string]string{placement.TakeAnnotation: "true"},
+			Namespace: "ns", Name: "p", UID: "u", Generation: 1, ResourceVersion: "1", Annotations: map[string]string{wellknown.AnnotationPlacement: "true"},
 		}},
 		groups: map[string]string{}, answers: map[string]int{},
 	}

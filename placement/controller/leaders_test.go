@@ -23,8 +23,8 @@ import (
 	profilev1alpha1 "sigs.k8s.io/cluster-inventory-api/apis/v1alpha1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/celset/celset/apis/wellknown"
 	"github.com/celset/celset/internal/testing/cases"
-	"github.com/celset/celset/placement"
 )
 
 // decisionGroups are the API groups that have PlacementDecisions.
@@ -79,7 +79,7 @@ func checkLeaders(t *rapid.T, counts map[string]int) {
 	leaders[0].finish()
 	confirmed := map[identity]string{}
 	w.written = func(_ string, object client.Object) {
-		if value := object.GetAnnotations()[placement.ConfirmedAnnotation]; confirmed[identify(object)] != value {
+		if value := object.GetAnnotations()[wellknown.AnnotationConfirmed]; confirmed[identify(object)] != value {
 			confirmed[identify(object)] = value
 			w.answers["confirmed"]++
 		}

@@ -21,6 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	"github.com/celset/celset/apis/wellknown"
 	"github.com/celset/celset/placement"
 )
 
@@ -60,7 +61,7 @@ func (r *reconciler) publish(ctx context.Context, object *clusterv1beta1.Placeme
 	}
 	for _, step := range placement.Updates(p.read(), wanted) {
 		if err := p.take(ctx, step); err != nil {
-			r.events.Eventf(object, nil, corev1.EventTypeWarning, reasonFailed, actionFailed, "%s", clip(err.Error()))
+			r.events.Eventf(object, nil, corev1.EventTypeWarning, wellknown.ReasonDecisionFailed, wellknown.ActionDeciding, "%s", clip(err.Error()))
 			if foreign := (*foreignError)(nil); errors.As(err, &foreign) {
 				result.Misconfigured(object, foreign.misconfiguration())
 			}

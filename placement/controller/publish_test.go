@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
+	"github.com/celset/celset/apis/wellknown"
 	"github.com/celset/celset/placement"
 )
 
@@ -38,7 +39,7 @@ func newPublisher(t require.TestingT) *publisher {
 	scheme := runtime.NewScheme()
 	require.NoError(t, AddToScheme(scheme))
 	p := &publisher{events: events.NewFakeRecorder(1000), after: func() error { return nil }}
-	p.placement = &clusterv1beta1.Placement{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "p", UID: "u", Generation: 1, Annotations: map[string]string{placement.TakeAnnotation: "true"}}}
+	p.placement = &clusterv1beta1.Placement{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "p", UID: "u", Generation: 1, Annotations: map[string]string{wellknown.AnnotationPlacement: "true"}}}
 	written := func(err error) error {
 		if err != nil {
 			return err

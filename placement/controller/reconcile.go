@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	"github.com/celset/celset/apis/wellknown"
 	"github.com/celset/celset/placement"
 )
 
@@ -247,7 +248,7 @@ func (r *reconciler) settle(ctx context.Context, object *clusterv1beta1.Placemen
 	if err != nil {
 		r.records.change(object, func(known *record) { known.listed = false })
 		// The status would tell of decisions that are not there yet.
-		r.events.Eventf(object, nil, corev1.EventTypeWarning, reasonFailed, actionFailed, "%s", clip(err.Error()))
+		r.events.Eventf(object, nil, corev1.EventTypeWarning, wellknown.ReasonDecisionFailed, wellknown.ActionDeciding, "%s", clip(err.Error()))
 		if foreign := (*foreignError)(nil); errors.As(err, &foreign) {
 			result.Stand(object, foreign.misconfiguration())
 			return result, true, err

@@ -23,6 +23,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	"github.com/celset/celset/apis/wellknown"
 	"github.com/celset/celset/cel/cluster"
 	"github.com/celset/celset/placement"
 )
@@ -102,7 +103,7 @@ func TestRecords(t *testing.T) {
 	require.True(t, r.read(p, cluster.ScoreNames{Computed: true}, true), "bindings were not looked for")
 	require.True(t, r.named(key).namesSets)
 
-	warning := placement.Warning{Reason: placement.ReasonScoreExpired, Plugin: "AddOn/room/free", Message: "expired"}
+	warning := placement.Warning{Reason: wellknown.ReasonScoreExpired, Plugin: "AddOn/room/free", Message: "expired"}
 	require.Len(t, r.warn(p, []placement.Warning{warning}), 1)
 	require.Empty(t, r.warn(p, []placement.Warning{warning}), "one event is enough")
 	require.Empty(t, r.warn(p, nil))
@@ -181,7 +182,7 @@ func (r reading) Get(_ context.Context, _ client.ObjectKey, into client.Object, 
 // A cache may know of a cluster that came after a Placement was changed, and not of that.
 func TestNothingIsWrittenForAPlacementThatHasChanged(t *testing.T) {
 	decided := &clusterv1beta1.Placement{ObjectMeta: metav1.ObjectMeta{
-		Namespace: "ns", Name: "p", UID: "1", Generation: 1, Annotations: map[string]string{placement.TakeAnnotation: "true"},
+		Namespace: "ns", Name: "p", UID: "1", Generation: 1, Annotations: map[string]string{wellknown.AnnotationPlacement: "true"},
 	}}
 	for name, test := range map[string]struct {
 		change   func(*clusterv1beta1.Placement)

@@ -23,6 +23,7 @@ import (
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 	clusterv1 "open-cluster-management.io/api/cluster/v1"
 
+	"github.com/celset/celset/apis/wellknown"
 	"github.com/celset/celset/placement"
 	"github.com/celset/celset/placement/debug"
 	"github.com/celset/celset/placement/report"
@@ -287,6 +288,6 @@ func TestOverrun(t *testing.T) {
 	require.Equal(t, 3, report.Filters[0].Count)
 	require.Equal(t, "is not evaluated yet", report.Filters[0].Removed[0].Reason)
 	condition := report.Status.Conditions[1]
-	require.Equal(t, placement.ConditionEvaluationFailed, condition.Type)
+	require.Equal(t, wellknown.ConditionEvaluationFailed, condition.Type)
 	require.Contains(t, condition.Message, "The evaluation takes longer than 2s on all clusters together; no cluster is selected")
 }

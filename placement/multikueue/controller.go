@@ -35,12 +35,17 @@ const DefaultRound = 5 * time.Minute
 
 // Kinds of Kueue, in the version that 0.15 and later have.
 var (
-	version         = schema.GroupVersion{Group: "kueue.x-k8s.io", Version: "v1beta2"}
-	workloadKind    = version.WithKind("Workload")
-	checkKind       = version.WithKind("AdmissionCheck")
-	configKind      = version.WithKind("MultiKueueConfig")
-	controllerName  = version.Group + "/multikueue"
-	componentNumber = version.Group + "/component-workload-index"
+	version      = schema.GroupVersion{Group: "kueue.x-k8s.io", Version: "v1beta2"}
+	workloadKind = version.WithKind("Workload")
+	checkKind    = version.WithKind("AdmissionCheck")
+	configKind   = version.WithKind("MultiKueueConfig")
+)
+
+const (
+	// controllerName is that of the admission checks of MultiKueue.
+	controllerName = "kueue.x-k8s.io/multikueue"
+	// componentNumber is the annotation with the number of a Workload among those of one job.
+	componentNumber = "kueue.x-k8s.io/component-workload-index"
 )
 
 // ofPlacement is the index of the Workloads that wait for a cluster, by the name of their Placement, and all of them by [anyPlacement].

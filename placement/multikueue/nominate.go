@@ -17,6 +17,8 @@ import (
 	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/celset/celset/apis/wellknown"
 )
 
 // nomination is which clusters a Workload is offered to.
@@ -49,7 +51,7 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		if slices.Equal(n.clusters, w.Status.NominatedClusterNames) {
 			if n.reason != "" {
 				// The API server takes no note of more than 1,024 bytes, and 20 names may be longer.
-				r.events.Eventf(object, nil, corev1.EventTypeWarning, n.reason, "Nominating", "No cluster is nominated: %.950s", n.why)
+				r.events.Eventf(object, nil, corev1.EventTypeWarning, n.reason, wellknown.ActionNominating, "No cluster is nominated: %.950s", n.why)
 			}
 			return reconcile.Result{RequeueAfter: n.next}, nil
 		}
@@ -74,7 +76,7 @@ func (r *reconciler) nominate(ctx context.Context, w *workload) (*nomination, er
 	if err := r.cache.Get(ctx, types.NamespacedName{Namespace: w.Namespace, Name: name}, placement); err != nil {
 		if apierrors.IsNotFound(err) {
 			why := fmt.Sprintf("Placement %s/%s is not found; create it, or change the label %s of the job", w.Namespace, name, clusterv1beta1.PlacementLabel)
-			return &nomination{reason: "PlacementNotFound", why: why}, nil
+			return &nomination{reason: wellknown.ReasonPlacementNotFound, why: why}, nil
 		}
 		return nil, err
 	}
@@ -84,7 +86,7 @@ func (r *reconciler) nominate(ctx context.Context, w *workload) (*nomination, er
 	}
 	if len(groups) == 0 {
 		why := fmt.Sprintf("Placement %s/%s decides none of the worker clusters %v", w.Namespace, name, workers)
-		return &nomination{reason: "NoWorkerDecided", why: why}, nil
+		return &nomination{reason: wellknown.ReasonNoWorkerDecided, why: why}, nil
 	}
 	taken, next := rounds(time.Since(w.reserved().LastTransitionTime.Time), r.round, len(groups))
 	return &nomination{clusters: offered(groups, taken, w.Status.NominatedClusterNames), next: next}, nil

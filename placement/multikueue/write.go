@@ -19,16 +19,15 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 	"sigs.k8s.io/structured-merge-diff/v6/typed"
-)
 
-// fieldManager is Kueue's for the admission of Workloads.
-const fieldManager = "kueue-admission"
+	"github.com/celset/celset/apis/wellknown"
+)
 
 // write nominates clusters of a Workload as it was read from the API server, none for an empty list.
 func (r *reconciler) write(ctx context.Context, object *unstructured.Unstructured, clusters []string) error {
 	applied, err := r.fields.of(object)
 	if err != nil {
-		return fmt.Errorf("nominate clusters of Workload %s/%s: find what field manager %s owns: %w", object.GetNamespace(), object.GetName(), fieldManager, err)
+		return fmt.Errorf("nominate clusters of Workload %s/%s: find what field manager %s owns: %w", object.GetNamespace(), object.GetName(), wellknown.FieldManagerKueue, err)
 	}
 	applied.SetGroupVersionKind(object.GroupVersionKind())
 	applied.SetNamespace(object.GetNamespace())
@@ -40,7 +39,7 @@ func (r *reconciler) write(ctx context.Context, object *unstructured.Unstructure
 			return err
 		}
 	}
-	return r.status.Apply(ctx, client.ApplyConfigurationFromUnstructured(applied), client.FieldOwner(fieldManager), client.ForceOwnership)
+	return r.status.Apply(ctx, client.ApplyConfigurationFromUnstructured(applied), client.FieldOwner(wellknown.FieldManagerKueue), client.ForceOwnership)
 }
 
 // ownedFields finds what Kueue's field manager applied to the status of a Workload. That takes the schema, which says by what the items
@@ -57,7 +56,7 @@ func (o *ownedFields) of(object *unstructured.Unstructured) (*unstructured.Unstr
 	result := &unstructured.Unstructured{Object: map[string]any{}}
 	entries := object.GetManagedFields()
 	i := slices.IndexFunc(entries, func(entry metav1.ManagedFieldsEntry) bool {
-		return entry.Manager == fieldManager && entry.Operation == metav1.ManagedFieldsOperationApply && entry.Subresource == "status"
+		return entry.Manager == wellknown.FieldManagerKueue && entry.Operation == metav1.ManagedFieldsOperationApply && entry.Subresource == "status"
 	})
 	if i < 0 || entries[i].FieldsV1 == nil {
 		return result, nil

@@ -7,7 +7,7 @@
 // A hold goes through these steps:
 //
 //  1. [Holds.Keep] begins a hold, before the first pod is evicted.
-//  2. A [Store] writes it into the condition [ConditionType] of the pod, so that the next process can read it again
+//  2. A [Store] writes it into the condition celset.dev/DevicesHeld of the pod, so that the next process can read it again
 //     ([Read]). If that fails nothing is evicted.
 //  3. The hold ends ([End]) when the pod is bound or gone, when its time is over, or when it became useless. A
 //     nomination that is cleared or moved does not end it: kube-scheduler clears nominations for reasons of its own.

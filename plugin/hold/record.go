@@ -17,28 +17,26 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
+
+	"github.com/celset/celset/apis/wellknown"
 )
 
 // A hold is recorded in a condition of its pod, because tenants can't write the status of pods, because the condition
 // goes with the pod, and because kube-scheduler's role may write it. The message is JSON for schedulers. It has no names
 // of other pods or their claims, because the owner of the pod can read it.
 
-// ConditionType is the type of the condition of a pod that records its hold. It is True while devices are held.
-const ConditionType v1.PodConditionType = "celset.dev/DevicesHeld"
-
 const (
 	// recordVersion is the version of the format. Other versions are ignored.
 	recordVersion = 1
 	// maxRecord is the maximum size of a message in bytes.
 	maxRecord = 64 << 10
-	// reasonPreempting is the reason of a condition that is True.
-	reasonPreempting = "Preempting"
 )
 
 // reasons are the reasons of a condition that is False.
 var reasons = map[End]string{
-	Bound: "Bound", Moved: "BoundElsewhere", Deleted: "PodDeleted", ClaimDeleted: "ClaimDeleted", TimedOut: "TimedOut", Broken: "Broken",
-	Lost: "DevicesLost", Unrecorded: "NotRecorded",
+	Bound: wellknown.ReasonBound, Moved: wellknown.ReasonBoundElsewhere, Deleted: wellknown.ReasonPodDeleted,
+	ClaimDeleted: wellknown.ReasonClaimDeleted, TimedOut: wellknown.ReasonTimedOut, Broken: wellknown.ReasonOutranked,
+	Lost: wellknown.ReasonDevicesLost, Unrecorded: wellknown.ReasonNotRecorded,
 }
 
 // record is the message of the condition.
@@ -91,9 +89,9 @@ func (h *Hold) Condition(now time.Time) (*v1.PodCondition, error) {
 		return nil, fmt.Errorf("record the devices that are held for the pod: %w", err)
 	}
 	if len(message) > maxRecord {
-		return nil, fmt.Errorf("the devices that are held for the pod take %d bytes in its condition %s, at most %d are possible: ask for fewer devices", len(message), ConditionType, maxRecord)
+		return nil, fmt.Errorf("the devices that are held for the pod take %d bytes in its condition %s, at most %d are possible: ask for fewer devices", len(message), wellknown.ConditionDevicesHeld, maxRecord)
 	}
-	return newCondition(v1.ConditionTrue, reasonPreempting, string(message), now), nil
+	return newCondition(v1.ConditionTrue, wellknown.ReasonPreemptionStarted, string(message), now), nil
 }
 
 // Condition returns the condition of a pod whose hold has ended. It keeps the number of tries unless the end is final.
@@ -107,12 +105,12 @@ func (e *Ended) Condition(now time.Time) *v1.PodCondition {
 }
 
 func newCondition(status v1.ConditionStatus, reason, message string, now time.Time) *v1.PodCondition {
-	return &v1.PodCondition{Type: ConditionType, Status: status, Reason: reason, Message: message, LastTransitionTime: metav1.NewTime(now)}
+	return &v1.PodCondition{Type: wellknown.ConditionDevicesHeld, Status: status, Reason: reason, Message: message, LastTransitionTime: metav1.NewTime(now)}
 }
 
 // ConditionOf returns the condition of a pod that records its hold, nil if it has none.
 func ConditionOf(pod *v1.Pod) *v1.PodCondition {
-	i := slices.IndexFunc(pod.Status.Conditions, func(c v1.PodCondition) bool { return c.Type == ConditionType })
+	i := slices.IndexFunc(pod.Status.Conditions, func(c v1.PodCondition) bool { return c.Type == wellknown.ConditionDevicesHeld })
 	if i < 0 {
 		return nil
 	}

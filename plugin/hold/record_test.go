@@ -22,6 +22,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
+	"github.com/celset/celset/apis/wellknown"
 	"github.com/celset/celset/internal/testing/cases"
 )
 
@@ -186,7 +187,7 @@ func FuzzReadCondition(f *testing.F) {
 		for _, status := range []v1.ConditionStatus{v1.ConditionTrue, v1.ConditionFalse} {
 			d := newDesk()
 			pod := podOf("a", 5)
-			pod.Status.Conditions = []v1.PodCondition{{Type: ConditionType, Status: status, Message: message}}
+			pod.Status.Conditions = []v1.PodCondition{{Type: wellknown.ConditionDevicesHeld, Status: status, Message: message}}
 			if restored, _ := d.Restore(pod, false, nil); restored {
 				d.End("a", Lost)
 			}

@@ -18,6 +18,8 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
+
+	"github.com/celset/celset/apis/wellknown"
 )
 
 const (
@@ -157,7 +159,7 @@ func (s *Store) write(ctx context.Context, write *laterWrite) {
 		return
 	}
 	if !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
-		klog.FromContext(ctx).Error(err, "The condition of a pod could not be written", "pod", klog.KObj(write.pod), "condition", ConditionType)
+		klog.FromContext(ctx).Error(err, "The condition of a pod could not be written", "pod", klog.KObj(write.pod), "condition", wellknown.ConditionDevicesHeld)
 	}
 	if write.failed != nil {
 		write.failed(err)

@@ -20,11 +20,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/celset/celset/apis/celset/v1alpha1"
+	"github.com/celset/celset/apis/wellknown"
 	"github.com/celset/celset/internal/controlplane"
 	"github.com/celset/celset/internal/testing/env"
 	"github.com/celset/celset/internal/testing/redteam"
 	"github.com/celset/celset/internal/topology"
-	"github.com/celset/celset/placement"
 )
 
 func quantity(text string) *resource.Quantity { return ptr.To(resource.MustParse(text)) }
@@ -82,7 +82,7 @@ func pod(namespace, name, profile, claim string) *corev1.Pod {
 func placementOf(namespace, name, expression string) *clusterv1beta1.Placement {
 	result := &clusterv1beta1.Placement{
 		TypeMeta:   metav1.TypeMeta{APIVersion: clusterv1beta1.GroupVersion.String(), Kind: "Placement"},
-		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, Annotations: map[string]string{placement.TakeAnnotation: "true"}},
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, Annotations: map[string]string{wellknown.AnnotationPlacement: "true"}},
 	}
 	result.Spec.Predicates = []clusterv1beta1.ClusterPredicate{{RequiredClusterSelector: clusterv1beta1.ClusterSelector{
 		CelSelector: clusterv1beta1.ClusterCelSelector{CelExpressions: []string{expression}},

@@ -19,6 +19,6 @@
 // and then lists all claims from etcd. It does not wait if the former one gave the lease away: it does so only when
 // it has seen what became of all that it had admitted.
 //
-// The leader labels its pod ([ActiveLabel]) and takes the label from others, so that the Service of the guard has one
+// The leader labels its pod (celset.dev/guard) and takes the label from others, so that the Service of the guard has one
 // endpoint. The label decides only where requests go: a replica that is asked while it does not lead refuses.
 package server

@@ -11,12 +11,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/klog/v2"
-)
 
-// The pod of the leader has the label ActiveLabel with the value Active, which the Service of the guard selects.
-const (
-	ActiveLabel = "celset.dev/guard"
-	Active      = "active"
+	"github.com/celset/celset/apis/wellknown"
 )
 
 // selectPod has the Service of the guard lead to the pod of this replica, and to no other one.
@@ -30,21 +26,21 @@ func (s *Server) selectPod(ctx context.Context) {
 // may write its own once more, so this has to be repeated.
 func (s *Server) label(ctx context.Context) error {
 	pods := s.options.Client.CoreV1().Pods(s.options.Namespace)
-	labelled, err := pods.List(ctx, metav1.ListOptions{LabelSelector: ActiveLabel})
+	labelled, err := pods.List(ctx, metav1.ListOptions{LabelSelector: wellknown.LabelGuard})
 	if err != nil {
 		return err
 	}
-	wanted := map[string]string{s.options.Pod: `"` + Active + `"`}
+	wanted := map[string]string{s.options.Pod: `"` + wellknown.GuardActive + `"`}
 	for i := range labelled.Items {
 		if pod := &labelled.Items[i]; pod.Name != s.options.Pod {
 			wanted[pod.Name] = "null"
-		} else if pod.Labels[ActiveLabel] == Active {
+		} else if pod.Labels[wellknown.LabelGuard] == wellknown.GuardActive {
 			delete(wanted, pod.Name)
 		}
 	}
 	var errs []error
 	for name, value := range wanted {
-		patch := fmt.Sprintf(`{"metadata":{"labels":{%q:%s}}}`, ActiveLabel, value)
+		patch := fmt.Sprintf(`{"metadata":{"labels":{%q:%s}}}`, wellknown.LabelGuard, value)
 		_, err := pods.Patch(ctx, name, types.MergePatchType, []byte(patch), metav1.PatchOptions{})
 		errs = append(errs, err)
 	}

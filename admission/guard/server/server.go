@@ -25,9 +25,6 @@ import (
 // Path is where the webhook is.
 const Path = "/guard-allocations"
 
-// LeaseName is that of the lease.
-const LeaseName = "celset-guard"
-
 // Election is how replicas agree on the leader, which is the one that judges.
 type Election struct {
 	// LeaseDuration is how long the others wait for a renewal, RenewDeadline how long a replica judges after one,
@@ -56,7 +53,7 @@ type Options struct {
 	Client kubernetes.Interface
 	// Namespace is that of the lease and of the pods.
 	Namespace string
-	// Pod is the name of the pod of this replica, empty if it is in none. See [ActiveLabel].
+	// Pod is the name of the pod of this replica, empty if it is in none. See the label celset.dev/guard.
 	Pod      string
 	Election Election
 	// Grace is that of guard.Options.

@@ -24,6 +24,8 @@ import (
 	k8stesting "k8s.io/client-go/testing"
 	"k8s.io/component-base/metrics"
 	"k8s.io/utils/ptr"
+
+	"github.com/celset/celset/apis/wellknown"
 )
 
 // quick is an election for tests that don't wait. No lease ends because the machine is busy.
@@ -184,7 +186,7 @@ func TestHandsOver(t *testing.T) {
 			// What was admitted stays possible for longer than the test, and nobody has to be waited for at its beginning.
 			s, client := newServer(t, func(o *Options) { o.Grace = time.Hour })
 			_, err := client.CoordinationV1().Leases(system).Create(t.Context(), &coordinationv1.Lease{
-				ObjectMeta: metav1.ObjectMeta{Namespace: system, Name: LeaseName},
+				ObjectMeta: metav1.ObjectMeta{Namespace: system, Name: wellknown.LeaseGuard},
 				Spec:       coordinationv1.LeaseSpec{HolderIdentity: new(string), RenewTime: ptr.To(metav1.NowMicro())},
 			}, metav1.CreateOptions{})
 			require.NoError(t, err)
@@ -198,7 +200,7 @@ func TestHandsOver(t *testing.T) {
 			}
 			stop()
 			require.Equal(t, int32(http.StatusServiceUnavailable), ask(t, s, aClaim("third", "2"), aClaim("third", "2", "2")).Result.Code)
-			lease, err := client.CoordinationV1().Leases(system).Get(t.Context(), LeaseName, metav1.GetOptions{})
+			lease, err := client.CoordinationV1().Leases(system).Get(t.Context(), wellknown.LeaseGuard, metav1.GetOptions{})
 			require.NoError(t, err)
 			require.Equal(t, settled, *lease.Spec.HolderIdentity == "")
 		})
@@ -214,13 +216,13 @@ func TestLabelsItsPod(t *testing.T) {
 	measured, err := NewMetrics(registry.Registerer())
 	require.NoError(t, err)
 	first, client := newServer(t, func(o *Options) { o.Pod, o.Metrics = "first", measured })
-	for _, one := range []*corev1.Pod{pod("first", nil), pod("second", nil), pod("former", map[string]string{"a": "b", ActiveLabel: Active})} {
+	for _, one := range []*corev1.Pod{pod("first", nil), pod("second", nil), pod("former", map[string]string{"a": "b", wellknown.LabelGuard: wellknown.GuardActive})} {
 		_, err := client.CoreV1().Pods(system).Create(t.Context(), one, metav1.CreateOptions{})
 		require.NoError(t, err)
 	}
 	requireLabelled := func(name string) {
 		require.Eventually(t, func() bool {
-			list, err := client.CoreV1().Pods(system).List(t.Context(), metav1.ListOptions{LabelSelector: ActiveLabel + "=" + Active})
+			list, err := client.CoreV1().Pods(system).List(t.Context(), metav1.ListOptions{LabelSelector: wellknown.LabelGuard + "=" + wellknown.GuardActive})
 			return err == nil && len(list.Items) == 1 && list.Items[0].Name == name
 		}, patience, time.Millisecond)
 	}

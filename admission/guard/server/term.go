@@ -16,6 +16,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/celset/celset/admission/guard"
+	"github.com/celset/celset/apis/wellknown"
 )
 
 const (
@@ -36,7 +37,7 @@ func (s *Server) stand(ctx context.Context) error {
 	e := s.options.Election
 	l := &lease{
 		Interface: &resourcelock.LeaseLock{
-			LeaseMeta: metav1.ObjectMeta{Namespace: s.options.Namespace, Name: LeaseName}, Client: s.options.Client.CoordinationV1(),
+			LeaseMeta: metav1.ObjectMeta{Namespace: s.options.Namespace, Name: wellknown.LeaseGuard}, Client: s.options.Client.CoordinationV1(),
 			LockConfig: resourcelock.ResourceLockConfig{Identity: s.identity},
 		},
 		now: s.options.Now, valid: e.RenewDeadline, grace: s.options.Grace,
@@ -44,7 +45,7 @@ func (s *Server) stand(ctx context.Context) error {
 	// leading is held while this replica leads.
 	var leading sync.Mutex
 	elector, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
-		Lock: l, LeaseDuration: e.LeaseDuration, RenewDeadline: e.RenewDeadline, RetryPeriod: e.RetryPeriod, ReleaseOnCancel: true, Name: LeaseName,
+		Lock: l, LeaseDuration: e.LeaseDuration, RenewDeadline: e.RenewDeadline, RetryPeriod: e.RetryPeriod, ReleaseOnCancel: true, Name: wellknown.LeaseGuard,
 		Callbacks: leaderelection.LeaderCallbacks{
 			OnStartedLeading: func(ctx context.Context) {
 				leading.Lock()

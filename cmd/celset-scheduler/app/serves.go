@@ -19,6 +19,7 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/apis/config"
 
 	configv1alpha1 "github.com/celset/celset/apis/config/v1alpha1"
+	"github.com/celset/celset/apis/wellknown"
 	"github.com/celset/celset/cmd/internal/served"
 	"github.com/celset/celset/cmd/internal/version"
 	"github.com/celset/celset/plugin"
@@ -26,9 +27,6 @@ import (
 
 // publishTimeout is how long it is tried to publish what is served.
 const publishTimeout = time.Minute
-
-// defaultLease is the Lease of a scheduler that elects no leader and does not name one.
-const defaultLease = "celset-scheduler"
 
 // publisher returns what publishes what the scheduler serves once it leads.
 func publisher(ctx context.Context, completed *schedulerconfig.CompletedConfig) (func(), error) {
@@ -54,7 +52,7 @@ func publishUnelected(ctx context.Context, completed *schedulerconfig.CompletedC
 	if err != nil {
 		return err
 	}
-	elected, name := completed.ComponentConfig.LeaderElection, defaultLease
+	elected, name := completed.ComponentConfig.LeaderElection, wellknown.LeaseScheduler
 	if elected.ResourceName != kubeschedulerconfig.SchedulerDefaultLockObjectName {
 		name = cmp.Or(elected.ResourceName, name)
 	}

@@ -29,6 +29,7 @@ import (
 
 	"github.com/celset/celset/allocator/fragmentation"
 	"github.com/celset/celset/apis/setscores"
+	"github.com/celset/celset/apis/wellknown"
 	"github.com/celset/celset/internal/printable"
 	"github.com/celset/celset/plugin"
 	"github.com/celset/celset/plugin/metrics"
@@ -178,7 +179,7 @@ func (p *Publisher) apply(ctx context.Context, client rest.Interface, score *uns
 	if err != nil {
 		return err
 	}
-	options := &metav1.PatchOptions{FieldManager: "celset-scheduler", Force: ptr.To(true)}
+	options := &metav1.PatchOptions{FieldManager: wellknown.FieldManagerScheduler, Force: ptr.To(true)}
 	return client.Patch(types.ApplyYAMLPatchType).Namespace(p.Cluster).Resource("addonplacementscores").Name(setscores.Name).
 		SubResource(subresource...).VersionedParams(options, metav1.ParameterCodec).Body(body).Do(ctx).Error()
 }

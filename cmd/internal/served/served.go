@@ -22,10 +22,8 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	configv1alpha1 "github.com/celset/celset/apis/config/v1alpha1"
+	"github.com/celset/celset/apis/wellknown"
 )
-
-// Annotation is where a Lease has a Scheduler, as JSON.
-const Annotation = "celset.dev/serves"
 
 // maxLeases is how many Leases are read: namespaces of schedulers have few.
 const maxLeases = 500
@@ -72,13 +70,13 @@ func Read(ctx context.Context, client kubernetes.Interface, namespace string) (S
 	var found Schedulers
 	for i := range leases.Items {
 		lease := &leases.Items[i]
-		text, published := lease.Annotations[Annotation]
+		text, published := lease.Annotations[wellknown.AnnotationServes]
 		if !published {
 			continue
 		}
 		scheduler, err := decode(lease, text)
 		if err != nil {
-			return nil, fmt.Errorf("lease %s/%s: annotation %s: %w", lease.Namespace, lease.Name, Annotation, err)
+			return nil, fmt.Errorf("lease %s/%s: annotation %s: %w", lease.Namespace, lease.Name, wellknown.AnnotationServes, err)
 		}
 		found = append(found, scheduler)
 	}
@@ -129,10 +127,10 @@ func (s Schedulers) Names() []string {
 // Publish writes the annotation to the Lease. The election that goes on meanwhile retries a write that conflicts.
 func Publish(ctx context.Context, client kubernetes.Interface, namespace, name, annotation string) error {
 	lease, err := client.CoordinationV1().Leases(namespace).Get(ctx, name, metav1.GetOptions{})
-	if err != nil || lease.Annotations[Annotation] == annotation {
+	if err != nil || lease.Annotations[wellknown.AnnotationServes] == annotation {
 		return err
 	}
-	metav1.SetMetaDataAnnotation(&lease.ObjectMeta, Annotation, annotation)
+	metav1.SetMetaDataAnnotation(&lease.ObjectMeta, wellknown.AnnotationServes, annotation)
 	_, err = client.CoordinationV1().Leases(namespace).Update(ctx, lease, metav1.UpdateOptions{})
 	return err
 }

@@ -13,6 +13,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/utils/ptr"
+
+	"github.com/celset/celset/apis/wellknown"
 )
 
 const (
@@ -43,18 +45,18 @@ func renew(ctx context.Context, client kubernetes.Interface, namespace, name, an
 	spec := coordinationv1.LeaseSpec{RenewTime: ptr.To(metav1.NewMicroTime(now)), LeaseDurationSeconds: ptr.To(int32(duration.Seconds()))}
 	lease, err := leases.Get(ctx, name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
-		lease = &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, Annotations: map[string]string{Annotation: annotation}}, Spec: spec}
+		lease = &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, Annotations: map[string]string{wellknown.AnnotationServes: annotation}}, Spec: spec}
 		_, err = leases.Create(ctx, lease, metav1.CreateOptions{})
 		return err
 	}
 	if err != nil {
 		return err
 	}
-	isOther := ptr.Deref(lease.Spec.HolderIdentity, "") != "" || lease.Annotations[Annotation] != annotation
+	isOther := ptr.Deref(lease.Spec.HolderIdentity, "") != "" || lease.Annotations[wellknown.AnnotationServes] != annotation
 	if isOther && untilOf(lease).After(now) {
 		return fmt.Errorf("lease %s/%s is in use by another scheduler (holder %q)", namespace, name, ptr.Deref(lease.Spec.HolderIdentity, ""))
 	}
-	metav1.SetMetaDataAnnotation(&lease.ObjectMeta, Annotation, annotation)
+	metav1.SetMetaDataAnnotation(&lease.ObjectMeta, wellknown.AnnotationServes, annotation)
 	spec.LeaseTransitions = lease.Spec.LeaseTransitions
 	lease.Spec = spec
 	_, err = leases.Update(ctx, lease, metav1.UpdateOptions{})

@@ -9,11 +9,9 @@ import (
 	"strconv"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-)
 
-// NamesAnnotation holds the names of constraints in the KEP's form: a JSON object from
-// their positions in the list of constraints to their names.
-const NamesAnnotation = "celset.dev/constraint-names"
+	"github.com/celset/celset/apis/wellknown"
+)
 
 // claim is the part of an object that describes a claim.
 type claim struct {
@@ -91,19 +89,19 @@ func (c *claim) set(field string, items []map[string]any) {
 
 // names are those in the annotation, by position.
 func (c *claim) names() (map[int]string, error) {
-	text, found := c.object.GetAnnotations()[NamesAnnotation]
+	text, found := c.object.GetAnnotations()[wellknown.AnnotationConstraintNames]
 	if !found {
 		return nil, nil
 	}
 	var byText map[string]string
 	if err := json.Unmarshal([]byte(text), &byText); err != nil {
-		return nil, fmt.Errorf("%s %s: metadata.annotations[%s]: %w", c.object.GetKind(), c.object.GetName(), NamesAnnotation, err)
+		return nil, fmt.Errorf("%s %s: metadata.annotations[%s]: %w", c.object.GetKind(), c.object.GetName(), wellknown.AnnotationConstraintNames, err)
 	}
 	names := make(map[int]string, len(byText))
 	for text, name := range byText {
 		position, err := strconv.Atoi(text)
 		if err != nil {
-			return nil, fmt.Errorf("%s %s: metadata.annotations[%s]: %q is not a position", c.object.GetKind(), c.object.GetName(), NamesAnnotation, text)
+			return nil, fmt.Errorf("%s %s: metadata.annotations[%s]: %q is not a position", c.object.GetKind(), c.object.GetName(), wellknown.AnnotationConstraintNames, text)
 		}
 		names[position] = name
 	}
@@ -113,14 +111,14 @@ func (c *claim) names() (map[int]string, error) {
 // setNames writes the annotation; without names there is none.
 func (c *claim) setNames(names map[int]string) {
 	annotations := c.object.GetAnnotations()
-	delete(annotations, NamesAnnotation)
+	delete(annotations, wellknown.AnnotationConstraintNames)
 	if len(names) > 0 {
 		if annotations == nil {
 			annotations = make(map[string]string)
 		}
 		// A map of strings can always be written, in the order of its keys.
 		raw, _ := json.Marshal(names)
-		annotations[NamesAnnotation] = string(raw)
+		annotations[wellknown.AnnotationConstraintNames] = string(raw)
 	}
 	if len(annotations) == 0 {
 		// SetAnnotations would leave an empty map.

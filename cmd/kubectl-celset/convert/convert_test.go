@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/celset/celset/apis/celset/v1alpha1"
+	"github.com/celset/celset/apis/wellknown"
 	"github.com/celset/celset/cmd/kubectl-celset/convert"
 	"github.com/celset/celset/internal/testing/cases"
 )
@@ -50,7 +51,7 @@ func TestRoundTrip(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, n, back)
 		if n > 0 {
-			require.NotEmpty(t, o.GetAnnotations()[convert.NamesAnnotation])
+			require.NotEmpty(t, o.GetAnnotations()[wellknown.AnnotationConstraintNames])
 		}
 		there := o.DeepCopy()
 		unstructured.RemoveNestedField(there.Object, "metadata", "annotations")
@@ -149,7 +150,7 @@ func TestMistakes(t *testing.T) {
 func TestNamesInTheAnnotation(t *testing.T) {
 	claim := func(names string) *unstructured.Unstructured {
 		o := object(t, "{apiVersion: resource.k8s.io/v1, kind: ResourceClaim, metadata: {name: c}, spec: {devices: {constraints: [{cel: {expression: a}}, {cel: {expression: b}}]}}}")
-		o.SetAnnotations(map[string]string{convert.NamesAnnotation: names})
+		o.SetAnnotations(map[string]string{wellknown.AnnotationConstraintNames: names})
 		return o
 	}
 	for names, want := range map[string]string{

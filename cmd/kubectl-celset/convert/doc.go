@@ -22,6 +22,6 @@
 // [ToCelset] and [ToKEP] change ResourceClaims and ResourceClaimTemplates of any version in
 // place, and nothing else in them: fields that are not known here stay.
 //
-// The KEP's form has no names. [ToKEP] keeps them in the annotation [NamesAnnotation], and
+// The KEP's form has no names. [ToKEP] keeps them in the annotation celset.dev/constraint-names, and
 // [ToCelset] takes them from there, so that there and back changes nothing.
 package convert

@@ -11,13 +11,14 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/celset/celset/apis/celset/v1alpha1"
+	"github.com/celset/celset/apis/wellknown"
 )
 
 const referencePrefix = v1alpha1.AttributeDomain + "/"
 
 // ToCelset turns the KEP's constraints of an object into references and definitions, and
 // tells how many there were. prefix begins the names of those that have none in
-// [NamesAnnotation]; they are numbered from 1. Two with the same expression share a
+// [wellknown.AnnotationConstraintNames]; they are numbered from 1. Two with the same expression share a
 // definition.
 func ToCelset(object *unstructured.Unstructured, prefix string) (converted int, err error) {
 	c, err := claimOf(object)
@@ -141,7 +142,7 @@ func newNamer(prefix string, constraints, config []map[string]any, known map[int
 func (n *namer) name(position int, expression string) (name string, isNew bool, err error) {
 	if name, found := n.known[position]; found {
 		if before, found := n.defined[name]; found && before != expression {
-			return "", false, fmt.Errorf("the annotation %s names it %q, which is the name of another expression: change or remove the annotation", NamesAnnotation, name)
+			return "", false, fmt.Errorf("the annotation %s names it %q, which is the name of another expression: change or remove the annotation", wellknown.AnnotationConstraintNames, name)
 		} else if found {
 			return name, false, nil
 		}

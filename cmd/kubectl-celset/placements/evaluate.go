@@ -9,6 +9,8 @@ import (
 	"time"
 
 	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
+
+	"github.com/celset/celset/apis/wellknown"
 )
 
 // Evaluate decides the Placement of a verdict over the clusters at hand, if there are some and the Placement has no errors. It adds
@@ -28,7 +30,7 @@ func (h *Hub) Evaluate(ctx context.Context, object *clusterv1beta1.Placement, ve
 	satisfied := ""
 	for _, condition := range answer.Status.Conditions {
 		switch condition.Type {
-		case "PlacementEvaluationFailed":
+		case wellknown.ConditionEvaluationFailed:
 			if condition.Status == "True" {
 				verdict.Warnings = append(verdict.Warnings, condition.Message)
 			}

@@ -13,7 +13,7 @@ import (
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/celset/celset/placement"
+	"github.com/celset/celset/apis/wellknown"
 )
 
 // namespace of all Placements but that of the story of recovery.
@@ -110,9 +110,9 @@ func (d *demo) show(ctx context.Context, e example, from []member) error {
 	checks := []check{selects(want)}
 	if e.fails != nil {
 		text := fmt.Sprintf("The evaluation failed on %d clusters", len(choose(from, e.fails)))
-		checks = append(checks, says(placement.ConditionEvaluationFailed, "True", text))
+		checks = append(checks, says(wellknown.ConditionEvaluationFailed, "True", text))
 	} else {
-		checks = append(checks, says(placement.ConditionEvaluationFailed, "False", ""))
+		checks = append(checks, says(wellknown.ConditionEvaluationFailed, "False", ""))
 	}
 	got, err := d.await(ctx, client.ObjectKey{Namespace: namespace, Name: e.name}, checks...)
 	if err != nil {
@@ -124,7 +124,7 @@ func (d *demo) show(ctx context.Context, e example, from []member) error {
 	d.draw(got.of(from), e.columns...)
 	if e.fails != nil {
 		d.say("")
-		d.quote(got.message(placement.ConditionEvaluationFailed))
+		d.quote(got.message(wellknown.ConditionEvaluationFailed))
 	}
 	d.say("\n%s%d of %d clusters in %s, checked. It took %s.\n", margin, len(got.names), len(from), objects(len(got.objects)), took)
 	return nil

@@ -13,12 +13,11 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/util/version"
 	clusterv1 "open-cluster-management.io/api/cluster/v1"
+
+	"github.com/celset/celset/apis/setscores"
 )
 
 // What the expressions ask, asked in Go.
-
-// quantities is the annotation with the amounts behind scores.
-const quantities = "celset.dev/quantities"
 
 // claimOf is the value of a claim, "" if there is none.
 func claimOf(m member, name string) string {
@@ -51,7 +50,7 @@ func amountOf(m member, score string) (amount resource.Quantity, has bool) {
 		return amount, false
 	}
 	var all map[string]string
-	if json.Unmarshal([]byte(scores.Annotations[quantities]), &all) != nil {
+	if json.Unmarshal([]byte(scores.Annotations[setscores.QuantitiesAnnotation]), &all) != nil {
 		return amount, false
 	}
 	amount, err := resource.ParseQuantity(all[score])

@@ -13,6 +13,7 @@ import (
 	clusterv1alpha1 "open-cluster-management.io/api/cluster/v1alpha1"
 	clusterv1beta2 "open-cluster-management.io/api/cluster/v1beta2"
 
+	"github.com/celset/celset/apis/setscores"
 	"github.com/celset/celset/internal/fleet"
 )
 
@@ -114,7 +115,7 @@ func newScores(cluster string, random *rand.Rand, idle int) *clusterv1alpha1.Add
 	memory := []string{"64Mi", "100Mi", "512Mi", "2Gi", "1.5Gi", "48Gi"}[random.IntN(6)]
 	return &clusterv1alpha1.AddOnPlacementScore{
 		ObjectMeta: metav1.ObjectMeta{Namespace: cluster, Name: defaultScores, Annotations: map[string]string{
-			quantities: fmt.Sprintf(`{%q: "%d", %q: %q}`, cpuScore, cpus, memoryScore, memory),
+			setscores.QuantitiesAnnotation: fmt.Sprintf(`{%q: "%d", %q: %q}`, cpuScore, cpus, memoryScore, memory),
 		}},
 		Status: clusterv1alpha1.AddOnPlacementScoreStatus{Scores: []clusterv1alpha1.AddOnPlacementScoreItem{
 			{Name: cpuScore, Value: int32(cpus)},

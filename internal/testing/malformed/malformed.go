@@ -25,8 +25,8 @@ import (
 	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
 	clusterv1beta2 "open-cluster-management.io/api/cluster/v1beta2"
 
+	"github.com/celset/celset/apis/wellknown"
 	"github.com/celset/celset/cel/cluster"
-	"github.com/celset/celset/placement"
 )
 
 // Names are the names that most objects and references have.
@@ -208,7 +208,7 @@ func Placement(random *rand.Rand) *clusterv1beta1.Placement {
 	s := from(random)
 	result := &clusterv1beta1.Placement{ObjectMeta: metav1.ObjectMeta{
 		Namespace: s.name(), Name: s.name(), UID: types.UID(s.text("u", "")), Generation: int64(s.number(1, 2)),
-		Annotations: map[string]string{placement.TieBreakAnnotation: s.text("random", "name")},
+		Annotations: map[string]string{wellknown.AnnotationTieBreak: s.text("random", "name")},
 	}}
 	s.selection(&result.Spec)
 	s.prioritizers(&result.Spec)

@@ -25,6 +25,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
+	"github.com/celset/celset/apis/wellknown"
 	"github.com/celset/celset/cel"
 	"github.com/celset/celset/cel/cluster"
 	"github.com/celset/celset/internal/controlplane"
@@ -116,7 +117,7 @@ func nameOf(i int) string { return fleet.Cluster(i, time.Time{}).Name }
 func (h *hub) place(t testing.TB, name string, spec clusterv1beta1.PlacementSpec) *clusterv1beta1.Placement {
 	t.Helper()
 	object := &clusterv1beta1.Placement{
-		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, Annotations: map[string]string{placement.TakeAnnotation: "true"}},
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, Annotations: map[string]string{wellknown.AnnotationPlacement: "true"}},
 		Spec:       spec,
 	}
 	require.NoError(t, h.Create(t.Context(), object))

@@ -21,11 +21,11 @@ import (
 	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/celset/celset/apis/wellknown"
 	"github.com/celset/celset/internal/controlplane"
 	"github.com/celset/celset/internal/testing/cases"
 	"github.com/celset/celset/internal/testing/env"
 	"github.com/celset/celset/internal/testing/malformed"
-	"github.com/celset/celset/placement"
 )
 
 // TestMalformedOnHub gives Placements that select everything another spec, as wrong
@@ -178,7 +178,7 @@ func requireKept(t testing.TB, listed listing, before map[string]string) (miscon
 			require.NotEmpty(t, condition.Message, object.Name)
 		}
 		satisfied := meta.FindStatusCondition(object.Status.Conditions, clusterv1beta1.PlacementConditionSatisfied)
-		if meta.IsStatusConditionTrue(object.Status.Conditions, clusterv1beta1.PlacementConditionMisconfigured) && satisfied.Reason == placement.ReasonNotScheduled {
+		if meta.IsStatusConditionTrue(object.Status.Conditions, clusterv1beta1.PlacementConditionMisconfigured) && satisfied.Reason == wellknown.ReasonNotScheduled {
 			misconfigured++
 			require.Equal(t, metav1.ConditionFalse, satisfied.Status)
 			name := object.Name + "-decision-1"

@@ -29,6 +29,7 @@ import (
 	clusterv1beta2 "open-cluster-management.io/api/cluster/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/celset/celset/apis/wellknown"
 	"github.com/celset/celset/internal/controlplane"
 	"github.com/celset/celset/internal/testing/env"
 	"github.com/celset/celset/placement"
@@ -131,7 +132,7 @@ func (o *observer) see(e watch.Event) {
 	if e.Type == watch.Deleted || !slices.Equal(clustersOf(o.objects[decision.Name]), clustersOf(decision)) {
 		o.reselected = o.last
 	}
-	const key = placement.ConfirmedAnnotation
+	const key = wellknown.AnnotationConfirmed
 	if before := o.objects[decision.Name]; before != nil && before.Annotations[key] != decision.Annotations[key] {
 		o.confirmed++
 	}

@@ -336,19 +336,6 @@ func (l *nodes) requireOneWins(t *testing.T, a, b []string) (winner, loser []str
 	return winner, loser
 }
 
-// TestMistakes says what is wrong with a constraint.
-func TestMistakes(t *testing.T) {
-	l := newNodes(t, "mistakes", 2, rack(2))
-	for name, test := range map[string]struct{ expression, text string }{
-		"syntax":  {"nodes.all(n, n.labels.rack = 'a')", "Syntax error"},
-		"type":    {"nodes.size()", "the expression must return bool, it returns int"},
-		"missing": {"nodes.all(n, n.labels.leaf == 'a')", "no such key: leaf"},
-		"devices": {"devices.size() == 2", "undeclared reference to 'devices'"},
-	} {
-		l.requireRefused(t, l.group(t, name, test.expression, "", 2, 2)[0], test.text)
-	}
-}
-
 // TestHostDies: the pod of a host that died comes again. Its block can't be completed while the host is away, and is when it is
 // back.
 func TestHostDies(t *testing.T) {

@@ -13,8 +13,8 @@ import (
 	clusterv1alpha1 "open-cluster-management.io/api/cluster/v1alpha1"
 	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
 
+	"github.com/celset/celset/apis/wellknown"
 	"github.com/celset/celset/internal/testing/env"
-	"github.com/celset/celset/placement"
 )
 
 // What docs/ocm.md#differences-from-ocm says of mistakes and warnings, where it takes an
@@ -35,11 +35,11 @@ func TestExpiredScoreWarnsWithoutRetries(t *testing.T) {
 	s.requireSelected(t, name, "a")
 	s.requireSatisfied(t, name)
 	warned := []string{"AddOnPlacementScores b/default expired; they count as 0 in plugin AddOn/default/cpuratio"}
-	env.Becomes(t, warned, func() []string { return s.notes(t, name, placement.ReasonScoreExpired) })
+	env.Becomes(t, warned, func() []string { return s.notes(t, name, wellknown.ReasonScoreExpired) })
 	failures := counted(t, "controller_runtime_reconcile_errors_total")
 	s.score(t, s, "a", "default", cpuRatio, 1)
 	change(t, s, s.live(t, name), func(p *clusterv1beta1.Placement) { p.Spec.NumberOfClusters = ptr.To[int32](2) })
 	s.requireSelected(t, name, "a", "b")
-	require.Equal(t, warned, s.notes(t, name, placement.ReasonScoreExpired))
+	require.Equal(t, warned, s.notes(t, name, wellknown.ReasonScoreExpired))
 	require.InDelta(t, failures, counted(t, "controller_runtime_reconcile_errors_total"), 0)
 }

@@ -17,8 +17,8 @@ import (
 	clusterv1beta2 "open-cluster-management.io/api/cluster/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/celset/celset/apis/wellknown"
 	"github.com/celset/celset/internal/testing/env"
-	"github.com/celset/celset/placement"
 	"github.com/celset/celset/placement/binding"
 )
 
@@ -81,7 +81,7 @@ func exampleServiceAccount(t *testing.T, file string) {
 	s.requireSelected(t, "placement1", "cluster1", "cluster3", "other-set")
 	require.NoError(t, s.Delete(t.Context(), read(t, s, "", role+":ns2:placement", &rbacv1.ClusterRoleBinding{})))
 	s.requireSelected(t, "placement1")
-	s.requireCondition(t, "placement1", clusterv1beta1.PlacementConditionSatisfied, "False "+placement.ReasonNoBindings)
+	s.requireCondition(t, "placement1", clusterv1beta1.PlacementConditionSatisfied, "False "+wellknown.ReasonNoBindings)
 }
 
 // TestScenario2ServiceAccountsBindWhatTheyMay: each account binds for its own namespace
@@ -106,7 +106,7 @@ func TestScenario2ServiceAccountsBindWhatTheyMay(t *testing.T) {
 	all.requireSelected(t, "placement1", "cn-1", "eu-1", "us-1")
 	require.NoError(t, all.Delete(t.Context(), account))
 	all.requireSelected(t, "placement1")
-	all.requireCondition(t, "placement1", clusterv1beta1.PlacementConditionSatisfied, "False "+placement.ReasonNoBindings)
+	all.requireCondition(t, "placement1", clusterv1beta1.PlacementConditionSatisfied, "False "+wellknown.ReasonNoBindings)
 	some.requireSelected(t, "placement1", "eu-1")
 }
 
@@ -142,7 +142,7 @@ func TestScenario2ServiceAccountDoesNotBindByRoleBinding(t *testing.T) {
 	s.create(t, &rbacv1.RoleBinding{
 		ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "bind"}, RoleRef: refTo("bind-clusterset1"), Subjects: s.subjects(),
 	})
-	s.requireCondition(t, object.Name, clusterv1beta1.PlacementConditionSatisfied, "False "+placement.ReasonNoBindings)
+	s.requireCondition(t, object.Name, clusterv1beta1.PlacementConditionSatisfied, "False "+wellknown.ReasonNoBindings)
 	// What a ClusterRoleBinding of another account causes comes later, so nothing is
 	// underway for this one then.
 	other := newScene(t, "")

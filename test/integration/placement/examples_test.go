@@ -20,11 +20,11 @@ import (
 	clusterv1 "open-cluster-management.io/api/cluster/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/celset/celset/apis/wellknown"
 	"github.com/celset/celset/cel"
 	"github.com/celset/celset/cel/cluster"
 	"github.com/celset/celset/internal/controlplane"
 	"github.com/celset/celset/internal/testing/env"
-	"github.com/celset/celset/placement"
 	"github.com/celset/celset/placement/federation"
 )
 
@@ -125,7 +125,7 @@ func exampleClusterProfile(t *testing.T, file string) {
 	s.join(t, "a", traits{})
 	applied := s.apply(t, file)
 	s.requireSelected(t, name)
-	s.requireCondition(t, name, placement.ConditionEvaluationFailed, "True "+placement.ReasonEvaluationFailed, "no such key: properties")
+	s.requireCondition(t, name, wellknown.ConditionEvaluationFailed, "True "+wellknown.ReasonEvaluationFailed, "no such key: properties")
 
 	environment, err := cluster.NewEnvironment(cel.Config{})
 	require.NoError(t, err)

@@ -26,9 +26,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
+	"github.com/celset/celset/apis/wellknown"
 	"github.com/celset/celset/internal/fleet"
 	"github.com/celset/celset/internal/testing/env"
-	"github.com/celset/celset/placement"
 	"github.com/celset/celset/placement/binding"
 )
 
@@ -191,7 +191,7 @@ func (s scene) admit(t testing.TB, object *clusterv1.ManagedCluster) {
 func (s scene) place(t testing.TB, name, spec string) *clusterv1beta1.Placement {
 	t.Helper()
 	object := &clusterv1beta1.Placement{ObjectMeta: metav1.ObjectMeta{
-		Namespace: s.namespace, Name: name, Annotations: map[string]string{placement.TakeAnnotation: "true"},
+		Namespace: s.namespace, Name: name, Annotations: map[string]string{wellknown.AnnotationPlacement: "true"},
 	}}
 	object.Spec = specOf(t, spec)
 	s.create(t, object)
@@ -293,7 +293,7 @@ func (s scene) requireCondition(t testing.TB, name, kind, want string, texts ...
 // requireSatisfied waits until a Placement has all clusters that it wants.
 func (s scene) requireSatisfied(t testing.TB, name string) {
 	t.Helper()
-	s.requireCondition(t, name, clusterv1beta1.PlacementConditionSatisfied, "True "+placement.ReasonScheduled)
+	s.requireCondition(t, name, clusterv1beta1.PlacementConditionSatisfied, "True "+wellknown.ReasonScheduled)
 }
 
 // notes are those of the events about a Placement with a reason.

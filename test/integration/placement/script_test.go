@@ -23,9 +23,9 @@ import (
 	clusterv1beta2 "open-cluster-management.io/api/cluster/v1beta2"
 	"sigs.k8s.io/yaml"
 
+	"github.com/celset/celset/apis/wellknown"
 	"github.com/celset/celset/cel/cluster"
 	"github.com/celset/celset/internal/testing/env"
-	"github.com/celset/celset/placement"
 )
 
 // TestStories runs the scripts in testdata/stories: user stories of the proposals, and what
@@ -95,7 +95,7 @@ func taints(args []string) (result []clusterv1.Taint) {
 
 // shorts are for the types of conditions.
 var shorts = map[string]string{
-	"satisfied": clusterv1beta1.PlacementConditionSatisfied, "misconfigured": clusterv1beta1.PlacementConditionMisconfigured, "failed": placement.ConditionEvaluationFailed,
+	"satisfied": clusterv1beta1.PlacementConditionSatisfied, "misconfigured": clusterv1beta1.PlacementConditionMisconfigured, "failed": wellknown.ConditionEvaluationFailed,
 }
 
 var scriptCommands = map[string]func(*script, []string){

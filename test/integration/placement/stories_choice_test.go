@@ -18,8 +18,8 @@ import (
 	clusterv1beta2 "open-cluster-management.io/api/cluster/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/celset/celset/apis/wellknown"
 	"github.com/celset/celset/internal/testing/env"
-	"github.com/celset/celset/placement"
 )
 
 // User stories 1 to 5 of the proposal "New Placement APIs".
@@ -40,7 +40,7 @@ func TestStory02UserPlacesOnAuthorizedSets(t *testing.T) {
 
 	for name, sets := range map[string][]string{"any": nil, "first": {"one"}, "more-than-mine": {"two", "secret"}, "theirs": {"secret"}} {
 		object := &clusterv1beta1.Placement{ObjectMeta: metav1.ObjectMeta{
-			Namespace: s.namespace, Name: name, Annotations: map[string]string{placement.TakeAnnotation: "true"},
+			Namespace: s.namespace, Name: name, Annotations: map[string]string{wellknown.AnnotationPlacement: "true"},
 		}}
 		object.Spec.ClusterSets = sets
 		require.NoError(t, alice.Create(t.Context(), object))
@@ -50,7 +50,7 @@ func TestStory02UserPlacesOnAuthorizedSets(t *testing.T) {
 	s.requireSelected(t, "first", "one-1", "one-2")
 	s.requireSelected(t, "more-than-mine", "two-1", "two-2")
 	s.requireSelected(t, "theirs")
-	s.requireCondition(t, "theirs", clusterv1beta1.PlacementConditionSatisfied, "False "+placement.ReasonNoIntersection)
+	s.requireCondition(t, "theirs", clusterv1beta1.PlacementConditionSatisfied, "False "+wellknown.ReasonNoIntersection)
 	err := alice.Create(t.Context(), &clusterv1beta2.ManagedClusterSetBinding{
 		ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "secret"}, Spec: clusterv1beta2.ManagedClusterSetBindingSpec{ClusterSet: "secret"},
 	})

@@ -21,6 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
+	"github.com/celset/celset/apis/wellknown"
 	"github.com/celset/celset/cmd/kubectl-celset/cli"
 	"github.com/celset/celset/internal/testing/env"
 	"github.com/celset/celset/placement"
@@ -121,7 +122,7 @@ func TestStory09HowADecisionIsMade(t *testing.T) {
 	spec := "predicates: [{requiredClusterSelector: {labelSelector: {matchLabels: {cloud: aws}}}}]\n"
 	s.place(t, "explained", spec+best(3, "default", cpuRatio, 2))
 	s.requireSelected(t, "explained", "a", "b")
-	s.requireCondition(t, "explained", clusterv1beta1.PlacementConditionSatisfied, "False "+placement.ReasonNotScheduled,
+	s.requireCondition(t, "explained", clusterv1beta1.PlacementConditionSatisfied, "False "+wellknown.ReasonNotScheduled,
 		"1 cluster decisions unscheduled (4 clusters available, Predicate removed 1, TaintToleration removed 1)")
 	const reason = "in ManagedClusterSet global, matches spec.predicates[0]"
 	require.Equal(t, []clusterv1beta1.ClusterDecision{
@@ -141,7 +142,7 @@ func TestStory09HowADecisionIsMade(t *testing.T) {
 		p.Spec.Predicates[0].RequiredClusterSelector.LabelSelector.MatchLabels["cloud"] = "azure"
 	})
 	s.requireSelected(t, "explained")
-	s.requireCondition(t, "explained", clusterv1beta1.PlacementConditionSatisfied, "False "+placement.ReasonNoneMatched,
+	s.requireCondition(t, "explained", clusterv1beta1.PlacementConditionSatisfied, "False "+wellknown.ReasonNoneMatched,
 		"(4 clusters available, Predicate removed 4, TaintToleration removed 0)")
 }
 

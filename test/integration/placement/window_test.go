@@ -10,10 +10,10 @@ import (
 	"github.com/stretchr/testify/require"
 	clusterv1 "open-cluster-management.io/api/cluster/v1"
 
+	"github.com/celset/celset/apis/wellknown"
 	"github.com/celset/celset/cel/cluster"
 	"github.com/celset/celset/internal/testing/cases"
 	"github.com/celset/celset/internal/testing/env"
-	"github.com/celset/celset/placement"
 )
 
 // window has the claims with which a cluster says when it may be worked on.
@@ -42,7 +42,7 @@ predicates:
 	soon := s.join(t, "soon", traits{claims: window(hour.Add(24*time.Hour), hour.Add(25*time.Hour))})
 	s.place(t, "maintenance", inWindow)
 	s.requireSelected(t, "maintenance", "always")
-	s.requireCondition(t, "maintenance", placement.ConditionEvaluationFailed, "False "+placement.ReasonEvaluationsSucceeded)
+	s.requireCondition(t, "maintenance", wellknown.ConditionEvaluationFailed, "False "+wellknown.ReasonEvaluationsSucceeded)
 
 	// A machine that is busy may need longer until the controller knows of a window.
 	var opens time.Time

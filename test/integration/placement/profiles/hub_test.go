@@ -15,9 +15,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
+	"github.com/celset/celset/apis/wellknown"
 	"github.com/celset/celset/internal/controlplane"
 	"github.com/celset/celset/internal/testing/env"
-	"github.com/celset/celset/placement"
 	"github.com/celset/celset/placement/controller"
 	"github.com/celset/celset/placement/inventory"
 )
@@ -99,7 +99,7 @@ func report(t *testing.T, object *profilev1alpha1.ClusterProfile, status profile
 func (of team) place(t *testing.T, name string, expressions ...string) *clusterv1beta1.Placement {
 	t.Helper()
 	object := &clusterv1beta1.Placement{ObjectMeta: metav1.ObjectMeta{
-		Namespace: string(of), Name: name, Annotations: map[string]string{placement.TakeAnnotation: "true"},
+		Namespace: string(of), Name: name, Annotations: map[string]string{wellknown.AnnotationPlacement: "true"},
 	}}
 	if len(expressions) > 0 {
 		object.Spec.Predicates = []clusterv1beta1.ClusterPredicate{{RequiredClusterSelector: clusterv1beta1.ClusterSelector{

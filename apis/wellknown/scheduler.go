@@ -1,0 +1,69 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package wellknown
+
+// What celset-scheduler writes.
+const (
+	// AnnotationServes is on the Lease of a scheduler. It has the profiles that the scheduler serves, as JSON.
+	AnnotationServes = "celset.dev/serves"
+
+	// LeaseScheduler is the Lease of a scheduler that elects no leader and does not name a Lease.
+	LeaseScheduler = "celset-scheduler"
+
+	// FieldManagerScheduler applies the AddOnPlacementScore of the cluster on a hub.
+	FieldManagerScheduler = "celset-scheduler"
+)
+
+// Conditions that celset-scheduler writes.
+const (
+	// ConditionDevicesHeld is True in a pod for which devices are held while others are evicted. Its message is JSON for
+	// schedulers.
+	ConditionDevicesHeld = "celset.dev/DevicesHeld"
+
+	// ConditionMisconfigured is True in a PodGroup whose node set constraint can't be used. The condition
+	// PodGroupInitiallyScheduled, which is kube-scheduler's, has the reason Unschedulable then, as for any group that waits.
+	ConditionMisconfigured = "celset.dev/Misconfigured"
+)
+
+// Reasons of the condition [ConditionDevicesHeld].
+const (
+	// ReasonPreemptionStarted is that of a condition that is True.
+	ReasonPreemptionStarted = "PreemptionStarted"
+	ReasonBound             = "Bound"
+	ReasonBoundElsewhere    = "BoundElsewhere"
+	ReasonPodDeleted        = "PodDeleted"
+	ReasonClaimDeleted      = "ClaimDeleted"
+	ReasonTimedOut          = "TimedOut"
+	// ReasonOutranked says that a pod of a higher priority has taken a device, or is to get it.
+	ReasonOutranked   = "Outranked"
+	ReasonDevicesLost = "DevicesLost"
+	ReasonNotRecorded = "NotRecorded"
+)
+
+// Reasons of the condition [ConditionMisconfigured], and those of them that it is True for are reasons of events as well.
+// [ReasonEvaluationFailed] is one of them.
+const (
+	// ReasonInvalidConstraint says that the constraint is not defined, or that its definition is not valid.
+	ReasonInvalidConstraint = "InvalidConstraint"
+	// ReasonInvalidExpression says that an expression of the constraint does not compile.
+	ReasonInvalidExpression = "InvalidExpression"
+	// ReasonConstraintAccepted is that of a condition that is False again.
+	ReasonConstraintAccepted = "ConstraintAccepted"
+)
+
+// Reasons of events that celset-scheduler records.
+const (
+	// ReasonDevicesHeld is that of a pod for which others are evicted, ReasonDevicesPreempted that of those others.
+	ReasonDevicesHeld      = "DevicesHeld"
+	ReasonDevicesPreempted = "DevicesPreempted"
+	// ReasonAmountsOutOfRange is that of a ResourceSlice with amounts that can't be computed with.
+	ReasonAmountsOutOfRange = "AmountsOutOfRange"
+)
+
+// Actions of events that celset-scheduler records. Scheduling and Preempting are kube-scheduler's words, too.
+const (
+	ActionScheduling = "Scheduling"
+	ActionPreempting = "Preempting"
+	ActionReading    = "Reading"
+)

@@ -129,7 +129,7 @@ func (g *Guard) Gate(r Request) bool {
 	}
 	g.mutex.Lock()
 	defer g.mutex.Unlock()
-	if g.telling.passes(r.Pod.UID) || g.lines.hasTurn(r.Pod) {
+	if g.telling.passes(r.Pod) || g.lines.hasTurn(r.Pod) {
 		return false
 	}
 	now := g.clock.Now()
@@ -139,7 +139,7 @@ func (g *Guard) Gate(r Request) bool {
 	} else if g.limits.SharePercent >= 100 || g.queue == nil || g.lines.pass(r, g.mostQueued(r.Pod.Namespace, now), now) {
 		return false
 	}
-	g.telling.wait(r, now)
+	g.telling.wait(r.Pod, "", r.Activate, now)
 	g.lookAt(now.Add(pollInterval), now)
 	return true
 }
@@ -153,7 +153,7 @@ func (g *Guard) Forget(pod *v1.Pod) {
 	defer g.mutex.Unlock()
 	g.lines.leave(pod)
 	g.putOff.leave(pod.UID)
-	g.telling.done(pod.UID)
+	g.telling.leave(pod)
 }
 
 // mostQueued is the number of pods of a namespace that are queued at a time.
@@ -173,7 +173,7 @@ func (g *Guard) Admit(r Request) (*Attempt, *Refusal) {
 	defer g.mutex.Unlock()
 	now := g.clock.Now()
 	g.settle(now)
-	g.telling.done(r.Pod.UID)
+	g.telling.done(r.Pod)
 	if entry, waits := g.backOffs.of(r.keys(), now); waits {
 		g.lines.leave(r.Pod)
 		g.putOff.until(r, entry.until)

@@ -232,44 +232,6 @@ func TestQueuedPodsThatAreNotTried(t *testing.T) {
 	require.Empty(t, s.outside)
 }
 
-// TestWhoWaitsIsTold: a pod that was never tried is queued once, so that it has a condition; one after the other.
-func TestWhoWaitsIsTold(t *testing.T) {
-	b := newBench()
-	b.wait(pod("other", "waits"))
-	require.Nil(t, b.try(pod("a", "first"), time.Second, nil))
-	require.NotNil(t, b.try(pod("a", "refused"), 0, nil))
-	for i := range maxQueuedWithoutShare {
-		require.NotNil(t, b.try(pod("a", fmt.Sprint("refused-", i)), 0, nil))
-	}
-	told := pod("a", "told")
-	told.Status.Conditions = []v1.PodCondition{{Type: v1.PodScheduled, Status: v1.ConditionFalse}}
-	require.True(t, b.Gate(b.request(told, "claim-of-told")))
-	const many = 5
-	for i := range many {
-		require.True(t, b.Gate(b.request(pod("a", fmt.Sprint(i)), "x")))
-		require.True(t, b.Gate(b.request(pod("a", fmt.Sprint(i)), "x")), "once more")
-	}
-	require.False(t, b.Gate(b.request(pod("a", "without claims"))), "it wants no devices")
-	require.False(t, b.Gate(b.request(pod("b", "of another namespace"), "y")))
-	for began := b.clock.Now(); b.clock.Since(began) < untoldPatience+2*time.Second; b.pass(10 * time.Millisecond) {
-		// The others wait for so long, and the namespace gets no share meanwhile.
-		b.CycleBegan("a")
-		b.pass(10 * time.Millisecond)
-		b.CycleEnded()
-		b.wait(pod("other", "waits"))
-		before := len(b.activated)
-		b.Look()
-		require.LessOrEqual(t, len(b.activated)-before, 1)
-	}
-	require.Equal(t, []string{"a/0", "a/1", "a/2", "a/3", "a/4"}, b.activated)
-	for i := range many {
-		require.False(t, b.Gate(b.request(pod("a", fmt.Sprint(i)), "x")), "it is queued to be told")
-		b.wait(pod("other", "waits"))
-		require.NotNil(t, b.try(pod("a", fmt.Sprint(i)), 0, nil))
-		require.True(t, b.Gate(b.request(pod("a", fmt.Sprint(i)), "x")), "it waits in line again")
-	}
-}
-
 // TestBackingOffPodsWaitOutside: a claim that backs off keeps its pods out of the queue until it may be tried.
 func TestBackingOffPodsWaitOutside(t *testing.T) {
 	b := newBench()
@@ -336,42 +298,4 @@ func TestDeletedPodsDoNotKeepOthersFromBeingActivated(t *testing.T) {
 		s.Look()
 	}
 	require.True(t, slices.Contains(s.queued, p), "it was to wait for a second")
-}
-
-// TestDeletedPodsNeedNotBeTold: no attempt follows if the claim was deleted or got devices meanwhile.
-func TestDeletedPodsNeedNotBeTold(t *testing.T) {
-	s := newSchedulerBench()
-	other := pod("other", "waits")
-	s.takesItsShare("a", other)
-	require.NotNil(t, s.try(pod("a", "refused"), 0, nil))
-	const many = 50
-	for i := range many {
-		require.True(t, s.Gate(s.requestOf(pod("a", fmt.Sprint(i)))))
-	}
-	for range 20 {
-		s.takesItsShare("a", other)
-	}
-	for i := range many {
-		if i%2 == 0 {
-			s.Forget(pod("a", fmt.Sprint(i)))
-		}
-	}
-	for range 600 {
-		s.wait()
-		s.pass(time.Second)
-		s.Look()
-	}
-	require.Empty(t, s.lines.byNamespace)
-	require.Empty(t, s.telling.pods)
-}
-
-// TestPodsWhoseGatesWereRemovedAreTold: the API server wrote the condition that they have, about the gates.
-func TestPodsWhoseGatesWereRemovedAreTold(t *testing.T) {
-	s := newSchedulerBench()
-	s.takesItsShare("a", pod("other", "waits"))
-	require.NotNil(t, s.try(pod("a", "refused"), 0, nil))
-	p := pod("a", "gates were removed")
-	p.Status.Conditions = []v1.PodCondition{{Type: v1.PodScheduled, Status: v1.ConditionFalse, Reason: v1.PodReasonSchedulingGated}}
-	require.True(t, s.Gate(s.requestOf(p)))
-	require.Contains(t, s.telling.pods, p.UID)
 }

@@ -104,6 +104,13 @@ func (g *Guard) look() (activate []refused, over *Attempt, next time.Time) {
 	return activate, over, next
 }
 
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
+
 // earlier takes the zero time for never.
 func earlier(a, b time.Time) time.Time {
 	if a.IsZero() || b.Before(a) {

@@ -322,11 +322,12 @@ func (pl *DynamicResourcesCEL) PreEnqueue(ctx context.Context, pod *v1.Pod) *fwk
 		}
 		return status
 	}
-	if len(pod.Spec.ResourceClaims) == 0 {
-		return pl.gate(pod, &podClaims{})
+	wantsExtended := pl.wantsExtended(pod)
+	if len(pod.Spec.ResourceClaims) == 0 && !wantsExtended {
+		return nil
 	}
 	c := pl.resolve(pod)
-	if c.err != nil || podclaims.Bounded(c.unallocated) != nil || len(c.unallocated) == 0 {
+	if c.err != nil || podclaims.Bounded(c.unallocated) != nil || len(c.unallocated) == 0 && !wantsExtended {
 		// PreFilter says what is wrong. Nothing is refused that is to be bound only.
 		return status
 	}

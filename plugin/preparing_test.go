@@ -309,3 +309,26 @@ func TestPodsWaitOnceForAClaim(t *testing.T) {
 		require.Len(t, pods, 1, "after %d events", events)
 	}
 }
+
+// TestPodsForExtendedResourcesWaitInLine from the beginning: that they want devices is known before an attempt. Pods that
+// want no devices never wait.
+func TestPodsForExtendedResourcesWaitInLine(t *testing.T) {
+	b := startPreparing(t, nil, classByDefault(ring2), slice(0, 2, 3))
+	b.guard.Watch(queue{})
+	gated := 0
+	for i := range 20 {
+		p := extendedPod(extendedResource, 2)
+		p.Name, p.UID = fmt.Sprint("extended-", i), types.UID(fmt.Sprint("extended-", i))
+		if !b.PreEnqueue(b.ctx, p).IsSuccess() {
+			gated++
+		}
+		plain := extendedPod("example.com/other", 2)
+		plain.Name, plain.UID = fmt.Sprint("plain-", i), types.UID(fmt.Sprint("plain-", i))
+		require.True(t, b.PreEnqueue(b.ctx, plain).IsSuccess(), "no class stands for the resource")
+		bound := p.DeepCopy()
+		bound.UID += "-bound"
+		bound.Status.ExtendedResourceClaimStatus = &v1.PodExtendedResourceClaimStatus{ResourceClaimName: "c"}
+		require.True(t, b.PreEnqueue(b.ctx, bound).IsSuccess(), "there are devices for the pod")
+	}
+	require.Equal(t, 12, gated, "eight are queued at a time")
+}

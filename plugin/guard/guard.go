@@ -120,7 +120,7 @@ func (r *Request) keys() []types.UID {
 	return []types.UID{r.Pod.UID}
 }
 
-// Gate reports whether a pod has to wait outside of the queue of the pods that could be tried. The pod is activated when it
+// Gate reports whether a pod that wants devices has to wait outside of the queue of the pods that could be tried. The pod is activated when it
 // need not wait any more. Gate is called while the scheduling queue is locked, and takes microseconds. Pods of a group are
 // queued together, so they are refused when the group is tried.
 func (g *Guard) Gate(r Request) bool {

@@ -76,14 +76,9 @@ func (l *lines) of(namespace string) *line {
 }
 
 // pass notes that a pod is about to be queued, and returns false if it has to wait in line. most is the number of pods of
-// the namespace that are queued at a time. A pod without claims has to wait only if it was refused before: only then is it
-// known that it wants devices.
+// the namespace that are queued at a time.
 func (l *lines) pass(r Request, most int, now time.Time) bool {
-	of := l.byNamespace[r.Pod.Namespace]
-	if len(r.Claims) == 0 && (of == nil || of.pods[r.Pod.UID] == nil) {
-		return true
-	}
-	of = l.of(r.Pod.Namespace)
+	of := l.of(r.Pod.Namespace)
 	if known := of.queued[r.Pod.UID]; known != nil {
 		known.checked = now
 		return true

@@ -31,7 +31,8 @@ func TestWhoWaitsIsTold(t *testing.T) {
 		require.True(t, b.Gate(b.request(pod("a", fmt.Sprint(i)), "x")))
 		require.True(t, b.Gate(b.request(pod("a", fmt.Sprint(i)), "x")), "once more")
 	}
-	require.False(t, b.Gate(b.request(pod("a", "without claims"))), "it wants no devices")
+	require.True(t, b.Gate(b.request(pod("a", "without claims"))), "it wants extended resources")
+	b.Forget(pod("a", "without claims"))
 	require.False(t, b.Gate(b.request(pod("b", "of another namespace"), "y")))
 	for began := b.clock.Now(); b.clock.Since(began) < untoldPatience+2*time.Second; b.pass(10 * time.Millisecond) {
 		// The others wait for so long, and the namespace gets no share meanwhile.

@@ -5,11 +5,11 @@ package guard
 
 import (
 	"container/heap"
+	"maps"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/sets"
 	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
 )
 
@@ -39,6 +39,8 @@ type lines struct {
 	byNamespace map[string]*line
 	// joined counts pods that joined a line, for their order.
 	joined int
+	// nextCheck is the time before which queued pods are not looked for in the queue again.
+	nextCheck time.Time
 }
 
 // line has the pods of one namespace, those of the highest priority first, and otherwise those that came first.
@@ -148,18 +150,40 @@ type share struct {
 	isThrottled bool
 }
 
-// next queues the first pods of each line, as the shares allow it. inQueue are the UIDs of the pods in the queue.
-func (l *lines) next(now time.Time, shareOf func(namespace string) share, inQueue func() sets.Set[types.UID]) (queue []refused) {
-	for namespace, of := range l.byNamespace {
+// check removes queued pods that are not in the queue any more, because another plugin has them wait, or because they are
+// being tried.
+func (l *lines) check(now time.Time, inQueue func() []*v1.Pod) {
+	isOld := func(_ types.UID, pod *queued) bool { return now.Sub(pod.checked) >= pollInterval }
+	if now.Before(l.nextCheck) || !l.anyQueued(isOld) {
+		return
+	}
+	pods := inQueue()
+	for _, pod := range pods {
+		if of := l.byNamespace[pod.Namespace]; of != nil && of.queued[pod.UID] != nil {
+			of.queued[pod.UID].checked = now
+		}
+	}
+	for _, of := range l.byNamespace {
+		maps.DeleteFunc(of.queued, isOld)
+	}
+	l.nextCheck = now.Add(pause(len(pods)))
+}
+
+func (l *lines) anyQueued(is func(types.UID, *queued) bool) bool {
+	for _, of := range l.byNamespace {
 		for uid, pod := range of.queued {
-			switch {
-			case now.Sub(pod.checked) < pollInterval:
-			case inQueue().Has(uid):
-				pod.checked = now
-			default:
-				delete(of.queued, uid)
+			if is(uid, pod) {
+				return true
 			}
 		}
+	}
+	return false
+}
+
+// next queues the first pods of each line, as the shares allow it. inQueue returns the pods in the queue.
+func (l *lines) next(now time.Time, shareOf func(namespace string) share, inQueue func() []*v1.Pod) (queue []refused) {
+	l.check(now, inQueue)
+	for namespace, of := range l.byNamespace {
 		if len(of.order) > 0 {
 			allowed := shareOf(namespace)
 			for !allowed.isThrottled && len(of.order) > 0 && len(of.queued) < allowed.most {

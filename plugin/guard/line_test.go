@@ -299,3 +299,43 @@ func TestDeletedPodsDoNotKeepOthersFromBeingActivated(t *testing.T) {
 	}
 	require.True(t, slices.Contains(s.queued, p), "it was to wait for a second")
 }
+
+// listings is a queue that counts how often it is listed.
+type listings struct {
+	pods []*v1.Pod
+	n    int
+}
+
+func (l *listings) PodsInActiveQ() []*v1.Pod {
+	l.n++
+	return l.pods
+}
+
+// TestLongQueuesAreListedSeldom: listing a queue takes longer than trying a pod if there are many, and nothing else gets the lock
+// meanwhile. What is decided by it may be late by a tenth of a second.
+func TestLongQueuesAreListedSeldom(t *testing.T) {
+	b, queue := newBench(), &listings{}
+	for i := range 10_000 {
+		queue.pods = append(queue.pods, pod("others", fmt.Sprint(i)))
+	}
+	b.Watch(queue)
+	for i := range maxQueued {
+		p := pod("a", fmt.Sprint(i))
+		queue.pods = append(queue.pods, p)
+		require.False(t, b.Gate(b.request(p)))
+	}
+	require.True(t, b.Gate(b.request(pod("a", "waits"))))
+	for range 1000 {
+		b.pass(time.Millisecond)
+		b.Look()
+		require.Nil(t, b.try(pod("b", "p"), 0, nil))
+	}
+	require.LessOrEqual(t, queue.n, 2*11)
+	require.GreaterOrEqual(t, queue.n, 5)
+	require.Empty(t, b.activated)
+	// The pods of the namespace are gone, and the next one is queued.
+	queue.pods = queue.pods[:10_000]
+	b.pass(time.Second)
+	b.Look()
+	require.Equal(t, []string{"a/waits"}, b.activated)
+}

@@ -22,6 +22,9 @@ type cycle struct {
 	isRunning bool
 	namespace string
 	began     time.Time
+	// hasAttempt: an attempt was admitted in the cycle. The pods of a group are tried in one cycle. If one of them were refused
+	// for the share because those before it have used it up, none could run.
+	hasAttempt bool
 }
 
 // Begun is closed when the program first tells of a cycle: this process schedules. With leader election
@@ -40,7 +43,7 @@ func (g *Guard) CycleBegan(namespace string) {
 	g.mutex.Lock()
 	defer g.mutex.Unlock()
 	g.begin()
-	g.cycle = cycle{true, namespace, g.clock.Now()}
+	g.cycle = cycle{isRunning: true, namespace: namespace, began: g.clock.Now()}
 }
 
 // CycleEnded tells that it is done with it. All of the time is the namespace's, whatever it

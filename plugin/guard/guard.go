@@ -144,16 +144,17 @@ func (g *Guard) Gate(r Request) bool {
 	return true
 }
 
-// Forget drops a pod that was deleted, or bound.
+// Forget drops a pod that was deleted, or bound. The other pods of its group wait as before: a group is dropped when it is
+// tried next.
 func (g *Guard) Forget(pod *v1.Pod) {
-	if g == nil {
+	if g == nil || pod.Spec.SchedulingGroup != nil {
 		return
 	}
 	g.mutex.Lock()
 	defer g.mutex.Unlock()
 	g.lines.leave(pod)
 	g.putOff.leave(pod.UID)
-	g.telling.leave(pod)
+	g.telling.done(pod)
 }
 
 // mostQueued is the number of pods of a namespace that are queued at a time.
@@ -180,7 +181,8 @@ func (g *Guard) Admit(r Request) (*Attempt, *Refusal) {
 		g.lookAt(entry.until, now)
 		return nil, &Refusal{ReasonBackOff, entry.message()}
 	}
-	if !g.lines.hasTurn(r.Pod) && g.isThrottled(r.Pod.Namespace, now) {
+	g.putOff.leave(keyOf(r.Pod))
+	if !g.cycle.hasAttempt && !g.lines.hasTurn(r.Pod) && g.isThrottled(r.Pod.Namespace, now) {
 		g.lines.leave(r.Pod)
 		g.lines.join(r)
 		g.lookAt(now.Add(pollInterval), now)
@@ -188,7 +190,7 @@ func (g *Guard) Admit(r Request) (*Attempt, *Refusal) {
 	}
 	g.lines.leave(r.Pod)
 	a := &Attempt{guard: g, namespace: r.Pod.Namespace, keys: r.keys(), timeout: r.Timeout, began: now}
-	g.current = a
+	g.current, g.cycle.hasAttempt = a, g.cycle.isRunning
 	if a.timeout > 0 {
 		g.lookAt(now.Add(a.timeout), now)
 	}

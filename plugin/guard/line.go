@@ -43,7 +43,7 @@ type lines struct {
 	nextCheck time.Time
 }
 
-// line has the pods of one namespace, those of the highest priority first, and otherwise those that came first.
+// line has the pods and groups of one namespace, those of the highest priority first, and otherwise those that came first.
 type line struct {
 	order []*inLine
 	pods  map[types.UID]*inLine
@@ -65,6 +65,14 @@ type queued struct {
 	hasTurn bool
 }
 
+// keyOf identifies what the scheduling queue has at a time: a pod, or a group, by each of its pods.
+func keyOf(pod *v1.Pod) types.UID {
+	if group := pod.Spec.SchedulingGroup; group != nil && group.PodGroupName != nil {
+		return types.UID(pod.Namespace + "/" + *group.PodGroupName)
+	}
+	return pod.UID
+}
+
 func (l *lines) of(namespace string) *line {
 	if l.byNamespace == nil {
 		l.byNamespace = map[string]*line{}
@@ -81,12 +89,12 @@ func (l *lines) of(namespace string) *line {
 // the namespace that are queued at a time.
 func (l *lines) pass(r Request, most int, now time.Time) bool {
 	of := l.of(r.Pod.Namespace)
-	if known := of.queued[r.Pod.UID]; known != nil {
+	if known := of.queued[keyOf(r.Pod)]; known != nil {
 		known.checked = now
 		return true
 	}
 	if len(of.order) == 0 && len(of.queued) < most {
-		of.queued[r.Pod.UID] = &queued{checked: now}
+		of.queued[keyOf(r.Pod)] = &queued{checked: now}
 		return true
 	}
 	l.join(r)
@@ -96,19 +104,19 @@ func (l *lines) pass(r Request, most int, now time.Time) bool {
 // hasTurn reports whether the attempt of a pod is not refused.
 func (l *lines) hasTurn(pod *v1.Pod) bool {
 	of := l.byNamespace[pod.Namespace]
-	return of != nil && of.queued[pod.UID] != nil && of.queued[pod.UID].hasTurn
+	return of != nil && of.queued[keyOf(pod)] != nil && of.queued[keyOf(pod)].hasTurn
 }
 
 // join adds a pod to the line of its namespace unless it is there already.
 func (l *lines) join(r Request) {
 	of := l.of(r.Pod.Namespace)
-	if known := of.pods[r.Pod.UID]; known != nil {
+	if known := of.pods[keyOf(r.Pod)]; known != nil {
 		known.activate = r.Activate
 		return
 	}
 	l.joined++
 	waits := &inLine{refused: newRefused(r), joined: l.joined}
-	of.pods[r.Pod.UID] = waits
+	of.pods[keyOf(r.Pod)] = waits
 	heap.Push(of, waits)
 }
 
@@ -118,10 +126,11 @@ func (l *lines) leave(pod *v1.Pod) {
 	if of == nil {
 		return
 	}
-	delete(of.queued, pod.UID)
-	if waits := of.pods[pod.UID]; waits != nil {
+	key := keyOf(pod)
+	delete(of.queued, key)
+	if waits := of.pods[key]; waits != nil {
 		heap.Remove(of, waits.index)
-		delete(of.pods, pod.UID)
+		delete(of.pods, key)
 	}
 	l.tidy(pod.Namespace, of)
 }
@@ -159,8 +168,8 @@ func (l *lines) check(now time.Time, inQueue func() []*v1.Pod) {
 	}
 	pods := inQueue()
 	for _, pod := range pods {
-		if of := l.byNamespace[pod.Namespace]; of != nil && of.queued[pod.UID] != nil {
-			of.queued[pod.UID].checked = now
+		if of := l.byNamespace[pod.Namespace]; of != nil && of.queued[keyOf(pod)] != nil {
+			of.queued[keyOf(pod)].checked = now
 		}
 	}
 	for _, of := range l.byNamespace {
@@ -188,9 +197,9 @@ func (l *lines) next(now time.Time, shareOf func(namespace string) share, inQueu
 			allowed := shareOf(namespace)
 			for !allowed.isThrottled && len(of.order) > 0 && len(of.queued) < allowed.most {
 				first := heap.Pop(of).(*inLine)
-				delete(of.pods, first.pod.UID)
+				delete(of.pods, keyOf(first.pod))
 				// The first of those without a share has a turn.
-				of.queued[first.pod.UID] = &queued{checked: now, hasTurn: allowed.most == maxQueuedWithoutShare && len(of.queued) == 0}
+				of.queued[keyOf(first.pod)] = &queued{checked: now, hasTurn: allowed.most == maxQueuedWithoutShare && len(of.queued) == 0}
 				queue = append(queue, first.refused)
 			}
 		}

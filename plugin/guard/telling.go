@@ -62,17 +62,9 @@ type untoldPod struct {
 	isQueued bool
 }
 
-// tellKey identifies who is told at a time. The pods of a group are queued together, so they are told together.
-func tellKey(pod *v1.Pod) types.UID {
-	if group := pod.Spec.SchedulingGroup; group != nil && group.PodGroupName != nil {
-		return types.UID(pod.Namespace + "/" + *group.PodGroupName)
-	}
-	return pod.UID
-}
-
 // wait adds a pod that has no condition yet. why is what the condition would say, "" for anything.
 func (t *telling) wait(pod *v1.Pod, why string, activate func(*v1.Pod), now time.Time) {
-	key := tellKey(pod)
+	key := keyOf(pod)
 	if t.pods[key] != nil || isTold(pod, why) {
 		return
 	}
@@ -112,19 +104,16 @@ func (t *telling) passes(pod *v1.Pod) bool {
 	if len(t.pods) == 0 {
 		return false
 	}
-	untold := t.pods[tellKey(pod)]
+	untold := t.pods[keyOf(pod)]
 	return untold != nil && untold.isQueued
 }
 
 // done removes a pod whose attempt was begun or refused.
 func (t *telling) done(pod *v1.Pod) {
 	if len(t.pods) > 0 {
-		delete(t.pods, tellKey(pod))
+		delete(t.pods, keyOf(pod))
 	}
 }
-
-// leave removes a pod that is gone. The other pods of its group stay.
-func (t *telling) leave(pod *v1.Pod) { delete(t.pods, pod.UID) }
 
 // due returns the pod that is queued now to be told, if there is one, and when the next one is, zero for never. Of the
 // namespaces with a pod whose time has come, the one that waits longest has its turn.

@@ -11,7 +11,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
-	"k8s.io/utils/ptr"
 )
 
 // TestWhoWaitsIsTold: a pod that was never tried is queued once, so that it has a condition; one after the other.
@@ -162,11 +161,8 @@ func TestPodsAreToldAtARate(t *testing.T) {
 // first may be gone.
 func TestGroupsAreToldTogether(t *testing.T) {
 	b := newBench()
-	var pods []*v1.Pod
-	for i := range 50 {
-		p := pod("a", fmt.Sprint(i))
-		p.Spec.SchedulingGroup = &v1.PodSchedulingGroup{PodGroupName: ptr.To("group")}
-		pods = append(pods, p)
+	pods := groupOf("a", 50)
+	for _, p := range pods {
 		require.True(t, b.gated(p))
 	}
 	b.Forget(pods[0])

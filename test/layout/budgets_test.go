@@ -45,7 +45,7 @@ var budgets = []budget{
 	{name: "cel/device/bound and library", folders: []string{"cel/device/bound", "cel/device/library"}, counts: product, lines: 10640},
 	{name: "cel/cluster", folders: []string{"cel/cluster"}, counts: product, lines: 2145},
 	{name: "allocator", folders: []string{"allocator"}, without: explaining, counts: product, lines: 14410},
-	{name: "allocator/explain and others", folders: explaining, counts: product, lines: 3750},
+	{name: "allocator/explain and others", folders: explaining, counts: product, lines: 3755},
 	{name: "plugin", folders: []string{"plugin"}, counts: product, lines: 11220},
 	{name: "admission", folders: []string{"admission"}, counts: product, lines: 3190},
 	{name: "placement", folders: []string{"placement"}, without: []string{"placement/*"}, counts: product, lines: 5105},

@@ -153,8 +153,24 @@ func (g *Guard) Forget(pod *v1.Pod) {
 	g.mutex.Lock()
 	defer g.mutex.Unlock()
 	g.lines.leave(pod)
+	g.lines.errors.forget(pod)
 	g.putOff.leave(pod.UID)
 	g.telling.done(pod)
+}
+
+// Failed notes that an attempt to schedule a pod found no node, or that the pod could not be bound. After an error the pod backs
+// off.
+func (g *Guard) Failed(pod *v1.Pod, isError bool) {
+	if g == nil || pod.Spec.SchedulingGroup != nil {
+		return
+	}
+	g.mutex.Lock()
+	defer g.mutex.Unlock()
+	if isError {
+		g.lines.errors.add(pod, g.clock.Now())
+	} else {
+		g.lines.errors.forget(pod)
+	}
 }
 
 // mostQueued is the number of pods of a namespace that are queued at a time.
@@ -184,7 +200,7 @@ func (g *Guard) Admit(r Request) (*Attempt, *Refusal) {
 	g.putOff.leave(keyOf(r.Pod))
 	if !g.cycle.hasAttempt && !g.lines.hasTurn(r.Pod) && g.isThrottled(r.Pod.Namespace, now) {
 		g.lines.leave(r.Pod)
-		g.lines.join(r)
+		g.lines.join(r, now)
 		g.lookAt(now.Add(pollInterval), now)
 		return nil, &Refusal{ReasonShare, g.limits.message(r.Pod.Namespace)}
 	}

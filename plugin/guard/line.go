@@ -22,6 +22,9 @@ import (
 //  3. Of a namespace that has used up its share a pod is queued only when no other namespace waits. Its attempt is not
 //     refused then: it has a turn.
 //
+// A pod whose attempt ended with an error backs off in the scheduling queue. An activated pod does not, so the pod joins the
+// line when its back-off is over ([Guard.Failed]). Otherwise it would be tried again at once, forever.
+//
 // So a pod that waits makes no attempts, and writes nothing. Pods that are gone leave the line ([Guard.Forget]), so that there
 // are never more in line than in the cluster.
 
@@ -41,12 +44,17 @@ type lines struct {
 	joined int
 	// nextCheck is the time before which queued pods are not looked for in the queue again.
 	nextCheck time.Time
+	errors    attemptErrors
 }
 
 // line has the pods and groups of one namespace, those of the highest priority first, and otherwise those that came first.
 type line struct {
 	order []*inLine
-	pods  map[types.UID]*inLine
+	// resting are the pods that back off, and rested is the time before which none of them is in order.
+	resting map[types.UID]*inLine
+	rested  time.Time
+	// pods are those in order, and those that back off.
+	pods map[types.UID]*inLine
 	// queued has the pods that were queued and are still to be tried.
 	queued map[types.UID]*queued
 }
@@ -55,6 +63,8 @@ type line struct {
 type inLine struct {
 	refused
 	joined, index int
+	// due is the time at which the pod has backed off.
+	due time.Time
 }
 
 // queued is a pod in the queue.
@@ -79,7 +89,7 @@ func (l *lines) of(namespace string) *line {
 	}
 	of := l.byNamespace[namespace]
 	if of == nil {
-		of = &line{pods: map[types.UID]*inLine{}, queued: map[types.UID]*queued{}}
+		of = &line{pods: map[types.UID]*inLine{}, resting: map[types.UID]*inLine{}, queued: map[types.UID]*queued{}}
 		l.byNamespace[namespace] = of
 	}
 	return of
@@ -93,11 +103,11 @@ func (l *lines) pass(r Request, most int, now time.Time) bool {
 		known.checked = now
 		return true
 	}
-	if len(of.order) == 0 && len(of.queued) < most {
+	if len(of.pods) == 0 && len(of.queued) < most {
 		of.queued[keyOf(r.Pod)] = &queued{checked: now}
 		return true
 	}
-	l.join(r)
+	l.join(r, now)
 	return false
 }
 
@@ -108,16 +118,37 @@ func (l *lines) hasTurn(pod *v1.Pod) bool {
 }
 
 // join adds a pod to the line of its namespace unless it is there already.
-func (l *lines) join(r Request) {
+func (l *lines) join(r Request, now time.Time) {
 	of := l.of(r.Pod.Namespace)
 	if known := of.pods[keyOf(r.Pod)]; known != nil {
 		known.activate = r.Activate
 		return
 	}
 	l.joined++
-	waits := &inLine{refused: newRefused(r), joined: l.joined}
+	waits := &inLine{refused: newRefused(r), joined: l.joined, due: l.errors.next(r.Pod)}
 	of.pods[keyOf(r.Pod)] = waits
+	if waits.due.After(now) {
+		of.resting[keyOf(r.Pod)] = waits
+		of.rested = earlier(of.rested, waits.due)
+		return
+	}
 	heap.Push(of, waits)
+}
+
+// rest has the pods that have backed off join the others.
+func (of *line) rest(now time.Time) {
+	if of.rested.After(now) {
+		return
+	}
+	of.rested = time.Time{}
+	for key, waits := range of.resting {
+		if waits.due.After(now) {
+			of.rested = earlier(of.rested, waits.due)
+			continue
+		}
+		delete(of.resting, key)
+		heap.Push(of, waits)
+	}
 }
 
 // leave removes a pod that is being tried, or is gone.
@@ -129,7 +160,10 @@ func (l *lines) leave(pod *v1.Pod) {
 	key := keyOf(pod)
 	delete(of.queued, key)
 	if waits := of.pods[key]; waits != nil {
-		heap.Remove(of, waits.index)
+		if of.resting[key] == nil {
+			heap.Remove(of, waits.index)
+		}
+		delete(of.resting, key)
 		delete(of.pods, key)
 	}
 	l.tidy(pod.Namespace, of)
@@ -146,7 +180,7 @@ func (l *lines) wait() bool {
 }
 
 func (l *lines) tidy(namespace string, of *line) {
-	if len(of.order) == 0 && len(of.queued) == 0 {
+	if len(of.pods) == 0 && len(of.queued) == 0 {
 		delete(l.byNamespace, namespace)
 	}
 }
@@ -193,6 +227,7 @@ func (l *lines) anyQueued(is func(types.UID, *queued) bool) bool {
 func (l *lines) next(now time.Time, shareOf func(namespace string) share, inQueue func() []*v1.Pod) (queue []refused) {
 	l.check(now, inQueue)
 	for namespace, of := range l.byNamespace {
+		of.rest(now)
 		if len(of.order) > 0 {
 			allowed := shareOf(namespace)
 			for !allowed.isThrottled && len(of.order) > 0 && len(of.queued) < allowed.most {

@@ -339,3 +339,51 @@ func TestLongQueuesAreListedSeldom(t *testing.T) {
 	b.Look()
 	require.Equal(t, []string{"a/waits"}, b.activated)
 }
+
+// TestPodsBackOffAfterErrors: a pod whose attempts end with errors waits longer each time before it joins the line again. Other
+// pods are not kept from being tried meanwhile.
+func TestPodsBackOffAfterErrors(t *testing.T) {
+	s := newSchedulerBench()
+	const many = 50
+	for i := range many {
+		s.enqueue(pod("a", fmt.Sprint(i)))
+	}
+	const tick = 50 * time.Millisecond
+	attempts, backingOff := 0, map[*v1.Pod]time.Time{}
+	for range time.Minute / tick {
+		// A pod that passes the gate backs off in the scheduling queue, and is tried then without being asked about again.
+		for p, until := range backingOff {
+			if !until.After(s.clock.Now()) {
+				s.queued = append(s.queued, p)
+				delete(backingOff, p)
+			}
+		}
+		for len(s.queued) > 0 {
+			p := s.queued[0]
+			s.queued = s.queued[1:]
+			s.wait(s.queued...)
+			s.CycleBegan(p.Namespace)
+			_, refusal := s.Admit(s.requestOf(p))
+			require.Nil(t, refusal)
+			attempts++
+			s.Failed(p, true)
+			s.CycleEnded()
+			p.Status.Conditions = []v1.PodCondition{{Type: v1.PodScheduled, Status: v1.ConditionFalse, Message: "error"}}
+			if s.Gate(s.requestOf(p)) {
+				s.outside = append(s.outside, p)
+			} else {
+				backingOff[p] = s.lines.errors.next(p)
+			}
+		}
+		s.pass(tick)
+		s.Look()
+	}
+	require.InDelta(t, 9*many, attempts, 2*many, "after 1, 2, 4, 8 and then each 10 seconds")
+	p := pod("b", "p")
+	for _, want := range []time.Duration{1, 2, 4, 8, 10, 10} {
+		s.Failed(p, true)
+		require.Equal(t, s.clock.Now().Add(want*time.Second), s.lines.errors.next(p))
+	}
+	s.Failed(p, false)
+	require.Zero(t, s.lines.errors.next(p))
+}

@@ -103,7 +103,11 @@ func (l *lines) pass(r Request, most int, now time.Time) bool {
 		known.checked = now
 		return true
 	}
-	if len(of.pods) == 0 && len(of.queued) < most {
+	before := len(of.order)
+	if l.errors.next(r.Pod).After(now) {
+		before = len(of.pods)
+	}
+	if before == 0 && len(of.queued) < most {
 		of.queued[keyOf(r.Pod)] = &queued{checked: now}
 		return true
 	}

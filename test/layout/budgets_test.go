@@ -46,7 +46,7 @@ var budgets = []budget{
 	{name: "cel/cluster", folders: []string{"cel/cluster"}, counts: product, lines: 2145},
 	{name: "allocator", folders: []string{"allocator"}, without: explaining, counts: product, lines: 14410},
 	{name: "allocator/explain and others", folders: explaining, counts: product, lines: 3755},
-	{name: "plugin", folders: []string{"plugin"}, counts: product, lines: 11295},
+	{name: "plugin", folders: []string{"plugin"}, counts: product, lines: 11300},
 	{name: "admission", folders: []string{"admission"}, counts: product, lines: 3190},
 	{name: "placement", folders: []string{"placement"}, without: []string{"placement/*"}, counts: product, lines: 5105},
 	{name: "placement/controller and others", folders: []string{"placement/*"}, counts: product, lines: 5815},

@@ -337,8 +337,8 @@ func (pl *DynamicResourcesCEL) PreEnqueue(ctx context.Context, pod *v1.Pod) *fwk
 	}
 	if len(missing) > 0 {
 		pl.preparing.await(pod, missing, pl.constrains(), pl.activate)
-		if !pl.guard.Tell(pod, beingCompiled, pl.activate) {
-			return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, unprepared(missing))
+		if why := unprepared(missing); !pl.guard.Tell(pod, why, pl.activate) {
+			return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, why)
 		}
 	}
 	return pl.gate(pod, c)
@@ -357,13 +357,10 @@ func (pl *DynamicResourcesCEL) constrains() bool {
 	return pl.enabled && pl.mode != configv1alpha1.AllocatorUpstream
 }
 
-// beingCompiled ends each reason of [unprepared].
-const beingCompiled = "are being compiled: the pod is tried when that is done"
-
 // unprepared is why a pod has to wait.
 func unprepared(missing []*resourceapi.ResourceClaim) string {
 	if more := len(missing) - 1; more > 0 {
-		return fmt.Sprintf("the expressions of claim %s and of %d others %s", klog.KObj(missing[0]), more, beingCompiled)
+		return fmt.Sprintf("the expressions of claim %s and of %d others are being compiled: the pod is tried when that is done", klog.KObj(missing[0]), more)
 	}
-	return fmt.Sprintf("the expressions of claim %s %s", klog.KObj(missing[0]), beingCompiled)
+	return fmt.Sprintf("the expressions of claim %s are being compiled: the pod is tried when that is done", klog.KObj(missing[0]))
 }

@@ -54,7 +54,7 @@ var budgets = []budget{
 	{name: "internal", folders: []string{"internal"}, without: []string{"internal/testing"}, counts: product, lines: 14340},
 	{name: "hack", folders: []string{"hack"}, counts: product, lines: 0},
 	{name: "support of tests", folders: []string{"internal/testing", "test"}, counts: product, lines: 11520},
-	{name: "tests", folders: []string{"."}, counts: test, lines: 90115},
+	{name: "tests", folders: []string{"."}, counts: test, lines: 90160},
 	{name: "docs", folders: []string{"docs"}, counts: page, lines: 7175, files: 28},
 }
 

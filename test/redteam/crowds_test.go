@@ -28,7 +28,7 @@ func TestManyPodsThatCannotRun(t *testing.T) {
 	_, err := controlplane.Build(t.Context(), "", t.Output(), controlplane.KubeScheduler)
 	require.NoError(t, err)
 	stock := &program{name: controlplane.KubeScheduler, start: func(ctx context.Context) (*controlplane.Process, error) {
-		return l.ControlPlane.StartScheduler(ctx, controlplane.SchedulerOptions{Binary: l.ControlPlane.Binary(controlplane.KubeScheduler)})
+		return l.ControlPlane.StartScheduler(ctx, controlplane.SchedulerOptions{Binary: l.Binary(controlplane.KubeScheduler)})
 	}}
 	crowd := func(profile, claim, cpu string) (pods []client.Object) {
 		for i := range many {

@@ -32,6 +32,7 @@ func (pl *DynamicResourcesCEL) PreFilter(ctx context.Context, state fwk.CycleSta
 	c := pl.resolve(pod)
 	state.Write(claimsKey, c)
 	if c.err != nil {
+		pl.guard.Told(pod)
 		return nil, unusable(c.err)
 	}
 	if status := pl.checkJoining(pod, c); !status.IsSuccess() {

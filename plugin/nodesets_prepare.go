@@ -142,11 +142,11 @@ func claimsOfPods(handle fwk.Handle, pods []*v1.Pod) []*resourceapi.ResourceClai
 	return claims
 }
 
-// await has what a group says compiled, and a pod of it activated then. It is false if the pod has waited for long.
-func (pl *NodeSets) await(pod *v1.Pod, group *schedulingapi.PodGroup) bool {
+// await has what a group says compiled, and a pod of it activated then.
+func (pl *NodeSets) await(pod *v1.Pod, group *schedulingapi.PodGroup) {
 	claim := &resourceapi.ResourceClaim{}
 	claim.Namespace, claim.Name, claim.UID = group.Namespace, group.Name, wantOf(group)
-	return pl.groups.await(pod, []*resourceapi.ResourceClaim{claim}, true, pl.activate) < pl.groups.patience
+	pl.groups.await(pod, []*resourceapi.ResourceClaim{claim}, true, pl.activate)
 }
 
 // PreEnqueue gates a pod of a group until what the group says is compiled. It is called while the scheduling queue is locked,
@@ -159,7 +159,11 @@ func (pl *NodeSets) PreEnqueue(_ context.Context, pod *v1.Pod) *fwk.Status {
 	if !ok {
 		return nil
 	}
-	if _, known := pl.groups.own.Get(wantOf(group)); known || !pl.await(pod, group) {
+	if _, known := pl.groups.own.Get(wantOf(group)); known {
+		return nil
+	}
+	pl.await(pod, group)
+	if pl.guard.Tell(pod, "", pl.activate) {
 		return nil
 	}
 	return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, groupNotCompiled(group))

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"sync"
-	"time"
 
 	v1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
@@ -35,12 +34,8 @@ import (
 // is done. If it takes long, the pod is let through once, to be refused with a reason that users see. A
 // scheduling cycle looks up what was prepared, and compiles nothing that tenants write.
 
-const (
-	// preparedBytes bounds what is kept. A claim with usual expressions takes some 10 KiB.
-	preparedBytes = 128 << 20
-	// usualPatience is after how long a pod is told what it waits for.
-	usualPatience = time.Second
-)
+// preparedBytes bounds what is kept. A claim with usual expressions takes some 10 KiB.
+const preparedBytes = 128 << 20
 
 // preparing is for all profiles of a scheduler. It is safe for concurrent use.
 type preparing struct {
@@ -52,18 +47,13 @@ type preparing struct {
 	memory      *memo.Memory
 	known       *memo.Memo[preparedKey, *allocator.PreparedClaim]
 	contents    *memo.Memo[versionsKey, content]
-	patience    time.Duration
 	// background is nil where claims are prepared when they are needed, as in a simulation.
 	background *fairness.Background[wanted]
 
-	// untold has the pods that upstream gates.
-	untold *untold
 	// mutex guards what follows.
 	mutex sync.Mutex
 	// waiting has the pods that are activated when a claim was prepared.
 	waiting map[wanted]map[types.UID]waitingPod
-	// since is when a pod began to wait.
-	since map[types.UID]time.Time
 	// generation is that of the selectors of what is kept.
 	generation uint64
 }
@@ -154,15 +144,14 @@ func (l latestClasses) List() ([]*resourceapi.DeviceClass, error) {
 func newPreparingOf(preparer *allocator.Preparer, environment *device.Environment, claims claimGetter, classes fwk.DeviceClassLister, bytes int64) *preparing {
 	memory := memo.New(bytes)
 	return &preparing{
-		memory: memory, patience: usualPatience, untold: newUntold(),
-		Preparer: preparer, environment: environment, claims: claims, classes: classes,
+		memory: memory, Preparer: preparer, environment: environment, claims: claims, classes: classes,
 		known: memo.In(memory, func(key preparedKey, c **allocator.PreparedClaim) memo.Size {
 			size := (*c).Size()
 			size.Bytes += len(key.own.classes)
 			return size
 		}),
 		contents: memo.In(memory, func(key versionsKey, _ *content) memo.Size { return memo.Size{Bytes: 256 + len(key.classes)} }),
-		waiting:  map[wanted]map[types.UID]waitingPod{}, since: map[types.UID]time.Time{},
+		waiting:  map[wanted]map[types.UID]waitingPod{},
 	}
 }
 
@@ -275,32 +264,20 @@ func (p *preparing) isCurrent(c *allocator.PreparedClaim) bool {
 	return c.Generation() == p.generation
 }
 
-// await has the claims prepared, and the pod activated then. It reports for how long the pod has waited.
-func (p *preparing) await(pod *v1.Pod, missing []*resourceapi.ResourceClaim, constraints bool, activate func(*v1.Pod)) time.Duration {
+// await has the claims prepared, and the pod activated then.
+func (p *preparing) await(pod *v1.Pod, missing []*resourceapi.ResourceClaim, constraints bool, activate func(*v1.Pod)) {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
-	waiting := waiter(pod, activate)
-	since, waits := p.since[pod.UID]
-	if !waits {
-		since = time.Now()
-		p.since[pod.UID] = since
-		time.AfterFunc(p.patience, func() {
-			if p.waits(waiting.Pod) {
-				activate(waiting.Pod)
-			}
-		})
-	}
 	// The claims of a namespace are prepared one after the other: when the last one is, all are.
 	last := wanted{missing[len(missing)-1].UID, constraints}
 	if p.waiting[last] == nil {
 		p.waiting[last] = map[types.UID]waitingPod{}
 	}
-	p.waiting[last][pod.UID] = waiting
+	p.waiting[last][pod.UID] = waiter(pod, activate)
 	for _, claim := range missing {
 		namespace, name, want := claim.Namespace, claim.Name, wanted{claim.UID, constraints}
 		p.background.Add(namespace, want, func(ctx context.Context) { p.prepareWanted(ctx, namespace, name, want) }, func() { p.wake(want) })
 	}
-	return time.Since(since)
 }
 
 // prepareWanted prepares a claim if it is still there.
@@ -314,21 +291,11 @@ func (p *preparing) prepareWanted(ctx context.Context, namespace, name string, w
 	}
 }
 
-func (p *preparing) waits(pod *v1.Pod) bool {
-	p.mutex.Lock()
-	defer p.mutex.Unlock()
-	_, waits := p.since[pod.UID]
-	return waits
-}
-
 // wake activates the pods that wait for a claim.
 func (p *preparing) wake(claim wanted) {
 	p.mutex.Lock()
 	pods := p.waiting[claim]
 	delete(p.waiting, claim)
-	for uid := range pods {
-		delete(p.since, uid)
-	}
 	p.mutex.Unlock()
 	for _, pod := range pods {
 		pod.activate(pod.Pod)
@@ -338,8 +305,8 @@ func (p *preparing) wake(claim wanted) {
 // errNotPrepared ends what would have to compile something within a scheduling cycle.
 var errNotPrepared = errors.New("the expressions of a claim are being compiled")
 
-// PreEnqueue gates a pod while others are being evicted for it, for a while if upstream's PreEnqueue does, until its
-// claims are prepared, and until the guard would not refuse it. It is called while the scheduling queue is locked, so it only looks up.
+// PreEnqueue gates a pod while others are being evicted for it, while upstream's PreEnqueue gates it because it can't use its
+// claims, until its claims are prepared, and until the guard would not refuse it. It is called while the scheduling queue is locked, so it only looks up.
 func (pl *DynamicResourcesCEL) PreEnqueue(ctx context.Context, pod *v1.Pod) *fwk.Status {
 	if pl.isPreempting(pod) {
 		return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, "pods are being evicted for the pod's devices")
@@ -349,16 +316,18 @@ func (pl *DynamicResourcesCEL) PreEnqueue(ctx context.Context, pod *v1.Pod) *fwk
 		return status
 	}
 	if !status.IsSuccess() {
-		if pl.preparing.untold.isDue(pod, pl.activate) {
+		// PreFilter refuses the pod with the same reason, which an attempt writes.
+		if pl.guard.Tell(pod, status.Message(), pl.activate) {
 			return nil
 		}
 		return status
 	}
-	if len(pod.Spec.ResourceClaims) == 0 {
-		return pl.gate(pod, &podClaims{})
+	wantsExtended := pl.wantsExtended(pod)
+	if len(pod.Spec.ResourceClaims) == 0 && !wantsExtended {
+		return nil
 	}
 	c := pl.resolve(pod)
-	if c.err != nil || podclaims.Bounded(c.unallocated) != nil || len(c.unallocated) == 0 {
+	if c.err != nil || podclaims.Bounded(c.unallocated) != nil || len(c.unallocated) == 0 && !wantsExtended {
 		// PreFilter says what is wrong. Nothing is refused that is to be bound only.
 		return status
 	}
@@ -366,8 +335,11 @@ func (pl *DynamicResourcesCEL) PreEnqueue(ctx context.Context, pod *v1.Pod) *fwk
 	if err != nil {
 		return status
 	}
-	if len(missing) > 0 && pl.preparing.await(pod, missing, pl.constrains(), pl.activate) < pl.preparing.patience {
-		return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, unprepared(missing))
+	if len(missing) > 0 {
+		pl.preparing.await(pod, missing, pl.constrains(), pl.activate)
+		if why := unprepared(missing); !pl.guard.Tell(pod, why, pl.activate) {
+			return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, why)
+		}
 	}
 	return pl.gate(pod, c)
 }

@@ -22,8 +22,10 @@ import (
 	compbase "k8s.io/component-base/metrics"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
+	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/celset/celset/cel/fairness"
+	"github.com/celset/celset/plugin/guard"
 	"github.com/celset/celset/plugin/metrics"
 )
 
@@ -33,20 +35,20 @@ type preparingBench struct {
 	ctx      context.Context
 	handle   *handle
 	registry compbase.KubeRegistry
+	// clock is that of the guard.
+	clock *clocktesting.FakePassiveClock
 }
 
 func startPreparing(t *testing.T, args runtime.Object, objects ...runtime.Object) *preparingBench {
 	t.Helper()
-	b := &preparingBench{registry: compbase.NewKubeRegistry()}
+	b := &preparingBench{registry: compbase.NewKubeRegistry(), clock: clocktesting.NewFakePassiveClock(time.Now())}
 	measured, err := metrics.New(b.registry, time.Now)
 	require.NoError(t, err)
 	b.ctx, b.handle = newHandle(t, objects...)
 	shared := newShared()
-	shared.inBackground = true
+	shared.inBackground, shared.guard = true, guard.New(b.clock)
 	b.DynamicResourcesCEL, err = newPlugin(b.ctx, args, b.handle, features(), true, measured, shared)
 	require.NoError(t, err)
-	// What is waited for here is that claims are prepared.
-	b.preparing.patience = time.Hour
 	b.handle.start(b.ctx, t, objects...)
 	return b
 }
@@ -118,9 +120,11 @@ func TestPodsAreToldWhatTheyWaitFor(t *testing.T) {
 	b := startPreparing(t, nil, class(), slice(0, 2, 3), constrain(t, claim(2), "ring2", ring2))
 	release := make(chan struct{})
 	b.preparing.background.Add("default", wanted{claim: "another"}, func(context.Context) { <-release }, func() {})
-	b.preparing.patience = time.Millisecond
-	require.Eventually(t, func() bool { return b.PreEnqueue(b.ctx, pod()).IsSuccess() }, waitFor, tick)
+	require.False(t, b.PreEnqueue(b.ctx, pod()).IsSuccess())
+	b.clock.SetTime(b.clock.Now().Add(5 * time.Second))
+	b.guard.Look()
 	b.awaitActivated(t, 1)
+	require.True(t, b.PreEnqueue(b.ctx, pod()).IsSuccess())
 	_, status := b.PreFilter(b.ctx, framework.NewCycleState(), pod(), nil)
 	require.Equal(t, "the expressions of claim default/claim are being compiled: the pod is tried when that is done", status.Message())
 	close(release)
@@ -304,4 +308,27 @@ func TestPodsWaitOnceForAClaim(t *testing.T) {
 	for _, pods := range b.preparing.waiting {
 		require.Len(t, pods, 1, "after %d events", events)
 	}
+}
+
+// TestPodsForExtendedResourcesWaitInLine from the beginning: that they want devices is known before an attempt. Pods that
+// want no devices never wait.
+func TestPodsForExtendedResourcesWaitInLine(t *testing.T) {
+	b := startPreparing(t, nil, classByDefault(ring2), slice(0, 2, 3))
+	b.guard.Watch(queue{})
+	gated := 0
+	for i := range 20 {
+		p := extendedPod(extendedResource, 2)
+		p.Name, p.UID = fmt.Sprint("extended-", i), types.UID(fmt.Sprint("extended-", i))
+		if !b.PreEnqueue(b.ctx, p).IsSuccess() {
+			gated++
+		}
+		plain := extendedPod("example.com/other", 2)
+		plain.Name, plain.UID = fmt.Sprint("plain-", i), types.UID(fmt.Sprint("plain-", i))
+		require.True(t, b.PreEnqueue(b.ctx, plain).IsSuccess(), "no class stands for the resource")
+		bound := p.DeepCopy()
+		bound.UID += "-bound"
+		bound.Status.ExtendedResourceClaimStatus = &v1.PodExtendedResourceClaimStatus{ResourceClaimName: "c"}
+		require.True(t, b.PreEnqueue(b.ctx, bound).IsSuccess(), "there are devices for the pod")
+	}
+	require.Equal(t, 12, gated, "eight are queued at a time")
 }

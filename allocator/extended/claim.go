@@ -53,6 +53,21 @@ func Claim(pod *v1.Pod, classOf ClassOf) *resourceapi.ResourceClaim {
 	return claim
 }
 
+// Wants reports whether a pod wants an extended resource for which a class stands. It allocates nothing.
+func Wants(pod *v1.Pod, classOf ClassOf) bool {
+	wants := func(containers []v1.Container) bool {
+		for i := range containers {
+			for name, quantity := range containers[i].Resources.Requests {
+				if name != v1.ResourceCPU && name != v1.ResourceMemory && !quantity.IsZero() && classOf(name) != nil {
+					return true
+				}
+			}
+		}
+		return false
+	}
+	return wants(pod.Spec.Containers) || wants(pod.Spec.InitContainers)
+}
+
 // Waiting are the claims of pods that are to be scheduled and have no claim for their extended resources yet.
 func Waiting(pods []*v1.Pod, classOf ClassOf) []*resourceapi.ResourceClaim {
 	var claims []*resourceapi.ResourceClaim

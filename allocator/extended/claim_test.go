@@ -55,12 +55,15 @@ func TestClaim(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p"}, Spec: v1.PodSpec{InitContainers: test.init, Containers: test.main}}
-			claim := extended.Claim(pod, func(name v1.ResourceName) *resourceapi.DeviceClass {
+			classOf := func(name v1.ResourceName) *resourceapi.DeviceClass {
 				if name == "cpu" {
 					return nil
 				}
 				return &resourceapi.DeviceClass{ObjectMeta: metav1.ObjectMeta{Name: string(name)}}
-			})
+			}
+			require.True(t, extended.Wants(pod, classOf))
+			require.False(t, extended.Wants(pod, func(v1.ResourceName) *resourceapi.DeviceClass { return nil }))
+			claim := extended.Claim(pod, classOf)
 			got := counts{}
 			for _, r := range claim.Spec.Devices.Requests {
 				got[r.Name] = r.Exactly.Count

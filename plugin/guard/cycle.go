@@ -6,19 +6,25 @@ package guard
 import (
 	"time"
 
-	"k8s.io/apimachinery/pkg/types"
+	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
 )
 
-// seenFor is how long what was seen of the queue is good for. To list the pods in it takes
-// longer than to try one of them, if there are many.
+// seenFor is how long what was seen of the queue is good for, at least.
 const seenFor = 10 * time.Millisecond
+
+// pause is the time until the pods of the queue are listed again. Listing many pods takes longer than trying one of them,
+// some 100 ns for each.
+func pause(pods int) time.Duration { return max(seenFor, time.Duration(pods)*10*time.Microsecond) }
 
 // cycle is the scheduling cycle that the program said had begun.
 type cycle struct {
 	isRunning bool
 	namespace string
 	began     time.Time
+	// hasAttempt: an attempt was admitted in the cycle. The pods of a group are tried in one cycle. If one of them were refused
+	// for the share because those before it have used it up, none could run.
+	hasAttempt bool
 }
 
 // Begun is closed when the program first tells of a cycle: this process schedules. With leader election
@@ -37,7 +43,7 @@ func (g *Guard) CycleBegan(namespace string) {
 	g.mutex.Lock()
 	defer g.mutex.Unlock()
 	g.begin()
-	g.cycle = cycle{true, namespace, g.clock.Now()}
+	g.cycle = cycle{isRunning: true, namespace: namespace, began: g.clock.Now()}
 }
 
 // CycleEnded tells that it is done with it. All of the time is the namespace's, whatever it
@@ -75,18 +81,16 @@ func (g *Guard) settle(now time.Time) {
 // waiting are the namespaces of the pods that could be tried.
 type waiting struct {
 	namespaces sets.Set[string]
-	at         time.Time
+	// until is the time at which the queue is looked at again.
+	until time.Time
 }
 
-// inQueue returns the UIDs of the pods in the queue of those that could be tried.
-func (g *Guard) inQueue() sets.Set[types.UID] {
-	uids := sets.New[types.UID]()
-	if g.queue != nil {
-		for _, pod := range g.queue.PodsInActiveQ() {
-			uids.Insert(pod.UID)
-		}
+// inQueue returns the pods in the queue of those that could be tried.
+func (g *Guard) inQueue() []*v1.Pod {
+	if g.queue == nil {
+		return nil
 	}
-	return uids
+	return g.queue.PodsInActiveQ()
 }
 
 // othersWait tells whether pods of other namespaces wait that have not used up their shares.
@@ -94,9 +98,10 @@ func (g *Guard) othersWait(namespace string, now time.Time) bool {
 	if g.queue == nil {
 		return false
 	}
-	if g.waiting.namespaces == nil || now.Sub(g.waiting.at) >= seenFor {
-		g.waiting = waiting{sets.New[string](), now}
-		for _, pod := range g.queue.PodsInActiveQ() {
+	if g.waiting.namespaces == nil || !g.waiting.until.After(now) {
+		pods := g.inQueue()
+		g.waiting = waiting{sets.New[string](), now.Add(pause(len(pods)))}
+		for _, pod := range pods {
 			g.waiting.namespaces.Insert(pod.Namespace)
 		}
 	}

@@ -120,7 +120,7 @@ func (r *Request) keys() []types.UID {
 	return []types.UID{r.Pod.UID}
 }
 
-// Gate reports whether a pod has to wait outside of the queue of the pods that could be tried. The pod is activated when it
+// Gate reports whether a pod that wants devices has to wait outside of the queue of the pods that could be tried. The pod is activated when it
 // need not wait any more. Gate is called while the scheduling queue is locked, and takes microseconds. Pods of a group are
 // queued together, so they are refused when the group is tried.
 func (g *Guard) Gate(r Request) bool {
@@ -129,7 +129,7 @@ func (g *Guard) Gate(r Request) bool {
 	}
 	g.mutex.Lock()
 	defer g.mutex.Unlock()
-	if g.telling.passes(r.Pod.UID) || g.lines.hasTurn(r.Pod) {
+	if g.telling.passes(r.Pod) || g.lines.hasTurn(r.Pod) {
 		return false
 	}
 	now := g.clock.Now()
@@ -139,21 +139,38 @@ func (g *Guard) Gate(r Request) bool {
 	} else if g.limits.SharePercent >= 100 || g.queue == nil || g.lines.pass(r, g.mostQueued(r.Pod.Namespace, now), now) {
 		return false
 	}
-	g.telling.wait(r, now)
+	g.telling.wait(r.Pod, "", r.Activate, now)
 	g.lookAt(now.Add(pollInterval), now)
 	return true
 }
 
-// Forget drops a pod that was deleted, or bound.
+// Forget drops a pod that was deleted, or bound. The other pods of its group wait as before: a group is dropped when it is
+// tried next.
 func (g *Guard) Forget(pod *v1.Pod) {
-	if g == nil {
+	if g == nil || pod.Spec.SchedulingGroup != nil {
 		return
 	}
 	g.mutex.Lock()
 	defer g.mutex.Unlock()
 	g.lines.leave(pod)
+	g.lines.errors.forget(pod)
 	g.putOff.leave(pod.UID)
-	g.telling.done(pod.UID)
+	g.telling.done(pod)
+}
+
+// Failed notes that an attempt to schedule a pod found no node, or that the pod could not be bound. After an error the pod backs
+// off.
+func (g *Guard) Failed(pod *v1.Pod, isError bool) {
+	if g == nil || pod.Spec.SchedulingGroup != nil {
+		return
+	}
+	g.mutex.Lock()
+	defer g.mutex.Unlock()
+	if isError {
+		g.lines.errors.add(pod, g.clock.Now())
+	} else {
+		g.lines.errors.forget(pod)
+	}
 }
 
 // mostQueued is the number of pods of a namespace that are queued at a time.
@@ -173,22 +190,23 @@ func (g *Guard) Admit(r Request) (*Attempt, *Refusal) {
 	defer g.mutex.Unlock()
 	now := g.clock.Now()
 	g.settle(now)
-	g.telling.done(r.Pod.UID)
+	g.telling.done(r.Pod)
 	if entry, waits := g.backOffs.of(r.keys(), now); waits {
 		g.lines.leave(r.Pod)
 		g.putOff.until(r, entry.until)
 		g.lookAt(entry.until, now)
 		return nil, &Refusal{ReasonBackOff, entry.message()}
 	}
-	if !g.lines.hasTurn(r.Pod) && g.isThrottled(r.Pod.Namespace, now) {
+	g.putOff.leave(keyOf(r.Pod))
+	if !g.cycle.hasAttempt && !g.lines.hasTurn(r.Pod) && g.isThrottled(r.Pod.Namespace, now) {
 		g.lines.leave(r.Pod)
-		g.lines.join(r)
+		g.lines.join(r, now)
 		g.lookAt(now.Add(pollInterval), now)
 		return nil, &Refusal{ReasonShare, g.limits.message(r.Pod.Namespace)}
 	}
 	g.lines.leave(r.Pod)
 	a := &Attempt{guard: g, namespace: r.Pod.Namespace, keys: r.keys(), timeout: r.Timeout, began: now}
-	g.current = a
+	g.current, g.cycle.hasAttempt = a, g.cycle.isRunning
 	if a.timeout > 0 {
 		g.lookAt(now.Add(a.timeout), now)
 	}

@@ -5,11 +5,11 @@ package guard
 
 import (
 	"container/heap"
+	"maps"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/sets"
 	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
 )
 
@@ -21,6 +21,9 @@ import (
 //     allows it.
 //  3. Of a namespace that has used up its share a pod is queued only when no other namespace waits. Its attempt is not
 //     refused then: it has a turn.
+//
+// A pod whose attempt ended with an error backs off in the scheduling queue. An activated pod does not, so the pod joins the
+// line when its back-off is over ([Guard.Failed]). Otherwise it would be tried again at once, forever.
 //
 // So a pod that waits makes no attempts, and writes nothing. Pods that are gone leave the line ([Guard.Forget]), so that there
 // are never more in line than in the cluster.
@@ -39,12 +42,19 @@ type lines struct {
 	byNamespace map[string]*line
 	// joined counts pods that joined a line, for their order.
 	joined int
+	// nextCheck is the time before which queued pods are not looked for in the queue again.
+	nextCheck time.Time
+	errors    attemptErrors
 }
 
-// line has the pods of one namespace, those of the highest priority first, and otherwise those that came first.
+// line has the pods and groups of one namespace, those of the highest priority first, and otherwise those that came first.
 type line struct {
 	order []*inLine
-	pods  map[types.UID]*inLine
+	// resting are the pods that back off, and rested is the time before which none of them is in order.
+	resting map[types.UID]*inLine
+	rested  time.Time
+	// pods are those in order, and those that back off.
+	pods map[types.UID]*inLine
 	// queued has the pods that were queued and are still to be tried.
 	queued map[types.UID]*queued
 }
@@ -53,6 +63,8 @@ type line struct {
 type inLine struct {
 	refused
 	joined, index int
+	// due is the time at which the pod has backed off.
+	due time.Time
 }
 
 // queued is a pod in the queue.
@@ -63,56 +75,84 @@ type queued struct {
 	hasTurn bool
 }
 
+// keyOf identifies what the scheduling queue has at a time: a pod, or a group, by each of its pods.
+func keyOf(pod *v1.Pod) types.UID {
+	if group := pod.Spec.SchedulingGroup; group != nil && group.PodGroupName != nil {
+		return types.UID(pod.Namespace + "/" + *group.PodGroupName)
+	}
+	return pod.UID
+}
+
 func (l *lines) of(namespace string) *line {
 	if l.byNamespace == nil {
 		l.byNamespace = map[string]*line{}
 	}
 	of := l.byNamespace[namespace]
 	if of == nil {
-		of = &line{pods: map[types.UID]*inLine{}, queued: map[types.UID]*queued{}}
+		of = &line{pods: map[types.UID]*inLine{}, resting: map[types.UID]*inLine{}, queued: map[types.UID]*queued{}}
 		l.byNamespace[namespace] = of
 	}
 	return of
 }
 
 // pass notes that a pod is about to be queued, and returns false if it has to wait in line. most is the number of pods of
-// the namespace that are queued at a time. A pod without claims has to wait only if it was refused before: only then is it
-// known that it wants devices.
+// the namespace that are queued at a time.
 func (l *lines) pass(r Request, most int, now time.Time) bool {
-	of := l.byNamespace[r.Pod.Namespace]
-	if len(r.Claims) == 0 && (of == nil || of.pods[r.Pod.UID] == nil) {
-		return true
-	}
-	of = l.of(r.Pod.Namespace)
-	if known := of.queued[r.Pod.UID]; known != nil {
+	of := l.of(r.Pod.Namespace)
+	if known := of.queued[keyOf(r.Pod)]; known != nil {
 		known.checked = now
 		return true
 	}
-	if len(of.order) == 0 && len(of.queued) < most {
-		of.queued[r.Pod.UID] = &queued{checked: now}
+	before := len(of.order)
+	if l.errors.next(r.Pod).After(now) {
+		before = len(of.pods)
+	}
+	if before == 0 && len(of.queued) < most {
+		of.queued[keyOf(r.Pod)] = &queued{checked: now}
 		return true
 	}
-	l.join(r)
+	l.join(r, now)
 	return false
 }
 
 // hasTurn reports whether the attempt of a pod is not refused.
 func (l *lines) hasTurn(pod *v1.Pod) bool {
 	of := l.byNamespace[pod.Namespace]
-	return of != nil && of.queued[pod.UID] != nil && of.queued[pod.UID].hasTurn
+	return of != nil && of.queued[keyOf(pod)] != nil && of.queued[keyOf(pod)].hasTurn
 }
 
 // join adds a pod to the line of its namespace unless it is there already.
-func (l *lines) join(r Request) {
+func (l *lines) join(r Request, now time.Time) {
 	of := l.of(r.Pod.Namespace)
-	if known := of.pods[r.Pod.UID]; known != nil {
+	if known := of.pods[keyOf(r.Pod)]; known != nil {
 		known.activate = r.Activate
 		return
 	}
 	l.joined++
-	waits := &inLine{refused: newRefused(r), joined: l.joined}
-	of.pods[r.Pod.UID] = waits
+	waits := &inLine{refused: newRefused(r), joined: l.joined, due: l.errors.next(r.Pod)}
+	of.pods[keyOf(r.Pod)] = waits
+	if waits.due.After(now) {
+		of.resting[keyOf(r.Pod)] = waits
+		of.rested = earlier(of.rested, waits.due)
+		return
+	}
 	heap.Push(of, waits)
+}
+
+// rest has the pods that have backed off join the others.
+func (of *line) rest(now time.Time) {
+	if of.rested.After(now) {
+		return
+	}
+	of.rested = time.Time{}
+	for key, waits := range of.resting {
+		if waits.due.After(now) {
+			of.rested = earlier(of.rested, waits.due)
+			continue
+		}
+		delete(of.resting, key)
+		heap.Push(of, waits)
+	}
 }
 
 // leave removes a pod that is being tried, or is gone.
@@ -121,10 +161,14 @@ func (l *lines) leave(pod *v1.Pod) {
 	if of == nil {
 		return
 	}
-	delete(of.queued, pod.UID)
-	if waits := of.pods[pod.UID]; waits != nil {
-		heap.Remove(of, waits.index)
-		delete(of.pods, pod.UID)
+	key := keyOf(pod)
+	delete(of.queued, key)
+	if waits := of.pods[key]; waits != nil {
+		if of.resting[key] == nil {
+			heap.Remove(of, waits.index)
+		}
+		delete(of.resting, key)
+		delete(of.pods, key)
 	}
 	l.tidy(pod.Namespace, of)
 }
@@ -140,7 +184,7 @@ func (l *lines) wait() bool {
 }
 
 func (l *lines) tidy(namespace string, of *line) {
-	if len(of.order) == 0 && len(of.queued) == 0 {
+	if len(of.pods) == 0 && len(of.queued) == 0 {
 		delete(l.byNamespace, namespace)
 	}
 }
@@ -153,25 +197,48 @@ type share struct {
 	isThrottled bool
 }
 
-// next queues the first pods of each line, as the shares allow it. inQueue are the UIDs of the pods in the queue.
-func (l *lines) next(now time.Time, shareOf func(namespace string) share, inQueue func() sets.Set[types.UID]) (queue []refused) {
-	for namespace, of := range l.byNamespace {
+// check removes queued pods that are not in the queue any more, because another plugin has them wait, or because they are
+// being tried.
+func (l *lines) check(now time.Time, inQueue func() []*v1.Pod) {
+	isOld := func(_ types.UID, pod *queued) bool { return now.Sub(pod.checked) >= pollInterval }
+	if now.Before(l.nextCheck) || !l.anyQueued(isOld) {
+		return
+	}
+	pods := inQueue()
+	for _, pod := range pods {
+		if of := l.byNamespace[pod.Namespace]; of != nil && of.queued[keyOf(pod)] != nil {
+			of.queued[keyOf(pod)].checked = now
+		}
+	}
+	for _, of := range l.byNamespace {
+		maps.DeleteFunc(of.queued, isOld)
+	}
+	l.nextCheck = now.Add(pause(len(pods)))
+}
+
+func (l *lines) anyQueued(is func(types.UID, *queued) bool) bool {
+	for _, of := range l.byNamespace {
 		for uid, pod := range of.queued {
-			switch {
-			case now.Sub(pod.checked) < pollInterval:
-			case inQueue().Has(uid):
-				pod.checked = now
-			default:
-				delete(of.queued, uid)
+			if is(uid, pod) {
+				return true
 			}
 		}
+	}
+	return false
+}
+
+// next queues the first pods of each line, as the shares allow it. inQueue returns the pods in the queue.
+func (l *lines) next(now time.Time, shareOf func(namespace string) share, inQueue func() []*v1.Pod) (queue []refused) {
+	l.check(now, inQueue)
+	for namespace, of := range l.byNamespace {
+		of.rest(now)
 		if len(of.order) > 0 {
 			allowed := shareOf(namespace)
 			for !allowed.isThrottled && len(of.order) > 0 && len(of.queued) < allowed.most {
 				first := heap.Pop(of).(*inLine)
-				delete(of.pods, first.pod.UID)
+				delete(of.pods, keyOf(first.pod))
 				// The first of those without a share has a turn.
-				of.queued[first.pod.UID] = &queued{checked: now, hasTurn: allowed.most == maxQueuedWithoutShare && len(of.queued) == 0}
+				of.queued[keyOf(first.pod)] = &queued{checked: now, hasTurn: allowed.most == maxQueuedWithoutShare && len(of.queued) == 0}
 				queue = append(queue, first.refused)
 			}
 		}

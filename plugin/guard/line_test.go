@@ -232,44 +232,6 @@ func TestQueuedPodsThatAreNotTried(t *testing.T) {
 	require.Empty(t, s.outside)
 }
 
-// TestWhoWaitsIsTold: a pod that was never tried is queued once, so that it has a condition; one after the other.
-func TestWhoWaitsIsTold(t *testing.T) {
-	b := newBench()
-	b.wait(pod("other", "waits"))
-	require.Nil(t, b.try(pod("a", "first"), time.Second, nil))
-	require.NotNil(t, b.try(pod("a", "refused"), 0, nil))
-	for i := range maxQueuedWithoutShare {
-		require.NotNil(t, b.try(pod("a", fmt.Sprint("refused-", i)), 0, nil))
-	}
-	told := pod("a", "told")
-	told.Status.Conditions = []v1.PodCondition{{Type: v1.PodScheduled, Status: v1.ConditionFalse}}
-	require.True(t, b.Gate(b.request(told, "claim-of-told")))
-	const many = 5
-	for i := range many {
-		require.True(t, b.Gate(b.request(pod("a", fmt.Sprint(i)), "x")))
-		require.True(t, b.Gate(b.request(pod("a", fmt.Sprint(i)), "x")), "once more")
-	}
-	require.False(t, b.Gate(b.request(pod("a", "without claims"))), "it wants no devices")
-	require.False(t, b.Gate(b.request(pod("b", "of another namespace"), "y")))
-	for began := b.clock.Now(); b.clock.Since(began) < untoldPatience+2*time.Second; b.pass(10 * time.Millisecond) {
-		// The others wait for so long, and the namespace gets no share meanwhile.
-		b.CycleBegan("a")
-		b.pass(10 * time.Millisecond)
-		b.CycleEnded()
-		b.wait(pod("other", "waits"))
-		before := len(b.activated)
-		b.Look()
-		require.LessOrEqual(t, len(b.activated)-before, 1)
-	}
-	require.Equal(t, []string{"a/0", "a/1", "a/2", "a/3", "a/4"}, b.activated)
-	for i := range many {
-		require.False(t, b.Gate(b.request(pod("a", fmt.Sprint(i)), "x")), "it is queued to be told")
-		b.wait(pod("other", "waits"))
-		require.NotNil(t, b.try(pod("a", fmt.Sprint(i)), 0, nil))
-		require.True(t, b.Gate(b.request(pod("a", fmt.Sprint(i)), "x")), "it waits in line again")
-	}
-}
-
 // TestBackingOffPodsWaitOutside: a claim that backs off keeps its pods out of the queue until it may be tried.
 func TestBackingOffPodsWaitOutside(t *testing.T) {
 	b := newBench()
@@ -338,40 +300,90 @@ func TestDeletedPodsDoNotKeepOthersFromBeingActivated(t *testing.T) {
 	require.True(t, slices.Contains(s.queued, p), "it was to wait for a second")
 }
 
-// TestDeletedPodsNeedNotBeTold: no attempt follows if the claim was deleted or got devices meanwhile.
-func TestDeletedPodsNeedNotBeTold(t *testing.T) {
-	s := newSchedulerBench()
-	other := pod("other", "waits")
-	s.takesItsShare("a", other)
-	require.NotNil(t, s.try(pod("a", "refused"), 0, nil))
-	const many = 50
-	for i := range many {
-		require.True(t, s.Gate(s.requestOf(pod("a", fmt.Sprint(i)))))
-	}
-	for range 20 {
-		s.takesItsShare("a", other)
-	}
-	for i := range many {
-		if i%2 == 0 {
-			s.Forget(pod("a", fmt.Sprint(i)))
-		}
-	}
-	for range 600 {
-		s.wait()
-		s.pass(time.Second)
-		s.Look()
-	}
-	require.Empty(t, s.lines.byNamespace)
-	require.Empty(t, s.telling.pods)
+// listings is a queue that counts how often it is listed.
+type listings struct {
+	pods []*v1.Pod
+	n    int
 }
 
-// TestPodsWhoseGatesWereRemovedAreTold: the API server wrote the condition that they have, about the gates.
-func TestPodsWhoseGatesWereRemovedAreTold(t *testing.T) {
+func (l *listings) PodsInActiveQ() []*v1.Pod {
+	l.n++
+	return l.pods
+}
+
+// TestLongQueuesAreListedSeldom: listing a queue takes longer than trying a pod if there are many, and nothing else gets the lock
+// meanwhile. What is decided by it may be late by a tenth of a second.
+func TestLongQueuesAreListedSeldom(t *testing.T) {
+	b, queue := newBench(), &listings{}
+	for i := range 10_000 {
+		queue.pods = append(queue.pods, pod("others", fmt.Sprint(i)))
+	}
+	b.Watch(queue)
+	for i := range maxQueued {
+		p := pod("a", fmt.Sprint(i))
+		queue.pods = append(queue.pods, p)
+		require.False(t, b.Gate(b.request(p)))
+	}
+	require.True(t, b.Gate(b.request(pod("a", "waits"))))
+	for range 1000 {
+		b.pass(time.Millisecond)
+		b.Look()
+		require.Nil(t, b.try(pod("b", "p"), 0, nil))
+	}
+	require.LessOrEqual(t, queue.n, 2*11)
+	require.GreaterOrEqual(t, queue.n, 5)
+	require.Empty(t, b.activated)
+	// The pods of the namespace are gone, and the next one is queued.
+	queue.pods = queue.pods[:10_000]
+	b.pass(time.Second)
+	b.Look()
+	require.Equal(t, []string{"a/waits"}, b.activated)
+}
+
+// TestPodsBackOffAfterErrors: a pod whose attempts end with errors waits longer each time before it joins the line again. Other
+// pods are not kept from being tried meanwhile.
+func TestPodsBackOffAfterErrors(t *testing.T) {
 	s := newSchedulerBench()
-	s.takesItsShare("a", pod("other", "waits"))
-	require.NotNil(t, s.try(pod("a", "refused"), 0, nil))
-	p := pod("a", "gates were removed")
-	p.Status.Conditions = []v1.PodCondition{{Type: v1.PodScheduled, Status: v1.ConditionFalse, Reason: v1.PodReasonSchedulingGated}}
-	require.True(t, s.Gate(s.requestOf(p)))
-	require.Contains(t, s.telling.pods, p.UID)
+	const many = 50
+	for i := range many {
+		s.enqueue(pod("a", fmt.Sprint(i)))
+	}
+	const tick = 50 * time.Millisecond
+	attempts, backingOff := 0, map[*v1.Pod]time.Time{}
+	for range time.Minute / tick {
+		// A pod that passes the gate backs off in the scheduling queue, and is tried then without being asked about again.
+		for p, until := range backingOff {
+			if !until.After(s.clock.Now()) {
+				s.queued = append(s.queued, p)
+				delete(backingOff, p)
+			}
+		}
+		for len(s.queued) > 0 {
+			p := s.queued[0]
+			s.queued = s.queued[1:]
+			s.wait(s.queued...)
+			s.CycleBegan(p.Namespace)
+			_, refusal := s.Admit(s.requestOf(p))
+			require.Nil(t, refusal)
+			attempts++
+			s.Failed(p, true)
+			s.CycleEnded()
+			p.Status.Conditions = []v1.PodCondition{{Type: v1.PodScheduled, Status: v1.ConditionFalse, Message: "error"}}
+			if s.Gate(s.requestOf(p)) {
+				s.outside = append(s.outside, p)
+			} else {
+				backingOff[p] = s.lines.errors.next(p)
+			}
+		}
+		s.pass(tick)
+		s.Look()
+	}
+	require.InDelta(t, 9*many, attempts, 2*many, "after 1, 2, 4, 8 and then each 10 seconds")
+	p := pod("b", "p")
+	for _, want := range []time.Duration{1, 2, 4, 8, 10, 10} {
+		s.Failed(p, true)
+		require.Equal(t, s.clock.Now().Add(want*time.Second), s.lines.errors.next(p))
+	}
+	s.Failed(p, false)
+	require.Zero(t, s.lines.errors.next(p))
 }

@@ -4,6 +4,7 @@
 package guard
 
 import (
+	"slices"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -44,20 +45,20 @@ func newRefused(r Request) refused {
 	}, r.Activate}
 }
 
-// until notes that the pod is to be activated at a time.
+// until notes that the pod is to be activated at a time. What was noted before may be about a former claim of the same name.
 func (p *putOff) until(r Request, until time.Time) {
 	if p.backingOff == nil {
 		p.backingOff, p.activated = map[types.UID]*backingOff{}, map[types.UID]time.Time{}
 	}
-	if p.backingOff[r.Pod.UID] != nil {
+	if known := p.backingOff[keyOf(r.Pod)]; known != nil && slices.Equal(known.keys, r.keys()) {
 		return
 	}
-	p.backingOff[r.Pod.UID] = &backingOff{newRefused(r), r.keys(), until}
+	p.backingOff[keyOf(r.Pod)] = &backingOff{newRefused(r), r.keys(), until}
 	p.next = earlier(p.next, until)
 }
 
-// leave removes a pod.
-func (p *putOff) leave(pod types.UID) { delete(p.backingOff, pod) }
+// leave removes a pod or a group.
+func (p *putOff) leave(key types.UID) { delete(p.backingOff, key) }
 
 // due takes those out that have backed off long enough, of each claim one at a time. next is when it has to be asked again,
 // zero if no pod waits. until is the time until which claims back off by now.
@@ -74,7 +75,7 @@ func (p *putOff) due(now time.Time, until func(keys []types.UID) (time.Time, boo
 		}
 	}
 	p.next = time.Time{}
-	for uid, waits := range p.backingOff {
+	for key, waits := range p.backingOff {
 		if !waits.until.After(now) {
 			if longer, backsOff := until(waits.keys); backsOff {
 				waits.until = longer
@@ -83,7 +84,7 @@ func (p *putOff) due(now time.Time, until func(keys []types.UID) (time.Time, boo
 			} else {
 				due = append(due, waits.refused)
 				p.activated[waits.keys[0]] = now
-				p.leave(uid)
+				p.leave(key)
 				continue
 			}
 		}

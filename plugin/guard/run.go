@@ -5,7 +5,6 @@ package guard
 
 import (
 	"context"
-	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -79,7 +78,7 @@ func (g *Guard) look() (activate []refused, over *Attempt, next time.Time) {
 	})
 	activate = append(activate, g.lines.next(now, func(namespace string) share {
 		return share{g.mostQueued(namespace, now), g.isThrottled(namespace, now)}
-	}, sync.OnceValue(g.inQueue))...)
+	}, g.inQueue)...)
 	if len(g.lines.byNamespace) > 0 {
 		next = earlier(next, now.Add(pollInterval))
 	}
@@ -102,6 +101,13 @@ func (g *Guard) look() (activate []refused, over *Attempt, next time.Time) {
 	}
 	g.loop.next = next
 	return activate, over, next
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
 }
 
 // earlier takes the zero time for never.

@@ -86,6 +86,8 @@ type lab struct {
 	// tokens are those of users.
 	tokens map[string]string
 	crowd  crowd
+	// bound counts the pods that alice has had scheduled in sieges.
+	bound int
 	// webhookAddress is where the webhook listens.
 	webhookAddress string
 }

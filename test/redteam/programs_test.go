@@ -196,13 +196,13 @@ func (l *lab) webhook(t *testing.T) *program {
 }
 
 // placement runs the placement controller with its debug address, and returns that.
-func (l *lab) placement(t *testing.T) (p *program, debug string) {
+func (l *lab) placement(t *testing.T, args ...string) (p *program, debug string) {
 	t.Helper()
 	ports, err := controlplane.FreePorts(1)
 	require.NoError(t, err)
 	debug = localAddress(ports[0])
 	return &program{name: "celset-placement", caches: programCaches + placementCaches, start: l.serve("celset-placement", env.Placement.Name,
-		"--leader-elect=false", "--debug-bind-address="+debug)}, debug
+		append([]string{"--leader-elect=false", "--debug-bind-address=" + debug}, args...)...)}, debug
 }
 
 func localAddress(port int) string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(port)) }

@@ -7,7 +7,6 @@ package redteam
 
 import (
 	"fmt"
-	"sync"
 	"testing"
 	"time"
 
@@ -21,38 +20,19 @@ import (
 // inWave is how many pods become ready at the same moment.
 const inWave = 300
 
-// createAll makes what a tenant may write within a few seconds.
-func (l *lab) createAll(t *testing.T, claim string) {
-	t.Helper()
-	var all sync.WaitGroup
-	errs := make([]error, inWave)
-	for worker := range 16 {
-		all.Go(func() {
-			for i := worker; i < inWave; i += 16 {
-				errs[i] = l.mallory.Create(t.Context(), pod(unchecked, fmt.Sprintf("wave-%d", i), "celset-scheduler", claim))
-			}
-		})
+// wave are the pods that a tenant may write within a few seconds.
+func wave(claim string) (pods []client.Object) {
+	for i := range inWave {
+		pods = append(pods, pod(unchecked, fmt.Sprintf("wave-%d", i), "celset-scheduler", claim))
 	}
-	all.Wait()
-	for _, err := range errs {
-		require.NoError(t, err)
-	}
-}
-
-// refusals counts the attempts of mallory's pods that were refused by the guard.
-func (l *lab) refusals(t *testing.T, p *program) float64 {
-	t.Helper()
-	return l.counted(t, p, "refused_scheduling_attempts_total", "reason", "share") + l.counted(t, p, "refused_scheduling_attempts_total", "reason", "back_off")
+	return pods
 }
 
 // worstFor is the longest time that a pod of alice's takes while so much time passes.
-func (l *lab) worstFor(t *testing.T, lasts time.Duration, from *int) time.Duration {
+func (l *lab) worstFor(t *testing.T, lasts time.Duration) (worst time.Duration) {
 	t.Helper()
-	schedule := l.schedule("plain", "default-scheduler", false)
-	worst := time.Duration(0)
-	for end := time.Now().Add(lasts); time.Now().Before(end); *from++ {
-		took := l.delays(t, schedule, 1, *from)
-		worst = max(worst, took[0])
+	for end := time.Now().Add(lasts); time.Now().Before(end); {
+		worst = max(worst, l.scheduleOnce(t))
 	}
 	return worst
 }
@@ -64,12 +44,11 @@ func TestPodsOfOneClaimAreNotRefusedEachTime(t *testing.T) {
 	l := startLab(t)
 	scheduler := l.scheduler()
 	scheduler.run(t)
-	n := 0
-	alone := l.worstFor(t, 5*time.Second, &n)
+	alone := l.worstFor(t, 5*time.Second)
 	require.NoError(t, l.mallory.Create(t.Context(), claim(unchecked, "heavy", 8, heavyTexts(0)...)))
-	l.createAll(t, "heavy")
-	worst := l.worstFor(t, time.Minute, &n)
-	refused := l.refusals(t, scheduler)
+	l.create(t, wave("heavy")...)
+	worst := l.worstFor(t, time.Minute)
+	refused := l.cost(t, scheduler).refused
 	t.Logf("%.0f attempts of %d pods refused; alice's pod took up to %s, alone %s", refused, inWave, worst, alone)
 	require.LessOrEqual(t, refused, float64(2*inWave))
 }
@@ -81,22 +60,21 @@ func TestPodsThatBecomeReadyTogether(t *testing.T) {
 	l := startLab(t)
 	scheduler := l.scheduler()
 	scheduler.run(t)
-	n := 0
-	alone := l.worstFor(t, 5*time.Second, &n)
-	l.createAll(t, "light")
+	alone := l.worstFor(t, 5*time.Second)
+	l.create(t, wave("light")...)
 	// Each is told that the claim is missing.
-	l.worstFor(t, 20*time.Second, &n)
+	l.worstFor(t, 20*time.Second)
 	require.NoError(t, l.mallory.Create(t.Context(), claim(unchecked, "light", 2, "devices.size() == 3")))
-	worst := l.worstFor(t, 20*time.Second, &n)
+	worst := l.worstFor(t, 20*time.Second)
 	const events = 5
 	for i := range events {
 		seated := pod(unchecked, fmt.Sprintf("seated-%d", i), "celset-scheduler", "missing")
 		seated.Spec.NodeName = "node-0"
 		require.NoError(t, l.mallory.Create(t.Context(), seated))
 		require.NoError(t, client.IgnoreNotFound(l.mallory.Delete(t.Context(), seated, client.GracePeriodSeconds(0))))
-		worst = max(worst, l.worstFor(t, 15*time.Second, &n))
+		worst = max(worst, l.worstFor(t, 15*time.Second))
 	}
-	refused := l.refusals(t, scheduler)
+	refused := l.cost(t, scheduler).refused
 	t.Logf("%.0f attempts of %d pods refused; alice's pod took up to %s, alone %s", refused, inWave, worst, alone)
 	pods := &corev1.PodList{}
 	require.NoError(t, l.admin.List(t.Context(), pods, client.InNamespace(unchecked)))

@@ -6,6 +6,7 @@ package app
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"sync"
@@ -41,6 +42,8 @@ type bench struct {
 	clock *clocktesting.FakePassiveClock
 	queue []*v1.Pod
 	err   error
+	// failed is called when a failure is handled.
+	failed func()
 }
 
 func (b *bench) PodsInActiveQ() []*v1.Pod { return b.queue }
@@ -61,6 +64,9 @@ func newBench(t *testing.T, clock *clocktesting.FakePassiveClock) *bench {
 			b.queue = b.queue[1:]
 			info, err := framework.NewPodInfo(pod)
 			return &framework.QueuedPodInfo{PodInfo: info}, err
+		},
+		FailureHandler: func(context.Context, framework.Framework, *framework.QueuedPodInfo, *fwk.Status, *fwk.NominatingInfo, time.Time) {
+			b.failed()
 		},
 		SchedulePod: func(context.Context, framework.Framework, fwk.CycleState, *framework.QueuedPodInfo) (scheduler.ScheduleResult, error) {
 			return scheduler.ScheduleResult{SuggestedHost: "node"}, nil
@@ -113,6 +119,35 @@ func TestCyclesAreWatched(t *testing.T) {
 	require.Nil(t, entity)
 	pass(time.Hour)
 	require.NoError(t, b.dog.Check(), "nothing is being tried")
+}
+
+// TestErrorsAreReported: a pod whose attempt ended with an error is not activated before it has backed off.
+func TestErrorsAreReported(t *testing.T) {
+	clock := newClock()
+	b := newBench(t, clock)
+	var activated []string
+	gate := func(p *v1.Pod) bool {
+		return b.guard.Gate(guard.Request{Pod: p, Activate: func(p *v1.Pod) { activated = append(activated, p.Name) }})
+	}
+	for i := range 8 {
+		require.False(t, gate(pod("a", fmt.Sprint(i))))
+	}
+	handled := 0
+	for name, status := range map[string]*fwk.Status{"error": fwk.AsStatus(errors.New("broken")), "refused": fwk.NewStatus(fwk.Unschedulable)} {
+		info, err := framework.NewPodInfo(pod("a", name))
+		require.NoError(t, err)
+		b.failed = func() {
+			handled++
+			require.True(t, gate(info.Pod), "the queue asks while the failure is handled")
+		}
+		b.FailureHandler(t.Context(), nil, &framework.QueuedPodInfo{PodInfo: info}, status, nil, time.Time{})
+	}
+	require.Equal(t, 2, handled)
+	for _, want := range [][]string{{"refused"}, {"refused", "error"}} {
+		clock.SetTime(clock.Now().Add(500 * time.Millisecond))
+		b.guard.Look()
+		require.Equal(t, want, activated)
+	}
 }
 
 func TestCommand(t *testing.T) {

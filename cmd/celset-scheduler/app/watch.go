@@ -79,6 +79,12 @@ func (w *watched) wrap(scheduler *scheduler.Scheduler) {
 		w.dog.Began(pod.Pod)
 		return try(ctx, profile, state, pod)
 	}
+	fail := scheduler.FailureHandler
+	scheduler.FailureHandler = func(ctx context.Context, profile framework.Framework, pod *framework.QueuedPodInfo, status *fwk.Status, nominating *fwk.NominatingInfo, start time.Time) {
+		// The handler has the queue ask for the pod.
+		w.guard.Failed(pod.Pod, !status.IsRejected())
+		fail(ctx, profile, pod, status, nominating, start)
+	}
 }
 
 type schedulerResult = scheduler.ScheduleResult

@@ -1,0 +1,50 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package guard
+
+import (
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// The back-off of a pod is doubled with each error, from firstRest to longestRest. These are the defaults of
+// podInitialBackoffSeconds and podMaxBackoffSeconds of kube-scheduler.
+const (
+	firstRest   = time.Second
+	longestRest = 10 * time.Second
+)
+
+// attemptErrors maps a pod to its last attempts if they ended with errors. The pod is neither bound nor gone.
+type attemptErrors map[types.UID]attemptError
+
+type attemptError struct {
+	// inARow is the number of attempts that ended with an error.
+	inARow int
+	last   time.Time
+}
+
+// add notes an error.
+func (e *attemptErrors) add(pod *v1.Pod, now time.Time) {
+	if *e == nil {
+		*e = attemptErrors{}
+	}
+	(*e)[pod.UID] = attemptError{(*e)[pod.UID].inARow + 1, now}
+}
+
+// next returns the time at which a pod has backed off, zero if its last attempt ended without an error.
+func (e attemptErrors) next(pod *v1.Pod) time.Time {
+	failed, known := e[pod.UID]
+	if !known {
+		return time.Time{}
+	}
+	rest := longestRest
+	if doublings := failed.inARow - 1; doublings < 4 {
+		rest = min(longestRest, firstRest<<doublings)
+	}
+	return failed.last.Add(rest)
+}
+
+func (e attemptErrors) forget(pod *v1.Pod) { delete(e, pod.UID) }

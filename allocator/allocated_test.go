@@ -235,3 +235,19 @@ func TestWithoutIsAsIfNeverAllocated(t *testing.T) {
 	require.Positive(t, found)
 	require.Positive(t, gained, "of %d that were found", found)
 }
+
+// TestSharesAreCountedOnce: what is known of a claim may be added to a state that has its allocation.
+func TestSharesAreCountedOnce(t *testing.T) {
+	share := resourceapi.DeviceRequestAllocationResult{
+		Driver: "d", Pool: "p", Device: "chip", ShareID: ptr.To(types.UID("a")),
+		ConsumedCapacity: map[resourceapi.QualifiedName]resource.Quantity{"slots": resource.MustParse("3")},
+	}
+	other := share
+	other.ShareID = ptr.To(types.UID("b"))
+	state := AllocatedTo(nil, CountingFeatures())
+	for range 2 {
+		AddAllocated(&state, []resourceapi.DeviceRequestAllocationResult{share, other}, CountingFeatures())
+	}
+	require.Len(t, state.AllocatedSharedDeviceIDs, 2)
+	require.Equal(t, "6", state.AggregatedCapacity[structured.MakeDeviceID("d", "p", "chip")]["slots"].String())
+}

@@ -95,7 +95,9 @@ func (s *successors) start() {
 	require.NoError(s.t, err)
 	s.t.Cleanup(s.crossing.Close)
 	s.process = s.cp.StartScheduler(s.t, controlplane.SchedulerOptions{
-		Name: fmt.Sprintf("%s-%d", controlplane.CelsetScheduler, len(s.logs)+1), Config: schedulerConfig(s.t),
+		// All of them are the same program, also if the source changes meanwhile.
+		Binary: s.cp.Binary(controlplane.CelsetScheduler),
+		Name:   fmt.Sprintf("%s-%d", controlplane.CelsetScheduler, len(s.logs)+1), Config: schedulerConfig(s.t),
 		Kubeconfig: env.Kubeconfig(s.t, s.crossing.URL()), FeatureGates: map[string]bool{preemptionGate: true},
 	})
 	s.logs = append(s.logs, s.process.LogFile())

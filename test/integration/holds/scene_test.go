@@ -85,7 +85,9 @@ func (s *scene) start(options ...option) {
 	require.NoError(s, err)
 	s.starts++
 	process := s.StartScheduler(s, controlplane.SchedulerOptions{
-		Name: fmt.Sprintf("%s-%d", s.Namespace, s.starts), Config: schedulerConfig(s, append([]option{s.named}, options...)...),
+		// It was built with the cluster. To ask go build again for each scene takes longer than most scenes.
+		Binary: s.Binary(controlplane.CelsetScheduler),
+		Name:   fmt.Sprintf("%s-%d", s.Namespace, s.starts), Config: schedulerConfig(s, append([]option{s.named}, options...)...),
 		Kubeconfig: env.Kubeconfig(s, c.URL()), Args: []string{"--v=3"},
 		FeatureGates: minor.SchedulerGates(map[string]bool{"CelsetDevicePreemption": true}),
 	})

@@ -54,6 +54,8 @@ type NodeSets struct {
 	activate func(*v1.Pod)
 	// joint has the groups whose pods have not fitted on nodes that were chosen for all of them.
 	joint *lru.Cache
+	// writes has an entry for each condition that is being written.
+	writes chan struct{}
 }
 
 // maxJoint is of how many groups that is remembered.
@@ -91,6 +93,7 @@ func newNodeSets(ctx context.Context, args runtime.Object, handle fwk.Handle, fe
 		TopologyPlacement: upstream, handle: handle, hasGroups: features.EnableGenericWorkload,
 		enabled: features.EnableGenericWorkload && shared.gates.Enabled(CelsetNodeSetConstraint),
 		guard:   shared.guard, metrics: measured, activate: activator(ctx, handle), joint: lru.New(maxJoint),
+		writes: make(chan struct{}, maxConditionWrites),
 	}
 	if !pl.enabled {
 		return pl, nil

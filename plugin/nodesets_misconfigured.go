@@ -28,6 +28,8 @@ import (
 const (
 	// conditionTimeout limits the request that writes a condition.
 	conditionTimeout = 10 * time.Second
+	// maxConditionWrites limits the conditions that are written at the same time.
+	maxConditionWrites = 16
 	// maxConditionMessage and maxNote are how many bytes the API server takes in a condition and in an event.
 	maxConditionMessage = 32 << 10
 	maxNote             = 1 << 10
@@ -64,8 +66,9 @@ func (pl *NodeSets) accepted(ctx context.Context, group *schedulingapi.PodGroup)
 	}
 }
 
-// write has the condition of a group written, and returns false if the group has the condition already. The scheduling cycle
-// doesn't wait: if the request fails, the next cycle of the group writes the condition.
+// write has the condition of a group written. It returns false if the group has the condition already, or if too many
+// conditions are being written. The scheduling cycle doesn't wait: if the request fails, the next cycle of the group writes the
+// condition.
 func (pl *NodeSets) write(ctx context.Context, group *schedulingapi.PodGroup, status metav1.ConditionStatus, reason, message string) bool {
 	changed := group.Status.DeepCopy()
 	if !meta.SetStatusCondition(&changed.Conditions, metav1.Condition{
@@ -73,7 +76,13 @@ func (pl *NodeSets) write(ctx context.Context, group *schedulingapi.PodGroup, st
 	}) {
 		return false
 	}
+	select {
+	case pl.writes <- struct{}{}:
+	default:
+		return false
+	}
 	go func() {
+		defer func() { <-pl.writes }()
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), conditionTimeout)
 		defer cancel()
 		err := util.PatchPodGroupStatus(ctx, pl.handle.ClientSet(), group.Name, group.Namespace, &group.Status, changed)

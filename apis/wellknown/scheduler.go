@@ -35,7 +35,7 @@ const (
 	ReasonPodDeleted        = "PodDeleted"
 	ReasonClaimDeleted      = "ClaimDeleted"
 	ReasonTimedOut          = "TimedOut"
-	// ReasonOutranked says that a pod of a higher priority has taken a device, or is to get it.
+	// ReasonOutranked says that another pod has taken a device of the hold, or has a hold that goes first.
 	ReasonOutranked   = "Outranked"
 	ReasonDevicesLost = "DevicesLost"
 	ReasonNotRecorded = "NotRecorded"

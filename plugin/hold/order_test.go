@@ -13,6 +13,8 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"pgregory.net/rapid"
+
+	"github.com/celset/celset/apis/wellknown"
 )
 
 // scheduler has the holds of one of several schedulers. It writes the conditions of its pods, and reads those of others
@@ -140,7 +142,7 @@ func TestEqualHoldsOfTwoSchedulers(t *testing.T) {
 			s.read(s.all[1])
 			require.Equal(t, []types.UID{pods[test.stays].UID}, s.mayGet("1"))
 			loser := s.pods[pods[1-test.stays].UID]
-			require.Equal(t, "Broken", ConditionOf(loser).Reason)
+			require.Equal(t, wellknown.ReasonOutranked, ConditionOf(loser).Reason)
 			count, _ := s.all[1-test.stays].Tries(loser.UID)
 			require.Zero(t, count, "nobody was evicted, so it was no try")
 

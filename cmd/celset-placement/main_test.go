@@ -160,7 +160,7 @@ func requireMeasured(t *testing.T, page string) {
 		`plugin_duration_seconds_count{plugin_name="Balance",plugin_type="prioritizer"}`,
 		`plugin_duration_seconds_count{plugin_name="Steady",plugin_type="prioritizer"}`,
 		`writing_duration_seconds_count{result="written"}`,
-		`cluster_matches_total{source="evaluated"}`,
+		`cache_requests_total{cache="matches",result="miss"}`,
 		`cel_evaluation_duration_seconds_count`,
 		`cel_evaluation_cost_count`,
 		`cel_compilations_total{result="compiled"}`,

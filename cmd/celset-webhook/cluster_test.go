@@ -81,8 +81,12 @@ func (c *cluster) apply(t *testing.T, manifest string, options controlplane.Appl
 // rendered is what kubectl makes of an overlay, with a certificate beside it.
 func (c *cluster) rendered(t *testing.T, overlay string, files map[string][]byte) string {
 	t.Helper()
-	dir := t.TempDir()
-	require.NoError(t, os.CopyFS(dir, os.DirFS(manifests)))
+	root := t.TempDir()
+	// The overlays refer to the folder beside theirs.
+	for _, folder := range []string{"webhook", "labels"} {
+		require.NoError(t, os.CopyFS(filepath.Join(root, folder), os.DirFS(filepath.Join(manifests, "..", folder))))
+	}
+	dir := filepath.Join(root, "webhook")
 	for name, content := range files {
 		require.NoError(t, os.WriteFile(filepath.Join(dir, overlay, name), content, 0o600))
 	}

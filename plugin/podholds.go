@@ -148,7 +148,7 @@ func (h *podHolds) restoreFor(pod *v1.Pod, foreign bool) {
 }
 
 // uidIndex is the name of the index of objects by their UIDs.
-const uidIndex = "celset.dev/uid"
+const uidIndex = "celset-uid"
 
 func indexUID(object any) ([]string, error) {
 	found, err := meta.Accessor(object)

@@ -159,12 +159,14 @@ func metricsOfThePage(t *testing.T) []string {
 	t.Helper()
 	content, err := os.ReadFile(env.Manifest(t, "..", "docs", "METRICS.md"))
 	require.NoError(t, err)
-	_, ours, found := strings.Cut(string(content), "\n## celset-scheduler\n")
-	require.True(t, found)
-	ours, _, _ = strings.Cut(ours, "\n## ")
 	var names []string
-	for _, heading := range metricHeading.FindAllStringSubmatch(ours, -1) {
-		names = append(names, heading[1])
+	for _, program := range []string{"All programs", "celset-scheduler"} {
+		_, ours, found := strings.Cut(string(content), "\n## "+program+"\n")
+		require.True(t, found)
+		ours, _, _ = strings.Cut(ours, "\n## ")
+		for _, heading := range metricHeading.FindAllStringSubmatch(ours, -1) {
+			names = append(names, heading[1])
+		}
 	}
 	return names
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/celset/celset/apis/wellknown"
 	"github.com/celset/celset/internal/testing/crossing"
 	"github.com/celset/celset/internal/testing/env"
 )
@@ -39,7 +40,7 @@ func TestEqualHoldsOfTwoSchedulers(t *testing.T) {
 			s.RequireRunning(t, winner)
 			s.requireUnbound(loser)
 			s.requireEvicted(victims...)
-			require.Equal(t, "Broken", s.record(loser).Reason)
+			require.Equal(t, wellknown.ReasonOutranked, s.record(loser).Reason)
 			require.Nil(t, s.Claim(t, loser).Status.Allocation)
 		})
 	}
@@ -76,7 +77,7 @@ func TestHigherHoldOfAnotherScheduler(t *testing.T) {
 	s.run("top", inARow(s.driver, units), of("p90"), by(profile))
 	s.ending(victims...)
 	env.Eventually(t, "the hold of the lower priority is broken", func(context.Context) (string, error) {
-		return map[bool]string{false: "it is not"}[s.record("job").Reason == "Broken"], nil
+		return map[bool]string{false: "it is not"}[s.record("job").Reason == wellknown.ReasonOutranked], nil
 	})
 	last.Release()
 	s.end(victims...)
@@ -100,7 +101,7 @@ func TestAnotherSchedulerTakesDevices(t *testing.T) {
 	s.run("top", s.form.unit(s.driver, 2), of("p90"), by(profile))
 	s.RequireRunning(t, "top")
 	s.RequireRunning(t, "waits")
-	require.Equal(t, "Broken", s.record("job").Reason)
+	require.Equal(t, wellknown.ReasonOutranked, s.record("job").Reason)
 	s.requireEvicted("victim")
 	s.requireNothingHeld()
 }

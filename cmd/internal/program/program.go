@@ -37,7 +37,9 @@ import (
 )
 
 // RegisterBuildInfo registers the metric celset_build_info with the versions of this program.
-func RegisterBuildInfo(registry prometheus.Registerer) error { return version.RegisterBuildInfo(registry) }
+func RegisterBuildInfo(registry prometheus.Registerer) error {
+	return version.RegisterBuildInfo(registry)
+}
 
 // Main runs the command until it ends, or is told to by SIGINT or SIGTERM, and ends the
 // process. The second signal ends it at once.

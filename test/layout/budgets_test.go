@@ -46,7 +46,7 @@ var budgets = []budget{
 	{name: "cel/cluster", folders: []string{"cel/cluster"}, counts: product, lines: 2140},
 	{name: "allocator", folders: []string{"allocator"}, without: explaining, counts: product, lines: 14415},
 	{name: "allocator/explain and others", folders: explaining, counts: product, lines: 3765},
-	{name: "plugin", folders: []string{"plugin"}, counts: product, lines: 11855},
+	{name: "plugin", folders: []string{"plugin"}, counts: product, lines: 11870},
 	{name: "admission", folders: []string{"admission"}, counts: product, lines: 3180},
 	{name: "placement", folders: []string{"placement"}, without: []string{"placement/*"}, counts: product, lines: 5065},
 	{name: "placement/controller and others", folders: []string{"placement/*"}, counts: product, lines: 5825},
@@ -54,7 +54,7 @@ var budgets = []budget{
 	{name: "internal", folders: []string{"internal"}, without: []string{"internal/testing"}, counts: product, lines: 14380},
 	{name: "hack", folders: []string{"hack"}, counts: product, lines: 380},
 	{name: "support of tests", folders: []string{"internal/testing", "test"}, counts: product, lines: 11550},
-	{name: "tests", folders: []string{"."}, counts: test, lines: 92400},
+	{name: "tests", folders: []string{"."}, counts: test, lines: 92465},
 	{name: "docs", folders: []string{"docs"}, counts: page, lines: 7430, files: 29},
 }
 

@@ -54,7 +54,7 @@ var budgets = []budget{
 	{name: "internal", folders: []string{"internal"}, without: []string{"internal/testing"}, counts: product, lines: 14380},
 	{name: "hack", folders: []string{"hack"}, counts: product, lines: 380},
 	{name: "support of tests", folders: []string{"internal/testing", "test"}, counts: product, lines: 11550},
-	{name: "tests", folders: []string{"."}, counts: test, lines: 92465},
+	{name: "tests", folders: []string{"."}, counts: test, lines: 92475},
 	{name: "docs", folders: []string{"docs"}, counts: page, lines: 7430, files: 29},
 }
 

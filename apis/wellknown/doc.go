@@ -1,7 +1,7 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package wellknown has the names that programs of celset write into objects of Kubernetes, for whoever looks for them:
+// Package wellknown defines the names that programs of celset write into objects of Kubernetes:
 // annotations, labels, types of conditions, reasons of conditions and events, actions of events, Leases and field managers.
 // There is a file for each program. docs/labels.md says what each name means; a test compares the page with this package.
 //

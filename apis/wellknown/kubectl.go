@@ -3,6 +3,6 @@
 
 package wellknown
 
-// AnnotationConstraintNames is what "kubectl celset convert" writes and reads. It keeps the names of constraints in a claim in
+// AnnotationConstraintNames is written and read by "kubectl celset convert". It keeps the names of constraints in a claim in
 // KEP-5254's form, which has none.
 const AnnotationConstraintNames = "celset.dev/constraint-names"

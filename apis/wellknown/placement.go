@@ -26,7 +26,7 @@ const (
 )
 
 // ConditionEvaluationFailed is the type of the condition of a Placement that says that CEL expressions failed on some clusters.
-// The other conditions are those of Open Cluster Management.
+// Open Cluster Management defines the other conditions.
 const ConditionEvaluationFailed = "PlacementEvaluationFailed"
 
 // Reasons of the condition PlacementSatisfied, as in Open Cluster Management.

@@ -28,7 +28,7 @@ const (
 
 // Reasons of the condition [ConditionDevicesHeld].
 const (
-	// ReasonPreemptionStarted is that of a condition that is True.
+	// ReasonPreemptionStarted is the reason while the condition is True.
 	ReasonPreemptionStarted = "PreemptionStarted"
 	ReasonBound             = "Bound"
 	ReasonBoundElsewhere    = "BoundElsewhere"
@@ -48,16 +48,16 @@ const (
 	ReasonInvalidConstraint = "InvalidConstraint"
 	// ReasonInvalidExpression says that an expression of the constraint does not compile.
 	ReasonInvalidExpression = "InvalidExpression"
-	// ReasonConstraintAccepted is that of a condition that is False again.
+	// ReasonConstraintAccepted is the reason after the mistake was corrected: the condition is False.
 	ReasonConstraintAccepted = "ConstraintAccepted"
 )
 
 // Reasons of events that celset-scheduler records.
 const (
-	// ReasonDevicesHeld is that of a pod for which others are evicted, ReasonDevicesPreempted that of those others.
+	// ReasonDevicesHeld is recorded on a pod for which others are evicted, ReasonDevicesPreempted on the evicted pods.
 	ReasonDevicesHeld      = "DevicesHeld"
 	ReasonDevicesPreempted = "DevicesPreempted"
-	// ReasonAmountsOutOfRange is that of a ResourceSlice with amounts that can't be computed with.
+	// ReasonAmountsOutOfRange is recorded on a ResourceSlice with amounts outside of the range of an int64.
 	ReasonAmountsOutOfRange = "AmountsOutOfRange"
 )
 

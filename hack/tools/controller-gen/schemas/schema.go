@@ -149,8 +149,8 @@ func kindOf(one any) string {
 	return condition["kind"].(schema)["const"].(string)
 }
 
-// parameters are those of an opaque configuration. Which schema they have is said by their kind, so that a message is about the
-// fields of that kind alone.
+// parameters returns the schema of the parameters of an opaque configuration. It chooses the schema by the kind, so that an editor
+// reports mistakes in the fields of that kind only.
 func parameters() schema {
 	var names, cases []any
 	for _, kind := range kinds {

@@ -25,20 +25,27 @@ import (
 // may be used for any number of nodes and claims.
 type Allocator struct {
 	options
-	features       structured.Features
-	state          *availability.State
-	classes        *seenClasses
-	selectors      *dracel.Cache
-	allSlices      []*resourceapi.ResourceSlice
-	inventories    *inventory.Index
-	resolvedClaims *resolvedClaims
-	// compiling is for what was not prepared. What is found out is for all calls, so none ends it.
-	compiling context.Context
-	counts    counts
-	// shapes are what others may ask for, of which options has the list.
+	inputs
+	state  *availability.State
+	counts counts
+	// shapes are the sets that other claims may ask for. options has the list.
 	shapes *shapes
 	// lastPlan is the plan that was made last.
 	lastPlan atomic.Pointer[plan]
+}
+
+// inputs are what allocators for several states of allocation share.
+type inputs struct {
+	features    structured.Features
+	classes     *seenClasses
+	selectors   *dracel.Cache
+	allSlices   []*resourceapi.ResourceSlice
+	inventories *inventory.Index
+	// resolvedClaims are compiled and resolved once for all calls.
+	resolvedClaims *resolvedClaims
+	// compiling is the context for compiling what was not prepared. No single call may cancel the context, because
+	// all calls use the result.
+	compiling context.Context
 }
 
 var _ structured.Allocator = &Allocator{}
@@ -55,15 +62,12 @@ func NewAllocator(ctx context.Context,
 	opts ...Option,
 ) (*Allocator, error) {
 	a := &Allocator{
-		options:   defaultOptions(),
-		features:  features,
-		state:     availability.NewState(allocatedState),
-		classes:   &seenClasses{DeviceClassLister: classLister},
-		selectors: celCache,
-		allSlices: slices,
-		compiling: context.WithoutCancel(ctx),
-
-		resolvedClaims: &resolvedClaims{},
+		options: defaultOptions(),
+		inputs: inputs{
+			features: features, classes: &seenClasses{DeviceClassLister: classLister}, selectors: celCache, allSlices: slices,
+			resolvedClaims: &resolvedClaims{}, compiling: context.WithoutCancel(ctx),
+		},
+		state: availability.NewState(allocatedState),
 	}
 	for _, opt := range opts {
 		opt(&a.options)
@@ -211,19 +215,9 @@ func (a *Allocator) Knowing(more Prepared) *Allocator {
 	return knowing
 }
 
-// in is the allocator for another state of allocation.
+// in returns an allocator for another state of allocation.
 func (a *Allocator) in(state *availability.State) *Allocator {
-	other := &Allocator{
-		options:        a.options,
-		features:       a.features,
-		state:          state,
-		classes:        a.classes,
-		selectors:      a.selectors,
-		allSlices:      a.allSlices,
-		inventories:    a.inventories,
-		resolvedClaims: a.resolvedClaims,
-		compiling:      a.compiling,
-	}
+	other := &Allocator{options: a.options, inputs: a.inputs, state: state}
 	other.shapes = newShapes(other)
 	return other
 }

@@ -14,18 +14,49 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/celset/celset/allocator/internal/inventory"
+	configv1alpha1 "github.com/celset/celset/apis/config/v1alpha1"
 	"github.com/celset/celset/cel"
 )
 
-// A search may have more sets to look at than anybody can wait for, and reading the
-// expression does not always help. Two budgets end it, so that the same input has
-// the same outcome on a slow machine and on a fast one: the cost of all evaluations,
-// which cel.Budget counts, and the steps, for a search that evaluates little. An
-// [AttemptBudget] bounds both for all nodes together. The time limit of the context is
-// the last resort.
+// A search may have too many sets to look at, and reading the expression does not always help. Two limits end such a
+// search: the cost of all evaluations, which cel.Budget counts, and the steps, for a search that evaluates little.
+// With limits of work the same input has the same result on a slow machine and on a fast one. The deadline of the
+// context is the last resort.
 //
-// Searches without CEL constraints have no budget: they are to behave as upstream's,
-// which knows the context only.
+// Searches without CEL constraints have no budget, because they have to behave as upstream's searches, which only
+// have the context.
+
+// Budget limits the work of one attempt to place a pod, for the searches on all nodes together. A search on one node,
+// and searches for better sets, get fixed parts of it:
+//
+//	                             cost    steps
+//	all nodes                       1        1
+//	one node                      1/2      1/2
+//	better sets, all nodes        1/5     1/10
+//	better sets, one node        1/10    1/100
+//
+// The two halves are for two nodes that are searched at the same time. A pod that looks for a better set has a set
+// already, and other pods wait: this part is enough for an expression that is evaluated on every set of four of 16
+// devices.
+type Budget struct {
+	// Cost is the cost of evaluations, in CEL cost units.
+	Cost uint64
+	// Steps is the number of steps, as in [Stats].
+	Steps int64
+}
+
+// DefaultBudget returns the default of the plugin's arguments.
+func DefaultBudget() Budget {
+	return Budget{Cost: uint64(configv1alpha1.DefaultBudgetCost), Steps: configv1alpha1.DefaultBudgetSteps}
+}
+
+func (b Budget) node() Budget {
+	return Budget{Cost: max(1, b.Cost/2), Steps: max(1, b.Steps/2)}
+}
+
+func (b Budget) preferences() Budget { return Budget{Cost: b.Cost / 5, Steps: b.Steps / 10} }
+
+func (b Budget) nodePreferences() Budget { return Budget{Cost: b.Cost / 10, Steps: b.Steps / 100} }
 
 // BudgetUnit is what a budget of an [Allocator] is counted in.
 type BudgetUnit string
@@ -67,9 +98,9 @@ func (e *BudgetError) Error() string {
 	what, raise, cheaper := "the evaluations together exceed the cost budget", "cost", " write a cheaper expression,"
 	switch {
 	case e.Attempt && e.Unit == BudgetSteps:
-		what, raise = "the searches on all nodes together exceed the step budget", "attemptSteps"
+		what, raise = "the searches on all nodes together exceed the step budget", "steps"
 	case e.Attempt:
-		what, raise = "the evaluations on all nodes together exceed the cost budget", "attemptCost"
+		what = "the evaluations on all nodes together exceed the cost budget"
 	case e.Unit == BudgetSteps:
 		what, raise = "the search exceeds the step budget", "steps"
 	}
@@ -135,10 +166,9 @@ func (s *search) busyWith() *celConstraint {
 	}
 }
 
-// The budgets of an Allocate call are about one node. A scheduler asks for thousands of
-// nodes in one attempt to place a pod, and an attempt that stays just below the budget on
-// each of them lasts for minutes. So all Allocate calls of one attempt may share a budget
-// as well.
+// The limits of an Allocate call are for one node. In one attempt to place a pod, a scheduler asks for thousands of
+// nodes. An attempt that stays just below the limits on each of them lasts for minutes. So all Allocate calls of one
+// attempt share a budget as well.
 
 // A search reports what it used up in batches, so that searches which run at the same time
 // don't contend for the counters: after so many steps, and after evaluations that cost so
@@ -163,16 +193,13 @@ type AttemptBudget struct {
 	preferences *AttemptBudget
 }
 
-// NewAttemptBudget returns a budget of cost, in CEL cost units, and steps, as in [Stats], and as
-// much again for preferences.
-func NewAttemptBudget(cost uint64, steps int64) *AttemptBudget {
-	return &AttemptBudget{costLimit: cost, stepLimit: steps, preferences: &AttemptBudget{costLimit: cost, stepLimit: steps}}
-}
-
-// LimitPreferences replaces what choosing among the sets that would do may use up: the best set so
-// far is allocated then. It is called before the budget is used.
-func (b *AttemptBudget) LimitPreferences(cost uint64, steps int64) {
-	b.preferences.costLimit, b.preferences.stepLimit = cost, steps
+// NewAttemptBudget returns a budget of which nothing is used up.
+func NewAttemptBudget(budget Budget) *AttemptBudget {
+	preferences := budget.preferences()
+	return &AttemptBudget{
+		costLimit: budget.Cost, stepLimit: budget.Steps,
+		preferences: &AttemptBudget{costLimit: preferences.Cost, stepLimit: preferences.Steps},
+	}
 }
 
 // forPreferences is the part of the budget for preferences. nil if there is no budget.
@@ -207,9 +234,8 @@ func (b *AttemptBudget) ended() error {
 	return nil
 }
 
-// WithAttemptBudget lets searches with CEL constraints share a budget, beside those of
-// [WithCostBudget] and [WithStepBudget], which are for each of them. An Allocate call that
-// would exceed it returns a [*BudgetError].
+// WithAttemptBudget lets searches with CEL constraints share a budget, beside the limits of each of them. An Allocate
+// call that would exceed the shared budget returns a [*BudgetError].
 func WithAttemptBudget(budget *AttemptBudget) Option {
 	return func(o *options) { o.attempt = budget }
 }

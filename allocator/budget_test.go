@@ -205,7 +205,7 @@ func searchFleet(constraint string, names ...string) scenario {
 
 func TestAttemptBudgetIsForAllNodes(t *testing.T) {
 	s := searchFleet(unread, "a", "b", "c")
-	once := NewAttemptBudget(math.MaxUint64, math.MaxInt64)
+	once := NewAttemptBudget(Budget{Cost: math.MaxUint64, Steps: math.MaxInt64})
 	s.opts = []Option{WithAttemptBudget(once)}
 	a := s.allocator(t)
 	results, err := a.Allocate(t.Context(), newNode("a"), s.apiClaims())
@@ -221,11 +221,11 @@ func TestAttemptBudgetIsForAllNodes(t *testing.T) {
 		want   string
 	}{
 		"cost": {
-			NewAttemptBudget(2*once.Cost(), math.MaxInt64), BudgetCost,
+			NewAttemptBudget(Budget{Cost: 2*once.Cost(), Steps: math.MaxInt64}), BudgetCost,
 			"the evaluations on all nodes together exceed the cost budget of ",
 		},
 		"steps": {
-			NewAttemptBudget(math.MaxUint64, 2*once.Steps()), BudgetSteps,
+			NewAttemptBudget(Budget{Cost: math.MaxUint64, Steps: 2*once.Steps()}), BudgetSteps,
 			"the searches on all nodes together exceed the step budget of ",
 		},
 	} {
@@ -262,7 +262,7 @@ func TestAttemptBudgetBoundsConcurrentSearches(t *testing.T) {
 	names := []string{"a", "b", "c", "d", "e", "f", "g", "h"}
 	s := searchFleet(unread, names...)
 	s.slices = fleetOf(16, names...)
-	budget := NewAttemptBudget(math.MaxUint64, 3000)
+	budget := NewAttemptBudget(Budget{Cost: math.MaxUint64, Steps: 3000})
 	s.opts = []Option{WithAttemptBudget(budget)}
 	a := s.allocator(t)
 	var group sync.WaitGroup
@@ -284,7 +284,7 @@ func TestEndedAttempt(t *testing.T) {
 		"without CEL constraint": {slices: fleetOf(8, "a"), claims: []*claimBuilder{claim("c").want("mla", 4)}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			budget := NewAttemptBudget(math.MaxUint64, math.MaxInt64)
+			budget := NewAttemptBudget(Budget{Cost: math.MaxUint64, Steps: math.MaxInt64})
 			s.opts = []Option{WithAttemptBudget(budget)}
 			a := s.allocator(t)
 			budget.End(over)
@@ -303,7 +303,7 @@ func TestEndedAttempt(t *testing.T) {
 // A search without CEL constraints behaves as upstream's, which has no budget.
 func TestAttemptBudgetIsForCELConstraints(t *testing.T) {
 	s := scenario{slices: fleetOf(8, "a"), claims: []*claimBuilder{claim("c").want("mla", 4)}}
-	budget := NewAttemptBudget(0, 0)
+	budget := NewAttemptBudget(Budget{Cost: 0, Steps: 0})
 	s.opts = []Option{WithAttemptBudget(budget)}
 	results, err := s.allocator(t).Allocate(t.Context(), newNode("a"), s.apiClaims())
 	require.NoError(t, err)

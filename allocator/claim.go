@@ -91,8 +91,8 @@ func (r *resolvedClaim) withPreferences(a *Allocator, content fingerprint.Sum) (
 			}
 			all = append(all, ofShape[:]...)
 		}
-		if p.policy != "" {
-			all = fingerprint.AppendPart(fingerprint.AppendPart(all, p.name), []byte(p.policy))
+		if p.policy != nil {
+			all = fingerprint.AppendPart(fingerprint.AppendPart(all, p.name), []byte(p.policy.Name))
 		}
 	}
 	if len(all) == len(content) {

@@ -34,7 +34,8 @@ type definition struct {
 	// failurePolicy is no part of the key: it is about what is made of a failure, which is not kept
 	// under the key.
 	failurePolicy v1alpha1.FailurePolicy
-	policy        v1alpha1.PreferencePolicy
+	// policy is nil for an expression.
+	policy *preferencePolicy
 	key           expressionKey
 	// reads is what the expression reads.
 	reads view.ReadSet
@@ -79,7 +80,7 @@ func meaningOf(ctx context.Context, environment *device.Environment, claim *reso
 	m.defined, m.preferencesErr = v1alpha1.ResolvePreferences(claim, classes)
 	for i := range m.defined {
 		p := &m.defined[i]
-		d := &definition{name: p.Label(), index: v1alpha1.NoReference, api: &resourceapi.DeviceConstraint{Requests: p.Requests}, policy: p.Policy, failurePolicy: v1alpha1.FailurePolicyFail}
+		d := &definition{name: p.Label(), index: v1alpha1.NoReference, api: &resourceapi.DeviceConstraint{Requests: p.Requests}, policy: policyNamed(p.Policy), failurePolicy: v1alpha1.FailurePolicyFail}
 		d.key.isGoal = true
 		if p.Policy == "" {
 			if err := compile.add(d, environment.CompileInt, "preference", p.Name, p.Source, p.Expression, p.Variables); err != nil {
@@ -226,7 +227,7 @@ func resolvePreferences(a *Allocator, claim *resourceapi.ResourceClaim, m *meani
 	var result []preference
 	add := func(d *definition) {
 		p := preference{definition: d}
-		if d.policy == v1alpha1.PolicyKeepWhole {
+		if d.policy != nil && d.policy.ReadsShapes {
 			p.shapes = a.shapes.of(classesCovered(claim, d.api.Requests))
 		}
 		result = append(result, p)
@@ -238,7 +239,7 @@ func resolvePreferences(a *Allocator, claim *resourceapi.ResourceClaim, m *meani
 		add(d)
 	}
 	if without := v1alpha1.RequestsWithout(claim, m.defined); a.preference != "" && len(without) > 0 {
-		add(&definition{name: defaultPreferenceName, index: v1alpha1.NoReference, api: &resourceapi.DeviceConstraint{Requests: without}, policy: a.preference})
+		add(&definition{name: defaultPreferenceName, index: v1alpha1.NoReference, api: &resourceapi.DeviceConstraint{Requests: without}, policy: policyNamed(a.preference)})
 	}
 	return result, nil
 }

@@ -54,6 +54,11 @@ type fragmentation struct {
 	cut int64
 }
 
+func newKeepWhole(s *search, p *preference, all []alternatives) (objective, error) {
+	f := s.newFragmentation(p, all)
+	return f, f.begin(p.shapes, s.improves.chosenFor(f))
+}
+
 // newFragmentation is the preference for a search whose requests have one alternative each.
 func (s *search) newFragmentation(p *preference, all []alternatives) *fragmentation {
 	f := &fragmentation{search: s, name: p.name, claimIndex: len(s.requests) - 1}
@@ -264,7 +269,7 @@ func lossesOf(o objective, value int64) []ShapeLoss {
 // that Allocate would return for the claim on any node, or one of the devices is not there.
 func (a *Allocator) PolicyValues(ctx context.Context, node *v1.Node, claim *resourceapi.ResourceClaim) ([]PreferenceValue, error) {
 	definitions, err := a.resolved(claim).definitions()
-	if err != nil || !slices.ContainsFunc(definitions.preferences, func(p preference) bool { return p.policy != "" }) {
+	if err != nil || !slices.ContainsFunc(definitions.preferences, func(p preference) bool { return p.policy != nil }) {
 		return nil, err
 	}
 	on, err := a.planFor([]*resourceapi.ResourceClaim{claim}).on(node)
@@ -281,7 +286,7 @@ func (a *Allocator) PolicyValues(ctx context.Context, node *v1.Node, claim *reso
 	var values []PreferenceValue
 	for i := range definitions.preferences {
 		p := &definitions.preferences[i]
-		if p.policy == "" || !p.isAbout(0, &s.solution) {
+		if p.policy == nil || !p.isAbout(0, &s.solution) {
 			continue
 		}
 		limits := goalLimits{a.preferenceCost, a.preferenceSteps}

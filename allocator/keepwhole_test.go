@@ -73,7 +73,7 @@ func TestKeepWholeSameAsExhaustive(t *testing.T) {
 		devices := make([]resourceapi.Device, n)
 		values := make([]*device.Device, n)
 		inUse := make([]bool, n)
-		s := scenario{opts: []Option{WithEnvironment(environment), WithCache(kept), WithDefaultPreference(v1alpha1.PolicyKeepWhole), WithPreferenceBudget(DefaultCostBudget, DefaultStepBudget)}}
+		s := scenario{opts: []Option{WithEnvironment(environment), WithCache(kept), WithDefaultPreference(v1alpha1.PolicyKeepWhole), WithPreferenceBudget(1e8, 1e6)}}
 		for i := range devices {
 			devices[i] = newDevice(fmt.Sprintf("mla-%d", i), attrs{"index": rapid.IntRange(0, 8).Draw(rt, "index"), "row": i / 4})
 			values[i] = device.New(driver, &devices[i])
@@ -111,7 +111,7 @@ func TestKeepWholeSameAsExhaustive(t *testing.T) {
 			}
 			expression, err := environment.Compile(rt.Context(), text)
 			require.NoError(rt, err)
-			satisfied, err := expression.Satisfied(t.Context(), members, cel.NewBudget(DefaultCostBudget))
+			satisfied, err := expression.Satisfied(t.Context(), members, cel.NewBudget(1e8))
 			require.NoError(rt, err)
 			return satisfied
 		}
@@ -238,7 +238,7 @@ func TestKeepWholeServesInAnyCase(t *testing.T) {
 		"no devices": "false",
 	} {
 		t.Run(name, func(t *testing.T) {
-			for _, opts := range [][]Option{nil, {WithPreferenceBudget(0, 0)}, {WithAttemptBudget(NewAttemptBudget(1_000_000, 0))}, {WithCache(NewCache())}} {
+			for _, opts := range [][]Option{nil, {WithPreferenceBudget(0, 0)}, {WithAttemptBudget(NewAttemptBudget(Budget{Cost: 1_000_000}))}, {WithCache(NewCache())}} {
 				given(t, "class bad; define bad = "+expression+"; devices 8 mla-# index=#; claim c; want r 2; option keep-whole shape=bad/bad/2 shape=gone/bad/2").
 					with(opts...).requireDevices(t, "r=mla-0", "r=mla-1")
 			}

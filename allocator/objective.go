@@ -13,7 +13,6 @@ import (
 
 	"github.com/celset/celset/allocator/internal/constraint"
 	"github.com/celset/celset/allocator/internal/inventory"
-	"github.com/celset/celset/apis/celset/v1alpha1"
 	"github.com/celset/celset/cel/device/bitset"
 	"github.com/celset/celset/cel/device/bound"
 )
@@ -159,16 +158,12 @@ func (s *search) prefer() error {
 	return nil
 }
 
-// keepWholeSteps is how many steps of the budget one takes with KeepWhole. On nodes of 64 devices it counts
-// thousands of sets, which takes as long as eight steps with an expression.
-const keepWholeSteps = 8
-
-// stepWeight is how many steps of the budget one takes.
+// stepWeight returns the number of steps of the budget that one step costs.
 func (p *preference) stepWeight() int64 {
-	if p.policy == v1alpha1.PolicyKeepWhole {
-		return keepWholeSteps
+	if p.policy == nil {
+		return 1
 	}
-	return 1
+	return p.policy.StepWeight
 }
 
 // isAbout reports whether the preference of a claim is about a device that was chosen. To set up a search

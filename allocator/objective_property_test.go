@@ -33,7 +33,7 @@ func TestPreferencesSameAsExhaustive(t *testing.T) {
 	cases.CheckN(t, preferenceCases(), func(rt *rapid.T) {
 		s := randomScenario(rt)
 		s.opts = []Option{WithEnvironment(environment)}
-		unhurried := WithPreferenceBudget(DefaultCostBudget, DefaultStepBudget)
+		unhurried := WithPreferenceBudget(1e8, 1e6)
 		wanted := randomPreferences(rt, s.claims)
 		first, _ := s.answer(t, WithEnvironment(environment), WithExhaustiveSearch())
 		want, goesOn := first, first.Results != nil
@@ -159,7 +159,7 @@ func (s scenario) maximized(t *testing.T, environment *device.Environment, found
 	require.NoError(t, err)
 	w.isAboutNothing = len(s.devicesFor(found, w)) == 0
 	for !w.isAboutNothing {
-		w.value, err = expression.Value(t.Context(), s.devicesFor(found, w), cel.NewBudget(DefaultCostBudget))
+		w.value, err = expression.Value(t.Context(), s.devicesFor(found, w), cel.NewBudget(1e8))
 		if err != nil {
 			return answer{Err: err.Error()}, false
 		}

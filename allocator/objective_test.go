@@ -43,7 +43,7 @@ const (
 // Where sets are a little better than the last many times, asking for the best that bounds permit takes few steps.
 func TestTryingTheBoundSparesSteps(t *testing.T) {
 	s := given(t, "devices 48 mla-# index=#; claim c; want r 8; prefer p = $indices.sum()")
-	got, stats := s.answer(t, WithPreferenceBudget(DefaultCostBudget, DefaultStepBudget))
+	got, stats := s.answer(t, WithPreferenceBudget(1e8, 1e6))
 	require.Equal(t, "r=mla-40", devicesOf(got.Results)[0])
 	require.Equal(t, int64(1), stats.PreferencesBest)
 	require.Less(t, stats.Steps, int64(4*8))
@@ -81,15 +81,15 @@ func TestAttemptBudgetLimitsPreferences(t *testing.T) {
 	s := given(t, "devices 8 mla-# index=#; claim c; want r 4; prefer p = devices.slice(0, 4).map(d, $at.index).max()")
 	first, best := []string{"r=mla-0", "r=mla-1", "r=mla-2", "r=mla-3"}, []string{"r=mla-0", "r=mla-1", "r=mla-2", "r=mla-7"}
 	limited := func(steps int64) *AttemptBudget {
-		budget := NewAttemptBudget(1_000_000, 1_000_000)
-		budget.LimitPreferences(1_000_000, steps)
+		budget := NewAttemptBudget(Budget{Cost: 5_000_000, Steps: 1_000_000})
+		budget.preferences.stepLimit = steps
 		return budget
 	}
 	for _, test := range []struct {
 		budget *AttemptBudget
 		want   []string
 		found  int64
-	}{{limited(1_000_000), best, 0}, {limited(0), first, 1}, {NewAttemptBudget(1_000_000, 0), first, 1}} {
+	}{{limited(1_000_000), best, 0}, {limited(0), first, 1}, {NewAttemptBudget(Budget{Cost: 1_000_000}), first, 1}} {
 		got, stats := s.answer(t, WithAttemptBudget(test.budget))
 		require.Equal(t, test.want, devicesOf(got.Results))
 		require.Equal(t, []int64{1 - test.found, test.found}, []int64{stats.PreferencesBest, stats.PreferencesBestFound})

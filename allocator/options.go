@@ -13,31 +13,6 @@ import (
 	"github.com/celset/celset/cel/device"
 )
 
-// DefaultCostBudget is what all evaluations of one Allocate call may cost
-// together, in CEL cost units. A unit stands for at most 250 ns of one core, and for a
-// fraction of that in usual expressions: searches that evaluate one on every set were
-// measured to spend 5 to 13 units a microsecond. So the budget is used up after ten seconds
-// or twenty, where the scheduler's Filter has ten for a node, and after 25 at worst.
-// BenchmarkBudgets in test/perf has the figures.
-const DefaultCostBudget uint64 = 100_000_000
-
-// DefaultStepBudget is how many steps one Allocate call with CEL constraints may
-// take. Searches that read the expression (sums, counts) were measured to take about
-// 100,000 steps a second on one core, one that evaluates a cheap expression on every set
-// up to 190,000. So the budget is used up after five to ten seconds. Where evaluations
-// make steps slower, the cost budget is used up before.
-// BenchmarkBudgets in test/perf has the figures.
-const DefaultStepBudget int64 = 1_000_000
-
-// DefaultPreferenceCostBudget and DefaultPreferenceStepBudget are what one Allocate call may spend
-// on looking for better sets. A small part of what finding one may take: whoever waits for a better
-// set has one already. BenchmarkPreferences in test/perf has steps that take 20 to 100 microseconds on
-// nodes of 64 devices.
-const (
-	DefaultPreferenceCostBudget uint64 = DefaultCostBudget / 100
-	DefaultPreferenceStepBudget int64  = DefaultStepBudget / 500
-)
-
 // Option changes how an [Allocator] works.
 type Option func(*options)
 
@@ -69,11 +44,9 @@ type options struct {
 }
 
 func defaultOptions() options {
-	return options{
-		celConstraints: true, defaults: true, preferences: true, costBudget: DefaultCostBudget, stepBudget: DefaultStepBudget,
-		preferenceCost: DefaultPreferenceCostBudget, preferenceSteps: DefaultPreferenceStepBudget,
-		maxResults: resourceapi.AllocationResultsMaxSize,
-	}
+	result := options{celConstraints: true, defaults: true, preferences: true, maxResults: resourceapi.AllocationResultsMaxSize}
+	WithBudget(DefaultBudget())(&result)
+	return result
 }
 
 // WithoutCELConstraints treats a reference to a CEL device constraint as the
@@ -101,21 +74,29 @@ func WithReasons() Option {
 	return func(o *options) { o.reasons = true }
 }
 
-// WithCostBudget replaces [DefaultCostBudget]. An Allocate call that would need more
-// returns a [*BudgetError].
+// WithBudget replaces [DefaultBudget]. Each Allocate call gets the part of the budget that is for one node. An
+// Allocate call that would need more returns a [*BudgetError].
+func WithBudget(budget Budget) Option {
+	return func(o *options) {
+		node, preferences := budget.node(), budget.nodePreferences()
+		o.costBudget, o.stepBudget = node.Cost, node.Steps
+		o.preferenceCost, o.preferenceSteps = preferences.Cost, preferences.Steps
+	}
+}
+
+// WithCostBudget replaces the cost that one Allocate call may have, in CEL cost units.
 func WithCostBudget(limit uint64) Option {
 	return func(o *options) { o.costBudget = limit }
 }
 
-// WithStepBudget replaces [DefaultStepBudget]. An Allocate call with CEL constraints
-// that would need more steps returns a [*BudgetError]; others are not limited.
+// WithStepBudget replaces the number of steps that one Allocate call with CEL constraints may take. Other calls
+// have no limit.
 func WithStepBudget(limit int64) Option {
 	return func(o *options) { o.stepBudget = limit }
 }
 
-// WithPreferenceBudget replaces [DefaultPreferenceCostBudget] and [DefaultPreferenceStepBudget].
-// When one of them is used up, the best set that was found is allocated. A step with
-// [v1alpha1.PolicyKeepWhole] counts as eight.
+// WithPreferenceBudget replaces the cost and the steps that one Allocate call may use for better sets. If one of them
+// is used up, the best set so far is allocated. A step with [v1alpha1.PolicyKeepWhole] counts as eight.
 func WithPreferenceBudget(cost uint64, steps int64) Option {
 	return func(o *options) { o.preferenceCost, o.preferenceSteps = cost, steps }
 }

@@ -374,15 +374,13 @@ func (b setup) addGoals(claim *resourceapi.ResourceClaim, preferences []preferen
 }
 
 func (b setup) newObjective(claim *resourceapi.ResourceClaim, p *preference, all []alternatives) (objective, error) {
-	if p.policy == "" {
+	if p.policy == nil {
 		c := b.search.newCELConstraint(claim, p.definition, p.api, all)
 		c.goal = &goal{}
 		cover(all, p.api, c)
 		return c, nil
 	}
-	// KeepWhole is the one policy there is. It attaches itself to all requests that it may be about.
-	f := b.search.newFragmentation(p, all)
-	return f, f.begin(p.shapes, b.search.improves.chosenFor(f))
+	return p.policy.newObjective(b.search, p, all)
 }
 
 // cover has the constraint hold for the requests that it covers.

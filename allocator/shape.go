@@ -74,18 +74,8 @@ func newShapes(a *Allocator) *shapes {
 
 // newIdle is the allocator for a cluster in which nothing is in use and nobody prefers anything.
 func newIdle(a *Allocator) *Allocator {
-	idle := &Allocator{
-		options:     a.options,
-		features:    a.features,
-		state:       availability.NewState(AllocatedTo(nil, a.features)),
-		classes:     a.classes,
-		selectors:   a.selectors,
-		allSlices:   a.allSlices,
-		inventories: a.inventories,
-
-		compiling:      a.compiling,
-		resolvedClaims: &resolvedClaims{},
-	}
+	idle := a.in(availability.NewState(AllocatedTo(nil, a.features)))
+	idle.resolvedClaims = &resolvedClaims{}
 	idle.preferences, idle.reasons, idle.unbounded = false, false, false
 	idle.costBudget, idle.stepBudget, idle.attempt = shapeCost, shapeSteps, a.attempt.forPreferences()
 	return idle

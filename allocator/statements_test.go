@@ -298,7 +298,7 @@ func (d *draft) extend(change func(*v1alpha1.CELDeviceConstraint)) {
 }
 
 func (d *draft) addOption(words []string) {
-	preferenceCost, preferenceSteps := DefaultPreferenceCostBudget, DefaultPreferenceStepBudget
+	preferenceCost, preferenceSteps := DefaultBudget().nodePreferences().Cost, DefaultBudget().nodePreferences().Steps
 	var shapes []Shape
 	pairsIn(words, func(name, value string, _ bool) {
 		var option Option

@@ -23,6 +23,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 	"k8s.io/utils/ptr"
 
+	"github.com/celset/celset/allocator"
 	configv1alpha1 "github.com/celset/celset/apis/config/v1alpha1"
 	"github.com/celset/celset/plugin/guard"
 	"github.com/celset/celset/plugin/metrics"
@@ -105,7 +106,7 @@ func (a *admission) requireRefusals(t *testing.T, reason string, want int) {
 // refused until its time has come, and then activated without any event in the cluster.
 func TestClaimOverBudgetBacksOff(t *testing.T) {
 	a := startAdmission(t, class(), slice(0, 2, 3), constrain(t, claim(2), "shape", unread))
-	a.budget = &configv1alpha1.Budget{Cost: ptr.To[int64](1), Steps: ptr.To[int64](1000), AttemptCost: ptr.To[int64](1000), AttemptSteps: ptr.To[int64](1000)}
+	a.budget = allocator.Budget{Cost: 2, Steps: 1000}
 	for i, want := range []string{"12:00:01Z", "12:00:03Z", "12:00:07Z"} {
 		state := a.admit(t)
 		require.Equal(t, fwk.Error, a.Filter(a.ctx, state, pod(), node(nodeName)).Code())
@@ -123,9 +124,9 @@ func TestClaimOverBudgetBacksOff(t *testing.T) {
 	a.requireRefusals(t, "back_off", 3)
 
 	// With a larger budget the search has an answer: what was is forgotten.
-	a.budget.Cost = ptr.To[int64](1000)
+	a.budget.Cost = 1000
 	a.requireNoFit(t)
-	a.budget = &configv1alpha1.Budget{Cost: ptr.To[int64](2), Steps: ptr.To[int64](1000), AttemptCost: ptr.To[int64](1000), AttemptSteps: ptr.To[int64](1000)}
+	a.budget.Cost = 4
 	require.Equal(t, fwk.Error, a.Filter(a.ctx, a.admit(t), pod(), node(nodeName)).Code())
 	require.Contains(t, a.refuse(t), " 1 times in a row")
 }
@@ -150,16 +151,16 @@ func TestReservedClaimDoesNotBackOff(t *testing.T) {
 // TestAttemptBudget: a budget for a node may be left on each of them.
 func TestAttemptBudget(t *testing.T) {
 	a := startAdmission(t, class(), slice(0, 2, 3), constrain(t, claim(2), "shape", unread))
-	a.budget = &configv1alpha1.Budget{Cost: ptr.To[int64](1000), Steps: ptr.To[int64](1000), AttemptCost: ptr.To[int64](1000), AttemptSteps: ptr.To[int64](1)}
+	a.budget = allocator.Budget{Cost: 1000, Steps: 1}
 	state := a.admit(t)
 	status := a.Filter(a.ctx, state, pod(), node(nodeName))
 	require.True(t, status.IsSuccess() || status.Code() == fwk.UnschedulableAndUnresolvable, "what was begun is finished: %v", status)
-	allocator := usedAllocator(t, a.DynamicResourcesCEL, state).(*measuredAllocator)
+	used := usedAllocator(t, a.DynamicResourcesCEL, state).(*measuredAllocator)
 	other := constrain(t, claim(2), "shape", unread+" || false")
 	other.UID = "other"
-	_, err := allocator.Allocate(a.ctx, &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: nodeName}}, []*resourceapi.ResourceClaim{other})
+	_, err := used.Allocate(a.ctx, &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: nodeName}}, []*resourceapi.ResourceClaim{other})
 	require.ErrorContains(t, err, "the searches on all nodes together exceed the step budget of 1 steps")
-	require.ErrorContains(t, err, "or raise budget.attemptSteps in the scheduler plugin's DynamicResourcesCELArgs")
+	require.ErrorContains(t, err, "or raise budget.steps in the scheduler plugin's DynamicResourcesCELArgs")
 }
 
 // TestAttemptIsOver: when its time is over and others wait, nothing more is looked at, with

@@ -184,8 +184,7 @@ func (pl *DynamicResourcesCEL) chooseAllocator(ctx context.Context, state fwk.Cy
 		pl.metrics.ObserveRefusal(metrics.RefusalGate)
 		return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, gateMessage(constrained[0]))
 	}
-	budget := pl.newBudget()
-	budget.LimitPreferences(uint64(*pl.preferenceBudget.AttemptCost), *pl.preferenceBudget.AttemptSteps)
+	budget := allocator.NewAttemptBudget(pl.budget)
 	c.attempt.OnOver(budget.End)
 	ours, err := pl.newAllocator(ctx, c.prepared, *seen, allocator.WithAttemptBudget(budget))
 	if err != nil {
@@ -201,11 +200,6 @@ func (pl *DynamicResourcesCEL) chooseAllocator(ctx context.Context, state fwk.Cy
 	return nil
 }
 
-// newBudget is for the searches of an attempt.
-func (pl *DynamicResourcesCEL) newBudget() *allocator.AttemptBudget {
-	return allocator.NewAttemptBudget(uint64(*pl.budget.AttemptCost), *pl.budget.AttemptSteps)
-}
-
 func (pl *DynamicResourcesCEL) newAllocator(ctx context.Context, prepared allocator.Prepared, seen material, opts ...allocator.Option) (*allocator.Allocator, error) {
 	all, err := pl.gatherMaterial(ctx, seen)
 	if err != nil {
@@ -213,14 +207,13 @@ func (pl *DynamicResourcesCEL) newAllocator(ctx context.Context, prepared alloca
 	}
 	if pl.enabled {
 		opts = append(opts,
-			allocator.WithPreferenceBudget(uint64(*pl.preferenceBudget.Cost), *pl.preferenceBudget.Steps),
 			allocator.WithDefaultPreference(pl.preference), allocator.WithShapes(pl.asked.shapes()))
 	} else {
 		opts = append(opts, allocator.WithoutDefaultConstraints(), allocator.WithoutPreferences())
 	}
 	opts = append(opts,
 		allocator.WithReasons(), allocator.WithEnvironment(pl.preparing.environment), allocator.WithPrepared(prepared), allocator.WithCache(pl.cache),
-		allocator.WithCostBudget(uint64(*pl.budget.Cost)), allocator.WithStepBudget(*pl.budget.Steps))
+		allocator.WithBudget(pl.budget))
 	return allocator.NewAllocator(ctx, dynamicresources.AllocatorFeatures(pl.features), *all.allocated,
 		pl.claims.DeviceClasses(), all.slices, prepared.SelectorsOr(pl.preparing.Selectors), opts...)
 }

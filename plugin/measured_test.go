@@ -85,15 +85,14 @@ func TestMetricsOfSearches(t *testing.T) {
 		}
 		registry := compbase.NewKubeRegistry()
 		ctx, pl := startMeasured(t, registry, !slices.Contains(words, "disabled"), class(), slice(0, 2, 3), c)
-		budget := configv1alpha1.Budget{Cost: ptr.To[int64](1000), Steps: ptr.To[int64](1000), AttemptCost: ptr.To[int64](1000), AttemptSteps: ptr.To[int64](1000)}
 		for _, word := range words[1:] {
 			switch word {
 			case "ours":
 				pl.mode = configv1alpha1.AllocatorAll
 			case "cost=1":
-				*budget.Cost, pl.budget = 1, &budget
+				pl.budget.Cost = 1
 			case "steps=1":
-				*budget.Steps, pl.budget = 1, &budget
+				pl.budget.Steps = 2
 			}
 		}
 		for nodes := range strings.SplitSeq(cycles, ";") {

@@ -32,7 +32,7 @@ import (
 // The limits keep a pod that waits from taking the time of others.
 const (
 	nearMissTimeout = 200 * time.Millisecond
-	nearMissSteps   = 20_000
+	nearMissSteps   = 40_000
 	// nearMissNodes are looked at for what is free.
 	nearMissNodes = 50
 )
@@ -185,6 +185,8 @@ func (pl *DynamicResourcesCEL) problem(prepared allocator.Prepared, claims []*re
 	if err != nil {
 		return nil, err
 	}
+	budget := pl.budget
+	budget.Steps = min(budget.Steps, nearMissSteps)
 	return &explain.Problem{Environment: pl.preparing.environment, Problem: allocator.Problem{
 		Claims: claims, Allocated: allocated, Classes: pl.claims.DeviceClasses(), Slices: all,
 		Features: dynamicresources.AllocatorFeatures(pl.features), Selectors: prepared.SelectorsOr(pl.preparing.Selectors),
@@ -192,7 +194,7 @@ func (pl *DynamicResourcesCEL) problem(prepared allocator.Prepared, claims []*re
 			allocator.WithEnvironment(pl.preparing.environment), allocator.WithCache(pl.cache),
 			// Nobody is told which of the sets would be best that are in use.
 			allocator.WithoutPreferences(),
-			allocator.WithCostBudget(uint64(*pl.budget.Cost)), allocator.WithStepBudget(min(*pl.budget.Steps, nearMissSteps)),
+			allocator.WithBudget(budget),
 		},
 	}}, nil
 }

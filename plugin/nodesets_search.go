@@ -72,7 +72,7 @@ func (pl *NodeSets) search(ctx context.Context, state fwk.PodGroupCycleState, gr
 	if !status.IsSuccess() {
 		return nil, status
 	}
-	budget := allocator.NewAttemptBudget(allocator.DefaultCostBudget/10, allocator.DefaultStepBudget/10)
+	budget := allocator.NewAttemptBudget(allocator.DefaultBudget())
 	s.attempt.OnOver(budget.End)
 	s.Options = []allocator.Option{allocator.WithAttemptBudget(budget)}
 	s.choose = func() (*groupChoice, *fwk.Status) { return pl.choose(ctx, s, group) }
@@ -213,7 +213,7 @@ func (pl *NodeSets) nearest(ctx context.Context, s *groupSearch) string {
 			}
 		}, s.Namespace)
 	}
-	return s.NearestMiss(ctx, s.why, standing, allocator.WithStepBudget(nearMissSteps))
+	return s.NearestMiss(ctx, s.why, standing, allocator.WithStepBudget(nearMissSteps/2))
 }
 
 // addSlices adds to nodes the slices that are theirs alone.

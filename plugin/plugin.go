@@ -43,10 +43,9 @@ type DynamicResourcesCEL struct {
 	name    string
 	enabled bool
 	mode    configv1alpha1.AllocatorMode
-	budget  *configv1alpha1.Budget
+	budget  allocator.Budget
 	// preference is the policy for claims that no preference is about, "" for none.
-	preference       v1alpha1.PreferencePolicy
-	preferenceBudget *configv1alpha1.PreferenceBudget
+	preference v1alpha1.PreferencePolicy
 	// asked are the shapes that claims ask for.
 	asked    *askedShapes
 	features plfeature.Features
@@ -165,9 +164,8 @@ func newPlugin(ctx context.Context, args runtime.Object, handle fwk.Handle, feat
 		name:             Name,
 		enabled:          enabled,
 		mode:             decoded.Allocator,
-		budget:           decoded.Budget,
+		budget:           allocator.Budget{Cost: uint64(*decoded.Budget.Cost), Steps: *decoded.Budget.Steps},
 		preference:       decoded.DefaultPreference,
-		preferenceBudget: decoded.PreferenceBudget,
 		asked:            shared.asked,
 		withTimeout:      shared.withTimeout,
 		features:         features,

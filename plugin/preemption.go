@@ -90,7 +90,7 @@ func (pl *DynamicResourcesCEL) preempt(ctx context.Context, state fwk.CycleState
 		return nil, nil, false
 	}
 	// One of its own, since that of the attempt may be used up.
-	budget := pl.newBudget()
+	budget := allocator.NewAttemptBudget(pl.budget)
 	c.attempt.OnOver(budget.End)
 	trial, err := pl.newTrial(ctx, pod, c, budget)
 	if err != nil {

@@ -27,7 +27,7 @@ func LayoutOf(ctx context.Context, prepared *allocator.PreparedClaim, nodes []No
 		}
 	}
 	for _, e := range prepared.Expressions() {
-		layout.Add(ctx, e, members, cel.NewBudget(allocator.DefaultCostBudget))
+		layout.Add(ctx, e, members, cel.NewBudget(allocator.DefaultBudget().Cost))
 	}
 	return layout
 }

@@ -190,12 +190,6 @@ func (e *Environment) compiled(program *cel.Program, err error) (*Expression, er
 	return &Expression{program, e.set}, nil
 }
 
-// WithoutVariables returns an expression without variables that means the same, as
-// [cel.Environment.WithoutVariables] does.
-func (e *Environment) WithoutVariables(ctx context.Context, expression string, variables ...v1alpha1.Variable) (string, error) {
-	return e.core.WithoutVariables(ctx, expression, ofCore(variables)...)
-}
-
 func ofCore(variables []v1alpha1.Variable) []cel.Variable {
 	of := make([]cel.Variable, 0, len(variables))
 	for _, v := range variables {

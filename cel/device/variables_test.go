@@ -71,13 +71,8 @@ func TestVariablesMeanWhatTheyStandFor(t *testing.T) {
 			without, err := environment.Compile(t.Context(), test.without)
 			require.NoError(t, err)
 			require.Equal(t, without.ReadSet(), with.ReadSet())
-			text, err := environment.WithoutVariables(t.Context(), test.with, test.variables...)
-			require.NoError(t, err)
-			writtenOut, err := environment.Compile(t.Context(), text)
-			require.NoError(t, err)
 			for _, devices := range [][]*device.Device{ring(4), pick(ring(8), 1, 5, 7), ring(1)} {
 				requireAlike(t, with, without, devices)
-				requireAlike(t, with, writtenOut, devices)
 			}
 		})
 	}
@@ -133,13 +128,8 @@ func TestRandomVariables(t *testing.T) {
 		require.NoError(t, err, "%s %v", text, defined)
 		without, err := environment.Compile(t.Context(), writtenOut(text, "x.variables.", "x"))
 		require.NoError(t, err)
-		byUs, err := environment.WithoutVariables(t.Context(), text, defined...)
-		require.NoError(t, err)
-		inOneText, err := environment.Compile(t.Context(), byUs)
-		require.NoError(t, err)
 		devices := pick(ring(8), rapid.SliceOfN(rapid.IntRange(0, 7), 1, 4).Draw(t, "devices")...)
 		requireAlike(t, with, without, devices)
-		requireAlike(t, with, inOneText, devices)
 	})
 }
 

@@ -114,7 +114,7 @@ func (m *Metrics) begin() {
 		m.preferences:   {preferenceBest, preferenceBestFound},
 		m.counts:        {string(CountComplete), string(CountPartial), string(CountUnchanged), string(CountFailed)},
 		m.publications:  {string(PublicationWritten), string(PublicationFailed)},
-		m.exhaustions:   {budgetCost, budgetSteps, budgetAttemptCost, budgetAttemptSteps},
+		m.exhaustions:   {budgetCost, budgetSteps},
 		m.preemptions:   {PreemptionNominated, PreemptionNotHelpful, PreemptionNotEligible, PreemptionFailed},
 		m.holdsEnded:    HoldEnds,
 		m.pendingWrites: PendingWriteOutcomes,

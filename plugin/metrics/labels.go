@@ -80,19 +80,13 @@ func outcomeOf(found bool, err error) Outcome {
 	return OutcomeError
 }
 
-// budgetOf is the value of the label "budget" for a budget that was used up: how the
-// arguments of the plugin call it.
+// budgetOf returns the value of the label "budget" for a budget that was used up: the name of its field in the
+// arguments of the plugin.
 func budgetOf(err *allocator.BudgetError) string {
-	switch {
-	case err.Attempt && err.Unit == allocator.BudgetSteps:
-		return budgetAttemptSteps
-	case err.Attempt:
-		return budgetAttemptCost
-	case err.Unit == allocator.BudgetSteps:
+	if err.Unit == allocator.BudgetSteps {
 		return budgetSteps
-	default:
-		return budgetCost
 	}
+	return budgetCost
 }
 
 // Refusal is a value of the label "reason": why the scheduling of a pod was refused
@@ -133,9 +127,6 @@ const (
 
 	budgetCost  = "cost"
 	budgetSteps = "steps"
-	// Those of all nodes together.
-	budgetAttemptCost  = "attemptCost"
-	budgetAttemptSteps = "attemptSteps"
 
 	compiled = "compiled"
 	refused  = "refused"

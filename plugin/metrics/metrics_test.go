@@ -266,7 +266,7 @@ func TestBeginning(t *testing.T) {
 
 		"celset_scheduler_device_preemption_victims_without_bind_total": 1,
 
-		"celset_scheduler_budget_exhaustions_total":           4,
+		"celset_scheduler_budget_exhaustions_total":           2,
 		"celset_scheduler_refused_scheduling_attempts_total":  6,
 		"celset_scheduler_stuck_scheduling_cycles_total":      1,
 		"celset_scheduler_resource_slices_out_of_range_total": 1,

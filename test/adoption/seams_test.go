@@ -25,7 +25,6 @@ import (
 
 	"github.com/celset/celset/allocator"
 	"github.com/celset/celset/allocator/incremental"
-	configv1alpha1 "github.com/celset/celset/apis/config/v1alpha1"
 	"github.com/celset/celset/cel"
 	"github.com/celset/celset/cel/device"
 	"github.com/celset/celset/internal/testing/cases"
@@ -89,8 +88,7 @@ func (a *asks) List() ([]*resourceapi.DeviceClass, error) { return a.classes, ni
 func (a *asks) called(ctx context.Context) (devices []string, err error) {
 	n := &v1.Node{}
 	n.Name = node
-	results, err := allocate(ctx, structured.Features{}, structured.AllocatedState{}, a, a.slices, dracel.NewCache(10, dracel.Features{}), n, []*resourceapi.ResourceClaim{a.claim},
-		allocator.WithCostBudget(uint64(configv1alpha1.DefaultBudgetCost)), allocator.WithStepBudget(configv1alpha1.DefaultBudgetSteps))
+	results, err := allocate(ctx, structured.Features{}, structured.AllocatedState{}, a, a.slices, dracel.NewCache(10, dracel.Features{}), n, []*resourceapi.ResourceClaim{a.claim},)
 	if err != nil || results == nil {
 		return nil, err
 	}

@@ -56,8 +56,7 @@ podsPerNode: 2
 filterTimeout: 5s
 bindingTimeout: 60s
 attemptTimeout: 1s
-budget: {cost: 100000, steps: 1000, attemptCost: 200000, attemptSteps: 2000}
-preferenceBudget: {cost: 100000, steps: 1000, attemptCost: 200000, attemptSteps: 2000}
+budget: {cost: 100000, steps: 1000}
 defaultPreference: KeepWhole
 devicePreemption: {minCandidateNodesPercentage: 10, minCandidateNodesAbsolute: 100, holdTimeout: 1m}
 cacheSize: 64Mi
@@ -142,7 +141,7 @@ var mistakes = map[string][]struct{ what, old, instead string }{
 		{"misspelt field", "filterTimeout: 5s", "filterTimout: 5s"},
 		{"number for a duration", "filterTimeout: 5s", "filterTimeout: 5"},
 		{"percent over 100", "percent: 50", "percent: 101"},
-		{"budget of zero", "steps: 1000, attemptCost: 200000, attemptSteps: 2000}\npreference", "steps: 0, attemptCost: 200000, attemptSteps: 2000}\npreference"},
+		{"budget of zero", "steps: 1000}", "steps: 0}"},
 		{"unknown allocator", "allocator: All", "allocator: Ours"},
 		{"amount that is none", "cacheSize: 64Mi", "cacheSize: 64MiB"},
 	},

@@ -176,17 +176,6 @@ const (
 	PreferenceTypePolicy PreferenceType = "Policy"
 )
 
-// PreferencePolicy names a preference that is built in.
-// +enum
-type PreferencePolicy string
-
-// PolicyKeepWhole takes the set that breaks the fewest of the sets which others may ask for: those
-// that satisfy the constraints of the device classes, the largest first.
-const PolicyKeepWhole PreferencePolicy = "KeepWhole"
-
-// PreferencePolicies are those that there are.
-var PreferencePolicies = []PreferencePolicy{PolicyKeepWhole}
-
 // CELNodeSetConstraint says by a CEL expression on which nodes the pods of a PodGroup may run together. It is the type of
 // opaque.parameters in a configuration for the driver celset.dev, in a claim of the pods or a class that such a claim
 // uses, and of the annotation celset.dev/node-set-constraint. A PodGroup refers to it as the topology key celset.dev/<name>. No node has such a

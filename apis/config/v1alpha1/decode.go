@@ -9,15 +9,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"time"
 
 	goyaml "go.yaml.in/yaml/v2"
-	"k8s.io/apimachinery/pkg/api/resource"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/yaml"
 
-	celsetv1alpha1 "github.com/celset/celset/apis/celset/v1alpha1"
 	"github.com/celset/celset/apis/internal/strictjson"
 )
 
@@ -44,35 +40,6 @@ func DecodeArgs(raw []byte, checks ...func(*DynamicResourcesCELArgs, *field.Path
 	return args, nil
 }
 
-// written is [DynamicResourcesCELArgs] with durations and quantities as they are
-// written. The decoder would not say which field holds a malformed one.
-type written struct {
-	metav1.TypeMeta `json:",inline"`
-	FilterTimeout   *string `json:"filterTimeout"`
-	BindingTimeout  *string `json:"bindingTimeout"`
-	AttemptTimeout  *string `json:"attemptTimeout"`
-	Budget          *Budget `json:"budget"`
-	BackOff         *struct {
-		Initial *string `json:"initial"`
-		Max     *string `json:"max"`
-	} `json:"backOff"`
-	Share *struct {
-		Percent *int32  `json:"percent"`
-		Burst   *string `json:"burst"`
-	} `json:"share"`
-	DevicePreemption *struct {
-		MinCandidateNodesPercentage *int32  `json:"minCandidateNodesPercentage"`
-		MinCandidateNodesAbsolute   *int32  `json:"minCandidateNodesAbsolute"`
-		HoldTimeout                 *string `json:"holdTimeout"`
-	} `json:"devicePreemption"`
-	CacheSize         *string                         `json:"cacheSize"`
-	Allocator         AllocatorMode                   `json:"allocator"`
-	PreferenceBudget  *PreferenceBudget               `json:"preferenceBudget"`
-	DefaultPreference celsetv1alpha1.PreferencePolicy `json:"defaultPreference"`
-
-	FragmentationInterval *string `json:"fragmentationInterval"`
-}
-
 func decode(raw []byte, path *field.Path) (*DynamicResourcesCELArgs, field.ErrorList) {
 	raw, err := toJSON(raw)
 	if err != nil {
@@ -82,58 +49,8 @@ func decode(raw []byte, path *field.Path) (*DynamicResourcesCELArgs, field.Error
 	if errs = append(errs, validateType(meta, path)...); len(errs) > 0 {
 		return nil, errs
 	}
-	var w written
-	if errs := strictjson.Unmarshal(raw, &w, path); len(errs) > 0 {
-		return nil, errs
-	}
-	args := &DynamicResourcesCELArgs{
-		TypeMeta: w.TypeMeta, Budget: w.Budget, Allocator: w.Allocator,
-		PreferenceBudget: w.PreferenceBudget, DefaultPreference: w.DefaultPreference,
-	}
-	args.FilterTimeout, errs = parseDuration(w.FilterTimeout, path.Child("filterTimeout"), errs)
-	args.BindingTimeout, errs = parseDuration(w.BindingTimeout, path.Child("bindingTimeout"), errs)
-	args.CacheSize, errs = parseQuantity(w.CacheSize, path.Child("cacheSize"), errs)
-	args.AttemptTimeout, errs = parseDuration(w.AttemptTimeout, path.Child("attemptTimeout"), errs)
-	args.FragmentationInterval, errs = parseDuration(w.FragmentationInterval, path.Child("fragmentationInterval"), errs)
-	if w.BackOff != nil {
-		path := path.Child("backOff")
-		args.BackOff = &BackOff{}
-		args.BackOff.Initial, errs = parseDuration(w.BackOff.Initial, path.Child("initial"), errs)
-		args.BackOff.Max, errs = parseDuration(w.BackOff.Max, path.Child("max"), errs)
-	}
-	if w.Share != nil {
-		args.Share = &Share{Percent: w.Share.Percent}
-		args.Share.Burst, errs = parseDuration(w.Share.Burst, path.Child("share").Child("burst"), errs)
-	}
-	if given := w.DevicePreemption; given != nil {
-		args.DevicePreemption = &DevicePreemption{
-			MinCandidateNodesPercentage: given.MinCandidateNodesPercentage, MinCandidateNodesAbsolute: given.MinCandidateNodesAbsolute,
-		}
-		args.DevicePreemption.HoldTimeout, errs = parseDuration(given.HoldTimeout, path.Child("devicePreemption").Child("holdTimeout"), errs)
-	}
-	return args, errs
-}
-
-func parseQuantity(text *string, path *field.Path, errs field.ErrorList) (*resource.Quantity, field.ErrorList) {
-	if text == nil {
-		return nil, errs
-	}
-	quantity, err := resource.ParseQuantity(*text)
-	if err != nil {
-		return nil, append(errs, field.Invalid(path, *text, `must be a quantity, such as "256Mi" or "1Gi"`))
-	}
-	return &quantity, errs
-}
-
-func parseDuration(text *string, path *field.Path, errs field.ErrorList) (*metav1.Duration, field.ErrorList) {
-	if text == nil {
-		return nil, errs
-	}
-	duration, err := time.ParseDuration(*text)
-	if err != nil {
-		return nil, append(errs, field.Invalid(path, *text, `must be a duration with a unit, such as "10s" or "1m30s"`))
-	}
-	return &metav1.Duration{Duration: duration}, errs
+	args := &DynamicResourcesCELArgs{}
+	return args, strictjson.Unmarshal(raw, args, path)
 }
 
 // toJSON leaves JSON as it is, for the JSON decoder knows more about mistakes

@@ -32,32 +32,15 @@ func argsOf(filter, binding time.Duration) *DynamicResourcesCELArgs {
 		BindingTimeout:   &metav1.Duration{Duration: binding},
 		CacheSize:        ptr.To(resource.MustParse("256Mi")),
 		AttemptTimeout:   &metav1.Duration{Duration: 400 * time.Millisecond},
-		Budget:           budgetOf(5_000_000, 100_000),
-		PreferenceBudget: preferenceBudgetOf(1_000_000, 2_000),
+		Budget:           &Budget{Cost: ptr.To[int64](10_000_000), Steps: ptr.To[int64](200_000)},
 		DevicePreemption: devicePreemptionOf(10, 100, 5*time.Minute),
 		Allocator:        AllocatorConstrained,
 	}
 }
 
 func withBudget(args *DynamicResourcesCELArgs, cost, steps int64) *DynamicResourcesCELArgs {
-	args.Budget = budgetOf(cost, steps)
+	args.Budget = &Budget{Cost: &cost, Steps: &steps}
 	return args
-}
-
-// budgetOf has the defaults for an attempt, or more if a node may have more.
-func budgetOf(cost, steps int64) *Budget {
-	return &Budget{
-		Cost: &cost, Steps: &steps,
-		AttemptCost: ptr.To(max(10_000_000, cost)), AttemptSteps: ptr.To(max(200_000, steps)),
-	}
-}
-
-// preferenceBudgetOf is budgetOf for preferences.
-func preferenceBudgetOf(cost, steps int64) *PreferenceBudget {
-	return &PreferenceBudget{
-		Cost: &cost, Steps: &steps,
-		AttemptCost: ptr.To(max(2_000_000, cost)), AttemptSteps: ptr.To(max(20_000, steps)),
-	}
 }
 
 func devicePreemptionOf(percentage, absolute int32, timeout time.Duration) *DevicePreemption {
@@ -128,7 +111,6 @@ func TestDecodeArgsRoundTrip(t *testing.T) {
 		)
 		want = withCacheSize(want, fmt.Sprintf("%dKi", rapid.Int64Range(1<<10, 1<<30).Draw(t, "cache")))
 		want = withBudget(want, rapid.Int64Min(1).Draw(t, "cost"), rapid.Int64Min(1).Draw(t, "steps"))
-		want.PreferenceBudget = preferenceBudgetOf(rapid.Int64Min(1).Draw(t, "cost of preferences"), rapid.Int64Min(1).Draw(t, "steps of preferences"))
 		want.DefaultPreference = rapid.SampledFrom([]celsetv1alpha1.PreferencePolicy{"", celsetv1alpha1.PolicyKeepWhole}).Draw(t, "policy")
 		want.DevicePreemption = devicePreemptionOf(rapid.Int32Range(1, 100).Draw(t, "percentage"), rapid.Int32Min(0).Draw(t, "absolute"),
 			time.Duration(rapid.Int64Min(int64(time.Second)).Draw(t, "hold")))
@@ -173,8 +155,6 @@ func FuzzDecodeArgs(f *testing.F) {
 		require.NotNil(t, args.Budget.Cost)
 		require.NotNil(t, args.Budget.Steps)
 		require.NotNil(t, args.CacheSize)
-		require.NotNil(t, args.Budget.AttemptCost)
-		require.NotNil(t, args.Budget.AttemptSteps)
 		require.NotNil(t, args.AttemptTimeout)
 		if args.BackOff != nil {
 			require.NotNil(t, args.BackOff.Initial)

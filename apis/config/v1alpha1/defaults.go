@@ -28,11 +28,6 @@ func SetDefaults(args *DynamicResourcesCELArgs) {
 	setDefault(&args.Budget.Cost, DefaultBudgetCost)
 	setDefault(&args.Budget.Steps, DefaultBudgetSteps)
 	setDefault(&args.CacheSize, *resource.NewQuantity(DefaultCacheSize, resource.BinarySI))
-	// Who raises the budget of a node only means it.
-	setDefault(&args.Budget.AttemptCost, max(DefaultBudgetAttemptCost, *args.Budget.Cost))
-	setDefault(&args.Budget.AttemptSteps, max(DefaultBudgetAttemptSteps, *args.Budget.Steps))
-	setDefault(&args.PreferenceBudget, PreferenceBudget{})
-	setPreferenceBudgetDefaults(args.PreferenceBudget)
 	setDefault(&args.DevicePreemption, DevicePreemption{})
 	setDefault(&args.DevicePreemption.MinCandidateNodesPercentage, DefaultMinCandidateNodesPercentage)
 	setDefault(&args.DevicePreemption.MinCandidateNodesAbsolute, DefaultMinCandidateNodesAbsolute)
@@ -43,13 +38,6 @@ func SetDefaults(args *DynamicResourcesCELArgs) {
 	if args.Share != nil {
 		setShareDefaults(args.Share)
 	}
-}
-
-func setPreferenceBudgetDefaults(budget *PreferenceBudget) {
-	setDefault(&budget.Cost, DefaultPreferenceBudgetCost)
-	setDefault(&budget.Steps, DefaultPreferenceBudgetSteps)
-	setDefault(&budget.AttemptCost, max(DefaultPreferenceBudgetAttemptCost, *budget.Cost))
-	setDefault(&budget.AttemptSteps, max(DefaultPreferenceBudgetAttemptSteps, *budget.Steps))
 }
 
 // DefaultBackOff returns the back-off that applies if no profile sets one.

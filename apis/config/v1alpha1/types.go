@@ -31,28 +31,13 @@ const (
 	MinBindingTimeout     = time.Second
 )
 
-// One process schedules one pod at a time, so what one pod's search takes is what all
-// others wait. The defaults are such that an attempt ends in about a second on two cores: a
-// cost unit stands for at most 250 ns, so that a budget is 1.25 s at worst, and a fraction of
-// that for usual expressions; searches were measured to take 100,000 to 190,000 steps a second
-// on one core. BenchmarkBudgets in test/perf has the figures. A node is searched by one core, and
-// the nodes of an attempt by as many as there are, of which two are counted on. When others
-// wait the attempt's time ends it before.
+// The defaults of the budget of an attempt, in CEL cost units and in steps. The scheduler schedules one pod at a
+// time, so all other pods wait during an attempt. With these defaults an attempt ends after about a second on two
+// cores: a cost unit takes at most 250 ns, and one core takes 100,000 to 190,000 steps a second. BenchmarkBudgets in
+// test/perf measures both. If other pods wait, attemptTimeout ends the attempt earlier.
 const (
-	DefaultBudgetCost         int64 = 5_000_000
-	DefaultBudgetSteps        int64 = 100_000
-	DefaultBudgetAttemptCost  int64 = 2 * DefaultBudgetCost
-	DefaultBudgetAttemptSteps int64 = 2 * DefaultBudgetSteps
-)
-
-// Whoever wants a better set has one already, and others wait. So looking for it on a node may take a
-// fiftieth of the steps and a fifth of the cost that finding one may: enough for an expression that has
-// to be asked about every set of four of 16 devices.
-const (
-	DefaultPreferenceBudgetCost         int64 = 1_000_000
-	DefaultPreferenceBudgetSteps        int64 = 2_000
-	DefaultPreferenceBudgetAttemptCost  int64 = 2 * DefaultPreferenceBudgetCost
-	DefaultPreferenceBudgetAttemptSteps int64 = 10 * DefaultPreferenceBudgetSteps
+	DefaultBudgetCost  int64 = 10_000_000
+	DefaultBudgetSteps int64 = 200_000
 )
 
 // What a pod of another namespace may have to wait for is an attempt that just began and
@@ -121,14 +106,10 @@ type DynamicResourcesCELArgs struct {
 	// +default="400ms"
 	AttemptTimeout *metav1.Duration `json:"attemptTimeout,omitempty"`
 
-	// budget limits the work of the search for devices for a pod with CEL device constraints. Unlike a
-	// limit of time, this limit does not depend on the machine and on its load.
+	// budget limits the work of one attempt to schedule a pod with CEL device constraints or preferences.
+	// Unlike a limit of time, this limit does not depend on the machine and on its load.
 	// +optional
 	Budget *Budget `json:"budget,omitempty"`
-
-	// preferenceBudget limits the further work of the search for a better set, for a pod with preferences.
-	// +optional
-	PreferenceBudget *PreferenceBudget `json:"preferenceBudget,omitempty"`
 
 	// defaultPreference is the policy for requests without a CELDevicePreference: KeepWhole, or empty for
 	// none. With a policy the plugin uses its own allocator for all pods with claims, so that allocator
@@ -170,62 +151,25 @@ type DynamicResourcesCELArgs struct {
 	Allocator AllocatorMode `json:"allocator,omitempty"`
 }
 
-// Budget limits the work of searches. If a search needs more, the attempt to schedule the pod ends with an
-// error that says how far the search got. The pod is tried again later.
+// Budget limits the work of one attempt to schedule a pod, for the searches on all nodes together. The search on
+// one node gets at most a half of the budget. If a search needs more, the attempt ends with an error that says how
+// far the search got, and the pod is tried again later.
+//
+// Searches for a better set, for preferences, have limits of their own, which are parts of these numbers: a fifth of
+// the cost and a tenth of the steps on all nodes together, a tenth of the cost and a hundredth of the steps on one
+// node. If such a limit is reached, the best set so far is allocated. The policy KeepWhole counts each step as eight.
 type Budget struct {
-	// cost limits the cost of all evaluations of CEL device constraints for one node, in CEL cost units.
-	// +optional
-	// +default=5000000
-	// +kubebuilder:validation:Minimum=1
-	Cost *int64 `json:"cost,omitempty"`
-
-	// steps limits the steps of the search on one node. In a step the search looks for one more device.
-	// +optional
-	// +default=100000
-	// +kubebuilder:validation:Minimum=1
-	Steps *int64 `json:"steps,omitempty"`
-
-	// attemptCost limits the cost, as cost does, for all nodes of one attempt together.
+	// cost limits the cost of all evaluations of CEL device constraints, in CEL cost units.
 	// +optional
 	// +default=10000000
 	// +kubebuilder:validation:Minimum=1
-	AttemptCost *int64 `json:"attemptCost,omitempty"`
+	Cost *int64 `json:"cost,omitempty"`
 
-	// attemptSteps limits the steps, as steps does, for all nodes of one attempt together.
+	// steps limits the steps of the searches. In a step a search looks for one more device.
 	// +optional
 	// +default=200000
 	// +kubebuilder:validation:Minimum=1
-	AttemptSteps *int64 `json:"attemptSteps,omitempty"`
-}
-
-// PreferenceBudget limits the work of searches for better sets, beside [Budget]. If it is used up, the best
-// set so far is allocated.
-type PreferenceBudget struct {
-	// cost limits, for one node, the cost of all evaluations of preferences, and of constraints on sets
-	// that might be better. The unit is the CEL cost unit.
-	// +optional
-	// +default=1000000
-	// +kubebuilder:validation:Minimum=1
-	Cost *int64 `json:"cost,omitempty"`
-
-	// steps limits the steps of all searches for better sets on one node. A search with the policy
-	// KeepWhole counts each step as eight.
-	// +optional
-	// +default=2000
-	// +kubebuilder:validation:Minimum=1
 	Steps *int64 `json:"steps,omitempty"`
-
-	// attemptCost limits the cost, as cost does, for all nodes of one attempt together. The default is
-	// 2000000, or cost if that is more.
-	// +optional
-	// +kubebuilder:validation:Minimum=1
-	AttemptCost *int64 `json:"attemptCost,omitempty"`
-
-	// attemptSteps limits the steps, as steps does, for all nodes of one attempt together. The default is
-	// 20000, or steps if that is more.
-	// +optional
-	// +kubebuilder:validation:Minimum=1
-	AttemptSteps *int64 `json:"attemptSteps,omitempty"`
 }
 
 // DevicePreemption says how pods of a lower priority are evicted for a pod that fits nowhere for lack of
@@ -297,7 +241,7 @@ const (
 	AllocatorAll AllocatorMode = "All"
 	// AllocatorUpstream means for no pod. CEL device constraints are not read, as in a
 	// kube-scheduler of Kubernetes, where a claim with one is never allocated, and neither are
-	// preferences. Attempts and selectors have their limits all the same; budget,
-	// preferenceBudget and cacheSize mean nothing.
+	// preferences. Attempts and selectors have their limits all the same. budget and cacheSize have no
+	// effect.
 	AllocatorUpstream AllocatorMode = "Upstream"
 )

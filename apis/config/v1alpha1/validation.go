@@ -39,9 +39,6 @@ func Validate(args *DynamicResourcesCELArgs, path *field.Path) field.ErrorList {
 	if args.Budget != nil {
 		errs = append(errs, validateBudget(args.Budget, path.Child("budget"))...)
 	}
-	if budget := args.PreferenceBudget; budget != nil {
-		errs = append(errs, validateBudget((*Budget)(budget), path.Child("preferenceBudget"))...)
-	}
 	if interval := args.FragmentationInterval; interval != nil && interval.Duration != 0 && interval.Duration < MinFragmentationInterval {
 		errs = append(errs, field.Invalid(path.Child("fragmentationInterval"), interval.Duration.String(),
 			"must be zero, for never, or at least "+MinFragmentationInterval.String()))
@@ -66,7 +63,7 @@ func validateBudget(budget *Budget, path *field.Path) field.ErrorList {
 	for _, limit := range []struct {
 		name  string
 		value *int64
-	}{{"cost", budget.Cost}, {"steps", budget.Steps}, {"attemptCost", budget.AttemptCost}, {"attemptSteps", budget.AttemptSteps}} {
+	}{{"cost", budget.Cost}, {"steps", budget.Steps}} {
 		if limit.value != nil && *limit.value < 1 {
 			errs = append(errs, field.Invalid(path.Child(limit.name), *limit.value, "must be at least 1"))
 		}

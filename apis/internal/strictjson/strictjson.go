@@ -15,6 +15,7 @@ import (
 	"strconv"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/api/validate/content"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -27,6 +28,9 @@ import (
 func Unmarshal(raw []byte, into any, path *field.Path) field.ErrorList {
 	strictErrs, err := kjson.UnmarshalStrict(raw, into)
 	if err != nil {
+		if errs := malformedFields(raw, reflect.TypeOf(into).Elem(), path); len(errs) > 0 {
+			return errs
+		}
 		return field.ErrorList{malformed(err, path)}
 	}
 	var errs field.ErrorList
@@ -45,6 +49,40 @@ func TypeMeta(raw []byte, path *field.Path) (metav1.TypeMeta, field.ErrorList) {
 		return metav1.TypeMeta{}, field.ErrorList{malformed(err, path)}
 	}
 	return meta, nil
+}
+
+// malformedFields returns an error for each duration and quantity that can't be parsed. The decoder does not say which
+// field such a value is in.
+func malformedFields(raw []byte, t reflect.Type, path *field.Path) field.ErrorList {
+	for t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	want := ""
+	switch t {
+	case reflect.TypeFor[metav1.Duration]():
+		want = `must be a duration with a unit, such as "10s" or "1m30s"`
+	case reflect.TypeFor[resource.Quantity]():
+		want = `must be a quantity, such as "256Mi" or "1Gi"`
+	}
+	if want != "" {
+		var text string
+		if json.Unmarshal(raw, &text) != nil || json.Unmarshal(raw, reflect.New(t).Interface()) == nil {
+			return nil
+		}
+		return field.ErrorList{field.Invalid(path, text, want)}
+	}
+	var values map[string]json.RawMessage
+	if t.Kind() != reflect.Struct || json.Unmarshal(raw, &values) != nil {
+		return nil
+	}
+	var errs field.ErrorList
+	for _, f := range reflect.VisibleFields(t) {
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		if value, found := values[name]; found && name != "" {
+			errs = append(errs, malformedFields(value, f.Type, path.Child(name))...)
+		}
+	}
+	return errs
 }
 
 // malformed describes an error that stopped the decoding.

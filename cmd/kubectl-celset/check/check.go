@@ -16,7 +16,6 @@ import (
 	"github.com/celset/celset/admission"
 	"github.com/celset/celset/allocator"
 	"github.com/celset/celset/apis/celset/v1alpha1"
-	configv1alpha1 "github.com/celset/celset/apis/config/v1alpha1"
 	"github.com/celset/celset/cel"
 	"github.com/celset/celset/cel/device"
 	"github.com/celset/celset/cmd/kubectl-celset/output"
@@ -141,8 +140,7 @@ func newChecker(ctx context.Context, state *clusterstate.State, options Options)
 		return nil, err
 	}
 	problem := state.Problem(nil, options.Features, allocator.WithCache(allocator.NewCache()), allocator.WithEnvironment(environment),
-		allocator.WithReasons(), allocator.WithoutPreferences(), allocator.WithoutDefaultConstraints(),
-		allocator.WithCostBudget(uint64(configv1alpha1.DefaultBudgetCost)), allocator.WithStepBudget(configv1alpha1.DefaultBudgetSteps))
+		allocator.WithReasons(), allocator.WithoutPreferences(), allocator.WithoutDefaultConstraints())
 	problem.Allocated = nil
 	idle, err := problem.NewAllocator(ctx)
 	if err != nil {

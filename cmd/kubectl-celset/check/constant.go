@@ -16,7 +16,6 @@ import (
 
 	"github.com/celset/celset/allocator"
 	"github.com/celset/celset/apis/celset/v1alpha1"
-	configv1alpha1 "github.com/celset/celset/apis/config/v1alpha1"
 	"github.com/celset/celset/cel/device"
 	"github.com/celset/celset/cel/tree"
 )
@@ -37,9 +36,11 @@ const (
 
 // newContrary returns an allocator that searches as if all devices were free, within a small budget.
 func (c *checker) newContrary(ctx context.Context) (*allocator.Allocator, error) {
+	budget := allocator.DefaultBudget()
+	budget.Cost, budget.Steps = budget.Cost/partOfBudget, budget.Steps/partOfBudget
 	problem := c.state.Problem(nil, c.Features, allocator.WithCache(allocator.NewCache()), allocator.WithEnvironment(c.environment),
 		allocator.WithReasons(), allocator.WithoutPreferences(), allocator.WithoutDefaultConstraints(),
-		allocator.WithCostBudget(uint64(configv1alpha1.DefaultBudgetCost)/partOfBudget), allocator.WithStepBudget(configv1alpha1.DefaultBudgetSteps/partOfBudget))
+		allocator.WithBudget(budget))
 	problem.Allocated = nil
 	return problem.NewAllocator(ctx)
 }

@@ -126,11 +126,19 @@ func (f *fitOptions) addFlags(command *cobra.Command) {
 	f.addSelector(flags, "Label selector of pods in the namespace, in place of a name: each of them is shown.")
 	flags.StringVar(&f.schedulers, "scheduler-namespace", metav1.NamespaceSystem, "Namespace of the Leases in which schedulers publish what they serve.")
 	flags.DurationVar(&f.args.FilterTimeout.Duration, "filter-timeout", f.args.FilterTimeout.Duration, "Time for one node; what the scheduler has, unless it is given.")
-	flags.Int64Var(f.args.Budget.Cost, "cost-budget", *f.args.Budget.Cost, "budget.cost of the plugin's arguments, in CEL cost units; what the scheduler has, unless it is given.")
-	flags.Int64Var(f.args.Budget.Steps, "step-budget", *f.args.Budget.Steps, "budget.steps of the plugin's arguments; what the scheduler has, unless it is given.")
-	flags.Int64Var(f.args.PreferenceBudget.Cost, "preference-cost-budget", *f.args.PreferenceBudget.Cost, "What searching for better sets may cost on one node, in CEL cost units; what the scheduler has, unless it is given.")
-	flags.Int64Var(f.args.PreferenceBudget.Steps, "preference-step-budget", *f.args.PreferenceBudget.Steps, "How many steps searching for better sets may take on one node; what the scheduler has, unless it is given.")
-	flags.StringVar((*string)(&f.args.DefaultPreference), "default-preference", "", fmt.Sprintf("The policy, one of %v, for claims without a preference; what the scheduler has, unless it is given.", v1alpha1.PreferencePolicies))
+	flags.Int64Var(f.args.Budget.Cost, "cost-budget", *f.args.Budget.Cost, "budget.cost of the plugin's arguments, in CEL cost units. The default is the scheduler's value, if it is known.")
+	flags.Int64Var(f.args.Budget.Steps, "step-budget", *f.args.Budget.Steps, "budget.steps of the plugin's arguments. The default is the scheduler's value, if it is known.")
+	flags.StringVar((*string)(&f.args.DefaultPreference), "default-preference", "", policiesHelp())
+}
+
+// policiesHelp describes the values of --default-preference.
+func policiesHelp() string {
+	var text strings.Builder
+	text.WriteString("The policy for claims without a preference. The default is the scheduler's value, if it is known.")
+	for _, policy := range v1alpha1.Policies {
+		fmt.Fprintf(&text, " %s takes the set %s.", policy.Name, policy.Description)
+	}
+	return text.String()
 }
 
 // validate refuses values that the plugin would not take.
@@ -138,8 +146,8 @@ func (f *fitOptions) validate() error {
 	if policy := f.args.DefaultPreference; policy != "" && !slices.Contains(v1alpha1.PreferencePolicies, policy) {
 		return fmt.Errorf("--default-preference %s: must be one of %v", policy, v1alpha1.PreferencePolicies)
 	}
-	if *f.args.Budget.Cost < 1 || *f.args.Budget.Steps < 1 || *f.args.PreferenceBudget.Cost < 0 || *f.args.PreferenceBudget.Steps < 0 {
-		return errors.New("--cost-budget and --step-budget must be positive, --preference-cost-budget and --preference-step-budget may be 0")
+	if *f.args.Budget.Cost < 1 || *f.args.Budget.Steps < 1 {
+		return errors.New("--cost-budget and --step-budget must be positive")
 	}
 	return nil
 }
@@ -243,12 +251,10 @@ func (f *fitOptions) argsWith(profile *served.Profile, flags *pflag.FlagSet) *co
 	}
 	args := profile.Args
 	for flag, take := range map[string]func(){
-		"filter-timeout":         func() { args.FilterTimeout = f.args.FilterTimeout },
-		"cost-budget":            func() { args.Budget.Cost = f.args.Budget.Cost },
-		"step-budget":            func() { args.Budget.Steps = f.args.Budget.Steps },
-		"preference-cost-budget": func() { args.PreferenceBudget.Cost = f.args.PreferenceBudget.Cost },
-		"preference-step-budget": func() { args.PreferenceBudget.Steps = f.args.PreferenceBudget.Steps },
-		"default-preference":     func() { args.DefaultPreference = f.args.DefaultPreference },
+		"filter-timeout":     func() { args.FilterTimeout = f.args.FilterTimeout },
+		"cost-budget":        func() { args.Budget.Cost = f.args.Budget.Cost },
+		"step-budget":        func() { args.Budget.Steps = f.args.Budget.Steps },
+		"default-preference": func() { args.DefaultPreference = f.args.DefaultPreference },
 	} {
 		if flags.Changed(flag) {
 			take()

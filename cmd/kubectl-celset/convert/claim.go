@@ -4,13 +4,9 @@
 package convert
 
 import (
-	"encoding/json"
 	"fmt"
-	"strconv"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-
-	"github.com/celset/celset/apis/wellknown"
 )
 
 // claim is the part of an object that describes a claim.
@@ -85,45 +81,4 @@ func (c *claim) set(field string, items []map[string]any) {
 		list[i] = items[i]
 	}
 	c.devices[field] = list
-}
-
-// names are those in the annotation, by position.
-func (c *claim) names() (map[int]string, error) {
-	text, found := c.object.GetAnnotations()[wellknown.AnnotationConstraintNames]
-	if !found {
-		return nil, nil
-	}
-	var byText map[string]string
-	if err := json.Unmarshal([]byte(text), &byText); err != nil {
-		return nil, fmt.Errorf("%s %s: metadata.annotations[%s]: %w", c.object.GetKind(), c.object.GetName(), wellknown.AnnotationConstraintNames, err)
-	}
-	names := make(map[int]string, len(byText))
-	for text, name := range byText {
-		position, err := strconv.Atoi(text)
-		if err != nil {
-			return nil, fmt.Errorf("%s %s: metadata.annotations[%s]: %q is not a position", c.object.GetKind(), c.object.GetName(), wellknown.AnnotationConstraintNames, text)
-		}
-		names[position] = name
-	}
-	return names, nil
-}
-
-// setNames writes the annotation; without names there is none.
-func (c *claim) setNames(names map[int]string) {
-	annotations := c.object.GetAnnotations()
-	delete(annotations, wellknown.AnnotationConstraintNames)
-	if len(names) > 0 {
-		if annotations == nil {
-			annotations = make(map[string]string)
-		}
-		// A map of strings can always be written, in the order of its keys.
-		raw, _ := json.Marshal(names)
-		annotations[wellknown.AnnotationConstraintNames] = string(raw)
-	}
-	if len(annotations) == 0 {
-		// SetAnnotations would leave an empty map.
-		unstructured.RemoveNestedField(c.object.Object, "metadata", "annotations")
-		return
-	}
-	c.object.SetAnnotations(annotations)
 }

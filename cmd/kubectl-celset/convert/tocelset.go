@@ -11,15 +11,12 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/celset/celset/apis/celset/v1alpha1"
-	"github.com/celset/celset/apis/wellknown"
 )
 
 const referencePrefix = v1alpha1.AttributeDomain + "/"
 
-// ToCelset turns the KEP's constraints of an object into references and definitions, and
-// tells how many there were. prefix begins the names of those that have none in
-// [wellknown.AnnotationConstraintNames]; they are numbered from 1. Two with the same expression share a
-// definition.
+// ToCelset replaces the KEP's constraints of an object by references and definitions, and returns their number. The
+// name of a definition is the prefix and a number, from 1. Constraints with the same expression share a definition.
 func ToCelset(object *unstructured.Unstructured, prefix string) (converted int, err error) {
 	c, err := claimOf(object)
 	if c == nil || err != nil {
@@ -33,11 +30,7 @@ func ToCelset(object *unstructured.Unstructured, prefix string) (converted int, 
 	if err != nil {
 		return 0, err
 	}
-	known, err := c.names()
-	if err != nil {
-		return 0, err
-	}
-	n := newNamer(prefix, constraints, config, known)
+	n := newNamer(prefix, constraints, config)
 	for i, constraint := range constraints {
 		expression, isCEL, err := c.expression(i, constraint)
 		if err != nil {
@@ -46,7 +39,7 @@ func ToCelset(object *unstructured.Unstructured, prefix string) (converted int, 
 		if !isCEL {
 			continue
 		}
-		name, isNew, err := n.name(i, expression)
+		name, isNew, err := n.name(expression)
 		if err != nil {
 			return 0, c.errorAt(fmt.Sprintf(".constraints[%d].cel", i), "%v", err)
 		}
@@ -59,7 +52,6 @@ func ToCelset(object *unstructured.Unstructured, prefix string) (converted int, 
 	}
 	if converted > 0 {
 		c.set("config", config)
-		c.setNames(nil)
 	}
 	return converted, nil
 }
@@ -107,20 +99,19 @@ func definition(name, expression string) map[string]any {
 	}
 }
 
-// namer finds names for constraints that no other definition has, in the claim or,
-// because it is referred to, somewhere else.
+// namer finds names for constraints.
 type namer struct {
 	prefix string
-	// known names by position.
-	known map[int]string
+	// taken are the names that the claim defines or refers to. A new definition has none of them.
 	taken map[string]bool
-	// defined expressions by their names, and the other way round.
-	defined, named map[string]string
-	next           int
+	// named maps an expression to the name of its new definition.
+	named map[string]string
+	// next is the number of the last name.
+	next int
 }
 
-func newNamer(prefix string, constraints, config []map[string]any, known map[int]string) *namer {
-	n := &namer{prefix: prefix, known: known, taken: make(map[string]bool), defined: make(map[string]string), named: make(map[string]string)}
+func newNamer(prefix string, constraints, config []map[string]any) *namer {
+	n := &namer{prefix: prefix, taken: make(map[string]bool), named: make(map[string]string)}
 	for _, constraint := range constraints {
 		if attribute, ok := constraint["matchAttribute"].(string); ok {
 			n.taken[strings.TrimPrefix(attribute, referencePrefix)] = true
@@ -130,39 +121,31 @@ func newNamer(prefix string, constraints, config []map[string]any, known map[int
 		if parameters := parametersOf(entry); parameters != nil && parameters["kind"] != v1alpha1.PreferenceKind {
 			name, _ := parameters["name"].(string)
 			n.taken[name] = true
-			n.defined[name], _ = parameters["expression"].(string)
 		}
-	}
-	for _, name := range known {
-		n.taken[name] = true
 	}
 	return n
 }
 
-func (n *namer) name(position int, expression string) (name string, isNew bool, err error) {
-	if name, found := n.known[position]; found {
-		if before, found := n.defined[name]; found && before != expression {
-			return "", false, fmt.Errorf("the annotation %s names it %q, which is the name of another expression: change or remove the annotation", wellknown.AnnotationConstraintNames, name)
-		} else if found {
-			return name, false, nil
-		}
-		return n.define(name, expression)
-	}
+// name returns the name of the definition of an expression, and whether the definition has to be added.
+func (n *namer) name(expression string) (name string, isNew bool, err error) {
 	if name, found := n.named[expression]; found {
 		return name, false, nil
 	}
-	for {
+	for isNew := false; !isNew; isNew = !n.taken[name] {
 		n.next++
-		if name = fmt.Sprint(n.prefix, n.next); !n.taken[name] {
-			break
-		}
+		name = fmt.Sprint(n.prefix, n.next)
 	}
 	n.named[expression] = name
-	return n.define(name, expression)
-}
-
-func (n *namer) define(name, expression string) (string, bool, error) {
-	n.taken[name], n.defined[name] = true, expression
 	definition := &v1alpha1.CELDeviceConstraint{Name: name, Expression: expression}
 	return name, true, v1alpha1.ValidateDefinition(definition, field.NewPath("parameters")).ToAggregate()
+}
+
+// parametersOf returns the parameters of a definition, nil of any other configuration.
+func parametersOf(entry map[string]any) map[string]any {
+	opaque, _ := entry["opaque"].(map[string]any)
+	if driver, _ := opaque["driver"].(string); driver != v1alpha1.DriverName {
+		return nil
+	}
+	parameters, _ := opaque["parameters"].(map[string]any)
+	return parameters
 }

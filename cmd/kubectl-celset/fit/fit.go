@@ -175,10 +175,9 @@ func Run(ctx context.Context, state *clusterstate.State, subject *clusterstate.S
 
 // Problem is what the allocator is asked for a subject.
 func (o *Options) Problem(state *clusterstate.State, subject *clusterstate.Subject) allocator.Problem {
-	budget, preferences := o.Args.Budget, o.Args.PreferenceBudget
+	budget := allocator.Budget{Cost: uint64(*o.Args.Budget.Cost), Steps: *o.Args.Budget.Steps}
 	p := state.Problem(subject, o.Features, allocator.WithCache(allocator.NewCache()),
-		allocator.WithCostBudget(uint64(*budget.Cost)), allocator.WithStepBudget(*budget.Steps),
-		allocator.WithPreferenceBudget(uint64(*preferences.Cost), *preferences.Steps), allocator.WithDefaultPreference(o.Args.DefaultPreference))
+		allocator.WithBudget(budget), allocator.WithDefaultPreference(o.Args.DefaultPreference))
 	p.Options = append(p.Options, allocator.WithShapes(askedShapes(&p)))
 	return p
 }

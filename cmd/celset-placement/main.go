@@ -17,7 +17,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/celset/celset/cmd/internal/program"
+	"github.com/celset/celset/internal/program"
 )
 
 func main() { program.Main(newCommand(newOptions())) }

@@ -22,7 +22,7 @@ import (
 	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/celset/celset/apis/wellknown"
-	"github.com/celset/celset/cmd/internal/program"
+	"github.com/celset/celset/internal/program"
 	"github.com/celset/celset/placement"
 	"github.com/celset/celset/placement/binding"
 	"github.com/celset/celset/placement/controller"

@@ -13,7 +13,7 @@ import (
 	"golang.org/x/sync/errgroup"
 	"k8s.io/component-base/metrics/legacyregistry"
 
-	"github.com/celset/celset/cmd/internal/program"
+	"github.com/celset/celset/internal/program"
 	"github.com/celset/celset/internal/topologydriver"
 )
 

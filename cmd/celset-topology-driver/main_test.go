@@ -23,7 +23,7 @@ import (
 	logsapi "k8s.io/component-base/logs/api/v1"
 	"k8s.io/component-base/metrics"
 
-	"github.com/celset/celset/cmd/internal/program"
+	"github.com/celset/celset/internal/program"
 	"github.com/celset/celset/internal/testing/env"
 	"github.com/celset/celset/internal/topology/machine"
 	"github.com/celset/celset/internal/topologydriver"

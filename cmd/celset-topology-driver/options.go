@@ -15,7 +15,7 @@ import (
 	"k8s.io/component-base/metrics"
 	"k8s.io/component-base/metrics/legacyregistry"
 
-	"github.com/celset/celset/cmd/internal/program"
+	"github.com/celset/celset/internal/program"
 	"github.com/celset/celset/internal/topology"
 	"github.com/celset/celset/internal/topology/machine"
 	"github.com/celset/celset/internal/topologydriver"

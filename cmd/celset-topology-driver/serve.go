@@ -11,7 +11,7 @@ import (
 	"k8s.io/component-base/metrics/legacyregistry"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 
-	"github.com/celset/celset/cmd/internal/program"
+	"github.com/celset/celset/internal/program"
 	"github.com/celset/celset/internal/serving"
 	"github.com/celset/celset/internal/serving/managed"
 	"github.com/celset/celset/internal/topologydriver"

@@ -25,7 +25,7 @@ import (
 
 	"github.com/celset/celset/admission"
 	"github.com/celset/celset/admission/webhook"
-	"github.com/celset/celset/cmd/internal/program"
+	"github.com/celset/celset/internal/program"
 	"github.com/celset/celset/internal/serving/managed"
 	placementadmission "github.com/celset/celset/placement/admission"
 )

@@ -14,8 +14,8 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
-	"github.com/celset/celset/cmd/internal/version"
 	"github.com/celset/celset/internal/printable"
+	"github.com/celset/celset/internal/version"
 )
 
 // Exit codes of the program.

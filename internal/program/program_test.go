@@ -23,7 +23,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
-	"github.com/celset/celset/cmd/internal/version"
+	"github.com/celset/celset/internal/version"
 )
 
 type options struct {

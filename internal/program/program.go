@@ -33,7 +33,7 @@ import (
 	_ "k8s.io/component-base/logs/json/register" // --logging-format=json
 	ctrl "sigs.k8s.io/controller-runtime"
 
-	"github.com/celset/celset/cmd/internal/version"
+	"github.com/celset/celset/internal/version"
 )
 
 // RegisterBuildInfo registers the metric celset_build_info with the versions of this program.

@@ -1,9 +1,9 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command celset-topology-driver is a DRA driver for devices that don't exist: a ring, a
-// mesh or another topology, which a scheduler allocates from and containers are told of.
-// It runs on each node. See package internal/topologydriver and docs/topology-driver.md.
+// Command celset-topology-driver is a DRA driver for devices that don't exist: a ring, a mesh or another topology. A scheduler
+// allocates them, and containers get variables with their names. The driver runs on each node. See package topologydriver and
+// docs/topology-driver.md.
 package main
 
 import (
@@ -14,7 +14,7 @@ import (
 	"k8s.io/component-base/metrics/legacyregistry"
 
 	"github.com/celset/celset/internal/program"
-	"github.com/celset/celset/internal/topologydriver"
+	"github.com/celset/celset/test/topologydriver"
 )
 
 func main() { program.Main(newCommand(newOptions())) }

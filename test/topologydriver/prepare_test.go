@@ -24,8 +24,8 @@ import (
 
 	"github.com/celset/celset/internal/topology"
 	"github.com/celset/celset/internal/topology/machine"
-	"github.com/celset/celset/internal/topologydriver/cdi"
-	"github.com/celset/celset/internal/topologydriver/checkpoint"
+	"github.com/celset/celset/test/topologydriver/cdi"
+	"github.com/celset/celset/test/topologydriver/checkpoint"
 )
 
 // prepareOne prepares a claim and returns its result.

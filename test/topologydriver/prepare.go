@@ -14,8 +14,8 @@ import (
 	"k8s.io/dynamic-resource-allocation/kubeletplugin"
 	"k8s.io/klog/v2"
 
-	"github.com/celset/celset/internal/topologydriver/cdi"
-	"github.com/celset/celset/internal/topologydriver/checkpoint"
+	"github.com/celset/celset/test/topologydriver/cdi"
+	"github.com/celset/celset/test/topologydriver/checkpoint"
 )
 
 // load reads what is prepared.

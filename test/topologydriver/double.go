@@ -15,7 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/klog/v2"
 
-	"github.com/celset/celset/internal/topologydriver/checkpoint"
+	"github.com/celset/celset/test/topologydriver/checkpoint"
 )
 
 // DoubleAllocationError means that two claims were given the same device. It is a mistake

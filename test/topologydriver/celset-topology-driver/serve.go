@@ -14,7 +14,7 @@ import (
 	"github.com/celset/celset/internal/program"
 	"github.com/celset/celset/internal/serving"
 	"github.com/celset/celset/internal/serving/managed"
-	"github.com/celset/celset/internal/topologydriver"
+	"github.com/celset/celset/test/topologydriver"
 )
 
 // probes are /healthz, which fails if the kubelet would get no answer, and /readyz, which

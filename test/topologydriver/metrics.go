@@ -9,7 +9,7 @@ import (
 
 	"k8s.io/component-base/metrics"
 
-	"github.com/celset/celset/internal/topologydriver/checkpoint"
+	"github.com/celset/celset/test/topologydriver/checkpoint"
 )
 
 // Registry is where metrics are shown. A [metrics.KubeRegistry] is one.

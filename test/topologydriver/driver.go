@@ -16,8 +16,8 @@ import (
 	"k8s.io/dynamic-resource-allocation/kubeletplugin"
 
 	"github.com/celset/celset/internal/topology"
-	"github.com/celset/celset/internal/topologydriver/cdi"
-	"github.com/celset/celset/internal/topologydriver/checkpoint"
+	"github.com/celset/celset/test/topologydriver/cdi"
+	"github.com/celset/celset/test/topologydriver/checkpoint"
 )
 
 // Options say what the drivers of a node are to do. All fields but PodUID are needed.

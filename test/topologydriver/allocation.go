@@ -11,7 +11,7 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/utils/ptr"
 
-	"github.com/celset/celset/internal/topologydriver/checkpoint"
+	"github.com/celset/celset/test/topologydriver/checkpoint"
 )
 
 // allocated are the devices of this driver that a claim was given, in the order of the

@@ -18,8 +18,8 @@ import (
 	"github.com/celset/celset/internal/program"
 	"github.com/celset/celset/internal/topology"
 	"github.com/celset/celset/internal/topology/machine"
-	"github.com/celset/celset/internal/topologydriver"
-	"github.com/celset/celset/internal/topologydriver/cdi"
+	"github.com/celset/celset/test/topologydriver"
+	"github.com/celset/celset/test/topologydriver/cdi"
 )
 
 // options are what the flags say.

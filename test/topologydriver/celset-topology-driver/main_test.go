@@ -26,7 +26,7 @@ import (
 	"github.com/celset/celset/internal/program"
 	"github.com/celset/celset/internal/testing/env"
 	"github.com/celset/celset/internal/topology/machine"
-	"github.com/celset/celset/internal/topologydriver"
+	"github.com/celset/celset/test/topologydriver"
 )
 
 const kubeconfig = "--kubeconfig=testdata/kubeconfig.yaml"
@@ -215,7 +215,7 @@ func get(url string) (code int, body string) {
 
 // TestPage: docs/topology-driver.md has all flags, and what is published by default.
 func TestPage(t *testing.T) {
-	content, err := os.ReadFile("../../docs/topology-driver.md")
+	content, err := os.ReadFile("../../../docs/topology-driver.md")
 	require.NoError(t, err)
 	page := string(content)
 	o := newOptions()

@@ -20,5 +20,5 @@
 // constraints for celset.dev, does not concern it; for itself it knows none.
 //
 // Packages below: cdi writes what containers are told, checkpoint what must not be
-// forgotten.
+// forgotten. celset-topology-driver is the program.
 package topologydriver

@@ -1,7 +1,7 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package app
 
 import (
 	"context"
@@ -60,7 +60,7 @@ func TestWebhook(t *testing.T) {
 		command.Dir = filepath.Dir(file)
 		output, err := command.CombinedOutput()
 		require.Error(t, err)
-		require.Contains(t, readFile(t, "../../docs/install.md"), "\n$ kubectl apply -f claim.yaml\n"+string(output))
+		require.Contains(t, readFile(t, "../../../docs/install.md"), "\n$ kubectl apply -f claim.yaml\n"+string(output))
 	})
 	t.Run("what a user is warned of", func(t *testing.T) {
 		texts, err := c.apply(t, claim("warned", 4, "devices[0] != devices[1]"), controlplane.ApplyOptions{})
@@ -296,7 +296,7 @@ func TestExamples(t *testing.T) {
 	require.NoError(t, err)
 	waitForPolicy(t, c)
 	for _, name := range []string{"deviceclasses", "grid-2x2", "ring-4-connected", "ring-4-near"} {
-		texts, err := c.apply(t, readFile(t, "../../manifests/examples/"+name+".yaml"), controlplane.ApplyOptions{})
+		texts, err := c.apply(t, readFile(t, "../../../manifests/examples/"+name+".yaml"), controlplane.ApplyOptions{})
 		require.NoError(t, err)
 		require.Empty(t, texts, name)
 	}

@@ -1,7 +1,7 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package app
 
 import (
 	"bytes"
@@ -35,7 +35,7 @@ import (
 
 // These are as in manifests/webhook.
 const (
-	manifests  = "../../manifests/webhook"
+	manifests  = "../../../manifests/webhook"
 	serverName = "celset-webhook.celset-system.svc"
 )
 

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -51,8 +52,6 @@ type options struct {
 	inventoryNamespace string
 	profileDecisions   bool
 	election           componentbaseconfig.LeaderElectionConfiguration
-	// several allows more than one program in a process, one after the other.
-	several bool
 }
 
 // Values of --inventory.
@@ -185,15 +184,20 @@ func (o *options) manager(config *rest.Config) (manager.Manager, error) {
 	return mgr, o.addControllers(mgr, measured)
 }
 
+// named is whether a manager of this process has its controllers. controller-runtime accepts the name of a controller once in a
+// process. So only the first manager checks that its controllers have different names.
+var named atomic.Bool
+
 // addControllers adds what runs in the manager.
 func (o *options) addControllers(mgr manager.Manager, measured *metrics.Metrics) error {
+	again := named.Swap(true)
 	if o.bindings {
 		if err := binding.Add(mgr); err != nil {
 			return err
 		}
 	}
 	if o.multikueue {
-		if err := multikueue.Add(mgr, multikueue.Options{Round: o.round, SkipNameValidation: o.several}); err != nil {
+		if err := multikueue.Add(mgr, multikueue.Options{Round: o.round, SkipNameValidation: again}); err != nil {
 			return err
 		}
 	}
@@ -206,7 +210,7 @@ func (o *options) addControllers(mgr manager.Manager, measured *metrics.Metrics)
 		return err
 	}
 	return controller.Add(mgr, controller.Options{
-		All: o.all, Workers: o.workers, Timeouts: o.timeouts, Scheduler: scheduling, Observer: measured, SkipNameValidation: o.several,
+		All: o.all, Workers: o.workers, Timeouts: o.timeouts, Scheduler: scheduling, Observer: measured, SkipNameValidation: again,
 		Inventory: o.where(), ProfileDecisions: o.profileDecisions,
 	})
 }

@@ -1,7 +1,7 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package app
+package celsetplacement
 
 import (
 	"crypto/tls"
@@ -58,7 +58,7 @@ roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: author}
 subjects: [{kind: User, name: author, apiGroup: rbac.authorization.k8s.io}]
 `
 
-// debugged is the debug address of a program that runs.
+// debugged is the debug address of a program that is running.
 type debugged struct {
 	client  *http.Client
 	address string
@@ -97,11 +97,11 @@ func trusting(config *tls.Config) *http.Client {
 	return &http.Client{Timeout: time.Minute, Transport: &http.Transport{TLSClientConfig: config, DisableKeepAlives: true}}
 }
 
-// requirePreviewed demands that the debug address of the leader, with a certificate of
-// its own making, says what the controller has written.
-func requirePreviewed(t *testing.T, o *options, token string, written *clusterv1beta1.Placement) {
+// requirePreviewed requires that the debug address of the leader returns what the controller has written. The leader has made
+// the certificate of the address itself.
+func requirePreviewed(t *testing.T, p *program, token string, written *clusterv1beta1.Placement) {
 	t.Helper()
-	d := &debugged{trusting(&tls.Config{InsecureSkipVerify: true}), o.debug, map[string]string{"admin": token}}
+	d := &debugged{trusting(&tls.Config{InsecureSkipVerify: true}), p.debug, map[string]string{"admin": token}}
 	report := d.report(t, http.MethodGet, "/"+written.Namespace+"/"+written.Name, "admin", "")
 	require.True(t, report.Responsible)
 	require.False(t, report.Stands)
@@ -109,46 +109,42 @@ func requirePreviewed(t *testing.T, o *options, token string, written *clusterv1
 	require.Equal(t, written.Status.DecisionGroups, report.Status.DecisionGroups)
 }
 
-// startDebugged runs the program beside a leader that is somewhere else, so that
-// nothing is decided but what somebody asks for. Its certificate is in files.
+// startDebugged runs the program beside another leader. So the program writes no decisions, and only answers requests. The
+// certificate of its debug address is in files.
 func startDebugged(t *testing.T) (*debugged, client.Client) {
 	t.Helper()
-	controlPlane, o := startHub(t, "reader", "author", "stranger")
-	controlPlane.ApplyText(t, rights)
-	c := controlPlane
-	require.NoError(t, c.Create(t.Context(), &coordinationv1.Lease{
+	hub, p := startHub(t, "reader", "author", "stranger")
+	hub.ApplyText(t, rights)
+	require.NoError(t, hub.Create(t.Context(), &coordinationv1.Lease{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: controller.Name},
 		Spec: coordinationv1.LeaseSpec{
 			HolderIdentity: ptr.To("another"), LeaseDurationSeconds: ptr.To[int32](3600), RenewTime: ptr.To(metav1.NowMicro()),
 		},
 	}))
-	populate(t, c)
+	populate(t, hub)
 
-	d := &debugged{address: o.debug, tokens: map[string]string{"forged": "forged"}}
+	d := &debugged{address: p.debug, tokens: map[string]string{"forged": "forged"}}
 	for _, user := range []string{"reader", "author", "stranger"} {
-		config, err := controlPlane.RESTConfigFor(user)
+		config, err := hub.RESTConfigFor(user)
 		require.NoError(t, err)
 		d.tokens[user] = config.BearerToken
 	}
 	cert, key, err := certutil.GenerateSelfSignedCertKey("localhost", []net.IP{net.IPv4(127, 0, 0, 1)}, nil)
 	require.NoError(t, err)
-	o.debugCerts = t.TempDir()
-	require.NoError(t, os.WriteFile(filepath.Join(o.debugCerts, "tls.crt"), cert, 0o600))
-	require.NoError(t, os.WriteFile(filepath.Join(o.debugCerts, "tls.key"), key, 0o600))
+	certificates := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(certificates, "tls.crt"), cert, 0o600))
+	require.NoError(t, os.WriteFile(filepath.Join(certificates, "tls.key"), key, 0o600))
 	roots := x509.NewCertPool()
 	require.True(t, roots.AppendCertsFromPEM(cert))
 	d.client = trusting(&tls.Config{RootCAs: roots})
 
-	done := make(chan error, 1)
-	go func() { done <- o.Run(t.Context(), o.manager) }()
-	// The control plane is stopped after this: clean-ups run in reverse order.
-	t.Cleanup(func() { require.NoError(t, <-done) })
-	get(t, "http://"+o.Health+"/readyz")
+	p.start(t, "--debug-cert-dir="+certificates)
+	get(t, "http://"+p.health+"/readyz")
 	require.Eventually(t, func() bool {
-		connection, err := net.Dial("tcp", o.debug)
+		connection, err := net.Dial("tcp", p.debug)
 		return err == nil && connection.Close() == nil
 	}, 2*time.Minute, 50*time.Millisecond, "nobody listens at the debug address")
-	return d, c
+	return d, hub
 }
 
 func TestDebug(t *testing.T) {

@@ -97,7 +97,7 @@ test-guarantee:
 # what is skipped. With the cases of landing: schedulers are killed at each write, not 200 times.
 CURRENT = $(shell sed -n 's|^\tk8s.io/kubernetes v\(1\.[0-9]*\).*|\1|p' go.mod)
 SKEW ?= 1.34 1.35 1.36 $(CURRENT)
-SKEW_PACKAGES = ./test/integration ./test/integration/placement/... ./test/integration/twoschedulers ./test/chart ./test/versions ./test/rollout ./cmd/celset-webhook/app ./test/topologydriver
+SKEW_PACKAGES = ./test/integration ./test/integration/placement/... ./test/integration/twoschedulers ./test/chart ./test/versions ./test/rollout ./test/cmd/celset-webhook ./test/topologydriver
 SKEW_FEATURES = Constraint|Bind|Devices|Extended|Taint|Variants|Stories/(admin|alternatives|mistakes|preemption-held)
 skew: ## the user stories on each version of Kubernetes, SKEW
 	@set -e; for minor in $(SKEW); do \

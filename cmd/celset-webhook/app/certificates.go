@@ -35,14 +35,13 @@ const (
 type certificateOptions struct {
 	from               string
 	dir, name, keyName string
-	// lifetime and period are shorter in tests.
-	lifetime, period time.Duration
+	lifetime           time.Duration
 }
 
 func newCertificateOptions() certificateOptions {
 	return certificateOptions{
 		from: fromSelf, dir: "/certificates", name: "tls.crt", keyName: "tls.key",
-		lifetime: certificates.DefaultLifetime, period: certificates.DefaultPeriod,
+		lifetime: certificates.DefaultLifetime,
 	}
 }
 
@@ -51,11 +50,22 @@ func (o *certificateOptions) addFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.dir, "cert-dir", o.dir, "With --certificate-source=files, directory of the certificate and its key. They are read again when they change.")
 	flags.StringVar(&o.name, "cert-name", o.name, "File name of the certificate.")
 	flags.StringVar(&o.keyName, "key-name", o.keyName, "File name of the key.")
+	flags.DurationVar(&o.lifetime, lifetimeFlag, o.lifetime, "With --certificate-source=self, how long a certificate is valid. It is replaced after two thirds of that.")
+	// Only tests need another lifetime: they follow the certificates for some lifetimes.
+	_ = flags.MarkHidden(lifetimeFlag)
 }
+
+const (
+	lifetimeFlag = "certificate-lifetime"
+	minLifetime  = 10 * time.Second
+)
 
 func (o *certificateOptions) validate() error {
 	if o.from != fromSelf && o.from != fromFiles {
 		return fmt.Errorf("--certificate-source: %q is unknown; give self or files", o.from)
+	}
+	if o.lifetime < minLifetime {
+		return fmt.Errorf("--%s: %s is too short; give at least %s", lifetimeFlag, o.lifetime, minLifetime)
 	}
 	return nil
 }
@@ -72,7 +82,9 @@ func (o *certificateOptions) identity(config *rest.Config, namespace string) (fu
 	}
 	keeper := certificates.New(certificates.Options{
 		Client: client, Namespace: namespace, Secret: secretName, Configuration: configurationName,
-		Services: []string{serviceName, guardServiceName}, Lifetime: o.lifetime, Period: o.period,
+		Services: []string{serviceName, guardServiceName}, Lifetime: o.lifetime,
+		// Each phase of a certificate lasts for 30 periods at least.
+		Period: min(certificates.DefaultPeriod, o.lifetime/90),
 	})
 	return func() (managed.Identity, error) { return keeper, nil }, keeper.Check, nil
 }

@@ -1,33 +1,30 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package app
+package celsetwebhook
 
 import (
 	"bytes"
-	"context"
 	"fmt"
 	"net"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
-	"github.com/go-logr/logr"
 	"github.com/stretchr/testify/require"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/rest"
 	certutil "k8s.io/client-go/util/cert"
 	"k8s.io/kubernetes/pkg/features"
-	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/yaml"
 
+	"github.com/celset/celset/cmd/celset-webhook/app"
 	"github.com/celset/celset/internal/controlplane"
 	"github.com/celset/celset/internal/testing/env"
 	"github.com/celset/celset/internal/testing/minor"
@@ -35,8 +32,10 @@ import (
 
 // These are as in manifests/webhook.
 const (
-	manifests  = "../../../manifests/webhook"
-	serverName = "celset-webhook.celset-system.svc"
+	manifests         = "../../../manifests/webhook"
+	serverName        = "celset-webhook.celset-system.svc"
+	secretName        = "celset-webhook-certificates"
+	configurationName = "celset-webhook"
 )
 
 // cluster is a real API server.
@@ -46,7 +45,6 @@ type cluster struct {
 
 func startCluster(t *testing.T) *cluster {
 	t.Helper()
-	log.SetLogger(logr.Discard())
 	return &cluster{env.Start(t, controlplane.Options{
 		SkipKwok: true, SkipControllerManager: true, Users: []controlplane.User{env.Webhook},
 		APIServerArgs: []string{"--runtime-config=resource.k8s.io/v1beta2=true,scheduling.k8s.io/v1beta1=true"},
@@ -155,53 +153,45 @@ func (c *cluster) install(t *testing.T, overlay string, files map[string][]byte,
 	require.NoError(t, err)
 }
 
-// serve runs the program as it is deployed, but for TLS of the metrics, until stop is
-// called or the test ends.
-func (c *cluster) serve(t *testing.T, files map[string][]byte) (o *options, stop func()) {
-	t.Helper()
-	o = c.options(t)
-	o.certificates.from, o.certificates.dir = fromFiles, t.TempDir()
-	for name, content := range files {
-		require.NoError(t, os.WriteFile(filepath.Join(o.certificates.dir, name), content, 0o600))
-	}
-	c.install(t, "secret", files, o.port())
-	return o, run(t, o)
+// A replica is celset-webhook with the rights in the manifests. The port is that of its webhooks.
+type replica struct {
+	port            int
+	health, metrics string
+	flags           []string
 }
 
-// port is that of the webhooks.
-func (o *options) port() int {
-	_, port, _ := net.SplitHostPort(o.address)
-	number, _ := strconv.Atoi(port)
-	return number
-}
-
-// options are those of a replica.
-func (c *cluster) options(t *testing.T) *options {
+// replica returns a replica that does not run yet.
+func (c *cluster) replica(t *testing.T) *replica {
 	t.Helper()
-	o := newOptions()
-	o.address = fmt.Sprintf("localhost:%d", freePort(t))
-	o.placements, o.Secure = true, false
-	o.Health, o.Metrics = localAddress(freePort(t)), localAddress(freePort(t))
-	var err error
-	o.Kubeconfig, err = c.KubeconfigFor(env.Webhook.Name)
+	kubeconfig, err := c.KubeconfigFor(env.Webhook.Name)
 	require.NoError(t, err)
-	return o
+	r := &replica{port: freePort(t), health: env.FreeAddress(t), metrics: env.FreeAddress(t)}
+	r.flags = []string{
+		"--kubeconfig=" + kubeconfig, fmt.Sprintf("--webhook-bind-address=localhost:%d", r.port), "--check-placements",
+		"--health-probe-bind-address=" + r.health, "--metrics-bind-address=" + r.metrics, "--metrics-secure=false",
+	}
+	return r
 }
 
-// run runs the program, and returns when it is ready.
-func run(t *testing.T, o *options) (stop func()) {
+// run runs the replica with these flags, too, and returns when it is ready. The replica must end without an error.
+func (r *replica) run(t *testing.T, more ...string) (stop func() error) {
 	t.Helper()
-	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
-	done := make(chan error, 1)
-	go func() { done <- o.Run(ctx, o.manager) }()
-	stop = sync.OnceFunc(func() {
-		cancel()
-		require.NoError(t, <-done)
-	})
-	t.Cleanup(stop)
-	require.Eventually(t, func() bool { return answers("http://" + o.Health + "/readyz") }, 2*time.Minute, 50*time.Millisecond)
-	require.True(t, answers("http://"+o.Health+"/healthz"))
+	stop = env.StartCommand(t, app.NewCommand(), append(r.flags, more...)...)
+	require.Eventually(t, func() bool { return answers("http://" + r.health + "/readyz") }, 2*time.Minute, 50*time.Millisecond)
+	require.True(t, answers("http://"+r.health+"/healthz"))
 	return stop
+}
+
+// serve installs the overlay for a given certificate, and runs a replica with this certificate.
+func (c *cluster) serve(t *testing.T, files map[string][]byte) (r *replica, stop func() error) {
+	t.Helper()
+	dir := t.TempDir()
+	for name, content := range files {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), content, 0o600))
+	}
+	r = c.replica(t)
+	c.install(t, "secret", files, r.port)
+	return r, r.run(t, "--certificate-source=files", "--cert-dir="+dir)
 }
 
 // waitForWebhook waits until the API server has heard of the webhook and asks it.
@@ -228,8 +218,6 @@ func freePort(t *testing.T) int {
 	defer func() { require.NoError(t, listener.Close()) }()
 	return listener.Addr().(*net.TCPAddr).Port
 }
-
-func localAddress(port int) string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(port)) }
 
 // claim is a claim for devices of the class mla with a constraint and its definition.
 func claim(name string, count int, expression string) string {

@@ -1,7 +1,7 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package app
+package celsetwebhook
 
 import (
 	"context"
@@ -44,7 +44,7 @@ func TestWebhook(t *testing.T) {
 		require.NoError(t, err, "nobody checks yet")
 	}
 	files := certificate(t)
-	o, stop := c.serve(t, files)
+	r, stop := c.serve(t, files)
 	c.waitForWebhook(t)
 
 	t.Run("what a user sees", func(t *testing.T) {
@@ -97,12 +97,12 @@ func TestWebhook(t *testing.T) {
 		for path, status := range map[string]int{
 			webhook.ClaimPath: http.StatusOK, webhook.PodPath: http.StatusOK, webhook.GroupPath: http.StatusOK, placementadmission.Path: http.StatusOK, "/": http.StatusNotFound,
 		} {
-			require.Equal(t, status, post(t, o, files["ca.crt"], path), path)
+			require.Equal(t, status, post(t, r, files["ca.crt"], path), path)
 		}
-		require.True(t, answers("http://"+o.Metrics+"/metrics"))
+		require.True(t, answers("http://"+r.metrics+"/metrics"))
 	})
 	t.Run("without it", func(t *testing.T) {
-		stop()
+		require.NoError(t, stop())
 		requireOthersAreNotHeldUp(t, c)
 	})
 	t.Run("groups without it", func(t *testing.T) {
@@ -258,7 +258,7 @@ func requireOthersAreNotHeldUp(t *testing.T, c *cluster) {
 }
 
 // post sends a body that is no review, and returns the status of the response.
-func post(t *testing.T, o *options, authority []byte, path string) int {
+func post(t *testing.T, r *replica, authority []byte, path string) int {
 	t.Helper()
 	pool := x509.NewCertPool()
 	require.True(t, pool.AppendCertsFromPEM(authority))
@@ -266,7 +266,7 @@ func post(t *testing.T, o *options, authority []byte, path string) int {
 	defer client.CloseIdleConnections()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, fmt.Sprintf("https://localhost:%d%s", o.port(), path), strings.NewReader("{}"))
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, fmt.Sprintf("https://localhost:%d%s", r.port, path), strings.NewReader("{}"))
 	require.NoError(t, err)
 	request.Header.Set("Content-Type", "application/json")
 	response, err := client.Do(request)
@@ -307,41 +307,4 @@ func readFile(t *testing.T, name string) string {
 	content, err := os.ReadFile(name)
 	require.NoError(t, err)
 	return string(content)
-}
-
-func TestFlags(t *testing.T) {
-	const kubeconfig = "--kubeconfig=testdata/kubeconfig.yaml"
-	tests := map[string]struct {
-		args []string
-		err  string
-	}{
-		"unknown flag":          {[]string{"--nonsense"}, "unknown flag: --nonsense"},
-		"argument":              {[]string{"now"}, `unknown command "now"`},
-		"no address of metrics": {[]string{kubeconfig, "--metrics-bind-address="}, "--metrics-bind-address is empty"},
-		"no kubeconfig":         {[]string{"--kubeconfig=/does/not/exist"}, "give --kubeconfig, or run in a pod"},
-		"no devices":            {[]string{kubeconfig, "--devices-per-node=0"}, "--devices-per-node: 0 is not positive"},
-		"no scheduler":          {[]string{kubeconfig, "--scheduler-names="}, "--scheduler-names: give the names"},
-		"no port":               {[]string{kubeconfig, "--webhook-bind-address=:0"}, `--webhook-bind-address: ":0" is no address with a port`},
-		"placements of none":    {[]string{kubeconfig, "--all-placements"}, "give --check-placements, too"},
-		"guard without time":    {[]string{kubeconfig, "--guard-allocations", "--guard-grace=0s"}, "--guard-grace: 0s is too short"},
-		"lease of the guard":    {[]string{kubeconfig, "--guard-allocations", "--guard-renew-deadline=20s"}, "must be longer than the time for a renewal 20s"},
-		"unknown certificates":  {[]string{kubeconfig, "--certificate-source=vault"}, `--certificate-source: "vault" is unknown; give self or files`},
-		"no API server":         {[]string{kubeconfig}, "connection refused"},
-	}
-	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			o := newOptions()
-			command := newCommand(o)
-			// Flags of logging may be applied only once in a process, so what comes after them is
-			// run as the command would.
-			err := command.ParseFlags(test.args)
-			if err == nil {
-				err = command.ValidateArgs(command.Flags().Args())
-			}
-			if err == nil {
-				err = o.Run(t.Context(), o.manager)
-			}
-			require.ErrorContains(t, err, test.err)
-		})
-	}
 }

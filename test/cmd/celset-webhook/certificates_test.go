@@ -1,7 +1,7 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package app
+package celsetwebhook
 
 import (
 	"context"
@@ -28,8 +28,8 @@ import (
 // some lifetimes of the certificate, with two replicas.
 func TestOwnCertificates(t *testing.T) {
 	c := startCluster(t)
-	first, second := c.options(t), c.options(t)
-	service := serve(t, first.port(), second.port())
+	first, second := c.replica(t), c.replica(t)
+	service := serve(t, first.port, second.port)
 	c.install(t, "default", nil, service)
 	_, err := c.apply(t, claim("early", 4, "true"), controlplane.ApplyOptions{})
 	require.ErrorContains(t, err, `failed calling webhook "claims.celset.dev"`)
@@ -38,9 +38,8 @@ func TestOwnCertificates(t *testing.T) {
 
 	// Long enough for a busy machine: a certificate is shown for a third of it.
 	const lifetime = 18 * time.Second
-	for _, o := range []*options{first, second} {
-		o.certificates.lifetime, o.certificates.period = lifetime, 200*time.Millisecond
-		run(t, o)
+	for _, r := range []*replica{first, second} {
+		r.run(t, "--certificate-lifetime="+lifetime.String())
 	}
 	c.waitForWebhook(t)
 	_, err = c.apply(t, claim("right", 4, "true"), controlplane.ApplyOptions{})
@@ -116,14 +115,12 @@ func TestGuardLabelsItsPod(t *testing.T) {
 	_, err := c.apply(t, readFile(t, manifests+"/guard/rbac.yaml"), controlplane.ApplyOptions{})
 	require.NoError(t, err)
 	pods := c.Client().CoreV1().Pods("celset-system")
-	start := func(name string) (stop func()) {
+	start := func(name string) (stop func() error) {
 		pod := env.Pod(name, "none")
 		pod.Spec.ServiceAccountName = "celset-webhook"
 		_, err := pods.Create(t.Context(), pod, metav1.CreateOptions{})
 		require.NoError(t, err)
-		o := c.options(t)
-		o.guard.enabled, o.guard.pod, o.guard.grace, o.guard.election.RetryPeriod = true, name, time.Second, 100*time.Millisecond
-		return run(t, o)
+		return c.replica(t).run(t, "--guard-allocations", "--guard-pod="+name, "--guard-grace=1s", "--guard-retry-period=100ms")
 	}
 	requireSelected := func(name string) {
 		env.Until(t, name+" has the label", func(ctx context.Context) (bool, error) {
@@ -135,6 +132,6 @@ func TestGuardLabelsItsPod(t *testing.T) {
 	requireSelected("first")
 	start("second")
 	requireSelected("first")
-	stop()
+	require.NoError(t, stop())
 	requireSelected("second")
 }

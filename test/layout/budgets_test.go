@@ -53,8 +53,8 @@ var budgets = []budget{
 	{name: "cmd", folders: []string{"cmd"}, counts: product, lines: 11528},
 	{name: "internal", folders: []string{"internal"}, without: []string{"internal/testing"}, counts: product, lines: 13226},
 	{name: "hack", folders: []string{"hack"}, counts: product, lines: 380},
-	{name: "support of tests", folders: []string{"internal/testing", "test"}, counts: product, lines: 13360},
-	{name: "tests", folders: []string{"."}, counts: test, lines: 92475},
+	{name: "support of tests", folders: []string{"internal/testing", "test"}, counts: product, lines: 13363},
+	{name: "tests", folders: []string{"."}, counts: test, lines: 92499},
 	{name: "docs", folders: []string{"docs"}, counts: page, lines: 7430, files: 29},
 }
 

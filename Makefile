@@ -4,7 +4,7 @@
 GO ?= go
 
 # The libraries and the plugin: what is ours and no program.
-LIBRARIES = ./apis/... ./cel/... ./allocator/... ./internal/topology/... ./internal/topologydriver/... ./placement/... ./plugin/... ./admission/...
+LIBRARIES = ./apis/... ./cel/... ./allocator/... ./internal/topology/... ./test/topologydriver ./test/topologydriver/cdi ./test/topologydriver/checkpoint ./placement/... ./plugin/... ./admission/...
 
 # Race detector for them. Of what pulls in Kubernetes servers it is the plugin only, which shares
 # informers' objects with a whole scheduler: building that with the detector takes some minutes the
@@ -97,7 +97,7 @@ test-guarantee:
 # what is skipped. With the cases of landing: schedulers are killed at each write, not 200 times.
 CURRENT = $(shell sed -n 's|^\tk8s.io/kubernetes v\(1\.[0-9]*\).*|\1|p' go.mod)
 SKEW ?= 1.34 1.35 1.36 $(CURRENT)
-SKEW_PACKAGES = ./test/integration ./test/integration/placement/... ./test/integration/twoschedulers ./test/chart ./test/versions ./test/rollout ./cmd/celset-webhook ./internal/topologydriver
+SKEW_PACKAGES = ./test/integration ./test/integration/placement/... ./test/integration/twoschedulers ./test/chart ./test/versions ./test/rollout ./test/cmd/celset-webhook ./test/topologydriver
 SKEW_FEATURES = Constraint|Bind|Devices|Extended|Taint|Variants|Stories/(admin|alternatives|mistakes|preemption-held)
 skew: ## the user stories on each version of Kubernetes, SKEW
 	@set -e; for minor in $(SKEW); do \
@@ -194,7 +194,7 @@ $(KUBECTL): go.mod
 
 # Programs that run in clusters. KO_DOCKER_REPO is the registry; ko.local and
 # kind.local are for a local Docker.
-IMAGES ?= ./cmd/celset-scheduler ./cmd/celset-placement ./cmd/celset-webhook ./cmd/celset-topology-driver
+IMAGES ?= ./cmd/celset-scheduler ./cmd/celset-placement ./cmd/celset-webhook ./test/topologydriver/celset-topology-driver
 IMAGE_TAG ?= dev
 images: bin/ko ## build and push container images to KO_DOCKER_REPO
 	@test -n "$(KO_DOCKER_REPO)" || { echo "set KO_DOCKER_REPO to a registry, such as registry.example.com/celset"; exit 1; }

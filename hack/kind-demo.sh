@@ -59,10 +59,10 @@ step "images, loaded into the nodes"
 make bin/ko
 image() {
   KO_DOCKER_REPO=kind.local KIND_CLUSTER_NAME=$cluster \
-    hack/ko.sh build --base-import-paths --tags=dev --platform="linux/$(go env GOHOSTARCH)" "./cmd/$1"
+    hack/ko.sh build --base-import-paths --tags=dev --platform="linux/$(go env GOHOSTARCH)" "$1"
 }
-scheduler=$(image celset-scheduler)
-driver=$(image celset-topology-driver)
+scheduler=$(image ./cmd/celset-scheduler)
+driver=$(image ./test/topologydriver/celset-topology-driver)
 
 step "celset-scheduler beside kube-scheduler"
 kube kustomize manifests/overlays/second-scheduler |

@@ -25,7 +25,7 @@ DIST=${DIST%/}
 # Every build gets the same settings, whatever those of this machine are.
 export TZ=UTC LC_ALL=C GOFLAGS=-buildvcs=false GOWORK=off GOEXPERIMENT= GOFIPS140=off GOAMD64=v1 GOARM64=v8.0 CGO_ENABLED=0
 export SOURCE_DATE_EPOCH KO_DATA_DATE_EPOCH=$SOURCE_DATE_EPOCH GOTOOLCHAIN
-export LDFLAGS="-X github.com/celset/celset/cmd/internal/version.released=$VERSION -X github.com/celset/celset/cmd/internal/version.revision=$REVISION"
+export LDFLAGS="-X github.com/celset/celset/internal/version.released=$VERSION -X github.com/celset/celset/internal/version.revision=$REVISION"
 unset GOOS GOARCH KO_CONFIG_PATH KO_DEFAULTBASEIMAGE KO_DEFAULTPLATFORMS KO_DOCKER_REPO
 for program in bin/ko bin/helm; do
   [[ $(go version "$program") == *": $GOTOOLCHAIN" ]] ||

@@ -12,17 +12,10 @@
 package main
 
 import (
-	"context"
 	_ "time/tzdata" // for expressions, where the machine has no time zones
 
-	"github.com/spf13/cobra"
-
-	"github.com/celset/celset/cmd/internal/program"
+	"github.com/celset/celset/cmd/celset-placement/app"
+	"github.com/celset/celset/internal/program"
 )
 
-func main() { program.Main(newCommand(newOptions())) }
-
-func newCommand(o *options) *cobra.Command {
-	return program.NewCommand("celset-placement", "Choose ManagedClusters for Placements and keep their PlacementDecisions", o,
-		func(ctx context.Context) error { return o.Run(ctx, o.manager) })
-}
+func main() { program.Main(app.NewCommand()) }

@@ -9,16 +9,8 @@
 package main
 
 import (
-	"context"
-
-	"github.com/spf13/cobra"
-
-	"github.com/celset/celset/cmd/internal/program"
+	"github.com/celset/celset/cmd/celset-webhook/app"
+	"github.com/celset/celset/internal/program"
 )
 
-func main() { program.Main(newCommand(newOptions())) }
-
-func newCommand(o *options) *cobra.Command {
-	return program.NewCommand("celset-webhook", "Check CEL device constraints, and Placements, before they are stored", o,
-		func(ctx context.Context) error { return o.Run(ctx, o.manager) })
-}
+func main() { program.Main(app.NewCommand()) }

@@ -30,7 +30,7 @@ func runDemoReal(ctx context.Context, flags *upFlags, out, progress io.Writer) (
 		return err
 	}
 	start := time.Now()
-	binaries := append(controlplane.NodeBinaries(), realnode.TopologyDriver)
+	binaries := append(controlplane.NodeBinaries(), controlplane.TopologyDriver)
 	if _, err := build(ctx, flags.binDir, progress, binaries...); err != nil {
 		return err
 	}

@@ -7,26 +7,9 @@
 package main
 
 import (
-	"context"
 	"os"
-	"os/signal"
-	"path/filepath"
-	"strings"
-	"syscall"
-
-	"github.com/spf13/cobra"
-	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"github.com/celset/celset/cmd/kubectl-celset/cli"
 )
 
-func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	args := os.Args[1:]
-	if strings.HasPrefix(filepath.Base(os.Args[0]), cli.CompleteName) {
-		args = append([]string{cobra.ShellCompRequestCmd}, args...)
-	}
-	code := cli.Run(ctx, args, genericiooptions.IOStreams{In: os.Stdin, Out: os.Stdout, ErrOut: os.Stderr})
-	stop()
-	os.Exit(code)
-}
+func main() { os.Exit(cli.Main()) }

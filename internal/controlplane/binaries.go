@@ -9,7 +9,7 @@ import (
 	"slices"
 )
 
-// Names of the binaries that [Build] knows beside the commands of this module.
+// Names of the binaries that [Build] knows beside the folders in cmd.
 const (
 	Etcd                  = "etcd"
 	KubeAPIServer         = "kube-apiserver"
@@ -23,6 +23,9 @@ const (
 	// CelsetScheduler is the command of this module that StartScheduler runs
 	// unless told otherwise.
 	CelsetScheduler = "celset-scheduler"
+
+	// TopologyDriver is the example driver. It is built from a folder below test.
+	TopologyDriver = "celset-topology-driver"
 )
 
 // Names of the binaries of a node that runs containers. They are for Linux, and
@@ -44,7 +47,7 @@ const (
 
 const kubernetesModule = "k8s.io/kubernetes"
 
-// dependency is a binary whose source is a dependency of a module of ours.
+// A dependency is a program that is built from a package outside cmd: most are dependencies of a module of ours.
 type dependency struct {
 	pkg        string
 	module     string // the directory of the module that depends on pkg, from the module root
@@ -84,6 +87,7 @@ var dependencies = map[string]dependency{
 	KubeScheduler:         {pkg: kubernetesModule + "/cmd/kube-scheduler", kubernetes: true},
 	Kubectl:               {pkg: kubernetesModule + "/cmd/kubectl", kubernetes: true},
 	Kwok:                  {pkg: "sigs.k8s.io/kwok/cmd/kwok", module: "hack/tools/kwok"},
+	TopologyDriver:        {pkg: "./test/topologydriver/celset-topology-driver"},
 
 	Kubelet:        {pkg: kubernetesModule + "/cmd/kubelet", kubernetes: true, node: true},
 	Containerd:     {pkg: containerdModule + "/cmd/containerd", module: containerdDir, tags: containerdTags, node: true},

@@ -11,7 +11,7 @@ import (
 
 // Build brings binaries up to date and returns their directory: binDir, or what
 // [BinDir] returns if that is empty. A name is one of the constants of this
-// package or that of a folder in cmd/; without names, all of them are built but
+// package or that of a folder in cmd/. Without names, Build builds all of them but
 // [NodeBinaries].
 //
 // `go build` decides what there is to do, which takes about a second if that is

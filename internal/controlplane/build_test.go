@@ -167,6 +167,10 @@ func TestResolveTargets(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, target{name: CelsetScheduler, pkg: "./cmd/celset-scheduler", stamp: stamp}, targets[0], "it is a kube-scheduler")
 
+	targets, err = resolveTargets(t.Context(), root, []string{TopologyDriver})
+	require.NoError(t, err)
+	require.Equal(t, []target{{name: TopologyDriver, pkg: "./test/topologydriver/celset-topology-driver"}}, targets)
+
 	targets, err = resolveTargets(t.Context(), root, []string{"kube-apiserver-1.34"})
 	require.NoError(t, err)
 	require.Contains(t, targets[0].stamp, "gitVersion=v1.34.")

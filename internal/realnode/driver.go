@@ -11,10 +11,6 @@ import (
 	"github.com/celset/celset/internal/controlplane"
 )
 
-// TopologyDriver is the name of the binary that StartDriver starts, a command of this
-// module.
-const TopologyDriver = "celset-topology-driver"
-
 // StartDriver starts a topology driver for the node, with flags that say which devices
 // there are, and returns when the kubelet knows it. The name is that of the process:
 // two drivers need different ones. Unless a flag --kubeconfig says otherwise, the driver
@@ -29,7 +25,7 @@ func (n *Node) StartDriver(ctx context.Context, name string, flags ...string) (*
 	serving := fmt.Sprintf("127.0.0.1:%d", ports[1])
 	return n.cp.StartProgram(ctx, controlplane.Program{
 		Name:   n.processName(name),
-		Binary: TopologyDriver,
+		Binary: controlplane.TopologyDriver,
 		Args: append([]string{
 			"--kubeconfig=" + n.cp.Kubeconfig(),
 			"--node-name=" + n.name,

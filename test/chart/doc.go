@@ -9,6 +9,6 @@
 //
 // That the pods run is for test/e2e, which has a node. That they have the rights that they take is
 // for the tests that run the programs under these: test/integration and its twoschedulers,
-// cmd/celset-placement, cmd/celset-webhook, and test/manifests, which compares them with those of
+// test/cmd/celset-placement, test/cmd/celset-webhook, and test/manifests, which compares them with those of
 // the chart. There are no cert-manager and no Prometheus.
 package chart

@@ -78,7 +78,7 @@ func text(of constant.Value) string {
 func load(t *testing.T) (loaded []*packages.Package) {
 	t.Helper()
 	all, err := packages.Load(&packages.Config{Mode: packages.LoadSyntax, Dir: root},
-		"./apis/...", "./cel/...", "./allocator/...", "./plugin/...", "./placement/...", "./admission/...", "./cmd/...", "./internal/...")
+		"./apis/...", "./cel/...", "./allocator/...", "./plugin/...", "./placement/...", "./admission/...", "./cmd/...", "./internal/...", "./test/topologydriver/...")
 	require.NoError(t, err)
 	for _, p := range all {
 		require.Empty(t, p.Errors)

@@ -75,7 +75,7 @@ func startCluster(t testing.TB) {
 			require.NoError(t, os.RemoveAll(dir))
 		}
 	})
-	_, err := controlplane.Build(t.Context(), "", t.Output(), append(controlplane.NodeBinaries(), controlplane.CelsetScheduler, controlplane.KubeScheduler, realnode.TopologyDriver)...)
+	_, err := controlplane.Build(t.Context(), "", t.Output(), append(controlplane.NodeBinaries(), controlplane.CelsetScheduler, controlplane.KubeScheduler, controlplane.TopologyDriver)...)
 	require.NoError(t, err)
 	cluster.Env = env.Start(t, controlplane.Options{DataDir: dir, Users: []controlplane.User{env.TopologyDriver}})
 	cluster.life = context.WithoutCancel(t.Context())

@@ -21,7 +21,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/celset/celset/internal/testing/ledger"
-	"github.com/celset/celset/internal/topologydriver/cdi"
+	"github.com/celset/celset/test/topologydriver/cdi"
 )
 
 const (

@@ -50,11 +50,11 @@ var budgets = []budget{
 	{name: "admission", folders: []string{"admission"}, counts: product, lines: 3180},
 	{name: "placement", folders: []string{"placement"}, without: []string{"placement/*"}, counts: product, lines: 5065},
 	{name: "placement/controller and others", folders: []string{"placement/*"}, counts: product, lines: 5825},
-	{name: "cmd", folders: []string{"cmd"}, counts: product, lines: 12095},
-	{name: "internal", folders: []string{"internal"}, without: []string{"internal/testing"}, counts: product, lines: 14380},
+	{name: "cmd", folders: []string{"cmd"}, counts: product, lines: 11528},
+	{name: "internal", folders: []string{"internal"}, without: []string{"internal/testing"}, counts: product, lines: 13226},
 	{name: "hack", folders: []string{"hack"}, counts: product, lines: 380},
-	{name: "support of tests", folders: []string{"internal/testing", "test"}, counts: product, lines: 11550},
-	{name: "tests", folders: []string{"."}, counts: test, lines: 92475},
+	{name: "support of tests", folders: []string{"internal/testing", "test"}, counts: product, lines: 13363},
+	{name: "tests", folders: []string{"."}, counts: test, lines: 92499},
 	{name: "docs", folders: []string{"docs"}, counts: page, lines: 7430, files: 29},
 }
 

@@ -50,9 +50,8 @@ func file(t *testing.T, elements ...string) []*unstructured.Unstructured {
 	return objects
 }
 
-// TestRenderedRightsAreTheProvedOnes compares with the files under whose rights
-// test/integration runs celset-scheduler, and cmd/celset-placement and the demo of
-// placement their controller.
+// TestRenderedRightsAreTheProvedOnes compares the rendered rights with those that other tests run the programs with.
+// test/integration runs celset-scheduler. test/cmd/celset-placement and the demo of Placements run celset-placement's controller.
 func TestRenderedRightsAreTheProvedOnes(t *testing.T) {
 	for overlay, proved := range map[string]string{
 		"default-scheduler": "scheduler", "second-scheduler": "scheduler", "placement-standalone": "placement",

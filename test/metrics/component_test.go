@@ -25,8 +25,8 @@ import (
 	"github.com/celset/celset/allocator/fragmentation"
 	"github.com/celset/celset/cel"
 	"github.com/celset/celset/internal/buildinfo"
-	"github.com/celset/celset/internal/topologydriver"
 	"github.com/celset/celset/plugin/metrics"
+	"github.com/celset/celset/test/topologydriver"
 )
 
 // components are the programs whose metrics the page describes. Each function has the

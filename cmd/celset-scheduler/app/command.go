@@ -27,8 +27,8 @@ import (
 	kubeoptions "k8s.io/kubernetes/cmd/kube-scheduler/app/options"
 	"k8s.io/utils/clock"
 
-	"github.com/celset/celset/cmd/internal/version"
 	"github.com/celset/celset/internal/serving"
+	"github.com/celset/celset/internal/version"
 	"github.com/celset/celset/plugin"
 	"github.com/celset/celset/plugin/guard"
 	"github.com/celset/celset/plugin/watchdog"

@@ -21,7 +21,7 @@ import (
 	configv1alpha1 "github.com/celset/celset/apis/config/v1alpha1"
 	"github.com/celset/celset/apis/wellknown"
 	"github.com/celset/celset/cmd/internal/served"
-	"github.com/celset/celset/cmd/internal/version"
+	"github.com/celset/celset/internal/version"
 	"github.com/celset/celset/plugin"
 )
 

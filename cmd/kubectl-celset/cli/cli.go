@@ -10,12 +10,17 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
 
 	"github.com/spf13/cobra"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
-	"github.com/celset/celset/cmd/internal/version"
 	"github.com/celset/celset/internal/printable"
+	"github.com/celset/celset/internal/version"
 )
 
 // Exit codes of the program.
@@ -33,6 +38,18 @@ var errNegative = errors.New("negative answer")
 
 // errIncomplete is returned by commands that have printed what was known when the time was over.
 var errIncomplete = errors.New("the answer is incomplete")
+
+// Main runs the program with the arguments and the streams of this process until it ends or gets SIGINT or SIGTERM. It returns
+// the exit code.
+func Main() int {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	args := os.Args[1:]
+	if strings.HasPrefix(filepath.Base(os.Args[0]), CompleteName) {
+		args = append([]string{cobra.ShellCompRequestCmd}, args...)
+	}
+	return Run(ctx, args, genericiooptions.IOStreams{In: os.Stdin, Out: os.Stdout, ErrOut: os.Stderr})
+}
 
 // Run runs the program with its arguments and returns its exit code.
 func Run(ctx context.Context, args []string, streams genericiooptions.IOStreams) int {

@@ -1,0 +1,90 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package app
+
+import (
+	"fmt"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/pflag"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/healthz"
+
+	"github.com/celset/celset/cmd/internal/certificates"
+	"github.com/celset/celset/internal/serving/managed"
+)
+
+// These are as in manifests/webhook.
+const (
+	secretName        = "celset-webhook-certificates"
+	configurationName = "celset-webhook"
+	serviceName       = "celset-webhook"
+	guardServiceName  = "celset-webhook-guard"
+)
+
+// Where the certificate comes from.
+const (
+	fromSelf  = "self"
+	fromFiles = "files"
+)
+
+// certificateOptions are what the flags say of the certificate.
+type certificateOptions struct {
+	from               string
+	dir, name, keyName string
+	lifetime           time.Duration
+}
+
+func newCertificateOptions() certificateOptions {
+	return certificateOptions{
+		from: fromSelf, dir: "/certificates", name: "tls.crt", keyName: "tls.key",
+		lifetime: certificates.DefaultLifetime,
+	}
+}
+
+func (o *certificateOptions) addFlags(flags *pflag.FlagSet) {
+	flags.StringVar(&o.from, "certificate-source", o.from, "Where the certificate of the webhooks comes from. self: the program makes and rotates it, and writes what API servers are to trust into the ValidatingWebhookConfiguration "+configurationName+". files: it is in --cert-dir.")
+	flags.StringVar(&o.dir, "cert-dir", o.dir, "With --certificate-source=files, directory of the certificate and its key. They are read again when they change.")
+	flags.StringVar(&o.name, "cert-name", o.name, "File name of the certificate.")
+	flags.StringVar(&o.keyName, "key-name", o.keyName, "File name of the key.")
+	flags.DurationVar(&o.lifetime, lifetimeFlag, o.lifetime, "With --certificate-source=self, how long a certificate is valid. It is replaced after two thirds of that.")
+	// Only tests need another lifetime: they follow the certificates for some lifetimes.
+	_ = flags.MarkHidden(lifetimeFlag)
+}
+
+const (
+	lifetimeFlag = "certificate-lifetime"
+	minLifetime  = 10 * time.Second
+)
+
+func (o *certificateOptions) validate() error {
+	if o.from != fromSelf && o.from != fromFiles {
+		return fmt.Errorf("--certificate-source: %q is unknown; give self or files", o.from)
+	}
+	if o.lifetime < minLifetime {
+		return fmt.Errorf("--%s: %s is too short; give at least %s", lifetimeFlag, o.lifetime, minLifetime)
+	}
+	return nil
+}
+
+// identity returns how the server gets its certificate, and the check of /readyz that waits for it. A server
+// with files does not listen without them.
+func (o *certificateOptions) identity(config *rest.Config, namespace string) (func() (managed.Identity, error), healthz.Checker, error) {
+	if o.from == fromFiles {
+		return managed.Files(filepath.Join(o.dir, o.name), filepath.Join(o.dir, o.keyName)), healthz.Ping, nil
+	}
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return nil, nil, fmt.Errorf("client for certificates: %w", err)
+	}
+	keeper := certificates.New(certificates.Options{
+		Client: client, Namespace: namespace, Secret: secretName, Configuration: configurationName,
+		Services: []string{serviceName, guardServiceName}, Lifetime: o.lifetime,
+		// Each phase of a certificate lasts for 30 periods at least.
+		Period: min(certificates.DefaultPeriod, o.lifetime/90),
+	})
+	return func() (managed.Identity, error) { return keeper, nil }, keeper.Check, nil
+}

@@ -1,0 +1,81 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package app
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/spf13/pflag"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
+
+	"github.com/celset/celset/admission/guard"
+	"github.com/celset/celset/admission/guard/server"
+	"github.com/celset/celset/apis/wellknown"
+)
+
+// guardOptions are what the flags say of the guard against double allocation.
+type guardOptions struct {
+	enabled  bool
+	pod      string
+	grace    time.Duration
+	election server.Election
+}
+
+func newGuardOptions() guardOptions {
+	return guardOptions{grace: guard.DefaultGrace, election: server.DefaultElection()}
+}
+
+func (o *guardOptions) addFlags(flags *pflag.FlagSet) {
+	flags.BoolVar(&o.enabled, "guard-allocations", o.enabled, "Also refuse allocations of devices that another claim has, or was just admitted to have, whoever allocates.")
+	flags.StringVar(&o.pod, "guard-pod", o.pod, "Name of the pod of this replica. It gets the label "+wellknown.LabelGuard+"="+wellknown.GuardActive+", which the Service of the guard selects, while this replica is the leader. Without it no label is written.")
+	flags.DurationVar(&o.grace, "guard-grace", o.grace, "How long after the guard has admitted it an allocation may still be stored. So long the guard waits when it takes over.")
+	flags.DurationVar(&o.election.LeaseDuration, "guard-lease-duration", o.election.LeaseDuration, "How long the other replicas wait for the leader to renew the lease celset-guard.")
+	flags.DurationVar(&o.election.RenewDeadline, "guard-renew-deadline", o.election.RenewDeadline, "How long the active replica judges without renewing the lease.")
+	flags.DurationVar(&o.election.RetryPeriod, "guard-retry-period", o.election.RetryPeriod, "How often replicas try to get or to renew the lease.")
+}
+
+// validate says which flags can't be.
+func (o *guardOptions) validate() error {
+	if !o.enabled {
+		return nil
+	}
+	errs := []error{o.election.Validate()}
+	if o.grace <= 0 {
+		errs = append(errs, fmt.Errorf("--guard-grace: %s is too short; API servers end what they store after 34s", o.grace))
+	}
+	return errors.Join(errs...)
+}
+
+// register adds the webhook, and its part in the election.
+func (o *guardOptions) register(mgr manager.Manager, namespace string) error {
+	// The API server waits for the answer, and knows itself whose requests come first.
+	config := rest.CopyConfig(mgr.GetConfig())
+	config.QPS, config.Burst = -1, 0
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return fmt.Errorf("client of the guard: %w", err)
+	}
+	measured, err := measure()
+	if err != nil {
+		return err
+	}
+	s, err := server.New(server.Options{
+		Client: client, Namespace: namespace, Pod: o.pod, Election: o.election, Grace: o.grace, Metrics: measured,
+	})
+	if err != nil {
+		return err
+	}
+	mgr.GetWebhookServer().Register(server.Path, s)
+	return mgr.Add(s)
+}
+
+// measure adds the metrics of the guard to those that managers show. These are one set for the process, however many
+// managers it has had.
+var measure = sync.OnceValues(func() (*server.Metrics, error) { return server.NewMetrics(ctrlmetrics.Registry) })

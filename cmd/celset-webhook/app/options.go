@@ -1,0 +1,149 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"slices"
+	"strconv"
+
+	"github.com/spf13/pflag"
+	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/validation"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/healthz"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+
+	"github.com/celset/celset/admission"
+	"github.com/celset/celset/admission/webhook"
+	"github.com/celset/celset/internal/program"
+	"github.com/celset/celset/internal/serving/managed"
+	placementadmission "github.com/celset/celset/placement/admission"
+)
+
+// options are what the flags say.
+type options struct {
+	program.ManagerOptions
+	address       string
+	namespace     string
+	certificates  certificateOptions
+	schedulers    []string
+	devices       int
+	placements    bool
+	allPlacements bool
+	guard         guardOptions
+}
+
+func newOptions() *options {
+	return &options{
+		ManagerOptions: program.NewManagerOptions(100),
+		address:        ":9443", namespace: "celset-system", certificates: newCertificateOptions(),
+		schedulers: []string{admission.DefaultSchedulerName}, devices: admission.DefaultDevices,
+		guard: newGuardOptions(),
+	}
+}
+
+func (o *options) AddFlags(flags *pflag.FlagSet) {
+	o.ManagerOptions.AddFlags(flags)
+	flags.StringVar(&o.address, "webhook-bind-address", o.address, "Address of the webhooks.")
+	flags.StringVar(&o.namespace, "namespace", o.namespace, "Namespace of the webhook's Services, of the Secret with the certificates that it makes, and of the lease of the guard.")
+	o.certificates.addFlags(flags)
+	flags.StringSliceVar(&o.schedulers, "scheduler-names", o.schedulers, "Names of the scheduler profiles that know CEL device constraints. Pods with such constraints under other names are warned of, and told to use the first.")
+	flags.IntVar(&o.devices, "devices-per-node", o.devices, "How many devices a node is taken to have for a request when sets are counted for a warning.")
+	flags.BoolVar(&o.placements, "check-placements", o.placements, "Also check Placements of Open Cluster Management, those that celset-placement decides.")
+	flags.BoolVar(&o.allPlacements, "all-placements", o.allPlacements, "Check all Placements that are not disabled, as celset-placement with the same flag decides them.")
+	o.guard.addFlags(flags)
+}
+
+// validate says which flags can't be.
+func (o *options) validate() error {
+	errs := []error{o.Validate()}
+	if o.devices < 1 {
+		errs = append(errs, fmt.Errorf("--devices-per-node: %d is not positive; give at least 1", o.devices))
+	}
+	if len(o.schedulers) == 0 || slices.Contains(o.schedulers, "") {
+		errs = append(errs, errors.New("--scheduler-names: give the names of the scheduler profiles, separated by commas"))
+	}
+	_, port, err := net.SplitHostPort(o.address)
+	if number, _ := strconv.Atoi(port); err != nil || len(validation.IsValidPortNum(number)) > 0 {
+		errs = append(errs, fmt.Errorf("--webhook-bind-address: %q is no address with a port; give one such as :9443", o.address))
+	}
+	if o.allPlacements && !o.placements {
+		errs = append(errs, errors.New("--all-placements: nothing checks Placements; give --check-placements, too"))
+	}
+	errs = append(errs, o.certificates.validate(), o.guard.validate())
+	return errors.Join(errs...)
+}
+
+// manager sets the webhooks up. All replicas answer for them; one is the leader for the guard of allocations.
+func (o *options) manager(config *rest.Config) (manager.Manager, error) {
+	if err := o.validate(); err != nil {
+		return nil, err
+	}
+	identity, ready, err := o.certificates.identity(config, o.namespace)
+	if err != nil {
+		return nil, err
+	}
+	scheme := runtime.NewScheme()
+	if err := clientgoscheme.AddToScheme(scheme); err != nil {
+		return nil, err
+	}
+	mgr, err := manager.New(config, manager.Options{
+		Scheme: scheme, Metrics: program.NoMetrics(), HealthProbeBindAddress: program.NoAddress,
+		// Classes are all that is read by cache; what else is may not be listed.
+		Cache:         cache.Options{ByObject: map[client.Object]cache.ByObject{&resourceapi.DeviceClass{}: {}}, ReaderFailOnMissingInformer: true},
+		WebhookServer: managed.NewWebhooks(o.address, identity),
+	})
+	if err != nil {
+		return nil, err
+	}
+	return mgr, o.register(mgr, ready)
+}
+
+// register adds the webhooks, and the probes that wait for them.
+func (o *options) register(mgr manager.Manager, certificate healthz.Checker) error {
+	checker, err := admission.NewChecker(admission.Options{SchedulerNames: o.schedulers, Devices: o.devices})
+	if err != nil {
+		return err
+	}
+	classes, err := mgr.GetCache().GetInformer(context.Background(), &resourceapi.DeviceClass{}, cache.BlockUntilSynced(false))
+	if err != nil {
+		return fmt.Errorf("cache of device classes: %w", err)
+	}
+	hooks := mgr.GetWebhookServer()
+	if err := webhook.Register(hooks, checker, webhook.Readers{Cached: mgr.GetCache(), Live: mgr.GetAPIReader()}); err != nil {
+		return err
+	}
+	if o.placements {
+		if err := placementadmission.Register(hooks, placementadmission.Options{All: o.allPlacements}); err != nil {
+			return err
+		}
+	}
+	if o.guard.enabled {
+		if err := o.guard.register(mgr, o.namespace); err != nil {
+			return err
+		}
+	}
+	return o.Serve(mgr, program.Checks{
+		Live: map[string]healthz.Checker{"ping": healthz.Ping},
+		Ready: map[string]healthz.Checker{
+			"webhook":     hooks.StartedChecker(),
+			"certificate": certificate,
+			"classes": func(*http.Request) error {
+				if !classes.HasSynced() {
+					return errors.New("the device classes were not listed yet")
+				}
+				return nil
+			},
+		},
+	})
+}

@@ -1,0 +1,75 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package program is what commands that run for long have in common: flags for the API
+// server, for addresses, for logging and for the version, and how a command applies them. The
+// scheduler is not among them, for its flags are those of kube-scheduler.
+//
+//	type options struct {
+//		program.Options
+//		workers int
+//	}
+//
+//	func (o *options) AddFlags(flags *pflag.FlagSet) {
+//		o.Options.AddFlags(flags)
+//		flags.IntVar(&o.workers, "workers", o.workers, "How many things are done at a time.")
+//	}
+//
+//	func main() {
+//		o := &options{Options: program.NewOptions(100, ":8443"), workers: 5}
+//		program.Main(program.NewCommand("name", "What it does", o, func(ctx context.Context) error { return run(ctx, o) }))
+//	}
+package program
+
+import (
+	"context"
+	"os"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	_ "golang.org/x/crypto/x509roots/fallback" // whom to trust, for images have no file that says it
+	"k8s.io/component-base/cli"
+	_ "k8s.io/component-base/logs/json/register" // --logging-format=json
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	"github.com/celset/celset/internal/version"
+)
+
+// RegisterBuildInfo registers the metric celset_build_info with the versions of this program.
+func RegisterBuildInfo(registry prometheus.Registerer) error {
+	return version.RegisterBuildInfo(registry)
+}
+
+// Main runs the command until it ends, or is told to by SIGINT or SIGTERM, and ends the
+// process. The second signal ends it at once.
+func Main(command *cobra.Command) {
+	command.SetContext(ctrl.SetupSignalHandler())
+	os.Exit(cli.Run(command))
+}
+
+// Flags are [Options] with whatever a command adds to them.
+type Flags interface {
+	AddFlags(flags *pflag.FlagSet)
+	applyLogging() error
+}
+
+// NewCommand returns a command without arguments. run starts after logging was set up, which
+// a process can do once.
+func NewCommand(use, short string, o Flags, run func(context.Context) error) *cobra.Command {
+	command := &cobra.Command{
+		Use:     use,
+		Short:   short,
+		Version: version.Text(),
+		Args:    cobra.NoArgs,
+		RunE: func(command *cobra.Command, _ []string) error {
+			command.SilenceUsage = true
+			if err := o.applyLogging(); err != nil {
+				return err
+			}
+			return run(command.Context())
+		},
+	}
+	o.AddFlags(command.Flags())
+	return command
+}

@@ -1,0 +1,34 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package env
+
+import (
+	"context"
+	"sync"
+	"testing"
+
+	"github.com/spf13/cobra"
+	"github.com/stretchr/testify/require"
+	logsapi "k8s.io/component-base/logs/api/v1"
+)
+
+// StartCommand runs a command of this module in this process, with flags. The function that it returns ends the command as
+// SIGTERM does, and returns the error of the command. The command ends with the test at the latest.
+func StartCommand(t testing.TB, command *cobra.Command, flags ...string) (stop func() error) {
+	t.Helper()
+	shareLogging()
+	command.SetArgs(flags)
+	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
+	done := make(chan error, 1)
+	go func() { done <- command.ExecuteContext(ctx) }()
+	stop = sync.OnceValue(func() error {
+		cancel()
+		return <-done
+	})
+	t.Cleanup(func() { require.NoError(t, stop()) })
+	return stop
+}
+
+// shareLogging allows several commands in a process. Each applies its flags of logging, which must be the same.
+var shareLogging = sync.OnceFunc(func() { logsapi.ReapplyHandling = logsapi.ReapplyHandlingIgnoreUnchanged })

@@ -1,0 +1,81 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package topologydriver
+
+import (
+	"fmt"
+	"maps"
+	"strings"
+
+	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/celset/celset/test/topologydriver/checkpoint"
+)
+
+// allocated are the devices of this driver that a claim was given, in the order of the
+// allocation, without attributes and, but for shares, without
+// capacities. Those of other drivers, and configuration for them, are
+// theirs to prepare.
+func (d *Driver) allocated(claim *resourceapi.ResourceClaim) ([]checkpoint.Device, error) {
+	if claim.Status.Allocation == nil {
+		return nil, fmt.Errorf("is not allocated")
+	}
+	allocation := claim.Status.Allocation.Devices
+	for i, config := range allocation.Config {
+		if config.Opaque != nil && config.Opaque.Driver == d.name {
+			return nil, fmt.Errorf("status.allocation.devices.config[%d] (%s) is for this driver, which has no parameters: remove it from the claim or the device class",
+				i, config.Source)
+		}
+	}
+	var devices []checkpoint.Device
+	for i, result := range allocation.Results {
+		if result.Driver != d.name {
+			continue
+		}
+		if result.Pool != d.node {
+			return nil, fmt.Errorf("status.allocation.devices.results[%d]: device %s is of pool %q, but the pool of this node is %q",
+				i, result.Device, result.Pool, d.node)
+		}
+		devices = append(devices, checkpoint.Device{
+			Request: result.Request, Pool: result.Pool, Name: result.Device, Admin: ptr.Deref(result.AdminAccess, false),
+			Share: ptr.Deref(result.ShareID, ""), Capacity: maps.Clone(result.ConsumedCapacity),
+		})
+	}
+	return devices, nil
+}
+
+// withPublished adds what is published about devices. It fails for devices that the
+// topology does not have: it may have been another one when they were allocated.
+func (d *Driver) withPublished(devices []checkpoint.Device) ([]checkpoint.Device, error) {
+	known := *d.devices.Load()
+	result := make([]checkpoint.Device, len(devices))
+	for i, device := range devices {
+		published, ok := known[device.Name]
+		if !ok {
+			return nil, fmt.Errorf("device %s of pool %s is none of the %d that this driver has: has the topology changed since it was allocated? Delete the pods that use the claim, to have it allocated again",
+				device.Name, device.Pool, len(known))
+		}
+		device.Attributes = attributesOf(published)
+		if device.Share == "" {
+			device.Capacity = capacityOf(published)
+		}
+		result[i] = device
+	}
+	return result, nil
+}
+
+// sameDevice ignores attributes and capacities: they are those of the time of preparation.
+func sameDevice(a, b checkpoint.Device) bool {
+	return a.Request == b.Request && a.Pool == b.Pool && a.Name == b.Name && a.Admin == b.Admin && a.Share == b.Share
+}
+
+// names lists devices for messages.
+func names(devices []checkpoint.Device) string {
+	list := make([]string, len(devices))
+	for i, device := range devices {
+		list[i] = device.Name
+	}
+	return strings.Join(list, ", ")
+}

@@ -1,0 +1,165 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/component-base/metrics"
+	"k8s.io/component-base/metrics/legacyregistry"
+
+	"github.com/celset/celset/internal/program"
+	"github.com/celset/celset/internal/topology"
+	"github.com/celset/celset/internal/topology/machine"
+	"github.com/celset/celset/test/topologydriver"
+	"github.com/celset/celset/test/topologydriver/cdi"
+)
+
+// options are what the flags say.
+type options struct {
+	program.Options
+	wiring topologydriver.Wiring
+	kind   string
+	// machine is a model to be published in place of a wiring, empty for none.
+	machine string
+	// slices is a file of ResourceSlices to be published in place of either.
+	slices     string
+	node       string
+	podUID     string
+	kubeletDir string
+	cdiDir     string
+	// registry is that of the process.
+	registry topologydriver.Registry
+	// flags tell which were given.
+	flags *pflag.FlagSet
+}
+
+func newOptions() *options {
+	return &options{
+		Options: program.NewOptions(5, ":8080"),
+		wiring:  topologydriver.Wiring{Devices: 8, Rows: 4, Columns: 4}, kind: string(topology.Ring),
+		// A DaemonSet has no other way to say what differs from node to node.
+		node: os.Getenv("NODE_NAME"), podUID: os.Getenv("POD_UID"),
+		kubeletDir: "/var/lib/kubelet", cdiDir: cdi.DefaultDir,
+		registry: processRegistry{},
+	}
+}
+
+func (o *options) AddFlags(flags *pflag.FlagSet) {
+	o.Options.AddFlags(flags)
+	o.flags = flags
+	flags.StringVar(&o.kind, "topology", o.kind, "How the devices are wired: "+kinds()+".")
+	flags.StringVar(&o.machine, "machine", o.machine, "Publish what the drivers of a real machine do, with their names, instead of a topology: "+strings.Join(machine.Names(), ", ")+".")
+	flags.StringVar(&o.slices, "slices", o.slices, "Publish the devices of the ResourceSlices in this file, which are those of one node, for the node of this driver.")
+	flags.IntVar(&o.wiring.Devices, "devices", o.wiring.Devices, "Number of devices of a ring, of bridge pairs, or of couples, where GPUs and NICs count.")
+	flags.IntVar(&o.wiring.Rows, "rows", o.wiring.Rows, "Rows of a mesh or torus.")
+	flags.IntVar(&o.wiring.Columns, "columns", o.wiring.Columns, "Columns of a mesh or torus.")
+	flags.StringVar(&o.wiring.Driver, "driver-name", o.wiring.Driver, "Name of the DRA driver, which is also the domain of the attributes. The default is mla.example.com, for a mesh mesh.example.com, for the GPUs of couples gpu.example.com.")
+	flags.StringVar(&o.wiring.NICDriver, "nic-driver-name", o.wiring.NICDriver, "Name of the DRA driver of the NICs of couples. The default is nic.example.com.")
+	flags.StringVar(&o.wiring.Prefix, "device-prefix", o.wiring.Prefix, "How names of devices begin, before a hyphen and a number. The default is the first label of the driver name.")
+	flags.BoolVar(&o.wiring.PeerList, "peer-list", o.wiring.PeerList, "Have devices of a hybrid cube mesh list their peers in an attribute of a list type, too. Needs the feature gate DRAListTypeAttributes in the API server.")
+	flags.StringVar(&o.node, "node-name", o.node, "Name of the node, and of the pool of its devices. The default is the environment variable NODE_NAME.")
+	flags.StringVar(&o.podUID, "pod-uid", o.podUID, "UID of the driver's pod. With it, two pods may run on the node for as long as a rolling update takes. The default is the environment variable POD_UID.")
+	flags.StringVar(&o.kubeletDir, "kubelet-root-dir", o.kubeletDir, "Root directory of the kubelet. Sockets and checkpoints of drivers are in its folders plugins and plugins_registry.")
+	flags.StringVar(&o.cdiDir, "cdi-dir", o.cdiDir, "Directory for CDI specs, one that the container runtime reads.")
+}
+
+func kinds() string {
+	var names []string
+	for _, kind := range topologydriver.Kinds() {
+		names = append(names, string(kind))
+	}
+	return strings.Join(names, ", ")
+}
+
+// validate says which flags can't be. Topologies say themselves what they can't be.
+func (o *options) validate() error {
+	errs := []error{o.Validate()}
+	if o.node == "" {
+		errs = append(errs, errors.New("--node-name is empty, and there is no NODE_NAME: give the name of the Node object"))
+	}
+	for _, given := range []struct{ flag, value string }{
+		{"--kubelet-root-dir", o.kubeletDir}, {"--cdi-dir", o.cdiDir},
+	} {
+		if given.value == "" {
+			errs = append(errs, fmt.Errorf("%s is empty; leave the flag out for its default", given.flag))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// wiringFlags say what a machine says itself. That --topology is given besides is no mistake:
+// DaemonSets give it, and take further flags.
+var wiringFlags = []string{"devices", "rows", "columns", "driver-name", "nic-driver-name", "device-prefix", "peer-list"}
+
+// topology is that of the flags.
+func (o *options) topology() (topology.Topology, error) {
+	var given string
+	var modelled machine.Machine
+	var err error
+	switch {
+	case o.machine != "" && o.slices != "":
+		return topology.Topology{}, errors.New("--machine and --slices both say what the devices are: leave one of them out")
+	case o.machine != "":
+		given = "--machine"
+		modelled, err = machine.ByName(o.machine)
+	case o.slices != "":
+		given = "--slices"
+		modelled, err = machine.FromFile(o.slices)
+	default:
+		o.wiring.Kind = topology.Kind(o.kind)
+		return o.wiring.Topology()
+	}
+	if err != nil {
+		return topology.Topology{}, fmt.Errorf("%s: %w", given, err)
+	}
+	for _, name := range wiringFlags {
+		if o.flags.Changed(name) {
+			return topology.Topology{}, fmt.Errorf("%s=%s says what the devices are: leave out --%s", given, modelled.Name, name)
+		}
+	}
+	return modelled.Topology(o.node), nil
+}
+
+// config is what the drivers are started with.
+func (o *options) config() (topologydriver.Options, error) {
+	if err := o.validate(); err != nil {
+		return topologydriver.Options{}, err
+	}
+	wired, err := o.topology()
+	if err != nil {
+		return topologydriver.Options{}, err
+	}
+	client, err := o.client()
+	if err != nil {
+		return topologydriver.Options{}, err
+	}
+	measured, err := topologydriver.NewMetrics(o.registry, wired.Drivers()...)
+	if err != nil {
+		return topologydriver.Options{}, err
+	}
+	return topologydriver.Options{
+		Topology: wired, NodeName: o.node, PodUID: types.UID(o.podUID), Client: client,
+		KubeletDir: o.kubeletDir, CDIDir: o.cdiDir, Metrics: measured,
+	}, nil
+}
+
+func (o *options) client() (kubernetes.Interface, error) {
+	config, err := o.ClientConfig()
+	if err != nil {
+		return nil, err
+	}
+	return kubernetes.NewForConfig(config)
+}
+
+// processRegistry is what /metrics shows.
+type processRegistry struct{}
+
+func (processRegistry) Register(one metrics.Registerable) error { return legacyregistry.Register(one) }

@@ -1,0 +1,208 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package topologydriver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync/atomic"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/dynamic-resource-allocation/kubeletplugin"
+
+	"github.com/celset/celset/internal/topology"
+	"github.com/celset/celset/test/topologydriver/cdi"
+	"github.com/celset/celset/test/topologydriver/checkpoint"
+)
+
+// Options say what the drivers of a node are to do. All fields but PodUID are needed.
+type Options struct {
+	// Topology is what [Drivers.Run] publishes.
+	Topology topology.Topology
+	// NodeName is the name of the Node object.
+	NodeName string
+	// PodUID is that of the driver's pod. With it, two pods may serve the node for a
+	// while, as in a rolling update. Empty: there is one process at a time.
+	PodUID types.UID
+	Client kubernetes.Interface
+	// KubeletDir is the root directory of the kubelet: sockets and checkpoints are in its
+	// folders plugins and plugins_registry. Paths of sockets are short on Linux, so this
+	// one must be, too.
+	KubeletDir string
+	// CDIDir is where the container runtime looks for CDI specs.
+	CDIDir  string
+	Metrics *Metrics
+}
+
+// constraintDriver is who CEL device constraints are for.
+const constraintDriver = "celset.dev"
+
+// Driver serves the devices of one driver name on one node.
+type Driver struct {
+	name, node  string
+	sockets     sockets
+	devices     atomic.Pointer[map[string]topology.Device]
+	checkpoint  *checkpoint.File
+	specs       *cdi.Directory
+	metrics     *Metrics
+	registered  atomic.Bool
+	helper      *kubeletplugin.Helper
+	fail        func(error)
+	healthEvery healthInterval
+}
+
+var _ kubeletplugin.DRAPlugin = (*Driver)(nil)
+
+// Drivers are those of a topology. Most have one; couples have two, and machines any number.
+type Drivers struct {
+	all      []*Driver
+	topology topology.Topology
+	failed   chan error
+}
+
+// Start starts all drivers of a topology: they are ready for the kubelet when it returns.
+// What is to be published is up to Run.
+func Start(ctx context.Context, o Options) (*Drivers, error) {
+	drivers := &Drivers{topology: o.Topology, failed: make(chan error, 1)}
+	for _, name := range o.Topology.Drivers() {
+		d, err := o.start(ctx, name, drivers.fail)
+		if err != nil {
+			drivers.Stop()
+			return nil, fmt.Errorf("driver %s: %w", name, err)
+		}
+		drivers.all = append(drivers.all, d)
+	}
+	return drivers, nil
+}
+
+// Run publishes the devices, as soon as there is an API server to do so, and stops the
+// drivers when the context ends, which is no error, or when one of them can't go on.
+func (d *Drivers) Run(ctx context.Context) error {
+	publishing := make(chan struct{})
+	go func() {
+		defer close(publishing)
+		if err := d.Publish(ctx, d.topology); err != nil {
+			d.fail(err)
+		}
+	}()
+	var err error
+	select {
+	case err = <-d.failed:
+	case <-ctx.Done():
+	}
+	// Publishing waits for an API server until then.
+	d.Stop()
+	<-publishing
+	return err
+}
+
+// fail ends Run. Of several reasons it is the first.
+func (d *Drivers) fail(err error) {
+	select {
+	case d.failed <- err:
+	default:
+	}
+}
+
+// Stop ends the service after the calls that are under way. ResourceSlices stay: the
+// kubelet deletes them if no driver comes back.
+func (d *Drivers) Stop() {
+	for _, driver := range d.all {
+		driver.helper.Stop()
+	}
+}
+
+// Publish replaces the topology by another one of the same drivers, see
+// [Driver.Publish].
+func (d *Drivers) Publish(ctx context.Context, t topology.Topology) error {
+	var errs []error
+	for _, driver := range d.all {
+		errs = append(errs, driver.Publish(ctx, t))
+	}
+	return errors.Join(errs...)
+}
+
+// start makes a driver and starts it.
+func (o Options) start(ctx context.Context, name string, fail func(error)) (*Driver, error) {
+	d, err := o.newDriver(name, fail)
+	if err != nil {
+		return nil, err
+	}
+	// The helper outlives ctx: it is stopped by Stop, which waits for calls under way.
+	d.helper, err = kubeletplugin.Start(context.WithoutCancel(ctx), d,
+		kubeletplugin.DriverName(name),
+		kubeletplugin.NodeName(o.NodeName),
+		kubeletplugin.KubeClient(o.Client),
+		kubeletplugin.PluginDataDirectoryPath(d.sockets.dataDir),
+		kubeletplugin.RegistrarDirectoryPath(d.sockets.registryDir),
+		kubeletplugin.RollingUpdate(o.PodUID),
+		kubeletplugin.GRPCInterceptor(d.noteRegistration),
+	)
+	return d, err
+}
+
+// newDriver makes a driver that serves nobody yet, and the directories that it takes. It
+// fails if there is a checkpoint that can't be used.
+func (o Options) newDriver(name string, fail func(error)) (*Driver, error) {
+	if name == constraintDriver {
+		return nil, errors.New("the name is that of CEL device constraints; choose another")
+	}
+	d := &Driver{name: name, node: o.NodeName, metrics: o.Metrics, fail: fail, healthEvery: defaultHealthInterval}
+	if _, err := resources(o.Topology, name, o.NodeName); err != nil {
+		return nil, err
+	}
+	devices := devicesOf(o.Topology, name)
+	d.devices.Store(&devices)
+	var err error
+	if d.sockets, err = newSockets(o.KubeletDir, name, o.PodUID); err != nil {
+		return nil, err
+	}
+	for _, dir := range []string{d.sockets.dataDir, d.sockets.registryDir} {
+		if err := os.MkdirAll(dir, 0o750); err != nil {
+			return nil, err
+		}
+	}
+	if d.checkpoint, err = checkpoint.New(d.sockets.dataDir); err != nil {
+		return nil, err
+	}
+	if d.specs, err = cdi.NewDirectory(o.CDIDir, name); err != nil {
+		return nil, err
+	}
+	_, err = d.load()
+	return d, err
+}
+
+// sockets are where a kubelet finds a driver.
+type sockets struct {
+	dataDir, registryDir string
+	// service and registration are paths.
+	service, registration string
+}
+
+// maxSocketPath is what fits into an address of Linux, with a zero byte at its end.
+const maxSocketPath = 107
+
+func newSockets(kubeletDir, driver string, pod types.UID) (sockets, error) {
+	root, err := filepath.Abs(kubeletDir)
+	if err != nil {
+		return sockets{}, err
+	}
+	s := sockets{dataDir: filepath.Join(root, "plugins", driver), registryDir: filepath.Join(root, "plugins_registry")}
+	service, registration := "dra.sock", driver+"-reg.sock"
+	if pod != "" {
+		service, registration = "dra-"+string(pod)+".sock", kubeletplugin.RollingUpdateRegistrarSocketFile(s.registryDir, driver, pod)
+	}
+	s.service, s.registration = filepath.Join(s.dataDir, service), filepath.Join(s.registryDir, registration)
+	for _, path := range []string{s.service, s.registration} {
+		if len(path) > maxSocketPath {
+			return sockets{}, fmt.Errorf("socket %s: the path has %d bytes, more than the %d that the system allows: use a kubelet directory or a driver name that is shorter",
+				path, len(path), maxSocketPath)
+		}
+	}
+	return s, nil
+}

@@ -1,0 +1,155 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package topologydriver
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/dynamic-resource-allocation/kubeletplugin"
+	"k8s.io/klog/v2"
+
+	"github.com/celset/celset/test/topologydriver/cdi"
+	"github.com/celset/celset/test/topologydriver/checkpoint"
+)
+
+// load reads what is prepared.
+func (d *Driver) load() (checkpoint.State, error) {
+	state, err := d.checkpoint.Load()
+	if err == nil {
+		d.metrics.prepared(d.name, state)
+	}
+	return state, err
+}
+
+// store writes what is prepared.
+func (d *Driver) store(state checkpoint.State) error {
+	err := d.checkpoint.Store(state)
+	if err == nil {
+		d.metrics.prepared(d.name, state)
+	}
+	return err
+}
+
+// PrepareResourceClaims is called by the kubelet before it starts containers, see
+// [kubeletplugin.DRAPlugin]. A claim that fails does not keep others from being prepared.
+func (d *Driver) PrepareResourceClaims(ctx context.Context, claims []*resourceapi.ResourceClaim) (map[types.UID]kubeletplugin.PrepareResult, error) {
+	state, err := d.load()
+	if err != nil {
+		return nil, err
+	}
+	results := map[types.UID]kubeletplugin.PrepareResult{}
+	for _, claim := range claims {
+		begin := time.Now()
+		var devices []kubeletplugin.Device
+		if state, devices, err = d.prepare(ctx, state, claim); err != nil {
+			err = fmt.Errorf("driver %s: claim %s: %w", d.name, klog.KObj(claim), err)
+		}
+		d.metrics.observe(d.name, operationPrepare, begin, err)
+		results[claim.UID] = kubeletplugin.PrepareResult{Err: err, Devices: devices}
+	}
+	return results, nil
+}
+
+// prepare returns the state after it, which is that before if it fails.
+func (d *Driver) prepare(ctx context.Context, state checkpoint.State, claim *resourceapi.ResourceClaim) (checkpoint.State, []kubeletplugin.Device, error) {
+	wanted, err := d.allocated(claim)
+	if err != nil || len(wanted) == 0 {
+		return state, nil, err
+	}
+	prepared, known := state.Claims[claim.UID]
+	if known && !slices.EqualFunc(prepared.Devices, wanted, sameDevice) {
+		return state, nil, fmt.Errorf("is prepared with %s, but its allocation now has %s: it must be unprepared first, which the kubelet does when the pods that use it end",
+			names(prepared.Devices), names(wanted))
+	}
+	if !known {
+		if prepared, err = d.admit(ctx, state, claim, wanted); err != nil {
+			return state, nil, err
+		}
+		next := state.With(claim.UID, prepared)
+		// Before the CDI spec, so that no container has a device that is not known to be
+		// in use.
+		if err := d.store(next); err != nil {
+			return state, nil, err
+		}
+		state = next
+	}
+	devices, err := d.expose(claim.UID, prepared)
+	return state, devices, err
+}
+
+// admit turns an allocation into a claim to be recorded, if no other has the devices.
+func (d *Driver) admit(ctx context.Context, state checkpoint.State, claim *resourceapi.ResourceClaim, wanted []checkpoint.Device) (checkpoint.Claim, error) {
+	if err := d.refuseDouble(ctx, state, claim, wanted); err != nil {
+		return checkpoint.Claim{}, err
+	}
+	devices, err := d.withPublished(wanted)
+	return checkpoint.Claim{Namespace: claim.Namespace, Name: claim.Name, Devices: devices}, err
+}
+
+// expose writes the CDI spec of a prepared claim, again if it is there: directories of
+// specs don't survive reboots.
+func (d *Driver) expose(uid types.UID, claim checkpoint.Claim) ([]kubeletplugin.Device, error) {
+	told := make([]cdi.Device, len(claim.Devices))
+	for i, device := range claim.Devices {
+		told[i] = cdi.Device{
+			Driver: d.name, Pool: device.Pool, Name: device.Name, Share: device.Share,
+			Attributes: device.Attributes, Capacity: device.Capacity,
+		}
+	}
+	ids, err := d.specs.Write(uid, told)
+	if err != nil {
+		return nil, err
+	}
+	result := make([]kubeletplugin.Device, len(ids))
+	for i, device := range claim.Devices {
+		result[i] = kubeletplugin.Device{
+			Requests: []string{device.Request}, PoolName: device.Pool, DeviceName: device.Name, CDIDeviceIDs: []string{ids[i]},
+		}
+		if device.Share != "" {
+			result[i].ShareID = &device.Share
+		}
+	}
+	return result, nil
+}
+
+// UnprepareResourceClaims is called by the kubelet after all containers that use the
+// claims have ended, see [kubeletplugin.DRAPlugin]. A claim that is not prepared is none
+// after it.
+func (d *Driver) UnprepareResourceClaims(_ context.Context, claims []kubeletplugin.NamespacedObject) (map[types.UID]error, error) {
+	state, err := d.load()
+	if err != nil {
+		return nil, err
+	}
+	results := map[types.UID]error{}
+	for _, claim := range claims {
+		begin := time.Now()
+		if state, err = d.unprepare(state, claim.UID); err != nil {
+			err = fmt.Errorf("driver %s: claim %s: %w", d.name, claim.NamespacedName, err)
+		}
+		d.metrics.observe(d.name, operationUnprepare, begin, err)
+		results[claim.UID] = err
+	}
+	return results, nil
+}
+
+// unprepare removes the CDI spec before it forgets the claim, and also if the claim is
+// unknown: it may be left from before the checkpoint was deleted.
+func (d *Driver) unprepare(state checkpoint.State, uid types.UID) (checkpoint.State, error) {
+	if err := d.specs.Remove(uid); err != nil {
+		return state, err
+	}
+	if _, known := state.Claims[uid]; !known {
+		return state, nil
+	}
+	next := state.Without(uid)
+	if err := d.store(next); err != nil {
+		return state, err
+	}
+	return next, nil
+}

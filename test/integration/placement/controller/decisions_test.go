@@ -4,8 +4,6 @@
 package controller
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"testing"
@@ -26,6 +24,7 @@ import (
 
 	"github.com/celset/celset/apis/wellknown"
 	"github.com/celset/celset/placement"
+	"github.com/celset/celset/placement/controller"
 )
 
 const isGPU = `managedCluster.metadata.labels["gpu"] == "yes"`
@@ -159,7 +158,7 @@ func TestPreview(t *testing.T) {
 	object := f.place(t, "p", `"tier" in managedCluster.metadata.labels`)
 	f.requireSelected(t, object, "a")
 
-	preview, err := NewPreview(f.hub, Options{})
+	preview, err := controller.NewPreview(f.hub, controller.Options{})
 	must(t, err)
 	key := client.ObjectKeyFromObject(object)
 	live, err := preview.Placement(t.Context(), key)
@@ -195,30 +194,4 @@ func TestPreview(t *testing.T) {
 	f.requireSelected(t, object, "a")
 	_, err = preview.Placement(t.Context(), types.NamespacedName{Namespace: f.name, Name: "q"})
 	require.True(t, apierrors.IsNotFound(err), err)
-}
-
-// unreadable fails to list, from some kind on.
-type unreadable struct {
-	client.Reader
-	failed error
-	after  *int
-}
-
-func (u unreadable) List(context.Context, client.ObjectList, ...client.ListOption) error {
-	if *u.after--; *u.after < 0 {
-		return u.failed
-	}
-	return nil
-}
-
-func TestPreviewOfAHubThatCannotBeRead(t *testing.T) {
-	gone := errors.New("gone")
-	for read, kind := range []string{"PlacementDecisions", "ManagedClusters", "AddOnPlacementScores", "ManagedClusterSets", "ManagedClusterSetBindings"} {
-		preview, err := NewPreview(unreadable{failed: gone, after: &read}, Options{})
-		must(t, err)
-		result, err := preview.Schedule(t.Context(), &clusterv1beta1.Placement{}, time.Time{})
-		require.ErrorIs(t, err, gone)
-		require.ErrorContains(t, err, "list "+kind)
-		require.Nil(t, result)
-	}
 }

@@ -11,7 +11,7 @@ LIBRARIES = ./apis/... ./cel/... ./allocator/... ./internal/topology/... ./inter
 # first time. The commands would take many times as long; so do the enumerations of cel/device/bound and of
 # allocator/incremental, whose values the tests of allocator share between goroutines.
 # RACE_INTEGRATION are tests of libraries on a real API server.
-RACE_INTEGRATION = ./test/integration/placement/controller
+RACE_INTEGRATION = $(addprefix ./test/integration/placement/, admission binding controller)
 RACE_PACKAGES = $(shell $(GO) list $(LIBRARIES) $(RACE_INTEGRATION) | grep -vE '/(cel/device/bound|allocator/incremental)$$')
 
 .PHONY: help demo demo-placement demo-fleet demo-real test nightly test-bin test-race test-others test-older test-cases test-coverage coverage test-guarantee e2e skew bin up up-hub build lint lint-fix tidy fuzz fuzz-expensive bench bench-rows perf trace soak soak-preemption fleet faults clean generate images release generate-docs

@@ -13,7 +13,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/sets"
 	clusterv1beta2 "open-cluster-management.io/api/cluster/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -21,40 +20,14 @@ import (
 
 	"github.com/celset/celset/internal/controlplane"
 	"github.com/celset/celset/internal/testing/env"
+	"github.com/celset/celset/placement/binding"
 )
-
-func TestScope(t *testing.T) {
-	group, bind := []string{clusterv1beta2.GroupName}, []string{"managedclustersets/bind"}
-	create := []string{"create"}
-	tests := map[string]struct {
-		rule rbacv1.PolicyRule
-		all  bool
-		has  bool // "eu"
-	}{
-		"named":             {rbacv1.PolicyRule{APIGroups: group, Resources: bind, Verbs: create, ResourceNames: []string{"eu"}}, false, true},
-		"another named":     {rbacv1.PolicyRule{APIGroups: group, Resources: bind, Verbs: create, ResourceNames: []string{"us"}}, false, false},
-		"all sets":          {rbacv1.PolicyRule{APIGroups: group, Resources: bind, Verbs: create}, true, true},
-		"everything":        {rbacv1.PolicyRule{APIGroups: []string{"*"}, Resources: []string{"*"}, Verbs: []string{"*"}}, true, true},
-		"any subresource":   {rbacv1.PolicyRule{APIGroups: group, Resources: []string{"*/bind"}, Verbs: create}, true, true},
-		"the set itself":    {rbacv1.PolicyRule{APIGroups: group, Resources: []string{"managedclustersets"}, Verbs: create}, false, false},
-		"another verb":      {rbacv1.PolicyRule{APIGroups: group, Resources: bind, Verbs: []string{"get"}}, false, false},
-		"another API group": {rbacv1.PolicyRule{APIGroups: []string{""}, Resources: bind, Verbs: create}, false, false},
-	}
-	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			s := &scope{names: sets.New[string]()}
-			s.add(test.rule)
-			require.Equal(t, test.all, s.all)
-			require.Equal(t, test.has, s.has("eu"))
-		})
-	}
-}
 
 // start returns a client of a hub on which the controller runs.
 func start(t *testing.T) client.Client {
 	t.Helper()
 	hub := env.StartHub(t, controlplane.Options{Controllers: []string{"garbage-collector-controller"}})
-	hub.Manage(t, hub.ConfigOf(t, controlplane.AdminUser), manager.Options{Cache: Cache(cache.Options{})}, Add)
+	hub.Manage(t, hub.ConfigOf(t, controlplane.AdminUser), manager.Options{Cache: binding.Cache(cache.Options{})}, binding.Add)
 	return hub
 }
 
@@ -87,12 +60,12 @@ func TestRightsBecomeBindings(t *testing.T) {
 		ResourceNames: []string{"eu", "later"},
 	}}}
 	create(role)
-	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: ServiceAccount}}
+	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: binding.ServiceAccount}}
 	create(account)
 	granted := &rbacv1.ClusterRoleBinding{
 		ObjectMeta: metav1.ObjectMeta{Name: "team"},
 		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "bind"},
-		Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: "default", Name: ServiceAccount}},
+		Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: "default", Name: binding.ServiceAccount}},
 	}
 	create(granted)
 	bound("cn", "eu")

@@ -1,7 +1,7 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package admission_test
+package admission
 
 import (
 	"context"
@@ -28,7 +28,9 @@ import (
 	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
+	"sigs.k8s.io/yaml"
 
+	"github.com/celset/celset/apis/wellknown"
 	"github.com/celset/celset/internal/controlplane"
 	"github.com/celset/celset/internal/testing/env"
 	"github.com/celset/celset/placement/admission"
@@ -82,8 +84,8 @@ func serve(t *testing.T) admissionregistrationv1.WebhookClientConfig {
 	ports, err := controlplane.FreePorts(1)
 	require.NoError(t, err)
 	server := webhook.NewServer(webhook.Options{Host: host, Port: ports[0], CertDir: dir})
-	require.NoError(t, admission.Register(server, admission.Options{Scheduler: config}))
-	require.Panics(t, func() { _ = admission.Register(server, admission.Options{Scheduler: config}) }, "the path is taken")
+	require.NoError(t, admission.Register(server, admission.Options{}))
+	require.Panics(t, func() { _ = admission.Register(server, admission.Options{}) }, "the path is taken")
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() { done <- server.Start(ctx) }()
@@ -116,6 +118,19 @@ func configuration(of admissionregistrationv1.WebhookClientConfig) *admissionreg
 	}
 }
 
+// ours returns the annotations of a Placement that celset decides, and nobody else.
+func ours() map[string]string {
+	return map[string]string{wellknown.AnnotationPlacement: "true", clusterv1beta1.PlacementDisableAnnotation: "true"}
+}
+
+// placed returns a Placement that celset decides, with this spec.
+func placed(t testing.TB, spec string) *clusterv1beta1.Placement {
+	t.Helper()
+	object := &clusterv1beta1.Placement{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "p", Annotations: ours()}}
+	require.NoError(t, yaml.UnmarshalStrict([]byte(spec), &object.Spec))
+	return object
+}
+
 // waitForWebhook waits until the API server has heard of the webhook and asks it.
 func (u *user) waitForWebhook(t *testing.T) {
 	t.Helper()
@@ -131,7 +146,7 @@ func TestRealAPIServer(t *testing.T) {
 	controlPlane := env.StartHub(t, controlplane.Options{})
 	u := newUser(t, controlPlane.RESTConfig())
 
-	wrong := "predicates: [" + expressions(`"managedCluster.metadata.labels.cloud = 'aws'"`) + "]"
+	wrong := `predicates: [{requiredClusterSelector: {celSelector: {celExpressions: ["managedCluster.metadata.labels.cloud = 'aws'"]}}}]`
 	const where = "spec.predicates[0].requiredClusterSelector.celSelector.celExpressions[0]: "
 	earlier := placed(t, wrong)
 	earlier.Name, earlier.Finalizers = "earlier", []string{"celset.dev/test"}

@@ -20,6 +20,15 @@ import (
 // definition is a CustomResourceDefinition as in JSON.
 type definition = map[string]any
 
+// root is the folder of the repository.
+var root = filepath.Join("..", "..", "..")
+
+// placements and profiles match the definitions of the two API groups.
+var (
+	placements = filepath.Join(root, "manifests", "placement", "crds", "cluster.*.yaml")
+	profiles   = filepath.Join(root, "manifests", "placement", "profile-crds", "multicluster.*.yaml")
+)
+
 // read returns the definitions in files that a pattern matches, by name.
 func read(t *testing.T, pattern string) map[string]definition {
 	t.Helper()
@@ -50,12 +59,11 @@ func names(of map[string]definition) []string {
 	return result
 }
 
-// output runs a command at the root of the module. Of a make that runs the tests it
-// does not know.
+// output runs a command in the folder of the repository. The command does not know of a make that runs the tests.
 func output(t *testing.T, name string, args ...string) string {
 	t.Helper()
 	command := exec.CommandContext(t.Context(), name, args...)
-	command.Dir, command.Stderr = "../../..", t.Output()
+	command.Dir, command.Stderr = root, t.Output()
 	command.Env = slices.DeleteFunc(os.Environ(), func(variable string) bool {
 		return strings.HasPrefix(variable, "MAKE") || strings.HasPrefix(variable, "MFLAGS=")
 	})
@@ -65,11 +73,11 @@ func output(t *testing.T, name string, args ...string) string {
 }
 
 func TestTheyAreWhatIsGenerated(t *testing.T) {
-	dir, profiles, schemas := t.TempDir(), t.TempDir(), t.TempDir()
-	output(t, "make", "-s", "generate", "PLACEMENT_CRDS="+dir, "PROFILE_CRDS="+profiles, "SCHEMAS="+schemas)
-	requireSame(t, dir, "cluster.*.yaml", 6)
-	requireSame(t, profiles, filepath.Join("..", "profile-crds", "multicluster.*.yaml"), 2)
-	requireSame(t, schemas, filepath.Join("..", "..", "..", "schemas", "*.schema.json"), 5)
+	ofPlacements, ofProfiles, schemas := t.TempDir(), t.TempDir(), t.TempDir()
+	output(t, "make", "-s", "generate", "PLACEMENT_CRDS="+ofPlacements, "PROFILE_CRDS="+ofProfiles, "SCHEMAS="+schemas)
+	requireSame(t, ofPlacements, placements, 6)
+	requireSame(t, ofProfiles, profiles, 2)
+	requireSame(t, schemas, filepath.Join(root, "schemas", "*.schema.json"), 5)
 }
 
 func requireSame(t *testing.T, dir, pattern string, count int) {
@@ -93,10 +101,10 @@ func requireSame(t *testing.T, dir, pattern string, count int) {
 // The API module carries definitions, too. Ours say the same.
 func TestSameAsTheModules(t *testing.T) {
 	dir := output(t, "go", "list", "-m", "-f", "{{.Dir}}", "open-cluster-management.io/api")
-	profiles := output(t, "go", "list", "-m", "-f", "{{.Dir}}", "sigs.k8s.io/cluster-inventory-api")
-	ours, theirs := read(t, "cluster.*.yaml"), read(t, filepath.Join(dir, "cluster", "v1*", "*.crd.yaml"))
-	for name, definition := range read(t, filepath.Join("..", "profile-crds", "multicluster.*.yaml")) {
-		want := read(t, filepath.Join(profiles, "config", "crd", "bases", "*.yaml"))[name]
+	inventory := output(t, "go", "list", "-m", "-f", "{{.Dir}}", "sigs.k8s.io/cluster-inventory-api")
+	ours, theirs := read(t, placements), read(t, filepath.Join(dir, "cluster", "v1*", "*.crd.yaml"))
+	for name, definition := range read(t, profiles) {
+		want := read(t, filepath.Join(inventory, "config", "crd", "bases", "*.yaml"))[name]
 		require.NotNil(t, want, name)
 		require.Empty(t, cmp.Diff(want["spec"], definition["spec"]), name)
 	}

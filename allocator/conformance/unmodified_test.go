@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/dynamic-resource-allocation/structured"
 
-	"github.com/celset/celset/test/conformance/scenario"
+	"github.com/celset/celset/allocator/conformance/scenario"
 )
 
 // In a scheduler the objects are those of informers. Many read them at a time, so that even

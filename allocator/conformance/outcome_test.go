@@ -20,9 +20,9 @@ import (
 	"k8s.io/dynamic-resource-allocation/structured"
 
 	"github.com/celset/celset/allocator"
+	"github.com/celset/celset/allocator/conformance/scenario"
 	"github.com/celset/celset/cel"
 	"github.com/celset/celset/cel/device"
-	"github.com/celset/celset/test/conformance/scenario"
 )
 
 // kind is how an allocation ended.

@@ -13,9 +13,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/celset/celset/allocator"
+	"github.com/celset/celset/allocator/conformance/scenario"
 	"github.com/celset/celset/apis/celset/v1alpha1"
 	"github.com/celset/celset/internal/testing/cases"
-	"github.com/celset/celset/test/conformance/scenario"
 )
 
 // TestStoredCases replays the cases in testdata: some that are worth reading, and

@@ -15,7 +15,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/celset/celset/allocator"
-	"github.com/celset/celset/test/conformance/scenario"
+	"github.com/celset/celset/allocator/conformance/scenario"
 )
 
 // docs/differences.md lists what our allocator mends. Random cases meet some of it. Errors are

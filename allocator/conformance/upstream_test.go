@@ -17,8 +17,8 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/celset/celset/allocator"
+	"github.com/celset/celset/allocator/conformance/scenario"
 	"github.com/celset/celset/internal/testing/cases"
-	"github.com/celset/celset/test/conformance/scenario"
 )
 
 func TestSameAsUpstream(t *testing.T) {

@@ -14,9 +14,9 @@
 // Each test counts which features the cases had and how allocations ended, and fails if one of them no
 // longer occurs often enough. Cases are the same in each run unless told otherwise:
 //
-//	CELSET_NIGHTLY=4711 go test ./test/conformance # 100000 cases, other tests 20000, of this seed
-//	go test ./test/conformance -rapid.checks=500
-//	go test ./test/conformance -run='^$' -fuzz=FuzzSameAsUpstream -fuzzminimizetime=10x
+//	CELSET_NIGHTLY=4711 go test ./allocator/conformance # 100000 cases, other tests 20000, of this seed
+//	go test ./allocator/conformance -rapid.checks=500
+//	go test ./allocator/conformance -run='^$' -fuzz=FuzzSameAsUpstream -fuzzminimizetime=10x
 //
 // A mismatch is reduced to a small case and printed as YAML. With -conformance.store=testdata it is also
 // stored, and TestStoredCases replays it from then on.

@@ -16,10 +16,10 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/celset/celset/allocator"
+	"github.com/celset/celset/allocator/conformance/bruteforce"
+	"github.com/celset/celset/allocator/conformance/scenario"
 	"github.com/celset/celset/apis/celset/v1alpha1"
 	"github.com/celset/celset/internal/testing/cases"
-	"github.com/celset/celset/test/conformance/bruteforce"
-	"github.com/celset/celset/test/conformance/scenario"
 )
 
 func TestSameAsBruteForce(t *testing.T) {

@@ -1,13 +1,15 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package topology
+package draw
+
+import "github.com/celset/celset/internal/topology"
 
 // peersCanvas draws a topology as a line for each device with the devices it is
 // linked to: for graphs that are no grid.
 //
 //	[mla-0 *]  == mla-1 *  -- mla-4 .
-func peersCanvas(t Topology, m marking) *canvas {
+func peersCanvas(t topology.Topology, m marking) *canvas {
 	nameWidth, most := 0, 0
 	for _, d := range t.Devices {
 		nameWidth = max(nameWidth, width(d.Name))
@@ -18,13 +20,13 @@ func peersCanvas(t Topology, m marking) *canvas {
 	for y, d := range t.Devices {
 		c.text(0, y, cell(d.Name, m.symbol(d.Name), nameWidth), m.style(d.Name))
 		for i, peer := range d.Neighbors {
-			c.peer(nameWidth+cellFrame+i*pitch, y, nameWidth, m, Edge{A: d.Name, B: peer})
+			c.peer(nameWidth+cellFrame+i*pitch, y, nameWidth, m, topology.Edge{A: d.Name, B: peer})
 		}
 	}
 	return c
 }
 
-func (c *canvas) peer(x, y, nameWidth int, m marking, edge Edge) {
+func (c *canvas) peer(x, y, nameWidth int, m marking, edge topology.Edge) {
 	line := "  -- "
 	if m.linkStyle(edge) == chosenStyle {
 		line = "  == "

@@ -1,7 +1,7 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package topology
+package draw
 
 import (
 	"fmt"
@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	resourceapi "k8s.io/api/resource/v1"
+
+	"github.com/celset/celset/internal/topology"
 )
 
 // Ties are what devices of different drivers have in common where they tell no place: a
@@ -18,13 +20,13 @@ type Ties struct {
 	// Attribute has the same value for the devices of a group.
 	Attribute resourceapi.QualifiedName
 	// Groups have devices of several drivers, those of the first driver first.
-	Groups [][]Device
+	Groups [][]topology.Device
 }
 
 // FindTies looks for an attribute of no driver's own that ties devices of several drivers,
 // and of those for the one that makes the most groups: it says the most. Groups of all
-// devices say nothing. What [Locate] reads is left out.
-func FindTies(devices []Device) (ties Ties, found bool) {
+// devices say nothing. What [topology.Locate] reads is left out.
+func FindTies(devices []topology.Device) (ties Ties, found bool) {
 	sorted := inOrder(devices)
 	for _, name := range commonNames(sorted) {
 		if groups := tied(sorted, name); len(groups) > max(1, len(ties.Groups)) {
@@ -36,11 +38,11 @@ func FindTies(devices []Device) (ties Ties, found bool) {
 
 // commonNames are those of attributes with a domain, sorted. A name without one is of the
 // driver's domain.
-func commonNames(devices []Device) []resourceapi.QualifiedName {
+func commonNames(devices []topology.Device) []resourceapi.QualifiedName {
 	var names []resourceapi.QualifiedName
 	for _, d := range devices {
 		for name := range d.Attributes {
-			place := name == AttributePCIeRoot || name == AttributeNUMANode
+			place := name == topology.AttributePCIeRoot || name == topology.AttributeNUMANode
 			if strings.Contains(string(name), "/") && !place {
 				names = append(names, name)
 			}
@@ -51,9 +53,9 @@ func commonNames(devices []Device) []resourceapi.QualifiedName {
 }
 
 // tied are the groups of devices with one value of an attribute, those of one driver left out.
-func tied(devices []Device, name resourceapi.QualifiedName) [][]Device {
+func tied(devices []topology.Device, name resourceapi.QualifiedName) [][]topology.Device {
 	var values []string
-	members := map[string][]Device{}
+	members := map[string][]topology.Device{}
 	for _, d := range devices {
 		value := stringValue(d, name)
 		if value == "" {
@@ -64,25 +66,33 @@ func tied(devices []Device, name resourceapi.QualifiedName) [][]Device {
 		}
 		members[value] = append(members[value], d)
 	}
-	var groups [][]Device
+	var groups [][]topology.Device
 	for _, value := range values {
-		if len(Topology{Devices: members[value]}.Drivers()) > 1 {
+		if len(topology.Topology{Devices: members[value]}.Drivers()) > 1 {
 			groups = append(groups, members[value])
 		}
 	}
 	return groups
 }
 
-// DrawTies writes a line for each group, if there are any, with the symbols of [Draw]:
+// stringValue is the value of a string attribute, empty if the device has none.
+func stringValue(d topology.Device, name resourceapi.QualifiedName) string {
+	if value := d.Attributes[name].StringValue; value != nil {
+		return *value
+	}
+	return ""
+}
+
+// TextOfTies writes a line for each group, if there are any, with the symbols of [Text]:
 //
 //	same resource.aws.com/devicegroup1_id
 //	neuron-device-0 *   neuron-device-1 .   pci-0000-10-1d-0 *
-func DrawTies(w io.Writer, devices []Device, marks map[string]Mark, opts ...Option) error {
+func TextOfTies(w io.Writer, devices []topology.Device, marks map[string]Mark, opts ...Option) error {
 	var o options
 	for _, opt := range opts {
 		opt(&o)
 	}
-	t := Topology{Kind: Machine, Devices: devices}
+	t := topology.Topology{Kind: topology.Machine, Devices: devices}
 	marking, err := newMarking(t, marks)
 	if err != nil {
 		return fmt.Errorf("draw ties: %w", err)
@@ -94,7 +104,7 @@ func DrawTies(w io.Writer, devices []Device, marks map[string]Mark, opts ...Opti
 }
 
 // tiesCanvas begins with an empty line, and is nothing if there are no ties.
-func tiesCanvas(devices []Device, m marking) *canvas {
+func tiesCanvas(devices []topology.Device, m marking) *canvas {
 	ties, found := FindTies(devices)
 	if !found {
 		return newCanvas(0, 0)

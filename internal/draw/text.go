@@ -1,12 +1,14 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package topology
+package draw
 
 import (
 	"fmt"
 	"io"
 	"strings"
+
+	"github.com/celset/celset/internal/topology"
 )
 
 // textWidth is the number of columns that a drawing keeps to if it can.
@@ -25,8 +27,8 @@ func WithColor() Option {
 	return func(o *options) { o.color = true }
 }
 
-// Draw writes a picture of the topology, a line that says what it is above and
-// what the symbols mean below. Devices without a mark are free. Links between
+// Text writes a picture of the topology, with a line above that says what it is, and
+// below what the symbols mean. Devices without a mark are free. Links between
 // two chosen devices are drawn double, so one sees how the chosen set hangs
 // together:
 //
@@ -36,7 +38,7 @@ func WithColor() Option {
 //
 // The usual topologies, up to rings of 64 and tori of 8x8 with short names, take
 // at most 100 columns. Marking a device that is not there is an error.
-func Draw(w io.Writer, t Topology, marks map[string]Mark, opts ...Option) error {
+func Text(w io.Writer, t topology.Topology, marks map[string]Mark, opts ...Option) error {
 	var o options
 	for _, opt := range opts {
 		opt(&o)
@@ -45,17 +47,17 @@ func Draw(w io.Writer, t Topology, marks map[string]Mark, opts ...Option) error 
 	if err != nil {
 		return fmt.Errorf("draw: %w", err)
 	}
-	pages, wraps := []*canvas{titleCanvas(t)}, t.wraps()
-	if t.Kind == Machine {
-		pages = append(pages, t.machineCanvases(marking)...)
+	pages, around := []*canvas{titleCanvas(t)}, wraps(t)
+	if t.Kind == topology.Machine {
+		pages = append(pages, machineCanvases(t, marking)...)
 	} else {
 		picture := pictureCanvas(t, marking)
 		if t.Title != "" && picture.width() > textWidth {
-			picture, wraps = symbolCanvas(t.Layout(), marking), false
+			picture, around = symbolCanvas(NewLayout(t), marking), false
 		}
 		pages = append(pages, picture)
 	}
-	for _, page := range append(pages, legendCanvas(marking.legend(t), wraps)) {
+	for _, page := range append(pages, legendCanvas(marking.legend(t), around)) {
 		if err := page.writeTo(w, o.color); err != nil {
 			return fmt.Errorf("draw %s: %w", t, err)
 		}
@@ -63,20 +65,20 @@ func Draw(w io.Writer, t Topology, marks map[string]Mark, opts ...Option) error 
 	return nil
 }
 
-func pictureCanvas(t Topology, m marking) *canvas {
-	if t.Kind == HybridCubeMesh {
+func pictureCanvas(t topology.Topology, m marking) *canvas {
+	if t.Kind == topology.HybridCubeMesh {
 		return peersCanvas(t, m)
 	}
-	return gridCanvas(t.Layout(), m)
+	return gridCanvas(NewLayout(t), m)
 }
 
-// wraps tells whether the drawing has links that leave it on one side and come
+// wraps reports whether the drawing has links that leave it on one side and come
 // back on the other.
-func (t Topology) wraps() bool {
-	return t.Kind == Torus && max(t.Rows, t.Cols) > 2 || t.Kind == Machine && wrapping(t.parts())
+func wraps(t topology.Topology) bool {
+	return t.Kind == topology.Torus && max(t.Rows, t.Cols) > 2 || t.Kind == topology.Machine && wrapping(partsOf(t))
 }
 
-func titleCanvas(t Topology) *canvas {
+func titleCanvas(t topology.Topology) *canvas {
 	title := t.String()
 	c := newCanvas(width(title), 2)
 	c.text(0, 0, title, plainStyle)
@@ -85,8 +87,8 @@ func titleCanvas(t Topology) *canvas {
 
 // legendCanvas sets the entries one after the other, in as many lines as it
 // takes.
-func legendCanvas(entries []legendEntry, wraps bool) *canvas {
-	if wraps {
+func legendCanvas(entries []legendEntry, around bool) *canvas {
+	if around {
 		entries = append(entries, legendEntry{"<- -> ^ v continue on the opposite side", plainStyle})
 	}
 	const separation = 3

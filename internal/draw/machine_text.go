@@ -1,29 +1,31 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package topology
+package draw
 
 import (
 	"cmp"
 	"slices"
+
+	"github.com/celset/celset/internal/topology"
 )
 
 // machinePart is the devices of a machine that are drawn together.
 type machinePart struct {
 	// title is empty if there is only one part, or if the part says what it is.
 	title string
-	Topology
+	topology.Topology
 	// board is set for devices that have a place on one.
 	board *Board
 }
 
-// parts are, in this order: drivers whose devices have links, all devices that have a place
+// partsOf returns, in this order: drivers whose devices have links, all devices that have a place
 // on a board, and the drivers that say nothing.
-func (t Topology) parts() []machinePart {
-	var linked, placed, silent []Device
+func partsOf(t topology.Topology) []machinePart {
+	var linked, placed, silent []topology.Device
 	located := map[string]bool{}
-	for i, l := range Locate(t.Devices) {
-		if l.Source != Unknown || len(l.Roots) > 0 {
+	for i, l := range topology.Locate(t.Devices) {
+		if l.Source != topology.Unknown || len(l.Roots) > 0 {
 			located[t.Devices[i].Driver] = true
 		}
 	}
@@ -44,15 +46,15 @@ func (t Topology) parts() []machinePart {
 	parts := byDriver(linked, linkedPart)
 	if len(placed) > 0 {
 		board := NewBoard(placed)
-		parts = append(parts, machinePart{Topology: Topology{Kind: Placed, Devices: placed}, board: &board})
+		parts = append(parts, machinePart{Topology: topology.Topology{Kind: topology.Placed, Devices: placed}, board: &board})
 	}
 	return append(parts, byDriver(silent, silentPart)...)
 }
 
-func byDriver(devices []Device, part func(driver string, devices []Device) machinePart) []machinePart {
+func byDriver(devices []topology.Device, part func(driver string, devices []topology.Device) machinePart) []machinePart {
 	var parts []machinePart
-	for _, driver := range (Topology{Devices: devices}).Drivers() {
-		own := slices.DeleteFunc(slices.Clone(devices), func(d Device) bool { return d.Driver != driver })
+	for _, driver := range (topology.Topology{Devices: devices}).Drivers() {
+		own := slices.DeleteFunc(slices.Clone(devices), func(d topology.Device) bool { return d.Driver != driver })
 		parts = append(parts, part(driver, own))
 	}
 	return parts
@@ -60,11 +62,11 @@ func byDriver(devices []Device, part func(driver string, devices []Device) machi
 
 // linkedPart is a mesh, or a torus if there are links that go around. Devices are in the
 // order in which meshes have them.
-func linkedPart(driver string, devices []Device) machinePart {
-	slices.SortStableFunc(devices, func(a, b Device) int {
+func linkedPart(driver string, devices []topology.Device) machinePart {
+	slices.SortStableFunc(devices, func(a, b topology.Device) int {
 		return cmp.Or(cmp.Compare(a.Coordinates.Row, b.Coordinates.Row), cmp.Compare(a.Coordinates.Col, b.Coordinates.Col))
 	})
-	t := Topology{Kind: Mesh, Devices: devices}
+	t := topology.Topology{Kind: topology.Mesh, Devices: devices}
 	for _, d := range devices {
 		t.Rows, t.Cols = max(t.Rows, d.Coordinates.Row+1), max(t.Cols, d.Coordinates.Col+1)
 	}
@@ -72,7 +74,7 @@ func linkedPart(driver string, devices []Device) machinePart {
 		a, _ := t.Device(edge.A)
 		b, _ := t.Device(edge.B)
 		if distance := abs(a.Coordinates.Row-b.Coordinates.Row) + abs(a.Coordinates.Col-b.Coordinates.Col); distance > 1 {
-			t.Kind = Torus
+			t.Kind = topology.Torus
 		}
 	}
 	return machinePart{title: driver, Topology: t}
@@ -84,18 +86,18 @@ func abs(n int) int { return max(n, -n) }
 const silentColumns = 4
 
 // silentPart has devices in the order of the numbers in their names.
-func silentPart(driver string, devices []Device) machinePart {
+func silentPart(driver string, devices []topology.Device) machinePart {
 	devices = inOrder(devices)
 	for i := range devices {
-		devices[i].Coordinates = Coordinates{Row: i / silentColumns, Col: i % silentColumns}
+		devices[i].Coordinates = topology.Coordinates{Row: i / silentColumns, Col: i % silentColumns}
 	}
-	return machinePart{title: driver, Topology: Topology{Kind: Placed, Devices: devices}}
+	return machinePart{title: driver, Topology: topology.Topology{Kind: topology.Placed, Devices: devices}}
 }
 
 // machineCanvases are one below the other, with a line between parts.
-func (t Topology) machineCanvases(m marking) []*canvas {
+func machineCanvases(t topology.Topology, m marking) []*canvas {
 	var pages []*canvas
-	parts := t.parts()
+	parts := partsOf(t)
 	for i, part := range parts {
 		if i > 0 {
 			pages = append(pages, newCanvas(0, 1))
@@ -116,16 +118,16 @@ func (t Topology) machineCanvases(m marking) []*canvas {
 
 // machinePlaces are the points of a Layout: parts below each other, and of a board a row for
 // each PCIe root, or for all devices of a NUMA node that have none.
-func (t Topology) machinePlaces() []Place {
+func machinePlaces(t topology.Topology) []Place {
 	at := map[string]Point{}
 	top := 0
-	row := func(devices []Device) {
+	row := func(devices []topology.Device) {
 		for i, d := range devices {
 			at[d.Name] = Point{Row: top, Col: i}
 		}
 		top++
 	}
-	for _, part := range t.parts() {
+	for _, part := range partsOf(t) {
 		if part.board == nil {
 			bottom := top
 			for _, d := range part.Devices {
@@ -150,7 +152,7 @@ func (t Topology) machinePlaces() []Place {
 	return places
 }
 
-// wrapping tells whether a part of a machine is drawn with links that leave it.
+// wrapping reports whether a part of a machine is drawn with links that leave it.
 func wrapping(parts []machinePart) bool {
-	return slices.ContainsFunc(parts, func(p machinePart) bool { return p.wraps() })
+	return slices.ContainsFunc(parts, func(p machinePart) bool { return wraps(p.Topology) })
 }

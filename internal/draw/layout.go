@@ -1,9 +1,13 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package topology
+package draw
 
-import resourceapi "k8s.io/api/resource/v1"
+import (
+	resourceapi "k8s.io/api/resource/v1"
+
+	"github.com/celset/celset/internal/topology"
+)
 
 // A layout is where a drawing has the devices and links of a topology, on a grid
 // without units: the renderers decide how far apart rows and columns are.
@@ -12,9 +16,9 @@ import resourceapi "k8s.io/api/resource/v1"
 type Layout struct {
 	// Rows and Cols are the size of the grid that holds all places and paths.
 	Rows, Cols int
-	// Places has an entry for each device, in the order of Topology.Devices.
+	// Places has an entry for each device, in the order of Devices.
 	Places []Place
-	// Links has an entry for each edge, in the order of Topology.Edges.
+	// Links has an entry for each edge, in the order of [topology.Topology.Edges].
 	Links []Link
 }
 
@@ -26,7 +30,7 @@ type Place struct {
 
 // Link is an edge and how it is drawn.
 type Link struct {
-	Edge
+	topology.Edge
 	// Path leads from A to B, bends included. Except for the diagonals of a
 	// HybridCubeMesh it is made of horizontal and vertical stretches, and it
 	// touches no device but A and B.
@@ -44,12 +48,12 @@ type Point struct {
 	Row, Col int
 }
 
-// Layout arranges the topology: a ring around the sides of a rectangle, a mesh
+// NewLayout arranges a topology: a ring around the sides of a rectangle, a mesh
 // or torus as a grid, pairs and couples one below the other, and the quads of a
 // hybrid cube mesh as two squares side by side, with linked corners facing each
 // other. A machine has a row for each PCIe root, below devices with links.
-func (t Topology) Layout() Layout {
-	places := t.places()
+func NewLayout(t topology.Topology) Layout {
+	places := placesOf(t)
 	at := make(map[string]Point, len(places))
 	layout := Layout{Places: places}
 	for _, place := range places {
@@ -57,7 +61,7 @@ func (t Topology) Layout() Layout {
 		layout.include(place.At)
 	}
 	for _, edge := range t.Edges() {
-		link := t.link(edge, at[edge.A], at[edge.B])
+		link := linkOf(t, edge, at[edge.A], at[edge.B])
 		layout.include(link.Path...)
 		layout.Links = append(layout.Links, link)
 	}
@@ -72,18 +76,18 @@ func (l *Layout) include(points ...Point) {
 	}
 }
 
-func (t Topology) places() []Place {
-	if t.Kind == Machine {
-		return t.machinePlaces()
+func placesOf(t topology.Topology) []Place {
+	if t.Kind == topology.Machine {
+		return machinePlaces(t)
 	}
 	circuit := ringCircuit(len(t.Devices))
 	places := make([]Place, len(t.Devices))
 	for i, d := range t.Devices {
 		at := Point(d.Coordinates)
 		switch t.Kind {
-		case Ring:
+		case topology.Ring:
 			at = circuit[i]
-		case HybridCubeMesh:
+		case topology.HybridCubeMesh:
 			at = cubeMeshPoint(d.Coordinates)
 		}
 		places[i] = Place{Device: d.Name, At: at}
@@ -91,31 +95,31 @@ func (t Topology) places() []Place {
 	return places
 }
 
-func (t Topology) link(edge Edge, a, b Point) Link {
-	link := Link{Edge: edge, Path: []Point{a, b}, Label: t.linkLabel(edge)}
+func linkOf(t topology.Topology, edge topology.Edge, a, b Point) Link {
+	link := Link{Edge: edge, Path: []Point{a, b}, Label: linkLabel(t, edge)}
 	switch t.Kind {
-	case Ring:
+	case topology.Ring:
 		if a.Row != b.Row && a.Col != b.Col {
 			link.Path = []Point{a, {Row: b.Row, Col: a.Col}, b}
 		}
-	case Torus:
+	case topology.Torus:
 		link.Wraps = max(b.Row-a.Row, b.Col-a.Col) > 1
-	case Machine:
+	case topology.Machine:
 		link.Wraps = abs(b.Row-a.Row)+abs(b.Col-a.Col) > 1
-	case HybridCubeMesh:
+	case topology.HybridCubeMesh:
 		link.Path = cubeMeshPath(a, b)
 	}
 	return link
 }
 
 // linkLabel is the attribute that the two ends have in common.
-func (t Topology) linkLabel(edge Edge) string {
+func linkLabel(t topology.Topology, edge topology.Edge) string {
 	var attribute resourceapi.QualifiedName
 	switch t.Kind {
-	case BridgePairs:
-		attribute = AttributeBridge
-	case Couples:
-		attribute = AttributePCIeRoot
+	case topology.BridgePairs:
+		attribute = topology.AttributeBridge
+	case topology.Couples:
+		attribute = topology.AttributePCIeRoot
 	default:
 		return ""
 	}
@@ -168,9 +172,11 @@ func circuitPoint(i, rows, cols int) Point {
 // links between outer corners, which go around the squares.
 const cubeMeshTop, cubeMeshRight = 1, 3
 
+const quadCorners = 4
+
 // cubeMeshPoint puts the corners of a quad clockwise and mirrors the second
 // quad, so that corners 1 and 2 face their counterparts.
-func cubeMeshPoint(c Coordinates) Point {
+func cubeMeshPoint(c topology.Coordinates) Point {
 	columns := [quadCorners]int{0, 1, 1, 0}
 	rows := [quadCorners]int{0, 0, 1, 1}
 	corner := c.Col & (quadCorners - 1)

@@ -1,7 +1,7 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package topology_test
+package draw_test
 
 import (
 	"bytes"
@@ -18,24 +18,26 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/celset/celset/internal/draw"
 	"github.com/celset/celset/internal/testing/cases"
+	"github.com/celset/celset/internal/testing/randomtopology"
 	"github.com/celset/celset/internal/topology"
 )
 
 var update = flag.Bool("update", false, "rewrite the drawings in testdata")
 
-func chosen(names ...string) map[string]topology.Mark {
-	marks := map[string]topology.Mark{}
+func chosen(names ...string) map[string]draw.Mark {
+	marks := map[string]draw.Mark{}
 	for _, name := range names {
-		marks[name] = topology.Mark{State: topology.Chosen}
+		marks[name] = draw.Mark{State: draw.Chosen}
 	}
 	return marks
 }
 
 // taken adds devices that an owner holds to marks.
-func taken(marks map[string]topology.Mark, owner string, names ...string) map[string]topology.Mark {
+func taken(marks map[string]draw.Mark, owner string, names ...string) map[string]draw.Mark {
 	for _, name := range names {
-		marks[name] = topology.Mark{State: topology.Taken, Owner: owner}
+		marks[name] = draw.Mark{State: draw.Taken, Owner: owner}
 	}
 	return marks
 }
@@ -45,38 +47,38 @@ func TestDraw(t *testing.T) {
 	tests := []struct {
 		name     string
 		topology topology.Topology
-		marks    map[string]topology.Mark
-		options  []topology.Option
+		marks    map[string]draw.Mark
+		options  []draw.Option
 	}{
-		{name: "ring-3", topology: ring(t, 3), marks: chosen("mla-1", "mla-2")},
-		{name: "ring-4", topology: ring(t, 4)},
-		{name: "ring-5", topology: ring(t, 5), marks: chosen("mla-3", "mla-4")},
-		{name: "ring-8", topology: ring(t, 8),
+		{name: "ring-3", topology: randomtopology.NewRing(t, 3), marks: chosen("mla-1", "mla-2")},
+		{name: "ring-4", topology: randomtopology.NewRing(t, 4)},
+		{name: "ring-5", topology: randomtopology.NewRing(t, 5), marks: chosen("mla-3", "mla-4")},
+		{name: "ring-8", topology: randomtopology.NewRing(t, 8),
 			marks: taken(taken(chosen("mla-7", "mla-0", "mla-1"), "train-a", "mla-3", "mla-4"), "", "mla-5")},
-		{name: "ring-8-color", topology: ring(t, 8), options: []topology.Option{topology.WithColor()},
+		{name: "ring-8-color", topology: randomtopology.NewRing(t, 8), options: []draw.Option{draw.WithColor()},
 			marks: taken(chosen("mla-7", "mla-0"), "train-a", "mla-3", "mla-4")},
-		{name: "ring-12", topology: ring(t, 12), marks: chosen("mla-2", "mla-3", "mla-4", "mla-5")},
-		{name: "ring-16", topology: ring(t, 16), marks: taken(chosen("mla-0"), "train-a", "mla-15")},
-		{name: "ring-31", topology: ring(t, 31), marks: chosen("mla-23", "mla-24")},
-		{name: "mesh-1x4", topology: mesh(t, 1, 4), marks: chosen("mla-1", "mla-2")},
-		{name: "mesh-2x4", topology: mesh(t, 2, 4),
+		{name: "ring-12", topology: randomtopology.NewRing(t, 12), marks: chosen("mla-2", "mla-3", "mla-4", "mla-5")},
+		{name: "ring-16", topology: randomtopology.NewRing(t, 16), marks: taken(chosen("mla-0"), "train-a", "mla-15")},
+		{name: "ring-31", topology: randomtopology.NewRing(t, 31), marks: chosen("mla-23", "mla-24")},
+		{name: "mesh-1x4", topology: randomtopology.NewMesh(t, 1, 4), marks: chosen("mla-1", "mla-2")},
+		{name: "mesh-2x4", topology: randomtopology.NewMesh(t, 2, 4),
 			marks: taken(chosen("mla-0", "mla-1", "mla-4", "mla-5"), "train-a", "mla-3", "mla-7")},
-		{name: "mesh-4x4", topology: mesh(t, 4, 4)},
-		{name: "torus-2x3", topology: torus(t, 2, 3), marks: chosen("mla-0", "mla-2")},
-		{name: "torus-4x4", topology: torus(t, 4, 4), marks: chosen("mla-0", "mla-3", "mla-12", "mla-15")},
-		{name: "torus-8x8", topology: torus(t, 8, 8),
+		{name: "mesh-4x4", topology: randomtopology.NewMesh(t, 4, 4)},
+		{name: "torus-2x3", topology: randomtopology.NewTorus(t, 2, 3), marks: chosen("mla-0", "mla-2")},
+		{name: "torus-4x4", topology: randomtopology.NewTorus(t, 4, 4), marks: chosen("mla-0", "mla-3", "mla-12", "mla-15")},
+		{name: "torus-8x8", topology: randomtopology.NewTorus(t, 8, 8),
 			marks: taken(chosen("mla-9", "mla-10", "mla-17", "mla-18"), "train-a", "mla-62", "mla-63")},
-		{name: "bridge-pairs-8", topology: bridgePairs(t, 8),
+		{name: "bridge-pairs-8", topology: randomtopology.NewBridgePairs(t, 8),
 			marks: taken(chosen("gpu-2", "gpu-3"), "infer-1", "gpu-0")},
-		{name: "bridge-pairs-24", topology: bridgePairs(t, 24), marks: chosen("gpu-0", "gpu-1")},
-		{name: "couples-4", topology: couples(t, 4),
+		{name: "bridge-pairs-24", topology: randomtopology.NewBridgePairs(t, 24), marks: chosen("gpu-0", "gpu-1")},
+		{name: "couples-4", topology: randomtopology.NewCouples(t, 4),
 			marks: taken(chosen("gpu-0", "nic-0", "gpu-1", "nic-1"), "infer-1", "gpu-3")},
-		{name: "hybrid-cube-mesh", topology: cubeMesh(t, topology.PeersAsString),
+		{name: "hybrid-cube-mesh", topology: randomtopology.NewCubeMesh(t, topology.PeersAsString),
 			marks: taken(chosen("mla-0", "mla-1", "mla-2", "mla-3"), "train-a", "mla-4", "mla-5")},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			requireDrawing(t, test.name, draw(t, test.topology, test.marks, test.options...))
+			requireDrawing(t, test.name, drawn(t, test.topology, test.marks, test.options...))
 		})
 	}
 }
@@ -92,9 +94,9 @@ func requireDrawing(t *testing.T, name, got string) {
 	require.Empty(t, cmp.Diff(strings.Split(string(want), "\n"), strings.Split(got, "\n")), "run with -update if that is intended")
 }
 
-func draw(t require.TestingT, topo topology.Topology, marks map[string]topology.Mark, opts ...topology.Option) string {
+func drawn(t require.TestingT, topo topology.Topology, marks map[string]draw.Mark, opts ...draw.Option) string {
 	var out bytes.Buffer
-	require.NoError(t, topology.Draw(&out, topo, marks, opts...))
+	require.NoError(t, draw.Text(&out, topo, marks, opts...))
 	return out.String()
 }
 
@@ -102,10 +104,10 @@ var ansi = regexp.MustCompile("\x1b\\[[0-9;]*m")
 
 func TestDrawProperties(t *testing.T) {
 	cases.Check(t, func(t *rapid.T) {
-		topo := anyTopology().Draw(t, "topology")
+		topo := randomtopology.Any().Draw(t, "topology")
 		marks := anyMarks(topo).Draw(t, "marks")
-		plain := draw(t, topo, marks)
-		colored := draw(t, topo, marks, topology.WithColor())
+		plain := drawn(t, topo, marks)
+		colored := drawn(t, topo, marks, draw.WithColor())
 		require.Equal(t, plain, ansi.ReplaceAllString(colored, ""), "colour must not move anything")
 		for _, d := range topo.Devices {
 			box := regexp.MustCompile(`\[` + d.Name + ` +([a-zA-Z.*#])\]`)
@@ -121,23 +123,23 @@ func TestDrawProperties(t *testing.T) {
 	})
 }
 
-func stateOf(symbol string) topology.State {
+func stateOf(symbol string) draw.State {
 	switch symbol {
 	case ".":
-		return topology.Free
+		return draw.Free
 	case "*":
-		return topology.Chosen
+		return draw.Chosen
 	default:
-		return topology.Taken
+		return draw.Taken
 	}
 }
 
-func anyMarks(topo topology.Topology) *rapid.Generator[map[string]topology.Mark] {
-	return rapid.Custom(func(t *rapid.T) map[string]topology.Mark {
-		marks := map[string]topology.Mark{}
+func anyMarks(topo topology.Topology) *rapid.Generator[map[string]draw.Mark] {
+	return rapid.Custom(func(t *rapid.T) map[string]draw.Mark {
+		marks := map[string]draw.Mark{}
 		for _, d := range topo.Devices {
-			marks[d.Name] = topology.Mark{
-				State: rapid.SampledFrom([]topology.State{topology.Free, topology.Taken, topology.Chosen}).Draw(t, "state"),
+			marks[d.Name] = draw.Mark{
+				State: rapid.SampledFrom([]draw.State{draw.Free, draw.Taken, draw.Chosen}).Draw(t, "state"),
 				Owner: rapid.SampledFrom([]string{"", "train-a", "infer-1"}).Draw(t, "owner"),
 			}
 		}
@@ -147,26 +149,26 @@ func anyMarks(topo topology.Topology) *rapid.Generator[map[string]topology.Mark]
 
 func TestDrawFitsTerminal(t *testing.T) {
 	usual := []topology.Topology{
-		mesh(t, 8, 8), torus(t, 8, 8), torus(t, 4, 8), couples(t, 16), bridgePairs(t, 16),
-		cubeMesh(t, topology.PeersAsStringAndList),
+		randomtopology.NewMesh(t, 8, 8), randomtopology.NewTorus(t, 8, 8), randomtopology.NewTorus(t, 4, 8), randomtopology.NewCouples(t, 16), randomtopology.NewBridgePairs(t, 16),
+		randomtopology.NewCubeMesh(t, topology.PeersAsStringAndList),
 	}
 	for n := 3; n <= 64; n++ {
-		usual = append(usual, ring(t, n))
+		usual = append(usual, randomtopology.NewRing(t, n))
 	}
 	for _, topo := range usual {
-		for line := range strings.Lines(draw(t, topo, nil)) {
+		for line := range strings.Lines(drawn(t, topo, nil)) {
 			require.LessOrEqual(t, len(strings.TrimSuffix(line, "\n")), 100, "%s: %s", topo, line)
 		}
 	}
 }
 
 func TestDrawManyOwners(t *testing.T) {
-	topo := ring(t, 60)
-	marks := map[string]topology.Mark{}
+	topo := randomtopology.NewRing(t, 60)
+	marks := map[string]draw.Mark{}
 	for _, d := range topo.Devices {
 		taken(marks, "owner-of-"+d.Name, d.Name)
 	}
-	drawing := draw(t, topo, marks)
+	drawing := drawn(t, topo, marks)
 	require.Contains(t, drawing, "[mla-0  a]")
 	require.Contains(t, drawing, "[mla-51 Z]")
 	require.Contains(t, drawing, "[mla-52 #]", "letters end after 52 owners")
@@ -179,7 +181,7 @@ func TestDrawManyOwners(t *testing.T) {
 
 func TestDrawUnknownDevice(t *testing.T) {
 	var out bytes.Buffer
-	err := topology.Draw(&out, ring(t, 4), chosen("mla-9", "mla-4", "mla-0"))
+	err := draw.Text(&out, randomtopology.NewRing(t, 4), chosen("mla-9", "mla-4", "mla-0"))
 	require.EqualError(t, err,
 		"draw: ring of 4 mla.example.com: has no device mla-4, mla-9: mark only devices of the topology")
 	require.Empty(t, out.String())
@@ -190,7 +192,7 @@ type brokenWriter struct{}
 func (brokenWriter) Write([]byte) (int, error) { return 0, errors.New("broken pipe") }
 
 func TestDrawReportsWriteError(t *testing.T) {
-	err := topology.Draw(brokenWriter{}, ring(t, 4), nil)
+	err := draw.Text(brokenWriter{}, randomtopology.NewRing(t, 4), nil)
 	require.EqualError(t, err, "draw ring of 4 mla.example.com: broken pipe")
 }
 
@@ -202,9 +204,9 @@ func TestDrawByHand(t *testing.T) {
 		topology.HybridCubeMesh,
 	}
 	for _, kind := range kinds {
-		require.NotEmpty(t, draw(t, topology.Topology{Kind: kind}, nil), kind)
+		require.NotEmpty(t, drawn(t, topology.Topology{Kind: kind}, nil), kind)
 		alone := topology.Device{Name: "a", Neighbors: []string{"elsewhere"}}
-		require.Contains(t, draw(t, topology.Topology{Kind: kind, Devices: []topology.Device{alone}}, nil), "[a .]", kind)
+		require.Contains(t, drawn(t, topology.Topology{Kind: kind, Devices: []topology.Device{alone}}, nil), "[a .]", kind)
 	}
 }
 
@@ -215,15 +217,15 @@ func TestDrawPlacedDevices(t *testing.T) {
 		{Driver: "x.example.com", Name: "c", Coordinates: topology.Coordinates{Row: 1, Col: 2}},
 	}}
 	var b bytes.Buffer
-	require.NoError(t, topology.Draw(&b, placed, chosen("b")))
+	require.NoError(t, draw.Text(&b, placed, chosen("b")))
 	require.Equal(t, "3 devices of x.example.com\n\n[a .]---[b *]\n                [c .]\n\n. free (2)   * chosen (1)\n", b.String())
 }
 
 func TestLayoutProperties(t *testing.T) {
 	cases.Check(t, func(t *rapid.T) {
-		topo := anyTopology().Draw(t, "topology")
-		layout := topo.Layout()
-		at := map[topology.Point]string{}
+		topo := randomtopology.Any().Draw(t, "topology")
+		layout := draw.NewLayout(topo)
+		at := map[draw.Point]string{}
 		for i, place := range layout.Places {
 			require.Equal(t, topo.Devices[i].Name, place.Device)
 			require.NotContains(t, at, place.At, "two devices at one point")
@@ -246,13 +248,13 @@ func TestLayoutProperties(t *testing.T) {
 	})
 }
 
-func requireInside(t require.TestingT, layout topology.Layout, p topology.Point) {
+func requireInside(t require.TestingT, layout draw.Layout, p draw.Point) {
 	require.True(t, p.Row >= 0 && p.Row < layout.Rows && p.Col >= 0 && p.Col < layout.Cols,
 		"%v in %dx%d", p, layout.Rows, layout.Cols)
 }
 
 // requireClear walks along a path and meets no device on the way.
-func requireClear(t require.TestingT, at map[topology.Point]string, link topology.Link) {
+func requireClear(t require.TestingT, at map[draw.Point]string, link draw.Link) {
 	last := link.Path[len(link.Path)-1]
 	for i := range len(link.Path) - 1 {
 		p, end := link.Path[i], link.Path[i+1]
@@ -275,7 +277,7 @@ func sign(n int) int {
 // rectangle's sides once, so the drawing is one closed line.
 func TestRingLayoutGoesRound(t *testing.T) {
 	for n := 3; n <= 70; n++ {
-		layout := ring(t, n).Layout()
+		layout := draw.NewLayout(randomtopology.NewRing(t, n))
 		require.LessOrEqual(t, layout.Cols, 8)
 		length := 0
 		for _, link := range layout.Links {

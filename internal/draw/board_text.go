@@ -1,10 +1,12 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package topology
+package draw
 
 import (
 	"fmt"
+
+	"github.com/celset/celset/internal/topology"
 )
 
 // boardText draws a board: a frame for each NUMA node, in it a column for each PCIe root, so
@@ -22,7 +24,7 @@ type boardText struct {
 // column is devices one below the other.
 type column struct {
 	title   string
-	devices []Device
+	devices []topology.Device
 }
 
 // Measures of a board.
@@ -75,7 +77,7 @@ func (t *boardText) makeRoom(node NUMANode) {
 func (t *boardText) bands(node NUMANode) [][]column {
 	var loose, roots []column
 	for _, d := range node.Devices {
-		loose = append(loose, column{devices: []Device{d}})
+		loose = append(loose, column{devices: []topology.Device{d}})
 	}
 	for _, root := range node.Roots {
 		roots = append(roots, column{title: root.Name, devices: root.Devices})
@@ -166,11 +168,11 @@ func (t *boardText) frame(top, width int, title string) {
 // remarks are the lines below a board: what was folded into one, and what was guessed.
 func (b Board) remarks(m marking) *canvas {
 	var lines [][]legendEntry
-	byDriver := map[string][]Device{}
+	byDriver := map[string][]topology.Device{}
 	for _, d := range b.Others {
 		byDriver[d.Driver] = append(byDriver[d.Driver], d)
 	}
-	for _, driver := range (Topology{Devices: b.Others}).Drivers() {
+	for _, driver := range (topology.Topology{Devices: b.Others}).Drivers() {
 		others := byDriver[driver]
 		begin := fmt.Sprintf("+ %d others of %s: ", len(others), driver)
 		if len(others) == 1 {
@@ -207,7 +209,7 @@ func lineWidth(line []legendEntry) int {
 
 // list names devices in one line. Those that somebody has come first, with their symbol, and
 // are never left out; of the others there are as many as fit.
-func (m marking) list(begin string, devices []Device) []legendEntry {
+func (m marking) list(begin string, devices []topology.Device) []legendEntry {
 	line := []legendEntry{{text: begin, style: plainStyle}}
 	room := textWidth - width(begin)
 	add := func(text string, style style) {

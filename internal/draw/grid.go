@@ -1,7 +1,7 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package topology
+package draw
 
 // grid draws a layout on a canvas: devices as boxes, links as lines between
 // them.

@@ -1,7 +1,7 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package topology
+package draw
 
 import (
 	"cmp"
@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	resourceapi "k8s.io/api/resource/v1"
+
+	"github.com/celset/celset/internal/topology"
 )
 
 // Board is the devices of a machine by the place where they are.
@@ -18,9 +20,9 @@ type Board struct {
 	NUMANodes []NUMANode
 	// Others are network interfaces that are no match for any accelerator: bridges, tunnels
 	// and what the node itself talks through.
-	Others []Device
+	Others []topology.Device
 	// Guessed are the devices that are on a NUMA node by nothing but their PCI domain.
-	Guessed []Device
+	Guessed []topology.Device
 }
 
 // NUMANode is the devices of one NUMA node.
@@ -29,7 +31,7 @@ type NUMANode struct {
 	Known  bool
 	Number int64
 	// Devices are below no PCIe root that is known, or near several.
-	Devices []Device
+	Devices []topology.Device
 	// Roots are in the order of their names.
 	Roots []PCIeRoot
 }
@@ -38,14 +40,14 @@ type NUMANode struct {
 // drivers come, and then network interfaces, those with RDMA first.
 type PCIeRoot struct {
 	Name    string
-	Devices []Device
+	Devices []topology.Device
 }
 
-// NewBoard finds out where devices of one node are, see [Locate]. Devices of a driver are in
+// NewBoard finds out where devices of one node are, see [topology.Locate]. Devices of a driver are in
 // the order of the numbers in their names: real pools have none.
-func NewBoard(devices []Device) Board {
+func NewBoard(devices []topology.Device) Board {
 	sorted := inOrder(devices)
-	locations := Locate(sorted)
+	locations := topology.Locate(sorted)
 	drivers := driversBelow(sorted, locations)
 	var board Board
 	for i, d := range sorted {
@@ -54,7 +56,7 @@ func NewBoard(devices []Device) Board {
 			board.Others = append(board.Others, d)
 			continue
 		}
-		if l.Source == ByDomain {
+		if l.Source == topology.ByDomain {
 			board.Guessed = append(board.Guessed, d)
 		}
 		node := board.numaNode(l)
@@ -70,10 +72,10 @@ func NewBoard(devices []Device) Board {
 }
 
 // inOrder has network interfaces last. It sorts drivers as they come, and the devices of each.
-func inOrder(devices []Device) []Device {
-	drivers := Topology{Devices: devices}.Drivers()
+func inOrder(devices []topology.Device) []topology.Device {
+	drivers := topology.Topology{Devices: devices}.Drivers()
 	result := slices.Clone(devices)
-	slices.SortStableFunc(result, func(a, b Device) int {
+	slices.SortStableFunc(result, func(a, b topology.Device) int {
 		return cmp.Or(
 			compareBool(isInterface(a), isInterface(b)),
 			cmp.Compare(slices.Index(drivers, a.Driver), slices.Index(drivers, b.Driver)),
@@ -84,7 +86,7 @@ func inOrder(devices []Device) []Device {
 }
 
 // driversBelow are the drivers that have a device below a root.
-func driversBelow(devices []Device, locations []Location) map[string]map[string]bool {
+func driversBelow(devices []topology.Device, locations []topology.Location) map[string]map[string]bool {
 	result := map[string]map[string]bool{}
 	for i, l := range locations {
 		if len(l.Roots) != 1 {
@@ -98,14 +100,14 @@ func driversBelow(devices []Device, locations []Location) map[string]map[string]
 	return result
 }
 
-// isInterface tells whether a device is a network interface: the driver dra.net, and others in
+// isInterface reports whether a device is a network interface: the driver dra.net, and others in
 // its manner, say of each whether it has RDMA.
-func isInterface(d Device) bool { return rdma(d).BoolValue != nil }
+func isInterface(d topology.Device) bool { return rdma(d).BoolValue != nil }
 
-// ordinaryInterface tells whether a device is a network interface without RDMA.
-func ordinaryInterface(d Device) bool { return isInterface(d) && !*rdma(d).BoolValue }
+// ordinaryInterface reports whether a device is a network interface without RDMA.
+func ordinaryInterface(d topology.Device) bool { return isInterface(d) && !*rdma(d).BoolValue }
 
-func rdma(d Device) resourceapi.DeviceAttribute {
+func rdma(d topology.Device) resourceapi.DeviceAttribute {
 	const own, dranet = "rdma", "dra.net/rdma"
 	if value, found := d.Attributes[dranet]; found {
 		return value
@@ -114,8 +116,8 @@ func rdma(d Device) resourceapi.DeviceAttribute {
 }
 
 // numaNode finds or makes the NUMA node of a location. It is good until the next is made.
-func (b *Board) numaNode(l Location) *NUMANode {
-	known := l.Source != Unknown
+func (b *Board) numaNode(l topology.Location) *NUMANode {
+	known := l.Source != topology.Unknown
 	i := slices.IndexFunc(b.NUMANodes, func(n NUMANode) bool { return n.Known == known && n.Number == l.NUMANode })
 	if i < 0 {
 		i = len(b.NUMANodes)

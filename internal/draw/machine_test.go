@@ -1,7 +1,7 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package topology_test
+package draw_test
 
 import (
 	"bytes"
@@ -10,11 +10,11 @@ import (
 	"testing"
 	"unicode"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
 	resourceapi "k8s.io/api/resource/v1"
 	"pgregory.net/rapid"
 
+	"github.com/celset/celset/internal/draw"
 	"github.com/celset/celset/internal/testing/cases"
 	"github.com/celset/celset/internal/topology"
 	"github.com/celset/celset/internal/topology/machine"
@@ -28,66 +28,6 @@ func textValue(value string) resourceapi.DeviceAttribute {
 
 func intValue(value int64) resourceapi.DeviceAttribute {
 	return resourceapi.DeviceAttribute{IntValue: &value}
-}
-
-func TestLocate(t *testing.T) {
-	const root, numa, dranet = "resource.kubernetes.io/pcieRoot", "resource.kubernetes.io/numaNode", "dra.net/numaNode"
-	at := func(source topology.Source, node int64, roots ...string) topology.Location {
-		return topology.Location{Source: source, NUMANode: node, Roots: roots}
-	}
-	for name, test := range map[string]struct {
-		devices []attributes
-		want    []topology.Location
-	}{
-		"nothing": {[]attributes{nil}, []topology.Location{at(topology.Unknown, 0)}},
-		"each way to say it": {
-			[]attributes{{numa: intValue(1)}, {dranet: intValue(2)}, {"numaNode": intValue(3)}, {"d.test/numaNode": intValue(4)}, {numa: {IntValues: []int64{5}}}},
-			[]topology.Location{at(topology.Published, 1), at(topology.Published, 2), at(topology.Published, 3), at(topology.Published, 4), at(topology.Published, 5)},
-		},
-		"on several, or on none": {
-			[]attributes{{numa: {IntValues: []int64{0, 1}}}, {numa: intValue(-1)}, {numa: textValue("0")}},
-			[]topology.Location{at(topology.Unknown, 0), at(topology.Unknown, 0), at(topology.Unknown, 0)},
-		},
-		"by root": {
-			[]attributes{{root: textValue("pci0000:a0")}, {root: textValue("pci0000:a0"), dranet: intValue(1)}, {root: textValue("pci0000:b0")}},
-			[]topology.Location{at(topology.ByRoot, 1, "pci0000:a0"), at(topology.Published, 1, "pci0000:a0"), at(topology.Unknown, 0, "pci0000:b0")},
-		},
-		"by a root in a list": {
-			[]attributes{{root: textValue("r")}, {root: {StringValues: []string{"q", "r"}}, numa: intValue(1)}},
-			[]topology.Location{at(topology.ByRoot, 1, "r"), at(topology.Published, 1, "q", "r")},
-		},
-		"a root of two minds": {
-			[]attributes{{root: textValue("r")}, {root: textValue("r"), numa: intValue(0)}, {root: textValue("r"), numa: intValue(1)}},
-			[]topology.Location{at(topology.Unknown, 0, "r"), at(topology.Published, 0, "r"), at(topology.Published, 1, "r")},
-		},
-		"by domain": {
-			[]attributes{{root: textValue("pci0008:00")}, {root: textValue("pci0018:00")}, {root: textValue("pci0002:00"), numa: intValue(0)}, {root: textValue("pci0012:00"), numa: intValue(1)}},
-			[]topology.Location{
-				at(topology.ByDomain, 0, "pci0008:00"), at(topology.ByDomain, 1, "pci0018:00"),
-				at(topology.Published, 0, "pci0002:00"), at(topology.Published, 1, "pci0012:00"),
-			},
-		},
-		"one CPU with two NUMA nodes": {
-			[]attributes{{root: textValue("pci0008:00")}, {root: textValue("pci0002:00"), numa: intValue(0)}, {root: textValue("pci0003:00"), numa: intValue(1)}},
-			[]topology.Location{at(topology.Unknown, 0, "pci0008:00"), at(topology.Published, 0, "pci0002:00"), at(topology.Published, 1, "pci0003:00")},
-		},
-		"two CPUs on one NUMA node": {
-			[]attributes{{root: textValue("pci0008:00")}, {root: textValue("pci0002:00"), numa: intValue(0)}, {root: textValue("pci0013:00"), numa: intValue(0)}},
-			[]topology.Location{at(topology.Unknown, 0, "pci0008:00"), at(topology.Published, 0, "pci0002:00"), at(topology.Published, 0, "pci0013:00")},
-		},
-		"one CPU only": {
-			[]attributes{{root: textValue("pci0008:00")}, {root: textValue("pci0002:00"), numa: intValue(0)}},
-			[]topology.Location{at(topology.Unknown, 0, "pci0008:00"), at(topology.Published, 0, "pci0002:00")},
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			var devices []topology.Device
-			for _, a := range test.devices {
-				devices = append(devices, topology.Device{Driver: "d.test", Attributes: a})
-			}
-			require.Empty(t, cmp.Diff(test.want, topology.Locate(devices)))
-		})
-	}
 }
 
 // anyMachine draws devices of three drivers that say any part of where they are.
@@ -120,7 +60,7 @@ func anyMachine() *rapid.Generator[topology.Topology] {
 func TestBoardHasAll(t *testing.T) {
 	cases.Check(t, func(t *rapid.T) {
 		topo := anyMachine().Draw(t, "machine")
-		board := topology.NewBoard(topo.Devices)
+		board := draw.NewBoard(topo.Devices)
 		var names []string
 		add := func(devices []topology.Device) {
 			for _, d := range devices {
@@ -156,7 +96,7 @@ func TestBoardOrder(t *testing.T) {
 		}
 		return d
 	}
-	board := topology.NewBoard([]topology.Device{
+	board := draw.NewBoard([]topology.Device{
 		device("gpu.test", "gpu-10", nil), device("dra.net", "nic-1", &no), device("dra.net", "nic-02", &yes),
 		device("gpu.test", "gpu-9", nil), device("dra.net", "nic-2", &yes),
 	})
@@ -176,12 +116,12 @@ func machineNamed(t require.TestingT, name string) topology.Topology {
 
 // TestDrawMachines compares with testdata/<name>.txt, which -update rewrites.
 func TestDrawMachines(t *testing.T) {
-	for name, marks := range map[string]map[string]topology.Mark{
+	for name, marks := range map[string]map[string]draw.Mark{
 		"aws-p4d":      taken(chosen("gpu-0", "gpu-1", "pci-0000-10-1b-0"), "infer-1", "gpu-7"),
 		"aws-trn1":     chosen("neuron-device-5", "neuron-device-6", "neuron-device-9", "neuron-device-10"),
 		"azure-gb300":  nil,
 		"azure-mi300x": chosen("gpu-1-128"),
-		"cpu-numa":     taken(map[string]topology.Mark{}, "web, db", "cpudevnuma000"),
+		"cpu-numa":     taken(map[string]draw.Mark{}, "web, db", "cpudevnuma000"),
 		"hgx-h100":     taken(chosen("gpu-2", "pci-0000-b6-00-0"), "job-1", "gpu-7", "channel-0", "br-int"),
 		"hgx-h100-cpu": nil,
 		"intel-gaudi2": chosen("0000-0f-00-0-0x1020"),
@@ -189,7 +129,7 @@ func TestDrawMachines(t *testing.T) {
 		"tenstorrent":  nil,
 	} {
 		t.Run(name, func(t *testing.T) {
-			requireDrawing(t, "machine-"+name, draw(t, machineNamed(t, name), marks))
+			requireDrawing(t, "machine-"+name, drawn(t, machineNamed(t, name), marks))
 		})
 	}
 }
@@ -202,18 +142,18 @@ func TestDrawAnyMachine(t *testing.T) {
 	})
 	cases.Check(t, func(t *rapid.T) {
 		topo := rapid.OneOf(anyMachine(), real).Draw(t, "topology")
-		marks := map[string]topology.Mark{}
+		marks := map[string]draw.Mark{}
 		if len(topo.Devices) > 0 {
 			marks = anyMarks(topo).Draw(t, "marks")
 		}
-		plain := draw(t, topo, marks)
+		plain := drawn(t, topo, marks)
 		folded := map[string]bool{}
-		for _, d := range topology.NewBoard(topo.Devices).Others {
+		for _, d := range draw.NewBoard(topo.Devices).Others {
 			folded[d.Name] = true
 		}
 		for _, d := range topo.Devices {
 			found := regexp.MustCompile(`\[`+regexp.QuoteMeta(d.Name)+` +([a-zA-Z.*#])\]`).FindAllStringSubmatch(plain, -1)
-			if len(found) == 0 && folded[d.Name] && marks[d.Name].State == topology.Free {
+			if len(found) == 0 && folded[d.Name] && marks[d.Name].State == draw.Free {
 				continue
 			}
 			require.Len(t, found, 1, "boxes of %s in\n%s", d.Name, plain)
@@ -228,7 +168,7 @@ func TestDrawAnyMachine(t *testing.T) {
 			}
 		}
 		var colored bytes.Buffer
-		require.NoError(t, topology.Draw(&colored, topo, marks, topology.WithColor()))
+		require.NoError(t, draw.Text(&colored, topo, marks, draw.WithColor()))
 		require.Equal(t, plain, regexp.MustCompile("\x1b\\[[0-9;]*m").ReplaceAllString(colored.String(), ""))
 	})
 }
@@ -237,8 +177,8 @@ func TestDrawAnyMachine(t *testing.T) {
 func TestMachineLayout(t *testing.T) {
 	cases.Check(t, func(t *rapid.T) {
 		topo := rapid.OneOf(anyMachine(), rapid.Just(machineNamed(t, "aws-trn1")), rapid.Just(machineNamed(t, "hgx-h100"))).Draw(t, "topology")
-		layout := topo.Layout()
-		at := map[topology.Point]bool{}
+		layout := draw.NewLayout(topo)
+		at := map[draw.Point]bool{}
 		for i, place := range layout.Places {
 			require.Equal(t, topo.Devices[i].Name, place.Device)
 			require.False(t, at[place.At])
@@ -251,21 +191,21 @@ func TestMachineLayout(t *testing.T) {
 }
 
 func TestTies(t *testing.T) {
-	ties, found := topology.FindTies(machineNamed(t, "aws-trn1").Devices)
+	ties, found := draw.FindTies(machineNamed(t, "aws-trn1").Devices)
 	require.True(t, found)
 	require.EqualValues(t, "resource.aws.com/devicegroup1_id", ties.Attribute)
 	require.Len(t, ties.Groups, 8)
 	for _, name := range []string{"oci-gb200", "azure-gb300", "hgx-h100-cpu", "example-gpu"} {
-		_, found := topology.FindTies(machineNamed(t, name).Devices)
+		_, found := draw.FindTies(machineNamed(t, name).Devices)
 		require.False(t, found, name)
 	}
 	var out bytes.Buffer
-	require.NoError(t, topology.DrawTies(&out, machineNamed(t, "hgx-h100").Devices, nil))
+	require.NoError(t, draw.TextOfTies(&out, machineNamed(t, "hgx-h100").Devices, nil))
 	require.Empty(t, out.String())
-	require.NoError(t, topology.DrawTies(&out, machineNamed(t, "aws-trn1").Devices, chosen("neuron-device-0"), topology.WithColor()))
+	require.NoError(t, draw.TextOfTies(&out, machineNamed(t, "aws-trn1").Devices, chosen("neuron-device-0"), draw.WithColor()))
 	require.Contains(t, out.String(), "\nsame resource.aws.com/devicegroup1_id\n\x1b[1;32mneuron-device-0  *\x1b[0m   neuron-device-1  .   pci-0000-10-1d-0 .\n")
-	require.ErrorContains(t, topology.DrawTies(&out, nil, chosen("nobody")), "draw ties: ")
-	require.ErrorContains(t, topology.DrawTies(brokenWriter{}, machineNamed(t, "aws-trn1").Devices, nil), "broken pipe")
+	require.ErrorContains(t, draw.TextOfTies(&out, nil, chosen("nobody")), "draw ties: ")
+	require.ErrorContains(t, draw.TextOfTies(brokenWriter{}, machineNamed(t, "aws-trn1").Devices, nil), "broken pipe")
 }
 
 // TestManyInterfaces: the line of those that nobody wants ends where the terminal does.
@@ -276,7 +216,7 @@ func TestManyInterfaces(t *testing.T) {
 		bridge.Name += strings.Repeat("x", i+1)
 		topo.Devices = append(topo.Devices, bridge)
 	}
-	drawing := draw(t, topo, nil)
+	drawing := drawn(t, topo, nil)
 	require.Regexp(t, `\n\+ 25 others of dra.net: br-int, .*, \.\.\.\n`, drawing)
 	for line := range strings.Lines(drawing) {
 		require.LessOrEqual(t, len(line), 101)

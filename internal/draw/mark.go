@@ -1,12 +1,14 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package topology
+package draw
 
 import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/celset/celset/internal/topology"
 )
 
 // State says whether a device is in use.
@@ -54,11 +56,14 @@ type marking struct {
 
 // newMarking fails if a device is marked that the topology does not have: the
 // drawing would hide that something is allocated.
-func newMarking(t Topology, marks map[string]Mark) (marking, error) {
-	order := t.order()
+func newMarking(t topology.Topology, marks map[string]Mark) (marking, error) {
+	known := make(map[string]bool, len(t.Devices))
+	for _, d := range t.Devices {
+		known[d.Name] = true
+	}
 	var unknown []string
 	for name := range marks {
-		if _, known := order[name]; !known {
+		if !known[name] {
 			unknown = append(unknown, name)
 		}
 	}
@@ -70,7 +75,7 @@ func newMarking(t Topology, marks map[string]Mark) (marking, error) {
 	return marking{marks: marks, owners: owners(t, marks)}, nil
 }
 
-func owners(t Topology, marks map[string]Mark) []string {
+func owners(t topology.Topology, marks map[string]Mark) []string {
 	var owners []string
 	for _, d := range t.Devices {
 		mark := marks[d.Name]
@@ -120,7 +125,7 @@ func (m marking) style(name string) style {
 }
 
 // linkStyle is that of a link between two devices.
-func (m marking) linkStyle(edge Edge) style {
+func (m marking) linkStyle(edge topology.Edge) style {
 	if m.chosen(edge.A) && m.chosen(edge.B) {
 		return chosenStyle
 	}
@@ -135,7 +140,7 @@ type legendEntry struct {
 
 // legend explains the symbols that occur in the drawing, with the number of
 // devices.
-func (m marking) legend(t Topology) []legendEntry {
+func (m marking) legend(t topology.Topology) []legendEntry {
 	counts := map[rune]int{}
 	for _, d := range t.Devices {
 		counts[m.symbol(d.Name)]++

@@ -5,8 +5,8 @@ package draw
 
 import "github.com/celset/celset/internal/topology"
 
-// peersCanvas draws a topology as a line for each device with the devices it is
-// linked to: for graphs that are no grid.
+// peersCanvas draws a line for each device, with the devices that it is linked to.
+// It is for graphs that are no grid.
 //
 //	[mla-0 *]  == mla-1 *  -- mla-4 .
 func peersCanvas(t topology.Topology, m marking) *canvas {

@@ -13,38 +13,39 @@ import (
 	"github.com/celset/celset/internal/topology"
 )
 
-// Board is the devices of a machine by the place where they are.
+// Board has the devices of a machine by their places.
 type Board struct {
-	// NUMANodes are in the order of their numbers; the last one may be for devices that are
-	// on one of them, but nobody knows on which.
+	// NUMANodes are in the order of their numbers. The last one may have the devices whose
+	// NUMA node is unknown.
 	NUMANodes []NUMANode
-	// Others are network interfaces that are no match for any accelerator: bridges, tunnels
-	// and what the node itself talks through.
+	// Others are network interfaces that belong to no accelerator: bridges, tunnels and the
+	// interfaces of the node itself.
 	Others []topology.Device
-	// Guessed are the devices that are on a NUMA node by nothing but their PCI domain.
+	// Guessed are the devices whose NUMA node is known by their PCI domain alone.
 	Guessed []topology.Device
 }
 
-// NUMANode is the devices of one NUMA node.
+// NUMANode has the devices of one NUMA node.
 type NUMANode struct {
-	// Known is false for devices whose NUMA node is not known; Number is 0 then.
+	// Known is false for devices whose NUMA node is unknown. Number is 0 then.
 	Known  bool
 	Number int64
-	// Devices are below no PCIe root that is known, or near several.
+	// Devices have no known PCIe root, or several.
 	Devices []topology.Device
 	// Roots are in the order of their names.
 	Roots []PCIeRoot
 }
 
-// PCIeRoot is the devices below one PCIe root: accelerators in the order in which their
-// drivers come, and then network interfaces, those with RDMA first.
+// PCIeRoot has the devices below one PCIe root. Accelerators come first, in the order of
+// their drivers. Network interfaces with RDMA come before those without.
 type PCIeRoot struct {
 	Name    string
 	Devices []topology.Device
 }
 
-// NewBoard finds out where devices of one node are, see [topology.Locate]. Devices of a driver are in
-// the order of the numbers in their names: real pools have none.
+// NewBoard returns the devices of one node by their places, which [topology.Locate] finds.
+// Devices of a driver are in the order of the numbers in their names, because real pools
+// have no order.
 func NewBoard(devices []topology.Device) Board {
 	sorted := inOrder(devices)
 	locations := topology.Locate(sorted)
@@ -71,7 +72,8 @@ func NewBoard(devices []topology.Device) Board {
 	return board
 }
 
-// inOrder has network interfaces last. It sorts drivers as they come, and the devices of each.
+// inOrder returns the devices sorted by driver, and those of a driver by name. Network
+// interfaces come last.
 func inOrder(devices []topology.Device) []topology.Device {
 	drivers := topology.Topology{Devices: devices}.Drivers()
 	result := slices.Clone(devices)
@@ -85,7 +87,7 @@ func inOrder(devices []topology.Device) []topology.Device {
 	return result
 }
 
-// driversBelow are the drivers that have a device below a root.
+// driversBelow returns the drivers that have a device below a root, for each root.
 func driversBelow(devices []topology.Device, locations []topology.Location) map[string]map[string]bool {
 	result := map[string]map[string]bool{}
 	for i, l := range locations {
@@ -100,8 +102,8 @@ func driversBelow(devices []topology.Device, locations []topology.Location) map[
 	return result
 }
 
-// isInterface reports whether a device is a network interface: the driver dra.net, and others in
-// its manner, say of each whether it has RDMA.
+// isInterface reports whether a device is a network interface. Drivers of such devices
+// publish for each whether it has RDMA, as dra.net does.
 func isInterface(d topology.Device) bool { return rdma(d).BoolValue != nil }
 
 // ordinaryInterface reports whether a device is a network interface without RDMA.
@@ -115,7 +117,8 @@ func rdma(d topology.Device) resourceapi.DeviceAttribute {
 	return d.Attributes[own]
 }
 
-// numaNode finds or makes the NUMA node of a location. It is good until the next is made.
+// numaNode returns the NUMA node of a location, which it adds if there is none. The pointer
+// is valid until the next call.
 func (b *Board) numaNode(l topology.Location) *NUMANode {
 	known := l.Source != topology.Unknown
 	i := slices.IndexFunc(b.NUMANodes, func(n NUMANode) bool { return n.Known == known && n.Number == l.NUMANode })
@@ -144,7 +147,7 @@ func (b *Board) sort() {
 	}
 }
 
-// compareBool has false first.
+// compareBool sorts false before true.
 func compareBool(a, b bool) int {
 	switch {
 	case a == b:
@@ -156,7 +159,7 @@ func compareBool(a, b bool) int {
 	}
 }
 
-// compareNames has numbers in names in their order: gpu-2 before gpu-10.
+// compareNames sorts names by the numbers in them: gpu-2 before gpu-10.
 func compareNames(a, b string) int {
 	for a != "" && b != "" {
 		partA, partB := leadingPart(a), leadingPart(b)
@@ -170,7 +173,7 @@ func compareNames(a, b string) int {
 
 const digits = "0123456789"
 
-// leadingPart is the digits or the other characters that a text begins with.
+// leadingPart returns the digits that a text begins with, or else the other characters.
 func leadingPart(text string) string {
 	if rest := strings.TrimLeft(text, digits); rest != text {
 		return text[:len(text)-len(rest)]

@@ -9,8 +9,8 @@ import (
 	"github.com/celset/celset/internal/topology"
 )
 
-// boardText draws a board: a frame for each NUMA node, in it a column for each PCIe root, so
-// that what belongs together, such as a GPU and its rail, is one below the other.
+// boardText draws a board. Each NUMA node has a frame, and each PCIe root a column in it.
+// So a GPU and its network interface are one below the other.
 type boardText struct {
 	*canvas
 	marking
@@ -21,7 +21,7 @@ type boardText struct {
 	y           int
 }
 
-// column is devices one below the other.
+// A column has devices one below the other.
 type column struct {
 	title   string
 	devices []topology.Device
@@ -59,7 +59,7 @@ func boardCanvas(b Board, m marking) *canvas {
 	return t.canvas
 }
 
-// makeRoom widens columns to what a NUMA node needs.
+// makeRoom widens columns as far as a NUMA node needs it.
 func (t *boardText) makeRoom(node NUMANode) {
 	t.framed = t.framed || node.Known
 	for _, d := range node.Devices {
@@ -73,7 +73,7 @@ func (t *boardText) makeRoom(node NUMANode) {
 	}
 }
 
-// bands are the columns of a NUMA node, as many beside each other as there is room for.
+// bands returns the columns of a NUMA node, with as many beside each other as fit.
 func (t *boardText) bands(node NUMANode) [][]column {
 	var loose, roots []column
 	for _, d := range node.Devices {
@@ -116,7 +116,7 @@ func (t *boardText) numaNode(node NUMANode, bands [][]column, width int) {
 		t.y++
 	}
 	for i, band := range bands {
-		// Columns with a title are set apart; rows of single devices are not.
+		// Only columns with a title have an empty line above.
 		if i > 0 && titled(band) {
 			t.y++
 		}
@@ -148,9 +148,9 @@ func (t *boardText) band(band []column, left int) {
 	t.y += bandHeight(band)
 }
 
-// frame goes around what was drawn since top.
+// frame draws a frame around the lines from top to here.
 func (t *boardText) frame(top, width int, title string) {
-	// A title that is wider than what it is for still has an end.
+	// The title may be wider than the columns.
 	right := max(width, len("+-  -+")+len(title)) - 1
 	for _, y := range []int{top, t.y} {
 		t.horizontal(1, right-1, y, '-', plainStyle)
@@ -165,7 +165,8 @@ func (t *boardText) frame(top, width int, title string) {
 	t.y++
 }
 
-// remarks are the lines below a board: what was folded into one, and what was guessed.
+// remarks returns the lines below a board. They name devices that have no place on it, and
+// those whose place was guessed.
 func (b Board) remarks(m marking) *canvas {
 	var lines [][]legendEntry
 	byDriver := map[string][]topology.Device{}
@@ -181,7 +182,7 @@ func (b Board) remarks(m marking) *canvas {
 		lines = append(lines, m.list(begin, others))
 	}
 	if len(b.Guessed) > 0 {
-		// They have their symbols on the board.
+		// The board shows their symbols.
 		lines = append(lines, marking{}.list("NUMA node by PCI domain, which no driver says: ", b.Guessed))
 	}
 	widest := 0
@@ -207,8 +208,8 @@ func lineWidth(line []legendEntry) int {
 	return sum
 }
 
-// list names devices in one line. Those that somebody has come first, with their symbol, and
-// are never left out; of the others there are as many as fit.
+// list returns a line with names of devices. Devices in use come first, all of them with
+// their symbols. Then come as many free devices as fit.
 func (m marking) list(begin string, devices []topology.Device) []legendEntry {
 	line := []legendEntry{{text: begin, style: plainStyle}}
 	room := textWidth - width(begin)

@@ -11,7 +11,7 @@ import (
 	"github.com/celset/celset/internal/printable"
 )
 
-// style is the colour of a character, where there is colour.
+// style says in which colour a character is drawn.
 type style int
 
 const (
@@ -43,8 +43,8 @@ type glyph struct {
 	style style
 }
 
-// canvas is a page of characters that can be written to at any place. What lies
-// outside of it is ignored.
+// A canvas is a page of characters, which can be set in any order. Characters outside
+// of the page are ignored.
 type canvas struct {
 	lines [][]glyph
 }
@@ -61,7 +61,7 @@ func newCanvas(width, height int) *canvas {
 	return c
 }
 
-// width is that of a line.
+// width returns the length of a line.
 func (c *canvas) width() int { return len(c.lines[0]) }
 
 // text writes from x to the right.
@@ -85,8 +85,8 @@ func (c *canvas) horizontal(fromX, toX, y int, char rune, style style) {
 	}
 }
 
-// writeTo writes the page without trailing blanks, with colour or without. The page has no character that a terminal obeys,
-// so the colours need not pass a writer that escapes.
+// writeTo writes the page without trailing blanks. The page has no control characters,
+// so the colours may bypass a writer that escapes these.
 func (c *canvas) writeTo(w io.Writer, color bool) error {
 	if color {
 		w = printable.Unescaped(w)
@@ -124,7 +124,7 @@ func writeSwitch(out *bufio.Writer, from, to style) {
 	_, _ = out.WriteString(to.ansi())
 }
 
-// width is the number of columns that a text takes on a canvas.
+// width returns the number of columns of a text on a canvas.
 func width(text string) int {
 	return utf8.RuneCountInString(text)
 }

@@ -3,7 +3,7 @@
 
 package draw
 
-// grid draws a layout on a canvas: devices as boxes, links as lines between
+// A grid draws a layout on a canvas: devices as boxes, and links as lines between
 // them.
 type grid struct {
 	*canvas
@@ -33,7 +33,7 @@ func gridCanvas(layout Layout, m marking) *canvas {
 	return g.canvas
 }
 
-// symbolCanvas has the symbols alone.
+// symbolCanvas draws the symbols alone.
 func symbolCanvas(layout Layout, m marking) *canvas {
 	c := newCanvas(2*layout.Cols-1, layout.Rows)
 	for _, place := range layout.Places {
@@ -63,7 +63,7 @@ const (
 	labelMargin = len("==== ") // line and blank on either side of a label
 )
 
-// makeRoom widens the spaces of the grid to what a link needs.
+// makeRoom widens the spaces of the grid as far as a link needs it.
 func (g *grid) makeRoom(link Link) {
 	horizontal := link.Path[0].Row == link.Path[len(link.Path)-1].Row
 	if !horizontal {
@@ -93,17 +93,17 @@ func (g *grid) chooseGap(layout Layout) int {
 	return wide
 }
 
-// left is the column in which the box at a point starts.
+// left returns the column in which the box at a point starts.
 func (g *grid) left(p Point) int {
 	return g.marginX + p.Col*(g.cellWidth+g.gap)
 }
 
-// center is the column in which vertical links from a point run.
+// center returns the column of vertical links from a point.
 func (g *grid) center(p Point) int {
 	return g.left(p) + (g.cellWidth-1)/2
 }
 
-// line is the line of a point.
+// line returns the line of a point.
 func (g *grid) line(p Point) int {
 	return g.marginY + p.Row*g.lineHeight
 }
@@ -129,7 +129,7 @@ func (g *grid) drawStretch(a, b Point, style style) {
 		g.horizontal(g.center(a), g.center(b), g.line(a), char, style)
 		return
 	}
-	// The ends are boxes, which cover it, or bends, which are narrower than a double line.
+	// Boxes cover the ends, and a bend is narrower than a double line.
 	for y := min(g.line(a), g.line(b)) + 1; y < max(g.line(a), g.line(b)); y++ {
 		g.text(g.center(a), y, double("|", style), style)
 	}

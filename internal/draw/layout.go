@@ -9,10 +9,8 @@ import (
 	"github.com/celset/celset/internal/topology"
 )
 
-// A layout is where a drawing has the devices and links of a topology, on a grid
-// without units: the renderers decide how far apart rows and columns are.
-
-// Layout is the arrangement of a topology for drawing.
+// Layout is the arrangement of a topology for drawing, on a grid without units. Who
+// renders it decides how far apart rows and columns are.
 type Layout struct {
 	// Rows and Cols are the size of the grid that holds all places and paths.
 	Rows, Cols int
@@ -35,10 +33,10 @@ type Link struct {
 	// HybridCubeMesh it is made of horizontal and vertical stretches, and it
 	// touches no device but A and B.
 	Path []Point
-	// Wraps is set for the closing links of a torus, also in a machine: they leave the grid beside
-	// A and come back beside B, on the opposite side.
+	// Wraps is set for the closing links of a torus, also in a machine. They leave the grid
+	// beside A and come back beside B, on the opposite side.
 	Wraps bool
-	// Label is what joins the two, if that has a name: a bridge or a PCIe root.
+	// Label is the name of the bridge or the PCIe root that joins the two.
 	Label string
 }
 
@@ -112,7 +110,7 @@ func linkOf(t topology.Topology, edge topology.Edge, a, b Point) Link {
 	return link
 }
 
-// linkLabel is the attribute that the two ends have in common.
+// linkLabel returns the attribute that the two ends have in common.
 func linkLabel(t topology.Topology, edge topology.Edge) string {
 	var attribute resourceapi.QualifiedName
 	switch t.Kind {
@@ -127,13 +125,13 @@ func linkLabel(t topology.Topology, edge topology.Edge) string {
 	return stringValue(d, attribute)
 }
 
-// ringCols is the most columns a ring takes: what a terminal has room for.
+// ringCols is the largest number of columns of a ring. A terminal has no room for more.
 const ringCols = 8
 
 // ringCircuit returns n points clockwise around a rectangle that is about as
-// high as it is wide. If n is odd, one point of the rectangle has no device: in
-// the bottom side where the link across the gap stays straight, or, of a
-// rectangle that is all corners, the bottom right one, where it bends.
+// high as it is wide. If n is odd, one point in the bottom side has no device, and
+// a straight link crosses it. In a rectangle that is all corners it is the bottom
+// right one, and the link bends.
 func ringCircuit(n int) []Point {
 	even := n + n%2
 	rowsAndCols := even/2 + 2
@@ -152,8 +150,8 @@ func ringCircuit(n int) []Point {
 	return points
 }
 
-// circuitPoint is the i-th point clockwise around a rectangle, from its top left
-// corner.
+// circuitPoint returns the i-th point clockwise around a rectangle, from its top
+// left corner.
 func circuitPoint(i, rows, cols int) Point {
 	right, bottom := cols-1, rows-1
 	switch {

@@ -10,17 +10,17 @@ import (
 	"github.com/celset/celset/internal/topology"
 )
 
-// machinePart is the devices of a machine that are drawn together.
+// A machinePart has the devices of a machine that are drawn together.
 type machinePart struct {
-	// title is empty if there is only one part, or if the part says what it is.
+	// title is empty for a board.
 	title string
 	topology.Topology
-	// board is set for devices that have a place on one.
+	// board is set for devices that have a place on it.
 	board *Board
 }
 
-// partsOf returns, in this order: drivers whose devices have links, all devices that have a place
-// on a board, and the drivers that say nothing.
+// partsOf returns a part for each driver whose devices have links, one for all devices that
+// have a place on a board, and one for each other driver.
 func partsOf(t topology.Topology) []machinePart {
 	var linked, placed, silent []topology.Device
 	located := map[string]bool{}
@@ -60,8 +60,8 @@ func byDriver(devices []topology.Device, part func(driver string, devices []topo
 	return parts
 }
 
-// linkedPart is a mesh, or a torus if there are links that go around. Devices are in the
-// order in which meshes have them.
+// linkedPart returns a mesh, or a torus if links go around. Devices are in the order in
+// which meshes have them.
 func linkedPart(driver string, devices []topology.Device) machinePart {
 	slices.SortStableFunc(devices, func(a, b topology.Device) int {
 		return cmp.Or(cmp.Compare(a.Coordinates.Row, b.Coordinates.Row), cmp.Compare(a.Coordinates.Col, b.Coordinates.Col))
@@ -82,10 +82,10 @@ func linkedPart(driver string, devices []topology.Device) machinePart {
 
 func abs(n int) int { return max(n, -n) }
 
-// silentColumns is how many devices without a place stand in a row.
+// silentColumns is the number of devices without a place in a row.
 const silentColumns = 4
 
-// silentPart has devices in the order of the numbers in their names.
+// silentPart returns devices in the order of the numbers in their names.
 func silentPart(driver string, devices []topology.Device) machinePart {
 	devices = inOrder(devices)
 	for i := range devices {
@@ -94,7 +94,7 @@ func silentPart(driver string, devices []topology.Device) machinePart {
 	return machinePart{title: driver, Topology: topology.Topology{Kind: topology.Placed, Devices: devices}}
 }
 
-// machineCanvases are one below the other, with a line between parts.
+// machineCanvases returns a page for each part, with an empty line between two parts.
 func machineCanvases(t topology.Topology, m marking) []*canvas {
 	var pages []*canvas
 	parts := partsOf(t)
@@ -116,8 +116,8 @@ func machineCanvases(t topology.Topology, m marking) []*canvas {
 	return append(pages, tiesCanvas(t.Devices, m))
 }
 
-// machinePlaces are the points of a Layout: parts below each other, and of a board a row for
-// each PCIe root, or for all devices of a NUMA node that have none.
+// machinePlaces returns the places of a Layout. Parts are below each other. A board has a row
+// for each PCIe root, and one for the devices of a NUMA node without a root.
 func machinePlaces(t topology.Topology) []Place {
 	at := map[string]Point{}
 	top := 0

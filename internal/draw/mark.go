@@ -17,10 +17,10 @@ type State int
 const (
 	// Free devices can be allocated.
 	Free State = iota
-	// Taken devices are allocated to someone else.
+	// Taken devices are allocated to somebody else.
 	Taken
-	// Chosen devices are those that the drawing is about, for instance the
-	// result of an allocation.
+	// Chosen devices are the subject of the drawing, for instance the result
+	// of an allocation.
 	Chosen
 	// Unusable devices are neither taken nor can they be allocated.
 	Unusable
@@ -31,8 +31,8 @@ const (
 // Mark is what a drawing shows about a device besides its name.
 type Mark struct {
 	State State
-	// Owner is a short name for who holds a taken device, for instance that of
-	// a pod. Optional, unused in other states.
+	// Owner is a short name of the owner of a taken device, for instance that
+	// of a pod. It is optional, and unused in other states.
 	Owner string
 }
 
@@ -54,8 +54,8 @@ type marking struct {
 	owners []string
 }
 
-// newMarking fails if a device is marked that the topology does not have: the
-// drawing would hide that something is allocated.
+// newMarking fails if a device is marked that the topology does not have, because
+// the drawing would hide that it is allocated.
 func newMarking(t topology.Topology, marks map[string]Mark) (marking, error) {
 	known := make(map[string]bool, len(t.Devices))
 	for _, d := range t.Devices {
@@ -93,7 +93,7 @@ func (m marking) chosen(name string) bool {
 	return m.marks[name].State == Chosen
 }
 
-// symbol stands for the mark of a device and tells states apart without colour.
+// symbol returns the character for the mark of a device.
 func (m marking) symbol(name string) rune {
 	mark := m.marks[name]
 	switch mark.State {
@@ -124,7 +124,7 @@ func (m marking) style(name string) style {
 	}
 }
 
-// linkStyle is that of a link between two devices.
+// linkStyle returns the style of a link between two devices.
 func (m marking) linkStyle(edge topology.Edge) style {
 	if m.chosen(edge.A) && m.chosen(edge.B) {
 		return chosenStyle
@@ -132,14 +132,13 @@ func (m marking) linkStyle(edge topology.Edge) style {
 	return plainStyle
 }
 
-// legendEntry explains one symbol.
+// A legendEntry explains one symbol.
 type legendEntry struct {
 	text  string
 	style style
 }
 
-// legend explains the symbols that occur in the drawing, with the number of
-// devices.
+// legend explains the symbols in the drawing, with the number of devices.
 func (m marking) legend(t topology.Topology) []legendEntry {
 	counts := map[rune]int{}
 	for _, d := range t.Devices {

@@ -11,7 +11,7 @@ import (
 	"github.com/celset/celset/internal/topology"
 )
 
-// textWidth is the number of columns that a drawing keeps to if it can.
+// textWidth is the number of columns that a drawing should have at most.
 const textWidth = 100
 
 // Option changes how a drawing looks.
@@ -27,10 +27,9 @@ func WithColor() Option {
 	return func(o *options) { o.color = true }
 }
 
-// Text writes a picture of the topology, with a line above that says what it is, and
-// below what the symbols mean. Devices without a mark are free. Links between
-// two chosen devices are drawn double, so one sees how the chosen set hangs
-// together:
+// Text writes a picture of the topology. The line above it says which topology it is,
+// and the lines below explain the symbols. Devices without a mark are free. Links
+// between two chosen devices are drawn double:
 //
 //	[mla-0 *]===[mla-1 *]---[mla-2 .]
 //	    ||          ||          |
@@ -73,7 +72,7 @@ func pictureCanvas(t topology.Topology, m marking) *canvas {
 }
 
 // wraps reports whether the drawing has links that leave it on one side and come
-// back on the other.
+// back on the opposite side.
 func wraps(t topology.Topology) bool {
 	return t.Kind == topology.Torus && max(t.Rows, t.Cols) > 2 || t.Kind == topology.Machine && wrapping(partsOf(t))
 }
@@ -85,8 +84,7 @@ func titleCanvas(t topology.Topology) *canvas {
 	return c
 }
 
-// legendCanvas sets the entries one after the other, in as many lines as it
-// takes.
+// legendCanvas sets the entries one after the other, in as many lines as they take.
 func legendCanvas(entries []legendEntry, around bool) *canvas {
 	if around {
 		entries = append(entries, legendEntry{"<- -> ^ v continue on the opposite side", plainStyle})
@@ -109,11 +107,11 @@ func legendCanvas(entries []legendEntry, around bool) *canvas {
 	return c
 }
 
-// cell is the box of a device: "[mla-0  *]", the name padded to nameWidth.
+// cell returns the box of a device: "[mla-0  *]", with the name padded to nameWidth.
 func cell(name string, symbol rune, nameWidth int) string {
 	padding := strings.Repeat(" ", max(0, nameWidth-width(name)))
 	return fmt.Sprintf("[%s%s %c]", name, padding, symbol)
 }
 
-// cellFrame is what a cell is wider than the name in it.
+// cellFrame is the width of a cell without the name in it.
 const cellFrame = len("[ *]")

@@ -14,18 +14,18 @@ import (
 	"github.com/celset/celset/internal/topology"
 )
 
-// Ties are what devices of different drivers have in common where they tell no place: a
-// vendor's name for what belongs together.
+// Ties are groups of devices of different drivers that belong together by an attribute of a
+// vendor, and not by a place in the machine.
 type Ties struct {
 	// Attribute has the same value for the devices of a group.
 	Attribute resourceapi.QualifiedName
-	// Groups have devices of several drivers, those of the first driver first.
+	// Groups have devices of several drivers each, with those of the first driver first.
 	Groups [][]topology.Device
 }
 
-// FindTies looks for an attribute of no driver's own that ties devices of several drivers,
-// and of those for the one that makes the most groups: it says the most. Groups of all
-// devices say nothing. What [topology.Locate] reads is left out.
+// FindTies looks for an attribute that belongs to no driver, and groups devices of several
+// drivers. It returns the attribute with the most groups, and none if that has one group
+// only. Attributes that [topology.Locate] reads are left out.
 func FindTies(devices []topology.Device) (ties Ties, found bool) {
 	sorted := inOrder(devices)
 	for _, name := range commonNames(sorted) {
@@ -36,8 +36,8 @@ func FindTies(devices []topology.Device) (ties Ties, found bool) {
 	return ties, found
 }
 
-// commonNames are those of attributes with a domain, sorted. A name without one is of the
-// driver's domain.
+// commonNames returns the names of attributes with a domain, sorted. A name without a domain
+// is in that of the driver.
 func commonNames(devices []topology.Device) []resourceapi.QualifiedName {
 	var names []resourceapi.QualifiedName
 	for _, d := range devices {
@@ -52,7 +52,8 @@ func commonNames(devices []topology.Device) []resourceapi.QualifiedName {
 	return slices.Compact(names)
 }
 
-// tied are the groups of devices with one value of an attribute, those of one driver left out.
+// tied returns the groups of devices with one value of an attribute. Groups of one driver are
+// left out.
 func tied(devices []topology.Device, name resourceapi.QualifiedName) [][]topology.Device {
 	var values []string
 	members := map[string][]topology.Device{}
@@ -75,7 +76,7 @@ func tied(devices []topology.Device, name resourceapi.QualifiedName) [][]topolog
 	return groups
 }
 
-// stringValue is the value of a string attribute, empty if the device has none.
+// stringValue returns the value of a string attribute, and "" if the device has none.
 func stringValue(d topology.Device, name resourceapi.QualifiedName) string {
 	if value := d.Attributes[name].StringValue; value != nil {
 		return *value
@@ -103,7 +104,7 @@ func TextOfTies(w io.Writer, devices []topology.Device, marks map[string]Mark, o
 	return nil
 }
 
-// tiesCanvas begins with an empty line, and is nothing if there are no ties.
+// tiesCanvas returns a page that begins with an empty line, and an empty page if there are no ties.
 func tiesCanvas(devices []topology.Device, m marking) *canvas {
 	ties, found := FindTies(devices)
 	if !found {

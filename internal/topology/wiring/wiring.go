@@ -59,16 +59,16 @@ func (s selection) reachable(from string) int {
 	return len(reached)
 }
 
-// Contiguous reports whether the set is a stretch of a ring, the place where the
-// ring closes being like any other, or all of the ring. False for other kinds.
+// Contiguous reports whether the set is a stretch of a ring, or all of the ring. A
+// stretch may reach over the place where the ring closes. It is false for other kinds.
 func Contiguous(t topology.Topology, names []string) bool {
 	// The connected parts of a ring are its stretches.
 	return t.Kind == topology.Ring && Connected(t, names)
 }
 
-// IsBlock reports whether the set is a full rectangle of a mesh or torus, of the
-// given number of rows and columns. To allow for either orientation, ask twice.
-// In a torus a block may reach over the edges. False for other kinds.
+// IsBlock reports whether the set is a full rectangle of a mesh or torus, with these
+// numbers of rows and columns. Ask twice to allow for either orientation. In a torus
+// a block may reach over the edges. It is false for other kinds.
 func IsBlock(t topology.Topology, names []string, rows, cols int) bool {
 	if t.Kind != topology.Mesh && t.Kind != topology.Torus || rows < 1 || cols < 1 || rows > t.Rows || cols > t.Cols {
 		return false
@@ -89,8 +89,8 @@ func IsBlock(t topology.Topology, names []string, rows, cols int) bool {
 	return false
 }
 
-// blockAt reports whether all the places of a block are occupied, given its top
-// left corner.
+// blockAt reports whether all places of the block with this top left corner are
+// occupied.
 func blockAt(t topology.Topology, occupied map[topology.Coordinates]bool, corner topology.Coordinates, rows, cols int) bool {
 	for i := range rows * cols {
 		at := topology.Coordinates{Row: corner.Row + i/cols, Col: corner.Col + i%cols}
@@ -118,20 +118,19 @@ func IsClique(t topology.Topology, names []string) bool {
 	return set != nil
 }
 
-// WholePairs reports whether the set consists of bridged pairs, with no device
-// whose partner is missing. False for kinds other than BridgePairs.
+// WholePairs reports whether the set consists of whole bridged pairs. It is false for
+// other kinds.
 func WholePairs(t topology.Topology, names []string) bool {
 	return t.Kind == topology.BridgePairs && selected(t, names).closed()
 }
 
-// WholeCouples reports whether the set consists of GPUs and NICs with the other
-// one below the same PCIe root, with no device alone. False for kinds other than
-// Couples.
+// WholeCouples reports whether the set consists of whole couples of a GPU and a NIC. It
+// is false for other kinds.
 func WholeCouples(t topology.Topology, names []string) bool {
 	return t.Kind == topology.Couples && selected(t, names).closed()
 }
 
-// closed reports whether the neighbours of all devices are in the set as well.
+// closed reports whether the neighbours of all devices are in the set, too.
 func (s selection) closed() bool {
 	for _, d := range s {
 		for _, neighbor := range d.Neighbors {

@@ -29,7 +29,7 @@ import (
 
 const isGPU = `managedCluster.metadata.labels["gpu"] == "yes"`
 
-// What happens on the hub is seen: to clusters, bindings and annotations.
+// TestDecisionFollows: a decision follows changes of clusters, bindings and annotations.
 func TestDecisionFollows(t *testing.T) {
 	f := newFleet(t)
 	f.join(t, "a", map[string]string{"gpu": "yes"})
@@ -128,7 +128,7 @@ func TestForeignDecisionIsKept(t *testing.T) {
 	f.requireCondition(t, p, clusterv1beta1.PlacementConditionMisconfigured, "False "+wellknown.ReasonConfigured)
 }
 
-// eventsOf are reason and action of the events about a Placement, each once, sorted.
+// eventsOf returns reason and action of the events about a Placement, each once, sorted.
 func (f fleet) eventsOf(t *testing.T, object *clusterv1beta1.Placement) []string {
 	t.Helper()
 	var list eventsv1.EventList
@@ -172,7 +172,7 @@ func TestPreview(t *testing.T) {
 		require.Equal(t, live.Generation, condition.ObservedGeneration)
 	}
 
-	// An object that claims to be the live one has no effect on what is said of that.
+	// Nothing is remembered of an object with the UID and the generation of the stored one.
 	pretender := live.DeepCopy()
 	pretender.Spec.Predicates = predicates(`false`)
 	result, err = preview.Schedule(t.Context(), pretender, time.Time{})

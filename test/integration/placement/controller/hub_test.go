@@ -26,14 +26,13 @@ import (
 	"github.com/celset/celset/placement/controller"
 )
 
-// hub is a real API server with the kinds of Open Cluster Management and the
-// controller, which the tests that need it share. Each has a namespace and clusters
-// of its own.
+// A hub is a real API server with the kinds of Open Cluster Management, on which the
+// controller runs.
 type hub struct{ *env.Hub }
 
 func TestMain(m *testing.M) { env.Main(m, env.NoLeaks) }
 
-// theHub starts the hub for the first test that asks for it.
+// theHub returns the hub that all tests share.
 var theHub = env.Share(func(t testing.TB) *hub {
 	h := &hub{env.StartHub(t, controlplane.Options{
 		Controllers: []string{"garbage-collector-controller", "namespace-controller", "clusterrole-aggregation-controller"},
@@ -49,7 +48,7 @@ var theHub = env.Share(func(t testing.TB) *hub {
 	return h
 })
 
-// namespace creates one for a test, and deletes it after that.
+// namespace creates a namespace, and deletes it after the test.
 func (h *hub) namespace(t *testing.T) string {
 	t.Helper()
 	object := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "test-"}}
@@ -58,7 +57,7 @@ func (h *hub) namespace(t *testing.T) string {
 	return object.Name
 }
 
-// decisions are the PlacementDecisions of a Placement by name.
+// decisions returns the PlacementDecisions of a Placement by name.
 func (h *hub) decisions(t *testing.T, object *clusterv1beta1.Placement) map[string]clusterv1beta1.PlacementDecision {
 	t.Helper()
 	var list clusterv1beta1.PlacementDecisionList
@@ -70,8 +69,7 @@ func (h *hub) decisions(t *testing.T, object *clusterv1beta1.Placement) map[stri
 	return result
 }
 
-// selected are the clusters in the decisions of a Placement, by the names of the
-// PlacementDecisions.
+// selected returns the clusters in each PlacementDecision of a Placement, by name.
 func (h *hub) selected(t *testing.T, object *clusterv1beta1.Placement) map[string][]string {
 	t.Helper()
 	result := map[string][]string{}
@@ -89,11 +87,10 @@ func must(t testing.TB, err error) {
 	require.NoError(t, err)
 }
 
-// patience is how long a test waits for what must come.
+// patience is the time after which a test fails because something has not happened.
 const patience = 2 * time.Minute
 
-// eventually waits until two values are equal and shows their difference if they
-// don't become it.
+// eventually waits until two values are equal. It fails with their difference.
 func eventually[T any](t *testing.T, want T, get func() T) {
 	t.Helper()
 	var difference string
@@ -105,7 +102,7 @@ func eventually[T any](t *testing.T, want T, get func() T) {
 	t.Fatalf("(-want +got):\n%s", difference)
 }
 
-// fleet is a namespace with a ManagedClusterSet of the same name bound to it.
+// A fleet is a namespace to which a ManagedClusterSet of the same name is bound.
 type fleet struct {
 	*hub
 	name string
@@ -145,7 +142,7 @@ func (f fleet) join(t *testing.T, name string, labels map[string]string) *cluste
 	return object
 }
 
-// place creates a Placement for this controller. Expressions, if any, are a predicate.
+// place creates a Placement for this controller, with a predicate if there are expressions.
 func (f fleet) place(t *testing.T, name string, expressions ...string) *clusterv1beta1.Placement {
 	t.Helper()
 	object := &clusterv1beta1.Placement{ObjectMeta: metav1.ObjectMeta{
@@ -173,7 +170,7 @@ func change[T client.Object](t *testing.T, f fleet, object T, mutate func(T)) {
 	must(t, f.Patch(t.Context(), object, client.MergeFrom(before)))
 }
 
-// names prefixes the names of clusters.
+// names returns the names that join gave to clusters.
 func (f fleet) names(names ...string) []string {
 	result := []string{}
 	for _, name := range names {
@@ -189,8 +186,8 @@ func (f fleet) requireSelected(t *testing.T, object *clusterv1beta1.Placement, n
 	eventually(t, want, func() map[string][]string { return f.selected(t, object) })
 }
 
-// condition is a condition as a line, "" if there is none or it is about an older
-// generation.
+// condition returns status and reason of a condition, and "" if there is none for the
+// current generation.
 func (f fleet) condition(t *testing.T, object *clusterv1beta1.Placement, kind string) string {
 	t.Helper()
 	live := &clusterv1beta1.Placement{}
@@ -207,7 +204,7 @@ func (f fleet) requireCondition(t *testing.T, object *clusterv1beta1.Placement, 
 	eventually(t, want, func() string { return f.condition(t, object, kind) })
 }
 
-// namespaceOf is the namespace on the hub that a cluster has.
+// namespaceOf returns the namespace of a cluster on the hub.
 func namespaceOf(object *clusterv1.ManagedCluster) *corev1.Namespace {
 	return &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: object.Name}}
 }

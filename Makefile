@@ -3,14 +3,16 @@
 
 GO ?= go
 
-# The libraries and the plugin: what is ours and no program.
-LIBRARIES = ./apis/... ./cel/... ./allocator/... ./internal/topology/... ./test/topologydriver ./test/topologydriver/cdi ./test/topologydriver/checkpoint ./placement/... ./plugin/... ./admission/...
+# The libraries and the plugin: what is ours and no program. allocator/conformance only tests one of them.
+LIBRARIES = $(shell $(GO) list ./apis/... ./cel/... ./allocator/... ./internal/draw/... ./internal/topology/... ./test/topologydriver ./test/topologydriver/cdi ./test/topologydriver/checkpoint ./placement/... ./plugin/... ./admission/... | grep -v /allocator/conformance)
 
 # Race detector for them. Of what pulls in Kubernetes servers it is the plugin only, which shares
 # informers' objects with a whole scheduler: building that with the detector takes some minutes the
 # first time. The commands would take many times as long; so do the enumerations of cel/device/bound and of
 # allocator/incremental, whose values the tests of allocator share between goroutines.
-RACE_PACKAGES = $(shell $(GO) list $(LIBRARIES) | grep -vE '/(cel/device/bound|allocator/incremental)$$')
+# RACE_INTEGRATION are tests of libraries on a real API server.
+RACE_INTEGRATION = $(addprefix ./test/integration/placement/, admission binding controller)
+RACE_PACKAGES = $(shell $(GO) list $(LIBRARIES) $(RACE_INTEGRATION) | grep -vE '/(cel/device/bound|allocator/incremental)$$')
 
 .PHONY: help demo demo-placement demo-fleet demo-real test nightly test-bin test-race test-others test-older test-cases test-coverage coverage test-guarantee e2e skew bin up up-hub build lint lint-fix tidy fuzz fuzz-expensive bench bench-rows perf trace soak soak-preemption fleet faults clean generate images release generate-docs
 
@@ -230,7 +232,7 @@ fuzz: fuzz-expensive ## run each fuzz target for FUZZTIME
 	$(GO) test ./apis/celset/v1alpha1 -run '^$$' -fuzz FuzzDecode -fuzztime $(FUZZTIME)
 	$(GO) test ./apis/config/v1alpha1 -run '^$$' -fuzz FuzzDecodeArgs -fuzztime $(FUZZTIME)
 	$(GO) test ./cel/device/bound -run '^$$' -fuzz FuzzBoundsAreSound -fuzztime $(FUZZTIME) -fuzzminimizetime 10x
-	$(GO) test ./test/conformance -run '^$$' -fuzz FuzzSameAsUpstream -fuzztime $(FUZZTIME) -fuzzminimizetime 10x
+	$(GO) test ./allocator/conformance -run '^$$' -fuzz FuzzSameAsUpstream -fuzztime $(FUZZTIME) -fuzzminimizetime 10x
 
 fuzz-expensive: ## search for expressions that take more than they cost, for FUZZTIME
 	$(GO) test ./internal/testing/redteam/expensive -run '^$$' -fuzz FuzzExpensive -fuzztime $(FUZZTIME) -fuzzminimizetime 10x

@@ -82,7 +82,7 @@
 // or it gets the answers of other nodes.
 //
 // The random scenarios of random_test.go should have it; mind that they have one pool. Package
-// scenario of test/conformance draws it, in the profiles that are not compared with upstream, and the
+// scenario of allocator/conformance draws it, in the profiles that are not compared with upstream, and the
 // brute force there has to know what it means. Test two nodes with one Cache that differ in what
 // it reads.
 //

@@ -19,7 +19,9 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/celset/celset/internal/controlplane"
+	"github.com/celset/celset/internal/draw"
 	"github.com/celset/celset/internal/topology"
+	"github.com/celset/celset/internal/topology/wiring"
 )
 
 const (
@@ -137,7 +139,7 @@ func (d *demo) runsOnBlock(ctx context.Context, torus topology.Topology) (pods [
 	for i := range list.Items {
 		hosts = append(hosts, list.Items[i].Spec.NodeName)
 	}
-	if !torus.IsBlock(hosts, blockWidth, blockWidth) {
+	if !wiring.IsBlock(torus, hosts, blockWidth, blockWidth) {
 		return nil, fmt.Errorf("the job runs on %s: that is no block of %dx%d", strings.Join(hosts, ", "), blockWidth, blockWidth)
 	}
 	return list.Items, nil
@@ -149,17 +151,17 @@ func (d *demo) drawHosts(ctx context.Context, torus topology.Topology) error {
 	if err != nil {
 		return err
 	}
-	marks := map[string]topology.Mark{}
+	marks := map[string]draw.Mark{}
 	for i := range pods.Items {
 		switch on := pods.Items[i].Spec.NodeName; {
 		case pods.Items[i].Labels["job"] == "train-torus":
-			marks[on] = topology.Mark{State: topology.Chosen}
+			marks[on] = draw.Mark{State: draw.Chosen}
 		case strings.HasPrefix(on, "tpu-"):
-			marks[on] = topology.Mark{State: topology.Taken}
+			marks[on] = draw.Mark{State: draw.Taken}
 		}
 	}
 	var picture bytes.Buffer
-	if err := topology.Draw(&picture, torus, marks, d.drawOptions()...); err != nil {
+	if err := draw.Text(&picture, torus, marks, d.drawOptions()...); err != nil {
 		return err
 	}
 	d.say("   %s\n", strings.ReplaceAll(strings.TrimRight(picture.String(), "\n"), "\n", "\n   "))

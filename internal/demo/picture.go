@@ -11,7 +11,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/celset/celset/internal/topology"
+	"github.com/celset/celset/internal/draw"
 )
 
 // textWidth is where events are wrapped.
@@ -41,7 +41,7 @@ func (d *demo) draw(ctx context.Context, pod string, sites ...site) error {
 	}
 	for _, s := range sites {
 		var picture bytes.Buffer
-		if err := topology.Draw(&picture, s.Topology, marks[s.node], d.drawOptions()...); err != nil {
+		if err := draw.Text(&picture, s.Topology, marks[s.node], d.drawOptions()...); err != nil {
 			return err
 		}
 		for i, line := range strings.Split(strings.TrimRight(picture.String(), "\n"), "\n") {
@@ -56,23 +56,23 @@ func (d *demo) draw(ctx context.Context, pod string, sites ...site) error {
 }
 
 // marks are those of all devices that somebody has, by pool, which is named like the node, and device.
-func (d *demo) marks(ctx context.Context, pod string) (map[string]map[string]topology.Mark, error) {
+func (d *demo) marks(ctx context.Context, pod string) (map[string]map[string]draw.Mark, error) {
 	claims, err := d.client.ResourceV1().ResourceClaims(namespace).List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return nil, err
 	}
-	marks := map[string]map[string]topology.Mark{}
+	marks := map[string]map[string]draw.Mark{}
 	for _, claim := range claims.Items {
-		mark := topology.Mark{State: topology.Taken}
+		mark := draw.Mark{State: draw.Taken}
 		for _, consumer := range claim.Status.ReservedFor {
 			mark.Owner = consumer.Name
 			if consumer.Name == pod {
-				mark.State = topology.Chosen
+				mark.State = draw.Chosen
 			}
 		}
 		for _, result := range results(&claim) {
 			if marks[result.Pool] == nil {
-				marks[result.Pool] = map[string]topology.Mark{}
+				marks[result.Pool] = map[string]draw.Mark{}
 			}
 			marks[result.Pool][result.Device] = mark
 		}
@@ -80,9 +80,9 @@ func (d *demo) marks(ctx context.Context, pod string) (map[string]map[string]top
 	return marks, nil
 }
 
-func (d *demo) drawOptions() []topology.Option {
+func (d *demo) drawOptions() []draw.Option {
 	if d.Color {
-		return []topology.Option{topology.WithColor()}
+		return []draw.Option{draw.WithColor()}
 	}
 	return nil
 }

@@ -5,6 +5,7 @@ package story
 
 import (
 	"github.com/celset/celset/internal/topology"
+	"github.com/celset/celset/internal/topology/wiring"
 )
 
 // Story is one of the user stories.
@@ -42,7 +43,7 @@ func Ring() *Story {
 		DriverFlags: []string{"--topology=ring", "--devices=8", "--driver-name=mla.example.com"},
 		Fragmented:  []string{"mla-1", "mla-5"},
 		holds: func(t topology.Topology, devices []string) bool {
-			return len(devices) == 4 && t.Contiguous(devices)
+			return len(devices) == 4 && wiring.Contiguous(t, devices)
 		},
 	}
 }
@@ -57,7 +58,7 @@ func Grid() *Story {
 		// As on a chessboard.
 		Fragmented: []string{"mla-1", "mla-3", "mla-4", "mla-6", "mla-9", "mla-11", "mla-12", "mla-14"},
 		holds: func(t topology.Topology, devices []string) bool {
-			return t.IsBlock(devices, 2, 2)
+			return wiring.IsBlock(t, devices, 2, 2)
 		},
 	}
 }

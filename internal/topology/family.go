@@ -91,11 +91,3 @@ func intAttribute(value int) resourceapi.DeviceAttribute {
 func stringAttribute(value string) resourceapi.DeviceAttribute {
 	return resourceapi.DeviceAttribute{StringValue: &value}
 }
-
-// stringValue is the value of a string attribute, empty if the device has none.
-func stringValue(d Device, name resourceapi.QualifiedName) string {
-	if value := d.Attributes[name].StringValue; value != nil {
-		return *value
-	}
-	return ""
-}

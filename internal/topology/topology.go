@@ -98,6 +98,29 @@ func (t Topology) Device(name string) (Device, bool) {
 	return t.Devices[i], true
 }
 
+// Select returns the named devices in the order of the names. It is an error if
+// there is none, one does not exist or one is named twice.
+func (t Topology) Select(names []string) ([]Device, error) {
+	if len(names) == 0 {
+		return nil, fmt.Errorf("%s: no device named", t)
+	}
+	order := t.order()
+	seen := make(map[string]bool, len(names))
+	devices := make([]Device, 0, len(names))
+	for _, name := range names {
+		i, known := order[name]
+		if !known {
+			return nil, fmt.Errorf("%s: has no device %q", t, name)
+		}
+		if seen[name] {
+			return nil, fmt.Errorf("%s: device %q is named twice", t, name)
+		}
+		seen[name] = true
+		devices = append(devices, t.Devices[i])
+	}
+	return devices, nil
+}
+
 // Drivers lists the drivers of the devices, each once, in the order in which
 // they first appear.
 func (t Topology) Drivers() []string {

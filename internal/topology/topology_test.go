@@ -16,13 +16,14 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/celset/celset/internal/testing/cases"
+	"github.com/celset/celset/internal/testing/randomtopology"
 	"github.com/celset/celset/internal/topology"
 )
 
 // TestInvariants holds for every kind of topology.
 func TestInvariants(t *testing.T) {
 	cases.Check(t, func(t *rapid.T) {
-		topo := anyTopology().Draw(t, "topology")
+		topo := randomtopology.Any().Draw(t, "topology")
 		seen := map[string]bool{}
 		edges := map[topology.Edge]int{}
 		for _, edge := range topo.Edges() {
@@ -47,15 +48,15 @@ func TestInvariants(t *testing.T) {
 	})
 }
 
-// TestAdjacentAgreesWithAttributes compares the links with what a reader of the
+// TestNeighborsAgreeWithAttributes compares the links with what a reader of the
 // attributes alone would take them to be.
-func TestAdjacentAgreesWithAttributes(t *testing.T) {
+func TestNeighborsAgreeWithAttributes(t *testing.T) {
 	cases.Check(t, func(t *rapid.T) {
-		topo := anyTopology().Draw(t, "topology")
+		topo := randomtopology.Any().Draw(t, "topology")
 		a, b := anyDevice(t, topo, "a"), anyDevice(t, topo, "b")
 		want := a.Name != b.Name && linkedByAttributes(topo, a, b)
-		require.Equal(t, want, topo.Adjacent(a.Name, b.Name), "%s and %s", a.Name, b.Name)
-		require.Equal(t, want, topo.Adjacent(b.Name, a.Name), "%s and %s", b.Name, a.Name)
+		require.Equal(t, want, slices.Contains(a.Neighbors, b.Name), "%s and %s", a.Name, b.Name)
+		require.Equal(t, want, slices.Contains(b.Neighbors, a.Name), "%s and %s", b.Name, a.Name)
 	})
 }
 
@@ -91,7 +92,26 @@ func text(d topology.Device, name resourceapi.QualifiedName) string {
 	return *d.Attributes[name].StringValue
 }
 
+func TestSelect(t *testing.T) {
+	topo := randomtopology.NewRing(t, 4)
+	devices, err := topo.Select([]string{"mla-2", "mla-0"})
+	require.NoError(t, err)
+	require.Equal(t, []topology.Device{topo.Devices[2], topo.Devices[0]}, devices)
+
+	for want, names := range map[string][]string{
+		`ring of 4 mla.example.com: no device named`:                nil,
+		`ring of 4 mla.example.com: has no device "mla-4"`:          {"mla-0", "mla-4"},
+		`ring of 4 mla.example.com: device "mla-1" is named twice`:  {"mla-1", "mla-0", "mla-1"},
+		`ring of 4 mla.example.com: has no device "MLA-0"`:          {"MLA-0"},
+		`ring of 4 mla.example.com: has no device "mla-1 or mla-2"`: {"mla-1 or mla-2"},
+	} {
+		_, err := topo.Select(names)
+		require.EqualError(t, err, want)
+	}
+}
+
 func TestBadInput(t *testing.T) {
+	mla, gpu, nic := randomtopology.MLA, randomtopology.GPU, randomtopology.NIC
 	refused := func(topo topology.Topology, err error) error {
 		require.Empty(t, cmp.Diff(topology.Topology{}, topo))
 		return err
@@ -118,99 +138,9 @@ func TestBadInput(t *testing.T) {
 	}
 }
 
-var (
-	mla = topology.Family{Driver: "mla.example.com", Prefix: "mla"}
-	gpu = topology.Family{Driver: "gpu.example.com", Prefix: "gpu"}
-	nic = topology.Family{Driver: "nic.example.com", Prefix: "nic"}
-)
-
-func ring(t require.TestingT, n int) topology.Topology {
-	topo, err := topology.NewRing(mla, n)
-	require.NoError(t, err)
-	return topo
-}
-
-func mesh(t require.TestingT, rows, cols int) topology.Topology {
-	topo, err := topology.NewMesh(mla, rows, cols)
-	require.NoError(t, err)
-	return topo
-}
-
-func torus(t require.TestingT, rows, cols int) topology.Topology {
-	topo, err := topology.NewTorus(mla, rows, cols)
-	require.NoError(t, err)
-	return topo
-}
-
-func bridgePairs(t require.TestingT, n int) topology.Topology {
-	topo, err := topology.NewBridgePairs(gpu, n)
-	require.NoError(t, err)
-	return topo
-}
-
-func couples(t require.TestingT, n int) topology.Topology {
-	topo, err := topology.NewCouples(gpu, nic, n)
-	require.NoError(t, err)
-	return topo
-}
-
-func cubeMesh(t require.TestingT, form topology.PeerForm) topology.Topology {
-	topo, err := topology.NewHybridCubeMesh(mla, form)
-	require.NoError(t, err)
-	return topo
-}
-
-// anyTopology draws a topology of any kind and of moderate size.
-func anyTopology() *rapid.Generator[topology.Topology] {
-	return rapid.OneOf(anyRing(), anyGrid(),
-		rapid.Custom(func(t *rapid.T) topology.Topology {
-			return bridgePairs(t, 2*rapid.IntRange(1, 80).Draw(t, "pairs"))
-		}),
-		rapid.Custom(func(t *rapid.T) topology.Topology {
-			return couples(t, rapid.IntRange(1, 150).Draw(t, "couples"))
-		}),
-		rapid.Custom(func(t *rapid.T) topology.Topology {
-			forms := []topology.PeerForm{topology.PeersAsString, topology.PeersAsStringAndList}
-			return cubeMesh(t, rapid.SampledFrom(forms).Draw(t, "form"))
-		}),
-	)
-}
-
-func anyRing() *rapid.Generator[topology.Topology] {
-	return rapid.Custom(func(t *rapid.T) topology.Topology {
-		return ring(t, rapid.IntRange(3, 150).Draw(t, "n"))
-	})
-}
-
-// anyGrid draws a mesh or a torus.
-func anyGrid() *rapid.Generator[topology.Topology] {
-	return rapid.Custom(func(t *rapid.T) topology.Topology {
-		if rapid.Bool().Draw(t, "torus") {
-			return torus(t, rapid.IntRange(2, 12).Draw(t, "rows"), rapid.IntRange(2, 12).Draw(t, "cols"))
-		}
-		return mesh(t, rapid.IntRange(1, 12).Draw(t, "rows"), rapid.IntRange(1, 12).Draw(t, "cols"))
-	})
-}
-
 // anyDevice draws one device of a topology.
 func anyDevice(t *rapid.T, topo topology.Topology, label string) topology.Device {
 	return rapid.SampledFrom(topo.Devices).Draw(t, label)
-}
-
-// anySet draws a set of at least one device, by name and in any order. Devices
-// near each other come up more often than a uniform choice would have it, so
-// that sets with a shape are not rare.
-func anySet(t *rapid.T, topo topology.Topology, most int) []string {
-	names := []string{anyDevice(t, topo, "first").Name}
-	for range rapid.IntRange(0, most-1).Draw(t, "more") {
-		from, _ := topo.Device(rapid.SampledFrom(names).Draw(t, "from"))
-		next := anyDevice(t, topo, "device").Name
-		if len(from.Neighbors) > 0 && rapid.IntRange(0, 9).Draw(t, "near") > 0 {
-			next = rapid.SampledFrom(from.Neighbors).Draw(t, "neighbor")
-		}
-		names = append(names, next)
-	}
-	return rapid.Permutation(distinct(names)).Draw(t, "set")
 }
 
 func distinct(names []string) []string {
@@ -226,19 +156,19 @@ func distinct(names []string) []string {
 }
 
 func TestResourceSlicesSplit(t *testing.T) {
-	withList := ring(t, 130)
+	withList := randomtopology.NewRing(t, 130)
 	withList.Devices[129].Attributes["list"] = resourceapi.DeviceAttribute{IntValues: []int64{1, 2}}
 	tests := map[string]struct {
 		topology topology.Topology
 		want     []int
 	}{
-		"one slice, full":  {ring(t, 128), []int{128}},
-		"one device more":  {ring(t, 129), []int{128, 1}},
-		"three slices":     {torus(t, 20, 20), []int{128, 128, 128, 16}},
+		"one slice, full":  {randomtopology.NewRing(t, 128), []int{128}},
+		"one device more":  {randomtopology.NewRing(t, 129), []int{128, 1}},
+		"three slices":     {randomtopology.NewTorus(t, 20, 20), []int{128, 128, 128, 16}},
 		"list attribute":   {withList, []int{64, 64, 2}},
-		"pool by pool":     {couples(t, 130), []int{128, 2, 128, 2}},
-		"pools of one":     {couples(t, 1), []int{1, 1}},
-		"peers with lists": {cubeMesh(t, topology.PeersAsStringAndList), []int{8}},
+		"pool by pool":     {randomtopology.NewCouples(t, 130), []int{128, 2, 128, 2}},
+		"pools of one":     {randomtopology.NewCouples(t, 1), []int{1, 1}},
+		"peers with lists": {randomtopology.NewCubeMesh(t, topology.PeersAsStringAndList), []int{8}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -257,7 +187,7 @@ func TestResourceSlicesSplit(t *testing.T) {
 // the slices and that the pools are complete.
 func TestResourceSlicesProperties(t *testing.T) {
 	cases.Check(t, func(t *rapid.T) {
-		topo := anyTopology().Draw(t, "topology")
+		topo := randomtopology.Any().Draw(t, "topology")
 		slices, err := topo.ResourceSlices("node-1.example.com")
 		require.NoError(t, err)
 		var devices []string
@@ -309,7 +239,7 @@ func requireSpec(t require.TestingT, spec resourceapi.ResourceSliceSpec) {
 }
 
 func TestResourceSlicesShareNothing(t *testing.T) {
-	topo := cubeMesh(t, topology.PeersAsStringAndList)
+	topo := randomtopology.NewCubeMesh(t, topology.PeersAsStringAndList)
 	first, err := topo.ResourceSlices("node-1")
 	require.NoError(t, err)
 	want := fmt.Sprint(topo)
@@ -319,7 +249,7 @@ func TestResourceSlicesShareNothing(t *testing.T) {
 	delete(attributes, "peers")
 	*first[0].Spec.NodeName = "changed"
 	require.Equal(t, want, fmt.Sprint(topo))
-	require.Empty(t, cmp.Diff(cubeMesh(t, topology.PeersAsStringAndList), topo))
+	require.Empty(t, cmp.Diff(randomtopology.NewCubeMesh(t, topology.PeersAsStringAndList), topo))
 }
 
 func TestResourceSlicesBadNode(t *testing.T) {
@@ -329,7 +259,7 @@ func TestResourceSlicesBadNode(t *testing.T) {
 		strings.Repeat("n", 240): `the name of its ResourceSlice would be "nnn`,
 	}
 	for nodeName, want := range tests {
-		slices, err := ring(t, 4).ResourceSlices(nodeName)
+		slices, err := randomtopology.NewRing(t, 4).ResourceSlices(nodeName)
 		require.ErrorContains(t, err, want)
 		require.Empty(t, slices)
 	}

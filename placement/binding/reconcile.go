@@ -183,7 +183,7 @@ func (s *scope) add(rule rbacv1.PolicyRule) {
 
 func (s *scope) has(name string) bool { return s.all || s.names.Has(name) }
 
-// mentions tells whether a list has one of several names, or "*" for all.
+// mentions reports whether a list has one of several names, or "*" for all.
 func mentions(list []string, names ...string) bool {
 	return slices.ContainsFunc(list, func(item string) bool { return item == rbacv1.ResourceAll || slices.Contains(names, item) })
 }

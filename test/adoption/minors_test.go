@@ -16,9 +16,9 @@ import (
 	"github.com/stretchr/testify/require"
 	resourceapi "k8s.io/api/resource/v1"
 
+	"github.com/celset/celset/allocator/conformance/scenario"
 	"github.com/celset/celset/internal/controlplane"
 	"github.com/celset/celset/internal/testing/cases"
-	"github.com/celset/celset/test/conformance/scenario"
 )
 
 // current is the minor of go.mod, others those that the libraries are released for, too.
@@ -36,7 +36,7 @@ func TestMinors(t *testing.T) {
 	want := answersOf(t, current, input)
 	compared := 0
 	for _, a := range want {
-		// What they answer otherwise is in docs/differences.md, and test/conformance is about it.
+		// What they answer otherwise is in docs/differences.md, and allocator/conformance is about it.
 		if a.Kubernetes.devices(t) == a.Celset.devices(t) {
 			compared++
 		}
@@ -128,7 +128,7 @@ func answersOf(t *testing.T, minor string, input []string) []answers {
 	run(root, "hack/library.sh", minor, library)
 	require.NotContains(t, run(library, "go", "list", "-m", "all"), "k8s.io/kubernetes")
 	run(library, "go", "vet", "./...")
-	for name, from := range map[string]string{"main.go": "test/adoption/testdata/answers/main.go", "case.go": "test/conformance/scenario/case.go"} {
+	for name, from := range map[string]string{"main.go": "test/adoption/testdata/answers/main.go", "case.go": "allocator/conformance/scenario/case.go"} {
 		text, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(from)))
 		require.NoError(t, err)
 		require.NoError(t, os.WriteFile(filepath.Join(program, name), bytes.Replace(text, []byte("package scenario"), []byte("package main"), 1), 0o600))

@@ -14,8 +14,10 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 
 	"github.com/celset/celset/allocator"
+	"github.com/celset/celset/internal/draw"
 	"github.com/celset/celset/internal/testing/shape"
 	"github.com/celset/celset/internal/topology"
+	"github.com/celset/celset/internal/topology/wiring"
 )
 
 // example is a template of a page, and what it is tried on.
@@ -117,9 +119,9 @@ func (e *example) custom(count int, holds func([]string) bool, pictures ...strin
 }
 
 func square(t *testing.T) *example {
-	wiring, err := topology.NewTorus(accelerators, 4, 4)
+	torus, err := topology.NewTorus(accelerators, 4, 4)
 	require.NoError(t, err)
-	return onTopology(t, "square", wiring).custom(4, func(names []string) bool { return wiring.IsBlock(names, 2, 2) }, `
+	return onTopology(t, "square", torus).custom(4, func(names []string) bool { return wiring.IsBlock(torus, names, 2, 2) }, `
 		..x.
 		x.x.
 		.xxx
@@ -190,12 +192,12 @@ func (e *example) sets(o shape.Occupancy) *big.Int {
 }
 
 func (e *example) picture(t *testing.T, o shape.Occupancy) string {
-	marks := map[string]topology.Mark{}
+	marks := map[string]draw.Mark{}
 	for i := range o.InUse.All() {
-		marks[e.devices[i].Name] = topology.Mark{State: topology.Taken}
+		marks[e.devices[i].Name] = draw.Mark{State: draw.Taken}
 	}
 	var text strings.Builder
-	require.NoError(t, topology.Draw(&text, e.draw, marks))
+	require.NoError(t, draw.Text(&text, e.draw, marks))
 	return strings.TrimSpace(text.String())
 }
 

@@ -44,7 +44,7 @@ var budgets = []budget{
 	{name: "cel/device", folders: []string{"cel/device"}, without: []string{"cel/device/bound", "cel/device/library"}, counts: product, lines: 3325},
 	{name: "cel/device/bound and library", folders: []string{"cel/device/bound", "cel/device/library"}, counts: product, lines: 10640},
 	{name: "cel/cluster", folders: []string{"cel/cluster"}, counts: product, lines: 2140},
-	{name: "allocator", folders: []string{"allocator"}, without: explaining, counts: product, lines: 14415},
+	{name: "allocator", folders: []string{"allocator"}, without: append(explaining, "allocator/conformance"), counts: product, lines: 14415},
 	{name: "allocator/explain and others", folders: explaining, counts: product, lines: 3765},
 	{name: "plugin", folders: []string{"plugin"}, counts: product, lines: 11870},
 	{name: "admission", folders: []string{"admission"}, counts: product, lines: 3180},
@@ -53,8 +53,8 @@ var budgets = []budget{
 	{name: "cmd", folders: []string{"cmd"}, counts: product, lines: 11528},
 	{name: "internal", folders: []string{"internal"}, without: []string{"internal/testing"}, counts: product, lines: 13226},
 	{name: "hack", folders: []string{"hack"}, counts: product, lines: 380},
-	{name: "support of tests", folders: []string{"internal/testing", "test"}, counts: product, lines: 13363},
-	{name: "tests", folders: []string{"."}, counts: test, lines: 92499},
+	{name: "support of tests", folders: []string{"internal/testing", "test", "allocator/conformance"}, counts: product, lines: 13400},
+	{name: "tests", folders: []string{"."}, counts: test, lines: 92700},
 	{name: "docs", folders: []string{"docs"}, counts: page, lines: 7430, files: 29},
 }
 

@@ -54,10 +54,9 @@ func TestGeneratedFilesAreMarked(t *testing.T) {
 	}))
 }
 
-// TestNothingOfTestsIsShipped: what only tests use stands below these folders, and
-// nothing else imports it.
+// TestNothingOfTestsIsShipped: packages below these folders are for tests alone, and nothing else imports them.
 func TestNothingOfTestsIsShipped(t *testing.T) {
-	tests := []string{module + "/internal/testing", module + "/test"}
+	tests := []string{module + "/internal/testing", module + "/test", module + "/allocator/conformance"}
 	packages, err := list()
 	require.NoError(t, err)
 	for path, p := range packages {

@@ -26,6 +26,8 @@ const module = "github.com/celset/celset"
 type rule struct {
 	Folder string `json:"folder"`
 	Alone  bool   `json:"alone"`
+	// Without are folders below Folder.
+	Without []string `json:"without"`
 	// Ours and Direct are nil if all may be imported.
 	Ours   *[]string `json:"ours"`
 	Direct *[]string `json:"direct"`
@@ -90,11 +92,15 @@ var list = sync.OnceValues(func() (map[string]goPackage, error) {
 func TestImports(t *testing.T) {
 	packages, err := list()
 	require.NoError(t, err)
-	for _, r := range readRules(t) {
+	rules := readRules(t)
+	for _, r := range rules {
 		t.Run(r.Folder, func(t *testing.T) {
+			for _, folder := range r.Without {
+				require.True(t, slices.ContainsFunc(rules, func(other rule) bool { return other.Folder == folder && !other.Alone }), "%s has no rule", folder)
+			}
 			checked := 0
 			for path, p := range packages {
-				if under(path, module+"/"+r.Folder) && (!r.Alone || path == module+"/"+r.Folder) {
+				if r.covers(path) {
 					r.check(t, p, packages)
 					checked++
 				}
@@ -102,6 +108,12 @@ func TestImports(t *testing.T) {
 			require.NotZero(t, checked, "the folder has no packages: has it moved?")
 		})
 	}
+}
+
+// covers reports whether the rule is for a package.
+func (r rule) covers(path string) bool {
+	folder, ours := strings.CutPrefix(path, module+"/")
+	return ours && under(folder, r.Folder) && (!r.Alone || folder == r.Folder) && !underAny(folder, r.Without)
 }
 
 func (r rule) check(t *testing.T, p goPackage, packages map[string]goPackage) {

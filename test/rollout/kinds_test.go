@@ -18,6 +18,7 @@ import (
 	"github.com/celset/celset/internal/story"
 	"github.com/celset/celset/internal/testing/env"
 	"github.com/celset/celset/internal/topology"
+	"github.com/celset/celset/internal/topology/wiring"
 )
 
 // kindLabel says on pods and claims of which kind they are.
@@ -75,10 +76,10 @@ func kindNamed(name string) *kind {
 
 // isStretch sees an end where the ring closes, as the expressions do.
 func isStretch(t topology.Topology, names []string) bool {
-	return t.Contiguous(names) && !(slices.Contains(names, t.Devices[0].Name) && slices.Contains(names, t.Devices[len(t.Devices)-1].Name))
+	return wiring.Contiguous(t, names) && !(slices.Contains(names, t.Devices[0].Name) && slices.Contains(names, t.Devices[len(t.Devices)-1].Name))
 }
 
-func isSquare(t topology.Topology, names []string) bool { return t.IsBlock(names, 2, 2) }
+func isSquare(t topology.Topology, names []string) bool { return wiring.IsBlock(t, names, 2, 2) }
 
 func isAny(topology.Topology, []string) bool { return true }
 

@@ -16,6 +16,7 @@ import (
 
 	"github.com/celset/celset/internal/testing/env"
 	"github.com/celset/celset/internal/topology"
+	"github.com/celset/celset/internal/topology/wiring"
 )
 
 // kindLabel says on claims of which kind they are.
@@ -51,11 +52,11 @@ func blockOf(rows, columns int) string {
 var kinds = []*kind{
 	{
 		name: "grid", profile: env.CelsetProfile, count: 4, expression: blockOf(2, 2),
-		holds: func(names []string) bool { return mesh.IsBlock(names, 2, 2) },
+		holds: func(names []string) bool { return wiring.IsBlock(mesh, names, 2, 2) },
 	},
 	{
 		name: "line", profile: env.CelsetProfile, count: 3, expression: blockOf(1, 3),
-		holds: func(names []string) bool { return mesh.IsBlock(names, 1, 3) },
+		holds: func(names []string) bool { return wiring.IsBlock(mesh, names, 1, 3) },
 	},
 	{name: "plain", profile: env.CelsetProfile, count: 2, holds: func([]string) bool { return true }},
 	{name: "stock", profile: env.StockProfile, count: 2, holds: func([]string) bool { return true }},
@@ -65,7 +66,7 @@ var kinds = []*kind{
 // block is for pods of a high priority: it takes half of a node.
 var block = &kind{
 	name: "block", profile: env.CelsetProfile, count: 8, expression: blockOf(2, 4),
-	holds: func(names []string) bool { return mesh.IsBlock(names, 2, 4) },
+	holds: func(names []string) bool { return wiring.IsBlock(mesh, names, 2, 4) },
 }
 
 // divided are the kinds for parts of a chip and shares of a link.

@@ -4,13 +4,14 @@
 package draw
 
 import (
+	"github.com/celset/celset/internal/draw"
 	"github.com/celset/celset/internal/topology"
 )
 
 // board is the devices of all panels that are arranged by place, where they are in the
 // machine.
 type board struct {
-	topology.Board
+	draw.Board
 	panels []*Panel
 	// devices are in the order of the panels, and byLabel the same.
 	devices []topology.Device
@@ -103,6 +104,6 @@ func (p *Picture) board() *board {
 	if len(b.panels) == 0 {
 		return nil
 	}
-	b.Board = topology.NewBoard(b.devices)
+	b.Board = draw.NewBoard(b.devices)
 	return b
 }

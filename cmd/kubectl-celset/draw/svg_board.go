@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/celset/celset/internal/draw"
 	"github.com/celset/celset/internal/topology"
 )
 
@@ -61,7 +62,7 @@ func (p *page) board(b *board) {
 	p.y += margin
 }
 
-func (p *page) numaNode(b *board, node topology.NUMANode, g grid) {
+func (p *page) numaNode(b *board, node draw.NUMANode, g grid) {
 	title := "NUMA node unknown"
 	switch {
 	case node.Known:
@@ -97,7 +98,7 @@ func (p *page) rows(b *board, devices []topology.Device, g grid) float64 {
 	return right
 }
 
-func (p *page) roots(b *board, roots []topology.PCIeRoot, g grid) float64 {
+func (p *page) roots(b *board, roots []draw.PCIeRoot, g grid) float64 {
 	right, top := g.left, p.y
 	for col, root := range roots {
 		p.add(text{X: g.box(0, col, 0).X, Y: top + 14, Size: 12, Fill: faintInk, Text: root.Name})

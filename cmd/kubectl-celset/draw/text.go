@@ -8,6 +8,7 @@ import (
 	"io"
 	"strings"
 
+	"github.com/celset/celset/internal/draw"
 	"github.com/celset/celset/internal/topology"
 )
 
@@ -21,9 +22,9 @@ func (p *Picture) Text(w io.Writer, color bool) error {
 		_, err := fmt.Fprintln(w, "no devices")
 		return err
 	}
-	var options []topology.Option
+	var options []draw.Option
 	if color {
-		options = append(options, topology.WithColor())
+		options = append(options, draw.WithColor())
 	}
 	board := p.board()
 	for i := range p.Panels {
@@ -65,19 +66,19 @@ func (p *Picture) taints(w io.Writer) error {
 }
 
 // text draws panels together. They have no links.
-func (b *board) text(w io.Writer, options []topology.Option) error {
-	marks := make(map[string]topology.Mark, len(b.byLabel))
+func (b *board) text(w io.Writer, options []draw.Option) error {
+	marks := make(map[string]draw.Mark, len(b.byLabel))
 	for label, device := range b.byLabel {
 		marks[label] = device.mark()
 	}
-	return topology.Draw(w, topology.Topology{Kind: topology.Machine, Devices: b.devices}, marks, options...)
+	return draw.Text(w, topology.Topology{Kind: topology.Machine, Devices: b.devices}, marks, options...)
 }
 
 // ties lists what devices of several panels have in common besides their places.
-func (p *Picture) ties(w io.Writer, options []topology.Option) error {
+func (p *Picture) ties(w io.Writer, options []draw.Option) error {
 	var panels []*Panel
 	var devices []topology.Device
-	marks := make(map[string]topology.Mark)
+	marks := make(map[string]draw.Mark)
 	for i := range p.Panels {
 		panel := &p.Panels[i]
 		panels, devices = append(panels, panel), append(devices, panel.described()...)
@@ -88,12 +89,12 @@ func (p *Picture) ties(w io.Writer, options []topology.Option) error {
 	if sameLabels(panels) {
 		return nil
 	}
-	return topology.DrawTies(w, devices, marks, options...)
+	return draw.TextOfTies(w, devices, marks, options...)
 }
 
-func (p *Panel) text(w io.Writer, options []topology.Option) error {
+func (p *Panel) text(w io.Writer, options []draw.Option) error {
 	t := topology.Topology{Kind: topology.Placed, Title: p.Title}
-	marks := make(map[string]topology.Mark)
+	marks := make(map[string]draw.Mark)
 	var links []string
 	at := make(map[string]*Device, len(p.Devices))
 	for i := range p.Devices {
@@ -119,7 +120,7 @@ func (p *Panel) text(w io.Writer, options []topology.Option) error {
 	if p.rows > 0 {
 		t.Close(p.rows, p.cols)
 	}
-	if err := topology.Draw(w, t, marks, options...); err != nil {
+	if err := draw.Text(w, t, marks, options...); err != nil {
 		return err
 	}
 	if len(links) == 0 {
@@ -134,19 +135,19 @@ func isBeside(a, b *Device) bool {
 	return rows*rows+cols*cols == 1
 }
 
-func (d *Device) mark() topology.Mark {
+func (d *Device) mark() draw.Mark {
 	owner, chosen := d.owner()
 	switch {
 	case d.Unusable && !chosen:
-		return topology.Mark{State: topology.Unusable}
+		return draw.Mark{State: draw.Unusable}
 	case chosen:
-		return topology.Mark{State: topology.Chosen}
+		return draw.Mark{State: draw.Chosen}
 	case owner == taintedOwner:
-		return topology.Mark{State: topology.Tainted}
+		return draw.Mark{State: draw.Tainted}
 	case owner != "":
-		return topology.Mark{State: topology.Taken, Owner: owner}
+		return draw.Mark{State: draw.Taken, Owner: owner}
 	default:
-		return topology.Mark{}
+		return draw.Mark{}
 	}
 }
 

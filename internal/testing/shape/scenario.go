@@ -49,6 +49,7 @@ import (
 
 	"github.com/celset/celset/apis/celset/v1alpha1"
 	"github.com/celset/celset/internal/topology"
+	"github.com/celset/celset/internal/topology/wiring"
 )
 
 // Scenario is one shape on one kind of hardware.
@@ -170,7 +171,7 @@ func everyHasTwoNeighbours(t topology.Topology, names []string) bool {
 func contiguousWithoutWrap(t topology.Topology, names []string) bool {
 	last := len(t.Devices) - 1
 	wraps := slices.Contains(names, t.Devices[0].Name) && slices.Contains(names, t.Devices[last].Name)
-	return t.Contiguous(names) && (!wraps || len(names) == len(t.Devices))
+	return wiring.Contiguous(t, names) && (!wraps || len(names) == len(t.Devices))
 }
 
 // constraintName is the name under which a claim defines its expression.

@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/celset/celset/internal/topology"
+	"github.com/celset/celset/internal/topology/wiring"
 )
 
 // The drivers of the scenarios, which are also their device classes and the domains
@@ -96,23 +97,23 @@ func made(kind string, sizes []int) (topology.Topology, error) {
 func meant(shape string, t topology.Topology, count int) (holds func(topology.Topology, []string) bool, search func(Set) (Set, int)) {
 	switch shape {
 	case "pairs":
-		return topology.Topology.WholePairs, newPairSearch(t, count/2).first
+		return wiring.WholePairs, newPairSearch(t, count/2).first
 	case "couples":
-		return topology.Topology.WholeCouples, newPairSearch(t, count/2).first
+		return wiring.WholeCouples, newPairSearch(t, count/2).first
 	case "stretch":
 		return contiguousWithoutWrap, stretchSearch{ring: len(t.Devices), size: count}.first
 	case "arc":
-		return topology.Topology.Contiguous, stretchSearch{ring: len(t.Devices), size: count, wraps: true}.first
+		return wiring.Contiguous, stretchSearch{ring: len(t.Devices), size: count, wraps: true}.first
 	case "neighbours":
 		return everyHasTwoNeighbours, newNeighbourSearch(t, count).first
 	case "clique":
-		return topology.Topology.IsClique, newCliqueSearch(t, count).first
+		return wiring.IsClique, newCliqueSearch(t, count).first
 	}
 	var rows, cols int
 	if _, err := fmt.Sscanf(shape, "block%dx%d", &rows, &cols); err != nil {
 		panic(fmt.Sprintf("there is no shape %s", shape))
 	}
 	return func(t topology.Topology, names []string) bool {
-		return t.IsBlock(names, rows, cols) || t.IsBlock(names, cols, rows)
+		return wiring.IsBlock(t, names, rows, cols) || wiring.IsBlock(t, names, cols, rows)
 	}, newBlockSearch(t.Rows, t.Cols, rows, cols, rows != cols).first
 }

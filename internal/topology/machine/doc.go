@@ -10,7 +10,7 @@
 //	slices, err := m.ResourceSlices("node-1")   // publish these
 //	classes := m.DeviceClasses()                // and these, once for the cluster
 //	...
-//	err = topology.Draw(os.Stdout, m.Topology("node-1"), nil)
+//	err = draw.Text(os.Stdout, m.Topology("node-1"), nil)
 //
 // A model is a [topology.Topology] of kind [topology.Machine] for each name of a node, so
 // whatever takes a topology takes a machine. Nodes of one machine differ in what differs in

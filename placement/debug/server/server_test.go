@@ -14,7 +14,6 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
-	"strconv"
 	"sync"
 	"testing"
 	"time"
@@ -32,7 +31,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
-	"github.com/celset/celset/internal/controlplane"
 	"github.com/celset/celset/placement"
 	"github.com/celset/celset/placement/debug"
 )
@@ -97,11 +95,20 @@ func newManager(t *testing.T, url string) manager.Manager {
 	return mgr
 }
 
+// freeAddress returns an address at which nobody listens. A closed connection to it keeps the kernel from choosing its port for
+// another program, for a minute.
 func freeAddress(t *testing.T) string {
 	t.Helper()
-	ports, err := controlplane.FreePorts(1)
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
-	return net.JoinHostPort("127.0.0.1", strconv.Itoa(ports[0]))
+	defer func() { require.NoError(t, listener.Close()) }()
+	client, err := net.Dial("tcp", listener.Addr().String())
+	require.NoError(t, err)
+	defer func() { require.NoError(t, client.Close()) }()
+	connection, err := listener.Accept()
+	require.NoError(t, err)
+	require.NoError(t, connection.Close())
+	return listener.Addr().String()
 }
 
 // call waits for the server to listen.

@@ -19,6 +19,7 @@ import (
 	"github.com/celset/celset/internal/controlplane"
 	"github.com/celset/celset/internal/testing/env"
 	"github.com/celset/celset/internal/topology"
+	"github.com/celset/celset/internal/topology/wiring"
 )
 
 func TestMain(m *testing.M) { env.Main(m) }
@@ -136,7 +137,7 @@ func (l *lab) requireServed(t *testing.T, n int, names ...string) {
 	for _, name := range names {
 		devices := l.DevicesOf(t, name)
 		require.Len(t, devices, n, name)
-		require.True(t, l.ring.Contiguous(devices), "%s has %v", name, devices)
+		require.True(t, wiring.Contiguous(l.ring, devices), "%s has %v", name, devices)
 		for _, device := range devices {
 			at := l.Pod(t, name).Spec.NodeName + "/" + device
 			require.Empty(t, users[at], "%s has %s, too", name, at)

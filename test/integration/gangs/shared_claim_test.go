@@ -18,6 +18,7 @@ import (
 
 	"github.com/celset/celset/internal/testing/cases"
 	"github.com/celset/celset/internal/testing/env"
+	"github.com/celset/celset/internal/topology/wiring"
 )
 
 // TestPodsOfAGroupShareAClaim: the pods of a group are bound at the same time, and all of them write the claim that they share.
@@ -50,7 +51,7 @@ func TestPodsOfAGroupShareAClaim(t *testing.T) {
 	l.RequireRunning(t, names...)
 	claim := l.Claim(t, group)
 	require.Len(t, claim.Status.ReservedFor, pods)
-	require.True(t, l.ring.Contiguous(env.DeviceNames(claim)))
+	require.True(t, wiring.Contiguous(l.ring, env.DeviceNames(claim)))
 
 	failed := l.failedBindings(t, pods)
 	t.Logf("%d pods, %d of them failed to be bound at first", pods, len(failed))

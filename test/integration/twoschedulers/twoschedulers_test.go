@@ -16,6 +16,7 @@ import (
 
 	"github.com/celset/celset/internal/controlplane"
 	"github.com/celset/celset/internal/testing/env"
+	"github.com/celset/celset/internal/topology/wiring"
 )
 
 // tolerating lets a pod onto the nodes that are set apart, and onto no others.
@@ -69,7 +70,7 @@ func (c *cluster) failClosed(t *testing.T) {
 	c.RequireRefused(t, "closed-stock", "cannot allocate all claims")
 	c.run(t, "closed-ours", env.CelsetProfile, driver)
 	devices := c.requireServed(t, "closed-ours")["closed-ours"]
-	require.True(t, ring.Contiguous(devices.names), "%v", devices)
+	require.True(t, wiring.Contiguous(ring, devices.names), "%v", devices)
 	c.RequireRefused(t, "closed-stock", "cannot allocate all claims")
 }
 
@@ -90,7 +91,7 @@ func (c *cluster) splitByClass(t *testing.T) {
 	for pod, devices := range c.requireServed(t, pods...) {
 		require.Len(t, devices.names, 2)
 		if strings.HasPrefix(pod, "class-ours") {
-			require.True(t, ring.Contiguous(devices.names), "%s got %v", pod, devices)
+			require.True(t, wiring.Contiguous(ring, devices.names), "%s got %v", pod, devices)
 		}
 	}
 }
@@ -115,7 +116,7 @@ func (c *cluster) splitByTaint(t *testing.T) {
 			continue
 		}
 		require.Contains(t, apart, devices.node, pod)
-		require.True(t, ring.Contiguous(devices.names), "%s got %v", pod, devices)
+		require.True(t, wiring.Contiguous(ring, devices.names), "%s got %v", pod, devices)
 	}
 }
 

@@ -25,6 +25,7 @@ import (
 	"github.com/celset/celset/internal/controlplane"
 	"github.com/celset/celset/internal/testing/ledger"
 	"github.com/celset/celset/internal/topology"
+	"github.com/celset/celset/internal/topology/wiring"
 	"github.com/celset/celset/plugin"
 	"github.com/celset/celset/plugin/guard"
 )
@@ -91,7 +92,7 @@ func judge(mesh topology.Topology, claim *resourceapi.ResourceClaim) string {
 func isShape(mesh topology.Topology, shape string, names []string) bool {
 	switch shape {
 	case "grid", "block":
-		return mesh.IsBlock(names, 2, 2)
+		return wiring.IsBlock(mesh, names, 2, 2)
 	case "ring":
 		return isStretch(mesh, names)
 	case "match":

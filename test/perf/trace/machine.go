@@ -24,6 +24,7 @@ import (
 	"github.com/celset/celset/internal/testing/env"
 	"github.com/celset/celset/internal/testing/shape"
 	"github.com/celset/celset/internal/topology"
+	"github.com/celset/celset/internal/topology/wiring"
 )
 
 // className is the DeviceClass of all machines, and the name of their driver.
@@ -80,9 +81,9 @@ func attribute(d, name string) string {
 func pairs() []constraint {
 	expression := fmt.Sprintf("devices.all(d, devices.exists_one(o, d != o && %s == %s))", attribute("d", "bridge"), attribute("o", "bridge"))
 	return []constraint{
-		{2, "pairs", expression, topology.Topology.WholePairs},
-		{4, "pairs", expression, topology.Topology.WholePairs},
-		{8, "pairs", expression, topology.Topology.WholePairs},
+		{2, "pairs", expression, wiring.WholePairs},
+		{4, "pairs", expression, wiring.WholePairs},
+		{8, "pairs", expression, wiring.WholePairs},
 	}
 }
 
@@ -91,9 +92,9 @@ func pairs() []constraint {
 func arcs() []constraint {
 	expression := fmt.Sprintf("size(devices) == 8 || devices.exists_one(d, !devices.exists(o, %s == (%s + 1) %% 8))", attribute("o", "index"), attribute("d", "index"))
 	return []constraint{
-		{2, "arc", expression, topology.Topology.Contiguous},
-		{4, "arc", expression, topology.Topology.Contiguous},
-		{8, "arc", expression, topology.Topology.Contiguous},
+		{2, "arc", expression, wiring.Contiguous},
+		{4, "arc", expression, wiring.Contiguous},
+		{8, "arc", expression, wiring.Contiguous},
 	}
 }
 
@@ -109,7 +110,7 @@ func blocks() []constraint {
 			expression += " || " + side("row", cols) + " && " + side("col", rows)
 		}
 		return constraint{rows * cols, name, expression, func(t topology.Topology, names []string) bool {
-			return t.IsBlock(names, rows, cols) || t.IsBlock(names, cols, rows)
+			return wiring.IsBlock(t, names, rows, cols) || wiring.IsBlock(t, names, cols, rows)
 		}}
 	}
 	return []constraint{block("block1x2", 1, 2), block("block2x2", 2, 2), block("block2x4", 2, 4)}
@@ -118,7 +119,7 @@ func blocks() []constraint {
 // linked: all are linked to all. Eight are all that there are.
 func linked() []constraint {
 	expression := fmt.Sprintf("size(devices) == 8 || devices.all(d, devices.all(o, d == o || %s in %s.split(',')))", attribute("o", "id"), attribute("d", "peers"))
-	holds := func(t topology.Topology, names []string) bool { return len(names) == 8 || t.IsClique(names) }
+	holds := func(t topology.Topology, names []string) bool { return len(names) == 8 || wiring.IsClique(t, names) }
 	return []constraint{{2, "linked", expression, holds}, {4, "linked", expression, holds}, {8, "linked", expression, holds}}
 }
 

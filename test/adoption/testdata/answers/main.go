@@ -1,7 +1,7 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Program answers reads cases, as package test/conformance/scenario has them, and writes for each what the allocator of celset and
+// Program answers reads cases, as package allocator/conformance/scenario has them, and writes for each what the allocator of celset and
 // that of Kubernetes' library answer, as a line of JSON. Its module has the minor of Kubernetes that it is about.
 package main
 

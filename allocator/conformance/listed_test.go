@@ -1,0 +1,128 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package conformance
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/stretchr/testify/require"
+	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/dynamic-resource-allocation/structured"
+	"k8s.io/utils/ptr"
+
+	"github.com/celset/celset/allocator"
+	"github.com/celset/celset/allocator/conformance/scenario"
+)
+
+// docs/differences.md lists what our allocator mends. Random cases meet some of it. Errors are
+// translated. For the rest, what the difference is about is removed, and the answers must be the same
+// then: a case has no other difference than a listed one.
+
+var overLimit = regexp.MustCompile(`: adding \d+ devices exceeds the claim limit of \d+, `)
+
+var aboutNode = regexp.MustCompile(`asks for all devices, but resource pool \S+ is currently |unsupported ResourceSlice.NodeSelector with \d+ terms`)
+
+// mended is what comes of an outcome of upstream's when the errors are of the node that are about its slices.
+func mended(c *scenario.Case, o outcome) outcome {
+	if o.kind == fatal && overLimit.MatchString(o.err.Error()) && !slices.ContainsFunc(c.Claims, allocator.AsksForTooMany) {
+		return outcome{kind: none}
+	}
+	if o.kind == fatal && aboutNode.MatchString(o.err.Error()) {
+		return outcome{kind: onNode, err: fmt.Errorf("%w%w", o.err, structured.ErrFailedAllocationOnNode)}
+	}
+	return o
+}
+
+// requireListed requires that answers differ only by what is listed.
+func requireListed(t require.TestingT, c *scenario.Case, want, got outcome, options ...allocator.Option) {
+	without := c.Clone()
+	stripped := stripListed(without)
+	if theirs := upstream(experimental, c); got.kind == fatal && theirs.kind == fatal && overLimit.MatchString(theirs.err.Error()) {
+		// Upstream's error ends the search at a request for all devices that gets too many. To ours that is about the node, so it
+		// goes on and finds what is wrong with a later claim. Without such requests both must find that.
+		stripped = trait("all devices")(without) || stripped
+	}
+	if !stripRefusals(without, want) && !stripped {
+		requireEqual(t, c, want, got, "experimental is right, ours is not")
+		return
+	}
+	requireEqual(t, without, mended(without, upstream(experimental, without)), ours(without, options...),
+		"experimental is right, ours is not, in a case without what is listed")
+}
+
+// stripListed removes what listed differences are about, and says whether there was any.
+func stripListed(c *scenario.Case) bool {
+	changed := false
+	if strip := trait("shared counters"); strip(c.Clone()) {
+		changed = trait("admin access")(c)
+	}
+	// A node may see an older generation of a pool than others do, not those of its slices that need a feature, or only
+	// as many of too many slices as there should be. Of what has left, as this node sees it, the answer may differ.
+	type generations = map[int64]bool
+	of, has, shared := map[scenario.Device]generations{}, map[scenario.Device]generations{}, map[scenario.Device]bool{}
+	add := func(to map[scenario.Device]generations, is scenario.Device, generation int64) {
+		if to[is] == nil {
+			to[is] = generations{}
+		}
+		to[is][generation] = true
+	}
+	poolOf := func(slice *resourceapi.ResourceSlice) scenario.Device {
+		return scenario.Device{Driver: slice.Spec.Driver, Pool: slice.Spec.Pool.Name}
+	}
+	for _, slice := range c.Slices {
+		add(of, poolOf(slice), slice.Spec.Pool.Generation)
+	}
+	isSeen := func(slice *resourceapi.ResourceSlice) bool {
+		published := 0
+		for _, other := range c.Slices {
+			if poolOf(other) == poolOf(slice) && other.Spec.Pool.Generation == slice.Spec.Pool.Generation {
+				published++
+			}
+		}
+		return published <= int(slice.Spec.Pool.ResourceSliceCount) && (c.Features.CompatibilityGroups || !hasGroups(slice))
+	}
+	c.Devices(func(slice *resourceapi.ResourceSlice, d *resourceapi.Device) {
+		is := poolOf(slice)
+		is.Device = d.Name
+		if isSeen(slice) {
+			add(has, is, slice.Spec.Pool.Generation)
+		}
+		shared[is] = c.Features.ConsumableCapacity && ptr.Deref(d.AllowMultipleAllocations, false)
+	})
+	hasLeft := func(d scenario.Device) bool {
+		return len(has[d]) < len(of[scenario.Device{Driver: d.Driver, Pool: d.Pool}])
+	}
+	before := len(c.Allocated) + len(c.Shares)
+	c.Allocated = slices.DeleteFunc(c.Allocated, hasLeft)
+	c.Shares = slices.DeleteFunc(c.Shares, func(s scenario.Share) bool { return hasLeft(s.Device) || !shared[s.Device] })
+	return changed || len(c.Allocated)+len(c.Shares) < before
+}
+
+// stripRefusals removes the constraints because of which upstream's search has ended: one of them refuses a device where all
+// devices are wanted. Our search goes on.
+func stripRefusals(c *scenario.Case, theirs outcome) bool {
+	if theirs.kind != fatal || !strings.Contains(theirs.err.Error(), "because a claim constraint would not be satisfied") {
+		return false
+	}
+	for i := range c.Claims {
+		c.Claims[i].Spec.Devices.Constraints = nil
+	}
+	return true
+}
+
+func hasGroups(slice *resourceapi.ResourceSlice) bool {
+	return slices.ContainsFunc(slice.Spec.Devices, func(d resourceapi.Device) bool {
+		return slices.ContainsFunc(d.ConsumesCounters, func(c resourceapi.DeviceCounterConsumption) bool {
+			return len(c.CompatibilityGroups) > 0
+		})
+	})
+}
+
+func trait(name string) func(*scenario.Case) bool {
+	i := slices.IndexFunc(scenario.Traits, func(t scenario.Trait) bool { return strings.EqualFold(t.Name, name) })
+	return scenario.Traits[i].Strip
+}

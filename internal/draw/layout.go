@@ -1,0 +1,197 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package draw
+
+import (
+	resourceapi "k8s.io/api/resource/v1"
+
+	"github.com/celset/celset/internal/topology"
+)
+
+// Layout is the arrangement of a topology for drawing, on a grid without units. Who
+// renders it decides how far apart rows and columns are.
+type Layout struct {
+	// Rows and Cols are the size of the grid that holds all places and paths.
+	Rows, Cols int
+	// Places has an entry for each device, in the order of Devices.
+	Places []Place
+	// Links has an entry for each edge, in the order of [topology.Topology.Edges].
+	Links []Link
+}
+
+// Place is a device and where it is drawn. No two devices share a point.
+type Place struct {
+	Device string
+	At     Point
+}
+
+// Link is an edge and how it is drawn.
+type Link struct {
+	topology.Edge
+	// Path leads from A to B, bends included. Except for the diagonals of a
+	// HybridCubeMesh it is made of horizontal and vertical stretches, and it
+	// touches no device but A and B.
+	Path []Point
+	// Wraps is set for the closing links of a torus, also in a machine. They leave the grid
+	// beside A and come back beside B, on the opposite side.
+	Wraps bool
+	// Label is the name of the bridge or the PCIe root that joins the two.
+	Label string
+}
+
+// Point is a point of the grid. Rows count downwards and columns to the right,
+// from 0.
+type Point struct {
+	Row, Col int
+}
+
+// NewLayout arranges a topology: a ring around the sides of a rectangle, a mesh
+// or torus as a grid, pairs and couples one below the other, and the quads of a
+// hybrid cube mesh as two squares side by side, with linked corners facing each
+// other. A machine has a row for each PCIe root, below devices with links.
+func NewLayout(t topology.Topology) Layout {
+	places := placesOf(t)
+	at := make(map[string]Point, len(places))
+	layout := Layout{Places: places}
+	for _, place := range places {
+		at[place.Device] = place.At
+		layout.include(place.At)
+	}
+	for _, edge := range t.Edges() {
+		link := linkOf(t, edge, at[edge.A], at[edge.B])
+		layout.include(link.Path...)
+		layout.Links = append(layout.Links, link)
+	}
+	return layout
+}
+
+// include grows the grid to hold the points.
+func (l *Layout) include(points ...Point) {
+	for _, point := range points {
+		l.Rows = max(l.Rows, point.Row+1)
+		l.Cols = max(l.Cols, point.Col+1)
+	}
+}
+
+func placesOf(t topology.Topology) []Place {
+	if t.Kind == topology.Machine {
+		return machinePlaces(t)
+	}
+	circuit := ringCircuit(len(t.Devices))
+	places := make([]Place, len(t.Devices))
+	for i, d := range t.Devices {
+		at := Point(d.Coordinates)
+		switch t.Kind {
+		case topology.Ring:
+			at = circuit[i]
+		case topology.HybridCubeMesh:
+			at = cubeMeshPoint(d.Coordinates)
+		}
+		places[i] = Place{Device: d.Name, At: at}
+	}
+	return places
+}
+
+func linkOf(t topology.Topology, edge topology.Edge, a, b Point) Link {
+	link := Link{Edge: edge, Path: []Point{a, b}, Label: linkLabel(t, edge)}
+	switch t.Kind {
+	case topology.Ring:
+		if a.Row != b.Row && a.Col != b.Col {
+			link.Path = []Point{a, {Row: b.Row, Col: a.Col}, b}
+		}
+	case topology.Torus:
+		link.Wraps = max(b.Row-a.Row, b.Col-a.Col) > 1
+	case topology.Machine:
+		link.Wraps = abs(b.Row-a.Row)+abs(b.Col-a.Col) > 1
+	case topology.HybridCubeMesh:
+		link.Path = cubeMeshPath(a, b)
+	}
+	return link
+}
+
+// linkLabel returns the attribute that the two ends have in common.
+func linkLabel(t topology.Topology, edge topology.Edge) string {
+	var attribute resourceapi.QualifiedName
+	switch t.Kind {
+	case topology.BridgePairs:
+		attribute = topology.AttributeBridge
+	case topology.Couples:
+		attribute = topology.AttributePCIeRoot
+	default:
+		return ""
+	}
+	d, _ := t.Device(edge.A)
+	return stringValue(d, attribute)
+}
+
+// ringCols is the largest number of columns of a ring. A terminal has no room for more.
+const ringCols = 8
+
+// ringCircuit returns n points clockwise around a rectangle that is about as
+// high as it is wide. If n is odd, one point in the bottom side has no device, and
+// a straight link crosses it. In a rectangle that is all corners it is the bottom
+// right one, and the link bends.
+func ringCircuit(n int) []Point {
+	even := n + n%2
+	rowsAndCols := even/2 + 2
+	cols := min(ringCols, (rowsAndCols+1)/2)
+	rows := rowsAndCols - cols
+	gap := Point{Row: -1, Col: -1}
+	if n != even {
+		gap = Point{Row: rows - 1, Col: 1}
+	}
+	points := make([]Point, 0, even)
+	for i := range even {
+		if point := circuitPoint(i, rows, cols); point != gap {
+			points = append(points, point)
+		}
+	}
+	return points
+}
+
+// circuitPoint returns the i-th point clockwise around a rectangle, from its top
+// left corner.
+func circuitPoint(i, rows, cols int) Point {
+	right, bottom := cols-1, rows-1
+	switch {
+	case i <= right:
+		return Point{Row: 0, Col: i}
+	case i <= right+bottom:
+		return Point{Row: i - right, Col: right}
+	case i <= right+bottom+right:
+		return Point{Row: bottom, Col: right - (i - right - bottom)}
+	default:
+		return Point{Row: bottom - (i - right - bottom - right), Col: 0}
+	}
+}
+
+// The squares of a hybrid cube mesh take rows 1 and 2. Rows 0 and 3 are for the
+// links between outer corners, which go around the squares.
+const cubeMeshTop, cubeMeshRight = 1, 3
+
+const quadCorners = 4
+
+// cubeMeshPoint puts the corners of a quad clockwise and mirrors the second
+// quad, so that corners 1 and 2 face their counterparts.
+func cubeMeshPoint(c topology.Coordinates) Point {
+	columns := [quadCorners]int{0, 1, 1, 0}
+	rows := [quadCorners]int{0, 0, 1, 1}
+	corner := c.Col & (quadCorners - 1)
+	point := Point{Row: cubeMeshTop + rows[corner], Col: columns[corner]}
+	if c.Row != 0 {
+		point.Col = cubeMeshRight - point.Col
+	}
+	return point
+}
+
+func cubeMeshPath(a, b Point) []Point {
+	if b.Col-a.Col != cubeMeshRight {
+		return []Point{a, b}
+	}
+	outside := cubeMeshTop - 1
+	if a.Row > cubeMeshTop {
+		outside = a.Row + 1
+	}
+	return []Point{a, {Row: outside, Col: a.Col}, {Row: outside, Col: b.Col}, b}
+}

@@ -1,0 +1,117 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package draw
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/celset/celset/internal/topology"
+)
+
+// textWidth is the number of columns that a drawing should have at most.
+const textWidth = 100
+
+// Option changes how a drawing looks.
+type Option func(*options)
+
+type options struct {
+	color bool
+}
+
+// WithColor uses ANSI colours for devices that are chosen or taken. Without it
+// the drawing is plain ASCII. Both carry the same information.
+func WithColor() Option {
+	return func(o *options) { o.color = true }
+}
+
+// Text writes a picture of the topology. The line above it says which topology it is,
+// and the lines below explain the symbols. Devices without a mark are free. Links
+// between two chosen devices are drawn double:
+//
+//	[mla-0 *]===[mla-1 *]---[mla-2 .]
+//	    ||          ||          |
+//	[mla-3 *]===[mla-4 *]---[mla-5 a]
+//
+// The usual topologies, up to rings of 64 and tori of 8x8 with short names, take
+// at most 100 columns. Marking a device that is not there is an error.
+func Text(w io.Writer, t topology.Topology, marks map[string]Mark, opts ...Option) error {
+	var o options
+	for _, opt := range opts {
+		opt(&o)
+	}
+	marking, err := newMarking(t, marks)
+	if err != nil {
+		return fmt.Errorf("draw: %w", err)
+	}
+	pages, around := []*canvas{titleCanvas(t)}, wraps(t)
+	if t.Kind == topology.Machine {
+		pages = append(pages, machineCanvases(t, marking)...)
+	} else {
+		picture := pictureCanvas(t, marking)
+		if t.Title != "" && picture.width() > textWidth {
+			picture, around = symbolCanvas(NewLayout(t), marking), false
+		}
+		pages = append(pages, picture)
+	}
+	for _, page := range append(pages, legendCanvas(marking.legend(t), around)) {
+		if err := page.writeTo(w, o.color); err != nil {
+			return fmt.Errorf("draw %s: %w", t, err)
+		}
+	}
+	return nil
+}
+
+func pictureCanvas(t topology.Topology, m marking) *canvas {
+	if t.Kind == topology.HybridCubeMesh {
+		return peersCanvas(t, m)
+	}
+	return gridCanvas(NewLayout(t), m)
+}
+
+// wraps reports whether the drawing has links that leave it on one side and come
+// back on the opposite side.
+func wraps(t topology.Topology) bool {
+	return t.Kind == topology.Torus && max(t.Rows, t.Cols) > 2 || t.Kind == topology.Machine && wrapping(partsOf(t))
+}
+
+func titleCanvas(t topology.Topology) *canvas {
+	title := t.String()
+	c := newCanvas(width(title), 2)
+	c.text(0, 0, title, plainStyle)
+	return c
+}
+
+// legendCanvas sets the entries one after the other, in as many lines as they take.
+func legendCanvas(entries []legendEntry, around bool) *canvas {
+	if around {
+		entries = append(entries, legendEntry{"<- -> ^ v continue on the opposite side", plainStyle})
+	}
+	const separation = 3
+	lines, column, widest := 1, 0, 0
+	at := make([]Point, len(entries))
+	for i, entry := range entries {
+		if column > 0 && column+width(entry.text) > textWidth {
+			lines, column = lines+1, 0
+		}
+		at[i] = Point{Row: lines, Col: column}
+		widest = max(widest, column+width(entry.text))
+		column += width(entry.text) + separation
+	}
+	c := newCanvas(widest, lines+1)
+	for i, entry := range entries {
+		c.text(at[i].Col, at[i].Row, entry.text, entry.style)
+	}
+	return c
+}
+
+// cell returns the box of a device: "[mla-0  *]", with the name padded to nameWidth.
+func cell(name string, symbol rune, nameWidth int) string {
+	padding := strings.Repeat(" ", max(0, nameWidth-width(name)))
+	return fmt.Sprintf("[%s%s %c]", name, padding, symbol)
+}
+
+// cellFrame is the width of a cell without the name in it.
+const cellFrame = len("[ *]")

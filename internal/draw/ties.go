@@ -1,0 +1,131 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package draw
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	resourceapi "k8s.io/api/resource/v1"
+
+	"github.com/celset/celset/internal/topology"
+)
+
+// Ties are groups of devices of different drivers that belong together by an attribute of a
+// vendor, and not by a place in the machine.
+type Ties struct {
+	// Attribute has the same value for the devices of a group.
+	Attribute resourceapi.QualifiedName
+	// Groups have devices of several drivers each, with those of the first driver first.
+	Groups [][]topology.Device
+}
+
+// FindTies looks for an attribute that belongs to no driver, and groups devices of several
+// drivers. It returns the attribute with the most groups, and none if that has one group
+// only. Attributes that [topology.Locate] reads are left out.
+func FindTies(devices []topology.Device) (ties Ties, found bool) {
+	sorted := inOrder(devices)
+	for _, name := range commonNames(sorted) {
+		if groups := tied(sorted, name); len(groups) > max(1, len(ties.Groups)) {
+			ties, found = Ties{Attribute: name, Groups: groups}, true
+		}
+	}
+	return ties, found
+}
+
+// commonNames returns the names of attributes with a domain, sorted. A name without a domain
+// is in that of the driver.
+func commonNames(devices []topology.Device) []resourceapi.QualifiedName {
+	var names []resourceapi.QualifiedName
+	for _, d := range devices {
+		for name := range d.Attributes {
+			place := name == topology.AttributePCIeRoot || name == topology.AttributeNUMANode
+			if strings.Contains(string(name), "/") && !place {
+				names = append(names, name)
+			}
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// tied returns the groups of devices with one value of an attribute. Groups of one driver are
+// left out.
+func tied(devices []topology.Device, name resourceapi.QualifiedName) [][]topology.Device {
+	var values []string
+	members := map[string][]topology.Device{}
+	for _, d := range devices {
+		value := stringValue(d, name)
+		if value == "" {
+			continue
+		}
+		if members[value] == nil {
+			values = append(values, value)
+		}
+		members[value] = append(members[value], d)
+	}
+	var groups [][]topology.Device
+	for _, value := range values {
+		if len(topology.Topology{Devices: members[value]}.Drivers()) > 1 {
+			groups = append(groups, members[value])
+		}
+	}
+	return groups
+}
+
+// stringValue returns the value of a string attribute, and "" if the device has none.
+func stringValue(d topology.Device, name resourceapi.QualifiedName) string {
+	if value := d.Attributes[name].StringValue; value != nil {
+		return *value
+	}
+	return ""
+}
+
+// TextOfTies writes a line for each group, if there are any, with the symbols of [Text]:
+//
+//	same resource.aws.com/devicegroup1_id
+//	neuron-device-0 *   neuron-device-1 .   pci-0000-10-1d-0 *
+func TextOfTies(w io.Writer, devices []topology.Device, marks map[string]Mark, opts ...Option) error {
+	var o options
+	for _, opt := range opts {
+		opt(&o)
+	}
+	t := topology.Topology{Kind: topology.Machine, Devices: devices}
+	marking, err := newMarking(t, marks)
+	if err != nil {
+		return fmt.Errorf("draw ties: %w", err)
+	}
+	if err := tiesCanvas(devices, marking).writeTo(w, o.color); err != nil {
+		return fmt.Errorf("draw ties of %s: %w", t, err)
+	}
+	return nil
+}
+
+// tiesCanvas returns a page that begins with an empty line, and an empty page if there are no ties.
+func tiesCanvas(devices []topology.Device, m marking) *canvas {
+	ties, found := FindTies(devices)
+	if !found {
+		return newCanvas(0, 0)
+	}
+	const separation = 3
+	nameWidth, most := 0, 0
+	for _, group := range ties.Groups {
+		most = max(most, len(group))
+		for _, d := range group {
+			nameWidth = max(nameWidth, width(d.Name))
+		}
+	}
+	pitch := nameWidth + len(" *") + separation
+	title := "same " + string(ties.Attribute)
+	c := newCanvas(max(width(title), most*pitch), 2+len(ties.Groups))
+	c.text(0, 1, title, plainStyle)
+	for y, group := range ties.Groups {
+		for x, d := range group {
+			c.text(x*pitch, y+2, fmt.Sprintf("%-*s %c", nameWidth, d.Name, m.symbol(d.Name)), m.style(d.Name))
+		}
+	}
+	return c
+}

@@ -4,7 +4,7 @@
 GO ?= go
 
 # The libraries and the plugin: what is ours and no program. allocator/conformance only tests one of them.
-LIBRARIES = $(shell $(GO) list ./apis/... ./cel/... ./allocator/... ./internal/draw/... ./internal/topology/... ./test/topologydriver ./test/topologydriver/cdi ./test/topologydriver/checkpoint ./placement/... ./plugin/... ./admission/... | grep -v /allocator/conformance)
+LIBRARIES = $(shell $(GO) list ./apis/... ./cel/... ./allocator/... ./internal/draw/... ./internal/topology/... ./placement/... ./plugin/... ./admission/... | grep -v /allocator/conformance)
 
 # Race detector for them. Of what pulls in Kubernetes servers it is the plugin only, which shares
 # informers' objects with a whole scheduler: building that with the detector takes some minutes the
@@ -12,6 +12,7 @@ LIBRARIES = $(shell $(GO) list ./apis/... ./cel/... ./allocator/... ./internal/d
 # allocator/incremental, whose values the tests of allocator share between goroutines.
 # RACE_INTEGRATION are tests of libraries on a real API server.
 RACE_INTEGRATION = $(addprefix ./test/integration/placement/, admission binding controller)
+TEST_RACE_PACKAGES = ./topologydriver ./topologydriver/cdi ./topologydriver/checkpoint
 RACE_PACKAGES = $(shell $(GO) list $(LIBRARIES) $(RACE_INTEGRATION) | grep -vE '/(cel/device/bound|allocator/incremental)$$')
 
 .PHONY: help demo demo-placement demo-fleet demo-real test nightly test-bin test-race test-others test-older test-cases test-coverage coverage test-guarantee e2e skew bin up up-hub build lint lint-fix tidy fuzz fuzz-expensive bench bench-rows perf trace soak soak-preemption fleet faults clean generate images release generate-docs
@@ -20,9 +21,9 @@ help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
 
 # Compiling takes minutes the first time, and the go command says nothing meanwhile. As in
-# internal/controlplane: no symbols, and compilers that collect garbage less often.
+# test/controlplane: no symbols, and compilers that collect garbage less often.
 DEVCLUSTER = $(or $(CELSET_BIN),bin)/devcluster
-devcluster = @GOGC=$(or $(GOGC),400) hack/announce.sh "compiling cmd/devcluster: about five minutes the first time" $(GO) build -ldflags="-s -w" -o $(DEVCLUSTER) ./cmd/devcluster
+devcluster = @GOGC=$(or $(GOGC),400) hack/announce.sh "compiling test/devcluster: about five minutes the first time" $(GO) build -C test -ldflags="-s -w" -o $(abspath $(DEVCLUSTER)) ./devcluster
 
 demo: ## a local cluster, and what celset is for on it
 	$(devcluster)
@@ -65,18 +66,21 @@ test-bin: bin bin/golangci-lint bin/actionlint bin/helm bin/controller-gen bin/s
 
 test-race:
 	$(GO) test -race -count=1 $(TEST_FLAGS) $(RACE_PACKAGES)
+	$(GO) test -C test -race -count=1 $(TEST_FLAGS) $(TEST_RACE_PACKAGES)
 
 # Most of what runs in parallel waits for what a scheduler does after seconds.
 test-others:
 	$(GO) test -count=1 -parallel 8 $(TEST_FLAGS) $$($(GO) list ./... | grep -vxF "$$(printf '%s\n' $(RACE_PACKAGES))")
+	$(GO) test -C test -count=1 -parallel 8 $(TEST_FLAGS) $$($(GO) list -C test ./... | grep -vxF "$$($(GO) list -C test $(TEST_RACE_PACKAGES))")
 
 # The stories of the KEP and one of Placements.
 test-older:
-	CELSET_KUBERNETES=$(firstword $(SKEW)) $(GO) test -count=1 $(TEST_FLAGS) ./test/integration ./test/integration/placement -run '^(TestExamples|TestStories)$$'
+	CELSET_KUBERNETES=$(firstword $(SKEW)) $(GO) test -C test -count=1 $(TEST_FLAGS) ./integration ./integration/placement -run '^(TestExamples|TestStories)$$'
 
 # Everything without the race detector, with the cases of the night.
 test-cases:
 	$(GO) test -count=1 -parallel 8 $(TEST_FLAGS) ./...
+	$(GO) test -C test -count=1 -parallel 8 $(TEST_FLAGS) ./...
 
 # What tests reach of the packages that are ours and no program, compared with what is recorded in
 # test/coverage. With the cases of landing, which are the same every time.
@@ -85,33 +89,33 @@ COVERAGE_FLAGS ?=
 test-coverage:
 	@mkdir -p $(dir $(COVERAGE))
 	CELSET_NIGHTLY= $(GO) test -count=1 $(TEST_FLAGS) -coverprofile=$(COVERAGE) $(LIBRARIES)
-	$(GO) test ./test/coverage -run TestNoPackageIsTestedLess -count=1 -profile=$(abspath $(COVERAGE)) $(COVERAGE_FLAGS)
+	$(GO) test -C test ./coverage -run TestNoPackageIsTestedLess -count=1 -profile=$(abspath $(COVERAGE)) $(COVERAGE_FLAGS)
 
 coverage: ## record how much of each package its tests reach; a fall fails the nightly run
 	$(MAKE) test-coverage COVERAGE_FLAGS=-update
 
 # By itself, because it measures what tenants can do to each other's delays; -v for the table.
 test-guarantee:
-	CELSET_REDTEAM=all $(GO) test -count=1 $(TEST_FLAGS) -v ./test/redteam
+	CELSET_REDTEAM=all $(GO) test -C test -count=1 $(TEST_FLAGS) -v ./redteam
 
 # Tests on API servers and controller managers of older versions, and on those of go.mod: with the
 # defaults of each, and those of features of DRA once more with the features on that it has. -v for
 # what is skipped. With the cases of landing: schedulers are killed at each write, not 200 times.
 CURRENT = $(shell sed -n 's|^\tk8s.io/kubernetes v\(1\.[0-9]*\).*|\1|p' go.mod)
 SKEW ?= 1.34 1.35 1.36 $(CURRENT)
-SKEW_PACKAGES = ./test/integration ./test/integration/placement/... ./test/integration/twoschedulers ./test/chart ./test/versions ./test/rollout ./test/cmd/celset-webhook ./test/topologydriver
+SKEW_PACKAGES = ./integration ./integration/placement/... ./integration/twoschedulers ./chart ./versions ./rollout ./cmd/celset-webhook ./topologydriver
 SKEW_FEATURES = Constraint|Bind|Devices|Extended|Taint|Variants|Stories/(admin|alternatives|mistakes|preemption-held)
 skew: ## the user stories on each version of Kubernetes, SKEW
 	@set -e; for minor in $(SKEW); do \
 		echo "--- Kubernetes $$minor"; export CELSET_KUBERNETES=$$minor CELSET_NIGHTLY=; \
 		[ $$minor != $(CURRENT) ] || export CELSET_KUBERNETES=; \
-		$(GO) test -v -count=1 $(TEST_FLAGS) $(SKEW_PACKAGES); \
-		CELSET_KUBERNETES_FEATURES=on $(GO) test -v -count=1 $(TEST_FLAGS) ./test/integration -run '$(SKEW_FEATURES)'; \
+		$(GO) test -C test -v -count=1 $(TEST_FLAGS) $(SKEW_PACKAGES); \
+		CELSET_KUBERNETES_FEATURES=on $(GO) test -C test -v -count=1 $(TEST_FLAGS) ./integration -run '$(SKEW_FEATURES)'; \
 	done
 
 # -v for the tests that run, and for the reason if none does.
 e2e: ## the user stories up to their containers, and the images of a release, on a local node (Linux, as root)
-	CELSET_E2E=1 $(GO) test -v -count=1 $(TEST_FLAGS) ./test/e2e
+	CELSET_E2E=1 $(GO) test -C test -v -count=1 $(TEST_FLAGS) ./e2e
 
 bin: ## build the binaries of the local cluster and the commands of this module into bin/
 	$(devcluster)
@@ -128,6 +132,7 @@ up-hub: ## run a local hub with 200 clusters and celset-placement until interrup
 
 build: ## compile everything
 	$(GO) build ./...
+	$(GO) build -C test ./...
 
 bin/schemas: $(wildcard hack/tools/controller-gen/go.mod hack/tools/controller-gen/schemas/*.go)
 	$(GO) build -C hack/tools/controller-gen -o $(CURDIR)/$@ ./schemas
@@ -155,7 +160,7 @@ schemas: bin/schemas ## write the JSON schemas of the kinds, from their Go types
 	bin/schemas $(SCHEMAS) $(PLACEMENT_CRDS)/cluster.*.yaml
 
 generate-docs: ## write what is generated into the pages in docs
-	$(GO) test ./test/docs ./internal/messages -run 'TestHardware|TestVersions|TestLimits|TestChart|TestPageIsUpToDate' -update
+	$(GO) test -C test ./docs -run 'TestHardware|TestVersions|TestLimits|TestChart' -update
 
 # golangci-lint with the linter of Kubernetes for API types, which is a plugin.
 bin/golangci-lint: hack/tools/golangci-lint/go.mod
@@ -196,7 +201,7 @@ $(KUBECTL): go.mod
 
 # Programs that run in clusters. KO_DOCKER_REPO is the registry; ko.local and
 # kind.local are for a local Docker.
-IMAGES ?= ./cmd/celset-scheduler ./cmd/celset-placement ./cmd/celset-webhook ./test/topologydriver/celset-topology-driver
+IMAGES ?= ./cmd/celset-scheduler ./cmd/celset-placement ./cmd/celset-webhook github.com/celset/celset/test/topologydriver/celset-topology-driver
 IMAGE_TAG ?= dev
 images: bin/ko ## build and push container images to KO_DOCKER_REPO
 	@test -n "$(KO_DOCKER_REPO)" || { echo "set KO_DOCKER_REPO to a registry, such as registry.example.com/celset"; exit 1; }
@@ -218,13 +223,17 @@ release: bin/ko bin/helm $(KUBECTL) ## all files of the release VERSION, into di
 lint: bin/golangci-lint bin/actionlint ## static checks, of workflows too
 	bin/actionlint -shellcheck= -pyflakes=
 	bin/golangci-lint run ./...
+	cd test && ../bin/golangci-lint run ./...
 	$(GO) mod tidy -diff
+	cd test && $(GO) mod tidy -diff
 
 lint-fix: bin/golangci-lint ## format, and fix what can be fixed
 	bin/golangci-lint run --fix ./...
+	cd test && ../bin/golangci-lint run --fix ./...
 
-tidy: ## tidy go.mod
+tidy: ## tidy go.mod and test/go.mod
 	$(GO) mod tidy
+	cd test && $(GO) mod tidy
 
 FUZZTIME ?= 60s
 fuzz: fuzz-expensive ## run each fuzz target for FUZZTIME
@@ -235,11 +244,12 @@ fuzz: fuzz-expensive ## run each fuzz target for FUZZTIME
 	$(GO) test ./allocator/conformance -run '^$$' -fuzz FuzzSameAsUpstream -fuzztime $(FUZZTIME) -fuzzminimizetime 10x
 
 fuzz-expensive: ## search for expressions that take more than they cost, for FUZZTIME
-	$(GO) test ./internal/testing/redteam/expensive -run '^$$' -fuzz FuzzExpensive -fuzztime $(FUZZTIME) -fuzzminimizetime 10x
+	$(GO) test -C test ./internal/redteam/expensive -run '^$$' -fuzz FuzzExpensive -fuzztime $(FUZZTIME) -fuzzminimizetime 10x
 
 BENCHTIME ?= 200ms
 bench: ## benchmarks, in benchstat's format, each for BENCHTIME
-	$(GO) test -run '^$$' -bench . -benchmem -benchtime $(BENCHTIME) -timeout 2h ./cel/... ./allocator ./test/perf
+	$(GO) test -run '^$$' -bench . -benchmem -benchtime $(BENCHTIME) -timeout 2h ./cel/... ./allocator
+	$(GO) test -C test -run '^$$' -bench . -benchmem -benchtime $(BENCHTIME) -timeout 2h ./perf
 
 ROWS_COUNT ?= 5
 bench-rows: ## what a decision of a Placement costs for each cluster, in benchstat's format
@@ -253,26 +263,26 @@ PERF_RESULTS ?= bin/perf.txt
 PERF_COUNT ?= 1
 perf: ## whole schedulers in scheduler_perf, an hour, in benchstat's format; goes to PERF_RESULTS
 	mkdir -p $(PERF_RESULTS).logs
-	ARTIFACTS=$(abspath $(PERF_RESULTS).logs) $(GO) test ./test/perf/scheduler_perf -run '^$$' -bench '$(PERF)' -count $(PERF_COUNT) -timeout 0 > $(PERF_RESULTS).logs/output.txt
+	ARTIFACTS=$(abspath $(PERF_RESULTS).logs) $(GO) test -C test ./perf/scheduler_perf -run '^$$' -bench '$(PERF)' -count $(PERF_COUNT) -timeout 0 > $(PERF_RESULTS).logs/output.txt
 	sed -nE 's|scheduler_scheduling_attempt_duration_ms/Perc|attempt-ms/p|g; /^(goos|goarch|pkg|cpu|Benchmark)/p' $(PERF_RESULTS).logs/output.txt > $(PERF_RESULTS)
 
 trace: ## claims come and go in simulated time, in benchstat's format
-	@$(GO) test ./test/perf/trace -run '^$$' -bench . -benchtime 1x -timeout 0
+	@$(GO) test -C test ./perf/trace -run '^$$' -bench . -benchtime 1x -timeout 0
 
 SOAK ?= 30m
 SOAK_LOG ?= docs/performance/soak.log
 soak: ## pods come and go on 1,000 nodes for SOAK; docs/performance.md sums the log up
 	mkdir -p $(dir $(SOAK_LOG))
-	CELSET_SOAK=$(SOAK) CELSET_SOAK_LOG=$(abspath $(SOAK_LOG)) $(GO) test ./test/soak -run 'TestSoak$$' -count=1 -timeout 0 -v
+	CELSET_SOAK=$(SOAK) CELSET_SOAK_LOG=$(abspath $(SOAK_LOG)) $(GO) test -C test ./soak -run 'TestSoak$$' -count=1 -timeout 0 -v
 
 SOAK_PREEMPTION_LOG ?= docs/performance/preemption.log
 soak-preemption: ## pods of three priorities come and go on 200 nodes for SOAK while schedulers and the API server are killed
 	mkdir -p $(dir $(SOAK_PREEMPTION_LOG))
-	CELSET_SOAK_PREEMPTION=$(SOAK) CELSET_SOAK_LOG=$(abspath $(SOAK_PREEMPTION_LOG)) $(GO) test ./test/soak -run 'TestSoakPreemption$$' -count=1 -timeout 0 -v
+	CELSET_SOAK_PREEMPTION=$(SOAK) CELSET_SOAK_LOG=$(abspath $(SOAK_PREEMPTION_LOG)) $(GO) test -C test ./soak -run 'TestSoakPreemption$$' -count=1 -timeout 0 -v
 
 FLEET ?= 20000/500
 fleet: ## celset-placement over FLEET clusters/Placements on a local API server, some minutes
-	CELSET_FLEET=$(FLEET) $(GO) test ./test/hub/scale -run 'TestFleet$$' -count=1 -timeout 0 -v
+	CELSET_FLEET=$(FLEET) $(GO) test -C test ./hub/scale -run 'TestFleet$$' -count=1 -timeout 0 -v
 
 # Things go wrong in an order that is drawn from FAULTS_SEED. What a run that failed printed about its seed runs it
 # again, as far as timing allows. Of the time for claims, half is without the guard against double allocation and half
@@ -282,7 +292,7 @@ FAULTS_SEED ?=
 FAULTS_LOG ?=
 faults: ## claims and Placements while API server, etcd, network and programs fail, for FAULTS
 	CELSET_FAULTS=$(FAULTS) CELSET_FAULTS_SEED=$(FAULTS_SEED) CELSET_FAULTS_LOG=$(abspath $(FAULTS_LOG)) \
-		$(GO) test -count=1 -vet=off -timeout 0 -v ./test/rollout ./test/hub/scale -run 'TestFaults$$'
+		$(GO) test -C test -count=1 -vet=off -timeout 0 -v ./rollout ./hub/scale -run 'TestFaults$$'
 
 clean: ## remove what was built
 	rm -rf bin

@@ -62,7 +62,7 @@ image() {
     hack/ko.sh build --base-import-paths --tags=dev --platform="linux/$(go env GOHOSTARCH)" "$1"
 }
 scheduler=$(image ./cmd/celset-scheduler)
-driver=$(image ./test/topologydriver/celset-topology-driver)
+driver=$(image github.com/celset/celset/test/topologydriver/celset-topology-driver)
 
 step "celset-scheduler beside kube-scheduler"
 kube kustomize manifests/overlays/second-scheduler |

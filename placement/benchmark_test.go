@@ -16,7 +16,7 @@ import (
 	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
 	clusterv1beta2 "open-cluster-management.io/api/cluster/v1beta2"
 
-	"github.com/celset/celset/internal/fleet"
+	"github.com/celset/celset/internal/testing/fleet"
 	"github.com/celset/celset/placement"
 )
 

@@ -19,7 +19,7 @@ import (
 
 	"github.com/celset/celset/cel"
 	"github.com/celset/celset/cel/cluster"
-	"github.com/celset/celset/internal/fleet"
+	"github.com/celset/celset/internal/testing/fleet"
 )
 
 // environment is shared because to make one takes many milliseconds.

@@ -24,10 +24,10 @@ import (
 	"k8s.io/client-go/metadata"
 	certutil "k8s.io/client-go/util/cert"
 
-	"github.com/celset/celset/internal/controlplane"
-	"github.com/celset/celset/internal/hub"
-	"github.com/celset/celset/internal/testing/env"
-	"github.com/celset/celset/internal/testing/helm"
+	"github.com/celset/celset/test/controlplane"
+	"github.com/celset/celset/test/hub"
+	"github.com/celset/celset/test/internal/env"
+	"github.com/celset/celset/test/internal/helm"
 )
 
 const (

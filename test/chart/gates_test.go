@@ -16,7 +16,7 @@ import (
 	"k8s.io/component-base/featuregate"
 	_ "k8s.io/kubernetes/pkg/features" // the gates of kube-scheduler
 
-	"github.com/celset/celset/internal/testing/helm"
+	"github.com/celset/celset/test/internal/helm"
 	"github.com/celset/celset/plugin"
 )
 

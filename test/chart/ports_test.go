@@ -14,9 +14,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"github.com/celset/celset/internal/testing/env"
-	"github.com/celset/celset/internal/testing/helm"
-	"github.com/celset/celset/internal/testing/render"
+	"github.com/celset/celset/test/internal/env"
+	"github.com/celset/celset/test/internal/helm"
+	"github.com/celset/celset/test/internal/render"
 )
 
 // portFlags say which flag sets each port of a program, by the name that it has in the container.

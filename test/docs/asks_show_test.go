@@ -21,7 +21,7 @@ import (
 	"k8s.io/dynamic-resource-allocation/structured"
 
 	"github.com/celset/celset/allocator"
-	"github.com/celset/celset/internal/testing/render"
+	"github.com/celset/celset/test/internal/render"
 	"github.com/celset/celset/internal/testing/shape"
 )
 

@@ -26,10 +26,10 @@ import (
 	"github.com/celset/celset/cel"
 	"github.com/celset/celset/cel/cluster"
 	"github.com/celset/celset/cel/device"
-	"github.com/celset/celset/internal/controlplane"
-	"github.com/celset/celset/internal/hub"
-	"github.com/celset/celset/internal/testing/env"
-	"github.com/celset/celset/internal/testing/render"
+	"github.com/celset/celset/test/controlplane"
+	"github.com/celset/celset/test/hub"
+	"github.com/celset/celset/test/internal/env"
+	"github.com/celset/celset/test/internal/render"
 	"github.com/celset/celset/placement"
 )
 

@@ -34,7 +34,7 @@ const anyKey = "Key"
 const module = "github.com/celset/celset"
 
 // aside is what no user of a released program meets: the cluster for development and what supports tests.
-var aside = regexp.MustCompile(`/cmd/devcluster|/allocator/conformance|/internal/(controlplane|testing|demo|draw|fleet|hub|realnode|story|topology)(/|$)`)
+var aside = regexp.MustCompile(`/test/devcluster|/allocator/conformance|/internal/(controlplane|testing|demo|draw|fleet|hub|realnode|story|topology)(/|$)`)
 
 // unwritten look like names in metadata. Those of celset never leave the process, the others are a field's value and a module of Go.
 var unwritten = []string{"celset.dev/out-of-range", "celset.dev/device", "celset.dev/containers", "kueue.x-k8s.io/multikueue", "k8s.io/client-go"}

@@ -18,7 +18,7 @@ import (
 	"k8s.io/component-base/featuregate"
 	"sigs.k8s.io/yaml"
 
-	"github.com/celset/celset/internal/controlplane"
+	"github.com/celset/celset/test/controlplane"
 )
 
 // TestVersions writes the versions in go.mod into the page about them.

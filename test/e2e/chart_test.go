@@ -27,13 +27,13 @@ import (
 	certutil "k8s.io/client-go/util/cert"
 	podutil "k8s.io/kubernetes/pkg/api/v1/pod"
 
-	"github.com/celset/celset/internal/controlplane"
-	"github.com/celset/celset/internal/realnode"
-	"github.com/celset/celset/internal/story"
-	"github.com/celset/celset/internal/testing/env"
-	"github.com/celset/celset/internal/testing/helm"
-	"github.com/celset/celset/internal/testing/release"
-	"github.com/celset/celset/internal/testing/render"
+	"github.com/celset/celset/test/controlplane"
+	"github.com/celset/celset/test/realnode"
+	"github.com/celset/celset/test/story"
+	"github.com/celset/celset/test/internal/env"
+	"github.com/celset/celset/test/internal/helm"
+	"github.com/celset/celset/test/internal/release"
+	"github.com/celset/celset/test/internal/render"
 )
 
 // programs are what the chart has pods of.

@@ -20,10 +20,10 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
 
-	"github.com/celset/celset/internal/controlplane"
-	"github.com/celset/celset/internal/realnode"
-	"github.com/celset/celset/internal/testing/env"
-	"github.com/celset/celset/internal/testing/ledger"
+	"github.com/celset/celset/test/controlplane"
+	"github.com/celset/celset/test/realnode"
+	"github.com/celset/celset/test/internal/env"
+	"github.com/celset/celset/test/internal/ledger"
 )
 
 const (

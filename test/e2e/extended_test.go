@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/celset/celset/internal/realnode"
+	"github.com/celset/celset/test/realnode"
 )
 
 // connectedResource is what a container asks for that knows of no claims. Its class has several

@@ -20,7 +20,7 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/util/wait"
 
-	"github.com/celset/celset/internal/testing/ledger"
+	"github.com/celset/celset/test/internal/ledger"
 	"github.com/celset/celset/test/topologydriver/cdi"
 )
 

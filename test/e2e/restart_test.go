@@ -16,8 +16,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
 
-	"github.com/celset/celset/internal/controlplane"
-	"github.com/celset/celset/internal/realnode"
+	"github.com/celset/celset/test/controlplane"
+	"github.com/celset/celset/test/realnode"
 )
 
 // sameContainer checks that a pod's container was not started again.

@@ -16,9 +16,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
 
-	"github.com/celset/celset/internal/controlplane"
-	"github.com/celset/celset/internal/realnode"
-	"github.com/celset/celset/internal/story"
+	"github.com/celset/celset/test/controlplane"
+	"github.com/celset/celset/test/realnode"
+	"github.com/celset/celset/test/story"
 )
 
 // told is a user story that is told on the real node.

@@ -12,8 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	kubefeatures "k8s.io/kubernetes/pkg/features"
 
-	"github.com/celset/celset/internal/testing/env"
-	"github.com/celset/celset/internal/testing/minor"
+	"github.com/celset/celset/test/internal/env"
+	"github.com/celset/celset/test/internal/minor"
 )
 
 // In these tests binding conditions hold a pod between the allocation and its

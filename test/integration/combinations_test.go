@@ -14,8 +14,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	kubefeatures "k8s.io/kubernetes/pkg/features"
 
-	"github.com/celset/celset/internal/testing/env"
-	"github.com/celset/celset/internal/testing/minor"
+	"github.com/celset/celset/test/internal/env"
+	"github.com/celset/celset/test/internal/minor"
 )
 
 // In these tests a constraint stands beside another feature of claims, and devices

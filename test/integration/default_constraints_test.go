@@ -17,8 +17,8 @@ import (
 	kubefeatures "k8s.io/kubernetes/pkg/features"
 
 	"github.com/celset/celset/apis/celset/v1alpha1"
-	"github.com/celset/celset/internal/testing/env"
-	"github.com/celset/celset/internal/testing/minor"
+	"github.com/celset/celset/test/internal/env"
+	"github.com/celset/celset/test/internal/minor"
 	"github.com/celset/celset/internal/topology"
 )
 

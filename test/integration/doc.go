@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package integration tests celset-scheduler against etcd, kube-apiserver, kube-controller-manager and
-// kwok as child processes (see internal/controlplane). One control plane and one scheduler, with the
+// kwok as child processes (see test/controlplane). One control plane and one scheduler, with the
 // configuration and the RBAC rules in manifests, serve all tests of a run; each test has its own
 // namespace, nodes, drivers and classes.
 //

@@ -25,7 +25,7 @@ import (
 
 	"github.com/celset/celset/cmd/kubectl-celset/cli"
 	"github.com/celset/celset/cmd/kubectl-celset/fit"
-	"github.com/celset/celset/internal/testing/env"
+	"github.com/celset/celset/test/internal/env"
 )
 
 // celset runs kubectl-celset on the cluster and returns what it printed.

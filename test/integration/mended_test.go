@@ -20,7 +20,7 @@ import (
 	"k8s.io/client-go/util/retry"
 
 	"github.com/celset/celset/internal/testing/cases"
-	"github.com/celset/celset/internal/testing/env"
+	"github.com/celset/celset/test/internal/env"
 )
 
 // broken is a lab on whose nodes everything fits as long as nothing is broken.

@@ -12,7 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/celset/celset/apis/celset/v1alpha1"
-	"github.com/celset/celset/internal/testing/env"
+	"github.com/celset/celset/test/internal/env"
 )
 
 // TestAPIServerRefusesExpressionsOverTheLimit is about the one mistake that never

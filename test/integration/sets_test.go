@@ -13,9 +13,9 @@ import (
 	clusterclient "open-cluster-management.io/api/client/cluster/clientset/versioned"
 
 	"github.com/celset/celset/apis/setscores"
-	"github.com/celset/celset/internal/controlplane"
-	"github.com/celset/celset/internal/hub"
-	"github.com/celset/celset/internal/testing/env"
+	"github.com/celset/celset/test/controlplane"
+	"github.com/celset/celset/test/hub"
+	"github.com/celset/celset/test/internal/env"
 )
 
 // A scheduler publishes on a hub what it counts for its metrics. The cluster is its own hub here.

@@ -23,7 +23,7 @@ import (
 
 	"github.com/celset/celset/cmd/kubectl-celset/cli"
 	"github.com/celset/celset/internal/testing/cases"
-	"github.com/celset/celset/internal/testing/env"
+	"github.com/celset/celset/test/internal/env"
 )
 
 // Who may read one namespace learns nothing of the objects in another: neither from what the

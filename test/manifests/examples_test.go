@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/celset/celset/internal/testing/render"
+	"github.com/celset/celset/test/internal/render"
 )
 
 // TestExamplesHaveNamesOfTheirOwn: somebody who applies two examples has both. Of two objects with one name the second

@@ -17,8 +17,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/celset/celset/internal/testing/helm"
-	"github.com/celset/celset/internal/testing/render"
+	"github.com/celset/celset/test/internal/helm"
+	"github.com/celset/celset/test/internal/render"
 )
 
 const (

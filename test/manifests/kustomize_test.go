@@ -17,7 +17,7 @@ import (
 	"k8s.io/client-go/util/cert"
 	"sigs.k8s.io/kustomize/api/types"
 
-	"github.com/celset/celset/internal/testing/render"
+	"github.com/celset/celset/test/internal/render"
 )
 
 const root = "../../manifests"

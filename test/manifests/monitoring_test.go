@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 
-	"github.com/celset/celset/internal/testing/render"
+	"github.com/celset/celset/test/internal/render"
 )
 
 // watched are, for each folder in monitoring, one with the program and how the chart is told to

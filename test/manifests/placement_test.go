@@ -17,8 +17,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/yaml"
 
-	"github.com/celset/celset/internal/testing/env"
-	"github.com/celset/celset/internal/testing/render"
+	"github.com/celset/celset/test/internal/env"
+	"github.com/celset/celset/test/internal/render"
 )
 
 const placement = `apiVersion: cluster.open-cluster-management.io/v1beta1

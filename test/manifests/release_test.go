@@ -23,9 +23,9 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/celset/celset/internal/testing/cases"
-	"github.com/celset/celset/internal/testing/release"
-	"github.com/celset/celset/internal/testing/render"
-	"github.com/celset/celset/internal/testing/tool"
+	"github.com/celset/celset/test/internal/release"
+	"github.com/celset/celset/test/internal/render"
+	"github.com/celset/celset/test/internal/tool"
 )
 
 // TestReleaseTwiceIsTheSame looks at what is in a release, too: everything in it says the same of

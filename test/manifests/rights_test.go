@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/celset/celset/internal/testing/render"
+	"github.com/celset/celset/test/internal/render"
 )
 
 // isAboutRights tells whether an object says who may do what.

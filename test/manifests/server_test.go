@@ -19,10 +19,10 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/yaml"
 
-	"github.com/celset/celset/internal/controlplane"
-	"github.com/celset/celset/internal/hub"
-	"github.com/celset/celset/internal/testing/env"
-	"github.com/celset/celset/internal/testing/render"
+	"github.com/celset/celset/test/controlplane"
+	"github.com/celset/celset/test/hub"
+	"github.com/celset/celset/test/internal/env"
+	"github.com/celset/celset/test/internal/render"
 )
 
 // apiServer validates objects. It stores namespaces, definitions and what programs

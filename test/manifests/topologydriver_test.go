@@ -28,8 +28,8 @@ import (
 	drapb "k8s.io/kubelet/pkg/apis/dra/v1"
 	"k8s.io/utils/ptr"
 
-	"github.com/celset/celset/internal/testing/env"
-	"github.com/celset/celset/internal/testing/render"
+	"github.com/celset/celset/test/internal/env"
+	"github.com/celset/celset/test/internal/render"
 )
 
 const (

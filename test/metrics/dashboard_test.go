@@ -13,7 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/celset/celset/internal/controlplane"
+	"github.com/celset/celset/test/controlplane"
 )
 
 // dashboard is as much of a Grafana dashboard as the tests look at.

@@ -15,7 +15,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/celset/celset/internal/controlplane"
+	"github.com/celset/celset/test/controlplane"
 	"github.com/celset/celset/internal/testing/cases"
 )
 

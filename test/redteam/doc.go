@@ -6,7 +6,7 @@
 // program by more than 64 MiB beyond its caches, or ends it.
 //
 // The programs run as processes on a real control plane, with the configuration and the rights in
-// manifests. A user called mallory writes everything that package internal/testing/redteam collects, and
+// manifests. A user called mallory writes everything that package test/internal/redteam collects, and
 // may have pods without priority evicted; alice does harmless things, and her delays are compared with
 // those without mallory.
 //

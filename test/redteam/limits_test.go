@@ -25,7 +25,7 @@ import (
 
 	"github.com/celset/celset/apis/celset/v1alpha1"
 	"github.com/celset/celset/internal/serving"
-	"github.com/celset/celset/internal/testing/env"
+	"github.com/celset/celset/test/internal/env"
 )
 
 // Objects at the limits of the API: each expression is allowed, or as long as one may be, and no two are the

@@ -22,7 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
-	"github.com/celset/celset/internal/testing/redteam"
+	"github.com/celset/celset/test/internal/redteam"
 )
 
 const (

@@ -27,8 +27,8 @@ import (
 	"github.com/celset/celset/apis/celset/v1alpha1"
 	configv1alpha1 "github.com/celset/celset/apis/config/v1alpha1"
 	"github.com/celset/celset/cel"
-	"github.com/celset/celset/internal/controlplane"
-	"github.com/celset/celset/internal/testing/env"
+	"github.com/celset/celset/test/controlplane"
+	"github.com/celset/celset/test/internal/env"
 )
 
 const manifests = "../../manifests"

@@ -16,8 +16,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/celset/celset/internal/testing/cases"
-	"github.com/celset/celset/internal/testing/env"
-	"github.com/celset/celset/internal/testing/redteam"
+	"github.com/celset/celset/test/internal/env"
+	"github.com/celset/celset/test/internal/redteam"
 )
 
 // TestPodsThatWaitCostNothing: mallory has claims that take the scheduler's time, a pod for each, and many pods that wait

@@ -22,8 +22,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
-	"github.com/celset/celset/internal/controlplane"
-	"github.com/celset/celset/internal/fleet"
+	"github.com/celset/celset/test/controlplane"
+	"github.com/celset/celset/internal/testing/fleet"
 	"github.com/celset/celset/internal/testing/cases"
 )
 

@@ -12,8 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"k8s.io/kubernetes/pkg/features"
 
-	"github.com/celset/celset/internal/testing/env"
-	"github.com/celset/celset/internal/testing/minor"
+	"github.com/celset/celset/test/internal/env"
+	"github.com/celset/celset/test/internal/minor"
 )
 
 // TestNobodyWaitsForDevicesOfAPodThatIsGone deletes a pod, with its claim, while the

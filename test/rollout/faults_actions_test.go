@@ -18,8 +18,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"k8s.io/client-go/rest"
 
-	"github.com/celset/celset/internal/controlplane"
-	"github.com/celset/celset/internal/testing/faults"
+	"github.com/celset/celset/test/controlplane"
+	"github.com/celset/celset/test/internal/faults"
 )
 
 // action is something that goes wrong. It is over when run returns.

@@ -23,9 +23,9 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/celset/celset/internal/controlplane"
-	"github.com/celset/celset/internal/testing/env"
-	"github.com/celset/celset/internal/testing/guarded"
+	"github.com/celset/celset/test/controlplane"
+	"github.com/celset/celset/test/internal/env"
+	"github.com/celset/celset/test/internal/guarded"
 )
 
 // guardGrace is how long a guard that takes over waits for what was admitted before. What gates do to a request does

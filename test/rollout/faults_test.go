@@ -19,11 +19,11 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/celset/celset/internal/controlplane"
-	"github.com/celset/celset/internal/testing/env"
-	"github.com/celset/celset/internal/testing/faults"
-	"github.com/celset/celset/internal/testing/history"
-	"github.com/celset/celset/internal/testing/minor"
+	"github.com/celset/celset/test/controlplane"
+	"github.com/celset/celset/test/internal/env"
+	"github.com/celset/celset/test/internal/faults"
+	"github.com/celset/celset/test/internal/history"
+	"github.com/celset/celset/test/internal/minor"
 )
 
 const (

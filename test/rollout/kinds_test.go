@@ -15,8 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/celset/celset/internal/story"
-	"github.com/celset/celset/internal/testing/env"
+	"github.com/celset/celset/test/story"
+	"github.com/celset/celset/test/internal/env"
 	"github.com/celset/celset/internal/topology"
 	"github.com/celset/celset/internal/topology/wiring"
 )

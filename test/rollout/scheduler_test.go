@@ -13,11 +13,11 @@ import (
 	"k8s.io/kubernetes/pkg/features"
 
 	"github.com/celset/celset/apis/celset/v1alpha1"
-	"github.com/celset/celset/internal/controlplane"
-	"github.com/celset/celset/internal/testing/env"
-	"github.com/celset/celset/internal/testing/guarded"
-	"github.com/celset/celset/internal/testing/history"
-	"github.com/celset/celset/internal/testing/minor"
+	"github.com/celset/celset/test/controlplane"
+	"github.com/celset/celset/test/internal/env"
+	"github.com/celset/celset/test/internal/guarded"
+	"github.com/celset/celset/test/internal/history"
+	"github.com/celset/celset/test/internal/minor"
 )
 
 // scheduler is a process behind a gate of its own.

@@ -19,8 +19,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/dynamic-resource-allocation/resourceclaim"
 
-	"github.com/celset/celset/internal/testing/env"
-	"github.com/celset/celset/internal/testing/ledger"
+	"github.com/celset/celset/test/internal/env"
+	"github.com/celset/celset/test/internal/ledger"
 )
 
 const (

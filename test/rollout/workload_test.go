@@ -28,8 +28,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/yaml"
 	"k8s.io/utils/ptr"
 
-	"github.com/celset/celset/internal/testing/env"
-	"github.com/celset/celset/internal/testing/ledger"
+	"github.com/celset/celset/test/internal/env"
+	"github.com/celset/celset/test/internal/ledger"
 	"github.com/celset/celset/internal/topology"
 )
 

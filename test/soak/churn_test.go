@@ -24,8 +24,8 @@ import (
 	"k8s.io/component-base/metrics/testutil"
 	"k8s.io/utils/ptr"
 
-	"github.com/celset/celset/internal/controlplane"
-	"github.com/celset/celset/internal/testing/ledger"
+	"github.com/celset/celset/test/controlplane"
+	"github.com/celset/celset/test/internal/ledger"
 )
 
 // churn keeps a number of pods, and exchanges one after the other for a new one.

@@ -14,8 +14,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
-	"github.com/celset/celset/internal/testing/env"
-	"github.com/celset/celset/internal/testing/ledger"
+	"github.com/celset/celset/test/internal/env"
+	"github.com/celset/celset/test/internal/ledger"
 )
 
 const (

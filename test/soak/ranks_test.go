@@ -20,7 +20,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/utils/ptr"
 
-	"github.com/celset/celset/internal/testing/env"
+	"github.com/celset/celset/test/internal/env"
 )
 
 // rank is a priority, and what pods there are of it.

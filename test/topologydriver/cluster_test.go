@@ -18,9 +18,9 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/kubernetes/pkg/features"
 
-	"github.com/celset/celset/internal/controlplane"
-	"github.com/celset/celset/internal/testing/env"
-	"github.com/celset/celset/internal/testing/minor"
+	"github.com/celset/celset/test/controlplane"
+	"github.com/celset/celset/test/internal/env"
+	"github.com/celset/celset/test/internal/minor"
 	"github.com/celset/celset/internal/topology"
 	"github.com/celset/celset/internal/topology/machine"
 )

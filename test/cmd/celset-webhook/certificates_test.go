@@ -20,8 +20,8 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/celset/celset/apis/wellknown"
-	"github.com/celset/celset/internal/controlplane"
-	"github.com/celset/celset/internal/testing/env"
+	"github.com/celset/celset/test/controlplane"
+	"github.com/celset/celset/test/internal/env"
 )
 
 // TestOwnCertificates installs the default overlay, without cert-manager: from nothing to a refused claim, and through

@@ -25,9 +25,9 @@ import (
 	"k8s.io/kubernetes/pkg/features"
 
 	"github.com/celset/celset/admission/webhook"
-	"github.com/celset/celset/internal/controlplane"
-	"github.com/celset/celset/internal/testing/env"
-	"github.com/celset/celset/internal/testing/minor"
+	"github.com/celset/celset/test/controlplane"
+	"github.com/celset/celset/test/internal/env"
+	"github.com/celset/celset/test/internal/minor"
 	placementadmission "github.com/celset/celset/placement/admission"
 )
 

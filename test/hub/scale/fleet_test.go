@@ -22,8 +22,8 @@ import (
 	clusterv1 "open-cluster-management.io/api/cluster/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/celset/celset/internal/controlplane"
-	"github.com/celset/celset/internal/testing/env"
+	"github.com/celset/celset/test/controlplane"
+	"github.com/celset/celset/test/internal/env"
 )
 
 const (

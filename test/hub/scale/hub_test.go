@@ -28,9 +28,9 @@ import (
 	"github.com/celset/celset/apis/wellknown"
 	"github.com/celset/celset/cel"
 	"github.com/celset/celset/cel/cluster"
-	"github.com/celset/celset/internal/controlplane"
-	"github.com/celset/celset/internal/fleet"
-	"github.com/celset/celset/internal/testing/env"
+	"github.com/celset/celset/test/controlplane"
+	"github.com/celset/celset/internal/testing/fleet"
+	"github.com/celset/celset/test/internal/env"
 	"github.com/celset/celset/placement"
 	"github.com/celset/celset/placement/controller"
 )

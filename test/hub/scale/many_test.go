@@ -15,9 +15,9 @@ import (
 	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/celset/celset/internal/controlplane"
+	"github.com/celset/celset/test/controlplane"
 	"github.com/celset/celset/internal/testing/cases"
-	"github.com/celset/celset/internal/testing/env"
+	"github.com/celset/celset/test/internal/env"
 	"github.com/celset/celset/placement"
 )
 

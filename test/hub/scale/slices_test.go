@@ -13,9 +13,9 @@ import (
 	"k8s.io/utils/ptr"
 	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
 
-	"github.com/celset/celset/internal/controlplane"
+	"github.com/celset/celset/test/controlplane"
 	"github.com/celset/celset/internal/testing/cases"
-	"github.com/celset/celset/internal/testing/env"
+	"github.com/celset/celset/test/internal/env"
 	"github.com/celset/celset/placement"
 )
 

@@ -23,7 +23,7 @@ import (
 	"github.com/celset/celset/cmd/kubectl-celset/cli"
 	"github.com/celset/celset/cmd/kubectl-celset/gang"
 	"github.com/celset/celset/internal/testing/cases"
-	"github.com/celset/celset/internal/testing/env"
+	"github.com/celset/celset/test/internal/env"
 )
 
 // cpus has a pod request CPUs.

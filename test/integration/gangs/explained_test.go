@@ -14,7 +14,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/celset/celset/cmd/kubectl-celset/cli"
-	"github.com/celset/celset/internal/testing/env"
+	"github.com/celset/celset/test/internal/env"
 )
 
 // TestExplainAgreesWithTheScheduler creates groups that wait for what groups can wait for, and one that runs. The answer of explain

@@ -17,7 +17,7 @@ import (
 
 	"github.com/celset/celset/cmd/kubectl-celset/cli"
 	"github.com/celset/celset/cmd/kubectl-celset/gang"
-	"github.com/celset/celset/internal/testing/env"
+	"github.com/celset/celset/test/internal/env"
 )
 
 // celset runs kubectl-celset, with the flags before the last argument, and returns what it printed.

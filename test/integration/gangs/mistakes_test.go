@@ -19,7 +19,7 @@ import (
 
 	"github.com/celset/celset/apis/celset/v1alpha1"
 	"github.com/celset/celset/apis/wellknown"
-	"github.com/celset/celset/internal/testing/env"
+	"github.com/celset/celset/test/internal/env"
 )
 
 // TestMistakes: pods, the condition of the group and its event say what is wrong with a constraint.

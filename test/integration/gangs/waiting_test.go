@@ -10,7 +10,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/celset/celset/internal/testing/env"
+	"github.com/celset/celset/test/internal/env"
 )
 
 // TestGroupsWithoutClaimsAreTold: the pods of a group wait for claims that are missing. All of them get a condition that says so,

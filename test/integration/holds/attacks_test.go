@@ -13,8 +13,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/celset/celset/internal/testing/crossing"
-	"github.com/celset/celset/internal/testing/env"
+	"github.com/celset/celset/test/internal/crossing"
+	"github.com/celset/celset/test/internal/env"
 	"github.com/celset/celset/plugin/hold"
 )
 

@@ -21,9 +21,9 @@ import (
 	"sigs.k8s.io/yaml"
 
 	configv1alpha1 "github.com/celset/celset/apis/config/v1alpha1"
-	"github.com/celset/celset/internal/controlplane"
-	"github.com/celset/celset/internal/testing/env"
-	"github.com/celset/celset/internal/testing/minor"
+	"github.com/celset/celset/test/controlplane"
+	"github.com/celset/celset/test/internal/env"
+	"github.com/celset/celset/test/internal/minor"
 )
 
 func TestMain(m *testing.M) { env.Main(m) }

@@ -15,7 +15,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	configv1alpha1 "github.com/celset/celset/apis/config/v1alpha1"
-	"github.com/celset/celset/internal/testing/env"
+	"github.com/celset/celset/test/internal/env"
 )
 
 // TestBackOffDoesNotEndAHold has the claim of a preemptor back off while a victim ends: the devices of the second node

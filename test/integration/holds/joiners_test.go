@@ -15,8 +15,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
-	"github.com/celset/celset/internal/testing/crossing"
-	"github.com/celset/celset/internal/testing/env"
+	"github.com/celset/celset/test/internal/crossing"
+	"github.com/celset/celset/test/internal/env"
 )
 
 // TestClaimsOfVictimsAreNotJoined has pods that name the claim of an evicted pod. They would keep the claim allocated,

@@ -16,8 +16,8 @@ import (
 
 	configv1alpha1 "github.com/celset/celset/apis/config/v1alpha1"
 	"github.com/celset/celset/internal/testing/cases"
-	"github.com/celset/celset/internal/testing/crossing"
-	"github.com/celset/celset/internal/testing/env"
+	"github.com/celset/celset/test/internal/crossing"
+	"github.com/celset/celset/test/internal/env"
 )
 
 // TestFailedBindingKeepsAHold has the API server refuse what binds the preemptor. Nobody else gets the devices before it is

@@ -27,10 +27,10 @@ import (
 	schedulerconfig "k8s.io/kube-scheduler/config/v1"
 	"k8s.io/utils/ptr"
 
-	"github.com/celset/celset/internal/controlplane"
-	"github.com/celset/celset/internal/testing/crossing"
-	"github.com/celset/celset/internal/testing/env"
-	"github.com/celset/celset/internal/testing/minor"
+	"github.com/celset/celset/test/controlplane"
+	"github.com/celset/celset/test/internal/crossing"
+	"github.com/celset/celset/test/internal/env"
+	"github.com/celset/celset/test/internal/minor"
 )
 
 // grace is the grace period of pods in seconds, less than the time of a hold. Nothing happens when it is over: the test ends

@@ -12,8 +12,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/celset/celset/apis/wellknown"
-	"github.com/celset/celset/internal/testing/crossing"
-	"github.com/celset/celset/internal/testing/env"
+	"github.com/celset/celset/test/internal/crossing"
+	"github.com/celset/celset/test/internal/env"
 )
 
 // TestEqualHoldsOfTwoSchedulers has two schedulers hold the same devices for pods of one priority, before either can know of

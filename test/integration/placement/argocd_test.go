@@ -22,8 +22,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
-	"github.com/celset/celset/internal/controlplane"
-	"github.com/celset/celset/internal/testing/env"
+	"github.com/celset/celset/test/controlplane"
+	"github.com/celset/celset/test/internal/env"
 )
 
 // applicationSet is of an ApplicationSet what its cluster decision resource generator reads.

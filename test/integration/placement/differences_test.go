@@ -14,7 +14,7 @@ import (
 	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
 
 	"github.com/celset/celset/apis/wellknown"
-	"github.com/celset/celset/internal/testing/env"
+	"github.com/celset/celset/test/internal/env"
 )
 
 // What docs/ocm.md#differences-from-ocm says of mistakes and warnings, where it takes an

@@ -27,8 +27,8 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/celset/celset/apis/wellknown"
-	"github.com/celset/celset/internal/fleet"
-	"github.com/celset/celset/internal/testing/env"
+	"github.com/celset/celset/internal/testing/fleet"
+	"github.com/celset/celset/test/internal/env"
 	"github.com/celset/celset/placement/binding"
 )
 

@@ -25,7 +25,7 @@ import (
 
 	"github.com/celset/celset/apis/wellknown"
 	"github.com/celset/celset/cel/cluster"
-	"github.com/celset/celset/internal/testing/env"
+	"github.com/celset/celset/test/internal/env"
 )
 
 // TestStories runs the scripts in testdata/stories: user stories of the proposals, and what

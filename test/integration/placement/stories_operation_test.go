@@ -23,7 +23,7 @@ import (
 
 	"github.com/celset/celset/apis/wellknown"
 	"github.com/celset/celset/cmd/kubectl-celset/cli"
-	"github.com/celset/celset/internal/testing/env"
+	"github.com/celset/celset/test/internal/env"
 	"github.com/celset/celset/placement"
 	"github.com/celset/celset/placement/controller"
 )

@@ -13,7 +13,7 @@ import (
 	"github.com/celset/celset/apis/wellknown"
 	"github.com/celset/celset/cel/cluster"
 	"github.com/celset/celset/internal/testing/cases"
-	"github.com/celset/celset/internal/testing/env"
+	"github.com/celset/celset/test/internal/env"
 )
 
 // window has the claims with which a cluster says when it may be worked on.

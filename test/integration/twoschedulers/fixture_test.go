@@ -16,11 +16,11 @@ import (
 	resourceclient "k8s.io/client-go/kubernetes/typed/resource/v1"
 	"sigs.k8s.io/yaml"
 
-	"github.com/celset/celset/internal/controlplane"
-	"github.com/celset/celset/internal/testing/env"
-	"github.com/celset/celset/internal/testing/guarded"
-	"github.com/celset/celset/internal/testing/ledger"
-	"github.com/celset/celset/internal/testing/render"
+	"github.com/celset/celset/test/controlplane"
+	"github.com/celset/celset/test/internal/env"
+	"github.com/celset/celset/test/internal/guarded"
+	"github.com/celset/celset/test/internal/ledger"
+	"github.com/celset/celset/test/internal/render"
 	"github.com/celset/celset/internal/topology"
 )
 

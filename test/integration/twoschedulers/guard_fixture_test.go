@@ -16,8 +16,8 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/celset/celset/internal/testing/env"
-	"github.com/celset/celset/internal/testing/guarded"
+	"github.com/celset/celset/test/internal/env"
+	"github.com/celset/celset/test/internal/guarded"
 )
 
 const (

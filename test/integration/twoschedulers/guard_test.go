@@ -22,10 +22,10 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
-	"github.com/celset/celset/internal/controlplane"
+	"github.com/celset/celset/test/controlplane"
 	"github.com/celset/celset/internal/testing/cases"
-	"github.com/celset/celset/internal/testing/env"
-	"github.com/celset/celset/internal/testing/guarded"
+	"github.com/celset/celset/test/internal/env"
+	"github.com/celset/celset/test/internal/guarded"
 )
 
 // compete starts both schedulers and has them serve pods from one pool, which has as many devices as the pods

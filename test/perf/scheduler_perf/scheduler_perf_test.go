@@ -22,8 +22,8 @@ import (
 	"k8s.io/kubernetes/test/utils/client-go/ktesting"
 	"k8s.io/utils/clock"
 
-	"github.com/celset/celset/internal/controlplane"
-	"github.com/celset/celset/internal/testing/ledger"
+	"github.com/celset/celset/test/controlplane"
+	"github.com/celset/celset/test/internal/ledger"
 	"github.com/celset/celset/internal/topology"
 	"github.com/celset/celset/internal/topology/wiring"
 	"github.com/celset/celset/plugin"

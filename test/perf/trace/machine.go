@@ -21,7 +21,7 @@ import (
 
 	"github.com/celset/celset/allocator"
 	"github.com/celset/celset/apis/celset/v1alpha1"
-	"github.com/celset/celset/internal/testing/env"
+	"github.com/celset/celset/test/internal/env"
 	"github.com/celset/celset/internal/testing/shape"
 	"github.com/celset/celset/internal/topology"
 	"github.com/celset/celset/internal/topology/wiring"

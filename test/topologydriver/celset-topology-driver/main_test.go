@@ -24,7 +24,7 @@ import (
 	"k8s.io/component-base/metrics"
 
 	"github.com/celset/celset/internal/program"
-	"github.com/celset/celset/internal/testing/env"
+	"github.com/celset/celset/test/internal/env"
 	"github.com/celset/celset/internal/topology/machine"
 	"github.com/celset/celset/test/topologydriver"
 )

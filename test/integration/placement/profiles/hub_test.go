@@ -16,8 +16,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"github.com/celset/celset/apis/wellknown"
-	"github.com/celset/celset/internal/controlplane"
-	"github.com/celset/celset/internal/testing/env"
+	"github.com/celset/celset/test/controlplane"
+	"github.com/celset/celset/test/internal/env"
 	"github.com/celset/celset/placement/controller"
 	"github.com/celset/celset/placement/inventory"
 )

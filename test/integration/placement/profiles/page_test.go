@@ -19,8 +19,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
-	"github.com/celset/celset/internal/controlplane"
-	"github.com/celset/celset/internal/testing/render"
+	"github.com/celset/celset/test/controlplane"
+	"github.com/celset/celset/test/internal/render"
 )
 
 var blocks = regexp.MustCompile("(?ms)^```(\\w*)\n(.*?)^```$")

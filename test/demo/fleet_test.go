@@ -1,0 +1,34 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package demo
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/celset/celset/test/story"
+)
+
+// As many devices are free in all clusters, and are connected in one, which neither a tie by name nor one
+// the other way round selects.
+func TestClustersDifferInSetsOnly(t *testing.T) {
+	ring := story.Ring()
+	var connected []string
+	for _, city := range cities {
+		var free []string
+		for _, device := range ring.Topology.Devices {
+			if !slices.Contains(city.taken, device.Name) {
+				free = append(free, device.Name)
+			}
+		}
+		require.Len(t, free, wanted, city.name)
+		if ring.Holds(free) {
+			connected = append(connected, city.name)
+		}
+	}
+	require.True(t, slices.IsSorted(FleetClusters()))
+	require.Equal(t, []string{cities[1].name}, connected)
+}

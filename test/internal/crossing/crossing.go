@@ -1,0 +1,230 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package crossing stands between a scheduler and the API server, and can stop the writes by which pods are evicted
+// and claims are allocated.
+//
+//	c, err := crossing.New(config)
+//	... start a scheduler with a kubeconfig for c.URL() ...
+//	b := c.Stop(2, crossing.IsDeletion)
+//	<-b.Reached() // two pods are evicted, and the third eviction is stopped
+//	scheduler.Kill()
+//	c.Close()
+package crossing
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/apiserver/pkg/endpoints/request"
+	"k8s.io/client-go/rest"
+
+	"github.com/celset/celset/test/internal/env"
+)
+
+// Crossing stands between one scheduler process and the API server.
+type Crossing struct {
+	server *httptest.Server
+	api    http.RoundTripper
+	once   sync.Once
+	closed chan struct{}
+
+	// mutex guards the barrier.
+	mutex   sync.Mutex
+	barrier *Barrier
+}
+
+// Barrier stops requests of a kind.
+type Barrier struct {
+	stops func(Write) bool
+	// refuses has requests refused that would be stopped.
+	refuses bool
+	// pass is the number of requests that the barrier still lets through.
+	pass int
+	// reached is closed when a request is stopped. released is closed when all may go on.
+	reached, released chan struct{}
+	isReached         bool
+}
+
+// Write is a request of a scheduler that changes pods or claims.
+type Write struct {
+	resource, verb, subresource, body string
+}
+
+func (w *Write) isPodStatus() bool {
+	return w.resource == "pods" && w.verb == "patch" && w.subresource == "status"
+}
+
+// IsDeletion reports whether the write deletes a pod.
+func IsDeletion(w Write) bool {
+	return w.resource == "pods" && w.verb == "delete" && w.subresource == ""
+}
+
+// IsEviction reports whether the write is one of those that evict a pod, or that note for whom.
+func IsEviction(w Write) bool {
+	return IsDeletion(w) || w.isPodStatus() &&
+		(strings.Contains(w.body, "DisruptionTarget") || strings.Contains(w.body, `"type":"celset.dev/`))
+}
+
+var errClosed = errors.New("the scheduler was killed")
+
+// New lets everything through.
+func New(config *rest.Config) (*Crossing, error) {
+	transport, err := rest.TransportFor(config)
+	if err != nil {
+		return nil, err
+	}
+	api, err := url.Parse(config.Host)
+	if err != nil {
+		return nil, err
+	}
+	c := &Crossing{api: transport, closed: make(chan struct{})}
+	c.server = env.Proxy(api, c)
+	return c, nil
+}
+
+// URL is where schedulers reach the crossing, without credentials.
+func (c *Crossing) URL() string { return c.server.URL }
+
+// Stop has the crossing let n writes of a kind through, and no more until the barrier is released.
+func (c *Crossing) Stop(n int, stops func(Write) bool) *Barrier {
+	return c.raise(&Barrier{stops: stops, pass: n})
+}
+
+// Refuse has the crossing let n writes of a kind through, and refuse others, as admission does, until the barrier is
+// released.
+func (c *Crossing) Refuse(n int, stops func(Write) bool) *Barrier {
+	return c.raise(&Barrier{stops: stops, pass: n, refuses: true})
+}
+
+func (c *Crossing) raise(b *Barrier) *Barrier {
+	b.reached, b.released = make(chan struct{}), make(chan struct{})
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	c.barrier = b
+	return b
+}
+
+// Reached is closed when the barrier stops a write.
+func (b *Barrier) Reached() <-chan struct{} { return b.reached }
+
+// Release lets all writes go on.
+func (b *Barrier) Release() { close(b.released) }
+
+func (b *Barrier) isReleased() bool {
+	select {
+	case <-b.released:
+		return true
+	default:
+		return false
+	}
+}
+
+// refusal is the answer to a write that is refused.
+func refusal(r *http.Request) *http.Response {
+	recorder := httptest.NewRecorder()
+	recorder.Header().Set("Content-Type", "application/json")
+	recorder.WriteHeader(http.StatusForbidden)
+	_, _ = recorder.WriteString(`{"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": "Forbidden", "code": 403, "message": "refused by the test"}`)
+	response := recorder.Result()
+	response.Request = r
+	return response
+}
+
+// Close refuses the writes that were stopped. The API server never sees them. It may be called again.
+func (c *Crossing) Close() {
+	c.once.Do(func() {
+		close(c.closed)
+		c.server.CloseClientConnections()
+		c.server.Close()
+	})
+}
+
+// RoundTrip implements [http.RoundTripper].
+func (c *Crossing) RoundTrip(r *http.Request) (*http.Response, error) {
+	w, is, err := writeOf(r)
+	if err != nil {
+		return nil, err
+	}
+	if !is {
+		return c.api.RoundTrip(r)
+	}
+	if b := c.stopping(w); b != nil {
+		if b.refuses && !b.isReleased() {
+			return refusal(r), nil
+		}
+		select {
+		case <-b.released:
+		case <-c.closed:
+			return nil, errClosed
+		case <-r.Context().Done():
+			return nil, r.Context().Err()
+		}
+	}
+	return c.api.RoundTrip(r)
+}
+
+// stopping returns the barrier that stops a write, nil if it may pass.
+func (c *Crossing) stopping(w Write) *Barrier {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	b := c.barrier
+	if b == nil || !b.stops(w) {
+		return nil
+	}
+	if b.pass--; b.pass >= 0 {
+		return nil
+	}
+	if !b.isReached {
+		b.isReached = true
+		close(b.reached)
+	}
+	return b
+}
+
+var requestInfo = request.RequestInfoFactory{APIPrefixes: sets.NewString("api", "apis"), GrouplessAPIPrefixes: sets.NewString("api")}
+
+func changes(info *request.RequestInfo) bool {
+	return info.Verb == "patch" || info.Verb == "delete" || info.Verb == "update" || info.Verb == "create" && info.Subresource == "binding"
+}
+
+// writeOf reads a request that changes pods or claims, and leaves its body to be sent.
+func writeOf(r *http.Request) (w Write, is bool, err error) {
+	info, err := requestInfo.NewRequestInfo(r)
+	if err != nil || info.Resource != "pods" && info.Resource != "resourceclaims" || !changes(info) {
+		return Write{}, false, nil
+	}
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		return Write{}, false, err
+	}
+	r.Body = io.NopCloser(bytes.NewReader(body))
+	return Write{info.Resource, info.Verb, info.Subresource, string(body)}, true, nil
+}
+
+// IsRelease reports whether the write records that devices are no longer held for a pod.
+func IsRelease(w Write) bool {
+	return w.isPodStatus() && strings.Contains(w.body, `"type":"celset.dev/`) && strings.Contains(w.body, `"status":"False"`)
+}
+
+// IsDisruption reports whether the write notes that a pod is to be evicted.
+func IsDisruption(w Write) bool {
+	return w.isPodStatus() && strings.Contains(w.body, "DisruptionTarget")
+}
+
+// IsReservation reports whether the write allocates or reserves a claim.
+func IsReservation(w Write) bool {
+	return w.resource == "resourceclaims" && w.verb == "update" && w.subresource == "status"
+}
+
+// IsBinding reports whether the write binds a pod to a node.
+func IsBinding(w Write) bool {
+	return w.resource == "pods" && w.verb == "create" && w.subresource == "binding"
+}

@@ -1,0 +1,311 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package env is what tests with a real control plane have in common: the control plane
+// itself, for one test or for all tests of a package, and the objects in it.
+//
+//	cp := env.Start(t, controlplane.Options{SkipKwok: true})
+//	cp.ApplyManifests(t, "scheduler/rbac.yaml")
+//	cp.StartScheduler(t, controlplane.SchedulerOptions{User: env.Scheduler.Name})
+//	l := cp.NewLab(t, "ring", 2)
+//	mla := l.Ring(t, 8).Drivers()[0]
+//	l.Run(t, "pod", env.CelsetProfile, env.Request("mla", mla, 3), env.Constrained("row", env.Contiguous(mla, 3)))
+//	l.RequireRunning(t, "pod")
+//
+// Everything ends with the test, or with the package:
+//
+//	func TestMain(m *testing.M) { env.Main(m) }
+//
+//	var cluster = env.Share(func(t testing.TB) *env.Env { return env.APIServer(t) })
+//
+// Logs stay, and the output says where, if something failed.
+package env
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log"
+	"maps"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+
+	"github.com/celset/celset/apis/celset/v1alpha1"
+	"github.com/celset/celset/test/controlplane"
+)
+
+// The profiles in manifests/scheduler/config.yaml.
+const (
+	CelsetProfile = "celset-scheduler"
+	StockProfile  = "default-scheduler"
+)
+
+// Whom the manifests give rights to.
+var (
+	Scheduler      = ServiceAccount("kube-system", "celset-scheduler")
+	Webhook        = ServiceAccount("celset-system", "celset-webhook")
+	Placement      = ServiceAccount("celset-system", "celset-placement")
+	TopologyDriver = ServiceAccount("celset-topology-driver", "celset-topology-driver")
+	// KubeScheduler is the user that the stock scheduler is in every cluster.
+	KubeScheduler = controlplane.User{Name: "system:kube-scheduler"}
+)
+
+// ServiceAccount is a user as the API server sees one that has its token.
+func ServiceAccount(namespace, name string) controlplane.User {
+	const account = "system:serviceaccount"
+	return controlplane.User{Name: account + ":" + namespace + ":" + name, Groups: []string{account + "s", account + "s:" + namespace}}
+}
+
+// Env is a control plane that ends with a test, or with the tests of a package.
+type Env struct {
+	*controlplane.ControlPlane
+	// static: nobody reports nodes ready, and nobody runs pods.
+	static bool
+}
+
+// Start starts a control plane and builds programs beside those that it takes itself.
+func Start(t testing.TB, options controlplane.Options, programs ...string) *Env {
+	t.Helper()
+	ctx := context.WithoutCancel(t.Context())
+	options.Progress = t.Output()
+	// Whoever names the directory of the binaries has built them.
+	options.Prebuilt = options.Prebuilt || os.Getenv(controlplane.BinDirEnv) != ""
+	if !options.Prebuilt && len(programs) > 0 {
+		_, err := controlplane.Build(ctx, "", t.Output(), programs...)
+		require.NoError(t, err)
+	}
+	own := options.DataDir == ""
+	if own {
+		// Not t.TempDir: the kernel limits the paths of sockets below, and logs of failures stay.
+		var err error
+		options.DataDir, err = os.MkdirTemp("", "celset-")
+		require.NoError(t, err)
+	}
+	cp, err := controlplane.Start(ctx, options)
+	require.NoError(t, err, "the components' files are in %s", options.DataDir)
+	t.Cleanup(func() {
+		cp.Stop()
+		switch {
+		case t.Failed():
+			t.Logf("the components' logs are in %s", cp.LogDir())
+		case own:
+			require.NoError(t, os.RemoveAll(options.DataDir))
+		}
+	})
+	return &Env{ControlPlane: cp, static: options.SkipKwok}
+}
+
+// APIServer starts a control plane without controllers and without nodes that get ready.
+func APIServer(t testing.TB, users ...controlplane.User) *Env {
+	t.Helper()
+	return Start(t, controlplane.Options{SkipKwok: true, SkipControllerManager: true, Users: users})
+}
+
+// Program is the path of a program of this module or of Kubernetes.
+func Program(t testing.TB, name string) string {
+	t.Helper()
+	dir, err := controlplane.BinDir()
+	if os.Getenv(controlplane.BinDirEnv) == "" {
+		dir, err = controlplane.Build(t.Context(), "", t.Output(), name)
+	}
+	require.NoError(t, err)
+	return filepath.Join(dir, name)
+}
+
+// Manifest is the path of a file in manifests.
+func Manifest(t testing.TB, elements ...string) string {
+	t.Helper()
+	root, err := controlplane.ModuleRoot()
+	require.NoError(t, err)
+	return filepath.Join(append([]string{root, "manifests"}, elements...)...)
+}
+
+// ApplyManifests applies files in manifests, or all that a pattern names.
+func (e *Env) ApplyManifests(t testing.TB, patterns ...string) {
+	t.Helper()
+	for _, content := range read(t, patterns) {
+		e.ApplyText(t, content)
+	}
+}
+
+// read returns the content of files in manifests.
+func read(t testing.TB, patterns []string) (contents []string) {
+	t.Helper()
+	for _, pattern := range patterns {
+		files, err := filepath.Glob(Manifest(t, pattern))
+		require.NoError(t, err)
+		require.NotEmpty(t, files, pattern)
+		for _, file := range files {
+			content, err := os.ReadFile(file)
+			require.NoError(t, err)
+			contents = append(contents, string(content))
+		}
+	}
+	return contents
+}
+
+// ApplyText applies objects as the administrator.
+func (e *Env) ApplyText(t testing.TB, manifest string) {
+	t.Helper()
+	_, err := controlplane.Apply(t.Context(), e.RESTConfig(), []byte(manifest), controlplane.ApplyOptions{})
+	require.NoError(t, err)
+}
+
+// Kubectl runs kubectl as the administrator.
+func (e *Env) Kubectl(t testing.TB, namespace string, args ...string) (output string, err error) {
+	t.Helper()
+	flags := []string{"--kubeconfig=" + e.Kubeconfig(), "--cache-dir=" + filepath.Join(e.DataDir(), "kubectl")}
+	if namespace != "" {
+		flags = append(flags, "--namespace="+namespace)
+	}
+	content, err := exec.CommandContext(t.Context(), e.Binary(controlplane.Kubectl), append(flags, args...)...).CombinedOutput()
+	if err != nil {
+		return "", fmt.Errorf("kubectl %s: %w\n%s", strings.Join(args, " "), err, content)
+	}
+	return string(content), nil
+}
+
+// StartScheduler starts celset-scheduler with the configuration in manifests and the feature on,
+// unless the options say otherwise.
+func (e *Env) StartScheduler(t testing.TB, options controlplane.SchedulerOptions) *controlplane.Process {
+	t.Helper()
+	if options.Config == nil && options.ConfigFile == "" {
+		options.ConfigFile = Manifest(t, "scheduler", "config.yaml")
+	}
+	gates := map[string]bool{v1alpha1.FeatureGate: true}
+	maps.Copy(gates, options.FeatureGates)
+	options.FeatureGates = gates
+	return e.startScheduler(t, options)
+}
+
+// StartStock starts kube-scheduler as in any cluster.
+func (e *Env) StartStock(t testing.TB, options controlplane.SchedulerOptions) *controlplane.Process {
+	t.Helper()
+	options.Binary = e.Binary(controlplane.KubeScheduler)
+	options.Args = append(options.Args, "--leader-elect=true")
+	return e.startScheduler(t, Emulated(options))
+}
+
+// Emulated has kube-scheduler be told that the API server is older: it does not find out by itself.
+func Emulated(options controlplane.SchedulerOptions) controlplane.SchedulerOptions {
+	if older := os.Getenv(controlplane.KubernetesEnv); older != "" {
+		options.Args = append(options.Args, "--emulated-version="+older)
+	}
+	return options
+}
+
+func (e *Env) startScheduler(t testing.TB, options controlplane.SchedulerOptions) *controlplane.Process {
+	t.Helper()
+	p, err := e.ControlPlane.StartScheduler(context.WithoutCancel(t.Context()), options)
+	require.NoError(t, err)
+	t.Cleanup(p.Stop)
+	return p
+}
+
+// FreeAddress is one of this machine, with a port that nobody has.
+func FreeAddress(t testing.TB) string {
+	t.Helper()
+	ports, err := controlplane.FreePorts(1)
+	require.NoError(t, err)
+	return net.JoinHostPort("127.0.0.1", strconv.Itoa(ports[0]))
+}
+
+// RequireNothingForbidden reads the log of a program that ran.
+func RequireNothingForbidden(t testing.TB, p *controlplane.Process) {
+	t.Helper()
+	log, err := os.ReadFile(p.LogFile())
+	require.NoError(t, err)
+	require.NotEmpty(t, log)
+	require.NotContains(t, strings.ToLower(string(log)), "forbidden", "the manifests give all rights that it takes")
+}
+
+// Proxy stands between programs and the API server at a URL: requests go through the transport, which
+// adds credentials. A request that fails is one without an answer. Its owner closes it.
+func Proxy(api *url.URL, transport http.RoundTripper) *httptest.Server {
+	return httptest.NewServer(&httputil.ReverseProxy{
+		Rewrite:       func(r *httputil.ProxyRequest) { r.SetURL(api) },
+		Transport:     transport,
+		FlushInterval: -1,
+		ErrorHandler:  func(http.ResponseWriter, *http.Request, error) { panic(http.ErrAbortHandler) },
+		// Watches that end are nothing to tell of.
+		ErrorLog: log.New(io.Discard, "", 0),
+	})
+}
+
+// Kubeconfig writes one for a server that asks for no credentials.
+func Kubeconfig(t testing.TB, server string) (path string) {
+	t.Helper()
+	path = filepath.Join(t.TempDir(), "kubeconfig")
+	require.NoError(t, clientcmd.WriteToFile(clientcmdapi.Config{
+		Clusters:       map[string]*clientcmdapi.Cluster{"proxy": {Server: server}},
+		Contexts:       map[string]*clientcmdapi.Context{"proxy": {Cluster: "proxy"}},
+		CurrentContext: "proxy",
+	}, path))
+	return path
+}
+
+const (
+	// Patience is how long a test waits for what must come. It is below the five minutes after
+	// which a scheduler tries pods again that nothing has happened for: what succeeds in time was
+	// woken up.
+	Patience = 3 * time.Minute
+
+	pollPeriod = 50 * time.Millisecond
+)
+
+// Eventually waits until check has nothing to complain about. An error is final.
+func Eventually(t testing.TB, what string, check func(context.Context) (complaint string, err error)) {
+	t.Helper()
+	complaint := ""
+	err := wait.PollUntilContextTimeout(t.Context(), pollPeriod, Patience, true, func(ctx context.Context) (_ bool, err error) {
+		complaint, err = check(ctx)
+		return err == nil && complaint == "", err
+	})
+	require.NoError(t, err, "%s: %s", what, complaint)
+}
+
+// Until waits until a condition holds. An error is final.
+func Until(t testing.TB, what string, condition func(context.Context) (bool, error)) {
+	t.Helper()
+	require.NoError(t, wait.PollUntilContextTimeout(t.Context(), pollPeriod, Patience, true, condition), what)
+}
+
+// Receive waits for a value of a channel, or for its end. What a test waits for without a bound ends
+// the whole run when it fails to come.
+func Receive[T any](t testing.TB, what string, values <-chan T) (value T) {
+	t.Helper()
+	select {
+	case value = <-values:
+	case <-time.After(Patience):
+		require.FailNow(t, what+" did not come")
+	}
+	return value
+}
+
+// Becomes waits until two values are equal, and shows their difference if they don't become it.
+func Becomes[T any](t testing.TB, want T, get func() T) {
+	t.Helper()
+	var difference string
+	for deadline := time.Now().Add(Patience); time.Now().Before(deadline); time.Sleep(pollPeriod) {
+		if difference = cmp.Diff(want, get()); difference == "" {
+			return
+		}
+	}
+	t.Fatalf("(-want +got):\n%s", difference)
+}

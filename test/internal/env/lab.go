@@ -1,0 +1,419 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package env
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/dynamic-resource-allocation/resourceclaim"
+	"k8s.io/utils/ptr"
+
+	"github.com/celset/celset/test/controlplane"
+	"github.com/celset/celset/test/internal/ledger"
+	"github.com/celset/celset/internal/topology"
+)
+
+// LabLabel has the namespace of a lab as its value, on nodes and in the node selectors of pods.
+const LabLabel = "celset.dev/lab"
+
+// cleanupTimeout is for the few requests that end a lab.
+const cleanupTimeout = 2 * time.Minute
+
+// Lab is where one test works, beside others. Its namespace has a generated name, which is part of
+// the names of all that is not in a namespace.
+type Lab struct {
+	*Env
+	Namespace string
+	Nodes     []string
+}
+
+// NewLab makes a namespace and n nodes. What the test creates through the lab goes when the test
+// ends.
+func (e *Env) NewLab(t testing.TB, name string, n int) *Lab {
+	t.Helper()
+	return e.NewLabeledLab(t, name, n, nil)
+}
+
+// NewLabeledLab is NewLab with the labels of the i-th node.
+func (e *Env) NewLabeledLab(t testing.TB, name string, n int, labels func(i int) map[string]string) *Lab {
+	t.Helper()
+	l := &Lab{Env: e}
+	l.Namespace = Create(t, e.Client().CoreV1().Namespaces(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
+		GenerateName: name + "-", Labels: map[string]string{resourceapi.DRAAdminNamespaceLabelKey: "true"},
+	}}).Name
+	var err error
+	l.Nodes, err = controlplane.CreateNodes(t.Context(), e.Client(), n, controlplane.NodeOptions{
+		Prefix: l.Namespace, Labels: map[string]string{LabLabel: l.Namespace}, LabelsOf: labels, Static: e.static,
+	})
+	require.NoError(t, err)
+	CleanUp(t, func(ctx context.Context) error {
+		return e.Client().CoreV1().Nodes().DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{LabelSelector: LabLabel + "=" + l.Namespace})
+	})
+	return l
+}
+
+// CleanUp deletes an object when the test has ended, unless it is gone.
+func CleanUp(t testing.TB, deletion func(context.Context) error) {
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), cleanupTimeout)
+		defer cancel()
+		if err := deletion(ctx); err != nil && !apierrors.IsNotFound(err) {
+			t.Errorf("clean up: %v", err)
+		}
+	})
+}
+
+// Objects are those of a kind, in a namespace if they have one.
+type Objects[T metav1.Object] interface {
+	Create(ctx context.Context, object T, options metav1.CreateOptions) (T, error)
+	Delete(ctx context.Context, name string, options metav1.DeleteOptions) error
+}
+
+// Create creates an object for the time of the test, and returns it as the API server stored it.
+func Create[T metav1.Object](t testing.TB, in Objects[T], object T) T {
+	t.Helper()
+	created, err := in.Create(t.Context(), object, metav1.CreateOptions{})
+	require.NoError(t, err)
+	CleanUp(t, func(ctx context.Context) error { return in.Delete(ctx, created.GetName(), metav1.DeleteOptions{}) })
+	return created
+}
+
+// Publish creates the ResourceSlices of nodes.
+func (e *Env) Publish(t testing.TB, devices topology.Topology, nodes ...string) {
+	t.Helper()
+	for _, node := range nodes {
+		slices, err := devices.ResourceSlices(node)
+		require.NoError(t, err)
+		for _, slice := range slices {
+			e.CreateSlice(t, slice)
+		}
+	}
+}
+
+// CreateSlice creates a ResourceSlice.
+func (e *Env) CreateSlice(t testing.TB, slice *resourceapi.ResourceSlice) {
+	t.Helper()
+	Create(t, e.Client().ResourceV1().ResourceSlices(), slice)
+}
+
+// CreateClass creates the class of a driver's devices, named like the driver.
+func (e *Env) CreateClass(t testing.TB, driver string, config ...resourceapi.DeviceConfiguration) {
+	t.Helper()
+	e.CreateNamedClass(t, driver, driver, config...)
+}
+
+// CreateNamedClass creates one with another name.
+func (e *Env) CreateNamedClass(t testing.TB, name, driver string, config ...resourceapi.DeviceConfiguration) {
+	t.Helper()
+	spec := ClassOf(driver)
+	for _, c := range config {
+		spec.Config = append(spec.Config, resourceapi.DeviceClassConfiguration{DeviceConfiguration: c})
+	}
+	e.CreateClassWithSpec(t, name, spec)
+}
+
+// ClassOf selects the devices of a driver.
+func ClassOf(driver string) resourceapi.DeviceClassSpec {
+	return resourceapi.DeviceClassSpec{Selectors: []resourceapi.DeviceSelector{Selector("device.driver == '" + driver + "'")}}
+}
+
+// CreateClassWithSpec creates any class.
+func (e *Env) CreateClassWithSpec(t testing.TB, name string, spec resourceapi.DeviceClassSpec) {
+	t.Helper()
+	Create(t, e.Client().ResourceV1().DeviceClasses(), &resourceapi.DeviceClass{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: spec})
+}
+
+// Family is a driver that only this lab has.
+func (l *Lab) Family(prefix string) topology.Family {
+	return topology.Family{Driver: prefix + "." + l.Namespace + ".example.com", Prefix: prefix}
+}
+
+// Ring publishes a ring of n devices on each node, with a class for them, which may have
+// configuration.
+func (l *Lab) Ring(t testing.TB, n int, config ...resourceapi.DeviceConfiguration) topology.Topology {
+	t.Helper()
+	ring, err := topology.NewRing(l.Family("mla"), n)
+	require.NoError(t, err)
+	l.Publish(t, ring, l.Nodes...)
+	l.CreateClass(t, ring.Drivers()[0], config...)
+	return ring
+}
+
+// CreateClaim returns the claim as the API server stored it.
+func (l *Lab) CreateClaim(t testing.TB, name string, parts ...Part) *resourceapi.ResourceClaim {
+	t.Helper()
+	claim, err := l.Client().ResourceV1().ResourceClaims(l.Namespace).Create(t.Context(), Claim(name, parts...), metav1.CreateOptions{})
+	require.NoError(t, err)
+	return claim
+}
+
+// CreatePod creates a pod for the nodes of the lab that uses the claims.
+func (l *Lab) CreatePod(t testing.TB, name, profile string, claims ...string) {
+	t.Helper()
+	pod := Pod(name, profile, claims...)
+	pod.Spec.NodeSelector = map[string]string{LabLabel: l.Namespace}
+	l.CreatePodAsIs(t, pod)
+}
+
+// CreatePodOn creates a pod for one node that uses the claims.
+func (l *Lab) CreatePodOn(t testing.TB, node, name, profile string, claims ...string) {
+	t.Helper()
+	pod := Pod(name, profile, claims...)
+	pod.Spec.NodeSelector = map[string]string{corev1.LabelHostname: node}
+	l.CreatePodAsIs(t, pod)
+}
+
+// CreatePodAsIs creates any pod.
+func (l *Lab) CreatePodAsIs(t testing.TB, pod *corev1.Pod) {
+	t.Helper()
+	_, err := l.pods().Create(t.Context(), pod, metav1.CreateOptions{})
+	require.NoError(t, err)
+}
+
+// Run creates a claim and a pod that uses it, of the same name.
+func (l *Lab) Run(t testing.TB, name, profile string, parts ...Part) {
+	t.Helper()
+	l.CreateClaim(t, name, parts...)
+	l.CreatePod(t, name, profile, name)
+}
+
+// Occupy has a pod use the named devices of one node, and returns its name when it runs.
+func (l *Lab) Occupy(t testing.TB, node string, devices topology.Topology, names ...string) string {
+	t.Helper()
+	return l.OccupyAs(t, StockProfile, node, devices, names...)
+}
+
+// OccupyAs does it with a pod of a profile.
+func (l *Lab) OccupyAs(t testing.TB, profile, node string, devices topology.Topology, names ...string) string {
+	t.Helper()
+	selected, err := devices.Select(names)
+	require.NoError(t, err)
+	var requests []Part
+	for _, device := range selected {
+		requests = append(requests, One(device))
+	}
+	name := node + "-" + names[0]
+	l.CreateClaim(t, name, requests...)
+	l.CreatePodOn(t, node, name, profile, name)
+	l.RequireRunning(t, name)
+	require.ElementsMatch(t, names, l.DevicesOf(t, name))
+	return name
+}
+
+// DeletePod deletes a pod at once.
+func (l *Lab) DeletePod(t testing.TB, name string) {
+	t.Helper()
+	options := metav1.DeleteOptions{}
+	if l.static {
+		options.GracePeriodSeconds = ptr.To[int64](0)
+	}
+	require.NoError(t, l.pods().Delete(t.Context(), name, options))
+}
+
+func (l *Lab) pods() typedcorev1.PodInterface { return l.Client().CoreV1().Pods(l.Namespace) }
+
+// KeepLedger keeps a ledger of the claims of a namespace until the test ends, or until stop is called.
+// Where etcd and API servers are restarted meanwhile, it is read from etcd.
+func (e *Env) KeepLedger(t testing.TB, namespace string, restarted bool, judge func(*resourceapi.ResourceClaim) string) (l *ledger.Ledger, stop func()) {
+	t.Helper()
+	return e.KeepLedgerOf(t, namespace, restarted, ledger.New(judge))
+}
+
+// KeepLedgerOf does it with a ledger that the caller has made.
+func (e *Env) KeepLedgerOf(t testing.TB, namespace string, restarted bool, l *ledger.Ledger) (_ *ledger.Ledger, stop func()) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	follow := func() (<-chan struct{}, error) { return l.Follow(ctx, e.Client(), namespace, "") }
+	if restarted {
+		follow = func() (<-chan struct{}, error) {
+			return l.FollowStore(ctx, e.Running(controlplane.Etcd).Endpoint(), namespace)
+		}
+	}
+	done, err := follow()
+	require.NoError(t, err)
+	stop = func() {
+		cancel()
+		<-done
+	}
+	t.Cleanup(stop)
+	return l, stop
+}
+
+// EventuallyPod waits until the pod is as wanted, and tells its story if it does not get so.
+func (l *Lab) EventuallyPod(t testing.TB, name, what string, wanted func(context.Context, *corev1.Pod) (bool, error)) *corev1.Pod {
+	t.Helper()
+	pod := &corev1.Pod{}
+	err := wait.PollUntilContextTimeout(t.Context(), pollPeriod, Patience, true, func(ctx context.Context) (bool, error) {
+		current, err := l.pods().Get(ctx, name, metav1.GetOptions{})
+		if err != nil {
+			return false, err
+		}
+		pod = current
+		return wanted(ctx, pod)
+	})
+	if err != nil {
+		t.Fatalf("pod %s/%s does not become %s: %v\n%s", l.Namespace, name, what, err, l.story(t, pod))
+	}
+	return pod
+}
+
+// story is what the API tells about a pod.
+func (l *Lab) story(t testing.TB, pod *corev1.Pod) string {
+	var story strings.Builder
+	fmt.Fprintf(&story, "phase %s, node %q\n", pod.Status.Phase, pod.Spec.NodeName)
+	for _, c := range pod.Status.Conditions {
+		fmt.Fprintf(&story, "condition %s=%s %s: %s\n", c.Type, c.Status, c.Reason, c.Message)
+	}
+	events, err := l.Notes(t.Context(), pod, "")
+	if err != nil {
+		fmt.Fprintln(&story, err)
+	}
+	for _, note := range events {
+		fmt.Fprintf(&story, "event %s\n", note)
+	}
+	return story.String()
+}
+
+// Notes are the texts of a pod's events for a reason, or for any.
+func (l *Lab) Notes(ctx context.Context, pod *corev1.Pod, reason string) ([]string, error) {
+	events, err := l.Client().EventsV1().Events(l.Namespace).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return nil, err
+	}
+	var notes []string
+	for _, event := range events.Items {
+		if event.Regarding.UID == pod.UID && (reason == "" || event.Reason == reason) {
+			notes = append(notes, event.Note)
+		}
+	}
+	return notes, nil
+}
+
+// RequireRunning waits until the pods run, or are bound where nobody runs pods.
+func (l *Lab) RequireRunning(t testing.TB, names ...string) {
+	t.Helper()
+	for _, name := range names {
+		l.EventuallyPod(t, name, "Running", func(_ context.Context, pod *corev1.Pod) (bool, error) {
+			return pod.Status.Phase == corev1.PodRunning || l.static && pod.Spec.NodeName != "", nil
+		})
+	}
+}
+
+// RequireRefused waits until condition and event of the pod say that it can't be scheduled, both
+// with all of the texts, and checks that none of its claims got anything.
+func (l *Lab) RequireRefused(t testing.TB, name string, texts ...string) {
+	t.Helper()
+	pod := l.EventuallyPod(t, name, fmt.Sprintf("refused with %q", texts), func(_ context.Context, pod *corev1.Pod) (bool, error) {
+		return IsRefused(pod, texts...), nil
+	})
+	l.AwaitEvent(t, pod, "FailedScheduling", texts...)
+	require.Empty(t, pod.Spec.NodeName)
+	for _, claim := range l.ClaimsOf(t, pod) {
+		require.Nil(t, claim.Status.Allocation, "allocation of claim %s", claim.Name)
+		require.Empty(t, claim.Status.ReservedFor, "users of claim %s", claim.Name)
+	}
+}
+
+// AwaitEvent waits until an event of the pod says all of the texts. Unlike the condition, it is
+// still there when the pod has been tried again.
+func (l *Lab) AwaitEvent(t testing.TB, pod *corev1.Pod, reason string, texts ...string) {
+	t.Helper()
+	Eventually(t, fmt.Sprintf("event %s of pod %s says %q", reason, pod.Name, texts), func(ctx context.Context) (string, error) {
+		notes, err := l.Notes(ctx, pod, reason)
+		if err != nil || !slices.ContainsFunc(notes, func(note string) bool { return ContainsAll(note, texts) }) {
+			return fmt.Sprintf("there are %q", notes), err
+		}
+		return "", nil
+	})
+}
+
+// IsRefused tells whether the condition of the pod says, with all of the texts, that it can't be
+// scheduled.
+func IsRefused(pod *corev1.Pod, texts ...string) bool {
+	return slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
+		return c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse && ContainsAll(c.Message, texts)
+	})
+}
+
+// ContainsAll tells whether a message has all of the texts.
+func ContainsAll(message string, texts []string) bool {
+	return !slices.ContainsFunc(texts, func(text string) bool { return !strings.Contains(message, text) })
+}
+
+// ClaimsOf reads the claims that a pod uses, from templates or not.
+func (l *Lab) ClaimsOf(t testing.TB, pod *corev1.Pod) []*resourceapi.ResourceClaim {
+	t.Helper()
+	claims := make([]*resourceapi.ResourceClaim, 0, len(pod.Spec.ResourceClaims))
+	for i := range pod.Spec.ResourceClaims {
+		name, _, err := resourceclaim.Name(pod, &pod.Spec.ResourceClaims[i])
+		require.NoError(t, err)
+		claims = append(claims, l.Claim(t, *name))
+	}
+	return claims
+}
+
+// Pod reads a pod.
+func (l *Lab) Pod(t testing.TB, name string) *corev1.Pod {
+	t.Helper()
+	pod, err := l.pods().Get(t.Context(), name, metav1.GetOptions{})
+	require.NoError(t, err)
+	return pod
+}
+
+// Claim reads a claim.
+func (l *Lab) Claim(t testing.TB, name string) *resourceapi.ResourceClaim {
+	t.Helper()
+	claim, err := l.Client().ResourceV1().ResourceClaims(l.Namespace).Get(t.Context(), name, metav1.GetOptions{})
+	require.NoError(t, err)
+	return claim
+}
+
+// DevicesOf names the devices of the pod's claims, in the order of the allocation.
+func (l *Lab) DevicesOf(t testing.TB, podName string) []string {
+	t.Helper()
+	var names []string
+	for _, claim := range l.ClaimsOf(t, l.Pod(t, podName)) {
+		names = append(names, DeviceNames(claim)...)
+	}
+	return names
+}
+
+// DeviceNames is empty for a claim without allocation.
+func DeviceNames(claim *resourceapi.ResourceClaim) []string {
+	if claim.Status.Allocation == nil {
+		return nil
+	}
+	var names []string
+	for _, result := range claim.Status.Allocation.Devices.Results {
+		names = append(names, result.Device)
+	}
+	return names
+}
+
+// RequireFreed waits until no pod uses a claim and its devices are given back.
+func (l *Lab) RequireFreed(t testing.TB, claim string) {
+	t.Helper()
+	Eventually(t, "claim "+claim+" gives its devices back", func(ctx context.Context) (string, error) {
+		claim, err := l.Client().ResourceV1().ResourceClaims(l.Namespace).Get(ctx, claim, metav1.GetOptions{})
+		if apierrors.IsNotFound(err) {
+			return "", nil
+		}
+		if err != nil {
+			return "", err
+		}
+		return strings.Join(DeviceNames(claim), ", "), nil
+	})
+}

@@ -1,0 +1,50 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package helm runs the helm of hack/tools/helm, for tests of the chart.
+//
+//	output, err := helm.Run(t, "template", "celset", helm.Chart(t))
+package helm
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"testing"
+
+	"github.com/celset/celset/test/controlplane"
+	"github.com/celset/celset/test/internal/tool"
+)
+
+// build builds helm, once in a run.
+var build = sync.OnceValues(func() (string, error) { return tool.Build("helm") })
+
+// Chart is the path of the chart.
+func Chart(t testing.TB) string {
+	t.Helper()
+	root, err := controlplane.ModuleRoot()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return filepath.Join(root, "manifests", "charts", "celset")
+}
+
+// Run runs helm without any configuration, and so without a cluster unless a flag names its
+// kubeconfig. It returns what helm printed, and if it failed what it said about that.
+func Run(t testing.TB, args ...string) (output string, err error) {
+	t.Helper()
+	path, err := build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	command := exec.CommandContext(t.Context(), path, args...)
+	command.Env = append(os.Environ(), "KUBECONFIG=/dev/null", "HELM_CACHE_HOME="+t.TempDir(), "HELM_CONFIG_HOME="+t.TempDir(), "HELM_DATA_HOME="+t.TempDir())
+	var out, messages bytes.Buffer
+	command.Stdout, command.Stderr = &out, &messages
+	if err := command.Run(); err != nil {
+		return messages.String(), err
+	}
+	return out.String(), nil
+}

@@ -1,0 +1,47 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package tool builds programs of hack/tools for tests that run them, as a user does: by make.
+//
+//	helm, err := tool.Build("helm")
+package tool
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/celset/celset/test/controlplane"
+)
+
+// Build has make build bin/name, as a user does, and returns its path. What is built already costs
+// moments.
+func Build(name string) (string, error) {
+	root, err := controlplane.ModuleRoot()
+	if err != nil {
+		return "", err
+	}
+	if output, err := Make("bin/" + name); err != nil {
+		return "", fmt.Errorf("build %s: %w\n%s", name, err, output)
+	}
+	return filepath.Join(root, "bin", name), nil
+}
+
+// Make runs make in the root of the module, and returns what it printed.
+func Make(args ...string) (string, error) {
+	root, err := controlplane.ModuleRoot()
+	if err != nil {
+		return "", err
+	}
+	command := exec.Command("make", append([]string{"-s"}, args...)...)
+	command.Dir = root
+	// Of a make that runs the tests it does not know.
+	command.Env = slices.DeleteFunc(os.Environ(), func(variable string) bool {
+		return strings.HasPrefix(variable, "MAKE") || strings.HasPrefix(variable, "MFLAGS=")
+	})
+	output, err := command.CombinedOutput()
+	return string(output), err
+}

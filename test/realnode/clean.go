@@ -1,0 +1,84 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package realnode
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/celset/celset/test/controlplane"
+)
+
+// hostDirs are where kubelet and containerd write to whatever their configuration
+// says. On the machine, they are created if they don't exist and left alone.
+var hostDirs = []string{"/var/lib/kubelet", "/var/log/containers", "/run/containerd"}
+
+// cleanPatience is how long the kernel may take to take a killed node apart.
+const cleanPatience = 10 * time.Second
+
+// clean ends what there is of a node with that directory, and removes it but for
+// the files. It is an error if something remains.
+func clean(dir string) error {
+	deadline := time.Now().Add(cleanPatience)
+	for {
+		err := cleanOnce(dir)
+		if err == nil || time.Now().After(deadline) {
+			return err
+		}
+		time.Sleep(pollPeriod)
+	}
+}
+
+func cleanOnce(dir string) error {
+	cgroups, err := cgroupsNamed(cgroupName(dir))
+	if err != nil {
+		return err
+	}
+	pids, err := processesIn(cgroups)
+	if err != nil {
+		return err
+	}
+	inits, err := initsOf(dir)
+	if err != nil {
+		return err
+	}
+	for _, pid := range append(pids, inits...) {
+		if err := syscall.Kill(pid, syscall.SIGKILL); err != nil && !errors.Is(err, syscall.ESRCH) {
+			return fmt.Errorf("kill process %d of the node: %w", pid, err)
+		}
+	}
+	for _, cgroup := range slices.Backward(cgroups) {
+		if err := syscall.Rmdir(cgroup); err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.EBUSY) {
+			return fmt.Errorf("remove cgroup %s: %w", cgroup, err)
+		}
+	}
+	left, err := Leftovers(dir)
+	if err != nil {
+		return err
+	}
+	if len(left) > 0 {
+		return fmt.Errorf("the node in %s left behind:\n%s", dir, strings.Join(left, "\n"))
+	}
+	return nil
+}
+
+// initsOf are the first processes of nodes with that directory.
+func initsOf(dir string) ([]int, error) {
+	pids, err := processesTold(dir)
+	if err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(pids, func(pid int) bool {
+		program, err := os.Readlink(fmt.Sprintf("/proc/%d/exe", pid))
+		// A program that was rebuilt since is "(deleted)".
+		return err != nil || strings.TrimSuffix(filepath.Base(program), " (deleted)") != controlplane.NodeInit
+	}), nil
+}

@@ -1,0 +1,123 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package realnode
+
+import (
+	"bytes"
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"text/template"
+	"time"
+
+	"github.com/celset/celset/test/controlplane"
+)
+
+// loopbackNetwork is all the network that a node needs to be Ready.
+const loopbackNetwork = `{"cniVersion": "1.0.0", "name": "loopback", "plugins": [{"type": "loopback"}]}
+`
+
+//go:embed containerd.toml.tmpl
+var containerdConfig string
+
+// startContainerd returns when containerd answers, which it does when all of it is
+// loaded.
+func (n *Node) startContainerd(ctx context.Context) error {
+	if err := os.WriteFile(n.path("cni", "10-loopback.conflist"), []byte(loopbackNetwork), 0o600); err != nil {
+		return err
+	}
+	config := n.path("containerd.toml")
+	err := writeConfig(config, containerdConfig, map[string]any{
+		"Root": n.path("containerd"), "State": n.path("run"), "Opt": n.path("opt"), "Socket": n.socket(),
+		"CDIDir": n.CDIDir(), "CNIDir": n.path("cni"), "Image": Image,
+		"Bin":              filepath.Dir(n.cp.Binary(controlplane.CNILoopback)),
+		"Shim":             n.cp.Binary(controlplane.ContainerdShim),
+		"OCIRuntime":       n.cp.Binary(controlplane.OCIRuntime),
+		"RuncRoot":         n.path("runc"),
+		"RestrictOOMScore": !mayRaiseOOMPriority(),
+	})
+	if err != nil {
+		return err
+	}
+	_, err = n.cp.StartProgram(ctx, controlplane.Program{
+		Name:   n.processName(controlplane.Containerd),
+		Binary: controlplane.Containerd,
+		Args:   []string{"--config=" + config},
+		Ready: func(ctx context.Context, _ *controlplane.Process) error {
+			var dialer net.Dialer
+			connection, err := dialer.DialContext(ctx, "unix", n.socket())
+			if err != nil {
+				return err
+			}
+			return connection.Close()
+		},
+		Grace:  5 * time.Second,
+		Beside: n.init,
+	})
+	return err
+}
+
+// importImage gives the node its own image.
+func (n *Node) importImage(ctx context.Context) error {
+	archive := n.path("image.tar")
+	if err := writeImage(archive, n.cp.Binary(controlplane.Workload)); err != nil {
+		return err
+	}
+	return n.ImportImages(ctx, archive)
+}
+
+// ImportImages gives the node the images in an archive, as "docker save" writes one or of an OCI
+// layout, instead of pulling them. It knows them by their names in the archive.
+func (n *Node) ImportImages(ctx context.Context, archive string) error {
+	return n.changeImages(ctx, "import", archive)
+}
+
+// TagImage gives an image of the node another name.
+func (n *Node) TagImage(ctx context.Context, image, name string) error {
+	return n.changeImages(ctx, "tag", image, name)
+}
+
+func (n *Node) changeImages(ctx context.Context, args ...string) error {
+	// The namespace is that of the kubelet's images.
+	args = append([]string{"--address=" + n.socket(), "--namespace=k8s.io", "images"}, args...)
+	if out, err := exec.CommandContext(ctx, n.cp.Binary(controlplane.Ctr), args...).CombinedOutput(); err != nil {
+		return fmt.Errorf("ctr %s: %w\n%s", strings.Join(args, " "), err, out)
+	}
+	return nil
+}
+
+// writeConfig fills in a template. Strings are quoted as Go, TOML and YAML do it.
+func writeConfig(path, text string, values map[string]any) error {
+	quoted := make(map[string]any, len(values))
+	for name, value := range values {
+		if text, ok := value.(string); ok {
+			value = fmt.Sprintf("%q", text)
+		}
+		quoted[name] = value
+	}
+	var out bytes.Buffer
+	parsed, err := template.New(filepath.Base(path)).Option("missingkey=error").Parse(text)
+	if err != nil {
+		return err
+	}
+	return errors.Join(parsed.Execute(&out, quoted), os.WriteFile(path, out.Bytes(), 0o600))
+}
+
+// mayRaiseOOMPriority tells whether processes may be given a lower oom_score_adj than
+// this one has: some machines withhold CAP_SYS_RESOURCE even from root.
+func mayRaiseOOMPriority() bool {
+	const file = "/proc/self/oom_score_adj"
+	before, err := os.ReadFile(file)
+	if err != nil {
+		return false
+	}
+	err = os.WriteFile(file, []byte("-999"), 0)
+	return errors.Join(err, os.WriteFile(file, bytes.TrimSpace(before), 0)) == nil
+}

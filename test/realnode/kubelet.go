@@ -1,0 +1,152 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package realnode
+
+import (
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+
+	"github.com/celset/celset/test/controlplane"
+)
+
+const (
+	pollPeriod = 100 * time.Millisecond
+	// patience is how long a node may take until it is Ready: it is some seconds
+	// unless the machine is very busy.
+	patience = 2 * time.Minute
+)
+
+//go:embed kubelet.yaml.tmpl
+var kubeletConfig string
+
+// StartKubelet starts the kubelet; when it returns, the kubelet is healthy. It runs
+// until the node or the kubelet is stopped, or the context ends. The first one is
+// started by Start: this is for another one after StopKubelet or KillKubelet.
+func (n *Node) StartKubelet(ctx context.Context) error {
+	config := n.path("kubelet.yaml")
+	if err := n.writeKubeletConfig(config); err != nil {
+		return err
+	}
+	kubelet, err := n.cp.StartProgram(ctx, controlplane.Program{
+		Name:   n.processName(controlplane.Kubelet),
+		Binary: controlplane.Kubelet,
+		Args: []string{
+			"--config=" + config,
+			"--kubeconfig=" + n.cp.Kubeconfig(),
+			"--root-dir=" + n.KubeletDir(),
+			"--cert-dir=" + n.path("pki"),
+			"--hostname-override=" + n.name,
+			// It keeps the address that register gives the node. By itself it looks for one
+			// that is not of the loopback interface, and a sandbox may have none.
+			"--cloud-provider=external",
+			"--v=2",
+		},
+		Endpoint: "http://127.0.0.1:" + strconv.Itoa(n.healthzPort),
+		Ready: func(ctx context.Context, p *controlplane.Process) error {
+			_, err := p.Get(ctx, "/healthz")
+			return err
+		},
+		Grace:  10 * time.Second,
+		Beside: n.init,
+	})
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.kubelet = kubelet
+	return err
+}
+
+func (n *Node) writeKubeletConfig(path string) error {
+	tls := n.cp.KubeletTLS()
+	return writeConfig(path, kubeletConfig, map[string]any{
+		"Port": n.kubeletPort, "HealthzPort": n.healthzPort,
+		"ServingCert": tls.ServingCert, "ServingKey": tls.ServingKey, "ClientCA": tls.ClientCA,
+		"Endpoint": "unix://" + n.socket(), "CgroupRoot": "/" + cgroupName(n.dir),
+		"PodLogsDir": n.path("pod-logs"), "VolumePluginDir": n.path("volume-plugins"),
+	})
+}
+
+// StopKubelet has the kubelet end, and nothing else: containers run on. It does
+// nothing if no kubelet runs.
+func (n *Node) StopKubelet() {
+	if kubelet := n.currentKubelet(); kubelet != nil {
+		kubelet.Stop()
+	}
+}
+
+// KillKubelet is StopKubelet without a chance for the kubelet to tidy up.
+func (n *Node) KillKubelet() {
+	if kubelet := n.currentKubelet(); kubelet != nil {
+		kubelet.Kill()
+	}
+}
+
+func (n *Node) currentKubelet() *controlplane.Process {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.kubelet
+}
+
+// register creates the Node object with the address at which the API server finds
+// the kubelet.
+func (n *Node) register(ctx context.Context) error {
+	nodes := n.cp.Client().CoreV1().Nodes()
+	err := nodes.Delete(ctx, n.name, metav1.DeleteOptions{})
+	if err != nil && !apierrors.IsNotFound(err) {
+		return fmt.Errorf("delete the node of a former run: %w", err)
+	}
+	labels := map[string]string{corev1.LabelHostname: n.name}
+	for name, value := range n.labels {
+		labels[name] = value
+	}
+	node, err := nodes.Create(ctx, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: n.name, Labels: labels}}, metav1.CreateOptions{})
+	if err != nil {
+		return err
+	}
+	node.Status.Addresses = []corev1.NodeAddress{
+		{Type: corev1.NodeInternalIP, Address: "127.0.0.1"},
+		{Type: corev1.NodeHostName, Address: n.name},
+	}
+	_, err = nodes.UpdateStatus(ctx, node, metav1.UpdateOptions{})
+	return err
+}
+
+// waitReady returns when the node is Ready.
+func (n *Node) waitReady(ctx context.Context) error {
+	var last error
+	err := wait.PollUntilContextTimeout(ctx, pollPeriod, patience, true, func(ctx context.Context) (bool, error) {
+		node, err := n.cp.Client().CoreV1().Nodes().Get(ctx, n.name, metav1.GetOptions{})
+		if err != nil {
+			return false, err
+		}
+		last = unready(node)
+		return last == nil, n.currentKubelet().Err()
+	})
+	if err != nil {
+		return fmt.Errorf("the node does not get Ready: %w", errors.Join(err, last))
+	}
+	return nil
+}
+
+// unready is nil if the node is Ready, and else says what the kubelet says.
+func unready(node *corev1.Node) error {
+	for _, condition := range node.Status.Conditions {
+		if condition.Type != corev1.NodeReady {
+			continue
+		}
+		if condition.Status == corev1.ConditionTrue {
+			return nil
+		}
+		return fmt.Errorf("%s: %s", condition.Reason, condition.Message)
+	}
+	return errors.New("the kubelet has not said anything yet")
+}

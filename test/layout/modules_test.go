@@ -1,0 +1,62 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package layout
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/mod/modfile"
+)
+
+// TestModules compares the go.mod of what ships with the go.mod of this module. What ships requires nothing of this
+// module, and replaces nothing. What both require has one version, so that tests run what a release has. All parts of
+// Kubernetes are of one patch.
+func TestModules(t *testing.T) {
+	shipped, tests := readMod(t, "go.mod"), readMod(t, "test/go.mod")
+	require.Empty(t, shipped.Replace)
+	require.Empty(t, shipped.Tool, "programs that tests run are tools of the module of tests")
+	versions := map[string]string{}
+	for _, r := range shipped.Require {
+		require.NotEqual(t, module+"/test", r.Mod.Path)
+		versions[r.Mod.Path] = r.Mod.Version
+	}
+	patch := strings.TrimPrefix(versions["k8s.io/kubernetes"], "v1.")
+	for _, r := range append(shipped.Require, tests.Require...) {
+		if version, found := versions[r.Mod.Path]; found {
+			require.Equal(t, version, r.Mod.Version, r.Mod.Path)
+		}
+		if strings.HasPrefix(r.Mod.Path, "k8s.io/") && strings.HasPrefix(r.Mod.Version, "v0.3") {
+			require.Equal(t, "v0."+patch, r.Mod.Version, r.Mod.Path)
+		}
+	}
+}
+
+// TestDevelopmentIsElsewhere demands that the module of what ships does not require modules that only development
+// needs: servers, renderers and drivers.
+func TestDevelopmentIsElsewhere(t *testing.T) {
+	for _, r := range readMod(t, "go.mod").Require {
+		if r.Indirect {
+			continue
+		}
+		for _, path := range []string{
+			"go.etcd.io/", "sigs.k8s.io/kustomize", "github.com/rogpeppe/go-internal", "github.com/gorilla/websocket", "tags.cncf.io/", "github.com/NVIDIA/",
+		} {
+			require.False(t, strings.HasPrefix(r.Mod.Path, path), "%s is for the module of tests", r.Mod.Path)
+		}
+	}
+}
+
+func readMod(t *testing.T, path string) *modfile.File {
+	t.Helper()
+	name := filepath.Join("..", "..", path)
+	content, err := os.ReadFile(name)
+	require.NoError(t, err)
+	file, err := modfile.Parse(name, content, nil)
+	require.NoError(t, err)
+	return file
+}

@@ -5,6 +5,7 @@ package layout
 
 import (
 	"bytes"
+	"cmp"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -14,17 +15,19 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// budget is how much there may be of something, so that it is seen when it grows.
+// budget limits the number of lines below some folders, so that growth is seen.
 type budget struct {
 	name string
-	// folders are counted with all that is below them, but for the folders in without.
+	// folders are counted with all that is below them, without the folders in without.
 	folders, without []string
-	// counts tells which files are counted.
+	// counts reports whether a file is counted.
 	counts func(name string, content []byte) bool
-	// lines is the ceiling. It is raised by a commit that says what a reader gets for it, and lowered when there
-	// is less.
+	// lines is the count when the budget was written. A commit that raises it says what a reader gets for it.
 	lines int
-	// files is a ceiling, too, where it is not 0.
+	// goal is the number of lines that the code is going to have, 0 if there is none. The goals of what ships are
+	// 66,000 lines together. The test prints what is over its goal.
+	goal int
+	// files limits the number of files, if it is not 0.
 	files int
 }
 
@@ -38,20 +41,20 @@ func test(name string, _ []byte) bool { return strings.HasSuffix(name, "_test.go
 func page(name string, _ []byte) bool { return strings.HasSuffix(name, ".md") }
 
 var budgets = []budget{
-	{name: "apis", folders: []string{"apis"}, counts: product, lines: 3590},
-	{name: "cel", folders: []string{"cel"}, without: []string{"cel/meter", "cel/device", "cel/cluster"}, counts: product, lines: 3495},
-	{name: "cel/meter", folders: []string{"cel/meter"}, counts: product, lines: 2075},
-	{name: "cel/device", folders: []string{"cel/device"}, without: []string{"cel/device/bound", "cel/device/library"}, counts: product, lines: 3325},
-	{name: "cel/device/bound and library", folders: []string{"cel/device/bound", "cel/device/library"}, counts: product, lines: 10640},
-	{name: "cel/cluster", folders: []string{"cel/cluster"}, counts: product, lines: 2140},
-	{name: "allocator", folders: []string{"allocator"}, without: append(explaining, "allocator/conformance"), counts: product, lines: 14415},
-	{name: "allocator/explain and others", folders: explaining, counts: product, lines: 3765},
-	{name: "plugin", folders: []string{"plugin"}, counts: product, lines: 11870},
-	{name: "admission", folders: []string{"admission"}, counts: product, lines: 3180},
-	{name: "placement", folders: []string{"placement"}, without: []string{"placement/*"}, counts: product, lines: 5065},
-	{name: "placement/controller and others", folders: []string{"placement/*"}, counts: product, lines: 5825},
-	{name: "cmd", folders: []string{"cmd"}, counts: product, lines: 11528},
-	{name: "internal", folders: []string{"internal"}, without: []string{"internal/testing"}, counts: product, lines: 13226},
+	{name: "apis", folders: []string{"apis"}, counts: product, lines: 3590, goal: 2900},
+	{name: "cel", folders: []string{"cel"}, without: []string{"cel/meter", "cel/device", "cel/cluster"}, counts: product, lines: 3495, goal: 2700},
+	{name: "cel/meter", folders: []string{"cel/meter"}, counts: product, lines: 2075, goal: 1800},
+	{name: "cel/device", folders: []string{"cel/device"}, without: []string{"cel/device/bound", "cel/device/library"}, counts: product, lines: 3325, goal: 2600},
+	{name: "cel/device/bound and library", folders: []string{"cel/device/bound", "cel/device/library"}, counts: product, lines: 10640, goal: 8500},
+	{name: "cel/cluster", folders: []string{"cel/cluster"}, counts: product, lines: 2140, goal: 1900},
+	{name: "allocator", folders: []string{"allocator"}, without: append(explaining, "allocator/conformance"), counts: product, lines: 14415, goal: 11000},
+	{name: "allocator/explain and others", folders: explaining, counts: product, lines: 3765, goal: 3000},
+	{name: "plugin", folders: []string{"plugin"}, counts: product, lines: 11870, goal: 8500},
+	{name: "admission", folders: []string{"admission"}, counts: product, lines: 3180, goal: 2500},
+	{name: "placement", folders: []string{"placement"}, without: []string{"placement/*"}, counts: product, lines: 5065, goal: 4200},
+	{name: "placement/controller and others", folders: []string{"placement/*"}, counts: product, lines: 5825, goal: 5000},
+	{name: "cmd", folders: []string{"cmd"}, counts: product, lines: 11528, goal: 8400},
+	{name: "internal", folders: []string{"internal"}, without: []string{"internal/testing"}, counts: product, lines: 13226, goal: 3000},
 	{name: "hack", folders: []string{"hack"}, counts: product, lines: 380},
 	{name: "support of tests", folders: []string{"internal/testing", "test", "allocator/conformance"}, counts: product, lines: 13400},
 	{name: "tests", folders: []string{"."}, counts: test, lines: 92700},
@@ -64,7 +67,7 @@ func TestBudgets(t *testing.T) {
 	root := filepath.Join("..", "..")
 	for _, b := range budgets {
 		lines, files := b.count(t, root)
-		t.Logf("%-32s %6d of %6d lines, %d files", b.name, lines, b.lines, files)
+		t.Logf("%-32s %6d of %6d lines, %6d over the goal, %d files", b.name, lines, b.lines, max(0, lines-cmp.Or(b.goal, lines)), files)
 		if lines > b.lines || b.files > 0 && files > b.files {
 			t.Errorf("%s has %d lines in %d files, %d are allowed: make it shorter, or say in the commit what a reader gets for more", b.name, lines, files, b.lines)
 		}

@@ -17,7 +17,7 @@ import (
 	"github.com/celset/celset/internal/draw"
 	"github.com/celset/celset/internal/testing/cases"
 	"github.com/celset/celset/internal/topology"
-	"github.com/celset/celset/internal/topology/machine"
+	"github.com/celset/celset/internal/testing/machine"
 )
 
 type attributes = map[resourceapi.QualifiedName]resourceapi.DeviceAttribute

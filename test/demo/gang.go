@@ -21,7 +21,7 @@ import (
 	"github.com/celset/celset/test/controlplane"
 	"github.com/celset/celset/internal/draw"
 	"github.com/celset/celset/internal/topology"
-	"github.com/celset/celset/internal/topology/wiring"
+	"github.com/celset/celset/internal/testing/wiring"
 )
 
 const (

@@ -18,7 +18,7 @@ import (
 
 	"github.com/celset/celset/internal/testing/shape"
 	"github.com/celset/celset/internal/topology"
-	"github.com/celset/celset/internal/topology/machine"
+	"github.com/celset/celset/internal/testing/machine"
 )
 
 // ask is what people want of a machine that exists, in Go: the claim of a page says it in CEL.

@@ -17,7 +17,7 @@ import (
 	"github.com/celset/celset/internal/draw"
 	"github.com/celset/celset/internal/testing/shape"
 	"github.com/celset/celset/internal/topology"
-	"github.com/celset/celset/internal/topology/wiring"
+	"github.com/celset/celset/internal/testing/wiring"
 )
 
 // example is a template of a page, and what it is tried on.

@@ -18,7 +18,7 @@ import (
 	"github.com/celset/celset/test/story"
 	"github.com/celset/celset/test/internal/env"
 	"github.com/celset/celset/internal/topology"
-	"github.com/celset/celset/internal/topology/wiring"
+	"github.com/celset/celset/internal/testing/wiring"
 )
 
 // kindLabel says on pods and claims of which kind they are.

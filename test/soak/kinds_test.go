@@ -16,7 +16,7 @@ import (
 
 	"github.com/celset/celset/test/internal/env"
 	"github.com/celset/celset/internal/topology"
-	"github.com/celset/celset/internal/topology/wiring"
+	"github.com/celset/celset/internal/testing/wiring"
 )
 
 // kindLabel says on claims of which kind they are.

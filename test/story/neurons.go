@@ -9,7 +9,7 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 
 	"github.com/celset/celset/internal/topology"
-	"github.com/celset/celset/internal/topology/machine"
+	"github.com/celset/celset/internal/testing/machine"
 )
 
 // Neurons is the story of a machine that exists: four neighbours in the torus of a

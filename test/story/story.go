@@ -5,7 +5,7 @@ package story
 
 import (
 	"github.com/celset/celset/internal/topology"
-	"github.com/celset/celset/internal/topology/wiring"
+	"github.com/celset/celset/internal/testing/wiring"
 )
 
 // Story is one of the user stories.

@@ -22,7 +22,7 @@ import (
 	"github.com/celset/celset/test/internal/env"
 	"github.com/celset/celset/test/internal/minor"
 	"github.com/celset/celset/internal/topology"
-	"github.com/celset/celset/internal/topology/machine"
+	"github.com/celset/celset/internal/testing/machine"
 )
 
 // startAPIServer starts a control plane with one node, and with feature gates on. Tests run beside each

@@ -23,7 +23,7 @@ import (
 	cdispec "tags.cncf.io/container-device-interface/specs-go"
 
 	"github.com/celset/celset/internal/topology"
-	"github.com/celset/celset/internal/topology/machine"
+	"github.com/celset/celset/internal/testing/machine"
 	"github.com/celset/celset/test/topologydriver/cdi"
 	"github.com/celset/celset/test/topologydriver/checkpoint"
 )

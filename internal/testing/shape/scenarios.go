@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/celset/celset/internal/topology"
-	"github.com/celset/celset/internal/topology/wiring"
+	"github.com/celset/celset/internal/testing/wiring"
 )
 
 // The drivers of the scenarios, which are also their device classes and the domains

@@ -18,7 +18,7 @@ import (
 
 	"github.com/celset/celset/internal/testing/cases"
 	"github.com/celset/celset/test/internal/env"
-	"github.com/celset/celset/internal/topology/wiring"
+	"github.com/celset/celset/internal/testing/wiring"
 )
 
 // TestPodsOfAGroupShareAClaim: the pods of a group are bound at the same time, and all of them write the claim that they share.

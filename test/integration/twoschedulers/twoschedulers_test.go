@@ -16,7 +16,7 @@ import (
 
 	"github.com/celset/celset/test/controlplane"
 	"github.com/celset/celset/test/internal/env"
-	"github.com/celset/celset/internal/topology/wiring"
+	"github.com/celset/celset/internal/testing/wiring"
 )
 
 // tolerating lets a pod onto the nodes that are set apart, and onto no others.

@@ -25,7 +25,7 @@ import (
 	"github.com/celset/celset/test/controlplane"
 	"github.com/celset/celset/test/internal/ledger"
 	"github.com/celset/celset/internal/topology"
-	"github.com/celset/celset/internal/topology/wiring"
+	"github.com/celset/celset/internal/testing/wiring"
 	"github.com/celset/celset/plugin"
 	"github.com/celset/celset/plugin/guard"
 )

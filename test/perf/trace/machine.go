@@ -24,7 +24,7 @@ import (
 	"github.com/celset/celset/test/internal/env"
 	"github.com/celset/celset/internal/testing/shape"
 	"github.com/celset/celset/internal/topology"
-	"github.com/celset/celset/internal/topology/wiring"
+	"github.com/celset/celset/internal/testing/wiring"
 )
 
 // className is the DeviceClass of all machines, and the name of their driver.

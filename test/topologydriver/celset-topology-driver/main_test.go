@@ -25,7 +25,7 @@ import (
 
 	"github.com/celset/celset/internal/program"
 	"github.com/celset/celset/test/internal/env"
-	"github.com/celset/celset/internal/topology/machine"
+	"github.com/celset/celset/internal/testing/machine"
 	"github.com/celset/celset/test/topologydriver"
 )
 

@@ -17,7 +17,7 @@ import (
 
 	"github.com/celset/celset/internal/program"
 	"github.com/celset/celset/internal/topology"
-	"github.com/celset/celset/internal/topology/machine"
+	"github.com/celset/celset/internal/testing/machine"
 	"github.com/celset/celset/test/topologydriver"
 	"github.com/celset/celset/test/topologydriver/cdi"
 )

@@ -21,7 +21,7 @@ import (
 
 	"github.com/celset/celset/internal/testing/cases"
 	"github.com/celset/celset/internal/topology"
-	"github.com/celset/celset/internal/topology/machine"
+	"github.com/celset/celset/internal/testing/machine"
 )
 
 // TestClassesCoverDrivers: for each driver there is a class, and none for another one.

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 	resourceapi "k8s.io/api/resource/v1"
 
-	"github.com/celset/celset/internal/topology/machine"
+	"github.com/celset/celset/internal/testing/machine"
 )
 
 // The tests of this file say what the models must keep: what is hard about them, and what is computed.

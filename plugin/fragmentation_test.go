@@ -427,4 +427,10 @@ func TestUnsyncedInformersAreNotCounted(t *testing.T) {
 	cancel()
 	_, err := m.read(ended)
 	require.EqualError(t, err, "the informers have not synced")
+
+	ctx, log := withLog(ctx)
+	ctx, expire := context.WithDeadline(ctx, time.Now())
+	defer expire()
+	m.look(ctx)
+	requireLogged(t, log, "The sets of devices that fit could not be counted, and are not among the metrics")
 }

@@ -163,6 +163,13 @@ func withLog(ctx context.Context) (context.Context, func() ktesting.Log) {
 	return klog.NewContext(ctx, logger), buffer.Data
 }
 
+// requireLogged expects an entry with the message.
+func requireLogged(t *testing.T, log func() ktesting.Log, message string) {
+	t.Helper()
+	logged := slices.ContainsFunc(log(), func(entry ktesting.LogEntry) bool { return entry.Message == message })
+	require.True(t, logged, "%v has no %q", log(), message)
+}
+
 func podIn(namespace string) *v1.Pod {
 	return &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "pod"}}
 }

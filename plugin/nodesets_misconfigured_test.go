@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	schedulingapi "k8s.io/api/scheduling/v1beta1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes"
@@ -51,4 +52,18 @@ func TestConditionWritesAreBounded(t *testing.T) {
 	}
 	require.Eventually(t, func() bool { return write(maxConditionWrites) }, time.Minute, time.Millisecond)
 	<-answered
+}
+
+// TestConditionThatCanNotBeWrittenIsLogged has the API server forbid it.
+func TestConditionThatCanNotBeWrittenIsLogged(t *testing.T) {
+	client := fake.NewClientset()
+	client.PrependReactor("patch", "podgroups", func(clienttesting.Action) (bool, runtime.Object, error) {
+		return true, nil, apierrors.NewForbidden(schedulingapi.Resource("podgroups"), "group", nil)
+	})
+	pl := &NodeSets{handle: clientOnly{client: client}, writes: make(chan struct{}, 1)}
+	ctx, log := withLog(t.Context())
+	group := &schedulingapi.PodGroup{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "group"}}
+	require.True(t, pl.write(ctx, group, metav1.ConditionTrue, wellknown.ReasonInvalidExpression, "wrong"))
+	pl.writes <- struct{}{} // The write has ended.
+	requireLogged(t, log, "The condition of a PodGroup could not be written")
 }

@@ -159,6 +159,41 @@ func TestOrderOfPlacements(t *testing.T) {
 	}
 }
 
+// TestPodsOfAGroupAreTold has the scheduler try pods of which the first fits nowhere, and a pod for which no nodes were chosen.
+func TestPodsOfAGroupAreTold(t *testing.T) {
+	c := newOrderCase()
+	told := func(state *framework.CycleState, pod int) string {
+		_, status := c.pl.PreFilter(t.Context(), state, c.pods[pod], nil)
+		return status.Message()
+	}
+	require.Equal(t, "the pod's group has a node set constraint, and no nodes were chosen for it: "+
+		"enable the feature gates GenericWorkload, TopologyAwareWorkloadScheduling and CelsetNodeSetConstraint", told(framework.NewCycleState(), 0))
+
+	later := c.pods[0].DeepCopy()
+	later.Name, later.UID = "pod-2", "2"
+	c.pods = append(c.pods, later)
+	s := c.search(t)
+	s.least = 3
+	cycle := framework.NewCycleState()
+	cycle.Write(groupSearchKey, s)
+	placements := 0
+	in := func() *framework.CycleState {
+		state := framework.NewCycleState()
+		state.SetPodGroupSchedulingCycle(cycle)
+		placements++
+		state.SetPlacementCycleState(&framework.CycleState{})
+		return state
+	}
+	state := in()
+	require.Equal(t, "the nodes that were chosen for the group are for 2 of its 3 pods: the pod is tried again when these run", told(state, 2))
+	require.Empty(t, told(state, 0))
+	require.Equal(t, "another pod of the group does not fit on the nodes that were chosen for it", told(state, 1))
+	for placements < 5 {
+		require.Empty(t, told(in(), 0))
+	}
+	require.Equal(t, "no other set of nodes satisfies the constraint", told(in(), 0))
+}
+
 // orders returns the orders in which the first placement comes at each place, and random ones.
 func orders() (orders []func([]*fwk.Placement)) {
 	for i := range maxPlacements {

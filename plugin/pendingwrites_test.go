@@ -19,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
+	"k8s.io/klog/v2/ktesting"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	"k8s.io/utils/ptr"
@@ -151,8 +152,11 @@ func TestLostRequest(t *testing.T) {
 		constrain(t, renamed(claim(1), "second"), "any", "devices.size() == 1"))
 	lost := func(func() error) error { return apierrors.NewTimeoutError("etcd is slow", 0) }
 	f.write = lost
+	var log func() ktesting.Log
+	f.ctx, log = withLog(f.ctx)
 	_, status := f.schedule(t, renamed(pod(), "first"))
 	require.Equal(t, fwk.Error, status.Code())
+	requireLogged(t, log, "It is not known whether an allocation was stored, its devices are kept until it is")
 	got, status := f.schedule(t, renamed(pod(), "second"))
 	require.Empty(t, got)
 	require.Contains(t, status.Message(), "1 devices are kept until it is known whether claims have them, of which the API server or the watch has not told yet")

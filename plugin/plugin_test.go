@@ -356,7 +356,7 @@ func TestArguments(t *testing.T) {
 	_, err = decodeArgs(&runtime.Unknown{Raw: []byte(`{"filterTimeuot": "3s"}`)}, features(), utilfeature.DefaultFeatureGate)
 	require.ErrorContains(t, err, "filterTimeuot")
 	_, err = decodeArgs(&v1.Pod{}, features(), utilfeature.DefaultFeatureGate)
-	require.ErrorContains(t, err, "DynamicResourcesCEL: got arguments of type *v1.Pod")
+	require.ErrorContains(t, err, "DynamicResourcesCEL: got arguments of type *v1.Pod, want an object of kind DynamicResourcesCELArgs")
 }
 
 // An argument for what the emulated version lacks is an error only if it is given.
@@ -369,7 +369,7 @@ func TestArgumentsOfWhatIsOff(t *testing.T) {
 	require.NoError(t, validation.ValidateDynamicResourcesArgs(nil, upstreamArgs(defaults, off), off))
 
 	_, err = decodeArgs(&runtime.Unknown{Raw: []byte(`{"filterTimeout": "3s", "bindingTimeout": "1m"}`)}, off, utilfeature.DefaultFeatureGate)
-	require.ErrorContains(t, err, "args.filterTimeout: Forbidden: needs the feature gate DRASchedulerFilterTimeout, which is off; leave it out, or enable")
+	require.ErrorContains(t, err, "args.filterTimeout: Forbidden: needs the feature gate DRASchedulerFilterTimeout, which is off; leave it out, or enable the gate in the API server and the scheduler")
 	require.ErrorContains(t, err, "args.bindingTimeout: Forbidden: needs the feature gate DRADeviceBindingConditions, which is off; ")
 
 	older := featuregate.NewVersionedFeatureGate(version.MustParse("1.35"))

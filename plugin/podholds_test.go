@@ -25,11 +25,13 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
+	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	upstream "k8s.io/kubernetes/pkg/scheduler/framework/preemption"
 	"k8s.io/utils/ptr"
 
+	"github.com/celset/celset/apis/wellknown"
 	"github.com/celset/celset/plugin/hold"
 )
 
@@ -269,8 +271,24 @@ func TestOutlook(t *testing.T) {
 			got, why = pl.preempter.outlookOf(&held, refused)
 			require.Equal(t, test.again, got)
 			require.Equal(t, test.why+test.whyAtLast, why)
+			if test.again == joins {
+				ctx, log := withLog(t.Context())
+				require.NotNil(t, pl.preempter.join(ctx, &held))
+				requireLogged(t, log, "Pods use claims that are to be freed for a pod, and are evicted for it, too")
+			}
 		})
 	}
+}
+
+// TestConditionThatCanNotBeReadIsLogged has a client write something else into the condition.
+func TestConditionThatCanNotBeReadIsLogged(t *testing.T) {
+	job, wanted := jobOf("job", 1)
+	job.Status.Conditions = []v1.PodCondition{{Type: wellknown.ConditionDevicesHeld, Status: v1.ConditionTrue, Message: "soon"}}
+	_, pl := startPreempting(t, nil, class(), job, wanted)
+	ctx, log := withLog(t.Context())
+	pl.holds.logger = klog.FromContext(ctx)
+	pl.holds.restoreFor(job, false)
+	requireLogged(t, log, "The condition of a pod that records what is held for it can't be read, nothing is held")
 }
 
 // TestRefusedPodsKeepTheirNomination: DefaultPreemption would clear it.

@@ -158,6 +158,15 @@ func TestDefaultPreference(t *testing.T) {
 	}
 }
 
+// TestDefaultPreferenceWithoutTheGateIsLogged: the scheduler starts, so an administrator sees nothing but the log.
+func TestDefaultPreferenceWithoutTheGateIsLogged(t *testing.T) {
+	ctx, h := newHandle(t, class())
+	ctx, log := withLog(ctx)
+	_, err := newPlugin(ctx, arguments(`{"defaultPreference": "KeepWhole"}`), h, features(), false, newMetrics(t), newShared())
+	require.NoError(t, err)
+	requireLogged(t, log, "The plugin's argument defaultPreference has no effect while the feature gate is disabled")
+}
+
 // TestPreferencesAreCounted by outcome, for claims without a constraint as such.
 func TestPreferencesAreCounted(t *testing.T) {
 	// Nothing can be read from it, so that all sets have to be tried.

@@ -157,7 +157,7 @@ func TestMistakesArePrepared(t *testing.T) {
 		"Syntax error": constrain(t, claim(2), "wrong", "devices ="),
 		"claim default/claim, request mla: selector #0: CEL compile error":                          selecting(claim(2), "device ="),
 		"claim default/claim, request mla: selector #0: CEL can't compile it, write it another way": selecting(claim(2), "[?dyn(1)].size() > 0"),
-		"claim default/claim, request mla: selector #1: the selector may take more than": selecting(selecting(claim(2), "true"),
+		"claim default/claim, request mla: selector #1: the selector may take more than 100000 CEL cost units or 2097152 bytes on one device": selecting(selecting(claim(2), "true"),
 			"lists.range(900000).distinct().size() > 0"),
 	} {
 		b := startPreparing(t, nil, class(), slice(0, 2, 3), c)
@@ -226,6 +226,20 @@ func TestPreparedNow(t *testing.T) {
 	other := selecting(claims[0].DeepCopy(), "true")
 	other.UID = "other"
 	require.ErrorIs(t, b.preparing.prepareNow(ended, []*resourceapi.ResourceClaim{other}, true), context.Canceled)
+}
+
+// TestPodsOfClaimsThatBackOffAreGated has a pod come while its claim backs off. It is told why it waits outside of the queue.
+func TestPodsOfClaimsThatBackOffAreGated(t *testing.T) {
+	b := startPreparing(t, arguments("budget: {cost: 1}"), class(), slice(0, 2, 3), constrain(t, claim(2), "shape", unread))
+	require.NoError(t, b.preparing.prepareNow(b.ctx, b.resolve(pod()).unallocated, true))
+	state := framework.NewCycleState()
+	_, status := b.PreFilter(b.ctx, state, pod(), nil)
+	require.True(t, status.IsSuccess(), status)
+	require.Equal(t, fwk.Error, b.Filter(b.ctx, state, pod(), node(nodeName)).Code())
+	_, status = b.PreFilter(b.ctx, framework.NewCycleState(), pod(), nil)
+	require.Contains(t, status.Message(), "taking too much of the scheduler's time, 1 times in a row: tried again at ")
+	require.Equal(t, "the pod waits for the scheduler's time: the claims back off, or other pods of the namespace go first",
+		b.PreEnqueue(b.ctx, pod()).Message())
 }
 
 // TestWhatIsGoneIsNotKept: pods and claims that were deleted are not in memory until it is their turn.

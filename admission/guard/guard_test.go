@@ -175,11 +175,13 @@ func TestLimits(t *testing.T) {
 	}
 	require.Equal(t, "40 writes were admitted and not seen yet; try again later", g.Judge(t.Context(), aWrite("two", 3, share("0", 0, 300))).Message)
 
-	require.Equal(t, Invalid, g.Judge(t.Context(), aWrite("two", 3, make(results, maxResults+1)...)).Reason)
+	refusal = g.Judge(t.Context(), aWrite("two", 3, make(results, maxResults+1)...))
+	require.Equal(t, &Refusal{Reason: Invalid, Message: "the allocation has 33 devices, more than 32"}, refusal)
 	long := make(results, 2)
 	long[1].Device = strings.Repeat("x", maxResult)
-	require.Contains(t, g.Judge(t.Context(), aWrite("two", 3, long...)).Message, "device 1 of the allocation has")
-	require.Equal(t, Invalid, g.Judge(t.Context(), &Write{Claim: Claim{UID: "u"}, Replaces: "new"}).Reason)
+	require.Contains(t, g.Judge(t.Context(), aWrite("two", 3, long...)).Message, "device 1 of the allocation has 16394 bytes, more than 16384")
+	refusal = g.Judge(t.Context(), &Write{Claim: Claim{UID: "u"}, Replaces: "new"})
+	require.Equal(t, &Refusal{Reason: Invalid, Message: `the former claim has UID "u" and version "new", of which one is none`}, refusal)
 	require.Equal(t, Invalid, g.Judge(t.Context(), &Write{Replaces: "1"}).Reason)
 	var drivers results
 	for n := range maxReads + 1 {

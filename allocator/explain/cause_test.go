@@ -197,6 +197,33 @@ func TestCausesAreTrue(t *testing.T) {
 	require.Len(t, said, 10, "the generator has lost a case: %v", said)
 }
 
+// TestCausesInWords has one cause each on a node with two pools.
+func TestCausesInWords(t *testing.T) {
+	for want, change := range map[string]func(*world){
+		"devices that match have taints that the claims don't tolerate: broken=:NoExecute":             func(w *world) { w.pools[0].things[0].tainted = true },
+		"pool mla.example.com/pool-0 is incomplete: 2 of 3 ResourceSlices of generation 3 can be used": func(w *world) { w.pools[0].missing = true },
+		"pool mla.example.com/pool-0 is invalid: duplicate device name device-0":                       func(w *world) { w.pools[0].duplicate = true },
+		"devices of pool mla.example.com/pool-0 are for other nodes by their node selector":            func(w *world) { w.pools[0].elsewhere = true },
+		"devices need feature gates that are off: DRADeviceBindingConditions with DRAResourceClaimDeviceStatus": func(w *world) {
+			w.gateOff, w.pools[0].things[0].binds = true, true
+		},
+		"too much capacity is requested: 24 of memory, of which device device-0 has 16, 16 of that free": func(w *world) {
+			w.asks, w.pools[0].things[0].shared = 24, true
+		},
+		"counters don't suffice: of counter slots of counter set card of pool mla.example.com/pool-0 7 are wanted, there are 6": func(w *world) {
+			w.pools[0].things[0].consumes = 7
+		},
+	} {
+		w := world{count: 1}
+		w.pools[0].slots, w.pools[1].slots = 6, 6
+		w.pools[0].things = []thing{{}}
+		change(&w)
+		e, err := w.problem(t, nil, func(string) bool { return false }).Node(t.Context(), node)
+		require.NoError(t, err)
+		require.Equal(t, want, e.Causes[0].Message, e.String())
+	}
+}
+
 // What is looked at to explain a node does not grow with the cluster: other nodes' slices, claims with their devices, and more
 // than some slices that are for other nodes by a node selector, are left out.
 func TestExplanationsLookAtOneNode(t *testing.T) {

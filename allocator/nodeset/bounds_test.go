@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/celset/celset/allocator"
 	"github.com/celset/celset/allocator/nodeset"
 	"github.com/celset/celset/apis/celset/v1alpha1"
 )
@@ -35,7 +36,60 @@ func TestManyKinds(t *testing.T) {
 	require.NoError(t, err)
 	choice, err := p.search(chooser).Choose(t.Context())
 	require.Nil(t, choice)
-	require.ErrorContains(t, err, "use fewer kinds of pods")
+	require.ErrorContains(t, err, "use fewer kinds of pods, or a smaller podsPerNode")
+}
+
+// TestNearestMisses: what is said of a group for which there are no nodes names those that would do if they had room for its
+// pods, or if none of its pods ran elsewhere.
+func TestNearestMisses(t *testing.T) {
+	rack := func(name, rack string, free int, placed bool) nodeset.Node {
+		return nodeset.Node{Name: name, Labels: map[string]string{"rack": rack}, Free: free, Takes: []bool{true}, Placed: placed}
+	}
+	for name, test := range map[string]struct {
+		pods, perNode int
+		nodes         []nodeset.Node
+		want          string
+	}{
+		"room": {5, 3, []nodeset.Node{rack("n0", "a", 3, false), rack("n1", "a", 3, false)},
+			"constraint celset.dev/set: no set of 2 nodes, 0 of them with pods of the group, satisfies it and has room for 5 pods: 2 of 2 nodes can take a pod, " +
+				"and all of them together 4; nodes n0, n1 satisfy it, but don't take 5 pods together: n0 takes 2: room, n1 takes 2: room"},
+		"placed": {1, 1, []nodeset.Node{rack("n0", "a", 0, true), rack("n1", "b", 1, false), rack("n2", "b", 1, false)},
+			"constraint celset.dev/set: no set of 2 nodes, 1 of them with pods of the group, satisfies it: 2 of 3 nodes can take a pod" +
+				"; there is a set of 2 nodes that can take pods, but it does not have all of the nodes on which pods of the group run: n0"},
+	} {
+		p := &problem{nodes: test.nodes, needs: []int{1}, group: nodeset.Group{
+			Namespace: "default", Name: "g", Kinds: []int{test.pods}, Constraint: &v1alpha1.NodeSetConstraint{Name: "set", Expression: expressions[0], PodsPerNode: test.perNode},
+		}}
+		for range test.nodes {
+			p.has, p.apart = append(p.has, 2), append(p.apart, false)
+		}
+		chooser, err := nodeset.NewChooser(nil)
+		require.NoError(t, err)
+		s := p.search(chooser)
+		choice, err := s.Choose(t.Context())
+		require.NoError(t, err)
+		require.Nil(t, choice)
+		nothing := func(int) string { return "" }
+		require.Equal(t, test.want, s.Reason(nil)+s.NearestMiss(t.Context(), make([]string, len(test.nodes)), nothing), name)
+	}
+}
+
+// TestBudgetOfNodes: the expression can't be read, so that all sets are looked at.
+func TestBudgetOfNodes(t *testing.T) {
+	p := &problem{needs: []int{1}, group: nodeset.Group{
+		Namespace: "default", Name: "g", Kinds: []int{4}, Constraint: &v1alpha1.NodeSetConstraint{Name: "set", Expression: "nodes.map(n, n.labels.rack).join(',') == 'b'"},
+	}}
+	for i := range 12 {
+		p.nodes = append(p.nodes, nodeset.Node{Name: fmt.Sprintf("n%02d", i), Labels: map[string]string{"rack": "a"}, Free: 1, Takes: []bool{true}})
+		p.has, p.apart = append(p.has, 1), append(p.apart, false)
+	}
+	chooser, err := nodeset.NewChooser(nil)
+	require.NoError(t, err)
+	s := p.search(chooser)
+	s.Options = []allocator.Option{allocator.WithStepBudget(100)}
+	_, err = s.Choose(t.Context())
+	require.EqualError(t, err, "PodGroup default/g, constraint celset.dev/set: the search exceeds its budget of 100 steps, with 231 of 495 sets of nodes left undecided: "+
+		"write simple conditions joined by &&, or narrow the nodes with a nodeSelector")
 }
 
 // TestSomeOfManyKinds: there are very many ways to leave out one of 64 pods, of which some are tried.

@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -21,6 +22,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
+	"k8s.io/klog/v2"
+	"k8s.io/klog/v2/ktesting"
 	"k8s.io/utils/clock"
 )
 
@@ -81,7 +84,11 @@ func conditionWith(reason string) *v1.PodCondition {
 
 func (s *server) start(t *testing.T) (stop func()) {
 	t.Helper()
-	ctx, cancel := context.WithCancel(t.Context())
+	return s.startWith(t.Context())
+}
+
+func (s *server) startWith(ctx context.Context) (stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -174,13 +181,16 @@ func TestWritesAreRepeated(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := newServer(t)
 				s.answers = test.answers
-				stop := s.start(t)
+				logger := ktesting.NewLogger(ktesting.NopTL{}, ktesting.NewConfig(ktesting.BufferLogs(true)))
+				stop := s.startWith(klog.NewContext(t.Context(), logger))
 				var failed error
 				s.WriteLater(podOf("a", 5), conditionWith("end"), func(err error) { failed = err })
 				time.Sleep(2 * idle)
 				synctest.Wait()
 				require.Len(t, s.sent(), test.writes)
 				require.ErrorIs(t, failed, test.failed)
+				logged := logger.GetSink().(ktesting.Underlier).GetBuffer().String()
+				require.Equal(t, errors.Is(failed, unavailable), strings.Contains(logged, "The condition of a pod could not be written"), logged)
 				require.Empty(t, s.later)
 				stop()
 			})

@@ -50,8 +50,8 @@ func TestWithoutTheGate(t *testing.T) {
 		FeatureGates: map[string]bool{v1alpha1.FeatureGate: false},
 	})
 	l.Run(t, "constrained", gateOffProfile, env.Request("mla", driver, 3), env.Constrained("ring3", env.Contiguous(driver, 3)))
-	l.RequireRefused(t, "constrained", "resourceclaim "+l.Namespace+"/constrained has a CEL device constraint",
-		"the feature gate DRACELDeviceConstraint is disabled: enable it with --feature-gates=DRACELDeviceConstraint=true")
+	l.RequireRefused(t, "constrained", "resourceclaim "+l.Namespace+"/constrained has a CEL device constraint, "+
+		"but the feature gate DRACELDeviceConstraint is disabled: enable it with --feature-gates=DRACELDeviceConstraint=true")
 	_, values := scrape(t, scheduler)
 	require.GreaterOrEqual(t, values["celset_scheduler_refused_scheduling_attempts_total gate_disabled"], 1.0)
 	require.GreaterOrEqual(t, values["celset_scheduler_claims cel pending"], 1.0)

@@ -135,6 +135,8 @@ func TestSharedDevices(t *testing.T) {
 	driver := l.remote(t, 3)
 	l.RequireRunning(t, l.group(t, "each", "nodes.all(n, n.devices.size() == 1)", "", 2, 2, l.wants(t, driver, 1))...)
 	require.NotEqual(t, l.DevicesOf(t, "each-0"), l.DevicesOf(t, "each-1"))
+	l.requireRefused(t, l.group(t, "more", "nodes.all(n, n.devices.size() == 1)", "", 2, 2, l.wants(t, driver, 1))[0],
+		"some of their pods would get the same device, or devices with the same counters, from a pool that several nodes can reach")
 
 	l.CreateClaim(t, "shared", env.Request("nics", driver, 1))
 	l.RequireRunning(t, l.group(t, "names", "nodes.all(n, n.labels['devices.example.com/rack'] == 'a')", "", 2, 2, uses("shared"))...)

@@ -10,10 +10,9 @@ LIBRARIES = $(shell $(GO) list ./apis/... ./cel/... ./allocator/... ./internal/d
 # informers' objects with a whole scheduler: building that with the detector takes some minutes the
 # first time. The commands would take many times as long; so do the enumerations of cel/device/bound and of
 # allocator/incremental, whose values the tests of allocator share between goroutines.
-# RACE_INTEGRATION are tests of libraries on a real API server.
-RACE_INTEGRATION = $(addprefix ./test/integration/placement/, admission binding controller)
-TEST_RACE_PACKAGES = ./topologydriver ./topologydriver/cdi ./topologydriver/checkpoint
-RACE_PACKAGES = $(shell $(GO) list $(LIBRARIES) $(RACE_INTEGRATION) | grep -vE '/(cel/device/bound|allocator/incremental)$$')
+# TEST_RACE_PACKAGES are those of the module of tests: tests of libraries on a real API server, and the example driver.
+TEST_RACE_PACKAGES = $(addprefix ./integration/placement/, admission binding controller) ./topologydriver ./topologydriver/cdi ./topologydriver/checkpoint
+RACE_PACKAGES = $(shell $(GO) list $(LIBRARIES) | grep -vE '/(cel/device/bound|allocator/incremental)$$')
 
 .PHONY: help demo demo-placement demo-fleet demo-real test nightly test-bin test-race test-others test-older test-cases test-coverage coverage test-guarantee e2e skew bin up up-hub build lint lint-fix tidy fuzz fuzz-expensive bench bench-rows perf trace soak soak-preemption fleet faults clean generate images release generate-docs
 

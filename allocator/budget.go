@@ -195,7 +195,12 @@ type AttemptBudget struct {
 
 // NewAttemptBudget returns a budget of which nothing is used up.
 func NewAttemptBudget(budget Budget) *AttemptBudget {
-	preferences := budget.preferences()
+	return NewSeparateBudgets(budget, budget.preferences())
+}
+
+// NewSeparateBudgets returns a budget of which searches for better sets have the second part. Reports and groups of pods,
+// which are not one attempt of one pod, choose this part themselves.
+func NewSeparateBudgets(budget, preferences Budget) *AttemptBudget {
 	return &AttemptBudget{
 		costLimit: budget.Cost, stepLimit: budget.Steps,
 		preferences: &AttemptBudget{costLimit: preferences.Cost, stepLimit: preferences.Steps},

@@ -221,11 +221,11 @@ func TestAttemptBudgetIsForAllNodes(t *testing.T) {
 		want   string
 	}{
 		"cost": {
-			NewAttemptBudget(Budget{Cost: 2*once.Cost(), Steps: math.MaxInt64}), BudgetCost,
+			NewAttemptBudget(Budget{Cost: 2 * once.Cost(), Steps: math.MaxInt64}), BudgetCost,
 			"the evaluations on all nodes together exceed the cost budget of ",
 		},
 		"steps": {
-			NewAttemptBudget(Budget{Cost: math.MaxUint64, Steps: 2*once.Steps()}), BudgetSteps,
+			NewAttemptBudget(Budget{Cost: math.MaxUint64, Steps: 2 * once.Steps()}), BudgetSteps,
 			"the searches on all nodes together exceed the step budget of ",
 		},
 	} {
@@ -245,7 +245,7 @@ func TestAttemptBudgetIsForAllNodes(t *testing.T) {
 			require.Equal(t, test.unit, failure.Unit)
 			require.Equal(t, "c", failure.Node)
 			require.ErrorContains(t, err, test.want)
-			require.ErrorContains(t, err, "or raise budget.attempt"+map[BudgetUnit]string{BudgetCost: "Cost", BudgetSteps: "Steps"}[test.unit]+" in ")
+			require.ErrorContains(t, err, "or raise budget."+map[BudgetUnit]string{BudgetCost: "cost", BudgetSteps: "steps"}[test.unit]+" in ")
 			require.NotErrorIs(t, err, structured.ErrFailedAllocationOnNode)
 
 			steps := a.Stats().Steps

@@ -36,7 +36,7 @@ type definition struct {
 	failurePolicy v1alpha1.FailurePolicy
 	// policy is nil for an expression.
 	policy *preferencePolicy
-	key           expressionKey
+	key    expressionKey
 	// reads is what the expression reads.
 	reads view.ReadSet
 	// mistake is what is wrong with the expression.

@@ -5,6 +5,8 @@ package plugin
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -15,6 +17,7 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	compbase "k8s.io/component-base/metrics"
 	"k8s.io/dynamic-resource-allocation/structured"
@@ -148,18 +151,24 @@ func TestReservedClaimDoesNotBackOff(t *testing.T) {
 	a.admit(t)
 }
 
-// TestAttemptBudget: a budget for a node may be left on each of them.
+// TestAttemptBudget searches until the budget for all nodes together is used up, though each search stays within its half.
 func TestAttemptBudget(t *testing.T) {
 	a := startAdmission(t, class(), slice(0, 2, 3), constrain(t, claim(2), "shape", unread))
-	a.budget = allocator.Budget{Cost: 1000, Steps: 1}
+	a.budget = allocator.Budget{Cost: 1_000_000, Steps: 20}
 	state := a.admit(t)
 	status := a.Filter(a.ctx, state, pod(), node(nodeName))
 	require.True(t, status.IsSuccess() || status.Code() == fwk.UnschedulableAndUnresolvable, "what was begun is finished: %v", status)
 	used := usedAllocator(t, a.DynamicResourcesCEL, state).(*measuredAllocator)
-	other := constrain(t, claim(2), "shape", unread+" || false")
-	other.UID = "other"
-	_, err := used.Allocate(a.ctx, &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: nodeName}}, []*resourceapi.ResourceClaim{other})
-	require.ErrorContains(t, err, "the searches on all nodes together exceed the step budget of 1 steps")
+	var err error
+	for i := 0; i < 20 && err == nil; i++ {
+		other := constrain(t, claim(2), "shape", unread+strings.Repeat(" || false", i+1))
+		other.UID = types.UID(fmt.Sprint("other-", i))
+		_, err = used.Allocate(a.ctx, &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: nodeName}}, []*resourceapi.ResourceClaim{other})
+		if errors.Is(err, structured.ErrFailedAllocationOnNode) {
+			err = nil
+		}
+	}
+	require.ErrorContains(t, err, "the searches on all nodes together exceed the step budget of 20 steps")
 	require.ErrorContains(t, err, "or raise budget.steps in the scheduler plugin's DynamicResourcesCELArgs")
 }
 

@@ -293,7 +293,7 @@ func (f *fragmentationSource) count(ctx context.Context, s *fragmentationState) 
 		Allocated: append(slices.Clone(s.claims), extended.Waiting(s.waiting, f.classOf)...), Slices: s.slices, Classes: f.manager.DeviceClasses(), Features: f.features, Selectors: preparer.Selectors(),
 		Options: []allocator.Option{
 			allocator.WithEnvironment(environment),
-			allocator.WithAttemptBudget(allocator.NewAttemptBudget(allocator.Budget{Cost: fragmentation.DefaultCost, Steps: fragmentation.DefaultSteps})),
+			allocator.WithAttemptBudget(fragmentation.NewBudget()),
 		},
 	}
 	return fragmentation.New(ctx, problem, s.nodes, fragmentation.Options{Usual: true, Stays: stays, CacheBytes: fragmentationCache})

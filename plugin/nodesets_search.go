@@ -72,7 +72,7 @@ func (pl *NodeSets) search(ctx context.Context, state fwk.PodGroupCycleState, gr
 	if !status.IsSuccess() {
 		return nil, status
 	}
-	budget := allocator.NewAttemptBudget(allocator.DefaultBudget())
+	budget := allocator.NewSeparateBudgets(allocator.DefaultBudget(), allocator.DefaultBudget())
 	s.attempt.OnOver(budget.End)
 	s.Options = []allocator.Option{allocator.WithAttemptBudget(budget)}
 	s.choose = func() (*groupChoice, *fwk.Status) { return pl.choose(ctx, s, group) }

@@ -172,7 +172,7 @@ func TestPreferencesAreCounted(t *testing.T) {
 	// Nothing can be read from it, so that all sets have to be tried.
 	const unreadable = "devices.slice(0, 5).map(d, d.attributes['mla.example.com'].index).sum()"
 	for args, want := range map[string]string{
-		"{}":                           "best",
+		"{}":                    "best",
 		"budget: {steps: 1000}": "best_found",
 		"budget: {cost: 10000}": "best_found",
 	} {

@@ -280,7 +280,7 @@ func simulateNever(t *testing.T, name string, budget *allocator.AttemptBudget) e
 // TestTrialsShareABudget: what one has used up is missing in the next, however many there are.
 func TestTrialsShareABudget(t *testing.T) {
 	const steps = 2000
-	budget := allocator.NewAttemptBudget(allocator.Budget{Cost: 1<<40, Steps: steps})
+	budget := allocator.NewAttemptBudget(allocator.Budget{Cost: 1 << 40, Steps: steps})
 	for _, name := range []string{"first", "second", "third"} {
 		require.ErrorAs(t, simulateNever(t, name, budget), new(*allocator.BudgetError), name)
 		require.Less(t, budget.Steps(), int64(2*steps), name)
@@ -289,7 +289,7 @@ func TestTrialsShareABudget(t *testing.T) {
 
 // TestTrialEndsWithItsAttempt: also in the middle of a search, and then nothing is said of the node.
 func TestTrialEndsWithItsAttempt(t *testing.T) {
-	budget := allocator.NewAttemptBudget(allocator.Budget{Cost: 1<<40, Steps: 1<<40})
+	budget := allocator.NewAttemptBudget(allocator.Budget{Cost: 1 << 40, Steps: 1 << 40})
 	budget.End(&guard.OvertimeError{})
 	err := simulateNever(t, "job", budget)
 	require.ErrorIs(t, err, structured.ErrFailedAllocationOnNode)

@@ -14,12 +14,17 @@ import (
 	"github.com/celset/celset/apis/celset/v1alpha1"
 )
 
-// One report may spend so much on sets and on placing claims, in CEL cost units and steps, where it is
-// to have an end: see [New].
+// The limits of one report for sets, and again for placing claims, in CEL cost units and steps: see [NewBudget].
 const (
 	DefaultCost  uint64 = 500_000_000
 	DefaultSteps int64  = 2_000_000
 )
+
+// NewBudget returns a budget that ends a report.
+func NewBudget() *allocator.AttemptBudget {
+	budget := allocator.Budget{Cost: DefaultCost, Steps: DefaultSteps}
+	return allocator.NewSeparateBudgets(budget, budget)
+}
 
 // Options say what is to be found out.
 type Options struct {

@@ -78,7 +78,7 @@ func TestUsualShapes(t *testing.T) {
 
 	halfway := 0
 	for steps := range int64(40) {
-		problem.Options = []allocator.Option{allocator.WithAttemptBudget(allocator.NewAttemptBudget(allocator.Budget{Cost: 1_000_000, Steps: steps}))}
+		problem.Options = []allocator.Option{allocator.WithAttemptBudget(allocator.NewSeparateBudgets(allocator.Budget{Cost: 1_000_000, Steps: steps}, allocator.Budget{Cost: 1_000_000, Steps: steps}))}
 		counted := slices.DeleteFunc(reportOn(t, problem, nodes, Options{Usual: true}).Shapes, func(s Shape) bool { return s.Error != "" || s.Now.AtLeast })
 		if len(counted) == 2 {
 			halfway++
@@ -162,7 +162,7 @@ func TestBudget(t *testing.T) {
 			slice.Spec.Devices = append(slice.Spec.Devices, more)
 		}
 	}
-	problem.Options = []allocator.Option{allocator.WithAttemptBudget(allocator.NewAttemptBudget(allocator.Budget{Cost: 1, Steps: 1}))}
+	problem.Options = []allocator.Option{allocator.WithAttemptBudget(allocator.NewSeparateBudgets(allocator.Budget{Cost: 1, Steps: 1}, allocator.Budget{Cost: 1, Steps: 1}))}
 	report := reportOn(t, problem, nodes, Options{})
 	require.Equal(t, Count{AtLeast: true}, report.Shapes[0].Now)
 	require.Equal(t, Count{AtLeast: true}, report.Shapes[0].Packed)

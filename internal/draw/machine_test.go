@@ -16,8 +16,8 @@ import (
 
 	"github.com/celset/celset/internal/draw"
 	"github.com/celset/celset/internal/testing/cases"
-	"github.com/celset/celset/internal/topology"
 	"github.com/celset/celset/internal/testing/machine"
+	"github.com/celset/celset/internal/topology"
 )
 
 type attributes = map[resourceapi.QualifiedName]resourceapi.DeviceAttribute

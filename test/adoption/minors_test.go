@@ -17,8 +17,8 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 
 	"github.com/celset/celset/allocator/conformance/scenario"
-	"github.com/celset/celset/test/controlplane"
 	"github.com/celset/celset/internal/testing/cases"
+	"github.com/celset/celset/test/controlplane"
 )
 
 // current is the minor of go.mod, others those that the libraries are released for, too.

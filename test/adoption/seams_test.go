@@ -88,7 +88,7 @@ func (a *asks) List() ([]*resourceapi.DeviceClass, error) { return a.classes, ni
 func (a *asks) called(ctx context.Context) (devices []string, err error) {
 	n := &v1.Node{}
 	n.Name = node
-	results, err := allocate(ctx, structured.Features{}, structured.AllocatedState{}, a, a.slices, dracel.NewCache(10, dracel.Features{}), n, []*resourceapi.ResourceClaim{a.claim},)
+	results, err := allocate(ctx, structured.Features{}, structured.AllocatedState{}, a, a.slices, dracel.NewCache(10, dracel.Features{}), n, []*resourceapi.ResourceClaim{a.claim})
 	if err != nil || results == nil {
 		return nil, err
 	}

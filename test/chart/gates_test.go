@@ -16,8 +16,8 @@ import (
 	"k8s.io/component-base/featuregate"
 	_ "k8s.io/kubernetes/pkg/features" // the gates of kube-scheduler
 
-	"github.com/celset/celset/test/internal/helm"
 	"github.com/celset/celset/plugin"
+	"github.com/celset/celset/test/internal/helm"
 )
 
 // TestSchemaHasTheGatesOfTheScheduler: the schema refuses what the program would not start with, and nothing else.

@@ -19,9 +19,9 @@ import (
 	clusterv1 "open-cluster-management.io/api/cluster/v1"
 	clusterv1beta2 "open-cluster-management.io/api/cluster/v1beta2"
 
+	managed "github.com/celset/celset/internal/testing/fleet"
 	"github.com/celset/celset/test/controlplane"
 	"github.com/celset/celset/test/demo/placement"
-	managed "github.com/celset/celset/internal/testing/fleet"
 	"github.com/celset/celset/test/story"
 )
 

@@ -18,10 +18,10 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/utils/ptr"
 
-	"github.com/celset/celset/test/controlplane"
 	"github.com/celset/celset/internal/draw"
-	"github.com/celset/celset/internal/topology"
 	"github.com/celset/celset/internal/testing/wiring"
+	"github.com/celset/celset/internal/topology"
+	"github.com/celset/celset/test/controlplane"
 )
 
 const (

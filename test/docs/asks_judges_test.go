@@ -10,8 +10,8 @@ import (
 
 	resourceapi "k8s.io/api/resource/v1"
 
-	"github.com/celset/celset/internal/topology"
 	"github.com/celset/celset/internal/testing/machine"
+	"github.com/celset/celset/internal/topology"
 )
 
 // Judges of sets, by the facts of the machines and not by the expressions of the pages.

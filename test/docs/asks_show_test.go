@@ -21,8 +21,8 @@ import (
 	"k8s.io/dynamic-resource-allocation/structured"
 
 	"github.com/celset/celset/allocator"
-	"github.com/celset/celset/test/internal/render"
 	"github.com/celset/celset/internal/testing/shape"
+	"github.com/celset/celset/test/internal/render"
 )
 
 // occupanciesEnv says in how many occupancies each ask is tried.

@@ -16,9 +16,9 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 	"sigs.k8s.io/yaml"
 
+	"github.com/celset/celset/internal/testing/machine"
 	"github.com/celset/celset/internal/testing/shape"
 	"github.com/celset/celset/internal/topology"
-	"github.com/celset/celset/internal/testing/machine"
 )
 
 // ask is what people want of a machine that exists, in Go: the claim of a page says it in CEL.

@@ -26,11 +26,11 @@ import (
 	"github.com/celset/celset/cel"
 	"github.com/celset/celset/cel/cluster"
 	"github.com/celset/celset/cel/device"
+	"github.com/celset/celset/placement"
 	"github.com/celset/celset/test/controlplane"
 	"github.com/celset/celset/test/hub"
 	"github.com/celset/celset/test/internal/env"
 	"github.com/celset/celset/test/internal/render"
-	"github.com/celset/celset/placement"
 )
 
 // root is that of the module.

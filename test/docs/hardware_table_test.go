@@ -16,8 +16,8 @@ import (
 	"github.com/celset/celset/allocator"
 	"github.com/celset/celset/internal/draw"
 	"github.com/celset/celset/internal/testing/shape"
-	"github.com/celset/celset/internal/topology"
 	"github.com/celset/celset/internal/testing/wiring"
+	"github.com/celset/celset/internal/topology"
 )
 
 // example is a template of a page, and what it is tried on.

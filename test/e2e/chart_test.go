@@ -28,12 +28,12 @@ import (
 	podutil "k8s.io/kubernetes/pkg/api/v1/pod"
 
 	"github.com/celset/celset/test/controlplane"
-	"github.com/celset/celset/test/realnode"
-	"github.com/celset/celset/test/story"
 	"github.com/celset/celset/test/internal/env"
 	"github.com/celset/celset/test/internal/helm"
 	"github.com/celset/celset/test/internal/release"
 	"github.com/celset/celset/test/internal/render"
+	"github.com/celset/celset/test/realnode"
+	"github.com/celset/celset/test/story"
 )
 
 // programs are what the chart has pods of.

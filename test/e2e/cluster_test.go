@@ -21,9 +21,9 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/celset/celset/test/controlplane"
-	"github.com/celset/celset/test/realnode"
 	"github.com/celset/celset/test/internal/env"
 	"github.com/celset/celset/test/internal/ledger"
+	"github.com/celset/celset/test/realnode"
 )
 
 const (

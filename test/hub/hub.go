@@ -16,8 +16,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/rest"
 
-	"github.com/celset/celset/test/controlplane"
 	"github.com/celset/celset/manifests/placement/crds"
+	"github.com/celset/celset/test/controlplane"
 )
 
 // Install creates the CustomResourceDefinitions of package crds, and returns when they

@@ -15,10 +15,10 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/celset/celset/apis/celset/v1alpha1"
+	"github.com/celset/celset/internal/topology"
 	"github.com/celset/celset/test/controlplane"
 	"github.com/celset/celset/test/internal/env"
 	"github.com/celset/celset/test/internal/minor"
-	"github.com/celset/celset/internal/topology"
 )
 
 // cluster is what all tests share.

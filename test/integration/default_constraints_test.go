@@ -17,9 +17,9 @@ import (
 	kubefeatures "k8s.io/kubernetes/pkg/features"
 
 	"github.com/celset/celset/apis/celset/v1alpha1"
+	"github.com/celset/celset/internal/topology"
 	"github.com/celset/celset/test/internal/env"
 	"github.com/celset/celset/test/internal/minor"
-	"github.com/celset/celset/internal/topology"
 )
 
 // TestDefaultConstraintsHoldWithoutAClaim is about classes that hold their requests to a constraint

@@ -17,8 +17,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/yaml"
 
-	"github.com/celset/celset/test/story"
 	"github.com/celset/celset/test/internal/env"
+	"github.com/celset/celset/test/story"
 )
 
 func TestAPIServerAcceptsManifestsAsTheyAre(t *testing.T) {

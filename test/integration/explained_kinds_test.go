@@ -18,8 +18,8 @@ import (
 	"k8s.io/client-go/util/retry"
 	"k8s.io/utils/ptr"
 
-	"github.com/celset/celset/test/internal/env"
 	"github.com/celset/celset/internal/topology"
+	"github.com/celset/celset/test/internal/env"
 )
 
 // explainLab makes the pods. Each has devices of its own, so that pods are independent of each other.

@@ -17,9 +17,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	kubefeatures "k8s.io/kubernetes/pkg/features"
 
+	"github.com/celset/celset/internal/topology"
 	"github.com/celset/celset/test/internal/env"
 	"github.com/celset/celset/test/internal/minor"
-	"github.com/celset/celset/internal/topology"
 )
 
 // TestExtendedResourcesAreBackedByDevices is about DeviceClass.spec.extendedResourceName

@@ -18,10 +18,10 @@ import (
 	"k8s.io/component-base/metrics/testutil"
 	kubefeatures "k8s.io/kubernetes/pkg/features"
 
+	"github.com/celset/celset/plugin"
 	"github.com/celset/celset/test/controlplane"
 	"github.com/celset/celset/test/internal/env"
 	"github.com/celset/celset/test/internal/minor"
-	"github.com/celset/celset/plugin"
 )
 
 // measuredProfile is the one profile of a scheduler whose metrics nobody else adds to,

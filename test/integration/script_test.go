@@ -25,9 +25,9 @@ import (
 	"k8s.io/component-base/featuregate"
 	"k8s.io/utils/ptr"
 
+	"github.com/celset/celset/internal/topology"
 	"github.com/celset/celset/test/internal/env"
 	"github.com/celset/celset/test/internal/minor"
-	"github.com/celset/celset/internal/topology"
 )
 
 // TestStories runs the scripts in testdata/stories, each in a lab of its own. testdata/README.md

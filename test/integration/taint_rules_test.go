@@ -16,9 +16,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	kubefeatures "k8s.io/kubernetes/pkg/features"
 
+	"github.com/celset/celset/internal/topology"
 	"github.com/celset/celset/test/internal/env"
 	"github.com/celset/celset/test/internal/minor"
-	"github.com/celset/celset/internal/topology"
 )
 
 // unhealthy is the key of the taints in these tests.

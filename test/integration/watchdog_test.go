@@ -15,8 +15,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/celset/celset/apis/celset/v1alpha1"
-	"github.com/celset/celset/test/controlplane"
 	"github.com/celset/celset/internal/testing/cases"
+	"github.com/celset/celset/test/controlplane"
 	"github.com/celset/celset/test/internal/env"
 	"github.com/celset/celset/test/internal/minor"
 )

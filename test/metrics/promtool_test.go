@@ -17,8 +17,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"sigs.k8s.io/yaml"
 
-	"github.com/celset/celset/test/controlplane"
 	"github.com/celset/celset/internal/testing/cases"
+	"github.com/celset/celset/test/controlplane"
 )
 
 // buildPromtool builds bin/promtool, once in a run. Of a make that runs the tests it does not

@@ -17,10 +17,10 @@ import (
 	clusterv1beta2 "open-cluster-management.io/api/cluster/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/celset/celset/test/controlplane"
 	"github.com/celset/celset/internal/testing/fleet"
-	"github.com/celset/celset/test/internal/env"
 	"github.com/celset/celset/internal/topology"
+	"github.com/celset/celset/test/controlplane"
+	"github.com/celset/celset/test/internal/env"
 )
 
 const (

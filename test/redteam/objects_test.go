@@ -21,10 +21,10 @@ import (
 
 	"github.com/celset/celset/apis/celset/v1alpha1"
 	"github.com/celset/celset/apis/wellknown"
+	"github.com/celset/celset/internal/topology"
 	"github.com/celset/celset/test/controlplane"
 	"github.com/celset/celset/test/internal/env"
 	"github.com/celset/celset/test/internal/redteam"
-	"github.com/celset/celset/internal/topology"
 )
 
 func quantity(text string) *resource.Quantity { return ptr.To(resource.MustParse(text)) }

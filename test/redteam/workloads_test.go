@@ -22,9 +22,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
-	"github.com/celset/celset/test/controlplane"
-	"github.com/celset/celset/internal/testing/fleet"
 	"github.com/celset/celset/internal/testing/cases"
+	"github.com/celset/celset/internal/testing/fleet"
+	"github.com/celset/celset/test/controlplane"
 )
 
 // TestWorkloadsTakeTurns: mallory has many Workloads of MultiKueue with one Placement, whose decision changes all the time. A

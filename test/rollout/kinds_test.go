@@ -15,10 +15,10 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/celset/celset/test/story"
-	"github.com/celset/celset/test/internal/env"
-	"github.com/celset/celset/internal/topology"
 	"github.com/celset/celset/internal/testing/wiring"
+	"github.com/celset/celset/internal/topology"
+	"github.com/celset/celset/test/internal/env"
+	"github.com/celset/celset/test/story"
 )
 
 // kindLabel says on pods and claims of which kind they are.

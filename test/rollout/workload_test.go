@@ -28,9 +28,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/yaml"
 	"k8s.io/utils/ptr"
 
+	"github.com/celset/celset/internal/topology"
 	"github.com/celset/celset/test/internal/env"
 	"github.com/celset/celset/test/internal/ledger"
-	"github.com/celset/celset/internal/topology"
 )
 
 // concurrentRequests limits the requests of a workload in flight.

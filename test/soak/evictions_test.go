@@ -92,6 +92,9 @@ func (d *decisions) enter(year int, line string) {
 const (
 	// slack is by how much an informer may be behind a log.
 	slack = time.Second
+	// lag is the time in which a scheduler on a busy machine sees that a pod is bound. A scheduler that is killed in this
+	// time does not log the end of a hold.
+	lag = 10 * time.Second
 	// unexplained is a pod that was evicted for nothing that can be seen.
 	unexplained = "unexplained"
 )
@@ -132,7 +135,7 @@ func explain(victim *life, lives map[string]*life, d decisions, kills []time.Tim
 	case preemptor.node == chosen.node && until.After(chosen.at):
 		return "its preemptor was bound there"
 	}
-	if killedIn(chosen.at, until.Add(slack)) {
+	if killedIn(chosen.at, until.Add(lag)) {
 		return "the scheduler was killed, and its preemptor bound elsewhere"
 	}
 	// Until somebody else had to go for it, if anybody had.

@@ -17,8 +17,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/utils/ptr"
 
-	"github.com/celset/celset/test/controlplane"
 	"github.com/celset/celset/internal/testing/cases"
+	"github.com/celset/celset/test/controlplane"
 	"github.com/celset/celset/test/internal/env"
 	"github.com/celset/celset/test/internal/ledger"
 )

@@ -8,8 +8,8 @@ import (
 
 	resourceapi "k8s.io/api/resource/v1"
 
-	"github.com/celset/celset/internal/topology"
 	"github.com/celset/celset/internal/testing/machine"
+	"github.com/celset/celset/internal/topology"
 )
 
 // Neurons is the story of a machine that exists: four neighbours in the torus of a

@@ -4,8 +4,8 @@
 package story
 
 import (
-	"github.com/celset/celset/internal/topology"
 	"github.com/celset/celset/internal/testing/wiring"
+	"github.com/celset/celset/internal/topology"
 )
 
 // Story is one of the user stories.

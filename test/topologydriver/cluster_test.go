@@ -18,11 +18,11 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/kubernetes/pkg/features"
 
+	"github.com/celset/celset/internal/testing/machine"
+	"github.com/celset/celset/internal/topology"
 	"github.com/celset/celset/test/controlplane"
 	"github.com/celset/celset/test/internal/env"
 	"github.com/celset/celset/test/internal/minor"
-	"github.com/celset/celset/internal/topology"
-	"github.com/celset/celset/internal/testing/machine"
 )
 
 // startAPIServer starts a control plane with one node, and with feature gates on. Tests run beside each

@@ -156,7 +156,7 @@ type fragmented struct {
 }
 
 func fragmentationOf(ctx context.Context, state *clusterstate.State, features structured.Features, nodes []*corev1.Node, settings fragmentation.Options) (fragmented, error) {
-	problem := state.Problem(nil, features, allocator.WithAttemptBudget(allocator.NewAttemptBudget(allocator.Budget{Cost: fragmentation.DefaultCost, Steps: fragmentation.DefaultSteps})))
+	problem := state.Problem(nil, features, allocator.WithAttemptBudget(fragmentation.NewBudget()))
 	problem.Allocated = append(slices.Clone(problem.Allocated), state.Waiting()...)
 	report, err := fragmentation.New(ctx, problem, nodes, settings)
 	return fragmented{output.NewMeta(output.FragmentationReport), report}, err

@@ -25,8 +25,8 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/celset/celset/apis/celset/v1alpha1"
-	"github.com/celset/celset/internal/topology"
 	"github.com/celset/celset/internal/testing/machine"
+	"github.com/celset/celset/internal/topology"
 )
 
 // Host is a node of a fleet.

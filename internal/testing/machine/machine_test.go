@@ -20,8 +20,8 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/celset/celset/internal/testing/cases"
-	"github.com/celset/celset/internal/topology"
 	"github.com/celset/celset/internal/testing/machine"
+	"github.com/celset/celset/internal/topology"
 )
 
 // TestClassesCoverDrivers: for each driver there is a class, and none for another one.

@@ -48,8 +48,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/celset/celset/apis/celset/v1alpha1"
-	"github.com/celset/celset/internal/topology"
 	"github.com/celset/celset/internal/testing/wiring"
+	"github.com/celset/celset/internal/topology"
 )
 
 // Scenario is one shape on one kind of hardware.

@@ -13,8 +13,8 @@ import (
 
 	"github.com/celset/celset/internal/testing/cases"
 	"github.com/celset/celset/internal/testing/randomtopology"
-	"github.com/celset/celset/internal/topology"
 	"github.com/celset/celset/internal/testing/wiring"
+	"github.com/celset/celset/internal/topology"
 )
 
 // TestRefused: no check passes a set that is not one, whatever the kind.

@@ -21,10 +21,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/celset/celset/cmd/celset-placement/app"
-	"github.com/celset/celset/test/controlplane"
-	"github.com/celset/celset/test/internal/env"
 	"github.com/celset/celset/placement/binding"
 	"github.com/celset/celset/placement/controller"
+	"github.com/celset/celset/test/controlplane"
+	"github.com/celset/celset/test/internal/env"
 )
 
 // namespace is the namespace in manifests/placement/rbac.yaml.

@@ -16,9 +16,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/kubernetes/pkg/features"
 
+	"github.com/celset/celset/internal/testing/transcript"
 	"github.com/celset/celset/test/controlplane"
 	"github.com/celset/celset/test/internal/minor"
-	"github.com/celset/celset/internal/testing/transcript"
 )
 
 // waitForPolicy waits until the API server has heard of all three policies.

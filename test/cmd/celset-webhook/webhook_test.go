@@ -25,10 +25,10 @@ import (
 	"k8s.io/kubernetes/pkg/features"
 
 	"github.com/celset/celset/admission/webhook"
+	placementadmission "github.com/celset/celset/placement/admission"
 	"github.com/celset/celset/test/controlplane"
 	"github.com/celset/celset/test/internal/env"
 	"github.com/celset/celset/test/internal/minor"
-	placementadmission "github.com/celset/celset/placement/admission"
 )
 
 const refusedBy = `admission webhook "claims.celset.dev" denied the request: ResourceClaim.resource.k8s.io "%s" is invalid: `

@@ -18,8 +18,8 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/celset/celset/test/controlplane"
 	"github.com/celset/celset/placement/controller"
+	"github.com/celset/celset/test/controlplane"
 )
 
 // User is whom the controller authenticates as: the ServiceAccount in

@@ -16,8 +16,8 @@ import (
 	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/celset/celset/test/internal/env"
 	"github.com/celset/celset/placement"
+	"github.com/celset/celset/test/internal/env"
 )
 
 // core is the label of the clusters that every Placement selects, however it changes.

@@ -28,11 +28,11 @@ import (
 	"github.com/celset/celset/apis/wellknown"
 	"github.com/celset/celset/cel"
 	"github.com/celset/celset/cel/cluster"
-	"github.com/celset/celset/test/controlplane"
 	"github.com/celset/celset/internal/testing/fleet"
-	"github.com/celset/celset/test/internal/env"
 	"github.com/celset/celset/placement"
 	"github.com/celset/celset/placement/controller"
+	"github.com/celset/celset/test/controlplane"
+	"github.com/celset/celset/test/internal/env"
 )
 
 // namespace has all Placements. The set of the generated clusters is bound to it.

@@ -30,9 +30,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/celset/celset/apis/wellknown"
+	"github.com/celset/celset/placement"
 	"github.com/celset/celset/test/controlplane"
 	"github.com/celset/celset/test/internal/env"
-	"github.com/celset/celset/placement"
 )
 
 // observer watches the PlacementDecisions of all Placements. After every event it

@@ -18,8 +18,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/celset/celset/internal/testing/cases"
-	"github.com/celset/celset/test/internal/env"
 	"github.com/celset/celset/internal/testing/gangfleet"
+	"github.com/celset/celset/test/internal/env"
 )
 
 // Stories of the examples, on models of the fleets that they are for.

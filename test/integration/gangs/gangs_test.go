@@ -16,10 +16,10 @@ import (
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/celset/celset/internal/testing/wiring"
+	"github.com/celset/celset/internal/topology"
 	"github.com/celset/celset/test/controlplane"
 	"github.com/celset/celset/test/internal/env"
-	"github.com/celset/celset/internal/topology"
-	"github.com/celset/celset/internal/testing/wiring"
 )
 
 func TestMain(m *testing.M) { env.Main(m) }

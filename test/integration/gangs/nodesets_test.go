@@ -24,8 +24,8 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/celset/celset/apis/celset/v1alpha1"
-	"github.com/celset/celset/test/controlplane"
 	"github.com/celset/celset/internal/testing/cases"
+	"github.com/celset/celset/test/controlplane"
 	"github.com/celset/celset/test/internal/env"
 )
 

@@ -17,8 +17,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/celset/celset/internal/testing/cases"
-	"github.com/celset/celset/test/internal/env"
 	"github.com/celset/celset/internal/testing/wiring"
+	"github.com/celset/celset/test/internal/env"
 )
 
 // TestPodsOfAGroupShareAClaim: the pods of a group are bound at the same time, and all of them write the claim that they share.

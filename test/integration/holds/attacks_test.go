@@ -13,9 +13,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/celset/celset/plugin/hold"
 	"github.com/celset/celset/test/internal/crossing"
 	"github.com/celset/celset/test/internal/env"
-	"github.com/celset/celset/plugin/hold"
 )
 
 // record returns the condition that records what is held for a pod.

@@ -19,11 +19,11 @@ import (
 	extenderv1 "k8s.io/kube-scheduler/extender/v1"
 
 	configv1alpha1 "github.com/celset/celset/apis/config/v1alpha1"
-	"github.com/celset/celset/test/controlplane"
 	"github.com/celset/celset/internal/testing/cases"
+	"github.com/celset/celset/plugin/hold"
+	"github.com/celset/celset/test/controlplane"
 	"github.com/celset/celset/test/internal/crossing"
 	"github.com/celset/celset/test/internal/env"
-	"github.com/celset/celset/plugin/hold"
 )
 
 // fill has pods of a PriorityClass use all units of a node, and returns their names.

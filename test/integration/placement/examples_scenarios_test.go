@@ -18,8 +18,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/celset/celset/apis/wellknown"
-	"github.com/celset/celset/test/internal/env"
 	"github.com/celset/celset/placement/binding"
+	"github.com/celset/celset/test/internal/env"
 )
 
 // The examples of the proposal "New Placement APIs": its two scenarios.

@@ -23,9 +23,9 @@ import (
 	"github.com/celset/celset/apis/wellknown"
 	"github.com/celset/celset/cel"
 	"github.com/celset/celset/cel/cluster"
+	"github.com/celset/celset/placement/federation"
 	"github.com/celset/celset/test/controlplane"
 	"github.com/celset/celset/test/internal/env"
-	"github.com/celset/celset/placement/federation"
 )
 
 // placementExamples are the tests of files in manifests/examples/placement; those of the others are

@@ -28,8 +28,8 @@ import (
 
 	"github.com/celset/celset/apis/wellknown"
 	"github.com/celset/celset/internal/testing/fleet"
-	"github.com/celset/celset/test/internal/env"
 	"github.com/celset/celset/placement/binding"
+	"github.com/celset/celset/test/internal/env"
 )
 
 // scene is a namespace where a test places.

@@ -9,11 +9,11 @@ import (
 
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
-	"github.com/celset/celset/test/controlplane"
-	"github.com/celset/celset/test/internal/env"
 	"github.com/celset/celset/placement"
 	"github.com/celset/celset/placement/binding"
 	"github.com/celset/celset/placement/controller"
+	"github.com/celset/celset/test/controlplane"
+	"github.com/celset/celset/test/internal/env"
 )
 
 // hub is an API server with the kinds and the controllers.

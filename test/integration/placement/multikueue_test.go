@@ -21,9 +21,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/yaml"
 
-	"github.com/celset/celset/test/internal/env"
 	"github.com/celset/celset/placement/controller"
 	"github.com/celset/celset/placement/multikueue"
+	"github.com/celset/celset/test/internal/env"
 )
 
 // queue is a namespace with Workloads, on a hub with the kinds of Kueue. What Kueue writes the test does, as Kueue does it.

@@ -23,9 +23,9 @@ import (
 
 	"github.com/celset/celset/apis/wellknown"
 	"github.com/celset/celset/cmd/kubectl-celset/cli"
-	"github.com/celset/celset/test/internal/env"
 	"github.com/celset/celset/placement"
 	"github.com/celset/celset/placement/controller"
+	"github.com/celset/celset/test/internal/env"
 )
 
 // User stories 6 to 10 of the proposal "New Placement APIs".

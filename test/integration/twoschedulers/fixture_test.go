@@ -16,12 +16,12 @@ import (
 	resourceclient "k8s.io/client-go/kubernetes/typed/resource/v1"
 	"sigs.k8s.io/yaml"
 
+	"github.com/celset/celset/internal/topology"
 	"github.com/celset/celset/test/controlplane"
 	"github.com/celset/celset/test/internal/env"
 	"github.com/celset/celset/test/internal/guarded"
 	"github.com/celset/celset/test/internal/ledger"
 	"github.com/celset/celset/test/internal/render"
-	"github.com/celset/celset/internal/topology"
 )
 
 const (

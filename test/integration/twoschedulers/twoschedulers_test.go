@@ -14,9 +14,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/celset/celset/internal/testing/wiring"
 	"github.com/celset/celset/test/controlplane"
 	"github.com/celset/celset/test/internal/env"
-	"github.com/celset/celset/internal/testing/wiring"
 )
 
 // tolerating lets a pod onto the nodes that are set apart, and onto no others.

@@ -21,9 +21,9 @@ import (
 	"k8s.io/dynamic-resource-allocation/resourceclaim"
 	"k8s.io/utils/ptr"
 
+	"github.com/celset/celset/internal/topology"
 	"github.com/celset/celset/test/controlplane"
 	"github.com/celset/celset/test/internal/ledger"
-	"github.com/celset/celset/internal/topology"
 )
 
 // LabLabel has the namespace of a lab as its value, on nodes and in the node selectors of pods.

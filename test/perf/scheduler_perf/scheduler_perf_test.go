@@ -22,12 +22,12 @@ import (
 	"k8s.io/kubernetes/test/utils/client-go/ktesting"
 	"k8s.io/utils/clock"
 
-	"github.com/celset/celset/test/controlplane"
-	"github.com/celset/celset/test/internal/ledger"
-	"github.com/celset/celset/internal/topology"
 	"github.com/celset/celset/internal/testing/wiring"
+	"github.com/celset/celset/internal/topology"
 	"github.com/celset/celset/plugin"
 	"github.com/celset/celset/plugin/guard"
+	"github.com/celset/celset/test/controlplane"
+	"github.com/celset/celset/test/internal/ledger"
 )
 
 // TestSchedulerPerf runs the workloads labelled "short".

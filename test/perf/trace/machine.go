@@ -21,10 +21,10 @@ import (
 
 	"github.com/celset/celset/allocator"
 	"github.com/celset/celset/apis/celset/v1alpha1"
-	"github.com/celset/celset/test/internal/env"
 	"github.com/celset/celset/internal/testing/shape"
-	"github.com/celset/celset/internal/topology"
 	"github.com/celset/celset/internal/testing/wiring"
+	"github.com/celset/celset/internal/topology"
+	"github.com/celset/celset/test/internal/env"
 )
 
 // className is the DeviceClass of all machines, and the name of their driver.

@@ -24,8 +24,8 @@ import (
 	"k8s.io/component-base/metrics"
 
 	"github.com/celset/celset/internal/program"
-	"github.com/celset/celset/test/internal/env"
 	"github.com/celset/celset/internal/testing/machine"
+	"github.com/celset/celset/test/internal/env"
 	"github.com/celset/celset/test/topologydriver"
 )
 

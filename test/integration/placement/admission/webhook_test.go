@@ -31,9 +31,9 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/celset/celset/apis/wellknown"
+	"github.com/celset/celset/placement/admission"
 	"github.com/celset/celset/test/controlplane"
 	"github.com/celset/celset/test/internal/env"
-	"github.com/celset/celset/placement/admission"
 )
 
 // user is a client of a real API server that calls the webhook.

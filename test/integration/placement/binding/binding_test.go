@@ -18,9 +18,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
+	"github.com/celset/celset/placement/binding"
 	"github.com/celset/celset/test/controlplane"
 	"github.com/celset/celset/test/internal/env"
-	"github.com/celset/celset/placement/binding"
 )
 
 // start returns a client of a hub on which the controller runs.

@@ -21,9 +21,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"github.com/celset/celset/apis/wellknown"
+	"github.com/celset/celset/placement/controller"
 	"github.com/celset/celset/test/controlplane"
 	"github.com/celset/celset/test/internal/env"
-	"github.com/celset/celset/placement/controller"
 )
 
 // A hub is a real API server with the kinds of Open Cluster Management, on which the

@@ -16,10 +16,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"github.com/celset/celset/apis/wellknown"
-	"github.com/celset/celset/test/controlplane"
-	"github.com/celset/celset/test/internal/env"
 	"github.com/celset/celset/placement/controller"
 	"github.com/celset/celset/placement/inventory"
+	"github.com/celset/celset/test/controlplane"
+	"github.com/celset/celset/test/internal/env"
 )
 
 // fleet is the namespace of the ClusterProfiles.

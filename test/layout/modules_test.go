@@ -4,6 +4,9 @@
 package layout
 
 import (
+	"go/parser"
+	"go/token"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -49,6 +52,35 @@ func TestDevelopmentIsElsewhere(t *testing.T) {
 			require.False(t, strings.HasPrefix(r.Mod.Path, path), "%s is for the module of tests", r.Mod.Path)
 		}
 	}
+}
+
+// TestRootStartsNoProcess demands that nothing in the root module, tests included, imports os/exec: whatever needs a
+// process is a test of this module.
+func TestRootStartsNoProcess(t *testing.T) {
+	root, read := filepath.Join("..", ".."), 0
+	require.NoError(t, filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if entry.IsDir() {
+			_, err := os.Stat(filepath.Join(path, "go.mod"))
+			if path != root && (err == nil || strings.HasPrefix(entry.Name(), ".") || entry.Name() == "bin" || entry.Name() == "hack") {
+				return filepath.SkipDir
+			}
+			return nil
+		}
+		if !strings.HasSuffix(path, ".go") {
+			return nil
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.ImportsOnly)
+		require.NoError(t, err)
+		for _, i := range file.Imports {
+			require.NotEqual(t, `"os/exec"`, i.Path.Value, path)
+		}
+		read++
+		return nil
+	}))
+	require.Greater(t, read, 500)
 }
 
 func readMod(t *testing.T, path string) *modfile.File {

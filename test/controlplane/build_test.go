@@ -135,7 +135,7 @@ func TestCompilations(t *testing.T) {
 	}
 	require.Equal(t, []string{"etcd"}, compiled(Etcd, Etcd))
 	require.Equal(t, []string{"etcd and devcluster", "kwok"}, compiled(Etcd, Kwok, "devcluster"), "one of each module")
-	require.Equal(t, []string{"etcd", "kube-apiserver and celset-scheduler"}, compiled(Etcd, KubeAPIServer, CelsetScheduler), "one with the version of Kubernetes")
+	require.Equal(t, []string{"etcd", "kube-apiserver", "celset-scheduler"}, compiled(Etcd, KubeAPIServer, CelsetScheduler), "one with the version of Kubernetes in each module")
 	require.Equal(t, []string{"kube-apiserver and kubelet", "celset-node-init and celset-workload"}, compiled(KubeAPIServer, NodeInit, Workload, Kubelet), "and one without C")
 	require.Equal(t, []string{"kube-apiserver-1.34", "kube-apiserver-1.35", "kube-apiserver"}, compiled("kube-apiserver-1.34", "kube-apiserver-1.35", KubeAPIServer))
 
@@ -147,7 +147,7 @@ func TestCompilations(t *testing.T) {
 		require.Empty(t, places[place], "%s overwrites another program", name)
 		places[place] = name
 	}
-	require.Equal(t, Etcd, places["server"], "go build names it so")
+	require.Equal(t, Etcd, places[filepath.Join(testModule, "server")], "go build names it so")
 }
 
 func TestResolveTargets(t *testing.T) {
@@ -156,11 +156,11 @@ func TestResolveTargets(t *testing.T) {
 	targets, err := resolveTargets(t.Context(), root, []string{Etcd, KubeAPIServer, Kwok, "devcluster"})
 	require.NoError(t, err)
 	require.Len(t, targets, 4)
-	require.Equal(t, target{name: Etcd, pkg: "go.etcd.io/etcd/server/v3"}, targets[0])
+	require.Equal(t, target{name: Etcd, pkg: "go.etcd.io/etcd/server/v3", module: testModule}, targets[0])
 	require.Equal(t, "k8s.io/kubernetes/cmd/kube-apiserver", targets[1].pkg)
 	require.Regexp(t, `-X k8s\.io/component-base/version\.gitVersion=v1\.\d+\.\d+ `, targets[1].stamp)
 	require.Equal(t, "hack/tools/kwok", targets[2].module)
-	require.Equal(t, target{name: "devcluster", pkg: "./test/devcluster"}, targets[3])
+	require.Equal(t, target{name: DevCluster, pkg: "./devcluster", module: testModule}, targets[3])
 
 	stamp := targets[1].stamp
 	targets, err = resolveTargets(t.Context(), root, []string{CelsetScheduler})
@@ -169,7 +169,7 @@ func TestResolveTargets(t *testing.T) {
 
 	targets, err = resolveTargets(t.Context(), root, []string{TopologyDriver})
 	require.NoError(t, err)
-	require.Equal(t, []target{{name: TopologyDriver, pkg: "./test/topologydriver/celset-topology-driver"}}, targets)
+	require.Equal(t, []target{{name: TopologyDriver, pkg: "./topologydriver/celset-topology-driver", module: testModule}}, targets)
 
 	targets, err = resolveTargets(t.Context(), root, []string{"kube-apiserver-1.34"})
 	require.NoError(t, err)

@@ -37,7 +37,7 @@ func TestMetricsOfTheScheduler(t *testing.T) {
 	mla := env.Request("mla", driver, 3)
 	// Sets are counted for classes that define a constraint. They are named, unlike all else.
 	l.CreateNamedClass(t, measuredProfile, driver, env.Definition("block", env.Contiguous(driver, 4)))
-	scheduler := startScheduler(t, measuredProfile, celsetConfig(t, measuredProfile, "{allocator: All, budget: {cost: 1500}, fragmentationInterval: 1s}"))
+	scheduler := startScheduler(t, measuredProfile, celsetConfig(t, measuredProfile, "{allocator: All, budget: {cost: 3000}, fragmentationInterval: 1s}"))
 
 	l.Run(t, "fits", measuredProfile, mla, env.Constrained("ring3", env.Contiguous(driver, 3)))
 	l.Run(t, "plain", measuredProfile, env.Request("mla", driver, 1))

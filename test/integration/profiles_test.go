@@ -43,7 +43,7 @@ const (
 	// binding conditions, so that there is a second look, and than a busy machine needs
 	// until a driver has reported.
 	hastyBindingTimeout = 20 * time.Second
-	// frugalCost is enough for some ten sets of a few devices.
+	// frugalCost is the half of its budget that one node gets: enough for some ten sets of a few devices.
 	frugalCost int64 = 1000
 	briefSteps int64 = 2
 )
@@ -60,8 +60,8 @@ func addedProfiles() map[string]configv1alpha1.DynamicResourcesCELArgs {
 	return map[string]configv1alpha1.DynamicResourcesCELArgs{
 		allProfile:    {Allocator: configv1alpha1.AllocatorAll},
 		hastyProfile:  hasty,
-		frugalProfile: {Budget: &configv1alpha1.Budget{Cost: ptr.To(frugalCost)}},
-		briefProfile:  {Budget: &configv1alpha1.Budget{Steps: ptr.To(briefSteps)}},
+		frugalProfile: {Budget: &configv1alpha1.Budget{Cost: ptr.To(2 * frugalCost)}},
+		briefProfile:  {Budget: &configv1alpha1.Budget{Steps: ptr.To(2 * briefSteps)}},
 		wholeProfile:  {DefaultPreference: v1alpha1.PolicyKeepWhole, AttemptTimeout: &metav1.Duration{}},
 	}
 }

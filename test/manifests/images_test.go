@@ -25,6 +25,7 @@ type koConfig struct {
 	DefaultPlatforms []string `json:"defaultPlatforms"`
 	Builds           []struct {
 		ID      string   `json:"id"`
+		Dir     string   `json:"dir"` // of the module, empty for the root
 		Main    string   `json:"main"`
 		Env     []string `json:"env"`
 		Flags   []string `json:"flags"`
@@ -65,9 +66,9 @@ func TestImagesAreBuilt(t *testing.T) {
 	require.NoError(t, err)
 	built := map[string]bool{}
 	for _, build := range config.Builds {
-		require.FileExists(t, filepath.Join("../..", build.Main, "main.go"))
+		require.FileExists(t, filepath.Join("../..", build.Dir, build.Main, "main.go"))
 		require.Equal(t, build.ID, filepath.Base(build.Main), "images are named like programs")
-		require.Contains(t, string(makefile), build.Main)
+		require.Contains(t, string(makefile), filepath.Join(build.Dir, build.Main))
 		built[build.ID] = true
 		flags := strings.Join(build.Ldflags, " ")
 		if build.ID == controlplane.CelsetScheduler {

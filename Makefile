@@ -85,9 +85,13 @@ test-cases:
 # test/coverage. With the cases of landing, which are the same every time.
 COVERAGE ?= bin/coverage.out
 COVERAGE_FLAGS ?=
+# Packages whose tests on an API server are in the module of tests.
+COVERED_ELSEWHERE = github.com/celset/celset/placement/admission,github.com/celset/celset/placement/binding,github.com/celset/celset/placement/controller,./topologydriver,./topologydriver/cdi,./topologydriver/checkpoint
 test-coverage:
 	@mkdir -p $(dir $(COVERAGE))
 	CELSET_NIGHTLY= $(GO) test -count=1 $(TEST_FLAGS) -coverprofile=$(COVERAGE) $(LIBRARIES)
+	CELSET_NIGHTLY= $(GO) test -C test -count=1 $(TEST_FLAGS) -coverpkg=$(COVERED_ELSEWHERE) -coverprofile=$(abspath $(COVERAGE)).test $(TEST_RACE_PACKAGES)
+	tail -n +2 $(COVERAGE).test >> $(COVERAGE)
 	$(GO) test -C test ./coverage -run TestNoPackageIsTestedLess -count=1 -profile=$(abspath $(COVERAGE)) $(COVERAGE_FLAGS)
 
 coverage: ## record how much of each package its tests reach; a fall fails the nightly run

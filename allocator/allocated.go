@@ -169,7 +169,7 @@ func (p *PublishedPool) judge(available *availability.Availability, c *inventory
 			return nil
 		}
 		overlap.Stale = true
-		overlap.Reason = "is a partition in a pool of which not all slices are published"
+		overlap.Reason = "is a partition in an incomplete pool: the driver has not published all slices"
 		if p.pool.Invalid != "" {
 			overlap.Reason = "is a partition in an invalid pool: " + p.pool.Invalid
 		}

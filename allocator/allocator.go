@@ -19,6 +19,7 @@ import (
 
 	"github.com/celset/celset/allocator/internal/availability"
 	"github.com/celset/celset/allocator/internal/inventory"
+	"github.com/celset/celset/apis/celset/v1alpha1"
 )
 
 // Allocator implements [structured.Allocator]. It is safe for concurrent use and
@@ -34,7 +35,7 @@ type Allocator struct {
 	lastPlan atomic.Pointer[plan]
 }
 
-// inputs are what allocators for several states of allocation share.
+// inputs are the arguments of [NewAllocator], without the state of allocation. Allocators for other states share them.
 type inputs struct {
 	features    structured.Features
 	classes     *seenClasses
@@ -71,6 +72,9 @@ func NewAllocator(ctx context.Context,
 	}
 	for _, opt := range opts {
 		opt(&a.options)
+	}
+	if a.preference != "" && v1alpha1.PolicyNamed(a.preference) == nil {
+		return nil, fmt.Errorf("default preference: policy %q is unknown: use one of %v", a.preference, v1alpha1.PreferencePolicies)
 	}
 	a.classes.seed(a.prepared)
 	a.shapes = newShapes(a)

@@ -193,13 +193,13 @@ type AttemptBudget struct {
 	preferences *AttemptBudget
 }
 
-// NewAttemptBudget returns a budget of which nothing is used up.
+// NewAttemptBudget returns an unused budget for an attempt.
 func NewAttemptBudget(budget Budget) *AttemptBudget {
 	return NewSeparateBudgets(budget, budget.preferences())
 }
 
-// NewSeparateBudgets returns a budget of which searches for better sets have the second part. Reports and groups of pods,
-// which are not one attempt of one pod, choose this part themselves.
+// NewSeparateBudgets returns an unused budget. Searches for better sets use preferences, all other searches use budget.
+// Reports and groups of pods choose both, because they are no attempt for one pod.
 func NewSeparateBudgets(budget, preferences Budget) *AttemptBudget {
 	return &AttemptBudget{
 		costLimit: budget.Cost, stepLimit: budget.Steps,

@@ -35,7 +35,7 @@ type definition struct {
 	// under the key.
 	failurePolicy v1alpha1.FailurePolicy
 	// policy is nil for an expression.
-	policy *preferencePolicy
+	policy *v1alpha1.Policy
 	key    expressionKey
 	// reads is what the expression reads.
 	reads view.ReadSet
@@ -80,7 +80,7 @@ func meaningOf(ctx context.Context, environment *device.Environment, claim *reso
 	m.defined, m.preferencesErr = v1alpha1.ResolvePreferences(claim, classes)
 	for i := range m.defined {
 		p := &m.defined[i]
-		d := &definition{name: p.Label(), index: v1alpha1.NoReference, api: &resourceapi.DeviceConstraint{Requests: p.Requests}, policy: policyNamed(p.Policy), failurePolicy: v1alpha1.FailurePolicyFail}
+		d := &definition{name: p.Label(), index: v1alpha1.NoReference, api: &resourceapi.DeviceConstraint{Requests: p.Requests}, policy: v1alpha1.PolicyNamed(p.Policy), failurePolicy: v1alpha1.FailurePolicyFail}
 		d.key.isGoal = true
 		if p.Policy == "" {
 			if err := compile.add(d, environment.CompileInt, "preference", p.Name, p.Source, p.Expression, p.Variables); err != nil {
@@ -239,7 +239,7 @@ func resolvePreferences(a *Allocator, claim *resourceapi.ResourceClaim, m *meani
 		add(d)
 	}
 	if without := v1alpha1.RequestsWithout(claim, m.defined); a.preference != "" && len(without) > 0 {
-		add(&definition{name: defaultPreferenceName, index: v1alpha1.NoReference, api: &resourceapi.DeviceConstraint{Requests: without}, policy: policyNamed(a.preference)})
+		add(&definition{name: defaultPreferenceName, index: v1alpha1.NoReference, api: &resourceapi.DeviceConstraint{Requests: without}, policy: v1alpha1.PolicyNamed(a.preference)})
 	}
 	return result, nil
 }

@@ -54,11 +54,6 @@ type fragmentation struct {
 	cut int64
 }
 
-func newKeepWhole(s *search, p *preference, all []alternatives) (objective, error) {
-	f := s.newFragmentation(p, all)
-	return f, f.begin(p.shapes, s.improves.chosenFor(f))
-}
-
 // newFragmentation is the preference for a search whose requests have one alternative each.
 func (s *search) newFragmentation(p *preference, all []alternatives) *fragmentation {
 	f := &fragmentation{search: s, name: p.name, claimIndex: len(s.requests) - 1}

@@ -4,34 +4,19 @@
 package allocator
 
 import (
-	"slices"
+	"fmt"
 
 	"github.com/celset/celset/apis/celset/v1alpha1"
 )
 
-// preferencePolicy is a built-in preference with its search.
-type preferencePolicy struct {
-	v1alpha1.Policy
-	// newObjective adds the objective of a preference to the requests that the preference covers. The requests have
-	// one alternative each.
-	newObjective func(s *search, p *preference, all []alternatives) (objective, error)
-}
-
-// newPolicy adds the search of a policy in [v1alpha1.Policies].
-func newPolicy(described v1alpha1.Policy) *preferencePolicy {
-	p := &preferencePolicy{Policy: described}
-	switch described.Name {
+// newPolicyObjective returns the objective of a preference with a built-in policy, and adds the objective to the requests
+// that the preference covers. The requests have one alternative each.
+func newPolicyObjective(s *search, p *preference, all []alternatives) (objective, error) {
+	switch p.policy.Name {
 	case v1alpha1.PolicyKeepWhole:
-		p.newObjective = newKeepWhole
+		f := s.newFragmentation(p, all)
+		return f, f.begin(p.shapes, s.improves.chosenFor(f))
+	default:
+		return nil, fmt.Errorf("preference %s: policy %s has no search", p.name, p.policy.Name)
 	}
-	return p
-}
-
-// policyNamed returns the policy with the name, nil for a preference with an expression.
-func policyNamed(name v1alpha1.PreferencePolicy) *preferencePolicy {
-	i := slices.IndexFunc(v1alpha1.Policies, func(p v1alpha1.Policy) bool { return p.Name == name })
-	if i < 0 {
-		return nil
-	}
-	return newPolicy(v1alpha1.Policies[i])
 }

@@ -14,11 +14,15 @@ import (
 // TestPolicies demands a search, a description and a weight for each policy that a claim may name.
 func TestPolicies(t *testing.T) {
 	for _, name := range v1alpha1.PreferencePolicies {
-		p := policyNamed(name)
-		require.NotNil(t, p, name)
-		require.NotNil(t, p.newObjective, name)
+		p := v1alpha1.PolicyNamed(name)
 		require.NotEmpty(t, p.Description, name)
 		require.Positive(t, p.StepWeight, name)
+		got, stats := given(t, "devices 4 mla-#; claim c; want r 2").answer(t, WithDefaultPreference(name))
+		require.Len(t, devicesOf(got.Results), 2, name)
+		require.EqualValues(t, 1, stats.PreferencesBest+stats.PreferencesBestFound, name)
 	}
-	require.Nil(t, policyNamed(""))
+	require.Nil(t, v1alpha1.PolicyNamed(""))
+
+	_, err := (&Problem{Options: []Option{WithDefaultPreference("Spread")}}).NewAllocator(t.Context())
+	require.EqualError(t, err, `default preference: policy "Spread" is unknown: use one of [KeepWhole]`)
 }

@@ -380,7 +380,7 @@ func (b setup) newObjective(claim *resourceapi.ResourceClaim, p *preference, all
 		cover(all, p.api, c)
 		return c, nil
 	}
-	return p.policy.newObjective(b.search, p, all)
+	return newPolicyObjective(b.search, p, all)
 }
 
 // cover has the constraint hold for the requests that it covers.

@@ -24,7 +24,6 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	clocktesting "k8s.io/utils/clock/testing"
-	"k8s.io/utils/ptr"
 
 	"github.com/celset/celset/allocator"
 	configv1alpha1 "github.com/celset/celset/apis/config/v1alpha1"
@@ -71,7 +70,7 @@ func startAdmissionWith(t *testing.T, args runtime.Object, enabled bool, objects
 
 func (a *admission) pass(d time.Duration) { a.clock.SetTime(a.clock.Now().Add(d)) }
 
-func (a *admission) activated() []string { return ptr.Deref(a.handle.activated.Load(), nil) }
+func (a *admission) activated() []string { return a.handle.tried() }
 
 // refuse expects that PreFilter does not let the pod pass.
 func (a *admission) refuse(t *testing.T) string {

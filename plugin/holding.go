@@ -103,7 +103,7 @@ func (pl *DynamicResourcesCEL) keptTexts(pod *v1.Pod, c *podClaims, nodes fwk.No
 	}
 	if pl.writes != nil {
 		if pending := len(pl.writes.InUse(pod, c.own(), pl.activate)); pending > 0 {
-			texts = append(texts, fmt.Sprintf("%d devices are kept until it is known whether claims have them, of which the API server or the watch has not told yet", pending))
+			texts = append(texts, fmt.Sprintf("%d devices are kept until the API server or the watch confirms their allocations", pending))
 		}
 	}
 	return texts

@@ -32,7 +32,7 @@ import (
 // The limits keep a pod that waits from taking the time of others.
 const (
 	nearMissTimeout = 200 * time.Millisecond
-	nearMissSteps   = 40_000
+	nearMissSteps   = 20_000
 	// nearMissNodes are looked at for what is free.
 	nearMissNodes = 50
 )
@@ -186,7 +186,7 @@ func (pl *DynamicResourcesCEL) problem(prepared allocator.Prepared, claims []*re
 		return nil, err
 	}
 	budget := pl.budget
-	budget.Steps = min(budget.Steps, nearMissSteps)
+	budget.Steps = min(budget.Steps, 2*nearMissSteps) // one node gets half
 	return &explain.Problem{Environment: pl.preparing.environment, Problem: allocator.Problem{
 		Claims: claims, Allocated: allocated, Classes: pl.claims.DeviceClasses(), Slices: all,
 		Features: dynamicresources.AllocatorFeatures(pl.features), Selectors: prepared.SelectorsOr(pl.preparing.Selectors),

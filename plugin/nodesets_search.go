@@ -72,9 +72,9 @@ func (pl *NodeSets) search(ctx context.Context, state fwk.PodGroupCycleState, gr
 	if !status.IsSuccess() {
 		return nil, status
 	}
-	budget := allocator.NewSeparateBudgets(allocator.DefaultBudget(), allocator.DefaultBudget())
+	var budget *allocator.AttemptBudget
+	s.Options, budget = nodeset.Limits()
 	s.attempt.OnOver(budget.End)
-	s.Options = []allocator.Option{allocator.WithAttemptBudget(budget)}
 	s.choose = func() (*groupChoice, *fwk.Status) { return pl.choose(ctx, s, group) }
 	choice, status := s.choose()
 	switch {
@@ -213,7 +213,7 @@ func (pl *NodeSets) nearest(ctx context.Context, s *groupSearch) string {
 			}
 		}, s.Namespace)
 	}
-	return s.NearestMiss(ctx, s.why, standing, allocator.WithStepBudget(nearMissSteps/2))
+	return s.NearestMiss(ctx, s.why, standing, allocator.WithStepBudget(nearMissSteps))
 }
 
 // addSlices adds to nodes the slices that are theirs alone.

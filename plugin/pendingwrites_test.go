@@ -159,7 +159,7 @@ func TestLostRequest(t *testing.T) {
 	requireLogged(t, log, "It is not known whether an allocation was stored, its devices are kept until it is")
 	got, status := f.schedule(t, renamed(pod(), "second"))
 	require.Empty(t, got)
-	require.Contains(t, status.Message(), "1 devices are kept until it is known whether claims have them, of which the API server or the watch has not told yet")
+	require.Contains(t, status.Message(), "1 devices are kept until the API server or the watch confirms their allocations")
 	got, _ = f.schedule(t, renamed(pod(), "first"))
 	require.Equal(t, []string{deviceName(0)}, got)
 
@@ -174,7 +174,7 @@ func TestLostRequest(t *testing.T) {
 	require.Equal(t, []string{deviceName(0)}, got)
 	require.True(t, status.IsSuccess(), status)
 	require.EqualValues(t, 1, f.writes.Ends())
-	require.Contains(t, *f.handle.activated.Load(), "default/second")
+	require.Contains(t, f.handle.tried(), "default/second")
 	got, _ = f.schedule(t, renamed(pod(), "second"))
 	require.Empty(t, got, "it is in use")
 }

@@ -9,7 +9,7 @@ import (
 	"maps"
 	"reflect"
 	"slices"
-	"sync/atomic"
+	"sync"
 	"testing"
 	"time"
 
@@ -62,16 +62,23 @@ type handle struct {
 	client  kubernetes.Interface
 	factory informers.SharedInformerFactory
 	manager fwk.SharedDRAManager
-	// activated has the pods that were to be tried.
-	activated atomic.Pointer[[]string]
+	// activated has the pods that were to be tried. The claims of each namespace are prepared in a goroutine of
+	// their own, and each activates pods.
+	mutex     sync.Mutex
+	activated []string
 }
 
 func (h *handle) Activate(_ klog.Logger, pods map[string]*v1.Pod) {
-	names := slices.Sorted(maps.Keys(pods))
-	if known := h.activated.Load(); known != nil {
-		names = append(slices.Clone(*known), names...)
-	}
-	h.activated.Store(&names)
+	h.mutex.Lock()
+	defer h.mutex.Unlock()
+	h.activated = append(h.activated, slices.Sorted(maps.Keys(pods))...)
+}
+
+// tried are the pods that were activated, in this order.
+func (h *handle) tried() []string {
+	h.mutex.Lock()
+	defer h.mutex.Unlock()
+	return slices.Clone(h.activated)
 }
 
 // newShared is for one profile. What a pod is told depends on no time.

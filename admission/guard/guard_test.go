@@ -77,7 +77,7 @@ func TestRefusalsSayWhoIsInTheWay(t *testing.T) {
 	}{
 		"0": {in("plain", "0") + " is in use: claim a/own", []Claim{{"a", "own", "uid-own"}}},
 		"1": {in("plain", "1") + " is in use: a claim of another namespace (UID uid-other)", []Claim{{"b", "other", "uid-other"}}},
-		"2": {in("plain", "2") + " is in use: claim a/unseen, of which a write was just admitted", []Claim{{"a", "unseen", "uid-unseen"}}},
+		"2": {in("plain", "2") + " is in use: claim a/unseen, whose last write was just admitted", []Claim{{"a", "unseen", "uid-unseen"}}},
 	} {
 		require.Equal(t, &Refusal{Reason: Overlaps, Message: want.message, InTheWay: want.inTheWay}, g.Judge(t.Context(), aWrite("new", 11, result("plain", device))))
 	}
@@ -181,7 +181,7 @@ func TestLimits(t *testing.T) {
 	long[1].Device = strings.Repeat("x", maxResult)
 	require.Contains(t, g.Judge(t.Context(), aWrite("two", 3, long...)).Message, "device 1 of the allocation has 16394 bytes, more than 16384")
 	refusal = g.Judge(t.Context(), &Write{Claim: Claim{UID: "u"}, Replaces: "new"})
-	require.Equal(t, &Refusal{Reason: Invalid, Message: `the former claim has UID "u" and version "new", of which one is none`}, refusal)
+	require.Equal(t, &Refusal{Reason: Invalid, Message: `the former claim has UID "u" and version "new": both must be those of a stored claim`}, refusal)
 	require.Equal(t, Invalid, g.Judge(t.Context(), &Write{Replaces: "1"}).Reason)
 	var drivers results
 	for n := range maxReads + 1 {

@@ -50,7 +50,7 @@ func (g *Guard) Judge(ctx context.Context, w *Write) *Refusal {
 // check is about the write alone. Nothing of it was necessarily validated.
 func (w *Write) check() *Refusal {
 	if !isUpTo(w.Replaces, w.Replaces) || w.UID == "" {
-		return &Refusal{Reason: Invalid, Message: fmt.Sprintf("the former claim has UID %q and version %q, of which one is none", w.UID, w.Replaces)}
+		return &Refusal{Reason: Invalid, Message: fmt.Sprintf("the former claim has UID %q and version %q: both must be those of a stored claim", w.UID, w.Replaces)}
 	}
 	if len(w.Results) > maxResults {
 		return &Refusal{Reason: Invalid, Message: fmt.Sprintf("the allocation has %d devices, more than %d", len(w.Results), maxResults)}

@@ -66,7 +66,7 @@ func told(inTheWay []holder, namespace string) string {
 			name = fmt.Sprintf("a claim of another namespace (UID %s)", h.UID)
 		}
 		if !h.stored {
-			name += ", of which a write was just admitted"
+			name += ", whose last write was just admitted"
 		}
 		parts = append(parts, name)
 	}

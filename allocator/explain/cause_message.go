@@ -189,7 +189,7 @@ func (p *Problem) capacities(_ *v1.Node, results []resourceapi.AllocationResult)
 				left := has.DeepCopy()
 				left.Sub(used[id][name])
 				if wanted.Cmp(left) > 0 {
-					all.Insert(fmt.Sprintf("%s of %s, of which device %s has %s, %s of that free", wanted.String(), name, id.Device, has.String(), left.String()))
+					all.Insert(fmt.Sprintf("%s of %s, and device %s has %s, %s of that free", wanted.String(), name, id.Device, has.String(), left.String()))
 				}
 			}
 		}

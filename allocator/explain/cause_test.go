@@ -207,7 +207,7 @@ func TestCausesInWords(t *testing.T) {
 		"devices need feature gates that are off: DRADeviceBindingConditions with DRAResourceClaimDeviceStatus": func(w *world) {
 			w.gateOff, w.pools[0].things[0].binds = true, true
 		},
-		"too much capacity is requested: 24 of memory, of which device device-0 has 16, 16 of that free": func(w *world) {
+		"too much capacity is requested: 24 of memory, and device device-0 has 16, 16 of that free": func(w *world) {
 			w.asks, w.pools[0].things[0].shared = 24, true
 		},
 		"counters don't suffice: of counter slots of counter set card of pool mla.example.com/pool-0 7 are wanted, there are 6": func(w *world) {

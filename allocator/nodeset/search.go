@@ -71,6 +71,20 @@ type Member struct {
 	Set int
 }
 
+// The limits of the search for the nodes of one group, and again for better nodes, in CEL cost units and steps.
+const (
+	searchCost  uint64 = 10_000_000
+	searchSteps int64  = 100_000
+)
+
+// Limits returns the options that bound the search for the nodes of one group, and the budget in these options. The
+// scheduler and kubectl use the same limits.
+func Limits() ([]allocator.Option, *allocator.AttemptBudget) {
+	limits := allocator.Budget{Cost: searchCost, Steps: searchSteps}
+	budget := allocator.NewSeparateBudgets(limits, limits)
+	return []allocator.Option{allocator.WithCostBudget(searchCost), allocator.WithStepBudget(searchSteps), allocator.WithAttemptBudget(budget)}, budget
+}
+
 // Choose returns nodes for the pods, or nil if there are none. The error names the group or the object with the constraint.
 func (s *Search) Choose(ctx context.Context) (*Choice, error) {
 	if err := s.measure(ctx); err != nil {

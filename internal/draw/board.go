@@ -117,8 +117,8 @@ func rdma(d topology.Device) resourceapi.DeviceAttribute {
 	return d.Attributes[own]
 }
 
-// numaNode returns the NUMA node of a location, which it adds if there is none. The pointer
-// is valid until the next call.
+// numaNode returns the NUMA node of a location, and adds a missing one to the board. The pointer is valid until the
+// next call.
 func (b *Board) numaNode(l topology.Location) *NUMANode {
 	known := l.Source != topology.Unknown
 	i := slices.IndexFunc(b.NUMANodes, func(n NUMANode) bool { return n.Known == known && n.Number == l.NUMANode })

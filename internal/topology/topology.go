@@ -98,8 +98,8 @@ func (t Topology) Device(name string) (Device, bool) {
 	return t.Devices[i], true
 }
 
-// Select returns the named devices in the order of the names. It is an error if
-// there is none, one does not exist or one is named twice.
+// Select returns the named devices in the order of the names. Select returns an error for an empty list, for an unknown
+// device, and for a device that is named twice.
 func (t Topology) Select(names []string) ([]Device, error) {
 	if len(names) == 0 {
 		return nil, fmt.Errorf("%s: no device named", t)

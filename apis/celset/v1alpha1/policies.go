@@ -21,7 +21,8 @@ type Policy struct {
 	StepWeight int64
 }
 
-// Policies are all built-in preferences. Package allocator has the search of each of them.
+// Policies are all built-in preferences. Package allocator has the search of each of them, and
+// manifests/webhook/policy.yaml their names. Nothing may change Policies.
 var Policies = []Policy{
 	{
 		Name:        PolicyKeepWhole,
@@ -31,6 +32,16 @@ var Policies = []Policy{
 		// expression.
 		StepWeight: 8,
 	},
+}
+
+// PolicyNamed returns the built-in preference with the name, or nil.
+func PolicyNamed(name PreferencePolicy) *Policy {
+	for i := range Policies {
+		if Policies[i].Name == name {
+			return &Policies[i]
+		}
+	}
+	return nil
 }
 
 // PreferencePolicies are the names of the built-in preferences.

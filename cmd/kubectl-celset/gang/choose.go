@@ -58,8 +58,7 @@ func (q *question) answer(ctx context.Context, name string) error {
 	if err := q.findRunning(); err != nil {
 		return err
 	}
-	// The scheduler has as much for a group.
-	q.search.Options = []allocator.Option{allocator.WithAttemptBudget(allocator.NewSeparateBudgets(allocator.DefaultBudget(), allocator.DefaultBudget()))}
+	q.search.Options, _ = nodeset.Limits()
 	if len(q.Running) > 0 {
 		var err error
 		if q.Holds, err = q.search.Holds(ctx); err != nil {

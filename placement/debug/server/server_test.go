@@ -95,7 +95,7 @@ func newManager(t *testing.T, url string) manager.Manager {
 	return mgr
 }
 
-// freeAddress returns an address at which nobody listens. A closed connection to it keeps the kernel from choosing its port for
+// freeAddress returns an address of the loopback interface with an unused port. A closed connection to it keeps the kernel from choosing its port for
 // another program, for a minute.
 func freeAddress(t *testing.T) string {
 	t.Helper()

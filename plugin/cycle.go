@@ -191,7 +191,6 @@ func (pl *DynamicResourcesCEL) chooseAllocator(ctx context.Context, state fwk.Cy
 		return fwk.AsStatus(err)
 	}
 	if err := ours.CheckConstraints(claims); err != nil {
-		pl.mistakes.log(ctx, pod, err)
 		pl.metrics.ObserveRefusal(metrics.RefusalConstraint)
 		return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, err.Error())
 	}

@@ -52,7 +52,6 @@ type DynamicResourcesCEL struct {
 	nodes    func() fwk.NodeInfoLister
 	claims   fwk.SharedDRAManager
 	checker  *podclaims.Checker
-	mistakes *mistakes
 	// preparing has what claims say, nil where nothing is allocated.
 	preparing *preparing
 	watched   *recorder
@@ -177,7 +176,6 @@ func newPlugin(ctx context.Context, args runtime.Object, handle fwk.Handle, feat
 		},
 		watched:        watched,
 		writes:         watched.writes,
-		mistakes:       shared.mistakes,
 		metrics:        measured,
 		guard:          shared.guard,
 		attemptTimeout: decoded.AttemptTimeout.Duration,

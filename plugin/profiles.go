@@ -38,8 +38,6 @@ type profiles struct {
 	preempts bool
 	// inBackground: claims are prepared before a scheduling cycle needs them.
 	inBackground bool
-	// mistakes are logged once, whichever profile comes across them.
-	mistakes *mistakes
 	// asked is what all claims of the cluster ask for.
 	asked *askedShapes
 	// withTimeout is [context.WithTimeout], except in tests on machines that are slow.
@@ -67,7 +65,6 @@ func newProfiles(guard *guard.Guard, gates featuregate.FeatureGate) *profiles {
 	return &profiles{
 		guard:       guard,
 		gates:       gates,
-		mistakes:    newMistakes(clock.RealClock{}),
 		asked:       newAskedShapes(),
 		withTimeout: context.WithTimeout,
 	}

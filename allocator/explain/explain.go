@@ -17,60 +17,22 @@ import (
 	"github.com/celset/celset/allocator"
 )
 
-// Explanation is what can be said of claims and a node.
-type Explanation struct {
-	Node string `json:"node"`
-	// Fits: the claims can be allocated, and would get Results.
-	Fits    bool                           `json:"fits"`
-	Results []resourceapi.AllocationResult `json:"results,omitempty"`
-	// Details are what is to be said of the Results, and what the search took.
-	Details allocator.Details `json:"-"`
-	// Reason is what the allocator says.
-	Reason string `json:"reason,omitempty"`
-	// Failed: a CEL constraint failed on devices of the node, or not all devices of it are known;
-	// Reason says which. Nothing is known then of what follows the requests.
-	Failed bool `json:"failed,omitempty"`
-	// Requests are those of all claims in order, alternatives one by one.
-	Requests []Request `json:"requests"`
-	// Unmet is the first condition with which there is no solution. nil if the claims fit, or
-	// do not even without any.
-	Unmet *Condition `json:"unmet,omitempty"`
-	// Causes are what else keeps devices from being allocated: each of them if the claims would fit with it taken away,
-	// else those of which none can stay.
-	Causes []Cause `json:"causes,omitempty"`
-	// Never: the claims would not fit if all devices of the node were free, and no cause is known.
-	Never bool `json:"never"`
-	// InTheWay are claims that can't all keep what they have, those that may be named.
-	InTheWay []Owner `json:"inTheWay,omitempty"`
-	// OthersInTheWay are the rest of them.
-	OthersInTheWay *Others `json:"othersInTheWay,omitempty"`
-}
-
-// Request is a request of one of the claims.
-type Request struct {
-	// Claim is "namespace/name", Name the request, "request/subrequest" for an alternative.
-	Claim  string `json:"claim"`
-	Name   string `json:"name"`
-	Wanted int    `json:"wanted"`
-	// Matching is the number of devices of the node that pass the selectors, Unusable that of those which the request
-	// can't have whatever is in use, because of a taint or of a feature, Free that of those which it can have now. Failed is
-	// the number of devices on which a selector fails.
-	Matching int `json:"matching"`
-	Unusable int `json:"unusable,omitempty"`
-	Free     int `json:"free"`
-	Failed   int `json:"failed,omitempty"`
-}
-
-func (r Request) hasNone() bool { return r.Matching == 0 }
-
 // Node is Ask, and of claims that don't fit what follows Requests. The error is one of Ask, or ended the search for
-// the reason: the answer of Ask is returned with it then.
+// the reason: what is known is returned with it then.
 func (p *Problem) Node(ctx context.Context, node *v1.Node) (*Explanation, error) {
 	e, err := p.Ask(ctx, node)
-	if err != nil || e.Fits || e.Failed {
+	if err != nil {
 		return e, err
 	}
-	return e, p.feasible().explain(ctx, node, e)
+	return e, p.Explain(ctx, node, e)
+}
+
+// Explain adds what is in the way to an answer of Ask. The error ended the search for it: what is known was added.
+func (p *Problem) Explain(ctx context.Context, node *v1.Node, e *Explanation) error {
+	if e.Fits || e.Failed {
+		return nil
+	}
+	return p.feasible().explain(ctx, node, e)
 }
 
 // Ask answers whether the claims fit on the node, as the scheduler would. The error is one that is about the claims and
@@ -99,7 +61,8 @@ func (p *Problem) Ask(ctx context.Context, node *v1.Node) (*Explanation, error) 
 			Wanted: r.Wanted, Matching: len(r.Matching) + len(r.Unusable), Unusable: len(r.Unusable), Free: len(r.Free), Failed: len(r.Failed),
 		})
 	}
-	e.Results, e.Details, err = a.AllocateWithDetails(ctx, node, p.Claims)
+	results, details, err := a.AllocateWithDetails(ctx, node, p.Claims)
+	e.take(p.Claims, results, &details)
 	if err == nil {
 		e.Fits = true
 		return e, nil

@@ -53,10 +53,6 @@ func (m *Metrics) define() {
 		Subsystem: subsystem, Name: "search_cuts_total", StabilityLevel: metrics.ALPHA,
 		Help: "Number of devices that the search did not try, or gave up at once, because no set with them could satisfy a CEL device constraint.",
 	})
-	m.stuck = metrics.NewCounter(&metrics.CounterOpts{
-		Subsystem: subsystem, Name: "stuck_scheduling_cycles_total", StabilityLevel: metrics.ALPHA,
-		Help: "Number of scheduling cycles, of any profile, that made no progress for longer than the flag --cycle-timeout allows, so that /livez failed.",
-	})
 	m.outOfRange = metrics.NewCounter(&metrics.CounterOpts{
 		Subsystem: subsystem, Name: "resource_slices_out_of_range_total", StabilityLevel: metrics.ALPHA,
 		Help: "Number of ResourceSlices that were seen with amounts that can't be computed with. What has them is not used.",

@@ -28,10 +28,9 @@ type Metrics struct {
 	cost                                                                      *metrics.Histogram
 	evaluations, failures, compilations, cached, exhaustions, refusals, unfit *metrics.CounterVec
 	preferences, preemptions, holdsEnded, pendingWrites, counts, publications *metrics.CounterVec
-	cuts, stuck, victims, wasted, outOfRange                                  *metrics.Counter
+	cuts, victims, wasted, outOfRange                                         *metrics.Counter
 	holds                                                                     *collector[func() int]
 	claims                                                                    *collector[ListClaims]
-	cycle                                                                     *collector[func() time.Duration]
 	deviceSets                                                                *collector[*Fragmentation]
 }
 
@@ -40,11 +39,11 @@ var _ cel.Observer = (*Metrics)(nil)
 // New registers metrics, which go by the given clock. It fails where such metrics are
 // registered already.
 func New(registry Registry, now func() time.Time) (*Metrics, error) {
-	m := &Metrics{now: now, claims: newClaims(), cycle: newCycle(), holds: newHolds(), deviceSets: newDeviceSets()}
+	m := &Metrics{now: now, claims: newClaims(), holds: newHolds(), deviceSets: newDeviceSets()}
 	m.define()
 	for _, one := range []metrics.Registerable{
 		m.durations, m.steps, m.spending, m.cost, m.evaluations, m.failures, m.compilations, m.cuts, m.cached,
-		m.exhaustions, m.refusals, m.unfit, m.stuck, m.outOfRange, m.preferences,
+		m.exhaustions, m.refusals, m.unfit, m.outOfRange, m.preferences,
 		m.preemptions, m.victims, m.wasted, m.holdsEnded, m.pendingWrites, m.counts, m.publications, m.nodeSets,
 	} {
 		if err := registry.Register(one); err != nil {
@@ -54,7 +53,7 @@ func New(registry Registry, now func() time.Time) (*Metrics, error) {
 	for _, one := range []struct {
 		name string
 		metrics.StableCollector
-	}{{claimsName, m.claims}, {cycleName, m.cycle}, {holdsName, m.holds}, {setsName, m.deviceSets}} {
+	}{{claimsName, m.claims}, {holdsName, m.holds}, {setsName, m.deviceSets}} {
 		if err := registry.CustomRegister(one.StableCollector); err != nil {
 			return nil, fmt.Errorf("register metric %s: %w", one.name, err)
 		}

@@ -268,26 +268,10 @@ func TestBeginning(t *testing.T) {
 
 		"celset_scheduler_budget_exhaustions_total":           2,
 		"celset_scheduler_refused_scheduling_attempts_total":  6,
-		"celset_scheduler_stuck_scheduling_cycles_total":      1,
 		"celset_scheduler_resource_slices_out_of_range_total": 1,
 		"celset_scheduler_device_sets_counts_total":           4,
 		"celset_scheduler_device_sets_publications_total":     2,
 	}, newBench(t).families(t)))
-}
-
-func TestCycle(t *testing.T) {
-	b := newBench(t)
-	require.NotContains(t, b.families(t), "celset_scheduler_scheduling_cycle_age_seconds", "nobody watches")
-	b.WatchCycle(func() time.Duration { return 1500 * time.Millisecond })
-	b.ObserveStuckCycle()
-	families, err := b.registry.Gather()
-	require.NoError(t, err)
-	values := map[string]float64{}
-	for _, family := range families {
-		values[family.GetName()] = family.GetMetric()[0].GetGauge().GetValue() + family.GetMetric()[0].GetCounter().GetValue()
-	}
-	require.InDelta(t, 1.5, values["celset_scheduler_scheduling_cycle_age_seconds"], 0)
-	require.InDelta(t, 1, values["celset_scheduler_stuck_scheduling_cycles_total"], 0)
 }
 
 // What is shown of fragmentation is the last report, and nothing of those before.
@@ -328,7 +312,6 @@ func TestConventions(t *testing.T) {
 	b := newBench(t)
 	b.ObserveAllocation([]*resourceapi.ResourceClaim{claimWith(match("celset.dev/ring"))}, false)(true, allocator.Stats{}, nil)
 	b.WatchClaims(func() ([]*resourceapi.ResourceClaim, error) { return nil, nil })
-	b.WatchCycle(func() time.Duration { return 0 })
 	b.WatchHolds(func() int { return 0 })
 	b.ShowFragmentation(&metrics.Fragmentation{Report: &fragmentation.Report{Shapes: []fragmentation.Shape{{Class: "gpu", Constraint: "ring", Devices: 4}}}})
 	families, err := b.registry.Gather()
@@ -348,7 +331,7 @@ func TestNewRefuses(t *testing.T) {
 	b := newBench(t)
 	_, err := metrics.New(b.registry, time.Now)
 	require.ErrorContains(t, err, "register metric celset_scheduler_allocation_duration_seconds: duplicate")
-	for room, want := range []string{"celset_scheduler_claims", "celset_scheduler_scheduling_cycle_age_seconds", "celset_scheduler_device_holds", "celset_scheduler_device_sets"} {
+	for room, want := range []string{"celset_scheduler_claims", "celset_scheduler_device_holds", "celset_scheduler_device_sets"} {
 		_, err = metrics.New(&nearlyFull{compbase.NewKubeRegistry(), room}, time.Now)
 		require.ErrorContains(t, err, "register metric "+want+": no room")
 	}

@@ -79,9 +79,6 @@ func (m *Metrics) ObserveRefusal(reason Refusal) {
 // ObserveOutOfRange is called when a ResourceSlice is seen with amounts that can't be computed with.
 func (m *Metrics) ObserveOutOfRange() { m.outOfRange.Inc() }
 
-// ObserveStuckCycle is called when a scheduling cycle makes no progress.
-func (m *Metrics) ObserveStuckCycle() { m.stuck.Inc() }
-
 // ObserveEvaluation implements [github.com/celset/celset/cel.Observer].
 func (m *Metrics) ObserveEvaluation(_ string, cost uint64, err error) {
 	m.cost.Observe(float64(cost))

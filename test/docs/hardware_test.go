@@ -283,9 +283,9 @@ func (e *example) try(t *testing.T, p *hardwarePage) {
 
 func devicesOf(e *explain.Explanation) []string {
 	var names []string
-	for _, claim := range e.Results {
-		for _, result := range claim.Devices.Results {
-			names = append(names, result.Device)
+	for _, claim := range e.Claims {
+		for _, device := range claim.Devices {
+			names = append(names, device.Device)
 		}
 	}
 	return names

@@ -156,8 +156,6 @@ func exerciseScheduler(t *testing.T, r *recorder) {
 	} {
 		measured.ObserveRefusal(reason)
 	}
-	measured.ObserveStuckCycle()
-	measured.WatchCycle(func() time.Duration { return 0 })
 	for _, outcome := range []metrics.CountOutcome{metrics.CountComplete, metrics.CountPartial, metrics.CountUnchanged, metrics.CountFailed} {
 		measured.ObserveCount(outcome)
 	}

@@ -6,7 +6,6 @@ package app
 import (
 	"context"
 	"fmt"
-	"time"
 
 	"github.com/spf13/cobra"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
@@ -31,7 +30,6 @@ import (
 	"github.com/celset/celset/internal/version"
 	"github.com/celset/celset/plugin"
 	"github.com/celset/celset/plugin/guard"
-	"github.com/celset/celset/plugin/watchdog"
 )
 
 // maxConnections is how many there are at a time. kube-scheduler's server takes headers of up to a MiB.
@@ -40,21 +38,20 @@ const maxConnections = 32
 // options are kube-scheduler's and what this program adds.
 type options struct {
 	*kubeoptions.Options
-	cycleTimeout time.Duration
-	hub          hubOptions
-	plugins      []kubeapp.Option
+	hub     hubOptions
+	plugins []kubeapp.Option
 }
 
 // NewCommand returns the command, with further plugins. The feature gates of the process
 // know the plugin's then, so it is to be called once.
 func NewCommand(plugins ...kubeapp.Option) *cobra.Command {
 	utilruntime.Must(plugin.AddFeatureGates(utilfeature.DefaultMutableFeatureGate))
-	o := &options{Options: kubeoptions.NewOptions(), cycleTimeout: watchdog.DefaultTimeout, plugins: plugins}
+	o := &options{Options: kubeoptions.NewOptions(), plugins: plugins}
 	cmd := &cobra.Command{
 		Use: "celset-scheduler",
 		Long: `kube-scheduler with the plugin DynamicResourcesCEL, which does something in profiles
 that enable it in place of DynamicResources, and the plugin DynamicResourcesCELPreference, which
-scores nodes for it. It takes kube-scheduler's flags, --cycle-timeout, --hub-kubeconfig and --cluster-name.`,
+scores nodes for it. It takes kube-scheduler's flags, --hub-kubeconfig and --cluster-name.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			// With --version=raw it is Kubernetes' version with all that Kubernetes has of it.
@@ -63,9 +60,6 @@ scores nodes for it. It takes kube-scheduler's flags, --cycle-timeout, --hub-kub
 				return err
 			}
 			verflag.PrintAndExitIfRequested()
-			if o.cycleTimeout < 0 {
-				return fmt.Errorf("--cycle-timeout=%v: must be zero, for no limit, or positive", o.cycleTimeout)
-			}
 			if err := o.hub.validate(); err != nil {
 				return err
 			}
@@ -91,8 +85,6 @@ func (o *options) addFlags(cmd *cobra.Command) {
 	global := o.Flags.FlagSet("global")
 	verflag.AddFlags(global)
 	globalflag.AddGlobalFlags(global, cmd.Name(), logs.SkipLoggingConfigurationFlags())
-	o.Flags.FlagSet("celset").DurationVar(&o.cycleTimeout, "cycle-timeout", o.cycleTimeout,
-		"How long a scheduling cycle may make no progress before /livez and /healthz fail. 0 means that they never do.")
 	o.hub.addFlags(o.Flags.FlagSet("celset"))
 	for _, flags := range o.Flags.FlagSets {
 		cmd.Flags().AddFlagSet(flags)
@@ -127,7 +119,7 @@ func (o *options) run(ctx context.Context) error {
 	if secure := config.SecureServing; secure != nil {
 		secure.Listener = serving.Limit(secure.Listener, maxConnections)
 	}
-	if err := watch(ctx, config, scheduler, guard, o.cycleTimeout, o.hub); err != nil {
+	if err := watch(ctx, config, scheduler, guard, o.hub); err != nil {
 		return err
 	}
 	if gates, ok := o.gates().(featuregate.MutableFeatureGate); ok {

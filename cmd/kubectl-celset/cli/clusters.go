@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/celset/celset/allocator/explain"
 	"github.com/celset/celset/cmd/kubectl-celset/fit"
 	"github.com/celset/celset/cmd/kubectl-celset/output"
 	"github.com/celset/celset/internal/clusterstate"
@@ -41,7 +42,7 @@ func (f *fitOptions) inClusters(ctx context.Context, flags *pflag.FlagSet, args 
 	for i, name := range f.clusters {
 		report, err := f.of(name, input).report(ctx, flags, args)
 		if err != nil {
-			report = &fit.Report{Meta: output.NewMeta(output.Explanation), Error: err.Error(), Nodes: []fit.Node{}}
+			report = &fit.Report{Meta: output.NewMeta(output.Explanation), Error: err.Error(), Nodes: []*explain.Explanation{}}
 			unknown = name
 		}
 		report.Cluster = name

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/celset/celset/allocator/explain"
 )
 
 const (
@@ -29,16 +31,15 @@ func Names(names []string) string {
 // answer is the text for nodes that differ in nothing but their name.
 type answer struct {
 	text  string
-	nodes []*Node
+	nodes []*explain.Explanation
 }
 
 // printNodes prints nodes in their order. Of many nodes with the same answer the first is printed, and the others are counted.
-func printNodes(b *strings.Builder, nodes []Node) {
+func printNodes(b *strings.Builder, nodes []*explain.Explanation) {
 	var answers []*answer
 	byText := map[string]*answer{}
-	for i := range nodes {
-		n := &nodes[i]
-		text := n.alike()
+	for _, n := range nodes {
+		text := alike(n)
 		if byText[text] == nil {
 			byText[text] = &answer{text: text}
 			answers = append(answers, byText[text])
@@ -46,8 +47,8 @@ func printNodes(b *strings.Builder, nodes []Node) {
 		byText[text].nodes = append(byText[text].nodes, n)
 	}
 	if len(answers) <= maxAnswers && !slices.ContainsFunc(answers, func(a *answer) bool { return len(a.nodes) > maxSingle }) {
-		for i := range nodes {
-			nodes[i].print(b)
+		for _, n := range nodes {
+			n.Print(b)
 		}
 		return
 	}
@@ -62,7 +63,7 @@ func printNodes(b *strings.Builder, nodes []Node) {
 			single = single[:1]
 		}
 		for _, n := range single {
-			n.print(b)
+			n.Print(b)
 		}
 		a.printMore(b, a.nodes[len(single):])
 	}
@@ -72,13 +73,13 @@ func printNodes(b *strings.Builder, nodes []Node) {
 }
 
 // printMore counts the nodes that have the answer of the one that was printed.
-func (a *answer) printMore(b *strings.Builder, more []*Node) {
+func (a *answer) printMore(b *strings.Builder, more []*explain.Explanation) {
 	if len(more) == 0 {
 		return
 	}
 	names := make([]string, len(more))
 	for i, n := range more {
-		names[i] = n.Name
+		names[i] = n.Node
 	}
 	said := "yes"
 	if !more[0].Fits {
@@ -88,11 +89,11 @@ func (a *answer) printMore(b *strings.Builder, more []*Node) {
 }
 
 // alike returns what is printed of a node, without its name and without what the search took.
-func (n *Node) alike() string {
+func alike(e *explain.Explanation) string {
 	var b strings.Builder
-	without := *n
-	without.Name, without.Evaluations, without.Proven = "", 0, 0
-	without.print(&b)
+	without := *e
+	without.Node, without.Evaluations, without.Proven = "", 0, 0
+	without.Print(&b)
 	// Pools of devices usually have the name of their node.
-	return strings.NewReplacer("/"+n.Name+"/", "//", "/"+n.Name+" ", "/ ", "/"+n.Name+":", "/:").Replace(b.String())
+	return strings.NewReplacer("/"+e.Node+"/", "//", "/"+e.Node+" ", "/ ", "/"+e.Node+":", "/:").Replace(b.String())
 }

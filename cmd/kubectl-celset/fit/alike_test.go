@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/celset/celset/allocator/explain"
 	"github.com/celset/celset/cmd/kubectl-celset/fit"
 )
 
@@ -17,11 +18,11 @@ import (
 func TestManyNodes(t *testing.T) {
 	report := &fit.Report{Subject: "Pod ns/p"}
 	for i := range 6000 {
-		n := fit.Node{Name: fmt.Sprintf("node-%04d", i), Reason: "request r: 0 of 1 devices"}
+		n := &explain.Explanation{Node: fmt.Sprintf("node-%04d", i), Reason: "request r: 0 of 1 devices"}
 		switch {
 		case i%3 == 0:
 			n.Fits, n.Reason, n.Evaluations = true, "", int64(i+1)
-			n.Claims = []fit.Claim{{Name: "ns/c", Devices: []fit.Device{{Request: "r", Driver: "d", Pool: n.Name, Device: "gpu-0"}}}}
+			n.Claims = []explain.Claim{{Name: "ns/c", Devices: []explain.Device{{Request: "r", Driver: "d", Pool: n.Node, Device: "gpu-0"}}}}
 		case i == 1 || i == 4:
 			n.Reason = "Too many pods"
 		}
@@ -41,7 +42,7 @@ func TestManyNodes(t *testing.T) {
 
 	// Answers that all differ are cut.
 	for i := range report.Nodes {
-		report.Nodes[i] = fit.Node{Name: report.Nodes[i].Name, Reason: fmt.Sprintf("request r: %d of 9999 devices", i)}
+		report.Nodes[i] = &explain.Explanation{Node: report.Nodes[i].Node, Reason: fmt.Sprintf("request r: %d of 9999 devices", i)}
 	}
 	b.Reset()
 	require.NoError(t, report.Print(&b))

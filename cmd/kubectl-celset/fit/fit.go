@@ -16,10 +16,7 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
-	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/dynamic-resource-allocation/structured"
-	"k8s.io/klog/v2"
-	"k8s.io/utils/ptr"
 
 	"github.com/celset/celset/allocator"
 	"github.com/celset/celset/allocator/explain"
@@ -53,84 +50,20 @@ type Report struct {
 	// Scheduling is what is known of a pod besides its devices.
 	Scheduling
 	// Allocated claims have their devices already.
-	Allocated []Claim `json:"allocated,omitempty"`
+	Allocated []explain.Claim `json:"allocated,omitempty"`
 	// Scores say how good the devices of allocated claims with preferences are.
 	Scores []*explain.Score `json:"scores,omitempty"`
 	// Error ends the scheduling of the pod on all nodes: claims, classes or devices are at fault, or a limit was crossed.
 	Error string `json:"error,omitempty"`
 	// Nodes are by name. After an error there are only those before it.
-	Nodes []Node `json:"nodes"`
+	Nodes []*explain.Explanation `json:"nodes"`
 	// Incomplete: the time was over before all nodes were asked for.
 	Incomplete string `json:"incomplete,omitempty"`
 }
 
-// Node says what the claims would get on a node, or why they don't fit.
-type Node struct {
-	Name string `json:"name"`
-	Fits bool   `json:"fits"`
-	// Reason is why they don't fit, as the scheduler says it.
-	Reason string `json:"reason,omitempty"`
-	// Claims are those that have no devices yet.
-	Claims []Claim `json:"claims,omitempty"`
-	// Outcome tells how good the devices are by Preferences, empty if none is about them.
-	Outcome allocator.PreferenceOutcome `json:"outcome,omitempty"`
-	// Preferences are what they say of the devices, the most important one first.
-	Preferences []PreferenceValue `json:"preferences,omitempty"`
-	// Why is what is in the way, with Options.Why.
-	Why *Why `json:"why,omitempty"`
-	// Steps and Evaluations are what the search took, Cuts what it spared. Proven sets needed
-	// no evaluation.
-	Steps       int64 `json:"steps"`
-	Evaluations int64 `json:"evaluations"`
-	Proven      int64 `json:"proven"`
-	Cuts        int64 `json:"cuts"`
-}
-
-// Why is what is in the way on a node.
-type Why struct {
-	// Requests are those of all claims in order, alternatives one by one.
-	Requests []explain.Request `json:"requests,omitempty"`
-	// Unmet is the first condition with which there is no set.
-	Unmet *explain.Condition `json:"unmet,omitempty"`
-	// Causes are what else keeps devices from being allocated.
-	Causes []explain.Cause `json:"causes,omitempty"`
-	// Never: the claims would not fit if all devices of the node were free.
-	Never bool `json:"never,omitempty"`
-	// InTheWay are claims that can't all keep what they have.
-	InTheWay []explain.Owner `json:"inTheWay,omitempty"`
-	// Unknown is why the search for the reason ended early.
-	Unknown string `json:"unknown,omitempty"`
-}
-
-// PreferenceValue is what a preference says of the devices that a claim would get.
-type PreferenceValue struct {
-	Claim string `json:"claim"`
-	// Name is that of the preference, with its class if it is defined there.
-	Name  string `json:"name"`
-	Value int64  `json:"value"`
-	// Losses are what a policy counts.
-	Losses []allocator.ShapeLoss `json:"losses,omitempty"`
-}
-
-// Claim is a claim and its devices.
-type Claim struct {
-	Name    string   `json:"name"`
-	Devices []Device `json:"devices"`
-}
-
-// Device is a device and what it is for.
-type Device struct {
-	Request     string `json:"request"`
-	Driver      string `json:"driver"`
-	Pool        string `json:"pool"`
-	Device      string `json:"device"`
-	AdminAccess bool   `json:"adminAccess,omitempty"`
-	Shared      bool   `json:"shared,omitempty"`
-}
-
 // Fits reports whether there is a node for the claims, and nothing is known that keeps the pod from it.
 func (r *Report) Fits() bool {
-	return r.Error == "" && len(r.Refused) == 0 && slices.ContainsFunc(r.Nodes, func(n Node) bool { return n.Fits })
+	return r.Error == "" && len(r.Refused) == 0 && slices.ContainsFunc(r.Nodes, func(e *explain.Explanation) bool { return e.Fits })
 }
 
 // Run asks for the nodes, one after the other. The error is about asking. When the context ends, the report has the nodes
@@ -146,7 +79,7 @@ func Run(ctx context.Context, state *clusterstate.State, subject *clusterstate.S
 		NamesAll:   true, // they were read with the rights of the caller
 		TaintRules: state.TaintRules,
 	}
-	report := &Report{Meta: output.NewMeta(output.Explanation), Subject: subject.String(), Scheduling: schedulingOf(subject.Pod), Nodes: []Node{}}
+	report := &Report{Meta: output.NewMeta(output.Explanation), Subject: subject.String(), Scheduling: schedulingOf(subject.Pod), Nodes: []*explain.Explanation{}}
 	if err := q.before(&report.Scheduling); err != nil {
 		report.Error = err.Error()
 		return report, nil
@@ -168,7 +101,7 @@ func Run(ctx context.Context, state *clusterstate.State, subject *clusterstate.S
 			report.Error = err.Error()
 			break
 		}
-		report.Nodes = append(report.Nodes, *answer)
+		report.Nodes = append(report.Nodes, answer)
 	}
 	return report, nil
 }
@@ -207,7 +140,7 @@ func (q *question) allocated(ctx context.Context, report *Report, nodes []*corev
 		if claim.Status.Allocation == nil {
 			continue
 		}
-		report.Allocated = append(report.Allocated, ClaimWith(claim, claim.Status.Allocation))
+		report.Allocated = append(report.Allocated, explain.ClaimWith(claim, claim.Status.Allocation))
 		if !q.Why || !q.problem.Prefers(claim) {
 			continue
 		}
@@ -223,8 +156,7 @@ func (q *question) allocated(ctx context.Context, report *Report, nodes []*corev
 }
 
 // on asks for one node. The error is one that is the same for all nodes.
-func (q *question) on(ctx context.Context, node *corev1.Node) (*Node, error) {
-	answer := &Node{Name: node.Name}
+func (q *question) on(ctx context.Context, node *corev1.Node) (*explain.Explanation, error) {
 	reason, err := q.excluded(ctx, node)
 	if err != nil {
 		return nil, err
@@ -232,21 +164,25 @@ func (q *question) on(ctx context.Context, node *corev1.Node) (*Node, error) {
 	onNode := q.problem
 	onNode.Claims = q.state.PendingOn(q.subject, node)
 	if reason != "" || len(onNode.Claims) == 0 {
-		answer.Fits, answer.Reason = reason == "", reason
-		return answer, nil
+		return &explain.Explanation{Node: node.Name, Fits: reason == "", Reason: reason}, nil
 	}
 	limited, cancel := q.limit(ctx)
 	defer cancel()
-	explanation, err := onNode.Ask(limited, node)
+	answer, err := onNode.Ask(limited, node)
 	if err != nil && limited.Err() != nil {
 		return nil, fmt.Errorf("node %s: no answer within %s: %w", node.Name, q.Args.FilterTimeout.Duration, err)
 	}
 	if err != nil {
 		return nil, err
 	}
-	answer.fill(explanation, onNode.Claims)
-	if q.Why && !answer.Fits {
-		answer.Why = q.why(ctx, &onNode, node, explanation)
+	if answer.Fits || !q.Why {
+		answer.Why = explain.Why{}
+		return answer, nil
+	}
+	again, cancel := q.limit(ctx)
+	defer cancel()
+	if err := onNode.Explain(again, node, answer); err != nil {
+		answer.Unknown = err.Error()
 	}
 	return answer, nil
 }
@@ -257,45 +193,4 @@ func (q *question) limit(ctx context.Context) (context.Context, context.CancelFu
 		return context.WithCancel(ctx)
 	}
 	return context.WithTimeout(ctx, q.Args.FilterTimeout.Duration)
-}
-
-// fill takes over what the allocator answers.
-func (n *Node) fill(e *explain.Explanation, claims []*resourceapi.ResourceClaim) {
-	n.Fits, n.Reason = e.Fits, e.Reason
-	stats := e.Details.Stats
-	n.Steps, n.Evaluations, n.Proven, n.Cuts = stats.Steps, stats.Evaluations, stats.SetsProven, stats.Cuts
-	for i := range e.Results {
-		n.Claims = append(n.Claims, ClaimWith(claims[i], &e.Results[i]))
-	}
-	n.Outcome = e.Details.Outcome
-	for _, p := range e.Details.Preferences {
-		n.Preferences = append(n.Preferences, PreferenceValue{Claim: klog.KObj(claims[p.Claim]).String(), Name: p.Name, Value: p.Value, Losses: p.Losses})
-	}
-}
-
-// why searches for the reason on a node where the claims don't fit.
-func (q *question) why(ctx context.Context, problem *explain.Problem, node *corev1.Node, asked *explain.Explanation) *Why {
-	limited, cancel := q.limit(ctx)
-	defer cancel()
-	e, err := problem.Node(limited, node)
-	if e == nil {
-		e = asked
-	}
-	why := &Why{Requests: e.Requests, Unmet: e.Unmet, Causes: e.Causes, Never: e.Never, InTheWay: e.InTheWay}
-	if err != nil {
-		why.Unknown = err.Error()
-	}
-	return why
-}
-
-// ClaimWith is a claim with the devices of an allocation.
-func ClaimWith(claim *resourceapi.ResourceClaim, allocation *resourceapi.AllocationResult) Claim {
-	result := Claim{Name: claim.Namespace + "/" + claim.Name, Devices: []Device{}}
-	for _, r := range allocation.Devices.Results {
-		result.Devices = append(result.Devices, Device{
-			Request: r.Request, Driver: r.Driver, Pool: r.Pool, Device: r.Device,
-			AdminAccess: ptr.Deref(r.AdminAccess, false), Shared: r.ShareID != nil,
-		})
-	}
-	return result
 }

@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
+	"github.com/celset/celset/allocator/explain"
 	configv1alpha1 "github.com/celset/celset/apis/config/v1alpha1"
 	"github.com/celset/celset/cmd/kubectl-celset/fit"
 	"github.com/celset/celset/internal/clusterstate"
@@ -75,7 +76,7 @@ func run(t *testing.T, s *clusterstate.State, argument string, nodes ...string) 
 func reasons(result *fit.Report) map[string]string {
 	reasons := make(map[string]string)
 	for _, node := range result.Nodes {
-		reasons[node.Name] = node.Reason
+		reasons[node.Node] = node.Reason
 	}
 	return reasons
 }
@@ -91,7 +92,7 @@ func TestNodesOfAPod(t *testing.T) {
 		"node-4": "request r: 0 of 1 devices",
 	}, reasons(result))
 	require.Equal(t, "ns/wants", result.Nodes[0].Claims[0].Name)
-	require.Equal(t, []fit.Device{{Request: "r", Driver: "d", Pool: "node-1", Device: "dev"}}, result.Nodes[0].Claims[0].Devices)
+	require.Equal(t, []explain.Device{{Request: "r", Driver: "d", Pool: "node-1", Device: "dev"}}, result.Nodes[0].Claims[0].Devices)
 	require.Equal(t, "ns/has", result.Allocated[0].Name)
 
 	s.Pods[0].Spec.NodeName = "node-3"

@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"github.com/celset/celset/allocator/explain"
 	"github.com/celset/celset/apis/celset/v1alpha1"
 	configv1alpha1 "github.com/celset/celset/apis/config/v1alpha1"
 	"github.com/celset/celset/cmd/internal/served"
@@ -55,7 +56,7 @@ func TestServed(t *testing.T) {
 			s.Pods[0].Spec.SchedulerName = c.scheduler
 			subject, err := s.Subject("pod/p", "ns")
 			require.NoError(t, err)
-			report := fit.Report{Nodes: []fit.Node{{Name: "node-1", Fits: true}}}
+			report := fit.Report{Nodes: []*explain.Explanation{{Node: "node-1", Fits: true}}}
 			report.AddServed(s, subject, c.schedulers, "kube-system", c.err)
 			require.Equal(t, c.refused == "", report.Fits())
 			require.Equal(t, texts(c.refused), report.Refused)

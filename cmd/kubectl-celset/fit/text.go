@@ -87,9 +87,9 @@ func (r *Report) PrintShort(w io.Writer) error {
 }
 
 // shown leaves out the nodes that have no device for any request, if there are others and the reasons are asked for.
-func (r *Report) shown() []Node {
-	shown := slices.DeleteFunc(slices.Clone(r.Nodes), func(n Node) bool {
-		return n.Why != nil && len(n.Why.Requests) > 0 && !slices.ContainsFunc(n.Why.Requests, func(r explain.Request) bool { return r.Matching+r.Failed > 0 })
+func (r *Report) shown() []*explain.Explanation {
+	shown := slices.DeleteFunc(slices.Clone(r.Nodes), func(n *explain.Explanation) bool {
+		return len(n.Requests) > 0 && !slices.ContainsFunc(n.Requests, func(r explain.Request) bool { return r.Matching+r.Failed > 0 })
 	})
 	if len(shown) == 0 {
 		return r.Nodes
@@ -108,53 +108,6 @@ func (s *Scheduling) Print(b *strings.Builder) {
 	for _, said := range s.Said {
 		fmt.Fprintf(b, "  %s\n", strings.Join(strings.Fields(said), " "))
 	}
-}
-
-func (n *Node) print(b *strings.Builder) {
-	if !n.Fits {
-		fmt.Fprintf(b, "  node %s: no: %s\n", n.Name, n.Reason)
-		if n.Why != nil {
-			n.Why.print(b)
-		}
-		return
-	}
-	effort := ""
-	if n.Evaluations+n.Proven > 0 {
-		effort = fmt.Sprintf(" (%s, %s)", counted(n.Steps, "step"), counted(n.Evaluations, "evaluation"))
-	}
-	fmt.Fprintf(b, "  node %s: yes%s\n", n.Name, effort)
-	for _, claim := range n.Claims {
-		fmt.Fprintf(b, "    claim %s: %s\n", claim.Name, claim.DevicesByRequest())
-	}
-	n.printPreferences(b)
-}
-
-func (y *Why) print(b *strings.Builder) {
-	for _, r := range y.Requests {
-		fmt.Fprintf(b, "    claim %s, request %s: wants %d, %d match, %s%d free\n", r.Claim, r.Name, r.Wanted, r.Matching, unusable(r), r.Free)
-	}
-	if y.Unmet != nil {
-		fmt.Fprintf(b, "    no set satisfies %s\n", y.Unmet)
-	}
-	for _, cause := range y.Causes {
-		fmt.Fprintf(b, "    %s\n", cause.Message)
-	}
-	for _, owner := range y.InTheWay {
-		fmt.Fprintf(b, "    in the way: claim %s with %s\n", owner.Claim, strings.Join(owner.Devices, ", "))
-	}
-	if y.Never {
-		fmt.Fprintln(b, "    it would not fit either if all devices of the node were free")
-	}
-	if y.Unknown != "" {
-		fmt.Fprintf(b, "    not known: %s\n", y.Unknown)
-	}
-}
-
-func unusable(r explain.Request) string {
-	if r.Unusable == 0 {
-		return ""
-	}
-	return fmt.Sprintf("%d of them unusable, ", r.Unusable)
 }
 
 func printScore(b *strings.Builder, score *explain.Score) {
@@ -183,55 +136,9 @@ func values(of []explain.Value) string {
 	return strings.Join(texts, ", ")
 }
 
-// printPreferences says how good the devices are, by what, the most important one first.
-func (n *Node) printPreferences(b *strings.Builder) {
-	if n.Outcome == "" {
-		return
-	}
-	fmt.Fprintf(b, "    %s", n.Outcome)
-	for i, p := range n.Preferences {
-		by := ", then "
-		if i == 0 {
-			by = " by "
-		}
-		fmt.Fprint(b, by, p.Name)
-		if len(n.Claims) > 1 {
-			fmt.Fprintf(b, " (claim %s)", p.Claim)
-		}
-		fmt.Fprint(b, ": ", allocator.DescribeValue(p.Value, p.Losses))
-	}
-	if n.Outcome == allocator.PreferenceBestFound {
-		fmt.Fprint(b, "; the search for better ones ended before it was through")
-	}
-	fmt.Fprintln(b)
-}
-
 func counted(n int64, what string) string {
 	if n == 1 {
 		return "1 " + what
 	}
 	return fmt.Sprintf("%d %ss", n, what)
-}
-
-// DevicesByRequest lists the devices by request, with drivers and pools if there are several.
-func (c Claim) DevicesByRequest() string {
-	mixed := slices.ContainsFunc(c.Devices, func(d Device) bool {
-		return d.Pool != c.Devices[0].Pool || d.Driver != c.Devices[0].Driver
-	})
-	var parts []string
-	for i, device := range c.Devices {
-		name := device.Device
-		if mixed {
-			name = device.Driver + "/" + device.Pool + "/" + device.Device
-		}
-		if i > 0 && device.Request == c.Devices[i-1].Request {
-			parts[len(parts)-1] += ", " + name
-		} else {
-			parts = append(parts, fmt.Sprintf("%s: %s", device.Request, name))
-		}
-	}
-	if len(parts) == 0 {
-		return "no devices"
-	}
-	return strings.Join(parts, "; ")
 }

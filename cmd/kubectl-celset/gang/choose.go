@@ -18,6 +18,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/celset/celset/allocator"
+	"github.com/celset/celset/allocator/explain"
 	"github.com/celset/celset/allocator/nodeset"
 	"github.com/celset/celset/cel/device"
 	"github.com/celset/celset/cmd/kubectl-celset/fit"
@@ -255,7 +256,7 @@ func (q *question) addChoice(ctx context.Context, choice *nodeset.Choice) error 
 			kind := slices.Index(m.Load, 1)
 			results := q.search.Nodes[m.Node].Sets[kind][m.Set].Results
 			for i, claim := range q.state.PendingOn(q.hosts.kinds[kind][0], q.infos[m.Node]) {
-				member.Devices = append(member.Devices, fit.ClaimWith(claim, &results[i]).Devices...)
+				member.Devices = append(member.Devices, explain.ClaimWith(claim, &results[i]).Devices...)
 			}
 		}
 		q.Chosen = append(q.Chosen, member)

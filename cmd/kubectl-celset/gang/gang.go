@@ -20,6 +20,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/klog/v2"
 
+	"github.com/celset/celset/allocator/explain"
 	"github.com/celset/celset/allocator/nodeset"
 	"github.com/celset/celset/apis/celset/v1alpha1"
 	"github.com/celset/celset/cmd/kubectl-celset/draw"
@@ -60,7 +61,7 @@ type Member struct {
 	// Pods are the pods that run there, or that would. The latter are left out if a node takes one pod and all pods are alike.
 	Pods []string `json:"pods,omitempty"`
 	// Devices are what a pod would get, if the constraint reads that.
-	Devices []fit.Device `json:"devices,omitempty"`
+	Devices []explain.Device `json:"devices,omitempty"`
 }
 
 // Refusal is why nodes can't take a pod.
@@ -141,7 +142,7 @@ func (r *Report) Print(w io.Writer) error {
 	}
 	for _, m := range r.Chosen {
 		if len(m.Devices) > 0 {
-			line("  node %s: %s", m.Node, fit.Claim{Devices: m.Devices}.DevicesByRequest())
+			line("  node %s: %s", m.Node, explain.Claim{Devices: m.Devices}.DevicesByRequest())
 		}
 	}
 	for _, end := range [][2]string{{"no", r.Reason}, {"error", r.Error}, {"incomplete", r.Incomplete}} {

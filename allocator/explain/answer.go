@@ -1,0 +1,125 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package explain
+
+import (
+	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/klog/v2"
+	"k8s.io/utils/ptr"
+
+	"github.com/celset/celset/allocator"
+)
+
+// Explanation is the answer for the claims on one node. The plugin writes it into conditions and events, and kubectl
+// celset prints it and returns it as data.
+type Explanation struct {
+	Node string `json:"name"`
+	Fits bool   `json:"fits"`
+	// Reason is why the claims don't fit, as the scheduler says it.
+	Reason string `json:"reason,omitempty"`
+	// Failed: a CEL constraint failed on devices of the node, or not all devices of the node are known. Reason says
+	// which. Of Why only Requests is known then.
+	Failed bool `json:"failed,omitempty"`
+	// Claims have the devices that they would get.
+	Claims []Claim `json:"claims,omitempty"`
+	// Outcome tells how good the devices are by Preferences. It is empty if no preference is about them.
+	Outcome allocator.PreferenceOutcome `json:"outcome,omitempty"`
+	// Preferences have the values of the devices, the most important preference first.
+	Preferences []ClaimValue `json:"preferences,omitempty"`
+	// Why is what is in the way.
+	Why `json:"why,omitzero"`
+	// Effort is what the search took.
+	Effort
+}
+
+// Why is what is in the way of claims on a node.
+type Why struct {
+	// Requests are those of all claims in order, alternatives one by one.
+	Requests []Request `json:"requests,omitempty"`
+	// Unmet is the first condition with which there is no set. It is nil if the claims fit, or do not fit even without
+	// any condition.
+	Unmet *Condition `json:"unmet,omitempty"`
+	// Causes are what else keeps devices from being allocated: each of them if the claims would fit with it taken away,
+	// else those of which none can stay.
+	Causes []Cause `json:"causes,omitempty"`
+	// Never: the claims would not fit if all devices of the node were free, and no cause is known.
+	Never bool `json:"never,omitempty"`
+	// InTheWay are claims that can't all keep what they have, those that may be named. OthersInTheWay are the rest.
+	InTheWay       []Owner `json:"inTheWay,omitempty"`
+	OthersInTheWay *Others `json:"othersInTheWay,omitempty"`
+	// Unknown is why the search for what is in the way ended early.
+	Unknown string `json:"unknown,omitempty"`
+}
+
+// Request is a request of one of the claims.
+type Request struct {
+	// Claim is "namespace/name". Name is that of the request, "request/subrequest" for an alternative.
+	Claim  string `json:"claim"`
+	Name   string `json:"name"`
+	Wanted int    `json:"wanted"`
+	// Matching is the number of devices of the node that pass the selectors. Of these, Unusable can't be had whatever
+	// is in use, because of a taint or of a feature, and Free can be had now. Failed is the number of devices on which
+	// a selector fails.
+	Matching int `json:"matching"`
+	Unusable int `json:"unusable,omitempty"`
+	Free     int `json:"free"`
+	Failed   int `json:"failed,omitempty"`
+}
+
+func (r Request) hasNone() bool { return r.Matching == 0 }
+
+// Effort is what a search took. Proven sets needed no evaluation; Cuts are the devices that the search did not try.
+type Effort struct {
+	Steps       int64 `json:"steps"`
+	Evaluations int64 `json:"evaluations"`
+	Proven      int64 `json:"proven"`
+	Cuts        int64 `json:"cuts"`
+}
+
+// ClaimValue is the value of a preference for the devices of a claim.
+type ClaimValue struct {
+	Claim string `json:"claim"`
+	Value
+}
+
+// Claim is a claim and its devices.
+type Claim struct {
+	// Name is "namespace/name".
+	Name    string   `json:"name"`
+	Devices []Device `json:"devices"`
+}
+
+// Device is a device and the request that it is for.
+type Device struct {
+	Request     string `json:"request"`
+	Driver      string `json:"driver"`
+	Pool        string `json:"pool"`
+	Device      string `json:"device"`
+	AdminAccess bool   `json:"adminAccess,omitempty"`
+	Shared      bool   `json:"shared,omitempty"`
+}
+
+// ClaimWith is a claim with the devices of an allocation.
+func ClaimWith(claim *resourceapi.ResourceClaim, allocation *resourceapi.AllocationResult) Claim {
+	result := Claim{Name: klog.KObj(claim).String(), Devices: []Device{}}
+	for _, r := range allocation.Devices.Results {
+		result.Devices = append(result.Devices, Device{
+			Request: r.Request, Driver: r.Driver, Pool: r.Pool, Device: r.Device,
+			AdminAccess: ptr.Deref(r.AdminAccess, false), Shared: r.ShareID != nil,
+		})
+	}
+	return result
+}
+
+// take takes over what the allocator answers.
+func (e *Explanation) take(claims []*resourceapi.ResourceClaim, results []resourceapi.AllocationResult, details *allocator.Details) {
+	e.Effort = Effort{details.Steps, details.Evaluations, details.SetsProven, details.Cuts}
+	for i := range results {
+		e.Claims = append(e.Claims, ClaimWith(claims[i], &results[i]))
+	}
+	e.Outcome = details.Outcome
+	for _, p := range details.Preferences {
+		e.Preferences = append(e.Preferences, ClaimValue{klog.KObj(claims[p.Claim]).String(), Value{Name: p.Name, Value: p.Value, Losses: p.Losses}})
+	}
+}

@@ -1,0 +1,111 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package explain
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/celset/celset/allocator"
+)
+
+// Print writes the answer for people, in lines that are indented twice or more.
+func (e *Explanation) Print(b *strings.Builder) {
+	if !e.Fits {
+		fmt.Fprintf(b, "  node %s: no: %s\n", e.Node, e.Reason)
+		e.Why.print(b)
+		return
+	}
+	effort := ""
+	if e.Evaluations+e.Proven > 0 {
+		effort = fmt.Sprintf(" (%s, %s)", counted(e.Steps, "step"), counted(e.Evaluations, "evaluation"))
+	}
+	fmt.Fprintf(b, "  node %s: yes%s\n", e.Node, effort)
+	for _, claim := range e.Claims {
+		fmt.Fprintf(b, "    claim %s: %s\n", claim.Name, claim.DevicesByRequest())
+	}
+	e.printPreferences(b)
+}
+
+func (w *Why) print(b *strings.Builder) {
+	for _, r := range w.Requests {
+		fmt.Fprintf(b, "    claim %s, request %s: wants %d, %d match, %s%d free\n", r.Claim, r.Name, r.Wanted, r.Matching, unusable(r), r.Free)
+	}
+	if w.Unmet != nil {
+		fmt.Fprintf(b, "    no set satisfies %s\n", w.Unmet)
+	}
+	for _, cause := range w.Causes {
+		fmt.Fprintf(b, "    %s\n", cause.Message)
+	}
+	for _, owner := range w.InTheWay {
+		fmt.Fprintf(b, "    in the way: claim %s with %s\n", owner.Claim, strings.Join(owner.Devices, ", "))
+	}
+	if w.Never {
+		fmt.Fprintln(b, "    it would not fit either if all devices of the node were free")
+	}
+	if w.Unknown != "" {
+		fmt.Fprintf(b, "    not known: %s\n", w.Unknown)
+	}
+}
+
+func unusable(r Request) string {
+	if r.Unusable == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%d of them unusable, ", r.Unusable)
+}
+
+// printPreferences writes how good the devices are, and by which preferences, the most important one first.
+func (e *Explanation) printPreferences(b *strings.Builder) {
+	if e.Outcome == "" {
+		return
+	}
+	fmt.Fprintf(b, "    %s", e.Outcome)
+	for i, p := range e.Preferences {
+		by := ", then "
+		if i == 0 {
+			by = " by "
+		}
+		fmt.Fprint(b, by, p.Name)
+		if len(e.Claims) > 1 {
+			fmt.Fprintf(b, " (claim %s)", p.Claim)
+		}
+		fmt.Fprint(b, ": ", allocator.DescribeValue(p.Value.Value, p.Losses))
+	}
+	if e.Outcome == allocator.PreferenceBestFound {
+		fmt.Fprint(b, "; the search for better ones ended before it was through")
+	}
+	fmt.Fprintln(b)
+}
+
+// DevicesByRequest lists the devices by request, with drivers and pools if there are several.
+func (c Claim) DevicesByRequest() string {
+	mixed := slices.ContainsFunc(c.Devices, func(d Device) bool {
+		return d.Pool != c.Devices[0].Pool || d.Driver != c.Devices[0].Driver
+	})
+	var parts []string
+	for i, device := range c.Devices {
+		name := device.Device
+		if mixed {
+			name = device.Driver + "/" + device.Pool + "/" + device.Device
+		}
+		if i > 0 && device.Request == c.Devices[i-1].Request {
+			parts[len(parts)-1] += ", " + name
+		} else {
+			parts = append(parts, fmt.Sprintf("%s: %s", device.Request, name))
+		}
+	}
+	if len(parts) == 0 {
+		return "no devices"
+	}
+	return strings.Join(parts, "; ")
+}
+
+func counted(n int64, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}

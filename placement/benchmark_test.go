@@ -143,7 +143,7 @@ func BenchmarkRows(b *testing.B) {
 func decideRow(b *testing.B, s *placement.Scheduler, h *hub, object *clusterv1beta1.Placement, at time.Time) *placement.Result {
 	result, err := s.Schedule(b.Context(), object, h.snapshot(), at)
 	if err != nil || result.Decision == nil || result.Decision.Clusters == 0 {
-		b.Fatal(err, result.Describe())
+		b.Fatal(err, described(result))
 	}
 	return result
 }

@@ -248,7 +248,7 @@ func decide(t require.TestingT, s *placement.Scheduler, object *clusterv1beta1.P
 // selected returns the clusters of a decision, in its order.
 func selected(t testing.TB, result *placement.Result) []string {
 	t.Helper()
-	require.NotNil(t, result.Decision, result.Describe())
+	require.NotNil(t, result.Decision, described(result))
 	names := []string{}
 	for _, group := range result.Decision.Groups {
 		for _, slice := range group.Slices {

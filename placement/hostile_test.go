@@ -176,7 +176,7 @@ func (m malformedHub) requireTold(t *testing.T, s *placement.Scheduler, seed int
 	}
 	status := result.ApplyTo(m.object.Status)
 	require.Equal(t, result.Decision == nil, status.DecisionGroups == nil, seed)
-	require.NotEmpty(t, result.Describe(), seed)
+	require.NotEmpty(t, described(result), seed)
 	outcomes[m.outcome(result)]++
 	for _, condition := range result.Conditions {
 		if condition.Type == wellknown.ConditionEvaluationFailed && condition.Status == metav1.ConditionTrue {
@@ -194,7 +194,7 @@ func (m malformedHub) requireEmptyForAReason(t *testing.T, result *placement.Res
 	chosen := map[string]bool{"fine": true, "a": true}
 	for _, removal := range result.Filters[0].Removed {
 		if _, failed := removal.Reason.(*placement.Failed); failed && chosen[removal.Cluster] {
-			require.NotEmpty(t, m.taintsOf(removal.Cluster, result), "%d: %s", seed, result.Describe())
+			require.NotEmpty(t, m.taintsOf(removal.Cluster, result), "%d: %s", seed, described(result))
 		}
 	}
 }

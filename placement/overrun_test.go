@@ -92,7 +92,7 @@ func newHurried(t *testing.T) *placement.Scheduler {
 // requireOverrun demands that the former decision stands, and why.
 func requireOverrun(t *testing.T, result *placement.Result, message ...string) {
 	t.Helper()
-	require.NotNil(t, result.Overrun, result.Describe())
+	require.NotNil(t, result.Overrun, described(result))
 	require.Nil(t, result.Decision)
 	require.Empty(t, result.Candidates)
 	for _, text := range message {

@@ -174,7 +174,7 @@ func outcome(result *placement.Result) string {
 			names = append(names, c.Name)
 		}
 	}
-	text := result.Describe(names...) + fmt.Sprint(result.Warnings, result.Reads)
+	text := described(result, names...) + fmt.Sprint(result.Warnings, result.Reads)
 	if result.Decision != nil {
 		text += fmt.Sprintf("\n%+v", *result.Decision)
 	}

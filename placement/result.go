@@ -256,7 +256,15 @@ func (f *Failed) String() string { return "can't be evaluated: " + f.Err.Error()
 
 // String names the taint.
 func (u *Untolerated) String() string {
-	return fmt.Sprintf("has the taint %s that is not tolerated", describeTaint(&u.Taint))
+	return fmt.Sprintf("has the taint %s that is not tolerated", taintText(&u.Taint))
+}
+
+// taintText is a taint as kubectl writes it, KEY=VALUE:EFFECT.
+func taintText(taint *clusterv1.Taint) string {
+	if taint.Value == "" {
+		return fmt.Sprintf("%s:%s", taint.Key, taint.Effect)
+	}
+	return fmt.Sprintf("%s=%s:%s", taint.Key, taint.Value, taint.Effect)
 }
 
 // String names the key.

@@ -95,7 +95,7 @@ func TestConcurrentUse(t *testing.T) {
 			for j := range 20 {
 				result, err := s.Schedule(t.Context(), object, h.snapshot(), now)
 				if err != nil || result.Decision.Clusters != 3 {
-					t.Error(err, result.Describe())
+					t.Error(err, described(result))
 				}
 				h.decisions.Set(result.Decision.Objects(object)[0])
 				if j%10 == 9 {

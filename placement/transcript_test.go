@@ -176,7 +176,7 @@ func (x *transcript) decide(t *testing.T, d *datadriven.TestData, separator stri
 		}
 	}
 	if len(told) == 0 {
-		return result.Describe()
+		return described(result)
 	}
 	return strings.Join(told, separator)
 }
@@ -186,7 +186,7 @@ func (x *transcript) view(name string, r *placement.Result) string {
 	var all []string
 	switch name {
 	case "describe":
-		return r.Describe()
+		return described(r)
 	case "summary":
 		return r.ScoreSummary()
 	case "sets":

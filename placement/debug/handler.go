@@ -201,7 +201,7 @@ func (h *handler) decide(request *http.Request, object *clusterv1beta1.Placement
 	if result == nil {
 		return nil, fmt.Errorf("decide Placement %s/%s: %w", object.Namespace, object.Name, err)
 	}
-	return report.New(object, result, err, report.Options{Clusters: request.URL.Query()[clusterParameter], All: h.All}), nil
+	return report.New(object, result, err, report.Options{Clusters: request.URL.Query()[clusterParameter], Removed: report.MaxRemoved, All: h.All}), nil
 }
 
 // withoutParameter is the index of a predicate that is left out.

@@ -19,13 +19,15 @@ import (
 type Options struct {
 	// Clusters are those that are listed, all if it is empty.
 	Clusters []string
+	// Removed is how many removed clusters are listed for each filter, 0 for all.
+	Removed int
 	// All Placements are decided by celset-placement, not only annotated ones.
 	All bool
 }
 
 // New reports how the Placement was decided. The error is that of the decision, nil if there was none.
 func New(object *clusterv1beta1.Placement, result *placement.Result, err error, options Options) *Report {
-	return maker{object, result, sets.New(options.Clusters...)}.make(err, options.All)
+	return maker{object, result, sets.New(options.Clusters...), options.Removed}.make(err, options.All)
 }
 
 // maker has what a Report is made from.
@@ -34,6 +36,8 @@ type maker struct {
 	result *placement.Result
 	// only are the clusters that are listed, empty for all.
 	only sets.Set[string]
+	// most removed clusters of a filter are listed, all if it is 0.
+	most int
 }
 
 func (r maker) make(err error, all bool) *Report {
@@ -53,6 +57,7 @@ func (r maker) make(err error, all bool) *Report {
 		Time:         metav1.Time{Time: r.result.Time()},
 		Evaluated:    r.result.Evaluated,
 		Cost:         r.result.Cost,
+		named:        len(r.only) > 0,
 	}
 	if err != nil {
 		result.Error = Clip(err.Error(), MaxMessage)
@@ -98,7 +103,7 @@ func (r maker) filters() []Filter {
 		filter := Filter{Name: from.Filter, Passed: []string{}, Removed: []Removal{}, Count: len(from.Removed)}
 		for _, one := range from.Removed {
 			removed.Insert(one.Cluster)
-			if r.lists(one.Cluster) && len(filter.Removed) < MaxRemoved {
+			if r.lists(one.Cluster) && (r.most == 0 || len(filter.Removed) < r.most) {
 				filter.Removed = append(filter.Removed, Removal{one.Cluster, Clip(one.Reason.String(), MaxReason)})
 			}
 		}

@@ -17,8 +17,7 @@ import (
 
 // Limits of what a Report lists and quotes.
 const (
-	// MaxRemoved is how many removed clusters it lists for each filter, unless clusters
-	// are asked for by name.
+	// MaxRemoved is how many removed clusters an answer of the debug endpoint lists for each filter.
 	MaxRemoved = 1000
 	// MaxReason is how many bytes of a reason it quotes, which can have an expression
 	// in it, and MaxMessage of what is said once.
@@ -65,6 +64,9 @@ type Report struct {
 	// CEL expressions cost, in CEL cost units.
 	Evaluated int    `json:"evaluatedClusters"`
 	Cost      uint64 `json:"celCost"`
+
+	// named: the report is about clusters that were named.
+	named bool
 }
 
 // Misconfiguration is something in the Placement that can't be understood.
@@ -99,7 +101,7 @@ type Filter struct {
 	Name string `json:"name"`
 	// Passed are the clusters that it and those before it let through.
 	Passed []string `json:"filteredClusters"`
-	// Removed are the clusters that it removed, at most [MaxRemoved], and Count is how
+	// Removed are the clusters that it removed, at most [Options].Removed, and Count is how
 	// many these are in all.
 	Removed []Removal `json:"removed"`
 	Count   int       `json:"removedClusters"`

@@ -92,13 +92,6 @@ func (a *Answer) Positive() bool { return len(a.Selected) > 0 }
 // mostNames is the number of clusters that a line names. The data has all of them.
 const mostNames = 20
 
-func listed(names []string) string {
-	if len(names) <= mostNames {
-		return strings.Join(names, ", ")
-	}
-	return fmt.Sprintf("%s and %d more", strings.Join(names[:mostNames], ", "), len(names)-mostNames)
-}
-
 // Print writes the answer for people.
 func (a *Answer) Print(w io.Writer) error {
 	var b strings.Builder
@@ -111,18 +104,18 @@ func (a *Answer) Print(w io.Writer) error {
 	case len(a.Selected) == 0:
 		fmt.Fprintln(&b, "  selects no cluster")
 	default:
-		fmt.Fprintf(&b, "  selects %d of %d clusters: %s\n", len(a.Selected), a.Available.Clusters, listed(a.Selected))
+		fmt.Fprintf(&b, "  selects %d of %d clusters: %s\n", len(a.Selected), a.Available.Clusters, report.First(a.Selected, mostNames))
 	}
 	for _, change := range []struct {
 		what  string
 		names []string
 	}{{"new", a.Added}, {"no longer selected", a.Removed}} {
 		if len(change.names) > 0 {
-			fmt.Fprintf(&b, "  %s: %s\n", change.what, listed(change.names))
+			fmt.Fprintf(&b, "  %s: %s\n", change.what, report.First(change.names, mostNames))
 		}
 	}
 	if a.Why || len(a.Selected) == 0 {
-		for line := range strings.Lines(a.result.Describe(a.Clusters...)) {
+		for line := range strings.Lines(a.Text()) {
 			fmt.Fprintln(&b, strings.TrimRight("  "+line, " \n"))
 		}
 	}

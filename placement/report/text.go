@@ -1,46 +1,45 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package placement
+package report
 
 import (
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 	"text/tabwriter"
-
-	"k8s.io/apimachinery/pkg/util/sets"
-	clusterv1 "open-cluster-management.io/api/cluster/v1"
 )
 
 // A hub has thousands of clusters, and a few reasons why they are not selected. So the text has each reason once, with
-// the number of clusters and the names of the first ones. All clusters are in the data, see package report.
+// the number of clusters and the names of the first ones. All clusters are in the data.
 
 const (
 	// mostReasons is the number of different reasons that the text has of a filter, and of the candidates.
 	mostReasons = 10
 	// mostSelected is the number of selected clusters that the text lists.
 	mostSelected = 20
+	// mostNames is the number of clusters that are named where several are counted.
+	mostNames = 3
 )
 
-// Describe explains the result as text: conditions, what each filter removed and why, and the candidates with their
-// scores in the order of their rank. Clusters with the same reason are grouped. If clusters are named, the text is
-// about these, each by itself.
-func (r *Result) Describe(clusters ...string) string {
-	d := &description{only: sets.New(clusters...)}
-	for _, condition := range r.Conditions {
+// Text explains the decision: conditions, what each filter removed and why, and the candidates with their scores in the
+// order of their rank. Clusters with the same reason are grouped, unless the report is about clusters that were named.
+func (r *Report) Text() string {
+	d := &text{named: r.named}
+	for _, condition := range r.Status.Conditions {
 		fmt.Fprintf(d, "%s=%s %s: %s\n", condition.Type, condition.Status, condition.Reason, condition.Message)
 	}
 	for _, warning := range r.Warnings {
 		fmt.Fprintf(d, "warning: %s: %s\n", warning.Plugin, warning.Message)
 	}
-	if r.Available != nil {
-		fmt.Fprintf(d, "\nsets %s: %d clusters\n", strings.Join(r.Available.Eligible, ", "), len(r.Available.Clusters))
-		d.unavailable(r.Available)
+	if len(r.Filters) > 0 || r.Available.Clusters > 0 || len(r.Available.Eligible) > 0 {
+		fmt.Fprintf(d, "\nsets %s: %d clusters\n", strings.Join(r.Available.Eligible, ", "), r.Available.Clusters)
+		for _, name := range r.Available.Missing {
+			fmt.Fprintf(d, "  %s is in none of these sets, or there is no such cluster\n", name)
+		}
 	}
-	for _, filtered := range r.Filters {
-		d.filter(filtered)
+	for _, filter := range r.Filters {
+		d.filter(filter)
 	}
 	if len(r.Candidates) > 0 {
 		d.candidates(r)
@@ -48,38 +47,23 @@ func (r *Result) Describe(clusters ...string) string {
 	return d.String()
 }
 
-// description is the text that [Result.Describe] makes.
-type description struct {
+// text is what [Report.Text] makes.
+type text struct {
 	strings.Builder
-	// only are the clusters that the text is about, empty for all.
-	only sets.Set[string]
-}
-
-func (d *description) has(cluster string) bool { return len(d.only) == 0 || d.only.Has(cluster) }
-
-// unavailable names the clusters that were asked for and are in no set that the Placement may select from.
-func (d *description) unavailable(from *Availability) {
-	missing := d.only.Clone()
-	for _, cluster := range from.Clusters {
-		missing.Delete(cluster.Name)
-	}
-	for _, name := range sets.List(missing) {
-		fmt.Fprintf(d, "  %s is in none of these sets, or there is no such cluster\n", name)
-	}
+	// named: the report is about clusters that were named, each by itself.
+	named bool
 }
 
 // filter describes what a filter removed.
-func (d *description) filter(filtered Filtered) {
-	fmt.Fprintf(d, "%s removed %d\n", filtered.Filter, len(filtered.Removed))
+func (d *text) filter(filter Filter) {
+	fmt.Fprintf(d, "%s removed %d\n", filter.Name, filter.Count)
 	var groups grouped
-	for _, removal := range filtered.Removed {
-		switch reason := removal.Reason.String(); {
-		case !d.has(removal.Cluster):
-		case len(d.only) > 0:
-			fmt.Fprintf(d, "  %s %s\n", removal.Cluster, hanging(reason))
-		default:
-			groups.add(removal.Cluster, anonymous(reason, removal.Cluster), reason)
+	for _, removal := range filter.Removed {
+		if d.named {
+			fmt.Fprintf(d, "  %s %s\n", removal.Cluster, hanging(removal.Reason))
+			continue
 		}
+		groups.add(removal.Cluster, anonymous(removal.Reason, removal.Cluster), removal.Reason)
 	}
 	shown, clusters, reasons := groups.most(mostReasons)
 	for _, group := range shown {
@@ -87,7 +71,7 @@ func (d *description) filter(filtered Filtered) {
 			fmt.Fprintf(d, "  %s %s\n", group.clusters[0], hanging(group.reason))
 			continue
 		}
-		fmt.Fprintf(d, "  %d clusters (%s): %s\n", len(group.clusters), firstOf(group.clusters), hanging(group.reason))
+		fmt.Fprintf(d, "  %d clusters (%s): %s\n", len(group.clusters), First(group.clusters, mostNames), hanging(group.reason))
 	}
 	if clusters > 0 {
 		fmt.Fprintf(d, "  %d more clusters, for %d other reasons\n", clusters, reasons)
@@ -95,7 +79,7 @@ func (d *description) filter(filtered Filtered) {
 }
 
 // candidates describes the clusters that passed the filters, in a table.
-func (d *description) candidates(r *Result) {
+func (d *text) candidates(r *Report) {
 	var table strings.Builder
 	rows := tabwriter.NewWriter(&table, 0, 0, 2, ' ', 0)
 	heads := []string{"CLUSTER", "TOTAL"}
@@ -105,17 +89,15 @@ func (d *description) candidates(r *Result) {
 	fmt.Fprintln(rows, strings.Join(append(heads, "VERDICT"), "\t"))
 	var groups grouped
 	for _, c := range r.Candidates {
-		if !d.has(c.Cluster.Name) {
-			continue
-		}
 		verdict := c.verdict()
-		if group := groups.add(c.Cluster.Name, verdict, verdict); len(d.only) > 0 || groups.isListed(group, c.Selected) {
+		if group := groups.add(c.Cluster, verdict, verdict); d.named || groups.isListed(group, c.Selected) {
 			group.listed++
-			c.writeRow(rows, verdict)
+			columns := []string{c.Cluster, fmt.Sprint(c.Score)}
+			for _, p := range r.Prioritizers {
+				columns = append(columns, fmt.Sprint(p.Scores[c.Cluster]))
+			}
+			fmt.Fprintln(rows, strings.Join(append(columns, verdict), "\t"))
 		}
-	}
-	if len(groups.of) == 0 {
-		return
 	}
 	rows.Flush()
 	fmt.Fprintf(d, "\n%s", table.String())
@@ -133,21 +115,13 @@ func (d *description) candidates(r *Result) {
 	}
 }
 
-func (c *Candidate) writeRow(to io.Writer, verdict string) {
-	columns := []string{c.Cluster.Name, fmt.Sprint(c.Total)}
-	for _, score := range c.Scores {
-		columns = append(columns, fmt.Sprint(score))
-	}
-	fmt.Fprintln(to, strings.Join(append(columns, verdict), "\t"))
-}
-
 func (c *Candidate) verdict() string {
 	verdict := "selected"
 	if !c.Selected {
-		verdict = c.Reason.String()
+		verdict = c.Reason
 	}
-	if c.Avoided != nil {
-		verdict += ", avoided for " + describeTaint(c.Avoided)
+	if c.Avoided != "" {
+		verdict += ", avoided for " + c.Avoided
 	}
 	return verdict
 }
@@ -182,7 +156,7 @@ func (g *grouped) add(cluster, key, reason string) *reasoned {
 
 // isListed reports whether a table has a row for the cluster that was added last, to group.
 func (g *grouped) isListed(group *reasoned, selected bool) bool {
-	most := named
+	most := mostNames
 	if selected {
 		most = mostSelected
 	}
@@ -214,9 +188,10 @@ func anonymous(reason, cluster string) string {
 // hanging indents the lines of a reason after the first one.
 func hanging(reason string) string { return strings.ReplaceAll(reason, "\n", "\n    ") }
 
-func describeTaint(taint *clusterv1.Taint) string {
-	if taint.Value == "" {
-		return fmt.Sprintf("%s:%s", taint.Key, taint.Effect)
+// First returns the first names, and how many more there are.
+func First(names []string, most int) string {
+	if len(names) <= most {
+		return strings.Join(names, ", ")
 	}
-	return fmt.Sprintf("%s=%s:%s", taint.Key, taint.Value, taint.Effect)
+	return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
 }

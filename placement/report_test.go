@@ -10,6 +10,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 	clusterv1 "open-cluster-management.io/api/cluster/v1"
+	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
+
+	"github.com/celset/celset/placement"
+	"github.com/celset/celset/placement/report"
 )
 
 // manyClusters are 3,000, of which each tenth is tainted and each third has no label "tier".
@@ -31,7 +35,7 @@ func manyClusters() []*clusterv1.ManagedCluster {
 	return clusters
 }
 
-func TestDescribeGroupsClusters(t *testing.T) {
+func TestTextGroupsClusters(t *testing.T) {
 	object := placed(t, "numberOfClusters: 2\n"+withExpressions(`managedCluster.metadata.labels.tier == "1"`))
 	result := schedule(t, object, newHub(manyClusters()...))
 	require.Equal(t, `PlacementMisconfigured=False Succeedconfigured: Placement configurations check pass
@@ -56,13 +60,18 @@ c0007    100    100        0         is not among the first 2
 c0013    100    100        0         is not among the first 2
 c0016    100    100        0         is not among the first 2
 ... and 895 more: is not among the first 2
-`, withoutErrors(result.Describe()))
+`, withoutErrors(described(result)))
 
-	one := result.Describe("c0010", "c0007", "elsewhere")
+	one := described(result, "c0010", "c0007", "elsewhere")
 	require.Contains(t, one, "  elsewhere is in none of these sets, or there is no such cluster\n")
 	require.Contains(t, one, "TaintToleration removed 100\n  c0010 has the taint down:NoSelect that is not tolerated\n")
 	require.Contains(t, one, "\nc0007    100    100        0         is not among the first 2\n")
 	require.NotContains(t, one, "c0001")
+}
+
+// described is the text of a report about the result.
+func described(result *placement.Result, clusters ...string) string {
+	return report.New(&clusterv1beta1.Placement{}, result, nil, report.Options{All: true, Clusters: clusters}).Text()
 }
 
 // withoutErrors removes the texts of errors, which are those of CEL.
@@ -81,7 +90,7 @@ func withoutErrors(text string) string {
 }
 
 // A text stays short, however many reasons there are.
-func TestDescribeIsBounded(t *testing.T) {
+func TestTextIsBounded(t *testing.T) {
 	clusters := manyClusters()
 	for i, c := range clusters {
 		if i%2 == 0 {
@@ -92,11 +101,11 @@ func TestDescribeIsBounded(t *testing.T) {
 	}
 	object := placed(t, `numberOfClusters: 3000
 spreadPolicy: {spreadConstraints: [{topologyKey: tier, topologyKeyType: Label, whenUnsatisfiable: DoNotSchedule}]}`)
-	text := schedule(t, object, newHub(clusters...)).Describe()
+	text := described(schedule(t, object, newHub(clusters...)))
 	require.Contains(t, text, "  1490 more clusters, for 1490 other reasons\n")
 	require.Less(t, strings.Count(text, "\n"), 40, text)
 
-	text = schedule(t, placed(t, ""), newHub(manyClusters()...)).Describe()
+	text = described(schedule(t, placed(t, ""), newHub(manyClusters()...)))
 	require.Contains(t, text, "\n... and 2680 more: selected\n")
 	require.Equal(t, 20, strings.Count(text, "  selected\n"))
 }

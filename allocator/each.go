@@ -40,7 +40,12 @@ type AllocatedDevice struct {
 func (a *Allocator) AllocateEach(ctx context.Context, node *v1.Node, claims []*resourceapi.ResourceClaim, read device.ReadSet, yield func(Allocation) bool) error {
 	of := a.planFor(claims)
 	p := &plan{allocator: a, claims: of.claims, content: func() (fingerprint.Sum, bool) { return fingerprint.Sum{}, false }}
-	p.read = sync.OnceValue(func() view.ReadSet { return of.read().With(view.NewReadSet(read)) })
+	p.reads = sync.OnceValue(func() reads {
+		result := of.reads()
+		result.constraints = result.constraints.With(view.NewReadSet(read))
+		return result
+	})
+	p.read = sync.OnceValue(func() view.ReadSet { return p.reads().all() })
 	on, err := p.on(node)
 	if err != nil {
 		return err
@@ -49,7 +54,6 @@ func (a *Allocator) AllocateEach(ctx context.Context, node *v1.Node, claims []*r
 	if err != nil {
 		return err
 	}
-	s.symmetry.also = view.NewReadSet(read)
 	found := false
 	for solution := range s.solutions() {
 		results, err := s.results()

@@ -28,8 +28,9 @@ import (
 type plan struct {
 	allocator *Allocator
 	claims    []*resourceapi.ResourceClaim
-	// read is all that an allocation for the claims reads.
-	read func() view.ReadSet
+	// reads are the attributes that an allocation for the claims reads, and read is all of them.
+	reads func() reads
+	read  func() view.ReadSet
 	// content is what an answer depends on of claims that all have CEL constraints or preferences. It is false for
 	// others, and if that can't be told.
 	content func() (fingerprint.Sum, bool)
@@ -42,18 +43,28 @@ func (a *Allocator) planFor(claims []*resourceapi.ResourceClaim) *plan {
 		return last
 	}
 	p := &plan{allocator: a, claims: slices.Clone(claims)}
-	p.read, p.content = sync.OnceValue(p.readSet), sync.OnceValues(p.fingerprint)
+	p.reads, p.content = sync.OnceValue(p.findReads), sync.OnceValues(p.fingerprint)
+	p.read = sync.OnceValue(func() view.ReadSet { return p.reads().all() })
 	a.lastPlan.Store(p)
 	return p
 }
 
-func (p *plan) readSet() view.ReadSet {
-	var read view.ReadSet
+func (p *plan) findReads() reads {
+	var result reads
 	for _, claim := range p.claims {
-		read = read.With(p.allocator.readByClaim(claim))
+		result.add(p.allocator.readByClaim(claim))
 	}
-	return read
+	return result
 }
+
+// reads are the attributes of devices that claims read, by what reads them.
+type reads struct{ constraints, preferences, selectors view.ReadSet }
+
+func (r *reads) add(other reads) {
+	r.constraints, r.preferences, r.selectors = r.constraints.With(other.constraints), r.preferences.With(other.preferences), r.selectors.With(other.selectors)
+}
+
+func (r reads) all() view.ReadSet { return r.constraints.With(r.preferences).With(r.selectors) }
 
 func (p *plan) fingerprint() (fingerprint.Sum, bool) {
 	if len(p.claims) == 1 {
@@ -186,54 +197,62 @@ func (r *Refusals) Has(node *v1.Node) bool {
 	return ok && knownRefusal(a.cache.answers.Has(key)) != nil
 }
 
-func (a *Allocator) readByClaim(claim *resourceapi.ResourceClaim) view.ReadSet {
-	read := a.readByConstraints(claim)
+func (a *Allocator) readByClaim(claim *resourceapi.ResourceClaim) reads {
+	result := a.readByDefinitions(claim)
+	add := func(class string, own []resourceapi.DeviceSelector, derived []compat.DerivedAttribute) {
+		if len(derived) > 0 {
+			// Constraints see them, too.
+			result.constraints = view.AnyAttribute
+		}
+		result.selectors = result.selectors.With(a.readByRequest(class, own))
+	}
 	for i := range claim.Spec.Devices.Requests {
 		r := &claim.Spec.Devices.Requests[i]
 		if exactly := r.Exactly; exactly != nil {
-			read = read.With(a.readByRequest(exactly.DeviceClassName, exactly.Selectors, compat.DerivedAttributes(exactly)))
+			add(exactly.DeviceClassName, exactly.Selectors, compat.DerivedAttributes(exactly))
 		}
 		for j := range r.FirstAvailable {
 			sub := &r.FirstAvailable[j]
-			read = read.With(a.readByRequest(sub.DeviceClassName, sub.Selectors, compat.DerivedAttributesOf(sub)))
+			add(sub.DeviceClassName, sub.Selectors, compat.DerivedAttributesOf(sub))
 		}
 	}
-	return read
+	return result
 }
 
-func (a *Allocator) readByConstraints(claim *resourceapi.ResourceClaim) view.ReadSet {
+// readByDefinitions is what constraints and preferences of a claim read, those of its classes included.
+func (a *Allocator) readByDefinitions(claim *resourceapi.ResourceClaim) (result reads) {
 	definitions, err := a.resolved(claim).definitions()
 	if err != nil {
-		return view.AnyAttribute
+		return reads{constraints: view.AnyAttribute}
 	}
-	var read view.ReadSet
 	for i, constraint := range claim.Spec.Devices.Constraints {
+		read := view.AnyAttribute
 		switch d := definitions.referred[i]; {
 		case d != nil:
-			read = read.With(d.reads)
+			read = d.reads
 		case constraint.MatchAttribute != nil:
-			read = read.With(view.ReadAttribute(*constraint.MatchAttribute))
+			read = view.ReadAttribute(*constraint.MatchAttribute)
 		case constraint.DistinctAttribute != nil:
-			read = read.With(view.ReadAttribute(*constraint.DistinctAttribute))
-		default:
-			return view.AnyAttribute
+			read = view.ReadAttribute(*constraint.DistinctAttribute)
 		}
+		result.constraints = result.constraints.With(read)
 	}
 	for _, d := range definitions.defaults {
-		read = read.With(d.reads)
+		result.constraints = result.constraints.With(d.reads)
 	}
 	for _, p := range definitions.preferences {
-		read = read.With(p.reads)
+		result.preferences = result.preferences.With(p.reads)
 		for _, shape := range p.shapes {
-			read = read.With(a.shapes.idle().readByClaim(a.shapes.claimFor(shape)))
+			ofShape := a.shapes.idle().readByClaim(a.shapes.claimFor(shape))
+			result.preferences = result.preferences.With(ofShape.all())
 		}
 	}
-	return read
+	return result
 }
 
-func (a *Allocator) readByRequest(className string, selectors []resourceapi.DeviceSelector, derived []compat.DerivedAttribute) view.ReadSet {
+func (a *Allocator) readByRequest(className string, selectors []resourceapi.DeviceSelector) view.ReadSet {
 	class, err := a.classes.Get(className)
-	if err != nil || len(derived) > 0 {
+	if err != nil {
 		return view.AnyAttribute
 	}
 	return readSets{a}.ReadBy(class, selectors)

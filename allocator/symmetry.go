@@ -9,7 +9,6 @@ import (
 
 	resourceapi "k8s.io/api/resource/v1"
 
-	"github.com/celset/celset/allocator/internal/constraint"
 	"github.com/celset/celset/allocator/internal/fingerprint"
 	"github.com/celset/celset/allocator/internal/inventory"
 	"github.com/celset/celset/allocator/internal/selection"
@@ -38,8 +37,6 @@ type symmetry struct {
 	// classes has what [symmetry.classOf] returns, once it was found.
 	classes []int
 	found   bool
-	// also are attributes that are read besides.
-	also view.ReadSet
 	// passedOver counts the devices that were not tried because one of their class had failed.
 	passedOver int64
 }
@@ -157,38 +154,13 @@ func numbered(n int, key func(int) string) []int {
 	return numberOf
 }
 
-// attributesRead are the attributes that constraints read.
+// attributesRead are the attributes in which devices may differ for the search. Selectors were evaluated already.
 func (y *symmetry) attributesRead() view.ReadSet {
-	read := y.also
-	for _, requests := range y.search.requests {
-		for _, alternatives := range requests {
-			for _, r := range alternatives {
-				if len(r.Derived) > 0 {
-					return view.AnyAttribute
-				}
-				for _, c := range r.constraints {
-					read = read.With(readByConstraint(c))
-				}
-			}
-		}
+	read := y.search.reads()
+	if y.search.improves == nil {
+		return read.constraints
 	}
-	return read
-}
-
-// readByConstraint is what a constraint reads of a device: one that does not tell reads anything.
-func readByConstraint(c constraint.Constraint) view.ReadSet {
-	switch c := c.(type) {
-	case *celConstraint:
-		return c.reads
-	case *acceptance:
-		return view.ReadSet{}
-	case interface {
-		AttributeName() resourceapi.FullyQualifiedName
-	}:
-		return view.ReadAttribute(c.AttributeName())
-	default:
-		return view.AnyAttribute
-	}
+	return read.constraints.With(read.preferences)
 }
 
 // byContent numbers the devices by driver, capacities and the attributes that are

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"sync"
 	"time"
 
@@ -20,6 +21,7 @@ import (
 	corelisters "k8s.io/client-go/listers/core/v1"
 	resourcelisters "k8s.io/client-go/listers/resource/v1"
 	"k8s.io/client-go/tools/cache"
+	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/utils/clock"
@@ -229,9 +231,23 @@ func (h *podHolds) observeClaim(before, after any) {
 	case former.Status.Allocation == nil && claim.Status.Allocation != nil:
 		// This may be late: the claim may have given back its devices before they were held.
 		if current, err := h.claims.ResourceClaims(claim.Namespace).Get(claim.Name); err == nil && current.UID == claim.UID && current.Status.Allocation != nil {
-			h.Allocated(current)
+			h.Allocated(current, h.priorityOf(current))
+		}
+	case claim.Status.Allocation != nil && len(claim.Status.ReservedFor) < len(former.Status.ReservedFor):
+		// Nobody may use it any more, or only pods that joined it.
+		h.Unused(claim.UID)
+	}
+}
+
+// priorityOf is the highest priority of the pods that use a claim, the lowest one there is if no user is known.
+func (h *podHolds) priorityOf(claim *resourceapi.ResourceClaim) int32 {
+	highest := int32(math.MinInt32)
+	for _, user := range claim.Status.ReservedFor {
+		if pod, err := h.pods.Pods(claim.Namespace).Get(user.Name); err == nil && pod.UID == user.UID {
+			highest = max(highest, corev1helpers.PodPriority(pod))
 		}
 	}
+	return highest
 }
 
 func (h *podHolds) observe(object any) {

@@ -9,11 +9,14 @@ import (
 	"slices"
 
 	v1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/dynamic-resource-allocation/structured"
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 
+	"github.com/celset/celset/allocator/preemption"
 	"github.com/celset/celset/plugin/hold"
 )
 
@@ -73,7 +76,7 @@ func (p *preempter) outlookOf(held *hold.Hold, refused *fwk.Status) (expected ou
 	switch user := used.user(); {
 	case user != "":
 		return lost, user
-	case used.freeing:
+	case used.freeing, p.areKept(held):
 		return waits, ""
 	case elsewhere:
 		return lost, "the node refuses it for another reason: " + refused.Message()
@@ -82,6 +85,20 @@ func (p *preempter) outlookOf(held *hold.Hold, refused *fwk.Status) (expected ou
 	default:
 		return lost, "they are free, and the node refuses it: " + refused.Message()
 	}
+}
+
+// areKept reports whether held devices are kept because it is not known yet whether the allocation of a victim was stored.
+// The pod is tried again when it is known.
+func (p *preempter) areKept(held *hold.Hold) bool {
+	if p.pl.writes == nil {
+		return false
+	}
+	own := types.UID("")
+	if len(held.Claims) == 1 {
+		own = held.Claims[0].UID
+	}
+	kept := preemption.DevicesOf(p.pl.writes.InUse(held.Pod, own, p.pl.activate))
+	return slices.ContainsFunc(preemption.DevicesOf(held.Devices()), func(id structured.DeviceID) bool { return slices.Contains(kept, id) })
 }
 
 // victimsOf returns the victims that are still to be evicted, and whether other victims are ending.
@@ -147,10 +164,14 @@ func (p *preempter) wait(ctx context.Context, pod *v1.Pod, c *podClaims, statuse
 // goOn decides what becomes of the hold of a pod that fits nowhere: evictions go on for the hold that is returned, or the pod
 // waits, or the hold has ended.
 func (p *preempter) goOn(ctx context.Context, held *hold.Hold, c *podClaims, statuses *framework.NodeToStatus) (resumed *hold.Hold, waiting bool) {
+	if p.isBeingServed(held, c) {
+		return nil, true
+	}
 	expected, why := p.outlookOf(held, statuses.Get(held.Node))
 	end := hold.Lost
 	switch expected {
 	case waits:
+		p.pl.giveBack(ctx, held)
 		return nil, true
 	case free:
 		p.pl.activate(held.Pod)
@@ -199,6 +220,15 @@ func waitingFor(held *hold.Hold) *fwk.Status {
 // isServed reports whether all claims have got devices for which some are held.
 func (p *preempter) isServed(held *hold.Hold) bool {
 	return !slices.ContainsFunc(held.Claims, func(claim hold.Claim) bool { return p.pl.devicesOf(held.Pod.Namespace, &claim) == nil })
+}
+
+// isBeingServed reports whether another pod gets devices for a claim that had none when the pod was tried. That pod was
+// refused because of it, whatever the node has.
+func (p *preempter) isBeingServed(held *hold.Hold, c *podClaims) bool {
+	return slices.ContainsFunc(held.Claims, func(claim hold.Claim) bool {
+		had := !slices.ContainsFunc(c.unallocated, func(known *resourceapi.ResourceClaim) bool { return known.UID == claim.UID })
+		return !had && p.pl.devicesOf(held.Pod.Namespace, &claim) != nil
+	})
 }
 
 func unresolvable(message string) *fwk.Status {

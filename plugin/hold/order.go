@@ -9,6 +9,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
 	"k8s.io/dynamic-resource-allocation/structured"
@@ -82,7 +83,7 @@ func (h *Holds) isBefore(held *held, pod *v1.Pod) bool {
 
 // Taken breaks the holds of other pods on devices that a pod of this scheduler has got, or on claims that it uses now.
 func (h *Holds) Taken(pod *v1.Pod, devices []structured.DeviceID, claims []types.UID) {
-	h.breakThose(func(held *held) bool {
+	h.endThose(Broken, func(held *held) bool {
 		if held.Pod.UID == pod.UID {
 			return false
 		}
@@ -91,26 +92,47 @@ func (h *Holds) Taken(pod *v1.Pod, devices []structured.DeviceID, claims []types
 	})
 }
 
-// Allocated breaks the holds on devices that a claim has just got. Claims of victims are left out: the watch may be late
-// with the allocation that the victim had.
-func (h *Holds) Allocated(claim *resourceapi.ResourceClaim) {
+// Allocated ends the holds on devices that a claim has just got from a scheduler without the plugin. priority is the
+// highest of the pods that use the claim: a hold for a pod of a lower priority is broken, others are lost. Claims of
+// victims are left out: the watch may be late with the allocation that the victim had.
+func (h *Holds) Allocated(claim *resourceapi.ResourceClaim, priority int32) {
 	devices := wholeDevices(claim.Status.Allocation.Devices.Results)
-	h.breakThose(func(held *held) bool {
-		return !held.isFor(claim.UID) && !slices.Contains(held.Frees, claim.UID) && held.hasAny(devices)
-	})
+	has := func(held *held) bool {
+		// The claim for extended resources is made when the pod has got its devices, so no hold names it.
+		isOwn := held.isFor(claim.UID) || metav1.IsControlledBy(claim, held.Pod)
+		return !isOwn && !slices.Contains(held.Frees, claim.UID) && held.hasAny(devices)
+	}
+	outranks := func(held *held) bool { return priority > corev1helpers.PodPriority(held.Pod) }
+	h.endThose(Broken, func(held *held) bool { return has(held) && outranks(held) })
+	h.endThose(Lost, func(held *held) bool { return has(held) && !outranks(held) })
 }
 
-// breakThose breaks holds of this scheduler.
-func (h *Holds) breakThose(isBroken func(*held) bool) {
-	var broken []types.UID
+// Unused has the pods tried again for whose holds a claim is to be freed.
+func (h *Holds) Unused(claim types.UID) {
+	var retries []func()
 	h.mutex.Lock()
-	for uid, held := range h.byPod {
-		if !held.Foreign && isBroken(held) {
-			broken = append(broken, uid)
+	for _, held := range h.byPod {
+		if !held.Foreign && held.Retry != nil && slices.Contains(held.Frees, claim) {
+			retries = append(retries, held.Retry)
 		}
 	}
 	h.mutex.Unlock()
-	for _, uid := range broken {
-		h.End(uid, Broken)
+	for _, retry := range retries {
+		retry()
+	}
+}
+
+// endThose ends holds of this scheduler.
+func (h *Holds) endThose(how End, isOver func(*held) bool) {
+	var over []types.UID
+	h.mutex.Lock()
+	for uid, held := range h.byPod {
+		if !held.Foreign && isOver(held) {
+			over = append(over, uid)
+		}
+	}
+	h.mutex.Unlock()
+	for _, uid := range over {
+		h.End(uid, how)
 	}
 }

@@ -11,7 +11,9 @@ import (
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 	"pgregory.net/rapid"
 
 	"github.com/celset/celset/apis/wellknown"
@@ -163,8 +165,8 @@ func TestHoldsCompeteForVictims(t *testing.T) {
 	require.True(t, (&Hold{Frees: []types.UID{"1"}}).competes(&Hold{Frees: []types.UID{"1"}}))
 }
 
-// TestAnotherSchedulerAllocates: a claim that gets a held device breaks the hold, unless it is a claim of the pod or of a
-// victim.
+// TestAnotherSchedulerAllocates: a claim that gets a held device ends the hold, unless it is a claim of the pod or of a
+// victim. A pod of a higher priority breaks the hold.
 func TestAnotherSchedulerAllocates(t *testing.T) {
 	claim := func(name, device string) *resourceapi.ResourceClaim {
 		c := &resourceapi.ResourceClaim{Status: resourceapi.ResourceClaimStatus{Allocation: &resourceapi.AllocationResult{}}}
@@ -176,12 +178,18 @@ func TestAnotherSchedulerAllocates(t *testing.T) {
 	held := d.hold(podOf("a", 5), "1", "2")
 	held.Frees = []types.UID{"victim"}
 	d.Keep(held)
-	d.Allocated(claim("claim-a", "1"))
-	d.Allocated(claim("victim", "1"))
-	d.Allocated(claim("other", "3"))
+	d.Allocated(claim("claim-a", "1"), 9)
+	d.Allocated(claim("victim", "1"), 9)
+	d.Allocated(claim("other", "3"), 9)
+	extended := claim("extended", "2")
+	extended.OwnerReferences = []metav1.OwnerReference{{UID: held.Pod.UID, Controller: ptr.To(true)}}
+	d.Allocated(extended, 5)
 	require.Empty(t, d.ended)
-	d.Allocated(claim("other", "2"))
+	d.Allocated(claim("other", "2"), 6)
 	require.Equal(t, []string{"a broken"}, d.ended)
+	d.Keep(held)
+	d.Allocated(claim("other", "2"), 5)
+	require.Equal(t, []string{"a broken", "a lost"}, d.ended)
 }
 
 // TestSchedulersAgree has schedulers begin holds in any order, and read each other's records late. When all was read no two

@@ -51,7 +51,8 @@ func (c *cluster) newGate(t *testing.T, user string, wait func()) (g *gate, kube
 	return g, env.Kubeconfig(t, server.URL)
 }
 
-// RoundTrip has the API server get all that was sent, also if the sender has ended meanwhile.
+// RoundTrip has the API server get all that was sent, also if the sender has ended meanwhile. It sends again what the
+// API server or the guard could not judge, such as while a replica of the guard on a busy machine has lost its lease.
 func (g *gate) RoundTrip(r *http.Request) (*http.Response, error) {
 	if r.Method != http.MethodPut || !strings.Contains(r.URL.Path, "/resourceclaims/") || !strings.HasSuffix(r.URL.Path, "/status") {
 		return g.api.RoundTrip(r)
@@ -61,20 +62,29 @@ func (g *gate) RoundTrip(r *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	g.wait()
-	sent := r.Clone(context.WithoutCancel(r.Context()))
-	sent.Body = io.NopCloser(bytes.NewReader(content))
-	response, err := g.api.RoundTrip(sent)
+	response, body, err := g.send(r, content)
+	for end := time.Now().Add(env.Patience); err == nil && response.StatusCode >= http.StatusInternalServerError && time.Now().Before(end); {
+		time.Sleep(time.Second)
+		response, body, err = g.send(r, content)
+	}
 	if err != nil {
 		g.answers <- answer{body: err.Error()}
 		return nil, err
 	}
-	body, err := io.ReadAll(response.Body)
-	if err != nil {
-		return nil, err
-	}
-	response.Body = io.NopCloser(bytes.NewReader(body))
 	g.answers <- answer{response.StatusCode, string(body)}
 	return response, nil
+}
+
+func (g *gate) send(r *http.Request, content []byte) (*http.Response, []byte, error) {
+	sent := r.Clone(context.WithoutCancel(r.Context()))
+	sent.Body = io.NopCloser(bytes.NewReader(content))
+	response, err := g.api.RoundTrip(sent)
+	if err != nil {
+		return nil, nil, err
+	}
+	body, err := io.ReadAll(response.Body)
+	response.Body = io.NopCloser(bytes.NewReader(body))
+	return response, body, err
 }
 
 // slow makes the time long in which another scheduler does not know of an allocation.

@@ -70,7 +70,9 @@ type selectorText struct {
 
 type selectorOutcome struct {
 	reads view.ReadSet
-	err   error
+	// driver is the only one whose devices are selected, "" if that is not known.
+	driver string
+	err    error
 }
 
 // NewPreparer returns a Preparer of constraints in the environment and of selectors with the features.
@@ -114,6 +116,8 @@ type PreparedClaim struct {
 	selectors    *selectorSet
 	selectorsErr error
 	reads        map[string]view.ReadSet
+	// drivers are those whose devices its requests can have, by the requests and alternatives. "" is any.
+	drivers []string
 }
 
 // NeedsPreparation reports whether the claim has texts of its own to decode or to compile, or refers to a
@@ -228,16 +232,18 @@ func (p *Preparer) Prepare(ctx context.Context, claim *resourceapi.ResourceClaim
 		c.content = &content
 	}
 	for r := range alternativesOf(claim) {
+		ofClass := ""
 		if class, err := classes.Get(r.Spec.DeviceClassName); err == nil {
 			// What is wrong with a selector of a class is found where it is evaluated.
-			if _, err := p.addSelectors(ctx, c, class.Spec.Selectors, false); err != nil {
+			if ofClass, _, err = p.addSelectors(ctx, c, class.Spec.Selectors, false); err != nil {
 				return nil, err
 			}
 		}
-		wrong, err := p.addSelectors(ctx, c, r.Spec.Selectors, true)
+		own, wrong, err := p.addSelectors(ctx, c, r.Spec.Selectors, true)
 		if err != nil {
 			return nil, err
 		}
+		c.drivers = append(c.drivers, cmp.Or(ofClass, own))
 		for _, derived := range compat.DerivedAttributes(r.Spec) {
 			outcome, err := p.selector(ctx, c.selectors, selectorText{derived.Expression, true, true})
 			if err != nil {
@@ -254,22 +260,24 @@ func (p *Preparer) Prepare(ctx context.Context, claim *resourceapi.ResourceClaim
 	return c, nil
 }
 
-// addSelectors compiles selectors of a claim, which are judged, or of a class. err is that of the context.
-func (p *Preparer) addSelectors(ctx context.Context, c *PreparedClaim, selectors []resourceapi.DeviceSelector, judged bool) (wrong, err error) {
+// addSelectors compiles selectors of a claim, which are judged, or of a class. driver is the only one whose devices they
+// select, "" if that is not known. err is that of the context.
+func (p *Preparer) addSelectors(ctx context.Context, c *PreparedClaim, selectors []resourceapi.DeviceSelector, judged bool) (driver string, wrong, err error) {
 	for i, selector := range selectors {
 		if selector.CEL == nil {
 			continue
 		}
 		outcome, err := p.selector(ctx, c.selectors, selectorText{selector.CEL.Expression, false, judged})
 		if err != nil {
-			return nil, err
+			return "", nil, err
 		}
 		c.reads[selector.CEL.Expression] = outcome.reads
+		driver = cmp.Or(driver, outcome.driver)
 		if wrong == nil && outcome.err != nil {
 			wrong = fmt.Errorf("selector #%d: %w", i, outcome.err)
 		}
 	}
-	return wrong, nil
+	return driver, wrong, nil
 }
 
 // selector is judged and compiled once for each set.
@@ -310,6 +318,7 @@ func (p *Preparer) compileSelector(ctx context.Context, to *selectorSet, text se
 	}
 	if expression != nil {
 		outcome.reads, bytes = view.NewReadSet(expression.ReadSet()), evaluators*expression.Size()
+		outcome.driver = device.DriverOf(expression.AST())
 	} else {
 		outcome.reads = view.AnyAttribute
 	}
@@ -350,6 +359,11 @@ func (c *PreparedClaim) Expressions() []*device.Expression {
 		}
 	}
 	return expressions
+}
+
+// MayHave reports whether the claim can have devices of a driver, as far as its selectors tell.
+func (c *PreparedClaim) MayHave(driver string) bool {
+	return len(c.drivers) == 0 || slices.ContainsFunc(c.drivers, func(of string) bool { return of == "" || of == driver })
 }
 
 // Err is what is wrong with selectors of the claim.

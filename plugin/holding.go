@@ -255,11 +255,39 @@ func (u *use) joined(held *hold.Hold) (uids []types.UID) {
 func (pl *DynamicResourcesCEL) queueHolder(upstream fwk.QueueingHintFn) fwk.QueueingHintFn {
 	return func(logger klog.Logger, pod *v1.Pod, oldObj, newObj any) (fwk.QueueingHint, error) {
 		hint, err := upstream(logger, pod, oldObj, newObj)
-		if hint == fwk.Queue && freesDevices(oldObj, newObj) {
-			pl.activateHolder(pod)
+		if hint != fwk.Queue || !freesDevices(oldObj, newObj) {
+			return hint, err
 		}
+		if err == nil && !pl.mayUse(pod, oldObj.(*resourceapi.ResourceClaim)) {
+			return fwk.QueueSkip, nil
+		}
+		pl.activateHolder(pod)
 		return hint, err
 	}
+}
+
+// mayUse reports whether the freed devices of a claim may help a pod. A pod whose claims can't have devices of these
+// drivers is not tried for them: a tenant whose pods come and go would use up the time of other tenants whose pods wait.
+func (pl *DynamicResourcesCEL) mayUse(pod *v1.Pod, freed *resourceapi.ResourceClaim) bool {
+	if pl.preparing == nil || freed.Status.Allocation == nil || pl.wantsExtended(pod) {
+		return true
+	}
+	c := pl.resolve(pod)
+	if c.err != nil || len(c.unallocated) == 0 {
+		return true
+	}
+	for _, claim := range c.unallocated {
+		if claim.UID == freed.UID {
+			return true
+		}
+		prepared := pl.preparing.look(claim, pl.preparing.version, pl.constrains())
+		if prepared == nil || slices.ContainsFunc(freed.Status.Allocation.Devices.Results, func(device resourceapi.DeviceRequestAllocationResult) bool {
+			return prepared.MayHave(device.Driver)
+		}) {
+			return true
+		}
+	}
+	return false
 }
 
 // freesDevices reports whether a claim has lost its allocation, or is gone.

@@ -20,6 +20,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	compbase "k8s.io/component-base/metrics"
+	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	clocktesting "k8s.io/utils/clock/testing"
@@ -210,6 +211,47 @@ func TestNamespacesArePreparedInTurns(t *testing.T) {
 	b.awaitActivated(t, many+1)
 	require.Less(t, slices.Index(b.handle.tried(), "default/pod"), many/2)
 	require.Contains(t, b.handle.tried(), "default/pod")
+}
+
+// TestDevicesOfOtherDriversWakeNobody: a pod waits for devices of one driver. Those of others can't help it.
+func TestDevicesOfOtherDriversWakeNobody(t *testing.T) {
+	freed := func(driver string) *resourceapi.ResourceClaim {
+		c := claim(1)
+		c.Name, c.UID = "freed", "freed"
+		c.Status.Allocation = &resourceapi.AllocationResult{Devices: resourceapi.DeviceAllocationResult{
+			Results: []resourceapi.DeviceRequestAllocationResult{{Request: "mla", Driver: driver, Pool: "pool", Device: "device"}},
+		}}
+		return c
+	}
+	ofOne := class()
+	ofOne.Spec.Selectors = []resourceapi.DeviceSelector{{CEL: &resourceapi.CELDeviceSelector{Expression: fmt.Sprintf("device.driver == %q", driver)}}}
+	for name, test := range map[string]struct {
+		class  *resourceapi.DeviceClass
+		driver string
+		want   fwk.QueueingHint
+	}{
+		"of the driver":     {ofOne, driver, fwk.Queue},
+		"of another driver": {ofOne, "other.example.com", fwk.QueueSkip},
+		"of any driver":     {class(), "other.example.com", fwk.Queue},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := startPreparing(t, nil, test.class, slice(0, 2, 3), constrain(t, claim(2), "ring2", ring2))
+			events, err := b.EventsToRegister(b.ctx)
+			require.NoError(t, err)
+			at := slices.IndexFunc(events, func(e fwk.ClusterEventWithHint) bool { return e.Event.Resource == fwk.ResourceClaim })
+			before, after := freed(test.driver), freed(test.driver)
+			after.Status.Allocation = nil
+			hint := func() fwk.QueueingHint {
+				hint, err := events[at].QueueingHintFn(klog.FromContext(b.ctx), pod(), before, after)
+				require.NoError(t, err)
+				return hint
+			}
+			require.Equal(t, fwk.Queue, hint(), "what the claim says is not known yet")
+			require.False(t, b.PreEnqueue(b.ctx, pod()).IsSuccess())
+			b.awaitActivated(t, 1)
+			require.Equal(t, test.want, hint())
+		})
+	}
 }
 
 // TestPreparedNow: a scheduler that starts can't wait for what nominated pods ask for.

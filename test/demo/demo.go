@@ -6,7 +6,6 @@ package demo
 import (
 	"context"
 	"embed"
-	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -109,7 +108,7 @@ func (d *demo) create(ctx context.Context, objects ...client.Object) error {
 func acts(ctx context.Context, all ...func(context.Context) error) error {
 	for _, act := range all {
 		if err := act(ctx); err != nil {
-			return errors.Join(context.Cause(ctx), err)
+			return err
 		}
 	}
 	return nil

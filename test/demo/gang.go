@@ -54,7 +54,7 @@ func (d *demo) gang(ctx context.Context) error {
 func (d *demo) hostFails(ctx context.Context, pod *corev1.Pod) error {
 	host := pod.Spec.NodeName
 	d.say("8. The host %s fails, and the job makes another pod. The pod would fit on any of the other free hosts, but", host)
-	d.say("   only the lost one completes the block. So the pod waits, and its condition says for what:\n")
+	d.say("   only the lost one completes the block. So the pod waits, and its condition names this host:\n")
 	if err := d.cordon(ctx, host, true); err != nil {
 		return err
 	}

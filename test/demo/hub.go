@@ -33,10 +33,10 @@ const (
 	nodeClaim = "sku.node.k8s.io"
 )
 
-// cluster is a ManagedCluster with its scores. Some clusters have no scores.
+// cluster is a ManagedCluster with its scores. Some clusters have no scores, and an empty object here.
 type cluster struct {
 	*clusterv1.ManagedCluster
-	scores *clusterv1alpha1.AddOnPlacementScore
+	scores clusterv1alpha1.AddOnPlacementScore
 }
 
 // regions, and how much more idle the clusters of a region are than the clusters of other regions.
@@ -85,10 +85,10 @@ func newCluster(i int, now time.Time, random *rand.Rand, region string) *cluster
 	return result
 }
 
-func newScores(cluster string, random *rand.Rand, idle int) *clusterv1alpha1.AddOnPlacementScore {
+func newScores(cluster string, random *rand.Rand, idle int) clusterv1alpha1.AddOnPlacementScore {
 	cpus := random.IntN(24)
 	memory := []string{"64Mi", "100Mi", "512Mi", "2Gi", "1.5Gi", "48Gi"}[random.IntN(6)]
-	return &clusterv1alpha1.AddOnPlacementScore{
+	return clusterv1alpha1.AddOnPlacementScore{
 		ObjectMeta: metav1.ObjectMeta{Namespace: cluster, Name: "default", Annotations: map[string]string{
 			setscores.QuantitiesAnnotation: fmt.Sprintf(`{"cpuAvailable": "%d", "memAvailable": %q}`, cpus, memory),
 		}},
@@ -102,8 +102,9 @@ func newScores(cluster string, random *rand.Rand, idle int) *clusterv1alpha1.Add
 
 // openShop gives a role and a score "workload" to the first cluster of a region that can have them.
 func openShop(clusters []cluster, role, region string, score int32) {
-	for _, c := range clusters {
-		if c.Labels[regionLabel] == region && c.Labels[clusterv1beta2.ClusterSetLabel] == production && c.scores != nil {
+	for i := range clusters {
+		c := &clusters[i]
+		if c.Labels[regionLabel] == region && c.Labels[clusterv1beta2.ClusterSetLabel] == production && c.scores.Name != "" {
 			c.Labels[shopLabel] = role
 			c.scores.Status.Scores = append(c.scores.Status.Scores, clusterv1alpha1.AddOnPlacementScoreItem{Name: "workload", Value: score})
 			return
@@ -144,13 +145,13 @@ func (d *demo) join(ctx context.Context, c cluster) error {
 		return err
 	}
 	c.Status = status
-	if err := d.client.Status().Update(ctx, c.ManagedCluster); err != nil || c.scores == nil {
+	if err := d.client.Status().Update(ctx, c.ManagedCluster); err != nil || c.scores.Name == "" {
 		return err
 	}
 	scores := c.scores.Status
-	if err := d.create(ctx, c.scores); err != nil {
+	if err := d.create(ctx, &c.scores); err != nil {
 		return err
 	}
 	c.scores.Status = scores
-	return d.client.Status().Update(ctx, c.scores)
+	return d.client.Status().Update(ctx, &c.scores)
 }

@@ -28,8 +28,12 @@ var (
 // claim is a column with the values of a claim.
 func claim(title, name string) column {
 	return column{title, func(c cluster) string {
-		i := slices.IndexFunc(c.Status.ClusterClaims, func(claim clusterv1.ManagedClusterClaim) bool { return claim.Name == name })
-		return c.Status.ClusterClaims[i].Value
+		for _, claim := range c.Status.ClusterClaims {
+			if claim.Name == name {
+				return claim.Value
+			}
+		}
+		return ""
 	}}
 }
 

@@ -56,7 +56,7 @@ func runFleetDemo(ctx context.Context, flags *hubFlags, out, progress io.Writer)
 	clusters, configs := make([]*controlplane.ControlPlane, len(names)), make([]*rest.Config, len(names))
 	ctx, end := context.WithCancel(ctx)
 	defer func() {
-		end() // all of them at once
+		end() // All clusters stop at the same time.
 		for _, cp := range clusters {
 			if cp != nil {
 				cp.Stop()

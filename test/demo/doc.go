@@ -1,16 +1,13 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package demo shows, on a running control plane with celset-scheduler, what a
-// set constraint is for: nodes with rings and meshes of accelerators, some of
-// them taken, and pods that want connected ones.
+// Package demo shows what set constraints and Placements are for, on running control planes.
 //
-//	err := demo.Run(ctx, demo.Options{Config: cp.RESTConfig(), Examples: dir, Out: os.Stdout})
+//   - [Run]: nodes with rings, meshes and a torus of accelerators, some of them taken, and pods that want
+//     connected accelerators.
+//   - [RunReal]: the same up to the log of a container, on a node of package realnode.
+//   - [RunPlacement]: a hub with 200 clusters, and Placements that select some of them.
+//   - [RunFleet]: a hub and three clusters. A Placement selects the cluster in which a pod finds its devices.
 //
-// [RunReal] goes on to what a container knows, on a node of package realnode, and
-// [RunFleet] begins with the cluster, which a hub selects.
-//
-// Whatever it says about the outcome it has read back from the API and checked
-// against the topology, independently of the constraint's expression; if
-// something is not so, Run fails.
+// A demo shows, and tests elsewhere check. A demo fails only if what it waits for does not happen within a minute.
 package demo

@@ -4,29 +4,30 @@
 package demo
 
 import (
-	"bytes"
 	"context"
-	"embed"
+	"encoding/json"
 	"fmt"
-	"io/fs"
+	"slices"
+	"strings"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	clusterv1 "open-cluster-management.io/api/cluster/v1"
+	clusterv1alpha1 "open-cluster-management.io/api/cluster/v1alpha1"
 	clusterv1beta2 "open-cluster-management.io/api/cluster/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	managed "github.com/celset/celset/internal/testing/fleet"
+	"github.com/celset/celset/apis/setscores"
+	"github.com/celset/celset/internal/testing/fleet"
 	"github.com/celset/celset/test/controlplane"
-	"github.com/celset/celset/test/demo/placement"
 	"github.com/celset/celset/test/story"
 )
 
-// cities are the clusters, and the devices in them that others have. There are four of eight left
-// in each, and only in one of them these are connected: not in the first one, which a tie decides for.
+// cities are the clusters, and the devices that other pods have. In each cluster four of eight devices are free, but only
+// in one cluster the four are connected. It is not the first cluster, which a tie is decided for.
 var cities = []struct {
 	name  string
 	taken []string
@@ -36,7 +37,7 @@ var cities = []struct {
 	{"cologne", []string{"mla-0", "mla-3", "mla-4", "mla-7"}},
 }
 
-// FleetClusters are the names that the clusters have on the hub, and their schedulers as users of it.
+// FleetClusters returns the names of the clusters on the hub. The schedulers are users of the hub with the same names.
 func FleetClusters() []string {
 	var names []string
 	for _, city := range cities {
@@ -45,89 +46,149 @@ func FleetClusters() []string {
 	return names
 }
 
-//go:embed fleet
-var fleetManifests embed.FS
-
-// fleet is a demo on a hub and in clusters.
-type fleet struct {
-	members []*member
-	hub     *placement.Hub
+// fleetDemo is a hub with clusters.
+type fleetDemo struct {
+	hub *demo
+	// members have one site each.
+	members []*demo
 }
 
-// member is a cluster, with one site.
-type member struct {
-	*demo
-	site
-	name string
-}
-
-// RunFleet shows on a hub, and in clusters of which there is one for each of [FleetClusters], how totals
-// mislead a Placement, and sets of devices don't. The schedulers in the clusters publish these sets on the
-// hub, and often. The error is nil only if all of it came out as it should.
-func RunFleet(ctx context.Context, hub placement.Options, clusters []*rest.Config, color bool) error {
-	publisher, err := fleetManifests.ReadFile("fleet/publisher.yaml")
-	if err != nil {
-		return err
-	}
-	f, rights := &fleet{}, []byte{}
-	var known []*clusterv1.ManagedCluster
+// RunFleet shows on a hub that totals mislead a Placement, and sets of devices don't. There is a cluster for each of
+// [FleetClusters]. The scheduler in a cluster publishes its sets on the hub.
+func RunFleet(ctx context.Context, hub Options, clusters []*rest.Config) (err error) {
+	f := &fleetDemo{}
+	var known []cluster
+	group, setUp := errgroup.WithContext(ctx)
 	for i, config := range clusters {
-		m, err := newMember(i, Options{Config: config, Out: hub.Out, Color: color})
+		m, err := newDemo(Options{Config: config, Examples: manifests, Out: hub.Out, Color: hub.Color})
 		if err != nil {
 			return err
 		}
+		m.sites = []site{{story.Ring(), cities[i].name + "-0", cities[i].taken}}
 		f.members = append(f.members, m)
-		known = append(known, m.managed(i))
-		rights = append(rights, bytes.ReplaceAll(publisher, []byte("CLUSTER"), []byte(m.name))...)
-	}
-	group, setUp := errgroup.WithContext(ctx)
-	for _, m := range f.members {
-		group.Go(func() error { return m.setUp(setUp) })
+		known = append(known, cluster{ManagedCluster: managedCluster(i, m.sites[0])})
+		group.Go(func() error { return m.setUpMember(setUp, cities[i].name) })
 	}
 	if err := group.Wait(); err != nil {
 		return err
 	}
-	return placement.OnHub(ctx, hub, known, func(ctx context.Context, running *placement.Hub) error {
-		if _, err := controlplane.Apply(ctx, hub.Config, rights, controlplane.ApplyOptions{}); err != nil {
+	if f.hub, err = newHub(ctx, hub, known); err != nil {
+		return err
+	}
+	for _, name := range FleetClusters() {
+		if err := f.hub.apply(ctx, "fleet/publisher.yaml", "CLUSTER", name); err != nil {
 			return err
 		}
-		f.hub = running
-		return f.tell(ctx)
-	})
+	}
+	return acts(ctx, f.introduce, f.totals, f.sets)
 }
 
-func newMember(i int, options Options) (m *member, err error) {
-	name := cities[i].name
-	m = &member{demo: &demo{Options: options}, site: site{story.Ring(), name + "-0", cities[i].taken}, name: name}
-	m.sites = []site{m.site}
-	if m.Examples, err = fs.Sub(fleetManifests, "fleet"); err != nil {
-		return nil, err
-	}
-	m.client, err = kubernetes.NewForConfig(m.Config)
-	return m, err
+// managedCluster returns a cluster with the status that an agent would write.
+func managedCluster(i int, s site) *clusterv1.ManagedCluster {
+	result := fleet.Cluster(i, time.Now())
+	result.ObjectMeta = metav1.ObjectMeta{Name: cities[i].name, Labels: map[string]string{clusterv1beta2.ClusterSetLabel: production}}
+	result.Status.Allocatable[clusterv1.ResourceName(s.Driver())] = *resource.NewQuantity(int64(len(s.Topology.Devices)), resource.DecimalSI)
+	return result
 }
 
-// managed is the cluster on the hub, with the status that an agent would write.
-func (m *member) managed(i int) *clusterv1.ManagedCluster {
-	cluster := managed.Cluster(i, time.Now())
-	cluster.ObjectMeta = metav1.ObjectMeta{Name: m.name, Labels: map[string]string{clusterv1beta2.ClusterSetLabel: managed.ClusterSet}}
-	cluster.Status.Allocatable[m.resource()] = *resource.NewQuantity(int64(len(m.Topology.Devices)), resource.DecimalSI)
-	return cluster
+// setUpMember creates a node with devices, and a pod that has some of them.
+func (d *demo) setUpMember(ctx context.Context, name string) error {
+	if _, err := controlplane.CreateNodes(ctx, d.kube, 1, controlplane.NodeOptions{Prefix: name}); err != nil {
+		return err
+	}
+	if err := d.apply(ctx, "fleet/deviceclasses.yaml"); err != nil {
+		return err
+	}
+	return d.furnish(ctx)
 }
 
-func (m *member) resource() clusterv1.ResourceName { return clusterv1.ResourceName(m.Driver()) }
-
-// setUp creates a node and its devices, and a pod that has some of them.
-func (m *member) setUp(ctx context.Context) error {
-	_, err := controlplane.CreateNodes(ctx, m.client, 1, controlplane.NodeOptions{Prefix: m.name})
-	if err == nil {
-		err = m.apply(ctx, "deviceclasses.yaml", nil)
-	}
-	if err == nil {
-		err = m.furnish(ctx)
-	}
-	if err != nil {
-		return fmt.Errorf("cluster %s: %w", m.name, err)
+func (f *fleetDemo) introduce(ctx context.Context) error {
+	f.hub.say("A hub, where Placements select clusters, and three clusters, each with an API server and a celset-scheduler")
+	f.hub.say("of its own. In each cluster a node has a ring of eight accelerators. Another pod has four of them, which have")
+	f.hub.say("a letter below; lines are links between accelerators.\n")
+	for _, m := range f.members {
+		if err := m.draw(ctx, "", m.sites...); err != nil {
+			return err
+		}
 	}
 	return nil
+}
+
+// totals shows a Placement by the number of devices.
+func (f *fleetDemo) totals(ctx context.Context) error {
+	f.hub.say("1. By totals. Each cluster reports eight accelerators as allocatable (on a hub with Open Cluster Management its")
+	f.hub.say("   agents do so, here the demo does), and in each four are free:\n")
+	for i, m := range f.members {
+		free, err := m.devices(ctx, m.sites[0], "")
+		if err != nil {
+			return err
+		}
+		total := f.hub.clusters[i].Status.Allocatable[clusterv1.ResourceName(m.sites[0].Driver())]
+		f.hub.say("   %-10s status.allocatable %s, free %d", cities[i].name, &total, len(free))
+	}
+	misled, name, err := f.decide(ctx, "totals")
+	if err != nil {
+		return err
+	}
+	f.hub.say("   The decision is %s. A pod that wants four connected accelerators is created there, and stays Pending:\n", name)
+	if err := misled.apply(ctx, "fleet/ring-4-connected.yaml"); err != nil {
+		return err
+	}
+	return misled.showWaiting(ctx, "ring", "ring4: no set of 4 free devices")
+}
+
+// sets shows a Placement by the number of sets.
+func (f *fleetDemo) sets(ctx context.Context) error {
+	f.hub.say("2. By sets. Each scheduler publishes on the hub how many sets of four connected accelerators fit now. The name")
+	f.hub.say("   of the number is DeviceClass/constraint/devices in a set/now:\n")
+	// The schedulers count again after some seconds. Until then they may publish the sets of a ring whose devices are free.
+	published := make([]string, len(f.members))
+	key := setscores.Key{Class: f.members[0].sites[0].Driver(), Constraint: "ring4", Devices: 4, State: setscores.Now}.String()
+	err := until(ctx, func(ctx context.Context) (bool, error) {
+		for i, city := range cities {
+			score := &clusterv1alpha1.AddOnPlacementScore{}
+			if err := f.hub.client.Get(ctx, client.ObjectKey{Namespace: city.name, Name: setscores.Name}, score); err != nil {
+				return false, client.IgnoreNotFound(err)
+			}
+			var quantities map[string]string
+			if err := json.Unmarshal([]byte(score.Annotations[setscores.QuantitiesAnnotation]), &quantities); err != nil {
+				return false, err
+			}
+			published[i] = quantities[key]
+		}
+		return slices.Equal(published, []string{"0", "1", "0"}), nil
+	})
+	if err != nil {
+		return fmt.Errorf("wait until the schedulers publish %s: %w (last: %q)", key, err, published)
+	}
+	for i, city := range cities {
+		f.hub.say("   %-10s %s: %s", city.name, key, published[i])
+	}
+	chosen, name, err := f.decide(ctx, "sets")
+	if err != nil {
+		return err
+	}
+	f.hub.say("   The decision is %s. The same pod is created there, and runs:\n", name)
+	return chosen.show(ctx, "ring", "fleet/ring-4-connected.yaml")
+}
+
+// decide shows a Placement, and returns the cluster that the Placement selects.
+func (f *fleetDemo) decide(ctx context.Context, name string) (*demo, string, error) {
+	file := "fleet/" + name + ".yaml"
+	manifest, err := manifests.ReadFile(file)
+	if err != nil {
+		return nil, "", err
+	}
+	_, spec, _ := strings.Cut(string(manifest), "\nspec:\n")
+	f.hub.say("")
+	f.hub.lines(bar, "spec:\n"+spec)
+	if err := f.hub.apply(ctx, file); err != nil {
+		return nil, "", err
+	}
+	got, err := f.hub.decided(ctx, Team, name, func(got decision) bool { return len(got.clusters) == 1 })
+	if err != nil {
+		return nil, "", err
+	}
+	chosen := got.clusters[0].ClusterName
+	return f.members[slices.Index(FleetClusters(), chosen)], chosen, nil
 }

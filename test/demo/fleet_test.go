@@ -24,7 +24,7 @@ func TestClustersDifferInSetsOnly(t *testing.T) {
 				free = append(free, device.Name)
 			}
 		}
-		require.Len(t, free, wanted, city.name)
+		require.Len(t, free, 4, city.name)
 		if ring.Holds(free) {
 			connected = append(connected, city.name)
 		}

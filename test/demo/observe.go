@@ -6,142 +6,144 @@ package demo
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/util/wait"
+	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-const (
-	pollPeriod = 50 * time.Millisecond
-	patience   = time.Minute
-)
-
-// waitRunning waits until the pod runs and returns it.
-func (d *demo) waitRunning(ctx context.Context, name string) (*corev1.Pod, error) {
-	var pod *corev1.Pod
-	err := wait.PollUntilContextTimeout(ctx, pollPeriod, patience, true, func(ctx context.Context) (bool, error) {
-		var err error
-		pod, err = d.client.CoreV1().Pods(namespace).Get(ctx, name, metav1.GetOptions{})
-		return err == nil && pod.Status.Phase == corev1.PodRunning, err
-	})
-	if err != nil {
-		return nil, fmt.Errorf("pod %s does not run: %w (%s)", name, err, whyUnscheduled(pod))
-	}
-	return pod, nil
+// until polls until done returns true, for at most a minute.
+func until(ctx context.Context, done func(context.Context) (bool, error)) error {
+	return wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, time.Minute, true, done)
 }
 
-func whyUnscheduled(pod *corev1.Pod) string {
-	if pod != nil {
-		for _, condition := range pod.Status.Conditions {
-			if condition.Type == corev1.PodScheduled {
-				return string(condition.Status) + ": " + condition.Message
-			}
-		}
-	}
-	return "not yet seen by a scheduler"
+func (d *demo) pods(ctx context.Context, options ...client.ListOption) ([]corev1.Pod, error) {
+	var list corev1.PodList
+	err := d.client.List(ctx, &list, append(options, client.InNamespace(namespace))...)
+	return list.Items, err
 }
 
-// waitUnschedulable waits for the event that says why a pod is not scheduled and
-// returns its text.
-func (d *demo) waitUnschedulable(ctx context.Context, pod string) (string, error) {
-	var text string
-	err := wait.PollUntilContextTimeout(ctx, pollPeriod, patience, true, func(ctx context.Context) (bool, error) {
-		events, err := d.client.EventsV1().Events(namespace).List(ctx, metav1.ListOptions{
-			FieldSelector: fields.Set{"regarding.name": pod, "reason": "FailedScheduling"}.String(),
-		})
-		if err != nil {
+// running waits until n pods are selected and all of them run.
+func (d *demo) running(ctx context.Context, n int, selected client.ListOption) (pods []corev1.Pod, err error) {
+	err = until(ctx, func(ctx context.Context) (bool, error) {
+		if pods, err = d.pods(ctx, selected); err != nil {
 			return false, err
 		}
-		for _, event := range events.Items {
-			text = event.Note
-		}
-		// Before the claim is made from its template, the scheduler says so.
-		claim, err := d.claimOf(ctx, pod)
-		return err == nil && claim != nil && text != "" && !waitsForClaim(text), err
+		waits := slices.ContainsFunc(pods, func(pod corev1.Pod) bool { return pod.Status.Phase != corev1.PodRunning })
+		return len(pods) == n && !waits, nil
 	})
 	if err != nil {
-		return "", fmt.Errorf("pod %s: no event says why it is not scheduled: %w (last: %q)", pod, err, text)
-	}
-	return text, nil
-}
-
-// claimOf returns the claim of the pod, nil if it was not made yet.
-func (d *demo) claimOf(ctx context.Context, podName string) (*resourceapi.ResourceClaim, error) {
-	pod, err := d.client.CoreV1().Pods(namespace).Get(ctx, podName, metav1.GetOptions{})
-	if err != nil {
-		return nil, err
-	}
-	name := pod.Spec.ResourceClaims[0].ResourceClaimName
-	for _, status := range pod.Status.ResourceClaimStatuses {
-		name = status.ResourceClaimName
-	}
-	if name == nil {
-		return nil, nil
-	}
-	return d.client.ResourceV1().ResourceClaims(namespace).Get(ctx, *name, metav1.GetOptions{})
-}
-
-// devicesOf returns the devices that the pod's claim was allocated.
-func (d *demo) devicesOf(ctx context.Context, pod *corev1.Pod) ([]string, error) {
-	claim, err := d.claimOf(ctx, pod.Name)
-	if err != nil {
-		return nil, err
-	}
-	if claim == nil || claim.Status.Allocation == nil {
-		return nil, fmt.Errorf("the claim of the running pod %s has no allocation", pod.Name)
-	}
-	var devices []string
-	for _, result := range claim.Status.Allocation.Devices.Results {
-		devices = append(devices, result.Device)
-	}
-	return devices, nil
-}
-
-// hasNothing checks that no device was allocated for the pod and it has no node.
-func (d *demo) hasNothing(ctx context.Context, name string) error {
-	pod, err := d.client.CoreV1().Pods(namespace).Get(ctx, name, metav1.GetOptions{})
-	if err != nil {
-		return err
-	}
-	claim, err := d.claimOf(ctx, name)
-	if err != nil {
-		return err
-	}
-	if pod.Spec.NodeName != "" || claim.Status.Allocation != nil {
-		return fmt.Errorf("pod %s should wait without devices, but it is on node %q with allocation %v",
-			name, pod.Spec.NodeName, claim.Status.Allocation)
-	}
-	return nil
-}
-
-// noDeviceTwice checks all allocations in the cluster against each other.
-func (d *demo) noDeviceTwice(ctx context.Context) error {
-	claims, err := d.client.ResourceV1().ResourceClaims("").List(ctx, metav1.ListOptions{})
-	if err != nil {
-		return err
-	}
-	owner := map[string]string{}
-	for _, claim := range claims.Items {
-		for _, result := range results(&claim) {
-			device := result.Driver + "/" + result.Pool + "/" + result.Device
-			if other, taken := owner[device]; taken {
-				return fmt.Errorf("device %s is allocated to claim %s and to claim %s", device, other, claim.Name)
-			}
-			owner[device] = claim.Name
+		err = fmt.Errorf("wait until %d pods run: %w", n, err)
+		for i := range pods {
+			err = fmt.Errorf("%w\npod %s: %s %s", err, pods[i].Name, pods[i].Status.Phase, whyPending(&pods[i]))
 		}
 	}
-	d.say("%d devices are allocated, none of them twice. All of the above was read back from the", len(owner))
-	d.say("API server and checked.")
-	return nil
+	return pods, err
 }
 
-func results(claim *resourceapi.ResourceClaim) []resourceapi.DeviceRequestAllocationResult {
-	if claim.Status.Allocation == nil {
-		return nil
+// named selects the pod with a name.
+func named(name string) client.ListOption { return client.MatchingFields{"metadata.name": name} }
+
+// waiting waits until a scheduler has refused a pod with a message that contains text. It returns the message.
+// The name of the pod begins with prefix.
+func (d *demo) waiting(ctx context.Context, prefix, text string) (message string, err error) {
+	err = until(ctx, func(ctx context.Context) (bool, error) {
+		pods, err := d.pods(ctx)
+		for i := range pods {
+			if strings.HasPrefix(pods[i].Name, prefix) {
+				message = whyPending(&pods[i])
+			}
+			if strings.Contains(message, text) {
+				return true, nil
+			}
+		}
+		return false, err
+	})
+	if err != nil {
+		return "", fmt.Errorf("wait until pod %s is refused with %q: %w (last: %q)", prefix, text, err, message)
 	}
-	return claim.Status.Allocation.Devices.Results
+	return message, nil
+}
+
+// whyPending returns the scheduler's message, or an empty text if there is none.
+func whyPending(pod *corev1.Pod) string {
+	for _, condition := range pod.Status.Conditions {
+		if condition.Type == corev1.PodScheduled && condition.Status == corev1.ConditionFalse {
+			return condition.Message
+		}
+	}
+	return ""
+}
+
+// owners maps the allocated devices of a node to the pods that have them, or to claims without a pod.
+func (d *demo) owners(ctx context.Context, node string) (map[string]string, error) {
+	var claims resourceapi.ResourceClaimList
+	if err := d.client.List(ctx, &claims, client.InNamespace(namespace)); err != nil {
+		return nil, err
+	}
+	owners := map[string]string{}
+	for _, claim := range claims.Items {
+		if claim.Status.Allocation == nil {
+			continue
+		}
+		owner := claim.Name
+		for _, consumer := range claim.Status.ReservedFor {
+			owner = consumer.Name
+		}
+		for _, result := range claim.Status.Allocation.Devices.Results {
+			if result.Pool == node {
+				owners[result.Device] = owner
+			}
+		}
+	}
+	return owners, nil
+}
+
+// decision is a Placement with the clusters in its PlacementDecisions.
+type decision struct {
+	placement *clusterv1beta1.Placement
+	// objects is the number of PlacementDecisions.
+	objects  int
+	clusters []clusterv1beta1.ClusterDecision
+}
+
+// decided waits until a Placement in namespace is decided for its current spec, and done is true.
+func (d *demo) decided(ctx context.Context, namespace, name string, done func(decision) bool) (got decision, err error) {
+	err = until(ctx, func(ctx context.Context) (bool, error) {
+		got = decision{placement: &clusterv1beta1.Placement{}}
+		if err := d.client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, got.placement); err != nil {
+			return false, err
+		}
+		var list clusterv1beta1.PlacementDecisionList
+		if err := d.client.List(ctx, &list, client.InNamespace(namespace), client.MatchingLabels{clusterv1beta1.PlacementLabel: name}); err != nil {
+			return false, err
+		}
+		got.objects = len(list.Items)
+		for _, object := range list.Items {
+			got.clusters = append(got.clusters, object.Status.Decisions...)
+		}
+		status := got.placement.Status
+		satisfied := meta.FindStatusCondition(status.Conditions, clusterv1beta1.PlacementConditionSatisfied)
+		return satisfied != nil && satisfied.ObservedGeneration == got.placement.Generation &&
+			int(status.NumberOfSelectedClusters) == len(got.clusters) && done(got), nil
+	})
+	if err != nil {
+		return got, fmt.Errorf("wait for the decision of Placement %s: %w (last: %+v)", name, err, got.placement.Status)
+	}
+	return got, nil
+}
+
+// message returns the message of a condition if the condition is true.
+func (d decision) message(kind string) string {
+	c := meta.FindStatusCondition(d.placement.Status.Conditions, kind)
+	if c == nil || c.Status != "True" {
+		return ""
+	}
+	return c.Message
 }

@@ -8,96 +8,104 @@ import (
 	"context"
 	"fmt"
 	"strings"
-
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"text/tabwriter"
 
 	"github.com/celset/celset/internal/draw"
+	"github.com/celset/celset/internal/topology"
 )
 
-// textWidth is where events are wrapped.
-const textWidth = 84
+const (
+	// margin is left of pictures, and bar left of quoted texts.
+	margin, bar = "   ", "     | "
+	// textWidth is the longest line of a wrapped message.
+	textWidth = 84
+	// maxRows is the largest number of clusters in a table.
+	maxRows = 6
+)
 
-// waitsForClaim recognizes the event of a pod whose claim is still to be made.
-func waitsForClaim(event string) bool {
-	return strings.Contains(event, "not created yet") || strings.Contains(event, "not found")
-}
-
-// siteOf returns the site with the node.
-func (d *demo) siteOf(node string) (site, error) {
-	for _, s := range d.sites {
-		if s.node == node {
-			return s, nil
-		}
-	}
-	return site{}, fmt.Errorf("node %q has no devices", node)
-}
-
-// draw shows the devices of sites as the API server knows them. Those of the pod
-// are the chosen ones.
+// draw shows the devices of nodes. Those of the pod are the chosen devices.
 func (d *demo) draw(ctx context.Context, pod string, sites ...site) error {
-	marks, err := d.marks(ctx, pod)
-	if err != nil {
-		return err
-	}
 	for _, s := range sites {
-		var picture bytes.Buffer
-		if err := draw.Text(&picture, s.Topology, marks[s.node], d.drawOptions()...); err != nil {
+		owners, err := d.owners(ctx, s.node)
+		if err != nil {
 			return err
 		}
-		for i, line := range strings.Split(strings.TrimRight(picture.String(), "\n"), "\n") {
-			if i == 0 {
-				line = s.node + ": " + line
+		marks := map[string]draw.Mark{}
+		for device, owner := range owners {
+			marks[device] = draw.Mark{State: draw.Taken, Owner: owner}
+			if owner == pod {
+				marks[device] = draw.Mark{State: draw.Chosen}
 			}
-			d.say("%s", strings.TrimRight("   "+line, " "))
 		}
-		d.say("")
+		if err := d.picture(s.node+": ", s.Topology, marks); err != nil {
+			return err
+		}
 	}
 	return nil
 }
 
-// marks are those of all devices that somebody has, by pool, which is named like the node, and device.
-func (d *demo) marks(ctx context.Context, pod string) (map[string]map[string]draw.Mark, error) {
-	claims, err := d.client.ResourceV1().ResourceClaims(namespace).List(ctx, metav1.ListOptions{})
-	if err != nil {
-		return nil, err
-	}
-	marks := map[string]map[string]draw.Mark{}
-	for _, claim := range claims.Items {
-		mark := draw.Mark{State: draw.Taken}
-		for _, consumer := range claim.Status.ReservedFor {
-			mark.Owner = consumer.Name
-			if consumer.Name == pod {
-				mark.State = draw.Chosen
-			}
-		}
-		for _, result := range results(&claim) {
-			if marks[result.Pool] == nil {
-				marks[result.Pool] = map[string]draw.Mark{}
-			}
-			marks[result.Pool][result.Device] = mark
-		}
-	}
-	return marks, nil
-}
-
-func (d *demo) drawOptions() []draw.Option {
+func (d *demo) picture(title string, t topology.Topology, marks map[string]draw.Mark) error {
+	var options []draw.Option
 	if d.Color {
-		return []draw.Option{draw.WithColor()}
+		options = append(options, draw.WithColor())
 	}
+	text := bytes.NewBufferString(title)
+	if err := draw.Text(text, t, marks, options...); err != nil {
+		return err
+	}
+	d.lines(margin, text.String())
 	return nil
 }
 
-// indented wraps a long line.
-func indented(text string) string {
-	const margin = "     | "
+// lines shows a text with a margin, and an empty line below.
+func (d *demo) lines(margin, text string) {
+	for line := range strings.Lines(strings.TrimRight(text, "\n")) {
+		d.say("%s", strings.TrimRight(margin+line, " \n"))
+	}
+	d.say("")
+}
+
+// wrapped breaks a long line.
+func wrapped(text string) string {
 	var lines []string
 	line := ""
 	for _, word := range strings.Fields(text) {
 		if line != "" && len(line)+1+len(word) > textWidth {
-			lines = append(lines, line)
-			line = ""
+			lines, line = append(lines, line), ""
 		}
 		line = strings.TrimSpace(line + " " + word)
 	}
-	return margin + strings.Join(append(lines, line), "\n"+margin)
+	return strings.Join(append(lines, line), "\n")
+}
+
+// column of a table of clusters.
+type column struct {
+	title string
+	value func(cluster) string
+}
+
+// label is a column with the values of a label.
+func label(title, key string) column {
+	return column{title, func(c cluster) string { return c.Labels[key] }}
+}
+
+// table shows the first clusters.
+func (d *demo) table(clusters []cluster, columns ...column) {
+	var text bytes.Buffer
+	table := tabwriter.NewWriter(&text, 0, 0, 3, ' ', 0)
+	row := func(first string, cell func(column) string) {
+		for _, c := range columns {
+			first += "\t" + cell(c)
+		}
+		fmt.Fprintln(table, first)
+	}
+	row("CLUSTER", func(c column) string { return c.title })
+	for _, m := range clusters[:min(maxRows, len(clusters))] {
+		row(m.Name, func(c column) string { return c.value(m) })
+	}
+	table.Flush()
+	if rest := len(clusters) - maxRows; rest > 0 {
+		fmt.Fprintf(&text, "... and %d more\n", rest)
+	}
+	d.lines(margin, text.String())
 }

@@ -10,45 +10,52 @@ import (
 	schedulingv1 "k8s.io/api/scheduling/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/celset/celset/internal/testing/machine"
 	"github.com/celset/celset/test/controlplane"
 	"github.com/celset/celset/test/story"
 )
 
-// site is a node with its devices.
+// site is a node with devices.
 type site struct {
 	*story.Story
 	node string
-	// taken are devices that other pods have from the start.
+	// taken are the devices that another pod has from the start.
 	taken []string
 }
 
-// sites are two Trainium nodes, two nodes with rings, two with meshes. On the first of each no
-// set of devices fits, though enough are free.
-func sites() []site {
-	neurons, ring, grid := story.Neurons(), story.Ring(), story.Grid()
+// sites returns two Trainium nodes, two nodes with rings and two nodes with meshes. On the first of each two,
+// enough devices are free, but no set of them fits.
+func sites() ([]site, error) {
+	trn1, err := machine.ByName("aws-trn1")
+	if err != nil {
+		return nil, err
+	}
+	neurons, ring, grid := &story.Story{Topology: trn1.Topology("trn1")}, story.Ring(), story.Grid()
 	return []site{
-		{neurons, "trn1-0", neurons.Fragmented},
+		{neurons, "trn1-0", []string{"neuron-device-4", "neuron-device-6", "neuron-device-12", "neuron-device-14"}},
 		{neurons, "trn1-1", []string{"neuron-device-0", "neuron-device-7"}},
 		{ring, "ring-0", ring.Fragmented},
 		{ring, "ring-1", []string{"mla-1"}},
 		{grid, "mesh-0", grid.Fragmented},
 		{grid, "mesh-1", []string{"mla-1", "mla-4", "mla-11"}},
-	}
+	}, nil
 }
 
 // setUp creates nodes, devices and classes, and pods that take some devices.
-func (d *demo) setUp(ctx context.Context) error {
+func (d *demo) setUp(ctx context.Context) (err error) {
+	// The API server refuses pods of a class that it got to know a moment ago. So the class comes first.
+	if err := d.create(ctx, &schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: "urgent"}, Value: 1000}); err != nil {
+		return err
+	}
+	if d.sites, err = sites(); err != nil {
+		return err
+	}
 	for _, prefix := range []string{"trn1", "ring", "mesh"} {
-		if _, err := controlplane.CreateNodes(ctx, d.client, 2, controlplane.NodeOptions{Prefix: prefix}); err != nil {
+		if _, err := controlplane.CreateNodes(ctx, d.kube, 2, controlplane.NodeOptions{Prefix: prefix}); err != nil {
 			return err
 		}
 	}
-	if err := d.apply(ctx, "deviceclasses.yaml", nil); err != nil {
-		return err
-	}
-	// Early: pods of a class that the API server has only just got to know are refused.
-	urgent := &schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: "urgent"}, Value: 1000}
-	if _, err := d.client.SchedulingV1().PriorityClasses().Create(ctx, urgent, metav1.CreateOptions{}); err != nil {
+	if err := d.apply(ctx, "deviceclasses.yaml"); err != nil {
 		return err
 	}
 	if err := d.furnish(ctx); err != nil {
@@ -60,53 +67,39 @@ func (d *demo) setUp(ctx context.Context) error {
 	return d.draw(ctx, "", d.sites...)
 }
 
-// furnish publishes the devices of all sites, and waits until those that are taken are.
+// furnish publishes the devices of all sites, and waits until other pods have their devices.
 func (d *demo) furnish(ctx context.Context) error {
 	for _, s := range d.sites {
-		if err := d.publish(ctx, s); err != nil {
+		slices, err := s.Topology.ResourceSlices(s.node)
+		if err != nil {
 			return err
+		}
+		for _, slice := range slices {
+			if err := d.create(ctx, slice); err != nil {
+				return err
+			}
 		}
 		if err := d.occupy(ctx, s); err != nil {
 			return err
 		}
 	}
-	for _, s := range d.sites {
-		if _, err := d.waitRunning(ctx, occupant(s)); err != nil {
-			return err
-		}
-	}
 	return nil
 }
 
-func (d *demo) publish(ctx context.Context, s site) error {
-	slices, err := s.Topology.ResourceSlices(s.node)
-	if err != nil {
-		return err
-	}
-	for _, slice := range slices {
-		if _, err := d.client.ResourceV1().ResourceSlices().Create(ctx, slice, metav1.CreateOptions{}); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// occupant is the name of the pod, and of the claim, that takes devices of a site
-// from the start.
-func occupant(s site) string { return "other-" + s.node }
-
-// occupy has a pod, changed as told, take devices.
+// occupy waits until another pod has its devices. The changes are made to the pod before it is created.
 func (d *demo) occupy(ctx context.Context, s site, changes ...func(*corev1.PodSpec)) error {
-	claim, pod, err := s.Occupant(occupant(s), s.node, s.taken...)
+	name := "other-" + s.node
+	claim, pod, err := s.Occupant(name, s.node, s.taken...)
 	if err != nil {
 		return err
 	}
 	for _, change := range changes {
 		change(&pod.Spec)
 	}
-	if _, err := d.client.ResourceV1().ResourceClaims(namespace).Create(ctx, claim, metav1.CreateOptions{}); err != nil {
+	claim.Namespace, pod.Namespace = namespace, namespace
+	if err := d.create(ctx, claim, pod); err != nil {
 		return err
 	}
-	_, err = d.client.CoreV1().Pods(namespace).Create(ctx, pod, metav1.CreateOptions{})
+	_, err = d.running(ctx, 1, named(name))
 	return err
 }

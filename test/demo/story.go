@@ -4,158 +4,125 @@
 package demo
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
-
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
-	"github.com/celset/celset/test/story"
 )
 
-// neurons is the story of a machine that exists.
-func (d *demo) neurons(ctx context.Context) error {
+// Run shows claims for devices, preemption, and a gang on hosts, in a cluster.
+func Run(ctx context.Context, options Options) error {
+	d, err := newDemo(options)
+	if err != nil {
+		return err
+	}
+	return acts(ctx, d.setUp, d.sets, d.noSets, d.preemption, d.gang)
+}
+
+// sets shows three pods that get sets of devices.
+func (d *demo) sets(ctx context.Context) error {
 	d.say("1. A pod wants a 2x2 block of Trainium accelerators, and the EFAs (network interfaces) that belong to them:")
 	d.say("   two drivers, two constraints (trn1-2x2.yaml). trn1-0 has enough free accelerators, but no whole block.\n")
-	return d.tell(ctx, story.Neurons())
-}
-
-// connectedDevices is the first user story of KEP-5254.
-func (d *demo) connectedDevices(ctx context.Context) error {
+	if err := d.show(ctx, "neurons", "trn1-2x2.yaml"); err != nil {
+		return err
+	}
 	d.say("2. A pod wants four connected accelerators of a ring. The constraint is defined in the claim")
 	d.say("   (ring-4-connected.yaml). The first four free ones of either node are not connected.\n")
-	return d.tell(ctx, story.Ring())
-}
-
-// grid is the second one.
-func (d *demo) grid(ctx context.Context) error {
+	if err := d.show(ctx, "ring", "ring-4-connected.yaml"); err != nil {
+		return err
+	}
 	d.say("3. A pod wants a 2x2 block of a mesh. The vendor ships the constraint in its DeviceClass; the claim")
 	d.say("   only says \"matchAttribute: celset.dev/grid2x2\" (grid-2x2.yaml).\n")
-	return d.tell(ctx, story.Grid())
+	return d.show(ctx, "grid", "grid-2x2.yaml")
 }
 
-// tell applies an example and checks what its pod gets.
-func (d *demo) tell(ctx context.Context, told *story.Story) error {
-	start := time.Now()
-	if err := d.apply(ctx, told.Manifest, nil); err != nil {
-		return err
-	}
-	return d.check(ctx, told, start)
-}
-
-// check waits for the pod of a story that began then, and checks what it got.
-func (d *demo) check(ctx context.Context, told *story.Story, start time.Time) error {
-	running, err := d.waitRunning(ctx, told.Pod)
-	if err != nil {
-		return err
-	}
-	took := since(start)
-	s, err := d.siteOf(running.Spec.NodeName)
-	if err != nil {
-		return err
-	}
-	devices, err := d.devicesOf(ctx, running)
-	if err != nil {
-		return err
-	}
-	if err := d.draw(ctx, told.Pod, s); err != nil {
-		return err
-	}
-	sortNaturally(devices)
-	if !told.Holds(devices) {
-		return fmt.Errorf("pod %s has %s on node %s: not %s", told.Pod, strings.Join(devices, ", "), s.node, told.Wants)
-	}
-	d.say("   Pod %s runs on %s with %s: %s, checked. It took %s.\n", told.Pod, s.node, strings.Join(devices, ", "), told.Wants, took)
-	return nil
-}
-
-// sortNaturally sorts names by their numbers: device-9 comes before device-10.
-func sortNaturally(names []string) {
-	slices.SortFunc(names, func(a, b string) int {
-		one, other := strings.TrimRight(a, "0123456789"), strings.TrimRight(b, "0123456789")
-		if one != other {
-			return strings.Compare(one, other)
-		}
-		return cmp.Or(cmp.Compare(len(a), len(b)), strings.Compare(a, b))
-	})
-}
-
-// noSuchSet asks once more for what there was one of.
-func (d *demo) noSuchSet(ctx context.Context) error {
+// noSets shows two pods that get no devices, and the reasons.
+func (d *demo) noSets(ctx context.Context) error {
 	d.say("4. Another pod, ring-again, with the claim of 2. Nine accelerators of the two rings are still free, but")
-	d.say("   no connected four of them. The pod waits, and its event says why: \"nearest miss\" is the node that lacks")
-	d.say("   least, with the condition that fails there, and \"in the way\" are claims that would have to end.\n")
-	return d.waits(ctx, "ring-again", nil,
-		"constraint ring4: no set of 4 free devices satisfies it",
-		"request mla: 3 of 4 devices",
-		"nearest miss: node ring-0: 6 of 8 devices for request mla are free, but no set satisfies constraint ring4, line 1, column 1: ",
-		"in the way: claim default/other-ring-0 with mla-1, mla-5")
-}
-
-// failsClosed gives the claim to the stock plugin.
-func (d *demo) failsClosed(ctx context.Context) error {
+	d.say("   no connected four of them. The pod waits, and its condition PodScheduled says why: \"nearest miss\" is the")
+	d.say("   node that lacks least, and the condition that fails there. \"In the way\" are claims that would have to end.\n")
+	if err := d.apply(ctx, "ring-4-connected.yaml", "name: ring\n", "name: ring-again\n"); err != nil {
+		return err
+	}
+	if err := d.showWaiting(ctx, "ring-again", "ring4: no set of 4 free devices"); err != nil {
+		return err
+	}
 	d.say("5. Another pod, ring-stock, with the same claim, but for the scheduler profile that Kubernetes has by default.")
-	d.say("   It does not know such constraints. So it refuses the claim, and does not hand out just any four devices:\n")
-	return d.waits(ctx, "ring-stock", func(manifest []byte) []byte {
-		return bytes.ReplaceAll(manifest, []byte("schedulerName: celset-scheduler"), []byte("schedulerName: default-scheduler"))
-	}, "cannot allocate all claims")
+	d.say("   This profile does not support such constraints. It refuses the claim, and does not allocate just any four")
+	d.say("   devices:\n")
+	err := d.apply(ctx, "ring-4-connected.yaml", "name: ring\n", "name: ring-stock\n", "celset-scheduler", "default-scheduler")
+	if err != nil {
+		return err
+	}
+	return d.showWaiting(ctx, "ring-stock", "cannot allocate all claims")
 }
 
-// preempts asks once more, with a priority.
-func (d *demo) preempts(ctx context.Context) error {
-	const urgent = "ring-urgent"
+// preemption shows a pod with a priority that gets the devices of another pod.
+func (d *demo) preemption(ctx context.Context) error {
 	d.say("6. Another pod, ring-urgent, with the same claim and a priority. On ring-0 the pod other-ring-0 is in the way.")
 	d.say("   It is evicted, and four devices are held for ring-urgent until it has ended (feature gate")
 	d.say("   CelsetDevicePreemption). The four that are left go to ring-again, which has waited since 4:\n")
-	told := story.Ring()
-	manifest := told.Manifest
-	told.Pod = urgent
 	start := time.Now()
-	err := d.apply(ctx, manifest, func(manifest []byte) []byte {
-		manifest = bytes.ReplaceAll(manifest, []byte("name: ring\n"), []byte("name: "+urgent+"\n"))
-		return bytes.ReplaceAll(manifest, []byte("schedulerName: celset-scheduler\n"),
-			[]byte("schedulerName: celset-scheduler\n  priorityClassName: urgent\n  nodeSelector: {kubernetes.io/hostname: ring-0}\n"))
-	})
+	err := d.apply(ctx, "ring-4-connected.yaml", "name: ring\n", "name: ring-urgent\n", "schedulerName: celset-scheduler\n",
+		"schedulerName: celset-scheduler\n  priorityClassName: urgent\n  nodeSelector: {kubernetes.io/hostname: ring-0}\n")
 	if err != nil {
 		return err
 	}
-	if err := d.check(ctx, told, start); err != nil {
+	if _, err := d.running(ctx, 1, named("ring-again")); err != nil {
 		return err
 	}
-	_, err = d.client.CoreV1().Pods(namespace).Get(ctx, "other-ring-0", metav1.GetOptions{})
-	if !apierrors.IsNotFound(err) {
-		return fmt.Errorf("pod other-ring-0 is still there (%w)", err)
-	}
-	return nil
+	return d.showRunning(ctx, "ring-urgent", start)
 }
 
-// waits applies the ring example as another pod and checks that it gets nothing,
-// for the given reasons.
-func (d *demo) waits(ctx context.Context, pod string, change func([]byte) []byte, reasons ...string) error {
-	err := d.apply(ctx, story.Ring().Manifest, func(manifest []byte) []byte {
-		manifest = bytes.ReplaceAll(manifest, []byte("name: ring\n"), []byte("name: "+pod+"\n"))
-		if change != nil {
-			manifest = change(manifest)
-		}
-		return manifest
-	})
+// show applies an example, and shows the devices of its pod.
+func (d *demo) show(ctx context.Context, pod, example string) error {
+	start := time.Now()
+	if err := d.apply(ctx, example); err != nil {
+		return err
+	}
+	return d.showRunning(ctx, pod, start)
+}
+
+// showRunning waits until a pod runs, and shows its devices.
+func (d *demo) showRunning(ctx context.Context, pod string, start time.Time) error {
+	pods, err := d.running(ctx, 1, named(pod))
 	if err != nil {
 		return err
 	}
-	event, err := d.waitUnschedulable(ctx, pod)
+	took, node := time.Since(start), pods[0].Spec.NodeName
+	i := slices.IndexFunc(d.sites, func(s site) bool { return s.node == node })
+	if i < 0 {
+		return fmt.Errorf("pod %s runs on node %s, which has no devices", pod, node)
+	}
+	if err := d.draw(ctx, pod, d.sites[i]); err != nil {
+		return err
+	}
+	devices, err := d.devices(ctx, d.sites[i], pod)
+	d.say("   Pod %s runs on %s with %s. It took %.1f s.\n", pod, node, strings.Join(devices, ", "), took.Seconds())
+	return err
+}
+
+// devices returns the devices of a pod on a node. Without a pod, devices returns the free devices.
+func (d *demo) devices(ctx context.Context, s site, pod string) (names []string, err error) {
+	owners, err := d.owners(ctx, s.node)
+	for _, device := range s.Topology.Devices {
+		if owners[device.Name] == pod {
+			names = append(names, device.Name)
+		}
+	}
+	// device-9 comes before device-10.
+	slices.SortFunc(names, func(a, b string) int { return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b)) })
+	return names, err
+}
+
+// showWaiting waits until a pod is refused with a message that contains text, and shows the message.
+func (d *demo) showWaiting(ctx context.Context, pod, text string) error {
+	message, err := d.waiting(ctx, pod, text)
 	if err != nil {
 		return err
 	}
-	d.say("%s\n", indented(event))
-	for _, reason := range reasons {
-		if !strings.Contains(event, reason) {
-			return fmt.Errorf("the event of pod %s does not say %q: %s", pod, reason, event)
-		}
-	}
-	return d.hasNothing(ctx, pod)
+	d.lines(bar, wrapped(message))
+	return nil
 }

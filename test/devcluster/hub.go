@@ -9,23 +9,52 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/celset/celset/test/controlplane"
-	"github.com/celset/celset/test/demo/placement"
+	"github.com/celset/celset/test/demo"
+	"github.com/celset/celset/test/hub"
 )
 
-const placementProgram = "celset-placement"
+const (
+	placementProgram = "celset-placement"
+	// placementUser is the ServiceAccount in placementRBAC.
+	placementUser = "system:serviceaccount:celset-system:celset-placement"
+	// placementRBAC has the rights of celset-placement, below the module root.
+	placementRBAC = "manifests/placement/rbac.yaml"
+)
+
+var hubBinaries = []string{controlplane.Etcd, controlplane.KubeAPIServer, placementProgram}
+
+// hubFlags say where the parts of a hub are.
+type hubFlags struct {
+	binDir  string
+	dataDir string
+}
+
+func (f *hubFlags) addTo(cmd *cobra.Command) {
+	addBinDirFlag(cmd, &f.binDir)
+	addDataDirFlag(cmd, &f.dataDir)
+}
+
+// options returns the options of a control plane. Data that is to stay is in a folder with that name.
+func (f *hubFlags) options(binDir, name string) controlplane.Options {
+	options := controlplane.Options{BinDir: binDir, Prebuilt: true}
+	if f.dataDir != "" {
+		options.DataDir = filepath.Join(f.dataDir, name)
+	}
+	return options
+}
 
 func newUpHubCommand() *cobra.Command {
 	return newCommand("hub", "Run a hub with 200 clusters and celset-placement until interrupted", &hubFlags{}, upHub)
 }
 
-// upHub runs the hub of the demo, with the program in place of a controller in this process.
 func upHub(ctx context.Context, flags *hubFlags, out, progress io.Writer) error {
-	binDir, err := build(ctx, flags.binDir, progress, append([]string{controlplane.Etcd, controlplane.KubeAPIServer, placementProgram}, forUsers...)...)
+	binDir, err := build(ctx, flags.binDir, progress, slices.Concat(forUsers, hubBinaries)...)
 	if err != nil {
 		return err
 	}
@@ -37,33 +66,55 @@ func upHub(ctx context.Context, flags *hubFlags, out, progress io.Writer) error 
 		return err
 	}
 	defer cp.Stop()
-	root, err := controlplane.ModuleRoot()
-	if err != nil {
-		return err
-	}
-	rbac, err := os.ReadFile(filepath.Join(root, placementRBAC))
-	if err != nil {
-		return err
-	}
-	if err := placement.Furnish(ctx, placement.Options{Config: cp.RESTConfig(), Controller: cp.RESTConfig(), RBAC: rbac}); err != nil {
-		return err
-	}
-	if err := runPlacement(ctx, cp); err != nil {
+	if err := demo.FurnishHub(ctx, demo.Options{Config: cp.RESTConfig()}); err != nil {
 		return err
 	}
 	if _, err := fmt.Fprintf(out, `The hub is up; interrupt (Ctrl-C) to stop it. It has 200 clusters, and no Placements yet.
 celset-placement decides all Placements; those in the namespace %q select from 160 clusters.
 
 %s  kubectl get managedclusters --show-labels
-`, placement.Namespace, usage(cp)); err != nil {
+`, demo.Team, usage(cp)); err != nil {
 		return err
 	}
 	return cp.Wait(ctx)
 }
 
+// startHub starts an API server with the kinds of a hub and with these users, and celset-placement. No workload runs on the
+// hub. The caller stops it.
+func startHub(ctx context.Context, options controlplane.Options, users ...string) (*controlplane.ControlPlane, error) {
+	options.SkipKwok, options.SkipControllerManager = true, true
+	for _, name := range append(users, placementUser) {
+		options.Users = append(options.Users, controlplane.User{Name: name})
+	}
+	cp, err := controlplane.Start(ctx, options)
+	if err != nil {
+		return nil, err
+	}
+	if err := hub.Install(ctx, cp.RESTConfig()); err != nil {
+		cp.Stop()
+		return nil, err
+	}
+	if err := runPlacement(ctx, cp); err != nil {
+		cp.Stop()
+		return nil, err
+	}
+	return cp, nil
+}
+
 // runPlacement starts celset-placement with the rights that it is deployed with.
 func runPlacement(ctx context.Context, cp *controlplane.ControlPlane) error {
-	kubeconfig, err := cp.KubeconfigFor(placement.User)
+	root, err := controlplane.ModuleRoot()
+	if err != nil {
+		return err
+	}
+	rights, err := os.ReadFile(filepath.Join(root, placementRBAC))
+	if err != nil {
+		return err
+	}
+	if _, err := controlplane.Apply(ctx, cp.RESTConfig(), rights, controlplane.ApplyOptions{}); err != nil {
+		return err
+	}
+	kubeconfig, err := cp.KubeconfigFor(placementUser)
 	if err != nil {
 		return err
 	}

@@ -8,7 +8,7 @@
 //	devcluster build             build the binaries into bin/
 //	devcluster up                run a cluster until interrupted
 //	devcluster up hub            run a hub with clusters to select from until interrupted
-//	devcluster demo              run a cluster, show what celset is for, check it
+//	devcluster demo              run a cluster, show what celset is for
 //	devcluster demo placement    the same for the selection of clusters, on a hub
 //	devcluster demo fleet        the same for both, on a hub and in three clusters
 //	devcluster demo real         the same up to a container, on a node (Linux, as root)

@@ -10,27 +10,23 @@ import (
 
 // Story is one of the user stories.
 type Story struct {
-	// Manifest is a file in manifests/examples with a claim template and a pod, and Template
-	// and Pod are their names. Its DeviceClass, in deviceclasses.yaml, is named like the
-	// driver.
+	// Manifest is a file in manifests/examples with a claim template and a pod, and Template and Pod are their names. The
+	// DeviceClass, in deviceclasses.yaml, has the name of the driver.
 	Manifest, Template, Pod string
-	// Wants is what the pod asks for, in words.
-	Wants string
-	// Topology is the devices of one node.
+	// Topology contains the devices of one node.
 	Topology topology.Topology
-	// DriverFlags are those with which celset-topology-driver publishes them.
+	// DriverFlags are the flags with which celset-topology-driver publishes the devices.
 	DriverFlags []string
-	// Fragmented are devices. If others have them, there are enough left, but no set is
-	// what the pod asks for.
+	// Fragmented are devices. If other pods have them, enough devices are free, but no set of them fits.
 	Fragmented []string
 	holds      func(topology.Topology, []string) bool
 }
 
-// Driver is that of all devices.
+// Driver returns the driver of all devices.
 func (s *Story) Driver() string { return s.Topology.Devices[0].Driver }
 
-// Holds tells whether devices are what the pod asks for, judged by the links between them
-// and not by the expression.
+// Holds reports whether devices are a set that the pod asks for. Holds reads the links between the devices, and not
+// the expression.
 func (s *Story) Holds(devices []string) bool { return s.holds(s.Topology, devices) }
 
 // Ring is the story of four connected devices of a ring of eight. The constraint is
@@ -38,7 +34,6 @@ func (s *Story) Holds(devices []string) bool { return s.holds(s.Topology, device
 func Ring() *Story {
 	return &Story{
 		Manifest: "ring-4-connected.yaml", Template: "4-connected-devices", Pod: "ring",
-		Wants:       "four contiguous devices",
 		Topology:    must(topology.NewRing(topology.Family{Driver: "mla.example.com", Prefix: "mla"}, 8)),
 		DriverFlags: []string{"--topology=ring", "--devices=8", "--driver-name=mla.example.com"},
 		Fragmented:  []string{"mla-1", "mla-5"},
@@ -52,7 +47,6 @@ func Ring() *Story {
 func Grid() *Story {
 	return &Story{
 		Manifest: "grid-2x2.yaml", Template: "2x2-device-grid", Pod: "grid",
-		Wants:       "a 2x2 block",
 		Topology:    must(topology.NewMesh(topology.Family{Driver: "mesh.example.com", Prefix: "mla"}, 4, 4)),
 		DriverFlags: []string{"--topology=mesh", "--rows=4", "--columns=4", "--driver-name=mesh.example.com", "--device-prefix=mla"},
 		// As on a chessboard.

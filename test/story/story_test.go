@@ -4,7 +4,6 @@
 package story
 
 import (
-	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -18,6 +17,7 @@ import (
 
 	"github.com/celset/celset/allocator"
 	"github.com/celset/celset/internal/clusterstate"
+	"github.com/celset/celset/internal/testing/machine"
 	"github.com/celset/celset/internal/topology"
 )
 
@@ -42,33 +42,6 @@ func TestStories(t *testing.T) {
 			require.False(t, s.holdsForAny(nil, left))
 		})
 	}
-}
-
-// TestNeurons: what the story asks for is there on an empty node, and not on a fragmented one.
-func TestNeurons(t *testing.T) {
-	s := Neurons()
-	manifest, err := os.ReadFile(filepath.Join("../../manifests/examples", s.Manifest))
-	require.NoError(t, err)
-	for _, name := range []string{s.Template, s.Pod, s.Driver()} {
-		require.Contains(t, string(manifest), "ame: "+name+"\n")
-	}
-	require.True(t, s.Holds([]string{"neuron-device-0", "neuron-device-1", "neuron-device-4", "neuron-device-5", "pci-0000-10-1d-0", "pci-0000-30-1d-0"}))
-	require.False(t, s.Holds([]string{"neuron-device-0", "neuron-device-1", "neuron-device-4", "neuron-device-5", "pci-0000-10-1d-0", "pci-0000-20-1d-0"}), "another's interface")
-	require.False(t, s.Holds([]string{"neuron-device-0", "neuron-device-1", "neuron-device-8", "neuron-device-9", "pci-0000-10-1d-0", "pci-0000-50-1d-0"}), "not beside each other")
-	require.False(t, s.Holds([]string{"neuron-device-0"}))
-	var pairs [][]string
-	for i := range 8 {
-		a, b := fmt.Sprint("neuron-device-", 2*i), fmt.Sprint("neuron-device-", 2*i+1)
-		if !slices.Contains(s.Fragmented, a) && !slices.Contains(s.Fragmented, b) {
-			pairs = append(pairs, []string{a, b, fmt.Sprintf("pci-0000-%d0-1d-0", i+1)})
-		}
-	}
-	for _, one := range pairs {
-		for _, other := range pairs {
-			require.False(t, s.Holds(slices.Concat(one, other)))
-		}
-	}
-	require.Len(t, pairs, 4)
 }
 
 // holdsForAny four of the devices, some of them chosen already.
@@ -96,13 +69,10 @@ func TestOccupant(t *testing.T) {
 	require.Panics(t, func() { must(topology.NewRing(topology.Family{Driver: "mla.example.com", Prefix: "mla"}, 1)) })
 }
 
-// TestNear allocates the example on a node of which some devices are taken: the first set in order of
-// those with the most links.
+// TestNear allocates the example with a preference on a ring where some devices are taken. The result is the first set
+// with the most links.
 func TestNear(t *testing.T) {
-	s := Near()
-	const node = "node-1"
-	slices, err := s.Topology.ResourceSlices(node)
-	require.NoError(t, err)
+	ring := Ring()
 	for name, test := range map[string]struct {
 		taken, want []string
 		links       int64
@@ -110,40 +80,77 @@ func TestNear(t *testing.T) {
 		"empty":           {want: []string{"mla-0", "mla-1", "mla-2", "mla-3"}, links: 3},
 		"first broken":    {taken: []string{"mla-1"}, want: []string{"mla-0", "mla-5", "mla-6", "mla-7"}, links: 3},
 		"over the end":    {taken: []string{"mla-3", "mla-4"}, want: []string{"mla-0", "mla-1", "mla-2", "mla-7"}, links: 3},
-		"fragmented":      {taken: s.Fragmented, want: []string{"mla-0", "mla-2", "mla-3", "mla-4"}, links: 2},
+		"fragmented":      {taken: ring.Fragmented, want: []string{"mla-0", "mla-2", "mla-3", "mla-4"}, links: 2},
 		"nothing to gain": {taken: []string{"mla-1", "mla-3", "mla-5", "mla-7"}, want: []string{"mla-0", "mla-2", "mla-4", "mla-6"}, links: 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			objects, err := clusterstate.ReadFiles(resource.FilenameOptions{Filenames: []string{
-				"../../manifests/examples/deviceclasses.yaml", "../../manifests/examples/" + s.Manifest,
-			}}, nil, "default")
-			require.NoError(t, err)
-			objects.Slices = slices
-			taken := &resourceapi.ResourceClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "taken"}}
-			taken.Status.Allocation = &resourceapi.AllocationResult{}
-			for _, name := range test.taken {
-				taken.Status.Allocation.Devices.Results = append(taken.Status.Allocation.Devices.Results,
-					resourceapi.DeviceRequestAllocationResult{Driver: s.Driver(), Pool: node, Device: name})
-			}
-			objects.Claims = append(objects.Claims, taken)
-			state := clusterstate.New(objects)
-			subject, err := state.Subject("pod/"+s.Pod, "default")
-			require.NoError(t, err)
-			problem := state.Problem(subject, structured.Features{})
-			a, err := problem.NewAllocator(t.Context())
-			require.NoError(t, err)
-			results, details, err := a.AllocateWithDetails(t.Context(), state.Node(node), problem.Claims)
-			require.NoError(t, err)
-			require.Len(t, results, 1)
-			var got []string
-			for _, r := range results[0].Devices.Results {
-				got = append(got, r.Device)
-			}
+			got, details := allocate(t, "ring-4-near.yaml", "near", ring.Topology, test.taken)
 			require.Equal(t, test.want, got)
 			require.Equal(t, allocator.PreferenceBest, details.Outcome)
 			require.Equal(t, []allocator.PreferenceValue{{Name: "links", Value: test.links}}, details.Preferences)
-			require.EqualValues(t, test.links, s.Links(got))
-			require.Equal(t, test.links == 3, s.Holds(got))
+			links := 0
+			for _, edge := range ring.Topology.Edges() {
+				if slices.Contains(got, edge.A) && slices.Contains(got, edge.B) {
+					links++
+				}
+			}
+			require.EqualValues(t, test.links, links)
+			require.Equal(t, test.links == 3, ring.Holds(got))
 		})
 	}
+}
+
+// TestNeurons allocates the example for a trn1.32xlarge. The result is four neighbours in the torus and their two
+// network interfaces. If one device of a pair in every second column is taken, no such set is left.
+func TestNeurons(t *testing.T) {
+	m, err := machine.ByName("aws-trn1")
+	require.NoError(t, err)
+	for name, test := range map[string]struct{ taken, want []string }{
+		"free": {taken: []string{"neuron-device-0", "neuron-device-7"}, want: []string{
+			"neuron-device-12", "neuron-device-13", "neuron-device-8", "neuron-device-9", "pci-0000-50-1d-0", "pci-0000-70-1d-0",
+		}},
+		"fragmented": {taken: []string{"neuron-device-4", "neuron-device-6", "neuron-device-12", "neuron-device-14"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, _ := allocate(t, "trn1-2x2.yaml", "neurons", m.Topology("node-1"), test.taken)
+			slices.Sort(got)
+			require.Equal(t, test.want, got)
+		})
+	}
+}
+
+// allocate allocates the claim of an example on a node with these devices, some of them taken.
+func allocate(t *testing.T, example, pod string, devices topology.Topology, taken []string) ([]string, allocator.Details) {
+	t.Helper()
+	const node = "node-1"
+	objects, err := clusterstate.ReadFiles(resource.FilenameOptions{Filenames: []string{
+		"../../manifests/examples/deviceclasses.yaml", "../../manifests/examples/" + example,
+	}}, nil, "default")
+	require.NoError(t, err)
+	objects.Slices, err = devices.ResourceSlices(node)
+	require.NoError(t, err)
+	other := &resourceapi.ResourceClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "other"}}
+	other.Status.Allocation = &resourceapi.AllocationResult{}
+	for _, name := range taken {
+		device, found := devices.Device(name)
+		require.True(t, found)
+		other.Status.Allocation.Devices.Results = append(other.Status.Allocation.Devices.Results,
+			resourceapi.DeviceRequestAllocationResult{Driver: device.Driver, Pool: node, Device: name})
+	}
+	objects.Claims = append(objects.Claims, other)
+	state := clusterstate.New(objects)
+	subject, err := state.Subject("pod/"+pod, "default")
+	require.NoError(t, err)
+	problem := state.Problem(subject, structured.Features{})
+	a, err := problem.NewAllocator(t.Context())
+	require.NoError(t, err)
+	results, details, err := a.AllocateWithDetails(t.Context(), state.Node(node), problem.Claims)
+	require.NoError(t, err)
+	var got []string
+	for _, result := range results {
+		for _, device := range result.Devices.Results {
+			got = append(got, device.Device)
+		}
+	}
+	return got, details
 }

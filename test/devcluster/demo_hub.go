@@ -10,28 +10,39 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
-	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
 	"k8s.io/client-go/rest"
 
 	"github.com/celset/celset/test/controlplane"
 	"github.com/celset/celset/test/demo"
-	"github.com/celset/celset/test/demo/placement"
 )
 
-func newDemoFleetCommand() *cobra.Command {
-	return newCommand("fleet", "Run a hub and three clusters, select one by totals and one by sets of devices, check where a pod runs", &hubFlags{}, runFleetDemo)
+func runPlacementDemo(ctx context.Context, flags *hubFlags, out, progress io.Writer) error {
+	binDir, err := build(ctx, flags.binDir, progress, hubBinaries...)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintln(progress, "starting a hub, and registering 200 clusters: about ten seconds")
+	options := flags.options(binDir, "")
+	options.Progress = progress
+	cp, err := startHub(ctx, options)
+	if err != nil {
+		return err
+	}
+	defer cp.Stop()
+	return show(cp, out, func(options demo.Options) error { return demo.RunPlacement(ctx, options) })
 }
 
 func runFleetDemo(ctx context.Context, flags *hubFlags, out, progress io.Writer) error {
-	begin := time.Now()
+	start := time.Now()
 	config, err := countingOften()
 	if err != nil {
 		return err
 	}
-	binDir, err := build(ctx, flags.binDir, progress, clusterBinaries...)
+	binDir, err := build(ctx, flags.binDir, progress, slices.Concat(clusterBinaries, []string{placementProgram})...)
 	if err != nil {
 		return err
 	}
@@ -45,7 +56,7 @@ func runFleetDemo(ctx context.Context, flags *hubFlags, out, progress io.Writer)
 	clusters, configs := make([]*controlplane.ControlPlane, len(names)), make([]*rest.Config, len(names))
 	ctx, end := context.WithCancel(ctx)
 	defer func() {
-		end() // all of them at once
+		end() // All clusters stop at the same time.
 		for _, cp := range clusters {
 			if cp != nil {
 				cp.Stop()
@@ -72,26 +83,17 @@ func runFleetDemo(ctx context.Context, flags *hubFlags, out, progress io.Writer)
 	if err := group.Wait(); err != nil {
 		return err
 	}
-	fmt.Fprintf(progress, "they are up after %.1f s\n\n", time.Since(begin).Seconds())
-	return tellOnHub(hub, out, func(options placement.Options) error {
-		return demo.RunFleet(ctx, options, configs, isTerminal(out))
-	})
+	fmt.Fprintf(progress, "they are up after %.1f s\n\n", time.Since(start).Seconds())
+	return show(hub, out, func(options demo.Options) error { return demo.RunFleet(ctx, options, configs) })
 }
 
-// countingOften is the configuration of the schedulers, but that they count sets of devices every few
-// seconds. What is published holds for three times as long, which is longer than it takes to be renewed.
+// countingOften returns a configuration of schedulers that count sets of devices every eight seconds. A published number is
+// valid for three times as long.
 func countingOften() ([]byte, error) {
-	const usual, often = "fragmentationInterval: 5m", "fragmentationInterval: 8s"
 	root, err := controlplane.ModuleRoot()
 	if err != nil {
 		return nil, err
 	}
 	config, err := os.ReadFile(filepath.Join(root, schedulerConfig))
-	if err != nil {
-		return nil, err
-	}
-	if !bytes.Contains(config, []byte(usual)) {
-		return nil, fmt.Errorf("%s: no %q to be changed", schedulerConfig, usual)
-	}
-	return bytes.ReplaceAll(config, []byte(usual), []byte(often)), nil
+	return bytes.ReplaceAll(config, []byte("fragmentationInterval: 5m"), []byte("fragmentationInterval: 8s")), err
 }

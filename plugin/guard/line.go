@@ -4,8 +4,10 @@
 package guard
 
 import (
+	"cmp"
 	"container/heap"
 	"maps"
+	"slices"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -47,9 +49,15 @@ type lines struct {
 	errors    attemptErrors
 }
 
-// line has the pods and groups of one namespace, those of the highest priority first, and otherwise those that came first.
+// line has the pods and groups of one namespace, those of the highest priority first. Of the same priority, pods that were
+// never tried and pods that were take turns, each in the order in which they came: many pods that are tried again and again
+// don't keep a new one waiting, nor do many new ones keep them waiting.
 type line struct {
 	order []*inLine
+	// turns are the last turns that were given, to pods that were never tried and to pods that were, and served is the
+	// last one that was served.
+	turns  [2]int
+	served int
 	// resting are the pods that back off, and rested is the time before which none of them is in order.
 	resting map[types.UID]*inLine
 	rested  time.Time
@@ -62,7 +70,9 @@ type line struct {
 // inLine is a pod in a line.
 type inLine struct {
 	refused
-	joined, index int
+	// tried: the pod has a condition that says why no node was found.
+	tried               bool
+	turn, joined, index int
 	// due is the time at which the pod has backed off.
 	due time.Time
 }
@@ -129,13 +139,30 @@ func (l *lines) join(r Request, now time.Time) {
 		return
 	}
 	l.joined++
-	waits := &inLine{refused: newRefused(r), joined: l.joined, due: l.errors.next(r.Pod)}
+	waits := &inLine{refused: newRefused(r), joined: l.joined, tried: isTried(r.Pod), due: l.errors.next(r.Pod)}
 	of.pods[keyOf(r.Pod)] = waits
 	if waits.due.After(now) {
 		of.resting[keyOf(r.Pod)] = waits
 		of.rested = earlier(of.rested, waits.due)
 		return
 	}
+	of.add(waits)
+}
+
+func isTried(pod *v1.Pod) bool {
+	return slices.ContainsFunc(pod.Status.Conditions, func(c v1.PodCondition) bool {
+		return c.Type == v1.PodScheduled && c.Status == v1.ConditionFalse && c.Reason == v1.PodReasonUnschedulable
+	})
+}
+
+// add gives a pod a turn: the next one after the last of its kind, or after the one that was served.
+func (of *line) add(waits *inLine) {
+	kind := 0
+	if waits.tried {
+		kind = 1
+	}
+	of.turns[kind] = max(of.turns[kind], of.served) + 1
+	waits.turn = of.turns[kind]
 	heap.Push(of, waits)
 }
 
@@ -151,7 +178,7 @@ func (of *line) rest(now time.Time) {
 			continue
 		}
 		delete(of.resting, key)
-		heap.Push(of, waits)
+		of.add(waits)
 	}
 }
 
@@ -236,6 +263,7 @@ func (l *lines) next(now time.Time, shareOf func(namespace string) share, inQueu
 			allowed := shareOf(namespace)
 			for !allowed.isThrottled && len(of.order) > 0 && len(of.queued) < allowed.most {
 				first := heap.Pop(of).(*inLine)
+				of.served = max(of.served, first.turn)
 				delete(of.pods, keyOf(first.pod))
 				// The first of those without a share has a turn.
 				of.queued[keyOf(first.pod)] = &queued{checked: now, hasTurn: allowed.most == maxQueuedWithoutShare && len(of.queued) == 0}
@@ -250,13 +278,13 @@ func (l *lines) next(now time.Time, shareOf func(namespace string) share, inQueu
 // Len, Less, Swap, Push and Pop implement [heap.Interface].
 func (of *line) Len() int { return len(of.order) }
 
-// Less compares priorities, and then the order in which the pods came.
+// Less compares priorities, then turns, and then the order in which the pods came.
 func (of *line) Less(i, j int) bool {
 	a, b := of.order[i], of.order[j]
 	if p, q := corev1helpers.PodPriority(a.pod), corev1helpers.PodPriority(b.pod); p != q {
 		return p > q
 	}
-	return a.joined < b.joined
+	return cmp.Or(cmp.Compare(a.turn, b.turn), cmp.Compare(a.joined, b.joined)) < 0
 }
 
 // Swap keeps the index of each pod.

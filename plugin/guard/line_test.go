@@ -76,6 +76,26 @@ func (s *schedulerBench) next(takes time.Duration) bool {
 	return true
 }
 
+// TestNewPodsTakeTurns: a new pod does not wait for all pods that are tried again, nor do these wait for all new ones.
+func TestNewPodsTakeTurns(t *testing.T) {
+	s := newSchedulerBench()
+	for i := range 400 {
+		p := pod("a", fmt.Sprint("again-", i))
+		p.Status.Conditions = []v1.PodCondition{{Type: v1.PodScheduled, Status: v1.ConditionFalse, Reason: v1.PodReasonUnschedulable}}
+		s.enqueue(p)
+	}
+	for i := range 50 {
+		s.enqueue(pod("a", fmt.Sprint("new-", i)))
+	}
+	for range maxQueued + 20 {
+		require.True(t, s.next(time.Microsecond))
+	}
+	require.Positive(t, s.attempts["a/new-0"])
+	require.Positive(t, s.attempts["a/new-9"])
+	require.Zero(t, s.attempts["a/new-11"])
+	require.Positive(t, s.attempts[types.UID(fmt.Sprint("a/again-", maxQueued+9))])
+}
+
 // TestWaitingCostsNothing: pods of a namespace without a share make one refused attempt each, however long they wait, and
 // however often the others come and go.
 func TestWaitingCostsNothing(t *testing.T) {

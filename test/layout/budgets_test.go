@@ -41,24 +41,24 @@ func test(name string, _ []byte) bool { return strings.HasSuffix(name, "_test.go
 func page(name string, _ []byte) bool { return strings.HasSuffix(name, ".md") }
 
 var budgets = []budget{
-	{name: "apis", folders: []string{"apis"}, counts: product, lines: 3500, goal: 2900},
+	{name: "apis", folders: []string{"apis"}, counts: product, lines: 3515, goal: 2900},
 	{name: "cel", folders: []string{"cel"}, without: []string{"cel/meter", "cel/device", "cel/cluster"}, counts: product, lines: 3350, goal: 2700},
 	{name: "cel/meter", folders: []string{"cel/meter"}, counts: product, lines: 2075, goal: 1800},
-	{name: "cel/device", folders: []string{"cel/device"}, without: []string{"cel/device/bound", "cel/device/library"}, counts: product, lines: 3285, goal: 2600},
+	{name: "cel/device", folders: []string{"cel/device"}, without: []string{"cel/device/bound", "cel/device/library"}, counts: product, lines: 3325, goal: 2600},
 	{name: "cel/device/bound and library", folders: []string{"cel/device/bound", "cel/device/library"}, counts: product, lines: 10640, goal: 8500},
 	{name: "cel/cluster", folders: []string{"cel/cluster"}, counts: product, lines: 2140, goal: 1900},
-	{name: "allocator", folders: []string{"allocator"}, without: append(explaining, "allocator/conformance"), counts: product, lines: 14445, goal: 11000},
-	{name: "allocator/explain and others", folders: explaining, counts: product, lines: 3770, goal: 3000},
-	{name: "plugin", folders: []string{"plugin"}, counts: product, lines: 11850, goal: 8500},
+	{name: "allocator", folders: []string{"allocator"}, without: append(explaining, "allocator/conformance"), counts: product, lines: 14455, goal: 11000},
+	{name: "allocator/explain and others", folders: explaining, counts: product, lines: 3965, goal: 3000},
+	{name: "plugin", folders: []string{"plugin"}, counts: product, lines: 11745, goal: 8500},
 	{name: "admission", folders: []string{"admission"}, counts: product, lines: 3180, goal: 2500},
-	{name: "placement", folders: []string{"placement"}, without: []string{"placement/*"}, counts: product, lines: 5065, goal: 4200},
-	{name: "placement/controller and others", folders: []string{"placement/*"}, counts: product, lines: 5825, goal: 5000},
-	{name: "cmd", folders: []string{"cmd"}, counts: product, lines: 10415, goal: 8400},
+	{name: "placement", folders: []string{"placement"}, without: []string{"placement/*"}, counts: product, lines: 4855, goal: 4200},
+	{name: "placement/controller and others", folders: []string{"placement/*"}, counts: product, lines: 6030, goal: 5000},
+	{name: "cmd", folders: []string{"cmd"}, counts: product, lines: 10135, goal: 8400},
 	{name: "internal", folders: []string{"internal"}, without: []string{"internal/testing"}, counts: product, lines: 5110, goal: 3000},
 	{name: "hack", folders: []string{"hack"}, counts: product, lines: 380},
 	{name: "support of tests", folders: []string{"internal/testing", "test", "allocator/conformance"}, counts: product, lines: 20790},
-	{name: "tests", folders: []string{"."}, counts: test, lines: 92980},
-	{name: "docs", folders: []string{"docs"}, counts: page, lines: 7340, files: 29},
+	{name: "tests", folders: []string{"."}, counts: test, lines: 92820},
+	{name: "docs", folders: []string{"docs"}, counts: page, lines: 7315, files: 29},
 }
 
 var explaining = []string{"allocator/explain", "allocator/extended", "allocator/preemption", "allocator/fragmentation"}

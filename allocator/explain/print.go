@@ -15,7 +15,7 @@ import (
 func (e *Explanation) Print(b *strings.Builder) {
 	if !e.Fits {
 		fmt.Fprintf(b, "  node %s: no: %s\n", e.Node, e.Reason)
-		e.Why.print(b)
+		e.printWhy(b)
 		return
 	}
 	effort := ""
@@ -29,7 +29,7 @@ func (e *Explanation) Print(b *strings.Builder) {
 	e.printPreferences(b)
 }
 
-func (w *Why) print(b *strings.Builder) {
+func (w *Why) printWhy(b *strings.Builder) {
 	for _, r := range w.Requests {
 		fmt.Fprintf(b, "    claim %s, request %s: wants %d, %d match, %s%d free\n", r.Claim, r.Name, r.Wanted, r.Matching, unusable(r), r.Free)
 	}

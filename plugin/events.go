@@ -5,6 +5,7 @@ package plugin
 
 import (
 	"context"
+	"slices"
 
 	v1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
@@ -98,8 +99,12 @@ func (pl *DynamicResourcesCEL) freedInFlight() fwk.ClusterEventWithHint {
 }
 
 // mayHaveFreed reports whether a pod that is gone had devices for a claim that has none. If
-// the claim still has them, the event of its deallocation will follow.
+// the claim still has them, the event of its deallocation will follow. So it will if the API server has bound
+// the pod: the claim was written before.
 func (pl *DynamicResourcesCEL) mayHaveFreed(gone *v1.Pod) bool {
+	if slices.ContainsFunc(gone.Status.Conditions, func(c v1.PodCondition) bool { return c.Type == v1.PodScheduled && c.Status == v1.ConditionTrue }) {
+		return false
+	}
 	for i := range gone.Spec.ResourceClaims {
 		name, _, err := resourceclaim.Name(gone, &gone.Spec.ResourceClaims[i])
 		if err == nil && name != nil && !pl.isAllocated(gone.Namespace, *name) {

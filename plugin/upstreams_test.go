@@ -281,6 +281,8 @@ func TestPodsAreTriedAgainWhenDevicesInFlightAreFree(t *testing.T) {
 	named := extended.DeepCopy()
 	named.Status.ExtendedResourceClaimStatus = &v1.PodExtendedResourceClaimStatus{ResourceClaimName: "claim"}
 	plain.Spec.ResourceClaims = nil
+	bound := pod()
+	bound.Status.Conditions = []v1.PodCondition{{Type: v1.PodScheduled, Status: v1.ConditionTrue}}
 
 	for name, test := range map[string]struct {
 		claims []runtime.Object
@@ -296,6 +298,7 @@ func TestPodsAreTriedAgainWhenDevicesInFlightAreFree(t *testing.T) {
 		"extended resources, not named":             {nil, extended, fwk.Queue},
 		"extended resources, gone":                  {nil, named, fwk.Queue},
 		"extended resources, has devices":           {[]runtime.Object{held(claim(1))}, named, fwk.QueueSkip},
+		"the pod was bound":                         {[]runtime.Object{claim(1)}, bound, fwk.QueueSkip},
 		"no claims":                                 {nil, plain, fwk.QueueSkip},
 		"nobody knows what is gone":                 {nil, cache.DeletedFinalStateUnknown{}, fwk.Queue},
 	} {

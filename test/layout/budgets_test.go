@@ -49,7 +49,7 @@ var budgets = []budget{
 	{name: "cel/cluster", folders: []string{"cel/cluster"}, counts: product, lines: 2140, goal: 1900},
 	{name: "allocator", folders: []string{"allocator"}, without: append(explaining, "allocator/conformance"), counts: product, lines: 14455, goal: 11000},
 	{name: "allocator/explain and others", folders: explaining, counts: product, lines: 3965, goal: 3000},
-	{name: "plugin", folders: []string{"plugin"}, counts: product, lines: 11745, goal: 8500},
+	{name: "plugin", folders: []string{"plugin"}, counts: product, lines: 11750, goal: 8500},
 	{name: "admission", folders: []string{"admission"}, counts: product, lines: 3180, goal: 2500},
 	{name: "placement", folders: []string{"placement"}, without: []string{"placement/*"}, counts: product, lines: 4855, goal: 4200},
 	{name: "placement/controller and others", folders: []string{"placement/*"}, counts: product, lines: 6030, goal: 5000},
@@ -57,7 +57,7 @@ var budgets = []budget{
 	{name: "internal", folders: []string{"internal"}, without: []string{"internal/testing"}, counts: product, lines: 5110, goal: 3000},
 	{name: "hack", folders: []string{"hack"}, counts: product, lines: 380},
 	{name: "support of tests", folders: []string{"internal/testing", "test", "allocator/conformance"}, counts: product, lines: 20790},
-	{name: "tests", folders: []string{"."}, counts: test, lines: 92820},
+	{name: "tests", folders: []string{"."}, counts: test, lines: 92825},
 	{name: "docs", folders: []string{"docs"}, counts: page, lines: 7315, files: 29},
 }
 

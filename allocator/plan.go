@@ -28,7 +28,7 @@ import (
 type plan struct {
 	allocator *Allocator
 	claims    []*resourceapi.ResourceClaim
-	// reads are the attributes that an allocation for the claims reads, and read is all of them.
+	// reads returns the attributes that an allocation for the claims reads, by reader, and read returns their union.
 	reads func() reads
 	read  func() view.ReadSet
 	// content is what an answer depends on of claims that all have CEL constraints or preferences. It is false for
@@ -57,7 +57,7 @@ func (p *plan) findReads() reads {
 	return result
 }
 
-// reads are the attributes of devices that claims read, by what reads them.
+// reads has the attributes that claims read: by their constraints, their preferences and their selectors.
 type reads struct{ constraints, preferences, selectors view.ReadSet }
 
 func (r *reads) add(other reads) {
@@ -219,7 +219,7 @@ func (a *Allocator) readByClaim(claim *resourceapi.ResourceClaim) reads {
 	return result
 }
 
-// readByDefinitions is what constraints and preferences of a claim read, those of its classes included.
+// readByDefinitions returns the attributes that the constraints and preferences of a claim and of its classes read.
 func (a *Allocator) readByDefinitions(claim *resourceapi.ResourceClaim) (result reads) {
 	definitions, err := a.resolved(claim).definitions()
 	if err != nil {

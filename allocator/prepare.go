@@ -70,7 +70,7 @@ type selectorText struct {
 
 type selectorOutcome struct {
 	reads view.ReadSet
-	// driver is the only one whose devices are selected, "" if that is not known.
+	// driver is the only driver whose devices the selector selects, "" if there may be several.
 	driver string
 	err    error
 }
@@ -116,7 +116,7 @@ type PreparedClaim struct {
 	selectors    *selectorSet
 	selectorsErr error
 	reads        map[string]view.ReadSet
-	// drivers are those whose devices its requests can have, by the requests and alternatives. "" is any.
+	// drivers has for each request and alternative the only driver whose devices it can get, "" if there may be several.
 	drivers []string
 }
 
@@ -260,8 +260,8 @@ func (p *Preparer) Prepare(ctx context.Context, claim *resourceapi.ResourceClaim
 	return c, nil
 }
 
-// addSelectors compiles selectors of a claim, which are judged, or of a class. driver is the only one whose devices they
-// select, "" if that is not known. err is that of the context.
+// addSelectors compiles the selectors of a claim, which are judged, or of a class. driver is the only driver whose devices
+// they select, "" if there may be several. wrong is a mistake in a selector, err the error of the context.
 func (p *Preparer) addSelectors(ctx context.Context, c *PreparedClaim, selectors []resourceapi.DeviceSelector, judged bool) (driver string, wrong, err error) {
 	for i, selector := range selectors {
 		if selector.CEL == nil {

@@ -67,6 +67,10 @@ c0016    100    100        0         is not among the first 2
 	require.Contains(t, one, "TaintToleration removed 100\n  c0010 has the taint down:NoSelect that is not tolerated\n")
 	require.Contains(t, one, "\nc0007    100    100        0         is not among the first 2\n")
 	require.NotContains(t, one, "c0001")
+
+	h := newHub(manyClusters()...)
+	h.bindings = nil
+	require.Contains(t, described(schedule(t, object, h), "c0001"), "  c0001 is in none of these sets, or there is no such cluster\n")
 }
 
 // described is the text of a report about the result.

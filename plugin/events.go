@@ -99,8 +99,8 @@ func (pl *DynamicResourcesCEL) freedInFlight() fwk.ClusterEventWithHint {
 }
 
 // mayHaveFreed reports whether a pod that is gone had devices for a claim that has none. If
-// the claim still has them, the event of its deallocation will follow. So it will if the API server has bound
-// the pod: the claim was written before.
+// the claim still has them, the event of its deallocation will follow. That event also follows if the API server
+// has bound the pod, because the claim was written before.
 func (pl *DynamicResourcesCEL) mayHaveFreed(gone *v1.Pod) bool {
 	if slices.ContainsFunc(gone.Status.Conditions, func(c v1.PodCondition) bool { return c.Type == v1.PodScheduled && c.Status == v1.ConditionTrue }) {
 		return false

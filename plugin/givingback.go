@@ -13,11 +13,11 @@ import (
 )
 
 // A victim that is not bound yet is not deleted: upstream rejects it. That happens while its devices are being attached
-// (KEP-5007). Upstream removes the reservation of the victim, and leaves the devices to its claim, for the next try of the
-// victim. That try is refused, because the devices are held. So nobody would free the claim.
+// (KEP-5007). Upstream removes the reservation of the victim, and the claim stays allocated for the next try of the victim.
+// That try is refused, because the devices are held. So nobody would deallocate the claim.
 
-// giveBack deallocates the claims without users that are to be freed for a hold. The scheduling cycle doesn't wait for
-// that. A claim that was changed meanwhile stays as it is: its version has to be the one without users.
+// giveBack deallocates the claims of victims that have no users. The scheduling cycle doesn't wait for the API server.
+// A claim that was changed meanwhile is left alone: the API server refuses the write of an old version.
 func (pl *DynamicResourcesCEL) giveBack(ctx context.Context, held *hold.Hold) {
 	logger := klog.FromContext(ctx)
 	for _, claim := range pl.freedBy(held) {
@@ -29,8 +29,12 @@ func (pl *DynamicResourcesCEL) giveBack(ctx context.Context, held *hold.Hold) {
 		go func() {
 			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), conditionTimeout)
 			defer cancel()
-			_, err := pl.handle.ClientSet().ResourceV1().ResourceClaims(free.Namespace).UpdateStatus(ctx, free, metav1.UpdateOptions{})
-			logger.Info("A claim that nobody uses gives back devices that are held for a pod", "resourceclaim", klog.KObj(free), "pod", klog.KObj(held.Pod), "err", err)
+			if _, err := pl.handle.ClientSet().ResourceV1().ResourceClaims(free.Namespace).UpdateStatus(ctx, free, metav1.UpdateOptions{}); err != nil {
+				// The pod with the hold is tried again, and so is this.
+				logger.V(4).Info("A claim without users was not deallocated", "resourceclaim", klog.KObj(free), "pod", klog.KObj(held.Pod), "err", err)
+				return
+			}
+			logger.Info("A claim without users was deallocated for a pod for which its devices are held", "resourceclaim", klog.KObj(free), "pod", klog.KObj(held.Pod))
 		}()
 	}
 }

@@ -266,8 +266,9 @@ func (pl *DynamicResourcesCEL) queueHolder(upstream fwk.QueueingHintFn) fwk.Queu
 	}
 }
 
-// mayUse reports whether the freed devices of a claim may help a pod. A pod whose claims can't have devices of these
-// drivers is not tried for them: a tenant whose pods come and go would use up the time of other tenants whose pods wait.
+// mayUse reports whether the freed devices of a claim may help a pod. They don't if the selectors of the pod's claims
+// exclude their drivers. Otherwise pods that come and go would have the waiting pods of other tenants tried in vain, which
+// uses up the share of those tenants. It is called while the scheduling queue is locked, so it only looks up.
 func (pl *DynamicResourcesCEL) mayUse(pod *v1.Pod, freed *resourceapi.ResourceClaim) bool {
 	if pl.preparing == nil || freed.Status.Allocation == nil || pl.wantsExtended(pod) {
 		return true

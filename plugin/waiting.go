@@ -222,12 +222,13 @@ func (p *preempter) isServed(held *hold.Hold) bool {
 	return !slices.ContainsFunc(held.Claims, func(claim hold.Claim) bool { return p.pl.devicesOf(held.Pod.Namespace, &claim) == nil })
 }
 
-// isBeingServed reports whether another pod gets devices for a claim that had none when the pod was tried. That pod was
-// refused because of it, whatever the node has.
+// isBeingServed reports whether a claim gets devices for another pod, and had none when the pod with the hold was tried.
+// Upstream refuses the pod then, whatever the node has.
 func (p *preempter) isBeingServed(held *hold.Hold, c *podClaims) bool {
-	return slices.ContainsFunc(held.Claims, func(claim hold.Claim) bool {
-		had := !slices.ContainsFunc(c.unallocated, func(known *resourceapi.ResourceClaim) bool { return known.UID == claim.UID })
-		return !had && p.pl.devicesOf(held.Pod.Namespace, &claim) != nil
+	return slices.ContainsFunc(c.unallocated, func(claim *resourceapi.ResourceClaim) bool {
+		return slices.ContainsFunc(held.Claims, func(of hold.Claim) bool {
+			return of.UID == claim.UID && p.pl.devicesOf(held.Pod.Namespace, &of) != nil
+		})
 	})
 }
 

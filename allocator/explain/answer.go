@@ -23,38 +23,37 @@ type Explanation struct {
 	Failed bool `json:"failed,omitempty"`
 	// Claims have the devices that they would get.
 	Claims []Claim `json:"claims,omitempty"`
-	// Outcome tells how good the devices are by Preferences. It is empty if no preference is about them.
+	// Outcome rates the devices by Preferences. It is empty if no preference covers them.
 	Outcome allocator.PreferenceOutcome `json:"outcome,omitempty"`
 	// Preferences have the values of the devices, the most important preference first.
 	Preferences []ClaimValue `json:"preferences,omitempty"`
-	// Why is what is in the way.
-	Why `json:"why,omitzero"`
-	// Effort is what the search took.
+	Why         `json:"why,omitzero"`
 	Effort
 }
 
-// Why is what is in the way of claims on a node.
+// Why lists the obstacles for claims on a node.
 type Why struct {
-	// Requests are those of all claims in order, alternatives one by one.
+	// Requests has the requests of all claims in order, alternatives one by one.
 	Requests []Request `json:"requests,omitempty"`
 	// Unmet is the first condition with which there is no set. It is nil if the claims fit, or do not fit even without
 	// any condition.
 	Unmet *Condition `json:"unmet,omitempty"`
-	// Causes are what else keeps devices from being allocated: each of them if the claims would fit with it taken away,
-	// else those of which none can stay.
+	// Causes keep devices from being allocated. The claims would fit without any single one of them. If no single cause
+	// suffices, all of them have to go.
 	Causes []Cause `json:"causes,omitempty"`
 	// Never: the claims would not fit if all devices of the node were free, and no cause is known.
 	Never bool `json:"never,omitempty"`
-	// InTheWay are claims that can't all keep what they have, those that may be named. OthersInTheWay are the rest.
+	// InTheWay names allocated claims, of which some have to give back devices. OthersInTheWay counts those that the
+	// reader may not see.
 	InTheWay       []Owner `json:"inTheWay,omitempty"`
 	OthersInTheWay *Others `json:"othersInTheWay,omitempty"`
-	// Unknown is why the search for what is in the way ended early.
+	// Unknown is the error that ended the search for obstacles early.
 	Unknown string `json:"unknown,omitempty"`
 }
 
 // Request is a request of one of the claims.
 type Request struct {
-	// Claim is "namespace/name". Name is that of the request, "request/subrequest" for an alternative.
+	// Claim is "namespace/name". Name is the name of the request, "request/subrequest" for an alternative.
 	Claim  string `json:"claim"`
 	Name   string `json:"name"`
 	Wanted int    `json:"wanted"`
@@ -69,7 +68,8 @@ type Request struct {
 
 func (r Request) hasNone() bool { return r.Matching == 0 }
 
-// Effort is what a search took. Proven sets needed no evaluation; Cuts are the devices that the search did not try.
+// Effort counts the work of a search: steps, evaluated sets, sets that were proven right without an evaluation, and devices
+// that the search did not try.
 type Effort struct {
 	Steps       int64 `json:"steps"`
 	Evaluations int64 `json:"evaluations"`
@@ -112,7 +112,7 @@ func ClaimWith(claim *resourceapi.ResourceClaim, allocation *resourceapi.Allocat
 	return result
 }
 
-// take takes over what the allocator answers.
+// take fills in the answer of the allocator.
 func (e *Explanation) take(claims []*resourceapi.ResourceClaim, results []resourceapi.AllocationResult, details *allocator.Details) {
 	e.Effort = Effort{details.Steps, details.Evaluations, details.SetsProven, details.Cuts}
 	for i := range results {

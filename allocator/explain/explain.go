@@ -17,8 +17,7 @@ import (
 	"github.com/celset/celset/allocator"
 )
 
-// Node is Ask, and of claims that don't fit what follows Requests. The error is one of Ask, or ended the search for
-// the reason: what is known is returned with it then.
+// Node answers as Ask does, and explains an answer that is no. With an error of the explanation it returns what is known.
 func (p *Problem) Node(ctx context.Context, node *v1.Node) (*Explanation, error) {
 	e, err := p.Ask(ctx, node)
 	if err != nil {
@@ -27,7 +26,7 @@ func (p *Problem) Node(ctx context.Context, node *v1.Node) (*Explanation, error)
 	return e, p.Explain(ctx, node, e)
 }
 
-// Explain adds what is in the way to an answer of Ask. The error ended the search for it: what is known was added.
+// Explain adds the obstacles to an answer of Ask. With an error it has added those that were found before.
 func (p *Problem) Explain(ctx context.Context, node *v1.Node, e *Explanation) error {
 	if e.Fits || e.Failed {
 		return nil

@@ -11,7 +11,7 @@ import (
 	"github.com/celset/celset/allocator"
 )
 
-// Print writes the answer for people, in lines that are indented twice or more.
+// Print writes the answer for people. Each line begins with two spaces or more.
 func (e *Explanation) Print(b *strings.Builder) {
 	if !e.Fits {
 		fmt.Fprintf(b, "  node %s: no: %s\n", e.Node, e.Reason)
@@ -20,7 +20,7 @@ func (e *Explanation) Print(b *strings.Builder) {
 	}
 	effort := ""
 	if e.Evaluations+e.Proven > 0 {
-		effort = fmt.Sprintf(" (%s, %s)", counted(e.Steps, "step"), counted(e.Evaluations, "evaluation"))
+		effort = fmt.Sprintf(" (%s, %s)", Counted(e.Steps, "step"), Counted(e.Evaluations, "evaluation"))
 	}
 	fmt.Fprintf(b, "  node %s: yes%s\n", e.Node, effort)
 	for _, claim := range e.Claims {
@@ -103,7 +103,8 @@ func (c Claim) DevicesByRequest() string {
 	return strings.Join(parts, "; ")
 }
 
-func counted(n int64, what string) string {
+// Counted writes a number of things, such as "1 node" and "2 nodes".
+func Counted(n int64, what string) string {
 	if n == 1 {
 		return "1 " + what
 	}

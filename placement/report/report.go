@@ -65,7 +65,7 @@ type Report struct {
 	Evaluated int    `json:"evaluatedClusters"`
 	Cost      uint64 `json:"celCost"`
 
-	// named: the report is about clusters that were named.
+	// named: clusters were asked for by name.
 	named bool
 }
 

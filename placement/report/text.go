@@ -32,11 +32,9 @@ func (r *Report) Text() string {
 	for _, warning := range r.Warnings {
 		fmt.Fprintf(d, "warning: %s: %s\n", warning.Plugin, warning.Message)
 	}
-	if len(r.Filters) > 0 || r.Available.Clusters > 0 || len(r.Available.Eligible) > 0 {
-		fmt.Fprintf(d, "\nsets %s: %d clusters\n", strings.Join(r.Available.Eligible, ", "), r.Available.Clusters)
-		for _, name := range r.Available.Missing {
-			fmt.Fprintf(d, "  %s is in none of these sets, or there is no such cluster\n", name)
-		}
+	fmt.Fprintf(d, "\nsets %s: %d clusters\n", strings.Join(r.Available.Eligible, ", "), r.Available.Clusters)
+	for _, name := range r.Available.Missing {
+		fmt.Fprintf(d, "  %s is in none of these sets, or there is no such cluster\n", name)
 	}
 	for _, filter := range r.Filters {
 		d.filter(filter)
@@ -47,10 +45,10 @@ func (r *Report) Text() string {
 	return d.String()
 }
 
-// text is what [Report.Text] makes.
+// text builds the result of [Report.Text].
 type text struct {
 	strings.Builder
-	// named: the report is about clusters that were named, each by itself.
+	// named: clusters were asked for by name. Each of them has a line of its own.
 	named bool
 }
 

@@ -7,7 +7,6 @@ import (
 	"cmp"
 	"container/heap"
 	"maps"
-	"slices"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -54,10 +53,10 @@ type lines struct {
 // don't keep a new one waiting, nor do many new ones keep them waiting.
 type line struct {
 	order []*inLine
-	// turns are the last turns that were given, to pods that were never tried and to pods that were, and served is the
-	// last one that was served.
-	turns  [2]int
-	served int
+	// tags are the greatest tags that pods got which were never tried, and pods which were. virtualTime is the greatest
+	// tag of a pod that was queued. This is start-time fair queueing with two flows.
+	tags        [2]int
+	virtualTime int
 	// resting are the pods that back off, and rested is the time before which none of them is in order.
 	resting map[types.UID]*inLine
 	rested  time.Time
@@ -70,9 +69,10 @@ type line struct {
 // inLine is a pod in a line.
 type inLine struct {
 	refused
-	// tried: the pod has a condition that says why no node was found.
-	tried               bool
-	turn, joined, index int
+	// tried: the pod has a condition that says why it has no node.
+	tried bool
+	// tag orders the pods of a priority, and joined those of the same tag. index is the place in the heap.
+	tag, joined, index int
 	// due is the time at which the pod has backed off.
 	due time.Time
 }
@@ -139,7 +139,7 @@ func (l *lines) join(r Request, now time.Time) {
 		return
 	}
 	l.joined++
-	waits := &inLine{refused: newRefused(r), joined: l.joined, tried: isTried(r.Pod), due: l.errors.next(r.Pod)}
+	waits := &inLine{refused: newRefused(r), joined: l.joined, tried: isTold(r.Pod, ""), due: l.errors.next(r.Pod)}
 	of.pods[keyOf(r.Pod)] = waits
 	if waits.due.After(now) {
 		of.resting[keyOf(r.Pod)] = waits
@@ -149,20 +149,14 @@ func (l *lines) join(r Request, now time.Time) {
 	of.add(waits)
 }
 
-func isTried(pod *v1.Pod) bool {
-	return slices.ContainsFunc(pod.Status.Conditions, func(c v1.PodCondition) bool {
-		return c.Type == v1.PodScheduled && c.Status == v1.ConditionFalse && c.Reason == v1.PodReasonUnschedulable
-	})
-}
-
-// add gives a pod a turn: the next one after the last of its kind, or after the one that was served.
+// add adds a pod to the order. Its tag follows that of the last pod of the same flow, and the virtual time.
 func (of *line) add(waits *inLine) {
-	kind := 0
+	tag := &of.tags[0]
 	if waits.tried {
-		kind = 1
+		tag = &of.tags[1]
 	}
-	of.turns[kind] = max(of.turns[kind], of.served) + 1
-	waits.turn = of.turns[kind]
+	*tag = max(*tag, of.virtualTime) + 1
+	waits.tag = *tag
 	heap.Push(of, waits)
 }
 
@@ -263,7 +257,7 @@ func (l *lines) next(now time.Time, shareOf func(namespace string) share, inQueu
 			allowed := shareOf(namespace)
 			for !allowed.isThrottled && len(of.order) > 0 && len(of.queued) < allowed.most {
 				first := heap.Pop(of).(*inLine)
-				of.served = max(of.served, first.turn)
+				of.virtualTime = max(of.virtualTime, first.tag)
 				delete(of.pods, keyOf(first.pod))
 				// The first of those without a share has a turn.
 				of.queued[keyOf(first.pod)] = &queued{checked: now, hasTurn: allowed.most == maxQueuedWithoutShare && len(of.queued) == 0}
@@ -278,13 +272,13 @@ func (l *lines) next(now time.Time, shareOf func(namespace string) share, inQueu
 // Len, Less, Swap, Push and Pop implement [heap.Interface].
 func (of *line) Len() int { return len(of.order) }
 
-// Less compares priorities, then turns, and then the order in which the pods came.
+// Less compares priorities, then tags, and then the order in which the pods came.
 func (of *line) Less(i, j int) bool {
 	a, b := of.order[i], of.order[j]
 	if p, q := corev1helpers.PodPriority(a.pod), corev1helpers.PodPriority(b.pod); p != q {
 		return p > q
 	}
-	return cmp.Or(cmp.Compare(a.turn, b.turn), cmp.Compare(a.joined, b.joined)) < 0
+	return cmp.Or(cmp.Compare(a.tag, b.tag), cmp.Compare(a.joined, b.joined)) < 0
 }
 
 // Swap keeps the index of each pod.

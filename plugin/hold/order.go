@@ -92,9 +92,9 @@ func (h *Holds) Taken(pod *v1.Pod, devices []structured.DeviceID, claims []types
 	})
 }
 
-// Allocated ends the holds on devices that a claim has just got from a scheduler without the plugin. priority is the
-// highest of the pods that use the claim: a hold for a pod of a lower priority is broken, others are lost. Claims of
-// victims are left out: the watch may be late with the allocation that the victim had.
+// Allocated ends the holds on devices that a scheduler without the plugin has just allocated to a claim. priority is the
+// highest priority of the pods that use the claim: a hold for a pod of a lower priority is broken, other holds are lost.
+// Claims of victims are left out, because the watch may be late with the allocation that the victim had.
 func (h *Holds) Allocated(claim *resourceapi.ResourceClaim, priority int32) {
 	devices := wholeDevices(claim.Status.Allocation.Devices.Results)
 	has := func(held *held) bool {
@@ -107,7 +107,7 @@ func (h *Holds) Allocated(claim *resourceapi.ResourceClaim, priority int32) {
 	h.endThose(Lost, func(held *held) bool { return has(held) && !outranks(held) })
 }
 
-// Unused has the pods tried again for whose holds a claim is to be freed.
+// Unused is called when a claim has lost a user. It has pods tried again that wait for the claim to be freed.
 func (h *Holds) Unused(claim types.UID) {
 	var retries []func()
 	h.mutex.Lock()

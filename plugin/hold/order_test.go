@@ -192,6 +192,18 @@ func TestAnotherSchedulerAllocates(t *testing.T) {
 	require.Equal(t, []string{"a broken", "a lost"}, d.ended)
 }
 
+// TestUnused: a pod is tried again when a claim that is to be freed for it has lost a user.
+func TestUnused(t *testing.T) {
+	d, tried := newDesk(), 0
+	held := d.hold(podOf("a", 5), "1")
+	held.Frees, held.Retry = []types.UID{"victim"}, func() { tried++ }
+	d.Keep(held)
+	d.Unused("other")
+	require.Zero(t, tried)
+	d.Unused("victim")
+	require.Equal(t, 1, tried)
+}
+
 // TestSchedulersAgree has schedulers begin holds in any order, and read each other's records late. When all was read no two
 // pods may get the same device, and the hold that goes before all others is kept.
 func TestSchedulersAgree(t *testing.T) {

@@ -21,14 +21,7 @@ import (
 )
 
 func runPlacementDemo(ctx context.Context, flags *hubFlags, out, progress io.Writer) error {
-	binDir, err := build(ctx, flags.binDir, progress, hubBinaries...)
-	if err != nil {
-		return err
-	}
-	fmt.Fprintln(progress, "starting a hub, and registering 200 clusters: about ten seconds")
-	options := flags.options(binDir, "")
-	options.Progress = progress
-	cp, err := startHub(ctx, options)
+	cp, err := flags.start(ctx, progress, hubBinaries)
 	if err != nil {
 		return err
 	}

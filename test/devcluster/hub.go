@@ -54,14 +54,7 @@ func newUpHubCommand() *cobra.Command {
 }
 
 func upHub(ctx context.Context, flags *hubFlags, out, progress io.Writer) error {
-	binDir, err := build(ctx, flags.binDir, progress, slices.Concat(forUsers, hubBinaries)...)
-	if err != nil {
-		return err
-	}
-	fmt.Fprintln(progress, "starting the hub, and registering its clusters: about ten seconds")
-	options := flags.options(binDir, "")
-	options.Progress = progress
-	cp, err := startHub(ctx, options)
+	cp, err := flags.start(ctx, progress, slices.Concat(forUsers, hubBinaries))
 	if err != nil {
 		return err
 	}
@@ -77,6 +70,18 @@ celset-placement decides all Placements; those in the namespace %q select from 1
 		return err
 	}
 	return cp.Wait(ctx)
+}
+
+// start builds binaries and starts the hub. The caller stops it.
+func (f *hubFlags) start(ctx context.Context, progress io.Writer, binaries []string) (*controlplane.ControlPlane, error) {
+	binDir, err := build(ctx, f.binDir, progress, binaries...)
+	if err != nil {
+		return nil, err
+	}
+	fmt.Fprintln(progress, "starting a hub, and registering 200 clusters: about ten seconds")
+	options := f.options(binDir, "")
+	options.Progress = progress
+	return startHub(ctx, options)
 }
 
 // startHub starts an API server with the kinds of a hub and with these users, and celset-placement. No workload runs on the

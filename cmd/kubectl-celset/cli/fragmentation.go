@@ -19,6 +19,7 @@ import (
 	"k8s.io/dynamic-resource-allocation/structured"
 
 	"github.com/celset/celset/allocator"
+	"github.com/celset/celset/allocator/explain"
 	"github.com/celset/celset/allocator/fragmentation"
 	"github.com/celset/celset/apis/celset/v1alpha1"
 	"github.com/celset/celset/apis/nearest"
@@ -169,7 +170,7 @@ func (f fragmented) isComplete() bool {
 
 func (f fragmented) print(w io.Writer) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s, %s with devices", plural(f.Nodes, "node"), plural(f.Claims, "claim"))
+	fmt.Fprintf(&b, "%s, %s with devices", explain.Counted(int64(f.Nodes), "node"), explain.Counted(int64(f.Claims), "claim"))
 	if f.Pinned > 0 {
 		fmt.Fprintf(&b, ", %d of them on other nodes", f.Pinned)
 	}
@@ -206,11 +207,4 @@ func sets(c fragmentation.Count) string {
 		return ">=" + strconv.Itoa(c.Sets)
 	}
 	return strconv.Itoa(c.Sets)
-}
-
-func plural(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
 }

@@ -68,7 +68,7 @@ func printNodes(b *strings.Builder, nodes []*explain.Explanation) {
 		a.printMore(b, a.nodes[len(single):])
 	}
 	if left > 0 {
-		fmt.Fprintf(b, "  %s with %s: -o yaml has all\n", counted(int64(left), "more node"), counted(int64(len(answers)-maxAnswers), "other answer"))
+		fmt.Fprintf(b, "  %s with %s: -o yaml has all\n", explain.Counted(int64(left), "more node"), explain.Counted(int64(len(answers)-maxAnswers), "other answer"))
 	}
 }
 
@@ -85,7 +85,7 @@ func (a *answer) printMore(b *strings.Builder, more []*explain.Explanation) {
 	if !more[0].Fits {
 		said = "no: " + more[0].Reason
 	}
-	fmt.Fprintf(b, "  %s: %s: %s\n", counted(int64(len(more)), "more node"), said, Names(names))
+	fmt.Fprintf(b, "  %s: %s: %s\n", explain.Counted(int64(len(more)), "more node"), said, Names(names))
 }
 
 // alike returns what is printed of a node, without its name and without what the search took.

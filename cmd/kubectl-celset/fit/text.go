@@ -32,7 +32,7 @@ func (r *Report) print(w io.Writer, more string) error {
 	shown := r.shown()
 	printNodes(&b, shown)
 	if left := len(r.Nodes) - len(shown); left > 0 {
-		fmt.Fprintf(&b, "  %s without a device for the claims\n", counted(int64(left), "more node"))
+		fmt.Fprintf(&b, "  %s without a device for the claims\n", explain.Counted(int64(left), "more node"))
 	}
 	b.WriteString(more)
 	switch {
@@ -76,12 +76,12 @@ func (r *Report) PrintShort(w io.Writer) error {
 	}
 	var b strings.Builder
 	if fitting > 1 {
-		fmt.Fprintf(&b, "  %s: yes\n", counted(int64(fitting-1), "more node"))
+		fmt.Fprintf(&b, "  %s: yes\n", explain.Counted(int64(fitting-1), "more node"))
 	}
 	for _, reason := range slices.SortedFunc(maps.Keys(reasons), func(a, b string) int {
 		return cmp.Or(cmp.Compare(reasons[b], reasons[a]), cmp.Compare(a, b))
 	}) {
-		fmt.Fprintf(&b, "  %s: no: %s\n", counted(int64(reasons[reason]), "node"), reason)
+		fmt.Fprintf(&b, "  %s: no: %s\n", explain.Counted(int64(reasons[reason]), "node"), reason)
 	}
 	return short.print(w, b.String())
 }
@@ -134,11 +134,4 @@ func values(of []explain.Value) string {
 		}
 	}
 	return strings.Join(texts, ", ")
-}
-
-func counted(n int64, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
 }

@@ -92,19 +92,23 @@ type Environment struct {
 	name      string
 	env       *cel.Env
 	functions map[string]*decls.FunctionDecl
-	element   Element
+	checks
 	planner   *meter.Planner
 	constants constants
-	maxLength int
 	limits    meter.Limits
-	costs     CostEstimator
-	advice    Advice
-	// namesNearest is that of the configuration.
-	namesNearest bool
-	cache        *compilations
-	observer     Observer
-	// timer is the observer if it is one, else nil.
+	cache     *compilations
+	observer  Observer
+	// timer is the observer if that implements Timer, else nil.
 	timer Timer
+}
+
+// checks holds the fields of [Config] that decide whether an expression compiles, and what the error says.
+type checks struct {
+	element      Element
+	maxLength    int
+	costs        CostEstimator
+	advice       Advice
+	namesNearest bool
 }
 
 // NewEnvironment extends the base of the configuration.
@@ -120,20 +124,18 @@ func NewEnvironment(config Config) (*Environment, error) {
 	}
 	timer, _ := config.Observer.(Timer)
 	return &Environment{
-		name:         config.Name,
-		env:          env,
-		functions:    env.Functions(),
-		element:      config.Element,
-		planner:      planner,
-		constants:    config.constants(),
-		maxLength:    config.MaxLength,
-		limits:       meter.Limits{Cost: config.CostLimit, Bytes: config.MemoryLimit},
-		costs:        config.Costs,
-		advice:       config.Advice,
-		namesNearest: config.NamesNearest,
-		cache:        newCompilations(config.CacheBytes),
-		observer:     config.Observer,
-		timer:        timer,
+		name:      config.Name,
+		env:       env,
+		functions: env.Functions(),
+		checks: checks{
+			element: config.Element, maxLength: config.MaxLength, costs: config.Costs, advice: config.Advice, namesNearest: config.NamesNearest,
+		},
+		planner:   planner,
+		constants: config.constants(),
+		limits:    meter.Limits{Cost: config.CostLimit, Bytes: config.MemoryLimit},
+		cache:     newCompilations(config.CacheBytes),
+		observer:  config.Observer,
+		timer:     timer,
 	}, nil
 }
 

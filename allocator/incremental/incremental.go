@@ -93,16 +93,16 @@ type Device struct {
 // Of a request with alternatives there is the one that is tried. Evaluations are charged to the budget, and end with the context.
 // If something is wrong with the devices or the requests Add is always false, and [Set.Err] says what.
 func (c *Constraint) Over(ctx context.Context, devices []Device, requests []Request, budget *cel.Budget) *Set {
-	s := &Set{ctx: ctx, constraint: c, budget: budget, free: bitset.New(len(devices)), chosen: bitset.New(len(devices)), shared: bitset.New(len(devices))}
+	s := &Set{ctx: ctx, constraint: c, budget: budget, pool: newPool(len(devices))}
 	if s.misuse = c.misuseOf(devices, requests); s.misuse != nil {
 		s.fails(s.misuse)
 		return s
 	}
 	for i, d := range devices {
 		s.devices = append(s.devices, device.New(d.Driver, d.Device))
-		s.free.Add(i)
+		s.pool.free.Add(i)
 		if ptr.Deref(d.AllowMultipleAllocations, false) {
-			s.shared.Add(i)
+			s.pool.shared.Add(i)
 		}
 	}
 	for _, r := range requests {
@@ -112,7 +112,7 @@ func (c *Constraint) Over(ctx context.Context, devices []Device, requests []Requ
 		}
 	}
 	// Bounds are about sets in which a device is once.
-	if s.size > 0 && (len(s.requests) == 1 || s.shared.IsEmpty()) {
+	if s.size > 0 && (len(s.requests) == 1 || s.pool.shared.IsEmpty()) {
 		if analysis := bound.Analyze(c.expression, s.size).Leading(s.devices); analysis != nil && analysis.Fits(len(devices)) {
 			s.bounds = analysis.Tabulate(s.devices).NewBounds(ctx, budget)
 		}
@@ -157,12 +157,21 @@ type Set struct {
 	// requests are those covered, size is how many devices they get together, count how many they have.
 	requests    []members
 	size, count int
-	// chosen are the devices in the set, free the others. Of shared ones several requests may get one.
-	chosen, free, shared bitset.Set
+	pool        pool
 	// refused counts what the bounds said no to.
 	refused int
 	// misuse is an error that nothing changes.
 	misuse, err error
+}
+
+// pool has the devices by their positions.
+type pool struct {
+	// chosen are the devices in the set, free are all others. Several requests may get the same shared device.
+	chosen, free, shared bitset.Set
+}
+
+func newPool(devices int) pool {
+	return pool{chosen: bitset.New(devices), free: bitset.New(devices), shared: bitset.New(devices)}
 }
 
 // members are the devices of a request, in the order in which they were added.
@@ -191,7 +200,7 @@ func (s *Set) Add(request string, position int) bool {
 	}
 	r := s.of(request)
 	if s.err != nil || r == nil || len(r.devices) >= r.Count || position < 0 || position >= len(s.devices) ||
-		s.chosen.Has(position) && (!s.shared.Has(position) || slices.Contains(r.devices, position)) {
+		s.pool.chosen.Has(position) && (!s.pool.shared.Has(position) || slices.Contains(r.devices, position)) {
 		return false
 	}
 	s.take(r, position)
@@ -205,8 +214,8 @@ func (s *Set) Add(request string, position int) bool {
 func (s *Set) take(r *members, position int) {
 	r.devices = append(r.devices, position)
 	s.count++
-	s.chosen.Add(position)
-	s.free.Remove(position)
+	s.pool.chosen.Add(position)
+	s.pool.free.Remove(position)
 }
 
 // giveBack undoes take of the last device of the request.
@@ -217,8 +226,8 @@ func (s *Set) giveBack(r *members) {
 	if slices.ContainsFunc(s.requests, func(other members) bool { return slices.Contains(other.devices, position) }) {
 		return
 	}
-	s.chosen.Remove(position)
-	s.free.Add(position)
+	s.pool.chosen.Remove(position)
+	s.pool.free.Add(position)
 }
 
 // mayBe reports whether the set, or one with more devices, may satisfy the constraint.
@@ -247,8 +256,8 @@ func (s *Set) mayBe() bool {
 		effort = bound.Thorough
 	}
 	domain := bitset.New(len(s.devices))
-	domain.SetTo(s.free)
-	infeasible := s.bounds.Infeasible(bound.Partial{Chosen: s.chosen, Domain: domain, Left: s.size - s.count}, effort)
+	domain.SetTo(s.pool.free)
+	infeasible := s.bounds.Infeasible(bound.Partial{Chosen: s.pool.chosen, Domain: domain, Left: s.size - s.count}, effort)
 	if err := s.bounds.Err(); err != nil {
 		return s.fails(err)
 	}

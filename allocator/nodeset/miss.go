@@ -32,17 +32,17 @@ func (s *Search) Reason(why Refusals) string {
 			able++
 		}
 	}
-	size := fmt.Sprint(s.sizes[0])
-	if s.sizes[0] != s.sizes[1] {
-		size += fmt.Sprintf(" to %d", s.sizes[1])
+	size := fmt.Sprint(s.tried.sizes[0])
+	if s.tried.sizes[0] != s.tried.sizes[1] {
+		size += fmt.Sprintf(" to %d", s.tried.sizes[1])
 	}
 	text := fmt.Sprintf("constraint %s/%s: no set of %s nodes, %d of them with pods of the group, satisfies it", v1alpha1.AttributeDomain, s.Constraint.Name, size, s.placed())
 	if s.podsPerNode() > 1 {
-		text += fmt.Sprintf(" and has room for %d pods", s.count)
+		text += fmt.Sprintf(" and has room for %d pods", s.tried.count)
 	}
 	text += fmt.Sprintf(": %d of %d nodes can take a pod", able, len(s.Nodes))
-	if s.podsPerNode() > 1 && s.most < s.count {
-		text += fmt.Sprintf(", and all of them together %d", s.most)
+	if s.podsPerNode() > 1 && s.tried.most < s.tried.count {
+		text += fmt.Sprintf(", and all of them together %d", s.tried.most)
 	}
 	counts := map[string]int{}
 	for _, kind := range why {
@@ -69,7 +69,7 @@ func (s *Search) NearestMiss(ctx context.Context, why []string, standing func(no
 
 // withoutRefusals names the nodes that can't take a pod in the set with the fewest of them.
 func (s *Search) withoutRefusals(ctx context.Context, why []string, standing func(node int) string, opts []allocator.Option) string {
-	nearest, err := newProblem(&Problem{Group: s.Group, Placed: s.placed(), Wanted: []int{s.sizes[0] - s.placed()}, nearest: true})
+	nearest, err := newProblem(&Problem{Group: s.Group, Placed: s.placed(), Wanted: []int{s.tried.sizes[0] - s.placed()}, nearest: true})
 	if err != nil || nearest.Wanted[0] == 0 {
 		return ""
 	}
@@ -97,8 +97,8 @@ func (s *Search) withoutRefusals(ctx context.Context, why []string, standing fun
 // withoutRoom names nodes that satisfy the expression, and of which each takes a pod, but that do not take all pods together.
 // It says what is missing.
 func (s *Search) withoutRoom(ctx context.Context, opts []allocator.Option) string {
-	size := s.sizes[0] - s.placed()
-	if size == 0 || s.acceptance(ctx, s.count, size) == nil {
+	size := s.tried.sizes[0] - s.placed()
+	if size == 0 || s.acceptance(ctx, s.tried.count, size) == nil {
 		return ""
 	}
 	problem, err := NewProblem(s.Group, s.placed(), size)
@@ -120,7 +120,7 @@ func (s *Search) withoutRoom(ctx context.Context, opts []allocator.Option) strin
 			lacks = append(lacks, why)
 		}
 	}
-	text := fmt.Sprintf("; nodes %s satisfy it, but don't take %d pods together", listed(names), s.count)
+	text := fmt.Sprintf("; nodes %s satisfy it, but don't take %d pods together", listed(names), s.tried.count)
 	if len(lacks) > 0 {
 		return text + ": " + listed(lacks)
 	}
@@ -148,7 +148,7 @@ func (s *Search) lacks(ctx context.Context, node int) string {
 
 // withDevicesForSeveral says so if there would be a set if pods on several nodes could get the same device.
 func (s *Search) withDevicesForSeveral(ctx context.Context, opts []allocator.Option) string {
-	problem, err := newProblem(&Problem{Group: s.Group, Placed: s.placed(), Wanted: kindCounts(s.Kinds, s.count, 1)[0], sharesDevices: true})
+	problem, err := newProblem(&Problem{Group: s.Group, Placed: s.placed(), Wanted: kindCounts(s.Kinds, s.tried.count, 1)[0], sharesDevices: true})
 	if err != nil {
 		return ""
 	}
@@ -176,7 +176,7 @@ func (s *Search) withoutPlaced(ctx context.Context, opts []allocator.Option) str
 	if placed == 0 {
 		return ""
 	}
-	problem, err := NewProblem(s.Group, 0, s.sizes[0])
+	problem, err := NewProblem(s.Group, 0, s.tried.sizes[0])
 	if err != nil {
 		return ""
 	}
@@ -195,7 +195,7 @@ func (s *Search) withoutPlaced(ctx context.Context, opts []allocator.Option) str
 	if set, err := s.choose(ctx, problem, prepared, nodes, opts...); err != nil || set == nil {
 		return ""
 	}
-	return fmt.Sprintf("; there is a set of %d nodes that can take pods, but it does not have all of the nodes on which pods of the group run: %s", s.sizes[0], listed(names))
+	return fmt.Sprintf("; there is a set of %d nodes that can take pods, but it does not have all of the nodes on which pods of the group run: %s", s.tried.sizes[0], listed(names))
 }
 
 // Standing names pods on a node, and counts those of other namespaces.

@@ -220,10 +220,10 @@ func (r *rooms) sizes(s *Search, count int) (least, most int, ok bool) {
 	all := kindsBelow(len(s.Kinds))
 	var others []int
 	left := count
-	s.most = 0
+	s.tried.most = 0
 	for i := range s.Nodes {
 		room := s.room(i, all)
-		s.most += room
+		s.tried.most += room
 		switch {
 		case s.Nodes[i].Placed:
 			left -= room

@@ -38,13 +38,18 @@ type Search struct {
 	OnlyLeast bool
 
 	rooms rooms
-	// sizes are the smallest and the largest size of the sets that were looked at last.
-	sizes [2]int
-	// count is the number of pods that they were for. most is the number of pods that all nodes have room for.
-	count, most int
-	// steps are those of assignments. err is what ended one.
+	tried tried
+	// steps counts the steps of all assignments. err is the error that ended an assignment.
 	steps int
 	err   error
+}
+
+// tried describes the sets that were searched last.
+type tried struct {
+	// sizes are the smallest and the largest size of these sets.
+	sizes [2]int
+	// count is the number of pods that the sets were for. most is the number of pods that all nodes together have room for.
+	count, most int
 }
 
 // Compiler returns what was prepared of a problem.
@@ -103,10 +108,10 @@ func (s *Search) Choose(ctx context.Context) (*Choice, error) {
 	if choice != nil || err != nil {
 		return choice, err
 	}
-	sizes, count, room := s.sizes, s.count, s.most
+	forAll := s.tried
 	if choice, err = s.chooseFor(ctx, s.Least); choice == nil {
-		// What is said of it is said of all pods.
-		s.sizes, s.count, s.most = sizes, count, room
+		// Reason is about all pods.
+		s.tried = forAll
 	}
 	return choice, err
 }
@@ -119,14 +124,14 @@ func (s *Search) Holds(ctx context.Context) (bool, error) {
 
 // chooseFor chooses nodes for so many pods.
 func (s *Search) chooseFor(ctx context.Context, count int) (*Choice, error) {
-	s.count = count
+	s.tried.count = count
 	if s.ReadsDevices {
 		return s.chooseByKinds(ctx, count)
 	}
 	placed := s.placed()
 	least, most, ok := s.rooms.sizes(s, count)
 	most = min(most, v1alpha1.MaxNodeSetSize-placed)
-	s.sizes = [2]int{placed + least, placed + max(least, most)}
+	s.tried.sizes = [2]int{placed + least, placed + max(least, most)}
 	if !ok {
 		return nil, nil
 	}
@@ -232,7 +237,7 @@ const maxKindCounts = 64
 // chooseByKinds chooses nodes if expressions read devices: pods of different kinds get different devices, so the expression
 // tells them apart, and the search has a request for each kind.
 func (s *Search) chooseByKinds(ctx context.Context, count int) (*Choice, error) {
-	s.sizes = [2]int{s.placed() + count, s.placed() + count}
+	s.tried.sizes = [2]int{s.placed() + count, s.placed() + count}
 	for _, kinds := range kindCounts(s.Kinds, count, maxKindCounts) {
 		problem, err := NewProblem(s.Group, s.placed(), kinds...)
 		if err != nil {

@@ -232,8 +232,8 @@ func TestReadClusterWithRightsInANamespace(t *testing.T) {
 
 func TestOverlay(t *testing.T) {
 	below := &clusterstate.Objects{
-		Claims:   []*resourceapi.ResourceClaim{{ObjectMeta: named("a", "x"), Spec: wants("below")}, {ObjectMeta: named("b", "x")}},
-		Warnings: []string{"w"},
+		Claims: []*resourceapi.ResourceClaim{{ObjectMeta: named("a", "x"), Spec: wants("below")}, {ObjectMeta: named("b", "x")}},
+		Unread: clusterstate.Unread{Warnings: []string{"w"}},
 	}
 	above := &clusterstate.Objects{
 		Claims: []*resourceapi.ResourceClaim{{ObjectMeta: named("a", "x"), Spec: wants("above")}, {ObjectMeta: named("a", "w")}},

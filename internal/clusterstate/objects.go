@@ -31,16 +31,21 @@ type Objects struct {
 	Groups []*schedulingapi.PodGroup
 	// HasCluster says that a cluster was read, so that what is not here does not exist.
 	HasCluster bool
-	// Running are the pods of all namespaces that have a node, without what their resources do not depend on. RunningUnknown says
-	// why they were not read.
-	Running        []*corev1.Pod
-	RunningUnknown string
-	// PassedOver names the documents in files that are of no kind that matters.
-	PassedOver []string
-	// Warnings say what could not be read but is not needed by everybody.
-	Warnings []string
-	// above are the objects of files that were laid over those of a cluster, nil if there are none.
+	// Running are the pods of all namespaces that have a node. They have only the fields that their resources depend on.
+	Running []*corev1.Pod
+	Unread
+	// above are the objects of files that replace or join those of a cluster. It is nil without such files.
 	above *Objects
+}
+
+// Unread says what was not read.
+type Unread struct {
+	// RunningUnknown says why Objects.Running was not read. It is empty if it was.
+	RunningUnknown string
+	// PassedOver names the documents in files whose kind is not used.
+	PassedOver []string
+	// Warnings name objects that could not be read and that only some questions need.
+	Warnings []string
 }
 
 // Asked are the objects that a question without a name is about: those of files, if files were read, or else all.
@@ -73,10 +78,13 @@ func (o *Objects) Overlay(other *Objects) *Objects {
 		Pods:       overlay(o.Pods, other.Pods),
 		Groups:     overlay(o.Groups, other.Groups),
 		HasCluster: o.HasCluster || other.HasCluster,
-		Running:    overlay(o.Running, other.Running), RunningUnknown: o.RunningUnknown,
-		PassedOver: slices.Concat(o.PassedOver, other.PassedOver),
-		Warnings:   slices.Concat(o.Warnings, other.Warnings),
-		above:      other,
+		Running:    overlay(o.Running, other.Running),
+		Unread: Unread{
+			RunningUnknown: o.RunningUnknown,
+			PassedOver:     slices.Concat(o.PassedOver, other.PassedOver),
+			Warnings:       slices.Concat(o.Warnings, other.Warnings),
+		},
+		above: other,
 	}
 }
 

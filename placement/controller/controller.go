@@ -95,24 +95,30 @@ func AddToScheme(scheme *runtime.Scheme) error {
 
 // reconciler decides Placements.
 type reconciler struct {
-	// client reads from the cache, reader from the API server.
-	client    client.Client
-	reader    client.Reader
+	hub
 	events    events.EventRecorder
 	scheduler *placement.Scheduler
-	ledger    *ledger
 	records   *records
-	inventory inventory.Inventory
-	// profiles is the namespace of the ClusterProfiles that PlacementDecisions of SIG
-	// Multicluster refer to, "" if none are written.
-	profiles string
 	// usual and slow lead to the queues.
 	usual, slow lane
 	observer    Observer
-	clusters    collected[[]*clusterv1.ManagedCluster]
-	scores      collected[*scores]
-	all         bool
-	now         func() time.Time
+	// all reports whether the controller also decides Placements that have no CEL expression.
+	all bool
+	now func() time.Time
+}
+
+// hub reads the objects that a decision depends on, and writes PlacementDecisions.
+type hub struct {
+	// client reads from the cache, reader from the API server.
+	client    client.Client
+	reader    client.Reader
+	inventory inventory.Inventory
+	clusters  collected[[]*clusterv1.ManagedCluster]
+	scores    collected[*scores]
+	ledger    *ledger
+	// profiles is the namespace of the ClusterProfiles to which PlacementDecisions of SIG Multicluster refer. It is "" if
+	// the controller writes no such decisions.
+	profiles string
 }
 
 // Add adds the controller to a manager whose scheme has the kinds of [AddToScheme].
@@ -140,10 +146,9 @@ func Add(mgr manager.Manager, options Options) error {
 		return errors.New("placement controller: decisions on ClusterProfiles need these as the inventory")
 	}
 	r := &reconciler{
-		client: mgr.GetClient(), reader: mgr.GetAPIReader(), events: lateEvents{mgr.GetEventRecorder(Name), mgr.GetScheme()},
-		scheduler: scheduler, ledger: newLedger(), records: newRecords(timeouts),
+		hub:    hub{client: mgr.GetClient(), reader: mgr.GetAPIReader(), inventory: options.Inventory, ledger: newLedger()},
+		events: lateEvents{mgr.GetEventRecorder(Name), mgr.GetScheme()}, scheduler: scheduler, records: newRecords(timeouts),
 		observer: options.Observer, all: options.All, now: options.Now,
-		inventory: options.Inventory,
 	}
 	if options.ProfileDecisions {
 		r.profiles = profiles.Namespace

@@ -90,9 +90,8 @@ func newModel(t *testing.T, clusters int, takes time.Duration) *model {
 	scheduler, err := newScheduler(placement.Config{Environment: environment}, timeouts)
 	must(t, err)
 	m.reconciler = &reconciler{
-		client: m.client, reader: m.client, events: &events.FakeRecorder{}, scheduler: scheduler, ledger: newLedger(),
-		records: newRecords(timeouts), observer: m, now: time.Now,
-		inventory: inventory.ManagedClusters{},
+		hub:    hub{client: m.client, reader: m.client, inventory: inventory.ManagedClusters{}, ledger: newLedger()},
+		events: &events.FakeRecorder{}, scheduler: scheduler, records: newRecords(timeouts), observer: m, now: time.Now,
 	}
 	m.clusters.collect = func(ctx context.Context) ([]*clusterv1.ManagedCluster, error) {
 		return m.inventory.Clusters(ctx, m.client)

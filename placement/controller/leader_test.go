@@ -127,8 +127,8 @@ func (l *leader) begin() {
 		panic(err)
 	}
 	l.reconciler = &reconciler{
-		client: writes{leader: l}, reader: reads{leader: l}, events: &events.FakeRecorder{}, scheduler: scheduler,
-		ledger: newLedger(), records: newRecords(timeouts), observer: unobserved{}, now: time.Now, profiles: "fleet",
+		hub:    hub{client: writes{leader: l}, reader: reads{leader: l}, ledger: newLedger(), profiles: "fleet"},
+		events: &events.FakeRecorder{}, scheduler: scheduler, records: newRecords(timeouts), observer: unobserved{}, now: time.Now,
 	}
 	l.reconciler.clusters.collect = func(context.Context) ([]*clusterv1.ManagedCluster, error) { return l.world.clusters, nil }
 	l.scores.collect = func(context.Context) (*scores, error) { return &scores{}, nil }

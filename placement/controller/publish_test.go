@@ -57,7 +57,7 @@ func newPublisher(t require.TestingT) *publisher {
 			return written(c.Delete(ctx, object, options...))
 		},
 	}).Build()
-	p.reconciler = &reconciler{client: memory, reader: memory, events: p.events, records: newRecords(Timeouts{}), profiles: "fleet"}
+	p.reconciler = &reconciler{hub: hub{client: memory, reader: memory, profiles: "fleet"}, events: p.events, records: newRecords(Timeouts{})}
 	return p
 }
 

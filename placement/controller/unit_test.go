@@ -201,7 +201,7 @@ func TestNothingIsWrittenForAPlacementThatHasChanged(t *testing.T) {
 			if test.change != nil {
 				test.change(live)
 			}
-			err := (&reconciler{reader: reading{live: live, err: test.err}}).checkCurrent(t.Context(), decided)
+			err := (&reconciler{hub: hub{reader: reading{live: live, err: test.err}}}).checkCurrent(t.Context(), decided)
 			require.Equal(t, test.conflict, apierrors.IsConflict(err))
 			require.Equal(t, test.conflict || test.err != nil, err != nil)
 		})

@@ -29,12 +29,12 @@ type cycle struct {
 
 // Begun is closed when the program first tells of a cycle: this process schedules. With leader election
 // only the leader does.
-func (g *Guard) Begun() <-chan struct{} { return g.begun }
+func (g *Guard) Begun() <-chan struct{} { return g.program.begun }
 
 func (g *Guard) begin() {
-	if !g.isBegun {
-		g.isBegun = true
-		close(g.begun)
+	if !g.program.hasBegun {
+		g.program.hasBegun = true
+		close(g.program.begun)
 	}
 }
 
@@ -87,25 +87,25 @@ type waiting struct {
 
 // inQueue returns the pods in the queue of those that could be tried.
 func (g *Guard) inQueue() []*v1.Pod {
-	if g.queue == nil {
+	if g.program.queue == nil {
 		return nil
 	}
-	return g.queue.PodsInActiveQ()
+	return g.program.queue.PodsInActiveQ()
 }
 
 // othersWait tells whether pods of other namespaces wait that have not used up their shares.
 func (g *Guard) othersWait(namespace string, now time.Time) bool {
-	if g.queue == nil {
+	if g.program.queue == nil {
 		return false
 	}
-	if g.waiting.namespaces == nil || !g.waiting.until.After(now) {
+	if g.program.waiting.namespaces == nil || !g.program.waiting.until.After(now) {
 		pods := g.inQueue()
-		g.waiting = waiting{sets.New[string](), now.Add(pause(len(pods)))}
+		g.program.waiting = waiting{sets.New[string](), now.Add(pause(len(pods)))}
 		for _, pod := range pods {
-			g.waiting.namespaces.Insert(pod.Namespace)
+			g.program.waiting.namespaces.Insert(pod.Namespace)
 		}
 	}
-	for other := range g.waiting.namespaces {
+	for other := range g.program.waiting.namespaces {
 		if other != namespace && g.shares.tokens(other, now, &g.limits) > 0 {
 			return true
 		}

@@ -21,30 +21,37 @@ type Queue interface {
 type Guard struct {
 	clock clock.PassiveClock
 
-	// mutex guards what follows. It is not taken per node.
+	// mutex guards the fields below. It is not taken per node.
 	mutex    sync.Mutex
 	limits   Limits
-	queue    Queue
-	waiting  waiting
+	program  program
 	shares   shares
 	backOffs backOffs
 	putOff   putOff
 	lines    lines
 	telling  telling
-	leads    func() error
-	// current is the attempt that was admitted last, nil if it is known to have ended.
+	// current is the attempt that was admitted last. It is nil if that attempt is known to have ended.
 	current *Attempt
 	cycle   cycle
-	// loop is when the loop of Run looks next.
+	// loop has the time at which Run looks next.
 	loop loop
-	// begun is closed when a cycle was told of, isBegun tells that it is.
-	begun   chan struct{}
-	isBegun bool
+}
+
+// program holds what the scheduler's command has registered, and what it has reported.
+type program struct {
+	// queue is nil if the program does not show its queue.
+	queue   Queue
+	waiting waiting
+	// leads is nil if the program elects no leader.
+	leads func() error
+	// begun is closed at the first scheduling cycle. hasBegun reports whether it is closed.
+	begun    chan struct{}
+	hasBegun bool
 }
 
 // New returns a Guard without limits: see [Guard.Configure].
 func New(clock clock.PassiveClock) *Guard {
-	return &Guard{clock: clock, limits: Limits{SharePercent: 100}, loop: loop{kick: make(chan struct{}, 1)}, begun: make(chan struct{})}
+	return &Guard{clock: clock, limits: Limits{SharePercent: 100}, loop: loop{kick: make(chan struct{}, 1)}, program: program{begun: make(chan struct{})}}
 }
 
 // Configure sets the limits.
@@ -61,14 +68,14 @@ func (g *Guard) Configure(limits Limits) {
 func (g *Guard) Lead(check func() error) {
 	g.mutex.Lock()
 	defer g.mutex.Unlock()
-	g.leads = check
+	g.program.leads = check
 }
 
 // Leads returns an error if another scheduler may lead: nothing is to be written then. A program that
 // elects no leader leads.
 func (g *Guard) Leads() error {
 	g.mutex.Lock()
-	check := g.leads
+	check := g.program.leads
 	g.mutex.Unlock()
 	if check == nil {
 		return nil
@@ -81,7 +88,7 @@ func (g *Guard) Leads() error {
 func (g *Guard) Watch(queue Queue) {
 	g.mutex.Lock()
 	defer g.mutex.Unlock()
-	g.queue = queue
+	g.program.queue = queue
 }
 
 // Reason is why a pod is refused.
@@ -136,7 +143,7 @@ func (g *Guard) Gate(r Request) bool {
 	if entry, waits := g.backOffs.of(r.keys(), now); waits {
 		g.putOff.until(r, entry.until)
 		g.lookAt(entry.until, now)
-	} else if g.limits.SharePercent >= 100 || g.queue == nil || g.lines.pass(r, g.mostQueued(r.Pod.Namespace, now), now) {
+	} else if g.limits.SharePercent >= 100 || g.program.queue == nil || g.lines.pass(r, g.mostQueued(r.Pod.Namespace, now), now) {
 		return false
 	}
 	g.telling.wait(r.Pod, "", r.Activate, now)

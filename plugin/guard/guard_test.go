@@ -56,7 +56,7 @@ func (b *bench) wait(pods ...*v1.Pod) {
 	b.mutex.Lock()
 	defer b.mutex.Unlock()
 	b.active = pods
-	b.waiting = waiting{}
+	b.program.waiting = waiting{}
 }
 
 func (b *bench) request(p *v1.Pod, claims ...types.UID) Request {
@@ -289,7 +289,7 @@ func TestAttemptThatEndedIsLeftAlone(t *testing.T) {
 // In a program that does not show its queue, an attempt ends when its time is over.
 func TestWithoutQueue(t *testing.T) {
 	b := newBench()
-	b.queue = nil
+	b.program.queue = nil
 	attempt, _ := b.Admit(b.request(pod("a", "p"), "claim"))
 	b.pass(300 * time.Millisecond)
 	attempt.Progress()

@@ -93,7 +93,7 @@ func (g *Guard) look() (activate []refused, over *Attempt, next time.Time) {
 		case end.After(now):
 			next = earlier(next, end)
 		case a.Over() != nil:
-		case g.queue == nil || g.othersWait(a.namespace, now):
+		case g.program.queue == nil || g.othersWait(a.namespace, now):
 			over = a
 		default:
 			next = earlier(next, now.Add(pollInterval))

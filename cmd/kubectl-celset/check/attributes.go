@@ -105,19 +105,35 @@ type attributes struct {
 	// drivers are those of all devices.
 	drivers     []string
 	preReleases map[device.AttributeName]string
-	object      *Object
-	where, name string
 	expression  *device.Expression
-	text        string
-	missing     map[device.AttributeName]bool
-	// refusesLists: the feature gate for attributes that are lists is off. stored: the slices are in a cluster all the same.
+	findings
+	// refusesLists reports whether the feature gate DRAListTypeAttributes is off. stored reports whether the slices are
+	// in a cluster nevertheless.
 	refusesLists, stored bool
-	lists                map[device.AttributeName]bool
-	places               int
+	// missing and lists are the attributes that were reported.
+	missing, lists map[device.AttributeName]bool
+}
+
+// findings adds what is found in one expression to an object.
+type findings struct {
+	object *Object
+	// where and name are the location and the name of the definition. text is its expression.
+	where, name, text string
+	// count is the number of findings, including those over maxPlaces.
+	count int
+}
+
+// attributes checks the attributes that an expression reads, and the comparisons with them.
+func (c *checker) attributes(expression *device.Expression, has published, candidates []candidates, f findings) {
+	a := &attributes{
+		published: has, drivers: c.nodes.drivers, preReleases: preReleasesOf(candidates), expression: expression, findings: f,
+		refusesLists: !c.Features.ListTypeAttributes, stored: c.AllClasses,
+		missing: map[device.AttributeName]bool{}, lists: map[device.AttributeName]bool{},
+	}
+	a.check()
 }
 
 func (a *attributes) check() {
-	a.missing, a.lists = map[device.AttributeName]bool{}, map[device.AttributeName]bool{}
 	if len(a.published) > 0 {
 		// What may fail without a guard is said first, once for each attribute.
 		a.visit(a.expression.AST().Expr(), false, func(expr ast.Expr, guarded bool) { a.read(expr, guarded, false) })
@@ -366,7 +382,7 @@ func category(published string, ofElements bool) string {
 
 // report is an error, or a warning if something guards the place.
 func (a *attributes) report(expr ast.Expr, guarded bool, message string) {
-	if a.places++; a.places > maxPlaces {
+	if a.count++; a.count > maxPlaces {
 		return
 	}
 	at := a.expression.AST().SourceInfo().GetStartLocation(expr.ID())

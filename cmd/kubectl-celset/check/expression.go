@@ -29,7 +29,7 @@ func (c *checker) expression(ctx context.Context, object *Object, result *Constr
 	result.TooExpensive = analysis.Understood() && !result.Pruned
 	result.Conjuncts = c.conjuncts(ctx, expression, variables, size)
 	result.tell(expression, size, candidates)
-	(&attributes{published: has, drivers: c.nodes.drivers, refusesLists: !c.Features.ListTypeAttributes, stored: c.AllClasses, preReleases: preReleasesOf(candidates), object: object, where: where, name: result.Name, expression: expression, text: text}).check()
+	c.attributes(expression, has, candidates, findings{object: object, where: where, name: result.Name, text: text})
 	return expression
 }
 

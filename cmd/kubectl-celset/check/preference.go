@@ -49,5 +49,5 @@ func (c *checker) value(ctx context.Context, object *Object, result *Preference,
 	size := slices.Max(result.Devices)
 	result.Read = bound.AnalyzeGoal(expression, size, false).Leading(devicesOf(candidates)) != nil
 	result.tell(expression, size, candidates)
-	(&attributes{published: has, drivers: c.nodes.drivers, refusesLists: !c.Features.ListTypeAttributes, stored: c.AllClasses, preReleases: preReleasesOf(candidates), object: object, where: where, name: p.Name, expression: expression, text: p.Expression}).check()
+	c.attributes(expression, has, candidates, findings{object: object, where: where, name: p.Name, text: p.Expression})
 }

@@ -25,7 +25,7 @@ import (
 	"github.com/celset/celset/internal/clusterstate"
 )
 
-// question is what is found out for a report.
+// question gathers what a report needs.
 type question struct {
 	fit.Options
 	*Report
@@ -33,19 +33,29 @@ type question struct {
 	state  *clusterstate.State
 	group  *schedulingapi.PodGroup
 	slices []*resourceapi.ResourceSlice
-
+	groupPods
+	candidates
+	// reading is nil until the constraint is compiled.
 	reading *nodeset.Reading
-	layout  *device.Layout
-	// scheduled is the number of pods with a node, terminating ones included.
+	hosts   *hosts
+	// bytes is the memory that the sets of devices of all nodes take.
+	bytes int
+}
+
+// groupPods holds the pods of the group that have not ended.
+type groupPods struct {
 	waiting, running []*clusterstate.Subject
-	scheduled        int
-	hosts            *hosts
-	// infos are the nodes as in Search.Nodes. why has for each what is wrong with it for a pod, "" if nothing is.
-	infos    []*corev1.Node
+	// scheduled is the number of pods with a node, terminating ones included.
+	scheduled int
+}
+
+// candidates holds the nodes that may be in a set. All slices have the order of Search.Nodes.
+type candidates struct {
+	nodes []*corev1.Node
+	// why holds for each node the reason why it can't take a pod, or "".
 	why      []string
 	refusals nodeset.Refusals
-	// bytes is the memory that sets of devices take.
-	bytes int
+	layout   *device.Layout
 }
 
 // answer fills the report in. The error is one that ends the scheduling of the group.
@@ -195,7 +205,7 @@ func (q *question) ask(ctx context.Context, kind int) error {
 			continue
 		}
 		if reason == "" && q.search.ReadsDevices {
-			n.Sets[kind], err = q.setsOn(ctx, a, subject, q.infos[i])
+			n.Sets[kind], err = q.setsOn(ctx, a, subject, q.nodes[i])
 			switch {
 			case errors.Is(err, structured.ErrFailedAllocationOnNode):
 				reason = err.Error()
@@ -255,7 +265,7 @@ func (q *question) addChoice(ctx context.Context, choice *nodeset.Choice) error 
 		if q.search.ReadsDevices {
 			kind := slices.Index(m.Load, 1)
 			results := q.search.Nodes[m.Node].Sets[kind][m.Set].Results
-			for i, claim := range q.state.PendingOn(q.hosts.kinds[kind][0], q.infos[m.Node]) {
+			for i, claim := range q.state.PendingOn(q.hosts.kinds[kind][0], q.nodes[m.Node]) {
 				member.Devices = append(member.Devices, explain.ClaimWith(claim, &results[i]).Devices...)
 			}
 		}

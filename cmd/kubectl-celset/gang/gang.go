@@ -29,30 +29,48 @@ import (
 	"github.com/celset/celset/internal/clusterstate"
 )
 
-// Report is the answer.
+// Report says on which nodes the pods of a group would run, or why there are none.
 type Report struct {
 	output.Meta
 	Group string `json:"group"`
 	fit.Scheduling
-	// Constraint is what the group refers to, Defined where that stands.
+	// Constraint is the reference in the group. Defined names the object with the definition.
 	Constraint string `json:"constraint"`
 	Defined    string `json:"defined,omitempty"`
-	// Running are the nodes on which pods of the group run. Holds: they satisfy the constraint by themselves.
+	Placed
+	Pending
+	Outcome
+
+	question *question
+}
+
+// Placed describes the pods of the group that have nodes.
+type Placed struct {
+	// Running are the nodes on which pods of the group run. Holds reports whether these nodes satisfy the constraint by
+	// themselves.
 	Running []Member `json:"running,omitempty"`
 	Holds   bool     `json:"holds,omitempty"`
-	// Waiting is how many pods have no node. Able is how many nodes can take one of them, Refusals are why others can't.
+}
+
+// Pending describes the pods of the group that have no node.
+type Pending struct {
+	// Waiting is the number of these pods. Able is the number of nodes that can take one of them. Refusals say why the other
+	// nodes can't.
 	Waiting  int       `json:"waiting"`
 	Able     int       `json:"able"`
 	Refusals []Refusal `json:"refusals,omitempty"`
-	// Chosen are the nodes that would be chosen for Wanted of the pods that wait.
+}
+
+// Outcome says which nodes would be chosen, or why no nodes would be.
+type Outcome struct {
+	// Chosen are the nodes that would be chosen for Wanted of the waiting pods.
 	Wanted int      `json:"wanted,omitempty"`
 	Chosen []Member `json:"chosen,omitempty"`
-	// Reason is why no nodes would be chosen, Error what ends the scheduling of the group, Incomplete that the time was over.
+	// Reason says why no set of nodes fits. Error says what ends the scheduling of the group. Incomplete says that the time
+	// was over.
 	Reason     string `json:"reason,omitempty"`
 	Error      string `json:"error,omitempty"`
 	Incomplete string `json:"incomplete,omitempty"`
-
-	question *question
 }
 
 // Member is a node of a set.
@@ -97,7 +115,7 @@ func Run(ctx context.Context, state *clusterstate.State, group *schedulingapi.Po
 			r.Said = append(r.Said, fmt.Sprintf("%s is False (%s): %s", c.Type, c.Reason, c.Message))
 		}
 	}
-	q := &question{Options: options, Report: r, search: &nodeset.Search{Chooser: chooser}, state: state, group: group, infos: nodes, slices: state.Slices(options.Features.DeviceTaints)}
+	q := &question{Options: options, Report: r, search: &nodeset.Search{Chooser: chooser}, state: state, group: group, candidates: candidates{nodes: nodes}, slices: state.Slices(options.Features.DeviceTaints)}
 	q.search.Compiled = q.prepare
 	r.question = q
 	err = q.answer(ctx, name)

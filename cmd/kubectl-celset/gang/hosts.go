@@ -61,7 +61,7 @@ func (h *hosts) Compete() bool { return h.compete }
 func (h *hosts) Refusal(ctx context.Context, node int, load nodeset.Load) (string, error) {
 	q := h.question
 	pods := h.podsOf(load)
-	if room := fit.RoomOf(q.state, q.infos[node]); room != nil {
+	if room := fit.RoomOf(q.state, q.nodes[node]); room != nil {
 		for _, subject := range pods {
 			need := noderesources.Requests(subject.Pod)
 			if lacks := room.Lacks(need); len(lacks) > 0 {
@@ -78,7 +78,7 @@ func (h *hosts) Refusal(ctx context.Context, node int, load nodeset.Load) (strin
 	if err != nil {
 		return "", err
 	}
-	results, err := a.Allocate(ctx, q.infos[node], claims)
+	results, err := a.Allocate(ctx, q.nodes[node], claims)
 	switch {
 	case errors.Is(err, structured.ErrFailedAllocationOnNode):
 		return err.Error(), nil
@@ -94,7 +94,7 @@ func (h *hosts) Together(ctx context.Context, members []nodeset.Member) (bool, e
 	var on []allocator.NodeClaims
 	for _, m := range members {
 		if claims := h.claimsOf(m.Node, h.podsOf(m.Load)); len(claims) > 0 {
-			on = append(on, allocator.NodeClaims{Node: q.infos[m.Node], Claims: claims})
+			on = append(on, allocator.NodeClaims{Node: q.nodes[m.Node], Claims: claims})
 		}
 	}
 	if len(on) == 0 {
@@ -120,7 +120,7 @@ func (h *hosts) podsOf(load nodeset.Load) (pods []*clusterstate.Subject) {
 // stand for others on another node.
 func (h *hosts) claimsOf(node int, pods []*clusterstate.Subject) (claims []*resourceapi.ResourceClaim) {
 	for _, subject := range pods {
-		for _, claim := range h.question.state.PendingOn(subject, h.question.infos[node]) {
+		for _, claim := range h.question.state.PendingOn(subject, h.question.nodes[node]) {
 			if h.users[claim] < 2 {
 				own := *claim
 				claims = append(claims, &own)

@@ -114,7 +114,7 @@ func (q *question) compile(ctx context.Context, name string) error {
 	for _, slice := range q.slices {
 		onNode[ptr.Deref(slice.Spec.NodeName, "")] = append(onNode[ptr.Deref(slice.Spec.NodeName, "")], slice)
 	}
-	for _, node := range q.infos {
+	for _, node := range q.nodes {
 		q.search.Nodes = append(q.search.Nodes, nodeset.Node{Name: node.Name, Labels: node.Labels, Slices: onNode[node.Name], Free: constraint.PodsPerNode})
 	}
 	q.why = make([]string, len(q.search.Nodes))

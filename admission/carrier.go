@@ -18,7 +18,7 @@ import (
 	"github.com/celset/celset/cel/device"
 )
 
-// carrier judges the specification of a claim.
+// carrier checks the specification of a claim.
 func (c *Checker) carrier(ctx context.Context, carrier v1alpha1.Carrier, classes v1alpha1.ClassGetter) Verdict {
 	j := &judgement{Checker: c, carrier: carrier, devices: carrier.Path.Child("devices")}
 	if err := carrier.CheckTexts(); err != nil {
@@ -28,7 +28,7 @@ func (c *Checker) carrier(ctx context.Context, carrier v1alpha1.Carrier, classes
 	definitions, err := carrier.Definitions()
 	j.Errors = fieldErrors(err)
 	j.own(ctx, definitions)
-	// What is wrong with the claim itself is all that resolving it would tell.
+	// If the claim itself is wrong, resolving it reports the same mistakes again.
 	if err == nil {
 		j.references(ctx, classes)
 	}
@@ -41,7 +41,7 @@ func (c *Checker) carrier(ctx context.Context, carrier v1alpha1.Carrier, classes
 	return j.Verdict
 }
 
-// judgement is a verdict in the making.
+// judgement is a verdict under construction.
 type judgement struct {
 	*Checker
 	Verdict
@@ -53,8 +53,8 @@ func (j *judgement) warn(format string, args ...any) {
 	j.Warnings = append(j.Warnings, oneLine(fmt.Sprintf(format, args...)))
 }
 
-// own looks at the definitions in the claim. The scheduler compiles those that something
-// refers to.
+// own checks the definitions in the claim. A definition that does not compile is an error only if a constraint refers to it,
+// because the scheduler compiles only such definitions.
 func (j *judgement) own(ctx context.Context, definitions []v1alpha1.Definition) {
 	unreferenced := map[string]bool{}
 	for _, name := range v1alpha1.Unreferenced(j.carrier.Spec) {
@@ -74,7 +74,7 @@ func (j *judgement) own(ctx context.Context, definitions []v1alpha1.Definition) 
 	}
 }
 
-// references looks at the constraints, and at the definitions in classes.
+// references checks the constraints of the claim and the definitions in classes.
 func (j *judgement) references(ctx context.Context, classes v1alpha1.ClassGetter) {
 	constraints, err := j.carrier.Resolve(classes)
 	for _, err := range fieldErrors(err) {
@@ -110,7 +110,7 @@ func (j *judgement) constraintWarnings(path *field.Path, constraint v1alpha1.Con
 	return append(result, setsWarning(where, name, expression, asked)...)
 }
 
-// fieldErrors are those of an error of package v1alpha1, nothing else returns one here.
+// fieldErrors returns the field errors of an error of package v1alpha1. The functions called here return no other errors.
 func fieldErrors(err error) field.ErrorList {
 	if err == nil {
 		return nil
@@ -121,8 +121,8 @@ func fieldErrors(err error) field.ErrorList {
 	return field.ErrorList{field.InternalError(field.NewPath("spec"), err)}
 }
 
-// refuse is about an expression of a definition, which stands in the field, or about one of its variables. CEL
-// prints it with the line.
+// refuse records that an expression of a definition, or one of its variables, does not compile. name is the field of the
+// expression. CEL prints the line in the message.
 func (v *Verdict) refuse(source v1alpha1.Source, name, expression string, variables []v1alpha1.Variable, err error) {
 	path := source.Path()
 	if failure, ok := errors.AsType[*cel.Error](err); ok && failure.Variable != "" {
@@ -132,7 +132,7 @@ func (v *Verdict) refuse(source v1alpha1.Source, name, expression string, variab
 	v.refuseExpression(field.Invalid(path.Child(name), field.OmitValueType{}, shortened(err.Error())), textOf(expression, variables), err)
 }
 
-// textOf is all that is compiled.
+// textOf returns the expression and its variables, which are all that is compiled.
 func textOf(expression string, variables []v1alpha1.Variable) string {
 	for _, v := range variables {
 		expression += "\n" + v.Name + ": " + v.Expression
@@ -140,8 +140,8 @@ func textOf(expression string, variables []v1alpha1.Variable) string {
 	return expression
 }
 
-// maxText bounds the text of one error, in bytes. An expression in one line takes up to
-// 10 KiB, and CEL prints it once for each of its mistakes.
+// maxText is the maximum length of one error in bytes. An expression on one line takes up to 10 KiB, and CEL prints it once for
+// each mistake.
 const maxText = 4 << 10
 
 func shortened(text string) string {
@@ -155,7 +155,7 @@ func shortened(text string) string {
 	return text[:end] + " ..."
 }
 
-// briefly is the first mistake in one line.
+// briefly returns the first mistake on one line.
 func briefly(err error) string {
 	failure, ok := errors.AsType[*cel.Error](err)
 	if !ok || failure.Line == 0 {
@@ -168,7 +168,7 @@ func briefly(err error) string {
 	return fmt.Sprintf("%sline %d, column %d: %s", in, failure.Line, failure.Column, failure.Message)
 }
 
-// oneLine makes a text fit for the header of a response.
+// oneLine returns the text in a form that fits into a header of a response.
 func oneLine(text string) string {
 	return shortened(strings.Join(strings.Fields(text), " "))
 }

@@ -17,33 +17,30 @@ import (
 )
 
 const (
-	// DefaultDevices is how many devices a node is taken to have for a request when sets
-	// are counted: admission does not know the nodes.
+	// DefaultDevices is the assumed number of devices per node for a request when sets are counted. Admission does not see the
+	// nodes.
 	DefaultDevices = 64
 
 	// DefaultSchedulerName is the name of the scheduler profile in the manifests.
 	DefaultSchedulerName = "celset-scheduler"
 
-	// ManySets is how many sets of devices an expression may have that the search can't
-	// read, without a warning. It evaluates about that many in a second.
+	// ManySets is the maximum number of device sets, without a warning, for an expression that the search can't analyze. The search
+	// evaluates about this many sets in a second.
 	ManySets = 100_000
 )
 
-// Options say what is checked. The zero value has the defaults.
+// Options configures a Checker. The zero value means the defaults.
 type Options struct {
-	// SchedulerNames are those of the scheduler profiles that know CEL device
-	// constraints; empty means [DefaultSchedulerName].
+	// SchedulerNames are the names of the scheduler profiles that support CEL device constraints. Empty means
+	// [DefaultSchedulerName].
 	SchedulerNames []string
-	// Devices is how many devices a node is taken to have for a request; zero means
-	// [DefaultDevices].
+	// Devices is the assumed number of devices per node for a request. Zero means [DefaultDevices].
 	Devices int
-	// Environment compiles the expressions, as the scheduler's does; nil means one of
-	// the Checker's own.
+	// Environment compiles the expressions as the scheduler does. If it is nil, the Checker creates its own.
 	Environment *device.Environment
 }
 
-// Checker checks objects. The same objects have the same verdict: it reads nothing but
-// what it is given. It is safe for concurrent use.
+// Checker checks objects. It reads only its arguments, so that equal objects get equal verdicts. It is safe for concurrent use.
 type Checker struct {
 	options Options
 	// nodes compiles expressions over nodes.
@@ -52,20 +49,20 @@ type Checker struct {
 	selecting *device.Environment
 }
 
-// Verdict is what there is to say of an object.
+// Verdict is the result of checking an object.
 type Verdict struct {
-	// Errors refuse it.
+	// Errors are the reasons to reject the object.
 	Errors field.ErrorList
-	// Warnings don't. Each is one line.
+	// Warnings don't reject the object. Each is one line.
 	Warnings []string
-	// OfSelectors is how many of the warnings, the last ones, are about device selectors: claims that have nothing to do with
-	// celset have these, too.
+	// OfSelectors is the number of warnings about device selectors, which are the last ones. Claims that do not use celset get these
+	// warnings, too.
 	OfSelectors int
-	// Undecided: a device class that a claim needs, or the constraint that a PodGroup refers to, does not exist or could not be read.
-	// There is a warning of it; the scheduler lets pods wait for as long as that is so.
+	// Undecided is true if a device class of a claim, or the constraint of a PodGroup, does not exist or could not be read. Warnings
+	// includes a warning about it. The scheduler keeps pods waiting until the object is available.
 	Undecided bool
 
-	// expressions are those that errors are about.
+	// expressions holds the failed expression of each error about an expression.
 	expressions map[*field.Error]failedExpression
 }
 
@@ -74,7 +71,7 @@ type failedExpression struct {
 	line, column int
 }
 
-// warnOfSelectors adds the last warnings.
+// warnOfSelectors appends the warnings about device selectors. No warnings may follow them.
 func (v *Verdict) warnOfSelectors(warnings []string) {
 	v.Warnings, v.OfSelectors = append(v.Warnings, warnings...), len(warnings)
 }
@@ -92,7 +89,8 @@ func (v *Verdict) refuseExpression(err *field.Error, expression string, why erro
 	v.expressions[err] = failed
 }
 
-// Place is where one of the errors is in its expression, counted from 1; zero if it is not about one.
+// Place returns the position of an error in its expression, counted from 1. It returns zero if the error is not about an
+// expression.
 func (v *Verdict) Place(err *field.Error) (line, column int) {
 	return v.expressions[err].line, v.expressions[err].column
 }
@@ -120,23 +118,23 @@ func NewChecker(options Options) (*Checker, error) {
 	return &Checker{options, nodes, selecting}, err
 }
 
-// Claim judges a claim. Device classes are asked for what it does not define itself. The error is
-// that of the context, which says for whom expressions are compiled ([cel.Environment.Compile]).
+// Claim checks a claim. It looks up definitions that are not in the claim in the device classes. The context carries the tenant
+// for fair turns in compiling ([cel.Environment.Compile]). The error is the error of the context.
 func (c *Checker) Claim(ctx context.Context, claim *resourceapi.ResourceClaim, classes v1alpha1.ClassGetter) (Verdict, error) {
 	return whole(ctx, c.carrier(ctx, v1alpha1.ClaimCarrier(claim), classes))
 }
 
-// Template judges a template as it does the claims that are made of it.
+// Template checks a template as Claim checks the claims made from it.
 func (c *Checker) Template(ctx context.Context, template *resourceapi.ResourceClaimTemplate, classes v1alpha1.ClassGetter) (Verdict, error) {
 	return whole(ctx, c.carrier(ctx, v1alpha1.TemplateCarrier(template), classes))
 }
 
-// Class judges the definitions, preferences and node set constraints of a class, whether a claim refers to them or not.
+// Class checks the definitions, preferences and node set constraints of a class, with or without a reference to them.
 func (c *Checker) Class(ctx context.Context, class *resourceapi.DeviceClass) (Verdict, error) {
 	return whole(ctx, c.class(ctx, class))
 }
 
-// whole is an error if the verdict may lack what was not compiled any more.
+// whole returns an error if the context has ended, because the verdict may then be incomplete.
 func whole(ctx context.Context, verdict Verdict) (Verdict, error) {
 	if ctx.Err() != nil {
 		return Verdict{}, fmt.Errorf("check expressions: %w", context.Cause(ctx))

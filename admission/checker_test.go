@@ -13,7 +13,7 @@ import (
 	"github.com/celset/celset/apis/celset/v1alpha1"
 )
 
-// TestManySets: how many sets there are depends on the devices of a node.
+// TestManySets tests that the number of sets depends on the number of devices of a node.
 func TestManySets(t *testing.T) {
 	const unreadable = "devices.map(d, d.attributes['a'].x).sort().join(',') == '1,2'"
 	warnings := func(options Options, devices string) string {

@@ -12,12 +12,11 @@ import (
 	"github.com/celset/celset/apis/celset/v1alpha1"
 )
 
-// maxResults is how many devices a claim can have. The API server stores counts above it, and pods
-// wait for ever.
+// maxResults is the maximum number of devices in a claim. The API server also stores higher counts, and then pods wait forever.
 const maxResults = resourceapi.AllocationResultsMaxSize
 
-// counts refuses what no claim can have, of one request and of all together: of alternatives the
-// least. Claims that have nothing to do with celset are not looked at.
+// counts rejects a claim that asks for more devices than any claim can have, in one request or in all requests together. For a
+// request with alternatives it counts the smallest alternative. It ignores claims that do not use celset.
 func (j *judgement) counts(classes v1alpha1.ClassGetter) {
 	if !j.concernsCelset(classes) {
 		return
@@ -55,8 +54,8 @@ func tooManyDevices(path *field.Path, count int64) *field.Error {
 	return field.Invalid(path, count, fmt.Sprintf("a claim has at most %d devices: lower the count, or use several claims", maxResults))
 }
 
-// countOf is the least number of devices that a request can get, and one more than a claim can have
-// for all that are more: the sum of untrusted counts may overflow.
+// countOf returns the smallest number of devices that a request can get. It returns at most one more than a claim can have,
+// because the sum of untrusted counts may overflow.
 func countOf(mode resourceapi.DeviceAllocationMode, count int64) int {
 	if mode == resourceapi.DeviceAllocationModeAll {
 		return 1
@@ -64,8 +63,7 @@ func countOf(mode resourceapi.DeviceAllocationMode, count int64) int {
 	return int(min(max(1, count), maxResults+1))
 }
 
-// concernsCelset tells whether the claim has constraints, definitions or preferences, of its own or by
-// default.
+// concernsCelset reports whether the claim has constraints, definitions or preferences, of its own or as defaults of classes.
 func (j *judgement) concernsCelset(classes v1alpha1.ClassGetter) bool {
 	ofClass := func(has func(*resourceapi.DeviceClass) bool) func(string) bool {
 		return func(name string) bool {

@@ -10,17 +10,17 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 )
 
-// demand is what a constraint may get at most.
+// demand is an upper bound of what a constraint may cover.
 type demand struct {
-	// devices is the number of devices of a set.
+	// devices is the number of devices in a set.
 	devices int
-	// sets is the number of sets. Requests count as if each were alone.
+	// sets is the number of sets. Requests are counted as if they were independent.
 	sets *big.Int
 }
 
-// demandOf the requests that a constraint covers, empty: all. Of a prioritized list it is
-// that of the alternative with the most devices and of the one with the most sets. free
-// is how many devices a request can choose from.
+// demandOf returns the demand of the requests that a constraint covers. An empty list covers all requests. For a prioritized list
+// it takes the alternative with the most devices, and separately the one with the most sets. free is the assumed number of
+// devices that a request can choose from.
 func demandOf(devices *resourceapi.DeviceClaim, covered []string, free int) demand {
 	result := demand{sets: big.NewInt(1)}
 	for i := range devices.Requests {
@@ -54,14 +54,14 @@ func mostOf(request *resourceapi.DeviceRequest, covered []string, free int) dema
 	return result
 }
 
-// demandFor all devices is one set, of as many as a claim can have. Without a mode and a
-// count one device is meant.
+// demandFor returns the demand of one request. A request for all devices has one set, with as many devices as a claim can have.
+// Without a mode and a count a request is for one device.
 func demandFor(mode resourceapi.DeviceAllocationMode, count int64, free int) demand {
 	if mode == resourceapi.DeviceAllocationModeAll {
 		return demand{resourceapi.AllocationResultsMaxSize, big.NewInt(1)}
 	}
 	if count > resourceapi.AllocationResultsMaxSize {
-		// No claim can have them, so they are never searched for.
+		// No claim can have so many devices, so the search never looks for them.
 		return demand{resourceapi.AllocationResultsMaxSize, new(big.Int)}
 	}
 	count = max(1, count)

@@ -1,51 +1,51 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package admission finds mistakes in CEL device constraints and preferences before they are stored: in
-// ResourceClaims, ResourceClaimTemplates and DeviceClasses of resource.k8s.io/v1, and PodGroups. Users
-// then read about them where they write them, and not in the events of a pod that waits.
+// Package admission finds mistakes in CEL device constraints and preferences before they are stored: in ResourceClaims,
+// ResourceClaimTemplates and DeviceClasses of resource.k8s.io/v1, and in PodGroups. Users then see a mistake when they write the
+// object, and not in the events of a waiting pod.
 //
-// [Checker] is the check alone. What it refuses is what the scheduler would call an error
-// for every node, found by the same code: package apis/celset/v1alpha1 decodes and
-// resolves, package cel/device compiles. Package webhook hosts it on a server, and "kubectl celset
-// check" prints what it finds:
+// [Checker] contains only the checks. It rejects objects that the scheduler would report as an error for every node. It uses the
+// same code: package apis/celset/v1alpha1 decodes and resolves, and package cel/device compiles. Package webhook runs the checks
+// in a server, and "kubectl celset check" prints the results:
 //
 //	checker, err := admission.NewChecker(admission.Options{})
 //	verdict, err := checker.Claim(ctx, claim, classes)
 //
-// # What is refused
+// # Errors
 //
-//   - a definition that can't be decoded, has an invalid name, is empty, too long or there
-//     twice, whether something refers to it or not;
-//   - an expression that does not compile: of a claim if a constraint refers to it, of a
+//   - a definition that can't be decoded, has an invalid name, is empty, too long or
+//     duplicate, with or without a reference to it;
+//   - an expression that does not compile: in a claim if a constraint refers to it, in a
 //     class always;
-//   - a reference in distinctAttribute, of an invalid name, to unknown requests, to a name
-//     that is defined nowhere or by two classes differently;
+//   - a reference in distinctAttribute, with an invalid name, to unknown requests, or to a name
+//     that is not defined or that two classes define differently;
 //   - a derived attribute in the domain of the constraints;
 //   - a definition under another driver, and a reference in a domain that differs from celset.dev in a
 //     character or two;
 //   - more devices than a claim can have, for a request or for all together;
-//   - a preference that can't be decoded, is there twice, has no type or another field than that of its type,
+//   - a preference that can't be decoded, is duplicate, has no type or a field of another type,
 //     names unknown requests, or does not compile to an int;
-//   - a node set constraint that can't be decoded, is there twice, or does not compile, also one of a class that a
+//   - a node set constraint that can't be decoded, is duplicate, or does not compile, also in a class that a
 //     PodGroup refers to.
 //
-// A class that does not exist may be created later, and one that can't be read may be
-// fine: what depends on it is a warning ([Verdict.Undecided]).
+// A class that does not exist may be created later, and a class that can't be read may be valid. So a missing class causes only a
+// warning ([Verdict.Undecided]).
 //
-// # What is warned of
+// # Warnings
 //
-// Definitions that nothing refers to; expressions that speak of the order of devices;
-// those of which one evaluation may cost more than the scheduler allows for the number of
-// devices asked for, in the worst case; those that the search can't read together with
-// more than [ManySets] sets; preferences for requests that leave nothing to choose; pods that
-// use a claim with a constraint or a preference under the name of a scheduler that does not know
-// it. The scheduler has no limit on estimates, and most devices are smaller than the API allows:
-// none of these is refused.
+//   - a definition without a reference;
+//   - an expression that depends on the order of devices;
+//   - an expression whose evaluation may exceed the scheduler's cost limit, in the worst case for the
+//     requested number of devices;
+//   - an expression that the search can't analyze, with more than [ManySets] sets;
+//   - a preference for requests that leave no choice;
+//   - a pod with a claim that has a constraint or a preference, if the pod's scheduler does not support it.
+//
+// None of these is an error: the scheduler does not limit estimates, and most devices are smaller than the API allows.
 //
 // # Updates
 //
-// What is stored was admitted once, if only by a cluster without this webhook. An update
-// is refused for mistakes that the stored object does not have; one that does not touch
-// the specification is not looked at, and neither is an object that is being deleted.
+// A stored object may be older than this webhook. So an update is rejected only for mistakes that the stored object does not
+// have. Updates that do not change the specification, and objects that are being deleted, are not checked.
 package admission

@@ -23,7 +23,7 @@ func newChecker(t testing.TB, options Options) *Checker {
 	return checker
 }
 
-// claimOf is [shorthand.Claim].
+// claimOf returns the claim that [shorthand.Claim] makes.
 func claimOf(t testing.TB, devices string) *resourceapi.ResourceClaim {
 	t.Helper()
 	claim, err := shorthand.Claim(devices)
@@ -45,23 +45,23 @@ func classOf(t testing.TB, name, spec string) *resourceapi.DeviceClass {
 	return class
 }
 
-// defined is an entry of a configuration, in short.
+// defined returns a configuration entry with a constraint, in shorthand.
 func defined(name, expression string) string {
 	return fmt.Sprintf("{constraint: {name: %q, expression: %q}}", name, expression)
 }
 
-// preferred is a preference, as defined.
+// preferred returns a configuration entry with a preference, in shorthand.
 func preferred(name, expression string) string {
 	return fmt.Sprintf("{preference: {name: %q, type: Expression, expression: %q}}", name, expression)
 }
 
-// asking is the specification of a claim for devices of the class mla with a constraint.
+// asking returns the specification of a claim for devices of the class mla with a constraint.
 func asking(count int, config ...string) string {
 	return fmt.Sprintf("requests: [{name: r, exactly: {deviceClassName: mla, allocationMode: ExactCount, count: %d}}]\n"+
 		"constraints: [{requests: [r], matchAttribute: celset.dev/a}]\nconfig: [%s]", count, strings.Join(config, ", "))
 }
 
-// fakeClasses are classes by name; nil can't be read.
+// fakeClasses maps names to classes. A nil class can't be read.
 type fakeClasses map[string]*resourceapi.DeviceClass
 
 func (f fakeClasses) Get(name string) (*resourceapi.DeviceClass, error) {
@@ -95,7 +95,7 @@ func texts[T error](errs []T) []string {
 	return result
 }
 
-// judged is a verdict that nothing interrupted.
+// judged returns the verdict, and panics on an error.
 func judged(verdict Verdict, err error) Verdict {
 	if err != nil {
 		panic(err)

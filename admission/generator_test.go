@@ -19,20 +19,20 @@ import (
 	"github.com/celset/celset/internal/testing/randomexpr"
 )
 
-// world is a claim and the classes that there are.
+// world is a claim and the existing classes.
 type world struct {
 	claim   *resourceapi.ResourceClaim
 	classes fakeClasses
 }
 
-// names are few, so that they meet each other.
+// The lists are short, so that names often coincide.
 var (
 	definitionNames = []string{"a", "a", "b", "ring4", "", "4", "a b", "A", "é", strings.Repeat("n", 33), "celset.dev/a"}
 	requestNames    = []string{"r", "s", "r/x", "s/y", "", "unknown"}
 	classNames      = []string{"mla", "gpu", "broken", "missing", "unreadable", ""}
 )
 
-// seeds are parameters as the tests of package apis/celset/v1alpha1 have them.
+// seeds are parameters from the tests of package apis/celset/v1alpha1.
 var seeds = []string{
 	``, `{}`, `[]`, `null`, `"`, `"true"`, `3`, `{"kind":1}`, `{"a\nb":{"c":[1,2]}}`, "\xff\xfe", `{"apiVersion":`,
 	`{"apiVersion":"celset.dev/v2","kind":"CELDeviceConstraint","expressions":["a"]}`,
@@ -48,7 +48,7 @@ var seeds = []string{
 	strings.Repeat(`{"a":`, 5000) + `1` + strings.Repeat(`}`, 5000),
 }
 
-// oddities are expressions that are more than unlikely.
+// oddities are unusual expressions.
 var oddities = []string{
 	"", " ", "\n", "true", "false", "1", "dyn(1)", "devices", "devices[0]", "devices.size", "[?dyn(1)]", "{?'a': 1}", "\x00", "\xff", "'", "\"\"\"", "//",
 	"devices.all(devices, devices)", "devices.all(d, true) && __result__", "type(devices) == list", "devices == devices", "devices.map(d, devices)[0] == devices",
@@ -66,7 +66,7 @@ var attributes = randomexpr.Attributes{
 
 var written = corpus.Expressions()
 
-// expressionGen draws real expressions, random ones, odd ones and damaged ones.
+// expressionGen draws real, random, odd and damaged expressions.
 func expressionGen() *rapid.Generator[string] {
 	return rapid.Custom(func(t *rapid.T) string {
 		switch rapid.IntRange(0, 5).Draw(t, "source") {
@@ -84,7 +84,7 @@ func expressionGen() *rapid.Generator[string] {
 	})
 }
 
-// valueGen draws expressions of preferences: an int for most conditions.
+// valueGen draws expressions of preferences. Most of them turn a condition into an int.
 func valueGen() *rapid.Generator[string] {
 	return rapid.Custom(func(t *rapid.T) string {
 		text := expressionGen().Draw(t, "expression")
@@ -95,7 +95,7 @@ func valueGen() *rapid.Generator[string] {
 	})
 }
 
-// damaged replaces, removes or repeats a few stretches of a text.
+// damaged replaces, removes or repeats a few ranges of a text.
 func damaged(t *rapid.T, text string) string {
 	for range rapid.IntRange(1, 3).Draw(t, "damages") {
 		from := rapid.IntRange(0, len(text)).Draw(t, "from")
@@ -198,8 +198,7 @@ func constraintGen() *rapid.Generator[resourceapi.DeviceConstraint] {
 	})
 }
 
-// worldGen draws a claim in which something is wrong, more often than not. Some claims
-// are what people write.
+// worldGen draws a claim that usually has a mistake. Some claims are realistic.
 func worldGen() *rapid.Generator[world] {
 	return rapid.Custom(func(t *rapid.T) world {
 		w := world{claim: &resourceapi.ResourceClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "claim"}}, classes: fakeClasses{"unreadable": nil}}
@@ -226,7 +225,7 @@ func worldGen() *rapid.Generator[world] {
 	})
 }
 
-// usual is one constraint, defined where it is used or in a class that is not there.
+// usual draws a claim with one constraint. The claim itself defines the constraint, or the class is missing.
 func usual(t *rapid.T, devices *resourceapi.DeviceClaim) {
 	e := rapid.SampledFrom(written).Draw(t, "written")
 	text := e.Text

@@ -16,10 +16,10 @@ import (
 	"github.com/celset/celset/apis/nearest"
 )
 
-// What is under a misspelt name is none of the scheduler's business, so that resolving says nothing of
-// it: a class would have no constraint, and a claim one that no device can satisfy.
+// The scheduler ignores definitions and references under a misspelt name, so that resolving reports no mistake. A class would
+// lack its constraint, and a claim would have a constraint that no device satisfies.
 
-// misspeltDriver is an error if the parameters of another driver are a definition.
+// misspeltDriver returns an error if the parameters of another driver are a celset definition.
 func misspeltDriver(configuration resourceapi.DeviceConfiguration, path *field.Path) *field.Error {
 	opaque := configuration.Opaque
 	if opaque == nil || opaque.Driver == v1alpha1.DriverName {

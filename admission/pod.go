@@ -13,19 +13,19 @@ import (
 	"github.com/celset/celset/apis/celset/v1alpha1"
 )
 
-// maxClaims is how many entries of a pod are looked up, to bound what one request costs.
+// maxClaims is the maximum number of claims of a pod that are looked up. It limits the cost of one request.
 const maxClaims = 16
 
-// NeedsClaims tells whether there can be something to say about a pod: it is to be
-// scheduled by a scheduler that does not know CEL device constraints, and uses claims.
+// NeedsClaims reports whether Pod may return warnings: the pod is not bound, its scheduler does not support CEL device
+// constraints, and it uses claims.
 func (c *Checker) NeedsClaims(pod *corev1.Pod) bool {
 	return pod.Spec.NodeName == "" && len(pod.Spec.ResourceClaims) > 0 &&
 		!slices.Contains(c.options.SchedulerNames, schedulerName(pod))
 }
 
-// Pod warns of a pod for which [Checker.NeedsClaims] if a claim that it uses, or one that
-// is made for it, has a CEL device constraint or a preference. claim and template return nil for what does
-// not exist or is not known.
+// Pod returns warnings if [Checker.NeedsClaims] returns true. There is a warning for each template or unallocated claim of the
+// pod that has a CEL device constraint or a preference. claim and template return nil for an object that does not exist or can't
+// be read.
 func (c *Checker) Pod(pod *corev1.Pod, claim func(name string) *resourceapi.ResourceClaim, template func(name string) *resourceapi.ResourceClaimTemplate) []string {
 	if !c.NeedsClaims(pod) {
 		return nil
@@ -47,7 +47,7 @@ func (c *Checker) Pod(pod *corev1.Pod, claim func(name string) *resourceapi.Reso
 	return result
 }
 
-// usedBy looks up what an entry of the pod names, each once.
+// usedBy returns the claim or template that an entry of the pod names, each only once.
 func usedBy(entry *corev1.PodResourceClaim, seen map[string]bool, claim func(string) *resourceapi.ResourceClaim, template func(string) *resourceapi.ResourceClaimTemplate) (kind, name string, used *resourceapi.ResourceClaim) {
 	switch {
 	case entry.ResourceClaimName != nil:

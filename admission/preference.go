@@ -17,7 +17,7 @@ import (
 	"github.com/celset/celset/cel/device/bound"
 )
 
-// preferences looks at those of the claim itself, and at those of the classes of its requests.
+// preferences checks the preferences of the claim itself and of the classes of its requests.
 func (j *judgement) preferences(ctx context.Context, classes v1alpha1.ClassGetter) {
 	own, err := j.carrier.Preferences()
 	j.Errors = append(j.Errors, fieldErrors(err)...)
@@ -31,8 +31,8 @@ func (j *judgement) preferences(ctx context.Context, classes v1alpha1.ClassGette
 	}
 }
 
-// preferencesOfClasses says once what there is to say of each, in however many requests its class is
-// used: of the one with the most sets. That one has no effect is not for the claim to mend.
+// preferencesOfClasses checks each preference of a class once, for the request with the most sets, even if many requests use the
+// class. It does not warn that a preference has no effect, because the author of the claim can't correct the class.
 func (j *judgement) preferencesOfClasses(ctx context.Context, classes v1alpha1.ClassGetter) {
 	resolved, err := j.carrier.ResolvePreferences(classes)
 	j.Errors = append(j.Errors, fieldErrors(err)...)
@@ -56,7 +56,7 @@ func (j *judgement) preferencesOfClasses(ctx context.Context, classes v1alpha1.C
 	}
 }
 
-// preferenceOfClass is a preference for a request, with what that asks for.
+// preferenceOfClass is a preference of a class for a request, with the demand of the request.
 type preferenceOfClass struct {
 	v1alpha1.Preference
 	asked demand
@@ -73,7 +73,7 @@ func (j *judgement) preferenceOfClass(ctx context.Context, p preferenceOfClass) 
 	j.valueWarnings(path.String(), p.Label(), expression, p.asked)
 }
 
-// classPreferences adds what there is to say of those of a class.
+// classPreferences adds the errors and warnings about the preferences of a class to the verdict.
 func (c *Checker) classPreferences(ctx context.Context, class *resourceapi.DeviceClass, verdict *Verdict) {
 	preferences, err := v1alpha1.ClassPreferences(class)
 	verdict.Errors = append(verdict.Errors, fieldErrors(err)...)
@@ -85,8 +85,8 @@ func (c *Checker) classPreferences(ctx context.Context, class *resourceapi.Devic
 	}
 }
 
-// preferenceExpression is nil for a policy. It is not ok if the expression does not compile, which the
-// verdict refuses.
+// preferenceExpression compiles the expression of a preference. It returns nil for a policy. If the expression does not compile,
+// it returns false and adds an error to the verdict.
 func (c *Checker) preferenceExpression(ctx context.Context, preference v1alpha1.Preference, verdict *Verdict) (expression *device.Expression, ok bool) {
 	if preference.Policy != "" {
 		return nil, true
@@ -99,7 +99,7 @@ func (c *Checker) preferenceExpression(ctx context.Context, preference v1alpha1.
 	return expression, true
 }
 
-// preferenceWarnings are about a preference of the claim. The expression is nil if it is a policy.
+// preferenceWarnings adds the warnings about a preference of the claim. expression is nil for a policy.
 func (j *judgement) preferenceWarnings(preference v1alpha1.Preference, expression *device.Expression) {
 	where := preference.Source.Field
 	if isOneSet(&j.carrier.Spec.Devices, preference.Requests) {
@@ -121,7 +121,7 @@ func (j *judgement) valueWarnings(where, name string, expression *device.Express
 	}
 }
 
-// isOneSet tells whether all requests that are covered, empty: all, ask for all devices of a node.
+// isOneSet reports whether all covered requests ask for all devices of a node. An empty list covers all requests.
 func isOneSet(devices *resourceapi.DeviceClaim, covered []string) bool {
 	found := false
 	for i := range devices.Requests {

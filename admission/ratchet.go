@@ -11,9 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// Ratcheted is the verdict on an update, given those on the stored object and on the new
-// one: mistakes that were there before are warnings, and warnings that were there before
-// are not repeated.
+// Ratcheted returns the verdict on an update, given the verdicts on the stored and the new object. Mistakes that the stored
+// object also has become warnings. Warnings about the stored object are not repeated.
 func Ratcheted(before, after Verdict) Verdict {
 	result := Verdict{Undecided: after.Undecided}
 	stored := map[string]int{}
@@ -36,10 +35,11 @@ func Ratcheted(before, after Verdict) Verdict {
 	return result
 }
 
-// places are indices of lists: a mistake stays the same if its list gets longer.
+// places matches list indices. identity ignores them, because a mistake stays the same if its list grows.
 var places = regexp.MustCompile(`\[\d+\]`)
 
-// identity of a mistake. One in an expression is another as soon as the expression is.
+// identity returns a text that identifies a mistake. It includes the failed expression, so that a changed expression has a new
+// mistake.
 func (v *Verdict) identity(err *field.Error) string {
 	return places.ReplaceAllString(fmt.Sprintf("%s %s %v %s", err.Type, err.Field, err.BadValue, err.Detail), "[]") + v.expressions[err].text
 }

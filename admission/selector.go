@@ -10,19 +10,20 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// maxSelectors is how many device selectors of an object are compiled. An object of the largest size has room for thousands.
+// maxSelectors is the maximum number of device selectors of an object that are compiled. The largest object may have thousands.
 const maxSelectors = 64
 
-// selectors warns of device selectors that no device passes, or that don't compare what they seem to. The API server and the
-// scheduler accept them, so that they are no errors. What does not compile is for the API server to refuse.
+// selectors collects warnings about device selectors that match no device, or that don't compare what they seem to compare. These
+// are not errors, because the API server and the scheduler accept such selectors. The API server rejects selectors that do not
+// compile.
 type selectors struct {
 	*Checker
 	warnings []string
-	// judged are the texts that were looked at: classes and requests repeat them.
+	// judged are the selectors checked so far, because classes and requests repeat them.
 	judged map[string]bool
 }
 
-// selectorsOfRequests are warnings about the device selectors of requests.
+// selectorsOfRequests returns warnings about the device selectors of requests.
 func (c *Checker) selectorsOfRequests(ctx context.Context, requests []resourceapi.DeviceRequest, path *field.Path) []string {
 	s := &selectors{Checker: c, judged: map[string]bool{}}
 	for i := range requests {
@@ -37,7 +38,7 @@ func (c *Checker) selectorsOfRequests(ctx context.Context, requests []resourceap
 	return s.warnings
 }
 
-// selectorsOfClass are warnings about the device selectors of a class.
+// selectorsOfClass returns warnings about the device selectors of a class.
 func (c *Checker) selectorsOfClass(ctx context.Context, class *resourceapi.DeviceClass) []string {
 	s := &selectors{Checker: c, judged: map[string]bool{}}
 	s.judge(ctx, class.Spec.Selectors, field.NewPath("spec", "selectors"))

@@ -19,7 +19,7 @@ import (
 	"github.com/celset/celset/internal/testing/transcript"
 )
 
-// TestVerdicts has what is said of claims, classes and groups.
+// TestVerdicts compares the verdicts on claims, classes and groups with a transcript.
 func TestVerdicts(t *testing.T) {
 	checker := newChecker(t, Options{})
 	var common string
@@ -76,7 +76,7 @@ func told(v Verdict) string {
 	return strings.Join(lines, "\n")
 }
 
-// TestUpdatesOfClasses has what is said of a class that was another one before.
+// TestUpdatesOfClasses compares the verdicts on updates of a class with a transcript.
 func TestUpdatesOfClasses(t *testing.T) {
 	checker := newChecker(t, Options{})
 	transcript.Run(t, "testdata/ratchet.txt", func(t *testing.T, input string) string {

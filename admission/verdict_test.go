@@ -29,7 +29,7 @@ import (
 	"github.com/celset/celset/internal/testing/cases"
 )
 
-// scheduler is what the plugin has for a scheduling attempt.
+// scheduler returns the allocator that the plugin has in a scheduling attempt.
 func scheduler(t require.TestingT, environment *device.Environment, classes fakeClasses) *allocator.Allocator {
 	features := structured.Features{PrioritizedList: true, AdminAccess: true}
 	a, err := allocator.NewAllocator(context.Background(), features, structured.AllocatedState{}, classes, nil,
@@ -38,7 +38,7 @@ func scheduler(t require.TestingT, environment *device.Environment, classes fake
 	return a
 }
 
-// newEnvironment is one of the scheduler's own: nothing is shared with the checker.
+// newEnvironment returns a scheduler's environment, which shares nothing with the checker.
 func newEnvironment(t testing.TB) *device.Environment {
 	t.Helper()
 	environment, err := device.NewEnvironment(cel.Config{})
@@ -46,9 +46,8 @@ func newEnvironment(t testing.TB) *device.Environment {
 	return environment
 }
 
-// schedulersVerdict is the error with which the plugin refuses a claim before it looks at
-// a node. It does not look at the definitions of claims without constraints; what it
-// would say of them is what resolving them says.
+// schedulersVerdict returns the error with which the plugin rejects a claim before it tries a node. The plugin ignores
+// definitions of claims without constraints. For such claims schedulersVerdict returns the error of resolving them.
 func schedulersVerdict(t require.TestingT, environment *device.Environment, w world) error {
 	ofClass := func(has func(*resourceapi.DeviceClass) bool) func(string) bool {
 		return func(name string) bool {
@@ -63,7 +62,7 @@ func schedulersVerdict(t require.TestingT, environment *device.Environment, w wo
 	return scheduler(t, environment, w.classes).CheckConstraints([]*resourceapi.ResourceClaim{w.claim})
 }
 
-// TestSameVerdictAsTheScheduler judges 200 claims or more, most of them malformed.
+// TestSameVerdictAsTheScheduler checks at least 200 claims, most of them malformed.
 func TestSameVerdictAsTheScheduler(t *testing.T) {
 	checker, environment := newChecker(t, Options{}), newEnvironment(t)
 	refused, undecided, accepted, constrained, preferring := 0, 0, 0, 0, 0
@@ -109,7 +108,7 @@ func TestSameVerdictAsTheScheduler(t *testing.T) {
 	t.Logf("%d refused, %d undecided, %d accepted, %d of them with constraints and %d with preferences", refused, undecided, accepted, constrained, preferring)
 }
 
-// requireSameWords: what the scheduler would tell the user, the webhook does tell.
+// requireSameWords requires that the webhook's verdict contains every message of the scheduler.
 func requireSameWords(t *rapid.T, err error, got Verdict) {
 	said := strings.Join(append(texts(got.Errors), got.Warnings...), "\n")
 	if found, ok := errors.AsType[*v1alpha1.Error](err); ok {
@@ -128,7 +127,7 @@ func requireSameWords(t *rapid.T, err error, got Verdict) {
 	}
 }
 
-// requireSchedulable: Allocate finds no fault with the constraints of what is admitted.
+// requireSchedulable requires that Allocate accepts the constraints of an admitted claim.
 func requireSchedulable(t *rapid.T, environment *device.Environment, w world) {
 	node := &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node"}}
 	_, err := scheduler(t, environment, w.classes).Allocate(context.Background(), node, []*resourceapi.ResourceClaim{w.claim})
@@ -137,7 +136,7 @@ func requireSchedulable(t *rapid.T, environment *device.Environment, w world) {
 	require.False(t, isOurs || isCompilation, "%v", err)
 }
 
-// TestSameVerdictOnClasses: a class is refused if a claim could be refused because of it.
+// TestSameVerdictOnClasses tests that a class is rejected exactly if it can make a claim invalid.
 func TestSameVerdictOnClasses(t *testing.T) {
 	checker, environment := newChecker(t, Options{}), newEnvironment(t)
 	refused, accepted := 0, 0
@@ -167,7 +166,7 @@ func TestSameVerdictOnClasses(t *testing.T) {
 	require.Positive(t, min(refused, accepted))
 }
 
-// using is a claim with a constraint of a class.
+// using returns a claim with a constraint that a class defines.
 func using(class, name string) *resourceapi.ResourceClaim {
 	return &resourceapi.ResourceClaim{Spec: resourceapi.ResourceClaimSpec{Devices: resourceapi.DeviceClaim{
 		Requests:    []resourceapi.DeviceRequest{{Name: "r", Exactly: &resourceapi.ExactDeviceRequest{DeviceClassName: class}}},
@@ -175,10 +174,9 @@ func using(class, name string) *resourceapi.ResourceClaim {
 	}}}
 }
 
-// TestMemoryIsFlat: what was judged is forgotten, but for a bounded number of
-// compilations.
+// TestMemoryIsFlat tests that the checker keeps nothing but a bounded number of compiled expressions.
 func TestMemoryIsFlat(t *testing.T) {
-	// It is full after each round.
+	// bytes is small enough that the cache is full after each round.
 	const remembered, objects, bytes = 8, 250, 2 << 20
 	environment, err := device.NewEnvironment(cel.Config{CacheBytes: bytes})
 	require.NoError(t, err)
@@ -201,7 +199,7 @@ func TestMemoryIsFlat(t *testing.T) {
 	}
 }
 
-// heap is how many bytes are in use.
+// heap returns the number of bytes in use.
 func heap() uint64 {
 	runtime.GC()
 	runtime.GC()

@@ -14,11 +14,10 @@ import (
 	"github.com/celset/celset/cel/device/bound"
 )
 
-// Warnings reach the user in headers: the API server cuts those that are longer than
-// about 250 characters when there are many.
+// Warnings reach the user in headers. If there are many, the API server truncates warnings longer than about 250 characters.
 
-// defaultWarning is about a constraint that a scheduler which does not know it ignores, where it
-// would fail closed if a claim referred to it.
+// defaultWarning returns a warning about a default of a class. A scheduler that does not support defaults ignores them. With a
+// reference in the claim, it would fail closed.
 func defaultWarning(definition v1alpha1.Definition) []string {
 	if definition.Enforcement != v1alpha1.EnforcementAlways {
 		return nil
@@ -27,8 +26,8 @@ func defaultWarning(definition v1alpha1.Definition) []string {
 		"safe only where celset-scheduler schedules all pods that use the class (docs/constraints.md#defaults-of-a-class)", definition.Source.Field, definition.Name)}
 }
 
-// orderWarning is about an expression whose result, a verdict or a value, speaks of the order of the
-// devices.
+// orderWarning returns a warning about an expression whose result depends on the order of the devices. result is "verdict" or
+// "value".
 func orderWarning(where, name, result string, expression *device.Expression) []string {
 	place, found := expression.OrderDependence()
 	if !found {
@@ -38,7 +37,8 @@ func orderWarning(where, name, result string, expression *device.Expression) []s
 		"a set is evaluated in one order only, that of the requests and the pools", where, name, place.Line, place.Column, result)}
 }
 
-// suspicionWarnings are about parts of an expression whose result does not depend on the devices as it seems to.
+// suspicionWarnings returns warnings about parts of an expression that are probably mistakes, such as a condition that reads no
+// device.
 func suspicionWarnings(where, name string, expression *device.Expression) []string {
 	var result []string
 	for _, found := range expression.Suspicions() {
@@ -47,7 +47,7 @@ func suspicionWarnings(where, name string, expression *device.Expression) []stri
 	return result
 }
 
-// costWarning is about an expression of which one evaluation may cross the limit.
+// costWarning returns a warning about an expression if one evaluation may exceed the cost limit.
 func costWarning(where, name string, expression *device.Expression, asked demand) []string {
 	cost, err := expression.EstimateCost(asked.devices)
 	if err != nil {
@@ -64,7 +64,7 @@ func costWarning(where, name string, expression *device.Expression, asked demand
 		"ask for fewer devices or write a cheaper expression", where, name, asked.devices, upTo, cel.DefaultCostLimit)}
 }
 
-// setsWarning is about an expression that is evaluated on set after set.
+// setsWarning returns a warning about an expression that the search must evaluate for each of many sets.
 func setsWarning(where, name string, expression *device.Expression, asked demand) []string {
 	if asked.sets.Cmp(big.NewInt(ManySets)) <= 0 || isRead(bound.Analyze(expression, asked.devices)) {
 		return nil
@@ -73,10 +73,10 @@ func setsWarning(where, name string, expression *device.Expression, asked demand
 		"narrow the candidates with selectors, or write it as docs/constraints.md says", where, name, number(asked.sets), asked.devices)}
 }
 
-// isRead tells whether the search may leave sets out because of the expression, or its first conjuncts.
+// isRead reports whether the search can skip sets because of the expression or its first conjuncts.
 func isRead(a *bound.Analysis) bool { return a.Understood() || a.Leading(nil) != nil }
 
-// number of sets, which may have hundreds of digits.
+// number formats a number of sets, which may have hundreds of digits.
 func number(n *big.Int) string {
 	if digits := n.String(); len(digits) <= 15 {
 		return digits

@@ -15,7 +15,7 @@ import (
 	"github.com/celset/celset/cel"
 )
 
-// plain is CEL as it comes, without anything of Kubernetes.
+// plain returns the standard CEL environment, without Kubernetes' libraries.
 func plain(t testing.TB) *celgo.Env {
 	t.Helper()
 	env, err := celgo.NewEnv()
@@ -51,7 +51,7 @@ func TestBaseThatCanNotBeExtended(t *testing.T) {
 	require.EqualError(t, err, "extend the CEL environment for broken: no such library")
 }
 
-// The limits hold whatever the base.
+// TestLimitsOnOwnBase tests that the limits apply to every base.
 func TestLimitsOnOwnBase(t *testing.T) {
 	observed := &recorder{}
 	environment := newEnvironment(t, cel.Config{Base: plain(t), CostLimit: 1000, Observer: observed})
@@ -60,8 +60,7 @@ func TestLimitsOnOwnBase(t *testing.T) {
 	require.Greater(t, observed.evaluations[0].cost, uint64(1000))
 }
 
-// A bad constant makes a program that fails where it is read, not one that
-// can't be made.
+// TestOptimizations tests that a bad constant does not prevent compilation. The evaluation fails where the constant is read.
 func TestOptimizations(t *testing.T) {
 	config := cel.Config{Base: plain(t), OptimizeConstants: true}
 	optimized := newEnvironment(t, config)
@@ -84,7 +83,7 @@ func TestMaxLength(t *testing.T) {
 	_ = requireError(t, err, cel.ReasonTooLong)
 	require.ErrorContains(t, err, "the expression has 11 bytes, the limit is 10")
 
-	// What is longer than usual is compiled, but not remembered.
+	// Longer expressions than usual are compiled, but not cached.
 	long := newEnvironment(t, cel.Config{MaxLength: 2 * cel.MaxExpressionLength, Observer: observed})
 	for range 2 {
 		compile(t, long, padded(cel.MaxExpressionLength+1))
@@ -92,8 +91,7 @@ func TestMaxLength(t *testing.T) {
 	require.Equal(t, 2, observed.misses())
 }
 
-// tenfold takes each list for one of ten elements and each call for one of ten
-// units.
+// tenfold estimates ten elements for each list and ten cost units for each call.
 type tenfold struct{}
 
 func (tenfold) CallCost(string, string, []ref.Val, ref.Val) *uint64 {

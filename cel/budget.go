@@ -5,10 +5,9 @@ package cel
 
 import "fmt"
 
-// Budget is the cost, in CEL cost units, that a number of evaluations may spend
-// together. Calls of functions that take longer than CEL charges them are charged a unit for
-// each 250 ns (Expense.Units of package cel/meter), so that a unit never stands for much
-// more. It is not safe for concurrent use. A nil Budget has no limit.
+// Budget is the cost, in CEL cost units, that a number of evaluations may spend together. A function call that takes longer than
+// its CEL cost suggests is charged one unit for each 250 ns (Expense.Units of package cel/meter). So a unit never takes much
+// longer than that. A Budget is not safe for concurrent use. A nil Budget has no limit.
 type Budget struct {
 	limit uint64
 	spent uint64
@@ -27,8 +26,7 @@ func (b *Budget) Spent() uint64 {
 	return b.spent
 }
 
-// Charge adds the cost of an evaluation of devices that took place, now or earlier. The
-// error is an [*Error] with [ReasonBudget].
+// Charge adds the cost of an evaluation over devices, made now or earlier. The error is an [*Error] with [ReasonBudget].
 func (b *Budget) Charge(cost uint64) error { return b.charge(cost, adviceOnDevices) }
 
 func (b *Budget) charge(cost uint64, advice Advice) error {

@@ -17,15 +17,14 @@ import (
 	"github.com/celset/celset/cel/tree"
 )
 
-// compilations remembers the outcome of the most recently used compilations.
-// A second caller that asks for an expression which is just being compiled
-// waits for that compilation: it costs milliseconds, and the parallel Filter of
-// a scheduler asks for the same expression from many goroutines at once.
+// compilations caches the results of the most recently used compilations. If an expression is being compiled, other callers wait
+// for that result. A compilation takes milliseconds, and the parallel Filter of a scheduler asks for the same expression from
+// many goroutines at once.
 type compilations struct {
 	outcomes *memo.Memo[source, compilation]
 }
 
-// compilation is the outcome for one expression.
+// compilation is the result of compiling one expression.
 type compilation struct {
 	program *Program
 	err     error
@@ -35,15 +34,15 @@ func newCompilations(bytes int64) *compilations {
 	return &compilations{memo.In(memo.New(bytes), sizeOfCompilation)}
 }
 
-// compiling are the turns of tenants. Expressions of one are compiled one after the other, and one
-// processor is left to what does not compile.
+// compiling gives turns to tenants. The expressions of one tenant are compiled one after the other. One processor is reserved for
+// other work.
 var compiling = fairness.NewTurns(max(1, runtime.GOMAXPROCS(0)-1), 0)
 
-// get returns the outcome for a source and whether it was there already. The error is that of
+// get returns the result for a source. hit reports whether the result was cached. The error is [ErrNotCompiled] or the error of
 // the context.
 func (c *compilations) get(ctx context.Context, from source, compile func() (*Program, error)) (outcome compilation, hit bool, err error) {
 	var entry *memo.Entry[source, compilation]
-	// What is longer is refused without being parsed, and not worth remembering.
+	// Longer expressions are not cached, because they are usually rejected without being parsed.
 	if from.length() <= MaxExpressionLength {
 		entry = c.outcomes.At(from)
 		if known := entry.Look(); known != nil {
@@ -53,7 +52,7 @@ func (c *compilations) get(ctx context.Context, from source, compile func() (*Pr
 	if ctx.Value(onlyCompiled{}) != nil {
 		return compilation{}, false, ErrNotCompiled
 	}
-	// The turn comes first: the caller that compiles what others wait for waits for no turn itself.
+	// Take the turn first. Otherwise callers that wait for a compilation would also wait for the turn of the caller that compiles.
 	end, err := TakeTurn(ctx)
 	if err != nil {
 		return compilation{}, false, err
@@ -74,9 +73,8 @@ func (c *compilations) get(ctx context.Context, from source, compile func() (*Pr
 	return outcome, hit, err
 }
 
-// What a compiled expression takes, measured: so much by itself, and for each part of its
-// syntax tree, of which there are the tree, types, references, positions and a plan. Of a
-// mistake the error has the text, and what is said about it.
+// Measured memory of a compiled expression: a fixed part and a part per node of the syntax tree. The latter covers the tree,
+// types, references, positions and the plan. The error of an invalid expression holds its text and messages.
 const (
 	programBytes    = 2 << 10
 	partBytes       = 420
@@ -93,7 +91,7 @@ func sizeOfCompilation(from source, outcome *compilation) memo.Size {
 	return memo.Size{Bytes: outcome.program.Size() + 2*len(from.variables)}
 }
 
-// Size is about how many bytes of memory the program takes.
+// Size returns the approximate memory of the program in bytes.
 func (p *Program) Size() int {
 	bytes := programBytes + 2*len(p.expression)
 	ast.PostOrderVisit(p.AST().Expr(), ast.NewExprVisitor(func(part ast.Expr) {
@@ -107,9 +105,8 @@ func (p *Program) Size() int {
 	return bytes
 }
 
-// sizeOfPattern is that of a regular expression, which functions take as their last argument
-// but for limits. One that is written in the expression is compiled with it, and may be a
-// thousand times as large as its text.
+// sizeOfPattern returns the size of the constant regular expressions in the arguments of a call. They are compiled with the
+// expression, and the result may be a thousand times as large as the text.
 func sizeOfPattern(part ast.Expr) int {
 	if !tree.IsCall(part, "matches", "find", "findAll") {
 		return 0
@@ -131,9 +128,8 @@ func sizeOfPattern(part ast.Expr) int {
 	return bytes
 }
 
-// TakeTurn waits for the turn of the context's tenant to compile what no [Environment] does. The
-// caller calls end when that is done. The error is that of the context. Where work is for no tenant, it
-// waits for none.
+// TakeTurn waits until it is the turn of the context's tenant, for compilations outside of an [Environment]. The caller calls end
+// when the compilation is done. The error is the error of the context. Without a tenant TakeTurn does not wait.
 func TakeTurn(ctx context.Context) (end func(), err error) {
 	if tenant := fairness.TenantIn(ctx); tenant != "" {
 		return compiling.Take(ctx, tenant)
@@ -141,13 +137,12 @@ func TakeTurn(ctx context.Context) (end func(), err error) {
 	return func() {}, context.Cause(ctx)
 }
 
-// ErrNotCompiled is the error of [Environment.Compile] where an expression would have to be compiled and
-// [OnlyCompiled] forbids that.
+// ErrNotCompiled is the error of [Environment.Compile] if the expression is not cached and [OnlyCompiled] forbids compiling it.
 var ErrNotCompiled = errors.New("the expression is not compiled yet")
 
 type onlyCompiled struct{}
 
-// OnlyCompiled returns a context in which expressions are looked up and none is compiled.
+// OnlyCompiled returns a context for which cached expressions are returned and other expressions are not compiled.
 func OnlyCompiled(ctx context.Context) context.Context {
 	return context.WithValue(ctx, onlyCompiled{}, true)
 }

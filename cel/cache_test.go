@@ -56,13 +56,13 @@ func TestCompilationsAreRemembered(t *testing.T) {
 	require.Equal(t, 3, observed.misses())
 }
 
-// What was not asked for for the longest time is forgotten when there is no room.
+// TestCacheIsBounded tests that a full cache drops the least recently used expression.
 func TestCacheIsBounded(t *testing.T) {
 	const room = 8
 	numbered := func(n int) string { return fmt.Sprintf("n == %d", n) }
 	program := compile(t, newEnvironment(t, cel.Config{}), numbered(0))
 	observed := &recorder{}
-	// An entry takes some hundred bytes beside its program, which takes thousands: there is no room for one more.
+	// An entry takes some hundred bytes beside its program. A program takes thousands of bytes, so that no ninth program fits.
 	environment := newEnvironment(t, cel.Config{Observer: observed, CacheBytes: int64(room*program.Size() + room<<9)})
 	for range 2 {
 		for n := range room {
@@ -76,7 +76,7 @@ func TestCacheIsBounded(t *testing.T) {
 	}
 }
 
-// A mistake takes little, and is remembered as a program is.
+// TestMistakesAreBounded tests that errors are cached as programs are, and take little memory.
 func TestMistakesAreBounded(t *testing.T) {
 	observed := &recorder{}
 	environment := newEnvironment(t, cel.Config{Observer: observed, CacheBytes: 256 << 10})
@@ -92,8 +92,7 @@ func TestMistakesAreBounded(t *testing.T) {
 	require.Equal(t, 1001, observed.misses())
 }
 
-// Whoever writes as many expressions as he likes, as large as they may be, takes no more
-// memory than there is for them.
+// TestFloodOfExpressions tests that many large expressions take no more memory than the cache may use.
 func TestFloodOfExpressions(t *testing.T) {
 	const limit, expressions = 8 << 20, 60
 	environment := newEnvironment(t, cel.Config{CacheBytes: limit})
@@ -132,7 +131,8 @@ func TestConcurrentCallersCompileOnce(t *testing.T) {
 	require.Len(t, observed.compilations, len(programs))
 }
 
-// TestNothingIsCompiledForCallersThatAreGone: what they asked for is compiled when another caller asks.
+// TestNothingIsCompiledForCallersThatAreGone tests that an expression is not compiled if its caller's context has ended. It is
+// compiled when another caller asks.
 func TestNothingIsCompiledForCallersThatAreGone(t *testing.T) {
 	watched := &recorder{}
 	environment := newEnvironment(t, cel.Config{Observer: watched})
@@ -150,8 +150,8 @@ func TestNothingIsCompiledForCallersThatAreGone(t *testing.T) {
 	require.Equal(t, []compilation{{"numbers", false, false}, {"numbers", true, false}}, watched.compilations)
 }
 
-// TestTenantsCompileInTurns has one tenant ask for a hundred expressions before another asks for one, which
-// the first asks for, too.
+// TestTenantsCompileInTurns has one tenant compile a hundred expressions before another tenant compiles one that the first also
+// compiles.
 func TestTenantsCompileInTurns(t *testing.T) {
 	const many = 100
 	var mutex sync.Mutex
@@ -166,7 +166,7 @@ func TestTenantsCompileInTurns(t *testing.T) {
 		}
 	}
 	var all sync.WaitGroup
-	// Each takes milliseconds: these are queued when the other tenant comes.
+	// Each takes milliseconds, so that most are still queued when the other tenant starts.
 	slow := strings.Repeat("||n+1+1+1+1+1+1+1+1==1", 10)
 	for i := range many {
 		all.Go(func() { compile("many", fmt.Sprintf("n == %d%s", i, slow)) })

@@ -8,19 +8,18 @@ import (
 	"github.com/google/cel-go/interpreter"
 )
 
-// CostEstimator knows the costs of functions, while they are evaluated and
-// before, and the sizes of inputs. It is called concurrently.
+// CostEstimator provides the costs of functions, both estimated and during an evaluation, and the sizes of inputs. It is called
+// concurrently.
 type CostEstimator interface {
 	interpreter.ActualCostEstimator
 	checker.CostEstimator
 }
 
-// Advice says what to do about costs that are too high, in the terms of the
-// input. The texts follow a colon.
+// Advice tells users how to reduce costs, in the terms of the input. The texts follow a colon.
 type Advice struct {
-	// Evaluation is for one evaluation.
+	// Evaluation is the advice for one evaluation.
 	Evaluation string
-	// Budget is for all evaluations together.
+	// Budget is the advice for all evaluations together.
 	Budget string
 }
 

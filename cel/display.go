@@ -12,19 +12,18 @@ import (
 	"github.com/google/cel-go/common"
 )
 
-// A long expression on one line can have a mistake in each word. Printed with the line and a
-// caret for each, that is a text of many megabytes, which takes long to make and ends up in
-// conditions, events and logs.
+// A long expression on one line can have a mistake in each word. Printing the line with a caret for each mistake would make a
+// text of many megabytes. That takes long, and the text ends up in conditions, events and logs.
 
 const (
-	// maxMessage is the length of a message, in bytes: it may have a text in it that the
-	// expression made, or the types of a thousand arguments.
+	// maxMessage is the maximum length of a message in bytes. A message may contain a text that the expression made, or the types of
+	// a thousand arguments.
 	maxMessage = 1024
-	// maxMistakes is how many mistakes of one expression are printed.
+	// maxMistakes is the maximum number of printed mistakes per expression.
 	maxMistakes = 10
-	// maxLine is how many characters of a line are printed around a mistake.
+	// maxLine is the maximum number of characters of a line printed around a mistake.
 	maxLine = 1024
-	// margin is what CEL begins a line of the expression with.
+	// margin is the text that CEL prints before a line of the expression.
 	margin = "\n |"
 )
 
@@ -35,7 +34,7 @@ func shortened(message string) string {
 	return strings.ToValidUTF8(message[:maxMessage], "") + "…"
 }
 
-// displayAll prints the first mistakes, and how many more there are.
+// displayAll prints the first mistakes and the number of further ones.
 func displayAll(expression string, mistakes []*cel.Error) string {
 	shown := make([]string, 0, maxMistakes+1)
 	for _, mistake := range mistakes[:min(len(mistakes), maxMistakes)] {
@@ -47,9 +46,8 @@ func displayAll(expression string, mistakes []*cel.Error) string {
 	return strings.Join(shown, "\n")
 }
 
-// display prints message with the line of the expression and a caret below it, as CEL does,
-// but in time that grows with the line and not with its square. Of a long line it prints what
-// is near.
+// display prints message with the line of the expression and a caret below it, as CEL does. It takes linear time in the length of
+// the line, not quadratic time as CEL. For a long line it prints only the part around the mistake.
 func display(expression string, at common.Location, message string) string {
 	var text strings.Builder
 	fmt.Fprint(&text, "ERROR: <input>:", at.Line(), ":", at.Column()+1, ": ", shortened(message))
@@ -76,7 +74,7 @@ func display(expression string, at common.Location, message string) string {
 	return text.String()
 }
 
-// lineOf is a line of an expression, counted from 1.
+// lineOf returns a line of an expression, counted from 1.
 func lineOf(expression string, number int) (string, bool) {
 	if number < 1 || expression == "" {
 		return "", false
@@ -89,7 +87,7 @@ func lineOf(expression string, number int) (string, bool) {
 	return "", false
 }
 
-// cut takes so many characters off the front, or as many as there are.
+// cut splits a line after a number of characters, or at the end of a shorter line.
 func cut(line string, characters int) (before, after string) {
 	for i := range line {
 		if characters <= 0 {
@@ -100,8 +98,8 @@ func cut(line string, characters int) (before, after string) {
 	return line, ""
 }
 
-// asWide is the sign below a character: East Asian ones are twice as wide, and CEL takes all
-// that are not ASCII for such.
+// asWide returns the character to print below another character. CEL treats all characters outside ASCII as twice as wide, as
+// East Asian characters are.
 func asWide(character rune, narrow, wide string) string {
 	if character >= utf8.RuneSelf {
 		return wide

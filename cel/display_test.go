@@ -14,7 +14,7 @@ import (
 	"github.com/celset/celset/internal/testing/cases"
 )
 
-// Mistakes are drawn as CEL draws them, as long as the line is short.
+// TestDisplayIsCELs tests that mistakes in short lines are printed as CEL prints them.
 func TestDisplayIsCELs(t *testing.T) {
 	cases.Check(t, func(t *rapid.T) {
 		expression := rapid.StringOfN(rapid.SampledFrom([]rune("ab\t\n 世é😀'")), 0, 40, -1).Draw(t, "expression")
@@ -25,7 +25,7 @@ func TestDisplayIsCELs(t *testing.T) {
 	})
 }
 
-// Of a long line there is what is near, and the caret is below the same character.
+// TestDisplayOfLongLines tests that only the part around the mistake is printed, with the caret below the same character.
 func TestDisplayOfLongLines(t *testing.T) {
 	line := strings.Repeat("é", 3000) + "X" + strings.Repeat("a", 3000)
 	lines := strings.Split(display("1 +\n"+line, common.NewLocation(2, 3000), "no"), "\n")

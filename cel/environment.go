@@ -22,67 +22,56 @@ import (
 )
 
 const (
-	// MaxExpressionLength is the longest expression that is compiled, in bytes.
-	// It is the limit that Kubernetes has for device selectors.
+	// MaxExpressionLength is the maximum length of an expression in bytes, as for device selectors in Kubernetes.
 	MaxExpressionLength = resourceapi.CELSelectorExpressionMaxLength
 
-	// DefaultCostLimit is the runtime cost, in CEL cost units, that one evaluation
-	// may reach. It is the limit that Kubernetes has for device selectors.
+	// DefaultCostLimit is the maximum runtime cost of one evaluation in CEL cost units, as for device selectors in Kubernetes.
 	DefaultCostLimit uint64 = resourceapi.CELSelectorExpressionMaxCost
 
-	// DefaultMemoryLimit is how many bytes of texts, lists and maps the functions of one
-	// evaluation may make. A scheduler evaluates on sixteen nodes at a time.
+	// DefaultMemoryLimit is the maximum size, in bytes, of the texts, lists and maps that the functions of one evaluation may make.
+	// A scheduler evaluates on sixteen nodes at a time.
 	DefaultMemoryLimit uint64 = 2 << 20
 
-	// DefaultCacheBytes is what the compilations that an Environment remembers may
-	// take. A usual expression takes 30 to 70 KiB, one of [MaxExpressionLength] up to
-	// some MiB.
+	// DefaultCacheBytes is the maximum memory of the compilations that an Environment caches. A usual expression takes 30 to 70 KiB,
+	// an expression of [MaxExpressionLength] up to some MiB.
 	DefaultCacheBytes int64 = 32 << 20
 )
 
 // Config describes an [Environment].
 type Config struct {
-	// Name tells environments apart in metrics, for example "devices".
+	// Name identifies the environment in metrics, for example "devices".
 	Name string
-	// Base is what Types and Options are added to; nil means the CEL environment of
-	// the pinned Kubernetes version. A base of one's own keeps to the functions and
-	// checks that another project has.
+	// Base is the environment to which Types and Options are added. nil means the CEL environment of the pinned Kubernetes version.
+	// Another base provides the functions and checks of another project.
 	Base *cel.Env
-	// Types are the object types that the variables use. Only the environment of
-	// Kubernetes takes them.
+	// Types are the object types that the variables use. They are used only if Base is nil.
 	Types []*apiservercel.DeclType
 	// Options declare the variables and functions of this kind of input.
 	Options []cel.EnvOption
-	// Element is what variables are of; without a name there are none.
+	// Element is the element that variables belong to. If it has no name, expressions can't have variables.
 	Element Element
-	// OptimizeConstants evaluates constants when an expression is compiled, where Base is
-	// set: the environment of Kubernetes does so always. An expression with a constant
-	// that can't be evaluated, such as a malformed regular expression, compiles all the
-	// same, and fails where that constant is needed.
+	// OptimizeConstants evaluates constants when an expression is compiled. It matters only if Base is set, because Kubernetes'
+	// environment always does so. If a constant can't be evaluated, such as a malformed regular expression, the expression compiles,
+	// and its evaluation fails where the constant is needed.
 	OptimizeConstants bool
-	// Meter says how evaluations are charged where Base is set. The environment of
-	// Kubernetes is charged as Kubernetes does.
+	// Meter configures how evaluations are charged if Base is set. Kubernetes' environment is charged as in Kubernetes.
 	Meter meter.Config
-	// MaxLength is the longest expression that is compiled, in bytes; zero means
-	// [MaxExpressionLength]. Longer ones than that are never remembered.
+	// MaxLength is the maximum length of an expression in bytes. Zero means [MaxExpressionLength]. Expressions longer than
+	// MaxExpressionLength are not cached.
 	MaxLength int
-	// CostLimit bounds one evaluation; zero means [DefaultCostLimit].
+	// CostLimit limits the cost of one evaluation. Zero means [DefaultCostLimit].
 	CostLimit uint64
-	// MemoryLimit bounds what one evaluation makes, in bytes; zero means
-	// [DefaultMemoryLimit].
+	// MemoryLimit limits the bytes that one evaluation makes. Zero means [DefaultMemoryLimit].
 	MemoryLimit uint64
-	// Costs knows what functions cost and how large the inputs are; nil means what
-	// Base says.
+	// Costs provides the costs of functions and the sizes of the inputs. nil means the costs of Base.
 	Costs CostEstimator
 	// Advice is added to errors about costs.
 	Advice Advice
-	// NamesNearest adds to mistakes about names the nearest variable or function.
+	// NamesNearest adds the nearest variable or function to errors about unknown names.
 	NamesNearest bool
-	// CacheBytes is what the compilations that are remembered may take, in bytes of
-	// memory; zero means [DefaultCacheBytes].
+	// CacheBytes is the maximum memory of cached compilations. Zero means [DefaultCacheBytes].
 	CacheBytes int64
-	// Observer is told about compilations and evaluations, a [Timer] also about the
-	// time that the latter take; nil means nobody is.
+	// Observer receives compilations and evaluations. A [Timer] also receives the durations of evaluations. Observer may be nil.
 	Observer Observer
 }
 
@@ -111,7 +100,7 @@ type checks struct {
 	namesNearest bool
 }
 
-// NewEnvironment extends the base of the configuration.
+// NewEnvironment returns an Environment that extends the base of the configuration.
 func NewEnvironment(config Config) (*Environment, error) {
 	env, err := config.extend()
 	if err != nil {
@@ -139,15 +128,15 @@ func NewEnvironment(config Config) (*Environment, error) {
 	}, nil
 }
 
-// constants says when constants are evaluated.
+// constants specifies when constants are evaluated.
 type constants int
 
 const (
-	// inPlace: where they are needed.
+	// inPlace evaluates constants where they are needed.
 	inPlace constants = iota
-	// lateConstants: when the expression is compiled, if nothing is wrong with them.
+	// lateConstants evaluates constants when the expression is compiled. If that fails, it falls back to inPlace.
 	lateConstants
-	// earlyConstants: when the expression is compiled.
+	// earlyConstants evaluates constants when the expression is compiled.
 	earlyConstants
 )
 
@@ -162,8 +151,8 @@ func (c *Config) constants() constants {
 	}
 }
 
-// extend uses what Kubernetes uses for stored expressions, that is every library
-// of its version: whether an expression is new is known to admission only.
+// extend extends the base. In Kubernetes' environment it enables every library of the version, as for stored expressions, because
+// only admission can distinguish new expressions from stored ones.
 func (c *Config) extend() (*cel.Env, error) {
 	options := append(slices.Clone(c.Options), optionalMacros())
 	if c.Element.Name != "" {
@@ -220,20 +209,18 @@ func (c *Config) setDefaults() {
 // Functions returns the declarations of all functions and operators, by name.
 func (e *Environment) Functions() map[string]*decls.FunctionDecl { return e.functions }
 
-// Compile returns the program of an expression that evaluates to bool. The error is an [*Error]
-// with the position of the mistake, or what ended the context: tenants take turns
-// ([fairness.WithTenant]), and nothing is compiled for a caller that does not wait any more.
+// Compile returns the program of an expression that evaluates to bool. The error is an [*Error] with the position of the mistake,
+// or the error of the context. Tenants take turns ([fairness.WithTenant]). If the context has ended, nothing is compiled.
 func (e *Environment) Compile(ctx context.Context, expression string, variables ...Variable) (*Program, error) {
 	return e.compileOnce(ctx, resultBool, expression, variables)
 }
 
-// CompileInt returns the program of an expression that evaluates to int. It is otherwise as
-// Compile.
+// CompileInt is like Compile for an expression that evaluates to int.
 func (e *Environment) CompileInt(ctx context.Context, expression string, variables ...Variable) (*Program, error) {
 	return e.compileOnce(ctx, resultInt, expression, variables)
 }
 
-// CompileAny returns the program of an expression of any type. It is otherwise as Compile.
+// CompileAny is like Compile for an expression of any type.
 func (e *Environment) CompileAny(ctx context.Context, expression string, variables ...Variable) (*Program, error) {
 	return e.compileOnce(ctx, resultAny, expression, variables)
 }
@@ -259,7 +246,7 @@ func (e *Environment) compile(to resultType, expression string, variables []Vari
 		return nil, err
 	}
 	defer func() {
-		// CEL's validators panic over some expressions, [?dyn(1)] for one.
+		// CEL's validators panic on some expressions, for example [?dyn(1)].
 		if failure := recover(); failure != nil {
 			program, err = nil, &Error{
 				Reason:     ReasonInvalid,
@@ -279,7 +266,7 @@ func (e *Environment) compile(to resultType, expression string, variables []Vari
 	return &Program{environment: e, result: to, expression: expression, ast: ast, program: plan}, nil
 }
 
-// check parses the texts, and checks sizes, types and what the expression may cost.
+// check parses the texts and checks their sizes and types.
 func (e *Environment) check(to resultType, expression string, variables []Variable) (*cel.Ast, error) {
 	parsed, failure := e.parse(expression)
 	if failure != nil {
@@ -308,7 +295,7 @@ func (e *Environment) check(to resultType, expression string, variables []Variab
 	return ast, nil
 }
 
-// parse reads a text that is not too large.
+// parse parses a text, or rejects it if it is too large.
 func (e *Environment) parse(text string) (*cel.Ast, *Error) {
 	if !utf8.ValidString(text) {
 		return nil, &Error{Reason: ReasonInvalid, Message: "the expression is not valid UTF-8"}
@@ -333,7 +320,7 @@ func (e *Environment) plan(checked *cel.Ast) (*meter.Program, error) {
 	return e.planner.Plan(checked.NativeRep(), e.constants == earlyConstants)
 }
 
-// resultType is what an expression has to evaluate to.
+// resultType is the required type of the result.
 type resultType string
 
 const (
@@ -342,8 +329,8 @@ const (
 	resultAny  resultType = "any value"
 )
 
-// maybe accepts what may still turn out to be of that type when it is evaluated,
-// as Kubernetes does for device selectors.
+// maybe reports whether a result of the static type may have the required type at runtime, as Kubernetes does for device
+// selectors.
 func (r resultType) maybe(t *cel.Type) bool {
 	return r == resultAny || t.String() == string(r) || t.IsExactType(cel.DynType) || t.IsExactType(cel.AnyType)
 }

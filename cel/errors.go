@@ -17,52 +17,49 @@ import (
 	"github.com/celset/celset/cel/meter"
 )
 
-// Reason tells errors apart.
+// Reason classifies an [Error].
 type Reason string
 
 const (
-	// ReasonTooLong means that the expression is longer than it may be, or larger once it is
-	// parsed: [MaxTokens], [MaxNodes], [MaxDepth], [MaxTypeSize], or a regular expression in it.
+	// ReasonTooLong means that the expression exceeds the maximum length, or a limit after parsing: [MaxTokens], [MaxNodes],
+	// [MaxDepth], [MaxTypeSize], or the limit of a regular expression.
 	ReasonTooLong Reason = "TooLong"
 	// ReasonInvalid means that the expression does not compile.
 	ReasonInvalid Reason = "Invalid"
-	// ReasonType means that the expression does not return what it has to: bool, or int.
+	// ReasonType means that the expression does not return the required type: bool or int.
 	ReasonType Reason = "Type"
 	// ReasonRuntime means that the evaluation failed, for example on a missing attribute.
 	ReasonRuntime Reason = "Runtime"
-	// ReasonCostLimit means that one evaluation cost more than the limit for one.
+	// ReasonCostLimit means that one evaluation exceeded its cost limit.
 	ReasonCostLimit Reason = "CostLimit"
-	// ReasonMemory means that one evaluation would have made more than it may.
+	// ReasonMemory means that one evaluation would have exceeded its memory limit.
 	ReasonMemory Reason = "Memory"
-	// ReasonBudget means that all evaluations together cost more than their [Budget].
+	// ReasonBudget means that all evaluations together exceeded their [Budget].
 	ReasonBudget Reason = "Budget"
 	// ReasonInterrupted means that the context ended. The error wraps the context's cause.
 	ReasonInterrupted Reason = "Interrupted"
 )
 
-// Error is what is wrong with an expression.
+// Error describes a mistake in an expression or a failed evaluation.
 type Error struct {
 	Reason Reason
-	// Variable is the variable in which the mistake is, empty if it is in the expression
-	// itself. When a variable fails in an evaluation, the place is where it is read.
+	// Variable is the variable with the mistake, or empty if the mistake is in the expression itself. If a variable fails during an
+	// evaluation, Variable is empty and the position is where the variable is read.
 	Variable string
-	// Expression is the source text, of the variable if there is one. It is empty where it
-	// plays no role.
+	// Expression is the source text of the variable or of the expression. It is empty if the error does not depend on the text.
 	Expression string
-	// Line and Column are where the mistake stands, both counted from 1; zero if
-	// there is no such place.
+	// Line and Column are the position of the mistake, counted from 1. They are zero without a position.
 	Line, Column int
 	// Message is the explanation without position.
 	Message string
 
-	// display has position and caret. It is drawn when it is asked for: most errors of a
-	// search are not shown to anybody, and a line may be long.
+	// display prints the position and the caret. It is called lazily, because most errors of a search are never shown, and a line
+	// may be long.
 	display func() string
 	err     error
 }
 
-// Error returns the message, with position and caret as CEL prints them where
-// there is a position. It may have several lines.
+// Error returns the message, with position and caret as CEL prints them if there is a position. It may have several lines.
 func (e *Error) Error() string {
 	text := e.Message
 	if e.display != nil {
@@ -74,26 +71,25 @@ func (e *Error) Error() string {
 	return text
 }
 
-// in says in which variable the mistake is.
+// in sets the variable with the mistake.
 func (e *Error) in(variable string) *Error {
 	e.Variable = variable
 	return e
 }
 
-// Unwrap returns the cause, nil if there is none.
+// Unwrap returns the cause, or nil.
 func (e *Error) Unwrap() error { return e.err }
 
-// bareSource shows no lines: CEL draws the line of each of up to a hundred mistakes, twice, and
-// takes the square of its length for the caret below it. We draw those that are shown.
+// bareSource hides the lines of the source from CEL. CEL would draw the line of each of up to a hundred mistakes, twice, in
+// quadratic time for the caret. Package cel draws only the mistakes that are shown.
 type bareSource struct {
 	common.Source
 }
 
-// Snippet has nothing.
+// Snippet returns nothing.
 func (bareSource) Snippet(int) (string, bool) { return "", false }
 
-// compileError keeps the position of the first of CEL's issues and the text of
-// some of them.
+// compileError returns an error with the position of CEL's first issue and the text of the first issues.
 func (e *Environment) compileError(expression string, issues *cel.Issues) *Error {
 	all := issues.Errors()
 	e.addNearest(expression, all)
@@ -108,16 +104,16 @@ func (e *Environment) compileError(expression string, issues *cel.Issues) *Error
 	return result
 }
 
-// An UntypedValidator is a validator of CEL that reads expressions without types, too. CEL asks validators only about
-// expressions whose types are right.
+// An UntypedValidator is a validator of CEL that also works on expressions without types. CEL calls validators only if the type
+// check succeeds.
 type UntypedValidator interface {
 	cel.ASTValidator
-	// Untyped does nothing.
+	// Untyped marks the validator and does nothing.
 	Untyped()
 }
 
-// mistyped returns what an [UntypedValidator] finds, because that may be the reason why types are wrong, and otherwise the
-// issues of the type checker.
+// mistyped returns the mistakes that an [UntypedValidator] finds, because they may be the cause of wrong types. Otherwise it
+// returns the issues of the type checker.
 func (e *Environment) mistyped(expression string, parsed *cel.Ast, issues *cel.Issues) *Error {
 	syntax := parsed.NativeRep()
 	found := cel.NewIssuesWithSourceInfo(common.NewErrors(parsed.Source()), syntax.SourceInfo())
@@ -132,7 +128,7 @@ func (e *Environment) mistyped(expression string, parsed *cel.Ast, issues *cel.I
 	return e.compileError(expression, issues)
 }
 
-// positioned prints message with the line of the expression and a caret below it.
+// positioned returns an error that prints message with the line of the expression and a caret below it.
 func positioned(reason Reason, expression string, at common.Location, message string) *Error {
 	line, column := place(at)
 	return &Error{
@@ -145,8 +141,8 @@ func positioned(reason Reason, expression string, at common.Location, message st
 	}
 }
 
-// place counts from 1. CEL counts columns from 0, has a column before the first
-// for an empty expression and a negative line for a mistake without place.
+// place returns the position counted from 1. CEL counts columns from 0. It uses column -1 for an empty expression, and a negative
+// line for a mistake without a position.
 func place(at common.Location) (line, column int) {
 	if at.Line() <= 0 {
 		return 0, 0
@@ -154,8 +150,8 @@ func place(at common.Location) (line, column int) {
 	return at.Line(), max(1, at.Column()+1)
 }
 
-// evaluationError says what stopped an evaluation. value is what the program
-// returned beside err: CEL keeps the position of a runtime error in it.
+// evaluationError returns the error that stopped an evaluation. value is the value that the program returned with err. CEL stores
+// the position of a runtime error in it.
 func (p *Program) evaluationError(ctx context.Context, value ref.Val, err error) *Error {
 	if limit, ok := errors.AsType[*meter.LimitError](err); ok {
 		return p.limitError(limit)
@@ -174,8 +170,7 @@ func (p *Program) evaluationError(ctx context.Context, value ref.Val, err error)
 	return result
 }
 
-// location finds where a runtime error comes from, the start of the expression
-// if CEL does not tell.
+// location returns the position of a runtime error, or the start of the expression if CEL does not report a position.
 func (p *Program) location(value ref.Val) common.Location {
 	if failure, ok := value.(*types.Err); ok {
 		return p.start(failure.NodeID())
@@ -183,8 +178,7 @@ func (p *Program) location(value ref.Val) common.Location {
 	return p.start(0)
 }
 
-// start is where a part of the expression starts, the start of the expression if it is not
-// known.
+// start returns the start of a part of the expression, or the start of the expression if the part has no position.
 func (p *Program) start(id int64) common.Location {
 	if id != 0 {
 		if at := p.ast.NativeRep().SourceInfo().GetStartLocation(id); at.Line() > 0 {

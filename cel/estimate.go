@@ -9,10 +9,9 @@ import (
 	"github.com/google/cel-go/checker"
 )
 
-// EstimateCost bounds what one evaluation costs, in CEL cost units, without evaluating
-// anything. costs knows the sizes of the input and, by functions, what calls cost. An
-// estimate of math.MaxUint64 means that there is no bound. The error is an [*Error]; an
-// expression for which there is one can be evaluated all the same.
+// EstimateCost returns bounds of the cost of one evaluation, in CEL cost units, without evaluating anything. costs provides the
+// sizes of the input and the costs of function calls. An estimate of math.MaxUint64 means that there is no upper bound. The error
+// is an [*Error]. The expression can be evaluated even if the estimate fails.
 func (p *Program) EstimateCost(costs checker.CostEstimator) (estimate checker.CostEstimate, err error) {
 	defer func() {
 		if failure := recover(); failure != nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/celset/celset/cel"
 )
 
-// recorder is an Observer that keeps what it is told.
+// recorder is an Observer that records its calls.
 type recorder struct {
 	mutex        sync.Mutex
 	compilations []compilation
@@ -44,8 +44,7 @@ func (r *recorder) ObserveEvaluation(environment string, cost uint64, err error)
 	r.evaluations = append(r.evaluations, evaluation{environment, cost, err})
 }
 
-// newEnvironment adds the variables "n" (int), "numbers" (list of int) and
-// "anything" (dyn) to the configuration.
+// newEnvironment returns an environment with the variables "n" (int), "numbers" (list of int) and "anything" (dyn).
 func newEnvironment(t testing.TB, config cel.Config) *cel.Environment {
 	t.Helper()
 	config.Name = "numbers"
@@ -66,7 +65,7 @@ func compile(t testing.TB, environment *cel.Environment, expression string) *cel
 	return program
 }
 
-// input is an activation with 20 numbers and n.
+// input returns an activation with 20 numbers and n.
 func input(t testing.TB, n int64) celgo.Activation {
 	t.Helper()
 	numbers := make([]int64, 20)
@@ -78,7 +77,7 @@ func input(t testing.TB, n int64) celgo.Activation {
 	return activation
 }
 
-// requireError returns err as the [*cel.Error] that it must be.
+// requireError requires that err is a [*cel.Error] with the reason, and returns it.
 func requireError(t testing.TB, err error, reason cel.Reason) *cel.Error {
 	t.Helper()
 	var result *cel.Error

@@ -9,8 +9,7 @@ import (
 	"fmt"
 )
 
-// ContextError returns the cause of an ended context such that errors.Is also
-// finds the context's error, nil if the context has not ended.
+// ContextError returns the cause of an ended context, or nil. errors.Is also finds the context's error in the result.
 func ContextError(ctx context.Context) error {
 	cause := context.Cause(ctx)
 	if cause == nil || errors.Is(cause, ctx.Err()) {

@@ -16,7 +16,7 @@ import (
 	"github.com/celset/celset/cel"
 )
 
-// during calls stop once the evaluation has begun.
+// during is an activation that calls stop when the evaluation reads a variable.
 type during struct {
 	celgo.Activation
 	stop func()
@@ -30,7 +30,7 @@ func (d during) ResolveName(name string) (any, bool) {
 func TestEvaluationIsInterrupted(t *testing.T) {
 	errMoved := errors.New("the pod was moved")
 	for name, test := range map[string]struct {
-		// context returns a context and what ends it while the evaluation runs.
+		// context returns a context and a function that ends it during the evaluation.
 		context func(context.Context) (context.Context, func())
 		want    []error
 		message string
@@ -82,7 +82,7 @@ func TestEvaluationIsInterrupted(t *testing.T) {
 	}
 }
 
-// A verdict that is there already is not thrown away.
+// TestCheapEvaluationOutlivesItsContext tests that the result of a short evaluation is returned although the context has ended.
 func TestCheapEvaluationOutlivesItsContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -114,8 +114,8 @@ func TestContextError(t *testing.T) {
 	require.ErrorIs(t, cel.ContextError(caused), context.Canceled)
 }
 
-// An evaluation that is too short to look at its context does not take place when the
-// context has ended.
+// TestPartAfterItsContext tests that a Part is not evaluated after the context has ended, because an evaluation is too short to
+// check the context.
 func TestPartAfterItsContext(t *testing.T) {
 	program := compile(t, newEnvironment(t, cel.Config{}), "n == 1")
 	part, err := program.Part(program.AST(), program.AST().Expr())

@@ -10,13 +10,12 @@ import (
 	"github.com/google/cel-go/common/types"
 )
 
-// boundOptional is the name of the optional value while optMap and optFlatMap look at it. No
-// expression can have such a name.
+// boundOptional is the name of the optional value inside optMap and optFlatMap. It is not a valid identifier, so that no
+// expression can use it.
 const boundOptional = "@optional"
 
-// optionalMacros are optMap and optFlatMap of CEL, but for how often they name the value that
-// they are called on. CEL's write it out twice, so that ten of them one after the other make
-// a thousand copies of the first. These give it a name, as cel.bind does.
+// optionalMacros replaces CEL's macros optMap and optFlatMap. CEL's macros duplicate the value that they are called on, so that a
+// chain of ten makes a thousand copies of the first value. These macros bind the value to a name, as cel.bind does.
 func optionalMacros() cel.EnvOption {
 	return cel.Macros(
 		cel.ReceiverMacro("optMap", 2, func(f cel.MacroExprFactory, target ast.Expr, args []ast.Expr) (ast.Expr, *cel.Error) {
@@ -38,8 +37,7 @@ func mapOptional(f cel.MacroExprFactory, macro string, target ast.Expr, args []a
 		f.NewMemberCall("hasValue", value()), wrap(mapped), f.NewCall("optional.none"))), nil
 }
 
-// bind gives a value a name in an expression: a loop over nothing, with the value as
-// accumulator.
+// bind binds a value to a name in an expression. It is a loop over an empty list with the value as accumulator.
 func bind(f cel.MacroExprFactory, name string, value, in ast.Expr) ast.Expr {
 	return f.NewComprehension(f.NewList(), "#unused", name, value, f.NewLiteral(types.False), f.NewIdent(name), in)
 }

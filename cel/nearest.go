@@ -14,13 +14,12 @@ import (
 )
 
 var (
-	// undeclared is CEL's message about a name.
+	// undeclared matches CEL's error about an unknown name.
 	undeclared = regexp.MustCompile(`^undeclared\sreference\sto\s'([A-Za-z_][A-Za-z0-9_]*)'`)
 	identifier = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 )
 
-// addNearest adds to mistakes about names the variable or function that each is meant for. Only the mistakes that are
-// printed are looked at.
+// addNearest adds the nearest variable or function to errors about unknown names. It changes only the mistakes that are printed.
 func (e *Environment) addNearest(expression string, mistakes []*cel.Error) {
 	if !e.namesNearest {
 		return
@@ -38,7 +37,7 @@ func (e *Environment) addNearest(expression string, mistakes []*cel.Error) {
 	}
 }
 
-// isCalled reports whether a name stands before a parenthesis.
+// isCalled reports whether a parenthesis follows the name.
 func isCalled(expression, name string) bool {
 	return regexp.MustCompile(`\b` + regexp.QuoteMeta(name) + `\s*\(`).MatchString(expression)
 }
@@ -52,7 +51,7 @@ func (e *Environment) variableNames() []string {
 	return slices.DeleteFunc(names, func(name string) bool { return !identifier.MatchString(name) })
 }
 
-// functionNames are those of functions and macros, without operators.
+// functionNames returns the names of functions and macros, without operators.
 func (e *Environment) functionNames() []string {
 	names := slices.Collect(maps.Keys(e.functions))
 	for _, macro := range e.env.Macros() {

@@ -5,24 +5,22 @@ package cel
 
 import "time"
 
-// Observer is told what an [Environment] does, to count it. The methods are
-// called concurrently and must not block.
+// Observer receives events of an [Environment] for metrics. The methods are called concurrently and must not block.
 type Observer interface {
-	// ObserveCompilation is called once for each call of Compile. hit tells that
-	// the outcome was remembered, err is that outcome.
+	// ObserveCompilation is called once for each call of Compile. hit is true if the result was cached. err is the error of the
+	// compilation.
 	ObserveCompilation(environment string, hit bool, err error)
-	// ObserveEvaluation is called once for each evaluation with what it was charged,
-	// in CEL cost units: see [Budget].
+	// ObserveEvaluation is called once for each evaluation. cost is the charged cost in CEL cost units: see [Budget].
 	ObserveEvaluation(environment string, cost uint64, err error)
 }
 
-// Timer is an [Observer] that is also told how long evaluations take. It brings the
-// clock: with another Observer, or none, nobody looks at one.
+// Timer is an [Observer] that also receives the durations of evaluations. It provides the clock. Without a Timer no clock is
+// read.
 type Timer interface {
 	Observer
-	// Now is the time that durations are differences of.
+	// Now returns the current time.
 	Now() time.Time
-	// ObserveDuration is called once for each evaluation, before ObserveEvaluation is.
+	// ObserveDuration is called once for each evaluation, before ObserveEvaluation.
 	ObserveDuration(environment string, duration time.Duration)
 }
 

@@ -24,7 +24,7 @@ func TestObserverSeesCompilations(t *testing.T) {
 		{environment: "numbers", hit: true},
 		{environment: "numbers", failed: true},
 		{environment: "numbers", hit: true, failed: true},
-		// What is too long is not remembered.
+		// Expressions that are too long are not cached.
 		{environment: "numbers", failed: true},
 		{environment: "numbers", failed: true},
 	}
@@ -56,7 +56,7 @@ func TestObserverSeesEvaluations(t *testing.T) {
 	require.Greater(t, observed.evaluations[2].cost, uint64(1000))
 }
 
-// stopwatch is a Timer whose clock goes on by one second each time it is looked at.
+// stopwatch is a Timer whose clock advances by one second with each call of Now.
 type stopwatch struct {
 	recorder
 	looks     int
@@ -130,7 +130,7 @@ func TestFailedEvaluationsAreCharged(t *testing.T) {
 	require.Greater(t, budget.Spent(), uint64(20))
 }
 
-// The error of the evaluation is the more useful one.
+// TestRuntimeErrorBeatsBudget tests that a runtime error is returned instead of a budget error, because it is more useful.
 func TestRuntimeErrorBeatsBudget(t *testing.T) {
 	program := compile(t, newEnvironment(t, cel.Config{}), "1 / (n - 1) == 1")
 	_, err := program.Evaluate(t.Context(), input(t, 1), cel.NewBudget(0))

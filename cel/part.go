@@ -17,18 +17,18 @@ import (
 	"github.com/celset/celset/cel/meter"
 )
 
-// AST is the checked expression. It must not be modified.
+// AST returns the checked expression. It must not be modified.
 func (p *Program) AST() *ast.AST { return p.ast.NativeRep() }
 
-// Part is a part of an expression that is evaluated by itself, with values for
-// the variables that it does not declare. It is safe for concurrent use.
+// Part is a part of an expression that is evaluated alone. The input provides values for its free variables. It is safe for
+// concurrent use.
 type Part struct {
 	program *meter.Program
 	limits  meter.Limits
 }
 
-// Part plans a part of the program. tree has its types and references: it is the
-// program's AST, or one that was made of it.
+// Part returns the program of a part of the expression. tree holds its types and references. It is the program's AST, or an AST
+// made from it.
 func (p *Program) Part(tree *ast.AST, expr ast.Expr) (*Part, error) {
 	checked := ast.NewCheckedAST(ast.NewAST(expr, tree.SourceInfo()), tree.TypeMap(), tree.ReferenceMap())
 	program, err := p.environment.planner.Plan(checked, p.environment.constants == earlyConstants)
@@ -38,14 +38,11 @@ func (p *Program) Part(tree *ast.AST, expr ast.Expr) (*Part, error) {
 	return &Part{program, p.environment.limits}, nil
 }
 
-// Value evaluates the part and charges the budget. A failure that the rest of the
-// expression may absorb ("false && failure" is false) is an error value. Any other
-// is an [*Error]: the reason is [ReasonInterrupted] or [ReasonBudget] if the part
-// could not be evaluated now, and something else if the evaluation of the whole
-// expression would be aborted here.
+// Value evaluates the part and charges the budget. A failure that the rest of the expression may absorb ("false && failure" is
+// false) is an error value. Any other failure is an [*Error]. The reason is [ReasonInterrupted] or [ReasonBudget] if the part
+// could not be evaluated now. It is another reason if the failure would abort the evaluation of the whole expression.
 //
-// After ctx has ended nothing is evaluated. Parts are cheap and evaluated in great
-// numbers: an evaluation would be over before it looked at the context.
+// Value evaluates nothing after ctx has ended. Parts are so cheap that an evaluation would end before it checked the context.
 func (p *Part) Value(ctx context.Context, input cel.Activation, budget *Budget) (ref.Val, error) {
 	if cause := ContextError(ctx); cause != nil {
 		return nil, interrupted(cause)
@@ -70,8 +67,7 @@ func interrupted(cause error) *Error {
 	return &Error{Reason: ReasonInterrupted, Message: cause.Error(), err: cause}
 }
 
-// isAbort recognizes what CEL stops an evaluation with: a limit, or a panic that
-// it turns into an error.
+// isAbort reports whether CEL aborted the evaluation because of a limit, or because of a panic that it converted to an error.
 func isAbort(err error) bool {
 	_, isLimit := errors.AsType[*meter.LimitError](err)
 	return isLimit || strings.Contains(err.Error(), "internal error")

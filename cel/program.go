@@ -17,8 +17,8 @@ import (
 	"github.com/celset/celset/cel/meter"
 )
 
-// Program is a compiled expression that evaluates to bool, or to int if it was compiled by
-// [Environment.CompileInt]. It is safe for concurrent use.
+// Program is a compiled expression. It evaluates to bool, to int if [Environment.CompileInt] compiled it, or to any type if
+// [Environment.CompileAny] did. It is safe for concurrent use.
 type Program struct {
 	environment *Environment
 	result      resultType
@@ -30,28 +30,26 @@ type Program struct {
 // Expression returns the source text.
 func (p *Program) Expression() string { return p.expression }
 
-// CostLimit is what one evaluation may cost, in CEL cost units.
+// CostLimit returns the maximum cost of one evaluation, in CEL cost units.
 func (p *Program) CostLimit() uint64 { return p.environment.limits.Cost }
 
-// Limits are those of one evaluation.
+// Limits returns the limits of one evaluation.
 func (p *Program) Limits() meter.Limits { return p.environment.limits }
 
-// Evaluate returns the verdict on one input and charges the budget with what it
-// cost. Every error is an [*Error]. When ctx ends, the error wraps its cause and
-// its error.
+// Evaluate returns the result for one input and charges the budget with the cost. Every error is an [*Error]. If ctx ends, the
+// error wraps its cause and its error.
 func (p *Program) Evaluate(ctx context.Context, input cel.Activation, budget *Budget) (bool, error) {
 	verdict, err := evaluate[types.Bool](ctx, p, input, budget)
 	return bool(verdict), err
 }
 
-// EvaluateInt is Evaluate for a program of [Environment.CompileInt].
+// EvaluateInt is like Evaluate for a program compiled by [Environment.CompileInt].
 func (p *Program) EvaluateInt(ctx context.Context, input cel.Activation, budget *Budget) (int64, error) {
 	value, err := evaluate[types.Int](ctx, p, input, budget)
 	return int64(value), err
 }
 
-// evaluate returns a result that is of type T, and measures how long that takes if somebody wants to
-// know.
+// evaluate returns a result of type T. It measures the duration if there is a timer.
 func evaluate[T ref.Val](ctx context.Context, p *Program, input cel.Activation, budget *Budget) (T, error) {
 	timer := p.environment.timer
 	var start time.Time
@@ -86,7 +84,7 @@ func (p *Program) typeError(got string) *Error {
 		fmt.Sprintf("the expression must return %s, it returned %s", p.result, got))
 }
 
-// limitError says which limit, and which call would have crossed it.
+// limitError names the exceeded limit, and the call that would have exceeded it.
 func (p *Program) limitError(limit *meter.LimitError) *Error {
 	by := ""
 	if limit.Function != "" {
@@ -101,7 +99,7 @@ func (p *Program) limitError(limit *meter.LimitError) *Error {
 		fmt.Sprintf("one evaluation exceeds the cost limit of %d%s: %s", limit.Limit, by, advice))
 }
 
-// shownName is how a function is written.
+// shownName returns the name of a function as users write it.
 func shownName(function string) string {
 	if symbol, isOperator := operators.FindReverse(function); isOperator && symbol != "" {
 		return symbol
@@ -109,6 +107,5 @@ func shownName(function string) string {
 	return strings.TrimPrefix(function, "@")
 }
 
-// OutputType is the type of the result as far as it is known before an evaluation: bool
-// or int, or a type that may still turn out to be one.
+// OutputType returns the static type of the result: the required type, or a type that may turn out to be it in an evaluation.
 func (p *Program) OutputType() *cel.Type { return p.ast.OutputType() }

@@ -19,7 +19,7 @@ import (
 // cubic costs several thousand units for 20 numbers.
 const cubic = "numbers.all(a, numbers.all(b, numbers.all(c, a + b + c >= 0)))"
 
-// TestExpressions has verdicts, and what users are told of what does not compile or fails.
+// TestExpressions compares the results and errors of expressions with a transcript.
 func TestExpressions(t *testing.T) {
 	environment := newEnvironment(t, cel.Config{})
 	transcript.Run(t, "testdata/expressions.txt", func(t *testing.T, expression string) string {
@@ -46,7 +46,7 @@ func TestDefaultCostLimit(t *testing.T) {
 	require.ErrorContains(t, err, "cost limit of 1000000")
 }
 
-// An expression of type int is another program than one of type bool, also where both compile.
+// TestEvaluateInt tests that an expression compiled for int and the same expression compiled for bool are different programs.
 func TestEvaluateInt(t *testing.T) {
 	environment := newEnvironment(t, cel.Config{})
 	for expression, want := range map[string]int64{"n": 1, "numbers.sum() - n": 189, "n > 0 ? dyn(n) : dyn('none')": 1} {
@@ -77,12 +77,12 @@ func TestNewEnvironmentRefusesUnusableOptions(t *testing.T) {
 	require.ErrorContains(t, err, "for broken")
 }
 
-// padded returns a valid expression of so many bytes.
+// padded returns a valid expression of the given length in bytes.
 func padded(length int) string {
 	return "true" + strings.Repeat(" ", length-len("true"))
 }
 
-// TestCompileErrors has texts that are too long for a transcript, or no texts.
+// TestCompileErrors has texts that are too long or not valid for a transcript.
 func TestCompileErrors(t *testing.T) {
 	environment := newEnvironment(t, cel.Config{})
 	require.Equal(t, padded(cel.MaxExpressionLength), compile(t, environment, padded(cel.MaxExpressionLength)).Expression())
@@ -101,7 +101,7 @@ func TestCompileErrors(t *testing.T) {
 	}
 }
 
-// Each of these took seconds or a gigabyte to compile, or grows as if it would.
+// TestTextsThatGrow has expressions that took seconds or a gigabyte to compile, or that grow in the same way.
 func TestTextsThatGrow(t *testing.T) {
 	environment := newEnvironment(t, cel.Config{MaxLength: 100_000})
 	nested := func(open, middle, shut string, depth int) string {
@@ -142,7 +142,7 @@ func TestTextsThatGrow(t *testing.T) {
 	compile(t, environment, strings.Repeat("// not a word of it counts\n", 300)+"true")
 }
 
-// boundMaps names maps each of which has the former one as key and as value.
+// boundMaps returns nested loops whose variables are maps. Each map has the previous one as key and as value.
 func boundMaps(levels int) string {
 	text := "a" + strconv.Itoa(levels) + " == a" + strconv.Itoa(levels)
 	for i := levels; i > 0; i-- {
@@ -151,7 +151,7 @@ func boundMaps(levels int) string {
 	return "[1].all(a0, " + text + ")"
 }
 
-// The two macros do what CEL's do.
+// TestOptionalMacros tests that the two macros have the same results as CEL's macros.
 func TestOptionalMacros(t *testing.T) {
 	environment := newEnvironment(t, cel.Config{})
 	for text, want := range map[string]bool{

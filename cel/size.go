@@ -20,33 +20,29 @@ import (
 	"github.com/celset/celset/cel/tree"
 )
 
-// Compiling takes time and memory that grow faster than the text: the type checker copies what
-// it knows of types at each call, the type of a list of lists of lists is as long as it is
-// deep, and macros write out more than they say. What people write is far below these
-// limits; an expression at the limits compiles in about a tenth of a second and takes some
-// tens of MiB meanwhile.
+// The time and memory for compiling grow faster than the text, for three reasons. The type checker copies its known types at each
+// call. The size of a type grows with the nesting of lists. Macros expand to more than their text. Usual expressions are far
+// below these limits. An expression at the limits compiles in about a tenth of a second and takes some tens of MiB meanwhile.
 const (
-	// MaxTokens is the number of words and signs in an expression; a text in quotes is one. An
-	// expression over devices can't have more.
+	// MaxTokens is the maximum number of words and signs in an expression. A text in quotes counts once. Expressions over devices
+	// can't reach it, because of their length.
 	MaxTokens = MaxExpressionLength
-	// MaxWideCharacters is the number of characters in an expression that are not ASCII, in
-	// texts and comments, too: CEL's lexer takes a hundred times as long for one. An expression
-	// over devices can't have more.
+	// MaxWideCharacters is the maximum number of characters outside ASCII in an expression, including texts and comments. CEL's
+	// lexer takes a hundred times as long for them. Expressions over devices can't reach it, because of their length.
 	MaxWideCharacters = MaxExpressionLength
-	// MaxNodes is the number of nodes of the syntax tree after macros were expanded.
+	// MaxNodes is the maximum number of nodes of the syntax tree after macro expansion.
 	MaxNodes = 6000
-	// MaxDepth is how deep nodes are nested: parentheses count once where they are needed.
+	// MaxDepth is the maximum nesting depth of nodes. Unnecessary parentheses do not count.
 	MaxDepth = 100
-	// MaxTypeSize is the number of names in the type of a part: that of a list of lists of
-	// numbers has three. A name that cel.bind gives has the type of its value, so that a few of
-	// them make a type that is too long to be written.
+	// MaxTypeSize is the maximum number of names in the type of a part. The type of a list of lists of numbers has three names. A
+	// name bound by cel.bind has the type of its value, so that a few nested names can make an extremely long type.
 	MaxTypeSize = 32
-	// MaxChecks is how often the type checker may copy what it knows of a type. It does so for each overload of a
-	// function that is called and for each element of a list, and knows another type after most calls.
+	// MaxChecks is the maximum number of types that the type checker may copy. It copies all types inferred so far for each overload
+	// of a called function and for each element of a list. Most calls add a type.
 	MaxChecks = 600_000
 )
 
-// checkText refuses a text of too many words or wide characters before it is parsed.
+// checkText rejects a text with too many words or wide characters before it is parsed.
 func checkText(text string) *Error {
 	wide := 0
 	for _, c := range text {
@@ -69,14 +65,13 @@ func checkText(text string) *Error {
 	return nil
 }
 
-// tokens counts words and signs, roughly: it need not know which of them CEL has. It stops
-// counting beyond [MaxTokens].
+// tokens counts words and signs approximately, without CEL's grammar. It stops counting beyond [MaxTokens].
 func tokens(text string) int {
 	count, word := 0, false
 	for i := 0; i < len(text) && count <= MaxTokens; i++ {
 		switch c := text[i]; {
 		case c == '\'' || c == '"':
-			// The prefix of a raw text or of bytes is a word that was counted.
+			// The prefix of a raw text or of bytes was already counted as a word.
 			i = endOfText(text, i)
 			count, word = count+1, false
 		case c == '/' && i+1 < len(text) && text[i+1] == '/':
@@ -92,7 +87,7 @@ func tokens(text string) int {
 			}
 			word = true
 		case i > 0 && c == text[i-1] && (c == '&' || c == '|' || c == '='):
-			// The second half of a sign.
+			// This is the second character of a sign.
 		default:
 			count, word = count+1, false
 		}
@@ -100,8 +95,8 @@ func tokens(text string) int {
 	return count
 }
 
-// endOfText is the index of the quotation mark that ends the text which begins at one. A text
-// that is not ended ends with the line, or with everything.
+// endOfText returns the index of the closing quotation mark of the text that begins at start. An unclosed text ends at the end of
+// the line or of the whole text.
 func endOfText(text string, start int) int {
 	quote := text[start]
 	isRaw := start > 0 && (text[start-1] == 'r' || text[start-1] == 'R')
@@ -116,8 +111,7 @@ func endOfText(text string, start int) int {
 	return len(text)
 }
 
-// checkTree refuses a syntax tree that is too large or too deep before its types are
-// checked.
+// checkTree rejects a syntax tree that is too large or too deep before its types are checked.
 func (e *Environment) checkTree(parsed *cel.Ast) *Error {
 	syntax := parsed.NativeRep()
 	m := &measurer{info: syntax.SourceInfo(), types: tree.Scope[int]{}, functions: e.functions}
@@ -128,17 +122,17 @@ func (e *Environment) checkTree(parsed *cel.Ast) *Error {
 	return positioned(ReasonTooLong, parsed.Source().Content(), m.at, m.message)
 }
 
-// measurer goes through a syntax tree once, until something is too large.
+// measurer visits a syntax tree once, until a limit is exceeded.
 type measurer struct {
 	info  *ast.SourceInfo
 	nodes int
-	// types are the sizes of the types of variables.
+	// types maps variables to upper bounds of the sizes of their types.
 	types tree.Scope[int]
-	// functions are those of the environment. known is how many types the checker has found out, at most, and
-	// checks how often it has copied one of them.
+	// functions are the functions of the environment. known is an upper bound of the number of types that the checker has inferred.
+	// checks is the number of copies of these types so far.
 	functions     map[string]*decls.FunctionDecl
 	known, checks int
-	// patterns is the sum of the regular expressions that are constants.
+	// patterns is the total size of the constant regular expressions.
 	patterns meter.Pattern
 	message  string
 	at       common.Location
@@ -148,7 +142,7 @@ func (m *measurer) refuse(expr ast.Expr, format string, limit int) {
 	m.message, m.at = fmt.Sprintf(format, limit), m.info.GetStartLocation(expr.ID())
 }
 
-// visit returns how long the type of a part is at most.
+// visit returns an upper bound of the size of the type of a part.
 func (m *measurer) visit(expr ast.Expr, depth int) int {
 	if m.message != "" {
 		return 1
@@ -171,14 +165,14 @@ func (m *measurer) visit(expr ast.Expr, depth int) int {
 	return size
 }
 
-// check counts what the type checker does for a part when it has checked the parts of that.
+// check counts the work of the type checker for a part, after its operands.
 func (m *measurer) check(expr ast.Expr) {
 	attempts, found := 0, 0
 	switch expr.Kind() {
 	case ast.CallKind:
 		attempts, found = m.overloads(expr.AsCall())
 	case ast.ListKind:
-		// One without elements is of a type that is found out later.
+		// The element type of an empty list is inferred later.
 		attempts, found = len(expr.AsList().Elements()), max(0, 1-len(expr.AsList().Elements()))
 	case ast.MapKind:
 		attempts, found = 2*len(expr.AsMap().Entries()), 2*max(0, 1-len(expr.AsMap().Entries()))
@@ -191,14 +185,15 @@ func (m *measurer) check(expr ast.Expr) {
 	m.known += found
 }
 
-// overloads are those of a call that the checker tries, found is how many types it finds out at most.
+// overloads returns the number of overloads of a call that the checker tries. found is an upper bound of the number of inferred
+// types.
 func (m *measurer) overloads(call ast.CallExpr) (tried, found int) {
 	name, args, isMember := call.FunctionName(), call.Args(), call.IsMemberFunction()
 	if name == operators.LogicalAnd || name == operators.LogicalOr {
 		return len(args), 0
 	}
 	if isMember {
-		// As the checker does: sets.contains(a, b) is a function of that name, and no member of sets.
+		// As in the checker, sets.contains(a, b) is a function with a qualified name, not a member of sets.
 		if qualified := tree.QualifiedName(call.Target()) + "." + name; m.functions[qualified] != nil {
 			name, isMember = qualified, false
 		} else {
@@ -221,7 +216,8 @@ func (m *measurer) overloads(call ast.CallExpr) (tried, found int) {
 	return tried, found
 }
 
-// mayMatch is false where a number or a text would have to be a list, a map or the like.
+// mayMatch reports whether the arguments may match the types. It returns false if a number or text would have to be a list, a map
+// or another type with parameters.
 func mayMatch(types []*cel.Type, args []ast.Expr) bool {
 	for i, t := range types {
 		if i < len(args) && len(t.Parameters()) > 0 && isScalar(args[i]) {
@@ -231,8 +227,8 @@ func mayMatch(types []*cel.Type, args []ast.Expr) bool {
 	return len(types) == len(args)
 }
 
-// isScalar reports whether a part is of the type of a number, a text or a bool, as the checker sees it: what it does
-// not know, it takes for a list, too.
+// isScalar reports whether the checker infers a number, a text or a bool for a part. It returns false for unknown types, because
+// the checker also tries them as lists.
 func isScalar(expr ast.Expr) bool {
 	switch expr.Kind() {
 	case ast.LiteralKind:
@@ -294,8 +290,7 @@ func (m *measurer) longest(parts []ast.Expr, depth int) int {
 	return result
 }
 
-// call returns the size of the longest operand: no function makes a type of two. Two kinds
-// of functions put something around it.
+// call returns the size of the largest operand, because no function combines two types. Types and optional values add one name.
 func (m *measurer) call(call ast.CallExpr, depth int) int {
 	size := m.longest(call.Args(), depth)
 	if call.IsMemberFunction() {
@@ -314,8 +309,8 @@ func (m *measurer) call(call ast.CallExpr, depth int) int {
 	}
 }
 
-// pattern refuses a regular expression that is too large before anybody compiles it, by itself
-// or together with those before it. What is wrong with others is said later.
+// pattern rejects a constant regular expression before it is compiled, if it is too large alone or together with earlier ones.
+// Other mistakes in it are reported later.
 func (m *measurer) pattern(args []ast.Expr) {
 	for _, arg := range args {
 		text, ok := tree.Literal[types.String](arg)
@@ -339,7 +334,7 @@ func (m *measurer) pattern(args []ast.Expr) {
 	}
 }
 
-// comprehension returns the size of what the loop makes of its accumulator.
+// comprehension returns the type size of the result of a loop.
 func (m *measurer) comprehension(c ast.ComprehensionExpr, depth int) int {
 	over, first := m.visit(c.IterRange(), depth), m.visit(c.AccuInit(), depth)
 	m.types.Declare(c.AccuVar(), first)

@@ -13,14 +13,12 @@ import (
 	"github.com/celset/celset/cel/tree"
 )
 
-// Variable is an expression over one element of the input, which others read by its name, as
-// ValidatingAdmissionPolicy has them. In it the element has the name that [Config.Element]
-// says, and variables before it are variables.<name>. An expression reads the variable of any
-// element x as x.variables.<name>.
+// Variable is a named expression over one element of the input, as in ValidatingAdmissionPolicy. Inside it, the element has the
+// name in [Config.Element], and earlier variables are variables.<name>. An expression reads the variable of any element x as
+// x.variables.<name>.
 //
-// What is read is written out where it is read: an expression with variables is the
-// expression that one would have written without them. It has the same value, the same
-// failures and the same cost.
+// The compiler replaces each read of a variable by the variable's expression. So an expression with variables has the same value,
+// failures and cost as the expression written without variables.
 type Variable struct {
 	// Name is an identifier of CEL.
 	Name string
@@ -28,24 +26,23 @@ type Variable struct {
 	Expression string
 }
 
-// Element is what variables are of.
+// Element is the element that variables belong to.
 type Element struct {
-	// Name is what variables call it.
+	// Name is the name of the element in variables.
 	Name string
 	Type *cel.Type
-	// List is the variable of the input that the element is in. Variables are about one
-	// element and can't read it.
+	// List is the variable of the input that contains the elements. A variable is about one element and can't read List.
 	List string
 }
 
-// MaxVariables is the number of variables that an expression may have.
+// MaxVariables is the maximum number of variables of an expression.
 const MaxVariables = 32
 
-// source is what is compiled, as a key.
+// source is a compilation's input, as a cache key.
 type source struct {
 	result     resultType
 	expression string
-	// variables has names and texts, with their lengths.
+	// variables contains the names and texts, with their lengths.
 	variables string
 }
 
@@ -57,10 +54,10 @@ func newSource(result resultType, expression string, variables []Variable) sourc
 	return source{result, expression, all.String()}
 }
 
-// length is about that of all texts, in bytes.
+// length returns the approximate length of all texts in bytes.
 func (s source) length() int { return len(s.expression) + len(s.variables) }
 
-// lengthOf is the length of all texts, in bytes.
+// lengthOf returns the length of all texts in bytes.
 func lengthOf(expression string, variables []Variable) int {
 	length := len(expression)
 	for _, v := range variables {
@@ -76,7 +73,7 @@ func withVariables(variables []Variable) string {
 	return " with its variables"
 }
 
-// checkVariables refuses what can't be read, or is too much.
+// checkVariables rejects variables if the input has no elements, if there are too many, or if two have the same name.
 func (e *Environment) checkVariables(variables []Variable) error {
 	names := make(map[string]bool, len(variables))
 	for _, v := range variables {
@@ -129,7 +126,7 @@ func (e *Environment) writeOne(w *writer, v Variable) *Error {
 	return nil
 }
 
-// free lists where an expression reads a variable from outside.
+// free returns the places where an expression reads a free variable.
 func free(expr ast.Expr, name string) []ast.Expr {
 	var result []ast.Expr
 	tree.Visit(expr, func(part ast.Expr, hidden tree.Names) {
@@ -140,7 +137,7 @@ func free(expr ast.Expr, name string) []ast.Expr {
 	return result
 }
 
-// rename has a free variable of an expression called something else.
+// rename renames a free variable of an expression.
 func rename(expr ast.Expr, from, to string) {
 	for _, part := range free(expr, from) {
 		part.SetKindCase(ast.NewExprFactory().NewIdent(part.ID(), to))

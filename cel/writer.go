@@ -15,22 +15,22 @@ import (
 )
 
 const (
-	// variablesField is where an element seems to have its variables.
+	// variablesField is the field of an element under which expressions read its variables.
 	variablesField = "variables"
 
-	// boundElement is the name of the element in variables that are written out. No
-	// expression can have such a name.
+	// boundElement is the name of the element in substituted variables. It is not a valid identifier, so that no expression can use
+	// it.
 	boundElement = "@element"
 )
 
-// writer writes out what is read of variables.
+// writer substitutes variables in expressions.
 type writer struct {
 	factory ast.ExprFactory
 	names   []string
-	// values are the variables so far, over [boundElement] alone.
+	// values are the variables so far, with [boundElement] as their only free variable of the element.
 	values map[string]ast.Expr
-	// parts are those of all expressions after writing: a variable that reads the one before
-	// it twice is twice as large.
+	// parts is the number of nodes of all expressions after substitution. A variable that reads the previous one twice doubles in
+	// size.
 	parts int
 }
 
@@ -43,14 +43,14 @@ func (w *writer) add(name string, value ast.Expr) {
 	w.values[name] = value
 }
 
-// read is a place where a variable is read, and the element of which it is.
+// read is a place where a variable is read. of is the element whose variable it is.
 type read struct {
 	at, of ast.Expr
 	name   string
 }
 
-// writeOut replaces what an expression reads of variables, in place. Other variables read
-// those of their element without naming it.
+// writeOut replaces reads of variables in an expression, in place. A variable reads other variables of its element without naming
+// the element.
 func (w *writer) writeOut(text string, parsed *cel.Ast, isVariable bool) *Error {
 	syntax := parsed.NativeRep()
 	info, next := syntax.SourceInfo(), ast.MaxID(syntax)
@@ -64,7 +64,7 @@ func (w *writer) writeOut(text string, parsed *cel.Ast, isVariable bool) *Error 
 			reads = append(reads, r)
 		}
 	})
-	// An element may be an expression that reads variables itself: those come later.
+	// Go backwards, because the element of a read may itself contain reads, which come later.
 	for i := len(reads) - 1; i >= 0; i-- {
 		r := reads[i]
 		value, known := w.values[r.name]
@@ -88,7 +88,7 @@ func (w *writer) writeOut(text string, parsed *cel.Ast, isVariable bool) *Error 
 			info.SetOffsetRange(next, at)
 			return next
 		}))
-		// Texts are made of what was written, as they are for macros.
+		// Record the original text, as CEL does for macros, so that texts made from the tree show it.
 		info.SetMacroCall(r.at.ID(), asItWas)
 	}
 	return nil
@@ -109,8 +109,8 @@ func (w *writer) readOf(part ast.Expr, hidden tree.Names) (read, bool) {
 	}
 }
 
-// valueOf is a variable of an element. An element that is more than a name gets one first, and
-// so does one whose name means something else in the variable.
+// valueOf returns the expression of a variable for an element. It binds the element to a name if the element is not a plain name,
+// or if its name has another meaning in the variable.
 func (w *writer) valueOf(value, element ast.Expr, number ast.IDGenerator) ast.Expr {
 	result := w.factory.CopyExpr(value)
 	result.RenumberIDs(number)
@@ -126,7 +126,7 @@ func (w *writer) valueOf(value, element ast.Expr, number ast.IDGenerator) ast.Ex
 		part(w.factory.NewLiteral(0, types.False)), part(w.factory.NewIdent(0, boundElement)), result)
 }
 
-// declares reports whether a loop in an expression has a variable of the name.
+// declares reports whether a loop in an expression declares the name.
 func declares(expr ast.Expr, name string) bool {
 	found := false
 	tree.Visit(expr, func(_ ast.Expr, hidden tree.Names) { found = found || hidden.Has(name) })

@@ -19,32 +19,32 @@ import (
 
 type results = []resourceapi.DeviceRequestAllocationResult
 
-// Claim names a claim.
+// Claim identifies a claim.
 type Claim struct {
 	Namespace, Name string
 	UID             types.UID
 }
 
-// entry is what is known of a claim that has devices, or may get some any moment. One of its alternatives is
-// stored: what was seen, or one of the writes that were admitted.
+// entry holds the possible allocations of a claim that has devices, or may get some at any moment. Either the version seen last
+// or one of the admitted writes is stored.
 type entry struct {
 	Claim
-	// version is the newest that was seen, empty if none was, and stored what it has.
+	// version is the newest version that was seen, or empty. stored are the devices of that version.
 	version string
 	stored  results
-	// admitted are not settled: none replaces a version before the newest that was seen.
+	// admitted are the unsettled writes. None of them replaces a version older than the newest that was seen.
 	admitted []admitted
 }
 
-// admitted is a write that was admitted.
+// admitted is an admitted write.
 type admitted struct {
-	// replaces is the version of the claim that it replaces.
+	// replaces is the version of the claim that the write replaces.
 	replaces string
 	results  results
 	at       time.Time
 }
 
-// each calls f for all that the claim may have. What is the same in several alternatives counts once.
+// each calls f for every result that the claim may have. Equal results of several alternatives count once.
 func (e *entry) each(f func(*resourceapi.DeviceRequestAllocationResult)) {
 	for i := range e.stored {
 		f(&e.stored[i])
@@ -58,7 +58,7 @@ func (e *entry) each(f func(*resourceapi.DeviceRequestAllocationResult)) {
 	}
 }
 
-// isBefore tells whether a result of the nth admitted write is one of an alternative before that.
+// isBefore reports whether an earlier alternative also contains a result of the nth admitted write.
 func (e *entry) isBefore(n int, result *resourceapi.DeviceRequestAllocationResult) bool {
 	same := func(other resourceapi.DeviceRequestAllocationResult) bool {
 		return other.Device == result.Device && equality.Semantic.DeepEqual(&other, result)
@@ -69,13 +69,13 @@ func (e *entry) isBefore(n int, result *resourceapi.DeviceRequestAllocationResul
 	return slices.ContainsFunc(e.admitted[:n], func(write admitted) bool { return slices.ContainsFunc(write.results, same) })
 }
 
-// poolID names a pool.
+// poolID identifies a pool.
 type poolID struct{ driver, name string }
 
-// account knows who may have which device. A device is in it as long as somebody may have it.
+// account records the claims that may have each device. It contains a device as long as some claim may have it.
 type account struct {
 	entries map[types.UID]*entry
-	// holders are those who may have something of a device, by pool and device.
+	// holders maps a pool and a device to the claims that may have the device or a part of it.
 	holders map[poolID]map[string]sets.Set[types.UID]
 	// admitted is the number of writes in all entries.
 	admitted int
@@ -85,7 +85,7 @@ func newAccount() account {
 	return account{entries: map[types.UID]*entry{}, holders: map[poolID]map[string]sets.Set[types.UID]{}}
 }
 
-// change changes an entry, and drops it if nothing is left of it.
+// change applies a change to an entry, and removes the entry if it becomes empty.
 func (a *account) change(e *entry, change func()) {
 	e.each(func(r *resourceapi.DeviceRequestAllocationResult) { a.unlink(e.UID, r) })
 	before := len(e.admitted)
@@ -125,7 +125,7 @@ func (a *account) unlink(uid types.UID, r *resourceapi.DeviceRequestAllocationRe
 	}
 }
 
-// see takes a version of a claim and tells whether it is news.
+// see records a version of a claim. It reports whether the account changed.
 func (a *account) see(claim *resourceapi.ResourceClaim) bool {
 	e := a.entries[claim.UID]
 	if e == nil {
@@ -147,7 +147,7 @@ func (a *account) see(claim *resourceapi.ResourceClaim) bool {
 	return true
 }
 
-// remove forgets a claim and tells whether that is news.
+// remove removes a claim. It reports whether the claim was present.
 func (a *account) remove(uid types.UID) bool {
 	e := a.entries[uid]
 	if e == nil {
@@ -157,8 +157,8 @@ func (a *account) remove(uid types.UID) bool {
 	return true
 }
 
-// replace takes all claims that there were at a version. A claim that is not among them is gone if it had been
-// created by then.
+// replace records a complete list of claims at a version. A claim that is not in the list was deleted if it existed at that
+// version.
 func (a *account) replace(claims []*resourceapi.ResourceClaim, version string) {
 	there := sets.New[types.UID]()
 	for _, claim := range claims {
@@ -178,7 +178,7 @@ func (a *account) replace(claims []*resourceapi.ResourceClaim, version string) {
 	}
 }
 
-// admit records a write.
+// admit records an admitted write.
 func (a *account) admit(w *Write, at time.Time) {
 	e := a.entries[w.UID]
 	if e == nil {
@@ -193,7 +193,7 @@ func (a *account) admit(w *Write, at time.Time) {
 	a.change(e, func() { e.admitted = append(e.admitted, admitted{w.Replaces, w.Results, at}) })
 }
 
-// expire forgets the writes of a claim that were admitted before some time and tells whether there were any.
+// expire removes the writes of a claim that were admitted before a time. It reports whether there were any.
 func (a *account) expire(uid types.UID, before time.Time) bool {
 	e := a.entries[uid]
 	if e == nil || !e.isOverdue(before) {
@@ -209,7 +209,7 @@ func (e *entry) isOverdue(before time.Time) bool {
 	return slices.ContainsFunc(e.admitted, func(write admitted) bool { return write.at.Before(before) })
 }
 
-// overdue are claims with writes that were admitted before some time.
+// overdue returns up to most claims that have writes admitted before the time.
 func (a *account) overdue(before time.Time, most int) []Claim {
 	var overdue []Claim
 	if a.admitted == 0 {
@@ -226,7 +226,7 @@ func (a *account) overdue(before time.Time, most int) []Claim {
 	return overdue
 }
 
-// others is what all claims but one may have of some devices of a pool.
+// others returns the state of some devices of a pool, as all claims except one may have allocated them.
 func (a *account) others(but types.UID, pool poolID, devices []string) structured.AllocatedState {
 	state := allocator.AllocatedTo(nil, allocator.CountingFeatures())
 	holders := sets.New[types.UID]()
@@ -247,7 +247,7 @@ func (a *account) others(but types.UID, pool poolID, devices []string) structure
 	return state
 }
 
-// twice is the number of devices that are stored as whole devices of several claims.
+// twice returns the number of devices that are stored as whole devices of several claims.
 func (a *account) twice() int {
 	count := 0
 	for pool, devices := range a.holders {

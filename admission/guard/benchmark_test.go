@@ -12,12 +12,11 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// BenchmarkJudge judges one write while 10,000 claims have devices, and sees it. A judgement does not count all
-// of them.
+// BenchmarkJudge judges a write while 10,000 claims have devices. A judgement does not visit all of them.
 func BenchmarkJudge(b *testing.B) {
 	const claims, perNode = 10_000, 8
 	for name, kind := range map[string]struct {
-		// device makes the nth device of a node.
+		// pool is "chips" if the devices are partitions. result returns the nth device.
 		pool   string
 		result func(n int) resourceapi.DeviceRequestAllocationResult
 	}{

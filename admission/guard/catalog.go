@@ -9,10 +9,10 @@ import (
 	"github.com/celset/celset/allocator"
 )
 
-// catalog has what is published of pools. What follows from the slices of a pool is found out when it is
-// needed, and kept until one of them changes.
+// catalog holds the published ResourceSlices by pool. The published pool is computed on demand, and cached until a slice of the
+// pool changes.
 type catalog struct {
-	// pools has the names of slices by pool, and slices those by name.
+	// pools maps a pool to the names of its slices. slices maps a name to the slice. known caches the published pools.
 	pools  map[poolID]map[string]struct{}
 	slices map[string]*resourceapi.ResourceSlice
 	known  map[poolID]*allocator.PublishedPool
@@ -28,7 +28,7 @@ func poolOf(slice *resourceapi.ResourceSlice) poolID {
 	return poolID{slice.Spec.Driver, slice.Spec.Pool.Name}
 }
 
-// see takes the latest version of a slice. What can't be computed with is removed from it.
+// see records the latest version of a slice. It modifies the slice: [allocator.LimitQuantities] removes amounts out of range.
 func (c *catalog) see(slice *resourceapi.ResourceSlice) {
 	allocator.LimitQuantities(slice)
 	c.remove(slice.Name)
@@ -55,7 +55,7 @@ func (c *catalog) remove(name string) {
 	}
 }
 
-// pool returns what is published of a pool, which may be nothing.
+// pool returns the published pool, which is empty if it has no slices.
 func (c *catalog) pool(id poolID) *allocator.PublishedPool {
 	if known := c.known[id]; known != nil {
 		return known
@@ -66,7 +66,7 @@ func (c *catalog) pool(id poolID) *allocator.PublishedPool {
 	}
 	pool := allocator.NewPublishedPool(id.driver, id.name, published)
 	if len(published) > 0 {
-		// Names of pools that don't exist are made up by whoever writes.
+		// Pools without slices are not cached, because the author of a write can make up any number of names.
 		c.known[id] = pool
 	}
 	return pool

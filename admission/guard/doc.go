@@ -1,35 +1,34 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package guard refuses to let a device be allocated twice, whoever allocates: several schedulers on one
-// pool, or one that was paused and goes on although another took over.
+// Package guard prevents a device from being allocated twice. This happens with several schedulers on one pool, or if a paused
+// scheduler continues after another one took over.
 //
-// The API server validates each claim for itself and stores what two schedulers have chosen at the same time.
-// But it asks admission webhooks before it stores, and tells them which version of the claim a write
-// replaces. A [Guard] is asked about every write of an allocation, and has two sources:
+// The API server validates each claim separately, so it stores conflicting allocations of two schedulers. But it calls admission
+// webhooks before it stores a write, with the version of the claim that the write replaces. The API server asks a [Guard] about
+// every write of an allocation. The Guard uses two sources:
 //
-//   - what it sees of claims: versions that were stored, from a watch or a read, possibly late;
-//   - what it admitted and has not seen yet. A write that was admitted may be stored at any moment, or never.
+//   - claims seen: stored versions from a watch or a read, possibly stale;
+//   - admitted writes not seen yet: each may be stored at any moment, or never.
 //
-// The union of the two is an upper bound of what is allocated at any moment, so that what fits beside it can't
-// overlap. What fits is counted by package allocator, as a search counts it.
+// The union of the two is an upper bound of the allocated devices at any moment. So an allocation that fits beside it can't
+// overlap with another one. Package allocator decides whether it fits, with the code of the search.
 //
-// # When an admitted write can't come any more
+// # Settled writes
 //
-// The API server stores a write only if the claim still has the version that the webhook was shown as the
-// former one: also for patches and updates without a version, for which it asks the webhook again with a newer
-// one. So an admitted write is settled as soon as a later version of its claim is seen, with that allocation or
-// without, or that there is no such claim. If neither comes, because the write failed and nobody tries again, the
-// claim is read after a time in which the API server ends each request ([Options].Grace), and the write is forgotten.
+// The API server stores a write only if the claim still has the version that the webhook received as the old object. This also
+// holds for patches and for updates without a version: the API server calls the webhook again with a newer version. So an
+// admitted write is settled when a later version of its claim, or the deletion of the claim, is seen. If the write failed without
+// a retry, neither happens. Then the Guard waits until the API server must have ended the request ([Options].Grace), reads the
+// claim, and removes the write.
 //
-// # A refusal is never due to a delay
+// # No refusal because of stale data
 //
-// What is seen may be old: the claim that has the device may be gone. Before a Guard refuses, it reads the
-// claims that are in the way from the API server, each once, and judges again. What remains in the way had the
-// device when it was read, or may have it any moment.
+// A claim that was seen may be deleted by now. So before a Guard refuses a write, it reads the conflicting claims from the API
+// server, each once, and judges again. A claim that still conflicts had the device when it was read, or may get it at any moment.
 //
-// # One at a time
+// # A single Guard
 //
-// All writes have to be judged by one Guard. Package server elects it. A new one may only judge when all
-// writes that others admitted are settled: after the Grace, with what it then read.
+// One Guard must judge all writes. Package server elects it. A new Guard judges only after all writes that its predecessors
+// admitted are settled: it waits for the Grace and then reads all claims.
 package guard

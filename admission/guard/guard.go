@@ -15,43 +15,42 @@ import (
 )
 
 const (
-	// DefaultGrace is for how long an admitted write may still be stored. The API server ends updates
-	// and patches after 34 s, the calls of webhooks included, and etcd what it was given some seconds
-	// later.
+	// DefaultGrace is the longest time from the admission of a write until it is stored. The API server ends updates and patches
+	// after 34 s, including calls of webhooks, and etcd ends the write some seconds later.
 	DefaultGrace = time.Minute
-	// DefaultMaxAdmitted is how many writes may be admitted and not seen yet. Schedulers write some
-	// hundred a second, and see them within a second.
+	// DefaultMaxAdmitted is the maximum number of admitted writes that are not seen yet. Schedulers write some hundred a second, and
+	// the watch delivers them within a second.
 	DefaultMaxAdmitted = 20_000
-	// maxOfClaim is how many of them may be of one claim. A scheduler tries again after some seconds.
+	// maxOfClaim is the maximum number of these writes per claim. A scheduler tries again after some seconds.
 	maxOfClaim = 32
-	// maxResults is how many devices a write may give to a claim. The API server refuses more before it asks; who
-	// asks in its place could have all of them compared with each other.
+	// maxResults is the maximum number of devices in a write. The API server rejects more before it calls the webhook. The limit
+	// protects against other callers, because all results are compared with each other.
 	maxResults = resourceapi.AllocationResultsMaxSize
-	// maxResult is how many bytes each may have: names of devices, pools and drivers have up to 253, and conditions that a
-	// device waits for up to 8 names. What is admitted is kept.
+	// maxResult is the maximum size of a result in bytes, because admitted writes stay in memory. Names of devices, pools and
+	// drivers have up to 253 bytes, and a device has up to 8 binding conditions.
 	maxResult = 16 << 10
-	// maxReads is how many claims are read before one write is refused, and the slices of how many drivers. More
-	// claims can be in the way of a share or a partition only, and it is enough that one of them has stopped to be.
+	// maxReads is the maximum number of claims read before a write is refused, and of drivers whose slices are read. More claims can
+	// conflict only on a share or a partition. Then it is enough if one of the claims read no longer conflicts.
 	maxReads = 16
 )
 
-// Live reads what is stored at the time of the call: from etcd, not from a cache that may be late.
+// Live reads the currently stored objects from etcd, not from a cache that may be stale.
 type Live interface {
-	// Claim returns nil if there is no claim of that name.
+	// Claim returns nil if no claim has the name.
 	Claim(ctx context.Context, namespace, name string) (*resourceapi.ResourceClaim, error)
-	// Slices returns those of a driver.
+	// Slices returns the slices of a driver.
 	Slices(ctx context.Context, driver string) ([]*resourceapi.ResourceSlice, error)
 }
 
-// Options are those of a [Guard].
+// Options configures a [Guard].
 type Options struct {
-	// Live must be given.
+	// Live is required.
 	Live Live
-	// Grace is for how long after its admission a write may still be stored; DefaultGrace if 0.
+	// Grace is the longest time from the admission of a write until it is stored. 0 means DefaultGrace.
 	Grace time.Duration
-	// MaxAdmitted is how many writes may be admitted and not seen yet; DefaultMaxAdmitted if 0.
+	// MaxAdmitted is the maximum number of admitted writes that are not seen yet. 0 means DefaultMaxAdmitted.
 	MaxAdmitted int
-	// Now is the clock, which must not be set back: time.Now if nil.
+	// Now is the clock, which must not be set back. nil means time.Now.
 	Now func() time.Time
 }
 
@@ -67,7 +66,7 @@ type Guard struct {
 	catalog catalog
 }
 
-// New returns a Guard that has seen nothing: show it all claims and slices before it judges.
+// New returns an empty Guard. Pass it all claims and slices before it judges.
 func New(options Options) *Guard {
 	g := &Guard{
 		live: options.Live, now: options.Now,
@@ -80,42 +79,42 @@ func New(options Options) *Guard {
 	return g
 }
 
-// See takes a version of a claim that was stored. Versions may come in any order, and again.
+// See records a stored version of a claim. Versions may arrive in any order and repeatedly.
 func (g *Guard) See(claim *resourceapi.ResourceClaim) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.account.see(claim)
 }
 
-// Gone takes that there is no claim with that UID any more.
+// Gone records that the claim with the UID no longer exists.
 func (g *Guard) Gone(uid types.UID) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.account.remove(uid)
 }
 
-// ReplaceClaims takes all claims that there were at a version of the list.
+// ReplaceClaims records a complete list of claims at the version of the list.
 func (g *Guard) ReplaceClaims(claims []*resourceapi.ResourceClaim, version string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.account.replace(claims, version)
 }
 
-// SeeSlice takes the latest version of a slice, which may be modified.
+// SeeSlice records the latest version of a slice. It may modify the slice.
 func (g *Guard) SeeSlice(slice *resourceapi.ResourceSlice) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.catalog.see(slice)
 }
 
-// GoneSlice takes that there is no slice of that name any more.
+// GoneSlice records that the slice with the name no longer exists.
 func (g *Guard) GoneSlice(name string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.catalog.remove(name)
 }
 
-// ReplaceSlices takes all slices that there are.
+// ReplaceSlices records a complete list of slices.
 func (g *Guard) ReplaceSlices(slices []*resourceapi.ResourceSlice) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -125,31 +124,31 @@ func (g *Guard) ReplaceSlices(slices []*resourceapi.ResourceSlice) {
 	}
 }
 
-// Counts is what a Guard knows of, in numbers.
+// Counts are numbers about the state of a Guard.
 type Counts struct {
-	// Claims have devices, or may get them any moment. Admitted are the writes that are not settled.
+	// Claims is the number of claims that have devices or may get them at any moment. Admitted is the number of unsettled writes.
 	Claims, Admitted int
-	// Twice is how many devices are stored as whole devices of two claims or more: what was not
-	// judged, or before there was a guard.
+	// Twice is the number of devices that are stored as whole devices of two claims or more. Such writes were not judged, or were
+	// made before there was a guard.
 	Twice int
 }
 
-// Counts looks at all devices that are in use.
+// Counts returns the counts. It visits all devices in use.
 func (g *Guard) Counts() Counts {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return Counts{Claims: len(g.account.entries), Admitted: g.account.admitted, Twice: g.account.twice()}
 }
 
-// Admitted is how many writes are not settled.
+// Admitted returns the number of unsettled writes.
 func (g *Guard) Admitted() int {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.account.admitted
 }
 
-// Settle reads the claims of admitted writes that can't be stored any more, of at most so many claims, and forgets
-// these writes. It returns the first error.
+// Settle removes admitted writes that can't be stored any more, after reading their claims. It reads up to most claims. It
+// returns the first error.
 func (g *Guard) Settle(ctx context.Context, most int) error {
 	g.mu.Lock()
 	overdue := g.account.overdue(g.now().Add(-g.grace), most)
@@ -162,7 +161,7 @@ func (g *Guard) Settle(ctx context.Context, most int) error {
 	return nil
 }
 
-// read looks at what is stored of a claim, and tells whether that is news.
+// read reads the stored version of a claim. It reports whether the account changed.
 func (g *Guard) read(ctx context.Context, of Claim) (news bool, err error) {
 	settled := g.now().Add(-g.grace)
 	stored, err := g.live.Claim(ctx, of.Namespace, of.Name)
@@ -178,8 +177,8 @@ func (g *Guard) read(ctx context.Context, of Claim) (news bool, err error) {
 	return g.account.expire(of.UID, settled) || news, nil
 }
 
-// isNewer tells whether a version of an object comes after another, which may be none. It is false if that
-// can't be told.
+// isNewer reports whether a version of an object comes after another one, which may be empty. It returns false if the versions
+// can't be compared.
 func isNewer(version, than string) bool {
 	if than == "" {
 		return isUpTo(version, version)
@@ -188,7 +187,7 @@ func isNewer(version, than string) bool {
 	return err == nil && order > 0
 }
 
-// isUpTo tells whether a version comes before another or is it. It is false if that can't be told.
+// isUpTo reports whether a version comes before another one or equals it. It returns false if they can't be compared.
 func isUpTo(version, other string) bool {
 	order, err := resourceversion.CompareResourceVersion(version, other)
 	return err == nil && order <= 0

@@ -20,20 +20,20 @@ import (
 	"github.com/celset/celset/internal/testing/cases"
 )
 
-// outcome is what came of a random history.
+// outcome is the result of a random history.
 type outcome struct {
-	// violation is the first device that was given away twice.
+	// violation is the first device that was allocated twice.
 	violation string
-	// wrong are answers that were wrong when nothing was delayed any more.
+	// wrong describes a wrong answer after all delays had ended.
 	wrong string
-	// history is what happened, one line for each step.
+	// history lists the steps, a line each.
 	history string
-	// admitted, refused and stored count what happened.
+	// admitted, refused and stored are numbers of writes.
 	admitted, refused, stored int
 }
 
-// histories are random ones: writes with and without a chance, stored, failed and late; claims that are changed,
-// deallocated and deleted; a Guard that hears of it late, or lists, or can't read, or is replaced.
+// histories draws random histories. Writes fit or conflict, and are stored, fail or arrive late. Claims are changed, deallocated
+// and deleted. The Guard hears of changes late, lists, fails to read, or is replaced.
 func histories(f faults) *rapid.Generator[outcome] {
 	return rapid.Custom(func(t *rapid.T) outcome {
 		w, ctx, o := newWorld(f), context.Background(), outcome{}
@@ -99,8 +99,7 @@ func (w *world) step(ctx context.Context, t *rapid.T, o *outcome) {
 	}
 }
 
-// answersRight asks about a random write when nothing is delayed any more: what fits is admitted, and what does not is
-// refused.
+// answersRight asks about a random write after all delays have ended. The write must be admitted if and only if it fits.
 func (w *world) answersRight(ctx context.Context, t *rapid.T) string {
 	if err := w.settle(ctx); err != nil {
 		return err.Error()
@@ -117,8 +116,8 @@ func (w *world) answersRight(ctx context.Context, t *rapid.T) string {
 	return ""
 }
 
-// Whatever fails and however late a Guard hears of it, no device is given away twice; and as soon as nothing is
-// delayed, what fits is admitted.
+// TestNoDeviceIsGivenAwayTwice tests that no device is allocated twice, for any failures and delays. When nothing is delayed,
+// every write that fits is admitted.
 func TestNoDeviceIsGivenAwayTwice(t *testing.T) {
 	var sum outcome
 	cases.Until(t, cases.Of(50, 1000), func() bool { return sum.refused > 0 && sum.stored > 0 }, func(t *rapid.T) {
@@ -130,7 +129,7 @@ func TestNoDeviceIsGivenAwayTwice(t *testing.T) {
 	t.Logf("%d writes were admitted, %d refused, %d stored", sum.admitted, sum.refused, sum.stored)
 }
 
-// The same histories find each of the faults that the Guard is made against.
+// TestPlantedFaultsAreFound tests that the same histories find each of the faults that the Guard prevents.
 func TestPlantedFaultsAreFound(t *testing.T) {
 	for name, f := range map[string]faults{
 		"what was admitted is not remembered":           {unrecorded: true},

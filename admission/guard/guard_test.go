@@ -18,7 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// cluster is what Live reads.
+// cluster implements Live.
 type cluster struct {
 	claims map[string]*resourceapi.ResourceClaim
 	slices []*resourceapi.ResourceSlice
@@ -89,7 +89,8 @@ func TestRefusalsSayWhoIsInTheWay(t *testing.T) {
 	}())
 }
 
-// A claim gives way to itself: schedulers try again, with the same devices or with others.
+// TestAnotherWriteOfTheSameClaim tests that a claim does not conflict with itself. Schedulers try again, with the same devices or
+// with others.
 func TestAnotherWriteOfTheSameClaim(t *testing.T) {
 	g, c := begin(Options{})
 	require.Nil(t, g.Judge(t.Context(), aWrite("one", 1, result("plain", "0"))))
@@ -105,7 +106,7 @@ func TestAnotherWriteOfTheSameClaim(t *testing.T) {
 	require.Equal(t, Counts{Claims: 2, Admitted: 1}, g.Counts())
 }
 
-// A write can't be stored if there is a newer version, and a dry run is not.
+// TestWhatIsNotStoredIsNotRemembered tests that the Guard does not record dry runs, and writes that replace an old version.
 func TestWhatIsNotStoredIsNotRemembered(t *testing.T) {
 	g, c := begin(Options{})
 	dry := aWrite("one", 1, result("plain", "0"))
@@ -138,7 +139,7 @@ func TestReadsBeforeItRefuses(t *testing.T) {
 	require.Contains(t, refusal.Message, "whether that is still so could not be read: no connection; try again")
 }
 
-// Devices are judged by what is published when there is doubt about them.
+// TestReadsSlicesThatItHasNotSeen tests that the Guard reads the slices again before it refuses a device because of them.
 func TestReadsSlicesThatItHasNotSeen(t *testing.T) {
 	g, c := begin(Options{})
 	g.ReplaceSlices(nil)
@@ -194,7 +195,7 @@ func TestLimits(t *testing.T) {
 	require.Equal(t, maxReads, c.reads)
 }
 
-// Writes of which nothing is ever seen are forgotten when they can't come any more, and not before.
+// TestSettle tests that writes without a visible outcome are removed only when they can't be stored any more.
 func TestSettle(t *testing.T) {
 	now := time.Unix(0, 0)
 	g, c := begin(Options{Now: func() time.Time { return now }})
@@ -215,7 +216,7 @@ func TestSettle(t *testing.T) {
 	require.Equal(t, Counts{}, g.Counts())
 }
 
-// What nobody judged is counted.
+// TestCountsDevicesAllocatedTwice tests that conflicting allocations that the Guard did not judge are counted.
 func TestCountsDevicesAllocatedTwice(t *testing.T) {
 	g, c := begin(Options{})
 	c.store(g, "a", "one", 1, result("plain", "0"), result("plain", "1"), share("0", 1, 1))
@@ -227,7 +228,7 @@ func TestCountsDevicesAllocatedTwice(t *testing.T) {
 	require.Equal(t, Counts{Claims: 1}, g.Counts())
 }
 
-// Versions of claims that can't be compared change nothing.
+// TestVersionsThatAreNone tests that versions that can't be compared change nothing.
 func TestVersionsThatAreNone(t *testing.T) {
 	g, c := begin(Options{})
 	c.store(g, "a", "one", 1, result("plain", "0"))

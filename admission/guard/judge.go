@@ -16,17 +16,17 @@ import (
 	"github.com/celset/celset/allocator"
 )
 
-// Write is a write that gives devices to a claim, before it is stored.
+// Write is an update that allocates devices to a claim, before it is stored.
 type Write struct {
 	Claim
 	// Replaces is the version of the claim that the write replaces.
 	Replaces string
 	Results  []resourceapi.DeviceRequestAllocationResult
-	// DryRun: it won't be stored.
+	// DryRun is true if the API server will not store the write.
 	DryRun bool
 }
 
-// Judge admits a write, or says why not. It may read from the API server, until the context ends.
+// Judge admits a write, or returns a refusal. It may read from the API server until the context ends.
 func (g *Guard) Judge(ctx context.Context, w *Write) *Refusal {
 	if refusal := w.check(); refusal != nil {
 		return refusal
@@ -47,7 +47,7 @@ func (g *Guard) Judge(ctx context.Context, w *Write) *Refusal {
 	}
 }
 
-// check is about the write alone. Nothing of it was necessarily validated.
+// check validates the write alone. The API server may not have validated it.
 func (w *Write) check() *Refusal {
 	if !isUpTo(w.Replaces, w.Replaces) || w.UID == "" {
 		return &Refusal{Reason: Invalid, Message: fmt.Sprintf("the former claim has UID %q and version %q: both must be those of a stored claim", w.UID, w.Replaces)}
@@ -63,33 +63,33 @@ func (w *Write) check() *Refusal {
 	return nil
 }
 
-// judgement is what one write is judged by.
+// judgement is the state of judging one write.
 type judgement struct {
 	guard *Guard
 	write *Write
-	// asked are the claims that were read, published the drivers whose slices were. Each is read once, so that
-	// there is an end.
+	// asked are the claims that were read. published are the drivers whose slices were read. Each is read once, so that the loop in
+	// Judge ends.
 	asked     sets.Set[types.UID]
 	published map[string]bool
 	// live are the pools of these drivers.
 	live map[poolID]*allocator.PublishedPool
 }
 
-// obstacle is why a write can't be admitted by what is known.
+// obstacle is the reason why a write can't be admitted with the data seen so far.
 type obstacle struct {
 	refusal Refusal
-	// driver's slices are to be read, empty if they don't matter.
+	// driver is the driver whose slices must be read again, or empty if its slices are irrelevant.
 	driver   string
 	inTheWay []holder
 }
 
-// holder is a claim that has something of a device, or may get it any moment if it is not stored.
+// holder is a claim that has a device or a part of it. If stored is false, it may get the device at any moment.
 type holder struct {
 	Claim
 	stored bool
 }
 
-// try admits the write if what is known is not against it.
+// try admits the write unless the data seen so far conflicts with it.
 func (j *judgement) try() *obstacle {
 	g, w := j.guard, j.write
 	g.mu.Lock()
@@ -102,7 +102,7 @@ func (j *judgement) try() *obstacle {
 	e := g.account.entries[w.UID]
 	switch {
 	case w.DryRun || e != nil && isNewer(e.version, w.Replaces):
-		// It won't be stored, or can't: there is a newer version.
+		// The write won't be stored. If it is not a dry run, there is a newer version of the claim.
 		return nil
 	case g.account.admitted >= g.maxAdmitted:
 		return &obstacle{refusal: Refusal{Reason: Overloaded, Message: fmt.Sprintf("%d writes were admitted and not seen yet; try again later", g.account.admitted)}}
@@ -126,7 +126,7 @@ func (j *judgement) tryPool(id poolID) *obstacle {
 		}
 	}
 	if !j.published[id.driver] && slices.ContainsFunc(devices, func(device string) bool { return !pool.Has(device) }) {
-		// The slice may be newer than what was seen.
+		// The device may be in a slice newer than those seen.
 		if len(j.published) == maxReads {
 			return &obstacle{refusal: Refusal{Reason: Invalid, Message: fmt.Sprintf("the allocation has devices of more than %d drivers that are not published", maxReads)}}
 		}
@@ -162,7 +162,7 @@ func poolsOf(all results) []poolID {
 	return pools
 }
 
-// inTheWay are the claims but one that may have something of the devices, in the order of their names.
+// inTheWay returns the claims, except one, that may have one of the devices or a part of it, in the order of their names.
 func (a *account) inTheWay(but types.UID, devices []structured.DeviceID) []holder {
 	found := map[types.UID]holder{}
 	for _, device := range devices {
@@ -178,7 +178,7 @@ func (a *account) inTheWay(but types.UID, devices []structured.DeviceID) []holde
 	return sorted(found)
 }
 
-// lookAgain reads what the obstacle depends on, and tells whether it is worth to try again.
+// lookAgain reads the claims and slices that caused the obstacle. It reports whether trying again may succeed.
 func (j *judgement) lookAgain(ctx context.Context, o *obstacle) (again bool, err error) {
 	if o.driver != "" && !j.published[o.driver] {
 		published, err := j.guard.live.Slices(ctx, o.driver)
@@ -205,7 +205,7 @@ func (j *judgement) lookAgain(ctx context.Context, o *obstacle) (again bool, err
 	return again, nil
 }
 
-// publish has the pools of a driver that the write is about judged by slices that were just read.
+// publish judges the driver's pools in the write by slices that were just read.
 func (j *judgement) publish(driver string, published []*resourceapi.ResourceSlice) {
 	for _, id := range poolsOf(j.write.Results) {
 		if id.driver == driver {

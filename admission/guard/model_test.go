@@ -23,14 +23,14 @@ import (
 
 const (
 	driver = "gpu.example.com"
-	// requestTime is how long the API server goes on with a write after it was admitted.
+	// requestTime is the time for which the API server may still store a write after its admission.
 	requestTime = 34 * time.Second
 	memory      = "memory"
 	perDevice   = 10
 	perChip     = 4
 )
 
-// parts are the devices of the pool "parts", and how much each takes of the memory of its chip.
+// parts maps the devices of the pool "parts" to the memory of the chip that they take.
 var parts = map[string]int64{"whole": 4, "half-0": 2, "half-1": 2, "quarter-0": 1, "quarter-1": 1}
 
 func slice(pool, name string, count int64, edit func(*resourceapi.ResourceSliceSpec)) *resourceapi.ResourceSlice {
@@ -41,7 +41,7 @@ func slice(pool, name string, count int64, edit func(*resourceapi.ResourceSliceS
 	return s
 }
 
-// published are three pools: devices as a whole, devices with memory that are shared, and the partitions of a chip.
+// published returns three pools: whole devices, shared devices with memory, and the partitions of a chip.
 func published() []*resourceapi.ResourceSlice {
 	return []*resourceapi.ResourceSlice{
 		slice("plain", "1", 1, func(s *resourceapi.ResourceSliceSpec) {
@@ -95,8 +95,7 @@ func names(all results) string {
 	return strings.Join(parts, ", ")
 }
 
-// overlap says what of the results is given away twice, empty if nothing is. It counts without
-// the allocator.
+// overlap returns the first conflict in the results, or "". It does not use the allocator.
 func overlap(all results) string {
 	whole, shares, consumed, chip := map[string]int{}, map[string]int{}, map[string]int64{}, int64(0)
 	for _, r := range all {
@@ -130,22 +129,22 @@ func overlap(all results) string {
 	return ""
 }
 
-// world is an API server, and a Guard that it asks.
+// world is a model of an API server and its Guard.
 type world struct {
 	now     time.Time
 	version int
 	claims  map[types.UID]*resourceapi.ResourceClaim
-	// events are all versions that there were, and heard is how many of them the Guard was told of.
+	// events are all versions in order. heard is the number of events that the Guard has received.
 	events []event
 	heard  int
-	// writes are admitted, and neither stored nor given up yet.
+	// writes are admitted writes that are neither stored nor abandoned yet.
 	writes []write
-	// unreachable: reads fail.
+	// unreachable is true if reads fail.
 	unreachable bool
 	made        int
 	guard       *Guard
 	faults      faults
-	// history is what happened, for people.
+	// history lists the steps as text.
 	history []string
 }
 
@@ -153,17 +152,17 @@ func (w *world) note(format string, args ...any) {
 	w.history = append(w.history, fmt.Sprintf(format, args...))
 }
 
-// faults are planted.
+// faults are planted faults of the Guard.
 type faults struct {
-	// unrecorded: what is admitted is not remembered.
+	// unrecorded means that the Guard does not record admitted writes.
 	unrecorded bool
-	// hasty: a Guard judges before what others admitted is settled.
+	// hasty means that a new Guard judges before earlier admitted writes are settled.
 	hasty bool
-	// impatient: the Guard gives the API server less time than it takes.
+	// impatient means that the Guard's grace is shorter than requests take.
 	impatient bool
 }
 
-// event is a version of a claim. gone: it was deleted with it.
+// event is a version of a claim. gone is true if the claim was deleted.
 type event struct {
 	claim *resourceapi.ResourceClaim
 	gone  bool
@@ -206,7 +205,7 @@ func (w *world) Slices(context.Context, string) ([]*resourceapi.ResourceSlice, e
 	return published(), nil
 }
 
-// put stores a version of a claim. A change gets its copy.
+// put stores a new version of a claim. change modifies a copy.
 func (w *world) put(uid types.UID, change func(*resourceapi.ResourceClaim)) {
 	w.version++
 	claim := &resourceapi.ResourceClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: string(uid), UID: uid}}
@@ -227,7 +226,7 @@ func (w *world) delete(uid types.UID) {
 	delete(w.claims, uid)
 }
 
-// store has the API server go on with a write that was admitted.
+// store lets the API server complete an admitted write.
 func (w *world) store(n int) {
 	one := w.writes[n]
 	w.note("%s is to be stored with %s in place of version %s", one.uid, names(one.results), one.replaces)
@@ -239,7 +238,7 @@ func (w *world) store(n int) {
 	}
 }
 
-// allocated is all that claims have.
+// allocated returns the devices of all claims.
 func (w *world) allocated() results {
 	var all results
 	for _, claim := range w.claims {
@@ -250,7 +249,7 @@ func (w *world) allocated() results {
 	return all
 }
 
-// hear has the Guard be told of so many events.
+// hear passes the next n events to the Guard.
 func (w *world) hear(n int) {
 	for _, e := range w.events[w.heard:min(w.heard+n, len(w.events))] {
 		w.heard++
@@ -263,7 +262,7 @@ func (w *world) hear(n int) {
 	}
 }
 
-// list has the Guard be told of all claims that there were after some event, as of a cache that is late.
+// list passes the claims after some event to the Guard, as a stale cache would list them.
 func (w *world) list(at int) {
 	claims, version := map[types.UID]*resourceapi.ResourceClaim{}, "0"
 	for i, e := range w.events[:at] {
@@ -277,14 +276,14 @@ func (w *world) list(at int) {
 	w.note("the guard lists version %s", version)
 }
 
-// pass lets time pass. The API server gives up what takes too long.
+// pass lets time pass. The API server abandons writes that take too long.
 func (w *world) pass(d time.Duration) {
 	w.now = w.now.Add(d)
 	w.note("%s pass", d)
 	w.writes = slices.DeleteFunc(w.writes, func(one write) bool { return w.now.Sub(one.at) > requestTime })
 }
 
-// takeOver has another Guard judge from now on.
+// takeOver replaces the Guard.
 func (w *world) takeOver() {
 	if !w.faults.hasty {
 		w.pass(requestTime + time.Second)
@@ -294,7 +293,7 @@ func (w *world) takeOver() {
 	w.list(len(w.events))
 }
 
-// ask has the API server ask the Guard about a write.
+// ask asks the Guard about a write, as the API server does.
 func (w *world) ask(ctx context.Context, uid types.UID, replaces string, devices results) *Refusal {
 	refusal := w.guard.Judge(ctx, &Write{
 		Claim: Claim{Namespace: "default", Name: string(uid), UID: uid}, Replaces: replaces, Results: devices, DryRun: w.faults.unrecorded,
@@ -318,7 +317,7 @@ func (w *world) settle(ctx context.Context) error {
 	return w.guard.Settle(ctx, 1000)
 }
 
-// drawResults are devices for a claim, whoever has them.
+// drawResults draws devices for a claim, free or not.
 func (w *world) drawResults(t *rapid.T) results {
 	var drawn results
 	for range rapid.IntRange(1, 2).Draw(t, "devices") {

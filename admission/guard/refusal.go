@@ -13,27 +13,27 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Reason is why a write is refused, in one word.
+// Reason is the reason of a refusal, in one word.
 type Reason string
 
 const (
-	// Overlaps is for devices that others have, or more of them than others leave.
+	// Overlaps means that other claims have the devices, or leave too little of them.
 	Overlaps Reason = "overlap"
-	// Unconfirmed is for what seems to overlap, while the API server could not be asked whether that is still so.
+	// Unconfirmed means that the devices seem to overlap, but the API server could not be asked for the current state.
 	Unconfirmed Reason = "unconfirmed"
 	// Overloaded means that too many writes are not settled.
 	Overloaded Reason = "overload"
-	// Invalid means that the write is no write of an allocation.
+	// Invalid means that the write is not a valid allocation.
 	Invalid Reason = "invalid"
 )
 
-// Refusal is why a write is not admitted.
+// Refusal explains why a write is not admitted.
 type Refusal struct {
 	Reason Reason
-	// Message is for whoever writes, who may show it to users in the namespace of the claim. It names
-	// claims of that namespace; of others it has the UIDs.
+	// Message is for the author of the write, who may show it to users in the namespace of the claim. It names claims of that
+	// namespace. For claims of other namespaces it contains only the UIDs.
 	Message string
-	// InTheWay are the claims that are, for those who may know all.
+	// InTheWay are the conflicting claims of all namespaces. Only administrators may see them.
 	InTheWay []Claim
 }
 
@@ -51,10 +51,10 @@ func (o *obstacle) unconfirmed(err error) *Refusal {
 	}
 }
 
-// maxTold is how many claims a message has.
+// maxTold is the maximum number of claims in a message.
 const maxTold = 3
 
-// told says who is in the way, to users of a namespace.
+// told names the conflicting claims for users of a namespace.
 func told(inTheWay []holder, namespace string) string {
 	if len(inTheWay) == 0 {
 		return ""

@@ -49,23 +49,23 @@ func podOf(scheduler string, entries ...corev1.PodResourceClaim) *corev1.Pod {
 	return &corev1.Pod{Spec: corev1.PodSpec{SchedulerName: scheduler, ResourceClaims: entries}}
 }
 
-// defined is an entry of a configuration, in short.
+// defined returns a configuration entry with a constraint, in shorthand.
 func defined(name, expression string) string {
 	return fmt.Sprintf("{constraint: {name: %q, expression: %q}}", name, expression)
 }
 
-// preferred is a preference, as defined.
+// preferred returns a configuration entry with a preference, in shorthand.
 func preferred(name, expression string) string {
 	return fmt.Sprintf("{preference: {name: %q, type: Expression, expression: %q}}", name, expression)
 }
 
-// asking is the specification of a claim for devices of the class mla with a constraint.
+// asking returns the specification of a claim for devices of the class mla with a constraint.
 func asking(count int, config ...string) string {
 	return fmt.Sprintf("requests: [{name: r, exactly: {deviceClassName: mla, allocationMode: ExactCount, count: %d}}]\n"+
 		"constraints: [{requests: [r], matchAttribute: celset.dev/a}]\nconfig: [%s]", count, strings.Join(config, ", "))
 }
 
-// fakeClasses are classes by name; nil can't be read.
+// fakeClasses maps names to classes. A nil class can't be read.
 type fakeClasses map[string]*resourceapi.DeviceClass
 
 func (f fakeClasses) Get(name string) (*resourceapi.DeviceClass, error) {
@@ -80,7 +80,7 @@ func (f fakeClasses) Get(name string) (*resourceapi.DeviceClass, error) {
 	}
 }
 
-// damaged replaces, removes or repeats a stretch of a text.
+// damaged replaces, removes or repeats a range of a text.
 func damaged(t *rapid.T, text string) string {
 	from := rapid.IntRange(0, len(text)).Draw(t, "from")
 	to := min(len(text), from+rapid.IntRange(0, 12).Draw(t, "length"))

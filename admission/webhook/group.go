@@ -14,13 +14,13 @@ import (
 	"github.com/celset/celset/apis/celset/v1alpha1"
 )
 
-// relevant is the part of a PodGroup that is judged.
+// relevant returns the part of a PodGroup that is checked.
 func relevant(group *schedulingapi.PodGroup) any {
 	return []any{group.Annotations[v1alpha1.NodeSetAnnotation], group.Spec.SchedulingConstraints}
 }
 
-// group judges a PodGroup with the constraints of the cached classes. If these have no good answer, it reads
-// classes, templates and claims from the API server.
+// group checks a PodGroup with the constraints of the cached classes. If the result is an error or undecided, group reads
+// classes, templates and claims from the API server and checks again.
 func (r Readers) group(ctx context.Context, checker *admission.Checker, group *schedulingapi.PodGroup) (admission.Verdict, error) {
 	var defined []v1alpha1.NodeSetConstraint
 	if _, refers := v1alpha1.NodeSetReference(group); refers {
@@ -33,7 +33,7 @@ func (r Readers) group(ctx context.Context, checker *admission.Checker, group *s
 	return checker.PodGroup(ctx, group, append(nodeSetsOfClasses(ctx, r.Live), nodeSetsOfClaims(ctx, r.Live, namespaceOf(ctx, group))...))
 }
 
-// nodeSetsOfClasses returns the valid constraints of the classes, none if they can't be listed.
+// nodeSetsOfClasses returns the valid constraints of the classes, or nil if the classes can't be listed.
 func nodeSetsOfClasses(ctx context.Context, from client.Reader) []v1alpha1.NodeSetConstraint {
 	ctx, cancel := context.WithTimeout(ctx, listTimeout)
 	defer cancel()
@@ -49,7 +49,7 @@ func nodeSetsOfClasses(ctx context.Context, from client.Reader) []v1alpha1.NodeS
 	return result
 }
 
-// nodeSetsOfClaims returns the valid constraints of the templates and claims of a namespace that can be listed.
+// nodeSetsOfClaims returns the valid constraints of the templates and claims of a namespace. It omits lists that fail.
 func nodeSetsOfClaims(ctx context.Context, from client.Reader, namespace string) []v1alpha1.NodeSetConstraint {
 	ctx, cancel := context.WithTimeout(ctx, listTimeout)
 	defer cancel()

@@ -16,8 +16,8 @@ import (
 	"github.com/celset/celset/apis/celset/v1alpha1"
 )
 
-// groupOf is a PodGroup that refers to a constraint of a name, none if it is empty. With an expression its annotation
-// defines "own".
+// groupOf returns a PodGroup that refers to the constraint with the name, unless the name is empty. If expression is not empty,
+// the annotation defines the constraint "own".
 func groupOf(name, expression string) *schedulingapi.PodGroup {
 	group := &schedulingapi.PodGroup{ObjectMeta: metav1.ObjectMeta{Name: "train"}}
 	group.TypeMeta = metav1.TypeMeta{APIVersion: schedulingapi.SchemeGroupVersion.String(), Kind: "PodGroup"}
@@ -31,7 +31,7 @@ func groupOf(name, expression string) *schedulingapi.PodGroup {
 	return group
 }
 
-// listing is a reader that lists these.
+// listing returns a reader that lists the given objects.
 func listing(t *testing.T, class *resourceapi.DeviceClass, template *resourceapi.ResourceClaimTemplate, claim *resourceapi.ResourceClaim) *reader {
 	return &reader{t: t, list: func(into client.ObjectList) {
 		switch into := into.(type) {
@@ -93,14 +93,14 @@ func TestGroups(t *testing.T) {
 	}
 }
 
-// A group is checked with the templates and claims of its own namespace only.
+// TestGroupsReadTheirNamespace tests that only templates and claims of the group's own namespace are read.
 func TestGroupsReadTheirNamespace(t *testing.T) {
 	live := listing(t, nil, nil, nil)
 	ask(t, newServer(t, listing(t, nil, nil, nil), live), GroupPath, reviewOf(t, groupOf("near", ""), nil))
 	require.Equal(t, []string{"default", "default"}, live.namespaces)
 }
 
-// An update is refused for new mistakes only, and one of labels is not looked at.
+// TestUpdatesOfGroups tests that an update is rejected only for new mistakes, and that updates of labels are not checked.
 func TestUpdatesOfGroups(t *testing.T) {
 	nothing := listing(t, nil, nil, nil)
 	server := newServer(t, nothing, nothing)

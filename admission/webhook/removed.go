@@ -18,15 +18,15 @@ import (
 )
 
 const (
-	// listTimeout is how long an answer is delayed by looking for those that refer to a constraint.
+	// listTimeout is the maximum delay of an answer for listing the users of a constraint.
 	listTimeout = 300 * time.Millisecond
-	// maxListed is how many claims, and how many templates, are looked at.
+	// maxListed is the maximum number of listed claims, and of listed templates.
 	maxListed = 500
-	// maxNamed is how many of them a warning names.
+	// maxNamed is the maximum number of users that a warning names.
 	maxNamed = 5
 )
 
-// classValidator warns of constraints that a class does not define any more.
+// classValidator also warns if an update removes constraints from a class that are still in use.
 type classValidator struct {
 	validator[*resourceapi.DeviceClass]
 	live client.Reader
@@ -40,7 +40,7 @@ func (v classValidator) ValidateUpdate(ctx context.Context, old, class *resource
 	return warnings, err
 }
 
-// removedFrom returns the names that are defined no more.
+// removedFrom returns the names of the constraints that only the old class defines.
 func removedFrom(old, class *resourceapi.DeviceClass) []string {
 	before, _ := v1alpha1.ClassDefinitions(old)
 	after, _ := v1alpha1.ClassDefinitions(class)
@@ -53,7 +53,8 @@ func removedFrom(old, class *resourceapi.DeviceClass) []string {
 	return names
 }
 
-// removed says of each name what refers to it. There is no warning of what can't be listed.
+// removed returns a warning for each removed constraint that is still in use, with the names of its users. Users that can't be
+// listed are ignored.
 func (v classValidator) removed(ctx context.Context, class string, names []string) []string {
 	ctx, cancel := context.WithTimeout(ctx, listTimeout)
 	defer cancel()
@@ -91,7 +92,7 @@ func (v classValidator) removed(ctx context.Context, class string, names []strin
 	return result
 }
 
-// listed names some, and counts the others.
+// listed joins the first names and counts the others.
 func listed(all []string) string {
 	if len(all) <= maxNamed {
 		return strings.Join(all, ", ")

@@ -1,7 +1,7 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package webhook hosts the checks of package admission on a webhook server, which may have others:
+// Package webhook runs the checks of package admission in a webhook server. The server may have other webhooks:
 //
 //	err := webhook.Register(server, checker, webhook.Readers{Cached: cache, Live: live})
 package webhook
@@ -28,7 +28,7 @@ import (
 	"github.com/celset/celset/cel/fairness"
 )
 
-// Where [Register] puts the webhooks.
+// Paths of the webhooks that [Register] registers.
 const (
 	ClaimPath    = "/validate-resourceclaims"
 	TemplatePath = "/validate-resourceclaimtemplates"
@@ -38,25 +38,26 @@ const (
 )
 
 const (
-	// maxErrors is how many errors an answer lists.
+	// maxErrors is the maximum number of errors in an answer.
 	maxErrors = 20
-	// readTimeout is how long an answer waits for the cache, and then for the API server,
-	// which waits for the answer: 5 s for claims and 3 s for pods by the manifests.
+	// readTimeout is the maximum wait for the cache, and again for the API server. The API server itself waits for the answer: in
+	// the manifests 5 s for claims and 3 s for pods.
 	readTimeout = 2 * time.Second
-	// maxJudged is how many objects are judged at a time, of as many tenants, and maxWaiting how many of one wait.
+	// maxJudged is the number of objects checked at a time, each for a different tenant. maxWaiting is the maximum number of waiting
+	// objects of one tenant.
 	maxJudged, maxWaiting = 64, 64
 )
 
-// Readers are how device classes, and what pods use, are read.
+// Readers read device classes and the claims of pods.
 type Readers struct {
-	// Cached may be a little behind. It is asked first for device classes.
+	// Cached may be slightly stale. Device classes are read from it first.
 	Cached client.Reader
-	// Live is asked for device classes before something is refused because of one, for the claims and
-	// templates of pods, and for those that refer to what a class does not define any more.
+	// Live reads from the API server. It reads device classes again before an object is rejected because of a class. It also reads
+	// the claims and templates of pods, and the users of constraints that a class no longer defines.
 	Live client.Reader
 }
 
-// Register has a server answer at the five paths. The server may have other webhooks.
+// Register registers the webhooks at the five paths of a server.
 func Register(server webhook.Server, checker *admission.Checker, readers Readers) error {
 	scheme := runtime.NewScheme()
 	if err := errors.Join(corev1.AddToScheme(scheme), resourceapi.AddToScheme(scheme), schedulingapi.AddToScheme(scheme)); err != nil {
@@ -97,15 +98,14 @@ func resourceKind(kind string) schema.GroupKind {
 	return schema.GroupKind{Group: resourceapi.GroupName, Kind: kind}
 }
 
-// classGetter reads device classes for one answer, each once: constraints and preferences are to
-// see the same.
+// classGetter reads device classes for one answer, each once, so that constraints and preferences use the same version.
 type classGetter struct {
 	ctx    context.Context
 	reader client.Reader
 	byName map[string]classRead
 }
 
-// classRead is a class or why there is none.
+// classRead is a class, or the error of reading it.
 type classRead struct {
 	*resourceapi.DeviceClass
 	err error
@@ -125,8 +125,8 @@ func (g *classGetter) Get(name string) (*resourceapi.DeviceClass, error) {
 	return read.DeviceClass, read.err
 }
 
-// judge asks the API server itself where the cache has no good answer: a class is often
-// created, or mended, just before the claim that needs it.
+// judge checks with the cache first. If the result is an error or undecided, judge checks again with classes from the API server.
+// A class is often created or corrected just before the claim that needs it.
 func (r Readers) judge(ctx context.Context, check func(*classGetter) (admission.Verdict, error)) (admission.Verdict, error) {
 	verdict, asked, err := judgeWith(ctx, r.Cached, check)
 	if err != nil || !asked || len(verdict.Errors) == 0 && !verdict.Undecided {
@@ -144,7 +144,7 @@ func judgeWith(ctx context.Context, reader client.Reader, check func(*classGette
 	return verdict, len(classes.byName) > 0, err
 }
 
-// validator answers for objects with a specification.
+// validator is the webhook for a kind of object. It compares spec to detect whether an update changed the specification.
 type validator[T client.Object] struct {
 	kind  schema.GroupKind
 	turns *fairness.Turns
@@ -152,7 +152,7 @@ type validator[T client.Object] struct {
 	check func(context.Context, T) (admission.Verdict, error)
 }
 
-// judge checks an object for its namespace, a class for its author.
+// judge checks an object when it is the tenant's turn. The tenant is the namespace of the object, or the user for a class.
 func (v validator[T]) judge(ctx context.Context, object T) (admission.Verdict, error) {
 	tenant := ""
 	if request, err := ctrladmission.RequestFromContext(ctx); err == nil {
@@ -195,12 +195,12 @@ func (v validator[T]) ValidateUpdate(ctx context.Context, old, object T) (ctrlad
 	return v.answer(object, admission.Ratcheted(before, after))
 }
 
-// ValidateDelete has nothing against it.
+// ValidateDelete allows every deletion.
 func (validator[T]) ValidateDelete(context.Context, T) (ctrladmission.Warnings, error) {
 	return nil, nil
 }
 
-// answer is of the kind Invalid, as if the API server's own validation had found it.
+// answer returns an error with the reason Invalid, as if the API server's own validation had found the mistakes.
 func (v validator[T]) answer(object T, verdict admission.Verdict) (ctrladmission.Warnings, error) {
 	if len(verdict.Errors) == 0 {
 		return verdict.Warnings, nil
@@ -212,7 +212,7 @@ func (v validator[T]) answer(object T, verdict admission.Verdict) (ctrladmission
 	return verdict.Warnings, apierrors.NewInvalid(v.kind, object.GetName(), errs)
 }
 
-// podValidator warns. It has nothing against any pod.
+// podValidator returns warnings about pods. It allows every pod.
 type podValidator struct {
 	checker *admission.Checker
 	live    client.Reader
@@ -223,7 +223,7 @@ func (v podValidator) ValidateCreate(ctx context.Context, pod *corev1.Pod) (ctrl
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
 	namespace := namespaceOf(ctx, pod)
-	// What pods of one namespace have read is not to delay others. Where too many wait there is no warning.
+	// Pods take turns by namespace, so that one namespace can't delay the others. If too many pods wait, there is no warning.
 	end, err := v.turns.Take(ctx, namespace)
 	if err != nil {
 		return nil, nil
@@ -238,7 +238,7 @@ func (v podValidator) ValidateCreate(ctx context.Context, pod *corev1.Pod) (ctrl
 		}), nil
 }
 
-// namespaceOf returns the namespace of the request. An object that is being created may lack its namespace.
+// namespaceOf returns the namespace of the request, because an object that is being created may lack its namespace.
 func namespaceOf(ctx context.Context, object client.Object) string {
 	if request, err := ctrladmission.RequestFromContext(ctx); err == nil {
 		return request.Namespace
@@ -246,7 +246,7 @@ func namespaceOf(ctx context.Context, object client.Object) string {
 	return object.GetNamespace()
 }
 
-// read returns nil for what can't be read: then there is no warning.
+// read returns nil if the object can't be read. Then there is no warning.
 func read[T client.Object](ctx context.Context, from client.Reader, namespace, name string, into T) T {
 	var none T
 	if ctx.Err() != nil || from.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, into) != nil {
@@ -255,12 +255,12 @@ func read[T client.Object](ctx context.Context, from client.Reader, namespace, n
 	return into
 }
 
-// ValidateUpdate has nothing to say: the scheduler's name can't be changed.
+// ValidateUpdate does nothing, because the scheduler name of a pod can't be changed.
 func (podValidator) ValidateUpdate(context.Context, *corev1.Pod, *corev1.Pod) (ctrladmission.Warnings, error) {
 	return nil, nil
 }
 
-// ValidateDelete has nothing against it.
+// ValidateDelete allows every deletion.
 func (podValidator) ValidateDelete(context.Context, *corev1.Pod) (ctrladmission.Warnings, error) {
 	return nil, nil
 }

@@ -45,7 +45,7 @@ type reader struct {
 	classes fakeClasses
 	claims  map[string]*resourceapi.ResourceClaim
 	reads   int
-	// list answers what is listed, nil with an error.
+	// list fills in the objects of a list. If it is nil, List fails.
 	list func(client.ObjectList)
 	// namespaces are the namespaces in which objects were listed.
 	namespaces []string
@@ -88,7 +88,7 @@ func (r *reader) Get(ctx context.Context, key client.ObjectKey, into client.Obje
 	return fmt.Errorf("%s is unknown", key)
 }
 
-// newServer hosts the webhooks as a manager does.
+// newServer registers the webhooks on a server, as a manager does.
 func newServer(t testing.TB, cached, live *reader) http.Handler {
 	t.Helper()
 	log.SetLogger(logr.Discard())
@@ -97,7 +97,7 @@ func newServer(t testing.TB, cached, live *reader) http.Handler {
 	return server.WebhookMux()
 }
 
-// ask sends a review, and returns the answer.
+// ask sends a review and returns the answer.
 func ask(t require.TestingT, server http.Handler, path string, body []byte) *admissionv1.AdmissionResponse {
 	request := httptest.NewRequestWithContext(context.Background(), http.MethodPost, path, bytes.NewReader(body))
 	request.Header.Set("Content-Type", "application/json")
@@ -143,7 +143,7 @@ func rawOf(t require.TestingT, object runtime.Object) runtime.RawExtension {
 func TestAnswers(t *testing.T) {
 	empty := &reader{t: t}
 	server := newServer(t, empty, empty)
-	// Classes have nothing to say of one device for which the claim has a preference.
+	// With one device and a preference in the claim itself, classes are not read.
 	wrong, right := claimOf(t, asking(1, defined("a", "1"), preferred("p", "1"))), claimOf(t, asking(1, defined("a", "devices.size() > 0"), preferred("p", "1")))
 	answer := ask(t, server, ClaimPath, reviewOf(t, wrong, nil))
 	require.False(t, answer.Allowed)
@@ -172,7 +172,7 @@ func TestAnswers(t *testing.T) {
 	require.Zero(t, empty.reads, "all is in the objects")
 }
 
-// TestWhoIsAskedForClasses: the cache, and before a class is blamed the API server.
+// TestWhoIsAskedForClasses tests that classes are read from the cache first, and from the API server before a rejection.
 func TestWhoIsAskedForClasses(t *testing.T) {
 	good := fakeClasses{"mla": classOf(t, "mla", "config: ["+defined("a", "devices.size() > 0")+"]")}
 	bad := fakeClasses{"mla": classOf(t, "mla", "config: ["+defined("a", "1")+"]")}
@@ -200,7 +200,7 @@ func TestWhoIsAskedForClasses(t *testing.T) {
 	}
 }
 
-// TestRemovedConstraints: a class that defines one no more is allowed, and what refers to it is named.
+// TestRemovedConstraints tests that a class may drop a constraint, with a warning that names the users of the constraint.
 func TestRemovedConstraints(t *testing.T) {
 	more := ""
 	live := &reader{t: t, list: func(into client.ObjectList) {
@@ -245,7 +245,7 @@ func TestPodsAreAllowed(t *testing.T) {
 	require.Equal(t, 2, live.reads)
 }
 
-// TestPodsTakeTurns: a pod whose turn does not come is allowed, and nothing is read for it.
+// TestPodsTakeTurns tests that a pod is allowed without any reads if its turn does not come.
 func TestPodsTakeTurns(t *testing.T) {
 	live := &reader{t: t, claims: map[string]*resourceapi.ResourceClaim{"constrained": claimOf(t, asking(4))}}
 	v := podValidator{newChecker(t), live, fairness.NewTurns(1, 1)}
@@ -283,8 +283,7 @@ func TestAnswersAreBounded(t *testing.T) {
 	require.EqualValues(t, http.StatusRequestEntityTooLarge, answer.Result.Code)
 }
 
-// TestMalformedReviews: there is an answer to everything, and what is no object of the
-// kind is refused.
+// TestMalformedReviews tests that every request gets an answer, and that malformed objects are rejected.
 func TestMalformedReviews(t *testing.T) {
 	empty := &reader{t: t}
 	server := newServer(t, empty, empty)
@@ -302,7 +301,8 @@ func TestMalformedReviews(t *testing.T) {
 	})
 }
 
-// Objects of a namespace are judged one after the other, those of others beside it, and too many of one are refused.
+// TestObjectsTakeTurns tests that objects of one namespace are checked one after the other, beside objects of other namespaces.
+// If too many objects of one namespace wait, further ones are rejected.
 func TestObjectsTakeTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		begun, goOn := make(chan string, 10), make(chan struct{})

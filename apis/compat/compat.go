@@ -3,13 +3,13 @@
 
 //go:build !kubernetes1.36
 
-// Package compat has the fields and types of the Kubernetes API that are younger than its version 1.36, so that the libraries
-// are built with that version, too:
+// Package compat has the fields and types of the Kubernetes API that are newer than version 1.36. With this package the libraries
+// also build with that version:
 //
 //	for _, attribute := range compat.DerivedAttributes(request) {
 //
-// With the build tag kubernetes1.36 they are what an API server of that version sends: nothing. Package
-// [github.com/celset/celset/cel/compat] is the same for functions.
+// With the build tag kubernetes1.36 the fields are empty, because an API server of that version sends none. Package
+// [github.com/celset/celset/cel/compat] does the same for functions.
 package compat
 
 import (
@@ -24,44 +24,44 @@ type PodGroup = schedulingapi.PodGroup
 // DeviceTaintRule adds a taint to the devices that it selects.
 type DeviceTaintRule = v1.DeviceTaintRule
 
-// DeviceTaintSelector is what a rule selects devices by.
+// DeviceTaintSelector is the selector of devices in a rule.
 type DeviceTaintSelector = v1.DeviceTaintSelector
 
 // DerivedAttribute is an attribute of devices that a request computes.
 type DerivedAttribute = v1.DeviceDerivedAttribute
 
-// DerivedAttributes are those of a request.
+// DerivedAttributes returns the derived attributes of a request.
 func DerivedAttributes(request *v1.ExactDeviceRequest) []DerivedAttribute {
 	return request.DerivedAttributes
 }
 
-// DerivedAttributesOf are those of one of the alternatives of a request.
+// DerivedAttributesOf returns the derived attributes of one alternative of a request.
 func DerivedAttributesOf(alternative *v1.DeviceSubRequest) []DerivedAttribute {
 	return alternative.DerivedAttributes
 }
 
-// SetDerivedAttributes replaces those of a request.
+// SetDerivedAttributes replaces the derived attributes of a request.
 func SetDerivedAttributes(request *v1.ExactDeviceRequest, attributes []DerivedAttribute) {
 	request.DerivedAttributes = attributes
 }
 
-// CompatibilityGroups are the groups of devices that can use a counter set at the same time.
+// CompatibilityGroups returns the groups of devices that can use a counter set at the same time.
 func CompatibilityGroups(consumption *v1.DeviceCounterConsumption) []string {
 	return consumption.CompatibilityGroups
 }
 
-// SkipsNodeOperations reports whether the kubelet leaves out calls of the driver for the devices of a slice.
+// SkipsNodeOperations reports whether the kubelet skips calls of the driver for the devices of a slice.
 func SkipsNodeOperations(slice *v1.ResourceSliceSpec) bool { return len(slice.SkipNodeOperations) > 0 }
 
-// SkipNoNodeOperations has the kubelet make all calls of the driver.
+// SkipNoNodeOperations makes the kubelet call the driver for all operations.
 func SkipNoNodeOperations(slice *v1.ResourceSliceSpec) { slice.SkipNodeOperations = nil }
 
-// CopySkippedNodeOperations has the kubelet leave out for an allocated device what the slice says.
+// CopySkippedNodeOperations copies the skipped operations of the slice to the allocated device.
 func CopySkippedNodeOperations(to *v1.DeviceRequestAllocationResult, from *v1.ResourceSliceSpec) {
 	to.SkipNodeOperations = from.SkipNodeOperations
 }
 
-// NodeAllocatable are the quantities that say how much of a node's resources a device takes. Some are nil.
+// NodeAllocatable returns the quantities that define how much of a node's resources a device takes. Some are nil.
 func NodeAllocatable(device *v1.Device) []*resource.Quantity {
 	var quantities []*resource.Quantity
 	for _, r := range device.NodeAllocatableResources {

@@ -3,7 +3,7 @@
 
 //go:build kubernetes1.36
 
-// Package compat is built for Kubernetes 1.36, which has few of the fields that it is about.
+// Package compat is built for Kubernetes 1.36, which lacks most of these fields.
 package compat
 
 import (
@@ -13,14 +13,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// PodGroup is a group of pods that are scheduled together, with the fields that say how. The API of this version has it in a
-// package that later ones don't have, and "go mod tidy" looks for the packages of all build tags.
+// PodGroup is a group of pods that are scheduled together, with its scheduling constraints. In Kubernetes 1.36 this type is in a
+// package that later versions removed. Importing that package would fail in "go mod tidy", which resolves all build tags.
 type PodGroup struct {
 	metav1.ObjectMeta
 	Spec struct{ SchedulingConstraints *SchedulingConstraints }
 }
 
-// SchedulingConstraints are those of a group.
+// SchedulingConstraints are the scheduling constraints of a group.
 type SchedulingConstraints struct {
 	Topology []struct{ Key string }
 }
@@ -28,37 +28,37 @@ type SchedulingConstraints struct {
 // DeviceTaintRule adds a taint to the devices that it selects.
 type DeviceTaintRule = v1beta2.DeviceTaintRule
 
-// DeviceTaintSelector is what a rule selects devices by.
+// DeviceTaintSelector is the selector of devices in a rule.
 type DeviceTaintSelector = v1beta2.DeviceTaintSelector
 
-// DerivedAttribute is an attribute of devices that a request computes. No request of this version does.
+// DerivedAttribute is an attribute of devices that a request computes. This version does not support derived attributes.
 type DerivedAttribute struct {
 	Name       v1.FullyQualifiedName
 	Expression string
 }
 
-// DerivedAttributes are those of a request: none.
+// DerivedAttributes returns the derived attributes of a request: none in this version.
 func DerivedAttributes(*v1.ExactDeviceRequest) []DerivedAttribute { return nil }
 
-// DerivedAttributesOf are those of one of the alternatives of a request: none.
+// DerivedAttributesOf returns the derived attributes of one alternative of a request: none in this version.
 func DerivedAttributesOf(*v1.DeviceSubRequest) []DerivedAttribute { return nil }
 
-// SetDerivedAttributes replaces those of a request, which has none.
+// SetDerivedAttributes does nothing, because requests of this version have no derived attributes.
 func SetDerivedAttributes(*v1.ExactDeviceRequest, []DerivedAttribute) {}
 
-// CompatibilityGroups are the groups of devices that can use a counter set at the same time: none, so all can.
+// CompatibilityGroups returns nothing, because all devices can use a counter set at the same time in this version.
 func CompatibilityGroups(*v1.DeviceCounterConsumption) []string { return nil }
 
-// SkipsNodeOperations reports whether the kubelet leaves out calls of the driver for the devices of a slice: it never does.
+// SkipsNodeOperations returns false, because the kubelet of this version skips no calls of the driver.
 func SkipsNodeOperations(*v1.ResourceSliceSpec) bool { return false }
 
-// SkipNoNodeOperations has the kubelet make all calls of the driver, as it does.
+// SkipNoNodeOperations does nothing, because the kubelet of this version always makes all calls of the driver.
 func SkipNoNodeOperations(*v1.ResourceSliceSpec) {}
 
-// CopySkippedNodeOperations has the kubelet leave out nothing.
+// CopySkippedNodeOperations does nothing, because the kubelet of this version skips no calls of the driver.
 func CopySkippedNodeOperations(*v1.DeviceRequestAllocationResult, *v1.ResourceSliceSpec) {}
 
-// NodeAllocatable are the quantities that say how much of a node's resources a device takes. Some are nil.
+// NodeAllocatable returns the quantities that define how much of a node's resources a device takes. Some are nil.
 func NodeAllocatable(device *v1.Device) []*resource.Quantity {
 	var quantities []*resource.Quantity
 	for _, r := range device.NodeAllocatableResourceMappings {

@@ -1,7 +1,7 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package nearest finds the name that a misspelt one is meant for.
+// Package nearest finds the intended name for a misspelt name.
 package nearest
 
 import (
@@ -10,15 +10,15 @@ import (
 	"strings"
 )
 
-// Names are written by tenants, so that what is compared is bounded: longer names, and more
-// candidates, are not looked at.
+// Tenants write the names, so the work is bounded: longer names and further candidates are ignored.
 const (
 	maxLength     = 128
 	maxCandidates = 2000
 )
 
-// Name returns the candidate that differs from the name in the fewest characters: in one, or in two of
-// eight and more. It is empty if there is none. Of several the first one is taken.
+// Name returns the candidate that differs from the name in the fewest characters, and the first of several such candidates. It
+// allows a difference of one character, or two if the name has eight characters or more. If no candidate is that close, Name
+// returns "".
 func Name(name string, candidates iter.Seq[string]) string {
 	best, least, seen := "", max(1, min(2, len(name)/4))+1, 0
 	for candidate := range candidates {
@@ -35,7 +35,8 @@ func Name(name string, candidates iter.Seq[string]) string {
 	return best
 }
 
-// DidYouMean asks so, at the end of a message, or is empty if there is no such name. The prefix belongs to all names.
+// DidYouMean returns the question "did you mean", for the end of a message, or "" if no candidate is close. prefix is prepended
+// to the suggested name.
 func DidYouMean(prefix, name string, candidates iter.Seq[string]) string {
 	near := Name(name, candidates)
 	if near == "" {
@@ -44,7 +45,7 @@ func DidYouMean(prefix, name string, candidates iter.Seq[string]) string {
 	return fmt.Sprintf("; did you mean %q?", prefix+near)
 }
 
-// distance is how many characters are inserted, removed, replaced, or exchanged with the next one.
+// distance returns the number of characters to insert, remove, replace, or exchange with the next character.
 func distance(a, b string) int {
 	var before []int
 	row := make([]int, len(b)+1)

@@ -1,10 +1,9 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package setscores is how a cluster tells a hub how many more sets of devices fit in it: an
-// AddOnPlacementScore called [Name] in the namespace of the cluster, with a score for each shape and
-// [State]. The value of a score is on a scale ([Value]), the number itself is in the annotation
-// [QuantitiesAnnotation].
+// Package setscores defines how a cluster reports to a hub how many more sets of devices fit in the cluster. The report is an
+// AddOnPlacementScore with the name [Name] in the namespace of the cluster. It has a score for each set shape and [State]. The
+// value of a score is on a scale ([Value]). The annotation [QuantitiesAnnotation] has the number itself.
 package setscores
 
 import (
@@ -17,42 +16,41 @@ const (
 	// Name is the name of the AddOnPlacementScore.
 	Name = "celset-sets"
 
-	// QuantitiesAnnotation is the annotation of an AddOnPlacementScore that has the
-	// quantities behind its values, a JSON object from score name to quantity.
+	// QuantitiesAnnotation is the annotation of an AddOnPlacementScore with the quantities behind its values. It is a JSON object
+	// from score name to quantity.
 	QuantitiesAnnotation = "celset.dev/quantities"
 
 	// MaxDevices is the largest number of devices in a set, as for a claim.
 	MaxDevices = 32
 )
 
-// State is when the sets would fit.
+// State is the condition under which the sets are counted.
 type State string
 
 const (
-	// Now is with the claims where they are.
+	// Now counts the sets that fit beside the current allocations.
 	Now State = "now"
-	// Packed is if the same claims had other devices, as far as was found.
+	// Packed counts the sets that would fit if the same claims had other devices. It is a lower bound: the best packing found.
 	Packed State = "packed"
-	// Idle is if no device was in use.
+	// Idle counts the sets that would fit if no device were in use.
 	Idle State = "idle"
 )
 
-// Key is what a score is about.
+// Key identifies a score.
 type Key struct {
-	// Class is the name of a DeviceClass, Constraint that of a constraint which it defines. Neither
-	// has a slash in it.
+	// Class is the name of a DeviceClass. Constraint is the name of a constraint that the class defines. Neither contains a slash.
 	Class, Constraint string
 	// Devices is the number of devices in a set, from 1 to [MaxDevices].
 	Devices int
 	State   State
 }
 
-// String is the name of the score, such as "gpu.example.com/block8/8/now".
+// String returns the name of the score, such as "gpu.example.com/block8/8/now".
 func (k Key) String() string { return k.Class + "/" + k.Constraint + "/" + k.rest() }
 
 func (k Key) rest() string { return strconv.Itoa(k.Devices) + "/" + string(k.State) }
 
-// Parse is the key of a name; false if it is not the name of any.
+// Parse returns the key of a score name. It returns false if the name does not belong to a key.
 func Parse(name string) (Key, bool) {
 	class, rest, _ := strings.Cut(name, "/")
 	constraint, rest, _ := strings.Cut(rest, "/")
@@ -60,7 +58,7 @@ func Parse(name string) (Key, bool) {
 	count, err := strconv.Atoi(devices)
 	key := Key{Class: class, Constraint: constraint, Devices: count, State: State(state)}
 	isKnown := key.State == Now || key.State == Packed || key.State == Idle
-	// One key has one name: not also "+8", or "08".
+	// Each key has exactly one name: neither "+8" nor "08" is valid.
 	if err != nil || class == "" || constraint == "" || count < 1 || count > MaxDevices || !isKnown || key.rest() != rest {
 		return Key{}, false
 	}
@@ -68,19 +66,19 @@ func Parse(name string) (Key, bool) {
 }
 
 const (
-	// none is the value for no set. A prioritizer takes a score that is missing for 0: a cluster that
-	// does not say how many sets it has is better than one that has none, and worse than one that has one.
+	// none is the value if no set fits. A prioritizer treats a missing score as 0. So a cluster without a score ranks above a
+	// cluster with no set, and below a cluster with one set.
 	none = -100
-	// exact is up to how many sets the value is their number.
+	// exact is the largest number of sets for which the value equals the number.
 	exact = 50
-	// perDoubling is how much twice as many sets add to it.
+	// perDoubling is the increase of the value for twice as many sets.
 	perDoubling = 5
 	most        = 100
 )
 
-// Value is the value of a score for a number of sets: -100 for none, the number itself up to 50, and
-// 5 more for each doubling, rounded down, up to 100 for 51,200 and more. More sets never have a smaller
-// value. A negative number is none.
+// Value returns the value of a score for a number of sets. It is -100 for no sets, and the number itself up to 50. Above 50 it
+// grows by 5 for each doubling, rounded down, up to 100 for 51,200 sets and more. More sets never have a smaller value. A
+// negative number counts as no sets.
 func Value(sets int) int32 {
 	switch {
 	case sets <= 0:

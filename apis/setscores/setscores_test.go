@@ -28,7 +28,7 @@ func TestNamesAreReversible(t *testing.T) {
 	})
 }
 
-// Whatever somebody publishes is the name of one key, or of none.
+// TestKeysHaveOneName tests that every text is the name of at most one key.
 func TestKeysHaveOneName(t *testing.T) {
 	cases.Check(t, func(t *rapid.T) {
 		name := rapid.OneOf(rapid.String(), rapid.StringMatching(`[a/]{0,4}/?[b/]{0,3}/[-+]?[0-9]{1,3}/(now|idle|packed|Now|)/?`)).Draw(t, "name")

@@ -3,30 +3,30 @@
 
 package wellknown
 
-// What celset-placement reads and writes.
+// Names that celset-placement reads and writes.
 const (
-	// AnnotationPlacement of a Placement, with the value "true", gives it to celset on a hub where another controller decides
-	// the others.
+	// AnnotationPlacement, with the value "true", assigns a Placement to celset on a hub where another controller handles the other
+	// Placements.
 	AnnotationPlacement = "celset.dev/placement"
 
-	// AnnotationTieBreak of a Placement says which of several candidates with the same total comes first: by "name", or in an
-	// order that is "random", though always the same for one Placement.
+	// AnnotationTieBreak of a Placement specifies the order of candidates with the same total: "name" or "random". A "random" order
+	// is always the same for one Placement.
 	AnnotationTieBreak = "celset.dev/tie-break"
 
-	// AnnotationConfirmed is on a PlacementDecision that was written though it was as it should be, when a placement controller
-	// started: its value is the resource version that the decision had.
+	// AnnotationConfirmed is on a PlacementDecision that a starting placement controller wrote although nothing had changed. The
+	// value is the previous resource version of the PlacementDecision.
 	AnnotationConfirmed = "celset.dev/confirmed"
 
 	// LeasePlacement is the Lease by which replicas elect a leader.
 	LeasePlacement = "celset-placement"
 
-	// FieldManagerKueue is Kueue's field manager for the admission of Workloads, whose nominated clusters celset-placement
-	// applies with --multikueue.
+	// FieldManagerKueue is Kueue's field manager for the admission of Workloads. celset-placement applies the nominated clusters of
+	// Workloads with this field manager if --multikueue is set.
 	FieldManagerKueue = "kueue-admission"
 )
 
-// ConditionEvaluationFailed is the type of the condition of a Placement that says that CEL expressions failed on some clusters.
-// Open Cluster Management defines the other conditions.
+// ConditionEvaluationFailed is the type of the condition of a Placement whose CEL expressions failed on some clusters. Open
+// Cluster Management defines the other conditions.
 const ConditionEvaluationFailed = "PlacementEvaluationFailed"
 
 // Reasons of the condition PlacementSatisfied, as in Open Cluster Management.
@@ -52,8 +52,8 @@ const (
 	ReasonNotEvaluated         = "NotEvaluated"
 )
 
-// Reasons and actions of events about decisions, as in Open Cluster Management, whose consumers know them. There the reason is a
-// verb and the action is in the past.
+// Reasons and actions of events about decisions. They are the same as in Open Cluster Management, because consumers rely on them.
+// There the reason is a verb and the action is in the past tense.
 const (
 	ReasonDecisionCreate  = "DecisionCreate"
 	ReasonDecisionUpdate  = "DecisionUpdate"
@@ -67,23 +67,23 @@ const (
 
 // Reasons of warnings about Placements, which are events with the action [ActionDeciding].
 const (
-	// ReasonDecisionFailed says that a decision could not be made or written.
+	// ReasonDecisionFailed means that a decision could not be made or written.
 	ReasonDecisionFailed = "DecisionFailed"
-	// ReasonScoreExpired says that AddOnPlacementScores of candidates are expired.
+	// ReasonScoreExpired means that AddOnPlacementScores of candidates are expired.
 	ReasonScoreExpired = "ScoreExpired"
-	// ReasonScoreOutOfRange says that scores of candidates were clamped.
+	// ReasonScoreOutOfRange means that scores of candidates were clamped.
 	ReasonScoreOutOfRange = "ScoreOutOfRange"
-	// ReasonAmountOutOfRange says that amounts of candidates can't be true.
+	// ReasonAmountOutOfRange means that amounts of candidates can't be true.
 	ReasonAmountOutOfRange = "AmountOutOfRange"
-	// ReasonVersionPreReleased says that versions of clusters are less than the release of their numbers.
+	// ReasonVersionPreReleased means that versions of clusters are pre-releases, which are less than the release of the same number.
 	ReasonVersionPreReleased = "VersionPreReleased"
 )
 
 // Reasons of warnings about Workloads of Kueue, which are events with the action [ActionNominating].
 const (
-	// ReasonPlacementNotFound says that there is no Placement of the name that the Workload has in a label.
+	// ReasonPlacementNotFound means that the Placement named in a label of the Workload does not exist.
 	ReasonPlacementNotFound = "PlacementNotFound"
-	// ReasonNoWorkerDecided says that the Placement decides no worker cluster of the MultiKueueConfig.
+	// ReasonNoWorkerDecided means that the Placement selects no worker cluster of the MultiKueueConfig.
 	ReasonNoWorkerDecided = "NoWorkerDecided"
 )
 

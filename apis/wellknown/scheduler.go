@@ -3,12 +3,12 @@
 
 package wellknown
 
-// What celset-scheduler writes.
+// Names that celset-scheduler writes.
 const (
-	// AnnotationServes is on the Lease of a scheduler. It has the profiles that the scheduler serves, as JSON.
+	// AnnotationServes is on the Lease of a scheduler. It lists the profiles that the scheduler serves, as JSON.
 	AnnotationServes = "celset.dev/serves"
 
-	// LeaseScheduler is the Lease of a scheduler that elects no leader and does not name a Lease.
+	// LeaseScheduler is the Lease of a scheduler that elects no leader and has no configured Lease name.
 	LeaseScheduler = "celset-scheduler"
 
 	// FieldManagerScheduler applies the AddOnPlacementScore of the cluster on a hub.
@@ -17,12 +17,12 @@ const (
 
 // Conditions that celset-scheduler writes.
 const (
-	// ConditionDevicesHeld is True in a pod for which devices are held while others are evicted. Its message is JSON for
+	// ConditionDevicesHeld is True on a pod while devices are held for it and other pods are evicted. Its message is JSON for
 	// schedulers.
 	ConditionDevicesHeld = "celset.dev/DevicesHeld"
 
-	// ConditionMisconfigured is True in a PodGroup whose node set constraint can't be used. The condition
-	// PodGroupInitiallyScheduled, which is kube-scheduler's, has the reason Unschedulable then, as for any group that waits.
+	// ConditionMisconfigured is True on a PodGroup whose node set constraint can't be used. Then kube-scheduler's condition
+	// PodGroupInitiallyScheduled has the reason Unschedulable, as for any waiting group.
 	ConditionMisconfigured = "celset.dev/Misconfigured"
 )
 
@@ -35,33 +35,33 @@ const (
 	ReasonPodDeleted        = "PodDeleted"
 	ReasonClaimDeleted      = "ClaimDeleted"
 	ReasonTimedOut          = "TimedOut"
-	// ReasonOutranked says that another pod has taken a device of the hold, or has a hold that goes first.
+	// ReasonOutranked means that another pod has taken a device of the hold, or has a hold with a higher rank.
 	ReasonOutranked   = "Outranked"
 	ReasonDevicesLost = "DevicesLost"
 	ReasonNotRecorded = "NotRecorded"
 )
 
-// Reasons of the condition [ConditionMisconfigured], and those of them that it is True for are reasons of events as well.
-// [ReasonEvaluationFailed] is one of them.
+// Reasons of the condition [ConditionMisconfigured]. [ReasonEvaluationFailed] is another one. The reasons for the status True are
+// also reasons of events.
 const (
-	// ReasonInvalidConstraint says that the constraint is not defined, or that its definition is not valid.
+	// ReasonInvalidConstraint means that the constraint is not defined, or that its definition is invalid.
 	ReasonInvalidConstraint = "InvalidConstraint"
-	// ReasonInvalidExpression says that an expression of the constraint does not compile.
+	// ReasonInvalidExpression means that an expression of the constraint does not compile.
 	ReasonInvalidExpression = "InvalidExpression"
-	// ReasonConstraintAccepted is the reason after the mistake was corrected: the condition is False.
+	// ReasonConstraintAccepted is the reason of the status False, after the mistake was corrected.
 	ReasonConstraintAccepted = "ConstraintAccepted"
 )
 
 // Reasons of events that celset-scheduler records.
 const (
-	// ReasonDevicesHeld is recorded on a pod for which others are evicted, ReasonDevicesPreempted on the evicted pods.
+	// ReasonDevicesHeld is recorded on a pod for which others are evicted. ReasonDevicesPreempted is recorded on the evicted pods.
 	ReasonDevicesHeld      = "DevicesHeld"
 	ReasonDevicesPreempted = "DevicesPreempted"
-	// ReasonAmountsOutOfRange is recorded on a ResourceSlice with amounts outside of the range of an int64.
+	// ReasonAmountsOutOfRange is recorded on a ResourceSlice with amounts outside the range of an int64.
 	ReasonAmountsOutOfRange = "AmountsOutOfRange"
 )
 
-// Actions of events that celset-scheduler records. Scheduling and Preempting are kube-scheduler's words, too.
+// Actions of events that celset-scheduler records. kube-scheduler uses Scheduling and Preempting, too.
 const (
 	ActionScheduling = "Scheduling"
 	ActionPreempting = "Preempting"

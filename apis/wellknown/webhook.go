@@ -3,13 +3,13 @@
 
 package wellknown
 
-// What celset-webhook reads and writes.
+// Names that celset-webhook reads and writes.
 const (
 	// LabelGuard, with the value [GuardActive], is on the pod of the replica that judges allocations. The Service of the guard
-	// selects it.
+	// selects the pod.
 	LabelGuard  = "celset.dev/guard"
 	GuardActive = "active"
 
-	// LeaseGuard is the Lease by which replicas elect the one that judges.
+	// LeaseGuard is the Lease by which replicas elect the replica that judges allocations.
 	LeaseGuard = "celset-guard"
 )

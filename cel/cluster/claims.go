@@ -11,8 +11,8 @@ import (
 	clusterv1 "open-cluster-management.io/api/cluster/v1"
 )
 
-// claim is a claim of a ManagedCluster. Expressions go through all of a cluster's, so that they
-// are shown without reflection.
+// claim shows a claim of a ManagedCluster to expressions. It uses no reflection, because expressions often iterate over all
+// claims of a cluster.
 type claim struct {
 	*clusterv1.ManagedClusterClaim
 }
@@ -25,7 +25,7 @@ func (c claim) find(key string) (ref.Val, bool) {
 	case "value":
 		text = c.Value
 	}
-	// JSON has no empty ones.
+	// The JSON omits empty fields.
 	if text == "" {
 		return nil, false
 	}
@@ -45,7 +45,7 @@ func (c claim) keys() []string {
 
 func (c claim) count() int { return len(c.keys()) }
 
-// showClaims makes all elements at once, and reads none of them.
+// showClaims makes all elements at once and reads none of them.
 func showClaims(v reflect.Value) ref.Val {
 	var claims []clusterv1.ManagedClusterClaim
 	if v.CanAddr() {

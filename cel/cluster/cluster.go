@@ -19,14 +19,13 @@ import (
 	clusterv1 "open-cluster-management.io/api/cluster/v1"
 )
 
-// Cluster is an object that stands for a cluster, ready to be matched. The object
-// must not be modified while it is.
+// Cluster is an object that represents a cluster, prepared for matching. The object must not be modified while the Cluster is in
+// use.
 type Cluster struct {
 	name   string
 	labels labels.Labels
 	claims labels.Labels
-	// object is a pointer to a struct or an *unstructured.Unstructured, nil if there
-	// is nothing to match.
+	// object is a pointer to a struct or an *unstructured.Unstructured. It is nil if there is no cluster.
 	object any
 }
 
@@ -43,9 +42,8 @@ func New(cluster *clusterv1.ManagedCluster) Cluster {
 	}
 }
 
-// Of returns the Cluster of any object with metadata: a ManagedCluster, a
-// ClusterProfile, an unstructured object. Claims are what status.clusterClaims
-// or status.properties list by name and value.
+// Of returns the Cluster of an object with metadata, such as a ManagedCluster, a ClusterProfile or an unstructured object. The
+// claims are the entries of status.clusterClaims or status.properties, by name and value.
 func Of(of metav1.Object) (Cluster, error) {
 	switch of := of.(type) {
 	case *clusterv1.ManagedCluster:
@@ -64,15 +62,14 @@ func Of(of metav1.Object) (Cluster, error) {
 	return Cluster{}, fmt.Errorf("a cluster must be a pointer to an object that is not nil, it is a %T", of)
 }
 
-// Labels are the labels of the cluster; nil if there is no cluster.
+// Labels returns the labels of the cluster, or nil if there is no cluster.
 func (c Cluster) Labels() labels.Labels { return c.labels }
 
-// Claims are the claims of the cluster by name, of several with the same name the
-// last one; nil if there is no cluster.
+// Claims returns the claims of the cluster by name, or nil if there is no cluster. The last of several claims with the same name
+// counts.
 func (c Cluster) Claims() labels.Labels { return c.claims }
 
-// managedClusterClaims are the claims of a ManagedCluster. Of several with the
-// same name the last one counts.
+// managedClusterClaims are the claims of a ManagedCluster. The last of several claims with the same name counts.
 type managedClusterClaims clusterv1.ManagedCluster
 
 // Lookup returns the value of a claim.
@@ -85,14 +82,13 @@ func (m *managedClusterClaims) Lookup(name string) (string, bool) {
 	return "", false
 }
 
-// Has reports whether there is such a claim.
+// Has reports whether the claim exists.
 func (m *managedClusterClaims) Has(name string) bool { _, found := m.Lookup(name); return found }
 
-// Get returns the value of a claim, "" if there is none.
+// Get returns the value of a claim, or "".
 func (m *managedClusterClaims) Get(name string) string { value, _ := m.Lookup(name); return value }
 
-// namedLabels are the labels of an object without Go type: GetLabels would copy
-// them.
+// namedLabels are the labels of an unstructured object. GetLabels would copy the labels.
 type namedLabels struct {
 	object traits.Mapper
 }
@@ -102,10 +98,10 @@ func (l namedLabels) Lookup(name string) (string, bool) {
 	return text(follow(l.object, "metadata", "labels", name))
 }
 
-// Has reports whether there is such a label.
+// Has reports whether the label exists.
 func (l namedLabels) Has(name string) bool { _, found := l.Lookup(name); return found }
 
-// Get returns the value of a label, "" if there is none.
+// Get returns the value of a label, or "".
 func (l namedLabels) Get(name string) string { value, _ := l.Lookup(name); return value }
 
 // namedClaims are the claims of an object of any kind.
@@ -130,13 +126,13 @@ func (c namedClaims) Lookup(name string) (value string, found bool) {
 	return value, found
 }
 
-// Has reports whether there is such a claim.
+// Has reports whether the claim exists.
 func (c namedClaims) Has(name string) bool { _, found := c.Lookup(name); return found }
 
-// Get returns the value of a claim, "" if there is none.
+// Get returns the value of a claim, or "".
 func (c namedClaims) Get(name string) string { value, _ := c.Lookup(name); return value }
 
-// follow goes down a path, to nil if there is nothing.
+// follow returns the value at a path, or nil.
 func follow(value ref.Val, path ...string) ref.Val {
 	for _, key := range path {
 		m, ok := value.(traits.Mapper)
@@ -155,23 +151,23 @@ func text(value ref.Val) (string, bool) {
 	return string(result), ok
 }
 
-// input is the variable of one evaluation, and the activation that has it.
+// input is the variable of one evaluation and also its activation.
 type input struct {
 	traits.Mapper
 	name   string
 	scores ScoreFinder
-	// now and clock are those of the hub, in seconds and nanoseconds since 1970: there is an
-	// input for each evaluation, and a time.Time takes as much as both.
+	// now and clock are the times of the hub in seconds since 1970, nanos the nanoseconds of now. There is an input for each
+	// evaluation, and a time.Time takes as much memory as both.
 	now, nanos, clock int64
-	// managed is the Mapper of a ManagedCluster.
+	// managed is the Mapper if the cluster is a ManagedCluster.
 	managed mapping[object]
-	// seen is nil until something is looked at that most expressions don't.
+	// seen is nil until an expression reads the time or scores, which most expressions don't.
 	seen *seen
 }
 
-// seen is what the expressions have seen besides the cluster. All of them see the same.
+// seen holds the data that expressions have read besides the cluster, so that all expressions read the same data.
 type seen struct {
-	// now is whether now() was read.
+	// now is true if now() was read.
 	now    bool
 	scores scoresSeen
 }
@@ -207,7 +203,7 @@ func managedCluster(of *clusterv1.ManagedCluster) mapping[object] {
 	return mapping[object]{object{reflect.ValueOf(of).Elem(), managedClusterPlan()}}
 }
 
-// root shows an object whole.
+// root shows a whole object as a map.
 func root(of any) traits.Mapper {
 	switch of := of.(type) {
 	case *clusterv1.ManagedCluster:
@@ -221,7 +217,7 @@ func root(of any) traits.Mapper {
 	}
 }
 
-// ResolveName knows the cluster and the time.
+// ResolveName returns the cluster or the time.
 func (i *input) ResolveName(name string) (any, bool) {
 	switch name {
 	case clusterVariable:
@@ -234,11 +230,11 @@ func (i *input) ResolveName(name string) (any, bool) {
 	}
 }
 
-// hub is what the input was made from, but for the clock.
+// hub returns the hub that the input was made from, without the clock.
 func (i *input) hub() Hub { return Hub{Scores: i.scores, Now: time.Unix(i.now, i.nanos).UTC()} }
 
 // timed reports whether an expression has read now().
 func (i *input) timed() bool { return i.seen != nil && i.seen.now }
 
-// Parent returns nil: there is none.
+// Parent returns nil.
 func (i *input) Parent() celgo.Activation { return nil }

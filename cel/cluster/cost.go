@@ -16,15 +16,14 @@ import (
 	"github.com/celset/celset/cel/meter"
 )
 
-// assumedSize is how many elements a list, a map or a text of a cluster has when
-// costs are estimated. The API has no limits for most of them: an estimate tells
-// what an expression costs on a large cluster, not on the largest.
+// assumedSize is the size of a list, a map or a text of a cluster in estimates of costs. The API limits few of them. So an
+// estimate is the cost on a large cluster, not on the largest one.
 const assumedSize = 32
 
-// costPerScore is that of a map and its access.
+// costPerScore is the cost of making a map and reading it.
 const costPerScore = common.MapCreateBaseCost + 1
 
-// costs are those of Kubernetes, and those of the functions declared here.
+// costs are the costs of Kubernetes' functions and of the functions declared in this package.
 type costs struct {
 	library.CostEstimator
 }
@@ -33,7 +32,7 @@ func newCosts() *costs {
 	return &costs{library.CostEstimator{SizeEstimator: assumedSizes{}}}
 }
 
-// CallCost is what a call did cost.
+// CallCost returns the cost of a call that was made.
 func (c *costs) CallCost(function, overload string, args []ref.Val, result ref.Val) *uint64 {
 	switch function {
 	case scoresFunction:
@@ -51,8 +50,8 @@ func (c *costs) CallCost(function, overload string, args []ref.Val, result ref.V
 	}
 }
 
-// CallLoad is what a call takes. Scores are made anew for each call, with what the
-// annotation says, and sets are looked for in all of them.
+// CallLoad returns the load of a call. Each call parses the annotation and makes all scores again, and sets() searches all of
+// them.
 func (c *costs) CallLoad(function string, args []ref.Val) (meter.Load, bool) {
 	switch function {
 	case scoresFunction, setsFunction:
@@ -61,14 +60,14 @@ func (c *costs) CallLoad(function string, args []ref.Val) (meter.Load, bool) {
 	case parseJSONFunction:
 		text, _ := args[0].(types.String)
 		size := float64(len(text))
-		// The shortest text of a value is an empty map, with a comma.
+		// The shortest JSON text of a value is an empty map with a comma.
 		return meter.Load{Nanoseconds: 200 + 20*size, Bytes: 24 * size}, true
 	default:
 		return meter.Load{}, false
 	}
 }
 
-// EstimateCallCost is what a call may cost.
+// EstimateCallCost returns bounds of the cost of a call.
 func (c *costs) EstimateCallCost(function, overload string, target *checker.AstNode, args []checker.AstNode) *checker.CallEstimate {
 	result := checker.SizeEstimate{Min: 0, Max: assumedSize}
 	switch function {
@@ -88,7 +87,7 @@ func (c *costs) EstimateCallCost(function, overload string, target *checker.AstN
 	}
 }
 
-// textSize is the size of the only argument, before or behind the dot.
+// textSize returns the size of the only argument, before or after the dot.
 func textSize(target *checker.AstNode, args []checker.AstNode) checker.SizeEstimate {
 	if target != nil {
 		args = []checker.AstNode{*target}
@@ -101,11 +100,11 @@ func textSize(target *checker.AstNode, args []checker.AstNode) checker.SizeEstim
 	return checker.SizeEstimate{Min: 0, Max: assumedSize}
 }
 
-// assumedSizes is for what CEL does not know the size of.
+// assumedSizes estimates the sizes that CEL does not know.
 type assumedSizes struct{}
 
-// EstimateSize returns nil for scalars, whose size CEL knows. Nothing is without
-// limit: CEL would take the cost of comparing it for infinite.
+// EstimateSize returns nil for scalars, whose size CEL knows. All other sizes are bounded, because CEL would estimate infinite
+// costs for comparing unbounded values.
 func (assumedSizes) EstimateSize(element checker.AstNode) *checker.SizeEstimate {
 	switch element.Type().Kind() {
 	case types.BoolKind, types.IntKind, types.UintKind, types.DoubleKind, types.DurationKind, types.TimestampKind:
@@ -134,7 +133,7 @@ func size(value ref.Val) uint64 {
 	return 0
 }
 
-// construction is the cost of all maps and lists of a parsed text.
+// construction returns the cost of all maps and lists in a parsed text.
 func construction(value ref.Val) uint64 {
 	switch value := value.(type) {
 	case *mapping[parsedObject]:

@@ -20,12 +20,10 @@ import (
 const (
 	clusterVariable = "managedCluster"
 
-	// ClusterCostLimit is the cost, in CEL cost units, that all expressions of one
-	// selector may reach on one cluster.
+	// ClusterCostLimit is the maximum cost, in CEL cost units, of all expressions of one selector on one cluster.
 	ClusterCostLimit = 10_000_000
 
-	// maxCharacters is the limit of CEL's parser, in code points. There is no other one,
-	// because Open Cluster Management has none.
+	// maxCharacters is the limit of CEL's parser, in code points. Open Cluster Management has no lower limit.
 	maxCharacters = 100_000
 )
 
@@ -37,12 +35,12 @@ var advice = cel.Advice{
 // Environment compiles selectors. It is safe for concurrent use.
 type Environment struct {
 	core *cel.Environment
-	// limit is the cost that one evaluation may reach.
+	// limit is the maximum cost of one evaluation.
 	limit uint64
 }
 
-// NewEnvironment returns an environment with the cost limit, the bound of the cache and
-// the observer of config; the rest is set here.
+// NewEnvironment returns an environment with the cost limit, the cache size and the observer of config. It ignores the other
+// fields of config.
 func NewEnvironment(config cel.Config) (*Environment, error) {
 	base, err := celgo.NewEnv(libraries()...)
 	if err != nil {
@@ -74,9 +72,8 @@ func NewEnvironment(config cel.Config) (*Environment, error) {
 // Functions returns the declarations of all functions and operators, by name.
 func (e *Environment) Functions() map[string]*decls.FunctionDecl { return e.core.Functions() }
 
-// libraries are those of Open Cluster Management, so that its expressions
-// compile, and more. They differ from those of the Kubernetes environment: that
-// one refuses lists of mixed types and has an older strings library.
+// libraries returns the libraries of Open Cluster Management, so that its expressions compile, and more. Kubernetes' environment
+// differs: it rejects lists of mixed types and has an older strings library.
 func libraries() []celgo.EnvOption {
 	return []celgo.EnvOption{
 		celgo.OptionalTypes(),

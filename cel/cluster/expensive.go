@@ -8,9 +8,9 @@ import (
 	"math"
 )
 
-// Expensive tells which expressions of a selector may cost more than an evaluation may, if lists, maps and texts of
-// a cluster have up to 32 elements. On smaller clusters they may do well, so they are not refused; on a cluster
-// for which one is too expensive it fails.
+// Expensive returns an error for each expression of a selector that may exceed the cost limit on a large cluster. Lists, maps and
+// texts are assumed to have up to 32 elements. Such expressions are not rejected, because they may work on smaller clusters. On a
+// cluster where an expression is too expensive, its evaluation fails.
 func (e *Environment) Expensive(s *Selector) []*Error {
 	var all []*Error
 	for _, part := range s.expressions {

@@ -20,14 +20,15 @@ import (
 	"github.com/celset/celset/cel/tree"
 )
 
-// managedCluster is a map for CEL, so that a misspelt field compiles: reading it fails on each cluster, and has() is false.
-// The fields of a ManagedCluster are known from its Go type, and so are those of scores() and sets().
+// managedCluster is a map for CEL, so that a misspelt field compiles. Then reading it fails on each cluster, and has() returns
+// false. This file finds misspelt fields. It derives the fields of a ManagedCluster from the Go type, and also knows the fields
+// of scores() and sets().
 
-// mostUnknown is the number of unknown fields that are reported of one expression, and of fields that a report names.
+// mostUnknown is the maximum number of unknown fields reported per expression, and of known fields listed in a report.
 const mostUnknown = 8
 
-// UnknownFields returns the fields that expressions of the selector read and no ManagedCluster has, with the nearest name.
-// A field that has() or ? guards may be one of another kind of cluster: it is reported only if there is a near name.
+// UnknownFields returns the fields that expressions read although no ManagedCluster has them, with the nearest name. A field
+// guarded by has() or ? may belong to another kind of cluster, so it is reported only if there is a near name.
 func (s *Selector) UnknownFields() []*Error {
 	var all []*Error
 	for _, e := range s.expressions {
@@ -40,14 +41,13 @@ func (s *Selector) UnknownFields() []*Error {
 	return all
 }
 
-// form is what is known of the values of an expression: the fields or the elements that they have. The zero form is a value
-// of which nothing is known.
+// form describes the fields or elements of an expression's value. The zero form means that they are unknown.
 type form struct {
-	// object is a struct type of the API, or a type that has one inside.
+	// object is a struct type of the API, or a type that contains one.
 	object reflect.Type
-	// names are the fields of a value that is no object.
+	// names are the fields of a value without a struct type.
 	names []string
-	// element is the form of the elements, nil if the form has none that is known by it.
+	// element is the form of the elements, or nil if object determines it.
 	element *form
 }
 
@@ -57,7 +57,7 @@ var (
 	setsForm    = form{names: []string{string(setscores.Idle), string(setscores.Now), string(setscores.Packed)}}
 )
 
-// inside removes pointers, and forgets types that are shown as something else, such as quantities.
+// inside removes pointers. It returns the zero form for types that are converted to other values, such as quantities.
 func (f form) inside() form {
 	for f.object != nil && f.object.Kind() == reflect.Pointer {
 		f.object = f.object.Elem()
@@ -68,7 +68,7 @@ func (f form) inside() form {
 	return f
 }
 
-// fields are the names that a value may have, nil if that is not known.
+// fields returns the names of the fields, or nil if they are unknown.
 func (f form) fields() []string {
 	if f = f.inside(); f.object != nil && f.object.Kind() == reflect.Struct {
 		return slices.Sorted(maps.Keys(planOf(f.object).byName))
@@ -98,13 +98,13 @@ func (f form) elements() form {
 	}
 }
 
-// fieldFinder walks through an expression. scope has the forms of the variables of macros.
+// fieldFinder finds unknown fields in an expression. scope maps the variables of macros to their forms.
 type fieldFinder struct {
 	scope   tree.Scope[form]
 	unknown []string
 }
 
-// walk returns the form of an expression, and notes the unknown fields in it.
+// walk returns the form of an expression, and records the unknown fields in it.
 func (f *fieldFinder) walk(expr ast.Expr) form {
 	if expr.Kind() == ast.ComprehensionKind {
 		return f.comprehension(expr.AsComprehension())
@@ -124,7 +124,7 @@ func (f *fieldFinder) walk(expr ast.Expr) form {
 	case tree.IsCall(expr, setsFunction):
 		return setsForm
 	case tree.IsCall(expr, "orValue", "value", operators.Conditional) && len(parts) > 0:
-		// An optional value has the form of what is in it.
+		// The form of an optional value is the form of its content.
 		if tree.IsCall(expr, operators.Conditional) {
 			return parts[1]
 		}

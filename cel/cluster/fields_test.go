@@ -29,7 +29,7 @@ func TestUnknownFields(t *testing.T) {
 	})
 }
 
-// An expression may have a thousand of them.
+// TestUnknownFieldsAreBounded has an expression with hundreds of unknown fields.
 func TestUnknownFieldsAreBounded(t *testing.T) {
 	var parts []string
 	for i := range 500 {

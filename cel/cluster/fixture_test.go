@@ -22,7 +22,7 @@ import (
 	"github.com/celset/celset/internal/testing/fleet"
 )
 
-// environment is shared because to make one takes many milliseconds.
+// environment is shared because making one takes many milliseconds.
 var environment = func() *cluster.Environment {
 	result, err := cluster.NewEnvironment(cel.Config{})
 	if err != nil {
@@ -31,7 +31,7 @@ var environment = func() *cluster.Environment {
 	return result
 }()
 
-// expressions is a selector that has nothing else.
+// expressions returns a selector with only these expressions.
 func expressions(texts ...string) clusterv1beta1.ClusterSelector {
 	return clusterv1beta1.ClusterSelector{CelSelector: clusterv1beta1.ClusterCelSelector{CelExpressions: texts}}
 }
@@ -57,7 +57,7 @@ func requireMatch(t testing.TB, want bool, expression string, of cluster.Cluster
 	require.Equal(t, want, got, expression)
 }
 
-// requireError demands an error of the package cel and returns it.
+// requireError requires that err is a [*cel.Error] with the reason, and returns it.
 func requireError(t testing.TB, err error, reason cel.Reason) *cel.Error {
 	t.Helper()
 	var result *cel.Error
@@ -88,7 +88,7 @@ func cluster1() *clusterv1.ManagedCluster {
 // now is the time of all evaluations.
 var now = time.Date(2026, 8, 1, 12, 0, 0, 0, time.UTC)
 
-// score makes an AddOnPlacementScore of cluster1.
+// score returns an AddOnPlacementScore of cluster1.
 func score(name string, items ...clusterv1alpha1.AddOnPlacementScoreItem) *clusterv1alpha1.AddOnPlacementScore {
 	return &clusterv1alpha1.AddOnPlacementScore{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "cluster1", Name: name},
@@ -98,7 +98,7 @@ func score(name string, items ...clusterv1alpha1.AddOnPlacementScoreItem) *clust
 
 var errBroken = errors.New("the cache is broken")
 
-// hub has the scores, and fails for the name "broken".
+// hub returns a hub with the scores. Finding the name "broken" fails.
 func hub(scores ...*clusterv1alpha1.AddOnPlacementScore) cluster.Hub {
 	find := func(namespace, name string) (*clusterv1alpha1.AddOnPlacementScore, error) {
 		if name == "broken" {
@@ -114,10 +114,10 @@ func hub(scores ...*clusterv1alpha1.AddOnPlacementScore) cluster.Hub {
 	return cluster.Hub{Scores: cluster.ScoreFinderFunc(find), Now: now}
 }
 
-// generated is a cluster of about 5 KB JSON.
+// generated returns a cluster of about 5 KB of JSON.
 func generated(i int) *clusterv1.ManagedCluster { return fleet.Cluster(i, now) }
 
-// fleetOf is n generated clusters.
+// fleetOf returns n generated clusters.
 func fleetOf(n int) []cluster.Cluster {
 	result := make([]cluster.Cluster, n)
 	for i := range result {
@@ -155,7 +155,7 @@ func ExampleEnvironment_Compile_error() {
 	//  | ...............................^
 }
 
-// One operation is one cluster.
+// BenchmarkMatch matches one cluster per operation.
 func BenchmarkMatch(b *testing.B) {
 	for _, benchmark := range []struct {
 		name     string

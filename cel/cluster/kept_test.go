@@ -22,7 +22,7 @@ import (
 	"github.com/celset/celset/internal/testing/cases"
 )
 
-// drawJSON draws what a text says.
+// drawJSON draws the value of a JSON text.
 func drawJSON(t *rapid.T, depth int) any {
 	kind := rapid.IntRange(0, 7).Draw(t, "kind")
 	if depth == 0 {
@@ -54,7 +54,7 @@ func drawJSON(t *rapid.T, depth int) any {
 	}
 }
 
-// plainParse is parseJSON without anything that is kept, and what it costs.
+// plainParse returns the result of parseJSON without the cache, and its cost.
 func plainParse(text string) (ref.Val, uint64) {
 	var value any
 	if err := utiljson.Unmarshal([]byte(text), &value); err != nil {
@@ -63,8 +63,7 @@ func plainParse(text string) (ref.Val, uint64) {
 	return untypedValue(value), traversal(uint64(len([]rune(text)))) + containers(value)
 }
 
-// Whether what a text says is kept makes no difference: not to the value, nor the failure, nor
-// the cost.
+// TestKeptTextsSayTheSame tests that values, errors and costs of parseJSON are the same with and without a cached text.
 func TestKeptTextsSayTheSame(t *testing.T) {
 	seen := map[string]int{}
 	c := newCosts()
@@ -114,7 +113,7 @@ func TestKeptTextsSayTheSame(t *testing.T) {
 	require.Positive(t, seen["failed kept"])
 }
 
-// What is kept has a bound, and is used by many at once.
+// TestKeptTextsAreBounded tests the limit of the cache, with concurrent callers.
 func TestKeptTextsAreBounded(t *testing.T) {
 	var wait sync.WaitGroup
 	for i := range 4 {
@@ -136,7 +135,7 @@ func TestKeptTextsAreBounded(t *testing.T) {
 	require.LessOrEqual(t, parsedMemory.Used(), int64(parsedBytes), "a text that is larger than all that may be kept")
 }
 
-// plainScores makes a map of each item, with everything in it.
+// plainScores returns a complete map for each item.
 func plainScores(object *clusterv1alpha1.AddOnPlacementScore) ref.Val {
 	quantities, err := quantitiesOf(object)
 	items := make([]ref.Val, len(object.Status.Scores))
@@ -155,7 +154,7 @@ func plainScores(object *clusterv1alpha1.AddOnPlacementScore) ref.Val {
 	return celtypes.NewRefValList(celtypes.DefaultTypeAdapter, items)
 }
 
-// Items that show fields when these are read are the maps that have all of them.
+// TestScoresAreMaps tests that items, which read fields lazily, equal complete maps.
 func TestScoresAreMaps(t *testing.T) {
 	seen := map[string]int{}
 	c := newCosts()

@@ -19,7 +19,7 @@ import (
 	"github.com/celset/celset/cel/cluster"
 )
 
-// costOf is the cost of an expression on cluster1.
+// costOf returns the cost of an expression on cluster1.
 func costOf(t *testing.T, expression string, on cluster.Hub) uint64 {
 	t.Helper()
 	verdict, err := compile(t, expressions(expression)).Match(t.Context(), cluster.New(cluster1()), on)
@@ -28,8 +28,8 @@ func costOf(t *testing.T, expression string, on cluster.Hub) uint64 {
 	return verdict.Cost
 }
 
-// The differences are what the functions cost: 10 and 31 an item for scores, a
-// tenth of the length, 30 a map and 10 a list for parseJSON.
+// TestCostsOfFunctions compares costs by their differences. scores() costs 10 plus 31 per item. parseJSON() costs a tenth of the
+// length, plus 30 per map and 10 per list.
 func TestCostsOfFunctions(t *testing.T) {
 	items := make([]clusterv1alpha1.AddOnPlacementScoreItem, 7)
 	on := hub(score("none"), score("seven", items...))
@@ -38,7 +38,7 @@ func TestCostsOfFunctions(t *testing.T) {
 	}
 	require.Equal(t, uint64(7*31), scores("seven")-scores("none"))
 
-	// sets() goes through as many, whatever it finds.
+	// sets() reads all items, even if few match.
 	published := func(items int) uint64 {
 		named := score(setscores.Name, slices.Repeat([]clusterv1alpha1.AddOnPlacementScoreItem{item("a/b/8/now", 1)}, items)...)
 		named.Annotations = map[string]string{cluster.QuantitiesAnnotation: `{"a/b/8/now": "1"}`}
@@ -58,13 +58,13 @@ func TestCostsOfFunctions(t *testing.T) {
 		`{"a":{"b":[{}]}}    `: 30 + 30 + 10 + 30,
 	} {
 		one := "1" + strings.Repeat(" ", len(text)-1)
-		// A list or a map is compared for a tenth of its size, rounded up.
+		// Comparing a list or a map costs a tenth of its size, rounded up.
 		require.InDelta(t, want, parse(text)-parse(one), 1, text)
 	}
 	require.Equal(t, uint64(100), parse("1"+strings.Repeat(" ", 1009))-parse("1"+strings.Repeat(" ", 9)))
 }
 
-// Functions of the libraries cost what they cost in Kubernetes.
+// TestCostsOfLibraries tests that functions of the libraries have the same cost as in Kubernetes.
 func TestCostsOfLibraries(t *testing.T) {
 	long := strings.Repeat("1", 1000)
 	require.Equal(t, uint64(99), costOf(t, `isQuantity("`+long+`")`, cluster.Hub{})-costOf(t, `isQuantity("1111111111")`, cluster.Hub{}))
@@ -83,7 +83,7 @@ func TestEstimates(t *testing.T) {
 		_, err := environment.Compile(t.Context(), expressions(claims(levels)), nil)
 		require.NoError(t, err)
 	}
-	// Nothing is refused because of sizes that are only assumed.
+	// Expressions are not rejected because of assumed sizes.
 	for _, expensive := range []string{
 		claims(4), `"".substring(1) == ""`,
 		`managedCluster.status.clusterClaims.exists(c, c.value.split(";").exists(a, a.split(",").exists(b, b.split("=").exists(d, d.matches("[a-z]+-[0-9]+")))))`,
@@ -115,15 +115,15 @@ func TestEstimates(t *testing.T) {
 	require.Len(t, cheap.Expensive(selector), 1)
 }
 
-// named is cluster1 with a name of so many characters.
+// named returns cluster1 with a name of the given length.
 func named(length int) cluster.Cluster {
 	object := cluster1()
 	object.Name = strings.Repeat("a", length)
 	return cluster.New(object)
 }
 
-// An estimate is about large clusters, so one evaluation can still cost more. A
-// match costs the product of a tenth and a quarter of the lengths.
+// TestCostLimits tests the limits. An estimate assumes a large cluster, so an evaluation can still exceed it. A match costs the
+// product of a tenth and a quarter of the lengths.
 func TestCostLimits(t *testing.T) {
 	match := `!managedCluster.metadata.name.matches("` + strings.Repeat("b", 4000) + `")`
 	four := strings.Join(slices.Repeat([]string{match}, 4), " && ")
@@ -134,7 +134,7 @@ func TestCostLimits(t *testing.T) {
 	require.ErrorContains(t, err, "exceeds the cost limit of 1000000")
 	require.ErrorContains(t, err, "nest fewer macros")
 
-	// Each stays below the limit for one expression, all together don't.
+	// Each expression stays below its limit, but all together exceed the budget.
 	selector := compile(t, expressions(slices.Repeat([]string{four}, 13)...))
 	verdict, err = selector.Match(t.Context(), named(2000), cluster.Hub{})
 	_ = requireError(t, err, cel.ReasonBudget)
@@ -149,7 +149,7 @@ func TestCostLimits(t *testing.T) {
 	}
 }
 
-// Expressions that Open Cluster Management compiles, and that are not compiled here.
+// TestLargeExpressionsDoNotCompile has expressions that compile in Open Cluster Management, but not here.
 func TestLargeExpressionsDoNotCompile(t *testing.T) {
 	for text, message := range map[string]string{
 		strings.Repeat("1 < 2 || ", 2000) + "true":                                                      "more than 6000 parts after its macros are expanded",
@@ -169,7 +169,7 @@ func TestLargeExpressionsDoNotCompile(t *testing.T) {
 	}
 }
 
-// A cluster publishes what it likes: an evaluation ends at a limit, or answers.
+// TestManyPublishedSets tests that an evaluation over many published sets returns a result or ends at a limit.
 func TestManyPublishedSets(t *testing.T) {
 	for _, test := range []struct {
 		calls, items int
@@ -196,7 +196,7 @@ func TestManyPublishedSets(t *testing.T) {
 	}
 }
 
-// What an evaluation makes is limited, whatever it costs.
+// TestMemoryLimit tests that the memory limit is independent of the cost.
 func TestMemoryLimit(t *testing.T) {
 	const text = `managedCluster.metadata.name.replace("", managedCluster.metadata.name).size() < 0`
 	verdict, err := compile(t, expressions(text)).Match(t.Context(), named(4000), cluster.Hub{})

@@ -11,18 +11,17 @@ import (
 	"github.com/google/cel-go/common/types/traits"
 )
 
-// fields is something that expressions see as a map with string keys.
+// fields are the contents of a map with string keys.
 type fields interface {
-	// find returns the value of a key, false if there is none.
+	// find returns the value of a key, or false.
 	find(key string) (ref.Val, bool)
-	// keys are the keys that find knows, sorted: an expression must not have another
-	// result the next time.
+	// keys returns all keys of find in sorted order, so that every evaluation has the same result.
 	keys() []string
 	// count is the number of keys.
 	count() int
 }
 
-// mapping makes fields a CEL map. It keeps nothing of what was read.
+// mapping implements a CEL map with these fields. It caches no values.
 type mapping[F fields] struct {
 	fields F
 }
@@ -41,7 +40,7 @@ func (m *mapping[F]) Find(key ref.Val) (ref.Val, bool) {
 	return m.fields.find(string(name))
 }
 
-// Get returns the value of a key that must be there.
+// Get returns the value of a key, or an error value if the key is missing.
 func (m *mapping[F]) Get(key ref.Val) ref.Val {
 	if value, found := m.Find(key); found {
 		return value
@@ -49,24 +48,24 @@ func (m *mapping[F]) Get(key ref.Val) ref.Val {
 	return types.ValOrErr(key, "no such key: %v", key)
 }
 
-// Contains is CEL's operator "in".
+// Contains implements CEL's operator "in".
 func (m *mapping[F]) Contains(key ref.Val) ref.Val {
 	_, found := m.Find(key)
 	return types.Bool(found)
 }
 
-// Iterator goes through the keys.
+// Iterator iterates over the keys.
 func (m *mapping[F]) Iterator() traits.Iterator {
 	return types.NewStringList(types.DefaultTypeAdapter, m.fields.keys()).Iterator()
 }
 
-// Size is the number of keys.
+// Size returns the number of keys.
 func (m *mapping[F]) Size() ref.Val { return types.Int(m.fields.count()) }
 
-// IsZeroValue is for optional.ofNonZeroValue.
+// IsZeroValue reports whether the map is empty, for optional.ofNonZeroValue.
 func (m *mapping[F]) IsZeroValue() bool { return m.fields.count() == 0 }
 
-// Equal compares with any map.
+// Equal compares the map with any other map.
 func (m *mapping[F]) Equal(other ref.Val) ref.Val {
 	otherMap, ok := other.(traits.Mapper)
 	if !ok || m.Size() != otherMap.Size() {
@@ -82,12 +81,12 @@ func (m *mapping[F]) Equal(other ref.Val) ref.Val {
 	return types.True
 }
 
-// ConvertToNative is what CEL has for maps.
+// ConvertToNative converts the map as CEL converts maps.
 func (m *mapping[F]) ConvertToNative(t reflect.Type) (any, error) {
 	return m.converted().ConvertToNative(t)
 }
 
-// ConvertToType is what CEL has for maps.
+// ConvertToType converts the map as CEL converts maps.
 func (m *mapping[F]) ConvertToType(t ref.Type) ref.Val {
 	if t == types.MapType {
 		return m
@@ -103,7 +102,7 @@ func (m *mapping[F]) converted() traits.Mapper {
 	return types.NewRefValMap(types.DefaultTypeAdapter, values)
 }
 
-// Type is CEL's map.
+// Type returns CEL's map type.
 func (m *mapping[F]) Type() ref.Type { return types.MapType }
 
 // Value returns the map itself.

@@ -11,29 +11,29 @@ import (
 )
 
 const (
-	// NowFunction is how the time is written in expressions.
+	// NowFunction is the name of the function in expressions.
 	NowFunction = "now"
-	// nowVariable is what it becomes when they are parsed. No expression can have such a name.
+	// nowVariable is the variable that now() is parsed to. It is not a valid identifier, so that no expression can use it.
 	nowVariable = "@now"
 
-	// DefaultTick is how far apart two values of now() are where nothing else is configured.
+	// DefaultTick is the default step between two values of now().
 	DefaultTick = 10 * time.Second
 
-	// The first and the last second of CEL's timestamps, the years 1 to 9999.
+	// firstSecond and lastSecond are the limits of CEL's timestamps, the years 1 to 9999.
 	firstSecond = -62135596800
 	lastSecond  = 253402300799
 )
 
-// Moment is the tick at or before a time, in UTC: what now() is. All answers within a tick are the same, so that
-// no expression gives reason to look again more often. Ticks are whole seconds. Times that CEL does not have are
-// the first one, or the last one.
+// Moment returns the value of now() for a time: the tick at or before it, in UTC. Results change only between ticks, so no
+// expression needs a more frequent evaluation. Ticks are whole seconds. Times outside of CEL's range become its first or last
+// time.
 func Moment(t time.Time, tick time.Duration) time.Time {
 	seconds, length := min(max(t.Unix(), firstSecond), lastSecond), max(1, int64(tick/time.Second))
 	start := seconds - (seconds%length+length)%length
 	return time.Unix(max(start, firstSecond), 0).UTC()
 }
 
-// nowDeclarations are what an environment needs to have now().
+// nowDeclarations returns the declarations of now().
 func nowDeclarations() []celgo.EnvOption {
 	return []celgo.EnvOption{
 		celgo.Variable(nowVariable, celgo.TimestampType),

@@ -15,7 +15,7 @@ import (
 	"github.com/celset/celset/cel/cluster"
 )
 
-// at is a time of the first of August 2026, a Saturday, in UTC.
+// at returns a time of August 1, 2026, a Saturday, in UTC.
 func at(clock string) time.Time {
 	result, err := time.Parse(time.RFC3339Nano, "2026-08-01T"+clock+"Z")
 	if err != nil {
@@ -24,7 +24,7 @@ func at(clock string) time.Time {
 	return result
 }
 
-// Without a time in the hub there is one all the same, and one that CEL has.
+// TestNowTicks tests that now() is in CEL's range for every hub, also for one without a time.
 func TestNowTicks(t *testing.T) {
 	requireMatch(t, true, `now() > timestamp("2026-08-01T12:00:00Z")`, cluster.New(cluster1()), cluster.Hub{})
 	for _, far := range []time.Time{time.Unix(-1<<62, 0), time.Unix(1<<62, 0), time.Date(-300, 1, 1, 0, 0, 0, 0, time.UTC), time.Date(10000, 1, 1, 0, 0, 0, 0, time.UTC)} {
@@ -33,7 +33,7 @@ func TestNowTicks(t *testing.T) {
 	}
 }
 
-// Moments are ticks in whole seconds, counted from 1970, within the times that CEL has.
+// TestMoment tests that moments are ticks in whole seconds since 1970, within CEL's range.
 func TestMoment(t *testing.T) {
 	for _, tick := range []time.Duration{time.Second, 7 * time.Second, cluster.DefaultTick, time.Minute} {
 		noon := at("12:00:00")
@@ -51,7 +51,7 @@ func TestMoment(t *testing.T) {
 	require.Equal(t, time.Date(9999, 12, 31, 23, 59, 50, 0, time.UTC), cluster.Moment(time.Unix(1<<62, 0), cluster.DefaultTick))
 }
 
-// A failure depends on the time as an answer does.
+// TestFailuresWithNow tests that a failure is also marked as dependent on the time.
 func TestFailuresWithNow(t *testing.T) {
 	selector := compile(t, expressions(`now() < timestamp("2026-08-01T13:00:00Z")`, `timestamp(managedCluster.metadata.name) < now()`))
 	verdict, err := selector.Match(t.Context(), cluster.New(cluster1()), cluster.Hub{Now: now})
@@ -59,7 +59,7 @@ func TestFailuresWithNow(t *testing.T) {
 	require.True(t, verdict.Timed)
 }
 
-// The clock is what the hub says, to the second, and not rounded once more.
+// TestNowIsTheClockOfTheHub tests that now() is the clock of the hub in seconds, without rounding to a tick again.
 func TestNowIsTheClockOfTheHub(t *testing.T) {
 	requireMatch(t, true, `now() == timestamp("2026-08-01T13:00:07Z")`, cluster.New(cluster1()), cluster.Hub{Now: now, Clock: at("13:00:07")})
 }

@@ -16,17 +16,16 @@ import (
 
 const parseJSONFunction = "parseJSON"
 
-// What a text says is kept: the clusters of a fleet say the same of their machines, and a
-// cluster says the same as long as it does not change. A call is charged with what it takes
-// to read the text, also if what it says is kept: else an evaluation that fails would succeed
-// the next time. Texts that are not JSON are read anew; their errors get the place of the call.
+// Parsed texts are cached. The clusters of a fleet have equal texts about their machines, and a cluster has the same text until
+// it changes. A call is charged for parsing even if the text is cached. Otherwise an evaluation that fails could succeed the next
+// time. Invalid texts are not cached, because their errors hold the position of the call.
 
 const (
-	// parsedBytes is the bound for all texts of a process and what they say.
+	// parsedBytes is the limit for all cached texts and values of a process.
 	parsedBytes = 16 << 20
-	// valueBytes is about what a value takes, with its place in a list or a map.
+	// valueBytes is the approximate size of a value with its place in a list or a map.
 	valueBytes = 48
-	// containerBytes is about what a list or a map takes more.
+	// containerBytes is the approximate additional size of a list or a map.
 	containerBytes = 320
 )
 
@@ -36,22 +35,22 @@ var parsed = memo.In[string, parsedText](parsedMemory, func(text string, value *
 	return memo.Size{Bytes: len(text) + value.bytes}
 })
 
-// parsedText is what a text says. It is never modified.
+// parsedText is the value of a text. It is never modified.
 type parsedText struct {
 	value ref.Val
-	// construction is the cost of its maps and lists.
+	// construction is the cost of the maps and lists in the value.
 	construction uint64
 	bytes        int
 }
 
-// parsedObject are the fields of a text that is a JSON object.
+// parsedObject holds the fields of a text that is a JSON object.
 type parsedObject struct {
 	untyped
 	construction uint64
 }
 
-// parseJSON reads JSON as Kubernetes does: a number without fraction and exponent
-// that fits is an int64, others are float64.
+// parseJSON parses JSON as Kubernetes does. A number without fraction and exponent that fits is an int64, other numbers are
+// float64.
 func parseJSON(argument ref.Val) ref.Val {
 	text, ok := argument.(types.String)
 	if !ok {
@@ -66,7 +65,7 @@ func parseJSON(argument ref.Val) ref.Val {
 	if err != nil {
 		return types.NewErr("parseJSON: the text is not JSON: %v", err)
 	}
-	// What many evaluations keep must not hold an object of the hub that has the text in it.
+	// Clone the text, because the cache must not keep the object of the hub that contains it.
 	parsed.Get(strings.Clone(string(text)), func() parsedText { return found })
 	return found.value
 }
@@ -83,7 +82,7 @@ func parseText(text string) (parsedText, error) {
 	return result, nil
 }
 
-// bytesOf is about what a value takes.
+// bytesOf returns the approximate size of a value.
 func bytesOf(value any) int {
 	result := valueBytes
 	switch value := value.(type) {

@@ -34,7 +34,7 @@ var testEnvironment = func() *Environment {
 	return result
 }()
 
-// paths are all that a ManagedCluster may have, and some that it never has.
+// paths are all fields of a ManagedCluster, and some that never exist.
 var paths = strings.Fields(`
 	.kind .apiVersion .metadata .spec .status .nothing
 	.metadata.name .metadata.generateName .metadata.namespace .metadata.uid .metadata.generation .metadata.creationTimestamp
@@ -50,8 +50,8 @@ var paths = strings.Fields(`
 	.status.clusterClaims[9] .status.clusterClaims["a"] .status.managedNamespaces .status.managedNamespaces[0].name
 	.status.managedNamespaces[0].clusterSet .status.managedNamespaces[0].conditions`)
 
-// drawExpression draws an expression whose answer does not depend on the order of
-// maps. ordered tells that the cost does not either.
+// drawExpression draws an expression whose result does not depend on the order of maps. ordered is true if the cost does not
+// depend on it either.
 func drawExpression(t *rapid.T) (text string, ordered bool) {
 	one := func() string { return "managedCluster" + rapid.SampledFrom(paths).Draw(t, "path") }
 	literal := rapid.SampledFrom([]string{"null", "''", "'a'", "'1.30.4'", "0", "60", "4.0", "true", "[]", "{}", "['a']", "{'a': 'b'}",
@@ -76,7 +76,7 @@ func drawExpression(t *rapid.T) (text string, ordered bool) {
 	return fmt.Sprintf(template+"%.0[1]s%.0[2]s%.0[3]s", one(), one(), literal), ordered
 }
 
-// converted is the cluster as CEL sees JSON.
+// converted returns the input that CEL makes from the JSON of the cluster.
 func converted(t require.TestingT, object *clusterv1.ManagedCluster) *input {
 	data, err := json.Marshal(object)
 	require.NoError(t, err)
@@ -85,8 +85,8 @@ func converted(t require.TestingT, object *clusterv1.ManagedCluster) *input {
 	return &input{Mapper: celtypes.DefaultTypeAdapter.NativeToValue(content).(traits.Mapper), name: object.Name}
 }
 
-// An expression has the same answer, the same error and the same cost on the
-// typed object as on its JSON.
+// TestTypedObjectsLookLikeTheirJSON tests that an expression has the same result, error and cost on the typed object and on its
+// JSON.
 func TestTypedObjectsLookLikeTheirJSON(t *testing.T) {
 	answers := map[string]int{}
 	cases.Check(t, func(t *rapid.T) {
@@ -116,8 +116,7 @@ func TestTypedObjectsLookLikeTheirJSON(t *testing.T) {
 	require.Positive(t, answers["matches false, failed true"])
 }
 
-// The adapter goes through an object as its JSON has it: nothing more, nothing
-// less.
+// TestTypedObjectsAreTheirJSON tests that the typed object equals its JSON as a map.
 func TestTypedObjectsAreTheirJSON(t *testing.T) {
 	cases.Check(t, func(t *rapid.T) {
 		object := managedClusters.Draw(t, "cluster")
@@ -134,8 +133,7 @@ func TestTypedObjectsAreTheirJSON(t *testing.T) {
 	})
 }
 
-// Whatever is written as expression, the answer is a verdict or an error that
-// says where it is wrong.
+// TestBadInputNeverPanics tests that every text results in a verdict or in a [*cel.Error].
 func TestBadInputNeverPanics(t *testing.T) {
 	tokens := strings.Fields(`managedCluster . ( ) [ ] { } , : ? == != < && || ! + - * / % in "a" 'b' 1 2.5 -1 true null scores parseJSON size has
 		exists all map c , c.name [? .? .orValue( cel.bind( x, semver quantity ip cidr format.named matches \ " ' // \u0000 metadata labels status
@@ -162,8 +160,7 @@ func TestBadInputNeverPanics(t *testing.T) {
 	require.NotZero(t, compiled)
 }
 
-// managedClusters draws clusters in which any field may be missing, empty or
-// filled.
+// managedClusters draws clusters in which any field may be missing, empty or set.
 var managedClusters = rapid.Custom(func(t *rapid.T) *clusterv1.ManagedCluster {
 	return &clusterv1.ManagedCluster{
 		TypeMeta:   metav1.TypeMeta{Kind: text1(t), APIVersion: text1(t)},

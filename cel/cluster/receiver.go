@@ -15,14 +15,14 @@ import (
 	"github.com/celset/celset/cel/tree"
 )
 
-// scoresReceiver refuses scores() and sets() on anything that can't be the cluster. What
-// can be it or not, such as the variable of a macro, is left to the evaluation.
+// scoresReceiver is a validator that rejects scores() and sets() on expressions that can't be the cluster. If the receiver may be
+// the cluster, such as the variable of a macro, the evaluation decides.
 type scoresReceiver struct{}
 
-// Name identifies the validator.
+// Name returns the name of the validator.
 func (scoresReceiver) Name() string { return "celset.validator.scores_receiver" }
 
-// Validate reports each wrong receiver where it stands.
+// Validate reports each wrong receiver at its position.
 func (scoresReceiver) Validate(_ *celgo.Env, _ celgo.ValidatorConfig, a *ast.AST, issues *celgo.Issues) {
 	for _, call := range scoresCalls(a) {
 		if receiver := call.AsCall().Target(); !maybeCluster(receiver, a) {
@@ -49,8 +49,8 @@ func maybeCluster(e ast.Expr, a *ast.AST) bool {
 	}
 }
 
-// partOfCluster reports whether an expression is the cluster or reads a field of
-// it. A variable of a macro that has its name may be anything.
+// partOfCluster reports whether an expression is the cluster or reads a field of it. A macro variable with the same name may be
+// anything.
 func partOfCluster(e ast.Expr, a *ast.AST) bool {
 	if e.Kind() == ast.SelectKind {
 		return partOfCluster(e.AsSelect().Operand(), a)
@@ -58,8 +58,7 @@ func partOfCluster(e ast.Expr, a *ast.AST) bool {
 	return tree.IsIdent(e, clusterVariable) && !declaresCluster(a)
 }
 
-// declaresCluster reports whether some macro has a variable with the name of the
-// cluster.
+// declaresCluster reports whether a macro declares a variable with the name of the cluster.
 func declaresCluster(a *ast.AST) bool {
 	return len(ast.MatchDescendants(ast.NavigateAST(a), func(e ast.NavigableExpr) bool {
 		if e.Kind() != ast.ComprehensionKind {
@@ -70,16 +69,15 @@ func declaresCluster(a *ast.AST) bool {
 	})) > 0
 }
 
-// ScoreNames are the AddOnPlacementScores that a selector reads: when one of them
-// changes, its answer may change.
+// ScoreNames are the names of the AddOnPlacementScores that a selector reads. If one of these changes, the verdict may change.
 type ScoreNames struct {
-	// Names are known without evaluating anything.
+	// Names are the names that expressions contain as constants.
 	Names sets.Set[string]
-	// Computed tells that other names are computed while a cluster is matched.
+	// Computed is true if the selector also computes names during a match.
 	Computed bool
 }
 
-// Has reports whether the selector may read the AddOnPlacementScore of that name.
+// Has reports whether the selector may read the AddOnPlacementScore with the name.
 func (n ScoreNames) Has(name string) bool { return n.Computed || n.Names.Has(name) }
 
 func (n *ScoreNames) add(a *ast.AST) {

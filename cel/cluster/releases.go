@@ -15,8 +15,8 @@ import (
 	"github.com/celset/celset/cel/tree"
 )
 
-// Releases are the constants without a pre-release, such as 1.31.0, with which the selector compares the version of a
-// cluster as it stands. What a vendor appends makes a version a pre-release, which is less than the release of these numbers.
+// Releases returns the constants without a pre-release, such as 1.31.0, that the selector compares with the unchanged version of
+// a cluster. A vendor's suffix makes a version a pre-release, which is less than the release with the same numbers.
 func (s *Selector) Releases() sets.Set[string] {
 	result := sets.New[string]()
 	for _, e := range s.expressions {
@@ -35,7 +35,7 @@ func (s *Selector) Releases() sets.Set[string] {
 	return result
 }
 
-// releaseOf is the version of semver("1.31.0").
+// releaseOf returns the version of a call such as semver("1.31.0").
 func releaseOf(expr ast.Expr) (release string, ok bool) {
 	if !tree.IsCall(expr, "semver") {
 		return "", false
@@ -48,10 +48,10 @@ func releaseOf(expr ast.Expr) (release string, ok bool) {
 	return fmt.Sprintf("%d.%d.%d", parsed.Major(), parsed.Minor(), parsed.Patch()), true
 }
 
-// cutting are the functions with which an expression takes a suffix away.
+// cutting are the functions that an expression may use to remove a suffix.
 var cutting = []string{"split", "substring", "replace", "find", "findAll"}
 
-// asItStands reports whether expr is the version of a cluster, and nothing of it is cut before.
+// asItStands reports whether expr is the version of a cluster without a function that may remove the suffix.
 func asItStands(expr ast.Expr) bool {
 	isRead, isCut := false, !tree.IsCall(expr, "semver")
 	tree.Visit(expr, func(part ast.Expr, _ tree.Names) {

@@ -20,32 +20,31 @@ import (
 const (
 	scoresFunction = "scores"
 
-	// QuantitiesAnnotation is the annotation of an AddOnPlacementScore that has the
-	// quantities behind its values, a JSON object from score name to quantity.
+	// QuantitiesAnnotation is the annotation of an AddOnPlacementScore with the quantities behind its values. It is a JSON object
+	// from score name to quantity.
 	QuantitiesAnnotation = setscores.QuantitiesAnnotation
 
 	wrongReceiver = "%s() can be called on " + clusterVariable + " only"
 )
 
-// Hub is what expressions read besides the cluster.
+// Hub is the data that expressions read besides the cluster.
 type Hub struct {
-	// Scores finds AddOnPlacementScores; nil finds none.
+	// Scores finds AddOnPlacementScores. nil finds none.
 	Scores ScoreFinder
-	// Now is the time that validUntil is compared with; zero means the current time.
+	// Now is the time to compare with validUntil. Zero means the current time.
 	Now time.Time
-	// Clock is what now() is, see [Moment]; zero means Now rounded down to [DefaultTick]. All
-	// clusters of one decision have the same.
+	// Clock is the value of now(), see [Moment]. Zero means Now rounded down to [DefaultTick]. All clusters of one decision have the
+	// same Clock.
 	Clock time.Time
 }
 
-// ScoreFinder finds an AddOnPlacementScore by namespace, that is the name of a
-// cluster, and name. It returns nil if there is none. It is called concurrently,
-// and what it returns is not modified.
+// ScoreFinder finds an AddOnPlacementScore by namespace, which is the name of a cluster, and name. It returns nil if there is no
+// such object. It is called concurrently, and its results are not modified.
 type ScoreFinder interface {
 	FindScore(namespace, name string) (*clusterv1alpha1.AddOnPlacementScore, error)
 }
 
-// ScoreFinderFunc is a function that is a [ScoreFinder].
+// ScoreFinderFunc is a function that implements [ScoreFinder].
 type ScoreFinderFunc func(namespace, name string) (*clusterv1alpha1.AddOnPlacementScore, error)
 
 // FindScore calls the function.
@@ -70,8 +69,7 @@ func scores(receiver, name ref.Val) ref.Val {
 	return scoreItems(found.object)
 }
 
-// scoresRead is the AddOnPlacementScore that a call of scores() or sets() reads, nil if there is none
-// that holds.
+// scoresRead returns the AddOnPlacementScore that a call of scores() or sets() reads, or nil if no valid one exists.
 func scoresRead(function string, args []ref.Val) *clusterv1alpha1.AddOnPlacementScore {
 	cluster, ok := args[0].(*input)
 	if !ok || len(args) < 2 {
@@ -84,7 +82,7 @@ func scoresRead(function string, args []ref.Val) *clusterv1alpha1.AddOnPlacement
 	return cluster.find(string(name)).object
 }
 
-// scoresSize is how many bytes such a call goes through: the annotation, and the items.
+// scoresSize returns the number of bytes that such a call reads: the annotation and the items.
 func scoresSize(object *clusterv1alpha1.AddOnPlacementScore) float64 {
 	const perItem = 50
 	if object == nil {
@@ -93,14 +91,13 @@ func scoresSize(object *clusterv1alpha1.AddOnPlacementScore) float64 {
 	return float64(len(object.Annotations[QuantitiesAnnotation]) + perItem*len(object.Status.Scores))
 }
 
-// foundScores is the outcome of a look-up.
+// foundScores is the result of a lookup.
 type foundScores struct {
 	object *clusterv1alpha1.AddOnPlacementScore
 	err    error
 }
 
-// scoresSeen are the scores that were looked up: usually one, so that there is a map for the
-// others only.
+// scoresSeen are the scores that were looked up. Usually there is one, so that only further ones need a map.
 type scoresSeen struct {
 	first  string
 	is     foundScores
@@ -108,7 +105,7 @@ type scoresSeen struct {
 	others map[string]foundScores
 }
 
-// find looks scores up once for all evaluations on the cluster: they see the same.
+// find looks up scores once for all evaluations on the cluster, so that all of them read the same.
 func (i *input) find(name string) foundScores {
 	seen := &i.looks().scores
 	if seen.any && seen.first == name {
@@ -130,8 +127,7 @@ func (i *input) find(name string) foundScores {
 	return found
 }
 
-// find fails if there are no scores that hold: an empty list would satisfy
-// all(), and so select clusters that nothing is known of.
+// find returns an error if there are no valid scores. An empty list would satisfy all(), and so select clusters without scores.
 func (h Hub) find(namespace, name string) (*clusterv1alpha1.AddOnPlacementScore, error) {
 	var object *clusterv1alpha1.AddOnPlacementScore
 	if h.Scores != nil {
@@ -149,7 +145,7 @@ func (h Hub) find(namespace, name string) (*clusterv1alpha1.AddOnPlacementScore,
 	return object, nil
 }
 
-// orNow is the current time in place of none.
+// orNow returns the current time for a zero time.
 func orNow(t time.Time) time.Time {
 	if t.IsZero() {
 		return time.Now()
@@ -157,12 +153,11 @@ func orNow(t time.Time) time.Time {
 	return t
 }
 
-// scored is an item of an AddOnPlacementScore, with what the annotation says.
+// scored is an item of an AddOnPlacementScore with the quantities of the annotation.
 type scored struct {
 	*clusterv1alpha1.AddOnPlacementScoreItem
 	quantities map[string]string
-	// bad is what is wrong with the annotation, nil if nothing is: it fails those who read
-	// quantities, and nobody else.
+	// bad is the error of the annotation, or nil. Only expressions that read quantities fail with it.
 	bad ref.Val
 }
 
@@ -188,7 +183,7 @@ func (s scored) keys() []string { return scoredKeys }
 
 func (s scored) count() int { return len(scoredKeys) }
 
-// scoreItems shows the items all at once, and reads none of them.
+// scoreItems makes all items at once and reads none of them.
 func scoreItems(object *clusterv1alpha1.AddOnPlacementScore) ref.Val {
 	quantities, err := quantitiesOf(object)
 	items, values := make([]mapping[scored], len(object.Status.Scores)), make([]ref.Val, len(object.Status.Scores))
@@ -217,8 +212,7 @@ func quantitiesOf(object *clusterv1alpha1.AddOnPlacementScore) (map[string]strin
 
 var wholeNumber = regexp.MustCompile(`^[+-]?[0-9]+$`)
 
-// quantityOf is an int for a plain whole number and the text of any other
-// quantity.
+// quantityOf returns an int for a plain whole number, and the text of any other quantity.
 func quantityOf(score *clusterv1alpha1.AddOnPlacementScoreItem, quantities map[string]string) ref.Val {
 	text, ok := quantities[score.Name]
 	if !ok {

@@ -16,16 +16,15 @@ import (
 	"github.com/celset/celset/cel"
 )
 
-// Selector tells which clusters satisfy a label selector, a claim selector and a
-// list of CEL expressions, all of them. It is safe for concurrent use.
+// Selector selects the clusters that satisfy a label selector, a claim selector and all CEL expressions of a list. It is safe for
+// concurrent use.
 type Selector struct {
 	// labels and claims are nil if they match everything.
 	labels      labels.Selector
 	claims      labels.Selector
 	expressions []expression
 	scores      ScoreNames
-	// labelsPath and claimsPath lead to these parts, nil for a selector that does not
-	// come from an object.
+	// labelsPath and claimsPath are the paths of these parts. They are nil for a selector that does not come from an object.
 	labelsPath *field.Path
 	claimsPath *field.Path
 }
@@ -35,43 +34,40 @@ type expression struct {
 	program *cel.Program
 }
 
-// Error says which part of a selector is wrong, or failed.
+// Error describes a mistake in a part of a selector, or a failed evaluation.
 type Error struct {
-	// Path leads to that part.
+	// Path is the path of the part.
 	Path *field.Path
-	// Err says what is wrong with it; for expressions it is a [*cel.Error].
+	// Err is the mistake or the failure. For expressions it is a [*cel.Error] or wraps one.
 	Err error
 }
 
 // Error returns path and message. It may have several lines.
 func (e *Error) Error() string { return e.Path.String() + ": " + e.Err.Error() }
 
-// Unwrap returns the error without path.
+// Unwrap returns the error without the path.
 func (e *Error) Unwrap() error { return e.Err }
 
-// Verdict is the answer for one cluster.
+// Verdict is the result for one cluster.
 type Verdict struct {
 	// Matches is false if there is an error.
 	Matches bool
-	// Cost is that of all evaluations, in CEL cost units; zero without CEL.
+	// Cost is the cost of all evaluations in CEL cost units. It is zero without CEL.
 	Cost uint64
-	// Unmatched leads to the first part that does not match; nil if all do, if the
-	// evaluation failed and if the selector does not come from an object.
+	// Unmatched is the path of the first part that does not match. It is nil if all parts match, if the evaluation failed, or if the
+	// selector does not come from an object.
 	Unmatched *field.Path
-	// Timed reports that an expression has read now(): the answer, or the failure, is that of
-	// the Clock of the [Hub].
+	// Timed is true if an expression has read now(). Then the verdict or failure depends on the Clock of the [Hub].
 	Timed bool
 }
 
-// ForLabels returns a selector of clusters by labels only. It takes the operators
-// Gt and Lt, too.
+// ForLabels returns a selector by labels only. It also supports the operators Gt and Lt.
 func ForLabels(selector labels.Selector) *Selector {
 	return &Selector{labels: unlessEmpty(selector)}
 }
 
-// Compile returns the selector of a predicate. path leads to it in the object
-// that has it, nil if there is none. The error joins an [*Error] for each part
-// that is wrong, or is none of that type if the context ended.
+// Compile returns the selector of a predicate. path is the path of the predicate in its object, or nil. The error joins an
+// [*Error] for each part with a mistake. If the context ended, the error is another one.
 func (e *Environment) Compile(ctx context.Context, from clusterv1beta1.ClusterSelector, path *field.Path) (*Selector, error) {
 	result := &Selector{
 		scores:     ScoreNames{Names: sets.New[string]()},
@@ -114,7 +110,7 @@ func unlessEmpty(selector labels.Selector) labels.Selector {
 	return selector
 }
 
-// Programs are the compiled expressions.
+// Programs returns the compiled expressions.
 func (s *Selector) Programs() []*cel.Program {
 	programs := make([]*cel.Program, len(s.expressions))
 	for i, e := range s.expressions {
@@ -123,12 +119,11 @@ func (s *Selector) Programs() []*cel.Program {
 	return programs
 }
 
-// ScoreNames tells which AddOnPlacementScores the selector reads.
+// ScoreNames returns the names of the AddOnPlacementScores that the selector reads.
 func (s *Selector) ScoreNames() ScoreNames { return s.scores }
 
-// Match answers for one cluster. A failed evaluation is an [*Error] that says
-// which expression failed, and where; the only other error is that there is no
-// cluster.
+// Match returns the verdict for one cluster. If an evaluation fails, the error is an [*Error] with the expression and the
+// position. The only other error is that there is no cluster.
 func (s *Selector) Match(ctx context.Context, cluster Cluster, hub Hub) (Verdict, error) {
 	switch {
 	case cluster.object == nil:
@@ -144,8 +139,8 @@ func (s *Selector) Match(ctx context.Context, cluster Cluster, hub Hub) (Verdict
 	}
 }
 
-// failure is what an evaluation ended with. Its text is made when somebody asks for it: an
-// expression that fails may do so on each cluster, and only some are shown.
+// failure is the error of an evaluation. Its text is made on demand, because an expression may fail on each cluster, and only
+// some failures are shown.
 type failure struct {
 	cluster string
 	err     error

@@ -32,8 +32,7 @@ func byClaims(requirements ...requirement) clusterv1beta1.ClusterSelector {
 	return clusterv1beta1.ClusterSelector{ClaimSelector: clusterv1beta1.ClusterClaimSelector{MatchExpressions: requirements}}
 }
 
-// The limits of CEL's parser are those of expressions: none is exceeded with more
-// than an error.
+// TestLongExpressions tests that the limits of CEL's parser apply to expressions, and that exceeding one only causes an error.
 func TestLongExpressions(t *testing.T) {
 	for name, test := range map[string]struct {
 		expression string
@@ -119,7 +118,7 @@ func TestNoCluster(t *testing.T) {
 	}
 }
 
-// Objects of kinds that nobody knows may have anything anywhere.
+// TestMalformedObjects tests unstructured objects whose fields have any type.
 func TestMalformedObjects(t *testing.T) {
 	for _, content := range []map[string]any{
 		nil,
@@ -156,7 +155,7 @@ func TestForLabels(t *testing.T) {
 	require.False(t, cluster.ForLabels(nil).ScoreNames().Has("a"))
 }
 
-// Without CEL nothing is allocated, whatever the size of the cluster.
+// TestNothingIsAllocatedWithoutCEL tests that matching without CEL allocates nothing.
 func TestNothingIsAllocatedWithoutCEL(t *testing.T) {
 	selector := byLabels(requirement{Key: "cloud", Operator: "Exists"})
 	selector.ClaimSelector = byClaims(requirement{Key: "id.k8s.io", Operator: "Exists"}).ClaimSelector
@@ -167,7 +166,7 @@ func TestNothingIsAllocatedWithoutCEL(t *testing.T) {
 	}))
 }
 
-// Reading one field does not touch the others.
+// TestAllocationsDoNotGrowWithTheCluster tests that reading one field does not convert other fields.
 func TestAllocationsDoNotGrowWithTheCluster(t *testing.T) {
 	selector := compile(t, expressions(`managedCluster.status.version.kubernetes == "v1.30.0"`))
 	allocations := func(object *clusterv1.ManagedCluster) float64 {
@@ -180,8 +179,7 @@ func TestAllocationsDoNotGrowWithTheCluster(t *testing.T) {
 	require.Equal(t, allocations(cluster1()), allocations(generated(1)))
 }
 
-// Selectors and clusters are shared by all goroutines; run with the race
-// detector.
+// TestConcurrentUse shares selectors and clusters between goroutines. Run it with the race detector.
 func TestConcurrentUse(t *testing.T) {
 	object := generated(1)
 	of, scores := cluster.New(object), score("default", item("cpu", 3))
@@ -235,8 +233,7 @@ func TestVerdictsSayWhatDoesNotMatch(t *testing.T) {
 	}
 }
 
-// Maps are gone through in the order of their keys: the answer is the same each
-// time.
+// TestOrderOfMaps tests that iterations over maps follow the order of keys, so that the result is always the same.
 func TestOrderOfMaps(t *testing.T) {
 	for range 20 {
 		requireMatch(t, true, `managedCluster.metadata.labels.map(k, k) == ["cloud", "env", "version"] &&

@@ -17,7 +17,7 @@ import (
 
 const setsFunction = "sets"
 
-// counts is what sets() returns: the number of sets by state. A state that is not published is absent.
+// counts is the result of sets(): the number of sets by state. A state that is not published is absent.
 type counts map[setscores.State]int64
 
 func (c counts) find(key string) (ref.Val, bool) {
@@ -39,8 +39,8 @@ func (c counts) keys() []string {
 
 func (c counts) count() int { return len(c) }
 
-// publishedSets implements <cluster>.sets(<string>, <string>, <int>). What is missing is an error, as for scores(): that a
-// cluster has no set is something else.
+// publishedSets implements <cluster>.sets(<string>, <string>, <int>). Missing numbers are an error, as in scores(), because they
+// do not mean that the cluster has no set.
 func publishedSets(args ...ref.Val) ref.Val {
 	cluster, ok := args[0].(*input)
 	if !ok {
@@ -63,8 +63,8 @@ func publishedSets(args ...ref.Val) ref.Val {
 	return &mapping[counts]{result}
 }
 
-// publishedIn finds the numbers in what a cluster has published. Items with other names are not looked at, and those
-// with the same name say the same.
+// publishedIn returns the numbers that a cluster has published. It ignores items with other names. Items with the same name have
+// the same quantity.
 func publishedIn(object *clusterv1alpha1.AddOnPlacementScore, class, constraint string, devices int64) (counts, error) {
 	result := counts{}
 	var quantities map[string]string

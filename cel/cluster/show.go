@@ -15,11 +15,10 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/value"
 )
 
-// show makes a CEL value of a Go value of one type, as if it had gone through
-// JSON.
+// show converts a Go value of one type to the CEL value of its JSON.
 type show func(reflect.Value) ref.Val
 
-// shows has the show of each type that was met, by reflect.Type.
+// shows caches the show of each type, by reflect.Type.
 var shows sync.Map
 
 func showOf(t reflect.Type) show {
@@ -65,7 +64,7 @@ func newShowNumber(t reflect.Type) show {
 	}
 }
 
-// showConverted is for types that know their JSON, such as quantities and times.
+// showConverted handles types with their own JSON encoding, such as quantities and times.
 func showConverted(entry *value.TypeReflectCacheEntry) show {
 	return func(v reflect.Value) ref.Val {
 		if !v.CanAddr() {
@@ -117,8 +116,7 @@ func newShowList(t reflect.Type) show {
 	}
 }
 
-// showStructs makes all elements at once, which is cheaper than one by one, and
-// reads none of them.
+// showStructs makes all elements at once, which is cheaper than one by one. It reads none of them.
 func showStructs(element reflect.Type) show {
 	plan := sync.OnceValue(func() *plan { return planOf(element) })
 	return func(v reflect.Value) ref.Val {
@@ -144,7 +142,7 @@ func newShowMap(t reflect.Type) show {
 	}
 }
 
-// orNull shows nil slices and maps as JSON does.
+// orNull shows nil slices and maps as null, as JSON does.
 func orNull(f show) show {
 	return func(v reflect.Value) ref.Val {
 		if v.Kind() != reflect.Array && v.IsNil() {
@@ -154,7 +152,7 @@ func orNull(f show) show {
 	}
 }
 
-// entries are the fields of a Go map whose keys are strings.
+// entries are the fields of a Go map with string keys.
 type entries struct {
 	value reflect.Value
 }

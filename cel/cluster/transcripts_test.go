@@ -43,11 +43,11 @@ func TestExponentsAreCut(t *testing.T)                 { selectors(t, "exponents
 func TestLabelsAndClaims(t *testing.T)                 { selectors(t, "labels") }
 func TestCompileErrors(t *testing.T)                   { selectors(t, "compileerrors") }
 
-// TestNow has what an answer is, and whether it depends on the time.
+// TestNow compares results, and whether they depend on the time, with a transcript.
 func TestNow(t *testing.T) { selectors(t, "now") }
 
-// selectors evaluates the expressions of a transcript, and whole selectors, which "select" has. Lines before them
-// say on what: "on" has changes of [cluster1], "score" those of a score that there is besides, "at" is the time.
+// selectors evaluates the inputs of a transcript. An input is an expression, or "select" and a whole selector. Lines before it
+// set up the evaluation: "on" changes [cluster1], "score" adds a score, and "at" sets the time.
 func selectors(t *testing.T, name string) {
 	t.Helper()
 	var object metav1.Object = cluster1()
@@ -83,8 +83,7 @@ func selectors(t *testing.T, name string) {
 	})
 }
 
-// selected is what an expression says of an object, which must be the same for what the object is
-// in JSON.
+// selected returns the result of an expression on an object. It requires the same result on the object's JSON.
 func selected(t *testing.T, expression string, object metav1.Object, on cluster.Hub) string {
 	t.Helper()
 	said := expressions(expression)
@@ -120,7 +119,7 @@ func selected(t *testing.T, expression string, object metav1.Object, on cluster.
 	return results[0]
 }
 
-// toldOf is the reason, the place if there is one, and the first line of the message, if it is about CEL.
+// toldOf returns the reason, position and first line of the message of a CEL error, and the text of other errors.
 func toldOf(err error) string {
 	failure, ok := errors.AsType[*cel.Error](err)
 	if !ok {
@@ -191,7 +190,7 @@ func bravelion() *profilev1alpha1.ClusterProfile {
 			Version: profilev1alpha1.ClusterVersion{Kubernetes: "v1.33.1"},
 			Properties: []profilev1alpha1.Property{
 				{Name: "sku.node.k8s.io", Value: "g6.xlarge,Standard_NC48ads_H100,m3-ultramem-32"},
-				// The commas that the example of the proposal lacks are added.
+				// The proposal's example lacks commas, which are added here.
 				{Name: "sku.gpu.kubernetes-fleet.io", Value: `{
 					"H100": [{"Standard_NC48ads_H100_v4": 10}, {"Standard_NC96ads_H100_v4": 2}],
 					"A100": [{"Standard_NC48ads_A100_v4": 50}, {"Standard_NC96ads_A100_v4": 20}]

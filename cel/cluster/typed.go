@@ -15,13 +15,13 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/value"
 )
 
-// object are the fields of a Go struct, with the names that they have in JSON.
+// object holds the fields of a Go struct by their names in JSON.
 type object struct {
 	value reflect.Value
 	plan  *plan
 }
 
-// plan is what is known of a struct type.
+// plan is the description of a struct type.
 type plan struct {
 	// fields are sorted by name.
 	fields []*property
@@ -31,18 +31,17 @@ type plan struct {
 type property struct {
 	*value.FieldCacheEntry
 	show show
-	// text is the index of the field if it is a plain text of the struct itself, which most that
-	// are read for each element of a list are; -1 if not. Such a field is read without asking
-	// the cache for more. omitsEmpty tells that JSON has no empty one.
+	// text is the index of the field if it is a plain string of the struct itself, or -1. Most fields that are read for each element
+	// of a list are plain strings, and reading them needs no cache. omitsEmpty is true if the JSON omits an empty string.
 	text       int
 	omitsEmpty bool
 }
 
-// plans has the plan of each struct type that was met, by reflect.Type.
+// plans caches the plan of each struct type, by reflect.Type.
 var plans sync.Map
 
-// planOf makes the plan when the first value is met, not with the plan of a
-// struct that contains it: types may contain themselves.
+// planOf makes the plan of a type when its first value is read. It does not make it together with the plan of an enclosing
+// struct, because types may be recursive.
 func planOf(t reflect.Type) *plan {
 	if found, ok := plans.Load(t); ok {
 		return found.(*plan)
@@ -63,8 +62,7 @@ func newPlan(t reflect.Type) *plan {
 	return result
 }
 
-// textField finds the field of a struct that has a name in JSON, if it is a string and nothing
-// but that.
+// textField returns the index of the struct field with a name in JSON, if it is a plain string.
 func textField(t reflect.Type, name string) (index int, omitsEmpty bool) {
 	for i := range t.NumField() {
 		field := t.Field(i)

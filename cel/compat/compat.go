@@ -3,9 +3,9 @@
 
 //go:build !kubernetes1.36
 
-// Package compat has what the library for dynamic resource allocation got after version 1.36 of Kubernetes, so that celset's
-// libraries are built with that version, too. With the build tag kubernetes1.36 the features are off, whoever turns them on.
-// Package [github.com/celset/celset/apis/compat] is the same for fields of the API.
+// Package compat has the parts of the library for dynamic resource allocation that are newer than Kubernetes 1.36. With this
+// package celset's libraries also build with that version. With the build tag kubernetes1.36 these features are always off.
+// Package [github.com/celset/celset/apis/compat] does the same for fields of the API.
 package compat
 
 import (
@@ -18,13 +18,13 @@ import (
 	"k8s.io/dynamic-resource-allocation/structured"
 )
 
-// Lists are the functions of lists.
+// Lists returns the list functions.
 func Lists() cel.EnvOption { return library.Lists(library.ListsVersion(1)) }
 
-// EnhanceRuntimeError adds to an error how to read what may be absent.
+// EnhanceRuntimeError adds a hint about optional fields to an error.
 func EnhanceRuntimeError(err error) error { return dracel.EnhanceRuntimeError(err) }
 
-// CompileDerivedAttribute compiles the expression of a derived attribute, unless the cache has it.
+// CompileDerivedAttribute compiles the expression of a derived attribute, unless it is cached.
 func CompileDerivedAttribute(in *dracel.Cache, expression string) dracel.CompilationResult {
 	return in.GetOrCompileDerivedAttribute(expression)
 }
@@ -35,14 +35,14 @@ func DerivedAttribute(ctx context.Context, compiled dracel.CompilationResult, de
 	return attribute, err
 }
 
-// CompatibilityGroups is the feature DRADeviceCompatibilityGroups.
+// CompatibilityGroups returns the switch of the feature DRADeviceCompatibilityGroups.
 func CompatibilityGroups(f *structured.Features) *bool { return &f.CompatibilityGroups }
 
-// DerivedAttributes is the feature DRADerivedAttributes.
+// DerivedAttributes returns the switch of the feature DRADerivedAttributes.
 func DerivedAttributes(f *structured.Features) *bool { return &f.DerivedAttributes }
 
-// FractionalCapacityRange is the feature DRAFractionalCapacityRange.
+// FractionalCapacityRange returns the switch of the feature DRAFractionalCapacityRange.
 func FractionalCapacityRange(f *structured.Features) *bool { return &f.FractionalCapacityRange }
 
-// OptionalNodeOperations is the feature DRAOptionalNodeOperations.
+// OptionalNodeOperations returns the switch of the feature DRAOptionalNodeOperations.
 func OptionalNodeOperations(f *structured.Features) *bool { return &f.OptionalNodeOperations }

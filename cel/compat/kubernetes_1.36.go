@@ -3,7 +3,7 @@
 
 //go:build kubernetes1.36
 
-// Package compat is built for Kubernetes 1.36, which has nothing of what it is about.
+// Package compat is built for Kubernetes 1.36, which lacks these features.
 package compat
 
 import (
@@ -20,30 +20,30 @@ import (
 
 var errNotThere = errors.New("Kubernetes 1.36 has no derived attributes")
 
-// Lists are the functions of lists.
+// Lists returns the list functions.
 func Lists() cel.EnvOption { return library.Lists() }
 
-// EnhanceRuntimeError adds nothing to an error.
+// EnhanceRuntimeError returns the error unchanged.
 func EnhanceRuntimeError(err error) error { return err }
 
-// CompileDerivedAttribute can't compile.
+// CompileDerivedAttribute returns an error, because this version has no derived attributes.
 func CompileDerivedAttribute(_ *dracel.Cache, expression string) dracel.CompilationResult {
 	return dracel.CompilationResult{Expression: expression, Error: &apiservercel.Error{Type: apiservercel.ErrorTypeInvalid, Detail: errNotThere.Error()}}
 }
 
-// DerivedAttribute can't evaluate.
+// DerivedAttribute returns an error, because this version has no derived attributes.
 func DerivedAttribute(context.Context, dracel.CompilationResult, dracel.Device) (*resourceapi.DeviceAttribute, error) {
 	return nil, errNotThere
 }
 
-// CompatibilityGroups is the feature DRADeviceCompatibilityGroups, which is off.
+// CompatibilityGroups returns a switch without effect for the feature DRADeviceCompatibilityGroups.
 func CompatibilityGroups(*structured.Features) *bool { return new(bool) }
 
-// DerivedAttributes is the feature DRADerivedAttributes, which is off.
+// DerivedAttributes returns a switch without effect for the feature DRADerivedAttributes.
 func DerivedAttributes(*structured.Features) *bool { return new(bool) }
 
-// FractionalCapacityRange is the feature DRAFractionalCapacityRange, which is off.
+// FractionalCapacityRange returns a switch without effect for the feature DRAFractionalCapacityRange.
 func FractionalCapacityRange(*structured.Features) *bool { return new(bool) }
 
-// OptionalNodeOperations is the feature DRAOptionalNodeOperations, which is off.
+// OptionalNodeOperations returns a switch without effect for the feature DRAOptionalNodeOperations.
 func OptionalNodeOperations(*structured.Features) *bool { return new(bool) }

@@ -8,15 +8,15 @@ import (
 	"sync"
 )
 
-// Background works for tenants in goroutines of its own, for each tenant on one thing after the
-// other. Where that is to be fair to other tenants it takes [Turns]. It is safe for concurrent use.
+// Background does work for tenants in its own goroutines, one task of a tenant after the other. Tasks that must be fair to other
+// tenants take [Turns]. It is safe for concurrent use.
 type Background[K comparable] struct {
 	ctx context.Context
 
 	mutex sync.Mutex
-	// waiting has an entry for each tenant that is worked for, with what comes next.
+	// waiting has an entry for each tenant with a running task. The entry holds the next tasks.
 	waiting map[string][]task[K]
-	// keys are those of all tasks that wait or are worked on.
+	// keys are the keys of all waiting and running tasks.
 	keys map[K]bool
 }
 
@@ -26,15 +26,13 @@ type task[K comparable] struct {
 	done func()
 }
 
-// NewBackground begins nothing any more when the context ends, and ends the contexts of what has
-// begun.
+// NewBackground returns a Background. When the context ends, it starts no more work, and the contexts of running work end.
 func NewBackground[K comparable](ctx context.Context) *Background[K] {
 	return &Background[K]{ctx: ctx, waiting: map[string][]task[K]{}, keys: map[K]bool{}}
 }
 
-// Add has work done for the tenant, unless there is some with that key that has not ended. The
-// context of the work is that of the tenant. done is called when it has ended, or when the context of
-// the Background has: an Add that did nothing because of this key was before that.
+// Add adds work for the tenant, unless unfinished work has the same key. The work gets the tenant's context. done is called when
+// the work has ended, or after the context of the Background has ended. The key is free again before done is called.
 func (b *Background[K]) Add(tenant string, key K, work func(context.Context), done func()) {
 	b.mutex.Lock()
 	defer b.mutex.Unlock()

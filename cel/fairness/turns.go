@@ -1,8 +1,7 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package fairness has tenants take turns at what takes time: a tenant that asks more often than
-// others delays itself.
+// Package fairness gives tenants turns for expensive work. A tenant that asks more often than others delays only itself.
 //
 //	turns := fairness.NewTurns(2, 8)
 //	end, err := turns.Take(ctx, namespace)
@@ -11,8 +10,7 @@
 //	}
 //	defer end()
 //
-// A tenant is a namespace or a user, and travels in the context to where a turn is taken
-// ([WithTenant]).
+// A tenant is a namespace or a user. The context carries the tenant to the place where a turn is taken ([WithTenant]).
 package fairness
 
 import (
@@ -22,32 +20,33 @@ import (
 	"sync"
 )
 
-// ErrTooMany is returned by [Turns.Take] if as many callers of the tenant wait as may.
+// ErrTooMany is returned by [Turns.Take] if the maximum number of callers of the tenant already wait.
 var ErrTooMany = errors.New("too many wait")
 
-// Turns limits how many callers work at a time. Tenants have their turns one after another, and at
-// most one caller of each works. It is safe for concurrent use.
+// Turns limits the number of concurrent callers. Tenants take turns, and at most one caller of each tenant works at a time. It is
+// safe for concurrent use.
 type Turns struct {
 	maxWaiting int
 
 	mutex sync.Mutex
-	// free is how many more callers may work.
+	// free is the number of further callers that may work now.
 	free int
-	// running are the tenants with a caller that works.
+	// running are the tenants with a working caller.
 	running map[string]bool
-	// waiting has the callers of each tenant in the order in which they came; order has the tenants,
-	// the one that waits longest for its turn first.
+	// waiting holds the callers of each tenant in the order of arrival. order holds the waiting tenants, beginning with the tenant
+	// that has waited longest for a turn.
 	waiting map[string][]chan struct{}
 	order   []string
 }
 
-// NewTurns lets so many callers work at a time, and so many of each tenant wait; 0 is any number.
+// NewTurns returns Turns that allow a number of concurrent callers, and a number of waiting callers per tenant. A maxWaiting of 0
+// means no limit.
 func NewTurns(concurrent, maxWaiting int) *Turns {
 	return &Turns{maxWaiting: maxWaiting, free: concurrent, running: map[string]bool{}, waiting: map[string][]chan struct{}{}}
 }
 
-// Take waits for a turn of the tenant. The caller calls end when its work is done. The error is
-// [ErrTooMany] or the cause of the context's end.
+// Take waits for a turn of the tenant. The caller calls end when its work is done. The error is [ErrTooMany] or the cause of the
+// context's end.
 func (t *Turns) Take(ctx context.Context, tenant string) (end func(), err error) {
 	turn, err := t.join(tenant)
 	if err != nil {
@@ -57,7 +56,7 @@ func (t *Turns) Take(ctx context.Context, tenant string) (end func(), err error)
 	case <-turn:
 	case <-ctx.Done():
 	}
-	// A turn that comes when the time is over is of no use.
+	// The context may have ended at the same moment as the turn came.
 	if ctx.Err() != nil {
 		t.leave(tenant, turn)
 		return nil, context.Cause(ctx)
@@ -65,7 +64,7 @@ func (t *Turns) Take(ctx context.Context, tenant string) (end func(), err error)
 	return func() { t.end(tenant) }, nil
 }
 
-// join returns a channel that is closed when the turn comes.
+// join adds a caller, and returns a channel that is closed when its turn comes.
 func (t *Turns) join(tenant string) (chan struct{}, error) {
 	t.mutex.Lock()
 	defer t.mutex.Unlock()
@@ -81,7 +80,7 @@ func (t *Turns) join(tenant string) (chan struct{}, error) {
 	return turn, nil
 }
 
-// leave gives up waiting, or the turn that came at the same moment.
+// leave removes a waiting caller. If its turn came at the same moment, leave returns the turn.
 func (t *Turns) leave(tenant string, turn chan struct{}) {
 	t.mutex.Lock()
 	defer t.mutex.Unlock()
@@ -104,7 +103,7 @@ func (t *Turns) release(tenant string) {
 	t.next()
 }
 
-// next gives the turns that are free.
+// next gives the free turns to waiting callers.
 func (t *Turns) next() {
 	for t.free > 0 {
 		at := slices.IndexFunc(t.order, func(tenant string) bool { return !t.running[tenant] })
@@ -115,13 +114,13 @@ func (t *Turns) next() {
 		close(t.waiting[tenant][0])
 		t.free--
 		t.running[tenant] = true
-		// Its other callers come after those of other tenants.
+		// The tenant moves to the end, so that other tenants come before its other callers.
 		t.order = append(slices.Delete(t.order, at, at+1), tenant)
 		t.remove(tenant, 0)
 	}
 }
 
-// remove takes one caller out of those that wait.
+// remove removes one waiting caller.
 func (t *Turns) remove(tenant string, at int) {
 	if len(t.waiting[tenant]) > 1 {
 		t.waiting[tenant] = slices.Delete(t.waiting[tenant], at, at+1)
@@ -133,12 +132,12 @@ func (t *Turns) remove(tenant string, at int) {
 
 type tenantKey struct{}
 
-// WithTenant returns a context in which work is done for the tenant.
+// WithTenant returns a context for work of the tenant.
 func WithTenant(ctx context.Context, tenant string) context.Context {
 	return context.WithValue(ctx, tenantKey{}, tenant)
 }
 
-// TenantIn returns the tenant that work is done for, "" if the context says nothing of it.
+// TenantIn returns the tenant of the context, or "".
 func TenantIn(ctx context.Context) string {
 	tenant, _ := ctx.Value(tenantKey{}).(string)
 	return tenant

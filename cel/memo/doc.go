@@ -1,29 +1,25 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package memo remembers what was found out, in memory that is bounded in bytes.
+// Package memo is a cache with a bound in bytes.
 //
-// A [Memory] has the bound. What is kept in it is of any number of kinds, each a [Memo] with
-// keys and values of its own types and with a function that says how large a value is. If
-// there is no room, what was not used for the longest time goes first, of whichever kind. So
-// a flood of one kind, or of one tenant, drives out what others use, which costs them time;
-// what they are told is the same.
+// A [Memory] has the bound. It holds entries of any number of kinds. Each kind is a [Memo] with its own types of keys and values
+// and a function that returns the size of a value. If the memory is full, the least recently used entry of any kind is dropped
+// first. So a flood of one kind, or of one tenant, evicts entries of others. The others lose time, but get the same results.
 //
 //	memory := memo.New(64 << 20)
 //	squares := memo.In(memory, func(key int, value *big.Int) memo.Size { … })
 //	square := squares.Get(7, func() big.Int { … })
 //
-// Of several who need a value at the same time one finds it out and the others wait, as long
-// as their contexts permit. If it fails or panics, nothing is kept and the next one tries.
+// If several callers need a value at the same time, one of them computes it. The others wait for the value or for the end of
+// their context. If the computation fails or panics, nothing is stored and the next caller computes.
 //
-// # What counts
+// # Sizes
 //
-// A value counts for as many bytes as its size says, which is to be an honest estimate:
-// nothing is measured. Keys, entries and the maps that they are in count by themselves. What
-// several values point to is a [Part], which counts once as long as one of them is kept. A
-// value that becomes larger later says so ([Entry.Grow]).
+// The size of a value is an estimate by its size function. Nothing is measured. Keys, entries and maps are counted automatically.
+// Memory that several values point to is a [Part], which counts once while one of the values is stored. A value that grows later
+// must be reported ([Entry.Grow]).
 //
-// What is too large for a quarter of the memory is not kept, but those who asked for it get
-// it. What was dropped is garbage, and garbage until it is collected: a program that bounds
-// its memory has a limit for the garbage collector besides.
+// A value larger than a quarter of the memory is not stored, but returned to its callers. Dropped values remain in memory until
+// they are collected, so a program with a memory bound also needs a limit for the garbage collector.
 package memo

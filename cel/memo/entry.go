@@ -9,26 +9,24 @@ import (
 	"sync/atomic"
 )
 
-// ErrInterrupted is returned by [Entry.Find] if the context ended while somebody else was
-// finding out.
+// ErrInterrupted is returned by [Entry.Find] if the context ended while another caller was computing the value.
 var ErrInterrupted = errors.New("interrupted while waiting for what somebody else finds out")
 
-// Entry has one value, or has room for it. Who has got it may use it also when it is not
-// kept any more.
+// Entry holds one value, or has no value yet. It may be used after the memory has dropped it.
 type Entry[K comparable, V any] struct {
 	element
 	memo *Memo[K, V]
 	key  K
-	// isKnown is set after value, and both never change again.
+	// isKnown is set after value. Both never change again.
 	isKnown atomic.Bool
 	value   V
-	// isBeingFound: it is somebody's turn. The others wait until done, which the first of
-	// them makes, is closed, and then take turns again. The mutex of the memory guards both.
+	// isBeingFound is true while a caller computes the value. The other callers wait until done is closed, and then compete again.
+	// The first waiting caller creates done. The mutex of the memory guards both.
 	isBeingFound bool
 	done         chan struct{}
 }
 
-// Look returns the value if it is known, else nil.
+// Look returns the value, or nil if it is missing.
 func (e *Entry[K, V]) Look() *V {
 	if e.isKnown.Load() {
 		return &e.value
@@ -36,9 +34,8 @@ func (e *Entry[K, V]) Look() *V {
 	return nil
 }
 
-// Find returns the value, and whether it was known. If it is not, find is called, unless
-// somebody else is about to find out: then that is waited for. What find returns is kept if
-// there is no error.
+// Find returns the value. known reports whether it was already there. Otherwise Find calls find, or waits if another caller is
+// computing the value. It stores the result of find unless there is an error.
 func (e *Entry[K, V]) Find(ctx context.Context, find func() (V, error)) (value V, known bool, err error) {
 	for {
 		if kept := e.Look(); kept != nil {
@@ -66,7 +63,7 @@ func (e *Entry[K, V]) Find(ctx context.Context, find func() (V, error)) (value V
 	return value, false, err
 }
 
-// Grow says that the value takes more bytes than it did when it was found.
+// Grow records that the value has grown by a number of bytes.
 func (e *Entry[K, V]) Grow(bytes int) {
 	m := e.memo.memory
 	m.mutex.Lock()
@@ -81,7 +78,8 @@ func (e *Entry[K, V]) count() {
 	m.charge(&e.element, size.Bytes, size.Parts)
 }
 
-// begin takes the turn, or returns a channel that is closed when it may be free.
+// begin reserves the computation for the caller. If another caller is computing, begin returns a channel that is closed
+// afterwards.
 func (e *Entry[K, V]) begin() (busy <-chan struct{}) {
 	m := e.memo.memory
 	m.mutex.Lock()
@@ -96,7 +94,7 @@ func (e *Entry[K, V]) begin() (busy <-chan struct{}) {
 	return e.done
 }
 
-// end ends the turn.
+// end ends the computation and wakes the waiting callers.
 func (e *Entry[K, V]) end() {
 	m := e.memo.memory
 	m.mutex.Lock()

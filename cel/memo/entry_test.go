@@ -16,7 +16,7 @@ import (
 
 var errNotFound = errors.New("could not find out")
 
-// flat is a size of values that point to nothing.
+// flat is the size of values that point to nothing.
 func flat[K comparable, V any](K, *V) Size { return Size{} }
 
 func newEntry() *Entry[string, int] {
@@ -55,7 +55,7 @@ func TestFindKeepsWhatWasFound(t *testing.T) {
 	require.Equal(t, 3, *e.Look())
 }
 
-// One finds out while the others wait for it.
+// TestFindAsksOnce tests that one caller computes while the others wait.
 func TestFindAsksOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const waiting = 10
@@ -88,7 +88,7 @@ func TestFindAsksOnce(t *testing.T) {
 	})
 }
 
-// Those who wait are told also what is too large to be kept.
+// TestWhoWaitsIsToldWhatIsNotKept tests that waiting callers get a value that is too large to be stored.
 func TestWhoWaitsIsToldWhatIsNotKept(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		memory := New(1 << 20)
@@ -117,7 +117,8 @@ func TestWhoWaitsIsToldWhatIsNotKept(t *testing.T) {
 	})
 }
 
-// If the one who tries fails, the next one tries. Its failure is nobody else's.
+// TestFindPassesTheTurnOn tests that the next caller computes if the first one fails, and that other callers do not get its
+// error.
 func TestFindPassesTheTurnOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := newEntry()
@@ -149,7 +150,7 @@ func TestFindPassesTheTurnOn(t *testing.T) {
 	})
 }
 
-// Nobody waits longer than its context permits.
+// TestFindWaitsAsLongAsTheContextPermits tests that a caller stops waiting when its context ends.
 func TestFindWaitsAsLongAsTheContextPermits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := newEntry()
@@ -182,7 +183,7 @@ func TestFindWaitsAsLongAsTheContextPermits(t *testing.T) {
 	})
 }
 
-// A panic leaves nobody waiting, and nothing is kept of it.
+// TestFindSurvivesAPanic tests that a panic stores nothing and leaves no caller waiting.
 func TestFindSurvivesAPanic(t *testing.T) {
 	e := newEntry()
 	require.Panics(t, func() { _, _, _ = e.Find(t.Context(), func() (int, error) { panic("broken") }) })

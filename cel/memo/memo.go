@@ -8,30 +8,29 @@ import (
 	"unsafe"
 )
 
-// Memo is one kind of what is kept in a [Memory]. It is safe for concurrent use.
+// Memo is one kind of entries in a [Memory]. It is safe for concurrent use.
 type Memo[K comparable, V any] struct {
 	memory *Memory
 	size   func(K, *V) Size
-	// entryBytes is what an entry takes without what its key and value point to.
+	// entryBytes is the size of an entry without the memory that its key and value point to.
 	entryBytes int
 	entries    map[K]*Entry[K, V]
-	// most is how many entries there were since the map was made. A map does not become
-	// smaller.
+	// most is the maximum number of entries since the map was made. A Go map never shrinks.
 	most int
 }
 
-// In makes a kind of entries. size says what the key and the value point to; they themselves
-// are counted. It is called once for each value, when that is known.
+// In returns a new kind of entries. size returns the size of the memory that the key and the value point to, without the key and
+// the value themselves. It is called once for each value.
 func In[K comparable, V any](memory *Memory, size func(key K, value *V) Size) *Memo[K, V] {
 	var slot struct {
 		key   K
 		entry *Entry[K, V]
 	}
-	// A map is half full to full.
+	// A map is between half full and full.
 	return &Memo[K, V]{memory: memory, size: size, entryBytes: int(unsafe.Sizeof(Entry[K, V]{}) + 2*unsafe.Sizeof(slot))}
 }
 
-// At returns the entry for the key, which may be without a value.
+// At returns the entry for the key. It makes an entry without a value if necessary.
 func (m *Memo[K, V]) At(key K) *Entry[K, V] {
 	m.memory.mutex.Lock()
 	defer m.memory.mutex.Unlock()
@@ -51,7 +50,7 @@ func (m *Memo[K, V]) At(key K) *Entry[K, V] {
 	return made
 }
 
-// Has returns the entry for the key if there is one, else nil.
+// Has returns the entry for the key, or nil.
 func (m *Memo[K, V]) Has(key K) *Entry[K, V] {
 	m.memory.mutex.Lock()
 	defer m.memory.mutex.Unlock()
@@ -62,24 +61,23 @@ func (m *Memo[K, V]) Has(key K) *Entry[K, V] {
 	return known
 }
 
-// Get returns the value for the key. If it is not known it is made, while others who ask for
-// it wait.
+// Get returns the value for the key. If the value is missing, Get calls create, while other callers wait.
 func (m *Memo[K, V]) Get(key K, create func() V) V {
 	value, _, _ := m.At(key).Find(context.Background(), func() (V, error) { return create(), nil })
 	return value
 }
 
-// Len is the number of entries.
+// Len returns the number of entries.
 func (m *Memo[K, V]) Len() int {
 	m.memory.mutex.Lock()
 	defer m.memory.mutex.Unlock()
 	return len(m.entries)
 }
 
-// smallMap is the number of entries up to which nothing is gained by a smaller map.
+// smallMap is the number of entries below which a smaller map saves nothing.
 const smallMap = 64
 
-// remove forgets an entry. The memory is locked.
+// remove removes an entry. The memory is locked.
 func (m *Memo[K, V]) remove(key K) {
 	delete(m.entries, key)
 	if m.most <= smallMap || len(m.entries) > m.most/2 {

@@ -5,60 +5,60 @@ package memo
 
 import "sync"
 
-// largestShare is the part of a memory that one value may take: a fourth.
+// largestShare limits the size of a value to a fourth of the memory.
 const largestShare = 4
 
-// Memory is what memos share. It is safe for concurrent use.
+// Memory holds the entries of several memos. It is safe for concurrent use.
 type Memory struct {
 	mutex       sync.Mutex
 	limit, used int64
-	// ends is between the newest element, which is next, and the oldest.
+	// ends is the head of the ring of elements. Its next is the newest element, its previous the oldest.
 	ends element
-	// parts has those of all values, by what they are.
+	// parts holds the parts of all values, by identity.
 	parts map[any]*heldPart
 }
 
-// Size is what a value takes.
+// Size is the size of a value.
 type Size struct {
-	// Bytes are those of the value alone, Parts what it has in common with others.
+	// Bytes is the size of the value alone. Parts are the parts it shares with other values.
 	Bytes int
 	Parts []Part
 }
 
-// Part is something that several values point to. It counts once.
+// Part is memory that several values point to. It counts once.
 type Part struct {
-	// Of is what it is: mostly a pointer to it.
+	// Of identifies the part. It is usually a pointer to it.
 	Of    any
 	Bytes int
 }
 
 type heldPart struct {
 	bytes int64
-	// holders is the number of values that have it.
+	// holders is the number of values that point to the part.
 	holders int
 }
 
-// partBytes is about what it takes to know of a part.
+// partBytes is the approximate overhead per part.
 const partBytes = 96
 
-// New returns an empty Memory for that many bytes.
+// New returns an empty Memory with a limit in bytes.
 func New(limit int64) *Memory {
 	m := &Memory{limit: max(limit, 0)}
 	m.ends.next, m.ends.previous = &m.ends, &m.ends
 	return m
 }
 
-// Limit is the number of bytes that there may be.
+// Limit returns the maximum number of bytes.
 func (m *Memory) Limit() int64 { return m.limit }
 
-// Used is the number of bytes that are taken.
+// Used returns the number of bytes in use.
 func (m *Memory) Used() int64 {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
 	return m.used
 }
 
-// Forget drops all that is kept.
+// Forget drops all entries.
 func (m *Memory) Forget() {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
@@ -67,16 +67,16 @@ func (m *Memory) Forget() {
 	}
 }
 
-// element is a place in the order of use. All of it is guarded by the mutex of the memory.
+// element is a position in the order of use. The mutex of the memory guards all fields.
 type element struct {
-	// next is older, previous newer. Both are nil if the element is not kept.
+	// next is older, previous newer. Both are nil if the element was dropped.
 	next, previous *element
 	bytes          int64
 	parts          []Part
 	owner          owner
 }
 
-// owner is told when its element is not kept any more. The memory is locked then.
+// owner is notified when its element is dropped. The memory is locked then.
 type owner interface{ dropped() }
 
 func (e *element) isKept() bool { return e.next != nil }
@@ -92,7 +92,7 @@ func (e *element) unlink() {
 	e.previous, e.next = nil, nil
 }
 
-// use makes an element that is kept the newest.
+// use makes an element the newest, unless it was dropped.
 func (m *Memory) use(e *element) {
 	if m.ends.next == e || !e.isKept() {
 		return
@@ -101,8 +101,7 @@ func (m *Memory) use(e *element) {
 	m.insert(e)
 }
 
-// charge counts more bytes and parts for an element. It may be dropped then, and so may
-// others be.
+// charge adds bytes and parts to an element. It may then drop this element or others.
 func (m *Memory) charge(e *element, bytes int, parts []Part) {
 	if !e.isKept() {
 		return
@@ -133,7 +132,7 @@ func (m *Memory) drop(e *element) {
 	e.owner.dropped()
 }
 
-// hold counts a part unless it is counted.
+// hold adds a holder of a part. It counts the part's size only for the first holder.
 func (m *Memory) hold(part Part) {
 	held := m.parts[part.Of]
 	if held == nil {

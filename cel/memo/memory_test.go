@@ -16,7 +16,7 @@ import (
 	"github.com/celset/celset/internal/testing/cases"
 )
 
-// kilobyte is the size of values that take that much.
+// kilobyte is the size of values that take a kilobyte.
 func kilobyte[K comparable](K, *int) Size { return Size{Bytes: 1 << 10} }
 
 func (m *Memo[K, V]) has(key K) bool {
@@ -25,7 +25,7 @@ func (m *Memo[K, V]) has(key K) bool {
 	return m.entries[key] != nil
 }
 
-// What was not used for the longest time goes first, of whichever kind.
+// TestOldestGoesFirst tests that the least recently used entry of any kind is dropped first.
 func TestOldestGoesFirst(t *testing.T) {
 	memory := New(0)
 	numbers, texts := In(memory, kilobyte[int]), In(memory, kilobyte[string])
@@ -51,7 +51,7 @@ func TestOldestGoesFirst(t *testing.T) {
 	require.LessOrEqual(t, memory.Used(), memory.Limit())
 }
 
-// What others have replaced in a slot does not count any more.
+// TestSlots tests that a replaced value in a slot no longer counts.
 func TestSlots(t *testing.T) {
 	memory := New(1 << 20)
 	s := NewSlot[string](memory)
@@ -92,7 +92,7 @@ func TestValuesGrow(t *testing.T) {
 	require.False(t, numbers.has(2), "what others grew by drove it out")
 }
 
-// check compares what is counted with what there is.
+// check compares the counters with the stored elements.
 func (m *Memory) check(t require.TestingT, entries int) {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
@@ -116,7 +116,7 @@ func (m *Memory) check(t require.TestingT, entries int) {
 	require.Equal(t, entries, kept)
 }
 
-// Whatever is asked for: no more is kept than there may be, and the accounts are right.
+// TestBoundHoldsUnderRandomUse tests that any sequence of calls stays within the limit and keeps the counters right.
 func TestBoundHoldsUnderRandomUse(t *testing.T) {
 	cases.Check(t, func(t *rapid.T) {
 		memory := New(rapid.Int64Range(0, 20<<10).Draw(t, "limit"))
@@ -176,7 +176,7 @@ func TestBoundHoldsUnderRandomUse(t *testing.T) {
 	})
 }
 
-// Many at a time: the same holds, and each is told what is right.
+// TestManyAtATime tests the same for concurrent callers, and that each of them gets the right value.
 func TestManyAtATime(t *testing.T) {
 	memory := New(16 << 10)
 	part := Part{Of: "common", Bytes: 1 << 10}
@@ -210,8 +210,8 @@ func TestManyAtATime(t *testing.T) {
 	require.Greater(t, kept, 5)
 }
 
-// What entries and their keys take besides values is what they are said to take, also after
-// most of them were dropped.
+// TestEntriesTakeWhatIsCounted compares the counted with the measured memory of entries and keys, also after most entries were
+// dropped.
 func TestEntriesTakeWhatIsCounted(t *testing.T) {
 	const entries = 100_000
 	before := heap()
@@ -247,7 +247,7 @@ func heap() int64 {
 	return int64(memory.HeapAlloc)
 }
 
-// Has makes no entry, and counts as a use.
+// TestHasMakesNone tests that Has makes no entry, and counts as a use.
 func TestHasMakesNone(t *testing.T) {
 	memory := New(16 << 10)
 	numbers := In(memory, kilobyte[int])

@@ -8,9 +8,8 @@ import (
 	"unsafe"
 )
 
-// Slot keeps one value beside an object that outlives it: the object has the slot, and needs
-// no key. The value goes when the memory has no room, as others do. A Slot is on the heap by
-// itself, because the memory holds it, and must not hold the object.
+// Slot caches one value for an object that outlives the value. The object holds the slot, so that no key is needed. A full memory
+// drops the value like others. A Slot is a separate allocation, because the memory holds the slot and must not hold the object.
 type Slot[V any] struct {
 	element
 	memory *Memory
@@ -24,7 +23,7 @@ func NewSlot[V any](memory *Memory) *Slot[V] {
 	return s
 }
 
-// Look returns the value, nil if there is none.
+// Look returns the value, or nil.
 func (s *Slot[V]) Look() *V {
 	value := s.value.Load()
 	if value != nil {
@@ -35,7 +34,7 @@ func (s *Slot[V]) Look() *V {
 	return value
 }
 
-// Keep replaces the value. size is of what it points to.
+// Keep replaces the value. size is the size of the memory that the value points to.
 func (s *Slot[V]) Keep(value *V, size Size) {
 	s.memory.mutex.Lock()
 	defer s.memory.mutex.Unlock()

@@ -14,27 +14,26 @@ import (
 	"github.com/google/cel-go/interpreter"
 )
 
-// call is a call of a function or an operator that is not a special form.
+// call is a call of a function or of an operator that is not a special form.
 type call struct {
 	interpreter.InterpretableCall
 	args []interpreter.InterpretableV2
-	// implementation is nil if the value that the function is called on implements it.
+	// implementation is nil if the receiver of the call implements the function.
 	implementation *functions.Overload
-	// inOrder tells that arguments are evaluated one after the other until one fails, as cel-go
-	// does for functions that take a list of them.
+	// inOrder means that arguments are evaluated one after the other until one fails, as in cel-go for functions that take a list of
+	// arguments.
 	inOrder bool
 	charge  charge
-	// load is nil for functions that are free.
+	// load is nil for free functions.
 	load loader
-	// instead is nil, or makes the call where cel-go would make a value that later calls can't
-	// judge, or take time that the size of the operands does not tell. It returns nil where
-	// there is nothing of that kind.
+	// instead makes some calls in place of cel-go, or is nil. cel-go would return a value whose cost later calls can't compute, or
+	// take time that does not depend on the size of the operands. instead returns nil if cel-go may make the call.
 	instead func(of *call, values []ref.Val) ref.Val
-	// pattern is the regular expression of the call if that is a constant.
+	// pattern is the regular expression of the call if it is a constant.
 	pattern *pattern
 }
 
-// call makes a step of our own of a planned call.
+// call returns the step that replaces a planned call.
 func (b *builder) call(of interpreter.InterpretableCall) (interpreter.InterpretableV2, error) {
 	if either := alternativeOf(of); either != nil {
 		return either, nil
@@ -58,8 +57,8 @@ func (b *builder) call(of interpreter.InterpretableCall) (interpreter.Interpreta
 	return result, nil
 }
 
-// implementation is what cel-go plans: that of the overload if there is one only, else
-// that of the function, which finds out.
+// implementation returns the implementation that cel-go would plan. It is the overload's if there is only one overload. Otherwise
+// it is the function's, which selects the overload.
 func (b *builder) implementation(of interpreter.InterpretableCall) *functions.Overload {
 	if id := of.OverloadID(); id != "" {
 		if found, ok := b.dispatcher.FindOverload(id); ok {
@@ -102,10 +101,10 @@ func insteadOf(function string) func(*call, []ref.Val) ref.Val {
 	}
 }
 
-// Exec evaluates the arguments, charges and makes the call.
+// Exec evaluates the arguments, charges the call and makes it.
 func (c *call) Exec(frame *interpreter.ExecutionFrame) ref.Val {
 	account := accountOf(frame)
-	// What is evaluated for an argument is above it on the stack, and gone before the next.
+	// Evaluating an argument pushes values on the stack and removes them before the next argument.
 	base := len(account.values)
 	var result ref.Val
 	strict := c.implementation == nil || !c.implementation.NonStrict
@@ -125,8 +124,7 @@ func (c *call) Exec(frame *interpreter.ExecutionFrame) ref.Val {
 		}
 		result = c.make(values)
 	}
-	// CEL charges for a call that was not made because an argument has no value, if all
-	// arguments were evaluated.
+	// If all arguments were evaluated, CEL charges even for a call that was not made because an argument has no value.
 	if len(values) == len(c.args) {
 		account.charge(c.charge(values, result))
 	}
@@ -134,10 +132,10 @@ func (c *call) Exec(frame *interpreter.ExecutionFrame) ref.Val {
 	return result
 }
 
-// Eval is Exec.
+// Eval evaluates the call as Exec does.
 func (c *call) Eval(vars interpreter.Activation) ref.Val { return c.Exec(interpreter.AsFrame(vars)) }
 
-// exceeds says that the call would cross a limit. There may be no call.
+// exceeds returns the error for a call that would exceed a limit. c may be nil.
 func (c *call) exceeds(limit uint64, unit Unit) *LimitError {
 	if c == nil {
 		return &LimitError{Limit: limit, Unit: unit}
@@ -145,7 +143,7 @@ func (c *call) exceeds(limit uint64, unit Unit) *LimitError {
 	return &LimitError{Limit: limit, Unit: unit, Function: c.Function(), ID: c.ID()}
 }
 
-// make makes the call.
+// make makes the call and returns its result.
 func (c *call) make(values []ref.Val) ref.Val {
 	if c.instead != nil {
 		if result := c.instead(c, values); result != nil {
@@ -176,10 +174,9 @@ func (c *call) make(values []ref.Val) ref.Val {
 	return types.NewErrWithNodeID(c.ID(), "no such overload: %s", c.Function())
 }
 
-// joined copies two lists into one. cel-go links them: a list of a thousand links takes a
-// thousand steps for each element that is read, and a list that is linked to itself sixty
-// times has more elements than there is memory. The list that a macro makes is appended to
-// in place; that stays cel-go's.
+// joined copies two lists into one. cel-go links them instead. Reading an element of a list of a thousand links takes a thousand
+// steps. A list linked to itself sixty times has more elements than fit in memory. The list that a macro builds is appended to in
+// place, so joined leaves it to cel-go.
 func joined(_ *call, values []ref.Val) ref.Val {
 	one, ok := values[0].(traits.Lister)
 	if !ok {
@@ -192,7 +189,7 @@ func joined(_ *call, values []ref.Val) ref.Val {
 	if !ok {
 		return nil
 	}
-	// CEL returns the other one if one is empty.
+	// If one list is empty, CEL returns the other one.
 	if one.Size() == types.IntZero || two.Size() == types.IntZero {
 		return nil
 	}

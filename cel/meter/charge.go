@@ -17,12 +17,11 @@ import (
 	"github.com/google/cel-go/interpreter"
 )
 
-// charge is what CEL charges for a call that was made, in CEL cost units. The result is
-// that of the call, or why it was not made.
+// charge returns the CEL cost units of a call that was made. result is the result of the call, or the reason why it was not made.
 type charge func(values []ref.Val, result ref.Val) uint64
 
-// chargeOf asks in the order that cel-go asks in: what the libraries say of an overload,
-// the estimator, and what CEL says of an overload.
+// chargeOf looks up the charge in the same order as cel-go: the libraries' costs of the overload, the estimator, and CEL's costs
+// of the overload.
 func (b *builder) chargeOf(of interpreter.InterpretableCall, constant *pattern) charge {
 	function, overload := of.Function(), of.OverloadID()
 	if found, ok := listCharges[overload]; ok {
@@ -50,12 +49,12 @@ func (b *builder) chargeOf(of interpreter.InterpretableCall, constant *pattern) 
 	}
 }
 
-// isOperator reports whether only CEL itself knows the costs.
+// isOperator reports whether a function is an operator, whose costs only CEL defines.
 func isOperator(function string) bool {
 	return strings.HasPrefix(function, "_") || strings.HasPrefix(function, "@") || function == operators.LogicalNot || function == operators.Negate
 }
 
-// isPlain reports whether a value is of a type that CEL has, and no container.
+// isPlain reports whether a value has one of CEL's own types and is not a container.
 func isPlain(value ref.Val) bool {
 	switch value.(type) {
 	case types.Bool, types.Int, types.Uint, types.Double, types.String, types.Bytes, types.Duration, types.Timestamp, types.Null:
@@ -96,18 +95,17 @@ func isMatches(overload string) bool {
 	return overload == overloads.Matches || overload == overloads.MatchesString
 }
 
-// perCharacter is the cost of a regular expression of so many characters for each unit of the
-// text that is matched.
+// perCharacter returns the cost of matching a regular expression with a number of characters, per unit of the text.
 func perCharacter(characters uint64) uint64 {
 	return uint64(math.Ceil(float64(characters) * common.RegexStringLengthCostFactor))
 }
 
-// traversed is the cost of going through so many characters.
+// traversed returns the cost of traversing a number of characters.
 func traversed(size uint64) uint64 {
 	return uint64(math.Ceil(float64(size) * common.StringTraversalCostFactor))
 }
 
-// sizeOf is the number of characters, elements or entries, and one for anything else.
+// sizeOf returns the number of characters, elements or entries. It returns 1 for other values.
 func sizeOf(value ref.Val) uint64 {
 	switch value := value.(type) {
 	case types.String:
@@ -122,8 +120,7 @@ func sizeOf(value ref.Val) uint64 {
 	return 1
 }
 
-// smallerSize is the smaller one of two sizes. A long text is not gone through because
-// of a short one.
+// smallerSize returns the smaller of two sizes. It does not traverse a long text if the other one is short.
 func smallerSize(a, b ref.Val) uint64 {
 	first, isText := a.(types.String)
 	second, areTexts := b.(types.String)
@@ -140,8 +137,8 @@ func smallerSize(a, b ref.Val) uint64 {
 	return uint64(count)
 }
 
-// listCharges and textCharges are those of cel-go's extension libraries, by overload. That of
-// texts has had charges since its version 5.
+// listCharges and textCharges are the charges of cel-go's extension libraries, by overload. The strings library has charges since
+// its version 5.
 var listCharges, textCharges = func() (lists, texts map[string]charge) {
 	lists, texts = map[string]charge{}, map[string]charge{}
 	add := func(to map[string]charge, by charge, overloads ...string) {
@@ -180,7 +177,7 @@ var listCharges, textCharges = func() (lists, texts map[string]charge) {
 	return lists, texts
 }()
 
-// unwrappedSize is sizeOf without a look into optional values.
+// unwrappedSize returns the size as sizeOf does, but does not unwrap optional values.
 func unwrappedSize(value ref.Val) uint64 {
 	if sizer, ok := value.(traits.Sizer); ok {
 		return uint64(sizer.Size().(types.Int))
@@ -194,7 +191,7 @@ func pairs(times uint64) charge {
 	}
 }
 
-// allocated is the cost of a call that makes a list.
+// allocated returns the cost of a call that makes a list.
 func allocated(factor float64, size uint64) uint64 {
 	if factor < 0 {
 		factor = 1
@@ -202,7 +199,7 @@ func allocated(factor float64, size uint64) uint64 {
 	return uint64(float64(size)*factor) + 1 + common.ListCreateBaseCost
 }
 
-// selfCompared is the cost of comparing the elements of a list with each other.
+// selfCompared returns the cost of comparing the elements of a list with each other.
 func selfCompared(value ref.Val) uint64 {
 	list, ok := value.(traits.Lister)
 	if !ok {

@@ -1,28 +1,30 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package meter evaluates checked CEL expressions that nobody trusts. It counts what CEL
-// counts, in CEL cost units, and it bounds what CEL does not bound: time and memory.
+// Package meter evaluates untrusted, checked CEL expressions. It counts CEL cost units as CEL does, and also limits time and
+// memory, which CEL does not limit.
 //
 //	planner, err := meter.NewPlanner(env, meter.Config{Estimator: &library.CostEstimator{}})
-//	program, err := planner.Plan(checked)
+//	program, err := planner.Plan(checked, true)
 //	value, expense, err := program.Eval(ctx, input, meter.Limits{Cost: 1_000_000, Bytes: 2 << 20})
 //
-// The interpreter is cel-go's, with its values and its functions. What differs is who
-// looks on. CEL's own cost tracker is told of a call after it was made, so that one call
-// may take all memory there is before anything is charged, and it looks for operands on a
-// stack, which takes longer the longer a list is: lists.range(160000).all(i, i >= 0) costs
-// 960,012 and takes minutes with it, and a tenth of a second without. Here each step of the
-// plan charges for itself: a call evaluates its operands, finds out from their sizes how long it will take
-// and how much it will make ([Load]), is stopped if that is too much, and is made only
-// then. Three things end an evaluation:
+// The interpreter, values and functions are cel-go's. The accounting differs. CEL's own cost tracker charges a call after it was
+// made, so one call may use up all memory before anything is charged. The tracker also searches a stack for operands, which takes
+// longer for longer lists: lists.range(160000).all(i, i >= 0) costs 960,012 units. It takes minutes with the tracker and a tenth
+// of a second without it.
 //
-//   - its cost: what CEL charges, or a unit for each 250 ns that its calls take by
-//     [LoadOf], whichever is more ([*LimitError]). The former counts exactly what cel-go's
-//     tracker counts; a test compares them.
-//   - its memory: the bytes of the texts, lists and maps that functions make ([*LimitError]).
-//   - its context, which is looked at during every loop and before every long call.
+// In this package each step of the plan charges for itself. A call has these steps:
 //
-// A result that does not end the evaluation is the one that cel-go has: same value, same
-// error, same place of the error.
+// 1. Evaluate the operands. 2. Compute the time and memory of the call from the sizes of the operands ([Load]). 3. End the
+// evaluation if the call would exceed a limit. 4. Make the call.
+//
+// Three limits end an evaluation:
+//
+//   - cost: the units that CEL charges, or one unit for each 250 ns of calls by
+//     [LoadOf], whichever is more ([*LimitError]). The former equals the count of cel-go's
+//     tracker; a test compares them.
+//   - memory: the bytes of the texts, lists and maps that functions make ([*LimitError]).
+//   - the context, which is checked in every loop and before every long call.
+//
+// If no limit ends the evaluation, the result is the same as cel-go's: the same value, error and position of the error.
 package meter

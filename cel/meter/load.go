@@ -10,32 +10,28 @@ import (
 	"github.com/google/cel-go/common/types/ref"
 )
 
-// Load is what a call takes.
+// Load is an upper bound of the time and memory of a call.
 type Load struct {
-	// Nanoseconds is how long it takes at most, about, on a slow core.
+	// Nanoseconds is the approximate maximum time on a slow core.
 	Nanoseconds float64
-	// Bytes is the size of what it makes at most, about.
+	// Bytes is the approximate maximum size of the result.
 	Bytes float64
 }
 
-// Call is a call as far as its load depends on it.
+// Call describes the properties of a call that its load depends on.
 type Call struct {
-	// Operands are the target, if there is one, and the arguments. Those that are missing
-	// have no size.
+	// First, Second and Third are the target, if there is one, and the arguments. Missing operands are zero.
 	First, Second, Third Operand
-	// Result is the size of the result where that is found out before: bytes of a text, elements
-	// of a list.
+	// Result is the size of the result if it is computed in advance: bytes of a text or elements of a list.
 	Result float64
-	// Pattern is the regular expression that is the second operand, and Compiled tells that
-	// it was compiled before.
+	// Pattern is the regular expression in the second operand. Compiled is true if it is already compiled.
 	Pattern
 	Compiled bool
-	// NoZone tells that the second operand is no name of a time zone, or of one that is kept.
+	// NoZone is true if the second operand is not a time zone, or is a cached one.
 	NoZone bool
 }
 
-// LoadOf returns the load of a call of a function, which grows with each operand: for
-// operands that are larger it is no smaller.
+// LoadOf returns the load of a call of a function. The load never decreases when an operand grows.
 func LoadOf(function string, of Call) Load {
 	load := unknownLoad
 	if known, ok := loads[function]; ok {
@@ -46,33 +42,32 @@ func LoadOf(function string, of Call) Load {
 	}
 	result := load(&of)
 	if math.IsNaN(result.Nanoseconds) || math.IsNaN(result.Bytes) {
-		// Nothing times what has no limit: nothing would be compared with it, and so be too much.
+		// Zero times infinity is NaN. Comparisons with NaN are false, so that the limits would not apply.
 		return Load{noLimit, noLimit}
 	}
 	return result
 }
 
-// unknownLoad is that of a function that is not listed: it goes through all that it is given, and
-// may return all of it.
+// unknownLoad is the load of an unlisted function. It assumes that the function traverses all operands and may return all of
+// them.
 func unknownLoad(c *Call) Load {
 	all := c.First.Deep + c.Second.Deep + c.Third.Deep
 	texts := c.First.Size + c.Second.Size + c.Third.Size
 	return Load{100 + 50*all + 20*texts, 64*all + 4*texts}
 }
 
-// known is a function with a load. What is free is listed as well: it takes no longer than
-// what it is charged with.
+// known is a function with a load. Free functions are listed as well: they take no longer than their CEL cost.
 type known struct {
 	load func(*Call) Load
-	// deep are the operands of which all values are counted.
+	// deep marks the operands whose nested values are all counted.
 	deep [2]bool
-	// zoned tells that the second operand is a time zone.
+	// zoned means that the second operand is a time zone.
 	zoned bool
-	// result is the size of the result before it is made.
+	// result computes the size of the result in advance.
 	result func(values []ref.Val, limit float64) float64
 }
 
-// loads are those of all functions of the environments of devices and of clusters.
+// loads are the loads of all functions in the environments of devices and of clusters.
 var loads = func() map[string]known {
 	result := map[string]known{}
 	add := func(is known, functions ...string) {
@@ -83,13 +78,13 @@ var loads = func() map[string]known {
 	constant := func(nanoseconds float64) known {
 		return known{load: func(*Call) Load { return Load{Nanoseconds: nanoseconds} }}
 	}
-	// reading a text: so long for each byte, with so many bytes made of each.
+	// reading is the load of reading a text: nanoseconds per byte, and bytes made per byte.
 	reading := func(base, each, makes float64) known {
 		return known{load: func(c *Call) Load { return Load{base + each*c.First.Size, makes * c.First.Size} }}
 	}
 	first, second, both := [2]bool{true, false}, [2]bool{false, true}, [2]bool{true, true}
 
-	// What is free.
+	// Free functions.
 	add(known{}, operators.LogicalNot, operators.Negate, operators.Subtract, operators.Multiply, operators.Divide, operators.Modulo,
 		operators.LogicalAnd, operators.LogicalOr, operators.Conditional, operators.Index, operators.OptIndex, operators.OptSelect,
 		operators.NotStrictlyFalse, "__not_strictly_false__",
@@ -100,7 +95,7 @@ var loads = func() map[string]known {
 		"math.abs", "math.bitAnd", "math.bitNot", "math.bitOr", "math.bitShiftLeft", "math.bitShiftRight", "math.bitXor",
 		"math.ceil", "math.floor", "math.isFinite", "math.isInf", "math.isNaN", "math.round", "math.sign", "math.sqrt", "math.trunc")
 
-	// Values.
+	// Functions of values.
 	add(known{load: equalling}, operators.Equals, operators.NotEquals)
 	add(known{load: func(c *Call) Load { return Load{Nanoseconds: 10 + min(c.First.Size, c.Second.Size)/8} }},
 		operators.Less, operators.LessEquals, operators.Greater, operators.GreaterEquals, "startsWith", "endsWith")
@@ -113,8 +108,7 @@ var loads = func() map[string]known {
 		return Load{100 + 60*c.First.Size + 60*c.Second.Deep, 64 * (c.First.Size + c.Second.Size)}
 	}}, "cel.@mapInsert")
 
-	// Texts. One that is no number or no address stands in an error, quoted, also where only a
-	// bool is wanted.
+	// Functions of texts. If a text is not a number or an address, an error quotes it, even if the function returns a bool.
 	add(reading(80, 15, 1), "bool", "int", "uint", "double", "duration", "timestamp")
 	add(reading(40, 6, 1), "charAt", "substring", "lowerAscii", "upperAscii", "trim")
 	add(reading(50, 1, 1), "bytes")
@@ -138,7 +132,7 @@ var loads = func() map[string]known {
 	add(known{load: matching}, "matches", "find")
 	add(known{load: func(c *Call) Load {
 		result := executing(c)
-		// Each match may look at all that is left, and notes where all groups are.
+		// Each match may scan the rest of the text, and stores the positions of all groups.
 		result.Nanoseconds += c.Steps * (c.First.Size + 1) * (2.5 + c.Groups + c.First.Size/2)
 		result.Bytes += 24*c.First.Size + 24
 		return result
@@ -146,9 +140,9 @@ var loads = func() map[string]known {
 	add(known{zoned: true, load: zoning}, "getDate", "getDayOfMonth", "getDayOfWeek", "getDayOfYear", "getFullYear", "getMonth",
 		"getHours", "getMinutes", "getSeconds", "getMilliseconds")
 
-	// Lists, or texts where a function has both.
+	// Functions of lists, and of texts if a function accepts both.
 	add(known{load: func(c *Call) Load { return Load{40 + 20*c.First.Size, 16 * c.First.Size} }}, "slice", "reverse")
-	// Each value of the list is taken out of its optional.
+	// Each value of the list is unwrapped.
 	add(known{load: func(c *Call) Load { return Load{40 + 60*c.First.Size, 16 * c.First.Size} }}, "unwrapOpt", "optional.unwrap")
 	add(known{load: func(c *Call) Load { return Load{40 + 20*c.First.Value, 24 * c.First.Value} }}, "lists.range")
 	add(known{result: flattenedSize, load: func(c *Call) Load { return Load{40 + 100*c.Result, 32 * c.Result} }}, "flatten")
@@ -159,7 +153,7 @@ var loads = func() map[string]known {
 	add(known{deep: first, load: func(c *Call) Load { return Load{Nanoseconds: 40 + 30*c.First.Deep} }},
 		"isSorted", "sum", "min", "max", "math.@min", "math.@max")
 	add(known{deep: first, load: func(c *Call) Load { return Load{40 + 30*c.First.Size*c.First.Deep, 16 * c.First.Size} }}, "distinct")
-	// A value is looked for among the elements of a list, or a text in a text.
+	// Functions that search for a value in a list, or for a text in a text.
 	add(known{deep: both, load: func(c *Call) Load {
 		return Load{50 + 12*(c.First.Size+c.Second.Size) + max(30*c.First.Deep, c.First.Size*c.Second.Size), 0}
 	}}, "indexOf", "lastIndexOf")
@@ -170,13 +164,13 @@ var loads = func() map[string]known {
 		return Load{60 + 60*c.First.Deep*c.Second.Deep, 64 * (c.First.Size + c.Second.Size)}
 	}}, "sameOrIncludes")
 
-	// Sets of devices.
+	// Functions of sets of devices.
 	add(known{deep: first, load: relating}, "@connected", "@clique")
 	add(known{deep: first, load: circling}, "@ring", "@path")
 	add(known{deep: first, load: pairing}, "@paired")
 	add(known{deep: both, load: boxing}, "@box")
 
-	// Values of Kubernetes.
+	// Functions of Kubernetes' types.
 	add(known{result: decimals, load: func(c *Call) Load {
 		return Load{200 + 10*c.First.Size + c.First.Size*c.First.Size/600 + 1_500*c.Result, 2*c.First.Size + 800*c.Result}
 	}}, "quantity", "isQuantity")
@@ -191,15 +185,15 @@ var loads = func() map[string]known {
 
 func equalling(c *Call) Load { return Load{Nanoseconds: 20 + 25*min(c.First.Deep, c.Second.Deep)} }
 
-// appending copies so many bytes or elements.
+// appending returns the load of copying a number of bytes or elements.
 func appending(size float64) Load { return Load{30 + 50*size, 16 * size} }
 
-// crossing compares each element of one list with each of another.
+// crossing returns the load of comparing each element of one list with each element of another.
 func crossing(c *Call) Load {
 	return Load{Nanoseconds: 40 + 60*min(c.First.Deep*c.Second.Size, c.Second.Deep*c.First.Size)}
 }
 
-// zoning looks a time zone up, which is read from a file unless it is kept.
+// zoning returns the load of looking up a time zone, which is read from a file unless it is cached.
 func zoning(c *Call) Load {
 	if c.Second.Size == 0 || c.NoZone {
 		return Load{}
@@ -213,25 +207,25 @@ func matching(c *Call) Load {
 	return result
 }
 
-// executing is the load of compiling a pattern, if it was not, and of what executing it begins
-// with: for each instruction it may make room for the ends of all groups.
+// executing returns the load of compiling a pattern, unless it is compiled, and of starting to match. For each instruction the
+// matcher may allocate the positions of all groups.
 func executing(c *Call) Load {
 	var room float64
-	if c.Groups > 0 { // there may be no limit to instructions
+	if c.Groups > 0 { // Avoid infinity times zero.
 		room = 16 * c.Instructions * c.Groups
 	}
 	if c.Compiled {
 		return Load{150 + 2*room, room}
 	}
-	// It is parsed twice: to see how large it is, and to compile it.
+	// The pattern is parsed twice: to compute its size, and to compile it.
 	return Load{2_000 + 2*c.Parsing + 400*c.Instructions + 2*room, 200*c.Instructions + 50*c.Ranges + 80*c.Second.Size + room}
 }
 
-// relating reads a bool for each pair of elements, and makes a graph of them.
+// relating returns the load of reading a bool for each pair of elements and building a graph.
 func relating(c *Call) Load { return Load{100 + 60*c.First.Deep, 100 + 40*c.First.Deep} }
 
-// circling goes over ways through some of the elements: there are not more than n for each set of
-// elements, and the search ends after 4,096.
+// circling returns the load of a search for paths through elements. There are at most n paths for each set of elements, and the
+// search ends after 4,096 steps.
 func circling(c *Call) Load {
 	result := relating(c)
 	steps := min(4_096, c.First.Size*math.Exp2(min(c.First.Size, 12)))
@@ -240,14 +234,14 @@ func circling(c *Call) Load {
 	return result
 }
 
-// pairing may ask each pair once for each element.
+// pairing returns the load of a matching, which may read each pair once for each element.
 func pairing(c *Call) Load {
 	result := relating(c)
 	result.Nanoseconds += 10 * c.First.Deep * c.First.Size
 	return result
 }
 
-// boxing sorts the numbers of each coordinate.
+// boxing returns the load of sorting the numbers of each coordinate.
 func boxing(c *Call) Load {
 	values := c.First.Deep + c.Second.Deep + c.Third.Deep
 	return Load{200 + values*(60+20*math.Log2(c.First.Size+2)), 200 + 64*values}

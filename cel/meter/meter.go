@@ -13,65 +13,64 @@ import (
 	"golang.org/x/sync/semaphore"
 )
 
-// nanosecondsPerUnit is what a unit of cost stands for: no call of a function takes more
-// time for each unit that it is charged with. Steps of ordinary expressions take a fifth of it.
+// nanosecondsPerUnit is the maximum time of function calls per charged unit of cost. Steps of ordinary expressions take a fifth
+// of it.
 const nanosecondsPerUnit = 250
 
-// The context is looked at after so many charges, or so many nanoseconds of calls.
+// The context is checked after this number of charges, or after this time of calls.
 const (
 	chargesPerLook     = 128
 	nanosecondsPerLook = 20_000
 )
 
-// Limits are those of one evaluation.
+// Limits are the limits of one evaluation.
 type Limits struct {
-	// Cost in CEL cost units, zero for none.
+	// Cost is the limit in CEL cost units. Zero means no limit.
 	Cost uint64
-	// Bytes is the size of all that functions make, besides [BytesPerUnit] for each unit of
-	// cost; zero for none.
+	// Bytes limits the size of all results of functions, in addition to [BytesPerUnit] for each unit of cost. Zero means no limit.
 	Bytes uint64
 }
 
-// BytesPerUnit is what an evaluation may make for each unit that CEL charges: many small
-// texts are what an expression with nested loops makes, and few of them are kept.
+// BytesPerUnit is the additional memory for each unit that CEL charges. An expression with nested loops makes many small texts
+// and keeps few of them.
 const BytesPerUnit = 8
 
-// Expense is what an evaluation took.
+// Expense is the cost and the load of an evaluation.
 type Expense struct {
-	// Cost is what CEL charges, in CEL cost units.
+	// Cost is the cost that CEL charges, in CEL cost units.
 	Cost uint64
-	// Load is what the calls of functions took.
+	// Load is the sum of the loads of function calls.
 	Load Load
 }
 
-// Units is what is charged for it: the cost, or the time of calls, whichever is more.
+// Units returns the charged cost: the CEL cost or the time of calls in units, whichever is more.
 func (e Expense) Units() uint64 { return max(e.Cost, uint64(e.Load.Units())) }
 
-// Units is how much cost stands for the time.
+// Units returns the time in units of cost.
 func (l Load) Units() float64 { return l.Nanoseconds / nanosecondsPerUnit }
 
-// LimitError says that an evaluation was ended because it needs more than it may have.
+// LimitError is the error of an evaluation that would exceed a limit.
 type LimitError struct {
-	// Limit is the one that would have been crossed, in Unit.
+	// Limit is the exceeded limit, in Unit.
 	Limit uint64
 	Unit  Unit
-	// Function is the call that was not made any more, empty if none was to be made. ID is
-	// that of its expression, zero if there is none.
+	// Function is the name of the call that was not made, or empty without such a call. ID is the id of the call's expression, or
+	// zero.
 	Function string
 	ID       int64
 }
 
-// Unit tells limits apart.
+// Unit is the unit of a limit.
 type Unit string
 
 const (
-	// UnitCost stands for CEL cost units.
+	// UnitCost means CEL cost units.
 	UnitCost Unit = "CEL cost units"
-	// UnitBytes stands for bytes.
+	// UnitBytes means bytes.
 	UnitBytes Unit = "bytes"
 )
 
-// Error says which limit.
+// Error names the exceeded limit.
 func (e *LimitError) Error() string {
 	if e.Function == "" {
 		return fmt.Sprintf("evaluation needs more than %d %s", e.Limit, e.Unit)
@@ -79,42 +78,40 @@ func (e *LimitError) Error() string {
 	return fmt.Sprintf("evaluation needs more than %d %s with this call of %s", e.Limit, e.Unit, e.Function)
 }
 
-// InterruptedError says that the context of an evaluation ended.
+// InterruptedError is the error of an evaluation whose context ended.
 type InterruptedError struct {
 	// Err is the error of the context.
 	Err error
 }
 
-// Error says so.
+// Error returns the message with the error of the context.
 func (e *InterruptedError) Error() string { return "evaluation interrupted: " + e.Err.Error() }
 
 // Unwrap returns the error of the context.
 func (e *InterruptedError) Unwrap() error { return e.Err }
 
-// account is what one evaluation has spent and may spend. It ends the evaluation by a
-// panic with one of the errors above: an error value would be absorbed by "||".
+// account holds the expenses and limits of one evaluation. It ends the evaluation by a panic with one of the errors above,
+// because "||" would absorb an error value.
 type account struct {
 	ctx    context.Context
 	limits Limits
-	// cost is what CEL charged, nanoseconds is what calls took by their loads, bytes what
-	// they made.
+	// cost is the cost charged by CEL. nanoseconds and bytes are the sums of the loads of calls.
 	cost               uint64
 	nanoseconds, bytes float64
-	// charges and since are what was charged since the context was looked at.
+	// charges and since are the charges and nanoseconds since the context was last checked.
 	charges int
 	since   float64
-	// heavy tells that this is one of the few evaluations that may make much.
+	// heavy is true if the evaluation has a turn to make more than lightBytes.
 	heavy bool
-	// values is the stack of the arguments of calls: nobody may keep them longer than a call
-	// takes. call is the one that is being charged. They are here because to make them for each
-	// call would take longer than most calls do.
+	// values is the stack of call arguments. Values must not be used after their call. call is the call that is being charged. Both
+	// are fields because allocating them for each call would take longer than most calls.
 	values []ref.Val
 	call   Call
 }
 
 func (a *account) expense() Expense { return Expense{a.cost, Load{a.nanoseconds, a.bytes}} }
 
-// charge adds what CEL charges.
+// charge adds a CEL cost.
 func (a *account) charge(cost uint64) {
 	a.cost += cost
 	if a.cost < cost {
@@ -128,7 +125,7 @@ func (a *account) charge(cost uint64) {
 	}
 }
 
-// load adds what a call is about to take, or a read where there is no call.
+// load adds the load of a call before it is made, or of a read if by is nil.
 func (a *account) load(of Load, by *call) {
 	if of == (Load{}) {
 		return
@@ -163,20 +160,18 @@ func (a *account) look() {
 	}
 }
 
-// scope is the outermost activation of an evaluation: the input, and its account.
+// scope is the outermost activation of an evaluation: the input with the account.
 type scope struct {
 	interpreter.Activation
 	account account
-	// room is where the stack of arguments begins: most expressions need no more.
+	// room is the initial memory of the argument stack. It is enough for most expressions.
 	room [16]ref.Val
 }
 
-// scopes are empty ones, to be used again. That of an evaluation which was ended by a panic
-// is none of them: nobody knows who still has it.
+// scopes are unused scopes. A scope is not reused after a panic, because other values may still refer to it.
 var scopes = sync.Pool{New: func() any { return new(scope) }}
 
-// accountOf finds the account of the evaluation that a frame belongs to: as many steps
-// away as macros are nested.
+// accountOf returns the account of a frame's evaluation. It takes as many steps as macros are nested.
 func accountOf(vars interpreter.Activation) *account {
 	if s := scopeOf(vars); s != nil {
 		return &s.account
@@ -184,7 +179,7 @@ func accountOf(vars interpreter.Activation) *account {
 	return &account{}
 }
 
-// scopeOf is nil where there is no input: constants are folded while an expression is planned.
+// scopeOf returns nil while constants are folded, because there is no input during planning.
 func scopeOf(vars interpreter.Activation) *scope {
 	if frame, ok := vars.(*interpreter.ExecutionFrame); ok {
 		vars = frame.Unwrap()
@@ -198,7 +193,7 @@ func scopeOf(vars interpreter.Activation) *scope {
 	return nil
 }
 
-// bytesLeft is how many bytes the next call may make.
+// bytesLeft returns the number of bytes that the next call may make.
 func (a *account) bytesLeft() float64 {
 	if a.limits.Bytes == 0 {
 		return noLimit
@@ -206,20 +201,19 @@ func (a *account) bytesLeft() float64 {
 	return float64(a.limits.Bytes+BytesPerUnit*min(a.cost, a.limits.Cost)) - a.bytes
 }
 
-// A scheduler evaluates on sixteen nodes at a time, and each evaluation may make some MiB.
-// Few make any: so those that make much take turns, and what all of them have is bounded by
-// what two may have.
+// A scheduler evaluates on sixteen nodes at a time, and each evaluation may make some MiB. Few evaluations do. These take turns,
+// so that the memory of all evaluations stays bounded by that of two.
 
 const (
-	// lightBytes is what an evaluation may make without waiting for its turn.
+	// lightBytes is the number of bytes that an evaluation may make without a turn.
 	lightBytes = 256 << 10
-	// heavyAtOnce is how many evaluations may make more at the same time, in one process.
+	// heavyAtOnce is the number of evaluations in a process that may make more at the same time.
 	heavyAtOnce = 2
 )
 
 var heavy = semaphore.NewWeighted(heavyAtOnce)
 
-// wait waits for a turn. An evaluation never waits for another one while it has one.
+// wait waits for a turn. An evaluation that has a turn never waits for another one.
 func wait(ctx context.Context) bool {
 	if ctx == nil {
 		return false

@@ -15,28 +15,27 @@ import (
 
 const noLimit = math.MaxFloat64
 
-// mostValues is how many values in a value are counted. What has more has a part many
-// times: no call goes through it.
+// mostValues is the maximum number of nested values that are counted. A larger value contains the same part many times, and no
+// call may traverse it.
 const mostValues = 1 << 18
 
-// Operand says how large an operand of a call is, or at most is.
+// Operand is the size of an operand, or an upper bound.
 type Operand struct {
-	// Size is the number of bytes of a text, of elements of a list, of entries of a map.
+	// Size is the number of bytes of a text, elements of a list, or entries of a map.
 	Size float64
-	// Deep is the number of values in it, itself included, counted as often as they can be
-	// reached: comparing or printing goes through all of them. A text counts as one value
-	// for each 64 bytes.
+	// Deep is the number of nested values including the operand. A value counts once per path to it, because comparing and printing
+	// follow all paths. A text counts as one value per 64 bytes.
 	Deep float64
-	// Value is that of a number, without its sign.
+	// Value is the absolute value of a number.
 	Value float64
 }
 
-// BytesPerValue is how long a text is that counts as one value.
+// BytesPerValue is the length of a text that counts as one value.
 const BytesPerValue = 64
 
 func textDeep(length int) float64 { return 1 + float64(length)/BytesPerValue }
 
-// operandOf looks at a value. Deep is counted if that is asked for.
+// operandOf returns the size of a value. It counts nested values only if deep is set.
 func operandOf(value ref.Val, deep bool) Operand {
 	switch value := value.(type) {
 	case types.String:
@@ -72,7 +71,7 @@ func operandOf(value ref.Val, deep bool) Operand {
 	return Operand{Size: 1, Deep: 1}
 }
 
-// isContainer reports whether a value may have others in it.
+// isContainer reports whether a value may contain other values.
 func isContainer(value ref.Val) bool {
 	switch value.(type) {
 	case types.String, types.Bytes:
@@ -84,7 +83,7 @@ func isContainer(value ref.Val) bool {
 	}
 }
 
-// counted is valuesIn, or more than any call may go through if they are too many.
+// counted returns the number of nested values, or noLimit if there are more than mostValues.
 func counted(value ref.Val) float64 {
 	if count := valuesIn(value, mostValues); count <= mostValues {
 		return count
@@ -92,9 +91,8 @@ func counted(value ref.Val) float64 {
 	return noLimit
 }
 
-// valuesIn counts the values in a value, itself included, and stops when they are more
-// than the limit. A list may have the same list in it many times, so that there are more
-// values than bytes.
+// valuesIn counts the values in a value, including itself, and stops above the limit. A list may contain the same list many
+// times, so that there may be more values than bytes.
 func valuesIn(value ref.Val, limit float64) float64 {
 	count := 1.0
 	switch value := value.(type) {
@@ -122,10 +120,10 @@ func valuesIn(value ref.Val, limit float64) float64 {
 	return count
 }
 
-// loader finds out the load of a call from its operands.
+// loader returns the load of a call for its operands.
 type loader func(*account, *call, []ref.Val) Load
 
-// loaderOf is nil for functions that are free.
+// loaderOf returns nil for free functions.
 func (b *builder) loaderOf(function string) loader {
 	is, listed := loads[function]
 	switch {
@@ -151,21 +149,21 @@ func (b *builder) loaderOf(function string) loader {
 
 var everything = known{deep: [2]bool{true, true}}
 
-// callOf looks at the operands.
+// callOf returns the properties of a call with its operands.
 func callOf(a *account, c *call, values []ref.Val, is known) *Call {
 	result := &a.call
 	*result = Call{}
 	if len(values) > 0 {
 		result.First = operandOf(values[0], is.deep[0])
 		if _, inPlace := values[0].(traits.MutableMapper); inPlace && c.Function() == "cel.@mapInsert" {
-			result.First = Operand{} // it is not copied
+			result.First = Operand{} // The map is changed in place.
 		}
 	}
 	if len(values) > 1 {
 		if zone, ok := values[1].(types.String); ok && is.zoned {
 			result.NoZone = isKept(string(zone))
 		}
-		// What is compared with a plain value is not looked into.
+		// A plain value is compared without traversing the elements of the list.
 		into := is.deep[1] && (c.Function() != operators.In || !isPlain(values[0]))
 		result.Second = operandOf(values[1], into)
 		if !into {
@@ -184,8 +182,8 @@ func callOf(a *account, c *call, values []ref.Val, is known) *Call {
 	return result
 }
 
-// adding is by far the most frequent call: numbers are free, and the list that a macro
-// makes is appended to in place.
+// adding is the loader of "+", by far the most frequent call. Adding numbers is free. The list that a macro builds is appended to
+// in place.
 func adding(_ *account, _ *call, values []ref.Val) Load {
 	switch first := values[0].(type) {
 	case types.String:
@@ -213,7 +211,7 @@ func addedTexts(length int) Load {
 	return Load{40 + float64(length)/4, float64(length)}
 }
 
-// comparing is nothing where one value has no others in it.
+// comparing is the loader of "==" and "!=". It returns no load if one of the values is not a container.
 func comparing(_ *account, _ *call, values []ref.Val) Load {
 	if !isContainer(values[0]) || !isContainer(values[1]) {
 		return Load{}

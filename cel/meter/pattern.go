@@ -19,42 +19,39 @@ import (
 )
 
 const (
-	// MaxPatternLength is the longest regular expression that is compiled, in bytes.
+	// MaxPatternLength is the maximum length of a regular expression in bytes.
 	MaxPatternLength = 16 << 10
-	// MaxPatternInstructions is the largest program that one is compiled to: a counted
-	// repetition takes a few characters and as many instructions as it says. Those of an
-	// expression that are constants have no more together.
+	// MaxPatternInstructions is the maximum size of a compiled regular expression. A counted repetition has a few characters and as
+	// many instructions as its count. The limit also applies to the sum of the constant regular expressions of an expression.
 	MaxPatternInstructions = 20_000
-	// maxClasses is how many classes of Unicode characters a regular expression may name: each
-	// is a table of up to 10 KiB.
+	// maxClasses is the maximum number of Unicode classes in a regular expression. Each is a table of up to 10 KiB.
 	maxClasses = 64
-	// maxGroups is how many groups a regular expression may have. While a text is matched, each
-	// instruction may keep where each group began and ended, also if nobody asks for that.
+	// maxGroups is the maximum number of groups in a regular expression. During a match each instruction may store the positions of
+	// all groups, even if the caller does not use them.
 	maxGroups = 32
-	// MaxPatternParsing is how long a regular expression may take to be parsed, in nanoseconds,
-	// and those of an expression that are constants together.
+	// MaxPatternParsing is the maximum time, in nanoseconds, to parse a regular expression, and to parse all constant ones of an
+	// expression together.
 	MaxPatternParsing = 4e6
-	// mostFolded is about the last letter that has a form in another case.
+	// mostFolded is approximately the last letter with a form in another case.
 	mostFolded = 0x1e943
-	// punctuation has a meaning in a regular expression, and none behind a backslash.
+	// punctuation has the characters with a meaning in a regular expression that a backslash removes.
 	punctuation = `.[](){}*+?^$\|-/`
 )
 
-// Pattern says how large a regular expression is.
+// Pattern is the size of a regular expression.
 type Pattern struct {
-	// Instructions is the size of its program. Steps is how many of them may be tried for
-	// each character. Groups is how many groups in parentheses it has.
+	// Instructions is the size of the compiled program. Steps is the number of instructions that may be tried per character. Groups
+	// is the number of groups in parentheses.
 	Instructions, Steps, Groups float64
-	// Parsing is how long it takes to be parsed at most, in nanoseconds. Ranges is how many
-	// ranges of characters its classes have together.
+	// Parsing is the maximum parsing time in nanoseconds. Ranges is the total number of character ranges in all classes.
 	Parsing, Ranges float64
 }
 
-// pattern is a regular expression that is a constant.
+// pattern is a constant regular expression.
 type pattern struct {
 	Pattern
 	expression *regexp.Regexp
-	// characters is how many its text has.
+	// characters is the number of characters of the text.
 	characters uint64
 }
 
@@ -62,7 +59,7 @@ func isMatching(function string) bool {
 	return function == "matches" || function == "find" || function == "findAll"
 }
 
-// constantPattern compiles the pattern of a call if it is a constant. nil if it is none.
+// constantPattern compiles the pattern of a call if it is a constant. Otherwise it returns nil.
 func constantPattern(of interpreter.InterpretableCall) (*pattern, error) {
 	if !isMatching(of.Function()) || len(of.Args()) < 2 {
 		return nil, nil
@@ -86,7 +83,7 @@ func constantPattern(of interpreter.InterpretableCall) (*pattern, error) {
 	return &pattern{size, compiled, uint64(utf8.RuneCountInString(string(text)))}, nil
 }
 
-// match makes a call with a pattern.
+// match makes a call with a constant pattern.
 func match(of *call, values []ref.Val) ref.Val {
 	text, ok := values[0].(types.String)
 	if !ok {
@@ -109,8 +106,7 @@ func match(of *call, values []ref.Val) ref.Val {
 	}
 }
 
-// patternOf is the pattern of a call. A computed one that can't be compiled has no size: the
-// call will say what is wrong with it.
+// patternOf returns the size of the pattern of a call. An invalid pattern has no size, because the call will report the mistake.
 func (c *call) patternOf(values []ref.Val) (of Pattern, compiled bool) {
 	if c.pattern != nil {
 		return c.pattern.Pattern, true
@@ -126,17 +122,16 @@ func (c *call) patternOf(values []ref.Val) (of Pattern, compiled bool) {
 	return of, false
 }
 
-// PatternError says that a regular expression is too large to be compiled.
+// PatternError is the error for a regular expression that is too large to compile.
 type PatternError struct {
 	message string
 }
 
-// Error says by how much.
+// Error names the exceeded limit.
 func (e *PatternError) Error() string { return e.message }
 
-// PatternOf returns how large a regular expression is once it is compiled, without compiling
-// it. An error says that it is too large ([*PatternError]), or what is wrong with it; what is
-// wrong is found out by parsing it.
+// PatternOf returns the size of a regular expression without compiling it. It returns a [*PatternError] if the regular expression
+// is too large. Otherwise it parses the regular expression and returns the parser's error.
 func PatternOf(text string) (Pattern, error) {
 	if len(text) > MaxPatternLength {
 		return Pattern{}, &PatternError{fmt.Sprintf("the regular expression has %d bytes, the limit is %d", len(text), MaxPatternLength)}
@@ -162,7 +157,7 @@ func PatternOf(text string) (Pattern, error) {
 	}
 	result.Instructions, result.Steps, result.Groups, result.Ranges = size, size, float64(groups), rangesOf(parsed)
 	if parsed.Op == syntax.OpLiteral && parsed.Flags&syntax.FoldCase == 0 {
-		result.Steps = 1 // it is looked for as a text is
+		result.Steps = 1 // A plain text is searched directly.
 	}
 	return result, nil
 }
@@ -176,7 +171,7 @@ func instructionsOf(e *syntax.Regexp) float64 {
 	case syntax.OpLiteral:
 		return float64(len(e.Rune))
 	case syntax.OpCharClass:
-		// A class is one instruction, and searched for each character.
+		// A class is one instruction that does a binary search for each character.
 		return 1 + math.Log2(float64(len(e.Rune)+1))/4
 	case syntax.OpRepeat:
 		times := float64(max(e.Min, e.Max))
@@ -199,17 +194,15 @@ func rangesOf(e *syntax.Regexp) float64 {
 	return sum
 }
 
-// parseTime is how long a regular expression takes to be parsed at most, in nanoseconds. It can
-// be found out only by its text: a parser that has begun does not end before it is done, and
-// for three things takes much longer than the text is long.
+// parseTime returns an upper bound of the parsing time in nanoseconds. It uses only the text, because a running parser can't be
+// interrupted. The parser takes superlinear time in three cases:
 //
-//   - Alternatives that begin alike are taken apart, piece by piece, and what is left of them
-//     is gone through again for each piece: (.a.a.a|.a.a.b).
-//   - What is in a group is copied into what is around it: ((((abc)d)e)f).
+//   - Alternatives with a common prefix are factored piece by piece, and the rest is
+//     traversed again for each piece: (.a.a.a|.a.a.b).
+//   - The content of a group is copied into the enclosing group: ((((abc)d)e)f).
 //   - Without regard to case, (?i), each letter of a class is looked up: [B-\x{1e900}].
 //
-// What it counts may be more than there is, where a character stands for itself: in quotes, or
-// in a class.
+// The bound is too high for characters without a special meaning, in quotes or in a class.
 func parseTime(text string) (nanoseconds float64) {
 	const (
 		perByte, perPiece                = 100, 7
@@ -230,7 +223,7 @@ func parseTime(text string) (nanoseconds float64) {
 	return nanoseconds + perPiece*float64(count(text, pieces))*float64(len(text))
 }
 
-// count leaves out what stands for itself because of a backslash.
+// count counts the characters of a text that are in of, except after a backslash.
 func count(text, of string) (times int) {
 	for i := 0; i < len(text); i++ {
 		if text[i] == '\\' && i+1 < len(text) && strings.IndexByte(punctuation, text[i+1]) >= 0 {
@@ -246,7 +239,7 @@ func count(text, of string) (times int) {
 
 func classesOf(text string) int { return strings.Count(text, `\p`) + strings.Count(text, `\P`) }
 
-// foldsCase reports whether there may be a flag i.
+// foldsCase reports whether the text may contain the flag i.
 func foldsCase(text string) bool {
 	for {
 		_, flags, found := strings.Cut(text, "(?")
@@ -262,7 +255,7 @@ func foldsCase(text string) bool {
 	}
 }
 
-// folded is how many letters the ranges may have that reach beyond ASCII.
+// folded returns an upper bound of the letters in ranges that extend beyond ASCII.
 func folded(text string) (letters float64) {
 	for {
 		_, last, found := strings.Cut(text, "-")
@@ -274,20 +267,20 @@ func folded(text string) (letters float64) {
 	}
 }
 
-// lastOf is the letter that a text begins with, if it may be the last one of a range beyond
-// ASCII; else 0.
+// lastOf returns the first letter of a text if it may end a range beyond ASCII, or 0.
 func lastOf(text string) rune {
 	const bits = 32
 	if hex, found := strings.CutPrefix(text, `\x{`); found {
 		digits, _, _ := strings.Cut(hex, "}")
 		letter, err := strconv.ParseUint(digits, 16, bits)
 		if err != nil {
-			return mostFolded // or it is no letter, and the parser says so
+			// The parser will reject the text if this is not a letter.
+			return mostFolded
 		}
 		return rune(min(letter, mostFolded))
 	}
 	if strings.HasPrefix(text, `\`) {
-		return 0o777 // three octal digits, or two hexadecimal ones
+		return 0o777 // three octal digits or two hexadecimal digits
 	}
 	if letter, _ := utf8.DecodeRuneInString(text); letter >= utf8.RuneSelf {
 		return letter

@@ -15,30 +15,27 @@ import (
 	"github.com/google/cel-go/interpreter"
 )
 
-// Config says how the expressions of an environment are planned and charged.
+// Config specifies how the expressions of an environment are planned and charged.
 type Config struct {
-	// Estimator knows what functions cost; nil means what CEL charges. It may be a
-	// [LoadEstimator], too.
+	// Estimator provides the costs of functions. nil means CEL's costs. It may also be a [LoadEstimator].
 	Estimator interpreter.ActualCostEstimator
-	// OperatorsAsCEL is set for an Estimator that knows nothing of operators but of "==".
+	// OperatorsAsCEL is set for an Estimator without costs of operators other than "==".
 	OperatorsAsCEL bool
-	// FreePresenceTests does not charge for has(), as Kubernetes does.
+	// FreePresenceTests makes has() free, as in Kubernetes.
 	FreePresenceTests bool
-	// ChargesTexts is set for environments with the strings library from its version 5 on,
-	// which has charges of its own.
+	// ChargesTexts is set for environments with the strings library of version 5 or later, which has its own charges.
 	ChargesTexts bool
-	// ReadsMakeLists is set where a list is made each time that it is read from the input.
+	// ReadsMakeLists is set if each read of a list from the input makes a new list.
 	ReadsMakeLists bool
 }
 
-// LoadEstimator knows what functions take that are not CEL's or Kubernetes'.
+// LoadEstimator provides the loads of functions outside of CEL's and Kubernetes' libraries.
 type LoadEstimator interface {
-	// CallLoad returns the load of a call, false if it does not know the function.
+	// CallLoad returns the load of a call, or false for an unknown function.
 	CallLoad(function string, args []ref.Val) (Load, bool)
 }
 
-// Planner makes programs of the checked expressions of one environment. It is safe for
-// concurrent use.
+// Planner makes programs from the checked expressions of one environment. It is safe for concurrent use.
 type Planner struct {
 	config      Config
 	loads       LoadEstimator
@@ -46,7 +43,7 @@ type Planner struct {
 	interpreter interpreter.Interpreter
 }
 
-// NewPlanner binds the functions of the environment.
+// NewPlanner returns a Planner for the functions of the environment.
 func NewPlanner(env *cel.Env, config Config) (*Planner, error) {
 	dispatcher := interpreter.NewDispatcher()
 	for _, function := range env.Functions() {
@@ -69,9 +66,8 @@ func NewPlanner(env *cel.Env, config Config) (*Planner, error) {
 	}, nil
 }
 
-// Plan makes a program. With optimize, constants are computed now: lists of constants,
-// conversions of constants, memberships in lists of constants, regular expressions. An
-// error says which of them can't be.
+// Plan returns the program of an expression. With optimize it computes constants now: lists of constants, conversions of
+// constants, memberships in lists of constants, and regular expressions. If a constant can't be computed, Plan returns an error.
 func (p *Planner) Plan(checked *ast.AST, optimize bool) (*Program, error) {
 	b := &builder{Planner: p, optimize: optimize, presence: map[int64]bool{}, conditionals: map[int64]bool{}}
 	b.recognize(checked.Expr())
@@ -91,8 +87,8 @@ func (p *Planner) Plan(checked *ast.AST, optimize bool) (*Program, error) {
 type builder struct {
 	*Planner
 	optimize bool
-	// presence and conditionals are the ids of tests of presence, and of conditionals: an
-	// attribute does not tell whether it is one.
+	// presence and conditionals are the ids of presence tests and conditionals. The interpreter plans both as attributes, which do
+	// not show the difference.
 	presence, conditionals map[int64]bool
 }
 
@@ -129,9 +125,8 @@ type Program struct {
 	root interpreter.InterpretableV2
 }
 
-// Eval evaluates the expression, and returns what that took, also if it fails. Errors
-// are those of cel-go, a [*LimitError] or an [*InterruptedError]; the value beside an
-// error of cel-go has its place.
+// Eval evaluates the expression. It returns the expense even if the evaluation fails. The error is cel-go's, a [*LimitError] or
+// an [*InterruptedError]. With an error of cel-go, value holds its position.
 func (p *Program) Eval(ctx context.Context, input interpreter.Activation, limits Limits) (value ref.Val, expense Expense, err error) {
 	s := scopes.Get().(*scope)
 	s.Activation, s.account = input, account{ctx: ctx, limits: limits, values: s.room[:0]}

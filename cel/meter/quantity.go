@@ -11,15 +11,14 @@ import (
 	"github.com/google/cel-go/common/types/ref"
 )
 
-// An amount with an exponent is kept as it is written until it is compared, and then all of
-// its digits are computed: 1e2000000000 has two billion.
+// Kubernetes stores a quantity with an exponent as written, and computes all digits when it compares it. 1e2000000000 has two
+// billion digits.
 
-// exponentMargin is the largest exponent that is computed with, besides the digits that are
-// written. Kubernetes reads amounts of resources up to 2^63, and rounds what is finer than
-// 10^-9: amounts that are larger than this are all the same.
+// exponentMargin is the maximum exponent, in addition to the number of written digits. Kubernetes reads amounts of resources up
+// to 2^63, and rounds to multiples of 10^-9. So larger exponents don't make a difference for any real amount.
 const exponentMargin = 128
 
-// clampQuantity replaces the text of a quantity by one with a small exponent.
+// clampQuantity replaces the text of a quantity by a text with a small exponent.
 func clampQuantity(_ *call, values []ref.Val) ref.Val {
 	if text, ok := values[0].(types.String); ok {
 		if clamped, changed := ClampExponent(string(text)); changed {
@@ -29,9 +28,8 @@ func clampQuantity(_ *call, values []ref.Val) ref.Val {
 	return nil
 }
 
-// ClampExponent returns the text of a quantity with an exponent that can be computed with. The
-// value is the same, unless it is so large that no amount of anything is. The second
-// result reports whether it is another text. What is no quantity stays none.
+// ClampExponent returns the text of a quantity with a bounded exponent. The value is the same, unless it is larger than any real
+// amount. The second result reports whether the text changed. An invalid quantity stays invalid.
 func ClampExponent(text string) (string, bool) {
 	at := strings.IndexAny(text, "eE")
 	if at < 0 || at == len(text)-1 {
@@ -41,7 +39,7 @@ func ClampExponent(text string) (string, bool) {
 	if err != nil {
 		return text, false
 	}
-	// Kubernetes keeps 32 bits of it.
+	// Kubernetes uses 32 bits of the exponent.
 	value, limit := int64(int32(exponent)), int64(at+exponentMargin)
 	if value >= -limit && value <= limit {
 		return text, false

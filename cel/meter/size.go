@@ -12,8 +12,8 @@ import (
 	"github.com/google/cel-go/common/types/traits"
 )
 
-// decimals is 1 for a text that becomes a decimal of any size, and 0 if an int64 will do, as for
-// most quantities people write.
+// decimals returns 1 for a text that becomes a decimal of arbitrary size. It returns 0 if an int64 is enough, as for most
+// quantities.
 func decimals(values []ref.Val, _ float64) float64 {
 	text, ok := values[0].(types.String)
 	if ok && (len(text) > 18 || strings.Contains(string(text), ".") && strings.HasSuffix(string(text), "i")) {
@@ -22,7 +22,7 @@ func decimals(values []ref.Val, _ float64) float64 {
 	return 0
 }
 
-// replacedSize is that of a text in which one is replaced by a longer one.
+// replacedSize returns the length of a text after a replacement.
 func replacedSize(values []ref.Val, _ float64) float64 {
 	text, ok := values[0].(types.String)
 	if !ok || len(values) < 3 {
@@ -43,7 +43,7 @@ func replacedSize(values []ref.Val, _ float64) float64 {
 	return float64(len(text)) + float64(count)*growth
 }
 
-// splitSize is the number of parts.
+// splitSize returns the number of parts.
 func splitSize(values []ref.Val, _ float64) float64 {
 	text, ok := values[0].(types.String)
 	if !ok {
@@ -53,7 +53,7 @@ func splitSize(values []ref.Val, _ float64) float64 {
 	return float64(strings.Count(string(text), string(by)) + 1)
 }
 
-// joinedSize is the length of all texts of a list together, with separators.
+// joinedSize returns the total length of the texts of a list, with separators.
 func joinedSize(values []ref.Val, limit float64) float64 {
 	list, ok := values[0].(traits.Lister)
 	if !ok {
@@ -71,7 +71,7 @@ func joinedSize(values []ref.Val, limit float64) float64 {
 	return size
 }
 
-// formattedSize is the length of a text with values in it.
+// formattedSize returns an upper bound of the length of a formatted text.
 func formattedSize(values []ref.Val, _ float64) float64 {
 	format, ok := values[0].(types.String)
 	if !ok {
@@ -80,8 +80,8 @@ func formattedSize(values []ref.Val, _ float64) float64 {
 	return FormattedSize(string(format), counted(values[1]))
 }
 
-// FormattedSize is how long a text with so many values in it is at most. A number is written
-// in 400 characters, and as many more as its precision says.
+// FormattedSize returns an upper bound of the length of a text with a number of formatted values. A number takes at most 400
+// characters plus its precision.
 func FormattedSize(format string, values float64) float64 {
 	const longest, perValue = 400, 6 * BytesPerValue
 	size := float64(len(format)) + perValue*values
@@ -100,7 +100,7 @@ func FormattedSize(format string, values float64) float64 {
 	return size
 }
 
-// flattenedSize is the number of elements after lists in a list were dissolved.
+// flattenedSize returns the number of elements after nested lists are flattened.
 func flattenedSize(values []ref.Val, _ float64) float64 {
 	depth := types.Int(1)
 	if len(values) > 1 {

@@ -11,8 +11,7 @@ import (
 	"github.com/google/cel-go/interpreter"
 )
 
-// attribute is a variable, or the result of another step, with qualifiers: fields, keys
-// and indices.
+// attribute is a variable, or the result of another step, with qualifiers: fields, keys and indices.
 type attribute struct {
 	interpreter.InterpretableAttribute
 	cost  uint64
@@ -30,7 +29,7 @@ func (b *builder) attribute(of interpreter.InterpretableAttribute) *attribute {
 	return &attribute{of, cost, b.config.ReadsMakeLists}
 }
 
-// AddQualifier charges for the qualifier, too.
+// AddQualifier adds a qualifier that is charged.
 func (a *attribute) AddQualifier(q interpreter.Qualifier) (interpreter.Attribute, error) {
 	own := qualifier{q, a.makes}
 	var err error
@@ -42,32 +41,32 @@ func (a *attribute) AddQualifier(q interpreter.Qualifier) (interpreter.Attribute
 	return a, err
 }
 
-// Exec reads the attribute.
+// Exec reads the attribute and charges for it.
 func (a *attribute) Exec(frame *interpreter.ExecutionFrame) ref.Val {
 	value := a.InterpretableAttribute.Exec(frame)
 	accountOf(frame).charge(a.cost)
 	return value
 }
 
-// Eval is Exec.
+// Eval evaluates the attribute as Exec does.
 func (a *attribute) Eval(vars interpreter.Activation) ref.Val {
 	return a.Exec(interpreter.AsFrame(vars))
 }
 
-// qualifier is a field, or a key or index.
+// qualifier is a field, key or index.
 type qualifier struct {
 	interpreter.Qualifier
 	makes bool
 }
 
-// Qualify reads.
+// Qualify reads the qualifier and charges for it.
 func (q *qualifier) Qualify(vars interpreter.Activation, of any) (any, error) {
 	value, err := q.Qualifier.Qualify(vars, of)
 	read(accountOf(vars), value, q.makes)
 	return value, err
 }
 
-// QualifyIfPresent reads if there is something.
+// QualifyIfPresent reads the qualifier if it is present and charges for it.
 func (q *qualifier) QualifyIfPresent(vars interpreter.Activation, of any, presenceOnly bool) (any, bool, error) {
 	value, present, err := q.Qualifier.QualifyIfPresent(vars, of, presenceOnly)
 	if present || presenceOnly {
@@ -76,16 +75,16 @@ func (q *qualifier) QualifyIfPresent(vars interpreter.Activation, of any, presen
 	return value, present, err
 }
 
-// constantQualifier is one that is a literal.
+// constantQualifier is a literal qualifier.
 type constantQualifier struct {
 	qualifier
 	value ref.Val
 }
 
-// Value is the literal.
+// Value returns the literal.
 func (q *constantQualifier) Value() ref.Val { return q.value }
 
-// read charges for a value that was looked up. makes tells that a list was made for it.
+// read charges for a value that was read. If makes is true, reading a list made it.
 func read(a *account, value any, makes bool) {
 	a.charge(1)
 	if !makes {
@@ -102,7 +101,7 @@ type constructor struct {
 	interpreter.InterpretableConstructor
 }
 
-// Exec makes the value.
+// Exec makes the value and charges for it.
 func (c *constructor) Exec(frame *interpreter.ExecutionFrame) ref.Val {
 	value := c.InterpretableConstructor.Exec(frame)
 	var cost uint64 = common.StructCreateBaseCost
@@ -116,21 +115,21 @@ func (c *constructor) Exec(frame *interpreter.ExecutionFrame) ref.Val {
 	return value
 }
 
-// Eval is Exec.
+// Eval makes the value as Exec does.
 func (c *constructor) Eval(vars interpreter.Activation) ref.Val {
 	return c.Exec(interpreter.AsFrame(vars))
 }
 
-// alternative is "or" or "orValue" of an optional value: what follows is evaluated only if
-// there is none, and nothing is charged.
+// alternative is "or" or "orValue" of an optional value. The argument is evaluated only if the optional has no value. The call is
+// free.
 type alternative struct {
 	interpreter.InterpretableV2
 	optional, otherwise interpreter.InterpretableV2
-	// value returns the value and not the optional.
+	// value is true for orValue, which returns the value instead of the optional.
 	value bool
 }
 
-// alternativeOf recognizes one. nil if the call is something else.
+// alternativeOf returns the alternative for a call, or nil for other calls.
 func alternativeOf(of interpreter.InterpretableCall) *alternative {
 	args := of.Args()
 	if len(args) != 2 {
@@ -146,7 +145,7 @@ func alternativeOf(of interpreter.InterpretableCall) *alternative {
 	}
 }
 
-// Exec returns the first that there is.
+// Exec returns the optional or its value. If there is no value, Exec evaluates the argument.
 func (a *alternative) Exec(frame *interpreter.ExecutionFrame) ref.Val {
 	switch of := a.optional.Exec(frame).(type) {
 	case *types.Err, *types.Unknown:
@@ -165,7 +164,7 @@ func (a *alternative) Exec(frame *interpreter.ExecutionFrame) ref.Val {
 	}
 }
 
-// Eval is Exec.
+// Eval evaluates the alternative as Exec does.
 func (a *alternative) Eval(vars interpreter.Activation) ref.Val {
 	return a.Exec(interpreter.AsFrame(vars))
 }

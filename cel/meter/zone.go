@@ -12,11 +12,10 @@ import (
 	"github.com/google/cel-go/common/types/ref"
 )
 
-// A time zone is read from a file each time that its name is used, which takes as long as
-// hundreds of other calls. So those that there are are kept. What is not the plain name of
-// one, and so might be one of any number of ways to write it, is not.
+// Go reads a time zone from a file each time its name is used, which takes as long as hundreds of other calls. So this file
+// caches zones. It caches only plain names, because there are unlimited other ways to write a name.
 
-// mostZones is how many zones are kept. There are some 600, thrice.
+// mostZones is the maximum number of cached zones. There are some 600 zones, in three variants.
 const mostZones = 2048
 
 var zones = struct {
@@ -24,7 +23,7 @@ var zones = struct {
 	known map[string]*time.Location
 }{known: map[string]*time.Location{}}
 
-// loadZone returns the time zone of a name, as CEL understands it.
+// loadZone returns the time zone with the name, as CEL interprets it.
 func loadZone(name string) (*time.Location, error) {
 	zones.RLock()
 	known := zones.known[name]
@@ -39,13 +38,13 @@ func loadZone(name string) (*time.Location, error) {
 	zones.Lock()
 	defer zones.Unlock()
 	if len(zones.known) < mostZones {
-		// The name is often a part of a longer text.
+		// The name is often a part of a longer text, which it would keep in memory.
 		zones.known[strings.Clone(name)] = loaded
 	}
 	return loaded, nil
 }
 
-// isPlainZone reports whether a text is written as the names of zones are.
+// isPlainZone reports whether the text has the form of a zone name.
 func isPlainZone(name string) bool {
 	const longest = 64
 	if name == "" || len(name) > longest || name[0] == '/' || name[len(name)-1] == '/' || strings.Contains(name, "//") {
@@ -56,11 +55,10 @@ func isPlainZone(name string) bool {
 	}) < 0
 }
 
-// isKept reports whether a zone costs nothing to look up. One that is needed for the first time is
-// read.
+// isKept reports whether a zone lookup is free. It loads a zone that is not cached yet.
 func isKept(name string) bool {
 	if name == "" || name == "UTC" || strings.Contains(name, ":") {
-		return true // it needs no file
+		return true // These zones need no file.
 	}
 	if !isPlainZone(name) {
 		return false
@@ -69,8 +67,7 @@ func isKept(name string) bool {
 	return err == nil
 }
 
-// inKeptZone reads a part of a timestamp as it is in a zone that is kept. nil if there is nothing
-// of that kind to read.
+// inKeptZone returns a part of a timestamp in a cached zone. It returns nil if the call has no plain zone.
 func inKeptZone(of *call, values []ref.Val) ref.Val {
 	if len(values) < 2 {
 		return nil

@@ -15,7 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// evaluateZoned evaluates an expression over the variable zone.
+// evaluateZoned evaluates an expression over the variable zone, and requires the same result as cel-go's.
 func evaluateZoned(t *testing.T, text, zone string) (ref.Val, Expense, error) {
 	t.Helper()
 	env, err := celgo.NewEnv(celgo.Variable("zone", celgo.StringType))
@@ -44,7 +44,7 @@ func mustProgram(t *testing.T, env *celgo.Env, checked *celgo.Ast) celgo.Program
 	return program
 }
 
-// Zones that are kept are those that CEL reads from files, and free.
+// TestKeptZones tests that lookups of cached zones are free, and that the results equal cel-go's.
 func TestKeptZones(t *testing.T) {
 	const read = 100_000
 	for zone, free := range map[string]bool{
@@ -53,7 +53,7 @@ func TestKeptZones(t *testing.T) {
 	} {
 		for _, function := range []string{"getFullYear", "getMonth", "getDate", "getDayOfMonth", "getDayOfWeek", "getDayOfYear", "getHours", "getMinutes", "getSeconds", "getMilliseconds"} {
 			_, expense, _ := evaluateZoned(t, "timestamp('2026-12-31T23:45:59.123Z')."+function+"(zone)", zone)
-			// The timestamp is a constant.
+			// The timestamp is a constant, so that only the zone has a load.
 			if free {
 				require.Zero(t, expense.Load.Nanoseconds, zone)
 			} else {
@@ -63,7 +63,7 @@ func TestKeptZones(t *testing.T) {
 	}
 }
 
-// What names a zone in any number of ways fills no memory.
+// TestOnlyPlainZonesAreKept tests that the variants of a zone's name are not cached.
 func TestOnlyPlainZonesAreKept(t *testing.T) {
 	for _, name := range []string{"Europe//Berlin", "./Europe/Berlin", "Europe/./Berlin", "No/Where", ""} {
 		_, _ = loadZone(name)
@@ -76,8 +76,8 @@ func TestOnlyPlainZonesAreKept(t *testing.T) {
 	require.Same(t, loaded, again)
 }
 
-// What Go's parser of regular expressions takes from a tenth of a second to minutes for is
-// refused before it sees it.
+// TestPatternsThatTakeLongToParse tests that regular expressions are rejected before parsing if Go's parser would take from a
+// tenth of a second to minutes.
 func TestPatternsThatTakeLongToParse(t *testing.T) {
 	for name, text := range map[string]string{
 		"begin alike":            strings.Repeat(strings.Repeat(".", 4900)+"b|", 2),
@@ -98,7 +98,7 @@ func TestPatternsThatTakeLongToParse(t *testing.T) {
 	}
 }
 
-// What people write is far from taking long.
+// TestPatternsThatPeopleWrite tests that realistic regular expressions are far below the limit.
 func TestPatternsThatPeopleWrite(t *testing.T) {
 	names := make([]string, 300)
 	for i := range names {
@@ -115,8 +115,8 @@ func TestPatternsThatPeopleWrite(t *testing.T) {
 	}
 }
 
-// A pattern that is too large to be compiled has no limit: what it takes is that much, and not
-// something that no comparison finds too large.
+// TestPatternsWithoutLimitHaveNone tests that a pattern that is too large has the load noLimit. Comparisons with NaN would be
+// false, so that the limits would not apply.
 func TestPatternsWithoutLimitHaveNone(t *testing.T) {
 	for _, function := range []string{"matches", "find", "findAll"} {
 		for _, groups := range []float64{0, 1, maxGroups} {
@@ -127,7 +127,7 @@ func TestPatternsWithoutLimitHaveNone(t *testing.T) {
 	}
 }
 
-// Loads are numbers, also where nothing is known of the operands.
+// TestLoadsAreNumbers tests that loads are numbers, even for operands of unlimited size.
 func TestLoadsAreNumbers(t *testing.T) {
 	sizes := []float64{0, 1, math.Inf(1)}
 	for function := range loads {

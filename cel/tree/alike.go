@@ -11,11 +11,10 @@ import (
 	"github.com/google/cel-go/common/types"
 )
 
-// Alike reports whether two expressions are the same but for the names that their loops give, and for
-// parentheses within a chain of && or of ||.
+// Alike reports whether two expressions are equal up to the names of loop variables and the parentheses in chains of && or ||.
 func Alike(a, b ast.Expr) bool { return (&comparison{}).alike(a, b) }
 
-// comparison knows the names of loops around two parts, those of the innermost last.
+// comparison holds the pairs of loop variables around two parts, the innermost last.
 type comparison struct{ names [][2]string }
 
 func (c *comparison) alike(a, b ast.Expr) bool {
@@ -44,7 +43,7 @@ func (c *comparison) alike(a, b ast.Expr) bool {
 	case ast.ComprehensionKind:
 		return c.loopsAlike(a.AsComprehension(), b.AsComprehension())
 	default:
-		// Messages: nobody has types of their own.
+		// Messages are not supported, because no environment has message types.
 		return false
 	}
 }
@@ -75,7 +74,7 @@ func (c *comparison) callsAlike(a, b ast.Expr) bool {
 	return c.allAlike(x.Args(), y.Args())
 }
 
-// chain are the operands of a chain of one operator, in order.
+// chain returns the operands of a chain of one operator, in order.
 func chain(expr ast.Expr, operator string) []ast.Expr {
 	if !IsCall(expr, operator) {
 		return []ast.Expr{expr}

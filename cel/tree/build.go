@@ -14,27 +14,25 @@ import (
 	"github.com/google/cel-go/common/types/ref"
 )
 
-// Builder makes parts of a checked expression, with the types and references that CEL needs
-// if it is asked to evaluate them. A part must not stand in two places: copy it.
+// Builder makes parts of a checked expression, with the types and references that CEL needs for evaluating them. A part must not
+// be used in two places: copy it.
 type Builder struct {
 	checked *ast.AST
-	// last is the number of the last part that was made, zero if none was; names counts the
-	// variables that were.
+	// last is the id of the last part made, or zero. names is the number of variables made.
 	last  int64
 	names int
 }
 
-// NewBuilder makes parts for an expression, which is not changed.
+// NewBuilder returns a Builder of parts for an expression. It does not change the expression.
 func NewBuilder(checked *ast.AST) *Builder { return &Builder{checked: checked} }
 
-// AST is the expression with the types and references of all parts, of those too that were
-// made so far.
+// AST returns the expression with the types and references of all parts, including the parts made so far.
 func (b *Builder) AST() *ast.AST { return b.checked }
 
-// TypeOf is the type of a part.
+// TypeOf returns the type of a part.
 func (b *Builder) TypeOf(expr ast.Expr) *types.Type { return b.checked.GetType(expr.ID()) }
 
-// ElementType is the type of the elements of a list.
+// ElementType returns the type of the elements of a list.
 func (b *Builder) ElementType(list ast.Expr) *types.Type {
 	if t := b.TypeOf(list); t.Kind() == types.ListKind {
 		return t.Parameters()[0]
@@ -42,8 +40,7 @@ func (b *Builder) ElementType(list ast.Expr) *types.Type {
 	return types.DynType
 }
 
-// Node numbers a part that is made, and notes its type, and what it refers to if that is not
-// nil.
+// Node returns an id for a new part. It records the type of the part, and its reference if that is not nil.
 func (b *Builder) Node(t *types.Type, reference *ast.ReferenceInfo) int64 {
 	if b.last == 0 {
 		b.last = ast.MaxID(b.checked)
@@ -57,23 +54,23 @@ func (b *Builder) Node(t *types.Type, reference *ast.ReferenceInfo) int64 {
 	return b.last
 }
 
-// Name makes a variable that no expression has.
+// Name returns a new variable name that no expression can contain.
 func (b *Builder) Name() string {
 	b.names++
 	return fmt.Sprintf("#%d", b.names)
 }
 
-// Ident makes a reference to a variable.
+// Ident returns a reference to a variable.
 func (b *Builder) Ident(name string, t *types.Type) ast.Expr {
 	return ast.NewExprFactory().NewIdent(b.Node(t, ast.NewIdentReference(name, nil)), name)
 }
 
-// Literal writes a value.
+// Literal returns a literal of the value.
 func (b *Builder) Literal(value ref.Val) ast.Expr {
 	return ast.NewExprFactory().NewLiteral(b.Node(value.Type().(*types.Type), nil), value)
 }
 
-// Call writes function(args). Without an overload CEL looks for one when it evaluates the call.
+// Call returns function(args). Without an overload, CEL selects one in the evaluation.
 func (b *Builder) Call(function, overload string, result *types.Type, args ...ast.Expr) ast.Expr {
 	reference := ast.NewFunctionReference()
 	if overload != "" {
@@ -82,49 +79,48 @@ func (b *Builder) Call(function, overload string, result *types.Type, args ...as
 	return ast.NewExprFactory().NewCall(b.Node(result, reference), function, args...)
 }
 
-// Same writes "left in [right]": unlike "left == right" it does not fail if values of the two
-// types can't be compared.
+// Same returns "left in [right]". Unlike "left == right" it does not fail if values of the two types can't be compared.
 func (b *Builder) Same(left, right ast.Expr) ast.Expr {
 	list := ast.NewExprFactory().NewList(b.Node(types.NewListType(b.TypeOf(right)), nil), []ast.Expr{right}, nil)
 	return b.Call(operators.In, overloads.InList, types.BoolType, left, list)
 }
 
-// Equals writes "left == right".
+// Equals returns "left == right".
 func (b *Builder) Equals(left, right ast.Expr) ast.Expr {
 	return b.Call(operators.Equals, overloads.Equals, types.BoolType, left, right)
 }
 
-// And writes "left && right".
+// And returns "left && right".
 func (b *Builder) And(left, right ast.Expr) ast.Expr {
 	return b.Call(operators.LogicalAnd, overloads.LogicalAnd, types.BoolType, left, right)
 }
 
-// Or writes "left || right".
+// Or returns "left || right".
 func (b *Builder) Or(left, right ast.Expr) ast.Expr {
 	return b.Call(operators.LogicalOr, overloads.LogicalOr, types.BoolType, left, right)
 }
 
-// Not writes "!operand".
+// Not returns "!operand".
 func (b *Builder) Not(operand ast.Expr) ast.Expr {
 	return b.Call(operators.LogicalNot, overloads.LogicalNot, types.BoolType, operand)
 }
 
-// Conditional writes "when ? yes : no".
+// Conditional returns "when ? yes : no".
 func (b *Builder) Conditional(t *types.Type, when, yes, no ast.Expr) ast.Expr {
 	return b.Call(operators.Conditional, overloads.Conditional, t, when, yes, no)
 }
 
-// Exists writes list.exists(x, body).
+// Exists returns list.exists(x, body).
 func (b *Builder) Exists(list ast.Expr, body func(x ast.Expr) ast.Expr) ast.Expr {
 	return b.quantifier(list, types.False, operators.LogicalOr, overloads.LogicalOr, body)
 }
 
-// All writes list.all(x, body).
+// All returns list.all(x, body).
 func (b *Builder) All(list ast.Expr, body func(x ast.Expr) ast.Expr) ast.Expr {
 	return b.quantifier(list, types.True, operators.LogicalAnd, overloads.LogicalAnd, body)
 }
 
-// Filter writes list.filter(x, body).
+// Filter returns list.filter(x, body).
 func (b *Builder) Filter(list ast.Expr, body func(x ast.Expr) ast.Expr) ast.Expr {
 	f, name := ast.NewExprFactory(), b.Name()
 	element, result := b.ElementType(list), types.NewListType(b.ElementType(list))
@@ -135,7 +131,7 @@ func (b *Builder) Filter(list ast.Expr, body func(x ast.Expr) ast.Expr) ast.Expr
 	return f.NewComprehension(b.Node(result, nil), list, name, f.AccuIdentName(), listOf(), b.Literal(types.True), step, accumulator())
 }
 
-// Size writes size(list).
+// Size returns size(list).
 func (b *Builder) Size(list ast.Expr) ast.Expr { return b.Call("size", "", types.IntType, list) }
 
 func (b *Builder) quantifier(list ast.Expr, init types.Bool, operator, overload string, body func(x ast.Expr) ast.Expr) ast.Expr {
@@ -145,8 +141,7 @@ func (b *Builder) quantifier(list ast.Expr, init types.Bool, operator, overload 
 	return f.NewComprehension(b.Node(types.BoolType, nil), list, name, f.AccuIdentName(), b.Literal(init), b.Literal(types.True), step, accumulator())
 }
 
-// Joined writes what is made of each part with an operator between them, as a tree of little
-// depth.
+// Joined applies each to the parts and joins the results by an operator, as a balanced tree.
 func (b *Builder) Joined(parts []ast.Expr, operator, overload string, each func(ast.Expr) ast.Expr) ast.Expr {
 	if len(parts) == 1 {
 		return each(parts[0])

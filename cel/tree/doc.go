@@ -1,21 +1,21 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package tree reads the syntax trees of CEL expressions, after macros were expanded.
+// Package tree reads the syntax trees of CEL expressions after macro expansion.
 //
-// cel-go's package ast has the nodes, and visitors that know nothing of names. What every
-// reader of expressions needs besides is here, once:
+// cel-go's package ast has the nodes, and visitors without scopes. This package adds the functions that all readers of
+// expressions share:
 //
-//   - A visitor that knows scopes: [Visit] tells of each part which names are hidden where it
-//     stands. A reader that needs to know more of a name than that has a [Scope] of its own.
-//   - Recognisers. Those of single nodes are [IsCall], [IsIdent], [IsLiteral], [Literal],
-//     [IsEmptyList] and [MemberOf]; those of what macros were expanded to are
+//   - A visitor with scopes: [Visit] passes each part with the names that are hidden at its place.
+//     Readers that need more than names use their own [Scope].
+//   - Recognizers of single nodes: [IsCall], [IsIdent], [IsLiteral], [Literal],
+//     [IsEmptyList] and [MemberOf]. Recognizers of expanded macros:
 //     [QuantifierOf] (all, exists, exists_one), [CollectionOf] (filter, map) and [BindingOf]
 //     (cel.bind).
-//   - A [Builder] for parts that are to take the place of others, with the types and
-//     references that CEL needs to evaluate them.
+//   - A [Builder] for parts that replace other parts, with the types and
+//     references that CEL needs for evaluating them.
 //
-// What speaks of the set, for example, and not of a variable that has its name:
+// For example, this visits the parts that read the set, and not a loop variable with the same name:
 //
 //	tree.Visit(expression, func(part ast.Expr, hidden tree.Names) {
 //		if tree.IsIdent(part, "devices") && !hidden.Has("devices") {
@@ -23,5 +23,5 @@
 //		}
 //	})
 //
-// What is not exactly what a macro is expanded to is not recognised: it may mean anything.
+// A recognizer accepts only the exact expansion of a macro, because any other comprehension may have another meaning.
 package tree

@@ -9,15 +9,14 @@ import (
 	"github.com/google/cel-go/common/types"
 )
 
-// CEL expands its macros into comprehensions before anybody sees them. What follows recognises
-// the expansions: a loop over a list with an accumulator, its initial value, a condition to go
-// on, a step and a result.
+// CEL expands its macros into comprehensions. This file recognizes the expansions: a loop over a list with an accumulator, its
+// initial value, a loop condition, a step and a result.
 
-// Quantifier is a macro that asks of how many elements something is true.
+// Quantifier is a macro that tests for how many elements a condition holds.
 type Quantifier int
 
 const (
-	// NoQuantifier is a comprehension of another kind.
+	// NoQuantifier is any other comprehension.
 	NoQuantifier Quantifier = iota
 	// All is list.all(x, holds).
 	All
@@ -27,8 +26,8 @@ const (
 	ExistsOne
 )
 
-// QuantifierOf recognises a quantifier with one or two variables, and what it asks of the
-// elements. holds is nil if it is none.
+// QuantifierOf returns the quantifier of a comprehension with one or two variables, and its condition. It returns NoQuantifier
+// and nil for other comprehensions.
 func QuantifierOf(c ast.ComprehensionExpr) (is Quantifier, holds ast.Expr) {
 	step, accumulator := c.LoopStep(), c.AccuVar()
 	switch {
@@ -43,12 +42,12 @@ func QuantifierOf(c ast.ComprehensionExpr) (is Quantifier, holds ast.Expr) {
 	}
 }
 
-// CollectionOf recognises filter and map with one or two variables: a list to which an element
-// is appended in each step. keeps is the condition for that, nil if there is none.
+// CollectionOf recognizes filter and map with one or two variables: each step appends an element to a list. keeps is the
+// condition for that, or nil.
 //
 //	list.filter(x, keeps)    list.map(x, element)    list.map(x, keeps, element)
 //
-// The element of a filter is the variable itself.
+// For a filter, element is the variable itself.
 func CollectionOf(c ast.ComprehensionExpr) (keeps, element ast.Expr, ok bool) {
 	if !IsEmptyList(c.AccuInit()) || !IsLiteral(c.LoopCondition(), types.True) || !IsIdent(c.Result(), c.AccuVar()) {
 		return nil, nil, false
@@ -68,8 +67,7 @@ func CollectionOf(c ast.ComprehensionExpr) (keeps, element ast.Expr, ok bool) {
 	return keeps, element, ok
 }
 
-// BindingOf recognises cel.bind(name, value, body): a loop over nothing, whose accumulator is
-// the name.
+// BindingOf recognizes cel.bind(name, value, body). It is a loop over an empty list whose accumulator is the name.
 func BindingOf(expr ast.Expr) (name string, value, body ast.Expr, ok bool) {
 	if expr.Kind() != ast.ComprehensionKind {
 		return "", nil, nil, false
@@ -81,12 +79,12 @@ func BindingOf(expr ast.Expr) (name string, value, body ast.Expr, ok bool) {
 	return c.AccuVar(), c.AccuInit(), c.Result(), true
 }
 
-// isFold recognises "accumulator OPERATOR something".
+// isFold reports whether expr is "accumulator OPERATOR something".
 func isFold(expr ast.Expr, operator, accumulator string) bool {
 	return IsCall(expr, operator) && len(expr.AsCall().Args()) == 2 && IsIdent(expr.AsCall().Args()[0], accumulator)
 }
 
-// isCount recognises "something ? accumulator + 1 : accumulator".
+// isCount reports whether expr is "something ? accumulator + 1 : accumulator".
 func isCount(expr ast.Expr, accumulator string) bool {
 	if !IsCall(expr, operators.Conditional) {
 		return false
@@ -96,7 +94,7 @@ func isCount(expr ast.Expr, accumulator string) bool {
 		IsIdent(args[2], accumulator)
 }
 
-// isOne recognises "accumulator == 1".
+// isOne reports whether expr is "accumulator == 1".
 func isOne(expr ast.Expr, accumulator string) bool {
 	return isFold(expr, operators.Equals, accumulator) && IsLiteral(expr.AsCall().Args()[1], types.Int(1))
 }

@@ -12,17 +12,17 @@ import (
 	"github.com/google/cel-go/common/types/ref"
 )
 
-// IsCall recognises a call of one of the functions or operators, in either style.
+// IsCall reports whether expr calls one of the functions or operators, in either style.
 func IsCall(expr ast.Expr, functions ...string) bool {
 	return expr.Kind() == ast.CallKind && slices.Contains(functions, expr.AsCall().FunctionName())
 }
 
-// IsIdent recognises a variable by its name. Whether that is hidden is for the caller to know.
+// IsIdent reports whether expr is a variable with the name. The caller must check whether the name is hidden.
 func IsIdent(expr ast.Expr, name string) bool {
 	return expr.Kind() == ast.IdentKind && expr.AsIdent() == name
 }
 
-// QualifiedName is a.b.c for a name with fields, and "" for anything else.
+// QualifiedName returns a.b.c for a name with fields, and "" for other expressions.
 func QualifiedName(expr ast.Expr) string {
 	switch expr.Kind() {
 	case ast.IdentKind:
@@ -35,7 +35,7 @@ func QualifiedName(expr ast.Expr) string {
 	return ""
 }
 
-// Literal is the value of a literal of the type V.
+// Literal returns the value of a literal of the type V.
 func Literal[V ref.Val](expr ast.Expr) (value V, ok bool) {
 	if expr.Kind() == ast.LiteralKind {
 		value, ok = expr.AsLiteral().(V)
@@ -43,7 +43,7 @@ func Literal[V ref.Val](expr ast.Expr) (value V, ok bool) {
 	return value, ok
 }
 
-// IsLiteral recognises a literal by its type and value.
+// IsLiteral reports whether expr is a literal with the type and value.
 func IsLiteral[V interface {
 	comparable
 	ref.Val
@@ -52,12 +52,12 @@ func IsLiteral[V interface {
 	return ok && literal == value
 }
 
-// IsEmptyList recognises [].
+// IsEmptyList reports whether expr is [].
 func IsEmptyList(expr ast.Expr) bool {
 	return expr.Kind() == ast.ListKind && expr.AsList().Size() == 0
 }
 
-// OnlyElement recognises [element]. An optional one, [?element], may be missing.
+// OnlyElement returns the element of [element]. It returns false for an optional element, [?element], which may be missing.
 func OnlyElement(expr ast.Expr) (element ast.Expr, ok bool) {
 	if expr.Kind() != ast.ListKind || expr.AsList().Size() != 1 || len(expr.AsList().OptionalIndices()) > 0 {
 		return nil, false
@@ -65,8 +65,8 @@ func OnlyElement(expr ast.Expr) (element ast.Expr, ok bool) {
 	return expr.AsList().Elements()[0], true
 }
 
-// Conjuncts splits an expression at its outermost "&&", in the order in which they are
-// written. An expression without any is its only conjunct.
+// Conjuncts splits an expression at its outermost "&&" and returns the operands in order. An expression without "&&" is its only
+// conjunct.
 func Conjuncts(expr ast.Expr) []ast.Expr {
 	if !IsCall(expr, operators.LogicalAnd) {
 		return []ast.Expr{expr}
@@ -78,25 +78,24 @@ func Conjuncts(expr ast.Expr) []ast.Expr {
 	return result
 }
 
-// Member is a field or an element of something else, its container.
+// Member is a field or an element of a container.
 type Member struct {
 	Container ast.Expr
-	// Name is that of the field, or the text that is the index. It is known unless the index
-	// is anything but a literal text.
+	// Name is the name of the field, or the text of a literal index. Known is false if the index is not a literal text.
 	Name  string
 	Known bool
-	// Read: the part is the member itself. Otherwise it is an optional value with it, or
-	// reports whether there is one, and so of another type than the member.
+	// Read is true if the part is the member itself. Otherwise the part is an optional value with the member, or reports whether the
+	// member is present.
 	Read bool
 }
 
-// MemberOf recognises the ways to speak of a member:
+// MemberOf recognizes these forms of a member:
 //
 //	of.name     of['name']     of[index]     read
 //	of.?name    of[?'name']    of[?index]    optional
-//	has(of.name)                             whether it is there
+//	has(of.name)                             presence test
 //
-// "'name' in of" is not one of them: of may be a list.
+// It does not recognize "'name' in of", because "of" may be a list.
 func MemberOf(expr ast.Expr) (Member, bool) {
 	switch {
 	case expr.Kind() == ast.SelectKind:

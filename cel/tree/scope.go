@@ -5,20 +5,20 @@ package tree
 
 import "github.com/google/cel-go/common/ast"
 
-// Scope has what is known of the variables that comprehensions declare, the innermost of each
-// name last. A comprehension declares its variables in some of its parts only:
+// Scope maps the variables that comprehensions declare to values, the innermost declaration of a name last. A comprehension
+// declares its variables only in some of its parts:
 //
 //	range, initial value   none
 //	condition, step        the accumulator and the iteration variables
 //	result                 the accumulator
 //
-// cel.bind is a comprehension whose accumulator is the name: it is known in the result.
+// cel.bind is a comprehension with the name as accumulator, so that the name is declared in the result.
 type Scope[V any] map[string][]V
 
-// Names are variables of which nothing but the name is known.
+// Names is a scope that holds only names.
 type Names = Scope[struct{}]
 
-// Declare hides what the name stood for until [Scope.Forget].
+// Declare hides the previous meaning of the name until [Scope.Forget].
 func (s Scope[V]) Declare(name string, value V) { s[name] = append(s[name], value) }
 
 // Forget ends the innermost declaration of each name.
@@ -31,7 +31,7 @@ func (s Scope[V]) Forget(names ...string) {
 // Has reports whether the name is declared.
 func (s Scope[V]) Has(name string) bool { return len(s[name]) > 0 }
 
-// Lookup returns the innermost declaration.
+// Lookup returns the value of the innermost declaration.
 func (s Scope[V]) Lookup(name string) (value V, declared bool) {
 	all := s[name]
 	if len(all) == 0 {
@@ -40,7 +40,7 @@ func (s Scope[V]) Lookup(name string) (value V, declared bool) {
 	return all[len(all)-1], true
 }
 
-// IterVars are the one or two iteration variables of a comprehension.
+// IterVars returns the one or two iteration variables of a comprehension.
 func IterVars(c ast.ComprehensionExpr) []string {
 	if c.HasIterVar2() {
 		return []string{c.IterVar(), c.IterVar2()}
@@ -48,8 +48,7 @@ func IterVars(c ast.ComprehensionExpr) []string {
 	return []string{c.IterVar()}
 }
 
-// ElementVar is the variable that stands for the elements of a list: the second one, if the
-// first one stands for their places.
+// ElementVar returns the variable for the elements of a list. It is the second variable if the first one is the index.
 func ElementVar(c ast.ComprehensionExpr) string {
 	if c.HasIterVar2() {
 		return c.IterVar2()
@@ -57,8 +56,8 @@ func ElementVar(c ast.ComprehensionExpr) string {
 	return c.IterVar()
 }
 
-// Visit calls f for an expression and all of its parts, each before its own parts and with the
-// variables that are declared where it stands. f must not keep hidden.
+// Visit calls f for an expression and all of its parts, each before its own parts, with the variables that are declared at its
+// place. f must not keep hidden.
 func Visit(expr ast.Expr, f func(part ast.Expr, hidden Names)) {
 	hidden := Names{}
 	var descend func(ast.Expr)
@@ -86,9 +85,8 @@ func Visit(expr ast.Expr, f func(part ast.Expr, hidden Names)) {
 	descend(expr)
 }
 
-// Parts are the expressions that one is directly made of, in the order in which they are
-// evaluated: the target of a call is the first one. Not all parts of a comprehension are in the
-// same scope, see [Scope].
+// Parts returns the direct parts of an expression in the order of their evaluation. The target of a call comes first. The parts
+// of a comprehension are in different scopes, see [Scope].
 func Parts(expr ast.Expr) []ast.Expr {
 	var result []ast.Expr
 	switch expr.Kind() {
@@ -113,7 +111,7 @@ func Parts(expr ast.Expr) []ast.Expr {
 	return result
 }
 
-// Operands are the target of a call, if it has one, and the arguments.
+// Operands returns the target of a call, if it has one, and the arguments.
 func Operands(call ast.CallExpr) []ast.Expr {
 	if !call.IsMemberFunction() {
 		return call.Args()

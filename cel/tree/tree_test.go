@@ -22,7 +22,7 @@ import (
 	"github.com/celset/celset/internal/testing/transcript"
 )
 
-// parsed is the tree of an expression whose macros are expanded.
+// parsed returns the tree of an expression after macro expansion.
 func parsed(t *testing.T, text string) ast.Expr {
 	t.Helper()
 	env, err := cel.NewEnv(cel.OptionalTypes(), ext.Bindings(), ext.TwoVarComprehensions())
@@ -32,7 +32,7 @@ func parsed(t *testing.T, text string) ast.Expr {
 	return result.NativeRep().Expr()
 }
 
-// written is the text of a tree, empty for none, and for one with loops in it.
+// written returns the text of a tree, "" for nil, and "loops" for a tree with loops.
 func written(expr ast.Expr) string {
 	if expr == nil {
 		return ""
@@ -44,8 +44,7 @@ func written(expr ast.Expr) string {
 	return text
 }
 
-// TestTrees has what trees are: quantifiers, lists that are made of others, names for something,
-// members, conjunctions; and the names that they read.
+// TestTrees compares the recognized quantifiers, collections, bindings, members, conjuncts and free variables with a transcript.
 func TestTrees(t *testing.T) {
 	quantifiers := map[tree.Quantifier]string{tree.All: "all", tree.Exists: "exists", tree.ExistsOne: "exists one"}
 	transcript.Run(t, "testdata/trees.txt", func(t *testing.T, text string) string {
@@ -98,8 +97,8 @@ func TestLiterals(t *testing.T) {
 	require.False(t, ok, "it may be missing")
 }
 
-// The result of a comprehension is outside of the scope of its iteration variables, as for
-// cel-go: no macro shows that.
+// TestResultHasNoIterationVariable tests that the result of a comprehension is outside of the scope of its iteration variables,
+// as in cel-go. No macro shows that.
 func TestResultHasNoIterationVariable(t *testing.T) {
 	f := ast.NewExprFactory()
 	loop := f.NewComprehensionTwoVar(1, f.NewList(2, nil, nil), "x", "y", "a", f.NewIdent(3, "a"),
@@ -166,8 +165,7 @@ func TestAlike(t *testing.T) {
 	}
 }
 
-// What was built is planned and evaluated by CEL with nothing but the types and references
-// that the builder noted.
+// TestBuiltPartsEvaluate tests that CEL plans and evaluates built parts with only the types and references of the builder.
 func TestBuiltPartsEvaluate(t *testing.T) {
 	env, err := cel.NewEnv(cel.Variable("l", cel.ListType(cel.IntType)))
 	require.NoError(t, err)

@@ -21,7 +21,7 @@ import (
 	"github.com/celset/celset/admission/guard"
 )
 
-// follow shows a guard all claims and slices until the context ends. It returns when both were listed, false if
+// follow passes all claims and slices to a guard until the context ends. It returns true when both have been listed, and false if
 // the context ends before.
 func follow(ctx context.Context, client kubernetes.Interface, g *guard.Guard) bool {
 	claims := newStore(g.See, func(c *resourceapi.ResourceClaim) { g.Gone(c.UID) }, g.ReplaceClaims)
@@ -39,7 +39,7 @@ func follow(ctx context.Context, client kubernetes.Interface, g *guard.Guard) bo
 	return true
 }
 
-// reflect starts to list and watch. The first list is read from etcd: caches of API servers can be late.
+// reflect starts to list and watch. It reads the first list from etcd, because caches of API servers may be stale.
 func reflect[L runtime.Object](ctx context.Context, name string, kind runtime.Object, store cache.ReflectorStore,
 	list func(context.Context, metav1.ListOptions) (L, error), watchAll func(context.Context, metav1.ListOptions) (watch.Interface, error),
 ) {
@@ -56,13 +56,13 @@ func reflect[L runtime.Object](ctx context.Context, name string, kind runtime.Ob
 	go reflector.RunWithContext(ctx)
 }
 
-// listWatcher lists, and has no list streamed to it.
+// listWatcher uses plain list requests instead of streamed lists.
 type listWatcher struct{ *cache.ListWatch }
 
-// IsWatchListSemanticsUnSupported is what reflectors ask.
+// IsWatchListSemanticsUnSupported tells reflectors not to stream lists.
 func (listWatcher) IsWatchListSemanticsUnSupported() bool { return true }
 
-// store hands on what a reflector gets.
+// store passes the objects of a reflector on to functions. listed is closed after the first list.
 type store[T any] struct {
 	see     func(T)
 	gone    func(T)

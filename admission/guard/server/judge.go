@@ -21,13 +21,13 @@ import (
 	"github.com/celset/celset/admission/guard"
 )
 
-// readTime is how long an answer waits for reads: less than the API server waits for the answer.
+// readTime is the maximum time for reads in an answer. It is less than the API server's timeout for the answer.
 const readTime = 3 * time.Second
 
-// inactive is the outcome of what this replica can't judge.
+// inactive is the result if this replica may not judge.
 const inactive = "inactive"
 
-// judge answers for one replica.
+// judge is the admission handler of a replica.
 type judge struct {
 	server  *Server
 	decoder admission.Decoder
@@ -60,7 +60,7 @@ func (j *judge) Handle(ctx context.Context, request admission.Request) admission
 	return admission.Response{AdmissionResponse: admissionv1.AdmissionResponse{Result: status(refusal)}}
 }
 
-// judge has the Guard judge while it may, and hands nothing out that it found out when it might not any more.
+// judge passes the write to the Guard while this replica leads. It discards an admission if the lease expired meanwhile.
 func (s *Server) judge(ctx context.Context, w *guard.Write) *guard.Refusal {
 	ctx, cancel := context.WithTimeout(ctx, readTime)
 	defer cancel()
@@ -77,8 +77,8 @@ func (s *Server) judge(ctx context.Context, w *guard.Write) *guard.Refusal {
 	return refusal
 }
 
-// status is what whoever writes gets to see. None of it is a conflict, which schedulers take as a reason to try the
-// same again.
+// status returns the response for the author of the write. It is never a conflict, because schedulers repeat the same write after
+// a conflict.
 func status(refusal *guard.Refusal) *metav1.Status {
 	code, reason := int32(http.StatusServiceUnavailable), metav1.StatusReasonServiceUnavailable
 	switch refusal.Reason {

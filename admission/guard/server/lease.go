@@ -12,13 +12,13 @@ import (
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 )
 
-// lease is the lease for one attempt to get it. It knows until when its holder may judge, which client-go's
-// election tells with a delay.
+// lease is the lock of one election. It also computes until when its holder may judge, because client-go's election reports the
+// loss of the lease with a delay.
 type lease struct {
 	resourcelock.Interface
 	now func() time.Time
-	// valid is how long after a renewal was asked for its holder may judge, and grace after which time a lease that
-	// was given away is like one that was not.
+	// valid is the time for which the holder may judge after it sent a renewal. If a lease was released longer than grace ago, it
+	// counts as not handed over.
 	valid, grace time.Duration
 
 	mu      sync.Mutex
@@ -29,7 +29,7 @@ type lease struct {
 	given   bool
 }
 
-// errKept is why a lease is not given away: the next one would not wait.
+// errKept is the error of releasing a lease while writes are not settled, because the next leader would not wait for them.
 var errKept = errors.New("the guard does not know yet what became of all that it admitted, and keeps its lease until it expires")
 
 // Get implements resourcelock.Interface.
@@ -69,7 +69,7 @@ func (l *lease) Update(ctx context.Context, record resourcelock.LeaderElectionRe
 	return err
 }
 
-// renew takes that the lease was got, or renewed, by asking at some time. former is what it was before.
+// renew records that the lease was acquired or renewed by a request sent at asked. former is the previous record.
 func (l *lease) renew(asked time.Time, former *resourcelock.LeaderElectionRecord) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -80,15 +80,15 @@ func (l *lease) renew(asked time.Time, former *resourcelock.LeaderElectionRecord
 	l.renewed = asked
 }
 
-// wasHandedOver tells whether the former holder gave the lease away, lately.
+// wasHandedOver reports whether the former holder released the lease recently.
 func (l *lease) wasHandedOver() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.handed
 }
 
-// isValid tells whether its holder may judge. A clock that does not run while the machine sleeps, and one that
-// can be set, both have to say so.
+// isValid reports whether the holder may judge. The monotonic clock stops while the machine sleeps, and the wall clock can be
+// set. So the lease must be valid by both clocks.
 func (l *lease) isValid() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -96,7 +96,7 @@ func (l *lease) isValid() bool {
 	return l.held && !l.given && now.Sub(l.renewed) < l.valid && now.Round(0).Sub(l.renewed.Round(0)) < l.valid
 }
 
-// giveAway lets the election give the lease away. It is not valid any more.
+// giveAway allows the election to release the lease. The lease is not valid any more.
 func (l *lease) giveAway() {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -14,12 +14,12 @@ import (
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 )
 
-// lock is a lease that is stored.
+// lock is a stored lease.
 type lock struct {
 	resourcelock.Interface
 	record *resourcelock.LeaderElectionRecord
 	err    error
-	// takes is how long a request takes.
+	// takes simulates the duration of a request.
 	takes func()
 }
 
@@ -39,7 +39,7 @@ func (l *lock) Update(_ context.Context, record resourcelock.LeaderElectionRecor
 	return l.err
 }
 
-// newLease returns a lease of which renewals take a second.
+// newLease returns a lease whose renewals take a second.
 func newLease() (l *lease, stored *lock, now *time.Time) {
 	now = &time.Time{}
 	*now = time.Unix(1000, 0)
@@ -49,7 +49,7 @@ func newLease() (l *lease, stored *lock, now *time.Time) {
 
 var me = resourcelock.LeaderElectionRecord{HolderIdentity: "me"}
 
-// It is valid for some time after a renewal was asked for, not after it was answered.
+// TestLeaseIsValidFromTheQuestion tests that the validity counts from the request for a renewal, not from the answer.
 func TestLeaseIsValidFromTheQuestion(t *testing.T) {
 	l, stored, now := newLease()
 	require.False(t, l.isValid())
@@ -69,7 +69,7 @@ func TestLeaseIsValidFromTheQuestion(t *testing.T) {
 	require.False(t, l.isValid())
 }
 
-// A machine that slept has a clock that stood still, and one that shows the time.
+// TestLeaseEndsByEitherClock tests a machine that slept: its monotonic clock stopped, but its wall clock did not.
 func TestLeaseEndsByEitherClock(t *testing.T) {
 	began := time.Now() // with both clocks
 	now := began
@@ -91,7 +91,7 @@ func TestLeaseIsGivenAwayOnPurposeOnly(t *testing.T) {
 	require.Empty(t, stored.record.HolderIdentity)
 }
 
-// Only from one who gave the lease away, a moment ago, the next one has nothing to fear.
+// TestHandover tests that the next leader skips the wait only if its predecessor released the lease recently.
 func TestHandover(t *testing.T) {
 	for name, test := range map[string]struct {
 		former *resourcelock.LeaderElectionRecord

@@ -14,18 +14,18 @@ import (
 
 const subsystem = "celset_guard"
 
-// admitted is the outcome of a judgement without a refusal.
+// admitted is the result of a judgement without a refusal.
 const admitted = "admitted"
 
-// Metrics are those of a process. All methods can be called on nil, and do nothing.
+// Metrics are the metrics of a process. All methods may be called on nil, and then do nothing.
 type Metrics struct {
 	judgements *metrics.HistogramVec
-	// The others are about the Guard of this process, at the time that it was looked at last.
+	// The gauges describe the Guard of this process when looked was last called.
 	active, claims, unsettled, twice *metrics.Gauge
 }
 
-// NewMetrics registers metrics and shows each as zero, so that rates and alerts see the first time that something is
-// counted. It fails where such metrics are registered already.
+// NewMetrics registers the metrics and initializes each to zero, so that rates and alerts notice the first count. It returns an
+// error if the metrics are already registered.
 func NewMetrics(registry metrics.Registerer) (*Metrics, error) {
 	m := &Metrics{
 		judgements: metrics.NewHistogramVec(&metrics.HistogramOpts{
@@ -38,7 +38,7 @@ func NewMetrics(registry metrics.Registerer) (*Metrics, error) {
 		twice:     gauge("devices_allocated_twice", "Number of devices that several claims have as a whole: nobody judged one of the writes."),
 	}
 	for _, one := range []metrics.Registerable{m.judgements, m.active, m.claims, m.unsettled, m.twice} {
-		// They are made here, since the registry is none of Kubernetes, which would do it.
+		// Only Kubernetes' own registries create metrics on registration. This registry does not.
 		one.Create(nil)
 		if err := registry.Register(one); err != nil {
 			return nil, fmt.Errorf("register metric %s: %w", one.FQName(), err)
@@ -54,7 +54,7 @@ func gauge(name, help string) *metrics.Gauge {
 	return metrics.NewGauge(&metrics.GaugeOpts{Subsystem: subsystem, Name: name, Help: help, StabilityLevel: metrics.ALPHA})
 }
 
-// looked shows what a Guard knows, nil if this replica does not judge.
+// looked updates the gauges from a Guard. It is nil if this replica does not judge.
 func (m *Metrics) looked(g *guard.Guard) {
 	if m == nil {
 		return

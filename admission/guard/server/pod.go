@@ -15,15 +15,15 @@ import (
 	"github.com/celset/celset/apis/wellknown"
 )
 
-// selectPod has the Service of the guard lead to the pod of this replica, and to no other one.
+// selectPod makes the Service of the guard select only the pod of this replica.
 func (s *Server) selectPod(ctx context.Context) {
 	if err := s.label(ctx); err != nil && ctx.Err() == nil {
 		klog.FromContext(ctx).Error(err, "Labelling the pod of the guard's leader")
 	}
 }
 
-// label writes what differs: its own label first, since without any the Service leads nowhere. A former leader
-// may write its own once more, so this has to be repeated.
+// label sets the label of its own pod first, because the Service has no endpoint without a labelled pod. Then it removes other
+// labels. It must be repeated, because a former leader may write its label once more.
 func (s *Server) label(ctx context.Context) error {
 	pods := s.options.Client.CoreV1().Pods(s.options.Namespace)
 	labelled, err := pods.List(ctx, metav1.ListOptions{LabelSelector: wellknown.LabelGuard})

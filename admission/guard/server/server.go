@@ -22,22 +22,22 @@ import (
 	"github.com/celset/celset/admission/guard"
 )
 
-// Path is where the webhook is.
+// Path is the path of the webhook.
 const Path = "/guard-allocations"
 
-// Election is how replicas agree on the leader, which is the one that judges.
+// Election configures the leader election. Only the leader judges.
 type Election struct {
-	// LeaseDuration is how long the others wait for a renewal, RenewDeadline how long a replica judges after one,
-	// and RetryPeriod how often it is tried. Each must be longer than the next.
+	// LeaseDuration is the time that other replicas wait for a renewal. RenewDeadline is the time that a replica judges after a
+	// renewal. RetryPeriod is the time between attempts. Each must be longer than the next.
 	LeaseDuration, RenewDeadline, RetryPeriod time.Duration
 }
 
-// DefaultElection is that of Kubernetes' own programs.
+// DefaultElection returns the values that Kubernetes' own programs use.
 func DefaultElection() Election {
 	return Election{LeaseDuration: 15 * time.Second, RenewDeadline: 10 * time.Second, RetryPeriod: 2 * time.Second}
 }
 
-// Validate says what is wrong.
+// Validate returns an error if the durations have the wrong order.
 func (e Election) Validate() error {
 	if e.RetryPeriod <= 0 || e.RenewDeadline <= e.RetryPeriod || e.LeaseDuration <= e.RenewDeadline {
 		return fmt.Errorf("lease of the guard: the duration %s must be longer than the time for a renewal %s, and that longer than the time between two attempts %s",
@@ -46,41 +46,41 @@ func (e Election) Validate() error {
 	return nil
 }
 
-// Options are those of a [Server].
+// Options configures a [Server].
 type Options struct {
-	// Client reads claims and slices, keeps the lease, and writes the label of pods. It should not wait for its turn:
-	// requests are answered while the API server waits.
+	// Client reads claims and slices, renews the lease, and labels pods. It should have no rate limit, because the API server waits
+	// for answers.
 	Client kubernetes.Interface
-	// Namespace is that of the lease and of the pods.
+	// Namespace is the namespace of the lease and of the pods.
 	Namespace string
-	// Pod is the name of the pod of this replica, empty if it is in none. See the label celset.dev/guard.
+	// Pod is the name of the pod of this replica, or empty if it runs outside of a pod. The leader labels it with celset.dev/guard.
 	Pod      string
 	Election Election
-	// Grace is that of guard.Options.
+	// Grace is passed to guard.Options.
 	Grace time.Duration
 	// Metrics may be nil.
 	Metrics *Metrics
-	// Now is the clock; nil is that of the machine.
+	// Now is the clock. nil means time.Now.
 	Now func() time.Time
 }
 
-// drainTime is how long a replica that ends waits for what became of what it admitted. Schedulers' writes are
-// seen in milliseconds.
+// drainTime is the maximum time that a stopping replica waits for its admitted writes to settle. Writes of schedulers are seen
+// within milliseconds.
 const drainTime = 5 * time.Second
 
-// Server answers for a webhook, and runs as a part of a manager.
+// Server handles the requests of a webhook, and runs as part of a manager.
 type Server struct {
 	options  Options
 	identity string
 	judging  http.Handler
-	// term is what this replica judges by: nil if it may not.
+	// term is the current term as leader, or nil if this replica may not judge.
 	term atomic.Pointer[term]
-	// closing is held by judgements for reading. When it was held for writing, nothing is admitted any more.
+	// closing is read-locked during judgements. After it was write-locked, nothing is admitted any more.
 	closing sync.RWMutex
 	closed  bool
 }
 
-// New returns a server that judges when it runs.
+// New returns a server that judges while it runs.
 func New(options Options) (*Server, error) {
 	if options.Client == nil {
 		return nil, errors.New("guard of allocations: there is no client")
@@ -101,13 +101,13 @@ func New(options Options) (*Server, error) {
 	return s, nil
 }
 
-// NeedLeaderElection implements manager.LeaderElectionRunnable: it elects by itself.
+// NeedLeaderElection implements manager.LeaderElectionRunnable. The server has its own election.
 func (s *Server) NeedLeaderElection() bool { return false }
 
-// ServeHTTP judges, or refuses if this replica does not lead.
+// ServeHTTP judges a request, or refuses it if this replica does not lead.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.judging.ServeHTTP(w, r) }
 
-// Start takes part in the election until the context ends. It returns when nothing is admitted any more.
+// Start takes part in the election until the context ends. When it returns, nothing is admitted any more.
 func (s *Server) Start(ctx context.Context) error {
 	working, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
@@ -124,8 +124,7 @@ func (s *Server) Start(ctx context.Context) error {
 	return nil
 }
 
-// close stops judging and waits, for a short time, until it is known what became of what was admitted. The
-// lease is given away only then.
+// close stops judging and waits a short time until all admitted writes are settled. Only then does it release the lease.
 func (s *Server) close(ctx context.Context) {
 	s.closing.Lock()
 	s.closed = true

@@ -28,7 +28,7 @@ import (
 	"github.com/celset/celset/apis/wellknown"
 )
 
-// quick is an election for tests that don't wait. No lease ends because the machine is busy.
+// quick is an election for tests that don't wait. Its lease is so long that a busy machine can't lose it.
 var quick = Election{LeaseDuration: 2 * patience, RenewDeadline: patience, RetryPeriod: 10 * time.Millisecond}
 
 const patience = 2 * time.Minute
@@ -57,7 +57,7 @@ func encoded(t *testing.T, object any) runtime.RawExtension {
 	return runtime.RawExtension{Raw: content}
 }
 
-// ask has a server asked as the API server does it.
+// ask sends a request to a server as the API server does.
 func ask(t *testing.T, s http.Handler, former, claim *resourceapi.ResourceClaim, edit ...func(*admissionv1.AdmissionRequest)) *admissionv1.AdmissionResponse {
 	t.Helper()
 	request := &admissionv1.AdmissionRequest{
@@ -78,7 +78,7 @@ func ask(t *testing.T, s http.Handler, former, claim *resourceapi.ResourceClaim,
 	return answer.Response
 }
 
-// newServer is one with a cluster of which one claim has device 0.
+// newServer returns a server for a cluster with a claim that has device 0.
 func newServer(t *testing.T, edit ...func(*Options)) (*Server, *fake.Clientset) {
 	t.Helper()
 	client := fake.NewClientset(aClaim("owner", "1", "0"), aClaim("new", "2"))
@@ -113,7 +113,7 @@ func isActive(s *Server) func() bool {
 }
 
 func TestAnswers(t *testing.T) {
-	// What was admitted is remembered for a time, which does not pass here however slow the machine is.
+	// The clock is fixed, so that the grace of admitted writes does not end on a slow machine.
 	began := time.Now()
 	s, _ := newServer(t, func(o *Options) { o.Now = func() time.Time { return began } })
 	answer := ask(t, s, aClaim("new", "2"), aClaim("new", "2", "1"))
@@ -147,7 +147,7 @@ func TestAnswers(t *testing.T) {
 	require.Equal(t, int32(http.StatusBadRequest), broken.Result.Code)
 }
 
-// What is stored later is seen, and what is gone, too.
+// TestFollows tests that the server sees claims that are stored, changed and deleted later.
 func TestFollows(t *testing.T) {
 	s, client := newServer(t)
 	run(t, s)
@@ -166,7 +166,7 @@ func TestFollows(t *testing.T) {
 	require.Error(t, newStore(func(string) {}, func(string) {}, func([]string, string) {}).Replace([]any{1}, "1"))
 }
 
-// The first list is read from etcd, and everything is listed before anything is judged.
+// TestListsFromEtcd tests that the first list is read from etcd, and that everything is listed before the server judges.
 func TestListsFromEtcd(t *testing.T) {
 	s, client := newServer(t)
 	var versions []string
@@ -179,11 +179,11 @@ func TestListsFromEtcd(t *testing.T) {
 	require.Equal(t, []string{""}, versions)
 }
 
-// It ends when it knows what became of what it admitted, and hands its lease over only then.
+// TestHandsOver tests that a stopping server releases its lease only after all admitted writes are settled.
 func TestHandsOver(t *testing.T) {
 	for name, settled := range map[string]bool{"settled": true, "not settled": false} {
 		t.Run(name, func(t *testing.T) {
-			// What was admitted stays possible for longer than the test, and nobody has to be waited for at its beginning.
+			// The grace is longer than the test. The lease was just released, so that the server does not wait at the start.
 			s, client := newServer(t, func(o *Options) { o.Grace = time.Hour })
 			_, err := client.CoordinationV1().Leases(system).Create(t.Context(), &coordinationv1.Lease{
 				ObjectMeta: metav1.ObjectMeta{Namespace: system, Name: wellknown.LeaseGuard},
@@ -207,7 +207,7 @@ func TestHandsOver(t *testing.T) {
 	}
 }
 
-// The leader's pod has the label, and no other one.
+// TestLabelsItsPod tests that only the pod of the leader has the label.
 func TestLabelsItsPod(t *testing.T) {
 	pod := func(name string, labels map[string]string) *corev1.Pod {
 		return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: system, Name: name, Labels: labels}}

@@ -20,19 +20,19 @@ import (
 )
 
 const (
-	// settlePeriod is how often writes are looked for that can't be stored any more, settleMost how many
-	// claims are read then.
+	// settlePeriod is the time between two checks for writes that can't be stored any more. settleMost is the maximum number of
+	// claims read per check.
 	settlePeriod = 5 * time.Second
 	settleMost   = 100
 )
 
-// term is what a replica judges by while it has the lease.
+// term is the state of a replica while it holds the lease.
 type term struct {
 	lease *lease
 	guard *guard.Guard
 }
 
-// stand takes part in one election, and judges as long as this replica has the lease.
+// stand takes part in one election, and judges while this replica holds the lease.
 func (s *Server) stand(ctx context.Context) error {
 	e := s.options.Election
 	l := &lease{
@@ -42,7 +42,7 @@ func (s *Server) stand(ctx context.Context) error {
 		},
 		now: s.options.Now, valid: e.RenewDeadline, grace: s.options.Grace,
 	}
-	// leading is held while this replica leads.
+	// leading is locked while this replica leads.
 	var leading sync.Mutex
 	elector, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
 		Lock: l, LeaseDuration: e.LeaseDuration, RenewDeadline: e.RenewDeadline, RetryPeriod: e.RetryPeriod, ReleaseOnCancel: true, Name: wellknown.LeaseGuard,
@@ -61,13 +61,13 @@ func (s *Server) stand(ctx context.Context) error {
 		return fmt.Errorf("elect a guard of allocations: %w", err)
 	}
 	elector.Run(ctx)
-	// The election does not wait for what it started, whose context has ended now.
+	// The election does not wait for OnStartedLeading, whose context has ended now.
 	leading.Lock()
 	defer leading.Unlock()
 	return nil
 }
 
-// lead judges until the context ends, when everything that others admitted is settled.
+// lead waits until everything that other replicas admitted is settled. Then it judges until the context ends.
 func (s *Server) lead(ctx context.Context, l *lease) {
 	logger := klog.FromContext(ctx)
 	if s.options.Pod != "" {

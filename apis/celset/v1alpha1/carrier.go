@@ -8,16 +8,15 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// Carrier is the specification of a claim, which carries constraints, together
-// with the names to be used for it in messages.
+// Carrier is the specification of a claim, which may contain constraints, with the names that messages use for it.
 type Carrier struct {
-	// Object is the object which the specification is part of.
+	// Object is the object that contains the specification.
 	Object ObjectReference
-	// Path is where the specification stands in Object.
+	// Path is the path of the specification in Object.
 	Path *field.Path
 	// Spec is the specification. It is not modified.
 	Spec *resourceapi.ResourceClaimSpec
-	// containers is what ContainersOf returns for a claim.
+	// containers is the result of ContainersOf for a claim, and "" for a template.
 	containers string
 }
 
@@ -41,9 +40,8 @@ func TemplateCarrier(template *resourceapi.ResourceClaimTemplate) Carrier {
 	}
 }
 
-// Definitions checks all that can be checked without device classes and returns
-// the valid definitions of the claim itself, even if the error, an [*Error], is
-// about others.
+// Definitions returns the valid definitions of the claim itself. It makes every check that needs no device classes. If some
+// definitions are invalid, it returns the others together with an [*Error].
 func (c Carrier) Definitions() ([]Definition, error) {
 	if err := c.CheckTexts(); err != nil {
 		return nil, err

@@ -22,7 +22,7 @@ import (
 	"github.com/celset/celset/internal/testing/transcript"
 )
 
-// TestClaims has what becomes of claims, and what is wrong with classes.
+// TestClaims compares the resolved constraints and preferences of claims, and the mistakes of classes, with a transcript.
 func TestClaims(t *testing.T) {
 	var requests string
 	list := classes()
@@ -56,7 +56,7 @@ func TestClaims(t *testing.T) {
 	})
 }
 
-// resolution is what is found out about a claim.
+// resolution returns the constraints, preferences and mistakes of a claim, a line each.
 func resolution(t *testing.T, claim *resourceapi.ResourceClaim, list *fakeClasses) (lines []string) {
 	t.Helper()
 	before := claim.DeepCopy()
@@ -119,7 +119,7 @@ func mistakes(t *testing.T, err error) (lines []string) {
 	return lines
 }
 
-// claimOf is [shorthand.Claim].
+// claimOf returns the claim that [shorthand.Claim] makes.
 func claimOf(t *testing.T, devices string) *resourceapi.ResourceClaim {
 	t.Helper()
 	claim, err := shorthand.Claim(devices)
@@ -127,7 +127,7 @@ func claimOf(t *testing.T, devices string) *resourceapi.ResourceClaim {
 	return claim
 }
 
-// definition makes a configuration entry that defines a constraint.
+// definition returns a configuration entry that defines a constraint.
 func definition(t *testing.T, name, expression string) resourceapi.DeviceConfiguration {
 	t.Helper()
 	raw, err := json.Marshal(CELDeviceConstraint{
@@ -154,7 +154,7 @@ func classOf(name string, configurations ...resourceapi.DeviceConfiguration) *re
 	return class
 }
 
-// fakeClasses holds classes and errors by name and records who was asked for.
+// fakeClasses holds classes and errors by name, and records the names it was asked for.
 type fakeClasses struct {
 	classes map[string]*resourceapi.DeviceClass
 	errs    map[string]error

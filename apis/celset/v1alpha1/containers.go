@@ -11,26 +11,25 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 )
 
-// A scheduler makes a claim for the extended resources of a pod. An init container reuses the devices of later
-// containers and gets more of its own only if these are not enough. So the devices of one container may be those of
-// several requests, and the defaults of a class hold for these requests together. Which requests serve which container
-// follows from the pod. A scheduler knows the pod only before the claim is stored. Until then the claim carries the
-// mapping in an annotation.
+// A scheduler makes a claim for the extended resources of a pod. An init container reuses the devices of later containers. It
+// gets additional devices only if these are not enough. So the devices of one container may belong to several requests, and the
+// defaults of a class apply to these requests together. The pod determines the requests that serve each container. A scheduler
+// has the pod only before the claim is stored. Until then an annotation of the claim holds the mapping.
 
 const (
-	// UnstoredClaimName is the name of a claim for extended resources that is not stored. No object can have it.
+	// UnstoredClaimName is the name of a claim for extended resources that is not stored yet. It is not a valid object name.
 	UnstoredClaimName = "<extended-resources>"
-	// containersAnnotation has the names of the requests of each container, as a JSON list of lists. It counts only on a
-	// claim with the name UnstoredClaimName: the author of a claim must not weaken the defaults of a class.
+	// containersAnnotation holds the names of the requests of each container, as a JSON list of lists. It is ignored unless the
+	// claim has the name UnstoredClaimName, because the author of a claim must not weaken the defaults of a class.
 	containersAnnotation = AttributeDomain + "/containers"
 )
 
-// WithContainers returns a copy of a claim with the name [UnstoredClaimName] that has the names of the requests of each
-// container. A request may serve several containers. Requests that the claim does not have are ignored.
+// WithContainers returns a copy of a claim with the name [UnstoredClaimName], annotated with the names of the requests of each
+// container. A request may serve several containers. Names of requests that the claim does not have are ignored.
 func WithContainers(claim *resourceapi.ResourceClaim, containers [][]string) *resourceapi.ResourceClaim {
 	text, err := json.Marshal(containers)
 	if err != nil {
-		// Strings can be written.
+		// Marshalling strings can't fail.
 		panic(err)
 	}
 	return withAnnotation(claim, string(text))
@@ -55,7 +54,7 @@ func withAnnotation(claim *resourceapi.ResourceClaim, text string) *resourceapi.
 	return &result
 }
 
-// ContainersOf returns the containers of a claim as text, and "" if each request stands for itself.
+// ContainersOf returns the containers of a claim as text. It returns "" if each request is judged alone.
 func ContainersOf(claim *resourceapi.ResourceClaim) string {
 	if claim.Name != UnstoredClaimName {
 		return ""
@@ -63,8 +62,8 @@ func ContainersOf(claim *resourceapi.ResourceClaim) string {
 	return claim.Annotations[containersAnnotation]
 }
 
-// setsOf returns the requests for which defaults hold, each with the names of the requests whose devices are judged
-// together. Requests that serve containers are merged. Other requests stand for themselves.
+// setsOf returns the requests to which defaults may apply, each with the names of the requests whose devices are judged together.
+// Requests that serve the same container are merged into one entry. Other requests are judged alone.
 func setsOf(devices *resourceapi.DeviceClaim, containers string) []requestOfClass {
 	all := requestsOf(devices)
 	var names [][]string

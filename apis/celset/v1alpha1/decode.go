@@ -11,11 +11,9 @@ import (
 	"github.com/celset/celset/apis/internal/strictjson"
 )
 
-// Decode decodes the JSON of the opaque parameters of a definition. An unknown
-// apiVersion or kind, an unknown, misspelt or duplicate field, a wrong type and
-// trailing data are errors; they are returned as an [*Error] whose paths start
-// at "parameters". Decode does not validate the values of name and expression:
-// [ValidateDefinition] does.
+// Decode decodes the JSON of the opaque parameters of a definition. It returns an [*Error], with paths that start at
+// "parameters". Errors are an unknown apiVersion or kind, an unknown, misspelt or duplicate field, a wrong type and trailing
+// data. Decode does not validate the values of name and expression: [ValidateDefinition] does.
 func Decode(raw []byte) (*CELDeviceConstraint, error) {
 	def, errs := decode(raw, field.NewPath("parameters"))
 	if len(errs) > 0 {
@@ -31,7 +29,7 @@ func decode(raw []byte, path *field.Path) (*CELDeviceConstraint, field.ErrorList
 	}
 	errs, known := checkType(meta.APIVersion, meta.Kind, path, Kind, PreferenceKind, NodeSetConstraintKind)
 	if !known {
-		// The fields of another type can't be judged by those of this one.
+		// The object has another type, so its fields can't be checked here.
 		return nil, errs
 	}
 	def := &CELDeviceConstraint{}
@@ -42,10 +40,9 @@ func decode(raw []byte, path *field.Path) (*CELDeviceConstraint, field.ErrorList
 	return def, nil
 }
 
-// checkType demands the apiVersion of this package and the wanted kind. known is
-// false if they name another type. One that is absent is an error, but may just
-// be misspelt: the fields are worth a look then. Others are the kinds that could be
-// meant.
+// checkType checks that apiVersion and kind name the wanted type of this package. If either names another type, known is false.
+// If either is absent, checkType returns an error, but known stays true: the field may be misspelt, so the caller also checks the
+// other fields. others are further kinds that the error message suggests.
 func checkType(apiVersion, kind string, path *field.Path, wanted string, others ...string) (errs field.ErrorList, known bool) {
 	known = true
 	for _, f := range []struct {

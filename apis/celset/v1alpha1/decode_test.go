@@ -63,7 +63,7 @@ func TestDecodeErrors(t *testing.T) {
 	}
 }
 
-// TestDecodeRoundTrip states that whatever can be written is read back.
+// TestDecodeRoundTrip tests that Decode reads every encoded constraint back.
 func TestDecodeRoundTrip(t *testing.T) {
 	cases.Check(t, func(t *rapid.T) {
 		want := CELDeviceConstraint{
@@ -79,8 +79,8 @@ func TestDecodeRoundTrip(t *testing.T) {
 	})
 }
 
-// FuzzDecode checks that Decode returns either a value or an error, never
-// panics, and that what it accepts it accepts again after encoding.
+// FuzzDecode checks that Decode never panics and returns either a value or an error. It encodes each decoded value and checks
+// that Decode accepts it again.
 func FuzzDecode(f *testing.F) {
 	for _, seed := range []string{
 		ring4, ring4 + ring4, `{}`, `[]`, `null`, ``, `"`, `{"kind":1}`, `{"a\nb":{"c":[1,2]}}`,
@@ -164,7 +164,7 @@ func TestValidateVariables(t *testing.T) {
 	}
 }
 
-// TestValidatePreference has what is too long for a transcript.
+// TestValidatePreference has the cases that are too long for a transcript.
 func TestValidatePreference(t *testing.T) {
 	variables := make([]Variable, MaxVariables+1)
 	for i := range variables {

@@ -15,14 +15,12 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// A class may have constraints that hold though nobody refers to them: a container that asks
-// for four devices of an extended resource has no claim in which a reference could stand.
-// Claims can't opt out, for it is whoever offers the devices that knows what a set of them has
-// to be. Whoever wants devices in any combination uses a class without defaults.
+// A default is a constraint of a class that applies without a reference. Defaults exist because a container that asks for four
+// devices of an extended resource has no claim to put a reference in. Claims can't opt out: the provider of the devices decides
+// how a set of them must be connected. A class without defaults offers devices in any combination.
 
-// ClassDefaults decodes and validates the definitions of a device class that hold without a
-// reference ([EnforcementAlways]). The error, an [*Error], is about these alone: what else is wrong with the class
-// concerns those who refer to it.
+// ClassDefaults decodes and validates the definitions of a device class that apply without a reference ([EnforcementAlways]). The
+// error, an [*Error], covers only these definitions. Other mistakes in the class affect only claims that refer to it.
 func ClassDefaults(class *resourceapi.DeviceClass) ([]Definition, error) {
 	configurations := classConfigurations(class)
 	for i := range configurations {
@@ -35,9 +33,8 @@ func ClassDefaults(class *resourceapi.DeviceClass) ([]Definition, error) {
 	return definitions, errorAbout(object, errs)
 }
 
-// HasDefaults reports whether a definition of the class may hold without a reference. The definition
-// may be malformed: then requests of the class can't be met until it is mended, because nobody knows
-// what it would have demanded.
+// HasDefaults reports whether a definition of the class may apply without a reference. If the definition is malformed, its
+// requirement is unknown, so that no request of the class can be allocated until it is corrected.
 func HasDefaults(class *resourceapi.DeviceClass) bool {
 	for i := range class.Spec.Config {
 		if isDefault(class.Spec.Config[i].DeviceConfiguration) {
@@ -55,7 +52,7 @@ func isDefault(configuration resourceapi.DeviceConfiguration) bool {
 	if err != nil || !mayHave(raw, "enforcement") && !mayHave(raw, "default") || !isConstraint(configuration) {
 		return false
 	}
-	// Decoded as a map, because a struct's fields are found in any case of letters.
+	// A map is case-sensitive. Decoding into a struct would ignore the case of field names.
 	var fields map[string]json.RawMessage
 	if json.Unmarshal(raw, &fields) != nil {
 		return false
@@ -64,14 +61,13 @@ func isDefault(configuration resourceapi.DeviceConfiguration) bool {
 	if raw, ok := fields["enforcement"]; ok && json.Unmarshal(raw, &enforcement) != nil {
 		return true
 	}
-	// A definition with the former field default is malformed. It must not be ignored.
+	// A definition with the removed field default is malformed. It must not be ignored.
 	former := strings.TrimSpace(string(fields["default"]))
 	return enforcement != "" && enforcement != EnforcementOnReference || former != "" && former != "null" && former != "false"
 }
 
-// HasConstraints tells whether a CEL constraint holds for the claim, because it refers to one or
-// because a class that it uses has defaults, of which hasDefaults tells by the name. The
-// definitions may be malformed.
+// HasConstraints reports whether a CEL constraint applies to the claim, through a reference or through a default of a class.
+// hasDefaults reports whether the class of a name has defaults. The definitions may be malformed.
 func HasConstraints(claim *resourceapi.ResourceClaim, hasDefaults func(className string) bool) bool {
 	if HasReference(claim) {
 		return true
@@ -86,15 +82,14 @@ func HasConstraints(claim *resourceapi.ResourceClaim, hasDefaults func(className
 
 // requestOfClass is a request, or an alternative of one.
 type requestOfClass struct {
-	// name is that of the request, fullName "request/alternative" or the same.
+	// name is the name of the request. fullName is "request/alternative", or name for a request without alternatives.
 	name, fullName string
-	// names are the full names of the requests whose devices are judged together: that of the request alone, except in
-	// the result of setsOf.
+	// names are the full names of the requests whose devices are judged together. Only setsOf puts more than one name in it.
 	names     []string
 	className string
 	path      *field.Path
-	// isOfSeveral tells that defaults hold: it may get two devices or more, and takes them. A
-	// request with admin access takes nothing.
+	// isOfSeveral is true if the request may get two devices or more, so that defaults apply. It is false for a request with admin
+	// access, because such a request reserves no devices.
 	isOfSeveral bool
 }
 
@@ -124,8 +119,8 @@ func isOfSeveral(mode resourceapi.DeviceAllocationMode, count int64) bool {
 	return mode == resourceapi.DeviceAllocationModeAll || count >= 2
 }
 
-// defaults are the constraints that hold without a reference. A reference to the same definition
-// that is about the same devices spares the second time.
+// defaults returns the constraints that apply without a reference. It leaves out a default if a reference already applies the
+// same definition to the same devices.
 func (r *resolver) defaults(references []Constraint) []Constraint {
 	var constraints []Constraint
 	for _, request := range setsOf(&r.Spec.Devices, r.containers) {
@@ -144,8 +139,8 @@ func (r *resolver) defaults(references []Constraint) []Constraint {
 	return constraints
 }
 
-// defaultsOfClass has none for a class of which an error is recorded, and for one that does not
-// exist: there is no device either, and whoever looks for devices says so.
+// defaultsOfClass returns no defaults if the class has a recorded error or does not exist. A class that does not exist provides
+// no devices, and the search for devices reports it.
 func (r *resolver) defaultsOfClass(request *requestOfClass) []Definition {
 	if known, consulted := r.classes[request.className]; consulted {
 		return slices.DeleteFunc(slices.Clone(known.definitions), func(def Definition) bool { return known.err != nil || def.Enforcement != EnforcementAlways })
@@ -182,8 +177,8 @@ func (r *resolver) readDefaults(className string, path *field.Path) ([]Definitio
 	return definitions, nil
 }
 
-// hasSame tells whether a reference to the definition covers the request and no other. A
-// definition of the claim with that name is another one.
+// hasSame reports whether a reference applies the definition to this request alone. A definition of the claim does not count,
+// even if it has the same name.
 func (r *resolver) hasSame(references []Constraint, def *Definition, request *requestOfClass) bool {
 	for i := range references {
 		c := &references[i]
@@ -194,8 +189,8 @@ func (r *resolver) hasSame(references []Constraint, def *Definition, request *re
 	return false
 }
 
-// coversAlone tells whether the covered requests are the given one and, at most, alternatives to
-// it, which never contribute devices beside it.
+// coversAlone reports whether requests names only the given request or its alternatives. Only one alternative of a request is
+// allocated, so that the other alternatives never add devices.
 func coversAlone(devices *resourceapi.DeviceClaim, requests []string, request *requestOfClass) bool {
 	if len(requests) == 0 {
 		return len(devices.Requests) == 1

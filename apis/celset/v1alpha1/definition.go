@@ -11,24 +11,23 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// Source is where a definition stands.
+// Source is the location of a definition.
 type Source struct {
 	// Object is the claim, claim template or device class.
 	Object ObjectReference
-	// Field is the path of the configuration entry in Object, such as
-	// spec.devices.config[0]. Its parameters are at opaque.parameters below.
+	// Field is the path of the configuration entry in Object, such as spec.devices.config[0]. The parameters are below it, at
+	// opaque.parameters.
 	Field string
-	// Index is the position in the list of configuration entries.
+	// Index is the position in the list of configuration entries. It is [NoReference] for the annotation of a PodGroup.
 	Index int
 }
 
-// String returns the object and the field, such as
-// "ResourceClaim ns/name spec.devices.config[0]".
+// String returns the object and the field, such as "ResourceClaim ns/name spec.devices.config[0]".
 func (s Source) String() string {
 	return s.Object.String() + " " + s.Field
 }
 
-// Path is where the fields of the definition are.
+// Path returns the path below which the fields of the definition are.
 func (s Source) Path() *field.Path {
 	path := field.NewPath(s.Field)
 	if s.Index != NoReference {
@@ -37,7 +36,7 @@ func (s Source) Path() *field.Path {
 	return path
 }
 
-// Definition is a valid CELDeviceConstraint and where it stands.
+// Definition is a valid CELDeviceConstraint and its location.
 type Definition struct {
 	Name       string
 	Expression string
@@ -49,8 +48,8 @@ type Definition struct {
 	Source        Source
 }
 
-// HasDefinition tells whether the claim itself defines a constraint. It may be malformed: nothing
-// but the kind is looked at.
+// HasDefinition reports whether the claim itself defines a constraint. It checks only the kind, so the definition may be
+// malformed.
 func HasDefinition(claim *resourceapi.ResourceClaim) bool {
 	for i := range claim.Spec.Devices.Config {
 		if isConstraint(claim.Spec.Devices.Config[i].DeviceConfiguration) {
@@ -60,9 +59,8 @@ func HasDefinition(claim *resourceapi.ResourceClaim) bool {
 	return false
 }
 
-// Unreferenced returns the names of the valid definitions of a claim to which
-// none of its constraints refers, in the order of its configuration. They are
-// allowed, but do nothing, which is rarely what their author had in mind.
+// Unreferenced returns the names of the valid definitions of a claim that none of its constraints refers to, in the order of the
+// configuration. Such definitions are allowed but have no effect, which is rarely intended.
 func Unreferenced(spec *resourceapi.ResourceClaimSpec) []string {
 	referenced := map[string]bool{}
 	for _, reference := range References(spec) {
@@ -78,8 +76,8 @@ func Unreferenced(spec *resourceapi.ResourceClaimSpec) []string {
 	return names
 }
 
-// ClassDefinitions decodes and validates the definitions of a device class. It
-// returns the valid ones even if the error, an [*Error], is about others.
+// ClassDefinitions decodes and validates the definitions of a device class. If some are invalid, it returns the valid ones
+// together with an [*Error].
 func ClassDefinitions(class *resourceapi.DeviceClass) ([]Definition, error) {
 	object := classReference(class)
 	definitions, errs := decodeAll(classConfigurations(class), object, field.NewPath("spec", "config"))
@@ -102,14 +100,13 @@ func claimConfigurations(devices *resourceapi.DeviceClaim) []resourceapi.DeviceC
 	return configurations
 }
 
-// isConstraint tells whether a configuration entry defines a constraint, or what may be meant to be
-// one: only another kind of this package is something else.
+// isConstraint reports whether a configuration entry defines a constraint. Every entry for [DriverName] without another kind of
+// this package counts, because it may be a malformed constraint.
 func isConstraint(configuration resourceapi.DeviceConfiguration) bool {
 	return isDefinition(configuration) && !IsPreference(configuration) && !IsNodeSetConstraint(configuration)
 }
 
-// Defines reports whether the claim has configuration of its own for the driver [DriverName], which
-// may be malformed.
+// Defines reports whether the claim itself has configuration for the driver [DriverName]. The configuration may be malformed.
 func Defines(claim *resourceapi.ResourceClaim) bool {
 	return slices.ContainsFunc(claim.Spec.Devices.Config, func(c resourceapi.DeviceClaimConfiguration) bool {
 		return isDefinition(c.DeviceConfiguration)
@@ -120,8 +117,8 @@ func isDefinition(configuration resourceapi.DeviceConfiguration) bool {
 	return configuration.Opaque != nil && configuration.Opaque.Driver == DriverName
 }
 
-// decodeAll decodes and validates each definition among the configuration
-// entries at path. Of definitions with the same name it returns the first.
+// decodeAll decodes and validates each definition among the configuration entries at path. If several definitions have the same
+// name, it returns the first of them.
 func decodeAll(configurations []resourceapi.DeviceConfiguration, object ObjectReference, path *field.Path) ([]Definition, field.ErrorList) {
 	var definitions []Definition
 	var errs field.ErrorList
@@ -158,8 +155,7 @@ func decodeOne(opaque *resourceapi.OpaqueDeviceConfiguration, path *field.Path) 
 	if opaque.Parameters.Raw == nil && opaque.Parameters.Object == nil {
 		return nil, field.ErrorList{field.Required(path, "must be a "+Kind+" or "+PreferenceKind+" or "+NodeSetConstraintKind)}
 	}
-	// Objects from the API server hold JSON; this also handles those that were
-	// made in Go or came as CBOR.
+	// MarshalJSON also handles objects that were made in Go or decoded from CBOR.
 	raw, err := opaque.Parameters.MarshalJSON()
 	if err != nil {
 		return nil, field.ErrorList{field.Invalid(path, field.OmitValueType{}, err.Error())}

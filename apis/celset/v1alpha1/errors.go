@@ -17,12 +17,11 @@ type ObjectReference struct {
 	Kind string
 	// Namespace is empty for an object of cluster scope.
 	Namespace string
-	// Name is the object's name. Of an object whose name is yet to be
-	// generated it is the prefix followed by "*".
+	// Name is the object's name. If the name is not generated yet, Name is the prefix followed by "*".
 	Name string
 }
 
-// String returns "Kind namespace/name", without the parts that are empty.
+// String returns "Kind namespace/name", without empty parts.
 func (r ObjectReference) String() string {
 	name := r.Name
 	if r.Namespace != "" {
@@ -45,29 +44,25 @@ func classReference(class *resourceapi.DeviceClass) ObjectReference {
 	return referenceTo(classKind, class)
 }
 
-// OriginUnavailableClass is the origin of errors about a device class that does not
-// exist or could not be read: they may pass without the claim being changed. No other
-// error has it.
+// OriginUnavailableClass is the origin of errors about a device class that does not exist or could not be read. Only these errors
+// may disappear without a change to the claim. No other error has this origin.
 const OriginUnavailableClass = "unavailable device class"
 
-// Error says what is wrong with the constraints of one object.
+// Error lists the mistakes in the constraints of one object.
 type Error struct {
-	// Object is the object whose fields Errors are about. It is empty if only
-	// parameters were at hand.
+	// Object is the object that contains the mistakes. It is empty if the caller passed only parameters.
 	Object ObjectReference
-	// Errors has one entry for each mistake, at least one.
+	// Errors has an entry for each mistake. It is never empty.
 	//
-	// The type of an entry about a device class that is needed to find a
-	// definition tells lasting mistakes from passing trouble: NotFound if the
-	// class does not exist, InternalError if it could not be read, Invalid if
-	// its definitions are at fault. The first two have [OriginUnavailableClass].
+	// If a definition is looked up in a device class, the type of the entry distinguishes permanent mistakes from temporary
+	// failures. NotFound means that the class does not exist, InternalError that it could not be read, and Invalid that its
+	// definitions are invalid. NotFound and InternalError have [OriginUnavailableClass].
 	Errors field.ErrorList
-	// Causes are the errors behind entries of Errors: what the [ClassGetter]
-	// returned, and the [*Error] about a device class.
+	// Causes are the errors behind entries of Errors: errors of the [ClassGetter], and the [*Error] about a device class.
 	Causes []error
 }
 
-// Error returns all mistakes in one line that starts with the object.
+// Error returns all mistakes on one line that starts with the object.
 func (e *Error) Error() string {
 	texts := make([]string, 0, len(e.Errors))
 	for _, err := range e.Errors {
@@ -80,8 +75,7 @@ func (e *Error) Error() string {
 	return e.Object.String() + ": " + text
 }
 
-// Unwrap makes the field errors and the causes available to errors.Is and
-// errors.As.
+// Unwrap makes the field errors and the causes available to errors.Is and errors.As.
 func (e *Error) Unwrap() []error {
 	errs := make([]error, 0, len(e.Errors)+len(e.Causes))
 	for _, err := range e.Errors {

@@ -23,25 +23,25 @@ const (
 	// NodeSetConstraintKind is the kind of [CELNodeSetConstraint].
 	NodeSetConstraintKind = "CELNodeSetConstraint"
 
-	// NodeSetAnnotation is the annotation of a PodGroup that has a [CELNodeSetConstraint], as YAML or JSON, for groups whose
-	// pods have no claims in which it could stand.
+	// NodeSetAnnotation is the annotation of a PodGroup that holds a [CELNodeSetConstraint], as YAML or JSON. It is for groups whose
+	// pods have no claims.
 	NodeSetAnnotation = "celset.dev/node-set-constraint"
 
-	// MaxNodeSetText is how many bytes the annotation has at most.
+	// MaxNodeSetText is the maximum length of the annotation, in bytes.
 	MaxNodeSetText = 16 << 10
 
-	// MaxNodeSetSize is how many nodes a set has at most.
+	// MaxNodeSetSize is the maximum number of nodes in a set.
 	MaxNodeSetSize = 256
 
-	// NodeSetFeatureGate is the name of the feature gate of sets of nodes.
+	// NodeSetFeatureGate is the name of the feature gate of node set constraints.
 	NodeSetFeatureGate = "CelsetNodeSetConstraint"
 )
 
-// NodeSetConstraint is a valid CELNodeSetConstraint and where it stands.
+// NodeSetConstraint is a valid CELNodeSetConstraint and its location.
 type NodeSetConstraint struct {
 	Name       string
 	Expression string
-	// Preference is "" for none.
+	// Preference is "" if there is no preference.
 	Preference string
 	Variables  []Variable
 	// PodsPerNode is at least 1.
@@ -49,13 +49,13 @@ type NodeSetConstraint struct {
 	Source      Source
 }
 
-// isSame reports whether two say the same, wherever they stand.
+// isSame reports whether two constraints are equal except for name and location.
 func (c *NodeSetConstraint) isSame(other *NodeSetConstraint) bool {
 	return c.Expression == other.Expression && c.Preference == other.Preference && c.PodsPerNode == other.PodsPerNode &&
 		slices.Equal(c.Variables, other.Variables)
 }
 
-// NodeSetReference is the name of the constraint that a PodGroup refers to.
+// NodeSetReference returns the name of the constraint that a PodGroup refers to.
 func NodeSetReference(group *compat.PodGroup) (name string, ok bool) {
 	if group == nil || group.Spec.SchedulingConstraints == nil {
 		return "", false
@@ -68,13 +68,13 @@ func NodeSetReference(group *compat.PodGroup) (name string, ok bool) {
 	return "", false
 }
 
-// IsNodeSetConstraint reports whether a configuration entry says that it is one.
+// IsNodeSetConstraint reports whether a configuration entry has the kind of a node set constraint.
 func IsNodeSetConstraint(configuration resourceapi.DeviceConfiguration) bool {
 	return hasKind(configuration, NodeSetConstraintKind)
 }
 
-// NodeSets decodes and validates the node set constraints of a carrier itself, and returns the valid ones even if the error,
-// an [*Error], is about others.
+// NodeSets decodes and validates the node set constraints that a carrier itself defines. If some are invalid, it returns the
+// valid ones together with an [*Error].
 func (c Carrier) NodeSets() ([]NodeSetConstraint, error) {
 	if err := c.CheckTexts(); err != nil {
 		return nil, err
@@ -82,7 +82,7 @@ func (c Carrier) NodeSets() ([]NodeSetConstraint, error) {
 	return nodeSetsIn(claimConfigurations(&c.Spec.Devices), c.Object, c.Path.Child("devices", "config"))
 }
 
-// ClassNodeSets is [Carrier.NodeSets] for a device class.
+// ClassNodeSets decodes and validates the node set constraints of a device class, as [Carrier.NodeSets] does for a carrier.
 func ClassNodeSets(class *resourceapi.DeviceClass) ([]NodeSetConstraint, error) {
 	return nodeSetsIn(classConfigurations(class), classReference(class), field.NewPath("spec", "config"))
 }
@@ -117,8 +117,8 @@ func nodeSetsIn(configurations []resourceapi.DeviceConfiguration, object ObjectR
 	return result, errorAbout(object, errs)
 }
 
-// GroupNodeSet decodes and validates the constraint in the annotation of a PodGroup. It is nil if there is none. The error is
-// an [*Error].
+// GroupNodeSet decodes and validates the constraint in the annotation of a PodGroup. It returns nil if the annotation is absent.
+// The error is an [*Error].
 func GroupNodeSet(group *compat.PodGroup) (*NodeSetConstraint, error) {
 	text, ok := group.Annotations[NodeSetAnnotation]
 	if !ok {
@@ -163,14 +163,14 @@ func decodeNodeSet(raw []byte, path *field.Path) (*NodeSetConstraint, field.Erro
 	}, nil
 }
 
-// ValidateNodeSet checks the values of a decoded constraint. path is where it stands. Whether the expressions compile is not
-// checked here.
+// ValidateNodeSet checks the values of a decoded constraint. path is the path of the constraint. ValidateNodeSet does not compile
+// the expressions.
 func ValidateNodeSet(constraint *CELNodeSetConstraint, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	if constraint.Name == "" {
 		errs = append(errs, field.Required(path.Child("name"), fmt.Sprintf("PodGroups refer to it as the topology key %s/<name>", AttributeDomain)))
 	} else if errs = validateIdentifier(constraint.Name, path.Child("name")); len(errs) == 0 {
-		// An underscore at an end makes no key of a label.
+		// A label key can't end with an underscore.
 		for _, message := range validationutil.IsQualifiedName(AttributeDomain + "/" + constraint.Name) {
 			errs = append(errs, field.Invalid(path.Child("name"), constraint.Name, message))
 		}
@@ -191,9 +191,9 @@ func ValidateNodeSet(constraint *CELNodeSetConstraint, path *field.Path) field.E
 	return append(errs, validateVariables(constraint.Variables, "node", path.Child("variables"))...)
 }
 
-// ResolveNodeSet finds the constraint of a name for a PodGroup: own is that of its annotation, nil if there is none; otherwise
-// it is in the claims of its pods, or in the device classes that the claims use. Claims that define it, and classes, must
-// agree. Every error is an [*Error].
+// ResolveNodeSet finds the constraint of a name for a PodGroup. own is the constraint of the group's annotation, or nil, and has
+// priority. Otherwise ResolveNodeSet searches the claims of the pods, then the device classes that the claims use. If several of
+// them define the name, the definitions must be equal. Every error is an [*Error].
 func ResolveNodeSet(group *compat.PodGroup, own *NodeSetConstraint, name string, claims []*resourceapi.ResourceClaim, classes ClassGetter) (*NodeSetConstraint, error) {
 	if own != nil && own.Name == name {
 		return own, nil
@@ -216,7 +216,7 @@ func ResolveNodeSet(group *compat.PodGroup, own *NodeSetConstraint, name string,
 					continue
 				}
 				seen[className] = true
-				// A class that is not there defines nothing: its devices are missed, too.
+				// A class that does not exist defines nothing. The allocator reports that its devices are missing.
 				if class, err := classes.Get(className); err == nil {
 					found, err := ClassNodeSets(class)
 					r.add(found, err)
@@ -234,21 +234,21 @@ func ResolveNodeSet(group *compat.PodGroup, own *NodeSetConstraint, name string,
 	}
 }
 
-// nodeSetResolver looks for a constraint in one object after the other.
+// nodeSetResolver searches one object after the other for a constraint.
 type nodeSetResolver struct {
 	object ObjectReference
 	name   string
 	found  *NodeSetConstraint
 	err    error
-	// names are those of others that were met.
+	// names are the names of other constraints that the search found, for suggestions in messages.
 	names []string
-	// seen are the definitions of claims, bytes is their length.
+	// seen are the definitions of claims read so far. bytes is their total length.
 	seen  map[string]bool
 	bytes int
 }
 
-// isNew reports whether a claim may define something that others did not: those of a template define the same. What claims
-// define together is bounded as for a pod.
+// isNew reports whether a claim may define something that earlier claims did not. Claims of the same template have the same
+// definitions. The total length of the definitions has the same limit as the claims of a pod.
 func (r *nodeSetResolver) isNew(claim *resourceapi.ResourceClaim) bool {
 	if r.err != nil {
 		return false

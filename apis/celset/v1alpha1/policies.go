@@ -7,7 +7,7 @@ package v1alpha1
 // +enum
 type PreferencePolicy string
 
-// PolicyKeepWhole keeps sets that other claims may ask for.
+// PolicyKeepWhole avoids breaking sets of devices that other claims may ask for.
 const PolicyKeepWhole PreferencePolicy = "KeepWhole"
 
 // Policy describes a built-in preference.
@@ -21,15 +21,14 @@ type Policy struct {
 	StepWeight int64
 }
 
-// Policies are all built-in preferences. Package allocator has the search of each of them, and
-// manifests/webhook/policy.yaml their names. Nothing may change Policies.
+// Policies are all built-in preferences. Package allocator implements the search for each of them, and
+// manifests/webhook/policy.yaml lists their names. Policies is read-only.
 var Policies = []Policy{
 	{
 		Name:        PolicyKeepWhole,
 		Description: "that breaks the fewest sets for other claims: the sets that satisfy the constraints of device classes, the largest first",
 		ReadsShapes: true,
-		// On a node with 64 devices one step counts thousands of sets. This takes as long as eight steps with an
-		// expression.
+		// On a node with 64 devices one step counts thousands of sets. This takes as long as eight steps with an expression.
 		StepWeight: 8,
 	},
 }

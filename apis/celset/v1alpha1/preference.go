@@ -19,23 +19,22 @@ import (
 // PreferenceKind is the kind of [CELDevicePreference].
 const PreferenceKind = "CELDevicePreference"
 
-// MaxPreferences is the maximum number of preferences that a claim or a class defines. Each of them
-// is a search of its own.
+// MaxPreferences is the maximum number of preferences that a claim or a class may define. Each preference needs a search of its
+// own.
 const MaxPreferences = 4
 
-// Preference is a valid CELDevicePreference, the requests that it is about, and where it stands.
+// Preference is a valid CELDevicePreference with the requests to which it applies and its location.
 type Preference struct {
 	Name       string
 	Expression string
 	Policy     PreferencePolicy
 	Variables  []Variable
-	// Requests is as in [Constraint].
+	// Requests has the same form as in [Constraint].
 	Requests []string
 	Source   Source
 }
 
-// Label is what messages call the preference: its name, and the definition if that is not in the
-// claim.
+// Label returns the name of the preference in messages. If a class defines the preference, the label includes the location.
 func (p *Preference) Label() string {
 	if p.Source.Object.Kind != classKind {
 		return p.Name
@@ -43,9 +42,9 @@ func (p *Preference) Label() string {
 	return fmt.Sprintf("%s of %s", p.Name, p.Source)
 }
 
-// Preferences decodes and validates the preferences of a carrier itself, in the order of its
-// configuration, and returns the valid ones even if the error, an [*Error], is about others. Those
-// that name unknown requests are among them, because it is the claim that may be wrong.
+// Preferences decodes and validates the preferences that a carrier itself defines, in the order of the configuration. If some are
+// invalid, it returns the valid ones together with an [*Error]. A preference that names unknown requests is returned as well,
+// because the mistake may be in the requests of the claim.
 func (c Carrier) Preferences() ([]Preference, error) {
 	if err := c.CheckTexts(); err != nil {
 		return nil, err
@@ -63,15 +62,15 @@ func (c Carrier) Preferences() ([]Preference, error) {
 	return preferences, errorAbout(c.Object, errs)
 }
 
-// ClassPreferences decodes and validates the preferences of a device class, and returns the valid
-// ones even if the error, an [*Error], is about others.
+// ClassPreferences decodes and validates the preferences of a device class. If some are invalid, it returns the valid ones
+// together with an [*Error].
 func ClassPreferences(class *resourceapi.DeviceClass) ([]Preference, error) {
 	object := classReference(class)
 	preferences, errs := decodePreferences(classConfigurations(class), object, field.NewPath("spec", "config"))
 	return preferences, errorAbout(object, errs)
 }
 
-// HasPreferences tells whether a device class defines a preference. It may be malformed.
+// HasPreferences reports whether a device class defines a preference. The preference may be malformed.
 func HasPreferences(class *resourceapi.DeviceClass) bool {
 	for i := range class.Spec.Config {
 		if IsPreference(class.Spec.Config[i].DeviceConfiguration) {
@@ -81,8 +80,8 @@ func HasPreferences(class *resourceapi.DeviceClass) bool {
 	return false
 }
 
-// HasPreference tells whether a preference is about the claim, because it defines one or because a
-// class that it uses does, of which hasPreferences tells by the name.
+// HasPreference reports whether a preference applies to the claim: one of its own, or one of a class that the claim uses.
+// hasPreferences reports whether the class of a name defines a preference.
 func HasPreference(claim *resourceapi.ResourceClaim, hasPreferences func(className string) bool) bool {
 	for i := range claim.Spec.Devices.Config {
 		if IsPreference(claim.Spec.Devices.Config[i].DeviceConfiguration) {
@@ -97,8 +96,8 @@ func HasPreference(claim *resourceapi.ResourceClaim, hasPreferences func(classNa
 	return false
 }
 
-// IsPreference tells whether a configuration entry says that it is a preference. It is asked for
-// each node, about parameters that anybody writes: those which can't be one are not decoded.
+// IsPreference reports whether a configuration entry has the kind of a preference. It is called for each node, on parameters that
+// any user can write. So it decodes only parameters that contain the name of the kind.
 func IsPreference(configuration resourceapi.DeviceConfiguration) bool {
 	return hasKind(configuration, PreferenceKind)
 }
@@ -111,19 +110,19 @@ func hasKind(configuration resourceapi.DeviceConfiguration, kind string) bool {
 	if err != nil || !mayHave(raw, kind) {
 		return false
 	}
-	// The kind alone decides: an apiVersion that is wrong is a mistake in a preference.
+	// Only the kind matters. A wrong apiVersion is a mistake in a preference.
 	var meta struct {
 		Kind string `json:"kind"`
 	}
 	return kjson.UnmarshalCaseSensitivePreserveInts(raw, &meta) == nil && meta.Kind == kind
 }
 
-// mayHave tells whether a text of letters is in the JSON, as it is or with letters escaped.
+// mayHave reports whether the JSON may contain a text of letters, either literally or with escaped letters.
 func mayHave(raw []byte, text string) bool {
 	return bytes.Contains(raw, []byte(text)) || bytes.Contains(raw, []byte(`\u`))
 }
 
-// decodePreferences is decodeAll for preferences.
+// decodePreferences decodes preferences as decodeAll decodes constraints.
 func decodePreferences(configurations []resourceapi.DeviceConfiguration, object ObjectReference, path *field.Path) ([]Preference, field.ErrorList) {
 	var preferences []Preference
 	var errs field.ErrorList
@@ -183,8 +182,8 @@ func decodePreference(opaque *resourceapi.OpaqueDeviceConfiguration, path *field
 	return preference, ValidatePreference(preference, path)
 }
 
-// ValidatePreference checks the values of a decoded preference. path is where it stands. Whether
-// the expression compiles is not checked here.
+// ValidatePreference checks the values of a decoded preference. path is the path of the preference. ValidatePreference does not
+// compile the expression.
 func ValidatePreference(preference *CELDevicePreference, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	if preference.Name == "" {
@@ -235,9 +234,9 @@ func notOfType(path *field.Path, actual PreferenceType) *field.Error {
 	return field.Forbidden(path, fmt.Sprintf("a preference of type %s has no such field: remove it, or change the type", actual))
 }
 
-// ResolvePreferences finds the preferences that hold for the claim: its own, in the order of its
-// configuration, and those of classes after them, in the order of the requests, for requests
-// about which none of its own is. Every error is an [*Error] about the claim.
+// ResolvePreferences returns the preferences that apply to the claim. The claim's own preferences come first, in the order of the
+// configuration. Then come the preferences of classes, in the order of the requests, for each request to which no preference of
+// the claim applies. Every error is an [*Error] about the claim.
 func ResolvePreferences(claim *resourceapi.ResourceClaim, classes ClassGetter) ([]Preference, error) {
 	return ClaimCarrier(claim).ResolvePreferences(classes)
 }
@@ -265,7 +264,7 @@ func (c Carrier) ResolvePreferences(classes ClassGetter) ([]Preference, error) {
 	return preferences, nil
 }
 
-// preferenceResolver reads each class once: a claim may use one in many requests.
+// preferenceResolver reads each class once, because many requests of a claim may use the same class.
 type preferenceResolver struct {
 	Carrier
 	getter  ClassGetter
@@ -274,8 +273,8 @@ type preferenceResolver struct {
 	causes  []error
 }
 
-// ofClass has none for a class of which an error is recorded, and for one that can't be read: whoever
-// looks for its devices says so.
+// ofClass returns no preferences if the class has a recorded error or can't be read. The search for devices of that class reports
+// the latter.
 func (r *preferenceResolver) ofClass(request *requestOfClass) []Preference {
 	if known, consulted := r.byClass[request.className]; consulted {
 		return known
@@ -296,7 +295,7 @@ func (r *preferenceResolver) ofClass(request *requestOfClass) []Preference {
 	return preferences
 }
 
-// isAboutAny tells whether one of the preferences is about a request.
+// isAboutAny reports whether one of the preferences applies to the request.
 func isAboutAny(preferences []Preference, request *requestOfClass) bool {
 	for _, p := range preferences {
 		if len(p.Requests) == 0 {
@@ -311,8 +310,8 @@ func isAboutAny(preferences []Preference, request *requestOfClass) bool {
 	return false
 }
 
-// RequestsWithout names the requests of a claim that none of its preferences is about, those of
-// classes included.
+// RequestsWithout returns the names of the requests of a claim to which no preference applies. preferences must include the
+// preferences of classes.
 func RequestsWithout(claim *resourceapi.ResourceClaim, preferences []Preference) []string {
 	var without []string
 	for _, request := range requestsOf(&claim.Spec.Devices) {

@@ -18,7 +18,7 @@ import (
 
 const typedPreference = `"apiVersion": "celset.dev/v1alpha1", "kind": "CELDevicePreference", `
 
-// preferring makes a claim with the requests a of class x and b, which is one of class w or of z.
+// preferring makes a claim with two requests: a of class x, and b with the alternatives l of class w and m of class z.
 func preferring(t *testing.T, entries ...resourceapi.DeviceConfiguration) *resourceapi.ResourceClaim {
 	claim := claimOf(t, `requests: [{name: a, exactly: {deviceClassName: x}}, {name: b, firstAvailable: [{name: l, deviceClassName: w}, {name: m, deviceClassName: z}]}]`)
 	for _, entry := range entries {
@@ -27,7 +27,7 @@ func preferring(t *testing.T, entries ...resourceapi.DeviceConfiguration) *resou
 	return claim
 }
 
-// TestPreferencesWhereverTheyStand: in a template, and made in Go.
+// TestPreferencesWhereverTheyStand tests a preference that was made in Go, in a template.
 func TestPreferencesWhereverTheyStand(t *testing.T) {
 	entry := parameters(DriverName, "")
 	entry.Opaque.Parameters = runtime.RawExtension{Object: &unstructured.Unstructured{Object: map[string]any{
@@ -72,8 +72,8 @@ func TestHasPreference(t *testing.T) {
 	require.False(t, HasPreferences(classOf("x", parameters("x.example.com", `{`+typedPreference+`}`))))
 }
 
-// FuzzPreferences: whatever parameters are, each entry is a constraint or a preference, nothing
-// panics, and a preference that is valid has a name and one of expression and policy.
+// FuzzPreferences checks that, for any parameters, nothing panics and each entry is either a constraint or a preference. A valid
+// preference has a name, and either an expression or a policy.
 func FuzzPreferences(f *testing.F) {
 	for _, seed := range []string{
 		`{` + typedPreference + `"name": "a", "type": "Expression", "expression": "1"}`, `{` + typedPreference + `"name": "a", "type": "Policy", "policy": "KeepWhole"}`,

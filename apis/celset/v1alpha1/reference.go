@@ -14,16 +14,14 @@ import (
 type Reference struct {
 	// Index is the position in spec.devices.constraints.
 	Index int
-	// Requests names the requests whose devices the constraint covers, as
-	// "request" or "request/alternative". Empty: all requests. It is the slice
-	// of the claim and must not be modified.
+	// Requests names the requests whose devices the constraint covers, as "request" or "request/alternative". Empty means all
+	// requests. It is the slice of the claim and must not be modified.
 	Requests []string
 	// Name is the name of the definition: matchAttribute without the domain.
 	Name string
 }
 
-// References returns the references of a claim, in the order of its
-// constraints. It neither decodes nor validates anything.
+// References returns the references of a claim, in the order of its constraints. It neither decodes nor validates anything.
 func References(spec *resourceapi.ResourceClaimSpec) []Reference {
 	var references []Reference
 	for i := range spec.Devices.Constraints {
@@ -35,10 +33,9 @@ func References(spec *resourceapi.ResourceClaimSpec) []Reference {
 	return references
 }
 
-// HasReference tells whether a constraint of the claim uses the domain
-// celset.dev. It is cheap. It is also true for a distinctAttribute in that
-// domain, which [Resolve] rejects: nobody else would tell the user why the
-// claim can't be allocated.
+// HasReference reports whether a constraint of the claim uses the domain celset.dev. It is cheap. It also returns true for a
+// distinctAttribute in that domain, so that [Resolve] rejects the claim with an error message. Otherwise the claim would never be
+// allocated, without an explanation.
 func HasReference(claim *resourceapi.ResourceClaim) bool {
 	for i := range claim.Spec.Devices.Constraints {
 		if isReference(&claim.Spec.Devices.Constraints[i]) {
@@ -54,8 +51,8 @@ func isReference(constraint *resourceapi.DeviceConstraint) bool {
 	return match || distinct
 }
 
-// nameInDomain returns what follows the domain celset.dev in an attribute name.
-// ok is false for no attribute and for one of another domain.
+// nameInDomain returns the part of an attribute name that follows the domain celset.dev. ok is false if the name is nil or has
+// another domain.
 func nameInDomain(name *resourceapi.FullyQualifiedName) (id string, ok bool) {
 	if name == nil {
 		return "", false
@@ -63,13 +60,12 @@ func nameInDomain(name *resourceapi.FullyQualifiedName) (id string, ok bool) {
 	return strings.CutPrefix(string(*name), AttributeDomain+"/")
 }
 
-// attribute is the matchAttribute that refers to the definition of a name.
+// attribute returns the matchAttribute that refers to the definition with the name.
 func attribute(name string) string {
 	return AttributeDomain + "/" + name
 }
 
-// LooksUp returns the names that the carrier looks up in a class, because it does not define them
-// itself, each once.
+// LooksUp returns the names, each once, that the carrier refers to, does not define itself and so looks up in the class.
 func (c Carrier) LooksUp(class string) []string {
 	own, _ := c.Definitions()
 	var names []string
@@ -82,9 +78,8 @@ func (c Carrier) LooksUp(class string) []string {
 	return names
 }
 
-// coveredClasses lists the device classes of the requests that a constraint
-// covers, each once, in the order of the requests. Of a request with
-// alternatives each covered alternative counts, for any may be chosen.
+// coveredClasses returns the device classes of the requests that a constraint covers, each once, in the order of the requests.
+// Each covered alternative of a request counts, because any of them may be chosen.
 func coveredClasses(devices *resourceapi.DeviceClaim, requests []string) []string {
 	covered := map[string]bool{}
 	for _, name := range requests {

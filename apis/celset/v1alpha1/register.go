@@ -12,7 +12,6 @@ const (
 	Kind = "CELDeviceConstraint"
 )
 
-// SchemeGroupVersion is the API version of the types in this package. There is
-// no scheme to add them to: they are never objects of their own, only
-// parameters inside of another object.
+// SchemeGroupVersion is the API version of the types in this package. These types are never added to a scheme, because they occur
+// only as parameters inside other objects.
 var SchemeGroupVersion = schema.GroupVersion{Group: GroupName, Version: "v1alpha1"}

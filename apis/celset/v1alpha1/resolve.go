@@ -17,44 +17,40 @@ import (
 	"github.com/celset/celset/apis/nearest"
 )
 
-// ClassGetter gives access to device classes. The device class lister of the
-// scheduler framework has this method.
+// ClassGetter provides device classes. The device class lister of the scheduler framework implements it.
 type ClassGetter interface {
-	// Get returns the class of that name, which is not modified. An error for
-	// a class that does not exist satisfies apierrors.IsNotFound.
+	// Get returns the class with the name. The caller does not modify the class. If the class does not exist, the error satisfies
+	// apierrors.IsNotFound.
 	Get(className string) (*resourceapi.DeviceClass, error)
 }
 
-// Constraint is a reference together with the definition it refers to, or a default.
+// Constraint is a reference together with its definition, or a default.
 type Constraint struct {
-	// Index is the position of the reference in spec.devices.constraints, [NoReference] for a
-	// default.
+	// Index is the position of the reference in spec.devices.constraints, or [NoReference] for a default.
 	Index int
-	// Requests names the covered requests as the claim does: "request" or
-	// "request/alternative". Empty: all requests. It is the slice of the claim
-	// and must not be modified.
+	// Requests names the covered requests as the claim does: "request" or "request/alternative". Empty means all requests. It is the
+	// slice of the claim and must not be modified.
 	Requests []string
 	// Name is the name of the definition.
 	Name string
-	// Expression is the CEL expression, as it is written, and Variables are what it may
-	// read.
+	// Expression is the CEL expression as written. Variables are the variables that it may read.
 	Expression string
 	Variables  []Variable
-	// FailurePolicy says how a failed evaluation is handled. It is never empty.
+	// FailurePolicy specifies how a failed evaluation is handled. It is never empty.
 	FailurePolicy FailurePolicy
-	// Default tells that the class of the request has it hold without a reference. Requests
+	// Default is true if the constraint applies without a reference, because the class of the request requires it. Requests then
 	// names that request alone, or the requests that serve one container ([WithContainers]).
 	Default bool
-	// Source is where the definition stands. If several classes have the same
-	// definition it is the first of them in the order of the requests.
+	// Source is the location of the definition. If several classes have the same definition, Source is the first of them in the
+	// order of the requests.
 	Source Source
 }
 
-// NoReference is the Index of a constraint that no entry of the claim refers to.
+// NoReference is the Index of a constraint without a reference in the claim.
 const NoReference = -1
 
-// Label is what messages call the constraint: its name and, because the claim does not tell
-// where a default comes from, the definition.
+// Label returns the name of the constraint in messages. For a default the label includes the location, because the claim does not
+// show where the default is defined.
 func (c *Constraint) Label() string {
 	if !c.Default {
 		return c.Name
@@ -62,17 +58,14 @@ func (c *Constraint) Label() string {
 	return fmt.Sprintf("%s of %s (default)", c.Name, c.Source)
 }
 
-// Resolve finds the definition of each reference in the claim, and the defaults of the
-// classes that it uses. The result is in the order of spec.devices.constraints, with the
-// defaults after it in the order of the requests ([ClassDefaults]).
+// Resolve finds the definition of each reference in the claim, and the defaults of the classes that the claim uses
+// ([ClassDefaults]). The result has the order of spec.devices.constraints, followed by the defaults in the order of the requests.
 //
-// A name is looked up in the claim's own configuration, and only if it is not
-// there in the configuration of the device classes of the covered requests. The
-// requests of a configuration entry do not matter.
+// Resolve looks up a name in the claim's own configuration first. If it is not there, Resolve looks it up in the configuration of
+// the device classes of the covered requests. The requests of a configuration entry are ignored.
 //
-// All definitions in the claim must be valid, referenced or not. Those of a
-// class must be if a lookup consults the class, and its defaults in any case. Every error is an [*Error]
-// about the claim.
+// All definitions in the claim must be valid, even without a reference. The definitions of a class must be valid if a lookup
+// reads the class. The defaults of a class must always be valid. Every error is an [*Error] about the claim.
 func Resolve(claim *resourceapi.ResourceClaim, classes ClassGetter) ([]Constraint, error) {
 	return ClaimCarrier(claim).Resolve(classes)
 }
@@ -110,23 +103,23 @@ type resolver struct {
 	Carrier
 	own    []Definition
 	getter ClassGetter
-	// classes has an entry for each class consulted so far.
+	// classes has an entry for each class read so far.
 	classes map[string]classDefinitions
-	// defaultsByClass has an entry for each other class whose defaults were looked up.
+	// defaultsByClass has an entry for each other class whose defaults were read.
 	defaultsByClass map[string][]Definition
 
-	// errs and causes become those of the returned Error.
+	// errs and causes become the fields Errors and Causes of the returned Error.
 	errs   field.ErrorList
 	causes []error
 }
 
-// classDefinitions is the result of consulting a class.
+// classDefinitions is the result of reading a class.
 type classDefinitions struct {
 	definitions []Definition
 	err         error
 }
 
-// lookUp returns nil if it has recorded an error.
+// lookUp returns nil after recording an error.
 func (r *resolver) lookUp(reference Reference) *Definition {
 	if def := find(r.own, reference.Name); def != nil {
 		return def
@@ -148,8 +141,7 @@ func (r *resolver) lookUp(reference Reference) *Definition {
 	return found[0]
 }
 
-// lookUpInClasses returns the definition of the name in each of the classes
-// that has one. ok is false if a class could not be consulted.
+// lookUpInClasses returns the definition with the name from each class that has one. ok is false if a class could not be read.
 func (r *resolver) lookUpInClasses(name string, classNames []string, path *field.Path) (found []*Definition, ok bool) {
 	ok = true
 	for _, className := range classNames {
@@ -192,7 +184,7 @@ func find(definitions []Definition, name string) *Definition {
 	return nil
 }
 
-// notFound names the places that were searched.
+// notFound returns an error that lists the searched locations.
 func (r *resolver) notFound(name string, classNames []string, path *field.Path) *field.Error {
 	places := []string{fmt.Sprintf("%s of the %s", r.Path.Child("devices", "config"), r.Object.Kind)}
 	for _, className := range classNames {
@@ -204,7 +196,7 @@ func (r *resolver) notFound(name string, classNames []string, path *field.Path) 
 	return err
 }
 
-// names are those that are defined in the claim and in the classes.
+// names yields the names that the claim and the classes define.
 func (r *resolver) names(classNames []string) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		all := slices.Clone(r.own)
@@ -219,7 +211,7 @@ func (r *resolver) names(classNames []string) iter.Seq[string] {
 	}
 }
 
-// conflict is an error if the definitions, one per class, are not all the same.
+// conflict returns an error unless the definitions, one per class, are all equal.
 func conflict(found []*Definition, path *field.Path) *field.Error {
 	for _, other := range found[1:] {
 		if other.Expression != found[0].Expression || other.FailurePolicy != found[0].FailurePolicy || !slices.Equal(other.Variables, found[0].Variables) {
@@ -231,7 +223,7 @@ func conflict(found []*Definition, path *field.Path) *field.Error {
 	return nil
 }
 
-// classError describes why the class can't be searched for the name.
+// classError explains why the class can't be searched for the name.
 func classError(className, name string, err error, path *field.Path) *field.Error {
 	if classErr, ok := errors.AsType[*Error](err); ok {
 		return field.Invalid(path, attribute(name), classErr.Error())

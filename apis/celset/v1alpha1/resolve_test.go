@@ -17,7 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// twoRequests has the classes mla, gpu and nic, the latter two as alternatives.
+// twoRequests has a request of class mla, and a request with the alternatives gpu and nic.
 const twoRequests = `
 requests:
 - {name: a, exactly: {deviceClassName: mla}}
@@ -82,7 +82,7 @@ func TestDefinitionMadeInGo(t *testing.T) {
 	require.Equal(t, "a", definitions[0].Name)
 }
 
-// A default is one however its field is written, and nothing else is.
+// TestHasDefaults tests that HasDefaults finds a default however its field is encoded, and finds nothing else.
 func TestHasDefaults(t *testing.T) {
 	for raw, want := range map[string]bool{
 		`{"enforcement": "Always"}`:                                     true,

@@ -12,29 +12,28 @@ import (
 	"github.com/celset/celset/apis/compat"
 )
 
-// What a claim says is decoded and compiled for it, so that all of it together is bounded: the API
-// server bounds each expression, and lets one claim have thousands.
+// The expressions of a claim are decoded and compiled, so their total number and size are limited. The API server limits only the
+// size of each expression, and allows thousands of them in one claim.
 const (
-	// MaxClaimExpressions is how many expressions a claim may have, and MaxClaimText how many bytes
-	// they may have together: selectors, derived attributes, and what is configured for the driver
-	// [DriverName].
+	// MaxClaimExpressions is the maximum number of expressions in a claim. MaxClaimText is their maximum total length in bytes. Both
+	// count selectors, derived attributes, and the configuration for the driver [DriverName].
 	MaxClaimExpressions = 256
 	MaxClaimText        = 64 << 10
-	// MaxPodExpressions and MaxPodText are for all claims of a pod together.
+	// MaxPodExpressions and MaxPodText are the limits for all claims of a pod together.
 	MaxPodExpressions = 4 * MaxClaimExpressions
 	MaxPodText        = 4 * MaxClaimText
 )
 
-// Texts is how many expressions there are, and how many bytes they have together.
+// Texts holds a number of expressions and their total length in bytes.
 type Texts struct{ Expressions, Bytes int }
 
-// Add adds others.
+// Add adds other to t.
 func (t *Texts) Add(other Texts) {
 	t.Expressions += other.Expressions
 	t.Bytes += other.Bytes
 }
 
-// TextsOf counts those of a claim. Nothing is decoded.
+// TextsOf counts the expressions of a claim. It decodes nothing.
 func TextsOf(spec *resourceapi.ResourceClaimSpec) (t Texts) {
 	for i := range spec.Devices.Config {
 		if isDefinition(spec.Devices.Config[i].DeviceConfiguration) {
@@ -63,7 +62,7 @@ func TextsOf(spec *resourceapi.ResourceClaimSpec) (t Texts) {
 	return t
 }
 
-// CheckTexts returns an [*Error] if the expressions of the carrier are too many, or too long together.
+// CheckTexts returns an [*Error] if the carrier has too many expressions, or if they are too long in total.
 func (c Carrier) CheckTexts() error {
 	t := TextsOf(c.Spec)
 	if t.Expressions <= MaxClaimExpressions && t.Bytes <= MaxClaimText {
@@ -74,7 +73,7 @@ func (c Carrier) CheckTexts() error {
 		DriverName, t.Expressions, t.Bytes, MaxClaimExpressions, MaxClaimText))})
 }
 
-// CheckPod returns an error if the expressions of all claims of a pod are too many, or too long together.
+// CheckPod returns an error if the claims of a pod have too many expressions, or if they are too long in total.
 func CheckPod(claims []*resourceapi.ResourceClaim) error {
 	var t Texts
 	for _, claim := range claims {

@@ -15,7 +15,7 @@ import (
 	"github.com/celset/celset/apis/celset/v1alpha1"
 )
 
-// TestTexts counts what is compiled for a claim, wherever it stands.
+// TestTexts tests that all compiled texts of a claim are counted.
 func TestTexts(t *testing.T) {
 	selector := func(text string) resourceapi.DeviceSelector {
 		return resourceapi.DeviceSelector{CEL: &resourceapi.CELDeviceSelector{Expression: text}}

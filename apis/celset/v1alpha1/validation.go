@@ -14,9 +14,8 @@ import (
 	"github.com/celset/celset/apis/compat"
 )
 
-// ValidateDefinition checks the values of a decoded definition. path is where
-// the definition stands, usually ….opaque.parameters. Whether the expression
-// compiles is not checked here.
+// ValidateDefinition checks the values of a decoded definition. path is the path of the definition, usually ….opaque.parameters.
+// ValidateDefinition does not compile the expression.
 func ValidateDefinition(def *CELDeviceConstraint, path *field.Path) field.ErrorList {
 	errs := validateName(def.Name, path.Child("name"))
 	errs = append(errs, validateExpression(def.Expression, path.Child("expression"))...)
@@ -59,8 +58,7 @@ func validateVariables(variables []Variable, member string, path *field.Path) fi
 	return errs
 }
 
-// validateName demands a name that can follow the slash in a
-// resourceapi.FullyQualifiedName; no other could ever be referred to.
+// validateName checks that the name can follow the slash in a resourceapi.FullyQualifiedName. Claims can't refer to other names.
 func validateName(name string, path *field.Path) field.ErrorList {
 	if name == "" {
 		return field.ErrorList{field.Required(path, fmt.Sprintf("claims refer to it as matchAttribute %s/<name>", AttributeDomain))}
@@ -90,8 +88,7 @@ func validateExpression(expression string, path *field.Path) field.ErrorList {
 	}
 }
 
-// validateReferences checks the entries of a claim's constraints that use the
-// domain celset.dev. All others are the API server's to check.
+// validateReferences checks the constraints of a claim that use the domain celset.dev. The API server checks all others.
 func validateReferences(devices *resourceapi.DeviceClaim, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	names := requestNames(devices)
@@ -130,7 +127,7 @@ func unknownRequest(path *field.Path, name string) *field.Error {
 	return err
 }
 
-// requestNames holds each name by which a constraint can refer to a request.
+// requestNames returns all names that a constraint can use to refer to a request.
 func requestNames(devices *resourceapi.DeviceClaim) map[string]bool {
 	names := map[string]bool{}
 	for i := range devices.Requests {
@@ -143,10 +140,9 @@ func requestNames(devices *resourceapi.DeviceClaim) map[string]bool {
 	return names
 }
 
-// validateDerivedAttributes forbids derived attributes in the domain
-// celset.dev. With one of that name on every device, a scheduler that does not
-// know the constraint would take the reference for a plain matchAttribute and
-// allocate any devices: it would no longer fail closed.
+// validateDerivedAttributes forbids derived attributes in the domain celset.dev. A request could give every device a derived
+// attribute with the name of the constraint. Then a scheduler that does not support the constraint would treat the reference as a
+// plain matchAttribute, allocate any devices, and no longer fail closed.
 func validateDerivedAttributes(devices *resourceapi.DeviceClaim, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	check := func(attributes []compat.DerivedAttribute, path *field.Path) {

@@ -17,13 +17,11 @@ import (
 	"github.com/celset/celset/apis/internal/strictjson"
 )
 
-// DecodeArgs decodes arguments in JSON or YAML, sets the defaults and
-// validates. No arguments, that is nil, empty or null, are all defaults.
-// Unknown, misspelt and duplicate fields, wrong types and more than one document
-// are errors, as are an apiVersion and kind, which may be absent, other than
-// those of [DynamicResourcesCELArgs].
+// DecodeArgs decodes arguments in JSON or YAML, sets the defaults and validates the result. If raw is nil, empty or null, all
+// arguments have their defaults. Unknown, misspelt and duplicate fields, wrong types and more than one document are errors.
+// apiVersion and kind may be absent, but must otherwise match [DynamicResourcesCELArgs].
 //
-// Further checks see what was written, without the defaults.
+// The additional checks run before the defaults are set, so that they see only the arguments as written.
 func DecodeArgs(raw []byte, checks ...func(*DynamicResourcesCELArgs, *field.Path) field.ErrorList) (*DynamicResourcesCELArgs, error) {
 	path := field.NewPath("args")
 	args, errs := decode(raw, path)
@@ -53,8 +51,8 @@ func decode(raw []byte, path *field.Path) (*DynamicResourcesCELArgs, field.Error
 	return args, strictjson.Unmarshal(raw, args, path)
 }
 
-// toJSON leaves JSON as it is, for the JSON decoder knows more about mistakes
-// in it than the YAML decoder, and converts YAML.
+// toJSON converts YAML to JSON. It returns JSON unchanged, because the JSON decoder reports mistakes more precisely than the YAML
+// decoder.
 func toJSON(raw []byte) ([]byte, error) {
 	if json.Valid(raw) {
 		return raw, nil
@@ -69,8 +67,8 @@ func toJSON(raw []byte) ([]byte, error) {
 	return converted, nil
 }
 
-// checkSingleDocument reads all of raw, of which the conversion to JSON would
-// silently ignore what follows the first document.
+// checkSingleDocument returns an error if raw has more than one document. The conversion to JSON would ignore all documents after
+// the first.
 func checkSingleDocument(raw []byte) error {
 	decoder := goyaml.NewDecoder(bytes.NewReader(raw))
 	for first := true; ; first = false {

@@ -56,7 +56,7 @@ func withCacheSize(args *DynamicResourcesCELArgs, size string) *DynamicResources
 	return args
 }
 
-// TestDecodeArgs has what is not as it is by default, or what is wrong.
+// TestDecodeArgs compares the arguments that differ from the defaults, and the errors, with a transcript.
 func TestDecodeArgs(t *testing.T) {
 	defaults := flat(t, argsOf(10*time.Second, 600*time.Second))
 	transcript.Run(t, "testdata/args.txt", func(t *testing.T, raw string) string {
@@ -81,7 +81,7 @@ func TestDecodeArgs(t *testing.T) {
 	}
 }
 
-// flat has the values of all fields by their paths.
+// flat returns the values of all fields by their paths.
 func flat(t *testing.T, args *DynamicResourcesCELArgs) map[string]string {
 	t.Helper()
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(args)
@@ -101,8 +101,7 @@ func flat(t *testing.T, args *DynamicResourcesCELArgs) map[string]string {
 	return values
 }
 
-// TestDecodeArgsRoundTrip states that valid arguments are read back from JSON
-// and YAML, and with that that DecodeArgs knows each field of the type.
+// TestDecodeArgsRoundTrip tests that DecodeArgs reads every field of valid arguments back from JSON and YAML.
 func TestDecodeArgsRoundTrip(t *testing.T) {
 	cases.Check(t, func(t *rapid.T) {
 		want := argsOf(
@@ -135,8 +134,7 @@ func TestDecodeArgsRoundTrip(t *testing.T) {
 	})
 }
 
-// FuzzDecodeArgs checks that DecodeArgs never panics and that all that it
-// accepts is valid and complete.
+// FuzzDecodeArgs checks that DecodeArgs never panics, and that all accepted arguments are valid and complete.
 func FuzzDecodeArgs(f *testing.F) {
 	for _, seed := range []string{
 		"", "{}", "null", "---\n---", "filterTimeout: 1s", `{"bindingTimeout":"1s"}`, "a: &a [*a]", "? {}", "kind: 0x1", "\xff", "<<: {}", "budget: {cost: 1}", "cacheSize: 1Gi", "share: {percent: 5}", "backOff: {max: 2s}",

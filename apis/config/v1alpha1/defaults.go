@@ -8,9 +8,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// SetDefaults sets each field of args that is unset to its default. BackOff, Share and
-// FragmentationInterval stay unset: another profile may set them. If the former are set, all their
-// fields are.
+// SetDefaults sets each unset field of args to its default. BackOff, Share and FragmentationInterval stay unset, because another
+// profile may set them. If BackOff or Share is set, SetDefaults sets its unset fields.
 func SetDefaults(args *DynamicResourcesCELArgs) {
 	if args.APIVersion == "" {
 		args.APIVersion = SchemeGroupVersion.String()

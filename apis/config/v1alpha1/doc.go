@@ -1,8 +1,8 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package v1alpha1 defines DynamicResourcesCELArgs, the arguments of the
-// scheduler plugin DynamicResourcesCEL in a KubeSchedulerConfiguration:
+// Package v1alpha1 defines DynamicResourcesCELArgs, the arguments of the scheduler plugin DynamicResourcesCEL in a
+// KubeSchedulerConfiguration:
 //
 //	profiles:
 //	- schedulerName: celset-scheduler
@@ -13,9 +13,7 @@
 //	      cacheSize: 512Mi
 //	      budget: {cost: 20000000, steps: 400000}
 //
-// The scheduler decodes, defaults and validates the arguments of its in-tree
-// plugins only. Those of any other plugin reach the plugin as they are written;
-// it calls [DecodeArgs], which does all three.
-//
+// The scheduler decodes, defaults and validates only the arguments of its in-tree plugins. Other plugins receive the arguments as
+// written. This plugin calls [DecodeArgs], which does all three.
 // +groupName=config.celset.dev
 package v1alpha1

@@ -23,26 +23,25 @@ const (
 // SchemeGroupVersion is the API version of the types in this package.
 var SchemeGroupVersion = schema.GroupVersion{Group: GroupName, Version: "v1alpha1"}
 
-// The defaults and the minimum are those of DynamicResourcesArgs, the arguments
-// of the in-tree plugin.
+// The defaults and the minimum are the same as in DynamicResourcesArgs, the arguments of the in-tree plugin.
 const (
 	DefaultFilterTimeout  = 10 * time.Second
 	DefaultBindingTimeout = 600 * time.Second
 	MinBindingTimeout     = time.Second
 )
 
-// The defaults of the budget of an attempt, in CEL cost units and in steps. The scheduler schedules one pod at a
-// time, so all other pods wait during an attempt. With these defaults an attempt ends after about a second on two
-// cores: a cost unit takes at most 250 ns, and one core takes 100,000 to 190,000 steps a second. BenchmarkBudgets in
-// test/perf measures both. If other pods wait, attemptTimeout ends the attempt earlier.
+// The defaults of the budget of an attempt, in CEL cost units and in steps. The scheduler schedules one pod at a time, so all
+// other pods wait during an attempt. With these defaults an attempt ends after about a second on two cores. A cost unit takes at
+// most 250 ns, and one core takes 100,000 to 190,000 steps a second. BenchmarkBudgets in test/perf measures both. If other pods
+// wait, attemptTimeout ends the attempt earlier.
 const (
 	DefaultBudgetCost  int64 = 10_000_000
 	DefaultBudgetSteps int64 = 200_000
 )
 
-// What a pod of another namespace may have to wait for is an attempt that just began and
-// what its namespace has saved up: together little more than half a second, so that a second is enough
-// on a busy machine, too.
+// The defaults of the shares of namespaces. A pod waits at most for an attempt of another namespace that just began, and then for
+// the time that this namespace has saved. Together these are little more than half a second. So the wait stays below a second
+// even on a busy machine.
 const (
 	DefaultAttemptTimeout       = 400 * time.Millisecond
 	DefaultSharePercent   int32 = 20
@@ -55,36 +54,36 @@ const (
 	DefaultBackOffMax     = 5 * time.Minute
 )
 
-// The defaults of preemption for devices. Of the first two they are those of DefaultPreemptionArgs.
+// The defaults of preemption for devices. The first two are the same as in DefaultPreemptionArgs.
 const (
 	DefaultMinCandidateNodesPercentage int32 = 10
 	DefaultMinCandidateNodesAbsolute   int32 = 100
 	DefaultHoldTimeout                       = 5 * time.Minute
 )
 
-// The least values that make sense.
+// The minimum values that make sense.
 const (
 	MinHoldTimeout = time.Second
 	MinBackOff     = time.Second
 	MinShareBurst  = time.Millisecond
 )
 
-// The sets of devices that fit are counted so often, for the metrics. What that takes is bounded apart
-// from it, so a short interval is for small clusters and for tests.
+// The interval at which the sets of devices that fit are counted, for the metrics. The time for counting has a separate limit, so
+// a short interval is only useful for small clusters and for tests.
 const (
 	DefaultFragmentationInterval = 5 * time.Minute
 	MinFragmentationInterval     = time.Second
 )
 
-// DefaultCacheSize is what the allocator's cache may take. With less than MinCacheSize next
-// to nothing would be remembered from one node to the other.
+// DefaultCacheSize is the default size of the allocator's cache. A cache smaller than MinCacheSize would hardly keep any result
+// from one node to the next.
 const (
 	DefaultCacheSize int64 = 256 << 20
 	MinCacheSize     int64 = 1 << 20
 )
 
-// DynamicResourcesCELArgs are the arguments of the plugin DynamicResourcesCEL.
-// In a KubeSchedulerConfiguration apiVersion and kind may be left out.
+// DynamicResourcesCELArgs are the arguments of the plugin DynamicResourcesCEL. apiVersion and kind are optional in a
+// KubeSchedulerConfiguration.
 type DynamicResourcesCELArgs struct {
 	metav1.TypeMeta `json:",inline"`
 
@@ -106,8 +105,8 @@ type DynamicResourcesCELArgs struct {
 	// +default="400ms"
 	AttemptTimeout *metav1.Duration `json:"attemptTimeout,omitempty"`
 
-	// budget limits the work of one attempt to schedule a pod with CEL device constraints or preferences.
-	// Unlike a limit of time, this limit does not depend on the machine and on its load.
+	// budget limits the work of one attempt to schedule a pod with CEL device constraints or preferences. Unlike a time limit, it
+	// does not depend on the machine and its load.
 	// +optional
 	Budget *Budget `json:"budget,omitempty"`
 
@@ -117,19 +116,19 @@ type DynamicResourcesCELArgs struct {
 	// +optional
 	DefaultPreference celsetv1alpha1.PreferencePolicy `json:"defaultPreference,omitempty"`
 
-	// devicePreemption says how pods are evicted for devices. It has no effect while the feature gate
-	// CelsetDevicePreemption is off.
+	// devicePreemption configures the eviction of pods for devices. It has no effect while the feature gate CelsetDevicePreemption
+	// is off.
 	// +optional
 	DevicePreemption *DevicePreemption `json:"devicePreemption,omitempty"`
 
-	// cacheSize limits the memory of the allocator's cache. If the cache is full, the allocator drops the
-	// entry that was not used for the longest time. At least 1Mi.
+	// cacheSize limits the memory of the allocator's cache. If the cache is full, the allocator drops the least recently used entry.
+	// At least 1Mi.
 	// +optional
 	// +default="256Mi"
 	CacheSize *resource.Quantity `json:"cacheSize,omitempty"`
 
-	// backOff delays the next attempt for a claim whose attempt used up a budget or its time. backOff
-	// applies to all profiles with this plugin. Profiles with different values are refused.
+	// backOff delays the next attempt for a claim whose attempt used up a budget or its time. backOff applies to all profiles with
+	// this plugin. Profiles with different values are rejected.
 	// +optional
 	BackOff *BackOff `json:"backOff,omitempty"`
 
@@ -138,26 +137,26 @@ type DynamicResourcesCELArgs struct {
 	// +optional
 	Share *Share `json:"share,omitempty"`
 
-	// fragmentationInterval is the time between two counts of the sets of devices that fit, for the
-	// metrics. If counting takes long, the scheduler waits a hundred times as long instead. At least 1s. 0
-	// turns counting off. fragmentationInterval applies to all profiles, as backOff does.
+	// fragmentationInterval is the time between two counts of the sets of devices that fit, for the metrics. If counting takes long,
+	// the scheduler waits a hundred times as long instead. At least 1s. 0 turns counting off. fragmentationInterval applies to all
+	// profiles, as backOff does.
 	// +optional
 	// +default="5m"
 	FragmentationInterval *metav1.Duration `json:"fragmentationInterval,omitempty"`
 
-	// allocator says for which pods the plugin uses its own allocator.
+	// allocator specifies the pods for which the plugin uses its own allocator.
 	// +optional
 	// +default="Constrained"
 	Allocator AllocatorMode `json:"allocator,omitempty"`
 }
 
-// Budget limits the work of one attempt to schedule a pod, for the searches on all nodes together. The search on
-// one node gets at most a half of the budget. If a search needs more, the attempt ends with an error that says how
-// far the search got, and the pod is tried again later.
+// Budget limits the work of one attempt to schedule a pod, for the searches on all nodes together. The search on one node gets at
+// most a half of the budget. If a search needs more, the attempt ends with an error that reports the progress of the search. The
+// pod is tried again later.
 //
-// Searches for a better set, for preferences, have limits of their own, which are parts of these numbers: a fifth of
-// the cost and a tenth of the steps on all nodes together, a tenth of the cost and a hundredth of the steps on one
-// node. If such a limit is reached, the best set so far is allocated. The policy KeepWhole counts each step as eight.
+// Searches for a better set, for preferences, have limits that are parts of this budget. On all nodes together the limits are a
+// fifth of the cost and a tenth of the steps. On one node they are a tenth of the cost and a hundredth of the steps. If such a
+// limit is reached, the best set so far is allocated. The policy KeepWhole counts each step as eight.
 type Budget struct {
 	// cost limits the cost of all evaluations of CEL device constraints, in CEL cost units.
 	// +optional
@@ -172,32 +171,30 @@ type Budget struct {
 	Steps *int64 `json:"steps,omitempty"`
 }
 
-// DevicePreemption says how pods of a lower priority are evicted for a pod that fits nowhere for lack of
-// devices.
+// DevicePreemption specifies how pods of a lower priority are evicted for a pod that fits on no node because devices are missing.
 type DevicePreemption struct {
-	// minCandidateNodesPercentage is the part of the nodes on which eviction may help that are looked at
-	// before one of them is chosen, in percent. It means what the field of DefaultPreemptionArgs means.
+	// minCandidateNodesPercentage is the minimum part, in percent, of the nodes where eviction may help that are examined before one
+	// is chosen. It has the same meaning as in DefaultPreemptionArgs.
 	// +optional
 	// +default=10
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=100
 	MinCandidateNodesPercentage *int32 `json:"minCandidateNodesPercentage,omitempty"`
 
-	// minCandidateNodesAbsolute is the least number of these nodes.
+	// minCandidateNodesAbsolute is the minimum number of nodes that are examined.
 	// +optional
 	// +default=100
 	// +kubebuilder:validation:Minimum=0
 	MinCandidateNodesAbsolute *int32 `json:"minCandidateNodesAbsolute,omitempty"`
 
-	// holdTimeout limits the time for which devices are held for a pod after its victims have to have
-	// ended. At least 1s.
+	// holdTimeout limits the time that devices are held for a pod after its victims should have terminated. At least 1s.
 	// +optional
 	// +default="5m"
 	HoldTimeout *metav1.Duration `json:"holdTimeout,omitempty"`
 }
 
-// BackOff is a delay that doubles with each attempt that fails because of a budget or of time. It starts
-// again when the claim has got its devices or was deleted.
+// BackOff is a delay that doubles with each attempt that fails because of a budget or of time. The delay is reset when the claim
+// is allocated or deleted.
 type BackOff struct {
 	// initial is the delay after the first failed attempt. At least 1s.
 	// +optional
@@ -210,8 +207,8 @@ type BackOff struct {
 	Max *metav1.Duration `json:"max,omitempty"`
 }
 
-// Share limits the scheduler's time for each namespace. If a namespace has used up its share, its pods wait
-// as long as pods of other namespaces wait that have not. A namespace that is alone has no limit.
+// Share limits the scheduler's time for each namespace. If a namespace has used up its share, its pods wait while pods of
+// namespaces with remaining shares wait. If no other namespace has waiting pods, there is no limit.
 type Share struct {
 	// percent is the part of the scheduler's time. 100 means no limit.
 	// +optional
@@ -220,28 +217,25 @@ type Share struct {
 	// +kubebuilder:validation:Maximum=100
 	Percent *int32 `json:"percent,omitempty"`
 
-	// burst is the time that a namespace may take at once after it took none for a while. It also limits
-	// the excess that is remembered. At least 1ms.
+	// burst is the time that a namespace may take at once after an idle period. It also limits the excess that is remembered. At
+	// least 1ms.
 	// +optional
 	// +default="150ms"
 	Burst *metav1.Duration `json:"burst,omitempty"`
 }
 
-// AllocatorMode says for which pods the plugin uses its own allocator and not
-// that of Kubernetes.
+// AllocatorMode specifies the pods for which the plugin uses its own allocator instead of Kubernetes' allocator.
 // +enum
 type AllocatorMode string
 
 const (
-	// AllocatorConstrained means only for pods with a claim that has a CEL device
-	// constraint or a preference, of its own or of a class. With a defaultPreference that is
-	// all pods with claims.
+	// AllocatorConstrained means only pods with a claim that has a CEL device constraint or a preference, of its own or of a class.
+	// With a defaultPreference these are all pods with claims.
 	AllocatorConstrained AllocatorMode = "Constrained"
-	// AllocatorAll means for all pods with claims.
+	// AllocatorAll means all pods with claims.
 	AllocatorAll AllocatorMode = "All"
-	// AllocatorUpstream means for no pod. CEL device constraints are not read, as in a
-	// kube-scheduler of Kubernetes, where a claim with one is never allocated, and neither are
-	// preferences. Attempts and selectors have their limits all the same. budget and cacheSize have no
-	// effect.
+	// AllocatorUpstream means no pods. CEL device constraints and preferences are ignored, as in the kube-scheduler of Kubernetes.
+	// So a claim with a CEL device constraint is never allocated. Attempts and selectors are still limited. budget and cacheSize
+	// have no effect.
 	AllocatorUpstream AllocatorMode = "Upstream"
 )

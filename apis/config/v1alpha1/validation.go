@@ -14,8 +14,7 @@ import (
 	celsetv1alpha1 "github.com/celset/celset/apis/celset/v1alpha1"
 )
 
-// Validate checks the values of args. path is where args stand. A field that is
-// unset is valid, for it gets its default.
+// Validate checks the values of args. path is the path of args. An unset field is valid, because it gets its default.
 func Validate(args *DynamicResourcesCELArgs, path *field.Path) field.ErrorList {
 	errs := validateType(args.TypeMeta, path)
 	if args.FilterTimeout != nil && args.FilterTimeout.Duration < 0 {
@@ -83,11 +82,11 @@ func validateDefaultPreference(args *DynamicResourcesCELArgs, path *field.Path) 
 	return nil
 }
 
-// maxCacheSize is more than there is: 1Ti.
+// maxCacheSize is 1Ti, far more than a cache needs.
 const maxCacheSize = 1 << 40
 
 func validateCacheSize(size *resource.Quantity, path *field.Path) field.ErrorList {
-	// AsInt64 is quick whatever the exponent.
+	// AsInt64 is fast for every exponent.
 	bytes, ok := size.AsInt64()
 	if !ok || bytes > maxCacheSize {
 		return field.ErrorList{field.Invalid(path, field.OmitValueType{}, "must be a whole number of bytes, at most 1Ti")}
@@ -113,7 +112,7 @@ func validateBackOff(backOff *BackOff, path *field.Path) field.ErrorList {
 	return errs
 }
 
-// validateDevicePreemption wants of numbers what upstream's plugin DefaultPreemption wants.
+// validateDevicePreemption checks numbers as upstream's plugin DefaultPreemption does.
 func validateDevicePreemption(args *DevicePreemption, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	percentage, absolute := args.MinCandidateNodesPercentage, args.MinCandidateNodesAbsolute
@@ -143,8 +142,7 @@ func validateShare(share *Share, path *field.Path) field.ErrorList {
 	return errs
 }
 
-// validateType demands that apiVersion and kind, where they are given, are
-// those of this package's arguments.
+// validateType checks that apiVersion and kind are absent or those of this package's arguments.
 func validateType(meta metav1.TypeMeta, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	if want := SchemeGroupVersion.String(); meta.APIVersion != "" && meta.APIVersion != want {

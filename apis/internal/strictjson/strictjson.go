@@ -1,10 +1,9 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package strictjson decodes the JSON of celset's API types such that no
-// mistake in it passes unseen: unknown, misspelt and duplicate fields, wrong
-// types and trailing data are errors, each with the path of the field. It turns
-// the errors of sigs.k8s.io/json, which does the work, into field errors.
+// Package strictjson decodes the JSON of celset's API types and reports every mistake. Unknown, misspelt and duplicate fields,
+// wrong types and trailing data are errors, each with the path of the field. The package uses sigs.k8s.io/json and converts its
+// errors to field errors.
 package strictjson
 
 import (
@@ -22,9 +21,8 @@ import (
 	kjson "sigs.k8s.io/json"
 )
 
-// Unmarshal decodes raw into the struct that into points to. path is where raw
-// stands in the object that the user wrote; it must not be nil. When errors are
-// returned, what into points to is not to be used.
+// Unmarshal decodes raw into the struct that into points to. path is the path of raw in the user's object and must not be nil. If
+// Unmarshal returns errors, the struct must not be used.
 func Unmarshal(raw []byte, into any, path *field.Path) field.ErrorList {
 	strictErrs, err := kjson.UnmarshalStrict(raw, into)
 	if err != nil {
@@ -40,9 +38,8 @@ func Unmarshal(raw []byte, into any, path *field.Path) field.ErrorList {
 	return errs
 }
 
-// TypeMeta reads apiVersion and kind of raw and ignores all else, so that a
-// caller can tell an object of another type or version, whose remaining fields
-// mean nothing to it, from a mistake in a field.
+// TypeMeta returns apiVersion and kind of raw and ignores all other fields. So a caller can distinguish an object of another type
+// or version from a mistake in a field.
 func TypeMeta(raw []byte, path *field.Path) (metav1.TypeMeta, field.ErrorList) {
 	var meta metav1.TypeMeta
 	if err := kjson.UnmarshalCaseSensitivePreserveInts(raw, &meta); err != nil {
@@ -101,8 +98,7 @@ func malformed(err error, path *field.Path) *field.Error {
 	return field.Invalid(path, field.OmitValueType{}, detail)
 }
 
-// jsonType names the JSON type that decodes into t, for the types that occur
-// in celset's API.
+// jsonType returns the name of the JSON type that decodes into t, for the types in celset's API.
 func jsonType(t reflect.Type) string {
 	switch t.Kind() {
 	case reflect.String:
@@ -118,7 +114,7 @@ func jsonType(t reflect.Type) string {
 
 // notStrict describes an unknown or a duplicate field.
 func notStrict(err error, path *field.Path) *field.Error {
-	// The message is the kind of the mistake followed by the quoted path.
+	// The message begins with the kind of the mistake. The quoted path follows.
 	detail := "duplicate field: set it once"
 	if strings.HasPrefix(err.Error(), "unknown") {
 		detail = "unknown field: correct its name, which is case-sensitive, or update celset if a newer one knows it (--version of each program prints its version)"
@@ -129,9 +125,8 @@ func notStrict(err error, path *field.Path) *field.Error {
 	return field.Invalid(path, field.OmitValueType{}, detail)
 }
 
-// child appends a name that a user chose, with the names of the objects it is in
-// before it. Quoting keeps an error message on one line and its path readable,
-// whatever the name contains.
+// child appends a name that a user chose, preceded by the names of the enclosing objects. If a name is not an identifier, child
+// quotes all of them, so that the error message stays readable and on one line.
 func child(path *field.Path, name string) *field.Path {
 	names := strings.Split(name, ".")
 	for _, name := range names {

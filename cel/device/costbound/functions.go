@@ -7,7 +7,7 @@ package costbound
 // values of its type.
 type function struct {
 	cost, size bound
-	// operands is the minimum number of operands.
+	// keeps is set if the result is no larger than an operand.
 	keeps bool
 	// operands is the minimum number of operands.
 	operands int

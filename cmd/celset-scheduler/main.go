@@ -1,9 +1,8 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command celset-scheduler is kube-scheduler with the plugin DynamicResourcesCEL
-// registered. It takes kube-scheduler's flags; the plugin does something only in
-// profiles that enable it in place of DynamicResources. See package app.
+// Command celset-scheduler is kube-scheduler with the plugin DynamicResourcesCEL. It has kube-scheduler's flags. The plugin has
+// an effect only in profiles that enable it in place of DynamicResources. See package app.
 package main
 
 import (

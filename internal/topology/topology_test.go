@@ -48,7 +48,7 @@ func TestInvariants(t *testing.T) {
 	})
 }
 
-// TestNeighborsAgreeWithAttributes compares the links with those that the attributes imply.
+// TestNeighborsAgreeWithAttributes checks that the links match the attributes.
 func TestNeighborsAgreeWithAttributes(t *testing.T) {
 	cases.Check(t, func(t *rapid.T) {
 		topo := randomtopology.Any().Draw(t, "topology")

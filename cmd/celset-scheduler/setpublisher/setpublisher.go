@@ -1,7 +1,7 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package setpublisher publishes the number of sets of devices that fit in a cluster on the hub, in the form of package setscores.
+// Package setpublisher publishes on a hub how many sets of devices fit in a cluster, in the form of package setscores.
 package setpublisher
 
 import (

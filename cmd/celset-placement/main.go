@@ -9,7 +9,7 @@
 package main
 
 import (
-	_ "time/tzdata" // for expressions, where the machine has no time zones
+	_ "time/tzdata" // time zones for expressions, because images have none
 
 	"github.com/celset/celset/cmd/celset-placement/app"
 	"github.com/celset/celset/internal/program"

@@ -8,7 +8,7 @@ package main
 import (
 	"os"
 
-	_ "golang.org/x/crypto/x509roots/fallback" // whom to trust, for images have no file that says it
+	_ "golang.org/x/crypto/x509roots/fallback" // root certificates, because images have none
 	"k8s.io/component-base/cli"
 	_ "k8s.io/component-base/logs/json/register"
 	_ "k8s.io/component-base/metrics/prometheus/clientgo"

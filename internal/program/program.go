@@ -27,7 +27,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
-	_ "golang.org/x/crypto/x509roots/fallback" // whom to trust, for images have no file that says it
+	_ "golang.org/x/crypto/x509roots/fallback" // root certificates, because images have none
 	"k8s.io/component-base/cli"
 	_ "k8s.io/component-base/logs/json/register" // --logging-format=json
 	ctrl "sigs.k8s.io/controller-runtime"

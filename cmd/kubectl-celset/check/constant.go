@@ -68,7 +68,7 @@ func (c *checker) constant(object *Object, result *Constraint, where string, alo
 	}
 }
 
-// hasNone reports whether no node has a set for the claim, without any failed evaluation.
+// hasNone reports whether all nodes were searched, no node has a set for the claim, and no evaluation failed.
 func (c *checker) hasNone(claim *resourceapi.ResourceClaim) bool {
 	if c.contrary == nil {
 		return false

@@ -260,7 +260,7 @@ func (s *neighbourSearch) propagate(chosen, possible Set, left int, steps *int) 
 }
 
 // follow examines the chosen devices that lack neighbours. forced holds the possible devices that they need. near holds the
-// possible devices that remain after a chosen device needs all further choices.
+// possible devices; if a chosen device needs all remaining choices, only its neighbours stay in near.
 func (s *neighbourSearch) follow(chosen, possible Set, left int) (forced, near Set, ok bool) {
 	for lacking := chosen &^ s.withTwo(chosen); lacking != 0; lacking &= lacking - 1 {
 		links := s.links[lacking.lowest()&(maxDevices-1)]

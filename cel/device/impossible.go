@@ -28,8 +28,9 @@ type ImpossibleName struct {
 	Message string
 }
 
-// ImpossibleNames returns the names in an expression, checked or only parsed, that no device and no node can have: domains and
-// names of attributes and capacities, and label keys. A computed name is found if it is computed from constants.
+// ImpossibleNames returns the names in an expression that no device and no node can have. These are domains and names of
+// attributes and capacities, and label keys. The expression may be checked or only parsed. A name computed from constants is
+// found, too.
 func ImpossibleNames(checked *ast.AST) []ImpossibleName {
 	f := &impossibleNames{checked: checked, texts: tree.Scope[[]string]{}}
 	tree.Visit(checked.Expr(), func(part ast.Expr, _ tree.Names) {

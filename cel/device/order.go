@@ -15,10 +15,15 @@ import (
 // Place is a position in the text of an expression, counted from 1. It is zero if the position is unknown.
 type Place struct{ Line, Column int }
 
-// OrderDependence returns the first position where an expression uses the order of the devices: an index of a device, the first,
-// last or following elements of a list of devices, a comparison of two such lists, or an index that is not compared with another
-// index. The verdict may depend on the order then, but the search tries a set in one order only. Only the author can know that the
-// order doesn't matter. [isAlike] recognizes one harmless use: a comparison of every device with the first one.
+// OrderDependence returns the first position where an expression uses the order of the devices:
+//
+//  1. the index of a device;
+//  2. the first, last or following elements of a list of devices;
+//  3. a comparison of two lists of devices;
+//  4. an index of an element, except in a comparison with another index.
+//
+// The verdict may depend on the order then, but the search tries a set in one order only. Only the author can know that the order
+// doesn't matter. [isAlike] recognizes one harmless use: a comparison of every device with the first one.
 func (e *Expression) OrderDependence() (Place, bool) {
 	o := orderReader{scope: tree.Scope[meaning]{devicesVariable: {deviceOrder}, nodesVariable: {deviceOrder}}}
 	o.visit(e.AST().Expr())

@@ -9,7 +9,7 @@
 package main
 
 import (
-	_ "time/tzdata" // time zones for expressions, because images have none
+	_ "time/tzdata" // time zones for expressions, in case the machine has none
 
 	"github.com/celset/celset/cmd/celset-placement/app"
 	"github.com/celset/celset/internal/program"

@@ -19,9 +19,9 @@ import (
 	draclient "k8s.io/dynamic-resource-allocation/client"
 )
 
-// ReadCluster lists the objects that allocations depend on: claims of all namespaces, because any claim may have devices;
-// templates and pods of one namespace, or of all if it is empty; classes, slices, taint rules and nodes. It supports every
-// version of resource.k8s.io since v1beta1.
+// ReadCluster lists the objects that allocations depend on. It lists claims of all namespaces, because any claim may have
+// devices. It lists templates and pods of one namespace, or of all if it is empty, and classes, slices, taint rules and nodes. It
+// supports every version of resource.k8s.io since v1beta1.
 //
 // If RBAC forbids nodes or taint rules, ReadCluster adds a warning. If it forbids claims of other namespaces, the warning says
 // that their devices look free. A missing API of taint rules is ignored.

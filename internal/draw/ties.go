@@ -23,8 +23,8 @@ type Ties struct {
 	Groups [][]topology.Device
 }
 
-// FindTies returns the attribute, from a domain of no driver, that forms the most groups of devices of several drivers. found is
-// false if every attribute forms at most one group. FindTies ignores the attributes that [topology.Locate] reads.
+// FindTies returns the attribute that forms the most groups of devices of several drivers. The attribute's domain belongs to no
+// driver. found is false if no attribute forms several groups. FindTies ignores the attributes that [topology.Locate] reads.
 func FindTies(devices []topology.Device) (ties Ties, found bool) {
 	sorted := inOrder(devices)
 	for _, name := range commonNames(sorted) {

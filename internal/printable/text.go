@@ -61,8 +61,8 @@ func escape(to buffer, text []byte, keepLayout bool) int {
 	return size
 }
 
-// isHarmful reports whether a character can do more than be shown: control characters, Unicode line breaks, and characters that
-// change the direction of writing, which can make one name look like another.
+// isHarmful reports whether a character can do more than be shown. These are control characters, Unicode line breaks, and
+// characters that change the direction of writing. The latter can make one name look like another.
 func isHarmful(c rune) bool {
 	return unicode.IsControl(c) || unicode.Is(unicode.Bidi_Control, c) || c == '\u2028' || c == '\u2029'
 }

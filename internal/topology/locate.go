@@ -37,8 +37,12 @@ type Location struct {
 	Roots []string
 }
 
-// Locate returns the locations of devices of one node, from their attributes or those of devices at the same place. Drivers
-// publish different parts of the location: a GPU its PCIe root, and the NIC below the same root also its NUMA node.
+// Locate returns the locations of devices of one node. Drivers publish different parts of a location: a GPU its PCIe root, and
+// the NIC below the same root also its NUMA node. Locate takes the NUMA node of a device from the first of these sources:
+//
+//  1. the device's own attributes;
+//  2. the devices below the same PCIe root, if they publish a single NUMA node;
+//  3. the devices in the PCI domains of the same CPU, if CPUs and NUMA nodes correspond one to one.
 func Locate(devices []Device) []Location {
 	locations := make([]Location, len(devices))
 	for i, d := range devices {

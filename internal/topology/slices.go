@@ -16,9 +16,9 @@ import (
 // poolGeneration is the generation of a pool that never changes.
 const poolGeneration = 1
 
-// ResourceSlices returns the slices that the drivers publish on a node: one pool per driver with the node's name, in as many
-// slices as the API's limit of devices per slice requires. Slices are named <node>-<driver>-<number>. They share no memory with
-// the topology.
+// ResourceSlices returns the slices that the drivers publish on a node. Each driver has one pool with the node's name, split
+// according to the API's limit of devices per slice. Slices are named <node>-<driver>-<number>. They share no memory with the
+// topology.
 func (t Topology) ResourceSlices(nodeName string) ([]*resourceapi.ResourceSlice, error) {
 	if problems := validation.IsDNS1123Subdomain(nodeName); len(problems) > 0 {
 		return nil, fmt.Errorf("node name %q: %s", nodeName, strings.Join(problems, "; "))

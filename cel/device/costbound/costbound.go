@@ -120,7 +120,14 @@ const (
 // textOfScalar is the maximum length of the text of a value that is neither string nor bytes.
 const textOfScalar = 64
 
-// walker visits an expression in the order of its evaluation. So each value is made of values that the walker has visited.
+// walker computes the bound in one visit, in the order of evaluation:
+//
+//  1. Visit the operands of a part and add their costs.
+//  2. Bound the part's own cost, its load and the size of its value by the sizes of the operands.
+//  3. Record that size in text, elements or list. A value of unknown origin is no larger than these.
+//  4. For a macro, multiply the cost of a step by the size of the macro's range.
+//
+// The order matters: a value is made only of values that the walker has visited before.
 type walker struct {
 	checked *ast.AST
 	// variables maps a name to the size of its value, or to unknown if the value can have any size.

@@ -49,9 +49,8 @@ func inBox(places, sides, circles ref.Val) ref.Val {
 	return types.Bool(IsBox(at, want, around))
 }
 
-// IsBox reports whether the bounding box has the sides, in any order. The three parameters have one entry per coordinate: at
-// holds the numbers of all elements, sides a wanted side, and circles the length of the circle, or zero if the coordinate is
-// linear.
+// IsBox reports whether the bounding box has the sides, in any order. Each parameter has one entry per coordinate. at holds the
+// numbers of all elements. sides holds the wanted sides. circles holds the lengths of circles, or zero for a linear coordinate.
 func IsBox(at [][]int64, sides, circles []int64) bool {
 	extents := make([]int64, len(at))
 	for i, numbers := range at {
@@ -69,9 +68,9 @@ func IsBox(at [][]int64, sides, circles []int64) bool {
 	return slices.Equal(wanted, extents)
 }
 
-// Extent returns the number of positions from the smallest to the greatest number, both included. On a circle with that many
-// positions, if circle is not zero, it is the length of the shortest arc with all numbers. numbers must not be empty. ok is false
-// if the result overflows an int64.
+// Extent returns the number of positions from the smallest to the greatest number, including both. If circle is not zero, the
+// numbers are on a circle of that length, and Extent returns the length of the shortest arc that contains them. numbers must not
+// be empty. ok is false if the result overflows an int64.
 func Extent(numbers []int64, circle int64) (places int64, ok bool) {
 	sorted := slices.Clone(numbers)
 	if circle > 0 {

@@ -47,7 +47,14 @@ func (g Graph) FindPath() (found, ended bool) {
 	return newCircle(g, 1).find()
 }
 
-// circle is the search for a ring. It visits one element after the other and returns to the first.
+// circle is a search for a ring by backtracking. It visits one element after another and returns to the first:
+//
+//  1. Start at the element with the fewest neighbours or, for a path, at the added element.
+//  2. Reject a partial way that is in dead, or that mayClose rules out.
+//  3. Extend the way by each unvisited neighbour of its last element, in the order of choose.
+//  4. If no extension reaches the first element again, add the way to dead.
+//
+// find runs this search with one order after another, up to [MaxSteps] steps in total.
 type circle struct {
 	// rows holds for each element the bits of the elements that it is joined to.
 	rows  []uint64

@@ -64,7 +64,7 @@ func (p *Pairing) All() bool {
 	return true
 }
 
-// pair finds a partner for an element. It may move paired elements to other partners (an augmenting path).
+// pair finds a partner for an element. If a partner is full, pair tries to move one of its elements (an augmenting path).
 func (p *Pairing) pair(a int) bool {
 	for b := range p.others {
 		if p.asked[b] || !p.joined(a, b) {

@@ -68,7 +68,7 @@ func (c *checker) constant(object *Object, result *Constraint, where string, alo
 	}
 }
 
-// hasNone reports whether all nodes were searched, no node has a set for the claim, and no evaluation failed.
+// hasNone reports whether no node has a set for the claim. It is false if an evaluation fails, or if there are too many nodes.
 func (c *checker) hasNone(claim *resourceapi.ResourceClaim) bool {
 	if c.contrary == nil {
 		return false

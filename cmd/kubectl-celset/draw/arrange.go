@@ -24,7 +24,7 @@ const maxArea = 1 << 14
 
 type point struct{ row, col int }
 
-// arrange gives each device a place of its own.
+// arrange gives each device a place of its own: at its coordinates if the place is free, and otherwise in rows below.
 func (p *Panel) arrange(options Options) {
 	at := p.coordinates(options)
 	if area(at) > maxArea {

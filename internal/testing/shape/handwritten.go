@@ -42,8 +42,8 @@ func (s stretchSearch) first(free Set) (Set, int) {
 	return 0, steps
 }
 
-// pairSearch finds a number of whole pairs in a topology that links each device to exactly one other: two GPUs at a bridge, or a
-// GPU and a NIC at a PCIe root. Pairs are independent, so the search never backtracks.
+// pairSearch finds a number of whole pairs. The topology links each device to exactly one other: two GPUs at a bridge, or a GPU
+// and a NIC at a PCIe root. Pairs are independent, so the search never backtracks.
 type pairSearch struct {
 	pairs int
 	links [maxDevices]Set
@@ -151,11 +151,13 @@ func (s *blockSearch) first(free Set) (Set, int) {
 	return 0, steps
 }
 
-// neighbourSearch finds sets in a mesh or torus that give each device at least two neighbours.
+// neighbourSearch finds sets in a mesh or torus that give each device at least two neighbours:
 //
-// Shifting the set by one column and one row in both directions finds the devices with two neighbours, for all devices at once. A
-// device with fewer than two neighbours among chosen and possible devices is in no answer. A device that a chosen device needs is
-// in every answer.
+//  1. Exclude each possible device with fewer than two neighbours among the chosen and possible devices.
+//  2. Choose the possible devices that a chosen device needs. Repeat from step 1 until nothing changes.
+//  3. Choose the lowest possible device and recurse. If that fails, exclude the device and repeat from step 1.
+//
+// Shifting the set by one column and one row in both directions finds the devices with two neighbours, for all devices at once.
 type neighbourSearch struct {
 	rows, cols int
 	wraps      bool

@@ -47,8 +47,8 @@ func (s Set) All() iter.Seq[int] {
 // lowest returns the index of the first device. The set must not be empty.
 func (s Set) lowest() int { return bits.TrailingZeros64(uint64(s)) }
 
-// Sets returns the number of sets that an exhaustive search visits in the allocator's order: the sets before the answer and the
-// answer itself, or all sets if there is no answer.
+// Sets returns the number of sets that an exhaustive search visits in the allocator's order. These are the sets up to the answer,
+// or all sets if there is no answer.
 func (s Scenario) Sets(free Set) *big.Int {
 	answer, _ := s.HandWritten(free)
 	all, before := big.NewInt(1), new(big.Int)

@@ -50,7 +50,8 @@ func (l *Layout) Add(ctx context.Context, e *Expression, members []*Device, budg
 	})
 }
 
-// each yields the value of nodes.map(n, of) for each member where it can be evaluated. It returns false if list is another list.
+// each yields the value of nodes.map(n, of) for each member where it can be evaluated. It returns false for any other list, and
+// if the value can't be compiled.
 func (e *Expression) each(ctx context.Context, list ast.Expr, members []*Device, budget *cel.Budget, yield func(i int, of ast.Expr, value ref.Val)) bool {
 	if list.Kind() != ast.ComprehensionKind {
 		return false

@@ -11,8 +11,8 @@ import (
 	"github.com/celset/celset/cel/tree"
 )
 
-// ReadSet holds the attributes that an expression reads. Devices of one driver with equal capacities and equal values of these
-// attributes are interchangeable: no verdict changes.
+// ReadSet holds the attributes that an expression reads. Devices that agree in these attributes, and in driver, capacities and
+// allowMultipleAllocations, are interchangeable: no verdict changes.
 type ReadSet struct {
 	// Attributes holds the attributes that are read by their names.
 	Attributes map[AttributeName]bool

@@ -52,8 +52,8 @@ func (s *State) classOf(name corev1.ResourceName) *resourceapi.DeviceClass {
 	return result
 }
 
-// PendingOn returns the claims that have no devices yet, for one node. The claim for extended resources omits those that the node
-// has from a device plugin.
+// PendingOn returns the claims that have no devices yet, for one node. The claim for extended resources omits each resource that
+// the node has from a device plugin.
 func (s *State) PendingOn(subject *Subject, node *corev1.Node) []*resourceapi.ResourceClaim {
 	var claims []*resourceapi.ResourceClaim
 	for _, claim := range subject.Pending() {

@@ -89,7 +89,8 @@ func (c *called) at(i int) float64 {
 // count returns the number of elements of operand i.
 func (c *called) count(i int) float64 { return c.elementsOf(c.args[i], c.at(i)) }
 
-// number returns the absolute value of operand i if it is a literal, +Inf if it isn't, and otherwise if the operand is missing.
+// number returns the absolute value of operand i if it is a literal. It returns +Inf for any other operand, and the parameter
+// otherwise for a missing one.
 func (c *called) number(i int, otherwise float64) float64 {
 	if i >= len(c.args) {
 		return otherwise

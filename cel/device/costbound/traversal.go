@@ -42,7 +42,7 @@ func (w *walker) traversal(t *types.Type, size float64) float64 {
 	}
 }
 
-// elementsOf returns the number of elements of a value of the given size that is used as a list. A scalar can't be.
+// elementsOf returns the number of elements of a value of the given size that is used as a list. So the value is no scalar.
 func (w *walker) elementsOf(e ast.Expr, size float64) float64 {
 	switch {
 	case device.IsAttribute(w.checked, e):

@@ -172,7 +172,7 @@ func (c *circle) leastChoiceLast(of, visited uint64) int {
 	return best
 }
 
-// mayClose reports whether each unvisited element has two neighbours that can surround it, and is reachable.
+// mayClose reports whether each unvisited element still has two possible neighbours in the ring and can be reached.
 func (c *circle) mayClose(w way) bool {
 	left := c.all &^ w.visited
 	ends := uint64(1)<<w.last | 1<<c.start

@@ -85,7 +85,7 @@ func TestSmallSearchesEndByThemselves(t *testing.T) {
 	require.Less(t, most, MaxSteps)
 }
 
-// TestSearchIsCharged checks that the charge for a ring, which is made before the search, matches the limit of the search.
+// TestSearchIsCharged checks that the charge for a ring or a path covers [MaxSteps] steps of 600 ns each.
 func TestSearchIsCharged(t *testing.T) {
 	of := meter.Call{First: meter.Operand{Size: MaxCircle, Deep: 1 + MaxCircle*(1+MaxCircle)}}
 	for _, function := range []string{Ring, Path} {

@@ -69,8 +69,8 @@
 //
 // Reports whether the bounding box of the elements has the given sides, in any order: a block of 2x4 may also be 4x2. The
 // coordinates of an element are a list of ints, one int per side. A side counts positions: it is the greatest coordinate minus
-// the smallest one, plus one. An empty list has no box. The third list makes coordinates circular. If its entry is not zero, it
-// is the length of the circle. The coordinate is taken modulo that length, and the side is the shortest arc that contains all
+// the smallest one, plus one. An empty list has no box. The list of circles makes coordinates circular. An entry that is not zero
+// is the length of a circle: the coordinate is taken modulo that length, and the side is the shortest arc that contains all
 // elements.
 //
 //	<list>.box(<name>, <list of int>, <sides>) -> <bool>

@@ -65,7 +65,7 @@ func newAlternative(name string, mode resourceapi.DeviceAllocationMode, count in
 }
 
 // sizes returns all possible sizes of a set in ascending order. If a request is for all devices, the sizes depend on the nodes,
-// and without nodes there are none. It omits sizes above the limit of a claim unless there are no others.
+// and sizes returns none without nodes. It omits sizes above the limit of a claim, unless all sizes are above the limit.
 func (c coverage) sizes(on []candidates) []int {
 	all := map[int]bool{}
 	if len(on) == 0 || !c.dependsOnNodes() {

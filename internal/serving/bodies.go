@@ -105,7 +105,7 @@ func takeDecoded(ctx context.Context, share *Share, body []byte) error {
 	return nil
 }
 
-// read takes memory as the body arrives, so that a client that sends nothing takes none.
+// read takes memory as the body arrives, so that a client that sends nothing takes leastBody only.
 func read(ctx context.Context, share *Share, r *http.Request) ([]byte, error) {
 	if r.ContentLength > MaxBody {
 		return nil, errTooLarge

@@ -13,14 +13,12 @@ import (
 	"github.com/celset/celset/cel/tree"
 )
 
-// Whether all devices have in common what the first one has does not depend on which of
-// them is the first:
+// If all devices agree with the first device in some attribute, they agree with every device. So this comparison does not depend
+// on the order of the devices, although it uses an index:
 //
 //	devices.all(d, d.attributes['a'].x == devices[0].attributes['a'].x && ...)
-//
-// So a comparison that stands like this says nothing about the order.
 
-// conjunctsOfAll returns what all(d, ...) demands of each device, nil for another loop.
+// conjunctsOfAll returns the conjuncts in the body of all(d, ...). It returns nil for any other loop.
 func conjunctsOfAll(c ast.ComprehensionExpr) []ast.Expr {
 	is, holds := tree.QuantifierOf(c)
 	if is != tree.All || c.HasIterVar2() {
@@ -29,8 +27,7 @@ func conjunctsOfAll(c ast.ComprehensionExpr) []ast.Expr {
 	return tree.Conjuncts(holds)
 }
 
-// isAlike reports whether an equality compares the same thing of a device and of one with a
-// constant index.
+// isAlike reports whether an equality compares an expression of the loop's device with the same expression of devices[n].
 func isAlike(expr ast.Expr, device string) bool {
 	if !tree.IsCall(expr, operators.Equals) {
 		return false
@@ -39,7 +36,7 @@ func isAlike(expr ast.Expr, device string) bool {
 	return isSameOf(left, right, device) || isSameOf(right, left, device)
 }
 
-// isSameOf reports whether indexed is the expression with devices[n] for the device.
+// isSameOf reports whether indexed is expr with devices[n] in place of the loop's device.
 func isSameOf(expr, indexed ast.Expr, device string) bool {
 	if tree.IsIdent(expr, device) {
 		return isPlace(indexed)
@@ -66,7 +63,7 @@ func isSameCall(call, indexed ast.CallExpr, device string) bool {
 		slices.EqualFunc(tree.Operands(call), tree.Operands(indexed), func(one, other ast.Expr) bool { return isSameOf(one, other, device) })
 }
 
-// isPlace recognizes devices[n].
+// isPlace reports whether an expression is devices[n] or nodes[n] with a literal n.
 func isPlace(expr ast.Expr) bool {
 	if !tree.IsCall(expr, operators.Index) {
 		return false

@@ -14,9 +14,8 @@ import (
 // AttributeName is the name of an attribute as expressions write it.
 type AttributeName struct{ Domain, ID string }
 
-// IsAttribute reports whether a part of a checked expression reads an attribute of a device,
-// by whatever names. What asks whether there is one, or reads it as an optional value, is no
-// attribute: it is of another type.
+// IsAttribute reports whether a part of a checked expression reads the value of a device attribute, with literal or computed
+// names. It is false for a presence test and for an optional access, because their types differ.
 func IsAttribute(checked *ast.AST, expr ast.Expr) bool {
 	id, ok := tree.MemberOf(expr)
 	if !ok || !id.Read {
@@ -30,16 +29,16 @@ func IsAttribute(checked *ast.AST, expr ast.Expr) bool {
 	return ok && checked.GetType(of.ID()).Kind() == types.StructKind
 }
 
-// NameOf is the name of the attribute that a part speaks of, if it is written in full. isRead: the
-// part is the attribute itself, and not an optional value or what asks whether there is one.
+// NameOf returns the name of the attribute that a part names in full. isRead reports whether the part reads the attribute's
+// value. It is false for an optional access and for a presence test.
 func NameOf(expr ast.Expr) (name AttributeName, isRead, ok bool) {
 	name, _, ok = attribute(expr)
 	member, isMember := tree.MemberOf(expr)
 	return name, isMember && member.Read, ok
 }
 
-// attribute recognizes an attribute that is written in full, and of what it is one. It may be
-// read, also as an optional value, or asked for with has or in.
+// attribute returns the attribute that an expression names in full, and the expression of its device. The expression may read the
+// attribute, access it as an optional value, or test it with has or in.
 func attribute(expr ast.Expr) (name AttributeName, of ast.Expr, ok bool) {
 	id, ok := tree.MemberOf(expr)
 	if !ok {
@@ -59,7 +58,7 @@ func attribute(expr ast.Expr) (name AttributeName, of ast.Expr, ok bool) {
 	return AttributeName{domain.Name, id.Name}, of, ok
 }
 
-// labelsOf recognizes n.labels, which is no attribute of that name.
+// labelsOf returns n if the expression is n.labels. It rejects an attribute whose name is "labels".
 func labelsOf(expr ast.Expr) (of ast.Expr, ok bool) {
 	if expr.Kind() != ast.SelectKind || expr.AsSelect().FieldName() != labelsField || expr.AsSelect().IsTestOnly() {
 		return nil, false
@@ -68,7 +67,7 @@ func labelsOf(expr ast.Expr) (of ast.Expr, ok bool) {
 	return expr.AsSelect().Operand(), !isAttribute
 }
 
-// attributesOf recognizes d.attributes, d being anything.
+// attributesOf returns d if the expression is d.attributes, for any expression d.
 func attributesOf(expr ast.Expr) (of ast.Expr, ok bool) {
 	if expr.Kind() != ast.SelectKind || expr.AsSelect().FieldName() != attributesField || expr.AsSelect().IsTestOnly() {
 		return nil, false
@@ -76,7 +75,7 @@ func attributesOf(expr ast.Expr) (of ast.Expr, ok bool) {
 	return expr.AsSelect().Operand(), true
 }
 
-// tested recognizes 'name' in of.
+// tested returns the member that a test "'name' in container" asks for.
 func tested(expr ast.Expr) (tree.Member, bool) {
 	if !tree.IsCall(expr, operators.In) {
 		return tree.Member{}, false

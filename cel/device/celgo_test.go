@@ -29,7 +29,7 @@ import (
 	"github.com/celset/celset/internal/testing/randomexpr"
 )
 
-// byCELGo has the environment of devices, and evaluates with nothing but cel-go.
+// byCELGo evaluates expressions over devices with cel-go alone.
 type byCELGo struct {
 	env *celgo.Env
 }
@@ -46,7 +46,7 @@ func newByCELGo(t testing.TB) byCELGo {
 	return byCELGo{set.StoredExpressionsEnv()}
 }
 
-// satisfied returns what cel-go says, and what it charges; false if it does not compile.
+// satisfied returns cel-go's result and cost. compiles is false if the expression does not compile.
 func (b byCELGo) satisfied(t require.TestingT, text string, set []*Device) (value ref.Val, cost uint64, compiles bool, failure error) {
 	checked, issues := b.env.Compile(text)
 	if issues.Err() != nil {
@@ -65,7 +65,7 @@ func (b byCELGo) satisfied(t require.TestingT, text string, set []*Device) (valu
 	return value, *details.ActualCost(), true, failure
 }
 
-// requireSame compares verdict, failure and costs.
+// requireSame requires that our evaluation and cel-go's agree in verdict, failure and cost.
 func (b byCELGo) requireSame(t require.TestingT, ours *Environment, text string, set []*Device) {
 	value, cost, compiles, failure := b.satisfied(t, text, set)
 	expression, err := ours.Compile(context.Background(), text)
@@ -75,14 +75,14 @@ func (b byCELGo) requireSame(t require.TestingT, ours *Environment, text string,
 	}
 	require.NoError(t, err, text)
 	if strings.Contains(text, "optMap") || strings.Contains(text, "optFlatMap") {
-		// Ours look at the value once.
+		// Our evaluation reads the optional value once.
 		cost = math.MaxUint64
 	}
 	budget := cel.NewBudget(math.MaxUint64)
 	verdict, err := expression.Satisfied(context.Background(), set, budget)
 	switch {
 	case failure != nil && strings.Contains(failure.Error(), "internal error"):
-		// Its cost tracker can't cope with operands that failed.
+		// cel-go's cost tracker can't handle operands that failed.
 	case failure != nil:
 		require.Error(t, err, text)
 	case value.Type() == types.BoolType:
@@ -91,7 +91,7 @@ func (b byCELGo) requireSame(t require.TestingT, ours *Environment, text string,
 		switch {
 		case cost == math.MaxUint64:
 		case strings.Contains(text, ".ring(") || strings.Contains(text, ".path("):
-			// cel-go charges for a call, ours for what it takes.
+			// cel-go charges per call; our evaluation charges for the work of the call.
 			require.GreaterOrEqual(t, budget.Spent(), cost, text)
 		default:
 			require.Equal(t, cost, budget.Spent(), text)

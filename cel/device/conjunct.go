@@ -12,19 +12,18 @@ import (
 	"github.com/celset/celset/cel/tree"
 )
 
-// Conjunct is one of the conditions that an expression joins by "&&".
+// Conjunct is one of the conditions that an expression joins with "&&".
 type Conjunct struct {
-	// Text is the condition as CEL writes it: without comments, on one line. It compiles by
-	// itself.
+	// Text is the condition on one line, without comments. It compiles by itself. It is empty if the condition can't be written as
+	// text.
 	Text string
-	// Line and Column are where it begins in the expression, both counted from 1. Opening
-	// brackets before it are not part of it.
+	// Line and Column are the position of the condition's first character in the expression, counted from 1. They skip opening
+	// brackets.
 	Line, Column int
 }
 
-// Conjuncts splits the expression at the outermost "&&", in the order in which they are
-// written. An expression without any is its only conjunct. A conjunct that can't be written
-// as text again has none.
+// Conjuncts splits the expression at the outermost "&&", in the order of the text. An expression without "&&" is its only
+// conjunct.
 func (e *Expression) Conjuncts() []Conjunct {
 	info := e.AST().SourceInfo()
 	var result []Conjunct
@@ -39,13 +38,13 @@ func (e *Expression) Conjuncts() []Conjunct {
 	return result
 }
 
-// maxLine is longer than any expression: conditions are written on one line.
+// maxLine is greater than the length of any expression, so the unparser never breaks a line.
 const maxLine = 1 << 20
 
 type position struct{ line, column int }
 
-// location is where the first part of an expression stands. The position of an operator
-// is that of its sign, which may be far behind.
+// location returns the position of the leftmost part of an expression. The position of an operator call alone would be that of
+// its sign, after the left operand.
 func location(expr ast.Expr, info *ast.SourceInfo) position {
 	first := int32(-1)
 	var look func(ast.Expr)
@@ -69,8 +68,8 @@ func location(expr ast.Expr, info *ast.SourceInfo) position {
 	return position{at.Line(), at.Column() + 1}
 }
 
-// nameBefore is the length of the function's name in front of the bracket, which is where a
-// call stands that is neither an operator nor of a member.
+// nameBefore returns the length of the function name before the bracket. The position of a call to a global function is its
+// bracket. For operators and member calls nameBefore returns 0.
 func nameBefore(expr ast.Expr) int32 {
 	if expr.Kind() != ast.CallKind || expr.AsCall().IsMemberFunction() {
 		return 0

@@ -16,9 +16,8 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// Device is one device as expressions see it. It is a CEL value: the methods
-// besides New are for CEL. The values of attributes and capacities are
-// converted when they are first looked at, and then kept.
+// Device is a device as a CEL value. All its methods are for CEL. Attributes and capacities are converted on first access, and
+// the results are kept.
 type Device struct {
 	driver string
 	source *resourceapi.Device
@@ -26,7 +25,7 @@ type Device struct {
 	once       sync.Once
 	attributes traits.Mapper
 	capacity   traits.Mapper
-	// labels and devices are those of a node, nil for a device.
+	// labels and devices are set for nodes only. They are nil for a device.
 	labels  traits.Mapper
 	devices *nodeDevices
 }
@@ -37,14 +36,13 @@ var (
 	_ traits.FieldTester = &Device{}
 )
 
-// New prepares a device of a driver. The device is not modified and must not be
-// modified later. Identity is that of the result: a device that stands in a set
-// twice must be prepared once.
+// New returns a Device for a device of a driver. The caller must not modify the device afterwards. Two results are never equal,
+// so a device that occurs in a set twice must come from one call of New.
 func New(driver string, device *resourceapi.Device) *Device {
 	return &Device{driver: driver, source: device}
 }
 
-// Get returns a field, as CEL's selection does.
+// Get returns a field, as a CEL selection does.
 func (d *Device) Get(name ref.Val) ref.Val {
 	field, ok := name.(types.String)
 	if !ok {
@@ -77,14 +75,14 @@ func (d *Device) Get(name ref.Val) ref.Val {
 	return types.NewErr("no such field '%s'", field)
 }
 
-// IsSet reports whether a field exists: CEL's has.
+// IsSet implements CEL's has: it reports whether a field exists.
 func (d *Device) IsSet(name ref.Val) ref.Val {
 	field, ok := name.(types.String)
 	_, has := d.declared().Fields[string(field)]
 	return types.Bool(ok && has)
 }
 
-// declared is the type as the environment knows it.
+// declared returns the type that the environment declares for the device or node.
 func (d *Device) declared() *apiservercel.DeclType {
 	if d.driver == NodeDriver {
 		return nodeType
@@ -92,12 +90,12 @@ func (d *Device) declared() *apiservercel.DeclType {
 	return deviceType
 }
 
-// Equal is identity.
+// Equal compares identities.
 func (d *Device) Equal(other ref.Val) ref.Val {
 	return types.Bool(ref.Val(d) == other)
 }
 
-// ConvertToNative is needed by CEL only for results, and a device never is one.
+// ConvertToNative supports the device itself only. CEL converts only results, and a device is never a result.
 func (d *Device) ConvertToNative(t reflect.Type) (any, error) {
 	if reflect.TypeOf(d).AssignableTo(t) {
 		return d, nil
@@ -113,7 +111,7 @@ func (d *Device) ConvertToType(t ref.Type) ref.Val {
 	return types.NewErr("type conversion error from '%s' to '%s'", d.Type().TypeName(), t)
 }
 
-// Type is the type of the elements of "devices", or of "nodes".
+// Type returns the type of the elements of "devices" or "nodes".
 func (d *Device) Type() ref.Type { return d.declared().CelType() }
 
 // Value returns the device itself.

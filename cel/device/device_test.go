@@ -59,8 +59,8 @@ func TestNoSuchField(t *testing.T) {
 	_ = requireRuntimeError(t, "no such overload: string(kubernetes.DRADevice)", "string(dyn(devices[0])) == ''", ring(1)...)
 }
 
-// "An unqualified attribute name belongs to the domain of its own device's
-// driver": not to that of the first device.
+// TestDefaultDomainIsThatOfEachDevice checks this rule: "An unqualified attribute name belongs to the domain of its own device's
+// driver". The driver of the first device doesn't matter.
 func TestDefaultDomainIsThatOfEachDevice(t *testing.T) {
 	gpu := device.New("gpu.example.com", &resourceapi.Device{Attributes: attributes{"index": 1, "nic.example.com/index": 20}.api()})
 	nic := device.New("nic.example.com", &resourceapi.Device{Attributes: attributes{"index": 2}.api()})
@@ -96,7 +96,7 @@ func TestConversionsToGo(t *testing.T) {
 	require.ErrorContains(t, d.ConvertToType(types.StringType).Value().(error), "type conversion error from 'kubernetes.DRADevice' to 'string'")
 }
 
-// value is what expressions in this file read.
+// value is the attribute that expressions in this file read.
 const value = "devices[0].attributes['mla.example.com'].value"
 
 func TestAttributeTypes(t *testing.T) {
@@ -125,8 +125,8 @@ func TestAttributeTypes(t *testing.T) {
 	}
 }
 
-// An attribute that can't be read fails the expressions that read it, at the
-// place where they do, and no other.
+// TestUnreadableAttributes checks that an unreadable attribute fails only the expressions that read it, at the position of the
+// read.
 func TestUnreadableAttributes(t *testing.T) {
 	for name, test := range map[string]struct {
 		value   any
@@ -140,8 +140,7 @@ func TestUnreadableAttributes(t *testing.T) {
 			d := newDevice(attributes{"value": test.value, "index": 1})
 			requireTrue(t, "devices.all(d, d.attributes['mla.example.com'].index == 1)", d)
 			requireTrue(t, "devices.all(d, 'value' in d.attributes['mla.example.com'])", d)
-			// Twice, because the position must be that of this expression and not of
-			// the first one that failed.
+			// Evaluate twice: the error must hold the position in this expression, not the position of the first failure.
 			first := requireRuntimeError(t, test.message, value+" == 1", d)
 			second := requireRuntimeError(t, test.message, "true &&\ndevices.size() == 1 && "+value+" == 1", d)
 			require.Equal(t, 1, first.Line)
@@ -151,7 +150,7 @@ func TestUnreadableAttributes(t *testing.T) {
 	}
 }
 
-// huge does not fit into 64 bits whatever the scale.
+// huge does not fit into 64 bits in any scale.
 const huge = "1000000000000000000000000000001"
 
 const memory = "devices[0].capacity['mla.example.com'].memory"
@@ -174,8 +173,8 @@ func TestQuantities(t *testing.T) {
 	requireTrue(t, memory+".add(quantity('1')).compareTo("+memory+") == 1", withCapacity(huge))
 }
 
-// Comparing quantities of different magnitude changes their representation,
-// which other functions can see. Evaluations must not see each other.
+// TestQuantitiesAreNotChangedByEvaluations: comparing quantities of different magnitude changes their representation, which other
+// functions depend on. One evaluation must not affect another.
 func TestQuantitiesAreNotChangedByEvaluations(t *testing.T) {
 	d := withCapacity("40Gi")
 	requireTrue(t, memory+".isInteger()", d)
@@ -230,7 +229,7 @@ func TestMissingName(t *testing.T) {
 	require.Equal(t, 45, failure.Column)
 }
 
-// Each of the expressions has another value for each order of the names.
+// TestIterationIsDeterministic uses expressions whose value depends on the order of the names.
 func TestIterationIsDeterministic(t *testing.T) {
 	const names = 20
 	many := attributes{}

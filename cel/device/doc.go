@@ -9,18 +9,15 @@
 //		"devices.map(d, d.attributes['mla.example.com'].index).min() == 3")
 //	ok, err := ring4.Satisfied(ctx, []*device.Device{a, b, c, d}, budget)
 //
-// An element of "devices" looks like the "device" of a device selector in
-// resource.k8s.io: driver, attributes and capacity (both first by domain, then
-// by name) and allowMultipleAllocations. An attribute without domain belongs to
-// the domain of its own device's driver. A domain without entries is an empty
-// map, a name that a domain does not have is CEL's "no such key".
+// An element of "devices" has the fields of "device" in a device selector of resource.k8s.io: driver, attributes, capacity and
+// allowMultipleAllocations. Attributes and capacities are grouped by domain, then by name. An attribute without a domain belongs
+// to the domain of its device's driver. A domain without entries is an empty map. A missing name is CEL's "no such key".
 //
-// Two elements are equal if they are the same device, not if they look alike.
+// Two elements are equal only if they are the same device. Equal attributes don't make them equal.
 //
-// The same is so of "nodes" ([NewNodeEnvironment]), the variable of a node set constraint: an element has labels, attributes,
-// capacity, and the devices that a pod gets there.
+// [NewNodeEnvironment] does the same for "nodes", the variable of a node set constraint. An element has labels, attributes,
+// capacity, and the devices that a pod gets on the node.
 //
-// A [Device] is prepared once and then takes part in any number of evaluations,
-// concurrent ones too: evaluating a set copies nothing of its devices but the
+// A [Device] is made once and used in many evaluations, also concurrently. An evaluation copies nothing of its devices except the
 // quantities that it reads.
 package device

@@ -11,12 +11,12 @@ import (
 	"github.com/celset/celset/cel/tree"
 )
 
-// selectorVariable is the device in a device selector.
+// selectorVariable is the name of the device in a device selector.
 const selectorVariable = "device"
 
-// DriverOf returns the only driver whose devices a checked device selector can select, "" if that is not known. It is
-// known if the selector requires device.driver == 'example.com', alone or joined to other conditions by &&. Where that is
-// false the selector is false, also if another condition fails.
+// DriverOf returns the only driver whose devices a checked device selector can select, or "" if it can't be derived. The selector
+// must require device.driver == 'example.com', alone or as a conjunct. If that conjunct is false, the selector is false, even if
+// another conjunct fails.
 func DriverOf(selector *ast.AST) string {
 	for _, conjunct := range tree.Conjuncts(selector.Expr()) {
 		if !tree.IsCall(conjunct, operators.Equals) {

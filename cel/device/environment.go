@@ -32,46 +32,44 @@ const (
 	labelsField                   = "labels"
 	devicesField                  = "devices"
 
-	// labelsDomain is the domain of the attributes that are the labels of a node. No driver can use it.
+	// labelsDomain is the attribute domain that holds the labels of a node. No driver can use this domain.
 	labelsDomain = "#labels"
 )
 
-// AbleLabel is a key that the search for the nodes of a group gives nodes which can take a pod. No node can have it otherwise.
+// AbleLabel is the label that the search for the nodes of a group sets on nodes that can take a pod. It is no valid label key.
 const AbleLabel = "#able"
 
-// MaxLabels is how many labels a node may have: the cost of expressions is bounded by that.
+// MaxLabels is the maximum number of labels of a node in an expression that reads all labels. Cost bounds rely on it.
 const MaxLabels = 128
 
 const maxLabelKey = validation.DNS1123SubdomainMaxLength + 1 + validation.LabelValueMaxLength
 
-// NodeDriver is the driver of devices that stand for nodes, of which each has one. No real driver may be called so. Attributes
-// of this domain are for selectors of nodes, expressions over sets don't see them.
+// NodeDriver is the driver of the devices that represent nodes, one device per node. It is no valid driver name. Attributes of
+// this domain are for selectors of nodes; expressions over sets don't see them.
 const NodeDriver = "#nodes"
 
-// NodeLabel is the name of the attribute that is a label of a node.
+// NodeLabel returns the name of the attribute that holds a label of a node.
 func NodeLabel(key string) resourceapi.QualifiedName {
 	return resourceapi.QualifiedName(labelsDomain + "/" + key)
 }
 
-// IsSet reports whether a variable of the environment has the set: all others stand for members.
+// IsSet reports whether a variable of the environment is the whole set. All other variables are single members.
 func IsSet(variable string) bool { return variable == devicesVariable || variable == nodesVariable }
 
-// The sizes are the limits of the resource.k8s.io API. They let CEL bound the
-// cost of an expression before it is evaluated.
+// The sizes are the limits of the resource.k8s.io API. CEL uses them to bound the cost of an expression before an evaluation.
 var (
 	domainType = sized(apiservercel.StringType, resourceapi.DeviceMaxDomainLength)
 	idType     = sized(apiservercel.StringType, resourceapi.DeviceMaxIDLength)
 	driverType = sized(apiservercel.StringType, resourceapi.DriverNameMaxLength)
 	boolType   = sized(apiservercel.BoolType, 1)
-	// The type of an attribute is known at run time only. It is dyn and not any
-	// because a list may be iterated over.
+	// The type of an attribute is only available at run time. It is dyn instead of any, so that expressions can iterate over lists.
 	attributeType = sized(apiservercel.DynType,
 		max(resourceapi.DeviceAttributeMaxValueLength, resourceapi.ResourceSliceMaxAttributeValuesPerDevice))
 
 	attributesType = byDomain(attributeType)
 	capacityType   = byDomain(apiservercel.QuantityDeclType)
 
-	// deviceType has the name and the fields that it has in device selectors.
+	// deviceType has the name and the fields of the device type in device selectors.
 	deviceType = apiservercel.NewObjectType("kubernetes.DRADevice", map[string]*apiservercel.DeclField{
 		driverField:                   field(driverField, driverType),
 		attributesField:               field(attributesField, attributesType),
@@ -79,7 +77,7 @@ var (
 		allowMultipleAllocationsField: field(allowMultipleAllocationsField, boolType),
 	})
 
-	// nodeDevicesType are the devices that a pod gets on a node.
+	// nodeDevicesType is the list of devices that a pod gets on a node.
 	nodeDevicesType = apiservercel.NewListType(deviceType, MaxNodeDevices)
 
 	labelsType = apiservercel.NewMapType(sized(apiservercel.StringType, int64(maxLabelKey)), sized(apiservercel.StringType, int64(validation.LabelValueMaxLength)), MaxLabels)
@@ -106,22 +104,21 @@ func field(name string, t *apiservercel.DeclType) *apiservercel.DeclField {
 	return apiservercel.NewDeclField(name, t, true, nil, nil)
 }
 
-// Environment compiles expressions over "devices". It is safe for concurrent
-// use.
+// Environment compiles expressions over "devices" or "nodes". It is safe for concurrent use.
 type Environment struct {
 	core *cel.Environment
-	// set is the variable.
+	// set is the name of the set variable. It is empty for device selectors.
 	set string
 }
 
-// NewEnvironment returns an environment with the limits and the observer of
-// config; name, types and options are set here.
+// NewEnvironment returns an environment for expressions over "devices". It takes limits and observer from config, and sets name,
+// types and options itself.
 func NewEnvironment(config cel.Config) (*Environment, error) {
 	return newEnvironment(config, devicesVariable, deviceVariable, deviceType)
 }
 
-// NewNodeEnvironment is NewEnvironment for expressions over "nodes". An element has labels, attributes and capacity as a
-// device has, and devices. It is a [Device] of the driver [NodeDriver].
+// NewNodeEnvironment returns an environment for expressions over "nodes". An element is a [Device] of the driver [NodeDriver]
+// with the fields labels, attributes, capacity and devices.
 func NewNodeEnvironment(config cel.Config) (*Environment, error) {
 	return newEnvironment(config, nodesVariable, nodeVariable, nodeType)
 }
@@ -132,9 +129,9 @@ func newEnvironment(config cel.Config, set, member string, of *apiservercel.Decl
 	config.Element = cel.Element{Name: member, Type: of.CelType(), List: set}
 	config.Options = append(library.Options(),
 		celgo.Variable(set, celgo.ListType(of.CelType())),
-		// cel.bind, as in device selectors.
+		// Device selectors have cel.bind, too.
 		ext.Bindings(ext.BindingsVersion(0)),
-		// Conjuncts are written as they were.
+		// Macro calls are tracked so that conjuncts print as they were written.
 		celgo.EnableMacroCallTracking(),
 		celgo.ASTValidators(nameValidator{}),
 	)
@@ -146,9 +143,8 @@ func newEnvironment(config cel.Config, set, member string, of *apiservercel.Decl
 	return &Environment{core, set}, nil
 }
 
-// NewSelectorEnvironment returns an environment for what device selectors say of one
-// "device", to judge them before upstream's evaluator gets them: what it compiles is not to be
-// evaluated.
+// NewSelectorEnvironment returns an environment that compiles device selectors, so that they are judged before upstream's
+// evaluator runs them. Its expressions must not be evaluated.
 func NewSelectorEnvironment(config cel.Config) (*Environment, error) {
 	config.Name = "selectors"
 	config.Types = []*apiservercel.DeclType{deviceType}
@@ -163,22 +159,21 @@ func NewSelectorEnvironment(config cel.Config) (*Environment, error) {
 	return &Environment{core, ""}, nil
 }
 
-// Functions returns the declarations of all functions and operators, by name.
+// Functions returns the declarations of all functions and operators, keyed by name.
 func (e *Environment) Functions() map[string]*decls.FunctionDecl { return e.core.Functions() }
 
-// Compile returns the expression ready to be evaluated. It reads the variables of a device d
-// as d.variables.<name>; in them it is "device", as in a device selector. The error is a
-// [*cel.Error].
+// Compile returns the expression ready for evaluation. The expression reads the variables of a device d as d.variables.<name>. A
+// variable's own text calls the device "device", as a device selector does. The error is a [*cel.Error].
 func (e *Environment) Compile(ctx context.Context, expression string, variables ...v1alpha1.Variable) (*Expression, error) {
 	return e.compiled(e.core.Compile(ctx, expression, ofCore(variables)...))
 }
 
-// CompileInt is Compile for an expression of type int, whose value is [Expression.Value].
+// CompileInt is Compile for an expression of type int. [Expression.Value] returns its value.
 func (e *Environment) CompileInt(ctx context.Context, expression string, variables ...v1alpha1.Variable) (*Expression, error) {
 	return e.compiled(e.core.CompileInt(ctx, expression, ofCore(variables)...))
 }
 
-// CompileAny is Compile for an expression of any type, which is not evaluated.
+// CompileAny is Compile for an expression of any type. The result must not be evaluated.
 func (e *Environment) CompileAny(ctx context.Context, expression string) (*Expression, error) {
 	return e.compiled(e.core.CompileAny(ctx, expression))
 }
@@ -198,41 +193,37 @@ func ofCore(variables []v1alpha1.Variable) []cel.Variable {
 	return of
 }
 
-// Expression is a compiled expression over "devices". It is safe for concurrent
-// use. Two of them are equal (==, on the values) if they are one compilation: an
-// Environment compiles a text once, as long as it remembers it.
+// Expression is a compiled expression over a set. It is safe for concurrent use. Two Expression values are equal (==) if they
+// come from one compilation: an Environment compiles a text once, as long as its cache holds the text.
 type Expression struct {
 	program *cel.Program
-	// set is the variable that the set is in.
+	// set is the name of the set variable.
 	set string
 }
 
-// Satisfied returns the verdict on a set of devices, given in the order in
-// which the expression sees them, and charges the budget. Anything but true and
-// false is an error, always a [*cel.Error].
+// Satisfied evaluates the expression on devices, in this order, and charges the budget. A result other than true or false is an
+// error. Every error is a [*cel.Error].
 func (e *Expression) Satisfied(ctx context.Context, devices []*Device, budget *cel.Budget) (bool, error) {
 	input := inputOf(devices)
 	defer input.release()
 	return e.program.Evaluate(ctx, input, budget)
 }
 
-// Value is Satisfied for an expression of [Environment.CompileInt]: anything but an int is an
-// error.
+// Value is Satisfied for an expression of [Environment.CompileInt]. A result other than an int is an error.
 func (e *Expression) Value(ctx context.Context, devices []*Device, budget *cel.Budget) (int64, error) {
 	input := inputOf(devices)
 	defer input.release()
 	return e.program.EvaluateInt(ctx, input, budget)
 }
 
-// OutputType names the type of the result as far as it is known before an evaluation:
-// bool or int, or dyn if it may still turn out to be one.
+// OutputType returns the static type of the result: bool, int, or dyn if the type is only available at run time.
 func (e *Expression) OutputType() string { return e.program.OutputType().String() }
 
-// CostLimit is what one evaluation may cost, in CEL cost units.
+// CostLimit returns the maximum cost of one evaluation, in CEL cost units.
 func (e *Expression) CostLimit() uint64 { return e.program.CostLimit() }
 
-// Limits are those of one evaluation.
+// Limits returns the limits of one evaluation.
 func (e *Expression) Limits() meter.Limits { return e.program.Limits() }
 
-// Size is about how many bytes of memory the compiled expression takes.
+// Size returns the approximate memory of the compiled expression in bytes.
 func (e *Expression) Size() int { return e.program.Size() }

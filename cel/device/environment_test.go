@@ -17,8 +17,7 @@ import (
 	"github.com/celset/celset/cel/device"
 )
 
-// The two expressions of KEP-5254: four devices in a row, and four devices of
-// which each has two neighbours.
+// The two expressions of KEP-5254: four devices in a row, and four devices with two neighbours each.
 const (
 	ringExpression = `size(devices) == 4 &&
 devices.map(d, d.attributes['mla.example.com'].index).max() -
@@ -111,8 +110,7 @@ func TestCompileErrors(t *testing.T) {
 	}
 }
 
-// The name, the limits and the observer of the configuration are those of the
-// environment.
+// TestConfiguration checks that the environment uses the name, limits and observer of its configuration.
 func TestConfiguration(t *testing.T) {
 	observed := &names{}
 	limited, err := device.NewEnvironment(cel.Config{Name: "ignored", CostLimit: 50, Observer: observed})
@@ -124,7 +122,7 @@ func TestConfiguration(t *testing.T) {
 	require.Equal(t, []string{"devices", "devices"}, observed.seen)
 }
 
-// names records the environments that an observer is told.
+// names records the environment names that an observer gets.
 type names struct {
 	mutex sync.Mutex
 	seen  []string
@@ -139,9 +137,8 @@ func (n *names) add(name string) {
 func (n *names) ObserveCompilation(environment string, _ bool, _ error)  { n.add(environment) }
 func (n *names) ObserveEvaluation(environment string, _ uint64, _ error) { n.add(environment) }
 
-// Devices and expressions are shared by all goroutines; run with the race
-// detector. The quantities differ in magnitude, the attribute can't be read:
-// both are values that libraries write to.
+// TestConcurrentUse shares devices and expressions among goroutines; run it with the race detector. The quantities differ in
+// magnitude and the attribute can't be read, because libraries write to both values.
 func TestConcurrentUse(t *testing.T) {
 	expressions := map[*device.Expression]bool{
 		compile(t, ringExpression): true,
@@ -149,7 +146,7 @@ func TestConcurrentUse(t *testing.T) {
 		compile(t, "devices.all(d, devices.exists(o, !o.capacity[o.driver].memory.isLessThan(d.capacity[d.driver].memory)))"): true,
 		compile(t, "devices.all(d, d.attributes[d.driver].broken == 1)"):                                                      false,
 	}
-	for range 20 { // devices are converted once, so each round needs its own
+	for range 20 { // devices are converted once, so each round makes new ones
 		devices := make([]*device.Device, 4)
 		for i := range devices {
 			devices[i] = device.New(driver, &resourceapi.Device{

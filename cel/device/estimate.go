@@ -14,25 +14,22 @@ import (
 	"github.com/celset/celset/cel/meter"
 )
 
-// EstimateCost returns what an evaluation on a set of that many devices may cost, in CEL
-// cost units, if the devices have as many attributes and as long ones as the API allows.
-// What an expression computes from attributes is taken to be as long as one of them.
-// math.MaxUint64 means that there is no bound. The error is a [*cel.Error]; the
-// expression can be evaluated all the same.
+// EstimateCost returns an upper estimate of the cost of an evaluation on a set of that many devices, in CEL cost units. It
+// assumes attributes as many and as long as the API allows, and computed values no longer than an attribute. math.MaxUint64 means
+// that there is no bound. The error is a [*cel.Error]; the expression can be evaluated nevertheless.
 func (e *Expression) EstimateCost(devices int) (uint64, error) {
 	of := sizes{devices: uint64(max(0, devices))}
 	estimate, err := e.program.EstimateCost(estimator{&library.CostEstimator{SizeEstimator: of}, of})
 	return estimate.Max, err
 }
 
-// estimator knows what Kubernetes does not: the functions over sets, which are charged for the time
-// that they take.
+// estimator adds the functions over sets to Kubernetes' estimator. These functions are charged for their run time.
 type estimator struct {
 	*library.CostEstimator
 	sizes sizes
 }
 
-// EstimateCallCost is asked for calls.
+// EstimateCallCost implements [checker.CostEstimator].
 func (e estimator) EstimateCallCost(function, overload string, target *checker.AstNode, args []checker.AstNode) *checker.CallEstimate {
 	switch function {
 	case setlib.Connected, setlib.Clique, setlib.Ring, setlib.Path, setlib.Paired, setlib.Box:
@@ -44,7 +41,7 @@ func (e estimator) EstimateCallCost(function, overload string, target *checker.A
 	return e.CostEstimator.EstimateCallCost(function, overload, target, args)
 }
 
-// sizes are those of a set of devices, by the path of what is looked at.
+// sizes estimates the sizes of values of a set of devices, by the path of the value.
 type sizes struct {
 	devices uint64
 }
@@ -57,7 +54,7 @@ const (
 
 var attributeSize = uint64(attributeType.MaxElements)
 
-// EstimateSize is asked for what CEL does not know the size of.
+// EstimateSize implements [checker.CostEstimator]. CEL calls it for values of unknown size.
 func (s sizes) EstimateSize(element checker.AstNode) *checker.SizeEstimate {
 	path := element.Path()
 	if len(path) == 0 || !IsSet(path[0]) {
@@ -70,7 +67,7 @@ func (s sizes) EstimateSize(element checker.AstNode) *checker.SizeEstimate {
 	if path[0] == nodesVariable {
 		t = nodeType
 	}
-	// The second element says that an element of the list is meant.
+	// path[1] is the element of the list.
 	for _, name := range path[2:] {
 		if t = partType(t, name); t == nil {
 			return s.computed(element.Type())
@@ -79,12 +76,12 @@ func (s sizes) EstimateSize(element checker.AstNode) *checker.SizeEstimate {
 	return upTo(0, uint64(t.MaxElements))
 }
 
-// EstimateCallCost leaves functions to Kubernetes.
+// EstimateCallCost returns nil, which leaves functions to Kubernetes.
 func (sizes) EstimateCallCost(string, string, *checker.AstNode, []checker.AstNode) *checker.CallEstimate {
 	return nil
 }
 
-// computed is for values of which it is not known where they come from.
+// computed returns the size of a value of unknown origin.
 func (s sizes) computed(t *types.Type) *checker.SizeEstimate {
 	switch t.Kind() {
 	case types.BoolKind, types.IntKind, types.UintKind, types.DoubleKind, types.DurationKind, types.TimestampKind, types.NullTypeKind, types.TypeKind:
@@ -100,10 +97,10 @@ func upTo(least, most uint64) *checker.SizeEstimate {
 	return &checker.SizeEstimate{Min: least, Max: most}
 }
 
-// itemType is that of the elements of an attribute that is a list.
+// itemType is the type of the elements of a list attribute.
 var itemType = sized(apiservercel.DynType, resourceapi.DeviceAttributeMaxValueLength)
 
-// partType is the type of a part, nil if there is none.
+// partType returns the type of a field, key or element, or nil if t has no such part.
 func partType(t *apiservercel.DeclType, name string) *apiservercel.DeclType {
 	switch name {
 	case keysOf:
@@ -117,6 +114,6 @@ func partType(t *apiservercel.DeclType, name string) *apiservercel.DeclType {
 	if field, ok := t.Fields[name]; ok {
 		return field.Type
 	}
-	// Of a map, the value of that key.
+	// t is a map, and name is a key.
 	return t.ElemType
 }

@@ -19,8 +19,8 @@ import (
 
 const driver = "mla.example.com"
 
-// attributes are written as Go values: int, bool, string, version and slices of
-// them. A resourceapi.DeviceAttribute stands for itself.
+// attributes maps names to Go values: int, bool, string, version and slices of them. A resourceapi.DeviceAttribute is used as it
+// is.
 type attributes map[resourceapi.QualifiedName]any
 
 type version string
@@ -66,14 +66,14 @@ func newDevice(a attributes) *device.Device {
 	return device.New(driver, &resourceapi.Device{Attributes: a.api()})
 }
 
-// withCapacity makes a device with the one capacity "memory".
+// withCapacity returns a device with the single capacity "memory".
 func withCapacity(memory string) *device.Device {
 	return device.New(driver, &resourceapi.Device{Capacity: map[resourceapi.QualifiedName]resourceapi.DeviceCapacity{
 		"memory": {Value: resource.MustParse(memory)},
 	}})
 }
 
-// ring makes n devices with the attribute index.
+// ring returns n devices with the attribute index.
 func ring(n int) []*device.Device {
 	devices := make([]*device.Device, n)
 	for i := range devices {
@@ -82,7 +82,7 @@ func ring(n int) []*device.Device {
 	return devices
 }
 
-// mesh makes the devices of a rectangle, row by row.
+// mesh returns the devices of a rectangle, row by row.
 func mesh(rows, cols int) []*device.Device {
 	var devices []*device.Device
 	for row := range rows {
@@ -101,7 +101,7 @@ func pick(devices []*device.Device, indices ...int) []*device.Device {
 	return result
 }
 
-// environment is shared because to make one takes many milliseconds.
+// environment is shared because creating one takes many milliseconds.
 var environment = func() *device.Environment {
 	result, err := device.NewEnvironment(cel.Config{})
 	if err != nil {
@@ -136,7 +136,7 @@ func requireFalse(t testing.TB, expression string, devices ...*device.Device) {
 	require.False(t, verdict, expression)
 }
 
-// requireRuntimeError demands an error with the message and returns it.
+// requireRuntimeError requires an error with the message and returns it.
 func requireRuntimeError(t testing.TB, message, expression string, devices ...*device.Device) *cel.Error {
 	t.Helper()
 	verdict, err := satisfied(t, expression, devices...)

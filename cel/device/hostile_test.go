@@ -20,7 +20,7 @@ import (
 	"github.com/celset/celset/internal/testing/corpus"
 )
 
-// doubled writes names for a value that has the former one in it twice, sixty times.
+// doubled returns an expression with sixty nested bindings. Each bound value contains the previous value twice.
 func doubled(first, twice, in string) string {
 	var text strings.Builder
 	fmt.Fprintf(&text, "cel.bind(a0, %s, ", first)
@@ -31,8 +31,7 @@ func doubled(first, twice, in string) string {
 	return text.String() + strings.Repeat(")", 61)
 }
 
-// hostile are expressions each of which would take more time or memory than there is, and
-// costs little by what CEL charges.
+// hostile holds expressions that would exhaust time or memory, although CEL charges little for them.
 var hostile = map[string]string{
 	"replace in replace":   `'` + strings.Repeat("a", 4000) + `'.replace('', '` + strings.Repeat("a", 4000) + `').replace('', '` + strings.Repeat("b", 1000) + `').size() > 1`,
 	"a long range":         "lists.range(900000).distinct().size() > 1",
@@ -74,8 +73,8 @@ var hostile = map[string]string{
 	"entries, doubled":     doubled("[1]", "[$, $]", "[1, 2].transformMapEntry(i, v, {dyn($): 1}).size() == 1"),
 }
 
-// No expression takes more memory than it may, and each ends: with a verdict, or with an error
-// that says what was too much.
+// TestHostileExpressions checks that each expression ends within its memory limit, with a verdict or an error that states the
+// exceeded limit.
 func TestHostileExpressions(t *testing.T) {
 	environment, err := device.NewEnvironment(cel.Config{})
 	require.NoError(t, err)
@@ -88,8 +87,7 @@ func TestHostileExpressions(t *testing.T) {
 				runtime.ReadMemStats(&before)
 				_, err = expression.Satisfied(context.Background(), set, cel.NewBudget(10_000_000))
 				runtime.ReadMemStats(&after)
-				// What is allocated in all, garbage too, of which the race detector makes more: a unit
-				// of cost is some tens of bytes.
+				// TotalAlloc includes garbage, and the race detector adds more. A unit of cost is some tens of bytes.
 				require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(512<<20))
 			}
 			if failure, isError := errors.AsType[*cel.Error](err); isError {
@@ -99,7 +97,7 @@ func TestHostileExpressions(t *testing.T) {
 	}
 }
 
-// A context that has ended stops an evaluation without a loop, too.
+// TestContextIsHonoured checks that a context that has ended stops an evaluation even without a loop.
 func TestContextIsHonoured(t *testing.T) {
 	environment, err := device.NewEnvironment(cel.Config{})
 	require.NoError(t, err)
@@ -129,7 +127,7 @@ func estimate(t *testing.T, expression string, devices int) uint64 {
 	return cost
 }
 
-// TestEstimateGrowsWithTheSet pins how often a loop is gone through.
+// TestEstimateGrowsWithTheSet pins the degree of growth of the estimate for nested loops.
 func TestEstimateGrowsWithTheSet(t *testing.T) {
 	for expression, degree := range map[string]int{
 		"devices.size() == 4":                                                                0,
@@ -146,7 +144,7 @@ func TestEstimateGrowsWithTheSet(t *testing.T) {
 	}
 }
 
-// TestEstimateKnowsTheLimitsOfTheAPI: no part of a device is without a size.
+// TestEstimateKnowsTheLimitsOfTheAPI checks that every part of a device has a size.
 func TestEstimateKnowsTheLimitsOfTheAPI(t *testing.T) {
 	for _, expression := range []string{
 		"devices.all(d, d.driver.contains('a'))",
@@ -165,8 +163,7 @@ func TestEstimateKnowsTheLimitsOfTheAPI(t *testing.T) {
 	require.Greater(t, estimate(t, "devices.all(a, devices.all(b, devices.all(c, devices.all(d, devices.all(e, a == b || c == d || e == a)))))", 32), cel.DefaultCostLimit)
 }
 
-// TestEstimateIsAnUpperBound evaluates the real expressions on the sets that they are
-// written for.
+// TestEstimateIsAnUpperBound evaluates the expressions of the corpus on the sets that they are written for.
 func TestEstimateIsAnUpperBound(t *testing.T) {
 	environment, err := device.NewEnvironment(cel.Config{})
 	require.NoError(t, err)
@@ -184,7 +181,7 @@ func TestEstimateIsAnUpperBound(t *testing.T) {
 	}
 }
 
-// setsOf returns the sets of devices that stand next to each other, for each request.
+// setsOf returns sets of consecutive devices for each request.
 func setsOf(e corpus.Expression) [][]*device.Device {
 	devices := map[string][]*device.Device{}
 	for _, d := range e.Hardware.Devices() {

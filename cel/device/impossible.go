@@ -19,18 +19,18 @@ import (
 	"github.com/celset/celset/cel/tree"
 )
 
-// An ImpossibleName is a place where an expression looks up a name that the API server accepts for no device and no node.
-// The look-up compiles, because names are keys of maps. Two devices without a domain have equal, empty maps, so that a
-// comparison of them would hold for every set.
+// An ImpossibleName is a lookup of a name that the API server accepts for no device and no node. The lookup compiles, because
+// names are map keys. Devices without the domain have equal, empty maps, so a comparison of them would hold for every set.
 type ImpossibleName struct {
-	// ID is that of the part of the expression.
+	// ID is the ID of the subexpression.
 	ID int64
-	// Message says what is wrong, and what to write.
+	// Message states the problem and the correct text.
 	Message string
 }
 
-// ImpossibleNames finds the names in an expression, checked or only parsed, that no device and no node can have: domains and names of
-// attributes and capacities, and keys of labels. A name that is computed is found if it is made of constants.
+// ImpossibleNames returns the names in an expression that no device and no node can have. These are domains and names of
+// attributes and capacities, and label keys. The expression may be checked or only parsed. A name computed from constants is
+// found, too.
 func ImpossibleNames(checked *ast.AST) []ImpossibleName {
 	f := &impossibleNames{checked: checked, texts: tree.Scope[[]string]{}}
 	tree.Visit(checked.Expr(), func(part ast.Expr, _ tree.Names) {
@@ -40,28 +40,28 @@ func ImpossibleNames(checked *ast.AST) []ImpossibleName {
 	return f.found
 }
 
-// nameValidator refuses expressions with impossible names.
+// nameValidator rejects expressions with impossible names.
 type nameValidator struct{}
 
-// Name identifies the validator.
+// Name implements the validator interface.
 func (nameValidator) Name() string { return "celset.validator.names" }
 
-// Untyped: a look-up that returns a map where a value was meant is most often a type error.
+// Untyped: a lookup that returns a map instead of a value is usually a type error.
 func (nameValidator) Untyped() {}
 
-// Validate reports each impossible name where it stands.
+// Validate reports each impossible name at its position.
 func (nameValidator) Validate(_ *celgo.Env, _ celgo.ValidatorConfig, checked *ast.AST, issues *celgo.Issues) {
 	for _, name := range ImpossibleNames(checked) {
 		issues.ReportErrorAtID(name.ID, "%s", name.Message)
 	}
 }
 
-// impossibleNames visits an expression once.
+// impossibleNames is the state of one visit of an expression.
 type impossibleNames struct {
 	checked *ast.AST
-	// texts maps a variable of a loop, or a name that cel.bind gives, to the constant texts that it stands for.
+	// texts maps a loop variable, or a variable of cel.bind, to the constant texts that it can hold.
 	texts tree.Scope[[]string]
-	// makesMaps: the expression makes maps itself. A map of maps then need not be the attributes of a device.
+	// makesMaps reports whether the expression builds maps. A map of maps need not be a device's attributes then.
 	makesMaps bool
 	found     []ImpossibleName
 }
@@ -96,13 +96,13 @@ func (f *impossibleNames) visit(expr ast.Expr) {
 	f.texts.Forget(c.AccuVar())
 }
 
-// Texts that variables stand for can double with each variable that is bound. Longer texts and more of them are not known.
+// Each cel.bind can double the text of a variable. Longer texts and longer lists count as not constant.
 const (
 	maxConstantText  = 1024
 	maxConstantTexts = 64
 )
 
-// elements are the constant texts in a list.
+// elements returns the constant texts in a list.
 func (f *impossibleNames) elements(list ast.Expr) []string {
 	var texts []string
 	if list.Kind() == ast.ListKind {
@@ -115,7 +115,7 @@ func (f *impossibleNames) elements(list ast.Expr) []string {
 	return texts
 }
 
-// constants are the texts that a part may stand for, as far as they are known.
+// constants returns the texts that an expression can evaluate to, or nil if they are not constant.
 func (f *impossibleNames) constants(expr ast.Expr) []string {
 	if text, ok := tree.Literal[types.String](expr); ok {
 		return []string{string(text)}
@@ -134,7 +134,7 @@ func (f *impossibleNames) constants(expr ast.Expr) []string {
 	return []string{left[0] + right[0]}
 }
 
-// lookUp reports the key of a map that has names as keys.
+// lookUp reports an impossible key in a lookup.
 func (f *impossibleNames) lookUp(expr ast.Expr) {
 	var container, at ast.Expr
 	var keys []string
@@ -162,7 +162,7 @@ func (f *impossibleNames) lookUp(expr ast.Expr) {
 	}
 }
 
-// keyKind is what the keys of a map are.
+// keyKind is the kind of names that a map has as keys.
 type keyKind int
 
 const (
@@ -172,8 +172,8 @@ const (
 	labelKeys
 )
 
-// keysOf tells maps apart by their types: devices and nodes have the only ones, unless the expression makes maps. Where a
-// type is not known, the names of fields tell.
+// keysOf returns the kind of the keys of a map, by its type. Only devices and nodes have such maps, unless the expression builds
+// maps. If the type is dyn, keysOf uses the field name.
 func (f *impossibleNames) keysOf(container ast.Expr) keyKind {
 	t := f.typeOf(container)
 	if t.Kind() == types.DynKind && !f.makesMaps {
@@ -211,8 +211,7 @@ func isField(expr ast.Expr, names ...string) bool {
 	return expr.Kind() == ast.SelectKind && !expr.AsSelect().IsTestOnly() && slices.Contains(names, expr.AsSelect().FieldName())
 }
 
-// isOfMember reports whether a part is written as d.attributes, d.capacity or d.labels, or as a domain of one of the first
-// two.
+// isOfMember reports whether an expression is d.attributes, d.capacity or d.labels, or a domain of d.attributes or d.capacity.
 func (f *impossibleNames) isOfMember(expr ast.Expr) bool {
 	member, ok := tree.MemberOf(expr)
 	if !ok {
@@ -225,7 +224,7 @@ func (f *impossibleNames) isOfMember(expr ast.Expr) bool {
 	return ok && f.typeOf(domain.Container).Kind() == types.StructKind
 }
 
-// typeOf is the type of a part, without its being optional.
+// typeOf returns the type of a subexpression. For an optional value it returns the type of the value.
 func (f *impossibleNames) typeOf(expr ast.Expr) *types.Type {
 	t := f.checked.GetType(expr.ID())
 	if t.TypeName() == types.OptionalType.TypeName() && len(t.Parameters()) == 1 {
@@ -234,9 +233,9 @@ func (f *impossibleNames) typeOf(expr ast.Expr) *types.Type {
 	return t
 }
 
-// writtenLookUp is how a correct look-up would be written: before and after the names.
+// writtenLookUp formats the correct lookup for an error message.
 type writtenLookUp struct {
-	// of is the text of what has the names.
+	// of is the text of the map of domains, for example d.attributes.
 	of     string
 	isTest bool
 }
@@ -246,7 +245,7 @@ func lookUpOf(expr, container ast.Expr) writtenLookUp {
 	if member, ok := tree.MemberOf(container); ok && container.Kind() != ast.SelectKind {
 		of = member.Container
 	}
-	// A variable of the definition is written over an element that has no name in its text.
+	// A variable's definition reads "device", which the compiled expression calls "@element".
 	text := strings.ReplaceAll(tree.QualifiedName(of), "@element", deviceVariable)
 	if text == "" {
 		text = "d." + cmp.Or(fieldOf(of), attributesField)
@@ -261,7 +260,7 @@ func (w writtenLookUp) attribute(domain, id string) string {
 	return fmt.Sprintf("%s['%s'].%s", w.of, domain, id)
 }
 
-// wrong says what is wrong with a key, "" if nothing is.
+// wrong returns an error message for a key, or "" if the key is possible.
 func (k keyKind) wrong(key string, written writtenLookUp) string {
 	domain, id, isQualified := strings.Cut(key, "/")
 	isQualified = isQualified && isDomain(domain) && isID(id)
@@ -281,7 +280,7 @@ func (k keyKind) wrong(key string, written writtenLookUp) string {
 	}
 }
 
-// isDomain is what the API server validates drivers and domains with: upper case is accepted.
+// isDomain checks drivers and domains as the API server does, which accepts upper case.
 func isDomain(text string) bool {
 	return len(text) <= resourceapi.DeviceMaxDomainLength && len(validation.IsDNS1123Subdomain(strings.ToLower(text))) == 0
 }

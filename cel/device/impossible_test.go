@@ -17,7 +17,7 @@ import (
 	"github.com/celset/celset/internal/testing/transcript"
 )
 
-// TestImpossibleNames has the names that compile, and what is said of those that no device or node can have.
+// TestImpossibleNames compiles expressions and checks the reports of names that no device or node can have.
 func TestImpossibleNames(t *testing.T) {
 	devices, err := device.NewEnvironment(cel.Config{})
 	require.NoError(t, err)
@@ -45,14 +45,14 @@ func TestImpossibleNames(t *testing.T) {
 	})
 }
 
-// TestSuspicionsOfSelectors has what is said of device selectors. Kubernetes accepts them, so that they compile.
+// TestSuspicionsOfSelectors checks the reports for device selectors. Kubernetes accepts them, so they compile.
 func TestSuspicionsOfSelectors(t *testing.T) {
 	selectors, err := device.NewSelectorEnvironment(cel.Config{})
 	require.NoError(t, err)
 	transcript.Run(t, "testdata/selector_suspicions.txt", func(t *testing.T, text string) string { return suspicionsOf(t, selectors, text) })
 }
 
-// TestSuspicions has what is said of expressions that compile.
+// TestSuspicions checks the reports for expressions that compile.
 func TestSuspicions(t *testing.T) {
 	devices, err := device.NewEnvironment(cel.Config{})
 	require.NoError(t, err)

@@ -11,18 +11,17 @@ import (
 	"github.com/google/cel-go/common/types/ref"
 )
 
-// input resolves the one variable there is. A search evaluates one set after the other, most of
-// them of one size, so its memory is used again: what an evaluation results in is a bool, an
-// int or a text, which holds nothing of it.
+// input resolves the set variable. A search evaluates many sets, most of them of one size, so inputs are pooled. Reuse is safe
+// because the result of an evaluation is a bool, an int or a text, which does not refer to the input.
 type input struct {
-	// devices is a list of values.
+	// devices is a CEL list over values.
 	devices ref.Val
 	values  []ref.Val
 }
 
 var inputs = sync.Pool{New: func() any { return &input{} }}
 
-// inputOf is to be released after the evaluation.
+// inputOf returns an input. The caller must release it after the evaluation.
 func inputOf(devices []*Device) *input {
 	i := inputs.Get().(*input)
 	if i.devices == nil || len(i.values) != len(devices) {

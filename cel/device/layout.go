@@ -18,17 +18,17 @@ import (
 	"github.com/celset/celset/cel/tree"
 )
 
-// Layout is where members of a set are, as far as expressions say so.
+// Layout holds the positions and groups of the members of a set that an expression reads.
 type Layout struct {
-	// At are the coordinates of each member by which it is in a box, nil if they can't be evaluated. Circles are what the box
-	// goes around.
+	// At holds the coordinates that box() reads, per member; nil if they can't be evaluated. Circles holds the lengths of the
+	// circular coordinates.
 	At      [][]int64
 	Circles []int64
-	// Groups is what is counted different values of, for each member, with its value there.
+	// Groups holds the expression under distinct() and its value, per member.
 	Groups []string
 }
 
-// Add adds what an expression says of members, of which some may be nil. That costs at most what the budget has.
+// Add adds the positions and groups that an expression reads of the members. A member may be nil. Add charges the budget.
 func (l *Layout) Add(ctx context.Context, e *Expression, members []*Device, budget *cel.Budget) {
 	tree.Visit(e.AST().Expr(), func(call ast.Expr, _ tree.Names) {
 		switch {
@@ -50,7 +50,8 @@ func (l *Layout) Add(ctx context.Context, e *Expression, members []*Device, budg
 	})
 }
 
-// each yields the values of nodes.map(n, of) for the members, but where that fails. It is false for another list.
+// each yields the value of nodes.map(n, of) for each member where it can be evaluated. It returns false for any other list, and
+// if the value can't be compiled.
 func (e *Expression) each(ctx context.Context, list ast.Expr, members []*Device, budget *cel.Budget, yield func(i int, of ast.Expr, value ref.Val)) bool {
 	if list.Kind() != ast.ComprehensionKind {
 		return false
@@ -72,7 +73,7 @@ func (e *Expression) each(ctx context.Context, list ast.Expr, members []*Device,
 	return err == nil
 }
 
-// integers are those of a list, nil for anything else.
+// integers returns the elements of a list of ints, or nil for any other value.
 func integers(value ref.Val) (found []int64) {
 	list, ok := value.(traits.Lister)
 	if !ok {

@@ -13,8 +13,7 @@ import (
 	apiservercel "k8s.io/apiserver/pkg/cel"
 )
 
-// orderedMap iterates in the order of its keys. Go's maps don't, and an
-// expression must not have another result the next time.
+// orderedMap iterates in the order of its keys. The order of a Go map is random, and an expression must be deterministic.
 type orderedMap struct {
 	traits.Mapper
 	keys []string
@@ -35,10 +34,9 @@ func (m orderedMap) Iterator() traits.Iterator {
 	return types.DefaultTypeAdapter.NativeToValue(m.keys).(traits.Iterable).Iterator()
 }
 
-// onRead hands out those values anew at each read that evaluations write to,
-// although they share the device: comparing a quantity with a much larger one
-// changes its representation, which functions such as isInteger see, and CEL
-// notes in an error value where it was met first.
+// onRead copies quantities and errors at each read, because evaluations modify them and devices are shared. Comparing a quantity
+// with a much larger one changes its representation, which functions such as isInteger depend on. CEL stores in an error value
+// the position of its first occurrence.
 type onRead struct {
 	types.Adapter
 }
@@ -55,16 +53,15 @@ func (a onRead) NativeToValue(value any) ref.Val {
 	}
 }
 
-// domainMap answers a look-up of an unknown domain with an empty map, as the
-// environment of device selectors does: "has" and "in" can then be used on the
-// names without first asking for the domain.
+// domainMap returns an empty map for a missing domain, as the environment of device selectors does. So expressions can use "has"
+// and "in" on names without testing the domain first.
 type domainMap struct {
 	orderedMap
 }
 
 var noEntries = newOrderedMap(nil)
 
-// Find is what selection and indexing use.
+// Find serves selection and indexing.
 func (m domainMap) Find(key ref.Val) (ref.Val, bool) {
 	if value, found := m.orderedMap.Find(key); found {
 		return value, true

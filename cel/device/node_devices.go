@@ -14,26 +14,26 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 )
 
-// MaxNodeDevices is how many devices a pod of a group may get on a node where an expression reads them.
+// MaxNodeDevices is the maximum number of devices of a pod on a node in an expression that reads these devices.
 const MaxNodeDevices = 64
 
-// The devices of a node are an attribute of it, as text: so they are part of whatever is known of nodes that are alike.
+// The devices of a node are stored as a text attribute, so that fingerprints and views of nodes include them.
 const (
 	devicesDomain = "#devices"
 	devicesID     = "pod"
 
-	// NodeDevices is the attribute of a node from which its field devices is read.
+	// NodeDevices is the attribute that holds the field devices of a node.
 	NodeDevices resourceapi.QualifiedName = devicesDomain + "/" + devicesID
 )
 
-// OfDriver is a device, and whose it is. Expressions see its attributes and capacities.
+// OfDriver is a device with its driver. Expressions see its attributes and capacities.
 type OfDriver struct {
 	Driver string             `json:"driver"`
 	Device resourceapi.Device `json:"device"`
 }
 
-// NodeDevicesOf is the value of [NodeDevices] for devices. They stand in an order that depends on what they have only, so that
-// the value is the same for sets of devices that are alike.
+// NodeDevicesOf returns the value of [NodeDevices] for devices. It sorts the devices by content, so that sets of equal devices
+// have equal values.
 func NodeDevicesOf(devices []OfDriver) (resourceapi.DeviceAttribute, error) {
 	if len(devices) > MaxNodeDevices {
 		return resourceapi.DeviceAttribute{}, fmt.Errorf("%d devices, at most %d are compared", len(devices), MaxNodeDevices)
@@ -51,7 +51,7 @@ func NodeDevicesOf(devices []OfDriver) (resourceapi.DeviceAttribute, error) {
 	return resourceapi.DeviceAttribute{StringValue: &text}, nil
 }
 
-// nodeDevices are the devices of a node, as a list for CEL, too.
+// nodeDevices holds the devices of a node, also as a CEL list. If they can't be decoded, list is a CEL error.
 type nodeDevices struct {
 	devices []*Device
 	list    ref.Val
@@ -76,7 +76,7 @@ func devicesOf(node *resourceapi.Device) *nodeDevices {
 	return d
 }
 
-// HasNodeDevices reports whether the devices of nodes are read.
+// HasNodeDevices reports whether the expression reads the devices of nodes.
 func (r ReadSet) HasNodeDevices() bool {
 	return r.Attributes[AttributeName{devicesDomain, devicesID}]
 }

@@ -12,15 +12,18 @@ import (
 	"github.com/celset/celset/cel/tree"
 )
 
-// Place is a place in the text of an expression, both counted from 1; zero if it is not
-// known.
+// Place is a position in the text of an expression, counted from 1. It is zero if the position is unknown.
 type Place struct{ Line, Column int }
 
-// OrderDependence finds where an expression first speaks of the order of the devices:
-// of one by its index, of a list of them by its first, last or following elements, of two
-// lists as equal, or of an index by more than its being another's. The verdict may depend
-// on the order then, and the search tries a set in one order only. That it need not is
-// for the author to know, but for all devices having what the first one has ([isAlike]).
+// OrderDependence returns the first position where an expression uses the order of the devices:
+//
+//  1. the index of a device;
+//  2. the first, last or following elements of a list of devices;
+//  3. a comparison of two lists of devices;
+//  4. an index of an element, except in a comparison with another index.
+//
+// The verdict may depend on the order then, but the search tries a set in one order only. Only the author can know that the order
+// doesn't matter. [isAlike] recognizes one harmless use: a comparison of every device with the first one.
 func (e *Expression) OrderDependence() (Place, bool) {
 	o := orderReader{scope: tree.Scope[meaning]{devicesVariable: {deviceOrder}, nodesVariable: {deviceOrder}}}
 	o.visit(e.AST().Expr())
@@ -34,21 +37,20 @@ func (e *Expression) OrderDependence() (Place, bool) {
 	return Place{at.Line(), at.Column() + 1}, true
 }
 
-// meaning is what a variable or a part has to do with the order.
+// meaning classifies a variable or an expression by its relation to the order of the devices.
 type meaning int
 
 const (
 	noOrder meaning = iota
-	// deviceOrder is a list in the order of the devices.
+	// deviceOrder marks a list in the order of the devices.
 	deviceOrder
-	// deviceIndex is the index of an element of such a list.
+	// deviceIndex marks the index of an element of such a list.
 	deviceIndex
 )
 
-// orderReader looks for the first part that depends on the order.
+// orderReader finds the first subexpression that depends on the order.
 type orderReader struct {
-	// scope has the variables; those of the environment that it does not have have no
-	// meaning.
+	// scope holds the variables. A variable of the environment that is not in scope has no meaning.
 	scope tree.Scope[meaning]
 	found ast.Expr
 }
@@ -59,7 +61,7 @@ func (o *orderReader) report(expr ast.Expr) {
 	}
 }
 
-// visit returns what the part is.
+// visit returns the meaning of an expression.
 func (o *orderReader) visit(expr ast.Expr) meaning {
 	switch expr.Kind() {
 	case ast.IdentKind:
@@ -79,7 +81,7 @@ func (o *orderReader) visit(expr ast.Expr) meaning {
 	return noOrder
 }
 
-// value visits a part where an index is looked at as a number.
+// value visits an expression in a place that uses an index as a number.
 func (o *orderReader) value(expr ast.Expr) meaning {
 	is := o.visit(expr)
 	if is == deviceIndex {
@@ -88,8 +90,8 @@ func (o *orderReader) value(expr ast.Expr) meaning {
 	return is
 }
 
-// Functions that make a list in another order, or none, of a list; that keep the order;
-// and that ask for it.
+// keepsOrder lists functions whose result keeps the order of a list, or reverses it. asksOrder lists functions whose result
+// depends on the order of a list.
 var (
 	keepsOrder = []string{operators.Add, operators.Conditional, "reverse", "distinct", "flatten", "dyn"}
 	asksOrder  = []string{operators.Index, operators.OptIndex, "first", "last", "slice", "indexOf", "lastIndexOf", "isSorted", "join"}
@@ -115,8 +117,8 @@ func (o *orderReader) call(expr ast.Expr) meaning {
 	return result
 }
 
-// equality of two indices tells that elements are the same. That of a list with another
-// speaks of their order, unless the other is empty.
+// equality reports order-dependent comparisons. Equal indices mean equal elements, which needs no order. A comparison of two
+// lists depends on their order, unless one list is empty.
 func (o *orderReader) equality(expr ast.Expr) {
 	left, right := expr.AsCall().Args()[0], expr.AsCall().Args()[1]
 	of, and := o.visit(left), o.visit(right)
@@ -129,8 +131,8 @@ func (o *orderReader) equality(expr ast.Expr) {
 	}
 }
 
-// comprehension is what macros are expanded to: a loop with an accumulator. One whose
-// accumulator is a list makes it in the order of what it loops over.
+// comprehension visits an expanded macro: a loop with an accumulator. If the accumulator is a list, the result is in the order of
+// the loop's range.
 func (o *orderReader) comprehension(c ast.ComprehensionExpr) meaning {
 	over := o.value(c.IterRange())
 	if over == deviceOrder && c.IterRange().Kind() == ast.IdentKind && IsSet(c.IterRange().AsIdent()) && !IsSet(c.IterVar()) {
@@ -160,7 +162,7 @@ func (o *orderReader) comprehension(c ast.ComprehensionExpr) meaning {
 	return is
 }
 
-// all devices are to satisfy each of the conjuncts.
+// all visits the conjuncts in the body of an all() over the devices.
 func (o *orderReader) all(conjuncts []ast.Expr, device string) {
 	o.scope.Declare(device, noOrder)
 	for _, conjunct := range conjuncts {

@@ -13,15 +13,15 @@ import (
 	"github.com/celset/celset/cel"
 )
 
-// AST is the checked expression. It must not be modified.
+// AST returns the checked expression. The caller must not modify it.
 func (e *Expression) AST() *ast.AST { return e.program.AST() }
 
-// Part is a part of an expression in which some variables stand for devices.
+// Part is a compiled part of an expression with variables for devices.
 type Part struct {
 	part *cel.Part
 }
 
-// Part plans a part of the expression, as [cel.Program.Part] does.
+// Part compiles a part of the expression, as [cel.Program.Part] does.
 func (e *Expression) Part(tree *ast.AST, expr ast.Expr) (*Part, error) {
 	part, err := e.program.Part(tree, expr)
 	if err != nil {
@@ -30,7 +30,7 @@ func (e *Expression) Part(tree *ast.AST, expr ast.Expr) (*Part, error) {
 	return &Part{part: part}, nil
 }
 
-// Variable is a variable that stands for a device.
+// Variable binds a device to the name of a variable.
 type Variable struct {
 	Name   string
 	Device *Device

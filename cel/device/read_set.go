@@ -11,30 +11,28 @@ import (
 	"github.com/celset/celset/cel/tree"
 )
 
-// ReadSet is what an expression reads of devices, besides their drivers and
-// capacities. Two devices that agree in it can be exchanged for each other: the
-// verdicts are the same.
+// ReadSet holds the attributes that an expression reads. Devices that agree in these attributes, and in driver, capacities and
+// allowMultipleAllocations, are interchangeable: no verdict changes.
 type ReadSet struct {
-	// Attributes that are read by their names.
+	// Attributes holds the attributes that are read by their names.
 	Attributes map[AttributeName]bool
-	// All: it can't be told which are read.
+	// All is set if the expression may read any attribute.
 	All bool
 }
 
-// ReadSet tells which attributes the expression reads. They are found where they are
-// written in full, d.attributes['domain'].id or d.attributes['domain']['id'], with has,
-// in and optional access too. Anything else that attributes are used for reads all.
+// ReadSet returns the attributes that the expression reads. It finds attributes whose names are literals, as in
+// d.attributes['domain'].id or d.attributes['domain']['id'], with has, in and optional access. Any other use of attributes sets
+// All.
 func (e *Expression) ReadSet() ReadSet { return ReadSetOf(e.AST()) }
 
-// ReadSetOf does so for any checked expression in which devices are objects with the
-// fields that they have in device selectors.
+// ReadSetOf is ReadSet for any checked expression whose devices have the fields of device selectors.
 func ReadSetOf(checked *ast.AST) ReadSet {
 	f := &readSet{program: checked, ReadSet: ReadSet{Attributes: make(map[AttributeName]bool)}}
 	f.visit(checked.Expr())
 	return f.ReadSet
 }
 
-// fieldOf is the name of the field that is selected, also as an optional value, "" if none is.
+// fieldOf returns the name of the field that an expression selects, also as an optional value, or "".
 func fieldOf(expr ast.Expr) string {
 	if expr.Kind() == ast.SelectKind {
 		return expr.AsSelect().FieldName()
@@ -67,7 +65,7 @@ func (f *readSet) visit(expr ast.Expr) {
 		return
 	}
 	if of, ok := tree.MemberOf(expr); ok && f.isUnknown(of.Container) {
-		// It could be a device, or a node.
+		// The container could be a device or a node.
 		f.All = true
 		if of.Name == devicesField {
 			f.Attributes[AttributeName{devicesDomain, devicesID}] = true
@@ -88,8 +86,8 @@ func (f *readSet) visit(expr ast.Expr) {
 	}
 }
 
-// isUnknown reports whether the type is known at run time only. The value of an
-// attribute is such a part, but it is no device.
+// isUnknown reports whether the type is only available at run time. It is false for the value of an attribute, which is never a
+// device.
 func (f *readSet) isUnknown(expr ast.Expr) bool {
 	if _, _, ok := attribute(expr); ok {
 		return false
@@ -105,7 +103,7 @@ func (f *readSet) isUnknown(expr ast.Expr) bool {
 	}
 }
 
-// isInAttribute reports whether a part is an attribute, or something in one.
+// isInAttribute reports whether an expression is an attribute or an element of one.
 func isInAttribute(expr ast.Expr) bool {
 	if _, _, ok := attribute(expr); ok {
 		return true

@@ -17,8 +17,8 @@ import (
 	"github.com/celset/celset/internal/testing/corpus"
 )
 
-// What an expression is said to take is about what it takes: usual ones, and those that try to
-// take as much as they can.
+// TestExpressionsTakeWhatIsSaid checks that the reported size of an expression is about its real size, for usual expressions and
+// for very large ones.
 func TestExpressionsTakeWhatIsSaid(t *testing.T) {
 	tests := map[string]string{
 		"constant":    "true",
@@ -73,8 +73,8 @@ func heap() int {
 	return int(memory.HeapAlloc)
 }
 
-// Evaluating a set copies nothing of its devices: the allocations do not depend
-// on how many attributes a device has.
+// TestAllocationsDoNotGrowWithAttributes checks that an evaluation copies nothing of its devices: the number of allocations does
+// not depend on the number of attributes.
 func TestAllocationsDoNotGrowWithAttributes(t *testing.T) {
 	allocations := func(attributesPerDevice int) float64 {
 		devices := make([]*device.Device, 4)

@@ -9,15 +9,15 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 )
 
-// Sizes are those that no value of some devices exceeds.
+// Sizes holds upper bounds of the sizes of values of some devices.
 type Sizes struct {
-	// Text is the length of a string in bytes: of drivers, names and values.
+	// Text is the length of the longest string in bytes: driver, name or value.
 	Text int
-	// Elements is the number of elements of a list or map, List that of a list.
+	// Elements is the number of elements of the largest list or map. List is that number for the largest list.
 	Elements, List int
 }
 
-// LargestSizes are the limits of the resource.k8s.io API.
+// LargestSizes returns the limits of the resource.k8s.io API.
 func LargestSizes() Sizes {
 	return Sizes{
 		Text: max(resourceapi.DriverNameMaxLength, resourceapi.DeviceMaxDomainLength, resourceapi.DeviceMaxIDLength,
@@ -27,7 +27,7 @@ func LargestSizes() Sizes {
 	}
 }
 
-// LargestSizes are those of what the expression is about.
+// LargestSizes returns the API limits for the devices or nodes of the expression.
 func (e *Expression) LargestSizes() Sizes {
 	sizes := LargestSizes()
 	if e.set == nodesVariable {
@@ -36,7 +36,7 @@ func (e *Expression) LargestSizes() Sizes {
 	return sizes
 }
 
-// SizesOf looks at the devices.
+// SizesOf returns the sizes of the largest values of some devices.
 func SizesOf(devices []*Device) Sizes {
 	var result Sizes
 	for _, d := range devices {
@@ -57,7 +57,7 @@ func SizesOf(devices []*Device) Sizes {
 	return result
 }
 
-// with adds the devices of a node.
+// with returns the sizes including the devices of a node.
 func (s Sizes) with(node *Device) Sizes {
 	node.once.Do(node.convert)
 	of := SizesOf(node.devices.devices)

@@ -14,22 +14,22 @@ import (
 	"github.com/celset/celset/cel/tree"
 )
 
-// maxSuspicions bounds what is said of one expression.
+// maxSuspicions is the maximum number of reports for one expression.
 const maxSuspicions = 5
 
-// A Suspicion is a part of an expression that is allowed, and whose result does not depend on the devices as it seems to.
+// A Suspicion is a valid part of an expression whose result does not depend on the devices, although it seems to.
 type Suspicion struct {
 	Place
 	Message string
 }
 
-// Suspicions finds what can be said of an expression without any devices:
+// Suspicions reports probable mistakes that are visible without any devices:
 //
-//  1. a comparison of maps, which devices without attributes of the domain satisfy;
-//  2. a comparison of something with itself;
-//  3. a condition, or a value, that reads no device.
+//  1. a comparison of maps, which holds for devices without attributes of the domain;
+//  2. a comparison of a value with itself;
+//  3. a conjunct that reads no device.
 //
-// Of a device selector, which Kubernetes accepts with any names, the names that no device can have are the third.
+// For a device selector the third check reports names that no device can have instead, because Kubernetes accepts any name.
 func (e *Expression) Suspicions() []Suspicion {
 	s := &suspicions{checked: e.AST(), set: e.set}
 	if e.set == "" {
@@ -50,7 +50,7 @@ func (e *Expression) Suspicions() []Suspicion {
 
 type suspicions struct {
 	checked *ast.AST
-	// set is the variable with the set. It is empty for a device selector, which is about one device.
+	// set is the name of the set variable. It is empty for a device selector, which reads a single device.
 	set   string
 	found []Suspicion
 }
@@ -70,14 +70,14 @@ func (s *suspicions) reportAt(id int64, message string) {
 	s.found = append(s.found, found)
 }
 
-// names reports the names in a device selector that no device can have.
+// names reports names in a device selector that no device can have.
 func (s *suspicions) names() {
 	for _, name := range ImpossibleNames(s.checked) {
 		s.reportAt(name.ID, name.Message)
 	}
 }
 
-// constant reports a condition that does not read the set.
+// constant reports a conjunct that does not read the set.
 func (s *suspicions) constant(conjunct ast.Expr) {
 	reads := false
 	tree.Visit(conjunct, func(part ast.Expr, hidden tree.Names) {
@@ -88,11 +88,11 @@ func (s *suspicions) constant(conjunct ast.Expr) {
 	}
 }
 
-// comparing are functions whose result depends on whether values are equal.
+// comparing lists the functions whose result depends on the equality of values.
 var comparing = []string{operators.Equals, operators.NotEquals, operators.In, "distinct", "includes", "indexOf", "lastIndexOf",
 	"sameOrIncludes", "sets.contains", "sets.equivalent", "sets.intersects"}
 
-// maps reports a comparison of maps. A map that is written in the expression is meant.
+// maps reports a comparison of maps. It accepts a map literal, because the author intended to compare maps.
 func (s *suspicions) maps(expr ast.Expr) {
 	if !tree.IsCall(expr, comparing...) {
 		return
@@ -102,7 +102,7 @@ func (s *suspicions) maps(expr ast.Expr) {
 		return
 	}
 	if tree.IsCall(expr, operators.In) {
-		// The keys of a map are no maps.
+		// In "key in map" the map itself is not compared.
 		operands = operands[:1]
 	}
 	if !slices.ContainsFunc(operands, func(operand ast.Expr) bool { return hasMaps(s.checked.GetType(operand.ID())) }) {
@@ -116,18 +116,18 @@ func (s *suspicions) maps(expr ast.Expr) {
 		written(expr), of, element)
 }
 
-// hasMaps reports whether a type is that of a map, or of a list of maps.
+// hasMaps reports whether a type is a map or a list of maps.
 func hasMaps(t *types.Type) bool {
 	return t.Kind() == types.MapKind || slices.ContainsFunc(t.Parameters(), hasMaps)
 }
 
-// Comparisons of something with itself, by their results.
+// Comparison operators, grouped by their result if both operands are the same.
 var (
 	trueOfItself  = []string{operators.Equals, operators.LessEquals, operators.GreaterEquals}
 	falseOfItself = []string{operators.NotEquals, operators.Less, operators.Greater}
 )
 
-// itself reports a comparison with the same on both sides.
+// itself reports a comparison of an expression with itself.
 func (s *suspicions) itself(expr ast.Expr) {
 	if !tree.IsCall(expr, slices.Concat(trueOfItself, falseOfItself)...) {
 		return
@@ -144,7 +144,7 @@ func (s *suspicions) itself(expr ast.Expr) {
 	s.report(expr, "both sides of %s are the same, so that it is always %t: one side should be of another of the %s", written(expr), always, s.set)
 }
 
-// written is how a function or operator is written.
+// written returns the symbol of an operator, or the name of a function.
 func written(call ast.Expr) string {
 	name := call.AsCall().FunctionName()
 	if symbol, isOperator := operators.FindReverse(name); isOperator && symbol != "" {

@@ -14,9 +14,8 @@ import (
 	apiservercel "k8s.io/apiserver/pkg/cel"
 )
 
-// attributeValue converts the value that is set. A value that can't be
-// converted becomes an error value: it fails the expressions that read it and
-// no other.
+// attributeValue converts the value of an attribute. A value that can't be converted becomes an error value, which fails only the
+// expressions that read it.
 func attributeValue(attribute resourceapi.DeviceAttribute) ref.Val {
 	switch {
 	case attribute.IntValues != nil:
@@ -59,13 +58,12 @@ func version(text string) ref.Val {
 	return apiservercel.Semver{Version: parsed}
 }
 
-// capacityValue refers to the quantity of the parameter, which is a copy. Each
-// read copies it again (see [onRead]).
+// capacityValue returns a quantity that points into the copied parameter. Each read copies it again (see [onRead]).
 func capacityValue(capacity resourceapi.DeviceCapacity) ref.Val {
 	return apiservercel.Quantity{Quantity: &capacity.Value}
 }
 
-// byDomains arranges qualified names by domain, then by name.
+// byDomains groups entries with qualified names by domain, then by name.
 func byDomains[V any](driver string, entries map[resourceapi.QualifiedName]V, convert func(V) ref.Val) map[string]map[string]ref.Val {
 	values := make(map[string]map[string]ref.Val)
 	for name, entry := range entries {

@@ -27,8 +27,8 @@ var oneNUMANode = variables{
 		{'0008': 0, '0009': 0, '0018': 1, '0019': 1}[device.attributes['resource.kubernetes.io'].pcieRoot.substring(3, 7)]`},
 }
 
-// TestVariablesMeanWhatTheyStandFor compares expressions with those that one would write
-// without variables: values, failures and costs.
+// TestVariablesMeanWhatTheyStandFor compares expressions with variables to the same expressions without variables: values,
+// failures and costs.
 func TestVariablesMeanWhatTheyStandFor(t *testing.T) {
 	for name, test := range map[string]struct {
 		variables
@@ -94,7 +94,7 @@ func requireAlike(t require.TestingT, with, without *device.Expression, devices 
 	require.Equal(t, other.Spent(), budget.Spent())
 }
 
-// TestRandomVariables writes random variables out as text.
+// TestRandomVariables replaces random variables by their texts.
 func TestRandomVariables(t *testing.T) {
 	cases.Check(t, func(t *rapid.T) {
 		var defined variables
@@ -107,7 +107,7 @@ func TestRandomVariables(t *testing.T) {
 			}
 			return rapid.SampledFrom(choices).Draw(t, "value")
 		}
-		// Names in a text, longest first, stand for themselves: a0, a1, ...
+		// writtenOut replaces the names a0, a1, ... by the texts of the variables.
 		writtenOut := func(text, prefix, element string) string {
 			for name, of := range texts {
 				text = strings.ReplaceAll(text, prefix+name, "("+strings.ReplaceAll(of, "device.", element+".")+")")
@@ -193,8 +193,8 @@ func TestVariablesThatCompileTo(t *testing.T) {
 	}
 }
 
-// TestTextsAndVariablesAreToldApart: an expression must not be taken for another one because
-// texts are put together to the same one.
+// TestTextsAndVariablesAreToldApart checks that expressions with different variables don't share a cache key because their
+// concatenated texts are equal.
 func TestTextsAndVariablesAreToldApart(t *testing.T) {
 	reads := "devices.all(d, d.variables.a == '')"
 	for _, test := range []variables{nil, {{Name: "a", Expression: "device.driver"}}, {{Name: "a", Expression: "'x'"}}, {{Name: "b", Expression: "''"}, {Name: "a", Expression: "''"}}} {

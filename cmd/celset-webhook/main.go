@@ -1,11 +1,10 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command celset-webhook refuses ResourceClaims, ResourceClaimTemplates and DeviceClasses
-// with mistakes in their CEL device constraints, and warns of pods that no scheduler would
-// serve. With --check-placements it refuses misconfigured Placements, too. Every replica
-// answers. With --guard-allocations one of them refuses to let a device be allocated twice. See packages
-// admission, admission/guard and placement/admission.
+// Command celset-webhook rejects ResourceClaims, ResourceClaimTemplates and DeviceClasses with invalid CEL device constraints,
+// and warns of pods that no scheduler would serve. With --check-placements it also rejects misconfigured Placements. With
+// --guard-allocations, one replica also prevents double allocations of devices. Every replica serves the other webhooks. See the
+// packages admission, admission/guard and placement/admission.
 package main
 
 import (

@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// krewPlugin is the manifest of a plugin as krew v1alpha2 has it.
+// krewPlugin is the manifest of a plugin in krew's API v1alpha2.
 type krewPlugin struct {
 	APIVersion string `json:"apiVersion"`
 	Kind       string `json:"kind"`
@@ -38,8 +38,8 @@ type krewPlugin struct {
 	} `json:"spec"`
 }
 
-// TestKrewManifest fills the template in as krew-release-bot does. krew wants a short description of at most 50 characters, and an
-// archive with its checksum for each platform.
+// TestKrewManifest fills in the template as krew-release-bot does. krew requires a short description of at most 50 characters,
+// and an archive with its checksum for each platform.
 func TestKrewManifest(t *testing.T) {
 	archive := func(address, tag string) string {
 		return "uri: " + strings.ReplaceAll(address, "{{ .TagName }}", tag) + "\n    sha256: " + strings.Repeat("a", 64)

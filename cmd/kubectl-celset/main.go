@@ -1,9 +1,9 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command kubectl-celset is a kubectl plugin for CEL device constraints: kubectl celset
-// check, convert, simulate, explain, draw, fragmentation. It reads and never writes, from a cluster or from files. By the
-// name kubectl_complete-celset it completes its arguments.
+// Command kubectl-celset is a kubectl plugin for CEL device constraints, with the commands check, convert, simulate, explain,
+// draw and fragmentation. It reads a cluster or files and never writes. Under the name kubectl_complete-celset it completes
+// arguments.
 package main
 
 import (

@@ -16,18 +16,18 @@ func results(claim *resourceapi.ResourceClaim) []resourceapi.DeviceRequestAlloca
 	return claim.Status.Allocation.Devices.Results
 }
 
-// Owner is a claim that has a device, or a part of it.
+// Owner is a claim that a device, or a part of it, is allocated to.
 type Owner struct {
 	Claim *resourceapi.ResourceClaim
-	// Request is what the device was allocated for, "request" or "request/alternative".
+	// Request is the request that the device was allocated for, "request" or "request/alternative".
 	Request string
-	// Shared: others may have a part of the device too.
+	// Shared is set if the claim has a share of the device, so that other claims may have shares too.
 	Shared bool
-	// AdminAccess: the device is still free for others.
+	// AdminAccess is set if the claim has admin access, so that the device is still free for other claims.
 	AdminAccess bool
 }
 
-// Owners are those who have devices, in the order of the claims' names.
+// Owners returns the owners of each allocated device, sorted by claim.
 func (s *State) Owners() map[structured.DeviceID][]Owner {
 	owners := make(map[structured.DeviceID][]Owner)
 	for _, claim := range s.Claims {

@@ -14,23 +14,23 @@ import (
 	"k8s.io/cli-runtime/pkg/resource"
 )
 
-// maxInput is how many bytes of a file or a stream are read: the objects of some 5,000 nodes. Objects take about ten times
-// their text in memory, and a stream may have no end.
+// maxInput is the maximum number of bytes read from a file or a stream: the objects of some 5,000 nodes. Objects take about ten
+// times their text in memory, and a stream may be endless.
 var maxInput int64 = 256 << 20
 
-// bounded fails when it has read more than maxInput bytes.
+// bounded is a reader that fails after more than maxInput bytes.
 type bounded struct {
 	from io.Reader
 	name string
 	left int64
 }
 
-// newBounded returns a reader of a stream. The name is for the error.
+// newBounded returns a bounded reader of a stream. The error contains the name.
 func newBounded(from io.Reader, name string) io.Reader {
 	return &bounded{from: from, name: name, left: maxInput}
 }
 
-// ReadAll reads a stream to its end, or fails if it is longer than what is read of one.
+// ReadAll reads a stream to its end. It fails if the stream is longer than maxInput.
 func ReadAll(stream io.Reader, name string) ([]byte, error) {
 	return io.ReadAll(newBounded(stream, name))
 }
@@ -48,14 +48,14 @@ func tooLong(name string) error {
 	return fmt.Errorf("%s: more than %d MiB, which is the most that is read: split it, or leave out what the question is not about", name, maxInput>>20)
 }
 
-// checkSizes fails if a file, or one in a directory, is longer than what is read of one. What has no size, such as a pipe, is
-// returned as streams.
+// checkSizes fails if a file, or a file in a directory, is longer than maxInput. It returns pipes and other names without a size
+// as streams.
 func checkSizes(names []string, recursive bool) (files []string, streams []string, err error) {
 	for _, name := range names {
 		info, statErr := os.Stat(name)
 		switch {
 		case statErr != nil:
-			// A URL, or what kubectl's library says of it.
+			// The name is a URL, or kubectl's library reports the error.
 			files = append(files, name)
 		case info.IsDir():
 			files = append(files, name)
@@ -73,7 +73,7 @@ func checkSizes(names []string, recursive bool) (files []string, streams []strin
 	return files, streams, nil
 }
 
-// checkFolder checks the files that are read of a directory.
+// checkFolder checks the files that kubectl's library reads in a directory.
 func checkFolder(folder string, recursive bool) error {
 	return filepath.WalkDir(folder, func(path string, entry fs.DirEntry, err error) error {
 		switch {

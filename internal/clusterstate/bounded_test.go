@@ -15,7 +15,7 @@ import (
 	"k8s.io/cli-runtime/pkg/resource"
 )
 
-// endless is a comment of YAML that never ends.
+// endless is a YAML comment that never ends.
 type endless struct{ read int64 }
 
 func (e *endless) Read(into []byte) (int, error) {
@@ -26,7 +26,7 @@ func (e *endless) Read(into []byte) (int, error) {
 	return len(into), nil
 }
 
-// TestInputIsBounded: neither a stream without end nor a long file is read whole.
+// TestInputIsBounded checks that an endless stream and a long file are not read to the end.
 func TestInputIsBounded(t *testing.T) {
 	defer func(usual int64) { maxInput = usual }(maxInput)
 	maxInput = 1 << 20

@@ -13,8 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// setDefaults does to an object from a file what the API server does when it is stored.
-// Objects that were stored have the values already.
+// setDefaults sets the defaults that the API server sets when it stores an object. Stored objects have these values already.
 func setDefaults(object runtime.Object) {
 	switch object := object.(type) {
 	case *resourceapi.ResourceClaim:
@@ -30,10 +29,10 @@ func setDefaults(object runtime.Object) {
 	}
 }
 
-// plenty is what a node of a file has of an amount that the file does not say. Thousandths of it fit into an int64.
+// plenty replaces an amount that a node in a file leaves out. Its thousandths fit into an int64.
 var plenty = resource.MustParse("1P")
 
-// setAmounts gives a node plenty of what each node has, if its amounts leave that out. Files about devices often do.
+// setAmounts sets missing amounts of a node that has some amounts. Files about devices often leave out CPU and memory.
 func setAmounts(node *corev1.Node) {
 	if len(node.Status.Allocatable) == 0 {
 		return
@@ -50,7 +49,7 @@ func setAmounts(node *corev1.Node) {
 	}
 }
 
-// setRequests has containers request what they have a limit for.
+// setRequests sets missing requests of containers to their limits.
 func setRequests(containers []corev1.Container) {
 	for i := range containers {
 		resources := &containers[i].Resources

@@ -1,9 +1,8 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package clusterstate is what allocating devices depends on, as one looks at it from
-// outside: claims, templates, classes, slices, nodes and pods, read from a cluster, from
-// files, or from both, without changing anything.
+// Package clusterstate holds the objects that an allocation of devices depends on: claims, templates, classes, slices, nodes and
+// pods. It reads them from a cluster, from files, or from both, and changes nothing.
 //
 //	objects, err := clusterstate.ReadFiles(filenames, stdin, namespace)
 //	objects, err := clusterstate.ReadCluster(ctx, client, namespace)
@@ -13,5 +12,5 @@
 //	a, err := problem.NewAllocator(ctx)
 //	results, err := a.Allocate(ctx, state.Nodes()[0], problem.Claims)
 //
-// A [State] knows for each device who has it ([State.Owners]).
+// [State.Owners] returns the claims that have each device.
 package clusterstate

@@ -12,11 +12,11 @@ import (
 	"github.com/celset/celset/allocator/extended"
 )
 
-// A pod that asks for extended resources which a class stands for has one more claim. The scheduler
-// makes it when it has found devices, and names it in the pod's status.
+// A pod that requests extended resources of a DeviceClass has one more claim. The scheduler creates it once it has found devices,
+// and names it in the pod's status.
 
-// extendedClaim is nil if the pod asks for no such resource. Without a claim in the status it is the
-// one that would be made.
+// extendedClaim returns the claim in the pod's status, or else the claim that the scheduler would create. It returns nil if the
+// pod requests no extended resource of a class.
 func (s *State) extendedClaim(pod *corev1.Pod) (*resourceapi.ResourceClaim, error) {
 	if status := pod.Status.ExtendedResourceClaimStatus; status != nil {
 		claim := find(s.Claims, pod.Namespace, status.ResourceClaimName)
@@ -28,14 +28,14 @@ func (s *State) extendedClaim(pod *corev1.Pod) (*resourceapi.ResourceClaim, erro
 	return extended.Claim(pod, s.classOf), nil
 }
 
-// Waiting are the claims that pods will have for their extended resources, and that do not exist yet.
+// Waiting returns the claims that the scheduler has yet to create for extended resources of pods.
 func (s *State) Waiting() []*resourceapi.ResourceClaim { return extended.Waiting(s.Pods, s.classOf) }
 
-// HasClassFor reports whether a class stands for an extended resource.
+// HasClassFor reports whether a class provides an extended resource.
 func (s *State) HasClassFor(name corev1.ResourceName) bool { return s.classOf(name) != nil }
 
-// classOf is the class that stands for an extended resource: of several the newest, and of those
-// that are equally new the first by name, as in kube-scheduler.
+// classOf returns the class that provides an extended resource. As in kube-scheduler the newest class wins, then the first by
+// name.
 func (s *State) classOf(name corev1.ResourceName) *resourceapi.DeviceClass {
 	var result *resourceapi.DeviceClass
 	for _, class := range s.Objects.Classes {
@@ -52,8 +52,8 @@ func (s *State) classOf(name corev1.ResourceName) *resourceapi.DeviceClass {
 	return result
 }
 
-// PendingOn are the claims that have no devices yet, for one node. What a node has of an extended
-// resource without devices, as from a device plugin, the scheduler does not request there.
+// PendingOn returns the claims that have no devices yet, for one node. The claim for extended resources omits each resource that
+// the node has from a device plugin.
 func (s *State) PendingOn(subject *Subject, node *corev1.Node) []*resourceapi.ResourceClaim {
 	var claims []*resourceapi.ResourceClaim
 	for _, claim := range subject.Pending() {

@@ -42,15 +42,15 @@ var (
 	strict  = serializer.NewCodecFactory(scheme, serializer.EnableStrict).UniversalDeserializer()
 )
 
-// Document is an object as it stands in a file.
+// Document is an object from a file.
 type Document struct {
-	// Source is the file and, of several objects in it, which one.
+	// Source is the file, with an index if the file has several objects.
 	Source string
 	Object *unstructured.Unstructured
 }
 
-// ReadDocuments reads YAML and JSON of any kind: files, directories and URLs as kubectl
-// takes them, "-" for stdin. Lists are taken apart.
+// ReadDocuments reads objects of any kind as YAML or JSON, from files, directories and URLs as kubectl does, and from stdin for
+// "-". It splits lists.
 func ReadDocuments(filenames resource.FilenameOptions, stdin io.Reader) ([]Document, error) {
 	builder := resource.NewLocalBuilder().Unstructured().ContinueOnError().Flatten()
 	var files resource.FilenameOptions
@@ -89,8 +89,8 @@ func ReadDocuments(filenames resource.FilenameOptions, stdin io.Reader) ([]Docum
 	return documents, nil
 }
 
-// ReadFiles reads the objects that matter, and names the others that it passes over. In claims, templates,
-// classes and groups an unknown field is an error, as it is for kubectl apply.
+// ReadFiles reads the objects of supported kinds, and records the names of all others. An unknown field is an error in claims,
+// templates, classes and groups, as in kubectl apply.
 func ReadFiles(filenames resource.FilenameOptions, stdin io.Reader, namespace string) (*Objects, error) {
 	documents, err := ReadDocuments(filenames, stdin)
 	if err != nil {
@@ -144,7 +144,7 @@ func (o *Objects) addDocument(document Document, namespace string) error {
 	return nil
 }
 
-// hint helps with the one field that is likely to be there without being known.
+// hint returns advice for the unknown field that users are most likely to write.
 func hint(err error) string {
 	if strings.Contains(err.Error(), "constraints[") && strings.Contains(err.Error(), `.cel"`) {
 		return `: this is the form of KEP-5254, which no API server stores: use "kubectl celset convert"`

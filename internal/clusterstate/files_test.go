@@ -90,7 +90,7 @@ items:
 	require.Len(t, objects.Templates, 1)
 }
 
-// Objects in files have the defaults that the API server would give them.
+// TestDefaults checks that objects in files get the defaults of the API server.
 func TestDefaults(t *testing.T) {
 	objects, err := read(t, claimV1)
 	require.NoError(t, err)
@@ -171,7 +171,7 @@ func someObjects() []runtime.Object {
 	}
 }
 
-// Claims of all namespaces are needed, because any may have devices.
+// TestReadCluster checks that claims of all namespaces are read, because any claim may have devices.
 func TestReadCluster(t *testing.T) {
 	client := fake.NewClientset(someObjects()...)
 	objects, err := clusterstate.ReadCluster(t.Context(), client, "a")
@@ -210,7 +210,7 @@ func TestReadClusterWithFewRights(t *testing.T) {
 	require.ErrorContains(t, err, "list ResourceSlices: ")
 }
 
-// Who has rights in one namespace gets an answer, and is told what it does not know of.
+// TestReadClusterWithRightsInANamespace checks that a user with rights in one namespace gets an answer and a warning.
 func TestReadClusterWithRightsInANamespace(t *testing.T) {
 	client := fake.NewClientset(someObjects()...)
 	client.PrependReactor("list", "resourceclaims", func(action clienttesting.Action) (bool, runtime.Object, error) {
@@ -257,7 +257,7 @@ func names[T metav1.Object](objects []T) []string {
 	return result
 }
 
-// A document with a mistake in its kind or version is passed over with a warning that names what is near.
+// TestMisspeltKinds checks that a mistake in a kind or version gives a warning with a suggestion.
 func TestMisspeltKinds(t *testing.T) {
 	for _, c := range []struct{ apiVersion, kind, near string }{
 		{"resource.k8s.io/v1", "ResourceClam", `kind "ResourceClaim" in apiVersion "resource.k8s.io/v1"`},
@@ -282,7 +282,7 @@ func TestMisspeltKinds(t *testing.T) {
 	}
 }
 
-// A question without a name is about what is in files, whatever else is in the namespace.
+// TestFilesAreAsked checks that a question without a name is about the files, not the rest of the namespace.
 func TestFilesAreAsked(t *testing.T) {
 	inCluster := &clusterstate.Objects{
 		Pods:      []*corev1.Pod{{ObjectMeta: named("a", "other")}, {ObjectMeta: named("a", "another")}},

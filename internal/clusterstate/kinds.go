@@ -16,7 +16,7 @@ import (
 	"github.com/celset/celset/apis/nearest"
 )
 
-// kindVersions has the newest version of each kind that matters.
+// kindVersions holds the newest version of each supported kind.
 var kindVersions = map[string]schema.GroupVersion{
 	"ResourceClaim":         resourceapi.SchemeGroupVersion,
 	"ResourceClaimTemplate": resourceapi.SchemeGroupVersion,
@@ -28,8 +28,8 @@ var kindVersions = map[string]schema.GroupVersion{
 	"PodGroup":              schedulingapi.SchemeGroupVersion,
 }
 
-// nearKind returns the kind that matters and that an unknown one is meant for, or an empty one. Other APIs have kinds of the
-// same name, so the group has to be nearly the same, too, or missing.
+// nearKind returns the supported kind that an unknown kind is probably meant for, or an empty one. The group must be similar or
+// missing, because other APIs have kinds of the same name.
 func nearKind(unknown schema.GroupVersionKind) schema.GroupVersionKind {
 	kind := unknown.Kind
 	if _, known := kindVersions[kind]; !known {
@@ -43,7 +43,7 @@ func nearKind(unknown schema.GroupVersionKind) schema.GroupVersionKind {
 	return of.WithKind(kind)
 }
 
-// misspelt returns a warning about a document that is passed over because of a mistake in its kind or version.
+// misspelt returns a warning about a document that is ignored because of a mistake in its kind or version.
 func misspelt(document Document) string {
 	kind := document.Object.GroupVersionKind()
 	near := nearKind(kind)

@@ -16,16 +16,16 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// State answers questions about objects, which must not be modified any more.
+// State answers questions about objects, which must not be modified anymore.
 type State struct {
 	Objects
 	classes map[string]*resourceapi.DeviceClass
 	nodes   []*corev1.Node
-	// onNode has the pods of each node, by its name.
+	// onNode maps the name of a node to its pods.
 	onNode map[string][]*corev1.Pod
 }
 
-// New takes over the objects and orders them by name.
+// New returns a State that owns the objects. It sorts them by name.
 func New(objects *Objects) *State {
 	s := &State{Objects: *objects, classes: make(map[string]*resourceapi.DeviceClass)}
 	sortObjects(s.Claims)
@@ -48,11 +48,10 @@ func New(objects *Objects) *State {
 	return s
 }
 
-// On returns the pods that have a node, of all namespaces if they were read.
+// On returns the pods on a node, from all namespaces if these were read.
 func (s *State) On(node string) []*corev1.Pod { return s.onNode[node] }
 
-// nodesOf adds nodes of which nothing but the name is known: those that slices are for
-// when no node was read.
+// nodesOf returns the nodes sorted by name. If no node was read, it returns a node without labels for each node name in a slice.
 func nodesOf(objects *Objects) []*corev1.Node {
 	nodes := slices.Clone(objects.Nodes)
 	if len(nodes) == 0 {
@@ -68,11 +67,10 @@ func nodesOf(objects *Objects) []*corev1.Node {
 	return nodes
 }
 
-// Nodes are all nodes by name. If no node was read they are those that slices name, without
-// labels.
+// Nodes returns all nodes by name. If no node was read, they are the nodes that slices name, without labels.
 func (s *State) Nodes() []*corev1.Node { return s.nodes }
 
-// Node finds a node by its name, nil if there is none.
+// Node returns a node by its name, or nil.
 func (s *State) Node(name string) *corev1.Node {
 	for _, node := range s.nodes {
 		if node.Name == name {
@@ -82,7 +80,7 @@ func (s *State) Node(name string) *corev1.Node {
 	return nil
 }
 
-// ChosenNodes finds the nodes with the names, all if there are no names.
+// ChosenNodes returns the named nodes, or all nodes if names is empty.
 func (s *State) ChosenNodes(names []string) ([]*corev1.Node, error) {
 	if len(names) == 0 {
 		return s.nodes, nil
@@ -96,7 +94,7 @@ func (s *State) ChosenNodes(names []string) ([]*corev1.Node, error) {
 	return nodes, nil
 }
 
-// Constrained are all objects that can carry constraints, of devices or of nodes.
+// Constrained returns all objects that can carry device or node set constraints.
 func (s *State) Constrained() []metav1.Object {
 	var all []metav1.Object
 	for _, class := range s.Objects.Classes {
@@ -114,7 +112,7 @@ func (s *State) Constrained() []metav1.Object {
 	return all
 }
 
-// ClassLister gives access to the device classes, to resolve constraints and to allocate.
+// ClassLister lists device classes. It serves the resolution of constraints and the allocator.
 type ClassLister struct{ state *State }
 
 var _ structured.DeviceClassLister = ClassLister{}
@@ -125,7 +123,7 @@ func (s *State) Classes() ClassLister { return ClassLister{s} }
 // List returns all classes by name.
 func (l ClassLister) List() ([]*resourceapi.DeviceClass, error) { return l.state.Objects.Classes, nil }
 
-// Get finds a class by its name.
+// Get returns a class by its name.
 func (l ClassLister) Get(name string) (*resourceapi.DeviceClass, error) {
 	if class := l.state.classes[name]; class != nil {
 		return class, nil
@@ -133,8 +131,7 @@ func (l ClassLister) Get(name string) (*resourceapi.DeviceClass, error) {
 	return nil, apierrors.NewNotFound(resourceapi.Resource("deviceclasses"), name)
 }
 
-// selectorCacheSize is the number of compiled device selectors kept, as many as the
-// scheduler keeps.
+// selectorCacheSize is the number of compiled device selectors in the cache, the same as in the scheduler.
 const selectorCacheSize = 10
 
 // NewSelectors returns a cache of device selectors for an allocator with the features.
@@ -145,8 +142,7 @@ func NewSelectors(features structured.Features) *dracel.Cache {
 	})
 }
 
-// Slices returns the slices with the taints of the rules, as the scheduler sees them
-// with the feature DeviceTaints.
+// Slices returns the slices. With the feature DeviceTaints they have the taints of DeviceTaintRules, as in the scheduler.
 func (s *State) Slices(withTaintRules bool) []*resourceapi.ResourceSlice {
 	if !withTaintRules || len(s.TaintRules) == 0 {
 		return s.Objects.Slices
@@ -158,7 +154,7 @@ func (s *State) Slices(withTaintRules bool) []*resourceapi.ResourceSlice {
 	return result
 }
 
-// tainted returns the slice itself if no rule is about its devices.
+// tainted returns a copy of the slice with the taints of rules, or the slice itself if no rule matches its devices.
 func (s *State) tainted(slice *resourceapi.ResourceSlice) *resourceapi.ResourceSlice {
 	result := slice
 	for _, rule := range s.TaintRules {

@@ -23,7 +23,7 @@ import (
 	"github.com/celset/celset/internal/clusterstate"
 )
 
-// owning is a claim with devices of one pool.
+// owning returns a claim with devices of one pool.
 func owning(name string, results ...resourceapi.DeviceRequestAllocationResult) *resourceapi.ResourceClaim {
 	for i := range results {
 		results[i].Driver, results[i].Pool, results[i].Request = "d", "p", "r"
@@ -187,7 +187,7 @@ func TestSubject(t *testing.T) {
 	}
 }
 
-// Without an argument the only pod is meant, or else the only claim that has no devices.
+// TestTheOnlySubject checks the subject of an empty argument: the only pod, or else the only pending claim.
 func TestTheOnlySubject(t *testing.T) {
 	objects := &clusterstate.Objects{Claims: []*resourceapi.ResourceClaim{
 		owning("mine", resourceapi.DeviceRequestAllocationResult{Device: "a"}), {ObjectMeta: named("ns", "pending")},
@@ -211,8 +211,7 @@ func wanting(name string, resources ...corev1.ResourceName) *corev1.Pod {
 	return pod
 }
 
-// TestClassOfAnExtendedResource has classes that stand for the same resource, and compares with what
-// kube-scheduler knows of them.
+// TestClassOfAnExtendedResource compares the choice among classes of the same extended resource with that of kube-scheduler.
 func TestClassOfAnExtendedResource(t *testing.T) {
 	now := time.Now()
 	var classes []*resourceapi.DeviceClass
@@ -239,7 +238,7 @@ func TestClassOfAnExtendedResource(t *testing.T) {
 	require.Empty(t, subject.Claims)
 }
 
-// TestExtendedClaimOnNodes: what a node has by itself is not requested there.
+// TestExtendedClaimOnNodes checks that the claim omits a resource that the node has from a device plugin.
 func TestExtendedClaimOnNodes(t *testing.T) {
 	class := func(name string) *resourceapi.DeviceClass {
 		return &resourceapi.DeviceClass{ObjectMeta: named("", name), Spec: resourceapi.DeviceClassSpec{ExtendedResourceName: ptr.To("example.com/" + name)}}
@@ -268,7 +267,7 @@ func TestExtendedClaimOnNodes(t *testing.T) {
 	require.Empty(t, state.PendingOn(subject, both))
 }
 
-// TestExtendedClaimThatWasMade is the one in the pod's status.
+// TestExtendedClaimThatWasMade checks that the claim in the pod's status is used.
 func TestExtendedClaimThatWasMade(t *testing.T) {
 	pod := wanting("p", "deviceclass.resource.kubernetes.io/c")
 	pod.Status.ExtendedResourceClaimStatus = &corev1.PodExtendedResourceClaimStatus{ResourceClaimName: "made"}

@@ -22,30 +22,29 @@ import (
 	"github.com/celset/celset/apis/nearest"
 )
 
-// Subject is what one asks about: a pod with its claims, or a claim.
+// Subject is the object that a user asks about: a pod with its claims, or a claim.
 type Subject struct {
-	// Pod is nil if the question is about a claim.
+	// Pod is nil if the subject is a claim.
 	Pod *corev1.Pod
-	// Claims are those that the pod needs, in its order, or the one claim. Those that
-	// don't exist yet are made from their templates, and as the last the one for extended
-	// resources.
+	// Claims holds the claims of the pod in its order, or the single claim. Missing claims are instantiated from their templates.
+	// The claim for extended resources comes last.
 	Claims []*resourceapi.ResourceClaim
-	// Made are those of Claims that have yet to be made from templates.
+	// Made holds the elements of Claims that were instantiated from templates.
 	Made []*resourceapi.ResourceClaim
-	// Refused says why the pod, or whoever uses the claim, gets no devices on any node.
+	// Refused lists reasons why the pod, or any user of the claim, gets no devices on any node.
 	Refused []string
-	// Missing is about a claim or a template that does not exist, so that Claims are not all that the pod needs.
+	// Missing is an error about a claim or template that does not exist. Claims is incomplete then.
 	Missing error
 }
 
-// Pending are the claims that have no devices yet.
+// Pending returns the claims without an allocation.
 func (s *Subject) Pending() []*resourceapi.ResourceClaim {
 	return slices.DeleteFunc(slices.Clone(s.Claims), func(claim *resourceapi.ResourceClaim) bool {
 		return claim.Status.Allocation != nil
 	})
 }
 
-// KeptFrom says why the claims that have devices keep the others from a node; empty if they don't.
+// KeptFrom returns the reason why an allocated claim keeps the pod from a node, or "".
 func (s *Subject) KeptFrom(node *corev1.Node) (string, error) {
 	for _, claim := range s.Claims {
 		allocation := claim.Status.Allocation
@@ -63,7 +62,7 @@ func (s *Subject) KeptFrom(node *corev1.Node) (string, error) {
 	return "", nil
 }
 
-// String names the pod or the claim.
+// String returns kind, namespace and name of the subject.
 func (s *Subject) String() string {
 	if s.Pod != nil {
 		return "Pod " + s.Pod.Namespace + "/" + s.Pod.Name
@@ -71,7 +70,7 @@ func (s *Subject) String() string {
 	return "ResourceClaim " + s.Claims[0].Namespace + "/" + s.Claims[0].Name
 }
 
-// Kinds of objects that an argument may name.
+// Kinds of objects that an argument can name.
 const (
 	PodKind      = "pod"
 	ClaimKind    = "claim"
@@ -79,11 +78,11 @@ const (
 	ClassKind    = "class"
 	GroupKind    = "podgroup"
 	NodeKind     = "node"
-	// PlacementKind is of a hub, and no part of a State.
+	// PlacementKind is a kind of a hub. A State has no placements.
 	PlacementKind = "placement"
 )
 
-// kindNames are the names by which kubectl knows the kinds, and the short ones.
+// kindNames maps kubectl's names of kinds, and short names, to our names.
 var kindNames = map[string]string{
 	"pod": PodKind, "pods": PodKind, "po": PodKind,
 	"claim": ClaimKind, "resourceclaim": ClaimKind, "resourceclaims": ClaimKind,
@@ -94,8 +93,7 @@ var kindNames = map[string]string{
 	"placement": PlacementKind, "placements": PlacementKind,
 }
 
-// Split takes "kind/name" or "name" apart. The kind is empty if none is given, and else
-// one of the kinds.
+// Split splits "kind/name" or "name". kind is one of the kinds, or empty if the argument has no kind.
 func Split(argument string, kinds ...string) (kind, name string, err error) {
 	before, name, found := strings.Cut(argument, "/")
 	if !found {
@@ -108,8 +106,8 @@ func Split(argument string, kinds ...string) (kind, name string, err error) {
 	return kind, name, nil
 }
 
-// Subject finds a pod, claim or template in the namespace. An empty argument stands for
-// the only pod, or else the only pending claim or template, of [Objects.Asked].
+// Subject returns a pod, claim or template of the namespace. For an empty argument it returns the only pod of [Objects.Asked], or
+// else the only pending claim or template.
 func (s *State) Subject(argument, namespace string) (*Subject, error) {
 	if argument == "" {
 		return s.onlySubject()
@@ -131,7 +129,7 @@ func (s *State) Subject(argument, namespace string) (*Subject, error) {
 	}
 }
 
-// onlySubject prefers pods, whose claims need no second look.
+// onlySubject prefers pods, because a pod implies its claims.
 func (s *State) onlySubject() (*Subject, error) {
 	found := s.subjects(s.Asked(), func(kind string, _ metav1.Object) bool { return kind == PodKind })
 	if len(found) == 0 {
@@ -173,8 +171,7 @@ func (s *State) subjects(of *Objects, wanted func(kind string, object metav1.Obj
 	return found
 }
 
-// SubjectOf is a pod with its claims. That a claim or a template does not exist is an error if only files were read: they
-// may not be all that there is.
+// SubjectOf returns a pod with its claims. If only files were read, a missing claim or template is an error.
 func (s *State) SubjectOf(pod *corev1.Pod) (*Subject, error) {
 	subject := &Subject{Pod: pod}
 	for i := range pod.Spec.ResourceClaims {
@@ -189,10 +186,10 @@ func (s *State) SubjectOf(pod *corev1.Pod) (*Subject, error) {
 	return subject, err
 }
 
-// checker has claims of PodGroups count: without the feature gate DRAWorkloadResourceClaims there are none.
+// checker accepts claims of PodGroups. Without the feature gate DRAWorkloadResourceClaims pods have no such claims.
 var checker = podclaims.Checker{WorkloadClaims: true}
 
-// addClaim adds the claim of an entry of spec.resourceClaims, if one is needed.
+// addClaim adds the claim of an entry of spec.resourceClaims, if the entry needs a claim.
 func (s *State) addClaim(subject *Subject, entry *corev1.PodResourceClaim) error {
 	pod := subject.Pod
 	claim, err := checker.Of(pod, entry, s.getClaim)
@@ -219,7 +216,7 @@ func (s *State) addClaim(subject *Subject, entry *corev1.PodResourceClaim) error
 	return nil
 }
 
-// missing is about an object that was not read.
+// missing records an object that a cluster lacks. If only files were read, it returns the error, because files may be incomplete.
 func (s *State) missing(subject *Subject, err error) error {
 	if !s.HasCluster {
 		return err
@@ -237,7 +234,7 @@ func (s *State) getClaim(namespace, name string) (*resourceapi.ResourceClaim, er
 	return nil, apierrors.NewNotFound(resourceapi.Resource("resourceclaims"), name)
 }
 
-// near asks for the object of the namespace that has nearly the name.
+// near suggests an object of the namespace with a similar name.
 func near[T metav1.Object](objects []T, namespace, name string) string {
 	return nearest.DidYouMean("", name, func(yield func(string) bool) {
 		for _, object := range objects {
@@ -248,7 +245,7 @@ func near[T metav1.Object](objects []T, namespace, name string) string {
 	})
 }
 
-// nearSubject asks for the pod, the claim or the template of nearly that name, with its kind.
+// nearSubject suggests a pod, claim or template with a similar name, with its kind.
 func (s *State) nearSubject(kind, name, namespace string) string {
 	for _, of := range []struct{ kind, near string }{
 		{PodKind, near(s.Pods, namespace, name)}, {ClaimKind, near(s.Claims, namespace, name)}, {TemplateKind, near(s.Templates, namespace, name)},
@@ -260,7 +257,7 @@ func (s *State) nearSubject(kind, name, namespace string) string {
 	return ""
 }
 
-// NearGroup asks for the PodGroup of nearly that name.
+// NearGroup suggests a PodGroup with a similar name.
 func (s *State) NearGroup(namespace, name string) string { return near(s.Groups, namespace, name) }
 
 func find[T any, P interface {
@@ -275,17 +272,17 @@ func find[T any, P interface {
 	return nil
 }
 
-// Claim finds a claim, nil if there is none.
+// Claim returns a claim, or nil.
 func (s *State) Claim(namespace, name string) *resourceapi.ResourceClaim {
 	return find(s.Claims, namespace, name)
 }
 
-// Group finds a group, nil if there is none.
+// Group returns a PodGroup, or nil.
 func (s *State) Group(namespace, name string) *schedulingapi.PodGroup {
 	return find(s.Groups, namespace, name)
 }
 
-// GroupOf is the group of a pod, nil if it has none.
+// GroupOf returns the PodGroup of a pod, or nil.
 func (s *State) GroupOf(pod *corev1.Pod) *schedulingapi.PodGroup {
 	if pod.Spec.SchedulingGroup == nil || pod.Spec.SchedulingGroup.PodGroupName == nil {
 		return nil
@@ -293,7 +290,7 @@ func (s *State) GroupOf(pod *corev1.Pod) *schedulingapi.PodGroup {
 	return s.Group(pod.Namespace, *pod.Spec.SchedulingGroup.PodGroupName)
 }
 
-// Instantiate makes the claim that the template describes.
+// Instantiate returns the claim that a template describes.
 func Instantiate(template *resourceapi.ResourceClaimTemplate, name string) *resourceapi.ResourceClaim {
 	return &resourceapi.ResourceClaim{
 		ObjectMeta: metav1.ObjectMeta{

@@ -5,8 +5,7 @@ package draw
 
 import "github.com/celset/celset/internal/topology"
 
-// peersCanvas draws a line for each device, with the devices that it is linked to.
-// It is for graphs that are no grid.
+// peersCanvas draws one line per device, followed by the devices that it is linked to. It serves graphs that are not grids.
 //
 //	[mla-0 *]  == mla-1 *  -- mla-4 .
 func peersCanvas(t topology.Topology, m marking) *canvas {

@@ -13,39 +13,36 @@ import (
 	"github.com/celset/celset/internal/topology"
 )
 
-// Board has the devices of a machine by their places.
+// Board holds the devices of a machine, grouped by NUMA node and PCIe root.
 type Board struct {
-	// NUMANodes are in the order of their numbers. The last one may have the devices whose
-	// NUMA node is unknown.
+	// NUMANodes is sorted by number. The last entry may hold the devices whose NUMA node is unknown.
 	NUMANodes []NUMANode
-	// Others are network interfaces that belong to no accelerator: bridges, tunnels and the
-	// interfaces of the node itself.
+	// Others are network interfaces that belong to no accelerator: bridges, tunnels and interfaces of the node itself.
 	Others []topology.Device
-	// Guessed are the devices whose NUMA node is known by their PCI domain alone.
+	// Guessed are the devices whose NUMA node was derived from their PCI domain.
 	Guessed []topology.Device
 }
 
-// NUMANode has the devices of one NUMA node.
+// NUMANode holds the devices of one NUMA node.
 type NUMANode struct {
-	// Known is false for devices whose NUMA node is unknown. Number is 0 then.
+	// Known is false for devices without a NUMA node. Number is 0 then.
 	Known  bool
 	Number int64
-	// Devices have no known PCIe root, or several.
+	// Devices are the devices with no PCIe root or with several.
 	Devices []topology.Device
-	// Roots are in the order of their names.
+	// Roots is sorted by name.
 	Roots []PCIeRoot
 }
 
-// PCIeRoot has the devices below one PCIe root. Accelerators come first, in the order of
-// their drivers. Network interfaces with RDMA come before those without.
+// PCIeRoot holds the devices below one PCIe root. Accelerators come first, sorted by driver. Network interfaces with RDMA come
+// before other interfaces.
 type PCIeRoot struct {
 	Name    string
 	Devices []topology.Device
 }
 
-// NewBoard returns the devices of one node by their places, which [topology.Locate] finds.
-// Devices of a driver are in the order of the numbers in their names, because real pools
-// have no order.
+// NewBoard returns the board of the devices of one node. [topology.Locate] finds their places. The devices of a driver are sorted
+// by the numbers in their names, because real pools have no order.
 func NewBoard(devices []topology.Device) Board {
 	sorted := inOrder(devices)
 	locations := topology.Locate(sorted)
@@ -72,8 +69,7 @@ func NewBoard(devices []topology.Device) Board {
 	return board
 }
 
-// inOrder returns the devices sorted by driver, and those of a driver by name. Network
-// interfaces come last.
+// inOrder returns the devices sorted by driver, then by name. Network interfaces come last.
 func inOrder(devices []topology.Device) []topology.Device {
 	drivers := topology.Topology{Devices: devices}.Drivers()
 	result := slices.Clone(devices)
@@ -87,7 +83,7 @@ func inOrder(devices []topology.Device) []topology.Device {
 	return result
 }
 
-// driversBelow returns the drivers that have a device below a root, for each root.
+// driversBelow returns, for each PCIe root, the drivers with a device below it.
 func driversBelow(devices []topology.Device, locations []topology.Location) map[string]map[string]bool {
 	result := map[string]map[string]bool{}
 	for i, l := range locations {
@@ -102,8 +98,8 @@ func driversBelow(devices []topology.Device, locations []topology.Location) map[
 	return result
 }
 
-// isInterface reports whether a device is a network interface. Drivers of such devices
-// publish for each whether it has RDMA, as dra.net does.
+// isInterface reports whether a device is a network interface. Drivers of interfaces publish an attribute about RDMA, as dra.net
+// does.
 func isInterface(d topology.Device) bool { return rdma(d).BoolValue != nil }
 
 // ordinaryInterface reports whether a device is a network interface without RDMA.
@@ -117,8 +113,7 @@ func rdma(d topology.Device) resourceapi.DeviceAttribute {
 	return d.Attributes[own]
 }
 
-// numaNode returns the NUMA node of a location, and adds a missing one to the board. The pointer is valid until the
-// next call.
+// numaNode returns the NUMA node of a location. It adds a missing node to the board. The pointer is valid until the next call.
 func (b *Board) numaNode(l topology.Location) *NUMANode {
 	known := l.Source != topology.Unknown
 	i := slices.IndexFunc(b.NUMANodes, func(n NUMANode) bool { return n.Known == known && n.Number == l.NUMANode })
@@ -147,7 +142,7 @@ func (b *Board) sort() {
 	}
 }
 
-// compareBool sorts false before true.
+// compareBool orders false before true.
 func compareBool(a, b bool) int {
 	switch {
 	case a == b:
@@ -159,7 +154,7 @@ func compareBool(a, b bool) int {
 	}
 }
 
-// compareNames sorts names by the numbers in them: gpu-2 before gpu-10.
+// compareNames compares names by the numbers in them: gpu-2 comes before gpu-10.
 func compareNames(a, b string) int {
 	for a != "" && b != "" {
 		partA, partB := leadingPart(a), leadingPart(b)
@@ -173,7 +168,7 @@ func compareNames(a, b string) int {
 
 const digits = "0123456789"
 
-// leadingPart returns the digits that a text begins with, or else the other characters.
+// leadingPart returns the leading digits of a text, or else the characters before the first digit.
 func leadingPart(text string) string {
 	if rest := strings.TrimLeft(text, digits); rest != text {
 		return text[:len(text)-len(rest)]

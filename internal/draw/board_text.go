@@ -9,8 +9,8 @@ import (
 	"github.com/celset/celset/internal/topology"
 )
 
-// boardText draws a board. Each NUMA node has a frame, and each PCIe root a column in it.
-// So a GPU and its network interface are one below the other.
+// boardText draws a board. Each NUMA node has a frame with one column per PCIe root, so a GPU and its network interface share a
+// column.
 type boardText struct {
 	*canvas
 	marking
@@ -21,13 +21,12 @@ type boardText struct {
 	y           int
 }
 
-// A column has devices one below the other.
+// A column is a list of devices that are drawn below each other.
 type column struct {
 	title   string
 	devices []topology.Device
 }
 
-// Measures of a board.
 const (
 	columnGap   = 2
 	frameMargin = len("| ")
@@ -59,7 +58,7 @@ func boardCanvas(b Board, m marking) *canvas {
 	return t.canvas
 }
 
-// makeRoom widens columns as far as a NUMA node needs it.
+// makeRoom widens the columns for a NUMA node.
 func (t *boardText) makeRoom(node NUMANode) {
 	t.framed = t.framed || node.Known
 	for _, d := range node.Devices {
@@ -73,7 +72,7 @@ func (t *boardText) makeRoom(node NUMANode) {
 	}
 }
 
-// bands returns the columns of a NUMA node, with as many beside each other as fit.
+// bands returns the columns of a NUMA node, in rows of as many columns as fit.
 func (t *boardText) bands(node NUMANode) [][]column {
 	var loose, roots []column
 	for _, d := range node.Devices {
@@ -116,7 +115,7 @@ func (t *boardText) numaNode(node NUMANode, bands [][]column, width int) {
 		t.y++
 	}
 	for i, band := range bands {
-		// Only columns with a title have an empty line above.
+		// A band without titles follows the previous band without an empty line.
 		if i > 0 && titled(band) {
 			t.y++
 		}
@@ -148,7 +147,7 @@ func (t *boardText) band(band []column, left int) {
 	t.y += bandHeight(band)
 }
 
-// frame draws a frame around the lines from top to here.
+// frame draws a frame around the lines from top to the current line.
 func (t *boardText) frame(top, width int, title string) {
 	// The title may be wider than the columns.
 	right := max(width, len("+-  -+")+len(title)) - 1
@@ -165,8 +164,7 @@ func (t *boardText) frame(top, width int, title string) {
 	t.y++
 }
 
-// remarks returns the lines below a board. They name devices that have no place on it, and
-// those whose place was guessed.
+// remarks returns the lines below a board: the devices without a place, and the devices with a guessed NUMA node.
 func (b Board) remarks(m marking) *canvas {
 	var lines [][]legendEntry
 	byDriver := map[string][]topology.Device{}
@@ -182,7 +180,7 @@ func (b Board) remarks(m marking) *canvas {
 		lines = append(lines, m.list(begin, others))
 	}
 	if len(b.Guessed) > 0 {
-		// The board shows their symbols.
+		// The board shows the symbols of these devices.
 		lines = append(lines, marking{}.list("NUMA node by PCI domain, which no driver says: ", b.Guessed))
 	}
 	widest := 0
@@ -208,8 +206,8 @@ func lineWidth(line []legendEntry) int {
 	return sum
 }
 
-// list returns a line with names of devices. Devices in use come first, all of them with
-// their symbols. Then come as many free devices as fit.
+// list returns a line with names of devices. All devices in use come first, with their symbols. Free devices follow, as far as
+// they fit.
 func (m marking) list(begin string, devices []topology.Device) []legendEntry {
 	line := []legendEntry{{text: begin, style: plainStyle}}
 	room := textWidth - width(begin)

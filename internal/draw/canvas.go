@@ -11,7 +11,7 @@ import (
 	"github.com/celset/celset/internal/printable"
 )
 
-// style says in which colour a character is drawn.
+// style is the colour of a character.
 type style int
 
 const (
@@ -20,7 +20,7 @@ const (
 	takenStyle
 )
 
-// ANSI escape sequences (ECMA-48, SGR) that switch a style on, and all off.
+// ANSI escape sequences (ECMA-48, SGR) that turn a style on, and all styles off.
 const (
 	ansiChosen = "\x1b[1;32m"
 	ansiTaken  = "\x1b[31m"
@@ -43,14 +43,13 @@ type glyph struct {
 	style style
 }
 
-// A canvas is a page of characters, which can be set in any order. Characters outside
-// of the page are ignored.
+// A canvas is a page of characters, which can be set in any order. Characters outside of the page are ignored.
 type canvas struct {
 	lines [][]glyph
 }
 
 func newCanvas(width, height int) *canvas {
-	// A topology without devices makes sizes negative.
+	// Sizes are negative for a topology without devices.
 	c := &canvas{lines: make([][]glyph, max(0, height))}
 	for y := range c.lines {
 		c.lines[y] = make([]glyph, max(0, width))
@@ -61,10 +60,10 @@ func newCanvas(width, height int) *canvas {
 	return c
 }
 
-// width returns the length of a line.
+// width returns the width of the page.
 func (c *canvas) width() int { return len(c.lines[0]) }
 
-// text writes from x to the right.
+// text writes a text from column x to the right.
 func (c *canvas) text(x, y int, text string, style style) {
 	for _, char := range text {
 		c.set(x, y, char, style)
@@ -78,15 +77,15 @@ func (c *canvas) set(x, y int, char rune, style style) {
 	}
 }
 
-// horizontal fills a line between two columns, both included.
+// horizontal fills a line between two columns, including both.
 func (c *canvas) horizontal(fromX, toX, y int, char rune, style style) {
 	for x := min(fromX, toX); x <= max(fromX, toX); x++ {
 		c.set(x, y, char, style)
 	}
 }
 
-// writeTo writes the page without trailing blanks. The page has no control characters,
-// so the colours may bypass a writer that escapes these.
+// writeTo writes the page without trailing blanks. The page has no control characters, so its colours may bypass an escaping
+// writer.
 func (c *canvas) writeTo(w io.Writer, color bool) error {
 	if color {
 		w = printable.Unescaped(w)
@@ -98,7 +97,7 @@ func (c *canvas) writeTo(w io.Writer, color bool) error {
 	return out.Flush()
 }
 
-// writeLine leaves errors to the final Flush, which reports the first one.
+// writeLine ignores errors, because the final Flush reports the first one.
 func writeLine(out *bufio.Writer, line []glyph, color bool) {
 	for len(line) > 0 && line[len(line)-1].char == ' ' {
 		line = line[:len(line)-1]

@@ -9,7 +9,6 @@
 //		"mla-3": {State: draw.Taken, Owner: "train-a"},
 //	})
 //
-// [NewLayout] says where devices and links go in a drawing, and [Text] renders that. The devices
-// of a [topology.Machine] are drawn below their NUMA nodes and PCIe roots, see [NewBoard].
-// [TextOfTies] lists the devices of several drivers that belong together.
+// [NewLayout] positions devices and links, and [Text] renders the layout. A [topology.Machine] is drawn by NUMA node and PCIe
+// root, see [NewBoard]. [TextOfTies] lists devices of several drivers that belong together.
 package draw

@@ -3,8 +3,7 @@
 
 package draw
 
-// A grid draws a layout on a canvas: devices as boxes, and links as lines between
-// them.
+// A grid draws a layout on a canvas, with boxes for devices and lines for links.
 type grid struct {
 	*canvas
 	marking
@@ -25,7 +24,7 @@ func gridCanvas(layout Layout, m marking) *canvas {
 			g.drawPath(link)
 		}
 	}
-	// Boxes go over the ends of links.
+	// Boxes are drawn over the ends of links.
 	for _, place := range layout.Places {
 		text := cell(place.Device, m.symbol(place.Device), g.nameWidth)
 		g.text(g.left(place.At), g.line(place.At), text, m.style(place.Device))
@@ -33,7 +32,7 @@ func gridCanvas(layout Layout, m marking) *canvas {
 	return g.canvas
 }
 
-// symbolCanvas draws the symbols alone.
+// symbolCanvas draws the symbols only.
 func symbolCanvas(layout Layout, m marking) *canvas {
 	c := newCanvas(2*layout.Cols-1, layout.Rows)
 	for _, place := range layout.Places {
@@ -63,7 +62,7 @@ const (
 	labelMargin = len("==== ") // line and blank on either side of a label
 )
 
-// makeRoom widens the spaces of the grid as far as a link needs it.
+// makeRoom widens the gaps of the grid for a link.
 func (g *grid) makeRoom(link Link) {
 	horizontal := link.Path[0].Row == link.Path[len(link.Path)-1].Row
 	if !horizontal {
@@ -80,8 +79,7 @@ func (g *grid) makeRoom(link Link) {
 	}
 }
 
-// chooseGap prefers three columns between boxes, but two if that makes the
-// drawing fit.
+// chooseGap returns three columns between boxes, or two if the drawing is too wide otherwise.
 func (g *grid) chooseGap(layout Layout) int {
 	const wide, narrow = 3, 2
 	if g.gap > 0 {
@@ -93,7 +91,7 @@ func (g *grid) chooseGap(layout Layout) int {
 	return wide
 }
 
-// left returns the column in which the box at a point starts.
+// left returns the first column of the box at a point.
 func (g *grid) left(p Point) int {
 	return g.marginX + p.Col*(g.cellWidth+g.gap)
 }
@@ -129,21 +127,20 @@ func (g *grid) drawStretch(a, b Point, style style) {
 		g.horizontal(g.center(a), g.center(b), g.line(a), char, style)
 		return
 	}
-	// Boxes cover the ends, and a bend is narrower than a double line.
+	// Boxes cover the ends. A bend is narrower than a double line.
 	for y := min(g.line(a), g.line(b)) + 1; y < max(g.line(a), g.line(b)); y++ {
 		g.text(g.center(a), y, double("|", style), style)
 	}
 }
 
-// drawLabel sets the label into the middle of a horizontal link.
+// drawLabel writes the label into the middle of a horizontal link.
 func (g *grid) drawLabel(link Link) {
 	text := " " + link.Label + " "
 	x := g.left(link.Path[0]) + g.cellWidth + (g.gap-width(text))/2
 	g.text(x, g.line(link.Path[0]), text, g.linkStyle(link.Edge))
 }
 
-// drawStubs draws both ends of a link that wraps around, as arrows out of the
-// grid.
+// drawStubs draws the ends of a link that wraps around, as arrows out of the grid.
 func (g *grid) drawStubs(link Link) {
 	a, b, style := link.Path[0], link.Path[1], g.linkStyle(link.Edge)
 	if a.Row == b.Row {
@@ -159,7 +156,7 @@ func (g *grid) drawStubs(link Link) {
 	g.text(g.center(b), g.line(b)+1, double("v", style), style)
 }
 
-// double repeats the sign of a vertical link if it is between chosen devices.
+// double repeats the character of a vertical link between chosen devices.
 func double(sign string, style style) string {
 	if style == chosenStyle {
 		return sign + sign

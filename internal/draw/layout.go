@@ -9,10 +9,9 @@ import (
 	"github.com/celset/celset/internal/topology"
 )
 
-// Layout is the arrangement of a topology for drawing, on a grid without units. Who
-// renders it decides how far apart rows and columns are.
+// Layout is the arrangement of a topology on a grid without units. The renderer chooses the distances between rows and columns.
 type Layout struct {
-	// Rows and Cols are the size of the grid that holds all places and paths.
+	// Rows and Cols are the size of the grid. It contains all places and paths.
 	Rows, Cols int
 	// Places has an entry for each device, in the order of Devices.
 	Places []Place
@@ -20,36 +19,33 @@ type Layout struct {
 	Links []Link
 }
 
-// Place is a device and where it is drawn. No two devices share a point.
+// Place is the position of a device. No two devices share a point.
 type Place struct {
 	Device string
 	At     Point
 }
 
-// Link is an edge and how it is drawn.
+// Link is the drawing of an edge.
 type Link struct {
 	topology.Edge
-	// Path leads from A to B, bends included. Except for the diagonals of a
-	// HybridCubeMesh it is made of horizontal and vertical stretches, and it
-	// touches no device but A and B.
+	// Path leads from A to B and includes bends. Its segments are horizontal or vertical, except for the diagonals of a
+	// HybridCubeMesh. It touches no devices except A and B.
 	Path []Point
-	// Wraps is set for the closing links of a torus, also in a machine. They leave the grid
-	// beside A and come back beside B, on the opposite side.
+	// Wraps is set for the closing links of a torus, also in a machine. They leave the grid next to A and return next to B, on the
+	// opposite side.
 	Wraps bool
-	// Label is the name of the bridge or the PCIe root that joins the two.
+	// Label is the name of the bridge or PCIe root that joins A and B.
 	Label string
 }
 
-// Point is a point of the grid. Rows count downwards and columns to the right,
-// from 0.
+// Point is a point of the grid. Rows count downwards from 0, columns to the right.
 type Point struct {
 	Row, Col int
 }
 
-// NewLayout arranges a topology: a ring around the sides of a rectangle, a mesh
-// or torus as a grid, pairs and couples one below the other, and the quads of a
-// hybrid cube mesh as two squares side by side, with linked corners facing each
-// other. A machine has a row for each PCIe root, below devices with links.
+// NewLayout arranges a topology. A ring runs along the sides of a rectangle, a mesh or torus is a grid, and pairs and couples are
+// listed below each other. A hybrid cube mesh is two squares side by side, with linked corners facing each other. A machine has a
+// row for each PCIe root, below the devices with links.
 func NewLayout(t topology.Topology) Layout {
 	places := placesOf(t)
 	at := make(map[string]Point, len(places))
@@ -66,7 +62,7 @@ func NewLayout(t topology.Topology) Layout {
 	return layout
 }
 
-// include grows the grid to hold the points.
+// include grows the grid to contain the points.
 func (l *Layout) include(points ...Point) {
 	for _, point := range points {
 		l.Rows = max(l.Rows, point.Row+1)
@@ -110,7 +106,7 @@ func linkOf(t topology.Topology, edge topology.Edge, a, b Point) Link {
 	return link
 }
 
-// linkLabel returns the attribute that the two ends have in common.
+// linkLabel returns the value of the attribute that joins the two ends.
 func linkLabel(t topology.Topology, edge topology.Edge) string {
 	var attribute resourceapi.QualifiedName
 	switch t.Kind {
@@ -125,13 +121,12 @@ func linkLabel(t topology.Topology, edge topology.Edge) string {
 	return stringValue(d, attribute)
 }
 
-// ringCols is the largest number of columns of a ring. A terminal has no room for more.
+// ringCols is the maximum number of columns of a ring that fit on a terminal.
 const ringCols = 8
 
-// ringCircuit returns n points clockwise around a rectangle that is about as
-// high as it is wide. If n is odd, one point in the bottom side has no device, and
-// a straight link crosses it. In a rectangle that is all corners it is the bottom
-// right one, and the link bends.
+// ringCircuit returns n points clockwise around a rectangle that is about square. If n is odd, one point of the bottom side has
+// no device, and a straight link crosses it. In a rectangle of corners only, this point is the bottom right corner, and the link
+// bends.
 func ringCircuit(n int) []Point {
 	even := n + n%2
 	rowsAndCols := even/2 + 2
@@ -150,8 +145,7 @@ func ringCircuit(n int) []Point {
 	return points
 }
 
-// circuitPoint returns the i-th point clockwise around a rectangle, from its top
-// left corner.
+// circuitPoint returns point i of a rectangle, clockwise from its top left corner.
 func circuitPoint(i, rows, cols int) Point {
 	right, bottom := cols-1, rows-1
 	switch {
@@ -166,14 +160,14 @@ func circuitPoint(i, rows, cols int) Point {
 	}
 }
 
-// The squares of a hybrid cube mesh take rows 1 and 2. Rows 0 and 3 are for the
-// links between outer corners, which go around the squares.
+// The squares of a hybrid cube mesh take rows 1 and 2. Rows 0 and 3 hold the links between outer corners, which go around the
+// squares.
 const cubeMeshTop, cubeMeshRight = 1, 3
 
 const quadCorners = 4
 
-// cubeMeshPoint puts the corners of a quad clockwise and mirrors the second
-// quad, so that corners 1 and 2 face their counterparts.
+// cubeMeshPoint places the corners of a quad clockwise. It mirrors the second quad, so that corners 1 and 2 face their
+// counterparts.
 func cubeMeshPoint(c topology.Coordinates) Point {
 	columns := [quadCorners]int{0, 1, 1, 0}
 	rows := [quadCorners]int{0, 0, 1, 1}

@@ -30,7 +30,7 @@ func intValue(value int64) resourceapi.DeviceAttribute {
 	return resourceapi.DeviceAttribute{IntValue: &value}
 }
 
-// anyMachine draws devices of three drivers that say any part of where they are.
+// anyMachine generates devices of three drivers that publish random parts of their location.
 func anyMachine() *rapid.Generator[topology.Topology] {
 	names := rapid.SampledFrom([]resourceapi.QualifiedName{
 		"resource.kubernetes.io/pcieRoot", "resource.kubernetes.io/numaNode", "dra.net/numaNode", "dra.net/rdma", "cloud.test/group",
@@ -56,7 +56,7 @@ func anyMachine() *rapid.Generator[topology.Topology] {
 	})
 }
 
-// TestBoardHasAll: each device is in one place of a board.
+// TestBoardHasAll checks that each device has exactly one place on a board.
 func TestBoardHasAll(t *testing.T) {
 	cases.Check(t, func(t *rapid.T) {
 		topo := anyMachine().Draw(t, "machine")
@@ -85,7 +85,7 @@ func TestBoardHasAll(t *testing.T) {
 	})
 }
 
-// TestBoardOrder: devices come by driver, those with RDMA first, and by their numbers.
+// TestBoardOrder checks the order of devices: by driver, RDMA first, then by number.
 func TestBoardOrder(t *testing.T) {
 	yes, no := true, false
 	root := textValue("pci0000:10")
@@ -134,8 +134,8 @@ func TestDrawMachines(t *testing.T) {
 	}
 }
 
-// TestDrawAnyMachine: devices that somebody has are in a box, once, and so are free ones that
-// are not folded into a line. Real machines fit into a terminal.
+// TestDrawAnyMachine checks that each device in use is in exactly one box, and so is each free device that is not folded into a
+// line. Real machines fit into a terminal.
 func TestDrawAnyMachine(t *testing.T) {
 	real := rapid.Custom(func(t *rapid.T) topology.Topology {
 		return machineNamed(t, rapid.SampledFrom(machine.Names()).Draw(t, "machine"))
@@ -173,7 +173,7 @@ func TestDrawAnyMachine(t *testing.T) {
 	})
 }
 
-// TestMachineLayout: places are as those of other kinds.
+// TestMachineLayout checks the layout of machines by the rules for other kinds.
 func TestMachineLayout(t *testing.T) {
 	cases.Check(t, func(t *rapid.T) {
 		topo := rapid.OneOf(anyMachine(), rapid.Just(machineNamed(t, "aws-trn1")), rapid.Just(machineNamed(t, "hgx-h100"))).Draw(t, "topology")
@@ -208,7 +208,7 @@ func TestTies(t *testing.T) {
 	require.ErrorContains(t, draw.TextOfTies(brokenWriter{}, machineNamed(t, "aws-trn1").Devices, nil), "broken pipe")
 }
 
-// TestManyInterfaces: the line of those that nobody wants ends where the terminal does.
+// TestManyInterfaces checks that the line of unused interfaces ends at the width of the terminal.
 func TestManyInterfaces(t *testing.T) {
 	topo := machineNamed(t, "hgx-h100")
 	for i := range 20 {

@@ -10,17 +10,16 @@ import (
 	"github.com/celset/celset/internal/topology"
 )
 
-// A machinePart has the devices of a machine that are drawn together.
+// A machinePart is a group of devices of a machine that are drawn together.
 type machinePart struct {
 	// title is empty for a board.
 	title string
 	topology.Topology
-	// board is set for devices that have a place on it.
+	// board is set if the devices have places on a board.
 	board *Board
 }
 
-// partsOf returns a part for each driver whose devices have links, one for all devices that
-// have a place on a board, and one for each other driver.
+// partsOf returns a part for each driver whose devices have links, one for all devices on a board, and one for each other driver.
 func partsOf(t topology.Topology) []machinePart {
 	var linked, placed, silent []topology.Device
 	located := map[string]bool{}
@@ -60,8 +59,7 @@ func byDriver(devices []topology.Device, part func(driver string, devices []topo
 	return parts
 }
 
-// linkedPart returns a mesh, or a torus if links go around. Devices are in the order in
-// which meshes have them.
+// linkedPart returns a mesh, or a torus if links wrap around. It sorts devices by row and column, as meshes require.
 func linkedPart(driver string, devices []topology.Device) machinePart {
 	slices.SortStableFunc(devices, func(a, b topology.Device) int {
 		return cmp.Or(cmp.Compare(a.Coordinates.Row, b.Coordinates.Row), cmp.Compare(a.Coordinates.Col, b.Coordinates.Col))
@@ -82,10 +80,10 @@ func linkedPart(driver string, devices []topology.Device) machinePart {
 
 func abs(n int) int { return max(n, -n) }
 
-// silentColumns is the number of devices without a place in a row.
+// silentColumns is the number of devices per row of a silentPart.
 const silentColumns = 4
 
-// silentPart returns devices in the order of the numbers in their names.
+// silentPart returns a part for devices without links and place, sorted by the numbers in their names.
 func silentPart(driver string, devices []topology.Device) machinePart {
 	devices = inOrder(devices)
 	for i := range devices {
@@ -94,7 +92,7 @@ func silentPart(driver string, devices []topology.Device) machinePart {
 	return machinePart{title: driver, Topology: topology.Topology{Kind: topology.Placed, Devices: devices}}
 }
 
-// machineCanvases returns a page for each part, with an empty line between two parts.
+// machineCanvases returns a page for each part, with an empty line between parts.
 func machineCanvases(t topology.Topology, m marking) []*canvas {
 	var pages []*canvas
 	parts := partsOf(t)
@@ -116,8 +114,8 @@ func machineCanvases(t topology.Topology, m marking) []*canvas {
 	return append(pages, tiesCanvas(t.Devices, m))
 }
 
-// machinePlaces returns the places of a Layout. Parts are below each other. A board has a row
-// for each PCIe root, and one for the devices of a NUMA node without a root.
+// machinePlaces returns the places of a Layout. Parts are below each other. A board has a row for each PCIe root, and a row for
+// the devices of a NUMA node without a root.
 func machinePlaces(t topology.Topology) []Place {
 	at := map[string]Point{}
 	top := 0
@@ -152,7 +150,7 @@ func machinePlaces(t topology.Topology) []Place {
 	return places
 }
 
-// wrapping reports whether a part of a machine is drawn with links that leave it.
+// wrapping reports whether a part of a machine has links that wrap around.
 func wrapping(parts []machinePart) bool {
 	return slices.ContainsFunc(parts, func(p machinePart) bool { return wraps(p.Topology) })
 }

@@ -11,28 +11,26 @@ import (
 	"github.com/celset/celset/internal/topology"
 )
 
-// State says whether a device is in use.
+// State is the state of a device in a drawing.
 type State int
 
 const (
 	// Free devices can be allocated.
 	Free State = iota
-	// Taken devices are allocated to somebody else.
+	// Taken devices are allocated to another owner.
 	Taken
-	// Chosen devices are the subject of the drawing, for instance the result
-	// of an allocation.
+	// Chosen devices are the subject of the drawing, for instance the result of an allocation.
 	Chosen
-	// Unusable devices are neither taken nor can they be allocated.
+	// Unusable devices are not allocated and can't be allocated.
 	Unusable
-	// Tainted devices are free for those who tolerate the taint.
+	// Tainted devices are free for claims that tolerate the taint.
 	Tainted
 )
 
-// Mark is what a drawing shows about a device besides its name.
+// Mark is the state and the owner of a device in a drawing.
 type Mark struct {
 	State State
-	// Owner is a short name of the owner of a taken device, for instance that
-	// of a pod. It is optional, and unused in other states.
+	// Owner is an optional short name of the owner of a taken device, for instance of a pod. Other states ignore it.
 	Owner string
 }
 
@@ -45,17 +43,15 @@ const (
 	ownerSymbols = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 )
 
-// marking gives each device of a drawing a symbol, and says what the symbols
-// stand for.
+// marking assigns symbols to the devices of a drawing, and explains them.
 type marking struct {
 	marks map[string]Mark
-	// owners get a letter each in the order in which their devices come. Those
-	// beyond the last letter look like devices without a known owner.
+	// owners are the owners with a letter of their own, in the order of their devices. Owners beyond the last letter share the
+	// symbol of unnamed owners.
 	owners []string
 }
 
-// newMarking fails if a device is marked that the topology does not have, because
-// the drawing would hide that it is allocated.
+// newMarking fails if the marks contain a device that the topology lacks, because the drawing would hide its allocation.
 func newMarking(t topology.Topology, marks map[string]Mark) (marking, error) {
 	known := make(map[string]bool, len(t.Devices))
 	for _, d := range t.Devices {
@@ -93,7 +89,7 @@ func (m marking) chosen(name string) bool {
 	return m.marks[name].State == Chosen
 }
 
-// symbol returns the character for the mark of a device.
+// symbol returns the symbol of a device.
 func (m marking) symbol(name string) rune {
 	mark := m.marks[name]
 	switch mark.State {
@@ -138,7 +134,7 @@ type legendEntry struct {
 	style style
 }
 
-// legend explains the symbols in the drawing, with the number of devices.
+// legend explains the symbols of the drawing, with the number of devices.
 func (m marking) legend(t topology.Topology) []legendEntry {
 	counts := map[rune]int{}
 	for _, d := range t.Devices {

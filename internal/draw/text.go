@@ -11,32 +11,30 @@ import (
 	"github.com/celset/celset/internal/topology"
 )
 
-// textWidth is the number of columns that a drawing should have at most.
+// textWidth is the intended maximum width of a drawing.
 const textWidth = 100
 
-// Option changes how a drawing looks.
+// Option is an option of [Text].
 type Option func(*options)
 
 type options struct {
 	color bool
 }
 
-// WithColor uses ANSI colours for devices that are chosen or taken. Without it
-// the drawing is plain ASCII. Both carry the same information.
+// WithColor uses ANSI colours for chosen and taken devices. Without it the drawing is plain ASCII with the same information.
 func WithColor() Option {
 	return func(o *options) { o.color = true }
 }
 
-// Text writes a picture of the topology. The line above it says which topology it is,
-// and the lines below explain the symbols. Devices without a mark are free. Links
-// between two chosen devices are drawn double:
+// Text draws the topology below a title and above a legend of the symbols. Devices without a mark are free. Links between two
+// chosen devices are double:
 //
 //	[mla-0 *]===[mla-1 *]---[mla-2 .]
 //	    ||          ||          |
 //	[mla-3 *]===[mla-4 *]---[mla-5 a]
 //
-// The usual topologies, up to rings of 64 and tori of 8x8 with short names, take
-// at most 100 columns. Marking a device that is not there is an error.
+// Common topologies with short names, up to rings of 64 and tori of 8x8, take at most 100 columns. A mark of a device that the
+// topology lacks is an error.
 func Text(w io.Writer, t topology.Topology, marks map[string]Mark, opts ...Option) error {
 	var o options
 	for _, opt := range opts {
@@ -71,8 +69,7 @@ func pictureCanvas(t topology.Topology, m marking) *canvas {
 	return gridCanvas(NewLayout(t), m)
 }
 
-// wraps reports whether the drawing has links that leave it on one side and come
-// back on the opposite side.
+// wraps reports whether the drawing has links that leave it on one side and return on the opposite side.
 func wraps(t topology.Topology) bool {
 	return t.Kind == topology.Torus && max(t.Rows, t.Cols) > 2 || t.Kind == topology.Machine && wrapping(partsOf(t))
 }
@@ -84,7 +81,7 @@ func titleCanvas(t topology.Topology) *canvas {
 	return c
 }
 
-// legendCanvas sets the entries one after the other, in as many lines as they take.
+// legendCanvas writes the entries one after another, in as many lines as necessary.
 func legendCanvas(entries []legendEntry, around bool) *canvas {
 	if around {
 		entries = append(entries, legendEntry{"<- -> ^ v continue on the opposite side", plainStyle})
@@ -113,5 +110,5 @@ func cell(name string, symbol rune, nameWidth int) string {
 	return fmt.Sprintf("[%s%s %c]", name, padding, symbol)
 }
 
-// cellFrame is the width of a cell without the name in it.
+// cellFrame is the width of a cell without the name.
 const cellFrame = len("[ *]")

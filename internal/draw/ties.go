@@ -14,18 +14,17 @@ import (
 	"github.com/celset/celset/internal/topology"
 )
 
-// Ties are groups of devices of different drivers that belong together by an attribute of a
-// vendor, and not by a place in the machine.
+// Ties are groups of devices of different drivers that belong together by a vendor's attribute, not by their place in the
+// machine.
 type Ties struct {
-	// Attribute has the same value for the devices of a group.
+	// Attribute is the attribute with the same value for all devices of a group.
 	Attribute resourceapi.QualifiedName
-	// Groups have devices of several drivers each, with those of the first driver first.
+	// Groups holds groups of devices of several drivers, each group sorted by driver.
 	Groups [][]topology.Device
 }
 
-// FindTies looks for an attribute that belongs to no driver, and groups devices of several
-// drivers. It returns the attribute with the most groups, and none if that has one group
-// only. Attributes that [topology.Locate] reads are left out.
+// FindTies returns the attribute that forms the most groups of devices of several drivers. The attribute's domain belongs to no
+// driver. found is false if no attribute forms several groups. FindTies ignores the attributes that [topology.Locate] reads.
 func FindTies(devices []topology.Device) (ties Ties, found bool) {
 	sorted := inOrder(devices)
 	for _, name := range commonNames(sorted) {
@@ -36,8 +35,7 @@ func FindTies(devices []topology.Device) (ties Ties, found bool) {
 	return ties, found
 }
 
-// commonNames returns the names of attributes with a domain, sorted. A name without a domain
-// is in that of the driver.
+// commonNames returns the sorted names of attributes with a domain. A name without a domain belongs to the driver.
 func commonNames(devices []topology.Device) []resourceapi.QualifiedName {
 	var names []resourceapi.QualifiedName
 	for _, d := range devices {
@@ -52,8 +50,7 @@ func commonNames(devices []topology.Device) []resourceapi.QualifiedName {
 	return slices.Compact(names)
 }
 
-// tied returns the groups of devices with one value of an attribute. Groups of one driver are
-// left out.
+// tied returns the groups of devices with the same value of an attribute, if they have several drivers.
 func tied(devices []topology.Device, name resourceapi.QualifiedName) [][]topology.Device {
 	var values []string
 	members := map[string][]topology.Device{}
@@ -76,7 +73,7 @@ func tied(devices []topology.Device, name resourceapi.QualifiedName) [][]topolog
 	return groups
 }
 
-// stringValue returns the value of a string attribute, and "" if the device has none.
+// stringValue returns the value of a string attribute, or "".
 func stringValue(d topology.Device, name resourceapi.QualifiedName) string {
 	if value := d.Attributes[name].StringValue; value != nil {
 		return *value
@@ -84,7 +81,7 @@ func stringValue(d topology.Device, name resourceapi.QualifiedName) string {
 	return ""
 }
 
-// TextOfTies writes a line for each group, if there are any, with the symbols of [Text]:
+// TextOfTies writes a line for each group, with the symbols of [Text]. It writes nothing without groups:
 //
 //	same resource.aws.com/devicegroup1_id
 //	neuron-device-0 *   neuron-device-1 .   pci-0000-10-1d-0 *
@@ -104,7 +101,7 @@ func TextOfTies(w io.Writer, devices []topology.Device, marks map[string]Mark, o
 	return nil
 }
 
-// tiesCanvas returns a page that begins with an empty line, and an empty page if there are no ties.
+// tiesCanvas returns a page that begins with an empty line, or an empty page if there are no ties.
 func tiesCanvas(devices []topology.Device, m marking) *canvas {
 	ties, found := FindTies(devices)
 	if !found {

@@ -1,8 +1,8 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package noderesources compares what a pod requests with what a node has left: CPU, memory, other resources, the number
-// of pods, and host ports. The results are those of the plugins NodeResourcesFit and NodePorts of kube-scheduler.
+// Package noderesources compares the requests of a pod with the free resources of a node: CPU, memory, other resources, number of
+// pods, and host ports. It agrees with kube-scheduler's plugins NodeResourcesFit and NodePorts.
 //
 //	need := noderesources.Requests(pod)
 //	free := noderesources.Free(node, podsOnNode)
@@ -20,35 +20,35 @@ import (
 	podresources "k8s.io/component-helpers/resource"
 )
 
-// TooManyPods and PortsInUse are the reasons of the scheduler that are about no resource.
+// TooManyPods and PortsInUse are the scheduler's reasons that concern no resource.
 const (
 	TooManyPods = "Too many pods"
 	PortsInUse  = "node(s) didn't have free ports for the requested pod ports"
 )
 
-// Need is what one pod needs of a node. It must not be modified.
+// Need holds the resources that one pod needs. It must not be modified.
 type Need struct {
-	// amounts has the positive requests of all containers with the overhead: thousandths of CPU, units of everything else.
+	// amounts holds the positive requests of all containers plus overhead: CPU in thousandths, everything else in units.
 	amounts map[corev1.ResourceName]int64
 	ports   []port
 }
 
-// Requests returns what a pod that has no node needs of one.
+// Requests returns the need of a pod that has no node.
 func Requests(pod *corev1.Pod) Need { return needOf(pod, false) }
 
-// Room is what is left of a node.
+// Room holds the free resources of a node.
 type Room struct {
 	left map[corev1.ResourceName]int64
-	// allocatable are the amounts of the empty node.
+	// allocatable holds the amounts of the empty node.
 	allocatable map[corev1.ResourceName]int64
 	// pods is the number of further pods.
 	pods  int64
 	ports []port
-	// delegated reports whether a DeviceClass stands for an extended resource, so that devices are allocated for it. It may be nil.
+	// delegated reports whether a DeviceClass provides an extended resource, so that the allocator handles it. It may be nil.
 	delegated func(corev1.ResourceName) bool
 }
 
-// Free returns what a node has left beside the pods that have it as their node. Pods that have ended need nothing.
+// Free returns the free resources of a node that runs the pods. Pods that have ended need nothing.
 func Free(node *corev1.Node, pods []*corev1.Pod) *Room {
 	r := &Room{left: map[corev1.ResourceName]int64{}, allocatable: map[corev1.ResourceName]int64{}}
 	for name, quantity := range node.Status.Allocatable {
@@ -64,18 +64,17 @@ func Free(node *corev1.Node, pods []*corev1.Pod) *Room {
 	return r
 }
 
-// Delegate has extended resources left to the allocator of devices: those for which a DeviceClass stands, on a node that has
-// none of them from a device plugin.
+// Delegate leaves extended resources of DeviceClasses to the allocator of devices, unless the node has them from a device plugin.
 func (r *Room) Delegate(hasClass func(corev1.ResourceName) bool) { r.delegated = hasClass }
 
-// Clone returns a copy of which more can be taken.
+// Clone returns an independent copy.
 func (r *Room) Clone() *Room {
 	c := *r
 	c.left, c.ports = maps.Clone(r.left), slices.Clone(r.ports)
 	return &c
 }
 
-// Take subtracts what a pod needs, also if there is less.
+// Take subtracts the need of a pod. Amounts may become negative.
 func (r *Room) Take(need Need) {
 	r.pods--
 	for name, amount := range need.amounts {
@@ -84,7 +83,7 @@ func (r *Room) Take(need Need) {
 	r.ports = append(r.ports, need.ports...)
 }
 
-// Lacks returns what keeps a pod from the node, in the words of the scheduler. It is empty if the pod fits.
+// Lacks returns the reasons why a pod does not fit, in the scheduler's words. It is empty if the pod fits.
 func (r *Room) Lacks(need Need) (reasons []string) {
 	if r.pods < 1 {
 		reasons = append(reasons, TooManyPods)
@@ -103,7 +102,7 @@ func (r *Room) Lacks(need Need) (reasons []string) {
 	return reasons
 }
 
-// Pods returns how many pods that need the same fit beside each other, at most limit.
+// Pods returns how many pods with the same need fit together, at most limit.
 func (r *Room) Pods(need Need, limit int) int {
 	left := r.Clone()
 	for n := range limit {
@@ -121,7 +120,7 @@ func (r *Room) isDelegated(name corev1.ResourceName) bool {
 
 func needOf(pod *corev1.Pod, hasNode bool) Need {
 	requests := podresources.PodRequests(pod, podresources.PodResourcesOptions{
-		// A pod that runs may be in the middle of being resized.
+		// A running pod may be in the middle of a resize.
 		UseStatusResources: hasNode, InPlacePodLevelResourcesVerticalScalingEnabled: hasNode,
 	})
 	need := Need{amounts: map[corev1.ResourceName]int64{}}
@@ -134,7 +133,7 @@ func needOf(pod *corev1.Pod, hasNode bool) Need {
 	return need
 }
 
-// amountOf has the units of kube-scheduler.
+// amountOf returns a quantity in kube-scheduler's units.
 func amountOf(name corev1.ResourceName, quantity quantity) int64 {
 	if name == corev1.ResourceCPU {
 		return quantity.MilliValue()

@@ -42,7 +42,7 @@ func TestWriter(t *testing.T) {
 	}
 }
 
-// TestLine: whatever a text has, its line has no character that a terminal obeys.
+// TestLine checks that a line never has a harmful character.
 func TestLine(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		line := printable.Line(string(rapid.SliceOf(rapid.Byte()).Draw(t, "text")))

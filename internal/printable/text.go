@@ -10,7 +10,7 @@ import (
 	"unicode/utf8"
 )
 
-// Line returns the text on one line: line breaks and tabs are escaped, too.
+// Line returns the text on one line. It also escapes line breaks and tabs.
 func Line(text string) string {
 	var line strings.Builder
 	for len(text) > 0 {
@@ -20,7 +20,7 @@ func Line(text string) string {
 	return line.String()
 }
 
-// Error returns an error with the same cause and the text of err on one line, cut after limit bytes.
+// Error returns an error with the same cause and with the text of err on one line, cut after limit bytes.
 func Error(err error, limit int) error { return lineError{err, limit} }
 
 type lineError struct {
@@ -37,16 +37,16 @@ func (e lineError) Error() string {
 	return strings.ToValidUTF8(text[:e.limit], "") + "..."
 }
 
-// Unwrap is for [errors.Is].
+// Unwrap supports [errors.Is].
 func (e lineError) Unwrap() error { return e.cause }
 
-// buffer is what escape writes to.
+// buffer is the destination of escape.
 type buffer interface {
 	Write([]byte) (int, error)
 	WriteString(string) (int, error)
 }
 
-// escape writes the first character of the text and returns its length in bytes. A byte that is no UTF-8 is a character.
+// escape writes the first character of the text and returns its length in bytes. An invalid UTF-8 byte counts as a character.
 func escape(to buffer, text []byte, keepLayout bool) int {
 	c, size := utf8.DecodeRune(text)
 	switch {
@@ -61,8 +61,8 @@ func escape(to buffer, text []byte, keepLayout bool) int {
 	return size
 }
 
-// isHarmful reports whether a terminal does not just show the character. Besides control characters these are the ones that
-// change the direction of writing, which let a name look like another one, and the line breaks of Unicode.
+// isHarmful reports whether a character can do more than be shown. These are control characters, Unicode line breaks, and
+// characters that change the direction of writing. The latter can make one name look like another.
 func isHarmful(c rune) bool {
 	return unicode.IsControl(c) || unicode.Is(unicode.Bidi_Control, c) || c == '\u2028' || c == '\u2029'
 }

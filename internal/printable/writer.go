@@ -9,14 +9,14 @@ import (
 	"unicode/utf8"
 )
 
-// Writer escapes what a terminal would obey. It leaves line ends and tabs.
+// Writer escapes harmful characters, but keeps line ends and tabs.
 type Writer struct {
 	to io.Writer
-	// rest is the beginning of a character whose end was not written yet.
+	// rest is the beginning of an incomplete character.
 	rest []byte
 }
 
-// NewWriter returns a Writer that writes to another one.
+// NewWriter returns a Writer that writes to another writer.
 func NewWriter(to io.Writer) *Writer { return &Writer{to: to} }
 
 // Write implements [io.Writer].
@@ -37,7 +37,7 @@ func (w *Writer) Write(text []byte) (int, error) {
 	return len(text), nil
 }
 
-// Glyph returns a character as a drawing can show it: one that a terminal would obey is replaced.
+// Glyph returns a character for a drawing. It replaces a harmful character.
 func Glyph(c rune) rune {
 	if isHarmful(c) {
 		return utf8.RuneError
@@ -45,8 +45,8 @@ func Glyph(c rune) rune {
 	return c
 }
 
-// Unescaped returns the writer below a [Writer], for escape sequences of one's own. What is written there must have passed
-// [Glyph] or [Line].
+// Unescaped returns the writer below a [Writer], for the program's own escape sequences. All other text must have passed [Glyph]
+// or [Line].
 func Unescaped(w io.Writer) io.Writer {
 	if escaping, ok := w.(*Writer); ok {
 		return escaping.to

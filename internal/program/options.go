@@ -27,12 +27,12 @@ import (
 	"github.com/celset/celset/internal/serving/managed"
 )
 
-// NoAddress as an address serves nothing.
+// NoAddress is the address that disables a server.
 const NoAddress = "0"
 
-// Options are what the flags say that all programs have.
+// Options holds the flags that all programs share.
 type Options struct {
-	// Kubeconfig is a path, empty in a pod. QPS and Burst limit requests to the API server.
+	// Kubeconfig is a path. It is empty in a pod. QPS and Burst limit requests to the API server.
 	Kubeconfig string
 	QPS        float32
 	Burst      int
@@ -42,13 +42,13 @@ type Options struct {
 	logging *logsapi.LoggingConfiguration
 }
 
-// NewOptions returns the defaults, for a program that sends so many requests a second to the
-// API server, and in a burst twice as many.
+// NewOptions returns the defaults of a program that sends qps requests per second to the API server, and twice as many in a
+// burst.
 func NewOptions(qps int, metrics string) Options {
 	return Options{QPS: float32(qps), Burst: 2 * qps, Health: ":8081", Metrics: metrics, logging: logsapi.NewLoggingConfiguration()}
 }
 
-// AddFlags adds the flags, with what the options are as their defaults.
+// AddFlags adds the flags, with the current options as their defaults.
 func (o *Options) AddFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.Kubeconfig, "kubeconfig", o.Kubeconfig, "Path of a kubeconfig. Without it, the service account of the pod is used.")
 	flags.Float32Var(&o.QPS, "kube-api-qps", o.QPS, "Requests a second to the API server.")
@@ -58,7 +58,7 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 	logsapi.AddFlags(o.logging, flags)
 }
 
-// Validate says which of the addresses is none.
+// Validate returns an error for each empty address.
 func (o *Options) Validate() error {
 	var errs []error
 	for _, given := range []struct{ flag, address string }{
@@ -71,7 +71,7 @@ func (o *Options) Validate() error {
 	return errors.Join(errs...)
 }
 
-// ClientConfig says how to reach the API server.
+// ClientConfig returns the configuration of a client of the API server.
 func (o *Options) ClientConfig() (*rest.Config, error) {
 	config, err := clientcmd.BuildConfigFromFlags("", o.Kubeconfig)
 	if err != nil {
@@ -89,28 +89,28 @@ func (o *Options) applyLogging() error {
 	return nil
 }
 
-// ManagerOptions are those of programs with a manager of controller-runtime.
+// ManagerOptions holds the flags of programs with a controller-runtime manager.
 type ManagerOptions struct {
 	Options
-	// Secure: metrics are served over TLS, and not to everybody.
+	// Secure serves metrics over TLS to authorized clients only.
 	Secure bool
 }
 
-// NewManagerOptions returns the defaults as [NewOptions] does.
+// NewManagerOptions returns the defaults, as [NewOptions] does.
 func NewManagerOptions(qps int) ManagerOptions {
 	return ManagerOptions{Options: NewOptions(qps, ":8443"), Secure: true}
 }
 
-// AddFlags adds the flags, with what the options are as their defaults.
+// AddFlags adds the flags, with the current options as their defaults.
 func (o *ManagerOptions) AddFlags(flags *pflag.FlagSet) {
 	o.Options.AddFlags(flags)
 	flags.BoolVar(&o.Secure, "metrics-secure", o.Secure, "Serve metrics over TLS, to those whom the API server authenticates and authorizes.")
 }
 
-// Checks are those of /healthz and of /readyz.
+// Checks holds the checks of /healthz and /readyz.
 type Checks struct{ Live, Ready map[string]healthz.Checker }
 
-// Serve adds the servers of probes and metrics to a manager, which has none itself.
+// Serve adds servers of probes and metrics to a manager without such servers.
 func (o *ManagerOptions) Serve(mgr manager.Manager, checks Checks) error {
 	if err := RegisterBuildInfo(ctrlmetrics.Registry); err != nil {
 		return err
@@ -149,10 +149,10 @@ func addServer(mgr manager.Manager, flag, address string, identity *tls.Config, 
 	return mgr.Add(managed.NewServer(context.Background(), flag, listener, handler))
 }
 
-// NoMetrics has a manager serve no metrics, which [ManagerOptions.Serve] does.
+// NoMetrics disables the manager's own metrics server, because [ManagerOptions.Serve] adds one.
 func NoMetrics() server.Options { return server.Options{BindAddress: NoAddress} }
 
-// metricsPath is where metrics are.
+// metricsPath is the path of metrics.
 const metricsPath = "/metrics"
 
 func at(path string, handler http.Handler) http.Handler {
@@ -161,7 +161,7 @@ func at(path string, handler http.Handler) http.Handler {
 	return mux
 }
 
-// Probes answers at /healthz and /readyz, and below them for each check.
+// Probes serves /healthz and /readyz, and a path below them for each check.
 func Probes(checks Checks) http.Handler {
 	mux := http.NewServeMux()
 	for path, of := range map[string]map[string]healthz.Checker{"/healthz": checks.Live, "/readyz": checks.Ready} {
@@ -172,7 +172,7 @@ func Probes(checks Checks) http.Handler {
 	return mux
 }
 
-// Run runs the manager that build sets up, until the context ends or leadership is lost.
+// Run runs the manager that build returns, until the context ends or leadership is lost.
 func (o *ManagerOptions) Run(ctx context.Context, build func(*rest.Config) (manager.Manager, error)) error {
 	config, err := o.ClientConfig()
 	if err != nil {

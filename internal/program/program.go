@@ -1,9 +1,8 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package program is what commands that run for long have in common: flags for the API
-// server, for addresses, for logging and for the version, and how a command applies them. The
-// scheduler is not among them, for its flags are those of kube-scheduler.
+// Package program holds the common parts of long-running commands: flags for the API server, addresses, logging and version, and
+// how a command applies them. The scheduler does not use it, because it has the flags of kube-scheduler.
 //
 //	type options struct {
 //		program.Options
@@ -28,7 +27,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
-	_ "golang.org/x/crypto/x509roots/fallback" // whom to trust, for images have no file that says it
+	_ "golang.org/x/crypto/x509roots/fallback" // root certificates, because images have none
 	"k8s.io/component-base/cli"
 	_ "k8s.io/component-base/logs/json/register" // --logging-format=json
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -41,21 +40,19 @@ func RegisterBuildInfo(registry prometheus.Registerer) error {
 	return version.RegisterBuildInfo(registry)
 }
 
-// Main runs the command until it ends, or is told to by SIGINT or SIGTERM, and ends the
-// process. The second signal ends it at once.
+// Main runs the command until it ends or the process receives SIGINT or SIGTERM, and exits. A second signal exits at once.
 func Main(command *cobra.Command) {
 	command.SetContext(ctrl.SetupSignalHandler())
 	os.Exit(cli.Run(command))
 }
 
-// Flags are [Options] with whatever a command adds to them.
+// Flags is [Options] with the flags that a command adds.
 type Flags interface {
 	AddFlags(flags *pflag.FlagSet)
 	applyLogging() error
 }
 
-// NewCommand returns a command without arguments. run starts after logging was set up, which
-// a process can do once.
+// NewCommand returns a command without arguments. run starts after logging is set up, which is possible once per process.
 func NewCommand(use, short string, o Flags, run func(context.Context) error) *cobra.Command {
 	command := &cobra.Command{
 		Use:     use,

@@ -36,8 +36,7 @@ func (o *options) AddFlags(flags *pflag.FlagSet) {
 	flags.IntVar(&o.workers, "workers", o.workers, "How many things are done at a time.")
 }
 
-// A command has all flags, says what is wrong with them, sets logging up and runs with the
-// context that it was given.
+// TestCommand checks that a command has all flags, rejects wrong values, sets up logging, and runs with its context.
 func TestCommand(t *testing.T) {
 	stop := errors.New("stop")
 	type key struct{}
@@ -96,7 +95,7 @@ func TestDefaults(t *testing.T) {
 	require.Equal(t, []any{float32(50), 100, ":8081", ":8443", true}, []any{o.QPS, o.Burst, o.Health, o.Metrics, o.Secure})
 }
 
-// host is what the servers need of a manager, and has them.
+// host records the servers that are added to a manager.
 type host struct {
 	manager.Manager
 	served []*manager.Server

@@ -13,31 +13,30 @@ import (
 )
 
 const (
-	// MaxBody is how many bytes a body may have: two objects of the size that etcd takes, and what a
-	// review has besides.
+	// MaxBody is the maximum size of a request body in bytes: two objects of the largest size that etcd stores, and the rest of a
+	// review.
 	MaxBody = 4 << 20
-	// smallBody is up to where bodies have their own share of memory. Objects of a user are rarely as
-	// large, and are not to wait for larger ones.
+	// smallBody is the maximum size of a small body. Small bodies have memory of their own, so that ordinary objects, which are
+	// rarely larger, never wait for large bodies.
 	smallBody = 64 << 10
-	// These are the bytes of bodies that are read or worked on together, and of what is decoded from them.
+	// smallBodies and largeBodies are the bytes for the bodies in progress and for the objects decoded from them.
 	smallBodies, largeBodies = 16 << 20, 16 << 20
-	// objectBytes is for each object in a body: an empty one, of two bytes, is decoded to some hundred.
+	// objectBytes is the memory charged per object in a body. An empty object has two bytes and takes some hundred when decoded.
 	objectBytes = 1 << 10
-	// leastBody is what a request without a body counts for.
+	// leastBody is the memory charged for a request without a body.
 	leastBody = 4 << 10
-	// patience is how long a request waits for memory to become free.
+	// patience is the time that a request waits for free memory.
 	patience = 2 * time.Second
 )
 
-// Bodies bounds what the bodies of requests take in memory together.
+// Bodies bounds the total memory of request bodies.
 type Bodies struct {
 	handler      http.Handler
 	small, large *Shares
 }
 
-// NewBodies has the handler find bodies that were read before. Requests that would be too much are
-// refused with 503, larger ones than [MaxBody] with 413, and too slow ones with 408. All have ended
-// within a minute.
+// NewBodies returns a handler that reads each body before it calls handler. It refuses a request with 503 if too much memory is
+// in use, with 413 if the body exceeds [MaxBody], and with 408 if the body is too slow. Every request ends within a minute.
 func NewBodies(handler http.Handler) *Bodies {
 	return &Bodies{handler: handler, small: NewShares(smallBodies), large: NewShares(largeBodies)}
 }
@@ -57,7 +56,7 @@ func (b *Bodies) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		shares = b.large
 	}
 	share := shares.Join(hostOf(r.RemoteAddr), func() {
-		// A body that is waited for is not waited for any more.
+		// Stop waiting for the rest of the body.
 		_ = http.NewResponseController(w).SetReadDeadline(time.Unix(1, 0))
 		cancel()
 	})
@@ -87,12 +86,12 @@ func refuse(w http.ResponseWriter, err error) {
 		status = http.StatusServiceUnavailable
 		w.Header().Set("Retry-After", "1")
 	}
-	// What was not read is not waited for.
+	// The server must not wait for the unread rest of the body.
 	w.Header().Set("Connection", "close")
 	http.Error(w, err.Error(), status)
 }
 
-// takeDecoded takes memory for what a body is decoded to.
+// takeDecoded takes memory for the objects that a body decodes to.
 func takeDecoded(ctx context.Context, share *Share, body []byte) error {
 	decoded := objectBytes * bytes.Count(body, []byte("{"))
 	if decoded > smallBodies {
@@ -106,7 +105,7 @@ func takeDecoded(ctx context.Context, share *Share, body []byte) error {
 	return nil
 }
 
-// read takes memory as the body comes: a client that sends nothing has none.
+// read takes memory as the body arrives, so that a client that sends nothing takes leastBody only.
 func read(ctx context.Context, share *Share, r *http.Request) ([]byte, error) {
 	if r.ContentLength > MaxBody {
 		return nil, errTooLarge

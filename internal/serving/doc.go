@@ -1,9 +1,8 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package serving bounds what the clients of celset's HTTP servers cost, whatever they send and
-// however slowly: connections, headers, the time of a request, and the bodies that are in memory
-// together.
+// Package serving bounds the resources that clients of celset's HTTP servers can use, even if they send slowly or maliciously:
+// connections, headers, request times, and the total memory of bodies.
 //
 //	listener, err := serving.Listen(ctx, ":8081")
 //	if err != nil {
@@ -11,8 +10,7 @@
 //	}
 //	return serving.New(ctx, handler).Serve(listener)
 //
-// A bound that all clients share would let one of them keep the others out. Clients share in
-// [Shares]: when all is in use, the address that has the most loses the oldest that it has. An API
-// server, which sends at once and has as many connections as it waits for answers, keeps its place
-// beside any number of connections of a pod. Clients behind one address are one client.
+// With one bound for all clients, a single client could lock out the others. So clients have [Shares]: if everything is in use,
+// the address with the largest use loses its oldest share. An API server sends quickly and holds only as many connections as it
+// awaits answers. So it keeps its connections no matter how many a pod opens. Clients behind one address count as one client.
 package serving

@@ -14,22 +14,21 @@ import (
 )
 
 const (
-	// MaxConnections is how many connections a server has at a time, each with one request. An API server has as many as
-	// it waits for answers. With what TLS takes, and the header, a connection is up to 64 KiB.
+	// MaxConnections is the maximum number of connections of a server, with one request each. An API server has one per awaited
+	// answer. A connection takes up to 64 KiB with TLS and header.
 	MaxConnections = 512
-	// maxHeader is how many bytes the header of a request may have. Tokens are in it.
+	// maxHeader is the maximum size of a request header in bytes. It includes tokens.
 	maxHeader = 16 << 10
 
 	headerTime = 10 * time.Second
-	// requestTime is how long a client may take to send a request with its body.
+	// requestTime is the maximum time for a client to send a request with its body.
 	requestTime = 15 * time.Second
-	// answerTime is how long a request may take from its header to the end of its answer. API
-	// servers wait for 30 seconds at most.
+	// answerTime is the maximum time from the header of a request to the end of its answer. API servers wait for at most 30 seconds.
 	answerTime = time.Minute
 	idleTime   = 90 * time.Second
 )
 
-// Listen listens at an address, as [net.Listen] has it, for at most [MaxConnections].
+// Listen listens at an address in the form of [net.Listen]. It accepts at most [MaxConnections] at a time.
 func Listen(ctx context.Context, address string) (net.Listener, error) {
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
 	if err != nil {
@@ -38,7 +37,7 @@ func Listen(ctx context.Context, address string) (net.Listener, error) {
 	return Limit(listener, MaxConnections), nil
 }
 
-// Limit has a listener accept so many connections at a time.
+// Limit returns a listener that accepts at most that many connections at a time.
 func Limit(listener net.Listener, connections int) net.Listener {
 	return &limited{Listener: listener, shares: NewShares(connections)}
 }
@@ -99,7 +98,7 @@ func New(ctx context.Context, handler http.Handler) *http.Server {
 	}
 }
 
-// SelfSigned returns a certificate that is for this host, which nobody can verify.
+// SelfSigned returns a TLS configuration with a self-signed certificate for this host, which no client can verify.
 func SelfSigned() (*tls.Config, error) {
 	certificate, key, err := certutil.GenerateSelfSignedCertKey("localhost", []net.IP{net.IPv4(127, 0, 0, 1)}, nil)
 	if err != nil {

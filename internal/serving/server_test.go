@@ -21,7 +21,7 @@ import (
 	"github.com/celset/celset/internal/serving"
 )
 
-// from is a client at an address of this host.
+// from returns a dialer from an address of this host.
 func from(address string) *net.Dialer {
 	return &net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(address)}, Timeout: time.Minute}
 }
@@ -57,7 +57,7 @@ func post(t *testing.T, client *http.Client, url string, body io.Reader) int {
 	return response.StatusCode
 }
 
-// However many connections one address has open, another one is served, and the first loses the oldest.
+// TestConnectionsAreBounded checks that an address with many open connections does not block another, and loses its oldest one.
 func TestConnectionsAreBounded(t *testing.T) {
 	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	require.NoError(t, err)
@@ -86,8 +86,8 @@ func TestConnectionsAreBounded(t *testing.T) {
 	}
 }
 
-// Sixty clients send most of a large body and stop. They have the memory of a few of them together, and a client at
-// another address is answered at once, with a large body, too.
+// TestSlowBodies has sixty clients that send most of a large body and stop. Together they get the memory of a few clients. A
+// client at another address is answered at once, even with a large body.
 func TestSlowBodies(t *testing.T) {
 	listener, err := serving.Listen(t.Context(), "127.0.0.1:0")
 	require.NoError(t, err)
@@ -135,7 +135,7 @@ type forever struct{}
 
 func (forever) Read(p []byte) (int, error) { return copy(p, bytes.Repeat([]byte("x"), len(p))), nil }
 
-// slowBody sends so much and then nothing until the context ends.
+// slowBody sends some bytes and then blocks until the context ends.
 type slowBody struct {
 	ctx  context.Context
 	left int

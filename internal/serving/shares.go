@@ -9,16 +9,15 @@ import (
 	"sync"
 )
 
-// Shares are what the clients of a server have of something that is limited: connections, or bytes. It
-// is safe for concurrent use.
+// Shares divides a limited resource of a server, connections or bytes, among its clients. It is safe for concurrent use.
 type Shares struct {
 	limit int
 
 	mutex sync.Mutex
 	used  int
-	// clients have the shares of each, the oldest first.
+	// clients maps an address to its client. The shares of a client are sorted by age, the oldest first.
 	clients map[string]*client
-	// returned is closed when something was returned.
+	// returned is closed and replaced when a share is returned.
 	returned chan struct{}
 }
 
@@ -27,24 +26,23 @@ type client struct {
 	shares []*Share
 }
 
-// NewShares limits what all shares have together.
+// NewShares returns Shares with a limit for the total of all shares.
 func NewShares(limit int) *Shares {
 	return &Shares{limit: limit, clients: map[string]*client{}, returned: make(chan struct{})}
 }
 
-// Share is what one connection or request of a client has.
+// Share is the part of a resource that one connection or request uses.
 type Share struct {
 	of     *Shares
 	client string
 	used   int
-	// evict ends the use of the share; nil if that can't be.
+	// evict ends the use of the share. It is nil if the share must not be evicted.
 	evict func()
 	ended bool
 }
 
-// Join returns a share with nothing in it. evict is called at most once, when what the share has is
-// given to another client, and never after the share was returned; it must not wait, or use shares. The
-// caller returns the share at the end.
+// Join returns an empty share, which the caller must return. evict is called at most once, when another client gets the resources
+// of the share, and never after the share was returned. evict must not block and must not use shares.
 func (s *Shares) Join(name string, evict func()) *Share {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
@@ -58,8 +56,8 @@ func (s *Shares) Join(name string, evict func()) *Share {
 	return share
 }
 
-// Take adds to the share. It waits until the context ends if others have too much and can't be
-// evicted; the error is the cause of that end.
+// Take adds an amount to the share. It waits until the context ends if the resource is in use and no share can be evicted. The
+// error is the context's cause.
 func (s *Share) Take(ctx context.Context, amount int) error {
 	for {
 		returned, ok := s.try(amount)
@@ -74,7 +72,7 @@ func (s *Share) Take(ctx context.Context, amount int) error {
 	}
 }
 
-// Try adds to the share, or says that it can't be now.
+// Try adds an amount to the share, or returns false if that is impossible now.
 func (s *Share) Try(amount int) bool {
 	_, ok := s.try(amount)
 	return ok
@@ -87,7 +85,7 @@ func (s *Share) try(amount int) (returned <-chan struct{}, ok bool) {
 	return s.of.returned, ok
 }
 
-// add evicts shares of the clients that have more than this one would have.
+// add evicts shares of clients that use at least as much as this client would use.
 func (s *Shares) add(share *Share, amount int) bool {
 	if share.ended || amount > s.limit {
 		return false
@@ -107,7 +105,7 @@ func (s *Shares) add(share *Share, amount int) bool {
 	return true
 }
 
-// oldestOfLargest is the oldest share that can be evicted, of the client with the most of those with at least so much.
+// oldestOfLargest returns the oldest evictable share of the client with the largest use, if that use is at least least.
 func (s *Shares) oldestOfLargest(least int) *Share {
 	var found *Share
 	for _, client := range s.clients {
@@ -122,7 +120,7 @@ func (s *Shares) oldestOfLargest(least int) *Share {
 	return found
 }
 
-// Keep has the share not be evicted any more. It is false if it was.
+// Keep protects the share from eviction. It returns false if the share was evicted already.
 func (s *Share) Keep() bool {
 	s.of.mutex.Lock()
 	defer s.of.mutex.Unlock()
@@ -130,7 +128,7 @@ func (s *Share) Keep() bool {
 	return !s.ended
 }
 
-// Return gives all of the share back. It may be called again.
+// Return returns the share. It may be called again.
 func (s *Share) Return() {
 	s.of.mutex.Lock()
 	defer s.of.mutex.Unlock()

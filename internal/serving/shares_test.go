@@ -22,8 +22,8 @@ import (
 	"github.com/celset/celset/internal/testing/cases"
 )
 
-// Whatever is asked for, shares keep to the limit, and what a client has is taken away for a client only that
-// has no more then.
+// TestShares checks that shares stay within the limit for any requests. A client loses a share only to a client that then has no
+// more than it had.
 func TestShares(t *testing.T) {
 	cases.Check(t, func(t *rapid.T) {
 		limit := rapid.IntRange(1, 12).Draw(t, "limit")

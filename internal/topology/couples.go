@@ -5,15 +5,12 @@ package topology
 
 import "fmt"
 
-// AttributePCIeRoot is the standard attribute for the PCIe root complex that a
-// device hangs below, a string: "pci0000:00". It is the same name for every
-// driver, so devices of different drivers can be compared.
+// AttributePCIeRoot is the standard string attribute for the PCIe root complex of a device: "pci0000:00". All drivers use this
+// name, so that devices of different drivers can be compared.
 const AttributePCIeRoot = "resource.kubernetes.io/pcieRoot"
 
-// NewCouples puts n GPUs and n NICs below n PCIe root complexes, one of each
-// below each. The two families may be of different drivers, which then have a
-// pool each; their prefixes must differ, for a device's name to tell which of
-// the two it is.
+// NewCouples places one of n GPUs and one of n NICs below each of n PCIe root complexes. The families may have different drivers,
+// each with its own pool. Their prefixes must differ, so that device names are unique.
 func NewCouples(gpus, nics Family, n int) (Topology, error) {
 	if err := checkCouples(gpus, nics, n); err != nil {
 		return Topology{}, fmt.Errorf("couples: %w", err)
@@ -45,8 +42,7 @@ func checkCouples(gpus, nics Family, n int) error {
 	return nil
 }
 
-// pcieAttributes numbers roots as machines do: some distance apart on the bus,
-// to leave room for what hangs below each.
+// pcieAttributes numbers roots as real machines do: with a distance on the bus that leaves room for the devices below each root.
 func pcieAttributes(root int) attributes {
 	const rootsPerDomain, busesPerRoot = 16, 16
 	name := fmt.Sprintf("pci%04x:%02x", root/rootsPerDomain, root%rootsPerDomain*busesPerRoot)

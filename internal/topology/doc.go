@@ -1,9 +1,8 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package topology generates the devices of a node whose accelerators are wired
-// in a known way. Demos, tests and the topology driver use it. The allocator
-// knows nothing of it.
+// Package topology generates the devices of a node whose accelerators have a given wiring. Demos, tests and the topology driver
+// use it. The allocator does not use it.
 //
 //	ring, err := topology.NewRing(topology.Family{Driver: "mla.example.com", Prefix: "mla"}, 8)
 //	slices, err := ring.ResourceSlices("node-1")   // publish these
@@ -20,10 +19,9 @@
 //	                   its counterpart; attributes id, peers and, if asked for,
 //	                   peerList
 //
-// Devices that come from elsewhere have a Topology, too: of kind [Placed] where coordinates
-// are known, and of kind [Machine] where their attributes tell NUMA nodes and PCIe roots, see
-// [Locate]. Package machine has models of real machines. Package draw draws topologies.
+// Devices from other sources have a Topology, too. Its kind is [Placed] if coordinates are given, or [Machine] if attributes give
+// NUMA nodes and PCIe roots, see [Locate]. Package machine models real machines. Package draw draws topologies.
 //
-// A [Topology] has its wiring twice: in the attributes that expressions read, and in
-// [Device.Neighbors], which tests compare with what an expression found.
+// A [Topology] holds its wiring twice: in attributes, which expressions read, and in [Device.Neighbors], which tests compare with
+// the results of expressions.
 package topology

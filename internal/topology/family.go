@@ -13,20 +13,18 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// MaxDevices is the largest number of devices a topology may have. Nodes have
-// far fewer; the limit keeps a mistyped size from filling an API server.
+// MaxDevices is the maximum number of devices of a topology. Nodes have far fewer. The limit keeps a mistyped size from filling
+// an API server.
 const MaxDevices = 4096
 
-// attributes is what a device publishes about itself.
+// attributes holds the attributes that a device publishes.
 type attributes = map[resourceapi.QualifiedName]resourceapi.DeviceAttribute
 
-// Family is what the devices of one driver have in common.
+// Family holds the common properties of devices of one driver.
 type Family struct {
-	// Driver is the name of the DRA driver, a DNS subdomain of at most 63
-	// characters. It is also the domain of the attributes.
+	// Driver is the name of the DRA driver, a DNS subdomain of at most 63 characters. It is also the domain of the attributes.
 	Driver string
-	// Prefix starts the names of the devices: "mla" gives mla-0, mla-1, ...
-	// Names must be DNS labels.
+	// Prefix starts the names of the devices: "mla" gives mla-0, mla-1, ... The names must be DNS labels.
 	Prefix string
 }
 
@@ -55,8 +53,7 @@ func (f Family) device(number int, at Coordinates, attributes attributes) Device
 	return Device{Driver: f.Driver, Name: f.name(number), Attributes: attributes, Coordinates: at}
 }
 
-// checkCount reports a number of devices, rows or the like outside of what the
-// kind can have.
+// checkCount returns an error if a number of devices, rows or the like is out of range for the kind.
 func checkCount(what string, count, least, most int) error {
 	if count < least || count > most {
 		return fmt.Errorf("%s: must be %d to %d, is %d", what, least, most, count)
@@ -64,9 +61,8 @@ func checkCount(what string, count, least, most int) error {
 	return nil
 }
 
-// connect enters links, given as indices of devices, into Neighbors. A link may
-// be given more than once and in either direction. A device is never its own
-// neighbour.
+// connect adds links, given as indices of devices, to Neighbors. A link may occur more than once and in either direction. A link
+// from a device to itself is ignored.
 func connect(devices []Device, links [][2]int) {
 	neighbors := make([][]int, len(devices))
 	for _, link := range links {

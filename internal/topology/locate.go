@@ -10,36 +10,39 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 )
 
-// AttributeNUMANode is the standard attribute for the NUMA node that a device is on. Drivers
-// that are older than it have one of the same name in their own domain.
+// AttributeNUMANode is the standard attribute for the NUMA node of a device. Older drivers have an attribute of the same name in
+// their own domain.
 const AttributeNUMANode = "resource.kubernetes.io/numaNode"
 
-// Source says how the NUMA node of a device is known.
+// Source is the source of a device's NUMA node.
 type Source int
 
 const (
-	// Unknown means that it is not.
+	// Unknown means that the NUMA node is unknown.
 	Unknown Source = iota
-	// Published means that the device says it itself.
+	// Published means that the device publishes its NUMA node.
 	Published
-	// ByRoot means that another device below the same PCIe root says it.
+	// ByRoot means that another device below the same PCIe root publishes the NUMA node.
 	ByRoot
-	// ByDomain means that all devices whose PCI domains belong to the same CPU say it.
+	// ByDomain means that all publishing devices in the PCI domains of the same CPU agree on the NUMA node.
 	ByDomain
 )
 
-// Location is where a device is in its machine.
+// Location is the position of a device in its machine.
 type Location struct {
-	// Source says whether and how NUMANode is known.
+	// Source is the source of NUMANode.
 	Source   Source
 	NUMANode int64
-	// Roots are the PCIe roots that the device hangs below or, of CPUs, that are near.
+	// Roots are the PCIe roots above the device or, for a CPU, near it.
 	Roots []string
 }
 
-// Locate says where devices of one node are: by their attributes, or by those of devices that
-// are in the same place and say more. Drivers say what they happen to know: a GPU its PCIe
-// root, the NIC below the same root its NUMA node as well.
+// Locate returns the locations of devices of one node. Drivers publish different parts of a location: a GPU its PCIe root, and
+// the NIC below the same root also its NUMA node. Locate takes the NUMA node of a device from the first of these sources:
+//
+//  1. the device's own attributes;
+//  2. the devices below the same PCIe root, if they publish a single NUMA node;
+//  3. the devices in the PCI domains of the same CPU, if CPUs and NUMA nodes correspond one to one.
 func Locate(devices []Device) []Location {
 	locations := make([]Location, len(devices))
 	for i, d := range devices {
@@ -60,7 +63,7 @@ func Locate(devices []Device) []Location {
 	return locations
 }
 
-// locationOf is what a device says itself.
+// locationOf returns the location that a device publishes.
 func locationOf(d Device) Location {
 	var l Location
 	if node, found := numaNodeOf(d); found {
@@ -75,8 +78,8 @@ func locationOf(d Device) Location {
 	return l
 }
 
-// numaNodeOf is what a device says of its NUMA node. Those that are on several, and those
-// that say a negative number, are on none.
+// numaNodeOf returns the NUMA node that a device publishes. It returns false for devices on several nodes and for negative
+// numbers.
 func numaNodeOf(d Device) (int64, bool) {
 	const id = "numaNode"
 	names := []resourceapi.QualifiedName{AttributeNUMANode, resourceapi.QualifiedName(d.Driver + "/" + id), id, "dra.net/" + id}
@@ -93,7 +96,7 @@ func numaNodeOf(d Device) (int64, bool) {
 	return 0, false
 }
 
-// numaNodes are what devices that have something in common say of their NUMA nodes.
+// numaNodes maps a common property of devices to the NUMA nodes that they publish.
 type numaNodes[K comparable] map[K]map[int64]bool
 
 func (n numaNodes[K]) learn(key K, l Location) {
@@ -106,7 +109,7 @@ func (n numaNodes[K]) learn(key K, l Location) {
 	n[key][l.NUMANode] = true
 }
 
-// tell completes a location if there is only one answer.
+// tell completes a location if the devices publish exactly one NUMA node.
 func (n numaNodes[K]) tell(key K, l *Location, source Source) {
 	if l.Source != Unknown || len(n[key]) != 1 {
 		return
@@ -116,11 +119,11 @@ func (n numaNodes[K]) tell(key K, l *Location, source Source) {
 	}
 }
 
-// domainsPerCPU is how many PCI domains a CPU has on machines where it has its own.
+// domainsPerCPU is the number of PCI domains of a CPU on machines that have separate domains per CPU.
 const domainsPerCPU = 16
 
-// locateByDomain is for machines with GPUs and NICs below different roots of the CPU that
-// they have in common. It has no opinion where domains don't go with NUMA nodes one to one.
+// locateByDomain serves machines that have GPUs and NICs below different roots of the same CPU. It does nothing unless CPUs and
+// NUMA nodes correspond one to one.
 func locateByDomain(locations []Location) {
 	byCPU, cpus := numaNodes[int64]{}, map[int64]bool{}
 	for _, l := range locations {
@@ -146,7 +149,7 @@ func locateByDomain(locations []Location) {
 	}
 }
 
-// cpu numbers CPUs by the domain in the name of a root: "pci0018:00".
+// cpu returns the number of the CPU, from the domain in the name of the root: "pci0018:00".
 func (l Location) cpu() (int64, bool) {
 	if len(l.Roots) != 1 {
 		return 0, false

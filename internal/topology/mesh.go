@@ -5,15 +5,14 @@ package topology
 
 import "fmt"
 
-// AttributeRow and AttributeCol place a device in its mesh or torus. Both are
-// ints from 0.
+// AttributeRow and AttributeCol are the position of a device in its mesh or torus, as ints from 0.
 const (
 	AttributeRow = "row"
 	AttributeCol = "col"
 )
 
-// NewMesh wires rows x cols devices to a grid: each is linked to the ones left,
-// right, above and below it. Devices are numbered row by row.
+// NewMesh wires rows x cols devices to a grid. Each device is linked to its left, right, upper and lower neighbour. Devices are
+// numbered row by row.
 func NewMesh(family Family, rows, cols int) (Topology, error) {
 	if err := checkShape(family, rows, cols, 1); err != nil {
 		return Topology{}, fmt.Errorf("mesh: %w", err)
@@ -23,8 +22,7 @@ func NewMesh(family Family, rows, cols int) (Topology, error) {
 	return Topology{Kind: Mesh, Rows: rows, Cols: cols, Devices: devices}, nil
 }
 
-// checkShape checks each dimension by itself first: the product of two that are
-// in bounds can't overflow.
+// checkShape checks each dimension first, because the product of two dimensions within bounds can't overflow.
 func checkShape(family Family, rows, cols, least int) error {
 	if err := checkCount("rows", rows, least, MaxDevices); err != nil {
 		return err

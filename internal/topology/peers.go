@@ -12,23 +12,22 @@ import (
 )
 
 const (
-	// AttributeID is the name of the device, a string: expressions don't see
-	// the name itself.
+	// AttributeID is the name of the device as a string, because expressions can't read the name itself.
 	AttributeID = "id"
-	// AttributePeers is the names of the linked devices, joined by commas.
+	// AttributePeers holds the names of the linked devices, joined by commas.
 	AttributePeers = "peers"
-	// AttributePeerList is the same as a list of strings.
+	// AttributePeerList holds the same names as a list of strings.
 	AttributePeerList = "peerList"
 )
 
-// PeerForm says in which attributes a device names its peers.
+// PeerForm selects the attributes that name a device's peers.
 type PeerForm int
 
 const (
 	// PeersAsString publishes AttributePeers, which every cluster stores.
 	PeersAsString PeerForm = iota
-	// PeersAsStringAndList publishes AttributePeerList besides. An API server
-	// without the feature gate DRAListTypeAttributes rejects the slices.
+	// PeersAsStringAndList also publishes AttributePeerList. An API server without the feature gate DRAListTypeAttributes rejects
+	// the slices.
 	PeersAsStringAndList
 )
 
@@ -37,9 +36,8 @@ const (
 	quadCorners = 4
 )
 
-// NewHybridCubeMesh wires 8 devices as eight-GPU servers without a switch do:
-// two quads, 0 to 3 and 4 to 7, in which every device is linked to every other,
-// and a link from each device to its counterpart in the other quad.
+// NewHybridCubeMesh wires 8 devices like an eight-GPU server without a switch. There are two quads, 0 to 3 and 4 to 7. All
+// devices of a quad are linked to each other, and each device is linked to its counterpart in the other quad.
 func NewHybridCubeMesh(family Family, form PeerForm) (Topology, error) {
 	if err := family.validate(quads * quadCorners); err != nil {
 		return Topology{}, fmt.Errorf("hybrid cube mesh: %w", err)
@@ -83,8 +81,7 @@ func peerAttributes(d Device, form PeerForm) attributes {
 	return result
 }
 
-// checkPeers: the joined names are the one attribute that grows with the prefix
-// faster than the name of the device does.
+// checkPeers checks the length of the joined names, the only attribute that grows faster than the device name.
 func checkPeers(d Device) error {
 	const most = resourceapi.DeviceAttributeMaxValueLength
 	if length := len(*d.Attributes[AttributePeers].StringValue); length > most {

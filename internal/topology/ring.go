@@ -5,17 +5,16 @@ package topology
 
 import "fmt"
 
-// AttributeIndex is the place of a device in its ring, an int from 0.
+// AttributeIndex is the position of a device in its ring, an int from 0.
 const AttributeIndex = "index"
 
-// minRing is the fewest devices that have two distinct neighbours each.
+// minRing is the smallest number of devices with two distinct neighbours each.
 const minRing = 3
 
-// NewRing wires n devices, at least 3, to a closed chain: each is linked to the
-// one before and the one after it, the last to the first.
+// NewRing wires n devices, at least 3, to a closed chain. Each device is linked to the previous and the next, the last to the
+// first.
 //
-// An expression that compares indices by their difference sees a chain, not a
-// ring: {0, n-1} is contiguous all the same.
+// An expression that compares differences of indices sees a chain instead of a ring, although {0, n-1} is contiguous.
 func NewRing(family Family, n int) (Topology, error) {
 	if err := checkCount("devices", n, minRing, MaxDevices); err != nil {
 		return Topology{}, fmt.Errorf("ring: %w", err)

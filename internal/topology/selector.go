@@ -10,9 +10,8 @@ import (
 	"strings"
 )
 
-// Selector is an expression that selects the device. Selectors see no names, so it compares
-// what the device publishes as ints and strings: it tells devices of a topology apart if
-// that does.
+// Selector returns a selector of the device. Selectors can't read names, so it compares the ints and strings that the device
+// publishes. It selects other devices with the same values, too.
 func (d Device) Selector() string {
 	terms := []string{fmt.Sprintf("device.driver == %q", d.Driver)}
 	for _, name := range slices.Sorted(maps.Keys(d.Attributes)) {

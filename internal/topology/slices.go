@@ -13,13 +13,12 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// poolGeneration is that of a pool which was published once and never changed.
+// poolGeneration is the generation of a pool that never changes.
 const poolGeneration = 1
 
-// ResourceSlices returns what the drivers of the topology publish on a node: one
-// pool for each driver, named like the node, in as many slices as the API's
-// limit of devices per slice asks for. Slices are named
-// <node>-<driver>-<number>. Nothing in them is shared with the topology.
+// ResourceSlices returns the slices that the drivers publish on a node. Each driver has one pool with the node's name, split
+// according to the API's limit of devices per slice. Slices are named <node>-<driver>-<number>. They share no memory with the
+// topology.
 func (t Topology) ResourceSlices(nodeName string) ([]*resourceapi.ResourceSlice, error) {
 	if problems := validation.IsDNS1123Subdomain(nodeName); len(problems) > 0 {
 		return nil, fmt.Errorf("node name %q: %s", nodeName, strings.Join(problems, "; "))
@@ -51,7 +50,7 @@ func (t Topology) poolSlices(nodeName, driver string) ([]*resourceapi.ResourceSl
 	return result, nil
 }
 
-// published returns the devices of one driver in the form of the API.
+// published returns the devices of one driver as API objects.
 func (t Topology) published(driver string) []resourceapi.Device {
 	var devices []resourceapi.Device
 	for _, d := range t.Devices {
@@ -66,8 +65,7 @@ func (t Topology) published(driver string) []resourceapi.Device {
 	return devices
 }
 
-// devicesPerSlice is the API's limit, which is lower for slices in which a
-// device has an attribute of a list type.
+// devicesPerSlice returns the API's limit of devices. The limit is lower for slices with list attributes.
 func devicesPerSlice(devices []resourceapi.Device) int {
 	for _, device := range devices {
 		for _, attribute := range device.Attributes {
@@ -86,7 +84,7 @@ func isList(attribute resourceapi.DeviceAttribute) bool {
 
 func newSlice(name, nodeName, driver string, devices []resourceapi.Device) *resourceapi.ResourceSlice {
 	return &resourceapi.ResourceSlice{
-		// Typed clients do without, but slices written to a file need it.
+		// Typed clients don't need TypeMeta, but slices in files do.
 		TypeMeta: metav1.TypeMeta{
 			APIVersion: resourceapi.SchemeGroupVersion.String(),
 			Kind:       "ResourceSlice",

@@ -11,11 +11,10 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 )
 
-// Kind says how the devices of a topology are wired.
+// Kind is the kind of wiring of a topology.
 type Kind string
 
-// The kinds of topologies, each made by the function of the same name with New
-// in front.
+// The kinds of topologies. The constructor of a kind has its name after "New".
 const (
 	Ring           Kind = "ring"
 	Mesh           Kind = "mesh"
@@ -25,71 +24,65 @@ const (
 	HybridCubeMesh Kind = "hybrid-cube-mesh"
 )
 
-// Kinds that are not wired in one way.
+// Kinds without a fixed wiring.
 const (
-	// Placed is the kind of devices that were not generated here: they are drawn at their
-	// coordinates, with links to those of their Neighbors that are beside them.
+	// Placed is the kind of devices that were not generated here. They are drawn at their coordinates, with links to adjacent
+	// Neighbors.
 	Placed Kind = "placed"
-	// Machine is the kind of all devices of a machine, of any number of drivers. Package
-	// machine has models of such. They are drawn below the NUMA nodes and PCIe roots that
-	// their attributes tell, see [Locate]; devices of a driver that has links, as if they
-	// were Placed.
+	// Machine is the kind of all devices of a machine, of any number of drivers. Package machine models such machines. Devices are
+	// drawn below the NUMA nodes and PCIe roots in their attributes, see [Locate]. Devices of a driver with links are drawn like
+	// Placed devices.
 	Machine Kind = "machine"
 )
 
-// Topology is the devices of one node and how they are linked. It does not know
-// the node: the same topology can be published for any number of them.
+// Topology holds the devices of one node and their links. It is independent of the node, so it can be published for many nodes.
 type Topology struct {
 	Kind Kind
-	// Title is what stands above a drawing instead of the kind. Then a grid that is wider than a page is drawn without names.
+	// Title replaces the kind above a drawing. With a Title, a grid wider than a page is drawn without names.
 	Title string
-	// Rows and Cols are the shape of a Mesh or a Torus, 0 for other kinds.
+	// Rows and Cols are the size of a Mesh or Torus, and 0 for other kinds.
 	Rows, Cols int
-	// Devices are in the order in which they are published. Their names are
-	// unique, also across drivers.
+	// Devices is in the order of publication. Names are unique, also across drivers.
 	Devices []Device
 }
 
 // Device is one device of a topology.
 type Device struct {
 	Driver string
-	// Name is a DNS label, the family's prefix and a number: "mla-0".
+	// Name is a DNS label, made of the family's prefix and a number: "mla-0".
 	Name string
-	// Attributes are published with the device. Those of the driver's own
-	// domain have no domain in their name.
+	// Attributes are published with the device. Names in the driver's own domain omit the domain.
 	Attributes map[resourceapi.QualifiedName]resourceapi.DeviceAttribute
-	// Capacity is published with the device, too.
+	// Capacity is published with the device.
 	Capacity map[resourceapi.QualifiedName]resourceapi.DeviceCapacity
-	// AllowMultipleAllocations lets several claims have a part of the device each.
+	// AllowMultipleAllocations allows several claims to share the device.
 	AllowMultipleAllocations bool
-	// Coordinates place the device in its topology.
+	// Coordinates is the position of the device in its topology.
 	Coordinates Coordinates
-	// Neighbors are the names of the directly linked devices, without
-	// repetition and in the order of Topology.Devices. Links have no direction:
-	// a neighbour's Neighbors name this device.
+	// Neighbors holds the names of directly linked devices, without repetition, in the order of Topology.Devices. Links are
+	// symmetric: a neighbour's Neighbors contain this device.
 	Neighbors []string
 }
 
-// Coordinates count from 0. What they mean depends on the kind:
+// Coordinates count from 0. Their meaning depends on the kind:
 //
 //	Mesh, Torus     row and column
 //	Ring            0 and the index in the ring
 //	BridgePairs     the pair and the side of the bridge
 //	Couples         the PCIe root and 0 for the GPU, 1 for the NIC
 //	HybridCubeMesh  the quad and the corner
-//	Placed          the place in a drawing
-//	Machine         the same, of devices whose driver has links; 0 for others
+//	Placed          the position in a drawing
+//	Machine         the same for devices whose driver has links; 0 for others
 type Coordinates struct {
 	Row, Col int
 }
 
-// Edge is a link between two devices, A being the one that comes first in
-// Topology.Devices.
+// Edge is a link between two devices. A precedes B in Topology.Devices.
 type Edge struct {
 	A, B string
 }
 
-// Device finds a device by its name.
+// Device returns a device by its name.
 func (t Topology) Device(name string) (Device, bool) {
 	i := slices.IndexFunc(t.Devices, func(d Device) bool { return d.Name == name })
 	if i < 0 {
@@ -121,8 +114,7 @@ func (t Topology) Select(names []string) ([]Device, error) {
 	return devices, nil
 }
 
-// Drivers lists the drivers of the devices, each once, in the order in which
-// they first appear.
+// Drivers returns the drivers of the devices without repetition, in the order of their first device.
 func (t Topology) Drivers() []string {
 	var drivers []string
 	for _, d := range t.Devices {
@@ -133,7 +125,7 @@ func (t Topology) Drivers() []string {
 	return drivers
 }
 
-// Edges lists every link once, ordered by A and then by B.
+// Edges returns every link once, ordered by A and then by B.
 func (t Topology) Edges() []Edge {
 	order := t.order()
 	var edges []Edge
@@ -147,7 +139,7 @@ func (t Topology) Edges() []Edge {
 	return edges
 }
 
-// order maps the names of devices to their index in Devices.
+// order maps the names of devices to their indices in Devices.
 func (t Topology) order() map[string]int {
 	order := make(map[string]int, len(t.Devices))
 	for i, d := range t.Devices {
@@ -156,7 +148,7 @@ func (t Topology) order() map[string]int {
 	return order
 }
 
-// String describes the topology in a few words: "ring of 8 mla.example.com".
+// String returns a short description: "ring of 8 mla.example.com".
 func (t Topology) String() string {
 	if t.Title != "" {
 		return t.Title

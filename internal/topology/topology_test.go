@@ -20,7 +20,7 @@ import (
 	"github.com/celset/celset/internal/topology"
 )
 
-// TestInvariants holds for every kind of topology.
+// TestInvariants checks invariants of every kind of topology.
 func TestInvariants(t *testing.T) {
 	cases.Check(t, func(t *rapid.T) {
 		topo := randomtopology.Any().Draw(t, "topology")
@@ -48,8 +48,7 @@ func TestInvariants(t *testing.T) {
 	})
 }
 
-// TestNeighborsAgreeWithAttributes compares the links with what a reader of the
-// attributes alone would take them to be.
+// TestNeighborsAgreeWithAttributes checks that the links match the attributes.
 func TestNeighborsAgreeWithAttributes(t *testing.T) {
 	cases.Check(t, func(t *rapid.T) {
 		topo := randomtopology.Any().Draw(t, "topology")
@@ -77,8 +76,7 @@ func linkedByAttributes(topo topology.Topology, a, b topology.Device) bool {
 	}
 }
 
-// distance between two int attributes, the short way round if they close after
-// so many.
+// distance returns the difference of two int attributes. If closesAfter is not 0, it is the shorter way around the ring.
 func distance(a, b topology.Device, name resourceapi.QualifiedName, closesAfter int) int {
 	difference := int(*a.Attributes[name].IntValue - *b.Attributes[name].IntValue)
 	difference = max(difference, -difference)
@@ -138,7 +136,7 @@ func TestBadInput(t *testing.T) {
 	}
 }
 
-// anyDevice draws one device of a topology.
+// anyDevice draws a device of a topology.
 func anyDevice(t *rapid.T, topo topology.Topology, label string) topology.Device {
 	return rapid.SampledFrom(topo.Devices).Draw(t, label)
 }
@@ -183,8 +181,7 @@ func TestResourceSlicesSplit(t *testing.T) {
 	}
 }
 
-// TestResourceSlicesProperties checks what the API server would: that it accepts
-// the slices and that the pools are complete.
+// TestResourceSlicesProperties checks that the API server would accept the slices and that pools are complete.
 func TestResourceSlicesProperties(t *testing.T) {
 	cases.Check(t, func(t *rapid.T) {
 		topo := randomtopology.Any().Draw(t, "topology")

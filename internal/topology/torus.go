@@ -5,12 +5,10 @@ package topology
 
 import "fmt"
 
-// NewTorus wires rows x cols devices, at least 2x2, to a grid whose rows and
-// columns close: as a mesh, but the ends of every row and of every column are
-// linked too. Attributes are those of a mesh.
+// NewTorus wires rows x cols devices, at least 2x2, like a mesh, and also links the ends of every row and column. It has the
+// attributes of a mesh.
 //
-// A row or column of two is not linked twice: there the closing link is the one
-// that the mesh already has.
+// A row or column of two devices has a single link, because its closing link equals the link of the mesh.
 func NewTorus(family Family, rows, cols int) (Topology, error) {
 	if err := checkShape(family, rows, cols, 2); err != nil {
 		return Topology{}, fmt.Errorf("torus: %w", err)
@@ -20,7 +18,7 @@ func NewTorus(family Family, rows, cols int) (Topology, error) {
 	return t, nil
 }
 
-// Close wires the devices, which are those of a grid row by row, as a torus.
+// Close wires the devices of a grid, given row by row, as a torus.
 func (t *Topology) Close(rows, cols int) {
 	connect(t.Devices, append(meshLinks(rows, cols), closingLinks(rows, cols)...))
 	t.Kind, t.Rows, t.Cols = Torus, rows, cols

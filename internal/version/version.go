@@ -1,7 +1,7 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package version has the versions of celset and of Kubernetes that a program was built from.
+// Package version provides the versions of celset and Kubernetes that a program was built from.
 package version
 
 import (
@@ -9,18 +9,17 @@ import (
 	"strings"
 )
 
-// unknown is what the go command calls the version of a module that it does not know.
+// unknown is the go command's text for an unknown version of a module.
 const unknown = "(devel)"
 
-// released is the version of a release. The linker sets it: what the go command finds out by itself
-// depends on how the source was fetched.
+// released is the version of a release. The linker sets it, because the go command's own result depends on how the source was
+// fetched.
 var released string
 
-// revision is the commit of a release. The linker sets it, too.
+// revision is the commit of a release. The linker sets it.
 var revision string
 
-// Get returns the version of this module that the program was built from: a release, or one
-// that has time and commit in it.
+// Get returns the version of this module in the program: a release, or a pseudo-version with time and commit.
 func Get() string {
 	if released != "" {
 		return released
@@ -35,8 +34,7 @@ func of(info *debug.BuildInfo, ok bool) string {
 	return info.Main.Version
 }
 
-// Text is what programs print with --version: the version of celset, and that of Kubernetes whose libraries
-// they have.
+// Text returns the output of --version: the versions of celset and of the Kubernetes libraries.
 func Text() string { return text(Get(), kubernetes(debug.ReadBuildInfo())) }
 
 func text(celset, kubernetes string) string {
@@ -46,8 +44,7 @@ func text(celset, kubernetes string) string {
 	return celset + " (Kubernetes " + kubernetes + ")"
 }
 
-// kubernetes is empty if the program does not know. Kubernetes' libraries have the version v0.37.2 where
-// Kubernetes has v1.37.2.
+// kubernetes returns the version of Kubernetes, or "" if it is unknown. Kubernetes v1.37.2 has libraries of version v0.37.2.
 func kubernetes(info *debug.BuildInfo, ok bool) string {
 	if !ok {
 		return ""

@@ -11,8 +11,8 @@ import (
 	"github.com/celset/celset/cel/device/bitset"
 )
 
-// loops are the ways to go over a set, beside the loop that one would write by hand. What is
-// done for a position is little: looking something up in a table.
+// loops are the ways to iterate over a set, with a loop written by hand for comparison. The loop body does little: one lookup in
+// a table.
 var loops = []struct {
 	name string
 	sum  func(set bitset.Set, table []int) int
@@ -39,8 +39,7 @@ var loops = []struct {
 	}},
 }
 
-// All takes as long as the loop by hand, Next four times as long if there is little between
-// the positions.
+// BenchmarkLoop shows that All is as fast as the loop by hand. Next takes four times as long if positions are dense.
 func BenchmarkLoop(b *testing.B) {
 	for _, size := range []struct{ positions, every int }{{16, 1}, {64, 1}, {64, 16}, {512, 1}, {512, 16}} {
 		set, table := bitset.New(size.positions), make([]int, size.positions)

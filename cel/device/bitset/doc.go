@@ -1,8 +1,7 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package bitset has sets of devices, of which each is known by its position in a list:
-// one bit for a device.
+// Package bitset provides sets of devices. A device is identified by its position in a list and takes one bit:
 //
 //	free := bitset.New(len(devices))
 //	free.Add(3)
@@ -10,9 +9,9 @@
 //		use(devices[i])
 //	}
 //
-// A search asks all the time how many devices two sets have in common. With bits that takes
-// a few instructions for 64 devices, and no memory.
+// A search constantly counts the devices that two sets have in common. With bits this takes a few instructions per 64 devices and
+// no memory.
 //
-// A set is made for a list of some length and does not grow. What takes two sets takes two of
-// the same list; that is not checked.
+// A set is made for a list of fixed length and does not grow. Functions on two sets require sets of the same list; they don't
+// check it.
 package bitset

@@ -3,11 +3,10 @@
 
 package bitset
 
-// List is several sets of positions of the same list of devices, in one piece of memory:
-// who needs many small ones at a time allocates once.
+// List holds several sets of positions of one list of devices in a single allocation.
 type List struct {
 	words Set
-	// width is the number of words of a set.
+	// width is the number of words per set.
 	width int
 }
 
@@ -17,12 +16,12 @@ func NewList(count, n int) List {
 	return List{make(Set, count*width), width}
 }
 
-// At returns set number i, from 0. It is part of the list, not a copy.
+// At returns set number i, counted from 0. The set shares memory with the list.
 func (l List) At(i int) Set {
 	return l.words[i*l.width : (i+1)*l.width : (i+1)*l.width]
 }
 
-// Cut returns the first count sets and those after them.
+// Cut returns a list of the first count sets and a list of the others.
 func (l List) Cut(count int) (first, rest List) {
 	end := count * l.width
 	return List{l.words[:end:end], l.width}, List{l.words[end:], l.width}

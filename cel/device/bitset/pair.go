@@ -5,7 +5,7 @@ package bitset
 
 import "math/bits"
 
-// What takes another set takes one of the same list of devices, and so of the same length.
+// Methods that take another set require a set of the same list of devices, and so of the same length.
 
 // SetTo makes s equal to other.
 func (s Set) SetTo(other Set) { copy(s, other) }
@@ -17,8 +17,7 @@ func (s Set) Join(other Set) {
 	}
 }
 
-// Keep removes the positions that other does not have and reports whether there were
-// any.
+// Keep removes the positions that other does not have. It reports whether it removed any.
 func (s Set) Keep(other Set) (removed bool) {
 	var gone uint64
 	for w, word := range other {
@@ -28,7 +27,7 @@ func (s Set) Keep(other Set) (removed bool) {
 	return gone != 0
 }
 
-// Drop removes the positions that other has and reports whether there were any.
+// Drop removes the positions that other has. It reports whether it removed any.
 func (s Set) Drop(other Set) (removed bool) {
 	var gone uint64
 	for w, word := range other {
@@ -38,7 +37,7 @@ func (s Set) Drop(other Set) (removed bool) {
 	return gone != 0
 }
 
-// CountAnd is the size of the intersection.
+// CountAnd returns the size of the intersection.
 func (s Set) CountAnd(other Set) int {
 	count := 0
 	for w, word := range s {
@@ -47,7 +46,7 @@ func (s Set) CountAnd(other Set) int {
 	return count
 }
 
-// Meets reports whether the two have a position in common.
+// Meets reports whether the sets have a position in common.
 func (s Set) Meets(other Set) bool {
 	for w, word := range s {
 		if word&other[w] != 0 {

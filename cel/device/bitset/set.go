@@ -8,33 +8,31 @@ import (
 	"math/bits"
 )
 
-// Set is a set of positions. Position i is bit i%64 of word i/64, so that several sets can be
-// combined word by word. The bits beyond the end of the list are 0: they would be counted.
+// Set is a set of positions. Position i is bit i%64 of word i/64, so that sets are combined word by word. The bits beyond the end
+// of the list are 0, because Count would count them.
 //
-// A position is not negative: without a sign, dividing it by 64 takes one instruction.
+// Positions are not negative. They are converted to uint because an unsigned division by 64 takes one instruction.
 //
-// A Set that is handed on is the same set, not a copy. It must not be read while another
-// goroutine changes it.
+// Copies of a Set share its memory. A Set must not be read while another goroutine changes it.
 type Set []uint64
 
-// Words is the number of words, of 64 bits each, in a set of positions below n.
+// Words returns the number of 64-bit words in a set of positions below n.
 func Words(n int) int { return (n + 63) / 64 }
 
 // New returns the empty set of positions below n.
 func New(n int) Set { return make(Set, Words(n)) }
 
-// Has reports whether position i is in the set. The set has room for it.
+// Has reports whether position i is in the set. i must be below the set's n.
 func (s Set) Has(i int) bool { return s[uint(i)/64]&(1<<(uint(i)%64)) != 0 }
 
-// Add adds position i. The set has room for it.
+// Add adds position i. i must be below the set's n.
 func (s Set) Add(i int) { s[uint(i)/64] |= 1 << (uint(i) % 64) }
 
-// Remove removes position i. The set has room for it.
+// Remove removes position i. i must be below the set's n.
 func (s Set) Remove(i int) { s[uint(i)/64] &^= 1 << (uint(i) % 64) }
 
-// All has the positions in ascending order. It reads a word when it comes to it: what the
-// loop adds or removes in the same word is not seen any more, what it adds or removes in later
-// words is. [Set.Next] always looks at the set as it is, and takes longer.
+// All yields the positions in ascending order. It copies each word when the loop reaches it. So changes in the current word are
+// not seen, but changes in later words are. [Set.Next] sees all changes and is slower.
 func (s Set) All() iter.Seq[int] {
 	return func(yield func(int) bool) {
 		for w, word := range s {
@@ -47,7 +45,7 @@ func (s Set) All() iter.Seq[int] {
 	}
 }
 
-// Next returns the first position in the set that is not below from, or -1.
+// Next returns the first position in the set that is at least from, or -1.
 func (s Set) Next(from int) int {
 	w := from / 64
 	if w >= len(s) {
@@ -73,7 +71,7 @@ func (s Set) Count() int {
 	return count
 }
 
-// IsEmpty reports whether there is no position in the set.
+// IsEmpty reports whether the set has no position.
 func (s Set) IsEmpty() bool {
 	for _, word := range s {
 		if word != 0 {

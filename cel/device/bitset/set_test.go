@@ -14,7 +14,7 @@ import (
 	"github.com/celset/celset/internal/testing/cases"
 )
 
-// of is a set of positions below n.
+// of returns a set of positions below n.
 func of(n int, positions ...int) bitset.Set {
 	set := bitset.New(n)
 	for _, i := range positions {
@@ -44,7 +44,7 @@ func TestLoopMayEndEarly(t *testing.T) {
 	require.Equal(t, -1, of(64, 63).Next(64), "behind the last word")
 }
 
-// A loop that changes the set sees the word that it is in as it was.
+// TestLoopOverSetThatChanges checks that a loop does not see changes in the word that it iterates over.
 func TestLoopOverSetThatChanges(t *testing.T) {
 	set := of(192, 0, 1, 64, 65)
 	var seen []int
@@ -70,7 +70,7 @@ func TestLoopAllocatesNothing(t *testing.T) {
 	}))
 }
 
-// Sets that are made together don't reach into each other.
+// TestListsOfSets checks that sets of one List don't overlap.
 func TestListsOfSets(t *testing.T) {
 	list := bitset.NewList(3, 65)
 	require.Len(t, append(list.At(1), 1), 3)
@@ -85,7 +85,7 @@ func TestListsOfSets(t *testing.T) {
 	require.Equal(t, of(65, 3), list.At(2))
 }
 
-// A set answers like a map that has its positions.
+// TestSetIsLikeMap compares a set with a map of its positions.
 func TestSetIsLikeMap(t *testing.T) {
 	cases.Check(t, func(t *rapid.T) {
 		n := rapid.SampledFrom([]int{1, 5, 63, 64, 65, 128, 130}).Draw(t, "n")

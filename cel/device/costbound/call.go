@@ -16,7 +16,7 @@ import (
 	"github.com/celset/celset/cel/tree"
 )
 
-// call reads a call of a function or operator.
+// call returns the bound of a call of a function or operator.
 func (w *walker) call(e ast.Expr) part {
 	c := &called{walker: w, expr: e, name: e.AsCall().FunctionName(), args: tree.Operands(e.AsCall())}
 	c.sizes = make([]float64, len(c.args))
@@ -35,7 +35,7 @@ func (w *walker) call(e ast.Expr) part {
 	switch {
 	case extractors[c.name]:
 	case c.name == "sort":
-		// Of an unknown type it is a list of scalars: others have no order.
+		// A result of unknown type is a list of scalars here, because other values have no order.
 		w.list = max(w.list, w.elements)
 	default:
 		for _, arg := range c.args {
@@ -60,8 +60,8 @@ func (w *walker) call(e ast.Expr) part {
 	return result
 }
 
-// sum is the size of a sum of values of unknown type, numbers, strings or lists: the latter
-// are no longer than those that can be operands.
+// sum returns the size of a sum of values of unknown type: numbers, strings or lists. The sum is no longer than both operands
+// together, and later operands can be as long as this sum.
 func (c *called) sum() float64 {
 	c.text = max(c.text, both(c))
 	c.list = max(c.list, c.count(0)+c.count(1))
@@ -78,7 +78,7 @@ type called struct {
 	sizes []float64
 }
 
-// at is the size of an operand, of none if it is missing.
+// at returns the size of operand i, or 0 if the call has no such operand.
 func (c *called) at(i int) float64 {
 	if i < len(c.sizes) {
 		return c.sizes[i]
@@ -86,10 +86,11 @@ func (c *called) at(i int) float64 {
 	return 0
 }
 
-// count is the number of elements of an operand.
+// count returns the number of elements of operand i.
 func (c *called) count(i int) float64 { return c.elementsOf(c.args[i], c.at(i)) }
 
-// number is an operand that is a literal, otherwise what is given.
+// number returns the absolute value of operand i if it is a literal. It returns +Inf for any other operand, and the parameter
+// otherwise for a missing one.
 func (c *called) number(i int, otherwise float64) float64 {
 	if i >= len(c.args) {
 		return otherwise
@@ -100,52 +101,52 @@ func (c *called) number(i int, otherwise float64) float64 {
 	return math.Inf(1)
 }
 
-// bound is a cost or a size.
+// bound computes a cost or a size of a call.
 type bound func(*called) float64
 
-// nothing: logical operators and conditionals are not charged.
+// nothing is the cost of logical operators and conditionals, which CEL does not charge.
 func nothing(*called) float64 { return 0 }
 
-// reading an operand as a string.
+// reading is the cost of reading operand i as a string.
 func reading(i int) bound { return func(c *called) float64 { return 1 + traversed(c.at(i)) } }
 
-// sizeOfArg is the size of an operand.
+// sizeOfArg is the size of operand i.
 func sizeOfArg(i int) bound { return func(c *called) float64 { return c.at(i) } }
 
 func elementsOfArg(i int) bound { return func(c *called) float64 { return max(1, c.count(i)) } }
 
-// both are added.
+// both is the sum of the sizes of the first two operands.
 func both(c *called) float64 { return c.at(0) + c.at(1) }
 
 func readingBoth(c *called) float64 { return 1 + traversed(c.at(0)+c.at(1)) }
 
-// comparing two values.
+// comparing is the cost of comparing two values.
 func comparing(c *called) float64 { return traversed(min(c.at(0), c.at(1))) }
 
-// searching one string in the other.
+// searching is the cost of searching one string in the other.
 func searching(c *called) float64 { return 1 + times(traversed(c.at(0)), traversed(c.at(1))) }
 
-// matching a string with a regular expression.
+// matching is the cost of matching a string with a regular expression.
 func matching(c *called) float64 {
 	return 1 + times(traversed(1+c.at(0)), max(1, math.Ceil(c.at(1)*common.RegexStringLengthCostFactor)))
 }
 
-// traversing all that the first operand contains.
+// traversing is the cost of visiting everything that the first operand contains.
 func traversing(c *called) float64 { return 1 + c.traversal(c.typeOf(c.args[0]), c.at(0)) }
 
-// copying so many elements.
+// copying is the cost of copying a list of the given size.
 func copying(size bound) bound {
 	return func(c *called) float64 { return 1 + common.ListCreateBaseCost + size(c) }
 }
 
-// comparingAll elements of a list with each other.
+// comparingAll is the cost of comparing the elements of list i with each other.
 func comparingAll(i int) bound {
 	return copying(func(c *called) float64 {
 		return math.Ceil((2 + common.StringTraversalCostFactor) * times(c.count(i), c.count(i)))
 	})
 }
 
-// pairs of the elements of two lists.
+// pairs is the cost of comparing the elements of two lists with each other.
 func pairs(c *called) float64 { return 1 + 2*times(c.count(0), c.count(1)) }
 
 func readingTwice(c *called) float64 { return 1 + 2*traversed(c.at(0)) }
@@ -155,39 +156,38 @@ func joined(c *called) float64 { return times(c.at(0), c.text+c.at(1)) }
 
 func joining(c *called) float64 { return 1 + 2*traversed(joined(c)) }
 
-// replaced is a string with the third operand around each of its characters.
+// replaced is the length of a string with the third operand around each of its characters.
 func replaced(c *called) float64 { return times(c.at(0)+1, c.at(2)) + c.at(0) }
 
-// flattened: each element may be a list.
+// flattened is the length of a flattened list. Each element may be a list.
 func flattened(c *called) float64 { return times(c.at(0), math.Pow(c.elements, c.number(1, 1))) }
 
 func flattening(c *called) float64 {
 	return 1 + common.ListCreateBaseCost + times(c.at(0), max(1, c.number(1, 1)))
 }
 
-// quoted: each byte may take six.
+// quoted is the length of a quoted string. Each byte may take six.
 func quoted(c *called) float64 { return 2 + 6*c.at(0) }
 
 func oneMore(c *called) float64 { return c.at(0) + 1 }
 
 func larger(c *called) float64 { return max(c.at(1), c.at(2)) }
 
-// inserted has the entries of a map, and one more or those of another.
+// inserted is the size of a map with one more entry, or with the entries of another map.
 func inserted(c *called) float64 { return c.at(0) + max(1, c.at(1)) }
 
-// comparingNetworks: an address has at most 16 bytes.
+// comparingNetworks is the cost of comparing networks. An address has at most 16 bytes.
 func comparingNetworks(c *called) float64 { return 16 + traversed(c.at(1)) }
 
 func converted(c *called) float64 { return max(textOfScalar, c.at(0)) }
 
-// validating a text by the longest pattern of a format.
+// validating is the cost of matching a text with the longest pattern of a format.
 func validating(c *called) float64 {
 	return 1 + times(traversed(1+c.at(1)), math.Ceil(apiservercel.MaxNameFormatRegexSize*common.RegexStringLengthCostFactor))
 }
 
-// formatted is the length of a text with values in it: as many as the text has percent
-// signs, of which one may be all that there is. Only of a literal it is known how precise
-// its numbers are.
+// formatted is the length of a text with values in it. The text has at most one value per percent sign, and each value may
+// contain everything. The precision of numbers is only bounded if the text is a literal.
 func formatted(c *called) float64 {
 	text, ok := tree.Literal[types.String](c.args[0])
 	if !ok {

@@ -1,19 +1,18 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package costbound bounds what one evaluation of an expression over "devices" costs, so
-// that it can be told without an evaluation that none crosses the limit for one:
+// Package costbound computes upper bounds for the cost of one evaluation of an expression over "devices". A caller can prove,
+// without an evaluation, that no evaluation crosses its limit:
 //
 //	if costbound.Of(expression, 4, device.LargestSizes()).Within(expression.Limits()) {
 //		// No evaluation on four devices ends with that error.
 //	}
 //
-// CEL's own estimate ([device.Expression.EstimateCost]) is for people: it is close, but not
-// always above what is charged. It takes what a function makes of long strings to be
-// short, flattened lists to be as long as before, and a look into a value of unknown type to
-// be free. Here everything that is charged is counted, with the size of the largest value
-// that the expression can have made up to there. What is not known to be bounded is
-// infinite. So is it with what calls take beside what they are charged ([meter.Load]).
+// CEL's own estimate ([device.Expression.EstimateCost]) is for people. It is close, but sometimes below the real charge: it
+// assumes that functions make short results from long strings, that flattening does not lengthen lists, and that a lookup in a
+// value of unknown type is free. This package counts every charge, with the size of the largest value that the expression can
+// have made so far. A cost without a proven bound is infinite. The work of calls, which CEL's charges don't include, is bounded
+// in the same way ([meter.Load]).
 package costbound
 
 import (
@@ -29,32 +28,31 @@ import (
 	"github.com/celset/celset/cel/tree"
 )
 
-// Bound is what no evaluation exceeds. +Inf means that there is no bound.
+// Bound holds upper bounds for every evaluation. +Inf means that there is no bound.
 type Bound struct {
-	// Cost is what CEL charges, in CEL cost units.
+	// Cost is the charge of CEL, in CEL cost units.
 	Cost float64
-	// Load is what the calls of functions take.
+	// Load is the time and memory of the function calls.
 	Load meter.Load
-	// Heaviest is the call that takes most.
+	// Heaviest is the call with the greatest load.
 	Heaviest Place
 }
 
-// Units is what is charged for an evaluation at most, as [meter.Expense.Units].
+// Units returns the maximum charge for an evaluation, as [meter.Expense.Units] counts it.
 func (b Bound) Units() float64 { return max(b.Cost, b.Load.Units()) }
 
-// Within reports whether no evaluation crosses one of the limits.
+// Within reports whether every evaluation stays within the limits.
 func (b Bound) Within(limits meter.Limits) bool {
 	return b.Units() <= float64(limits.Cost) && b.Load.Bytes <= float64(limits.Bytes)
 }
 
-// Of returns what an evaluation on a set of that many devices takes at most, if no value
-// of the devices is larger than the sizes.
+// Of returns the bound of an evaluation on a set of that many devices. No value of the devices may be larger than sizes.
 func Of(expression *device.Expression, devices int, sizes device.Sizes) Bound {
 	return newWalker(expression, devices, sizes).bound()
 }
 
-// Leading is how many of the first conjuncts of an expression take no more than the limits
-// together. An evaluation for which one of them is false ends there.
+// Leading returns the number of leading conjuncts that stay within the limits together. An evaluation stops after them if one of
+// them is false.
 func Leading(expression *device.Expression, devices int, sizes device.Sizes, limits meter.Limits) int {
 	w := newWalker(expression, devices, sizes)
 	var all part
@@ -81,15 +79,15 @@ func (w *walker) bound() Bound {
 	return Bound{is.cost, is.load, w.worst.at(w.checked)}
 }
 
-// Place is a call in an expression.
+// Place is the position of a call in an expression.
 type Place struct {
-	// Function is its name as CEL has it.
+	// Function is the name of the function in CEL's syntax tree.
 	Function string
-	// Line and Column are counted from 1; zero if they are not known.
+	// Line and Column are counted from 1. They are zero if the position is unknown.
 	Line, Column int
 }
 
-// heaviest is the call that takes most by itself.
+// heaviest is the call with the greatest load of its own.
 type heaviest struct {
 	expr ast.Expr
 	load meter.Load
@@ -112,51 +110,55 @@ func (h *heaviest) at(checked *ast.AST) Place {
 	return result
 }
 
-// What a step costs besides calls: a look at a variable, a field or an element may be
-// charged as a step of its own.
+// The costs of steps other than calls. CEL may charge an access to a variable, a field or an element as a step of its own.
 const (
 	identCost  = 1
 	selectCost = 2
 	indexCost  = 3
 )
 
-// textOfScalar is as long as anything that is neither string nor bytes becomes when it is
-// converted to a string.
+// textOfScalar is the maximum length of the text of a value that is neither string nor bytes.
 const textOfScalar = 64
 
-// walker goes through an expression in the order in which values are made. So a value that
-// is met was made of what was met before.
+// walker computes the bound in one visit, in the order of evaluation:
+//
+//  1. Visit the operands of a part and add their costs.
+//  2. Bound the part's own cost, its load and the size of its value by the sizes of the operands.
+//  3. Record that size in text, elements or list. A value of unknown origin is no larger than these.
+//  4. For a macro, multiply the cost of a step by the size of the macro's range.
+//
+// The order matters: a value is made only of values that the walker has visited before.
 type walker struct {
 	checked *ast.AST
-	// variables are the sizes of the values that names stand for; unknown if it can be any.
+	// variables maps a name to the size of its value, or to unknown if the value can have any size.
 	variables tree.Scope[float64]
 	devices   float64
-	// text is the length of the longest string so far, elements of the longest list or map,
-	// list of the longest list that an attribute may be.
+	// text is the length of the longest string so far. elements is the length of the longest list or map so far. list is the length
+	// of the longest list that a value of type dyn can be.
 	text, elements, list float64
-	// sizes are those of attributes.
+	// sizes holds the sizes of attributes.
 	sizes device.Sizes
-	// nested: there may be a value of type dyn that is more than a list of scalars.
+	// nested is set if a value of type dyn may be more than a scalar or a list of scalars.
 	nested bool
-	// exponents are computed as they are written, which our own evaluation does not do.
+	// exponents is set if quantities are computed with exponents as written. Our own evaluation clamps exponents.
 	exponents bool
 	// worst is the heaviest call so far.
 	worst heaviest
-	// growing are the variables that macros append to in place, the innermost last.
+	// growing holds the variables that macros append to in place, the innermost last.
 	growing []string
 }
 
 const unknown = -1
 
-// part is what is told of a part of the expression.
+// part holds the bounds of a part of the expression.
 type part struct {
-	// cost of evaluating it once, size of its value.
+	// cost is the cost of one evaluation of the part. size is the size of its value.
 	cost, size float64
-	// load of the calls in it.
+	// load is the load of the calls in the part.
 	load meter.Load
 }
 
-// and adds what another part takes.
+// and adds the cost and load of another part.
 func (p *part) and(other part) {
 	p.cost += other.cost
 	p.load = added(p.load, other.load)
@@ -192,7 +194,7 @@ func (w *walker) visit(e ast.Expr) part {
 
 func (w *walker) typeOf(e ast.Expr) *types.Type { return w.checked.GetType(e.ID()) }
 
-// sizeOf is that of the largest value so far.
+// sizeOf returns the size of the largest value of a type so far.
 func (w *walker) sizeOf(t *types.Type) float64 {
 	switch t.Kind() {
 	case types.BoolKind, types.IntKind, types.UintKind, types.DoubleKind, types.DurationKind, types.TimestampKind, types.NullTypeKind, types.TypeKind:
@@ -206,7 +208,7 @@ func (w *walker) sizeOf(t *types.Type) float64 {
 	}
 }
 
-// made remembers the size of a value that was made.
+// made records the size of a new value and returns it.
 func (w *walker) made(t *types.Type, size float64) float64 {
 	switch t.Kind() {
 	case types.StringKind, types.BytesKind:
@@ -267,13 +269,13 @@ func (w *walker) mapLiteral(e ast.Expr) part {
 	return result
 }
 
-// comprehension is a macro: CEL has no other loops.
+// comprehension returns the bound of a macro. CEL has no other loops.
 func (w *walker) comprehension(e ast.Expr) part {
 	c := e.AsComprehension()
 	over, first := w.visit(c.IterRange()), w.visit(c.AccuInit())
 	over.size = w.elementsOf(c.IterRange(), over.size)
 	if over.size == 0 {
-		// cel.bind and its like give a value a name.
+		// cel.bind and similar macros name a value with a loop over an empty list.
 		w.variables.Declare(c.AccuVar(), first.size)
 	} else {
 		w.variables.Declare(c.AccuVar(), unknown)
@@ -300,12 +302,12 @@ func (w *walker) comprehension(e ast.Expr) part {
 	return result
 }
 
-// isEmpty reports whether a value is what macros append to in place: an empty list or map.
+// isEmpty reports whether a value is an empty list or map, which macros append to in place.
 func isEmpty(e ast.Expr) bool {
 	return tree.IsEmptyList(e) || e.Kind() == ast.MapKind && e.AsMap().Size() == 0
 }
 
-// growth is by how much a step of a macro makes a list or map longer.
+// growth returns the number of elements that one step of a macro adds to a list or map.
 func (w *walker) growth(step ast.Expr) float64 {
 	if step.Kind() != ast.CallKind {
 		return 0
@@ -327,7 +329,7 @@ func (w *walker) growth(step ast.Expr) float64 {
 	return 1
 }
 
-// times has no NaN: nothing times anything is nothing.
+// times returns a product. Zero times infinity is zero instead of NaN.
 func times(x, y float64) float64 {
 	if x == 0 || y == 0 {
 		return 0

@@ -3,18 +3,18 @@
 
 package costbound
 
-// function is how a function is charged. Without cost it takes one unit; without size the
-// result is no larger than other values of its type.
+// function defines how a function is charged. Without cost it takes one unit. Without size its result is no larger than other
+// values of its type.
 type function struct {
 	cost, size bound
-	// keeps: the result is no larger than an operand.
+	// keeps is set if the result is no larger than an operand.
 	keeps bool
-	// operands is how many there are at least.
+	// operands is the minimum number of operands.
 	operands int
 }
 
-// functions are those of which there are bounds. The rest has none: what parses or formats
-// text at length, and what needs an API server.
+// functions holds the functions that have bounds. Other functions have no bound: they parse or format text at length, or they
+// need an API server.
 var functions = map[string]function{
 	// Operators.
 	"_&&_":                   {cost: nothing},
@@ -94,7 +94,7 @@ var functions = map[string]function{
 	"math.bitAnd": {size: one}, "math.bitNot": {size: one}, "math.bitOr": {size: one}, "math.bitShiftLeft": {size: one},
 	"math.bitShiftRight": {size: one}, "math.bitXor": {size: one},
 
-	// Relations of devices, of which package library has the functions. The work is in their loads.
+	// Relations of devices, from package library. Their work is in their loads.
 	"@connected": {operands: 1}, "@clique": {operands: 1}, "@ring": {operands: 1}, "@path": {operands: 1},
 	"@paired": {operands: 2}, "@box": {operands: 2}, "sameOrIncludes": {operands: 2},
 
@@ -137,18 +137,18 @@ var functions = map[string]function{
 	"isLinkLocalMulticast": {}, "isLinkLocalUnicast": {}, "isGlobalUnicast": {},
 }
 
-// extractors return a part of an operand, of which the type says the same as before.
+// extractors lists the functions that return a part of an operand, with the type that the operand's type gives the part.
 var extractors = map[string]bool{
 	"_[_]": true, "_[?_]": true, "_?._": true, "first": true, "last": true, "value": true, "min": true, "max": true, "sum": true,
 }
 
-// one: the result is a number, or a time.
+// one is the size of a number or a time.
 func one(*called) float64 { return 1 }
 
-// looking at an element.
+// looking is the cost of a lookup of an element.
 func looking(*called) float64 { return indexCost }
 
 func entry(c *called) float64 { return c.sizeOfEntry(c.expr) }
 
-// literally is the number that the operand is.
+// literally is the value of a literal operand.
 func literally(c *called) float64 { return c.number(0, 0) }

@@ -19,13 +19,13 @@ import (
 	"github.com/celset/celset/cel/device/costbound"
 )
 
-// unbounded are the functions that have no bound: their results can be long for other
-// reasons than their operands, or they need an API server.
+// unbounded holds the functions without a bound. The length of their result does not follow from their operands, or they need an
+// API server.
 var unbounded = sets.New("format", "validate", "url", "isURL", "getQuery", "getHost", "getHostname", "getPort", "getScheme", "getEscapedPath",
 	"check", "serviceAccount", "path", "group", "resource", "subresource", "namespace", "name", "allowed", "reason", "error", "errored",
 	"fieldSelector", "labelSelector")
 
-// calls are expressions for the functions and what they are charged with.
+// calls holds expressions for the functions with bounds.
 var calls = []string{
 	"(d.attributes['d'].s + d.driver).size() > 0 && 'a' + d.attributes['d'].s < 'b' && d.driver <= 'd' && d.driver >= 'c' || d.driver > 'e'",
 	"d.attributes['d'].s in d.attributes['d'].list || 1 in [1, 2, 3] || 'x' in d.attributes['d']",
@@ -74,8 +74,7 @@ var calls = []string{
 	"devices.exists_one(o, has(o.attributes['d'].x)) || devices.existsOne(i, o, i == 1 && o == d) || has(d.attributes.d) && devices.filter(o, o == d)[0].driver == devices.filter(o, o == d)[dyn(0)].driver",
 }
 
-// TestEveryFunctionIsCharged evaluates each function that has a bound, on devices with long
-// strings and lists.
+// TestEveryFunctionIsCharged evaluates each function that has a bound, on devices with long strings and lists.
 func TestEveryFunctionIsCharged(t *testing.T) {
 	e := environment(t)
 	texts := []string{strings.Repeat("x", 64), strings.Repeat("ä", 32)}
@@ -100,7 +99,7 @@ func TestEveryFunctionIsCharged(t *testing.T) {
 			requireBounded(t, expression, text, set, device.LargestSizes())
 		}
 	}
-	// They are other names of "in" and of a function that only macros use.
+	// These are other names of "in" and of a function that only macros use.
 	require.Empty(t, sets.List(left.Difference(sets.New("_in_", "in", "__not_strictly_false__"))))
 }
 
@@ -117,8 +116,8 @@ func TestWithoutBound(t *testing.T) {
 	}
 }
 
-// What is added up may be numbers or strings. That is not told, but however often it is
-// done, attributes are no longer than they are.
+// TestSumsOfAttributes: the operands of a sum may be numbers or strings. The walker can't decide that, but sums must not lengthen
+// the attributes themselves.
 func TestSumsOfAttributes(t *testing.T) {
 	const sum = "(d.attributes['d'].x + o.attributes['d']['y'] - 1) * (d.attributes['d'].x * 2 + o.attributes['d'].y * 2) == 5 && " +
 		"devices.map(p, p.attributes['d'].x).sum() + devices.map(p, p.attributes['d'].y).sum() > 0 && "
@@ -130,8 +129,7 @@ func TestSumsOfAttributes(t *testing.T) {
 	require.Less(t, many, 10*few)
 }
 
-// An evaluation that is within the bound does not meet a limit there; one unit less may be
-// too little.
+// TestBoundIsALimit checks that an evaluation meets no limit at its bound. One unit less may be too little.
 func TestBoundIsALimit(t *testing.T) {
 	const text = "devices.all(d, d.driver == 'd')"
 	bound := costbound.Of(compile(t, environment(t), text), 3, device.LargestSizes()).Units()

@@ -16,9 +16,9 @@ import (
 	"github.com/celset/celset/cel/tree"
 )
 
-// SelectorLimits are those of a device selector on one device. Upstream's evaluator charges for
-// a call after it was made, and is not interrupted during one: so what a selector may take
-// is found out before. One that compares attributes takes less than a hundredth.
+// SelectorLimits are the limits of a device selector on one device. Upstream's evaluator charges for a call after it was made,
+// and can't be interrupted during a call. So selectors are bounded in advance. A selector that compares attributes takes less
+// than a hundredth of the limits.
 var SelectorLimits = meter.Limits{Cost: 100_000, Bytes: cel.DefaultMemoryLimit}
 
 // Selectors judges device selectors. It is safe for concurrent use.
@@ -26,7 +26,7 @@ type Selectors struct {
 	environment *device.Environment
 }
 
-// NewSelectors returns a judge of selectors, which remembers as many of them as config says.
+// NewSelectors returns a judge of selectors. Its cache is configured by config.
 func NewSelectors(config cel.Config) (*Selectors, error) {
 	environment, err := device.NewSelectorEnvironment(config)
 	if err != nil {
@@ -35,9 +35,9 @@ func NewSelectors(config cel.Config) (*Selectors, error) {
 	return &Selectors{environment}, nil
 }
 
-// Judge returns the selector, or the expression of a derived attribute, to be looked at and not to be evaluated.
-// The error is an [*cel.Error] if it does not compile, and there is no expression then; a [*SelectorError] if
-// it may take more than [SelectorLimits] on a device that the API allows; or that of the context.
+// Judge returns the compiled selector, or the expression of a derived attribute, which must not be evaluated. The error is a
+// [*cel.Error], without an expression, if it does not compile. It is a [*SelectorError] if the selector may exceed
+// [SelectorLimits] on a device that the API allows, or else the error of the context.
 func (s *Selectors) Judge(ctx context.Context, text string, derives bool) (*device.Expression, error) {
 	compile := s.environment.CompileAny
 	if !derives {
@@ -62,8 +62,8 @@ func (s *Selectors) Judge(ctx context.Context, text string, derives bool) (*devi
 	return expression, nil
 }
 
-// mayHaveExponent reports whether a call reads a text as a quantity that has a large exponent,
-// or is computed: 1e2000000000 has two billion digits once it is compared.
+// mayHaveExponent reports whether a call parses a text as a quantity with a large exponent, or a text that the expression
+// computes. 1e2000000000 has two billion digits once it is compared.
 func (c *called) mayHaveExponent() bool {
 	if c.name != "quantity" && c.name != "isQuantity" {
 		return false
@@ -75,16 +75,15 @@ func (c *called) mayHaveExponent() bool {
 	return !device.IsAttribute(c.checked, c.args[0])
 }
 
-// SelectorError says that a device selector may take more time or memory on one device than
-// it may have.
+// SelectorError reports that a device selector may take more time or memory on one device than allowed.
 type SelectorError struct {
-	// Selector is its text.
+	// Selector is the text of the selector.
 	Selector string
-	// Heaviest is the call that takes most.
+	// Heaviest is the call with the greatest load.
 	Heaviest Place
 }
 
-// Error says which call, and what to do.
+// Error names the call and a remedy.
 func (e *SelectorError) Error() string {
 	function := e.Heaviest.Function
 	if symbol, isOperator := operators.FindReverse(function); isOperator && symbol != "" {

@@ -14,12 +14,12 @@ import (
 	"github.com/celset/celset/cel/device"
 )
 
-// Some functions are charged with all that a value contains. How much that is can be told
-// from its type, but for dyn. An attribute is a scalar or a list of such; that a value of
-// type dyn is no more than that is so as long as nothing else is made one.
+// Some functions are charged for everything that a value contains. Its type bounds the amount, except for dyn. An attribute has
+// type dyn and is a scalar or a list of scalars. So every value of type dyn is one, until the expression converts another value
+// to dyn.
 
-// traversal is the cost of going through a value with everything in it, if it has the given
-// number of elements or, as a string, that length.
+// traversal returns the cost of visiting a value with all its contents. size is its number of elements or, for a string, its
+// length.
 func (w *walker) traversal(t *types.Type, size float64) float64 {
 	switch t.Kind() {
 	case types.StringKind, types.BytesKind:
@@ -42,8 +42,7 @@ func (w *walker) traversal(t *types.Type, size float64) float64 {
 	}
 }
 
-// elementsOf is the number of elements of a value of the given size that is used as a list:
-// of scalars none can be.
+// elementsOf returns the number of elements of a value of the given size that is used as a list. So the value is no scalar.
 func (w *walker) elementsOf(e ast.Expr, size float64) float64 {
 	switch {
 	case device.IsAttribute(w.checked, e):
@@ -55,9 +54,8 @@ func (w *walker) elementsOf(e ast.Expr, size float64) float64 {
 	}
 }
 
-// sizeOfEntry is that of what is taken out of something else. An attribute is no larger for
-// what is made of others: without that a few sums of attributes would be taken for long
-// strings.
+// sizeOfEntry returns the size of a value that is taken from another. An attribute does not grow with computed values. Without
+// this rule, a few sums of attributes would count as long strings.
 func (w *walker) sizeOfEntry(e ast.Expr) float64 {
 	if device.IsAttribute(w.checked, e) {
 		return float64(max(w.sizes.Text, w.sizes.List))
@@ -65,13 +63,13 @@ func (w *walker) sizeOfEntry(e ast.Expr) float64 {
 	return w.sizeOf(w.typeOf(e))
 }
 
-// traversed is the cost of going through a string.
+// traversed returns the cost of reading a string.
 func traversed(length float64) float64 {
 	return max(1, math.Ceil(length*common.StringTraversalCostFactor))
 }
 
-// contains notes that a value becomes part of another, or is returned as one of another
-// type. A part of its own type is nothing new: [[x, y]] is a list of lists.
+// contains records that a value becomes part of another value, or is returned with another type. A part of the declared type adds
+// nothing: [[x, y]] is a list of lists.
 func (w *walker) contains(whole, value ast.Expr) {
 	of, is := w.typeOf(whole), w.typeOf(value)
 	if !hasDyn(of) || is.IsEquivalentType(of) || slices.ContainsFunc(of.Parameters(), is.IsExactType) {
@@ -83,7 +81,7 @@ func (w *walker) contains(whole, value ast.Expr) {
 	}
 }
 
-// hasDyn reports whether a value of the type may have a part of which the type is not known.
+// hasDyn reports whether a value of the type may have a part of unknown type.
 func hasDyn(t *types.Type) bool {
 	if t.Kind() == types.DynKind {
 		return true
@@ -96,8 +94,7 @@ func hasDyn(t *types.Type) bool {
 	return false
 }
 
-// isFlat reports whether a value is a scalar or a list of such. Of a device that is not known
-// to be one, fields can be taken that are maps.
+// isFlat reports whether a value is a scalar or a list of scalars. A device of type dyn is neither: its fields can be maps.
 func isFlat(t *types.Type) bool {
 	if t.Kind() == types.ListKind {
 		return isScalar(t.Parameters()[0])

@@ -10,7 +10,7 @@ import (
 	"github.com/google/cel-go/common/types/ref"
 )
 
-// inBox is list.box(d, at, sides, circles); circles may be nil.
+// inBox implements list.box(d, at, sides, circles). circles may be nil.
 func inBox(places, sides, circles ref.Val) ref.Val {
 	want, failure := intsOf(sides)
 	if failure != nil {
@@ -28,7 +28,7 @@ func inBox(places, sides, circles ref.Val) ref.Val {
 	if i := slices.IndexFunc(around, func(n int64) bool { return n < 0 }); i >= 0 {
 		return types.NewErr("box has a circle of %d places", around[i])
 	}
-	// A list for each coordinate.
+	// at holds a list for each coordinate.
 	at := make([][]int64, len(want))
 	failure = each(places, func(place ref.Val) ref.Val {
 		coordinates, failure := intsOf(place)
@@ -49,9 +49,8 @@ func inBox(places, sides, circles ref.Val) ref.Val {
 	return types.Bool(IsBox(at, want, around))
 }
 
-// IsBox reports whether the bounding box has the sides, in any order. at has a list for each coordinate,
-// with a number for each element; circles has for each coordinate the number of places of a circle, zero
-// if it does not go around. The three are of one length.
+// IsBox reports whether the bounding box has the sides, in any order. Each parameter has one entry per coordinate. at holds the
+// numbers of all elements. sides holds the wanted sides. circles holds the lengths of circles, or zero for a linear coordinate.
 func IsBox(at [][]int64, sides, circles []int64) bool {
 	extents := make([]int64, len(at))
 	for i, numbers := range at {
@@ -69,9 +68,9 @@ func IsBox(at [][]int64, sides, circles []int64) bool {
 	return slices.Equal(wanted, extents)
 }
 
-// Extent counts the places from the smallest of the numbers to the greatest one, both included; or on a
-// circle of so many places, if that is not zero, those of the shortest arc with all numbers. There must
-// be a number. ok is false if they are more than an int64 can count.
+// Extent returns the number of positions from the smallest to the greatest number, including both. If circle is not zero, the
+// numbers are on a circle of that length, and Extent returns the length of the shortest arc that contains them. numbers must not
+// be empty. ok is false if the result overflows an int64.
 func Extent(numbers []int64, circle int64) (places int64, ok bool) {
 	sorted := slices.Clone(numbers)
 	if circle > 0 {
@@ -93,7 +92,7 @@ func Extent(numbers []int64, circle int64) (places int64, ok bool) {
 	return circle - gap + 1, true
 }
 
-// Around is a number modulo the places of a circle, from 0 on.
+// Around returns n modulo the length of a circle, as a number from 0 on.
 func Around(n, circle int64) int64 {
 	if n %= circle; n < 0 {
 		n += circle

@@ -6,22 +6,22 @@ package library
 import "math/bits"
 
 const (
-	// MaxCircle is how many elements a ring or a path may have.
+	// MaxCircle is the maximum number of elements of a ring or a path.
 	MaxCircle = 63
-	// MaxSteps is how many ways are looked at to find one. Of nine elements, and of one more for a
-	// path, there are 9 * 2^8 at most.
+	// MaxSteps is the maximum number of partial ways that a search visits. Nine elements, or eight and one that is added for a path,
+	// need at most 9 * 2^8 steps.
 	MaxSteps = 1 << 12
 )
 
-// Ring reports whether the elements, [MaxCircle] at most, can be put into a circle in which each is
-// joined to the next. It is false if that is not found within [MaxSteps].
+// Ring reports whether the elements, at most [MaxCircle], form a circle: each is joined to the next, and the last to the first.
+// It returns false if the search exceeds [MaxSteps].
 func (g Graph) Ring() bool {
 	found, _ := g.FindRing()
 	return found
 }
 
-// Path reports whether the elements, [MaxCircle] at most, can be put into a row in which each is joined
-// to the next. It is false if that is not found within [MaxSteps].
+// Path reports whether the elements, at most [MaxCircle], form a row: each is joined to the next. It returns false if the search
+// exceeds [MaxSteps].
 func (g Graph) Path() bool {
 	found, _ := g.FindPath()
 	return found
@@ -43,21 +43,28 @@ func (g Graph) FindPath() (found, ended bool) {
 	if g.Len() < 2 {
 		return true, true
 	}
-	// With one more element, which is joined to all others, a path is a ring.
+	// A path is a ring with one more element that is joined to all others.
 	return newCircle(g, 1).find()
 }
 
-// circle is the search for a ring: one element after the other, back to the first.
+// circle is a search for a ring by backtracking. It visits one element after another and returns to the first:
+//
+//  1. Start at the element with the fewest neighbours or, for a path, at the added element.
+//  2. Reject a partial way that is in dead, or that mayClose rules out.
+//  3. Extend the way by each unvisited neighbour of its last element, in the order of choose.
+//  4. If no extension reaches the first element again, add the way to dead.
+//
+// find runs this search with one order after another, up to [MaxSteps] steps in total.
 type circle struct {
-	// rows have for each element a bit for each that it is joined to.
+	// rows holds for each element the bits of the elements that it is joined to.
 	rows  []uint64
 	all   uint64
 	start int
-	// steps were taken; the attempt ends when they are more than limit. choose says which element of
-	// several comes next.
+	// steps counts the steps of all attempts. The current attempt ends when steps exceeds limit. choose selects the next element
+	// among several.
 	steps, limit int
 	choose       func(c *circle, of, visited uint64) int
-	// dead are the ways that lead nowhere: which elements were visited, and the last of them.
+	// dead holds the partial ways that can't be completed: the set of visited elements, and the last of them.
 	dead map[way]struct{}
 }
 
@@ -66,8 +73,8 @@ type way struct {
 	last    int
 }
 
-// newCircle adds elements that are joined to all others, and begins where there is the least choice, or
-// at the added one.
+// newCircle adds elements that are joined to all others. The search starts at the added element, or else at the element with the
+// fewest neighbours.
 func newCircle(g Graph, added int) *circle {
 	n := g.Len() + added
 	c := &circle{rows: make([]uint64, n), all: 1<<n - 1, dead: make(map[way]struct{})}
@@ -89,8 +96,8 @@ func newCircle(g Graph, added int) *circle {
 	return c
 }
 
-// attempts are the orders in which elements are tried, and after how many steps in all the next one is.
-// What led nowhere is not gone again. An order that is lost in one relation is at home in another.
+// attempts lists the orders in which elements are tried, each with its limit of total steps. Attempts share the dead ends. A
+// relation that is hard for one order is often easy for another.
 var attempts = []struct {
 	choose func(c *circle, of, visited uint64) int
 	limit  int
@@ -99,7 +106,7 @@ var attempts = []struct {
 	{(*circle).leastChoiceLast, MaxSteps / 4}, {(*circle).leastChoice, MaxSteps},
 }
 
-// find looks for a way over all elements back to the first.
+// find searches for a way over all elements back to the first.
 func (c *circle) find() (found, ended bool) {
 	for _, attempt := range attempts {
 		c.choose, c.limit = attempt.choose, attempt.limit
@@ -140,8 +147,8 @@ func (c *circle) first(of, _ uint64) int { return bits.TrailingZeros64(of) }
 
 func (c *circle) last(of, _ uint64) int { return bits.Len64(of) - 1 }
 
-// leastChoice is the one from which fewest others can be reached: it will be the hardest to come to
-// later. That is Warnsdorff's rule.
+// leastChoice returns the element with the fewest unvisited neighbours, because it will be the hardest to reach later
+// (Warnsdorff's rule).
 func (c *circle) leastChoice(of, visited uint64) int {
 	best, fewest := 0, len(c.rows)+1
 	for ; of != 0; of &= of - 1 {
@@ -153,7 +160,7 @@ func (c *circle) leastChoice(of, visited uint64) int {
 	return best
 }
 
-// leastChoiceLast is the last of those from which fewest others can be reached.
+// leastChoiceLast returns the last of the elements with the fewest unvisited neighbours.
 func (c *circle) leastChoiceLast(of, visited uint64) int {
 	best, fewest := 0, len(c.rows)+1
 	for ; of != 0; of &= of - 1 {
@@ -165,8 +172,7 @@ func (c *circle) leastChoiceLast(of, visited uint64) int {
 	return best
 }
 
-// mayClose reports whether each element that is left has two that it can stand between, and all of them
-// can be reached.
+// mayClose reports whether each unvisited element still has two possible neighbours in the ring and can be reached.
 func (c *circle) mayClose(w way) bool {
 	left := c.all &^ w.visited
 	ends := uint64(1)<<w.last | 1<<c.start

@@ -13,7 +13,7 @@ import (
 	"github.com/celset/celset/cel/meter"
 )
 
-// bipartite has two groups; each element is joined to all of the other group.
+// bipartite returns a graph of two groups. Each element is joined to all elements of the other group.
 func bipartite(one, other int) Graph {
 	g := NewGraph(one + other)
 	for a := range one {
@@ -24,7 +24,7 @@ func bipartite(one, other int) Graph {
 	return g
 }
 
-// torus has rows and columns, with the neighbours around the ends.
+// torus returns a torus of rows and columns, joined to their neighbours around the ends.
 func torus(rows, columns int) Graph {
 	g := NewGraph(rows * columns)
 	for r := range rows {
@@ -36,7 +36,7 @@ func torus(rows, columns int) Graph {
 	return g
 }
 
-// A ring that does not exist is not looked for without end; those of machines are found.
+// TestSearchEnds checks that the search for a missing ring ends, and that rings of real machines are found.
 func TestSearchEnds(t *testing.T) {
 	c := newCircle(bipartite(15, 17), 0)
 	found, ended := c.find()
@@ -59,7 +59,7 @@ func TestSearchEnds(t *testing.T) {
 	}
 }
 
-// TestSmallSearchesEndByThemselves: nine elements have fewer ways than the search may look at.
+// TestSmallSearchesEndByThemselves checks that nine elements have fewer partial ways than the limit.
 func TestSmallSearchesEndByThemselves(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	most := 0
@@ -85,7 +85,7 @@ func TestSmallSearchesEndByThemselves(t *testing.T) {
 	require.Less(t, most, MaxSteps)
 }
 
-// TestSearchIsCharged: what a ring is charged with before it is looked for knows when the search ends.
+// TestSearchIsCharged checks that the charge for a ring or a path covers [MaxSteps] steps of 600 ns each.
 func TestSearchIsCharged(t *testing.T) {
 	of := meter.Call{First: meter.Operand{Size: MaxCircle, Deep: 1 + MaxCircle*(1+MaxCircle)}}
 	for _, function := range []string{Ring, Path} {

@@ -1,18 +1,17 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package library has the functions over sets that CEL lacks. An expression over "devices" has
-// them beside those of Kubernetes; a scheduler that does not know them refuses the expression.
+// Package library provides functions over sets that CEL lacks. Expressions over "devices" can use them in addition to the
+// functions of Kubernetes. A scheduler without this package rejects such an expression.
 //
-// Four of them take a relation: two names, and what must be true of the two elements for them to be
-// joined. The relation is asked of every ordered pair, and two elements are joined if it holds for
-// either order: it does not matter at which end of a link a driver lists it. An error for any pair
-// is the error of the function.
+// Four functions take a relation: two names, and a condition under which two elements are joined. The relation is evaluated for
+// every ordered pair. Two elements are joined if it holds in either order, so drivers may list a link at either end. An error for
+// any pair is the error of the function.
 //
 // # Connected
 //
-// Reports whether one can come from each element to each other one over joined ones. No element and a
-// single one are connected.
+// Reports whether every element can be reached from every other element over joined elements. An empty list and a single element
+// are connected.
 //
 //	<list>.connected(<name>, <name>, <bool>) -> <bool>
 //
@@ -25,7 +24,7 @@
 //
 // # Clique
 //
-// Reports whether each element is joined to each other one.
+// Reports whether each element is joined to every other element.
 //
 //	<list>.clique(<name>, <name>, <bool>) -> <bool>
 //
@@ -34,15 +33,14 @@
 //	[2, 4, 6].clique(a, b, a < b && (a + b) % 2 == 0) // true
 //	[2, 4, 5].clique(a, b, (a + b) % 2 == 0) // false
 //
-// KEP-5254 has no such function. Without it one writes
+// KEP-5254 has no such function. Its equivalent is
 //
 //	devices.all(a, devices.all(b, a == b || joined(a, b) || joined(b, a)))
 //
 // # Ring
 //
-// Reports whether the elements can be put into a circle in which each is joined to the next, and
-// the last to the first. Two elements that are joined are a ring, and so are a single one and none.
-// Which circle does not matter, and there may be more links than those of the circle.
+// Reports whether the elements can be put into a circle: each is joined to the next, and the last to the first. Two joined
+// elements are a ring, and so are a single element and an empty list. Any such circle counts, and further links are allowed.
 //
 //	<list>.ring(<name>, <name>, <bool>) -> <bool>
 //
@@ -63,19 +61,17 @@
 //	[2, 0, 1].path(a, b, b == a + 1) // true
 //	[0, 1, 2, 3].path(a, b, a == 0) // false
 //
-// Nobody knows a way to find rings and paths that is fast for every relation. The search ends after
-// 4,096 steps with the answer false; a step is a way over some of the elements that may be a part of
-// the ring. With up to nine elements it never comes to that, and with more of them it does only where
-// links are neither few nor many. Lists of more than 63 elements are an error.
+// No algorithm is known that finds rings and paths fast for every relation. The search ends after 4,096 steps and returns false
+// then. A step visits one partial ring. Lists of up to nine elements never reach the limit. Larger lists reach it only if links
+// are neither few nor many. Lists of more than 63 elements are an error.
 //
 // # Box
 //
-// Reports whether the bounding box of the elements has the given sides, in any order: a block of 2x4
-// may lie or stand. For each element the coordinates are a list of ints, and there are as many
-// sides as coordinates. A side counts places: it is the greatest coordinate less the smallest one,
-// plus one. No element has no box. With a third list a coordinate may go around: where it is not
-// zero, so many places form a circle, the coordinate is taken modulo it, and the side is the
-// shortest arc that has all elements in it.
+// Reports whether the bounding box of the elements has the given sides, in any order: a block of 2x4 may also be 4x2. The
+// coordinates of an element are a list of ints, one int per side. A side counts positions: it is the greatest coordinate minus
+// the smallest one, plus one. An empty list has no box. The list of circles makes coordinates circular. An entry that is not zero
+// is the length of a circle: the coordinate is taken modulo that length, and the side is the shortest arc that contains all
+// elements.
 //
 //	<list>.box(<name>, <list of int>, <sides>) -> <bool>
 //	<list>.box(<name>, <list of int>, <sides>, <circles>) -> <bool>
@@ -89,18 +85,17 @@
 //	[0, 3].box(n, [n], [2], [4]) // true
 //	[0, 3].box(n, [n], [2, 2]) // error
 //
-// The box is full if there are as many elements as places, and no two at one place. KEP-5254 has
-// no such function; without orientation and circles one writes
+// The box is full if it has as many elements as positions, and no two elements share a position. KEP-5254 has no such function.
+// Without orientation and circles its equivalent is
 //
 //	devices.map(d, x(d)).max() - devices.map(d, x(d)).min() == 1 && ...
 //
 // # Paired
 //
-// Reports whether the elements of two lists can be paired: each one with a partner in the other list
-// that it is joined to, and that no other has. If one list is longer, each element of the shorter one
-// gets the same number of partners, two GPUs a NIC for instance; if it is not a multiple, the answer
-// is false. Two lists without elements are paired. The first name is an element of the list before
-// the dot, the second of the other.
+// Reports whether the elements of two lists can be paired: each element gets a partner of its own in the other list that it is
+// joined to. If one list is longer, each element of the shorter list gets the same number of partners, for instance two GPUs per
+// NIC. If the lengths are no multiple, the answer is false. Two empty lists are paired. The first name is an element of the list
+// before the dot, the second an element of the other list.
 //
 //	<list>.paired(<list>, <name>, <name>, <bool>) -> <bool>
 //
@@ -113,10 +108,9 @@
 //
 // # SameOrIncludes
 //
-// Compares what may be one value or a list of several, as attributes of devices may since Kubernetes
-// 1.36: a value counts as a list of one, and the two are the same or include each other if they have
-// an element in common. It is what matchAttribute means by a match. The order of the two does not
-// matter.
+// Compares two values, each of them a single value or a list, as attributes of devices may be since Kubernetes 1.36. A single
+// value counts as a list of one. The result is true if the two lists have a common element, as in matchAttribute. The order of
+// the two values does not matter.
 //
 //	<value>.sameOrIncludes(<value>) -> <bool>
 //
@@ -128,9 +122,8 @@
 //	dyn([1, 2]).sameOrIncludes([3, 2]) // true
 //	dyn([]).sameOrIncludes([]) // false
 //
-// # To add a function
+// # Adding a function
 //
-// What it says of values is here; what it costs is in the loads of package meter and in package
-// costbound; what package bound knows of partial sets is a condition there. Without the last an
-// expression with it is right but slow.
+// A function's meaning is implemented here. Its cost is in the loads of package meter and in package costbound. A condition in
+// package bound evaluates it on partial sets; without that condition, expressions with the function are correct but slow.
 package library

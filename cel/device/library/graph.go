@@ -5,13 +5,13 @@ package library
 
 import "github.com/celset/celset/cel/device/bitset"
 
-// Graph says which of n elements are joined. They go by their numbers, 0 to n-1.
+// Graph records which of the elements 0 to n-1 are joined.
 type Graph struct {
-	// rows have for each element those that it is joined to. It is not joined to itself.
+	// rows holds for each element the set of elements that it is joined to. No element is joined to itself.
 	rows []bitset.Set
 }
 
-// NewGraph returns a graph in which nothing is joined.
+// NewGraph returns a graph without links.
 func NewGraph(n int) Graph {
 	g := Graph{rows: make([]bitset.Set, n)}
 	for i := range g.rows {
@@ -20,7 +20,7 @@ func NewGraph(n int) Graph {
 	return g
 }
 
-// Len is the number of elements.
+// Len returns the number of elements.
 func (g Graph) Len() int { return len(g.rows) }
 
 // Join joins two elements, in both directions.
@@ -31,7 +31,7 @@ func (g Graph) Join(a, b int) {
 	}
 }
 
-// Connected reports whether all elements can be reached from one of them.
+// Connected reports whether every element can be reached from the first.
 func (g Graph) Connected() bool {
 	if g.Len() == 0 {
 		return true
@@ -51,7 +51,7 @@ func (g Graph) Connected() bool {
 	return reached.Count() == g.Len()
 }
 
-// Clique reports whether each two elements are joined.
+// Clique reports whether every two elements are joined.
 func (g Graph) Clique() bool {
 	for _, row := range g.rows {
 		if row.Count() != g.Len()-1 {

@@ -9,7 +9,7 @@ import (
 	"github.com/google/cel-go/common/types/traits"
 )
 
-// sameOrIncludes reports whether two values, or lists of values, have one in common.
+// sameOrIncludes reports whether two values, or lists of values, have a common element.
 func sameOrIncludes(one, other ref.Val) ref.Val {
 	for _, a := range valuesOf(one) {
 		for _, b := range valuesOf(other) {
@@ -21,7 +21,7 @@ func sameOrIncludes(one, other ref.Val) ref.Val {
 	return types.False
 }
 
-// valuesOf are the elements of a list; anything else is the only one.
+// valuesOf returns the elements of a list. For any other value it returns the value alone.
 func valuesOf(value ref.Val) []ref.Val {
 	list, ok := value.(traits.Lister)
 	if !ok {

@@ -9,9 +9,8 @@ import (
 	"github.com/google/cel-go/common/types/ref"
 )
 
-// The macros are expanded to calls of these functions, which nobody can write: the relation
-// becomes a list for each element, with a bool for each other one; coordinates become a list
-// for each element.
+// Macros expand to calls of these functions. No expression can contain the names with "@". A relation expands to a matrix: a list
+// per element with a bool for every element. Coordinates expand to a list per element.
 //
 //	list.connected(a, b, joined)   @connected(list.map(a, list.map(b, joined)))
 //	list.box(d, at, sides)         @box(list.map(d, at), sides)
@@ -23,14 +22,14 @@ const (
 	Path      = "@path"
 	Box       = "@box"
 	Paired    = "@paired"
-	// SameOrIncludes is no macro.
+	// SameOrIncludes is a plain function.
 	SameOrIncludes = "sameOrIncludes"
 )
 
-// Functions are all of them.
+// Functions lists all functions.
 var Functions = []string{Connected, Clique, Ring, Path, Box, Paired, SameOrIncludes}
 
-// Options declare the functions and their macros.
+// Options returns the declarations of the functions and their macros.
 func Options() []cel.EnvOption {
 	matrix := cel.ListType(cel.ListType(cel.BoolType))
 	places, ints := cel.ListType(cel.ListType(cel.IntType)), cel.ListType(cel.IntType)
@@ -61,7 +60,7 @@ func Options() []cel.EnvOption {
 	return options
 }
 
-// onGraph declares a function of a relation of the elements of one list.
+// onGraph declares a function of a relation between the elements of one list.
 func onGraph(name string, holds func(Graph) ref.Val) cel.EnvOption {
 	matrix := cel.ListType(cel.ListType(cel.BoolType))
 	return cel.Function(name, cel.Overload("list_"+name[1:], []*cel.Type{matrix}, cel.BoolType, cel.UnaryBinding(func(value ref.Val) ref.Val {

@@ -37,7 +37,7 @@ func evaluated(t testing.TB, env *cel.Env, text string, input map[string]any) (r
 	return value, err
 }
 
-// TestExamples evaluates those of the package's comment.
+// TestExamples evaluates the examples of the package comment.
 func TestExamples(t *testing.T) {
 	env := environment(t)
 	file, err := os.Open("doc.go")
@@ -91,7 +91,7 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// A name may hide that of the list, and functions stand in each other.
+// TestScopes checks names that hide the list's name, and nested functions.
 func TestScopes(t *testing.T) {
 	env := environment(t)
 	input := map[string]any{"list": []any{1, 2, 3}, "other": []any{3, 2, 1}}
@@ -114,8 +114,7 @@ func TestScopes(t *testing.T) {
 	}
 }
 
-// What is no bool, no number or no list is an error when it is met, and so are boxes that make no
-// sense.
+// TestErrors checks that a wrong type fails the evaluation when it is read, and that invalid boxes fail.
 func TestErrors(t *testing.T) {
 	env := environment(t)
 	input := map[string]any{"list": []any{1, "x", true}, "other": []any{1}}

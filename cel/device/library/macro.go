@@ -10,8 +10,7 @@ import (
 	"github.com/google/cel-go/common/types"
 )
 
-// A list that is more than a name gets one of these, so that it is made once. No expression can have
-// such names.
+// A list expression gets one of these names so that it is evaluated once. No expression can contain such names.
 const (
 	thisList  = "@list"
 	otherList = "@others"
@@ -56,7 +55,7 @@ func paired(f cel.MacroExprFactory, target ast.Expr, args []ast.Expr) (ast.Expr,
 	}), nil
 }
 
-// namesOf are the names that a macro gives to elements.
+// namesOf returns the element names in the arguments of a macro.
 func namesOf(f cel.MacroExprFactory, macro string, args []ast.Expr) ([]string, *cel.Error) {
 	var names []string
 	for _, arg := range args {
@@ -71,8 +70,8 @@ func namesOf(f cel.MacroExprFactory, macro string, args []ast.Expr) ([]string, *
 	return names, nil
 }
 
-// named gives a list a name, as cel.bind does, unless it has one that is not hidden by that of an
-// element.
+// named binds a list to a name, as cel.bind does. If the list is an identifier already, and the element's name does not hide it,
+// named uses the identifier.
 func named(f cel.MacroExprFactory, name string, list ast.Expr, element string, in func(list func() ast.Expr) ast.Expr) ast.Expr {
 	if list.Kind() == ast.IdentKind && list.AsIdent() != element {
 		return in(func() ast.Expr { return f.NewIdent(list.AsIdent()) })
@@ -81,7 +80,7 @@ func named(f cel.MacroExprFactory, name string, list ast.Expr, element string, i
 		in(func() ast.Expr { return f.NewIdent(name) }))
 }
 
-// mapped is list.map(name, value).
+// mapped returns list.map(name, value).
 func mapped(f cel.MacroExprFactory, list ast.Expr, name string, value ast.Expr) ast.Expr {
 	return f.NewComprehension(list, name, f.AccuIdentName(), f.NewList(), f.NewLiteral(types.True),
 		f.NewCall(operators.Add, f.NewAccuIdent(), f.NewList(value)), f.NewAccuIdent())

@@ -9,7 +9,7 @@ import (
 	"github.com/google/cel-go/common/types/traits"
 )
 
-// rowsOf are the bools of a list of lists. failure is an error value if it is anything else.
+// rowsOf returns the bools of a list of lists. failure is an error value if the value has another type.
 func rowsOf(value ref.Val) (rows [][]bool, failure ref.Val) {
 	failure = each(value, func(value ref.Val) ref.Val {
 		var row []bool
@@ -27,7 +27,7 @@ func rowsOf(value ref.Val) (rows [][]bool, failure ref.Val) {
 	return rows, failure
 }
 
-// intsOf are the numbers of a list. failure is an error value if it is anything else.
+// intsOf returns the ints of a list. failure is an error value if the value has another type.
 func intsOf(value ref.Val) (numbers []int64, failure ref.Val) {
 	failure = each(value, func(value ref.Val) ref.Val {
 		number, ok := value.(types.Int)
@@ -40,7 +40,7 @@ func intsOf(value ref.Val) (numbers []int64, failure ref.Val) {
 	return numbers, failure
 }
 
-// each goes over a list until visit returns an error value.
+// each visits the elements of a list until visit returns an error value.
 func each(value ref.Val, visit func(ref.Val) ref.Val) ref.Val {
 	list, ok := value.(traits.Lister)
 	if !ok {

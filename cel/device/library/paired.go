@@ -8,7 +8,7 @@ import (
 	"github.com/google/cel-go/common/types/ref"
 )
 
-// arePaired is list.paired(other, a, b, joined): the relation, and the length of the other list.
+// arePaired implements list.paired(other, a, b, joined), given the relation and the length of the other list.
 func arePaired(relation, others ref.Val) ref.Val {
 	rows, failure := rowsOf(relation)
 	if failure != nil {
@@ -26,8 +26,8 @@ func arePaired(relation, others ref.Val) ref.Val {
 	return types.Bool(ArePaired(len(rows), int(count), func(a, b int) bool { return rows[a][b] }))
 }
 
-// ArePaired reports whether the elements of two lists of the given lengths can be paired. If one is
-// longer, each element of the other gets the same number of partners.
+// ArePaired reports whether the elements of two lists of the given lengths can be paired. If one list is longer, each element of
+// the shorter list gets the same number of partners.
 func ArePaired(length, others int, joined func(a, b int) bool) bool {
 	longer, shorter, of := length, others, joined
 	if length < others {
@@ -39,21 +39,21 @@ func ArePaired(length, others int, joined func(a, b int) bool) bool {
 	return NewPairing(longer, shorter, longer/shorter, of).All()
 }
 
-// Pairing gives elements of one list a partner in another, in which each takes some.
+// Pairing assigns each element of one list a partner in another list. A partner accepts a fixed number of elements.
 type Pairing struct {
 	count, others, each int
 	joined              func(a, b int) bool
-	// partners are those of each of the others; asked are the others that were asked to make room.
+	// partners holds the elements of each partner. asked marks the partners that the current element has tried.
 	partners [][]int
 	asked    []bool
 }
 
-// NewPairing is for a list of the given length, and another of which each element takes so many.
+// NewPairing returns an empty pairing of length elements with others partners. each is the number of elements per partner.
 func NewPairing(length, others, each int, joined func(a, b int) bool) *Pairing {
 	return &Pairing{length, others, each, joined, make([][]int, others), make([]bool, others)}
 }
 
-// All reports whether each element gets a partner.
+// All reports whether every element gets a partner.
 func (p *Pairing) All() bool {
 	for a := range p.count {
 		clear(p.asked)
@@ -64,7 +64,7 @@ func (p *Pairing) All() bool {
 	return true
 }
 
-// pair finds a partner for an element. Those that are paired may have to take another one.
+// pair finds a partner for an element. If a partner is full, pair tries to move one of its elements (an augmenting path).
 func (p *Pairing) pair(a int) bool {
 	for b := range p.others {
 		if p.asked[b] || !p.joined(a, b) {

@@ -1,7 +1,7 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package app is celset-placement as a command: its flags, and the manager that runs its controllers.
+// Package app implements the command celset-placement: its flags, and the manager that runs its controllers.
 package app
 
 import (

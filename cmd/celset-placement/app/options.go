@@ -33,12 +33,12 @@ import (
 	"github.com/celset/celset/placement/multikueue"
 )
 
-// options are what the flags say.
+// options holds the flags.
 type options struct {
 	program.ManagerOptions
 	all      bool
 	bindings bool
-	// multikueue says whether Workloads of Kueue are nominated clusters, and round how long a decision group has.
+	// multikueue enables the nomination of clusters for Kueue's Workloads. round is the time that a decision group has.
 	multikueue bool
 	round      time.Duration
 	workers    int
@@ -46,8 +46,7 @@ type options struct {
 	tick       time.Duration
 	debug      string
 	debugCerts string
-	// inventory is the kind of object that stands for a cluster, and inventoryNamespace where
-	// they are.
+	// inventory is the kind of object that represents a cluster. inventoryNamespace is the namespace of these objects.
 	inventory          string
 	inventoryNamespace string
 	profileDecisions   bool
@@ -95,7 +94,7 @@ func (o *options) AddFlags(flags *pflag.FlagSet) {
 	configoptions.BindLeaderElectionFlags(&o.election, flags)
 }
 
-// validate says which flags can't be.
+// validate returns an error for each invalid flag.
 func (o *options) validate() error {
 	errs := []error{o.Validate()}
 	if o.workers < 1 {
@@ -136,7 +135,7 @@ func (o *options) validateInventory() error {
 	}
 }
 
-// where is where the clusters are.
+// where returns the inventory of clusters.
 func (o *options) where() inventory.Inventory {
 	if o.inventory == clusterProfiles {
 		return inventory.ClusterProfiles{Namespace: o.inventoryNamespace}
@@ -144,7 +143,7 @@ func (o *options) where() inventory.Inventory {
 	return inventory.ManagedClusters{}
 }
 
-// manager sets all controllers up.
+// manager sets up the manager with all controllers.
 func (o *options) manager(config *rest.Config) (manager.Manager, error) {
 	if err := o.validate(); err != nil {
 		return nil, err
@@ -168,7 +167,7 @@ func (o *options) manager(config *rest.Config) (manager.Manager, error) {
 		LeaderElectionNamespace: o.election.ResourceNamespace, LeaderElectionResourceLock: o.election.ResourceLock,
 		LeaseDuration: &o.election.LeaseDuration.Duration, RenewDeadline: &o.election.RenewDeadline.Duration,
 		RetryPeriod: &o.election.RetryPeriod.Duration,
-		// The program ends when the manager does, so nobody goes on as the leader.
+		// The program ends with the manager, so no leader code runs after the lease is released.
 		LeaderElectionReleaseOnCancel: true,
 	})
 	if o.multikueue && meta.IsNoMatchError(err) {
@@ -184,11 +183,11 @@ func (o *options) manager(config *rest.Config) (manager.Manager, error) {
 	return mgr, o.addControllers(mgr, measured)
 }
 
-// named is whether a manager of this process has its controllers. controller-runtime accepts the name of a controller once in a
+// named is set once a manager of this process has its controllers. controller-runtime accepts the name of a controller once per
 // process. So only the first manager checks that its controllers have different names.
 var named atomic.Bool
 
-// addControllers adds what runs in the manager.
+// addControllers adds the controllers and the debug server to the manager.
 func (o *options) addControllers(mgr manager.Manager, measured *metrics.Metrics) error {
 	again := named.Swap(true)
 	if o.bindings {
@@ -215,7 +214,7 @@ func (o *options) addControllers(mgr manager.Manager, measured *metrics.Metrics)
 	})
 }
 
-// addDebugging serves previews of Placements if there is an address to serve them at.
+// addDebugging adds the server for previews of Placements, if it has an address.
 func (o *options) addDebugging(mgr manager.Manager) error {
 	if o.debug == program.NoAddress {
 		return nil
@@ -227,8 +226,7 @@ func (o *options) addDebugging(mgr manager.Manager) error {
 	return debugserver.Add(mgr, debugserver.Options{Address: o.debug, CertDir: o.debugCerts, Placements: preview, All: o.all})
 }
 
-// measure adds the metrics of placement to those that managers show. These are one
-// set for the process, however many managers it has had.
+// measure adds the metrics of placement to controller-runtime's registry. All managers of the process share the metrics.
 var measure = sync.OnceValues(func() (*metrics.Metrics, error) {
 	return metrics.New(metrics.Options{Registerer: ctrlmetrics.Registry})
 })

@@ -27,7 +27,7 @@ import (
 	"github.com/celset/celset/plugin/guard"
 )
 
-// bench is a scheduler whose queue has what is put there, on a clock that stands still.
+// bench is a scheduler with a prepared queue and a stopped clock.
 type bench struct {
 	*scheduler.Scheduler
 	guard *guard.Guard
@@ -78,7 +78,7 @@ func newClock() *clocktesting.FakePassiveClock {
 	return clocktesting.NewFakePassiveClock(time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC))
 }
 
-// TestCyclesAreWatched: the guard sees when cycles begin and end.
+// TestCyclesAreWatched checks that the guard is notified of the beginning and end of cycles.
 func TestCyclesAreWatched(t *testing.T) {
 	clock := newClock()
 	b := newBench(t, clock)
@@ -97,7 +97,7 @@ func TestCyclesAreWatched(t *testing.T) {
 	require.Nil(t, entity)
 }
 
-// TestErrorsAreReported: a pod whose attempt ended with an error is not activated before it has backed off.
+// TestErrorsAreReported checks that a pod is not activated before its back-off ends if its attempt ended with an error.
 func TestErrorsAreReported(t *testing.T) {
 	clock := newClock()
 	b := newBench(t, clock)
@@ -206,8 +206,8 @@ func TestLease(t *testing.T) {
 	})
 }
 
-// TestStoppedLeader: a leader goes on after another one has taken its lease. The elector finds nothing wrong, and ends
-// after its renew deadline.
+// TestStoppedLeader continues a stopped leader after another scheduler has taken its lease. The elector does not notice it, and
+// ends after its renew deadline.
 func TestStoppedLeader(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		under := &lock{}

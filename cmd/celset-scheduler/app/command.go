@@ -32,18 +32,18 @@ import (
 	"github.com/celset/celset/plugin/guard"
 )
 
-// maxConnections is how many there are at a time. kube-scheduler's server takes headers of up to a MiB.
+// maxConnections is the maximum number of concurrent connections. kube-scheduler's server accepts headers of up to a MiB.
 const maxConnections = 32
 
-// options are kube-scheduler's and what this program adds.
+// options holds kube-scheduler's options and the options of this program.
 type options struct {
 	*kubeoptions.Options
 	hub     hubOptions
 	plugins []kubeapp.Option
 }
 
-// NewCommand returns the command, with further plugins. The feature gates of the process
-// know the plugin's then, so it is to be called once.
+// NewCommand returns the command, with further plugins. It adds the plugin's feature gates to those of the process, so it must be
+// called only once.
 func NewCommand(plugins ...kubeapp.Option) *cobra.Command {
 	utilruntime.Must(plugin.AddFeatureGates(utilfeature.DefaultMutableFeatureGate))
 	o := &options{Options: kubeoptions.NewOptions(), plugins: plugins}
@@ -54,7 +54,7 @@ that enable it in place of DynamicResources, and the plugin DynamicResourcesCELP
 scores nodes for it. It takes kube-scheduler's flags, --hub-kubeconfig and --cluster-name.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			// With --version=raw it is Kubernetes' version with all that Kubernetes has of it.
+			// --version=raw prints the full version of Kubernetes.
 			if cmd.Flags().Lookup("version").Value.String() == "true" {
 				_, err := fmt.Fprintln(cmd.OutOrStdout(), cmd.Name(), "version", version.Text())
 				return err
@@ -64,7 +64,7 @@ scores nodes for it. It takes kube-scheduler's flags, --hub-kubeconfig and --clu
 				return err
 			}
 			ctx := server.SetupSignalContext()
-			// Of the gates, logging has some of its own.
+			// Logging has feature gates, so they are set before logging is set up.
 			say, err := o.adapt(ctx)
 			if err != nil {
 				return err

@@ -1,9 +1,8 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package app is celset-scheduler as a command: kube-scheduler with the plugin
-// DynamicResourcesCEL registered, and the scheduling queue shown to its guard.
+// Package app implements the command celset-scheduler: kube-scheduler with the plugin DynamicResourcesCEL. It also gives the
+// plugin's guard access to the scheduling queue and to the scheduler's loop.
 //
-// kube-scheduler's own command takes plugins and nothing else, so this one is made of the same
-// parts: its options, Setup and Run.
+// kube-scheduler's own command accepts plugins only. So this command is built from the same parts: its options, Setup and Run.
 package app

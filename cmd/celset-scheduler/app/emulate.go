@@ -28,16 +28,14 @@ import (
 	"github.com/celset/celset/cmd/internal/skew"
 )
 
-// A scheduler must not be newer than the API server: it may need kinds that an older one does
-// not serve, and then waits for them without end and without a word. One that emulates the API
-// server's version needs what that version has. kube-scheduler can do that when it is told so
-// (--emulated-version); this program finds out by itself.
+// A scheduler must not be newer than the API server. It may watch kinds that an older API server does not serve, and then it
+// waits for them forever, without a message. A scheduler that emulates the API server's version watches only kinds of that
+// version. kube-scheduler does so with --emulated-version. This program detects the version itself.
 
-// emulatedVersionFlag is kube-scheduler's.
+// emulatedVersionFlag is the name of kube-scheduler's flag.
 const emulatedVersionFlag = "emulated-version"
 
-// needs are the kinds that are watched while a gate is on. kube-scheduler never gets ready
-// where one of them is not served.
+// needs lists the kinds that are watched while a feature gate is on. kube-scheduler never becomes ready if one is not served.
 var needs = []struct {
 	gate     featuregate.Feature
 	resource schema.GroupVersionResource
@@ -47,9 +45,8 @@ var needs = []struct {
 	{kubefeatures.CompositePodGroup, schedulingv1alpha3.SchemeGroupVersion.WithResource("compositepodgroups")},
 }
 
-// adapt sets the feature gates, and before that the version to emulate if the API server's is
-// older than this program's and none was given by hand. What there is to say about it is said
-// by the function that it returns, for the log is not set up before the gates are.
+// adapt sets the version to emulate, if the API server is older than this program and no version is given, and then the feature
+// gates. It returns a function that logs the result, because logging is set up only after the gates.
 func (o *options) adapt(ctx context.Context) (say func(klog.Logger), err error) {
 	flag := o.Flags.FlagSet("feature gate").Lookup(emulatedVersionFlag)
 	if o.WriteConfigTo != "" || flag.Changed {
@@ -77,7 +74,7 @@ func (o *options) adapt(ctx context.Context) (say func(klog.Logger), err error) 
 	return say, o.checkServed(client, offered)
 }
 
-// emulate sets the version to emulate, and the gates.
+// emulate sets the version to emulate and the feature gates.
 func (o *options) emulate(offered, own *version.Version) (say func(klog.Logger), err error) {
 	say = func(klog.Logger) {}
 	switch ownMinor := version.MajorMinor(own.Major(), own.Minor()); {
@@ -99,7 +96,7 @@ func (o *options) emulate(offered, own *version.Version) (say func(klog.Logger),
 	return say, nil
 }
 
-// checkServed returns an error if the API server does not serve what is to be watched.
+// checkServed returns an error if the API server does not serve a kind that the scheduler watches.
 func (o *options) checkServed(client discovery.ServerResourcesInterface, offered *version.Version) error {
 	var wanted []schema.GroupVersionResource
 	if o.gates().Enabled(kubefeatures.DynamicResourceAllocation) {
@@ -126,8 +123,8 @@ func (o *options) checkServed(client discovery.ServerResourcesInterface, offered
 	return fmt.Errorf("the API server, which offers Kubernetes %s, does not serve %s", offered, strings.Join(described, ", "))
 }
 
-// clientConfig finds the API server as kube-scheduler does. The configuration is not decoded
-// like there: its defaults depend on the gates, which are not set yet.
+// clientConfig finds the API server as kube-scheduler does. It does not decode the configuration in the same way, because the
+// defaults depend on the gates, which are not set yet.
 func (o *options) clientConfig() (*restclient.Config, error) {
 	kubeconfig := o.Deprecated.Kubeconfig
 	if o.ConfigFile != "" {

@@ -19,8 +19,8 @@ import (
 	"github.com/celset/celset/plugin/metrics"
 )
 
-// hubOptions are the hub on which it is published how many sets of devices fit, and the name of the cluster there. They are
-// called as OCM's agents call them.
+// hubOptions holds the hub for published numbers of sets, and the name of this cluster on the hub. The flags are named as in
+// OCM's agents.
 type hubOptions struct{ kubeconfig, cluster string }
 
 func (h *hubOptions) addFlags(flags *pflag.FlagSet) {
@@ -42,7 +42,7 @@ func (h *hubOptions) validate() error {
 	return nil
 }
 
-// publisher publishes what is counted for the profiles.
+// publisher returns a publisher of the counts of the profiles.
 func (h *hubOptions) publisher(profiles []config.KubeSchedulerProfile, measured *metrics.Metrics) (*setpublisher.Publisher, error) {
 	p := &setpublisher.Publisher{
 		Kubeconfig: h.kubeconfig, Cluster: h.cluster, Counted: measured.Fragmentation, Observe: measured.ObservePublication,
@@ -58,7 +58,7 @@ func (h *hubOptions) publisher(profiles []config.KubeSchedulerProfile, measured 
 			return nil, err
 		}
 		allocates = allocates || args.Allocator != configv1alpha1.AllocatorUpstream
-		// It is for the whole scheduler: one profile says it, or all say the same.
+		// The interval applies to the whole scheduler. One profile sets it, or all profiles set the same.
 		if interval := args.FragmentationInterval; interval != nil {
 			p.Interval = interval.Duration
 		}

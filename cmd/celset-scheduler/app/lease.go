@@ -12,21 +12,21 @@ import (
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 )
 
-// lease is the lock of leader election, and says whether it is held. The elector does not say it in time: it goes on
-// for its renew deadline after it has found that another one leads, and calls itself healthy meanwhile.
+// lease is the lock of leader election, and reports whether it is held. The elector reports it too late: after another scheduler
+// became the leader, it continues until its renew deadline and claims to be healthy.
 type lease struct {
 	resourcelock.Interface
-	// duration is for how long others leave it alone after it was renewed.
+	// duration is the time after a renewal during which no other scheduler may take the lease.
 	duration time.Duration
-	// acquired is called each time that the lease is taken, nil if nothing is to be done then.
+	// acquired is called each time the lease is acquired. It may be nil.
 	acquired func()
-	// until is when others may take it, nil if they may.
+	// until is the time from which other schedulers may take the lease. It is nil if the lease is not held.
 	until atomic.Pointer[time.Time]
 }
 
 var errNotHeld = errors.New("the lease is not held, or was not renewed in time")
 
-// check returns an error if another scheduler may have the lease. The clock is the monotonic one.
+// check returns an error if another scheduler may hold the lease. It uses the monotonic clock.
 func (l *lease) check() error {
 	if until := l.until.Load(); until == nil || time.Until(*until) <= 0 {
 		return errNotHeld
@@ -53,8 +53,8 @@ func (l *lease) Update(ctx context.Context, record resourcelock.LeaderElectionRe
 	return l.write(ctx, record, l.Interface.Update)
 }
 
-// write counts from before the request: others count from when they see what it has stored. After one that failed, as
-// it does when another one has written, the lease may be held as long as before.
+// write measures the time from before the request, because other schedulers measure from when they see its result. After a failed
+// write, for example because another scheduler has written, until stays the same.
 func (l *lease) write(ctx context.Context, record resourcelock.LeaderElectionRecord, write func(context.Context, resourcelock.LeaderElectionRecord) error) error {
 	until := time.Now().Add(l.duration)
 	err := write(ctx, record)

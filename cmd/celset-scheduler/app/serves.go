@@ -25,10 +25,10 @@ import (
 	"github.com/celset/celset/plugin"
 )
 
-// publishTimeout is how long it is tried to publish what is served.
+// publishTimeout is the maximum time for publishing what the scheduler serves.
 const publishTimeout = time.Minute
 
-// publisher returns what publishes what the scheduler serves once it leads.
+// publisher returns a function that publishes what the scheduler serves. It is called when the scheduler becomes the leader.
 func publisher(ctx context.Context, completed *schedulerconfig.CompletedConfig) (func(), error) {
 	annotation, err := serves(completed)
 	if err != nil {
@@ -46,7 +46,7 @@ func publisher(ctx context.Context, completed *schedulerconfig.CompletedConfig) 
 	}, nil
 }
 
-// publishUnelected publishes what the scheduler serves as long as it runs, without leader election.
+// publishUnelected publishes what a scheduler without leader election serves, as long as it runs.
 func publishUnelected(ctx context.Context, completed *schedulerconfig.CompletedConfig) error {
 	annotation, err := serves(completed)
 	if err != nil {
@@ -71,7 +71,7 @@ func unpublished(ctx context.Context, err error, namespace, name string) {
 	klog.FromContext(ctx).Error(err, "The scheduler's Lease does not say which profiles it serves: kubectl celset can't check it", "lease", klog.KRef(namespace, name))
 }
 
-// serves returns the annotation that says what the scheduler serves.
+// serves returns the annotation that describes what the scheduler serves.
 func serves(completed *schedulerconfig.CompletedConfig) (string, error) {
 	scheduler := &served.Scheduler{Version: version.Get(), Constraints: utilfeature.DefaultFeatureGate.Enabled(plugin.DRACELDeviceConstraint)}
 	for i := range completed.ComponentConfig.Profiles {
@@ -88,13 +88,13 @@ func serves(completed *schedulerconfig.CompletedConfig) (string, error) {
 	return served.Encode(scheduler)
 }
 
-// enables reports whether a profile has the plugin.
+// enables reports whether a profile enables the plugin.
 func enables(plugins *config.Plugins) bool {
 	return plugins != nil && slices.ContainsFunc(append(slices.Clone(plugins.MultiPoint.Enabled), plugins.PreFilter.Enabled...),
 		func(p config.Plugin) bool { return p.Name == plugin.Name })
 }
 
-// argsOf are the arguments of the plugin in a profile, with defaults.
+// argsOf returns the arguments of the plugin in a profile, with defaults.
 func argsOf(profile *config.KubeSchedulerProfile) (*configv1alpha1.DynamicResourcesCELArgs, error) {
 	var raw []byte
 	for _, c := range profile.PluginConfig {

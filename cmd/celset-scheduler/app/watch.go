@@ -17,8 +17,7 @@ import (
 	"github.com/celset/celset/plugin/metrics"
 )
 
-// watch shows the scheduler to the guard. The loop of the scheduler takes the next pod from a function that
-// can be wrapped.
+// watch connects the guard to the scheduler. The scheduler's loop gets pods from a function that can be wrapped.
 func watch(ctx context.Context, config *schedulerconfig.CompletedConfig, scheduler *scheduler.Scheduler, guard *guard.Guard, hub hubOptions) error {
 	measured, err := metrics.Default()
 	if err != nil {
@@ -47,7 +46,7 @@ func watch(ctx context.Context, config *schedulerconfig.CompletedConfig, schedul
 	return nil
 }
 
-// wrap has the scheduler tell the guard when a cycle begins and ends, and when an attempt has failed.
+// wrap notifies the guard of the beginning and end of each cycle, and of failed attempts.
 func wrap(scheduler *scheduler.Scheduler, guard *guard.Guard) {
 	next := scheduler.NextEntity
 	scheduler.NextEntity = func(logger klog.Logger) (framework.QueuedEntityInfo, error) {
@@ -60,13 +59,13 @@ func wrap(scheduler *scheduler.Scheduler, guard *guard.Guard) {
 	}
 	fail := scheduler.FailureHandler
 	scheduler.FailureHandler = func(ctx context.Context, profile framework.Framework, pod *framework.QueuedPodInfo, status *fwk.Status, nominating *fwk.NominatingInfo, start time.Time) {
-		// The handler has the queue ask for the pod.
+		// The handler makes the queue ask about the pod, so the guard must be notified first.
 		guard.Failed(pod.Pod, !status.IsRejected())
 		fail(ctx, profile, pod, status, nominating, start)
 	}
 }
 
-// began tells the guard the namespace of the next pod, or of the first pod of the next group: a group is in one namespace.
+// began notifies the guard of the namespace of the next pod or group. All pods of a group are in one namespace.
 func began(guard *guard.Guard, entity framework.QueuedEntityInfo) {
 	entity.ForEachPodInfo(func(info *framework.QueuedPodInfo) bool {
 		if info.Pod == nil {

@@ -1,7 +1,7 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package setpublisher tells the hub of a fleet how many sets of devices fit in a cluster, as package setscores has it.
+// Package setpublisher publishes on a hub how many sets of devices fit in a cluster, in the form of package setscores.
 package setpublisher
 
 import (
@@ -36,38 +36,38 @@ import (
 )
 
 const (
-	// look is how often it is looked for new numbers, timeout how long one try to write them may take.
+	// look is the interval between checks for new numbers. timeout limits one attempt to write them.
 	look    = 10 * time.Second
 	timeout = 30 * time.Second
-	// intervals is for how many intervals between counts the numbers are valid.
+	// intervals is the number of counting intervals for which published numbers are valid.
 	intervals = 3
-	// maxAnswer is how many bytes of an answer are read. Only what the hub says is wrong is decoded: a few objects of it take a
-	// hundred times their bytes in memory. maxLogged is how many bytes of that are logged.
+	// maxAnswer is the number of bytes of an answer that are read. Only error answers are decoded, because a few objects can take a
+	// hundred times their bytes in memory. maxLogged is the number of bytes of an error that are logged.
 	maxAnswer, maxLogged = 64 << 10, 1 << 10
 )
 
 var scoresVersion = schema.GroupVersion{Group: "cluster.open-cluster-management.io", Version: "v1alpha1"}
 
-// Publisher writes on a hub how many sets of devices fit. What is counted is what the metrics show: nothing is counted for it, and
-// no pod waits for it.
+// Publisher writes numbers of fitting sets to a hub. It publishes the numbers of the metrics, so it causes no extra counting and
+// never delays a pod.
 type Publisher struct {
-	// Kubeconfig is the file for the hub, Cluster the name that this cluster has there.
+	// Kubeconfig is the kubeconfig file of the hub. Cluster is the name of this cluster on the hub.
 	Kubeconfig, Cluster string
-	// Counted is what was counted last, nil if that is not known.
+	// Counted returns the latest counts, or nil if there are no counts yet.
 	Counted func() *metrics.Fragmentation
-	// Interval is how often sets are counted.
+	// Interval is the time between counts.
 	Interval time.Duration
 	Observe  func(metrics.Publication)
 	Clock    clock.PassiveClock
 
-	// written are the numbers that were stored last, by the name of their score, and are valid until then.
+	// written maps the names of scores to the numbers that were stored last. They are valid until validUntil.
 	written    map[string]int
 	validUntil time.Time
-	// trying has room for one try.
+	// trying is a semaphore for one attempt at a time.
 	trying chan struct{}
 }
 
-// Run publishes until the context ends. What was published last expires then.
+// Run publishes until the context ends. The last published numbers then expire.
 func (p *Publisher) Run(ctx context.Context) {
 	wait.UntilWithContext(ctx, func(ctx context.Context) {
 		ctx, cancel := context.WithTimeout(ctx, timeout)
@@ -79,7 +79,7 @@ func (p *Publisher) Run(ctx context.Context) {
 	}, look)
 }
 
-// Publish writes what was counted, if it is something else than what was written, or that is valid for less than half of its time.
+// Publish writes the latest counts if they differ from the written ones, or if these expire in less than half their validity.
 func (p *Publisher) Publish(ctx context.Context) error {
 	last := p.Counted()
 	if last == nil {
@@ -99,7 +99,7 @@ func (p *Publisher) Publish(ctx context.Context) error {
 	return nil
 }
 
-// try ends with the context, also if the credential plugin of the kubeconfig does not, which knows none. There is one at a time.
+// try ends with the context, even if a credential plugin of the kubeconfig does not support contexts. Attempts don't overlap.
 func (p *Publisher) try(ctx context.Context, write func() error) error {
 	if p.trying == nil {
 		p.trying = make(chan struct{}, 1)
@@ -123,7 +123,7 @@ func (p *Publisher) try(ctx context.Context, write func() error) error {
 	}
 }
 
-// bounded reads no more of an answer than there can be.
+// bounded limits the size of answers.
 type bounded struct{ next http.RoundTripper }
 
 // RoundTrip implements [http.RoundTripper].
@@ -139,7 +139,7 @@ func (b bounded) RoundTrip(request *http.Request) (*http.Response, error) {
 }
 
 func (p *Publisher) write(ctx context.Context, numbers map[string]int, validUntil time.Time) error {
-	// Credentials on the hub are renewed: the file is read for each write, of which there are few.
+	// Read the kubeconfig for each write, because credentials are renewed. Writes are rare.
 	hub, err := clientcmd.BuildConfigFromFlags("", p.Kubeconfig)
 	if err != nil {
 		return err
@@ -173,7 +173,7 @@ func (p *Publisher) write(ctx context.Context, numbers map[string]int, validUnti
 	return p.apply(ctx, client, score, "status")
 }
 
-// apply applies the score or its status. It does not decode the object with which the hub answers.
+// apply applies the score or its status. It does not decode the object in the answer.
 func (p *Publisher) apply(ctx context.Context, client rest.Interface, score *unstructured.Unstructured, subresource ...string) error {
 	body, err := score.MarshalJSON()
 	if err != nil {
@@ -184,7 +184,7 @@ func (p *Publisher) apply(ctx context.Context, client rest.Interface, score *uns
 		SubResource(subresource...).VersionedParams(options, metav1.ParameterCodec).Body(body).Do(ctx).Error()
 }
 
-// numbersOf are those of a report that are known, by the name of their score. A report has few shapes, those that most claims ask for.
+// numbersOf returns the valid numbers of a report, by the name of their score. A report has only the few most requested shapes.
 func numbersOf(report *fragmentation.Report) map[string]int {
 	numbers := map[string]int{}
 	for i := range report.Shapes {

@@ -26,7 +26,7 @@ import (
 	"github.com/celset/celset/plugin/metrics"
 )
 
-// publisherTo publishes on a hub that answers as it likes, as a user.
+// publisherTo returns a publisher to a hub with the given answers, as a user.
 func publisherTo(t *testing.T, user string, answer http.HandlerFunc) *Publisher {
 	t.Helper()
 	hub := httptest.NewTLSServer(answer)
@@ -42,7 +42,7 @@ clusters: [{name: hub, cluster: {server: %q, insecure-skip-tls-verify: true}}], 
 	}
 }
 
-// TestAnswerWithoutEnd: what a hub sends does not fill the memory of the scheduler, nor its log.
+// TestAnswerWithoutEnd checks that an endless answer fills neither the scheduler's memory nor its log.
 func TestAnswerWithoutEnd(t *testing.T) {
 	ended := make(chan int, 1)
 	p := publisherTo(t, "{}", func(w http.ResponseWriter, _ *http.Request) {
@@ -55,7 +55,7 @@ func TestAnswerWithoutEnd(t *testing.T) {
 		ended <- sent
 	})
 	require.Error(t, p.Publish(t.Context()))
-	// The connection has buffers, too.
+	// The limit includes buffers of the connection.
 	require.Less(t, <-ended, 32<<20)
 
 	p = publisherTo(t, "{}", func(w http.ResponseWriter, _ *http.Request) {
@@ -71,7 +71,7 @@ func TestAnswerWithoutEnd(t *testing.T) {
 	require.Less(t, log.Len(), 3*maxLogged)
 }
 
-// TestAnswerThatGrows: an answer of a few bytes an object is not decoded into many times as much memory.
+// TestAnswerThatGrows checks that an answer of many tiny objects does not take many times as much memory.
 func TestAnswerThatGrows(t *testing.T) {
 	for _, status := range []int{http.StatusOK, http.StatusInternalServerError} {
 		p := publisherTo(t, "{}", func(w http.ResponseWriter, _ *http.Request) {
@@ -85,12 +85,12 @@ func TestAnswerThatGrows(t *testing.T) {
 		err := p.Publish(t.Context())
 		runtime.ReadMemStats(&after)
 		require.Equal(t, status != http.StatusOK, err != nil, "%v", err)
-		// The test's own server writes the answer.
+		// The limit includes the test server, which writes the answer.
 		require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(64<<20))
 	}
 }
 
-// TestAnswerThatMovesTheCursor: what a hub says is one line of the log, and no terminal obeys it.
+// TestAnswerThatMovesTheCursor checks that an answer is one log line without harmful characters.
 func TestAnswerThatMovesTheCursor(t *testing.T) {
 	p := publisherTo(t, "{}", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
@@ -106,7 +106,7 @@ func TestAnswerThatMovesTheCursor(t *testing.T) {
 	require.Equal(t, -1, strings.IndexFunc(strings.TrimSuffix(log.String(), "\n"), unicode.IsControl))
 }
 
-// TestCredentialsThatHang: a try ends in time, and so does the next one.
+// TestCredentialsThatHang checks that each attempt ends in time.
 func TestCredentialsThatHang(t *testing.T) {
 	end := filepath.Join(t.TempDir(), "end")
 	p := publisherTo(t, fmt.Sprintf(`{exec: {apiVersion: client.authentication.k8s.io/v1, interactiveMode: Never, command: sh, args: [-c, "until [ -e %s ]; do sleep 0.05; done"]}}`, end),

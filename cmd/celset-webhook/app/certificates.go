@@ -17,7 +17,7 @@ import (
 	"github.com/celset/celset/internal/serving/managed"
 )
 
-// These are as in manifests/webhook.
+// These names match manifests/webhook.
 const (
 	secretName        = "celset-webhook-certificates"
 	configurationName = "celset-webhook"
@@ -25,13 +25,13 @@ const (
 	guardServiceName  = "celset-webhook-guard"
 )
 
-// Where the certificate comes from.
+// Sources of the certificate.
 const (
 	fromSelf  = "self"
 	fromFiles = "files"
 )
 
-// certificateOptions are what the flags say of the certificate.
+// certificateOptions holds the flags of the certificate.
 type certificateOptions struct {
 	from               string
 	dir, name, keyName string
@@ -51,7 +51,7 @@ func (o *certificateOptions) addFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.name, "cert-name", o.name, "File name of the certificate.")
 	flags.StringVar(&o.keyName, "key-name", o.keyName, "File name of the key.")
 	flags.DurationVar(&o.lifetime, lifetimeFlag, o.lifetime, "With --certificate-source=self, how long a certificate is valid. It is replaced after two thirds of that.")
-	// Only tests need another lifetime: they follow the certificates for some lifetimes.
+	// Only tests use this flag, to follow certificates for several lifetimes.
 	_ = flags.MarkHidden(lifetimeFlag)
 }
 
@@ -70,8 +70,8 @@ func (o *certificateOptions) validate() error {
 	return nil
 }
 
-// identity returns how the server gets its certificate, and the check of /readyz that waits for it. A server
-// with files does not listen without them.
+// identity returns the source of the server's certificate, and a check of /readyz that waits for it. With files, the server does
+// not start without them.
 func (o *certificateOptions) identity(config *rest.Config, namespace string) (func() (managed.Identity, error), healthz.Checker, error) {
 	if o.from == fromFiles {
 		return managed.Files(filepath.Join(o.dir, o.name), filepath.Join(o.dir, o.keyName)), healthz.Ping, nil
@@ -83,7 +83,7 @@ func (o *certificateOptions) identity(config *rest.Config, namespace string) (fu
 	keeper := certificates.New(certificates.Options{
 		Client: client, Namespace: namespace, Secret: secretName, Configuration: configurationName,
 		Services: []string{serviceName, guardServiceName}, Lifetime: o.lifetime,
-		// Each phase of a certificate lasts for 30 periods at least.
+		// Each phase of a certificate has at least 30 periods.
 		Period: min(certificates.DefaultPeriod, o.lifetime/90),
 	})
 	return func() (managed.Identity, error) { return keeper, nil }, keeper.Check, nil

@@ -1,7 +1,7 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package app is celset-webhook as a command: its flags, and the manager that serves its webhooks.
+// Package app implements the command celset-webhook: its flags, and the manager that serves its webhooks.
 package app
 
 import (

@@ -20,7 +20,7 @@ import (
 	"github.com/celset/celset/apis/wellknown"
 )
 
-// guardOptions are what the flags say of the guard against double allocation.
+// guardOptions holds the flags of the guard against double allocation.
 type guardOptions struct {
 	enabled  bool
 	pod      string
@@ -41,7 +41,7 @@ func (o *guardOptions) addFlags(flags *pflag.FlagSet) {
 	flags.DurationVar(&o.election.RetryPeriod, "guard-retry-period", o.election.RetryPeriod, "How often replicas try to get or to renew the lease.")
 }
 
-// validate says which flags can't be.
+// validate returns an error for each invalid flag.
 func (o *guardOptions) validate() error {
 	if !o.enabled {
 		return nil
@@ -53,9 +53,9 @@ func (o *guardOptions) validate() error {
 	return errors.Join(errs...)
 }
 
-// register adds the webhook, and its part in the election.
+// register adds the guard's webhook and its leader election.
 func (o *guardOptions) register(mgr manager.Manager, namespace string) error {
-	// The API server waits for the answer, and knows itself whose requests come first.
+	// No client-side rate limit: the API server waits for the answer, and applies its own priorities.
 	config := rest.CopyConfig(mgr.GetConfig())
 	config.QPS, config.Burst = -1, 0
 	client, err := kubernetes.NewForConfig(config)
@@ -76,6 +76,5 @@ func (o *guardOptions) register(mgr manager.Manager, namespace string) error {
 	return mgr.Add(s)
 }
 
-// measure adds the metrics of the guard to those that managers show. These are one set for the process, however many
-// managers it has had.
+// measure adds the metrics of the guard to controller-runtime's registry. All managers of the process share the metrics.
 var measure = sync.OnceValues(func() (*server.Metrics, error) { return server.NewMetrics(ctrlmetrics.Registry) })

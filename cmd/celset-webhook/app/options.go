@@ -30,7 +30,7 @@ import (
 	placementadmission "github.com/celset/celset/placement/admission"
 )
 
-// options are what the flags say.
+// options holds the flags.
 type options struct {
 	program.ManagerOptions
 	address       string
@@ -64,7 +64,7 @@ func (o *options) AddFlags(flags *pflag.FlagSet) {
 	o.guard.addFlags(flags)
 }
 
-// validate says which flags can't be.
+// validate returns an error for each invalid flag.
 func (o *options) validate() error {
 	errs := []error{o.Validate()}
 	if o.devices < 1 {
@@ -84,7 +84,7 @@ func (o *options) validate() error {
 	return errors.Join(errs...)
 }
 
-// manager sets the webhooks up. All replicas answer for them; one is the leader for the guard of allocations.
+// manager sets up the webhooks. All replicas serve them. One replica is the leader for the guard of allocations.
 func (o *options) manager(config *rest.Config) (manager.Manager, error) {
 	if err := o.validate(); err != nil {
 		return nil, err
@@ -99,7 +99,7 @@ func (o *options) manager(config *rest.Config) (manager.Manager, error) {
 	}
 	mgr, err := manager.New(config, manager.Options{
 		Scheme: scheme, Metrics: program.NoMetrics(), HealthProbeBindAddress: program.NoAddress,
-		// Classes are all that is read by cache; what else is may not be listed.
+		// The cache holds classes only. RBAC need not allow listing other objects.
 		Cache:         cache.Options{ByObject: map[client.Object]cache.ByObject{&resourceapi.DeviceClass{}: {}}, ReaderFailOnMissingInformer: true},
 		WebhookServer: managed.NewWebhooks(o.address, identity),
 	})
@@ -109,7 +109,7 @@ func (o *options) manager(config *rest.Config) (manager.Manager, error) {
 	return mgr, o.register(mgr, ready)
 }
 
-// register adds the webhooks, and the probes that wait for them.
+// register adds the webhooks and probes.
 func (o *options) register(mgr manager.Manager, certificate healthz.Checker) error {
 	checker, err := admission.NewChecker(admission.Options{SchedulerNames: o.schedulers, Devices: o.devices})
 	if err != nil {

@@ -33,8 +33,7 @@ func TestFlags(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			o := newOptions()
 			command := newCommand(o)
-			// Flags of logging may be applied only once in a process, so what comes after them is
-			// run as the command would.
+			// Logging flags can be applied only once per process, so the rest of the command is run here.
 			err := command.ParseFlags(test.args)
 			if err == nil {
 				err = command.ValidateArgs(command.Flags().Args())

@@ -1,28 +1,26 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package certificates gives the replicas of a webhook certificates that they make themselves, and has
-// the API server trust them.
+// Package certificates creates and rotates the certificates of a webhook's replicas, and makes the API server trust them.
 //
 //	keeper := certificates.New(certificates.Options{Client: client, Namespace: "celset-system", ...})
 //	config := &tls.Config{GetCertificate: keeper.GetCertificate}
 //	err := keeper.Start(ctx)
 //
-// A Secret has what the replicas share: the certificate in use, the one that follows it, and the
-// certificates that API servers are to trust. All replicas read it, and each may write it. A write names
-// the version that it replaces, so that one replica succeeds where two try, and no leader is elected.
+// The replicas share a Secret with the certificate in use, the next certificate, and the certificates that API servers should
+// trust. Every replica may write it. A write names the resourceVersion that it replaces. If two replicas write, only one
+// succeeds, so no leader is needed.
 //
 // # Rotation
 //
-// A certificate is the next one for a third of its lifetime and in use for another third. API servers have
-// trusted it for that long before a replica shows it, and trust it for the last third, while other replicas
-// may still show it.
+// A certificate has three phases, each a third of its lifetime. It is first the next certificate, then in use, then only trusted.
+// So API servers trust it before a replica uses it, and still trust it while slow replicas use it.
 //
 // # Rights
 //
-// The Secret must exist, so that the right to create Secrets is not needed: with it an account could have a
-// token of any other account in the namespace. Each certificate signs itself and is no authority: the keys in
-// the Secret can't sign certificates for other names.
+// The Secret must exist beforehand, so that the program needs no right to create Secrets. That right would give access to tokens
+// of all accounts in the namespace. Each certificate is self-signed and no CA, so the keys in the Secret can't sign other
+// certificates.
 package certificates
 
 import (
@@ -46,22 +44,22 @@ import (
 )
 
 const (
-	// DefaultLifetime is that of a certificate.
+	// DefaultLifetime is the lifetime of a certificate.
 	DefaultLifetime = 365 * 24 * time.Hour
-	// DefaultPeriod is how often Secret and configuration are read.
+	// DefaultPeriod is the time between reads of the Secret and the configuration.
 	DefaultPeriod = 10 * time.Second
 )
 
-// Options are those of a [Keeper].
+// Options configure a [Keeper].
 type Options struct {
 	Client kubernetes.Interface
-	// Namespace is that of the Secret and of the Services.
+	// Namespace is the namespace of the Secret and the Services.
 	Namespace string
-	// Secret is the name of the Secret, Configuration that of the ValidatingWebhookConfiguration.
+	// Secret is the name of the Secret. Configuration is the name of the ValidatingWebhookConfiguration.
 	Secret, Configuration string
-	// Services are the names of the Services by which API servers reach the webhooks.
+	// Services are the names of the Services that API servers use to reach the webhooks.
 	Services []string
-	// Lifetime is that of a certificate, Period how often Secret and configuration are read.
+	// Lifetime is the lifetime of a certificate. Period is the time between reads of the Secret and the configuration.
 	Lifetime, Period time.Duration
 }
 
@@ -71,10 +69,10 @@ type Keeper struct {
 	current atomic.Pointer[tls.Certificate]
 }
 
-// New returns a Keeper that has no certificate until Start has found or made one.
+// New returns a Keeper. It has no certificate until Start has found or created one.
 func New(options Options) *Keeper { return &Keeper{options: options} }
 
-// GetCertificate is for [tls.Config].
+// GetCertificate returns the current certificate, as [tls.Config] requires.
 func (k *Keeper) GetCertificate(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	if current := k.current.Load(); current != nil {
 		return current, nil
@@ -84,19 +82,19 @@ func (k *Keeper) GetCertificate(*tls.ClientHelloInfo) (*tls.Certificate, error) 
 
 var errNone = errors.New("there is no certificate yet")
 
-// Check is for probes: it fails until there is a certificate that the configuration trusts.
+// Check is a probe that fails until there is a certificate that the configuration trusts.
 func (k *Keeper) Check(*http.Request) error {
 	_, err := k.GetCertificate(nil)
 	return err
 }
 
-// Start keeps the certificate until the context ends. What fails is logged and tried again.
+// Start maintains the certificate until the context ends. It logs and retries failures.
 func (k *Keeper) Start(ctx context.Context) error {
 	for {
 		wait := k.options.Period
 		if err := k.keep(ctx); err != nil && ctx.Err() == nil {
 			wait = min(wait, time.Second)
-			// Another replica was faster: what it wrote is read at the next attempt.
+			// Another replica was faster. The next attempt reads its write.
 			if !apierrors.IsConflict(err) {
 				klog.FromContext(ctx).Error(err, "Keeping the certificate of the webhook")
 			}
@@ -109,7 +107,7 @@ func (k *Keeper) Start(ctx context.Context) error {
 	}
 }
 
-// keep rotates what is due, and shows a certificate only when the configuration trusts it.
+// keep rotates the certificates if necessary. It uses a certificate only if the configuration trusts it.
 func (k *Keeper) keep(ctx context.Context) error {
 	stored, err := k.rotated(ctx)
 	if err != nil {
@@ -122,7 +120,7 @@ func (k *Keeper) keep(ctx context.Context) error {
 	return nil
 }
 
-// rotated returns what the Secret has, after the rotation that is due.
+// rotated returns the contents of the Secret after any necessary rotation.
 func (k *Keeper) rotated(ctx context.Context) (*contents, error) {
 	secrets := k.options.Client.CoreV1().Secrets(k.options.Namespace)
 	secret, err := secrets.Get(ctx, k.options.Secret, metav1.GetOptions{})
@@ -149,7 +147,7 @@ func (k *Keeper) rotated(ctx context.Context) (*contents, error) {
 	return stored, nil
 }
 
-// rotate replaces a certificate that has a third of its lifetime left, or is missing, by the next one.
+// rotate replaces a certificate that is missing or has a third of its lifetime left by the next certificate.
 func (k *Keeper) rotate(c *contents, now time.Time) (changed bool, err error) {
 	third := k.options.Lifetime / 3
 	lasts := func(p *pair) bool { return p != nil && p.Leaf.NotAfter.Sub(now) > third }
@@ -160,7 +158,7 @@ func (k *Keeper) rotate(c *contents, now time.Time) (changed bool, err error) {
 		c.current, c.next = c.next, nil
 	}
 	if !lasts(c.current) {
-		// Nothing was trusted in time: the first certificate, or none of the replicas ran for long.
+		// No trusted certificate is usable: this is the first one, or no replica has run for long.
 		if c.current, err = newPair(k.names(), now, 2*third); err != nil {
 			return false, err
 		}
@@ -172,7 +170,7 @@ func (k *Keeper) rotate(c *contents, now time.Time) (changed bool, err error) {
 	return true, nil
 }
 
-// names are those by which API servers know the webhook.
+// names returns the DNS names of the webhook's Services.
 func (k *Keeper) names() []string {
 	var names []string
 	for _, service := range k.options.Services {
@@ -181,8 +179,8 @@ func (k *Keeper) names() []string {
 	return names
 }
 
-// trust adds the certificates to the webhooks of the configuration that the Services answer for. Nothing is
-// written where they are trusted, so that a replica that is late does not take back what another one wrote.
+// trust adds the certificates to the configuration's webhooks of these Services. It writes nothing if they are trusted already,
+// so that a slow replica does not revert the write of another replica.
 func (k *Keeper) trust(ctx context.Context, trusted bundle) error {
 	client := k.options.Client.AdmissionregistrationV1().ValidatingWebhookConfigurations()
 	configuration, err := client.Get(ctx, k.options.Configuration, metav1.GetOptions{})
@@ -199,7 +197,7 @@ func (k *Keeper) trust(ctx context.Context, trusted bundle) error {
 	if len(changed) == 0 {
 		return nil
 	}
-	// Webhooks are merged by their names. The version keeps the patch from adding one that was just removed.
+	// The patch merges webhooks by name. The resourceVersion keeps it from adding a webhook that was just removed.
 	patch, err := json.Marshal(map[string]any{
 		"metadata": map[string]any{"resourceVersion": configuration.ResourceVersion}, "webhooks": changed,
 	})
@@ -214,7 +212,7 @@ func (k *Keeper) answers(service *admissionv1.ServiceReference) bool {
 	return service != nil && service.Namespace == k.options.Namespace && slices.Contains(k.options.Services, service.Name)
 }
 
-// The keys of the Secret.
+// Keys of the Secret.
 const (
 	certificateKey     = corev1.TLSCertKey
 	privateKey         = corev1.TLSPrivateKeyKey

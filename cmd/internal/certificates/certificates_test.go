@@ -28,7 +28,7 @@ const (
 	lifetime  = 300 * 24 * time.Hour
 )
 
-// newKeeper returns one with an empty Secret and a configuration that has a webhook of another program, too.
+// newKeeper returns a Keeper, an empty Secret, and a configuration that also has a webhook of another program.
 func newKeeper(t *testing.T) (*Keeper, *fake.Clientset) {
 	t.Helper()
 	hook := func(name, service string) admissionv1.ValidatingWebhook {
@@ -48,7 +48,7 @@ func newKeeper(t *testing.T) (*Keeper, *fake.Clientset) {
 	}), client
 }
 
-// bundles are what the configuration trusts, by webhook.
+// bundles returns the trusted certificates of the configuration, by webhook.
 func bundles(t *testing.T, client *fake.Clientset) map[string]bundle {
 	t.Helper()
 	configuration, err := client.AdmissionregistrationV1().ValidatingWebhookConfigurations().Get(t.Context(), name, metav1.GetOptions{})
@@ -77,7 +77,7 @@ func TestFromNothing(t *testing.T) {
 		_, err := shown.Leaf.Verify(x509.VerifyOptions{Roots: roots, DNSName: service + "." + namespace + ".svc"})
 		require.NoError(t, err)
 	}
-	// Another replica shows the same, and neither writes again.
+	// Another replica uses the same certificate, and neither writes again.
 	other := New(k.options)
 	client.ClearActions()
 	require.NoError(t, other.keep(t.Context()))
@@ -88,8 +88,8 @@ func TestFromNothing(t *testing.T) {
 	require.Equal(t, shown.Leaf.Raw, other.current.Load().Leaf.Raw)
 }
 
-// TestRotation follows the certificates for some lifetimes: what is shown was trusted for a third of a lifetime, and
-// stays trusted for as long after.
+// TestRotation follows the certificates for several lifetimes. A certificate in use was trusted for a third of a lifetime before,
+// and stays trusted for a third after.
 func TestRotation(t *testing.T) {
 	k, _ := newKeeper(t)
 	stored, now := &contents{}, time.Now()
@@ -110,7 +110,7 @@ func TestRotation(t *testing.T) {
 		require.True(t, stored.bundle.contains(current.Leaf, next.Leaf, stored.next.Leaf))
 		require.LessOrEqual(t, len(stored.bundle), 4)
 	}
-	// None of the replicas ran for long.
+	// No replica has run for long.
 	now = now.Add(10 * lifetime)
 	changed, err = k.rotate(stored, now)
 	require.NoError(t, err)
@@ -119,7 +119,7 @@ func TestRotation(t *testing.T) {
 	require.True(t, now.Before(stored.current.Leaf.NotAfter))
 }
 
-// What is missing or broken is made anew.
+// TestRepairs checks that missing and broken certificates are replaced.
 func TestRepairs(t *testing.T) {
 	for name, edit := range map[string]func(data map[string][]byte){
 		"no certificate": func(data map[string][]byte) { delete(data, certificateKey) },
@@ -171,7 +171,7 @@ func names() []string {
 	return New(Options{Namespace: namespace, Services: []string{name, name + "-guard"}}).names()
 }
 
-// setPair stores a certificate that a program with this clock made, in use and as the next one.
+// setPair stores a current and a next certificate that were created at the time of clock.
 func setPair(t *testing.T, data map[string][]byte, names []string, clock time.Time, usages ...x509.ExtKeyUsage) {
 	t.Helper()
 	p, err := newPair(names, clock, lifetime)

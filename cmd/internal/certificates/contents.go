@@ -20,19 +20,19 @@ import (
 	"k8s.io/client-go/util/keyutil"
 )
 
-// contents are what the Secret has. A pair is nil where the Secret has none that can be used.
+// contents is the content of the Secret. A pair is nil if the Secret has no usable certificate for it.
 type contents struct {
 	current, next *pair
 	bundle        bundle
 }
 
-// pair is a certificate, which has signed itself, and its key.
+// pair is a self-signed certificate and its key.
 type pair struct {
 	tls.Certificate
 	certificate, key []byte
 }
 
-// read leaves out what can't be shown now, and says why.
+// read returns the usable contents. The error describes unusable certificates.
 func read(data map[string][]byte, names []string, now time.Time) (*contents, error) {
 	current, err := readPair(data, certificateKey, privateKey, names, now)
 	next, nextErr := readPair(data, nextCertificateKey, nextPrivateKey, names, now)
@@ -48,7 +48,7 @@ func readPair(data map[string][]byte, certificate, key string, names []string, n
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", certificate, err)
 	}
-	// API servers trust the certificate itself. They check what is checked here.
+	// API servers trust the certificate itself, and make the same checks.
 	trusted := x509.NewCertPool()
 	trusted.AddCert(loaded.Leaf)
 	for _, name := range names {
@@ -59,10 +59,10 @@ func readPair(data map[string][]byte, certificate, key string, names []string, n
 	return &pair{loaded, data[certificate], data[key]}, nil
 }
 
-// clockSkew is how late the clock of an API server or of another replica may be.
+// clockSkew is the maximum delay of the clock of an API server or another replica.
 const clockSkew = time.Hour
 
-// newPair makes a certificate that is valid for some time from now on.
+// newPair creates a certificate that is valid from now for the lifetime.
 func newPair(names []string, now time.Time, lifetime time.Duration) (*pair, error) {
 	signer, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -87,8 +87,7 @@ func newPair(names []string, now time.Time, lifetime time.Duration) (*pair, erro
 	return &pair{loaded, certificate, key}, err
 }
 
-// trust adds both certificates to those that are trusted, and drops those that have expired. It reports whether
-// one was added.
+// trust adds both certificates to the bundle and removes expired ones. It reports whether it added one.
 func (c *contents) trust(now time.Time) (added bool) {
 	c.bundle = slices.DeleteFunc(c.bundle, func(one *x509.Certificate) bool { return now.After(one.NotAfter) })
 	for _, p := range []*pair{c.current, c.next} {
@@ -108,10 +107,10 @@ func (c *contents) write() map[string][]byte {
 	}
 }
 
-// bundle has the certificates that API servers are to trust.
+// bundle is the list of certificates that API servers should trust.
 type bundle []*x509.Certificate
 
-// parse returns none if the text is not PEM of certificates.
+// parse returns nil if the text is not a PEM list of certificates.
 func parse(text []byte) bundle {
 	parsed, err := certutil.ParseCertsPEM(text)
 	if err != nil {

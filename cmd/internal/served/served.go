@@ -1,9 +1,9 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package served is what a celset-scheduler publishes of its configuration, for tools that answer as it would. It is
-// an annotation of the Lease by which the scheduler was elected, so whoever may read Leases may read it, and the time
-// of the last renewal says whether it still holds. A scheduler that elects no leader renews a Lease for it.
+// Package served publishes the configuration of a celset-scheduler for tools that simulate it. The configuration is an annotation
+// of the Lease of the scheduler's leader election, so every client that may read Leases can read it. The Lease's last renewal
+// shows whether it is current. A scheduler without leader election renews a Lease for this purpose.
 //
 //	annotation, err := served.Encode(&served.Scheduler{Constraints: true, Profiles: profiles}) // celset-scheduler
 //	schedulers, err := served.Read(ctx, client, "kube-system")                                  // kubectl celset
@@ -25,25 +25,25 @@ import (
 	"github.com/celset/celset/apis/wellknown"
 )
 
-// maxLeases is how many Leases are read: namespaces of schedulers have few.
+// maxLeases is the maximum number of Leases to read. Namespaces of schedulers have few.
 const maxLeases = 500
 
-// Scheduler is what one celset-scheduler serves.
+// Scheduler describes what one celset-scheduler serves.
 type Scheduler struct {
-	// Lease is "namespace/name" of the Lease that has the annotation. Until is when it expires.
+	// Lease is "namespace/name" of the annotated Lease. Until is the time when the Lease expires.
 	Lease string    `json:"-"`
 	Until time.Time `json:"-"`
-	// Version is that of celset-scheduler.
+	// Version is the version of celset-scheduler.
 	Version string `json:"version,omitempty"`
-	// Constraints: the feature gate DRACELDeviceConstraint is on.
+	// Constraints is set if the feature gate DRACELDeviceConstraint is on.
 	Constraints bool `json:"constraints"`
-	// Profiles are those with the plugin DynamicResourcesCEL.
+	// Profiles are the profiles with the plugin DynamicResourcesCEL.
 	Profiles []Profile `json:"profiles"`
 }
 
 // Profile is a profile of the scheduler.
 type Profile struct {
-	// SchedulerName is what spec.schedulerName of pods names.
+	// SchedulerName is the name that pods use in spec.schedulerName.
 	SchedulerName string `json:"schedulerName"`
 	// Args are the arguments of the plugin, with defaults.
 	Args configv1alpha1.DynamicResourcesCELArgs `json:"args"`
@@ -58,10 +58,10 @@ func Encode(s *Scheduler) (string, error) {
 	return string(raw), err
 }
 
-// Schedulers are those that have published what they serve.
+// Schedulers are the schedulers that publish their configuration.
 type Schedulers []*Scheduler
 
-// Read finds the schedulers in the Leases of a namespace, also those whose Lease has expired.
+// Read returns the schedulers from the Leases of a namespace, including expired Leases.
 func Read(ctx context.Context, client kubernetes.Interface, namespace string) (Schedulers, error) {
 	leases, err := client.CoordinationV1().Leases(namespace).List(ctx, metav1.ListOptions{Limit: maxLeases})
 	if err != nil {
@@ -96,8 +96,8 @@ func decode(lease *coordinationv1.Lease, text string) (*Scheduler, error) {
 	return s, nil
 }
 
-// Profile finds the profile that pods name, and the scheduler that has it. Both are nil if none has. Of several
-// schedulers the one counts whose Lease expires last.
+// Profile returns the profile with a name, and its scheduler, or nil. If several schedulers have the profile, the one whose Lease
+// expires last wins.
 func (s Schedulers) Profile(schedulerName string) (*Scheduler, *Profile) {
 	var scheduler *Scheduler
 	var profile *Profile
@@ -110,7 +110,7 @@ func (s Schedulers) Profile(schedulerName string) (*Scheduler, *Profile) {
 	return scheduler, profile
 }
 
-// Names are the profiles whose pods may use constraints, in ascending order.
+// Names returns the sorted names of the profiles whose pods may use constraints.
 func (s Schedulers) Names() []string {
 	var names []string
 	for _, one := range s {
@@ -124,7 +124,7 @@ func (s Schedulers) Names() []string {
 	return slices.Compact(names)
 }
 
-// Publish writes the annotation to the Lease. The election that goes on meanwhile retries a write that conflicts.
+// Publish writes the annotation to the Lease. A concurrent election retries if its write conflicts.
 func Publish(ctx context.Context, client kubernetes.Interface, namespace, name, annotation string) error {
 	lease, err := client.CoordinationV1().Leases(namespace).Get(ctx, name, metav1.GetOptions{})
 	if err != nil || lease.Annotations[wellknown.AnnotationServes] == annotation {

@@ -17,7 +17,7 @@ import (
 	"github.com/celset/celset/cmd/internal/served"
 )
 
-// What is published is read again, with the defaults of arguments that an older scheduler does not have.
+// TestPublish checks that Read returns what was published, with defaults for arguments that an older scheduler lacks.
 func TestPublish(t *testing.T) {
 	renewed := metav1.NewMicroTime(time.Unix(1000, 0))
 	lease := func(name string) *coordinationv1.Lease {

@@ -18,14 +18,14 @@ import (
 )
 
 const (
-	// renewal is how often a scheduler that elects no leader renews the Lease, and duration is after how long without renewal the
-	// scheduler counts as ended.
+	// renewal is the time between renewals of the Lease by a scheduler without leader election. duration is the time without a
+	// renewal after which the scheduler counts as stopped.
 	renewal  = 20 * time.Second
 	duration = time.Minute
 )
 
-// Renew publishes what a scheduler serves that elects no leader, until the context ends. The Lease has no holder, so that a
-// scheduler which does elect one can take it at once. observe gets the error of each attempt, or nil.
+// Renew publishes what a scheduler without leader election serves, until the context ends. The Lease has no holder, so that a
+// scheduler with leader election can take it at once. observe gets the error of each attempt, or nil.
 func Renew(ctx context.Context, client kubernetes.Interface, namespace, name, annotation string, observe func(error)) {
 	ticker := time.NewTicker(renewal)
 	defer ticker.Stop()
@@ -63,7 +63,7 @@ func renew(ctx context.Context, client kubernetes.Interface, namespace, name, an
 	return err
 }
 
-// untilOf returns when a Lease expires.
+// untilOf returns the time when a Lease expires.
 func untilOf(lease *coordinationv1.Lease) (until time.Time) {
 	if renewed, seconds := lease.Spec.RenewTime, lease.Spec.LeaseDurationSeconds; renewed != nil && seconds != nil {
 		until = renewed.Add(time.Duration(*seconds) * time.Second)

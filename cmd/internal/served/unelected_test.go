@@ -13,7 +13,7 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// A scheduler without leader election says what it serves as long as it runs, and stands in no other scheduler's way.
+// TestRenew checks that a scheduler without leader election publishes while it runs, and does not block other schedulers.
 func TestRenew(t *testing.T) {
 	client := fake.NewClientset()
 	annotation, err := Encode(&Scheduler{Constraints: true, Profiles: []Profile{{SchedulerName: "mine"}}})

@@ -12,14 +12,14 @@ import (
 	"k8s.io/client-go/discovery"
 )
 
-// Allocation is what whoever allocates devices reads.
+// Allocation lists the resources that an allocator of devices reads.
 var Allocation = []schema.GroupVersionResource{
 	resourceapi.SchemeGroupVersion.WithResource("deviceclasses"),
 	resourceapi.SchemeGroupVersion.WithResource("resourceclaims"),
 	resourceapi.SchemeGroupVersion.WithResource("resourceslices"),
 }
 
-// Missing returns those of the resources that the API server does not serve, in their order.
+// Missing returns the wanted resources that the API server does not serve, in their order.
 func Missing(client discovery.ServerResourcesInterface, wanted ...schema.GroupVersionResource) ([]schema.GroupVersionResource, error) {
 	served := map[schema.GroupVersion]map[string]bool{}
 	var missing []schema.GroupVersionResource
@@ -39,7 +39,7 @@ func Missing(client discovery.ServerResourcesInterface, wanted ...schema.GroupVe
 	return missing, nil
 }
 
-// resourcesOf returns the names of the resources in a version of a group, none if there is none.
+// resourcesOf returns the names of the resources in a group version, or nil if it is not served.
 func resourcesOf(client discovery.ServerResourcesInterface, group schema.GroupVersion) (map[string]bool, error) {
 	list, err := client.ServerResourcesForGroupVersion(group.String())
 	if apierrors.IsNotFound(err) {

@@ -21,7 +21,7 @@ import (
 	restclient "k8s.io/client-go/rest"
 )
 
-// serve answers questions to an API server with handler.
+// serve returns a client of a server with the handler.
 func serve(t *testing.T, handler http.HandlerFunc) *discovery.DiscoveryClient {
 	t.Helper()
 	server := httptest.NewServer(handler)

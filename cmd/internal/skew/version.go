@@ -19,14 +19,14 @@ import (
 var Oldest = version.MajorMinor(1, 34)
 
 const (
-	// askInterval is the time between two questions to an API server that does not answer,
-	// and sayInterval that between two lines in the log about it.
+	// askInterval is the time between requests to an API server that does not answer. sayInterval is the time between log messages
+	// about it.
 	askInterval = time.Second
 	sayInterval = 30 * time.Second
 )
 
-// Version asks an API server which minor version of Kubernetes it offers: the one that it
-// emulates, if it emulates one.
+// Version returns the minor version of Kubernetes that an API server offers. If the API server emulates a version, it is that
+// one.
 func Version(ctx context.Context, client discovery.ServerVersionInterfaceWithContext) (*version.Version, error) {
 	info, err := client.ServerVersionWithContext(ctx)
 	if err != nil {
@@ -36,7 +36,7 @@ func Version(ctx context.Context, client discovery.ServerVersionInterfaceWithCon
 	if info.EmulationMajor != "" && info.EmulationMinor != "" {
 		text = info.EmulationMajor + "." + info.EmulationMinor
 	}
-	// Clouds append what they like: v1.34.2-gke.100, v1.35.1-eks-1234.
+	// Cloud providers append suffixes: v1.34.2-gke.100, v1.35.1-eks-1234.
 	offered, err := version.ParseGeneric(text)
 	if err != nil {
 		return nil, &unreadableError{text, err}
@@ -44,9 +44,8 @@ func Version(ctx context.Context, client discovery.ServerVersionInterfaceWithCon
 	return version.MajorMinor(offered.Major(), offered.Minor()), nil
 }
 
-// Await is [Version] for a program that starts: as long as the API server does not answer, it
-// is asked again, until ctx ends. That it refuses to answer, or answers with what is no version, is
-// an error at once.
+// Await is [Version] for a starting program. It repeats the request until the API server answers or ctx ends. A refusal or an
+// unreadable version is an error at once.
 func Await(ctx context.Context, client discovery.ServerVersionInterfaceWithContext) (*version.Version, error) {
 	var said time.Time
 	for {
@@ -71,7 +70,7 @@ func Await(ctx context.Context, client discovery.ServerVersionInterfaceWithConte
 	}
 }
 
-// unreadableError is about an answer that is no version.
+// unreadableError is an error about an answer that is not a version.
 type unreadableError struct {
 	text string
 	err  error

@@ -22,23 +22,23 @@ import (
 	"github.com/celset/celset/internal/clusterstate"
 )
 
-// Options say what the objects don't.
+// Options hold what the objects don't specify.
 type Options struct {
-	// Count is assumed for definitions that no claim refers to. 0 is [defaultCount], and any number of
-	// devices when a set is looked for.
+	// Count is the number of devices assumed for a definition that no claim refers to. 0 means [defaultCount] for facts, and any
+	// number of devices in a search.
 	Count int
-	// Features are those of the scheduler.
+	// Features are the features of the scheduler.
 	Features structured.Features
-	// AllClasses: a DeviceClass that was not read does not exist.
+	// AllClasses is set if all DeviceClasses were read, so that a missing class does not exist.
 	AllClasses bool
-	// Timeout ends looking for sets.
+	// Timeout limits the search for sets.
 	Timeout time.Duration
 }
 
-// maxPassedOver is how many documents are named that are not checked.
+// maxPassedOver is the maximum number of unchecked documents that the report names.
 const maxPassedOver = 20
 
-// defaultCount is a usual number of devices.
+// defaultCount is a common number of devices.
 const defaultCount = 4
 
 func (o Options) count() int {
@@ -48,26 +48,25 @@ func (o Options) count() int {
 	return o.Count
 }
 
-// checker holds what all objects are checked with.
+// checker holds the common tools for checking objects.
 type checker struct {
 	Options
 	state       *clusterstate.State
 	environment *device.Environment
 	judge       *admission.Checker
 	nodes       *nodes
-	// idle allocates as if all devices were free, and searching ends it.
+	// idle allocates as if all devices were free. searching is the context that limits it.
 	idle      *allocator.Allocator
 	searching context.Context
-	// contrary looks for sets for which a condition is false, until constantUntil.
+	// contrary searches for sets that violate a condition, until constantUntil.
 	contrary      *allocator.Allocator
 	constantUntil time.Time
-	// passed are nodes that have more devices than the claim can have. They are not searched.
+	// passed holds nodes with more devices than a claim can have. They are not searched.
 	passed sets.Set[string]
 }
 
-// Run checks the objects for which wanted is true: *ResourceClaim, *ResourceClaimTemplate,
-// *DeviceClass and *PodGroup. Objects that have nothing to do with constraints are left out. The
-// error is about checking, not about the objects.
+// Run checks the objects that wanted accepts: *ResourceClaim, *ResourceClaimTemplate, *DeviceClass and *PodGroup. It omits
+// objects without constraints. The error is about checking, not about the objects.
 func Run(ctx context.Context, state *clusterstate.State, wanted func(object any) bool, options Options) (*Report, error) {
 	c, err := newChecker(ctx, state, options)
 	if err != nil {
@@ -173,7 +172,7 @@ func (c *checker) class(ctx context.Context, class *resourceapi.DeviceClass) (Ob
 		for _, on := range candidates {
 			constraint.Nodes = append(constraint.Nodes, on.sets(covered))
 		}
-		// What tells drivers apart may be for devices of several classes.
+		// An expression that distinguishes drivers may be for devices of several classes.
 		isOfClass := expression != nil && (c.Count > 0 || definition.Enforcement == v1alpha1.EnforcementAlways || !readsDriver(expression))
 		if isOfClass && c.nodes.areKnown() && said == len(result.Errors)+len(result.Warnings) {
 			c.satisfiableForClass(&result, &constraint, definition, mostOn(candidates))
@@ -195,7 +194,7 @@ func (c *checker) claim(ctx context.Context, carrier v1alpha1.Carrier, claim *re
 	result.judged(verdict)
 	c.unknownClasses(&result, carrier, len(verdict.Errors)+len(verdict.Warnings)-verdict.OfSelectors > 0)
 	c.tooManyDevices(ctx, &result, carrier, claim)
-	// What is wrong so far keeps the allocator from searching, and what has devices has a set.
+	// After an error the allocator would not search, and an allocated claim has a set already.
 	isSearched := c.nodes.areKnown() && len(result.Errors) == 0 && claim.Status.Allocation == nil
 	own, err := carrier.Definitions()
 	var resolved []v1alpha1.Constraint
@@ -224,11 +223,11 @@ func (c *checker) claim(ctx context.Context, carrier v1alpha1.Carrier, claim *re
 	return result
 }
 
-// assume notes that nothing says how many devices there are in a set, but the option if it is not 0.
+// assume records that the number of devices is an assumption. count is the value of the option, or 0.
 func (f *Facts) assume(count int) { f.Assumed, f.counted = true, count > 0 }
 
-// publishedFor is what the devices publish that a definition of a class may be about: those of the class for a
-// default, and otherwise any. Without a device of the class nothing is known.
+// publishedFor returns the attributes of the devices that a class's definition may cover: the devices of the class for a default,
+// and otherwise all devices. It returns nothing if the class has no device.
 func (c *checker) publishedFor(definition v1alpha1.Definition, ofClass []candidates) published {
 	if definition.Enforcement == v1alpha1.EnforcementAlways || len(ofClass) == 0 {
 		return publishedBy(ofClass)
@@ -236,7 +235,7 @@ func (c *checker) publishedFor(definition v1alpha1.Definition, ofClass []candida
 	return c.nodes.published
 }
 
-// newUnreferenced is for a definition of which nothing says for how many devices it is.
+// newUnreferenced returns a constraint for a definition without a reference.
 func newUnreferenced(definition v1alpha1.Definition) Constraint {
 	return Constraint{Name: definition.Name, Source: definition.Source.String(), Default: definition.Enforcement == v1alpha1.EnforcementAlways}
 }
@@ -259,18 +258,18 @@ func (c *checker) referenced(ctx context.Context, object *Object, carrier v1alph
 	for _, on := range candidates {
 		result.Nodes = append(result.Nodes, on.sets(covered))
 	}
-	// What is wrong for all devices needs no search.
+	// A mistake that concerns all devices needs no search.
 	if expression != nil && isSearched && len(object.Errors) == errors {
 		c.satisfiable(object, &result, result.Field, claim, constraint)
 	}
 	return result
 }
 
-// candidates looks for those of the covered requests, and fills in the sizes that sets can have.
+// candidates returns the devices that match the covered requests, per node, and sets the possible sizes of sets.
 func (c *checker) candidates(ctx context.Context, facts *Facts, claim *resourceapi.ResourceClaim, covered coverage) []candidates {
 	candidates, err := c.nodes.candidates(ctx, claim, covered)
 	if err != nil {
-		// What keeps the scheduler from looking for devices is for simulate to say.
+		// The command simulate reports why the scheduler can't search.
 		candidates = nil
 	}
 	facts.Devices = covered.sizes(candidates)

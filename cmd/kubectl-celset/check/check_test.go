@@ -56,7 +56,7 @@ func firstOf(name string, counts ...int64) resourceapi.DeviceRequest {
 	return request
 }
 
-// state has six devices on a node, one of which is taken.
+// state returns six devices on a node. One device is taken.
 func state(expression string, covered []string, requests ...resourceapi.DeviceRequest) *clusterstate.State {
 	claim := &resourceapi.ResourceClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "c"}}
 	claim.Spec.Devices = resourceapi.DeviceClaim{
@@ -148,7 +148,7 @@ func TestWhatIsReadAndUnderstood(t *testing.T) {
 	require.Less(t, constraint.Cost, constraint.CostLimit)
 }
 
-// An evaluation that fails because of its cost fails whatever the parts say.
+// TestTooExpensiveToRead checks an expression that may exceed the cost limit, although the search understands its conjuncts.
 func TestTooExpensiveToRead(t *testing.T) {
 	const pair = "a.driver.contains(b.driver)"
 	expression := "devices.all(a, devices.all(b, " + strings.Repeat(pair+" && ", 300) + "true))"
@@ -170,7 +170,7 @@ func preference(name, expression string, requests ...string) resourceapi.DeviceC
 	}}
 }
 
-// preferring is the report on a claim with the requests and a preference, and on a class with one.
+// preferring returns the reports on a claim with the requests and a preference, and on a class with a preference.
 func preferring(t *testing.T, own, ofClass resourceapi.DeviceConfiguration, requests ...resourceapi.DeviceRequest) (claim, class check.Object) {
 	t.Helper()
 	s := state("size(devices) > 0", nil, requests...)
@@ -208,8 +208,7 @@ func TestPreferences(t *testing.T) {
 	require.Contains(t, text.String(), "search     evaluates one set after the other, as many as the budget allows for\n")
 }
 
-// TestPlainClaims: a claim that has nothing to do with celset may name a class that does not exist yet, whatever is said of its
-// device selectors.
+// TestPlainClaims checks that a claim without constraints may name a missing class, even with findings on device selectors.
 func TestPlainClaims(t *testing.T) {
 	plain := exactly("r", 1)
 	plain.Exactly.DeviceClassName = "later"

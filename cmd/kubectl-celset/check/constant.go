@@ -20,21 +20,21 @@ import (
 	"github.com/celset/celset/cel/tree"
 )
 
-// A condition that is true for every set of the devices at hand leaves none out. That is found by a search for a set for which it is
-// false:
+// A condition that holds for every set of the existing devices excludes none. The checker finds such conditions by searching for
+// a set that violates the condition:
 //
-//  1. Conditions that only count devices, or only ask whether there is an attribute, are left out: they guard others.
-//  2. The negated condition, alone, is the constraint of the claim. If no node has a set, and no evaluation fails, the condition is
-//     always true.
-//  3. A search that its budget or its time ends says nothing. Both are small: the answer is a warning.
+//  1. Skip conditions that only count devices or test for attributes, because they guard other conditions.
+//  2. Search with the negated condition as the claim's only constraint. If no node has a set and no evaluation fails, the
+//     condition always holds.
+//  3. If a search exceeds its budget or time, report nothing. Both limits are small, because the result is only a warning.
 
-// The budget of a search is a part of the usual one, and all of them together may take so long.
+// partOfBudget divides the usual budget for each search. constantTime limits all searches together.
 const (
 	partOfBudget = 20
 	constantTime = 10 * time.Second
 )
 
-// newContrary returns an allocator that searches as if all devices were free, within a small budget.
+// newContrary returns an allocator with a small budget that searches as if all devices were free.
 func (c *checker) newContrary(ctx context.Context) (*allocator.Allocator, error) {
 	budget := allocator.DefaultBudget()
 	budget.Cost, budget.Steps = budget.Cost/partOfBudget, budget.Steps/partOfBudget
@@ -45,7 +45,7 @@ func (c *checker) newContrary(ctx context.Context) (*allocator.Allocator, error)
 	return problem.NewAllocator(ctx)
 }
 
-// constant warns of conditions of a constraint that are true for every set of devices that the claim could get.
+// constant warns of conditions of a constraint that hold for every set of devices that the claim could get.
 func (c *checker) constant(object *Object, result *Constraint, where string, alone *resourceapi.ResourceClaim, constraint v1alpha1.Constraint) {
 	haveChoice := slices.ContainsFunc(result.Nodes, func(on NodeSets) bool { return on.Sets.Cmp(big.NewInt(1)) > 0 })
 	if !haveChoice {
@@ -68,7 +68,7 @@ func (c *checker) constant(object *Object, result *Constraint, where string, alo
 	}
 }
 
-// hasNone reports whether no node has a set for the claim, and no evaluation fails.
+// hasNone reports whether no node has a set for the claim. It is false if an evaluation fails, or if there are too many nodes.
 func (c *checker) hasNone(claim *resourceapi.ResourceClaim) bool {
 	if c.contrary == nil {
 		return false
@@ -91,7 +91,7 @@ func (c *checker) hasNone(claim *resourceapi.ResourceClaim) bool {
 	return true
 }
 
-// compares reports whether a condition reads what devices have, and does more than ask whether there is an attribute.
+// compares reports whether a condition reads attributes or capacities and does more than test for attributes.
 func (c *checker) compares(text string, variables []v1alpha1.Variable) bool {
 	expression, err := c.environment.Compile(c.searching, text, variables...)
 	if err != nil {

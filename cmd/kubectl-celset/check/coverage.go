@@ -11,25 +11,25 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 )
 
-// coverage is the requests that a constraint covers.
+// coverage holds the requests that a constraint covers.
 type coverage []coveredRequest
 
 type coveredRequest struct {
-	// alternatives has one entry for a request without alternatives.
+	// alternatives has a single entry for a request without alternatives.
 	alternatives []alternative
-	// optional: there are alternatives that are not covered, which contribute no devices.
+	// optional is set if the request has other alternatives that are not covered. They contribute no devices.
 	optional bool
 }
 
 type alternative struct {
 	// name is "request" or "request/alternative".
 	name string
-	// count is how many devices are wanted; all: as many as there are.
+	// count is the requested number of devices. all is set for a request with allocationMode All.
 	count int
 	all   bool
 }
 
-// coveredRequests are those with the names, all if there are none.
+// coveredRequests returns the named requests, or all requests if names is empty.
 func coveredRequests(devices *resourceapi.DeviceClaim, names []string) coverage {
 	covers := func(name, parent string) bool {
 		return len(names) == 0 || slices.Contains(names, name) || slices.Contains(names, parent)
@@ -56,7 +56,7 @@ func coveredRequests(devices *resourceapi.DeviceClaim, names []string) coverage 
 	return result
 }
 
-// newAlternative applies the defaults of the API, for files that were not stored.
+// newAlternative applies the API's defaults, because objects in files don't have them.
 func newAlternative(name string, mode resourceapi.DeviceAllocationMode, count int64) alternative {
 	if mode == resourceapi.DeviceAllocationModeAll {
 		return alternative{name: name, all: true}
@@ -64,8 +64,8 @@ func newAlternative(name string, mode resourceapi.DeviceAllocationMode, count in
 	return alternative{name: name, count: int(max(1, min(count, resourceapi.AllocationResultsMaxSize)))}
 }
 
-// sizes are all numbers of devices that a set can have, in ascending order. Where a request is for all devices the nodes decide;
-// without nodes there is no answer. Sizes that are more than a claim can have are left out if there are others.
+// sizes returns all possible sizes of a set in ascending order. If a request is for all devices, the sizes depend on the nodes,
+// and sizes returns none without nodes. It omits sizes above the limit of a claim, unless all sizes are above the limit.
 func (c coverage) sizes(on []candidates) []int {
 	all := map[int]bool{}
 	if len(on) == 0 || !c.dependsOnNodes() {
@@ -89,7 +89,7 @@ func (c coverage) dependsOnNodes() bool {
 	})
 }
 
-// sums are the numbers of devices that the requests can get on a node. Each is the sum of one alternative of each request.
+// sums returns the possible numbers of devices on a node: the sums of one alternative per request.
 func (c coverage) sums(on *candidates) map[int]bool {
 	sums := map[int]bool{0: true}
 	for _, request := range c {
@@ -104,12 +104,12 @@ func (c coverage) sums(on *candidates) map[int]bool {
 	return sums
 }
 
-// least is the least number of devices that the requests can get on a node.
+// least returns the smallest number of devices that the requests can get on a node.
 func (c coverage) least(on *candidates) int {
 	return slices.Min(append(slices.Collect(maps.Keys(c.sums(on))), math.MaxInt))
 }
 
-// counts are the numbers of devices that a request can get. Without a node nothing is known of a request for all devices.
+// counts returns the possible numbers of devices for a request. For a request for all devices it needs a node.
 func (r coveredRequest) counts(on *candidates) []int {
 	var counts []int
 	if r.optional {

@@ -16,8 +16,8 @@ import (
 	"github.com/celset/celset/cel/device/bound"
 )
 
-// expression fills in what is known of the expression for sets of the sizes. It is nil if it does not compile,
-// which admission has said.
+// expression sets the facts about a constraint's expression. It returns nil if the expression does not compile, which admission
+// has reported.
 func (c *checker) expression(ctx context.Context, object *Object, result *Constraint, where, text string, variables []v1alpha1.Variable, candidates []candidates, has published) *device.Expression {
 	expression, err := c.environment.Compile(ctx, text, variables...)
 	if err != nil {
@@ -33,7 +33,7 @@ func (c *checker) expression(ctx context.Context, object *Object, result *Constr
 	return expression
 }
 
-// tell fills in what has nothing to do with what the expression returns.
+// tell sets the facts that don't depend on the type of the expression.
 func (f *Facts) tell(expression *device.Expression, size int, candidates []candidates) {
 	f.Type = expression.OutputType()
 	if cost, err := expression.EstimateCost(size); err == nil {
@@ -50,8 +50,7 @@ func (f *Facts) tell(expression *device.Expression, size int, candidates []candi
 	})
 }
 
-// devicesOf are all candidates. If there are none, costs are judged for devices without long texts and
-// lists.
+// devicesOf returns all candidates. Without candidates, cost bounds assume devices without long texts and lists.
 func devicesOf(candidates []candidates) []*device.Device {
 	var devices []*device.Device
 	for _, one := range distinct(candidates) {
@@ -60,7 +59,7 @@ func devicesOf(candidates []candidates) []*device.Device {
 	return devices
 }
 
-// conjuncts says what the search understands of each conjunct by itself.
+// conjuncts returns how far the search understands each conjunct by itself.
 func (c *checker) conjuncts(ctx context.Context, expression *device.Expression, variables []v1alpha1.Variable, size int) []Conjunct {
 	var result []Conjunct
 	for _, conjunct := range expression.Conjuncts() {

@@ -14,14 +14,14 @@ import (
 	"github.com/celset/celset/apis/nearest"
 )
 
-// Finding is a mistake, or what is allowed and hardly meant.
+// Finding is a mistake, or something valid that is probably not intended.
 type Finding struct {
-	// Field is the path of the field that it is about, empty if only the message names it.
+	// Field is the path of the field. It is empty if only the message names the field.
 	Field string `json:"field,omitempty"`
-	// Line and Column are the place in an expression, counted from 1; 0 if there is none.
+	// Line and Column are a position in an expression, counted from 1. They are 0 without a position.
 	Line   int `json:"line,omitempty"`
 	Column int `json:"column,omitempty"`
-	// Message names the field, too. It has several lines if it shows the place.
+	// Message also names the field. It has several lines if it shows the position.
 	Message string `json:"message"`
 }
 
@@ -33,7 +33,7 @@ func (o *Object) warn(format string, args ...any) {
 	o.Warnings = append(o.Warnings, Finding{Message: fmt.Sprintf(format, args...)})
 }
 
-// judged takes over what admission says of the object.
+// judged adds the findings of admission to the object.
 func (o *Object) judged(verdict admission.Verdict) {
 	for _, err := range verdict.Errors {
 		line, column := verdict.Place(err)
@@ -44,9 +44,9 @@ func (o *Object) judged(verdict admission.Verdict) {
 	}
 }
 
-// unknownClasses are those that requests name and that were not read. They are a mistake if all classes were read, or if
-// one has nearly that name. Of claims that have nothing to do with celset only the latter are. concerned: admission has said
-// something of the claim besides what it says of device selectors.
+// unknownClasses reports classes that requests name and that were not read. A missing class is a mistake if all classes were
+// read, or if a class has a similar name. For a claim without constraints only a similar name counts. concerned is set if
+// admission has findings on the claim other than on device selectors.
 func (c *checker) unknownClasses(object *Object, carrier v1alpha1.Carrier, concerned bool) {
 	var names []string
 	for _, class := range c.state.Objects.Classes {

@@ -19,15 +19,15 @@ import (
 	"github.com/celset/celset/internal/clusterstate"
 )
 
-// nodes knows the devices of all nodes.
+// nodes holds the nodes and their devices.
 type nodes struct {
 	all       []*corev1.Node
 	allocator *allocator.Allocator
 	devices   map[structured.DeviceID]*resourceapi.Device
-	// published is what all devices publish, drivers are those that have devices.
+	// published holds the attributes of all devices. drivers holds the drivers that have devices.
 	published published
 	drivers   []string
-	// largestPool is the number of devices of the largest pool, 0 if none is known.
+	// largestPool is the number of devices of the largest pool, or 0 if there is no pool.
 	largestPool int
 }
 
@@ -53,10 +53,10 @@ func newNodes(ctx context.Context, state *clusterstate.State, features structure
 	return n, err
 }
 
-// areKnown tells whether there are nodes with devices.
+// areKnown reports whether there are nodes with devices.
 func (n *nodes) areKnown() bool { return len(n.all) > 0 && len(n.devices) > 0 }
 
-// mostOn is the largest number of candidates of a node.
+// mostOn returns the largest number of candidates on a node.
 func mostOn(all []candidates) int {
 	most := 0
 	for _, on := range all {
@@ -65,12 +65,12 @@ func mostOn(all []candidates) int {
 	return most
 }
 
-// candidates are the devices of one node that match the covered requests.
+// candidates holds the devices of one node that match the covered requests.
 type candidates struct {
 	node string
-	// requests are those of the claim, by name.
+	// requests maps the names of the claim's requests to their devices.
 	requests map[string]allocator.RequestDevices
-	// devices match any of the covered ones, free is how many of them nobody has.
+	// devices match at least one covered request. free is the number of them that are not in use.
 	devices []candidate
 	free    int
 	// unusable is the number of devices that no covered request can have.
@@ -82,22 +82,22 @@ type candidate struct {
 	device *resourceapi.Device
 }
 
-// candidates looks at each node, and leaves out those that have nothing for the claim.
+// candidates returns the candidates of each node that has any.
 func (n *nodes) candidates(ctx context.Context, claim *resourceapi.ResourceClaim, covered coverage) ([]candidates, error) {
-	// Which devices match has nothing to do with constraints and preferences.
+	// Constraints and preferences don't affect which devices match.
 	claim = claim.DeepCopy()
 	claim.Spec.Devices.Constraints, claim.Spec.Devices.Config = nil, nil
 	var result []candidates
 	for _, node := range n.all {
 		requests, err := n.allocator.RequestDevices(ctx, node, []*resourceapi.ResourceClaim{claim})
 		if err != nil {
-			// A node with more devices than a claim can have is no node without devices.
+			// A node with more devices than a claim can have still counts as a node with devices.
 			if counted, isMore := n.tooMany(ctx, node, claim); isMore {
 				requests, err = counted, nil
 			}
 		}
 		if errors.Is(err, structured.ErrFailedAllocationOnNode) {
-			// What its pools have is not known.
+			// The contents of the node's pools are unknown.
 			continue
 		}
 		if err != nil {
@@ -112,8 +112,8 @@ func (n *nodes) candidates(ctx context.Context, claim *resourceapi.ResourceClaim
 	return result, nil
 }
 
-// tooMany looks for the devices of a node as if each request were for one of them. It reports whether requests for all of
-// them get more than a claim can have, which keeps the allocator from looking.
+// tooMany finds the devices of a node as if each request were for one device. It reports whether requests for all devices get
+// more than a claim can have, in which case the allocator itself does not search.
 func (n *nodes) tooMany(ctx context.Context, node *corev1.Node, claim *resourceapi.ResourceClaim) ([]allocator.RequestDevices, bool) {
 	all := coveredRequests(&claim.Spec.Devices, nil)
 	if !all.dependsOnNodes() {
@@ -145,7 +145,7 @@ func newCandidates(node string, requests []allocator.RequestDevices) candidates 
 	return on
 }
 
-// collect takes each device once, in the order of their names.
+// collect collects the devices of all requests without duplicates, sorted by name.
 func (n *nodes) collect(on *candidates, covered coverage) {
 	matching, free, unusable := make(map[structured.DeviceID]bool), make(map[structured.DeviceID]bool), make(map[structured.DeviceID]bool)
 	for _, request := range covered {
@@ -169,8 +169,8 @@ func (n *nodes) collect(on *candidates, covered coverage) {
 	slices.SortFunc(on.devices, func(a, b candidate) int { return cmp.Compare(a.id.String(), b.id.String()) })
 }
 
-// sets counts the sets: for each request the ways to choose as many devices as it wants,
-// as if the others wanted none of them.
+// sets returns the number of sets on the node. It multiplies the number of choices of each request and ignores that requests
+// compete for devices.
 func (on *candidates) sets(covered coverage) NodeSets {
 	return NodeSets{
 		Node: on.node, Candidates: len(on.devices), Free: on.free, Unusable: on.unusable,

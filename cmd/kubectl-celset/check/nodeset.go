@@ -11,7 +11,7 @@ import (
 	"github.com/celset/celset/apis/celset/v1alpha1"
 )
 
-// group looks at what a PodGroup defines and refers to.
+// group checks the definitions and references of a PodGroup.
 func (c *checker) group(ctx context.Context, group *schedulingapi.PodGroup) (Object, error) {
 	result := Object{Kind: "PodGroup", Namespace: group.Namespace, Name: group.Name}
 	verdict, err := c.judge.PodGroup(ctx, group, c.nodeSetsFor(group.Namespace))
@@ -22,7 +22,7 @@ func (c *checker) group(ctx context.Context, group *schedulingapi.PodGroup) (Obj
 	return result, err
 }
 
-// nodeSetsFor are the constraints that the classes, and the claims and templates of a namespace, define.
+// nodeSetsFor returns the constraints that classes define, and claims and templates of a namespace.
 func (c *checker) nodeSetsFor(namespace string) []v1alpha1.NodeSetConstraint {
 	var defined []v1alpha1.NodeSetConstraint
 	add := func(constraints []v1alpha1.NodeSetConstraint, _ error) { defined = append(defined, constraints...) }

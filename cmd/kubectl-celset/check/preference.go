@@ -13,7 +13,7 @@ import (
 	"github.com/celset/celset/cel/device/bound"
 )
 
-// preferences looks at those that hold for a claim.
+// preferences checks the preferences that apply to a claim.
 func (c *checker) preferences(ctx context.Context, object *Object, carrier v1alpha1.Carrier, claim *resourceapi.ResourceClaim) {
 	preferences, err := carrier.Preferences()
 	if err == nil {
@@ -37,7 +37,7 @@ func newPreference(p v1alpha1.Preference) Preference {
 	return Preference{Name: p.Name, Source: p.Source.String(), Requests: p.Requests, Policy: p.Policy}
 }
 
-// value fills in what is known of the expression.
+// value sets the facts about a preference's expression.
 func (c *checker) value(ctx context.Context, object *Object, result *Preference, where string, p v1alpha1.Preference, candidates []candidates, has published) {
 	if p.Policy != "" {
 		return

@@ -22,10 +22,10 @@ import (
 	"github.com/celset/celset/apis/celset/v1alpha1"
 )
 
-// Outcome is what a search for a set of devices ended with, as if all devices were free.
+// Outcome is the result of a search for a set of devices, as if all devices were free.
 type Outcome string
 
-// A search that its budget or its time ended says nothing.
+// A search that exceeds its budget or time has the outcome NotKnown.
 const (
 	SetFound      Outcome = "SetFound"
 	NoSet         Outcome = "NoSet"
@@ -33,20 +33,20 @@ const (
 	NotKnown      Outcome = "NotKnown"
 )
 
-// maxSearched is how many nodes are searched. Nodes with devices that look alike are answered once.
+// maxSearched is the maximum number of nodes to search. Nodes with equivalent devices share one search.
 const maxSearched = 1000
 
-// searched is what is known of all nodes.
+// searched is the result of a search on all nodes.
 type searched struct {
 	outcome Outcome
-	// nodes have enough devices.
+	// nodes is the number of nodes with enough devices.
 	nodes int
-	// failure is the first evaluation that failed, unknown the first reason for not knowing.
+	// failure is the first failed evaluation. unknown is the first reason for a missing result.
 	failure *allocator.EvaluationError
 	unknown string
 }
 
-// sets looks for a set that satisfies the constraints of the claim, on one node after the other.
+// sets searches the nodes one by one for a set that satisfies the claim's constraints.
 func (c *checker) sets(claim *resourceapi.ResourceClaim) searched {
 	result := searched{outcome: TooFewDevices}
 	plain := claim.DeepCopy()
@@ -86,10 +86,10 @@ func (c *checker) sets(claim *resourceapi.ResourceClaim) searched {
 	return result
 }
 
-// isOfNode reports whether an error says that one node has no set.
+// isOfNode reports whether an error means that one node has no set.
 func isOfNode(err error) bool { return errors.Is(err, structured.ErrFailedAllocationOnNode) }
 
-// satisfiable looks for a set for one constraint of a claim, whatever the others want.
+// satisfiable searches for a set for one constraint of a claim, without the other constraints.
 func (c *checker) satisfiable(object *Object, result *Constraint, where string, claim *resourceapi.ResourceClaim, constraint v1alpha1.Constraint) {
 	alone := claim.DeepCopy()
 	alone.Spec.Devices.Requests = slices.DeleteFunc(alone.Spec.Devices.Requests, func(r resourceapi.DeviceRequest) bool {
@@ -104,7 +104,7 @@ func (c *checker) satisfiable(object *Object, result *Constraint, where string, 
 	}
 }
 
-// satisfiableForClass looks for a set of devices of the class. Without a count any number of devices will do.
+// satisfiableForClass searches for a set of devices of a class. Without a count, it accepts any number of devices.
 func (c *checker) satisfiableForClass(object *Object, result *Constraint, definition v1alpha1.Definition, most int) {
 	counts := []int{c.Count}
 	sizes := strconv.Itoa(c.Count)
@@ -133,14 +133,14 @@ func (c *checker) satisfiableForClass(object *Object, result *Constraint, defini
 		c.conclude(object, result, definition.Source.Field, sizes, all)
 		return
 	}
-	// Claims may ask for devices of other classes beside those of this one, and nothing says that there have to be any.
+	// A claim may combine this class with others, so a class alone need not have a set.
 	if result.Search, result.NotKnown = all.outcome, all.unknown; all.outcome == NoSet && !c.isUsed(definition.Source) {
 		object.warn("%s: %s: no set of %s devices of this class alone satisfies it, even if all devices are free (nodes with enough devices: %d)%s",
 			definition.Source.Field, result.Name, sizes, all.nodes, described(all.failure))
 	}
 }
 
-// isUsed tells whether a claim or a template refers to the definition, and is judged itself.
+// isUsed reports whether a claim or template refers to the definition. Such a reference is checked separately.
 func (c *checker) isUsed(definition v1alpha1.Source) bool {
 	uses := func(carrier v1alpha1.Carrier) bool {
 		resolved, _ := carrier.Resolve(c.state.Classes())
@@ -150,7 +150,7 @@ func (c *checker) isUsed(definition v1alpha1.Source) bool {
 		slices.ContainsFunc(c.state.Claims, func(claim *resourceapi.ResourceClaim) bool { return uses(v1alpha1.ClaimCarrier(claim)) })
 }
 
-// conclude reports what a search of one constraint found.
+// conclude reports the result of a search for one constraint.
 func (c *checker) conclude(object *Object, result *Constraint, where, sizes string, found searched) {
 	result.Search = found.outcome
 	switch found.outcome {
@@ -174,7 +174,7 @@ func described(failure *allocator.EvaluationError) string {
 	return fmt.Sprintf("; on node %s the expression fails: %s", failure.Node, failure.Message)
 }
 
-// together looks for devices that satisfy all constraints of a claim, if there are some for each of them.
+// together searches for devices that satisfy all constraints of a claim, if each constraint alone has a set.
 func (c *checker) together(object *Object, carrier v1alpha1.Carrier, claim *resourceapi.ResourceClaim, resolved []v1alpha1.Constraint) {
 	plain := slices.DeleteFunc(slices.Clone(claim.Spec.Devices.Constraints), func(constraint resourceapi.DeviceConstraint) bool {
 		return strings.HasPrefix(string(ptr.Deref(constraint.MatchAttribute, "")), v1alpha1.AttributeDomain+"/")
@@ -190,7 +190,7 @@ func (c *checker) together(object *Object, carrier v1alpha1.Carrier, claim *reso
 	}
 }
 
-// constrained adds constraints to a claim, and takes its own definitions out. One that fails says so
+// constrained adds constraints to a claim and removes the claim's own definitions. A failed evaluation then counts as a failure
 // of the node.
 func constrained(claim *resourceapi.ResourceClaim, constraints ...v1alpha1.Constraint) *resourceapi.ResourceClaim {
 	devices := &claim.Spec.Devices
@@ -217,7 +217,7 @@ func constrained(claim *resourceapi.ResourceClaim, constraints ...v1alpha1.Const
 	return claim
 }
 
-// claimOfClass asks for devices of a class.
+// claimOfClass returns a claim for devices of a class.
 func claimOfClass(class string, count int) *resourceapi.ResourceClaim {
 	return &resourceapi.ResourceClaim{Spec: resourceapi.ResourceClaimSpec{Devices: resourceapi.DeviceClaim{Requests: []resourceapi.DeviceRequest{{
 		Name: "devices", Exactly: &resourceapi.ExactDeviceRequest{

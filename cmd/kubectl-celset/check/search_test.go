@@ -16,7 +16,7 @@ import (
 	"github.com/celset/celset/internal/testing/corpus"
 )
 
-// TestSearches: what has devices is not searched for, and devices in use count as free.
+// TestSearches checks that allocated claims are not searched for, and that devices in use count as free.
 func TestSearches(t *testing.T) {
 	all := state("devices.size() == 6", nil, exactly("a", 6))
 	require.Equal(t, check.SetFound, run(t, all).Objects[0].Constraints[0].Search)
@@ -32,18 +32,18 @@ func TestSearches(t *testing.T) {
 	require.Equal(t, check.TooFewDevices, report.Objects[0].Constraints[0].Search)
 	require.True(t, report.Valid(false))
 	require.False(t, report.Valid(true))
-	// One covered request is enough for the constraint, whatever the others ask for.
+	// One covered request is enough for the constraint. Other requests don't matter.
 	require.Equal(t, check.SetFound, run(t, state("true", []string{"a"}, exactly("a", 1), exactly("b", 7))).Objects[0].Constraints[0].Search)
 }
 
-// TestFailuresAreFindings: one device without the attribute fails the expression.
+// TestFailuresAreFindings: one device without the attribute makes the expression fail.
 func TestFailuresAreFindings(t *testing.T) {
 	report := run(t, state("devices.all(d, d.attributes['o.example.com'].name == 'n')", nil, exactly("a", 6)))
 	require.Len(t, report.Objects[0].Errors, 1)
 	require.Contains(t, report.Objects[0].Errors[0].Message, "on node node-1 the expression fails: line 1, column ")
 }
 
-// TestBudgetEndsSearch: then nothing is known, and nothing is wrong.
+// TestBudgetEndsSearch checks that a search without a result is no error.
 func TestBudgetEndsSearch(t *testing.T) {
 	s := state("devices.map(d, string(d.attributes['x.example.com'].index)).sort().join(',') == ''", nil, exactly("a", 8))
 	slice := &s.Objects.Slices[0].Spec
@@ -67,7 +67,7 @@ func TestUnknownClasses(t *testing.T) {
 	require.Equal(t, "spec.devices.requests[0].exactly.deviceClassName", report.Objects[0].Errors[0].Field)
 }
 
-// TestAnyExpression is checked, whatever devices publish.
+// TestAnyExpression checks expressions against devices that don't match them.
 func TestAnyExpression(t *testing.T) {
 	for _, e := range corpus.Expressions() {
 		report := run(t, state(e.Text, nil, exactly("a", 3)))

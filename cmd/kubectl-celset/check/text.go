@@ -14,13 +14,13 @@ import (
 	"strings"
 )
 
-// maxNodes is the number of nodes that are written out: those with the most sets.
+// maxNodes is the maximum number of nodes in the text. The nodes with the most sets are shown.
 const maxNodes = 5
 
-// maxLine is about as much of a condition as a terminal shows in one line.
+// maxLine is the maximum length of a condition in the text, about a terminal's width.
 const maxLine = 100
 
-// Print writes the report for people.
+// Print writes the report as text.
 func (r *Report) Print(w io.Writer) error {
 	p := &printer{w: w}
 	p.findings(0, nil, r.Warnings)
@@ -46,7 +46,7 @@ func (p *printer) line(indent int, format string, args ...any) {
 	}
 }
 
-// entry is a line with a label.
+// entry writes a line with a label.
 func (p *printer) entry(label, format string, args ...any) {
 	p.line(2, "%-10s %s", label, fmt.Sprintf(format, args...))
 }
@@ -70,7 +70,7 @@ func (p *printer) object(o Object) {
 	}
 }
 
-// findings may have several lines.
+// findings writes findings. A finding may have several lines.
 func (p *printer) findings(indent int, errors, warnings []Finding) {
 	show := func(level string, of []Finding) {
 		for _, finding := range of {
@@ -163,7 +163,7 @@ func (p *printer) facts(c *Facts) {
 	p.entry("cost", "%s for one evaluation, by estimate; one that takes more than %s fails", estimate, number(c.CostLimit))
 }
 
-// labelOf is the label of the first of several entries.
+// labelOf returns the label for the first of several entries, and "" for the others.
 func labelOf(label string, i int) string {
 	if i > 0 {
 		return ""
@@ -197,7 +197,7 @@ func (p *printer) conjuncts(c Constraint) {
 	}
 }
 
-// effect says what the search does with a condition.
+// effect returns what the search does with a condition.
 func (u Understanding) effect() string {
 	switch u {
 	case Understood:
@@ -244,7 +244,7 @@ func bigNumber(n *big.Int) string { return grouped(n.String()) }
 
 func number(n uint64) string { return grouped(strconv.FormatUint(n, 10)) }
 
-// grouped separates thousands.
+// grouped separates thousands by commas.
 func grouped(digits string) string {
 	var b strings.Builder
 	for i, digit := range digits {

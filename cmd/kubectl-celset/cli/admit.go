@@ -19,9 +19,8 @@ import (
 	"github.com/celset/celset/internal/clusterstate"
 )
 
-// admit adds why the API server would refuse claims that have yet to be made from templates: by an admission policy, a webhook or a
-// quota. It asks with a dry run, as the caller: a policy that makes a difference between users may decide otherwise for
-// kube-controller-manager.
+// admit adds the reason if an admission policy, webhook or quota of the API server would reject a claim from a template. It makes
+// a dry run as the caller. A policy that distinguishes users may decide differently for kube-controller-manager.
 func (k *known) admit(ctx context.Context, s *fit.Scheduling, subject *clusterstate.Subject) error {
 	if k.client == nil || subject.Pod != nil && subject.Pod.Spec.NodeName != "" {
 		return nil
@@ -55,8 +54,7 @@ func (k *known) tryToCreate(ctx context.Context, claim *resourceapi.ResourceClai
 	return err
 }
 
-// refuses reports whether an error is about the claim. It is not if the caller may not create claims, or if a webhook can't be
-// asked.
+// refuses reports whether an error is about the claim. It is not if the caller may not create claims, or if a webhook fails.
 func (k *known) refuses(ctx context.Context, namespace string, err error) (bool, error) {
 	if apierrors.IsInvalid(err) || strings.Contains(err.Error(), "denied the request") {
 		return true, nil

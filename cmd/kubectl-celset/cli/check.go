@@ -78,7 +78,7 @@ func newCheckCommand(o *options) *cobra.Command {
 	return command
 }
 
-// check checks objects with constraints and, without arguments, the Placements in files.
+// check checks objects with constraints and, without arguments, also the Placements in files.
 func (o *options) check(ctx context.Context, args []string, settings check.Options, strict bool) error {
 	o.groups = isAboutGroup(args)
 	havePlacements := false
@@ -127,7 +127,7 @@ func (o *options) check(ctx context.Context, args []string, settings check.Optio
 	return cmp.Or(o.checkPlacements(ctx, []string{placementsArgument}, strict), err)
 }
 
-// nothingToCheck is the error for files without anything that can have constraints. It names what was read.
+// nothingToCheck returns the error for files without any object that can have constraints. It lists the objects read.
 func nothingToCheck(state *clusterstate.State) error {
 	read := slices.Clone(state.PassedOver[:min(5, len(state.PassedOver))])
 	for kind, count := range map[string]int{
@@ -144,8 +144,7 @@ func nothingToCheck(state *clusterstate.State) error {
 	return fmt.Errorf("nothing to check: there is no ResourceClaim, ResourceClaimTemplate, DeviceClass, PodGroup or Placement; read: %s", cmp.Or(strings.Join(read, ", "), "nothing"))
 }
 
-// wanted selects the objects that the arguments name, all in the namespace if there are
-// none.
+// wanted returns a filter for the objects that the arguments name. Without arguments it accepts all objects of the namespace.
 func (o *options) wanted(state *clusterstate.State, args []string) (func(any) bool, error) {
 	namespace, err := o.namespace()
 	if err != nil {
@@ -179,7 +178,7 @@ func (o *options) wanted(state *clusterstate.State, args []string) (func(any) bo
 	return argumentsWanted(state, args, selected)
 }
 
-// argumentsWanted makes sure that there is something for each argument.
+// argumentsWanted is wanted for at least one argument. It returns an error for an argument without an object.
 func argumentsWanted(state *clusterstate.State, args []string, selected func(any, func(kind, name string) bool) bool) (func(any) bool, error) {
 	chosen := make(map[any]bool)
 	for _, arg := range args {

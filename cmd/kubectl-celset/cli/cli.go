@@ -1,8 +1,8 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package cli is the command line of kubectl-celset: flags, what is read, how it is
-// printed, and exit codes. What the commands find out is in packages of their own.
+// Package cli implements the command line of kubectl-celset: flags, input, output and exit codes. Packages of their own compute
+// the results.
 package cli
 
 import (
@@ -25,22 +25,21 @@ import (
 
 // Exit codes of the program.
 const (
-	// ExitOK: done, and the answer is positive.
+	// ExitOK means a positive answer.
 	ExitOK = 0
-	// ExitNegative: done, but a constraint is not valid, or a claim does not fit anywhere.
+	// ExitNegative means a negative answer: a constraint is invalid, or a claim fits nowhere.
 	ExitNegative = 1
-	// ExitFailure: wrong usage, unreadable input, or no connection. There is no answer.
+	// ExitFailure means no answer: wrong usage, unreadable input, or no connection.
 	ExitFailure = 2
 )
 
-// errNegative is returned by commands that have printed a negative answer.
+// errNegative is the error of commands that have printed a negative answer.
 var errNegative = errors.New("negative answer")
 
-// errIncomplete is returned by commands that have printed what was known when the time was over.
+// errIncomplete is the error of commands that have printed a partial answer because their time was over.
 var errIncomplete = errors.New("the answer is incomplete")
 
-// Main runs the program with the arguments and the streams of this process until it ends or gets SIGINT or SIGTERM. It returns
-// the exit code.
+// Main runs the program with the arguments and streams of the process. SIGINT and SIGTERM cancel it. Main returns the exit code.
 func Main() int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -81,7 +80,7 @@ func newCommand(streams genericiooptions.IOStreams) *cobra.Command {
 		Version:       version.Text(),
 		Annotations:   map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl celset"},
 	}
-	// Without this flag cobra adds one with the shorthand -v, which is the verbosity of the log in kubectl.
+	// Otherwise cobra adds a flag with the shorthand -v, which is the log verbosity in kubectl.
 	command.Flags().Bool("version", false, "Print the version.")
 	command.SetIn(streams.In)
 	command.SetOut(streams.Out)
@@ -95,7 +94,7 @@ func newCommand(streams genericiooptions.IOStreams) *cobra.Command {
 	return command
 }
 
-// written prints a report and turns a negative one into the error for it.
+// written prints a report. It returns errNegative for a negative report.
 func written(print func(io.Writer) error, w io.Writer, positive bool) error {
 	if err := print(w); err != nil {
 		return err

@@ -27,7 +27,7 @@ func TestGatesAreThoseOfTheScheduler(t *testing.T) {
 	require.Equal(t, utilfeature.DefaultMutableFeatureGate.EmulationVersion(), newest)
 }
 
-// What the API server lacks, the scheduler does not do.
+// TestGatesFollowTheAPIServer checks that features are off if the API server lacks them.
 func TestGatesFollowTheAPIServer(t *testing.T) {
 	g := newGates()
 	server := &discoveryfake.FakeDiscovery{Fake: &clienttesting.Fake{}, FakedServerVersion: &apiversion.Info{GitVersion: "v1.35.1-cloud.7"}}
@@ -50,7 +50,7 @@ func TestGatesFollowTheAPIServer(t *testing.T) {
 	require.ErrorContains(t, g.follow(t.Context(), server), "--feature-gates, with an API server that offers Kubernetes 1.36: ")
 }
 
-// Each feature of the allocator can be switched with gates, and with these gates only.
+// TestEachFeatureHasItsGates checks that each feature of the allocator is controlled by its gates only.
 func TestEachFeatureHasItsGates(t *testing.T) {
 	seen := make(map[int]bool)
 	for name, specs := range gateVersions {

@@ -18,14 +18,14 @@ import (
 	"github.com/celset/celset/internal/clusterstate"
 )
 
-// inClusters asks for a pod or a claim in one cluster after the other, and prints each answer when it is there. A cluster that can't be
-// asked is one where the claims are not known to fit.
+// inClusters asks about a pod or claim in one cluster after another, and prints each answer when it is available. If a cluster
+// can't be asked, it is unknown whether the claims fit there.
 func (f *fitOptions) inClusters(ctx context.Context, flags *pflag.FlagSet, args []string) error {
 	if isAboutGroup(args) || isAboutPlacements(args) {
 		return errors.New("--contexts: is for pods and claims")
 	}
 	if len(f.clusters) == 0 || slices.Contains(f.clusters, "") {
-		// The empty name would be the current context.
+		// An empty name would be the current context.
 		return errors.New("--contexts: a name is empty: give contexts of the kubeconfig")
 	}
 	if err := f.checkFormat(); err != nil {
@@ -67,7 +67,7 @@ func (f *fitOptions) inClusters(ctx context.Context, flags *pflag.FlagSet, args 
 	return ended(nil, "", fits)
 }
 
-// of are the options for the cluster of a context of the kubeconfig. What is in files is asked for there.
+// of returns the options for the cluster of a context of the kubeconfig. Objects in files are asked about in that cluster.
 func (f *fitOptions) of(cluster string, input []byte) *fitOptions {
 	one, o := *f, *f.options
 	config := newConfigFlags()

@@ -18,12 +18,11 @@ import (
 	"github.com/celset/celset/internal/clusterstate"
 )
 
-// CompleteName is the name under which kubectl looks for a program that completes the arguments of this plugin. It is the
-// plugin itself, by a link.
+// CompleteName is the name of the program that kubectl runs to complete arguments of this plugin. It is a link to the plugin.
 const CompleteName = "kubectl_complete-celset"
 
 const (
-	// completeTimeout is how long the cluster is asked, completeLimit how many names are read of a kind.
+	// completeTimeout limits the request to the cluster. completeLimit is the maximum number of names to read.
 	completeTimeout = 2 * time.Second
 	completeLimit   = 500
 )
@@ -55,10 +54,10 @@ var namesOf = map[string]names{
 	},
 }
 
-// namespaceKind is completed for a flag only.
+// namespaceKind is completed in flags only.
 const namespaceKind = "namespace"
 
-// argumentKinds are the kinds that commands take as arguments, flagKinds those of which flags take names.
+// argumentKinds holds the kinds of arguments per command. flagKinds maps flags to the kind of their value.
 var (
 	argumentKinds = map[string][]string{
 		"check":    {clusterstate.ClaimKind, clusterstate.TemplateKind, clusterstate.ClassKind, clusterstate.GroupKind},
@@ -69,7 +68,7 @@ var (
 	flagKinds = map[string]string{"node": clusterstate.NodeKind, "class": clusterstate.ClassKind, namespaceKind: namespaceKind, "scheduler-namespace": namespaceKind}
 )
 
-// addCompletion has shells complete the arguments of a command, and the flags that it has.
+// addCompletion registers shell completion for the arguments and flags of a command.
 func (o *options) addCompletion(command *cobra.Command) {
 	if kinds := argumentKinds[command.Name()]; kinds != nil {
 		command.ValidArgsFunction = o.complete(kinds...)
@@ -84,7 +83,7 @@ func (o *options) addCompletion(command *cobra.Command) {
 	}
 }
 
-// complete completes "kind/name" of the kinds.
+// complete completes "kind/name" for the kinds.
 func (o *options) complete(kinds ...string) cobra.CompletionFunc {
 	return func(command *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
 		kind, _, hasName := strings.Cut(typed, "/")
@@ -112,8 +111,8 @@ func (o *options) completeName(kind string) cobra.CompletionFunc {
 	}
 }
 
-// namesWith are the objects of the cluster whose name, after the prefix, begins with what was typed. Errors have no place in
-// a completion.
+// namesWith returns the names of objects that, after the prefix, start with the typed text. It ignores errors, because a
+// completion can't show them.
 func (o *options) namesWith(ctx context.Context, kind, prefix, typed string) []string {
 	config, err := o.config.ToRESTConfig()
 	if err != nil {

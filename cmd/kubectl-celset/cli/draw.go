@@ -62,7 +62,7 @@ func newDrawCommand(o *options) *cobra.Command {
 	return command
 }
 
-// picture is of what the argument means.
+// picture returns the picture for the argument.
 func (o *options) picture(ctx context.Context, args []string, settings draw.Options) (*draw.Picture, error) {
 	o.groups = isAboutGroup(args)
 	state, err := o.state(ctx)
@@ -80,7 +80,7 @@ func (o *options) picture(ctx context.Context, args []string, settings draw.Opti
 	return draw.New(ctx, state, node, settings)
 }
 
-// nodeOf finds the node that the argument means, and remembers the claim if it means one.
+// nodeOf returns the node for the argument. If the argument is a claim, nodeOf stores the claim in settings.
 func (o *options) nodeOf(ctx context.Context, state *clusterstate.State, argument string, settings *draw.Options) (*corev1.Node, error) {
 	kind, name, err := clusterstate.Split(argument, clusterstate.NodeKind, clusterstate.ClaimKind, clusterstate.GroupKind)
 	if err != nil {
@@ -106,8 +106,7 @@ func (o *options) nodeOf(ctx context.Context, state *clusterstate.State, argumen
 	return draw.NodeOf(ctx, state, claim, settings.Features)
 }
 
-// isColorful tells whether there is a terminal, and nobody who does not want colours
-// (no-color.org).
+// isColorful reports whether the output is a terminal and NO_COLOR is not set (no-color.org).
 func isColorful(w io.Writer) bool {
 	file, ok := printable.Unescaped(w).(*os.File)
 	return ok && os.Getenv("NO_COLOR") == "" && term.IsTerminal(int(file.Fd()))

@@ -87,7 +87,7 @@ func newExplainCommand(o *options) *cobra.Command {
 	}, true)
 }
 
-// newFitCommand completes a command that asks where claims fit.
+// newFitCommand completes a command that reports where claims fit.
 func newFitCommand(o *options, command *cobra.Command, why bool) *cobra.Command {
 	f := &fitOptions{options: o, args: &configv1alpha1.DynamicResourcesCELArgs{}, timeout: time.Minute}
 	configv1alpha1.SetDefaults(f.args)
@@ -100,18 +100,18 @@ func newFitCommand(o *options, command *cobra.Command, why bool) *cobra.Command 
 	return command
 }
 
-// fitOptions are those of simulate and explain.
+// fitOptions holds the options of simulate and explain.
 type fitOptions struct {
 	*options
 	asked fit.Options
-	// args are the plugin's: the defaults, and what flags say.
+	// args are the plugin's arguments: the defaults, changed by flags.
 	args *configv1alpha1.DynamicResourcesCELArgs
-	// schedulers is the namespace in which they have their Leases.
+	// schedulers is the namespace of the schedulers' Leases.
 	schedulers string
 	timeout    time.Duration
-	// clusters are the contexts of the clusters that are asked, empty for the current one.
+	// clusters are the contexts of the clusters to ask. Empty means the current context.
 	clusters []string
-	// managedClusters are the clusters that the answer about a Placement is about, empty for all.
+	// managedClusters are the clusters in the answer about a Placement. Empty means all clusters.
 	managedClusters []string
 }
 
@@ -141,7 +141,7 @@ func policiesHelp() string {
 	return text.String()
 }
 
-// validate refuses values that the plugin would not take.
+// validate rejects values that the plugin would reject.
 func (f *fitOptions) validate() error {
 	if policy := f.args.DefaultPreference; policy != "" && !slices.Contains(v1alpha1.PreferencePolicies, policy) {
 		return fmt.Errorf("--default-preference %s: must be one of %v", policy, v1alpha1.PreferencePolicies)
@@ -187,7 +187,7 @@ func (f *fitOptions) run(ctx context.Context, flags *pflag.FlagSet, args []strin
 	return ended(f.data(report, report.Print)(f.Out), report.Incomplete, report.Fits())
 }
 
-// report reads what is there, and asks for a pod or a claim.
+// report reads the objects and answers for a pod or a claim.
 func (f *fitOptions) report(ctx context.Context, flags *pflag.FlagSet, args []string) (*fit.Report, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, f.timeout, fmt.Errorf("--timeout %s is over", f.timeout))
 	defer cancel()
@@ -230,7 +230,7 @@ func (f *fitOptions) reportOn(ctx context.Context, flags *pflag.FlagSet, state *
 	return report, known.admit(ctx, &report.Scheduling, subject)
 }
 
-// ended is how a command ends that has printed an answer.
+// ended returns the error of a command that has printed an answer.
 func ended(err error, incomplete string, positive bool) error {
 	switch {
 	case err != nil:
@@ -244,7 +244,7 @@ func ended(err error, incomplete string, positive bool) error {
 	}
 }
 
-// argsWith are the arguments of the profile, if it is known, but for what flags say.
+// argsWith returns the arguments of the scheduler's profile, if there is one, with the values of given flags.
 func (f *fitOptions) argsWith(profile *served.Profile, flags *pflag.FlagSet) *configv1alpha1.DynamicResourcesCELArgs {
 	if profile == nil {
 		return f.args
@@ -263,20 +263,20 @@ func (f *fitOptions) argsWith(profile *served.Profile, flags *pflag.FlagSet) *co
 	return &args
 }
 
-// known is what a cluster has about a pod besides devices.
+// known holds information from a cluster about a pod, other than devices.
 type known struct {
 	namespace  string
 	schedulers served.Schedulers
 	profile    *served.Profile
 	events     []corev1.Event
 	err        error
-	// admitted are the contents of claims for which the API server was asked.
+	// admitted holds the contents of claims that admit has already checked.
 	admitted []string
 	// client is nil if no cluster was read.
 	client kubernetes.Interface
 }
 
-// knownOf reads what schedulers publish, and the events of the pod. That these can't be read is no error.
+// knownOf reads the configurations that schedulers publish, and the pod's events. A failure to read them is no error.
 func (f *fitOptions) knownOf(ctx context.Context, subject *clusterstate.Subject) (*known, error) {
 	k := &known{namespace: f.schedulers}
 	if f.readsFiles() && !f.withCluster {
@@ -305,7 +305,7 @@ func (f *fitOptions) knownOf(ctx context.Context, subject *clusterstate.Subject)
 	return k, nil
 }
 
-// maxEvents is how many are read.
+// maxEvents is the maximum number of events to read.
 const maxEvents = 100
 
 var errNoCluster = errors.New("no cluster was read")

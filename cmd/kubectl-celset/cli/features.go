@@ -19,8 +19,8 @@ import (
 	"github.com/celset/celset/cmd/internal/skew"
 )
 
-// The feature gates of kube-scheduler that the allocator knows, with what they are in each
-// version. Importing them would bring in all of kube-scheduler; a test compares.
+// The feature gates of kube-scheduler that the allocator uses, with their stages per version. Importing them would import all of
+// kube-scheduler, so they are copied, and a test compares them.
 const (
 	adminAccess             featuregate.Feature = "DRAAdminAccess"
 	compatibilityGroups     featuregate.Feature = "DRADeviceCompatibilityGroups"
@@ -47,7 +47,7 @@ var gateVersions = map[featuregate.Feature]featuregate.VersionedSpecs{
 	bindingConditions:   {alpha(34), beta(36, true)},
 	deviceStatus:        {alpha(32), beta(33, true), ga(37)},
 	deviceTaints:        {alpha(33), beta(36, true), unlocked(ga(37))},
-	// On only if components older than 1.37 need not be compatible.
+	// Enabled only if compatibility with components older than 1.37 is not required.
 	fractionalCapacityRange: {beta(37, false), sinceAll(beta(37, true))},
 	listTypeAttributes:      {alpha(36)},
 	optionalNodeOperations:  {alpha(37)},
@@ -67,19 +67,19 @@ func ga(minor uint) featuregate.FeatureSpec {
 	return featuregate.FeatureSpec{Version: version.MajorMinor(1, minor), PreRelease: featuregate.GA, Default: true, LockToDefault: true}
 }
 
-// unlocked is a spec of a gate that can still be turned off.
+// unlocked returns a spec of a gate that can still be disabled.
 func unlocked(spec featuregate.FeatureSpec) featuregate.FeatureSpec {
 	spec.LockToDefault = false
 	return spec
 }
 
-// sinceAll is a spec that holds when all components have its version.
+// sinceAll returns a spec that applies once all components have its version.
 func sinceAll(spec featuregate.FeatureSpec) featuregate.FeatureSpec {
 	spec.MinCompatibilityVersion = spec.Version
 	return spec
 }
 
-// gates are the feature gates that the scheduler of the cluster has.
+// gates holds the feature gates of the cluster's scheduler.
 type gates struct {
 	featuregate.MutableVersionedFeatureGate
 }
@@ -92,8 +92,7 @@ func newGates() gates {
 	return g
 }
 
-// follow makes the gates those of the version that the API server offers, as celset-scheduler
-// does.
+// follow sets the gates to the version that the API server offers, as celset-scheduler does.
 func (g gates) follow(ctx context.Context, client discovery.DiscoveryInterface) error {
 	offered, err := skew.Version(ctx, discovery.ToDiscoveryInterfaceWithContext(client))
 	if err != nil {
@@ -111,8 +110,8 @@ func (g gates) follow(ctx context.Context, client discovery.DiscoveryInterface) 
 	return nil
 }
 
-// addFlag adds the flag of kube-scheduler. A gate that changes nothing here is ignored, and said to be:
-// the flag takes what the scheduler was started with.
+// addFlag adds kube-scheduler's flag. It accepts the scheduler's full value, so it ignores gates that have no effect here, with a
+// warning.
 func (g gates) addFlag(flags *pflag.FlagSet, errOut io.Writer) {
 	g.AddFlag(flags)
 	flag := flags.Lookup("feature-gates")

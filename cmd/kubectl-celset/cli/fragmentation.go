@@ -63,7 +63,7 @@ func newFragmentationCommand(o *options) *cobra.Command {
 					return fmt.Errorf("--count %d: must be from 1 to %d", count, resourceapi.AllocationResultsMaxSize)
 				}
 			}
-			// Pods of all namespaces may wait.
+			// Pending pods of all namespaces count.
 			o.allNamespaces = true
 			state, err := o.state(command.Context())
 			if err != nil {
@@ -100,7 +100,7 @@ func newFragmentationCommand(o *options) *cobra.Command {
 	return command
 }
 
-// nodes returns the nodes with these names, or all nodes if there are no names, that the selector of -l selects.
+// nodes returns the named nodes, or all nodes if names is empty, that match the selector of -l.
 func (o *options) nodes(state *clusterstate.State, names []string) ([]*corev1.Node, error) {
 	chosen, err := state.ChosenNodes(names)
 	if err != nil {
@@ -117,10 +117,10 @@ func (o *options) nodes(state *clusterstate.State, names []string) ([]*corev1.No
 	return chosen, nil
 }
 
-// maxNamed is how many classes an error names.
+// maxNamed is the maximum number of classes in an error.
 const maxNamed = 10
 
-// namesConstraints refuses the name of a class that was not read, and of a constraint that none of the classes defines.
+// namesConstraints rejects an unknown class, and a constraint that no class defines.
 func namesConstraints(state *clusterstate.State, settings fragmentation.Options) error {
 	var classes, constraints []string
 	for _, class := range state.Objects.Classes {
@@ -150,7 +150,7 @@ func namesConstraints(state *clusterstate.State, settings fragmentation.Options)
 	return nil
 }
 
-// fragmented is a report for people.
+// fragmented is a report that can print itself as text.
 type fragmented struct {
 	output.Meta
 	*fragmentation.Report
@@ -163,7 +163,7 @@ func fragmentationOf(ctx context.Context, state *clusterstate.State, features st
 	return fragmented{output.NewMeta(output.FragmentationReport), report}, err
 }
 
-// isComplete tells whether all shapes could be counted.
+// isComplete reports whether all shapes were counted.
 func (f fragmented) isComplete() bool {
 	return !slices.ContainsFunc(f.Shapes, func(s fragmentation.Shape) bool { return s.Error != "" })
 }
@@ -188,7 +188,7 @@ func (f fragmented) print(w io.Writer) error {
 }
 
 func (f fragmented) printShapes(b *strings.Builder) {
-	// A strings.Builder has no errors.
+	// Writes to a strings.Builder never fail.
 	table := tabwriter.NewWriter(b, 0, 0, 2, ' ', 0)
 	_, _ = fmt.Fprintln(table, "CLASS\tCONSTRAINT\tDEVICES\tASKED\tNOW\tPACKED\tIDLE")
 	for _, s := range f.Shapes {

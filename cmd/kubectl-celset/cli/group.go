@@ -20,7 +20,7 @@ import (
 	"github.com/celset/celset/internal/clusterstate"
 )
 
-// isAboutGroup reports whether the argument names a PodGroup.
+// isAboutGroup reports whether an argument names a PodGroup.
 func isAboutGroup(args []string) bool {
 	return slices.ContainsFunc(args, func(arg string) bool {
 		kind, _, err := clusterstate.Split(arg, clusterstate.GroupKind)
@@ -28,13 +28,13 @@ func isAboutGroup(args []string) bool {
 	})
 }
 
-// isOneGroup reports whether the question is about one PodGroup, and about no pod but its own.
+// isOneGroup reports whether the subject is a single PodGroup and its pods.
 func isOneGroup(state *clusterstate.State) bool {
 	asked := state.Asked()
 	return len(asked.Groups) == 1 && !slices.ContainsFunc(asked.Pods, func(pod *corev1.Pod) bool { return state.GroupOf(pod) == nil })
 }
 
-// groupOf finds the PodGroup that the argument names, the only one for an empty argument.
+// groupOf returns the PodGroup that the argument names, or the only PodGroup for an empty argument.
 func (o *options) groupOf(state *clusterstate.State, argument string) (*schedulingapi.PodGroup, error) {
 	if argument == "" {
 		return state.Asked().Groups[0], nil
@@ -53,13 +53,13 @@ func (o *options) groupOf(state *clusterstate.State, argument string) (*scheduli
 	return nil, fmt.Errorf("there is no PodGroup %q in namespace %q%s", name, namespace, state.NearGroup(namespace, name))
 }
 
-// group prints on which nodes a PodGroup would run.
+// group prints the nodes on which a PodGroup would run.
 func (f *fitOptions) group(ctx context.Context, flags *pflag.FlagSet, state *clusterstate.State, argument string) error {
 	group, err := f.groupOf(state, argument)
 	if err != nil {
 		return err
 	}
-	// What is said of one of the pods is said of the group.
+	// Facts about one pod of the group apply to the group.
 	subject := &clusterstate.Subject{}
 	for _, pod := range state.Pods {
 		if state.GroupOf(pod) == group && (subject.Pod == nil || pod.Spec.NodeName == "") {
@@ -96,7 +96,7 @@ func (f *fitOptions) group(ctx context.Context, flags *pflag.FlagSet, state *clu
 	return ended(f.data(report, report.Print)(f.Out), report.Incomplete, report.Positive())
 }
 
-// groupPicture is of the nodes that the pods of a PodGroup have and would get. Without such it says why.
+// groupPicture draws the nodes that the pods of a PodGroup have and would get. Without such nodes it prints the reason.
 func (o *options) groupPicture(ctx context.Context, state *clusterstate.State, argument string, features structured.Features) (*draw.Picture, error) {
 	group, err := o.groupOf(state, argument)
 	if err != nil {

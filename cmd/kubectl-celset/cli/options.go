@@ -27,21 +27,21 @@ import (
 	"github.com/celset/celset/internal/clusterstate"
 )
 
-// options are what all commands have in common. Each command has its own.
+// options holds the common options of all commands. Each command has its own.
 type options struct {
 	genericiooptions.IOStreams
 	config        *genericclioptions.ConfigFlags
 	files         *genericclioptions.FileNameFlags
 	withCluster   bool
 	allNamespaces bool
-	// needsDevices has the cluster read, too, if files have neither nodes nor devices and --with-cluster does not say otherwise.
-	// withoutCluster is --with-cluster=false.
+	// needsDevices makes the command read the cluster, too, if files have neither nodes nor devices. --with-cluster=false, stored in
+	// withoutCluster, prevents that.
 	needsDevices, withoutCluster bool
-	// groups has PodGroups of the cluster read, too. running has the pods of all namespaces read that have a node, and the PodGroups
-	// if a pod is in one.
+	// groups also reads PodGroups of the cluster. running also reads scheduled pods of all namespaces, and the PodGroups if a pod is
+	// in one.
 	groups, running bool
 	output          string
-	// selector is the label selector of -l, "" for none.
+	// selector is the label selector of -l, or "".
 	selector string
 	formats  []string
 	gates    gates
@@ -61,7 +61,7 @@ func newOptions(streams genericiooptions.IOStreams) *options {
 	}
 }
 
-// newConfigFlags returns the flags of kubectl, with its limits for requests.
+// newConfigFlags returns the flags of kubectl, with its rate limits.
 func newConfigFlags() *genericclioptions.ConfigFlags {
 	flags := genericclioptions.NewConfigFlags(true)
 	flags.WrapConfigFn = func(config *rest.Config) *rest.Config {
@@ -71,7 +71,7 @@ func newConfigFlags() *genericclioptions.ConfigFlags {
 	return flags
 }
 
-// addFlags adds those for reading and for the formats of the output.
+// addFlags adds the flags for input and for output formats.
 func (o *options) addFlags(command *cobra.Command, formats ...string) {
 	flags := command.Flags()
 	o.config.AddFlags(flags)
@@ -82,12 +82,12 @@ func (o *options) addFlags(command *cobra.Command, formats ...string) {
 	flags.StringVarP(&o.output, "output", "o", "", "Output format: one of "+strings.Join(formats, ", ")+".")
 }
 
-// addSelector adds -l, whose usage says what it selects.
+// addSelector adds -l. usage describes the selected objects.
 func (o *options) addSelector(flags *pflag.FlagSet, usage string) {
 	flags.StringVarP(&o.selector, "selector", "l", "", usage)
 }
 
-// selects returns a function that reports whether an object has labels that the selector of -l selects.
+// selects returns a function that reports whether an object matches the selector of -l.
 func (o *options) selects() (func(metav1.Object) bool, error) {
 	selector, err := labels.Parse(o.selector)
 	if err != nil {
@@ -100,7 +100,7 @@ func (o *options) readsFiles() bool {
 	return len(*o.files.Filenames) > 0 || *o.files.Kustomize != ""
 }
 
-// checkFormat refuses an unknown output format before anything is read.
+// checkFormat rejects an unknown output format before any object is read.
 func (o *options) checkFormat() error {
 	if o.output != "" && !slices.Contains(o.formats, o.output) {
 		return fmt.Errorf("--output %q: must be one of %s", o.output, strings.Join(o.formats, ", "))
@@ -108,13 +108,13 @@ func (o *options) checkFormat() error {
 	return nil
 }
 
-// namespace is that of the flag or the context.
+// namespace returns the namespace of the flag or the context.
 func (o *options) namespace() (string, error) {
 	namespace, _, err := o.config.ToRawKubeConfigLoader().Namespace()
 	return namespace, err
 }
 
-// state reads files, the cluster, or both. Warnings are printed.
+// state reads files, the cluster, or both, and prints warnings.
 func (o *options) state(ctx context.Context) (*clusterstate.State, error) {
 	if err := o.checkFormat(); err != nil {
 		return nil, err
@@ -150,8 +150,8 @@ func (o *options) state(ctx context.Context) (*clusterstate.State, error) {
 	return clusterstate.New(objects), nil
 }
 
-// followFiles has the cluster read too if the files have neither nodes nor devices: a claim in a file is asked for on the devices of the
-// cluster then. Without a kubeconfig there is a warning.
+// followFiles enables reading of the cluster if the files have neither nodes nor devices, so that claims in files are tried on
+// the cluster's devices. Without a kubeconfig it adds a warning.
 func (o *options) followFiles(inFiles *clusterstate.Objects) {
 	if !o.needsDevices || o.withCluster || o.withoutCluster || len(inFiles.Slices)+len(inFiles.Nodes) > 0 {
 		return
@@ -191,7 +191,7 @@ func (o *options) readCluster(ctx context.Context, namespace string) (*clusterst
 	return objects, err
 }
 
-// data returns how to print data in the chosen format, text if none is chosen.
+// data returns a function that prints data in the chosen format, or as text if none is chosen.
 func (o *options) data(data any, text func(io.Writer) error) func(io.Writer) error {
 	switch o.output {
 	case "json":

@@ -21,10 +21,10 @@ import (
 	"github.com/celset/celset/placement"
 )
 
-// placementsArgument stands for all Placements of the namespace.
+// placementsArgument is the argument for all Placements of the namespace.
 const placementsArgument = "placements"
 
-// isAboutPlacements reports whether the arguments name Placements.
+// isAboutPlacements reports whether an argument names Placements.
 func isAboutPlacements(args []string) bool {
 	return slices.ContainsFunc(args, func(arg string) bool {
 		kind, _, err := clusterstate.Split(arg, clusterstate.PlacementKind)
@@ -32,7 +32,7 @@ func isAboutPlacements(args []string) bool {
 	})
 }
 
-// hub reads Placements and what they are decided from, from files or from the cluster.
+// hub reads Placements and the objects for their decisions from files or from the cluster.
 func (o *options) hub(ctx context.Context) (*placements.Hub, error) {
 	if err := o.checkFormat(); err != nil {
 		return nil, err
@@ -75,7 +75,7 @@ func (o *options) readHub(ctx context.Context, namespace string) (*placements.Hu
 	return placements.ReadHub(ctx, client, namespace, progress.read)
 }
 
-// placementsOf finds those that the arguments name.
+// placementsOf returns the Placements that the arguments name.
 func (o *options) placementsOf(ctx context.Context, args []string) (*placements.Hub, []*clusterv1beta1.Placement, error) {
 	hub, err := o.hub(ctx)
 	if err != nil {
@@ -107,7 +107,7 @@ func (o *options) placementsOf(ctx context.Context, args []string) (*placements.
 	return hub, found, nil
 }
 
-// decide prints how a Placement is decided, for simulate and, with the reasons, for explain.
+// decide prints the decision of a Placement, with reasons for the command explain.
 func (f *fitOptions) decide(ctx context.Context, args []string) error {
 	hub, found, err := f.placementsOf(ctx, args)
 	if err != nil {
@@ -128,10 +128,10 @@ func (f *fitOptions) decide(ctx context.Context, args []string) error {
 	return written(f.data(answer, answer.Print), f.Out, answer.Positive())
 }
 
-// passedOverAs are the kinds that a Placement is decided from, as they are named where they are passed over.
+// passedOverAs lists the kinds of a hub as they appear in the names of ignored documents.
 var passedOverAs = []string{": Placement ", ": PlacementDecision ", ": ManagedCluster ", ": ManagedClusterSet ", ": ManagedClusterSetBinding ", ": AddOnPlacementScore "}
 
-// filesHavePlacements reports whether there are Placements in the files. The standard input is read once for all who read it.
+// filesHavePlacements reports whether the files contain Placements. It buffers stdin, so that others can read it again.
 func (o *options) filesHavePlacements() (bool, error) {
 	if !o.readsFiles() || o.withCluster {
 		return false, nil
@@ -152,7 +152,7 @@ func (o *options) filesHavePlacements() (bool, error) {
 	}), nil
 }
 
-// again is an input that begins anew after its end.
+// again is an input that starts again after its end.
 type again struct {
 	input []byte
 	read  int
@@ -169,13 +169,13 @@ func (a *again) Read(into []byte) (int, error) {
 	return n, nil
 }
 
-// placementReport is what is wrong with Placements.
+// placementReport is the report on Placements.
 type placementReport struct {
 	output.Meta
 	Placements []placements.Verdict `json:"placements"`
 }
 
-// checkPlacements prints what is wrong with Placements. With strict, warnings count.
+// checkPlacements prints errors and warnings of Placements. With strict, a warning makes the answer negative.
 func (o *options) checkPlacements(ctx context.Context, args []string, strict bool) error {
 	hub, found, err := o.placementsOf(ctx, args)
 	if err != nil {

@@ -14,10 +14,10 @@ import (
 	"github.com/celset/celset/internal/printable"
 )
 
-// progressAfter is when a command begins to show how far it is.
+// progressAfter is the delay before a command shows its progress.
 const progressAfter = 2 * time.Second
 
-// progress shows in one line of stderr how far a command is that takes long, if stderr is a terminal.
+// progress shows the progress of a slow command in one line of stderr, if stderr is a terminal.
 type progress struct {
 	to      io.Writer
 	what    string
@@ -25,7 +25,7 @@ type progress struct {
 	isShown bool
 }
 
-// newProgress returns one that shows nothing unless stderr is a terminal.
+// newProgress returns a progress. It shows nothing unless stderr is a terminal.
 func (o *options) newProgress(what string) *progress {
 	p := &progress{what: what, begun: time.Now()}
 	if file, ok := printable.Unescaped(o.ErrOut).(*os.File); ok && term.IsTerminal(int(file.Fd())) {
@@ -34,7 +34,7 @@ func (o *options) newProgress(what string) *progress {
 	return p
 }
 
-// at shows how many of them are done.
+// at shows the number of finished items.
 func (p *progress) at(done, all int) {
 	p.show(fmt.Sprintf("%d of %d %s", done, all, p.what))
 }
@@ -47,10 +47,10 @@ func (p *progress) show(line string) {
 	_, _ = fmt.Fprint(p.to, "\r\x1b[K", line)
 }
 
-// read shows how many objects were read.
+// read shows the number of objects read.
 func (p *progress) read(objects int) { p.show(fmt.Sprintf("%d %s read", objects, p.what)) }
 
-// during shows what is done while f runs, and for how long.
+// during shows a text and the elapsed time while f runs.
 func (p *progress) during(f func()) {
 	ended, shown := make(chan struct{}), make(chan struct{})
 	go func() {
@@ -82,7 +82,7 @@ func (p *progress) end() {
 	}
 }
 
-// announce shows in that line what a command does before there is anything to count. The result ends it.
+// announce shows a text before anything can be counted. The caller calls end to remove it.
 func (o *options) announce(what string) (end func()) {
 	p := o.newProgress(what)
 	if p.to == nil {

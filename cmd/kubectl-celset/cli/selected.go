@@ -17,8 +17,8 @@ import (
 	"github.com/celset/celset/internal/clusterstate"
 )
 
-// reportOnSelected prints a report for each pod that the selector of -l selects, in the order of their names. The worst
-// answer decides the exit code.
+// reportOnSelected prints a report for each pod that matches the selector of -l, sorted by name. The worst answer decides the
+// exit code.
 func (f *fitOptions) reportOnSelected(ctx context.Context, flags *pflag.FlagSet, state *clusterstate.State) error {
 	pods, err := f.selectedPods(state)
 	if err != nil {
@@ -48,7 +48,7 @@ func (f *fitOptions) reportOnSelected(ctx context.Context, flags *pflag.FlagSet,
 	return worst
 }
 
-// selectedPods returns the pods of the namespace with claims, or with extended resources, that the selector selects.
+// selectedPods returns the pods of the namespace that match the selector and need devices.
 func (f *fitOptions) selectedPods(state *clusterstate.State) ([]*corev1.Pod, error) {
 	namespace, err := f.namespace()
 	if err != nil {

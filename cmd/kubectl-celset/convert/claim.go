@@ -13,11 +13,11 @@ import (
 type claim struct {
 	object  *unstructured.Unstructured
 	devices map[string]any
-	// path of devices, for messages.
+	// path is the path of devices, for messages.
 	path string
 }
 
-// claimOf is nil for an object that describes no claim, or one without devices.
+// claimOf returns nil for an object that describes no claim, or a claim without devices.
 func claimOf(object *unstructured.Unstructured) (*claim, error) {
 	fields := []string{"spec", "devices"}
 	switch object.GetKind() {
@@ -46,7 +46,7 @@ func claimOf(object *unstructured.Unstructured) (*claim, error) {
 	return c, nil
 }
 
-// errorAt is about a place below devices.
+// errorAt returns an error about a path below devices.
 func (c *claim) errorAt(place, format string, args ...any) error {
 	return fmt.Errorf("%s %s: %s%s: %s", c.object.GetKind(), c.object.GetName(), c.path, place, fmt.Sprintf(format, args...))
 }
@@ -70,7 +70,7 @@ func (c *claim) list(field string) ([]map[string]any, error) {
 	return result, nil
 }
 
-// set replaces a list field; an empty one is removed.
+// set replaces a list field. It removes the field if the list is empty.
 func (c *claim) set(field string, items []map[string]any) {
 	if len(items) == 0 {
 		delete(c.devices, field)

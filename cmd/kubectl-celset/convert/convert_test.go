@@ -34,8 +34,7 @@ func object(t require.TestingT, text string) *unstructured.Unstructured {
 	return &unstructured.Unstructured{Object: content}
 }
 
-// TestRestStays converts random claims: what is no constraint of the KEP stays as it is, and nothing is left to
-// convert.
+// TestRestStays converts random claims. Everything except the KEP's constraints stays, and a second conversion finds nothing.
 func TestRestStays(t *testing.T) {
 	cases.Check(t, func(t *rapid.T) {
 		before := drawClaim(t)
@@ -92,7 +91,7 @@ func listOf(t require.TestingT, o *unstructured.Unstructured, field string) []ma
 	return result
 }
 
-// drawClaim has constraints of both kinds and things that are not known.
+// drawClaim generates a claim with constraints of both kinds and with unknown fields.
 func drawClaim(t *rapid.T) *unstructured.Unstructured {
 	kind := rapid.SampledFrom([]string{"ResourceClaim", "ResourceClaimTemplate"}).Draw(t, "kind")
 	version := rapid.SampledFrom([]string{"v1", "v1beta1", "v1beta2"}).Draw(t, "version")
@@ -126,7 +125,7 @@ func drawClaim(t *rapid.T) *unstructured.Unstructured {
 	}}
 }
 
-// What is converted is what the scheduler resolves.
+// TestConvertedResolves checks that the scheduler can resolve a converted claim.
 func TestConvertedResolves(t *testing.T) {
 	o := object(t, `
 apiVersion: resource.k8s.io/v1
@@ -189,7 +188,7 @@ spec:
     - opaque: {driver: celset.dev, parameters: {apiVersion: celset.dev/v1alpha1, kind: CELDevicePreference, name: constraint1, type: Expression, expression: "1"}}
 `
 
-// TestPreferencesStay beside what comes from the KEP, and have names of their own.
+// TestPreferencesStay checks that preferences stay, and that their names don't conflict with new definitions.
 func TestPreferencesStay(t *testing.T) {
 	o := object(t, strings.ReplaceAll(preferring, "CONSTRAINT", `{cel: {expression: "true"}}`))
 	n, err := convert.ToCelset(o, "constraint")

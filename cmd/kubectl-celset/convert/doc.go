@@ -18,5 +18,5 @@
 //	    driver: celset.dev
 //	    parameters: {apiVersion: celset.dev/v1alpha1, kind: CELDeviceConstraint, name: ring4, expression: size(devices) == 4}
 //
-// [ToCelset] changes ResourceClaims and ResourceClaimTemplates of any version in place. Unknown fields stay as they are.
+// [ToCelset] changes ResourceClaims and ResourceClaimTemplates of any version in place. It keeps unknown fields.
 package convert

@@ -15,8 +15,8 @@ import (
 
 const referencePrefix = v1alpha1.AttributeDomain + "/"
 
-// ToCelset replaces the KEP's constraints of an object by references and definitions, and returns their number. The
-// name of a definition is the prefix and a number, from 1. Constraints with the same expression share a definition.
+// ToCelset replaces the KEP's constraints of an object by references and definitions. It returns their number. Definitions are
+// named by the prefix and a number, from 1. Constraints with the same expression share a definition.
 func ToCelset(object *unstructured.Unstructured, prefix string) (converted int, err error) {
 	c, err := claimOf(object)
 	if c == nil || err != nil {
@@ -56,8 +56,8 @@ func ToCelset(object *unstructured.Unstructured, prefix string) (converted int, 
 	return converted, nil
 }
 
-// expression returns that of a constraint in the KEP's form. Its checks are those that the
-// KEP has, so that nothing is lost unnoticed.
+// expression returns the expression of a constraint in the KEP's form. It rejects anything that the KEP's API would reject, so
+// that nothing is lost silently.
 func (c *claim) expression(i int, constraint map[string]any) (string, bool, error) {
 	value, found := constraint["cel"]
 	if !found {
@@ -99,14 +99,14 @@ func definition(name, expression string) map[string]any {
 	}
 }
 
-// namer finds names for constraints.
+// namer chooses names for definitions.
 type namer struct {
 	prefix string
-	// taken are the names that the claim defines or refers to. A new definition has none of them.
+	// taken holds the names that the claim defines or references. New definitions don't use them.
 	taken map[string]bool
 	// named maps an expression to the name of its new definition.
 	named map[string]string
-	// next is the number of the last name.
+	// next is the number in the last name.
 	next int
 }
 
@@ -126,7 +126,7 @@ func newNamer(prefix string, constraints, config []map[string]any) *namer {
 	return n
 }
 
-// name returns the name of the definition of an expression, and whether the definition has to be added.
+// name returns the name for the definition of an expression. isNew reports whether the definition must be added.
 func (n *namer) name(expression string) (name string, isNew bool, err error) {
 	if name, found := n.named[expression]; found {
 		return name, false, nil
@@ -140,7 +140,7 @@ func (n *namer) name(expression string) (name string, isNew bool, err error) {
 	return name, true, v1alpha1.ValidateDefinition(definition, field.NewPath("parameters")).ToAggregate()
 }
 
-// parametersOf returns the parameters of a definition, nil of any other configuration.
+// parametersOf returns the parameters of a definition, or nil for any other configuration.
 func parametersOf(entry map[string]any) map[string]any {
 	opaque, _ := entry["opaque"].(map[string]any)
 	if driver, _ := opaque["driver"].(string); driver != v1alpha1.DriverName {

@@ -13,20 +13,18 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 )
 
-// maxColumns is how many devices without coordinates of two dimensions stand in a row.
+// maxColumns is the number of devices per row if they have no two-dimensional coordinates.
 const maxColumns = 8
 
-// maxGap is the most that a coordinate may leave empty. Beyond it only the order of the
-// values counts.
+// maxGap is the largest gap between coordinates that is drawn. Larger gaps are shortened to 2.
 const maxGap = 4
 
-// maxArea is the number of places that a panel may have. With coordinates that need more,
-// nobody would see anything.
+// maxArea is the maximum number of places in a panel. A larger drawing would be unreadable, so its coordinates are ignored.
 const maxArea = 1 << 14
 
 type point struct{ row, col int }
 
-// arrange puts each device in a place of its own.
+// arrange gives each device a place of its own: at its coordinates if the place is free, and otherwise in rows below.
 func (p *Panel) arrange(options Options) {
 	at := p.coordinates(options)
 	if area(at) > maxArea {
@@ -66,7 +64,7 @@ func area(at map[int]point) int {
 	return rows * cols
 }
 
-// coordinates are the places of the devices that have some, by index.
+// coordinates returns the places of the devices with coordinates, by index.
 func (p *Panel) coordinates(options Options) map[int]point {
 	if options.Row != "" || options.Col != "" {
 		return p.plane(options.Row, options.Col)
@@ -80,7 +78,7 @@ func (p *Panel) coordinates(options Options) map[int]point {
 	if at := p.plane("y", "x"); len(at) > 0 {
 		return at
 	}
-	// So it is with neuron.aws.com.
+	// neuron.aws.com uses these names.
 	if at := p.layers("topology_x", "topology_y", "topology_z"); len(at) > 0 {
 		return at
 	}
@@ -90,7 +88,7 @@ func (p *Panel) coordinates(options Options) map[int]point {
 	return p.line("index")
 }
 
-// plane is for two coordinates; one that has no name is 0.
+// plane returns places from two coordinates. A coordinate with an empty name is 0.
 func (p *Panel) plane(row, col string) map[int]point {
 	at := make(map[int]point)
 	rows, cols := p.compact(row), p.compact(col)
@@ -104,7 +102,7 @@ func (p *Panel) plane(row, col string) map[int]point {
 	return at
 }
 
-// layers stand side by side, with a column between them.
+// layers places layers side by side, with an empty column between them.
 func (p *Panel) layers(x, y, z string) map[int]point {
 	layers := p.compact(z)
 	if len(layers) == 0 {
@@ -124,7 +122,7 @@ func (p *Panel) layers(x, y, z string) map[int]point {
 	return at
 }
 
-// line is broken into rows.
+// line breaks a line of devices into rows.
 func (p *Panel) line(index string) map[int]point {
 	at := make(map[int]point)
 	for i, position := range p.compact(index) {
@@ -133,8 +131,7 @@ func (p *Panel) line(index string) map[int]point {
 	return at
 }
 
-// compact are the values of an attribute, moved to begin with 0 and, if they are far
-// apart, numbered.
+// compact returns the values of an attribute, shifted to start at 0 and with large gaps shortened.
 func (p *Panel) compact(name string) map[int]int {
 	values := make(map[int]int64)
 	for i := range p.Devices {
@@ -167,7 +164,7 @@ func (p *Panel) compact(name string) map[int]int {
 	return result
 }
 
-// attribute finds "domain/name", or "name" in the first domain that has it.
+// attribute returns the attribute "domain/name", or "name" in the first domain that has it.
 func (d *Device) attribute(name string) (resourceapi.DeviceAttribute, bool) {
 	if name == "" {
 		return resourceapi.DeviceAttribute{}, false
@@ -178,7 +175,7 @@ func (d *Device) attribute(name string) (resourceapi.DeviceAttribute, bool) {
 	var names []resourceapi.QualifiedName
 	for full := range d.attributes {
 		_, id, qualified := strings.Cut(string(full), "/")
-		// The driver's own attributes may be published without domain.
+		// A driver may publish its own attributes without a domain.
 		if qualified && id == name || !qualified && strings.HasSuffix(name, "/"+string(full)) {
 			names = append(names, full)
 		}
@@ -189,11 +186,10 @@ func (d *Device) attribute(name string) (resourceapi.DeviceAttribute, bool) {
 	return d.attributes[slices.MinFunc(names, func(a, b resourceapi.QualifiedName) int { return cmp.Compare(a, b) })], true
 }
 
-// peerAttributes list the devices that a device is linked to.
+// peerAttributes lists the attributes that name the linked devices.
 var peerAttributes = []string{"peerList", "peers", "neighbors"}
 
-// link reads whom devices are linked to. A link that one of two devices knows is one of
-// both.
+// link reads the links of devices. A link that one device publishes counts for both.
 func (p *Panel) link() {
 	known := make(map[string]int)
 	for i := range p.Devices {

@@ -8,18 +8,17 @@ import (
 	"github.com/celset/celset/internal/topology"
 )
 
-// board is the devices of all panels that are arranged by place, where they are in the
-// machine.
+// board holds the devices of all panels with arrangement ByPlace.
 type board struct {
 	draw.Board
 	panels []*Panel
-	// devices are in the order of the panels, and byLabel the same.
+	// devices is in the order of the panels. byLabel has the same devices.
 	devices []topology.Device
 	byLabel map[string]*Device
 }
 
-// locate has panels that nothing but the order was known of arranged by the places of their
-// devices, if they or those of other drivers tell any.
+// locate sets ByPlace for panels with arrangement ByOrder whose devices have a known location in the machine. Locations may come
+// from devices of other drivers.
 func (p *Picture) locate() {
 	var panels []*Panel
 	var devices []topology.Device
@@ -58,7 +57,7 @@ func (d *Device) setLocation(l topology.Location) {
 	d.PCIeRoots = l.Roots
 }
 
-// described are the devices as drawings have them.
+// described returns the devices in the form for drawings.
 func (p *Panel) described() []topology.Device {
 	devices := make([]topology.Device, len(p.Devices))
 	for i := range p.Devices {
@@ -67,7 +66,7 @@ func (p *Panel) described() []topology.Device {
 	return devices
 }
 
-// sameLabels tells whether devices of two panels can't be told apart.
+// sameLabels reports whether devices of the panels share a label.
 func sameLabels(panels []*Panel) bool {
 	seen := map[string]bool{}
 	for _, panel := range panels {
@@ -87,7 +86,7 @@ func (p *Panel) labelWithDriver() {
 	}
 }
 
-// board is of the panels that are arranged by place, nil if there are none.
+// board returns the board of the panels with arrangement ByPlace, or nil without such panels.
 func (p *Picture) board() *board {
 	b := &board{byLabel: map[string]*Device{}}
 	for i := range p.Panels {

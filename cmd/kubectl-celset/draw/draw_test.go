@@ -27,7 +27,7 @@ import (
 
 const node = "node-1"
 
-// drawState has a node with devices of any attributes, and claims that have some of them.
+// drawState generates a node with devices of random attributes, and claims for some of the devices.
 func drawState(t *rapid.T) *clusterstate.State {
 	objects := &clusterstate.Objects{}
 	n := rapid.IntRange(0, 20).Draw(t, "devices")
@@ -64,8 +64,8 @@ func drawState(t *rapid.T) *clusterstate.State {
 	return clusterstate.New(objects)
 }
 
-// Whatever devices say of themselves, each has a place of its own, and pictures of them
-// can be drawn. In an SVG no device covers another, and nothing is outside of the page.
+// TestAnyDevicesCanBeDrawn checks that each device has a place of its own, with any attributes. In an SVG, no device covers
+// another and none is outside of the page.
 func TestAnyDevicesCanBeDrawn(t *testing.T) {
 	cases.Check(t, func(rt *rapid.T) {
 		state := drawState(rt)
@@ -93,7 +93,7 @@ func requireDrawn(t require.TestingT, picture *draw.Picture, devices int) {
 	requireTidy(t, svg.Bytes(), count)
 }
 
-// TestAnyNodesCanBeDrawn: on any coordinates, of any number, and with circles that have nothing to do with them.
+// TestAnyNodesCanBeDrawn draws any number of nodes with any coordinates and unrelated circles.
 func TestAnyNodesCanBeDrawn(t *testing.T) {
 	coordinate := rapid.OneOf(rapid.Int64Range(-1, 3), rapid.Int64())
 	cases.Check(t, func(rt *rapid.T) {
@@ -201,7 +201,7 @@ func TestOwners(t *testing.T) {
 	require.ErrorContains(t, err, "no node has the devices of claim ns/mine")
 }
 
-// pictureOf is one of a node of a machine, where a claim has some devices, "driver/name".
+// pictureOf returns a picture of a machine where a claim has some devices, given as "driver/name".
 func pictureOf(t *testing.T, name string, devices ...string) *draw.Picture {
 	t.Helper()
 	m, err := machine.ByName(name)
@@ -230,8 +230,7 @@ func textOf(t *testing.T, picture *draw.Picture) string {
 	return out.String()
 }
 
-// TestMachinesCanBeDrawn: each device of each machine is in a picture, in an SVG in its own
-// place.
+// TestMachinesCanBeDrawn checks that each device of each machine is in the picture, and has its own place in an SVG.
 func TestMachinesCanBeDrawn(t *testing.T) {
 	for _, m := range machine.All() {
 		t.Run(m.Name, func(t *testing.T) {
@@ -252,8 +251,7 @@ func TestMachinesCanBeDrawn(t *testing.T) {
 	}
 }
 
-// TestCoordinatesOfNeuron: the block that a claim has is seen as one, and which EFAs go with
-// it.
+// TestCoordinatesOfNeuron checks that the picture shows a claim's devices as a block, and which EFAs belong to it.
 func TestCoordinatesOfNeuron(t *testing.T) {
 	picture := pictureOf(t, "aws-trn1", "neuron.aws.com/neuron-device-4", "neuron.aws.com/neuron-device-5", "dra.net/pci-0000-30-1d-0")
 	text := textOf(t, picture)
@@ -274,7 +272,7 @@ neuron-device-4  *   neuron-device-5  *   pci-0000-30-1d-0 *
 	}
 }
 
-// TestSameNamesOfTwoDrivers: on a board, names that two drivers have come with their driver.
+// TestSameNamesOfTwoDrivers checks that a board adds the driver to names that two drivers share.
 func TestSameNamesOfTwoDrivers(t *testing.T) {
 	slice := func(driver string) *resourceapi.ResourceSlice {
 		return &resourceapi.ResourceSlice{ObjectMeta: metav1.ObjectMeta{Name: driver}, Spec: resourceapi.ResourceSliceSpec{

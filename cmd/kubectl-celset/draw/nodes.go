@@ -14,21 +14,21 @@ import (
 	"github.com/celset/celset/cmd/kubectl-celset/output"
 )
 
-// Node is a node in the picture of a group of pods, drawn as a device is.
+// Node is a node in the picture of a group of pods. It is drawn like a device.
 type Node struct {
 	Name string
-	// At are its coordinates, nil if it has none. Nodes with the same Group are drawn together.
+	// At holds the coordinates, or nil. Nodes with the same Group are drawn together.
 	At    []int64
 	Group string
-	// Chosen: it is for pods of the group. Unusable: it can take none.
+	// Chosen is set if the node is for pods of the group. Unusable is set if it can't take a pod.
 	Chosen, Unusable bool
 }
 
-// axes are the attributes by which nodes with so many coordinates are arranged.
+// axes holds the attributes for a number of coordinates.
 var axes = [][]resourceapi.QualifiedName{{}, {"index"}, {"row", "col"}, {"x", "y", "z"}}
 
-// Nodes arranges nodes for a group of pods: by coordinates, which go around circles of these lengths if there are some. Where
-// some nodes have coordinates, the others are in a panel of their own.
+// Nodes arranges nodes for a group of pods by their coordinates. circles are the lengths of circular coordinates, if any. If only
+// some nodes have coordinates, the others get a panel of their own.
 func Nodes(group string, nodes []Node, circles []int64) *Picture {
 	slices.SortStableFunc(nodes, func(a, b Node) int { return slices.Compare(a.At, b.At) })
 	haveCoordinates := slices.ContainsFunc(nodes, func(n Node) bool { return len(n.At) > 0 })
@@ -75,7 +75,7 @@ func Nodes(group string, nodes []Node, circles []int64) *Picture {
 	return picture
 }
 
-// isTorus reports whether there is one device at each place of a torus.
+// isTorus reports whether there is exactly one device at each place of a torus.
 func isTorus(devices []Device, circles []int64) bool {
 	if n := int64(len(devices)); len(circles) != 2 || min(circles[0], circles[1]) < 2 || n/circles[1] != circles[0] || n%circles[1] != 0 {
 		return false

@@ -18,18 +18,18 @@ import (
 	"github.com/celset/celset/internal/clusterstate"
 )
 
-// Options change what is drawn.
+// Options are the options of a picture.
 type Options struct {
-	// Features are those of the scheduler: they decide which devices a node has.
+	// Features are the features of the scheduler. They determine the devices of a node.
 	Features structured.Features
-	// Row and Col are the attributes with the coordinates, "domain/name" or "name". Empty:
-	// those that are named in the package comment.
+	// Row and Col are the attributes with the coordinates, "domain/name" or "name". If empty, the attributes of the package comment
+	// are used.
 	Row, Col string
-	// Claim is the claim that the picture is about, if there is one.
+	// Claim is the claim that the picture highlights. It may be nil.
 	Claim *resourceapi.ResourceClaim
 }
 
-// Picture is what is drawn of a node, or of the nodes for a group of pods. Picture.yaml in package output is its schema.
+// Picture is the drawing of a node, or of nodes for a group of pods. Picture.yaml in package output is its schema.
 type Picture struct {
 	output.Meta
 	Node   string  `json:"node,omitempty"`
@@ -37,7 +37,7 @@ type Picture struct {
 	Panels []Panel `json:"panels"`
 }
 
-// Arrangement says where the places in a panel come from.
+// Arrangement is the source of the places in a panel.
 type Arrangement string
 
 // Arrangements of devices.
@@ -45,19 +45,18 @@ const (
 	ByCoordinates Arrangement = "coordinates"
 	ByLinks       Arrangement = "links"
 	ByOrder       Arrangement = "order"
-	// ByPlace: devices of this and other panels are where they are in the machine. Row and
-	// Col are the order.
+	// ByPlace places devices of all such panels together, by their location in the machine. Row and Col give the order then.
 	ByPlace Arrangement = "place"
 )
 
-// Panel is the devices of one driver, or nodes, which have a title.
+// Panel holds the devices of one driver, or nodes. A panel of nodes has a title.
 type Panel struct {
 	Driver      string      `json:"driver,omitempty"`
 	Title       string      `json:"title,omitempty"`
 	Arrangement Arrangement `json:"arrangement"`
 	Devices     []Device    `json:"devices"`
 
-	// rows and cols are those of a torus, which nothing is missing of.
+	// rows and cols are the size of a complete torus, or 0.
 	rows, cols int
 }
 
@@ -68,25 +67,23 @@ type Device struct {
 	// Row and Col are the place in the panel, from 0.
 	Row int `json:"row"`
 	Col int `json:"col"`
-	// Peers are the labels of the devices that it is linked to, as far as they are in the
-	// panel.
+	// Peers are the labels of linked devices in the same panel.
 	Peers []string `json:"peers,omitempty"`
-	// NUMANode and PCIeRoots say where the device is in the machine, as far as that is
-	// known or can be found out, in panels that are arranged by it.
+	// NUMANode and PCIeRoots are the location in the machine, as far as it is known. Only panels with arrangement ByPlace have it.
 	NUMANode  *int64   `json:"numaNode,omitempty"`
 	PCIeRoots []string `json:"pcieRoots,omitempty"`
 	Owners    []Owner  `json:"owners,omitempty"`
-	// Taints are those of a driver or a DeviceTaintRule that keep claims without a toleration from the device, as key=value:effect, or key:effect.
+	// Taints of a driver or a DeviceTaintRule that repel claims without a toleration, as key=value:effect or key:effect.
 	Taints []string `json:"taints,omitempty"`
-	// Unusable nodes can't take a pod.
+	// Unusable is set for a node that can't take a pod.
 	Unusable bool `json:"unusable,omitempty"`
 
-	// label is the name, with the pool if the panel has devices of several pools.
+	// label is the name, with the pool if the panel has several pools.
 	label      string
 	attributes map[resourceapi.QualifiedName]resourceapi.DeviceAttribute
 }
 
-// title says what the picture is of.
+// title returns the title of the picture.
 func (p *Picture) title() string {
 	if p.Group != "" {
 		return p.Group
@@ -94,18 +91,18 @@ func (p *Picture) title() string {
 	return "node " + p.Node
 }
 
-// Owner is a claim that has the device or a part of it.
+// Owner is a claim that has the device or a share of it.
 type Owner struct {
-	// Claim is "namespace/name", or the group that a node is for, Request what the device is for.
+	// Claim is "namespace/name", or the group of a chosen node. Request is the request that the device was allocated for.
 	Claim       string `json:"claim"`
 	Request     string `json:"request,omitempty"`
 	Shared      bool   `json:"shared,omitempty"`
 	AdminAccess bool   `json:"adminAccess,omitempty"`
-	// Chosen: the picture is about this claim.
+	// Chosen is set for the claim that the picture highlights.
 	Chosen bool `json:"chosen,omitempty"`
 }
 
-// New arranges the devices that the node can have.
+// New returns a picture of the devices of a node.
 func New(ctx context.Context, state *clusterstate.State, node *corev1.Node, options Options) (*Picture, error) {
 	ids, err := devicesOf(ctx, state, node, options.Features)
 	if err != nil {
@@ -171,7 +168,7 @@ func devicesByID(state *clusterstate.State, withTaintRules bool) map[structured.
 	return result
 }
 
-// named is the name of an attribute of a driver's device, with its domain if that is wanted.
+// named returns the name of a driver's attribute, with its domain if withDomain is set.
 func named(name resourceapi.QualifiedName, driver string, withDomain bool) string {
 	domain, id, qualified := strings.Cut(string(name), "/")
 	if !qualified {
@@ -183,7 +180,7 @@ func named(name resourceapi.QualifiedName, driver string, withDomain bool) strin
 	return id
 }
 
-// taintsOf are the taints that keep a device from being allocated.
+// taintsOf returns the taints that prevent new allocations of a device.
 func taintsOf(device *resourceapi.Device) []string {
 	var taints []string
 	for _, taint := range device.Taints {
@@ -198,7 +195,7 @@ func taintsOf(device *resourceapi.Device) []string {
 	return taints
 }
 
-// checkNames refuses the names of coordinates that no device of the picture has as an int.
+// checkNames rejects names of coordinates that no device of the picture has as an int attribute.
 func (p *Picture) checkNames(names ...string) error {
 	for _, name := range names {
 		if name == "" {
@@ -228,7 +225,7 @@ func (p *Picture) checkNames(names ...string) error {
 	return nil
 }
 
-// NodeOf finds the first node that can have a device of an allocated claim.
+// NodeOf returns the first node that has a device of an allocated claim.
 func NodeOf(ctx context.Context, state *clusterstate.State, claim *resourceapi.ResourceClaim, features structured.Features) (*corev1.Node, error) {
 	wanted := make(map[structured.DeviceID]bool)
 	if allocation := claim.Status.Allocation; allocation != nil {

@@ -12,7 +12,7 @@ import (
 	"path"
 )
 
-// Measures of an SVG picture, in its units: pixels if it is not scaled.
+// Sizes in an SVG picture, in pixels at scale 1.
 const (
 	margin      = 24
 	titleHeight = 40
@@ -20,16 +20,15 @@ const (
 	legendLine  = 26
 	cellHeight  = 48
 	leastWidth  = 104
-	// charWidth is about that of a character of a label, smallWidth that of an owner.
+	// charWidth is the approximate width of a character of a label, smallWidth that of an owner.
 	charWidth, smallWidth = 8.4, 6.6
-	// gap is between devices, wideGap where links are drawn between them.
+	// gap is the distance between devices, wideGap the distance if links are drawn between them.
 	gap, wideGap = 14, 40
-	// maxOwnerText is how much of an owner is written in a cell.
+	// maxOwnerText is the maximum length of an owner in a cell.
 	maxOwnerText = 22
 )
 
-// Colours are light for what stands behind text and dark for text, so that they can be
-// read on paper too.
+// Backgrounds are light and text is dark, so that pictures are readable on paper, too.
 const (
 	ink, faintInk, lineInk = "#1f2933", "#52606d", "#9aa5b1"
 	paper, freeFill        = "#ffffff", "#f5f7fa"
@@ -85,14 +84,14 @@ type text struct {
 	Text    string   `xml:",chardata"`
 }
 
-// group is a device with what is told when the pointer rests on it.
+// group is a device with its tooltip.
 type group struct {
 	XMLName xml.Name `xml:"g"`
 	Title   string   `xml:"title"`
 	Items   []any
 }
 
-// SVG draws a page for documents: one panel below the other, and a legend.
+// SVG draws a page for documents: the panels below each other, and a legend.
 func (p *Picture) SVG(w io.Writer) error {
 	page := newPage(p)
 	page.add(text{X: margin, Y: margin + 14, Size: 18, Weight: "600", Fill: ink, Text: p.title()})
@@ -125,12 +124,12 @@ func (p *Picture) SVG(w io.Writer) error {
 	return err
 }
 
-// page is what was drawn so far, and where it goes on.
+// page holds the drawn items and the current position.
 type page struct {
 	items []any
 	width float64
 	y     float64
-	// fills are the colours of owners; order is that of the legend, counts their devices.
+	// fills maps owners to colours. order is the order of the legend. counts maps owners to their number of devices.
 	fills  map[string]string
 	order  []string
 	counts map[string]int
@@ -138,7 +137,7 @@ type page struct {
 	free   int
 }
 
-// newPage gives owners colours in the order in which they come.
+// newPage assigns colours to owners in the order of their devices.
 func newPage(p *Picture) *page {
 	page := &page{width: 320, fills: make(map[string]string), counts: make(map[string]int), chosen: make(map[string]bool)}
 	for _, panel := range p.Panels {
@@ -185,8 +184,7 @@ func (p *page) panel(panel *Panel) {
 	p.y += margin
 }
 
-// boxes are the places of the devices: on their coordinates, or on a circle if links are
-// all that is known.
+// boxes returns the boxes of the devices: at their coordinates, or on a circle if only links are known.
 func (p *page) boxes(panel *Panel) []rect {
 	width, linked := panel.boxWidth(), false
 	for i := range panel.Devices {
@@ -198,7 +196,7 @@ func (p *page) boxes(panel *Panel) []rect {
 	}
 	boxes := make([]rect, len(panel.Devices))
 	n := float64(len(boxes))
-	// Neighbours on the circle are as far apart as in rows.
+	// The distance on the circle is the same as in rows.
 	radius := max(n*(width+between)/(2*math.Pi), cellHeight+between)
 	for i := range boxes {
 		boxes[i] = rect{Width: width, Height: cellHeight}
@@ -215,7 +213,7 @@ func (p *page) boxes(panel *Panel) []rect {
 	return boxes
 }
 
-// boxWidth is what the widest device needs.
+// boxWidth returns the width that the widest device needs.
 func (p *Panel) boxWidth() float64 {
 	width := float64(leastWidth)
 	for i := range p.Devices {
@@ -227,7 +225,7 @@ func (p *Panel) boxWidth() float64 {
 
 func rounded(x float64) float64 { return math.Round(x*10) / 10 }
 
-// link is strong between two devices of the claim that the picture is about.
+// link draws a link. It is strong between two devices of the highlighted claim.
 func (p *page) link(a *Device, panel *Panel, peer string, from, to rect) {
 	stroke, width := lineInk, 1.5
 	if _, chosen := a.owner(); chosen && panel.isChosen(peer) {
@@ -274,7 +272,7 @@ func (p *page) device(d *Device, box rect) {
 	p.add(g)
 }
 
-// cut shortens from the left: the end of a claim's name tells more than its namespace.
+// cut shortens a text from the left, because the end of a claim's name matters more than its namespace.
 func cut(owner string) string {
 	if runes := []rune(owner); len(runes) > maxOwnerText {
 		return "…" + string(runes[len(runes)-maxOwnerText+1:])
@@ -282,7 +280,7 @@ func cut(owner string) string {
 	return owner
 }
 
-// legend has an entry for each owner and one for free devices.
+// legend draws an entry for each owner and one for free devices.
 func (p *page) legend() {
 	entry := func(swatch rect, label string) {
 		swatch.X, swatch.Y, swatch.Width, swatch.Height, swatch.RX = margin, p.y, 18, 18, 4

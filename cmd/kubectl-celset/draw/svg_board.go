@@ -11,13 +11,13 @@ import (
 	"github.com/celset/celset/internal/topology"
 )
 
-// Measures of NUMA nodes in an SVG picture.
+// Sizes of NUMA nodes in an SVG picture.
 const (
 	framePadding = 14
 	rootHeight   = 24
 )
 
-// grid is boxes of one size, in columns from the left margin.
+// grid is a grid of boxes of one size, in columns from the left margin.
 type grid struct {
 	left, width float64
 }
@@ -29,8 +29,7 @@ func (g grid) box(row, col int, top float64) rect {
 	}
 }
 
-// board draws a frame for each NUMA node and in it a column for each PCIe root, and the
-// interfaces that match no accelerator below.
+// board draws a frame for each NUMA node, with a column for each PCIe root. Interfaces without an accelerator come below.
 func (p *page) board(b *board) {
 	var drivers []string
 	width := float64(leastWidth)
@@ -70,7 +69,7 @@ func (p *page) numaNode(b *board, node draw.NUMANode, g grid) {
 	case len(b.NUMANodes) == 1:
 		title = "PCIe roots"
 	}
-	// It is filled in when it is known how much is in it.
+	// The size of the frame is set after its contents are drawn.
 	frame := &rect{X: margin, Y: p.y, RX: 9, Fill: "none", Stroke: lineInk, StrokeWidth: 1}
 	p.add(frame, text{X: g.left, Y: p.y + 20, Size: 13, Weight: "600", Fill: faintInk, Text: title})
 	p.y += headHeight + gap/2
@@ -84,7 +83,7 @@ func (p *page) numaNode(b *board, node draw.NUMANode, g grid) {
 	p.y += gap
 }
 
-// rows returns how far to the right devices go.
+// rows draws devices in rows and returns their right edge.
 func (p *page) rows(b *board, devices []topology.Device, g grid) float64 {
 	right := g.left + g.width
 	top := p.y

@@ -12,8 +12,8 @@ import (
 	"github.com/celset/celset/internal/topology"
 )
 
-// Text draws with characters, and with ANSI colours if wanted. Links are drawn between
-// devices that stand beside each other; the others are listed.
+// Text draws the picture as text, with ANSI colours if color is set. It draws links between adjacent devices and lists all
+// others.
 func (p *Picture) Text(w io.Writer, color bool) error {
 	if _, err := fmt.Fprintln(w, p.title()); err != nil {
 		return err
@@ -48,7 +48,7 @@ func (p *Picture) Text(w io.Writer, color bool) error {
 	return p.taints(w)
 }
 
-// taints lists the taints of devices, also of those that are taken.
+// taints lists the taints of devices, including devices in use.
 func (p *Picture) taints(w io.Writer) error {
 	var lines []string
 	for i := range p.Panels {
@@ -65,7 +65,7 @@ func (p *Picture) taints(w io.Writer) error {
 	return err
 }
 
-// text draws panels together. They have no links.
+// text draws the panels of a board together. They have no links.
 func (b *board) text(w io.Writer, options []draw.Option) error {
 	marks := make(map[string]draw.Mark, len(b.byLabel))
 	for label, device := range b.byLabel {
@@ -74,7 +74,7 @@ func (b *board) text(w io.Writer, options []draw.Option) error {
 	return draw.Text(w, topology.Topology{Kind: topology.Machine, Devices: b.devices}, marks, options...)
 }
 
-// ties lists what devices of several panels have in common besides their places.
+// ties lists devices of several panels that share an attribute other than their location.
 func (p *Picture) ties(w io.Writer, options []draw.Option) error {
 	var panels []*Panel
 	var devices []topology.Device
@@ -151,11 +151,10 @@ func (d *Device) mark() draw.Mark {
 	}
 }
 
-// taintedOwner takes the place of an owner for a device that is free only for claims with a toleration.
+// taintedOwner replaces the owner of a device that is free only for claims with a toleration.
 const taintedOwner = "tainted"
 
-// owner names those who have the device, empty if it is free. With admin access a device
-// is free nevertheless.
+// owner returns the names of the device's owners, or "" if it is free. A device with admin access only is free.
 func (d *Device) owner() (name string, chosen bool) {
 	var names []string
 	for _, owner := range d.Owners {

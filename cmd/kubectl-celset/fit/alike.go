@@ -12,15 +12,15 @@ import (
 )
 
 const (
-	// maxSingle is how many nodes with the same answer have lines of their own.
+	// maxSingle is the number of nodes with the same answer that are printed separately.
 	maxSingle = 3
-	// maxNamed is how many nodes are named where several are counted.
+	// maxNamed is the number of names in a list that continues with a count.
 	maxNamed = 3
-	// maxAnswers is how many different answers are printed. The data has all.
+	// maxAnswers is the maximum number of different answers in the text. The data contains all answers.
 	maxAnswers = 50
 )
 
-// Names returns the first names, and how many more there are.
+// Names returns the first names and the number of further names.
 func Names(names []string) string {
 	if len(names) <= maxNamed {
 		return strings.Join(names, ", ")
@@ -28,13 +28,13 @@ func Names(names []string) string {
 	return fmt.Sprintf("%s and %d more", strings.Join(names[:maxNamed], ", "), len(names)-maxNamed)
 }
 
-// answer is the text for nodes that differ in nothing but their name.
+// answer is the text for nodes that differ only in their names.
 type answer struct {
 	text  string
 	nodes []*explain.Explanation
 }
 
-// printNodes prints nodes in their order. Of many nodes with the same answer the first is printed, and the others are counted.
+// printNodes prints nodes in order. If many nodes have the same answer, it prints the first and counts the others.
 func printNodes(b *strings.Builder, nodes []*explain.Explanation) {
 	var answers []*answer
 	byText := map[string]*answer{}
@@ -72,7 +72,7 @@ func printNodes(b *strings.Builder, nodes []*explain.Explanation) {
 	}
 }
 
-// printMore counts the nodes that have the answer of the one that was printed.
+// printMore counts the nodes with the same answer as the printed node.
 func (a *answer) printMore(b *strings.Builder, more []*explain.Explanation) {
 	if len(more) == 0 {
 		return
@@ -88,12 +88,12 @@ func (a *answer) printMore(b *strings.Builder, more []*explain.Explanation) {
 	fmt.Fprintf(b, "  %s: %s: %s\n", explain.Counted(int64(len(more)), "more node"), said, Names(names))
 }
 
-// alike returns what is printed of a node, without its name and without what the search took.
+// alike returns the text for a node, without its name and the search's cost.
 func alike(e *explain.Explanation) string {
 	var b strings.Builder
 	without := *e
 	without.Node, without.Evaluations, without.Proven = "", 0, 0
 	without.Print(&b)
-	// Pools of devices usually have the name of their node.
+	// Pools usually have the name of their node.
 	return strings.NewReplacer("/"+e.Node+"/", "//", "/"+e.Node+" ", "/ ", "/"+e.Node+":", "/:").Replace(b.String())
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/celset/celset/cmd/kubectl-celset/fit"
 )
 
-// The text is as long as there are different answers, however many nodes there are.
+// TestManyNodes checks that the length of the text depends on the number of different answers only.
 func TestManyNodes(t *testing.T) {
 	report := &fit.Report{Subject: "Pod ns/p"}
 	for i := range 6000 {
@@ -40,7 +40,7 @@ func TestManyNodes(t *testing.T) {
   3997 more nodes: no: request r: 0 of 1 devices: node-0005, node-0007, node-0008 and 3994 more
 `, b.String())
 
-	// Answers that all differ are cut.
+	// Many different answers are truncated.
 	for i := range report.Nodes {
 		report.Nodes[i] = &explain.Explanation{Node: report.Nodes[i].Node, Reason: fmt.Sprintf("request r: %d of 9999 devices", i)}
 	}

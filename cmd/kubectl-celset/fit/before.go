@@ -22,8 +22,8 @@ import (
 	"github.com/celset/celset/internal/clusterstate"
 )
 
-// before adds what the scheduler checks of a pod and its claims before it looks at nodes. The error is one that ends the
-// scheduling of the pod on all nodes.
+// before adds the results of the scheduler's checks before it looks at nodes. The error is one that ends the scheduling of the
+// pod on all nodes.
 func (q *question) before(s *Scheduling) error {
 	s.Refused = append(s.Refused, q.subject.Refused...)
 	var uid types.UID
@@ -50,7 +50,7 @@ func (q *question) before(s *Scheduling) error {
 	return checker.Classes(pending, q.state.Classes())
 }
 
-// runs reports whether the subject is a pod that has a node.
+// runs reports whether the subject is a pod on a node.
 func (q *question) runs() bool { return q.subject.Pod != nil && q.subject.Pod.Spec.NodeName != "" }
 
 func (q *question) beforePod(s *Scheduling, pod *corev1.Pod) {
@@ -68,7 +68,7 @@ func (q *question) beforePod(s *Scheduling, pod *corev1.Pod) {
 	}
 }
 
-// unchecked returns the fields of a pod that limit its nodes and are not evaluated.
+// unchecked returns the fields of a pod that restrict its nodes and are not evaluated.
 func unchecked(pod *corev1.Pod) (fields []string) {
 	if slices.ContainsFunc(pod.Spec.Volumes, func(v corev1.Volume) bool { return v.PersistentVolumeClaim != nil || v.Ephemeral != nil }) {
 		fields = append(fields, "spec.volumes")
@@ -85,7 +85,7 @@ func unchecked(pod *corev1.Pod) (fields []string) {
 	return fields
 }
 
-// beforeMember adds what the scheduler checks of the group of a pod.
+// beforeMember adds the results of the scheduler's checks of a pod's group.
 func (q *question) beforeMember(s *Scheduling, pod *corev1.Pod, name string) {
 	group := q.state.Group(pod.Namespace, name)
 	if group == nil {
@@ -111,8 +111,8 @@ func membersOf(state *clusterstate.State, group *schedulingapi.PodGroup) (pods [
 	return pods
 }
 
-// GroupRefusals returns why the scheduler refuses the pods of a group together, whatever nodes there are: they need the same
-// scheduler and preemption policy, and the priority of the group.
+// GroupRefusals returns reasons why the scheduler rejects all pods of a group. The pods must have the same scheduler and
+// preemption policy, and the priority of the group.
 func GroupRefusals(state *clusterstate.State, group *schedulingapi.PodGroup) (refused []string) {
 	pods := membersOf(state, group)
 	differs := func(field string, value func(*corev1.Pod) string, want string) {

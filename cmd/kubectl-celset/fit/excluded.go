@@ -17,10 +17,10 @@ import (
 	"github.com/celset/celset/internal/noderesources"
 )
 
-// Elsewhere is why a node can't be the pod's by what the pod says itself.
+// Elsewhere is the reason for a node that the pod's own fields exclude.
 const Elsewhere = "the pod's node selector or affinity does not match"
 
-// excluded returns why the pod can't have the node, whatever devices the node has. It is empty if the pod can.
+// excluded returns the reason why the pod can't use the node, other than devices. It is empty if the pod can use the node.
 func (q *question) excluded(ctx context.Context, node *corev1.Node) (string, error) {
 	if reason, err := q.subject.KeptFrom(node); reason != "" || err != nil {
 		return reason, err
@@ -39,7 +39,7 @@ func (q *question) excluded(ctx context.Context, node *corev1.Node) (string, err
 	return strings.Join(room.Lacks(noderesources.Requests(pod)), ", "), nil
 }
 
-// RoomOf returns what a node has left besides the pods that run there. It is nil for a node of a file that is about devices.
+// RoomOf returns the free resources of a node. It is nil for a node in a file that specifies no amounts.
 func RoomOf(state *clusterstate.State, node *corev1.Node) *noderesources.Room {
 	if len(node.Status.Allocatable) == 0 && !state.HasCluster {
 		return nil

@@ -1,8 +1,8 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package fit answers on which nodes the claims of a pod, or a claim, would get devices, and which; and with Why, what
-// is in the way on the others. The commands simulate and explain print the same answer.
+// Package fit finds the nodes and devices that the claims of a pod, or a single claim, would get. With Why it also explains why
+// other nodes don't fit. The commands simulate and explain print the result.
 //
 //	state := clusterstate.New(objects)
 //	subject, err := state.Subject("pod/train", "default")
@@ -25,49 +25,49 @@ import (
 	"github.com/celset/celset/internal/clusterstate"
 )
 
-// Options are those of the scheduler, and what is asked.
+// Options are the options of the scheduler and of the question.
 type Options struct {
 	Features structured.Features
-	// Args are the arguments of the plugin: budgets, the time for a node and the default preference.
+	// Args are the arguments of the plugin: budgets, time per node and default preference.
 	Args *configv1alpha1.DynamicResourcesCELArgs
-	// Why asks for the reason on nodes where the claims don't fit, and how good the devices are that claims have.
+	// Why requests the reasons on nodes where the claims don't fit, and the values of allocated devices.
 	Why bool
-	// OfGroup leaves out what is checked of the PodGroup of a pod, because the group is asked about.
+	// OfGroup omits the checks of a pod's PodGroup, because the question is about the group.
 	OfGroup bool
-	// Nodes are the names of those that are asked for, all if it is empty.
+	// Nodes are the names of the nodes to check. Empty means all nodes.
 	Nodes []string
-	// Progress is called before each node, with the number of those that were asked for. It may be nil.
+	// Progress is called before each node with the number of finished nodes. It may be nil.
 	Progress func(done, all int)
 }
 
 // Report is the answer.
 type Report struct {
 	output.Meta
-	// Cluster is where it was asked, if several clusters were.
+	// Cluster is the name of the cluster, if several clusters were asked.
 	Cluster string `json:"cluster,omitempty"`
 	// Subject is the pod or the claim.
 	Subject string `json:"subject"`
-	// Scheduling is what is known of a pod besides its devices.
+	// Scheduling holds facts about a pod other than its devices.
 	Scheduling
-	// Allocated claims have their devices already.
+	// Allocated are the claims that have devices already.
 	Allocated []explain.Claim `json:"allocated,omitempty"`
-	// Scores say how good the devices of allocated claims with preferences are.
+	// Scores are the preference values of allocated claims.
 	Scores []*explain.Score `json:"scores,omitempty"`
-	// Error ends the scheduling of the pod on all nodes: claims, classes or devices are at fault, or a limit was crossed.
+	// Error ends the scheduling of the pod on all nodes. Its cause is in claims, classes or devices, or a limit was exceeded.
 	Error string `json:"error,omitempty"`
-	// Nodes are by name. After an error there are only those before it.
+	// Nodes is sorted by name. After an error it has only the nodes before the error.
 	Nodes []*explain.Explanation `json:"nodes"`
-	// Incomplete: the time was over before all nodes were asked for.
+	// Incomplete is set if the time was over before all nodes were checked.
 	Incomplete string `json:"incomplete,omitempty"`
 }
 
-// Fits reports whether there is a node for the claims, and nothing is known that keeps the pod from it.
+// Fits reports whether the claims fit on some node, and no reason is known that rejects the pod.
 func (r *Report) Fits() bool {
 	return r.Error == "" && len(r.Refused) == 0 && slices.ContainsFunc(r.Nodes, func(e *explain.Explanation) bool { return e.Fits })
 }
 
-// Run asks for the nodes, one after the other. The error is about asking. When the context ends, the report has the nodes
-// that were asked for until then.
+// Run checks the nodes one by one. The error is about the question itself. If the context ends, the report contains the nodes
+// that were checked before.
 func Run(ctx context.Context, state *clusterstate.State, subject *clusterstate.Subject, options Options) (*Report, error) {
 	nodes, err := state.ChosenNodes(options.Nodes)
 	if err != nil {
@@ -76,7 +76,7 @@ func Run(ctx context.Context, state *clusterstate.State, subject *clusterstate.S
 	q := &question{Options: options, state: state, subject: subject}
 	q.problem = explain.Problem{
 		Problem:    options.Problem(state, subject),
-		NamesAll:   true, // they were read with the rights of the caller
+		NamesAll:   true, // the caller may read them
 		TaintRules: state.TaintRules,
 	}
 	report := &Report{Meta: output.NewMeta(output.Explanation), Subject: subject.String(), Scheduling: schedulingOf(subject.Pod), Nodes: []*explain.Explanation{}}
@@ -106,7 +106,7 @@ func Run(ctx context.Context, state *clusterstate.State, subject *clusterstate.S
 	return report, nil
 }
 
-// Problem is what the allocator is asked for a subject.
+// Problem returns the allocation problem of a subject.
 func (o *Options) Problem(state *clusterstate.State, subject *clusterstate.Subject) allocator.Problem {
 	budget := allocator.Budget{Cost: uint64(*o.Args.Budget.Cost), Steps: *o.Args.Budget.Steps}
 	p := state.Problem(subject, o.Features, allocator.WithCache(allocator.NewCache()),
@@ -115,8 +115,7 @@ func (o *Options) Problem(state *clusterstate.State, subject *clusterstate.Subje
 	return p
 }
 
-// askedShapes are what the claims that there are ask for, as a scheduler that has seen all of them
-// knows it.
+// askedShapes returns the shapes that existing claims request, like a scheduler that has seen all claims.
 func askedShapes(problem *allocator.Problem) []allocator.Shape {
 	counts := map[allocator.Shape]int{}
 	for _, claim := range problem.Allocated {
@@ -134,7 +133,7 @@ type question struct {
 	problem explain.Problem
 }
 
-// allocated reports the claims that have devices. The error is about preferences.
+// allocated reports the allocated claims. The error is about preferences.
 func (q *question) allocated(ctx context.Context, report *Report, nodes []*corev1.Node) error {
 	for _, claim := range q.subject.Claims {
 		if claim.Status.Allocation == nil {
@@ -155,7 +154,7 @@ func (q *question) allocated(ctx context.Context, report *Report, nodes []*corev
 	return nil
 }
 
-// on asks for one node. The error is one that is the same for all nodes.
+// on checks one node. An error applies to all nodes.
 func (q *question) on(ctx context.Context, node *corev1.Node) (*explain.Explanation, error) {
 	reason, err := q.excluded(ctx, node)
 	if err != nil {
@@ -187,7 +186,7 @@ func (q *question) on(ctx context.Context, node *corev1.Node) (*explain.Explanat
 	return answer, nil
 }
 
-// limit is the time for one node.
+// limit returns a context with the time limit for one node.
 func (q *question) limit(ctx context.Context) (context.Context, context.CancelFunc) {
 	if q.Args.FilterTimeout.Duration == 0 {
 		return context.WithCancel(ctx)

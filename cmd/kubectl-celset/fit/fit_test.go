@@ -25,8 +25,7 @@ func options(nodes ...string) fit.Options {
 	return fit.Options{Args: args, Nodes: nodes}
 }
 
-// state has a pod with a claim on node-1 and one to be allocated, and four nodes with a
-// device each.
+// state returns a pod with a claim on node-1 and a pending claim, and four nodes with one device each.
 func state() *clusterstate.State {
 	allocated := &resourceapi.ResourceClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "has"}}
 	allocated.Status.Allocation = &resourceapi.AllocationResult{NodeSelector: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{
@@ -101,7 +100,7 @@ func TestNodesOfAPod(t *testing.T) {
 	require.Equal(t, "the pod is on node node-3", reasons(result)["node-1"])
 }
 
-// A claim alone goes where its devices are.
+// TestNodesOfAClaim checks that a claim alone fits on the nodes of its devices.
 func TestNodesOfAClaim(t *testing.T) {
 	result := run(t, state(), "claim/wants", "node-2", "node-3")
 	require.Equal(t, map[string]string{"node-2": "", "node-3": ""}, reasons(result))

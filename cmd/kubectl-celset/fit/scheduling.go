@@ -18,17 +18,17 @@ import (
 	"github.com/celset/celset/internal/clusterstate"
 )
 
-// Scheduling is what is known of the scheduling of a pod besides its devices.
+// Scheduling holds facts about the scheduling of a pod other than its devices.
 type Scheduling struct {
-	// Refused keep the pod from every node, whatever devices there are.
+	// Refused lists reasons that keep the pod from every node.
 	Refused []string `json:"refused,omitempty"`
-	// NotChecked is what is not known.
+	// NotChecked lists conditions that were not checked.
 	NotChecked []string `json:"notChecked,omitempty"`
-	// Said is what schedulers have said of the pod: its condition PodScheduled, and its latest events.
+	// Said quotes schedulers: the condition PodScheduled of the pod and its latest events.
 	Said []string `json:"said,omitempty"`
 }
 
-// schedulingOf is what the pod itself says. It is empty for nil.
+// schedulingOf returns facts from the pod itself. It is empty for nil.
 func schedulingOf(pod *corev1.Pod) (s Scheduling) {
 	if pod == nil {
 		return s
@@ -54,10 +54,10 @@ func schedulingOf(pod *corev1.Pod) (s Scheduling) {
 	return s
 }
 
-// maxEvents is how many events are quoted.
+// maxEvents is the maximum number of quoted events.
 const maxEvents = 3
 
-// AddEvents quotes the latest warnings about the pod that its condition does not have.
+// AddEvents quotes the latest warnings about the pod, except those already in its condition.
 func (s *Scheduling) AddEvents(events []corev1.Event) {
 	slices.SortStableFunc(events, func(a, b corev1.Event) int { return lastOf(b).Compare(lastOf(a)) })
 	quoted := 0
@@ -70,7 +70,7 @@ func (s *Scheduling) AddEvents(events []corev1.Event) {
 	}
 }
 
-// lastOf is when an event occurred last.
+// lastOf returns the time of the last occurrence of an event.
 func lastOf(event corev1.Event) time.Time {
 	switch {
 	case event.Series != nil:
@@ -82,8 +82,8 @@ func lastOf(event corev1.Event) time.Time {
 	}
 }
 
-// AddServed checks whether the scheduler that the pod names serves constraints. Schedulers are those that were found in
-// Leases of the namespace, with the error of reading them.
+// AddServed checks whether the pod's scheduler serves constraints. schedulers come from Leases of the namespace, and err is the
+// error of reading them.
 func (s *Scheduling) AddServed(state *clusterstate.State, subject *clusterstate.Subject, schedulers served.Schedulers, namespace string, err error) {
 	if subject.Pod == nil || err == nil && subject.Pod.Spec.NodeName != "" {
 		return
@@ -124,7 +124,7 @@ func orNone(names []string) string {
 	return strings.Join(names, " or ")
 }
 
-// needsConstraints reports whether a CEL constraint holds for a claim of the subject, or for the group of its pod.
+// needsConstraints reports whether a CEL constraint applies to a claim of the subject, or to the group of its pod.
 func needsConstraints(state *clusterstate.State, subject *clusterstate.Subject) bool {
 	if _, refers := v1alpha1.NodeSetReference(state.GroupOf(subject.Pod)); refers {
 		return true

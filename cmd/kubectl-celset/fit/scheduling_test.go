@@ -21,7 +21,7 @@ import (
 	"github.com/celset/celset/cmd/kubectl-celset/fit"
 )
 
-// Of a pod whose claims have constraints, the answer is yes only if a scheduler serves them.
+// TestServed checks that a pod with constraints fits only if a scheduler serves them.
 func TestServed(t *testing.T) {
 	s := state()
 	claim := s.Claims[1]
@@ -79,7 +79,7 @@ func texts(text string) []string {
 	return []string{text}
 }
 
-// The latest warnings are quoted, once each.
+// TestEvents checks that the latest warnings are quoted, each once.
 func TestEvents(t *testing.T) {
 	at := func(minute int, kind, message string) corev1.Event {
 		return corev1.Event{Type: kind, Reason: "FailedScheduling", Message: message, LastTimestamp: metav1.NewTime(time.Unix(int64(60*minute), 0))}

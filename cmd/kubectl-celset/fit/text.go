@@ -15,10 +15,10 @@ import (
 	"github.com/celset/celset/allocator/explain"
 )
 
-// Print writes the report for people.
+// Print writes the report as text.
 func (r *Report) Print(w io.Writer) error { return r.print(w, "") }
 
-// print writes more after the nodes.
+// print writes the report, with a further text after the nodes.
 func (r *Report) print(w io.Writer, more string) error {
 	var b strings.Builder
 	r.printSubject(&b)
@@ -58,8 +58,8 @@ func (r *Report) printSubject(b *strings.Builder) {
 	fmt.Fprintln(b, strings.Join(parts, ": "))
 }
 
-// PrintShort writes for people the first node that fits, how many more do, and why others don't, with the most frequent reason
-// first.
+// PrintShort writes the first node that fits, the number of others that fit, and the reasons why others don't fit, the most
+// frequent first.
 func (r *Report) PrintShort(w io.Writer) error {
 	short := *r
 	short.Nodes = nil
@@ -86,7 +86,7 @@ func (r *Report) PrintShort(w io.Writer) error {
 	return short.print(w, b.String())
 }
 
-// shown leaves out the nodes that have no device for any request, if there are others and the reasons are asked for.
+// shown returns the nodes to print. With reasons it omits nodes without a device for any request, if other nodes remain.
 func (r *Report) shown() []*explain.Explanation {
 	shown := slices.DeleteFunc(slices.Clone(r.Nodes), func(n *explain.Explanation) bool {
 		return len(n.Requests) > 0 && !slices.ContainsFunc(n.Requests, func(r explain.Request) bool { return r.Matching+r.Failed > 0 })
@@ -97,7 +97,7 @@ func (r *Report) shown() []*explain.Explanation {
 	return shown
 }
 
-// Print writes what is known, for people.
+// Print writes the facts as text.
 func (s *Scheduling) Print(b *strings.Builder) {
 	for _, reason := range s.Refused {
 		fmt.Fprintf(b, "  no: %s\n", reason)
@@ -124,7 +124,7 @@ func printBest(b *strings.Builder, of string, best explain.Best) {
 	fmt.Fprintf(b, "    %s: %s: %s: %s\n", of, cmp.Or(string(best.Outcome), "any"), values(best.Values), strings.Join(best.Devices, ", "))
 }
 
-// values are those of preferences, the most important one first.
+// values returns the values of preferences as text, the most important first.
 func values(of []explain.Value) string {
 	texts := make([]string, len(of))
 	for i, value := range of {

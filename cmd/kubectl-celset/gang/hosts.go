@@ -19,13 +19,13 @@ import (
 	"github.com/celset/celset/internal/noderesources"
 )
 
-// hosts answers what nodes can take from what was read of the cluster. It implements [nodeset.Hosts]: CPU, memory, ports and
-// the number of pods are added up, and the claims of all pods are allocated together.
+// hosts reports what nodes can take, computed from cluster objects. It implements [nodeset.Hosts]. It adds up CPU, memory, ports
+// and the number of pods, and allocates the claims of all pods together.
 type hosts struct {
 	question *question
-	// kinds has the pods of each kind.
+	// kinds holds the pods of each kind.
 	kinds [][]*clusterstate.Subject
-	// users counts the waiting pods that use a claim.
+	// users maps a claim to the number of waiting pods that use it.
 	users   map[*resourceapi.ResourceClaim]int
 	compete bool
 }
@@ -108,7 +108,7 @@ func (h *hosts) Together(ctx context.Context, members []nodeset.Member) (bool, e
 	return results != nil, err
 }
 
-// podsOf are the first pods of each kind: which of them go to a node makes no difference.
+// podsOf returns the first pods of each kind. Pods of a kind are interchangeable.
 func (h *hosts) podsOf(load nodeset.Load) (pods []*clusterstate.Subject) {
 	for kind, n := range load {
 		pods = append(pods, h.kinds[kind][:n]...)
@@ -116,8 +116,8 @@ func (h *hosts) podsOf(load nodeset.Load) (pods []*clusterstate.Subject) {
 	return pods
 }
 
-// claimsOf are the claims of pods that are to be allocated on a node, a shared one once. Others are copies: the same pods may
-// stand for others on another node.
+// claimsOf returns the unallocated claims of pods on a node. A shared claim occurs once. Other claims are copied, because the
+// same pods may represent other pods on another node.
 func (h *hosts) claimsOf(node int, pods []*clusterstate.Subject) (claims []*resourceapi.ResourceClaim) {
 	for _, subject := range pods {
 		for _, claim := range h.question.state.PendingOn(subject, h.question.nodes[node]) {

@@ -69,7 +69,7 @@ func (q *question) findPods() error {
 	return nil
 }
 
-// compile finds the constraint, what it reads, and the nodes.
+// compile resolves the constraint, its read set and the nodes.
 func (q *question) compile(ctx context.Context, name string) error {
 	own, err := v1alpha1.GroupNodeSet(q.group)
 	if err != nil {
@@ -122,7 +122,7 @@ func (q *question) compile(ctx context.Context, name string) error {
 	return nil
 }
 
-// findRunning finds the nodes on which pods of the group run.
+// findRunning finds the nodes that run pods of the group.
 func (q *question) findRunning() (err error) {
 	on := map[string][]*clusterstate.Subject{}
 	for _, subject := range q.running {
@@ -151,7 +151,7 @@ func (q *question) findRunning() (err error) {
 	return nil
 }
 
-// has are the devices that pods have.
+// has returns the devices of pods.
 func (q *question) has(subjects ...*clusterstate.Subject) (devices []allocator.AllocatedDevice) {
 	for _, subject := range subjects {
 		for _, claim := range subject.Claims {

@@ -1,11 +1,11 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package output has what the structured output of the commands begins with. Beside it is an OpenAPI
-// schema of each kind, named as the kind.
+// Package output defines the header of the commands' structured output. An OpenAPI schema for each kind is in the same folder, in
+// a file with the name of the kind.
 package output
 
-// APIVersion is that of all kinds. A field may be added without another version.
+// APIVersion is the version of all kinds. A field may be added without a new version.
 const APIVersion = "kubectl.celset.dev/v1alpha1"
 
 // Kinds of output.
@@ -19,11 +19,11 @@ const (
 	PlacementDecided    = "PlacementExplanation"
 )
 
-// Meta says what a document is.
+// Meta identifies the kind of a document.
 type Meta struct {
 	APIVersion string `json:"apiVersion"`
 	Kind       string `json:"kind"`
 }
 
-// NewMeta is that of a kind.
+// NewMeta returns the Meta of a kind.
 func NewMeta(kind string) Meta { return Meta{APIVersion: APIVersion, Kind: kind} }

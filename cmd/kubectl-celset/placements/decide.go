@@ -20,12 +20,12 @@ import (
 	"github.com/celset/celset/placement/report"
 )
 
-// Answer is how a Placement was decided.
+// Answer is the decision of a Placement with its reasons.
 type Answer struct {
 	output.Meta
 	*report.Report
-	// Selected are the clusters that would be selected, Added and Removed those that differ from the PlacementDecisions that
-	// there are. They are empty if the former decision stands.
+	// Selected are the clusters that would be selected. Added and Removed are the differences to the existing PlacementDecisions.
+	// All are empty if the previous decision is kept.
 	Selected []string `json:"selected"`
 	Added    []string `json:"added,omitempty"`
 	Removed  []string `json:"removed,omitempty"`
@@ -35,16 +35,16 @@ type Answer struct {
 	Options
 }
 
-// Options say what an [Answer] has.
+// Options select the contents of an [Answer].
 type Options struct {
-	// Why prints what became of the clusters, too.
+	// Why also prints the reasons for the clusters.
 	Why bool `json:"-"`
-	// Clusters are those that the answer is about, all if there are none.
+	// Clusters are the clusters in the answer. Empty means all clusters.
 	Clusters []string `json:"-"`
 }
 
-// Decide decides a Placement, as celset-placement would at the time. Evaluations end with a Deadline of the context. The
-// error is about deciding.
+// Decide decides a Placement as celset-placement would at the time now. Deadlines in the context limit evaluations. The error is
+// about the decision process.
 func (h *Hub) Decide(ctx context.Context, object *clusterv1beta1.Placement, now time.Time, options Options) (*Answer, error) {
 	scheduler, err := placement.NewScheduler(placement.Config{EvaluationTimeout: placement.DefaultEvaluationTimeout})
 	if err != nil {
@@ -72,7 +72,7 @@ func (h *Hub) Decide(ctx context.Context, object *clusterv1beta1.Placement, now 
 	return a, nil
 }
 
-// former are the clusters in the PlacementDecisions that there are.
+// former returns the clusters in the existing PlacementDecisions.
 func (h *Hub) former(object *clusterv1beta1.Placement) sets.Set[string] {
 	former := sets.New[string]()
 	for _, decision := range h.decisions {
@@ -86,13 +86,13 @@ func (h *Hub) former(object *clusterv1beta1.Placement) sets.Set[string] {
 	return former
 }
 
-// Positive reports whether the Placement is decided, and selects a cluster.
+// Positive reports whether the Placement is decided and selects a cluster.
 func (a *Answer) Positive() bool { return len(a.Selected) > 0 }
 
-// mostNames is the number of clusters that a line names. The data has all of them.
+// mostNames is the maximum number of clusters in a line. The data contains all clusters.
 const mostNames = 20
 
-// Print writes the answer for people.
+// Print writes the answer as text.
 func (a *Answer) Print(w io.Writer) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "Placement %s\n", a.name)
@@ -123,18 +123,18 @@ func (a *Answer) Print(w io.Writer) error {
 	return err
 }
 
-// Verdict is what is wrong with a Placement.
+// Verdict lists the mistakes in a Placement.
 type Verdict struct {
 	Placement string   `json:"placement"`
 	Errors    []string `json:"errors,omitempty"`
 	Warnings  []string `json:"warnings,omitempty"`
-	// Clusters is how many clusters there were to choose from, nil if the Placement was not decided. Selected are those that
-	// would be selected.
+	// Clusters is the number of available clusters, or nil if the Placement was not decided. Selected are the clusters that would be
+	// selected.
 	Clusters *int     `json:"clusters,omitempty"`
 	Selected []string `json:"selected,omitempty"`
 }
 
-// Check judges the Placements as the webhook does. The error is that of the context.
+// Check validates Placements as the webhook does. The error is the context's error.
 func Check(ctx context.Context, objects []*clusterv1beta1.Placement) ([]Verdict, error) {
 	scheduler, err := placement.NewScheduler(placement.Config{})
 	if err != nil {

@@ -13,8 +13,8 @@ import (
 	"github.com/celset/celset/apis/wellknown"
 )
 
-// Evaluate decides the Placement of a verdict over the clusters at hand, if there are some and the Placement has no errors. It adds
-// the clusters that are selected, and warns of expressions that fail and of a Placement that selects no cluster.
+// Evaluate decides the Placement of a verdict over the existing clusters, if there are clusters and the Placement has no errors.
+// It adds the selected clusters, and warns of failing expressions and of a Placement that selects no cluster.
 func (h *Hub) Evaluate(ctx context.Context, object *clusterv1beta1.Placement, verdict *Verdict, now time.Time) error {
 	if len(h.clusters) == 0 || len(verdict.Errors) > 0 {
 		return nil

@@ -1,8 +1,8 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package placements decides a Placement of Open Cluster Management over what was read from a hub or from files, as
-// celset-placement would. Nothing is written.
+// Package placements decides Placements of Open Cluster Management over the objects of a hub or of files, as celset-placement
+// would. It writes nothing.
 //
 //	hub, err := placements.ReadHub(ctx, client, "default", nil)     // or placements.FromDocuments(documents, namespace)
 //	object, err := hub.Placement("web", "default")
@@ -35,7 +35,7 @@ import (
 	"github.com/celset/celset/placement/report"
 )
 
-// Hub is what Placements are decided from.
+// Hub holds the objects that decisions of Placements depend on.
 type Hub struct {
 	placements []*clusterv1beta1.Placement
 	clusters   []*clusterv1.ManagedCluster
@@ -43,11 +43,11 @@ type Hub struct {
 	bindings   []*clusterv1beta2.ManagedClusterSetBinding
 	decisions  []*clusterv1beta1.PlacementDecision
 	scores     map[types.NamespacedName]*clusterv1alpha1.AddOnPlacementScore
-	// scoreNames are the names of the scores in each namespace.
+	// scoreNames maps a namespace to the names of its scores.
 	scoreNames map[string][]string
-	// Warnings name objects that were left out, because they can't be read or decoded.
+	// Warnings name objects that can't be read or decoded.
 	Warnings []string
-	// read is the number of objects that were read from a cluster.
+	// read counts the objects that were read from a cluster.
 	read int
 }
 
@@ -55,7 +55,7 @@ func newHub() *Hub {
 	return &Hub{scores: map[types.NamespacedName]*clusterv1alpha1.AddOnPlacementScore{}, scoreNames: map[string][]string{}}
 }
 
-// kinds are what is read, with the resource of each.
+// kinds maps the kinds to read to their resources.
 var kinds = map[schema.GroupVersionKind]string{
 	schema.GroupVersion(clusterv1.GroupVersion).WithKind("ManagedCluster"):                "managedclusters",
 	schema.GroupVersion(clusterv1beta2.GroupVersion).WithKind("ManagedClusterSet"):        "managedclustersets",
@@ -65,12 +65,12 @@ var kinds = map[schema.GroupVersionKind]string{
 	schema.GroupVersion(clusterv1beta1.GroupVersion).WithKind("PlacementDecision"):        "placementdecisions",
 }
 
-// maxObjects is how many objects of a kind are read at a time.
+// maxObjects is the page size of lists.
 const maxObjects = 500
 
-// ReadHub reads Placements of one namespace and what they are decided from. Objects that the caller may not read, and
-// those that can't be decoded, are left out with a warning; ManagedClusters are needed. progress gets the number of objects
-// that were read so far; it may be nil.
+// ReadHub reads the Placements of one namespace and the objects for their decisions. It skips objects that the caller may not
+// read or that can't be decoded, with a warning. ManagedClusters are required. progress gets the number of objects read so far;
+// it may be nil.
 func ReadHub(ctx context.Context, client dynamic.Interface, namespace string, progress func(objects int)) (*Hub, error) {
 	if progress == nil {
 		progress = func(int) {}
@@ -113,8 +113,8 @@ func (h *Hub) readAll(ctx context.Context, reader dynamic.ResourceInterface, pro
 	}
 }
 
-// FromDocuments takes the kinds that matter from files. Objects without a namespace are in the given one, and Placements
-// get the defaults of the API.
+// FromDocuments takes the supported kinds from files. Objects without a namespace get the given namespace, and Placements get the
+// defaults of the API.
 func FromDocuments(documents []clusterstate.Document, namespace string) (*Hub, error) {
 	hub := newHub()
 	for _, document := range documents {
@@ -134,14 +134,14 @@ func FromDocuments(documents []clusterstate.Document, namespace string) (*Hub, e
 	return hub, nil
 }
 
-// add leaves out what can't be decoded, as celset-placement does.
+// add skips an object that can't be decoded, as celset-placement does.
 func (h *Hub) add(object *unstructured.Unstructured) {
 	if err := h.decode(object, false); err != nil {
 		h.Warnings = append(h.Warnings, fmt.Sprintf("%s %s is left out: %v", object.GetKind(), klog.KObj(object), err))
 	}
 }
 
-// decode keeps an object. Strictly, unknown fields are errors.
+// decode adds an object. If strictly is set, unknown fields are errors.
 func (h *Hub) decode(object *unstructured.Unstructured, strictly bool) error {
 	switch object.GetKind() {
 	case "ManagedCluster":
@@ -186,7 +186,7 @@ func (h *Hub) sort() {
 	slices.Sort(h.Warnings)
 }
 
-// Placement finds one by its name, the only one for an empty name.
+// Placement returns a Placement by its name, or the only Placement for an empty name.
 func (h *Hub) Placement(name, namespace string) (*clusterv1beta1.Placement, error) {
 	if name == "" && len(h.placements) == 1 {
 		return h.placements[0], nil
@@ -202,7 +202,7 @@ func (h *Hub) Placement(name, namespace string) (*clusterv1beta1.Placement, erro
 	return nil, fmt.Errorf("there is no Placement %q in namespace %q", name, namespace)
 }
 
-// Placements are those that were read.
+// Placements returns the Placements that were read.
 func (h *Hub) Placements() []*clusterv1beta1.Placement { return h.placements }
 
 func (h *Hub) snapshot() *placement.Snapshot {
@@ -220,5 +220,5 @@ func (h *Hub) FindScore(namespace, name string) (*clusterv1alpha1.AddOnPlacement
 // ScoreNames implements [placement.ScoreNamer].
 func (h *Hub) ScoreNames(namespace string) []string { return h.scoreNames[namespace] }
 
-// Clusters is the number of clusters that were read.
+// Clusters returns the number of clusters that were read.
 func (h *Hub) Clusters() int { return len(h.clusters) }

@@ -1,7 +1,7 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package managed has the servers of package serving as parts of a manager of controller-runtime.
+// Package managed runs the servers of package serving in a controller-runtime manager.
 package managed
 
 import (
@@ -20,14 +20,13 @@ import (
 
 const shutdownTime = 10 * time.Second
 
-// NewServer returns a server that answers until the context of its Start ends. The contexts of requests
-// end with ctx.
+// NewServer returns a server that runs until the context of its Start ends. The contexts of requests end with ctx.
 func NewServer(ctx context.Context, name string, listener net.Listener, handler http.Handler) *manager.Server {
 	return &manager.Server{Name: name, Listener: listener, Server: serving.New(ctx, handler), ShutdownTimeout: ptr.To(shutdownTime)}
 }
 
-// Certificate returns how a server identifies itself by files, which are read again when they change
-// while the watcher runs.
+// Certificate returns a TLS configuration with a certificate from files. The files are read again when they change, while the
+// watcher runs.
 func Certificate(certificate, key string) (*tls.Config, *certwatcher.CertWatcher, error) {
 	watcher, err := certwatcher.New(certificate, key)
 	if err != nil {

@@ -18,19 +18,19 @@ import (
 	"github.com/celset/celset/internal/serving"
 )
 
-// Identity is how a server identifies itself. Start runs until the context ends.
+// Identity provides the certificate of a server. Start runs until the context ends.
 type Identity interface {
 	GetCertificate(*tls.ClientHelloInfo) (*tls.Certificate, error)
 	Start(ctx context.Context) error
 }
 
-// Files is the identity of a certificate and its key, read again when they change. They must exist when a
-// server starts.
+// Files returns the identity from files with a certificate and its key, which are read again when they change. The files must
+// exist when a server starts.
 func Files(certificate, key string) func() (Identity, error) {
 	return func() (Identity, error) { return certwatcher.New(certificate, key) }
 }
 
-// Webhooks is a server of webhooks with the bounds of package serving.
+// Webhooks is a webhook server with the bounds of package serving.
 type Webhooks struct {
 	webhook.Server
 	address   string
@@ -38,7 +38,7 @@ type Webhooks struct {
 	listening atomic.Bool
 }
 
-// NewWebhooks serves at an address. The server asks for its identity when it starts.
+// NewWebhooks returns a server at an address. The server calls identity when it starts.
 func NewWebhooks(address string, identity func() (Identity, error)) *Webhooks {
 	return &Webhooks{Server: webhook.NewServer(webhook.Options{}), address: address, identity: identity}
 }
@@ -50,7 +50,7 @@ func (w *Webhooks) Start(ctx context.Context) error {
 		return err
 	}
 	config := &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: identity.GetCertificate}
-	// Of HTTP/2 a connection has a hundred requests, each with its header and what was sent of its body.
+	// An HTTP/2 connection could hold a hundred requests, each with its header and part of its body.
 	config.NextProtos = []string{"http/1.1"}
 	listener, err := serving.Listen(ctx, w.address)
 	if err != nil {

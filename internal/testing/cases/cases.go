@@ -1,21 +1,21 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package cases decides how many cases a test tries, and which.
+// Package cases chooses the number and the seed of the cases that a test tries.
 //
-// A change lands after `make test`: few cases, and the same ones in every run, so that it is
-// never refused by chance. `make nightly` has many cases, other ones every night, and the tests
-// that take minutes or that measure time. It sets [Variable] to the seed of the night:
+// `make test` gates each change. It runs few cases and the same ones every time, so that no change fails by chance. `make
+// nightly` runs many cases, different ones every night, and the tests that take minutes or measure time. It sets [Variable] to
+// the seed:
 //
 //	go test ./allocator                      # what lands
 //	CELSET_NIGHTLY=4711 go test ./allocator  # what the night with this seed had
 //
-// A test with random input says how many cases each of the two has:
+// A test with random input passes the number of cases for both:
 //
 //	cases.CheckN(t, cases.Of(200, 10_000), func(t *rapid.T) { ... })
 //	random := rand.New(rand.NewPCG(cases.Seed(), 1))
 //
-// One that only the night has says why:
+// A test that runs only at night passes the reason:
 //
 //	cases.OnlyNightly(t, "measures delays")
 package cases
@@ -32,13 +32,13 @@ import (
 	"pgregory.net/rapid"
 )
 
-// Variable is the environment variable with the seed of the nightly run, above zero.
+// Variable is the environment variable that holds the seed of the nightly run, above zero.
 const Variable = "CELSET_NIGHTLY"
 
 const landingSeed = 1
 
-// run is the seed of all cases, and whether this is the nightly run. It is read in the test, not
-// before: the go command takes the variable for an input of the test only then.
+// run returns the seed and whether this is the nightly run. It reads the variable inside the test, because the go command only
+// then counts the variable as an input of the test.
 var run = sync.OnceValues(func() (seed uint64, nightly bool) {
 	seed, nightly, err := parse(os.Getenv(Variable))
 	if err != nil {
@@ -64,13 +64,13 @@ func Nightly() bool {
 	return nightly
 }
 
-// Seed is for a generator of random numbers, the same in each run before a change lands.
+// Seed returns the seed for random number generators. It is constant outside of the nightly run.
 func Seed() uint64 {
 	seed, _ := run()
 	return seed
 }
 
-// OnlyNightly skips a test that is no part of landing, because of why.
+// OnlyNightly skips the test unless this is the nightly run. why is the reason.
 func OnlyNightly(t testing.TB, why string) {
 	t.Helper()
 	if !Nightly() {
@@ -78,7 +78,7 @@ func OnlyNightly(t testing.TB, why string) {
 	}
 }
 
-// Of is the first number before a change lands, and the second one in the nightly run.
+// Of returns landing, or night in the nightly run.
 func Of(landing, night int) int {
 	if Nightly() {
 		return night
@@ -86,21 +86,20 @@ func Of(landing, night int) int {
 	return landing
 }
 
-// Check is [rapid.Check] with 50 cases, and with 1,000 at night.
+// Check is [rapid.Check] with 50 cases, or 1,000 cases at night.
 func Check(t *testing.T, property func(*rapid.T)) {
 	t.Helper()
 	CheckN(t, Of(50, 1000), property)
 }
 
-// CheckN is [rapid.Check] with n cases. They depend on the seed and on the name of the test. The
-// flags -rapid.checks and -rapid.seed come first.
+// CheckN is [rapid.Check] with n cases, which depend on the seed and on the test's name. The flags -rapid.checks and -rapid.seed
+// take precedence.
 func CheckN(t *testing.T, n int, property func(*rapid.T)) {
 	t.Helper()
 	check(t, n, 0, property)
 }
 
-// Until checks the property in rounds of n cases, each round with other ones, until done. It fails
-// the test after a hundred rounds.
+// Until checks the property in rounds of n new cases until done returns true. It fails the test after a hundred rounds.
 func Until(t *testing.T, n int, done func() bool, property func(*rapid.T)) {
 	t.Helper()
 	const most = 100
@@ -112,8 +111,7 @@ func Until(t *testing.T, n int, done func() bool, property func(*rapid.T)) {
 	}
 }
 
-// flags guards those of rapid, which are for the whole process. They are read before the property
-// is called for the first time.
+// flags protects rapid's flags, which are global to the process. rapid reads them before its first call of the property.
 var flags sync.Mutex
 
 func check(t *testing.T, n int, round uint64, property func(*rapid.T)) {
@@ -139,21 +137,21 @@ func check(t *testing.T, n int, round uint64, property func(*rapid.T)) {
 	})
 }
 
-// seedOf is a seed for each round of each test.
+// seedOf returns a seed for a round of a test.
 func seedOf(test string, round uint64) uint64 {
 	hash := fnv.New64a()
 	_, _ = fmt.Fprintf(hash, "%s %d %d", test, Seed(), round)
 	return max(1, hash.Sum64())
 }
 
-// given are the flags on the command line.
+// given returns the names of the flags on the command line.
 var given = sync.OnceValue(func() map[string]bool {
 	names := map[string]bool{}
 	flag.Visit(func(f *flag.Flag) { names[f.Name] = true })
 	return names
 })
 
-// The seed says what a file with a failure would.
+// A failure file is redundant, because the seed reproduces the failure.
 func init() {
 	if err := flag.Set("rapid.nofailfile", "true"); err != nil {
 		panic(err)

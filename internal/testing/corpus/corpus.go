@@ -1,19 +1,17 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package corpus has expressions over sets of devices as people write them, and the
-// nodes that they are written for. Property tests search with them, so that what
-// reads expressions meets real ones and not only random ones.
+// Package corpus provides realistic expressions over sets of devices, and the nodes that they are written for. Property tests use
+// them in addition to random expressions.
 //
 //	for _, e := range corpus.Expressions() {
 //		node := e.Hardware.Devices() // what e.Text reads
 //		...                          // e.Requests: how many of which driver
 //	}
 //
-// They come from KEP-5254, from this project's documentation and from the
-// attributes that drivers for GPUs, TPUs, network interfaces and CPUs publish. The
-// same relation often stands here in several ways of writing. Every expression is
-// satisfied by some set of the devices and refused by another, and fails for none.
+// The expressions come from KEP-5254, from this project's documentation, and from the attributes that drivers for GPUs, TPUs,
+// network interfaces and CPUs publish. Many relations occur in several spellings. Every expression holds for some set of the
+// devices, fails to hold for another, and never returns an error.
 package corpus
 
 import (
@@ -30,12 +28,12 @@ import (
 
 // Expression is one constraint.
 type Expression struct {
-	// Name says what is asked for. It is unique.
+	// Name describes the requested set. It is unique.
 	Name     string
 	Hardware Hardware
-	// Requests are those that the set is made of, in order.
+	// Requests are the requests whose devices form the set, in order.
 	Requests []Request
-	// Text in CEL.
+	// Text is the expression in CEL.
 	Text string
 }
 
@@ -48,18 +46,17 @@ type Request struct {
 // Hardware is a kind of node.
 type Hardware struct {
 	Name string
-	// Devices makes the devices of a node, at most nine, in the order in which they are
-	// published. Those of one driver stand together.
+	// Devices returns the devices of a node, at most nine, in the order of publication. Devices of a driver are consecutive.
 	Devices func() []Device
 }
 
-// Device of a driver. Attributes without a domain are in that of the driver.
+// Device is a device of a driver. Attributes without a domain belong to the driver's domain.
 type Device struct {
 	Driver string
 	resourceapi.Device
 }
 
-// Drivers lists the drivers of the devices, each once, in order.
+// Drivers returns the drivers of the devices without repetition, in order.
 func (h Hardware) Drivers() []string {
 	var drivers []string
 	for _, d := range h.Devices() {
@@ -70,13 +67,12 @@ func (h Hardware) Drivers() []string {
 	return drivers
 }
 
-// Expressions returns all of them, in a fixed order.
+// Expressions returns all expressions in a fixed order.
 func Expressions() []Expression { return slices.Clone(expressions()) }
 
-// Asked returns expressions for machines of the size that people have: what [Expressions] has
-// can be tried with every set, these can't. They were collected before the search could read
-// them, and belong to no class that it is good at: sorted values, sums, texts, unions, counts of
-// counts, ways from device to device. Every expression compiles, and fails for no set.
+// Asked returns expressions for machines of realistic size, which are too large to try every set. They were collected before the
+// search could analyze them, and cover hard cases: sorted values, sums, texts, unions, counts of counts, and paths between
+// devices. Every expression compiles and never returns an error.
 func Asked() []Expression { return slices.Clone(asked()) }
 
 //go:embed expressions.yaml
@@ -90,7 +86,7 @@ var (
 	asked       = sync.OnceValue(func() []Expression { return read(askedFile) })
 )
 
-// read reads the expressions of a file. It panics over mistakes, because tests read both files.
+// read parses the expressions of a file. It panics on mistakes, because tests read both files.
 func read(file []byte) []Expression {
 	var blocks []struct {
 		Node        string
@@ -127,7 +123,7 @@ func read(file []byte) []Expression {
 
 var attributeOf = regexp.MustCompile(`([a-z]+(?:\[[^]]*\])?)([@#~])([a-zA-Z_0-9]+)`)
 
-// spelled writes attributes as they are read.
+// spelled expands abbreviated attributes.
 func spelled(text string, drivers []string) string {
 	return attributeOf.ReplaceAllStringFunc(text, func(short string) string {
 		parts := attributeOf.FindStringSubmatch(short)

@@ -13,7 +13,7 @@ import (
 	"github.com/celset/celset/internal/testing/corpus"
 )
 
-// Every expression compiles, fails for no set, and tells sets apart.
+// TestExpressions checks that every expression compiles, never fails, and holds for some sets but not for all.
 func TestExpressions(t *testing.T) {
 	environment, err := device.NewEnvironment(cel.Config{})
 	require.NoError(t, err)

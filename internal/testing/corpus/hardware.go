@@ -22,14 +22,14 @@ import (
 //go:embed nodes.yaml
 var nodesFile []byte
 
-// part is the devices of one driver, as nodes.yaml has them.
+// part describes the devices of one driver in nodes.yaml.
 type part struct {
 	Driver, Prefix, As             string
 	Count                          int
 	Attributes, Versions, Capacity map[resourceapi.QualifiedName]string
 }
 
-// nodes are those that expressions are for, by name. It panics over mistakes, as read does.
+// nodes returns the nodes for expressions, by name. It panics on mistakes, as read does.
 var nodes = sync.OnceValue(func() map[string]Hardware {
 	result := map[string]Hardware{}
 	add := func(name string, make func() []Device) {
@@ -120,7 +120,7 @@ var environment = sync.OnceValue(func() *celgo.Env {
 	return must(celgo.NewEnv(celgo.Variable("i", celgo.IntType), printf))
 })
 
-// each evaluates what is said of each device.
+// each evaluates the expressions of attributes or capacities for each device.
 func (p part) each(said map[resourceapi.QualifiedName]string, f func(i int, name resourceapi.QualifiedName, value ref.Val)) {
 	evaluate := func(expression string) func(i any) ref.Val {
 		ast, issues := environment().Compile(expression)

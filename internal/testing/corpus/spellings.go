@@ -14,15 +14,15 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Spelling is one way to write a shape for a machine that is large.
+// Spelling is one way to write a shape for a large machine.
 type Spelling struct {
-	// Shape is what is asked for, Text one way to write it.
+	// Shape names the requested set. Text is one expression for it.
 	Shape, Text string
-	// Machine is the number of devices of the machine, Size that of the devices of a set.
+	// Machine is the number of devices of the machine. Size is the number of devices of a set.
 	Machine, Size int
-	// Gone reports whether a device is one of those without which there is no set. It is nil if there is always one.
+	// Gone reports whether a device is in a group without which no set has the shape. It is nil if there is always a set.
 	Gone func(index int) bool
-	// Steps is how many steps a search takes at most.
+	// Steps is the maximum number of steps of a search.
 	Steps int64
 }
 
@@ -32,8 +32,7 @@ const SpellingDriver = "mla.example.com"
 //go:embed spellings.yaml
 var spellingsFile []byte
 
-// Spellings returns shapes of sets as [Asked] has them, for machines of 64 and of 128 devices, each shape in many
-// ways of writing.
+// Spellings returns shapes as in [Asked], for machines of 64 and 128 devices, each shape in many spellings.
 var Spellings = sync.OnceValue(func() (all []Spelling) {
 	var shapes []struct {
 		Shape, Gone string
@@ -65,7 +64,7 @@ var Spellings = sync.OnceValue(func() (all []Spelling) {
 	return all
 })
 
-// isGone evaluates a condition on the index of a device.
+// isGone returns a function that evaluates a condition on the index of a device.
 func isGone(condition string) func(int) bool {
 	env := must(celgo.NewEnv(celgo.Variable("i", celgo.IntType)))
 	ast, issues := env.Compile(condition)
@@ -79,8 +78,8 @@ func isGone(condition string) func(int) bool {
 	}
 }
 
-// SpellingDevices returns the devices of a machine by their index. The devices are those of a ring, of a mesh of eight columns,
-// of trays of eight, of islands of a machine/8 each, and of pairs.
+// SpellingDevices returns the devices of a machine by index. Their attributes describe a ring, a mesh of eight columns, trays of
+// eight devices, islands of machine/8 devices, and pairs.
 func SpellingDevices(machine int) []resourceapi.Device {
 	p := part{Prefix: "mla", Count: machine, Attributes: map[resourceapi.QualifiedName]string{
 		"index": "i", "next": fmt.Sprintf("(i + 1) %% %d", machine),

@@ -1,8 +1,7 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package fleet generates ManagedClusters, always the same ones for the same
-// numbers: for demonstrations, benchmarks and tests.
+// Package fleet generates ManagedClusters for demonstrations, benchmarks and tests. Equal numbers give equal clusters.
 package fleet
 
 import (
@@ -15,13 +14,12 @@ import (
 	clusterv1beta2 "open-cluster-management.io/api/cluster/v1beta2"
 )
 
-// ClusterSet is the set that all clusters are in.
+// ClusterSet is the ManagedClusterSet of all clusters.
 const ClusterSet = "production"
 
-// Cluster is a cluster of about 5 KB JSON, as registration and the cloud providers
-// fill it. It is in the set [ClusterSet], in one of three clouds, with one of three
-// versions, 1.29 to 1.31, and in one of four regions. Clusters joined i minutes
-// before now. Names sort by i below 100,000.
+// Cluster returns a cluster of about 5 KB JSON, filled as by registration and a cloud provider. It is in the set [ClusterSet], in
+// one of three clouds and four regions, with a version from 1.29 to 1.31. Cluster i joined i minutes before now. Names sort by i
+// below 100,000.
 func Cluster(i int, now time.Time) *clusterv1.ManagedCluster {
 	minor, name := 29+i%3, fmt.Sprintf("cluster-%05d", i)
 	at := metav1.NewTime(now.Add(-time.Duration(i) * time.Minute))

@@ -1,15 +1,14 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package gangfleet has models of fleets on which gangs run: the labels of nodes, and what drivers publish on them. They are
-// models. How many hosts there are, and how these are wired, is as vendors describe such systems; names and numbers are made up.
-// Nothing was read from a real one.
+// Package gangfleet models fleets for gangs: the labels of nodes, and the devices that drivers publish on them. The numbers of
+// hosts and their wiring follow vendors' descriptions. Names and identifiers are made up; no data comes from a real fleet.
 //
 //	hosts := gangfleet.Racks(20)
 //	l := cluster.NewLabeledLab(t, "racks", len(hosts), hosts.Labels)
 //	l.Publish(t, hosts[i].Devices, l.Nodes[i])
 //
-// The DeviceClasses for them, with the constraints on sets of nodes, are the examples in manifests/examples/gangs.
+// The examples in manifests/examples/gangs hold the DeviceClasses of these fleets, with constraints on sets of nodes.
 package gangfleet
 
 import (
@@ -33,22 +32,22 @@ import (
 type Host struct {
 	Labels  map[string]string
 	Devices topology.Topology
-	// At is where the host stands: x, y and z, the rack and the tray, or the leaf and the port.
+	// At is the position of the host: x, y and z, or rack and tray, or leaf and port.
 	At []int
 }
 
-// Fleet is the hosts, in the order in which they are numbered.
+// Fleet is a list of hosts, in the order of their numbers.
 type Fleet []Host
 
-// Labels are those of the i-th host, as controlplane.NodeOptions wants them.
+// Labels returns the labels of host i, for controlplane.NodeOptions.
 func (f Fleet) Labels(i int) map[string]string { return f[i].Labels }
 
-// Only has the hosts that are kept.
+// Only returns the hosts whose position keep accepts.
 func (f Fleet) Only(keep func(at []int) bool) Fleet {
 	return slices.DeleteFunc(slices.Clone(f), func(h Host) bool { return !keep(h.At) })
 }
 
-// Objects are the nodes and all ResourceSlices of the fleet.
+// Objects returns the nodes and, for each node, its ResourceSlices.
 func (f Fleet) Objects() (nodes []*v1.Node, published [][]*resourceapi.ResourceSlice) {
 	for i, h := range f {
 		node := &v1.Node{}
@@ -59,8 +58,8 @@ func (f Fleet) Objects() (nodes []*v1.Node, published [][]*resourceapi.ResourceS
 	return nodes, published
 }
 
-// Torus has hosts of four TPU chips in a torus of three dimensions, of which the sides are counted in hosts. All chips of a host
-// say where it stands, hostX, hostY and hostZ, and each its row and column on it.
+// Torus returns hosts of four TPU chips in a three-dimensional torus of x*y*z hosts. Each chip publishes the position of its
+// host, hostX, hostY and hostZ, and its row and column on the host.
 func Torus(x, y, z int) Fleet {
 	var f Fleet
 	for i := range x * y * z {
@@ -76,11 +75,11 @@ func Torus(x, y, z int) Fleet {
 	return f
 }
 
-// Trays is how many a rack has.
+// Trays is the number of trays of a rack.
 const Trays = 18
 
-// Racks has racks of GB200 NVL72: trays of four GPUs and eight ports, as package machine has them. The trays of a rack are one
-// NVLink domain, which the label nvidia.com/gpu.clique identifies. The racks stand in a circle, numbered.
+// Racks returns racks of GB200 NVL72: trays of four GPUs and eight ports, as in package machine. The trays of a rack are one
+// NVLink domain, identified by the label nvidia.com/gpu.clique. The racks form a numbered circle.
 func Racks(racks int) Fleet {
 	tray := must(machine.ByName("oci-gb200"))
 	var f Fleet
@@ -94,11 +93,11 @@ func Racks(racks int) Fleet {
 	return f
 }
 
-// Rails is how many there are on each host of [FatTree].
+// Rails is the number of rails of each host of [FatTree].
 const Rails = 8
 
-// FatTree has hosts of eight GPUs, each with a network interface on its rail, below leafs of a fat tree of two levels. Leafs are
-// connected to all spines, so that hosts differ in their leaf alone.
+// FatTree returns hosts of eight GPUs, each with a network interface on its rail, below the leafs of a fat tree of two levels.
+// Every leaf is connected to all spines, so only a host's leaf matters.
 func FatTree(leafs, ports int) Fleet {
 	var f Fleet
 	for i := range leafs * ports {
@@ -115,7 +114,7 @@ func number(n int) resourceapi.DeviceAttribute {
 	return resourceapi.DeviceAttribute{IntValue: new(int64(n))}
 }
 
-// Constraint is a node set constraint of the classes in a folder of manifests.
+// Constraint returns a node set constraint of a class in a folder of manifests.
 func Constraint(folder, name string) (*v1alpha1.NodeSetConstraint, error) {
 	files, err := filepath.Glob(filepath.Join(folder, "*.yaml"))
 	if err != nil {
@@ -146,7 +145,7 @@ func Constraint(folder, name string) (*v1alpha1.NodeSetConstraint, error) {
 	return nil, fmt.Errorf("no class in %s has the constraint %s", folder, name)
 }
 
-// must panics over a mistake in a model: every test would meet it.
+// must panics on a mistake in a model, because every test would fail.
 func must[T any](value T, err error) T {
 	if err != nil {
 		panic(err)

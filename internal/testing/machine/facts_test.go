@@ -13,14 +13,14 @@ import (
 	"github.com/celset/celset/internal/testing/machine"
 )
 
-// The tests of this file say what the models must keep: what is hard about them, and what is computed.
+// The tests of this file pin the difficult properties of the models, and computed values.
 
 const (
 	pcieRoot = "resource.kubernetes.io/pcieRoot"
 	numaNode = "resource.kubernetes.io/numaNode"
 )
 
-// value is that of an attribute without its type, nil if there is none.
+// value returns the value of an attribute without its type, or nil.
 func value(d resourceapi.Device, name resourceapi.QualifiedName) any {
 	switch a := d.Attributes[name]; {
 	case a.StringValue != nil:
@@ -46,7 +46,7 @@ func numbered(format string, n int) []string {
 	return names
 }
 
-// TestRacks: nodes that follow each other are in one rack, as many as it has trays.
+// TestRacks checks that consecutive nodes share a rack, as many nodes as the rack has trays.
 func TestRacks(t *testing.T) {
 	m, err := machine.ByName("oci-gb200")
 	require.NoError(t, err)
@@ -59,8 +59,7 @@ func TestRacks(t *testing.T) {
 	require.NotEqual(t, rackOf(17), rackOf(18))
 }
 
-// TestRailAddresses: nodes that are numbered have different addresses in one network, and
-// others have some.
+// TestRailAddresses checks that numbered nodes have different addresses in one network. Other nodes have some address.
 func TestRailAddresses(t *testing.T) {
 	m, err := machine.ByName("hgx-h100")
 	require.NoError(t, err)
@@ -94,7 +93,7 @@ func TestEachCPU(t *testing.T) {
 	require.Equal(t, 16, perCache[0])
 }
 
-// TestNothingInCommon: no attribute has the same value for a GPU and a NIC.
+// TestNothingInCommon checks that no attribute has the same value for a GPU and a NIC.
 func TestNothingInCommon(t *testing.T) {
 	for _, name := range []string{"oci-gb200", "azure-gb300"} {
 		for _, gpu := range devicesOf(t, name, "gpu.nvidia.com") {

@@ -11,12 +11,11 @@ import (
 	"strings"
 )
 
-// What differs from node to node is a function of the node's name, so that a model is the
-// same whenever it is asked for.
+// Values that differ between nodes are functions of the node's name, so that a model is reproducible.
 
 var placeholder = regexp.MustCompile(`\$\{([^}]*)\}`)
 
-// onNode replaces what stands for values of a node:
+// onNode replaces the placeholders in a value:
 //
 //	${uuid PART...}      a UUID
 //	${id DIGITS PART...} hexadecimal digits
@@ -51,18 +50,17 @@ func atoi(text string) int {
 	return n
 }
 
-// fingerprint stands for an identifier of which nobody knows more than that it is unique:
-// 32 hexadecimal digits.
+// fingerprint returns a made-up unique identifier of 32 hexadecimal digits.
 func fingerprint(parts ...string) string {
 	hash := fnv.New128a()
 	for _, part := range parts {
-		// A length keeps "a", "bc" and "ab", "c" apart. Hashes never fail to write.
+		// The length distinguishes "a", "bc" from "ab", "c". Writing to a hash never fails.
 		_, _ = fmt.Fprintf(hash, "%d:%s", len(part), part)
 	}
 	return fmt.Sprintf("%x", hash.Sum(nil))
 }
 
-// uuid is a fingerprint in the form of a UUID.
+// uuid returns a fingerprint in the form of a UUID.
 func uuid(parts ...string) string {
 	digits := fingerprint(parts...)
 	return strings.Join([]string{digits[:8], digits[8:12], digits[12:16], digits[16:20], digits[20:]}, "-")
@@ -71,7 +69,7 @@ func uuid(parts ...string) string {
 // maxHost is the last address of a network with 16 bits for the host.
 const maxHost = 1<<16 - 2
 
-// hostNumber is 1 to maxHost. Nodes that are numbered get different ones: node-7 has 8.
+// hostNumber returns a number from 1 to maxHost. Numbered nodes get different numbers: node-7 gets 8.
 func hostNumber(node string) int {
 	digits := node[len(strings.TrimRight(node, "0123456789")):]
 	if number, err := strconv.ParseUint(digits, 10, 32); err == nil {

@@ -15,24 +15,24 @@ import (
 	"github.com/celset/celset/internal/topology"
 )
 
-// Machine is a kind of machine.
+// Machine is a model of a machine.
 type Machine struct {
 	// Name is a DNS label: "aws-p4d".
 	Name string
-	// Title says in a line what it is.
+	// Title describes the machine in one line.
 	Title string
-	// devices are in the order in which they are published on a node. Those of a model have values
-	// for [onNode].
+	// devices holds the devices of a node in the order of publication. If model is set, their values have the placeholders of
+	// [onNode].
 	devices []topology.Device
 	model   bool
-	// classes are the DeviceClasses that come with the drivers.
+	// classes holds the DeviceClasses that come with the drivers.
 	classes []*resourceapi.DeviceClass
 }
 
 //go:embed *.yaml
 var files embed.FS
 
-// all is read once. Tests read all of it, so that an error is one of the program.
+// all reads the embedded models once. It panics on mistakes, because tests read all models.
 var all = sync.OnceValue(func() []Machine {
 	entries, err := files.ReadDir(".")
 	if err != nil {
@@ -64,7 +64,7 @@ var all = sync.OnceValue(func() []Machine {
 	return machines
 })
 
-// link makes neighbours of the devices that have coordinates in a torus, four by four.
+// link joins neighbouring devices of a 4x4 torus, by their coordinates.
 func link(devices []topology.Device) {
 	const side = 4
 	at := func(d topology.Device) (x, y int64, ok bool) {
@@ -89,10 +89,10 @@ func link(devices []topology.Device) {
 	}
 }
 
-// All lists all machines, in the order of their names.
+// All returns all machines, sorted by name.
 func All() []Machine { return slices.Clone(all()) }
 
-// Names lists the names of all machines, sorted.
+// Names returns the sorted names of all machines.
 func Names() []string {
 	var names []string
 	for _, m := range All() {
@@ -101,7 +101,7 @@ func Names() []string {
 	return names
 }
 
-// ByName finds a machine. The error for an unknown name says which there are.
+// ByName returns a machine. The error for an unknown name lists the names.
 func ByName(name string) (Machine, error) {
 	for _, m := range All() {
 		if m.Name == name {
@@ -111,7 +111,7 @@ func ByName(name string) (Machine, error) {
 	return Machine{}, fmt.Errorf("machine %q: must be one of %s", name, strings.Join(Names(), ", "))
 }
 
-// Topology is the devices of a node. Nothing in it is shared with other calls.
+// Topology returns the devices of a node. It shares no memory with other calls.
 func (m Machine) Topology(node string) topology.Topology {
 	t := topology.Topology{Kind: topology.Machine, Devices: slices.Clone(m.devices)}
 	for i := range t.Devices {
@@ -134,19 +134,19 @@ func copied(attributes map[resourceapi.QualifiedName]resourceapi.DeviceAttribute
 	return (&resourceapi.Device{Attributes: attributes}).DeepCopy().Attributes
 }
 
-// Drivers lists the drivers of the devices, in the order in which they first appear.
+// Drivers returns the drivers of the devices, in the order of their first device.
 func (m Machine) Drivers() []string {
 	return m.Topology("").Drivers()
 }
 
-// ResourceSlices returns what the drivers publish on a node: one pool for each driver, see
+// ResourceSlices returns the slices that the drivers publish on a node: one pool per driver, see
 // [topology.Topology.ResourceSlices].
 func (m Machine) ResourceSlices(node string) ([]*resourceapi.ResourceSlice, error) {
 	return m.Topology(node).ResourceSlices(node)
 }
 
-// FeatureGates lists those that an API server must have on to store the slices, sorted. Only
-// DRAListTypeAttributes is not on by default in 1.37.
+// FeatureGates returns the sorted feature gates that an API server needs to store the slices. In 1.37 only DRAListTypeAttributes
+// is off by default.
 func (m Machine) FeatureGates() []string {
 	var gates []string
 	for _, d := range m.devices {
@@ -163,8 +163,7 @@ func (m Machine) FeatureGates() []string {
 	return slices.Compact(gates)
 }
 
-// DeviceClasses returns the classes that the vendors' drivers come with, by name as claims
-// for these machines have it.
+// DeviceClasses returns the classes of the vendors' drivers. Claims for these machines use their names.
 func (m Machine) DeviceClasses() []*resourceapi.DeviceClass {
 	result := make([]*resourceapi.DeviceClass, len(m.classes))
 	for i, class := range m.classes {

@@ -24,7 +24,7 @@ import (
 	"github.com/celset/celset/internal/topology"
 )
 
-// TestClassesCoverDrivers: for each driver there is a class, and none for another one.
+// TestClassesCoverDrivers checks that each driver has a class, and each class has a driver.
 func TestClassesCoverDrivers(t *testing.T) {
 	ofDriver := regexp.MustCompile(`device\.driver == "([^"]*)"`)
 	for _, m := range machine.All() {
@@ -53,8 +53,8 @@ func TestByName(t *testing.T) {
 	require.EqualError(t, err, `machine "dgx": must be one of `+strings.Join(names, ", "))
 }
 
-// TestTopologies: names are unique across drivers, links have no direction, and a topology
-// is the same whenever it is made, and shared with nobody.
+// TestTopologies checks that names are unique across drivers, links are symmetric, and topologies are reproducible and share no
+// memory.
 func TestTopologies(t *testing.T) {
 	cases.Check(t, func(t *rapid.T) {
 		m := rapid.SampledFrom(machine.All()).Draw(t, "machine")
@@ -77,7 +77,7 @@ func TestTopologies(t *testing.T) {
 	})
 }
 
-// TestNodesDiffer where identifiers and addresses are theirs, and are alike otherwise.
+// TestNodesDiffer checks that nodes differ in identifiers and addresses only.
 func TestNodesDiffer(t *testing.T) {
 	for _, m := range machine.All() {
 		first, second := m.Topology("node-1"), m.Topology("node-2")
@@ -106,7 +106,7 @@ func TestFeatureGates(t *testing.T) {
 	}
 }
 
-// TestNothingNegative: a device without a NUMA node says nothing of one.
+// TestNothingNegative checks that a device without a NUMA node publishes no number.
 func TestNothingNegative(t *testing.T) {
 	for _, m := range machine.All() {
 		for _, d := range m.Topology("node-1").Devices {
@@ -117,7 +117,7 @@ func TestNothingNegative(t *testing.T) {
 	}
 }
 
-// devicesOf are those of a driver, in the order of publication.
+// devicesOf returns the devices of a driver, in the order of publication.
 func devicesOf(t *testing.T, name, driver string) []resourceapi.Device {
 	t.Helper()
 	m, err := machine.ByName(name)
@@ -134,7 +134,7 @@ func devicesOf(t *testing.T, name, driver string) []resourceapi.Device {
 	return devices
 }
 
-// TestFromFile: what is published by somebody is read, and what can't be published again is refused.
+// TestFromFile checks that published slices can be read, and that unsupported ones are rejected.
 func TestFromFile(t *testing.T) {
 	const slice = "apiVersion: resource.k8s.io/v1\nkind: ResourceSlice\nmetadata: {name: s}\nspec: {driver: d.test, pool: {name: p}, "
 	one := slice + "nodeName: a, devices: [{name: x, attributes: {id: {string: '${uuid}'}}}]}\n"
@@ -162,7 +162,7 @@ func TestFromFile(t *testing.T) {
 		require.Len(t, devices, 2)
 		require.Equal(t, "${uuid}", *devices[0].Attributes["id"].StringValue, "no placeholder of a model")
 	}
-	// What a model publishes is read as it is.
+	// Slices of models can be read unchanged.
 	for _, m := range machine.All() {
 		published, err := m.ResourceSlices("node-1")
 		require.NoError(t, err)

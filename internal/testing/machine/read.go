@@ -20,8 +20,8 @@ import (
 	"github.com/celset/celset/internal/topology"
 )
 
-// FromFile reads a machine of which a file has the ResourceSlices of one node, in YAML or JSON,
-// such as "kubectl get resourceslices -o yaml" prints: documents, or lists.
+// FromFile reads a machine from a file with the ResourceSlices of one node, in YAML or JSON. Documents and lists are accepted, as
+// printed by "kubectl get resourceslices -o yaml".
 func FromFile(path string) (Machine, error) {
 	content, err := os.ReadFile(path)
 	if err != nil {
@@ -38,7 +38,7 @@ func FromFile(path string) (Machine, error) {
 	return m, nil
 }
 
-// read reads the slices and classes of a machine.
+// read parses the slices and classes of a machine.
 func read(content []byte) (Machine, error) {
 	var m Machine
 	nodes := sets.New[string]()
@@ -76,7 +76,7 @@ func read(content []byte) (Machine, error) {
 	return m, nil
 }
 
-// add adds an object, if it is one of those that machines are made of.
+// add adds a ResourceSlice or DeviceClass, and ignores other objects.
 func (m *Machine) add(raw []byte, nodes sets.Set[string]) error {
 	var slice resourceapi.ResourceSlice
 	if err := utilyaml.Unmarshal(raw, &slice); err != nil {

@@ -1,13 +1,13 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package malformed draws Placements and the objects they depend on with anything
-// wrong in them: what no API server lets through, and what it does. In most objects a
-// few fields are wrong, so that what reads them gets as far as it can; in some all are.
+// Package malformed generates Placements and the objects they depend on, with arbitrary mistakes. Some mistakes pass an API
+// server and others don't. In most objects few fields are wrong, so that code under test gets far; in some objects all fields are
+// wrong.
 //
 //	object := malformed.Placement(rand.New(rand.NewPCG(seed, 0)))
 //
-// Names are few, so that objects name each other.
+// There are few names, so that objects refer to each other.
 package malformed
 
 import (
@@ -29,13 +29,13 @@ import (
 	"github.com/celset/celset/cel/cluster"
 )
 
-// Names are the names that most objects and references have.
+// Names are the names of most objects and references.
 var Names = []string{"a", "b", "c"}
 
-// source draws the fields of one object.
+// source generates the fields of one object.
 type source struct {
 	*rand.Rand
-	// oneIn is in how many fields one is wrong.
+	// oneIn is the inverse of the probability that a field is wrong.
 	oneIn int
 }
 
@@ -47,7 +47,7 @@ func (s source) wrong() bool { return s.IntN(s.oneIn) == 0 }
 
 func pick[E any](s source, from ...E) E { return from[s.IntN(len(from))] }
 
-// text is one of these texts, or one that fits nowhere.
+// text returns one of the fitting texts, or one that fits nowhere.
 func (s source) text(fitting ...string) string {
 	if s.wrong() {
 		fitting = []string{"", "a", "x y", "é\xff", strings.Repeat("n", 300), "100%", "-1", "A/b/c", "\x00"}
@@ -57,7 +57,7 @@ func (s source) text(fitting ...string) string {
 
 func (s source) name() string { return s.text(Names...) }
 
-// number is one of these, or any at the edge of something.
+// number returns one of the fitting numbers, or an extreme number.
 func (s source) number(fitting ...int32) int32 {
 	if s.wrong() {
 		fitting = []int32{0, -1, 11, -11, 101, -101, math.MaxInt32, math.MinInt32}
@@ -117,7 +117,7 @@ func (s source) expression() string {
 	)
 }
 
-// Cluster draws a ManagedCluster.
+// Cluster generates a ManagedCluster.
 func Cluster(random *rand.Rand) *clusterv1.ManagedCluster {
 	s := from(random)
 	result := &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{
@@ -157,7 +157,7 @@ func (s source) resources() clusterv1.ResourceList {
 	return result
 }
 
-// Score draws an AddOnPlacementScore.
+// Score generates an AddOnPlacementScore.
 func Score(random *rand.Rand) *clusterv1alpha1.AddOnPlacementScore {
 	s := from(random)
 	result := &clusterv1alpha1.AddOnPlacementScore{ObjectMeta: metav1.ObjectMeta{
@@ -171,7 +171,7 @@ func Score(random *rand.Rand) *clusterv1alpha1.AddOnPlacementScore {
 	return result
 }
 
-// Set draws a ManagedClusterSet.
+// Set generates a ManagedClusterSet.
 func Set(random *rand.Rand) *clusterv1beta2.ManagedClusterSet {
 	s := from(random)
 	result := &clusterv1beta2.ManagedClusterSet{ObjectMeta: metav1.ObjectMeta{Name: s.name()}}
@@ -182,7 +182,7 @@ func Set(random *rand.Rand) *clusterv1beta2.ManagedClusterSet {
 	return result
 }
 
-// Binding draws a ManagedClusterSetBinding.
+// Binding generates a ManagedClusterSetBinding.
 func Binding(random *rand.Rand) *clusterv1beta2.ManagedClusterSetBinding {
 	s := from(random)
 	return &clusterv1beta2.ManagedClusterSetBinding{
@@ -191,7 +191,7 @@ func Binding(random *rand.Rand) *clusterv1beta2.ManagedClusterSetBinding {
 	}
 }
 
-// Decision draws a PlacementDecision.
+// Decision generates a PlacementDecision.
 func Decision(random *rand.Rand) *clusterv1beta1.PlacementDecision {
 	s := from(random)
 	result := &clusterv1beta1.PlacementDecision{ObjectMeta: metav1.ObjectMeta{
@@ -203,7 +203,7 @@ func Decision(random *rand.Rand) *clusterv1beta1.PlacementDecision {
 	return result
 }
 
-// Placement draws a Placement with spec, metadata and a time in its status.
+// Placement generates a Placement with metadata, spec and a time in its status.
 func Placement(random *rand.Rand) *clusterv1beta1.Placement {
 	s := from(random)
 	result := &clusterv1beta1.Placement{ObjectMeta: metav1.ObjectMeta{

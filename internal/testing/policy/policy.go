@@ -1,8 +1,7 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package policy writes capacities of devices, what they allow, and requests for them, in few
-// words, for tests.
+// Package policy builds capacities of devices, their request policies, and requests for them, in a compact form for tests.
 package policy
 
 import (
@@ -11,7 +10,7 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// Quantity is nil for an empty text.
+// Quantity parses a quantity. It returns nil for an empty text.
 func Quantity(text string) *resource.Quantity {
 	if text == "" {
 		return nil
@@ -19,19 +18,19 @@ func Quantity(text string) *resource.Quantity {
 	return ptr.To(resource.MustParse(text))
 }
 
-// Default is a policy: that much is consumed if nothing is requested.
+// Default returns a policy with a default: the amount that is consumed if nothing is requested.
 func Default(amount string) *resourceapi.CapacityRequestPolicy {
 	return &resourceapi.CapacityRequestPolicy{Default: Quantity(amount)}
 }
 
-// Range is the policy of amounts from minimum on. Each may be empty.
+// Range returns a policy that allows a range of amounts. Each argument may be empty.
 func Range(minimum, maximum, step string) *resourceapi.CapacityRequestPolicy {
 	return &resourceapi.CapacityRequestPolicy{ValidRange: &resourceapi.CapacityRequestPolicyRange{
 		Min: Quantity(minimum), Max: Quantity(maximum), Step: Quantity(step),
 	}}
 }
 
-// OneOf is the policy of the given amounts.
+// OneOf returns a policy that allows the given amounts.
 func OneOf(amounts ...string) *resourceapi.CapacityRequestPolicy {
 	policy := &resourceapi.CapacityRequestPolicy{}
 	for _, amount := range amounts {
@@ -46,7 +45,7 @@ func WithDefault(amount string, policy *resourceapi.CapacityRequestPolicy) *reso
 	return policy
 }
 
-// Having gives a device a capacity. The policy may be nil.
+// Having returns a function that gives a device a capacity. The policy may be nil.
 func Having(name, amount string, policy *resourceapi.CapacityRequestPolicy) func(*resourceapi.Device) {
 	return func(d *resourceapi.Device) {
 		if d.Capacity == nil {
@@ -56,7 +55,7 @@ func Having(name, amount string, policy *resourceapi.CapacityRequestPolicy) func
 	}
 }
 
-// Requesting adds to what is requested. It may be nil.
+// Requesting adds an amount to the requests and returns them. known may be nil.
 func Requesting(known *resourceapi.CapacityRequirements, name, amount string) *resourceapi.CapacityRequirements {
 	if known == nil {
 		known = &resourceapi.CapacityRequirements{Requests: map[resourceapi.QualifiedName]resource.Quantity{}}
@@ -65,7 +64,7 @@ func Requesting(known *resourceapi.CapacityRequirements, name, amount string) *r
 	return known
 }
 
-// Device is a device with capacities, each of which is made by [Having].
+// Device returns a device with capacities made by [Having].
 func Device(capacities ...func(*resourceapi.Device)) resourceapi.Device {
 	var d resourceapi.Device
 	for _, add := range capacities {

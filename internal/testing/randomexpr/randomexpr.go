@@ -1,17 +1,14 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package randomexpr writes random CEL expressions over "devices", for property
-// tests of what reads such expressions.
+// Package randomexpr generates random CEL expressions over "devices", for property tests.
 //
 //	text := randomexpr.Condition(t, randomexpr.Attributes{Domain: "d", Ints: []string{"x", "y"}, String: "s"})
 //
-// About half of what is joined by "&&" are relations as people write them, such as
-// neighbours, spreads and groups, with random conditions in them. The rest is anything
-// that grammar.txt allows: macros with one and two variables in any nesting, over the
-// set, filters of it and lists of values; cel.bind around everything; arithmetic,
-// aggregates, sets, strings, quantities, versions, optional values, conditionals. Many
-// expressions fail for some devices, and a few don't compile.
+// About half of the conjuncts are realistic relations, such as neighbours, spreads and groups, with random conditions in them.
+// The others use everything in grammar.txt: nested macros with one and two variables over the set, filters of it and lists of
+// values; cel.bind; arithmetic, aggregates, sets, strings, quantities, versions, optional values, conditionals. Many expressions
+// fail for some devices, and a few don't compile.
 package randomexpr
 
 import (
@@ -27,33 +24,33 @@ import (
 	"pgregory.net/rapid"
 )
 
-// Attributes are what the expressions read. All names but the domain and the drivers
-// must be identifiers. What is empty is not read.
+// Attributes names the attributes that expressions read. All names must be identifiers, except the domain and the drivers. Empty
+// fields are not read.
 type Attributes struct {
-	// Domain of the attributes.
+	// Domain is the domain of the attributes.
 	Domain string
-	// Ints are attributes that are mostly ints; some devices may lack them or have
-	// something else. The first one is read least. There must be one.
+	// Ints are attributes that are mostly ints; some devices may lack them or have other types. The first attribute is read least.
+	// At least one is required.
 	Ints []string
-	// String is an attribute that mostly is one of "a", "b", "c". There must be one.
+	// String is an attribute that is mostly one of "a", "b", "c". It is required.
 	String string
-	// Strings is an attribute that mostly is a list of such strings.
+	// Strings is an attribute that is mostly a list of such strings.
 	Strings string
-	// Version is an attribute that mostly is a version from 1.0.0 to 1.2.0.
+	// Version is an attribute that is mostly a version from 1.0.0 to 1.2.0.
 	Version string
-	// Bool is an attribute that mostly is a bool.
+	// Bool is an attribute that is mostly a bool.
 	Bool string
-	// Capacity is one of mostly 1Gi to 4Gi.
+	// Capacity is a capacity of mostly 1Gi to 4Gi.
 	Capacity string
-	// Drivers that a device may be of.
+	// Drivers are the possible drivers of a device.
 	Drivers []string
 }
 
-// size is how many parts an expression may be composed of, about.
+// size is the approximate maximum number of parts of an expression.
 const size = 24
 
-// Condition draws an expression that is a conjunction of up to three conditions. It
-// need not compile: types are known at run time only, but not all of them.
+// Condition generates a conjunction of up to three conditions. It may not compile, because some types are checked before run
+// time.
 func Condition(t *rapid.T, attributes Attributes) string {
 	a := attributes
 	scope := map[string][]string{
@@ -85,13 +82,13 @@ var text string
 
 var conditions = sync.OnceValue(func() Grammar { return Parse(text) })
 
-// Grammar is what texts are made of, by the names of its rules. The head of grammar.txt explains it.
+// Grammar maps the names of rules to their alternatives. The head of grammar.txt explains its format.
 type Grammar map[string]*alternatives
 
-// alternatives are those of a rule. Where there are plain ones, the rule counts as a part.
+// alternatives holds the alternatives of a rule. A rule with plain alternatives counts as a part of the expression.
 type alternatives struct{ plain, all []string }
 
-// Parse reads a grammar.
+// Parse parses a grammar.
 func Parse(text string) Grammar {
 	result := Grammar{}
 	var last *alternatives
@@ -115,7 +112,7 @@ func Parse(text string) Grammar {
 	return result
 }
 
-// Write draws what a rule without plain alternatives writes. The scope is what may be asked for, by kind.
+// Write generates a text from a rule without plain alternatives. scope maps kinds to the names that the text may use.
 func (g Grammar) Write(t *rapid.T, rule string, scope map[string][]string) string {
 	return g.generator(t, size, scope).rule(rule, 1)
 }
@@ -132,11 +129,10 @@ var (
 type generator struct {
 	Grammar
 	t *rapid.T
-	// scope is the variables that may be used and the attributes, by kind, known what stands for
-	// names in alternatives.
+	// scope maps kinds to usable variables and attributes. known maps the names in alternatives to their texts.
 	scope map[string][]string
 	known map[string]string
-	// named is how many variables there were, left how many parts there may still be.
+	// named counts the variables so far. left is the number of parts that may still be added.
 	named, left int
 }
 
@@ -144,7 +140,7 @@ func (g *generator) int(least, most int) int { return rapid.IntRange(least, most
 
 func (g *generator) one(options []string) string { return rapid.SampledFrom(options).Draw(g.t, "one") }
 
-// rule writes an alternative that can be chosen. What it declares ends with it.
+// rule writes a random usable alternative. Its declarations end with it.
 func (g *generator) rule(name string, depth int) string {
 	r := g.Grammar[name]
 	if r == nil {
@@ -204,7 +200,7 @@ func (g *generator) write(text string, depth int) string {
 	return result.String() + text
 }
 
-// meant is what a name in an alternative stands for: what is known by it, a variable of a kind or a rule.
+// meant returns the text of a name in an alternative: the known text, a variable of a kind, or a rule.
 func (g *generator) meant(name, depthOf, d string, depth int) string {
 	if kind, ok := strings.CutPrefix(name, "?"); ok {
 		return g.one(g.scope[kind])
@@ -225,7 +221,7 @@ func (g *generator) meant(name, depthOf, d string, depth int) string {
 	return g.rule(name, depth)
 }
 
-// choice writes one of what stands in braces.
+// choice writes one of the options in braces.
 func (g *generator) choice(of string, depth int) string {
 	if least, most, ok := strings.Cut(of, ".."); ok {
 		from, _ := strconv.Atoi(least)
@@ -235,7 +231,7 @@ func (g *generator) choice(of string, depth int) string {
 	return g.write(g.one(strings.Split(of, ";")), depth)
 }
 
-// declare puts a variable into scope. It writes the name of one that had none.
+// declare adds a variable to the scope. It returns the variable's name if it is new.
 func (g *generator) declare(variable, how, kind string) (written string) {
 	if how != "!" {
 		g.known[variable] = g.newName()

@@ -1,7 +1,7 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package randomtopology draws topologies for tests of what is done with them.
+// Package randomtopology generates topologies for tests.
 //
 //	rapid.Check(t, func(t *rapid.T) {
 //		topo := randomtopology.Any().Draw(t, "topology")
@@ -65,7 +65,7 @@ func NewCubeMesh(t require.TestingT, form topology.PeerForm) topology.Topology {
 	return topo
 }
 
-// Any draws a topology of any kind and of moderate size.
+// Any generates a topology of any kind and of moderate size.
 func Any() *rapid.Generator[topology.Topology] {
 	return rapid.OneOf(Rings(), Grids(),
 		rapid.Custom(func(t *rapid.T) topology.Topology {
@@ -81,14 +81,14 @@ func Any() *rapid.Generator[topology.Topology] {
 	)
 }
 
-// Rings draws a ring.
+// Rings generates rings.
 func Rings() *rapid.Generator[topology.Topology] {
 	return rapid.Custom(func(t *rapid.T) topology.Topology {
 		return NewRing(t, rapid.IntRange(3, 150).Draw(t, "n"))
 	})
 }
 
-// Grids draws a mesh or a torus.
+// Grids generates meshes and toruses.
 func Grids() *rapid.Generator[topology.Topology] {
 	return rapid.Custom(func(t *rapid.T) topology.Topology {
 		if rapid.Bool().Draw(t, "torus") {

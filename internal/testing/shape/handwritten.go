@@ -9,12 +9,11 @@ import (
 	"github.com/celset/celset/internal/topology"
 )
 
-// stretchSearch looks for contiguous devices of a ring. The first device of a set
-// says where the stretch begins, except for device 0, which may also be in one
-// that began at the end of the ring.
+// stretchSearch finds consecutive devices of a ring. The first device of a set is the start of the stretch. Device 0 is an
+// exception: its stretch may start at the end of the ring.
 type stretchSearch struct {
 	ring, size int
-	// wraps: the stretch may reach over the place where the ring closes.
+	// wraps allows stretches across the closing link of the ring.
 	wraps bool
 }
 
@@ -31,7 +30,7 @@ func (s stretchSearch) first(free Set) (Set, int) {
 		if start > 0 || !s.wraps {
 			continue
 		}
-		// Those with more devices from the beginning come first in order.
+		// A stretch with more devices from the beginning comes first in order.
 		for head := s.size - 1; head > 0; head-- {
 			steps++
 			tail := first(s.size-head) << (s.ring - s.size + head)
@@ -43,9 +42,8 @@ func (s stretchSearch) first(free Set) (Set, int) {
 	return 0, steps
 }
 
-// pairSearch looks for a number of whole pairs in a topology in which each device
-// is linked to exactly one other: two GPUs at a bridge, a GPU and a NIC at a PCIe
-// root. A pair never spoils another one, so nothing is ever given back.
+// pairSearch finds a number of whole pairs. The topology links each device to exactly one other: two GPUs at a bridge, or a GPU
+// and a NIC at a PCIe root. Pairs are independent, so the search never backtracks.
 type pairSearch struct {
 	pairs int
 	links [maxDevices]Set
@@ -75,8 +73,7 @@ func (s *pairSearch) first(free Set) (Set, int) {
 	return chosen, steps
 }
 
-// cliqueSearch looks for devices that are all linked to each other: what is
-// possible beside a chosen device is what it is linked to.
+// cliqueSearch finds devices that are all linked to each other. A chosen device leaves only its neighbours possible.
 type cliqueSearch struct {
 	size  int
 	links [maxDevices]Set
@@ -107,16 +104,13 @@ func (s *cliqueSearch) extend(chosen, possible Set, left int, steps *int) Set {
 	return 0
 }
 
-// blockSearch looks for full rectangles of a mesh: of size rows x cols, or, if
-// turned, also of cols x rows.
+// blockSearch finds full rectangles of rows x cols in a mesh. If turned, it also finds cols x rows.
 //
-// Devices are numbered row by row, so the first device of a set is the top left
-// corner of its rectangle, and everything else follows from it.
+// Devices are numbered row by row. So the first device of a set is the top left corner of its rectangle and determines it.
 type blockSearch struct {
-	// wide and high have, for each corner, the rectangle in the orientation with
-	// more columns and in the other one; empty where it would not fit on the mesh,
-	// or if the orientation is not wanted. For the same corner the wide one comes
-	// first in order: it has more of the corner's row.
+	// wide and high hold, for each corner, the rectangle with more columns and the rectangle with more rows. A rectangle is empty if
+	// it does not fit on the mesh or is not wanted. For one corner the wide rectangle comes first in order, because it has more
+	// devices of the corner's row.
 	wide, high [maxDevices]Set
 }
 
@@ -131,8 +125,7 @@ func newBlockSearch(meshRows, meshCols, rows, cols int, turned bool) *blockSearc
 	return s
 }
 
-// block is the rectangle below and to the right of a corner, empty if it does not
-// fit on the mesh.
+// block returns the rectangle with the given top left corner, or the empty set if it does not fit on the mesh.
 func block(meshRows, meshCols, corner, rows, cols int) Set {
 	if corner/meshCols+rows > meshRows || corner%meshCols+cols > meshCols {
 		return 0
@@ -158,20 +151,20 @@ func (s *blockSearch) first(free Set) (Set, int) {
 	return 0, steps
 }
 
-// neighbourSearch looks for sets in a mesh or torus in which each device has at
-// least two neighbours.
+// neighbourSearch finds sets in a mesh or torus that give each device at least two neighbours:
 //
-// Who has two neighbours in a set is found for all devices at once, by shifting
-// the set by one place and by one row in both directions. Whatever has fewer than
-// two among the devices chosen and possible is no part of an answer; what a chosen
-// device can't do without belongs to every answer.
+//  1. Exclude each possible device with fewer than two neighbours among the chosen and possible devices.
+//  2. Choose the possible devices that a chosen device needs. Repeat from step 1 until nothing changes.
+//  3. Choose the lowest possible device and recurse. If that fails, exclude the device and repeat from step 1.
+//
+// Shifting the set by one column and one row in both directions finds the devices with two neighbours, for all devices at once.
 type neighbourSearch struct {
 	rows, cols int
 	wraps      bool
 	size       int
-	// firstCol and lastCol are the devices of these columns.
+	// firstCol and lastCol hold the devices of these columns.
 	firstCol, lastCol, all Set
-	// links are the neighbours of each device.
+	// links holds the neighbours of each device.
 	links [maxDevices]Set
 }
 
@@ -187,7 +180,7 @@ func newNeighbourSearch(t topology.Topology, size int) *neighbourSearch {
 	return s
 }
 
-// linksOf has the neighbours of each device as a set.
+// linksOf returns the neighbours of each device as a set.
 func linksOf(t topology.Topology) [maxDevices]Set {
 	order := make(map[string]int, len(t.Devices))
 	for i, d := range t.Devices {
@@ -202,8 +195,7 @@ func linksOf(t topology.Topology) [maxDevices]Set {
 	return links
 }
 
-// withTwo are the devices that have two or more neighbours in the set, whether
-// they are in it themselves or not.
+// withTwo returns the devices, in the set or not, that have at least two neighbours in the set.
 func (s *neighbourSearch) withTwo(set Set) Set {
 	left, right := set<<1&^s.firstCol, set>>1&^s.lastCol
 	above, below := set<<s.cols, set>>s.cols
@@ -221,9 +213,8 @@ func (s *neighbourSearch) first(free Set) (Set, int) {
 	return s.extend(0, free, s.size, &steps), steps
 }
 
-// extend adds left of the possible devices to the chosen ones. The lowest possible
-// device is tried first, then it is left out: so the first answer is the first in
-// order, although devices that follow from others are chosen ahead of it.
+// extend adds left devices out of possible to chosen. It tries the lowest possible device first, then excludes it. So the first
+// answer is the first in order, although propagation chooses some devices earlier.
 func (s *neighbourSearch) extend(chosen, possible Set, left int, steps *int) Set {
 	for {
 		var ok bool
@@ -242,8 +233,7 @@ func (s *neighbourSearch) extend(chosen, possible Set, left int, steps *int) Set
 	}
 }
 
-// propagate drops possible devices and chooses others, as long as one follows from
-// the other. It is false if there is no answer.
+// propagate excludes possible devices and chooses forced ones until a fixpoint. It returns false if there is no answer.
 func (s *neighbourSearch) propagate(chosen, possible Set, left int, steps *int) (Set, Set, int, bool) {
 	for {
 		dropped := (chosen | possible) &^ s.withTwo(chosen|possible)
@@ -271,9 +261,8 @@ func (s *neighbourSearch) propagate(chosen, possible Set, left int, steps *int) 
 	}
 }
 
-// follow looks at the chosen devices that lack neighbours: forced are the possible
-// devices that they can't do without, near is what of the possible devices remains
-// when one of them needs all that are left to choose.
+// follow examines the chosen devices that lack neighbours. forced holds the possible devices that they need. near holds the
+// possible devices; if a chosen device needs all remaining choices, only its neighbours stay in near.
 func (s *neighbourSearch) follow(chosen, possible Set, left int) (forced, near Set, ok bool) {
 	for lacking := chosen &^ s.withTwo(chosen); lacking != 0; lacking &= lacking - 1 {
 		links := s.links[lacking.lowest()&(maxDevices-1)]
@@ -291,6 +280,6 @@ func (s *neighbourSearch) follow(chosen, possible Set, left int) (forced, near S
 			forced |= links & possible
 		}
 	}
-	// What was forced before another device narrowed the choice may be out of it.
+	// A device that was forced first may be excluded by a later restriction.
 	return forced, possible, forced&^possible == 0 && forced.Len() <= left
 }

@@ -14,8 +14,7 @@ import (
 	"github.com/celset/celset/internal/testing/cases"
 )
 
-// bruteForce is the first set that holds, by trying all sets of free devices in the
-// order of an allocator.
+// bruteForce returns the first set with the shape. It tries all sets of free devices in the allocator's order.
 func bruteForce(s Scenario, free Set) Set {
 	return bruteForceRequests(s, s.Requests, free, 0)
 }
@@ -33,8 +32,7 @@ func bruteForceRequests(s Scenario, requests []Request, free, chosen Set) Set {
 	})
 }
 
-// combinations adds count devices of from to the chosen ones in every way, in
-// ascending order, until try returns a set.
+// combinations extends chosen by count devices of from in every way, in ascending order, until try returns a set.
 func combinations(from Set, count int, chosen Set, try func(Set) Set) Set {
 	if count == 0 {
 		return try(chosen)
@@ -47,8 +45,8 @@ func combinations(from Set, count int, chosen Set, try func(Set) Set) Set {
 	return 0
 }
 
-// TestHandWrittenAgainstBruteForce: the same set, on random free devices. Where all
-// sets would be too many, few devices are free: an answer and some others.
+// TestHandWrittenAgainstBruteForce compares both searches on random free devices. If there would be too many sets, few devices
+// are free: an answer and some others.
 func TestHandWrittenAgainstBruteForce(t *testing.T) {
 	for _, s := range Scenarios() {
 		t.Run(s.Name, func(t *testing.T) {
@@ -75,7 +73,7 @@ func TestHandWrittenAgainstBruteForce(t *testing.T) {
 	}
 }
 
-// thinned is at most count devices of a set.
+// thinned returns at most count devices of a set.
 func thinned(t *rapid.T, set Set, count int) Set {
 	for set.Len() > count {
 		at := rapid.IntRange(0, set.Len()-1).Draw(t, "leave out")
@@ -89,9 +87,8 @@ func thinned(t *rapid.T, set Set, count int) Set {
 	return set
 }
 
-// TestHandWrittenHolds: also with more free devices than brute force can do, the
-// sets found are free and have the shape, and they stay the answer when fewer
-// devices are free besides.
+// TestHandWrittenHolds also uses more free devices than brute force can handle. It checks that found sets are free and have the
+// shape, and that they stay the answer when fewer other devices are free.
 func TestHandWrittenHolds(t *testing.T) {
 	for _, s := range Scenarios() {
 		t.Run(s.Name, func(t *testing.T) {
@@ -113,9 +110,8 @@ func TestHandWrittenHolds(t *testing.T) {
 	}
 }
 
-// TestExpressionsMeanTheShape compares the two definitions of each shape, the
-// expression and the check by the wiring, on sets that are answers, that nearly are
-// and that are not.
+// TestExpressionsMeanTheShape compares the two definitions of each shape, expression and wiring, on answers, on near misses and
+// on other sets.
 func TestExpressionsMeanTheShape(t *testing.T) {
 	environment, err := device.NewEnvironment(cel.Config{})
 	require.NoError(t, err)
@@ -142,7 +138,7 @@ func TestExpressionsMeanTheShape(t *testing.T) {
 	}
 }
 
-// valuesOf has the devices as expressions see them, in the order of the topology.
+// valuesOf returns the devices for expressions, in the order of the topology.
 func valuesOf(t *testing.T, s Scenario) []*device.Device {
 	slices, err := s.ResourceSlices("node-1")
 	require.NoError(t, err)
@@ -156,8 +152,7 @@ func valuesOf(t *testing.T, s Scenario) []*device.Device {
 	return values
 }
 
-// drawSet draws as many devices as are wanted: an answer in which up to two devices
-// are replaced by others of the same driver.
+// drawSet generates a set of the requested size: an answer with up to two devices replaced by others of the same driver.
 func drawSet(t *rapid.T, s Scenario) Set {
 	set, _ := s.HandWritten(s.All() &^ Set(rapid.Uint64().Draw(t, "in use")&rapid.Uint64().Draw(t, "and")&rapid.Uint64().Draw(t, "and")))
 	if set == 0 {

@@ -9,8 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestOccupancies checks that the occupancies are what their names say, by the searches
-// written by hand.
+// TestOccupancies checks with the hand-written searches that the occupancies match their names.
 func TestOccupancies(t *testing.T) {
 	for _, s := range Scenarios() {
 		n := len(s.Topology.Devices)
@@ -41,7 +40,7 @@ func TestOccupancies(t *testing.T) {
 	}
 }
 
-// lowestOf is what an exhaustive search looks at first.
+// lowestOf returns the first set that an exhaustive search visits.
 func lowestOf(free Set, count int) Set {
 	var set Set
 	for i := range free.All() {

@@ -1,12 +1,10 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package shape is the table of set constraints that the search is measured
-// with: hardware scenarios, each with its devices, its claim, the expression in
-// CEL, and a search for this one shape that was written by hand, which is the
-// limit for any search that starts from an expression. Package corpus has many more
-// expressions, over nodes that are small enough to try all sets of; this one has a few
-// shapes, of which each is measured in full.
+// Package shape is the benchmark table of set constraints. A scenario has devices, a claim, a CEL expression, and a search for
+// this one shape, written by hand. The hand-written search is the lower limit for any search that starts from an expression.
+// Package corpus has many more expressions, over nodes that are small enough to try all sets; this package measures few shapes in
+// full.
 //
 //	for _, s := range shape.Scenarios() {
 //		for _, occupancy := range s.Occupancies {
@@ -16,25 +14,20 @@
 //		}
 //	}
 //
-// [Scenario.Claim], [Scenario.ResourceSlices] and [Scenario.DeviceClasses] give
-// what an allocator is asked with. [Scenario.Variants] fills many nodes, no two
-// alike.
+// [Scenario.Claim], [Scenario.ResourceSlices] and [Scenario.DeviceClasses] return the input of an allocator. [Scenario.Variants]
+// returns different occupancies for many nodes.
 //
-// # The searches written by hand
+// # Hand-written searches
 //
-// They work on words of 64 bits, a bit a device, and choose one device after the
-// other in ascending order; after each choice they drop what can't be part of an
-// answer any more (forward checking). So they return the same set as an exhaustive
-// search in the allocator's order: the one that comes first when sets are compared
-// as ascending lists of devices. They know the wiring, and allocate nothing.
+// They work on words of 64 bits, one bit per device. They choose devices in ascending order, and after each choice exclude
+// devices that can't be in an answer (forward checking). So they return the same set as an exhaustive search in the allocator's
+// order: the first set, if sets are compared as ascending lists of devices. They use the wiring and allocate no memory.
 //
-// A step is a device tried, whether it was a choice or followed from one, and one
-// more for the start. Steps don't depend on the machine, which makes them the
-// measure that tests pin.
+// A step is a device that is chosen or forced, plus one step for the start. Steps don't depend on the computer, so tests pin
+// them.
 //
-// None of them is a formula. A full rectangle, for example, could be found without
-// any search by eroding the free devices with shifts; a formula has no steps to
-// compare with.
+// No search is a formula. A full rectangle could be found without a search, by eroding the free devices with shifts. But a
+// formula has no steps to compare with.
 package shape
 
 import (
@@ -52,25 +45,23 @@ import (
 	"github.com/celset/celset/internal/topology"
 )
 
-// Scenario is one shape on one kind of hardware.
+// Scenario is a shape on a kind of hardware.
 type Scenario struct {
-	// Name is short and fit for the name of a benchmark: "grid-8x8-4".
+	// Name is a short name for benchmarks: "grid-8x8-4".
 	Name string
 	// Topology has at most 64 devices.
 	Topology topology.Topology
-	// Requests are those of the claim, in order. The devices of a request are of
-	// one driver, and no two requests are for the same driver.
+	// Requests are the requests of the claim, in order. Each request is for one driver, and no two are for the same driver.
 	Requests []Request
-	// Expression is true for the sets that have the shape, in CEL.
+	// Expression is the CEL expression that holds for the sets of the shape.
 	Expression string
-	// Occupancies are in the order of [OccupancyNames]. Where one can't exist it is left
-	// out: of 16 devices 16 are either all free, or too few are.
+	// Occupancies is in the order of [OccupancyNames]. An occupancy that can't exist is missing: for a claim of 16 of 16 devices,
+	// either all devices are free or too few.
 	Occupancies []Occupancy
 
-	// holds judges a set that has as many devices as were requested.
+	// holds reports whether a set of the requested size has the shape.
 	holds func(topology.Topology, []string) bool
-	// search returns the first set of free devices that has the shape, an empty one
-	// if there is none, and its steps.
+	// search returns the first set of free devices with the shape, or the empty set, and its number of steps.
 	search func(free Set) (Set, int)
 }
 
@@ -82,10 +73,10 @@ type Request struct {
 	Count  int
 }
 
-// All is the set of all devices.
+// All returns the set of all devices.
 func (s Scenario) All() Set { return first(len(s.Topology.Devices)) }
 
-// Wanted is the number of devices in an answer.
+// Wanted returns the number of devices in an answer.
 func (s Scenario) Wanted() int {
 	wanted := 0
 	for _, r := range s.Requests {
@@ -94,7 +85,7 @@ func (s Scenario) Wanted() int {
 	return wanted
 }
 
-// OfDriver is the set of the devices of a driver.
+// OfDriver returns the set of the devices of a driver.
 func (s Scenario) OfDriver(driver string) Set {
 	var set Set
 	for i, d := range s.Topology.Devices {
@@ -105,14 +96,14 @@ func (s Scenario) OfDriver(driver string) Set {
 	return set
 }
 
-// Enough tells whether each request finds as many free devices as it wants.
+// Enough reports whether enough devices are free for each request.
 func (s Scenario) Enough(free Set) bool {
 	return !slices.ContainsFunc(s.Requests, func(r Request) bool {
 		return (free & s.OfDriver(r.Driver)).Len() < r.Count
 	})
 }
 
-// Names are the names of the devices of a set, in ascending order of devices.
+// Names returns the names of the devices of a set, in ascending order of devices.
 func (s Scenario) Names(set Set) []string {
 	names := make([]string, 0, set.Len())
 	for i := range set.All() {
@@ -121,8 +112,8 @@ func (s Scenario) Names(set Set) []string {
 	return names
 }
 
-// Holds tells whether the named devices are as many as were requested and have
-// the shape. It judges by the wiring of the topology and not by the expression.
+// Holds reports whether the named devices match the requests and have the shape. It uses the wiring of the topology instead of
+// the expression.
 func (s Scenario) Holds(names []string) bool {
 	devices, err := s.Topology.Select(names)
 	if err != nil {
@@ -140,12 +131,10 @@ func (s Scenario) Holds(names []string) bool {
 	return len(devices) == s.Wanted() && s.holds(s.Topology, names)
 }
 
-// HandWritten returns the first set of free devices that has the shape, and the
-// steps that the search for it took. The set is empty if there is none.
+// HandWritten returns the first set of free devices with the shape, or the empty set, and the number of steps of the search.
 func (s Scenario) HandWritten(free Set) (Set, int) { return s.search(free) }
 
-// everyHasTwoNeighbours tells whether each device of the set is linked to at least
-// two others of it.
+// everyHasTwoNeighbours reports whether each device of the set is linked to at least two devices of the set.
 func everyHasTwoNeighbours(t topology.Topology, names []string) bool {
 	devices, err := t.Select(names)
 	if err != nil {
@@ -166,24 +155,22 @@ func everyHasTwoNeighbours(t topology.Topology, names []string) bool {
 	})
 }
 
-// contiguousWithoutWrap tells whether the set is a stretch of a ring that does not
-// reach over the place where the ring closes.
+// contiguousWithoutWrap reports whether the set is a stretch of a ring that does not cross the ring's closing link.
 func contiguousWithoutWrap(t topology.Topology, names []string) bool {
 	last := len(t.Devices) - 1
 	wraps := slices.Contains(names, t.Devices[0].Name) && slices.Contains(names, t.Devices[last].Name)
 	return wiring.Contiguous(t, names) && (!wraps || len(names) == len(t.Devices))
 }
 
-// constraintName is the name under which a claim defines its expression.
+// constraintName is the name of the expression's constraint in a claim.
 const constraintName = "shape"
 
-// Claim asks for the devices of the scenario, with its expression as a constraint
-// on all of them.
+// Claim returns a claim for the devices of the scenario, with its expression as a constraint on all of them.
 func (s Scenario) Claim() (*resourceapi.ResourceClaim, error) {
 	return s.ClaimWith(s.Expression)
 }
 
-// ClaimWith is Claim with another expression in the place of the scenario's.
+// ClaimWith is Claim with another expression.
 func (s Scenario) ClaimWith(expression string) (*resourceapi.ResourceClaim, error) {
 	raw, err := json.Marshal(v1alpha1.CELDeviceConstraint{
 		TypeMeta:   metav1.TypeMeta{APIVersion: v1alpha1.SchemeGroupVersion.String(), Kind: v1alpha1.Kind},
@@ -206,7 +193,7 @@ func (s Scenario) ClaimWith(expression string) (*resourceapi.ResourceClaim, erro
 	return claim, nil
 }
 
-// PlainClaim has the requests of the scenario and no constraint.
+// PlainClaim returns a claim with the requests of the scenario and without a constraint.
 func (s Scenario) PlainClaim() *resourceapi.ResourceClaim {
 	claim := &resourceapi.ResourceClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: s.Name}}
 	for _, r := range s.Requests {
@@ -222,7 +209,7 @@ func (s Scenario) PlainClaim() *resourceapi.ResourceClaim {
 	return claim
 }
 
-// DeviceClasses has a class for each driver, of the same name.
+// DeviceClasses returns a class for each driver, with the driver's name.
 func (s Scenario) DeviceClasses() []*resourceapi.DeviceClass {
 	var classes []*resourceapi.DeviceClass
 	for _, driver := range s.Topology.Drivers() {
@@ -236,13 +223,12 @@ func (s Scenario) DeviceClasses() []*resourceapi.DeviceClass {
 	return classes
 }
 
-// ResourceSlices is what the drivers publish on a node. The pools are named like
-// the node.
+// ResourceSlices returns the slices that the drivers publish on a node. The pools have the node's name.
 func (s Scenario) ResourceSlices(nodeName string) ([]*resourceapi.ResourceSlice, error) {
 	return s.Topology.ResourceSlices(nodeName)
 }
 
-// Occupancy is which devices of a scenario are in use before its claim comes.
+// Occupancy is the set of devices in use before the claim.
 type Occupancy struct {
 	Name  string
 	InUse Set
@@ -252,22 +238,21 @@ type Occupancy struct {
 const (
 	// Empty has no device in use.
 	Empty = "empty"
-	// Free70 has 70 % of the devices free, picked at random once and for all.
+	// Free70 has 70 % of the devices free, chosen at random with a fixed seed.
 	Free70 = "70-free"
-	// HalfFree has half of them free, picked likewise.
+	// HalfFree has half of the devices free, chosen in the same way.
 	HalfFree = "half-free"
-	// Adversarial has an answer, but late in the order and behind many sets that
-	// nearly are one.
+	// Adversarial has an answer, but late in the order, after many sets that almost have the shape.
 	Adversarial = "adversarial"
-	// Unsatisfiable has enough free devices for the claim, and no answer.
+	// Unsatisfiable has enough free devices for the claim, but no answer.
 	Unsatisfiable = "unsatisfiable"
 )
 
-// OccupancyNames lists the occupancies in the order in which scenarios have them.
+// OccupancyNames lists the occupancies in the order of a scenario.
 var OccupancyNames = []string{Empty, Free70, HalfFree, Adversarial, Unsatisfiable}
 
-// occupancies makes those of n devices. The last two depend on the shape and are given
-// as pictures, empty where there is none.
+// occupancies returns the occupancies of n devices. The last two depend on the shape. They are given as pictures, or empty if
+// they can't exist.
 func occupancies(n int, adversarial, unsatisfiable string) []Occupancy {
 	result := []Occupancy{
 		{Empty, 0},
@@ -283,8 +268,7 @@ func occupancies(n int, adversarial, unsatisfiable string) []Occupancy {
 	return result
 }
 
-// Drawn reads a picture: a sign for each device in their order, x for one in use
-// and . for a free one. Blanks and line breaks are for the eye.
+// Drawn parses a picture with a character per device: x for a device in use, and . for a free one. Other characters are ignored.
 func Drawn(picture string) Set {
 	var inUse Set
 	i := 0
@@ -300,17 +284,17 @@ func Drawn(picture string) Set {
 	return inUse
 }
 
-// shuffled are count of n devices, the same in every run.
+// shuffled returns count of n devices, the same in every run.
 func shuffled(n, count int) Set {
 	return pick(random(n), first(n), count)
 }
 
-// random returns a source of random numbers that repeats itself in every run.
+// random returns a random source with a fixed seed.
 func random(n int) *rand.Rand {
 	return rand.New(rand.NewPCG(0x5ca1ab1e, uint64(n)))
 }
 
-// pick returns count devices of a set.
+// pick returns count random devices of a set.
 func pick(r *rand.Rand, from Set, count int) Set {
 	var devices []int
 	for i := range from.All() {

@@ -15,19 +15,17 @@ import (
 	"github.com/celset/celset/internal/topology"
 )
 
-// The drivers of the scenarios, which are also their device classes and the domains
-// of their attributes.
+// The drivers of the scenarios, which are also the names of the device classes and the domains of attributes.
 const (
 	acceleratorDriver = "mla.example.com"
 	gpuDriver         = "gpu.example.com"
 	nicDriver         = "nic.example.com"
 )
 
-// short is an attribute as it is written in the table: d.row.
+// short matches an abbreviated attribute in the table: d.row.
 var short = regexp.MustCompile(`\b([do])\.(index|row|col|bridge|id|peers|pcieRoot)\b`)
 
-// written completes the attributes of an expression: d.row becomes
-// d.attributes['mla.example.com'].row.
+// written expands abbreviated attributes: d.row becomes d.attributes['mla.example.com'].row.
 func written(expression string) string {
 	return short.ReplaceAllStringFunc(expression, func(match string) string {
 		variable, name := match[:1], match[2:]
@@ -42,8 +40,7 @@ func written(expression string) string {
 //go:embed scenarios.yaml
 var table []byte
 
-// Scenarios is the table. What differs in size or count is a scenario of its own. A mistake in it
-// panics: every test would meet it.
+// Scenarios returns the table. Each size is a scenario of its own. It panics on a mistake, because every test would fail.
 func Scenarios() []Scenario {
 	var rows []struct {
 		Name, Shape, Expression    string
@@ -93,7 +90,7 @@ func made(kind string, sizes []int) (topology.Topology, error) {
 	return topology.Topology{}, fmt.Errorf("there are no nodes %s", kind)
 }
 
-// meant is what a shape means for the wiring, and the search for it.
+// meant returns the check of a shape by the wiring, and the search for it.
 func meant(shape string, t topology.Topology, count int) (holds func(topology.Topology, []string) bool, search func(Set) (Set, int)) {
 	switch shape {
 	case "pairs":

@@ -10,14 +10,13 @@ import (
 	"math/rand/v2"
 )
 
-// Set is a set of devices of a scenario: bit i is the device of that index in
-// Topology.Devices.
+// Set is a set of devices of a scenario. Bit i is the device with index i in Topology.Devices.
 type Set uint64
 
-// maxDevices is what fits into a Set.
+// maxDevices is the maximum number of devices in a Set.
 const maxDevices = 64
 
-// first is the set of the first n devices.
+// first returns the set of the first n devices.
 func first(n int) Set {
 	if n >= maxDevices {
 		return ^Set(0)
@@ -25,13 +24,13 @@ func first(n int) Set {
 	return 1<<n - 1
 }
 
-// bit is the set of one device.
+// bit returns the set of device i.
 func bit(i int) Set { return 1 << i }
 
-// Len is the number of devices in the set.
+// Len returns the number of devices in the set.
 func (s Set) Len() int { return bits.OnesCount64(uint64(s)) }
 
-// Has tells whether the device of index i is in the set.
+// Has reports whether device i is in the set.
 func (s Set) Has(i int) bool { return s&bit(i) != 0 }
 
 // All yields the indices of the devices in ascending order.
@@ -45,19 +44,18 @@ func (s Set) All() iter.Seq[int] {
 	}
 }
 
-// lowest is the index of the first device, of a set that is not empty.
+// lowest returns the index of the first device. The set must not be empty.
 func (s Set) lowest() int { return bits.TrailingZeros64(uint64(s)) }
 
-// Sets is the number of sets that an exhaustive search looks at: those before the
-// answer in the order of the allocator and the answer itself, or all if there is
-// none.
+// Sets returns the number of sets that an exhaustive search visits in the allocator's order. These are the sets up to the answer,
+// or all sets if there is no answer.
 func (s Scenario) Sets(free Set) *big.Int {
 	answer, _ := s.HandWritten(free)
 	all, before := big.NewInt(1), new(big.Int)
 	for _, r := range s.Requests {
 		ours := free & s.OfDriver(r.Driver)
 		own := new(big.Int).Binomial(int64(ours.Len()), int64(r.Count))
-		// For each set of the requests before, this one goes through all of its own.
+		// Each set of the previous requests is combined with every set of this request.
 		all.Mul(all, own)
 		before.Mul(before, own)
 		before.Add(before, rank(ours, answer&ours))
@@ -68,7 +66,7 @@ func (s Scenario) Sets(free Set) *big.Int {
 	return before.Add(before, big.NewInt(1))
 }
 
-// rank is the number of sets of the same size that come before a set.
+// rank returns the number of sets of the same size that come before the set.
 func rank(free, set Set) *big.Int {
 	before := new(big.Int)
 	for set != 0 {
@@ -78,20 +76,18 @@ func rank(free, set Set) *big.Int {
 			set &^= lowest
 			continue
 		}
-		// Those that have this device come before.
+		// The sets that contain this device come first.
 		before.Add(before, new(big.Int).Binomial(int64(free.Len()), int64(set.Len()-1)))
 	}
 	return before
 }
 
-// Variants are sets of devices in use for n nodes, in the manner of an occupancy and
-// no two alike; fewer if there aren't so many. They are the same in every run, and
-// the first is the occupancy itself.
+// Variants returns up to n different sets of devices in use that resemble an occupancy. The first is the occupancy itself. The
+// result is the same in every run.
 //
-// In the manner of an occupancy means: for [Free70] and [HalfFree], as many devices in
-// use, others. For the other ones, a few more in use besides those of the occupancy,
-// as few as make n different ones; an adversarial occupancy keeps its first answer,
-// and in all of them enough devices stay free for the claim.
+// Variants of [Free70] and [HalfFree] have the same number of devices in use, but other devices. Variants of other occupancies
+// have a few more devices in use, as few as give n variants. An adversarial occupancy keeps its first answer, and enough devices
+// for the claim stay free.
 func (s Scenario) Variants(o Occupancy, n int) []Set {
 	r := random(o.InUse.Len())
 	result := []Set{o.InUse}
@@ -109,15 +105,14 @@ func (s Scenario) Variants(o Occupancy, n int) []Set {
 		before := len(result)
 		result = draw(r, result, seen, n, o.InUse, free&^kept, more, enough)
 		if len(result) == before {
-			// With still more in use it does not get better.
+			// More devices in use would not help.
 			break
 		}
 	}
 	return result
 }
 
-// draw appends up to n occupancies that have size devices of from in use besides
-// those of base. It goes through all there are only if it has to.
+// draw appends up to n occupancies with size devices of from in use in addition to base. It tries all of them only if necessary.
 func draw(r *rand.Rand, to []Set, seen map[Set]bool, n int, base, from Set, size int, accepted func(Set) bool) []Set {
 	for undrawn := subsets(from.Len(), size) - drawnBefore(seen, base, from, size); undrawn > 0 && len(to) < n; {
 		occupancy := base | pick(r, from, size)
@@ -133,7 +128,7 @@ func draw(r *rand.Rand, to []Set, seen map[Set]bool, n int, base, from Set, size
 	return to
 }
 
-// drawnBefore counts what draw would find a second time.
+// drawnBefore counts the occupancies that draw would find again.
 func drawnBefore(seen map[Set]bool, base, from Set, size int) int64 {
 	var count int64
 	for occupancy := range seen {
@@ -144,8 +139,7 @@ func drawnBefore(seen map[Set]bool, base, from Set, size int) int64 {
 	return count
 }
 
-// subsets is the number of sets of k of n devices. For 64 devices it stays below
-// 2^61.
+// subsets returns the number of sets of k of n devices. It is below 2^61 for 64 devices.
 func subsets(n, k int) int64 {
 	return new(big.Int).Binomial(int64(n), int64(k)).Int64()
 }

@@ -1,8 +1,8 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package shorthand reads claims and classes that are written short. An entry of their config is one
-// of these, or written as in the API:
+// Package shorthand reads claims and classes in a short form. An entry of their config has one of these forms, or the form of the
+// API:
 //
 //	constraint: {name: ring4, expression: "true"}   # a CELDeviceConstraint for celset.dev
 //	preference: {name: near, type: Policy, policy: KeepWhole}   # a CELDevicePreference
@@ -19,8 +19,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Claim makes the claim default/four of the YAML of its spec.devices, of which fields in later texts
-// replace those in earlier ones.
+// Claim returns the claim default/four with spec.devices from YAML. A field of a later text replaces the field of an earlier one.
 func Claim(devices ...string) (*resourceapi.ResourceClaim, error) {
 	claim := &resourceapi.ResourceClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "four"}}
 	raw, err := read(devices, &claim.Spec.Devices)
@@ -30,7 +29,7 @@ func Claim(devices ...string) (*resourceapi.ResourceClaim, error) {
 	return claim, err
 }
 
-// Class makes a class of the YAML of its spec.
+// Class returns a class with the spec from YAML.
 func Class(name, spec string) (*resourceapi.DeviceClass, error) {
 	class := &resourceapi.DeviceClass{ObjectMeta: metav1.ObjectMeta{Name: name}}
 	raw, err := read([]string{spec}, &class.Spec)
@@ -40,13 +39,13 @@ func Class(name, spec string) (*resourceapi.DeviceClass, error) {
 	return class, err
 }
 
-// numbers keeps all digits.
+// numbers keeps all digits of numbers.
 func numbers(d *json.Decoder) *json.Decoder {
 	d.UseNumber()
 	return d
 }
 
-// read returns the parameters that are as they are, by the index of their entry.
+// read decodes the texts. It returns literal parameters by the index of their config entry.
 func read(texts []string, into any) (raw map[int]string, err error) {
 	content := map[string]any{}
 	for _, text := range texts {

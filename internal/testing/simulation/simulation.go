@@ -1,8 +1,8 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package simulation tries pods on nodes that don't exist, as an autoscaler does: in a framework of the scheduler with a plugin
-// for devices, without a client, over lists of its own.
+// Package simulation tries pods on simulated nodes, as an autoscaler does: in a scheduler framework with a plugin for devices,
+// without a client, over lists in memory.
 package simulation
 
 import (
@@ -38,14 +38,14 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// Lists are what a program that simulates scheduling has in place of a cluster.
+// Lists replaces a cluster in a simulation of scheduling.
 type Lists struct {
-	// Claims are by namespace and name, pending by UID.
+	// Claims is keyed by namespace and name, pending by UID.
 	Claims  map[string]*resourceapi.ResourceClaim
 	pending map[types.UID]*resourceapi.ResourceClaim
 	Slices  []*resourceapi.ResourceSlice
 	Classes []*resourceapi.DeviceClass
-	// missing is why there are none.
+	// missing is the error of list calls before the lists are set.
 	missing error
 }
 
@@ -135,10 +135,10 @@ func (c claims) MaybeRemoveClaimPendingAllocation(uid types.UID, _ bool) (delete
 func (claims) AssumeClaimAfterAPICall(*resourceapi.ResourceClaim) error { return nil }
 func (claims) AssumedClaimRestore(_, _ string)                          {}
 
-// manager has its lists after the framework was made, as Cluster Autoscaler gives it others in each loop.
+// manager gets its lists after the framework is made, because Cluster Autoscaler replaces the lists in each loop.
 type manager struct{ *Lists }
 
-// Simulation is a framework as an autoscaler makes it: without a client, over lists of its own.
+// Simulation is a framework as made by an autoscaler: without a client, over lists in memory.
 type Simulation struct {
 	Lists     *Lists
 	framework framework.Framework
@@ -148,22 +148,22 @@ type Simulation struct {
 // Factory makes a plugin for devices.
 type Factory = func(context.Context, runtime.Object, fwk.Handle, plfeature.Features) (fwk.Plugin, error)
 
-// New has a pod with a claim. The plugin that the factory makes has the name in the profile, with upstream's arguments if the name is
-// upstream's.
+// New returns a simulation of a pod with a claim. The factory makes the plugin with that name in the profile. A plugin with
+// upstream's name gets upstream's arguments.
 func New(ctx context.Context, name string, factory Factory, features plfeature.Features, claim *resourceapi.ResourceClaim, classes ...*resourceapi.DeviceClass) (*Simulation, error) {
 	profile := &config.KubeSchedulerProfile{SchedulerName: "simulation", Plugins: &config.Plugins{
 		QueueSort: config.PluginSet{Enabled: []config.Plugin{{Name: queuesort.Name}}}, Bind: config.PluginSet{Enabled: []config.Plugin{{Name: defaultbinder.Name}}},
 		MultiPoint: config.PluginSet{Enabled: []config.Plugin{{Name: name}}},
 	}}
 	if name == dynamicresources.Name {
-		// A configuration that is loaded has them.
+		// A loaded configuration has these arguments.
 		profile.PluginConfig = []config.PluginConfig{{Name: name, Args: &config.DynamicResourcesArgs{FilterTimeout: &metav1.Duration{Duration: 10 * time.Second}}}}
 	}
 	registry := frameworkruntime.Registry{queuesort.Name: queuesort.New, defaultbinder.Name: defaultbinder.New, name: frameworkruntime.FactoryAdapter(features, factory)}
 	return of(ctx, registry, profile, claim, classes)
 }
 
-// Of is New with all plugins of the default profile, which are made by the registry.
+// Of is New with all plugins of the default profile, made by the registry.
 func Of(ctx context.Context, registry frameworkruntime.Registry, claim *resourceapi.ResourceClaim, classes ...*resourceapi.DeviceClass) (*Simulation, error) {
 	defaults, err := latest.Default()
 	if err != nil {
@@ -191,8 +191,8 @@ func of(ctx context.Context, registry frameworkruntime.Registry, profile *config
 	return s, err
 }
 
-// Try has a node with the slices simulated, of which some devices are in use, and the pod tried on it. It returns the devices that the pod
-// would get, and gives them back.
+// Try simulates a node with the slices and the devices in use, and tries the pod on it. It returns the devices that the pod would
+// get, and releases them.
 func (s *Simulation) Try(ctx context.Context, node string, slices []*resourceapi.ResourceSlice, inUse func(driver string, device int) bool) (devices []string, status *fwk.Status) {
 	before := s.Lists.Slices
 	s.Lists.Slices = append(before[:len(before):len(before)], slices...)

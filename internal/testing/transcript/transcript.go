@@ -1,7 +1,7 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package transcript compares results with files. A file has inputs, each with its result:
+// Package transcript compares results with files. A file holds inputs and their results:
 //
 //	# A comment names the entry below it.
 //	input => result
@@ -12,8 +12,7 @@
 //	a result
 //	of several lines
 //
-// A result ends at an empty line. Run a test with -rewrite to write all results anew, and review
-// the difference.
+// An empty line ends a result. The flag -rewrite rewrites all results; review the difference.
 package transcript
 
 import (
@@ -29,7 +28,7 @@ var rewrite = flag.Bool("rewrite", false, "write the results in transcripts anew
 
 const arrow = "=>"
 
-// Run calls result with each input of the file, and compares what it returns.
+// Run calls result with each input of the file and compares the results.
 func Run(t *testing.T, file string, result func(t *testing.T, input string) string) {
 	t.Helper()
 	data, err := os.ReadFile(file)
@@ -62,7 +61,7 @@ func Run(t *testing.T, file string, result func(t *testing.T, input string) stri
 	}
 }
 
-// entry is an input with its result. before are comments and empty lines.
+// entry is an input with its result. before holds the comments and empty lines above it.
 type entry struct{ before, name, input, result string }
 
 func read(text string) []entry {
@@ -86,7 +85,7 @@ func read(text string) []entry {
 	return append(entries, e)
 }
 
-// next takes an entry off the lines.
+// next splits the first entry from the lines.
 func next(lines []string) (input, result string, rest []string) {
 	if input, result, ok := strings.Cut(lines[0]+" ", " "+arrow+" "); ok {
 		return input, strings.TrimSuffix(result, " "), lines[1:]

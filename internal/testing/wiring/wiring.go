@@ -1,13 +1,13 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package wiring judges sets of devices by the links between them. It gives tests and demos a second opinion on a set that was
-// found with an expression, because an expression reads attributes.
+// Package wiring checks sets of devices by the links between them. It is an independent check of sets that were found with an
+// expression, which reads attributes.
 //
 //	wiring.IsBlock(mesh, []string{"mla-0", "mla-1", "mla-4", "mla-5"}, 2, 2)
 //
-// A set passes no check if it is empty, names a device twice or names a device that the topology does not have. The error of
-// [topology.Topology.Select] says which of these it is.
+// Every check rejects a set that is empty, contains a device twice, or contains an unknown device. The error of
+// [topology.Topology.Select] gives the reason.
 package wiring
 
 import (
@@ -16,10 +16,10 @@ import (
 	"github.com/celset/celset/internal/topology"
 )
 
-// selection is a set of devices by their names.
+// selection maps names to the devices of a set.
 type selection map[string]topology.Device
 
-// selected returns nil if Select refuses the names.
+// selected returns the devices of a set, or nil if Select rejects the names.
 func selected(t topology.Topology, names []string) selection {
 	devices, err := t.Select(names)
 	if err != nil {
@@ -32,15 +32,13 @@ func selected(t topology.Topology, names []string) selection {
 	return set
 }
 
-// Connected reports whether every device of the set can be reached from every
-// other one over links between devices of the set.
+// Connected reports whether all devices of the set are connected over links between devices of the set.
 func Connected(t topology.Topology, names []string) bool {
 	set := selected(t, names)
 	return set != nil && set.reachable(names[0]) == len(set)
 }
 
-// reachable counts the devices of the set that can be reached from one of them,
-// itself included, without leaving the set.
+// reachable counts the devices that can be reached from a device within the set, including the device.
 func (s selection) reachable(from string) int {
 	reached := map[string]bool{from: true}
 	frontier := []string{from}
@@ -59,16 +57,15 @@ func (s selection) reachable(from string) int {
 	return len(reached)
 }
 
-// Contiguous reports whether the set is a stretch of a ring, or all of the ring. A
-// stretch may reach over the place where the ring closes. It is false for other kinds.
+// Contiguous reports whether the set is a stretch of a ring, or the whole ring. A stretch may cross the closing link. The result
+// is false for other kinds.
 func Contiguous(t topology.Topology, names []string) bool {
 	// The connected parts of a ring are its stretches.
 	return t.Kind == topology.Ring && Connected(t, names)
 }
 
-// IsBlock reports whether the set is a full rectangle of a mesh or torus, with these
-// numbers of rows and columns. Ask twice to allow for either orientation. In a torus
-// a block may reach over the edges. It is false for other kinds.
+// IsBlock reports whether the set is a full rectangle of rows x cols in a mesh or torus. It checks one orientation. In a torus a
+// block may cross the edges. The result is false for other kinds.
 func IsBlock(t topology.Topology, names []string, rows, cols int) bool {
 	if t.Kind != topology.Mesh && t.Kind != topology.Torus || rows < 1 || cols < 1 || rows > t.Rows || cols > t.Cols {
 		return false
@@ -89,8 +86,7 @@ func IsBlock(t topology.Topology, names []string, rows, cols int) bool {
 	return false
 }
 
-// blockAt reports whether all places of the block with this top left corner are
-// occupied.
+// blockAt reports whether all positions of the block with this top left corner are occupied.
 func blockAt(t topology.Topology, occupied map[topology.Coordinates]bool, corner topology.Coordinates, rows, cols int) bool {
 	for i := range rows * cols {
 		at := topology.Coordinates{Row: corner.Row + i/cols, Col: corner.Col + i%cols}
@@ -104,8 +100,7 @@ func blockAt(t topology.Topology, occupied map[topology.Coordinates]bool, corner
 	return true
 }
 
-// IsClique reports whether every device of the set is directly linked to every
-// other one.
+// IsClique reports whether every two devices of the set are linked.
 func IsClique(t topology.Topology, names []string) bool {
 	set := selected(t, names)
 	for a, d := range set {
@@ -118,19 +113,17 @@ func IsClique(t topology.Topology, names []string) bool {
 	return set != nil
 }
 
-// WholePairs reports whether the set consists of whole bridged pairs. It is false for
-// other kinds.
+// WholePairs reports whether the set consists of whole bridged pairs. The result is false for other kinds.
 func WholePairs(t topology.Topology, names []string) bool {
 	return t.Kind == topology.BridgePairs && selected(t, names).closed()
 }
 
-// WholeCouples reports whether the set consists of whole couples of a GPU and a NIC. It
-// is false for other kinds.
+// WholeCouples reports whether the set consists of whole couples of a GPU and a NIC. The result is false for other kinds.
 func WholeCouples(t topology.Topology, names []string) bool {
 	return t.Kind == topology.Couples && selected(t, names).closed()
 }
 
-// closed reports whether the neighbours of all devices are in the set, too.
+// closed reports whether the set contains the neighbours of all its devices.
 func (s selection) closed() bool {
 	for _, d := range s {
 		for _, neighbor := range d.Neighbors {

@@ -17,7 +17,7 @@ import (
 	"github.com/celset/celset/internal/topology"
 )
 
-// TestRefused: no check passes a set that is not one, whatever the kind.
+// TestRefused checks that every check rejects an invalid set.
 func TestRefused(t *testing.T) {
 	for _, topo := range []topology.Topology{
 		randomtopology.NewRing(t, 4), randomtopology.NewMesh(t, 2, 2), randomtopology.NewTorus(t, 2, 2), randomtopology.NewBridgePairs(t, 4), randomtopology.NewCouples(t, 2),
@@ -39,8 +39,7 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// TestContiguousByCounting: in a ring a set that is not all of it is contiguous
-// if exactly one member has no member after it.
+// TestContiguousByCounting: a set that is not the whole ring is contiguous if exactly one member has no next member.
 func TestContiguousByCounting(t *testing.T) {
 	cases.Check(t, func(t *rapid.T) {
 		topo := randomtopology.Rings().Draw(t, "ring")
@@ -56,7 +55,7 @@ func TestContiguousByCounting(t *testing.T) {
 	})
 }
 
-// TestConnectedByMerging compares with merging the classes of linked devices.
+// TestConnectedByMerging compares with a union of linked devices.
 func TestConnectedByMerging(t *testing.T) {
 	cases.Check(t, func(t *rapid.T) {
 		topo := randomtopology.Any().Draw(t, "topology")
@@ -109,8 +108,7 @@ func TestIsBlock(t *testing.T) {
 	}
 }
 
-// TestIsBlockExactly builds a block anywhere and checks that it is one, and that
-// it is none when one of its devices is exchanged for another.
+// TestIsBlockExactly checks that a block anywhere is recognized, and that it is rejected if one of its devices is replaced.
 func TestIsBlockExactly(t *testing.T) {
 	cases.Check(t, func(t *rapid.T) {
 		topo := randomtopology.Grids().Draw(t, "grid")
@@ -164,8 +162,7 @@ func TestIsClique(t *testing.T) {
 	require.True(t, wiring.Connected(topo, []string{"mla-0", "mla-1", "mla-4"}), "connected is less than a clique")
 }
 
-// TestWholeByAttribute: a set is whole if every value of the attribute occurs
-// twice in it.
+// TestWholeByAttribute: a set is whole if every value of the attribute occurs twice.
 func TestWholeByAttribute(t *testing.T) {
 	cases.Check(t, func(t *rapid.T) {
 		topo, value := randomtopology.NewBridgePairs(t, 8), topology.AttributeBridge
@@ -189,9 +186,8 @@ func TestWholeByAttribute(t *testing.T) {
 	})
 }
 
-// anySet draws a set of at least one device, by name and in any order. Devices
-// near each other come up more often than a uniform choice would have it, so
-// that sets with a shape are not rare.
+// anySet generates a set of at least one device, as names in any order. It prefers adjacent devices, so that sets with a shape
+// are frequent enough.
 func anySet(t *rapid.T, topo topology.Topology, most int) []string {
 	names := []string{rapid.SampledFrom(topo.Devices).Draw(t, "first").Name}
 	for range rapid.IntRange(0, most-1).Draw(t, "more") {

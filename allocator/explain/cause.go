@@ -223,7 +223,7 @@ func (p *Problem) withFeatures(node *v1.Node) *Problem {
 	return with
 }
 
-// withGates returns the problem with feature gates on, and without slices that skip node operations.
+// withGates returns the problem with feature gates on and with slices that don't skip node operations.
 func (p *Problem) withGates(node *v1.Node, gates []gate) *Problem {
 	with := cmp.Or(p.edited(func(slice *resourceapi.ResourceSlice) bool {
 		return mayBeFor(slice, node) && compat.SkipsNodeOperations(&slice.Spec)

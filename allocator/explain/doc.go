@@ -1,9 +1,9 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package explain explains why claims do not fit on a node: which devices are free, which condition no set of them can satisfy,
-// and which claims have the missing devices. It allocates nothing. Each statement is the result of a search by package allocator,
-// not a guess.
+// Package explain explains why claims do not fit on a node. It finds the free devices, the condition that no set of them can
+// satisfy, and the claims with the missing devices. It allocates nothing. Each statement is the result of a search by package
+// allocator, not a guess.
 //
 //	p := &explain.Problem{Problem: allocator.Problem{Claims: claims, Allocated: allocated, Classes: classes, Slices: slices, …}}
 //	e, err := p.Node(ctx, node)
@@ -18,9 +18,9 @@
 //  2. Other causes. Taints, unusable pools, counters, capacities, node selectors of devices and features are removed from the
 //     problem, one kind at a time ([Cause]). If the claims fit without one kind, it is named. If no single kind is enough, all
 //     are removed, and the kinds that can't be put back are named.
-//  3. The claims in the way. If the claims would fit with all devices of the node free, owners get their devices back one after
-//     the other, as long as the claims fit. The remaining owners are named: not all of them can keep their devices. Claims of
-//     other namespaces are counted, unless [Problem.NamesAll] is set.
+//  3. The claims in the way. If the claims would fit with all devices of the node free, owners get their devices back one by
+//     one, as long as the claims fit. The remaining owners are named: not all of them can keep their devices. Claims of other
+//     namespaces are counted, unless [Problem.NamesAll] is set.
 //
 // For a claim with devices, [Problem.Score] rates them by the claim's preferences. It compares their values with the best set
 // beside the other claims, and with the best set on the empty node.

@@ -122,7 +122,7 @@ func (p *Problem) inTheWay(ctx context.Context, node *v1.Node, owners []Owner) (
 		case results == nil:
 			i++
 		default:
-			// Earlier owners still can't be left out, because fewer owners never allow more.
+			// Earlier owners are still needed: freeing the devices of fewer owners never makes more sets possible.
 			few = p.having(others, results)
 			i = min(i, len(few))
 		}
@@ -161,7 +161,7 @@ func (p *Problem) having(owners []Owner, results []resourceapi.AllocationResult)
 // counterSet is a counter set of a pool.
 type counterSet struct{ driver, pool, name string }
 
-// counterSets maps the counter sets that devices consume to the devices.
+// counterSets returns the counter sets that the selected devices consume, each with its devices.
 func (p *Problem) counterSets(are func(structured.DeviceID) bool) map[counterSet]sets.Set[structured.DeviceID] {
 	all := map[counterSet]sets.Set[structured.DeviceID]{}
 	for _, slice := range p.Slices {

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package fragmentation counts how many sets the free devices of a cluster allow. For each shape ([allocator.Shape]) it counts
-// the additional claims that would get devices now, if the same claims had other devices, and if no device were in use. It moves
-// no claim.
+// how many more claims would get devices: now, with other devices for the same claims, and with no device in use. It moves no
+// claim.
 //
 //	report, err := fragmentation.New(ctx, problem, nodes, fragmentation.Options{})
 //

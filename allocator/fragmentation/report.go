@@ -94,11 +94,11 @@ type cluster struct {
 	places places
 }
 
-// New returns a report. It ignores the claims of the problem. Allocated claims have the devices in use, and all of them ask for
-// shapes. nodes are the nodes that pods may use.
+// New returns a report. It ignores the claims of the problem. Its Allocated claims with devices have the devices in use. All its
+// Allocated claims, with or without devices, ask for shapes. nodes are the nodes that pods may use.
 //
-// The work is limited: for shapes by [allocator.Allocator.CountSets] and an [allocator.AttemptBudget] in the problem's options,
-// for packing by the number of nodes and claims to try. An error comes from the slices or the context.
+// The work on shapes is limited by [allocator.Allocator.CountSets] and an [allocator.AttemptBudget] in the problem's options. The
+// work on packing is limited by the number of tries. An error comes from the slices or the context.
 func New(ctx context.Context, problem allocator.Problem, nodes []*v1.Node, options Options) (*Report, error) {
 	c := &cluster{ctx: ctx, problem: problem, nodes: nodes, shapes: shapesOf(&problem, options)}
 	c.problem.Options = append(slices.Clone(problem.Options), allocator.WithCache(newCache(options)),

@@ -14,8 +14,8 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// Attached returns an error if the scheduler has given up waiting for the devices of an allocated claim, because a device reports
-// a failure or the time is over. pod is the UID of the pod that wants to use the claim.
+// Attached returns an error if the scheduler has given up waiting for the devices of an allocated claim. Either a device reports
+// a failure, or the time is over. pod is the UID of the pod that wants to use the claim.
 //
 // The devices are checked in order. A device without a report hides failures of later devices, as in kube-scheduler.
 func (c *Checker) Attached(claim *resourceapi.ResourceClaim, pod types.UID, now time.Time) error {

@@ -6,9 +6,9 @@
 //
 //	found, err := preemption.Search(ctx, preemption.Problem{Victims: victims, Allowed: allowed, Fits: fits})
 //
-// The caller decides what fits. For devices, the package has the parts that schedulers and other programs need: the claims that
-// give back devices when pods are gone ([Release]), the disruption budgets of a pod ([Budgets]), and the least number of devices
-// to free ([Needs]).
+// The caller decides what fits. For devices, the package has the parts that schedulers and other programs need. [Release] finds
+// the claims that give back devices when pods are gone. [Budgets] are the disruption budgets of pods, and [Needs] returns the
+// least number of devices to free.
 //
 // kube-scheduler removes all victims and adds them back one by one, the most important first. That finds the least cost for
 // countable resources such as CPU, but not for devices that belong together. A victim that is added back early may occupy the

@@ -23,8 +23,8 @@ type Problem struct {
 	Victims []Victim
 	// Allowed is the number of pods that each disruption budget allows to remove.
 	Allowed []int32
-	// Fits reports whether it fits if exactly these victims are removed, by position. It must be monotonic: removing more victims
-	// still fits.
+	// Fits reports whether it fits if exactly these victims are removed, by position. It must be monotonic: if a set of victims is
+	// sufficient, so is every superset.
 	Fits func(ctx context.Context, removed bitset.Set) (bool, error)
 	// Needs are necessary conditions for Fits. They are optional and save the search most of its questions.
 	Needs []Need
@@ -152,8 +152,8 @@ func (s *search) fits(removed bitset.Set) (bool, error) {
 	return fits, nil
 }
 
-// reprieve adds victims back one by one while it fits, as kube-scheduler does: first victims whose removal violates a budget,
-// then the others, each by importance.
+// reprieve adds victims back one by one while it fits, as kube-scheduler does. Victims whose removal violates a budget come
+// first, then the others, each by importance.
 func (s *search) reprieve(removed bitset.Set, order []int) (bitset.Set, error) {
 	removed = slices.Clone(removed)
 	for _, i := range order {

@@ -104,7 +104,7 @@ var templates = map[string]map[schema.GroupVersionResource]string{
 	"group":            {placements: `{"metadata":{"name":"a"},"spec":{"decisionStrategy":{"groupStrategy":{"clustersPerDecisionGroup":%s}}}}`},
 }
 
-// Each command of the file names a template. Its input lines are values, its output shows an object with each value in a list and
+// Each command of the file names a template. Its input lines are values. Its output shows an object with each value in a list and
 // in a watch. "go test ./placement/controller -run Undecodable -rewrite" updates the file.
 func TestUndecodableObjectsAreLeftOut(t *testing.T) {
 	datadriven.RunTest(t, "testdata/guard", func(t *testing.T, d *datadriven.TestData) string {

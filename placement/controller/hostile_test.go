@@ -128,7 +128,7 @@ func (m *model) place(namespace, name, set string) types.NamespacedName {
 	return key
 }
 
-// start starts the workers, and stop stops them. The test fails if two workers decide one Placement at a time.
+// start starts the workers, and stop stops them. The test fails if two workers decide the same Placement at the same time.
 func (m *model) start() (stop func()) {
 	for slow, lane := range map[bool]*lane{false: &m.usual, true: &m.slow} {
 		queue := turns.NewQueue("", workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](time.Millisecond, time.Second))
@@ -366,7 +366,7 @@ func TestWaitingPlacementsObey(t *testing.T) {
 }
 
 // TestPlacementsThatAreGoneAreForgotten checks that the prepared data of a deleted Placement is removed even if it was never
-// decided, and that nothing is prepared for a Placement that is gone.
+// decided. Nothing is prepared for a Placement that is gone.
 func TestPlacementsThatAreGoneAreForgotten(t *testing.T) {
 	m := newModel(t, 1, 0)
 	queue := turns.NewQueue("", workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](time.Millisecond, time.Second))

@@ -48,9 +48,9 @@ func (w *world) requireComplete(t require.TestingT) {
 	}
 }
 
-// Two processes act as leaders. They stop at any write and continue later or never; requests and answers get lost, requests
-// arrive late, events are delayed, processes restart, and the wanted groups change. After each write every cluster is in some
-// slice, and in the end in exactly one.
+// Two processes act as leaders. They stop at any write and continue later or never. Requests and answers get lost, requests and
+// events are late, processes restart, and the wanted groups change. After each write every cluster is in some slice, and in the
+// end in exactly one.
 func TestClustersAreNeverMissingWithTwoLeaders(t *testing.T) {
 	counts := map[string]int{}
 	positive := func() bool {

@@ -57,8 +57,9 @@ func (r *records) get(object client.Object) record {
 	return r.named(client.ObjectKeyFromObject(object)).about(object)
 }
 
-// about returns the record if it belongs to this object and generation, else a new one. A new one keeps only slow, because a
-// worker of that queue may have the Placement. The delay after overruns ends, because the expressions may be corrected.
+// about returns the record for this object. It is new if the record has another UID, and its pace is new if it has another
+// generation: a corrected expression ends the delay after overruns. slow stays, because a worker of that queue may have the
+// Placement.
 func (r record) about(object client.Object) record {
 	if r.uid != object.GetUID() {
 		return record{uid: object.GetUID(), pace: pace{generation: object.GetGeneration(), slow: r.slow}}

@@ -34,8 +34,8 @@ func decision(version string) *clusterv1beta1.PlacementDecision {
 	}}
 }
 
-// The ledger has version 10 of a PlacementDecision. A script has events (set, remove), an answer to a deletion by this process
-// (delete), and lists with the version of the object, or "-", and the version of the list. A request begins at await and ends at
+// The ledger has version 10 of a PlacementDecision. A script has events (set, remove), answers to a deletion by this process
+// (delete), and lists. A list has the version of the object, or "-", and its own version. A request begins at await and ends at
 // noted.
 func TestLedgerKeepsTheNewest(t *testing.T) {
 	key, of := client.ObjectKeyFromObject(decision("")), types.NamespacedName{Namespace: "ns", Name: "p"}

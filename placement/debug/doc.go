@@ -37,7 +37,7 @@
 //
 // The body is a [report.Report] with all reasons for the decision, even if the Placement is misconfigured and keeps its former
 // decision. If the decision fails, the Report has an error, and the HTTP status is 500. Any other failure returns a Status of the
-// Kubernetes API: 400 for an invalid Placement, 401 or 403 for missing rights, and 404, 405, 413 and 415 as in HTTP.
+// Kubernetes API. Its code is 400 for an invalid Placement, 401 or 403 for missing rights, and 404, 405, 413 or 415 as in HTTP.
 //
 // Answers reveal no more than the user's rights allow: a Placement without the right to get it looks like a missing one. But as
 // on the hub, a Placement in a request reports clusters that its author may not read.

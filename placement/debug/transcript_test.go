@@ -87,7 +87,7 @@ func reported(t *testing.T, response *httptest.ResponseRecorder, d *datadriven.T
 	return string(text)
 }
 
-// inScheme matches the name of a scheme in an error, which has a line number of a library.
+// inScheme matches the scheme in an error, because its name has a line number of a library.
 var inScheme = regexp.MustCompile(` in scheme ".*"`)
 
 // refused returns the text that a user reads of a refusal.

@@ -60,7 +60,7 @@ func New(options Options) (*Metrics, error) {
 	for _, one := range []metrics.Registerable{
 		m.scheduling, m.plugins, m.writing, m.cached, m.turns, m.outOfRange, m.undecodable, m.evaluationTime, m.evaluationCost, m.failures, m.compilations,
 	} {
-		// A registry of Kubernetes would call Create; this one may be another.
+		// Registries of Kubernetes create metrics themselves, but other registries don't.
 		one.Create(nil)
 		if err := options.Registerer.Register(one); err != nil {
 			return nil, fmt.Errorf("register metric %s: %w", one.FQName(), err)

@@ -116,7 +116,7 @@ func rounds(passed, round time.Duration, groups int) (taken int, next time.Durat
 }
 
 // workers returns the clusters of the MultiKueueConfig of a Workload's admission check. It returns nil if no check of MultiKueue
-// is pending or its MultiKueueConfig is invalid. Kueue shows an invalid one as an inactive check.
+// is pending or the MultiKueueConfig is missing. Kueue shows a check without a valid MultiKueueConfig as inactive.
 func (r *reconciler) workers(ctx context.Context, w *workload) ([]string, error) {
 	for _, state := range w.Status.AdmissionChecks {
 		check := empty(checkKind)

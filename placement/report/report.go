@@ -148,7 +148,7 @@ type Decision struct {
 	Clusters []clusterv1beta1.ClusterDecision `json:"decisions"`
 }
 
-// Clip shortens a text to a number of bytes and adds "...".
+// Clip cuts a text that is longer than limit bytes, and adds "...".
 func Clip(text string, limit int) string {
 	if len(text) <= limit {
 		return text

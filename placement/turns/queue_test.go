@@ -20,7 +20,7 @@ func requestOf(namespace, name string) reconcile.Request {
 	return reconcile.Request{NamespacedName: types.NamespacedName{Namespace: namespace, Name: name}}
 }
 
-// No request is lost, and each namespace keeps its order. Each waiting namespace overtakes another one at most once.
+// No request is lost, and each namespace keeps its order. A waiting namespace is overtaken at most once by each other namespace.
 func TestTheQueueIsFair(t *testing.T) {
 	cases.Check(t, func(t *rapid.T) {
 		q, waiting := newOrder(), map[string][]reconcile.Request{}

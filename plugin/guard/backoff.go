@@ -56,7 +56,7 @@ func (b *backOffs) set(key types.UID, entry backOff, now time.Time, limits *Limi
 	b.entries[key] = entry
 }
 
-// of returns the back-off of the claims that ends last.
+// of returns the claims' back-off with the latest end.
 func (b *backOffs) of(keys []types.UID, now time.Time) (longest backOff, waits bool) {
 	for _, key := range keys {
 		if entry, known := b.entries[key]; known && entry.until.After(now) && entry.until.After(longest.until) {

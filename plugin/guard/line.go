@@ -18,8 +18,8 @@ import (
 //
 //   1. Only a few pods of a namespace are queued at a time ([Guard.Gate]); others join the line. A pod whose attempt is refused
 //      for the namespace's share joins the line, too ([Guard.Admit]).
-//   2. When the attempt of a queued pod has ended, or the pod is deleted, the first pod of the line is queued if the share allows
-//      it.
+//   2. When the attempt of a queued pod has ended, or the pod is deleted, the first pod of the line is queued. The share may
+//      delay that.
 //   3. If a namespace has used up its share, a pod is queued only when no other namespace waits. Its attempt is then not refused.
 //
 // After an error, a pod in the scheduling queue backs off, but an activated pod does not. So the pod joins the line only when its
@@ -32,7 +32,7 @@ const (
 	// maxQueued limits the queued pods of a namespace with remaining share. Additional pods would be refused together once the share
 	// is used up.
 	maxQueued = 8
-	// maxQueuedWithoutShare is the limit for a namespace that has used up its share: one pod is tried, and the next is ready when
+	// maxQueuedWithoutShare is the limit for a namespace that has used up its share. One pod is tried, and the next is ready when
 	// that attempt ends.
 	maxQueuedWithoutShare = 2
 )

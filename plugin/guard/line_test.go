@@ -76,7 +76,7 @@ func (s *schedulerBench) next(takes time.Duration) bool {
 	return true
 }
 
-// TestNewPodsTakeTurns checks that new pods and retried pods don't wait for all of each other.
+// TestNewPodsTakeTurns checks that a new pod doesn't wait for all retried pods, and a retried pod doesn't wait for all new pods.
 func TestNewPodsTakeTurns(t *testing.T) {
 	s := newSchedulerBench()
 	for i := range 400 {
@@ -96,8 +96,8 @@ func TestNewPodsTakeTurns(t *testing.T) {
 	require.Positive(t, s.attempts[types.UID(fmt.Sprint("a/again-", maxQueued+9))])
 }
 
-// TestWaitingCostsNothing checks that each pod of a namespace without a share makes only one refused attempt, however long it
-// waits and however often other pods come and go.
+// TestWaitingCostsNothing checks that each pod of a namespace without a share makes only one refused attempt. That holds however
+// long it waits and however often other pods come and go.
 func TestWaitingCostsNothing(t *testing.T) {
 	s := newSchedulerBench()
 	const many = 400

@@ -30,7 +30,7 @@ type Ended struct {
 	Heir *Hold
 }
 
-// Holds holds all holds that a scheduler reads or makes. It is safe for concurrent use.
+// Holds stores the holds of a scheduler, and the foreign holds that it has read. It is safe for concurrent use.
 type Holds struct {
 	clock clock.WithDelayedExecution
 	// ended is called for each hold that ends, without locks.

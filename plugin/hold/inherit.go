@@ -11,7 +11,7 @@ import (
 	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
 )
 
-// inherit passes the hold of a deleted pod to another pod of the same claims, so that no other pods are evicted for it while the
+// inherit passes the hold of a deleted pod to another pod of the same claims. So no other pods are evicted for the heir while the
 // victims end. It returns nil if no such pod waits. broken has the pods whose holds break, because a foreign hold may precede the
 // heir's.
 func (h *Holds) inherit(ending *held) (inherits *Hold, broken []types.UID) {

@@ -15,8 +15,8 @@ import (
 	"k8s.io/dynamic-resource-allocation/structured"
 )
 
-// Two holds compete if both can't be kept. Within a scheduler, a pod of a higher priority may take a reserved device or get a
-// hold on it, and breaks the hold of the lower priority. Two schedulers may begin competing holds of the same priority, because
+// Two holds compete if both can't be kept. Within a scheduler, the hold of the lower priority breaks when a pod of a higher
+// priority takes a device of it or gets a hold on one. Two schedulers may begin competing holds of the same priority, because
 // each reads the holds of the other from a watch. So all holds are ordered:
 //
 //   1. A hold precedes another if its pod has the higher priority, then if it began earlier, then if its pod has the lower UID.
@@ -35,8 +35,8 @@ func (h *Hold) precedes(other *Hold) bool {
 	) < 0
 }
 
-// competes reports whether two holds exclude each other: they share a device, a victim, or a claim to free. Victims and claims
-// decide for shares and partitions.
+// competes reports whether two holds exclude each other: they share a device, a victim, or a claim to free. Shares and partitions
+// of devices exclude each other only through victims and claims.
 func (h *Hold) competes(other *Hold) bool {
 	return h.hasAny(wholeDevices(other.Devices())) || haveCommon(h.Victims, other.Victims) || haveCommon(h.Frees, other.Frees)
 }
@@ -70,8 +70,8 @@ func (h *Holds) brokenBy(begun *held) (broken []types.UID) {
 	return broken
 }
 
-// isBefore reports whether a hold reserves its devices against a pod. A hold of a lower priority does not. A hold that competes
-// with the pod's own hold does only if it precedes that.
+// isBefore reports whether a hold reserves its devices against a pod. A hold of a lower priority does not, nor does a competing
+// hold that the pod's own hold precedes.
 func (h *Holds) isBefore(held *held, pod *v1.Pod) bool {
 	if held.Pod.UID == pod.UID || corev1helpers.PodPriority(held.Pod) < corev1helpers.PodPriority(pod) {
 		return false

@@ -119,7 +119,8 @@ func (s *schedulers) mayGet(device string) (pods []types.UID) {
 	return pods
 }
 
-// TestEqualHoldsOfTwoSchedulers has two schedulers that begin holds before they read each other's. The preceding hold stays.
+// TestEqualHoldsOfTwoSchedulers has two schedulers that begin holds before they read each other's. The first hold in the order
+// stays.
 func TestEqualHoldsOfTwoSchedulers(t *testing.T) {
 	for name, test := range map[string]struct {
 		priorities [2]int32
@@ -164,8 +165,8 @@ func TestHoldsCompeteForVictims(t *testing.T) {
 	require.True(t, (&Hold{Frees: []types.UID{"1"}}).competes(&Hold{Frees: []types.UID{"1"}}))
 }
 
-// TestAnotherSchedulerAllocates checks that a hold ends if another claim gets its device, except for claims of the pod or of a
-// victim. A pod of a higher priority breaks the hold.
+// TestAnotherSchedulerAllocates checks that a hold ends if another claim gets its device. Claims of the pod or of a victim don't
+// end it. A pod of a higher priority breaks the hold.
 func TestAnotherSchedulerAllocates(t *testing.T) {
 	claim := func(name, device string) *resourceapi.ResourceClaim {
 		c := &resourceapi.ResourceClaim{Status: resourceapi.ResourceClaimStatus{Allocation: &resourceapi.AllocationResult{}}}

@@ -239,8 +239,8 @@ func (c *cluster) state() map[string]string {
 	return state
 }
 
-// TestRandomSequences checks that pods that are deleted or bound have no hold, that nominations have no effect, that a hold lasts
-// until an event ends it, and that a restarted scheduler has the same holds and tries.
+// TestRandomSequences checks that deleted and bound pods have no hold, that nominations have no effect, and that a hold lasts
+// until an event ends it. A restarted scheduler has the same holds and tries.
 func TestRandomSequences(t *testing.T) {
 	restarts, kept := 0, 0
 	for seed := range cases.Of(50, 1000) {

@@ -64,7 +64,7 @@ func NewStore(client kubernetes.Interface, clock clock.WithTicker) *Store {
 }
 
 // Write writes the condition of a hold that began at the time begun. It returns an error if the pod was deleted or replaced by
-// another pod of its name, or if the end of the hold is waiting to be written.
+// another pod of its name. It returns [ErrEnded] if the hold has ended since.
 func (s *Store) Write(ctx context.Context, pod *v1.Pod, condition *v1.PodCondition, begun time.Time) error {
 	end, err := s.begin(ctx, pod.UID)
 	if err != nil {

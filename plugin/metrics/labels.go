@@ -77,8 +77,8 @@ func outcomeOf(found bool, err error) Outcome {
 	return OutcomeError
 }
 
-// budgetOf returns the value of the label "budget" for a budget that was used up: the name of its field in the arguments of the
-// plugin.
+// budgetOf returns the value of the label "budget" for an exhausted budget. The value is the name of its field in the arguments
+// of the plugin.
 func budgetOf(err *allocator.BudgetError) string {
 	if err.Unit == allocator.BudgetSteps {
 		return budgetSteps

@@ -16,9 +16,9 @@
 //
 // # Why no device is given twice
 //
-// If a claim has a device, or may still get it by a request in flight, the device is always in one of three sets: upstream's list
-// of devices in use, upstream's reservations, and the pending writes here. A scheduler decides on one pod at a time, and takes
-// none of these devices.
+// If a claim has a device, or may still get it by a request in flight, the device is in use. Such a device is always in one of
+// three sets: upstream's list of devices in use, upstream's reservations, and the pending writes here. A scheduler decides on one
+// pod at a time, and takes none of these devices.
 //
 //   - A reservation ends after the write has returned. By then the write is pending here, whether its answer was a success or was
 //     lost. A write is not pending after an error that proves that it was not stored.

@@ -18,8 +18,8 @@ import (
 )
 
 // The pods of a group may share a claim. They are bound at the same time, and upstream's plugin starts each binding with the
-// version of the claim from before the scheduling. So all pods but one get a conflict, read the claim, and fail because the claim
-// has devices: the devices that were chosen for the group (kubernetes/kubernetes#140053).
+// version of the claim from before the scheduling. So all pods but one get a conflict and read the claim. They fail because the
+// claim has the devices that were chosen for the group (kubernetes/kubernetes#140053).
 //
 // The client makes the pods of one scheduler write a claim one after the other:
 //

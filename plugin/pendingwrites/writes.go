@@ -239,7 +239,8 @@ func (w *Writes) add(claim *resourceapi.ResourceClaim, isStored bool) {
 	}
 }
 
-// replaces reports whether a write makes the other one redundant. A claim is stored in one version.
+// replaces reports whether a replaces b. A claim has one stored version, so stored writes replace each other; equal requests do,
+// too.
 func (a write) replaces(b write) bool {
 	if a.stored || b.stored {
 		return a.stored == b.stored

@@ -102,8 +102,8 @@ var fateOf = map[string]fate{
 	"told": told, "answer-lost": answerLost, "request-late": requestLate, "conflict": conflict, "throttled": throttled, "refused": refused, "not-sent": notSent,
 }
 
-// TestWhatBecomesOfWrites runs the commands of a file. The result of each command has its error, the outcomes, whether the
-// waiting pod is tried again, the devices reserved against others, and the claim's devices in the scheduler's list.
+// TestWhatBecomesOfWrites runs the commands of a file. The result of each command has its error, the outcomes and the retry of
+// the waiting pod. It also has the devices reserved against others and the claim's devices in the scheduler's list.
 func TestWhatBecomesOfWrites(t *testing.T) {
 	transcript.Run(t, filepath.Join("testdata", "writes.txt"), func(t *testing.T, input string) string {
 		d, uids := newDesk(t), map[string]types.UID{}

@@ -11,15 +11,15 @@ import (
 	"github.com/celset/celset/allocator"
 )
 
-// Explanation is the answer for the claims on one node. The plugin writes it into conditions and events, and kubectl
-// celset prints it and returns it as data.
+// Explanation is the answer for the claims on one node. The plugin writes it into conditions and events, and kubectl celset
+// prints it and returns it as data.
 type Explanation struct {
 	Node string `json:"name"`
 	Fits bool   `json:"fits"`
-	// Reason is why the claims don't fit, as the scheduler says it.
+	// Reason says why the claims don't fit, in the scheduler's words.
 	Reason string `json:"reason,omitempty"`
-	// Failed: a CEL constraint failed on devices of the node, or not all devices of the node are known. Reason says
-	// which. Of Why only Requests is known then.
+	// Failed is true if a CEL constraint failed on devices of the node, or if the devices of the node can't be determined. Reason
+	// has the details, and only Requests is set in Why.
 	Failed bool `json:"failed,omitempty"`
 	// Claims have the devices that they would get.
 	Claims []Claim `json:"claims,omitempty"`
@@ -33,18 +33,17 @@ type Explanation struct {
 
 // Why lists the obstacles for claims on a node.
 type Why struct {
-	// Requests has the requests of all claims in order, alternatives one by one.
+	// Requests has the requests of all claims in order. Each alternative has its own entry.
 	Requests []Request `json:"requests,omitempty"`
-	// Unmet is the first condition with which there is no set. It is nil if the claims fit, or do not fit even without
-	// any condition.
+	// Unmet is the first condition that leaves no set. It is nil if the claims fit, or do not fit even without any condition.
 	Unmet *Condition `json:"unmet,omitempty"`
-	// Causes keep devices from being allocated. The claims would fit without any single one of them. If no single cause
-	// suffices, all of them have to go.
+	// Causes prevent devices from being allocated. If removing one cause is enough for the claims to fit, each such cause is listed.
+	// Otherwise all listed causes must be removed.
 	Causes []Cause `json:"causes,omitempty"`
-	// Never: the claims would not fit if all devices of the node were free, and no cause is known.
+	// Never is true if the claims would not fit even if all devices of the node were free, and no cause was found.
 	Never bool `json:"never,omitempty"`
-	// InTheWay names allocated claims, of which some have to give back devices. OthersInTheWay counts those that the
-	// reader may not see.
+	// InTheWay names allocated claims; some of them must give back devices. OthersInTheWay counts claims that the reader may not
+	// see.
 	InTheWay       []Owner `json:"inTheWay,omitempty"`
 	OthersInTheWay *Others `json:"othersInTheWay,omitempty"`
 	// Unknown is the error that ended the search for obstacles early.
@@ -57,9 +56,9 @@ type Request struct {
 	Claim  string `json:"claim"`
 	Name   string `json:"name"`
 	Wanted int    `json:"wanted"`
-	// Matching is the number of devices of the node that pass the selectors. Of these, Unusable can't be had whatever
-	// is in use, because of a taint or of a feature, and Free can be had now. Failed is the number of devices on which
-	// a selector fails.
+	// Matching is the number of devices of the node that pass the selectors. Unusable counts matching devices that can never be
+	// allocated because of a taint or a feature. Free counts matching devices that can be allocated now. Failed is the number of
+	// devices on which a selector fails.
 	Matching int `json:"matching"`
 	Unusable int `json:"unusable,omitempty"`
 	Free     int `json:"free"`
@@ -68,8 +67,8 @@ type Request struct {
 
 func (r Request) hasNone() bool { return r.Matching == 0 }
 
-// Effort counts the work of a search: steps, evaluated sets, sets that were proven right without an evaluation, and devices
-// that the search did not try.
+// Effort counts the work of a search: steps, evaluated sets, sets that were proven right without an evaluation, and devices that
+// the search skipped.
 type Effort struct {
 	Steps       int64 `json:"steps"`
 	Evaluations int64 `json:"evaluations"`
@@ -90,7 +89,7 @@ type Claim struct {
 	Devices []Device `json:"devices"`
 }
 
-// Device is a device and the request that it is for.
+// Device is a device and the request that it serves.
 type Device struct {
 	Request     string `json:"request"`
 	Driver      string `json:"driver"`
@@ -100,7 +99,7 @@ type Device struct {
 	Shared      bool   `json:"shared,omitempty"`
 }
 
-// ClaimWith is a claim with the devices of an allocation.
+// ClaimWith returns a claim with the devices of an allocation.
 func ClaimWith(claim *resourceapi.ResourceClaim, allocation *resourceapi.AllocationResult) Claim {
 	result := Claim{Name: klog.KObj(claim).String(), Devices: []Device{}}
 	for _, r := range allocation.Devices.Results {
@@ -112,7 +111,7 @@ func ClaimWith(claim *resourceapi.ResourceClaim, allocation *resourceapi.Allocat
 	return result
 }
 
-// take fills in the answer of the allocator.
+// take stores the answer of the allocator.
 func (e *Explanation) take(claims []*resourceapi.ResourceClaim, results []resourceapi.AllocationResult, details *allocator.Details) {
 	e.Effort = Effort{details.Steps, details.Evaluations, details.SetsProven, details.Cuts}
 	for i := range results {

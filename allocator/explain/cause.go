@@ -21,38 +21,37 @@ import (
 
 // Kinds of causes.
 const (
-	// CauseFeature is that devices need what a feature gate keeps off, or their node does not have.
+	// CauseFeature means that devices need a feature gate that is off, or a feature that their node lacks.
 	CauseFeature = "Feature"
-	// CausePool is that a pool is incomplete or invalid, so that it has no devices.
+	// CausePool means that a pool has no devices because it is incomplete or invalid.
 	CausePool = "Pool"
-	// CauseNodeSelector is that devices are for other nodes by a node selector.
+	// CauseNodeSelector means that a node selector limits devices to other nodes.
 	CauseNodeSelector = "NodeSelector"
-	// CauseTaint is that devices have taints which the claims don't tolerate.
+	// CauseTaint means that devices have taints that the claims don't tolerate.
 	CauseTaint = "Taint"
-	// CauseCapacity is that no device has as much capacity as is requested.
+	// CauseCapacity means that no device has the requested capacity.
 	CauseCapacity = "Capacity"
-	// CauseCounters is that the counters of a pool are used up.
+	// CauseCounters means that the counters of a pool are used up.
 	CauseCounters = "Counters"
 )
 
-// Cause is why devices can't be had that pass all selectors and satisfy all constraints: what keeps them is neither
-// of these, nor that a claim has them.
+// Cause prevents the allocation of devices that pass all selectors and constraints and that no claim has.
 type Cause struct {
 	// Kind is one of CauseFeature, CausePool, CauseNodeSelector, CauseTaint, CauseCapacity and CauseCounters.
 	Kind    string `json:"kind"`
 	Message string `json:"message"`
 }
 
-// relaxation takes one kind of cause out of a problem.
+// relaxation removes one kind of cause from a problem.
 type relaxation struct {
 	kind string
-	// of is the problem without the cause, nil if it does not have it.
+	// of returns the problem without the cause, or nil if the problem does not have it.
 	of func(*Problem, *v1.Node) *Problem
-	// message says what the cause is, if what the problem allocates without it are these results. nil: [Problem.cause] finds it out.
+	// message describes the cause. results is the allocation without it. If message is nil, [Problem.cause] describes it.
 	message func(p *Problem, node *v1.Node, results []resourceapi.AllocationResult) string
 }
 
-// relaxations are in the order in which a cause is rather kept than a later one.
+// relaxations lists all kinds. The search for a minimal set of causes drops earlier kinds first.
 var relaxations = []relaxation{
 	{CauseNodeSelector, (*Problem).onAllNodes, (*Problem).nodeSelectors},
 	{CauseFeature, (*Problem).withFeatures, nil},
@@ -62,7 +61,7 @@ var relaxations = []relaxation{
 	{CauseCounters, (*Problem).withoutCounters, nil},
 }
 
-// relaxed is the problem without some kinds of causes.
+// relaxed returns the problem without some kinds of causes.
 func (p *Problem) relaxed(node *v1.Node, kinds []relaxation) *Problem {
 	for _, r := range kinds {
 		if without := r.of(p, node); without != nil {
@@ -72,16 +71,16 @@ func (p *Problem) relaxed(node *v1.Node, kinds []relaxation) *Problem {
 	return p
 }
 
-// present are the relaxations that change the problem. For which nodes devices are matters where a request has none.
+// present returns the relaxations that change the problem. Node selectors count only if a request has no matching device.
 func (p *Problem) present(node *v1.Node, requests []Request) []relaxation {
 	return slices.DeleteFunc(slices.Clone(relaxations), func(r relaxation) bool {
 		return r.of(p, node) == nil || r.kind == CauseNodeSelector && !slices.ContainsFunc(requests, Request.hasNone)
 	})
 }
 
-// causes finds those that are to be named. Each of them that suffices is: with it taken away the claims would fit, whoever
-// has what. If none does, and the claims would not fit if all devices were free, those are named of which none can stay.
-// relaxed is the problem without these: claims may be in the way then, too.
+// causes returns the causes to name. If removing one cause is enough, it returns each such cause. Otherwise, if the claims don't
+// fit even with all devices free, it returns a minimal set of causes that must be removed together. relaxed is the problem
+// without that set, because claims may be in the way then, too.
 func (p *Problem) causes(ctx context.Context, node *v1.Node, requests []Request, present []relaxation, owners []Owner) (causes []Cause, relaxed *Problem, err error) {
 	for _, r := range present {
 		without := r.of(p, node)
@@ -144,8 +143,8 @@ func (p *Problem) cause(ctx context.Context, r relaxation, node *v1.Node, result
 	return Cause{r.kind, message}, err
 }
 
-// unknown names pools that are being updated, or can't be read: their devices may be what is missing, and it is not known
-// what they are. They matter where a request has too few devices.
+// unknown returns pools that are being updated or can't be read, because they may have the missing devices. They matter only if a
+// request has too few devices.
 func (p *Problem) unknown(node *v1.Node, requests []Request) []Cause {
 	if p.withWholePools(node) == nil || !slices.ContainsFunc(requests, func(r Request) bool { return r.Matching < max(r.Wanted, 1) }) {
 		return nil
@@ -153,14 +152,14 @@ func (p *Problem) unknown(node *v1.Node, requests []Request) []Cause {
 	return []Cause{{CausePool, p.brokenPools(node, nil)}}
 }
 
-// with is a copy of the problem.
+// with returns a changed copy of the problem.
 func (p *Problem) with(change func(*Problem)) *Problem {
 	result := *p
 	change(&result)
 	return &result
 }
 
-// edited is the problem with some slices edited, nil if there are none of these.
+// edited returns the problem with some slices edited, or nil if there are no such slices.
 func (p *Problem) edited(has func(*resourceapi.ResourceSlice) bool, edit func(*resourceapi.ResourceSliceSpec)) *Problem {
 	var edited []*resourceapi.ResourceSlice
 	for i, slice := range p.Slices {
@@ -179,13 +178,13 @@ func (p *Problem) edited(has func(*resourceapi.ResourceSlice) bool, edit func(*r
 	return p.with(func(p *Problem) { p.Slices = edited })
 }
 
-// mayBeFor is whether a slice may have devices for a node.
+// mayBeFor reports whether a slice may have devices for a node.
 func mayBeFor(slice *resourceapi.ResourceSlice, node *v1.Node) bool {
 	name := ptr.Deref(slice.Spec.NodeName, "")
 	return name == "" || name == node.Name
 }
 
-// editedDevices is the problem with the devices edited that a node may have.
+// editedDevices returns the problem with devices edited that may be on a node, or nil.
 func (p *Problem) editedDevices(node *v1.Node, has func(*resourceapi.Device) bool, edit func(*resourceapi.Device)) *Problem {
 	return p.edited(func(slice *resourceapi.ResourceSlice) bool {
 		return mayBeFor(slice, node) && slices.ContainsFunc(slice.Spec.Devices, func(d resourceapi.Device) bool { return has(&d) })
@@ -224,7 +223,7 @@ func (p *Problem) withFeatures(node *v1.Node) *Problem {
 	return with
 }
 
-// withGates is the problem with feature gates on, and without slices that skip node operations.
+// withGates returns the problem with feature gates on and with slices that don't skip node operations.
 func (p *Problem) withGates(node *v1.Node, gates []gate) *Problem {
 	with := cmp.Or(p.edited(func(slice *resourceapi.ResourceSlice) bool {
 		return mayBeFor(slice, node) && compat.SkipsNodeOperations(&slice.Spec)
@@ -257,7 +256,7 @@ func (p *Problem) withoutCounters(node *v1.Node) *Problem {
 	return p.editedDevices(node, func(d *resourceapi.Device) bool { return len(d.ConsumesCounters) > 0 }, func(d *resourceapi.Device) { d.ConsumesCounters = nil })
 }
 
-// withoutCapacities asks for nothing of the capacities that are requested. A device still has to have them.
+// withoutCapacities sets all requested capacities to zero. A device must still have these capacities.
 func (p *Problem) withoutCapacities(*v1.Node) *Problem {
 	if !p.Features.ConsumableCapacity {
 		return nil
@@ -291,8 +290,8 @@ func capacitiesOf(claim *resourceapi.ResourceClaim) (all []*resourceapi.Capacity
 	return all
 }
 
-// withWholePools takes the pools that can't be used as they are: what was published is all of an incomplete one, and of an
-// invalid one the first device of each name. If it is invalid all the same its counters are what is wrong.
+// withWholePools makes unusable pools usable. An incomplete pool counts as complete with its published slices. An invalid pool
+// keeps the first device of each name. If the pool is still invalid, its counters are wrong and are removed.
 func (p *Problem) withWholePools(node *v1.Node) *Problem {
 	result := p.repaired(p.broken(node), func(*resourceapi.ResourceSliceSpec) {})
 	if result == nil {
@@ -323,7 +322,7 @@ func (p *Problem) repaired(broken []allocator.BrokenPool, more func(*resourceapi
 	})
 }
 
-// broken are the pools of the node that have no devices because they can't be used.
+// broken returns the pools of the node that have no devices because they are incomplete or invalid.
 func (p *Problem) broken(node *v1.Node) []allocator.BrokenPool {
 	return allocator.BrokenPools(p.Features, node, p.Slices)
 }

@@ -21,11 +21,11 @@ import (
 	celcompat "github.com/celset/celset/cel/compat"
 )
 
-// gate is a feature gate without which devices can't be used that need it.
+// gate is a feature gate that some devices need.
 type gate struct {
 	name string
 	of   func(*structured.Features) *bool
-	// needed is whether devices of the slice need it.
+	// needed reports whether devices of the slice need the gate.
 	needed func(*resourceapi.ResourceSlice) bool
 }
 
@@ -70,14 +70,15 @@ func anyDevice(slice *resourceapi.ResourceSlice, has func(*resourceapi.Device) b
 	return slices.ContainsFunc(slice.Spec.Devices, func(d resourceapi.Device) bool { return has(&d) })
 }
 
-// lacking are the gates that are off and that devices of the node need.
+// lacking returns the gates that are off but needed by devices of the node.
 func (p *Problem) lacking(node *v1.Node) []gate {
 	return slices.DeleteFunc(slices.Clone(gates), func(g gate) bool {
 		return *g.of(&p.Features) || !slices.ContainsFunc(p.Slices, func(s *resourceapi.ResourceSlice) bool { return mayBeFor(s, node) && g.needed(s) })
 	})
 }
 
-// features names the gates of which none can stay off. owners have no devices if the claims don't fit beside them.
+// features names a minimal set of gates that must be on. If the claims don't fit beside the owners, the owners count as having no
+// devices.
 func (p *Problem) features(ctx context.Context, node *v1.Node, owners []Owner) (string, error) {
 	needed := p.lacking(node)
 	fits := func(gates []gate) (bool, error) {
@@ -135,7 +136,7 @@ func (p *Problem) nodeSelectors(_ *v1.Node, results []resourceapi.AllocationResu
 	return fmt.Sprintf("devices of pool %s are for other nodes by their node selector", listed(sets.List(pools)))
 }
 
-// taints names those that are not tolerated, and the DeviceTaintRules that they come from where these are known.
+// taints names the taints that are not tolerated, with their DeviceTaintRules if these are given.
 func (p *Problem) taints(_ *v1.Node, results []resourceapi.AllocationResult) string {
 	all := sets.New[string]()
 	for id, of := range p.devicesOf(results) {
@@ -165,7 +166,7 @@ func (p *Problem) ruleOf(id structured.DeviceID, taint resourceapi.DeviceTaint) 
 	return ""
 }
 
-// capacities compares what is requested with what a device has.
+// capacities compares requested capacities with the capacities of devices.
 func (p *Problem) capacities(_ *v1.Node, results []resourceapi.AllocationResult) string {
 	used := map[structured.DeviceID]map[resourceapi.QualifiedName]resource.Quantity{}
 	p.eachAllocated(func(id structured.DeviceID, result *resourceapi.DeviceRequestAllocationResult) {
@@ -197,7 +198,7 @@ func (p *Problem) capacities(_ *v1.Node, results []resourceapi.AllocationResult)
 	return "too much capacity is requested: " + listed(sets.List(all))
 }
 
-// requestedOf is the capacity that a request of a claim asks for, by its name in results.
+// requestedOf returns the capacities that a request of a claim asks for. The request has its name in results.
 func requestedOf(claim *resourceapi.ResourceClaim, request string) map[resourceapi.QualifiedName]resource.Quantity {
 	name, sub, _ := strings.Cut(request, "/")
 	for _, r := range claim.Spec.Devices.Requests {
@@ -216,14 +217,14 @@ func requestedOf(claim *resourceapi.ResourceClaim, request string) map[resourcea
 	return nil
 }
 
-// published is a device as it was published, and the result that has it.
+// published is a device as published, and the result with the device.
 type published struct {
 	slice  *resourceapi.ResourceSlice
 	device *resourceapi.Device
 	result *resourceapi.DeviceRequestAllocationResult
 }
 
-// devicesOf finds the devices of results.
+// devicesOf returns the devices of results.
 func (p *Problem) devicesOf(results []resourceapi.AllocationResult) map[structured.DeviceID]published {
 	of := map[structured.DeviceID]*resourceapi.DeviceRequestAllocationResult{}
 	for i := range results {
@@ -240,7 +241,7 @@ func (p *Problem) devicesOf(results []resourceapi.AllocationResult) map[structur
 	return found
 }
 
-// devices are those that are asked for, from the latest generation of their pools.
+// devices returns the selected devices from the latest generation of their pools.
 func (p *Problem) devices(are func(structured.DeviceID) bool) map[structured.DeviceID]published {
 	found := map[structured.DeviceID]published{}
 	for _, slice := range p.Slices {
@@ -264,7 +265,7 @@ func (p *Problem) eachAllocated(f func(structured.DeviceID, *resourceapi.DeviceR
 	}
 }
 
-// listed are the first of some texts.
+// listed joins the first of some texts.
 func listed(texts []string) string {
 	if len(texts) > maxListed {
 		texts = append(texts[:maxListed:maxListed], fmt.Sprintf("and %d more", len(texts)-maxListed))

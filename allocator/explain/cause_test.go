@@ -30,7 +30,7 @@ type thing struct {
 	owner                  int
 }
 
-// world is a node with two pools in which much may keep devices from being allocated, each of it with a kind of cause.
+// world is a node with two pools. Each kind of cause may keep their devices from being allocated.
 type world struct {
 	pools [2]struct {
 		things                        []thing
@@ -56,7 +56,7 @@ func drawWorld(t *rapid.T) (w world) {
 				consumes: rapid.SampledFrom([]int64{0, 0, 1, 2, 3}).Draw(t, "consumes"), owner: rapid.IntRange(0, 3).Draw(t, "owner"),
 			}
 			if d.owner > 0 && consumed+d.consumes > p.slots {
-				d.owner = 0 // what is in use has been allocated
+				d.owner = 0 // only allocated devices are in use
 			} else if d.owner > 0 {
 				consumed += d.consumes
 			}
@@ -66,7 +66,7 @@ func drawWorld(t *rapid.T) (w world) {
 	return w
 }
 
-// problem leaves out what the kinds are about, and claims that gone has.
+// problem leaves out the causes of some kinds, and the claims that gone selects.
 func (w *world) problem(t testing.TB, without sets.Set[string], gone func(claim string) bool) *explain.Problem {
 	claim := wanting("c", w.count)
 	p := problem(t, topology.Topology{}, claim)
@@ -129,8 +129,7 @@ func (w *world) problem(t testing.TB, without sets.Set[string], gone func(claim 
 	return p
 }
 
-// What is named is what has to go, and what is not named makes no difference: causes are taken away one by one, where
-// they come from.
+// The named causes must be removed, and the others make no difference. The test removes causes at their origin, one by one.
 func TestCausesAreTrue(t *testing.T) {
 	said := map[string]int{}
 	cases.Check(t, func(rt *rapid.T) {
@@ -224,8 +223,8 @@ func TestCausesInWords(t *testing.T) {
 	}
 }
 
-// What is looked at to explain a node does not grow with the cluster: other nodes' slices, claims with their devices, and more
-// than some slices that are for other nodes by a node selector, are left out.
+// The work for explaining a node does not grow with the cluster. Slices of other nodes, claims with their devices, and all but
+// some slices with node selectors for other nodes are left out.
 func TestExplanationsLookAtOneNode(t *testing.T) {
 	w := world{count: 1}
 	w.pools[0].things, w.pools[1].things = []thing{{owner: 1}}, []thing{{owner: 1}}

@@ -22,21 +22,19 @@ import (
 	"github.com/celset/celset/cel/device"
 )
 
-// Condition is something that a claim asks of its devices together: an attribute
-// constraint, or one conjunct of a CEL constraint.
+// Condition limits the devices of a claim together: an attribute constraint, or one conjunct of a CEL constraint.
 type Condition struct {
 	// Claim is "namespace/name".
 	Claim string `json:"claim"`
-	// Constraint is the name of a CEL constraint, or what an attribute constraint says.
+	// Constraint is the name of a CEL constraint, or the text of an attribute constraint.
 	Constraint string `json:"constraint"`
-	// Text is the conjunct as CEL writes it, Line and Column where it begins in the
-	// expression. Empty and 0 for an attribute constraint.
+	// Text is the conjunct in CEL, Line and Column its position in the expression. They are empty and 0 for an attribute constraint.
 	Text   string `json:"text,omitempty"`
 	Line   int    `json:"line,omitempty"`
 	Column int    `json:"column,omitempty"`
 
-	// claim and constraint are where it stands, and conjuncts those of its constraint up to
-	// this one, as text.
+	// claim and constraint are the indexes of the condition. conjuncts are the texts of the conjuncts of its constraint up to this
+	// one.
 	claim, constraint int
 	conjuncts         []string
 	variables         []v1alpha1.Variable
@@ -45,7 +43,7 @@ type Condition struct {
 
 var environment = sync.OnceValues(func() (*device.Environment, error) { return device.NewEnvironment(cel.Config{}) })
 
-// conditions lists those of all claims in their order.
+// conditions returns the conditions of all claims in order.
 func (p *Problem) conditions(ctx context.Context) ([]Condition, error) {
 	var all []Condition
 	for i, claim := range p.Claims {
@@ -100,13 +98,13 @@ func (p *Problem) conjunctsOf(ctx context.Context, at Condition, constraint v1al
 		at.conjuncts = texts[:len(texts):len(texts)]
 		all = append(all, at)
 	}
-	// With all of its conjuncts the constraint is as it was written.
+	// All conjuncts together are the original constraint.
 	all[len(all)-1].conjuncts = nil
 	return all, nil
 }
 
-// arePreparable bounds what [Prepare] compiles for a constraint: all conjuncts up to each of them, together no
-// more than one expression may have.
+// arePreparable limits the work of [Prepare] for a constraint. All prefixes of its conjuncts together must not be longer than one
+// expression may be.
 func arePreparable(conjuncts []device.Conjunct) bool {
 	sum := 0
 	for i, c := range conjuncts {
@@ -122,7 +120,7 @@ func describe(constraint *resourceapi.DeviceConstraint) string {
 	return "distinctAttribute " + string(ptr.Deref(constraint.DistinctAttribute, ""))
 }
 
-// upTo returns the claims without any conditions after the given one. -1 is without any.
+// upTo returns the claims without the conditions after the given one; -1 removes all.
 func (p *Problem) upTo(conditions []Condition, last int) ([]*resourceapi.ResourceClaim, error) {
 	claims := make([]*resourceapi.ResourceClaim, len(p.Claims))
 	for i, claim := range p.Claims {
@@ -141,7 +139,7 @@ func (p *Problem) upTo(conditions []Condition, last int) ([]*resourceapi.Resourc
 	return claims, nil
 }
 
-// cut makes the last constraint one with the conjuncts up to this one.
+// cut replaces the constraint by its conjuncts up to this one.
 func (c *Condition) cut(devices *resourceapi.DeviceClaim) error {
 	if c.conjuncts == nil {
 		return nil
@@ -153,7 +151,7 @@ func (c *Condition) cut(devices *resourceapi.DeviceClaim) error {
 	return err
 }
 
-// define adds a definition to a claim, under a name of its own, and returns what refers to it.
+// define adds a definition with an unused name to a claim, and returns a reference to it.
 func define(devices *resourceapi.DeviceClaim, definition v1alpha1.CELDeviceConstraint) (*resourceapi.FullyQualifiedName, error) {
 	definition.TypeMeta = metav1.TypeMeta{APIVersion: v1alpha1.SchemeGroupVersion.String(), Kind: v1alpha1.Kind}
 	definition.Name = unusedName(devices)
@@ -167,7 +165,7 @@ func define(devices *resourceapi.DeviceClaim, definition v1alpha1.CELDeviceConst
 	return ptr.To(resourceapi.FullyQualifiedName(v1alpha1.AttributeDomain + "/" + definition.Name)), nil
 }
 
-// unusedName is the name of no definition in the claim.
+// unusedName returns a name that no definition in the claim has.
 func unusedName(devices *resourceapi.DeviceClaim) string {
 	used := sets.New[string]()
 	definitions, _ := v1alpha1.ClaimCarrier(&resourceapi.ResourceClaim{Spec: resourceapi.ResourceClaimSpec{Devices: *devices}}).Definitions()

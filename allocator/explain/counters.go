@@ -17,35 +17,35 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// The counters that are named are those that really block the claims:
+// Only counters that really block the claims are named:
 //
-//  1. Change the problem so that the claims fit: devices in use consume nothing; the claims that are in the way have no
-//     devices; or devices consume nothing at all.
-//  2. A counter blocks alone if the claims don't fit when the change is undone for this counter. The first changed problem
-//     with such counters says which are named.
-//  3. If no counter blocks alone, several counters block together. Undo the first change that then blocks for all counters, and
-//     leave out one counter after the other as long as the rest still blocks. What is left is a minimal conflict.
+//   1. Change the problem so that the claims fit. There are three changes: devices in use consume nothing; the claims in the way
+//      have no devices; devices consume nothing at all.
+//   2. A counter blocks alone if the claims don't fit when the change is undone for this counter. The first change with such
+//      counters decides which are named.
+//   3. If no counter blocks alone, several block together. Undo the first change that then blocks for all counters. Leave out one
+//      counter after the other while the rest still blocks. The result is a minimal conflict.
 //
-// A set of devices that would not fit an idle pool plays no role unless there is no other.
+// A set of devices that would not fit an idle pool matters only if no other set exists.
 
-// maxConflict is how many counters a minimal conflict is looked for in.
+// maxConflict limits the counters that a minimal conflict is searched in.
 const maxConflict = 32
 
 type counter struct{ driver, pool, set, name string }
 
-// limits is a problem in which the limits of counters can be left out.
+// limits is a problem whose counters can be unlimited one by one.
 type limits struct {
 	*Problem
 	node *v1.Node
-	// used is what is in use of the counters.
+	// used maps counters to the amounts in use.
 	used map[counter]resource.Quantity
-	// with is the problem with the limits of some counters.
+	// with returns the problem with only the selected counters limited.
 	with func(limited func(counter) bool) *Problem
-	// results is what the claims get without any of these limits.
+	// results are the devices of the claims without these limits.
 	results []resourceapi.AllocationResult
 }
 
-// counters names the counters that block the claims, which would get the results if there were no counters.
+// counters names the counters that block the claims. results is an allocation without any counters.
 func (p *Problem) counters(ctx context.Context, node *v1.Node, results []resourceapi.AllocationResult, owners []Owner) (string, error) {
 	problems, err := p.limits(ctx, node, results, owners)
 	if err != nil {
@@ -71,7 +71,7 @@ func namedCounters(counters []string) string {
 	return "counters don't suffice: " + listed(counters)
 }
 
-// limits returns the problems of step 1 in which the claims fit.
+// limits returns the changed problems of step 1 whose claims fit.
 func (p *Problem) limits(ctx context.Context, node *v1.Node, results []resourceapi.AllocationResult, owners []Owner) (all []*limits, err error) {
 	used := p.usedCounters(p.Allocated)
 	add := func(with func(limited func(counter) bool) *Problem) error {
@@ -105,14 +105,14 @@ func (p *Problem) limits(ctx context.Context, node *v1.Node, results []resourcea
 	if fits, err := last.solve(ctx, nothing); err != nil || fits {
 		return append(all, last), err
 	}
-	// The claims would not fit if all devices were free: what is in use makes no difference.
+	// The claims would not fit even if all devices were free, so devices in use make no difference.
 	idle := p.without(owners)
 	return append(all, &limits{Problem: idle, node: node, used: idle.usedCounters(idle.Allocated), with: idle.withLimits, results: results}), nil
 }
 
 func nothing(counter) bool { return false }
 
-// solve reports whether the claims fit with the limits, and keeps what they get.
+// solve reports whether the claims fit with the limits, and stores their devices.
 func (l *limits) solve(ctx context.Context, limited func(counter) bool) (bool, error) {
 	p := l.with(limited)
 	results, err := p.fits(ctx, l.node, p.Claims, p.Allocated)
@@ -122,7 +122,7 @@ func (l *limits) solve(ctx context.Context, limited func(counter) bool) (bool, e
 	return results != nil, err
 }
 
-// withUse is the problem in which devices in use consume nothing, and of limited counters what is used is missing.
+// withUse returns the problem after two changes: devices in use consume nothing, and limited counters lack the amounts in use.
 func (p *Problem) withUse(inUse sets.Set[structured.DeviceID], used map[counter]resource.Quantity, limited func(counter) bool) *Problem {
 	return cmp.Or(p.edited(func(slice *resourceapi.ResourceSlice) bool {
 		return len(slice.Spec.SharedCounters) > 0 || slices.ContainsFunc(slice.Spec.Devices, func(d resourceapi.Device) bool { return len(d.ConsumesCounters) > 0 })
@@ -143,7 +143,7 @@ func (p *Problem) withUse(inUse sets.Set[structured.DeviceID], used map[counter]
 	}), p)
 }
 
-// withLimits is the problem in which devices consume limited counters only.
+// withLimits returns the problem with devices that consume limited counters only.
 func (p *Problem) withLimits(limited func(counter) bool) *Problem {
 	return cmp.Or(p.edited(func(slice *resourceapi.ResourceSlice) bool {
 		return slices.ContainsFunc(slice.Spec.Devices, func(d resourceapi.Device) bool { return len(d.ConsumesCounters) > 0 })
@@ -162,9 +162,9 @@ func (p *Problem) withLimits(limited func(counter) bool) *Problem {
 	}), p)
 }
 
-// alone says which counters block alone.
+// alone returns the counters that block alone.
 func (l *limits) alone(ctx context.Context) (alone []string, err error) {
-	// Each set exceeds a counter that blocks alone, so that the first set does.
+	// If a counter blocks alone, every set exceeds it, including the first.
 	first := l.exceeded(l.results)
 	for _, c := range sortedCounters(first) {
 		fits, err := l.fitsWith(ctx, func(o counter) bool { return o == c })
@@ -184,8 +184,7 @@ func (l *limits) fitsWith(ctx context.Context, limited func(counter) bool) (bool
 	return results != nil, err
 }
 
-// conflict returns counters that block together. Each of them is needed for that. It returns none if the claims fit with all
-// limits.
+// conflict returns a minimal set of counters that block together, or nil if the claims fit with all limits.
 func (l *limits) conflict(ctx context.Context) ([]string, error) {
 	rest := l.counterNames()
 	if len(rest) > maxConflict {
@@ -222,7 +221,7 @@ func (l *limits) conflict(ctx context.Context) ([]string, error) {
 	return all, nil
 }
 
-// counterNames are the counters of the pools.
+// counterNames returns the counters of the pools.
 func (l *limits) counterNames() []counter {
 	all := map[counter]string{}
 	l.eachCounter(func(c counter, _ resource.Quantity) { all[c] = "" })
@@ -250,7 +249,7 @@ func sortedCounters(of map[counter]string) []counter {
 	return all
 }
 
-// exceeded says of which counters there is not enough for results beside what is in use.
+// exceeded returns the counters that are too small for results and the devices in use, each with a message.
 func (l *limits) exceeded(results []resourceapi.AllocationResult) map[counter]string {
 	wanted := map[counter]resource.Quantity{}
 	for id, of := range l.devicesOf(results) {
@@ -271,7 +270,7 @@ func (l *limits) exceeded(results []resourceapi.AllocationResult) map[counter]st
 	return all
 }
 
-// usedCounters is what the devices of claims consume.
+// usedCounters returns the amounts that the devices of claims consume.
 func (p *Problem) usedCounters(claims []*resourceapi.ResourceClaim) map[counter]resource.Quantity {
 	having := p.with(func(p *Problem) { p.Allocated = claims })
 	ids := sets.New[structured.DeviceID]()

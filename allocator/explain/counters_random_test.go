@@ -51,7 +51,7 @@ type partitioned struct {
 	// constraint is empty, "profile" for matchAttribute, or a CEL expression.
 	constraint string
 	most       int64
-	// sets are all that the claim could get, whatever is in use and whatever the counters say.
+	// sets are all sets that the claim could get, ignoring counters and devices in use.
 	sets []uint
 }
 
@@ -74,7 +74,7 @@ func drawPartitioned(t *rapid.T) *partitioned {
 		p.owner, p.admin = rapid.SampledFrom([]int{0, 0, 1, 2, 3}).Draw(t, "owner"), rapid.IntRange(0, 7).Draw(t, "admin of eight") == 7
 		if p.owner > 0 && !p.admin {
 			if !fits {
-				p.owner = 0 // what is in use has been allocated
+				p.owner = 0 // only allocated devices are in use
 			} else {
 				used.add(p.consumes)
 			}
@@ -95,7 +95,7 @@ func (a amounts) add(more amounts) {
 	}
 }
 
-// choose adds the sets in which request r still gets left devices from i on.
+// choose adds the sets that give request r left more devices from index i on.
 func (w *partitioned) choose(set uint, r int, left int64, i int) {
 	if left == 0 {
 		if r++; r == len(w.wishes) {
@@ -124,7 +124,7 @@ func (w *partitioned) satisfies(set uint) bool {
 	return (w.constraint != "profile" || len(profiles) == 1) && (w.constraint != "sum" || sum <= w.most)
 }
 
-// inUse are the devices of claims that are not gone.
+// inUse returns the devices of claims that are not gone.
 func (w *partitioned) inUse(gone func(owner int) bool) (set uint) {
 	for i, p := range w.partitions {
 		if p.owner > 0 && !p.admin && !gone(p.owner) {
@@ -144,8 +144,7 @@ func (w *partitioned) consumed(set uint) amounts {
 	return sum
 }
 
-// fits reports whether there is a set without the devices that are taken, for which there is enough of all counters. A counter
-// without a limit has enough.
+// fits reports whether a set without taken devices fits the limits of all counters. A counter without a limit is unlimited.
 func (w *partitioned) fits(taken uint, limits amounts) bool {
 	return slices.ContainsFunc(w.sets, func(set uint) bool {
 		if set&taken != 0 {
@@ -160,7 +159,7 @@ func (w *partitioned) fits(taken uint, limits amounts) bool {
 	})
 }
 
-// minus subtracts what devices consume from counters.
+// minus subtracts used amounts from the selected counters.
 func (a amounts) minus(used amounts, of func(string) bool) amounts {
 	left := amounts{}
 	for c, n := range a {
@@ -234,7 +233,7 @@ func counterSetsOf(of amounts) (all []resourceapi.DeviceCounterConsumption) {
 
 var namedCounter = regexp.MustCompile(`of counter (\S+) of counter set (\S+) of pool \S+ (\d+) are wanted, (?:(\d+) of (\d+) are free|there are (\d+))`)
 
-// namedCounters reads the counters of an explanation, and what is wanted of them.
+// namedCounters returns the counters in an explanation, with the wanted amounts.
 func namedCounters(t require.TestingT, e *explain.Explanation, w *partitioned, used amounts) amounts {
 	named := amounts{}
 	for _, cause := range e.Causes {
@@ -299,15 +298,15 @@ func TestCountersByBruteForce(t *testing.T) {
 	require.Len(t, seen, 7, "the generator has lost a case: %v", seen)
 }
 
-// only has the limits of some counters.
+// only returns the selected counters.
 func (a amounts) only(of func(string) bool) amounts {
 	left := maps.Clone(a)
 	maps.DeleteFunc(left, func(c string, _ int64) bool { return !of(c) })
 	return left
 }
 
-// requireBlocking checks the counters that keep free devices from the claim, and returns which sets they are about: those of an
-// idle pool, those without the claims in the way, or those that no pool has counters for.
+// requireBlocking checks the counters that keep free devices from the claim. It returns which sets they concern: sets of an idle
+// pool, sets without the claims in the way, or sets that exceed even an idle pool.
 func (w *partitioned) requireBlocking(t *rapid.T, e *explain.Explanation, named amounts) string {
 	none := func(int) bool { return false }
 	isInTheWay := func(owner int) bool {
@@ -351,14 +350,14 @@ func (w *partitioned) requireBlocking(t *rapid.T, e *explain.Explanation, named 
 	return "together"
 }
 
-// alone are the counters that block if no other one does.
+// alone returns the counters that block alone.
 func (w *partitioned) alone(taken uint, limits func(limited func(string) bool) amounts) []string {
 	return slices.DeleteFunc(slices.Sorted(maps.Keys(w.has)), func(c string) bool {
 		return w.fits(taken, limits(func(other string) bool { return other == c }))
 	})
 }
 
-// requireBlocked: those counters are named that block alone, or else a minimal number that block together.
+// requireBlocked checks that the named counters block alone, or else are a minimal set that blocks together.
 func (w *partitioned) requireBlocked(t *rapid.T, e *explain.Explanation, named amounts, taken uint, limits func(limited func(string) bool) amounts) {
 	names := slices.Sorted(maps.Keys(named))
 	if alone := w.alone(taken, limits); len(alone) > 0 {

@@ -53,8 +53,8 @@ func card() []*resourceapi.ResourceSlice {
 	return []*resourceapi.ResourceSlice{sets, devices}
 }
 
-// TestCountersThatAreUsed: the counters are named that others use, and not those that the claim would use twice with devices
-// that never fit together.
+// TestCountersThatAreUsed checks that only counters in use by others are named. Counters that the claim itself would need twice,
+// for devices that never fit together, are not named.
 func TestCountersThatAreUsed(t *testing.T) {
 	for name, test := range map[string]struct {
 		wants map[string]int64

@@ -12,12 +12,11 @@ import (
 	"github.com/celset/celset/apis/celset/v1alpha1"
 )
 
-// place is that of a constraint: which claim, and which of its constraints.
+// place is the position of a constraint: the indexes of the claim and of its constraint.
 type place struct{ claim, constraint int }
 
-// writtenOut is the problem with the constraints that classes have hold by default as constraints
-// of the claims, so that conditions can be left out one by one. labels are what messages call
-// them.
+// writtenOut returns the problem with default constraints of classes written into the claims, so that conditions can be left out
+// one by one. labels are their names in messages.
 func (p *Problem) writtenOut() (out *Problem, labels map[place]string, err error) {
 	out = p.with(func(*Problem) {})
 	out.Options = append(slices.Clone(p.Options), allocator.WithoutDefaultConstraints())

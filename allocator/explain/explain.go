@@ -17,7 +17,7 @@ import (
 	"github.com/celset/celset/allocator"
 )
 
-// Node answers as Ask does, and explains an answer that is no. With an error of the explanation it returns what is known.
+// Node calls Ask, and explains the answer if the claims don't fit. With an error it returns a partial explanation.
 func (p *Problem) Node(ctx context.Context, node *v1.Node) (*Explanation, error) {
 	e, err := p.Ask(ctx, node)
 	if err != nil {
@@ -26,7 +26,7 @@ func (p *Problem) Node(ctx context.Context, node *v1.Node) (*Explanation, error)
 	return e, p.Explain(ctx, node, e)
 }
 
-// Explain adds the obstacles to an answer of Ask. With an error it has added those that were found before.
+// Explain adds the obstacles to an answer of Ask. With an error it has added the obstacles found so far.
 func (p *Problem) Explain(ctx context.Context, node *v1.Node, e *Explanation) error {
 	if e.Fits || e.Failed {
 		return nil
@@ -34,9 +34,8 @@ func (p *Problem) Explain(ctx context.Context, node *v1.Node, e *Explanation) er
 	return p.feasible().explain(ctx, node, e)
 }
 
-// Ask answers whether the claims fit on the node, as the scheduler would. The error is one that is about the claims and
-// not about the node: they can't be allocated anywhere. If it is one of the search, a crossed budget or an evaluation
-// that failed, what is known is returned with it.
+// Ask answers whether the claims fit on the node, as the scheduler would. An error means that the claims can't be allocated
+// anywhere. If the search failed, by an exceeded budget or a failed evaluation, a partial answer is returned with the error.
 func (p *Problem) Ask(ctx context.Context, node *v1.Node) (*Explanation, error) {
 	with := p.Problem
 	with.Options = append(slices.Clone(p.Options), allocator.WithReasons())
@@ -47,7 +46,7 @@ func (p *Problem) Ask(ctx context.Context, node *v1.Node) (*Explanation, error) 
 	e := &Explanation{Node: node.Name}
 	requests, err := a.RequestDevices(ctx, node, p.Claims)
 	if errors.Is(err, structured.ErrFailedAllocationOnNode) {
-		// What its pools have is not known.
+		// The devices of its pools are not known.
 		e.Failed, e.Reason, e.Requests = true, err.Error(), []Request{}
 		return e, nil
 	}
@@ -71,7 +70,7 @@ func (p *Problem) Ask(ctx context.Context, node *v1.Node) (*Explanation, error) 
 	}
 	e.Reason = err.Error()
 	if failure, ok := errors.AsType[*allocator.EvaluationError](err); ok {
-		// Which sets there are is not known: the search ended there.
+		// The search ended at this point, so further sets are not known.
 		e.Failed, e.Reason = true, failure.Detail()
 	}
 	return e, nil
@@ -106,7 +105,7 @@ func (p *Problem) explain(ctx context.Context, node *v1.Node, e *Explanation) er
 	return err
 }
 
-// unmet finds the first condition with which there is no solution.
+// unmet returns the first condition that leaves no solution.
 func (p *Problem) unmet(ctx context.Context, node *v1.Node) (*Condition, error) {
 	p, labels, err := p.writtenOut()
 	if err != nil {
@@ -116,7 +115,7 @@ func (p *Problem) unmet(ctx context.Context, node *v1.Node) (*Condition, error) 
 	if err != nil {
 		return nil, err
 	}
-	// The claims as they are have no solution.
+	// The original claims have no solution.
 	first := sort.Search(len(conditions), func(i int) bool {
 		if err != nil {
 			return false

@@ -35,8 +35,8 @@ const (
 	even       = "devices.exists(d, " + index + " == 0) &&\n  " + contiguous
 )
 
-// TestExplanations: on a node with a ring of eight devices, claims want devices, such that expressions
-// hold, and others have some.
+// TestExplanations has a node with a ring of eight devices. Claims ask for devices with expressions, and other claims have some
+// devices.
 func TestExplanations(t *testing.T) {
 	transcript.Run(t, filepath.Join("testdata", "explanations.txt"), explained)
 }
@@ -103,8 +103,7 @@ func explained(t *testing.T, statements string) string {
 	return text
 }
 
-// An owner with admin access keeps nobody from a device, and of a shared device an owner
-// has a share.
+// An owner with admin access doesn't reserve a device. An owner of a shared device has a share of it.
 func TestOwners(t *testing.T) {
 	p := problem(t, ring(t, 4), wanting("c", 4))
 	admin, shared := owning("admin", 0), owning("shared", 1)
@@ -127,7 +126,7 @@ func TestContextEnds(t *testing.T) {
 	require.ErrorIs(t, err, context.Canceled)
 }
 
-// What is said is short whatever is in the way, and complete as data.
+// Messages are short for any number of owners, and the data is complete.
 func TestBounded(t *testing.T) {
 	long := "devices.all(d, " + strings.Repeat("d.driver != 'a' && ", 200) + index + " > 30) && true"
 	p := problem(t, ring(t, 40), such(wanting("c", 4), "long", long))
@@ -146,7 +145,7 @@ func TestBounded(t *testing.T) {
 
 const driver = "mla.example.com"
 
-// classes are by name.
+// classes are found by name.
 type classes map[string]*resourceapi.DeviceClass
 
 func (c classes) List() ([]*resourceapi.DeviceClass, error) { return nil, nil }
@@ -161,7 +160,7 @@ func (c classes) Get(name string) (*resourceapi.DeviceClass, error) {
 // node has the devices of the problems in the tests.
 var node = &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node-1"}}
 
-// problem is about devices of one topology and claims that want some of them.
+// problem returns a problem with the devices of one topology and claims.
 func problem(t testing.TB, wired topology.Topology, claims ...*resourceapi.ResourceClaim) *explain.Problem {
 	t.Helper()
 	slices, err := wired.ResourceSlices(node.Name)
@@ -182,7 +181,7 @@ func ring(t testing.TB, n int) topology.Topology {
 	return wired
 }
 
-// wanting is a claim for a number of devices.
+// wanting returns a claim for a number of devices.
 func wanting(name string, count int64) *resourceapi.ResourceClaim {
 	claim := &resourceapi.ResourceClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}}
 	claim.Spec.Devices.Requests = []resourceapi.DeviceRequest{{
@@ -209,7 +208,7 @@ func such(claim *resourceapi.ResourceClaim, name, expression string) *resourceap
 	return claim
 }
 
-// configuration is one of ours.
+// configuration returns a configuration for celset.
 func configuration(raw []byte) resourceapi.DeviceConfiguration {
 	return resourceapi.DeviceConfiguration{Opaque: &resourceapi.OpaqueDeviceConfiguration{
 		Driver: v1alpha1.DriverName, Parameters: runtime.RawExtension{Raw: raw},
@@ -224,7 +223,7 @@ func matching(claim *resourceapi.ResourceClaim, attribute string) *resourceapi.R
 	return claim
 }
 
-// owning is a claim that has devices of the node.
+// owning returns a claim that has devices of the node.
 func owning(name string, devices ...int) *resourceapi.ResourceClaim {
 	claim := wanting(name, int64(len(devices)))
 	claim.Status.Allocation = &resourceapi.AllocationResult{}

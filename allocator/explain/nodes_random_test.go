@@ -24,7 +24,7 @@ import (
 	"github.com/celset/celset/internal/topology"
 )
 
-// reach says for which nodes a device is. Nodes 0 and 1 are in rack a, node 2 is in rack b.
+// reach says on which nodes a device is. Nodes 0 and 1 are in rack a, node 2 is in rack b.
 type reach struct {
 	// kind is "node", "rack" or "all".
 	kind string
@@ -38,7 +38,7 @@ func drawReach(t *rapid.T) reach {
 	return reach{rapid.SampledFrom([]string{"node", "rack", "rack", "all"}).Draw(t, "kind"), rapid.IntRange(0, 2).Draw(t, "node"), rapid.SampledFrom([]string{"a", "b"}).Draw(t, "rack")}
 }
 
-// has reports whether a node has the device, if node selectors say so or if they are ignored.
+// has reports whether a node has the device. If ignored is set, node selectors are ignored.
 func (r reach) has(node int, ignored bool) bool {
 	return r.kind == "all" || r.kind == "node" && r.node == node || r.kind == "rack" && (ignored || r.rack == rackOf[node])
 }
@@ -65,7 +65,7 @@ type fabricDevice struct {
 // fabric has three nodes and several pools. Some pools are published for more than one node.
 type fabric struct {
 	pools []struct {
-		// each: the slice says for each device for which nodes it is.
+		// each is true if the slice selects nodes per device.
 		each    bool
 		devices []fabricDevice
 	}
@@ -99,7 +99,7 @@ func (w *fabric) all() (all []fabricDevice) {
 	return all
 }
 
-// fits tries all sets on a node, without the causes of some kinds, and without the claims that are gone.
+// fits tries all sets on a node, without some kinds of causes and without the claims that are gone.
 func (w *fabric) fits(node int, without sets.Set[string], gone func(owner int) bool) bool {
 	var usable []int64
 	for _, d := range w.all() {
@@ -162,8 +162,8 @@ func (w *fabric) problem(t testing.TB) *explain.Problem {
 	return p
 }
 
-// TestDevicesOfSeveralNodes: each node that can have a device counts it once. Causes and claims in the way concern that node only.
-// A device with a taint that is not tolerated is never free.
+// TestDevicesOfSeveralNodes checks that each node counts a shared device once, and that causes and claims in the way concern that
+// node only. A device with a taint that is not tolerated is never free.
 func TestDevicesOfSeveralNodes(t *testing.T) {
 	seen := map[string]int{}
 	cases.CheckN(t, cases.Of(300, 5_000), func(rt *rapid.T) {
@@ -227,7 +227,7 @@ func (w *fabric) requireExplained(t *rapid.T, node int, e *explain.Explanation) 
 	return which
 }
 
-// requireCounts compares the devices that are counted for the request.
+// requireCounts checks the counted devices of the request.
 func (w *fabric) requireCounts(t *rapid.T, node int, e *explain.Explanation) {
 	matching, unusable, free := 0, 0, 0
 	for _, d := range w.all() {
@@ -244,8 +244,8 @@ func (w *fabric) requireCounts(t *rapid.T, node int, e *explain.Explanation) {
 	require.Equal(t, []int{matching, unusable, free}, []int{e.Requests[0].Matching, e.Requests[0].Unusable, e.Requests[0].Free}, e)
 }
 
-// requireInTheWay: each claim that is named has devices that the node could have, each named once, and none of the claims can be
-// left out. fits reports whether the claims fit if all of them but one have no devices.
+// requireInTheWay checks that each named claim has devices of the node, each named once, and that no claim can be left out. fits
+// reports whether the claims fit if all other claims but one have no devices.
 func (w *fabric) requireInTheWay(t *rapid.T, node int, e *explain.Explanation, minimal bool, fits func(but string) bool) {
 	ofNode := sets.New[string]()
 	for i, pool := range w.pools {
@@ -270,7 +270,7 @@ func (w *fabric) requireInTheWay(t *rapid.T, node int, e *explain.Explanation, m
 	}
 }
 
-// TestSharesOfOneDevice: a claim that has several shares of a device is in the way with one device.
+// TestSharesOfOneDevice checks that a claim with several shares of a device is in the way with one device.
 func TestSharesOfOneDevice(t *testing.T) {
 	const memory = "memory"
 	claim := wanting("c", 1)

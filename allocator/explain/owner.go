@@ -24,25 +24,23 @@ type Owner struct {
 
 	claim *resourceapi.ResourceClaim
 	ids   sets.Set[structured.DeviceID]
-	// counterSets are those that the devices consume.
+	// counterSets are the counter sets that the devices consume.
 	counterSets sets.Set[counterSet]
 }
 
-// Others are claims of other namespaces. The devices are no secret, slices are for
-// everybody; whose they are is.
+// Others are claims of other namespaces. Devices in slices are public, but their owners are not.
 type Others struct {
-	// Claims is how many they are.
+	// Claims is the number of claims.
 	Claims int `json:"claims"`
-	// Devices are what they have of the node, "driver/pool/device", in ascending order: not
-	// even which of them belong together is told.
+	// Devices are the devices of these claims on the node, "driver/pool/device", sorted. So they don't reveal which devices belong
+	// to one claim.
 	Devices []string `json:"devices"`
 }
 
-// maxOwners limits the searches: with more owners it is not tried who of them can keep what
-// they have.
+// maxOwners limits the searches. A larger set of owners is not minimized.
 const maxOwners = 64
 
-// owners lists the claims that have some of the devices, or others that consume the same counters, by name.
+// owners returns the claims with any of the devices, or with other devices that consume the same counters, sorted by name.
 func (p *Problem) owners(devices []structured.DeviceID) []Owner {
 	onNode := sets.New(devices...)
 	consumed := p.counterSets(onNode.Has)
@@ -80,7 +78,7 @@ func (p *Problem) owners(devices []structured.DeviceID) []Owner {
 	return all
 }
 
-// named parts owners into those that may be named, and the others, nil if there are none.
+// named separates owners that may be named from the others, which are nil if all may be named.
 func (p *Problem) named(owners []Owner) ([]Owner, *Others) {
 	var named []Owner
 	var others Others
@@ -104,9 +102,8 @@ func (p *Problem) mayName(claim *resourceapi.ResourceClaim) bool {
 	return p.NamesAll || slices.ContainsFunc(p.Claims, func(own *resourceapi.ResourceClaim) bool { return own.Namespace == claim.Namespace })
 }
 
-// inTheWay finds owners of whom not all can keep their devices, and as few as possible in
-// that none of them can be left out. ever is false if the claims don't fit even if nobody
-// keeps any.
+// inTheWay returns a minimal set of owners that can't all keep their devices. ever is false if the claims don't fit even if no
+// owner keeps a device.
 func (p *Problem) inTheWay(ctx context.Context, node *v1.Node, owners []Owner) (few []Owner, ever bool, err error) {
 	results, err := p.fitsWithout(ctx, node, owners)
 	if err != nil || results == nil {
@@ -125,7 +122,7 @@ func (p *Problem) inTheWay(ctx context.Context, node *v1.Node, owners []Owner) (
 		case results == nil:
 			i++
 		default:
-			// Those before still can't be left out: fewer owners never make more fit.
+			// Earlier owners are still needed: freeing the devices of fewer owners never makes more sets possible.
 			few = p.having(others, results)
 			i = min(i, len(few))
 		}
@@ -133,12 +130,12 @@ func (p *Problem) inTheWay(ctx context.Context, node *v1.Node, owners []Owner) (
 	return few, true, nil
 }
 
-// fitsWithout looks for a solution with all but the given owners having their devices.
+// fitsWithout searches a solution without the devices of the given owners.
 func (p *Problem) fitsWithout(ctx context.Context, node *v1.Node, owners []Owner) ([]resourceapi.AllocationResult, error) {
 	return p.fits(ctx, node, p.Claims, p.without(owners).Allocated)
 }
 
-// without is the problem in which the owners have no devices.
+// without returns the problem without the devices of the owners.
 func (p *Problem) without(owners []Owner) *Problem {
 	return p.with(func(p *Problem) {
 		p.Allocated = slices.DeleteFunc(slices.Clone(p.Allocated), func(claim *resourceapi.ResourceClaim) bool {
@@ -147,7 +144,7 @@ func (p *Problem) without(owners []Owner) *Problem {
 	})
 }
 
-// having are the owners of devices that a solution needs, or of some that consume the same counters.
+// having returns the owners of devices in a solution, or of devices that consume the same counters.
 func (p *Problem) having(owners []Owner, results []resourceapi.AllocationResult) []Owner {
 	needed := sets.New[structured.DeviceID]()
 	for _, result := range results {
@@ -161,10 +158,10 @@ func (p *Problem) having(owners []Owner, results []resourceapi.AllocationResult)
 	})
 }
 
-// counterSet is one of a pool.
+// counterSet is a counter set of a pool.
 type counterSet struct{ driver, pool, name string }
 
-// counterSets are those that devices consume, with the devices.
+// counterSets returns the counter sets that the selected devices consume, each with its devices.
 func (p *Problem) counterSets(are func(structured.DeviceID) bool) map[counterSet]sets.Set[structured.DeviceID] {
 	all := map[counterSet]sets.Set[structured.DeviceID]{}
 	for _, slice := range p.Slices {

@@ -20,45 +20,42 @@ import (
 	"github.com/celset/celset/cel/device"
 )
 
-// Score is what preferences say of the devices that a claim has, and of the best that it could
-// have.
+// Score compares the values of a claim's devices with the best values that it could have.
 type Score struct {
 	// Claim is "namespace/name".
 	Claim string `json:"claim"`
 	// Node has all devices of the claim.
 	Node string `json:"node"`
-	// Has are the values of the devices that the claim has.
+	// Has are the values of the claim's devices.
 	Has []Value `json:"has,omitempty"`
-	// Free is the best of the devices that are free now and those of the claim itself, Ever the best
-	// of all devices of the node.
+	// Free is the best set of free devices and devices of the claim. Ever is the best set of all devices of the node.
 	Free Best `json:"free"`
 	Ever Best `json:"ever"`
 }
 
-// Value is what one preference says of some devices.
+// Value is the value of one preference for a set of devices.
 type Value struct {
-	// Name is that of the preference, with its class if it is defined there.
+	// Name is the name of the preference, with its class if a class defines it.
 	Name  string `json:"name"`
 	Value int64  `json:"value"`
-	// Losses are what a policy counts.
+	// Losses are the shapes that a policy counts.
 	Losses []allocator.ShapeLoss `json:"losses,omitempty"`
-	// Error is why there is no value: the devices have changed, or the class.
+	// Error says why there is no value: the devices or the class have changed.
 	Error string `json:"error,omitempty"`
 }
 
 // Best is the best set that was found.
 type Best struct {
-	// Outcome tells whether there is surely no better one. It is empty if no set will do.
+	// Outcome says whether the set is proven to be the best. It is empty if no set is possible.
 	Outcome allocator.PreferenceOutcome `json:"outcome,omitempty"`
 	Values  []Value                     `json:"values,omitempty"`
 	// Devices are "driver/pool/device", in the order of the requests.
 	Devices []string `json:"devices,omitempty"`
-	// Reason is why no set will do: the devices or the classes have changed since the claim was
-	// allocated.
+	// Reason says why no set is possible: the devices or the classes have changed since the allocation of the claim.
 	Reason string `json:"reason,omitempty"`
 }
 
-// Prefers tells whether a preference is about the claim. It may be malformed.
+// Prefers reports whether a preference covers the claim. The preference may be malformed.
 func (p *Problem) Prefers(claim *resourceapi.ResourceClaim) bool {
 	return v1alpha1.HasPreference(claim, func(name string) bool {
 		class, err := p.Classes.Get(name)
@@ -66,8 +63,8 @@ func (p *Problem) Prefers(claim *resourceapi.ResourceClaim) bool {
 	})
 }
 
-// Score compares the devices that a claim has with the best that it could have on one of the nodes,
-// the one which has all of them. It is nil if no node has. The error is about preferences.
+// Score compares the devices of a claim with the best set on their node. It returns nil if no node has all of them. An error
+// concerns preferences.
 func (p *Problem) Score(ctx context.Context, nodes []*v1.Node, claim *resourceapi.ResourceClaim) (*Score, error) {
 	node, err := p.nodeOf(ctx, nodes, claim)
 	if node == nil || err != nil {
@@ -87,7 +84,7 @@ func (p *Problem) Score(ctx context.Context, nodes []*v1.Node, claim *resourceap
 	return s, err
 }
 
-// nodeOf is the first node with all devices of the claim.
+// nodeOf returns the first node with all devices of the claim.
 func (p *Problem) nodeOf(ctx context.Context, nodes []*v1.Node, claim *resourceapi.ResourceClaim) (*v1.Node, error) {
 	a, err := p.NewAllocator(ctx)
 	if err != nil {
@@ -108,9 +105,8 @@ func (p *Problem) nodeOf(ctx context.Context, nodes []*v1.Node, claim *resourcea
 	return nil, nil
 }
 
-// values evaluates the preferences for the devices that the claim has, in their order. Policies are about
-// the devices that are left, with the given claims having theirs: those that were left when the claim was
-// allocated may have been others.
+// values evaluates the preferences for the claim's devices, in order. Policies count the remaining devices beside the given
+// claims, which may differ from those at the time of the allocation.
 func (p *Problem) values(ctx context.Context, node *v1.Node, claim *resourceapi.ResourceClaim, allocated []*resourceapi.ResourceClaim) ([]Value, error) {
 	preferences, err := v1alpha1.ResolvePreferences(claim, p.Classes)
 	if err != nil {
@@ -135,13 +131,13 @@ func (p *Problem) values(ctx context.Context, node *v1.Node, claim *resourceapi.
 		values = append(values, value)
 	}
 	for i := range policies {
-		// The default for requests that no preference is about.
+		// The default policy for requests that no preference covers.
 		values = append(values, valueTold(&policies[i]))
 	}
 	return values, ctx.Err()
 }
 
-// policies are what policies say of the devices that the claim has.
+// policies returns the values of policies for the claim's devices.
 func (p *Problem) policies(ctx context.Context, node *v1.Node, claim *resourceapi.ResourceClaim, allocated []*resourceapi.ResourceClaim) ([]allocator.PreferenceValue, error) {
 	with := p.Problem
 	with.Allocated = allocated
@@ -152,7 +148,7 @@ func (p *Problem) policies(ctx context.Context, node *v1.Node, claim *resourceap
 	return a.PolicyValues(ctx, node, claim)
 }
 
-// valueTold is what the allocator tells.
+// valueTold converts a value of the allocator.
 func valueTold(value *allocator.PreferenceValue) Value {
 	return Value{Name: value.Name, Value: value.Value, Losses: value.Losses}
 }
@@ -169,10 +165,10 @@ func valueOf(ctx context.Context, preference *v1alpha1.Preference, devices []*de
 	return expression.Value(ctx, devices, cel.NewBudget(cel.DefaultCostLimit))
 }
 
-// devicesFor are those that the preference is about, in the order in which expressions see them.
+// devicesFor returns the devices that the preference covers, in the order of expressions.
 func (p *Problem) devicesFor(preference *v1alpha1.Preference, claim *resourceapi.ResourceClaim) []*device.Device {
 	var devices []*device.Device
-	// One that is in the set twice is one device to an expression.
+	// A device that occurs twice is one device in an expression.
 	prepared := map[structured.DeviceID]*device.Device{}
 	for _, r := range resultsOf(claim) {
 		request, _, _ := strings.Cut(r.Request, "/")
@@ -192,7 +188,7 @@ func (p *Problem) devicesFor(preference *v1alpha1.Preference, claim *resourceapi
 	return devices
 }
 
-// device is the one of the newest generation of its pool, nil if there is none.
+// device returns a device from the newest generation of its pool, or nil.
 func (p *Problem) device(driver, pool, name string) *resourceapi.Device {
 	var newest *resourceapi.Device
 	generation := int64(-1)
@@ -207,7 +203,7 @@ func (p *Problem) device(driver, pool, name string) *resourceapi.Device {
 	return newest
 }
 
-// best allocates the claim anew, with the given claims having their devices.
+// best allocates the claim again, beside the given claims.
 func (p *Problem) best(ctx context.Context, node *v1.Node, claim *resourceapi.ResourceClaim, allocated []*resourceapi.ResourceClaim) (Best, error) {
 	with := p.Problem
 	with.Allocated = allocated
@@ -235,8 +231,8 @@ func (p *Problem) best(ctx context.Context, node *v1.Node, claim *resourceapi.Re
 	return best, nil
 }
 
-// feasible is the problem without preferences: whether a set will do has nothing to do with them, so
-// that searches for any set need neither spend their time on better ones nor fail with them.
+// feasible returns the problem without preferences. Preferences don't affect whether a set exists, so searches for any set must
+// neither spend time on them nor fail because of them.
 func (p *Problem) feasible() *Problem {
 	out := p.with(func(*Problem) {})
 	out.Options = append(slices.Clone(p.Options), allocator.WithoutPreferences())

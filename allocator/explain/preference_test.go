@@ -45,7 +45,7 @@ func deviceNames(of ...string) []string {
 	return of
 }
 
-// TestScore has a claim with devices 0, 3 and 6 of a ring, of which another claim has 4 and 7.
+// TestScore has a claim with the devices 0, 3 and 6 of a ring. Another claim has 2, 4 and 7.
 func TestScore(t *testing.T) {
 	claim := preferring(preferring(owning("mine", 0, 3, 6), "near", near), "first", "-("+indices+".sum())")
 	p := problem(t, ring(t, 8))
@@ -86,8 +86,7 @@ func TestScoreOfWhatHasChanged(t *testing.T) {
 	require.ErrorContains(t, err, "ResourceClaim default/mine: spec.devices.config[0].opaque.parameters.expression: Required value")
 }
 
-// TestPreferencesHaveNoPartInWhatCannotBeMet: they fail on any set here, and what keeps the claim
-// from being allocated is told all the same.
+// TestPreferencesHaveNoPartInWhatCannotBeMet has preferences that fail on any set. The obstacle is explained anyway.
 func TestPreferencesHaveNoPartInWhatCannotBeMet(t *testing.T) {
 	const fails = "devices.map(d, d.attributes['" + driver + "'].unknown).sum()"
 	own := problem(t, ring(t, 8), preferring(such(wanting("c", 2), "far", "devices.size() == 2 && "+indices+".max() > 8"), "p", fails))
@@ -106,8 +105,8 @@ func TestPreferencesHaveNoPartInWhatCannotBeMet(t *testing.T) {
 	require.Len(t, own.Claims[0].Spec.Devices.Config, 2)
 }
 
-// TestScoreOfAPolicy has a claim with devices 0 and 3 of a ring of pairs, and another with 4: it breaks the
-// first two pairs, where 5 and another one would have broken one.
+// TestScoreOfAPolicy has a claim with the devices 0 and 3 of a ring of pairs, and another claim with 4. The first breaks two
+// pairs; 5 and one more device would break one.
 func TestScoreOfAPolicy(t *testing.T) {
 	const pair = "devices.all(d, devices.exists(o, o != d && d.attributes['" + driver + "'].index / 2 == o.attributes['" + driver + "'].index / 2))"
 	p := problem(t, ring(t, 8))
@@ -132,7 +131,7 @@ func TestScoreOfAPolicy(t *testing.T) {
 	require.Equal(t, []explain.Value{{Name: "whole", Value: -1, Losses: lost(1, 2)}, {Name: "high", Value: 6}}, got.Free.Values)
 	require.Equal(t, []explain.Value{{Name: "whole", Value: -1, Losses: lost(1, 3)}, {Name: "high", Value: 6}}, got.Ever.Values)
 
-	// Where the allocator can't tell, each says why, and the others what they can.
+	// If the allocator fails, each value has an error or is evaluated alone.
 	claim = preferring(claim, "wrong", "nothing")
 	got, err = p.Score(t.Context(), []*v1.Node{node}, claim)
 	require.ErrorContains(t, err, "preference wrong")

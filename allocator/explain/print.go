@@ -11,7 +11,7 @@ import (
 	"github.com/celset/celset/allocator"
 )
 
-// Print writes the answer for people. Each line begins with two spaces or more.
+// Print writes the answer as text. Each line begins with two spaces or more.
 func (e *Explanation) Print(b *strings.Builder) {
 	if !e.Fits {
 		fmt.Fprintf(b, "  node %s: no: %s\n", e.Node, e.Reason)
@@ -57,7 +57,7 @@ func unusable(r Request) string {
 	return fmt.Sprintf("%d of them unusable, ", r.Unusable)
 }
 
-// printPreferences writes how good the devices are, and by which preferences, the most important one first.
+// printPreferences writes the values of the devices, with the most important preference first.
 func (e *Explanation) printPreferences(b *strings.Builder) {
 	if e.Outcome == "" {
 		return
@@ -103,7 +103,7 @@ func (c Claim) DevicesByRequest() string {
 	return strings.Join(parts, "; ")
 }
 
-// Counted writes a number of things, such as "1 node" and "2 nodes".
+// Counted formats a number with a noun, such as "1 node" or "2 nodes".
 func Counted(n int64, what string) string {
 	if n == 1 {
 		return "1 " + what

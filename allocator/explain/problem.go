@@ -21,22 +21,21 @@ import (
 	"github.com/celset/celset/cel/device"
 )
 
-// Problem is an allocation that is to be explained.
+// Problem is an allocation to explain.
 type Problem struct {
 	allocator.Problem
-	// NamesAll: whoever reads the answer may read the claims of all namespaces. Else those of
-	// other namespaces than that of Claims are counted and not named: the users of one
-	// namespace have no right to know of the objects in another.
+	// NamesAll is true if the reader of the answer may read the claims of all namespaces. Otherwise claims outside the namespace of
+	// Claims are counted but not named, because users of one namespace may not see objects of another.
 	NamesAll bool
-	// TaintRules are those that the taints in Slices may come from, to name them. They may be left out.
+	// TaintRules may be the origin of taints in Slices, and are named in messages. They are optional.
 	TaintRules []*compat.DeviceTaintRule
-	// Environment compiles conditions; nil means one that all problems of the process share. It has to be that
-	// of the Options where it is only to look up what [Prepare] has compiled.
+	// Environment compiles conditions; nil means one that all problems of the process share. It must be the environment of the
+	// Options if only conditions compiled by [Prepare] may be used.
 	Environment *device.Environment
 }
 
-// Prepare compiles what explaining a claim takes, so that [Problem.Node] finds it in the environment. The error
-// is that of the context, or about the claim.
+// Prepare compiles all expressions for explaining a claim, so that [Problem.Node] finds them in the environment. An error comes
+// from the context or concerns the claim.
 func Prepare(ctx context.Context, environment *device.Environment, claim *resourceapi.ResourceClaim, classes structured.DeviceClassLister) error {
 	p := &Problem{Problem: allocator.Problem{Claims: []*resourceapi.ResourceClaim{claim}, Classes: classes}, Environment: environment}
 	p, _, err := p.writtenOut()
@@ -58,18 +57,19 @@ func Prepare(ctx context.Context, environment *device.Environment, claim *resour
 	return nil
 }
 
-// maxElsewhere is how many ResourceSlices that are for other nodes by a node selector are looked at to explain a node that
-// has no device for a request.
+// maxElsewhere limits the ResourceSlices with node selectors for other nodes that an explanation examines if a node has no device
+// for a request.
 const maxElsewhere = 128
 
-// cacheBytes is for what the searches of one explanation share.
+// cacheBytes limits the memory shared by the searches of one explanation.
 const cacheBytes = 16 << 20
 
-// pool is one of a driver.
+// pool is a pool of a driver.
 type pool struct{ driver, name string }
 
-// onNode has only what matters on a node: the pools that may have devices for it, with elsewhere some for other nodes, and the
-// claims with devices of these. So an explanation costs no more in a large cluster, and the cache of the scheduler stays as it is.
+// onNode returns the part of the problem that concerns a node: pools with possible devices and the claims with devices of these
+// pools. With elsewhere it adds some pools for other nodes. So the cost does not grow with the cluster, and the scheduler's cache
+// is not used.
 func (p *Problem) onNode(node *v1.Node, elsewhere bool) (*Problem, error) {
 	pools, more := sets.New[pool](), 0
 	for _, slice := range p.Slices {
@@ -105,8 +105,7 @@ func (p *Problem) onNode(node *v1.Node, elsewhere bool) (*Problem, error) {
 // conjunction joins conjuncts.
 const conjunction = " && "
 
-// fits looks for a solution for the claims on the node, with the given claims having their
-// devices. Results are nil if there is none.
+// fits searches a solution for the claims on the node, beside the allocated claims. It returns nil if no solution exists.
 func (p *Problem) fits(ctx context.Context, node *v1.Node, claims, allocated []*resourceapi.ResourceClaim) ([]resourceapi.AllocationResult, error) {
 	with := p.Problem
 	with.Allocated = allocated
@@ -121,7 +120,7 @@ func (p *Problem) fits(ctx context.Context, node *v1.Node, claims, allocated []*
 	return results, err
 }
 
-// usedBy are the results of a claim but for those with admin access, which keeps no other claim from a device.
+// usedBy returns the results of a claim, except results with admin access, which don't reserve a device.
 func usedBy(claim *resourceapi.ResourceClaim) []resourceapi.DeviceRequestAllocationResult {
 	return slices.DeleteFunc(slices.Clone(resultsOf(claim)), func(r resourceapi.DeviceRequestAllocationResult) bool { return ptr.Deref(r.AdminAccess, false) })
 }

@@ -26,8 +26,8 @@ var conjuncts = []string{
 	"(" + contiguous + " || devices.size() == 2)",
 }
 
-// The condition that is named is the first with which an exhaustive search finds nothing,
-// and of the owners that are named all and no fewer must give back what they have.
+// The named condition is the first that leaves an exhaustive search without a solution. The named owners are a minimal set that
+// can't all keep their devices.
 func TestExplanationsAreTrue(t *testing.T) {
 	var explained, owned, never int
 	cases.Check(t, func(rt *rapid.T) {
@@ -79,7 +79,7 @@ func drawOwners(rt *rapid.T) []*resourceapi.ResourceClaim {
 	return owners
 }
 
-// requireFirst: solvable tells whether there is a solution with the first n conjuncts.
+// requireFirst checks the named condition. solvable reports whether the first n conjuncts have a solution.
 func requireFirst(rt *rapid.T, e *explain.Explanation, parts []string, solvable func(n int) bool) {
 	if e.Unmet == nil {
 		require.False(rt, solvable(0))
@@ -112,8 +112,8 @@ func requireMinimal(rt *rapid.T, e *explain.Explanation, allocated []*resourceap
 	}
 }
 
-// TestNothingIsSaidOfOtherNamespaces: whatever is in the way, neither text nor data has a word
-// of it, and the number is right.
+// TestNothingIsSaidOfOtherNamespaces checks that text and data never name claims of other namespaces, and that their number is
+// right.
 func TestNothingIsSaidOfOtherNamespaces(t *testing.T) {
 	told := 0
 	cases.Check(t, func(rt *rapid.T) {

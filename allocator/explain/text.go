@@ -10,8 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 )
 
-// Texts are bounded: expressions are up to 10 KiB, and any number of claims may be in the
-// way.
+// Texts are limited, because expressions may have 10 KiB and any number of claims may be in the way.
 const (
 	maxText    = 160
 	maxFailure = 400
@@ -19,7 +18,7 @@ const (
 	maxListed  = 4
 )
 
-// String says it in one line of a few hundred characters at most.
+// String returns one line of a few hundred characters at most.
 func (e *Explanation) String() string {
 	if e.Fits {
 		return "the claims fit"
@@ -37,7 +36,7 @@ func (e *Explanation) String() string {
 	return strings.Join(parts, "; ")
 }
 
-// problem is what can't be met.
+// problem returns the obstacle.
 func (e *Explanation) problem() string {
 	if e.Failed {
 		return shortened(e.Reason, maxFailure)
@@ -51,7 +50,7 @@ func (e *Explanation) problem() string {
 	return fmt.Sprintf("%s free, but no set satisfies %s", e.free(), e.Unmet)
 }
 
-// shortage is the first request that has too few devices whatever else is wanted.
+// shortage describes the first request that has too few free devices for itself.
 func (e *Explanation) shortage() string {
 	for _, r := range e.Requests {
 		if r.Free < r.Wanted && !strings.Contains(r.Name, "/") {
@@ -61,7 +60,7 @@ func (e *Explanation) shortage() string {
 	return ""
 }
 
-// named is the name of a request, with that of its claim if there are several.
+// named returns the name of a request, with its claim if there are several.
 func (e *Explanation) named(r Request) string {
 	if r.Claim != e.Requests[0].Claim || r.Claim != e.Requests[len(e.Requests)-1].Claim {
 		return r.Name + " of claim " + r.Claim
@@ -85,7 +84,7 @@ func (e *Explanation) free() string {
 	return strings.Join(counts, ", ") + " are"
 }
 
-// String names the constraint, and the conjunct with its place.
+// String returns the constraint, and the conjunct with its position.
 func (c *Condition) String() string {
 	if c.Text == "" {
 		return c.Constraint
@@ -108,7 +107,7 @@ func (e *Explanation) owners() string {
 	return strings.Join(all, ", ")
 }
 
-// String counts the claims.
+// String returns the number of claims.
 func (o *Others) String() string {
 	if o.Claims == 1 {
 		return "a claim of another namespace"
@@ -116,7 +115,7 @@ func (o *Others) String() string {
 	return fmt.Sprintf("%d claims of other namespaces", o.Claims)
 }
 
-// namesOf are those of the first devices, without driver and pool.
+// namesOf returns the names of the first devices, without driver and pool.
 func namesOf(devices []string) []string {
 	names := sets.List(sets.New(devices...))
 	for i, name := range names {
@@ -128,7 +127,7 @@ func namesOf(devices []string) []string {
 	return names
 }
 
-// shortened cuts text after so many characters.
+// shortened cuts a text after a number of characters.
 func shortened(text string, most int) string {
 	runes := []rune(text)
 	if len(runes) <= most {

@@ -1,13 +1,13 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package extended makes the claim that kube-scheduler makes for the extended resources of a pod
-// (KEP-5004), for those that explain and simulate what it does:
+// Package extended makes the claim for the extended resources of a pod (KEP-5004) as kube-scheduler does, for programs that
+// explain or simulate the scheduler:
 //
 //	claim := extended.Claim(pod, classOf)
 //
-// kube-scheduler makes it in Filter, for one node, of what that node does not provide by itself.
-// This is the claim for a node that provides nothing by itself.
+// kube-scheduler makes the claim in Filter, for one node and the resources that the node itself does not provide. This package
+// assumes a node that provides none of them itself.
 package extended
 
 import (
@@ -23,13 +23,13 @@ import (
 	"github.com/celset/celset/apis/celset/v1alpha1"
 )
 
-// ClaimName is the name of a claim that does not exist yet. No object can have it.
+// ClaimName is the name of a claim that does not exist yet. No object can have this name.
 const ClaimName = v1alpha1.UnstoredClaimName
 
-// ClassOf returns the class that stands for an extended resource, nil if there is none.
+// ClassOf returns the class for an extended resource, or nil.
 type ClassOf func(v1.ResourceName) *resourceapi.DeviceClass
 
-// Claim is nil if there is nothing to request.
+// Claim returns the claim for a pod, or nil if it needs no request.
 func Claim(pod *v1.Pod, classOf ClassOf) *resourceapi.ResourceClaim {
 	requests := requestsOf(pod, classOf)
 	if len(requests) == 0 {
@@ -53,7 +53,7 @@ func Claim(pod *v1.Pod, classOf ClassOf) *resourceapi.ResourceClaim {
 	return claim
 }
 
-// Wants reports whether a pod wants an extended resource for which a class stands. It allocates nothing.
+// Wants reports whether a pod requests an extended resource that has a class. It allocates no memory.
 func Wants(pod *v1.Pod, classOf ClassOf) bool {
 	wants := func(containers []v1.Container) bool {
 		for i := range containers {
@@ -68,7 +68,7 @@ func Wants(pod *v1.Pod, classOf ClassOf) bool {
 	return wants(pod.Spec.Containers) || wants(pod.Spec.InitContainers)
 }
 
-// Waiting are the claims of pods that are to be scheduled and have no claim for their extended resources yet.
+// Waiting returns the claims of pods that are waiting to be scheduled and have no claim for extended resources yet.
 func Waiting(pods []*v1.Pod, classOf ClassOf) []*resourceapi.ResourceClaim {
 	var claims []*resourceapi.ResourceClaim
 	for _, pod := range pods {
@@ -82,13 +82,13 @@ func Waiting(pods []*v1.Pod, classOf ClassOf) []*resourceapi.ResourceClaim {
 	return claims
 }
 
-// Waits reports whether a pod is to be scheduled, and has no claim for extended resources.
+// Waits reports whether a pod is waiting to be scheduled and has no claim for extended resources.
 func Waits(pod *v1.Pod) bool {
 	hasEnded := pod.DeletionTimestamp != nil || pod.Status.Phase == v1.PodSucceeded || pod.Status.Phase == v1.PodFailed
 	return pod.Spec.NodeName == "" && !hasEnded && pod.Status.ExtendedResourceClaimStatus == nil
 }
 
-// Resources are the names of the resources that the claim is for.
+// Resources returns the names of the resources that the claim covers, sorted.
 func Resources(pod *v1.Pod, classOf ClassOf) []v1.ResourceName {
 	var names []v1.ResourceName
 	for _, r := range requestsOf(pod, classOf) {
@@ -98,18 +98,18 @@ func Resources(pod *v1.Pod, classOf ClassOf) []v1.ResourceName {
 	return slices.Compact(names)
 }
 
-// request is for what a container wants of an extended resource.
+// request is the demand of a container for an extended resource.
 type request struct {
 	container int
 	resource  v1.ResourceName
-	// name is what kube-scheduler calls the request.
+	// name is kube-scheduler's name of the request.
 	name  string
 	class *resourceapi.DeviceClass
 	count int64
 }
 
-// requestsOf returns the requests of the claim in their order. An init container that ends before others start reuses
-// their devices. Only what is missing is requested, once for all such containers.
+// requestsOf returns the requests of the claim in order. An init container that ends before others start shares their devices.
+// Only the additional devices are requested, once for all such containers.
 func requestsOf(pod *v1.Pod, classOf ClassOf) []request {
 	lasting, passing := wanted(pod, classOf)
 	all := append(lasting, mostMissing(passing, lasting)...)
@@ -139,8 +139,7 @@ func containers(pod *v1.Pod, classOf ClassOf) [][]string {
 	return all
 }
 
-// wanted returns what containers want that run as long as the pod, and what init containers want that end before
-// others start.
+// wanted returns the demands of containers that run as long as the pod, and of init containers that end before others start.
 func wanted(pod *v1.Pod, classOf ClassOf) (lasting, passing []request) {
 	for i, container := range slices.Concat(pod.Spec.InitContainers, pod.Spec.Containers) {
 		wanted := requestsOfContainer(i, container.Resources.Requests, classOf)
@@ -173,8 +172,8 @@ func requestsOfContainer(container int, wanted v1.ResourceList, classOf ClassOf)
 	return requests
 }
 
-// reused returns the names of the requests of later containers that serve an init container, and how many devices it
-// wants beyond theirs.
+// reused returns the names of later requests whose devices an init container shares, and the number of devices that it needs
+// beyond them.
 func reused(r request, lasting []request) (names []string, left int64) {
 	left = r.count
 	for _, other := range lasting {
@@ -185,8 +184,7 @@ func reused(r request, lasting []request) (names []string, left int64) {
 	return names, left
 }
 
-// mostMissing returns, for each resource, the request with the most that is missing in those of the
-// containers after it.
+// mostMissing returns, for each resource, the request that lacks the most devices beside the requests of later containers.
 func mostMissing(passing, lasting []request) []request {
 	var requests []request
 	for _, r := range passing {

@@ -1,17 +1,15 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package fragmentation tells how much of what is free in a cluster can be had as sets: for each
-// shape that somebody may ask for ([allocator.Shape]) how many more claims would get devices now, how
-// many if the same claims had other devices, and how many if nothing were in use. No claim is moved.
+// Package fragmentation counts how many sets the free devices of a cluster allow. For each shape ([allocator.Shape]) it counts
+// how many more claims would get devices: now, with other devices for the same claims, and with no device in use. It moves no
+// claim.
 //
 //	report, err := fragmentation.New(ctx, problem, nodes, fragmentation.Options{})
 //
-// Of three numbers only one is a promise. What fits now is counted ([allocator.Allocator.CountSets]).
-// What would fit if the claims had the best devices nobody knows: all claims are allocated anew, the
-// largest first, to the node and the devices that break the least, and what fits then was found, and
-// not proven to be the most.
+// Only one of the three numbers is exact: the claims that fit now are counted ([allocator.Allocator.CountSets]). The best devices
+// for all claims can't be computed. So all claims are allocated again, the largest first, to the node and the devices that break
+// the fewest sets. The number that fits then is a result of that packing, not a proven maximum.
 //
-// Claims stand for their pods. What else pods want of nodes (node selectors, CPU, memory) plays no
-// role.
+// Claims represent their pods. Other requirements of pods (node selectors, CPU, memory) are ignored.
 package fragmentation

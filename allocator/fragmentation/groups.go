@@ -14,29 +14,29 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// A pod has all its claims on one node, and a claim may be that of several pods. So what is moved are
-// groups of claims: those that belong together because a pod has them.
+// A pod has all its claims on one node, and several pods may share a claim. So claims are moved in groups: claims connected by
+// pods.
 
-// group is what can only be moved together.
+// group is a set of claims that can only be moved together.
 type group struct {
 	claims []*resourceapi.ResourceClaim
-	// devices are those that nobody else can have because of them.
+	// devices are the devices that the claims reserve.
 	devices []structured.DeviceID
-	// pinned: it stays where it is.
+	// pinned is true if the group is not moved.
 	pinned bool
 }
 
-// places are the nodes that pools are for. "" are several.
+// places maps pools to their nodes; "" means several nodes.
 type places struct {
 	nodes map[poolID]string
-	// devices is how many there are for one node alone, everywhere how many for several.
+	// devices counts the devices of each node, everywhere the devices for several nodes.
 	devices    map[string]int
 	everywhere int
 }
 
 type poolID struct{ driver, pool string }
 
-// placesOf looks at the nodes where something may be moved to.
+// placesOf examines the nodes that claims may be moved to.
 func placesOf(slices []*resourceapi.ResourceSlice, nodes []*v1.Node) places {
 	p := places{nodes: map[poolID]string{}, devices: map[string]int{}}
 	known := make(map[string]bool, len(nodes))
@@ -60,8 +60,7 @@ func placesOf(slices []*resourceapi.ResourceSlice, nodes []*v1.Node) places {
 
 func poolOf(id structured.DeviceID) poolID { return poolID{id.Driver.String(), id.Pool.String()} }
 
-// groupsOf are the groups of all claims that have devices, the largest first. Some claims may have to
-// stay.
+// groupsOf returns the groups of all claims with devices, the largest first. A group with a claim that stays is pinned.
 func (c *cluster) groupsOf(stays func(*resourceapi.ResourceClaim) bool) []*group {
 	var claims []*resourceapi.ResourceClaim
 	for _, claim := range c.problem.Allocated {
@@ -94,7 +93,7 @@ func (c *cluster) groupsOf(stays func(*resourceapi.ResourceClaim) bool) []*group
 	return groups
 }
 
-// togetherWith finds for each claim the same one of those that belong together.
+// togetherWith returns a function that maps each claim to a representative of its group.
 func togetherWith(claims []*resourceapi.ResourceClaim) func(claim int) int {
 	parents := make([]int, len(claims))
 	find := func(i int) int {
@@ -118,7 +117,7 @@ func togetherWith(claims []*resourceapi.ResourceClaim) func(claim int) int {
 	return find
 }
 
-// podOf names who has a claim, with what it is if that is no pod.
+// podOf names the consumer of a claim, with its resource if it is not a pod.
 func podOf(claim *resourceapi.ResourceClaim, consumer resourceapi.ResourceClaimConsumerReference) string {
 	if consumer.Resource != "pods" {
 		return consumer.Resource + " " + claim.Namespace + "/" + consumer.Name
@@ -126,7 +125,7 @@ func podOf(claim *resourceapi.ResourceClaim, consumer resourceapi.ResourceClaimC
 	return claim.Namespace + "/" + consumer.Name
 }
 
-// with is the group with other devices.
+// with returns the group with other devices.
 func (g *group) with(results []resourceapi.AllocationResult) *group {
 	moved := &group{}
 	for i, claim := range g.claims {
@@ -138,7 +137,7 @@ func (g *group) with(results []resourceapi.AllocationResult) *group {
 	return moved
 }
 
-// needs is how many devices it takes at least.
+// needs returns the least number of devices that the group needs.
 func (g *group) needs() int {
 	needs := 0
 	for _, claim := range g.claims {
@@ -152,7 +151,7 @@ func (g *group) needs() int {
 	return needs
 }
 
-// devicesOf are the devices that a claim has, those with administrative access left out.
+// devicesOf returns the devices of a claim, except devices with admin access.
 func devicesOf(claim *resourceapi.ResourceClaim) []structured.DeviceID {
 	if claim.Status.Allocation == nil {
 		return nil
@@ -168,7 +167,7 @@ func devicesOf(claim *resourceapi.ResourceClaim) []structured.DeviceID {
 
 func nameOf(claim *resourceapi.ResourceClaim) string { return klog.KObj(claim).String() }
 
-// claimsOf are the claims of groups.
+// claimsOf returns the claims of groups.
 func claimsOf(groups []*group) []*resourceapi.ResourceClaim {
 	var claims []*resourceapi.ResourceClaim
 	for _, g := range groups {

@@ -16,30 +16,29 @@ import (
 	"github.com/celset/celset/allocator"
 )
 
-// Limits on what is tried to place claims anew. A group is compared on so many nodes where it fits,
-// and looked for on as many as it takes to find one; all groups together may be tried so often. Groups
-// that find no place stay where they are and the others are placed again, so many times.
+// Limits of packing. A group is tried until it fits on fitsForPacking nodes, which are then compared. All groups together have
+// maxTries tries. Groups that fit on no node are pinned, and the others are placed again, in at most maxRounds rounds.
 const (
 	fitsForPacking = 32
 	maxTries       = 200_000
 	maxRounds      = 4
 )
 
-// placing places groups, one after the other.
+// placing places groups one after the other.
 type placing struct {
 	*cluster
-	// state is what is in use, inUse how many devices of each node.
+	// state has the devices in use, inUse their number on each node.
 	state structured.AllocatedState
 	inUse map[string]int
-	// order are the nodes, those with the most devices in use first.
+	// order has the nodes, sorted by descending number of devices in use.
 	order []*v1.Node
-	// tries is how often a group may still be tried.
+	// tries is the remaining number of tries.
 	tries int
 }
 
 var errTriedEnough = errors.New("there are too many claims and nodes to try all")
 
-// newPlacing begins with groups that stay where they are.
+// newPlacing starts with the groups that are not moved.
 func (c *cluster) newPlacing(groups []*group, tries int) *placing {
 	p := &placing{cluster: c, state: allocator.AllocatedTo(nil, c.problem.Features), inUse: map[string]int{}, tries: tries}
 	p.order = slices.Clone(c.nodes)
@@ -59,7 +58,7 @@ func (p *placing) add(g *group, node string) {
 	}
 }
 
-// take has the devices of a group be in use.
+// take marks the devices of a group as in use.
 func (p *placing) take(g *group) {
 	more := allocator.AllocatedTo(g.claims, p.problem.Features)
 	for id := range more.AllocatedDevices {
@@ -84,10 +83,10 @@ func copyOf(consumed structured.ConsumedCapacity) map[resourceapi.QualifiedName]
 	return result
 }
 
-// place finds the node and the devices for a group that break the least, of nodes where as much is
-// broken the fullest. nil if there is no room. The error is errTriedEnough, or the context has ended.
+// place returns a group with the devices that break the fewest sets, and their node. Among equal nodes it takes the fullest one.
+// It returns nil if the group fits on no node. The error is errTriedEnough or the context's.
 func (p *placing) place(g *group) (moved *group, node string, err error) {
-	// The allocator knows what is in use when it is made, and state is changed later.
+	// The allocator copies the state, which changes after each group.
 	a, err := allocator.NewAllocator(p.ctx, p.problem.Features, p.state, p.problem.Classes, p.problem.Slices, p.problem.Selectors, p.problem.Options...)
 	if err != nil {
 		return nil, "", err
@@ -110,7 +109,7 @@ func (p *placing) place(g *group) (moved *group, node string, err error) {
 			return nil, "", errTriedEnough
 		}
 		if err != nil || len(results) != len(g.claims) {
-			// What fails here keeps the group where it is, and nobody else.
+			// A failure keeps only this group in place.
 			continue
 		}
 		if moved == nil || isBetter(details.Preferences, best) {
@@ -123,7 +122,7 @@ func (p *placing) place(g *group) (moved *group, node string, err error) {
 	return moved, node, nil
 }
 
-// isBetter compares what preferences say: the first that differs counts.
+// isBetter compares the values of preferences. The first difference decides.
 func isBetter(a, b []allocator.PreferenceValue) bool {
 	for i := range min(len(a), len(b)) {
 		if a[i].Value != b[i].Value {
@@ -133,8 +132,8 @@ func isBetter(a, b []allocator.PreferenceValue) bool {
 	return false
 }
 
-// pack places all groups anew, the largest first. It returns the claims with their devices then, or
-// nil and why there is nothing better to be had.
+// pack places all groups again, the largest first. It returns the claims with their new devices, or nil and the reason why no
+// packing was found.
 func (c *cluster) pack() (claims []*resourceapi.ResourceClaim, reason string, err error) {
 	pinned := make(map[*group]bool)
 	for _, g := range c.groups {

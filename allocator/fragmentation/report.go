@@ -14,71 +14,68 @@ import (
 	"github.com/celset/celset/apis/celset/v1alpha1"
 )
 
-// The limits of one report for sets, and again for placing claims, in CEL cost units and steps: see [NewBudget].
+// Limits of one report for counting sets, and again for packing, in CEL cost units and steps: see [NewBudget].
 const (
 	DefaultCost  uint64 = 500_000_000
 	DefaultSteps int64  = 2_000_000
 )
 
-// NewBudget returns a budget that ends a report.
+// NewBudget returns a budget that limits a report.
 func NewBudget() *allocator.AttemptBudget {
 	budget := allocator.Budget{Cost: DefaultCost, Steps: DefaultSteps}
 	return allocator.NewSeparateBudgets(budget, budget)
 }
 
-// Options say what is to be found out.
+// Options configure a report.
 type Options struct {
-	// Class and Constraint limit the shapes, "" is for all. Counts are looked at instead of what
-	// claims ask for, if there are any.
+	// Class and Constraint limit the shapes; "" means all. Counts, if any, replace the counts that claims ask for.
 	Class, Constraint string
 	Counts            []int
-	// Usual has the usual counts of each constraint looked at, too, and not only those that claims ask for: what others read
-	// does not end when somebody asks for something else. They don't change what the other numbers are.
+	// Usual adds the usual counts of each constraint to the counts that claims ask for. So readers of a number keep it when claims
+	// ask for other counts. Usual shapes don't change other numbers.
 	Usual bool
-	// Stays, unless it is nil, names claims that are not placed anew, and neither are those that
-	// belong together with one: what they ask for is not evaluated.
+	// Stays, if not nil, selects claims that are not moved, together with their groups. Their requests are not evaluated.
 	Stays func(*resourceapi.ResourceClaim) bool
-	// CacheBytes limits the memory for what is found out on the way. 0 is
-	// [allocator.DefaultCacheBytes].
+	// CacheBytes limits the memory for intermediate results; 0 means [allocator.DefaultCacheBytes].
 	CacheBytes int64
 }
 
-// Report is what is said of a cluster.
+// Report describes the fragmentation of a cluster.
 type Report struct {
-	// Nodes is how many nodes were looked at, Claims how many claims have devices, Pinned how many of
-	// them stay where they are in all that is tried.
+	// Nodes is the number of nodes, Claims the number of claims with devices, and Pinned the number of these claims that are never
+	// moved.
 	Nodes  int `json:"nodes"`
 	Claims int `json:"claims"`
 	Pinned int `json:"pinned"`
-	// Shapes are ordered by class and constraint, the most devices first.
+	// Shapes are sorted by class, constraint, and descending number of devices.
 	Shapes []Shape `json:"shapes"`
-	// NotPacked is why no better packing was looked for to the end, "" if it was.
+	// NotPacked says why packing was not completed; "" if it was.
 	NotPacked string `json:"notPacked,omitempty"`
 }
 
-// Shape is what is said of one shape, as if nobody asked for others.
+// Shape has the numbers for one shape, as if claims asked for no other.
 type Shape struct {
 	Class      string `json:"class"`
 	Constraint string `json:"constraint"`
 	// Devices is the number of devices in a set.
 	Devices int `json:"devices"`
-	// Asked is how many of the claims ask for it.
+	// Asked is the number of claims that ask for the shape.
 	Asked int `json:"asked"`
-	// Now is how many more claims for it would get devices, Packed how many if all claims had other
-	// devices, as far as was found, and Idle how many if none had any.
+	// Now is the number of additional claims that would get devices now. Packed is that number after packing, as far as found, and
+	// Idle without any devices in use.
 	Now    Count `json:"now"`
 	Packed Count `json:"packed"`
 	Idle   Count `json:"idle"`
-	// Error is why it could not be counted.
+	// Error says why the shape could not be counted.
 	Error string `json:"error,omitempty"`
-	// onlyUsual is that others of the constraint are asked for.
+	// onlyUsual is true if claims ask for other shapes of the constraint only.
 	onlyUsual bool
 }
 
-// Count is how many claims would get devices at the same time.
+// Count is a number of claims that would get devices at the same time.
 type Count struct {
 	Sets int `json:"sets"`
-	// AtLeast: not everything was looked at, there may be more.
+	// AtLeast is true if the count is incomplete, so there may be more.
 	AtLeast bool `json:"atLeast,omitempty"`
 }
 
@@ -86,23 +83,22 @@ func (s *Shape) shape() allocator.Shape {
 	return allocator.Shape{Class: s.Class, Constraint: s.Constraint, Count: s.Devices}
 }
 
-// cluster is what a report is about.
+// cluster holds the input and the state of a report.
 type cluster struct {
 	ctx     context.Context
 	problem allocator.Problem
 	nodes   []*v1.Node
 	shapes  []Shape
 	groups  []*group
-	// places are the nodes of pools.
+	// places has the nodes of pools.
 	places places
 }
 
-// New makes a report. The claims of the problem are ignored: those that are allocated are what is in
-// use, and all of them tell what is asked for. The nodes are those where pods may go.
+// New returns a report. It ignores the claims of the problem. Its Allocated claims with devices have the devices in use. All its
+// Allocated claims, with or without devices, ask for shapes. nodes are the nodes that pods may use.
 //
-// All that is done is bounded: for the shapes by what [allocator.Allocator.CountSets] may do and by a
-// [allocator.AttemptBudget] in the problem's options, for the rest by the number of nodes and claims
-// that are tried. The error is one of the slices, or the context has ended.
+// The work on shapes is limited by [allocator.Allocator.CountSets] and an [allocator.AttemptBudget] in the problem's options. The
+// work on packing is limited by the number of tries. An error comes from the slices or the context.
 func New(ctx context.Context, problem allocator.Problem, nodes []*v1.Node, options Options) (*Report, error) {
 	c := &cluster{ctx: ctx, problem: problem, nodes: nodes, shapes: shapesOf(&problem, options)}
 	c.problem.Options = append(slices.Clone(problem.Options), allocator.WithCache(newCache(options)),
@@ -140,8 +136,7 @@ func newCache(options Options) *allocator.Cache {
 	return allocator.NewCache()
 }
 
-// known are the shapes that matter to the choice of devices, the most devices first: not those that are there only because they are
-// usual.
+// known returns the shapes that affect the choice of devices, the largest first. Shapes that are only usual don't.
 func (c *cluster) known() []allocator.Shape {
 	var known []allocator.Shape
 	for i := range c.shapes {
@@ -153,15 +148,15 @@ func (c *cluster) known() []allocator.Shape {
 	return known[:min(len(known), allocator.MaxShapes)]
 }
 
-// whenAllocated is an allocator for the time when the claims have their devices.
+// whenAllocated returns an allocator for the state with these allocated claims.
 func (c *cluster) whenAllocated(claims []*resourceapi.ResourceClaim) (*allocator.Allocator, error) {
 	problem := c.problem
 	problem.Allocated = claims
 	return problem.NewAllocator(c.ctx)
 }
 
-// count counts what fits now and on idle nodes. Unless they are wanted, shapes that nobody asks for and
-// no node has are dropped.
+// count counts the sets that fit now and on idle nodes. Unless wanted is set, it drops shapes that no claim asks for and no node
+// has.
 func (c *cluster) count(wanted bool) error {
 	now, err := c.whenAllocated(c.problem.Allocated)
 	if err != nil {
@@ -188,7 +183,7 @@ func (c *cluster) count(wanted bool) error {
 	return nil
 }
 
-// inTurn are the shapes, last those that are only usual: a budget that is used up has them left out, and no other.
+// inTurn returns the shapes, with only usual shapes last, so that an exhausted budget leaves these out first.
 func (c *cluster) inTurn() []*Shape {
 	var first, last []*Shape
 	for i := range c.shapes {
@@ -201,15 +196,15 @@ func (c *cluster) inTurn() []*Shape {
 	return append(first, last...)
 }
 
-// mayGain tells whether there could be more sets of a shape. No packing has more than idle nodes.
+// mayGain reports whether packing could allow more sets of a shape. Idle nodes are the upper bound.
 func (c *cluster) mayGain() bool {
 	return slices.ContainsFunc(c.shapes, func(s Shape) bool {
 		return s.Error == "" && (s.Now.Sets < s.Idle.Sets || s.Idle.AtLeast)
 	})
 }
 
-// countPacked counts what fits when the claims have been packed. It is not less than what fits now:
-// nothing needs to be moved.
+// countPacked counts the sets that fit after packing. The result is at least the current number, because moving nothing is an
+// option.
 func (c *cluster) countPacked(claims []*resourceapi.ResourceClaim) error {
 	if claims == nil {
 		return nil
@@ -233,7 +228,7 @@ func (c *cluster) countPacked(claims []*resourceapi.ResourceClaim) error {
 	return nil
 }
 
-// sum counts what fits on some nodes.
+// sum counts the sets that fit on some nodes.
 func (c *cluster) sum(a *allocator.Allocator, shape allocator.Shape, nodes []*v1.Node) (Count, error) {
 	counts, err := a.CountSets(c.ctx, nodes, shape)
 	sum := allocator.SetCount{IsMost: true}

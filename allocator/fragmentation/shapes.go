@@ -14,15 +14,15 @@ import (
 	"github.com/celset/celset/apis/celset/v1alpha1"
 )
 
-// Limits on what is looked at: shapes of a class, and shapes at all, those that most claims ask for. Namespaces take
-// turns: the claims of one leave room for what those of others ask for.
+// Limits on the shapes of a class and of a report. The most requested shapes are kept. Namespaces take turns, so that the claims
+// of one namespace don't displace shapes of others.
 const (
 	maxShapesOfClass = 8
 	maxShapes        = 64
 )
 
-// shapesOf are the shapes to be looked at: what the claims ask for, the usual counts for constraints
-// of which nobody asks for any, or for all, or the counts that are wanted.
+// shapesOf returns the shapes to count: the counts that claims ask for, and the usual counts of constraints without requests, or
+// of all constraints with options.Usual. options.Counts replaces these counts.
 func shapesOf(problem *allocator.Problem, options Options) []Shape {
 	asked, ofNamespaces := map[allocator.Shape]int{}, map[string]map[allocator.Shape]int{}
 	for _, claim := range problem.Allocated {
@@ -53,7 +53,7 @@ func shapesOf(problem *allocator.Problem, options Options) []Shape {
 	return all
 }
 
-// turnsOf are the turns in which shapes come: 0 is for what a namespace asks for most.
+// turnsOf returns the turn of each shape; 0 is the shape that a namespace asks for most.
 func turnsOf(ofNamespaces map[string]map[allocator.Shape]int) map[allocator.Shape]int {
 	turns := map[allocator.Shape]int{}
 	for _, asked := range ofNamespaces {
@@ -69,7 +69,7 @@ func turnsOf(ofNamespaces map[string]map[allocator.Shape]int) map[allocator.Shap
 	return turns
 }
 
-// mostAsked are those that most claims ask for, in turns. What none asks for is last.
+// mostAsked returns the most requested shapes, in turns. Shapes without requests are last.
 func mostAsked(shapes []Shape, turns map[allocator.Shape]int, most int) []Shape {
 	slices.SortStableFunc(shapes, func(a, b Shape) int {
 		if a.Asked == 0 || b.Asked == 0 {
@@ -81,7 +81,7 @@ func mostAsked(shapes []Shape, turns map[allocator.Shape]int, most int) []Shape 
 }
 
 func shapesOfClass(class *resourceapi.DeviceClass, asked, turns map[allocator.Shape]int, options Options) []Shape {
-	// Of a class with mistakes in it, those that have none.
+	// Invalid definitions of a class are left out.
 	definitions, _ := v1alpha1.ClassDefinitions(class)
 	var ofClass []Shape
 	for _, definition := range definitions {

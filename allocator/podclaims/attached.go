@@ -14,11 +14,10 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// Attached returns an error if the scheduler has given up waiting for the devices of an allocated claim: a device reports that
-// it could not be attached, or the time is over. The pod with the UID is the one that wants to use the claim.
+// Attached returns an error if the scheduler has given up waiting for the devices of an allocated claim. Either a device reports
+// a failure, or the time is over. pod is the UID of the pod that wants to use the claim.
 //
-// The devices are looked at in order. A device that has reported nothing yet hides failures of devices after it, as in
-// kube-scheduler.
+// The devices are checked in order. A device without a report hides failures of later devices, as in kube-scheduler.
 func (c *Checker) Attached(claim *resourceapi.ResourceClaim, pod types.UID, now time.Time) error {
 	if !c.BindingConditions || claim.Status.Allocation == nil {
 		return nil
@@ -54,7 +53,7 @@ func (c *Checker) Attached(claim *resourceapi.ResourceClaim, pod types.UID, now 
 	return nil
 }
 
-// remedy says what becomes of the allocation.
+// remedy says what happens to the allocation.
 func remedy(claim *resourceapi.ResourceClaim, pod types.UID) string {
 	if onlyConsumer(claim, pod) {
 		return "the scheduler takes the allocation back, and looks for devices again"
@@ -66,7 +65,7 @@ func deviceOf(result *resourceapi.DeviceRequestAllocationResult) string {
 	return fmt.Sprintf("device %s/%s/%s", result.Driver, result.Pool, result.Device)
 }
 
-// statusOf returns what the driver reports of a device of the claim, or nil.
+// statusOf returns the driver's status of a device of the claim, or nil.
 func statusOf(claim *resourceapi.ResourceClaim, result *resourceapi.DeviceRequestAllocationResult) *resourceapi.AllocatedDeviceStatus {
 	for i := range claim.Status.Devices {
 		status := &claim.Status.Devices[i]

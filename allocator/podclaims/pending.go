@@ -18,7 +18,7 @@ import (
 	"github.com/celset/celset/apis/nearest"
 )
 
-// Bounded returns an error if the claims of a pod that have no devices say more than the scheduler compiles and computes with.
+// Bounded returns an error if unallocated claims of a pod exceed the limits of expressions and quantities.
 func Bounded(claims []*resourceapi.ResourceClaim) error {
 	if err := v1alpha1.CheckPod(claims); err != nil {
 		return err
@@ -31,8 +31,8 @@ func Bounded(claims []*resourceapi.ResourceClaim) error {
 	return nil
 }
 
-// Classes returns an error if a request of the claims can't be met on any node because of its DeviceClass or its form. The
-// claims have no devices.
+// Classes returns an error if a request can't be met on any node because of its DeviceClass or its form. The claims must be
+// unallocated.
 func (c *Checker) Classes(claims []*resourceapi.ResourceClaim, classes structured.DeviceClassLister) error {
 	for _, claim := range claims {
 		for i := range claim.Spec.Devices.Requests {
@@ -60,7 +60,7 @@ func (c *Checker) request(claim *resourceapi.ResourceClaim, request *resourceapi
 	return nil
 }
 
-// exists returns an error if a DeviceClass does not exist. Other errors of the lister are those of the allocator.
+// exists returns an error if a DeviceClass does not exist. Other errors of Get are left to the allocator.
 func exists(claim *resourceapi.ResourceClaim, request, class string, classes structured.DeviceClassLister) error {
 	if _, err := classes.Get(class); !apierrors.IsNotFound(err) {
 		return nil

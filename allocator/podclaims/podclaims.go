@@ -1,16 +1,16 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package podclaims checks the claims of a pod before devices are looked for. The scheduler's plugin and kubectl celset call
-// the same functions, so that both refuse a pod for the same reasons:
+// Package podclaims checks the claims of a pod before the search for devices. The scheduler's plugin and kubectl celset call the
+// same functions, so that both refuse a pod for the same reasons:
 //
 //  1. [Checker.Find]: a claim is missing, is being deleted, was made for another pod, or has as many consumers as the API
 //     allows.
-//  2. [Bounded] and [Checker.Classes]: a claim without devices says too much, or names a DeviceClass that does not exist.
+//  2. [Bounded] and [Checker.Classes]: an unallocated claim exceeds limits or names a DeviceClass that does not exist.
 //  3. [Checker.Attached]: the devices of a claim could not be attached to the node (KEP-5007).
 //
-// Upstream's plugin makes the same checks in its PreFilter and Filter, apart from the number of consumers: there the API server
-// refuses each attempt to bind.
+// Upstream's plugin makes the same checks in its PreFilter and Filter, except for the number of consumers. Upstream, the API
+// server rejects each attempt to bind such a pod.
 package podclaims
 
 import (
@@ -25,23 +25,23 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// A Checker has the settings of the scheduler that the checks depend on.
+// A Checker holds the settings of the scheduler for the checks.
 type Checker struct {
 	// WorkloadClaims is the feature gate DRAWorkloadResourceClaims: claims may belong to a PodGroup.
 	WorkloadClaims bool
 	// PrioritizedList is the feature gate DRAPrioritizedList.
 	PrioritizedList bool
-	// BindingConditions are the feature gates DRADeviceBindingConditions and DRAResourceClaimDeviceStatus.
+	// BindingConditions combines the feature gates DRADeviceBindingConditions and DRAResourceClaimDeviceStatus.
 	BindingConditions bool
-	// BindingTimeout is the time within which devices have to be attached.
+	// BindingTimeout is the time limit for attaching devices.
 	BindingTimeout time.Duration
 }
 
-// A Getter finds a claim by namespace and name.
+// A Getter returns a claim by namespace and name.
 type Getter func(namespace, name string) (*resourceapi.ResourceClaim, error)
 
-// Find returns the claims that a pod names, in its order. The error is about the first claim that the pod can't use, whatever
-// devices are free. It wraps [resourceclaim.ErrClaimNotFound] if the claim has yet to be made from a template.
+// Find returns the claims of a pod, in its order. The error is about the first claim that the pod can't use with any devices. It
+// wraps [resourceclaim.ErrClaimNotFound] if the claim has yet to be made from a template.
 func (c *Checker) Find(pod *v1.Pod, get Getter) ([]*resourceapi.ResourceClaim, error) {
 	var claims []*resourceapi.ResourceClaim
 	for i := range pod.Spec.ResourceClaims {
@@ -56,7 +56,7 @@ func (c *Checker) Find(pod *v1.Pod, get Getter) ([]*resourceapi.ResourceClaim, e
 	return claims, nil
 }
 
-// Of returns the claim of one entry of spec.resourceClaims, and nil if the entry needs no claim. The error is that of
+// Of returns the claim of one entry of spec.resourceClaims, or nil if the entry needs no claim. It returns the same errors as
 // [Checker.Find].
 func (c *Checker) Of(pod *v1.Pod, entry *v1.PodResourceClaim, get Getter) (*resourceapi.ResourceClaim, error) {
 	name, isOwned, err := resourceclaim.Name(pod, entry)
@@ -70,7 +70,7 @@ func (c *Checker) Of(pod *v1.Pod, entry *v1.PodResourceClaim, get Getter) (*reso
 	return claim, c.usable(pod, claim, isOwned)
 }
 
-// usable returns why a pod can't use a claim. A pod that has a node uses it already.
+// usable returns an error if a pod can't use a claim. A pod with a node uses it already.
 func (c *Checker) usable(pod *v1.Pod, claim *resourceapi.ResourceClaim, isOwned bool) error {
 	if pod.Spec.NodeName != "" {
 		return nil
@@ -96,7 +96,7 @@ func Deleted(claim *resourceapi.ResourceClaim) error {
 	return fmt.Errorf("claim %s is being deleted%s: create it again when it is gone", klog.KObj(claim), heldBy(claim))
 }
 
-// heldBy names what the deletion waits for.
+// heldBy says what the deletion waits for.
 func heldBy(claim *resourceapi.ResourceClaim) string {
 	if n := len(claim.Status.ReservedFor); n > 0 {
 		return fmt.Sprintf(", which waits for the consumers in status.reservedFor (%d)", n)
@@ -104,7 +104,7 @@ func heldBy(claim *resourceapi.ResourceClaim) string {
 	return ""
 }
 
-// withOwner says for whom a claim was made.
+// withOwner adds the owner of a claim to an error.
 func withOwner(err error, claim *resourceapi.ResourceClaim) error {
 	if owner := metav1.GetControllerOf(claim); owner != nil {
 		return fmt.Errorf("%w: it was made for %s %s", err, owner.Kind, owner.Name)
@@ -112,7 +112,7 @@ func withOwner(err error, claim *resourceapi.ResourceClaim) error {
 	return err
 }
 
-// onlyConsumer reports whether no other pod uses the claim. The scheduler takes an allocation back only then.
+// onlyConsumer reports whether no other pod uses the claim. Only then does the scheduler deallocate the claim.
 func onlyConsumer(claim *resourceapi.ResourceClaim, pod types.UID) bool {
 	reserved := claim.Status.ReservedFor
 	return len(reserved) == 0 || len(reserved) == 1 && reserved[0].UID == pod

@@ -10,28 +10,29 @@ import (
 	"github.com/celset/celset/cel/device/bitset"
 )
 
-// Branch and bound over sets of victims. For one after the other, the most important first, it is
-// decided whether it stays or goes, staying tried first. A branch is left when what is removed
-// already costs as much as what was found, with what has to be removed besides counted as if it were
-// the cheapest. If it does not fit with all removed that are not to stay, the last that stays must go.
+// This file has the exact search, a branch and bound over sets of victims:
+//
+//   1. The victims are decided one by one, the most important first. "Stays" is tried before "is removed".
+//   2. A branch ends if its lower bound is not below the cost of the incumbent. The bound is the cost of the removed victims plus
+//      the cheapest that must still be removed.
+//   3. If it does not fit with all undecided victims removed, the last victim that stays must be removed.
 
-// latest is after whatever started.
+// latest is later than the start of any pod.
 var latest = time.Unix(1<<40, 0)
 
-// branches are those of one search.
+// branches is the state of one search.
 type branches struct {
 	*search
-	// positions are the victims that are decided on, in order.
+	// positions are the victims to decide on, in order.
 	positions []int
-	// removed goes on with the decisions. Victims that are not decided on are in it or not from the
-	// beginning.
+	// removed is the current set of removed victims. Victims outside positions are in it from the beginning, or never.
 	removed bitset.Set
-	// left is after how many questions the search ends.
+	// left is the number of questions at which the search ends.
 	left int
 }
 
-// from decides on the positions from the given one on. It fits if all of them are removed. all tells
-// that every branch was looked at.
+// from decides on the positions from next on. The caller must have checked that removing all of them is sufficient. all reports
+// whether every branch was searched.
 func (b *branches) from(next int) (all bool, err error) {
 	if b.Over != nil {
 		if err := b.Over(); err != nil {
@@ -65,7 +66,7 @@ func (b *branches) from(next int) (all bool, err error) {
 	return all && rest, err
 }
 
-// withRest has what is removed if everybody goes who has not been decided on.
+// withRest returns the removed victims plus all undecided ones.
 func (b *branches) withRest(next int) bitset.Set {
 	removed := slices.Clone(b.removed)
 	for _, i := range b.positions[next:] {
@@ -74,7 +75,7 @@ func (b *branches) withRest(next int) bitset.Set {
 	return removed
 }
 
-// bound is not above the cost of anything in this branch.
+// bound returns a lower bound of the costs in this branch.
 func (b *branches) bound(next int) Cost {
 	cost := b.cost(b.removed)
 	if !b.monotonic {
@@ -84,7 +85,7 @@ func (b *branches) bound(next int) Cost {
 	if more == 0 {
 		return cost
 	}
-	// Of each property the cheapest that the rest has.
+	// Each property is bounded by its own cheapest remaining victims.
 	rest := b.positions[next:]
 	sums, highest, pods := make([]int64, len(rest)), make([]int32, len(rest)), make([]int, len(rest))
 	for i, position := range rest {
@@ -100,13 +101,13 @@ func (b *branches) bound(next int) Cost {
 		cost.Pods += pods[i]
 	}
 	if top := highest[more-1]; top > cost.Highest || b.removed.IsEmpty() {
-		// Nothing is known of when those started.
+		// The start times of these victims are not considered.
 		cost.Highest, cost.Earliest = top, latest
 	}
 	return cost
 }
 
-// stillMissing is how many of the victims from next on have to go at least.
+// stillMissing returns the least number of further victims, from next on, that must be removed.
 func (b *branches) stillMissing(next int) int {
 	most := 0
 	for _, need := range b.Needs {

@@ -10,16 +10,16 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 )
 
-// budget is a disruption budget, its selector read.
+// budget is a disruption budget with its parsed selector.
 type budget struct {
 	*policy.PodDisruptionBudget
 	selector labels.Selector
 }
 
-// Budgets are disruption budgets that are for some pods.
+// Budgets are disruption budgets that select some pods.
 type Budgets []budget
 
-// NewBudgets reads selectors. A budget whose selector is wrong or empty is for nobody.
+// NewBudgets parses selectors. A budget with an invalid or empty selector selects no pod.
 func NewBudgets(all []*policy.PodDisruptionBudget) Budgets {
 	var result Budgets
 	for _, pdb := range all {
@@ -31,7 +31,7 @@ func NewBudgets(all []*policy.PodDisruptionBudget) Budgets {
 	return result
 }
 
-// Allowed is how many pods each allows to be removed, as [Problem.Allowed] has it.
+// Allowed returns the number of pods that each budget allows to remove, as in [Problem.Allowed].
 func (b Budgets) Allowed() []int32 {
 	var allowed []int32
 	for _, budget := range b {
@@ -40,7 +40,7 @@ func (b Budgets) Allowed() []int32 {
 	return allowed
 }
 
-// Of are the positions of those that a pod counts for. One that knows of its eviction has counted it.
+// Of returns the positions of the budgets that count a pod. A budget that lists the pod as disrupted has counted it already.
 func (b Budgets) Of(pod *v1.Pod) []int {
 	var positions []int
 	if len(pod.Labels) == 0 {

@@ -9,39 +9,38 @@ import (
 	"time"
 )
 
-// Pod is a pod that goes with a victim.
+// Pod is a pod of a victim.
 type Pod struct {
 	Priority int32
-	// Start is when it started. It is zero if that is not known, which counts as the earliest.
+	// Start is the start time of the pod. Zero means unknown and counts as the earliest.
 	Start time.Time
-	// Budgets are the positions in [Problem.Allowed] of the disruption budgets that it counts for, in
-	// ascending order.
+	// Budgets are the positions in [Problem.Allowed] of the disruption budgets that count the pod, sorted.
 	Budgets []int
 }
 
-// Victim is who goes or stays as a whole: a pod, or the pods of a group. It has at least one.
+// Victim is removed or stays as a whole: a pod, or the pods of a group. It has at least one pod.
 type Victim []Pod
 
-// Cost is what it takes to remove victims. kube-scheduler compares nodes by it, see
-// pickOneNodeForPreemption in k8s.io/kubernetes/pkg/scheduler/framework/preemption.
+// Cost is the cost of removing victims. kube-scheduler compares nodes in the same order, see pickOneNodeForPreemption in
+// k8s.io/kubernetes/pkg/scheduler/framework/preemption.
 type Cost struct {
-	// Violations is for how many pods a disruption budget does not allow it.
+	// Violations is the number of pods whose removal violates a disruption budget.
 	Violations int
-	// Highest is the highest priority of a pod, the least that there is if there are no pods.
+	// Highest is the highest priority of a pod, or the minimum of int32 without pods.
 	Highest int32
-	// Sum is that of all priorities, each so much above the least that there is that it isn't
-	// negative. So more pods are mostly a larger sum.
+	// Sum is the sum of all priorities, each shifted by the minimum of int32 so that it isn't negative. So more pods usually have a
+	// larger sum.
 	Sum int64
-	// Pods is how many there are.
+	// Pods is the number of pods.
 	Pods int
-	// Earliest is when the first of the pods of the highest priority started.
+	// Earliest is the earliest start of a pod with the highest priority.
 	Earliest time.Time
 }
 
-// none is the cost of removing nobody.
+// none is the cost of removing no victim.
 var none = Cost{Highest: math.MinInt32}
 
-// Compare orders costs: negative if c is less than the other.
+// Compare returns a negative number if c is less than other.
 func (c Cost) Compare(other Cost) int {
 	return cmp.Or(
 		cmp.Compare(c.Violations, other.Violations), cmp.Compare(c.Highest, other.Highest), cmp.Compare(c.Sum, other.Sum),
@@ -49,7 +48,7 @@ func (c Cost) Compare(other Cost) int {
 	)
 }
 
-// with adds the pods of a victim, without what budgets say.
+// with adds the pods of a victim, without budgets.
 func (c Cost) with(victim Victim) Cost {
 	for _, pod := range victim {
 		switch {
@@ -64,9 +63,8 @@ func (c Cost) with(victim Victim) Cost {
 	return c
 }
 
-// violations counts the pods whose removal some budget does not allow, if those of the victims that
-// come first are removed first. A pod for which one budget has nothing left takes nothing from
-// those after it. That is how kube-scheduler counts.
+// violations counts the pods whose removal some budget does not allow, if victims are removed in order. As in kube-scheduler, a
+// pod without allowance in one budget takes nothing from its later budgets.
 func violations(victims []Victim, removed func(i int) bool, allowed []int32) int {
 	left := make([]int32, len(allowed))
 	copy(left, allowed)

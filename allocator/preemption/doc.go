@@ -1,18 +1,17 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package preemption finds who has to go so that something fits: of all sets of victims with which it
-// would, one of the least [Cost], in the order in which kube-scheduler compares nodes.
+// Package preemption finds pods to remove so that something fits. Among all sufficient sets of victims it returns one of the
+// least [Cost], in the order of kube-scheduler's comparison of nodes.
 //
 //	found, err := preemption.Search(ctx, preemption.Problem{Victims: victims, Allowed: allowed, Fits: fits})
 //
-// What fits is for the caller to say. What it needs to know for devices is here, for schedulers and for
-// those who have none: which claims give them back when pods are gone ([Release]), which disruption budgets a
-// pod counts for ([Budgets]), and what has to be freed at least ([Needs]).
+// The caller decides what fits. For devices, the package has the parts that schedulers and other programs need. [Release] finds
+// the claims that give back devices when pods are gone. [Budgets] are the disruption budgets of pods, and [Needs] returns the
+// least number of devices to free.
 //
-// kube-scheduler removes all victims and adds back one after the other, the most important first.
-// That finds the least for what can be counted, as CPU can. Devices that have to belong together
-// can't: who is added back first may stand in the middle of the only set for which little would
-// have to go. So up to [ExactVictims] all sets are looked at, by branch and bound; of more victims
-// the least important are decided on in kube-scheduler's way.
+// kube-scheduler removes all victims and adds them back one by one, the most important first. That finds the least cost for
+// countable resources such as CPU, but not for devices that belong together. A victim that is added back early may occupy the
+// middle of the only cheap set. So for up to [ExactVictims] victims, branch and bound searches all sets. With more victims, the
+// least important ones are decided as in kube-scheduler.
 package preemption

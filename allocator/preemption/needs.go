@@ -16,9 +16,9 @@ import (
 	"github.com/celset/celset/allocator"
 )
 
-// Needs are how many more devices have to be free on a node for each request, and how many each victim
-// has. It is for devices that are either in use as a whole or not at all: of others it is not known what
-// is free when somebody gives something back.
+// Needs returns the number of devices that each request lacks on a node, and the number that each victim has. It returns nil for
+// requests without an exact count. It also returns nil if devices may be in use in part, because the effect of freeing them is
+// uncertain.
 func Needs(ctx context.Context, a *allocator.Allocator, node *v1.Node, claims []*resourceapi.ResourceClaim, has []sets.Set[structured.DeviceID]) []Need {
 	for _, claim := range claims {
 		if slices.ContainsFunc(claim.Spec.Devices.Requests, func(request resourceapi.DeviceRequest) bool {

@@ -10,7 +10,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// PriorityOf is the priority of a pod, 0 if it has none.
+// PriorityOf returns the priority of a pod; 0 if it is not set.
 func PriorityOf(pod *v1.Pod) int32 {
 	if pod.Spec.Priority == nil {
 		return 0
@@ -18,13 +18,13 @@ func PriorityOf(pod *v1.Pod) int32 {
 	return *pod.Spec.Priority
 }
 
-// PodOf is what a pod counts as one that goes. Where it has not started, it starts now.
+// PodOf returns the pod as part of a victim. A pod that has not started counts as started now.
 func PodOf(pod *v1.Pod, budgets Budgets, now time.Time) Pod {
 	return Pod{Priority: PriorityOf(pod), Start: startOf(pod, now), Budgets: budgets.Of(pod)}
 }
 
-// CompareImportance orders pods as kube-scheduler does those that may go: negative if a is more
-// important than b, by a higher priority or else by an earlier start.
+// CompareImportance compares pods as kube-scheduler does: negative if a is more important than b, by a higher priority or else an
+// earlier start.
 func CompareImportance(a, b *v1.Pod, now time.Time) int {
 	return cmp.Or(cmp.Compare(PriorityOf(b), PriorityOf(a)), startOf(a, now).Compare(startOf(b, now)))
 }

@@ -16,27 +16,25 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// Release knows which claims give back their devices when pods are gone.
+// Release computes which claims give back their devices when pods are gone.
 type Release struct {
-	// Claim finds a claim, nil if there is none.
+	// Claim returns a claim, or nil if it does not exist.
 	Claim func(namespace, name string) *resourceapi.ResourceClaim
-	// Pending is what is just being allocated to a claim, nil if nothing is. Whoever does not know
-	// leaves it out.
+	// Pending returns the allocation in progress for a claim, or nil. It is optional.
 	Pending func(claim types.UID) *resourceapi.AllocationResult
-	// Own are the claims of the pod for which others would go. What they have they keep.
+	// Own are the claims of the preempting pod. They keep their devices.
 	Own sets.Set[types.UID]
-	// Held are the devices that are held for others. Whoever has them now, the pod does not get them.
+	// Held are the devices reserved for other pods. The preempting pod does not get them, even if their owners are removed.
 	Held sets.Set[structured.DeviceID]
-	// Users returns the UIDs of the pods on a node that use each claim. It adds pods that are still being bound, for which
-	// the claim isn't reserved yet. It may be nil.
+	// Users returns the UIDs of the pods on a node that use each claim. It adds pods whose binding is in progress and that have no
+	// reservation yet. It may be nil.
 	Users func(node string) map[types.UID][]types.UID
-	// Exists reports whether the user of a claim exists. The claim controller removes the reservations of other users soon.
-	// If it is nil all users exist.
+	// Exists reports whether the user of a claim exists. The claim controller soon removes the reservations of other users. If it is
+	// nil, all users exist.
 	Exists func(namespace string, user resourceapi.ResourceClaimConsumerReference) bool
 }
 
-// Claims are those that give back their devices when the pods are gone, with what they give back. The
-// pods are by UID.
+// Claims returns the claims that give back devices when the pods are gone, with these devices. gone maps UIDs to pods.
 func (r *Release) Claims(gone map[types.UID]*v1.Pod) []*resourceapi.ResourceClaim {
 	var released []*resourceapi.ResourceClaim
 	seen := sets.New[types.UID]()
@@ -54,15 +52,14 @@ func (r *Release) Claims(gone map[types.UID]*v1.Pod) []*resourceapi.ResourceClai
 	return released
 }
 
-// givenBack is the claim with what it gives back, nil if it keeps it.
+// givenBack returns the claim with the devices that it gives back, or nil.
 //
-// The claim controller takes an allocation away when the last pod for which the claim is reserved is
-// gone, whoever made the claim. A reservation for a PodGroup it takes away with the PodGroup only,
-// which no eviction deletes; and one for anything else never (syncClaim in
-// k8s.io/kubernetes/pkg/controller/resourceclaim). A claim that nobody uses keeps its devices.
+// The claim controller deallocates a claim when the last pod in its reservations is gone. It removes a reservation for a PodGroup
+// only with the PodGroup, which evictions don't delete, and never removes other reservations (syncClaim in
+// k8s.io/kubernetes/pkg/controller/resourceclaim). A claim without users keeps its devices.
 func (r *Release) givenBack(claim *resourceapi.ResourceClaim, pod *v1.Pod, gone map[types.UID]*v1.Pod) *resourceapi.ResourceClaim {
 	if claim.Status.Allocation == nil {
-		// Evicting a pod that is being bound takes back what is just being allocated for it alone.
+		// Evicting a pod during its binding cancels the allocation in progress for its own claim.
 		pending := r.pending(claim)
 		if pending == nil || pod.Spec.SchedulingGroup != nil || !metav1.IsControlledBy(claim, pod) {
 			return nil
@@ -100,7 +97,7 @@ func (r *Release) pending(claim *resourceapi.ResourceClaim) *resourceapi.Allocat
 	return r.Pending(claim.UID)
 }
 
-// withoutHeld is the claim as if it did not have what is held for others.
+// withoutHeld returns the claim without devices reserved for other pods.
 func (r *Release) withoutHeld(claim *resourceapi.ResourceClaim) *resourceapi.ResourceClaim {
 	if !r.Held.HasAny(DevicesOf(claim.Status.Allocation.Devices.Results)...) {
 		return claim
@@ -113,7 +110,7 @@ func (r *Release) withoutHeld(claim *resourceapi.ResourceClaim) *resourceapi.Res
 	return claim
 }
 
-// Has are the devices that nobody else can have as long as a pod has its claims.
+// Has returns the devices that a pod reserves through its claims.
 func (r *Release) Has(pod *v1.Pod) []structured.DeviceID {
 	var ids []structured.DeviceID
 	for _, claim := range ClaimsOf(pod, r.Claim) {
@@ -128,17 +125,17 @@ func (r *Release) Has(pod *v1.Pod) []structured.DeviceID {
 	return ids
 }
 
-// IsPod tells whether a claim is reserved for a pod.
+// IsPod reports whether a claim is reserved for a pod.
 func IsPod(user resourceapi.ResourceClaimConsumerReference) bool {
 	return user.APIGroup == "" && user.Resource == "pods"
 }
 
-// UsesDevices tells whether a pod may have devices of claims.
+// UsesDevices reports whether a pod may have devices of claims.
 func UsesDevices(pod *v1.Pod) bool {
 	return len(pod.Spec.ResourceClaims) > 0 || pod.Status.ExtendedResourceClaimStatus != nil
 }
 
-// ClaimsOf are the claims of a pod that can be found.
+// ClaimsOf returns the claims of a pod that exist.
 func ClaimsOf(pod *v1.Pod, find func(namespace, name string) *resourceapi.ResourceClaim) []*resourceapi.ResourceClaim {
 	var claims []*resourceapi.ResourceClaim
 	add := func(name string) {
@@ -157,7 +154,7 @@ func ClaimsOf(pod *v1.Pod, find func(namespace, name string) *resourceapi.Resour
 	return claims
 }
 
-// DevicesOf are the devices of results that nobody else can have.
+// DevicesOf returns the devices in results that no other claim can have.
 func DevicesOf(results []resourceapi.DeviceRequestAllocationResult) []structured.DeviceID {
 	var ids []structured.DeviceID
 	for i := range results {

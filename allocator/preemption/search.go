@@ -10,70 +10,67 @@ import (
 	"github.com/celset/celset/cel/device/bitset"
 )
 
-// ExactVictims is of how many victims all sets are looked at.
+// ExactVictims is the largest number of victims whose sets are all searched.
 const ExactVictims = 16
 
-// UsualMaxQuestions is what bounds the questions for a node in celset-scheduler.
+// UsualMaxQuestions is the limit of questions for a node in celset-scheduler.
 const UsualMaxQuestions = 5_000
 
-// Problem is who may go, and for what.
+// Problem is the input of a search.
 type Problem struct {
-	// Victims are all who may be removed, the most important first. Of sets of the same cost that is
-	// taken that kube-scheduler would find, or else one that keeps those that come first.
+	// Victims are all removable victims, the most important first. Among sets of equal cost, the search prefers kube-scheduler's
+	// set, then a set that keeps earlier victims.
 	Victims []Victim
-	// Allowed is how many pods each disruption budget allows to be removed.
+	// Allowed is the number of pods that each disruption budget allows to remove.
 	Allowed []int32
-	// Fits tells whether it fits when exactly these victims are removed, by position. If it fits it
-	// fits with more of them removed, too.
+	// Fits reports whether it fits if exactly these victims are removed, by position. It must be monotonic: if a set of victims is
+	// sufficient, so is every superset.
 	Fits func(ctx context.Context, removed bitset.Set) (bool, error)
-	// Needs are what has to be freed, for all that is known. They save the search most of its
-	// questions, and may be left out.
+	// Needs are necessary conditions for Fits. They are optional and save the search most of its questions.
 	Needs []Need
-	// Decisive are the positions of victims that may matter in sets, in ascending order. If there are
-	// more than ExactVictims victims, but not of these, all sets of these are looked at.
+	// Decisive are the positions of victims whose combinations may matter, sorted. If there are more than ExactVictims victims but
+	// not more decisive ones, all sets of decisive victims are searched.
 	Decisive []int
-	// MaxQuestions bounds how often Fits is asked by the exact search. What is found by then is
-	// taken.
+	// MaxQuestions limits the calls of Fits by the exact search. At the limit, the search returns the best set so far.
 	MaxQuestions int
-	// Over, unless it is nil, ends the search with its error. Most of what the exact search does follows
-	// from earlier answers, so that Fits is not asked for long.
+	// Over, if not nil, ends the search with its error. It is called often, because the exact search may run long without calling
+	// Fits.
 	Over func() error
 }
 
-// Need is something of which so much more has to be free at least.
+// Need is a resource with a shortage.
 type Need struct {
-	// Missing is how much that is.
+	// Missing is the least amount that must be freed.
 	Missing int
-	// Gives is how much of it each victim gives back at most.
+	// Gives is the largest amount that each victim gives back.
 	Gives []int
 }
 
-// Found is who is to be removed.
+// Found is the result of a search.
 type Found struct {
-	// Removed are positions of victims. Nobody is removed if it fits as it is.
+	// Removed are the positions of victims to remove. It is empty if it fits as it is.
 	Removed []int
 	Cost    Cost
-	// Questions is how often Fits was asked.
+	// Questions counts the calls of Fits.
 	Questions int
-	// Exact: no other sets of the victims that were searched cost less, which are all up to
-	// ExactVictims.
+	// Exact is true if no other set of the searched victims costs less. Up to ExactVictims victims, all are searched.
 	Exact bool
 }
 
-// search is one search. Positions are those of victims.
+// search is the state of one search. Positions are indexes of victims.
 type search struct {
 	Problem
 	ctx context.Context
-	// monotonic: with a victim more, budgets are not violated less.
+	// monotonic is true if removing one more victim never reduces the violations.
 	monotonic bool
 	found     *Found
-	// fitting and lacking are sets that were asked about.
+	// fitting and lacking are sets with a known answer.
 	fitting, lacking []bitset.Set
 	questions        int
 }
 
-// Search finds victims with whom removed it fits. It is nil if it would not fit without all of them.
-// The error is one of Fits, or the context has ended.
+// Search returns a set of victims to remove so that it fits. It returns nil if it doesn't fit even with all victims removed. The
+// error comes from Fits, Over or the context.
 func Search(ctx context.Context, problem Problem) (*Found, error) {
 	s := &search{Problem: problem, ctx: ctx, monotonic: true}
 	for _, victim := range problem.Victims {
@@ -102,7 +99,7 @@ func Search(ctx context.Context, problem Problem) (*Found, error) {
 	return s.found, nil
 }
 
-// searchSets looks at sets of all victims, or of the decisive ones.
+// searchSets searches the sets of all victims, or of the decisive ones.
 func (s *search) searchSets(all bitset.Set) error {
 	positions := s.Decisive
 	if len(s.Victims) <= ExactVictims {
@@ -111,7 +108,7 @@ func (s *search) searchSets(all bitset.Set) error {
 	if len(positions) > ExactVictims || len(s.Victims) > ExactVictims && len(positions) == 0 {
 		return nil
 	}
-	// Who stays beside all of the others.
+	// The others are decided as in kube-scheduler, with all positions removed.
 	others := slices.DeleteFunc(s.inOrderOfReprieve(), func(i int) bool { return slices.Contains(positions, i) })
 	removed, err := s.reprieve(all, others)
 	if err != nil {
@@ -122,12 +119,12 @@ func (s *search) searchSets(all bitset.Set) error {
 	}
 	b := &branches{search: s, positions: positions, removed: removed, left: s.questions + s.MaxQuestions}
 	exact, err := b.from(0)
-	// Only now: what was found on the way is another object.
+	// This must follow the search, which may replace found.
 	s.found.Exact = exact
 	return err
 }
 
-// fits asks, unless it follows from what was asked before.
+// fits calls Fits unless earlier answers imply the result.
 func (s *search) fits(removed bitset.Set) (bool, error) {
 	if err := s.ctx.Err(); err != nil {
 		return false, err
@@ -155,8 +152,8 @@ func (s *search) fits(removed bitset.Set) (bool, error) {
 	return fits, nil
 }
 
-// reprieve adds back whoever can stay, one after the other as kube-scheduler does: those first whose
-// removal budgets don't allow, and of these and the others the most important first.
+// reprieve adds victims back one by one while it fits, as kube-scheduler does. Victims whose removal violates a budget come
+// first, then the others, each by importance.
 func (s *search) reprieve(removed bitset.Set, order []int) (bitset.Set, error) {
 	removed = slices.Clone(removed)
 	for _, i := range order {
@@ -185,7 +182,7 @@ func (s *search) inOrderOfReprieve() []int {
 	return append(violating, others...)
 }
 
-// cost is that of removing victims.
+// cost returns the cost of removing victims.
 func (s *search) cost(removed bitset.Set) Cost {
 	cost := none
 	for i, victim := range s.Victims {
@@ -197,7 +194,7 @@ func (s *search) cost(removed bitset.Set) Cost {
 	return cost
 }
 
-// keep keeps victims with which it fits, if they cost less than those that were found before.
+// keep stores a sufficient set of victims if it costs less than the incumbent.
 func (s *search) keep(removed bitset.Set) {
 	cost := s.cost(removed)
 	if s.found != nil && cost.Compare(s.found.Cost) >= 0 {

@@ -20,7 +20,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// single are victims of one pod each, with priorities.
+// single returns victims of one pod each, with these priorities.
 func single(priorities ...int32) []Victim {
 	var victims []Victim
 	for i, priority := range priorities {
@@ -64,7 +64,7 @@ func TestWhoIsRemoved(t *testing.T) {
 		sets    [][]int
 		want    []int
 	}{
-		// To keep the most important in the middle of the one set costs two others.
+		// Keeping the most important victim in the middle of the one set costs two others.
 		"not who comes first":          {single(5, 5, 5, 5), nil, [][]int{{0}, {1, 2, 3}}, []int{0}},
 		"low priorities go in numbers": {single(9, 1, 1, 1), nil, [][]int{{0}, {1, 2, 3}}, []int{1, 2, 3}},
 		"budgets count most":           {counting, []int32{1}, [][]int{{0}, {1, 2}}, []int{0}},
@@ -91,14 +91,13 @@ func TestErrorsEndIt(t *testing.T) {
 	cancel()
 	_, err = Search(ctx, Problem{Victims: single(1), Fits: anyOf(nil)})
 	require.ErrorIs(t, err, context.Canceled)
-	// Though nothing is asked any more.
+	// Over ends the search even without further questions.
 	over := errors.New("over")
 	_, err = Search(t.Context(), Problem{Victims: single(1, 1), Fits: anyOf([]int{0}), MaxQuestions: 10, Over: func() error { return over }})
 	require.ErrorIs(t, err, over)
 }
 
-// TestWhatIsFoundByThen: the questions are bounded, and what kube-scheduler would find is found
-// with one for each victim.
+// TestWhatIsFoundByThen checks the limit of questions. kube-scheduler's set needs one question for each victim.
 func TestWhatIsFoundByThen(t *testing.T) {
 	problem := Problem{Victims: single(5, 5, 5, 5), Fits: anyOf([]int{0}, []int{1, 2, 3}), MaxQuestions: 1}
 	found := searched(t, problem)
@@ -107,7 +106,7 @@ func TestWhatIsFoundByThen(t *testing.T) {
 	require.LessOrEqual(t, found.Questions, 1+4+4+1)
 }
 
-// TestNeedsSpareQuestions: of sixteen alike any eight would do, which are 12,870 sets.
+// TestNeedsSpareQuestions has sixteen equal victims. Any eight are sufficient, which are 12,870 sets.
 func TestNeedsSpareQuestions(t *testing.T) {
 	problem := Problem{Victims: single(make([]int32, 16)...), Fits: func(_ context.Context, removed bitset.Set) (bool, error) { return removed.Count() >= 8, nil }}
 	for i := range problem.Victims {
@@ -136,7 +135,7 @@ func TestOfManyTheDecisiveAreSearched(t *testing.T) {
 	require.Equal(t, []int{10, 39}, found.Removed)
 }
 
-// TestSameAsAllSets compares with a look at every set.
+// TestSameAsAllSets compares the result with a search of every set.
 func TestSameAsAllSets(t *testing.T) {
 	better, several := 0, 0
 	check := func(rt *rapid.T) {

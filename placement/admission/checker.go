@@ -14,27 +14,25 @@ import (
 	"github.com/celset/celset/placement"
 )
 
-// Options say what is checked. Give what the controller has.
+// Options select the Placements to check and how. They must match the options of the controller.
 type Options struct {
-	// All checks all Placements but disabled ones, not only those with
-	// the annotation celset.dev/placement.
+	// All includes all Placements that are not disabled, not only Placements with the annotation celset.dev/placement.
 	All bool
-	// Scheduler is how they are decided.
+	// Scheduler configures the decisions.
 	Scheduler placement.Config
 }
 
-// Checker checks Placements. The same Placements have the same verdict: it reads
-// nothing else. It is safe for concurrent use.
+// Checker checks Placements. The verdict depends on the Placement alone. It is safe for concurrent use.
 type Checker struct {
 	scheduler *placement.Scheduler
 	all       bool
 }
 
-// Verdict is what there is to say of a Placement.
+// Verdict is the result of checking a Placement.
 type Verdict struct {
-	// Errors refuse it. They are all there are, however many.
+	// Errors reject the Placement. The list is complete.
 	Errors field.ErrorList
-	// Warnings don't. Each is one line.
+	// Warnings don't reject the Placement. Each is one line.
 	Warnings []string
 }
 
@@ -47,8 +45,7 @@ func NewChecker(options Options) (*Checker, error) {
 	return &Checker{scheduler, options.All}, nil
 }
 
-// Check judges a new Placement: there is an error for each misconfiguration. The error is that of
-// the context.
+// Check checks a new Placement. The verdict has an error for each misconfiguration. The returned error comes from the context.
 func (c *Checker) Check(ctx context.Context, object *clusterv1beta1.Placement) (Verdict, error) {
 	if !placement.Responsible(object, c.all) {
 		return Verdict{}, nil
@@ -61,8 +58,8 @@ func (c *Checker) Check(ctx context.Context, object *clusterv1beta1.Placement) (
 	return result, err
 }
 
-// CheckUpdate judges an update: there is an error for each misconfiguration that old
-// does not have, and a warning for each that it has. The error is that of the context.
+// CheckUpdate checks an update. The verdict has an error for each new misconfiguration, and a warning for each that old has too.
+// The returned error comes from the context.
 func (c *Checker) CheckUpdate(ctx context.Context, old, object *clusterv1beta1.Placement) (Verdict, error) {
 	if !placement.Responsible(object, c.all) {
 		return Verdict{}, nil
@@ -89,8 +86,8 @@ func (c *Checker) CheckUpdate(ctx context.Context, old, object *clusterv1beta1.P
 	return result, err
 }
 
-// warnings are about what can be decided, and is unlikely to be meant. They are in
-// order, and nothing if the Placement is not to be decided.
+// warnings returns sorted remarks about configuration that is valid but probably unintended. It returns nil if celset doesn't
+// decide the Placement.
 func (c *Checker) warnings(ctx context.Context, object *clusterv1beta1.Placement) []string {
 	if !placement.Responsible(object, c.all) {
 		return nil
@@ -110,7 +107,7 @@ func (c *Checker) warnings(ctx context.Context, object *clusterv1beta1.Placement
 				"spec.predicates[%d].requiredClusterSelector: it is empty and matches every cluster, so the other predicates make no difference", i))
 		}
 	}
-	// Without an answer nobody waits for the warnings.
+	// An error means that the request was canceled, so the warnings don't matter.
 	all, _ := c.scheduler.Doubts(ctx, object)
 	for _, doubt := range all {
 		result = append(result, doubt.Error())

@@ -1,15 +1,14 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package admission refuses Placements that the controller would call
-// misconfigured, before they are stored: with [placement.Scheduler.Validate], so the
-// two never disagree. [Checker] is the check alone, [Register] hosts it:
+// Package admission rejects misconfigured Placements before they are stored. It uses [placement.Scheduler.Validate], as the
+// controller does, so both agree. [Checker] is the check, [Register] adds it to a server as a webhook:
 //
 //	server := webhook.NewServer(webhook.Options{CertDir: "/certificates"})
 //	err := admission.Register(server, admission.Options{})
 //	err = server.Start(ctx)
 //
-// The server may host other webhooks, too. The API server learns of this one by
+// The server may host other webhooks, too. This configuration registers the webhook with the API server:
 //
 //	apiVersion: admissionregistration.k8s.io/v1
 //	kind: ValidatingWebhookConfiguration
@@ -29,16 +28,14 @@
 //	    operations: [CREATE, UPDATE]
 //
 // # Which Placements
+// # Checked Placements
 //
-// Those that celset is responsible for ([placement.Responsible]); with others it has
-// no business, and with those that are being deleted neither.
+// The webhook checks the Placements that celset decides ([placement.Responsible]), except Placements that are being deleted.
 //
 // # Updates
 //
-// What is stored was admitted once, if only by a hub without this webhook. So an
-// update is refused for what it makes wrong: a field that is wrong now and was not
-// with the same value. What was wrong before and still is, be it at another place of
-// its list, is a warning. Updates of other metadata and of finalizers always pass, as
-// does the annotation that gives a stored Placement to celset. The annotation
-// celset.dev/tie-break is configuration like the fields of the spec.
+// A stored Placement was admitted once, perhaps by a hub without this webhook. So an update is rejected only for new mistakes: a
+// field is wrong now, and the old Placement doesn't have the same wrong value. An old mistake is a warning, even if it has moved
+// within its list. Updates of other metadata and of finalizers always pass, and so does the annotation that assigns a stored
+// Placement to celset. The annotation celset.dev/tie-break is checked like the fields of the spec.
 package admission

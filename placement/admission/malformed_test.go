@@ -26,7 +26,7 @@ import (
 	"github.com/celset/celset/placement"
 )
 
-// complete has every field of a Placement, and nothing wrong.
+// complete is a correct Placement with every field.
 const complete = `
 metadata:
   name: p
@@ -57,7 +57,7 @@ spec:
   scoreRateLimit: 1m
 `
 
-// values replace what a Placement has somewhere.
+// values replace parts of a Placement.
 var values = []any{
 	nil, true, int64(0), int64(1), int64(-1), int64(11), int64(1) << 40, 1.5, []any{}, map[string]any{},
 	"", "a", "x y", "1m", "-1m", "100%", "-1%", "In", "Gt", "Exists", "Equal", "Additive", "Exact", "Steady", "Spread", "Balance",
@@ -66,8 +66,7 @@ var values = []any{
 	map[string]any{"x y": "z"}, []any{"true", "("}, []any{map[string]any{}}, []any{nil},
 }
 
-// malform changes up to three places of an object that is JSON; choose returns a
-// number from 0 to below n.
+// malform changes up to three parts of a JSON value. choose returns a number from 0 to below n.
 func malform(content any, choose func(n int) int) {
 	for range choose(4) {
 		places := placesOf(content)
@@ -76,8 +75,7 @@ func malform(content any, choose func(n int) int) {
 	}
 }
 
-// placesOf are setters of everything in an object, in an order that is always the
-// same. What is set is a copy.
+// placesOf returns setters for all parts of a JSON value, always in the same order. A setter sets a copy of its value.
 func placesOf(content any) []func(any) {
 	var result []func(any)
 	switch container := content.(type) {
@@ -100,7 +98,7 @@ func placesOf(content any) []func(any) {
 	return result
 }
 
-// draw returns the JSON of a Placement, more often than not a malformed one.
+// draw returns the JSON of a Placement, usually a malformed one.
 func draw(t require.TestingT, choose func(n int) int) []byte {
 	var content map[string]any
 	require.NoError(t, yaml.Unmarshal([]byte(complete), &content))
@@ -115,7 +113,7 @@ func chooser(t *rapid.T) func(n int) int {
 	return func(n int) int { return rapid.IntRange(0, n-1).Draw(t, "choice") }
 }
 
-// drawPlacement draws until the types are right, which the API server sees to.
+// drawPlacement draws until the types are right, because the API server checks types.
 func drawPlacement(t *rapid.T) *clusterv1beta1.Placement {
 	return rapid.Custom(func(t *rapid.T) *clusterv1beta1.Placement {
 		object := &clusterv1beta1.Placement{}
@@ -126,7 +124,7 @@ func drawPlacement(t *rapid.T) *clusterv1beta1.Placement {
 	}).Draw(t, "placement")
 }
 
-// Admitted is what the controller does not call misconfigured.
+// The webhook admits a Placement if and only if the controller does not report it as misconfigured.
 func TestSameAsTheController(t *testing.T) {
 	scheduler, err := placement.NewScheduler(config)
 	require.NoError(t, err)
@@ -149,7 +147,7 @@ func TestSameAsTheController(t *testing.T) {
 	require.NotZero(t, verdicts[false])
 }
 
-// An update is refused only for a mistake that it makes.
+// An update is rejected only for a new mistake.
 func TestUpdatesAreRatcheted(t *testing.T) {
 	checker := newChecker(t, true)
 	cases.Check(t, func(rt *rapid.T) {
@@ -173,12 +171,12 @@ func TestUpdatesAreRatcheted(t *testing.T) {
 	})
 }
 
-// Whatever a Placement is, as JSON: no panic, and an answer.
+// Any JSON gets an answer without a panic.
 func TestMalformedPlacements(t *testing.T) {
 	checker := newChecker(t, true)
 	scheme := runtime.NewScheme()
 	require.NoError(t, clusterv1beta1.Install(scheme))
-	// A panic would be an answer of the webhook, too.
+	// With recovery, the webhook would answer a panic, too.
 	webhook := crwebhook.WithValidator(scheme, checker.Validator()).WithRecoverPanic(false)
 	count := cases.Of(300, 10_000)
 	source, codes := rand.New(rand.NewPCG(cases.Seed(), 2)), map[int32]int{}
@@ -206,7 +204,7 @@ func TestMalformedPlacements(t *testing.T) {
 	require.Greater(t, codes[http.StatusUnprocessableEntity], count/10, "what is a misconfigured one")
 }
 
-// An object that the API server stores and Go can't decode is refused, with the place.
+// An object that the API server stores and Go can't decode is rejected with the path of the field.
 func TestUnreadablePlacements(t *testing.T) {
 	scheme := runtime.NewScheme()
 	require.NoError(t, clusterv1beta1.Install(scheme))

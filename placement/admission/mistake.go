@@ -22,29 +22,28 @@ import (
 	"github.com/celset/celset/placement"
 )
 
-// Lengths of what is shown, in bytes: CEL prints the line for each of its issues, and
-// an expression may have 10 KiB in a line and 100 issues.
+// Limits of messages, in bytes. CEL prints the line for each of its issues, and an expression may have 10 KiB in a line and 100
+// issues.
 const (
 	maxValue  = 512
 	maxDetail = 4096
 )
 
-// mistake is a misconfiguration with the value that the Placement has there.
+// mistake is a misconfiguration with the wrong value.
 type mistake struct {
 	*placement.Misconfiguration
-	// value is as in JSON, nil if the field is left out.
+	// value has a type of decoded JSON; nil if the field is absent.
 	value any
-	// known tells whether value could be looked up.
+	// known is true if value was looked up successfully.
 	known bool
 }
 
-// identity is the same for the same mistake in two versions of a Placement: the path
-// without indices, as elements of lists move, and the value.
+// identity identifies a mistake in two versions of a Placement. The path has no indexes, because list elements may move.
 type identity struct{ path, value string }
 
 var index = regexp.MustCompile(`\[\d+\]`)
 
-// mistakes are what is wrong with a Placement, nothing if there is none.
+// mistakes returns the misconfigurations of a Placement.
 func (c *Checker) mistakes(ctx context.Context, object *clusterv1beta1.Placement) ([]mistake, error) {
 	if object == nil {
 		return nil, nil
@@ -54,7 +53,7 @@ func (c *Checker) mistakes(ctx context.Context, object *clusterv1beta1.Placement
 	var content map[string]any
 	for i, one := range all {
 		if i == 0 {
-			// What has no JSON comes from no API server; then the values are not shown.
+			// An object that can't be converted doesn't come from an API server. Its values are not shown.
 			content, _ = runtime.DefaultUnstructuredConverter.ToUnstructured(object)
 		}
 		value, known := lookup(content, one.Path.String())
@@ -63,11 +62,10 @@ func (c *Checker) mistakes(ctx context.Context, object *clusterv1beta1.Placement
 	return result, err
 }
 
-// element is a step in the text of a field.Path: an index or key in brackets or a
-// field.
+// element matches a step of a field.Path: an index or key in brackets, or a field.
 var element = regexp.MustCompile(`\[([^\]]*)\]|([^.\[]+)`)
 
-// lookup returns the value at a path, nil if there is none. Content nil is unknown.
+// lookup returns the value at a path, or nil if the path is absent. known is false if content is nil or an index is invalid.
 func lookup(content map[string]any, path string) (value any, known bool) {
 	value = content
 	for _, step := range element.FindAllStringSubmatch(path, -1) {
@@ -95,7 +93,7 @@ func (m mistake) identity() identity {
 	return identity{index.ReplaceAllString(m.Path.String(), "[]"), string(value)}
 }
 
-// fieldError is what the API server answers with.
+// fieldError returns the error for the answer of the API server.
 func (m mistake) fieldError() *field.Error {
 	detail := cut(m.Err.Error(), maxDetail)
 	switch value := m.value.(type) {
@@ -111,8 +109,8 @@ func (m mistake) fieldError() *field.Error {
 	return field.Invalid(m.Path, field.OmitValueType{}, detail)
 }
 
-// line says it without line breaks, as the headers do in which warnings travel: of
-// several issues with an expression the first.
+// line returns the mistake without line breaks, because warnings travel in HTTP headers. It has the first issue of an expression
+// only.
 func (m mistake) line() string {
 	text := m.Err.Error()
 	var failure *cel.Error

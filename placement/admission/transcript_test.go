@@ -23,8 +23,8 @@ import (
 	"github.com/celset/celset/placement/admission"
 )
 
-// The files in testdata say what users create and change, and what they are told. "go test ./placement/admission -rewrite"
-// writes the last part anew. What is not said of a Placement is as in [placed].
+// The files in testdata have the Placements that users create and change, and the answers. Fields without a value are as in
+// [placed]. "go test ./placement/admission -rewrite" updates the answers.
 
 func TestCreate(t *testing.T) { replay(t, "create") }
 func TestUpdate(t *testing.T) { replay(t, "update") }
@@ -55,7 +55,7 @@ func replay(t *testing.T, name string) {
 	})
 }
 
-// said is a verdict as a user reads it.
+// said returns the text that a user reads of a verdict.
 func said(verdict admission.Verdict) string {
 	text := ""
 	for _, err := range errorsOf(verdict) {
@@ -77,8 +77,7 @@ func TestChecksOfNothing(t *testing.T) {
 	require.Len(t, judged(checker.CheckUpdate(t.Context(), nil, placed(t, "numberOfClusters: -1"))).Errors, 1)
 }
 
-// config has one environment for all tests because to make one takes many
-// milliseconds.
+// config shares one environment between all tests, because creating one takes many milliseconds.
 var config = func() placement.Config {
 	environment, err := cluster.NewEnvironment(cel.Config{CacheBytes: 1 << 30})
 	if err != nil {
@@ -94,12 +93,12 @@ func newChecker(t testing.TB, all bool) *admission.Checker {
 	return checker
 }
 
-// ours gives a Placement to celset, and only to it.
+// ours returns annotations that assign a Placement to celset only.
 func ours() map[string]string {
 	return map[string]string{wellknown.AnnotationPlacement: "true", clusterv1beta1.PlacementDisableAnnotation: "true"}
 }
 
-// placed returns a Placement of celset's with this spec.
+// placed returns a Placement for celset with this spec.
 func placed(t testing.TB, spec string) *clusterv1beta1.Placement {
 	t.Helper()
 	object := &clusterv1beta1.Placement{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "p", Annotations: ours()}}
@@ -107,12 +106,12 @@ func placed(t testing.TB, spec string) *clusterv1beta1.Placement {
 	return object
 }
 
-// expressions is a predicate with CEL expressions.
+// expressions returns a predicate with CEL expressions.
 func expressions(quoted string) string {
 	return "{requiredClusterSelector: {celSelector: {celExpressions: [" + quoted + "]}}}"
 }
 
-// errorsOf are the errors of a verdict as a user reads them.
+// errorsOf returns the error messages of a verdict.
 func errorsOf(verdict admission.Verdict) []string {
 	var result []string
 	for _, err := range verdict.Errors {
@@ -121,7 +120,7 @@ func errorsOf(verdict admission.Verdict) []string {
 	return result
 }
 
-// judged is a verdict that nothing interrupted.
+// judged returns a verdict. It panics if the check was interrupted.
 func judged(verdict admission.Verdict, err error) admission.Verdict {
 	if err != nil {
 		panic(err)

@@ -19,18 +19,17 @@ import (
 	"github.com/celset/celset/cel/fairness"
 )
 
-// Path is where [Register] puts the webhook.
+// Path is the path of the webhook of [Register].
 const Path = "/validate-placements"
 
 const (
-	// maxErrors is how many errors an answer lists.
+	// maxErrors is the largest number of errors in an answer.
 	maxErrors = 20
-	// maxJudged is how many Placements are judged at a time, of as many namespaces, and maxWaiting how many of one wait.
+	// maxJudged is the number of concurrent checks, each of another namespace. maxWaiting limits the waiting checks of a namespace.
 	maxJudged, maxWaiting = 64, 64
 )
 
-// Register has a server answer at [Path]. The server may have other webhooks, and
-// no manager.
+// Register adds the webhook to a server at [Path]. The server may have other webhooks and needs no manager.
 func Register(server webhook.Server, options Options) error {
 	checker, err := NewChecker(options)
 	if err != nil {
@@ -44,8 +43,8 @@ func Register(server webhook.Server, options Options) error {
 	return nil
 }
 
-// Validator returns the checker as controller-runtime has validators. Its errors are
-// of the kind Invalid, as if the API server's own validation had found them.
+// Validator returns the checker as a validator of controller-runtime. Its errors are of the kind Invalid, like errors of the API
+// server's own validation.
 func (c *Checker) Validator() admission.Validator[*clusterv1beta1.Placement] {
 	return validator{c, fairness.NewTurns(maxJudged, maxWaiting)}
 }
@@ -90,7 +89,7 @@ func (v validator) ValidateUpdate(ctx context.Context, old, object *clusterv1bet
 	return verdict.answer(object)
 }
 
-// ValidateDelete has nothing against it.
+// ValidateDelete accepts every deletion.
 func (validator) ValidateDelete(context.Context, *clusterv1beta1.Placement) (admission.Warnings, error) {
 	return nil, nil
 }

@@ -21,14 +21,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
-// Name of the controller in logs and metrics.
+// Name is the name of the controller in logs and metrics.
 const Name = "celset-binding"
 
 // ServiceAccount is the name of the account whose rights bind sets to its namespace.
 const ServiceAccount = "placement"
 
-// Cache adds to the options of a manager's cache that of ServiceAccounts only those
-// that matter are kept.
+// Cache changes the options of a manager's cache so that it holds no ServiceAccounts but those named [ServiceAccount].
 func Cache(options cache.Options) cache.Options {
 	byObject := map[client.Object]cache.ByObject{
 		&corev1.ServiceAccount{}: {Field: fields.OneTermEqualSelector("metadata.name", ServiceAccount)},
@@ -40,8 +39,7 @@ func Cache(options cache.Options) cache.Options {
 	return options
 }
 
-// Add adds the controller to a manager. Its scheme must have the kinds of
-// clusterv1beta2, corev1, rbacv1 and authorizationv1.
+// Add adds the controller to a manager. Its scheme must have the kinds of clusterv1beta2, corev1, rbacv1 and authorizationv1.
 func Add(mgr manager.Manager) error {
 	r := &reconciler{client: mgr.GetClient()}
 	created := builder.WithPredicates(predicate.GenerationChangedPredicate{})
@@ -86,7 +84,7 @@ func (r *reconciler) ofRole(ctx context.Context, object client.Object) []reconci
 	return result
 }
 
-// all returns all accounts: any of them may have rights to all sets.
+// all returns all accounts, because any of them may have rights to all sets.
 func (r *reconciler) all(ctx context.Context, object client.Object) []reconcile.Request {
 	var list corev1.ServiceAccountList
 	if err := r.client.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {

@@ -22,19 +22,19 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
-// denied is when to ask again about a right that a role gives and the API server
-// denies: it learns of roles a little later than we may.
+// denied is the delay before the next review of a right that a role gives and the API server denies. The API server may receive
+// roles later than this controller.
 const denied = 5 * time.Second
 
 type reconciler struct {
 	client client.Client
 }
 
-// Reconcile makes the bindings that an account owns those that it has the right to.
+// Reconcile makes the bindings that an account owns match its rights.
 func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 	account := &corev1.ServiceAccount{}
 	if err := r.client.Get(ctx, request.NamespacedName, account); err != nil || !account.DeletionTimestamp.IsZero() {
-		// What it owned is garbage.
+		// The garbage collector deletes the bindings of a deleted account.
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
 	candidates, err := r.candidates(ctx, account.Namespace)
@@ -60,7 +60,7 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	return reconcile.Result{}, nil
 }
 
-// candidates are the existing sets that the account's roles mention.
+// candidates returns the existing sets that the roles of the account mention.
 func (r *reconciler) candidates(ctx context.Context, namespace string) (sets.Set[string], error) {
 	mentioned, err := r.scope(ctx, namespace)
 	if err != nil {
@@ -102,7 +102,7 @@ func (r *reconciler) scope(ctx context.Context, namespace string) (*scope, error
 	return result, nil
 }
 
-// mayBind asks the API server.
+// mayBind asks the API server whether an account may bind a set.
 func (r *reconciler) mayBind(ctx context.Context, account *corev1.ServiceAccount, set string) (bool, error) {
 	review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
 		User:   serviceaccount.MakeUsername(account.Namespace, account.Name),
@@ -118,8 +118,7 @@ func (r *reconciler) mayBind(ctx context.Context, account *corev1.ServiceAccount
 	return review.Status.Allowed && !review.Status.Denied, nil
 }
 
-// write creates the bindings that are missing and deletes those that the account owns
-// without having the right.
+// write creates missing bindings. It deletes bindings that the account owns but has no right to.
 func (r *reconciler) write(ctx context.Context, account *corev1.ServiceAccount, allowed sets.Set[string]) error {
 	var list clusterv1beta2.ManagedClusterSetBindingList
 	if err := r.client.List(ctx, &list, client.UnsafeDisableDeepCopy, client.InNamespace(account.Namespace)); err != nil {
@@ -165,13 +164,13 @@ const (
 	verb        = "create"
 )
 
-// scope are the sets that some rules mention.
+// scope is a set of ManagedClusterSets, by name.
 type scope struct {
 	all   bool
 	names sets.Set[string]
 }
 
-// add adds what a rule says about binding sets, if it does.
+// add adds the sets that a rule allows to bind.
 func (s *scope) add(rule rbacv1.PolicyRule) {
 	if !mentions(rule.APIGroups, clusterv1beta2.GroupName) || !mentions(rule.Verbs, verb) ||
 		!mentions(rule.Resources, resource+"/"+subresource, "*/"+subresource) {

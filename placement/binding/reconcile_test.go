@@ -25,7 +25,7 @@ import (
 type fixture struct {
 	reconciler
 	account *corev1.ServiceAccount
-	// reviews has the answer for each set. A set that is not in it is an error.
+	// reviews has the answer for each set. A review of any other set fails.
 	reviews map[string]authorizationv1.SubjectAccessReviewStatus
 	asked   []authorizationv1.SubjectAccessReviewSpec
 }
@@ -92,8 +92,8 @@ func (f *fixture) bound(t *testing.T) []string {
 	return names
 }
 
-// TestOnlyGrantedSetsAreBound: the API server decides about each set that a role mentions. It is asked again about a set that it
-// denies, because it learns of roles later.
+// TestOnlyGrantedSetsAreBound checks that the API server decides about each set that a role mentions. A denied set is reviewed
+// again, because the API server may receive roles later.
 func TestOnlyGrantedSetsAreBound(t *testing.T) {
 	f := newFixture(t)
 	foreign := &clusterv1beta2.ManagedClusterSetBinding{
@@ -124,7 +124,7 @@ func TestOnlyGrantedSetsAreBound(t *testing.T) {
 	require.Equal(t, []string{"cn", "us"}, f.bound(t), "the account owns eu, and somebody else cn")
 }
 
-// TestErrorsUnbindNothing: what is bound stays while it is unknown whether the right is still there.
+// TestErrorsUnbindNothing checks that bindings stay if a review fails.
 func TestErrorsUnbindNothing(t *testing.T) {
 	f := newFixture(t)
 	granted := authorizationv1.SubjectAccessReviewStatus{Allowed: true}
@@ -146,7 +146,7 @@ func TestErrorsUnbindNothing(t *testing.T) {
 	require.Equal(t, []string{"eu", "us"}, f.bound(t), "the garbage collector deletes them")
 }
 
-// TestRequestsForAccounts: a change concerns the accounts whose rights may have changed.
+// TestRequestsForAccounts checks that a change queues the accounts whose rights may have changed.
 func TestRequestsForAccounts(t *testing.T) {
 	f := newFixture(t)
 	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "own"}}

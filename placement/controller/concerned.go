@@ -20,12 +20,11 @@ import (
 	"github.com/celset/celset/placement"
 )
 
-// Which Placements an event concerns. Too many are decided in vain, too few wrongly:
-// in doubt a Placement is concerned. Updates are mapped twice, with the old and the
-// new object, so a cluster concerns the sets that it leaves as well.
+// The functions below map an event to the Placements that it may affect. An extra Placement costs one needless decision, a
+// missing one makes a decision wrong, so doubtful Placements are included. Updates are mapped with the old and the new object, so
+// the sets that a cluster leaves count as well.
 
-// ofCluster returns the Placements that may choose the cluster that an object stands for
-// which has changed.
+// ofCluster returns the Placements that may select the cluster that the changed object describes.
 func (r *reconciler) ofCluster(ctx context.Context, object client.Object) []reconcile.Request {
 	r.clusters.changed()
 	managed, err := r.inventory.Of(ctx, r.client, object)
@@ -36,8 +35,7 @@ func (r *reconciler) ofCluster(ctx context.Context, object client.Object) []reco
 	return r.choosing(ctx, managed)
 }
 
-// ofGroup returns all Placements: what has changed says of several clusters which set
-// they are in, and seldom does.
+// ofGroup returns all Placements. The changed object assigns several clusters to sets; such objects change seldom.
 func (r *reconciler) ofGroup(ctx context.Context, _ client.Object) []reconcile.Request {
 	r.clusters.changed()
 	var list clusterv1beta2.ManagedClusterSetList
@@ -52,7 +50,7 @@ func (r *reconciler) ofGroup(ctx context.Context, _ client.Object) []reconcile.R
 	return r.ofSets(ctx, names)
 }
 
-// choosing returns the Placements that may choose a cluster.
+// choosing returns the Placements that may select a cluster.
 func (r *reconciler) choosing(ctx context.Context, object *clusterv1.ManagedCluster) []reconcile.Request {
 	var list clusterv1beta2.ManagedClusterSetList
 	if err := r.client.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {
@@ -68,8 +66,7 @@ func (r *reconciler) choosing(ctx context.Context, object *clusterv1.ManagedClus
 	return r.ofSets(ctx, names)
 }
 
-// has tells whether a cluster with these labels may be in a set. A selector that
-// can't be understood may select everything.
+// has reports whether a cluster with these labels may be in a set. An invalid selector may select every cluster.
 func has(set *clusterv1beta2.ManagedClusterSet, of map[string]string) bool {
 	from := set.Spec.ClusterSelector
 	switch from.SelectorType {
@@ -83,23 +80,22 @@ func has(set *clusterv1beta2.ManagedClusterSet, of map[string]string) bool {
 	}
 }
 
-// ofClusterSet returns the Placements that want a ManagedClusterSet.
+// ofClusterSet returns the Placements that use a ManagedClusterSet.
 func (r *reconciler) ofClusterSet(ctx context.Context, object client.Object) []reconcile.Request {
 	return r.ofSets(ctx, sets.New(object.GetName()))
 }
 
-// ofBinding returns the Placements in the namespace of a binding that want its set.
+// ofBinding returns the Placements in the namespace of a binding that use its set.
 func (r *reconciler) ofBinding(ctx context.Context, object client.Object) []reconcile.Request {
 	return r.wanting(ctx, object.GetNamespace(), sets.New(object.GetName()))
 }
 
-// ofScore returns the Placements that may choose the cluster of an
-// AddOnPlacementScore and read it.
+// ofScore returns the Placements that may select the cluster of an AddOnPlacementScore and read the score.
 func (r *reconciler) ofScore(ctx context.Context, object client.Object) []reconcile.Request {
 	r.scores.changed()
 	managed, err := r.inventory.Cluster(ctx, r.client, object.GetNamespace())
 	if err != nil {
-		// Without the cluster nobody reads its scores. When it comes it is an event.
+		// Scores without a cluster are not read. The creation of the cluster is an event of its own.
 		return nil
 	}
 	return slices.DeleteFunc(r.choosing(ctx, managed), func(request reconcile.Request) bool {
@@ -107,7 +103,7 @@ func (r *reconciler) ofScore(ctx context.Context, object client.Object) []reconc
 	})
 }
 
-// ofSets returns the Placements that want one of several sets, where it is bound.
+// ofSets returns the Placements that use one of several sets in a namespace to which it is bound.
 func (r *reconciler) ofSets(ctx context.Context, names sets.Set[string]) []reconcile.Request {
 	if len(names) == 0 {
 		return nil
@@ -133,7 +129,7 @@ func (r *reconciler) ofSets(ctx context.Context, names sets.Set[string]) []recon
 	return result
 }
 
-// wanting returns the Placements in a namespace that want one of several sets, and those whose conditions name sets.
+// wanting returns the Placements in a namespace that use one of several sets or whose conditions name sets.
 func (r *reconciler) wanting(ctx context.Context, namespace string, names sets.Set[string]) []reconcile.Request {
 	var list clusterv1beta1.PlacementList
 	if err := r.client.List(ctx, &list, client.UnsafeDisableDeepCopy, client.InNamespace(namespace)); err != nil {

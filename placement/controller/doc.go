@@ -1,8 +1,7 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package controller keeps the PlacementDecisions of a hub as package placement
-// decides them, on controller-runtime:
+// Package controller keeps the PlacementDecisions of a hub up to date. It runs package placement on controller-runtime:
 //
 //	scheme := runtime.NewScheme()
 //	err := controller.AddToScheme(scheme)
@@ -11,38 +10,37 @@
 //	err = controller.Add(mgr, controller.Options{Workers: 4})
 //	err = mgr.Start(ctx)
 //
-// # Which Placements
+// # Selected Placements
 //
-// Those with the annotation celset.dev/placement, so that it works on a hub
-// where another scheduler decides the others, or with [Options.All] every one that
-// is not disabled. The others and their decisions are left as they are, also when
-// the annotation is taken away.
+// The controller decides Placements with the annotation celset.dev/placement, so that another scheduler can decide the other
+// Placements of the hub. With [Options.All], it decides every Placement that is not disabled. It leaves all other Placements and
+// their decisions unchanged, even if the annotation is removed.
 //
 // # When a Placement is decided
 //
-// When it changes; when one of its PlacementDecisions does; when a ManagedCluster in
-// a ManagedClusterSet bound to its namespace changes, or joins or leaves one; when a
-// set or a binding changes; when an AddOnPlacementScore changes that its prioritizers
-// or expressions read; and when a toleration or a score expires. One Placement is
-// decided by one worker at a time, different ones by several, in turns of their
-// namespaces.
+// A Placement is decided when one of these changes:
 //
-// # How long that may take
+//   - the Placement or one of its PlacementDecisions
+//   - a ManagedCluster in a ManagedClusterSet bound to its namespace, or the membership in such a set
+//   - a ManagedClusterSet or a ManagedClusterSetBinding
+//   - an AddOnPlacementScore that its prioritizers or expressions read
 //
-// [Timeouts] bound evaluations. A Placement is evaluated for one turn; if that does not
-// suffice it goes on in a second queue, which has one worker, and belongs there as long
-// as it is expensive. When all its turns together take too long, its condition says so,
-// and it waits, each time longer. [Guard] keeps what others have stored from taking time
-// when it is read, and from being unreadable.
+// It is also decided when a toleration or a score expires. Several workers decide different Placements at the same time, in turns
+// of namespaces, but never the same Placement.
+//
+// # Time limits
+//
+// [Timeouts] limit evaluations. A Placement is evaluated for one turn. If one turn is too short, the Placement continues in a
+// second queue, which has one worker, and stays there while it is expensive. If all its turns together take too long, its
+// condition reports that, and the controller retries with growing delays. [Guard] filters stored objects that can't be decoded or
+// take long to decode.
 //
 // # How decisions are written
 //
-// Only a decision that was made is written: with an error or a mistake in the
-// Placement the PlacementDecisions stay, and the conditions say why. Before the first
-// write the PlacementDecisions are read from the API server, not from the cache, and
-// the order of the writes is that of [placement.Updates]: a cluster that stays
-// selected is in some PlacementDecision at every moment, also if the controller dies
-// between two writes, or is paused there while another one leads. Writes carry the version
-// that they are based on, and a round of them ends at the first that fails, or finds an
-// object that was not listed.
+// The controller writes complete decisions only. If an error or a mistake in the Placement prevents one, the PlacementDecisions
+// stay unchanged and the conditions say why. Before the first write, it reads the PlacementDecisions from the API server instead
+// of the cache. It writes in the order of [placement.Updates]: a cluster that stays selected is in some PlacementDecision at
+// every moment. That holds even if the controller dies or pauses between two writes while another replica leads. Each write
+// carries the version that it is based on. A round of writes ends at the first write that fails or finds an object that was not
+// listed.
 package controller

@@ -18,11 +18,11 @@ import (
 	"github.com/celset/celset/placement"
 )
 
-// eventsAfter is how long after what happened an event is recorded. When a cluster changes, four of ten
-// requests that it takes on a fleet are events, and what is waited for are the decisions.
+// eventsAfter is the delay of events. After a change of a cluster, four of ten requests in a fleet are events, and decisions must
+// not wait for them.
 const eventsAfter = time.Second
 
-// lateEvents records events [eventsAfter]. Those that wait when the process ends are lost.
+// lateEvents records events after [eventsAfter]. Events that still wait when the process ends are lost.
 type lateEvents struct {
 	events.EventRecorder
 	scheme *runtime.Scheme
@@ -36,8 +36,8 @@ func (l lateEvents) Eventf(regarding, related runtime.Object, eventtype, reason,
 	})
 }
 
-// refer returns a reference in place of an object, which is large. Where there can be none it returns the object:
-// the recorder logs why.
+// refer returns a reference to an object, because the object is large. If no reference can be made, it returns the object, and
+// the recorder logs the reason.
 func (l lateEvents) refer(object runtime.Object) runtime.Object {
 	if to, err := reference.GetReference(l.scheme, object); err == nil {
 		return to
@@ -45,8 +45,7 @@ func (l lateEvents) refer(object runtime.Object) runtime.Object {
 	return object
 }
 
-// maxNote is how many bytes the API server takes as the note of an event, less room
-// for the end of one that is cut.
+// maxNote is the longest note in bytes that the API server accepts for an event, less the bytes of the mark for a cut note.
 const maxNote = 1000
 
 func clip(note string) string {
@@ -71,7 +70,7 @@ func (r *reconciler) deleted(object *clusterv1beta1.Placement, decision *cluster
 		"PlacementDecision %s of Placement %s in namespace %s is deleted", decision.Name, object.Name, object.Namespace)
 }
 
-// scored tells the scores that a changed decision comes from.
+// scored records an event with the scores behind a changed decision.
 func (r *reconciler) scored(object *clusterv1beta1.Placement, result *placement.Result) {
 	if summary := result.ScoreSummary(); summary != "" {
 		r.events.Eventf(object, nil, corev1.EventTypeNormal, wellknown.ReasonScoreUpdate, wellknown.ActionScoreUpdated, "%s", summary)

@@ -16,7 +16,7 @@ import (
 	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
 )
 
-// What an event says is that of the moment at which it happened, and it is recorded later.
+// An event is recorded later, with the content of the moment at which it was made.
 func TestEventsAreRecordedLater(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		scheme := runtime.NewScheme()

@@ -28,14 +28,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 )
 
-// Guard keeps one object from harming the readers of all objects of its kind. The API server stores
-// more than Go can decode: a time such as 2024-01-01T00:00:00+99:99, a whole number without room, an amount
-// with an exponent of some millions, which takes hours. Such an object fails the whole list or watch that it is in,
-// so that one cluster, or one user of one namespace, would stop a hub.
+// Guard prevents one object from breaking lists and watches of all objects of its kind. The API server stores values that Go
+// can't decode, such as the time 2024-01-01T00:00:00+99:99 or an integer that overflows. A quantity with an exponent of some
+// millions takes hours to decode. Such an object fails the whole list or watch, so that one cluster, or one user of one
+// namespace, would stop a hub.
 //
-// So each object of the kinds of [AddToScheme] is decoded alone before the client decodes all of them. One that fails
-// is read without its status; if that fails too it is left out, as if it were deleted. Each is passed to observe with its
-// resource, if observe is not nil, and named in the log.
+// So each object of the kinds of [AddToScheme] is decoded alone before the client decodes the list. If an object can't be
+// decoded, its status is removed. If it still can't be decoded, it is left out as if it were deleted. Each such object is logged,
+// and its resource is passed to observe, unless observe is nil.
 func Guard(config *rest.Config, observe func(resource string)) {
 	if observe == nil {
 		observe = func(string) {}
@@ -44,8 +44,8 @@ func Guard(config *rest.Config, observe func(resource string)) {
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return guard{next, observe, logs} })
 }
 
-// An agent may write an object again and again. Of the objects that can't be decoded mostLogs are logged at once, and
-// then one a minute.
+// An agent may write an undecodable object again and again. The first mostLogs such objects are logged at once, later ones at one
+// a minute.
 const (
 	mostLogs      = 10
 	logsPerSecond = 1. / 60
@@ -57,10 +57,10 @@ type guard struct {
 	logs    flowcontrol.RateLimiter
 }
 
-// WrappedRoundTripper lets others look through it.
+// WrappedRoundTripper returns the wrapped transport.
 func (g guard) WrappedRoundTripper() http.RoundTripper { return g.next }
 
-// RoundTrip looks at answers with objects that the controller reads.
+// RoundTrip filters responses with objects that the controller reads.
 func (g guard) RoundTrip(request *http.Request) (*http.Response, error) {
 	response, err := g.next.RoundTrip(request)
 	if err != nil || response.Body == nil || !isJSON(response.Header) || response.StatusCode >= http.StatusMultipleChoices {
@@ -88,22 +88,22 @@ func (g guard) RoundTrip(request *http.Request) (*http.Response, error) {
 		_ = writer.CloseWithError(err) // it returns no error
 	}()
 	response.Body = guardedBody{reader, response.Body}
-	// What is left out has another length.
+	// Objects that are left out change the length.
 	response.ContentLength = -1
 	response.Header.Del("Content-Length")
 	return response, nil
 }
 
-// guardedBody ends with the body that it comes from.
+// guardedBody is a filtered response body.
 type guardedBody struct {
 	*io.PipeReader
 	from io.Closer
 }
 
-// Close ends both.
+// Close closes the filtered and the original body.
 func (b guardedBody) Close() error { return errors.Join(b.PipeReader.Close(), b.from.Close()) }
 
-// answering passes one answer of the API server on.
+// answering filters one response of the API server.
 type answering struct {
 	guard
 	request  *http.Request
@@ -113,7 +113,7 @@ type answering struct {
 	to       io.Writer
 }
 
-// one passes an object. One that can't be decoded is an error of the caller.
+// one passes on a single object. If the object can't be decoded even without its status, the caller gets the error.
 func (a *answering) one() error {
 	var object json.RawMessage
 	if err := a.from.Decode(&object); err != nil {
@@ -125,7 +125,7 @@ func (a *answering) one() error {
 	return a.write(object)
 }
 
-// list passes a list, one object after the other.
+// list passes on a list, one object after the other.
 func (a *answering) list() error {
 	begin, err := a.from.Token()
 	if err != nil {
@@ -189,7 +189,7 @@ func (a *answering) items() error {
 	return a.write([]byte(strings.TrimPrefix(separator, ",") + "]"))
 }
 
-// events passes the events of a watch as they come. To a watch, what is left out was deleted.
+// events passes on each event of a watch as it arrives. An object that must be left out becomes a deletion.
 func (a *answering) events() error {
 	for {
 		var event struct {
@@ -221,7 +221,7 @@ func (a *answering) write(text []byte) error {
 	return err
 }
 
-// readable returns an object that can be decoded: the object, or that without its status, nil if neither can.
+// readable returns the object, the object without its status, or nil: the first of them that can be decoded.
 func (a *answering) readable(object json.RawMessage) json.RawMessage {
 	err := a.decode(object)
 	if err == nil {
@@ -244,7 +244,7 @@ func (a *answering) readable(object json.RawMessage) json.RawMessage {
 	return result
 }
 
-// decode returns the error that decoding a list with this object alone has.
+// decode returns the error from decoding a list of this object alone.
 func (a *answering) decode(object []byte) error {
 	if err := checkAmounts(object); err != nil {
 		return err
@@ -256,13 +256,13 @@ func (a *answering) decode(object []byte) error {
 	return utiljson.Unmarshal(slices.Concat([]byte(`{"items":[`), object, []byte(`]}`)), list)
 }
 
-// maxQuantity is how long the text of an amount may be.
+// maxQuantity is the longest text of a quantity, in bytes.
 const maxQuantity = 40
 
-// quantities are amounts that are decoded at once: the exponent takes the time, not the number of digits.
+// quantities matches quantities that are decoded quickly. The exponent determines the time, not the number of digits.
 var quantities = regexp.MustCompile(`^[+-]?[0-9.]+([EPTGMk]|[numKMGTPE]i?|[eE][+-]?[0-9]{1,2})?$`)
 
-// checkAmounts returns an error if decoding an amount of a ManagedCluster may take long.
+// checkAmounts returns an error if decoding a quantity of a ManagedCluster may take long.
 func checkAmounts(object []byte) error {
 	var of struct {
 		Status struct {
@@ -284,7 +284,7 @@ func checkAmounts(object []byte) error {
 	return nil
 }
 
-// identityOf is what is left of an object to say which one it is.
+// identityOf returns an object with its type, names, UID, version and labels only.
 func identityOf(object json.RawMessage) json.RawMessage {
 	var of struct {
 		metav1.TypeMeta `json:",inline"`
@@ -296,7 +296,7 @@ func identityOf(object json.RawMessage) json.RawMessage {
 			Labels          map[string]string `json:"labels,omitempty"`
 		} `json:"metadata"`
 	}
-	_ = json.Unmarshal(object, &of) // what can be decoded of it
+	_ = json.Unmarshal(object, &of) // a partial result is enough
 	text, err := json.Marshal(of)
 	if err != nil {
 		return json.RawMessage("{}")
@@ -312,7 +312,7 @@ var decodedKinds = sync.OnceValue(func() *runtime.Scheme {
 	return scheme
 })
 
-// kinds are those of [AddToScheme] by their resources.
+// kinds maps the resources of [AddToScheme] to their kinds.
 var kinds = sync.OnceValue(func() map[schema.GroupVersionResource]schema.GroupVersionKind {
 	result := map[schema.GroupVersionResource]schema.GroupVersionKind{}
 	for kind, of := range decodedKinds().AllKnownTypes() {
@@ -324,7 +324,7 @@ var kinds = sync.OnceValue(func() map[schema.GroupVersionResource]schema.GroupVe
 	return result
 })
 
-// resourceAt is what is at a path: all objects, those of a namespace, or one, or a part of one.
+// resourceAt returns the resource at a path, and whether the path names one object or a part of it instead of a list.
 func resourceAt(path string) (resource schema.GroupVersionResource, isOne bool) {
 	_, path, found := strings.Cut(path, "/apis/")
 	segments := strings.Split(path, "/")

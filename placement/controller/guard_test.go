@@ -31,14 +31,14 @@ import (
 	"github.com/celset/celset/internal/testing/cases"
 )
 
-// at is a resource of the group of ManagedClusters.
+// at returns a resource of the API group of ManagedClusters.
 func at(version, resource string) schema.GroupVersionResource {
 	return schema.GroupVersionResource{Group: clusterv1.GroupName, Version: version, Resource: resource}
 }
 
 var clusters, placements, scored = at("v1", "managedclusters"), at("v1beta1", "placements"), at("v1alpha1", "addonplacementscores")
 
-// kindsOf has each kind with a function that makes a list.
+// kindsOf maps each resource to a function that makes an empty list.
 var kindsOf = map[schema.GroupVersionResource]func() client.ObjectList{
 	clusters:                            func() client.ObjectList { return &clusterv1.ManagedClusterList{} },
 	scored:                              func() client.ObjectList { return &clusterv1alpha1.AddOnPlacementScoreList{} },
@@ -50,7 +50,7 @@ var kindsOf = map[schema.GroupVersionResource]func() client.ObjectList{
 	profilev1alpha1.GroupVersion.WithResource("placementdecisions"): func() client.ObjectList { return &profilev1alpha1.PlacementDecisionList{} },
 }
 
-// served is an API server that answers each request with one text, and counts what is observed.
+// served is an API server that answers each request with the same text. It counts the resources passed to observe.
 type served struct {
 	text     string
 	inPieces bool
@@ -65,7 +65,7 @@ func (s *served) RoundTrip(*http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(body)}, nil
 }
 
-// get is what a client reads at a path under the resource, in one piece or in many.
+// get returns the body that a client reads from a path below the resource, whether sent in one piece or in many.
 func get(t require.TestingT, of schema.GroupVersionResource, path, text string) (string, map[string]int, error) {
 	var results [2]string
 	var observed map[string]int
@@ -88,7 +88,7 @@ func get(t require.TestingT, of schema.GroupVersionResource, path, text string) 
 	return results[0], observed, failure
 }
 
-// templates are objects with a place for a value.
+// templates are objects with a placeholder for a value.
 var templates = map[string]map[schema.GroupVersionResource]string{
 	"amount": {clusters: `{"metadata":{"name":"a"},"status":{"capacity":{"cpu":%s,"x":"1Gi"},"allocatable":{"cpu":%[1]s}}}`},
 	"time": {
@@ -104,8 +104,8 @@ var templates = map[string]map[schema.GroupVersionResource]string{
 	"group":            {placements: `{"metadata":{"name":"a"},"spec":{"decisionStrategy":{"groupStrategy":{"clustersPerDecisionGroup":%s}}}}`},
 }
 
-// The file has values, each after the name of a template, and what becomes of an object with it in a list, and in a watch.
-// "go test ./placement/controller -run Undecodable -rewrite" writes the file anew.
+// Each command of the file names a template. Its input lines are values. Its output shows an object with each value in a list and
+// in a watch. "go test ./placement/controller -run Undecodable -rewrite" updates the file.
 func TestUndecodableObjectsAreLeftOut(t *testing.T) {
 	datadriven.RunTest(t, "testdata/guard", func(t *testing.T, d *datadriven.TestData) string {
 		var lines []string
@@ -144,7 +144,8 @@ func TestUndecodableObjectsAreLeftOut(t *testing.T) {
 	})
 }
 
-// What is no list, or is cut off, is an error of the reader and no panic; what is harmless is left, however large or deep it is.
+// Text that is truncated or not a list is an error for the reader, not a panic. Harmless text stays unchanged, however large or
+// deep.
 func TestAnswersThatAreNoLists(t *testing.T) {
 	for text, want := range map[string]string{
 		`{}`: `{}`, `{"items":null}`: `{"items":null}`, `{"items":[]}`: `{"items":[]}`,
@@ -166,7 +167,7 @@ func TestAnswersThatAreNoLists(t *testing.T) {
 	}
 }
 
-// value draws what might be in place of an amount, a time or a number.
+// drawValue draws a value for the place of a quantity, a time or a number.
 func drawValue() *rapid.Generator[any] {
 	text := rapid.OneOf(
 		rapid.StringMatching(`[+-]?([0-9]{1,25}(\.[0-9]{0,25})?|\.[0-9]{1,25})([KMGTPE]i|[numkMGTPE]|[eE][+-]?([0-9]{1,9}(\.[0-9]?)?|\.[0-9]))?`),
@@ -177,7 +178,7 @@ func drawValue() *rapid.Generator[any] {
 		rapid.Map(rapid.Int64(), func(i int64) any { return i }), rapid.Just[any](map[string]any{"a": []any{"1e999"}}))
 }
 
-// Whatever is stored, the list can be decoded, and objects that can be decoded are in it as they were.
+// Whatever is stored, the list can be decoded and contains all decodable objects unchanged.
 func TestGuardedListsCanBeDecoded(t *testing.T) {
 	resources := slices.SortedFunc(maps.Keys(kindsOf), func(a, b schema.GroupVersionResource) int { return strings.Compare(a.String(), b.String()) })
 	cases.Check(t, func(t *rapid.T) {
@@ -224,7 +225,7 @@ func FuzzGuard(f *testing.F) {
 	})
 }
 
-// Only answers with objects that the controller reads are looked at, and those of a watch as they come.
+// Guard filters only responses with objects that the controller reads, and passes on each event of a watch as it arrives.
 func TestGuard(t *testing.T) {
 	const body = `{"metadata":{"name":"a"},"status":{"capacity":{"cpu":"1e999"},"validUntil":"x","conditions":[{"lastTransitionTime":"x"}]}}`
 	const without = `{"metadata":{"name":"a"}}`

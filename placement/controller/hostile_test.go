@@ -35,8 +35,7 @@ import (
 	"github.com/celset/celset/placement/turns"
 )
 
-// model is the controller without a manager, in a bubble of synctest: the time that an
-// evaluation takes is none of the machine, and the same each time.
+// model is the controller without a manager in a synctest bubble. Evaluations take the same time on any machine.
 type model struct {
 	*reconciler
 	t       *testing.T
@@ -45,18 +44,17 @@ type model struct {
 	workers sync.WaitGroup
 
 	mutex sync.Mutex
-	// takes is how long an evaluation takes.
+	// takes is the duration of one evaluation.
 	takes time.Duration
-	// busy are the Placements that are being decided.
+	// busy has the Placements that are being decided.
 	busy map[types.NamespacedName]bool
-	// turns are how they ended, by queue.
+	// turns counts results of turns by queue.
 	turns map[bool]map[string]int
-	// prepared are the Placements that workers have decided, each as often as that.
+	// prepared lists the Placements that workers have decided, once for each decision.
 	prepared []types.NamespacedName
 }
 
-// A model is a [cel.Timer], which is asked for the time when an evaluation starts and
-// when it has ended.
+// A model is a [cel.Timer], whose Now is called at the start and the end of an evaluation.
 func (m *model) Now() time.Time {
 	m.mutex.Lock()
 	takes := m.takes
@@ -74,7 +72,7 @@ func (m *model) ObserveTurn(turn string, slow bool) {
 	m.turns[slow][turn]++
 }
 
-// newModel has as many clusters in the set global, and one in the set small.
+// newModel returns a model with this number of clusters in the set global and one cluster in the set small.
 func newModel(t *testing.T, clusters int, takes time.Duration) *model {
 	t.Helper()
 	scheme := runtime.NewScheme()
@@ -107,8 +105,7 @@ func newModel(t *testing.T, clusters int, takes time.Duration) *model {
 	return m
 }
 
-// join creates a cluster with a list that is longer than what is looked at without
-// asking whether there is still time.
+// join creates a cluster with a list so long that an evaluation checks its deadline while it iterates.
 func (m *model) join(name, set string) {
 	must(m.t, m.client.Create(m.t.Context(), &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{
 		Name: name, UID: types.UID(name), Labels: map[string]string{clusterv1beta2.ClusterSetLabel: set},
@@ -116,7 +113,7 @@ func (m *model) join(name, set string) {
 	}}))
 }
 
-// place creates a Placement that chooses from a set.
+// place creates a Placement that selects from a set.
 func (m *model) place(namespace, name, set string) types.NamespacedName {
 	key := types.NamespacedName{Namespace: namespace, Name: name}
 	object := &clusterv1beta1.Placement{ObjectMeta: metav1.ObjectMeta{
@@ -130,7 +127,7 @@ func (m *model) place(namespace, name, set string) types.NamespacedName {
 	return key
 }
 
-// start starts the workers, and stop ends them. One Placement is decided by one at a time.
+// start starts the workers, and stop stops them. The test fails if two workers decide the same Placement at the same time.
 func (m *model) start() (stop func()) {
 	for slow, lane := range map[bool]*lane{false: &m.usual, true: &m.slow} {
 		queue := turns.NewQueue("", workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](time.Millisecond, time.Second))
@@ -196,7 +193,7 @@ func (m *model) begin(key types.NamespacedName) (end func()) {
 	}
 }
 
-// change updates a stored Placement as a new generation, and has it decided.
+// change updates a stored Placement to a new generation and queues it.
 func (m *model) change(key types.NamespacedName, mutate func(*clusterv1beta1.Placement)) {
 	object := &clusterv1beta1.Placement{}
 	must(m.t, m.client.Get(m.t.Context(), key, object))
@@ -214,7 +211,7 @@ func (m *model) take(takes time.Duration) {
 	m.takes = takes
 }
 
-// condition is one of a Placement, "" if it was not decided yet.
+// condition returns the status and message of a condition, or "" before the first decision.
 func (m *model) condition(key types.NamespacedName, kind string) string {
 	object := &clusterv1beta1.Placement{}
 	must(m.t, m.client.Get(m.t.Context(), key, object))
@@ -224,7 +221,7 @@ func (m *model) condition(key types.NamespacedName, kind string) string {
 	return ""
 }
 
-// until is how long it takes until something is so.
+// until waits for a state and returns how long that took.
 func (m *model) until(what string, is func() bool) time.Duration {
 	m.t.Helper()
 	start := time.Now()
@@ -243,8 +240,7 @@ func (m *model) decided(key types.NamespacedName) func() bool {
 	}
 }
 
-// However many expensive Placements somebody makes, those of others are decided, also if
-// they are expensive.
+// Even many expensive Placements of one namespace don't stop decisions for others, cheap or expensive.
 func TestExpensivePlacementsLetOthersBeDecided(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newModel(t, 80, 90*time.Millisecond)
@@ -285,8 +281,8 @@ func TestExpensivePlacementsLetOthersBeDecided(t *testing.T) {
 	})
 }
 
-// TestWorkersCompileNothing: Placements with expressions that take seconds to compile hold no worker, and those of
-// another namespace are decided between two of their expressions.
+// TestWorkersCompileNothing checks that slow compilation occupies no worker, and that Placements of another namespace are decided
+// between two of the slow expressions.
 func TestWorkersCompileNothing(t *testing.T) {
 	m := newModel(t, 1, 0)
 	stop := m.start()
@@ -318,8 +314,7 @@ func TestWorkersCompileNothing(t *testing.T) {
 	require.Less(t, slices.Index(m.prepared, polite), slices.Index(m.prepared, hostile[many-1]), "it came before all expressions of the others")
 }
 
-// Expressions that never end in time are tried less and less often, and who mends the
-// Placement need not wait.
+// Expressions that always time out are retried less and less often. A corrected Placement is decided without delay.
 func TestHopelessPlacementsAreTriedLessOften(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newModel(t, 10, 300*time.Millisecond)
@@ -331,7 +326,7 @@ func TestHopelessPlacementsAreTriedLessOften(t *testing.T) {
 		require.Contains(t, m.condition(key, wellknown.ConditionEvaluationFailed), "c000 can't be evaluated in time: spec.predicates[0].requiredClusterSelector.celSelector.celExpressions[0] takes longer than 100ms")
 		for range 3600 {
 			time.Sleep(time.Second)
-			m.queue(key) // clusters change all the time
+			m.queue(key) // the clusters change all the time
 		}
 		m.take(time.Millisecond)
 		m.mutex.Lock()
@@ -345,7 +340,7 @@ func TestHopelessPlacementsAreTriedLessOften(t *testing.T) {
 	})
 }
 
-// While a Placement waits, whoever unbinds its set is obeyed.
+// Removing the binding of a set takes effect while a Placement waits.
 func TestWaitingPlacementsObey(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newModel(t, 10, time.Millisecond)
@@ -369,8 +364,8 @@ func TestWaitingPlacementsObey(t *testing.T) {
 	})
 }
 
-// TestPlacementsThatAreGoneAreForgotten: what was prepared of a Placement goes with it, though it was never decided; of one
-// that has gone nothing is prepared.
+// TestPlacementsThatAreGoneAreForgotten checks that the prepared data of a deleted Placement is removed even if it was never
+// decided. Nothing is prepared for a Placement that is gone.
 func TestPlacementsThatAreGoneAreForgotten(t *testing.T) {
 	m := newModel(t, 1, 0)
 	queue := turns.NewQueue("", workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](time.Millisecond, time.Second))

@@ -27,16 +27,16 @@ import (
 	"github.com/celset/celset/placement"
 )
 
-// world is a hub with the Placement ns/p, which selects all clusters, and those who decide
-// it. Decision groups are by the label "group" of the clusters.
+// world is a hub with the Placement ns/p, which selects all clusters, and the leaders that decide it. The label "group" of a
+// cluster is its decision group.
 type world struct {
 	*stored
 	placement *clusterv1beta1.Placement
 	groups    map[string]string
 	clusters  []*clusterv1.ManagedCluster
-	// late are requests that are still on their way, though nobody waits for the answer.
+	// late are sent requests whose leaders no longer wait for the answer.
 	late []*request
-	// answers counts what became of requests.
+	// answers counts the fates of requests.
 	answers map[string]int
 }
 
@@ -55,7 +55,7 @@ func newWorld(clusters int) *world {
 	return w
 }
 
-// label puts a cluster into a group.
+// label assigns a cluster to a group.
 func (w *world) label(cluster, group string) {
 	w.groups[cluster] = group
 	w.clusters = nil
@@ -67,8 +67,7 @@ func (w *world) label(cluster, group string) {
 	}
 }
 
-// group says which groups there are, in which order, and how long they are, with 0 as long as
-// they may be.
+// group sets the decision groups, their order and their length; 0 is unlimited.
 func (w *world) group(length int, names ...string) {
 	w.placement.Generation++
 	strategy := clusterv1beta1.GroupStrategy{ClustersPerDecisionGroup: intstr.FromString("100%")}
@@ -84,32 +83,31 @@ func (w *world) group(length int, names ...string) {
 	w.placement.Spec.DecisionStrategy.GroupStrategy = strategy
 }
 
-// request is a write of a PlacementDecision that a leader waits for.
+// request is a write of a PlacementDecision whose leader waits for the answer.
 type request struct {
 	identity
 	verb   string
 	do     func() (client.Object, error)
 	answer chan error
-	// into gets what was stored.
+	// into receives the stored object.
 	into client.Object
 }
 
 var errLost = errors.New("the connection was lost")
 
-// leader is somebody who takes himself for the leader. He decides the Placement until he
-// wants to write, and goes on when he gets an answer.
+// leader is a process that acts as the leader. It decides the Placement until it needs to write, and continues after an answer.
 type leader struct {
 	*reconciler
 	*world
-	// cache is what the watch has told, up to this version of the history.
+	// cache has the content of the watch up to the version seen of the history.
 	cache map[identity]client.Object
 	seen  int
 
 	requests chan *request
 	done     chan error
-	// waits is the request that he waits for, nil if he does not.
+	// waits is the request whose answer the leader waits for, if any.
 	waits *request
-	// deciding tells that he has not done with the Placement.
+	// deciding is true until the decision ends.
 	deciding bool
 }
 
@@ -119,7 +117,7 @@ func (w *world) newLeader() *leader {
 	return l
 }
 
-// begin makes him a new process, whose watch is where it was.
+// begin restarts the process. Its watch keeps its position.
 func (l *leader) begin() {
 	timeouts := Timeouts{Turn: time.Hour, Total: time.Hour}.orDefaults()
 	scheduler, err := newScheduler(placement.Config{}, timeouts)
@@ -149,7 +147,7 @@ func (l *leader) tell(t told) {
 	}
 }
 
-// watch has the watch tell so many versions.
+// watch delivers this number of versions.
 func (l *leader) watch(versions int) {
 	for range min(versions, len(l.history)-l.seen) {
 		l.tell(l.history[l.seen])
@@ -157,7 +155,7 @@ func (l *leader) watch(versions int) {
 	}
 }
 
-// start starts to decide the Placement, unless he is about it.
+// start starts a decision unless one is in progress.
 func (l *leader) start() {
 	if l.deciding {
 		return
@@ -182,7 +180,7 @@ func (l *leader) wait() {
 	}
 }
 
-// What may become of a request.
+// Fates of a request.
 const (
 	done       = "done"
 	answerLost = "answer lost"
@@ -190,7 +188,7 @@ const (
 	late       = "late"
 )
 
-// answer lets become something of the request that he waits for, and him go on.
+// answer gives the request that the leader waits for this fate, and lets the leader continue.
 func (l *leader) answer(what string) {
 	r := l.waits
 	l.answers[what]++
@@ -211,7 +209,7 @@ func (l *leader) answer(what string) {
 	l.wait()
 }
 
-// serve does what is requested.
+// serve executes a request.
 func (w *world) serve(r *request) error {
 	object, err := r.do()
 	if err != nil {
@@ -222,7 +220,7 @@ func (w *world) serve(r *request) error {
 	return err
 }
 
-// arrive has the request that has been on its way for longest arrive.
+// arrive executes the oldest late request.
 func (w *world) arrive() {
 	r := w.late[0]
 	w.late = w.late[1:]
@@ -230,20 +228,20 @@ func (w *world) arrive() {
 	_ = w.serve(&request{identity: r.identity, verb: r.verb, do: r.do})
 }
 
-// finish decides the Placement, with an answer to every request.
+// finish completes a decision; every request succeeds.
 func (l *leader) finish() {
 	for l.start(); l.deciding; l.answer(done) {
 	}
 }
 
-// give refuses what he waits for until he has given up.
+// give refuses requests until the leader gives up.
 func (l *leader) give() {
 	for l.deciding {
 		l.answer(refused)
 	}
 }
 
-// reads is the API server to read from.
+// reads reads from the API server.
 type reads struct {
 	client.Reader
 	*leader
@@ -269,7 +267,7 @@ func (r reads) List(_ context.Context, into client.ObjectList, _ ...client.ListO
 	return nil
 }
 
-// writes is the client: it reads from the cache.
+// writes is the leader's client. It reads from the cache.
 type writes struct {
 	client.Client
 	*leader
@@ -293,7 +291,7 @@ func (w writes) List(_ context.Context, into client.ObjectList, _ ...client.List
 	return nil
 }
 
-// send waits for the answer to a request.
+// send sends a request and waits for the answer.
 func (w writes) send(verb string, object client.Object, do func(client.Object) (client.Object, error)) error {
 	sent := copied(object)
 	r := &request{
@@ -312,7 +310,7 @@ func (w writes) Update(_ context.Context, object client.Object, _ ...client.Upda
 	return w.send("update", object, func(o client.Object) (client.Object, error) { return w.update(o, false) })
 }
 
-// Patch takes a patch for an update: it has what is to be there, and a version.
+// Patch stores the object as an update does. The object has the wanted content and a version.
 func (w writes) Patch(_ context.Context, object client.Object, patch client.Patch, _ ...client.PatchOption) error {
 	requireVersion(object, patch)
 	return w.send("patch", object, func(o client.Object) (client.Object, error) { return w.update(o, false) })
@@ -327,7 +325,7 @@ func (w writes) Delete(_ context.Context, object client.Object, options ...clien
 
 func (w writes) Status() client.SubResourceWriter { return statuses{of: w} }
 
-// statuses writes the status of a Placement at once, and waits with that of a decision.
+// statuses writes the status of a Placement at once, and the status of a decision as a request.
 type statuses struct {
 	client.SubResourceWriter
 	of writes
@@ -342,14 +340,14 @@ func (s statuses) Patch(_ context.Context, object client.Object, patch client.Pa
 	return s.of.send("status", object, func(o client.Object) (client.Object, error) { return s.of.update(o, true) })
 }
 
-// requireVersion demands that a patch names the version that it is for.
+// requireVersion panics if a patch has no resource version.
 func requireVersion(object client.Object, patch client.Patch) {
 	if content, err := patch.Data(object); err != nil || !strings.Contains(string(content), `"resourceVersion":`) {
 		panic(fmt.Sprintf("a patch without a version: %s, %v", content, err))
 	}
 }
 
-// assign sets an object to a copy of another.
+// assign copies an object into another one.
 func assign(into, object client.Object) {
 	reflect.ValueOf(into).Elem().Set(reflect.ValueOf(object.DeepCopyObject()).Elem())
 }

@@ -27,11 +27,10 @@ import (
 	"github.com/celset/celset/internal/testing/cases"
 )
 
-// decisionGroups are the API groups that have PlacementDecisions.
+// decisionGroups are the API groups with a kind PlacementDecision.
 var decisionGroups = []string{clusterv1beta1.GroupName, profilev1alpha1.Group}
 
-// requireComplete demands from now on that every cluster is in some PlacementDecision after
-// each write, in each of both kinds.
+// requireComplete checks after each write that every cluster is in some PlacementDecision of each kind.
 func (w *world) requireComplete(t require.TestingT) {
 	written := w.written
 	w.written = func(verb string, object client.Object) {
@@ -49,10 +48,9 @@ func (w *world) requireComplete(t require.TestingT) {
 	}
 }
 
-// Two take themselves for leaders. They stop at any write and go on later, or never; requests
-// and answers are lost, requests arrive when nobody waits for them, events are late;
-// processes begin anew, and what is wanted changes all the while. Every cluster is in some
-// slice after each write, and in the end in one.
+// Two processes act as leaders. They stop at any write and continue later or never. Requests and answers get lost, requests and
+// events are late, processes restart, and the wanted groups change. After each write every cluster is in some slice, and in the
+// end in exactly one.
 func TestClustersAreNeverMissingWithTwoLeaders(t *testing.T) {
 	counts := map[string]int{}
 	positive := func() bool {
@@ -156,19 +154,18 @@ func checkLeaders(t *rapid.T, counts map[string]int) {
 	}
 }
 
-// stored is what an API server stores of the PlacementDecisions of both kinds. Unlike the
-// one of controller-runtime its versions grow over all objects, as those of etcd do, and a
-// write that changes nothing makes none.
+// stored is the storage of an API server for the PlacementDecisions of both kinds. Its versions grow over all objects, as in
+// etcd, and a write without a change makes no version. The fake client of controller-runtime does neither.
 type stored struct {
 	version int
 	objects map[identity]client.Object
-	// history has every version of every object, in the order in which a watch tells them.
+	// history has every version of every object in the order of the watch.
 	history []told
-	// written is called after each.
+	// written is called after each write.
 	written func(verb string, object client.Object)
 }
 
-// identity is which object it is, by the API group of its kind.
+// identity is the API group and the name of an object.
 type identity struct{ group, name string }
 
 func identify(object client.Object) identity {
@@ -183,7 +180,7 @@ func (i identity) resource() schema.GroupResource {
 	return schema.GroupResource{Group: i.group, Resource: "placementdecisions"}
 }
 
-// told is what a watch tells: a version of an object, or the last one when it is gone.
+// told is an event of a watch: a version of an object, or its last version and its deletion.
 type told struct {
 	object client.Object
 	gone   bool
@@ -202,7 +199,7 @@ func (s *stored) store(verb string, object client.Object) client.Object {
 	return object
 }
 
-// find returns the stored object for one in this version.
+// find returns the stored object, or a conflict if it has another version.
 func (s *stored) find(like client.Object, version string) (client.Object, error) {
 	id := identify(like)
 	switch is := s.objects[id]; {
@@ -227,7 +224,7 @@ func (s *stored) create(object client.Object) (client.Object, error) {
 	return s.store("create", object), nil
 }
 
-// update stores an object, or only its status, where it has one of its own.
+// update stores an object, or only its status if the kind has a status subresource.
 func (s *stored) update(object client.Object, status bool) (client.Object, error) {
 	is, err := s.find(object, object.GetResourceVersion())
 	if err != nil {
@@ -261,8 +258,7 @@ func (s *stored) delete(object client.Object, preconditions client.Preconditions
 	return err
 }
 
-// chosen are the clusters that the objects of a group have, by the name of the object, if
-// they have the label of the Placement.
+// chosen maps the objects of a group with the label of the Placement to their clusters.
 func (s *stored) chosen(group string) map[string][]string {
 	result := map[string][]string{}
 	for id, object := range s.objects {
@@ -273,7 +269,7 @@ func (s *stored) chosen(group string) map[string][]string {
 	return result
 }
 
-// labelled tells whether an object has the label of the Placement p.
+// labelled reports whether an object has the label of the Placement p.
 func labelled(object client.Object) bool {
 	key := clusterv1beta1.PlacementLabel
 	if identify(object).group == profilev1alpha1.Group {
@@ -297,7 +293,7 @@ func chosenBy(object client.Object) []string {
 	return names
 }
 
-// listed fills a list with those of some objects that belong in it.
+// listed fills a list with the objects of its kind.
 func listed(objects map[identity]client.Object, into client.ObjectList) {
 	group := profilev1alpha1.Group
 	if _, is := into.(*clusterv1beta1.PlacementDecisionList); is {

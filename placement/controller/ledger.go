@@ -20,30 +20,25 @@ import (
 	"github.com/celset/celset/placement"
 )
 
-// ledger has the PlacementDecisions of the hub in the newest version that was seen,
-// be it in an event, a list or the answer to a write. So a Placement is decided with
-// what was written a moment ago even if the event of that is still to come.
+// ledger holds the newest version of each PlacementDecision of the hub that was received in an event, a list or the answer to a
+// write. So a Placement is decided with the latest writes, even if their events have not arrived.
 type ledger struct {
 	decisions *placement.Decisions
 
 	mutex sync.Mutex
-	// objects are not modified. placements has the names of those that have the label of
-	// a Placement.
+	// objects must not be modified. placements maps a Placement to the names of the objects with its label.
 	objects    map[types.NamespacedName]*clusterv1beta1.PlacementDecision
 	placements map[types.NamespacedName]sets.Set[string]
-	// deleted are the last known versions of objects that were deleted here, and of which
-	// the event is still to come.
+	// deleted maps an object that this process deleted to its last version, until the event arrives.
 	deleted map[types.NamespacedName]string
-	// listed are the versions of the lists of all objects of a Placement: an event of before
-	// of one that was in none of them tells of what is no more.
+	// listed maps a Placement to the version of its last list. An event about an object outside the list is obsolete if it is older.
 	listed map[types.NamespacedName]string
-	// awaited are the answers that are still to come.
+	// awaited are the answers that have not arrived yet.
 	awaited map[*answer]struct{}
 }
 
-// answer is that of the API server to a write or a list. It may come after the event that an object was
-// deleted, and tells then of what is no more. gone are the objects that were deleted since it was asked
-// for, with the versions of their deletions.
+// answer is a pending answer of the API server to a write or a list. If it arrives after the event of a deletion, its content is
+// obsolete. gone maps each object deleted since the request to the version of its deletion.
 type answer struct {
 	gone map[types.NamespacedName]string
 }
@@ -59,7 +54,7 @@ func newLedger() *ledger {
 	}
 }
 
-// await is called before an answer is asked for, and what it returns when that has been noted.
+// await must be called before a request, and noted after its answer was stored.
 func (l *ledger) await() (noted func()) {
 	a := &answer{map[types.NamespacedName]string{}}
 	l.mutex.Lock()
@@ -72,7 +67,7 @@ func (l *ledger) await() (noted func()) {
 	}
 }
 
-// isGone tells whether an object was deleted after this version, while an answer was awaited.
+// isGone reports whether an object of this version was deleted while an answer was pending.
 func (l *ledger) isGone(key types.NamespacedName, version string) bool {
 	for a := range l.awaited {
 		if !after(version, a.gone[key]) {
@@ -82,7 +77,7 @@ func (l *ledger) isGone(key types.NamespacedName, version string) bool {
 	return false
 }
 
-// set notes an object unless a newer version of it is known, or that it is gone.
+// set stores an object unless a newer version is stored or the object was deleted.
 func (l *ledger) set(object *clusterv1beta1.PlacementDecision) {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
@@ -111,7 +106,7 @@ func (l *ledger) put(key types.NamespacedName, object *clusterv1beta1.PlacementD
 	l.decisions.Set(object)
 }
 
-// list notes that these are all objects of a Placement, and at which version that was so.
+// list stores a complete list of the objects of a Placement, with the version of the list.
 func (l *ledger) list(placement types.NamespacedName, objects []*clusterv1beta1.PlacementDecision, version string) {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
@@ -131,14 +126,14 @@ func (l *ledger) list(placement types.NamespacedName, objects []*clusterv1beta1.
 	}
 }
 
-// forget forgets when a Placement was listed.
+// forget removes the version of the last list of a Placement.
 func (l *ledger) forget(placement types.NamespacedName) {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
 	delete(l.listed, placement)
 }
 
-// remove notes that an object, last seen in this version, is gone.
+// remove handles the event of a deletion. The object has its last version.
 func (l *ledger) remove(object client.Object) {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
@@ -156,8 +151,7 @@ func (l *ledger) remove(object client.Object) {
 	l.decisions.Delete(key.Namespace, key.Name)
 }
 
-// delete notes that an object was deleted in this version. Events of what was before
-// may still come.
+// delete removes an object that this process deleted in this version. Older events about it may still arrive.
 func (l *ledger) delete(object *clusterv1beta1.PlacementDecision) {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
@@ -182,7 +176,7 @@ func (l *ledger) drop(key types.NamespacedName) {
 	}
 }
 
-// of returns the objects of a Placement, sorted by name. They must not be modified.
+// of returns the objects of a Placement, sorted by name. The caller must not modify them.
 func (l *ledger) of(placement types.NamespacedName) []*clusterv1beta1.PlacementDecision {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
@@ -193,7 +187,7 @@ func (l *ledger) of(placement types.NamespacedName) []*clusterv1beta1.PlacementD
 	return result
 }
 
-// has tells whether an object is known in just this version.
+// has reports whether the ledger has an object in exactly this version.
 func (l *ledger) has(object client.Object) bool {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
@@ -201,8 +195,8 @@ func (l *ledger) has(object client.Object) bool {
 	return known != nil && known.ResourceVersion != "" && known.UID == object.GetUID() && known.ResourceVersion == object.GetResourceVersion()
 }
 
-// handler keeps the ledger and then queues the Placements of the objects: who decides them at once has to
-// find there what has changed.
+// handler updates the ledger before it adds Placements to the queue, because a worker may decide a Placement at once and must
+// find the change.
 func (l *ledger) handler() handler.EventHandler {
 	return handler.Funcs{
 		CreateFunc: func(_ context.Context, e event.CreateEvent, q queue) { l.seen(e.Object, q) },
@@ -231,7 +225,7 @@ func (l *ledger) seen(object client.Object, q queue) {
 	}
 }
 
-// enqueue queues the Placement that a PlacementDecision belongs to by its label.
+// enqueue adds the Placement named by the label of a PlacementDecision to the queue.
 func enqueue(object client.Object, q queue, after time.Duration) {
 	request := reconcile.Request{NamespacedName: placementOf(object)}
 	switch {
@@ -243,13 +237,12 @@ func enqueue(object client.Object, q queue, after time.Duration) {
 	}
 }
 
-// placementOf is the Placement that an object belongs to by its label.
+// placementOf returns the Placement named by the label of an object.
 func placementOf(object client.Object) types.NamespacedName {
 	return types.NamespacedName{Namespace: object.GetNamespace(), Name: object.GetLabels()[clusterv1beta1.PlacementLabel]}
 }
 
-// older tells whether a version precedes a known one; versions that can't be compared
-// don't.
+// older reports whether a version precedes a known one. It returns false if the versions can't be compared.
 func older(version, known string) bool {
 	if known == "" {
 		return false
@@ -258,8 +251,7 @@ func older(version, known string) bool {
 	return err == nil && order < 0
 }
 
-// after tells whether a version comes after a known one. It does if none is known, or if they
-// can't be compared.
+// after reports whether a version follows a known one. It returns true if known is empty or the versions can't be compared.
 func after(version, known string) bool {
 	return known == "" || version != known && !older(version, known)
 }

@@ -11,28 +11,23 @@ import (
 )
 
 const (
-	// DefaultTurn is how long a Placement may be evaluated before others are, and what
-	// is longer expensive.
+	// DefaultTurn is the default length of a turn. A Placement that needs longer evaluations is expensive.
 	DefaultTurn = 250 * time.Millisecond
-	// ExpensiveCost is what all expressions of a Placement on all clusters may cost, in
-	// CEL cost units, before it is expensive, however fast the machine is.
+	// ExpensiveCost is the total cost, in CEL cost units, of all expressions of a Placement on all clusters. Above it a Placement is
+	// expensive, however fast the machine is.
 	ExpensiveCost = 10_000_000
-	// firstDelay and lastDelay are how long a Placement waits after its evaluations took
-	// too long, the first time and at most.
+	// firstDelay and lastDelay are the first and the longest delay after the evaluations of a Placement took too long.
 	firstDelay = time.Second
 	lastDelay  = 5 * time.Minute
 )
 
-// Timeouts bound how long Placements may be evaluated. Those that are zero are the
-// defaults.
+// Timeouts limit the evaluation of Placements. Zero means the default.
 type Timeouts struct {
-	// Evaluation is for the expressions of one predicate on one cluster; by default
-	// [placement.DefaultEvaluationTimeout].
+	// Evaluation limits the expressions of one predicate on one cluster; by default [placement.DefaultEvaluationTimeout].
 	Evaluation time.Duration
-	// Turn is how long a Placement is evaluated before it is put behind others; by
-	// default [DefaultTurn].
+	// Turn limits one turn of a Placement, before others are evaluated; by default [DefaultTurn].
 	Turn time.Duration
-	// Total is for all turns of one decision; by default [placement.DefaultTimeout].
+	// Total limits all turns of one decision; by default [placement.DefaultTimeout].
 	Total time.Duration
 }
 
@@ -44,32 +39,32 @@ func (t Timeouts) orDefaults() Timeouts {
 	}
 }
 
-// pace is how long one generation of a Placement takes.
+// pace holds the evaluation times of one generation of a Placement.
 type pace struct {
 	generation int64
-	// slow is whether it is expensive, and belongs to the slow queue. A new one does not.
+	// slow is true if the Placement is expensive and belongs to the slow queue. It is false at first.
 	slow bool
-	// spent is how long it was evaluated since the last outcome, last how long that took.
+	// spent is the evaluation time of the decision in progress, last the evaluation time of the last complete decision.
 	spent, last time.Duration
-	// overruns is how often in a row that took too long; until then it waits.
+	// overruns counts consecutive decisions that took too long. The Placement waits until the time until.
 	overruns int
 	until    time.Time
 }
 
-// What becomes of a Placement after it had its turn.
+// Results of a turn.
 const (
-	// TurnDone is the turn of a Placement whose evaluations have ended.
+	// TurnDone means that the evaluations of the Placement are complete.
 	TurnDone = "done"
-	// TurnContinued is one after which there is more to evaluate, and time for that.
+	// TurnContinued means that evaluations and time for them are left.
 	TurnContinued = "continued"
-	// TurnFailed is one that ends because the evaluations take too long.
+	// TurnFailed means that the evaluations take too long.
 	TurnFailed = "failed"
-	// TurnUnchanged is one that is not needed: the clusters that have changed make no difference.
+	// TurnUnchanged means that no evaluation was needed, because the changed clusters don't affect the Placement.
 	TurnUnchanged = "unchanged"
 )
 
-// turn is how long a Placement may be evaluated now. One that has to wait may not: what
-// is remembered may suffice, or there may be nothing to choose from any more.
+// turn returns how long a Placement may be evaluated now. It returns 0 for a Placement that waits: stored verdicts may suffice
+// for a decision, or no cluster may be left to choose from.
 func (p pace) turn(timeouts Timeouts, now time.Time) time.Duration {
 	if p.until.After(now) {
 		return 0
@@ -77,23 +72,23 @@ func (p pace) turn(timeouts Timeouts, now time.Time) time.Duration {
 	return max(time.Millisecond, min(timeouts.Turn, timeouts.Total-p.spent))
 }
 
-// spend notes how long an attempt took, and whether it got done.
+// spend adds the time of an attempt. done ends the decision.
 func (p *pace) spend(took time.Duration, done bool) {
 	if p.spent += took; done {
 		p.last, p.spent = p.spent, 0
 	}
 }
 
-// verdict is what becomes of a Placement after its turn.
+// verdict says how a Placement continues after its turn.
 type verdict struct {
 	turn string
-	// delay is when it has the next one, if it needs one.
+	// delay is the time until the next turn, if there is one.
 	delay time.Duration
-	// slow tells that it is expensive.
+	// slow is true if the Placement is expensive.
 	slow bool
 }
 
-// judge says what becomes of a Placement with this result; without one nothing changes.
+// judge updates the pace for a result and returns the verdict. A nil result changes nothing.
 func (p *pace) judge(timeouts Timeouts, result *placement.Result, now time.Time) verdict {
 	switch {
 	case result == nil:
@@ -112,7 +107,7 @@ func (p *pace) judge(timeouts Timeouts, result *placement.Result, now time.Time)
 	}
 }
 
-// delayAfter doubles with each failure before.
+// delayAfter returns the delay, which doubles with each earlier failure.
 func delayAfter(failures int) time.Duration {
 	delay := firstDelay
 	for range failures {

@@ -16,10 +16,9 @@ import (
 	"github.com/celset/celset/placement/inventory"
 )
 
-// Preview decides Placements as the controller does, on the hub as a cache has it,
-// and writes nothing. It needs not be the leader, and remembers nothing: who asks for
-// one has no effect on what the controller decides, nor on later answers. It is safe
-// for concurrent use.
+// Preview decides Placements as the controller does, from the objects of a cache, and writes nothing. It doesn't need to be the
+// leader. It stores nothing, so a preview affects neither the controller's decisions nor later previews. It is safe for
+// concurrent use.
 type Preview struct {
 	reader    client.Reader
 	inventory inventory.Inventory
@@ -28,9 +27,8 @@ type Preview struct {
 	now       func() time.Time
 }
 
-// NewPreview returns a Preview that reads from a cache with the options of [Cache]. Of
-// the options those count that say how Placements are decided: Scheduler, which should
-// have no observer, so that metrics tell of the controller only, Timeouts, Inventory and Now.
+// NewPreview returns a Preview that reads from a cache with the options of [Cache]. It uses the options Scheduler, Timeouts,
+// Inventory and Now. Scheduler should have no observer, so that metrics count the controller's decisions only.
 func NewPreview(reader client.Reader, options Options) (*Preview, error) {
 	timeouts := options.Timeouts.orDefaults()
 	result := &Preview{reader: reader, inventory: options.Inventory, timeout: timeouts.Total, now: options.Now}
@@ -47,7 +45,7 @@ func NewPreview(reader client.Reader, options Options) (*Preview, error) {
 	return result, nil
 }
 
-// Placement returns a Placement, or an error of the API machinery, NotFound for one.
+// Placement returns a Placement from the cache. If it does not exist, the error is NotFound of the API machinery.
 func (p *Preview) Placement(ctx context.Context, key types.NamespacedName) (*clusterv1beta1.Placement, error) {
 	result := &clusterv1beta1.Placement{}
 	if err := p.reader.Get(ctx, key, result); err != nil {
@@ -56,11 +54,10 @@ func (p *Preview) Placement(ctx context.Context, key types.NamespacedName) (*clu
 	return result, nil
 }
 
-// Schedule decides a Placement, which needs not be on the hub: its former decisions
-// are those of the Placement there with its namespace and name. It does so at a time, with
-// all objects as they are now; zero is the time by the clock. The evaluations may take
-// as long as the controller lets them take in one decision, all at once. Errors are those
-// of [placement.Scheduler.Schedule]; without a result the hub could not be read.
+// Schedule decides a Placement, which may be absent from the hub. It takes the former decisions of the Placement with its name
+// and namespace on the hub. It uses the current objects at the time at; zero means now. The evaluations have the controller's
+// total time for one decision, without turns. It returns the errors of [placement.Scheduler.Schedule]. Without a result, the hub
+// could not be read.
 func (p *Preview) Schedule(ctx context.Context, object *clusterv1beta1.Placement, at time.Time) (*placement.Result, error) {
 	decisions, err := p.decisions(ctx)
 	if err != nil {
@@ -78,8 +75,8 @@ func (p *Preview) Schedule(ctx context.Context, object *clusterv1beta1.Placement
 	if err != nil {
 		return nil, err
 	}
-	// Schedulers remember by UID and generation, and these may be anything in an object
-	// that somebody wrote. Nothing is remembered of what has no generation.
+	// Schedulers store results by UID and generation, and a user may write any values there. Nothing is stored for an object without
+	// a generation.
 	unknown := object.DeepCopy()
 	unknown.Generation = 0
 	limited, cancel := placement.WithDeadline(ctx, p.timeout, p.timeout)
@@ -94,7 +91,7 @@ func (p *Preview) Schedule(ctx context.Context, object *clusterv1beta1.Placement
 	return result, err
 }
 
-// decisions are counted anew, because only the leader is told of their changes.
+// decisions returns newly counted decisions, because only the leader receives their changes.
 func (p *Preview) decisions(ctx context.Context) (*placement.Decisions, error) {
 	var list clusterv1beta1.PlacementDecisionList
 	if err := p.reader.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {

@@ -25,22 +25,21 @@ import (
 	"github.com/celset/celset/placement"
 )
 
-// A decision is published in PlacementDecisions of SIG Multicluster, too: one for each of
-// those of Open Cluster Management, with the same name and the same clusters. Which steps lead
-// from what there is to what there should be is the same question for both, and has the
-// same answer, [placement.Updates]; for that the one kind is read as the other.
+// Decisions are also published as PlacementDecisions of SIG Multicluster. Each object mirrors one of Open Cluster Management,
+// with the same name and clusters. Both kinds need the same steps from the current to the wanted objects. So objects of SIG
+// Multicluster are converted, and [placement.Updates] computes the steps.
 
 // publishing is one round of writes to these objects of a Placement.
 type publishing struct {
 	*reconciler
 	placement *clusterv1beta1.Placement
-	// live are the objects as they are now, by name.
+	// live maps names to the current objects.
 	live map[string]*profilev1alpha1.PlacementDecision
 }
 
-// publish makes the PlacementDecisions of SIG Multicluster what a result says, if it says
-// something and these are wanted. It stops at the first step that fails. If that is because an object
-// is somebody else's, the result says so, too.
+// publish makes the PlacementDecisions of SIG Multicluster match a result. It does nothing if they are disabled or the result has
+// no decision. It stops at the first step that fails. If another owner has an object of that name, the result reports a
+// misconfiguration.
 func (r *reconciler) publish(ctx context.Context, object *clusterv1beta1.Placement, result *placement.Result) error {
 	if r.profiles == "" || result == nil || result.Decision == nil {
 		return nil
@@ -71,7 +70,7 @@ func (r *reconciler) publish(ctx context.Context, object *clusterv1beta1.Placeme
 	return nil
 }
 
-// isPublished tells whether nobody has touched these objects of a Placement since they were what its decision says.
+// isPublished reports whether these objects of a Placement are unchanged since they last matched its decision.
 func (r *reconciler) isPublished(ctx context.Context, object *clusterv1beta1.Placement) (bool, error) {
 	p := &publishing{reconciler: r, placement: object}
 	if err := p.list(ctx, r.client); err != nil {
@@ -81,7 +80,7 @@ func (r *reconciler) isPublished(ctx context.Context, object *clusterv1beta1.Pla
 	return published != nil && maps.Equal(published, p.versions()), nil
 }
 
-// versions are those of the live objects, by name.
+// versions maps the names of the live objects to their versions.
 func (p *publishing) versions() map[string]string {
 	versions := make(map[string]string, len(p.live))
 	for name, object := range p.live {
@@ -90,8 +89,7 @@ func (p *publishing) versions() map[string]string {
 	return versions
 }
 
-// wanted are the objects of a decision, with the labels that SIG Multicluster gives them
-// besides those of Open Cluster Management. They have no scores.
+// wanted returns the objects of a decision with the labels of both APIs. They have no scores.
 func (p *publishing) wanted(decision *placement.Decision) []*clusterv1beta1.PlacementDecision {
 	result := decision.Objects(p.placement)
 	for i, object := range result {
@@ -104,8 +102,7 @@ func (p *publishing) wanted(decision *placement.Decision) []*clusterv1beta1.Plac
 	return result
 }
 
-// list finds the objects of the Placement. What has its label and not its UID is of
-// somebody else.
+// list finds the objects of the Placement. An object with its label but another owner's UID is ignored.
 func (p *publishing) list(ctx context.Context, reader client.Reader) error {
 	var list profilev1alpha1.PlacementDecisionList
 	err := reader.List(ctx, &list, client.InNamespace(p.placement.Namespace), client.UnsafeDisableDeepCopy,
@@ -122,14 +119,14 @@ func (p *publishing) list(ctx context.Context, reader client.Reader) error {
 	return nil
 }
 
-// read are the live objects as those of Open Cluster Management.
+// read returns the live objects as objects of Open Cluster Management.
 func (p *publishing) read() []*clusterv1beta1.PlacementDecision {
 	var result []*clusterv1beta1.PlacementDecision
 	for _, name := range slices.Sorted(maps.Keys(p.live)) {
 		object := p.live[name]
 		same := &clusterv1beta1.PlacementDecision{ObjectMeta: object.ObjectMeta}
 		if object.SchedulerName != Name {
-			// Something is to be written then.
+			// A difference in the owner makes [placement.Updates] write the object.
 			same.OwnerReferences = nil
 		}
 		for _, decision := range object.Decisions {
@@ -170,8 +167,8 @@ func (p *publishing) create(ctx context.Context, wanted *clusterv1beta1.Placemen
 	return nil
 }
 
-// adopt takes back an object of the Placement that has lost its label. After that the
-// steps are at an end, and also if it has its label: see [writing.adopt].
+// adopt restores the label of an object that belongs to the Placement. It always returns a conflict or another error: see
+// [writing.adopt].
 func (p *publishing) adopt(ctx context.Context, wanted *clusterv1beta1.PlacementDecision) error {
 	object := &profilev1alpha1.PlacementDecision{}
 	if err := p.reader.Get(ctx, client.ObjectKeyFromObject(wanted), object); err != nil {
@@ -189,7 +186,7 @@ func (p *publishing) adopt(ctx context.Context, wanted *clusterv1beta1.Placement
 	return apierrors.NewConflict(profilev1alpha1.Resource("placementdecisions"), object.Name, errNotListed)
 }
 
-// update writes all of an object at once, in the version that was read.
+// update writes the whole object in one request, based on the version that was read.
 func (p *publishing) update(ctx context.Context, from *profilev1alpha1.PlacementDecision, wanted *clusterv1beta1.PlacementDecision) error {
 	object := from.DeepCopy()
 	p.fill(object, wanted)
@@ -214,7 +211,7 @@ func (p *publishing) fill(object *profilev1alpha1.PlacementDecision, wanted *clu
 	}
 }
 
-// delete removes an object in the state that it was found in.
+// delete removes an object if it has not changed.
 func (p *publishing) delete(ctx context.Context, object *profilev1alpha1.PlacementDecision) error {
 	err := p.client.Delete(ctx, object, client.Preconditions{UID: &object.UID, ResourceVersion: &object.ResourceVersion})
 	if client.IgnoreNotFound(err) != nil {
@@ -224,8 +221,7 @@ func (p *publishing) delete(ctx context.Context, object *profilev1alpha1.Placeme
 	return nil
 }
 
-// ofPublished is the Placement that a PlacementDecision of SIG Multicluster belongs to by its
-// label.
+// ofPublished returns the Placement named by the label of a PlacementDecision of SIG Multicluster.
 func ofPublished(_ context.Context, object client.Object) []reconcile.Request {
 	key := types.NamespacedName{Namespace: object.GetNamespace(), Name: object.GetLabels()[profilev1alpha1.DecisionKeyLabel]}
 	if key.Name == "" {

@@ -24,14 +24,14 @@ import (
 	"github.com/celset/celset/placement"
 )
 
-// publisher publishes decisions of the Placement ns/p to objects in memory, and calls after
-// each write, which fails if that does.
+// publisher publishes decisions of the Placement ns/p to objects in memory. It calls after following each write; if after fails,
+// so does the write.
 type publisher struct {
 	*reconciler
 	placement *clusterv1beta1.Placement
 	events    *events.FakeRecorder
 	after     func() error
-	// result is the one that was published last.
+	// result is the last published result.
 	result *placement.Result
 }
 

@@ -19,22 +19,21 @@ import (
 	"github.com/celset/celset/cel/fairness"
 )
 
-// Expensive Placements have a queue and a worker of their own, so that the others keep
-// theirs. All events go to the usual queue; its workers hand over what is expensive.
-// Which of the two a Placement belongs to changes only where it has been decided, as the
-// last thing that is done: whoever finds it in the other queue hands it over and does
-// nothing else. So a Placement is decided by one worker at a time.
+// Expensive Placements have a queue and a worker of their own, so that other Placements keep their workers. All events go to the
+// usual queue, and its workers pass expensive Placements on. A Placement changes its queue only in the last step of a decision. A
+// worker that finds a Placement of the other queue passes it on and does nothing else. So one worker at a time decides a
+// Placement.
 
-// lane is a way into the queue of a controller, also before that is there.
+// lane adds Placements to the queue of a controller. It keeps them until the queue exists.
 type lane struct {
 	mutex   sync.Mutex
 	queue   workqueue.TypedRateLimitingInterface[reconcile.Request]
 	waiting []reconcile.Request
-	// background prepares Placements, which come into the queue then.
+	// background prepares Placements and then adds them to the queue.
 	background *fairness.Background[reconcile.Request]
 }
 
-// source opens the lane when the controller starts.
+// source returns the source that gives the lane its queue when the controller starts.
 func (l *lane) source() source.Source {
 	return source.Func(func(ctx context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
 		l.mutex.Lock()
@@ -48,7 +47,7 @@ func (l *lane) source() source.Source {
 	})
 }
 
-// add queues a Placement.
+// add adds a Placement to the queue.
 func (l *lane) add(request reconcile.Request) {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
@@ -59,23 +58,21 @@ func (l *lane) add(request reconcile.Request) {
 	l.queue.Add(request)
 }
 
-// What is written here comes back as an event, and tells nothing new. All the same the Placement is
-// decided once more: who is selected depends on who was, so it is seen only then that the decision
-// stands. But when a cluster changes, other Placements wait for what it means for them, so that is left until
-// they have been decided.
+// The controller's own writes come back as events. The Placement is decided once more after such an event, because the selection
+// depends on the former selection: only that decision confirms the result. It is delayed, so that Placements affected by the same
+// cluster change are decided first.
 
-// confirmAfter is how long a Placement that was written waits until it is decided once more. If
-// something else happens it is decided at once.
+// confirmAfter is the delay before a written Placement is decided once more. Any other event causes a decision at once.
 const confirmAfter = time.Second
 
 type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 
-// isNews passes Placements but for those that are as they were written here.
+// isNews returns a predicate that drops updates written by this controller.
 func (r *reconciler) isNews() predicate.Predicate {
 	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool { return !r.records.isOwn(e.ObjectNew) }}
 }
 
-// confirm queues Placements that are as they were written here, after a while.
+// confirm returns a handler that adds Placements written by this controller to the queue after [confirmAfter].
 func (r *reconciler) confirm() handler.EventHandler {
 	return handler.Funcs{UpdateFunc: func(_ context.Context, e event.UpdateEvent, q queue) {
 		if r.records.isOwn(e.ObjectNew) {

@@ -42,7 +42,7 @@ func TestALaneIsThereBeforeItsQueue(t *testing.T) {
 	}
 }
 
-// paced is a Placement with what happens to it.
+// paced is a Placement with its records and a clock.
 type paced struct {
 	t       *testing.T
 	records *records
@@ -57,7 +57,7 @@ func newPaced(t *testing.T) *paced {
 	}
 }
 
-// end ends an attempt that took a while with a result.
+// end ends an attempt of this duration with a result.
 func (p *paced) end(took time.Duration, result *placement.Result) verdict {
 	p.t.Helper()
 	var got verdict
@@ -134,7 +134,7 @@ func TestDelaysGrow(t *testing.T) {
 	require.Equal(t, time.Second, p.end(time.Millisecond, hopeless).delay, "it was well in between")
 }
 
-// Which queue a Placement is in outlives it: a worker of that queue may have the one that was made anew.
+// A recreated Placement stays in the queue of the former one, because a worker of that queue may have it.
 func TestAnotherPlacementOfTheNameStaysInTheQueue(t *testing.T) {
 	p := newPaced(t)
 	p.end(time.Millisecond, hopeless)
@@ -145,7 +145,7 @@ func TestAnotherPlacementOfTheNameStaysInTheQueue(t *testing.T) {
 	require.Equal(t, record{uid: "2", pace: pace{generation: 1, slow: true}}, p.records.named(client.ObjectKeyFromObject(p.object)))
 }
 
-// What was not decided, for example because it could not be written, says nothing.
+// A failed attempt, such as a failed write, has no effect on the pace.
 func TestFailuresSayNothingOfTime(t *testing.T) {
 	p := newPaced(t)
 	for range 100 {
@@ -189,7 +189,7 @@ func TestCollectedOncePerChange(t *testing.T) {
 	requireValue(4)
 }
 
-// A change while something is collected may be in it or not, so it is collected anew.
+// A change during collect may be missing in the value, so the value is collected again.
 func TestCollectedDuringChange(t *testing.T) {
 	n := 0
 	c := collected[int]{}
@@ -246,11 +246,11 @@ func TestUnchangedClustersAreTheSameObjects(t *testing.T) {
 	}
 	for _, test := range []struct {
 		former, now string
-		// same are the places of the objects among the former ones, -1 for new ones.
+		// same are the indexes of the objects among the former objects, or -1 for new objects.
 		same []int
 	}{
 		{"", "u1 u1", []int{-1, -1}}, {"u1", "", nil},
-		{"u1 u1 u1", "u1 u2 u1", []int{0, -1, 2}}, {"u1 u1", "u1 v1", []int{0, -1}}, // one changes, one is another
+		{"u1 u1 u1", "u1 u2 u1", []int{0, -1, 2}}, {"u1 u1", "u1 v1", []int{0, -1}}, // one changes, one is replaced
 		{"u1 u1 u1", "- u1 u1", []int{1, 2}}, {"u1 - u1", "u1 u1 u1", []int{0, -1, 1}}, // one goes, one comes
 	} {
 		former, now := list(test.former), list(test.now)

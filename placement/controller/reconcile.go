@@ -30,7 +30,7 @@ type worker struct {
 	slow bool
 }
 
-// Reconcile decides a Placement, or hands it over to the other queue.
+// Reconcile decides a Placement, or passes it on to the other queue.
 func (w worker) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 	slow := w.records.named(request.NamespacedName).slow
 	if slow == w.slow {
@@ -47,10 +47,9 @@ func (r *reconciler) laneOf(slow bool) *lane {
 	return &r.usual
 }
 
-// reconcile decides a Placement, writes its PlacementDecisions and then its status. Those of
-// SIG Multicluster are written after those of Open Cluster Management. If
-// there is more to evaluate than it has time for, nothing is written, and it goes on when
-// others had their turn.
+// reconcile decides a Placement. It writes the PlacementDecisions of Open Cluster Management, then the PlacementDecisions of SIG
+// Multicluster, and then the status. If the turn ends before the evaluations do, it writes nothing, and the Placement continues
+// after others had their turn.
 func (r *reconciler) reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 	object, err := r.placement(ctx, request.NamespacedName)
 	if err != nil && !apierrors.IsNotFound(err) {
@@ -66,7 +65,7 @@ func (r *reconciler) reconcile(ctx context.Context, request reconcile.Request) (
 		r.records.forget(request.NamespacedName)
 		return reconcile.Result{}, nil
 	}
-	// What is going to be known of the Placement is forgotten with it.
+	// The record must exist before the scheduler stores anything, so that both are removed with the Placement.
 	r.records.change(object, func(*record) {})
 	if !r.scheduler.Prepared(object) {
 		r.prepare(request, object.UID)
@@ -92,7 +91,7 @@ func (r *reconciler) reconcile(ctx context.Context, request reconcile.Request) (
 	if err == nil && result != nil && verdict.turn == TurnDone && !written {
 		r.scheduler.Confirm(object, result)
 	}
-	// Then a worker of the other queue may have it.
+	// After this line a worker of the other queue may decide the Placement.
 	r.records.change(object, func(known *record) { known.slow = verdict.slow })
 	if verdict.turn == TurnContinued && verdict.delay == 0 {
 		r.slow.add(request)
@@ -104,8 +103,8 @@ func (r *reconciler) reconcile(ctx context.Context, request reconcile.Request) (
 	return r.outcome(result, err)
 }
 
-// prepare has the expressions of a Placement compiled, in turns of namespaces, and the Placement decided
-// then: a worker compiles nothing that tenants write. What is gone by then is not kept until its turn.
+// prepare compiles the expressions of a Placement in the background, in turns of namespaces, and then adds the Placement to its
+// queue. So workers never compile expressions of tenants. A Placement that was deleted meanwhile is not compiled.
 func (r *reconciler) prepare(request reconcile.Request, uid types.UID) {
 	r.usual.background.Add(request.Namespace, request, func(ctx context.Context) {
 		object, err := r.placement(ctx, request.NamespacedName)
@@ -115,15 +114,15 @@ func (r *reconciler) prepare(request reconcile.Request, uid types.UID) {
 		if err := r.scheduler.Prepare(ctx, object); err != nil {
 			log.FromContext(ctx).V(1).Info("Not prepared", "err", err)
 		}
-		// It may have gone meanwhile, and been forgotten before.
+		// The Placement may have been deleted during the compilation, and its data removed before.
 		if now, err := r.placement(ctx, request.NamespacedName); apierrors.IsNotFound(err) || err == nil && now.UID != uid {
 			r.scheduler.Forget(uid)
 		}
 	}, func() { r.usual.add(request) })
 }
 
-// unchanged reports whether there is nothing to decide: the hub has what was decided last, and
-// clusters that have changed since make no difference. Time that was spent in vain counts.
+// unchanged reports whether the hub has the last decision and the clusters that changed since don't affect it. If it reports
+// false, its time counts as spent.
 func (r *reconciler) unchanged(ctx context.Context, object *clusterv1beta1.Placement) (unchanged bool, requeue time.Time, err error) {
 	if r.profiles != "" {
 		if published, err := r.isPublished(ctx, object); err != nil || !published {
@@ -144,8 +143,7 @@ func (r *reconciler) unchanged(ctx context.Context, object *clusterv1beta1.Place
 	return unchanged, requeue, nil
 }
 
-// judge says what becomes of a Placement. What was not decided for another reason than
-// time says nothing of how long it takes.
+// judge returns the verdict on a Placement after its turn. An attempt that failed with an error has no effect on the pace.
 func (r *reconciler) judge(object *clusterv1beta1.Placement, result *placement.Result, err error) (verdict verdict) {
 	if err != nil {
 		result = nil
@@ -155,8 +153,8 @@ func (r *reconciler) judge(object *clusterv1beta1.Placement, result *placement.R
 	return verdict
 }
 
-// placement gets a Placement, from the API server if the cache does not have the
-// status that was written last: when scores may be recorded depends on it.
+// placement gets a Placement. It reads from the API server if the cache lacks the last written status, because that status
+// decides when scores may be recorded.
 func (r *reconciler) placement(ctx context.Context, key types.NamespacedName) (*clusterv1beta1.Placement, error) {
 	result := &clusterv1beta1.Placement{}
 	if err := r.client.Get(ctx, key, result); err != nil || !r.records.behind(result) {
@@ -165,13 +163,12 @@ func (r *reconciler) placement(ctx context.Context, key types.NamespacedName) (*
 	return r.live(ctx, key)
 }
 
-// longestSleep is after how long a Placement that time changes is decided again at the latest.
-// Timers don't notice that the clock of the machine was put forward or back, or that the
-// machine was asleep. Where nothing has changed it costs little.
+// longestSleep is the longest time until a Placement that depends on the time is decided again. Timers miss clock changes and the
+// sleep of a machine. An unneeded decision costs little.
 const longestSleep = 10 * time.Minute
 
-// outcome says when to decide a Placement again. Errors are tried again after a while
-// that grows; a conflict is no error but a cache that is behind.
+// outcome returns when to decide a Placement again. Errors are retried with growing delays. A conflict is not an error: the cache
+// is behind.
 func (r *reconciler) outcome(result *placement.Result, err error) (reconcile.Result, error) {
 	const behind = 50 * time.Millisecond
 	switch {
@@ -186,8 +183,7 @@ func (r *reconciler) outcome(result *placement.Result, err error) (reconcile.Res
 	}
 }
 
-// schedule decides a Placement. It does so once more where scores turn out to be read
-// of which changes were not looked for before.
+// schedule decides a Placement. It repeats the decision if the Placement reads scores that were not watched for it before.
 func (r *reconciler) schedule(ctx context.Context, object *clusterv1beta1.Placement) (*placement.Result, error) {
 	for {
 		snapshot, err := r.snapshot(ctx, object.Namespace)
@@ -201,7 +197,7 @@ func (r *reconciler) schedule(ctx context.Context, object *clusterv1beta1.Placem
 	}
 }
 
-// attempt lets the evaluations take as long as they may now.
+// attempt decides a Placement within the time of its turn.
 func (r *reconciler) attempt(ctx context.Context, object *clusterv1beta1.Placement, snapshot *placement.Snapshot) (*placement.Result, error) {
 	start := r.now()
 	turn := r.records.get(object).turn(r.records.timeouts, start)
@@ -215,8 +211,8 @@ func (r *reconciler) attempt(ctx context.Context, object *clusterv1beta1.Placeme
 	return result, err
 }
 
-// settle decides a Placement and writes its PlacementDecisions, if they have to be written. The result
-// is nil if there is nothing to report; with an error there may be something.
+// settle decides a Placement and writes its PlacementDecisions if they differ. The result is nil if there is nothing to report,
+// and may be present together with an error.
 func (r *reconciler) settle(ctx context.Context, object *clusterv1beta1.Placement) (result *placement.Result, written bool, err error) {
 	result, err = r.schedule(ctx, object)
 	if err != nil || result.Decision == nil {
@@ -231,8 +227,7 @@ func (r *reconciler) settle(ctx context.Context, object *clusterv1beta1.Placemen
 	if err != nil {
 		return nil, false, err
 	}
-	// What the cache had was no basis to decide on if it was behind, because who is
-	// selected depends on who was.
+	// The selection depends on the former selection. So a decision based on a stale cache is made again.
 	if behind {
 		if result, err = r.schedule(ctx, object); err != nil || result.Decision == nil {
 			return result, false, err
@@ -247,7 +242,7 @@ func (r *reconciler) settle(ctx context.Context, object *clusterv1beta1.Placemen
 	end(err)
 	if err != nil {
 		r.records.change(object, func(known *record) { known.listed = false })
-		// The status would tell of decisions that are not there yet.
+		// The status would report decisions that are not written yet.
 		r.events.Eventf(object, nil, corev1.EventTypeWarning, wellknown.ReasonDecisionFailed, wellknown.ActionDeciding, "%s", clip(err.Error()))
 		if foreign := (*foreignError)(nil); errors.As(err, &foreign) {
 			result.Stand(object, foreign.misconfiguration())
@@ -258,8 +253,8 @@ func (r *reconciler) settle(ctx context.Context, object *clusterv1beta1.Placemen
 	return result, true, nil
 }
 
-// checkCurrent returns a conflict if the Placement was deleted, handed over or asks for
-// something else, and the cache does not know yet: clusters may be ahead of Placements in it.
+// checkCurrent returns a conflict if the Placement was deleted, changed or assigned to another scheduler since it was cached. The
+// cache may have newer clusters than Placements.
 func (r *reconciler) checkCurrent(ctx context.Context, object *clusterv1beta1.Placement) error {
 	live, err := r.live(ctx, client.ObjectKeyFromObject(object))
 	if client.IgnoreNotFound(err) != nil {
@@ -271,10 +266,9 @@ func (r *reconciler) checkCurrent(ctx context.Context, object *clusterv1beta1.Pl
 	return nil
 }
 
-// catchUp lists the PlacementDecisions of a Placement the first time that something is
-// to be written, and after a write that has failed, and tells whether known was not all.
-// Later the ledger has what was written here, and nobody else writes: no object is
-// changed or deleted in a version that it does not have.
+// catchUp lists the PlacementDecisions of a Placement before its first write and after a failed write, and reports whether known
+// was outdated. At other times the ledger is complete, because it has the controller's own writes and no other program writes
+// these objects. Every update or deletion requires the version in the ledger.
 func (r *reconciler) catchUp(ctx context.Context, object *clusterv1beta1.Placement, known *[]*clusterv1beta1.PlacementDecision) (behind bool, err error) {
 	if r.records.get(object).listed {
 		return false, nil
@@ -292,16 +286,15 @@ func (r *reconciler) catchUp(ctx context.Context, object *clusterv1beta1.Placeme
 	return behind, nil
 }
 
-// sameVersions tells whether the objects that were listed are those that were known. Both are
-// sorted by name.
+// sameVersions reports whether two lists, both sorted by name, have the same objects in the same versions.
 func sameVersions(known, listed []*clusterv1beta1.PlacementDecision) bool {
 	return slices.EqualFunc(known, listed, func(a, b *clusterv1beta1.PlacementDecision) bool {
 		return a.Name == b.Name && a.ResourceVersion == b.ResourceVersion
 	})
 }
 
-// report writes the status of a Placement and events about it. If the spec has
-// changed meanwhile, it is left to the next decision.
+// report writes the status of a Placement and events about it. It writes no status if the spec has changed meanwhile, because the
+// next decision will.
 func (r *reconciler) report(ctx context.Context, object *clusterv1beta1.Placement, result *placement.Result) error {
 	key := client.ObjectKeyFromObject(object)
 	r.warn(object, r.records.warn(object, result.Warnings))

@@ -15,27 +15,26 @@ import (
 	"github.com/celset/celset/placement"
 )
 
-// record is what is known of a Placement since it was last decided. It is replaced, not modified.
+// record holds the state of a Placement between decisions. It is replaced, not modified.
 type record struct {
 	uid types.UID
 	pace
-	// reads are the scores whose changes queue it.
+	// reads are the scores whose changes add the Placement to the queue.
 	reads cluster.ScoreNames
-	// namesSets is whether any binding in its namespace queues it.
+	// namesSets is true if any binding in the namespace adds the Placement to the queue.
 	namesSets bool
-	// version is that of the Placement after its status was last written.
+	// version is the resource version of the Placement after the last write of its status.
 	version string
-	// warnings had an event already.
+	// warnings are the warnings of the last result. Each had its event.
 	warnings []placement.Warning
-	// listed is whether the ledger has all of its PlacementDecisions: they were listed
-	// once, and no write has failed since.
+	// listed is true if the ledger has all PlacementDecisions of the Placement: they were listed once, and no write has failed
+	// since.
 	listed bool
-	// published are the versions of its PlacementDecisions of SIG Multicluster, by name, when they were last what
-	// the decision says.
+	// published maps names of its PlacementDecisions of SIG Multicluster to their versions when they last matched the decision.
 	published map[string]string
 }
 
-// records are those of all Placements that are decided here.
+// records holds the records of all Placements that this controller decides.
 type records struct {
 	timeouts Timeouts
 	mutex    sync.RWMutex
@@ -46,21 +45,21 @@ func newRecords(timeouts Timeouts) *records {
 	return &records{timeouts: timeouts, of: map[types.NamespacedName]record{}}
 }
 
-// named is the record of the Placement of a name, whichever it is.
+// named returns the record for a name. The Placement may have another UID by now.
 func (r *records) named(key types.NamespacedName) record {
 	r.mutex.RLock()
 	defer r.mutex.RUnlock()
 	return r.of[key]
 }
 
-// get is the record of a Placement.
+// get returns the record of a Placement.
 func (r *records) get(object client.Object) record {
 	return r.named(client.ObjectKeyFromObject(object)).about(object)
 }
 
-// about is the record if it is that of this object, else a new one. What was found of an earlier Placement of the same
-// name, or how long an earlier generation took, holds only as far as the queue is concerned: a worker of that may have it,
-// and to mend an expression ends the wait.
+// about returns the record for this object. It is new if the record has another UID, and its pace is new if it has another
+// generation: a corrected expression ends the delay after overruns. slow stays, because a worker of that queue may have the
+// Placement.
 func (r record) about(object client.Object) record {
 	if r.uid != object.GetUID() {
 		return record{uid: object.GetUID(), pace: pace{generation: object.GetGeneration(), slow: r.slow}}
@@ -71,7 +70,7 @@ func (r record) about(object client.Object) record {
 	return r
 }
 
-// change changes the record of a Placement.
+// change modifies the record of a Placement.
 func (r *records) change(object client.Object, to func(*record)) {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
@@ -81,8 +80,8 @@ func (r *records) change(object client.Object, to func(*record)) {
 	r.of[key] = known
 }
 
-// read notes what scores and bindings a result depends on, and reports whether that has changed. Then changes of them may
-// have been missed, and the Placement has to be decided once more.
+// read stores the scores and bindings that a result depends on, and reports whether they have changed. If so, changes of them may
+// have been missed, and the Placement must be decided once more.
 func (r *records) read(object client.Object, reads cluster.ScoreNames, namesSets bool) (changed bool) {
 	r.change(object, func(known *record) {
 		changed = known.reads.Computed != reads.Computed || !known.reads.Names.Equal(reads.Names) || known.namesSets != namesSets
@@ -91,7 +90,7 @@ func (r *records) read(object client.Object, reads cluster.ScoreNames, namesSets
 	return changed
 }
 
-// warn notes the warnings about a Placement and returns the new ones.
+// warn stores the warnings about a Placement and returns the new ones.
 func (r *records) warn(object *clusterv1beta1.Placement, warnings []placement.Warning) (added []placement.Warning) {
 	r.change(object, func(known *record) {
 		for _, warning := range warnings {
@@ -109,13 +108,13 @@ func (r *records) behind(object client.Object) bool {
 	return older(object.GetResourceVersion(), r.get(object).version)
 }
 
-// isOwn reports whether an object is as its status was last written here.
+// isOwn reports whether an object is the version that this controller last wrote.
 func (r *records) isOwn(object client.Object) bool {
 	version := r.get(object).version
 	return version != "" && version == object.GetResourceVersion()
 }
 
-// forget drops what is known of the Placement of a name.
+// forget removes the record for a name.
 func (r *records) forget(key types.NamespacedName) {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()

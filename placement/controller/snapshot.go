@@ -23,9 +23,8 @@ import (
 	"github.com/celset/celset/placement"
 )
 
-// Cache returns the options of a manager's cache. What is only read is handed out
-// without a copy: nothing in the manager may modify objects of these kinds that come
-// from the cache. Managed fields are left out, but for those of clusters, which expressions may read.
+// Cache returns the options of a manager's cache. Objects of these kinds are shared without a copy, so nothing in the manager may
+// modify them. Managed fields are removed, except on clusters, where expressions may read them.
 func Cache() cache.Options {
 	shared := cache.ByObject{UnsafeDisableDeepCopy: ptr.To(true), Transform: cache.TransformStripManagedFields()}
 	return cache.Options{ByObject: map[client.Object]cache.ByObject{
@@ -37,7 +36,7 @@ func Cache() cache.Options {
 	}}
 }
 
-// snapshot is the hub as the cache has it, and the decisions as the ledger has them.
+// snapshot returns the objects of the cache and the decisions of the ledger.
 func (r *reconciler) snapshot(ctx context.Context, namespace string) (*placement.Snapshot, error) {
 	clusters, err := r.clusters.get(ctx)
 	if err != nil {
@@ -70,8 +69,7 @@ func snapshotOf(ctx context.Context, reader client.Reader, namespace string, clu
 	}, nil
 }
 
-// decisionsOf lists the PlacementDecisions that have the label of a Placement, sorted by
-// name, and returns the version of the list, too.
+// decisionsOf returns the PlacementDecisions with the label of a Placement, sorted by name, and the version of the list.
 func decisionsOf(ctx context.Context, reader client.Reader, key types.NamespacedName) (decisions []*clusterv1beta1.PlacementDecision, version string, err error) {
 	var list clusterv1beta1.PlacementDecisionList
 	if err := reader.List(ctx, &list, client.InNamespace(key.Namespace), client.MatchingLabels{clusterv1beta1.PlacementLabel: key.Name}); err != nil {
@@ -90,26 +88,25 @@ func pointers[T any](items []T) []*T {
 	return result
 }
 
-// collected is something made of all objects of a kind in the cache. When a cluster
-// changes, all Placements that may choose it are decided: it is made once for all of
-// them and not once for each.
+// collected caches a value made from all objects of a kind in the cache. A change of a cluster affects all Placements that may
+// select it. They share one value.
 type collected[T any] struct {
 	collect func(context.Context) (T, error)
 
 	changes atomic.Uint64
 
 	mutex sync.Mutex
-	// at is how many changes there were before value was made.
+	// at is the value of changes before value was made.
 	at    uint64
 	made  bool
 	value T
 }
 
-// changed tells that the cache has changed. It must be called after that, and before
-// the Placements that it concerns are queued.
+// changed marks the value as outdated. It must be called after the cache has changed and before the affected Placements are
+// queued.
 func (c *collected[T]) changed() { c.changes.Add(1) }
 
-// get returns what is collected since the last change. It must not be modified.
+// get returns the current value. The caller must not modify it.
 func (c *collected[T]) get(ctx context.Context) (T, error) {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
@@ -125,9 +122,8 @@ func (c *collected[T]) get(ctx context.Context) (T, error) {
 	return value, nil
 }
 
-// unchanged returns the clusters, with the former object for each that has not changed:
-// lists from the cache have new objects for all, and the scheduler looks at those only
-// that it does not know. Both are sorted by name.
+// unchanged returns the clusters, with the former object for each unchanged cluster. Lists from the cache have new objects for
+// all clusters, and the scheduler only examines objects that it has not seen. Both lists are sorted by name.
 func unchanged(former, clusters []*clusterv1.ManagedCluster) []*clusterv1.ManagedCluster {
 	result := make([]*clusterv1.ManagedCluster, len(clusters))
 	for i, c := range clusters {
@@ -138,17 +134,17 @@ func unchanged(former, clusters []*clusterv1.ManagedCluster) []*clusterv1.Manage
 			result[i] = former[0]
 			continue
 		}
-		// A copy does not keep the list that it was in from being freed.
+		// Without the copy, one object would keep the whole list in memory.
 		object := *c
 		result[i] = &object
 	}
 	return result
 }
 
-// scores are all AddOnPlacementScores at one moment. As long as none changes, they are the same.
+// scores holds all AddOnPlacementScores at one moment. It stays the same object until a score changes.
 type scores struct {
 	named map[types.NamespacedName]*clusterv1alpha1.AddOnPlacementScore
-	// names are those in each namespace.
+	// names maps a namespace to the names of its scores.
 	names map[string][]string
 }
 

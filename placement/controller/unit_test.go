@@ -34,19 +34,21 @@ func decision(version string) *clusterv1beta1.PlacementDecision {
 	}}
 }
 
-// The ledger has version 10 of a PlacementDecision. What is heard then is an event (set, remove), an answer to a deletion of its own
-// (delete), or a list with a version of the object or "-", and one of its own; await and noted are begin and end of a request.
+// The ledger has version 10 of a PlacementDecision. A script has events (set, remove), answers to a deletion by this process
+// (delete), and lists. A list has the version of the object, or "-", and its own version. A request begins at await and ends at
+// noted.
 func TestLedgerKeepsTheNewest(t *testing.T) {
 	key, of := client.ObjectKeyFromObject(decision("")), types.NamespacedName{Namespace: "ns", Name: "p"}
 	for script, want := range map[string]string{
-		"set 11": "11", "set 9": "10", "set opaque": "opaque", // an update, one too late, and one that can't be compared
+		"set 11": "11", "set 9": "10", "set opaque": "opaque", // an update, a late one, and one that can't be compared
 		"remove 12": "", "remove 8": "10",
 		"delete 10": "", "delete 10, set 9, set 10": "", "delete 10, set 13, remove 12": "13", "delete 9": "10",
-		"list - 20, set 15, set 20": "", "list - 20, set 21": "21", "list - 9": "10", // gone in a list, made again, made after it
+		// deleted before the list, recreated later, created after the list
+		"list - 20, set 15, set 20": "", "list - 20, set 21": "21", "list - 9": "10",
 		"list 12 20, set 12": "12", "list 12 20, set 11": "12", "list 9 9": "10",
 		"list - 20, forget, set 15":                     "15", // long ago
 		"await, remove 12, set 11, noted":               "",   // an answer after a deletion,
-		"await, remove 10, set 10, noted":               "",   // of which no event told
+		"await, remove 10, set 10, noted":               "",   // whose event was not received
 		"await, remove 12, list 10 11, noted":           "",
 		"await, await, remove 12, noted, set 11, noted": "",
 		"await, remove 12, set 13, noted":               "13",
@@ -179,7 +181,7 @@ func (r reading) Get(_ context.Context, _ client.ObjectKey, into client.Object, 
 	return r.err
 }
 
-// A cache may know of a cluster that came after a Placement was changed, and not of that.
+// A cache may have a cluster that is newer than a change of the Placement, but not the change.
 func TestNothingIsWrittenForAPlacementThatHasChanged(t *testing.T) {
 	decided := &clusterv1beta1.Placement{ObjectMeta: metav1.ObjectMeta{
 		Namespace: "ns", Name: "p", UID: "1", Generation: 1, Annotations: map[string]string{wellknown.AnnotationPlacement: "true"},
@@ -208,11 +210,11 @@ func TestNothingIsWrittenForAPlacementThatHasChanged(t *testing.T) {
 	}
 }
 
-// delays is a queue that notes when what is added would come.
+// delays is a queue that records the delay of each added request.
 type delays struct {
 	queue
 	of map[reconcile.Request]time.Duration
-	// adding is called for what would come at once.
+	// adding is called for requests without a delay.
 	adding func(reconcile.Request)
 }
 
@@ -224,14 +226,14 @@ func (d *delays) Add(request reconcile.Request) {
 
 func (d *delays) AddAfter(request reconcile.Request, after time.Duration) { d.of[request] = after }
 
-// take returns what was added.
+// take returns the added requests and removes them.
 func (d *delays) take() map[reconcile.Request]time.Duration {
 	taken := d.of
 	d.of = map[reconcile.Request]time.Duration{}
 	return taken
 }
 
-// What was written here is decided once more after a while, and what is news at once.
+// The controller's own writes cause a delayed decision, other changes an immediate one.
 func TestPlacementsThatWereWrittenWait(t *testing.T) {
 	q := &delays{of: map[reconcile.Request]time.Duration{}}
 	now, later := map[reconcile.Request]time.Duration{requestOf("ns", "p"): 0}, map[reconcile.Request]time.Duration{requestOf("ns", "p"): confirmAfter}
@@ -273,7 +275,7 @@ func TestPlacementsThatWereWrittenWait(t *testing.T) {
 	}
 }
 
-// Whoever takes a Placement from the queue at once finds in the ledger what it was queued for.
+// A worker that takes a Placement from the queue at once finds the change in the ledger.
 func TestLedgerKnowsBeforeTheQueueDoes(t *testing.T) {
 	l := newLedger()
 	var found []string
@@ -298,8 +300,8 @@ func TestLedgerKnowsBeforeTheQueueDoes(t *testing.T) {
 	require.Empty(t, found)
 }
 
-// What the controller reads and writes has the types of Open Cluster Management's API
-// module, so that every program that uses them understands it.
+// The controller uses the types of Open Cluster Management's API module, so every program that uses this module can read its
+// objects.
 func TestKindsAreThoseOfTheAPIModule(t *testing.T) {
 	scheme := runtime.NewScheme()
 	require.NoError(t, AddToScheme(scheme))

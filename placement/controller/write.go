@@ -23,14 +23,13 @@ import (
 type writing struct {
 	*reconciler
 	placement *clusterv1beta1.Placement
-	// live are the objects as they are now, by name.
+	// live maps names to the current objects.
 	live    map[string]*clusterv1beta1.PlacementDecision
 	decided bool
 }
 
-// write makes the live PlacementDecisions what a result says, by the steps to there. It stops
-// at the first step that fails: what follows may take clusters away that the failed
-// step should have added elsewhere.
+// write takes the steps that make the live PlacementDecisions match a result. It stops at the first step that fails, because
+// later steps may remove clusters that the failed step should have added elsewhere.
 func (r *reconciler) write(ctx context.Context, object *clusterv1beta1.Placement, result *placement.Result, live []*clusterv1beta1.PlacementDecision, steps []placement.Step) error {
 	w := &writing{reconciler: r, placement: object, live: make(map[string]*clusterv1beta1.PlacementDecision, len(live))}
 	for _, decision := range live {
@@ -60,7 +59,7 @@ func (w *writing) take(ctx context.Context, step placement.Step) error {
 	}
 }
 
-// create makes an object and then its status, which can't be created with it.
+// create creates an object and then patches its status, because a create request ignores the status.
 func (w *writing) create(ctx context.Context, wanted *clusterv1beta1.PlacementDecision) error {
 	object := wanted.DeepCopy()
 	err := w.client.Create(ctx, object)
@@ -75,9 +74,8 @@ func (w *writing) create(ctx context.Context, wanted *clusterv1beta1.PlacementDe
 	return w.patchDecisions(ctx, object, wanted)
 }
 
-// adopt takes back an object of the Placement that has lost its label. After that the
-// steps are at an end, and also if it has its label, so that somebody else has just made it:
-// they were made without the clusters that it has.
+// adopt restores the label of an object that belongs to the Placement. It always returns a conflict or another error: the steps
+// were computed without the clusters of this object. If the object has its label, another process has just created it.
 func (w *writing) adopt(ctx context.Context, wanted *clusterv1beta1.PlacementDecision) error {
 	object := &clusterv1beta1.PlacementDecision{}
 	if err := w.reader.Get(ctx, client.ObjectKeyFromObject(wanted), object); err != nil {
@@ -96,10 +94,10 @@ func (w *writing) adopt(ctx context.Context, wanted *clusterv1beta1.PlacementDec
 	return apierrors.NewConflict(clusterv1beta1.Resource("placementdecisions"), object.Name, errNotListed)
 }
 
-// errNotListed is that an object is there that the steps are not made for.
+// errNotListed reports an object that exists but was not listed before the steps were computed.
 var errNotListed = errors.New("it was not there when the others were listed; they are listed anew")
 
-// merged are labels or annotations with others added.
+// merged returns labels or annotations with others added.
 func merged(into, others map[string]string) map[string]string {
 	if into == nil {
 		into = map[string]string{}
@@ -108,11 +106,11 @@ func merged(into, others map[string]string) map[string]string {
 	return into
 }
 
-// foreignError is that a PlacementDecision of somebody else has the name of one of the Placement's.
+// foreignError reports that a PlacementDecision of another owner has a name that the Placement needs.
 type foreignError struct {
 	decision  client.Object
 	placement *clusterv1beta1.Placement
-	// group is that of the kind, empty for the one of Open Cluster Management.
+	// group is the API group of the decision; empty for Open Cluster Management.
 	group string
 }
 
@@ -125,13 +123,13 @@ func (e *foreignError) Error() string {
 		e.decision.GetNamespace(), e.decision.GetName(), of, e.placement.Name)
 }
 
-// misconfiguration is what is wrong with the Placement: its name.
+// misconfiguration returns the mistake in the Placement, which is its name.
 func (e *foreignError) misconfiguration() *placement.Misconfiguration {
 	return &placement.Misconfiguration{Plugin: placement.Selection, Path: field.NewPath("metadata", "name"), Err: e}
 }
 
-// update changes labels and owners first: who finds the decisions by label should
-// not find new ones under the old.
+// update changes labels and owners before the decisions, so that a reader who selects by label never finds new decisions under
+// old labels.
 func (w *writing) update(ctx context.Context, from, wanted *clusterv1beta1.PlacementDecision) error {
 	object := from.DeepCopy()
 	object.Labels, object.Annotations = merged(object.Labels, wanted.Labels), merged(object.Annotations, wanted.Annotations)
@@ -152,7 +150,7 @@ func (w *writing) update(ctx context.Context, from, wanted *clusterv1beta1.Place
 	return nil
 }
 
-// patchDecisions writes the decisions, also none where there were none yet.
+// patchDecisions writes the decisions. An empty list is written too.
 func (w *writing) patchDecisions(ctx context.Context, from, wanted *clusterv1beta1.PlacementDecision) error {
 	object := from.DeepCopy()
 	object.Status.Decisions = wanted.Status.Decisions
@@ -164,8 +162,7 @@ func (w *writing) patchDecisions(ctx context.Context, from, wanted *clusterv1bet
 	return nil
 }
 
-// delete removes an object in the state that it was found in. One that somebody else
-// has deleted is none to speak of.
+// delete removes an object if it has not changed. An object that is already gone causes no event.
 func (w *writing) delete(ctx context.Context, object *clusterv1beta1.PlacementDecision) error {
 	err := w.client.Delete(ctx, object, client.Preconditions{UID: &object.UID, ResourceVersion: &object.ResourceVersion})
 	if client.IgnoreNotFound(err) != nil {
@@ -180,7 +177,7 @@ func (w *writing) delete(ctx context.Context, object *clusterv1beta1.PlacementDe
 	return nil
 }
 
-// note remembers an object as the API server has answered it.
+// note stores an object as the API server returned it.
 func (w *writing) note(object *clusterv1beta1.PlacementDecision) {
 	w.live[object.Name] = object
 	w.ledger.set(object)

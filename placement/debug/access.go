@@ -18,8 +18,8 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// authenticate returns who asks. Errors of authenticators are about the credentials,
-// unless they are about asking those who know.
+// authenticate returns the user of a request. An error of an authenticator means invalid credentials, unless the API server gave
+// no answer.
 func (h *handler) authenticate(request *http.Request) (user.Info, error) {
 	response, ok, err := h.Authenticator.AuthenticateRequest(request)
 	switch {
@@ -33,8 +33,7 @@ func (h *handler) authenticate(request *http.Request) (user.Info, error) {
 	}
 }
 
-// unanswered tells whether the API server could not be asked, or did not want to
-// answer.
+// unanswered reports whether the API server could not be reached or returned an error.
 func unanswered(err error) bool {
 	var several utilerrors.Aggregate
 	if errors.As(err, &several) {
@@ -51,7 +50,7 @@ func unanswered(err error) bool {
 		errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)
 }
 
-// authorize fails unless a user may do that with Placements.
+// authorize returns an error unless a user may use this verb on Placements.
 func (h *handler) authorize(ctx context.Context, who user.Info, verb string, key types.NamespacedName) error {
 	decision, reason, err := h.Authorizer.Authorize(ctx, authorizer.AttributesRecord{
 		User: who, Verb: verb, Namespace: key.Namespace, Name: key.Name, ResourceRequest: true,

@@ -24,25 +24,24 @@ import (
 )
 
 const (
-	// maxBody is how many bytes a Placement may have. It has room for the longest
-	// expression; reading YAML takes a hundred times its size in memory.
+	// maxBody is the size limit of a Placement in bytes. The longest expression fits. Decoding YAML takes a hundred times its size
+	// in memory.
 	maxBody = 128 << 10
-	// smallBody is what is decoded at once. What is larger is decoded one after the other, in turns of users: it is not
-	// known yet which namespace it is about.
+	// smallBody is the size in bytes up to which a body is decoded without waiting. Larger bodies are decoded one at a time, in
+	// turns of users, because the namespace is not decoded yet.
 	smallBody = 1 << 10
 )
 
 var reading = fairness.NewTurns(1, maxWaiting)
 
-// codecs are strict: a field that is misspelled would be missing in the answer.
+// codecs are strict, because the answer would ignore a misspelled field.
 var codecs = func() serializer.CodecFactory {
 	scheme := runtime.NewScheme()
 	utilruntime.Must(clusterv1beta1.Install(scheme))
 	return serializer.NewCodecFactory(scheme, serializer.EnableStrict)
 }()
 
-// decode reads the Placement in the body of a request, with its defaults and without
-// what others than its author write.
+// decode reads the Placement in the body of a request. It sets defaults and removes the status and managed fields.
 func decode(w http.ResponseWriter, request *http.Request, user string) (*clusterv1beta1.Placement, error) {
 	decoder, err := decoderOf(request.Header)
 	if err != nil {
@@ -97,8 +96,8 @@ func decoderOf(header http.Header) (runtime.Decoder, error) {
 		fmt.Sprintf("the body is of type %q; send a Placement as %s or %s", given, runtime.ContentTypeJSON, runtime.ContentTypeYAML))
 }
 
-// named fails unless the object says where it belongs: who may create it there, and
-// which former decisions are its own, depends on it.
+// named returns an error unless the object has a valid namespace and name. The right to create it and its former decisions depend
+// on them.
 func named(object *clusterv1beta1.Placement) error {
 	if wrong := validation.IsDNS1123Label(object.Namespace); len(wrong) > 0 {
 		return refusalOf(apierrors.NewBadRequest(fmt.Sprintf("metadata.namespace: %q: %s", report.Clip(object.Namespace, report.MaxReason), strings.Join(wrong, ", "))))

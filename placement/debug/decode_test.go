@@ -15,8 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Large Placements are read one after the other, and nobody waits longer than the request
-// lasts. Small ones don't wait.
+// Large Placements are read one at a time, and waiting ends with the request. Small Placements don't wait.
 func TestReadingTakesTurns(t *testing.T) {
 	end, err := reading.Take(t.Context(), "another")
 	require.NoError(t, err)
@@ -35,7 +34,7 @@ func TestReadingTakesTurns(t *testing.T) {
 	require.NoError(t, read(smallBody))
 }
 
-// Of one user so many wait at most.
+// The number of waiting requests of one user is limited.
 func TestReadingIsBoundedForAUser(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		end, err := reading.Take(t.Context(), "another")

@@ -1,8 +1,7 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package debug answers, over HTTP, why a Placement selects the clusters that it
-// selects:
+// Package debug explains over HTTP why a Placement selects its clusters:
 //
 //	handler, err := debug.NewHandler(debug.Options{
 //		Placements: preview, Authenticator: authenticator, Authorizer: authorizer,
@@ -12,42 +11,34 @@
 //
 // # Requests
 //
-//   - GET /debug/placements/<namespace>/<name> decides a Placement of the hub. It
-//     takes the right to get that Placement.
-//   - POST /debug/placements/ decides the Placement in the body, in JSON or YAML and at
-//     most 128 KiB, with the defaults of the API. It takes the right to create
-//     Placements in its namespace. Its former decisions are those of the Placement of
-//     its name, if there is one: what would become of that if it were changed so.
+//   - GET /debug/placements/<namespace>/<name> decides a Placement of the hub. It requires the right to get that Placement.
+//   - POST /debug/placements/ decides the Placement in the body: JSON or YAML, at most 128 KiB, with the defaults of the API. It
+//     requires the right to create Placements in the namespace. The former decisions come from the Placement of the same name, if
+//     it exists. So the answer shows the effect of a change.
 //
-// Neither writes anything. A query parameter cluster, which may be repeated, lists
-// only the named clusters. The parameter now decides as at that time, with all objects as
-// they are: the same request has the same answer, whenever it is made, as long as none of
+// Neither request writes anything. The query parameter cluster limits the report to the named cluster and may be repeated. The
+// parameter now sets the time of the decision. With it, the same request has the same answer until an object changes.
 // them changes.
 //
 //	curl -H "Authorization: Bearer $TOKEN" "https://$HOST/debug/placements/team/web?cluster=eu-1&now=2026-08-01T22:00:00Z"
 //	curl -H "Authorization: Bearer $TOKEN" -H 'Content-Type: application/yaml' --data-binary @web.yaml https://$HOST/debug/placements/
 //
-// A query parameter without has the index of a predicate, counted from 0: the Placement is
-// decided as if it had all the others only. That takes no other right: what a Placement says
-// of clusters, it says of those that its predicates remove, too.
+// The query parameter without is the index of a predicate, counted from 0. The Placement is decided without this predicate. That
+// requires no other right, because a report includes the clusters that a predicate removes.
 //
 // # The page
 //
-// GET /debug/placements/ is a page for people, which asks the first question and shows what
-// became of each cluster, and what would be selected if a predicate went. It is the same for
-// everybody and tells nothing of the hub; it sends the token that it is given to this server,
-// with each question, and keeps it nowhere. It loads nothing, and its policy lets it run
-// nothing but its own script.
+// GET /debug/placements/ returns a web page. The page requests the report for a Placement and shows the result for each cluster.
+// It also shows the clusters that would be selected without a predicate. It is the same for all users and has no data of the hub.
+// It sends the user's token with each request to this server and doesn't store the token. It loads nothing, and its content
+// security policy allows only its own script.
 //
 // # Answers
 //
-// The body is a [report.Report]: everything that the decision comes from, also where the
-// Placement is misconfigured and its former decision stands. A decision that could not
-// be made is a Report with an error and the status 500. What can't be answered has a
-// Status of the Kubernetes API as its body: 400 for what is no Placement, 401 and 403
-// for who may not ask, 404, 405, 413 and 415 as HTTP has them.
+// The body is a [report.Report] with all reasons for the decision, even if the Placement is misconfigured and keeps its former
+// decision. If the decision fails, the Report has an error, and the HTTP status is 500. Any other failure returns a Status of the
+// Kubernetes API. Its code is 400 for an invalid Placement, 401 or 403 for missing rights, and 404, 405, 413 or 415 as in HTTP.
 //
-// Nobody is told more than the rights say: there is no difference between a Placement
-// that one may not get and one that does not exist. But like every Placement one that
-// is tried tells about clusters that its author may not read.
+// Answers reveal no more than the user's rights allow: a Placement without the right to get it looks like a missing one. But as
+// on the hub, a Placement in a request reports clusters that its author may not read.
 package debug

@@ -27,48 +27,45 @@ import (
 	"github.com/celset/celset/placement/report"
 )
 
-// Path is where the handler expects to be served, with everything below it.
+// Path is the path of the handler, which serves everything below it.
 const Path = "/debug/placements"
 
 const (
-	// concurrent is how many Placements are decided at a time. Nothing is remembered from one to the
-	// next, so each takes as long as the first decision does, and the controller needs the
-	// processors, too.
+	// concurrent is the number of Placements decided at the same time. Each decision takes as long as a first decision, because
+	// nothing is cached between requests. The controller needs processors, too.
 	concurrent = 2
-	// maxWaiting is how many of one namespace may wait.
+	// maxWaiting limits the waiting requests of one namespace.
 	maxWaiting = 8
 
-	// DefaultTimeout is how long one answer may take.
+	// DefaultTimeout is the default time limit of one answer.
 	DefaultTimeout = 30 * time.Second
-	// clusterParameter names a cluster to tell of, nowParameter the time of the decision.
+	// clusterParameter names a cluster to report, nowParameter the time of the decision.
 	clusterParameter = "cluster"
 	nowParameter     = "now"
 )
 
 var resource = schema.GroupVersionResource{Group: clusterv1beta1.GroupName, Version: clusterv1beta1.GroupVersion.Version, Resource: "placements"}
 
-// Placements has the Placements of a hub and decides them.
+// Placements reads and decides the Placements of a hub.
 type Placements interface {
-	// Placement returns a Placement; if there is none the error is NotFound of the API
-	// machinery.
+	// Placement returns a Placement. If it does not exist, the error is NotFound of the API machinery.
 	Placement(ctx context.Context, key types.NamespacedName) (*clusterv1beta1.Placement, error)
-	// Schedule decides a Placement, be it on the hub or not, and writes nothing. It is
-	// decided as it would be at a time, or now if that is zero. There may be a result with
-	// an error, as that of [placement.Scheduler.Schedule].
+	// Schedule decides a Placement, which may be absent from the hub, and writes nothing. The time of the decision is at; zero means
+	// now. Both the result and the error may be set, as in [placement.Scheduler.Schedule].
 	Schedule(ctx context.Context, object *clusterv1beta1.Placement, at time.Time) (*placement.Result, error)
 }
 
-// Options describe a handler. Those without a default must be given.
+// Options configure a handler. Fields without a default are required.
 type Options struct {
-	// Placements decides.
+	// Placements reads and decides Placements.
 	Placements Placements
-	// Authenticator says who asks.
+	// Authenticator finds the user of a request.
 	Authenticator authenticator.Request
-	// Authorizer says what they may: get or create Placements.
+	// Authorizer decides whether the user may get or create Placements.
 	Authorizer authorizer.UnconditionalAuthorizer
-	// All is whether the controller decides all Placements that are not disabled.
+	// All is true if the controller decides all Placements that are not disabled.
 	All bool
-	// Timeout is how long an answer may take; zero means [DefaultTimeout].
+	// Timeout limits the time of an answer; zero means [DefaultTimeout].
 	Timeout time.Duration
 }
 
@@ -77,7 +74,7 @@ type handler struct {
 	turns *fairness.Turns
 }
 
-// NewHandler returns a handler of everything below [Path].
+// NewHandler returns a handler for [Path] and everything below it.
 func NewHandler(options Options) (http.Handler, error) {
 	if options.Placements == nil || options.Authenticator == nil || options.Authorizer == nil {
 		return nil, errors.New("debugging of placement: Placements, Authenticator and Authorizer must be given")
@@ -108,7 +105,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 	reply(ctx, w, status, answer)
 }
 
-// answer asks who it is before anything else is said, even that there is no such path.
+// answer authenticates the user first, so that even an error for an unknown path requires it.
 func (h *handler) answer(w http.ResponseWriter, request *http.Request) (*report.Report, error) {
 	who, err := h.authenticate(request)
 	if err != nil {
@@ -160,8 +157,7 @@ func (h *handler) post(w http.ResponseWriter, request *http.Request, who user.In
 	return h.decide(request, object)
 }
 
-// timeOf is the time that a request asks for, zero if it does not. All that celset remembers
-// of a hub was made later than 1970.
+// timeOf returns the time in a request, or zero. It rejects times before 1970, because all stored times of a hub are later.
 func timeOf(query url.Values) (time.Time, error) {
 	if !query.Has(nowParameter) {
 		return time.Time{}, nil
@@ -176,8 +172,7 @@ func timeOf(query url.Values) (time.Time, error) {
 	return at.UTC(), nil
 }
 
-// decide waits for its turn. How long it takes then is bounded by who decides, and all
-// of it by the context.
+// decide waits for its turn and decides a Placement. Placements limits the time of the decision, and the context the total time.
 func (h *handler) decide(request *http.Request, object *clusterv1beta1.Placement) (*report.Report, error) {
 	object, err := without(object, request.URL.Query())
 	if err != nil {
@@ -204,11 +199,10 @@ func (h *handler) decide(request *http.Request, object *clusterv1beta1.Placement
 	return report.New(object, result, err, report.Options{Clusters: request.URL.Query()[clusterParameter], Removed: report.MaxRemoved, All: h.All}), nil
 }
 
-// withoutParameter is the index of a predicate that is left out.
+// withoutParameter is the index of a predicate to leave out.
 const withoutParameter = "without"
 
-// without returns the Placement as it is, or, if the query says so, a copy without one of its
-// predicates: what would become of it if that went.
+// without returns the Placement, or a copy without the predicate that the query names.
 func without(object *clusterv1beta1.Placement, query url.Values) (*clusterv1beta1.Placement, error) {
 	if !query.Has(withoutParameter) {
 		return object, nil

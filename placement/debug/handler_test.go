@@ -46,7 +46,7 @@ func TestLongRequests(t *testing.T) {
 	}
 }
 
-// aliases is a short text that stands for a very long one.
+// aliases returns a short YAML text that expands to a very long one.
 func aliases() string {
 	text := "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n"
 	for i := range 9 {
@@ -65,8 +65,7 @@ func TestEncodedBodiesAreRefused(t *testing.T) {
 	require.Equal(t, http.StatusUnsupportedMediaType, response.Code)
 }
 
-// What is asked of the API server names the resource, so that rights to Placements
-// are enough.
+// Authorization requests name the resource, so rights to Placements are sufficient.
 func TestRights(t *testing.T) {
 	b := newBench(t)
 	b.get(t, "p")
@@ -92,7 +91,7 @@ func TestBrokenHub(t *testing.T) {
 	}
 }
 
-// An answer that takes too long says so, with what is known.
+// An answer that times out reports that, with the partial result.
 func TestTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, func(o *debug.Options) { o.Timeout = 200 * time.Millisecond })
@@ -110,7 +109,7 @@ func TestNewHandlerRefuses(t *testing.T) {
 	require.ErrorContains(t, err, "must be given")
 }
 
-// TestPage is about what the page says and may do; what it does is tested in a browser.
+// TestPage checks the content and the headers of the page. A browser test checks its script.
 func TestPage(t *testing.T) {
 	b := newBench(t)
 	for _, path := range []string{debug.Path, debug.Path + "/"} {
@@ -138,8 +137,8 @@ func TestPage(t *testing.T) {
 	require.Empty(t, b.asked)
 }
 
-// However many clusters are removed, for however long reasons, the answer is bounded;
-// and every one of them can be asked for.
+// The size of an answer is bounded, however many clusters are removed and however long the reasons are. Each removed cluster can
+// be requested.
 func TestBounds(t *testing.T) {
 	const maxRemoved = report.MaxRemoved
 	b := newBench(t)
@@ -160,16 +159,16 @@ func TestBounds(t *testing.T) {
 	require.Equal(t, last, report.Filters[0].Removed[0].Cluster)
 }
 
-// queue is a bench on which decisions take as long as the test wants.
+// queue is a bench whose decisions take a configured time.
 type queue struct {
 	*bench
 	t       *testing.T
 	asking  sync.WaitGroup
 	mutex   sync.Mutex
 	running map[string]int
-	// most is how many were decided at a time, of one namespace and of all.
+	// mostOfOne and mostOfAll are the largest numbers of concurrent decisions, of one namespace and in total.
 	mostOfOne, mostOfAll int
-	// done are the namespaces of those that were decided, in order.
+	// done lists the namespaces of completed decisions in order.
 	done []string
 }
 
@@ -200,7 +199,7 @@ func newQueue(t *testing.T, takes time.Duration, namespaces ...string) *queue {
 	return q
 }
 
-// ask asks for a Placement, after all that was asked before, and hands the answer over.
+// ask requests a Placement after all earlier requests, and passes the answer on.
 func (q *queue) ask(namespace string, answered func(code int, body string)) {
 	q.asking.Go(func() {
 		response := q.do(q.t, http.MethodGet, debug.Path+"/"+namespace+"/p", "root", "", "")
@@ -215,7 +214,7 @@ func (q *queue) ok(code int, body string) {
 	}
 }
 
-// However many ask about one namespace, those who ask about another are answered.
+// Many requests for one namespace don't delay requests for another.
 func TestNamespacesTakeTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t, time.Second, "many", "few", "one")
@@ -238,7 +237,7 @@ func TestNamespacesTakeTurns(t *testing.T) {
 	})
 }
 
-// Nobody waits for ever, and who can't wait is told.
+// Waiting requests time out, and requests beyond the limit are refused.
 func TestWaitingEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t, 0, "slow", "a")
@@ -275,7 +274,7 @@ func TestWaitingEnds(t *testing.T) {
 	})
 }
 
-// An answer that ends because evaluations take too long is an answer.
+// If evaluations take too long, the answer is a report, not an error.
 func TestOverrun(t *testing.T) {
 	b := newBench(t)
 	b.change(t, `placements: [{metadata: {namespace: ns, name: slow}, spec: {predicates: [{requiredClusterSelector: {celSelector: {celExpressions: ["true"]}}}]}}]`)

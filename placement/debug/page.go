@@ -23,11 +23,11 @@ var pageStyle string
 //go:embed page/page.js
 var pageScript string
 
-// page is the same for everybody and knows nothing: it asks for what it shows, with the
-// token that it is given. So it is served to whoever asks.
+// page is the same for all users and has no data of the hub. It requests data with the user's token, so it needs no
+// authentication.
 type page struct {
 	content []byte
-	// policy lets it run nothing but its own script, and talk to nobody but this server.
+	// policy allows the page its own script and connections to this server only.
 	policy string
 }
 
@@ -46,13 +46,13 @@ var thePage = sync.OnceValue(func() page {
 	}, "; ")}
 })
 
-// digest is how a policy names what is in the page.
+// digest returns the hash of inline content for a content security policy.
 func digest(content string) string {
 	sum := sha256.Sum256([]byte(content))
 	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
 }
 
-// isForPeople tells whether a browser asks for a page, and not for an answer.
+// isForPeople reports whether a request is for the page.
 func isForPeople(request *http.Request) bool {
 	path := strings.TrimSuffix(request.URL.Path, "/")
 	return path == Path && (request.Method == http.MethodGet || request.Method == http.MethodHead)
@@ -67,6 +67,6 @@ func (p page) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 	header.Set("X-Content-Type-Options", "nosniff")
 	header.Set("Referrer-Policy", "no-referrer")
 	if request.Method != http.MethodHead {
-		_, _ = w.Write(p.content) // who does not read it has gone
+		_, _ = w.Write(p.content) // the client is gone after an error
 	}
 }

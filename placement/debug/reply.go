@@ -15,13 +15,13 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// refused is an answer that is no Report. Other errors are nothing that who asks can do
-// anything about, also those that the API server answered to this server.
+// refused is an error that is answered with a Status. All other errors are internal, including errors of the API server, because
+// the user can't correct them.
 type refused struct {
 	status metav1.Status
 }
 
-// Error is the message.
+// Error returns the message.
 func (r *refused) Error() string { return r.status.Message }
 
 func refusalOf(from *apierrors.StatusError) error { return &refused{from.ErrStatus} }
@@ -35,7 +35,7 @@ func noSuchPath(request *http.Request) error {
 		fmt.Sprintf("there is no path %s; GET %s/<namespace>/<name>, or POST a Placement to %s/", request.URL.Path, Path, Path))
 }
 
-// allow refuses all methods but one.
+// allow rejects all methods but one.
 func allow(w http.ResponseWriter, request *http.Request, method string) error {
 	if request.Method == method {
 		return nil
@@ -45,8 +45,7 @@ func allow(w http.ResponseWriter, request *http.Request, method string) error {
 		fmt.Sprintf("the method %s is not allowed on %s; use %s", request.Method, request.URL.Path, method))
 }
 
-// refuse answers with a Status. What is nobody's fault but the server's is logged, and
-// only its operator learns what it is.
+// refuse answers with a Status. Internal errors are logged, and their text is not sent to the user.
 func refuse(ctx context.Context, w http.ResponseWriter, err error) {
 	var known *refused
 	if !errors.As(err, &known) {
@@ -69,7 +68,7 @@ func reply(ctx context.Context, w http.ResponseWriter, code int, body any) {
 	w.WriteHeader(code)
 	encoder := json.NewEncoder(w)
 	encoder.SetIndent("", "  ")
-	// Expressions are full of && and <.
+	// Expressions often contain && and <.
 	encoder.SetEscapeHTML(false)
 	if err := encoder.Encode(body); err != nil {
 		klog.FromContext(ctx).V(4).Info("An answer did not arrive", "err", err)

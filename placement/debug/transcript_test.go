@@ -37,9 +37,9 @@ import (
 	"github.com/celset/celset/placement/report"
 )
 
-// The files in testdata have requests with their answers, which "go test ./placement/debug -rewrite" writes anew.
-// A request has a method, a path, a user, a content type and a body; show=(...) are the parts of the report that
-// are told. The hub is the smallHub with what is said of it.
+// The files in testdata have requests with their answers; "go test ./placement/debug -rewrite" updates the answers. A request has
+// a method, a path, a user, a content type and a body. show=(...) selects parts of the report. The hub is the smallHub with the
+// given changes.
 
 func TestReports(t *testing.T)  { replay(t, "reports") }
 func TestRefusals(t *testing.T) { replay(t, "refusals") }
@@ -69,7 +69,7 @@ func replay(t *testing.T, name string) {
 	})
 }
 
-// reported are the parts of a report that are to be shown.
+// reported returns the selected parts of a report.
 func reported(t *testing.T, response *httptest.ResponseRecorder, d *datadriven.TestData) string {
 	report := map[string]any{}
 	require.NoError(t, json.Unmarshal(response.Body.Bytes(), &report))
@@ -87,10 +87,10 @@ func reported(t *testing.T, response *httptest.ResponseRecorder, d *datadriven.T
 	return string(text)
 }
 
-// inScheme is a line of a library.
+// inScheme matches the scheme in an error, because its name has a line number of a library.
 var inScheme = regexp.MustCompile(` in scheme ".*"`)
 
-// refused is what a user reads of a refusal.
+// refused returns the text that a user reads of a refusal.
 func refused(t *testing.T, response *httptest.ResponseRecorder) string {
 	status := requireStatus(t, response)
 	require.EqualValues(t, response.Code, status.Code)
@@ -112,7 +112,7 @@ func requireStatus(t *testing.T, response *httptest.ResponseRecorder) metav1.Sta
 	return status
 }
 
-// change reads what else is on the hub, or is otherwise.
+// change adds objects to the hub or replaces them.
 func (b *bench) change(t *testing.T, text string) {
 	var said struct {
 		Sets       []*clusterv1beta2.ManagedClusterSet
@@ -139,7 +139,7 @@ func (b *bench) change(t *testing.T, text string) {
 	}
 }
 
-// scores are those of a hub.
+// scores are the AddOnPlacementScores of a hub.
 type scores []*clusterv1alpha1.AddOnPlacementScore
 
 func (s scores) FindScore(namespace, name string) (*clusterv1alpha1.AddOnPlacementScore, error) {
@@ -157,18 +157,17 @@ var now = time.Date(2026, 8, 1, 12, 0, 0, 0, time.UTC)
 // bench is a handler in front of a small hub.
 type bench struct {
 	handler http.Handler
-	// placements are those of the hub, by namespace and name.
+	// placements has the Placements of the hub by namespace and name.
 	placements map[types.NamespacedName]*clusterv1beta1.Placement
 	snapshot   *placement.Snapshot
 	scheduler  *placement.Scheduler
-	// broken, if not nil, is what reading the hub fails with.
+	// broken, if not nil, is the error of reading the hub.
 	broken error
-	// decided counts the Placements that were.
+	// decided counts decisions.
 	decided int
 	// before, if not nil, is called before a Placement is decided.
 	before func(context.Context)
-	// scheduled, if not nil, is called instead where it matters of which namespace it is,
-	// and limit says how long the evaluations may take.
+	// scheduled, if not nil, is called with the namespace of the Placement. limit sets the time limit of the evaluations.
 	scheduled func(context.Context, string)
 	limit     func(context.Context) (context.Context, context.CancelFunc)
 
@@ -195,8 +194,8 @@ func newBench(t *testing.T, change ...func(*debug.Options)) *bench {
 	return b
 }
 
-// smallHub has the clusters a, b and c, of which b is tainted, in the set global that is bound to the namespace ns, and
-// there the Placement p.
+// smallHub has the set global, bound to the namespace ns, with the clusters a, b and c, where b is tainted. The namespace has the
+// Placement p.
 const smallHub = `
 sets: [{metadata: {name: global}, spec: {clusterSelector: {selectorType: LabelSelector, labelSelector: {}}}}]
 bindings: [{metadata: {namespace: ns, name: global}}]
@@ -243,8 +242,8 @@ func (b *bench) Schedule(ctx context.Context, object *clusterv1beta1.Placement, 
 	return b.scheduler.Schedule(ctx, object, b.snapshot, at)
 }
 
-// Users are named by their tokens: reader may get in ns, author create there, nobody
-// nothing.
+// A token is the name of a user: reader may get Placements in ns, author may create Placements there, and root may do both
+// anywhere. Other users have no rights.
 func (b *bench) authenticate(request *http.Request) (*authenticator.Response, bool, error) {
 	switch token := strings.TrimPrefix(request.Header.Get("Authorization"), "Bearer "); token {
 	case "":
@@ -290,7 +289,7 @@ func (b *bench) do(t *testing.T, method, path, who, contentType, body string) *h
 	return response
 }
 
-// call makes a request and demands what all answers have.
+// call makes a request and checks the headers that all answers have.
 func (b *bench) call(t *testing.T, method, path, who, contentType, body string) *httptest.ResponseRecorder {
 	t.Helper()
 	response := b.do(t, method, path, who, contentType, body)
@@ -315,7 +314,7 @@ func (b *bench) get(t *testing.T, path string) *report.Report {
 	return reportIn(t, b.call(t, http.MethodGet, debug.Path+"/ns/"+path, "reader", "", ""), http.StatusOK)
 }
 
-// object is a Placement in YAML.
+// object returns a Placement in YAML.
 func object(namespace, name, spec string) string {
 	return "apiVersion: cluster.open-cluster-management.io/v1beta1\nkind: Placement\n" +
 		"metadata: {namespace: '" + namespace + "', name: '" + name + "'}\nspec: {" + spec + "}\n"

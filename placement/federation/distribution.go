@@ -10,28 +10,25 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 )
 
-// Cluster is what distributing an object needs to know of a cluster.
+// Cluster is a cluster that an object may be distributed to.
 type Cluster struct {
 	Name   string
 	Labels map[string]string
-	// Present tells that the object is there now.
+	// Present is true if the cluster has the object now.
 	Present bool
 }
 
-// Distribution says what to do with an object.
+// Distribution is the result of distributing an object.
 type Distribution struct {
-	// Selected are the names of the clusters that are to have the object, sorted.
-	// What else says how the object is spread, such as preferences for replicas,
-	// applies to these.
+	// Selected are the names of the clusters that must have the object, sorted. Other settings, such as preferences for replicas,
+	// apply to these clusters.
 	Selected []string
-	// Deleted are the names of the clusters that have the object and are not to have
-	// it, sorted.
+	// Deleted are the names of the clusters that have the object and must not have it, sorted.
 	Deleted []string
 }
 
-// Distribute decides by the annotations of an object. With an error, nothing is
-// to be created and nothing to be deleted anywhere until the annotation is
-// mended.
+// Distribute selects clusters by the annotations of an object. After an error, the object must be neither created nor deleted
+// anywhere until the annotation is corrected.
 func Distribute(annotations map[string]string, clusters []Cluster) (Distribution, error) {
 	selector, err := ParseAnnotations(annotations)
 	if err != nil {

@@ -21,15 +21,15 @@ const ClusterSelectorAnnotation = "federation.alpha.kubernetes.io/cluster-select
 type Requirement struct {
 	// Key is a label key.
 	Key string `json:"key"`
-	// Operator is one of ! DoesNotExist exists Exists, without values; = == != gt Gt
-	// > lt Lt <, with one; in In notin NotIn, with at least one.
+	// Operator is one of ! DoesNotExist exists Exists, without values; = == != gt Gt > lt Lt <, with one; in In notin NotIn, with at
+	// least one.
 	Operator string `json:"operator"`
 	// Values are label values. gt and lt compare integers.
 	Values []string `json:"values,omitempty"`
 }
 
-// operators are matched as they are written. != and notin are satisfied where
-// the label is absent, gt and lt are not, nor where it is no integer.
+// operators are case-sensitive. If the label is absent, != and notin are satisfied, but gt and lt are not. gt and lt are not
+// satisfied by a label that is not an integer.
 var operators = map[string]selection.Operator{
 	"!": selection.DoesNotExist, "DoesNotExist": selection.DoesNotExist,
 	"=": selection.Equals, "==": selection.DoubleEquals,
@@ -41,13 +41,12 @@ var operators = map[string]selection.Operator{
 	"lt": selection.LessThan, "Lt": selection.LessThan, "<": selection.LessThan,
 }
 
-// Selector is a parsed annotation. It is safe for concurrent use. The zero value
-// matches nothing.
+// Selector is a parsed annotation. It is safe for concurrent use. The zero value matches nothing.
 type Selector struct {
 	labels labels.Selector
 }
 
-// Everything matches every cluster.
+// Everything returns a selector that matches every cluster.
 func Everything() Selector { return Selector{labels.Everything()} }
 
 // ParseAnnotations returns the selector of an object with these annotations.
@@ -59,8 +58,7 @@ func ParseAnnotations(annotations map[string]string) (Selector, error) {
 	return Parse(text)
 }
 
-// Parse returns the selector that a value of the annotation stands for. The
-// error says which requirement is wrong.
+// Parse returns the selector for a value of the annotation. The error names the requirement that is wrong.
 func Parse(text string) (Selector, error) {
 	path := field.NewPath("metadata", "annotations").Key(ClusterSelectorAnnotation)
 	var requirements []Requirement
@@ -87,13 +85,13 @@ func (r Requirement) parse(path *field.Path) (*labels.Requirement, error) {
 	return labels.NewRequirement(r.Key, operator, r.Values, field.WithPath(path))
 }
 
-// Matches tells whether a cluster with these labels is selected.
+// Matches reports whether the selector selects a cluster with these labels.
 func (s Selector) Matches(of labels.Labels) bool { return s.orNothing().Matches(of) }
 
-// String is the selector in the notation of label selectors.
+// String returns the selector in the syntax of label selectors.
 func (s Selector) String() string { return s.orNothing().String() }
 
-// Clusters returns the selector in the form that all selections of clusters use.
+// Clusters returns the selector as a [cluster.Selector].
 func (s Selector) Clusters() *cluster.Selector { return cluster.ForLabels(s.orNothing()) }
 
 func (s Selector) orNothing() labels.Selector {

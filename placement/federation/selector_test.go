@@ -24,7 +24,7 @@ import (
 	"github.com/celset/celset/placement/federation"
 )
 
-// The files in testdata have annotations with what they mean, which "go test ./placement/federation -rewrite" writes anew.
+// The files in testdata have annotations with their meaning; "go test ./placement/federation -rewrite" updates them.
 
 var european = labels.Set{"location": "europe", "environment": "prod", "version": "15"}
 
@@ -92,7 +92,7 @@ var (
 	labelSets   = rapid.MapOf(rapid.SampledFrom([]string{"a", "b", "d"}), labelValues)
 )
 
-// satisfied is what a requirement means; valid is false if it means nothing.
+// satisfied reports whether labels satisfy a requirement, and whether the requirement is valid.
 func satisfied(r federation.Requirement, set labels.Set) (satisfied, valid bool) {
 	value, present := set[r.Key]
 	switch r.Operator {
@@ -121,8 +121,7 @@ func satisfied(r federation.Requirement, set labels.Set) (satisfied, valid bool)
 	}
 }
 
-// A selector means that all its requirements are satisfied, and one that makes
-// no sense spoils all.
+// A selector matches if all its requirements are satisfied. One invalid requirement makes the whole annotation invalid.
 func TestSelectorsMeanWhatTheySay(t *testing.T) {
 	seen := map[string]int{}
 	cases.Check(t, func(t *rapid.T) {
@@ -164,8 +163,7 @@ func TestAnyAnnotation(t *testing.T) {
 	})
 }
 
-// Each cluster is selected, deleted or left alone, by its own labels, whatever
-// the order.
+// A cluster is selected, deleted or unchanged because of its own labels only, in any order of the clusters.
 func TestDistributeTreatsClustersAlone(t *testing.T) {
 	cases.Check(t, func(t *rapid.T) {
 		var clusters []federation.Cluster

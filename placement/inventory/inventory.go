@@ -14,20 +14,19 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Inventory is where a hub has its clusters. What it returns must not be modified.
+// Inventory reads the clusters of a hub. Callers must not modify its results.
 type Inventory interface {
-	// Object is an empty object of the kind that stands for a cluster.
+	// Object returns an empty object of the kind that represents a cluster.
 	Object() client.Object
-	// Group is an empty object of a kind that says of several clusters which set they are
-	// in, nil if there is none.
+	// Group returns an empty object of a kind that assigns several clusters to a set, or nil.
 	Group() client.Object
-	// Cache completes the options of the cache that is read from.
+	// Cache adds the options for the cache that the inventory is read from.
 	Cache(options cache.Options) cache.Options
-	// Clusters lists all clusters, sorted by name, each name once.
+	// Clusters returns all clusters, sorted by name. Names are unique.
 	Clusters(ctx context.Context, reader client.Reader) ([]*clusterv1.ManagedCluster, error)
-	// Cluster is the one with a name; an error of the API machinery says that there is none.
+	// Cluster returns the cluster of a name. If it does not exist, the error is NotFound of the API machinery.
 	Cluster(ctx context.Context, reader client.Reader, name string) (*clusterv1.ManagedCluster, error)
-	// Of is the cluster that an object of the kind stands for.
+	// Of returns the cluster that an object of the kind represents.
 	Of(ctx context.Context, reader client.Reader, object client.Object) (*clusterv1.ManagedCluster, error)
 }
 
@@ -37,7 +36,7 @@ type ManagedClusters struct{}
 // Object implements [Inventory].
 func (ManagedClusters) Object() client.Object { return &clusterv1.ManagedCluster{} }
 
-// Group implements [Inventory]: labels of the clusters alone say where they belong.
+// Group implements [Inventory]. Only labels of the clusters assign them to sets.
 func (ManagedClusters) Group() client.Object { return nil }
 
 // Cache implements [Inventory].

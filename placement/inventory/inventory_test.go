@@ -48,8 +48,8 @@ func reader(t *testing.T, objects ...client.Object) client.Reader {
 	return fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).Build()
 }
 
-// The file has ClusterProfiles with the ManagedClusters that they are, which "go test ./placement/inventory -rewrite" writes
-// anew. The argument is the set that the namespace names.
+// The file has ClusterProfiles with the ManagedClusters that represent them; "go test ./placement/inventory -rewrite" updates
+// these. The argument is the set that the namespace names.
 func TestProfilesAsManagedClusters(t *testing.T) {
 	datadriven.RunTest(t, "testdata/profiles", func(t *testing.T, d *datadriven.TestData) string {
 		object, set := profile("fleet", "a", nil), ""
@@ -109,7 +109,7 @@ func TestManagedClusters(t *testing.T) {
 	require.Equal(t, cache.Options{}, from.Cache(cache.Options{}))
 }
 
-// How a cluster is accessed is no matter of who selects it.
+// Access data of a cluster doesn't affect its selection.
 func TestTheCacheKeepsNoAccess(t *testing.T) {
 	options := ClusterProfiles{Namespace: "fleet"}.Cache(cache.Options{})
 	seen := 0
@@ -131,8 +131,8 @@ func TestTheCacheKeepsNoAccess(t *testing.T) {
 	require.Equal(t, 2, seen)
 }
 
-// Whatever a profile says: nothing in it is changed, all properties are claims in their order,
-// and an expression that asks for availability has an answer where there is one.
+// For any profile, the conversion changes nothing in it and keeps all properties as claims in their order. A cluster has the
+// availability condition if and only if the profile gives its health.
 func TestAnyProfile(t *testing.T) {
 	texts := rapid.SampledFrom([]string{"", "a", "ControlPlaneHealthy", "ManagedClusterConditionAvailable", "True", "False", "é\x00", strings.Repeat("x", 300)})
 	labels := rapid.MapOfN(rapid.SampledFrom([]string{clusterv1beta2.ClusterSetLabel, profilev1alpha1.LabelClusterSetKey, profilev1alpha1.LabelClusterManagerKey, "a"}), texts, 0, 4)

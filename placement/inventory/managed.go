@@ -15,8 +15,8 @@ import (
 	profilev1alpha1 "sigs.k8s.io/cluster-inventory-api/apis/v1alpha1"
 )
 
-// managed is a ClusterProfile as a ManagedCluster, where the namespace belongs to a set,
-// if any. It shares with the profile what is the same in both.
+// managed returns the ManagedCluster for a ClusterProfile. set is the set of the namespace, or empty. The result shares data with
+// the profile.
 func managed(profile *profilev1alpha1.ClusterProfile, set string) *clusterv1.ManagedCluster {
 	result := &clusterv1.ManagedCluster{
 		ObjectMeta: metav1.ObjectMeta{
@@ -30,7 +30,7 @@ func managed(profile *profilev1alpha1.ClusterProfile, set string) *clusterv1.Man
 		},
 	}
 	if set != "" {
-		// Another set of the namespace is another version of the cluster.
+		// A change of the set must change the version of the cluster.
 		result.ResourceVersion += "+" + set
 	}
 	if properties := profile.Status.Properties; len(properties) > 0 {
@@ -42,8 +42,7 @@ func managed(profile *profilev1alpha1.ClusterProfile, set string) *clusterv1.Man
 	return result
 }
 
-// labelsOf are the labels of a profile, with the set and the manager where these are said
-// elsewhere.
+// labelsOf returns the labels of a profile, plus labels for the set and the manager if they are given elsewhere.
 func labelsOf(profile *profilev1alpha1.ClusterProfile, set string) map[string]string {
 	result := profile.Labels
 	add := func(key, value string) {
@@ -61,12 +60,12 @@ func labelsOf(profile *profilev1alpha1.ClusterProfile, set string) map[string]st
 	return result
 }
 
-// health is the condition that says whether a cluster can be used, nil if nobody says.
+// health returns the condition that shows whether a cluster is usable, or nil.
 func health(profile *profilev1alpha1.ClusterProfile) *metav1.Condition {
 	return meta.FindStatusCondition(profile.Status.Conditions, profilev1alpha1.ClusterConditionControlPlaneHealthy)
 }
 
-// conditionsOf are those of a profile, with the one that expressions ask of ManagedClusters.
+// conditionsOf returns the conditions of a profile, with the availability condition that expressions read in ManagedClusters.
 func conditionsOf(profile *profilev1alpha1.ClusterProfile) []metav1.Condition {
 	healthy := health(profile)
 	if healthy == nil || meta.FindStatusCondition(profile.Status.Conditions, clusterv1.ManagedClusterConditionAvailable) != nil {
@@ -77,8 +76,8 @@ func conditionsOf(profile *profilev1alpha1.ClusterProfile) []metav1.Condition {
 	return append(slices.Clip(profile.Status.Conditions), available)
 }
 
-// taintsOf are those that Open Cluster Management gives clusters that are not available. Nobody
-// is kept from a cluster of which nothing is said.
+// taintsOf returns the taint that Open Cluster Management gives an unavailable cluster. A cluster without a health condition has
+// no taint.
 func taintsOf(profile *profilev1alpha1.ClusterProfile) []clusterv1.Taint {
 	healthy := health(profile)
 	if healthy == nil || healthy.Status == metav1.ConditionTrue {

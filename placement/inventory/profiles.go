@@ -25,11 +25,10 @@ type ClusterProfiles struct {
 // Object implements [Inventory].
 func (ClusterProfiles) Object() client.Object { return &profilev1alpha1.ClusterProfile{} }
 
-// Group implements [Inventory]: the namespace may have the label of a set.
+// Group implements [Inventory]. The namespace may have the label of a set.
 func (ClusterProfiles) Group() client.Object { return &corev1.Namespace{} }
 
-// Cache implements [Inventory]. Nothing but the namespace is watched, and how a cluster is
-// accessed is not kept.
+// Cache implements [Inventory]. It limits the cache to the namespace and removes the access data of clusters.
 func (p ClusterProfiles) Cache(options cache.Options) cache.Options {
 	if options.ByObject == nil {
 		options.ByObject = map[client.Object]cache.ByObject{}
@@ -88,7 +87,7 @@ func (p ClusterProfiles) Of(ctx context.Context, reader client.Reader, object cl
 	return managed(profile, set), nil
 }
 
-// set is the one that the label of the namespace names, "" if there is none.
+// set returns the set that the label of the namespace names, or "".
 func (p ClusterProfiles) set(ctx context.Context, reader client.Reader) (string, error) {
 	namespace := &corev1.Namespace{}
 	err := reader.Get(ctx, client.ObjectKey{Name: p.Namespace}, namespace)

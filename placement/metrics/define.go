@@ -34,20 +34,19 @@ const (
 	continued = "continued"
 	overran   = "failed"
 	unchanged = "unchanged"
-	// addOn is what all prioritizers that read AddOnPlacementScores are called.
+	// addOn is the label value for all prioritizers that read AddOnPlacementScores.
 	addOn = "AddOn"
-	// unknown is the reason of an evaluation that fails without one.
+	// unknown is the reason of a failed evaluation without a reason.
 	unknown = "Unknown"
 )
 
-// durations are from a microsecond, which no part takes, to minutes, which nothing
-// should.
+// durations has buckets from a microsecond to minutes, a range beyond all expected durations.
 func durations() []float64 { return metrics.ExponentialBuckets(1e-6, 4, 14) }
 
-// costs are up to the limit of one evaluation, and beyond.
+// costs has buckets that go beyond the limit of one evaluation.
 func costs() []float64 { return metrics.ExponentialBuckets(1, 4, 12) }
 
-// define makes the metrics, without a value yet.
+// define creates the metrics without values.
 func (m *Metrics) define() {
 	m.scheduling = durationsBy("scheduling_duration_seconds",
 		"Time to decide one Placement on a snapshot of the hub, without writing, by result: decided, standing (the former decision stands) or error.", "result")
@@ -89,8 +88,7 @@ func countBy(name, help string, labels ...string) *metrics.CounterVec {
 	}, labels)
 }
 
-// start shows counters as zero before they first count, so that rates and alerts see
-// the first time.
+// start sets counters to zero, so that rates and alerts include the first increment.
 func (m *Metrics) start() {
 	for vector, values := range map[*metrics.CounterVec][]string{
 		m.compilations: {compiled, refused},

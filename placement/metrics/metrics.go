@@ -15,15 +15,15 @@ import (
 	"github.com/celset/celset/placement"
 )
 
-// Options describe [Metrics].
+// Options configure [Metrics].
 type Options struct {
-	// Registerer is where they are shown; it must be given.
+	// Registerer registers the metrics; it is required.
 	Registerer metrics.Registerer
-	// Now is the clock; nil is that of the machine.
+	// Now is the clock; nil means the system clock.
 	Now func() time.Time
 }
 
-// Metrics are told what happens and count it. They are safe for concurrent use.
+// Metrics counts and measures decisions. It is safe for concurrent use.
 type Metrics struct {
 	now func() time.Time
 
@@ -47,7 +47,7 @@ var (
 	_ cel.Timer          = (*Metrics)(nil)
 )
 
-// New registers metrics. It fails where such metrics are registered already.
+// New registers metrics. It returns an error if they are registered already.
 func New(options Options) (*Metrics, error) {
 	if options.Registerer == nil {
 		return nil, errors.New("metrics of placement: there is no registry")
@@ -60,7 +60,7 @@ func New(options Options) (*Metrics, error) {
 	for _, one := range []metrics.Registerable{
 		m.scheduling, m.plugins, m.writing, m.cached, m.turns, m.outOfRange, m.undecodable, m.evaluationTime, m.evaluationCost, m.failures, m.compilations,
 	} {
-		// They are made here, since the registry is none of Kubernetes, which would do it.
+		// Registries of Kubernetes create metrics themselves, but other registries don't.
 		one.Create(nil)
 		if err := options.Registerer.Register(one); err != nil {
 			return nil, fmt.Errorf("register metric %s: %w", one.FQName(), err)
@@ -70,8 +70,7 @@ func New(options Options) (*Metrics, error) {
 	return m, nil
 }
 
-// Scheduling returns the configuration of a [placement.Scheduler] that is measured,
-// its CEL expressions, too.
+// Scheduling returns the configuration of a [placement.Scheduler] that reports its decisions and CEL evaluations to m.
 func (m *Metrics) Scheduling() (placement.Config, error) {
 	environment, err := cluster.NewEnvironment(cel.Config{Observer: m})
 	if err != nil {
@@ -80,7 +79,7 @@ func (m *Metrics) Scheduling() (placement.Config, error) {
 	return placement.Config{Environment: environment, Observer: m}, nil
 }
 
-// stopwatch returns the seconds since it was made.
+// stopwatch returns a function that returns the seconds since this call.
 func (m *Metrics) stopwatch() func() float64 {
 	start := m.now()
 	return func() float64 { return m.now().Sub(start).Seconds() }

@@ -34,8 +34,7 @@ import (
 	"github.com/celset/celset/placement/metrics"
 )
 
-// bench is a scheduler that is measured with a clock that goes on by a millisecond
-// each time somebody looks at it.
+// bench is a measured scheduler with a clock that advances by a millisecond at each reading.
 type bench struct {
 	*metrics.Metrics
 	registry  compbase.KubeRegistry
@@ -68,13 +67,13 @@ func newBench(t *testing.T) *bench {
 			ObjectMeta: metav1.ObjectMeta{Name: name, UID: "u", ResourceVersion: "1", Labels: map[string]string{"name": name}},
 		})
 	}
-	// Of the cluster a nobody knows how many processors it has.
+	// The number of processors of the cluster a is out of range.
 	b.snapshot.Clusters[0].Status.Allocatable = clusterv1.ResourceList{"cpu": resource.MustParse("1e1000")}
 	b.snapshot.Clusters[0].Status.Capacity = b.snapshot.Clusters[0].Status.Allocatable
 	return b
 }
 
-// values are the counters and the counts of histograms that are not zero.
+// values returns counters and counts of histograms that are not zero.
 func (b *bench) values(t *testing.T) map[string]uint64 {
 	t.Helper()
 	families, err := b.registry.Gather()
@@ -103,8 +102,8 @@ func (b *bench) text(t *testing.T) string {
 	return text
 }
 
-// A Placement is decided again and again, with another spec if there is one. The file has what is counted then, which
-// "go test ./placement/metrics -rewrite" writes anew.
+// A Placement is decided repeatedly, with a new spec if one is given. The file has the counts; "go test ./placement/metrics
+// -rewrite" updates them.
 func TestCounted(t *testing.T) {
 	var b *bench
 	object := &clusterv1beta1.Placement{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "p", UID: "p"}}
@@ -168,8 +167,7 @@ func TestDurations(t *testing.T) {
 	require.EqualValues(t, 1, b.values(t)["cel_evaluation_failures_total Unknown"])
 }
 
-// Names, units and help texts are as Prometheus wants them, and every text says how
-// stable the metric is.
+// Names, units and help texts follow Prometheus conventions, and each help text has the stability level.
 func TestConventions(t *testing.T) {
 	b := newBench(t)
 	b.ObserveWriting()(nil)

@@ -40,15 +40,15 @@ func (m *Metrics) ObservePlugin(kind, name string) (end func()) {
 	return func() { m.plugins.WithLabelValues(kind, pluginOf(name)).Observe(elapsed()) }
 }
 
-// pluginOf is what a plugin is called in labels: of AddOn/<resource>/<score> only the
-// first part, since users name the others.
+// pluginOf returns the label value of a plugin. Of AddOn/<resource>/<score> it keeps the first part, because users choose the
+// others.
 func pluginOf(name string) string {
 	plugin, _, _ := strings.Cut(name, "/")
 	return plugin
 }
 
-// ObserveWriting is called when the PlacementDecisions of a Placement start to be
-// written, and what it returns with the error, if any, when that ends.
+// ObserveWriting must be called before PlacementDecisions of a Placement are written. The caller passes the error of the write,
+// if any, to end.
 func (m *Metrics) ObserveWriting() (end func(error)) {
 	elapsed := m.stopwatch()
 	return func(err error) {
@@ -63,8 +63,7 @@ func (m *Metrics) ObserveWriting() (end func(error)) {
 	}
 }
 
-// ObserveTurn is called when the expressions of a Placement were evaluated, with what
-// becomes of it: "done", "continued", "failed" or "unchanged".
+// ObserveTurn counts a turn of a Placement, with the result "done", "continued", "failed" or "unchanged".
 func (m *Metrics) ObserveTurn(turn string, expensive bool) {
 	queue := usual
 	if expensive {
@@ -73,7 +72,7 @@ func (m *Metrics) ObserveTurn(turn string, expensive bool) {
 	m.turns.WithLabelValues(queue, turn).Inc()
 }
 
-// ObserveUndecodable is called when the API server has answered with an object of a resource that can't be decoded.
+// ObserveUndecodable counts an object of the API server that can't be decoded, by its resource.
 func (m *Metrics) ObserveUndecodable(resource string) { m.undecodable.WithLabelValues(resource).Inc() }
 
 // Now implements [cel.Timer].

@@ -27,13 +27,13 @@ import (
 	"github.com/celset/celset/placement/turns"
 )
 
-// Name of the controller in logs, metrics and events.
+// Name is the name of the controller in logs, metrics and events.
 const Name = "celset-multikueue"
 
-// DefaultRound is that of Kueue's incremental dispatcher.
+// DefaultRound equals the interval of Kueue's incremental dispatcher.
 const DefaultRound = 5 * time.Minute
 
-// Kinds of Kueue, in the version that 0.15 and later have.
+// Kinds of Kueue in the version of release 0.15 and later.
 var (
 	version      = schema.GroupVersion{Group: "kueue.x-k8s.io", Version: "v1beta2"}
 	workloadKind = version.WithKind("Workload")
@@ -42,25 +42,24 @@ var (
 )
 
 const (
-	// controllerName is that of the admission checks of MultiKueue.
+	// controllerName is the controller of MultiKueue's admission checks.
 	controllerName = "kueue.x-k8s.io/multikueue"
-	// componentNumber is the annotation with the number of a Workload among those of one job.
+	// componentNumber is the annotation with the index of a Workload among the Workloads of one job.
 	componentNumber = "kueue.x-k8s.io/component-workload-index"
 )
 
-// ofPlacement is the index of the Workloads that wait for a cluster, by the name of their Placement, and all of them by [anyPlacement].
+// ofPlacement indexes Workloads that wait for a cluster, by the name of their Placement and by [anyPlacement].
 const ofPlacement, anyPlacement = "placement", "*"
 
-// Options of the controller.
+// Options configure the controller.
 type Options struct {
-	// Round is how long the clusters of a decision group have before those of the next one are nominated, too; by default
-	// [DefaultRound].
+	// Round is the time between nominations of decision groups; by default [DefaultRound]. Groups nominated earlier stay nominated.
 	Round time.Duration
-	// SkipNameValidation allows more than one controller in a process, one after the other.
+	// SkipNameValidation allows several controllers in a process, one after the other.
 	SkipNameValidation bool
 }
 
-// Cache adds to the options of a manager's cache what is kept of a Workload: no templates of pods.
+// Cache adds an option that removes the pod templates of cached Workloads.
 func Cache(options cache.Options) cache.Options {
 	byObject := map[client.Object]cache.ByObject{
 		empty(workloadKind): {UnsafeDisableDeepCopy: ptr.To(true), Transform: func(object any) (any, error) {
@@ -77,7 +76,7 @@ func Cache(options cache.Options) cache.Options {
 	return options
 }
 
-// Add adds the controller to a manager whose scheme has the kinds of clusterv1beta1, and whose API server has those of Kueue.
+// Add adds the controller to a manager. Its scheme needs the kinds of clusterv1beta1, and its API server the kinds of Kueue.
 func Add(mgr manager.Manager, options Options) error {
 	if options.Round <= 0 {
 		options.Round = DefaultRound
@@ -146,7 +145,7 @@ func (r *reconciler) waiting(ctx context.Context, placement string, options ...c
 }
 
 type reconciler struct {
-	// The client of a manager has only objects of Go types from the cache.
+	// A manager's client reads unstructured objects from the API server, not from the cache.
 	cache, live client.Reader
 	status      client.StatusWriter
 	events      events.EventRecorder

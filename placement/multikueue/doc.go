@@ -1,30 +1,29 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package multikueue is an external dispatcher of Kueue's MultiKueue: it nominates the worker clusters of a Workload as a Placement
-// decides.
+// Package multikueue is an external dispatcher for Kueue's MultiKueue. It nominates the worker clusters of a Workload that a
+// Placement selects.
 //
 //	mgr, err := manager.New(config, manager.Options{Cache: multikueue.Cache(cache.Options{})})
 //	err = multikueue.Add(mgr, multikueue.Options{})
 //
-// # Which Workloads
+// # Dispatched Workloads
 //
-// Those that have quota reserved, whose admission check of the controller kueue.x-k8s.io/multikueue is pending, and that are not
-// assigned to a cluster yet. A Workload names a Placement in its namespace by the label cluster.open-cluster-management.io/placement,
-// which Kueue copies from its job when it is among the labelKeysToCopy. One without the label is nominated all clusters at once, as by
-// Kueue itself.
+// A Workload is dispatched if its quota is reserved, its admission check of the controller kueue.x-k8s.io/multikueue is pending,
+// and no cluster is assigned. Its label cluster.open-cluster-management.io/placement names a Placement in its namespace. Kueue
+// copies the label from the job if labelKeysToCopy lists it. A Workload without the label is nominated all clusters at once.
+// # Nominated clusters
+// # Nominated clusters
 //
-// # Which clusters
-//
-// Those that the Placement decides and the MultiKueueConfig of the admission check has, under the same name. They are nominated by
-// decision groups: the first one when quota is reserved, and one more after each [Options.Round] in which no cluster admitted the
-// Workload. So a Placement with sortBy Score and clustersPerDecisionGroup 1 offers a Workload to the best cluster first. When the order
-// of the clusters changes, those that are first now are nominated, too. A cluster that is not decided any more is not nominated any more,
-// and Kueue withdraws the Workload from it. A Workload that is evicted begins with the first group again. All of that follows from what
-// the Workload and the Placement say: nothing is remembered.
-//
+// A cluster is nominated if the Placement selects it and the MultiKueueConfig of the admission check lists it, under the same
+// name. The first decision group is nominated when quota is reserved. Each time that [Options.Round] ends without an admission,
+// one more group is nominated. So a Placement with sortBy Score and clustersPerDecisionGroup 1 offers a Workload to the best
+// cluster first. If the order changes, the clusters that are now first are nominated, too. A cluster that is no longer selected
+// loses its nomination, and Kueue withdraws the Workload from it. An evicted Workload restarts with the first group. The
+// controller stores no state of its own.
 // # How a nomination is written
 //
-// By server-side apply in the name of Kueue's own field manager, or Kueue could not take it back when it assigns a cluster: the fields
-// are mutually exclusive. What that manager owns already is applied with it, from the version that it was read from.
+// It is written by server-side apply in the name of Kueue's own field manager. Otherwise Kueue could not remove it when it
+// assigns a cluster, because nominatedClusterNames and clusterName are mutually exclusive. The apply repeats all fields that this
+// manager owns, based on the version that was read.
 package multikueue

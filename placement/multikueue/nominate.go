@@ -21,16 +21,17 @@ import (
 	"github.com/celset/celset/apis/wellknown"
 )
 
-// nomination is which clusters a Workload is offered to.
+// nomination holds the clusters that a Workload is offered to.
 type nomination struct {
 	clusters []string
-	// reason and why are of the event that there are none.
+	// reason and why are for the event if no cluster is nominated.
 	reason, why string
-	// next is when there are more, 0 for never.
+	// next is the time until more clusters are nominated; 0 means never.
 	next time.Duration
 }
 
-// Reconcile nominates the clusters of a Workload. The cache decides whether there is something to write, and the API server what.
+// Reconcile nominates the clusters of a Workload. If the cached objects require a write, it decides again with the Workload of
+// the API server.
 func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 	var (
 		object *unstructured.Unstructured
@@ -50,7 +51,7 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		}
 		if slices.Equal(n.clusters, w.Status.NominatedClusterNames) {
 			if n.reason != "" {
-				// The API server takes no note of more than 1,024 bytes, and 20 names may be longer.
+				// The API server limits a note to 1,024 bytes, and 20 names may be longer.
 				r.events.Eventf(object, nil, corev1.EventTypeWarning, n.reason, wellknown.ActionNominating, "No cluster is nominated: %.950s", n.why)
 			}
 			return reconcile.Result{RequeueAfter: n.next}, nil
@@ -59,7 +60,7 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	return reconcile.Result{RequeueAfter: n.next}, r.write(ctx, object, n.clusters)
 }
 
-// nominate returns which clusters a Workload is to be offered to, or nil if it waits for none or for the rest of a decision.
+// nominate returns the clusters to offer to a Workload, or nil if it waits for no cluster or the decision is incomplete.
 func (r *reconciler) nominate(ctx context.Context, w *workload) (*nomination, error) {
 	if !w.waits() {
 		return nil, nil
@@ -92,8 +93,8 @@ func (r *reconciler) nominate(ctx context.Context, w *workload) (*nomination, er
 	return &nomination{clusters: offered(groups, taken, w.Status.NominatedClusterNames), next: next}, nil
 }
 
-// offered returns the clusters of the first groups, and of the others those that are nominated already. A cluster that only loses its
-// place keeps the nomination: it may have admitted the Workload a moment ago, and Kueue assigns no cluster that is not nominated.
+// offered returns the clusters of the first groups, and clusters of other groups that are nominated already. These keep the
+// nomination, because they may have just admitted the Workload, and Kueue assigns only nominated clusters.
 func offered(groups [][]string, taken int, before []string) []string {
 	result := slices.Concat(groups[:taken]...)
 	for _, cluster := range slices.Concat(groups[taken:]...) {
@@ -104,8 +105,8 @@ func offered(groups [][]string, taken int, before []string) []string {
 	return result
 }
 
-// rounds returns how many of some groups are nominated when a time has passed, and when one more is, 0 for never. The clock of the API
-// server may be ahead.
+// rounds returns the number of groups to nominate after a time, and the time until the next group; 0 means never. passed may be
+// negative if the clock of the API server is ahead.
 func rounds(passed, round time.Duration, groups int) (taken int, next time.Duration) {
 	passed = max(0, passed)
 	if over := int64(passed / round); over < int64(groups)-1 {
@@ -114,8 +115,8 @@ func rounds(passed, round time.Duration, groups int) (taken int, next time.Durat
 	return groups, 0
 }
 
-// workers returns the clusters of the MultiKueueConfig of a Workload's admission check, nil if no check of MultiKueue is pending. A
-// check without a valid MultiKueueConfig Kueue shows as not active: it has none.
+// workers returns the clusters of the MultiKueueConfig of a Workload's admission check. It returns nil if no check of MultiKueue
+// is pending or the MultiKueueConfig is missing. Kueue shows a check without a valid MultiKueueConfig as inactive.
 func (r *reconciler) workers(ctx context.Context, w *workload) ([]string, error) {
 	for _, state := range w.Status.AdmissionChecks {
 		check := empty(checkKind)
@@ -142,9 +143,9 @@ func (r *reconciler) workers(ctx context.Context, w *workload) ([]string, error)
 	return nil, nil
 }
 
-// groups returns the clusters that a Placement decides, of some, in order, by decision groups. Groups without any are left out. It says
-// whether that is the whole decision: PlacementDecisions are written one by one, so that a cluster that changes its place is in two of
-// them, or in none, for a moment. The rest is another event.
+// groups returns the selected clusters among some, in order, by decision group without empty groups. whole is false while
+// PlacementDecisions are being written one by one: a cluster that moves may be in two of them or in none. The next write causes
+// an event.
 func (r *reconciler) groups(ctx context.Context, placement *clusterv1beta1.Placement, some []string) (result [][]string, whole bool, err error) {
 	seen := sets.Set[string]{}
 	for _, group := range placement.Status.DecisionGroups {

@@ -13,7 +13,7 @@ import (
 	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
 )
 
-// workload is what matters here of a Workload. Kueue's module has the whole type, and requires a hundred others.
+// workload has the needed fields of a Workload. The module of Kueue with the full type requires a hundred other modules.
 type workload struct {
 	metav1.ObjectMeta `json:"metadata"`
 
@@ -36,7 +36,7 @@ func read(object *unstructured.Unstructured) (*workload, error) {
 	return w, nil
 }
 
-// essence is a Workload with the fields that [read] and the cache need.
+// essence returns a Workload with the fields that [read] and the cache need.
 func essence(object *unstructured.Unstructured) *unstructured.Unstructured {
 	result := empty(object.GroupVersionKind())
 	result.SetNamespace(object.GetNamespace())
@@ -61,7 +61,7 @@ func essence(object *unstructured.Unstructured) *unstructured.Unstructured {
 	return result
 }
 
-// reserved is the condition that the quota of a Workload is reserved, nil if it is not.
+// reserved returns the condition QuotaReserved if it is true, else nil.
 func (w *workload) reserved() *metav1.Condition {
 	condition := meta.FindStatusCondition(w.Status.Conditions, "QuotaReserved")
 	if condition == nil || condition.Status != metav1.ConditionTrue {
@@ -70,9 +70,9 @@ func (w *workload) reserved() *metav1.Condition {
 	return condition
 }
 
-// waits says whether clusters are to be nominated, if an admission check of MultiKueue is pending. A Workload that is evicted keeps its
-// quota until its job is suspended: what is nominated then Kueue does not take back, and takes when quota is reserved again. Of the
-// Workloads of one job Kueue nominates the cluster of the first for all others.
+// waits reports whether a Workload needs a nomination while an admission check of MultiKueue is pending. An evicted Workload
+// keeps its quota until its job is suspended. Kueue would not remove a nomination made then, and would use it at the next
+// reservation. If a job has several Workloads, Kueue nominates the cluster of the first one for the others.
 func (w *workload) waits() bool {
 	number, numbered := w.Annotations[componentNumber]
 	return w.DeletionTimestamp.IsZero() && w.reserved() != nil && !w.is("Evicted") && !w.is("Finished") &&

@@ -23,7 +23,7 @@ import (
 	"github.com/celset/celset/apis/wellknown"
 )
 
-// write nominates clusters of a Workload as it was read from the API server, none for an empty list.
+// write nominates clusters of a Workload that was read from the API server. An empty list removes the nomination.
 func (r *reconciler) write(ctx context.Context, object *unstructured.Unstructured, clusters []string) error {
 	applied, err := r.fields.of(object)
 	if err != nil {
@@ -42,12 +42,12 @@ func (r *reconciler) write(ctx context.Context, object *unstructured.Unstructure
 	return r.status.Apply(ctx, client.ApplyConfigurationFromUnstructured(applied), client.FieldOwner(wellknown.FieldManagerKueue), client.ForceOwnership)
 }
 
-// ownedFields finds what Kueue's field manager applied to the status of a Workload. That takes the schema, which says by what the items
-// of a list are told apart.
+// ownedFields finds the fields of a Workload's status that Kueue's field manager applied. It needs the schema, which defines the
+// keys of list items.
 type ownedFields struct {
 	openAPI openapi.Client
 	mutex   sync.Mutex
-	// types is nil until it is needed, and again when it does not fit: Kueue may be another version now.
+	// types is nil at first and after an object did not match it, because Kueue may have changed its version.
 	types managedfields.TypeConverter
 }
 
@@ -73,7 +73,7 @@ func (o *ownedFields) of(object *unstructured.Unstructured) (*unstructured.Unstr
 		result.Object = owned
 	}
 	if _, ok := result.Object["status"].(map[string]any); !ok {
-		// An apply without any field, such as that of no cluster, owns the status itself.
+		// An apply without fields, such as an empty nomination, owns the status itself.
 		delete(result.Object, "status")
 	}
 	return result, nil
@@ -96,7 +96,7 @@ func (o *ownedFields) typed(object *unstructured.Unstructured) (*typed.TypedValu
 	return value, err
 }
 
-// typesOf returns the types of Kueue as the API server describes them.
+// typesOf returns Kueue's types from the schema of the API server.
 func typesOf(client openapi.Client) (managedfields.TypeConverter, error) {
 	paths, err := client.Paths()
 	if err != nil {

@@ -15,28 +15,28 @@ import (
 	"github.com/celset/celset/placement"
 )
 
-// Options say what is reported.
+// Options select the parts of a report.
 type Options struct {
-	// Clusters are those that are listed, all if it is empty.
+	// Clusters are the clusters to list; empty means all.
 	Clusters []string
-	// Removed is how many removed clusters are listed for each filter, 0 for all.
+	// Removed limits the removed clusters listed for each filter; 0 means no limit.
 	Removed int
-	// All Placements are decided by celset-placement, not only annotated ones.
+	// All is true if celset-placement decides all Placements, not only annotated ones.
 	All bool
 }
 
-// New reports how the Placement was decided. The error is that of the decision, nil if there was none.
+// New returns the report on a decision. err is the error of the decision, if any.
 func New(object *clusterv1beta1.Placement, result *placement.Result, err error, options Options) *Report {
 	return maker{object, result, sets.New(options.Clusters...), options.Removed}.make(err, options.All)
 }
 
-// maker has what a Report is made from.
+// maker builds a Report.
 type maker struct {
 	object *clusterv1beta1.Placement
 	result *placement.Result
-	// only are the clusters that are listed, empty for all.
+	// only has the clusters to list; empty means all.
 	only sets.Set[string]
-	// most removed clusters of a filter are listed, all if it is 0.
+	// most limits the removed clusters listed for a filter; 0 means no limit.
 	most int
 }
 
@@ -168,9 +168,8 @@ func (r maker) groups() []Group {
 	return result
 }
 
-// SetDefaults sets what the API server sets when a Placement is created, by the
-// schema of its CustomResourceDefinition. body is what the object was read from: only
-// there a weight that is zero differs from none.
+// SetDefaults sets the defaults that the API server takes from the schema of the CustomResourceDefinition. body is the text of
+// the object, which shows whether a weight is absent or zero.
 func SetDefaults(object *clusterv1beta1.Placement, body []byte) {
 	spec := &object.Spec
 	orDefault(&spec.SortBy, clusterv1beta1.PlacementSortByClusterName)
@@ -198,8 +197,7 @@ func setWeights(configurations []clusterv1beta1.PrioritizerConfig, body []byte) 
 			} `json:"prioritizerPolicy"`
 		} `json:"spec"`
 	}
-	// What could be decoded can be decoded again; if not, weights that are not there
-	// are none.
+	// The text was decoded before. If it can't be decoded now, all weights count as absent.
 	_ = yaml.Unmarshal(body, &written)
 	for i := range configurations {
 		if weights := written.Spec.PrioritizerPolicy.Configurations; i >= len(weights) || weights[i].Weight == nil {

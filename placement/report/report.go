@@ -1,8 +1,8 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package report says in data how a Placement was decided: the debug endpoint of celset-placement and kubectl celset have
-// the same answer.
+// Package report describes a decision about a Placement as data. The debug endpoint of celset-placement and kubectl celset share
+// it.
 //
 //	result, err := scheduler.Schedule(ctx, object, snapshot, now)
 //	answer := report.New(object, result, err, report.Options{All: true})
@@ -15,126 +15,122 @@ import (
 	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
 )
 
-// Limits of what a Report lists and quotes.
+// Limits of a Report.
 const (
-	// MaxRemoved is how many removed clusters an answer of the debug endpoint lists for each filter.
+	// MaxRemoved is the number of removed clusters that the debug endpoint lists for each filter.
 	MaxRemoved = 1000
-	// MaxReason is how many bytes of a reason it quotes, which can have an expression
-	// in it, and MaxMessage of what is said once.
+	// MaxReason limits a quoted reason, which may contain an expression, and MaxMessage a message that appears once. Both are in
+	// bytes.
 	MaxReason  = 1 << 10
 	MaxMessage = 32 << 10
 )
 
-// Report is how a Placement was decided. The names of fields that the debug server of
-// Open Cluster Management has, too, mean the same.
+// Report describes a decision about a Placement. Fields with the same names as in the debug server of Open Cluster Management
+// have the same meaning.
 type Report struct {
-	// Error is why the decision could not be made.
+	// Error explains why the decision failed.
 	Error string `json:"error,omitempty"`
-	// Placement is what was decided.
+	// Placement is the Placement of the decision.
 	Placement *clusterv1beta1.Placement `json:"placement"`
-	// Responsible tells whether the controller decides this Placement.
+	// Responsible is true if the controller decides this Placement.
 	Responsible bool `json:"responsible"`
-	// Stands tells that the former decision stands, so that nothing would be written
-	// but conditions.
+	// Stands is true if the former decision is kept, so that only conditions would be written.
 	Stands bool `json:"formerDecisionStands"`
-	// Undecided tells that no decision could be made, and that there is no former one.
+	// Undecided is true if the decision failed and there is no former decision.
 	Undecided bool `json:"undecided,omitempty"`
-	// Status is what would be written as the status of the Placement.
+	// Status is the new status of the Placement.
 	Status clusterv1beta1.PlacementStatus `json:"status"`
-	// Misconfigurations are what is wrong with the Placement.
+	// Misconfigurations are the mistakes in the Placement.
 	Misconfigurations []Misconfiguration `json:"misconfigurations,omitempty"`
-	// Warnings are what there would be events about.
+	// Warnings are the warnings that cause events.
 	Warnings []Warning `json:"warnings,omitempty"`
-	// Available is what there was to choose from.
+	// Available describes the clusters that the Placement selects from.
 	Available Available `json:"available"`
-	// Filters are the filters that ran, in their order.
+	// Filters are the filters that ran, in order.
 	Filters []Filter `json:"filteredPipelineResults"`
-	// Prioritizers are those that took part.
+	// Prioritizers are the prioritizers that ran.
 	Prioritizers []Prioritizer `json:"prioritizeResults"`
-	// Candidates are the clusters that passed the filters, the most wanted first.
+	// Candidates are the clusters that passed all filters, in order of rank.
 	Candidates []Candidate `json:"aggregatedScores"`
-	// Groups are the decision groups with the PlacementDecisions that there would be.
+	// Groups are the decision groups with their PlacementDecisions.
 	Groups []Group `json:"decisionGroups"`
-	// Time is when it was decided, or what the request said that it is. now() is the
-	// multiple of ten seconds at or before it.
+	// Time is the time of the decision, or the time in the request. now() is this time, rounded down to ten seconds.
 	Time metav1.Time `json:"time"`
-	// Requeue is when the outcome may change though no object does.
+	// Requeue is the time at which the decision may change without a change of an object.
 	Requeue *metav1.Time `json:"requeueTime,omitempty"`
-	// Evaluated is how many clusters the predicates were asked about, and Cost what the
-	// CEL expressions cost, in CEL cost units.
+	// Evaluated is the number of clusters on which predicates were evaluated. Cost is the total cost of the CEL expressions in CEL
+	// cost units.
 	Evaluated int    `json:"evaluatedClusters"`
 	Cost      uint64 `json:"celCost"`
 
-	// named: clusters were asked for by name.
+	// named is true if the request named clusters.
 	named bool
 }
 
-// Misconfiguration is something in the Placement that can't be understood.
+// Misconfiguration is an invalid field of the Placement.
 type Misconfiguration struct {
 	Plugin string `json:"plugin"`
-	// Field leads to it.
+	// Field is the path of the field.
 	Field   string `json:"field"`
 	Message string `json:"message"`
 }
 
-// Warning is something that does not keep the Placement from being decided.
+// Warning is a problem that does not prevent a decision.
 type Warning struct {
 	Reason  string `json:"reason"`
 	Plugin  string `json:"plugin"`
 	Message string `json:"message"`
 }
 
-// Available is what there was to choose from.
+// Available describes the clusters that the Placement selects from.
 type Available struct {
-	// Bound are the ManagedClusterSets that are bound to the namespace, Eligible those
-	// of them that the Placement wants.
+	// Bound are the ManagedClusterSets bound to the namespace. Eligible are the bound sets that the Placement uses.
 	Bound    []string `json:"boundClusterSets"`
 	Eligible []string `json:"eligibleClusterSets"`
-	// Clusters is how many clusters they have.
+	// Clusters is the number of clusters in the eligible sets.
 	Clusters int `json:"clusters"`
-	// Missing are the clusters that were asked for by name and are not among them.
+	// Missing are the requested clusters that are in no eligible set.
 	Missing []string `json:"notAvailable,omitempty"`
 }
 
-// Filter is the verdict of one filter.
+// Filter is the result of one filter.
 type Filter struct {
 	Name string `json:"name"`
-	// Passed are the clusters that it and those before it let through.
+	// Passed are the clusters that passed this filter and all earlier ones.
 	Passed []string `json:"filteredClusters"`
-	// Removed are the clusters that it removed, at most [Options].Removed, and Count is how
-	// many these are in all.
+	// Removed are the clusters that this filter removed, at most [Options].Removed. Count is their total number.
 	Removed []Removal `json:"removed"`
 	Count   int       `json:"removedClusters"`
 }
 
-// Removal is why a filter removed a cluster.
+// Removal is a removed cluster with the reason.
 type Removal struct {
 	Cluster string `json:"clusterName"`
 	// Reason is a sentence without its subject, the cluster.
 	Reason string `json:"reason"`
 }
 
-// Prioritizer is the verdict of one prioritizer.
+// Prioritizer is the result of one prioritizer.
 type Prioritizer struct {
 	Name   string `json:"name"`
 	Weight int32  `json:"weight"`
-	// Scores are those of the candidates, before weighting.
+	// Scores maps candidates to their scores before weighting.
 	Scores map[string]int64 `json:"scores"`
 }
 
-// Candidate is what became of a cluster that passed the filters.
+// Candidate is a cluster that passed all filters, with its result.
 type Candidate struct {
 	Cluster string `json:"clusterName"`
 	// Score is the sum of the weighted scores.
 	Score    int64 `json:"score"`
 	Selected bool  `json:"selected"`
-	// Reason says why it is not selected.
+	// Reason explains why the cluster is not selected.
 	Reason string `json:"reason,omitempty"`
-	// ClusterSet is the first eligible one that it is in.
+	// ClusterSet is the first eligible set with this cluster.
 	ClusterSet string `json:"clusterSet"`
-	// Predicate is the index of the first one that matches it; nil if there is none.
+	// Predicate is the index of the first predicate that matches the cluster, or nil.
 	Predicate *int `json:"predicate,omitempty"`
-	// Avoided is the key of a taint that puts it behind others of the same score.
+	// Avoided is the key of a taint that ranks the cluster behind others of the same score.
 	Avoided string `json:"avoidedTaint,omitempty"`
 }
 
@@ -142,17 +138,17 @@ type Candidate struct {
 type Group struct {
 	Index int    `json:"decisionGroupIndex"`
 	Name  string `json:"decisionGroupName"`
-	// Decisions are its PlacementDecisions.
+	// Decisions are the PlacementDecisions of the group.
 	Decisions []Decision `json:"placementDecisions"`
 }
 
-// Decision is what one PlacementDecision would say.
+// Decision is the content of one PlacementDecision.
 type Decision struct {
 	Name     string                           `json:"name"`
 	Clusters []clusterv1beta1.ClusterDecision `json:"decisions"`
 }
 
-// Clip cuts what is longer than a number of bytes.
+// Clip cuts a text that is longer than limit bytes, and adds "...".
 func Clip(text string, limit int) string {
 	if len(text) <= limit {
 		return text

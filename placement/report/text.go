@@ -10,20 +10,20 @@ import (
 	"text/tabwriter"
 )
 
-// A hub has thousands of clusters, and a few reasons why they are not selected. So the text has each reason once, with
-// the number of clusters and the names of the first ones. All clusters are in the data.
+// A hub has thousands of clusters but only a few reasons for not selecting them. So the text has each reason once, with the
+// number of clusters and the first names. The data has all clusters.
 
 const (
-	// mostReasons is the number of different reasons that the text has of a filter, and of the candidates.
+	// mostReasons limits the reasons in the text for each filter and for the candidates.
 	mostReasons = 10
-	// mostSelected is the number of selected clusters that the text lists.
+	// mostSelected limits the selected clusters in the text.
 	mostSelected = 20
-	// mostNames is the number of clusters that are named where several are counted.
+	// mostNames limits the names after a number of clusters.
 	mostNames = 3
 )
 
-// Text explains the decision: conditions, what each filter removed and why, and the candidates with their scores in the
-// order of their rank. Clusters with the same reason are grouped, unless the report is about clusters that were named.
+// Text explains the decision: conditions, the clusters that each filter removed, and the candidates with their scores in order of
+// rank. Clusters with the same reason are grouped, unless the request named clusters.
 func (r *Report) Text() string {
 	d := &text{named: r.named}
 	for _, condition := range r.Status.Conditions {
@@ -48,11 +48,11 @@ func (r *Report) Text() string {
 // text builds the result of [Report.Text].
 type text struct {
 	strings.Builder
-	// named: clusters were asked for by name. Each of them has a line of its own.
+	// named is true if the request named clusters. Each of them has a line of its own.
 	named bool
 }
 
-// filter describes what a filter removed.
+// filter writes the clusters that a filter removed.
 func (d *text) filter(filter Filter) {
 	fmt.Fprintf(d, "%s removed %d\n", filter.Name, filter.Count)
 	var groups grouped
@@ -76,7 +76,7 @@ func (d *text) filter(filter Filter) {
 	}
 }
 
-// candidates describes the clusters that passed the filters, in a table.
+// candidates writes a table of the clusters that passed the filters.
 func (d *text) candidates(r *Report) {
 	var table strings.Builder
 	rows := tabwriter.NewWriter(&table, 0, 0, 2, ' ', 0)
@@ -124,13 +124,14 @@ func (c *Candidate) verdict() string {
 	return verdict
 }
 
-// grouped are clusters by their reasons, in the order in which the reasons were met.
+// grouped holds clusters by reason, in the order of the first occurrence.
 type grouped struct {
 	of    []*reasoned
 	known map[string]*reasoned
 }
 
-// reasoned are the clusters with one reason. reason is that of the first one, listed the number that a table has.
+// reasoned holds the clusters with one reason. reason is the text for the first cluster, listed the number of its rows in a
+// table.
 type reasoned struct {
 	reason   string
 	clusters []string
@@ -152,7 +153,7 @@ func (g *grouped) add(cluster, key, reason string) *reasoned {
 	return group
 }
 
-// isListed reports whether a table has a row for the cluster that was added last, to group.
+// isListed reports whether the table has a row for the cluster last added to group.
 func (g *grouped) isListed(group *reasoned, selected bool) bool {
 	most := mostNames
 	if selected {
@@ -161,7 +162,7 @@ func (g *grouped) isListed(group *reasoned, selected bool) bool {
 	return len(group.clusters) <= most && (group.listed > 0 || len(g.of) <= mostReasons)
 }
 
-// most returns the largest groups, in the order in which they were met, and how many clusters and groups are left out.
+// most returns the n largest groups in their order, and the numbers of clusters and groups that are left out.
 func (g *grouped) most(n int) (shown []*reasoned, clusters, groups int) {
 	if len(g.of) <= n {
 		return g.of, 0, 0
@@ -178,7 +179,7 @@ func (g *grouped) most(n int) (shown []*reasoned, clusters, groups int) {
 	return shown, clusters, len(g.of) - n
 }
 
-// anonymous removes the name of its cluster from a reason: failures have it, and are the same for many clusters.
+// anonymous removes the name of the cluster from a reason, so that reasons of many clusters are equal.
 func anonymous(reason, cluster string) string {
 	return strings.NewReplacer("cluster "+cluster+": ", "cluster: ", "AddOnPlacementScore "+cluster+"/", "AddOnPlacementScore /").Replace(reason)
 }
@@ -186,7 +187,7 @@ func anonymous(reason, cluster string) string {
 // hanging indents the lines of a reason after the first one.
 func hanging(reason string) string { return strings.ReplaceAll(reason, "\n", "\n    ") }
 
-// First returns the first names, and how many more there are.
+// First returns the first names and the number of the others.
 func First(names []string, most int) string {
 	if len(names) <= most {
 		return strings.Join(names, ", ")

@@ -1,12 +1,12 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package turns has the queue of controllers that serve many tenants.
+// Package turns implements the queue of controllers that serve many tenants.
 //
 //	controller.Options{NewQueue: turns.NewQueue}
 //
-// Namespaces take turns, and the objects of a namespace keep the order in which they came. However many objects a tenant
-// makes or changes, an object of another namespace waits for at most one of them for each worker.
+// Namespaces take turns. The objects of a namespace keep their order of arrival. However many objects a tenant creates or
+// changes, for each worker at most one of them is handled before the object of another namespace.
 package turns
 
 import (
@@ -25,11 +25,11 @@ func NewQueue(name string, limiter workqueue.TypedRateLimiter[reconcile.Request]
 	})
 }
 
-// order has the requests that wait for a worker, without duplicates: the work queue sees to that.
+// order holds the waiting requests. They are unique, because the work queue removes duplicates.
 type order struct {
-	// turns are the namespaces with a request that waits, the next one first.
+	// turns are the namespaces with a waiting request, the next one first.
 	turns []string
-	// waiting are the requests by namespace.
+	// waiting maps a namespace to its requests.
 	waiting map[string][]reconcile.Request
 	length  int
 }
@@ -38,10 +38,10 @@ var _ workqueue.Queue[reconcile.Request] = (*order)(nil)
 
 func newOrder() *order { return &order{waiting: map[string][]reconcile.Request{}} }
 
-// Touch does nothing: a request that waits keeps its place.
+// Touch does nothing: a waiting request keeps its position.
 func (o *order) Touch(reconcile.Request) {}
 
-// Push adds a request that does not wait yet.
+// Push adds a request that is not waiting yet.
 func (o *order) Push(item reconcile.Request) {
 	if len(o.waiting[item.Namespace]) == 0 {
 		o.turns = append(o.turns, item.Namespace)
@@ -50,10 +50,10 @@ func (o *order) Push(item reconcile.Request) {
 	o.length++
 }
 
-// Len returns the number of requests that wait.
+// Len returns the number of waiting requests.
 func (o *order) Len() int { return o.length }
 
-// Pop removes the first request of the namespace whose turn it is. One must wait.
+// Pop removes the first request of the next namespace. It requires a waiting request.
 func (o *order) Pop() reconcile.Request {
 	namespace := o.turns[0]
 	o.turns[0] = ""

@@ -20,12 +20,11 @@ func requestOf(namespace, name string) reconcile.Request {
 	return reconcile.Request{NamespacedName: types.NamespacedName{Namespace: namespace, Name: name}}
 }
 
-// Whatever comes and goes: nothing is lost, each namespace keeps its order, and who waits
-// is overtaken at most once by each namespace that waits.
+// No request is lost, and each namespace keeps its order. A waiting namespace is overtaken at most once by each other namespace.
 func TestTheQueueIsFair(t *testing.T) {
 	cases.Check(t, func(t *rapid.T) {
 		q, waiting := newOrder(), map[string][]reconcile.Request{}
-		// overtaken is how often each namespace had its turn since another one waits.
+		// overtaken counts the turns of each namespace since another namespace waits.
 		overtaken, n := map[string]map[string]int{}, 0
 		t.Repeat(map[string]func(*rapid.T){
 			"push": func(t *rapid.T) {

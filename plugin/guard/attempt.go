@@ -13,40 +13,38 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// OvertimeError says that an attempt is over because pods of other namespaces wait.
+// OvertimeError reports that an attempt ended because its time was over and pods of other namespaces were waiting.
 type OvertimeError struct {
-	// Timeout is what the attempt was allowed to take.
+	// Timeout is the time limit of the attempt.
 	Timeout time.Duration
 }
 
-// Error says it as a scheduler says it of nodes.
+// Error returns a message in the style of the scheduler's messages about nodes.
 func (e *OvertimeError) Error() string {
 	return fmt.Sprintf("not looked at, for the attempt to schedule the pod took longer than %v, and others wait: "+
 		"raise attemptTimeout in the scheduler plugin's DynamicResourcesCELArgs if it needs more", e.Timeout)
 }
 
-// Is makes it one of the errors that say that the time is over.
+// Is makes the error match [context.DeadlineExceeded].
 func (e *OvertimeError) Is(target error) bool { return target == context.DeadlineExceeded }
 
-// Attempt is one attempt to schedule one pod. Its methods are safe for concurrent use, and
-// those of nil do nothing.
+// Attempt is one attempt to schedule one pod. Its methods are safe for concurrent use and do nothing on a nil Attempt.
 type Attempt struct {
 	guard     *Guard
 	namespace string
 	keys      []types.UID
 	timeout   time.Duration
 	began     time.Time
-	// reached is how long after the beginning the attempt was last seen, in nanoseconds.
+	// reached is the time from the start to the last call of Progress, in nanoseconds.
 	reached atomic.Int64
 	over    atomic.Pointer[OvertimeError]
 	failed  atomic.Bool
-	// mutex guards what is to be called when the time is over.
+	// mutex guards onOver.
 	mutex  sync.Mutex
 	onOver []func(error)
 }
 
-// Progress notes that the attempt is still going on. It takes no lock: it is called for each
-// node.
+// Progress records that the attempt is still running. It is called for each node, so it takes no lock.
 func (a *Attempt) Progress() {
 	if a == nil {
 		return
@@ -71,7 +69,7 @@ func (a *Attempt) Over() error {
 	return nil
 }
 
-// OnOver has f called when the time is over, at once if it is.
+// OnOver calls f when the time is over, or at once if it is over already.
 func (a *Attempt) OnOver(f func(error)) {
 	if a == nil {
 		return
@@ -85,7 +83,7 @@ func (a *Attempt) OnOver(f func(error)) {
 	a.onOver = append(a.onOver, f)
 }
 
-// end is called when the time is over.
+// end ends the attempt because its time is over.
 func (a *Attempt) end() {
 	a.mutex.Lock()
 	defer a.mutex.Unlock()
@@ -98,7 +96,7 @@ func (a *Attempt) end() {
 	}
 }
 
-// Remaining is what is left of the time, at most limit.
+// Remaining returns the remaining time of the attempt, at most limit.
 func (a *Attempt) Remaining(limit time.Duration) time.Duration {
 	if a == nil || a.timeout == 0 {
 		return limit
@@ -106,7 +104,7 @@ func (a *Attempt) Remaining(limit time.Duration) time.Duration {
 	return min(limit, a.timeout-a.guard.clock.Since(a.began))
 }
 
-// Failed notes that the attempt used up a budget or its time. The claims back off.
+// Failed records that the attempt used up a budget or its time. Its claims back off.
 func (a *Attempt) Failed(err error) {
 	if a == nil || !a.failed.CompareAndSwap(false, true) {
 		return
@@ -117,7 +115,7 @@ func (a *Attempt) Failed(err error) {
 	g.backOffs.fail(a.keys, err.Error(), g.clock.Now(), &g.limits)
 }
 
-// Succeeded notes that there are devices for the claims.
+// Succeeded records that the claims can get devices. Their back-off ends.
 func (a *Attempt) Succeeded() {
 	if a == nil {
 		return

@@ -10,31 +10,31 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// maxBackOffs bounds the claims that are known to have failed.
+// maxBackOffs limits the number of stored back-offs.
 const maxBackOffs = 8192
 
-// backOffs has the claims whose last attempt used up a budget or its time.
+// backOffs maps claims to their back-offs. A claim backs off if its last attempt used up a budget or its time.
 type backOffs struct {
 	entries map[types.UID]backOff
 }
 
 type backOff struct {
-	// failures is the number of such attempts in a row.
+	// failures counts such attempts in a row.
 	failures int
-	// until is when the claim may be tried again.
+	// until is the time of the next attempt.
 	until time.Time
-	// last is what the last of them said.
+	// last is the message of the last attempt.
 	last string
 }
 
-// message has the time as it is on the clock and not what is left of it, so that it does not
-// change each time that the pod is refused.
+// message returns a message with the time of the next attempt. A remaining time would change the message with each refusal of the
+// pod.
 func (b backOff) message() string {
 	return fmt.Sprintf("taking too much of the scheduler's time, %d times in a row: tried again at %s; the last time: %s",
 		b.failures, b.until.UTC().Round(time.Second).Format(time.RFC3339), b.last)
 }
 
-// fail notes one attempt more.
+// fail records one more failed attempt.
 func (b *backOffs) fail(keys []types.UID, message string, now time.Time, limits *Limits) {
 	for _, key := range keys {
 		entry := b.entries[key]
@@ -45,7 +45,7 @@ func (b *backOffs) fail(keys []types.UID, message string, now time.Time, limits 
 	}
 }
 
-// set makes room first if that is needed.
+// set stores a back-off. If the limit is reached, it first removes others.
 func (b *backOffs) set(key types.UID, entry backOff, now time.Time, limits *Limits) {
 	if b.entries == nil {
 		b.entries = map[types.UID]backOff{}
@@ -56,7 +56,7 @@ func (b *backOffs) set(key types.UID, entry backOff, now time.Time, limits *Limi
 	b.entries[key] = entry
 }
 
-// of returns the one of the claims that has to be waited for longest.
+// of returns the claims' back-off with the latest end.
 func (b *backOffs) of(keys []types.UID, now time.Time) (longest backOff, waits bool) {
 	for _, key := range keys {
 		if entry, known := b.entries[key]; known && entry.until.After(now) && entry.until.After(longest.until) {
@@ -66,15 +66,15 @@ func (b *backOffs) of(keys []types.UID, now time.Time) (longest backOff, waits b
 	return longest, waits
 }
 
-// forget is for claims that got their devices.
+// forget removes the back-offs of claims that got devices.
 func (b *backOffs) forget(keys []types.UID) {
 	for _, key := range keys {
 		delete(b.entries, key)
 	}
 }
 
-// makeRoom drops those that were not tried for a long time, which are deleted for the most
-// part, or else those that would be tried next.
+// makeRoom removes back-offs that ended long ago, mostly of deleted claims. If it finds none, it removes the back-off that ends
+// next.
 func (b *backOffs) makeRoom(now time.Time, limits *Limits) {
 	var next types.UID
 	var soonest time.Time

@@ -10,25 +10,25 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 )
 
-// seenFor is how long what was seen of the queue is good for, at least.
+// seenFor is the shortest time between two lists of the scheduling queue.
 const seenFor = 10 * time.Millisecond
 
-// pause is the time until the pods of the queue are listed again. Listing many pods takes longer than trying one of them,
-// some 100 ns for each.
+// pause returns the time until the queue is listed again. Listing takes some 100 ns for each pod, so listing many pods takes
+// longer than trying one.
 func pause(pods int) time.Duration { return max(seenFor, time.Duration(pods)*10*time.Microsecond) }
 
-// cycle is the scheduling cycle that the program said had begun.
+// cycle is the scheduling cycle that the program reported.
 type cycle struct {
 	isRunning bool
 	namespace string
 	began     time.Time
-	// hasAttempt: an attempt was admitted in the cycle. The pods of a group are tried in one cycle. If one of them were refused
-	// for the share because those before it have used it up, none could run.
+	// hasAttempt is true after an attempt was admitted in the cycle. All pods of a group are tried in one cycle. Later pods must not
+	// be refused for the share, because then the group could never run.
 	hasAttempt bool
 }
 
-// Begun is closed when the program first tells of a cycle: this process schedules. With leader election
-// only the leader does.
+// Begun returns a channel that is closed at the first reported cycle. From then on this process schedules; with leader election,
+// it is the leader.
 func (g *Guard) Begun() <-chan struct{} { return g.program.begun }
 
 func (g *Guard) begin() {
@@ -38,7 +38,7 @@ func (g *Guard) begin() {
 	}
 }
 
-// CycleBegan tells that the scheduler begins with a pod of the namespace.
+// CycleBegan reports that the scheduler starts a cycle for a pod of the namespace.
 func (g *Guard) CycleBegan(namespace string) {
 	g.mutex.Lock()
 	defer g.mutex.Unlock()
@@ -46,8 +46,7 @@ func (g *Guard) CycleBegan(namespace string) {
 	g.cycle = cycle{isRunning: true, namespace: namespace, began: g.clock.Now()}
 }
 
-// CycleEnded tells that it is done with it. All of the time is the namespace's, whatever it
-// was spent on.
+// CycleEnded reports the end of the cycle. The namespace is charged for the whole time of the cycle.
 func (g *Guard) CycleEnded() {
 	g.mutex.Lock()
 	defer g.mutex.Unlock()
@@ -56,14 +55,13 @@ func (g *Guard) CycleEnded() {
 	g.settle(now)
 	g.cycle = cycle{}
 	if g.lines.wait() {
-		// The next pod in line need not wait for the loop.
+		// The next pod in line must not wait for the loop.
 		g.lookAt(now, now)
 	}
 }
 
-// settle charges for what was done until now. When an attempt ended is not known if the
-// program does not tell: then what counts is when it was last seen. Claims whose attempt
-// ended within its limits don't back off any more, whether they got devices or not.
+// settle charges the namespace for the time until now. If the program doesn't report cycles, the last progress counts as the end
+// of an attempt. Claims stop backing off if their attempt stayed within its limits, whether they got devices or not.
 func (g *Guard) settle(now time.Time) {
 	if g.current != nil && !g.current.failed.Load() {
 		g.backOffs.forget(g.current.keys)
@@ -78,14 +76,14 @@ func (g *Guard) settle(now time.Time) {
 	g.current = nil
 }
 
-// waiting are the namespaces of the pods that could be tried.
+// waiting holds the namespaces of the active pods.
 type waiting struct {
 	namespaces sets.Set[string]
-	// until is the time at which the queue is looked at again.
+	// until is the time of the next list.
 	until time.Time
 }
 
-// inQueue returns the pods in the queue of those that could be tried.
+// inQueue returns the active pods of the scheduling queue.
 func (g *Guard) inQueue() []*v1.Pod {
 	if g.program.queue == nil {
 		return nil
@@ -93,7 +91,7 @@ func (g *Guard) inQueue() []*v1.Pod {
 	return g.program.queue.PodsInActiveQ()
 }
 
-// othersWait tells whether pods of other namespaces wait that have not used up their shares.
+// othersWait reports whether pods of other namespaces with remaining shares are waiting.
 func (g *Guard) othersWait(namespace string, now time.Time) bool {
 	if g.program.queue == nil {
 		return false

@@ -10,23 +10,23 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// The back-off of a pod is doubled with each error, from firstRest to longestRest. These are the defaults of
+// The back-off of a pod doubles with each error, from firstRest to longestRest. These are the defaults of
 // podInitialBackoffSeconds and podMaxBackoffSeconds of kube-scheduler.
 const (
 	firstRest   = time.Second
 	longestRest = 10 * time.Second
 )
 
-// attemptErrors maps a pod to its last attempts if they ended with errors. The pod is neither bound nor gone.
+// attemptErrors maps pods to their consecutive failed attempts. Bound and deleted pods are removed.
 type attemptErrors map[types.UID]attemptError
 
 type attemptError struct {
-	// inARow is the number of attempts that ended with an error.
+	// inARow counts consecutive attempts that ended with an error.
 	inARow int
 	last   time.Time
 }
 
-// add notes an error.
+// add records an error.
 func (e *attemptErrors) add(pod *v1.Pod, now time.Time) {
 	if *e == nil {
 		*e = attemptErrors{}
@@ -34,7 +34,7 @@ func (e *attemptErrors) add(pod *v1.Pod, now time.Time) {
 	(*e)[pod.UID] = attemptError{(*e)[pod.UID].inARow + 1, now}
 }
 
-// next returns the time at which a pod has backed off, zero if its last attempt ended without an error.
+// next returns the end of a pod's back-off, or zero if its last attempt ended without an error.
 func (e attemptErrors) next(pod *v1.Pod) time.Time {
 	failed, known := e[pod.UID]
 	if !known {

@@ -25,7 +25,7 @@ func groupOf(namespace string, n int) (pods []*v1.Pod) {
 	return pods
 }
 
-// tryGroup tries pods in one cycle, each of which takes so long, and returns the first refusal.
+// tryGroup tries pods in one cycle. Each takes this time. It returns the first refusal.
 func (b *bench) tryGroup(pods []*v1.Pod, takes time.Duration) *Refusal {
 	b.CycleBegan(pods[0].Namespace)
 	defer b.CycleEnded()
@@ -38,8 +38,8 @@ func (b *bench) tryGroup(pods []*v1.Pod, takes time.Duration) *Refusal {
 	return nil
 }
 
-// TestGroupsAreTriedAsAWhole: a group that takes more than the share of its namespace is refused before its first pod, or not
-// at all. If its last pods were refused, the group would never run beside others.
+// TestGroupsAreTriedAsAWhole checks that a group beyond the share of its namespace is refused at its first pod or not at all. If
+// later pods were refused, the group could never run while others wait.
 func TestGroupsAreTriedAsAWhole(t *testing.T) {
 	b := newBench()
 	b.wait(pod("other", "waits"))
@@ -54,7 +54,7 @@ func TestGroupsAreTriedAsAWhole(t *testing.T) {
 	require.Nil(t, b.tryGroup(pods[1:], 0), "the turn is the group's, whichever pod is first")
 }
 
-// TestGroupsWaitWithoutTheirFirstPod: a group is activated although the pod that was refused is gone.
+// TestGroupsWaitWithoutTheirFirstPod checks that a group is activated even if the refused pod is deleted.
 func TestGroupsWaitWithoutTheirFirstPod(t *testing.T) {
 	b := newBench()
 	b.wait(pod("other", "waits"))
@@ -75,7 +75,7 @@ func TestGroupsWaitWithoutTheirFirstPod(t *testing.T) {
 	require.Equal(t, []string{"a/0"}, b.activated, "for the back-off")
 }
 
-// TestNewClaimOfTheSameName: a pod waits for the back-off of the claim that it has now.
+// TestNewClaimOfTheSameName checks that a pod waits for the back-off of its current claim.
 func TestNewClaimOfTheSameName(t *testing.T) {
 	b := newBench()
 	p := pod("a", "p")

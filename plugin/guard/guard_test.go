@@ -19,11 +19,11 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 )
 
-// bench is a scheduler with a clock that stands still.
+// bench is a scheduler with a fake clock.
 type bench struct {
 	*Guard
 	clock *clocktesting.FakePassiveClock
-	// mutex guards what follows.
+	// mutex guards the following fields.
 	mutex     sync.Mutex
 	active    []*v1.Pod
 	activated []string
@@ -51,7 +51,7 @@ func pod(namespace, name string) *v1.Pod {
 	return &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, UID: types.UID(namespace + "/" + name)}}
 }
 
-// wait puts pods into the queue, which is looked at again then.
+// wait sets the pods in the queue, and makes the guard list them again.
 func (b *bench) wait(pods ...*v1.Pod) {
 	b.mutex.Lock()
 	defer b.mutex.Unlock()
@@ -67,7 +67,7 @@ func (b *bench) request(p *v1.Pod, claims ...types.UID) Request {
 	}}
 }
 
-// try runs a scheduling cycle that takes so long. It returns why it was refused.
+// try runs a scheduling cycle of this duration. It returns the refusal, if any.
 func (b *bench) try(p *v1.Pod, takes time.Duration, fails error) *Refusal {
 	b.CycleBegan(p.Namespace)
 	defer b.CycleEnded()
@@ -113,8 +113,8 @@ func TestBackOffDoubles(t *testing.T) {
 	require.Contains(t, b.try(p, 0, nil).Message, " 1 times in a row", "an attempt within the limits forgets")
 }
 
-// Pods that share a claim wait for it, another claim of the same name is another claim, and
-// a pod without claims backs off itself.
+// Pods that share a claim share its back-off. A new claim of the same name has its own back-off, and so does a pod without
+// claims.
 func TestBackOffIsOfClaims(t *testing.T) {
 	b := newBench()
 	attempt, _ := b.Admit(b.request(pod("a", "1"), "x", "y"))
@@ -150,8 +150,8 @@ func TestBackOffsAreBounded(t *testing.T) {
 	require.Len(t, b.backOffs.entries, 1, "the others are gone for long")
 }
 
-// TestOthersGoFirst has a namespace with many pods whose attempts take as long as they may.
-// A pod of another namespace waits for one of them and for what that namespace had saved up.
+// TestOthersGoFirst has a namespace with many pods whose attempts take the full time. A pod of another namespace waits for one of
+// them and for the saved tokens of that namespace.
 func TestOthersGoFirst(t *testing.T) {
 	for _, takes := range []time.Duration{time.Millisecond, 100 * time.Millisecond, 500 * time.Millisecond} {
 		t.Run(takes.String(), func(t *testing.T) {
@@ -180,7 +180,7 @@ func TestOthersGoFirst(t *testing.T) {
 	}
 }
 
-// A namespace gets its share, and no more, as long as others wait.
+// A namespace gets exactly its share while others wait.
 func TestShare(t *testing.T) {
 	b := newBench()
 	b.wait(pod("other", "waits"))
@@ -190,13 +190,13 @@ func TestShare(t *testing.T) {
 		if b.try(pod("hostile", "p"), takes, nil) == nil {
 			took += takes
 		}
-		// The pods of the others take little each, and come from many namespaces.
+		// The pods of the others are quick and come from many namespaces.
 		b.pass(time.Millisecond)
 	}
 	require.InDelta(t, 20, took.Seconds(), 1)
 }
 
-// Namespaces that all have used up their shares don't wait for each other.
+// Namespaces without tokens don't wait for each other.
 func TestSharesLeaveNoTimeUnused(t *testing.T) {
 	b := newBench()
 	b.wait(pod("a", "waits"), pod("b", "waits"))
@@ -220,7 +220,7 @@ func TestNoShares(t *testing.T) {
 	}
 }
 
-// A namespace that was busy for an hour, alone, is not in debt for an hour.
+// The debt of a namespace is bounded, even if it was busy alone for an hour.
 func TestDebtIsBounded(t *testing.T) {
 	b := newBench()
 	require.Nil(t, b.try(pod("a", "p"), time.Hour, nil))
@@ -303,7 +303,7 @@ func TestWithoutQueue(t *testing.T) {
 	require.Equal(t, -50*time.Millisecond, b.shares.tokens("a", b.clock.Now(), &b.limits), "the attempt was last seen after 300 ms")
 }
 
-// A profile may have no limit, and what does not go through the plugin has no attempt.
+// A profile may have no time limit, and a pod that bypasses the plugin has no attempt.
 func TestNoAttempt(t *testing.T) {
 	var none *Attempt
 	none.Progress()
@@ -324,7 +324,7 @@ func TestNoAttempt(t *testing.T) {
 	require.Equal(t, time.Second, attempt.Remaining(time.Second))
 }
 
-// TestRun has the clock of the bubble: the loop wakes up for what is due and ends.
+// TestRun checks that the loop wakes up for due work and ends.
 func TestRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench()
@@ -364,7 +364,7 @@ type realClock struct{}
 func (realClock) Now() time.Time                  { return time.Now() }
 func (realClock) Since(t time.Time) time.Duration { return time.Since(t) }
 
-// The process schedules when it hears of a cycle.
+// The first reported cycle means that the process schedules.
 func TestBegun(t *testing.T) {
 	for name, begin := range map[string]func(*bench){
 		"a cycle began": func(b *bench) { b.CycleBegan("a") },

@@ -14,78 +14,76 @@ import (
 	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
 )
 
-// A pod that may not be tried now waits in the line of its namespace, outside of the queue of the pods that could be tried.
+// A pod that may not be tried now waits in the line of its namespace, outside of the active queue.
 //
-//  1. A few pods of a namespace are queued at a time ([Guard.Gate]). The next ones join its line. A pod whose attempt is
-//     refused for the namespace's share joins the line, too ([Guard.Admit]).
-//  2. When the attempt of a queued pod has ended, or the pod is gone, the first pod of the line is queued, if the share
-//     allows it.
-//  3. Of a namespace that has used up its share a pod is queued only when no other namespace waits. Its attempt is not
-//     refused then: it has a turn.
+//   1. Only a few pods of a namespace are queued at a time ([Guard.Gate]); others join the line. A pod whose attempt is refused
+//      for the namespace's share joins the line, too ([Guard.Admit]).
+//   2. When the attempt of a queued pod has ended, or the pod is deleted, the first pod of the line is queued. The share may
+//      delay that.
+//   3. If a namespace has used up its share, a pod is queued only when no other namespace waits. Its attempt is then not refused.
 //
-// A pod whose attempt ended with an error backs off in the scheduling queue. An activated pod does not, so the pod joins the
-// line when its back-off is over ([Guard.Failed]). Otherwise it would be tried again at once, forever.
+// After an error, a pod in the scheduling queue backs off, but an activated pod does not. So the pod joins the line only when its
+// back-off is over ([Guard.Failed]). Otherwise it would be retried at once, forever.
 //
-// So a pod that waits makes no attempts, and writes nothing. Pods that are gone leave the line ([Guard.Forget]), so that there
-// are never more in line than in the cluster.
+// So a waiting pod makes no attempts and causes no writes. Deleted pods leave the line ([Guard.Forget]), so a line never has more
+// pods than the cluster.
 
 const (
-	// maxQueued is the number of pods of a namespace that are queued at a time while it has time left. More would be refused
-	// together when the time is used up.
+	// maxQueued limits the queued pods of a namespace with remaining share. Additional pods would be refused together once the share
+	// is used up.
 	maxQueued = 8
-	// maxQueuedWithoutShare is that number for a namespace that has used up its share: one pod is tried, and the next one is
-	// there when that attempt ends.
+	// maxQueuedWithoutShare is the limit for a namespace that has used up its share. One pod is tried, and the next is ready when
+	// that attempt ends.
 	maxQueuedWithoutShare = 2
 )
 
-// lines has the lines of all namespaces.
+// lines holds the lines of all namespaces.
 type lines struct {
 	byNamespace map[string]*line
 	// joined counts pods that joined a line, for their order.
 	joined int
-	// nextCheck is the time before which queued pods are not looked for in the queue again.
+	// nextCheck is the earliest time of the next search for queued pods in the queue.
 	nextCheck time.Time
 	errors    attemptErrors
 }
 
-// line has the pods and groups of one namespace, those of the highest priority first. Of the same priority, pods that were
-// never tried and pods that were take turns, each in the order in which they came: many pods that are tried again and again
-// don't keep a new one waiting, nor do many new ones keep them waiting.
+// line holds the waiting pods and groups of one namespace, by priority. Within a priority, new pods and retried pods take turns,
+// each in the order of arrival. So many retried pods don't delay a new pod, and many new pods don't delay retried ones.
 type line struct {
 	order []*inLine
-	// tags are the greatest tags that pods got which were never tried, and pods which were. virtualTime is the greatest
-	// tag of a pod that was queued. This is start-time fair queueing with two flows.
+	// The order is start-time fair queueing with two flows. tags are the greatest tags of never tried pods and of tried pods.
+	// virtualTime is the greatest tag of a queued pod.
 	tags        [2]int
 	virtualTime int
-	// resting are the pods that back off, and rested is the time before which none of them is in order.
+	// resting are the pods that back off. The first of these back-offs ends at rested.
 	resting map[types.UID]*inLine
 	rested  time.Time
-	// pods are those in order, and those that back off.
+	// pods are the pods in order and in resting.
 	pods map[types.UID]*inLine
-	// queued has the pods that were queued and are still to be tried.
+	// queued has the queued pods that were not tried yet.
 	queued map[types.UID]*queued
 }
 
 // inLine is a pod in a line.
 type inLine struct {
 	refused
-	// tried: the pod has a condition that says why it has no node.
+	// tried is true if the pod has a condition that says why it has no node.
 	tried bool
-	// tag orders the pods of a priority, and joined those of the same tag. index is the place in the heap.
+	// tag orders the pods of a priority, joined the pods with the same tag. index is the position in the heap.
 	tag, joined, index int
-	// due is the time at which the pod has backed off.
+	// due is the end of the pod's back-off.
 	due time.Time
 }
 
 // queued is a pod in the queue.
 type queued struct {
-	// checked is the last time at which the pod was queued, or seen in the queue.
+	// checked is the last time at which the pod was queued or found in the queue.
 	checked time.Time
-	// hasTurn: its attempt is not refused.
+	// hasTurn is true if its attempt must not be refused.
 	hasTurn bool
 }
 
-// keyOf identifies what the scheduling queue has at a time: a pod, or a group, by each of its pods.
+// keyOf returns the key of an entry of the scheduling queue: a pod, or a group for any of its pods.
 func keyOf(pod *v1.Pod) types.UID {
 	if group := pod.Spec.SchedulingGroup; group != nil && group.PodGroupName != nil {
 		return types.UID(pod.Namespace + "/" + *group.PodGroupName)
@@ -105,8 +103,7 @@ func (l *lines) of(namespace string) *line {
 	return of
 }
 
-// pass notes that a pod is about to be queued, and returns false if it has to wait in line. most is the number of pods of
-// the namespace that are queued at a time.
+// pass reports whether a pod may be queued now. If not, the pod joins the line. most limits the queued pods of the namespace.
 func (l *lines) pass(r Request, most int, now time.Time) bool {
 	of := l.of(r.Pod.Namespace)
 	if known := of.queued[keyOf(r.Pod)]; known != nil {
@@ -125,13 +122,13 @@ func (l *lines) pass(r Request, most int, now time.Time) bool {
 	return false
 }
 
-// hasTurn reports whether the attempt of a pod is not refused.
+// hasTurn reports whether the attempt of a pod must not be refused.
 func (l *lines) hasTurn(pod *v1.Pod) bool {
 	of := l.byNamespace[pod.Namespace]
 	return of != nil && of.queued[keyOf(pod)] != nil && of.queued[keyOf(pod)].hasTurn
 }
 
-// join adds a pod to the line of its namespace unless it is there already.
+// join adds a pod to the line of its namespace unless it is in the line already.
 func (l *lines) join(r Request, now time.Time) {
 	of := l.of(r.Pod.Namespace)
 	if known := of.pods[keyOf(r.Pod)]; known != nil {
@@ -149,7 +146,7 @@ func (l *lines) join(r Request, now time.Time) {
 	of.add(waits)
 }
 
-// add adds a pod to the order. Its tag follows that of the last pod of the same flow, and the virtual time.
+// add adds a pod to the order. Its tag follows both the last tag of its flow and the virtual time.
 func (of *line) add(waits *inLine) {
 	tag := &of.tags[0]
 	if waits.tried {
@@ -160,7 +157,7 @@ func (of *line) add(waits *inLine) {
 	heap.Push(of, waits)
 }
 
-// rest has the pods that have backed off join the others.
+// rest moves pods whose back-off has ended into the order.
 func (of *line) rest(now time.Time) {
 	if of.rested.After(now) {
 		return
@@ -176,7 +173,7 @@ func (of *line) rest(now time.Time) {
 	}
 }
 
-// leave removes a pod that is being tried, or is gone.
+// leave removes a pod that is being tried or is deleted.
 func (l *lines) leave(pod *v1.Pod) {
 	of := l.byNamespace[pod.Namespace]
 	if of == nil {
@@ -210,16 +207,15 @@ func (l *lines) tidy(namespace string, of *line) {
 	}
 }
 
-// share is what the share of a namespace allows.
+// share holds the limits from the share of a namespace.
 type share struct {
-	// most is the number of pods that are queued at a time.
+	// most limits the queued pods.
 	most int
-	// isThrottled: pods of other namespaces wait, and this one has used up its share.
+	// isThrottled is true if the namespace has used up its share and pods of other namespaces wait.
 	isThrottled bool
 }
 
-// check removes queued pods that are not in the queue any more, because another plugin has them wait, or because they are
-// being tried.
+// check removes queued pods that have left the queue, because another plugin gates them or an attempt has started.
 func (l *lines) check(now time.Time, inQueue func() []*v1.Pod) {
 	isOld := func(_ types.UID, pod *queued) bool { return now.Sub(pod.checked) >= pollInterval }
 	if now.Before(l.nextCheck) || !l.anyQueued(isOld) {
@@ -248,7 +244,7 @@ func (l *lines) anyQueued(is func(types.UID, *queued) bool) bool {
 	return false
 }
 
-// next queues the first pods of each line, as the shares allow it. inQueue returns the pods in the queue.
+// next queues the first pods of each line, within the shares. inQueue returns the pods in the queue.
 func (l *lines) next(now time.Time, shareOf func(namespace string) share, inQueue func() []*v1.Pod) (queue []refused) {
 	l.check(now, inQueue)
 	for namespace, of := range l.byNamespace {
@@ -259,7 +255,7 @@ func (l *lines) next(now time.Time, shareOf func(namespace string) share, inQueu
 				first := heap.Pop(of).(*inLine)
 				of.virtualTime = max(of.virtualTime, first.tag)
 				delete(of.pods, keyOf(first.pod))
-				// The first of those without a share has a turn.
+				// The first pod of a namespace without a share has a turn.
 				of.queued[keyOf(first.pod)] = &queued{checked: now, hasTurn: allowed.most == maxQueuedWithoutShare && len(of.queued) == 0}
 				queue = append(queue, first.refused)
 			}
@@ -272,7 +268,7 @@ func (l *lines) next(now time.Time, shareOf func(namespace string) share, inQueu
 // Len, Less, Swap, Push and Pop implement [heap.Interface].
 func (of *line) Len() int { return len(of.order) }
 
-// Less compares priorities, then tags, and then the order in which the pods came.
+// Less compares priorities, then tags, and then the order of arrival.
 func (of *line) Less(i, j int) bool {
 	a, b := of.order[i], of.order[j]
 	if p, q := corev1helpers.PodPriority(a.pod), corev1helpers.PodPriority(b.pod); p != q {
@@ -281,7 +277,7 @@ func (of *line) Less(i, j int) bool {
 	return cmp.Or(cmp.Compare(a.tag, b.tag), cmp.Compare(a.joined, b.joined)) < 0
 }
 
-// Swap keeps the index of each pod.
+// Swap also updates the indexes of the pods.
 func (of *line) Swap(i, j int) {
 	of.order[i], of.order[j] = of.order[j], of.order[i]
 	of.order[i].index, of.order[j].index = i, j

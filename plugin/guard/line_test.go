@@ -19,12 +19,12 @@ import (
 	"github.com/celset/celset/internal/testing/cases"
 )
 
-// schedulerBench is a scheduling queue with pods in it, as upstream's: a pod is in the queue, waits outside, or is gone.
+// schedulerBench models upstream's scheduling queue. A pod is in the queue, waits outside, or is gone.
 type schedulerBench struct {
 	*bench
 	queued, outside []*v1.Pod
 	gone            map[types.UID]bool
-	// attempts and refusals count what became of the pods that were tried, by pod.
+	// attempts and refusals count results by pod.
 	attempts, refusals map[types.UID]int
 }
 
@@ -45,7 +45,7 @@ func (s *schedulerBench) requestOf(p *v1.Pod) Request {
 	}
 }
 
-// enqueue queues a pod if it may be tried.
+// enqueue queues a pod unless it is gated.
 func (s *schedulerBench) enqueue(p *v1.Pod) {
 	if s.Gate(s.requestOf(p)) {
 		s.outside = append(s.outside, p)
@@ -55,7 +55,7 @@ func (s *schedulerBench) enqueue(p *v1.Pod) {
 	s.wait(s.queued...)
 }
 
-// next tries the first pod of the queue, which takes so long, and reports whether there was one.
+// next tries the first pod of the queue for this duration. It returns false if the queue is empty.
 func (s *schedulerBench) next(takes time.Duration) bool {
 	if len(s.queued) == 0 {
 		return false
@@ -76,7 +76,7 @@ func (s *schedulerBench) next(takes time.Duration) bool {
 	return true
 }
 
-// TestNewPodsTakeTurns: a new pod does not wait for all pods that are tried again, nor do these wait for all new ones.
+// TestNewPodsTakeTurns checks that a new pod doesn't wait for all retried pods, and a retried pod doesn't wait for all new pods.
 func TestNewPodsTakeTurns(t *testing.T) {
 	s := newSchedulerBench()
 	for i := range 400 {
@@ -96,8 +96,8 @@ func TestNewPodsTakeTurns(t *testing.T) {
 	require.Positive(t, s.attempts[types.UID(fmt.Sprint("a/again-", maxQueued+9))])
 }
 
-// TestWaitingCostsNothing: pods of a namespace without a share make one refused attempt each, however long they wait, and
-// however often the others come and go.
+// TestWaitingCostsNothing checks that each pod of a namespace without a share makes only one refused attempt. That holds however
+// long it waits and however often other pods come and go.
 func TestWaitingCostsNothing(t *testing.T) {
 	s := newSchedulerBench()
 	const many = 400
@@ -105,7 +105,7 @@ func TestWaitingCostsNothing(t *testing.T) {
 		s.enqueue(pod("many", fmt.Sprint(i)))
 	}
 	for i := range 2000 {
-		// Another tenant's pod comes now and then.
+		// Another tenant creates pods now and then.
 		if i%2 == 0 {
 			s.enqueue(pod("other", fmt.Sprint(i)))
 		}
@@ -127,8 +127,8 @@ func TestWaitingCostsNothing(t *testing.T) {
 	require.Empty(t, s.lines.byNamespace)
 }
 
-// TestEachPodHasATurn: whatever comes, goes and is deleted, each pod that stays is tried when the others are done, in the order of
-// priorities among those that wait, and nothing is left over.
+// TestEachPodHasATurn checks random sequences of events. Each pod that stays is tried once the others are done. Waiting pods
+// follow their priorities, and no state is left over.
 func TestEachPodHasATurn(t *testing.T) {
 	cases.Check(t, func(t *rapid.T) {
 		s, n := newSchedulerBench(), 0
@@ -154,7 +154,7 @@ func TestEachPodHasATurn(t *testing.T) {
 				s.outside = slices.Delete(s.outside, i, i+1)
 			},
 			"event": func(t *rapid.T) {
-				// Something in the cluster has a pod asked about once more.
+				// An event in the cluster passes a pod to the gate again.
 				if len(s.outside) == 0 {
 					t.Skip("none waits")
 				}
@@ -189,8 +189,8 @@ func TestEachPodHasATurn(t *testing.T) {
 	})
 }
 
-// TestLinesAreInOrder: the pod of the highest priority is queued first, and otherwise the first that came. Of a namespace without
-// a share two are queued, and the first has a turn.
+// TestLinesAreInOrder checks that the pod of the highest priority is queued first, then the first arrival. A namespace without a
+// share has two queued pods, and the first has a turn.
 func TestLinesAreInOrder(t *testing.T) {
 	b := newBench()
 	b.wait(pod("other", "waits"))
@@ -217,7 +217,7 @@ func TestLinesAreInOrder(t *testing.T) {
 	require.Equal(t, []string{"a/1", "a/3", "a/3", "a/0"}, b.activated)
 }
 
-// TestFewPodsAreQueued: pods that become ready together are queued a few at a time, and each follows when one was tried.
+// TestFewPodsAreQueued checks that pods that become ready together are queued a few at a time, one more after each attempt.
 func TestFewPodsAreQueued(t *testing.T) {
 	s := newSchedulerBench()
 	const many = 300
@@ -234,13 +234,13 @@ func TestFewPodsAreQueued(t *testing.T) {
 	require.Empty(t, s.refusals)
 }
 
-// TestQueuedPodsThatAreNotTried make room: they are gone, or wait for something else.
+// TestQueuedPodsThatAreNotTried checks that deleted or gated pods free their slots in the queue.
 func TestQueuedPodsThatAreNotTried(t *testing.T) {
 	s := newSchedulerBench()
 	for i := range 20 {
 		s.enqueue(pod("a", fmt.Sprint(i)))
 	}
-	// Another plugin has them wait.
+	// Another plugin gates the pods.
 	s.queued = nil
 	s.wait()
 	for range 3 {
@@ -252,7 +252,7 @@ func TestQueuedPodsThatAreNotTried(t *testing.T) {
 	require.Empty(t, s.outside)
 }
 
-// TestBackingOffPodsWaitOutside: a claim that backs off keeps its pods out of the queue until it may be tried.
+// TestBackingOffPodsWaitOutside checks that the pods of a claim stay out of the queue during its back-off.
 func TestBackingOffPodsWaitOutside(t *testing.T) {
 	b := newBench()
 	require.Nil(t, b.try(pod("a", "p"), 0, fmt.Errorf("over budget")))
@@ -264,7 +264,7 @@ func TestBackingOffPodsWaitOutside(t *testing.T) {
 	require.False(t, b.Gate(r))
 }
 
-// takesItsShare has a namespace without a share while a pod of another one waits.
+// takesItsShare uses up the share of a namespace while a pod of another namespace waits.
 func (s *schedulerBench) takesItsShare(namespace string, waits *v1.Pod) {
 	s.CycleBegan(namespace)
 	s.pass(time.Second)
@@ -273,8 +273,8 @@ func (s *schedulerBench) takesItsShare(namespace string, waits *v1.Pod) {
 	s.Look()
 }
 
-// TestDeletedPodsLeaveTheLine: a quota bounds the pods that there are, and not those that there were. With a full line
-// nothing would be refused any more.
+// TestDeletedPodsLeaveTheLine checks that deleted pods don't fill the line. A quota limits existing pods, not deleted ones, and
+// with a full line no pod would be refused any more.
 func TestDeletedPodsLeaveTheLine(t *testing.T) {
 	s := newSchedulerBench()
 	alice := pod("alice", "waits")
@@ -294,7 +294,7 @@ func TestDeletedPodsLeaveTheLine(t *testing.T) {
 	require.Less(t, len(s.lines.of("mallory").order), 1000, "two are alive")
 }
 
-// TestDeletedPodsDoNotKeepOthersFromBeingActivated: those of another namespace would wait for minutes instead of a second.
+// TestDeletedPodsDoNotKeepOthersFromBeingActivated checks that pods of another namespace wait for a second, not for minutes.
 func TestDeletedPodsDoNotKeepOthersFromBeingActivated(t *testing.T) {
 	s := newSchedulerBench()
 	heavy := pod("mallory", "heavy")
@@ -331,8 +331,8 @@ func (l *listings) PodsInActiveQ() []*v1.Pod {
 	return l.pods
 }
 
-// TestLongQueuesAreListedSeldom: listing a queue takes longer than trying a pod if there are many, and nothing else gets the lock
-// meanwhile. What is decided by it may be late by a tenth of a second.
+// TestLongQueuesAreListedSeldom checks that a long queue is listed seldom. Listing many pods takes longer than trying one, and
+// blocks the lock. A decision may be a tenth of a second late because of this.
 func TestLongQueuesAreListedSeldom(t *testing.T) {
 	b, queue := newBench(), &listings{}
 	for i := range 10_000 {
@@ -360,8 +360,8 @@ func TestLongQueuesAreListedSeldom(t *testing.T) {
 	require.Equal(t, []string{"a/waits"}, b.activated)
 }
 
-// TestPodsBackOffAfterErrors: a pod whose attempts end with errors waits longer each time before it joins the line again. Other
-// pods are not kept from being tried meanwhile.
+// TestPodsBackOffAfterErrors checks that a pod with failing attempts waits longer each time before it joins the line again. Other
+// pods are tried meanwhile.
 func TestPodsBackOffAfterErrors(t *testing.T) {
 	s := newSchedulerBench()
 	const many = 50
@@ -371,7 +371,7 @@ func TestPodsBackOffAfterErrors(t *testing.T) {
 	const tick = 50 * time.Millisecond
 	attempts, backingOff := 0, map[*v1.Pod]time.Time{}
 	for range time.Minute / tick {
-		// A pod that passes the gate backs off in the scheduling queue, and is tried then without being asked about again.
+		// A pod that passed the gate backs off in the scheduling queue, and is then tried without passing the gate again.
 		for p, until := range backingOff {
 			if !until.After(s.clock.Now()) {
 				s.queued = append(s.queued, p)

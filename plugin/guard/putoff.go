@@ -12,16 +12,16 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// samePause is the time between two pods of one claim that are activated: the attempt of the first may show that the claim
-// has to back off again.
+// samePause is the time between activations of two pods of one claim. The attempt of the first pod may cause another back-off of
+// the claim.
 const samePause = 250 * time.Millisecond
 
-// putOff has the pods whose claims back off, as long as they are in the cluster.
+// putOff holds the pods whose claims back off. Deleted pods are removed.
 type putOff struct {
 	backingOff map[types.UID]*backingOff
-	// next is when one is due, or before that.
+	// next is a time at or before the first end of a back-off.
 	next time.Time
-	// activated is when a pod of a claim was activated last.
+	// activated maps a claim to the last activation of one of its pods.
 	activated map[types.UID]time.Time
 }
 
@@ -31,13 +31,13 @@ type backingOff struct {
 	until time.Time
 }
 
-// refused is a pod that is not tried now, and how it is activated.
+// refused is a pod that is not tried now, with the function that activates it.
 type refused struct {
 	pod      *v1.Pod
 	activate func(*v1.Pod)
 }
 
-// newRefused keeps of the pod only what the queue knows it by, and its priority.
+// newRefused copies the fields of the pod that the queue needs, and its priority.
 func newRefused(r Request) refused {
 	return refused{&v1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Namespace: r.Pod.Namespace, Name: r.Pod.Name, UID: r.Pod.UID},
@@ -45,7 +45,7 @@ func newRefused(r Request) refused {
 	}, r.Activate}
 }
 
-// until notes that the pod is to be activated at a time. What was noted before may be about a former claim of the same name.
+// until stores when to activate a pod. It replaces an entry for a former claim of the same name.
 func (p *putOff) until(r Request, until time.Time) {
 	if p.backingOff == nil {
 		p.backingOff, p.activated = map[types.UID]*backingOff{}, map[types.UID]time.Time{}
@@ -60,8 +60,8 @@ func (p *putOff) until(r Request, until time.Time) {
 // leave removes a pod or a group.
 func (p *putOff) leave(key types.UID) { delete(p.backingOff, key) }
 
-// due takes those out that have backed off long enough, of each claim one at a time. next is when it has to be asked again,
-// zero if no pod waits. until is the time until which claims back off by now.
+// due removes the pods whose back-off has ended, one for each claim at a time. next is the time of the next call; zero if no pod
+// waits. until returns the current end of the back-off of claims.
 func (p *putOff) due(now time.Time, until func(keys []types.UID) (time.Time, bool)) (due []refused, next time.Time) {
 	if len(p.backingOff) == 0 || p.next.After(now) {
 		if len(p.backingOff) == 0 {

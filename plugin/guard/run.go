@@ -10,18 +10,17 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// pollInterval is how often it is looked whether others wait, while there is somebody whom
-// that concerns.
+// pollInterval is the interval at which the guard checks for waiting pods of other namespaces, while a decision depends on them.
 const pollInterval = 25 * time.Millisecond
 
-// loop is when Run looks next. It sleeps as long as there is nothing to look for, and an
-// attempt that begins wakes it only if it would be late.
+// loop holds the time of the next check by Run. Run sleeps while there is nothing to check. A new attempt wakes it only if it
+// would wake too late.
 type loop struct {
 	next time.Time
 	kick chan struct{}
 }
 
-// lookAt has Run look at that time or before.
+// lookAt makes Run check at this time or before.
 func (g *Guard) lookAt(at, now time.Time) {
 	if !g.loop.next.IsZero() && !g.loop.next.After(at) && g.loop.next.After(now.Add(-time.Second)) {
 		return
@@ -33,8 +32,7 @@ func (g *Guard) lookAt(at, now time.Time) {
 	}
 }
 
-// Run activates pods when it is their turn and ends attempts whose time is over, until ctx
-// ends.
+// Run activates pods when it is their turn, and ends attempts whose time is over. It returns when ctx ends.
 func (g *Guard) Run(ctx context.Context) {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
@@ -52,13 +50,13 @@ func (g *Guard) Run(ctx context.Context) {
 	}
 }
 
-// Look does what is due and returns after what time there will be more, if that is known.
+// Look does all due work. It returns the time until the next work, if any.
 func (g *Guard) Look() (wait time.Duration, any bool) {
 	activate, over, next := g.look()
 	if over != nil {
 		over.end()
 	}
-	// Without the lock: that is held by who waits for the queue's.
+	// The guard's lock is not held here, because its holders may wait for the lock of the queue.
 	for _, r := range activate {
 		r.activate(r.pod)
 	}
@@ -110,7 +108,7 @@ func later(a, b time.Time) time.Time {
 	return b
 }
 
-// earlier takes the zero time for never.
+// earlier returns the earlier time. A zero a means never.
 func earlier(a, b time.Time) time.Time {
 	if a.IsZero() || b.Before(a) {
 		return b

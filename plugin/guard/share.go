@@ -5,23 +5,22 @@ package guard
 
 import "time"
 
-// maxShares bounds the namespaces of which tokens are known. A bucket fills up within
-// seconds and is forgotten then, so there are as many as namespaces that were busy lately.
+// maxShares limits the stored buckets. A bucket fills up within seconds and is then removed, so only recently busy namespaces
+// have one.
 const maxShares = 4096
 
-// shares has a bucket of tokens for each namespace. A token is time. A namespace that is not
-// among them has a full bucket.
+// shares maps namespaces to token buckets. A token is a unit of time. A namespace without an entry has a full bucket.
 type shares struct {
 	buckets map[string]bucket
 }
 
-// bucket is how much there was when.
+// bucket holds the number of tokens at one time.
 type bucket struct {
 	tokens time.Duration
 	at     time.Time
 }
 
-// tokens is what a namespace has left, which is negative if it took more.
+// tokens returns the tokens of a namespace, which are negative if it took more.
 func (s *shares) tokens(namespace string, now time.Time, limits *Limits) time.Duration {
 	b, known := s.buckets[namespace]
 	if !known {
@@ -31,7 +30,7 @@ func (s *shares) tokens(namespace string, now time.Time, limits *Limits) time.Du
 }
 
 func (b bucket) refilled(now time.Time, limits *Limits) time.Duration {
-	// Divided first: the product may overflow after months.
+	// The division comes first, because the product may overflow after months.
 	elapsed := max(0, now.Sub(b.at))
 	refill := elapsed/100*time.Duration(limits.SharePercent) + elapsed%100*time.Duration(limits.SharePercent)/100
 	if refill >= limits.ShareBurst-b.tokens {
@@ -40,8 +39,8 @@ func (b bucket) refilled(now time.Time, limits *Limits) time.Duration {
 	return b.tokens + refill
 }
 
-// charge takes tokens. A namespace that was alone may have taken much: no more than a bucket
-// is remembered, so that it does not pay for hours when it is not alone any more.
+// charge takes tokens. The debt is limited to one bucket, so that a namespace that was busy alone does not pay for hours once
+// others come.
 func (s *shares) charge(namespace string, taken time.Duration, now time.Time, limits *Limits) {
 	if taken <= 0 {
 		return
@@ -56,7 +55,7 @@ func (s *shares) charge(namespace string, taken time.Duration, now time.Time, li
 	s.buckets[namespace] = bucket{left, now}
 }
 
-// forgetFull makes room. If all namespaces have taken something just now, some start anew.
+// forgetFull removes full buckets. If too many namespaces are busy, some of them get full buckets.
 func (s *shares) forgetFull(now time.Time, limits *Limits) {
 	for namespace, b := range s.buckets {
 		if b.refilled(now, limits) >= limits.ShareBurst {

@@ -12,57 +12,57 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// The scheduler writes why a pod waits when an attempt has failed. A pod that is gated makes no attempt, and would have no
-// condition and no event. So the pod is queued once after a while, for an attempt that is refused with the reason:
+// The scheduler writes why a pod waits after a failed attempt. A gated pod makes no attempt, so it would get no condition and no
+// event. So such a pod is queued once, for an attempt that is refused with the reason:
 //
-//  1. A pod that is gated is noted, unless it has a condition already ([telling.wait]). Most pods are not gated any more
-//     before their time comes, because their claims are made, or compiled.
-//  2. When its time has come, the pod is activated, and passes the gate ([telling.passes]).
-//  3. The attempt removes the pod ([telling.done]).
+//   1. A gated pod without a condition is stored ([telling.wait]). Most pods pass the gate before their time comes, because their
+//      claims are created or compiled meanwhile.
+//   2. At its time the pod is activated and passes the gate ([telling.passes]).
+//   3. The attempt removes the pod ([telling.done]).
 //
-// Each attempt writes a condition and an event, and the API client of the scheduler allows some fifty requests a second. So
-// the pods are queued one after the other, in turns of namespaces.
+// Each attempt writes a condition and an event, and the scheduler's API client allows some fifty requests a second. So the pods
+// are queued one at a time, in turns of namespaces.
 
 const (
-	// untoldPatience is the time that a pod waits without a condition. kube-controller-manager makes claims within it.
+	// untoldPatience is the time that a pod waits without a condition. kube-controller-manager creates claims within it.
 	untoldPatience = 5 * time.Second
-	// tellInterval is the time between two pods of a namespace that are queued to be told.
+	// tellInterval is the time between two such pods of a namespace.
 	tellInterval = 100 * time.Millisecond
-	// tellIntervalOfAll is the time between two pods of all namespaces.
+	// tellIntervalOfAll is the time between two such pods of any namespaces.
 	tellIntervalOfAll = 50 * time.Millisecond
-	// tellTimeout is the time after which a pod that was queued to be told is forgotten: its claim is gone, or has got devices.
+	// tellTimeout is the time after which a queued pod is dropped, because its claim was deleted or allocated.
 	tellTimeout = time.Minute
 )
 
-// telling has the pods that wait and have no condition that says why.
+// telling holds gated pods without a condition that says why they wait.
 type telling struct {
 	byNamespace map[string]*untoldOf
 	pods        map[types.UID]*untoldPod
-	// next is the time before which no other pod is queued.
+	// next is the earliest time to queue another pod.
 	next time.Time
 }
 
-// untoldOf has the pods of a namespace, in the order in which they came.
+// untoldOf holds the pods of a namespace in the order of arrival.
 type untoldOf struct {
 	order []*untoldPod
-	// compactAt is the length at which pods that are gone are removed from the middle of the order.
+	// compactAt is the length at which removed pods are deleted from the middle of the order.
 	compactAt int
-	// told are the pods that were queued.
+	// told are the queued pods.
 	told []*untoldPod
-	// next is the time before which no other pod is queued.
+	// next is the earliest time to queue another pod.
 	next time.Time
 }
 
 type untoldPod struct {
 	refused
 	key types.UID
-	// due is when it is queued, and then when it is forgotten.
+	// due is the time at which the pod is queued, and after that the time at which it is dropped.
 	due time.Time
-	// isQueued: its attempt is to be refused with the reason.
+	// isQueued is true if its attempt must be refused with the reason.
 	isQueued bool
 }
 
-// wait adds a pod that has no condition yet. why is what the condition would say, "" for anything.
+// wait adds a pod unless it has a condition that contains why. An empty why matches any condition.
 func (t *telling) wait(pod *v1.Pod, why string, activate func(*v1.Pod), now time.Time) {
 	key := keyOf(pod)
 	if t.pods[key] != nil || isTold(pod, why) {
@@ -85,8 +85,8 @@ func (t *telling) wait(pod *v1.Pod, why string, activate func(*v1.Pod), now time
 	}
 }
 
-// isTold reports whether the pod has a condition that says why it waits. A condition that names scheduling gates was written
-// before they were removed. The condition of a pod of a group is about the group, so any reason counts.
+// isTold reports whether the pod has a condition that says why it waits. A condition about scheduling gates is outdated, because
+// they were removed. The condition of a grouped pod is about the group, so any reason counts.
 func isTold(pod *v1.Pod, why string) bool {
 	if pod.Spec.SchedulingGroup != nil {
 		why = ""
@@ -96,10 +96,10 @@ func isTold(pod *v1.Pod, why string) bool {
 	})
 }
 
-// isGone reports whether a pod was removed, or is another one of the same group.
+// isGone reports whether a pod was removed or replaced by another pod of its group.
 func (t *telling) isGone(pod *untoldPod) bool { return t.pods[pod.key] != pod }
 
-// passes reports whether a pod is to be told now.
+// passes reports whether a pod must pass the gate now.
 func (t *telling) passes(pod *v1.Pod) bool {
 	if len(t.pods) == 0 {
 		return false
@@ -108,15 +108,15 @@ func (t *telling) passes(pod *v1.Pod) bool {
 	return untold != nil && untold.isQueued
 }
 
-// done removes a pod whose attempt was begun or refused.
+// done removes a pod whose attempt started or was refused.
 func (t *telling) done(pod *v1.Pod) {
 	if len(t.pods) > 0 {
 		delete(t.pods, keyOf(pod))
 	}
 }
 
-// due returns the pod that is queued now to be told, if there is one, and when the next one is, zero for never. Of the
-// namespaces with a pod whose time has come, the one that waits longest has its turn.
+// due returns the pod to queue now, if any, and the time of the next one, zero for never. Among namespaces with a due pod, the
+// one served least recently has its turn.
 func (t *telling) due(now time.Time) (queue []refused, next time.Time) {
 	var turn *untoldOf
 	for namespace, of := range t.byNamespace {
@@ -146,7 +146,7 @@ func (t *telling) due(now time.Time) (queue []refused, next time.Time) {
 	return []refused{first.refused}, t.next
 }
 
-// skip drops the first pods of a list that are gone, or for which drop is true.
+// skip removes pods from the front of a list while they are gone or drop is true.
 func (t *telling) skip(pods []*untoldPod, drop func(*untoldPod) bool) []*untoldPod {
 	for len(pods) > 0 && (t.isGone(pods[0]) || drop(pods[0])) {
 		if !t.isGone(pods[0]) {
@@ -158,9 +158,9 @@ func (t *telling) skip(pods []*untoldPod, drop func(*untoldPod) bool) []*untoldP
 	return pods
 }
 
-// Tell notes that a pod is gated. It reports whether the pod is to be queued nevertheless, so that an attempt which is
-// refused writes why. Until then the pod is activated after a while, unless it has a condition that contains why. Tell is
-// called while the scheduling queue is locked, and takes microseconds.
+// Tell records that a pod is gated. It reports whether the pod must be queued anyway, so that a refused attempt writes the
+// reason. Until then, the pod will be activated after a while, unless it has a condition that contains why. Tell runs under the
+// lock of the scheduling queue and takes microseconds.
 func (g *Guard) Tell(pod *v1.Pod, why string, activate func(*v1.Pod)) bool {
 	if g == nil {
 		return false
@@ -176,7 +176,7 @@ func (g *Guard) Tell(pod *v1.Pod, why string, activate func(*v1.Pod)) bool {
 	return false
 }
 
-// Told notes that an attempt to schedule a pod is refused before [Guard.Admit] is called. The attempt writes why the pod waits.
+// Told records that an attempt is refused before [Guard.Admit] is called. The attempt writes why the pod waits.
 func (g *Guard) Told(pod *v1.Pod) {
 	if g == nil {
 		return

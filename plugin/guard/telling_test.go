@@ -13,7 +13,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// TestWhoWaitsIsTold: a pod that was never tried is queued once, so that it has a condition; one after the other.
+// TestWhoWaitsIsTold checks that each pod that was never tried is queued once to get a condition, one pod at a time.
 func TestWhoWaitsIsTold(t *testing.T) {
 	b := newBench()
 	b.wait(pod("other", "waits"))
@@ -34,7 +34,7 @@ func TestWhoWaitsIsTold(t *testing.T) {
 	b.Forget(pod("a", "without claims"))
 	require.False(t, b.Gate(b.request(pod("b", "of another namespace"), "y")))
 	for began := b.clock.Now(); b.clock.Since(began) < untoldPatience+2*time.Second; b.pass(10 * time.Millisecond) {
-		// The others wait for so long, and the namespace gets no share meanwhile.
+		// The others keep waiting, and the namespace gets no share meanwhile.
 		b.CycleBegan("a")
 		b.pass(10 * time.Millisecond)
 		b.CycleEnded()
@@ -52,7 +52,7 @@ func TestWhoWaitsIsTold(t *testing.T) {
 	}
 }
 
-// TestDeletedPodsNeedNotBeTold: no attempt follows if the claim was deleted or got devices meanwhile.
+// TestDeletedPodsNeedNotBeTold checks that no attempt follows if the claim was deleted or allocated meanwhile.
 func TestDeletedPodsNeedNotBeTold(t *testing.T) {
 	s := newSchedulerBench()
 	other := pod("other", "waits")
@@ -79,7 +79,7 @@ func TestDeletedPodsNeedNotBeTold(t *testing.T) {
 	require.Empty(t, s.telling.pods)
 }
 
-// TestPodsWhoseGatesWereRemovedAreTold: the API server wrote the condition that they have, about the gates.
+// TestPodsWhoseGatesWereRemovedAreTold checks pods whose only condition is about the gates, written by the API server.
 func TestPodsWhoseGatesWereRemovedAreTold(t *testing.T) {
 	s := newSchedulerBench()
 	s.takesItsShare("a", pod("other", "waits"))
@@ -90,13 +90,13 @@ func TestPodsWhoseGatesWereRemovedAreTold(t *testing.T) {
 	require.Contains(t, s.telling.pods, p.UID)
 }
 
-// gated has a pod gated by another plugin, as a pod whose claim is missing.
+// gated gates a pod as another plugin would, such as for a missing claim.
 func (b *bench) gated(p *v1.Pod) bool {
 	return !b.Tell(p, "claim is missing", b.request(p).Activate)
 }
 
-// TestPodsAreToldAtARate: 1,000 pods of a namespace are told one after the other, those of other namespaces are told between
-// them, and many namespaces together are told at a rate, too.
+// TestPodsAreToldAtARate checks that 1,000 pods of a namespace are queued one at a time, with pods of other namespaces between
+// them. Many namespaces together are limited to a rate, too.
 func TestPodsAreToldAtARate(t *testing.T) {
 	b := newBench()
 	const many, namespaces = 1000, 40
@@ -145,7 +145,7 @@ func TestPodsAreToldAtARate(t *testing.T) {
 		require.Less(t, i, 100*many, "all are told")
 		tick()
 	}
-	// Pods that are let through are told by one attempt each.
+	// One attempt each gives the queued pods their conditions.
 	last := pod("many", fmt.Sprint(many-1))
 	require.False(t, b.gated(last))
 	b.Told(last)
@@ -157,8 +157,7 @@ func TestPodsAreToldAtARate(t *testing.T) {
 	require.Contains(t, b.telling.pods, last.UID, "it is told why it waits now")
 }
 
-// TestGroupsAreToldTogether: the pods of a group are queued together, so all are let through at the same time. The pod that came
-// first may be gone.
+// TestGroupsAreToldTogether checks that the pods of a group pass the gate together, even if the pod that came first is gone.
 func TestGroupsAreToldTogether(t *testing.T) {
 	b := newBench()
 	pods := groupOf("a", 50)
@@ -178,7 +177,7 @@ func TestGroupsAreToldTogether(t *testing.T) {
 	require.True(t, b.gated(pods[1]))
 }
 
-// TestPodsThatComeAndGoAreNotKept: a namespace that creates and deletes pods behind one that is told late.
+// TestPodsThatComeAndGoAreNotKept has a namespace that creates and deletes pods behind one pod that stays.
 func TestPodsThatComeAndGoAreNotKept(t *testing.T) {
 	b := newBench()
 	require.True(t, b.gated(pod("a", "stays")))

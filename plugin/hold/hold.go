@@ -13,81 +13,81 @@ import (
 	"k8s.io/dynamic-resource-allocation/structured"
 )
 
-// End is how a hold ended.
+// End says how a hold ended.
 type End string
 
 const (
-	// Bound means that the pod is bound to the node of the hold.
+	// Bound means that the pod was bound to the node of the hold.
 	Bound End = "bound"
-	// Moved means that the pod is bound to another node.
+	// Moved means that the pod was bound to another node.
 	Moved End = "moved"
-	// Deleted means that the pod is gone, is being deleted, or has ended.
+	// Deleted means that the pod has ended, was deleted, or is being deleted.
 	Deleted End = "deleted"
-	// ClaimDeleted means that a claim for which devices were held is gone or being deleted.
+	// ClaimDeleted means that a claim of the hold was deleted or is being deleted.
 	ClaimDeleted End = "claim_deleted"
-	// TimedOut means that the pod could not be bound in time.
+	// TimedOut means that the pod was not bound in time.
 	TimedOut End = "timeout"
-	// Broken means that a pod of a higher priority has taken a device, or is to get it.
+	// Broken means that a pod of a higher priority has taken a device or gets it.
 	Broken End = "broken"
-	// Lost means that the pod doesn't fit on the node although the victims have gone.
+	// Lost means that the pod doesn't fit on the node even without the victims.
 	Lost End = "lost"
 	// Unrecorded means that the condition could not be written, so that no pod was evicted.
 	Unrecorded End = "unrecorded"
 )
 
-// Ends has all ends.
+// Ends lists all values.
 var Ends = []End{Bound, Moved, Deleted, ClaimDeleted, TimedOut, Broken, Lost, Unrecorded}
 
 // isFinal reports whether no further try can follow.
 func (e End) isFinal() bool { return e == Bound || e == Moved || e == Deleted }
 
 const (
-	// MaxTries is the number of holds for one pod after which nothing is evicted for it any more.
+	// MaxTries is the number of holds for one pod, after which no more pods are evicted for it.
 	MaxTries = 6
 	// firstBackOff is the time between the end of the first hold and the second try. It doubles with each try.
 	firstBackOff = 10 * time.Second
-	// MaxJoined limits the number of pods that are evicted during one hold because they began to use claims of its victims.
+	// MaxJoined limits the pods that are evicted during one hold because they began to use claims of its victims.
 	MaxJoined = 6
-	// untilKnown is the time that informers may be late.
+	// untilKnown is the longest delay of informers.
 	untilKnown = 30 * time.Second
-	// firstResume and lastResume limit how soon failed evictions are repeated.
+	// firstResume and lastResume are the shortest and the longest delay before failed evictions are repeated.
 	firstResume, lastResume = time.Second, time.Minute
 )
 
 // backOff returns the time between the end of a try and the next try.
 func backOff(try int) time.Duration { return firstBackOff << min(max(try-1, 0), MaxTries) }
 
-// Claim is a claim for which devices are held.
+// Claim is a claim with reserved devices.
 type Claim struct {
-	// UID and Name are those of the claim. UID is empty for extended resources: their claim doesn't exist yet.
+	// UID and Name identify the claim. UID is empty for extended resources, because their claim doesn't exist yet.
 	UID  types.UID
 	Name string
 	// Devices are the results of an allocation, without names of requests.
 	Devices []resourceapi.DeviceRequestAllocationResult
 }
 
-// Hold is a set of devices that is held for a pod.
+// Hold is a set of devices reserved for a pod.
 type Hold struct {
 	Pod    *v1.Pod
 	Node   string
 	Claims []Claim
-	// Victims are the UIDs of the pods that are evicted.
+	// Victims are the UIDs of the pods to evict.
 	Victims []types.UID
-	// Joined is the number of victims that began to use a claim of another victim after the hold had begun.
+	// Joined counts victims that began to use a claim of another victim during the hold.
 	Joined int
-	// Frees are the UIDs of the claims that give back devices when the victims have gone.
+	// Frees are the UIDs of the claims that release devices after the victims have gone.
 	Frees []types.UID
-	// Begun is the time at which the hold began, by the clock of its scheduler. It orders holds of different schedulers.
+	// Begun is the start of the hold by the clock of its scheduler. It orders holds of different schedulers.
 	Begun time.Time
 	// Until is the time at which the hold ends.
 	Until time.Time
 	// Try counts the holds of the pod from 1. Keep sets it if it is 0.
 	Try int
-	// Evicted is the number of pods that were evicted, for all that is known.
+	// Evicted is the number of pods evicted so far, as far as this process can tell.
 	Evicted int
-	// Foreign is set for a hold of another scheduler. Only that scheduler ends it.
+	// Foreign is true for a hold of another scheduler. Only that scheduler ends it.
 	Foreign bool
-	// Retry has the pod tried again. It may be nil.
+	// Retry activates the pod. It may be nil.
 	Retry func()
 }
 
@@ -100,7 +100,7 @@ func (h *Hold) Devices() []resourceapi.DeviceRequestAllocationResult {
 	return devices
 }
 
-// isFor reports whether devices are held for a claim.
+// isFor reports whether the hold has devices for a claim.
 func (h *Hold) isFor(claim types.UID) bool {
 	return claim != "" && slices.ContainsFunc(h.Claims, func(c Claim) bool { return c.UID == claim })
 }
@@ -112,7 +112,7 @@ func (h *Hold) without(claims []types.UID) Hold {
 	return rest
 }
 
-// hasAny reports whether a whole device is among others. Shares of one device are not in each other's way.
+// hasAny reports whether a whole device of the hold is in a list. Shares of one device don't conflict.
 func (h *Hold) hasAny(devices []structured.DeviceID) bool {
 	return slices.ContainsFunc(h.Claims, func(c Claim) bool {
 		return slices.ContainsFunc(c.Devices, func(r resourceapi.DeviceRequestAllocationResult) bool {
@@ -136,7 +136,7 @@ func isWhole(r *resourceapi.DeviceRequestAllocationResult) bool {
 	return r.ShareID == nil && (r.AdminAccess == nil || !*r.AdminAccess)
 }
 
-// IsOver reports whether a pod needs no hold any more, and how its hold ends.
+// IsOver reports whether a pod no longer needs its hold, and how the hold ends.
 func IsOver(pod *v1.Pod, node string) (how End, over bool) {
 	switch {
 	case pod.DeletionTimestamp != nil, pod.Status.Phase == v1.PodSucceeded, pod.Status.Phase == v1.PodFailed:

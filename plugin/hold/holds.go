@@ -16,72 +16,71 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// maxWaiting is the number of pods that are remembered for one hold because it may have refused them. Other pods are
-// tried again when something else happens, or after some minutes.
+// maxWaiting limits the stored pods that one hold may have refused. Other refused pods are tried again after another event or
+// after some minutes.
 const maxWaiting = 1024
 
 // Ended describes the end of a hold.
 type Ended struct {
 	Hold
 	How End
-	// Next is the earliest time of the next try. It is zero if no try follows.
+	// Next is the earliest time of the next try; zero if no try follows.
 	Next time.Time
-	// Heir is the hold of another pod of the same claims that goes on in its place, nil if there is none.
+	// Heir is the hold that replaces this one for another pod of the same claims, or nil.
 	Heir *Hold
 }
 
-// Holds are the holds of a scheduler. It is safe for concurrent use.
+// Holds stores the holds of a scheduler, and the foreign holds that it has read. It is safe for concurrent use.
 type Holds struct {
 	clock clock.WithDelayedExecution
 	// ended is called for each hold that ends, without locks.
 	ended func(Ended)
 
-	// mutex guards what follows.
+	// mutex guards the following fields.
 	mutex sync.Mutex
 	byPod map[types.UID]*held
-	// tries has an entry for each pod with a hold, and for pods whose hold ended without a bound pod.
+	// tries has an entry for each pod with a hold, and for pods whose hold ended without a binding.
 	tries map[types.UID]*tried
 }
 
 type held struct {
 	Hold
-	// timer ends the hold. retry has its pod tried again.
+	// timer ends the hold. retry activates its pod.
 	timer, retry clock.Timer
-	// since is the time at which this process began to keep the hold.
+	// since is the time at which this process received the hold.
 	since time.Time
-	// restored is set for a hold that another process began.
+	// restored is true for a hold that another process began.
 	restored bool
-	// wereFree is set after the first time that all claims were found to be free.
+	// wereFree is true after all claims were found free for the first time.
 	wereFree bool
-	// isEnding is set for a foreign hold that ends soon.
+	// isEnding is true for a foreign hold that ends soon.
 	isEnding bool
-	// evicted has the victims that this process has evicted. The value is true for a victim that was only sent back to
-	// the scheduling queue.
+	// evicted has the victims that this process evicted. The value is true for a victim that only went back to the scheduling queue.
 	evicted map[types.UID]bool
-	// resumes counts how often failed evictions were repeated, resumed is the last time.
+	// resumes counts repetitions of failed evictions; resumed is the time of the last one.
 	resumes int
 	resumed time.Time
-	// waiting are pods that the hold may have refused.
+	// waiting has pods that the hold may have refused.
 	waiting map[types.UID]waiting
 }
 
-// tried says how often pods were evicted for a pod.
+// tried holds the tries for a pod.
 type tried struct {
 	count int
 	// next is the earliest time of the next try.
 	next time.Time
-	// timer has the pod tried then.
+	// timer activates the pod at that time.
 	timer clock.Timer
 }
 
 type waiting struct {
 	pod      *v1.Pod
 	activate func(*v1.Pod)
-	// shares are the claims of the hold that the pod uses, too.
+	// shares are the claims of the hold that the pod also uses.
 	shares []types.UID
 }
 
-// New returns Holds without any hold. ended may be nil.
+// New returns empty Holds. ended may be nil.
 func New(clock clock.WithDelayedExecution, ended func(Ended)) *Holds {
 	if ended == nil {
 		ended = func(Ended) {}
@@ -89,9 +88,9 @@ func New(clock clock.WithDelayedExecution, ended func(Ended)) *Holds {
 	return &Holds{clock: clock, ended: ended, byPod: map[types.UID]*held{}, tries: map[types.UID]*tried{}}
 }
 
-// Keep holds devices for a pod from now on. It returns the hold with the number of the try. A hold that the pod has
-// already goes on with the new devices and the same number. Holds for pods of a lower priority on the same devices are
-// broken. The new hold itself is broken if another scheduler holds one of the devices, see order.go.
+// Keep begins a hold and returns it with the number of the try. If the pod has a hold already, that hold continues with the new
+// devices and the same number. Keep breaks holds for pods of a lower priority on the same devices. The new hold itself is broken
+// if another scheduler holds one of the devices, see order.go.
 func (h *Holds) Keep(hold Hold) Hold { return h.keep(hold, false) }
 
 func (h *Holds) keep(hold Hold, restored bool) Hold {
@@ -115,7 +114,7 @@ func (h *Holds) keep(hold Hold, restored bool) Hold {
 	}
 	of.count = hold.Try
 	if hold.Begun.IsZero() && !restored {
-		// A record has no monotonic time.
+		// The record has no monotonic time.
 		hold.Begun = h.clock.Now().Round(0)
 	}
 	keeping.Hold = hold
@@ -135,7 +134,7 @@ func (h *Holds) keep(hold Hold, restored bool) Hold {
 	return hold
 }
 
-// End ends the hold of a pod, if it has one. Pods that the hold may have refused are tried again.
+// End ends the hold of a pod, if any. Pods that the hold may have refused are tried again.
 func (h *Holds) End(pod types.UID, how End) {
 	h.mutex.Lock()
 	ending := h.byPod[pod]
@@ -151,7 +150,7 @@ func (h *Holds) End(pod types.UID, how End) {
 	}
 }
 
-// endTry ends one hold of a pod, unless another hold has taken its place.
+// endTry ends a hold of a pod unless another hold has replaced it.
 func (h *Holds) endTry(pod types.UID, ending *held, how End) {
 	h.mutex.Lock()
 	if h.byPod[pod] != ending {
@@ -170,16 +169,16 @@ func (h *Holds) endTry(pod types.UID, ending *held, how End) {
 		ended.Evicted = len(ending.Victims)
 	}
 	if ended.Heir != nil {
-		// They go for the heir.
+		// The evictions count for the heir.
 		ended.Evicted = 0
 	}
 	switch of := h.tries[pod]; {
 	case how.isFinal(), ending.Foreign && how == Lost:
-		// The other scheduler has said so. It may begin the same try again if nobody was evicted.
+		// The other scheduler has reported the end. It may repeat the same try if no pod was evicted.
 		h.forget(pod)
 	case of != nil:
 		if how == Unrecorded || how == Broken && ended.Evicted == 0 && !ending.Foreign {
-			// Nobody was evicted.
+			// No pod was evicted.
 			of.count--
 			ended.Try = of.count
 		}
@@ -194,7 +193,7 @@ func (h *Holds) endTry(pod types.UID, ending *held, how End) {
 	ending.activate()
 }
 
-// stop has the pod not tried for its back-off.
+// stop cancels the back-off.
 func (t *tried) stop() {
 	if t.timer != nil {
 		t.timer.Stop()
@@ -202,7 +201,7 @@ func (t *tried) stop() {
 	t.next, t.timer = time.Time{}, nil
 }
 
-// waitFor has a pod tried again when its back-off is over.
+// waitFor activates a pod when its back-off is over.
 func (h *Holds) waitFor(of *tried, next time.Time, retry func()) {
 	of.next = next
 	if retry != nil && of.count < MaxTries {
@@ -210,7 +209,7 @@ func (h *Holds) waitFor(of *tried, next time.Time, retry func()) {
 	}
 }
 
-// forget removes what is known of tries for a pod.
+// forget removes the tries for a pod.
 func (h *Holds) forget(pod types.UID) {
 	if of := h.tries[pod]; of != nil {
 		of.stop()
@@ -231,7 +230,7 @@ func (h *held) activate() {
 	}
 }
 
-// wait has a pod tried again when the hold ends.
+// wait makes the end of the hold activate a pod.
 func (h *held) wait(pod *v1.Pod, activate func(*v1.Pod), shares ...types.UID) {
 	if _, known := h.waiting[pod.UID]; known || len(h.waiting) < maxWaiting {
 		h.waiting[pod.UID] = waiting{pod, activate, shares}
@@ -261,9 +260,9 @@ func (h *Holds) Count() int {
 	return count
 }
 
-// From returns the holds that keep devices from a pod: the holds of other pods of the same or a higher priority, in the
-// order of their names. Devices that are held for claims of the pod are left out: whichever pod of a claim is tried
-// first allocates it. When one of the holds ends, activate is called with the pod.
+// From returns the holds that reserve devices against a pod, sorted by pod name: holds of other pods of the same or a higher
+// priority. Devices for claims of the pod are left out, because any pod of a claim may allocate it. When one of the holds ends,
+// activate is called with the pod.
 func (h *Holds) From(pod *v1.Pod, claims []types.UID, activate func(*v1.Pod)) []Hold {
 	h.mutex.Lock()
 	defer h.mutex.Unlock()
@@ -283,8 +282,7 @@ func (h *Holds) From(pod *v1.Pod, claims []types.UID, activate func(*v1.Pod)) []
 	return from
 }
 
-// PromisedTo returns the victims of the holds that a pod could break, with the highest priority of the pods that wait for
-// them.
+// PromisedTo returns the victims of holds that a pod could break, with the highest priority of the pods that wait for each.
 func (h *Holds) PromisedTo(pod *v1.Pod) map[types.UID]int32 {
 	h.mutex.Lock()
 	defer h.mutex.Unlock()
@@ -316,9 +314,9 @@ func (h *Holds) For(pod *v1.Pod, claims []types.UID, activate func(*v1.Pod)) (ho
 	return Hold{}, false
 }
 
-// Refuses returns an allocated claim that a pod may not use, because its devices are held for another pod of the same or
-// a higher priority: the claim is to be freed for that pod, or it has got such a device. When the hold ends, activate is
-// called with the pod.
+// Refuses returns an allocated claim that a pod may not use because of a hold for another pod of the same or a higher priority.
+// Either the claim must be freed for that pod, or it has got a reserved device. When the hold ends, activate is called with the
+// pod.
 func (h *Holds) Refuses(pod *v1.Pod, allocated []*resourceapi.ResourceClaim, activate func(*v1.Pod)) *resourceapi.ResourceClaim {
 	h.mutex.Lock()
 	defer h.mutex.Unlock()
@@ -339,8 +337,8 @@ func (h *Holds) Refuses(pod *v1.Pod, allocated []*resourceapi.ResourceClaim, act
 	return nil
 }
 
-// Observe ends the hold of a pod that is bound, is being deleted or has ended. A foreign hold goes on for a while after the pod
-// was bound: this process may see later than the pod that its claims have the devices.
+// Observe ends the hold of a pod that is bound, being deleted or ended. A foreign hold continues for a while after the binding,
+// because this process may receive the binding before the allocation of the claims.
 func (h *Holds) Observe(pod *v1.Pod) {
 	held, _ := h.Of(pod.UID)
 	how, over := IsOver(pod, held.Node)
@@ -352,7 +350,7 @@ func (h *Holds) Observe(pod *v1.Pod) {
 	}
 }
 
-// endLater ends a hold after the time that informers may be late.
+// endLater ends a hold after the longest delay of informers.
 func (h *Holds) endLater(pod types.UID, how End) {
 	h.mutex.Lock()
 	defer h.mutex.Unlock()

@@ -11,9 +11,9 @@ import (
 	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
 )
 
-// inherit hands the hold of a pod that is gone over to another pod of the same claims, so that no others are evicted for
-// that pod while the victims are ending. It returns nil if no such pod waits. broken has the pods whose holds are broken by
-// that: a hold of another scheduler may go before that of the heir.
+// inherit passes the hold of a deleted pod to another pod of the same claims. So no other pods are evicted for the heir while the
+// victims end. It returns nil if no such pod waits. broken has the pods whose holds break, because a foreign hold may precede the
+// heir's.
 func (h *Holds) inherit(ending *held) (inherits *Hold, broken []types.UID) {
 	var heir *waiting
 	for uid, waits := range ending.waiting {
@@ -47,7 +47,7 @@ func (h *Holds) inherit(ending *held) (inherits *Hold, broken []types.UID) {
 	return &inherited.Hold, h.brokenBy(inherited)
 }
 
-// isAfter orders heirs: those of a higher priority first, and then by name.
+// isAfter orders heirs by descending priority, then by name.
 func (w *waiting) isAfter(other *waiting) bool {
 	return cmp.Or(cmp.Compare(corev1helpers.PodPriority(other.pod), corev1helpers.PodPriority(w.pod)), cmp.Compare(w.pod.Name, other.pod.Name)) > 0
 }

@@ -15,19 +15,18 @@ import (
 	"k8s.io/dynamic-resource-allocation/structured"
 )
 
-// Holds that can't both be kept compete. In one scheduler that happens when a pod of a higher priority takes a device or
-// gets a hold on it: then the hold of the lower priority is broken. Two schedulers may begin competing holds of the same
-// priority, because each of them reads the holds of the other one from a watch. So all holds have an order:
+// Two holds compete if both can't be kept. Within a scheduler, the hold of the lower priority breaks when a pod of a higher
+// priority takes a device of it or gets a hold on one. Two schedulers may begin competing holds of the same priority, because
+// each reads the holds of the other from a watch. So all holds are ordered:
 //
-//  1. A hold goes before another one if its pod has the higher priority. Of equal priorities the hold that began first goes
-//     before the other one, and at the same time that of the lower UID. The record of a hold has all of this, so that all
-//     schedulers agree.
-//  2. A scheduler that sees a foreign hold before its own one breaks its own hold. It evicts nobody any more for its pod.
-//  3. A scheduler never ends a foreign hold for this reason, because the other scheduler may not have seen yet what breaks
-//     it. Until the record says that the hold has ended, other pods are kept from its devices.
-//  4. The pod whose hold goes before a foreign hold is not kept from the devices: the foreign hold yields.
+//   1. A hold precedes another if its pod has the higher priority, then if it began earlier, then if its pod has the lower UID.
+//      The record of a hold has all three, so all schedulers agree.
+//   2. If a scheduler finds a foreign hold that precedes its own, it breaks its own hold and evicts no more pods for it.
+//   3. A scheduler never ends a foreign hold because of the order, since the other scheduler may not have received the preceding
+//      hold yet. Until the record says that the foreign hold has ended, other pods can't get its devices.
+//   4. If the hold of a pod precedes a foreign hold, the pod may take the devices of the foreign hold.
 
-// precedes reports whether the hold goes before another one.
+// precedes reports whether the hold precedes another one.
 func (h *Hold) precedes(other *Hold) bool {
 	return cmp.Or(
 		cmp.Compare(corev1helpers.PodPriority(other.Pod), corev1helpers.PodPriority(h.Pod)),
@@ -36,8 +35,8 @@ func (h *Hold) precedes(other *Hold) bool {
 	) < 0
 }
 
-// competes reports whether two holds can't both be kept: they are about the same device, or they wait for the same victim
-// or claim. The latter decides for shares and partitions.
+// competes reports whether two holds exclude each other: they share a device, a victim, or a claim to free. Shares and partitions
+// of devices exclude each other only through victims and claims.
 func (h *Hold) competes(other *Hold) bool {
 	return h.hasAny(wholeDevices(other.Devices())) || haveCommon(h.Victims, other.Victims) || haveCommon(h.Frees, other.Frees)
 }
@@ -46,8 +45,8 @@ func haveCommon(a, b []types.UID) bool {
 	return slices.ContainsFunc(a, func(uid types.UID) bool { return slices.Contains(b, uid) })
 }
 
-// brokenBy returns the pods whose holds a new hold breaks. The pod of the new hold is among them if a foreign hold goes
-// before the new one.
+// brokenBy returns the pods whose holds break because of a new hold. If a foreign hold precedes the new one, the pod of the new
+// hold is included.
 func (h *Holds) brokenBy(begun *held) (broken []types.UID) {
 	devices := wholeDevices(begun.Devices())
 	for uid, other := range h.byPod {
@@ -58,12 +57,12 @@ func (h *Holds) brokenBy(begun *held) (broken []types.UID) {
 				broken = append(broken, uid)
 			}
 		case other.Foreign:
-			// The claims of a pod that was bound have their devices: the hold is kept for late informers only.
+			// The claims of a bound pod have their devices. The hold remains for late informers only.
 			if !other.isEnding && other.precedes(&begun.Hold) && other.competes(&begun.Hold) {
 				broken = append(broken, begun.Pod.UID)
 			}
 		case begun.restored:
-			// The process that began the hold has done that.
+			// The process that began the hold has broken other holds already.
 		case corev1helpers.PodPriority(other.Pod) < corev1helpers.PodPriority(begun.Pod) && other.hasAny(devices):
 			broken = append(broken, uid)
 		}
@@ -71,8 +70,8 @@ func (h *Holds) brokenBy(begun *held) (broken []types.UID) {
 	return broken
 }
 
-// isBefore reports whether a hold keeps its devices from a pod. A hold of a lower priority doesn't, and one that competes
-// with the hold of the pod only if it goes before that.
+// isBefore reports whether a hold reserves its devices against a pod. A hold of a lower priority does not, nor does a competing
+// hold that the pod's own hold precedes.
 func (h *Holds) isBefore(held *held, pod *v1.Pod) bool {
 	if held.Pod.UID == pod.UID || corev1helpers.PodPriority(held.Pod) < corev1helpers.PodPriority(pod) {
 		return false
@@ -81,7 +80,7 @@ func (h *Holds) isBefore(held *held, pod *v1.Pod) bool {
 	return own == nil || !own.precedes(&held.Hold) || !own.competes(&held.Hold)
 }
 
-// Taken breaks the holds of other pods on devices that a pod of this scheduler has got, or on claims that it uses now.
+// Taken breaks holds of other pods on devices that a pod of this scheduler has got, or on claims that it uses now.
 func (h *Holds) Taken(pod *v1.Pod, devices []structured.DeviceID, claims []types.UID) {
 	h.endThose(Broken, func(held *held) bool {
 		if held.Pod.UID == pod.UID {
@@ -92,13 +91,13 @@ func (h *Holds) Taken(pod *v1.Pod, devices []structured.DeviceID, claims []types
 	})
 }
 
-// Allocated ends the holds on devices that a scheduler without the plugin has just allocated to a claim. priority is the
-// highest priority of the pods that use the claim: a hold for a pod of a lower priority is broken, other holds are lost.
-// Claims of victims are left out, because the watch may be late with the allocation that the victim had.
+// Allocated ends the holds on devices that a scheduler without the plugin has just allocated to a claim. priority is the highest
+// priority of the pods that use the claim. Holds for pods of a lower priority are broken, other holds are lost. Claims of victims
+// are ignored, because the watch may deliver their former allocation late.
 func (h *Holds) Allocated(claim *resourceapi.ResourceClaim, priority int32) {
 	devices := wholeDevices(claim.Status.Allocation.Devices.Results)
 	has := func(held *held) bool {
-		// The claim for extended resources is made when the pod has got its devices, so no hold names it.
+		// A claim for extended resources is created after its pod has got devices, so no hold names it.
 		isOwn := held.isFor(claim.UID) || metav1.IsControlledBy(claim, held.Pod)
 		return !isOwn && !slices.Contains(held.Frees, claim.UID) && held.hasAny(devices)
 	}
@@ -107,7 +106,7 @@ func (h *Holds) Allocated(claim *resourceapi.ResourceClaim, priority int32) {
 	h.endThose(Lost, func(held *held) bool { return has(held) && !outranks(held) })
 }
 
-// Unused is called when a claim has lost a user. It has pods tried again that wait for the claim to be freed.
+// Unused is called after a claim has lost a user. It activates pods that wait for the claim to be freed.
 func (h *Holds) Unused(claim types.UID) {
 	var retries []func()
 	h.mutex.Lock()

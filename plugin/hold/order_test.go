@@ -19,8 +19,7 @@ import (
 	"github.com/celset/celset/apis/wellknown"
 )
 
-// scheduler has the holds of one of several schedulers. It writes the conditions of its pods, and reads those of others
-// later.
+// scheduler is one of several schedulers with its holds. It writes the conditions of its pods and reads other conditions later.
 type scheduler struct {
 	*Holds
 	number int
@@ -28,12 +27,12 @@ type scheduler struct {
 	unread []*v1.Pod
 }
 
-// schedulers have one clock.
+// schedulers share one clock.
 type schedulers struct {
 	t     require.TestingT
 	clock *stepClock
 	all   []*scheduler
-	// pods have the conditions that were written last.
+	// pods have the latest conditions.
 	pods map[types.UID]*v1.Pod
 	of   map[types.UID]*scheduler
 }
@@ -52,7 +51,7 @@ func newSchedulers(t require.TestingT, n int) *schedulers {
 	return s
 }
 
-// write stores a condition. All schedulers read it later.
+// write stores a condition. All other schedulers read it later.
 func (s *schedulers) write(by *scheduler, pod *v1.Pod, condition *v1.PodCondition) {
 	stored := pod.DeepCopy()
 	stored.Status.Conditions = []v1.PodCondition{*condition}
@@ -64,7 +63,7 @@ func (s *schedulers) write(by *scheduler, pod *v1.Pod, condition *v1.PodConditio
 	}
 }
 
-// keep has a scheduler hold devices, and write the condition unless the hold has ended already.
+// keep begins a hold of a scheduler, and writes the condition unless the hold has ended already.
 func (s *schedulers) keep(by *scheduler, hold Hold) {
 	kept := by.Keep(hold)
 	if _, ok := by.Of(hold.Pod.UID); !ok {
@@ -75,7 +74,7 @@ func (s *schedulers) keep(by *scheduler, hold Hold) {
 	s.write(by, hold.Pod, condition)
 }
 
-// read has a scheduler read the oldest version of a pod that it has not read.
+// read makes a scheduler read the oldest unread version of a pod.
 func (s *schedulers) read(by *scheduler) {
 	if len(by.unread) == 0 {
 		return
@@ -102,7 +101,7 @@ func (s *schedulers) readAll() {
 	}
 }
 
-// mayGet returns the pods with holds that may get a device by what their schedulers know.
+// mayGet returns the pods with holds whose schedulers would let them have a device.
 func (s *schedulers) mayGet(device string) (pods []types.UID) {
 	for uid, by := range s.of {
 		own, ok := by.Of(uid)
@@ -120,7 +119,8 @@ func (s *schedulers) mayGet(device string) (pods []types.UID) {
 	return pods
 }
 
-// TestEqualHoldsOfTwoSchedulers: both begin before they read what the other one holds. The first one stays.
+// TestEqualHoldsOfTwoSchedulers has two schedulers that begin holds before they read each other's. The first hold in the order
+// stays.
 func TestEqualHoldsOfTwoSchedulers(t *testing.T) {
 	for name, test := range map[string]struct {
 		priorities [2]int32
@@ -148,7 +148,7 @@ func TestEqualHoldsOfTwoSchedulers(t *testing.T) {
 			count, _ := s.all[1-test.stays].Tries(loser.UID)
 			require.Zero(t, count, "nobody was evicted, so it was no try")
 
-			// The record of the loser has not been read by the winner. Its other device is kept from third pods until then.
+			// The winner has not read the record of the loser, so the loser's other device stays reserved against third pods.
 			winner := s.all[test.stays]
 			require.Len(t, winner.From(podOf("third", 1), nil, func(*v1.Pod) {}), 2)
 			s.readAll()
@@ -157,7 +157,7 @@ func TestEqualHoldsOfTwoSchedulers(t *testing.T) {
 	}
 }
 
-// TestHoldsCompeteForVictims: shares of one device have no names. Two pods may not wait for the same victim.
+// TestHoldsCompeteForVictims checks that two pods may not wait for the same victim, because shares of one device have no names.
 func TestHoldsCompeteForVictims(t *testing.T) {
 	a, b := Hold{Victims: []types.UID{"1", "2"}}, Hold{Victims: []types.UID{"2"}}
 	require.True(t, a.competes(&b))
@@ -165,8 +165,8 @@ func TestHoldsCompeteForVictims(t *testing.T) {
 	require.True(t, (&Hold{Frees: []types.UID{"1"}}).competes(&Hold{Frees: []types.UID{"1"}}))
 }
 
-// TestAnotherSchedulerAllocates: a claim that gets a held device ends the hold, unless it is a claim of the pod or of a
-// victim. A pod of a higher priority breaks the hold.
+// TestAnotherSchedulerAllocates checks that a hold ends if another claim gets its device. Claims of the pod or of a victim don't
+// end it. A pod of a higher priority breaks the hold.
 func TestAnotherSchedulerAllocates(t *testing.T) {
 	claim := func(name, device string) *resourceapi.ResourceClaim {
 		c := &resourceapi.ResourceClaim{Status: resourceapi.ResourceClaimStatus{Allocation: &resourceapi.AllocationResult{}}}
@@ -192,7 +192,7 @@ func TestAnotherSchedulerAllocates(t *testing.T) {
 	require.Equal(t, []string{"a broken", "a lost"}, d.ended)
 }
 
-// TestUnused: a pod is tried again when a claim that is to be freed for it has lost a user.
+// TestUnused checks that a pod is tried again when a claim that must be freed for it has lost a user.
 func TestUnused(t *testing.T) {
 	d, tried := newDesk(), 0
 	held := d.hold(podOf("a", 5), "1")
@@ -204,8 +204,8 @@ func TestUnused(t *testing.T) {
 	require.Equal(t, 1, tried)
 }
 
-// TestSchedulersAgree has schedulers begin holds in any order, and read each other's records late. When all was read no two
-// pods may get the same device, and the hold that goes before all others is kept.
+// TestSchedulersAgree has schedulers begin holds in any order and read records late. In the end no two pods may get the same
+// device, and the hold that precedes all others is kept.
 func TestSchedulersAgree(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := newSchedulers(t, 3)

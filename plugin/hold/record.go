@@ -21,9 +21,9 @@ import (
 	"github.com/celset/celset/apis/wellknown"
 )
 
-// A hold is recorded in a condition of its pod, because tenants can't write the status of pods, because the condition
-// goes with the pod, and because kube-scheduler's role may write it. The message is JSON for schedulers. It has no names
-// of other pods or their claims, because the owner of the pod can read it.
+// A hold is recorded in a condition of its pod. Tenants can't write the status of pods, the condition is deleted with the pod,
+// and kube-scheduler's role may write it. The message is JSON for schedulers. It has no names of other pods or their claims,
+// because the owner of the pod can read it.
 
 const (
 	// recordVersion is the version of the format. Other versions are ignored.
@@ -44,9 +44,9 @@ type record struct {
 	Version int `json:"version"`
 	// Try is the number of holds of the pod, with this one.
 	Try int `json:"try"`
-	// Until is the end of the hold. In a condition that is False it is the earliest time of the next try.
+	// Until is the end of the hold. In a condition that is False, it is the earliest time of the next try.
 	Until time.Time `json:"until"`
-	// Begun is the time at which the hold began.
+	// Begun is the start of the hold.
 	Begun   *time.Time      `json:"begun,omitempty"`
 	Node    string          `json:"node,omitempty"`
 	Claims  []recordedClaim `json:"claims,omitempty"`
@@ -70,7 +70,7 @@ type recordedDevice struct {
 	Consumed map[resourceapi.QualifiedName]resource.Quantity `json:"consumed,omitempty"`
 }
 
-// Condition returns the condition that records a hold. It fails if the hold is too large for a condition.
+// Condition returns the condition that records a hold. It returns an error if the hold is too large for a condition.
 func (h *Hold) Condition(now time.Time) (*v1.PodCondition, error) {
 	r := record{Version: recordVersion, Try: h.Try, Until: h.Until.UTC(), Begun: ptr.To(h.Begun.UTC()), Node: h.Node, Victims: h.Victims, Joined: h.Joined, Frees: h.Frees}
 	for i := range h.Claims {
@@ -94,7 +94,7 @@ func (h *Hold) Condition(now time.Time) (*v1.PodCondition, error) {
 	return newCondition(v1.ConditionTrue, wellknown.ReasonPreemptionStarted, string(message), now), nil
 }
 
-// Condition returns the condition of a pod whose hold has ended. It keeps the number of tries unless the end is final.
+// Condition returns the condition of a pod whose hold has ended. It has the number of tries unless the end is final.
 func (e *Ended) Condition(now time.Time) *v1.PodCondition {
 	var message []byte
 	if !e.How.isFinal() {
@@ -108,7 +108,7 @@ func newCondition(status v1.ConditionStatus, reason, message string, now time.Ti
 	return &v1.PodCondition{Type: wellknown.ConditionDevicesHeld, Status: status, Reason: reason, Message: message, LastTransitionTime: metav1.NewTime(now)}
 }
 
-// ConditionOf returns the condition of a pod that records its hold, nil if it has none.
+// ConditionOf returns the condition of a pod that records its hold, or nil.
 func ConditionOf(pod *v1.Pod) *v1.PodCondition {
 	i := slices.IndexFunc(pod.Status.Conditions, func(c v1.PodCondition) bool { return c.Type == wellknown.ConditionDevicesHeld })
 	if i < 0 {
@@ -117,7 +117,7 @@ func ConditionOf(pod *v1.Pod) *v1.PodCondition {
 	return &pod.Status.Conditions[i]
 }
 
-// read returns what a condition records. holds is false for a hold that has ended.
+// read decodes a condition. holds is false for a hold that has ended.
 func read(condition *v1.PodCondition) (r record, holds bool, err error) {
 	holds = condition.Status == v1.ConditionTrue
 	if len(condition.Message) > maxRecord {
@@ -154,15 +154,15 @@ func (r *record) hold(pod *v1.Pod) Hold {
 	return hold
 }
 
-// isChanged reports whether another scheduler has gone on with a hold that is known, for other devices.
+// isChanged reports whether another scheduler has continued a stored hold with other devices.
 func (h *Holds) isChanged(pod *v1.Pod, r *record, mayBe bool) bool {
 	known, ok := h.Of(pod.UID)
 	return mayBe && ok && known.Foreign && known.Try == r.Try && !apiequality.Semantic.DeepEqual(known.Claims, r.hold(pod).Claims)
 }
 
-// Restore takes over what the condition of a pod records: a hold that another process has begun, or the tries of a pod
-// whose hold has ended. It does nothing for a pod that needs no hold, and for a try that is known already. foreign is set
-// for a pod of another scheduler. The error says what is wrong with the condition.
+// Restore restores the hold of another process from the condition of a pod, or the tries of a pod whose hold has ended. It
+// ignores pods that need no hold and tries that are stored already. foreign is true for a pod of another scheduler. The error
+// describes an invalid condition.
 func (h *Holds) Restore(pod *v1.Pod, foreign bool, retry func()) (restored bool, err error) {
 	condition := ConditionOf(pod)
 	if condition == nil || condition.Status == v1.ConditionFalse && (condition.Message == "" || foreign) {

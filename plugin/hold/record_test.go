@@ -26,7 +26,7 @@ import (
 	"github.com/celset/celset/internal/testing/cases"
 )
 
-// recorded is a pod with the condition of a hold.
+// recorded returns a pod with the condition of a hold.
 func recorded(t *testing.T, d *desk, hold Hold) *v1.Pod {
 	t.Helper()
 	condition, err := hold.Condition(d.clock.Now())
@@ -83,7 +83,7 @@ func TestTriesAreRestored(t *testing.T) {
 	require.Equal(t, 3, after.keep(pod, "1").Try)
 }
 
-// TestEndsHaveReasons, and final ones leave nothing behind.
+// TestEndsHaveReasons checks that each end has a reason, and that final ends leave no record.
 func TestEndsHaveReasons(t *testing.T) {
 	for _, how := range Ends {
 		condition := (&Ended{How: how}).Condition(time.Unix(0, 0))
@@ -111,8 +111,8 @@ func TestForeignHolds(t *testing.T) {
 	require.True(t, restored, "it is another try")
 }
 
-// TestForeignHoldsOutliveTheBinding: this process may see that a pod is bound before it sees that the pod's claims have the
-// devices. Until then nobody else may get them.
+// TestForeignHoldsOutliveTheBinding checks that a foreign hold continues after its pod is bound. This process may receive the
+// binding before the allocation, and no other pod may get the devices until then.
 func TestForeignHoldsOutliveTheBinding(t *testing.T) {
 	d, other := newDesk(), newDesk()
 	bound := recorded(t, other, other.keep(podOf("a", 5), "1"))
@@ -130,7 +130,7 @@ func TestForeignHoldsOutliveTheBinding(t *testing.T) {
 	require.Equal(t, []string{"a bound"}, d.ended)
 }
 
-// TestWhatIsNotRestored: pods that need no hold, and conditions that can't be read.
+// TestWhatIsNotRestored checks pods that need no hold and conditions that can't be decoded.
 func TestWhatIsNotRestored(t *testing.T) {
 	for name, tc := range map[string]struct {
 		change func(*v1.Pod, *v1.PodCondition)
@@ -198,7 +198,7 @@ func FuzzReadCondition(f *testing.F) {
 	})
 }
 
-// cluster is what an API server would have of pods, and a scheduler that may be started again.
+// cluster has the pods of an API server and a scheduler that may be restarted.
 type cluster struct {
 	*desk
 	t    *testing.T
@@ -225,7 +225,7 @@ func (c *cluster) start() {
 	}
 }
 
-// state is all that is known of holds and tries.
+// state returns the state of all holds and tries.
 func (c *cluster) state() map[string]string {
 	state := map[string]string{}
 	for name := range c.pods {
@@ -239,8 +239,8 @@ func (c *cluster) state() map[string]string {
 	return state
 }
 
-// TestRandomSequences: nothing is held for pods that are gone or bound, nominations don't matter, a hold lasts until
-// something ends it, and a scheduler that is started again has the same holds and tries.
+// TestRandomSequences checks that deleted and bound pods have no hold, that nominations have no effect, and that a hold lasts
+// until an event ends it. A restarted scheduler has the same holds and tries.
 func TestRandomSequences(t *testing.T) {
 	restarts, kept := 0, 0
 	for seed := range cases.Of(50, 1000) {

@@ -25,24 +25,24 @@ import (
 const (
 	// writeTimeout limits one request.
 	writeTimeout = 10 * time.Second
-	// maxWrites is the number of requests after which a condition is not written any more.
+	// maxWrites limits the requests for one condition.
 	maxWrites = 8
-	// firstRewrite is the time after which a request is repeated for the first time. It doubles.
+	// firstRewrite is the delay before a request is first repeated. It doubles.
 	firstRewrite = time.Second
 )
 
-// Store writes the conditions of pods. Write writes at once; WriteLater leaves it to the goroutine of Run. Of the
-// conditions that wait for one pod only the latest is written, and requests for one pod never overlap.
+// Store writes conditions of pods. Write writes at once, and WriteLater leaves the write to Run. If several conditions wait for
+// one pod, only the latest is written. Requests for one pod never overlap.
 type Store struct {
 	client kubernetes.Interface
 	clock  clock.WithTicker
-	// wake has an element if there may be something to write.
+	// wake has an element if a write may be due.
 	wake chan struct{}
 
-	// mutex guards what follows.
+	// mutex guards the following fields.
 	mutex sync.Mutex
 	later map[types.UID]*laterWrite
-	// busy has the pods for which a request is under way. The channel is closed when it has ended.
+	// busy has the pods with a request in progress. The channel is closed when the request has ended.
 	busy map[types.UID]chan struct{}
 }
 
@@ -63,8 +63,8 @@ func NewStore(client kubernetes.Interface, clock clock.WithTicker) *Store {
 	return &Store{client: client, clock: clock, wake: make(chan struct{}, 1), later: map[types.UID]*laterWrite{}, busy: map[types.UID]chan struct{}{}}
 }
 
-// Write writes the condition of a hold that has begun at a time. It fails if the pod is gone or was replaced by another pod
-// of its name, and if a condition waits that says that the hold has ended.
+// Write writes the condition of a hold that began at the time begun. It returns an error if the pod was deleted or replaced by
+// another pod of its name. It returns [ErrEnded] if the hold has ended since.
 func (s *Store) Write(ctx context.Context, pod *v1.Pod, condition *v1.PodCondition, begun time.Time) error {
 	end, err := s.begin(ctx, pod.UID)
 	if err != nil {
@@ -84,7 +84,7 @@ func (s *Store) Write(ctx context.Context, pod *v1.Pod, condition *v1.PodConditi
 	return s.patch(ctx, pod, condition)
 }
 
-// WriteLater has a condition written by Run. failed is called if it can't be written; it may be nil.
+// WriteLater makes Run write a condition. failed, which may be nil, is called if the write fails.
 func (s *Store) WriteLater(pod *v1.Pod, condition *v1.PodCondition, failed func(error)) {
 	s.mutex.Lock()
 	now := s.clock.Now()
@@ -100,7 +100,7 @@ func (s *Store) wakeUp() {
 	}
 }
 
-// Run writes what WriteLater was called with, until the context ends.
+// Run writes the conditions of WriteLater until the context ends.
 func (s *Store) Run(ctx context.Context) {
 	for ctx.Err() == nil {
 		write, wait := s.next()
@@ -118,10 +118,10 @@ func (s *Store) Run(ctx context.Context) {
 	}
 }
 
-// idle is the time after which Run looks again although nothing is due.
+// idle is the longest sleep of Run.
 const idle = time.Hour
 
-// next returns a write that is due, or nil and the time until there is one.
+// next returns a due write, or nil and the time until the next one.
 func (s *Store) next() (due *laterWrite, wait time.Duration) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
@@ -172,7 +172,7 @@ func (s *Store) isLatest(write *laterWrite) bool {
 	return s.later[write.pod.UID] == write
 }
 
-// begin waits until no request for a pod is under way.
+// begin waits until no request for a pod is in progress.
 func (s *Store) begin(ctx context.Context, pod types.UID) (end func(), err error) {
 	for {
 		s.mutex.Lock()
@@ -197,8 +197,8 @@ func (s *Store) begin(ctx context.Context, pod types.UID) (end func(), err error
 	}
 }
 
-// patch writes a condition. The UID makes the API server refuse it for another pod of the same name. Conditions of other
-// types are left alone.
+// patch writes a condition. Because of the UID, the API server rejects it for another pod of the same name. Other conditions stay
+// unchanged.
 func (s *Store) patch(ctx context.Context, pod *v1.Pod, condition *v1.PodCondition) error {
 	patch, err := json.Marshal(map[string]any{
 		"metadata": map[string]any{"uid": pod.UID},

@@ -33,7 +33,7 @@ type server struct {
 	client *fake.Clientset
 
 	mutex sync.Mutex
-	// answers are the answers to the next patches; then they succeed.
+	// answers are the answers to the next patches; later patches succeed.
 	answers []error
 	// patches are the reasons of the conditions that were sent.
 	patches []string
@@ -111,7 +111,7 @@ func TestWrite(t *testing.T) {
 	require.Equal(t, []string{"first", "third"}, s.sent())
 }
 
-// TestLatestIsWritten: conditions that were replaced before they were written are not.
+// TestLatestIsWritten checks that a condition replaced before its write is never written.
 func TestLatestIsWritten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer(t)
@@ -126,7 +126,7 @@ func TestLatestIsWritten(t *testing.T) {
 	})
 }
 
-// TestEndIsNotOvertaken: a hold that ended before its beginning was written is not recorded.
+// TestEndIsNotOvertaken checks that a hold that ended before it was recorded is not recorded.
 func TestEndIsNotOvertaken(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer(t)
@@ -141,7 +141,7 @@ func TestEndIsNotOvertaken(t *testing.T) {
 	})
 }
 
-// TestRequestsOfAPodFollowEachOther, so that the end of a hold is not overtaken by its beginning.
+// TestRequestsOfAPodFollowEachOther checks that the record of a hold's start can't overwrite its end.
 func TestRequestsOfAPodFollowEachOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer(t)
@@ -198,7 +198,7 @@ func TestWritesAreRepeated(t *testing.T) {
 	}
 }
 
-// TestOtherConditionsAreLeftAlone by the patch.
+// TestOtherConditionsAreLeftAlone checks that the patch keeps other conditions.
 func TestOtherConditionsAreLeftAlone(t *testing.T) {
 	pod := podOf("a", 5)
 	pod.Namespace = "default"

@@ -10,8 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Evicted notes that a victim was evicted. inMemory is set for a pod that was not deleted, but sent back to the
-// scheduling queue before it was bound.
+// Evicted records the eviction of a victim. inMemory is true for a pod that was not deleted but returned to the scheduling queue
+// before its binding.
 func (h *Holds) Evicted(of, victim types.UID, inMemory bool) {
 	h.mutex.Lock()
 	defer h.mutex.Unlock()
@@ -20,8 +20,8 @@ func (h *Holds) Evicted(of, victim types.UID, inMemory bool) {
 	}
 }
 
-// WasEvicted reports whether this process has evicted a victim of a hold. recently is false if informers must have
-// delivered the deletion by now. inMemory is set for a pod that was not deleted.
+// WasEvicted reports whether this process has evicted a victim of a hold. recently is false once informers must have delivered
+// the deletion. inMemory is true for a pod that was not deleted.
 func (h *Holds) WasEvicted(of, victim types.UID) (recently, inMemory bool) {
 	h.mutex.Lock()
 	defer h.mutex.Unlock()
@@ -33,7 +33,7 @@ func (h *Holds) WasEvicted(of, victim types.UID) (recently, inMemory bool) {
 	return evicted && h.clock.Since(held.since) < untilKnown, inMemory
 }
 
-// NoteFree notes that the claims of a hold are free, and reports whether that was noted before.
+// NoteFree records that the claims of a hold are free, and reports whether that was recorded before.
 func (h *Holds) NoteFree(pod types.UID) (before bool) {
 	h.mutex.Lock()
 	defer h.mutex.Unlock()
@@ -45,8 +45,7 @@ func (h *Holds) NoteFree(pod types.UID) (before bool) {
 	return before
 }
 
-// MayResume reports whether evictions for a hold that have failed may be repeated now. If not, the pod is tried again
-// when they may.
+// MayResume reports whether failed evictions of a hold may be repeated now. If not, the pod is activated when they may.
 func (h *Holds) MayResume(pod types.UID) bool {
 	h.mutex.Lock()
 	defer h.mutex.Unlock()
@@ -70,7 +69,7 @@ func (h *Holds) MayResume(pod types.UID) bool {
 	return true
 }
 
-// Tries returns the number of holds that a pod had, and how long it has to wait before pods may be evicted for it again.
+// Tries returns the number of holds of a pod, and the time until pods may be evicted for it again.
 func (h *Holds) Tries(pod types.UID) (count int, wait time.Duration) {
 	h.mutex.Lock()
 	defer h.mutex.Unlock()
@@ -81,8 +80,8 @@ func (h *Holds) Tries(pod types.UID) (count int, wait time.Duration) {
 	return of.count, max(of.next.Sub(h.clock.Now()), 0)
 }
 
-// Join makes pods victims of a hold that use claims of its victims, but did not when the hold began: they were not asked for
-// by this scheduler. It returns the changed hold. ok is false, and nothing is changed, if there were too many.
+// Join adds victims to a hold: pods that began to use claims of its victims, without this scheduler. It returns the changed hold.
+// ok is false, and the hold is unchanged, if there are too many.
 func (h *Holds) Join(pod types.UID, joined []types.UID) (hold Hold, ok bool) {
 	h.mutex.Lock()
 	defer h.mutex.Unlock()
@@ -91,7 +90,7 @@ func (h *Holds) Join(pod types.UID, joined []types.UID) (hold Hold, ok bool) {
 		return Hold{}, false
 	}
 	held.Joined += len(joined)
-	// Others may have the slice.
+	// Copies of the hold share the slice, so it is copied.
 	held.Victims = slices.Concat(held.Victims, joined)
 	return held.Hold, true
 }

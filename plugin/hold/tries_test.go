@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// TestTriesAreBounded: the back-off doubles, and the tries end.
+// TestTriesAreBounded checks that the back-off doubles and the tries end.
 func TestTriesAreBounded(t *testing.T) {
 	d := newDesk()
 	pod := podOf("a", 5)
@@ -42,7 +42,8 @@ func TestTriesAreBounded(t *testing.T) {
 	require.Zero(t, count)
 }
 
-// TestUnrecordedHoldsAreNoTries, since nobody was evicted. There is a back-off all the same.
+// TestUnrecordedHoldsAreNoTries checks that such holds don't count as tries, because no pod was evicted. They still cause a
+// back-off.
 func TestUnrecordedHoldsAreNoTries(t *testing.T) {
 	d := newDesk()
 	var ended Ended
@@ -64,7 +65,7 @@ func TestUnrecordedHoldsAreNoTries(t *testing.T) {
 	require.Equal(t, firstBackOff, wait)
 }
 
-// TestVictimsThatInformersDontKnow: for a while they count as ending.
+// TestVictimsThatInformersDontKnow checks that such victims count as ending for a while.
 func TestVictimsThatInformersDontKnow(t *testing.T) {
 	d := newDesk()
 	hold := d.hold(podOf("a", 5), "1")
@@ -94,7 +95,7 @@ func TestVictimsThatInformersDontKnow(t *testing.T) {
 	require.Len(t, d.activated, 1)
 }
 
-// TestFreeIsNotedOnce for each hold.
+// TestFreeIsNotedOnce checks that each hold is recorded as free only once.
 func TestFreeIsNotedOnce(t *testing.T) {
 	d := newDesk()
 	d.keep(podOf("a", 5), "1")
@@ -105,7 +106,7 @@ func TestFreeIsNotedOnce(t *testing.T) {
 	require.True(t, d.NoteFree("b"), "it has none")
 }
 
-// TestFailedEvictionsAreRepeatedEverLessOften: the pod is tried when they may be repeated.
+// TestFailedEvictionsAreRepeatedEverLessOften checks that the pod is activated when evictions may be repeated.
 func TestFailedEvictionsAreRepeatedEverLessOften(t *testing.T) {
 	d := newDesk()
 	hold := d.hold(podOf("a", 5), "1")

@@ -10,11 +10,11 @@ import (
 
 const claimsName = subsystem + "_claims"
 
-// ListClaims returns the claims of a cluster, which are not modified.
+// ListClaims returns the claims of a cluster. Callers must not modify them.
 type ListClaims func() ([]*resourceapi.ResourceClaim, error)
 
-// newClaims counts the claims that there are when somebody asks. Counting them as they
-// come would count a claim again each time that its pod is tried.
+// newClaims counts the existing claims at each scrape. Counting them as they are tried would count a claim again with each
+// attempt of its pod.
 func newClaims() *collector[ListClaims] {
 	desc := newDesc(claimsName, "Number of ResourceClaims in the cluster, by the most demanding kind of constraint that they have and by state.",
 		"constraint", "state")
@@ -35,7 +35,7 @@ func newClaims() *collector[ListClaims] {
 	}}
 }
 
-// WatchClaims says where the claims are.
+// WatchClaims sets the function that lists the claims.
 func (m *Metrics) WatchClaims(list ListClaims) { m.claims.know(list) }
 
 func stateOf(claim *resourceapi.ResourceClaim) string {

@@ -9,12 +9,11 @@ import (
 	"k8s.io/component-base/metrics"
 )
 
-// collector shows what somebody knows at the time when it is asked. As long as nobody does there is
-// nothing to show: zero would say that there is none.
+// collector shows the current values of a source at each scrape. Without a source it shows nothing, because zero would be wrong.
 type collector[T any] struct {
 	metrics.BaseStableCollector
 	descs []*metrics.Desc
-	// show shows it, with a value of one of the descs.
+	// show passes each value to a function, with one of the descs.
 	show  func(known T, value func(desc *metrics.Desc, value float64, labels ...string))
 	known atomic.Pointer[T]
 }
@@ -23,8 +22,7 @@ func newDesc(name, help string, labels ...string) *metrics.Desc {
 	return metrics.NewDesc(name, help, labels, nil, metrics.ALPHA, "")
 }
 
-// know has what is known from now on be shown. All profiles of a scheduler know the same, so it does not
-// matter which of them says it last.
+// know sets the source. All profiles of a scheduler share one, so the last call may come from any of them.
 func (c *collector[T]) know(known T) { c.known.Store(&known) }
 
 // DescribeWithStability implements [metrics.StableCollector].

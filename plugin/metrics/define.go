@@ -5,27 +5,26 @@ package metrics
 
 import "k8s.io/component-base/metrics"
 
-// subsystem starts all names: they stand beside those of kube-scheduler on one page,
-// and a Kubernetes that implements KEP-5254 itself will have the names of the KEP for
-// its own. A name that is registered twice keeps the scheduler from starting.
+// subsystem is the prefix of all names. They are on one page with kube-scheduler's metrics, and a Kubernetes with KEP-5254 will
+// use the names of the KEP. A name that is registered twice prevents the scheduler from starting.
 const subsystem = "celset_scheduler"
 
-// Upper bounds of buckets. Three a power of ten would tell 20 ms from 40; two tell what
-// is slow. They include the default limits, so that what crossed one can be counted.
+// Upper bounds of buckets. Two for each power of ten are enough to find slow operations; three would only separate 20 ms from 40
+// ms. The default limits are bounds, so that exceeded limits can be counted.
 var (
-	// durations are up to 10 s, the default filterTimeout, and some more.
+	// durations reach beyond the default filterTimeout of 10 s.
 	durations = []float64{1e-5, 3e-5, 1e-4, 3e-4, 1e-3, 3e-3, .01, .03, .1, .3, 1, 3, 10, 30}
-	// groupDurations are up to some more than the time that an attempt may take.
+	// groupDurations reach beyond the time limit of an attempt.
 	groupDurations = []float64{.01, .03, .1, .3, 1, 3}
-	// steps are up to ten times the default of budget.steps, for those who raise it.
+	// steps reach ten times the default of budget.steps, for raised budgets.
 	steps = []float64{0, 1, 3, 10, 30, 100, 300, 1e3, 3e3, 1e4, 3e4, 1e5, 3e5, 1e6, 3e6}
-	// spending is far beyond the default of budget.cost, for those who raise it.
+	// spending reaches far beyond the default of budget.cost, for raised budgets.
 	spending = []float64{0, 100, 300, 1e3, 3e3, 1e4, 3e4, 1e5, 3e5, 1e6, 3e6, 1e7, 3e7, 1e8, 3e8}
-	// costs are up to the limit of one evaluation.
+	// costs reach the limit of one evaluation.
 	costs = []float64{10, 30, 100, 300, 1e3, 3e3, 1e4, 3e4, 1e5, 3e5, 1e6}
 )
 
-// define makes the metrics, without a value yet.
+// define creates the metrics without values.
 func (m *Metrics) define() {
 	m.durations = histograms("allocation_duration_seconds",
 		"Time to search for the devices of one pod on one node, by the kind of constraints that its claims have and by result.",
@@ -99,8 +98,7 @@ func counters(name, help string, labels ...string) *metrics.CounterVec {
 	}, labels)
 }
 
-// begin shows counters as zero before they first count, so that rates and alerts see
-// the first time.
+// begin sets counters to zero, so that rates and alerts include the first increment.
 func (m *Metrics) begin() {
 	for vector, values := range map[*metrics.CounterVec][]string{
 		m.evaluations:   {scopeSet, scopePart},

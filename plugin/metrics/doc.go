@@ -1,11 +1,10 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package metrics measures what the plugin DynamicResourcesCEL does: searches for
-// devices, evaluations of CEL device constraints, pods that are refused before there
-// is a search, and which claims there are.
+// Package metrics measures the plugin DynamicResourcesCEL: searches for devices, evaluations of CEL device constraints, pods that
+// are refused before a search, and the claims of the cluster.
 //
-//	measured, err := metrics.Default() // those that kube-scheduler shows on /metrics
+//	measured, err := metrics.Default() // on /metrics of kube-scheduler
 //	environment, err := device.NewEnvironment(cel.Config{Observer: measured})
 //	measured.WatchClaims(manager.ResourceClaims().List)
 //	...
@@ -13,11 +12,9 @@
 //	results, stats, err := a.AllocateWithStats(ctx, node, claims)
 //	end(results != nil, stats, err)
 //
-// Package allocator has no clock and knows no registry: it returns counts, and the
-// environment of its expressions takes an observer. This package adds the clock and
-// the registry.
+// Package allocator has no clock and no registry. It returns counts, and the environment of its expressions takes an observer.
+// This package adds the clock and the registry.
 //
-// docs/METRICS.md describes each metric. A test compares the two, so the page is
-// where to look. No label has the name of an object: the number of time series does
-// not grow with the cluster.
+// docs/METRICS.md describes each metric, and a test compares the page with the metrics. No label has the name of an object, so
+// the number of time series does not grow with the cluster.
 package metrics

@@ -13,7 +13,7 @@ import (
 	"github.com/celset/celset/allocator/fragmentation"
 )
 
-// Names of what is shown of fragmentation.
+// Names of the metrics of fragmentation.
 const (
 	setsName          = subsystem + "_device_sets"
 	incompleteName    = subsystem + "_device_sets_incomplete"
@@ -22,31 +22,31 @@ const (
 	countDurationName = subsystem + "_device_sets_last_count_duration_seconds"
 )
 
-// CountOutcome is a value of the label "result" of celset_scheduler_device_sets_counts_total: how counting the
-// sets of devices ended.
+// CountOutcome is a value of the label "result" of celset_scheduler_device_sets_counts_total: the result of counting the sets of
+// devices.
 type CountOutcome string
 
 const (
-	// CountComplete means that there are numbers of all shapes.
+	// CountComplete means that all shapes were counted.
 	CountComplete CountOutcome = "complete"
-	// CountPartial means that those of some shapes are missing, or those of a better packing.
+	// CountPartial means that the counts of some shapes are missing, or the counts with better packing.
 	CountPartial CountOutcome = "partial"
-	// CountUnchanged means that nothing had changed since the last time, so the numbers still hold.
+	// CountUnchanged means that nothing has changed since the last count.
 	CountUnchanged CountOutcome = "unchanged"
-	// CountFailed means that there are none.
+	// CountFailed means that there are no counts.
 	CountFailed CountOutcome = "failed"
 )
 
-// Fragmentation is what is shown of it.
+// Fragmentation is the report that the metrics show.
 type Fragmentation struct {
 	Report *fragmentation.Report
-	// At is when that was so, Took how long it took to find it out.
+	// At is the time of the report, Took the duration of counting.
 	At   time.Time
 	Took time.Duration
 }
 
-// newDeviceSets shows the last report on fragmentation. A report is about what there is now: what is
-// gone, a class or a shape, is in no later one, and no time series stays behind.
+// newDeviceSets shows the last report on fragmentation. A deleted class or shape is missing in later reports, so its time series
+// ends.
 func newDeviceSets() *collector[*Fragmentation] {
 	d := deviceSets{
 		sets: newDesc(setsName, "Number of further claims that would get devices at the same time, each of them so many devices of the class with the constraint: "+
@@ -66,13 +66,13 @@ type deviceSets struct {
 	sets, incomplete, asked, at, took *metrics.Desc
 }
 
-// ShowFragmentation has what was found out be shown, until there is something else. nil is nothing.
+// ShowFragmentation sets the report to show. With nil nothing is shown.
 func (m *Metrics) ShowFragmentation(found *Fragmentation) { m.deviceSets.know(found) }
 
-// ObserveCount is called when sets were counted, or could not be.
+// ObserveCount counts an attempt to count sets.
 func (m *Metrics) ObserveCount(outcome CountOutcome) { m.counts.WithLabelValues(string(outcome)).Inc() }
 
-// Fragmentation is what is shown, nil if that is nothing.
+// Fragmentation returns the report that is shown, or nil.
 func (m *Metrics) Fragmentation() *Fragmentation {
 	if known := m.deviceSets.known.Load(); known != nil {
 		return *known
@@ -86,11 +86,11 @@ type Publication string
 const (
 	// PublicationWritten means that a hub has the numbers.
 	PublicationWritten Publication = "written"
-	// PublicationFailed means that it has not, and it is tried again.
+	// PublicationFailed means that the write failed and will be repeated.
 	PublicationFailed Publication = "failed"
 )
 
-// ObservePublication is called when the numbers were written on a hub, or could not be.
+// ObservePublication counts an attempt to write the numbers on a hub.
 func (m *Metrics) ObservePublication(outcome Publication) {
 	m.publications.WithLabelValues(string(outcome)).Inc()
 }
@@ -103,7 +103,7 @@ func (d deviceSets) show(last *Fragmentation, value func(desc *metrics.Desc, val
 	value(d.took, last.Took.Seconds())
 	shown := map[allocator.Shape]bool{}
 	for _, s := range last.Report.Shapes {
-		// The same time series twice would take all metrics with it.
+		// A duplicate time series would fail the whole scrape.
 		shape := allocator.Shape{Class: s.Class, Constraint: s.Constraint, Count: s.Devices}
 		if shown[shape] {
 			continue
@@ -122,8 +122,8 @@ func (d deviceSets) show(last *Fragmentation, value func(desc *metrics.Desc, val
 	}
 }
 
-// CountsOf are the numbers of a shape by state. Where no packing was found the report has what there
-// is now, which would say that nothing can be gained.
+// CountsOf returns the counts of a shape by state. Without a packing, the report repeats the current counts, which would mean
+// that packing gains nothing. So they are left out.
 func CountsOf(s *fragmentation.Shape, isPacked bool) map[string]fragmentation.Count {
 	if s.Error != "" {
 		return nil

@@ -15,12 +15,12 @@ import (
 	"github.com/celset/celset/cel"
 )
 
-// Constraint is a value of the label "constraint": the most demanding kind of
-// constraint that a claim has, or that any of the claims of one search has.
+// Constraint is a value of the label "constraint": the most demanding kind of constraint of a claim, or of all claims of a
+// search.
 type Constraint string
 
 const (
-	// ConstraintNone means that there is none.
+	// ConstraintNone means that the claims have no constraint.
 	ConstraintNone Constraint = "none"
 	// ConstraintAttribute means matchAttribute or distinctAttribute.
 	ConstraintAttribute Constraint = "attribute"
@@ -28,8 +28,7 @@ const (
 	ConstraintCEL Constraint = "cel"
 )
 
-// constraintOf does not ask whether references are well-formed: a claim with a wrong
-// one is for nobody else but this plugin.
+// constraintOf returns the kind for claims. It also counts malformed references, because they concern this plugin only.
 func constraintOf(claims ...*resourceapi.ResourceClaim) Constraint {
 	result := ConstraintNone
 	for _, claim := range claims {
@@ -43,23 +42,21 @@ func constraintOf(claims ...*resourceapi.ResourceClaim) Constraint {
 	return result
 }
 
-// Outcome is a value of the label "result": how a search for devices on one node
-// ended.
+// Outcome is a value of the label "result": the result of a search for devices on one node.
 type Outcome string
 
 const (
-	// OutcomeAllocated means that there are devices for all claims.
+	// OutcomeAllocated means that all claims can get devices.
 	OutcomeAllocated Outcome = "allocated"
-	// OutcomeNoFit means that there are none on this node.
+	// OutcomeNoFit means that the claims don't fit on this node.
 	OutcomeNoFit Outcome = "no_fit"
-	// OutcomeError means that claims, classes or devices are at fault.
+	// OutcomeError means that claims, classes or devices are invalid.
 	OutcomeError Outcome = "error"
 	// OutcomeBudget means that a budget was used up.
 	OutcomeBudget Outcome = "budget"
 	// OutcomeTimeout means that the time for one node was used up.
 	OutcomeTimeout Outcome = "timeout"
-	// OutcomeCancelled means that the scheduler did not want to know any more, for it had found
-	// enough other nodes or is about to end.
+	// OutcomeCancelled means that the scheduler ended the search, because it had found enough other nodes or is about to stop.
 	OutcomeCancelled Outcome = "cancelled"
 )
 
@@ -80,8 +77,8 @@ func outcomeOf(found bool, err error) Outcome {
 	return OutcomeError
 }
 
-// budgetOf returns the value of the label "budget" for a budget that was used up: the name of its field in the
-// arguments of the plugin.
+// budgetOf returns the value of the label "budget" for an exhausted budget. The value is the name of its field in the arguments
+// of the plugin.
 func budgetOf(err *allocator.BudgetError) string {
 	if err.Unit == allocator.BudgetSteps {
 		return budgetSteps
@@ -89,24 +86,21 @@ func budgetOf(err *allocator.BudgetError) string {
 	return budgetCost
 }
 
-// Refusal is a value of the label "reason": why the scheduling of a pod was refused
-// before any node was looked at.
+// Refusal is a value of the label "reason": the reason why a pod was refused before any node was examined.
 type Refusal string
 
 const (
 	// RefusalGate means that the feature gate is off.
 	RefusalGate Refusal = "gate_disabled"
-	// RefusalConstraint means that a CEL device constraint is not defined, or that one or a
-	// preference is wrong.
+	// RefusalConstraint means that a CEL device constraint is not defined, or that a constraint or preference is invalid.
 	RefusalConstraint Refusal = "invalid_constraint"
-	// RefusalSelector means that a device selector of a claim is wrong.
+	// RefusalSelector means that a device selector of a claim is invalid.
 	RefusalSelector Refusal = "invalid_selector"
 	// RefusalPreparing means that expressions of a claim are being compiled.
 	RefusalPreparing Refusal = "preparing"
-	// RefusalBackOff means that the claims back off, for their attempts took too much.
+	// RefusalBackOff means that the claims back off, because their attempts took too long.
 	RefusalBackOff Refusal = "back_off"
-	// RefusalShare means that the namespace has used up its share of the scheduler's time
-	// while others wait.
+	// RefusalShare means that the namespace has used up its share of the scheduler's time while others wait.
 	RefusalShare Refusal = "share"
 )
 
@@ -138,17 +132,17 @@ const (
 	statePacked = "packed"
 	stateIdle   = "idle"
 
-	// unknown is the reason of an evaluation that fails without one.
+	// unknown is the reason of a failed evaluation without a reason.
 	unknown = "Unknown"
 )
 
-// failures are the reasons for which an evaluation of a whole expression fails.
+// failures are the reasons for a failed evaluation of a whole expression.
 var failures = []string{
 	string(cel.ReasonRuntime), string(cel.ReasonType), string(cel.ReasonCostLimit), string(cel.ReasonBudget),
 	string(cel.ReasonInterrupted), unknown,
 }
 
-// failuresOnDevices are those that can be about a node.
+// failuresOnDevices are the reasons that can concern a node.
 var failuresOnDevices = []string{string(cel.ReasonRuntime), string(cel.ReasonType), string(cel.ReasonCostLimit), string(cel.ReasonMemory)}
 
 func failureOf(err error) string {

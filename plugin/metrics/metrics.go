@@ -14,13 +14,13 @@ import (
 	"github.com/celset/celset/cel"
 )
 
-// Registry is where metrics are shown. A [metrics.KubeRegistry] is one.
+// Registry registers metrics. A [metrics.KubeRegistry] is one.
 type Registry interface {
 	Register(metrics.Registerable) error
 	CustomRegister(metrics.StableCollector) error
 }
 
-// Metrics are told what happens and count it. They are safe for concurrent use.
+// Metrics counts and measures events. It is safe for concurrent use.
 type Metrics struct {
 	now func() time.Time
 
@@ -36,8 +36,7 @@ type Metrics struct {
 
 var _ cel.Observer = (*Metrics)(nil)
 
-// New registers metrics, which go by the given clock. It fails where such metrics are
-// registered already.
+// New registers metrics that use the given clock. It returns an error if they are registered already.
 func New(registry Registry, now func() time.Time) (*Metrics, error) {
 	m := &Metrics{now: now, claims: newClaims(), holds: newHolds(), deviceSets: newDeviceSets()}
 	m.define()
@@ -62,11 +61,10 @@ func New(registry Registry, now func() time.Time) (*Metrics, error) {
 	return m, nil
 }
 
-// Default returns the metrics that a component of Kubernetes shows on /metrics. All
-// profiles of a scheduler share them.
+// Default returns the metrics that a component of Kubernetes shows on /metrics. All profiles of a scheduler share them.
 func Default() (*Metrics, error) { return shared() }
 
-// Unregistered returns metrics that are shown nowhere, and count nothing.
+// Unregistered returns metrics without a registry. They count nothing.
 func Unregistered() (*Metrics, error) { return New(nowhere{}, time.Now) }
 
 var shared = sync.OnceValues(func() (*Metrics, error) { return New(legacy{}, time.Now) })
@@ -79,7 +77,7 @@ func (legacy) CustomRegister(all metrics.StableCollector) error {
 	return legacyregistry.CustomRegister(all)
 }
 
-// nowhere is no registry.
+// nowhere ignores registrations.
 type nowhere struct{}
 
 func (nowhere) Register(metrics.Registerable) error          { return nil }

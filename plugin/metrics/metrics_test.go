@@ -26,8 +26,7 @@ import (
 	"github.com/celset/celset/plugin/metrics"
 )
 
-// bench has metrics that go by a clock which goes on by a millisecond each time that
-// somebody looks at it.
+// bench has metrics whose clock advances by a millisecond at each reading.
 type bench struct {
 	*metrics.Metrics
 	registry compbase.KubeRegistry
@@ -46,7 +45,7 @@ func newBench(t *testing.T) *bench {
 	return b
 }
 
-// values are those that are not zero: of histograms the sums.
+// values returns all values that are not zero; histograms are represented by their sums.
 func (b *bench) values(t *testing.T) map[string]float64 {
 	t.Helper()
 	families, err := b.registry.Gather()
@@ -135,7 +134,7 @@ func TestStatsOfAnAllocation(t *testing.T) {
 	}
 	require.Empty(t, cmp.Diff(want, b.values(t)))
 
-	// What was done counts whatever came of it.
+	// Work counts for any result.
 	b.ObserveAllocation([]*resourceapi.ResourceClaim{claimWith()}, false)(false, stats, &allocator.BudgetError{Unit: allocator.BudgetSteps})
 	b.ObserveAllocation([]*resourceapi.ResourceClaim{claimWith()}, false)(false, allocator.Stats{}, &allocator.BudgetError{Unit: allocator.BudgetCost})
 	for _, name := range []string{
@@ -145,7 +144,7 @@ func TestStatsOfAnAllocation(t *testing.T) {
 		want[name] *= 2
 	}
 	want["allocation_duration_seconds none budget"] = .002
-	// Preferences cost something without any constraint, too.
+	// Preferences have a cost without any constraint, too.
 	want["allocation_cost budget"] = 700
 	want["allocation_steps none budget"] = 2
 	want["budget_exhaustions_total steps"] = 1
@@ -211,7 +210,7 @@ func TestClaims(t *testing.T) {
 	require.Equal(t, 6, b.families(t)["celset_scheduler_claims"])
 }
 
-// families are the numbers of time series by the names of the metrics.
+// families maps the names of metrics to their numbers of time series.
 func (b *bench) families(t *testing.T) map[string]int {
 	t.Helper()
 	families, err := b.registry.Gather()
@@ -248,7 +247,7 @@ func TestPendingWrites(t *testing.T) {
 	}, b.values(t)))
 }
 
-// Counters are there from the beginning.
+// Counters exist from the beginning.
 func TestBeginning(t *testing.T) {
 	require.Empty(t, cmp.Diff(map[string]int{
 		"celset_scheduler_allocation_writes_in_doubt_total":     4,
@@ -274,7 +273,7 @@ func TestBeginning(t *testing.T) {
 	}, newBench(t).families(t)))
 }
 
-// What is shown of fragmentation is the last report, and nothing of those before.
+// The metrics of fragmentation show the last report only.
 func TestFragmentation(t *testing.T) {
 	b := newBench(t)
 	require.NotContains(t, b.families(t), "celset_scheduler_device_sets", "nothing was counted")
@@ -307,7 +306,7 @@ func TestFragmentation(t *testing.T) {
 	require.Empty(t, cmp.Diff(map[string]float64{"device_sets_counts_total complete": 1}, b.values(t)))
 }
 
-// Names, units and help texts are as Prometheus wants them.
+// Names, units and help texts follow Prometheus conventions.
 func TestConventions(t *testing.T) {
 	b := newBench(t)
 	b.ObserveAllocation([]*resourceapi.ResourceClaim{claimWith(match("celset.dev/ring"))}, false)(true, allocator.Stats{}, nil)
@@ -337,7 +336,7 @@ func TestNewRefuses(t *testing.T) {
 	}
 }
 
-// nearlyFull takes so many collectors.
+// nearlyFull accepts only this number of collectors.
 type nearlyFull struct {
 	compbase.KubeRegistry
 	room int

@@ -12,10 +12,9 @@ import (
 	"github.com/celset/celset/allocator"
 )
 
-// ObserveAllocation is called when the search for the devices of claims on one node
-// starts. What it returns is called when that ends, with what the search returned:
-// whether there are devices, the work that it was, and the error. byDefault tells that a class
-// has a CEL constraint hold for the claims, which they don't show.
+// ObserveAllocation must be called when the search for the devices of claims on one node starts. At its end, end must be called
+// with the results of the search: whether devices were found, its work and its error. byDefault means that a class adds a CEL
+// constraint that the claims don't show.
 func (m *Metrics) ObserveAllocation(claims []*resourceapi.ResourceClaim, byDefault bool) (end func(found bool, stats allocator.Stats, err error)) {
 	start := m.now()
 	return func(found bool, stats allocator.Stats, err error) {
@@ -39,8 +38,8 @@ func (m *Metrics) ObserveAllocation(claims []*resourceapi.ResourceClaim, byDefau
 	}
 }
 
-// ObserveNodeSet is called when nodes are to be chosen for a group. What it returns is called when that ends, with whether there are
-// such, and the error that is no lack of nodes.
+// ObserveNodeSet must be called before nodes are chosen for a group. After that, end must be called with whether nodes were
+// found, and with any error other than a lack of nodes.
 func (m *Metrics) ObserveNodeSet() (end func(found bool, err error)) {
 	start := m.now()
 	return func(found bool, err error) {
@@ -48,8 +47,8 @@ func (m *Metrics) ObserveNodeSet() (end func(found bool, err error)) {
 	}
 }
 
-// add counts what was done. Most searches have a known answer and do nothing: they take
-// microseconds, and looking up a time series to add nothing would take as long.
+// add counts the work of a search. Most searches have a cached answer and take microseconds, as long as looking up a time series.
+// So nothing is looked up to add zero.
 func (m *Metrics) add(stats allocator.Stats) {
 	count(m.evaluations, stats.Evaluations, scopeSet)
 	count(m.evaluations, stats.TableEvaluations, scopePart)
@@ -70,13 +69,12 @@ func count(vector *metrics.CounterVec, n int64, values ...string) {
 	}
 }
 
-// ObserveRefusal is called when the scheduling of a pod is refused before any node is
-// looked at.
+// ObserveRefusal counts a pod that is refused before any node is examined.
 func (m *Metrics) ObserveRefusal(reason Refusal) {
 	m.refusals.WithLabelValues(string(reason)).Inc()
 }
 
-// ObserveOutOfRange is called when a ResourceSlice is seen with amounts that can't be computed with.
+// ObserveOutOfRange counts a ResourceSlice with amounts that can't be computed with.
 func (m *Metrics) ObserveOutOfRange() { m.outOfRange.Inc() }
 
 // ObserveEvaluation implements [github.com/celset/celset/cel.Observer].

@@ -3,8 +3,8 @@
 
 package metrics
 
-// PendingWriteOutcomes are the values of the label "result" of allocations that were in doubt.
+// PendingWriteOutcomes are the values of the label "result" of allocations with a lost answer.
 var PendingWriteOutcomes = []string{"stored", "not_stored", "gone", "given_up"}
 
-// ObservePendingWrite is called when it is known what became of an allocation whose writing had no clear end.
+// ObservePendingWrite counts an allocation with a lost answer after its result is known.
 func (m *Metrics) ObservePendingWrite(outcome string) { m.pendingWrites.WithLabelValues(outcome).Inc() }

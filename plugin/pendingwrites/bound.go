@@ -20,8 +20,8 @@ import (
 // boundRetry is the time between two attempts to read a pod.
 const boundRetry = 500 * time.Millisecond
 
-// Bound reads a pod from the API server, which is consistent, and tries so for some time. It returns the pod if it is
-// bound, and nil if it is not or is gone.
+// Bound reads a pod from the API server, which is consistent, and retries for some time. It returns the pod if it is bound, or
+// nil if it is not bound or was deleted.
 func (w *Writes) Bound(ctx context.Context, pod *v1.Pod, patience time.Duration) (*v1.Pod, error) {
 	var live *v1.Pod
 	var last error
@@ -42,11 +42,11 @@ func (w *Writes) Bound(ctx context.Context, pod *v1.Pod, patience time.Duration)
 	}
 }
 
-// keptKey is where a context has the names of claims that are kept.
+// keptKey is the context key for the names of claims that must not change.
 type keptKey struct{}
 
-// Keeping returns a context with which [Writes.Client] refuses to change or delete the claims of a pod. With it upstream's
-// plugin forgets its reservations for a pod that is bound, and takes nothing from it.
+// Keeping returns a context that makes [Writes.Client] refuse to change or delete the claims of a bound pod. With it, upstream's
+// plugin drops its reservations for the pod but leaves its claims unchanged.
 func Keeping(ctx context.Context, bound *v1.Pod) context.Context {
 	names := sets.New[string]()
 	for i := range bound.Spec.ResourceClaims {
@@ -60,7 +60,7 @@ func Keeping(ctx context.Context, bound *v1.Pod) context.Context {
 	return context.WithValue(ctx, keptKey{}, names)
 }
 
-// refuseKept is an error if the claim is kept.
+// refuseKept returns an error if the claim must not change.
 func refuseKept(ctx context.Context, name string) error {
 	if names, _ := ctx.Value(keptKey{}).(sets.Set[string]); names.Has(name) {
 		return fmt.Errorf("claim %s is kept: the pod that it is for is bound", name)

@@ -21,16 +21,15 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// errNotSent is in the errors of requests that were not sent.
+// errNotSent is wrapped by errors of requests that were not sent.
 var errNotSent = errors.New("nothing is written by a scheduler that may not lead any more")
 
-// errChanged is in conflicts of a request with a version of a claim that is known.
+// errChanged is the cause of a conflict with a newer version of a claim that the scheduler has.
 var errChanged = errors.New("the claim was changed in the meantime")
 
-// leaderClient returns a client that writes only while the scheduler leads. A scheduler that was stopped for longer
-// than its lease lasts goes on where it was, while another one leads. So each request that writes asks when it is sent: it
-// may have waited for long before, for its share of the client. Together with the scheduler's own client this one sends as
-// many requests as one.
+// leaderClient returns a client that writes only while the scheduler leads. A scheduler that was paused for longer than its lease
+// continues while another one leads. So each write checks the lease when it is sent, because it may have waited long for the rate
+// limiter. This client shares the rate limiter of the scheduler's client.
 func leaderClient(config *Config) (kubernetes.Interface, error) {
 	if config.KubeConfig == nil {
 		return config.Client, nil
@@ -59,7 +58,7 @@ func (t leaderTransport) RoundTrip(request *http.Request) (*http.Response, error
 	return t.next.RoundTrip(request)
 }
 
-// Client is the client with which allocations are to be written.
+// Client returns the client that must write allocations.
 func (w *Writes) Client() kubernetes.Interface { return client{w.config.Client, w} }
 
 type client struct {
@@ -85,7 +84,7 @@ type claims struct {
 	writes *Writes
 }
 
-// UpdateStatus is where upstream's plugin writes an allocation.
+// UpdateStatus writes the allocations of upstream's plugin.
 func (c claims) UpdateStatus(ctx context.Context, sent *resourceapi.ResourceClaim, opts metav1.UpdateOptions) (*resourceapi.ResourceClaim, error) {
 	if err := refuseKept(ctx, sent.Name); err != nil {
 		return nil, err
@@ -109,7 +108,7 @@ func (c claims) store(ctx context.Context, sent *resourceapi.ResourceClaim, opts
 	switch {
 	case err == nil:
 		c.writes.add(got, true)
-		// What was sent before was for an earlier version, and is refused from now on.
+		// Earlier requests had an older version and will be rejected now.
 		c.writes.end(sent.UID, begun, func(write) Outcome { return NotStored })
 	case mayBeStored(err):
 		klog.FromContext(ctx).Info("It is not known whether an allocation was stored, its devices are kept until it is", "resourceclaim", klog.KObj(sent), "err", err)
@@ -118,34 +117,34 @@ func (c claims) store(ctx context.Context, sent *resourceapi.ResourceClaim, opts
 	return got, err
 }
 
-// mayBeStored reports whether a write that ended with an error may have been carried out, or may yet be.
+// mayBeStored reports whether a failed write may have been stored, or may still be stored.
 func mayBeStored(err error) bool {
 	if errors.Is(err, errNotSent) {
 		return false
 	}
 	var status apierrors.APIStatus
 	if errors.As(err, &status) {
-		// A webhook has refused the write, or could not be called. Either is before anything is stored, also where the
-		// code is that of a failure: while no guard of allocations is active all writes are refused so.
+		// A webhook rejected the write or could not be called. Both happen before the write is stored, even with the code of an
+		// internal error. Without an active double-allocation guard, all writes are rejected like this.
 		message := status.Status().Message
 		if strings.HasPrefix(message, `admission webhook "`) || strings.HasPrefix(message, `Internal error occurred: failed calling webhook "`) {
 			return false
 		}
 		switch code := status.Status().Code; code {
 		case http.StatusRequestTimeout, http.StatusConflict, http.StatusTooManyRequests:
-			// The client repeats by itself what failed with "Retry-After": of the first time nothing is known then.
+			// The client itself repeats a request after "Retry-After", and the result of the first request is unknown then.
 			return true
 		default:
 			return code < http.StatusBadRequest || code >= http.StatusInternalServerError
 		}
 	}
-	// A connection that was not made has sent nothing.
+	// Without a connection, nothing was sent.
 	var network *net.OpError
 	return !errors.As(err, &network) || network.Op != "dial"
 }
 
-// Update is where upstream's plugin adds the finalizer, before it allocates a claim, and removes the finalizer, before it
-// deletes a claim.
+// Update writes the finalizer changes of upstream's plugin, which adds the finalizer before an allocation and removes it before a
+// deletion of a claim.
 func (c claims) Update(ctx context.Context, claim *resourceapi.ResourceClaim, opts metav1.UpdateOptions) (*resourceapi.ResourceClaim, error) {
 	if err := refuseKept(ctx, claim.Name); err != nil {
 		return nil, err
@@ -156,7 +155,7 @@ func (c claims) Update(ctx context.Context, claim *resourceapi.ResourceClaim, op
 	return c.ResourceClaimInterface.Update(ctx, claim, opts)
 }
 
-// Patch is where it removes a pod from those that a claim is reserved for.
+// Patch writes upstream's removal of a pod from a claim's reservations.
 func (c claims) Patch(ctx context.Context, name string, kind types.PatchType, data []byte, opts metav1.PatchOptions, subresources ...string) (*resourceapi.ResourceClaim, error) {
 	if err := refuseKept(ctx, name); err != nil {
 		return nil, err
@@ -164,7 +163,7 @@ func (c claims) Patch(ctx context.Context, name string, kind types.PatchType, da
 	return c.ResourceClaimInterface.Patch(ctx, name, kind, data, opts, subresources...)
 }
 
-// Delete is where it takes back a claim that was made for extended resources.
+// Delete deletes claims that upstream's plugin made for extended resources.
 func (c claims) Delete(ctx context.Context, name string, opts metav1.DeleteOptions) error {
 	if err := refuseKept(ctx, name); err != nil {
 		return err

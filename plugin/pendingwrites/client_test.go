@@ -22,7 +22,7 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// turns is a client's share of requests, for which each waits.
+// turns is a rate limiter that calls wait for each request.
 type turns struct {
 	flowcontrol.RateLimiter
 	wait func()
@@ -33,7 +33,7 @@ func (q *turns) Wait(context.Context) error {
 	return nil
 }
 
-// TestRequestsAreSentWhileTheSchedulerLeads: it does not suffice that it led before a request waited.
+// TestRequestsAreSentWhileTheSchedulerLeads checks the lease after the wait of a request, not before it.
 func TestRequestsAreSentWhileTheSchedulerLeads(t *testing.T) {
 	var sent []string
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -68,7 +68,7 @@ func TestRequestsAreSentWhileTheSchedulerLeads(t *testing.T) {
 	require.Equal(t, []string{"PUT", "GET"}, sent)
 }
 
-// Claims of a pod that is bound are neither changed nor deleted, those that were made in vain are.
+// Claims of a bound pod are neither changed nor deleted. Claims of other pods are.
 func TestKeeping(t *testing.T) {
 	claim := func(name string) *resourceapi.ResourceClaim {
 		return &resourceapi.ResourceClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, UID: types.UID(name), Finalizers: []string{resourceapi.Finalizer}}}

@@ -18,29 +18,28 @@ import (
 )
 
 const (
-	// claimCount is how many there are at first, and nameCount how many there may be.
+	// claimCount is the number of claims at first, nameCount the largest number.
 	claimCount  = 3
 	nameCount   = 6
 	deviceCount = 3
-	// carriedOut is after what time a request is carried out at the latest.
+	// carriedOut is the longest time until a request is executed.
 	carriedOut = time.Minute
 )
 
-// seen are what has to happen for the property to say something.
+// seen counts events that must happen for the property to be meaningful.
 type seen struct {
 	lost, late, moved, keptBack, caughtUp, unknown, contested, overtaken int
 }
 
-// world has claims that want one device each of three, and a scheduler that gives them to those of which it
-// believes that they are free.
+// world has claims that want one device each of three, and a scheduler that allocates the devices that seem free.
 type world struct {
 	*desk
-	// follower is what a scheduler knows that does not lead.
+	// follower is the list of claims of a scheduler that does not lead.
 	follower *known
 	t        *rapid.T
 	seen     *seen
 	sent     map[*resourceapi.ResourceClaim]time.Time
-	// writing are the claims that are being written, with their devices: pending allocations.
+	// writing maps claims to the devices of writes in progress, as pending allocations.
 	writing map[string]string
 }
 
@@ -56,7 +55,7 @@ func (w *world) anyClaim() string {
 	return fmt.Sprint("claim-", rapid.IntRange(0, nameCount-1).Draw(w.t, "claim"))
 }
 
-// free are the devices that seem to be.
+// free returns the devices that seem free.
 func (w *world) free(own *resourceapi.ResourceClaim) []string {
 	taken := sets.New(w.from(own.UID)...)
 	if taken.Len() > 0 {
@@ -83,7 +82,7 @@ func (w *world) schedule() {
 	w.allocate(claim)
 }
 
-// scheduleAnew makes a claim and allocates it, of which the watch has not told then, as for extended resources.
+// scheduleAnew creates a claim and allocates it before the watch delivers it, as for extended resources.
 func (w *world) scheduleAnew() {
 	if name := w.anyClaim(); w.stored[name] == nil && w.known.claims[name] == nil {
 		w.allocate(w.create(name))
@@ -122,7 +121,7 @@ func (w *world) allocate(claim *resourceapi.ResourceClaim) {
 	}
 }
 
-// carryOut is what the API server does late.
+// carryOut executes a late request.
 func (w *world) carryOut() {
 	if len(w.late) == 0 {
 		return
@@ -138,8 +137,8 @@ func (w *world) carryOut() {
 	}
 }
 
-// lead has the other scheduler go on. Nothing is carried out any more for
-// the former one: that is what a lease is for, and the guard.
+// lead makes the other scheduler the leader. Requests of the former leader are lost: the lease and the double-allocation guard
+// ensure that.
 func (w *world) lead() {
 	w.late = nil
 	w.queue.ShutDown()
@@ -149,7 +148,7 @@ func (w *world) lead() {
 	w.seen.caughtUp++
 }
 
-// distract has things happen before the next answer arrives.
+// distract makes other events happen before the next answer arrives.
 func (w *world) distract() {
 	if w.meanwhile != nil || rapid.IntRange(0, 2).Draw(w.t, "late answer") > 0 {
 		return
@@ -180,7 +179,7 @@ func (w *world) settleOne() {
 	}
 }
 
-// change is what others do to claims.
+// change changes claims as other clients do.
 func (w *world) change() {
 	name := w.anyClaim()
 	claim := w.stored[name]
@@ -216,7 +215,7 @@ func (w *world) check() {
 	}
 }
 
-// TestNoDeviceTwice: whatever is lost, late or refused, no device is in two claims.
+// TestNoDeviceTwice checks that no device is in two claims, even if requests and events are lost, late or refused.
 func TestNoDeviceTwice(t *testing.T) {
 	var all seen
 	cases.CheckN(t, cases.Of(500, 5000), func(t *rapid.T) {

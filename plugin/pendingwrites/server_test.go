@@ -28,14 +28,14 @@ import (
 
 var claimsResource = schema.GroupResource{Group: "resource.k8s.io", Resource: "resourceclaims"}
 
-// fate is what happens to the next write.
+// fate is the fate of the next write.
 type fate int
 
 const (
 	told fate = iota
-	// answerLost: it is done and nobody is told.
+	// answerLost: the write is executed, and the answer is lost.
 	answerLost
-	// requestLate: nobody is told, and it may be done later.
+	// requestLate: the answer is lost, and the write may be executed later.
 	requestLate
 	conflict
 	throttled
@@ -44,24 +44,23 @@ const (
 	fates
 )
 
-// server is as much of an API server as there has to be: claims by name, versions that are compared, and
-// what watches will tell.
+// server models an API server: claims by name, optimistic locking, and events for watches.
 type server struct {
 	version int
 	stored  map[string]*resourceapi.ResourceClaim
-	// late are writes that are carried out later, if ever.
+	// late are writes that may be executed later.
 	late []*resourceapi.ResourceClaim
-	// told is what watches tell, in order. A claim without UID is gone.
+	// told are the events of watches in order. A claim without UID was deleted.
 	told []*resourceapi.ResourceClaim
 	next fate
-	// readFails is how many reads fail from now on, fences what happens to changes of something else than the status.
+	// readFails is the number of reads that fail next. fences is the fate of changes outside of the status.
 	readFails, gets, writes int
 	fences                  fate
-	// meanwhile, if there is such, happens once, before the next answer arrives.
+	// meanwhile, if not nil, is called once before the next answer arrives.
 	meanwhile func()
 }
 
-// client is one whose answers may be late.
+// client returns a client whose answers may be late.
 func (s *server) client() kubernetes.Interface { return lateClient{s.prompt(), s} }
 
 type lateClient struct {
@@ -102,7 +101,7 @@ func (c lateClaims) UpdateStatus(ctx context.Context, claim *resourceapi.Resourc
 	return c.ResourceClaimInterface.UpdateStatus(ctx, claim, opts)
 }
 
-// goOn has happen what happens meanwhile.
+// goOn calls meanwhile.
 func (s *server) goOn() {
 	if happens := s.meanwhile; happens != nil {
 		s.meanwhile = nil
@@ -187,7 +186,7 @@ func (s *server) write(sent *resourceapi.ResourceClaim) (*resourceapi.ResourceCl
 	}
 }
 
-// fenced changes a claim, but for the status.
+// fenced executes a change outside of the status.
 func (s *server) fenced(sent *resourceapi.ResourceClaim) (*resourceapi.ResourceClaim, error) {
 	switch s.fences {
 	case told:
@@ -198,7 +197,7 @@ func (s *server) fenced(sent *resourceapi.ResourceClaim) (*resourceapi.ResourceC
 	return nil, io.ErrUnexpectedEOF
 }
 
-// apply stores a claim whose version is that of the stored one.
+// apply stores a claim if it has the stored version.
 func (s *server) apply(sent *resourceapi.ResourceClaim) (*resourceapi.ResourceClaim, error) {
 	before := s.stored[sent.Name]
 	switch {
@@ -219,7 +218,7 @@ func (s *server) store(claim *resourceapi.ResourceClaim) *resourceapi.ResourceCl
 	return stored.DeepCopy()
 }
 
-// create makes a claim anew.
+// create creates a claim.
 func (s *server) create(name string) *resourceapi.ResourceClaim {
 	claim := named(name)
 	claim.UID = types.UID(fmt.Sprint(name, "-", s.version))
@@ -236,15 +235,15 @@ func named(name string) *resourceapi.ResourceClaim {
 	return &resourceapi.ResourceClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}}
 }
 
-// known is a scheduler's list of claims, as late as it may be.
+// known is a scheduler's list of claims, which may be outdated.
 type known struct {
 	claims map[string]*resourceapi.ResourceClaim
-	// told are those that the watch has told of; of claims others may be assumed.
+	// told has the claims that the watch delivered; claims may have assumed ones.
 	told cache.Indexer
-	// listed are the devices of all of them as upstream counts them: in one set, into which devices come with a
-	// claim that gets them, and from which they are taken with one that has them no longer.
+	// listed are the devices in use as upstream counts them: one set for all claims. A claim adds its devices when it gets them and
+	// removes them when it loses them.
 	listed sets.Set[string]
-	// heard is how much of what the server tells.
+	// heard counts received events.
 	heard int
 }
 
@@ -290,7 +289,7 @@ func (k *known) drop(name string) {
 	_ = k.told.Delete(named(name))
 }
 
-// hear takes notice of what was told next.
+// hear receives the next event.
 func (k *known) hear(s *server) {
 	if k.heard == len(s.told) {
 		return
@@ -308,8 +307,7 @@ func (k *known) hear(s *server) {
 	_ = k.told.Update(event)
 }
 
-// relist takes notice of what there is, and then of what is no more, as an informer does whose watch has missed
-// something.
+// relist receives all objects and then the deletions, as an informer does after a gap in its watch.
 func (k *known) relist(s *server) {
 	k.heard = len(s.told)
 	for _, name := range slices.Sorted(maps.Keys(s.stored)) {
@@ -326,7 +324,7 @@ func (k *known) relist(s *server) {
 	}
 }
 
-// devicesOf is nil for a claim that has none.
+// devicesOf returns the devices of a claim, or nil.
 func devicesOf(claim *resourceapi.ResourceClaim) []string {
 	if claim == nil || claim.Status.Allocation == nil {
 		return nil
@@ -342,7 +340,7 @@ func versionOf(claim *resourceapi.ResourceClaim) int {
 	return version
 }
 
-// with is the claim with devices.
+// with returns a copy of the claim with devices.
 func with(claim *resourceapi.ResourceClaim, devices ...string) *resourceapi.ResourceClaim {
 	claim = claim.DeepCopy()
 	claim.Status.Allocation = &resourceapi.AllocationResult{}

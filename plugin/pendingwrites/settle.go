@@ -16,43 +16,42 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// Outcome is what became of a write whose answer was lost.
+// Outcome is the result of a write whose answer was lost.
 type Outcome string
 
 const (
-	// Stored means that the claim has devices. The scheduler's list of claims says so by now.
+	// Stored means that the claim has devices. The scheduler's list of claims has them by now.
 	Stored Outcome = "stored"
-	// NotStored means that the claim was written since, here or elsewhere, so that this write is refused.
+	// NotStored means that the claim has a newer version, so that this write is rejected.
 	NotStored Outcome = "not_stored"
-	// Gone means that there is no such claim any more.
+	// Gone means that the claim does not exist any more.
 	Gone Outcome = "gone"
-	// GivenUp means that the claim is as it was, and that the API server has given up the request. It is the end
-	// of a claim without the finalizer of allocated claims, which schedulers put there before they allocate.
+	// GivenUp means that the claim is unchanged and the API server has given up the request. Only a claim without the finalizer of
+	// allocated claims ends like this. Schedulers add that finalizer before they allocate.
 	GivenUp Outcome = "given_up"
 
-	// unsettled is none.
+	// unsettled means that the result is not known yet.
 	unsettled Outcome = ""
 )
 
-// Outcomes are all of them.
+// Outcomes lists all outcomes.
 var Outcomes = []Outcome{Stored, NotStored, Gone, GivenUp}
 
 const (
-	// untilGivenUp is how long a request may still be carried out of which nothing was heard. The API server
-	// gives one up after its --request-timeout, by default a minute.
+	// untilGivenUp is the longest time until a request without an answer is executed. The API server gives up a request after its
+	// --request-timeout, by default a minute.
 	untilGivenUp = 90 * time.Second
-	// The first look is at once. While the API server does not answer it is asked ever less often.
+	// The first read is at once. While the API server does not answer, the delay grows.
 	firstRetry = 200 * time.Millisecond
 	lastRetry  = 5 * time.Second
-	// untilAsked is how long the watch may take to deliver what was stored before the API server is asked.
+	// untilAsked is the time for the watch to deliver a stored write before the API server is asked.
 	untilAsked = time.Second
-	// catchUpTimeout is for reading all claims from the API server.
+	// catchUpTimeout limits the time for reading all claims from the API server.
 	catchUpTimeout = 30 * time.Second
 )
 
-// CatchUp reads from the API server what is allocated, and keeps it in use until the watch has delivered it. A
-// scheduler does that before it allocates for the first time: an earlier leader may have written last. Afterwards it does
-// nothing.
+// CatchUp reads all allocations from the API server, and counts them as in use until the watch has delivered them. A scheduler
+// calls it before its first allocation, because an earlier leader may have written last. Later calls do nothing.
 func (w *Writes) CatchUp(ctx context.Context) error {
 	w.mutex.Lock()
 	caughtUp := w.caughtUp
@@ -62,7 +61,7 @@ func (w *Writes) CatchUp(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, catchUpTimeout)
 	defer cancel()
-	// Without a resource version it is read from etcd.
+	// Without a resource version, the list is read from etcd.
 	claims, err := w.config.Client.ResourceV1().ResourceClaims(metav1.NamespaceAll).List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return fmt.Errorf("read all ResourceClaims to begin with: %w", err)
@@ -78,7 +77,7 @@ func (w *Writes) CatchUp(ctx context.Context) error {
 	return nil
 }
 
-// assume notes that a claim has devices.
+// assume records that a claim has devices.
 func (w *Writes) assume(claim *resourceapi.ResourceClaim) {
 	if !w.isTold(claim.UID, claim.Namespace, claim.Name, claim.ResourceVersion) {
 		w.add(claim, true)
@@ -86,14 +85,14 @@ func (w *Writes) assume(claim *resourceapi.ResourceClaim) {
 	w.list(claim)
 }
 
-// list hands a claim that was read to the scheduler's list. What that does not know yet the watch delivers.
+// list adds a claim that was read to the scheduler's list. If the list doesn't have the claim yet, the watch will deliver it.
 func (w *Writes) list(claim *resourceapi.ResourceClaim) {
 	if known, err := w.config.Tracker.Get(claim.Namespace, claim.Name); err != nil || known.ResourceVersion != claim.ResourceVersion {
 		_ = w.config.Tracker.AssumeClaimAfterAPICall(claim)
 	}
 }
 
-// Run settles writes until the context ends. It reads one claim at a time: scheduling has the same client.
+// Run settles writes until the context ends. It reads one claim at a time, because scheduling uses the same client.
 func (w *Writes) Run(ctx context.Context) {
 	defer context.AfterFunc(ctx, w.queue.ShutDown)()
 	for {
@@ -114,7 +113,7 @@ func (w *Writes) Run(ctx context.Context) {
 	}
 }
 
-// settle reads a claim and ends writes of which it says what became of them. settled: none is left.
+// settle reads a claim and ends the writes that it settles. It reports whether no write is left.
 func (w *Writes) settle(ctx context.Context, uid types.UID) (settled bool, err error) {
 	w.mutex.Lock()
 	claim, begun := w.claims[uid], w.begun
@@ -145,9 +144,8 @@ func (w *Writes) settle(ctx context.Context, uid types.UID) (settled bool, err e
 	}), err
 }
 
-// fence changes a claim that has no devices if a write is pending for its version, so that the write is refused from now
-// on. It removes the finalizer of allocated claims, which is added again before a claim is allocated. It returns the version
-// that the claim has then.
+// fence changes a claim without devices if a write is pending for its version, so that the API server will reject the write. It
+// removes the finalizer of allocated claims, which is added again before an allocation. It returns the new version of the claim.
 func (w *Writes) fence(ctx context.Context, claim *resourceapi.ResourceClaim) (version string, err error) {
 	w.mutex.Lock()
 	known := w.claims[claim.UID]
@@ -162,13 +160,13 @@ func (w *Writes) fence(ctx context.Context, claim *resourceapi.ResourceClaim) (v
 	if err != nil {
 		return claim.ResourceVersion, fmt.Errorf("change claim %s so that its allocation can't be stored any more: %w", klog.KObj(claim), err)
 	}
-	// The next attempt begins with this version, or with a later one that the scheduler knows.
+	// The next attempt starts with this version or a later one that the scheduler has.
 	w.list(fenced)
 	return fenced.ResourceVersion, nil
 }
 
-// end ends the writes of a claim, up to a number, that have an outcome, and those that were stored: what was read since
-// says more. Pods that may have been refused because of them are tried again. none: no write is left.
+// end ends writes of a claim up to the number begun: all stored ones, because the later read is newer, and all with an outcome.
+// Pods that these writes may have refused are tried again. none reports whether no write is left.
 func (w *Writes) end(uid types.UID, begun uint64, outcome func(write) Outcome) (none bool) {
 	w.mutex.Lock()
 	claim := w.claims[uid]

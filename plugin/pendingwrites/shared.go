@@ -17,44 +17,44 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// The pods of a group may share a claim. They are bound at the same time, and upstream's plugin begins each binding with
-// the claim as it was before the group was scheduled. So all pods but one run into a conflict, read the claim, and fail
-// because the claim has devices: the very devices that were chosen for the group (kubernetes/kubernetes#140053).
+// The pods of a group may share a claim. They are bound at the same time, and upstream's plugin starts each binding with the
+// version of the claim from before the scheduling. So all pods but one get a conflict and read the claim. They fail because the
+// claim has the devices that were chosen for the group (kubernetes/kubernetes#140053).
 //
-// The client lets pods of one scheduler write a claim one after the other:
+// The client makes the pods of one scheduler write a claim one after the other:
 //
-//  1. The first request of a binding waits for its turn at the claim. The turn ends with the write of the status, or with
-//     the binding.
-//  2. A request that was made for an older version of the claim is changed to the latest version that is known. A
-//     reservation is added to the reservations of that version.
-//  3. After a conflict the claim is read, and the request is made again for the version that was read.
+//   1. The first request of a binding waits for its turn at the claim. The turn ends with the write of the status, or with the
+//      binding.
+//   2. A request for an older version of the claim is changed to the latest version that the scheduler has. Its reservation is
+//      added to the reservations of that version.
+//   3. After a conflict the claim is read, and the request is repeated for the new version.
 //
-// Invariant: an allocation is sent only for a version without one, or with the same one. In all other cases the request
-// ends with a conflict, and upstream's plugin reads the claim and decides.
+// Invariant: an allocation is sent only for a version without an allocation or with the same one. Otherwise the request ends with
+// a conflict, and upstream's plugin reads the claim and decides.
 
-// maxConflicts is how often a write is repeated after conflicts with other writers than this scheduler.
+// maxConflicts limits the repetitions of a write after conflicts with writers other than this scheduler.
 const maxConflicts = 5
 
-// bindingKey is where a context has the binding for which claims are written.
+// bindingKey is the context key for a binding.
 type bindingKey struct{}
 
 // binding is the binding of one pod. It is used by one goroutine.
 type binding struct {
 	writes *Writes
-	// turns are those of the claims that it has written or waited for. Each counts the binding as a user until it ends.
-	// By then the scheduler's list has what was written.
+	// turns has the turns of claims that the binding has written or waited for. The binding is a user of each until it ends. By then
+	// the scheduler's list has its writes.
 	turns map[types.UID]*turn
-	// held is the turn that this binding has, nil for none.
+	// held is the turn that this binding has, or nil.
 	held *turn
 }
 
-// turn is the right to write a claim that several bindings wait for.
+// turn is the right to write a claim. Several bindings may wait for it.
 type turn struct {
 	// taken has an element while a binding has the turn.
 	taken chan struct{}
-	// users counts the bindings that have or had the turn, or wait for it, and have not ended.
+	// users counts the bindings that have not ended and that have, had or wait for the turn.
 	users int
-	// latest is the latest version that one of them has read or written, nil if there is none. It is guarded by the turn.
+	// latest is the latest version that these bindings have read or written, or nil. The turn guards it.
 	latest *resourceapi.ResourceClaim
 }
 
@@ -64,20 +64,20 @@ type claimTurns struct {
 	byClaim map[types.UID]*turn
 }
 
-// Binding returns a context for the binding of one pod, with which [Writes.Client] writes claims that other pods are bound
-// to at the same time. end ends the binding.
+// Binding returns a context for the binding of one pod. With this context, [Writes.Client] writes claims that other pods are
+// bound to at the same time. end ends the binding.
 func (w *Writes) Binding(ctx context.Context) (binds context.Context, end func()) {
 	b := &binding{writes: w, turns: map[types.UID]*turn{}}
 	return context.WithValue(ctx, bindingKey{}, b), b.end
 }
 
-// bindingIn is nil outside of a binding.
+// bindingIn returns the binding of a context, or nil.
 func bindingIn(ctx context.Context) *binding {
 	b, _ := ctx.Value(bindingKey{}).(*binding)
 	return b
 }
 
-// enter waits for the turn of a claim. The error is that of the context.
+// enter waits for the turn of a claim. The error is the context's.
 func (b *binding) enter(ctx context.Context, uid types.UID) error {
 	t := b.turns[uid]
 	if t == nil {
@@ -130,14 +130,14 @@ func (t *claimTurns) quit(uid types.UID) {
 	}
 }
 
-// note keeps a version of the claim whose turn the binding has.
+// note stores a version of the claim whose turn the binding has.
 func (b *binding) note(claim *resourceapi.ResourceClaim) {
 	if b.held.latest == nil || isOlder(b.held.latest.ResourceVersion, claim.ResourceVersion) {
 		b.held.latest = claim
 	}
 }
 
-// latest returns the latest version of a claim that is known, nil if it is older than the given one.
+// latest returns the latest version of a claim that the scheduler has, or nil if it is older than the given one.
 func (b *binding) latest(than *resourceapi.ResourceClaim) *resourceapi.ResourceClaim {
 	known, err := b.writes.config.Tracker.Get(than.Namespace, than.Name)
 	if err == nil && known.UID == than.UID {
@@ -149,7 +149,7 @@ func (b *binding) latest(than *resourceapi.ResourceClaim) *resourceapi.ResourceC
 	return b.held.latest
 }
 
-// read reads a claim after a conflict, nil if it is gone or can't be read.
+// read reads a claim after a conflict. It returns nil if the claim is gone or can't be read.
 func (b *binding) read(ctx context.Context, from claims, claim *resourceapi.ResourceClaim) *resourceapi.ResourceClaim {
 	got, err := from.Get(ctx, claim.Name, metav1.GetOptions{})
 	if err != nil || got.UID != claim.UID {
@@ -159,7 +159,7 @@ func (b *binding) read(ctx context.Context, from claims, claim *resourceapi.Reso
 	return got
 }
 
-// addFinalizer adds the finalizer of allocated claims. It returns a later version that has the finalizer if there is one.
+// addFinalizer adds the finalizer of allocated claims. If a later version has the finalizer, it returns that version.
 func (b *binding) addFinalizer(ctx context.Context, to claims, sent *resourceapi.ResourceClaim, opts metav1.UpdateOptions) (*resourceapi.ResourceClaim, error) {
 	if err := b.enter(ctx, sent.UID); err != nil {
 		return nil, err
@@ -170,7 +170,7 @@ func (b *binding) addFinalizer(ctx context.Context, to claims, sent *resourceapi
 	got, err := to.ResourceClaimInterface.Update(ctx, sent, opts)
 	switch {
 	case err == nil:
-		// Upstream's plugin changes what it gets.
+		// Upstream's plugin modifies the result.
 		b.note(got.DeepCopy())
 	case apierrors.IsConflict(err):
 		if latest := b.read(ctx, to, sent); hasFinalizer(latest) {
@@ -215,8 +215,8 @@ func (b *binding) updateStatus(ctx context.Context, to claims, sent *resourceapi
 	}
 }
 
-// withReservation returns the latest version with the reservation that was added last to what is sent, nil if it has that
-// reservation.
+// withReservation returns the latest version with the last reservation of sent. It returns nil if that version has the
+// reservation already.
 func withReservation(latest, sent *resourceapi.ResourceClaim) *resourceapi.ResourceClaim {
 	next := latest.DeepCopy()
 	if len(sent.Status.ReservedFor) == 0 {
@@ -230,8 +230,8 @@ func withReservation(latest, sent *resourceapi.ResourceClaim) *resourceapi.Resou
 	return next
 }
 
-// isSameAllocation compares allocations, one of which may have been written and read. The time of the allocation is that
-// of the write, and the API server may write parameters of drivers in another way.
+// isSameAllocation compares allocations as written and as read. It ignores the timestamp, which each write sets, and the format
+// of driver parameters, which the API server may change.
 func isSameAllocation(a, b *resourceapi.AllocationResult) bool {
 	return a != nil && b != nil && equality.Semantic.DeepEqual(normalized(a), normalized(b))
 }

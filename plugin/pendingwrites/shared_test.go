@@ -28,8 +28,8 @@ var (
 	errDeleted   = errors.New("got deleted in the meantime")
 )
 
-// bindPod does what upstream's plugin does with a claim that it has read before: it stores the allocation that was chosen,
-// nil if the claim has one, and the reservation for a pod.
+// bindPod acts as upstream's plugin with a claim that it has read before. It stores the chosen allocation, or nil if the claim
+// has one, and the reservation for a pod.
 func bindPod(ctx context.Context, client kubernetes.Interface, claim *resourceapi.ResourceClaim, chosen *resourceapi.AllocationResult, pod string) error {
 	claims, isRead := client.ResourceV1().ResourceClaims(claim.Namespace), true
 	claim = claim.DeepCopy()
@@ -77,7 +77,7 @@ func allocationOf(device string) *resourceapi.AllocationResult {
 	}}
 }
 
-// sharing is a claim that many pods share. The scheduler has read it once, and its watch is silent.
+// sharing has a claim that many pods share. The scheduler has read it once, and its watch is silent.
 type sharing struct {
 	*server
 	writes *Writes
@@ -95,7 +95,7 @@ func newSharing(t anyTest, finalizers ...string) *sharing {
 	return s
 }
 
-// bind binds pods at the same time and returns how each ended.
+// bind binds pods at the same time and returns their errors.
 func (s *sharing) bind(ctx context.Context, chosen *resourceapi.AllocationResult, pods ...string) []error {
 	errs := make([]error, len(pods))
 	var all, bound sync.WaitGroup
@@ -130,7 +130,7 @@ func podNames(n int) (pods []string) {
 	return pods
 }
 
-// TestPodsShareAClaim: no pod of a group fails because another one was faster.
+// TestPodsShareAClaim checks that no pod of a group fails because another pod was faster.
 func TestPodsShareAClaim(t *testing.T) {
 	pods := podNames(100)
 	t.Run("unallocated", func(t *testing.T) {
@@ -157,7 +157,7 @@ func TestPodsShareAClaim(t *testing.T) {
 	t.Run("written by others", func(t *testing.T) {
 		s := newSharing(t)
 		for _, pod := range pods[:10] {
-			// A controller changes the claim, and the API server writes parameters in another way.
+			// A controller changes the claim, and the API server changes the format of parameters.
 			changed := s.stored["shared"].DeepCopy()
 			changed.Annotations = map[string]string{"seen": pod}
 			if changed.Status.Allocation != nil {
@@ -184,8 +184,8 @@ func TestPodsShareAClaim(t *testing.T) {
 	})
 }
 
-// TestAllocatedElsewhere: an allocation that another scheduler has stored is kept, and pods for which other devices were
-// chosen are not added to it.
+// TestAllocatedElsewhere checks that the allocation of another scheduler stays, and that pods with other chosen devices are not
+// added to it.
 func TestAllocatedElsewhere(t *testing.T) {
 	for _, meanwhile := range []string{"with a finalizer", "without"} {
 		s := newSharing(t)
@@ -203,7 +203,7 @@ func TestAllocatedElsewhere(t *testing.T) {
 	}
 }
 
-// TestWaitingForTheTurnEnds: a binding that ends while it waits leaves the turn to others.
+// TestWaitingForTheTurnEnds checks that a binding that ends while it waits leaves the turn to others.
 func TestWaitingForTheTurnEnds(t *testing.T) {
 	s := newSharing(t)
 	first, end := s.writes.Binding(t.Context())
@@ -217,8 +217,8 @@ func TestWaitingForTheTurnEnds(t *testing.T) {
 	require.Empty(t, s.writes.turns.byClaim)
 }
 
-// TestSharedClaimKeepsItsAllocation: whatever other writers do, an allocation is not replaced by another one, and exactly
-// the pods that were bound have a reservation.
+// TestSharedClaimKeepsItsAllocation checks that other writers never cause an allocation to be replaced, and that exactly the
+// bound pods have a reservation.
 func TestSharedClaimKeepsItsAllocation(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := newSharing(t)

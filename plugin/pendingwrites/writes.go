@@ -24,19 +24,18 @@ import (
 )
 
 const (
-	// maxUnconfirmed is how many allocations may be pending for one claim. Nothing more is written then until
-	// one is settled.
+	// maxUnconfirmed limits the pending allocations of one claim. At the limit, nothing more is written until one is settled.
 	maxUnconfirmed = 64
-	// maxWaiting is how many pods are remembered that may have been refused because of one claim. Others are
-	// tried again when something else happens, or after some minutes.
+	// maxWaiting limits the stored pods that may have been refused because of one claim. Other refused pods are tried again after
+	// another event or after some minutes.
 	maxWaiting = 1024
 	// deviceIndex is the name of the index of claims by their devices.
 	deviceIndex = "celset.dev/device"
 )
 
-// Config is what pending writes depend on.
+// Config configures [Writes].
 type Config struct {
-	// Client is that of the scheduler and KubeConfig its configuration, nil for a client of tests.
+	// Client is the scheduler's client, KubeConfig its configuration; nil in tests.
 	Client     kubernetes.Interface
 	KubeConfig *rest.Config
 	// Leads returns an error while another scheduler may lead.
@@ -50,27 +49,27 @@ type Config struct {
 	Settled func(Outcome)
 }
 
-// Tracker is as much of the scheduler's list of claims as is needed.
+// Tracker is a subset of the scheduler's list of claims.
 type Tracker interface {
 	Get(namespace, name string) (*resourceapi.ResourceClaim, error)
-	// AssumeClaimAfterAPICall fails if the list does not have the claim yet, or has a later version.
+	// AssumeClaimAfterAPICall returns an error if the list does not have the claim yet or has a later version.
 	AssumeClaimAfterAPICall(claim *resourceapi.ResourceClaim) error
 }
 
-// Writes are the pending writes of one scheduler, in all of its profiles. It is safe for concurrent use.
+// Writes holds the pending writes of one scheduler with all its profiles. It is safe for concurrent use.
 type Writes struct {
 	config Config
 	queue  workqueue.TypedRateLimitingInterface[types.UID]
 	turns  claimTurns
 
-	// mutex guards what follows.
+	// mutex guards the following fields.
 	mutex  sync.Mutex
 	claims map[types.UID]*pendingClaim
-	// contested are devices that were about to be given to a second claim.
+	// contested are devices that were almost given to a second claim.
 	contested map[string]resourceapi.DeviceRequestAllocationResult
-	// caughtUp: CatchUp has nothing left to do.
+	// caughtUp is true after CatchUp has succeeded.
 	caughtUp bool
-	// begun numbers the pending writes, ends counts those that are pending no more.
+	// begun numbers the pending writes; ends counts writes that are no longer pending.
 	begun, ends uint64
 }
 
@@ -78,23 +77,23 @@ type Writes struct {
 type pendingClaim struct {
 	namespace, name string
 	writes          []write
-	// retries has the pods that may have been refused because of them, and what has each tried again.
+	// retries maps pods that the writes may have refused to functions that activate them.
 	retries map[types.UID]func()
 }
 
 // write is one allocation that the watch has not delivered.
 type write struct {
 	number uint64
-	// stored: the API server has said so. Otherwise the write is unconfirmed.
+	// stored is true if the API server has confirmed the write.
 	stored bool
-	// version is that of the claim in which it is stored, or, of an unconfirmed write, the version that was
-	// sent: the API server refuses the write once the claim has another one.
+	// version is the version of the claim with the stored write. For an unconfirmed write, it is the version that was sent: the API
+	// server rejects the write once the claim has another version.
 	version string
 	devices []resourceapi.DeviceRequestAllocationResult
 	at      time.Time
 }
 
-// New returns Writes of which none is pending.
+// New returns Writes without pending writes.
 func New(config Config) (*Writes, error) {
 	if err := config.Told.AddIndexers(cache.Indexers{deviceIndex: exclusiveDevices}); err != nil {
 		return nil, fmt.Errorf("look up ResourceClaims by their devices: %w", err)
@@ -111,17 +110,16 @@ func New(config Config) (*Writes, error) {
 	}, nil
 }
 
-// Ends is how many writes are pending no more. A caller that lists allocations and then asks for pending
-// writes may miss one that was settled in between: then this has changed.
+// Ends counts writes that are no longer pending. A caller that lists allocations and then pending writes may miss a write that
+// was settled in between. In that case the count has changed.
 func (w *Writes) Ends() uint64 {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
 	return w.ends
 }
 
-// InUse are the devices that no other claim than own may get; own may be "". A claim may get again what it may
-// have: at most one of two writes of the same version is stored. When a write ends, activate is called
-// with the pod.
+// InUse returns the devices that no other claim than own may get; own may be "". Pending devices of own are left out, because at
+// most one of two writes for the same version is stored. When a write ends, activate is called with the pod.
 func (w *Writes) InUse(pod *v1.Pod, own types.UID, activate func(*v1.Pod)) []resourceapi.DeviceRequestAllocationResult {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
@@ -147,8 +145,8 @@ func (w *Writes) InUse(pod *v1.Pod, own types.UID, activate func(*v1.Pod)) []res
 	return devices
 }
 
-// Check fails if another claim has one of the devices that a claim is about to get. No claim gets the device then
-// until that is over.
+// Check returns an error if another claim has one of the devices that a claim is about to get. Then no claim gets the device
+// until it is free.
 func (w *Writes) Check(claim *resourceapi.ResourceClaim) error {
 	if claim.Status.Allocation == nil {
 		return nil
@@ -168,9 +166,9 @@ func (w *Writes) Check(claim *resourceapi.ResourceClaim) error {
 	return nil
 }
 
-// owner is another claim that has a device, "" if none has. The mutex is locked.
+// owner returns another claim that has a device, or "". The mutex must be locked.
 func (w *Writes) owner(key string, than types.UID) string {
-	// It fails only without the index, which New has made.
+	// The lookup fails only without the index, which New has added.
 	told, _ := w.config.Told.ByIndex(deviceIndex, key)
 	for _, object := range told {
 		if claim, is := object.(*resourceapi.ResourceClaim); is && claim.UID != than {
@@ -190,7 +188,7 @@ func (w *Writes) owner(key string, than types.UID) string {
 	return ""
 }
 
-// exclusiveDevices is the index function: the devices that a claim has for itself.
+// exclusiveDevices is the index function. It returns the devices that a claim doesn't share.
 func exclusiveDevices(object any) (keys []string, err error) {
 	claim, is := object.(*resourceapi.ResourceClaim)
 	if !is || claim.Status.Allocation == nil {
@@ -204,7 +202,7 @@ func exclusiveDevices(object any) (keys []string, err error) {
 	return keys, nil
 }
 
-// exclusiveDevice is "driver/pool/device", "" if other claims may have the device, too.
+// exclusiveDevice returns "driver/pool/device", or "" if other claims may have the device, too.
 func exclusiveDevice(result *resourceapi.DeviceRequestAllocationResult) string {
 	if ptr.Deref(result.AdminAccess, false) || result.ShareID != nil {
 		return ""
@@ -212,10 +210,8 @@ func exclusiveDevice(result *resourceapi.DeviceRequestAllocationResult) string {
 	return result.Driver + "/" + result.Pool + "/" + result.Device
 }
 
-// add counts the devices of a claim as in use from now on.
-//
-// That the scheduler's list has what was stored is not enough, see the package comment. Answers may come in another
-// order than what they report: an older one says nothing.
+// add counts the devices of a claim as in use. The scheduler's list is not sufficient, see the package comment. Answers may
+// arrive out of order, so an older one is ignored.
 func (w *Writes) add(claim *resourceapi.ResourceClaim, isStored bool) {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
@@ -243,7 +239,8 @@ func (w *Writes) add(claim *resourceapi.ResourceClaim, isStored bool) {
 	}
 }
 
-// replaces reports whether one of two writes says it all: a claim is stored in one version.
+// replaces reports whether a replaces b. A claim has one stored version, so stored writes replace each other; equal requests do,
+// too.
 func (a write) replaces(b write) bool {
 	if a.stored || b.stored {
 		return a.stored == b.stored
@@ -251,7 +248,7 @@ func (a write) replaces(b write) bool {
 	return a.version == b.version && reflect.DeepEqual(a.devices, b.devices)
 }
 
-// room returns the number of the latest write, and an error if no more may be pending for a claim.
+// room returns the number of the latest write, or an error if a claim has too many pending writes.
 func (w *Writes) room(claim *resourceapi.ResourceClaim) (begun uint64, err error) {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
@@ -261,8 +258,8 @@ func (w *Writes) room(claim *resourceapi.ResourceClaim) (begun uint64, err error
 	return w.begun, err
 }
 
-// forgetTold forgets what is stored if the watch has delivered it, and reports whether nothing is pending. The mutex
-// is locked.
+// forgetTold removes stored writes that the watch has delivered, and reports whether nothing is pending. The mutex must be
+// locked.
 func (w *Writes) forgetTold(uid types.UID, claim *pendingClaim) (none bool) {
 	claim.writes = slices.DeleteFunc(claim.writes, func(write write) bool {
 		told := write.stored && w.isTold(uid, claim.namespace, claim.name, write.version)
@@ -288,7 +285,7 @@ func (w *Writes) isTold(uid types.UID, namespace, name, version string) bool {
 	return is && claim.UID == uid && !isOlder(claim.ResourceVersion, version)
 }
 
-// isOlder compares the versions of one claim.
+// isOlder reports whether a version of a claim is older than another one.
 func isOlder(version, than string) bool {
 	if version == than {
 		return false

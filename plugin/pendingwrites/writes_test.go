@@ -47,7 +47,7 @@ type desk struct {
 	clock     *clocktesting.FakeClock
 	outcomes  []Outcome
 	activated []string
-	// answers are those to writes that were told.
+	// answers are the answers to confirmed writes.
 	answers []*resourceapi.ResourceClaim
 }
 
@@ -73,7 +73,7 @@ func newDesk(t anyTest) *desk {
 	return d
 }
 
-// created is a claim that the scheduler knows of.
+// created creates a claim and lets the scheduler receive it.
 func (d *desk) created(name string) *resourceapi.ResourceClaim {
 	claim := d.create(name)
 	d.hearAll()
@@ -86,14 +86,14 @@ func (d *desk) hearAll() {
 	}
 }
 
-// writeAs writes an allocation, which meets the fate.
+// writeAs writes an allocation with this fate.
 func (d *desk) writeAs(ctx context.Context, how fate, claim *resourceapi.ResourceClaim) (*resourceapi.ResourceClaim, error) {
 	d.next = how
 	ctx = klog.NewContext(ctx, logr.Discard())
 	return d.Client().ResourceV1().ResourceClaims(claim.Namespace).UpdateStatus(ctx, claim, metav1.UpdateOptions{})
 }
 
-// from are the devices kept from a pod that has a claim of its own to allocate.
+// from returns the devices that another pod with a claim of its own may not get.
 func (d *desk) from(own types.UID) []string {
 	return namesOf(d.InUse(&v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "other", UID: "other"}}, own, func(pod *v1.Pod) { d.activated = append(d.activated, pod.Name) }))
 }
@@ -102,9 +102,8 @@ var fateOf = map[string]fate{
 	"told": told, "answer-lost": answerLost, "request-late": requestLate, "conflict": conflict, "throttled": throttled, "refused": refused, "not-sent": notSent,
 }
 
-// TestWhatBecomesOfWrites has commands in a file. Behind each stands what it came to: its error, how doubts have
-// ended, whether the pod that waits is tried again, the devices that are kept from others, and those that the scheduler
-// knows the claim to have.
+// TestWhatBecomesOfWrites runs the commands of a file. The result of each command has its error, the outcomes and the retry of
+// the waiting pod. It also has the devices reserved against others and the claim's devices in the scheduler's list.
 func TestWhatBecomesOfWrites(t *testing.T) {
 	transcript.Run(t, filepath.Join("testdata", "writes.txt"), func(t *testing.T, input string) string {
 		d, uids := newDesk(t), map[string]types.UID{}
@@ -145,7 +144,7 @@ func TestWhatBecomesOfWrites(t *testing.T) {
 	})
 }
 
-// do does what a command says of a claim.
+// do executes a command for a claim.
 func (d *desk) do(t *testing.T, uids map[string]types.UID, verb, name string, args []string) error {
 	var claim *resourceapi.ResourceClaim
 	if stored := d.stored[name]; stored != nil {
@@ -161,7 +160,7 @@ func (d *desk) do(t *testing.T, uids map[string]types.UID, verb, name string, ar
 	case "deallocate":
 		claim.Status.Allocation = nil
 		d.store(claim)
-	case "allocate": // by somebody else
+	case "allocate": // by another scheduler
 		d.store(with(claim, args...))
 	case "remove":
 		d.remove(name)
@@ -175,7 +174,7 @@ func (d *desk) do(t *testing.T, uids map[string]types.UID, verb, name string, ar
 			d.answers = append(d.answers, got)
 		}
 		return err
-	case "answer-again": // an answer, or a read, from before
+	case "answer-again": // an outdated answer or read
 		i, err := strconv.Atoi(name)
 		require.NoError(t, err)
 		d.add(d.answers[i], true)
@@ -206,7 +205,7 @@ func (d *desk) do(t *testing.T, uids map[string]types.UID, verb, name string, ar
 		known, err := d.settle(t.Context(), uids[name])
 		switch {
 		case known:
-			return errors.New("settled") // also if the claim can't be changed
+			return errors.New("settled") // even if the claim can't be changed
 		case err == nil:
 			return errors.New("not settled yet")
 		}
@@ -226,7 +225,7 @@ func (d *desk) do(t *testing.T, uids map[string]types.UID, verb, name string, ar
 	return nil
 }
 
-// TestOneClaimHasABound: what a claim keeps from others, and what is remembered of it, ends somewhere.
+// TestOneClaimHasABound checks the limits of pending writes and of stored pods for one claim.
 func TestOneClaimHasABound(t *testing.T) {
 	d := newDesk(t)
 	claim := d.created("claim")
@@ -249,7 +248,7 @@ func TestOneClaimHasABound(t *testing.T) {
 	require.Len(t, d.activated, maxWaiting)
 }
 
-// TestIndexIsMadeOnce: claims of one store are looked up by devices for one scheduler.
+// TestIndexIsMadeOnce checks that a second scheduler can't index the same store.
 func TestIndexIsMadeOnce(t *testing.T) {
 	d := newDesk(t)
 	_, err := New(Config{Client: d.client(), Told: d.known.told})
@@ -258,7 +257,7 @@ func TestIndexIsMadeOnce(t *testing.T) {
 	require.ErrorContains(t, err, "make the client that allocates: ")
 }
 
-// TestRun looks at what is in doubt until it is known.
+// TestRun checks that pending writes are read until they are settled.
 func TestRun(t *testing.T) {
 	d := newDesk(t)
 	claim := d.created("claim")

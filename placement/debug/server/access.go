@@ -21,20 +21,20 @@ import (
 )
 
 const (
-	// AllowedFor is how long a token and a right count without asking again.
+	// AllowedFor is how long tokens and granted rights are cached.
 	AllowedFor = time.Minute
-	// deniedFor is how long one has to wait after a right was given.
+	// deniedFor is how long denied rights are cached.
 	deniedFor = 10 * time.Second
-	// reviewTimeout is how long a TokenReview may take.
+	// reviewTimeout limits the time of a TokenReview.
 	reviewTimeout = 10 * time.Second
 )
 
-// retries are those of a review that the API server fails to answer.
+// retries returns the delays between attempts of a review that the API server fails to answer.
 func retries() *wait.Backoff {
 	return &wait.Backoff{Duration: 250 * time.Millisecond, Factor: 2, Jitter: 0.2, Steps: 4}
 }
 
-// access returns who asks the hub about users and rights. Nobody is anonymous.
+// access returns an authenticator and an authorizer that use reviews of the hub. Anonymous requests are rejected.
 func access(config *rest.Config, client *http.Client) (authenticator.Request, authorizer.Authorizer, error) {
 	tokens, tokensErr := authenticationv1.NewForConfigAndClient(config, client)
 	rights, rightsErr := authorizationv1.NewForConfigAndClient(config, client)

@@ -17,17 +17,16 @@ import (
 	"github.com/celset/celset/placement/debug"
 )
 
-// Options say what is served where.
+// Options configure the server.
 type Options struct {
-	// Address is where it listens, as net.Listen has it.
+	// Address is the listen address, as in net.Listen.
 	Address string
-	// CertDir has the files tls.crt and tls.key of the server, which are read again
-	// when they change. Without it the server signs a certificate itself, which nobody
-	// can verify.
+	// CertDir has the files tls.crt and tls.key of the server, which are read again after changes. Without it the server signs a
+	// certificate itself, which clients can't verify.
 	CertDir string
-	// Placements decides.
+	// Placements reads and decides Placements.
 	Placements debug.Placements
-	// All is whether the controller decides all Placements that are not disabled.
+	// All is true if the controller decides all Placements that are not disabled.
 	All bool
 }
 
@@ -37,7 +36,7 @@ const (
 	keyFile  = "tls.key"
 )
 
-// Add adds the server to a manager. It runs whether or not that is the leader.
+// Add adds the server to a manager. It runs in all replicas, not only in the leader.
 func Add(mgr manager.Manager, options Options) error {
 	authenticate, authorize, err := access(mgr.GetConfig(), mgr.GetHTTPClient())
 	if err != nil {
@@ -56,7 +55,7 @@ func Add(mgr manager.Manager, options Options) error {
 	return mgr.Add(&server{address: options.Address, tls: config, handler: handler})
 }
 
-// certificates returns how the server identifies itself.
+// certificates returns the TLS configuration of the server.
 func certificates(mgr manager.Manager, dir string) (*tls.Config, error) {
 	if dir == "" {
 		return serving.SelfSigned()
@@ -75,10 +74,10 @@ type server struct {
 	handler http.Handler
 }
 
-// NeedLeaderElection says that it runs in all replicas.
+// NeedLeaderElection returns false, because the server runs in all replicas.
 func (s *server) NeedLeaderElection() bool { return false }
 
-// Start serves until the context ends, and the answers with it.
+// Start serves until the context ends. Answers in progress end with it.
 func (s *server) Start(ctx context.Context) error {
 	listener, err := serving.Listen(ctx, s.address)
 	if err != nil {

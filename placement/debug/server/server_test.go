@@ -35,8 +35,7 @@ import (
 	"github.com/celset/celset/placement/debug"
 )
 
-// hub answers reviews: tokens are the names of users, of whom reader may get, and
-// nobody may ask with the token broken.
+// hub answers reviews. A token is the name of a user, and reader may get Placements. Reviews of the token broken fail.
 type hub struct {
 	mutex   sync.Mutex
 	reviews []authorizationv1.SubjectAccessReviewSpec
@@ -95,8 +94,8 @@ func newManager(t *testing.T, url string) manager.Manager {
 	return mgr
 }
 
-// freeAddress returns an address of the loopback interface with an unused port. A closed connection to it keeps the kernel from choosing its port for
-// another program, for a minute.
+// freeAddress returns an address of the loopback interface with an unused port. It opens and closes a connection to this port, so
+// that the kernel doesn't give the port to another program for a minute.
 func freeAddress(t *testing.T) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -111,7 +110,7 @@ func freeAddress(t *testing.T) string {
 	return listener.Addr().String()
 }
 
-// call waits for the server to listen.
+// call sends a request after the server has started to listen.
 func call(t *testing.T, address, token string) (code int, body string) {
 	t.Helper()
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true, TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}

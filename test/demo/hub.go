@@ -28,7 +28,7 @@ const (
 	regionLabel = "region"
 	// shopLabel has the role of the two clusters in the demo of disaster recovery.
 	shopLabel = "shop"
-	// gpusClaim contains node pools as JSON.
+	// gpusClaim and nodeClaim are ClusterClaims. The first contains node pools as JSON.
 	gpusClaim = "sku.gpu.kubernetes-fleet.io"
 	nodeClaim = "sku.node.k8s.io"
 )

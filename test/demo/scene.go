@@ -23,8 +23,8 @@ type site struct {
 	taken []string
 }
 
-// sites returns two Trainium nodes, two nodes with rings and two nodes with meshes. On the first of each two,
-// enough devices are free, but no set of them fits.
+// sites returns two Trainium nodes, two nodes with rings and two nodes with meshes. On the first of each two, enough devices are
+// free, but no set of free devices fits.
 func sites() ([]site, error) {
 	trn1, err := machine.ByName("aws-trn1")
 	if err != nil {

@@ -56,7 +56,7 @@ func TestMinors(t *testing.T) {
 				}
 			}
 			t.Logf("of %d cases that the allocators of %s answer alike, that of %s answers %d otherwise", compared, current, minor, differ)
-			// 1.36 forgets a device if the devices of two requests must differ, and has bugs with counters.
+			// 1.36 forgets a device of a request whose devices must differ from others, and has bugs with counters.
 			require.LessOrEqual(t, differ*50, compared)
 			if minor > current {
 				require.Zero(t, differ)

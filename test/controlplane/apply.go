@@ -26,7 +26,7 @@ const yamlBuffer = 4096
 
 // ApplyOptions are options of Apply.
 type ApplyOptions struct {
-	// Namespace is the namespace of namespaced objects without one. Empty: "default".
+	// Namespace is the default for namespaced objects that don't set one. Empty: "default".
 	Namespace string
 	// DryRun makes the API server validate the objects without storing them.
 	DryRun bool

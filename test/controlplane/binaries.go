@@ -52,7 +52,7 @@ const kubernetesModule = "k8s.io/kubernetes"
 // testModule is the directory of the module of this package.
 const testModule = "test"
 
-// A dependency is a program that is built from a package outside cmd: most are dependencies of a module of ours.
+// A dependency is a program that is built from a package outside cmd. Most are dependencies of one of our modules.
 type dependency struct {
 	pkg        string
 	module     string // the directory of the module that depends on pkg, from the module root

@@ -118,7 +118,7 @@ func (cp *ControlPlane) releaseDir() error {
 // DataDir is the directory of the control plane's files.
 func (cp *ControlPlane) DataDir() string { return cp.dir }
 
-// LogDir is the directory of the components' logs, a file a process.
+// LogDir is the directory of the logs, with one file per process.
 func (cp *ControlPlane) LogDir() string { return filepath.Join(cp.dir, "logs") }
 
 // Binary is the path of a binary in the binary directory, such as [Kubectl]. The binary may not be built yet, see [Build].

@@ -57,7 +57,7 @@ func startProcess(ctx context.Context, c command) (*Process, error) {
 	}
 	defer log.Close() // the child has its own descriptor
 
-	// The supervisor stops its processes in an order, so the end of the caller's context must not reach them directly.
+	// The supervisor stops processes in order of dependency. So the end of the caller's context must not stop them directly.
 	stopped, stop := context.WithCancel(context.WithoutCancel(ctx))
 	p := &Process{command: c, stop: stop, stopped: stopped, done: make(chan struct{})}
 	p.cmd = exec.CommandContext(stopped, c.binary, c.args...)

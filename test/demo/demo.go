@@ -29,7 +29,7 @@ import (
 // namespace contains the pods and claims of the demos.
 const namespace = "default"
 
-// Options of a demo.
+// Options configure a demo.
 type Options struct {
 	// Config reaches the API server with all rights.
 	Config *rest.Config

@@ -78,7 +78,7 @@ func wrapped(text string) string {
 	return strings.Join(append(lines, line), "\n")
 }
 
-// column of a table of clusters.
+// A column of a table of clusters.
 type column struct {
 	title string
 	value func(cluster) string

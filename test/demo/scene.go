@@ -43,7 +43,7 @@ func sites() ([]site, error) {
 
 // setUp creates nodes, devices and classes, and pods that take some devices.
 func (d *demo) setUp(ctx context.Context) (err error) {
-	// The API server refuses pods of a class that it got to know a moment ago. So the class comes first.
+	// The API server refuses pods of a class that was created a moment ago. So the class comes first.
 	if err := d.create(ctx, &schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: "urgent"}, Value: 1000}); err != nil {
 		return err
 	}

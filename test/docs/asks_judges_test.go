@@ -289,7 +289,7 @@ func twoSockets() topology.Topology {
 	return topology.Topology{Kind: topology.Machine, Devices: devices}
 }
 
-// haveNUMANodeInCommon handles both types of the attribute.
+// haveNUMANodeInCommon reports whether all devices share a NUMA node, published as a number or as a list.
 func haveNUMANodeInCommon(set []topology.Device) bool {
 	nodes := func(d topology.Device) []int64 {
 		if value := d.Attributes[numaNodeAttribute]; value.IntValue != nil {

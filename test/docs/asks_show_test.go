@@ -81,8 +81,8 @@ func TestAsks(t *testing.T) {
 // our and of today's claim.
 type score struct{ found, byUs, byPinned, without int }
 
-// compare tries a claim in wanted occupancies with a set, and in the occupancies without a set that are drawn meanwhile, up to
-// the same number.
+// compare draws occupancies until wanted of them have a set, and tries the claim in each. It skips further occupancies without a
+// set after wanted of those.
 func (b *bench) compare(t *testing.T, ours, pinned *trial, random *rand.Rand, wanted int) score {
 	t.Helper()
 	var s score

@@ -50,7 +50,7 @@ func (e *example) index(name string) int {
 // machinePages are about real machines, or about attributes that all of them publish.
 var machinePages = []string{"gpus.md", "aws.md", "numa.md"}
 
-// shapesPage has one template for each shape, and links to the others.
+// shapesPage is the page with one template for each shape, and links to the other pages.
 const shapesPage = "README.md"
 
 // hardwarePages lists the templates of each page.

@@ -188,7 +188,7 @@ func (w *workload) read(t *testing.T) {
 	cluster.history.Read(w.listClaims(t), began)
 }
 
-// beginHistory begins a new history with the claims that there are.
+// beginHistory begins a new history with the existing claims.
 func (w *workload) beginHistory(t *testing.T) {
 	t.Helper()
 	began := time.Now()

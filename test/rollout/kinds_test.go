@@ -35,7 +35,7 @@ type kind struct {
 	template string
 	// pods is the number of pods that share a claim. 0: each pod has its own claim from the template.
 	pods int
-	// devices are the devices of a node for the claim, which wants size of them.
+	// devices are all devices of a node that the claim may get. The claim wants size of them.
 	devices topology.Topology
 	size    int
 	// isSet reports whether devices satisfy the claim.

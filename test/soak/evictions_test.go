@@ -228,7 +228,7 @@ func tooMany(lives map[string]*life, d decisions) (complaints []string) {
 	return complaints
 }
 
-// spendings returns the choices for each key. over contains the times at which earlier choices of a key were used up.
+// spendings returns the choices for each key. over contains the times after which a key needs another set.
 func spendings(d decisions, key func(pod string) string, over map[string][]time.Time) map[string]*spending {
 	spent := map[string]*spending{}
 	choices := slices.Clone(d.choices)

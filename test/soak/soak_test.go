@@ -172,8 +172,8 @@ func startClusterWith(t *testing.T, nodes int, controllers ...string) (*env.Env,
 	return cp, names
 }
 
-// startScheduler starts celset-scheduler with the configuration in manifests, both profiles in one process, and without client
-// throttling: 50 requests a second, the default, suffice for 10 pods.
+// startScheduler starts celset-scheduler with the configuration in manifests, both profiles in one process. Its client is not
+// throttled, because the default of 50 requests a second suffices only for 10 pods a second.
 func startScheduler(t *testing.T, cp *env.Env, name string) *controlplane.Process {
 	t.Helper()
 	return cp.StartScheduler(t, controlplane.SchedulerOptions{Name: name, Config: schedulerConfig(t)})

@@ -152,9 +152,9 @@ func TestGangThatFitsIsBoundWhole(t *testing.T) {
 	l.requireServed(t, 4, l.gang(t, "whole", 4, 4)...)
 }
 
-// TestGangThatDoesNotFitBindsNobody has a ring with the third device in use. The remaining devices have one row of three but not
-// two, although six are free, so two pods of three devices don't fit. The devices of the first pod are released, and another pod
-// gets them. The gang is bound once it fits.
+// TestGangThatDoesNotFitBindsNobody has a ring with the third device in use. Seven devices are free, but they don't contain two
+// separate rows of three for the two pods. The devices of the first pod are released, and another pod gets them. The gang is
+// bound once it fits.
 func TestGangThatDoesNotFitBindsNobody(t *testing.T) {
 	l := newLab(t, "nobody", 1)
 	third := l.OccupyAs(t, env.CelsetProfile, l.Nodes[0], l.ring, "mla-2")

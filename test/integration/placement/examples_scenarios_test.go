@@ -143,7 +143,7 @@ func TestScenario2ServiceAccountDoesNotBindByRoleBinding(t *testing.T) {
 		ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "bind"}, RoleRef: refTo("bind-clusterset1"), Subjects: s.subjects(),
 	})
 	s.requireCondition(t, object.Name, clusterv1beta1.PlacementConditionSatisfied, "False "+wellknown.ReasonNoBindings)
-	// When the later ClusterRoleBinding of another account has taken effect, no binding for this account is pending.
+	// The ClusterRoleBinding of another account is created later. Once it has taken effect, no binding for this account is pending.
 	other := newScene(t, "")
 	other.account(t)
 	other.grant(t, "bind-other", "clusterset1")

@@ -75,7 +75,7 @@ func ServiceAccount(namespace, name string) controlplane.User {
 // An Env is a control plane that ends with a test, or with the tests of a package.
 type Env struct {
 	*controlplane.ControlPlane
-	// static is set if kwok does not run: nodes do not become ready, and pods do not run.
+	// static is set if kwok does not run. Nodes of labs are then Ready at once, and pods never run.
 	static bool
 }
 

@@ -171,9 +171,9 @@ func (l *claimsLedger) remember(claim *resourceapi.ResourceClaim) string {
 	return ""
 }
 
-// devices returns the devices of the claim that was made for a pod, even after the claim was deleted. The claim name in the pod's
-// status is useless then: it may name a second claim, created after the first was deleted by a component that had not yet seen
-// that the pod had ended. The ledger may lag behind the API server.
+// devices returns the devices of the claim that was made for a pod, even after the claim was deleted. Then the claim name in the
+// pod's status is useless, because it may name a second claim. A component creates one if it sees the deletion of the first claim
+// before the pod's end. The ledger may lag behind the API server.
 func (l *claimsLedger) devices(ctx context.Context, pod types.UID) ([]string, error) {
 	var devices []string
 	err := wait.PollUntilContextTimeout(ctx, pollPeriod, patience, true, func(context.Context) (bool, error) {

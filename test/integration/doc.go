@@ -6,7 +6,7 @@
 // rules in manifests. Each test has its own namespace, nodes, drivers and classes.
 //
 // Tests of upstream's plugin beyond allocation run in three variants: a pod without constraint in the stock profile, a pod with a
-// constraint in ours, and a pod without one in a profile where our allocator serves all pods. The packages below this one have
+// constraint in ours, and a pod without one in a profile that uses our allocator for all pods. The packages below this one have
 // their own control planes.
 //
 //	go test ./test/integration/...

@@ -42,8 +42,8 @@ func TestAPIServerAcceptsManifestsAsTheyAre(t *testing.T) {
 }
 
 // TestExamples runs both examples, each on a node whose first free devices do not fit the pod. A plain claim for the same number
-// of devices gets these devices, our profile gives the example the set it wants, and the stock profile refuses the example
-// although the same devices are free.
+// of devices gets these devices. Our profile gives the example the set it wants. The stock profile refuses the example although
+// the same devices are free.
 func TestExamples(t *testing.T) {
 	t.Parallel()
 	l := newLab(t, "examples", 2)

@@ -26,8 +26,8 @@ import (
 	"github.com/celset/celset/test/internal/env"
 )
 
-// A user with access to one namespace learns nothing about objects in other namespaces: neither from the scheduler's messages
-// about a pod, nor from the command line, which has the rights of its caller.
+// A user with access to one namespace learns nothing about objects in other namespaces. This holds for the scheduler's messages
+// about a pod, and for the command line, which has the rights of its caller.
 
 func TestPodIsNotToldOfOtherNamespaces(t *testing.T) {
 	t.Parallel()

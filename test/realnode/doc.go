@@ -1,9 +1,9 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package realnode adds a node that runs containers to the control plane of package controlplane: kubelet, containerd and runc as
-// child processes, built from the modules that go.mod and hack/tools pin, with CDI and without Docker. It needs Linux and root;
-// [Unavailable] reports what is missing.
+// Package realnode adds a node that runs containers to the control plane of package controlplane. kubelet, containerd and runc
+// are child processes, built from the modules that go.mod and hack/tools pin, with CDI and without Docker. The node needs Linux
+// and root; [Unavailable] reports what is missing.
 //
 //	node, err := realnode.Start(ctx, cp, realnode.Options{})
 //	if err != nil { ... }

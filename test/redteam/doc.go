@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package redteam tests a guarantee of the documentation about objects of a user with rights in one namespace. They never delay
-// the pods and Placements of others by more than a second, raise the memory of a program by more than 64 MiB beyond its caches,
-// or end a program.
+// the pods and Placements of others by more than a second. They never raise the memory of a program by more than 64 MiB beyond
+// its caches, and never end a program.
 //
 // The programs run as processes on a real control plane, with the configuration and the rights in manifests. The user mallory
 // writes all cases of package test/internal/redteam, and may have pods without priority evicted. The user alice does harmless

@@ -51,8 +51,8 @@ type point struct {
 }
 
 // A gate is a proxy between one scheduler process and the API server. Writes after the armed one wait until the gate is closed,
-// and are then refused, so that the API server sees exactly what it would see if the process died there. Alternatively the gate
-// only delays one write, and lets all others pass.
+// and are then refused. So the API server sees exactly the writes before the death of the process. Alternatively the gate only
+// delays one write, and lets all others pass.
 type gate struct {
 	server *httptest.Server
 	api    http.RoundTripper

@@ -239,9 +239,9 @@ func (w *workload) wake(ctx context.Context) error {
 }
 
 // remind makes the controller manager check claims with reservations of deleted pods again, by a meaningless change. The
-// controller checks a claim when it changes, but skips a pod that exists in the API server and not in its cache: the pod's end
-// should trigger another check. If its pod watch expires, and it lists pods after the end of this pod, it sees neither the pod's
-// start nor its end.
+// controller checks a claim when it changes. It skips a pod that exists in the API server and not in its cache, because the pod's
+// end should trigger another check. If its pod watch expires, and it lists pods after the end of this pod, it sees neither the
+// pod's start nor its end.
 func (p *picture) remind(ctx context.Context) error {
 	patch := fmt.Sprintf(`{"metadata":{"labels":{"reminded":"%d"}}}`, time.Now().UnixNano())
 	for name, claim := range p.claims {

@@ -189,8 +189,8 @@ type spending struct {
 }
 
 // tooMany returns a complaint for each pod with more evictions than one set of devices needs, which is the size of its largest
-// chosen set of victims. Pods that use one claim count as one. Another set may be needed after a pod of the claim was bound (it
-// may have been evicted then), after the pod with the hold was deleted, and after a pod of a higher priority has broken the hold.
+// chosen set of victims. Pods that use one claim count as one. Another set may be needed in three cases: a pod of the claim was
+// bound (and perhaps evicted again), the pod with the hold was deleted, or a pod of a higher priority has broken the hold.
 func tooMany(lives map[string]*life, d decisions) (complaints []string) {
 	key := func(pod string) string {
 		if l := lives[pod]; l != nil && l.claim != "" {

@@ -80,8 +80,8 @@ func poolKeys(p *Problem) [][2]string {
 	return slices.SortedFunc(slices.Values(keys.UnsortedList()), func(a, b [2]string) int { return slices.Compare(a[:], b[:]) })
 }
 
-// visiblePool returns a pool as the node sees it. The pool does not exist for the node if none of its slices is for the node, or
-// if the node's generation is incomplete and other nodes have a newer one.
+// visiblePool returns a pool as the node sees it. A pool without slices for the node does not exist for it. Neither does a pool
+// whose generation on the node is incomplete while other nodes have a newer one.
 func visiblePool(p *Problem, driver, name string) (*pool, bool) {
 	result := &pool{driver: driver, name: name}
 	all := slicesOf(p, driver, name)

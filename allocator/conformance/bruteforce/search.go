@@ -1,14 +1,20 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package bruteforce is a second, naive implementation of the allocator's contract: of all sets of devices, in the order of the
-// claims, their requests and the devices, it returns the first valid one.
+// Package bruteforce is a second, naive implementation of the allocator's contract. It returns the first valid set of devices in
+// the order of the claims, their requests and the devices.
 //
 //	solution, err := bruteforce.Solve(problem)
 //
-// It builds every complete assignment of distinct devices to the requests of a claim, and only then checks it. It never prunes,
-// undoes or caches, so it is hard to get wrong, and far too slow for anything but tests. It evaluates CEL constraints with plain
-// cel-go over plain maps. It shares no code with the allocator.
+// It works in these steps:
+//
+//  1. Read the pools that the node sees, and the requests and constraints of the claims.
+//  2. For the next claim, build every complete assignment of distinct devices to its requests, in order.
+//  3. Skip an assignment if its devices are not available, or if it violates a constraint of the claim.
+//  4. Continue with the next claim. The first assignment of the last claim completes the solution.
+//
+// It never prunes, undoes or caches, so it is hard to get wrong, and far too slow for anything but tests. It evaluates CEL
+// constraints with plain cel-go over plain maps. It shares no code with the allocator.
 //
 // It has no error handling: requests must be valid and their selectors must not fail. Unsupported features must not be used:
 // request policies, derived attributes, compatibility groups, and lists while the feature is off.
@@ -414,8 +420,8 @@ func (s *solver) isReached(at stage) bool {
 	return s.free(at.chosen) && s.haveCounters(slices.Concat(earlier, at.chosen)) && s.haveCapacity(slices.Concat(earlier, roomFor))
 }
 
-// isDecidedAt reports whether the devices of the constraint are first determined at this stage: its last covered request has just
-// got its devices, or starts an alternative that adds none.
+// isDecidedAt reports whether the devices of the constraint are first determined at this stage. Either its last covered request
+// has just got its devices, or that request starts an alternative that adds none.
 func (c *claim) isDecidedAt(constraint constraint, at stage) bool {
 	isAbout := func(alternatives []*request) bool { return slices.ContainsFunc(alternatives, constraint.covers) }
 	if !isAbout(c.requests[at.served-1]) || slices.ContainsFunc(c.requests[at.served:], isAbout) {

@@ -176,7 +176,7 @@ type poolDraw struct {
 	sets []resourceapi.CounterSet
 }
 
-// poolPlacement draws the placement of a pool's slices: most pools are for the node as a whole, some are spread over nodes, and
+// poolPlacement draws the placement of a pool's slices. Most pools are for the node as a whole, some are spread over nodes, and
 // some have nothing for the node.
 func (g *generator) poolPlacement() func() placement {
 	if g.Scarce || len(g.Slices) == 0 && !g.sometimes() && !g.isAbout(counterTheme, groupTheme) {

@@ -84,8 +84,8 @@ func exampleServiceAccount(t *testing.T, file string) {
 	s.requireCondition(t, "placement1", clusterv1beta1.PlacementConditionSatisfied, "False "+wellknown.ReasonNoBindings)
 }
 
-// TestScenario2ServiceAccountsBindWhatTheyMay checks that each account binds sets only in its own namespace, that an account for
-// all sets also binds later ones, and that bindings end with the account.
+// TestScenario2ServiceAccountsBindWhatTheyMay checks that each account binds sets only in its own namespace. An account for all
+// sets also binds later ones. Bindings end with the account.
 func TestScenario2ServiceAccountsBindWhatTheyMay(t *testing.T) {
 	some, all := newScene(t, ""), newScene(t, "")
 	for _, set := range []string{"eu", "us"} {

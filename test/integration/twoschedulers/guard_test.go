@@ -57,8 +57,8 @@ func TestTwoSchedulersAllocateTwice(t *testing.T) {
 	require.ErrorContains(t, l.Entries().Err(), "gets device ring.example.com/", "of %v", pods)
 }
 
-// With the guard, kube-scheduler and celset-scheduler serve all pods from one pool under load, and a device is never in two
-// claims, even if the judging replica is killed.
+// With the guard, kube-scheduler and celset-scheduler serve all pods from one pool under load. A device is never in two claims,
+// even if the judging replica is killed.
 func TestGuardedSchedulersShareAPool(t *testing.T) {
 	c := start(t, "--runtime-config=resource.k8s.io/v1beta2=true")
 	l := c.follow(t)

@@ -135,7 +135,11 @@ type Verdict struct {
 	steps    map[string][]*Operation
 }
 
-// Check decides for each device whether its history can be explained. The timeout applies to each device.
+// Check decides for each device whether its history can be explained, in these steps. The timeout applies to each device.
+//
+//  1. Compute the latest end of each operation. An unknown write ends when a later version of its claim exists (ends).
+//  2. Collect the device's steps: reads, and writes of claims that ever had it (of).
+//  3. Let porcupine order the steps so that each is possible in the state that the previous steps leave (step.from).
 func (h *History) Check(timeout time.Duration) *Verdict {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -1,9 +1,8 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package history checks whether the recorded operations of programs on claims are linearizable: whether their writes can be
-// ordered, each between its start and its end, such that a device never belongs to two claims and reads see the written state.
-// The checker is porcupine.
+// Package history checks whether the recorded operations of programs on claims are linearizable. A valid order puts each write
+// between its start and its end, a device never belongs to two claims, and reads see the written state. The checker is porcupine.
 //
 //	h := history.New()
 //	transport = h.Record("scheduler", transport)    // one for each program

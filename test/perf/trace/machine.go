@@ -256,9 +256,9 @@ func (m *Machine) keepWhole() []allocator.Option {
 }
 
 // bestEffort runs the best-effort policy of NVIDIA's go-gpuallocator, which its device plugin uses. The policy divides the node's
-// free GPUs into sets of the wanted size such that the sum of all sets' link scores is maximal, and takes the best of these sets.
-// GPUs left over also count with their links. For one GPU it takes the first. The policy ignores constraints, so sets that
-// violate the constraint are skipped.
+// free GPUs into sets of the wanted size, with the maximal sum of all sets' link scores. Of these sets it takes the best. GPUs
+// left over also count with their links. For one GPU it takes the first. The policy ignores constraints, so sets that violate the
+// constraint are skipped.
 func (m *Machine) bestEffort(free shape.Set, size int) (choice, error) {
 	available := make([]*gpuallocator.Device, 0, free.Len())
 	for i := range free.All() {

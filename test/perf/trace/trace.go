@@ -34,8 +34,8 @@ type span struct {
 	from, to, of float64
 }
 
-// Gavel's simulator (Narayanan et al., OSDI 2020) models the jobs of Philly, Microsoft's cluster (Jeon et al., ATC 2019), like
-// this: most jobs want one device, and a few jobs take most of the time.
+// The model of Gavel's simulator (Narayanan et al., OSDI 2020) for the jobs of Philly, Microsoft's cluster (Jeon et al., ATC
+// 2019). Most jobs want one device, and a few jobs take most of the time.
 var (
 	shares    = []share{{1, 0.70}, {2, 0.10}, {4, 0.15}, {8, 0.05}}
 	durations = []span{{1.5, 3, 0.8}, {3, 4, 0.2}}
@@ -241,8 +241,11 @@ type Outcome struct {
 	Stranded float64
 }
 
-// A replay is a running trace. A claim is tried when it arrives, even if others wait. When a claim departs, waiting claims are
-// tried in order of arrival. If a waiting claim does not fit, later claims of its size are not tried.
+// A replay is a running trace. It handles these events in order of time:
+//
+//  1. A claim arrives. It is tried at once, even if others wait, and waits if it does not fit.
+//  2. A claim departs. Then waiting claims are tried in order of arrival. If one does not fit, later claims of its size are not
+//     tried.
 type replay struct {
 	cluster *cluster
 	trace   *Trace

@@ -14,7 +14,7 @@
 //
 //	make test-guarantee                           # all, in batches
 //	CELSET_REDTEAM=long go test ./test/redteam    # all, one by one
-//	CELSET_REDTEAM=double go test ./test/redteam  # only cases whose names have that in them
+//	CELSET_REDTEAM=double go test ./test/redteam  # only cases with this text in their names
 //
 // A batch that exceeds a limit is compared with as many harmless objects, and then split in halves to find the case.
 package redteam

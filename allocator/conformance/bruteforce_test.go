@@ -30,15 +30,13 @@ func TestSameAsBruteForce(t *testing.T) {
 		want := sameAsBruteForce(t, c)
 		coverage.add(t.Name(), c, want)
 		requireSameWithReasons(t, c, want)
-		// To those that don't know CEL constraints a reference is an attribute that
-		// nobody has.
+		// Without CEL constraints a reference to one is an attribute that no device has.
 		sameAsUpstream(t, c, allocator.WithoutCELConstraints())
 	})
 	coverage.requireTraits(t, "derived attributes", "compatibility groups", "request policies", "valid values", "steps", "maximum", "alternative over the limit", string(fatal))
 }
 
-// TestBruteForceSameAsUpstream finds out whether the reference that CEL
-// constraints are compared with is right in all else.
+// TestBruteForceSameAsUpstream checks the reference for CEL constraints in all other features.
 func TestBruteForceSameAsUpstream(t *testing.T) {
 	t.Parallel()
 	cases.CheckN(t, some(), func(t *rapid.T) {
@@ -52,9 +50,8 @@ func TestBruteForceSameAsUpstream(t *testing.T) {
 	})
 }
 
-// TestEvaluationFails: the search has the same answer, or fails as well, as one
-// that cuts nothing short, if expressions fail for some sets. They are asked about
-// sets that the rest of the claims can't be met with, too.
+// TestEvaluationFails checks expressions that fail for some sets: the allocator must return the same answer as a search that
+// skips nothing, or fail as well. The search also evaluates sets that leave the other claims unsatisfied.
 func TestEvaluationFails(t *testing.T) {
 	t.Parallel()
 	for name, profile := range map[string]scenario.Profile{"enough devices": scenario.FailingCEL, "too few devices": scenario.HopelessCEL} {
@@ -119,15 +116,14 @@ func problem(c *scenario.Case) bruteforce.Problem {
 	}
 }
 
-// sameAsBruteForce returns the outcome of our allocator if it is right.
+// sameAsBruteForce requires that our allocator is right and returns its outcome.
 func sameAsBruteForce(t require.TestingT, c *scenario.Case) outcome {
 	got := ours(c)
 	requireSolution(t, c, got, "our allocator")
 	return got
 }
 
-// requireSolution compares what an allocator returned with the brute force
-// solution. That has devices only, not the rest of the results.
+// requireSolution compares an allocator's result with the brute force solution, which contains only the devices.
 func requireSolution(t require.TestingT, c *scenario.Case, got outcome, who string) {
 	want, err := solve(c)
 	requireSame(t, c, want, err, got, who)
@@ -155,7 +151,7 @@ func requireSame(t require.TestingT, c *scenario.Case, want bruteforce.Solution,
 	}
 }
 
-// picks are the devices of results, nil if there are no results.
+// picks returns the devices of results, or nil without results.
 func picks(results []resourceapi.AllocationResult) [][]bruteforce.Pick {
 	if results == nil {
 		return nil

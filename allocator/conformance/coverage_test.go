@@ -19,14 +19,13 @@ import (
 )
 
 const (
-	// sampling is how many cases there are for each one whose traits are looked at:
-	// that takes more time than comparing.
+	// sampling is the number of cases per case whose traits are examined, because that is slower than comparing.
 	sampling = 10
-	// minimalCases is how many cases it takes to judge whether they cover enough.
+	// minimalCases is the number of cases that suffices to judge their coverage.
 	minimalCases = 1_500
 )
 
-// tally counts what the cases of a test were like. It is safe for concurrent use.
+// A tally counts the cases of a test by their properties. It is safe for concurrent use.
 type tally struct {
 	allocate func(*scenario.Case) outcome
 
@@ -41,8 +40,7 @@ type tally struct {
 // counts counts cases by outcome.
 type counts map[kind]int
 
-// coverage counts the cases that have something, and those of them that have
-// another outcome when it is removed. The outcome is that of the case as it is.
+// coverage counts cases with a property, and those whose outcome changes without it, by the outcome of the unchanged case.
 type coverage struct {
 	present, mattered counts
 }
@@ -58,8 +56,8 @@ func newTally(allocate func(*scenario.Case) outcome) *tally {
 	return t
 }
 
-// add counts a case that the named test drew. Which cases are sampled depends on that test alone, so
-// that tests that run side by side are judged by the same cases in each run.
+// add counts a case of the named test. Sampling depends only on that test's cases, so that parallel tests are judged by the same
+// cases in each run.
 func (t *tally) add(test string, c *scenario.Case, o outcome) {
 	t.mutex.Lock()
 	t.outcomes[o.kind]++
@@ -105,8 +103,8 @@ func (t *tally) requireGates(tb testing.TB) {
 	}
 }
 
-// requireTraits logs the counts and fails the test if they show that the generator
-// has degenerated. The traits and outcomes named in except need not occur.
+// requireTraits logs the counts, and fails the test if they show that the generator has degenerated. The traits and outcomes in
+// except need not occur.
 func (t *tally) requireTraits(tb testing.TB, except ...string) {
 	tb.Logf("one in %d of the cases, and those in which a trait mattered: without it the outcome is another\n%s", sampling, t.traitTable())
 	if t.cases < minimalCases {
@@ -120,7 +118,7 @@ func (t *tally) requireTraits(tb testing.TB, except ...string) {
 		}
 		require.Greater(tb, t.outcomes[k], t.cases/200, "cases with outcome %s", k)
 	}
-	// At night chance decides about the rarest.
+	// At night the counts of the rarest traits are chance.
 	enough := cases.Of(max(1, t.cases/sampling/500), 1)
 	for _, trait := range scenario.Traits {
 		if slices.Contains(except, trait.Name) {

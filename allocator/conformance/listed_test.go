@@ -18,15 +18,15 @@ import (
 	"github.com/celset/celset/allocator/conformance/scenario"
 )
 
-// docs/differences.md lists what our allocator mends. Random cases meet some of it. Errors are
-// translated. For the rest, what the difference is about is removed, and the answers must be the same
-// then: a case has no other difference than a listed one.
+// docs/differences.md lists upstream's bugs that our allocator fixes. Random cases meet some of them. mended translates errors.
+// Otherwise requireListed removes the cause of a listed difference from the case, and then requires equal answers, so a case has
+// no unlisted difference.
 
 var overLimit = regexp.MustCompile(`: adding \d+ devices exceeds the claim limit of \d+, `)
 
 var aboutNode = regexp.MustCompile(`asks for all devices, but resource pool \S+ is currently |unsupported ResourceSlice.NodeSelector with \d+ terms`)
 
-// mended is what comes of an outcome of upstream's when the errors are of the node that are about its slices.
+// mended returns upstream's outcome with our errors: errors about a node's slices only exclude the node.
 func mended(c *scenario.Case, o outcome) outcome {
 	if o.kind == fatal && overLimit.MatchString(o.err.Error()) && !slices.ContainsFunc(c.Claims, allocator.AsksForTooMany) {
 		return outcome{kind: none}
@@ -37,13 +37,13 @@ func mended(c *scenario.Case, o outcome) outcome {
 	return o
 }
 
-// requireListed requires that answers differ only by what is listed.
+// requireListed requires that answers differ only in listed ways.
 func requireListed(t require.TestingT, c *scenario.Case, want, got outcome, options ...allocator.Option) {
 	without := c.Clone()
 	stripped := stripListed(without)
 	if theirs := upstream(experimental, c); got.kind == fatal && theirs.kind == fatal && overLimit.MatchString(theirs.err.Error()) {
-		// Upstream's error ends the search at a request for all devices that gets too many. To ours that is about the node, so it
-		// goes on and finds what is wrong with a later claim. Without such requests both must find that.
+		// If a request for all devices gets too many, upstream ends the search with an error. Ours only excludes the node, so it
+		// continues and finds the mistake in a later claim. Without such requests both must find that mistake.
 		stripped = trait("all devices")(without) || stripped
 	}
 	if !stripRefusals(without, want) && !stripped {
@@ -54,14 +54,14 @@ func requireListed(t require.TestingT, c *scenario.Case, want, got outcome, opti
 		"experimental is right, ours is not, in a case without what is listed")
 }
 
-// stripListed removes what listed differences are about, and says whether there was any.
+// stripListed removes the causes of listed differences, and reports whether there were any.
 func stripListed(c *scenario.Case) bool {
 	changed := false
 	if strip := trait("shared counters"); strip(c.Clone()) {
 		changed = trait("admin access")(c)
 	}
-	// A node may see an older generation of a pool than others do, not those of its slices that need a feature, or only
-	// as many of too many slices as there should be. Of what has left, as this node sees it, the answer may differ.
+	// Answers may differ about devices that have left the pool as this node sees it. A node may see an older generation than other
+	// nodes, may skip slices that need a disabled feature, and may see only part of too many slices.
 	type generations = map[int64]bool
 	of, has, shared := map[scenario.Device]generations{}, map[scenario.Device]generations{}, map[scenario.Device]bool{}
 	add := func(to map[scenario.Device]generations, is scenario.Device, generation int64) {
@@ -102,8 +102,8 @@ func stripListed(c *scenario.Case) bool {
 	return changed || len(c.Allocated)+len(c.Shares) < before
 }
 
-// stripRefusals removes the constraints because of which upstream's search has ended: one of them refuses a device where all
-// devices are wanted. Our search goes on.
+// stripRefusals removes the constraints that ended upstream's search: one of them refuses a device of a request for all devices.
+// Our search continues.
 func stripRefusals(c *scenario.Case, theirs outcome) bool {
 	if theirs.kind != fatal || !strings.Contains(theirs.err.Error(), "because a claim constraint would not be satisfied") {
 		return false

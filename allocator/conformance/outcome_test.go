@@ -25,19 +25,19 @@ import (
 	"github.com/celset/celset/cel/device"
 )
 
-// kind is how an allocation ended.
+// kind is the kind of an outcome.
 type kind string
 
 const (
 	found  kind = "found"
 	none   kind = "none"
-	onNode kind = "on-node" // an error that concerns one node
+	onNode kind = "on-node" // an error that excludes one node
 	fatal  kind = "fatal"   // any other error
 )
 
 var kinds = []kind{found, none, onNode, fatal}
 
-// outcome is what an allocator returned.
+// An outcome is the result of an allocator.
 type outcome struct {
 	kind    kind
 	results []resourceapi.AllocationResult
@@ -48,15 +48,15 @@ func (o outcome) String() string {
 	return fmt.Sprintf("%s, %d results, error: %v", o.kind, len(o.results), o.err)
 }
 
-// equal leaves out the text of errors: it is written for people.
+// equal ignores the text of errors, which is written for people.
 func (o outcome) equal(other outcome) bool {
 	return o.kind == other.kind && (reflect.DeepEqual(o.results, other.results) || cmp.Equal(o.results, other.results, byFormat))
 }
 
-// byFormat compares quantities as they are written.
+// byFormat compares quantities including their format.
 var byFormat = cmp.Comparer(func(a, b resource.Quantity) bool { return a.Cmp(b) == 0 && a.Format == b.Format })
 
-// requireEqual compares with a difference that can be read.
+// requireEqual compares outcomes and reports a readable difference.
 func requireEqual(t require.TestingT, c *scenario.Case, want, got outcome, who string) {
 	if want.equal(got) {
 		return
@@ -65,7 +65,7 @@ func requireEqual(t require.TestingT, c *scenario.Case, want, got outcome, who s
 		who, want, got, cmp.Diff(want.results, got.results, byFormat), c)
 }
 
-// classify also checks what holds for every allocator.
+// classify returns the outcome of a result, and checks invariants of every allocator.
 func classify(c *scenario.Case, results []resourceapi.AllocationResult, err error) outcome {
 	o := outcome{results: results, err: err}
 	switch {
@@ -87,8 +87,8 @@ func classify(c *scenario.Case, results []resourceapi.AllocationResult, err erro
 	return o
 }
 
-// anonymize replaces share IDs, which are random, by one and the same, and has amounts
-// written. It is an error if the IDs are not unique.
+// anonymize replaces the random share IDs by a fixed one, and makes quantities cache their texts. It fails if the IDs are not
+// unique.
 func anonymize(results []resourceapi.AllocationResult) error {
 	seen := make(map[types.UID]bool)
 	for i := range results {
@@ -108,7 +108,7 @@ func anonymize(results []resourceapi.AllocationResult) error {
 	return nil
 }
 
-// written gives all amounts their texts, so that equal ones are the same in memory.
+// written makes all quantities cache their texts, so that equal ones are equal in memory.
 func written(consumed map[resourceapi.QualifiedName]resource.Quantity) {
 	for name, amount := range consumed {
 		_ = amount.String()
@@ -118,8 +118,8 @@ func written(consumed map[resourceapi.QualifiedName]resource.Quantity) {
 
 var someShare types.UID = "share"
 
-// selectorCaches hold compiled selectors, by the features that matter to them. They
-// are large, because most of the time would be spent compiling.
+// selectorCaches cache compiled selectors by the features that affect them. They are large, because compiling would dominate
+// otherwise.
 var selectorCaches = func() map[dracel.Features]*dracel.Cache {
 	caches := make(map[dracel.Features]*dracel.Cache)
 	for _, consumable := range []bool{false, true} {
@@ -142,17 +142,17 @@ var environment = sync.OnceValues(func() (*device.Environment, error) {
 	return device.NewEnvironment(cel.Config{CacheBytes: 16 << 30})
 })
 
-// ours runs the allocator under test, and checks that it writes to nothing.
+// ours runs the allocator under test, and checks that it does not modify its input.
 func ours(c *scenario.Case, options ...allocator.Option) outcome {
 	result, _ := oursWithStats(c, options...)
 	return result
 }
 
-// preparers are those of the environment, by the features that matter to selectors.
+// preparers are the preparers of the environment, by the features that affect selectors.
 var preparers sync.Map // dracel.Features -> *allocator.Preparer
 
-// oursPrepared runs the allocator on claims that were prepared before, as a scheduler does. It is false where the
-// scheduler would have refused a selector.
+// oursPrepared runs the allocator on claims that were prepared before, as a scheduler does. ok is false if the scheduler would
+// have refused a selector.
 func oursPrepared(c *scenario.Case) (result outcome, ok bool) {
 	environment, err := environment()
 	if err != nil {
@@ -190,7 +190,7 @@ func oursWithStats(c *scenario.Case, options ...allocator.Option) (outcome, allo
 	a, err := allocator.NewAllocator(context.Background(), given.Features, given.state, scenario.ClassLister(given.Classes), given.Slices,
 		selectorCache(c), append([]allocator.Option{
 			allocator.WithEnvironment(environment),
-			// Cases are small. Where it pays, the expression is read; here it always is.
+			// Always analyse the expression, because cases are too small for the default threshold.
 		}, options...)...)
 	if err != nil {
 		return outcome{kind: fatal, err: err}, allocator.Stats{}
@@ -203,9 +203,8 @@ func oursWithStats(c *scenario.Case, options ...allocator.Option) (outcome, allo
 	return result, a.Stats()
 }
 
-// variant is one of the implementations that upstream has of its allocator. The
-// one called "stable" is left out: it neither orders pools and slices nor leaves
-// out permutations, and no cluster with default features uses it.
+// variant is an implementation of upstream's allocator. The variant "stable" is omitted: it neither sorts pools and slices nor
+// skips permutations, and no cluster with default features uses it.
 type variant string
 
 const (
@@ -213,7 +212,7 @@ const (
 	experimental variant = "experimental" // with any alpha feature
 )
 
-// variantMutex guards upstream's selection, which is global.
+// variantMutex guards upstream's global selection of the variant.
 var variantMutex sync.Mutex
 
 // upstream runs one of upstream's implementations.
@@ -222,7 +221,7 @@ func upstream(v variant, c *scenario.Case) outcome {
 	return result
 }
 
-// upstreamWithSteps also returns how often upstream's search looked for a device.
+// upstreamWithSteps also returns the number of steps of upstream's search.
 func upstreamWithSteps(v variant, c *scenario.Case) (outcome, int64) {
 	a, err := newUpstream(v, c)
 	if err != nil {
@@ -232,7 +231,7 @@ func upstreamWithSteps(v variant, c *scenario.Case) (outcome, int64) {
 	return classify(c, results, err), upstreamSteps(a)
 }
 
-// upstreamSteps reads statistics whose type is internal.
+// upstreamSteps reads statistics of an internal type by reflection.
 func upstreamSteps(a structured.Allocator) int64 {
 	stats := reflect.ValueOf(a).MethodByName("GetStats").Call(nil)[0]
 	return stats.FieldByName("NumAllocateOneInvocations").Int()

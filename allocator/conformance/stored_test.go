@@ -18,8 +18,7 @@ import (
 	"github.com/celset/celset/internal/testing/cases"
 )
 
-// TestStoredCases replays the cases in testdata: some that are worth reading, and
-// those that once failed.
+// TestStoredCases replays the cases in testdata: instructive ones, and cases that once failed.
 func TestStoredCases(t *testing.T) {
 	paths, err := filepath.Glob(filepath.Join("testdata", "*.yaml"))
 	require.NoError(t, err)
@@ -50,15 +49,14 @@ func hasCELConstraints(c *scenario.Case) bool {
 	return false
 }
 
-// storeFolder is where a case that fails is stored, empty for nowhere.
+// storeFolder is the folder for failing cases, or empty to store none.
 var storeFolder = flag.String("conformance.store", "", "folder to store the reduced case of a failure in, such as testdata")
 
 func TestMain(m *testing.M) {
-	// Many small allocations, little that lives long: collecting garbage less often
-	// saves time and costs little memory.
+	// The tests allocate many short-lived objects: collecting garbage less often saves time and costs little memory.
 	debug.SetGCPercent(400)
 	os.Exit(m.Run())
 }
 
-// some is how many cases each test has, and each variant of upstream's allocator two and a half times of it.
+// some returns the number of cases of each test. Each variant of upstream's allocator gets two and a half times as many.
 func some() int { return cases.Of(3000, 20_000) }

@@ -17,14 +17,13 @@ import (
 	"github.com/celset/celset/allocator/conformance/scenario"
 )
 
-// In a scheduler the objects are those of informers. Many read them at a time, so that even
-// what nobody sees, such as the text that a quantity keeps once it was asked for, must not be
-// written.
+// In a scheduler the objects belong to informers and are read concurrently. So the allocator must not even write invisible
+// fields, such as the text that a quantity caches when it is formatted.
 
-// modified is the outcome of an allocator that wrote to what it was given. It is like no other.
+// modified is the outcome of an allocator that wrote to its input. It never equals another.
 const modified kind = "modified"
 
-// given is what an allocator is given: a case of its own, and a copy to compare it with.
+// given is an allocator's input: its own case, and a copy for comparison.
 type given struct {
 	*scenario.Case
 	state  structured.AllocatedState
@@ -32,8 +31,7 @@ type given struct {
 	used   structured.AllocatedState
 }
 
-// giving copies a case such that no quantity has its text, as if drivers and users had
-// written all of them in another way than Kubernetes does.
+// giving copies a case so that no quantity has a cached text, as if all were written in non-canonical form.
 func giving(c *scenario.Case) given {
 	own := given{Case: c.Clone()}
 	own.eachQuantity(forget)
@@ -43,14 +41,14 @@ func giving(c *scenario.Case) given {
 	return own
 }
 
-// eachQuantity visits all quantities that the allocator is given.
+// eachQuantity visits all quantities in the input.
 func (g given) eachQuantity(visit func(*resource.Quantity)) {
 	for _, of := range []any{g.Slices, g.Claims, g.Shares, g.state.AggregatedCapacity} {
 		eachQuantity(reflect.ValueOf(of), visit)
 	}
 }
 
-// check returns what was modified, "" if nothing was.
+// check returns the modified part of the input, or "".
 func (g given) check() string {
 	for _, of := range []struct {
 		what        string
@@ -72,14 +70,13 @@ func (g given) check() string {
 
 var quantityType = reflect.TypeFor[resource.Quantity]()
 
-// forget removes the text. Twice the opposite is the same.
+// forget removes the cached text by negating the quantity twice.
 func forget(quantity *resource.Quantity) {
 	quantity.Neg()
 	quantity.Neg()
 }
 
-// eachQuantity visits what the value refers to. What is no pointer, slice or map must be
-// addressable.
+// eachQuantity visits all quantities that a value refers to. The value must be addressable unless it is a pointer, slice or map.
 func eachQuantity(v reflect.Value, visit func(*resource.Quantity)) {
 	if v.Type() == quantityType {
 		visit(v.Addr().Interface().(*resource.Quantity))
@@ -113,8 +110,7 @@ func eachQuantity(v reflect.Value, visit func(*resource.Quantity)) {
 	}
 }
 
-// typesWithQuantities are those that were looked at, and whether there are any in them. Most
-// of an object is of others.
+// typesWithQuantities caches whether a type contains quantities. Most of an object does not.
 var typesWithQuantities sync.Map // reflect.Type -> bool
 
 func hasQuantities(t reflect.Type) bool {
@@ -134,7 +130,7 @@ func hasQuantities(t reflect.Type) bool {
 	return has
 }
 
-// TestLooksAreNoticed: it is enough to ask one quantity for its text, wherever it is.
+// TestLooksAreNoticed checks that formatting any single quantity is noticed.
 func TestLooksAreNoticed(t *testing.T) {
 	c, err := scenario.Load(filepath.Join("testdata", "range-with-text.yaml"))
 	require.NoError(t, err)

@@ -39,9 +39,8 @@ func TestSameAsUpstream(t *testing.T) {
 	coverage.requireTraits(t, "CEL constraint", "default constraint")
 }
 
-// TestSameAsUpstreamWithBounds is about searches that our allocator cuts short: too
-// few devices, equal requests, constraints. What it does not look at may be a
-// device whose selector fails, and then the answer is an error.
+// TestSameAsUpstreamWithBounds tests searches that our allocator cuts short: too few devices, equal requests, constraints. A
+// device that it skips may have a failing selector, which makes the answer an error.
 func TestSameAsUpstreamWithBounds(t *testing.T) {
 	t.Parallel()
 	all, shorter := 0, map[kind]int{}
@@ -70,11 +69,9 @@ func TestSameAsUpstreamWithBounds(t *testing.T) {
 	require.Greater(t, shorter[fatal], all/1000, "cases in which a bound cut a search that failed")
 }
 
-// FuzzSameAsUpstream lets the fuzzer look for cases that reach code which random
-// ones don't.
+// FuzzSameAsUpstream lets the fuzzer look for cases that reach code which random cases don't.
 func FuzzSameAsUpstream(f *testing.F) {
-	// What a case is made from has some thousand bytes, which the fuzzer would hardly
-	// come up with by itself.
+	// A case is made from some thousand bytes, which the fuzzer would hardly find by itself.
 	for seed := range byte(8) {
 		input := make([]byte, 16<<10)
 		if _, err := rand.NewChaCha8([32]byte{seed}).Read(input); err != nil {
@@ -87,8 +84,8 @@ func FuzzSameAsUpstream(f *testing.F) {
 	}))
 }
 
-// drawCase draws a case, which is stored if the test fails and storing is asked
-// for. Reducing a failure ends with the smallest case, so that is what stays.
+// drawCase draws a case, and stores it on failure if a folder is set. Shrinking ends with the smallest case, which is stored
+// last.
 func drawCase(t *rapid.T, profile scenario.Profile) *scenario.Case {
 	c := scenario.Cases(profile).Draw(t, "case")
 	t.Cleanup(func() {
@@ -102,7 +99,7 @@ func drawCase(t *rapid.T, profile scenario.Profile) *scenario.Case {
 	return c
 }
 
-// sameAsUpstream compares all that can be compared and returns the outcome.
+// sameAsUpstream compares our allocator with upstream's in all modes, and returns the outcome.
 func sameAsUpstream(t require.TestingT, c *scenario.Case, options ...allocator.Option) outcome {
 	before := c.Clone()
 	want, got := mended(c, upstream(experimental, c)), ours(c, options...)
@@ -117,10 +114,8 @@ func sameAsUpstream(t require.TestingT, c *scenario.Case, options ...allocator.O
 	return got
 }
 
-// incubatingComparable tells whether that variant knows all that the case uses.
-// It hands out devices of slices with skipNodeOperations as if the field were not
-// there; the experimental variant does not while the feature is off. See
-// docs/differences.md.
+// incubatingComparable reports whether that variant supports the whole case. It ignores skipNodeOperations of slices and
+// allocates their devices; the experimental variant does not while the feature is off. See docs/differences.md.
 func incubatingComparable(c *scenario.Case) bool {
 	for _, slice := range c.Slices {
 		if len(slice.Spec.SkipNodeOperations) > 0 {
@@ -131,8 +126,7 @@ func incubatingComparable(c *scenario.Case) bool {
 	return !f.CompatibilityGroups && !f.DerivedAttributes && !f.ListTypeAttributes && !f.OptionalNodeOperations
 }
 
-// requireSameWithReasons checks that asking for reasons changes nothing but turns
-// no answer into an error for the node.
+// requireSameWithReasons checks that asking for reasons only turns "no answer" into an error for the node.
 func requireSameWithReasons(t require.TestingT, c *scenario.Case, want outcome, options ...allocator.Option) {
 	if want.kind == none {
 		want.kind = onNode
@@ -140,20 +134,18 @@ func requireSameWithReasons(t require.TestingT, c *scenario.Case, want outcome, 
 	requireEqual(t, c, want, ours(c, append(options, allocator.WithReasons())...), "ours gives another answer when asked for reasons")
 }
 
-// requireUnmodified holds upstream to its word: what it modified, the next allocator would
-// see.
+// requireUnmodified checks that upstream does not modify its input, which the next allocator reads.
 func requireUnmodified(t require.TestingT, before, after *scenario.Case) {
 	if !equality.Semantic.DeepEqual(before, after) {
 		require.Failf(t, "input modified", "by upstream's allocator (-before +after):\n%s", cmp.Diff(before, after))
 	}
 }
 
-// panicked is how upstream's allocators end for some input that the API does not
-// allow.
+// panicked is the outcome of upstream's allocators for some input that the API forbids.
 const panicked kind = "panic"
 
-// TestDifferences pins what docs/differences.md lists: how our allocator and those
-// of upstream differ, so that an upgrade shows when they no longer do.
+// TestDifferences pins the differences in docs/differences.md between our allocator and upstream's, so that an upgrade shows when
+// they disappear.
 func TestDifferences(t *testing.T) {
 	documentation, err := os.ReadFile(filepath.Join("..", "..", "docs", "differences.md"))
 	require.NoError(t, err)
@@ -204,7 +196,7 @@ func orPanic(v variant, c *scenario.Case) (result kind) {
 	return upstream(v, c).kind
 }
 
-// TestDifferenceCancellation: upstream's error wraps the cause only.
+// TestDifferenceCancellation checks cancellation: upstream's error only wraps the cause.
 func TestDifferenceCancellation(t *testing.T) {
 	c, err := scenario.Load(filepath.Join("testdata", "identical-devices.yaml"))
 	require.NoError(t, err)

@@ -19,7 +19,7 @@ import (
 	"github.com/celset/celset/internal/testing/randomexpr"
 )
 
-// oracle looks at all sets.
+// An oracle enumerates all sets.
 type oracle struct {
 	expression *device.Expression
 	devices    []*device.Device
@@ -28,7 +28,7 @@ type oracle struct {
 	members    [][]int
 }
 
-// mayBe reports whether there is a complete set for which the expression is not false.
+// mayBe reports whether a complete set exists whose verdict is not false.
 func (o *oracle) mayBe() bool {
 	for r := range o.requests {
 		if len(o.members[r]) == o.requests[r].Count {
@@ -72,8 +72,8 @@ func (o *oracle) isComplete() bool {
 	return true
 }
 
-// TestAnyOrder: whatever is added and removed in whichever order, Add is false where nothing can come of it only, and tells of a complete
-// set what it is.
+// TestAnyOrder adds and removes devices in random order. Add may return false only if no complete set can follow, and for a
+// complete set it must return the verdict.
 func TestAnyOrder(t *testing.T) {
 	environment, err := device.NewEnvironment(cel.Config{})
 	require.NoError(t, err)

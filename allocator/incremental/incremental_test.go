@@ -33,7 +33,7 @@ func (noClasses) Get(name string) (*resourceapi.DeviceClass, error) {
 	return nil, apierrors.NewNotFound(resourceapi.Resource("deviceclasses"), name)
 }
 
-// claimOf has a constraint on the named requests, of which some are for alternatives, and a request that it is not about.
+// claimOf returns a claim with a constraint on the named requests (or alternatives), and with another request.
 func claimOf(expression string, requests ...string) *resourceapi.ResourceClaim {
 	claim := &resourceapi.ResourceClaim{}
 	claim.Name = "claim"
@@ -66,14 +66,14 @@ func constraintOf(t require.TestingT, expression string, requests ...string) (*i
 	return all[0], nil
 }
 
-// constraintAsked is what a search asks: [incremental.Set], or one that is asked about complete sets only.
+// constraintAsked is the interface of a constraint for a search: [incremental.Set], or the exhaustive one.
 type constraintAsked interface {
 	Add(request string, device int) bool
 	Remove(request string, device int)
 	Err() error
 }
 
-// search takes devices in order, as an allocator does that knows nothing else. It returns the first set.
+// search takes devices in order, as a simple allocator does. It returns the first set.
 func search(s constraintAsked, requests []incremental.Request, devices int) (found [][]int, asked int) {
 	found = make([][]int, len(requests))
 	var visit func(request, from int) bool
@@ -113,7 +113,7 @@ func search(s constraintAsked, requests []incremental.Request, devices int) (fou
 	return found, asked
 }
 
-// exhaustive asks about complete sets only.
+// exhaustive evaluates complete sets only.
 type exhaustive struct {
 	expression *device.Expression
 	requests   []incremental.Request
@@ -163,7 +163,7 @@ func drawDevices(t *rapid.T, n int) (all []incremental.Device) {
 	return all
 }
 
-// TestSameAsExhaustive: a search finds the same set as one that asks about complete sets only, or the same failure.
+// TestSameAsExhaustive checks that a search finds the same set, or the same failure, as one that evaluates complete sets only.
 func TestSameAsExhaustive(t *testing.T) {
 	environment, err := device.NewEnvironment(cel.Config{})
 	require.NoError(t, err)
@@ -214,7 +214,7 @@ func TestSameAsExhaustive(t *testing.T) {
 	}
 }
 
-// TestSet has what a search may do besides.
+// TestSet covers the remaining operations of a search.
 func TestSet(t *testing.T) {
 	var devices []incremental.Device
 	for i := range int64(6) {
@@ -259,7 +259,7 @@ func TestSet(t *testing.T) {
 	require.False(t, s.Add("gpus", 5), "the search is to end")
 }
 
-// TestSharedDevices: one that allows multiple allocations may be there for several requests.
+// TestSharedDevices checks that a device that allows multiple allocations can serve several requests.
 func TestSharedDevices(t *testing.T) {
 	c, err := constraintOf(t, "devices[0] == devices[1]", "a", "b")
 	require.NoError(t, err)
@@ -272,7 +272,7 @@ func TestSharedDevices(t *testing.T) {
 	require.True(t, s.Add("a", 1))
 }
 
-// BenchmarkBox has a search look for a block of 3x4 among 8x8 devices of which the four in the middle are missing.
+// BenchmarkBox searches for a block of 3x4 among 8x8 devices without the four in the middle.
 func BenchmarkBox(b *testing.B) {
 	var devices []incremental.Device
 	for i := range int64(64) {

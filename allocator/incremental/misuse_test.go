@@ -16,7 +16,7 @@ import (
 	"github.com/celset/celset/cel"
 )
 
-// TestExclusiveBesideShared: a device that does not allow multiple allocations is had once, whatever others allow.
+// TestExclusiveBesideShared checks that a device that forbids multiple allocations is used once, regardless of other devices.
 func TestExclusiveBesideShared(t *testing.T) {
 	c, err := constraintOf(t, "devices.size() == 2", "a", "b")
 	require.NoError(t, err)
@@ -30,7 +30,7 @@ func TestExclusiveBesideShared(t *testing.T) {
 	require.True(t, s.Add("b", 1))
 }
 
-// TestTooMany: more devices than there are can't be had, however many more.
+// TestTooMany checks requests for more devices than exist, up to the largest number.
 func TestTooMany(t *testing.T) {
 	c, err := constraintOf(t, "devices.size() > 1", "a", "b")
 	require.NoError(t, err)
@@ -41,8 +41,8 @@ func TestTooMany(t *testing.T) {
 	}
 }
 
-// TestMisuse: what is asked of no search is refused, and said. Sets without it would be too small or never complete, and
-// answers wrong.
+// TestMisuse checks that wrong calls are refused with an error. Otherwise sets would be too small or never complete, and answers
+// wrong.
 func TestMisuse(t *testing.T) {
 	var five []incremental.Device
 	for i := range 5 {

@@ -21,22 +21,22 @@ import (
 	"github.com/celset/celset/test/controlplane"
 )
 
-// current is the minor of go.mod, others those that the libraries are released for, too.
+// current is the Kubernetes minor of go.mod. others holds the other minors that the libraries support.
 const current = "1.37"
 
 var others = []string{"1.36", "1.38"}
 
-// younger are traits of cases that 1.36 knows nothing of, or that are an error there.
+// younger lists traits of cases that 1.36 ignores or rejects.
 var younger = []string{"derived attributes", "skip node operations", "compatibility groups", "list attributes"}
 
-// TestMinors: the libraries alone, without k8s.io/kubernetes, are built with each minor of Kubernetes. They answer the same with
-// each of them, and without CEL constraints what the allocator of that minor answers, but for the faults that it had.
+// TestMinors builds the libraries, without k8s.io/kubernetes, with each minor of Kubernetes. Their answers must be the same with
+// each minor. Without CEL constraints they must equal the answers of that minor's allocator, except for its bugs.
 func TestMinors(t *testing.T) {
 	input := drawn(t)
 	want := answersOf(t, current, input)
 	compared := 0
 	for _, a := range want {
-		// What they answer otherwise is in docs/differences.md, and allocator/conformance is about it.
+		// The remaining differences are in docs/differences.md; allocator/conformance tests them.
 		if a.Kubernetes.devices(t) == a.Celset.devices(t) {
 			compared++
 		}
@@ -56,7 +56,7 @@ func TestMinors(t *testing.T) {
 				}
 			}
 			t.Logf("of %d cases that the allocators of %s answer alike, that of %s answers %d otherwise", compared, current, minor, differ)
-			// 1.36 forgets a device of a request that must differ from others, and has faults with counters.
+			// 1.36 forgets a device of a request whose devices must differ from others, and has bugs with counters.
 			require.LessOrEqual(t, differ*50, compared)
 			if minor > current {
 				require.Zero(t, differ)
@@ -65,15 +65,15 @@ func TestMinors(t *testing.T) {
 	}
 }
 
-// answer is what testdata/answers writes.
+// An answer is one line that testdata/answers prints.
 type answer struct {
 	Outcome string                         `json:"outcome"`
 	Results []resourceapi.AllocationResult `json:"results"`
 	Error   string                         `json:"error"`
 }
 
-// devices are the outcome and all that is in the results but configuration: of one that is for all requests 1.36 repeats their
-// names.
+// devices returns the outcome and the results without configuration: 1.36 repeats the request names of a configuration that
+// applies to all requests.
 func (a answer) devices(t *testing.T) string {
 	t.Helper()
 	for i := range a.Results {
@@ -88,7 +88,7 @@ type answers struct {
 	Celset, Kubernetes answer
 }
 
-// drawn are random cases of what all minors know.
+// drawn returns random cases that use only features of all minors.
 func drawn(t *testing.T) []string {
 	t.Helper()
 	var input []string
@@ -111,7 +111,7 @@ func drawn(t *testing.T) []string {
 	return input
 }
 
-// answersOf are those of the libraries for a minor.
+// answersOf returns the answers of the libraries when they are built with a minor.
 func answersOf(t *testing.T, minor string, input []string) []answers {
 	t.Helper()
 	root, err := controlplane.ModuleRoot()

@@ -1,7 +1,7 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package adoption has programs of others that use celset as a library.
+// Package adoption tests programs that use celset as a library.
 package adoption
 
 import (
@@ -21,18 +21,18 @@ import (
 	"github.com/celset/celset/test/controlplane"
 )
 
-// release is what the working tree is published as, a version that no other run has.
+// release is the version under which the working tree is published. It is different in each run.
 var release = module.Version{Path: "github.com/celset/celset", Version: fmt.Sprintf("v0.37.99-test.%d", time.Now().UnixNano())}
 
-// file is a tracked one in the working tree.
+// A file is a tracked file of the working tree.
 type file struct{ root, name string }
 
 func (f file) Path() string                 { return f.name }
 func (f file) Lstat() (os.FileInfo, error)  { return os.Lstat(filepath.Join(f.root, f.name)) }
 func (f file) Open() (io.ReadCloser, error) { return os.Open(filepath.Join(f.root, f.name)) }
 
-// consumer is another module that requires the release. It finds it in a proxy that has the working tree, and other modules
-// where they were downloaded to.
+// A consumer is another module that requires the release. It finds the release in a proxy that serves the working tree, and other
+// modules in the download cache.
 type consumer struct {
 	dir string
 	env []string
@@ -89,7 +89,7 @@ func (c consumer) write(t *testing.T, name, content string) {
 	require.NoError(t, os.WriteFile(filepath.Join(c.dir, name), []byte(content), 0o600))
 }
 
-// TestModule: a module that requires this one replaces nothing, and lists, vendors and installs as others do.
+// TestModule checks that a module that requires this one needs no replace directive, and can list, vendor and install packages.
 func TestModule(t *testing.T) {
 	c := newConsumer(t)
 	c.write(t, "go.mod", fmt.Sprintf("module example.com/consumer\n\ngo 1.26.0\n\nrequire %s %s\n", release.Path, release.Version))

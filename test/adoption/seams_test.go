@@ -32,7 +32,7 @@ import (
 	"github.com/celset/celset/internal/testing/simulation"
 )
 
-// asks is what people ask for, on a node of the hardware that they have.
+// asks is a typical claim on a node with the matching hardware.
 type asks struct {
 	corpus.Expression
 	claim   *resourceapi.ResourceClaim
@@ -72,7 +72,7 @@ func newAsks(e corpus.Expression) *asks {
 	return a
 }
 
-// Get and List are for the classes.
+// Get and List serve the device classes.
 func (a *asks) Get(name string) (*resourceapi.DeviceClass, error) {
 	for _, class := range a.classes {
 		if class.Name == name {
@@ -84,7 +84,7 @@ func (a *asks) Get(name string) (*resourceapi.DeviceClass, error) {
 
 func (a *asks) List() ([]*resourceapi.DeviceClass, error) { return a.classes, nil }
 
-// called is the answer of structured.NewAllocator's place, as KAI and Kueue ask it.
+// called returns the answer of a direct call in place of structured.NewAllocator, as KAI and Kueue call it.
 func (a *asks) called(ctx context.Context) (devices []string, err error) {
 	n := &v1.Node{}
 	n.Name = node
@@ -98,7 +98,7 @@ func (a *asks) called(ctx context.Context) (devices []string, err error) {
 	return devices, nil
 }
 
-// simulated is the answer in the framework of an autoscaler, beside all other plugins.
+// simulated returns the answer in an autoscaler's framework, with all other plugins.
 func (a *asks) simulated(ctx context.Context) ([]string, error) {
 	s, err := simulation.Of(ctx, inRegistry(utilfeature.DefaultFeatureGate), a.claim, a.classes...)
 	if err != nil {
@@ -107,7 +107,7 @@ func (a *asks) simulated(ctx context.Context) ([]string, error) {
 	return a.tried(ctx, s)
 }
 
-// made is the answer of a plugin that is made without a registry, as Volcano makes it.
+// made returns the answer of a plugin that is created without a registry, as Volcano creates it.
 func (a *asks) made(ctx context.Context) ([]string, error) {
 	factory := func(ctx context.Context, args runtime.Object, handle fwk.Handle, features plfeature.Features) (fwk.Plugin, error) {
 		return byCall(ctx, args, handle, features)
@@ -127,7 +127,7 @@ func (a *asks) tried(ctx context.Context, s *simulation.Simulation) ([]string, e
 	return devices, nil
 }
 
-// searched is the answer of a search that takes devices in order, as Karpenter's does.
+// searched returns the answer of a search that takes devices in order, as Karpenter's search does.
 func (a *asks) searched(ctx context.Context, environment *device.Environment) ([]string, error) {
 	var devices []incremental.Device
 	positions := map[structured.DeviceID]int{}
@@ -180,7 +180,7 @@ func (a *asks) searched(ctx context.Context, environment *device.Environment) ([
 	return found, nil
 }
 
-// TestSeams: whichever way a program takes celset, what people ask for gets the same devices.
+// TestSeams checks that a claim gets the same devices through each way of embedding celset.
 func TestSeams(t *testing.T) {
 	environment, err := device.NewEnvironment(cel.Config{})
 	require.NoError(t, err)

@@ -25,7 +25,7 @@ import (
 	"github.com/celset/celset/plugin"
 )
 
-// What follows is what a program writes to take celset, and run by TestSeams.
+// The following is the code that a program writes to embed celset. TestSeams runs it.
 
 func inRegistry(gates featuregate.FeatureGate) frameworkruntime.Registry {
 	registry := plugins.NewInTreeRegistry()
@@ -51,7 +51,7 @@ func allocate(ctx context.Context, features structured.Features, state structure
 	return a.Allocate(ctx, node, claims)
 }
 
-// setConstraint is one of the constraints that the search asks.
+// A setConstraint is one of the constraints that the search asks.
 type setConstraint struct {
 	*incremental.Set
 	positions map[structured.DeviceID]int

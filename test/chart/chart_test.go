@@ -31,16 +31,16 @@ import (
 )
 
 const (
-	// releaseName is how helm calls what is installed.
+	// releaseName is the name of the helm release.
 	releaseName = "celset"
-	// system is the namespace of what is no scheduler.
+	// system is the namespace of all parts but the scheduler.
 	system = "celset-system"
 )
 
-// cluster has controllers, and one worker.
+// A cluster runs controllers and has one worker node.
 type cluster struct{ *env.Env }
 
-// TestChart is the life of a release.
+// TestChart goes through the life of a release.
 func TestChart(t *testing.T) {
 	c := cluster{env.Start(t, controlplane.Options{SkipKwok: true, ServiceAccountAdmission: true})}
 	_, err := controlplane.CreateNodes(t.Context(), c.Client(), 1, controlplane.NodeOptions{
@@ -59,7 +59,7 @@ func TestChart(t *testing.T) {
 		return true, nil
 	})
 
-	// What needs kinds that are not there changes nothing.
+	// An upgrade that needs missing kinds changes nothing.
 	for values, kind := range map[string]string{
 		"monitoring.podMonitors=true":                                 `no matches for kind "PodMonitor" in version "monitoring.coreos.com/v1"`,
 		"monitoring.rules=true":                                       `no matches for kind "PrometheusRule" in version "monitoring.coreos.com/v1"`,
@@ -76,7 +76,7 @@ func TestChart(t *testing.T) {
 	require.Contains(t, output, "celset-scheduler waits for the lease kube-system/kube-scheduler")
 	c.requirePods(t, "celset-scheduler", 2, "--leader-elect-resource-name=kube-scheduler")
 
-	// All parts, with the namespace and a certificate of the user's.
+	// Enable all parts, with the user's own namespace and certificate.
 	_, err = c.Client().CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: system}}, metav1.CreateOptions{})
 	require.NoError(t, err)
 	c.restrict(t, system)
@@ -110,8 +110,8 @@ func TestChart(t *testing.T) {
 		return apierrors.IsNotFound(err), nil
 	})
 
-	// With the kinds of cert-manager and of the Prometheus operator; a release of the same name
-	// takes over what stayed, and makes its namespace.
+	// Install with the kinds of cert-manager and of the Prometheus operator. A release of the same name takes over the objects that
+	// stayed, and creates its namespace.
 	for _, file := range []string{"cert-manager.yaml", "prometheus-operator.yaml"} {
 		definitions, err := os.ReadFile("../manifests/testdata/" + file)
 		require.NoError(t, err)
@@ -130,7 +130,7 @@ func TestChart(t *testing.T) {
 	require.NoError(t, err, "what cert-manager has written into the configuration of the webhook is not helm's: %s", output)
 	c.requirePods(t, "celset-webhook", 1, "")
 
-	// Without cert-manager. What the program writes is not helm's.
+	// Upgrade without cert-manager. Objects that the program writes do not belong to helm.
 	values = append(values, "webhook.certificates.from=self")
 	output, err = c.deploy(t, "upgrade", values...)
 	require.NoError(t, err, output)
@@ -147,8 +147,7 @@ func TestChart(t *testing.T) {
 	c.uninstall(t, before)
 }
 
-// restrict has the API server refuse pods in a namespace that do more than the restricted level
-// allows.
+// restrict makes the API server refuse pods of a namespace that exceed the level "restricted".
 func (c cluster) restrict(t *testing.T, namespace string) {
 	t.Helper()
 	_, err := c.Client().CoreV1().Namespaces().Patch(t.Context(), namespace, types.MergePatchType,
@@ -156,8 +155,7 @@ func (c cluster) restrict(t *testing.T, namespace string) {
 	require.NoError(t, err)
 }
 
-// deploy has helm do something with values as in "--set", in the namespace that docs/install.md
-// names. It does not wait for pods.
+// deploy runs a helm command with values as for "--set", in the namespace of docs/install.md. It does not wait for pods.
 func (c cluster) deploy(t *testing.T, command string, values ...string) (output string, err error) {
 	t.Helper()
 	args := []string{command, releaseName, helm.Chart(t), "--set=image.registry=registry.example.com/celset"}
@@ -172,8 +170,8 @@ func (c cluster) helm(t *testing.T, args ...string) (output string, err error) {
 	return helm.Run(t, append(args, "--namespace=kube-system", "--kubeconfig="+c.Kubeconfig())...)
 }
 
-// requirePods waits until a program has so many pods with an argument, if it is not empty. Others may be left: nobody
-// is ready, so that a rollout does not come to its end.
+// requirePods waits until a program has count pods, all with the argument arg unless it is empty. Other pods may remain: no pod
+// becomes ready, so a rollout never completes.
 func (c cluster) requirePods(t *testing.T, program string, count int, arg string) {
 	t.Helper()
 	env.Eventually(t, fmt.Sprintf("%d pods of %s with %q", count, program, arg), func(ctx context.Context) (string, error) {
@@ -193,7 +191,7 @@ func (c cluster) requirePods(t *testing.T, program string, count int, arg string
 	})
 }
 
-// injectCertificate has API servers trust a certificate, as cert-manager does.
+// injectCertificate makes API servers trust a certificate, as cert-manager does.
 func (c cluster) injectCertificate(t *testing.T, certificate []byte) {
 	t.Helper()
 	hooks, err := c.Client().AdmissionregistrationV1().ValidatingWebhookConfigurations().Get(t.Context(), "celset-webhook", metav1.GetOptions{})
@@ -202,7 +200,7 @@ func (c cluster) injectCertificate(t *testing.T, certificate []byte) {
 	c.trust(t, hooks, certificate)
 }
 
-// writeCertificate writes what the program writes.
+// writeCertificate writes the secret that the program would write.
 func (c cluster) writeCertificate(t *testing.T, certificate []byte) {
 	t.Helper()
 	secrets := c.Client().CoreV1().Secrets(system)
@@ -226,7 +224,7 @@ func (c cluster) trust(t *testing.T, hooks *admissionv1.ValidatingWebhookConfigu
 	require.NoError(t, err)
 }
 
-// uninstall removes the release. What docs/install.md says stays, and nothing else.
+// uninstall removes the release. Only the objects that docs/install.md lists may remain.
 func (c cluster) uninstall(t *testing.T, before map[string]bool) {
 	t.Helper()
 	output, err := c.helm(t, "uninstall", releaseName, "--wait")
@@ -236,14 +234,14 @@ func (c cluster) uninstall(t *testing.T, before map[string]bool) {
 	_, uninstalling, found := strings.Cut(string(page), "\n## Uninstalling\n")
 	require.True(t, found)
 	uninstalling, _, _ = strings.Cut(uninstalling, "\n## ")
-	// What belongs to others is collected after them.
+	// Objects with an owner are collected after their owner.
 	var left []string
 	env.Eventually(t, "nothing is left that the page does not tell of", func(context.Context) (string, error) {
 		left = c.left(t, before)
 		unsaid := slices.DeleteFunc(slices.Clone(left), func(object string) bool {
 			resource, name, _ := strings.Cut(object, " ")
-			return strings.HasPrefix(resource, "apiservices.") || // The API server makes them of the definitions.
-				name == system || strings.HasPrefix(name, system+"/") || // The user's, with what controllers make in it.
+			return strings.HasPrefix(resource, "apiservices.") || // The API server creates them from the CRDs.
+				name == system || strings.HasPrefix(name, system+"/") || // The user's namespace, and what controllers create in it.
 				strings.Contains(uninstalling, "`"+strings.TrimSuffix(name, ".cluster.open-cluster-management.io")+"`")
 		})
 		return strings.Join(unsaid, ", "), nil
@@ -256,8 +254,7 @@ func (c cluster) uninstall(t *testing.T, before map[string]bool) {
 	}
 }
 
-// stored are all objects that the API server has, as "resource namespace/name", but for events,
-// which it forgets itself.
+// stored returns all objects of the API server as "resource namespace/name". It omits events, which expire.
 func (c cluster) stored(t *testing.T) map[string]bool {
 	t.Helper()
 	objects, err := metadata.NewForConfig(c.RESTConfig())
@@ -274,7 +271,7 @@ func (c cluster) stored(t *testing.T) map[string]bool {
 			}
 			list, err := objects.Resource(version.WithResource(resource.Name)).List(t.Context(), metav1.ListOptions{})
 			if apierrors.IsNotFound(err) {
-				continue // Of a definition that is gone the server knows for a moment more.
+				continue // The server lists a deleted CRD for another moment.
 			}
 			require.NoError(t, err, resource.Name)
 			for _, object := range list.Items {
@@ -285,7 +282,7 @@ func (c cluster) stored(t *testing.T) map[string]bool {
 	return stored
 }
 
-// left are what the API server has that it had not before.
+// left returns the objects that the API server has now but did not have before.
 func (c cluster) left(t *testing.T, before map[string]bool) []string {
 	t.Helper()
 	now := c.stored(t)

@@ -20,7 +20,7 @@ import (
 	"github.com/celset/celset/test/internal/helm"
 )
 
-// TestSchemaHasTheGatesOfTheScheduler: the schema refuses what the program would not start with, and nothing else.
+// TestSchemaHasTheGatesOfTheScheduler checks that the schema refuses a gate exactly if the program refuses it.
 func TestSchemaHasTheGatesOfTheScheduler(t *testing.T) {
 	gates := utilfeature.DefaultMutableFeatureGate.DeepCopy()
 	require.NoError(t, plugin.AddFeatureGates(gates))

@@ -19,7 +19,7 @@ import (
 	"github.com/celset/celset/test/internal/render"
 )
 
-// portFlags say which flag sets each port of a program, by the name that it has in the container.
+// portFlags maps a program and the name of a container port to the flag that sets the port.
 var portFlags = map[string]map[string]string{
 	"celset-scheduler":       {"https": "secure-port"},
 	"celset-placement":       {"health": "health-probe-bind-address", "metrics": "metrics-bind-address"},
@@ -27,14 +27,14 @@ var portFlags = map[string]map[string]string{
 	"celset-topology-driver": {"health": "health-probe-bind-address", "metrics": "metrics-bind-address"},
 }
 
-// served are the paths of probes at each port, with their scheme; the kubelet's default is HTTP.
+// served maps a port to the paths of its probes, with their scheme. The kubelet's default scheme is HTTP.
 var served = map[string]map[string]corev1.URIScheme{
 	"https":  {"/livez": corev1.URISchemeHTTPS, "/readyz": corev1.URISchemeHTTPS},
 	"probes": {"/healthz": "", "/readyz": ""}, "health": {"/healthz": "", "/readyz": ""},
 }
 
-// TestPortsAreThoseOfThePrograms compares the ports of each pod with its arguments and with the
-// defaults of the flags that it does not have, and its probes with the ports.
+// TestPortsAreThoseOfThePrograms compares the ports of each pod with its arguments, or with the defaults of flags that it omits.
+// It compares the probes with the ports.
 func TestPortsAreThoseOfThePrograms(t *testing.T) {
 	output, err := helm.Run(t, "template", "celset", helm.Chart(t), "--kube-version=1.37.2",
 		"--set=image.registry=registry.example.com/celset,placement.enabled=true,webhook.enabled=true,topologyDriver.enabled=true")
@@ -89,7 +89,7 @@ func requirePorts(t *testing.T, container *corev1.Container) {
 	require.NotNil(t, container.ReadinessProbe)
 }
 
-// helpOf is what a program says of its flags.
+// helpOf returns the help text of a program's flags.
 func helpOf(t *testing.T, program string) string {
 	t.Helper()
 	output, err := exec.CommandContext(t.Context(), env.Program(t, program), "--help").CombinedOutput()

@@ -25,8 +25,7 @@ func (cp *ControlPlane) apiServerCommand() command {
 		args:     cp.apiServerArgs(),
 		endpoint: cp.credentials[AdminUser].server,
 		client:   cp.adminClient,
-		// Asked to end, it waits up to a minute for its watchers. There is nothing
-		// to lose: its state is etcd's.
+		// On SIGTERM the server waits up to a minute for its watchers. Nothing is lost without grace: its state is in etcd.
 		grace: 0,
 	}
 }
@@ -43,13 +42,12 @@ func (cp *ControlPlane) apiServerArgs() []string {
 			"--service-account-signing-key-file=" + cp.pki.serviceAccountKey,
 			"--service-cluster-ip-range=10.96.0.0/16",
 			"--allow-privileged=true",
-			// Without an address, the server looks for a default route, which a
-			// sandbox may not have. The endpoints of the service "kubernetes" can't
-			// hold a loopback address, so nobody maintains them.
+			// Without an address, the server looks for a default route, which a sandbox may not have. The endpoints of the service
+			// "kubernetes" can't hold a loopback address, so they are not reconciled.
 			"--advertise-address=" + loopback,
 			"--endpoint-reconciler-type=none",
 			"--disable-admission-plugins=" + strings.Join(cp.options.disabledAdmission(), ","),
-			// For kubelets, where there are some: see KubeletTLS.
+			// For kubelets, if any: see KubeletTLS.
 			"--kubelet-client-certificate=" + cp.pki.kubeletClientCert,
 			"--kubelet-client-key=" + cp.pki.kubeletClientKey,
 			"--kubelet-certificate-authority=" + cp.pki.servingCert,
@@ -60,10 +58,9 @@ func (cp *ControlPlane) apiServerArgs() []string {
 	)
 }
 
-// disabledAdmission are the admission plugins that need what we don't run.
+// disabledAdmission returns the admission plugins whose controllers do not run here.
 func (o Options) disabledAdmission() []string {
-	// It taints new nodes as not ready; the node lifecycle controller would take
-	// the taint away.
+	// This plugin taints new nodes as not ready. Only the node lifecycle controller would remove the taint.
 	plugins := []string{"TaintNodesByCondition"}
 	if !o.ServiceAccountAdmission {
 		plugins = append(plugins, "ServiceAccount")
@@ -71,8 +68,8 @@ func (o Options) disabledAdmission() []string {
 	return plugins
 }
 
-// apiServerProbe succeeds when the server is ready and has created the
-// namespaces that clients take for granted, which /readyz does not wait for.
+// apiServerProbe succeeds when the server is ready and has created the namespaces that clients rely on. /readyz does not wait for
+// these namespaces.
 func (cp *ControlPlane) apiServerProbe(p *Process) func(context.Context) error {
 	ready := p.probePath("/readyz")
 	return func(ctx context.Context) error {

@@ -21,20 +21,19 @@ import (
 	"k8s.io/client-go/restmapper"
 )
 
-// yamlBuffer is how much the decoder looks at to tell YAML from JSON.
+// yamlBuffer is the number of bytes that the decoder inspects to distinguish YAML from JSON.
 const yamlBuffer = 4096
 
-// ApplyOptions say how Apply applies.
+// ApplyOptions are options of Apply.
 type ApplyOptions struct {
-	// Namespace of the objects that have one and don't say which. Empty: "default".
+	// Namespace is the default for namespaced objects that don't set one. Empty: "default".
 	Namespace string
-	// DryRun has the API server validate the objects but not store them.
+	// DryRun makes the API server validate the objects without storing them.
 	DryRun bool
 }
 
-// Apply does what "kubectl apply --server-side" does with a manifest, one or more
-// documents of YAML or JSON, and returns the objects as the API server answers
-// them. Unknown fields are errors.
+// Apply does "kubectl apply --server-side" with a manifest of one or more YAML or JSON documents. It returns the objects that the
+// API server answers. Unknown fields are errors.
 func Apply(ctx context.Context, config *rest.Config, manifest []byte, options ApplyOptions) ([]*unstructured.Unstructured, error) {
 	objects, err := decodeManifest(manifest)
 	if err != nil {
@@ -72,7 +71,7 @@ func decodeManifest(manifest []byte) ([]*unstructured.Unstructured, error) {
 	}
 }
 
-// applier knows which resource a kind is.
+// An applier maps kinds to resources and applies objects.
 type applier struct {
 	client  dynamic.Interface
 	mapper  meta.RESTMapper

@@ -9,7 +9,7 @@ import (
 	"slices"
 )
 
-// Names of the binaries that [Build] knows beside the folders in cmd.
+// Names of the binaries that [Build] can build, in addition to the folders in cmd.
 const (
 	Etcd                  = "etcd"
 	KubeAPIServer         = "kube-apiserver"
@@ -20,8 +20,7 @@ const (
 	// KubeScheduler is the stock scheduler, to compare with.
 	KubeScheduler = "kube-scheduler"
 
-	// CelsetScheduler is the command of this module that StartScheduler runs
-	// unless told otherwise.
+	// CelsetScheduler is the default program of StartScheduler.
 	CelsetScheduler = "celset-scheduler"
 
 	// TopologyDriver is the example driver.
@@ -31,8 +30,8 @@ const (
 	DevCluster = "devcluster"
 )
 
-// Names of the binaries of a node that runs containers. They are for Linux, and
-// [Build] builds them only if they are asked for by name.
+// Names of the binaries of a node that runs containers. They are for Linux; [Build] builds them only if they are requested by
+// name.
 const (
 	Kubelet        = "kubelet"
 	Containerd     = "containerd"
@@ -53,7 +52,7 @@ const kubernetesModule = "k8s.io/kubernetes"
 // testModule is the directory of the module of this package.
 const testModule = "test"
 
-// A dependency is a program that is built from a package outside cmd: most are dependencies of a module of ours.
+// A dependency is a program that is built from a package outside cmd. Most are dependencies of one of our modules.
 type dependency struct {
 	pkg        string
 	module     string // the directory of the module that depends on pkg, from the module root
@@ -64,11 +63,11 @@ type dependency struct {
 	tags       string // build tags, separated by commas
 }
 
-// OlderKubernetes are the minor versions of Kubernetes, besides the one of go.mod, whose API
-// server and controller manager [Build] knows, see [Options.Kubernetes].
+// OlderKubernetes lists the older minor versions of Kubernetes whose API server and controller manager [Build] can build, see
+// [Options.Kubernetes].
 var OlderKubernetes = []string{"1.34", "1.35", "1.36"}
 
-// versioned is the name of a server's binary of an older version of Kubernetes.
+// versioned returns the binary name of a server of an older version of Kubernetes.
 func versioned(name, kubernetes string) string {
 	if kubernetes == "" {
 		return name
@@ -110,11 +109,11 @@ var dependencies = map[string]dependency{
 const (
 	containerdModule = "github.com/containerd/containerd/v2"
 	containerdDir    = "hack/tools/containerd"
-	// containerdTags leave out what takes C libraries.
+	// containerdTags exclude drivers that need C libraries.
 	containerdTags = "no_btrfs,no_devmapper,no_zfs"
 )
 
-// NodeBinaries are the names of all binaries of a node that runs containers.
+// NodeBinaries returns the names of all binaries of a node that runs containers.
 func NodeBinaries() []string {
 	return binariesWhere(func(d dependency) bool { return d.node })
 }
@@ -130,8 +129,7 @@ func binariesWhere(wanted func(dependency) bool) []string {
 	return names
 }
 
-// allBinaries are the dependencies, less those of nodes and of older versions, and the
-// commands of the module at root.
+// allBinaries returns the dependencies, except for nodes and older versions, and the commands of the module at root.
 func allBinaries(root string) ([]string, error) {
 	names := binariesWhere(func(d dependency) bool { return !d.node && !d.onDemand })
 	commands, err := filepath.Glob(filepath.Join(root, "cmd", "*", "main.go"))

@@ -91,8 +91,7 @@ func TestBuildFailureKeepsBinary(t *testing.T) {
 	require.Equal(t, "good", output(t, filepath.Join(binDir, "program")))
 }
 
-// TestConcurrentBuilds has builders of a program that changes, and others that
-// run it all the while: none may see half a binary.
+// TestConcurrentBuilds builds a changing program repeatedly while others run it: no run may see a partial binary.
 func TestConcurrentBuilds(t *testing.T) {
 	binDir := t.TempDir()
 	binary := filepath.Join(binDir, "program")

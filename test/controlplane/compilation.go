@@ -16,11 +16,10 @@ import (
 	"time"
 )
 
-// compilation is one run of `go build`, for all targets of a module that are built
-// alike.
+// A compilation is one run of `go build`, for all targets of a module with the same flags.
 type compilation []target
 
-// compilations keep the order of the targets.
+// compilations groups the targets and keeps their order.
 func compilations(targets []target) []compilation {
 	var all []compilation
 	for _, t := range targets {
@@ -38,7 +37,7 @@ func (t target) builtLike(other target) bool {
 	return t.module == other.module && t.stamp == other.stamp && t.tags == other.tags && t.static == other.static
 }
 
-// names are for a sentence: "etcd", "etcd and kwok", "etcd, kube-apiserver and kwok".
+// names returns the names for a sentence: "etcd", "etcd and kwok", "etcd, kube-apiserver and kwok".
 func (c compilation) names() string {
 	var names []string
 	for _, t := range c {
@@ -51,8 +50,7 @@ func (c compilation) names() string {
 	return strings.Join(names[:last], ", ") + " and " + names[last]
 }
 
-// build runs `go build` into a place of its own, where an unchanged result lets
-// it skip linking, and publishes the results by renames.
+// build runs `go build` into a work directory, where unchanged results let it skip linking, and publishes the results by renames.
 func (c compilation) build(ctx context.Context, root, binDir string) error {
 	workDir := filepath.Join(binDir, ".build", c.workDir())
 	if err := os.MkdirAll(workDir, 0o755); err != nil {
@@ -75,7 +73,7 @@ func (c compilation) build(ctx context.Context, root, binDir string) error {
 	return nil
 }
 
-// workDir is different for different modules, of which two can have programs of one name.
+// workDir is different for different modules, because two modules can have programs of the same name.
 func (c compilation) workDir() string {
 	if c[0].static {
 		return filepath.Join(c[0].module, "static")
@@ -83,14 +81,13 @@ func (c compilation) workDir() string {
 	return c[0].module
 }
 
-// withoutSymbols are flags for the linker: nobody debugs these binaries, and writing what a
-// debugger needs is a third of the time of linking. What panics print is still there.
+// withoutSymbols omits symbol tables, because writing them takes a third of the linking time. Panics still print stack traces.
 const withoutSymbols = "-s -w"
 
-// args have no flag that depends on which programs are built together: go build records
-// its flags in each program, and links it again after other ones.
+// args must not depend on which programs are built together: go build records its flags in each program, and links again if they
+// differ.
 func (c compilation) args(workDir string) []string {
-	// go build takes the -o of several programs for a folder in any case; of one, if it ends so.
+	// With several programs, go build always treats -o as a folder. With one program it does so only if -o ends with a separator.
 	args := []string{"build", "-o", workDir + string(filepath.Separator), "-ldflags", strings.TrimSpace(withoutSymbols + " " + c[0].stamp)}
 	if tags := c[0].tags; tags != "" {
 		args = append(args, "-tags", tags)
@@ -103,8 +100,7 @@ func (c compilation) args(workDir string) []string {
 
 var majorVersion = regexp.MustCompile(`^v[0-9]+$`)
 
-// executable is what `go build` calls the program: the last element of its import path that
-// is no version.
+// executable returns the name that `go build` gives the program: the last element of its import path that is not a version.
 func (t target) executable() string {
 	if dir, last := path.Split(t.pkg); majorVersion.MatchString(last) {
 		return path.Base(dir)
@@ -112,11 +108,11 @@ func (t target) executable() string {
 	return path.Base(t.pkg)
 }
 
-// compilerGOGC has compilers collect garbage less often than is the default, which saves a
-// seventh of the processor time. They are processes that end after seconds.
+// compilerGOGC makes compilers collect garbage less often than by default, which saves a seventh of the processor time. Compilers
+// are processes that end after seconds.
 const compilerGOGC = "GOGC=400"
 
-// environment is what the go command gets beside that of this process.
+// environment returns the go command's variables beyond this process's environment.
 func (c compilation) environment() []string {
 	var variables []string
 	if os.Getenv("GOGC") == "" {
@@ -131,8 +127,7 @@ func (c compilation) environment() []string {
 // runGo returns what the go command prints to standard output; its messages are
 // part of the error.
 func runGo(ctx context.Context, dir string, env []string, args ...string) (string, error) {
-	// An interrupt lets the go command end what it has started, but while it loads packages it
-	// leaves its work directory behind.
+	// On an interrupt the go command ends its children. But if it is loading packages, it leaves its work directory behind.
 	work, err := os.MkdirTemp(os.Getenv("GOTMPDIR"), "celset-build-")
 	if err != nil {
 		return "", fmt.Errorf("go %s in %s: work directory: %w", args[0], dir, err)

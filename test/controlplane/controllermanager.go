@@ -11,11 +11,9 @@ import (
 	"time"
 )
 
-// DefaultControllers returns the controllers that kube-controller-manager runs
-// unless [Options.Controllers] says otherwise: those of claims, of the workloads
-// that create pods, of what has to go when its owner goes, and of the finalizers
-// that the API server adds. Without the last ones a deleted object stays for ever.
-// notRun has the others.
+// DefaultControllers returns the controllers that kube-controller-manager runs unless [Options.Controllers] is set. They handle
+// claims, workloads that create pods, garbage collection, and the finalizers that the API server adds. Without the last group, a
+// deleted object stays forever. notRun lists the other controllers.
 func DefaultControllers() []string {
 	return []string{
 		"resourceclaim-controller",
@@ -47,10 +45,10 @@ func DefaultControllers() []string {
 
 const podGroupProtection = "podgroup-protection-controller"
 
-// younger are the controllers that versions of Kubernetes before the one of go.mod do not know.
+// younger lists the controllers that are new in the Kubernetes version of go.mod.
 var younger = []string{podGroupProtection}
 
-// notRun are the controllers of kube-controller-manager that are not among [DefaultControllers], by the reason.
+// notRun maps a reason to the controllers of kube-controller-manager that are not in [DefaultControllers].
 var notRun = map[string][]string{
 	"they need a network, load balancers or certificates of nodes": {
 		"bootstrap-signer-controller", "certificatesigningrequest-approving-controller", "certificatesigningrequest-cleaner-controller",
@@ -70,10 +68,9 @@ var notRun = map[string][]string{
 	},
 }
 
-// StartControllerManager starts kube-controller-manager where
-// [Options.SkipControllerManager] has left it out, and returns when it is ready. It
-// reaches the API server through the kubeconfig, and runs until it is stopped, the
-// context ends or the control plane stops.
+// StartControllerManager starts kube-controller-manager if [Options.SkipControllerManager] left it out, and returns when it is
+// ready. It reaches the API server through the kubeconfig. It runs until it is stopped, the context ends or the control plane
+// stops.
 func (cp *ControlPlane) StartControllerManager(ctx context.Context, kubeconfig string) (*Process, error) {
 	if !cp.options.Prebuilt {
 		if _, err := buildBinaries(ctx, cp.binDir, cp.progress, []string{versioned(KubeControllerManager, cp.options.Kubernetes)}); err != nil {
@@ -111,8 +108,7 @@ func (cp *ControlPlane) startControllerManager(ctx context.Context, kubeconfig s
 				"--leader-elect=false",
 				"--root-ca-file=" + cp.pki.servingCert,
 				"--service-account-private-key-file=" + cp.pki.serviceAccountKey,
-				// The default of 20 requests a second is what tests that create
-				// hundreds of claims would wait for.
+				// With the default of 20 requests a second, tests that create hundreds of claims would wait.
 				"--kube-api-qps=1000",
 				"--kube-api-burst=2000",
 			},
@@ -125,8 +121,8 @@ func (cp *ControlPlane) startControllerManager(ctx context.Context, kubeconfig s
 	}, func(p *Process) func(context.Context) error { return p.probePath("/healthz") })
 }
 
-// delegationArgs let a component ask the API server, as the administrator, who
-// may see its own metrics. That is apart from what the component may do.
+// delegationArgs let a component check, as the administrator, who may read its metrics. They do not change the component's own
+// rights.
 func delegationArgs(kubeconfig string) []string {
 	return []string{
 		"--authentication-kubeconfig=" + kubeconfig,

@@ -17,7 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestControllers compares with the controllers that kube-controller-manager has: each runs, or there is a reason.
+// TestControllers checks that each controller of kube-controller-manager either runs or has a reason in notRun.
 func TestControllers(t *testing.T) {
 	dir, err := exec.CommandContext(t.Context(), "go", "list", "-m", "-f", "{{.Dir}}", kubernetesModule).Output()
 	require.NoError(t, err)

@@ -19,14 +19,13 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// ControlPlane is a control plane that runs, or ran. Its methods may be called
-// concurrently.
+// A ControlPlane is a control plane that runs or has run. Its methods may be called concurrently.
 type ControlPlane struct {
 	options   Options
 	progress  *progress
 	dir       string
 	binDir    string
-	temporary bool                 // dir is to be removed
+	temporary bool                 // dir is removed by Stop
 	lock      *fileutil.LockedFile // of dir
 
 	pki           pki
@@ -51,7 +50,7 @@ func Start(ctx context.Context, options Options) (*ControlPlane, error) {
 		return nil, fmt.Errorf("start control plane: %w", err)
 	}
 	if err := cp.startComponents(ctx); err != nil {
-		// The error refers to logs in it, unless somebody has ended the start.
+		// The error refers to logs in the directory, unless the caller canceled the start.
 		cp.temporary = cp.temporary && ctx.Err() != nil
 		cp.Stop()
 		return nil, fmt.Errorf("start control plane: %w", err)
@@ -80,9 +79,8 @@ func (cp *ControlPlane) startComponents(ctx context.Context) error {
 	return group.Wait()
 }
 
-// Wait returns nil when the context ends, or else the error of the first
-// component that ended without having been stopped. Only one call gets that
-// error.
+// Wait returns nil when the context ends, or the error of the first component that ended without being stopped. Only one call
+// gets that error.
 func (cp *ControlPlane) Wait(ctx context.Context) error {
 	select {
 	case <-ctx.Done():
@@ -92,8 +90,7 @@ func (cp *ControlPlane) Wait(ctx context.Context) error {
 	}
 }
 
-// Stop ends all processes, those that depend on others first, and returns when
-// they have ended. Stopping again does nothing.
+// Stop ends all processes, dependents first, and returns when they have ended. Stopping again does nothing.
 func (cp *ControlPlane) Stop() {
 	cp.stopOnce.Do(func() {
 		start := time.Now()
@@ -109,7 +106,7 @@ func (cp *ControlPlane) Stop() {
 	})
 }
 
-// releaseDir gives the data directory up, and removes it if it is ours.
+// releaseDir unlocks the data directory, and removes it if it is temporary.
 func (cp *ControlPlane) releaseDir() error {
 	err := cp.lock.Close()
 	if cp.temporary {
@@ -121,17 +118,16 @@ func (cp *ControlPlane) releaseDir() error {
 // DataDir is the directory of the control plane's files.
 func (cp *ControlPlane) DataDir() string { return cp.dir }
 
-// LogDir is the directory of the components' logs, a file a process.
+// LogDir is the directory of the logs, with one file per process.
 func (cp *ControlPlane) LogDir() string { return filepath.Join(cp.dir, "logs") }
 
-// Binary is the path of a binary in the binary directory, such as [Kubectl].
-// Whether it was built is another matter, see [Build].
+// Binary is the path of a binary in the binary directory, such as [Kubectl]. The binary may not be built yet, see [Build].
 func (cp *ControlPlane) Binary(name string) string { return filepath.Join(cp.binDir, name) }
 
 // Client is a client of the API server as the administrator.
 func (cp *ControlPlane) Client() kubernetes.Interface { return cp.client }
 
-// RESTConfig is for clients as the administrator. The caller may change it.
+// RESTConfig returns a configuration for clients as the administrator. The caller may change it.
 func (cp *ControlPlane) RESTConfig() *rest.Config {
 	return cp.credentials[AdminUser].restConfig()
 }
@@ -164,7 +160,7 @@ func (cp *ControlPlane) credentialsFor(user string) (credentials, error) {
 	return c, nil
 }
 
-// Processes are those that run, in the order of their start.
+// Processes returns the running processes in the order of their start.
 func (cp *ControlPlane) Processes() []*Process {
 	return cp.supervisor.running()
 }

@@ -233,7 +233,7 @@ func TestComponentThatDiesAtStart(t *testing.T) {
 	requireNoChildren(t, dir)
 }
 
-// The directory stays if there is something to be looked up in it.
+// The directory stays if the error refers to logs in it.
 func TestDirectoryOfAFailedStart(t *testing.T) {
 	temporary := t.TempDir()
 	t.Setenv("TMPDIR", temporary)
@@ -290,15 +290,14 @@ func TestWaitReportsFailure(t *testing.T) {
 	require.NoDirExists(t, cp.DataDir(), "a temporary directory is removed")
 }
 
-// requireNoChildren looks for processes that mention the directory in their
-// command line, as all components do.
+// requireNoChildren requires that no process mentions the directory in its command line, as all components do.
 func requireNoChildren(t *testing.T, dir string) {
 	t.Helper()
 	files, err := filepath.Glob("/proc/[0-9]*/cmdline")
 	require.NoError(t, err)
 	for _, file := range files {
 		cmdline, err := os.ReadFile(file)
-		if err == nil { // else it ended in the meantime
+		if err == nil { // or else it has just ended
 			require.NotContains(t, string(cmdline), dir, "still running")
 		}
 	}

@@ -1,13 +1,11 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package controlplane runs a local Kubernetes control plane for tests and
-// demos: etcd, kube-apiserver, kube-controller-manager and kwok as child
-// processes on 127.0.0.1, and any number of schedulers beside them. All of
-// them are the real programs, built from the modules that go.mod pins; nothing
-// but a Go toolchain has to be installed.
+// Package controlplane runs a local Kubernetes control plane for tests and demos. etcd, kube-apiserver, kube-controller-manager
+// and kwok are child processes on 127.0.0.1; any number of schedulers can run beside them. All are the real programs, built from
+// the modules that go.mod pins. Only a Go toolchain must be installed.
 //
-// A test starts what it needs and stops it again:
+// A test starts a control plane and stops it again:
 //
 //	cp, err := controlplane.Start(t.Context(), controlplane.Options{
 //		DataDir:  t.TempDir(),
@@ -25,24 +23,19 @@
 //
 // # Life cycle
 //
-// The context given to [Start] governs the life of the control plane, not only
-// its start: when it ends, everything is stopped as if by [ControlPlane.Stop].
-// How long a component may take until it is ready is limited by
-// [Options.ReadyTimeout] and by the context. A component that ends before it is
-// ready fails the start at once; the error carries the last lines of its log.
+// The context of [Start] governs the life of the control plane, not only its start. When the context ends, everything is stopped
+// as by [ControlPlane.Stop]. [Options.ReadyTimeout] and the context limit the time until a component is ready. If a component
+// ends before it is ready, the start fails at once with the last lines of its log.
 //
-// Children run in process groups of their own. On Linux the kernel kills them
-// when the process that started them dies, however it dies; on other systems a
-// parent that is killed hard leaves them behind. Windows is not supported.
+// Children run in their own process groups. On Linux the kernel kills them when the process that started them dies, for any
+// reason. On other systems a parent that is killed by SIGKILL leaves its children behind. Windows is not supported.
 //
 // # What differs from a production cluster
 //
-//   - etcd does not sync to disk, speaks plain HTTP on the loopback interface and
-//     asks for no credentials: anybody with an account on the machine can read it.
-//   - Users are those of a static token file: an administrator in system:masters
-//     and [Options.Users]. Authorization is RBAC, as elsewhere.
-//   - Only the controllers in [DefaultControllers] run. There is no node lifecycle
-//     controller, so the admission plugin that taints new nodes until it has seen
-//     them is off as well.
-//   - Pods run in name only: kwok reports them as Running.
+//   - etcd does not sync to disk, serves plain HTTP on the loopback interface and needs no credentials: every local user can read
+//     it.
+//   - Users come from a static token file: an administrator in system:masters, and [Options.Users]. Authorization is RBAC.
+//   - Only the controllers in [DefaultControllers] run. Because the node lifecycle controller is missing, the admission plugin
+//     that taints new nodes is off as well.
+//   - Pods run no containers: kwok reports them as Running.
 package controlplane

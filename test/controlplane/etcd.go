@@ -28,9 +28,9 @@ func (cp *ControlPlane) etcdCommand() command {
 			"--listen-peer-urls=" + cp.etcdPeerURL,
 			"--initial-advertise-peer-urls=" + cp.etcdPeerURL,
 			"--initial-cluster=default=" + cp.etcdPeerURL,
-			// Surviving the end of the process is enough; the page cache does.
+			// Data must survive the end of the process only; the page cache suffices for that.
 			"--unsafe-no-fsync",
-			// The most that etcd is good for: an API server that is killed all the time does not compact it.
+			// This is etcd's maximum: an API server that is killed repeatedly does not compact etcd.
 			"--quota-backend-bytes=8589934592",
 		},
 		endpoint: cp.etcdURL,

@@ -16,7 +16,7 @@ import (
 // clusterName is the name of the cluster and the context in kubeconfigs.
 const clusterName = "celset-local"
 
-// credentials are what it takes to talk to the API server as one user.
+// credentials hold the address, trust and token of one user for the API server.
 type credentials struct {
 	server string // URL
 	caCert []byte // PEM
@@ -33,8 +33,8 @@ func (c credentials) kubeconfig() clientcmdapi.Config {
 	return *config
 }
 
-// restConfig is for clients in this process. Client-side throttling is off: the
-// API server has its own, and tests want to be fast.
+// restConfig returns a configuration for clients in this process. Client-side throttling is off for speed: the API server
+// throttles by itself.
 func (c credentials) restConfig() *rest.Config {
 	return &rest.Config{
 		Host:            c.server,
@@ -44,8 +44,7 @@ func (c credentials) restConfig() *rest.Config {
 	}
 }
 
-// writeKubeconfig writes the user's kubeconfig into a directory, readable by
-// the owner only.
+// writeKubeconfig writes the user's kubeconfig into a directory. Only the owner can read the file.
 func (c credentials) writeKubeconfig(dir string) error {
 	if err := clientcmd.WriteToFile(c.kubeconfig(), kubeconfigPath(dir, c.user.Name)); err != nil {
 		return fmt.Errorf("kubeconfig of user %s: %w", c.user.Name, err)
@@ -53,8 +52,7 @@ func (c credentials) writeKubeconfig(dir string) error {
 	return nil
 }
 
-// kubeconfigPath is where a user's kubeconfig lies. User names may contain
-// slashes.
+// kubeconfigPath returns the path of a user's kubeconfig. User names may contain slashes.
 func kubeconfigPath(dir, user string) string {
 	return filepath.Join(dir, url.PathEscape(user)+".kubeconfig")
 }

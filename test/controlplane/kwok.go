@@ -14,18 +14,18 @@ import (
 )
 
 const (
-	// KwokNodeAnnotation with the value KwokNodeValue on a node has kwok play the
-	// kubelet of it: the node becomes Ready, and pods bound to it Running.
+	// KwokNodeAnnotation with the value KwokNodeValue makes kwok act as the node's kubelet: the node becomes Ready, and pods bound
+	// to it become Running.
 	KwokNodeAnnotation = "kwok.x-k8s.io/node"
 	// KwokNodeValue is the value of KwokNodeAnnotation.
 	KwokNodeValue = "fake"
 
-	// RunForAnnotation on a pod is the duration ("30s") after which a kwok node
-	// has it succeed. A pod without it runs until it is deleted.
+	// RunForAnnotation on a pod is the duration ("30s") after which the pod succeeds on a kwok node. A pod without it runs until it
+	// is deleted.
 	RunForAnnotation = "celset.dev/run-for"
 )
 
-// kwokStages say what kwok does with nodes and pods; kwok has none of its own.
+// kwokStages are the behaviour of kwok for nodes and pods. kwok has no default stages.
 //
 //go:embed stages.yaml
 var kwokStages []byte
@@ -48,7 +48,7 @@ func (cp *ControlPlane) startKwok(ctx context.Context) error {
 			"--server-address=" + address(ports[0]),
 			"--config=" + stages,
 		}, cp.options.KwokArgs),
-		// Else it reads and writes in the home directory.
+		// Otherwise kwok reads and writes in the home directory.
 		env:      []string{"KWOK_WORKDIR=" + filepath.Join(cp.dir, "kwok")},
 		endpoint: "http://" + address(ports[0]),
 		client:   cp.plainClient,

@@ -19,12 +19,11 @@ const modulePath = "github.com/celset/celset"
 // BinDirEnv names the environment variable that overrides [BinDir].
 const BinDirEnv = "CELSET_BIN"
 
-// KubernetesEnv is the environment variable for [Options.Kubernetes] where that is empty. With
-// it whole test suites run on an older version.
+// KubernetesEnv names the environment variable that is the default of [Options.Kubernetes]. It runs whole test suites on an older
+// version.
 const KubernetesEnv = "CELSET_KUBERNETES"
 
-// BinDir returns the directory of the binaries: $CELSET_BIN, or else bin in
-// the root of the module around the working directory.
+// BinDir returns the directory of the binaries: $CELSET_BIN, or bin in the root of the module around the working directory.
 func BinDir() (string, error) {
 	if dir := os.Getenv(BinDirEnv); dir != "" {
 		return filepath.Abs(dir)
@@ -36,9 +35,8 @@ func BinDir() (string, error) {
 	return filepath.Join(root, "bin"), nil
 }
 
-// ModuleRoot returns the root of this module's source tree: the nearest
-// directory above the working directory whose go.mod names it. The tools'
-// modules below it don't count.
+// ModuleRoot returns the root of this module's source tree: the nearest parent of the working directory whose go.mod names this
+// module. The tools' nested modules don't count.
 func ModuleRoot() (string, error) {
 	start, err := os.Getwd()
 	if err != nil {

@@ -21,7 +21,7 @@ import (
 const (
 	nodePollPeriod = 100 * time.Millisecond
 
-	// concurrentNodes limits requests in flight when many nodes are created.
+	// concurrentNodes limits the requests in flight while nodes are created.
 	concurrentNodes = 16
 )
 
@@ -29,21 +29,18 @@ const (
 type NodeOptions struct {
 	// Prefix of the names, which end in "-0", "-1" and so on. Empty: "node".
 	Prefix string
-	// Labels beside kubernetes.io/hostname, and those of the i-th node, unless it is nil.
+	// Labels are set in addition to kubernetes.io/hostname. LabelsOf adds labels to the i-th node, unless it is nil.
 	Labels   map[string]string
 	LabelsOf func(i int) map[string]string
-	// Capacity, all of it allocatable. What it does not mention of cpu, memory
-	// and pods is as in [DefaultNodeCapacity].
+	// Capacity of the node; all of it is allocatable. Missing cpu, memory and pods come from [DefaultNodeCapacity].
 	Capacity corev1.ResourceList
 	// Taints of the nodes.
 	Taints []corev1.Taint
-	// Static nodes are Ready at once and stay so without kwok, but nobody runs
-	// their pods.
+	// Static nodes are Ready at once and stay Ready without kwok, but their pods never run.
 	Static bool
 }
 
-// DefaultNodeCapacity is room for anything a test might schedule: 64 CPUs,
-// 512 GiB of memory and 110 pods.
+// DefaultNodeCapacity is enough for any test: 64 CPUs, 512 GiB of memory and 110 pods.
 func DefaultNodeCapacity() corev1.ResourceList {
 	return corev1.ResourceList{
 		corev1.ResourceCPU:    resource.MustParse("64"),
@@ -52,8 +49,7 @@ func DefaultNodeCapacity() corev1.ResourceList {
 	}
 }
 
-// CreateNodes creates n nodes, waits until they are Ready and returns their
-// names, in ascending order of their number.
+// CreateNodes creates n nodes, waits until they are Ready and returns their names in ascending order of their number.
 func CreateNodes(ctx context.Context, client kubernetes.Interface, n int, options NodeOptions) ([]string, error) {
 	names := make([]string, n)
 	group, groupCtx := errgroup.WithContext(ctx)
@@ -75,7 +71,7 @@ func CreateNodes(ctx context.Context, client kubernetes.Interface, n int, option
 	return names, waitNodesReady(ctx, client, names)
 }
 
-// node is the i-th node.
+// node returns the i-th node.
 func (o NodeOptions) node(i int) *corev1.Node {
 	prefix := o.Prefix
 	if prefix == "" {
@@ -104,8 +100,7 @@ func (o NodeOptions) node(i int) *corev1.Node {
 	return node
 }
 
-// waitNodesReady lists all nodes at a time: with hundreds of them, that is less
-// work for everybody than to ask for each.
+// waitNodesReady lists all nodes at once: with hundreds of nodes, that is less work than one request per node.
 func waitNodesReady(ctx context.Context, client kubernetes.Interface, names []string) error {
 	missing := map[string]bool{}
 	err := wait.PollUntilContextCancel(ctx, nodePollPeriod, true, func(ctx context.Context) (bool, error) {

@@ -12,28 +12,25 @@ import (
 	"time"
 )
 
-// DefaultReadyTimeout is how long one component may take until it is ready.
+// DefaultReadyTimeout limits the time until a component is ready.
 const DefaultReadyTimeout = 2 * time.Minute
 
-// Options say which control plane [Start] starts. The zero value is a whole
-// one, in a temporary directory.
+// Options configure the control plane of [Start]. The zero value is a complete control plane in a temporary directory.
 type Options struct {
-	// DataDir holds etcd's data, keys, kubeconfigs and logs. It is created if it
-	// does not exist and kept when the control plane stops; starting in it again
-	// brings the stored objects back. Empty: a temporary directory that Stop
-	// removes. After a failed start the temporary directory stays, because the
-	// error refers to the logs in it; not if it was the context that ended it.
+	// DataDir holds etcd's data, keys, kubeconfigs and logs. Start creates it if needed, and it stays when the control plane stops;
+	// another start in it restores the stored objects. Empty: a temporary directory that Stop removes. After a failed start the
+	// temporary directory stays, because the error refers to its logs, unless the context ended the start.
 	DataDir string
 
-	// BinDir holds the binaries. Empty: what [BinDir] returns.
+	// BinDir holds the binaries. Empty: the result of [BinDir].
 	BinDir string
 
-	// Prebuilt uses the binaries in BinDir as they are. Otherwise Start and
-	// StartScheduler bring those they need up to date first, see [Build].
+	// Prebuilt uses the binaries in BinDir as they are. Otherwise Start and StartScheduler first bring their binaries up to date,
+	// see [Build].
 	Prebuilt bool
 
-	// Kubernetes is the minor version of kube-apiserver and kube-controller-manager, one of
-	// [OlderKubernetes]. Empty: what [KubernetesEnv] says, or that of go.mod.
+	// Kubernetes is the minor version of kube-apiserver and kube-controller-manager, one of [OlderKubernetes]. Empty: the value of
+	// [KubernetesEnv], or the version of go.mod.
 	Kubernetes string
 
 	// Progress receives a line for every step that takes longer than a second.
@@ -48,29 +45,24 @@ type Options struct {
 	// kube-controller-manager.
 	FeatureGates map[string]bool
 
-	// ServiceAccountAdmission turns the admission plugin ServiceAccount on: pods
-	// then need the service account they name (or "default") in their namespace,
-	// and get its token mounted. It takes the controller manager to create
-	// "default".
+	// ServiceAccountAdmission turns on the admission plugin ServiceAccount. Pods then need their service account (by default
+	// "default") in their namespace, and get its token mounted. Only the controller manager creates "default".
 	ServiceAccountAdmission bool
 
-	// Users can authenticate beside the administrator. What they may do is up to
-	// RBAC objects; see ControlPlane.KubeconfigFor.
+	// Users can authenticate in addition to the administrator. RBAC objects grant their rights; see ControlPlane.KubeconfigFor.
 	Users []User
 
 	// SkipControllerManager leaves kube-controller-manager out.
 	SkipControllerManager bool
 
-	// Controllers are the ones kube-controller-manager runs. Nil:
-	// [DefaultControllers].
+	// Controllers are the controllers of kube-controller-manager. Nil: [DefaultControllers].
 	Controllers []string
 
-	// SkipKwok leaves kwok out: then only static nodes become ready, and no pod
-	// leaves the phase Pending.
+	// SkipKwok leaves kwok out. Then only static nodes become ready, and all pods stay Pending.
 	SkipKwok bool
 
-	// APIServerArgs, ControllerManagerArgs and KwokArgs are further command line
-	// flags. One that repeats a flag of ours overrides it.
+	// APIServerArgs, ControllerManagerArgs and KwokArgs are further command line flags. They override flags of ours with the same
+	// name.
 	APIServerArgs         []string
 	ControllerManagerArgs []string
 	KwokArgs              []string
@@ -83,7 +75,7 @@ func (o Options) readyTimeout() time.Duration {
 	return DefaultReadyTimeout
 }
 
-// validate rejects options that can't work together, before anything runs.
+// validate rejects incompatible options before any process starts.
 func (o Options) validate() error {
 	if o.ServiceAccountAdmission && o.SkipControllerManager {
 		return fmt.Errorf("options: ServiceAccountAdmission needs the controller manager, which SkipControllerManager leaves out: no pod could be created without its service accounts")
@@ -94,7 +86,7 @@ func (o Options) validate() error {
 	return validateUsers(o.Users)
 }
 
-// serverBinaries are the names of the binaries that Start runs.
+// serverBinaries returns the names of the binaries that Start runs.
 func (o Options) serverBinaries() []string {
 	names := []string{Etcd, versioned(KubeAPIServer, o.Kubernetes)}
 	if !o.SkipControllerManager {
@@ -106,8 +98,8 @@ func (o Options) serverBinaries() []string {
 	return names
 }
 
-// featureGateArgs renders gates as a command line flag, sorted so that command
-// lines in logs compare; none if there are no gates.
+// featureGateArgs renders gates as a command line flag, sorted so that command lines in logs can be compared. It returns nil if
+// there are no gates.
 func featureGateArgs(gates map[string]bool) []string {
 	if len(gates) == 0 {
 		return nil

@@ -28,8 +28,8 @@ type pki struct {
 	caCert            []byte // the content of servingCert
 }
 
-// newPKI writes the keys into a directory. All servers share one serving
-// certificate: they share one address, and nobody talks to them from elsewhere.
+// newPKI writes the keys into a directory. All servers share one serving certificate, because they share one address that is
+// reachable only locally.
 func newPKI(dir string) (pki, error) {
 	cert, key, err := certutil.GenerateSelfSignedCertKey(loopback, nil, []string{"localhost"})
 	if err != nil {
@@ -51,8 +51,7 @@ func newPKI(dir string) (pki, error) {
 	)
 }
 
-// writeClientCert writes a certificate that is its own authority, so that whoever
-// trusts that trusts one client.
+// writeClientCert writes a self-signed certificate, so that a server that trusts it trusts exactly one client.
 func writeClientCert(certPath, keyPath string) error {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -70,8 +69,7 @@ func writeClientCert(certPath, keyPath string) error {
 	return errors.Join(os.WriteFile(certPath, pemCert, 0o600), os.WriteFile(keyPath, pemKey, 0o600))
 }
 
-// ensureServiceAccountKey keeps a key that exists: tokens stored in etcd are
-// signed with it.
+// ensureServiceAccountKey keeps an existing key, because tokens stored in etcd are signed with it.
 func ensureServiceAccountKey(path string) error {
 	if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
 		return err

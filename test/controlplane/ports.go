@@ -12,14 +12,11 @@ import (
 
 const loopback = "127.0.0.1"
 
-// FreePorts returns n TCP ports of the loopback interface that nobody listens
-// on, different from each other.
+// FreePorts returns n different TCP ports of the loopback interface without a listener.
 //
-// A port that was merely found free could be handed out again, to an outgoing
-// connection or another test, before the child binds it. So each port is left
-// behind with a closed connection in TIME_WAIT: for a minute the kernel does
-// not choose such a port by itself, but lets a server that asks for it by
-// number and sets SO_REUSEADDR (as all Go programs do) have it.
+// A port that is merely free could be given to an outgoing connection or another test before the child binds it. So FreePorts
+// leaves a closed connection in TIME_WAIT on each port. For a minute the kernel does not choose such a port by itself. But a
+// server that requests the port by number with SO_REUSEADDR (as all Go programs do) gets it.
 func FreePorts(n int) ([]int, error) {
 	ports := make([]int, 0, n)
 	for range n {
@@ -48,15 +45,15 @@ func reservePort() (port int, err error) {
 	if err != nil {
 		return 0, err
 	}
-	// The end that closes first is the one that enters TIME_WAIT; it must be the
-	// one bound to the port. Deferred calls close the client afterwards.
+	// The end that closes first enters TIME_WAIT, so it must be the end that is bound to the port. Deferred calls close the client
+	// afterwards.
 	if err := server.Close(); err != nil {
 		return 0, err
 	}
 	return listener.Addr().(*net.TCPAddr).Port, nil
 }
 
-// address is the loopback address with a port, as flags and URLs want it.
+// address returns the loopback address with a port, for flags and URLs.
 func address(port int) string {
 	return net.JoinHostPort(loopback, strconv.Itoa(port))
 }

@@ -16,8 +16,7 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// prepare does all that comes before the first process: binaries, the data
-// directory, keys, users and clients.
+// prepare does all work before the first process: binaries, the data directory, keys, users and clients.
 func prepare(ctx context.Context, options Options) (_ *ControlPlane, err error) {
 	if options.Kubernetes == "" {
 		options.Kubernetes = os.Getenv(KubernetesEnv)
@@ -58,7 +57,7 @@ func (cp *ControlPlane) prepareBinaries(ctx context.Context) (err error) {
 	return err
 }
 
-// prepareDir makes the data directory exist and ours alone.
+// prepareDir creates the data directory if needed and locks it.
 func (cp *ControlPlane) prepareDir() (err error) {
 	cp.temporary = cp.options.DataDir == ""
 	if cp.temporary {
@@ -82,8 +81,8 @@ func (cp *ControlPlane) prepareDir() (err error) {
 	return nil
 }
 
-// prepareAccess decides where the API server and its store will listen and who may
-// talk to it, and writes that down for the server, the other components and the user.
+// prepareAccess chooses the addresses of the API server and of etcd, creates the users, and writes the files for the server, the
+// other components and the user.
 func (cp *ControlPlane) prepareAccess() (err error) {
 	if cp.pki, err = newPKI(cp.dir); err != nil {
 		return err

@@ -18,26 +18,24 @@ import (
 	"time"
 )
 
-// command says how to run one component.
+// A command describes how to run one component.
 type command struct {
 	name     string
 	binary   string
 	args     []string
-	env      []string // beside that of this process, "NAME=value"
+	env      []string // "NAME=value", added to this process's environment
 	logFile  string
 	endpoint string       // URL of its HTTP server, without path
 	client   *http.Client // trusted by that server
 
-	// grace is the time between the request to end and the end by force. Zero:
-	// by force at once.
+	// grace is the time between SIGTERM and SIGKILL. Zero: SIGKILL at once.
 	grace time.Duration
 
 	isolated bool     // in a mount and a PID namespace of its own
-	beside   *Process // in the namespaces of that one, which is isolated
+	beside   *Process // an isolated process whose namespaces this one joins
 }
 
-// Process is a component that runs, or ran, as a child process. Its methods may
-// be called concurrently.
+// A Process is a component that runs or has run as a child process. Its methods may be called concurrently.
 type Process struct {
 	command command
 	cmd     *exec.Cmd
@@ -45,7 +43,7 @@ type Process struct {
 	stopped context.Context // ended by stop
 	killed  atomic.Bool     // by Kill
 	done    chan struct{}   // closed when the child has ended
-	err     error           // of an end that was not asked for; read after done
+	err     error           // of an unrequested end; read after done
 }
 
 // startProcess starts a child that lives until Stop, or its own end.
@@ -59,8 +57,7 @@ func startProcess(ctx context.Context, c command) (*Process, error) {
 	}
 	defer log.Close() // the child has its own descriptor
 
-	// The owner stops its processes in an order; the end of the caller's context
-	// must not reach them past the owner.
+	// The supervisor stops processes in order of dependency. So the end of the caller's context must not stop them directly.
 	stopped, stop := context.WithCancel(context.WithoutCancel(ctx))
 	p := &Process{command: c, stop: stop, stopped: stopped, done: make(chan struct{})}
 	p.cmd = exec.CommandContext(stopped, c.binary, c.args...)
@@ -77,17 +74,14 @@ func startProcess(ctx context.Context, c command) (*Process, error) {
 	return p, nil
 }
 
-// run starts the child and returns; the goroutine that waits for its end does
-// so on a thread of its own. The kernel's promise to kill a child when its
-// parent dies is bound to the thread that created the child, and the runtime
-// ends idle threads: this one lives as long as the child.
+// run starts the child and returns. The goroutine that waits for its end occupies its own thread as long as the child lives. This
+// is needed because the kernel kills a child when the thread that created it ends, and the runtime ends idle threads.
 func (p *Process) run() error {
 	started := make(chan error, 1)
 	onThreadOfItsOwn(func() {
 		var err error
 		if p.command.beside != nil {
-			// The thread stays locked, so that it ends with the goroutine: it is of no use
-			// to others any more.
+			// The thread stays locked so that it ends with the goroutine: other goroutines can't use it any more.
 			err = enterNamespaces(p.command.beside)
 		} else {
 			defer runtime.UnlockOSThread()
@@ -103,9 +97,8 @@ func (p *Process) run() error {
 	return <-started
 }
 
-// onThreadOfItsOwn runs f in a goroutine that is locked to a thread, and not to the
-// first one of the process: that one can't end before the process, and what /proc
-// tells about the process is about the namespaces of that thread.
+// onThreadOfItsOwn runs f in a goroutine that is locked to a thread other than the first one of the process. The first thread
+// can't end before the process, and /proc reports its namespaces as the namespaces of the process.
 func onThreadOfItsOwn(f func()) {
 	go func() {
 		runtime.LockOSThread()
@@ -136,8 +129,8 @@ func (p *Process) finish(exit error) {
 	close(p.done)
 }
 
-// signalStop asks the child's process group to end, or ends it. If the child
-// outlives the grace, package exec kills it.
+// signalStop sends SIGTERM to the child's process group, or SIGKILL without grace. If the child outlives the grace, package exec
+// kills it.
 func (p *Process) signalStop() error {
 	signal := syscall.SIGTERM
 	if p.command.grace == 0 {
@@ -150,38 +143,36 @@ func (p *Process) signalStop() error {
 	return err
 }
 
-// Stop ends the process and returns when it has ended. Stopping it again, or
-// when it ended by itself, does nothing.
+// Stop ends the process and returns when it has ended. Stop does nothing if the process has already ended.
 func (p *Process) Stop() {
 	p.stop()
 	<-p.done
 }
 
-// Kill ends the process without a chance to tidy up, whatever grace Stop gives it,
-// and returns when it has ended. Afterwards it counts as stopped.
+// Kill ends the process by SIGKILL regardless of its grace, and returns when it has ended. Afterwards it counts as stopped.
 func (p *Process) Kill() {
 	p.killed.Store(true)
 	_ = p.cmd.Process.Kill() // it fails if the process has ended
 	<-p.done
 }
 
-// Name of the component, unique among those that run.
+// Name returns the name of the component, unique among running components.
 func (p *Process) Name() string { return p.command.name }
 
-// PID is the process id, also that of its process group.
+// PID returns the process id, which is also the id of its process group.
 func (p *Process) PID() int { return p.cmd.Process.Pid }
 
-// LogFile is the path of the file that holds what the process printed.
+// LogFile returns the path of the file with the output of the process.
 func (p *Process) LogFile() string { return p.command.logFile }
 
 // Endpoint is the URL of the process's HTTP server, without a path.
 func (p *Process) Endpoint() string { return p.command.endpoint }
 
-// Done is closed when the process has ended, for whatever reason.
+// Done returns a channel that is closed when the process has ended for any reason.
 func (p *Process) Done() <-chan struct{} { return p.done }
 
-// Err is nil while the process runs and when it was stopped; otherwise it says
-// how it ended, with the last lines of its log.
+// Err returns nil while the process runs and after it was stopped. Otherwise it returns how the process ended, with the last
+// lines of its log.
 func (p *Process) Err() error {
 	select {
 	case <-p.done:
@@ -191,8 +182,8 @@ func (p *Process) Err() error {
 	}
 }
 
-// Get returns the body at a path of the process's HTTP server ("/metrics",
-// "/healthz"), asked for as the administrator. Any status but 200 is an error.
+// Get returns the body at a path of the process's HTTP server ("/metrics", "/healthz"), requested as the administrator. Any
+// status but 200 is an error.
 func (p *Process) Get(ctx context.Context, path string) ([]byte, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, p.command.endpoint+path, nil)
 	if err != nil {

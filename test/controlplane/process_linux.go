@@ -11,13 +11,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// childAttributes put a child into a process group of its own, so that a
-// terminal's interrupt reaches only us and a signal of ours reaches all its
-// descendants; and have the kernel kill it when the thread that starts it ends.
+// childAttributes put a child into its own process group, so that a terminal's interrupt reaches only this process and its
+// signals reach all descendants of the child. The kernel kills the child when the thread that started it ends.
 //
-// One beside an isolated process ends with that process instead: the package
-// syscall takes a child that does not see its parent, which is in another PID
-// namespace, for one whose parent has died.
+// A child beside an isolated process ends with that process instead. Such a child does not see its parent, which is in another
+// PID namespace, so package syscall would conclude that the parent has died.
 func childAttributes(c command) *syscall.SysProcAttr {
 	switch {
 	case c.beside != nil:
@@ -32,14 +30,14 @@ func childAttributes(c command) *syscall.SysProcAttr {
 	}
 }
 
-// enterNamespaces has what the calling thread starts from now on be in the
-// namespaces of an isolated process. The thread must not be used for anything else.
+// enterNamespaces puts future children of the calling thread into the namespaces of an isolated process. The thread must not be
+// used for anything else.
 func enterNamespaces(beside *Process) error {
 	// A thread that shares its working directory with others can't change its mounts.
 	if err := unix.Unshare(unix.CLONE_FS); err != nil {
 		return fmt.Errorf("enter the namespaces of %s: %w", beside.Name(), err)
 	}
-	// Opened before the first is entered, where /proc is another.
+	// All files are opened first: after entering a namespace, /proc is another.
 	files := map[string]*os.File{}
 	for _, namespace := range []string{"mnt", "pid"} {
 		file, err := os.Open(fmt.Sprintf("/proc/%d/ns/%s", beside.PID(), namespace))
@@ -57,6 +55,5 @@ func enterNamespaces(beside *Process) error {
 	return nil
 }
 
-// onFirstThread tells whether the calling thread is the one that the process started
-// with.
+// onFirstThread reports whether the calling thread is the first thread of the process.
 func onFirstThread() bool { return unix.Gettid() == os.Getpid() }

@@ -15,7 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// needNamespaces skips a test where root may not make them.
+// needNamespaces skips a test if namespaces can't be created.
 func needNamespaces(t *testing.T) {
 	t.Helper()
 	c := shell(t, "sleep 60")
@@ -72,8 +72,7 @@ func TestIsolatedProcess(t *testing.T) {
 	require.ErrorContains(t, err, "enter the namespaces of child: open /proc/")
 }
 
-// TestNamespacesOfThisProcess would find threads that were left in the namespaces of
-// others.
+// TestNamespacesOfThisProcess checks that no thread of this process is left in the namespaces of others.
 func TestNamespacesOfThisProcess(t *testing.T) {
 	needNamespaces(t)
 	before := namespaces(t, "self")
@@ -87,8 +86,7 @@ func TestNamespacesOfThisProcess(t *testing.T) {
 		<-p.Done()
 	}
 	require.Equal(t, before, namespaces(t, "self"))
-	// The thread that a process was started on ends just after it has told that the
-	// process is done.
+	// The thread that started a process ends just after it has closed the process's done channel.
 	require.EventuallyWithT(t, func(t *assert.CollectT) {
 		threads, err := os.ReadDir("/proc/self/task")
 		require.NoError(t, err)

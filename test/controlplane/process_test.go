@@ -23,10 +23,10 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// patience is far more than anything takes that is awaited here, on a busy machine too.
+// patience is longer than any wait here takes, even on a busy machine.
 const patience = 2 * time.Minute
 
-// shell is a command that runs a script.
+// shell returns a command that runs a script.
 func shell(t *testing.T, script string) command {
 	return command{
 		name:    "child",
@@ -102,7 +102,7 @@ func TestProcessStopReachesDescendants(t *testing.T) {
 	p := startShell(t, shell(t, "sleep 1000 & echo up; wait"))
 	waitForLine(t, p, "up")
 	p.Stop()
-	// The orphan is dead, but init may take a moment to bury it.
+	// The orphan is dead, but init may reap it a moment later.
 	require.Eventually(t, func() bool { return errors.Is(syscall.Kill(-p.PID(), 0), syscall.ESRCH) },
 		patience, 5*time.Millisecond)
 }
@@ -119,8 +119,7 @@ func TestStartProcessErrors(t *testing.T) {
 	require.ErrorContains(t, err, "start child: mkdir /dev/null: not a directory")
 }
 
-// parentEnv makes the test binary start a child that does not end, tell its
-// process id and wait to be killed.
+// parentEnv makes the test binary start a child that does not end, print the child's process id and wait to be killed.
 const parentEnv = "CELSET_TEST_PARENT_LOG"
 
 func TestMain(m *testing.M) {
@@ -147,7 +146,7 @@ func TestChildDiesWithParent(t *testing.T) {
 	var child int
 	_, err = fmt.Fscan(stdout, &child)
 	require.NoError(t, err)
-	// Long enough for the runtime of the parent to end threads it does not need.
+	// Wait until the parent's runtime has ended its idle threads.
 	time.Sleep(200 * time.Millisecond)
 	require.NoError(t, syscall.Kill(child, 0))
 
@@ -156,8 +155,7 @@ func TestChildDiesWithParent(t *testing.T) {
 	require.Eventually(t, func() bool { return gone(child) }, patience, 5*time.Millisecond)
 }
 
-// gone says whether a process has ended; an orphan may stay a zombie for as
-// long as init likes.
+// gone reports whether a process has ended. An orphan may stay a zombie until init reaps it.
 func gone(pid int) bool {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	return err != nil || strings.Contains(string(stat), ") Z ")
@@ -255,7 +253,7 @@ func TestLastLines(t *testing.T) {
 	require.Error(t, err)
 }
 
-// beside is a control plane without components, for programs beside them.
+// beside returns a control plane without components, for programs that run beside it.
 func beside(t *testing.T) *ControlPlane {
 	t.Helper()
 	cp, err := prepare(t.Context(), Options{DataDir: t.TempDir(), Prebuilt: true})
@@ -294,8 +292,7 @@ func TestStartProgramFails(t *testing.T) {
 	require.ErrorContains(t, err, "why")
 }
 
-// TestKubeletTLS has the certificate of the API server as a client pass for nobody
-// but itself.
+// TestKubeletTLS checks that the client certificate of the API server authenticates only the API server.
 func TestKubeletTLS(t *testing.T) {
 	cp := beside(t)
 	files := cp.KubeletTLS()

@@ -10,9 +10,8 @@ import (
 	"syscall"
 )
 
-// childAttributes put a child into a process group of its own, so that a
-// terminal's interrupt reaches only us and a signal of ours reaches all its
-// descendants.
+// childAttributes put a child into its own process group, so that a terminal's interrupt reaches only this process and its
+// signals reach all descendants of the child.
 func childAttributes(command) *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true}
 }

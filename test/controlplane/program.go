@@ -13,30 +13,25 @@ import (
 	"time"
 )
 
-// Program says which program StartProgram starts.
+// A Program describes the program that StartProgram starts.
 type Program struct {
-	// Name of the process. Programs that run at the same time need different ones.
+	// Name of the process, unique among running processes.
 	Name string
-	// Binary is the path of the program, or the name of one in the binary directory.
+	// Binary is the path of the program, or its name in the binary directory.
 	Binary string
-	// Args are all its arguments. Env is for its environment, beside that of this
-	// process: "NAME=value".
+	// Args are all its arguments. Env is added to the environment of this process: "NAME=value".
 	Args, Env []string
 	// Endpoint is the URL of its plain HTTP server, without a path, for Process.Get.
 	Endpoint string
-	// Ready succeeds when the program is ready; it is asked repeatedly. Nil: the program
-	// is ready when it runs.
+	// Ready succeeds when the program is ready; it is called repeatedly. Nil: the program is ready when it runs.
 	Ready func(context.Context, *Process) error
-	// Grace is the time between the request to end and the end by force. Zero: by
-	// force at once.
+	// Grace is the time between SIGTERM and SIGKILL. Zero: SIGKILL at once.
 	Grace time.Duration
 
-	// Isolated gives the program a mount namespace and a PID namespace of its own, in
-	// which it has the number 1: when it ends, the kernel kills what else is in them
-	// and takes the mounts apart, before the end of the program is seen. Linux only,
-	// as root.
+	// Isolated gives the program its own mount namespace and PID namespace, with PID 1. When the program ends, the kernel kills all
+	// other processes in them and removes the mounts before the end is visible. It needs Linux and root.
 	Isolated bool
-	// Beside is an isolated program whose namespaces this one is to be in.
+	// Beside is an isolated program whose namespaces this program joins.
 	Beside *Process
 }
 
@@ -69,11 +64,10 @@ func (cp *ControlPlane) StartProgram(ctx context.Context, program Program) (*Pro
 	return p, nil
 }
 
-// KubeletTLS are paths of files with which a kubelet and the API server know each
-// other, for what the API server asks of kubelets: logs, for example.
+// KubeletTLS holds the paths of the files that authenticate a kubelet and the API server to each other, for requests to kubelets
+// such as logs.
 type KubeletTLS struct {
-	// ServingCert and ServingKey are what the API server trusts on the loopback
-	// interface.
+	// ServingCert and ServingKey are trusted by the API server on the loopback interface.
 	ServingCert, ServingKey string
 	// ClientCA signed the certificate of the API server, and nothing else.
 	ClientCA string
@@ -87,7 +81,7 @@ func (cp *ControlPlane) KubeletTLS() KubeletTLS {
 	}
 }
 
-// Probe succeeds when a GET of the URL, plain HTTP, answers 200.
+// Probe succeeds when a plain HTTP GET of the URL returns 200.
 func Probe(ctx context.Context, url string) error {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {

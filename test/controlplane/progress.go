@@ -10,11 +10,10 @@ import (
 	"time"
 )
 
-// slowStep is the time after which a step is worth a line: below it, nobody
-// wonders what is going on.
+// slowStep is the duration after which a step is reported. Shorter steps need no explanation.
 const slowStep = time.Second
 
-// stillPeriod is the time between two lines of a step that goes on.
+// stillPeriod is the time between two lines about a step that continues.
 const stillPeriod = 20 * time.Second
 
 // progress reports steps that take long. Steps may run concurrently.
@@ -33,13 +32,12 @@ func newProgress(w io.Writer) *progress {
 func (p *progress) printf(format string, args ...any) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	// A reader of progress that went away is no reason to fail.
+	// An error of the progress writer must not fail the step.
 	_, _ = fmt.Fprintf(p.w, format+"\n", args...)
 }
 
-// step runs f. If f takes longer than slowStep, a line says what is going on
-// ("building kwok"), one that it still does every stillPeriod, and another one that it is
-// over ("kwok built after 66.0s").
+// step runs f. If f takes longer than slowStep, step prints a line ("building kwok"), another line each stillPeriod, and a last
+// one when f has ended ("kwok built after 66.0s").
 func (p *progress) step(doing, done string, f func() error) error {
 	start := time.Now()
 	ended, announced := make(chan struct{}), make(chan bool)
@@ -52,7 +50,7 @@ func (p *progress) step(doing, done string, f func() error) error {
 	return err
 }
 
-// announce writes lines until the step has ended, and tells whether it wrote one.
+// announce writes lines until the step has ended, and reports whether it wrote any.
 func (p *progress) announce(doing string, start time.Time, ended <-chan struct{}) bool {
 	select {
 	case <-ended:

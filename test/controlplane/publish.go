@@ -12,9 +12,8 @@ import (
 	"go.etcd.io/etcd/client/pkg/v3/fileutil"
 )
 
-// publish makes public the same file as built, at once. `go build` replaces its
-// output instead of overwriting it, so the two are one file until it has
-// something new.
+// publish atomically makes public the same file as built. `go build` replaces its output instead of overwriting it, so the two
+// paths stay one file until the next change.
 func publish(built, public string) error {
 	from, err := os.Stat(built)
 	if err != nil {
@@ -33,8 +32,8 @@ func publish(built, public string) error {
 	return os.Rename(next, public)
 }
 
-// lockFile takes the lock on a file, created if need be, waiting until the
-// context ends. Closing the result releases it, as does the end of the process.
+// lockFile locks a file, which it creates if needed, waiting until the context ends. Closing the result or the end of the process
+// releases the lock.
 func lockFile(ctx context.Context, path string) (*fileutil.LockedFile, error) {
 	const retry = 100 * time.Millisecond
 	for {

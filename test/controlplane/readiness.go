@@ -21,8 +21,7 @@ const (
 	failureBytes = 16 << 10
 )
 
-// waitReady returns when probe succeeds. It fails at once when the process ends,
-// and when the context does or the timeout is over.
+// waitReady returns when probe succeeds. It fails when the process ends, when the context ends, or after the timeout.
 func (p *Process) waitReady(caller context.Context, timeout time.Duration, probe func(context.Context) error) error {
 	ctx, cancel := context.WithTimeoutCause(caller, timeout, fmt.Errorf("timeout of %s", timeout))
 	defer cancel()
@@ -32,7 +31,7 @@ func (p *Process) waitReady(caller context.Context, timeout time.Duration, probe
 		unready := probe(ctx)
 		select {
 		case <-p.done:
-			// Even if the probe succeeded: then somebody else answered on the port.
+			// If the probe succeeded nevertheless, another process answered on the port.
 			return p.endedEarly()
 		default:
 		}
@@ -43,7 +42,7 @@ func (p *Process) waitReady(caller context.Context, timeout time.Duration, probe
 		case <-p.done:
 			return p.endedEarly()
 		case <-ctx.Done():
-			if caller.Err() != nil { // its log has nothing to do with it
+			if caller.Err() != nil { // its log is irrelevant
 				return fmt.Errorf("%s is not ready yet: %w", p.command.name, context.Cause(caller))
 			}
 			return p.failure("did not get ready", fmt.Errorf("%w; last answer: %w", context.Cause(ctx), unready))
@@ -67,7 +66,7 @@ func (p *Process) probePath(path string) func(context.Context) error {
 	}
 }
 
-// failure says what happened to the process, with the end of its log.
+// failure returns an error about the process with the end of its log.
 func (p *Process) failure(what string, cause error) error {
 	tail, err := lastLines(p.command.logFile, failureLines)
 	if err != nil {
@@ -76,8 +75,7 @@ func (p *Process) failure(what string, cause error) error {
 	return fmt.Errorf("%s %s: %w\nlast lines of %s:\n%s", p.command.name, what, cause, p.command.logFile, tail)
 }
 
-// lastLines returns up to n lines at the end of a file, within its last
-// failureBytes bytes.
+// lastLines returns up to n lines from the end of a file, within its last failureBytes bytes.
 func lastLines(path string, n int) (string, error) {
 	file, err := os.Open(path)
 	if err != nil {

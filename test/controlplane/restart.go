@@ -9,14 +9,13 @@ import (
 	"syscall"
 )
 
-// RestartEtcd ends etcd without a chance to tidy up, calls between if it is not nil, and
-// starts it again with what it had stored. It returns when etcd is ready. What was
-// acknowledged is still there: the page cache outlives the process.
+// RestartEtcd kills etcd, calls between if it is not nil, and starts etcd again with its stored data. It returns when etcd is
+// ready. Acknowledged writes survive, because the page cache outlives the process.
 func (cp *ControlPlane) RestartEtcd(ctx context.Context, between func()) error {
 	return cp.restart(ctx, cp.etcdCommand(), etcdProbe, between)
 }
 
-// RestartAPIServer does the same with kube-apiserver.
+// RestartAPIServer restarts kube-apiserver in the same way.
 func (cp *ControlPlane) RestartAPIServer(ctx context.Context, between func()) error {
 	return cp.restart(ctx, cp.apiServerCommand(), cp.apiServerProbe, between)
 }
@@ -33,7 +32,7 @@ func (cp *ControlPlane) restart(ctx context.Context, c command, probe probeOf, b
 	return cp.supervisor.start(ctx, c, probe)
 }
 
-// Running is the process of that name, nil if none runs.
+// Running returns the running process of that name, or nil.
 func (cp *ControlPlane) Running(name string) *Process {
 	for _, p := range cp.Processes() {
 		if p.Name() == name {
@@ -43,9 +42,8 @@ func (cp *ControlPlane) Running(name string) *Process {
 	return nil
 }
 
-// Pause has the kernel give the process and its descendants no time until Continue: to
-// others it looks as if it hung, and to itself as if no time had passed. A paused process
-// can be stopped.
+// Pause stops the process and its descendants by SIGSTOP until Continue. Others see a process that hangs; the process itself
+// notices no pause. A paused process can be stopped.
 func (p *Process) Pause() error { return p.signal(syscall.SIGSTOP) }
 
 // Continue ends a pause.

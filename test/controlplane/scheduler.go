@@ -13,56 +13,48 @@ import (
 	"time"
 )
 
-// schedulerGrace is what a scheduler gets to finish its bindings and give up
-// its lease.
+// schedulerGrace is the time that a scheduler has to finish its bindings and release its lease.
 const schedulerGrace = 10 * time.Second
 
-// SchedulerOptions say which scheduler StartScheduler starts.
+// SchedulerOptions configure the scheduler of StartScheduler.
 type SchedulerOptions struct {
-	// Name of the process. Empty: the base name of the binary. Schedulers that
-	// run at the same time need different ones.
+	// Name of the process, unique among running processes. Empty: the base name of the binary.
 	Name string
 
-	// Binary is the path of the program, which must take kube-scheduler's flags.
-	// Empty: celset-scheduler of the binary directory, brought up to date first
-	// unless the control plane's options say Prebuilt.
+	// Binary is the path of the program, which must take kube-scheduler's flags. Empty: celset-scheduler of the binary directory,
+	// brought up to date first unless the control plane's options set Prebuilt.
 	Binary string
 
-	// ConfigFile is the path of a KubeSchedulerConfiguration and Config its
-	// content; at most one is given. With neither, the scheduler runs on defaults.
+	// ConfigFile is the path of a KubeSchedulerConfiguration and Config is its content; at most one is set. With neither, the
+	// scheduler uses defaults.
 	//
-	// The scheduler gets a copy in which clientConnection.kubeconfig is Kubeconfig,
-	// or else that of User (the flag --kubeconfig would be ignored beside --config), and leader
-	// election is off unless the configuration turns it on.
+	// The scheduler gets a copy of the configuration. There, clientConnection.kubeconfig is Kubeconfig or User's kubeconfig, because
+	// --kubeconfig is ignored beside --config. Leader election is off unless the configuration turns it on.
 	ConfigFile string
 	Config     []byte
 
-	// User the scheduler acts as: AdminUser if empty, or a name in Options.Users
-	// of the control plane, for a scheduler under RBAC.
+	// User is the user of the scheduler: a name in Options.Users of the control plane, for a scheduler under RBAC. Empty: AdminUser.
 	User string
 
-	// Kubeconfig is the path of a kubeconfig to use instead of the one of User,
-	// for a scheduler that is to reach the API server through something else.
+	// Kubeconfig is the path of a kubeconfig that replaces User's, for example for a scheduler that reaches the API server through a
+	// proxy.
 	Kubeconfig string
 
-	// LeaderElect turns leader election on, unless the configuration says whether to elect
-	// a leader.
+	// LeaderElect turns leader election on, unless the configuration sets it.
 	LeaderElect bool
 
-	// Standby says that the scheduler may wait for a lease that another one has:
-	// StartScheduler returns when it runs.
+	// Standby is set if the scheduler may wait for a lease that another scheduler holds. StartScheduler then returns when it runs.
 	Standby bool
 
-	// FeatureGates for the scheduler, its own and those of Kubernetes.
+	// FeatureGates are gates of the scheduler and of Kubernetes.
 	FeatureGates map[string]bool
 
-	// Args are further flags. One that repeats a flag of ours overrides it.
+	// Args are further flags. They override flags of ours with the same name.
 	Args []string
 }
 
-// StartScheduler starts a scheduler and returns when it is ready: all informers
-// synced and, if it elects a leader, elected. It runs until it is stopped, the
-// context ends or the control plane stops.
+// StartScheduler starts a scheduler and returns when it is ready: all informers are synced and, with leader election, it is
+// elected. It runs until it is stopped, the context ends or the control plane stops.
 func (cp *ControlPlane) StartScheduler(ctx context.Context, options SchedulerOptions) (*Process, error) {
 	binary, err := cp.schedulerBinary(ctx, options.Binary)
 	if err != nil {
@@ -117,8 +109,7 @@ func (cp *ControlPlane) schedulerBinary(ctx context.Context, binary string) (str
 	return filepath.Join(cp.binDir, CelsetScheduler), nil
 }
 
-// writeSchedulerConfig writes the configuration that the scheduler runs on and
-// returns its path.
+// writeSchedulerConfig writes the scheduler's configuration and returns its path.
 func (cp *ControlPlane) writeSchedulerConfig(options SchedulerOptions) (string, error) {
 	kubeconfig, err := cp.schedulerKubeconfig(options)
 	if err != nil {
@@ -149,8 +140,7 @@ func (cp *ControlPlane) schedulerKubeconfig(options SchedulerOptions) (string, e
 	}
 }
 
-// schedulerConfigSource returns the given configuration and what to call it in
-// errors.
+// schedulerConfigSource returns the given configuration and its name for errors.
 func schedulerConfigSource(options SchedulerOptions) (source string, content []byte, err error) {
 	switch {
 	case options.ConfigFile != "" && options.Config != nil:

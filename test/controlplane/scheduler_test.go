@@ -17,8 +17,7 @@ import (
 	"github.com/celset/celset/internal/testing/transcript"
 )
 
-// TestSchedulers uses the stock scheduler, so that it tells about this package
-// and not about celset-scheduler.
+// TestSchedulers uses the stock scheduler, so that it tests this package and not celset-scheduler.
 func TestSchedulers(t *testing.T) {
 	t.Parallel()
 	const user = "system:kube-scheduler"
@@ -124,7 +123,7 @@ func requireScheduled(t *testing.T, cp *ControlPlane, name, scheduler string) {
 	}, patience, 100*time.Millisecond, "%s does not schedule %s", scheduler, name)
 }
 
-// TestLocalSchedulerConfig has configurations in a file, with what becomes of them where a control plane runs.
+// TestLocalSchedulerConfig runs a file of configurations and the resulting local configurations.
 func TestLocalSchedulerConfig(t *testing.T) {
 	transcript.Run(t, filepath.Join("testdata", "schedulerconfig.txt"), func(_ *testing.T, input string) string {
 		got, err := localSchedulerConfig([]byte(input), "/k", false)

@@ -17,9 +17,8 @@ const (
 	defaultSchedulerConfig = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: " + schedulerConfigKind + "\n"
 )
 
-// localSchedulerConfig returns a scheduler configuration with the parts that
-// depend on where it runs filled in. All else is kept as it is, whatever it is:
-// to judge it is up to the scheduler.
+// localSchedulerConfig returns a scheduler configuration with the fields set that depend on the environment. It keeps all other
+// fields without validation, which is the scheduler's task.
 func localSchedulerConfig(content []byte, kubeconfig string, leaderElect bool) ([]byte, error) {
 	jsonContent, err := yaml.YAMLToJSONStrict(content)
 	if err != nil {
@@ -35,8 +34,7 @@ func localSchedulerConfig(content []byte, kubeconfig string, leaderElect bool) (
 	if err := unstructured.SetNestedField(config, kubeconfig, "clientConnection", "kubeconfig"); err != nil {
 		return nil, fmt.Errorf("scheduler configuration: set clientConnection.kubeconfig: %w", err)
 	}
-	// The default is true: a scheduler that is restarted would wait for the lease
-	// of its predecessor to expire.
+	// The default is true: a restarted scheduler would wait until the lease of its predecessor expires.
 	_, stated, err := unstructured.NestedFieldNoCopy(config, "leaderElection", "leaderElect")
 	if err != nil {
 		return nil, fmt.Errorf("scheduler configuration: read leaderElection.leaderElect: %w", err)

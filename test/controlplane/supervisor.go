@@ -12,23 +12,22 @@ import (
 	"time"
 )
 
-// supervisor starts the processes of a control plane, and ends them. It is safe for concurrent
-// use.
+// A supervisor starts and stops the processes of a control plane. It is safe for concurrent use.
 type supervisor struct {
 	progress     *progress
 	logDir       string
 	readyTimeout time.Duration
-	// failed has the error of the first component that ended by itself.
+	// failed holds the error of the first component that ended by itself.
 	failed chan error
 
 	mutex   sync.Mutex
 	stopped bool
-	// processes are in the order of their start, starts counts them by component.
+	// processes are in the order of their start. starts counts the starts of each component.
 	processes []*Process
 	starts    map[string]int
 }
 
-// probeOf makes the probe that tells when a process is ready.
+// A probeOf returns the readiness probe of a process.
 type probeOf func(*Process) func(context.Context) error
 
 func (v *supervisor) start(ctx context.Context, c command, probe probeOf) error {
@@ -36,8 +35,7 @@ func (v *supervisor) start(ctx context.Context, c command, probe probeOf) error 
 	return err
 }
 
-// startOne starts a component and waits until it is ready; if it does not get
-// ready, it is stopped again.
+// startOne starts a component and waits until it is ready. If it does not become ready, startOne stops it again.
 func (v *supervisor) startOne(ctx context.Context, c command, probe probeOf) (p *Process, err error) {
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("start %s: %w", c.name, context.Cause(ctx))
@@ -79,8 +77,8 @@ func (v *supervisor) launch(ctx context.Context, c command) (*Process, error) {
 	return p, nil
 }
 
-// nextLogFile numbers the logs of a component that is started repeatedly, so
-// that a restart does not destroy the log of what led to it.
+// nextLogFile numbers the logs of a component that is started repeatedly, so that a restart does not overwrite the log that
+// explains it.
 func (v *supervisor) nextLogFile(name string) string {
 	v.starts[name]++
 	if n := v.starts[name]; n > 1 {
@@ -89,8 +87,8 @@ func (v *supervisor) nextLogFile(name string) string {
 	return filepath.Join(v.logDir, name+".log")
 }
 
-// watch keeps the failure of a process that was ready for Wait, if it is the
-// first. (One that does not get ready is the error of its start.)
+// watch stores the failure of a process for Wait, if it is the first failure. (A process that never became ready fails its start
+// instead.)
 func (v *supervisor) watch(p *Process) {
 	<-p.Done()
 	if err := p.Err(); err != nil {
@@ -101,14 +99,14 @@ func (v *supervisor) watch(p *Process) {
 	}
 }
 
-// stop ends all processes, those that depend on others first. None is started any more.
+// stop ends all processes, dependents first. Afterwards no process can be started.
 func (v *supervisor) stop() {
 	v.mutex.Lock()
 	v.stopped = true
 	processes := slices.Clone(v.processes)
 	v.mutex.Unlock()
 
-	// Clients of the API server together, then the API server, then etcd.
+	// First all clients of the API server together, then the API server, then etcd.
 	var clients sync.WaitGroup
 	for _, p := range processes {
 		if p.Name() != Etcd && p.Name() != KubeAPIServer {
@@ -121,7 +119,7 @@ func (v *supervisor) stop() {
 	}
 }
 
-// running are the processes that have not ended.
+// running returns the processes that have not ended.
 func (v *supervisor) running() []*Process {
 	v.mutex.Lock()
 	defer v.mutex.Unlock()

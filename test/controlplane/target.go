@@ -14,7 +14,7 @@ import (
 // target is a program that can be built.
 type target struct {
 	name   string // of the binary
-	pkg    string // an import path, or one from the module's directory as "./cmd/program"
+	pkg    string // an import path, or a path from the module's directory as "./cmd/program"
 	module string // the directory of the module to build in, from the module root
 	stamp  string // flags for the linker
 	tags   string
@@ -42,8 +42,8 @@ func resolveTargets(ctx context.Context, root string, names []string) ([]target,
 	return targets, nil
 }
 
-// targetOf finds a dependency or a command of this module. celset-scheduler is a
-// kube-scheduler, and says so.
+// targetOf returns the target of a dependency or of a command of this module. celset-scheduler is stamped as a Kubernetes
+// program.
 func targetOf(root, name string) (t target, isKubernetes bool, err error) {
 	if dep, ok := dependencies[name]; ok {
 		return target{name: name, pkg: dep.pkg, module: dep.module, tags: dep.tags, static: dep.static}, dep.kubernetes, nil
@@ -62,8 +62,7 @@ func commandTarget(root, name string) (target, error) {
 	return target{name: name, pkg: "./cmd/" + name}, nil
 }
 
-// kubernetesVersion asks the graph of the module in dir: the version of the servers is that of
-// the libraries that it compiles against.
+// kubernetesVersion returns the version of Kubernetes in the module graph of dir. The servers have the version of the libraries.
 func kubernetesVersion(ctx context.Context, dir string) (string, error) {
 	out, err := runGo(ctx, dir, nil, "list", "-m", "-f", "{{.Version}}", kubernetesModule)
 	if err != nil {
@@ -72,8 +71,8 @@ func kubernetesVersion(ctx context.Context, dir string) (string, error) {
 	return strings.TrimSpace(out), nil
 }
 
-// VersionStamp returns flags for the linker that set what a release build of Kubernetes would
-// set. Without it a server calls itself v0.0.0, and `kubectl version` fails to compare.
+// VersionStamp returns linker flags that set the variables of a Kubernetes release build. Without them a server reports v0.0.0,
+// and `kubectl version` can't compare.
 func VersionStamp(version string) string {
 	major, rest, _ := strings.Cut(strings.TrimPrefix(version, "v"), ".")
 	minor, _, _ := strings.Cut(rest, ".")

@@ -11,21 +11,18 @@ import (
 	"strings"
 )
 
-// AdminUser is the user of the administrator's kubeconfig. It is in the group
-// system:masters, which RBAC does not restrict.
+// AdminUser is the user of the administrator's kubeconfig. It is in the group system:masters, which RBAC does not restrict.
 const AdminUser = "celset-admin"
 
-// User is somebody who can authenticate to the API server with a token.
+// A User can authenticate to the API server with a token.
 type User struct {
-	// Name as RBAC subjects of kind User spell it, such as
-	// "system:kube-scheduler".
+	// Name is the name in RBAC subjects of kind User, such as "system:kube-scheduler".
 	Name string
-	// Groups as RBAC subjects of kind Group spell them. The API server adds
-	// system:authenticated.
+	// Groups are the names in RBAC subjects of kind Group. The API server adds system:authenticated.
 	Groups []string
 }
 
-// account is a user with the token that proves to be them.
+// An account is a user with its token.
 type account struct {
 	User
 	token string
@@ -60,8 +57,7 @@ func newAccounts(users []User) []account {
 	return accounts
 }
 
-// tokenFile renders accounts for kube-apiserver's --token-auth-file: a line of
-// token, name, uid and groups each.
+// tokenFile renders accounts for kube-apiserver's --token-auth-file: token, name, uid and groups on each line.
 func tokenFile(accounts []account) ([]byte, error) {
 	var out bytes.Buffer
 	writer := csv.NewWriter(&out)

@@ -27,12 +27,12 @@ const (
 	header = "# The percentage of statements that tests reach. Written by \"make coverage\"; see doc.go.\n"
 	module = "github.com/celset/celset/"
 
-	// A fall of so many percentage points, or so many statements, is chance.
+	// Smaller drops, in percentage points or in statements, are chance.
 	tolerance           = 1.0
 	toleratedStatements = 2
 )
 
-// reach is how many of the statements of a package tests reach.
+// A reach counts the statements of a package and how many of them the tests reach.
 type reach struct{ reached, statements int }
 
 func (r reach) percent() float64 {
@@ -103,7 +103,7 @@ func read(content string) (map[string]float64, error) {
 	return result, nil
 }
 
-// compare says what is wrong.
+// compare returns the packages whose coverage is wrong, each with a message.
 func compare(before map[string]float64, now map[string]reach) []string {
 	var complaints []string
 	for _, name := range slices.Sorted(maps.Keys(now)) {

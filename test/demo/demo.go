@@ -29,7 +29,7 @@ import (
 // namespace contains the pods and claims of the demos.
 const namespace = "default"
 
-// Options of a demo.
+// Options configure a demo.
 type Options struct {
 	// Config reaches the API server with all rights.
 	Config *rest.Config
@@ -46,7 +46,7 @@ type Options struct {
 //go:embed fleet placement
 var manifests embed.FS
 
-// demo runs on one API server: that of a cluster or that of a hub.
+// demo runs on the API server of a cluster or of a hub.
 type demo struct {
 	Options
 	client client.Client

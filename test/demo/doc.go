@@ -1,13 +1,12 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package demo shows what set constraints and Placements are for, on running control planes.
+// Package demo shows the use of set constraints and Placements on running control planes.
 //
-//   - [Run]: nodes with rings, meshes and a torus of accelerators, some of them taken, and pods that want
-//     connected accelerators.
+//   - [Run]: nodes with rings, meshes and a torus of accelerators, some of them taken, and pods that want connected accelerators.
 //   - [RunReal]: the same up to the log of a container, on a node of package realnode.
 //   - [RunPlacement]: a hub with 200 clusters, and Placements that select some of them.
-//   - [RunFleet]: a hub and three clusters. A Placement selects the cluster in which a pod finds its devices.
+//   - [RunFleet]: a hub and three clusters. A Placement selects the cluster that has a pod's devices.
 //
-// A demo shows, and tests elsewhere check. A demo fails only if what it waits for does not happen within a minute.
+// A demo shows, and tests elsewhere check. A demo fails only if an expected change does not happen within a minute.
 package demo

@@ -26,8 +26,8 @@ import (
 	"github.com/celset/celset/test/story"
 )
 
-// cities are the clusters, and the devices that other pods have. In each cluster four of eight devices are free, but only
-// in one cluster the four are connected. It is not the first cluster, which a tie is decided for.
+// cities are the clusters, with the devices that other pods have. In each cluster four of eight devices are free, but only in one
+// cluster the four are connected. It is not the first cluster, which would win a tie.
 var cities = []struct {
 	name  string
 	taken []string

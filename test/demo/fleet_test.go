@@ -12,8 +12,8 @@ import (
 	"github.com/celset/celset/test/story"
 )
 
-// As many devices are free in all clusters, and are connected in one, which neither a tie by name nor one
-// the other way round selects.
+// All clusters have the same number of free devices, connected in one cluster only. That cluster is neither the first nor the
+// last by name, so no tie-break selects it.
 func TestClustersDifferInSetsOnly(t *testing.T) {
 	ring := story.Ring()
 	var connected []string

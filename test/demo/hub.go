@@ -26,9 +26,9 @@ const (
 	production = fleet.ClusterSet
 
 	regionLabel = "region"
-	// shopLabel has the role of the two clusters in the demo of disaster recovery.
+	// shopLabel holds the role of the two clusters in the demo of disaster recovery.
 	shopLabel = "shop"
-	// gpusClaim contains node pools as JSON.
+	// gpusClaim and nodeClaim are ClusterClaims. The first contains node pools as JSON.
 	gpusClaim = "sku.gpu.kubernetes-fleet.io"
 	nodeClaim = "sku.node.k8s.io"
 )
@@ -39,7 +39,7 @@ type cluster struct {
 	scores clusterv1alpha1.AddOnPlacementScore
 }
 
-// regions, and how much more idle the clusters of a region are than the clusters of other regions.
+// regions have an idle value: how much more idle their clusters are than those elsewhere.
 var regions = []struct {
 	name string
 	idle int

@@ -71,7 +71,7 @@ func (d *demo) waiting(ctx context.Context, prefix, text string) (message string
 	return message, nil
 }
 
-// whyPending returns the scheduler's message, or an empty text if there is none.
+// whyPending returns the scheduler's message, or an empty text.
 func whyPending(pod *corev1.Pod) string {
 	for _, condition := range pod.Status.Conditions {
 		if condition.Type == corev1.PodScheduled && condition.Status == corev1.ConditionFalse {

@@ -23,7 +23,7 @@ const (
 	maxRows = 6
 )
 
-// draw shows the devices of nodes. Those of the pod are the chosen devices.
+// draw shows the devices of nodes. The pod's devices are drawn as chosen.
 func (d *demo) draw(ctx context.Context, pod string, sites ...site) error {
 	for _, s := range sites {
 		owners, err := d.owners(ctx, s.node)
@@ -78,7 +78,7 @@ func wrapped(text string) string {
 	return strings.Join(append(lines, line), "\n")
 }
 
-// column of a table of clusters.
+// A column of a table of clusters.
 type column struct {
 	title string
 	value func(cluster) string

@@ -219,7 +219,7 @@ func (d *demo) spread(ctx context.Context) error {
 	return nil
 }
 
-// rank shows the clusters of a Placement, those with the highest scores first.
+// rank shows the clusters of a Placement, the highest scores first.
 func (d *demo) rank(ctx context.Context, file, name string) ([]cluster, error) {
 	got, err := d.decide(ctx, file, name)
 	if err != nil {

@@ -23,8 +23,8 @@ type site struct {
 	taken []string
 }
 
-// sites returns two Trainium nodes, two nodes with rings and two nodes with meshes. On the first of each two,
-// enough devices are free, but no set of them fits.
+// sites returns two Trainium nodes, two nodes with rings and two nodes with meshes. On the first of each two, enough devices are
+// free, but no set of free devices fits.
 func sites() ([]site, error) {
 	trn1, err := machine.ByName("aws-trn1")
 	if err != nil {
@@ -43,7 +43,7 @@ func sites() ([]site, error) {
 
 // setUp creates nodes, devices and classes, and pods that take some devices.
 func (d *demo) setUp(ctx context.Context) (err error) {
-	// The API server refuses pods of a class that it got to know a moment ago. So the class comes first.
+	// The API server refuses pods of a class that was created a moment ago. So the class comes first.
 	if err := d.create(ctx, &schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: "urgent"}, Value: 1000}); err != nil {
 		return err
 	}

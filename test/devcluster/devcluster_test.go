@@ -31,8 +31,7 @@ import (
 	"github.com/celset/celset/test/controlplane"
 )
 
-// mainEnv makes the test binary the program, so that its signals and exit code
-// can be tested.
+// mainEnv makes the test binary run as the program, to test signals and exit codes.
 const mainEnv = "DEVCLUSTER_TEST_MAIN"
 
 func TestMain(m *testing.M) {
@@ -81,7 +80,7 @@ func TestUpUntilSignal(t *testing.T) {
 	}
 }
 
-// TestUpAsInProduction runs what a flag turns on, and what a controller is to take away.
+// TestUpAsInProduction tests the effect of flags, and that controllers finish the deletion of objects.
 func TestUpAsInProduction(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -131,7 +130,7 @@ func TestUpAsInProduction(t *testing.T) {
 	require.NoError(t, cmd.Wait(), "exit code 0")
 }
 
-// TestUpHub has a Placement decided on the hub that stays.
+// TestUpHub starts a hub with a data directory and waits until a Placement is decided.
 func TestUpHub(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -159,8 +158,7 @@ func TestUpHub(t *testing.T) {
 	require.NoError(t, cmd.Wait(), "exit code 0")
 }
 
-// waitForKubeconfig reads the output up to the line to paste into a shell, and
-// discards the rest.
+// waitForKubeconfig reads the output up to the line to paste into a shell, and discards the rest.
 func waitForKubeconfig(t *testing.T, stdout io.Reader) string {
 	t.Helper()
 	lines := bufio.NewScanner(stdout)
@@ -196,7 +194,7 @@ func TestUpFailsWhenAComponentEnds(t *testing.T) {
 	require.Contains(t, stderr.String(), "devcluster: etcd ended by itself: signal: killed")
 }
 
-// childWithArgument is the id of the one process with that argument.
+// childWithArgument returns the id of the only process with that argument.
 func childWithArgument(t *testing.T, argument string) int {
 	t.Helper()
 	files, err := filepath.Glob("/proc/[0-9]*/cmdline")

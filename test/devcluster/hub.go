@@ -29,7 +29,7 @@ const (
 
 var hubBinaries = []string{controlplane.Etcd, controlplane.KubeAPIServer, placementProgram}
 
-// hubFlags say where the parts of a hub are.
+// hubFlags are the paths of a hub's parts.
 type hubFlags struct {
 	binDir  string
 	dataDir string
@@ -40,7 +40,7 @@ func (f *hubFlags) addTo(cmd *cobra.Command) {
 	addDataDirFlag(cmd, &f.dataDir)
 }
 
-// options returns the options of a control plane. Data that is to stay is in a folder with that name.
+// options returns the options of a control plane. Persistent data is in a folder with that name.
 func (f *hubFlags) options(binDir, name string) controlplane.Options {
 	options := controlplane.Options{BinDir: binDir, Prebuilt: true}
 	if f.dataDir != "" {
@@ -106,7 +106,7 @@ func startHub(ctx context.Context, options controlplane.Options, users ...string
 	return cp, nil
 }
 
-// runPlacement starts celset-placement with the rights that it is deployed with.
+// runPlacement starts celset-placement with the rights of its deployment.
 func runPlacement(ctx context.Context, cp *controlplane.ControlPlane) error {
 	root, err := controlplane.ModuleRoot()
 	if err != nil {

@@ -1,9 +1,8 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Devcluster runs a local Kubernetes control plane with celset-scheduler in it,
-// built from the modules that go.mod pins. See package test/controlplane
-// for what is in it and how it differs from a production cluster.
+// Devcluster runs a local Kubernetes control plane with celset-scheduler, built from the modules that go.mod pins. Package
+// test/controlplane documents its parts and the differences from a production cluster.
 //
 //	devcluster build             build the binaries into bin/
 //	devcluster up                run a cluster until interrupted
@@ -27,7 +26,7 @@ import (
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	// A second signal ends the program the hard way, should stopping hang.
+	// A second signal ends the program at once, in case stopping hangs.
 	context.AfterFunc(ctx, stop)
 	if err := newRootCommand().ExecuteContext(ctx); err != nil {
 		fmt.Fprintf(os.Stderr, "devcluster: %v\n", err)

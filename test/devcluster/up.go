@@ -23,7 +23,7 @@ import (
 // schedulerConfig is the default of --scheduler-config, below the module root.
 const schedulerConfig = "manifests/scheduler/config.yaml"
 
-// upFlags say which cluster to run.
+// upFlags configure the cluster.
 type upFlags struct {
 	binDir          string
 	dataDir         string
@@ -54,7 +54,7 @@ func newUpCommand() *cobra.Command {
 	return cmd
 }
 
-// up returns nil when it was the context that ended the cluster.
+// up runs a cluster. It returns nil if the context ended the cluster.
 func up(ctx context.Context, flags *upFlags, out, progress io.Writer) error {
 	cp, err := flags.start(ctx, progress, forUsers...)
 	if err != nil {
@@ -67,11 +67,10 @@ func up(ctx context.Context, flags *upFlags, out, progress io.Writer) error {
 	return cp.Wait(ctx)
 }
 
-// forUsers are programs that are built beside a cluster. kubectl finds its plugin by the name, in PATH.
+// forUsers lists programs that are built for users of a cluster. kubectl finds its plugin by name in PATH.
 var forUsers = []string{controlplane.Kubectl, "kubectl-celset"}
 
-// start builds what the cluster consists of, and further binaries, and starts it,
-// celset-scheduler included. The caller stops it.
+// start builds the cluster's programs and further binaries, and starts the cluster with celset-scheduler. The caller stops it.
 func (f *upFlags) start(ctx context.Context, progress io.Writer, binaries ...string) (*controlplane.ControlPlane, error) {
 	config, err := f.schedulerConfigPath()
 	if err != nil {
@@ -108,10 +107,10 @@ func (f *upFlags) start(ctx context.Context, progress io.Writer, binaries ...str
 	return cp, nil
 }
 
-// gates are feature gates by the programs that know them. The scheduler knows all.
+// gates are feature gates by program. The scheduler accepts all gates.
 type gates struct{ kubernetes, scheduler map[string]bool }
 
-// gates returns what the flag says.
+// gates returns the gates of the flag for each program.
 func (f *upFlags) gates() (gates, error) {
 	result := gates{map[string]bool{}, map[string]bool{}}
 	for name, value := range f.featureGates {
@@ -126,7 +125,7 @@ func (f *upFlags) gates() (gates, error) {
 	return result, nil
 }
 
-// celsetGates are the feature gates that only celset-scheduler knows.
+// celsetGates are the feature gates that only celset-scheduler has.
 var celsetGates = []string{v1alpha1.FeatureGate, v1alpha1.NodeSetFeatureGate, "CelsetDevicePreemption"}
 
 // podGroupsVersion is the API version of PodGroups, which is off by default.
@@ -136,10 +135,10 @@ var clusterBinaries = []string{
 	controlplane.Etcd, controlplane.KubeAPIServer, controlplane.KubeControllerManager, controlplane.Kwok, controlplane.CelsetScheduler,
 }
 
-// startCluster starts a cluster from binaries that were built, and celset-scheduler in it. The caller stops it.
+// startCluster starts a cluster and celset-scheduler from existing binaries. The caller stops it.
 func startCluster(ctx context.Context, options controlplane.Options, scheduler controlplane.SchedulerOptions) (*controlplane.ControlPlane, error) {
 	options.Prebuilt = true
-	// PodGroups are for sets of nodes. What the caller asks for counts more.
+	// Node sets need PodGroups. The caller's gates and flags take precedence.
 	options.FeatureGates = withDefaults(options.FeatureGates, podGroups())
 	options.APIServerArgs = append([]string{"--runtime-config=" + podGroupsVersion}, options.APIServerArgs...)
 	cp, err := controlplane.Start(ctx, options)
@@ -157,7 +156,7 @@ func startCluster(ctx context.Context, options controlplane.Options, scheduler c
 	return cp, nil
 }
 
-// withDefaults returns the gates, and those of defaults that they don't name.
+// withDefaults returns the gates, plus the defaults of other gates.
 func withDefaults(gates, defaults map[string]bool) map[string]bool {
 	result := maps.Clone(defaults)
 	maps.Copy(result, gates)
@@ -168,8 +167,7 @@ func podGroups() map[string]bool {
 	return map[string]bool{"GenericWorkload": true, "TopologyAwareWorkloadScheduling": true}
 }
 
-// schedulerConfigPath fails on a file that does not exist: better than after
-// minutes of building.
+// schedulerConfigPath fails if the file does not exist, before minutes of building.
 func (f *upFlags) schedulerConfigPath() (string, error) {
 	path := f.schedulerConfig
 	if path == "" {
@@ -193,7 +191,7 @@ carry the annotation %[1]s=%[2]s become ready, and their pods run.
 	return err
 }
 
-// usage says how to reach a control plane from another terminal.
+// usage explains how to reach a control plane from another terminal.
 func usage(cp *controlplane.ControlPlane) string {
 	return fmt.Sprintf(`  logs        %[2]s
 

@@ -21,12 +21,12 @@ const (
 	webhookProgram = "celset-webhook"
 	// webhookUser is the ServiceAccount of webhookRBAC.
 	webhookUser = "system:serviceaccount:celset-system:celset-webhook"
-	// webhookManifests has its rights and its configuration, below the module root.
+	// webhookManifests contains the webhook's rights and configuration, below the module root.
 	webhookManifests = "manifests/webhook/base"
 )
 
-// startWebhook starts celset-webhook with the rights that it is deployed with, and has the API server ask it. The cluster
-// has no network, so that the API server reaches it by an address and not by a Service.
+// startWebhook starts celset-webhook with the rights of its deployment, and makes the API server call it. The cluster has no
+// network, so the API server reaches the webhook by an address instead of a Service.
 func startWebhook(ctx context.Context, cp *controlplane.ControlPlane) error {
 	root, err := controlplane.ModuleRoot()
 	if err != nil {

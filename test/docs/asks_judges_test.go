@@ -14,7 +14,7 @@ import (
 	"github.com/celset/celset/internal/topology"
 )
 
-// Judges of sets, by the facts of the machines and not by the expressions of the pages.
+// Judges of sets. They use the facts of the machines, not the expressions of the pages.
 
 func stringOf(d topology.Device, name resourceapi.QualifiedName) string {
 	if value := d.Attributes[name].StringValue; value != nil {
@@ -47,7 +47,7 @@ func ofDriver(set []topology.Device, driver string) []topology.Device {
 	return result
 }
 
-// allOfOne tells whether a function has the same value for all devices.
+// allOfOne reports whether a function has the same value for all devices.
 func allOfOne[V comparable](set []topology.Device, of func(topology.Device) V) bool {
 	for _, d := range set {
 		if of(d) != of(set[0]) {
@@ -57,7 +57,7 @@ func allOfOne[V comparable](set []topology.Device, of func(topology.Device) V) b
 	return true
 }
 
-// tally is how often each value comes.
+// tally counts each value.
 func tally[V comparable](set []topology.Device, of func(topology.Device) V) map[V]int {
 	result := map[V]int{}
 	for _, d := range set {
@@ -66,7 +66,7 @@ func tally[V comparable](set []topology.Device, of func(topology.Device) V) map[
 	return result
 }
 
-// trayNUMANode is where the devices of GB200 and GB300 trays are.
+// trayNUMANode returns the NUMA node of a device of a GB200 or GB300 tray.
 func trayNUMANode(d topology.Device) int64 {
 	if d.Driver == "dra.net" {
 		return intOf(d, "dra.net/numaNode")
@@ -91,7 +91,7 @@ func ofOneProfile(set []topology.Device) bool {
 
 func ofOneRoot(set []topology.Device) bool { return allOfOne(set, rootOf) }
 
-// ofOneCPUOfGaudi: the first four roots of the machine are at one CPU.
+// ofOneCPUOfGaudi reports whether all devices are at one CPU. The first four roots of the machine are at one CPU.
 func ofOneCPUOfGaudi(set []topology.Device) bool {
 	return allOfOne(set, func(d topology.Device) bool {
 		return slices.Contains([]string{"0e", "18", "30", "42"}, stringOf(d, "pciRoot"))
@@ -102,7 +102,7 @@ func ofOneCPUOfGaudiIfThereIsRoom(set []topology.Device) bool {
 	return len(set) > 4 || ofOneCPUOfGaudi(set)
 }
 
-// oneInterfaceEach: below each root that has a device of the set there are one GPU and one NIC.
+// oneInterfaceEach reports whether the set has one GPU and one NIC below each PCI root that it uses.
 func oneInterfaceEach(set []topology.Device) bool {
 	gpus, nics := tally(ofDriver(set, "gpu.nvidia.com"), rootOf), tally(ofDriver(set, "dra.net"), rootOf)
 	for root, n := range gpus {
@@ -113,7 +113,7 @@ func oneInterfaceEach(set []topology.Device) bool {
 	return len(gpus) == len(nics)
 }
 
-// twoGPUsEach: below each root that has a device of the set there are two GPUs and one EFA.
+// twoGPUsEach reports whether the set has two GPUs and one EFA below each PCI root that it uses.
 func twoGPUsEach(set []topology.Device) bool {
 	gpus, efas := tally(ofDriver(set, "gpu.nvidia.com"), rootOf), tally(ofDriver(set, "dra.net"), rootOf)
 	for root, n := range gpus {
@@ -124,10 +124,10 @@ func twoGPUsEach(set []topology.Device) bool {
 	return len(gpus) == len(efas)
 }
 
-// onFewRoots: no root of a p4d has more than two GPUs, so that half as many roots are the fewest.
+// onFewRoots reports whether the set uses the fewest roots possible. A root of a p4d has at most two GPUs.
 func onFewRoots(set []topology.Device) bool { return len(tally(set, rootOf)) == (len(set)+1)/2 }
 
-// socketOfHGX is known from the interfaces below the same roots.
+// socketOfHGX returns the socket of a GPU, derived from the interfaces below the same root.
 func socketOfHGX(d topology.Device) int {
 	if strings.Compare(rootOf(d), "pci0000:be") <= 0 {
 		return 0
@@ -137,12 +137,12 @@ func socketOfHGX(d topology.Device) int {
 
 func onOneSocketOfHGX(set []topology.Device) bool { return allOfOne(set, socketOfHGX) }
 
-// onOneSocketOfHGXIfThereIsRoom: a socket has four GPUs.
+// onOneSocketOfHGXIfThereIsRoom requires one socket for up to four GPUs, the GPUs of a socket.
 func onOneSocketOfHGXIfThereIsRoom(set []topology.Device) bool {
 	return len(set) > 4 || onOneSocketOfHGX(set)
 }
 
-// cpusAtGPUs: the NUMA node of the CPUs is that of the GPUs, and each GPU has its interface.
+// cpusAtGPUs reports whether the CPUs and GPUs share a NUMA node, and each GPU has its interface.
 func cpusAtGPUs(set []topology.Device) bool {
 	cpus := ofDriver(set, "dra.cpu")
 	gpus := ofDriver(set, "gpu.nvidia.com")
@@ -157,7 +157,7 @@ func chipOf(d topology.Device) chip {
 	return chip{intOf(d, "topology_x"), intOf(d, "topology_y")}
 }
 
-// columnsOf are the values of x of the Trainium devices, at which y each.
+// columnsOf maps each x coordinate of the Trainium devices to its y coordinates.
 func columnsOf(set []topology.Device) map[int64]map[int64]bool {
 	columns := map[int64]map[int64]bool{}
 	for _, d := range ofDriver(set, "neuron.aws.com") {
@@ -172,8 +172,7 @@ func columnsOf(set []topology.Device) map[int64]map[int64]bool {
 
 const torusSide = 4
 
-// isTorusBlock: the devices are those at width neighbouring x and height neighbouring y of a
-// torus of four by four.
+// isTorusBlock reports whether the devices occupy width neighbouring x and height neighbouring y of a 4x4 torus.
 func isTorusBlock(set []topology.Device, width, height int64) bool {
 	columns := columnsOf(set)
 	devices := len(ofDriver(set, "neuron.aws.com"))
@@ -195,7 +194,7 @@ func isTorusBlock(set []topology.Device, width, height int64) bool {
 	return false
 }
 
-// efasOfNeurons: the EFAs are those of the pairs that the Trainium devices are of.
+// efasOfNeurons reports whether the EFAs belong to the same pairs as the Trainium devices.
 func efasOfNeurons(set []topology.Device) bool {
 	pair := func(d topology.Device) string { return stringOf(d, "resource.aws.com/devicegroup1_id") }
 	neurons, efas := tally(ofDriver(set, "neuron.aws.com"), pair), tally(ofDriver(set, "dra.net"), pair)
@@ -213,7 +212,7 @@ func isHalfOfTorus(set []topology.Device) bool {
 	return isTorusBlock(set, 2, torusSide) || isTorusBlock(set, torusSide, 2)
 }
 
-// isBlockOfItsSize: two neighbours, a square, or two columns or rows.
+// isBlockOfItsSize reports whether the set is two neighbours, a square, or two columns or rows.
 func isBlockOfItsSize(set []topology.Device) bool {
 	switch len(set) {
 	case 2:
@@ -225,8 +224,8 @@ func isBlockOfItsSize(set []topology.Device) bool {
 	}
 }
 
-// gpusAndCores has the GPUs of an HGX H100, and of each socket the first cores with a device for
-// each of their CPUs: fewer than there are, since sets of more than 64 devices don't fit.
+// gpusAndCores returns the GPUs of an HGX H100 and the first cores of each socket, with a device for each CPU. It omits the other
+// cores because a set has at most 64 devices.
 func gpusAndCores() topology.Topology {
 	const coresOfEach = 4
 	var devices []topology.Device
@@ -265,9 +264,9 @@ func allCPUsAtGPUs(set []topology.Device) bool {
 
 const numaNodeAttribute = resourceapi.QualifiedName("resource.kubernetes.io/numaNode")
 
-// twoSockets is a server of which each socket has two NUMA nodes. One driver publishes where a
-// device is as a number, the other as a list, as package deviceattribute of Kubernetes does: the
-// own NUMA node and then the other one of the socket, which is as near.
+// twoSockets returns a server whose two sockets have two NUMA nodes each. One driver publishes the NUMA node of a device as a
+// number. The other publishes a list, as package deviceattribute of Kubernetes does: the device's node, then the equally near
+// other node of its socket.
 func twoSockets() topology.Topology {
 	const numaNodes, gpusOfEach = 4, 2
 	var devices []topology.Device
@@ -290,7 +289,7 @@ func twoSockets() topology.Topology {
 	return topology.Topology{Kind: topology.Machine, Devices: devices}
 }
 
-// haveNUMANodeInCommon knows both types.
+// haveNUMANodeInCommon reports whether all devices share a NUMA node, published as a number or as a list.
 func haveNUMANodeInCommon(set []topology.Device) bool {
 	nodes := func(d topology.Device) []int64 {
 		if value := d.Attributes[numaNodeAttribute]; value.IntValue != nil {

@@ -25,17 +25,17 @@ import (
 	"github.com/celset/celset/test/internal/render"
 )
 
-// occupanciesEnv says in how many occupancies each ask is tried.
+// occupanciesEnv names the environment variable with the number of occupancies for each ask.
 const (
 	occupanciesEnv     = "CELSET_OCCUPANCIES"
 	defaultOccupancies = 300
-	// toldOccupancies are those of which the page has the figures.
+	// toldOccupancies is the number of occupancies behind the figures on the page.
 	toldOccupancies = 10_000
 )
 
-// TestAsks takes the claims of the pages about machines to nodes of which random devices are in
-// use. Where a dumb search in Go finds a set, the claim has to get that set, and where it finds
-// none, none. Beside it stands how often the claim that is written today gets what is asked for.
+// TestAsks tries the claims of the machine pages on nodes with random devices in use. If a naive search in Go finds a set, the
+// claim must get that set; otherwise the claim must get none. The result also counts how often a claim as written today gets a
+// right set.
 func TestAsks(t *testing.T) {
 	wanted := defaultOccupancies
 	if text := os.Getenv(occupanciesEnv); text != "" {
@@ -77,12 +77,12 @@ func TestAsks(t *testing.T) {
 	}
 }
 
-// score counts occupancies: those in which there is a set, those in which the claims got one that
-// is right, and those in which there is none.
+// A score counts occupancies. found and without are the numbers with and without a set. byUs and byPinned count the right sets of
+// our and of today's claim.
 type score struct{ found, byUs, byPinned, without int }
 
-// compare tries a claim in as many occupancies with a set as are wanted, and in the others that are
-// drawn on the way, but not in more of them.
+// compare draws occupancies until wanted of them have a set, and tries the claim in each. It skips further occupancies without a
+// set after wanted of those.
 func (b *bench) compare(t *testing.T, ours, pinned *trial, random *rand.Rand, wanted int) score {
 	t.Helper()
 	var s score
@@ -114,13 +114,13 @@ func percent(part, whole int) string {
 	return fmt.Sprintf("%.1f %%", 100*float64(part)/float64(whole))
 }
 
-// occupied is what is in use on a node: whole devices, and of shared ones so many CPUs.
+// occupied holds the devices in use on a node, and the number of CPUs in use on shared devices.
 type occupied struct {
 	inUse shape.Set
 	cpus  map[int]int64
 }
 
-// occupied draws how full the node is, and then what is in use.
+// occupied draws the fill level of the node first, and then the devices in use.
 func (b *bench) occupied(r *rand.Rand) occupied {
 	const mostFull, cpusAtOnce = 0.8, 4
 	o := occupied{inUse: b.random(r, mostFull*r.Float64()), cpus: map[int]int64{}}
@@ -133,7 +133,7 @@ func (b *bench) occupied(r *rand.Rand) occupied {
 	return o
 }
 
-// firstIn is what [bench.first] is, with shared devices of which enough is left.
+// firstIn is like [bench.first], but also requires that shared devices have enough CPUs left.
 func (b *bench) firstIn(o occupied) shape.Set {
 	inUse := o.inUse
 	for i, taken := range o.cpus {
@@ -146,8 +146,7 @@ func (b *bench) firstIn(o occupied) shape.Set {
 	return b.first(inUse)
 }
 
-// trial allocates one claim again and again. Searches share what they find out, as those of a
-// scheduler do.
+// A trial allocates one claim repeatedly. Its searches share a cache, as a scheduler's searches do.
 type trial struct {
 	bench   *bench
 	example *example
@@ -169,7 +168,7 @@ func newTrial(t *testing.T, b *bench, p *hardwarePage, template *resourceapi.Res
 	}
 }
 
-// allocate returns the devices that the claim gets, none if it gets none.
+// allocate returns the devices that the claim gets, or the empty set.
 func (tr *trial) allocate(t *testing.T, o occupied) shape.Set {
 	t.Helper()
 	problem := &allocator.Problem{
@@ -198,7 +197,7 @@ func (tr *trial) allocate(t *testing.T, o occupied) shape.Set {
 	return tr.bench.places(t, names)
 }
 
-// withoutConstraints are the classes as vendors ship them today.
+// withoutConstraints returns the classes as vendors ship them today.
 func withoutConstraints(classes classList) classList {
 	var plain classList
 	for _, class := range classes {
@@ -209,7 +208,7 @@ func withoutConstraints(classes classList) classList {
 	return plain
 }
 
-// todaysTemplates are those of testdata/today.yaml.
+// todaysTemplates returns the templates of testdata/today.yaml.
 func todaysTemplates(t *testing.T) map[string]*resourceapi.ResourceClaimTemplate {
 	t.Helper()
 	content, err := os.ReadFile(filepath.Join("testdata", "today.yaml"))

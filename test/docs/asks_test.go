@@ -21,48 +21,45 @@ import (
 	"github.com/celset/celset/internal/topology"
 )
 
-// ask is what people want of a machine that exists, in Go: the claim of a page says it in CEL.
+// An ask is a typical request for devices of a real machine, in Go. A claim on a page expresses it in CEL.
 type ask struct {
-	// page and template say where the claim is; a pod with an extended resource is a template,
-	// too.
+	// page and template locate the claim. A pod with an extended resource also counts as a template.
 	page, template string
-	// seed is of the nodes that it is tried on: what the page says of an ask does not change when
-	// another one comes or goes.
+	// seed draws the nodes of this ask, so that adding or removing another ask does not change the page.
 	seed uint64
-	// machine is the model, unless on makes another one.
+	// machine names the model, unless on returns another one.
 	machine string
 	on      func() topology.Topology
-	// title is what the other one is called.
+	// title is the name of the model that on returns.
 	title string
-	// what is asked for, in a few words.
+	// what describes the ask in a few words.
 	what  string
 	wants []want
-	// also are other counts with which the claim is tried, in the order of wants.
+	// also lists other device counts to try, in the order of wants.
 	also [][]int
-	// plain: matchAttribute says it.
+	// plain is set if matchAttribute suffices.
 	plain bool
-	// holds judges a set that has as many devices as are wanted, in the order of wants.
+	// holds judges a set with the wanted number of devices, in the order of wants.
 	holds func(set []topology.Device) bool
-	// fragmented are devices that leave no set when they are in use, although enough are free.
-	// The page has a row about it; claims that differ in where the constraint stands have it once.
+	// fragmented are devices that leave no set when they are in use, although enough are free. The page shows this in one row, once
+	// for claims that differ only in where the constraint is written.
 	fragmented []string
-	// drawn: the page draws the node with these devices in use, and has the event.
+	// drawn is set if the page draws the node with these devices in use, and shows the event.
 	drawn bool
-	// today is the claim of testdata/today.yaml for it, empty where the ask is one of another
-	// template, too. pinnedTo says what it has in it that there is one of.
+	// today names the claim for this ask in testdata/today.yaml. It is empty if the ask belongs to another template, too. pinnedTo
+	// describes the unique device or place that today's claim names.
 	today, pinnedTo string
 }
 
-// want is a request.
+// A want is a request.
 type want struct {
 	driver string
 	count  int
-	// of the driver's devices those may be taken for which it is true, nil: all.
+	// of selects the driver's devices that may be taken. Nil: all.
 	of func(topology.Device) bool
-	// alone judges the devices of this request, which spares those of the next if it is false:
-	// nil is true.
+	// alone judges the devices of this request, to skip choosing devices of later requests. Nil: true.
 	alone func(set []topology.Device) bool
-	// cpus are taken of a device that is shared.
+	// cpus is the number of CPUs to take of a shared device.
 	cpus int64
 }
 
@@ -70,7 +67,7 @@ func (w want) may(d topology.Device) bool {
 	return d.Driver == w.driver && (w.of == nil || w.of(d))
 }
 
-// judges are the functions that testdata/asks.yaml names, and models those that make a topology.
+// judges are the functions that testdata/asks.yaml names. models maps its other names to functions that return a topology.
 var (
 	judges = map[string]func([]topology.Device) bool{
 		"allCPUsAtGPUs": allCPUsAtGPUs, "areWholeCores": areWholeCores, "cpusAtGPUs": cpusAtGPUs, "cpusAtGPUsAndRails": cpusAtGPUsAndRails,
@@ -83,7 +80,7 @@ var (
 	models = map[string]func() topology.Topology{"gpusAndCores": gpusAndCores, "twoSockets": twoSockets}
 )
 
-// asks are those of testdata/asks.yaml, in the order of the pages.
+// asks are the asks in testdata/asks.yaml, in the order of the pages.
 var asks = func() (asks []ask) {
 	var said []struct {
 		Page, Template, Machine, Model, Title, What, Holds, Today, PinnedTo string
@@ -126,7 +123,7 @@ var asks = func() (asks []ask) {
 	return asks
 }()
 
-// sized is the ask with other counts.
+// sized returns the ask with other counts.
 func (a ask) sized(counts []int) ask {
 	a.wants = slices.Clone(a.wants)
 	for i, count := range counts {
@@ -135,8 +132,8 @@ func (a ask) sized(counts []int) ask {
 	return a
 }
 
-// bench is an ask on a node, with all sets that are right in the order that the allocator
-// promises: requests as they stand, and for each the devices as they are published.
+// A bench is an ask on a node, with all right sets in the order that the allocator promises: by request as listed, then by device
+// as published.
 type bench struct {
 	ask
 	topology topology.Topology
@@ -163,7 +160,7 @@ func newBench(t *testing.T, a ask) *bench {
 	return b
 }
 
-// enumerate goes through all sets, dumb and in order, with those chosen for the requests before.
+// enumerate appends all right sets in order, given the devices chosen for the requests before.
 func (b *bench) enumerate(chosen []int, request, from int) {
 	if request == len(b.wants) {
 		var places shape.Set
@@ -201,8 +198,7 @@ func (b *bench) devices(places []int) []topology.Device {
 	return devices
 }
 
-// first is the first right set of which nothing is in use, 0 if there is none: leaving out
-// sets does not change the order of the others.
+// first returns the first right set without a device in use, or 0. Excluding sets does not change the order of the others.
 func (b *bench) first(inUse shape.Set) shape.Set {
 	for _, set := range b.right {
 		if set&inUse == 0 {
@@ -212,7 +208,7 @@ func (b *bench) first(inUse shape.Set) shape.Set {
 	return 0
 }
 
-// counts are those of the requests.
+// counts returns the device counts of the requests.
 func (b *bench) counts() []int {
 	var counts []int
 	for _, w := range b.wants {
@@ -221,7 +217,7 @@ func (b *bench) counts() []int {
 	return counts
 }
 
-// candidates are the devices that some request may get.
+// candidates returns the devices that a request may get.
 func (b *bench) candidates() shape.Set {
 	var set shape.Set
 	for i, d := range b.topology.Devices {
@@ -251,7 +247,7 @@ func (b *bench) places(t *testing.T, names []string) shape.Set {
 	return set
 }
 
-// asksOf makes the examples of a page from what is asked of its machines.
+// asksOf returns the examples of a page: one for each ask of the page.
 func asksOf(t *testing.T, page string) []*example {
 	t.Helper()
 	var examples []*example
@@ -264,7 +260,7 @@ func asksOf(t *testing.T, page string) []*example {
 	return examples
 }
 
-// enough tells whether each request finds as many devices as it wants.
+// enough reports whether each request finds enough free devices.
 func (b *bench) enough(inUse shape.Set) bool {
 	return !slices.ContainsFunc(b.wants, func(w want) bool {
 		free := 0
@@ -277,8 +273,7 @@ func (b *bench) enough(inUse shape.Set) bool {
 	})
 }
 
-// example is tried with all devices free, with some in use that were picked at random, and with
-// the fragmented ones.
+// example tries all devices free, then random devices in use, then the fragmented ones.
 func (b *bench) example(t *testing.T) *example {
 	e := onTopology(t, b.template, b.topology)
 	e.asked, e.plain, e.wants = true, b.plain, b.wants
@@ -302,7 +297,7 @@ func (b *bench) example(t *testing.T) *example {
 	return e
 }
 
-// random are devices that are in use, each with the same probability.
+// random returns devices in use, each with the same probability.
 func (b *bench) random(r *rand.Rand, probability float64) shape.Set {
 	var inUse shape.Set
 	for i := range b.topology.Devices {
@@ -313,7 +308,7 @@ func (b *bench) random(r *rand.Rand, probability float64) shape.Set {
 	return inUse & b.candidates()
 }
 
-// sample is the first that is accepted.
+// sample draws occupancies and returns the first that is accepted.
 func (b *bench) sample(seed uint64, probability float64, accepted func(shape.Set) bool) shape.Set {
 	r := newRandom(seed)
 	for {
@@ -323,10 +318,10 @@ func (b *bench) sample(seed uint64, probability float64, accepted func(shape.Set
 	}
 }
 
-// newRandom repeats itself in every run.
+// newRandom returns the same sequence in every run.
 func newRandom(seed uint64) *rand.Rand { return rand.New(rand.NewPCG(0xa5c, seed)) }
 
-// hitting are devices of which each right set has one.
+// hitting returns devices that hit every right set: when they are in use, no right set is left.
 func (b *bench) hitting() []string {
 	var inUse shape.Set
 	for set := b.first(inUse); set != 0; set = b.first(inUse) {
@@ -338,8 +333,8 @@ func (b *bench) hitting() []string {
 	return b.names(inUse)
 }
 
-// ofOneDevice are attributes of which there is one value for each device, and numberOf finds a
-// number that somebody wrote down of devices or of their NUMA nodes.
+// ofOneDevice lists attributes with a different value for each device. numberOf matches a number that a user wrote for a device
+// or its NUMA node.
 var (
 	ofOneDevice = []resourceapi.QualifiedName{
 		"resource.kubernetes.io/pciBusID", "dra.net/pciAddress", "pciAddress", "pciAddr",
@@ -348,8 +343,7 @@ var (
 	numberOf = regexp.MustCompile(`(numaNode|numa|deviceId|moduleIdx|index|cardIndex)\)? (==|\\u003c|\\u003e|in) ?\[?\d`)
 )
 
-// TestAsksNameNoDevice: a claim that names a device, or has its address or number, is one that
-// waits for it.
+// TestAsksNameNoDevice checks that no claim names a device, or its address or number: such a claim would wait for this device.
 func TestAsksNameNoDevice(t *testing.T) {
 	today := todaysTemplates(t)
 	pinned := 0
@@ -363,7 +357,7 @@ func TestAsksNameNoDevice(t *testing.T) {
 	require.Greater(t, pinned, 10, "today's claims are pinned, else this test shows nothing")
 }
 
-// pins are what in a claim speaks of one device.
+// pins returns the parts of a claim that refer to one device.
 func (b *bench) pins(t *testing.T, template *resourceapi.ResourceClaimTemplate) []string {
 	t.Helper()
 	require.NotNil(t, template)

@@ -33,13 +33,13 @@ import (
 	"github.com/celset/celset/test/internal/render"
 )
 
-// root is that of the module.
+// root is the root of the module.
 const root = "../.."
 
-// pages are all: their blocks are whole objects and whole expressions.
+// pages lists all pages. Their blocks are whole objects and whole expressions.
 var pages = append([]string{"README.md"}, below("docs", ".md")...)
 
-// below lists files by the end of their names, in a folder and the folders in it.
+// below returns the files with a suffix in a folder and its subfolders.
 func below(folder, suffix string) []string {
 	var result []string
 	err := filepath.WalkDir(filepath.Join(root, folder), func(path string, entry fs.DirEntry, err error) error {
@@ -55,7 +55,7 @@ func below(folder, suffix string) []string {
 	return result
 }
 
-// block is what stands between two fences, or in a file: then line is zero.
+// A block is the text between two fences, or a whole file. line is 0 for a file.
 type block struct {
 	page     string
 	line     int
@@ -70,7 +70,7 @@ func (b block) String() string {
 	return fmt.Sprintf("%s:%d", b.page, b.line)
 }
 
-// blocks returns those of all pages in one language.
+// blocks returns the blocks of all pages in one language.
 func blocks(t *testing.T, language string) []block {
 	t.Helper()
 	var result []block
@@ -86,7 +86,7 @@ func blocks(t *testing.T, language string) []block {
 	return result
 }
 
-// parse finds the fenced blocks of a page. Those in lists are indented.
+// parse returns the fenced blocks of a page. Blocks in lists are indented.
 func parse(page, text string) ([]block, error) {
 	const fence = "```"
 	var result []block
@@ -113,7 +113,7 @@ func parse(page, text string) ([]block, error) {
 	return result, nil
 }
 
-// objects are those in a block of YAML.
+// objects returns the objects in a block of YAML.
 func objects(t *testing.T, b block) []*unstructured.Unstructured {
 	t.Helper()
 	result, err := render.Decode([]byte(b.text))
@@ -122,7 +122,7 @@ func objects(t *testing.T, b block) []*unstructured.Unstructured {
 	return result
 }
 
-// files are all in manifests that end in .yaml.
+// files returns all files in manifests that end in .yaml.
 func files(t *testing.T) []block {
 	t.Helper()
 	var result []block
@@ -134,8 +134,8 @@ func files(t *testing.T) []block {
 	return result
 }
 
-// TestAPIServerTakesObjects has an API server validate every object in the pages and in
-// manifests, but for what is no object of the API: that is checked elsewhere.
+// TestAPIServerTakesObjects makes an API server validate every object in the pages and in manifests. TestRestIsCheckedElsewhere
+// checks the blocks that are not objects of the API.
 func TestAPIServerTakesObjects(t *testing.T) {
 	cp := env.Start(t, controlplane.Options{
 		SkipKwok: true, SkipControllerManager: true, FeatureGates: map[string]bool{"GenericWorkload": true, "TopologyAwareWorkloadScheduling": true},
@@ -186,7 +186,7 @@ func createNamespace(t *testing.T, cp *env.Env, name string) {
 	}
 }
 
-// TestPlacementsAreConfigured has every Placement in the pages understood.
+// TestPlacementsAreConfigured checks that every Placement in the pages is valid.
 func TestPlacementsAreConfigured(t *testing.T) {
 	scheduler, err := placement.NewScheduler(placement.Config{})
 	require.NoError(t, err)
@@ -211,13 +211,13 @@ func TestPlacementsAreConfigured(t *testing.T) {
 	require.Positive(t, seen)
 }
 
-// isAboutClusters tells whether an expression is one over a cluster, and not over devices.
+// isAboutClusters reports whether an expression is about a cluster, not about devices.
 func isAboutClusters(expression string) bool {
 	return strings.Contains(expression, "managedCluster") || strings.Contains(expression, cluster.NowFunction+"()")
 }
 
-// TestExpressionsCompile compiles every expression that stands alone. An empty line
-// is between two of them. Those that don't speak of clusters, or of the time, are about devices.
+// TestExpressionsCompile compiles every expression in a block of its own. An empty line separates two expressions. Expressions
+// without a cluster or the time are about devices.
 func TestExpressionsCompile(t *testing.T) {
 	clusters, err := cluster.NewEnvironment(cel.Config{})
 	require.NoError(t, err)
@@ -238,10 +238,10 @@ func TestExpressionsCompile(t *testing.T) {
 	}
 }
 
-// aboutTheProject are the pages in the root, most of which GitHub looks for. They have no objects.
+// aboutTheProject lists the pages in the root. GitHub looks for most of them. They contain no objects.
 var aboutTheProject = []string{"ADOPTERS.md", "CODE_OF_CONDUCT.md", "CONTRIBUTING.md", "GOVERNANCE.md", "MAINTAINERS.md", "ROADMAP.md", "SECURITY.md"}
 
-// TestLinksLeadSomewhere follows the links between the pages.
+// TestLinksLeadSomewhere checks that links between pages have a target.
 func TestLinksLeadSomewhere(t *testing.T) {
 	for _, page := range slices.Concat(pages, aboutTheProject) {
 		content, err := os.ReadFile(filepath.Join(root, page))
@@ -266,10 +266,10 @@ func TestLinksLeadSomewhere(t *testing.T) {
 	}
 }
 
-// clusterProfiles is the definition in the module that has the kind.
+// clusterProfiles returns the CustomResourceDefinition in the module of ClusterProfiles.
 func clusterProfiles(t *testing.T) []byte {
 	t.Helper()
-	// A package of it, which the go command gets if it is not there yet; a module it does not.
+	// Ask for a package of the module: the go command downloads a missing module for a package, but not for a module path.
 	folder, err := exec.CommandContext(t.Context(), "go", "list", "-find", "-f", "{{.Module.Dir}}", "sigs.k8s.io/cluster-inventory-api/apis/v1alpha1").Output()
 	require.NoError(t, err)
 	definition, err := os.ReadFile(filepath.Join(strings.TrimSpace(string(folder)), "config", "crd", "bases", "multicluster.x-k8s.io_clusterprofiles.yaml"))
@@ -277,7 +277,7 @@ func clusterProfiles(t *testing.T) []byte {
 	return definition
 }
 
-// anchors are those of the headings of a page, those that are set in it, and "" for the page.
+// anchors returns the anchors of a page: its headings, explicit anchors, and "" for the page itself.
 func anchors(text string) []string {
 	result := []string{""}
 	for _, anchor := range anchorOf.FindAllStringSubmatch(text, -1) {
@@ -294,11 +294,10 @@ func anchors(text string) []string {
 
 var anchorOf = regexp.MustCompile(`<a id="([a-z0-9-]+)"></a>`)
 
-// punctuation is left out of anchors.
+// punctuation matches the characters that anchors omit.
 var punctuation = regexp.MustCompile(`[^\p{L}\p{N} _-]`)
 
-// TestIndexHasEveryPage: a page that docs/README.md does not link to is found by
-// nobody.
+// TestIndexHasEveryPage checks that docs/README.md links to every page.
 func TestIndexHasEveryPage(t *testing.T) {
 	index := filepath.Join("docs", "README.md")
 	content, err := os.ReadFile(filepath.Join("..", "..", index))

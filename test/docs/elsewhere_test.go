@@ -29,7 +29,7 @@ import (
 	"github.com/celset/celset/plugin"
 )
 
-// elsewhere is what an API server does not take, and how it is checked instead.
+// elsewhere describes a kind of block that an API server does not accept, and its other check.
 type elsewhere struct {
 	what  string
 	is    func(block) bool
@@ -37,24 +37,24 @@ type elsewhere struct {
 }
 
 var notForTheAPIServer = []elsewhere{
-	// What it renders is applied in test/manifests.
+	// test/manifests applies the rendered objects.
 	{what: "kustomization", is: hasAPIVersion("kustomize.config.k8s.io/"), check: checkKustomization},
-	// So is what it patches: that kustomize can apply it is known then.
+	// test/manifests also applies the patched objects, which shows that kustomize can apply the patch.
 	{what: "patch", is: isPatch, check: checkYAML},
 	{what: "scheduler configuration", is: hasAPIVersion("kubescheduler.config.k8s.io/"), check: checkSchedulerConfiguration},
 	{what: "part of a scheduler profile", is: func(b block) bool { return strings.HasPrefix(b.text, "pluginConfig:") }, check: checkPluginConfig},
 	{what: "configuration of kind", is: hasAPIVersion("kind.x-k8s.io/"), check: checkKind},
-	// Kustomizations name it, and what becomes of their objects is in test/manifests.
+	// Kustomizations name the transformer, and test/manifests checks the transformed objects.
 	{what: "transformer of kustomize", is: hasAPIVersion("builtin"), check: checkYAML},
-	// What becomes of it on the decisions of a hub is in test/integration/placement.
+	// test/integration/placement applies it to the decisions of a hub.
 	{what: "ApplicationSet", is: hasAPIVersion("argoproj.io/"), check: checkYAML},
-	// The chart is rendered, and what comes out is applied, in test/manifests.
+	// test/manifests renders the chart and applies the result.
 	{what: "part of the Helm chart", is: inChart, check: checkInChart},
 	{what: "part of an object", is: isPart, check: checkYAML},
 }
 
-// whole are the pages, and folders, in which every block of YAML is made of whole
-// objects. In the other pages a block without any apiVersion is part of one.
+// whole lists the pages and folders whose blocks of YAML contain only whole objects. In other pages a block without apiVersion is
+// part of an object.
 var whole = []string{"README.md", "docs/placement.md", "docs/ocm.md", "docs/hardware/", "docs/getting-started.md"}
 
 func isPart(b block) bool {
@@ -68,7 +68,7 @@ func checkYAML(t *testing.T, b block) {
 	require.NotEmpty(t, part)
 }
 
-// hasAPIVersion tells whether a document is of a group that no API server serves.
+// hasAPIVersion matches documents of a group that no API server serves.
 func hasAPIVersion(prefix string) func(block) bool {
 	return func(b block) bool {
 		return !inChart(b) && slices.ContainsFunc(strings.Split(b.text, "\n"), func(line string) bool {
@@ -77,7 +77,7 @@ func hasAPIVersion(prefix string) func(block) bool {
 	}
 }
 
-// elsewhereOf finds how a block is checked if not by an API server.
+// elsewhereOf returns the check of a block that an API server does not check.
 func elsewhereOf(b block) (elsewhere, bool) {
 	i := slices.IndexFunc(notForTheAPIServer, func(e elsewhere) bool { return e.is(b) })
 	if i < 0 {
@@ -86,7 +86,7 @@ func elsewhereOf(b block) (elsewhere, bool) {
 	return notForTheAPIServer[i], true
 }
 
-// TestRestIsCheckedElsewhere checks what TestAPIServerTakesObjects leaves out.
+// TestRestIsCheckedElsewhere checks the blocks that TestAPIServerTakesObjects omits.
 func TestRestIsCheckedElsewhere(t *testing.T) {
 	for _, b := range append(blocks(t, "yaml"), files(t)...) {
 		if e, ok := elsewhereOf(b); ok {
@@ -95,7 +95,7 @@ func TestRestIsCheckedElsewhere(t *testing.T) {
 	}
 }
 
-// checkKustomization has kustomize refuse unknown and outdated fields.
+// checkKustomization makes kustomize refuse unknown and outdated fields.
 func checkKustomization(t *testing.T, b block) {
 	var kustomization types.Kustomization
 	require.NoError(t, kustomization.Unmarshal([]byte(b.text)))
@@ -103,7 +103,7 @@ func checkKustomization(t *testing.T, b block) {
 	require.Empty(t, *kustomization.CheckDeprecatedFields())
 }
 
-// isPatch tells whether the kustomization in its folder uses a file as a patch.
+// isPatch reports whether the kustomization in a file's folder uses the file as a patch.
 func isPatch(b block) bool {
 	content, err := os.ReadFile(filepath.Join(root, path.Dir(b.page), "kustomization.yaml"))
 	var kustomization types.Kustomization
@@ -112,7 +112,7 @@ func isPatch(b block) bool {
 	})
 }
 
-// checkSchedulerConfiguration does what the scheduler does when it starts.
+// checkSchedulerConfiguration loads the configuration as the scheduler does on start.
 func checkSchedulerConfiguration(t *testing.T, b block) {
 	file := filepath.Join(t.TempDir(), "config.yaml")
 	require.NoError(t, os.WriteFile(file, []byte(b.text), 0o600))
@@ -126,7 +126,7 @@ func checkSchedulerConfiguration(t *testing.T, b block) {
 	}
 }
 
-// checkArgs decodes the arguments of our plugin; those of others are decoded already.
+// checkArgs decodes the arguments of our plugin. Arguments of other plugins are already decoded.
 func checkArgs(t *testing.T, config schedulerconfig.PluginConfig) {
 	t.Helper()
 	if config.Name != plugin.Name {
@@ -138,7 +138,7 @@ func checkArgs(t *testing.T, config schedulerconfig.PluginConfig) {
 	require.NoError(t, err)
 }
 
-// checkPluginConfig completes a part of a profile.
+// checkPluginConfig completes a part of a profile and checks it.
 func checkPluginConfig(t *testing.T, b block) {
 	b.text = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\nprofiles:\n- schedulerName: any\n" + indented(b.text)
 	checkSchedulerConfiguration(t, b)
@@ -167,7 +167,7 @@ type kindCluster struct {
 	ContainerdConfigPatches []string `json:"containerdConfigPatches"`
 }
 
-// checkKind knows kind's configuration as far as we use it, and Kubernetes' gates.
+// checkKind checks the fields of kind's configuration that we use, and Kubernetes' feature gates.
 func checkKind(t *testing.T, b block) {
 	var config kindCluster
 	require.NoError(t, yaml.UnmarshalStrict([]byte(b.text), &config))
@@ -185,7 +185,7 @@ const charts = "manifests/charts/"
 
 func inChart(b block) bool { return strings.HasPrefix(b.page, charts) }
 
-// checkInChart knows the places of files in a chart: others would not be rendered.
+// checkInChart requires that a file is where helm renders it.
 func checkInChart(t *testing.T, b block) {
 	_, inside, _ := strings.Cut(strings.TrimPrefix(b.page, charts), "/")
 	if slices.Contains([]string{"Chart.yaml", "values.yaml"}, inside) {
@@ -196,11 +196,11 @@ func checkInChart(t *testing.T, b block) {
 	require.Contains(t, sets.New("templates", "files", "ci"), path.Dir(inside), fmt.Sprintf("%s is nowhere used", b))
 }
 
-// pinned is an action that nobody can exchange, with its version for those who read it.
+// pinned matches an action that is pinned to a commit, with its version for readers.
 var pinned = regexp.MustCompile(`^\s*-?\s*uses: [\w./-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+$`)
 
-// TestActionsArePinned: a tag can be moved to other code. That workflows are well-formed
-// actionlint finds out, in "make lint".
+// TestActionsArePinned requires pinned actions, because a tag can move to other code. actionlint checks the form of workflows, in
+// "make lint".
 func TestActionsArePinned(t *testing.T) {
 	seen := 0
 	for _, file := range below(".github/workflows", ".yaml") {

@@ -19,18 +19,18 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// gap is what differs in a message.
+// gap replaces the variable parts of a message.
 const gap = "…"
 
 var (
-	// entryPattern is a line of the page: its anchor and its name, the texts of messages, the cause and the fix.
+	// entryPattern matches an entry of the page: its anchor and name, the texts of messages, the cause and the fix.
 	entryPattern = regexp.MustCompile(`^- <a id="([a-z0-9-]+)"></a>\*\*([a-z0-9-]+)\*\*: (.*?)(?:<br>(.*?))?(?: ?\*Fix:\* ?(.*))?$`)
-	// textPattern is a text of a message. Two backquotes are around a text with backquotes.
+	// textPattern matches a text of a message. Double backquotes enclose a text with backquotes.
 	textPattern = regexp.MustCompile("`` (.+?) ``|`([^`]+)`")
 	wordPattern = regexp.MustCompile(`\p{L}{2,}`)
 )
 
-// TestMessagesAreProvoked looks for each message of docs/errors.md in what tests expect.
+// TestMessagesAreProvoked looks for each message of docs/errors.md in the expectations of tests.
 func TestMessagesAreProvoked(t *testing.T) {
 	page, err := os.ReadFile(filepath.Join(root, "docs", "errors.md"))
 	require.NoError(t, err)
@@ -41,7 +41,7 @@ func TestMessagesAreProvoked(t *testing.T) {
 	}
 }
 
-// mistakesIn returns what is wrong with a page of messages. The expectations of tests are lines.
+// mistakesIn returns the mistakes in a page of messages. expected contains the tests' expectations as lines.
 func mistakesIn(page, expected string) (mistakes []string) {
 	report := func(format string, args ...any) { mistakes = append(mistakes, fmt.Sprintf(format, args...)) }
 	all := anchors(page)
@@ -87,7 +87,7 @@ func mistakesIn(page, expected string) (mistakes []string) {
 	return mistakes
 }
 
-// like matches lines with a message. A gap is at least one character.
+// like returns a pattern for lines that contain a message. A gap matches at least one character.
 func like(message string) *regexp.Regexp {
 	var fixed []string
 	for part := range strings.SplitSeq(strings.Trim(message, gap), gap) {
@@ -96,8 +96,8 @@ func like(message string) *regexp.Regexp {
 	return regexp.MustCompile(strings.Join(fixed, ".+"))
 }
 
-// expectations are the lines of the transcripts of all tests, and the string literals of their code. The tests of this
-// package are left out, which have texts of the pages.
+// expectations returns the lines of all tests' transcripts, and the string literals of their code. It skips the tests of this
+// package, which contain texts of the pages.
 func expectations() (string, error) {
 	var lines strings.Builder
 	err := filepath.WalkDir(root, func(path string, entry os.DirEntry, err error) error {
@@ -144,7 +144,7 @@ func addLiterals(lines *strings.Builder, path string) error {
 	return nil
 }
 
-// literal returns a string literal, or a sum with at least one. Other operands are gaps.
+// literal returns a string literal, or a sum with at least one literal. Other operands become gaps.
 func literal(e ast.Expr) (string, bool) {
 	switch e := e.(type) {
 	case *ast.BasicLit:
@@ -170,7 +170,7 @@ func literal(e ast.Expr) (string, bool) {
 	}
 }
 
-// TestMistakesInMessages has pages with one mistake each.
+// TestMistakesInMessages checks pages with one mistake each.
 func TestMistakesInMessages(t *testing.T) {
 	const (
 		right    = "## Pods\n\n- <a id=\"few\"></a>**few**: `request …: … of … devices`; `` over `devices` that ``<br>Few are free. *Fix:* Wait.\n"
@@ -197,7 +197,7 @@ func TestMistakesInMessages(t *testing.T) {
 	}
 }
 
-// TestExpectationsOfTests: sums of literals are one expectation, and a variable in a sum is a gap.
+// TestExpectationsOfTests checks that a sum of literals is one expectation, and that a variable in a sum is a gap.
 func TestExpectationsOfTests(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "code_test.go")
 	require.NoError(t, os.WriteFile(path, []byte("package code\n\nvar a, b = \"one\" + name + (` two` + \" three\"), 4 + five\n"), 0o600))

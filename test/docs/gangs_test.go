@@ -15,7 +15,7 @@ import (
 	"github.com/celset/celset/internal/testing/gangfleet"
 )
 
-// TestConstraintsOfGangs: what the page shows of an example is what the example has.
+// TestConstraintsOfGangs checks that the page shows the examples unchanged.
 func TestConstraintsOfGangs(t *testing.T) {
 	compared := 0
 	for _, b := range blocks(t, "yaml") {

@@ -27,9 +27,9 @@ const (
 	patience  = 5 * time.Minute
 )
 
-// TestGettingStarted is a reader who does what the page says, on the cluster of "make up": pastes the lines that it
-// prints, saves each block of YAML under the name that stands before it, and runs each block of commands. Each line of a
-// text below is in what the last commands print.
+// TestGettingStarted follows the page on the cluster of "make up". It pastes the printed lines, saves each block of YAML under
+// the name before it, and runs each block of commands. The output of the last commands must contain each line of a text below
+// them.
 func TestGettingStarted(t *testing.T) {
 	content, err := os.ReadFile(filepath.Join(root, startPage))
 	require.NoError(t, err)
@@ -58,7 +58,7 @@ func TestGettingStarted(t *testing.T) {
 	}
 	require.GreaterOrEqual(t, commands, 6)
 
-	// On a cluster of one's own the file has another name, and the answer may be that nothing fits.
+	// On the reader's own cluster the file has another name, and the answer may be that nothing fits.
 	require.NoError(t, os.Link(filepath.Join(reader.dir, "ring.yaml"), filepath.Join(reader.dir, "claim.yaml")))
 	_, own, found := strings.Cut(string(content), "\n## On your own cluster\n")
 	require.True(t, found)
@@ -77,13 +77,13 @@ func TestGettingStarted(t *testing.T) {
 var (
 	saveAs        = regexp.MustCompile("(?i)save this\\s+as `([a-z.]+)`")
 	inlineCommand = regexp.MustCompile("`(kubectl [^`]+)`")
-	// generated is the end of a generated name on the page.
+	// generated matches the end of a generated name on the page.
 	generated = regexp.MustCompile(`-x5v2k\b`)
-	// reads are commands that change nothing, and may be run until they print what the page says.
+	// reads matches commands that change nothing. They may be repeated until they print the page's text.
 	reads = regexp.MustCompile(`^kubectl (get|describe|celset) `)
 )
 
-// textsAfter are the texts up to the next commands.
+// textsAfter returns the texts up to the next commands.
 func textsAfter(blocks []block) (texts []string) {
 	for _, b := range blocks {
 		if b.language == "sh" {
@@ -101,7 +101,7 @@ func shapeOf(exports string) string {
 	return strings.Join(strings.Fields(regexp.MustCompile(`=/[^:\s]*`).ReplaceAllString(exports, "=PATH")), " ")
 }
 
-// startUp runs what "make up" runs, until the test ends, and returns the lines to paste.
+// startUp runs the program of "make up" until the test ends, and returns the lines to paste.
 func startUp(ctx context.Context, t *testing.T) (exports string) {
 	t.Helper()
 	binDir, err := controlplane.Build(ctx, "", t.Output(), "devcluster")
@@ -129,14 +129,14 @@ func startUp(ctx context.Context, t *testing.T) (exports string) {
 	return ""
 }
 
-// pageReader is somebody with a folder and a shell.
+// A pageReader is a reader with a folder and a shell.
 type pageReader struct {
 	t       *testing.T
 	dir     string
 	exports string
 }
 
-// shell runs commands, with the lines pasted before them.
+// shell runs commands after the pasted lines.
 func (r *pageReader) shell(ctx context.Context, commands string) (string, error) {
 	shell := exec.CommandContext(ctx, "bash", "-e", "-c", r.exports+commands)
 	shell.Dir = r.dir
@@ -144,8 +144,8 @@ func (r *pageReader) shell(ctx context.Context, commands string) (string, error)
 	return string(output), err
 }
 
-// run runs a block of commands, one after the other. The texts are in the output. What is only read is read until it is
-// there: the scheduler has not always written the event yet.
+// run runs a block of commands, one after the other. Their output must contain the texts. Commands that only read are repeated
+// until it does, because the scheduler may write the event later.
 func (r *pageReader) run(ctx context.Context, b block, texts []string) {
 	r.t.Helper()
 	require.NotEmpty(r.t, r.exports, "%s: nobody has started the cluster", b)
@@ -169,7 +169,7 @@ func (r *pageReader) run(ctx context.Context, b block, texts []string) {
 	}
 }
 
-// missingIn is the first of the lines that an output does not have.
+// missingIn returns the first line that the output lacks.
 func missingIn(output string, lines []string) string {
 	for _, line := range lines {
 		pattern := generated.ReplaceAllString(regexp.QuoteMeta(strings.TrimSpace(line)), "-[a-z0-9]{5}")

@@ -20,25 +20,25 @@ import (
 	"github.com/celset/celset/internal/topology"
 )
 
-// example is a template of a page, and what it is tried on.
+// An example is a template of a page, with the nodes on which the test tries it.
 type example struct {
 	template string
-	// told: the page says in its table of costs how the search goes. Of two templates with the
-	// same expression one is. The page on shapes has a row for each.
+	// told is set if the page's table of costs has a row for the template. Templates with the same expression share a row. The page
+	// on shapes has a row for each template.
 	told bool
-	// drawn: the page draws it, too.
+	// drawn is set if the page also draws the example.
 	drawn       bool
 	devices     []topology.Device
 	slices      []*resourceapi.ResourceSlice
 	draw        topology.Topology
 	occupancies []shape.Occupancy
 	wants       []want
-	// asked: it is compared with brute force in TestAsks.
+	// asked is set if TestAsks compares the example with brute force.
 	asked bool
-	// plain: its claim has no constraint of celset.
+	// plain is set if the claim has no constraint of celset.
 	plain bool
 	holds func(names []string) bool
-	// fits tells whether an occupancy leaves an answer, and want, if not nil, which.
+	// fits reports whether an occupancy leaves an answer. want, if not nil, returns the answer.
 	fits func(shape.Occupancy) bool
 	want func(shape.Occupancy) []string
 }
@@ -47,10 +47,10 @@ func (e *example) index(name string) int {
 	return slices.IndexFunc(e.devices, func(d topology.Device) bool { return d.Name == name })
 }
 
-// machinePages are about machines that exist, or about what all of them publish.
+// machinePages are about real machines, or about attributes that all of them publish.
 var machinePages = []string{"gpus.md", "aws.md", "numa.md"}
 
-// shapesPage has one template for each shape, and links to the others.
+// shapesPage is the page with one template for each shape, and links to the other pages.
 const shapesPage = "README.md"
 
 // hardwarePages lists the templates of each page.
@@ -73,8 +73,7 @@ func hardwarePages(t *testing.T) map[string][]*example {
 	return result
 }
 
-// fromScenario tries a template with the devices, the occupancies and the answers of a
-// scenario of package shape.
+// fromScenario tries a template with the devices, the occupancies and the answers of a scenario of package shape.
 func fromScenario(t *testing.T, template, name string) *example {
 	all := shape.Scenarios()
 	i := slices.IndexFunc(all, func(s shape.Scenario) bool { return s.Name == name })
@@ -104,8 +103,7 @@ func onTopology(t *testing.T, template string, wiring topology.Topology) *exampl
 
 var accelerators = topology.Family{Driver: "mla.example.com", Prefix: "mla"}
 
-// custom says itself what it wants: count devices, and an answer with all occupancies but
-// the last.
+// custom sets the wanted devices itself: count devices, with an answer in all occupancies but the last.
 func (e *example) custom(count int, holds func([]string) bool, pictures ...string) *example {
 	e.wants = []want{{driver: e.devices[0].Driver, count: count}}
 	e.holds = holds
@@ -132,7 +130,7 @@ func square(t *testing.T) *example {
 		...x`)
 }
 
-// tell draws the node on which nothing fits, and has what the events of the pod say.
+// tell returns a drawing of the node where nothing fits, and the text of the pod's events.
 func (e *example) tell(t *testing.T, p *hardwarePage) string {
 	last := e.occupancies[len(e.occupancies)-1]
 	explanation, err := p.problem(t, e, last.InUse).Node(t.Context(), node)
@@ -141,7 +139,7 @@ func (e *example) tell(t *testing.T, p *hardwarePage) string {
 	return fmt.Sprintf("```text\n%s\n\nnearest miss: node %s: %s\n```\n", e.picture(t, last), nodeName, explanation)
 }
 
-// costs has a row for each template, with what is hardest.
+// costs returns a table with the hardest occupancy of each template.
 func costs(t *testing.T, p *hardwarePage, examples []*example) string {
 	var text strings.Builder
 	text.WriteString("| claim | free | sets of the wanted size | steps, at most | sets evaluated |\n|---|---|---|---|---|\n")
@@ -155,7 +153,7 @@ func costs(t *testing.T, p *hardwarePage, examples []*example) string {
 	return text.String()
 }
 
-// work is what a search takes that nothing is known for from before.
+// work returns the statistics of a search with empty caches.
 func (e *example) work(t *testing.T, p *hardwarePage, o shape.Occupancy) allocator.Stats {
 	problem := p.problem(t, e, o.InUse)
 	a, err := problem.NewAllocator(t.Context())
@@ -165,7 +163,7 @@ func (e *example) work(t *testing.T, p *hardwarePage, o shape.Occupancy) allocat
 	return a.Stats()
 }
 
-// candidates are how many devices some request may get.
+// candidates returns the number of devices that a request may get.
 func (e *example) candidates(inUse shape.Set) int {
 	free := 0
 	for i, d := range e.devices {
@@ -176,7 +174,7 @@ func (e *example) candidates(inUse shape.Set) int {
 	return free
 }
 
-// sets is how many there are of the wanted size. No two requests may get the same device.
+// sets returns the number of sets of the wanted size. Two requests never share a device.
 func (e *example) sets(o shape.Occupancy) *big.Int {
 	all := big.NewInt(1)
 	for _, w := range e.wants {
@@ -201,8 +199,7 @@ func (e *example) picture(t *testing.T, o shape.Occupancy) string {
 	return strings.TrimSpace(text.String())
 }
 
-// grouped writes 1820 as 1,820, and rounds what has more than nine digits to four of them,
-// such as 4.885e14.
+// grouped writes 1820 as 1,820, and rounds numbers of more than nine digits to four digits, such as 4.885e14.
 func grouped(n *big.Int) string {
 	digits := n.String()
 	if len(digits) > 9 {
@@ -218,8 +215,7 @@ func thousands(digits string) string {
 	return digits
 }
 
-// roundedUp is the next of 10, 20, 50, 100 and so on: the page need not change with
-// every change of the search.
+// roundedUp rounds up to 10, 20, 50, 100 and so on, so that small changes of the search leave the page unchanged.
 func roundedUp(steps int64) int64 {
 	for size := int64(10); ; size *= 10 {
 		i := slices.IndexFunc([]int64{1, 2, 5}, func(times int64) bool { return steps <= times*size })

@@ -37,9 +37,8 @@ const (
 	scheduler = "celset-scheduler"
 )
 
-// TestHardware allocates the claims of the pages in docs/hardware on the hardware that
-// they are about, and has the wiring judge what they get. What a page says of that is
-// generated: -update writes it.
+// TestHardware allocates the claims of the pages in docs/hardware on their hardware, and judges the devices by the wiring. The
+// results on the pages are generated: -update writes them.
 func TestHardware(t *testing.T) {
 	for page, examples := range hardwarePages(t) {
 		t.Run(page, func(t *testing.T) {
@@ -64,7 +63,7 @@ func TestHardware(t *testing.T) {
 	}
 }
 
-// TestEveryHardwarePageIsTried: a page that is not in the table would not be.
+// TestEveryHardwarePageIsTried checks that every page is in the table.
 func TestEveryHardwarePageIsTried(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join("..", "..", "docs", "hardware", "*.md"))
 	require.NoError(t, err)
@@ -75,7 +74,7 @@ func TestEveryHardwarePageIsTried(t *testing.T) {
 	require.Len(t, tried, len(files))
 }
 
-// hardwarePage is what stands in a page.
+// A hardwarePage is the parsed content of a page.
 type hardwarePage struct {
 	text      string
 	classes   classList
@@ -127,8 +126,7 @@ func typed[T any](t *testing.T, object *unstructured.Unstructured) *T {
 	return result
 }
 
-// requireUsable: whoever copies the page gets a pod that our scheduler takes and whose
-// containers have the devices.
+// requireUsable requires that a pod copied from the page is handled by our scheduler and that its containers get the devices.
 func (p *hardwarePage) requireUsable(t *testing.T, pod *corev1.Pod) {
 	t.Helper()
 	require.Equal(t, scheduler, pod.Spec.SchedulerName)
@@ -145,8 +143,7 @@ func (p *hardwarePage) requireUsable(t *testing.T, pod *corev1.Pod) {
 	}
 }
 
-// addExtended adds the claim that the scheduler makes for a pod with an extended resource, under
-// the name of the pod.
+// addExtended adds the claim that the scheduler makes for a pod with an extended resource, under the name of the pod.
 func (p *hardwarePage) addExtended(t *testing.T, pod *corev1.Pod) {
 	t.Helper()
 	require.NotContains(t, p.templates, pod.Name)
@@ -183,7 +180,7 @@ func (l classList) Get(name string) (*resourceapi.DeviceClass, error) {
 	return nil, fmt.Errorf("the page has no DeviceClass %q", name)
 }
 
-// Those of a scheduler with all gates on.
+// The features of a scheduler with all gates on.
 var (
 	allFeatures = structured.Features{
 		AdminAccess: true, PrioritizedList: true, PartitionableDevices: true, DeviceTaints: true,
@@ -192,7 +189,7 @@ var (
 	selectorFeatures = dracel.Features{EnableConsumableCapacity: true, EnableListTypeAttributes: true}
 )
 
-// problem is the claim of a template on a node of which some devices are in use.
+// problem returns the claim of a template on a node with devices in use.
 func (p *hardwarePage) problem(t *testing.T, e *example, inUse shape.Set) *explain.Problem {
 	t.Helper()
 	template := p.templates[e.template]
@@ -209,7 +206,7 @@ func (p *hardwarePage) problem(t *testing.T, e *example, inUse shape.Set) *expla
 	}}
 }
 
-// allocated has a claim for each device in use. Of shared devices it has everything.
+// allocated returns a claim for each device in use. Claims of shared devices take the whole capacity.
 func (e *example) allocated(inUse shape.Set) []*resourceapi.ResourceClaim {
 	var claims []*resourceapi.ResourceClaim
 	for i := range inUse.All() {
@@ -223,7 +220,7 @@ func (e *example) allocated(inUse shape.Set) []*resourceapi.ResourceClaim {
 	return claims
 }
 
-// holder is a claim that has a device of the node.
+// holder returns a claim that holds a device of the node.
 func holder(name string, result resourceapi.DeviceRequestAllocationResult) *resourceapi.ResourceClaim {
 	claim := &resourceapi.ResourceClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}}
 	result.Request, result.Pool = "device", nodeName
@@ -235,13 +232,13 @@ func holder(name string, result resourceapi.DeviceRequestAllocationResult) *reso
 
 const cpuCapacity = resourceapi.QualifiedName("dra.cpu/cpu")
 
-// cpusOf is how many a device has.
+// cpusOf returns the number of CPUs of a device.
 func cpusOf(d topology.Device) int64 {
 	all := d.Capacity[cpuCapacity].Value
 	return all.Value()
 }
 
-// share is a claim that has CPUs of a device.
+// share returns a claim that holds CPUs of a device.
 func share(name string, d topology.Device, cpus int64) *resourceapi.ResourceClaim {
 	return holder(name, resourceapi.DeviceRequestAllocationResult{
 		Driver: d.Driver, Device: d.Name, ShareID: ptr.To(types.UID(name)),
@@ -291,8 +288,8 @@ func devicesOf(e *explain.Explanation) []string {
 	return names
 }
 
-// requireTested demands that the expression stands in the tables that the search is
-// tested and measured with, but for numbers, blanks and the names of made-up drivers.
+// requireTested requires that the expression is in the tables for testing and measuring the search. Numbers, blanks and the names
+// of invented drivers may differ.
 func (e *example) requireTested(t *testing.T, p *hardwarePage) {
 	t.Helper()
 	problem := p.problem(t, e, 0)
@@ -300,7 +297,7 @@ func (e *example) requireTested(t *testing.T, p *hardwarePage) {
 	require.NoError(t, err)
 	require.Equal(t, e.plain, len(constraints) == 0)
 	if e.asked {
-		return // by more than a table of expressions: TestAsks
+		return // TestAsks tests it more thoroughly
 	}
 	known := map[string]bool{}
 	for _, s := range shape.Scenarios() {

@@ -20,12 +20,12 @@ import (
 	"golang.org/x/tools/go/packages"
 )
 
-// sections of docs/labels.md, and the beginnings of the names of the constants that they list.
+// sections maps a prefix or suffix of a constant's name to sections of docs/labels.md.
 var sections = map[string][]string{
 	"Annotation": {"Annotations"}, "Label": {"Labels"}, "Condition": {"Condition types"},
 	"Reason": {"Reasons of conditions", "Reasons of events"}, "Action": {"Actions of events"},
 	"Lease": {"Leases"}, "FieldManager": {"Field managers"}, "Finalizer": {"Finalizers"},
-	// The name of the constant doesn't say which of them it is.
+	// The name of the constant does not show which kind it is.
 	anyKey: {"Annotations", "Labels", "Finalizers", "Taints"}, "Taint": {"Taints"},
 }
 
@@ -33,21 +33,22 @@ const anyKey = "Key"
 
 const module = "github.com/celset/celset"
 
-// aside is what no user of a released program meets: the cluster for development and what supports tests.
+// aside matches packages that users of a release never run: the development cluster and support for tests.
 var aside = regexp.MustCompile(`/test/devcluster|/allocator/conformance|/internal/(controlplane|testing|demo|draw|fleet|hub|realnode|story|topology)(/|$)`)
 
-// unwritten look like names in metadata. Those of celset never leave the process, the others are a field's value and a module of Go.
+// unwritten lists texts that look like names in metadata. celset's stay in the process; the others are a field's value and a Go
+// module.
 var unwritten = []string{"celset.dev/out-of-range", "celset.dev/device", "celset.dev/containers", "kueue.x-k8s.io/multikueue", "k8s.io/client-go"}
 
 var (
-	// keyed is the name of a label, an annotation, a finalizer or a taint. Kinds and API versions look different.
+	// keyed matches the name of a label, an annotation, a finalizer or a taint. Kinds and API versions look different.
 	keyed     = regexp.MustCompile(`^([a-z0-9-]+\.)*(celset\.dev|kubernetes\.io|k8s\.io|x-k8s\.io|open-cluster-management\.io)/[a-z-]+$`)
 	camelCase = regexp.MustCompile(`^[A-Z][A-Za-z0-9]+$`)
-	// inManifest is a key of a map.
+	// inManifest matches a key of a map.
 	inManifest = regexp.MustCompile(`(celset\.dev/[a-z-]+)['"]?(?:: | \.topology)`)
 )
 
-// found has the names in the code, and their kinds.
+// found maps names in the code to their kinds.
 type found map[string][]string
 
 func (f found) add(kind, name string) {
@@ -56,7 +57,7 @@ func (f found) add(kind, name string) {
 	}
 }
 
-// kindOf is the kind of a constant by its name, "" for none.
+// kindOf returns the kind of a constant by its name, or "".
 func kindOf(name string) string {
 	for kind := range sections {
 		if strings.HasPrefix(name, kind) || strings.HasSuffix(name, kind) {
@@ -66,7 +67,7 @@ func kindOf(name string) string {
 	return ""
 }
 
-// text is the value of a string constant, "" for anything else.
+// text returns the value of a string constant, or "" for anything else.
 func text(of constant.Value) string {
 	if of == nil || of.Kind() != constant.String {
 		return ""
@@ -74,7 +75,7 @@ func text(of constant.Value) string {
 	return constant.StringVal(of)
 }
 
-// load has the packages of the programs, with types.
+// load returns the packages of the programs, with types.
 func load(t *testing.T) (loaded []*packages.Package) {
 	t.Helper()
 	all, err := packages.Load(&packages.Config{Mode: packages.LoadSyntax, Dir: root},
@@ -92,7 +93,7 @@ func load(t *testing.T) (loaded []*packages.Package) {
 	return loaded
 }
 
-// declared are the constants below apis: the names of celset.
+// declared returns the constants below apis: the names of celset.
 func declared(t *testing.T, loaded []*packages.Package) found {
 	t.Helper()
 	result := found{}
@@ -124,7 +125,7 @@ type reader struct {
 	own, others found
 }
 
-// others has the names that the code takes from modules of others. All else that is written must be declared.
+// others returns the names that the code takes from third-party modules. All other names that the code writes must be declared.
 func others(t *testing.T, loaded []*packages.Package, own found) found {
 	t.Helper()
 	result := found{}
@@ -148,7 +149,7 @@ func others(t *testing.T, loaded []*packages.Package, own found) found {
 	return result
 }
 
-// constant notes a constant that is not below apis, and that is a name in an object.
+// constant records a constant outside apis that is a name in an object.
 func (r reader) constant(named *types.Const) {
 	value := text(named.Val())
 	switch {
@@ -160,13 +161,13 @@ func (r reader) constant(named *types.Const) {
 	}
 }
 
-// isString tells whether a constant is a string or the type of a condition. Other types have names of other things.
+// isString reports whether a constant is a string or a condition type. Constants of other types name other things.
 func isString(of types.Type) bool {
 	named, ok := of.(*types.Named)
 	return !ok || strings.HasSuffix(named.Obj().Name(), "ConditionType")
 }
 
-// read notes what is written or looked for as a literal, and demands that it is declared.
+// read records literals that are written or searched for, and requires that they are declared.
 func (r reader) read(n ast.Node) {
 	switch n := n.(type) {
 	case *ast.BasicLit:
@@ -214,7 +215,7 @@ func (r reader) call(call *ast.CallExpr) {
 		case "action":
 			r.demand("Action", call.Args[i])
 		case "conditionType", "condition":
-			// Whoever reads conditions reads those of others, too.
+			// Code that reads conditions also reads conditions of others.
 			if value := text(r.TypesInfo.Types[call.Args[i]].Value); camelCase.MatchString(value) && r.own[value] == nil {
 				r.others.add("Condition", value)
 			}
@@ -222,8 +223,8 @@ func (r reader) call(call *ast.CallExpr) {
 	}
 }
 
-// demand fails if a constant is none of the declared ones. Sentences are no names, and other types than that of a
-// condition are reasons of other things.
+// demand fails if a constant is not declared. Sentences are not names, and constants of types other than a condition's are
+// reasons of other objects.
 func (r reader) demand(kind string, of ast.Expr) {
 	is := r.TypesInfo.Types[of]
 	value := text(is.Value)
@@ -235,7 +236,7 @@ func (r reader) demand(kind string, of ast.Expr) {
 	}
 }
 
-// manifested are the names that manifests give objects.
+// manifested returns the names that manifests give objects.
 func manifested(t *testing.T) found {
 	t.Helper()
 	result := found{}
@@ -252,10 +253,10 @@ func manifested(t *testing.T) found {
 	return result
 }
 
-// row is a line of a table of the page.
+// row matches a line of a table of the page.
 var row = regexp.MustCompile("(?m)^\\| `([^`]+)` \\|(.*)\\|$")
 
-// tabled returns the sections in which a name has a row.
+// tabled returns the sections that have a row for a name.
 func tabled(t *testing.T) found {
 	t.Helper()
 	content, err := os.ReadFile(filepath.Join(root, "docs", "labels.md"))
@@ -276,7 +277,7 @@ func tabled(t *testing.T) found {
 	return result
 }
 
-// TestLabels compares the page of names with the code, in both directions.
+// TestLabels compares the page with the names in the code, in both directions.
 func TestLabels(t *testing.T) {
 	loaded := load(t)
 	own := declared(t, loaded)

@@ -36,8 +36,8 @@ import (
 	"github.com/celset/celset/cel/device/costbound"
 )
 
-// TestLimits writes what the page says of numbers from the constants. testdata/limits.txt has the rows of its tables,
-// with the packages and the names of constants.
+// TestLimits writes numbers from the constants into the page. testdata/limits.txt contains the rows of its tables, with the
+// packages and the names of constants.
 func TestLimits(t *testing.T) {
 	functions := template.FuncMap{
 		"plain":  func(folder, name string) int64 { return constantOf(t, folder, name) },
@@ -57,8 +57,8 @@ func TestLimits(t *testing.T) {
 	checkGenerated(t, filepath.Join("docs", "limits.md"), sections)
 }
 
-// TestDefaultsAgree compares defaults that are in two packages. An attempt and the time that a namespace saves up are
-// less than the second that the guarantee promises.
+// TestDefaultsAgree compares defaults that are in two packages. An attempt plus the saved-up time of a namespace must take less
+// than the second that the guarantee promises.
 func TestDefaultsAgree(t *testing.T) {
 	require.Equal(t, configv1alpha1.DefaultCacheSize, allocator.DefaultCacheBytes)
 	require.Less(t, configv1alpha1.DefaultAttemptTimeout+configv1alpha1.DefaultShareBurst, time.Second)
@@ -78,7 +78,7 @@ func size(bytes int64) string {
 	}
 }
 
-// setCounts: how many sets there are for usual numbers.
+// setCounts returns a table of the number of sets for usual numbers of devices.
 func setCounts() string {
 	text := "| devices wanted, of free ones | sets |\n|---|---|\n"
 	for _, n := range [][2]int64{{4, 8}, {4, 16}, {8, 16}, {4, 64}, {8, 32}, {8, 64}, {16, 64}} {
@@ -87,8 +87,7 @@ func setCounts() string {
 	return text
 }
 
-// TestNestedLoops: what the page says of three loops over as many devices as a claim can
-// have.
+// TestNestedLoops checks the page's statement about three nested loops over as many devices as a claim can have.
 func TestNestedLoops(t *testing.T) {
 	environment, err := device.NewEnvironment(cel.Config{})
 	require.NoError(t, err)
@@ -106,11 +105,11 @@ func TestNestedLoops(t *testing.T) {
 	require.InDelta(t, 300_000, budget.Spent(), 100_000)
 }
 
-// constantOf reads the value of a constant of a package, which need not be exported. It may be made of numbers, other
-// constants and the units of package time.
+// constantOf returns the value of a constant of a package, exported or not. It may consist of numbers, other constants and the
+// units of package time.
 func constantOf(t *testing.T, folder, name string) int64 {
 	t.Helper()
-	if folder == "selector" { // these are fields
+	if folder == "selector" { // the constants are fields
 		return map[string]int64{"Cost": int64(costbound.SelectorLimits.Cost), "Bytes": int64(costbound.SelectorLimits.Bytes)}[name]
 	}
 	for _, parsed := range filesOf(t, folder) {
@@ -133,7 +132,7 @@ func constantOf(t *testing.T, folder, name string) int64 {
 	return 0
 }
 
-// parsedFiles are those of packages, by their folders in the module, or their paths in others.
+// parsedFiles caches the files of packages, by their folder in this module or their path in others.
 var parsedFiles = map[string][]*ast.File{}
 
 func filesOf(t *testing.T, folder string) []*ast.File {
@@ -179,7 +178,7 @@ func evaluate(t *testing.T, folder, expression string) int64 {
 
 var update = flag.Bool("update", false, "write what is generated into the pages")
 
-// What is generated stands between these two, in pages that people write.
+// Generated text is between these two lines, in pages that people write.
 const (
 	generatedBegin = "<!-- generated: %s -->\n"
 	generatedEnd   = "<!-- end -->\n"
@@ -187,8 +186,7 @@ const (
 
 var generatedSection = regexp.MustCompile(`(?s)<!-- generated: (.*?) -->\n(.*?)<!-- end -->\n`)
 
-// checkGenerated compares the generated sections of a page, by name, with what they
-// should be. With -update it writes them.
+// checkGenerated compares the generated sections of a page, by name, with their expected content. With -update it writes them.
 func checkGenerated(t *testing.T, page string, sections map[string]string) {
 	t.Helper()
 	path := filepath.Join("..", "..", page)

@@ -24,9 +24,9 @@ import (
 	"github.com/celset/celset/internal/testing/shape"
 )
 
-// TestLimitsRefuseNothingThatPeopleWrite judges every expression that the project has from
-// people: those of the corpus, of the shapes that it is measured with, of the pages and of
-// manifests. The page on the threat model has how many there are; the limits are in docs/limits.md.
+// TestLimitsRefuseNothingThatPeopleWrite judges every expression in the project that a person wrote: in the corpus, in the
+// measured shapes, in the pages and in manifests. The page on the threat model states their number; the limits are in
+// docs/limits.md.
 func TestLimitsRefuseNothingThatPeopleWrite(t *testing.T) {
 	j := newJudge(t)
 	j.corpus(t)
@@ -45,7 +45,7 @@ func TestLimitsRefuseNothingThatPeopleWrite(t *testing.T) {
 	})
 }
 
-// TestJudgeRefuses: else the test above shows nothing.
+// TestJudgeRefuses shows that the judge can refuse. Otherwise the test above proves nothing.
 func TestJudgeRefuses(t *testing.T) {
 	j := newJudge(t)
 	j.constraint("a", "'a'.matches('(abcdefghijklmnopqrstuvwxyz){1000}')")
@@ -58,7 +58,7 @@ func TestJudgeRefuses(t *testing.T) {
 	require.Equal(t, count{constraints: 1, selectors: 1, clusters: 1, refused: j.counts["b"].refused}, *j.counts["b"])
 }
 
-// judge compiles expressions as the programs do, and counts them by where they come from.
+// A judge compiles expressions as the programs do, and counts them by source.
 type judge struct {
 	devices   *device.Environment
 	clusters  *cluster.Environment
@@ -120,8 +120,8 @@ func (j *judge) cluster(from, text string) {
 	c.note(text, err)
 }
 
-// satisfied evaluates, too: time and memory are limited for each evaluation. None fails on
-// the devices that it is for.
+// satisfied also evaluates the expression, because time and memory are limited for each evaluation. No expression may fail on its
+// devices.
 func (j *judge) satisfied(from, text string, set []*device.Device) {
 	if expression := j.constraint(from, text); expression != nil {
 		_, err := expression.Satisfied(context.Background(), set, cel.NewBudget(cel.DefaultCostLimit))
@@ -186,7 +186,7 @@ func pageKind(b block) string {
 	return "the other pages"
 }
 
-// manifests are all but the templates of the chart, which are no YAML.
+// manifests judges all manifests except the templates of the chart, which are not YAML.
 func (j *judge) manifests(t *testing.T) {
 	t.Helper()
 	for _, b := range files(t) {
@@ -199,7 +199,7 @@ func (j *judge) manifests(t *testing.T) {
 	}
 }
 
-// document finds the expressions in an object, or in a part of one.
+// document judges the expressions in an object or in a part of an object.
 func (j *judge) document(from, text string) {
 	var content any
 	if err := yaml.Unmarshal([]byte(text), &content); err != nil {
@@ -245,7 +245,7 @@ func (j *judge) definition(from string, content map[string]any) {
 	j.constraint(from, definition.Expression, definition.Variables...)
 }
 
-// TestExponentsAreCut: what the page says of large exponents.
+// TestExponentsAreCut checks the page's statements about large exponents.
 func TestExponentsAreCut(t *testing.T) {
 	j := newJudge(t)
 	for _, text := range []string{

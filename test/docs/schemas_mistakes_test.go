@@ -17,7 +17,7 @@ import (
 	configv1alpha1 "github.com/celset/celset/apis/config/v1alpha1"
 )
 
-// complete are parameters in which each field has a value.
+// complete contains parameters with a value in each field.
 var complete = map[string]string{
 	"CELDeviceConstraint": `
 apiVersion: celset.dev/v1alpha1
@@ -67,7 +67,7 @@ allocator: All
 `,
 }
 
-// decoders are those that the programs use.
+// decoders are the decoders of the programs.
 var decoders = map[string]func([]byte) error{
 	"CELDeviceConstraint": func(raw []byte) error {
 		_, err := celsetv1alpha1.ClassDefinitions(classWith(raw))
@@ -94,7 +94,7 @@ var decoders = map[string]func([]byte) error{
 	},
 }
 
-// noClass has an empty class of each name.
+// noClass returns an empty class for each name.
 type noClass struct{}
 
 func (noClass) Get(string) (*resourceapi.DeviceClass, error) { return &resourceapi.DeviceClass{}, nil }
@@ -107,7 +107,7 @@ func classWith(parameters []byte) *resourceapi.DeviceClass {
 	}}}}
 }
 
-// mistakes are edits of complete parameters that the schema and the decoder must both refuse.
+// mistakes are edits of complete parameters. Both the schema and the decoder must refuse them.
 var mistakes = map[string][]struct{ what, old, instead string }{
 	"CELDeviceConstraint": {
 		{"misspelt field", "expression: devices", "expresion: devices"},
@@ -147,7 +147,7 @@ var mistakes = map[string][]struct{ what, old, instead string }{
 	},
 }
 
-// TestSchemasAndDecodersRefuseMistakes compares what an editor says with what the programs say.
+// TestSchemasAndDecodersRefuseMistakes compares the editors' verdict (the schema) with the programs' verdict.
 func TestSchemasAndDecodersRefuseMistakes(t *testing.T) {
 	for kind, text := range complete {
 		schema, decode := compileSchema(t, "schemas/"+kind+".schema.json"), decoders[kind]
@@ -174,7 +174,7 @@ func TestSchemasAndDecodersRefuseMistakes(t *testing.T) {
 	}
 }
 
-// TestManifestSchemaFindsParameters puts a wrong name of a field wherever manifests may have parameters of celset.
+// TestManifestSchemaFindsParameters puts a wrong field name into every place where manifests may have parameters of celset.
 func TestManifestSchemaFindsParameters(t *testing.T) {
 	schema := compileSchema(t, manifestSchema)
 	const configuration = `config: [{opaque: {driver: celset.dev, parameters: {apiVersion: celset.dev/v1alpha1, kind: CELDeviceConstraint, name: ring, expression: "true"}}}]`

@@ -55,7 +55,7 @@ func isTemplate(b block) bool { return strings.Contains(b.page, "/templates/") }
 // modeline is the first line of a file for editors with yaml-language-server. The path of the schema follows.
 const modeline = "# yaml-language-server: $schema="
 
-// TestExamplesNameTheirSchema holds the first line of each example, whose path is relative to the file.
+// TestExamplesNameTheirSchema checks the first line of each example. Its path is relative to the file.
 func TestExamplesNameTheirSchema(t *testing.T) {
 	for _, file := range below("manifests/examples", ".yaml") {
 		content, err := os.ReadFile(filepath.Join(root, file))

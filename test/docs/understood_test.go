@@ -22,8 +22,8 @@ import (
 	"github.com/celset/celset/internal/clusterstate"
 )
 
-// TestSearchReadsEveryConstraint has `kubectl celset check` look at every constraint in the pages
-// and manifests: what is to be copied must not be slow.
+// TestSearchReadsEveryConstraint runs `kubectl celset check` on every constraint in the pages and manifests, because readers copy
+// them and copies must not be slow.
 func TestSearchReadsEveryConstraint(t *testing.T) {
 	byPage := map[string]*clusterstate.Objects{}
 	for _, b := range append(blocks(t, "yaml"), files(t)...) {
@@ -56,8 +56,8 @@ func TestSearchReadsEveryConstraint(t *testing.T) {
 	require.Greater(t, constraints, 40)
 }
 
-// TestSearchReadsMachines looks at the pages about hardware beside the devices that they are
-// about: of those it depends whether one evaluation may become too expensive.
+// TestSearchReadsMachines checks the hardware pages with their devices, which decide whether one evaluation may become too
+// expensive.
 func TestSearchReadsMachines(t *testing.T) {
 	for page, examples := range hardwarePages(t) {
 		p := readHardwarePage(t, page)
@@ -95,9 +95,9 @@ func requireUnderstood(t *testing.T, where string, found *clusterstate.Objects) 
 	return constraints
 }
 
-// TestUpstreamHasNoDevices is what autoscalers believe: with all devices free,
-// Kubernetes' allocator has none for a claim with a constraint, and has some for the same
-// claim without. What a class holds them to by default it does not see, and has some.
+// TestUpstreamHasNoDevices checks the view of autoscalers. With all devices free, Kubernetes' allocator finds no devices for a
+// claim with a constraint, and some for the same claim without it. It ignores default constraints of a class, so it finds devices
+// then.
 func TestUpstreamHasNoDevices(t *testing.T) {
 	unseen := 0
 	for page, examples := range hardwarePages(t) {
@@ -131,8 +131,7 @@ func TestUpstreamHasNoDevices(t *testing.T) {
 
 const driver = "x.example.com"
 
-// published makes a device with an attribute and a capacity, either of which may be
-// missing.
+// published returns a device with an attribute and a capacity, both optional.
 func published(name string, row *int64, memory string) *device.Device {
 	d := &resourceapi.Device{Name: name, Attributes: map[resourceapi.QualifiedName]resourceapi.DeviceAttribute{}}
 	if row != nil {
@@ -144,7 +143,7 @@ func published(name string, row *int64, memory string) *device.Device {
 	return device.New(driver, d)
 }
 
-// withRoots makes a device that says the same as a scalar and as a list.
+// withRoots returns a device that publishes the same root as a scalar and as a list.
 func withRoots(name string) *device.Device {
 	return device.New(driver, &resourceapi.Device{Name: name, Attributes: map[resourceapi.QualifiedName]resourceapi.DeviceAttribute{
 		"root":  {StringValue: new("pci0000:10")},
@@ -152,7 +151,7 @@ func withRoots(name string) *device.Device {
 	}})
 }
 
-// TestTraps holds the page about writing constraints to what it says of CEL.
+// TestTraps checks the statements about CEL on the page about writing constraints.
 func TestTraps(t *testing.T) {
 	content, err := os.ReadFile(filepath.Join("..", "..", "docs", "constraints.md"))
 	require.NoError(t, err)
@@ -198,7 +197,7 @@ func TestTraps(t *testing.T) {
 	}
 }
 
-// outcome is the verdict, or the error.
+// outcome returns the verdict or the error.
 func outcome(t *testing.T, environment *device.Environment, expression string, devices []*device.Device) string {
 	t.Helper()
 	compiled, err := environment.Compile(t.Context(), expression)

@@ -21,7 +21,7 @@ import (
 	"github.com/celset/celset/test/controlplane"
 )
 
-// TestVersions writes the versions in go.mod into the page about them.
+// TestVersions writes the versions in go.mod into the page about versions.
 func TestVersions(t *testing.T) {
 	content, err := os.ReadFile(filepath.Join("..", "..", "go.mod"))
 	require.NoError(t, err)
@@ -44,12 +44,12 @@ func TestVersions(t *testing.T) {
 	})
 }
 
-// minorVersions are those that the scheduler emulates, and its own.
+// minorVersions returns the versions that the scheduler emulates, and its own version.
 func minorVersions() []string {
 	return append(slices.Clone(controlplane.OlderKubernetes), utilfeature.DefaultMutableFeatureGate.EmulationVersion().String())
 }
 
-// gatesByVersion is a table of the feature gates of DRA in each of the versions.
+// gatesByVersion returns a table of the feature gates of DRA in each version.
 func gatesByVersion(minors []string) string {
 	table := "| feature gate | " + strings.Join(minors, " | ") + " |\n|---" + strings.Repeat("|---", len(minors)) + "|\n"
 	specs := utilfeature.DefaultMutableFeatureGate.GetAllVersioned()
@@ -70,7 +70,7 @@ func gatesByVersion(minors []string) string {
 	return table
 }
 
-// gateIn says what a gate is in a version whose components may be one minor version older.
+// gateIn returns the state of a gate in a version. Components may be one minor version older.
 func gateIn(specs featuregate.VersionedSpecs, of *version.Version) string {
 	is := "–"
 	for _, spec := range specs {
@@ -89,12 +89,12 @@ func gateIn(specs featuregate.VersionedSpecs, of *version.Version) string {
 	return is
 }
 
-// served is what API servers said that they have, by minor version; see package test/versions.
+// served holds the kinds, fields and functions that API servers reported, by minor version; see package test/versions.
 type served map[string]struct {
 	Kinds, Fields, Functions []string
 }
 
-// servedBy reads what is written down of the versions.
+// servedBy reads the recorded API of the versions.
 func servedBy(t *testing.T, minors []string) served {
 	t.Helper()
 	all := served{}
@@ -109,7 +109,7 @@ func servedBy(t *testing.T, minors []string) served {
 	return all
 }
 
-// differences is a table of what some of the versions don't have.
+// differences returns a table of kinds, fields and functions that some of the versions lack.
 func (s served) differences(minors []string) string {
 	table := "| | " + strings.Join(minors, " | ") + " |\n|---" + strings.Repeat("|---", len(minors)) + "|\n"
 	list := func(what string, of func(minor string) []string) {
@@ -138,7 +138,7 @@ func (s served) differences(minors []string) string {
 	})
 	list("field", func(minor string) (fields []string) {
 		for _, field := range s[minor].Fields {
-			// Of a type that is new, the field tells that has it.
+			// Fields of a new type are omitted: the field that has the new type is in the table.
 			if kind, _, _ := strings.Cut(field, "."); s.everywhere(kind) {
 				fields = append(fields, "`"+field+"`")
 			}
@@ -149,7 +149,7 @@ func (s served) differences(minors []string) string {
 	return table
 }
 
-// everywhere tells whether all versions have fields of a type.
+// everywhere reports whether all versions have fields of a type.
 func (s served) everywhere(kind string) bool {
 	for _, of := range s {
 		if !slices.ContainsFunc(of.Fields, func(field string) bool { return strings.HasPrefix(field, kind+".") }) {

@@ -18,11 +18,11 @@ import (
 	"k8s.io/component-base/metrics/testutil"
 )
 
-// noSetFree is what the event of a pod says that waits for devices of the ring.
+// noSetFree is in the event of a pod that waits for devices of the ring.
 const noSetFree = "constraint ring4: no set of 4 free devices satisfies it"
 
-// TestContainerSeesConnectedDevices is the user stories up to their end. The devices
-// that are free on the nodes of kwok are enough, but not connected.
+// TestContainerSeesConnectedDevices follows the user stories to their end. The nodes of kwok have enough free devices, but not
+// connected ones.
 func TestContainerSeesConnectedDevices(t *testing.T) {
 	for _, s := range []*told{ring, grid} {
 		t.Run(s.Pod, func(t *testing.T) {
@@ -32,10 +32,10 @@ func TestContainerSeesConnectedDevices(t *testing.T) {
 	}
 }
 
-// TestBothStoriesAtOnce has one container with the claims of both, from two drivers.
+// TestBothStoriesAtOnce runs one container with the claims of both stories, from two drivers.
 func TestBothStoriesAtOnce(t *testing.T) {
 	removeAtEnd(t, "both", "template")
-	// The pod is there for its template.
+	// This pod only serves to create its template.
 	require.NoError(t, grid.create(t.Context(), "template"))
 	require.NoError(t, ring.create(t.Context(), "both", func(spec *corev1.PodSpec) {
 		template := grid.Template
@@ -62,8 +62,7 @@ func TestBothStoriesAtOnce(t *testing.T) {
 	require.Len(t, seen, 2)
 }
 
-// TestNextPodGetsTheDevices has two pods take the whole ring, so that a third one waits
-// until one of them goes.
+// TestNextPodGetsTheDevices lets two pods take the whole ring, so that a third pod waits until one of them is deleted.
 func TestNextPodGetsTheDevices(t *testing.T) {
 	removeAtEnd(t, "first", "second", "third")
 	devices := ring.mustRun(t, "first", "second")
@@ -84,8 +83,7 @@ func TestNextPodGetsTheDevices(t *testing.T) {
 	require.NotContains(t, got, kept[0])
 }
 
-// TestWaitingPodRunsWhenTheBlockingOneEnds is the same with a pod that ends by itself
-// and stays.
+// TestWaitingPodRunsWhenTheBlockingOneEnds does the same with a pod that ends by itself and is not deleted.
 func TestWaitingPodRunsWhenTheBlockingOneEnds(t *testing.T) {
 	removeAtEnd(t, "long", "short", "waits")
 	ring.mustRun(t, "long")
@@ -112,7 +110,7 @@ func TestWaitingPodRunsWhenTheBlockingOneEnds(t *testing.T) {
 	require.False(t, started.Before(&finished), "it started at %s, before the other one ended at %s", started, finished)
 }
 
-// specs are the files with which drivers tell the runtime of devices, one a claim.
+// specs returns the CDI files, one for each claim. With them drivers describe devices to the runtime.
 func specs() ([]string, error) {
 	entries, err := os.ReadDir(cluster.node.CDIDir())
 	var names []string
@@ -135,8 +133,7 @@ func waitUnprepared(ctx context.Context) error {
 	return nil
 }
 
-// refused is how often the driver of a story has seen a device that was prepared for
-// another claim.
+// refused returns how often the driver of a story has seen a device that was prepared for another claim.
 func refused(t *testing.T, s *told) float64 {
 	t.Helper()
 	content, err := cluster.drivers[s.Pod].Get(t.Context(), "/metrics")

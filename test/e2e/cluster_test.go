@@ -27,22 +27,21 @@ import (
 )
 
 const (
-	// enabledEnv has the tests run at all.
+	// enabledEnv names the environment variable that enables the tests.
 	enabledEnv = "CELSET_E2E"
-	// ciEnv makes it a failure if they can't.
+	// ciEnv names the environment variable that turns skipped tests into failures.
 	ciEnv = "CI"
 
 	namespace = "default"
 )
 
-// cluster is what all tests share. They run one after the other, because each wants
-// the node's devices for itself.
+// cluster is shared by all tests. They run one after the other, because each needs all devices of the node.
 var cluster struct {
 	*env.Env
 	node    *realnode.Node
 	drivers map[string]*controlplane.Process
 	ledger  *claimsLedger
-	// life is the context of what a test starts for the tests after it, too.
+	// life is the context of processes that must outlive the test that starts them.
 	life context.Context
 }
 
@@ -64,8 +63,8 @@ func TestMain(m *testing.M) {
 	env.Main(m, env.NoLeaks, startCluster)
 }
 
-// startCluster starts everything. The directory is always the same: what a former run has left
-// there is of no use to this one, and the node looks after what else it may have left.
+// startCluster starts everything. The directory is always the same: it removes the data of a former run, and the node removes
+// what else such a run has left.
 func startCluster(t testing.TB) {
 	dir := filepath.Join(os.TempDir(), "celset-e2e")
 	require.NoError(t, os.RemoveAll(filepath.Join(dir, "etcd")))
@@ -102,7 +101,7 @@ func startCluster(t testing.TB) {
 	require.NoError(t, addKwokNodes(cluster.life))
 }
 
-// nothingLeft looks for processes, mounts and cgroups of a run.
+// nothingLeft returns an error if processes, mounts or cgroups of a run are left.
 func nothingLeft(dirs ...string) error {
 	for _, dir := range dirs {
 		left, err := realnode.Leftovers(dir)
@@ -116,7 +115,7 @@ func nothingLeft(dirs ...string) error {
 	return nil
 }
 
-// startKubelet starts another kubelet after one that was ended.
+// startKubelet starts the kubelet again after it was ended.
 func startKubelet() error { return cluster.node.StartKubelet(cluster.life) }
 
 // startDriver starts the driver of a story's devices on the node.
@@ -134,11 +133,10 @@ func startDriver(s *told) error {
 	return nil
 }
 
-// forgedLabel is on claims that a test has given devices that others have. The ledger does
-// not see them.
+// forgedLabel marks claims to which a test gave devices of other claims. The ledger ignores these claims.
 const forgedLabel = "e2e.celset.dev/forged"
 
-// claimsLedger is a ledger that also knows what pods had whose claims are gone.
+// A claimsLedger is a ledger that also remembers the devices of pods whose claims were deleted.
 type claimsLedger struct {
 	*ledger.Ledger
 	cancel context.CancelFunc
@@ -148,7 +146,7 @@ type claimsLedger struct {
 	last map[types.UID][]string // devices by the pod that the claim was made for
 }
 
-// keepLedger keeps a ledger of a cluster without claims until it is closed.
+// keepLedger starts a ledger in a cluster without claims. The ledger runs until it is closed.
 func keepLedger(ctx context.Context) (*claimsLedger, error) {
 	l := &claimsLedger{last: map[types.UID][]string{}}
 	l.Ledger = ledger.New(l.remember)
@@ -163,7 +161,7 @@ func (l *claimsLedger) close() {
 	<-l.done
 }
 
-// remember finds nothing wrong: the stories judge what pods have.
+// remember records the devices of a claim and reports no mistakes: the stories judge the devices.
 func (l *claimsLedger) remember(claim *resourceapi.ResourceClaim) string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -173,10 +171,9 @@ func (l *claimsLedger) remember(claim *resourceapi.ResourceClaim) string {
 	return ""
 }
 
-// devices are those of the claim that was made for a pod, or had been before the claim
-// went. The name in the pod's status is of no use then: it may be that of a second claim,
-// made after the first was gone, before all had heard that the pod had ended. The ledger
-// may be a little behind the API server.
+// devices returns the devices of the claim that was made for a pod, even after the claim was deleted. Then the claim name in the
+// pod's status is useless, because it may name a second claim. A component creates one if it sees the deletion of the first claim
+// before the pod's end. The ledger may lag behind the API server.
 func (l *claimsLedger) devices(ctx context.Context, pod types.UID) ([]string, error) {
 	var devices []string
 	err := wait.PollUntilContextTimeout(ctx, pollPeriod, patience, true, func(context.Context) (bool, error) {

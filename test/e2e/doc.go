@@ -1,16 +1,15 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package e2e tests what containers see of their devices. The claims are those of manifests/examples;
-// celset-scheduler allocates, celset-topology-driver prepares, and the kubelet, containerd and runc of
-// package realnode run the container. TestChart runs the images of a release as pods of the chart.
+// Package e2e tests the devices that containers see. The claims come from manifests/examples. celset-scheduler allocates,
+// celset-topology-driver prepares, and the kubelet, containerd and runc of package realnode run the container. TestChart runs the
+// images of a release as pods of the chart.
 //
-// What a container was told is compared with its claim's status, and judged by the topology. A ledger
-// reads each version of each claim, and the driver counts what it refuses.
+// The tests compare the devices in a container with the claim's status, and judge them by the topology. A ledger reads each
+// version of each claim, and the driver counts its refusals.
 //
 //	make e2e
 //
-// The tests need Linux and root, and the environment variable CELSET_E2E. Where they can't run they are
-// skipped; with CI=true that is a failure. After a failure the last line of the output says where the
-// logs are.
+// The tests need Linux, root and the environment variable CELSET_E2E; otherwise they are skipped, or fail with CI=true. After a
+// failure the last line of the output names the directory of the logs.
 package e2e

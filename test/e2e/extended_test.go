@@ -15,8 +15,8 @@ import (
 	"github.com/celset/celset/test/realnode"
 )
 
-// connectedResource is what a container asks for that knows of no claims. Its class has several
-// devices be connected, whoever asks.
+// connectedResource is the extended resource of a container without claims. By default its class requires that several devices
+// are connected.
 const connectedResource corev1.ResourceName = "celset.example/mla"
 
 const connectedClass = `
@@ -40,9 +40,8 @@ spec:
           devices.map(d, d.attributes['mla.example.com'].index).min() == size(devices) - 1
 `
 
-// TestContainerWithoutAClaimSeesConnectedDevices has containers ask for four devices as an extended
-// resource. mla-1 is in use, so that the four which are free and come first are not connected. A
-// second pod waits for the set that the first one has, and gets it.
+// TestContainerWithoutAClaimSeesConnectedDevices runs containers that request four devices as an extended resource. mla-1 is in
+// use, so the first four free devices are not connected. A second pod waits for the first pod's set, and gets it.
 func TestContainerWithoutAClaimSeesConnectedDevices(t *testing.T) {
 	cluster.ApplyText(t, connectedClass)
 	t.Cleanup(func() {
@@ -70,13 +69,13 @@ func TestContainerWithoutAClaimSeesConnectedDevices(t *testing.T) {
 	require.Equal(t, connected, devices)
 }
 
-// occupyRealNode has a pod take devices of the ring on the real node.
+// occupyRealNode creates a pod on the real node that takes devices of the ring.
 func occupyRealNode(t *testing.T, name string, devices ...string) {
 	t.Helper()
 	claim, pod, err := ring.Occupant(name, cluster.node.Name(), devices...)
 	require.NoError(t, err)
 	realnode.Adapt(&pod.Spec)
-	// The claim goes with the pod.
+	// The claim is deleted with the pod.
 	pod, err = client().CoreV1().Pods(namespace).Create(t.Context(), pod, metav1.CreateOptions{})
 	require.NoError(t, err)
 	claim.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "Pod", Name: pod.Name, UID: pod.UID}}
@@ -86,8 +85,7 @@ func occupyRealNode(t *testing.T, name string, devices ...string) {
 	require.NoError(t, err)
 }
 
-// runExtended creates a pod for the real node whose container asks for four devices in its limits,
-// and that has no claim.
+// runExtended creates a pod without a claim for the real node. Its container requests four devices in its limits.
 func runExtended(t *testing.T, name string) {
 	t.Helper()
 	_, pod, err := ring.read()

@@ -26,12 +26,11 @@ import (
 
 const (
 	pollPeriod = 100 * time.Millisecond
-	// patience is how long anything may take on a busy machine. In the churn, a pod waits
-	// for others and for a kubelet that was killed.
+	// patience limits any wait on a busy machine. In the churn, a pod waits for other pods and for a kubelet that was killed.
 	patience = 3 * time.Minute
 )
 
-// waitPod waits until a pod is as told. An error of done ends the wait.
+// waitPod waits until done returns true for a pod. An error of done ends the wait.
 func waitPod(ctx context.Context, name, what string, done func(*corev1.Pod) bool) (*corev1.Pod, error) {
 	var pod *corev1.Pod
 	err := wait.PollUntilContextTimeout(ctx, pollPeriod, patience, true, func(ctx context.Context) (_ bool, err error) {
@@ -52,7 +51,7 @@ func waitSucceeded(ctx context.Context, name string) (*corev1.Pod, error) {
 	return waitPod(ctx, name, "it has ended", func(p *corev1.Pod) bool { return p.Status.Phase == corev1.PodSucceeded })
 }
 
-// events are what is known of a pod.
+// events returns the events of a pod as text, to explain a failure.
 func events(ctx context.Context, pod string) string {
 	list, err := client().EventsV1().Events(namespace).List(ctx, metav1.ListOptions{
 		FieldSelector: fields.Set{"regarding.name": pod}.String(),
@@ -67,7 +66,7 @@ func events(ctx context.Context, pod string) string {
 	return strings.Join(lines, "\n")
 }
 
-// waitEvent waits for an event of a pod that says all of the texts.
+// waitEvent waits for an event of a pod that contains all of the texts.
 func waitEvent(ctx context.Context, pod string, texts ...string) error {
 	err := wait.PollUntilContextTimeout(ctx, pollPeriod, patience, true, func(ctx context.Context) (bool, error) {
 		for event := range strings.SplitSeq(events(ctx, pod), "\n") {
@@ -83,7 +82,7 @@ func waitEvent(ctx context.Context, pod string, texts ...string) error {
 	return nil
 }
 
-// remove deletes pods and waits until they are gone, and with them their claims.
+// remove deletes pods and waits until the pods and their claims are gone.
 func remove(ctx context.Context, pods ...string) error {
 	var errs []error
 	for _, name := range pods {
@@ -107,7 +106,7 @@ func remove(ctx context.Context, pods ...string) error {
 	return nil
 }
 
-// remaining are the pods that still exist, and the claims that were made for them.
+// remaining returns the pods that still exist, and the claims that were made for them.
 func remaining(ctx context.Context, pods []string) ([]string, error) {
 	var left []string
 	list, err := client().CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{})
@@ -133,9 +132,8 @@ func remaining(ctx context.Context, pods []string) ([]string, error) {
 	return left, nil
 }
 
-// log returns what the container of a pod printed, when it has printed all, the way a
-// user gets it: through the API server from the kubelet. A kubelet that has just been
-// started does not know its pods yet, so errors are not the end of it.
+// log returns the output of a pod's container once it is complete. It reads the log as a user does, from the kubelet through the
+// API server. It retries after errors, because a restarted kubelet first has to learn its pods.
 func log(ctx context.Context, pod string) ([]string, error) {
 	var lines []string
 	var last error
@@ -163,8 +161,7 @@ func claimOf(pod *corev1.Pod) (string, error) {
 	return *pod.Status.ResourceClaimStatuses[0].ResourceClaimName, nil
 }
 
-// check compares what a container was told with the status of its claim and with the
-// topology, and returns the names of the devices.
+// check compares the devices in a container with the claim's status and with the topology, and returns their names.
 func (s *told) check(ctx context.Context, name string) ([]string, error) {
 	pod, err := client().CoreV1().Pods(namespace).Get(ctx, name, metav1.GetOptions{})
 	if err != nil {
@@ -196,8 +193,7 @@ func (s *told) check(ctx context.Context, name string) ([]string, error) {
 	return seen, nil
 }
 
-// deviceIn returns the device that a container was told of in a variable, which must tell
-// the truth.
+// deviceIn returns the device that a container's variable describes, and requires that the description is right.
 func (s *told) deviceIn(variable string) (string, error) {
 	name, value, _ := strings.Cut(variable, "=")
 	told, err := cdi.Parse(value)
@@ -215,9 +211,8 @@ func (s *told) deviceIn(variable string) (string, error) {
 	return told.Device, nil
 }
 
-// allocated are the devices in the status of a pod's claim, sorted. When a pod has ended,
-// its claim goes; then it is what the ledger read there. Devices of others than the
-// story's driver and node come with both.
+// allocated returns the devices in the status of a pod's claim, sorted. If the pod has ended and its claim is gone, they come
+// from the ledger. Devices of other drivers and nodes are included.
 func (s *told) allocated(ctx context.Context, pod *corev1.Pod) ([]string, error) {
 	name, err := claimOf(pod)
 	if err != nil {
@@ -240,8 +235,7 @@ func (s *told) allocated(ctx context.Context, pod *corev1.Pod) ([]string, error)
 	return devices, nil
 }
 
-// mustRun creates pods, waits until they run, checks what they see and returns the
-// devices of all of them.
+// mustRun creates pods, waits until they run, checks the devices in their containers and returns the devices of all pods.
 func (s *told) mustRun(t *testing.T, pods ...string) []string {
 	t.Helper()
 	var devices []string
@@ -259,8 +253,7 @@ func (s *told) mustRun(t *testing.T, pods ...string) []string {
 	return devices
 }
 
-// removeAtEnd removes pods when the test ends, and checks that the driver has told the
-// runtime to forget their devices.
+// removeAtEnd removes pods when the test ends, and checks that the driver has removed their CDI files.
 func removeAtEnd(t *testing.T, pods ...string) {
 	t.Helper()
 	t.Cleanup(func() {

@@ -20,7 +20,7 @@ import (
 	"github.com/celset/celset/test/realnode"
 )
 
-// sameContainer checks that a pod's container was not started again.
+// sameContainer checks that a pod's container was not restarted.
 func sameContainer(t *testing.T, before *corev1.Pod) {
 	t.Helper()
 	after, err := client().CoreV1().Pods(namespace).Get(t.Context(), before.Name, metav1.GetOptions{})
@@ -29,8 +29,8 @@ func sameContainer(t *testing.T, before *corev1.Pod) {
 	require.Equal(t, before.Status.ContainerStatuses[0].ContainerID, after.Status.ContainerStatuses[0].ContainerID)
 }
 
-// runsAtEnd starts a process of the node again if a test that ended it has failed before
-// it did so itself, for the sake of the others.
+// runsAtEnd restarts a process of the node if the test that ended it fails before it restarts the process. Other tests need the
+// process.
 func runsAtEnd(t *testing.T, name string, start func() error) {
 	t.Helper()
 	t.Cleanup(func() {
@@ -50,12 +50,10 @@ func waitBound(t *testing.T, pod string) {
 	require.NoError(t, err)
 }
 
-// TestKubeletRestart has one pod run all the while, and one come and one go while there
-// is no kubelet.
+// TestKubeletRestart keeps one pod running while the kubelet is down. Meanwhile one pod is created and another is deleted.
 //
-// It takes its time: a kubelet that starts deletes the ResourceSlices of its node, in
-// case that their drivers don't come back, and the library of the drivers publishes
-// devices again half a minute after it did last. Until then, the next pod waits.
+// The test is slow: a starting kubelet deletes the ResourceSlices of its node, in case that their drivers don't come back. The
+// drivers' library publishes them again half a minute after its last update. Until then, the next pod waits.
 func TestKubeletRestart(t *testing.T) {
 	for name, end := range map[string]func(){
 		"stopped": cluster.node.StopKubelet,
@@ -98,8 +96,7 @@ func TestKubeletRestart(t *testing.T) {
 	}
 }
 
-// TestDriverRestart is the same without the driver: what it prepared stays, what comes
-// and what goes has to wait for it.
+// TestDriverRestart does the same without the driver. Prepared devices stay; pods that start or end wait for the driver.
 func TestDriverRestart(t *testing.T) {
 	for name, end := range map[string]func(*controlplane.Process){
 		"stopped": (*controlplane.Process).Stop,
@@ -147,12 +144,12 @@ func waitContainerEnded(ctx context.Context, pod string) error {
 
 const (
 	churnPods = 30
-	// churnAtOnce pods want more than the two and four that fit at a time.
+	// churnAtOnce is the number of concurrent pods, more than the two and four that fit at a time.
 	churnAtOnce = 8
 )
 
-// TestChurn has pods come and go on the node while kubelet and drivers are restarted.
-// That no device was given away twice is for the ledger and the drivers to say.
+// TestChurn creates and deletes pods on the node while kubelet and drivers restart. The ledger and the drivers detect double
+// allocations.
 func TestChurn(t *testing.T) {
 	before := cluster.ledger.Entries().Allocations
 	stories := []*told{ring, grid}
@@ -200,8 +197,7 @@ func TestChurn(t *testing.T) {
 	require.NoError(t, cluster.ledger.Entries().Err())
 }
 
-// comeAndGo is the life of a pod. What it saw is checked when it has ended: others may
-// have its devices by then.
+// comeAndGo runs a pod until it has ended, and checks then what it saw. At that time other pods may have its devices.
 func (s *told) comeAndGo(ctx context.Context, name string) error {
 	if err := s.create(ctx, name, ends("1s")); err != nil {
 		return err
@@ -215,9 +211,8 @@ func (s *told) comeAndGo(ctx context.Context, name string) error {
 	return remove(ctx, name)
 }
 
-// TestDoubleAllocationIsRefused forges what no scheduler should do: another claim gets
-// the devices of a running pod. Without this test, it would mean little that the drivers
-// refuse nothing in the others.
+// TestDoubleAllocationIsRefused forges a bug of a scheduler: another claim gets the devices of a running pod. It shows that the
+// drivers can refuse a device, so that their silence in other tests means something.
 func TestDoubleAllocationIsRefused(t *testing.T) {
 	removeAtEnd(t, "holder", "intruder")
 	before := refused(t, ring)
@@ -233,7 +228,7 @@ func TestDoubleAllocationIsRefused(t *testing.T) {
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: "intruder"},
 		Spec: corev1.PodSpec{
-			// No scheduler is to look at it.
+			// The pod must bypass all schedulers.
 			NodeName:       cluster.node.Name(),
 			ResourceClaims: []corev1.PodResourceClaim{{Name: "mla", ResourceClaimName: &forged.Name}},
 			Containers: []corev1.Container{{
@@ -258,7 +253,7 @@ func TestDoubleAllocationIsRefused(t *testing.T) {
 	require.Equal(t, corev1.PodPending, got.Status.Phase)
 }
 
-// forge creates a claim with the devices of another one.
+// forge creates a claim with the devices of another claim.
 func forge(t *testing.T, from *resourceapi.ResourceClaim) *resourceapi.ResourceClaim {
 	t.Helper()
 	claims := client().ResourceV1().ResourceClaims(namespace)

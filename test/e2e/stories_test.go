@@ -21,7 +21,7 @@ import (
 	"github.com/celset/celset/test/story"
 )
 
-// told is a user story that is told on the real node.
+// told is a user story on the real node.
 type told struct{ *story.Story }
 
 var (
@@ -29,8 +29,8 @@ var (
 	grid = &told{story.Grid()}
 )
 
-// create creates the pod of the manifest with another name, adapted to the node and
-// changed as told, and the template of its claim if there is none.
+// create creates the pod of the manifest under another name, adapted to the node and changed by changes. It creates the template
+// of its claim if the template is missing.
 func (s *told) create(ctx context.Context, name string, changes ...func(*corev1.PodSpec)) error {
 	template, pod, err := s.read()
 	if err != nil {
@@ -70,9 +70,8 @@ func (s *told) read() (*resourceapi.ResourceClaimTemplate, *corev1.Pod, error) {
 	return &template, &pod, nil
 }
 
-// ends has a pod end by itself. It may be started again if it fails: with "Never", the
-// kubelet leaves a pod alone for good whose container was created, but not started,
-// when another kubelet was killed.
+// ends makes a pod end by itself. The restart policy is not "Never": with it, a kubelet abandons a pod forever if another kubelet
+// was killed between creating and starting its container.
 func ends(after string) func(*corev1.PodSpec) {
 	return func(spec *corev1.PodSpec) {
 		spec.RestartPolicy = corev1.RestartPolicyOnFailure
@@ -80,7 +79,7 @@ func ends(after string) func(*corev1.PodSpec) {
 	}
 }
 
-// addKwokNodes creates a node for each story on which other pods have devices.
+// addKwokNodes creates a node for each story, on which other pods hold devices.
 func addKwokNodes(ctx context.Context) error {
 	for _, s := range []*told{ring, grid} {
 		nodes, err := controlplane.CreateNodes(ctx, client(), 1, controlplane.NodeOptions{Prefix: "kwok-" + s.Pod})
@@ -103,7 +102,7 @@ func addKwokNodes(ctx context.Context) error {
 	return nil
 }
 
-// occupy has a pod of a kwok node take devices.
+// occupy creates a pod on a kwok node that takes devices.
 func (s *told) occupy(ctx context.Context, node string) error {
 	claim, pod, err := s.Occupant("other-"+s.Pod, node, s.Fragmented...)
 	if err != nil {

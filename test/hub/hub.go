@@ -1,8 +1,7 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package hub makes a local control plane a hub of Open Cluster Management, as far as
-// placement needs one: it has the kinds, and none of the controllers.
+// Package hub makes a local control plane a hub of Open Cluster Management for placement: it has the kinds, but no controllers.
 //
 //	err := hub.Install(ctx, controlPlane.RESTConfig())
 package hub

@@ -22,13 +22,13 @@ import (
 	"github.com/celset/celset/test/internal/minor"
 )
 
-// The conditions of devices that are attached to a node when a pod needs them.
+// The binding conditions of devices that are attached to a node on demand.
 const (
 	attached     = "Attached"
 	attachFailed = "AttachFailed"
 )
 
-// The tests play the driver of devices with binding conditions (KEP-5007).
+// The tests act as the driver of devices with binding conditions (KEP-5007).
 
 func TestPodBindsWhenItsDevicesAreReady(t *testing.T) {
 	minor.Needs(t, kubefeatures.DRADeviceBindingConditions)
@@ -51,10 +51,9 @@ func TestPodBindsWhenItsDevicesAreReady(t *testing.T) {
 	})
 }
 
-// TestFailedDevicesAreGivenBackAndTriedAgain has one device of three fail. Upstream
-// leaves it to the driver to take such a device away; this one works the second
-// time. It is the first: a failure is not noticed while a device before it is
-// neither ready nor failed.
+// TestFailedDevicesAreGivenBackAndTriedAgain makes one device of three fail. Upstream leaves it to the driver to withdraw such a
+// device; this device works the second time. It is the first device, because the plugin does not notice a failure behind a device
+// that is neither ready nor failed.
 func TestFailedDevicesAreGivenBackAndTriedAgain(t *testing.T) {
 	minor.Needs(t, kubefeatures.DRADeviceBindingConditions)
 	forEachVariant(t, "failed", 1, func(t *testing.T, l *lab, v variant) {
@@ -73,8 +72,7 @@ func TestFailedDevicesAreGivenBackAndTriedAgain(t *testing.T) {
 	})
 }
 
-// TestDevicesThatAreNotReadyInTimeAreGivenBackAndTriedAgain has one device of three
-// take longer than the profile allows.
+// TestDevicesThatAreNotReadyInTimeAreGivenBackAndTriedAgain makes one device of three take longer than the profile allows.
 func TestDevicesThatAreNotReadyInTimeAreGivenBackAndTriedAgain(t *testing.T) {
 	minor.Needs(t, kubefeatures.DRADeviceBindingConditions)
 	t.Parallel()
@@ -100,8 +98,7 @@ func TestDevicesThatAreNotReadyInTimeAreGivenBackAndTriedAgain(t *testing.T) {
 	}
 }
 
-// runOnFabric has a pod want three of six devices that can be attached to any node,
-// and returns their driver.
+// runOnFabric creates a pod that wants three of six devices, which can be attached to any node. It returns their driver.
 func (l *lab) runOnFabric(t *testing.T, pod string, v variant) (driver string) {
 	t.Helper()
 	ring := newRing(t, l.Family("mla"), 6)
@@ -126,9 +123,8 @@ func (l *lab) runOnFabric(t *testing.T, pod string, v variant) (driver string) {
 	return driver
 }
 
-// awaitAttachment waits until the claim has an allocation, another than before had
-// if there was one, and returns it. The pod of the same name does not have a node
-// then.
+// awaitAttachment waits until the claim has an allocation, which must differ from the allocation of before (if not nil), and
+// returns the claim. The pod of the same name must not have a node yet.
 func (l *lab) awaitAttachment(t *testing.T, name string, before *resourceapi.ResourceClaim) *resourceapi.ResourceClaim {
 	t.Helper()
 	var claim *resourceapi.ResourceClaim
@@ -164,8 +160,7 @@ func (l *lab) report(t *testing.T, claim *resourceapi.ResourceClaim, condition s
 	require.NoError(t, err)
 }
 
-// requireBindingCount checks that upstream's metric counts the outcomes of our
-// profiles as it counts others'.
+// requireBindingCount checks that upstream's metric counts the results of our profiles.
 func requireBindingCount(t *testing.T, profile, driver, status string) {
 	t.Helper()
 	metrics, err := cluster.scheduler.Get(t.Context(), "/metrics")

@@ -16,11 +16,9 @@ import (
 	"github.com/celset/celset/test/internal/minor"
 )
 
-// In these tests binding conditions hold a pod between the allocation and its
-// binding, where something goes away.
+// In these tests binding conditions hold a pod between allocation and binding, while an object is deleted.
 
-// TestClaimDeletedWhileBinding deletes the claim for good, finalizer and all. The
-// pod is served again when there is a claim of that name again.
+// TestClaimDeletedWhileBinding deletes the claim despite its finalizer. The pod is served once a claim of that name exists again.
 func TestClaimDeletedWhileBinding(t *testing.T) {
 	minor.Needs(t, kubefeatures.DRADeviceBindingConditions)
 	forEachVariant(t, "claim-gone", 1, func(t *testing.T, l *lab, v variant) {
@@ -44,8 +42,7 @@ func TestClaimDeletedWhileBinding(t *testing.T) {
 	})
 }
 
-// TestClaimMarkedForDeletionWhileBindingStaysForItsPod deletes the claim as users
-// do: it stays until the pod is through with it.
+// TestClaimMarkedForDeletionWhileBindingStaysForItsPod deletes the claim as users do: the claim stays until the pod has ended.
 func TestClaimMarkedForDeletionWhileBindingStaysForItsPod(t *testing.T) {
 	minor.Needs(t, kubefeatures.DRADeviceBindingConditions)
 	forEachVariant(t, "claim-marked", 1, func(t *testing.T, l *lab, v variant) {
@@ -61,10 +58,9 @@ func TestClaimMarkedForDeletionWhileBindingStaysForItsPod(t *testing.T) {
 	})
 }
 
-// TestPodDeletedWhileBinding deletes a pod that waits for its devices. The scheduler
-// does not notice and keeps them from others until the time for binding is over;
-// then they are free. Pods that came in the meantime are not told so, whoever
-// allocates: upstream has no event for it.
+// TestPodDeletedWhileBinding deletes a pod that waits for its devices. The scheduler does not notice and reserves the devices
+// until the binding timeout; then they are free. Pods that came meanwhile are not requeued then with either allocator: upstream
+// has no event for it.
 func TestPodDeletedWhileBinding(t *testing.T) {
 	minor.Needs(t, kubefeatures.DRADeviceBindingConditions)
 	t.Parallel()

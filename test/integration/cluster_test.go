@@ -21,7 +21,7 @@ import (
 	"github.com/celset/celset/test/internal/minor"
 )
 
-// cluster is what all tests share.
+// cluster is shared by all tests.
 var cluster struct {
 	*env.Env
 	scheduler *controlplane.Process
@@ -29,8 +29,7 @@ var cluster struct {
 
 func TestMain(m *testing.M) { env.Main(m, startCluster) }
 
-// startCluster follows the manifests: RBAC first, and then the scheduler as the
-// service account in it.
+// startCluster follows the manifests: first RBAC, then the scheduler as the service account in it.
 func startCluster(t testing.TB) {
 	cluster.Env = env.Start(t, controlplane.Options{FeatureGates: minor.ClusterGates(), Users: []controlplane.User{env.Scheduler}}, controlplane.Kubectl)
 	cluster.ApplyManifests(t, "scheduler/rbac.yaml")
@@ -39,8 +38,7 @@ func startCluster(t testing.TB) {
 	cluster.scheduler = startScheduler(t, "", config)
 }
 
-// startScheduler starts a scheduler beside the others, with its configuration and the rights in the
-// manifests.
+// startScheduler starts another scheduler with its configuration and the rights in the manifests.
 func startScheduler(t testing.TB, name string, config []byte) *controlplane.Process {
 	t.Helper()
 	return cluster.StartScheduler(t, controlplane.SchedulerOptions{
@@ -50,7 +48,7 @@ func startScheduler(t testing.TB, name string, config []byte) *controlplane.Proc
 
 func client() kubernetes.Interface { return cluster.Client() }
 
-// lab is where one test works.
+// A lab is the environment of one test.
 type lab struct{ *env.Lab }
 
 func newLab(t testing.TB, name string, n int) *lab {
@@ -65,14 +63,14 @@ func newRing(t testing.TB, family topology.Family, n int) topology.Topology {
 	return ring
 }
 
-// prefer defines a preference in a claim.
+// prefer returns a preference for a claim.
 func prefer(name, expression string) env.Part {
 	return env.Configure(env.Parameters(map[string]string{
 		"apiVersion": v1alpha1.SchemeGroupVersion.String(), "kind": v1alpha1.PreferenceKind, "name": name, "type": "Expression", "expression": expression,
 	}))
 }
 
-// firstAvailable is a request with alternatives, the preferred one first.
+// firstAvailable returns a request with alternatives, the preferred one first.
 func firstAvailable(name string, alternatives ...resourceapi.DeviceSubRequest) env.Part {
 	return func(claim *resourceapi.DeviceClaim) {
 		claim.Requests = append(claim.Requests, resourceapi.DeviceRequest{Name: name, FirstAvailable: alternatives})
@@ -85,10 +83,9 @@ func alternative(name, class string, count int64) resourceapi.DeviceSubRequest {
 	}
 }
 
-// allocate gives a claim with one request devices of a node, past all schedulers.
-// It has to set the time as they do: where that is missing, a scheduler that
-// supports binding conditions adds it when a pod is to use the claim, and the API
-// server refuses any change of an allocation.
+// allocate allocates devices of a node to a claim with one request, bypassing all schedulers. It sets the allocation time as they
+// do. Otherwise a scheduler with binding conditions would add the time for the first pod, and the API server refuses any change
+// of an allocation.
 func (l *lab) allocate(t testing.TB, claim *resourceapi.ResourceClaim, driver, node string, devices ...string) *resourceapi.ResourceClaim {
 	t.Helper()
 	claims := client().ResourceV1().ResourceClaims(l.Namespace)
@@ -106,7 +103,7 @@ func (l *lab) allocate(t testing.TB, claim *resourceapi.ResourceClaim, driver, n
 	return claim
 }
 
-// onlyNode is the node selector of an allocation that holds on one node.
+// onlyNode returns the node selector of an allocation for one node.
 func onlyNode(node string) *corev1.NodeSelector {
 	return &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{MatchFields: []corev1.NodeSelectorRequirement{{
 		Key: metav1.ObjectNameField, Operator: corev1.NodeSelectorOpIn, Values: []string{node},

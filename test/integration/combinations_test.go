@@ -18,12 +18,10 @@ import (
 	"github.com/celset/celset/test/internal/minor"
 )
 
-// In these tests a constraint stands beside another feature of claims, and devices
-// are such that either alone would lead to other devices.
+// These tests combine a constraint with another feature of claims. Each of the two alone would lead to other devices.
 
-// TestConstraintHoldsForPartitions has two GPUs that can be used whole or as halves,
-// with a half of the first in use. The two halves that a pod wants are to be of one
-// GPU.
+// TestConstraintHoldsForPartitions has two GPUs that can be used whole or as halves. A half of the first GPU is in use. A pod
+// wants two halves of the same GPU.
 func TestConstraintHoldsForPartitions(t *testing.T) {
 	minor.Needs(t, kubefeatures.DRAPartitionableDevices)
 	minor.NeedsVersion(t, "1.35", "slices with counters alone")
@@ -53,9 +51,8 @@ func TestConstraintHoldsForPartitions(t *testing.T) {
 	require.Equal(t, []string{"gpu-0-whole"}, l.DevicesOf(t, "whole"))
 }
 
-// publishGPUs publishes n GPUs of two halves each on the first node, with a class
-// for whole ones, <driver>.whole, and one for halves, <driver>.half. What a GPU has
-// is in counters (KEP-4815).
+// publishGPUs publishes n GPUs of two halves each on the first node, with the classes <driver>.whole and <driver>.half. Counters
+// hold the capacity of a GPU (KEP-4815).
 func (l *lab) publishGPUs(t *testing.T, driver string, n int) {
 	t.Helper()
 	counters := l.slice("counters", driver, 2)
@@ -90,9 +87,8 @@ func halves(n int) map[string]resourceapi.Counter {
 	return map[string]resourceapi.Counter{"halves": {Value: *resource.NewQuantity(int64(n), resource.DecimalSI)}}
 }
 
-// TestConstraintSeesAShareAsItsDevice has three NICs that are shared by bandwidth,
-// with most of the first in use. The two shares that a pod wants are to be of one
-// NIC, which then stands in devices twice.
+// TestConstraintSeesAShareAsItsDevice has three NICs that are shared by bandwidth. Most of the first NIC is in use. A pod wants
+// two shares of the same NIC, so `devices` contains that NIC twice.
 func TestConstraintSeesAShareAsItsDevice(t *testing.T) {
 	minor.Needs(t, kubefeatures.DRAConsumableCapacity)
 	t.Parallel()
@@ -130,7 +126,7 @@ func TestConstraintSeesAShareAsItsDevice(t *testing.T) {
 
 const bandwidth = "bandwidth"
 
-// sharedNIC has 10G, to be had in steps of 1G (KEP-5075).
+// sharedNIC returns a NIC with 10G, available in steps of 1G (KEP-5075).
 func sharedNIC(name string) resourceapi.Device {
 	step := resource.MustParse("1G")
 	return resourceapi.Device{
@@ -146,7 +142,7 @@ func sharedNIC(name string) resourceapi.Device {
 	}
 }
 
-// share wants a part of the bandwidth of one device.
+// share requests a part of the bandwidth of one device.
 func share(name, class, amount string) env.Part {
 	return env.Exactly(name, resourceapi.ExactDeviceRequest{
 		DeviceClassName: class,
@@ -156,8 +152,7 @@ func share(name, class, amount string) env.Part {
 	})
 }
 
-// sharesOf lists device and bandwidth of what the claim of that name has. Each share
-// must have an ID of its own.
+// sharesOf lists the devices of a claim with their bandwidth. Each share must have its own ID.
 func (l *lab) sharesOf(t *testing.T, claim string) []string {
 	t.Helper()
 	var shares []string
@@ -172,7 +167,7 @@ func (l *lab) sharesOf(t *testing.T, claim string) []string {
 	return shares
 }
 
-// slice is a slice without content of a pool of the first node that has so many.
+// slice returns an empty slice of a pool of the first node, which has the given number of slices.
 func (l *lab) slice(name, driver string, slices int64) *resourceapi.ResourceSlice {
 	return &resourceapi.ResourceSlice{
 		ObjectMeta: metav1.ObjectMeta{Name: l.Namespace + "-" + name},
@@ -184,7 +179,7 @@ func (l *lab) slice(name, driver string, slices int64) *resourceapi.ResourceSlic
 	}
 }
 
-// requestsOf names the request, or the alternative, that each device is for.
+// requestsOf returns the request, or the alternative, of each device.
 func requestsOf(claim *resourceapi.ResourceClaim) []string {
 	var names []string
 	for _, result := range claim.Status.Allocation.Devices.Results {

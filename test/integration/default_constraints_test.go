@@ -22,10 +22,9 @@ import (
 	"github.com/celset/celset/test/internal/minor"
 )
 
-// TestDefaultConstraintsHoldWithoutAClaim is about classes that hold their requests to a constraint
-// by default. Of a ring of eight with two taken, four are asked for that are connected: as an
-// extended resource by its own name and by the implicit one, and by a claim that says nothing. The
-// profile with upstream's allocator ignores the default.
+// TestDefaultConstraintsHoldWithoutAClaim tests classes with a default constraint. A ring of eight has two devices in use, and
+// pods want four connected devices. They request them as an extended resource, by its own and by its implicit name, and by a
+// claim without a constraint. The profile with upstream's allocator ignores the default.
 func TestDefaultConstraintsHoldWithoutAClaim(t *testing.T) {
 	forEachVariant(t, "default", 1, func(t *testing.T, l *lab, v variant) {
 		driver, name := l.ringByDefault(t, 8)
@@ -64,8 +63,8 @@ func TestDefaultConstraintsHoldWithoutAClaim(t *testing.T) {
 	})
 }
 
-// ringByDefault publishes a ring on the node, in which mla-1 and mla-6 are in use, with a class that
-// has several devices be in a row, and that stands for an extended resource.
+// ringByDefault publishes a ring on the node, with mla-1 and mla-6 in use. The class has an extended resource and requires that
+// several devices are in a row.
 func (l *lab) ringByDefault(t *testing.T, n int) (driver string, name corev1.ResourceName) {
 	t.Helper()
 	family := l.Family("mla")

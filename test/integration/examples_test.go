@@ -34,17 +34,16 @@ func TestAPIServerAcceptsManifestsAsTheyAre(t *testing.T) {
 		})
 	}
 	t.Run("rbac.yaml", func(t *testing.T) {
-		// It has namespaces of its own.
+		// The manifest names its own namespaces.
 		_, err := cluster.Kubectl(t, "", "apply", "--server-side", "--force-conflicts", "--dry-run=server", "--validate=strict",
 			"-f", env.Manifest(t, "scheduler", "rbac.yaml"))
 		require.NoError(t, err)
 	})
 }
 
-// TestExamples tells the stories of the two examples, each on a node where the
-// devices that are free and come first are not what the pod wants: a plain claim
-// for as many devices gets those, our profile gives the example the set that it asks
-// for, and the stock profile refuses it although the same devices are free.
+// TestExamples runs both examples, each on a node whose first free devices do not fit the pod. A plain claim for the same number
+// of devices gets these devices. Our profile gives the example the set it wants. The stock profile refuses the example although
+// the same devices are free.
 func TestExamples(t *testing.T) {
 	t.Parallel()
 	l := newLab(t, "examples", 2)
@@ -56,7 +55,7 @@ func TestExamples(t *testing.T) {
 	l.Occupy(t, l.Nodes[0], ring.Topology, "mla-2")
 	l.Occupy(t, l.Nodes[1], grid.Topology, "mla-1")
 
-	// What four devices are without a constraint.
+	// The first four free devices, without a constraint.
 	for told, firstFit := range map[*story.Story][]string{
 		ring: {"mla-0", "mla-1", "mla-3", "mla-4"},
 		grid: {"mla-0", "mla-2", "mla-3", "mla-4"},

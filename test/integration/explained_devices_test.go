@@ -20,7 +20,7 @@ import (
 	"github.com/celset/celset/test/internal/minor"
 )
 
-// deviceKinds are about taints and counters of devices, and about devices of pods with less priority.
+// deviceKinds returns kinds about taints and counters of devices, and about devices of pods with less priority.
 func (l *explainLab) deviceKinds() (kinds []explainedKind) {
 	if minor.Has(kubefeatures.DRADeviceTaints) {
 		kinds = append(kinds, explainedKind{"tainted devices", l.taintedDevices}, explainedKind{"tainted devices that are tolerated", l.toleratedDevices},
@@ -62,20 +62,20 @@ func (l *explainLab) taintedDevices(t *testing.T) explained {
 
 func (l *explainLab) toleratedDevices(t *testing.T) explained {
 	class, taint := l.tainting(t, func(i int) bool { return i%2 == 0 })
-	// The eviction controller of 1.37.2 does not heed a toleration of NoExecute that leaves out the effect.
+	// The eviction controller of 1.37.2 ignores a toleration of NoExecute that leaves out the effect.
 	return explained{Pod: l.podWith(t, append(l.parts(class, int64(1+l.IntN(ringSize))), func(claim *resourceapi.DeviceClaim) {
 		claim.Requests[0].Exactly.Tolerations = []resourceapi.DeviceToleration{{Key: deviceTaint, Operator: resourceapi.DeviceTolerationOpExists, Effect: taint.Effect}}
 	})...)}
 }
 
-// taintedDevice is one that a pod needs or not.
+// taintedDevice taints a device that the pod may or may not need.
 func (l *explainLab) taintedDevice(t *testing.T) explained {
 	class, _ := l.tainting(t, func(i int) bool { return i == 1 })
 	needs := l.IntN(2)
 	return explained{Pod: l.podWith(t, l.parts(class, int64(ringSize-1+needs))...), reason: []string{"", "devices that match have taints"}[needs]}
 }
 
-// card publishes a device in partitions: a whole one, or two halves.
+// card publishes a device in partitions: one whole device, or two halves.
 func (l *explainLab) card(t *testing.T) (class string) {
 	class = l.Family(fmt.Sprint("m", l.number)).Driver
 	slots := func(n int64) map[string]resourceapi.Counter {
@@ -110,7 +110,7 @@ func (l *explainLab) partitions(t *testing.T) explained {
 	return explained{Pod: l.podWith(t, partitionsOf(l.card(t), 4/count, count)...)}
 }
 
-// usedUp has a half in use, beside which there is another one.
+// usedUp has one half of a card in use. The pod wants the other half, or the whole card.
 func (l *explainLab) usedUp(t *testing.T) explained {
 	class := l.card(t)
 	l.hold(t, partitionsOf(class, 2, 1)...)
@@ -123,7 +123,7 @@ func (l *explainLab) usedUp(t *testing.T) explained {
 	}
 }
 
-// hold has a pod use devices.
+// hold creates a pod that uses devices.
 func (l *explainLab) hold(t *testing.T, parts ...env.Part) {
 	name := l.name() + "-holder"
 	l.CreateClaim(t, name, parts...)
@@ -133,7 +133,7 @@ func (l *explainLab) hold(t *testing.T, parts ...env.Part) {
 	l.EventuallyPod(t, name, "bound", isBound)
 }
 
-// evicting makes a pod that gets its devices by preemption, which explain does not foresee.
+// evicting makes a pod that gets its devices by preemption, which explain does not predict.
 func (l *explainLab) evicting(t *testing.T) explained {
 	pod, before := l.prior(t, corev1.PreemptLowerPriority)
 	return explained{Pod: pod, before: before}
@@ -144,7 +144,7 @@ func (l *explainLab) polite(t *testing.T) explained {
 	return explained{Pod: pod, reason: reason}
 }
 
-// prior makes a pod with a priority that needs devices which a pod without one has, and returns why it has to wait for them.
+// prior makes a pod with a priority that needs devices of a pod without priority. It returns the reason why the first pod waits.
 func (l *explainLab) prior(t *testing.T, policy corev1.PreemptionPolicy) (pod *corev1.Pod, why string) {
 	class := env.Create(t, client().SchedulingV1().PriorityClasses(), &schedulingv1.PriorityClass{
 		ObjectMeta: metav1.ObjectMeta{GenerateName: l.Namespace + "-"}, Value: 1000, PreemptionPolicy: &policy,

@@ -22,19 +22,19 @@ import (
 	"github.com/celset/celset/test/internal/env"
 )
 
-// explainLab makes the pods. Each has devices of its own, so that pods are independent of each other.
+// An explainLab makes the pods. Each pod has its own devices, so that pods are independent of each other.
 type explainLab struct {
 	*lab
 	*rand.Rand
 	number int
 }
 
-// Nodes of the lab: two with devices that anything may use, one with a taint, and one that is cordoned.
+// Nodes of the lab: two without restrictions, one with a taint, and one that is cordoned.
 const (
 	open, open2, tainted, cordoned = 0, 1, 2, 3
 	taintKey                       = "example.com/reserved"
 	refusedLabel                   = "example.com/refused"
-	// ringSize is how many devices there are on each node for a pod.
+	// ringSize is the number of devices for a pod on each node.
 	ringSize = 4
 )
 
@@ -94,7 +94,7 @@ func (l *explainLab) ring(t *testing.T, nodes ...int) (class string) {
 	return l.editedRing(t, func(*resourceapi.Device) {}, nodes...)
 }
 
-// editedRing publishes devices that are changed before.
+// editedRing publishes devices after edit has changed them.
 func (l *explainLab) editedRing(t *testing.T, edit func(*resourceapi.Device), nodes ...int) (class string) {
 	t.Helper()
 	ring, err := topology.NewRing(l.Family(fmt.Sprint("m", l.number)), ringSize)
@@ -114,7 +114,7 @@ func (l *explainLab) editedRing(t *testing.T, edit func(*resourceapi.Device), no
 	return class
 }
 
-// parts is a request that is sometimes constrained.
+// parts returns a request, sometimes with a constraint.
 func (l *explainLab) parts(class string, count int64) []env.Part {
 	parts := []env.Part{env.Request("r", class, count)}
 	if l.IntN(3) > 0 {
@@ -129,7 +129,7 @@ func (l *explainLab) fitting(t *testing.T) *corev1.Pod {
 	return l.podWith(t, l.parts(l.ring(t, open, open2), int64(1+l.IntN(ringSize)))...)
 }
 
-// podWith makes a pod with a claim, which is named or made from a template.
+// podWith makes a pod with a claim, which exists by name or is made from a template.
 func (l *explainLab) podWith(t *testing.T, parts ...env.Part) *corev1.Pod {
 	t.Helper()
 	if l.IntN(2) == 0 {
@@ -160,7 +160,7 @@ func (l *explainLab) on(pod *corev1.Pod, at int) *corev1.Pod {
 	return pod
 }
 
-// consumers are of a kind that kube-controller-manager does not remove from claims.
+// consumers returns consumers of a kind that kube-controller-manager does not remove from claims.
 func consumers(n int) (all []resourceapi.ResourceClaimConsumerReference) {
 	for i := range n {
 		name := fmt.Sprint("consumer-", i)

@@ -21,7 +21,7 @@ import (
 	"github.com/celset/celset/test/internal/env"
 )
 
-// explainedKind makes pods that run or wait for one reason.
+// An explainedKind makes pods that run, or that wait for one reason.
 type explainedKind struct {
 	name string
 	make func(*testing.T) explained
@@ -29,7 +29,7 @@ type explainedKind struct {
 
 func uid(name string) types.UID { return types.UID(name) }
 
-// kinds are about devices, nodes, claims, and the pod itself.
+// kinds returns kinds about devices, nodes, claims, and the pod itself.
 func (l *explainLab) kinds() []explainedKind {
 	with := func(reason string, change func(*corev1.Pod)) func(*testing.T) explained {
 		return func(t *testing.T) explained {
@@ -173,7 +173,7 @@ func (l *explainLab) kinds() []explainedKind {
 	return append(kinds, l.deviceKinds()...)
 }
 
-// deletedClaim is held by a finalizer while it is being deleted.
+// deletedClaim deletes a claim that a finalizer keeps.
 func (l *explainLab) deletedClaim(t *testing.T) explained {
 	claims := client().ResourceV1().ResourceClaims(l.Namespace)
 	claim := env.Claim(l.name(), l.parts(l.ring(t, open), 1)...)
@@ -187,7 +187,7 @@ func (l *explainLab) deletedClaim(t *testing.T) explained {
 	return explained{Pod: l.here(env.Pod(l.name(), env.CelsetProfile, claim.Name)), reason: "is being deleted"}
 }
 
-// foreignClaim is named in the status of the pod, and was made for another pod.
+// foreignClaim names a claim in the pod's status that was made for another pod.
 func (l *explainLab) foreignClaim(t *testing.T) explained {
 	l.template(t, nil, l.parts(l.ring(t, open), 1)...)
 	pod := l.here(env.PodFrom(l.name(), env.CelsetProfile, l.name()))
@@ -214,7 +214,7 @@ func (l *explainLab) nodeUID(t *testing.T) types.UID {
 	return node.UID
 }
 
-// hostPort is taken on the only node of the pod.
+// hostPort requests a host port that is taken on the pod's only node.
 func (l *explainLab) hostPort(t *testing.T) explained {
 	pod := l.on(l.fitting(t), open)
 	pod.Spec.Containers[0].Ports = []corev1.ContainerPort{{ContainerPort: 80, HostPort: int32(20000 + l.number)}}
@@ -227,7 +227,7 @@ func (l *explainLab) hostPort(t *testing.T) explained {
 
 func isBound(_ context.Context, pod *corev1.Pod) (bool, error) { return pod.Spec.NodeName != "", nil }
 
-// extended asks for devices as an extended resource.
+// extended requests devices as an extended resource.
 func (l *explainLab) extended(count int, reason string) func(*testing.T) explained {
 	return func(t *testing.T) explained {
 		driver := l.ring(t, open, open2)
@@ -256,7 +256,7 @@ func (l *explainLab) sharedElsewhere(t *testing.T) explained {
 	return explained{Pod: l.on(l.shared(t), open2), reason: "has devices that are not available on the node"}
 }
 
-// fullClaim has as many consumers as the API allows.
+// fullClaim makes a claim with as many consumers as the API allows.
 func (l *explainLab) fullClaim(t *testing.T) explained {
 	driver := l.ring(t, open)
 	l.allocate(t, l.CreateClaim(t, l.name(), l.parts(driver, 1)...), driver, l.Nodes[open], fmt.Sprintf("m%d-0", l.number))
@@ -266,7 +266,7 @@ func (l *explainLab) fullClaim(t *testing.T) explained {
 	return explained{Pod: l.here(env.Pod(l.name(), env.CelsetProfile, l.name())), reason: "has 256 consumers"}
 }
 
-// unattached has devices that failed to be attached, or were not attached in time. Another consumer keeps the allocation.
+// unattached makes a claim whose devices were not attached. Another consumer keeps the allocation.
 func (l *explainLab) unattached(t *testing.T) explained {
 	driver := l.ring(t, open)
 	claim := l.CreateClaim(t, l.name(), l.parts(driver, 1)...)

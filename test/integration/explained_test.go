@@ -25,25 +25,25 @@ import (
 	"github.com/celset/celset/test/internal/env"
 )
 
-// explained is a pod of the test, and what is expected of it.
+// explained is a pod of the test with its expected explanation.
 type explained struct {
 	*corev1.Pod
 	kind string
-	// reason is a part of what explain says of a pod that waits. It is empty for a pod that is to run.
+	// reason is a part of explain's answer for a waiting pod. It is empty for a pod that runs.
 	reason string
-	// before is the part of what explain says before the pod evicts others, and runs. It is empty for pods that don't evict any.
+	// before is a part of explain's answer before the pod evicts others and runs. It is empty for pods that evict none.
 	before string
-	// untold: the scheduler says nothing of the pod, because it is another scheduler's, gated by its owner, or being made.
+	// untold is set if the scheduler ignores the pod: it is another scheduler's, gated by its owner, or incomplete.
 	untold bool
 	// created changes the pod after it was created, before it may be scheduled.
 	created func(*corev1.Pod)
 }
 
-// TestExplainAgreesWithTheScheduler creates pods that run, or that wait for as many reasons as there are. Before each pod is
-// created, explain predicts from a file with the cluster what will become of it; afterwards it explains the pod itself. The
-// answer is yes exactly for the pods that the scheduler binds.
+// TestExplainAgreesWithTheScheduler creates pods that run, and pods that wait for all possible reasons. Before it creates a pod,
+// explain predicts the pod's fate from a file with the cluster's state; afterwards explain reports on the pod itself. The answer
+// must be yes exactly for the pods that the scheduler binds.
 //
-// What the pods use is never freed, so that a pod which waits goes on waiting.
+// The pods never free their resources, so a waiting pod keeps waiting.
 func TestExplainAgreesWithTheScheduler(t *testing.T) {
 	t.Parallel()
 	random := rand.New(rand.NewPCG(cases.Seed(), 7))
@@ -64,7 +64,7 @@ func TestExplainAgreesWithTheScheduler(t *testing.T) {
 	l.explainAll(t, pods)
 }
 
-// predict asks about a pod that is not there yet.
+// predict asks about a pod that does not exist yet.
 func (l *explainLab) predict(t *testing.T, e *explained) {
 	t.Helper()
 	pod := e.DeepCopy()
@@ -74,7 +74,7 @@ func (l *explainLab) predict(t *testing.T, e *explained) {
 	l.requireExplained(t, e, cmp.Or(e.before, e.reason), text, "-f", "-", "--with-cluster")
 }
 
-// requireExplained runs explain, and compares its answer with what is expected: a reason, or none for a pod that fits.
+// requireExplained runs explain, and compares its answer with the expected reason. The reason is empty for a pod that fits.
 func (l *explainLab) requireExplained(t *testing.T, e *explained, reason string, stdin []byte, args ...string) {
 	t.Helper()
 	var stdout, stderr bytes.Buffer
@@ -89,7 +89,7 @@ func (l *explainLab) requireExplained(t *testing.T, e *explained, reason string,
 	}
 }
 
-// create creates the pod, and waits until it has a node if it is to have one.
+// create creates the pod. If the pod should run, create waits until it has a node.
 func (l *explainLab) create(t *testing.T, e *explained) {
 	t.Helper()
 	if e.created != nil {

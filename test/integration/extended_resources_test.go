@@ -22,9 +22,8 @@ import (
 	"github.com/celset/celset/test/internal/minor"
 )
 
-// TestExtendedResourcesAreBackedByDevices is about DeviceClass.spec.extendedResourceName
-// (KEP-5004): the scheduler makes the claim for what a container asks for in its
-// resources, next to the claims that the pod has, and gives back all of them.
+// TestExtendedResourcesAreBackedByDevices tests DeviceClass.spec.extendedResourceName (KEP-5004). The scheduler creates the claim
+// for the extended resources of a container, in addition to the pod's own claims, and releases all of them.
 func TestExtendedResourcesAreBackedByDevices(t *testing.T) {
 	minor.Needs(t, kubefeatures.DRAExtendedResource)
 	forEachVariant(t, "extended", 1, func(t *testing.T, l *lab, v variant) {
@@ -58,8 +57,8 @@ func TestExtendedResourcesAreBackedByDevices(t *testing.T) {
 	})
 }
 
-// TestExtendedResourcesOfTheNodeNeedNoClaim has one node where a device plugin
-// provides what DRA devices provide on the other.
+// TestExtendedResourcesOfTheNodeNeedNoClaim has two nodes. A device plugin provides the resource on one node, and DRA devices
+// provide it on the other.
 func TestExtendedResourcesOfTheNodeNeedNoClaim(t *testing.T) {
 	minor.Needs(t, kubefeatures.DRAExtendedResource)
 	forEachVariant(t, "plugin", 2, func(t *testing.T, l *lab, v variant) {
@@ -76,9 +75,8 @@ func TestExtendedResourcesOfTheNodeNeedNoClaim(t *testing.T) {
 	})
 }
 
-// extendedRing publishes a ring on each node, in which mla-1 is in use, and
-// returns its driver and the name of the extended resource that its class stands
-// for.
+// extendedRing publishes a ring on each node, with mla-1 in use. It returns the ring's driver and the extended resource of its
+// class.
 func (l *lab) extendedRing(t *testing.T, n int) (driver string, name corev1.ResourceName) {
 	t.Helper()
 	family := l.Family("mla")
@@ -96,8 +94,7 @@ func (l *lab) extendedRing(t *testing.T, n int) (driver string, name corev1.Reso
 	return family.Driver, name
 }
 
-// podWithExtended makes a pod for the nodes of the lab that wants n of an extended
-// resource beside the claims.
+// podWithExtended returns a pod for the nodes of the lab that wants n of an extended resource in addition to the claims.
 func (l *lab) podWithExtended(name, profile string, extended corev1.ResourceName, n int64, claims ...string) *corev1.Pod {
 	pod := env.Pod(name, profile, claims...)
 	pod.Spec.NodeSelector = map[string]string{env.LabLabel: l.Namespace}
@@ -107,8 +104,7 @@ func (l *lab) podWithExtended(name, profile string, extended corev1.ResourceName
 	return pod
 }
 
-// provide has a node offer n of an extended resource, as a device plugin would,
-// and waits until the scheduler knows.
+// provide makes a node offer n of an extended resource, as a device plugin would, and waits until the scheduler has noticed.
 func (l *lab) provide(t *testing.T, node string, name corev1.ResourceName, n int64) {
 	t.Helper()
 	patch := fmt.Sprintf(`{"status": {"capacity": {%[1]q: "%[2]d"}, "allocatable": {%[1]q: "%[2]d"}}}`, name, n)

@@ -16,11 +16,11 @@ import (
 	"github.com/celset/celset/test/internal/env"
 )
 
-// gateOffProfile is the one profile of a scheduler that runs without the gate.
+// gateOffProfile is the only profile of a scheduler that runs without the gate.
 const gateOffProfile = "celset-gate-off"
 
-// celsetConfig is the scheduler configuration in manifests with our profile only, under another name and with other
-// plugin arguments, if any are given. The scheduler that all tests share has the lease.
+// celsetConfig returns the scheduler configuration in manifests with our profile only, renamed and with other plugin arguments if
+// args is not empty. Leader election is off, because the scheduler of all tests holds the lease.
 func celsetConfig(t *testing.T, profile, args string) []byte {
 	t.Helper()
 	config, err := readSchedulerConfig(t)
@@ -40,7 +40,7 @@ func celsetConfig(t *testing.T, profile, args string) []byte {
 	return content
 }
 
-// TestWithoutTheGate: what a scheduler without the gate does to claims is in test/rollout. This one says so in its metrics.
+// TestWithoutTheGate checks the metrics of a scheduler without the gate. test/rollout tests its effect on claims.
 func TestWithoutTheGate(t *testing.T) {
 	t.Parallel()
 	l := newLab(t, "gate", 1)

@@ -28,7 +28,7 @@ import (
 	"github.com/celset/celset/test/internal/env"
 )
 
-// celset runs kubectl-celset on the cluster and returns what it printed.
+// celset runs kubectl-celset on the cluster and returns its output.
 func (l *lab) celset(t *testing.T, code int, stdin io.Reader, args ...string) string {
 	t.Helper()
 	var stdout, stderr bytes.Buffer
@@ -45,8 +45,7 @@ func writeFile(t *testing.T, text string) string {
 	return name
 }
 
-// What the command line says of a claim is what the scheduler then does, and saying it
-// changes nothing.
+// The command line predicts the scheduler's decision on a claim, and changes nothing.
 func TestCommandLineKnowsWhatTheSchedulerDoes(t *testing.T) {
 	t.Parallel()
 	l := newLab(t, "kubectl", 2)
@@ -92,7 +91,7 @@ func TestCommandLineKnowsWhatTheSchedulerDoes(t *testing.T) {
 	require.NotContains(t, l.celset(t, cli.ExitOK, nil, "explain", "pod/ring"), "not checked")
 }
 
-// A claim in the form of the KEP is refused as it is, and stored when it was converted.
+// The API server refuses a claim in the form of the KEP, and stores it after conversion.
 func TestConvertedClaimsAreStored(t *testing.T) {
 	t.Parallel()
 	l := newLab(t, "convert", 0)
@@ -107,8 +106,8 @@ func TestConvertedClaimsAreStored(t *testing.T) {
 	require.EqualValues(t, "celset.dev/constraint1", *l.Claim(t, "kep").Spec.Devices.Constraints[0].MatchAttribute)
 }
 
-// TestPrometheusMayReadTheScheduler reads as the PodMonitor in manifests/monitoring has Prometheus
-// read: with the token of the account beside it, over a TLS that it can't check.
+// TestPrometheusMayReadTheScheduler reads metrics like the PodMonitor in manifests/monitoring: with its account's token, over TLS
+// without verification.
 func TestPrometheusMayReadTheScheduler(t *testing.T) {
 	t.Parallel()
 	require.Equal(t, http.StatusForbidden, status(t, "/metrics", ""), "nobody in particular may not")
@@ -134,7 +133,7 @@ func TestPrometheusMayReadTheScheduler(t *testing.T) {
 	require.Equal(t, http.StatusUnauthorized, status(t, "/metrics", "wrong"))
 }
 
-// status is what the scheduler answers who has this token, or none.
+// status returns the status code of the scheduler's answer to a request with this token, or without one if it is empty.
 func status(t *testing.T, path, token string) int {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, cluster.scheduler.Endpoint()+path, nil)
@@ -151,7 +150,8 @@ func status(t *testing.T, path, token string) int {
 	return response.StatusCode
 }
 
-// Several clusters are asked for a claim that none of them has. One that does not answer does not hide what others say.
+// The command asks several clusters for a claim that none of them has. A cluster that does not answer does not hide the answers
+// of others.
 func TestCommandLineAsksClusters(t *testing.T) {
 	t.Parallel()
 	l := newLab(t, "kubectl-clusters", 2)

@@ -23,7 +23,7 @@ import (
 	"github.com/celset/celset/test/internal/env"
 )
 
-// broken is a lab on whose nodes everything fits as long as nothing is broken.
+// broken is a lab where all pods fit as long as nothing is broken.
 type broken struct {
 	*lab
 	driver string
@@ -31,7 +31,7 @@ type broken struct {
 	made   int
 }
 
-// ways are what can be broken: each breaks it and returns what mends it.
+// ways returns functions that each break something and return a function that repairs it.
 func (b *broken) ways() map[string]func(t *testing.T) (mend func(t *testing.T)) {
 	class := func(change func(*resourceapi.DeviceClassSpec)) func(t *testing.T) func(t *testing.T) {
 		return func(t *testing.T) func(t *testing.T) {
@@ -53,15 +53,15 @@ func (b *broken) ways() map[string]func(t *testing.T) (mend func(t *testing.T)) 
 	}
 }
 
-// inARow is how many devices each pod wants.
+// inARow is the number of devices of each pod.
 const inARow = 4
 
-// row is a class's definition of what claims refer to.
+// row returns the class's definition to which claims refer.
 func row(expression string) []resourceapi.DeviceClassConfiguration {
 	return []resourceapi.DeviceClassConfiguration{{DeviceConfiguration: env.Definition("row", expression)}}
 }
 
-// changeClass returns the spec as it was.
+// changeClass changes a class and returns its former spec.
 func (b *broken) changeClass(t *testing.T, change func(*resourceapi.DeviceClassSpec)) (before resourceapi.DeviceClassSpec) {
 	t.Helper()
 	require.NoError(t, retry.RetryOnConflict(retry.DefaultRetry, func() error {
@@ -122,7 +122,7 @@ func (b *broken) tainted(t *testing.T) func(t *testing.T) {
 	node := b.anyNode()
 	set := func(t *testing.T, taints ...resourceapi.DeviceTaint) {
 		t.Helper()
-		// Without slices of its own the node has none to taint.
+		// If the slices have been deleted, there is nothing to taint.
 		for _, slice := range b.slicesOf(t, node) {
 			slice.Spec.Pool.Generation++
 			for i := range slice.Spec.Devices {
@@ -136,7 +136,7 @@ func (b *broken) tainted(t *testing.T) func(t *testing.T) {
 	return func(t *testing.T) { set(t) }
 }
 
-// inUse takes as many devices as others want: fewer could leave pieces of a row that nobody can use later.
+// inUse takes as many devices as the pods of the test: a smaller number could fragment a row.
 func (b *broken) inUse(t *testing.T) func(t *testing.T) {
 	b.made++
 	name := fmt.Sprint("user-", b.made)
@@ -148,8 +148,8 @@ func (b *broken) inUse(t *testing.T) func(t *testing.T) {
 	}
 }
 
-// Whatever keeps pods from being scheduled, and in whatever order that is mended: when all of it is, all
-// pods run that fit, long before the scheduler tries again what it has forgotten, which it does after five minutes.
+// Pods are kept from being scheduled for any reasons, which are repaired in random order. When all is repaired, all pods that fit
+// run, long before the scheduler's periodic flush of unschedulable pods after five minutes.
 func TestPodsAreScheduledWhenAllIsMended(t *testing.T) {
 	const perNode = 2 * inARow
 	b := &broken{lab: newLab(t, "mended", 3)}
@@ -172,7 +172,7 @@ func TestPodsAreScheduledWhenAllIsMended(t *testing.T) {
 			b.Run(t, name, env.CelsetProfile, env.Request("mla", b.driver, inARow), env.Refer("row"))
 		}
 		time.Sleep(time.Duration(b.random.IntN(1500)) * time.Millisecond)
-		// What was broken last is mended first where it may be about the same object.
+		// Repairs run in reverse order, because two of them may concern the same object.
 		slices.Reverse(mend)
 		for _, mend := range mend {
 			mend(t)

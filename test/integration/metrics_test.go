@@ -24,18 +24,18 @@ import (
 	"github.com/celset/celset/test/internal/minor"
 )
 
-// measuredProfile is the one profile of a scheduler whose metrics nobody else adds to,
-// but for the claims, which are those of the cluster.
+// measuredProfile is the only profile of a scheduler whose metrics no other test changes, except the claims, which are the
+// cluster's.
 const measuredProfile = "celset-measured"
 
 func TestMetricsOfTheScheduler(t *testing.T) {
 	minor.Needs(t, kubefeatures.DRAConsumableCapacity)
 	t.Parallel()
 	l := newLab(t, "metrics", 2)
-	// Wherever pods land, a node keeps ten devices for those that get none: 120 sets.
+	// On either node, ten devices stay free for the pods that get none: 120 sets of three.
 	driver := l.Ring(t, 16).Drivers()[0]
 	mla := env.Request("mla", driver, 3)
-	// Sets are counted for classes that define a constraint. They are named, unlike all else.
+	// The scheduler counts sets for classes that define a constraint. Only these metrics contain names of objects.
 	l.CreateNamedClass(t, measuredProfile, driver, env.Definition("block", env.Contiguous(driver, 4)))
 	scheduler := startScheduler(t, measuredProfile, celsetConfig(t, measuredProfile, "{allocator: All, budget: {cost: 3000}, fragmentationInterval: 1s}"))
 
@@ -45,7 +45,7 @@ func TestMetricsOfTheScheduler(t *testing.T) {
 	l.RequireRunning(t, "fits", "plain", "same")
 	l.Run(t, "large", measuredProfile, mla, env.Constrained("large", "size(devices) > 3"))
 	l.RequireRefused(t, "large", "constraint large: no set of 3 free devices satisfies it")
-	// The answer is known.
+	// The scheduler has cached the verdict.
 	l.Run(t, "as-large", measuredProfile, mla, env.Constrained("large", "size(devices) > 3"))
 	l.RequireRefused(t, "as-large", "constraint large: no set of 3 free devices satisfies it")
 	l.Run(t, "long", measuredProfile, mla, env.Constrained("long", "devices.slice(0, 1).map(d, d.attributes['"+driver+"'].index).size() == 2"))
@@ -87,7 +87,7 @@ func TestMetricsOfTheScheduler(t *testing.T) {
 	}
 	var scraped map[string]string
 	var values map[string]float64
-	// Some come with another try only.
+	// Some metrics need another try of the pods.
 	env.Eventually(t, "all is counted", func(context.Context) (string, error) {
 		scraped, values = scrape(t, scheduler)
 		var fewer []string
@@ -101,7 +101,7 @@ func TestMetricsOfTheScheduler(t *testing.T) {
 	require.Zero(t, values["celset_scheduler_refused_scheduling_attempts_total gate_disabled"])
 	require.Zero(t, values["celset_scheduler_budget_exhaustions_total steps"])
 
-	// No nodes are chosen for a PodGroup here.
+	// No PodGroup exists here.
 	scraped["celset_scheduler_node_set_duration_seconds"] = ""
 	require.ElementsMatch(t, metricsOfThePage(t), slices.Collect(maps.Keys(scraped)))
 	for name, text := range scraped {
@@ -109,8 +109,8 @@ func TestMetricsOfTheScheduler(t *testing.T) {
 	}
 }
 
-// requireUnschedulable waits until kube-scheduler's own metric has pods of the profile that our
-// plugin refused. Pods are not in it while they are tried.
+// requireUnschedulable waits until kube-scheduler's own metric counts pods of the profile that our plugin refused. The metric
+// omits pods while they are tried.
 func requireUnschedulable(t *testing.T, scheduler *controlplane.Process, profile string) {
 	t.Helper()
 	line := `scheduler_unschedulable_pods{plugin="` + plugin.Name + `",profile="` + profile + `"} `
@@ -127,8 +127,8 @@ func requireUnschedulable(t *testing.T, scheduler *controlplane.Process, profile
 	})
 }
 
-// scrape reads /metrics as Prometheus does. It returns the text of each metric of ours,
-// and the values with those of the labels in the name; of histograms the counts.
+// scrape reads /metrics as Prometheus does. It returns the text of each metric of ours, and the values by metric name and label
+// values. Histograms yield their counts.
 func scrape(t *testing.T, scheduler *controlplane.Process) (texts map[string]string, values map[string]float64) {
 	t.Helper()
 	content, err := scheduler.Get(t.Context(), "/metrics")
@@ -154,7 +154,7 @@ func scrape(t *testing.T, scheduler *controlplane.Process) (texts map[string]str
 
 var metricHeading = regexp.MustCompile("(?m)^### `(celset_[a-z_]+)`$")
 
-// metricsOfThePage are those that docs/METRICS.md says the scheduler has.
+// metricsOfThePage returns the scheduler's metrics in docs/METRICS.md.
 func metricsOfThePage(t *testing.T) []string {
 	t.Helper()
 	content, err := os.ReadFile(env.Manifest(t, "..", "docs", "METRICS.md"))

@@ -19,7 +19,7 @@ import (
 	"github.com/celset/celset/test/internal/minor"
 )
 
-// TestPreemptionForExtendedResources: pods with and without claims, in each other's way.
+// TestPreemptionForExtendedResources preempts between pods with claims and pods with extended resources.
 func TestPreemptionForExtendedResources(t *testing.T) {
 	minor.Needs(t, kubefeatures.DRAExtendedResource)
 	s := newScript(t, variant{profile: env.CelsetProfile})
@@ -43,16 +43,16 @@ func TestPreemptionForExtendedResources(t *testing.T) {
 	require.Len(t, slices.Compact(l.DevicesOf(t, "set")), 4)
 }
 
-// countingProfile is the one profile of a scheduler that counts sets as often as it may.
+// countingProfile is the only profile of a scheduler that counts sets as often as allowed.
 const countingProfile = "celset-counting"
 
-// TestSetsOfDevicesAreCounted has two nodes of eight devices, and a claim that waits for all of one.
-// Each single device that is allocated breaks a node; both on one node would break one.
+// TestSetsOfDevicesAreCounted has two nodes of eight devices, and a claim that waits for a whole node. Each allocated device on
+// an unbroken node breaks one set; two devices on the same node break only one.
 func TestSetsOfDevicesAreCounted(t *testing.T) {
 	t.Parallel()
 	l := newLab(t, "counted", 2)
 	driver := l.Ring(t, 8).Drivers()[0]
-	// Of all classes in the cluster those are shown that come first.
+	// The metrics show only the classes that come first by name.
 	class := "a." + driver
 	index := "attributes['" + driver + "'].index / devices.size()"
 	l.CreateNamedClass(t, class, driver, env.Definition("block", "devices.all(d, d."+index+" == devices[0]."+index+")"))

@@ -22,28 +22,25 @@ import (
 	"github.com/celset/celset/test/internal/minor"
 )
 
-// The profiles that the tests add to them. They are env.CelsetProfile with other
-// plugin arguments.
+// The profiles that the tests add. They are env.CelsetProfile with other plugin arguments.
 const (
-	// allProfile has our allocator serve all pods.
+	// allProfile serves all pods with our allocator.
 	allProfile = "celset-all"
-	// hastyProfile gives up soon.
+	// hastyProfile has short timeouts.
 	hastyProfile = "celset-hasty"
-	// frugalProfile evaluates few sets, briefProfile takes hardly a step.
+	// frugalProfile evaluates few sets. briefProfile has a budget of very few steps.
 	frugalProfile = "celset-frugal"
 	briefProfile  = "celset-brief"
-	// wholeProfile keeps whole what others may ask for, and searches for the best set for as long as it takes,
-	// although pods of other stories wait.
+	// wholeProfile keeps large sets whole, and searches for the best set without a time limit, although pods of other stories wait.
 	wholeProfile = "celset-whole"
 )
 
 const (
 	hastyFilterTimeout = time.Second
-	// hastyBindingTimeout is longer than the five seconds between two looks at
-	// binding conditions, so that there is a second look, and than a busy machine needs
-	// until a driver has reported.
+	// hastyBindingTimeout is longer than the five seconds between two checks of binding conditions, so that a second check happens.
+	// It is also longer than a driver on a busy machine takes to report.
 	hastyBindingTimeout = 20 * time.Second
-	// frugalCost is the half of its budget that one node gets: enough for some ten sets of a few devices.
+	// frugalCost is one node's half of the budget, enough for some ten sets of a few devices.
 	frugalCost int64 = 1000
 	briefSteps int64 = 2
 )
@@ -66,9 +63,8 @@ func addedProfiles() map[string]configv1alpha1.DynamicResourcesCELArgs {
 	}
 }
 
-// sharedSchedulerConfig is the configuration in manifests with the profiles that
-// tests add. All profiles are in one process, because only there they share what
-// they know of devices that are just being allocated.
+// sharedSchedulerConfig returns the configuration in manifests with the profiles of the tests. All profiles run in one process,
+// because only there they share the devices of pending allocations.
 func sharedSchedulerConfig(t testing.TB) ([]byte, error) {
 	config, err := readSchedulerConfig(t)
 	if err != nil {
@@ -85,15 +81,13 @@ func sharedSchedulerConfig(t testing.TB) ([]byte, error) {
 		profile.PluginConfig[0].Args = runtime.RawExtension{Raw: raw}
 		config.Profiles = append(config.Profiles, *profile)
 	}
-	// The default of 50 requests a second is what the test with hundreds of pods
-	// would wait for.
+	// With the default of 50 requests a second, the test with hundreds of pods would wait.
 	config.ClientConnection.QPS = 1000
 	config.ClientConnection.Burst = 2000
 	return yaml.Marshal(config)
 }
 
-// readSchedulerConfig reads the configuration in manifests. Its last profile is
-// ours.
+// readSchedulerConfig reads the configuration in manifests. Its last profile is ours.
 func readSchedulerConfig(t testing.TB) (*schedulerconfig.KubeSchedulerConfiguration, error) {
 	content, err := os.ReadFile(env.Manifest(t, "scheduler", "config.yaml"))
 	if err != nil {
@@ -103,13 +97,12 @@ func readSchedulerConfig(t testing.TB) (*schedulerconfig.KubeSchedulerConfigurat
 	return config, yaml.UnmarshalStrict(content, config)
 }
 
-// variant is a way to the same devices. What upstream's plugin does for a pod
-// without constraints is what ours has to do, with either allocator.
+// A variant is a way to the same devices. For a pod without constraints, our plugin must behave as upstream's does, with either
+// allocator.
 type variant struct {
 	name    string
 	profile string
-	// constrained: the claims have a CEL constraint, so that our allocator serves
-	// them.
+	// constrained is set if the claims have a CEL constraint, so that our allocator serves them.
 	constrained bool
 }
 
@@ -121,7 +114,7 @@ func variants() []variant {
 	}
 }
 
-// forEachVariant runs a test in a lab of its own for each variant.
+// forEachVariant runs a test for each variant, each in its own lab.
 func forEachVariant(t *testing.T, labName string, nodes int, test func(*testing.T, *lab, variant)) {
 	t.Parallel()
 	for _, v := range variants() {
@@ -132,7 +125,7 @@ func forEachVariant(t *testing.T, labName string, nodes int, test func(*testing.
 	}
 }
 
-// claim is the parts of a claim, with the constraint where the variant has one.
+// claim returns the parts of a claim, with the constraint if the variant has one.
 func (v variant) claim(constraint env.Part, parts ...env.Part) []env.Part {
 	if v.constrained {
 		return append(parts, constraint)
@@ -140,8 +133,7 @@ func (v variant) claim(constraint env.Part, parts ...env.Part) []env.Part {
 	return parts
 }
 
-// either is one of two expectations. Where a constraint decides which devices are
-// right, the variants differ.
+// either returns one of two expectations. They differ if a constraint decides which devices are right.
 func (v variant) either(plain, constrained []string) []string {
 	if v.constrained {
 		return constrained

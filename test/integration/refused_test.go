@@ -15,9 +15,8 @@ import (
 	"github.com/celset/celset/test/internal/env"
 )
 
-// TestAPIServerRefusesExpressionsOverTheLimit is about the one mistake that never
-// gets to the scheduler: the API server's limit for parameters is ours for
-// expressions.
+// TestAPIServerRefusesExpressionsOverTheLimit tests the only mistake that never reaches the scheduler: the API server's limit for
+// parameters is our limit for expressions.
 func TestAPIServerRefusesExpressionsOverTheLimit(t *testing.T) {
 	t.Parallel()
 	l := newLab(t, "too-long", 0)

@@ -30,11 +30,10 @@ import (
 	"github.com/celset/celset/test/internal/minor"
 )
 
-// TestStories runs the scripts in testdata/stories, each in a lab of its own. testdata/README.md
-// explains their commands.
+// TestStories runs the scripts in testdata/stories, each in its own lab. testdata/README.md explains their commands.
 func TestStories(t *testing.T) { runScripts(t, "stories", variant{profile: env.CelsetProfile}) }
 
-// TestVariants runs those in testdata/variants once for each variant.
+// TestVariants runs the scripts in testdata/variants once for each variant.
 func TestVariants(t *testing.T) {
 	for _, v := range variants() {
 		t.Run(v.name, func(t *testing.T) { runScripts(t, "variants", v) })
@@ -61,22 +60,22 @@ func runScripts(t *testing.T, folder string, v variant) {
 	})
 }
 
-// script is a script that runs.
+// A script is a running script.
 type script struct {
 	testing.TB
 	*lab
 	variant    variant
 	topologies map[string]topology.Topology // by the prefix of their devices
-	// words are what braces stand for.
+	// words maps a word in braces to its replacement.
 	words map[string]string
-	// kept are allocations that must not change, by claim.
+	// kept maps a claim to its allocation, which must not change.
 	kept map[string]*resourceapi.AllocationResult
 }
 
-// key is that of the story in a script.
+// key is the key of the running script in the environment of testscript.
 const key = "script"
 
-// finalizer keeps a pod that was deleted: as if it took long to end.
+// finalizer keeps a deleted pod, to simulate a slow end.
 const finalizer = "celset.dev/test"
 
 func newScript(t testing.TB, v variant) *script {
@@ -104,7 +103,7 @@ func (s *script) run(command string, args []string) {
 
 var (
 	braces = regexp.MustCompile(`\{[a-zA-Z0-9-]+\}`)
-	// inARowOf is short for a constraint on devices of the ring with that prefix.
+	// inARowOf matches the short form of a constraint on devices of the ring with that prefix.
 	inARowOf = regexp.MustCompile(`^row\((\w+), ?(\d+)\)$`)
 )
 
@@ -130,7 +129,7 @@ func (s *script) number(text string) int64 {
 	return n
 }
 
-// arguments are what is left of those of a command.
+// arguments are the remaining arguments of a command.
 type arguments struct {
 	*script
 	rest []string
@@ -143,7 +142,7 @@ func (a *arguments) next() string {
 	return first
 }
 
-// option takes an argument if it is that one.
+// option consumes the next argument if it has that name.
 func (a *arguments) option(name string) bool {
 	if len(a.rest) == 0 || a.rest[0] != name {
 		return false
@@ -152,7 +151,7 @@ func (a *arguments) option(name string) bool {
 	return true
 }
 
-// parts reads what a claim is made of.
+// parts reads the parts of a claim.
 func (a *arguments) parts() (parts []env.Part) {
 	for len(a.rest) > 0 {
 		switch option := a.next(); option {
@@ -213,7 +212,7 @@ func (a *arguments) parts() (parts []env.Part) {
 	return parts
 }
 
-// device finds one by its name.
+// device returns the device with a name.
 func (s *script) device(name string) topology.Device {
 	for _, t := range s.topologies {
 		if device, found := t.Device(name); found {
@@ -224,7 +223,7 @@ func (s *script) device(name string) topology.Device {
 	return topology.Device{}
 }
 
-// profiles are the names of profiles in scripts.
+// profiles maps names in scripts to profiles.
 var profiles = map[string]string{
 	"stock": env.StockProfile, "celset": env.CelsetProfile, "all": allProfile, "hasty": hastyProfile, "frugal": frugalProfile, "brief": briefProfile, "whole": wholeProfile,
 }
@@ -266,7 +265,7 @@ func (s *script) createAsIs(pod *corev1.Pod) {
 	})
 }
 
-// publish has nodes, or all, publish devices, and makes the classes of their drivers.
+// publish publishes devices on the named nodes, or on all nodes, and creates the classes of their drivers.
 func (a *arguments) publish(t topology.Topology, err error) {
 	require.NoError(a, err)
 	for _, driver := range t.Drivers() {
@@ -296,14 +295,13 @@ func (a *arguments) publish(t topology.Topology, err error) {
 func (a *arguments) class(name, driver string) {
 	var config []resourceapi.DeviceConfiguration
 	for a.option("-define") {
-		// The driver may have come into being just now.
+		// The driver may have been created by an earlier argument.
 		config = append(config, env.Definition(a.next(), a.expression(a.expand(a.next()))))
 	}
 	a.CreateNamedClass(a, name, driver, config...)
 }
 
-// occupy has a pod use devices of a node, under the name of the first one unless it is given
-// another.
+// occupy creates a pod that uses devices of a node. By default the pod is named after the first device.
 func (a *arguments) occupy(node string) {
 	name := ""
 	if a.option("-as") {
@@ -333,7 +331,7 @@ func (s *script) isThere(ctx context.Context, pod string) (there bool, err error
 	return err == nil && live.DeletionTimestamp == nil, err
 }
 
-// scriptCommands are those of scripts.
+// scriptCommands maps the names of commands to functions.
 var scriptCommands = map[string]func(*script, []string){
 	"nodes": func(s *script, args []string) {
 		name := s.Name()
@@ -438,7 +436,7 @@ var scriptCommands = map[string]func(*script, []string){
 			env.Eventually(s, "pod "+name+" goes", func(ctx context.Context) (string, error) { return s.exists(ctx, name) })
 		}
 	},
-	// Some is how many of several there still are.
+	// With -some, only this number of the named pods must still exist.
 	"there": func(s *script, args []string) {
 		want, names := len(args), args
 		if args[0] == "-some" {

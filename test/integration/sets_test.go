@@ -18,7 +18,7 @@ import (
 	"github.com/celset/celset/test/internal/env"
 )
 
-// A scheduler publishes on a hub what it counts for its metrics. The cluster is its own hub here.
+// A scheduler publishes on a hub the sets that it counts for its metrics. Here the cluster is its own hub.
 func TestSchedulerPublishesSets(t *testing.T) {
 	t.Parallel()
 	const profile, managed = "celset-publishes", "cluster-of-sets"

@@ -101,10 +101,9 @@ func (l *lab) taint(t *testing.T, effect resourceapi.DeviceTaintEffect, devices 
 	return rule.Name
 }
 
-// requireTainted waits until the scheduler knows of the taint of a device. It sees
-// rules and pods independently of each other, so a pod that comes after a rule
-// proves nothing unless it is refused. Admin access does not care who else uses the
-// device: only the taint can be the reason.
+// requireTainted waits until the scheduler has seen the taint of a device. The scheduler sees rules and pods independently, so a
+// pod that is created after a rule proves nothing unless it is refused. The pod has admin access, which ignores other users of
+// the device, so only the taint can be the reason.
 func (l *lab) requireTainted(t *testing.T, device topology.Device) {
 	t.Helper()
 	for i := 0; ; i++ {
@@ -122,7 +121,7 @@ func (l *lab) requireTainted(t *testing.T, device topology.Device) {
 	}
 }
 
-// tolerating wants count devices, tainted or not.
+// tolerating requests count devices, tainted or not.
 func tolerating(name, class string, count int64, effect resourceapi.DeviceTaintEffect) env.Part {
 	return env.Exactly(name, resourceapi.ExactDeviceRequest{
 		DeviceClassName: class, AllocationMode: resourceapi.DeviceAllocationModeExactCount, Count: count, Tolerations: tolerations(effect),
@@ -133,7 +132,7 @@ func tolerations(effect resourceapi.DeviceTaintEffect) []resourceapi.DeviceToler
 	return []resourceapi.DeviceToleration{{Key: unhealthy, Operator: resourceapi.DeviceTolerationOpExists, Effect: effect}}
 }
 
-// exists complains while the pod does.
+// exists returns a complaint while the pod exists.
 func (l *lab) exists(ctx context.Context, pod string) (string, error) {
 	_, err := client().CoreV1().Pods(l.Namespace).Get(ctx, pod, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {

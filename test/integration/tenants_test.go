@@ -26,8 +26,8 @@ import (
 	"github.com/celset/celset/test/internal/env"
 )
 
-// Who may read one namespace learns nothing of the objects in another: neither from what the
-// scheduler says of a pod, nor from the command line, which has the rights of its caller.
+// A user with access to one namespace learns nothing about objects in other namespaces. This holds for the scheduler's messages
+// about a pod, and for the command line, which has the rights of its caller.
 
 func TestPodIsNotToldOfOtherNamespaces(t *testing.T) {
 	t.Parallel()
@@ -52,8 +52,7 @@ func TestPodIsNotToldOfOtherNamespaces(t *testing.T) {
 	}
 }
 
-// tenant gives a user the rights that a namespace's users have, and those to read what is in
-// no namespace.
+// tenant gives a user the usual rights in a namespace, and read access to cluster-scoped objects.
 func (l *lab) tenant(t *testing.T) string {
 	t.Helper()
 	user := "tenant-of-" + l.Namespace
@@ -103,7 +102,7 @@ func TestCommandLineShowsWhatItsCallerMayRead(t *testing.T) {
 	l.CreateClaim(t, "all", env.Request("mla", driver, 8), env.Constrained("ring8", env.Contiguous(driver, 8)))
 	user := l.tenant(t)
 
-	// As the administrator, who is told of both.
+	// The administrator sees both.
 	explained := l.celset(t, cli.ExitNegative, nil, "explain", "claim/all", "--node", l.Nodes[0])
 	require.Contains(t, explained, "in the way: claim "+neighbour.Namespace+"/")
 	require.Contains(t, explained, "in the way: claim "+l.Namespace+"/"+own)
@@ -125,15 +124,14 @@ func TestCommandLineShowsWhatItsCallerMayRead(t *testing.T) {
 	}
 }
 
-// TestOtherNamespacesGoFirst has a namespace with many pods whose searches take as long as
-// they are allowed to, each with a claim of its own and each on its own. Pods of another
-// namespace that come after all of them don't wait for them.
+// TestOtherNamespacesGoFirst has a namespace with many pods whose searches take the maximal time, each with its own claim. Later
+// pods of another namespace do not wait for them.
 func TestOtherNamespacesGoFirst(t *testing.T) {
 	t.Parallel()
 	const hostile, others = 40, 10
 	bad, good := newLab(t, "greedy", 1), newLab(t, "modest", 1)
 	badDriver, goodDriver := bad.Ring(t, 32).Drivers()[0], good.Ring(t, 32).Drivers()[0]
-	// No square leaves 3 when divided by 7, which no reading of the expression tells.
+	// A square never leaves 3 when divided by 7, which the search can't derive from the expression.
 	sum := fmt.Sprintf("devices.map(d, d.attributes[%q].index).sum()", badDriver)
 	for i := range hostile {
 		name := fmt.Sprintf("greedy-%d", i)
@@ -155,7 +153,7 @@ func TestOtherNamespacesGoFirst(t *testing.T) {
 		require.Less(t, took[others/2], 5*time.Second)
 	}
 
-	// Of the greedy ones, none has devices, and some were told to wait.
+	// No greedy pod has devices, and some were put off.
 	env.Eventually(t, "greedy pods wait for their turn", func(ctx context.Context) (string, error) {
 		pods, err := client().CoreV1().Pods(bad.Namespace).List(ctx, metav1.ListOptions{})
 		if err != nil {
@@ -178,9 +176,9 @@ func TestOtherNamespacesGoFirst(t *testing.T) {
 	})
 }
 
-// TestClaimThatBacksOffIsTriedAgain has a claim that is over budget, and nothing else happens. It is tried again and again,
-// each time later. Its pod keeps the condition with what is wrong. Another pod of the claim was never tried, and is told how
-// often the claim was.
+// TestClaimThatBacksOffIsTriedAgain has a claim that is over budget, with no other events. The scheduler retries the claim with
+// growing delays. Its pod's condition keeps the error. Another pod of the claim is not tried, and its condition counts the tries
+// of the claim.
 func TestClaimThatBacksOffIsTriedAgain(t *testing.T) {
 	t.Parallel()
 	l := newLab(t, "again", 1)
@@ -203,7 +201,7 @@ func TestClaimThatBacksOffIsTriedAgain(t *testing.T) {
 					return true, err
 				}
 			}
-			// It is tried itself if that is the moment.
+			// The pod itself is tried if its delay has just ended.
 			return env.IsRefused(pod, budget), nil
 		})
 	}

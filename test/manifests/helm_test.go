@@ -23,17 +23,17 @@ import (
 
 const (
 	chart = root + "/charts/celset"
-	// registry is what the chart is rendered with.
+	// registry is the registry in the rendered chart.
 	registry = "registry.example.com/celset"
 )
 
-// runHelm runs helm and returns what it printed.
+// runHelm runs helm and returns its output.
 func runHelm(t *testing.T, args ...string) (output string, err error) {
 	t.Helper()
 	return helm.Run(t, args...)
 }
 
-// template renders the chart with values that are set as in "--set".
+// template renders the chart with values as for "--set".
 func template(t *testing.T, values ...string) []*unstructured.Unstructured {
 	t.Helper()
 	output, err := runHelm(t, "template", "celset", chart, "--namespace=kube-system", "--kube-version=1.37.2",
@@ -44,8 +44,7 @@ func template(t *testing.T, values ...string) []*unstructured.Unstructured {
 	return objects
 }
 
-// switches are, for each part of the chart, all that turn something on or off in it, or
-// choose. That a flag is set or not is tested in TestAPIServerTakesOtherValues.
+// switches maps a part of the chart to its on/off switches and choices. TestAPIServerTakesOtherValues tests other flags.
 var switches = map[string][][]string{
 	"scheduler": {
 		{"scheduler.mode=default", "scheduler.mode=second"},
@@ -61,12 +60,12 @@ var switches = map[string][][]string{
 	},
 }
 
-// driverSwitches are those of the topology driver.
+// driverSwitches are the switches of the topology driver.
 var driverSwitches = [][]string{{"topologyDriver.topology=ring", "topologyDriver.topology=mesh"}}
 
-// allCombinations are those of the parts, each disabled or enabled with one choice of
-// each of its switches. The choices of the topology driver are dealt out to them: they
-// are three, and those of the others five or seven, so that each meets each.
+// allCombinations returns all combinations of parts, each disabled or enabled with one choice of each switch. The topology
+// driver's three choices are dealt out to the combinations. The other parts have five or seven choices, so each choice meets
+// each.
 func allCombinations() [][]string {
 	result := [][]string{nil}
 	for _, part := range slices.Sorted(maps.Keys(switches)) {
@@ -85,7 +84,7 @@ func allCombinations() [][]string {
 	return result
 }
 
-// choices of a part are to disable it, or to enable it with one choice of each switch.
+// choices returns the choices of a part: disabled, or enabled with one choice of each switch.
 func choices(part string, switches [][]string) [][]string {
 	result := [][]string{{part + ".enabled=false"}}
 	for _, combination := range combinations(switches) {
@@ -94,7 +93,7 @@ func choices(part string, switches [][]string) [][]string {
 	return result
 }
 
-// combinations are those of one choice of each switch.
+// combinations returns all combinations of one choice of each switch.
 func combinations(switches [][]string) [][]string {
 	if len(switches) == 0 {
 		return [][]string{nil}
@@ -108,7 +107,7 @@ func combinations(switches [][]string) [][]string {
 	return result
 }
 
-// bundle is the certificate that complete made for the overlay webhook/secret.
+// bundle returns the certificate that complete created for the overlay webhook/secret.
 func bundle(t *testing.T) string {
 	t.Helper()
 	certificate, err := os.ReadFile(filepath.Join(completed, "webhook", "secret", "ca.crt"))
@@ -116,8 +115,7 @@ func bundle(t *testing.T) string {
 	return base64.StdEncoding.EncodeToString(certificate)
 }
 
-// TestAPIServerTakesTheChart renders every combination of switches. An object that is
-// the same in several is validated once.
+// TestAPIServerTakesTheChart renders every combination of switches. It validates each distinct object once.
 func TestAPIServerTakesTheChart(t *testing.T) {
 	server := server(t)
 	seen := map[[sha256.Size]byte]bool{}
@@ -146,7 +144,7 @@ func TestAPIServerTakesTheChart(t *testing.T) {
 	t.Logf("%d objects", len(seen))
 }
 
-// TestAPIServerTakesOtherValues sets what is empty by default.
+// TestAPIServerTakesOtherValues sets values that are empty by default.
 func TestAPIServerTakesOtherValues(t *testing.T) {
 	objects := template(t, "image.registry=registry.example.com/celset/", "image.tag=v1", "image.pullSecrets[0].name=key",
 		"scheduler.replicas=3", "scheduler.extraArgs[0]=--v=4", "scheduler.nodeSelector.pool=system", "scheduler.priorityClassName=",
@@ -188,8 +186,8 @@ func TestAPIServerTakesOtherValues(t *testing.T) {
 	require.Equal(t, "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration", strings.TrimSpace(content))
 }
 
-// requirePlacementsSent demands that the webhook is sent all Placements, not only those with
-// the annotation, where celset-placement decides all.
+// requirePlacementsSent requires that the webhook gets all Placements, not only annotated ones, when celset-placement decides all
+// of them.
 func requirePlacementsSent(t *testing.T, objects []*unstructured.Unstructured) {
 	t.Helper()
 	webhooks, _, err := unstructured.NestedSlice(find(t, objects, "ValidatingWebhookConfiguration", "celset-webhook").Object, "webhooks")
@@ -199,7 +197,7 @@ func requirePlacementsSent(t *testing.T, objects []*unstructured.Unstructured) {
 	require.NotContains(t, webhooks[i], "matchConditions")
 }
 
-// TestChartRendersWhatKustomizeRenders compares all objects, with the rights among them.
+// TestChartRendersWhatKustomizeRenders compares all objects, including the rights.
 func TestChartRendersWhatKustomizeRenders(t *testing.T) {
 	for overlay, values := range map[string][]string{
 		"default-scheduler":    nil,
@@ -229,12 +227,12 @@ func TestChartRendersWhatKustomizeRenders(t *testing.T) {
 	}
 }
 
-// normalized removes everything in which the two differ on purpose: the label that says which of them manages an object, how changes
-// of the configuration come to pods, and the annotation that has helm keep an object.
+// normalized removes the intended differences: the label with the managing tool, the way that configuration changes reach pods,
+// and the annotation that makes helm keep an object.
 func normalized(t *testing.T, objects []*unstructured.Unstructured) []*unstructured.Unstructured {
 	t.Helper()
 	const config = "celset-scheduler-config"
-	// The chart is told the name of a secret that is there.
+	// The chart expects an existing secret.
 	objects = slices.DeleteFunc(objects, func(object *unstructured.Unstructured) bool { return object.GetKind() == "Secret" })
 	objects = withoutLabels(objects, managedBy)
 	for _, object := range objects {
@@ -263,7 +261,7 @@ func normalized(t *testing.T, objects []*unstructured.Unstructured) []*unstructu
 	return objects
 }
 
-// unnameRegistry takes the registry away, which kustomizations leave to an overlay of the user's.
+// unnameRegistry removes the registry, which kustomizations leave to a user's overlay.
 func unnameRegistry(t *testing.T, object *unstructured.Unstructured) {
 	t.Helper()
 	containers, _, err := unstructured.NestedSlice(object.Object, "spec", "template", "spec", "containers")
@@ -275,8 +273,7 @@ func unnameRegistry(t *testing.T, object *unstructured.Unstructured) {
 	require.NoError(t, unstructured.SetNestedSlice(object.Object, containers, "spec", "template", "spec", "containers"))
 }
 
-// unwrapBundles takes the line breaks out of certificates, that kustomize leaves in. They
-// mean nothing.
+// unwrapBundles removes the meaningless line breaks in certificates that kustomize keeps.
 func unwrapBundles(t *testing.T, object *unstructured.Unstructured) {
 	t.Helper()
 	webhooks, _, err := unstructured.NestedSlice(object.Object, "webhooks")

@@ -33,7 +33,7 @@ type koConfig struct {
 	} `json:"builds"`
 }
 
-// TestBaseIsTheKnownOne: ko would ask a registry for another one, which there is not.
+// TestBaseIsTheKnownOne checks the base image in ko's cache, because ko would look for another one in a registry.
 func TestBaseIsTheKnownOne(t *testing.T) {
 	command := exec.CommandContext(t.Context(), "../../hack/ko.sh", "-c", "cat $KOCACHE/img/index.json")
 	command.Env = append(os.Environ(), "KO=/bin/sh")
@@ -58,8 +58,7 @@ func readKoConfig(t *testing.T) (config koConfig) {
 	return config
 }
 
-// TestImagesAreBuilt finds, for the image of each rendered container, what ko builds it
-// from. It does not build it: releases do.
+// TestImagesAreBuilt checks that ko has a source for the image of each rendered container. Only releases build the images.
 func TestImagesAreBuilt(t *testing.T) {
 	config := readKoConfig(t)
 	makefile, err := os.ReadFile("../../Makefile")
@@ -91,7 +90,7 @@ func TestImagesAreBuilt(t *testing.T) {
 	}
 }
 
-// kubernetesVersion is the one that go.mod pins.
+// kubernetesVersion returns the version that go.mod pins.
 func kubernetesVersion(t *testing.T) string {
 	t.Helper()
 	content, err := os.ReadFile("../../go.mod")

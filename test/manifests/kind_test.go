@@ -17,8 +17,8 @@ import (
 	"github.com/celset/celset/test/controlplane"
 )
 
-// What the script hack/kind-demo.sh calls is replaced by a program that writes down its arguments.
-// kubectl is the real one for what needs no cluster, and keeps what it is to apply.
+// The stub replaces the programs that hack/kind-demo.sh calls, and records its arguments. For commands without a cluster, kubectl
+// is the real one; applied objects are stored.
 const stub = `#!/bin/sh
 name=$(basename "$0")
 echo "$name $*" >> "$CALLS/calls"
@@ -30,8 +30,7 @@ case "$name $*" in
 esac
 `
 
-// runKindDemo runs the script and returns what was called, the objects that were applied, and what
-// was printed.
+// runKindDemo runs the script and returns the calls, the applied objects, and the output.
 func runKindDemo(t *testing.T, without string, env ...string) (calls []string, applied, output string, err error) {
 	t.Helper()
 	programs, written := t.TempDir(), t.TempDir()
@@ -64,7 +63,7 @@ func runKindDemo(t *testing.T, without string, env ...string) (calls []string, a
 	return calls, applied, string(printed), err
 }
 
-// TestNodesOfKindHaveDevices: each overlay of the topology driver selects a node of the cluster.
+// TestNodesOfKindHaveDevices checks that each overlay of the topology driver selects a node of the cluster.
 func TestNodesOfKindHaveDevices(t *testing.T) {
 	content, err := os.ReadFile(filepath.Join("..", "..", "manifests", "kind", "cluster.yaml"))
 	require.NoError(t, err)

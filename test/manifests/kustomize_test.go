@@ -22,7 +22,7 @@ import (
 
 const root = "../../manifests"
 
-// components change what others have, and are rendered with that.
+// components change other kustomizations, and are rendered with them.
 var components = []string{"placement/without-bindings", "placement/multikueue", "webhook/placements", "webhook/guard", "webhook/files"}
 
 // kustomizations are the folders with a kustomization, relative to manifests.
@@ -42,12 +42,10 @@ func kustomizations(t *testing.T) []string {
 	return result
 }
 
-// completed is a copy of manifests with the files that an installation adds. It is made
-// once in a run, and goes with it.
+// completed is a copy of manifests with the files that an installation adds. It exists during the run.
 var completed string
 
-// complete makes the copy in a folder: where a kustomization makes a secret of files
-// that are not there, they are a certificate and its key.
+// complete creates the copy in a folder. It adds certificates and keys for kustomizations that make secrets of missing files.
 func complete(folder string) error {
 	if err := os.CopyFS(folder, os.DirFS(root)); err != nil {
 		return err
@@ -83,7 +81,7 @@ func complete(folder string) error {
 	})
 }
 
-// rendered does what "kustomize build" does with a folder in manifests.
+// rendered does "kustomize build" with a folder in manifests.
 func rendered(t *testing.T, folder string) []*unstructured.Unstructured {
 	t.Helper()
 	objects, err := render.Kustomization(filepath.Join(completed, folder))

@@ -19,7 +19,7 @@ const (
 	managedBy   = recommended + "managed-by"
 )
 
-// recommendedLabels are those that every object of celset has.
+// recommendedLabels are the labels that every object of celset has.
 var recommendedLabels = []string{recommended + "name", recommended + "component", recommended + "part-of", recommended + "version", managedBy}
 
 // withoutLabels returns copies of objects without labels of these names, on the objects and on their pods.
@@ -39,7 +39,7 @@ func withoutLabels(objects []*unstructured.Unstructured, names ...string) (witho
 	return without
 }
 
-// requireLabels demands the recommended labels of an object and of its pods. Selectors have none that changes with a version.
+// requireLabels requires the recommended labels on an object and on its pods. Selectors must not contain versioned labels.
 func requireLabels(t *testing.T, object *unstructured.Unstructured, tool string) {
 	t.Helper()
 	name := object.GetKind() + " " + object.GetName()
@@ -62,7 +62,7 @@ func requireLabels(t *testing.T, object *unstructured.Unstructured, tool string)
 	requireSelectors(t, name, object.Object)
 }
 
-// requireSelectors looks at all selectors by labels in an object, wherever they are.
+// requireSelectors checks all label selectors anywhere in an object.
 func requireSelectors(t *testing.T, name string, value any) {
 	t.Helper()
 	switch value := value.(type) {
@@ -98,7 +98,7 @@ func TestKustomizationsHaveLabels(t *testing.T) {
 	require.Greater(t, seen, 100)
 }
 
-// TestChartHasLabels has what TestAPIServerTakesTheChart does not turn on.
+// TestChartHasLabels enables parts that TestAPIServerTakesTheChart does not.
 func TestChartHasLabels(t *testing.T) {
 	objects := template(t, "webhook.enabled=true", "webhook.guard.enabled=true", "placement.enabled=true", "placement.crds=true", "placement.multiKueue=true",
 		"placement.inventory=ClusterProfile", "placement.inventoryNamespace=fleet", "topologyDriver.enabled=true",
@@ -111,7 +111,7 @@ func TestChartHasLabels(t *testing.T) {
 	}
 }
 
-// TestChartHasDashboards: each program that is enabled brings its dashboard, where Grafana's sidecar finds it.
+// TestChartHasDashboards checks that each enabled program adds its dashboard where Grafana's sidecar finds it.
 func TestChartHasDashboards(t *testing.T) {
 	objects := template(t, "webhook.enabled=true", "placement.enabled=true", "topologyDriver.enabled=true", "monitoring.dashboards=true")
 	for name, file := range map[string]string{

@@ -15,8 +15,7 @@ import (
 	"github.com/celset/celset/test/internal/render"
 )
 
-// watched are, for each folder in monitoring, one with the program and how the chart is told to
-// have nothing but that.
+// watched maps a folder in monitoring to its program, and to the values that make the chart render only the same.
 var watched = map[string]struct {
 	program string
 	values  []string
@@ -27,7 +26,7 @@ var watched = map[string]struct {
 	"topology-driver": {"overlays/topology-driver-ring", []string{"scheduler.enabled=false", "topologyDriver.enabled=true"}},
 }
 
-// TestPodMonitorsFindPods: selector, namespace and port of each are those of the program.
+// TestPodMonitorsFindPods checks that selector, namespace and port match the program.
 func TestPodMonitorsFindPods(t *testing.T) {
 	for folder, of := range watched {
 		t.Run(folder, func(t *testing.T) {
@@ -66,7 +65,7 @@ func TestPodMonitorsFindPods(t *testing.T) {
 	}
 }
 
-// portsOf are the names of the ports of an object's containers.
+// portsOf returns the names of the ports of an object's containers.
 func portsOf(t *testing.T, object *unstructured.Unstructured) []string {
 	t.Helper()
 	containers, _, err := unstructured.NestedSlice(object.Object, "spec", "template", "spec", "containers")
@@ -82,7 +81,7 @@ func portsOf(t *testing.T, object *unstructured.Unstructured) []string {
 	return result
 }
 
-// TestChartWatchesAsKustomizeDoes compares what two values add to the chart with the folders.
+// TestChartWatchesAsKustomizeDoes compares the objects that two values add to the chart with the folders.
 func TestChartWatchesAsKustomizeDoes(t *testing.T) {
 	for folder, of := range watched {
 		t.Run(folder, func(t *testing.T) {
@@ -109,7 +108,7 @@ func TestChartWatchesAsKustomizeDoes(t *testing.T) {
 	}
 }
 
-// TestAPIServerTakesTheMonitoringOfAll has all programs, and a label for Prometheus.
+// TestAPIServerTakesTheMonitoringOfAll enables all programs, and a label for Prometheus.
 func TestAPIServerTakesTheMonitoringOfAll(t *testing.T) {
 	objects := template(t, "placement.enabled=true", "webhook.enabled=true", "topologyDriver.enabled=true",
 		"monitoring.podMonitors=true", "monitoring.rules=true", "monitoring.labels.release=prometheus")
@@ -126,7 +125,7 @@ func TestAPIServerTakesTheMonitoringOfAll(t *testing.T) {
 	server(t).dryRun(t, objects)
 }
 
-// TestDryRunNoticesMistakesInMonitoring shows that the definitions in testdata refuse something.
+// TestDryRunNoticesMistakesInMonitoring shows that the definitions in testdata can refuse objects.
 func TestDryRunNoticesMistakesInMonitoring(t *testing.T) {
 	monitor := find(t, rendered(t, "monitoring/scheduler"), "PodMonitor", "celset-scheduler")
 	require.NoError(t, unstructured.SetNestedField(monitor.Object, "a", "spec", "jobLabels"))
@@ -139,7 +138,7 @@ func TestDryRunNoticesMistakesInMonitoring(t *testing.T) {
 	require.ErrorContains(t, server(t).apply(t, server(t).RESTConfig(), rule), "expr: Required value")
 }
 
-// TestEverythingIsWatched: each program that an overlay has is in watched.
+// TestEverythingIsWatched checks that watched contains each program of an overlay.
 func TestEverythingIsWatched(t *testing.T) {
 	for _, folder := range kustomizations(t) {
 		for _, object := range rendered(t, folder) {

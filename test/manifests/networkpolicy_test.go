@@ -23,8 +23,8 @@ func policyOf(t *testing.T, objects []*unstructured.Unstructured, program string
 	return &policy
 }
 
-// TestNetworkPoliciesNameAllPorts: a policy selects the pods of its program, and admits to each port that is not for the
-// kubelet alone. Metrics are for namespaces with Prometheus.
+// TestNetworkPoliciesNameAllPorts checks that a policy selects the pods of its program and allows each port that is not only for
+// the kubelet. Metrics are allowed for namespaces with Prometheus.
 func TestNetworkPoliciesNameAllPorts(t *testing.T) {
 	for folder, of := range watched {
 		t.Run(folder, func(t *testing.T) {

@@ -30,8 +30,8 @@ metadata:
 spec: {}
 `
 
-// TestPlacementRuns starts celset-placement with the flags of the rendered Deployment
-// under exactly the rendered rights: those without bindings are fewer.
+// TestPlacementRuns starts celset-placement with the flags of the rendered Deployment under exactly the rendered rights. Without
+// bindings it has fewer rights.
 func TestPlacementRuns(t *testing.T) {
 	server := server(t)
 	binary := env.Program(t, "celset-placement")
@@ -57,7 +57,7 @@ func TestPlacementRuns(t *testing.T) {
 	}
 }
 
-// store applies an object for good.
+// store applies an object permanently.
 func (s *apiServer) store(t *testing.T, object any) {
 	t.Helper()
 	content, err := yaml.Marshal(object)
@@ -65,8 +65,7 @@ func (s *apiServer) store(t *testing.T, object any) {
 	s.ApplyText(t, string(content))
 }
 
-// runPlacement runs the program until it has decided a Placement, and returns what it
-// logged.
+// runPlacement runs the program until it has decided a Placement, and returns its log.
 func (s *apiServer) runPlacement(t *testing.T, name, binary string, args []string) string {
 	t.Helper()
 	kubeconfig, err := s.KubeconfigFor(env.Placement.Name)
@@ -94,7 +93,7 @@ func namedPlacement(t *testing.T, name string) map[string]any {
 	return object
 }
 
-// isDecided tells whether the status of a Placement has conditions.
+// isDecided reports whether the status of a Placement has conditions.
 func (s *apiServer) isDecided(ctx context.Context, name string) bool {
 	content, err := s.Client().CoreV1().RESTClient().Get().
 		AbsPath("/apis/cluster.open-cluster-management.io/v1beta1/namespaces/default/placements/" + name).DoRaw(ctx)

@@ -12,7 +12,7 @@ import (
 	"github.com/celset/celset/apis/celset/v1alpha1"
 )
 
-// TestAdmissionPolicyKnowsPreferences demands that the ValidatingAdmissionPolicy accepts each built-in preference.
+// TestAdmissionPolicyKnowsPreferences checks that the ValidatingAdmissionPolicy accepts each built-in preference.
 func TestAdmissionPolicyKnowsPreferences(t *testing.T) {
 	content, err := os.ReadFile("../../manifests/webhook/policy.yaml")
 	require.NoError(t, err)

@@ -23,7 +23,7 @@ const (
 	nodeSets, placements = "TopologyPlacementGeneratorCEL", "TopologyPlacementGenerator"
 )
 
-// TestAllProfilesAreGuarded: what one profile does not limit holds up the pods of the other.
+// TestAllProfilesAreGuarded checks all profiles, because an unlimited profile delays the pods of the others.
 func TestAllProfilesAreGuarded(t *testing.T) {
 	for overlay, want := range map[string]map[string]configv1alpha1.AllocatorMode{
 		"default-scheduler": {stock: configv1alpha1.AllocatorUpstream, "celset-scheduler": configv1alpha1.AllocatorConstrained},
@@ -38,7 +38,7 @@ func TestAllProfilesAreGuarded(t *testing.T) {
 				require.Equal(t, []string{plugin, scorer, nodeSets}, names(plugins.MultiPoint.Enabled))
 				require.EqualValues(t, 3, *plugins.MultiPoint.Enabled[1].Weight, "docs/preferences.md#which-node")
 				require.Equal(t, []string{inPlace, placements}, names(plugins.MultiPoint.Disabled))
-				// Before DefaultPreemption, as upstream's.
+				// The plugin runs before DefaultPreemption, like upstream's.
 				require.Equal(t, []string{plugin}, names(plugins.PostFilter.Enabled))
 				require.Equal(t, []string{plugin}, names(plugins.PodGroupPostFilter.Enabled))
 				require.Len(t, profile.PluginConfig, 1)
@@ -64,7 +64,7 @@ func names(plugins []schedulerconfig.Plugin) []string {
 	return result
 }
 
-// schedulerConfig is the configuration that the scheduler of an overlay is started with.
+// schedulerConfig returns the configuration of an overlay's scheduler.
 func schedulerConfig(t *testing.T, objects []*unstructured.Unstructured) *schedulerconfig.KubeSchedulerConfiguration {
 	t.Helper()
 	for _, object := range objects {

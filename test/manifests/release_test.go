@@ -28,8 +28,7 @@ import (
 	"github.com/celset/celset/test/internal/tool"
 )
 
-// TestReleaseTwiceIsTheSame looks at what is in a release, too: everything in it says the same of
-// the images.
+// TestReleaseTwiceIsTheSame also checks that all parts of a release refer to the same images.
 func TestReleaseTwiceIsTheSame(t *testing.T) {
 	cases.OnlyNightly(t, "makes releases, which takes minutes")
 	folder, again := filepath.Join(t.TempDir(), "dist"), filepath.Join(t.TempDir(), "dist")
@@ -100,7 +99,7 @@ func TestReleaseTwiceIsTheSame(t *testing.T) {
 	requirePushed(t, folder)
 }
 
-// requireChartMetadata looks at what registries show of the chart: the README, and the annotations for Artifact Hub.
+// requireChartMetadata checks the chart's README and annotations for Artifact Hub, which registries show.
 func requireChartMetadata(t *testing.T, archive string, references []string) {
 	t.Helper()
 	readme, err := runHelm(t, "show", "readme", archive)
@@ -131,7 +130,7 @@ func requireChartMetadata(t *testing.T, archive string, references []string) {
 	require.NotContains(t, strings.Join(changes, ""), "](")
 }
 
-// requireVEX demands a statement about every image of the release, with a reason, and the time of the release.
+// requireVEX requires a statement with a reason about every image of the release, and the time of the release.
 func requireVEX(t *testing.T, text string, references []string) {
 	t.Helper()
 	var document struct {
@@ -167,7 +166,7 @@ func requireVEX(t *testing.T, text string, references []string) {
 	}
 }
 
-// requirePushed pushes a release to a registry on this machine, and spoils it.
+// requirePushed pushes a release to a local registry, and then corrupts the release.
 func requirePushed(t *testing.T, folder string) {
 	t.Helper()
 	crane, err := tool.Build("crane")
@@ -236,7 +235,7 @@ func TestReleaseRefusesMistakes(t *testing.T) {
 	require.FileExists(t, filepath.Join(folder, "mine"))
 }
 
-// checkSums returns the sums by file, which must be those of the files.
+// checkSums verifies the checksums of the files and returns them by file.
 func checkSums(t *testing.T, folder string) map[string]string {
 	t.Helper()
 	content, err := os.ReadFile(filepath.Join(folder, "SHA256SUMS"))

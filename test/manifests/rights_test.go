@@ -16,17 +16,17 @@ import (
 	"github.com/celset/celset/test/internal/render"
 )
 
-// isAboutRights tells whether an object says who may do what.
+// isAboutRights reports whether an object defines rights.
 func isAboutRights(object *unstructured.Unstructured) bool {
 	return object.GetKind() == "ServiceAccount" || object.GroupVersionKind().Group == "rbac.authorization.k8s.io"
 }
 
-// rights are the objects about rights, by kind, namespace and name.
+// rights returns the objects that define rights, by kind, namespace and name.
 func rights(objects []*unstructured.Unstructured) map[string]any {
 	return byName(slices.DeleteFunc(withoutLabels(objects, recommendedLabels...), func(o *unstructured.Unstructured) bool { return !isAboutRights(o) }))
 }
 
-// byName is for comparisons: the order of objects says nothing.
+// byName maps objects by name for comparisons, because their order has no meaning.
 func byName(objects []*unstructured.Unstructured) map[string]any {
 	result := map[string]any{}
 	for _, o := range objects {
@@ -35,7 +35,7 @@ func byName(objects []*unstructured.Unstructured) map[string]any {
 	return result
 }
 
-// byNameKey is that of an object in what byName returns.
+// byNameKey returns the key of an object in the result of byName.
 func byNameKey(o *unstructured.Unstructured) string {
 	return o.GetKind() + " " + o.GetNamespace() + "/" + o.GetName()
 }
@@ -50,7 +50,7 @@ func file(t *testing.T, elements ...string) []*unstructured.Unstructured {
 	return objects
 }
 
-// TestRenderedRightsAreTheProvedOnes compares the rendered rights with those that other tests run the programs with.
+// TestRenderedRightsAreTheProvedOnes compares the rendered rights with the rights in other tests that run the programs.
 // test/integration runs celset-scheduler. test/cmd/celset-placement and the demo of Placements run celset-placement's controller.
 func TestRenderedRightsAreTheProvedOnes(t *testing.T) {
 	for overlay, proved := range map[string]string{
@@ -64,7 +64,7 @@ func TestRenderedRightsAreTheProvedOnes(t *testing.T) {
 	}
 }
 
-// TestPodsRunAsTheAccounts looks for the account of each pod among the rights.
+// TestPodsRunAsTheAccounts checks that each pod's account is among the rights.
 func TestPodsRunAsTheAccounts(t *testing.T) {
 	for _, folder := range kustomizations(t) {
 		if filepath.Dir(folder) != "overlays" {

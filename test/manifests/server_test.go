@@ -25,11 +25,10 @@ import (
 	"github.com/celset/celset/test/internal/render"
 )
 
-// apiServer validates objects. It stores namespaces, definitions and what programs
-// that run need.
+// An apiServer validates objects. It stores only namespaces, definitions and objects that running programs need.
 type apiServer struct{ *env.Env }
 
-// shared is the one of this run.
+// shared is the API server of this run.
 var shared *apiServer
 
 func TestMain(m *testing.M) {
@@ -46,11 +45,10 @@ func TestMain(m *testing.M) {
 	})
 }
 
-// warnLabel has the API server warn of pods that do more than the label's value allows.
+// warnLabel makes the API server warn of pods that exceed the label's level.
 const warnLabel = "pod-security.kubernetes.io/warn"
 
-// podSecurity of a namespace is restricted, but for pods that have to have folders of
-// nodes.
+// podSecurity returns labels for the level "restricted", except in the driver's namespace, whose pods need folders of nodes.
 func podSecurity(namespace string) map[string]string {
 	if namespace == driverNamespace {
 		return map[string]string{warnLabel: "privileged"}
@@ -58,14 +56,13 @@ func podSecurity(namespace string) map[string]string {
 	return map[string]string{warnLabel: "restricted"}
 }
 
-// server is the API server that all tests share.
+// server returns the API server that all tests share.
 func server(t *testing.T) *apiServer {
 	t.Helper()
 	return shared
 }
 
-// dryRun has the API server validate objects, and default and admit them, but not
-// store them. What it warns of is an error.
+// dryRun makes the API server validate, default and admit objects without storing them. Warnings are errors.
 func (s *apiServer) dryRun(t *testing.T, objects []*unstructured.Unstructured) {
 	t.Helper()
 	require.NotEmpty(t, objects)
@@ -87,8 +84,8 @@ func (s *apiServer) apply(t *testing.T, config *rest.Config, object *unstructure
 	return err
 }
 
-// ensureNamespace creates the namespace that an object is or is in, unless it exists,
-// and has its pods looked at.
+// ensureNamespace creates the namespace of an object (or the namespace that it is), unless it exists, with warnings about its
+// pods.
 func (s *apiServer) ensureNamespace(t *testing.T, object *unstructured.Unstructured) {
 	t.Helper()
 	name := object.GetNamespace()
@@ -107,7 +104,7 @@ func (s *apiServer) ensureNamespace(t *testing.T, object *unstructured.Unstructu
 	require.NoError(t, err)
 }
 
-// warnings collects those of the API server.
+// warnings collects the warnings of the API server.
 type warnings struct {
 	mu    sync.Mutex
 	texts []string

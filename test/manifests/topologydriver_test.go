@@ -33,13 +33,12 @@ import (
 )
 
 const (
-	// driverNamespace is where the topology driver runs.
+	// driverNamespace is the namespace of the topology driver.
 	driverNamespace = "celset-topology-driver"
 	nodeNameKey     = "authentication.kubernetes.io/node-name"
 )
 
-// installDriver stores the overlay's rights and policy, and returns all its objects'
-// flags.
+// installDriver stores the overlay's rights and policy, and returns the flags of all its pods.
 func (s *apiServer) installDriver(t *testing.T, overlay string) (args []string) {
 	t.Helper()
 	objects := rendered(t, "overlays/"+overlay)
@@ -54,8 +53,8 @@ func (s *apiServer) installDriver(t *testing.T, overlay string) (args []string) 
 	return args
 }
 
-// onNode is the configuration of a client with the token of the driver's pod on a node;
-// of a pod that is on none if the node is empty.
+// onNode returns the configuration of a client with the token of the driver's pod on a node. With an empty node, the pod has no
+// node.
 func (s *apiServer) onNode(node string) *rest.Config {
 	config := s.RESTConfig()
 	config.Impersonate = rest.ImpersonationConfig{UserName: env.TopologyDriver.Name, Groups: []string{"system:serviceaccounts", "system:authenticated"}}
@@ -65,7 +64,7 @@ func (s *apiServer) onNode(node string) *rest.Config {
 	return config
 }
 
-// kubeconfigOnNode writes the same to a file.
+// kubeconfigOnNode writes this configuration to a file.
 func (s *apiServer) kubeconfigOnNode(t *testing.T, node string) string {
 	t.Helper()
 	config := s.onNode(node)
@@ -85,8 +84,7 @@ func (s *apiServer) kubeconfigOnNode(t *testing.T, node string) string {
 	return path
 }
 
-// createNode creates a node and takes it away after the test, with what is published for
-// it.
+// createNode creates a node, and deletes it with its slices after the test.
 func (s *apiServer) createNode(t *testing.T, name string) {
 	t.Helper()
 	nodes := s.Client().CoreV1().Nodes()
@@ -99,8 +97,8 @@ func (s *apiServer) createNode(t *testing.T, name string) {
 	})
 }
 
-// TestTopologyDriverRuns starts the driver with the flags of the rendered DaemonSets under
-// exactly the rendered rights, and plays the kubelet: nothing is forbidden.
+// TestTopologyDriverRuns starts the driver with the flags of the rendered DaemonSets under exactly the rendered rights, and acts
+// as the kubelet. No request may be forbidden.
 func TestTopologyDriverRuns(t *testing.T) {
 	server := server(t)
 	binary := env.Program(t, "celset-topology-driver")
@@ -114,7 +112,7 @@ func TestTopologyDriverRuns(t *testing.T) {
 		t.Run(overlay, func(t *testing.T) {
 			server.createNode(t, overlay)
 			args := server.installDriver(t, overlay)
-			// Paths of sockets are short.
+			// Paths of sockets must be short.
 			dir, err := os.MkdirTemp("", "celset-")
 			require.NoError(t, err)
 			t.Cleanup(func() { require.NoError(t, os.RemoveAll(dir)) })
@@ -144,7 +142,7 @@ func TestTopologyDriverRuns(t *testing.T) {
 	}
 }
 
-// prepareOne creates a claim of one device and has the driver prepare it.
+// prepareOne creates a claim of one device and makes the driver prepare it.
 func (s *apiServer) prepareOne(t *testing.T, socket, node, driver, device string) (message string) {
 	t.Helper()
 	claims := s.Client().ResourceV1().ResourceClaims(metav1.NamespaceDefault)
@@ -172,7 +170,7 @@ func (s *apiServer) prepareOne(t *testing.T, socket, node, driver, device string
 	return response.Claims[string(claim.UID)].Error
 }
 
-// TestPolicyOfTheTopologyDriver: a driver writes slices of its node only.
+// TestPolicyOfTheTopologyDriver checks that a driver can write only slices of its node.
 func TestPolicyOfTheTopologyDriver(t *testing.T) {
 	server := server(t)
 	server.installDriver(t, "topology-driver-ring")
@@ -225,7 +223,7 @@ func TestPolicyOfTheTopologyDriver(t *testing.T) {
 	}
 }
 
-// requireMessage demands an error with a message, or none if that is empty.
+// requireMessage requires an error with a message, or no error if the message is empty.
 func requireMessage(t *testing.T, err error, message string) {
 	t.Helper()
 	if message == "" {
@@ -235,7 +233,7 @@ func requireMessage(t *testing.T, err error, message string) {
 	require.ErrorContains(t, err, message)
 }
 
-// TestDeviceClassesOfTheTopologyDriver: with the overlays, the examples can be applied.
+// TestDeviceClassesOfTheTopologyDriver checks that the examples can be applied with the overlays.
 func TestDeviceClassesOfTheTopologyDriver(t *testing.T) {
 	examples := file(t, "examples", "deviceclasses.yaml")
 	for overlay, name := range map[string]string{"topology-driver-ring": "mla.example.com", "topology-driver-mesh": "mesh.example.com"} {
@@ -244,8 +242,8 @@ func TestDeviceClassesOfTheTopologyDriver(t *testing.T) {
 	}
 }
 
-// TestOverlaysOfTheTopologyDriverGoTogether: what both have is the same, and the pods of
-// one are not those of the other.
+// TestOverlaysOfTheTopologyDriverGoTogether checks that objects in both overlays are equal, and that their pods have different
+// selectors.
 func TestOverlaysOfTheTopologyDriverGoTogether(t *testing.T) {
 	rings, meshes := byName(rendered(t, "overlays/topology-driver-ring")), byName(rendered(t, "overlays/topology-driver-mesh"))
 	own := map[bool]int{}
@@ -268,8 +266,8 @@ func TestOverlaysOfTheTopologyDriverGoTogether(t *testing.T) {
 	require.Len(t, selectors, 2)
 }
 
-// TestNamespaceAllowsThePods: a cluster that enforces the restricted profile by default
-// would refuse the pods of the driver elsewhere.
+// TestNamespaceAllowsThePods checks the namespace's level: a cluster that enforces "restricted" by default would refuse the
+// driver's pods elsewhere.
 func TestNamespaceAllowsThePods(t *testing.T) {
 	namespace := find(t, rendered(t, "topology-driver"), "Namespace", driverNamespace)
 	require.Equal(t, "privileged", namespace.GetLabels()["pod-security.kubernetes.io/enforce"])

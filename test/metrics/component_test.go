@@ -29,8 +29,8 @@ import (
 	"github.com/celset/celset/test/topologydriver"
 )
 
-// components are the programs whose metrics the page describes. Each function has the
-// program register its metrics and makes each time series once.
+// components are the programs whose metrics the page describes. Each function registers the program's metrics and creates each
+// time series once.
 var components = map[string]func(*testing.T, *recorder){
 	"All programs": func(t *testing.T, r *recorder) {
 		info := buildinfo.Info{Version: "v0.37.2", Kubernetes: "v1.37.2", Commit: "0123abc"}
@@ -38,30 +38,30 @@ var components = map[string]func(*testing.T, *recorder){
 	},
 	"celset-scheduler": exerciseScheduler,
 	"celset-placement": exercisePlacement,
-	// It has each time series from the beginning.
+	// The driver creates each time series on start.
 	"celset-topology-driver": func(t *testing.T, r *recorder) {
 		_, err := topologydriver.NewMetrics(r, "mla.example.com")
 		require.NoError(t, err)
 	},
-	// The same.
+	// The webhook does so, too.
 	"celset-webhook": func(t *testing.T, r *recorder) {
 		_, err := server.NewMetrics(r.Registerer())
 		require.NoError(t, err)
 	},
 }
 
-// metric is what is known of a metric, from the page or from the registry.
+// A metric is a metric's description on the page or in the registry.
 type metric struct {
 	help    string
 	kind    string
 	labels  map[string][]string
 	buckets []float64
-	// series is their number, not known from the page.
+	// series is the number of time series, unknown on the page.
 	series int
 }
 
-// recorder is a registry that knows the names of what was registered, whether there is
-// a value of it or not. Nothing is known of what is registered with its Registerer.
+// A recorder is a registry that records the names of registered metrics, even without values. Metrics registered with its
+// Registerer are not recorded.
 type recorder struct {
 	compbase.KubeRegistry
 	names []string
@@ -86,7 +86,7 @@ func (r *recorder) CustomRegister(all compbase.StableCollector) error {
 	return r.KubeRegistry.CustomRegister(all)
 }
 
-// registered are the metrics of a component.
+// registered returns the metrics of a component.
 func registered(t *testing.T, component string) map[string]metric {
 	t.Helper()
 	r := &recorder{KubeRegistry: compbase.NewKubeRegistry()}
@@ -123,7 +123,7 @@ func registered(t *testing.T, component string) map[string]metric {
 	return result
 }
 
-// exerciseScheduler makes all combinations of labels.
+// exerciseScheduler creates all combinations of labels.
 func exerciseScheduler(t *testing.T, r *recorder) {
 	t.Helper()
 	measured, err := metrics.New(r, time.Now)

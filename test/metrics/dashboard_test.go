@@ -16,7 +16,7 @@ import (
 	"github.com/celset/celset/test/controlplane"
 )
 
-// dashboard is as much of a Grafana dashboard as the tests look at.
+// A dashboard has the fields of a Grafana dashboard that the tests use.
 type dashboard struct {
 	UID, Title    string
 	SchemaVersion int
@@ -63,7 +63,7 @@ var (
 	legendLabel = regexp.MustCompile(`\{\{([a-z_]+)\}\}`)
 )
 
-// All that a dashboard asks for exists, and it shows every metric.
+// A dashboard queries only existing metrics, and every metric is on a dashboard.
 func TestQueriesOfDashboards(t *testing.T) {
 	known := knownMetrics(t)
 	shown := map[string]bool{}
@@ -94,7 +94,7 @@ func TestQueriesOfDashboards(t *testing.T) {
 	}
 }
 
-// groups are the labels that the result of a query has.
+// groups returns the labels of a query's result.
 func groups(query string) []string {
 	var labels []string
 	for _, group := range grouping.FindAllStringSubmatch(query, -1) {

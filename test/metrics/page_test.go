@@ -19,7 +19,7 @@ import (
 	"github.com/celset/celset/test/controlplane"
 )
 
-// maxSeries is what the page says.
+// maxSeries is the number on the page.
 const maxSeries = 900
 
 func file(t *testing.T, elements ...string) string {
@@ -39,7 +39,7 @@ var (
 	code          = regexp.MustCompile("`([^`]+)`")
 )
 
-// described reads what the page says of the metrics of each program.
+// described returns the page's metrics of each program.
 func described(t *testing.T) map[string]map[string]metric {
 	t.Helper()
 	result := map[string]map[string]metric{}
@@ -67,7 +67,7 @@ func described(t *testing.T) map[string]map[string]metric {
 	return result
 }
 
-// read takes what a line tells.
+// read parses a line of the description.
 func (m *metric) read(t *testing.T, line string) {
 	t.Helper()
 	if help, ok := strings.CutPrefix(line, "- Help: "); ok {
@@ -118,7 +118,7 @@ func TestPageDescribesWhatIsRegistered(t *testing.T) {
 	}
 }
 
-// Nothing about a single object can be told from a metric, but for what administrators name.
+// Metrics must not identify single objects, except objects that administrators name.
 func TestNoLabelNamesObjects(t *testing.T) {
 	allowed := []string{
 		"budget", "cache", "class", "commit", "constraint", "devices", "driver", "end", "kubernetes", "operation", "result", "plugin_name", "plugin_type", "queue", "reason", "resource", "scope", "state", "version",
@@ -132,7 +132,7 @@ func TestNoLabelNamesObjects(t *testing.T) {
 	}
 }
 
-// Each metric has an example, and all queries of the page can be answered.
+// Each metric has an example, and all queries of the page use existing metrics.
 func TestQueriesOfThePage(t *testing.T) {
 	known := knownMetrics(t)
 	asked := map[string]bool{}
@@ -148,7 +148,7 @@ func TestQueriesOfThePage(t *testing.T) {
 	}
 }
 
-// Queries elsewhere can be answered, too.
+// Queries on other pages use existing metrics, too.
 func TestQueriesOfOtherPages(t *testing.T) {
 	queries := queriesOf(file(t, "docs", "install.md"))
 	require.NotEmpty(t, queries)
@@ -164,7 +164,7 @@ var (
 	queryInCell = regexp.MustCompile("`([^`]*(?:rate|_over_time)\\([^`]*)`")
 )
 
-// queriesOf are the blocks and lines of PromQL, and what looks like it in tables.
+// queriesOf returns the blocks and lines of PromQL, and the queries in tables.
 func queriesOf(content string) []string {
 	var queries []string
 	for _, line := range queryLine.FindAllStringSubmatch(content, -1) {

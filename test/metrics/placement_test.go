@@ -18,8 +18,7 @@ import (
 	"github.com/celset/celset/placement/metrics"
 )
 
-// exercisePlacement makes all combinations of labels. That it makes each metric is
-// known from the test of the package, which counts them.
+// exercisePlacement creates all combinations of labels. The package's own test checks that it creates each metric.
 func exercisePlacement(t *testing.T, r *recorder) {
 	t.Helper()
 	measured, err := metrics.New(metrics.Options{Registerer: r.Registerer()})

@@ -21,8 +21,7 @@ import (
 	"github.com/celset/celset/test/controlplane"
 )
 
-// buildPromtool builds bin/promtool, once in a run. Of a make that runs the tests it does not
-// know.
+// buildPromtool builds bin/promtool once in a run, without the environment of a make that runs the tests.
 var buildPromtool = sync.OnceValues(func() (string, error) {
 	root, err := controlplane.ModuleRoot()
 	if err != nil {
@@ -37,7 +36,7 @@ var buildPromtool = sync.OnceValues(func() (string, error) {
 	return string(output), err
 })
 
-// promtool runs Prometheus' own tool in a folder and returns what it printed.
+// promtool runs Prometheus' promtool in a folder and returns its output.
 func promtool(t *testing.T, folder string, args ...string) (string, error) {
 	t.Helper()
 	cases.OnlyNightly(t, "builds promtool, which takes minutes")
@@ -51,7 +50,7 @@ func promtool(t *testing.T, folder string, args ...string) (string, error) {
 	return string(result), err
 }
 
-// testsOf are the unit tests of the rules in a folder of manifests/monitoring.
+// testsOf returns the unit tests of the rules in a folder of manifests/monitoring.
 func testsOf(t *testing.T, folder string) []byte {
 	t.Helper()
 	content, err := os.ReadFile(filepath.Join("testdata", folder+".yaml"))
@@ -59,7 +58,7 @@ func testsOf(t *testing.T, folder string) []byte {
 	return content
 }
 
-// write puts rules and their tests side by side, as promtool wants them.
+// write writes rules and their tests into one folder for promtool.
 func write(t *testing.T, rules ruleFile, tests []byte) string {
 	t.Helper()
 	content, err := yaml.Marshal(rules)
@@ -70,7 +69,7 @@ func write(t *testing.T, rules ruleFile, tests []byte) string {
 	return folder
 }
 
-// TestPrometheusTakesAlerts has Prometheus parse expressions and templates, and run the tests.
+// TestPrometheusTakesAlerts makes Prometheus parse expressions and templates, and run the tests.
 func TestPrometheusTakesAlerts(t *testing.T) {
 	for name, file := range rules(t) {
 		t.Run(name, func(t *testing.T) {
@@ -83,7 +82,7 @@ func TestPrometheusTakesAlerts(t *testing.T) {
 	}
 }
 
-// TestPromtoolNoticesMistakes shows that the test before can fail.
+// TestPromtoolNoticesMistakes shows that TestPrometheusTakesAlerts can fail.
 func TestPromtoolNoticesMistakes(t *testing.T) {
 	for name, change := range map[string]struct {
 		change func(*alert)
@@ -105,7 +104,7 @@ func TestPromtoolNoticesMistakes(t *testing.T) {
 	}
 }
 
-// TestAlertsAreTested: each alert fires in a test, and each is asked for when it must not.
+// TestAlertsAreTested checks that each alert fires in a test, and is quiet in another.
 func TestAlertsAreTested(t *testing.T) {
 	fires, quiet := map[string]bool{}, map[string]bool{}
 	for folder := range rules(t) {
@@ -144,18 +143,18 @@ type alert struct {
 	Annotations map[string]string `json:"annotations"`
 }
 
-// ruleGroup is what a file of rules has one of for each program.
+// A ruleGroup contains the rules of one program.
 type ruleGroup struct {
 	Name  string  `json:"name"`
 	Rules []alert `json:"rules"`
 }
 
-// ruleFile is what Prometheus reads, and what the operator's PrometheusRule has as its spec.
+// A ruleFile is a rule file of Prometheus, and the spec of the operator's PrometheusRule.
 type ruleFile struct {
 	Groups []ruleGroup `json:"groups"`
 }
 
-// rules are those of each folder in manifests/monitoring.
+// rules returns the rules of each folder in manifests/monitoring.
 func rules(t *testing.T) map[string]ruleFile {
 	t.Helper()
 	root, err := controlplane.ModuleRoot()
@@ -179,7 +178,7 @@ func rules(t *testing.T) map[string]ruleFile {
 	return result
 }
 
-// alerts are all of them, by their names.
+// alerts returns all alerts by name.
 func alerts(t *testing.T) map[string]alert {
 	t.Helper()
 	result := map[string]alert{}
@@ -194,22 +193,22 @@ func alerts(t *testing.T) map[string]alert {
 	return result
 }
 
-// TestQueriesOfAlerts: what an alert asks for exists.
+// TestQueriesOfAlerts checks that alerts use existing metrics.
 func TestQueriesOfAlerts(t *testing.T) {
 	known := knownMetrics(t)
-	// Prometheus has it for whatever it reads.
+	// Prometheus adds this metric for each target.
 	known["up"] = metric{kind: "gauge", labels: map[string][]string{}}
 	for _, alert := range alerts(t) {
 		checkQuery(t, known, alert.Expr)
 	}
 }
 
-// severities are explained on the page.
+// severities are the values that the page explains.
 var severities = []string{"critical", "warning", "info"}
 
 const pageOfAlerts = "https://github.com/celset/celset/blob/main/docs/alerts.md#"
 
-// valueOfLabel finds the labels that a text shows.
+// valueOfLabel matches the labels in a text.
 var valueOfLabel = regexp.MustCompile(`\$labels\.([a-z_]+)`)
 
 func TestAlertsSayWhatToDo(t *testing.T) {

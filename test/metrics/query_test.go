@@ -15,9 +15,8 @@ import (
 	schedulermetrics "k8s.io/kubernetes/pkg/scheduler/metrics"
 )
 
-// knownMetrics are those of all components and those that kube-scheduler has anyhow. Of
-// the latter it is known that they exist and which labels they have, but not all values
-// of these.
+// knownMetrics returns the metrics of all components and kube-scheduler's own. For the latter, the labels are known but not all
+// of their values.
 func knownMetrics(t *testing.T) map[string]metric {
 	t.Helper()
 	known := map[string]metric{}
@@ -55,11 +54,10 @@ var (
 	operators  = []string{"and", "or", "unless", "bool", "offset", "group_left", "group_right", "by", "without", "on", "ignoring"}
 )
 
-// added by Prometheus to what it reads.
+// added are the labels that Prometheus adds.
 var added = []string{"instance", "job", "le"}
 
-// checkQuery fails if the query asks for a metric, a label or a value that does not
-// exist, and returns the metrics that it asks for.
+// checkQuery fails if the query uses a metric, a label or a value that does not exist. It returns the metrics in the query.
 func checkQuery(t *testing.T, known map[string]metric, query string) []string {
 	t.Helper()
 	for _, pair := range []string{"()", "{}", "[]"} {
@@ -105,8 +103,7 @@ func checkMatchers(t *testing.T, m *metric, matchers, query string) {
 	}
 }
 
-// namesIn are the metrics in a query: what is left when all else that has a name is
-// taken away.
+// namesIn returns the metrics in a query: the names that are left after all other named parts are removed.
 func namesIn(query string) []string {
 	rest := quoted.ReplaceAllString(query, `""`)
 	rest = rangeOf.ReplaceAllString(rest, "")
@@ -125,7 +122,7 @@ func namesIn(query string) []string {
 	return names
 }
 
-// find knows that a histogram is read as three.
+// find handles the three series of a histogram.
 func find(known map[string]metric, name string) (string, *metric) {
 	if m, ok := known[name]; ok && m.kind != "histogram" {
 		return name, &m

@@ -17,19 +17,19 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 )
 
-// root is that of the module.
+// root is the root of the module.
 var root = filepath.Join("..", "..")
 
-// row is one line of a table.
+// A row is a line of a table.
 type row struct {
 	line int
-	// cells are those between the matter and the tests.
+	// cells are the cells between the matter and the tests.
 	matter string
 	cells  []string
 	tests  []testName
 }
 
-// testName is a test function and the folder that it is in.
+// A testName is a test function and its folder.
 type testName struct{ folder, function string }
 
 const header = "| matter | OCM | celset | tests |"
@@ -38,13 +38,13 @@ func TestDifferencesAreTested(t *testing.T) {
 	requireTested(t, "ocm.md", header, 29, ".")
 }
 
-// Each matter has a number by which it is found upstream, if not in its own row then in one above.
+// Each matter has the number of an upstream issue, in its own row or in a row above.
 func TestUpstreamsMattersAreTested(t *testing.T) {
 	requireTested(t, "differences.md", "| matter | upstream | in 1.37.2 | in celset | tests |", 6, `kubernetes/kubernetes#\d{6}`)
 	requireTested(t, "differences.md", "| matter | upstream | what happens | what helps | tests |", 2, `kubernetes/kubernetes#\d{6}|^as above$`)
 }
 
-// requireTested reads the tables of a page. What is said first of a matter must match the expression.
+// requireTested reads the tables of a page. The first cell after a matter must match the expression.
 func requireTested(t *testing.T, name, header string, atLeast int, first string) {
 	t.Helper()
 	page, err := os.ReadFile(filepath.Join(root, "docs", name))
@@ -72,8 +72,8 @@ func requireTested(t *testing.T, name, header string, atLeast int, first string)
 
 var quoted = regexp.MustCompile("^`([a-z0-9/]+)\\.(Test\\w+)`$")
 
-// rowsOf returns the rows of all tables with a header. A row with a cell too many or
-// too few, or with something else than a test where tests belong, has no tests.
+// rowsOf returns the rows of all tables with a header. A malformed row has no tests: one with a wrong number of cells, or with
+// other text in the column of tests.
 func rowsOf(page, header string) []row {
 	var result []row
 	inTable := false
@@ -131,8 +131,7 @@ func testsIn(t *testing.T, folder string) sets.Set[string] {
 	return result
 }
 
-// isTest tells whether "go test" runs a function: one with that name and one
-// parameter, which is no method.
+// isTest reports whether "go test" runs a function: a function with a test's name and one parameter.
 func isTest(function *ast.FuncDecl) bool {
 	if function.Recv != nil || !strings.HasPrefix(function.Name.Name, "Test") || function.Name.Name == "TestMain" {
 		return false
@@ -149,7 +148,7 @@ func isTest(function *ast.FuncDecl) bool {
 	return ok && selector.Sel.Name == "T"
 }
 
-// The test of the page must see what is wrong with one.
+// The page's test must notice malformed rows.
 func TestRowsThatAreWrongHaveNoTests(t *testing.T) {
 	for name, line := range map[string]string{
 		"none":          "| a | b | c | |",

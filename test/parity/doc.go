@@ -1,9 +1,8 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package parity has no code of its own. Its test holds docs/ocm.md#differences-from-ocm
-// and docs/differences.md to the tests: what these pages claim celset does otherwise than
-// Open Cluster Management and Kubernetes must be pinned by test functions that exist.
+// Package parity has no code of its own. Its test checks docs/ocm.md#differences-from-ocm and docs/differences.md: each claimed
+// difference from Open Cluster Management or Kubernetes must name existing test functions.
 //
 //	go test ./test/parity/...
 package parity

@@ -11,8 +11,8 @@ import (
 	"k8s.io/kubernetes/pkg/apis/core/validation"
 )
 
-// The claim for extended resources is in no list of a pod's claims, so the API server refuses what upstream's
-// plugin writes of its devices. Where this fails, the line in docs/differences.md is to be removed.
+// The claim for extended resources is not in the lists of a pod's claims, so the API server refuses the status that upstream's
+// plugin writes for its devices. If this test fails, remove the line in docs/differences.md.
 func TestNodeAllocatableExtendedResources(t *testing.T) {
 	const claim = "pod-extended-resources-x"
 	before := &core.Pod{}

@@ -25,26 +25,24 @@ const (
 		")).size() >= 2)"
 	column = "d.attributes['mla.example.com'].col"
 	extent = "devices.map(d, " + column + ").max() - devices.map(d, " + column + ").min()"
-	// columnCounts can be met one by one, but not together: six even and six odd
-	// numbers have an even sum.
+	// columnCounts has conditions that can be met one by one, but not together: six even and six odd numbers have an even sum.
 	columnCounts = "devices.filter(d, " + column + " % 2 == 0).size() == 6 && devices.map(d, " + column + ").sum() == 99"
 )
 
-// BenchmarkBudgets measures what the defaults of the budgets are derived from: how
-// fast searches that find nothing use up CEL cost (the metric cost/s) and steps
-// (steps/s). A unit of cost stands for at most 250 ns of evaluations, which is four million a
-// second; what the search does besides comes on top.
+// BenchmarkBudgets measures the basis of the default budgets: how fast searches without a result use up CEL cost (the metric
+// cost/s) and steps (steps/s). A unit of cost is at most 250 ns of evaluation, so the maximum is four million units a second,
+// less the search's other work.
 func BenchmarkBudgets(b *testing.B) {
 	for _, test := range []struct {
 		name    string
 		claim   shape.Scenario
 		options []allocator.Option
 	}{
-		// Every set is evaluated: what counts is the cost.
+		// Every set is evaluated, so the cost counts.
 		{"expression=ring/sets=evaluated", ofMesh(1, 16, 4, extent+" == 2"), exhaustive},
 		{"expression=grid/sets=evaluated", ofMesh(4, 4, 4, gridExpression+" && devices.size() == 3"), exhaustive},
 		{"expression=unread/sets=evaluated", ofMesh(1, 16, 4, "devices.slice(0, 1).size() == 2"), exhaustive},
-		// Hardly one is: what counts are the steps. The grid of KEP-5254 is answered in one.
+		// Hardly any set is evaluated, so the steps count. The grid of KEP-5254 takes one step.
 		{"expression=sum/sets=bounded", ofMesh(1, 20, 10, "devices.map(d, "+column+" * 2).sum() == 191"), nil},
 		{"expression=counts/sets=bounded", ofMesh(1, 18, 12, columnCounts), nil},
 	} {
@@ -57,7 +55,7 @@ func BenchmarkBudgets(b *testing.B) {
 				allocator.WithCostBudget(math.MaxUint64), allocator.WithStepBudget(math.MaxInt64)})
 			var steps int64
 			for b.Loop() {
-				// A new one each time: an allocator remembers that there is no such set.
+				// The allocator is new each time, because it caches that no such set exists.
 				a, err := f.celset(b.Context(), options...)
 				if err != nil {
 					b.Fatal(err)
@@ -76,7 +74,7 @@ func BenchmarkBudgets(b *testing.B) {
 
 var exhaustive = []allocator.Option{allocator.WithExhaustiveSearch()}
 
-// spending adds up what evaluations cost.
+// spending sums the cost of evaluations.
 type spending struct{ cost uint64 }
 
 func (s *spending) ObserveCompilation(string, bool, error) {}

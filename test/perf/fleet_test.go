@@ -24,7 +24,7 @@ import (
 	"github.com/celset/celset/internal/testing/shape"
 )
 
-// hardware is nodes with the devices of a scenario.
+// hardware is a set of nodes with the devices of a scenario.
 type hardware struct {
 	shape.Scenario
 	classes classList
@@ -58,20 +58,20 @@ func (l classList) Get(name string) (*resourceapi.DeviceClass, error) {
 	return nil, fmt.Errorf("no DeviceClass %q", name)
 }
 
-// fleet is nodes on which devices are in use.
+// A fleet is a set of nodes with devices in use.
 type fleet struct {
 	*hardware
 	nodes  []*v1.Node
 	slices []*resourceapi.ResourceSlice
 	free   []shape.Set
-	// want has the answer for each node, empty where there is none.
+	// want is the answer for each node, or empty if there is no answer.
 	want  []shape.Set
 	state structured.AllocatedState
 	// selectors are compiled once, as in a scheduler.
 	selectors *dracel.Cache
 }
 
-// occupied uses as many nodes as there are occupancies.
+// occupied returns a fleet with a node for each occupancy.
 func (h *hardware) occupied(occupancies []shape.Set) *fleet {
 	f := &fleet{
 		hardware: h,
@@ -84,7 +84,7 @@ func (h *hardware) occupied(occupancies []shape.Set) *fleet {
 	for i, inUse := range occupancies {
 		free := h.All() &^ inUse
 		var want shape.Set
-		if h.Name != "" { // the others have no search by hand
+		if h.Name != "" { // the other scenarios have no hand-written search
 			want, _ = h.HandWritten(free)
 		}
 		f.free, f.want = append(f.free, free), append(f.want, want)
@@ -97,22 +97,21 @@ func (h *hardware) occupied(occupancies []shape.Set) *fleet {
 	return f
 }
 
-// celset is the allocator under test.
+// celset returns the allocator under test.
 func (f *fleet) celset(ctx context.Context, options ...allocator.Option) (*allocator.Allocator, error) {
 	return allocator.NewAllocator(ctx, features, f.state, f.classes, f.slices, f.selectors, options...)
 }
 
-// exhaustive is the reference: no limit but that of ctx.
+// exhaustive returns the reference allocator, which only ctx limits.
 func (f *fleet) exhaustive(ctx context.Context) (*allocator.Allocator, error) {
 	return f.celset(ctx, allocator.WithExhaustiveSearch(), allocator.WithCostBudget(math.MaxUint64))
 }
 
-// newCache is the option for allocators to share what they find out: a new one each
-// time is cold, one for all becomes warm.
+// newCache returns an option for allocators to share caches. A new option each time means cold caches; a shared option becomes
+// warm.
 func newCache() allocator.Option { return allocator.WithCache(allocator.NewCache()) }
 
-// verify asks for all nodes, one after the other, as a scheduler's Filter does. It returns the number of nodes that
-// it came to an end with.
+// verify allocates on all nodes, one after the other, as a scheduler's Filter does. It returns the number of completed nodes.
 func (f *fleet) verify(ctx context.Context, a structured.Allocator, claim *resourceapi.ResourceClaim) (int, error) {
 	for i, node := range f.nodes {
 		results, err := a.Allocate(ctx, node, []*resourceapi.ResourceClaim{claim})
@@ -126,7 +125,7 @@ func (f *fleet) verify(ctx context.Context, a structured.Allocator, claim *resou
 	return len(f.nodes), nil
 }
 
-// devicesOf are the devices of an allocation, in its order.
+// devicesOf returns the devices of an allocation in its order.
 func devicesOf(results []resourceapi.AllocationResult) []string {
 	var names []string
 	for _, claim := range results {
@@ -137,10 +136,9 @@ func devicesOf(results []resourceapi.AllocationResult) []string {
 	return names
 }
 
-// TestMemoryOfNodes pins what docs/limits.md says that a cache takes for a node, with claims
-// of one kind: on nodes of one hardware type of which others are in use on each, also if their
-// devices have serial numbers; and on nodes no two of which are equal, because an expression
-// may read those.
+// TestMemoryOfNodes pins the cache memory per node in docs/limits.md, for claims of one kind. It has nodes of one hardware type
+// with different devices in use, with and without serial numbers. It also has nodes that all differ, because an expression may
+// read the serial numbers.
 func TestMemoryOfNodes(t *testing.T) {
 	const nodes = 1000
 	tests := []struct {
@@ -171,7 +169,7 @@ func TestMemoryOfNodes(t *testing.T) {
 			claim, err := s.ClaimWith(expression)
 			require.NoError(t, err)
 			fleet.askAll(t, cache, claim)
-			cache = allocator.NewCache() // what is compiled once is there
+			cache = allocator.NewCache() // compiled expressions are cached before the measurement
 			before := heap()
 			fleet.askAll(t, cache, claim)
 			perNode := (heap() - before) / nodes
@@ -192,7 +190,7 @@ func scenarioNamed(tb testing.TB, name string) shape.Scenario {
 	return all[i]
 }
 
-// number gives each device of each node an attribute of its own.
+// number gives each device of each node a unique attribute.
 func (h *hardware) number() {
 	for _, published := range h.slices {
 		for _, slice := range published {
@@ -205,7 +203,7 @@ func (h *hardware) number() {
 	}
 }
 
-// askAll asks an allocator that is dropped then for all nodes.
+// askAll allocates on all nodes with a temporary allocator.
 func (f *fleet) askAll(t *testing.T, cache *allocator.Cache, claim *resourceapi.ResourceClaim) {
 	t.Helper()
 	a, err := f.celset(t.Context(), allocator.WithCache(cache))

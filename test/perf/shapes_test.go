@@ -16,11 +16,10 @@ import (
 	"github.com/celset/celset/internal/topology"
 )
 
-// few sets are so many that evaluating each takes part of a second.
+// few is the largest number of sets that is evaluated exhaustively, in part of a second.
 const few = 20_000
 
-// TestShapes pins what the search does for each scenario and occupancy: the answer, and
-// how much work it is.
+// TestShapes pins the answer and the work of the search for each scenario and occupancy.
 func TestShapes(t *testing.T) {
 	for _, s := range shape.Scenarios() {
 		h := newHardware(t, s, 1)
@@ -36,7 +35,7 @@ func TestShapes(t *testing.T) {
 	}
 }
 
-// claim is the one that the allocator is asked with.
+// claim returns the claim to allocate.
 func (f *fleet) claim(t *testing.T) *resourceapi.ResourceClaim {
 	t.Helper()
 	claim, err := f.Claim()
@@ -44,15 +43,14 @@ func (f *fleet) claim(t *testing.T) *resourceapi.ResourceClaim {
 	return claim
 }
 
-// requireVerified fails if the allocator gives other devices than expected.
+// requireVerified fails if the allocator returns other devices than expected.
 func (f *fleet) requireVerified(t *testing.T, a structured.Allocator, claim *resourceapi.ResourceClaim) {
 	t.Helper()
 	_, err := f.verify(t.Context(), a, claim)
 	require.NoError(t, err)
 }
 
-// testAnswer: the devices are those of the search written by hand, in the same
-// order, and they have the shape.
+// testAnswer checks that the hand-written search finds the same devices in the same order, and that they have the shape.
 func (f *fleet) testAnswer(t *testing.T) {
 	a, err := f.celset(t.Context(), newCache())
 	require.NoError(t, err)
@@ -67,7 +65,7 @@ func (f *fleet) testAnswer(t *testing.T) {
 	require.True(t, f.Holds(names), "%v", names)
 }
 
-// testWork: a step is one look for one more device.
+// testWork pins steps and evaluations. A step looks for one more device.
 func (f *fleet) testWork(t *testing.T) {
 	a, err := f.celset(t.Context(), newCache())
 	require.NoError(t, err)
@@ -88,8 +86,8 @@ func (f *fleet) testWork(t *testing.T) {
 	})
 }
 
-// testWarm: an allocator evaluates nothing again that one before it, with the same
-// cache, found out; nor does one for another node with the same devices.
+// testWarm checks that an allocator does not repeat evaluations of an earlier allocator with the same cache, even on another node
+// with the same devices.
 func (f *fleet) testWarm(t *testing.T) {
 	cache := newCache()
 	f.requireVerified(t, f.sharing(t, cache), f.claim(t))
@@ -108,7 +106,7 @@ func (f *fleet) sharing(t *testing.T, cache allocator.Option) *allocator.Allocat
 	return a
 }
 
-// onOtherNode has the same devices in use on a node of another name.
+// onOtherNode returns a fleet with the same devices in use on a node of another name.
 func (f *fleet) onOtherNode(t *testing.T) *fleet {
 	t.Helper()
 	other := newHardware(t, f.Scenario, 2).occupied([]shape.Set{0, f.All() &^ f.free[0]})
@@ -116,8 +114,7 @@ func (f *fleet) onOtherNode(t *testing.T) *fleet {
 	return other
 }
 
-// testReference: the answer of the exhaustive search is the same, and it looks at as
-// many sets as was computed.
+// testReference checks that the exhaustive search has the same answer and examines the computed number of sets.
 func (f *fleet) testReference(t *testing.T) {
 	if f.Sets(f.free[0]).Cmp(big.NewInt(few)) > 0 {
 		t.Skipf("%v sets", f.Sets(f.free[0]))
@@ -130,7 +127,7 @@ func (f *fleet) testReference(t *testing.T) {
 	}
 }
 
-// TestShapesOnManyNodes: the answers on nodes with other devices in use.
+// TestShapesOnManyNodes checks the answers on nodes with different devices in use.
 func TestShapesOnManyNodes(t *testing.T) {
 	const nodes = 20
 	for _, s := range shape.Scenarios() {
@@ -148,14 +145,13 @@ func TestShapesOnManyNodes(t *testing.T) {
 
 const driver = "mla.example.com"
 
-// features are those that are on by default in Kubernetes 1.37, so that upstream
-// uses its default variant.
+// features are the features that are on by default in Kubernetes 1.37, so that upstream uses its default variant.
 var features = structured.Features{
 	AdminAccess: true, ConsumableCapacity: true, DeviceBindingAndStatus: true, DeviceTaints: true,
 	FractionalCapacityRange: true, PartitionableDevices: true, PrioritizedList: true,
 }
 
-// ofMesh is a claim for so many devices of a mesh that satisfy an expression, where all are free.
+// ofMesh returns a scenario: a claim for count devices of a free mesh that satisfy an expression.
 func ofMesh(rows, cols, count int, expression string) shape.Scenario {
 	mesh, err := topology.NewMesh(topology.Family{Driver: driver, Prefix: "mla"}, rows, cols)
 	if err != nil {
@@ -164,7 +160,7 @@ func ofMesh(rows, cols, count int, expression string) shape.Scenario {
 	return shape.Scenario{Topology: mesh, Requests: []shape.Request{{Name: "mla", Driver: driver, Count: count}}, Expression: expression}
 }
 
-// asked is one node where all devices are free, and the claim.
+// asked returns one node with all devices free, and the claim.
 func asked(tb testing.TB, s shape.Scenario) (*fleet, []*resourceapi.ResourceClaim) {
 	tb.Helper()
 	claim, err := s.Claim()
@@ -172,8 +168,7 @@ func asked(tb testing.TB, s shape.Scenario) (*fleet, []*resourceapi.ResourceClai
 	return newHardware(tb, s, 1).occupied([]shape.Set{0}), []*resourceapi.ResourceClaim{claim}
 }
 
-// unread means ring-12-4 and is written so that nothing can be told from a part of a
-// set: lists of lists are not read.
+// unread means the same as ring-12-4, but in a form that the search can't analyse: lists of lists.
 const unread = "[devices.map(d, d.attributes['mla.example.com'].index)].flatten().max() - " +
 	"[devices.map(d, d.attributes['mla.example.com'].index)].flatten().min() == 3"
 
@@ -184,7 +179,7 @@ func ringOfTwelve(tb testing.TB) shape.Scenario {
 	return s
 }
 
-// TestUnreadIsUnread: each set is evaluated, up to the answer.
+// TestUnreadIsUnread checks that each set up to the answer is evaluated.
 func TestUnreadIsUnread(t *testing.T) {
 	s := ringOfTwelve(t)
 	h := newHardware(t, s, 1)

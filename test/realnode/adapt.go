@@ -12,8 +12,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Adapt has a pod run on such a node: with the image that it has, and without what it
-// has not. Nothing else of the pod changes.
+// Adapt makes a pod run on such a node: it sets the node's image and removes features that the node lacks. Nothing else changes.
 func Adapt(spec *corev1.PodSpec) {
 	no := false
 	spec.HostNetwork = true
@@ -25,11 +24,10 @@ func Adapt(spec *corev1.PodSpec) {
 	}
 }
 
-// separator is between the documents of a manifest.
+// separator separates the documents of a manifest.
 var separator = []byte("\n---\n")
 
-// AdaptManifest adapts the pods in a manifest, one or more documents of YAML, and
-// leaves everything else as it is.
+// AdaptManifest adapts the pods in a manifest of one or more YAML documents, and keeps everything else.
 func AdaptManifest(manifest []byte) ([]byte, error) {
 	documents := bytes.Split(manifest, separator)
 	for i, document := range documents {

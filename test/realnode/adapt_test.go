@@ -97,7 +97,7 @@ func TestWriteConfig(t *testing.T) {
 	require.ErrorContains(t, writeConfig(path, "{{.Absent}}", nil), `no entry for key "Absent"`)
 }
 
-// TestKubeletConfig has the kubelet's own types read it.
+// TestKubeletConfig decodes the configuration into the kubelet's own types.
 func TestKubeletConfig(t *testing.T) {
 	values := map[string]any{"Port": 10250, "HealthzPort": 10248}
 	for _, name := range []string{"ServingCert", "ServingKey", "ClientCA", "Endpoint", "CgroupRoot", "PodLogsDir", "VolumePluginDir"} {

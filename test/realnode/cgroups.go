@@ -16,13 +16,12 @@ import (
 	"strings"
 )
 
-// cgroupName is the name of the cgroups, one in each hierarchy, below which all
-// cgroups of a node are.
+// cgroupName returns the name of the cgroup, in each hierarchy, that contains all cgroups of a node.
 func cgroupName(dir string) string {
 	return "celset-" + digest([]byte(dir))[:10]
 }
 
-// mount is a line of a mountinfo file, proc(5).
+// A mount is a line of a mountinfo file, proc(5).
 type mount struct {
 	point  string
 	fstype string
@@ -46,12 +45,11 @@ func readMounts(path string) ([]mount, error) {
 	return mounts, lines.Err()
 }
 
-// unescapeMount undoes what the kernel does to characters that would break a line
-// into other fields.
+// unescapeMount reverses the kernel's escaping of separators in a line.
 var unescapeMount = strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`)
 
-// hierarchies are the roots of the cgroup file systems: one for each controller in
-// version 1, a single one in version 2, and both on hybrid machines.
+// hierarchies returns the roots of the cgroup file systems: one for each controller in version 1, a single one in version 2, and
+// both on hybrid machines.
 func hierarchies() ([]mount, error) {
 	mounts, err := readMounts("/proc/self/mountinfo")
 	if err != nil {
@@ -64,7 +62,7 @@ func hierarchies() ([]mount, error) {
 	return mounts, nil
 }
 
-// makeCgroups makes the cgroups that the kubelet wants to find.
+// makeCgroups creates the cgroups that the kubelet expects.
 func makeCgroups(name string) error {
 	roots, err := hierarchies()
 	if err != nil {
@@ -98,8 +96,7 @@ func delegate(cgroup string) error {
 	return nil
 }
 
-// cgroupsNamed returns the cgroups of that name at the roots, and those below them,
-// parents first.
+// cgroupsNamed returns the cgroups of that name at the roots and their descendants, parents first.
 func cgroupsNamed(name string) ([]string, error) {
 	roots, err := hierarchies()
 	if err != nil {
@@ -110,7 +107,7 @@ func cgroupsNamed(name string) ([]string, error) {
 		err := filepath.WalkDir(filepath.Join(root.point, name), func(path string, entry fs.DirEntry, err error) error {
 			switch {
 			case errors.Is(err, fs.ErrNotExist):
-				return nil // it is not there, or went while we looked
+				return nil // it does not exist, or not any more
 			case err != nil:
 				return err
 			case entry.IsDir():
@@ -125,7 +122,7 @@ func cgroupsNamed(name string) ([]string, error) {
 	return found, nil
 }
 
-// processesIn are the ids of the processes in cgroups, in ascending order.
+// processesIn returns the ids of the processes in cgroups, in ascending order.
 func processesIn(cgroups []string) ([]int, error) {
 	var pids []int
 	for _, cgroup := range cgroups {

@@ -17,15 +17,14 @@ import (
 	"github.com/celset/celset/test/controlplane"
 )
 
-// hostDirs are where kubelet and containerd write to whatever their configuration
-// says. On the machine, they are created if they don't exist and left alone.
+// hostDirs are directories to which kubelet and containerd write regardless of their configuration. On the host, they are created
+// if needed and otherwise left alone.
 var hostDirs = []string{"/var/lib/kubelet", "/var/log/containers", "/run/containerd"}
 
-// cleanPatience is how long the kernel may take to take a killed node apart.
+// cleanPatience limits the time that the kernel takes to remove a killed node.
 const cleanPatience = 10 * time.Second
 
-// clean ends what there is of a node with that directory, and removes it but for
-// the files. It is an error if something remains.
+// clean ends all remains of a node with that directory, except its files. It fails if something remains.
 func clean(dir string) error {
 	deadline := time.Now().Add(cleanPatience)
 	for {
@@ -70,7 +69,7 @@ func cleanOnce(dir string) error {
 	return nil
 }
 
-// initsOf are the first processes of nodes with that directory.
+// initsOf returns the first processes of nodes with that directory.
 func initsOf(dir string) ([]int, error) {
 	pids, err := processesTold(dir)
 	if err != nil {
@@ -78,7 +77,7 @@ func initsOf(dir string) ([]int, error) {
 	}
 	return slices.DeleteFunc(pids, func(pid int) bool {
 		program, err := os.Readlink(fmt.Sprintf("/proc/%d/exe", pid))
-		// A program that was rebuilt since is "(deleted)".
+		// A program that was rebuilt since then is marked "(deleted)".
 		return err != nil || strings.TrimSuffix(filepath.Base(program), " (deleted)") != controlplane.NodeInit
 	}), nil
 }

@@ -20,15 +20,14 @@ import (
 	"github.com/celset/celset/test/controlplane"
 )
 
-// loopbackNetwork is all the network that a node needs to be Ready.
+// loopbackNetwork is the only network that a node needs to be Ready.
 const loopbackNetwork = `{"cniVersion": "1.0.0", "name": "loopback", "plugins": [{"type": "loopback"}]}
 `
 
 //go:embed containerd.toml.tmpl
 var containerdConfig string
 
-// startContainerd returns when containerd answers, which it does when all of it is
-// loaded.
+// startContainerd returns when containerd answers, after it has loaded all plugins.
 func (n *Node) startContainerd(ctx context.Context) error {
 	if err := os.WriteFile(n.path("cni", "10-loopback.conflist"), []byte(loopbackNetwork), 0o600); err != nil {
 		return err
@@ -73,8 +72,8 @@ func (n *Node) importImage(ctx context.Context) error {
 	return n.ImportImages(ctx, archive)
 }
 
-// ImportImages gives the node the images in an archive, as "docker save" writes one or of an OCI
-// layout, instead of pulling them. It knows them by their names in the archive.
+// ImportImages imports the images in an archive, in the format of "docker save" or as an OCI layout, instead of pulling them. The
+// images keep their names in the archive.
 func (n *Node) ImportImages(ctx context.Context, archive string) error {
 	return n.changeImages(ctx, "import", archive)
 }
@@ -85,7 +84,7 @@ func (n *Node) TagImage(ctx context.Context, image, name string) error {
 }
 
 func (n *Node) changeImages(ctx context.Context, args ...string) error {
-	// The namespace is that of the kubelet's images.
+	// This is the namespace of the kubelet's images.
 	args = append([]string{"--address=" + n.socket(), "--namespace=k8s.io", "images"}, args...)
 	if out, err := exec.CommandContext(ctx, n.cp.Binary(controlplane.Ctr), args...).CombinedOutput(); err != nil {
 		return fmt.Errorf("ctr %s: %w\n%s", strings.Join(args, " "), err, out)
@@ -93,7 +92,7 @@ func (n *Node) changeImages(ctx context.Context, args ...string) error {
 	return nil
 }
 
-// writeConfig fills in a template. Strings are quoted as Go, TOML and YAML do it.
+// writeConfig fills in a template. Strings are quoted as in Go, TOML and YAML.
 func writeConfig(path, text string, values map[string]any) error {
 	quoted := make(map[string]any, len(values))
 	for name, value := range values {
@@ -110,8 +109,8 @@ func writeConfig(path, text string, values map[string]any) error {
 	return errors.Join(parsed.Execute(&out, quoted), os.WriteFile(path, out.Bytes(), 0o600))
 }
 
-// mayRaiseOOMPriority tells whether processes may be given a lower oom_score_adj than
-// this one has: some machines withhold CAP_SYS_RESOURCE even from root.
+// mayRaiseOOMPriority reports whether this process may give processes a lower oom_score_adj than its own. Some machines withhold
+// CAP_SYS_RESOURCE even from root.
 func mayRaiseOOMPriority() bool {
 	const file = "/proc/self/oom_score_adj"
 	before, err := os.ReadFile(file)

@@ -15,16 +15,14 @@ import (
 	"runtime"
 )
 
-// Image is the one image that a node has. Its program, package workload, prints the
-// environment variables that start with CELSET_ and a line that names its devices, and
-// then waits until it is asked to end, or as long as its arguments "-for 2s" say.
+// Image is the only image of a node. Its program, package workload, prints the environment variables that start with CELSET_ and
+// a line that names its devices. Then it waits for SIGTERM, or for the duration in its arguments "-for 2s".
 const Image = "celset.dev/workload:local"
 
-// programPath is where the program lies in the image.
+// programPath is the path of the program in the image.
 const programPath = "workload"
 
-// writeImage writes an archive as `docker save` would, of an image with nothing but a
-// program.
+// writeImage writes an archive like `docker save`, of an image that contains only a program.
 func writeImage(path, program string) error {
 	content, err := os.ReadFile(program)
 	if err != nil {
@@ -37,7 +35,7 @@ func writeImage(path, program string) error {
 	return os.WriteFile(path, archive, 0o600)
 }
 
-// imageArchive is the same for the same program.
+// imageArchive returns the archive. The result is deterministic.
 func imageArchive(program []byte) ([]byte, error) {
 	layer, err := archiveOf(file{name: programPath, mode: 0o755, content: program})
 	if err != nil {
@@ -67,7 +65,7 @@ func imageArchive(program []byte) ([]byte, error) {
 	)
 }
 
-// file is one in an archive.
+// A file is a file in an archive.
 type file struct {
 	name    string
 	mode    int64

@@ -21,17 +21,15 @@ import (
 
 const (
 	pollPeriod = 100 * time.Millisecond
-	// patience is how long a node may take until it is Ready: it is some seconds
-	// unless the machine is very busy.
+	// patience limits the time until a node is Ready, which takes seconds unless the machine is very busy.
 	patience = 2 * time.Minute
 )
 
 //go:embed kubelet.yaml.tmpl
 var kubeletConfig string
 
-// StartKubelet starts the kubelet; when it returns, the kubelet is healthy. It runs
-// until the node or the kubelet is stopped, or the context ends. The first one is
-// started by Start: this is for another one after StopKubelet or KillKubelet.
+// StartKubelet starts the kubelet and returns when it is healthy. The kubelet runs until the node or the kubelet is stopped, or
+// the context ends. Start starts the first kubelet; StartKubelet is for use after StopKubelet or KillKubelet.
 func (n *Node) StartKubelet(ctx context.Context) error {
 	config := n.path("kubelet.yaml")
 	if err := n.writeKubeletConfig(config); err != nil {
@@ -46,8 +44,8 @@ func (n *Node) StartKubelet(ctx context.Context) error {
 			"--root-dir=" + n.KubeletDir(),
 			"--cert-dir=" + n.path("pki"),
 			"--hostname-override=" + n.name,
-			// It keeps the address that register gives the node. By itself it looks for one
-			// that is not of the loopback interface, and a sandbox may have none.
+			// With this flag the kubelet keeps the address that register sets. Otherwise it looks for an address outside the loopback
+			// interface, which a sandbox may not have.
 			"--cloud-provider=external",
 			"--v=2",
 		},
@@ -75,15 +73,14 @@ func (n *Node) writeKubeletConfig(path string) error {
 	})
 }
 
-// StopKubelet has the kubelet end, and nothing else: containers run on. It does
-// nothing if no kubelet runs.
+// StopKubelet ends only the kubelet; containers keep running. It does nothing if no kubelet runs.
 func (n *Node) StopKubelet() {
 	if kubelet := n.currentKubelet(); kubelet != nil {
 		kubelet.Stop()
 	}
 }
 
-// KillKubelet is StopKubelet without a chance for the kubelet to tidy up.
+// KillKubelet is like StopKubelet, but kills the kubelet.
 func (n *Node) KillKubelet() {
 	if kubelet := n.currentKubelet(); kubelet != nil {
 		kubelet.Kill()
@@ -96,8 +93,7 @@ func (n *Node) currentKubelet() *controlplane.Process {
 	return n.kubelet
 }
 
-// register creates the Node object with the address at which the API server finds
-// the kubelet.
+// register creates the Node object with the address at which the API server reaches the kubelet.
 func (n *Node) register(ctx context.Context) error {
 	nodes := n.cp.Client().CoreV1().Nodes()
 	err := nodes.Delete(ctx, n.name, metav1.DeleteOptions{})
@@ -137,7 +133,7 @@ func (n *Node) waitReady(ctx context.Context) error {
 	return nil
 }
 
-// unready is nil if the node is Ready, and else says what the kubelet says.
+// unready returns nil if the node is Ready, or the kubelet's reason.
 func unready(node *corev1.Node) error {
 	for _, condition := range node.Status.Conditions {
 		if condition.Type != corev1.NodeReady {

@@ -15,9 +15,8 @@ import (
 	"syscall"
 )
 
-// Leftovers says what there is of a node with that directory besides files: its
-// processes and others that were told the directory, mounts below it in any mount
-// namespace, and cgroups. Of a node that was stopped, there should be nothing.
+// Leftovers lists the remains of a node with that directory, except files: its processes, other processes with the directory in
+// their arguments, mounts below it in any mount namespace, and cgroups. A stopped node should have no remains.
 func Leftovers(dir string) ([]string, error) {
 	cgroups, err := cgroupsNamed(cgroupName(dir))
 	if err != nil {
@@ -43,15 +42,14 @@ func Leftovers(dir string) ([]string, error) {
 	}
 	found = append(found, mounts...)
 	for _, cgroup := range cgroups {
-		if filepath.Base(cgroup) == cgroupName(dir) { // and those below it
+		if filepath.Base(cgroup) == cgroupName(dir) { // descendants are included
 			found = append(found, "cgroup "+cgroup)
 		}
 	}
 	return found, nil
 }
 
-// processesTold are the processes, but this one, with an argument that is about the
-// directory or something in it.
+// processesTold returns all other processes with an argument that contains the directory or a path in it.
 func processesTold(dir string) ([]int, error) {
 	pids, err := allProcesses()
 	if err != nil {
@@ -78,7 +76,7 @@ func allProcesses() ([]int, error) {
 	return pids, nil
 }
 
-// commandLine is nil if the process has ended.
+// commandLine returns nil if the process has ended.
 func commandLine(pid int) []string {
 	content, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
 	if err != nil || len(content) == 0 {
@@ -87,8 +85,7 @@ func commandLine(pid int) []string {
 	return strings.Split(strings.TrimSuffix(string(content), "\x00"), "\x00")
 }
 
-// mountsBelow looks at what each process has mounted, as there is no other way to
-// see all mount namespaces.
+// mountsBelow checks the mounts of each process, because there is no other way to see all mount namespaces.
 func mountsBelow(dir string) ([]string, error) {
 	pids, err := allProcesses()
 	if err != nil {
@@ -99,11 +96,11 @@ func mountsBelow(dir string) ([]string, error) {
 	for _, pid := range pids {
 		namespace, err := os.Readlink(fmt.Sprintf("/proc/%d/ns/mnt", pid))
 		if err != nil || seen[namespace] {
-			continue // it has ended, or there is nothing new
+			continue // it has ended, or the namespace was seen
 		}
 		mounts, err := readMounts(fmt.Sprintf("/proc/%d/mountinfo", pid))
 		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.EINVAL) || errors.Is(err, syscall.ESRCH) {
-			continue // it has ended since
+			continue // it has ended
 		}
 		if err != nil {
 			return nil, err

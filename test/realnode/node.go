@@ -15,34 +15,31 @@ import (
 	"github.com/celset/celset/test/controlplane"
 )
 
-// DefaultName is the name of the node and of its directory, unless options say
-// otherwise.
+// DefaultName is the default name of the node and of its directory.
 const DefaultName = "real-0"
 
-// maxDir is the longest path of a node's directory, in bytes: there are sockets
-// below it, whose paths the kernel limits to 107.
+// maxDir limits the length of the path of a node's directory, in bytes. The kernel limits the paths of its sockets to 107.
 const maxDir = 52
 
-// Options say which node [Start] starts. The zero value is a good one.
+// Options configure the node of [Start]. The zero value is valid.
 type Options struct {
 	// Name of the Node object. Empty: DefaultName.
 	Name string
-	// Dir holds the node's files; whatever is in it is deleted first. Empty: a folder
-	// named like the node in the data directory of the control plane.
+	// Dir holds the node's files; its old content is deleted first. Empty: a folder with the node's name in the data directory of
+	// the control plane.
 	Dir string
-	// Labels of the node, beside those the kubelet sets.
+	// Labels are added to the labels that the kubelet sets.
 	Labels map[string]string
 }
 
-// Node is a node that runs, or ran. Its methods may be called concurrently.
+// A Node is a node that runs or has run. Its methods may be called concurrently.
 type Node struct {
 	cp     *controlplane.ControlPlane
 	name   string
 	dir    string
 	labels map[string]string
 
-	// The same for each kubelet: the API server looks for it where the last one said
-	// that it was.
+	// The ports are the same for each kubelet: the API server uses the address that the last kubelet reported.
 	kubeletPort, healthzPort int
 
 	init *controlplane.Process
@@ -105,8 +102,7 @@ func (n *Node) start(ctx context.Context) error {
 	return nil
 }
 
-// prepare makes the node's directory as if there had never been one, and its
-// cgroups.
+// prepare recreates the node's directory and cgroups from scratch.
 func (n *Node) prepare(context.Context) error {
 	if err := clean(n.dir); err != nil {
 		return fmt.Errorf("clean up after a former run: %w", err)
@@ -122,7 +118,7 @@ func (n *Node) prepare(context.Context) error {
 	return makeCgroups(cgroupName(n.dir))
 }
 
-// startInit starts the process that the others live and die with.
+// startInit starts the process whose end ends all other processes of the node.
 func (n *Node) startInit(ctx context.Context) (err error) {
 	ready := n.path("init-ready")
 	n.init, err = n.cp.StartProgram(ctx, controlplane.Program{
@@ -138,9 +134,8 @@ func (n *Node) startInit(ctx context.Context) (err error) {
 	return err
 }
 
-// Stop ends the node, and all its containers with it, and returns when nothing of
-// it is left; if something is, the error says what. Stopping again does nothing and
-// returns the same.
+// Stop ends the node with all its containers, and returns when all remains are gone; otherwise the error lists the remains.
+// Stopping again does nothing and returns the same error.
 func (n *Node) Stop() error {
 	n.stopOnce.Do(func() {
 		n.StopKubelet()
@@ -163,10 +158,10 @@ func (n *Node) Name() string { return n.name }
 // Dir is the directory of the node's files.
 func (n *Node) Dir() string { return n.dir }
 
-// KubeletDir is the kubelet's root directory, below which it talks to plugins.
+// KubeletDir is the kubelet's root directory, which contains the sockets of plugins.
 func (n *Node) KubeletDir() string { return n.path("kubelet") }
 
-// CDIDir is where containerd looks for CDI specifications.
+// CDIDir is containerd's directory of CDI specifications.
 func (n *Node) CDIDir() string { return n.path("cdi") }
 
 // socket is the path of containerd's socket.

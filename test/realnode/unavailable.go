@@ -11,8 +11,7 @@ import (
 	"runtime"
 )
 
-// Unavailable returns nil if nodes can run on this machine, and else the reason why
-// they can't.
+// Unavailable returns nil if nodes can run on this machine, or the reason why they can't.
 func Unavailable() error {
 	if runtime.GOOS != "linux" {
 		return fmt.Errorf("a node that runs containers needs Linux, and this is %s", runtime.GOOS)
@@ -23,7 +22,7 @@ func Unavailable() error {
 	return errors.Join(mayUnshare(), mayMakeCgroups())
 }
 
-// mayMakeCgroups tries it: in a container, cgroups are often read-only.
+// mayMakeCgroups tries to create cgroups, because they are often read-only in a container.
 func mayMakeCgroups() error {
 	roots, err := hierarchies()
 	if err != nil {

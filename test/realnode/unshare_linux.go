@@ -11,8 +11,8 @@ import (
 	"syscall"
 )
 
-// mayUnshare tries it: root in a container may often not. The program to start does
-// not exist; that it is looked for shows that there is a process that could run it.
+// mayUnshare tries to create namespaces, which root in a container often may not. The program does not exist: an error about the
+// missing program shows that a process was created in new namespaces.
 func mayUnshare() error {
 	process, err := os.StartProcess("/proc/no-such-program", []string{"probe"}, &os.ProcAttr{
 		Sys: &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNS | syscall.CLONE_NEWPID},

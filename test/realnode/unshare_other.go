@@ -5,5 +5,5 @@
 
 package realnode
 
-// mayUnshare is only asked on Linux.
+// mayUnshare is only called on Linux.
 func mayUnshare() error { return nil }

@@ -33,7 +33,7 @@ const (
 
 func isConflict(err error) bool { return apierrors.IsConflict(err) }
 
-// poll asks again and again, and often.
+// poll calls done repeatedly at a short interval.
 func poll(ctx context.Context, done func() (bool, error)) error {
 	for {
 		ok, err := done()
@@ -48,7 +48,7 @@ func poll(ctx context.Context, done func() (bool, error)) error {
 	}
 }
 
-// schedule is a pod of a profile; with a claim for two devices side by side, if so wanted.
+// schedule schedules a pod of a profile. If constrained, the pod has a claim for two adjacent devices.
 func (l *lab) schedule(name, profile string, constrained bool) func(context.Context, int) error {
 	return func(ctx context.Context, n int) (err error) {
 		name := fmt.Sprintf("%s-%d", name, n)
@@ -72,7 +72,7 @@ func (l *lab) schedule(name, profile string, constrained bool) func(context.Cont
 	}
 }
 
-// place is a Placement, from its creation to its decision.
+// place creates a Placement and waits for its decision.
 func (l *lab) place(ctx context.Context, n int) (err error) {
 	object := placementOf(alice, fmt.Sprintf("placement-%d", n), selects)
 	if err := l.alice.Create(ctx, object); err != nil {
@@ -86,17 +86,17 @@ func (l *lab) place(ctx context.Context, n int) (err error) {
 	})
 }
 
-// check has the webhook look at a claim.
+// check makes the webhook check a claim.
 func (l *lab) check(ctx context.Context, n int) error {
 	return l.alice.Create(ctx, claim(alice, fmt.Sprintf("checked-%d", n), 2, adjacent), client.DryRunAll)
 }
 
-// checkPlacement has the webhook look at a Placement.
+// checkPlacement makes the webhook check a Placement.
 func (l *lab) checkPlacement(ctx context.Context, n int) error {
 	return l.alice.Create(ctx, placementOf(alice, fmt.Sprintf("checked-%d", n), selects), client.DryRunAll)
 }
 
-// debugger asks the debug address as a user.
+// A debugger sends requests to the debug address as a user.
 type debugger struct {
 	client  *http.Client
 	address string
@@ -104,12 +104,12 @@ type debugger struct {
 }
 
 func (l *lab) debugger(address, user string) *debugger {
-	// The program makes a certificate of its own.
+	// The program's certificate is self-signed.
 	transport := &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, MaxIdleConnsPerHost: 10}
 	return &debugger{client: &http.Client{Transport: transport}, address: address, token: l.tokens[user]}
 }
 
-// ask sends a Placement to be decided. What is wrong with it is no error.
+// ask sends a Placement to be decided. Mistakes in the Placement are not an error.
 func (d *debugger) ask(ctx context.Context, body []byte) (code int, err error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, "https://"+d.address+debug.Path+"/", bytes.NewReader(body))
 	if err != nil {
@@ -125,14 +125,14 @@ func (d *debugger) ask(ctx context.Context, body []byte) (code int, err error) {
 	return response.StatusCode, errors.Join(err, response.Body.Close())
 }
 
-// preview has the debug address decide a Placement.
+// preview makes the debug address decide a Placement.
 func (d *debugger) preview(ctx context.Context, n int) error {
 	body, err := yaml.Marshal(placementOf(alice, fmt.Sprintf("preview-%d", n), selects))
 	if err != nil {
 		return err
 	}
 	for {
-		// Who is told to come back later does.
+		// Retry if the server asks to retry later.
 		code, err := d.ask(ctx, body)
 		switch {
 		case err != nil:

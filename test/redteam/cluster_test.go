@@ -26,19 +26,18 @@ import (
 const (
 	alice   = "alice"
 	mallory = "mallory"
-	// unchecked is another namespace of mallory's, where the webhook is not asked: what it
-	// refuses has to be survived where it does not run, too.
+	// unchecked is another namespace of mallory's without the webhook. Programs must survive objects that the webhook would refuse,
+	// because it may not be installed.
 	unchecked = "mallory-unchecked"
 
 	driver = "mla.example.com"
 
 	nodes    = 8
-	devices  = 64 // on each
+	devices  = 64 // on each node
 	clusters = 20
 )
 
-// rights: each user may do everything in the namespaces that are theirs, and nothing
-// elsewhere.
+// rights allow each user everything in the user's own namespaces, and nothing elsewhere.
 const rights = `
 {apiVersion: v1, kind: Namespace, metadata: {name: alice}}
 ---
@@ -76,19 +75,19 @@ roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: tenant}
 subjects: [{kind: User, name: mallory, apiGroup: rbac.authorization.k8s.io}]
 `
 
-// lab is a control plane that is a hub, too.
+// A lab is a control plane that is also a hub.
 type lab struct {
 	*env.Hub
 	// admin, alice and mallory are clients.
 	admin, alice, mallory client.Client
-	// patches writes what no client of types can read.
+	// patches sends patches without decoding the answers, which typed clients can't decode.
 	patches rest.Interface
-	// tokens are those of users.
+	// tokens maps a user to its token.
 	tokens map[string]string
 	crowd  crowd
-	// bound counts the pods that alice has had scheduled in sieges.
+	// bound counts alice's scheduled pods in sieges.
 	bound int
-	// webhookAddress is where the webhook listens.
+	// webhookAddress is the address of the webhook.
 	webhookAddress string
 }
 
@@ -106,7 +105,7 @@ func startLab(t *testing.T) *lab {
 	return l
 }
 
-// client returns a client of a user that never waits for itself.
+// client returns a client of a user without throttling.
 func (l *lab) client(t *testing.T, user string) client.Client {
 	t.Helper()
 	config := l.ConfigOf(t, user)
@@ -117,7 +116,7 @@ func (l *lab) client(t *testing.T, user string) client.Client {
 	return c
 }
 
-// populate makes nodes with devices, and clusters that all namespaces may select.
+// populate creates nodes with devices, and clusters that all namespaces may select.
 func (l *lab) populate(t *testing.T) {
 	t.Helper()
 	names, err := controlplane.CreateNodes(t.Context(), l.Client(), nodes, controlplane.NodeOptions{

@@ -22,13 +22,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// cost is what was done for pods that wait: by the scheduler, and by the API server for the scheduler.
+// A cost counts the work for waiting pods: the scheduler's, and the API server's for the scheduler.
 type cost struct {
-	// refused are attempts that the guard refused, failed are all attempts that found no node.
+	// refused counts attempts that the guard refused. failed counts all attempts that found no node.
 	refused, failed float64
-	// patches are writes of pods' conditions. events are writes of events.
+	// patches counts writes of pods' conditions. events counts writes of events.
 	patches, events float64
-	// goroutines is the largest number of goroutines of the scheduler that was seen.
+	// goroutines is the peak number of the scheduler's goroutines.
 	goroutines float64
 }
 
@@ -36,14 +36,14 @@ func (c cost) minus(before cost) cost {
 	return cost{c.refused - before.refused, c.failed - before.failed, c.patches - before.patches, c.events - before.events, c.goroutines}
 }
 
-// of returns the cost for each of some pods.
+// of formats the cost per pod.
 func (c cost) of(pods int) string {
 	n := float64(pods)
 	return fmt.Sprintf("for each of %d pods %.2f attempts refused, %.2f failed, %.2f PATCHes, %.2f events; at most %.0f goroutines",
 		pods, c.refused/n, c.failed/n, c.patches/n, c.events/n, c.goroutines)
 }
 
-// cost returns what was counted since the start of the programs.
+// cost returns the counts since the start of the programs.
 func (l *lab) cost(t *testing.T, scheduler *program) (c cost) {
 	t.Helper()
 	of := l.measured(t, scheduler)
@@ -56,7 +56,7 @@ func (l *lab) cost(t *testing.T, scheduler *program) (c cost) {
 	return c
 }
 
-// costOfServer returns what the API server has counted since it started.
+// costOfServer returns the API server's counts since its start.
 func (l *lab) costOfServer(t *testing.T) (c cost) {
 	t.Helper()
 	content, err := l.ControlPlane.Client().CoreV1().RESTClient().Get().AbsPath("/metrics").DoRaw(t.Context())
@@ -75,8 +75,8 @@ func (l *lab) measured(t *testing.T, p *program) func(name string, labels ...str
 	return sums(t, content)
 }
 
-// sums reads metrics. The function that it returns adds up those with a name, which may lack its prefix, and with labels,
-// which are given as names and values.
+// sums parses metrics. The returned function sums the samples of a metric, whose name may omit the prefix, with the given label
+// names and values.
 func sums(t *testing.T, content []byte) func(name string, labels ...string) float64 {
 	t.Helper()
 	families, err := testutil.TextToMetricFamilies(bytes.NewReader(content))
@@ -104,8 +104,8 @@ func sums(t *testing.T, content []byte) func(name string, labels ...string) floa
 	}
 }
 
-// siege has mallory create pods that wait, and alice schedule a pod again and again until each of mallory's pods has a condition,
-// at least so often. It returns how long alice's pods took, in ascending order, and what mallory's cost.
+// siege makes mallory create waiting pods. Meanwhile alice schedules pods until each of mallory's pods has a condition, at least
+// rounds pods. It returns the durations of alice's pods, sorted, and the cost of mallory's.
 func (l *lab) siege(t *testing.T, scheduler *program, rounds int, create func()) (took []time.Duration, total cost) {
 	t.Helper()
 	before := l.cost(t, scheduler)
@@ -125,7 +125,7 @@ func (l *lab) siege(t *testing.T, scheduler *program, rounds int, create func())
 			if l.allAreTold(t) {
 				slices.Sort(took)
 				total = l.cost(t, scheduler).minus(before)
-				// Alice's pods have an event each.
+				// Subtract the event of each of alice's pods.
 				total.events -= float64(len(took))
 				total.goroutines = most()
 				return took, total
@@ -136,7 +136,7 @@ func (l *lab) siege(t *testing.T, scheduler *program, rounds int, create func())
 	}
 }
 
-// scheduleOnce returns how long one more pod of alice's takes to be bound.
+// scheduleOnce returns the time until another pod of alice's is bound.
 func (l *lab) scheduleOnce(t *testing.T) time.Duration {
 	t.Helper()
 	l.bound++
@@ -147,7 +147,7 @@ func (l *lab) scheduleOnce(t *testing.T) time.Duration {
 	return time.Since(began)
 }
 
-// allAreTold reports whether each of mallory's pods has a condition that says why it waits.
+// allAreTold reports whether each of mallory's pods has a condition with the reason for its wait.
 func (l *lab) allAreTold(t *testing.T) bool {
 	t.Helper()
 	pods := &corev1.PodList{}
@@ -157,7 +157,7 @@ func (l *lab) allAreTold(t *testing.T) bool {
 	})
 }
 
-// watchGoroutines counts the goroutines of a program again and again, until the function that it returns is called.
+// watchGoroutines polls the number of goroutines of a program until most is called, which returns the maximum.
 func (l *lab) watchGoroutines(t *testing.T, p *program) (most func() float64) {
 	t.Helper()
 	stop := make(chan struct{})
@@ -182,7 +182,7 @@ func (l *lab) watchGoroutines(t *testing.T, p *program) (most func() float64) {
 	}
 }
 
-// clear removes all that mallory has created, and waits until it is gone.
+// clear removes all of mallory's objects, and waits until they are gone.
 func (l *lab) clear(t *testing.T) {
 	t.Helper()
 	require.NoError(t, l.admin.DeleteAllOf(t.Context(), &corev1.Pod{}, client.InNamespace(unchecked), client.GracePeriodSeconds(0)))
@@ -195,7 +195,7 @@ func (l *lab) clear(t *testing.T) {
 		pods := &corev1.PodList{}
 		return l.admin.List(t.Context(), pods, client.InNamespace(unchecked)) == nil && len(pods.Items) == 0
 	}, time.Minute, 100*time.Millisecond)
-	// A scheduler writes fifty events a second. Those that are still to be written are not counted for what follows.
+	// A scheduler writes fifty events a second. Wait for pending events, so that they don't count for later tests.
 	written := -1.0
 	require.Eventually(t, func() bool {
 		before := written
@@ -204,7 +204,7 @@ func (l *lab) clear(t *testing.T) {
 	}, time.Minute, time.Second)
 }
 
-// create makes objects of mallory's, some at a time.
+// create creates mallory's objects, several at a time.
 func (l *lab) create(t *testing.T, objects ...client.Object) {
 	t.Helper()
 	const workers = 16

@@ -19,8 +19,8 @@ import (
 	"github.com/celset/celset/test/controlplane"
 )
 
-// TestManyPodsThatCannotRun: mallory has a thousand pods that can't run, because their claim is missing or because no node is
-// large enough. The latter need no plugin of ours: the same pods are written for kube-scheduler, on the same machine.
+// TestManyPodsThatCannotRun has a thousand pods of mallory's that can't run, because their claim is missing or no node is large
+// enough. The latter pods don't need our plugin, so they also run with kube-scheduler on the same machine for comparison.
 func TestManyPodsThatCannotRun(t *testing.T) {
 	cases.OnlyNightly(t, "takes minutes; the tests of plugin/guard count the same")
 	const many = 1000
@@ -44,7 +44,7 @@ func TestManyPodsThatCannotRun(t *testing.T) {
 		name      string
 		scheduler *program
 		pods      []client.Object
-		// most is the longest time that a pod of alice's may take, 0 for any: kube-scheduler tries all pods again and again.
+		// most is the maximal duration of alice's pods; 0 means no limit, because kube-scheduler retries all pods repeatedly.
 		most time.Duration
 	}{
 		{"kube-scheduler, no node is large enough", stock, crowd("default-scheduler", "", "1000"), 0},

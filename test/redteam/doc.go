@@ -1,22 +1,20 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package redteam tests what the documentation promises: nothing that a user with rights in one namespace
-// can create delays the pods and Placements of others by more than a second, raises the memory of a
-// program by more than 64 MiB beyond its caches, or ends it.
+// Package redteam tests a guarantee of the documentation about objects of a user with rights in one namespace. They never delay
+// the pods and Placements of others by more than a second. They never raise the memory of a program by more than 64 MiB beyond
+// its caches, and never end a program.
 //
-// The programs run as processes on a real control plane, with the configuration and the rights in
-// manifests. A user called mallory writes everything that package test/internal/redteam collects, and
-// may have pods without priority evicted; alice does harmless things, and her delays are compared with
-// those without mallory.
+// The programs run as processes on a real control plane, with the configuration and the rights in manifests. The user mallory
+// writes all cases of package test/internal/redteam, and may have pods without priority evicted. The user alice does harmless
+// things; her delays are compared with the delays without mallory.
 //
-// TestOthersAreServed counts before a change lands: no program has ended, and alice got everything.
-// TestGuarantee measures, so nothing else may run meanwhile:
+// TestOthersAreServed runs with every change: no program may end, and alice must get everything. TestGuarantee measures, so
+// nothing else may run meanwhile:
 //
 //	make test-guarantee                           # all, in batches
 //	CELSET_REDTEAM=long go test ./test/redteam    # all, one by one
-//	CELSET_REDTEAM=double go test ./test/redteam  # only cases whose names have that in them
+//	CELSET_REDTEAM=double go test ./test/redteam  # only cases with this text in their names
 //
-// A batch that takes too much is compared with as many harmless objects, and then tried in halves to
-// find the case.
+// A batch that exceeds a limit is compared with as many harmless objects, and then split in halves to find the case.
 package redteam

@@ -22,25 +22,24 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// What the documentation promises.
+// The guarantee in the documentation.
 const (
 	mostDelay  = time.Second
 	mostGrowth = 64 << 20
 )
 
 const (
-	// batch is how many shots are fired together: what mallory writes at the same moment, and
-	// a few that come right after it.
+	// batch is the number of shots fired together: mallory's writes of a moment, and a few that follow directly.
 	batch = 10
-	// crowdedBatch is how many are fired together where no delay is measured.
+	// crowdedBatch is the number of shots fired together if no delay is measured.
 	crowdedBatch = 100
-	// tries is for machines that are busy: the best one counts.
+	// tries is the number of tries on a busy machine; the best one counts.
 	tries = 4
-	// mostFailures ends the test early: it has made its point.
+	// mostFailures is the number of failures that ends the test early.
 	mostFailures = 5
 )
 
-// siege is a test in which mallory attacks.
+// A siege is a test with mallory's attacks.
 type siege struct {
 	*lab
 	programs []*program
@@ -80,8 +79,8 @@ func TestGuarantee(t *testing.T) {
 	}
 }
 
-// TestOthersAreServed fires the same shots, many at a time, and no delay counts: afterwards alice
-// gets everything that she asks for, and no program has ended.
+// TestOthersAreServed fires the same shots, many at a time, without judging delays. Afterwards alice must get everything she asks
+// for, and no program may have ended.
 func TestOthersAreServed(t *testing.T) {
 	if os.Getenv("CELSET_REDTEAM") != "" {
 		t.Skip("TestGuarantee has the same, and measures it")
@@ -90,7 +89,7 @@ func TestOthersAreServed(t *testing.T) {
 	for next := range slices.Chunk(shots, crowdedBatch) {
 		fire(t.Context(), next)
 		for _, p := range s.probes {
-			// One try may meet a time-out of the API server's on a machine that is busy.
+			// A single try may hit a timeout of the API server on a busy machine.
 			var last error
 			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 			err := poll(ctx, func() (bool, error) {
@@ -129,8 +128,7 @@ func newSiege(t *testing.T) (*siege, []shot) {
 	return s, l.shots(l.debugger(debug, mallory))
 }
 
-// requireDefended makes sure that what is attacked is there: the webhook is asked, and
-// mallory may ask the debug address.
+// requireDefended checks that the targets exist: the webhook is called, and mallory may call the debug address.
 func (s *siege) requireDefended(t *testing.T, debug string) {
 	t.Helper()
 	require.Eventually(t, func() bool {
@@ -145,10 +143,10 @@ func (s *siege) requireDefended(t *testing.T, debug string) {
 	require.Equal(t, http.StatusOK, code)
 }
 
-// alone measures what alice does without mallory.
+// alone measures alice's actions without mallory.
 func (s *siege) alone(t *testing.T) {
 	t.Helper()
-	// Once to fill the caches.
+	// The first run only fills the caches.
 	_, failures := during(t.Context(), s.probes, func() {})
 	require.Empty(t, failures)
 	for _, p := range s.programs {
@@ -164,22 +162,22 @@ func (s *siege) alone(t *testing.T) {
 	}
 }
 
-// result is what one batch did.
+// A result is the effect of one batch.
 type result struct {
 	volley
-	delays map[*probe]time.Duration // beyond what it is without mallory
-	// harmless are the delays by as many harmless shots, if that was measured.
+	delays map[*probe]time.Duration // beyond the duration without mallory
+	// harmless are the delays by as many harmless shots, if measured.
 	harmless map[*probe]time.Duration
 	growth   map[*program]int64
-	// broken says which programs had to be started again, and why.
+	// broken lists the programs that had to be restarted, with the reason.
 	broken []string
 }
 
-// delay is how much later something is because of mallory: later than without mallory, and
-// than with somebody harmless who writes as much.
+// delay returns the delay that mallory causes, beyond the duration without mallory and beyond the delay by as many harmless
+// shots.
 func (r *result) delay(of *probe) time.Duration { return r.delays[of] - max(0, r.harmless[of]) }
 
-// too says what is too much.
+// too describes the exceeded limits.
 func (r *result) too() []string {
 	text := slices.Clone(r.broken)
 	for p := range r.delays {
@@ -196,8 +194,7 @@ func (r *result) too() []string {
 	return text
 }
 
-// attack tries a batch a few times if it must, and finds out which shot it was that did
-// too much.
+// attack tries a batch, several times if needed, and finds the shot that exceeds a limit.
 func (s *siege) attack(t *testing.T, shots []shot) {
 	t.Helper()
 	r := s.best(t, shots)
@@ -205,15 +202,15 @@ func (s *siege) attack(t *testing.T, shots []shot) {
 		return
 	}
 	if len(shots) > 1 {
-		// Halves find one or two in a batch sooner than one by one.
+		// Halving finds one or two shots faster than trying each.
 		before := len(s.failures)
 		half := len(shots) / 2
 		s.attack(t, shots[:half])
 		s.attack(t, shots[half:])
 		if len(s.failures) > before {
-			return // the parts say it better
+			return // the halves report it more precisely
 		}
-		// Only together are they too much, or the machine was slow for longer.
+		// Only the whole batch exceeds the limit, or the machine was slow for longer.
 		if r = s.best(t, shots); len(r.too()) == 0 {
 			return
 		}
@@ -221,7 +218,7 @@ func (s *siege) attack(t *testing.T, shots []shot) {
 	s.failures = append(s.failures, names(shots)+": "+strings.Join(r.too(), "; "))
 }
 
-// best tries a batch until nothing is too much, or for as often as it may.
+// best tries a batch until no limit is exceeded, up to tries times.
 func (s *siege) best(t *testing.T, shots []shot) *result {
 	t.Helper()
 	var r *result
@@ -230,8 +227,7 @@ func (s *siege) best(t *testing.T, shots []shot) *result {
 		if len(r.too()) == 0 || len(r.broken) > 0 {
 			break
 		}
-		// As many harmless objects take their time, too, above all in the API server, and the
-		// machine may be slow for a while.
+		// As many harmless objects also take time, mostly in the API server. Or the machine may be slow for a while.
 		ordinary := s.try(t, harmless(shots))
 		too := r.too()
 		r.harmless = ordinary.delays
@@ -253,7 +249,7 @@ func (r *result) worst() time.Duration {
 	return worst.Round(time.Millisecond)
 }
 
-// try fires a batch while alice goes about her business, and tidies up.
+// try fires a batch while alice's probes run, and cleans up.
 func (s *siege) try(t *testing.T, shots []shot) *result {
 	t.Helper()
 	for _, p := range s.programs {
@@ -262,7 +258,7 @@ func (s *siege) try(t *testing.T, shots []shot) *result {
 	r := &result{delays: map[*probe]time.Duration{}, growth: map[*program]int64{}}
 	worst, _ := during(t.Context(), s.probes, func() {
 		r.volley = fire(t.Context(), shots)
-		// What is on its way is given up: a program that hangs is found out by now.
+		// Pending work is abandoned here: a program that hangs has been detected by now.
 		for _, p := range s.programs {
 			r.growth[p] = p.most() - p.resting
 		}
@@ -277,9 +273,8 @@ func (s *siege) try(t *testing.T, shots []shot) *result {
 	return r
 }
 
-// mend starts programs again that have ended, or that don't answer alice any more. What
-// was too much may go on for a while, or leave memory in use; so as not to blame it on what
-// comes next, the program starts again, too.
+// mend restarts programs that have ended or no longer answer alice. It also restarts programs that exceeded a limit: their work
+// may continue or keep memory, which would be blamed on the next batch.
 func (s *siege) mend(t *testing.T, r *result) {
 	t.Helper()
 	for _, p := range s.programs {
@@ -295,14 +290,14 @@ func (s *siege) mend(t *testing.T, r *result) {
 		}
 		if broken || r.isTooMuch(p) {
 			p.restart(t)
-			// What comes next does not pay for the start.
+			// Probe once, so that the restart does not slow down the next batch.
 			_, failures := during(t.Context(), s.probes, func() {})
 			require.Empty(t, failures, "after %s was started again", p.name)
 		}
 	}
 }
 
-// unanswered finds out whether a program that was late still does not answer.
+// unanswered returns the probe that a late program still does not answer, or nil.
 func (s *siege) unanswered(t *testing.T, of *program, r *result) *probe {
 	t.Helper()
 	for _, p := range s.probes {
@@ -320,7 +315,7 @@ func (s *siege) unanswered(t *testing.T, of *program, r *result) *probe {
 	return nil
 }
 
-// isTooMuch tells whether a program was late, or has grown, by more than is promised.
+// isTooMuch reports whether a program's delay or growth exceeds the guarantee.
 func (r *result) isTooMuch(of *program) bool {
 	for p := range r.delays {
 		if p.program == of && r.delay(p) > mostDelay {
@@ -330,7 +325,7 @@ func (r *result) isTooMuch(of *program) bool {
 	return r.growth[of] > mostGrowth+of.caches
 }
 
-// note remembers the worst of all.
+// note records the worst results.
 func (s *siege) note(shots []shot, r *result) {
 	for p := range r.delays {
 		if delay := r.delay(p); delay > p.worst {
@@ -344,7 +339,7 @@ func (s *siege) note(shots []shot, r *result) {
 	}
 }
 
-// table is what was measured, per program.
+// table formats the measurements per program.
 func (s *siege) table() string {
 	var text strings.Builder
 	w := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)

@@ -28,26 +28,26 @@ import (
 	"github.com/celset/celset/test/internal/env"
 )
 
-// Objects at the limits of the API: each expression is allowed, or as long as one may be, and no two are the
-// same. The harmless ones are as many and as long.
+// Objects at the limits of the API: each expression is as long as allowed, and all are different. The harmless ones have the same
+// number and length.
 
 // texts are expressions that differ by a number.
 type texts func(n int) string
 
-// slowToCompile has many calls whose types depend on what was found out before: those of the length that is
-// allowed now, and of the one that was.
+// slowToCompile returns texts with many calls whose types depend on earlier results. Callers use the current length limit and a
+// former one.
 func slowToCompile(disjuncts int) texts {
 	return func(n int) string {
 		return fmt.Sprintf("%d == 1", n) + strings.Repeat("||1+1+1+1+1+1+1+1+1+1==1", disjuncts)
 	}
 }
 
-// slowToRead has many equalities, each of which has another one in it.
+// slowToRead returns a text with many nested equalities.
 func slowToRead(n int) string {
 	return fmt.Sprintf("%d >= 0", n) + strings.Repeat("==(['a'].map(x,1).exists(x,devices.all(d,d.driver=='a')))", 90)
 }
 
-// asLong are as long as others.
+// asLong returns harmless texts of the same length.
 func asLong(as texts) texts {
 	return func(n int) string {
 		text := fmt.Sprintf("%d > 0", n+1)
@@ -55,7 +55,7 @@ func asLong(as texts) texts {
 	}
 }
 
-// atLimits are shots of as many expressions as objects may have.
+// atLimits returns shots with the maximal number of expressions in an object.
 func (l *lab) atLimits(debug *debugger) []shot {
 	var all []shot
 	number := 0
@@ -90,12 +90,12 @@ func someOf(of texts, from, count int) []string {
 	return result
 }
 
-// manyConstraints is a pod with a claim of eight constraints.
+// manyConstraints creates a pod with a claim of eight constraints.
 func (l *lab) manyConstraints(name string, of texts, from int) shot {
 	return l.podShot("limits/constraints/"+name, pod(unchecked, name, "celset-scheduler", name), claim(unchecked, name, 2, someOf(of, from, 8)...))
 }
 
-// checkedConstraints has the webhook look at a claim of 32 constraints.
+// checkedConstraints makes the webhook check a claim of 32 constraints.
 func (l *lab) checkedConstraints(name string, of texts, from int) shot {
 	object := claim(mallory, name, 2, someOf(of, from, 32)...)
 	return shot{name: "limits/checked-constraints/" + name, fire: func(ctx context.Context) error {
@@ -103,7 +103,7 @@ func (l *lab) checkedConstraints(name string, of texts, from int) shot {
 	}}
 }
 
-// manySelectors is a pod with 16 claims of 256 selectors each.
+// manySelectors creates a pod with 16 claims of 256 selectors each.
 func (l *lab) manySelectors(name string, of texts, from int) shot {
 	object := pod(unchecked, name, "celset-scheduler", "")
 	var claims []*resourceapi.ResourceClaim
@@ -141,7 +141,7 @@ func (l *lab) manySelectors(name string, of texts, from int) shot {
 	return s
 }
 
-// manyPredicates is a Placement with twenty expressions.
+// manyPredicates creates a Placement with twenty expressions.
 func (l *lab) manyPredicates(name string, of texts, from int) shot {
 	object := placementOf(unchecked, name, "true")
 	object.Spec.Predicates[0].RequiredClusterSelector.CelSelector.CelExpressions = someOf(of, from, 20)
@@ -154,7 +154,7 @@ func (l *lab) manyPredicates(name string, of texts, from int) shot {
 	}
 }
 
-// checkedPredicates has the webhook look at such a Placement.
+// checkedPredicates makes the webhook check such a Placement.
 func (l *lab) checkedPredicates(name string, of texts, from int) shot {
 	object := placementOf(mallory, name, "true")
 	object.Spec.Predicates[0].RequiredClusterSelector.CelSelector.CelExpressions = someOf(of, from, 20)
@@ -163,7 +163,7 @@ func (l *lab) checkedPredicates(name string, of texts, from int) shot {
 	}}
 }
 
-// debugged has such a Placement explained.
+// debugged asks the debug address to explain such a Placement.
 func debugged(debug *debugger, name string, of texts, from int) shot {
 	object := placementOf(mallory, name, "true")
 	object.Spec.Predicates[0].RequiredClusterSelector.CelSelector.CelExpressions = someOf(of, from, 14)
@@ -177,8 +177,8 @@ func debugged(debug *debugger, name string, of texts, from int) shot {
 	}}
 }
 
-// inNumbers are shots of many objects, or of many requests, none of which is much by itself. The harmless ones are
-// as many, and as large.
+// inNumbers returns shots of many objects or requests that are small by themselves. The harmless ones have the same number and
+// size.
 func (l *lab) inNumbers(debug *debugger) []shot {
 	var all []shot
 	add := func(times int, make func(name string, harmless bool, from int) shot) {
@@ -199,7 +199,7 @@ func (l *lab) inNumbers(debug *debugger) []shot {
 	return all
 }
 
-// textsOf are slow to compile, or as long.
+// textsOf returns texts that are slow to compile, or harmless ones of the same length.
 func textsOf(harmless bool) texts {
 	slow := slowToCompile(100)
 	if harmless {
@@ -208,7 +208,7 @@ func textsOf(harmless bool) texts {
 	return slow
 }
 
-// impossiblePods are thirty pods that fit nowhere: because of a constraint each, or without one.
+// impossiblePods creates thirty pods that fit nowhere, each because of a constraint, or without constraints.
 func (l *lab) impossiblePods(name string, harmless bool, from int) shot {
 	const count = 30
 	var pods []string
@@ -237,7 +237,7 @@ func (l *lab) impossiblePods(name string, harmless bool, from int) shot {
 	}
 }
 
-// shortLived are pods and claims that are deleted at once, again and again.
+// shortLived creates and deletes pods and claims repeatedly.
 func (l *lab) shortLived(name string, harmless bool, from int) shot {
 	return shot{
 		name: "numbers/short-lived/" + name,
@@ -265,7 +265,7 @@ func (l *lab) shortLived(name string, harmless bool, from int) shot {
 	}
 }
 
-// changing is a Placement that gets twenty other expressions forty times.
+// changing replaces a Placement's twenty expressions forty times.
 func (l *lab) changing(name string, harmless bool, from int) shot {
 	object := placementOf(unchecked, name, "true")
 	return shot{
@@ -291,7 +291,7 @@ func (l *lab) changing(name string, harmless bool, from int) shot {
 	}
 }
 
-// manyVariables is a pod with a claim of eight constraints with 24 variables each.
+// manyVariables creates a pod with a claim of eight constraints with 24 variables each.
 func (l *lab) manyVariables(name string, harmless bool, from int) shot {
 	c := claim(unchecked, name, 2)
 	of := textsOf(true)
@@ -320,11 +320,11 @@ func (l *lab) manyVariables(name string, harmless bool, from int) shot {
 	return l.podShot("numbers/variables/"+name, pod(unchecked, name, "celset-scheduler", name), c)
 }
 
-// short has room for 24 in the parameters of a constraint.
+// short cuts a text so that 24 of them fit into the parameters of a constraint.
 func short(text string) string { return text[:min(len(text), 270)] }
 
-// slowClients are sixty that begin with a large request from another address and don't go on for three
-// seconds, beside a hundred that only connect; or that ask for something small.
+// slowClients opens sixty connections from another address that start a large request and pause for three seconds, and a hundred
+// that only connect. The harmless ones send small requests.
 func (l *lab) slowClients(address, name string, harmless bool) shot {
 	dialer := &net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 2)}}
 	config := &tls.Config{InsecureSkipVerify: true, NextProtos: []string{"http/1.1"}}

@@ -26,31 +26,30 @@ import (
 )
 
 const (
-	// request is how long mallory waits for one answer.
+	// request limits mallory's wait for one answer.
 	request = 5 * time.Second
-	// together is how many requests mallory makes at a time.
+	// together is the number of mallory's concurrent requests.
 	together = 8
 )
 
-// shot is one case at one place.
+// A shot is one case at one place.
 type shot struct {
 	name string
-	// fire writes something. That it is refused is no error of the test.
+	// fire writes an object. A refusal is not an error of the test.
 	fire func(context.Context) error
-	// settled tells whether the program has done with it what it will; nil: it has when
-	// fire returns.
+	// settled reports whether the program has finished with the object. Nil: it has finished when fire returns.
 	settled func(context.Context) bool
-	// undo removes what was written; nil: nothing was.
+	// undo removes the object. Nil: nothing to remove.
 	undo func(context.Context) error
-	// harmless is the same with what anybody might write.
+	// harmless is the same shot with a harmless text.
 	harmless *shot
 }
 
-// shots are all places of all cases.
+// shots returns all cases at all places.
 func (l *lab) shots(debug *debugger) []shot {
 	result := append(l.inNumbers(debug), l.atLimits(debug)...)
 	for _, c := range redteam.Cases() {
-		// What takes long to compile is the API server's business: it compiles selectors.
+		// The API server compiles selectors, so slow compilation of a selector is its problem.
 		if c.Attack == redteam.Compilation {
 			c.Where &^= redteam.Selector
 		}
@@ -75,7 +74,7 @@ func (l *lab) shots(debug *debugger) []shot {
 	return result
 }
 
-// ordinary is what anybody might write there.
+// ordinary returns a harmless case for a place.
 func ordinary(where redteam.Where, name string) redteam.Case {
 	result := redteam.Case{Name: name, Reported: usual}
 	switch where {
@@ -97,7 +96,7 @@ func ordinary(where redteam.Where, name string) redteam.Case {
 	return result
 }
 
-// shotsAt are those of a case at one place.
+// shotsAt returns the shots of a case at one place.
 func (l *lab) shotsAt(where redteam.Where, c redteam.Case, debug *debugger) []shot {
 	switch where {
 	case redteam.Selector:
@@ -137,7 +136,7 @@ func (l *lab) shotsAt(where redteam.Where, c redteam.Case, debug *debugger) []sh
 	}
 }
 
-// podShot is a pod with a claim that no webhook has seen.
+// podShot creates a pod with a claim that bypasses the webhook.
 func (l *lab) podShot(name string, object *corev1.Pod, claim client.Object) shot {
 	return shot{
 		name: name,
@@ -150,7 +149,7 @@ func (l *lab) podShot(name string, object *corev1.Pod, claim client.Object) shot
 		settled: func(ctx context.Context) bool {
 			live := &corev1.Pod{}
 			if err := l.admin.Get(ctx, client.ObjectKeyFromObject(object), live); err != nil {
-				return client.IgnoreNotFound(err) == nil // it was refused
+				return client.IgnoreNotFound(err) == nil // or it was refused
 			}
 			return live.Spec.NodeName != "" || slices.ContainsFunc(live.Status.Conditions, func(c corev1.PodCondition) bool { return c.Type == corev1.PodScheduled })
 		},
@@ -158,8 +157,8 @@ func (l *lab) podShot(name string, object *corev1.Pod, claim client.Object) shot
 	}
 }
 
-// placementShots are a Placement that no webhook has seen, one that the webhook sees, and
-// one that somebody wants to have explained.
+// placementShots create a Placement that bypasses the webhook, a Placement that the webhook checks, and a request to explain a
+// Placement.
 func (l *lab) placementShots(c redteam.Case, debug *debugger) []shot {
 	object := placementOf(unchecked, c.Name, c.Text)
 	checked := placementOf(mallory, c.Name, c.Text)
@@ -190,8 +189,7 @@ func (l *lab) placementShots(c redteam.Case, debug *debugger) []shot {
 	}
 }
 
-// reportShot has one cluster report something, and Placements of others read it; so does
-// one of mallory's.
+// reportShot makes one cluster report values that Placements of others and of mallory's read.
 func (l *lab) reportShot(c redteam.Case) shot {
 	object := placementOf(unchecked, c.Name, c.Text)
 	if c.Text == "" {
@@ -212,11 +210,10 @@ func (l *lab) reportShot(c redteam.Case) shot {
 	}
 }
 
-// usual is what the cluster reports that reports other things at times.
+// usual is the usual report of the cluster that reports other values during shots.
 var usual = redteam.Reported{Allocatable: map[string]string{"cpu": "7500m", "memory": "250Gi"}}
 
-// report has the first cluster report something. It is written as a text: reading it may
-// take for ever.
+// report makes the first cluster report values. It writes them as a text, because decoding them may take forever.
 func (l *lab) report(ctx context.Context, reported redteam.Reported) error {
 	claims := []map[string]string{}
 	for name, value := range reported.Claims {
@@ -234,7 +231,7 @@ func (l *lab) report(ctx context.Context, reported redteam.Reported) error {
 	if err := l.patches.Patch(types.MergePatchType).AbsPath(path + "/status").Body(patch).Do(ctx).Error(); err != nil {
 		return err
 	}
-	// These are short enough to stay.
+	// The annotations are short enough to be kept.
 	patch, err = json.Marshal(map[string]any{"metadata": map[string]any{"annotations": reported.Annotations}})
 	if err != nil || len(reported.Annotations) == 0 {
 		return err
@@ -242,15 +239,14 @@ func (l *lab) report(ctx context.Context, reported redteam.Reported) error {
 	return l.patches.Patch(types.MergePatchType).AbsPath(path).Body(patch).Do(ctx).Error()
 }
 
-// volley is what became of some shots.
+// A volley is the result of several shots.
 type volley struct {
 	refused int32
 	settled bool
 	took    time.Duration
 }
 
-// fire writes what the shots write, and waits until the programs have looked at it, or for
-// a while.
+// fire fires the shots, and waits until the programs have handled them, up to a limit.
 func fire(ctx context.Context, shots []shot) volley {
 	start := time.Now()
 	var result volley
@@ -271,7 +267,7 @@ func fire(ctx context.Context, shots []shot) volley {
 	for end := time.Now().Add(request); len(waiting) > 0 && time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
 		waiting = slices.DeleteFunc(waiting, func(s shot) bool { return s.settled(ctx) })
 	}
-	// Alice needs time to notice.
+	// Give alice's probes time to notice a delay.
 	time.Sleep(500 * time.Millisecond)
 	result.settled, result.took = len(waiting) == 0, time.Since(start)
 	return result
@@ -288,7 +284,7 @@ func undo(ctx context.Context, shots []shot) error {
 	return group.Wait()
 }
 
-// harmless are the same with what anybody might write.
+// harmless returns the shots with harmless texts.
 func harmless(shots []shot) []shot {
 	var result []shot
 	for _, s := range shots {
@@ -308,8 +304,7 @@ func names(shots []shot) string {
 	return strings.Join(result, " ")
 }
 
-// shared are annotations that many cases read; all clusters have them from the beginning,
-// so that they are no growth.
+// shared returns annotations that many cases read. All clusters have them from the start, so that they don't count as growth.
 func shared() map[string]string {
 	result := map[string]string{}
 	for _, c := range redteam.On(redteam.Cluster) {

@@ -29,7 +29,7 @@ import (
 
 func quantity(text string) *resource.Quantity { return ptr.To(resource.MustParse(text)) }
 
-// claim wants some devices that satisfy all expressions.
+// claim returns a claim for devices that satisfy all expressions.
 func claim(namespace, name string, count int64, expressions ...string) *resourceapi.ResourceClaim {
 	parts := []env.Part{env.Request("r", driver, count)}
 	for i, expression := range expressions {
@@ -40,7 +40,7 @@ func claim(namespace, name string, count int64, expressions ...string) *resource
 	return result
 }
 
-// claimOf is a claim with a case as constraint, as often as it says.
+// claimOf returns a claim with a case as constraint, repeated as the case demands.
 func claimOf(namespace string, c redteam.Case) *resourceapi.ResourceClaim {
 	var expressions []string
 	for range max(1, c.Constraints) {
@@ -49,8 +49,7 @@ func claimOf(namespace string, c redteam.Case) *resourceapi.ResourceClaim {
 	return claim(namespace, c.Name, cmp.Or(c.Devices, 2), expressions...)
 }
 
-// preferring is a claim with a case as preference, as often as it says: any devices will do, and
-// some are better.
+// preferring returns a claim with a case as preference, repeated as the case demands. Any devices are acceptable.
 func preferring(namespace string, c redteam.Case) *resourceapi.ResourceClaim {
 	result := claim(namespace, "preference-of-"+c.Name, cmp.Or(c.Devices, 2))
 	for i := range max(1, c.Constraints) {
@@ -61,14 +60,14 @@ func preferring(namespace string, c redteam.Case) *resourceapi.ResourceClaim {
 	return result
 }
 
-// selecting is a claim with a case as selector.
+// selecting returns a claim with a case as selector.
 func selecting(namespace string, c redteam.Case) *resourceapi.ResourceClaim {
 	result := claim(namespace, "selector-"+c.Name, 1)
 	result.Spec.Devices.Requests[0].Exactly.Selectors = []resourceapi.DeviceSelector{env.Selector(c.Text)}
 	return result
 }
 
-// pod uses a claim, if one is named.
+// pod returns a pod that uses the claim, if one is named.
 func pod(namespace, name, profile, claim string) *corev1.Pod {
 	result := env.Pod(name, profile)
 	if claim != "" {
@@ -78,7 +77,7 @@ func pod(namespace, name, profile, claim string) *corev1.Pod {
 	return result
 }
 
-// placementOf selects clusters by an expression.
+// placementOf returns a Placement that selects clusters by an expression.
 func placementOf(namespace, name, expression string) *clusterv1beta1.Placement {
 	result := &clusterv1beta1.Placement{
 		TypeMeta:   metav1.TypeMeta{APIVersion: clusterv1beta1.GroupVersion.String(), Kind: "Placement"},
@@ -96,8 +95,7 @@ func placementOf(namespace, name, expression string) *clusterv1beta1.Placement {
 	return result
 }
 
-// remove deletes pods with their claims, and gives the devices back: no kubelet and no
-// controller manager does it here.
+// remove deletes pods with their claims and releases the devices, because no kubelet and no controller manager runs here.
 func (l *lab) remove(ctx context.Context, namespace string, names ...string) error {
 	for _, name := range names {
 		if err := client.IgnoreNotFound(l.admin.Delete(ctx, pod(namespace, name, "", ""), client.GracePeriodSeconds(0))); err != nil {
@@ -140,35 +138,35 @@ func (l *lab) tryToRemoveClaim(ctx context.Context, namespace, name string) erro
 }
 
 const (
-	// crowdNamespace has the pods of the crowd.
+	// crowdNamespace contains the pods of the crowd.
 	crowdNamespace = "crowd"
-	// evicting is what the names of shots begin with for which pods may be evicted.
+	// evicting is the name prefix of shots that may evict pods.
 	evicting = "evicting/"
-	// urgent is the PriorityClass of pods for which those of the crowd have to go.
+	// urgent is the PriorityClass of pods that evict the crowd.
 	urgent = "urgent"
 
 	crowdedNodes = 2
-	// crowdedPods are as many on each node as an exact search for victims looks at.
+	// crowdedPods is the number of pods on each node, the maximum for an exact search for victims.
 	crowdedPods = 16
 	crowdLabel  = "crowded"
 )
 
-// crowdedOptions keep everybody else away: the crowd is in nobody's way but mallory's.
+// crowdedOptions keep all pods but mallory's and the crowd's away from the nodes.
 var crowdedOptions = controlplane.NodeOptions{
 	Static: true, Prefix: crowdLabel, Labels: map[string]string{crowdLabel: "true"},
 	Taints: []corev1.Taint{{Key: crowdLabel, Effect: corev1.TaintEffectNoSchedule}},
 }
 
-// crowd is pods of no priority that together have all devices of some nodes: for each of mallory's pods
-// with a priority a scheduler has to find out who has to go.
+// A crowd is a set of pods without priority that hold all devices of some nodes. For each of mallory's pods with a priority, a
+// scheduler has to choose victims.
 type crowd struct {
 	mutex sync.Mutex
 	seats []seat
-	// evicted is how many had to go so far.
+	// evicted counts the evicted pods of the crowd.
 	evicted int
 }
 
-// seat is one of them, with its devices.
+// A seat is a pod of the crowd with its devices.
 type seat struct {
 	name, node string
 	devices    []topology.Device
@@ -184,7 +182,7 @@ func (c *crowd) gather(nodes []string, ring topology.Topology) {
 	}
 }
 
-// seat makes those of the crowd that are not there.
+// seat creates the missing pods of the crowd.
 func (l *lab) seat(ctx context.Context) error {
 	l.crowd.mutex.Lock()
 	defer l.crowd.mutex.Unlock()
@@ -236,7 +234,7 @@ func (l *lab) take(ctx context.Context, s *seat) error {
 	return l.admin.Status().Update(ctx, object)
 }
 
-// evictingShot is a pod for which the crowd has to make room, with a claim that no webhook has seen.
+// evictingShot creates a pod that evicts pods of the crowd, with a claim that bypasses the webhook.
 func (l *lab) evictingShot(name string, claim client.Object) shot {
 	object := pod(unchecked, claim.GetName(), "celset-scheduler", claim.GetName())
 	object.Spec.PriorityClassName = urgent

@@ -33,38 +33,38 @@ import (
 
 const manifests = "../../manifests"
 
-// mostMapped is the address space of a program: what asks for more ends it, and not the
-// machine. Go maps more than it uses.
+// mostMapped limits the address space of a program, so that an excessive demand ends the program and not the machine. Go maps
+// more than it uses.
 const mostMapped = 4 << 30
 
-// What programs may remember, in bytes: docs/limits.md has these.
+// The sizes of programs' caches in bytes, as in docs/limits.md.
 const (
 	// programCaches is for compiled expressions, in every program.
 	programCaches = cel.DefaultCacheBytes
-	// schedulerCaches is what the searches of the profile with our allocator may leave.
+	// schedulerCaches is for results of searches in the profile with our allocator.
 	schedulerCaches = configv1alpha1.DefaultCacheSize
-	// placementCaches is for what is known of the clusters of each Placement.
+	// placementCaches is for cached results about the clusters of each Placement.
 	placementCaches = 256 << 20
 )
 
-// program is one of ours, as a process.
+// A program is one of our programs as a process.
 type program struct {
 	name  string
 	start func(context.Context) (*controlplane.Process, error)
-	// caches are what the program may keep of what it has seen, in bytes.
+	// caches is the maximal size of the program's caches in bytes.
 	caches int64
 
 	process *controlplane.Process
-	// resting is the most memory that it had without mallory.
+	// resting is the peak memory without mallory.
 	resting int64
-	// grown is the most that it had beyond that, and during what.
+	// grown is the peak memory beyond resting, and grownWith the shots that caused it.
 	grown     int64
 	grownWith string
-	// ended says each time that it ended.
+	// ended describes each end of the program.
 	ended []string
 }
 
-// run starts the program, in limits.
+// run starts the program with limits.
 func (p *program) run(t *testing.T) {
 	t.Helper()
 	var err error
@@ -74,14 +74,14 @@ func (p *program) run(t *testing.T) {
 	require.NoError(t, unix.Prlimit(p.process.PID(), unix.RLIMIT_AS, &limit, nil))
 }
 
-// restart replaces a process that has ended, or that does not answer any more.
+// restart replaces a process that has ended or no longer answers.
 func (p *program) restart(t *testing.T) {
 	t.Helper()
 	p.process.Kill()
 	p.run(t)
 }
 
-// hasEnded tells whether the process has, and how.
+// hasEnded reports whether and how the process has ended.
 func (p *program) hasEnded() (string, bool) {
 	select {
 	case <-p.process.Done():
@@ -91,7 +91,7 @@ func (p *program) hasEnded() (string, bool) {
 	}
 }
 
-// lastWords finds out why a process ended.
+// lastWords returns the reason for the end of a process from its log.
 func lastWords(file string) string {
 	content, err := os.ReadFile(file)
 	if err != nil {
@@ -107,13 +107,12 @@ func lastWords(file string) string {
 	return "without a word"
 }
 
-// measureAnew forgets the most memory that the process had.
+// measureAnew resets the peak memory of the process.
 func (p *program) measureAnew() {
 	_ = os.WriteFile(fmt.Sprintf("/proc/%d/clear_refs", p.process.PID()), []byte("5"), 0)
 }
 
-// most is the most memory that the process had since it was measured anew; zero if it has
-// ended.
+// most returns the peak memory of the process since the last reset, or zero if it has ended.
 func (p *program) most() int64 {
 	content, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.process.PID()))
 	if err != nil {
@@ -138,7 +137,7 @@ func (l *lab) scheduler() *program {
 	}}
 }
 
-// serve is how to start one of our other programs: with probes at a free port.
+// serve returns a function that starts one of our other programs with probes at a free port.
 func (l *lab) serve(name, account string, args ...string) func(context.Context) (*controlplane.Process, error) {
 	return func(ctx context.Context) (*controlplane.Process, error) {
 		kubeconfig, err := l.KubeconfigFor(account)
@@ -195,7 +194,7 @@ func (l *lab) webhook(t *testing.T) *program {
 	return p
 }
 
-// placement runs the placement controller with its debug address, and returns that.
+// placement runs the placement controller, and returns it with its debug address.
 func (l *lab) placement(t *testing.T, args ...string) (p *program, debug string) {
 	t.Helper()
 	ports, err := controlplane.FreePorts(1)
@@ -207,27 +206,27 @@ func (l *lab) placement(t *testing.T, args ...string) (p *program, debug string)
 
 func localAddress(port int) string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(port)) }
 
-// probe is one thing that alice does again and again.
+// A probe is an action that alice repeats.
 type probe struct {
 	name    string
 	program *program
-	// once does it the n-th time.
+	// once performs the action for the n-th time.
 	once func(ctx context.Context, n int) error
 
 	n int
-	// alone is the longest that it took without mallory.
+	// alone is the maximal duration without mallory.
 	alone time.Duration
-	// worst is the longest by which it took longer than that, and with what.
+	// worst is the maximal delay beyond alone, and worstWith the shots that caused it.
 	worst     time.Duration
 	worstWith string
 	times     int
 }
 
-// patience is how long alice waits for one thing.
+// patience limits alice's wait for one action.
 const patience = 10 * time.Second
 
-// repeat does it until stop is closed, and returns the longest time it took. What was
-// not done in time counts as that time.
+// repeat repeats the action until stop is closed, and returns the maximal duration. An action that timed out counts with the
+// timeout.
 func (p *probe) repeat(ctx context.Context, stop <-chan struct{}) (worst time.Duration, failure error) {
 	for {
 		p.n++
@@ -248,8 +247,7 @@ func (p *probe) repeat(ctx context.Context, stop <-chan struct{}) (worst time.Du
 	}
 }
 
-// during repeats all probes while something else is done. It returns how long each took
-// at most.
+// during repeats all probes while do runs. It returns the maximal duration of each probe.
 func during(ctx context.Context, probes []*probe, do func()) (map[*probe]time.Duration, []error) {
 	var (
 		mutex    sync.Mutex

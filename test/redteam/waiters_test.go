@@ -20,9 +20,9 @@ import (
 	"github.com/celset/celset/test/internal/redteam"
 )
 
-// TestPodsThatWaitCostNothing: mallory has claims that take the scheduler's time, a pod for each, and many pods that wait
-// behind them and share a claim. What is done for each pod that waits is a constant, however long the pod waits. Alice's pods
-// are bound meanwhile, as they are beside the twin: as many claims and pods with a selector that no device matches.
+// TestPodsThatWaitCostNothing gives mallory expensive claims, a pod for each, and many pods that wait behind them and share a
+// claim. The work for each waiting pod must be constant, however long it waits. Alice's pods must be bound as fast as beside the
+// twin: as many claims and pods with a selector that no device matches.
 func TestPodsThatWaitCostNothing(t *testing.T) {
 	heavy, light, rounds := 10, 60, 30
 	if cases.Nightly() {
@@ -49,7 +49,7 @@ func TestPodsThatWaitCostNothing(t *testing.T) {
 	require.LessOrEqual(t, total.failed, float64(3*all))
 	require.LessOrEqual(t, total.patches, float64(3*all))
 	require.LessOrEqual(t, total.events, float64(3*all))
-	// An event that is to be written is a goroutine of client-go.
+	// client-go starts a goroutine for each pending event.
 	require.LessOrEqual(t, total.goroutines, resting.goroutines+float64(3*all))
 	if cases.Nightly() {
 		require.Less(t, beside[len(beside)/2], besideTwin[len(besideTwin)/2]+time.Second)
@@ -59,8 +59,8 @@ func TestPodsThatWaitCostNothing(t *testing.T) {
 	require.False(t, ended)
 }
 
-// createWaiters makes a claim and a pod for each set of constraints, and pods that share one claim. No node has devices for
-// them. Claims without constraints have a selector.
+// createWaiters creates a claim and a pod for each set of constraints, and pods that share one claim. No node has devices for
+// them. A claim without constraints gets a selector that matches nothing.
 func (l *lab) createWaiters(t *testing.T, sharing int, constraints [][]string) {
 	t.Helper()
 	light := claim(unchecked, "light", 2, "devices.size() == 3")
@@ -82,14 +82,14 @@ func (l *lab) createWaiters(t *testing.T, sharing int, constraints [][]string) {
 	l.create(t, objects...)
 }
 
-// unmatched is a claim for which there is no device.
+// unmatched returns a claim that no device matches.
 func unmatched(name string) *resourceapi.ResourceClaim {
 	c := claim(unchecked, name, 1)
 	c.Spec.Devices.Requests[0].Exactly.Selectors = []resourceapi.DeviceSelector{env.Selector("device.driver == 'none'")}
 	return c
 }
 
-// heavyTexts are constraints that no set satisfies and that are tried on many sets.
+// heavyTexts returns constraints that no set satisfies and that are evaluated on many sets.
 func heavyTexts(number int) (texts []string) {
 	search := slices.DeleteFunc(redteam.Cases(), func(c redteam.Case) bool { return !c.Is(redteam.Search) })
 	for i := range 30 {

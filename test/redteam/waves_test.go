@@ -17,10 +17,10 @@ import (
 	"github.com/celset/celset/internal/testing/cases"
 )
 
-// inWave is how many pods become ready at the same moment.
+// inWave is the number of pods that become ready at the same moment.
 const inWave = 300
 
-// wave are the pods that a tenant may write within a few seconds.
+// wave returns the pods that a tenant may write within a few seconds.
 func wave(claim string) (pods []client.Object) {
 	for i := range inWave {
 		pods = append(pods, pod(unchecked, fmt.Sprintf("wave-%d", i), "celset-scheduler", claim))
@@ -28,7 +28,7 @@ func wave(claim string) (pods []client.Object) {
 	return pods
 }
 
-// worstFor is the longest time that a pod of alice's takes while so much time passes.
+// worstFor returns the maximal time until a pod of alice's is bound, over a duration.
 func (l *lab) worstFor(t *testing.T, lasts time.Duration) (worst time.Duration) {
 	t.Helper()
 	for end := time.Now().Add(lasts); time.Now().Before(end); {
@@ -37,8 +37,8 @@ func (l *lab) worstFor(t *testing.T, lasts time.Duration) (worst time.Duration) 
 	return worst
 }
 
-// TestPodsOfOneClaimAreNotRefusedEachTime has many pods with one claim whose search is too long. They wait for the same
-// time, and need not be refused one by one, each with another condition, when it is over.
+// TestPodsOfOneClaimAreNotRefusedEachTime has many pods of one claim with a too long search. Their back-off ends at the same
+// time. They must not be refused one by one, each with another condition.
 func TestPodsOfOneClaimAreNotRefusedEachTime(t *testing.T) {
 	cases.OnlyNightly(t, "takes minutes; the tests of plugin/guard count the same")
 	l := startLab(t)
@@ -53,8 +53,8 @@ func TestPodsOfOneClaimAreNotRefusedEachTime(t *testing.T) {
 	require.LessOrEqual(t, refused, float64(2*inWave))
 }
 
-// TestPodsThatBecomeReadyTogether has many pods that wait for nothing any more at one moment: their claim comes, and later
-// devices may have become free, for a pod without devices was deleted.
+// TestPodsThatBecomeReadyTogether has many pods that become ready at one moment. First their claim is created. Later the deletion
+// of a pod without devices suggests that devices are free.
 func TestPodsThatBecomeReadyTogether(t *testing.T) {
 	cases.OnlyNightly(t, "takes minutes; the tests of plugin/guard count the same")
 	l := startLab(t)
@@ -62,7 +62,7 @@ func TestPodsThatBecomeReadyTogether(t *testing.T) {
 	scheduler.run(t)
 	alone := l.worstFor(t, 5*time.Second)
 	l.create(t, wave("light")...)
-	// Each is told that the claim is missing.
+	// Each pod first gets the condition that the claim is missing.
 	l.worstFor(t, 20*time.Second)
 	require.NoError(t, l.mallory.Create(t.Context(), claim(unchecked, "light", 2, "devices.size() == 3")))
 	worst := l.worstFor(t, 20*time.Second)

@@ -27,8 +27,8 @@ import (
 	"github.com/celset/celset/test/controlplane"
 )
 
-// TestWorkloadsTakeTurns: mallory has many Workloads of MultiKueue with one Placement, whose decision changes all the time. A
-// Workload of alice's is nominated a cluster after a few of mallory's, and not after all of them.
+// TestWorkloadsTakeTurns has many Workloads of mallory's for MultiKueue with one Placement, whose decision changes all the time.
+// A Workload of alice's must be nominated a cluster after a few of mallory's, not after all of them.
 func TestWorkloadsTakeTurns(t *testing.T) {
 	many, rounds := 60, 9
 	if cases.Nightly() {
@@ -109,7 +109,7 @@ func (l *lab) kueue(t *testing.T, text string) *unstructured.Unstructured {
 	return object
 }
 
-// submit makes a Workload whose quota is reserved, as Kueue does, and returns its version.
+// submit creates a Workload with reserved quota, as Kueue does, and returns its version.
 func (l *lab) submit(t *testing.T, namespace, name, placement string) (version int) {
 	t.Helper()
 	object := l.kueue(t, fmt.Sprintf(`{kind: Workload, metadata: {namespace: %s, name: %s}, spec: {queueName: q, podSets: [{name: main, count: 1, template: {spec: {containers: [{name: c, image: i}]}}}]}}`, namespace, name))
@@ -150,7 +150,7 @@ func (l *lab) nominated(t *testing.T, namespace, name string) (version int) {
 	return version
 }
 
-// watchWorkloads returns the versions at which Workloads of a namespace were nominated clusters.
+// watchWorkloads returns a function that returns the versions at which Workloads of a namespace were nominated clusters.
 func (l *lab) watchWorkloads(t *testing.T, namespace string) (versions func() []int) {
 	t.Helper()
 	watching, err := client.NewWithWatch(l.ConfigOf(t, controlplane.AdminUser), client.Options{Scheme: l.Scheme()})

@@ -16,12 +16,11 @@ import (
 	"github.com/celset/celset/test/internal/minor"
 )
 
-// TestNobodyWaitsForDevicesOfAPodThatIsGone deletes a pod, with its claim, while the
-// scheduler is writing that the claim has devices. Until it finds out it keeps them for
-// that pod, and refuses another. Then that one gets them, although nothing else happens
-// that could wake it up.
+// TestNobodyWaitsForDevicesOfAPodThatIsGone deletes a pod with its claim while the scheduler's allocation of the claim is in
+// flight. Until the scheduler notices, it reserves the devices and refuses another pod. Afterwards the other pod must get them,
+// without any other event that could requeue it.
 func TestNobodyWaitsForDevicesOfAPodThatIsGone(t *testing.T) {
-	// Where the first nominates the node, this names the claim.
+	// If the first condition nominates the node, the second names the claim.
 	naming := 1
 	if minor.Has(features.NominatedNodeNameForExpectation) {
 		naming = 2
@@ -49,7 +48,7 @@ func TestNobodyWaitsForDevicesOfAPodThatIsGone(t *testing.T) {
 
 			w.delete(t, gone...)
 			w.requireNoClaimsLeft(t)
-			// While it comes to this pod it takes notice of what was deleted.
+			// Before this pod is tried, the scheduler has seen the deletions.
 			w.requireRefused(t, "0/1 nodes are available", w.add(t, test.kind)...)
 			trap.release()
 			w.requireSettled(t)
@@ -58,7 +57,7 @@ func TestNobodyWaitsForDevicesOfAPodThatIsGone(t *testing.T) {
 	}
 }
 
-// requireNoClaimsLeft waits until no claim is left of a pod that is gone.
+// requireNoClaimsLeft waits until no claim of a deleted pod is left.
 func (w *workload) requireNoClaimsLeft(t *testing.T) {
 	t.Helper()
 	env.Eventually(t, "the claims of the pods that were deleted are gone", func(ctx context.Context) (string, error) {
@@ -77,11 +76,10 @@ func (w *workload) requireNoClaimsLeft(t *testing.T) {
 	})
 }
 
-// In these tests nothing happens besides: what a dead scheduler has left is all that
-// the next one can be woken up by.
+// In these tests nothing else happens: only the remains of a dead scheduler can requeue pods of the next one.
 
-// TestLeftClaimForExtendedResourcesHoldsNobodyUp kills a scheduler that has created the
-// claim for the extended resources of a pod, and not allocated it.
+// TestLeftClaimForExtendedResourcesHoldsNobodyUp kills a scheduler that has created the claim for a pod's extended resources, but
+// not allocated it.
 func TestLeftClaimForExtendedResourcesHoldsNobodyUp(t *testing.T) {
 	for _, p := range []point{{createClaim, after}, {addFinalizer, before}, {addFinalizer, after}, {allocate, before}, {allocate, after}} {
 		t.Run(string(p.side)+" "+string(p.write), func(t *testing.T) {
@@ -100,9 +98,8 @@ func TestLeftClaimForExtendedResourcesHoldsNobodyUp(t *testing.T) {
 	}
 }
 
-// TestDevicesOfAPodThatCouldNotBeBoundStayWithItsClaim is about what Kubernetes does,
-// in any profile: see picture.keepsDevices. The devices are not lost. The next pod of
-// the claim has them, and when the claim is deleted they are free.
+// TestDevicesOfAPodThatCouldNotBeBoundStayWithItsClaim tests Kubernetes' behaviour in any profile: see picture.keepsDevices. The
+// devices are not lost: the next pod of the claim gets them, and deleting the claim frees them.
 func TestDevicesOfAPodThatCouldNotBeBoundStayWithItsClaim(t *testing.T) {
 	for _, k := range []*kind{ringKind, stockKind} {
 		t.Run(k.profile, func(t *testing.T) {

@@ -22,22 +22,22 @@ import (
 	"github.com/celset/celset/test/internal/faults"
 )
 
-// action is something that goes wrong. It is over when run returns.
+// An action causes a fault. The fault is over when run returns.
 type action struct {
 	name string
-	// apart says that the API server does not answer meanwhile, not even the test.
+	// apart is set if the API server does not answer during the fault, not even to the test.
 	apart bool
 	run   func(context.Context, *trouble) error
 }
 
-// How long something goes wrong. A lease is over after less than outage.
+// Durations of faults. A lease expires within an outage.
 const (
 	faultsLease = 6 * time.Second
 	outage      = 9 * time.Second
 	short       = 3 * time.Second
 )
 
-// actions are what goes wrong, beside what requests meet all the time.
+// actions returns the faults in addition to the faults that requests always meet.
 func actions() []action {
 	return []action{
 		{name: "a storm of faults", run: func(ctx context.Context, u *trouble) error {
@@ -77,11 +77,11 @@ func actions() []action {
 	}
 }
 
-// guardActions are what goes wrong besides where allocations are guarded. They begin when a guard is active, or it could
-// not show what it does.
+// guardActions returns the additional faults for guarded allocations. They begin when a guard is active, because otherwise the
+// guard would not be tested.
 func guardActions() []action {
 	return []action{
-		// It may send what it has chosen before, when others have these devices: only the guard can refuse that.
+		// The paused scheduler may send an allocation of devices that others have got since. Only the guard can refuse it.
 		{name: "a scheduler paused beyond its lease", run: guarding(func(ctx context.Context, u *trouble, _ *replica) error { return u.any().pause(ctx, outage) })},
 		{name: "the active guard killed", run: guarding(func(_ context.Context, _ *trouble, active *replica) error { active.kill(); return nil })},
 		{name: "all guards killed", run: guarding(func(ctx context.Context, u *trouble, _ *replica) error { return u.guards.killAll(ctx) })},
@@ -98,7 +98,7 @@ func guardActions() []action {
 	}
 }
 
-// guarding waits until a guard is active.
+// guarding waits until a guard is active, and then runs the action.
 func guarding(run func(_ context.Context, _ *trouble, active *replica) error) func(context.Context, *trouble) error {
 	return func(ctx context.Context, u *trouble) error {
 		active, err := u.guards.active(ctx)
@@ -109,14 +109,14 @@ func guarding(run func(_ context.Context, _ *trouble, active *replica) error) fu
 	}
 }
 
-// trouble is what the actions are about.
+// trouble holds the programs that the actions disturb.
 type trouble struct {
 	schedulers []*replica
-	// guards are nil where allocations are not guarded.
+	// guards is nil if allocations are not guarded.
 	guards *guards
-	// chosen is a number for the scheduler that any returns.
+	// chosen determines the scheduler that any returns.
 	chosen int
-	// usual is what requests meet all the time.
+	// usual is the mix of faults that requests always meet.
 	usual faults.Mix
 }
 
@@ -130,7 +130,7 @@ func (u *trouble) programs() []*replica {
 	return all
 }
 
-// set has all requests meet the mix.
+// set applies the mix to all requests.
 func (u *trouble) set(mix faults.Mix) {
 	for _, r := range u.programs() {
 		r.faults.Set(mix)
@@ -163,8 +163,7 @@ func pause(ctx context.Context, p *controlplane.Process, d time.Duration) error 
 	return errors.Join(ctx.Err(), p.Continue())
 }
 
-// slow gives a process a fifth of the time, in parts that are too short for anyone to notice
-// but for the answers that take longer, as those of a slow disk do.
+// slow gives a process a fifth of the time, in slices so short that only its answers get slower, as with a slow disk.
 func slow(ctx context.Context, p *controlplane.Process, d time.Duration) error {
 	const off, on = 200 * time.Millisecond, 50 * time.Millisecond
 	for range d / (off + on) {
@@ -183,11 +182,10 @@ func sleep(ctx context.Context, d time.Duration) {
 	}
 }
 
-// restartAfter is how long a program that has ended stays so, as if a kubelet started it
-// again.
+// restartAfter is the time until an ended program is restarted, as by a kubelet.
 const restartAfter = time.Second
 
-// replica is a program that is started again whenever it has ended.
+// A replica is a program that is restarted whenever it ends.
 type replica struct {
 	name   string
 	faults *faults.Faults
@@ -196,13 +194,13 @@ type replica struct {
 
 	mu      sync.Mutex
 	process *controlplane.Process
-	// starts are how often it came to run, failures how often it did not.
+	// starts counts successful starts, and failures failed ones.
 	starts, failures int
 	ended            chan struct{}
 }
 
-// newReplica makes a gate to the API server, behind which faults are drawn from the seed, and
-// behind them the history is kept. There are no faults yet.
+// newReplica creates a gate to the API server. Behind the gate, faults are drawn from the seed, and behind the faults the history
+// is recorded. Initially there are no faults.
 func newReplica(name string, config *rest.Config, seed uint64) (*replica, error) {
 	transport, err := rest.TransportFor(config)
 	if err != nil {
@@ -217,8 +215,7 @@ func newReplica(name string, config *rest.Config, seed uint64) (*replica, error)
 	return r, nil
 }
 
-// keep starts the program again and again until the context ends, and returns when it runs
-// for the first time.
+// keep restarts the program until the context ends, and returns after the first start.
 func (r *replica) keep(ctx context.Context) error {
 	if err := r.start(ctx); err != nil {
 		return err
@@ -238,7 +235,7 @@ func (r *replica) keep(ctx context.Context) error {
 					return
 				case <-time.After(restartAfter):
 				}
-				// A control plane that does not answer is a reason to try again.
+				// Retry if the control plane does not answer.
 				again = r.start(ctx) != nil
 			}
 		}
@@ -271,7 +268,7 @@ func (r *replica) counts() (starts, failures int) {
 	return r.starts, r.failures
 }
 
-// end waits until the program is no longer started, and ends it.
+// end waits until the program is no longer restarted, and ends it.
 func (r *replica) end() {
 	<-r.ended
 	r.running().Kill()
@@ -281,11 +278,11 @@ func (r *replica) end() {
 // kill ends the process at once, if it has not ended by itself.
 func (r *replica) kill() { r.running().Kill() }
 
-// pause stops the process for as long, and has it go on.
+// pause stops the process for a duration.
 func (r *replica) pause(ctx context.Context, d time.Duration) error {
 	process := r.running()
 	if err := process.Pause(); err != nil {
-		return nil // it is about to be started again
+		return nil // it will be restarted
 	}
 	select {
 	case <-time.After(d):
@@ -294,14 +291,14 @@ func (r *replica) pause(ctx context.Context, d time.Duration) error {
 	return errors.Join(ctx.Err(), process.Continue())
 }
 
-// protocol is what is written about a run.
+// A protocol is the log of a run.
 type protocol struct {
 	t *testing.T
 	// file may be nil.
 	file *os.File
 }
 
-// newProtocolFile is nil for an empty path.
+// newProtocolFile returns nil for an empty path.
 func newProtocolFile(t *testing.T, path string) *os.File {
 	t.Helper()
 	if path == "" {
@@ -322,7 +319,7 @@ func (p *protocol) printf(format string, args ...any) {
 	}
 }
 
-// summary is written at the end: how often each action was met, and how often all else happened since before.
+// summary logs how often each action happened, and how often all other events happened since before.
 func (p *protocol) summary(w *workload, met, counts, before map[string]int) {
 	p.t.Helper()
 	for _, name := range slices.Sorted(maps.Keys(met)) {
@@ -335,7 +332,7 @@ func (p *protocol) summary(w *workload, met, counts, before map[string]int) {
 	p.printf("%d versions of claims, %d allocations, %d devices twice or changed", entries.Events, entries.Allocations, len(entries.Violations))
 }
 
-// counts is what has happened so far, to all programs that take part.
+// counts returns the number of events so far, over all programs.
 func (u *trouble) counts() map[string]int {
 	counts := map[string]int{}
 	for _, r := range u.programs() {

@@ -28,27 +28,26 @@ import (
 	"github.com/celset/celset/test/internal/guarded"
 )
 
-// guardGrace is how long a guard that takes over waits for what was admitted before. What gates do to a request does
-// not matter: the API server asks when the request has come through. From then on it is held up while the API server or
-// etcd is paused or away, for short, or slow, for outage; that is over in less than this, on a busy machine, too. The
-// default of a minute, which is for API servers of which nothing is known, would have no guard judge most of the time.
+// guardGrace is the time that a new active guard waits for earlier admitted writes. The faults of gates don't matter, because the
+// API server asks the guard after the request has passed the gate. Afterwards the request can only be delayed while the API
+// server or etcd is paused, away or slow, which ends within guardGrace, even on a busy machine. With the default of a minute,
+// which is for unknown API servers, no guard would judge most of the time.
 const guardGrace = outage + faultsLease
 
-// guards are two replicas of celset-webhook that guard allocations, behind what stands for their Service.
+// guards are two replicas of celset-webhook that guard allocations, behind a replacement of their Service.
 type guards struct {
 	replicas []*guardReplica
-	// probe is a claim that nobody else writes.
+	// probe is a claim that only the probes write.
 	probe *resourceapi.ResourceClaim
 }
 
-// guardReplica is a replica in all its lives.
+// A guardReplica is a replica across its restarts.
 type guardReplica struct {
 	*replica
 	life atomic.Pointer[guarded.Replica]
 }
 
-// startGuards has the API server ask about allocations, and starts who answers. When the test ends nobody is asked any
-// more.
+// startGuards registers the webhook for allocations, and starts its replicas. At the end of the test it removes the registration.
 func startGuards(t *testing.T, seed uint64) *guards {
 	t.Helper()
 	overlay, err := guarded.Render(t.TempDir())
@@ -106,7 +105,7 @@ func newGuardReplica(t *testing.T, overlay *guarded.Overlay, name string, seed u
 	return r
 }
 
-// register has the API server ask the service, with the failure policy of the overlay.
+// register makes the API server call the service, with the failure policy of the overlay.
 func (g *guards) register(t *testing.T, overlay *guarded.Overlay, service *httptest.Server) {
 	t.Helper()
 	env.CleanUp(t, func(ctx context.Context) error {
@@ -121,13 +120,13 @@ func (g *guards) createProbe(t *testing.T) {
 	g.probe.Status.Allocation = guarded.Allocation("probe.example.com")
 }
 
-// tryProbe asks for an allocation that a guard would admit, and that is not stored.
+// tryProbe dry-runs an allocation that a guard would admit.
 func (g *guards) tryProbe(ctx context.Context) error {
 	_, err := client().ResourceV1().ResourceClaims(g.probe.Namespace).UpdateStatus(ctx, g.probe, metav1.UpdateOptions{DryRun: []string{metav1.DryRunAll}})
 	return err
 }
 
-// requireClosed fails unless an allocation is refused for want of a guard.
+// requireClosed requires that an allocation is refused because no guard is active.
 func (g *guards) requireClosed(ctx context.Context) error {
 	switch err := g.tryProbe(ctx); {
 	case err == nil:
@@ -146,7 +145,7 @@ func (g *guards) programs() []*replica {
 	return all
 }
 
-// active waits for the replica that judges.
+// active waits for the replica that judges, and returns it.
 func (g *guards) active(ctx context.Context) (*replica, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, env.Patience, errors.New("no guard is active for too long"))
 	defer cancel()
@@ -161,7 +160,7 @@ func (g *guards) active(ctx context.Context) (*replica, error) {
 	return nil, context.Cause(ctx)
 }
 
-// says asks the replica, which has probePeriod to answer.
+// says asks the replica a question with the timeout probePeriod.
 func (r *guardReplica) says(ctx context.Context, question func(*guarded.Replica, context.Context) bool) bool {
 	ctx, cancel := context.WithTimeout(ctx, probePeriod)
 	defer cancel()
@@ -169,7 +168,7 @@ func (r *guardReplica) says(ctx context.Context, question func(*guarded.Replica,
 	return life != nil && question(life, ctx)
 }
 
-// killAll kills all replicas. Nothing is allocated then, until one is active again, which takes as long as its grace.
+// killAll kills all replicas. Then nothing is allocated until a replica is active again, which takes as long as its grace.
 func (g *guards) killAll(ctx context.Context) error {
 	for _, r := range g.replicas {
 		r.kill()
@@ -177,17 +176,17 @@ func (g *guards) killAll(ctx context.Context) error {
 	return g.requireClosed(ctx)
 }
 
-// probePeriod is how often it is looked which replicas judge, and how long they have to answer. In a cluster it is
-// longer: then the API server sends requests to one that hangs for longer, too.
+// probePeriod is the interval and the timeout of the probes that find the judging replicas. In a cluster it is longer, so a
+// hanging replica gets requests for longer.
 const probePeriod = time.Second
 
-// serveGuards stands for the Service of the overlay: each request goes to one of the replicas that judged when they
-// were probed last, whether they still do or not.
+// serveGuards replaces the Service of the overlay: each request goes to a replica that judged at the last probe, even if it no
+// longer does.
 func serveGuards(t *testing.T, overlay *guarded.Overlay, replicas []*guardReplica) *httptest.Server {
 	t.Helper()
 	certificate, err := overlay.Certificate()
 	require.NoError(t, err)
-	// Replicas show what the service shows, too.
+	// Replicas use the same certificate as the service.
 	known := x509.NewCertPool()
 	known.AddCert(certificate.Leaf)
 	s := &guardService{replicas: replicas, transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: known, MinVersion: tls.VersionTLS13}}}
@@ -222,7 +221,7 @@ func serveGuards(t *testing.T, overlay *guarded.Overlay, replicas []*guardReplic
 type guardService struct {
 	replicas  []*guardReplica
 	transport *http.Transport
-	// active are the addresses of those that judge, turn is a number for the next of them.
+	// active are the addresses of the judging replicas. turn selects the next of them.
 	active atomic.Pointer[[]string]
 	turn   atomic.Uint64
 }
@@ -238,7 +237,7 @@ func (s *guardService) look(ctx context.Context) {
 	s.active.Store(&active)
 }
 
-// RoundTrip sends a request to the replica whose turn it is.
+// RoundTrip sends a request to the next replica.
 func (s *guardService) RoundTrip(r *http.Request) (*http.Response, error) {
 	active := s.active.Load()
 	if active == nil || len(*active) == 0 {

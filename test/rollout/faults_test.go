@@ -27,23 +27,22 @@ import (
 )
 
 const (
-	// checkEvery is after how many actions the faults end for a while, until everything is
-	// settled, and the history so far is checked.
+	// checkEvery is the number of actions between two pauses. In a pause the faults end until everything is settled, and the history
+	// so far is checked.
 	checkEvery = 8
-	// checkTimeout is for the history of one device.
+	// checkTimeout limits the check of one device's history.
 	checkTimeout = time.Minute
 )
 
-// faultsRun is how long, from which seed, and where histories go that can't be explained.
+// A faultsRun has the duration, the seed, and the directory for histories that can't be explained.
 type faultsRun struct {
 	duration time.Duration
 	seed     uint64
-	log      string // path of the file, empty for none
+	log      string // path of the file, or empty
 	dir      string
 }
 
-// chosenFaults is a run for at least as long as CELSET_FAULTS says, in which everything goes
-// wrong once or more often.
+// chosenFaults returns a run of at least the duration in CELSET_FAULTS. Every action happens at least once.
 func chosenFaults(t *testing.T) faultsRun {
 	t.Helper()
 	r := faultsRun{seed: uint64(time.Now().UnixNano()), log: os.Getenv("CELSET_FAULTS_LOG"), dir: os.Getenv("CELSET_FAULTS_DIR")}
@@ -66,16 +65,14 @@ func chosenFaults(t *testing.T) faultsRun {
 	return r
 }
 
-// TestFaults has two schedulers and the controller manager work while what they say to the
-// API server is lost, late or refused, while they are killed, paused and cut off, and while
-// the API server and etcd are. Pods of all kinds come and go that want more devices than
-// there are. For half of the time a guard refuses what would give devices to two claims; its
-// replicas fail as all others do, and a scheduler may then be paused beyond its lease.
+// TestFaults runs two schedulers and the controller manager under faults. Their requests are lost, delayed or refused; they are
+// killed, paused and cut off, and so are the API server and etcd. Pods of all kinds come and go that want more devices than
+// exist. For half of the time a guard refuses double allocations. Its replicas fail like all others, and a scheduler may then be
+// paused beyond its lease.
 //
-// Now and then all is well for as long as it takes. Then everything is as if nothing had
-// ever happened: nobody has a device who should not, no claim is lost or half written, and
-// no pod waits for what it could have. No device ever had two claims, by what was stored and
-// by what programs were told.
+// From time to time the faults stop until everything has settled. Then no trace of the faults may be left: no wrong owner of a
+// device, no lost or half-written claim, no pod that waits for available devices. A device never had two claims, neither in
+// storage nor in the answers to programs.
 func TestFaults(t *testing.T) {
 	if os.Getenv("CELSET_FAULTS") == "" {
 		t.Skip("it takes minutes: make faults")
@@ -91,7 +88,7 @@ func TestFaults(t *testing.T) {
 	t.Run("with guard", func(t *testing.T) { r.run(t, &protocol{t, log}, startGuards(t, r.seed+2)) })
 }
 
-// run lets things go wrong for as long as the run takes.
+// run runs actions for the duration of the run.
 func (r faultsRun) run(t *testing.T, p *protocol, g *guards) {
 	t.Helper()
 	random := rand.New(rand.NewPCG(r.seed, 23))
@@ -121,7 +118,7 @@ func (r faultsRun) run(t *testing.T, p *protocol, g *guards) {
 	u.end(t, w)
 }
 
-// shuffled are all actions.
+// shuffled returns all actions in random order.
 func (u *trouble) shuffled(random *rand.Rand) []action {
 	all := actions()
 	if u.guards != nil {
@@ -131,7 +128,7 @@ func (u *trouble) shuffled(random *rand.Rand) []action {
 	return all
 }
 
-// newTrouble starts the schedulers. The guards are nil for none.
+// newTrouble starts the schedulers. guards may be nil.
 func newTrouble(t *testing.T, w *workload, seed uint64, g *guards) *trouble {
 	t.Helper()
 	u := &trouble{usual: faults.Usual, guards: g}
@@ -158,7 +155,7 @@ func newTrouble(t *testing.T, w *workload, seed uint64, g *guards) *trouble {
 	return u
 }
 
-// trouble lets something go wrong while pods come and go.
+// trouble runs an action while pods come and go.
 func (u *trouble) trouble(t *testing.T, w *workload, a action, random *rand.Rand) {
 	t.Helper()
 	u.chosen = random.IntN(1000)
@@ -191,7 +188,7 @@ func (w *workload) read(t *testing.T) {
 	cluster.history.Read(w.listClaims(t), began)
 }
 
-// beginHistory begins a new history with the claims that there are.
+// beginHistory begins a new history with the existing claims.
 func (w *workload) beginHistory(t *testing.T) {
 	t.Helper()
 	began := time.Now()
@@ -205,8 +202,8 @@ func (w *workload) listClaims(t *testing.T) []resourceapi.ResourceClaim {
 	return claims.Items
 }
 
-// settle ends all faults, waits until everything is as it should be, which is requireSettled,
-// and returns how long that took. It checks the history so far, and begins a new one.
+// settle ends all faults, waits until everything is settled (requireSettled), and returns the duration. It checks the history so
+// far, and begins a new one.
 func (u *trouble) settle(t *testing.T, w *workload, r faultsRun) time.Duration {
 	t.Helper()
 	u.set(faults.None)
@@ -227,7 +224,7 @@ func (u *trouble) settle(t *testing.T, w *workload, r faultsRun) time.Duration {
 	return settled
 }
 
-// store keeps a history, and drawings of the devices that it does not explain.
+// store stores a history, and drawings of the devices that it does not explain.
 func store(h *history.History, verdict *history.Verdict, dir string) error {
 	file, err := os.Create(filepath.Join(dir, "history.json"))
 	if err != nil {
@@ -240,7 +237,7 @@ func store(h *history.History, verdict *history.Verdict, dir string) error {
 	return verdict.Draw(dir)
 }
 
-// end takes all pods away: then all devices are free, and whole sets of them are had.
+// end deletes all pods. Then all devices must be free, and complete sets of them available.
 func (u *trouble) end(t *testing.T, w *workload) {
 	t.Helper()
 	w.deleteUntil(t, rand.New(rand.NewPCG(1, 1)), 0)

@@ -21,39 +21,38 @@ import (
 	"github.com/celset/celset/test/internal/env"
 )
 
-// write is a verb and a resource, such as "create pods/binding".
+// A write is a verb and a resource, such as "create pods/binding".
 type write string
 
-// The writes of a scheduler, by what they are for.
+// The writes of a scheduler, by purpose.
 const (
 	addFinalizer   write = "update resourceclaims"
-	allocate       write = "update resourceclaims/status" // also to reserve, and to deallocate
+	allocate       write = "update resourceclaims/status" // also for reservation and deallocation
 	bind           write = "create pods/binding"
-	setCondition   write = "patch pods/status" // also to name the claim for extended resources
+	setCondition   write = "patch pods/status" // also for the name of the claim for extended resources
 	unreserve      write = "patch resourceclaims/status"
 	createClaim    write = "create resourceclaims" // for extended resources
-	deleteClaim    write = "delete resourceclaims" // the same, when the pod could not be bound
+	deleteClaim    write = "delete resourceclaims" // for extended resources, when the pod could not be bound
 	notInteresting write = ""
 )
 
-// side of a write.
+// A side is a moment before or after a write.
 type side string
 
 const (
-	before side = "before" // the API server does not see it
+	before side = "before" // the API server does not see the write
 	after  side = "after"  // the scheduler does not see the answer
 )
 
-// point is where a scheduler is stopped.
+// A point is where a scheduler is stopped.
 type point struct {
 	write write
 	side  side
 }
 
-// gate stands between one scheduler process and the API server. Writes after the one
-// that it is armed for wait until the gate is closed, and are then refused: what
-// reached the API server is what it was when the process died. Or the gate only delays
-// one write, and lets the others pass.
+// A gate is a proxy between one scheduler process and the API server. Writes after the armed one wait until the gate is closed,
+// and are then refused. So the API server sees exactly the writes before the death of the process. Alternatively the gate only
+// delays one write, and lets all others pass.
 type gate struct {
 	server *httptest.Server
 	api    http.RoundTripper
@@ -61,23 +60,23 @@ type gate struct {
 	mu           sync.Mutex
 	armed        *trap
 	failBindings bool
-	// unreserved are the claims from which a pod that could not be bound was taken.
+	// unreserved are the claims whose reservation was removed because the pod could not be bound.
 	unreserved sets.Set[string]
 	closed     chan struct{}
 }
 
-// trap is a point at which a gate stops the scheduler.
+// A trap is a point at which a gate stops the scheduler.
 type trap struct {
 	point point
-	left  int // writes until it springs
-	// sprung is closed when the scheduler is at the point.
+	left  int // writes until the trap springs
+	// sprung is closed when the scheduler reaches the point.
 	sprung chan struct{}
 	done   bool
-	// released is closed to let the write go on. Nil: it ends with the process.
+	// released is closed to let the write proceed. Nil: the write ends with the process.
 	released chan struct{}
 }
 
-// await returns when the scheduler is at the point.
+// await returns when the scheduler reaches the point.
 func (t *trap) await(test *testing.T) {
 	test.Helper()
 	select {
@@ -87,30 +86,29 @@ func (t *trap) await(test *testing.T) {
 	}
 }
 
-// release lets a write go on that was delayed.
+// release lets a delayed write proceed.
 func (t *trap) release() { close(t.released) }
 
 var errClosed = errors.New("the gate is closed")
 
-// newGate forwards to the API server at the URL, with the credentials that the
-// transport adds.
+// newGate returns a gate that forwards to the API server at the URL. The transport adds credentials.
 func newGate(api *url.URL, transport http.RoundTripper) *gate {
 	g := &gate{api: transport, unreserved: sets.New[string](), closed: make(chan struct{})}
 	g.server = env.Proxy(api, g)
 	return g
 }
 
-// arm has the gate stop at the n-th write of a kind from now, n being 1 or more.
+// arm makes the gate stop at the n-th write of a kind from now; n is at least 1.
 func (g *gate) arm(p point, n int) *trap {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.armed = &trap{point: p, left: n, sprung: make(chan struct{})}
-	// These happen only when something has gone wrong.
+	// These writes happen only after a failed binding.
 	g.failBindings = p.write == unreserve || p.write == deleteClaim
 	return g.armed
 }
 
-// delay has the gate hold the n-th write of a kind from now until the trap releases it.
+// delay makes the gate hold the n-th write of a kind from now until the trap releases it.
 func (g *gate) delay(w write, n int) *trap {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -118,7 +116,7 @@ func (g *gate) delay(w write, n int) *trap {
 	return g.armed
 }
 
-// close refuses what waits, and returns when no request is left.
+// close refuses waiting writes, and returns when no request is left.
 func (g *gate) close() {
 	close(g.closed)
 	g.server.CloseClientConnections()
@@ -143,8 +141,7 @@ func (g *gate) RoundTrip(r *http.Request) (*http.Response, error) {
 		}
 		return g.api.RoundTrip(r)
 	}
-	// The API server gets all of what it was sent, whatever happens to the sender:
-	// so it is known when the write has happened.
+	// The API server receives the complete request even if the sender dies, so that the time of the write is certain.
 	response, err := g.api.RoundTrip(r.WithContext(context.WithoutCancel(r.Context())))
 	if hit == nil || err != nil {
 		return response, err
@@ -152,8 +149,8 @@ func (g *gate) RoundTrip(r *http.Request) (*http.Response, error) {
 	return nil, errors.Join(response.Body.Close(), g.stop(hit))
 }
 
-// pass lets a write pass, tells that it is the one that the gate is armed for, or
-// that it has to fail. Once the trap has sprung it lets nothing pass.
+// pass lets a write pass, or returns the trap that the write springs, or reports that the write must fail. After the trap has
+// sprung nothing passes.
 func (g *gate) pass(kind write, name string) (hit *trap, fail bool, err error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -175,7 +172,7 @@ func (g *gate) pass(kind write, name string) (hit *trap, fail bool, err error) {
 	return nil, kind == bind && g.failBindings, nil
 }
 
-// stop tells that the scheduler is at the point, and holds it there.
+// stop reports that the scheduler has reached the point, and holds it there.
 func (g *gate) stop(t *trap) error {
 	close(t.sprung)
 	select {
@@ -186,7 +183,7 @@ func (g *gate) stop(t *trap) error {
 	}
 }
 
-// hasUnreserved tells whether the scheduler took a pod from the claim of that name.
+// hasUnreserved reports whether the scheduler removed a pod from the claim.
 func (g *gate) hasUnreserved(claim string) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -204,8 +201,7 @@ func isClosed(c <-chan struct{}) bool {
 
 var requestInfo = request.RequestInfoFactory{APIPrefixes: sets.NewString("api", "apis"), GrouplessAPIPrefixes: sets.NewString("api")}
 
-// kindOf returns also the name of the object that is written. It leaves out what does
-// not matter to pods and claims.
+// kindOf returns the kind of a write and the name of its object. It ignores writes that don't affect pods and claims.
 func kindOf(r *http.Request) (kind write, name string) {
 	info, err := requestInfo.NewRequestInfo(r)
 	if err != nil || !sets.New("create", "update", "patch", "delete").Has(info.Verb) || !sets.New("pods", "resourceclaims").Has(info.Resource) {
@@ -214,7 +210,7 @@ func kindOf(r *http.Request) (kind write, name string) {
 	return write(strings.TrimSuffix(info.Verb+" "+info.Resource+"/"+info.Subresource, "/")), info.Name
 }
 
-// refusal is the answer to a binding that fails.
+// refusal returns the answer to a failing binding.
 func refusal(r *http.Request) *http.Response {
 	recorder := httptest.NewRecorder()
 	recorder.Header().Set("Content-Type", "application/json")

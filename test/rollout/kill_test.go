@@ -17,17 +17,14 @@ import (
 )
 
 const (
-	// killsPerRound is how many schedulers die of the same work, before one gets the
-	// time to bring it to an end.
+	// killsPerRound is the number of schedulers killed during the same work, before one may finish it.
 	killsPerRound = 4
 
-	// feedPeriod is how long a scheduler may go without reaching the point where it is
-	// to die, before it gets more work.
+	// feedPeriod is the time that a scheduler may take to reach the point of its death before it gets more work.
 	feedPeriod = 500 * time.Millisecond
 )
 
-// points are all writes that there are in the allocation of devices to a pod, from
-// both sides.
+// points returns all writes of an allocation, with both sides.
 func points() []point {
 	var points []point
 	for _, w := range []write{addFinalizer, allocate, bind, setCondition, createClaim, unreserve, deleteClaim} {
@@ -36,10 +33,9 @@ func points() []point {
 	return points
 }
 
-// TestKilledAtEveryWrite kills one scheduler after the other, before or after a write,
-// while pods of all kinds come and go that want more devices than there are. No device
-// ever has two claims. A scheduler that is left alone finds all that the dead ones have
-// begun, and ends it: no claim is lost, and no pod waits for what it could have.
+// TestKilledAtEveryWrite kills one scheduler after the other before or after a write, while pods of all kinds come and go that
+// want more devices than exist. A device must never have two claims. A scheduler that is not killed must finish what the dead
+// ones began: no claim is lost, and no pod waits for available devices.
 func TestKilledAtEveryWrite(t *testing.T) {
 	n := cases.Of(20, 200)
 	w := newWorkload(t, "kill", 2)
@@ -88,8 +84,8 @@ func TestKilledAtEveryWrite(t *testing.T) {
 	w.requireBound(t, w.add(t, whole...)...)
 }
 
-// churn has some pods go, in whatever state they are, and others come: of each kind at
-// least one, together for about twice as many devices as there are.
+// churn deletes some pods in any state and creates others: at least one of each kind, together for about twice as many devices as
+// exist.
 func (w *workload) churn(t *testing.T, random *rand.Rand) {
 	t.Helper()
 	batch := []*kind{ringKind, ringKind, pairKind, blockKind, blockKind, plainKind, stockKind, extendedKind, extendedKind, extendedKind}
@@ -98,7 +94,7 @@ func (w *workload) churn(t *testing.T, random *rand.Rand) {
 	w.add(t, batch...)
 }
 
-// feedUntil gives the scheduler work until it is where it is to die.
+// feedUntil gives the scheduler work until it reaches the point of its death.
 func (w *workload) feedUntil(t *testing.T, trap *trap, random *rand.Rand) {
 	t.Helper()
 	deadline := time.After(env.Patience)
@@ -114,7 +110,7 @@ func (w *workload) feedUntil(t *testing.T, trap *trap, random *rand.Rand) {
 	}
 }
 
-// table tells where the schedulers died.
+// table formats the points at which the schedulers died.
 func table(killed map[point]int) string {
 	var lines []string
 	for _, p := range points() {

@@ -21,24 +21,24 @@ import (
 	"github.com/celset/celset/test/story"
 )
 
-// kindLabel says on pods and claims of which kind they are.
+// kindLabel on pods and claims names their kind.
 const kindLabel = "celset.dev/kind"
 
-// extendedResource is what the class in testdata/workload.yaml stands for.
+// extendedResource is the extended resource of the class in testdata/workload.yaml.
 const extendedResource corev1.ResourceName = "example.com/mla"
 
-// kind is a kind of pods that have a claim, or of one claim that several pods have.
+// A kind is a kind of pods with a claim each, or of pods that share a claim.
 type kind struct {
 	name    string
 	profile string
-	// template is in testdata/workload.yaml. Empty: an extended resource.
+	// template is the name of a template in testdata/workload.yaml. Empty: an extended resource.
 	template string
-	// pods that share a claim. 0: each has its own, from the template.
+	// pods is the number of pods that share a claim. 0: each pod has its own claim from the template.
 	pods int
-	// devices are where there is a set for the claim, size of them.
+	// devices are all devices of a node that the claim may get. The claim wants size of them.
 	devices topology.Topology
 	size    int
-	// isSet tells whether it is satisfied.
+	// isSet reports whether devices satisfy the claim.
 	isSet func(topology.Topology, []string) bool
 }
 
@@ -74,7 +74,7 @@ func kindNamed(name string) *kind {
 	return kinds[i]
 }
 
-// isStretch sees an end where the ring closes, as the expressions do.
+// isStretch reports whether the devices are a stretch that does not wrap around, as in the expressions.
 func isStretch(t topology.Topology, names []string) bool {
 	return wiring.Contiguous(t, names) && !(slices.Contains(names, t.Devices[0].Name) && slices.Contains(names, t.Devices[len(t.Devices)-1].Name))
 }
@@ -83,8 +83,7 @@ func isSquare(t topology.Topology, names []string) bool { return wiring.IsBlock(
 
 func isAny(topology.Topology, []string) bool { return true }
 
-// fits tells whether the devices have a set for a claim of the kind, by trying all of
-// them.
+// fits reports whether the devices contain a set for a claim of the kind, by trying all sets.
 func (k *kind) fits(free []string) bool {
 	return k.extend(nil, free)
 }
@@ -101,11 +100,11 @@ func (k *kind) extend(chosen, rest []string) bool {
 	return false
 }
 
-// judge tells what is wrong with the devices of a claim.
+// judge returns the mistake in the devices of a claim, or "".
 func judge(claim *resourceapi.ResourceClaim) string {
 	k := kindNamed(claim.Labels[kindLabel])
 	if k == nil {
-		k = extendedKind // the scheduler makes claims without labels
+		k = extendedKind // claims made by the scheduler have no labels
 	}
 	var names []string
 	for _, result := range claim.Status.Allocation.Devices.Results {
@@ -120,7 +119,7 @@ func judge(claim *resourceapi.ResourceClaim) string {
 	return ""
 }
 
-// pod makes a pod of the kind, with the claim if it has a name.
+// pod returns a pod of the kind, which uses the claim if it is named.
 func (k *kind) pod(name, claim string) *corev1.Pod {
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{kindLabel: k.name}},
@@ -145,7 +144,7 @@ func (k *kind) pod(name, claim string) *corev1.Pod {
 	return pod
 }
 
-// TestSetsAreJudged: without it a judge that accepts everything would find nothing wrong.
+// TestSetsAreJudged tests the judge: a judge that accepts everything would find no mistakes.
 func TestSetsAreJudged(t *testing.T) {
 	for _, test := range []struct{ kind, devices, want string }{
 		{"ring", "mla-2 mla-3 mla-4", ""},
@@ -176,7 +175,7 @@ func TestSetsAreJudged(t *testing.T) {
 	}
 }
 
-// A pod waits for what it could have only if that is known.
+// The kinds must find their sets, so that a pod that waits needlessly is noticed.
 func TestKindsKnowTheirSets(t *testing.T) {
 	for _, test := range []struct {
 		kind *kind
@@ -184,7 +183,7 @@ func TestKindsKnowTheirSets(t *testing.T) {
 		fits bool
 	}{
 		{ringKind, "mla-0 mla-2 mla-3 mla-4", true},
-		{ringKind, "mla-0 mla-1 mla-3 mla-4 mla-6 mla-7", false}, // the expression sees an end where the ring closes
+		{ringKind, "mla-0 mla-1 mla-3 mla-4 mla-6 mla-7", false}, // the expression does not wrap around
 		{blockKind, "mesh-0 mesh-1 mesh-2 mesh-3 mesh-4", true},
 		{blockKind, "mesh-0 mesh-1 mesh-2 mesh-3 mesh-5", false},
 		{plainKind, "mla-0 mla-7", true},

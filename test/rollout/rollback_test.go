@@ -20,13 +20,12 @@ import (
 	"github.com/celset/celset/test/internal/env"
 )
 
-// TestRolledBackToTheStockScheduler replaces celset-scheduler by kube-scheduler, and
-// back. What is allocated stays; a pod whose claim was just being allocated goes on
-// where it was; what is new and constrained waits.
+// TestRolledBackToTheStockScheduler replaces celset-scheduler by kube-scheduler, and back. Allocations stay, a pod whose claim
+// was being allocated continues, and new pods with constraints wait.
 func TestRolledBackToTheStockScheduler(t *testing.T) {
 	for name, tc := range map[string]struct {
 		stock controlplane.SchedulerOptions
-		// refusal is what pods with constraints are told.
+		// refusal is the message for pods with constraints.
 		refusal string
 	}{
 		"our profile has the stock plugin": {
@@ -72,8 +71,7 @@ func TestRolledBackToTheStockScheduler(t *testing.T) {
 	}
 }
 
-// requireIgnored fails the test if a scheduler has looked at the pods of the units. It
-// has seen pods that came later.
+// requireIgnored fails if a scheduler has tried the pods of the units, although it has tried later pods.
 func (w *workload) requireIgnored(t *testing.T, units ...string) {
 	t.Helper()
 	for _, unit := range units {
@@ -104,7 +102,7 @@ func TestDisabledAndEnabledAgain(t *testing.T) {
 	w.requireBound(t, running...)
 	w.requireKept(t, before)
 
-	// Pods that go are not the scheduler's business.
+	// The end of pods does not need our scheduler.
 	w.delete(t, running[1])
 	delete(before, running[1])
 	w.requireFreed(t)
@@ -118,12 +116,12 @@ func TestDisabledAndEnabledAgain(t *testing.T) {
 	w.requireSettled(t)
 }
 
-// TestUpgradedWithClaimsInFlight has a second process wait for the lease of the first,
-// which is asked to end in the midst of an allocation. The second one goes on with it.
+// TestUpgradedWithClaimsInFlight has a second process that waits for the lease of the first. The first is stopped during an
+// allocation, and the second continues the allocation.
 func TestUpgradedWithClaimsInFlight(t *testing.T) {
 	for name, tc := range map[string]struct {
 		point point
-		// stored: the claim has its devices when the second process comes.
+		// stored is set if the allocation is stored when the second process takes over.
 		stored bool
 	}{
 		"before the allocation is stored": {point: point{allocate, before}},
@@ -158,13 +156,13 @@ func TestUpgradedWithClaimsInFlight(t *testing.T) {
 			w.requireKept(t, kept)
 			w.requireSettled(t)
 			next.requireAlive(t)
-			next.stop() // it gives the lease up
+			next.stop() // it releases the lease
 		})
 	}
 }
 
-// electing are the options of a scheduler that elects a leader, as in a cluster, but
-// asks more often. On a busy machine a renewal may take seconds.
+// electing returns the options of a scheduler that elects a leader as in a cluster, but polls more often. On a busy machine a
+// renewal may take seconds.
 func electing(t *testing.T, name string, lease time.Duration) controlplane.SchedulerOptions {
 	t.Helper()
 	content, err := os.ReadFile(env.Manifest(t, "scheduler", "config.yaml"))

@@ -20,15 +20,14 @@ import (
 	"github.com/celset/celset/test/internal/minor"
 )
 
-// scheduler is a process behind a gate of its own.
+// A scheduler is a process behind its own gate.
 type scheduler struct {
 	*controlplane.Process
 	gate *gate
 }
 
-// start starts a scheduler and waits until it is ready, celset-scheduler with the
-// configuration in manifests unless the options say otherwise. Its gate may be armed
-// before. It is killed when the test ends, if it still runs.
+// start starts a scheduler and waits until it is ready. By default it is celset-scheduler with the configuration in manifests.
+// Its gate may be armed before. It is killed at the end of the test.
 func start(t *testing.T, g *gate, options controlplane.SchedulerOptions) *scheduler {
 	t.Helper()
 	s, err := launch(t, g, options)
@@ -36,7 +35,7 @@ func start(t *testing.T, g *gate, options controlplane.SchedulerOptions) *schedu
 	return s
 }
 
-// launch is start for other goroutines than that of the test.
+// launch is like start, for other goroutines than the test's.
 func launch(t testing.TB, g *gate, options controlplane.SchedulerOptions) (*scheduler, error) {
 	if options.Binary == "" {
 		options.Binary = cluster.Binary(controlplane.CelsetScheduler)
@@ -62,16 +61,14 @@ func launch(t testing.TB, g *gate, options controlplane.SchedulerOptions) (*sche
 	return &scheduler{Process: process, gate: g}, nil
 }
 
-// enabled and disabled are the options of a scheduler as manifests have it, with the
-// feature and without.
+// enabled and disabled return the options of a scheduler as in manifests, with and without the feature.
 func enabled() controlplane.SchedulerOptions {
 	return controlplane.SchedulerOptions{FeatureGates: map[string]bool{v1alpha1.FeatureGate: true}}
 }
 
 func disabled() controlplane.SchedulerOptions { return controlplane.SchedulerOptions{} }
 
-// withProfiles is the stock scheduler with profiles of these names. None of them has
-// our plugin.
+// withProfiles returns the options of the stock scheduler with profiles of these names, without our plugin.
 func withProfiles(names ...string) controlplane.SchedulerOptions {
 	config := "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\nprofiles:\n"
 	for _, name := range names {
@@ -80,14 +77,13 @@ func withProfiles(names ...string) controlplane.SchedulerOptions {
 	return env.Emulated(controlplane.SchedulerOptions{Binary: cluster.Binary(controlplane.KubeScheduler), Config: []byte(config)})
 }
 
-// kill ends the process as a crash would, wherever it is, and returns when the API
-// server has seen all that it will ever see of it.
+// kill ends the process like a crash, and returns when the API server has seen all of its requests.
 func (s *scheduler) kill() {
 	s.Kill()
 	s.gate.close()
 }
 
-// stop asks the process to end, as an upgrade would.
+// stop ends the process gracefully, as in an upgrade.
 func (s *scheduler) stop() {
 	s.Stop()
 	s.gate.close()
@@ -99,14 +95,13 @@ func (s *scheduler) requireAlive(t *testing.T) {
 	require.False(t, isClosed(s.Done()), "%v", s.Err())
 }
 
-// openGate makes a gate for a process that acts as the service account.
+// openGate returns a gate for a process with the rights of the service account.
 func (w *workload) openGate(t *testing.T) *gate {
 	t.Helper()
 	return w.openReplica(t, controlplane.CelsetScheduler, 0).gate
 }
 
-// openReplica makes a gate and faults for a program that acts as the service account and is
-// started by the caller.
+// openReplica returns a gate and faults for a program with the rights of the service account. The caller starts the program.
 func (w *workload) openReplica(t *testing.T, name string, seed uint64) *replica {
 	t.Helper()
 	config, err := cluster.RESTConfigFor(env.Scheduler.Name)
@@ -117,14 +112,12 @@ func (w *workload) openReplica(t *testing.T, name string, seed uint64) *replica 
 	return r
 }
 
-// cluster is what all tests share. They run one after the other, because each has
-// schedulers of its own, which are responsible for all pods.
+// cluster is shared by all tests. They run one after the other, because each starts schedulers that are responsible for all pods.
 var cluster struct {
 	*env.Env
-	// history is what all programs do to claims.
+	// history records the operations of all programs on claims.
 	history *history.History
-	// controllers are kube-controller-manager, which reaches the API server through a gate,
-	// too.
+	// controllers is kube-controller-manager, which also uses a gate.
 	controllers *replica
 }
 
@@ -132,16 +125,14 @@ func client() kubernetes.Interface { return cluster.Client() }
 
 func TestMain(m *testing.M) { env.Main(m, env.NoLeaks, startCluster) }
 
-// gates are those of all that takes part: one kind of the pods needs one, which is off in older
-// versions.
+// gates are the gates of all programs. One kind of pods needs a gate that is off in older versions.
 var gates = minor.TurnOn(features.DRAExtendedResource)
 
-// startCluster starts everything but schedulers. Nobody runs the pods: that they are
-// bound is all that a scheduler is responsible for.
+// startCluster starts everything but schedulers. Pods never run, because a scheduler is only responsible for binding them.
 func startCluster(t testing.TB) {
 	cluster.Env = env.Start(t, controlplane.Options{
 		SkipKwok: true,
-		// It is started behind a gate.
+		// startControllers starts it behind a gate.
 		SkipControllerManager: true,
 		FeatureGates:          gates,
 		Users:                 []controlplane.User{env.Scheduler, env.Webhook},
@@ -151,7 +142,7 @@ func startCluster(t testing.TB) {
 	cluster.ApplyManifests(t, "scheduler/rbac.yaml", "examples/deviceclasses.yaml")
 }
 
-// startControllers starts kube-controller-manager behind a gate, and again when it ends.
+// startControllers starts kube-controller-manager behind a gate, and restarts it when it ends.
 func startControllers(t testing.TB) {
 	r, err := newReplica(controlplane.KubeControllerManager, cluster.RESTConfig(), 0)
 	require.NoError(t, err)

@@ -24,15 +24,14 @@ import (
 )
 
 const (
-	// wakePeriod is longer than a scheduler needs for the pods that were woken.
+	// wakePeriod is longer than a scheduler needs for requeued pods.
 	wakePeriod = 5 * time.Second
 
-	// remindPeriod is longer than the controller manager needs for a pod that it is told of.
+	// remindPeriod is longer than the controller manager needs for a pod after an event.
 	remindPeriod = 20 * time.Second
 )
 
-// requireSettled waits until there is nothing left to do for the scheduler, and it has
-// done all of it right: see picture. It returns the claims.
+// requireSettled waits until the scheduler has nothing left to do and all results are right (see picture). It returns the claims.
 func (w *workload) requireSettled(t *testing.T) []resourceapi.ResourceClaim {
 	t.Helper()
 	var claims []resourceapi.ResourceClaim
@@ -62,15 +61,14 @@ func (w *workload) requireSettled(t *testing.T) []resourceapi.ResourceClaim {
 			}
 			return complaint, err
 		}
-		// Claims that nobody uses may still be tidied up, so that the ledger can be
-		// ahead of the list, too.
+		// Unused claims may still be deleted, so the ledger may be ahead of the list.
 		return w.ledger.Difference(claims), nil
 	})
 	require.NoError(t, w.ledger.Entries().Err())
 	return claims
 }
 
-// picture is all pods and claims of a workload.
+// A picture is all pods and claims of a workload.
 type picture struct {
 	*workload
 	pods   map[types.UID]*corev1.Pod
@@ -86,9 +84,8 @@ func (w *workload) picture(pods map[types.UID]*corev1.Pod, claims []resourceapi.
 	return p
 }
 
-// complaint is empty if every pod has what it wants or can't have it, and claims have
-// devices for pods that have a node only. (There are two exceptions, see keepsDevices and
-// mayBeOverlooked.)
+// complaint returns "" if every pod has its devices or can't have them, and only claims of pods with a node have devices. Two
+// exceptions are keepsDevices and mayBeOverlooked.
 func (p *picture) complaint() string {
 	for _, claim := range p.claims {
 		if complaint := p.complaintAboutClaim(claim); complaint != "" {
@@ -135,10 +132,9 @@ func (p *picture) complaintAboutClaim(claim *resourceapi.ResourceClaim) string {
 	return judge(claim)
 }
 
-// keepsDevices tells whether a claim may have devices that it has no use for. That is
-// how Kubernetes is: if a pod can't be bound, the scheduler takes it from the claim,
-// and leaves the claim its devices for the next try. If the pod is deleted then, nobody
-// takes them back until the claim is deleted as well or another pod wants it.
+// keepsDevices reports whether a claim may keep devices without a user. This is Kubernetes' behaviour: if a pod can't be bound,
+// the scheduler removes the reservation and keeps the allocation for the next try. If the pod is then deleted, the claim keeps
+// its devices until it is deleted or another pod uses it.
 func (p *picture) keepsDevices(claim string) bool {
 	return p.freed.Has(claim) && slices.ContainsFunc(p.gates, func(g *gate) bool { return g.hasUnreserved(claim) })
 }
@@ -166,12 +162,12 @@ func (p *picture) complaintAboutPod(pod *corev1.Pod) string {
 	return ""
 }
 
-// claimsOf names the claims of a pod, unless they are not there yet.
+// claimsOf returns the names of a pod's existing claims.
 func (p *picture) claimsOf(pod *corev1.Pod) (names []string, waiting string) {
 	if kindNamed(pod.Labels[kindLabel]).template == "" {
 		switch status := pod.Status.ExtendedResourceClaimStatus; {
 		case status != nil && pod.Spec.NodeName == "" && p.claims[status.ResourceClaimName] == nil:
-			// It was given back when the pod could not be bound.
+			// The claim was deleted because the pod could not be bound.
 			return nil, ""
 		case status != nil:
 			return []string{status.ResourceClaimName}, ""
@@ -187,14 +183,14 @@ func (p *picture) claimsOf(pod *corev1.Pod) (names []string, waiting string) {
 	return []string{*name}, ""
 }
 
-// isServed tells whether the claim has devices on the pod's node and knows the pod.
+// isServed reports whether the claim has devices on the pod's node and is reserved for the pod.
 func isServed(pod *corev1.Pod, claim *resourceapi.ResourceClaim) bool {
 	return claim.Status.Allocation != nil &&
 		claim.Status.Allocation.Devices.Results[0].Pool == pod.Spec.NodeName &&
 		slices.ContainsFunc(claim.Status.ReservedFor, func(user resourceapi.ResourceClaimConsumerReference) bool { return user.UID == pod.UID })
 }
 
-// complaintAboutWaiting is about a pod without node.
+// complaintAboutWaiting returns a complaint about a pod without a node, or "".
 func (p *picture) complaintAboutWaiting(pod *corev1.Pod) string {
 	if p.mayBeOverlooked(pod) {
 		return ""
@@ -217,15 +213,13 @@ func (p *picture) complaintAboutFree(pod *corev1.Pod) string {
 	return ""
 }
 
-// mayBeOverlooked tells whether a pod may wait for what it could have. Upstream's plugin
-// does not notice when devices in flight are free again, see
-// TestNobodyWaitsForDevicesOfAPodThatIsGone, and the stock profile has that.
+// mayBeOverlooked reports whether a pod may wait for available devices. Upstream's plugin in the stock profile misses the release
+// of devices in flight, see TestNobodyWaitsForDevicesOfAPodThatIsGone.
 func (p *picture) mayBeOverlooked(pod *corev1.Pod) bool {
 	return pod.Spec.SchedulerName == env.StockProfile && refusalOf(pod) != ""
 }
 
-// complaintAboutOverlooked is about the pods that complaint passes over. They have to be
-// woken, but then they must get what there is.
+// complaintAboutOverlooked checks the pods that complaint skips. After they are woken, they must get available devices.
 func (p *picture) complaintAboutOverlooked() string {
 	for _, pod := range p.pods {
 		if pod.Spec.NodeName == "" && p.mayBeOverlooked(pod) {
@@ -237,18 +231,17 @@ func (p *picture) complaintAboutOverlooked() string {
 	return ""
 }
 
-// wake lets schedulers try all pods again that they have refused: a node's label could
-// make a difference to them.
+// wake makes schedulers retry all refused pods, by changing a node's label, which could matter to them.
 func (w *workload) wake(ctx context.Context) error {
 	patch := fmt.Sprintf(`{"metadata":{"labels":{"woken":"%d"}}}`, time.Now().UnixNano())
 	_, err := client().CoreV1().Nodes().Patch(ctx, w.nodes[0], types.MergePatchType, []byte(patch), metav1.PatchOptions{})
 	return err
 }
 
-// remind has the controller manager look again at claims that are reserved for pods that are gone, by a change that means
-// nothing. It looks at a claim when that is changed, and leaves it to a pod that it does not know and the API server
-// does; the end of that pod is to bring it back. If its watch of pods is too old, and it lists them anew when the pod is
-// gone, it is told neither of its beginning nor of its end.
+// remind makes the controller manager check claims with reservations of deleted pods again, by a meaningless change. The
+// controller checks a claim when it changes. It skips a pod that exists in the API server and not in its cache, because the pod's
+// end should trigger another check. If its pod watch expires, and it lists pods after the end of this pod, it sees neither the
+// pod's start nor its end.
 func (p *picture) remind(ctx context.Context) error {
 	patch := fmt.Sprintf(`{"metadata":{"labels":{"reminded":"%d"}}}`, time.Now().UnixNano())
 	for name, claim := range p.claims {
@@ -256,7 +249,7 @@ func (p *picture) remind(ctx context.Context) error {
 			continue
 		}
 		_, err := client().ResourceV1().ResourceClaims(p.namespace).Patch(ctx, name, types.MergePatchType, []byte(patch), metav1.PatchOptions{})
-		// It may be gone by now.
+		// The claim may have been deleted.
 		if err != nil && !apierrors.IsNotFound(err) {
 			return err
 		}
@@ -264,7 +257,7 @@ func (p *picture) remind(ctx context.Context) error {
 	return nil
 }
 
-// free names the devices of a node for a kind of pods that nobody has.
+// free returns the free devices of a node for a kind of pods.
 func (p *picture) free(node string, k *kind) []string {
 	var free []string
 	for _, device := range k.devices.Devices {
@@ -275,7 +268,7 @@ func (p *picture) free(node string, k *kind) []string {
 	return free
 }
 
-// refusalOf is what the scheduler says about a pod that it has no node for.
+// refusalOf returns the scheduler's message for a pod without a node.
 func refusalOf(pod *corev1.Pod) string {
 	for _, c := range pod.Status.Conditions {
 		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse && c.Reason == corev1.PodReasonUnschedulable {

@@ -36,10 +36,10 @@ import (
 // concurrentRequests limits the requests of a workload in flight.
 const concurrentRequests = 4
 
-// now deletes without a time to end.
+// now deletes without a grace period.
 var now = metav1.DeleteOptions{GracePeriodSeconds: ptr.To[int64](0)}
 
-// workload is the pods and claims of a test, and the nodes and devices for them.
+// A workload is the pods and claims of a test, and its nodes and devices.
 type workload struct {
 	namespace string
 	nodes     []string
@@ -49,26 +49,24 @@ type workload struct {
 
 	made int // units so far
 	live map[string]*unit
-	// freed are the claims of units that are gone, which have to give their devices
-	// back.
+	// freed are the claims of deleted units, which must be deallocated.
 	freed sets.Set[string]
 }
 
-// unit is the pods that have to do with each other: those of one claim, or one pod.
+// A unit is a group of related pods: the pods of one claim, or one pod.
 type unit struct {
 	kind  *kind
 	claim string // empty: from the template
 	pods  []string
 }
 
-// newWorkload makes a namespace, nodes with a ring and a mesh each, and the templates
-// of the kinds of pods.
+// newWorkload creates a namespace, nodes with a ring and a mesh each, and the templates of the kinds of pods.
 func newWorkload(t *testing.T, name string, nodes int) *workload {
 	t.Helper()
 	return newWorkloadAt(t, name, nodes, false)
 }
 
-// newWorkloadAt has a ledger that goes on where etcd and the API server are restarted, if they are to be.
+// newWorkloadAt is like newWorkload. With restarted, its ledger survives restarts of etcd and the API server.
 func newWorkloadAt(t *testing.T, name string, nodes int, restarted bool) *workload {
 	t.Helper()
 	l := cluster.NewLab(t, name, nodes)
@@ -84,8 +82,7 @@ func newWorkloadAt(t *testing.T, name string, nodes int, restarted bool) *worklo
 	return w
 }
 
-// createTemplates creates a template for each kind that has one, and the classes that
-// are in the file.
+// createTemplates creates the templates of all kinds, and the classes in the file.
 func (w *workload) createTemplates(t *testing.T) {
 	t.Helper()
 	w.templates = map[string]*resourceapi.ResourceClaimTemplate{}
@@ -115,7 +112,7 @@ func (w *workload) createTemplates(t *testing.T) {
 	}
 }
 
-// add creates a unit of each kind and returns their names. Claims come before pods.
+// add creates a unit of each kind and returns their names. Claims are created before pods.
 func (w *workload) add(t *testing.T, kinds ...*kind) (names []string) {
 	t.Helper()
 	group, ctx := errgroup.WithContext(t.Context())
@@ -156,8 +153,7 @@ func (w *workload) create(ctx context.Context, u *unit) error {
 	return nil
 }
 
-// delete deletes the pods of units, wherever they are on their way to a node. Their
-// claims stay, if the pods did not own them.
+// delete deletes the pods of units in any state. Claims stay unless a pod owns them.
 func (w *workload) delete(t *testing.T, names ...string) {
 	t.Helper()
 	group, ctx := errgroup.WithContext(t.Context())
@@ -177,7 +173,7 @@ func (w *workload) delete(t *testing.T, names ...string) {
 	require.NoError(t, group.Wait())
 }
 
-// deleteFreed deletes the claims that have given their devices back.
+// deleteFreed deletes the deallocated claims.
 func (w *workload) deleteFreed(t *testing.T) {
 	t.Helper()
 	for name := range w.freed {
@@ -195,7 +191,7 @@ func (w *workload) deleteUntil(t *testing.T, random *rand.Rand, n int) {
 	w.delete(t, names[:max(0, len(names)-n)]...)
 }
 
-// pods and claims of the workload at one time each.
+// list returns the pods and claims of the workload, listed one after the other.
 func (w *workload) list(ctx context.Context) (pods map[types.UID]*corev1.Pod, claims []resourceapi.ResourceClaim, err error) {
 	podList, err := client().CoreV1().Pods(w.namespace).List(ctx, metav1.ListOptions{})
 	if err != nil {
@@ -212,7 +208,7 @@ func (w *workload) list(ctx context.Context) (pods map[types.UID]*corev1.Pod, cl
 	return pods, claimList.Items, nil
 }
 
-// eventuallyPods waits until check has nothing to complain about any pod of a unit.
+// eventuallyPods waits until check returns no complaint about any pod of a unit.
 func (w *workload) eventuallyPods(t *testing.T, unit, what string, check func(*corev1.Pod) (complaint string)) {
 	t.Helper()
 	for _, name := range w.live[unit].pods {
@@ -239,8 +235,7 @@ func (w *workload) requireBound(t *testing.T, units ...string) {
 	}
 }
 
-// requireRefused waits until the scheduler says, with the text, that it has no node for
-// the pods of the units.
+// requireRefused waits until the scheduler reports, with the text, that it has no node for the pods of the units.
 func (w *workload) requireRefused(t *testing.T, text string, units ...string) {
 	t.Helper()
 	for _, unit := range units {
@@ -258,7 +253,7 @@ func (w *workload) requireRefused(t *testing.T, text string, units ...string) {
 	}
 }
 
-// requireFreed waits until the claims of units that were deleted have no devices.
+// requireFreed waits until the claims of deleted units have no devices.
 func (w *workload) requireFreed(t *testing.T) {
 	t.Helper()
 	for name := range w.freed {
@@ -272,7 +267,7 @@ func (w *workload) requireFreed(t *testing.T) {
 	}
 }
 
-// join has one more pod use the claim of a unit.
+// join creates another pod that uses the claim of a unit.
 func (w *workload) join(t *testing.T, unit string) {
 	t.Helper()
 	u := w.live[unit]
@@ -283,7 +278,7 @@ func (w *workload) join(t *testing.T, unit string) {
 	u.pods = append(u.pods, name)
 }
 
-// allocations are those of all claims that have one, by name.
+// allocations returns all allocations by claim name.
 func (w *workload) allocations(t *testing.T) map[string]resourceapi.AllocationResult {
 	t.Helper()
 	claims, err := client().ResourceV1().ResourceClaims(w.namespace).List(t.Context(), metav1.ListOptions{})
@@ -297,7 +292,7 @@ func (w *workload) allocations(t *testing.T) map[string]resourceapi.AllocationRe
 	return allocations
 }
 
-// requireKept fails the test if one of the allocations is gone or another.
+// requireKept fails if an allocation was removed or changed.
 func (w *workload) requireKept(t *testing.T, before map[string]resourceapi.AllocationResult) {
 	t.Helper()
 	after := w.allocations(t)

@@ -28,18 +28,18 @@ import (
 	"github.com/celset/celset/test/internal/ledger"
 )
 
-// churn keeps a number of pods, and exchanges one after the other for a new one.
+// A churn keeps a number of pods, and replaces one after the other.
 type churn struct {
 	client    kubernetes.Interface
 	namespace string
 	random    *rand.Rand
-	names     []string // of the pods that there are
+	names     []string // of the existing pods
 	problems  []string
 
 	mu        sync.Mutex
 	made      int
-	created   map[string]time.Time // of pods that have no node yet
-	latencies []time.Duration      // from the creation of pods to their nodes, since they were taken
+	created   map[string]time.Time // of pods without a node
+	latencies []time.Duration      // from the creation of pods to their binding, since the last takeLatencies
 	bound     int
 }
 
@@ -47,13 +47,12 @@ func newChurn(client kubernetes.Interface, namespace string) *churn {
 	return &churn{client: client, namespace: namespace, random: rand.New(rand.NewPCG(7, 7)), created: map[string]time.Time{}}
 }
 
-// watch notices when pods get nodes, until the context ends.
+// watch records the bindings of pods until the context ends.
 func (c *churn) watch(ctx context.Context) error {
 	return watchPods(ctx, c.client, c.namespace, func(_, obj any) { c.notice(obj) })
 }
 
-// watchPods has notice be called with pods as they were, nil for new ones, and as they are, until the context
-// ends.
+// watchPods calls notice for each change of a pod until the context ends. before is nil for new pods.
 func watchPods(ctx context.Context, client kubernetes.Interface, namespace string, notice func(before, obj any)) error {
 	factory := informers.NewSharedInformerFactoryWithOptions(client, 0, informers.WithNamespace(namespace))
 	if _, err := factory.Core().V1().Pods().Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
@@ -82,7 +81,7 @@ func (c *churn) notice(obj any) {
 	}
 }
 
-// run makes rate pods a second, and deletes as many once there are target of them.
+// run creates rate pods a second. Once target pods exist, it deletes as many.
 func (c *churn) run(ctx context.Context, target, rate int) {
 	ticker := time.NewTicker(time.Second / time.Duration(rate))
 	defer ticker.Stop()
@@ -114,7 +113,7 @@ func (c *churn) add(ctx context.Context) error {
 	return err
 }
 
-// remove deletes any pod. Some of them are on their way to a node.
+// remove deletes a random pod, sometimes one that is not bound yet.
 func (c *churn) remove(ctx context.Context) error {
 	at := c.random.IntN(len(c.names))
 	if c.random.IntN(20) == 0 {
@@ -128,7 +127,7 @@ func (c *churn) remove(ctx context.Context) error {
 	return c.client.CoreV1().Pods(c.namespace).Delete(ctx, name, metav1.DeleteOptions{GracePeriodSeconds: ptr.To[int64](0)})
 }
 
-// takeLatencies returns those since it was last asked, in ascending order.
+// takeLatencies returns the latencies since the last call in ascending order.
 func (c *churn) takeLatencies() []time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -138,20 +137,20 @@ func (c *churn) takeLatencies() []time.Duration {
 	return taken
 }
 
-// counts are the pods that were made so far, those that got nodes, and those that wait.
+// counts returns the numbers of created, bound and waiting pods.
 func (c *churn) counts() (made, bound, waiting int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.made, c.bound, len(c.created)
 }
 
-// sample is the state of the scheduler's process at one time.
+// A sample is the state of the scheduler's process at one time.
 type sample struct {
 	goroutines int
 	heap       float64 // MiB, after a garbage collection
 }
 
-// takeSample has the scheduler collect garbage, and reads its metrics.
+// takeSample makes the scheduler collect garbage, and reads its metrics.
 func takeSample(ctx context.Context, scheduler *controlplane.Process) (sample, error) {
 	if _, err := scheduler.Get(ctx, "/debug/pprof/heap?gc=1"); err != nil {
 		return sample{}, err
@@ -164,7 +163,7 @@ func takeSample(ctx context.Context, scheduler *controlplane.Process) (sample, e
 	return sample{goroutines: int(goroutines), heap: heap / (1 << 20)}, err
 }
 
-// gauge is one of the scheduler's metrics, 0 if it has none of that name.
+// gauge returns a metric of the scheduler, or 0 if it does not exist.
 func gauge(ctx context.Context, scheduler *controlplane.Process, name string) (float64, error) {
 	content, err := scheduler.Get(ctx, "/metrics")
 	if err != nil {
@@ -181,7 +180,7 @@ func gauge(ctx context.Context, scheduler *controlplane.Process, name string) (f
 	return values[0].GetGauge().GetValue(), nil
 }
 
-// percentile of durations in ascending order; 0 if there are none.
+// percentile returns a percentile of sorted durations, or 0 without durations.
 func percentile(sorted []time.Duration, p int) time.Duration {
 	if len(sorted) == 0 {
 		return 0
@@ -189,13 +188,13 @@ func percentile(sorted []time.Duration, p int) time.Duration {
 	return sorted[min(len(sorted)-1, len(sorted)*p/100)]
 }
 
-// protocol is what is seen during a run, a line at a time.
+// A protocol is the log of a run.
 type protocol struct {
 	to    io.Writer
 	start time.Time
 }
 
-// newProtocol begins one that goes to the test's output, and to a file if one is named.
+// newProtocol returns a protocol that is written to the test's output, and to the file log if it is named.
 func newProtocol(t *testing.T, log string) *protocol {
 	t.Helper()
 	p := &protocol{to: t.Output(), start: time.Now()}

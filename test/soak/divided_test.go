@@ -21,11 +21,11 @@ import (
 const (
 	chipDriver = "chip.example.com"
 	linkDriver = "link.example.com"
-	// slots is the number of parts that a chip and a link have.
+	// slots is the number of parts of a chip and of a link.
 	slots = 4
 )
 
-// publishDivided has each node publish a chip that is given away as a whole or in quarters, and a link that is shared.
+// publishDivided publishes on each node a chip that is allocated as a whole or in quarters, and a link that is shared.
 func publishDivided(t *testing.T, cp *env.Env, nodes []string) {
 	t.Helper()
 	for _, driver := range []string{chipDriver, linkDriver} {
@@ -71,7 +71,7 @@ func partOfChip(name, size string, n int64) resourceapi.Device {
 	}
 }
 
-// sizeOf asks for a part of a chip.
+// sizeOf requests a part of a chip.
 func sizeOf(size string) env.Part {
 	return env.Exactly("part", resourceapi.ExactDeviceRequest{
 		DeviceClassName: chipDriver, AllocationMode: resourceapi.DeviceAllocationModeExactCount, Count: 1,
@@ -79,7 +79,7 @@ func sizeOf(size string) env.Part {
 	})
 }
 
-// slotsOf asks for a share of a link.
+// slotsOf requests a share of a link.
 func slotsOf(n int64) env.Part {
 	return env.Exactly("share", resourceapi.ExactDeviceRequest{
 		DeviceClassName: linkDriver, AllocationMode: resourceapi.DeviceAllocationModeExactCount, Count: 1,
@@ -87,7 +87,7 @@ func slotsOf(n int64) env.Part {
 	})
 }
 
-// slotsUsed is what a device in an allocation uses of a chip or of a link.
+// slotsUsed returns the slots of a chip or a link that an allocated device uses.
 func slotsUsed(result *resourceapi.DeviceRequestAllocationResult) ledger.Use {
 	use := ledger.Use{Of: result.Driver + "/" + result.Pool, Amount: 1, All: slots}
 	switch result.Driver {
@@ -104,7 +104,7 @@ func slotsUsed(result *resourceapi.DeviceRequestAllocationResult) ledger.Use {
 	return use
 }
 
-// TestSlotsAreCounted: without it a chip could be given away twice, and nothing would be found wrong.
+// TestSlotsAreCounted tests the counts: without them a chip that is allocated twice would go unnoticed.
 func TestSlotsAreCounted(t *testing.T) {
 	for allocated, want := range map[string]ledger.Use{
 		"chip.example.com/whole": {Of: "chip.example.com/node", Amount: slots, All: slots}, "chip.example.com/quarter-1": {Of: "chip.example.com/node", Amount: 1, All: slots},

@@ -21,20 +21,20 @@ import (
 	"k8s.io/klog/v2/textlogger"
 )
 
-// choice is a line in a scheduler's log: for whom it has others evicted on a node.
+// A choice is a line in a scheduler's log about victims on a node for a preemptor.
 type choice struct {
 	at              time.Time
 	preemptor, node string
 	victims         []string
 }
 
-// ended is a line in a scheduler's log: how what was held for a pod is held no longer.
+// An ended is a line in a scheduler's log about the end of a pod's hold.
 type ended struct {
 	at       time.Time
 	pod, how string
 }
 
-// decisions are what schedulers have written into their logs about preemption.
+// decisions are the log lines of schedulers about preemption.
 type decisions struct {
 	choices []choice
 	ends    []ended
@@ -49,7 +49,7 @@ var (
 	endPattern    = regexp.MustCompile(`"Devices are no longer held for a pod" pod="[^"/]*/([^"]*)" .*end="([^"]*)"`)
 )
 
-// readLogs reads what schedulers wrote in the year of a moment of the run.
+// readLogs reads the logs of schedulers. The logs lack the year, so the caller gives it.
 func readLogs(year int, paths ...string) (decisions, error) {
 	var d decisions
 	for _, path := range paths {
@@ -90,16 +90,16 @@ func (d *decisions) enter(year int, line string) {
 }
 
 const (
-	// slack is by how much an informer may be behind a log.
+	// slack is the maximal delay of an informer behind a log.
 	slack = time.Second
-	// lag is the time in which a scheduler on a busy machine sees that a pod is bound. A scheduler that is killed in this
+	// lag is the time that a scheduler on a busy machine may need to see that a pod is bound. A scheduler that is killed in this
 	// time does not log the end of a hold.
 	lag = 10 * time.Second
-	// unexplained is a pod that was evicted for nothing that can be seen.
+	// unexplained marks an eviction without a visible reason.
 	unexplained = "unexplained"
 )
 
-// choiceOf is the last one before a pod was evicted that it is in, nil if there is none.
+// choiceOf returns the last choice with this victim before its eviction, or nil.
 func (d decisions) choiceOf(victim *life) (chosen *choice) {
 	for i := range d.choices {
 		c := &d.choices[i]
@@ -110,7 +110,7 @@ func (d decisions) choiceOf(victim *life) (chosen *choice) {
 	return chosen
 }
 
-// explain tells what came of an eviction: why a pod had to end.
+// explain returns the reason and the result of an eviction.
 func explain(victim *life, lives map[string]*life, d decisions, kills []time.Time) string {
 	killedIn := func(from, to time.Time) bool {
 		return slices.ContainsFunc(kills, func(at time.Time) bool { return at.After(from) && at.Before(to) })
@@ -138,7 +138,7 @@ func explain(victim *life, lives map[string]*life, d decisions, kills []time.Tim
 	if killedIn(chosen.at, until.Add(lag)) {
 		return "the scheduler was killed, and its preemptor bound elsewhere"
 	}
-	// Until somebody else had to go for it, if anybody had.
+	// The choice applies until the next choice for this preemptor, if any.
 	again := ""
 	for _, other := range d.choices {
 		if other.preemptor == preemptor.name && other.node != chosen.node && other.at.After(chosen.at) && other.at.Before(until) {
@@ -146,7 +146,7 @@ func explain(victim *life, lives map[string]*life, d decisions, kills []time.Tim
 		}
 	}
 	for _, end := range d.ends {
-		// The next choice ends what was held by itself.
+		// The next choice itself ends the hold.
 		caused := again == "" || end.how != "moved" || end.at.Before(until)
 		if end.pod == preemptor.name && end.how != "bound" && caused && end.at.After(chosen.at) && end.at.Before(until.Add(slack)) {
 			return "its preemptor was bound elsewhere, what was held for it ended: " + end.how
@@ -158,7 +158,7 @@ func explain(victim *life, lives map[string]*life, d decisions, kills []time.Tim
 	return unexplained + ": its preemptor " + preemptor.name + " was bound elsewhere"
 }
 
-// explained counts evictions by what came of them.
+// explained counts evictions by explanation.
 type explained map[string]int
 
 func explainAll(lives map[string]*life, d decisions, kills []time.Time) explained {
@@ -178,20 +178,19 @@ func (e explained) total() (total int) {
 	return total
 }
 
-// spending is what was evicted for a pod, or for the pods that use one claim.
+// A spending is the evictions for a pod, or for the pods that use one claim.
 type spending struct {
-	// sets is the number of sets of victims that were needed, size the number of pods in the largest of them.
+	// sets is the number of needed sets of victims. size is the size of the largest of them.
 	sets, size int
-	// last is when victims were chosen last.
+	// last is the time of the last choice.
 	last time.Time
-	// evicted has the names of the victims that were evicted.
+	// evicted are the names of the evicted victims.
 	evicted []string
 }
 
-// tooMany tells of pods for which more pods were evicted than one set of devices takes: than the largest set of victims
-// that was chosen for them. Pods that use one claim count as one. Another set may be needed after one of them was bound,
-// since it may have been evicted then, after the pod with the hold was deleted, and after a pod of a higher priority has
-// broken the hold.
+// tooMany returns a complaint for each pod with more evictions than one set of devices needs, which is the size of its largest
+// chosen set of victims. Pods that use one claim count as one. Another set may be needed in three cases: a pod of the claim was
+// bound (and perhaps evicted again), the pod with the hold was deleted, or a pod of a higher priority has broken the hold.
 func tooMany(lives map[string]*life, d decisions) (complaints []string) {
 	key := func(pod string) string {
 		if l := lives[pod]; l != nil && l.claim != "" {
@@ -229,7 +228,7 @@ func tooMany(lives map[string]*life, d decisions) (complaints []string) {
 	return complaints
 }
 
-// spendings has what was chosen for each key. over has when what was chosen before was used up.
+// spendings returns the choices for each key. over contains the times after which a key needs another set.
 func spendings(d decisions, key func(pod string) string, over map[string][]time.Time) map[string]*spending {
 	spent := map[string]*spending{}
 	choices := slices.Clone(d.choices)
@@ -247,7 +246,7 @@ func spendings(d decisions, key func(pod string) string, over map[string][]time.
 	return spent
 }
 
-// story is what schedulers wrote about a pod.
+// story returns the log lines about a pod.
 func story(pod string, paths ...string) (lines []string) {
 	for _, path := range paths {
 		content, err := os.ReadFile(path)
@@ -263,7 +262,7 @@ func story(pod string, paths ...string) (lines []string) {
 	return lines
 }
 
-// unexplained are those that are not to be.
+// unexplained returns the explanations that must not occur.
 func (e explained) unexplained() []string {
 	var all []string
 	for _, why := range slices.Sorted(maps.Keys(e)) {
@@ -274,7 +273,7 @@ func (e explained) unexplained() []string {
 	return all
 }
 
-// TestDecisionsAreReadFromLogs has the logger write what plugin/preemption.go and plugin/profiles.go do.
+// TestDecisionsAreReadFromLogs makes the logger write the messages of plugin/preemption.go and plugin/profiles.go.
 func TestDecisionsAreReadFromLogs(t *testing.T) {
 	var log bytes.Buffer
 	logger := textlogger.NewLogger(textlogger.NewConfig(textlogger.Output(&log)))
@@ -299,7 +298,7 @@ func TestDecisionsAreReadFromLogs(t *testing.T) {
 	require.Equal(t, []string{"high", "bound"}, []string{d.ends[1].pod, d.ends[1].how})
 }
 
-// TestTooManyEvictionsAreFound has preemptors for which two sets of victims were chosen, of which one would have done.
+// TestTooManyEvictionsAreFound has preemptors with two chosen sets of victims although one would suffice.
 func TestTooManyEvictionsAreFound(t *testing.T) {
 	now := time.Now()
 	choose := func(after time.Duration, preemptor string, victims ...string) choice {

@@ -19,10 +19,10 @@ import (
 	"github.com/celset/celset/test/internal/env"
 )
 
-// kindLabel says on claims of which kind they are.
+// kindLabel on a claim names its kind.
 const kindLabel = "celset.dev/kind"
 
-// mesh is what each node has: 16 devices in 4 rows.
+// mesh is the topology of each node: 16 devices in 4 rows.
 var mesh = func() topology.Topology {
 	t, err := topology.NewMesh(topology.Family{Driver: "mesh.example.com", Prefix: "mesh"}, 4, 4)
 	if err != nil {
@@ -31,24 +31,24 @@ var mesh = func() topology.Topology {
 	return t
 }()
 
-// kind is a kind of pods, each with a claim of its own.
+// A kind is a kind of pods with a claim each.
 type kind struct {
 	name, profile string
 	count         int
-	// expression of a CEL constraint, or attribute that must be the same.
+	// expression is a CEL constraint. attribute must be the same in all devices.
 	expression, attribute string
 	holds                 func(names []string) bool
-	// part asks for something else than devices of the mesh.
+	// part, if set, replaces the request for devices of the mesh.
 	part env.Part
 }
 
-// blockOf is an expression for a block of devices.
+// blockOf returns an expression for a block of devices.
 func blockOf(rows, columns int) string {
 	const driver = "mesh.example.com"
 	return "(" + env.Span(driver, "row", rows) + ") && (" + env.Span(driver, "col", columns) + ")"
 }
 
-// kinds have something for both profiles, with and without constraints.
+// kinds cover both profiles, with and without constraints.
 var kinds = []*kind{
 	{
 		name: "grid", profile: env.CelsetProfile, count: 4, expression: blockOf(2, 2),
@@ -63,7 +63,7 @@ var kinds = []*kind{
 	{name: "row", profile: env.StockProfile, count: 3, attribute: "mesh.example.com/row", holds: inOneRow},
 }
 
-// block is for pods of a high priority: it takes half of a node.
+// block is for pods of a high priority. It takes half of a node.
 var block = &kind{
 	name: "block", profile: env.CelsetProfile, count: 8, expression: blockOf(2, 4),
 	holds: func(names []string) bool { return wiring.IsBlock(mesh, names, 2, 4) },
@@ -77,12 +77,12 @@ var divided = []*kind{
 	{name: "slot", profile: env.CelsetProfile, count: 1, holds: is("link"), part: slotsOf(1)},
 }
 
-// is accepts a device whose name begins so.
+// is accepts a device whose name has the prefix.
 func is(prefix string) func(names []string) bool {
 	return func(names []string) bool { return strings.HasPrefix(names[0], prefix) }
 }
 
-// kindNamed is nil if there is none.
+// kindNamed returns the kind with a name, or nil.
 func kindNamed(name string) *kind {
 	all := slices.Concat(kinds, []*kind{block}, divided)
 	if i := slices.IndexFunc(all, func(k *kind) bool { return k.name == name }); i >= 0 {
@@ -98,7 +98,7 @@ func inOneRow(names []string) bool {
 	})
 }
 
-// judge tells what is wrong with the devices of a claim.
+// judge returns the mistake in the devices of a claim, or "".
 func judge(claim *resourceapi.ResourceClaim) string {
 	k := kindNamed(claim.Labels[kindLabel])
 	if k == nil {
@@ -117,7 +117,7 @@ func judge(claim *resourceapi.ResourceClaim) string {
 	return ""
 }
 
-// template is what the claims of the kind are made from.
+// template returns the template of the kind's claims.
 func (k *kind) template() *resourceapi.ResourceClaimTemplate {
 	return &resourceapi.ResourceClaimTemplate{
 		ObjectMeta: metav1.ObjectMeta{Name: k.name},
@@ -127,7 +127,7 @@ func (k *kind) template() *resourceapi.ResourceClaimTemplate {
 
 func (k *kind) labels() map[string]string { return map[string]string{kindLabel: k.name} }
 
-// claim is one of the kind that several pods can use.
+// claim returns a claim of the kind that several pods can use.
 func (k *kind) claim(name string) *resourceapi.ResourceClaim {
 	parts := []env.Part{env.Request("devices", mesh.Drivers()[0], int64(k.count))}
 	switch {
@@ -145,7 +145,7 @@ func (k *kind) claim(name string) *resourceapi.ResourceClaim {
 
 func (k *kind) pod(name string) *corev1.Pod { return env.PodFrom(name, k.profile, k.name) }
 
-// TestSetsAreJudged: without it a judge that accepts everything would find nothing wrong.
+// TestSetsAreJudged tests the judge: a judge that accepts everything would find no mistakes.
 func TestSetsAreJudged(t *testing.T) {
 	for _, test := range []struct{ kind, devices, want string }{
 		{"grid", "mesh-0 mesh-1 mesh-4 mesh-5", ""},

@@ -29,24 +29,24 @@ import (
 
 const (
 	preemptionGate = "CelsetDevicePreemption"
-	// settleTimeout is for pods that could run when no more come.
+	// settleTimeout is the time for pods to be bound after the last pod was created.
 	settleTimeout = 3 * time.Minute
 )
 
-// preemptionRun says how long, on how much, and how often something goes wrong.
+// A preemptionRun is the duration, the size, and the number of faults of a run.
 type preemptionRun struct {
 	duration, sampleEvery time.Duration
 	nodes, rate           int
-	// kills is the number of schedulers that are killed, stops how often the API server is killed, pauses how often the
-	// controller of claims is paused.
+	// kills is the number of killed schedulers. stops is how often the API server is killed. pauses is how often the controller of
+	// claims is paused.
 	kills, stops, pauses int
-	// pause is the time for which the controller of claims is paused, stop that for which there is no API server.
+	// pause is the duration of each pause of the controller. stop is the time without an API server.
 	pause, stop time.Duration
 	log         string
 }
 
-// chosenPreemptionRun is a whole one if CELSET_SOAK_PREEMPTION has its duration, and otherwise one that
-// tests the test. CELSET_SOAK_NODES, CELSET_SOAK_KILLS and CELSET_SOAK_STOPS have other numbers for a whole one.
+// chosenPreemptionRun returns a full run of the duration in CELSET_SOAK_PREEMPTION, or a short run that tests the test.
+// CELSET_SOAK_NODES, CELSET_SOAK_KILLS and CELSET_SOAK_STOPS change the numbers of a full run.
 func chosenPreemptionRun(t *testing.T) preemptionRun {
 	t.Helper()
 	text := os.Getenv("CELSET_SOAK_PREEMPTION")
@@ -66,7 +66,7 @@ func chosenPreemptionRun(t *testing.T) preemptionRun {
 	}
 }
 
-// numberIn is the number in an environment variable, or the usual one if it is not set.
+// numberIn returns the number in an environment variable, or usual if it is not set.
 func numberIn(t *testing.T, variable string, usual int) int {
 	t.Helper()
 	text := os.Getenv(variable)
@@ -78,7 +78,7 @@ func numberIn(t *testing.T, variable string, usual int) int {
 	return n
 }
 
-// successors are schedulers one after the other. Each reaches the API server through a crossing.
+// successors are schedulers that replace each other. Each uses a crossing.
 type successors struct {
 	t        *testing.T
 	cp       *env.Env
@@ -95,7 +95,7 @@ func (s *successors) start() {
 	require.NoError(s.t, err)
 	s.t.Cleanup(s.crossing.Close)
 	s.process = s.cp.StartScheduler(s.t, controlplane.SchedulerOptions{
-		// All of them are the same program, also if the source changes meanwhile.
+		// All schedulers run the same binary, even if the source changes meanwhile.
 		Binary: s.cp.Binary(controlplane.CelsetScheduler),
 		Name:   fmt.Sprintf("%s-%d", controlplane.CelsetScheduler, len(s.logs)+1), Config: schedulerConfig(s.t),
 		Kubeconfig: env.Kubeconfig(s.t, s.crossing.URL()), FeatureGates: map[string]bool{preemptionGate: true},
@@ -103,7 +103,7 @@ func (s *successors) start() {
 	s.logs = append(s.logs, s.process.LogFile())
 }
 
-// replace kills the scheduler, between two evictions if there are some in time, and starts the next one.
+// replace kills the scheduler, between two evictions if some happen in time, and starts the next one.
 func (s *successors) replace(random *rand.Rand, patience time.Duration) {
 	s.t.Helper()
 	require.NoError(s.t, s.process.Err())
@@ -118,11 +118,10 @@ func (s *successors) replace(random *rand.Rand, patience time.Duration) {
 	s.start()
 }
 
-// TestSoakPreemption has pods of three priorities come and go on a cluster that is too small for them, while schedulers
-// are killed between two evictions, the API server is killed, and claims are freed late. Pods share claims, devices are
-// whole, partitions and shares, and evicted pods come again with the same claims. No device ever has two claims, no more
-// pods are evicted for a pod than one set of devices takes, nothing stays held, and whoever could run if others were
-// evicted runs in the end.
+// TestSoakPreemption runs pods of three priorities on a cluster that is too small for them. Schedulers are killed between two
+// evictions, the API server is killed, and claims are freed late. Pods share claims; devices are whole, partitions and shares;
+// evicted pods are recreated with the same claims. A device must never have two claims, and a pod must not evict more pods than
+// one set of devices needs. At the end no hold may be left, and each pod that could run by evicting others must run.
 func TestSoakPreemption(t *testing.T) {
 	if os.Getenv("CELSET_SOAK_PREEMPTION") == "" {
 		cases.OnlyNightly(t, "runs for a time, whatever happens in it")
@@ -179,7 +178,7 @@ func TestSoakPreemption(t *testing.T) {
 	require.NoError(t, s.process.Err())
 }
 
-// keepLedger reads the claims from etcd, whose history goes on while there is no API server.
+// keepLedger reads the claims from etcd, whose history continues while the API server is down.
 func keepLedger(t *testing.T, cp *env.Env) (*ledger.Ledger, func()) {
 	t.Helper()
 	return cp.KeepLedgerOf(t, namespace, true, func() *ledger.Ledger {
@@ -189,8 +188,7 @@ func keepLedger(t *testing.T, cp *env.Env) (*ledger.Ledger, func()) {
 	}())
 }
 
-// holdsLeft is the number of pods for which devices are held when all pods that could run are bound. Ends of holds may
-// take a moment.
+// holdsLeft returns the number of pods with a hold after all pods that could run are bound. It waits a while for holds to end.
 func holdsLeft(t *testing.T, scheduler *controlplane.Process) (holds float64) {
 	t.Helper()
 	_ = wait.PollUntilContextTimeout(t.Context(), time.Second, settleTimeout, true, func(ctx context.Context) (bool, error) {
@@ -201,13 +199,13 @@ func holdsLeft(t *testing.T, scheduler *controlplane.Process) (holds float64) {
 	return holds
 }
 
-// trouble is something that happens a number of times in a run, at times that are a little random.
+// A trouble is a fault that happens several times in a run, at slightly random times.
 type trouble struct {
 	times int
 	run   func(context.Context) error
 }
 
-// keepKilling exchanges pods, has things go wrong, and writes down what it sees.
+// keepKilling replaces pods, runs the troubles, and logs its observations.
 func keepKilling(t *testing.T, run preemptionRun, p *protocol, l *ledger.Ledger, r *ranked, s *successors) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -246,14 +244,14 @@ func keepKilling(t *testing.T, run preemptionRun, p *protocol, l *ledger.Ledger,
 	<-exchanged
 }
 
-// appointment is a trouble at a time after the beginning.
+// An appointment is a trouble with its time after the start.
 type appointment struct {
 	name string
 	at   time.Duration
 	run  func(context.Context) error
 }
 
-// schedule spreads troubles over a run, in the order of their times.
+// schedule spreads troubles over a run and sorts them by time.
 func schedule(run preemptionRun, random *rand.Rand, troubles map[string]trouble) []appointment {
 	var all []appointment
 	for _, name := range slices.Sorted(maps.Keys(troubles)) {
@@ -276,7 +274,7 @@ func pauseControllers(cp *env.Env, d time.Duration) error {
 	return controllers.Continue()
 }
 
-// tell logs the stories of evictions that can't be explained.
+// tell logs the stories of unexplained evictions.
 func (r *ranked) tell(t *testing.T, d decisions, logs []string) {
 	t.Helper()
 	r.mu.Lock()
@@ -293,7 +291,7 @@ func (r *ranked) tell(t *testing.T, d decisions, logs []string) {
 	}
 }
 
-// ranked writes down how many pods of each rank there are.
+// ranked logs the number of pods of each rank.
 func (p *protocol) ranked(r *ranked, e ledger.Entries) {
 	text := ""
 	for _, rank := range ranks {
@@ -321,7 +319,7 @@ func (p *protocol) ranked(r *ranked, e ledger.Entries) {
 		text, evicted, kills, e.InUse, e.Allocations, len(e.Violations))
 }
 
-// preemption sums up.
+// preemption logs a summary.
 func (p *protocol) preemption(r *ranked, evictions explained, holds float64) {
 	for _, why := range slices.Sorted(maps.Keys(evictions)) {
 		p.printf("%5d evicted: %s", evictions[why], why)
@@ -335,7 +333,7 @@ func (p *protocol) preemption(r *ranked, evictions explained, holds float64) {
 	p.printf("holds left: %.0f", holds)
 }
 
-// longestWait tells for how long pods of a rank have been waiting that are not bound yet.
+// longestWait formats the longest wait of a rank's unbound pods.
 func (r *ranked) longestWait(rank *rank) string {
 	waiting, longest := 0, time.Duration(0)
 	for _, l := range r.alive(rank) {
@@ -349,8 +347,8 @@ func (r *ranked) longestWait(rank *rank) string {
 	return fmt.Sprintf("%d wait still, for %v at most", waiting, longest.Round(time.Millisecond))
 }
 
-// latencies are those of the pods of a rank that were bound, in ascending order: of those while which no
-// scheduler was killed, and of the others.
+// latencies returns the sorted latencies of a rank's bound pods, separately for pods with and without a killed scheduler during
+// their wait.
 func (r *ranked) latencies(rank *rank) (undisturbed, killed []time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -23,22 +23,21 @@ import (
 	"github.com/celset/celset/test/internal/env"
 )
 
-// rank is a priority, and what pods there are of it.
+// A rank is a priority with its pods.
 type rank struct {
 	name     string
 	priority int32
-	// kinds of its pods.
+	// kinds are the kinds of its pods.
 	kinds []string
-	// nodesPerPod says how many nodes there are for each of its pods. Together with those of higher ranks
-	// they are fewer than nodes if the sum of their inverses is below 1: then each of them could run,
-	// because there is a node with only lower ones.
+	// nodesPerPod is the number of nodes for each of its pods. If the sum of the inverses for this and higher ranks is below 1,
+	// there is always a node with only lower pods. Then each pod of the rank can run.
 	nodesPerPod float64
-	// often is the part of new pods that is of this rank, in percent.
+	// often is the share of this rank in new pods, in percent.
 	often int
 }
 
-// ranks leave a node without a pod of the upper two, wherever those are: 2/5 + 1/2 < 1. The lowest want
-// more devices than are left.
+// ranks always leave a node without pods of the upper two ranks: 2/5 + 1/2 < 1. Pods of the lowest rank want more devices than
+// are left.
 var ranks = []*rank{
 	{name: "high", priority: 3000, kinds: []string{"grid", "line", "plain", "block", "chip", "link"}, nodesPerPod: 2.5, often: 20},
 	{name: "middle", priority: 2000, kinds: []string{"grid", "line", "plain", "chip", "link", "quarter", "slot"}, nodesPerPod: 2, often: 30},
@@ -48,47 +47,45 @@ var ranks = []*rank{
 	},
 }
 
-// pods is how many of its pods there are to be.
+// pods returns the target number of its pods.
 func (r *rank) pods(nodes int) int { return int(float64(nodes) / r.nodesPerPod) }
 
-// couldRun tells whether there is always a node on which a pod of the rank would fit if lower ones were
-// evicted.
+// couldRun reports whether a pod of the rank always fits on some node if lower pods are evicted.
 func (r *rank) couldRun() bool { return r.nodesPerPod > 1 }
 
 const (
-	// grace is how long pods may take to end. They take any time up to that.
+	// grace limits the time that pods take to end. The actual time is random.
 	grace = 3 * time.Second
-	// onTheirWay is one in how many deletions is of a pod that may not have a node yet.
+	// onTheirWay means that one in so many deletions may hit a pod without a node.
 	onTheirWay = 20
-	// teamed is one in how many new pods comes with others that use the same claim, finalized one in how many keeps its
-	// object for a time after its end.
+	// One in teamed new pods comes with others that use the same claim. One in finalized keeps its object for a time after its end.
 	teamed, finalized = 4, 10
 	// teamSize is the number of pods of a team.
 	teamSize = 3
-	// finalizer keeps the object of a pod.
+	// finalizer keeps the object of a deleted pod.
 	finalizer = "celset.dev/soak"
 )
 
-// life is what became of a pod.
+// A life is the history of a pod.
 type life struct {
 	name    string
 	rank    *rank
 	kind    *kind
 	created time.Time
-	// claim is one that several pods use, empty for a pod with a claim of its own.
+	// claim is the name of a shared claim, or empty for a pod with its own claim.
 	claim string
-	// controlled pods belong to a ReplicaSet.
+	// controlled is set for pods of a ReplicaSet.
 	controlled bool
-	// bound is when it got its node.
+	// bound is the time of its binding.
 	bound time.Time
 	node  string
-	// deleted is when the test deleted it, evicted when somebody else did. At most one is set.
+	// deleted is the time at which the test deleted it. evicted is the time at which another program did. At most one is set.
 	deleted, evicted time.Time
 }
 
 func (l *life) isOver() bool { return !l.deleted.IsZero() || !l.evicted.IsZero() }
 
-// pod is the pod whose life it is.
+// pod returns the pod of this life.
 func (l *life) pod(random *rand.Rand) *corev1.Pod {
 	pod := l.kind.pod(l.name)
 	if l.claim != "" {
@@ -102,8 +99,8 @@ func (l *life) pod(random *rand.Rand) *corev1.Pod {
 	return pod
 }
 
-// ranked keeps a number of pods of each rank, in place of kubelets has those end that were deleted, and
-// in place of controllers makes those anew that were evicted.
+// ranked keeps a number of pods of each rank. It replaces kubelets (it ends deleted pods) and controllers (it recreates evicted
+// pods).
 type ranked struct {
 	client    kubernetes.Interface
 	namespace string
@@ -114,13 +111,13 @@ type ranked struct {
 
 	mu    sync.Mutex
 	lives map[string]*life
-	again []*life // evicted and not made anew yet
-	// teams are the pods that use a claim together, by the name of the claim.
+	again []*life // evicted and not recreated yet
+	// teams maps a shared claim to its pods.
 	teams map[string][]*life
 	kills []time.Time
-	// over is set when it does not matter any more what becomes of pods.
+	// over is set at the end of the run, when the fates of pods no longer matter.
 	over bool
-	// ending is for the pods that take their time.
+	// ending waits for pods that are ending.
 	ending sync.WaitGroup
 }
 
@@ -141,7 +138,7 @@ func newRanked(t *testing.T, cp *env.Env, nodes int) *ranked {
 	return &ranked{client: cp.Client(), namespace: namespace, random: rand.New(rand.NewPCG(21, 21)), nodes: nodes, lives: map[string]*life{}, teams: map[string][]*life{}}
 }
 
-// watch notices what becomes of pods, until the context ends.
+// watch records the fates of pods until the context ends.
 func (r *ranked) watch(ctx context.Context) error {
 	return watchPods(ctx, r.client, r.namespace, func(before, obj any) { r.notice(ctx, before, obj) })
 }
@@ -197,8 +194,7 @@ func (r *ranked) endPod(ctx context.Context, pod *corev1.Pod) {
 	}
 }
 
-// run makes rate pods a second and those anew that were evicted, and deletes one for each that is too
-// many, until the context ends.
+// run creates rate pods a second, recreates evicted pods, and deletes surplus pods, until the context ends.
 func (r *ranked) run(ctx context.Context, rate int) {
 	ticker := time.NewTicker(time.Second / time.Duration(rate))
 	defer ticker.Stop()
@@ -235,8 +231,7 @@ func (r *ranked) exchange(ctx context.Context) error {
 	return nil
 }
 
-// addAgain makes the pods anew that were evicted. Those of a team use the claim of the team again, which may have its
-// devices still.
+// addAgain recreates the evicted pods. Pods of a team use the team's claim again, which may still have its devices.
 func (r *ranked) addAgain(ctx context.Context) error {
 	r.mu.Lock()
 	again := r.again
@@ -250,7 +245,7 @@ func (r *ranked) addAgain(ctx context.Context) error {
 	return nil
 }
 
-// fill makes all pods of a rank.
+// fill creates all pods of a rank.
 func (r *ranked) fill(ctx context.Context, rank *rank) error {
 	for range rank.pods(r.nodes) {
 		if err := r.add(ctx, rank, kindNamed(rank.kinds[r.random.IntN(len(rank.kinds))])); err != nil {
@@ -260,7 +255,7 @@ func (r *ranked) fill(ctx context.Context, rank *rank) error {
 	return nil
 }
 
-// add makes a pod, or a team of pods.
+// add creates a pod, or a team of pods.
 func (r *ranked) add(ctx context.Context, rank *rank, k *kind) error {
 	if r.random.IntN(teamed) > 0 {
 		return r.create(ctx, rank, k, "")
@@ -274,7 +269,7 @@ func (r *ranked) add(ctx context.Context, rank *rank, k *kind) error {
 	return err
 }
 
-// create makes a pod. It uses a claim of its own if none is named.
+// create creates a pod. It uses its own claim unless a claim is named.
 func (r *ranked) create(ctx context.Context, rank *rank, k *kind, claim string) error {
 	r.made++
 	l := &life{name: fmt.Sprintf("%s-%s-%d", rank.name, k.name, r.made), rank: rank, kind: k, created: time.Now(), claim: claim}
@@ -291,8 +286,8 @@ func (r *ranked) create(ctx context.Context, rank *rank, k *kind, claim string) 
 	})
 }
 
-// removeSurplus deletes pods of a rank until another one is not too many. Mostly they have a node, as pods
-// have that end by themselves.
+// removeSurplus deletes pods of a rank until there is space for another. Usually it deletes bound pods, like pods that end by
+// themselves.
 func (r *ranked) removeSurplus(ctx context.Context, rank *rank) error {
 	alive := r.alive(rank)
 	for len(alive) >= rank.pods(r.nodes) {
@@ -320,7 +315,7 @@ func (r *ranked) removeSurplus(ctx context.Context, rank *rank) error {
 	return nil
 }
 
-// alive are the pods of a rank that nobody asked to end, in the order of their creation.
+// alive returns the undeleted pods of a rank in the order of their creation.
 func (r *ranked) alive(rank *rank) []*life {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -334,7 +329,7 @@ func (r *ranked) alive(rank *rank) []*life {
 	return alive
 }
 
-// waiting are the pods that have no node though they could run.
+// waiting returns the pods without a node that could run.
 func (r *ranked) waiting() []string {
 	var names []string
 	for _, rank := range ranks {
@@ -349,7 +344,7 @@ func (r *ranked) waiting() []string {
 	return names
 }
 
-// end forgets to notice pods, and waits for those that are ending.
+// end stops recording pods, and waits for pods that are ending.
 func (r *ranked) end() {
 	r.mu.Lock()
 	r.over = true
@@ -357,21 +352,21 @@ func (r *ranked) end() {
 	r.ending.Wait()
 }
 
-// summary is what came of all evictions so far.
+// summary explains all evictions so far.
 func (r *ranked) summary(d decisions) explained {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return explainAll(r.lives, d, r.kills)
 }
 
-// tooMany tells of pods for which too many others were evicted so far.
+// tooMany returns complaints about excessive evictions so far.
 func (r *ranked) tooMany(d decisions) []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return tooMany(r.lives, d)
 }
 
-// killed notes that a scheduler was killed.
+// killed records that a scheduler was killed.
 func (r *ranked) killed() {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -23,15 +23,14 @@ import (
 	"github.com/celset/celset/test/internal/ledger"
 )
 
-// run says how long, and on how much.
+// A run is the duration and the size of a run.
 type run struct {
 	duration, sampleEvery, window time.Duration
 	nodes, pods, rate             int
-	log                           string // path of the file, empty for none
+	log                           string // path of the file, or empty
 }
 
-// chosenRun is a whole one if CELSET_SOAK has its duration, and otherwise one that tests
-// the test.
+// chosenRun returns a full run of the duration in CELSET_SOAK, or a short run that tests the test.
 func chosenRun(t *testing.T) run {
 	t.Helper()
 	text := os.Getenv("CELSET_SOAK")
@@ -46,7 +45,7 @@ func chosenRun(t *testing.T) run {
 	}
 }
 
-// drainTimeout is for deleting all pods and their claims in the end.
+// drainTimeout limits the deletion of all pods and their claims at the end.
 const drainTimeout = 3 * time.Minute
 
 func TestSoak(t *testing.T) {
@@ -76,7 +75,7 @@ func TestSoak(t *testing.T) {
 	requireNoLeak(t, samples, last)
 }
 
-// keepGoing exchanges pods, and writes down what it sees.
+// keepGoing replaces pods, and logs its observations.
 func keepGoing(t *testing.T, r run, p *protocol, l *ledger.Ledger, c *churn, scheduler *controlplane.Process) []sample {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), r.duration)
@@ -105,7 +104,7 @@ func keepGoing(t *testing.T, r run, p *protocol, l *ledger.Ledger, c *churn, sch
 	}
 }
 
-// drain deletes all pods and waits until nobody has a device any more.
+// drain deletes all pods and waits until no device is allocated.
 func drain(t *testing.T, cp *env.Env, l *ledger.Ledger) {
 	t.Helper()
 	now := metav1.DeleteOptions{GracePeriodSeconds: ptr.To[int64](0)}
@@ -123,8 +122,8 @@ func drain(t *testing.T, cp *env.Env, l *ledger.Ledger) {
 	require.NoError(t, err, complaint)
 }
 
-// requireNoLeak compares the end of a long run with its beginning. The cluster fills up
-// at first; from then on there is no reason to need more.
+// requireNoLeak compares the end of a long run with its start. After the cluster has filled up, the scheduler should not need
+// more.
 func requireNoLeak(t *testing.T, samples []sample, last sample) {
 	t.Helper()
 	const fill = 6 // samples
@@ -148,14 +147,14 @@ func mean(samples []sample) sample {
 
 const namespace = "soak"
 
-// startCluster starts a control plane with nodes, devices and templates. Nobody runs the pods.
+// startCluster starts a control plane with nodes, devices and templates. Pods never run.
 func startCluster(t *testing.T, nodes int) *env.Env {
 	t.Helper()
 	cp, _ := startClusterWith(t, nodes, "--kube-api-qps=500", "--kube-api-burst=500")
 	return cp
 }
 
-// startClusterWith starts one with flags of the controller manager. It returns the names of the nodes, too.
+// startClusterWith is like startCluster with flags for the controller manager. It also returns the names of the nodes.
 func startClusterWith(t *testing.T, nodes int, controllers ...string) (*env.Env, []string) {
 	t.Helper()
 	cp := env.Start(t, controlplane.Options{
@@ -173,8 +172,8 @@ func startClusterWith(t *testing.T, nodes int, controllers ...string) (*env.Env,
 	return cp, names
 }
 
-// startScheduler starts celset-scheduler with the configuration in manifests, both profiles in one
-// process, and with a client that is not held back: 50 requests a second, the default, are 10 pods.
+// startScheduler starts celset-scheduler with the configuration in manifests, both profiles in one process. Its client is not
+// throttled, because the default of 50 requests a second suffices only for 10 pods a second.
 func startScheduler(t *testing.T, cp *env.Env, name string) *controlplane.Process {
 	t.Helper()
 	return cp.StartScheduler(t, controlplane.SchedulerOptions{Name: name, Config: schedulerConfig(t)})

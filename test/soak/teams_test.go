@@ -23,19 +23,19 @@ import (
 	"github.com/celset/celset/test/internal/env"
 )
 
-// Pods that use one claim come as teams and as replicas. When some of them are evicted, others that name the claim come
-// before the claim has given its devices back.
+// Pods that share a claim exist as teams and as replicas. When some of them are evicted, others that name the claim are created
+// before the claim is deallocated.
 
 const (
-	// replicasPrefix is of the names of ReplicaSets and of their pods.
+	// replicasPrefix begins the names of ReplicaSets and of their pods.
 	replicasPrefix = "web-"
 	// nodesPerReplicaSet is the number of nodes for each ReplicaSet.
 	nodesPerReplicaSet = 5
-	// idleClaim is the time after which a claim is deleted that no pod uses any more.
+	// idleClaim is the time after which an unused claim is deleted.
 	idleClaim = 10 * time.Second
 )
 
-// createClaim makes a claim for several pods.
+// createClaim creates a claim for several pods.
 func (r *ranked) createClaim(ctx context.Context, rank *rank, k *kind) (name string, err error) {
 	r.made++
 	claim := k.claim(fmt.Sprintf("team-%s-%s-%d", rank.name, k.name, r.made))
@@ -46,7 +46,7 @@ func (r *ranked) createClaim(ctx context.Context, rank *rank, k *kind) (name str
 	return claim.Name, err
 }
 
-// dropClaims deletes the claims of teams whose pods have all been over for some time.
+// dropClaims deletes the claims of teams whose pods have all ended some time ago.
 func (r *ranked) dropClaims(ctx context.Context) error {
 	for _, claim := range r.idleClaims(time.Now()) {
 		err := insist(ctx, func() error {
@@ -59,7 +59,7 @@ func (r *ranked) dropClaims(ctx context.Context) error {
 	return nil
 }
 
-// idleClaims forgets and returns claims that no pod uses any more.
+// idleClaims returns the claims that no pod uses any more, and forgets them.
 func (r *ranked) idleClaims(now time.Time) (idle []string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -80,7 +80,7 @@ func (r *ranked) idleClaims(now time.Time) (idle []string) {
 	return idle
 }
 
-// createReplicaSets makes ReplicaSets of the lowest priority, each with two pods on one claim.
+// createReplicaSets creates ReplicaSets of the lowest priority, each with two pods on one claim.
 func (r *ranked) createReplicaSets(t *testing.T) {
 	t.Helper()
 	k := kindNamed("plain")
@@ -105,12 +105,12 @@ func (r *ranked) createReplicaSets(t *testing.T) {
 
 func lowest() *rank { return ranks[len(ranks)-1] }
 
-// replicaLife is that of a pod that a ReplicaSet has created.
+// replicaLife returns the life of a pod of a ReplicaSet.
 func replicaLife(pod *corev1.Pod) *life {
 	return &life{name: pod.Name, rank: lowest(), kind: kindNamed("plain"), created: pod.CreationTimestamp.Time, claim: pod.Labels["app"], controlled: true}
 }
 
-// dissolve deletes what would come again or stay: ReplicaSets, claims that pods share, and finalizers.
+// dissolve deletes ReplicaSets, shared claims and finalizers, so that no pod is recreated or kept.
 func (r *ranked) dissolve(t *testing.T) {
 	t.Helper()
 	ctx, all := t.Context(), metav1.ListOptions{}
@@ -129,8 +129,8 @@ func (r *ranked) dissolve(t *testing.T) {
 	require.NoError(t, r.client.ResourceV1().ResourceClaims(r.namespace).DeleteCollection(ctx, metav1.DeleteOptions{}, all))
 }
 
-// insist makes a request again while the API server does not answer. A request may have had its effect although there was
-// no answer: what is there already, or gone already, is no error.
+// insist repeats a request while the API server does not answer. An unanswered request may have succeeded, so "already exists"
+// and "not found" are not errors.
 func insist(ctx context.Context, request func() error) error {
 	var last error
 	err := wait.PollUntilContextTimeout(ctx, 200*time.Millisecond, env.Patience, true, func(context.Context) (bool, error) {
@@ -149,7 +149,7 @@ func insist(ctx context.Context, request func() error) error {
 	return err
 }
 
-// isFinal reports whether an API server has answered with an error that it would answer with again.
+// isFinal reports whether a repeated request would get the same error.
 func isFinal(err error) bool {
 	reason := apierrors.ReasonForError(err)
 	return reason != metav1.StatusReasonUnknown && !slices.Contains([]metav1.StatusReason{
@@ -157,7 +157,7 @@ func isFinal(err error) bool {
 	}, reason) && !isStarting(err)
 }
 
-// isStarting reports whether the API server refuses a request because it has not read yet what decides about requests.
+// isStarting reports whether the API server refuses a request because it has not loaded its authorization rules yet.
 func isStarting(err error) bool {
 	return apierrors.IsForbidden(err) && strings.Contains(err.Error(), "not yet ready to handle request")
 }

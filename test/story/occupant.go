@@ -9,8 +9,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Occupant is a pod of the default scheduler profile on a node, and its claim of the same
-// name, for these devices and no others. The error is one of [topology.Topology.Select].
+// Occupant returns a pod of the default scheduler profile on a node, and its claim of the same name for exactly these devices.
+// The error comes from [topology.Topology.Select].
 func (s *Story) Occupant(name, node string, devices ...string) (*resourceapi.ResourceClaim, *corev1.Pod, error) {
 	selected, err := s.Topology.Select(devices)
 	if err != nil {

@@ -44,7 +44,7 @@ func TestStories(t *testing.T) {
 	}
 }
 
-// holdsForAny four of the devices, some of them chosen already.
+// holdsForAny reports whether any four of the devices, including the chosen ones, are a set.
 func (s *Story) holdsForAny(chosen, names []string) bool {
 	if len(chosen) == 4 {
 		return s.Holds(chosen)

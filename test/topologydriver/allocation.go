@@ -14,10 +14,8 @@ import (
 	"github.com/celset/celset/test/topologydriver/checkpoint"
 )
 
-// allocated are the devices of this driver that a claim was given, in the order of the
-// allocation, without attributes and, but for shares, without
-// capacities. Those of other drivers, and configuration for them, are
-// theirs to prepare.
+// allocated returns the devices of this driver in a claim, in the order of the allocation, without attributes. Only shares have
+// capacities. Other drivers prepare their own devices and configuration.
 func (d *Driver) allocated(claim *resourceapi.ResourceClaim) ([]checkpoint.Device, error) {
 	if claim.Status.Allocation == nil {
 		return nil, fmt.Errorf("is not allocated")
@@ -46,8 +44,8 @@ func (d *Driver) allocated(claim *resourceapi.ResourceClaim) ([]checkpoint.Devic
 	return devices, nil
 }
 
-// withPublished adds what is published about devices. It fails for devices that the
-// topology does not have: it may have been another one when they were allocated.
+// withPublished adds published attributes and capacities to devices. It fails for devices outside the topology, which may have
+// changed since their allocation.
 func (d *Driver) withPublished(devices []checkpoint.Device) ([]checkpoint.Device, error) {
 	known := *d.devices.Load()
 	result := make([]checkpoint.Device, len(devices))
@@ -66,12 +64,12 @@ func (d *Driver) withPublished(devices []checkpoint.Device) ([]checkpoint.Device
 	return result, nil
 }
 
-// sameDevice ignores attributes and capacities: they are those of the time of preparation.
+// sameDevice ignores attributes and capacities, because they may change after the preparation.
 func sameDevice(a, b checkpoint.Device) bool {
 	return a.Request == b.Request && a.Pool == b.Pool && a.Name == b.Name && a.Admin == b.Admin && a.Share == b.Share
 }
 
-// names lists devices for messages.
+// names formats devices for messages.
 func names(devices []checkpoint.Device) string {
 	list := make([]string, len(devices))
 	for i, device := range devices {

@@ -25,8 +25,8 @@ import (
 	"github.com/celset/celset/test/internal/minor"
 )
 
-// startAPIServer starts a control plane with one node, and with feature gates on. Tests run beside each
-// other: most of their time they wait for drivers to end.
+// startAPIServer starts a control plane with one node and with feature gates on. Tests run in parallel, because they mostly wait
+// for drivers to end.
 func startAPIServer(t *testing.T, gates ...string) kubernetes.Interface {
 	t.Helper()
 	t.Parallel()
@@ -39,8 +39,7 @@ func startAPIServer(t *testing.T, gates ...string) kubernetes.Interface {
 	return cp.Client()
 }
 
-// published are the devices of a driver, in the order of its slices, if these are those
-// of one generation of the pool.
+// published returns the devices of a driver in the order of its slices, if all slices are of one generation of the pool.
 func published(t *testing.T, client kubernetes.Interface, driver string) (devices []resourceapi.Device) {
 	t.Helper()
 	generation := int64(0)
@@ -59,8 +58,7 @@ func published(t *testing.T, client kubernetes.Interface, driver string) (device
 	return devices
 }
 
-// requirePublished waits until the devices of a topology, and no others, are those of its
-// drivers.
+// requirePublished waits until the drivers publish exactly the devices of a topology.
 func requirePublished(t *testing.T, client kubernetes.Interface, want topology.Topology) {
 	t.Helper()
 	slices, err := want.ResourceSlices(node)
@@ -81,7 +79,7 @@ func requirePublished(t *testing.T, client kubernetes.Interface, want topology.T
 	}
 }
 
-// TestWithAPIServer is what needs one.
+// TestWithAPIServer runs the tests that need an API server.
 func TestWithAPIServer(t *testing.T) {
 	client := startAPIServer(t)
 	t.Run("publishing", func(t *testing.T) { testPublishing(t, client) })
@@ -89,7 +87,7 @@ func TestWithAPIServer(t *testing.T) {
 	t.Run("rolling update", func(t *testing.T) { testRollingUpdate(t, client) })
 }
 
-// TestMachinesWithAPIServer has an API server validate and store what each machine publishes.
+// TestMachinesWithAPIServer makes an API server validate and store the slices of each machine.
 func TestMachinesWithAPIServer(t *testing.T) {
 	minor.NeedsGate(t, features.DRAListTypeAttributes)
 	client := startAPIServer(t, string(features.DRAListTypeAttributes))
@@ -108,7 +106,7 @@ func TestMachinesWithAPIServer(t *testing.T) {
 	}
 }
 
-// testPublishing has an API server validate and store what is published.
+// testPublishing makes an API server validate and store the published slices.
 func testPublishing(t *testing.T, client kubernetes.Interface) {
 	t.Run("another topology", func(t *testing.T) {
 		ring := func(devices int) topology.Topology {
@@ -149,7 +147,7 @@ func testPublishing(t *testing.T, client kubernetes.Interface) {
 	})
 }
 
-// httpRequest is one that ends with the test.
+// httpRequest returns a request that ends with the test.
 func httpRequest(t *testing.T) *http.Request {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://localhost/", nil)
@@ -170,7 +168,7 @@ func createClaim(t *testing.T, client kubernetes.Interface, claim *resourceapi.R
 	return created
 }
 
-// testKubelet plays the kubelet's part, through the sockets, with claims of an API server.
+// testKubelet acts as the kubelet, through the sockets, with claims of an API server.
 func testKubelet(t *testing.T, client kubernetes.Interface) {
 	f := newFixture(t, ring(t, 8))
 	f.options.Client = client
@@ -198,8 +196,7 @@ func testKubelet(t *testing.T, client kubernetes.Interface) {
 	require.Contains(t, message, "default/first")
 	require.Contains(t, message, "default/second")
 
-	// A driver that is killed leaves its sockets behind, one that is stopped does not;
-	// the next one takes over in either case.
+	// A killed driver leaves its sockets behind, and a stopped driver removes them. The next driver takes over in both cases.
 	drivers.Stop()
 	require.Error(t, drivers.Healthy(httpRequest(t)))
 	kubelet = newKubelet(t, f.start(t).all[0])
@@ -213,7 +210,7 @@ func testKubelet(t *testing.T, client kubernetes.Interface) {
 	require.Empty(t, kubelet.unprepare(t, second))
 }
 
-// testRollingUpdate has two drivers serve one node, as during an update of a DaemonSet.
+// testRollingUpdate runs two drivers on one node, as during an update of a DaemonSet.
 func testRollingUpdate(t *testing.T, client kubernetes.Interface) {
 	f := newFixture(t, ring(t, 8))
 	f.options.Client, f.options.PodUID = client, "old"

@@ -1,24 +1,20 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package topologydriver is a DRA driver for devices that don't exist: it publishes a
-// generated topology as the devices of its node, and tells each container which of them
-// it has. Everything between is real: the ResourceSlices, the kubelet's calls, the CDI
-// specs. Tests, demos and clusters without accelerators use it.
+// Package topologydriver is a DRA driver for devices that don't exist. It publishes a generated topology as the devices of its
+// node, and gives each container the names of its devices. Everything in between is real: the ResourceSlices, the kubelet's
+// calls, the CDI specs. Tests, demos and clusters without accelerators use it.
 //
 //	drivers, err := topologydriver.Start(ctx, topologydriver.Options{...})  // one for each driver of the topology
 //	err = drivers.Run(ctx)
 //
-// A driver prepares a claim by recording its devices in a checkpoint and then writing a
-// CDI spec, and unprepares it by undoing these in the opposite order; whatever happens in
-// between, a call that is repeated ends the same. The checkpoint is the only state, and
-// it is read for each call, so that a restarted driver, or the two of a rolling update,
-// know the same. It is also what a driver finds double allocations with: a device that is
-// prepared for a claim is refused to any other, see [DoubleAllocationError].
+// A driver prepares a claim by recording its devices in a checkpoint and then writing a CDI spec. It unprepares a claim by
+// undoing these steps in reverse order. Both calls are idempotent, even after an interruption. The checkpoint is the only state
+// and is read for each call, so that a restarted driver, or two drivers in a rolling update, agree. The checkpoint also reveals
+// double allocations: a device prepared for a claim is refused to any other claim, see [DoubleAllocationError].
 //
-// Opaque configuration in an allocation that is for other drivers, such as CEL device
-// constraints for celset.dev, does not concern it; for itself it knows none.
+// The driver ignores opaque configuration for other drivers, such as CEL device constraints for celset.dev. It supports no
+// configuration for itself.
 //
-// Packages below: cdi writes what containers are told, checkpoint what must not be
-// forgotten. celset-topology-driver is the program.
+// Subpackages: cdi writes the information for containers, checkpoint stores the state. celset-topology-driver is the program.
 package topologydriver

@@ -18,16 +18,14 @@ import (
 	"github.com/celset/celset/test/topologydriver/checkpoint"
 )
 
-// DoubleAllocationError means that two claims were given the same device. It is a mistake
-// of a scheduler, or of two that don't know of each other. The driver is where it ends:
-// the second claim is never prepared while the first is.
+// DoubleAllocationError means that two claims have the same device. It is a bug of a scheduler, or of two schedulers that don't
+// coordinate. The driver limits the damage: the second claim is never prepared while the first is.
 type DoubleAllocationError struct {
 	Driver, Pool, Device string
-	// Claim is the one that is refused, Holder the one that has the device. They are the
-	// same if one claim was given a device twice.
+	// Claim is the refused claim, and Holder the claim that has the device. They are equal if one claim has a device twice.
 	Claim, Holder       types.NamespacedName
 	ClaimUID, HolderUID types.UID
-	// Checkpoint is the path of the file in which the holder is recorded.
+	// Checkpoint is the path of the file that records the holder.
 	Checkpoint string
 }
 
@@ -41,9 +39,8 @@ func (e *DoubleAllocationError) Error() string {
 		e.Device, e.Pool, e.Driver, e.Claim, e.ClaimUID, e.Holder, e.HolderUID, e.Checkpoint)
 }
 
-// refuseDouble fails if a device is prepared for another claim, and makes sure that
-// somebody notices. Administrators' access is beside any claim, and shares of a device are
-// beside each other.
+// refuseDouble fails if a device is prepared for another claim, and counts and logs it. Admin access and different shares of a
+// device never conflict.
 func (d *Driver) refuseDouble(ctx context.Context, state checkpoint.State, claim *resourceapi.ResourceClaim, wanted []checkpoint.Device) error {
 	var errs []error
 	for _, double := range d.doubles(state, claim, wanted) {
@@ -56,7 +53,7 @@ func (d *Driver) refuseDouble(ctx context.Context, state checkpoint.State, claim
 	return errors.Join(errs...)
 }
 
-// doubles are the devices of a claim that others have, or that it has twice.
+// doubles returns the devices of a claim that other claims have, or that it has twice.
 func (d *Driver) doubles(state checkpoint.State, claim *resourceapi.ResourceClaim, wanted []checkpoint.Device) []*DoubleAllocationError {
 	holders := holdersOf(state)
 	var found []*DoubleAllocationError
@@ -77,13 +74,13 @@ func (d *Driver) doubles(state checkpoint.State, claim *resourceapi.ResourceClai
 	return found
 }
 
-// holder is a claim that has a device.
+// A holder is a claim that has a device.
 type holder struct {
 	types.NamespacedName
 	UID types.UID
 }
 
-// heldDevice is what one claim can have: a device, or a share of one. There is one pool.
+// A heldDevice is a device, or a share of a device, for one claim. There is only one pool.
 type heldDevice struct {
 	name  string
 	share types.UID
@@ -93,11 +90,10 @@ func held(device checkpoint.Device) heldDevice {
 	return heldDevice{name: device.Name, share: device.Share}
 }
 
-// holdersOf are the claims that have devices or shares of them.
+// holdersOf returns the claims that have devices or shares.
 func holdersOf(state checkpoint.State) map[heldDevice]holder {
 	holders := map[heldDevice]holder{}
-	// Sorted, so that messages don't depend on chance should a checkpoint have a device
-	// twice.
+	// Sorted, so that messages are deterministic even if a checkpoint has a device twice.
 	for _, uid := range slices.SortedFunc(maps.Keys(state.Claims), cmp.Compare[types.UID]) {
 		claim := state.Claims[uid]
 		for _, device := range claim.Devices {

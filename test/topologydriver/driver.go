@@ -20,29 +20,28 @@ import (
 	"github.com/celset/celset/test/topologydriver/checkpoint"
 )
 
-// Options say what the drivers of a node are to do. All fields but PodUID are needed.
+// Options configure the drivers of a node. All fields but PodUID are required.
 type Options struct {
-	// Topology is what [Drivers.Run] publishes.
+	// Topology is the topology that [Drivers.Run] publishes.
 	Topology topology.Topology
 	// NodeName is the name of the Node object.
 	NodeName string
-	// PodUID is that of the driver's pod. With it, two pods may serve the node for a
-	// while, as in a rolling update. Empty: there is one process at a time.
+	// PodUID is the UID of the driver's pod. With it, two pods may serve the node for a while, as in a rolling update. Empty: only
+	// one process runs at a time.
 	PodUID types.UID
 	Client kubernetes.Interface
-	// KubeletDir is the root directory of the kubelet: sockets and checkpoints are in its
-	// folders plugins and plugins_registry. Paths of sockets are short on Linux, so this
-	// one must be, too.
+	// KubeletDir is the root directory of the kubelet. Sockets and checkpoints are in its folders plugins and plugins_registry. The
+	// path must be short, because Linux limits the paths of sockets.
 	KubeletDir string
-	// CDIDir is where the container runtime looks for CDI specs.
+	// CDIDir is the container runtime's directory of CDI specs.
 	CDIDir  string
 	Metrics *Metrics
 }
 
-// constraintDriver is who CEL device constraints are for.
+// constraintDriver is the driver name of CEL device constraints.
 const constraintDriver = "celset.dev"
 
-// Driver serves the devices of one driver name on one node.
+// A Driver serves the devices of one driver name on one node.
 type Driver struct {
 	name, node  string
 	sockets     sockets
@@ -58,15 +57,14 @@ type Driver struct {
 
 var _ kubeletplugin.DRAPlugin = (*Driver)(nil)
 
-// Drivers are those of a topology. Most have one; couples have two, and machines any number.
+// Drivers are the drivers of a topology. Most topologies have one; couples have two, and machines any number.
 type Drivers struct {
 	all      []*Driver
 	topology topology.Topology
 	failed   chan error
 }
 
-// Start starts all drivers of a topology: they are ready for the kubelet when it returns.
-// What is to be published is up to Run.
+// Start starts all drivers of a topology. When it returns, they are ready for the kubelet. Run publishes the devices.
 func Start(ctx context.Context, o Options) (*Drivers, error) {
 	drivers := &Drivers{topology: o.Topology, failed: make(chan error, 1)}
 	for _, name := range o.Topology.Drivers() {
@@ -80,8 +78,8 @@ func Start(ctx context.Context, o Options) (*Drivers, error) {
 	return drivers, nil
 }
 
-// Run publishes the devices, as soon as there is an API server to do so, and stops the
-// drivers when the context ends, which is no error, or when one of them can't go on.
+// Run publishes the devices as soon as an API server is available. It stops the drivers when the context ends, which is no error,
+// or when one of them fails.
 func (d *Drivers) Run(ctx context.Context) error {
 	publishing := make(chan struct{})
 	go func() {
@@ -95,13 +93,13 @@ func (d *Drivers) Run(ctx context.Context) error {
 	case err = <-d.failed:
 	case <-ctx.Done():
 	}
-	// Publishing waits for an API server until then.
+	// Otherwise publishing might wait for an API server forever.
 	d.Stop()
 	<-publishing
 	return err
 }
 
-// fail ends Run. Of several reasons it is the first.
+// fail ends Run with an error. Only the first error counts.
 func (d *Drivers) fail(err error) {
 	select {
 	case d.failed <- err:
@@ -109,16 +107,14 @@ func (d *Drivers) fail(err error) {
 	}
 }
 
-// Stop ends the service after the calls that are under way. ResourceSlices stay: the
-// kubelet deletes them if no driver comes back.
+// Stop ends the service after the current calls. ResourceSlices stay: the kubelet deletes them if no driver comes back.
 func (d *Drivers) Stop() {
 	for _, driver := range d.all {
 		driver.helper.Stop()
 	}
 }
 
-// Publish replaces the topology by another one of the same drivers, see
-// [Driver.Publish].
+// Publish replaces the topology by another one of the same drivers, see [Driver.Publish].
 func (d *Drivers) Publish(ctx context.Context, t topology.Topology) error {
 	var errs []error
 	for _, driver := range d.all {
@@ -127,13 +123,13 @@ func (d *Drivers) Publish(ctx context.Context, t topology.Topology) error {
 	return errors.Join(errs...)
 }
 
-// start makes a driver and starts it.
+// start creates and starts a driver.
 func (o Options) start(ctx context.Context, name string, fail func(error)) (*Driver, error) {
 	d, err := o.newDriver(name, fail)
 	if err != nil {
 		return nil, err
 	}
-	// The helper outlives ctx: it is stopped by Stop, which waits for calls under way.
+	// The helper outlives ctx: Stop ends it and waits for current calls.
 	d.helper, err = kubeletplugin.Start(context.WithoutCancel(ctx), d,
 		kubeletplugin.DriverName(name),
 		kubeletplugin.NodeName(o.NodeName),
@@ -146,8 +142,7 @@ func (o Options) start(ctx context.Context, name string, fail func(error)) (*Dri
 	return d, err
 }
 
-// newDriver makes a driver that serves nobody yet, and the directories that it takes. It
-// fails if there is a checkpoint that can't be used.
+// newDriver creates a driver that does not serve yet, and its directories. It fails if an existing checkpoint can't be used.
 func (o Options) newDriver(name string, fail func(error)) (*Driver, error) {
 	if name == constraintDriver {
 		return nil, errors.New("the name is that of CEL device constraints; choose another")
@@ -177,14 +172,14 @@ func (o Options) newDriver(name string, fail func(error)) (*Driver, error) {
 	return d, err
 }
 
-// sockets are where a kubelet finds a driver.
+// sockets are the sockets of a driver for the kubelet.
 type sockets struct {
 	dataDir, registryDir string
 	// service and registration are paths.
 	service, registration string
 }
 
-// maxSocketPath is what fits into an address of Linux, with a zero byte at its end.
+// maxSocketPath is the maximal length of a socket path in a Linux address, which ends with a zero byte.
 const maxSocketPath = 107
 
 func newSockets(kubeletDir, driver string, pod types.UID) (sockets, error) {

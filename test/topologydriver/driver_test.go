@@ -111,7 +111,7 @@ func TestNoStart(t *testing.T) {
 	}
 }
 
-// TestNoStartOfOne: if one of two drivers can't start, the other one doesn't stay.
+// TestNoStartOfOne checks that if one of two drivers can't start, the other is stopped.
 func TestNoStartOfOne(t *testing.T) {
 	wired, err := Wiring{Kind: topology.Couples, Devices: 2}.Topology()
 	require.NoError(t, err)
@@ -134,7 +134,7 @@ func TestPublishNothing(t *testing.T) {
 	require.ErrorContains(t, drivers.Publish(t.Context(), other), "2x2 mesh of mesh.example.com: has no devices of driver mla.example.com")
 }
 
-// TestErrorsInTheBackground: what passes is counted, what does not pass ends the driver.
+// TestErrorsInTheBackground checks that recoverable errors are counted and other errors end the driver.
 func TestErrorsInTheBackground(t *testing.T) {
 	f := newFixture(t, ring(t, 8))
 	for _, test := range []struct {
@@ -169,8 +169,7 @@ func TestErrorsInTheBackground(t *testing.T) {
 // recoverable marks an error as the helper does.
 func recoverable(err error) error { return fmt.Errorf("%w: %w", kubeletplugin.ErrRecoverable, err) }
 
-// TestRun ends with its context, even if there never was an API server; and for the first
-// reason if it must.
+// TestRun checks that Run ends with its context, even without an API server, and that it returns the first error.
 func TestRun(t *testing.T) {
 	f := newFixture(t, ring(t, 8))
 	var err error
@@ -248,15 +247,15 @@ const (
 	driver = defaultDriver
 )
 
-// fixture is a machine on which drivers come and go.
+// A fixture is a machine on which drivers come and go.
 type fixture struct {
 	options  Options
 	registry metrics.KubeRegistry
 }
 
-// newFixture is one with empty directories and a client that knows the node only.
+// newFixture returns a fixture with empty directories and a client that has only the node.
 func newFixture(t require.TestingT, wired topology.Topology) *fixture {
-	// Paths of sockets are short, which those of t.TempDir are not.
+	// Paths of sockets must be short; paths of t.TempDir are not.
 	dir, err := os.MkdirTemp("", "celset-")
 	require.NoError(t, err)
 	if cleaned, ok := t.(interface{ Cleanup(func()) }); ok {
@@ -282,7 +281,7 @@ func (f *fixture) start(t *testing.T) *Drivers {
 	return drivers
 }
 
-// driver is one that only its methods are called of, without sockets.
+// driver returns a driver without sockets, for calls of its methods.
 func (f *fixture) driver(t require.TestingT) *Driver {
 	d, err := f.options.newDriver(f.options.Topology.Drivers()[0], func(error) {})
 	require.NoError(t, err)
@@ -295,7 +294,7 @@ func ring(t require.TestingT, devices int) topology.Topology {
 	return wired
 }
 
-// allocatedClaim is a claim that was given devices of the node.
+// allocatedClaim returns a claim with devices of the node.
 func allocatedClaim(name string, devices ...string) *resourceapi.ResourceClaim {
 	claim := &resourceapi.ResourceClaim{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, UID: types.UID("uid-" + name)},
@@ -314,7 +313,7 @@ func allocatedClaim(name string, devices ...string) *resourceapi.ResourceClaim {
 	return claim
 }
 
-// kubelet calls a driver through its sockets.
+// A kubelet calls a driver through its sockets.
 type kubelet struct {
 	driver       drapb.DRAPluginClient
 	health       healthapi.DRAResourceHealthClient
@@ -339,7 +338,7 @@ func newKubelet(t *testing.T, d *Driver) *kubelet {
 	return &kubelet{drapb.NewDRAPluginClient(service), healthapi.NewDRAResourceHealthClient(service), registration}
 }
 
-// register tells what the kubelet makes of the driver.
+// register reports the kubelet's answer to the registration of the driver.
 func (k *kubelet) register(t *testing.T, accepted bool) {
 	t.Helper()
 	_, err := k.registration.NotifyRegistrationStatus(t.Context(), &registerapi.RegistrationStatus{PluginRegistered: accepted})
@@ -368,7 +367,7 @@ func (k *kubelet) unprepare(t *testing.T, claim *resourceapi.ResourceClaim) (mes
 	return result.Error
 }
 
-// backgroundOf is the context of a test, if it has one.
+// backgroundOf returns the context of a test, if it has one.
 func backgroundOf(t require.TestingT) context.Context {
 	if with, ok := t.(interface{ Context() context.Context }); ok {
 		return with.Context()

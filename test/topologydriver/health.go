@@ -17,15 +17,14 @@ import (
 	registerapi "k8s.io/kubelet/pkg/apis/pluginregistration/v1"
 )
 
-// healthInterval is between two reports of the health of devices.
+// healthInterval is the time between two reports of the devices' health.
 type healthInterval time.Duration
 
-// defaultHealthInterval is well below the 30 seconds after which a kubelet calls the
-// health of a device unknown.
+// defaultHealthInterval is well below the 30 seconds after which a kubelet considers the health of a device unknown.
 const defaultHealthInterval = healthInterval(10 * time.Second)
 
-// WatchHealthStatus reports all devices as healthy for as long as it is asked: nothing can
-// break that does not exist. See [kubeletplugin.DRAPlugin].
+// WatchHealthStatus reports all devices as healthy until its context ends, because simulated devices can't break. See
+// [kubeletplugin.DRAPlugin].
 func (d *Driver) WatchHealthStatus(ctx context.Context, reports chan<- kubeletplugin.DeviceHealthReport) error {
 	ticker := time.NewTicker(time.Duration(d.healthEvery))
 	defer ticker.Stop()
@@ -53,7 +52,7 @@ func (d *Driver) healthReport(now time.Time) kubeletplugin.DeviceHealthReport {
 	return report
 }
 
-// noteRegistration listens to what the kubelet makes of the driver.
+// noteRegistration records the kubelet's answer to the registration.
 func (d *Driver) noteRegistration(ctx context.Context, request any, _ *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
 	if status, ok := request.(*registerapi.RegistrationStatus); ok {
 		d.registered.Store(status.PluginRegistered)
@@ -71,10 +70,10 @@ func (d *Drivers) Ready(*http.Request) error {
 	return nil
 }
 
-// answerTimeout is how long the drivers may take to answer whether they are healthy.
+// answerTimeout limits the health checks of the drivers.
 const answerTimeout = 5 * time.Second
 
-// Healthy asks all drivers as the kubelet does, through their sockets.
+// Healthy calls all drivers as the kubelet does, through their sockets.
 func (d *Drivers) Healthy(request *http.Request) error {
 	ctx, cancel := context.WithTimeout(request.Context(), answerTimeout)
 	defer cancel()
@@ -87,8 +86,7 @@ func (d *Drivers) Healthy(request *http.Request) error {
 	return errors.Join(errs...)
 }
 
-// ask has the driver say its name and prepare no claims, which takes a checkpoint that can
-// be read.
+// ask asks the driver for its name and to prepare no claims, which requires a readable checkpoint.
 func (d *Driver) ask(ctx context.Context) error {
 	err := call(d.sockets.registration, func(connection grpc.ClientConnInterface) error {
 		_, err := registerapi.NewRegistrationClient(connection).GetInfo(ctx, &registerapi.InfoRequest{})

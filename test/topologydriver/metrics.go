@@ -12,19 +12,19 @@ import (
 	"github.com/celset/celset/test/topologydriver/checkpoint"
 )
 
-// Registry is where metrics are shown. A [metrics.KubeRegistry] is one.
+// A Registry registers metrics. A [metrics.KubeRegistry] is one.
 type Registry interface {
 	Register(metrics.Registerable) error
 }
 
-// Metrics are those of all drivers of a process.
+// Metrics are the metrics of all drivers of a process.
 type Metrics struct {
 	claims, devices, publishedDevices *metrics.GaugeVec
 	durations                         *metrics.HistogramVec
 	doubles, publishingFailures       *metrics.CounterVec
 }
 
-// What the kubelet asks for, and how it ends.
+// The kubelet's operations and their results.
 const (
 	operationPrepare   = "prepare"
 	operationUnprepare = "unprepare"
@@ -35,12 +35,11 @@ const (
 
 const subsystem = "celset_topology_driver"
 
-// durations are of writing two small files, on disks that are good or bad.
+// durations are the buckets for writing two small files, on fast or slow disks.
 var durations = []float64{1e-4, 3e-4, 1e-3, 3e-3, .01, .03, .1, .3, 1, 3, 10}
 
-// NewMetrics registers the metrics of the named drivers and shows each as zero, so that
-// rates and alerts see the first time that something is counted. It fails where such
-// metrics are registered already.
+// NewMetrics registers the metrics of the named drivers and initializes each to zero, so that rates and alerts see the first
+// increment. It fails if such metrics are already registered.
 func NewMetrics(registry Registry, drivers ...string) (*Metrics, error) {
 	m := &Metrics{
 		claims:  gauges("prepared_claims", "Number of claims that are prepared on the node."),
@@ -79,7 +78,7 @@ func counters(name, help string) *metrics.CounterVec {
 	}, []string{"driver"})
 }
 
-// begin makes all time series of a driver.
+// begin creates all time series of a driver.
 func (m *Metrics) begin(driver string) {
 	for _, gauge := range []*metrics.GaugeVec{m.claims, m.devices, m.publishedDevices} {
 		gauge.WithLabelValues(driver)

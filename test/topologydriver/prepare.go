@@ -18,7 +18,7 @@ import (
 	"github.com/celset/celset/test/topologydriver/checkpoint"
 )
 
-// load reads what is prepared.
+// load reads the checkpoint.
 func (d *Driver) load() (checkpoint.State, error) {
 	state, err := d.checkpoint.Load()
 	if err == nil {
@@ -27,7 +27,7 @@ func (d *Driver) load() (checkpoint.State, error) {
 	return state, err
 }
 
-// store writes what is prepared.
+// store writes the checkpoint.
 func (d *Driver) store(state checkpoint.State) error {
 	err := d.checkpoint.Store(state)
 	if err == nil {
@@ -36,8 +36,8 @@ func (d *Driver) store(state checkpoint.State) error {
 	return err
 }
 
-// PrepareResourceClaims is called by the kubelet before it starts containers, see
-// [kubeletplugin.DRAPlugin]. A claim that fails does not keep others from being prepared.
+// PrepareResourceClaims is called by the kubelet before it starts containers, see [kubeletplugin.DRAPlugin]. A failing claim does
+// not affect others.
 func (d *Driver) PrepareResourceClaims(ctx context.Context, claims []*resourceapi.ResourceClaim) (map[types.UID]kubeletplugin.PrepareResult, error) {
 	state, err := d.load()
 	if err != nil {
@@ -56,7 +56,7 @@ func (d *Driver) PrepareResourceClaims(ctx context.Context, claims []*resourceap
 	return results, nil
 }
 
-// prepare returns the state after it, which is that before if it fails.
+// prepare returns the new state, or the unchanged state on an error.
 func (d *Driver) prepare(ctx context.Context, state checkpoint.State, claim *resourceapi.ResourceClaim) (checkpoint.State, []kubeletplugin.Device, error) {
 	wanted, err := d.allocated(claim)
 	if err != nil || len(wanted) == 0 {
@@ -72,8 +72,7 @@ func (d *Driver) prepare(ctx context.Context, state checkpoint.State, claim *res
 			return state, nil, err
 		}
 		next := state.With(claim.UID, prepared)
-		// Before the CDI spec, so that no container has a device that is not known to be
-		// in use.
+		// This comes before the CDI spec, so that every device of a container is recorded as in use.
 		if err := d.store(next); err != nil {
 			return state, nil, err
 		}
@@ -83,7 +82,7 @@ func (d *Driver) prepare(ctx context.Context, state checkpoint.State, claim *res
 	return state, devices, err
 }
 
-// admit turns an allocation into a claim to be recorded, if no other has the devices.
+// admit converts an allocation to a claim for the checkpoint, unless another claim has the devices.
 func (d *Driver) admit(ctx context.Context, state checkpoint.State, claim *resourceapi.ResourceClaim, wanted []checkpoint.Device) (checkpoint.Claim, error) {
 	if err := d.refuseDouble(ctx, state, claim, wanted); err != nil {
 		return checkpoint.Claim{}, err
@@ -92,8 +91,7 @@ func (d *Driver) admit(ctx context.Context, state checkpoint.State, claim *resou
 	return checkpoint.Claim{Namespace: claim.Namespace, Name: claim.Name, Devices: devices}, err
 }
 
-// expose writes the CDI spec of a prepared claim, again if it is there: directories of
-// specs don't survive reboots.
+// expose writes the CDI spec of a prepared claim, even if it exists, because directories of specs don't survive reboots.
 func (d *Driver) expose(uid types.UID, claim checkpoint.Claim) ([]kubeletplugin.Device, error) {
 	told := make([]cdi.Device, len(claim.Devices))
 	for i, device := range claim.Devices {
@@ -118,9 +116,8 @@ func (d *Driver) expose(uid types.UID, claim checkpoint.Claim) ([]kubeletplugin.
 	return result, nil
 }
 
-// UnprepareResourceClaims is called by the kubelet after all containers that use the
-// claims have ended, see [kubeletplugin.DRAPlugin]. A claim that is not prepared is none
-// after it.
+// UnprepareResourceClaims is called by the kubelet after all containers that use the claims have ended, see
+// [kubeletplugin.DRAPlugin]. For an unprepared claim it succeeds and changes nothing.
 func (d *Driver) UnprepareResourceClaims(_ context.Context, claims []kubeletplugin.NamespacedObject) (map[types.UID]error, error) {
 	state, err := d.load()
 	if err != nil {
@@ -138,8 +135,8 @@ func (d *Driver) UnprepareResourceClaims(_ context.Context, claims []kubeletplug
 	return results, nil
 }
 
-// unprepare removes the CDI spec before it forgets the claim, and also if the claim is
-// unknown: it may be left from before the checkpoint was deleted.
+// unprepare removes the CDI spec before it removes the claim from the state. It also removes the spec of an unknown claim, which
+// may be left from before the checkpoint was deleted.
 func (d *Driver) unprepare(state checkpoint.State, uid types.UID) (checkpoint.State, error) {
 	if err := d.specs.Remove(uid); err != nil {
 		return state, err

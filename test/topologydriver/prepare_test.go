@@ -45,7 +45,7 @@ func unprepareOne(t require.TestingT, d *Driver, claim *resourceapi.ResourceClai
 	return results[claim.UID]
 }
 
-// environment is what a container sees that has all CDI devices of a claim.
+// environment returns the environment of a container with all CDI devices of a claim.
 func (f *fixture) environment(t require.TestingT, claim types.UID) []string {
 	content, err := os.ReadFile(filepath.Join(f.options.CDIDir, driver+"-device_"+string(claim)+".json"))
 	require.NoError(t, err)
@@ -58,7 +58,7 @@ func (f *fixture) environment(t require.TestingT, claim types.UID) []string {
 	return environment
 }
 
-// measured compares the values of metrics. Lines of other metrics are left out.
+// measured compares the values of the named metrics.
 func (f *fixture) measured(t *testing.T, want string, names ...string) {
 	t.Helper()
 	for i, name := range names {
@@ -106,7 +106,7 @@ func TestPrepare(t *testing.T) {
 	})
 }
 
-// TestWhatIsNotOurs leaves alone what an allocation has for others.
+// TestWhatIsNotOurs checks that the driver ignores devices and configuration for others.
 func TestWhatIsNotOurs(t *testing.T) {
 	opaque := func(driver string) resourceapi.DeviceAllocationConfiguration {
 		return resourceapi.DeviceAllocationConfiguration{
@@ -175,7 +175,7 @@ func TestDoubleAllocation(t *testing.T) {
 	_, err := prepareOne(t, f.driver(t), allocatedClaim("a", "mla-0", "mla-1", "mla-2"))
 	require.NoError(t, err)
 
-	// Three claims in one call: the one in the middle is the only one that is refused.
+	// Three claims in one call: only the second is refused.
 	claims := []*resourceapi.ResourceClaim{allocatedClaim("b", "mla-3"), allocatedClaim("c", "mla-4", "mla-2", "mla-1"), allocatedClaim("d", "mla-4")}
 	results, err := f.driver(t).PrepareResourceClaims(t.Context(), claims)
 	require.NoError(t, err)
@@ -208,8 +208,8 @@ func TestDoubleAllocation(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// TestDeviceInTwoRequests: an administrator may ask for a device in several requests of
-// one claim. The runtime refuses specs with two devices of one name.
+// TestDeviceInTwoRequests has a device in several requests with admin access of one claim. The runtime refuses specs with two
+// devices of one name.
 func TestDeviceInTwoRequests(t *testing.T) {
 	claim := allocatedClaim("a", "mla-0", "mla-0")
 	results := claim.Status.Allocation.Devices.Results
@@ -224,8 +224,7 @@ func TestDeviceInTwoRequests(t *testing.T) {
 	require.Len(t, f.environment(t, claim.UID), 1)
 }
 
-// TestCorruptCheckpoint: a driver that does not know what is in use prepares nothing, and
-// does not start.
+// TestCorruptCheckpoint checks that a driver with an unreadable checkpoint prepares nothing and does not start.
 func TestCorruptCheckpoint(t *testing.T) {
 	f := newFixture(t, ring(t, 8))
 	d := f.driver(t)
@@ -244,14 +243,14 @@ func TestCorruptCheckpoint(t *testing.T) {
 	require.ErrorAs(t, err, &corrupt)
 	require.ErrorContains(t, err, "driver mla.example.com: checkpoint "+d.checkpoint.Path())
 
-	// What the message says to do helps; the kubelet unprepares what it knows of.
+	// The message's advice works, and the kubelet can unprepare its claims.
 	require.NoError(t, os.Remove(d.checkpoint.Path()))
 	require.NoError(t, unprepareOne(t, f.driver(t), allocatedClaim("a")))
 	require.NoFileExists(t, d.specs.Path("uid-a"))
 }
 
-// TestFailingWrites: a claim whose files can't be written is reported, and can be prepared
-// and unprepared once they can.
+// TestFailingWrites checks that a claim whose files can't be written is reported, and can be prepared and unprepared once they
+// can.
 func TestFailingWrites(t *testing.T) {
 	f := newFixture(t, ring(t, 8))
 	d := f.driver(t)
@@ -288,14 +287,14 @@ func machineNamed(t *testing.T, name string) topology.Topology {
 	return m.Topology(node)
 }
 
-// claimOf is a claim that was given these.
+// claimOf returns a claim with these allocation results.
 func claimOf(name string, results ...resourceapi.DeviceRequestAllocationResult) *resourceapi.ResourceClaim {
 	claim := allocatedClaim(name)
 	claim.Status.Allocation.Devices.Results = results
 	return claim
 }
 
-// told is what a container reads that has all devices of a claim, by variable.
+// told returns the parsed variables of a container with all devices of a claim.
 func (f *fixture) told(t *testing.T, driver string, claim types.UID) map[string]cdi.Told {
 	t.Helper()
 	content, err := os.ReadFile(filepath.Join(f.options.CDIDir, driver+"-device_"+string(claim)+".json"))
@@ -313,8 +312,7 @@ func (f *fixture) told(t *testing.T, driver string, claim types.UID) map[string]
 	return result
 }
 
-// TestPrepareMachines: whatever attributes and capacities the devices of a machine have or
-// lack, containers are told of all.
+// TestPrepareMachines checks that containers see all attributes and capacities of a machine's devices.
 func TestPrepareMachines(t *testing.T) {
 	for _, m := range machine.All() {
 		f := newFixture(t, m.Topology(node))
@@ -346,7 +344,7 @@ func cpuShare(share types.UID, cpus string) resourceapi.DeviceRequestAllocationR
 	}
 }
 
-// TestShares: a device that is shared is not allocated twice, but a share may be.
+// TestShares checks that sharing a device is not a double allocation, but allocating one share twice is.
 func TestShares(t *testing.T) {
 	f := newFixture(t, machineNamed(t, "cpu-numa"))
 	d := f.driver(t)

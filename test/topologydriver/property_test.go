@@ -26,20 +26,20 @@ const (
 	modelClaims  = 4
 )
 
-// model is a driver and what is known of it without looking into its files.
+// A model is a driver with its expected state, derived without reading its files.
 type model struct {
 	f *fixture
 	d *Driver
-	// allocated are the claims as schedulers, good or bad, have left them.
+	// allocated are the claims as correct or faulty schedulers allocated them.
 	allocated map[types.UID]*resourceapi.ResourceClaim
-	// prepared are those that the driver has prepared, with the allocation of then.
+	// prepared are the claims that the driver has prepared, with their allocation at that time.
 	prepared map[types.UID]*resourceapi.ResourceClaim
-	// lost are prepared claims without a spec: that was lost since.
+	// lost are prepared claims whose spec was lost.
 	lost map[types.UID]bool
 }
 
-// TestRandomSequences has a kubelet call in any order, with schedulers that allocate a
-// device to several claims, while drivers are killed and replaced, and specs are lost.
+// TestRandomSequences makes random kubelet calls with schedulers that allocate a device to several claims. Meanwhile drivers are
+// killed and replaced, and specs are lost.
 func TestRandomSequences(t *testing.T) {
 	cases.CheckN(t, cases.Of(30, 300), func(t *rapid.T) {
 		f := newFixture(t, ring(t, modelDevices))
@@ -65,8 +65,7 @@ func drawClaim(t *rapid.T) string {
 	return fmt.Sprint("claim-", rapid.IntRange(0, modelClaims-1).Draw(t, "claim"))
 }
 
-// allocate gives a claim other devices. That it may be prepared is no obstacle: a kubelet
-// may have been away.
+// allocate gives a claim other devices, even if it is prepared, because the kubelet may have been away.
 func (m *model) allocate(t *rapid.T) {
 	numbers := rapid.SliceOfNDistinct(rapid.IntRange(0, modelDevices-1), 1, 3, rapid.ID[int]).Draw(t, "devices")
 	var names []string
@@ -81,7 +80,7 @@ func (m *model) allocate(t *rapid.T) {
 	m.allocated[claim.UID] = claim
 }
 
-// prepare asks for a claim that is allocated, and knows what is to come.
+// prepare prepares an allocated claim and checks the result.
 func (m *model) prepare(t *rapid.T) {
 	claim, ok := m.allocated[types.UID("uid-"+drawClaim(t))]
 	if !ok {
@@ -108,7 +107,7 @@ func (m *model) unprepare(t *rapid.T) {
 	delete(m.lost, claim.UID)
 }
 
-// reboot takes the specs away, and the process; the checkpoint stays.
+// reboot removes the specs and the process; the checkpoint stays.
 func (m *model) reboot(t *rapid.T) {
 	require.NoError(t, os.RemoveAll(m.f.options.CDIDir))
 	for uid := range m.prepared {
@@ -117,15 +116,13 @@ func (m *model) reboot(t *rapid.T) {
 	m.d = m.f.driver(t)
 }
 
-// killedPreparing leaves what is there if a driver is killed between the checkpoint and
-// the spec.
+// killedPreparing simulates a driver killed between writing the checkpoint and writing the spec.
 func (m *model) killedPreparing(t *rapid.T) {
 	m.prepare(t)
 	m.loseSpecOf(t, drawClaim(t))
 }
 
-// killedRemoving leaves what is there if a driver is killed after it has removed the spec
-// and before it has forgotten the claim.
+// killedRemoving simulates a driver killed after removing the spec and before updating the checkpoint.
 func (m *model) killedRemoving(t *rapid.T) { m.loseSpecOf(t, drawClaim(t)) }
 
 func (m *model) loseSpecOf(t *rapid.T, name string) {
@@ -137,7 +134,7 @@ func (m *model) loseSpecOf(t *rapid.T, name string) {
 	m.d = m.f.driver(t)
 }
 
-// conflicts tells whether a claim has a device of another one.
+// conflicts reports whether a claim has a device of another claim.
 func (m *model) conflicts(claim *resourceapi.ResourceClaim) bool {
 	taken := map[string]bool{}
 	for _, other := range m.prepared {
@@ -158,8 +155,7 @@ func devicesOfClaim(claim *resourceapi.ResourceClaim) string {
 	return text
 }
 
-// check looks into the files: they have what is prepared and nothing else, and no device
-// is with two claims.
+// check checks the files: they contain exactly the prepared claims, and no device is in two claims.
 func (m *model) check(t *rapid.T) {
 	state, err := m.f.driver(t).load()
 	require.NoError(t, err)

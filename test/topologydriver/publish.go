@@ -18,7 +18,7 @@ import (
 	"github.com/celset/celset/internal/topology"
 )
 
-// devicesOf are the devices of a driver, by name.
+// devicesOf returns the devices of a driver by name.
 func devicesOf(t topology.Topology, driver string) map[string]topology.Device {
 	result := map[string]topology.Device{}
 	for _, device := range t.Devices {
@@ -29,7 +29,7 @@ func devicesOf(t topology.Topology, driver string) map[string]topology.Device {
 	return result
 }
 
-// resources are what a driver publishes on a node: one pool, named like the node.
+// resources returns a driver's slices for a node: one pool with the node's name.
 func resources(t topology.Topology, driver, node string) (resourceslice.DriverResources, error) {
 	all, err := t.ResourceSlices(node)
 	if err != nil {
@@ -44,10 +44,8 @@ func resources(t topology.Topology, driver, node string) (resourceslice.DriverRe
 	return resourceslice.DriverResources{Pools: map[string]resourceslice.Pool{node: {Slices: slices}}}, nil
 }
 
-// Publish replaces the devices of the node by those that another topology has of this
-// driver. It does not wait until the API server has them, but for an API server: Stop ends
-// that. Claims that are prepared stay
-// so, with the devices that they have.
+// Publish replaces the devices of the node by this driver's devices in another topology. It waits until an API server is
+// available, but not until the devices are stored; Stop ends the wait. Prepared claims keep their devices.
 func (d *Driver) Publish(ctx context.Context, t topology.Topology) error {
 	published, err := resources(t, d.name, d.node)
 	if err != nil {
@@ -62,9 +60,8 @@ func (d *Driver) Publish(ctx context.Context, t topology.Topology) error {
 	return d.helper.PublishResources(ctx, published)
 }
 
-// HandleError is told of what goes wrong in the background, see
-// [kubeletplugin.DRAPlugin]. What no retry can mend ends the driver, so that somebody
-// sees it.
+// HandleError handles background errors, see [kubeletplugin.DRAPlugin]. An error that can't be retried ends the driver, so that
+// it is noticed.
 func (d *Driver) HandleError(ctx context.Context, err error, msg string) {
 	runtime.HandleErrorWithContext(ctx, err, msg, "driver", d.name)
 	publishing := errors.Is(err, kubeletplugin.ErrRecoverable)
@@ -78,13 +75,13 @@ func (d *Driver) HandleError(ctx context.Context, err error, msg string) {
 	d.fail(fmt.Errorf("driver %s: %s: %w", d.name, msg, err))
 }
 
-// attributesOf are the attributes of a device, shared with nobody.
+// attributesOf returns a copy of a device's attributes.
 func attributesOf(device topology.Device) map[resourceapi.QualifiedName]resourceapi.DeviceAttribute {
 	published := resourceapi.Device{Attributes: device.Attributes}
 	return published.DeepCopy().Attributes
 }
 
-// capacityOf is all that a device has, or nil.
+// capacityOf returns the whole capacity of a device, or nil.
 func capacityOf(device topology.Device) map[resourceapi.QualifiedName]resource.Quantity {
 	if len(device.Capacity) == 0 {
 		return nil

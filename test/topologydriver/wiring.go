@@ -11,36 +11,33 @@ import (
 	"github.com/celset/celset/internal/topology"
 )
 
-// Wiring says which topology to generate. The zero value of a field but Kind and sizes
-// is the default for the kind.
+// A Wiring describes the topology to generate. Zero values of all fields but Kind and the sizes mean the kind's defaults.
 type Wiring struct {
 	Kind topology.Kind
-	// Devices is the number of devices of rings, bridge pairs and couples. Hybrid cube
-	// meshes always have eight.
+	// Devices is the number of devices of rings, bridge pairs and couples. Hybrid cube meshes always have eight.
 	Devices int
 	// Rows and Columns are the shape of meshes and toruses.
 	Rows, Columns int
-	// Driver is the name of the driver, in couples that of the GPUs.
+	// Driver is the name of the driver; in couples, of the GPUs' driver.
 	Driver string
 	// NICDriver is the name of the driver of the NICs in couples.
 	NICDriver string
-	// Prefix begins the names of devices; not those of NICs. The default is the first
-	// label of the driver's name.
+	// Prefix begins the names of devices other than NICs. The default is the first label of the driver's name.
 	Prefix string
-	// PeerList has the devices of a hybrid cube mesh publish their peers as a list, too,
-	// which takes a cluster with DRAListTypeAttributes.
+	// PeerList makes the devices of a hybrid cube mesh also publish their peers as a list, which requires a cluster with
+	// DRAListTypeAttributes.
 	PeerList bool
 }
 
-// Kinds are those that can be generated.
+// Kinds returns the kinds of topologies that can be generated.
 func Kinds() []topology.Kind {
 	return []topology.Kind{
 		topology.Ring, topology.Mesh, topology.Torus, topology.BridgePairs, topology.Couples, topology.HybridCubeMesh,
 	}
 }
 
-// defaultDrivers are those of the kinds whose driver is not defaultDriver. With them, the
-// device classes and examples in manifests/examples fit.
+// defaultDrivers are the default drivers of kinds other than defaultDriver. They match the device classes and examples in
+// manifests/examples.
 var defaultDrivers = map[topology.Kind]string{
 	topology.Mesh:    "mesh.example.com",
 	topology.Couples: "gpu.example.com",
@@ -84,7 +81,7 @@ func (w Wiring) couples(gpus topology.Family) (topology.Topology, error) {
 	return topology.NewCouples(gpus, family(cmp.Or(w.NICDriver, defaultNICDriver)), w.Devices/2)
 }
 
-// family names devices after their driver: those of mla.example.com are mla-0, mla-1, ...
+// family derives the names of devices from their driver: mla.example.com has mla-0, mla-1, ...
 func family(driver string) topology.Family {
 	prefix, _, _ := strings.Cut(driver, ".")
 	return topology.Family{Driver: driver, Prefix: prefix}

@@ -70,7 +70,7 @@ func matches(pattern, module string) bool {
 	return len(module) >= len(before)+len(after) && strings.HasPrefix(module, before) && strings.HasSuffix(module, after)
 }
 
-// groupsOf returns the names of the groups in which the bot updates a module.
+// groupsOf returns the names of the groups in the bot's configuration that contain a module.
 func (u *updates) groupsOf(module string) (names []string) {
 	matchesOne := func(patterns []string) bool {
 		return slices.ContainsFunc(patterns, func(pattern string) bool { return matches(pattern, module) })
@@ -106,7 +106,7 @@ func readModule(t *testing.T, folder string) *modfile.File {
 // onlyPatches are the update types that the bot leaves to people.
 var onlyPatches = []string{"version-update:semver-major", "version-update:semver-minor"}
 
-// TestEveryModuleIsUpdated: a module that the bot does not know grows old, and nothing says so.
+// TestEveryModuleIsUpdated checks that the bot covers all modules. Others would become outdated unnoticed.
 func TestEveryModuleIsUpdated(t *testing.T) {
 	want := []string{"/"}
 	files, err := filepath.Glob(filepath.Join(root, "hack", "tools", "*", "go.mod"))
@@ -122,7 +122,7 @@ func TestEveryModuleIsUpdated(t *testing.T) {
 	require.ElementsMatch(t, want, configured)
 }
 
-// TestKubernetesIsUpdatedTogether: the modules of Kubernetes have one version, and a change of its minor version is work.
+// TestKubernetesIsUpdatedTogether checks that Kubernetes' modules are updated together. A new minor version needs manual work.
 func TestKubernetesIsUpdatedTogether(t *testing.T) {
 	seen := 0
 	for folder, update := range updatesByFolder(t) {
@@ -147,7 +147,7 @@ func TestKubernetesIsUpdatedTogether(t *testing.T) {
 	require.Equal(t, 4, seen)
 }
 
-// TestHeldModules: Kubernetes decides the version of CEL, and Go 1.26 builds no newer kustomize.
+// TestHeldModules checks held versions: Kubernetes decides CEL's, and Go 1.26 can't build a newer kustomize.
 func TestHeldModules(t *testing.T) {
 	update := updatesByFolder(t)["/"]
 	cel := update.ignores("github.com/google/cel-go")
@@ -165,7 +165,7 @@ func TestHeldModules(t *testing.T) {
 	}
 }
 
-// TestOlderVersionsOfKubernetes: the bot updates what go.mod requires. The modules that a replacement sets follow by hand.
+// TestOlderVersionsOfKubernetes checks that the bot updates what go.mod requires. Replacements are updated manually.
 func TestOlderVersionsOfKubernetes(t *testing.T) {
 	require.Empty(t, readModule(t, "").Replace, "go.mod: the go command ignores replacements in a module that others require")
 	folders, err := filepath.Glob(filepath.Join(root, "hack", "tools", "kubernetes-*"))

@@ -27,9 +27,9 @@ import (
 
 var update = flag.Bool("update", false, "write down what the API server has")
 
-// facts are what an API server has, each list in order.
+// facts are the properties of an API server, each list sorted.
 type facts struct {
-	// Kinds that it serves if no flag says which, as "group/version/Kind".
+	// Kinds that are served by default, as "group/version/Kind".
 	Kinds []string `json:"kinds"`
 	// Fields of resource.k8s.io/v1, as "Type.field".
 	Fields []string `json:"fields"`
@@ -37,7 +37,7 @@ type facts struct {
 	Functions []string `json:"functions"`
 }
 
-// groups are those that celset reads or writes objects of, and that DRA adds to.
+// groups are the API groups that celset uses and DRA extends.
 var groups = []string{"resource.k8s.io", "scheduling.k8s.io"}
 
 // selectors each call one function, or use one piece of syntax.
@@ -66,7 +66,7 @@ var selectors = map[string]string{
 	"`==` of numbers of two types":      `1 == 1.0 || 1 < 2.0`,
 }
 
-// TestServed compares the API server with what is written down.
+// TestServed compares the API server with the recorded facts.
 func TestServed(t *testing.T) {
 	cp := env.APIServer(t)
 	served := facts{Kinds: kindsOf(t, cp.Client()), Fields: fieldsOf(t, cp.Client()), Functions: functionsOf(t, cp.Client())}
@@ -134,7 +134,7 @@ func fieldsOf(t *testing.T, client kubernetes.Interface) (fields []string) {
 	return fields
 }
 
-// functionsOf has the API server compile a DeviceClass with each selector.
+// functionsOf makes the API server compile a DeviceClass with each selector.
 func functionsOf(t *testing.T, client kubernetes.Interface) (functions []string) {
 	t.Helper()
 	for name, expression := range selectors {

@@ -19,7 +19,7 @@ import (
 
 const driver = "gpu.example.com"
 
-// gpus makes a slice with one device for each value of the attribute "index".
+// gpus returns a slice with one device for each value of the attribute "index".
 func gpus(pool string, indexes ...int64) *resourceapi.ResourceSlice {
 	slice := &resourceapi.ResourceSlice{
 		ObjectMeta: metav1.ObjectMeta{Name: pool},
@@ -49,8 +49,7 @@ func all(name string) resourceapi.DeviceRequest {
 		DeviceClassName: "gpu", AllocationMode: resourceapi.DeviceAllocationModeAll}}
 }
 
-// celClaim makes a claim with a CEL constraint over the named requests, all if
-// none is named.
+// celClaim returns a claim with a CEL constraint over the named requests, or over all if none is named.
 func celClaim(expression string, covered []string, requests ...resourceapi.DeviceRequest) *resourceapi.ResourceClaim {
 	claim := &resourceapi.ResourceClaim{ObjectMeta: metav1.ObjectMeta{Name: "claim"}}
 	claim.Spec.Devices = resourceapi.DeviceClaim{
@@ -79,7 +78,7 @@ func TestSolve(t *testing.T) {
 		slices    []*resourceapi.ResourceSlice
 		claims    []*resourceapi.ResourceClaim
 		allocated []string
-		want      []string // device names of all claims, nil if there is no solution
+		want      []string // device names of all claims, or nil without a solution
 	}{
 		"no claims": {want: []string{}},
 		"first that fits": {
@@ -168,7 +167,7 @@ func TestSolveErrors(t *testing.T) {
 	for name, test := range map[string]struct {
 		claim      *resourceapi.ResourceClaim
 		want       string
-		evaluation int // 0 if the error is not one of an evaluation
+		evaluation int // 0 if the error does not come from an evaluation
 	}{
 		"first evaluation": {
 			claim: celClaim("1 / "+index("devices[0]")+" == 1", nil, exactly("r", 1)),
@@ -205,8 +204,7 @@ func TestSolveErrors(t *testing.T) {
 	}
 }
 
-// TestSolveEager: an expression that fails on sets with which the claim can't be
-// met.
+// TestSolveEager has an expression that fails on sets that can't satisfy the claim.
 func TestSolveEager(t *testing.T) {
 	fails := "1 / " + index("devices[0]") + " == 1"
 	notEqual := resourceapi.DeviceConstraint{DistinctAttribute: ptr.To(resourceapi.FullyQualifiedName(driver + "/index"))}
@@ -220,7 +218,7 @@ func TestSolveEager(t *testing.T) {
 	}
 	for name, test := range map[string]struct {
 		claim *resourceapi.ResourceClaim
-		// lazy and eager tell whether these are errors.
+		// lazy and eager report whether these searches return an error.
 		lazy, eager bool
 	}{
 		"the claim can be met":            {celClaim(fails, nil, exactly("r", 1)), true, true},
@@ -247,8 +245,8 @@ func TestSolveEager(t *testing.T) {
 	}
 }
 
-// firstAvailable makes a request whose alternatives, called "n2" for two devices
-// and so on, want the given counts, or all devices for -1.
+// firstAvailable returns a request whose alternatives want the given counts, or all devices for -1. An alternative for two
+// devices is called "n2".
 func firstAvailable(name string, counts ...int64) resourceapi.DeviceRequest {
 	request := resourceapi.DeviceRequest{Name: name}
 	for _, count := range counts {

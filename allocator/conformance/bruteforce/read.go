@@ -29,18 +29,18 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// pool is a pool as the node sees it.
+// A pool is a pool as the node sees it.
 type pool struct {
 	driver, name string
 	// incomplete and invalid pools have no devices.
 	incomplete, invalid bool
 	devices             []*device
-	// published are all devices, and sets all counter sets, for whichever node.
+	// published are all devices, and sets all counter sets, for any node.
 	published []*device
 	sets      []resourceapi.CounterSet
 }
 
-// device is a device that the node may use.
+// A device is a device that the node may use.
 type device struct {
 	*resourceapi.Device
 	id    structured.DeviceID
@@ -48,12 +48,12 @@ type device struct {
 	pool  *pool
 	// shared devices can be allocated more than once.
 	shared bool
-	// value is what expressions see, nil until one looks.
+	// value is the device in expressions. It is nil until an expression reads it.
 	value map[string]any
 }
 
-// visiblePools lists the pools with something for the node, in the order in which
-// devices are tried: those with binding conditions last, then by driver and name.
+// visiblePools returns the pools that have something for the node, in the search's order of devices: pools with binding
+// conditions last, then by driver and name.
 func visiblePools(p *Problem) []*pool {
 	var pools []*pool
 	for _, key := range poolKeys(p) {
@@ -80,9 +80,8 @@ func poolKeys(p *Problem) [][2]string {
 	return slices.SortedFunc(slices.Values(keys.UnsortedList()), func(a, b [2]string) int { return slices.Compare(a[:], b[:]) })
 }
 
-// visiblePool looks at one pool. It does not exist for the node if none of its
-// slices is for the node, or if the node has not all of them and a newer
-// generation exists elsewhere.
+// visiblePool returns a pool as the node sees it. A pool without slices for the node does not exist for it. Neither does a pool
+// whose generation on the node is incomplete while other nodes have a newer one.
 func visiblePool(p *Problem, driver, name string) (*pool, bool) {
 	result := &pool{driver: driver, name: name}
 	all := slicesOf(p, driver, name)
@@ -117,7 +116,7 @@ func visiblePool(p *Problem, driver, name string) (*pool, bool) {
 	return result, true
 }
 
-// slicesOf lists the slices of a pool, those of single nodes first.
+// slicesOf returns the slices of a pool, slices of single nodes first.
 func slicesOf(p *Problem, driver, name string) []*resourceapi.ResourceSlice {
 	var local, shared []*resourceapi.ResourceSlice
 	for _, slice := range p.Slices {
@@ -146,8 +145,7 @@ func latest(all []*resourceapi.ResourceSlice) []*resourceapi.ResourceSlice {
 	return result
 }
 
-// forNode tells whether a slice has something for the node. Slices that need a
-// feature that is off have nothing.
+// forNode reports whether a slice has something for the node. Slices that need a disabled feature have nothing.
 func forNode(p *Problem, slice *resourceapi.ResourceSlice) bool {
 	spec := &slice.Spec
 	if !p.Features.PartitionableDevices && (spec.PerDeviceNodeSelection != nil || len(spec.SharedCounters) > 0) {
@@ -176,8 +174,8 @@ func holdsCounters(p *Problem, slice *resourceapi.ResourceSlice) bool {
 	return p.Features.PartitionableDevices && len(slice.Spec.SharedCounters) > 0
 }
 
-// contradictory tells whether two devices for the node have one name, or counters
-// are defined twice or used without being defined, for whichever node.
+// contradictory reports whether two devices for the node have the same name, or whether counters (for any node) are defined twice
+// or used without a definition.
 func contradictory(p *Problem, here, published []*resourceapi.ResourceSlice) bool {
 	names := sets.New[string]()
 	for _, d := range devicesOf(p, here) {
@@ -214,7 +212,7 @@ func contradictoryCounters(p *Problem, published []*resourceapi.ResourceSlice) b
 	return false
 }
 
-// devicesOf lists devices: slices by name, devices as they stand there.
+// devicesOf returns the devices of slices: slices by name, devices in published order.
 func devicesOf(p *Problem, from []*resourceapi.ResourceSlice) []*device {
 	sorted := slices.SortedFunc(slices.Values(from), func(a, b *resourceapi.ResourceSlice) int { return cmp.Compare(a.Name, b.Name) })
 	var devices []*device
@@ -232,27 +230,25 @@ func devicesOf(p *Problem, from []*resourceapi.ResourceSlice) []*device {
 	return devices
 }
 
-// claim is a claim with its requests and constraints. A request is a list of
-// alternatives, most of them with one.
+// A claim has requests and constraints. A request is a list of alternatives, usually one.
 type claim struct {
 	requests    [][]*request
 	constraints []constraint
 }
 
-// request is one request of a claim, or one alternative.
+// A request is a request of a claim, or an alternative.
 type request struct {
 	name string
-	// list is the name of the request that has the alternative, else empty.
+	// list is the name of the request that contains the alternative, or "".
 	list        string
 	class       string
 	adminAccess bool
-	// capacity is what is requested of it.
+	// capacity is the requested capacity of each device.
 	capacity map[resourceapi.QualifiedName]resource.Quantity
 	all      bool
 	// count is the number of devices wanted.
 	count int
-	// selected are the devices that pass the selectors, in order; usable says for
-	// each whether the request may get it.
+	// selected are the devices that pass the selectors, in order. usable reports for each of them whether the request may get it.
 	selected []*device
 	usable   []bool
 }
@@ -322,7 +318,7 @@ func (s *solver) prepareRequest(name string, api *resourceapi.ExactDeviceRequest
 		if err != nil {
 			return nil, err
 		}
-		// Of all devices those are left out that can't be what is wanted.
+		// A request for all devices omits devices that are too small.
 		if selected && s.isLargeEnough(r, d) {
 			r.selected = append(r.selected, d)
 			r.usable = append(r.usable, s.mayUse(api, d))
@@ -339,7 +335,7 @@ func (s *solver) prepareRequest(name string, api *resourceapi.ExactDeviceRequest
 	return r, nil
 }
 
-// selects tells whether a device is for the node and passes all selectors.
+// selects reports whether a device is for the node and passes all selectors.
 func (s *solver) selects(api *resourceapi.ExactDeviceRequest, d *device) (bool, error) {
 	if len(d.BindingConditions) > 0 && !s.Features.DeviceBindingAndStatus {
 		return false, nil
@@ -369,7 +365,7 @@ func (s *solver) selects(api *resourceapi.ExactDeviceRequest, d *device) (bool, 
 
 var selectors = dracel.NewCache(1000, dracel.Features{EnableConsumableCapacity: true, EnableListTypeAttributes: true})
 
-// mayUse tells whether nothing about the device itself keeps it from being used.
+// mayUse reports whether the device's own properties allow its use.
 func (s *solver) mayUse(api *resourceapi.ExactDeviceRequest, d *device) bool {
 	skips := len(d.slice.Spec.SkipNodeOperations) > 0
 	if skips && !(s.Features.OptionalNodeOperations && slices.Contains(s.Node.Status.DeclaredFeatures, "DRAOptionalNodeOperations")) {
@@ -389,16 +385,16 @@ func repels(taint resourceapi.DeviceTaint) bool {
 	return taint.Effect == resourceapi.DeviceTaintEffectNoSchedule || taint.Effect == resourceapi.DeviceTaintEffectNoExecute
 }
 
-// constraint is a condition on the devices of the requests that it covers.
+// A constraint is a condition on the devices of the requests that it covers.
 type constraint struct {
-	requests []string // none means all
-	// One of these is set.
+	requests []string // empty means all
+	// Exactly one of these fields is set.
 	match, distinct string
 	program         celgo.Program
-	// variables are those of the program, and values the devices as it sees them.
+	// variables are the variables of the program. values caches the devices as the program sees them.
 	variables []variable
 	values    map[*device]any
-	// aboutNode: the node does not fit if the program fails.
+	// aboutNode is set if a failing program only excludes the node.
 	aboutNode bool
 }
 
@@ -406,8 +402,8 @@ func (c constraint) covers(r *request) bool {
 	return len(c.requests) == 0 || slices.Contains(c.requests, r.name) || r.list != "" && slices.Contains(c.requests, r.list)
 }
 
-// satisfies tells whether a complete assignment satisfies the constraints of its
-// claim. Those that compare attributes come first, because comparing can't fail.
+// satisfies reports whether a complete assignment satisfies the constraints of its claim. Constraints that compare attributes
+// come first, because comparing can't fail.
 func (s *solver) satisfies(c *claim, assignment []choice) (bool, error) {
 	for _, constraint := range c.constraints {
 		if constraint.program == nil && !constraint.compares(constraint.covered(assignment), s.Features.ListTypeAttributes) {
@@ -416,7 +412,7 @@ func (s *solver) satisfies(c *claim, assignment []choice) (bool, error) {
 	}
 	for _, constraint := range c.constraints {
 		covered := constraint.covered(assignment)
-		// Nothing is asked about no devices.
+		// Constraints are not evaluated on an empty set.
 		if constraint.program == nil || len(covered) == 0 {
 			continue
 		}
@@ -442,9 +438,8 @@ func (c constraint) covered(assignment []choice) []*device {
 	return devices
 }
 
-// compares tells whether devices match or are distinct. All must have the
-// attribute. To match, they must have a value in common, all together; to be
-// distinct, no two may have one in common. Only lists have more than one value.
+// compares reports whether devices match or are distinct. All devices must have the attribute. To match, all must share a common
+// value. To be distinct, no two may share a value. Only lists have more than one value.
 func (c constraint) compares(devices []*device, lists bool) bool {
 	var common sets.Set[string]
 	for i, a := range devices {
@@ -466,8 +461,8 @@ func (c constraint) compares(devices []*device, lists bool) bool {
 	return c.match == "" || len(devices) == 0 || common.Len() > 0
 }
 
-// attribute has type and value of an attribute, in one string, or those of the
-// elements of a list. Names without a domain have that of the driver.
+// attribute returns the type and value of an attribute as one string, or one string for each element of a list. A name without a
+// domain belongs to the driver's domain.
 func attribute(d *device, name string, lists bool) sets.Set[string] {
 	for short, value := range d.Attributes {
 		full := string(short)
@@ -481,7 +476,7 @@ func attribute(d *device, name string, lists bool) sets.Set[string] {
 	return nil
 }
 
-// elements relies on how the API spells types: the list of string is strings.
+// elements relies on the API's names of types: the list of "string" is "strings".
 func elements(value resourceapi.DeviceAttribute, lists bool) sets.Set[string] {
 	text, err := json.Marshal(value)
 	if err != nil || !lists {
@@ -525,7 +520,7 @@ func (s *solver) prepareConstraint(claim *resourceapi.ResourceClaim, api *resour
 	return result, result.define(def)
 }
 
-// definition is what configurations say of a constraint.
+// A definition is the definition of a constraint in a configuration.
 type definition struct {
 	Name, Expression string
 	Variables        []struct{ Name, Expression string }
@@ -546,8 +541,7 @@ func (c *constraint) define(def definition) (err error) {
 	return err
 }
 
-// definition finds the definition of a name in the claim or else in any class:
-// problems don't define a name twice.
+// definition returns the definition with a name in the claim or in any class. Problems never define a name twice.
 func (s *solver) definition(claim *resourceapi.ResourceClaim, name string) (definition, error) {
 	var configurations []resourceapi.DeviceConfiguration
 	for _, config := range claim.Spec.Devices.Config {
@@ -582,8 +576,7 @@ func definitionsIn(configurations []resourceapi.DeviceConfiguration) ([]definiti
 	return definitions, nil
 }
 
-// defaults are the constraints that a class has for a request of it, or an
-// alternative, that may get several devices and takes them.
+// defaults returns the default constraints of a class for a request or alternative that gets several devices.
 func (s *solver) defaults(r *request, class string) ([]constraint, error) {
 	if r.adminAccess || !r.all && r.count < 2 {
 		return nil, nil
@@ -612,8 +605,8 @@ func (s *solver) defaults(r *request, class string) ([]constraint, error) {
 	return constraints, err
 }
 
-// newEnvironment is the CEL environment of Kubernetes with what expressions read, of which CEL is
-// told nothing but that devices are a list. Variables of a definition read device and variables.
+// newEnvironment returns Kubernetes' CEL environment with the variables of expressions. CEL only gets the type "list" for
+// devices. Variables of a definition can read device and variables.
 var newEnvironment = sync.OnceValues(func() (*celgo.Env, error) {
 	set, err := environment.MustBaseEnvSet(environment.DefaultCompatibilityVersion()).Extend(environment.VersionedOptions{
 		IntroducedVersion: version.MajorMinor(1, 0),
@@ -630,8 +623,7 @@ var newEnvironment = sync.OnceValues(func() (*celgo.Env, error) {
 	return set.StoredExpressionsEnv(), nil
 })
 
-// programs are the expressions compiled so far: compiling takes far longer than
-// evaluating.
+// programs caches compiled expressions, because compiling takes far longer than evaluating.
 var programs sync.Map
 
 func compile(expression string) (celgo.Program, error) {
@@ -654,13 +646,13 @@ func compile(expression string) (celgo.Program, error) {
 	return program, nil
 }
 
-// variable is one of a definition.
+// A variable is a variable of a definition.
 type variable struct {
 	name    string
 	program celgo.Program
 }
 
-// evaluate asks an expression about a set of devices.
+// evaluate evaluates an expression on a set of devices.
 func (s *solver) evaluate(c constraint, devices []*device) (bool, error) {
 	values := make([]any, len(devices))
 	for i, d := range devices {
@@ -680,8 +672,8 @@ func (s *solver) evaluate(c constraint, devices []*device) (bool, error) {
 	return verdict, nil
 }
 
-// valueFor is a device with the variables of a constraint as one more key. Those that fail are
-// missing, and whoever reads them fails as well.
+// valueFor returns a device with the variables of a constraint as an additional key. A variable that fails is missing, so that
+// reading it fails as well.
 func (s *solver) valueFor(c constraint, d *device) map[string]any {
 	if d.value == nil {
 		d.value = s.value(d)
@@ -697,9 +689,8 @@ func (s *solver) valueFor(c constraint, d *device) map[string]any {
 	return result
 }
 
-// value is a device as a map. It has one key that expressions don't know, the
-// name: maps are equal if they have the same content, but devices only if they are
-// the same. Domains that this device does not have but others do are empty.
+// value returns a device as a map. An additional key holds the name, which expressions can't read: maps are equal if they have
+// the same content, but devices only if they are the same. Domains of other devices are empty.
 func (s *solver) value(d *device) map[string]any {
 	attributes, capacity := make(map[string]any), make(map[string]any)
 	for _, slice := range s.Slices {
@@ -735,8 +726,7 @@ func split(driver string, name resourceapi.QualifiedName) (domain, id string) {
 	return driver, string(name)
 }
 
-// scalar converts the types that expressions of problems may compare; versions
-// are left as text.
+// scalar converts the types that expressions in problems compare. Versions stay texts.
 func scalar(attribute resourceapi.DeviceAttribute) any {
 	switch {
 	case attribute.IntValue != nil:

@@ -1,22 +1,23 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package bruteforce is a second, dumb implementation of the promise that the
-// allocator gives: of all sets of devices, in the order in which the claims, their
-// requests and the devices stand, the first that is right.
+// Package bruteforce is a second, naive implementation of the allocator's contract. It returns the first valid set of devices in
+// the order of the claims, their requests and the devices.
 //
 //	solution, err := bruteforce.Solve(problem)
 //
-// It builds every complete assignment of distinct devices to the requests of a
-// claim and only then asks whether it is right. There is no pruning, no undoing
-// and no remembering, so there is little to get wrong, and it is far too slow for
-// anything but tests. CEL constraints are evaluated with plain cel-go over plain
-// maps. It shares no code with the allocator.
+// It works in these steps:
 //
-// It knows what a search means, not what an error means: requests must be valid
-// and their selectors must not fail. What it does not know (request policies,
-// derived attributes, compatibility groups, lists while the feature is off) must
-// not be used.
+//  1. Read the pools that the node sees, and the requests and constraints of the claims.
+//  2. For the next claim, build every complete assignment of distinct devices to its requests, in order.
+//  3. Skip an assignment if its devices are not available, or if it violates a constraint of the claim.
+//  4. Continue with the next claim. The first assignment of the last claim completes the solution.
+//
+// It never prunes, undoes or caches, so it is hard to get wrong, and far too slow for anything but tests. It evaluates CEL
+// constraints with plain cel-go over plain maps. It shares no code with the allocator.
+//
+// It has no error handling: requests must be valid and their selectors must not fail. Unsupported features must not be used:
+// request policies, derived attributes, compatibility groups, and lists while the feature is off.
 package bruteforce
 
 import (
@@ -30,7 +31,7 @@ import (
 	"k8s.io/dynamic-resource-allocation/structured"
 )
 
-// Problem is what is to be allocated on which node.
+// A Problem is the input of an allocation on a node.
 type Problem struct {
 	Features structured.Features
 	Node     *v1.Node
@@ -38,25 +39,24 @@ type Problem struct {
 	Classes  []*resourceapi.DeviceClass
 	Claims   []*resourceapi.ResourceClaim
 	State    structured.AllocatedState
-	// Eager asks an expression as soon as it is known which devices it is about, not
-	// only when the whole claim is served. That changes no solution, but more sets
-	// are asked about, which may be errors.
+	// Eager evaluates an expression as soon as its devices are determined, not only when the whole claim is served. This changes no
+	// solution, but evaluates more sets, which may cause errors.
 	Eager bool
 }
 
-// Solution is what Solve found.
+// A Solution is the result of Solve.
 type Solution struct {
-	// Found is false if no assignment is right.
+	// Found reports whether a valid assignment exists.
 	Found bool
-	// Claims has for each claim the devices it gets, in the order of its requests.
+	// Claims are the devices of each claim, in the order of its requests.
 	Claims [][]Pick
-	// InvalidPools tells whether the node has pools whose content is contradictory.
+	// InvalidPools reports whether the node has contradictory pools.
 	InvalidPools bool
-	// Evaluations is the number of times that a CEL constraint was evaluated.
+	// Evaluations counts the evaluations of CEL constraints.
 	Evaluations int
 }
 
-// Pick is a device given to a request.
+// A Pick is a device for a request.
 type Pick struct {
 	Request, Driver, Pool, Device string
 	AdminAccess                   bool
@@ -64,9 +64,9 @@ type Pick struct {
 
 // EvaluationError is the error of a CEL constraint.
 type EvaluationError struct {
-	// Evaluation is 1 if the first evaluation of all failed.
+	// Evaluation is the number of the failed evaluation, starting with 1.
 	Evaluation int
-	// AboutNode: the definition says that the node does not fit then.
+	// AboutNode is set if the definition says that a failure only excludes the node.
 	AboutNode bool
 	Err       error
 }
@@ -77,10 +77,9 @@ func (e *EvaluationError) Error() string {
 
 func (e *EvaluationError) Unwrap() error { return e.Err }
 
-// Solve tries all assignments until one is right. The error is an
-// [*EvaluationError] if a CEL constraint failed on one of them; other errors say
-// that the problem is none that Solve understands, or that a request for all
-// devices meets a pool that can't be seen as a whole, which is about the node.
+// Solve tries all assignments until one is valid. The error is an [*EvaluationError] if a CEL constraint failed on an assignment.
+// Other errors mean that Solve does not support the problem, or that a request for all devices meets an incomplete or invalid
+// pool, which excludes the node.
 func Solve(p Problem) (Solution, error) {
 	s := &solver{Problem: p}
 	s.pools = visiblePools(&s.Problem)
@@ -100,7 +99,7 @@ func Solve(p Problem) (Solution, error) {
 	return s.solution, err
 }
 
-// solver is the state of one Solve call.
+// A solver is the state of one Solve call.
 type solver struct {
 	Problem
 	pools    []*pool
@@ -110,13 +109,13 @@ type solver struct {
 	solution Solution
 }
 
-// choice is a device given to a request of the claim that is being served.
+// A choice is a device for a request of the current claim.
 type choice struct {
 	request *request
 	device  *device
 }
 
-// tryClaim serves the claims from the given one on, those before being served.
+// tryClaim serves the claims from the given index on. Earlier claims are already served.
 func (s *solver) tryClaim(index int) (bool, error) {
 	if index == len(s.claims) {
 		s.record()
@@ -139,7 +138,7 @@ func (s *solver) tryClaim(index int) (bool, error) {
 	return found, err
 }
 
-// record keeps the first right assignment.
+// record stores the first valid assignment.
 func (s *solver) record() {
 	s.solution.Claims = make([][]Pick, 0, len(s.chosen))
 	for _, assignment := range s.chosen {
@@ -154,14 +153,12 @@ func (s *solver) record() {
 	}
 }
 
-// assignments visits all ways to give every request of the claim, or one of its
-// alternatives, the number of devices it wants, in lexical order: requests as they
-// stand, alternatives as they stand, and for one request the devices in ascending
-// order. No device stands twice, unless it may be shared: then it may for several
-// requests. It stops when visit returns false or an error. The assignment may be
-// kept.
+// assignments visits all assignments of the wanted number of devices to every request of the claim, or to one of its
+// alternatives. The order is lexical: requests and alternatives as listed, and for one request the devices in ascending order. A
+// device is used once, or by several requests if it is shared. assignments stops when visit returns false or an error. visit may
+// keep the assignment.
 //
-// Before that, begun sees each assignment to the first requests.
+// Before that, it calls begun with each assignment to the first requests.
 func (c *claim) assignments(begun func(stage) error, visit func([]choice) (bool, error)) error {
 	_, err := c.extend(nil, 0, begun, visit)
 	return err
@@ -195,8 +192,8 @@ func (c *claim) extend(chosen []choice, index int, begun func(stage) error, visi
 	return true, nil
 }
 
-// subsets visits the sets of devices that the request could get if it were alone.
-// A request for all devices has one, if there are any and all may be used.
+// subsets visits the sets of devices that the request could get alone. A request for all devices has a single set, if it has
+// devices and all are usable.
 func (r *request) subsets(visit func([]*device) (bool, error)) (goOn bool, err error) {
 	if r.all && (r.count == 0 || slices.Contains(r.usable, false)) {
 		return true, nil
@@ -220,16 +217,14 @@ func (r *request) combinations(chosen []*device, from int, visit func([]*device)
 	return true, nil
 }
 
-// available tells whether the devices of an assignment can be had beside those of
-// earlier claims and what was allocated before.
+// available reports whether the devices of an assignment are available beside earlier claims and former allocations.
 func (s *solver) available(assignment []choice) bool {
 	together := slices.Concat(slices.Concat(s.chosen...), assignment)
 	return s.free(assignment) && s.haveCapacity(together) && s.haveCounters(together)
 }
 
-// free tells whether nobody else has the devices: neither anybody before, be it as
-// shares from when they were shared, nor, in this solution, an earlier claim. Admin
-// access does not care.
+// free reports whether the devices are unused: by former allocations, including shares from when they were shared, and by earlier
+// claims of this solution. Requests with admin access ignore other users.
 func (s *solver) free(assignment []choice) bool {
 	taken := sets.New(s.State.AllocatedDevices.UnsortedList()...)
 	for _, earlier := range s.chosen {
@@ -247,7 +242,7 @@ func (s *solver) free(assignment []choice) bool {
 	return true
 }
 
-// wanted is what a request consumes of a capacity: all, unless it says less.
+// wanted returns a request's consumption of a capacity: the requested amount, or all of it.
 func (r *request) wanted(name resourceapi.QualifiedName, capacity resourceapi.DeviceCapacity) resource.Quantity {
 	if amount, found := r.capacity[name]; found {
 		return amount
@@ -255,8 +250,7 @@ func (r *request) wanted(name resourceapi.QualifiedName, capacity resourceapi.De
 	return capacity.Value
 }
 
-// isLargeEnough tells whether the device has the capacities that are requested, if
-// nobody else used it.
+// isLargeEnough reports whether an unused device has the requested capacities.
 func (s *solver) isLargeEnough(r *request, d *device) bool {
 	if !s.Features.ConsumableCapacity {
 		return true
@@ -269,7 +263,7 @@ func (s *solver) isLargeEnough(r *request, d *device) bool {
 	return s.fits(d, []*request{r}, nil)
 }
 
-// fits tells whether a device has room for all requests beside what is consumed.
+// fits reports whether a device has enough capacity for all requests beside the consumed capacity.
 func (s *solver) fits(d *device, requests []*request, consumed structured.ConsumedCapacity) bool {
 	for name, capacity := range d.Capacity {
 		var total resource.Quantity
@@ -286,7 +280,7 @@ func (s *solver) fits(d *device, requests []*request, consumed structured.Consum
 	return true
 }
 
-// haveCapacity adds up what the requests for each shared device consume.
+// haveCapacity reports whether the shared devices have enough capacity for all of their requests.
 func (s *solver) haveCapacity(choices []choice) bool {
 	if !s.Features.ConsumableCapacity {
 		return true
@@ -307,10 +301,9 @@ func (s *solver) haveCapacity(choices []choice) bool {
 	return true
 }
 
-// haveCounters adds up what the devices consume of the counters of each pool, those
-// that were allocated before included. Devices without counters are not asked, nor is
-// admin access, and a shared device consumes them once. Of a device that has left its
-// pool it is not known what it consumes, so nothing is available then.
+// haveCounters reports whether each pool has enough counters for the devices, including former allocations. Devices without
+// counters and admin access don't count, and a shared device counts once. If an allocated device is no longer published, its
+// consumption is unknown, so nothing is available.
 func (s *solver) haveCounters(choices []choice) bool {
 	consuming := make(map[*pool][]*device)
 	for _, c := range choices {
@@ -340,7 +333,7 @@ func (s *solver) haveCounters(choices []choice) bool {
 	return true
 }
 
-// hasLost tells whether somebody has a device of the pool that is not published.
+// hasLost reports whether an allocated device of the pool is no longer published.
 func (s *solver) hasLost(p *pool) bool {
 	inUse := s.State.AllocatedDevices.UnsortedList()
 	for share := range s.State.AllocatedSharedDeviceIDs {
@@ -367,7 +360,7 @@ func consumption(devices []*device, set, counter string) resource.Quantity {
 	return total
 }
 
-// wasShared tells whether somebody before has a share of the device.
+// wasShared reports whether a former allocation has a share of the device.
 func (s *solver) wasShared(d *device) bool {
 	if _, found := s.State.AggregatedCapacity[d.id]; found {
 		return true
@@ -380,22 +373,20 @@ func (s *solver) wasShared(d *device) bool {
 	return false
 }
 
-// stage is an assignment to the first requests of a claim.
+// A stage is an assignment to the first requests of a claim.
 type stage struct {
 	chosen []choice
-	// served is the number of requests, the last of which is being served.
+	// served counts the requests, including the current one. last is the current request or alternative.
 	served int
 	last   *request
-	// complete tells whether the last one has its devices already.
+	// complete is set if the current request already has its devices.
 	complete bool
 }
 
-// begun asks expressions about assignments to the first requests of a claim, for
-// the errors only.
+// begun evaluates expressions on assignments to the first requests of a claim, only for their errors.
 //
-// A search that serves one request after the other has asked about a set before it
-// finds out that a later request can't be served. If the expression fails then,
-// that is its answer.
+// A search that serves one request after the other evaluates a set before it finds that a later request can't be served. If the
+// expression fails then, the search returns this error.
 func (s *solver) begun(c *claim) func(stage) error {
 	return func(at stage) error {
 		if !s.Eager || !s.isReached(at) {
@@ -418,8 +409,8 @@ func (s *solver) begun(c *claim) func(stage) error {
 	}
 }
 
-// isReached tells whether the search comes to ask constraints about the assignment.
-// Whether there is room for the last of all devices is asked after them.
+// isReached reports whether the search evaluates constraints on the assignment. For the last device of a request for all devices,
+// the search checks capacity only after the constraints.
 func (s *solver) isReached(at stage) bool {
 	roomFor := at.chosen
 	if at.complete && at.last.all {
@@ -429,9 +420,8 @@ func (s *solver) isReached(at stage) bool {
 	return s.free(at.chosen) && s.haveCounters(slices.Concat(earlier, at.chosen)) && s.haveCapacity(slices.Concat(earlier, roomFor))
 }
 
-// isDecidedAt tells whether it is now that the devices of the constraint become
-// known: when the last request that it is about has its devices, or is to be
-// served in a way that adds none.
+// isDecidedAt reports whether the devices of the constraint are first determined at this stage. Either its last covered request
+// has just got its devices, or that request starts an alternative that adds none.
 func (c *claim) isDecidedAt(constraint constraint, at stage) bool {
 	isAbout := func(alternatives []*request) bool { return slices.ContainsFunc(alternatives, constraint.covers) }
 	if !isAbout(c.requests[at.served-1]) || slices.ContainsFunc(c.requests[at.served:], isAbout) {
@@ -440,9 +430,8 @@ func (c *claim) isDecidedAt(constraint constraint, at stage) bool {
 	return at.complete == (constraint.covers(at.last) && at.last.count > 0)
 }
 
-// comesTo tells whether the constraints that compare attributes accept the
-// assignment before the constraint at index is asked. About its last device only
-// those are asked first that stand before it.
+// comesTo reports whether the constraints that compare attributes accept the assignment before the constraint at index is
+// evaluated. For the last device, only constraints listed before it have been checked.
 func (s *solver) comesTo(c *claim, index int, at stage) bool {
 	for i, constraint := range c.constraints {
 		seen := at.chosen

@@ -1,25 +1,22 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package scenario makes inputs for allocators: nodes, resource slices, device
-// classes, claims, and what is in use already.
+// Package scenario generates inputs for allocators: nodes, resource slices, device classes, claims, and former allocations.
 //
 //	rapid.Check(t, func(t *rapid.T) {
 //		c := scenario.Cases(scenario.Alpha).Draw(t, "case")
 //		...
 //	})
 //
-// A [Case] is everything that an allocator is given. It can be stored as YAML and
-// loaded again. [Cases] draws random ones within a [Profile], which says what
-// the allocators under test understand. Names and values come from small sets, so
-// that claims and devices meet: about half of the claims can be allocated. Each
-// case has a theme, of which it has much, and a little of everything else.
+// A [Case] is the complete input of an allocator. It can be stored as YAML and loaded again. [Cases] draws random cases within a
+// [Profile], which describes the supported features of the allocators under test. Names and values come from small sets, so that
+// claims and devices match: about half of the claims can be allocated. Each case has a theme that occurs often in it; everything
+// else occurs rarely.
 //
-// [Gates] lists the optional features and [Traits] what else may make a case
-// interesting. Tests count them, because a generator that no longer produces what it was written for fails nobody.
+// [Gates] lists the optional features, and [Traits] other interesting properties. Tests count them, because otherwise a
+// degenerated generator would go unnoticed.
 //
-// Everything is drawn so that the smallest draw is the plainest thing: shrinking then leaves only
-// what a failure needs.
+// The smallest draw is always the plainest, so that shrinking keeps only what a failure needs.
 package scenario
 
 import (
@@ -43,26 +40,26 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Case is the input of one allocation.
+// A Case is the input of one allocation.
 type Case struct {
-	// Description says what a stored case is about.
+	// Description describes a stored case.
 	Description string `json:"description,omitempty"`
-	// Outcome says what must come of a stored case: found, none, on-node or fatal.
+	// Outcome is the required outcome of a stored case: found, none, on-node or fatal.
 	Outcome string `json:"outcome,omitempty"`
-	// Features are the optional features that are on.
+	// Features are the enabled optional features.
 	Features structured.Features `json:"features"`
-	// Node is the node to allocate for. Slices may be for others.
+	// Node is the node to allocate for. Slices may be for other nodes.
 	Node    *v1.Node                     `json:"node"`
 	Slices  []*resourceapi.ResourceSlice `json:"slices,omitempty"`
 	Classes []*resourceapi.DeviceClass   `json:"classes,omitempty"`
 	Claims  []*resourceapi.ResourceClaim `json:"claims,omitempty"`
-	// Allocated are the devices in use. They need not exist any more.
+	// Allocated are the devices in use, which may no longer exist.
 	Allocated []Device `json:"allocated,omitempty"`
-	// Shares are allocations of devices that can be allocated more than once.
+	// Shares are the shares in use of devices that can be allocated more than once.
 	Shares []Share `json:"shares,omitempty"`
 }
 
-// Device names a device.
+// A Device names a device.
 type Device struct {
 	Driver string `json:"driver"`
 	Pool   string `json:"pool"`
@@ -71,7 +68,7 @@ type Device struct {
 
 func (d Device) id() structured.DeviceID { return structured.MakeDeviceID(d.Driver, d.Pool, d.Device) }
 
-// Share is one allocation of a device that can be allocated more than once.
+// A Share is one share of a device that can be allocated more than once.
 type Share struct {
 	Device  `json:",inline"`
 	ShareID string `json:"shareID"`
@@ -79,8 +76,7 @@ type Share struct {
 	Consumed map[resourceapi.QualifiedName]resource.Quantity `json:"consumed,omitempty"`
 }
 
-// State is the case's allocated state as allocators take it. What it does not have
-// is nil.
+// State returns the case's allocated state in the type of allocators. Missing parts are nil.
 func (c *Case) State() structured.AllocatedState {
 	var state structured.AllocatedState
 	if len(c.Allocated) > 0 {
@@ -163,13 +159,13 @@ func (c *Case) Devices(visit func(*resourceapi.ResourceSlice, *resourceapi.Devic
 	}
 }
 
-// fileHeader stands at the top of stored cases.
+// fileHeader begins stored cases.
 const fileHeader = `# Copyright The celset Authors.
 # SPDX-License-Identifier: Apache-2.0
 
 `
 
-// String is the case as YAML, without fields that are empty but always encoded.
+// String returns the case as YAML. It omits empty fields that would always be encoded.
 func (c *Case) String() string {
 	encoded, err := json.Marshal(c)
 	if err != nil {
@@ -189,7 +185,7 @@ func (c *Case) String() string {
 	return string(text)
 }
 
-// prune removes features that are off and status that says nothing.
+// prune removes disabled features and empty status.
 func prune(fields map[string]any) {
 	if features, ok := fields["features"].(map[string]any); ok {
 		maps.DeleteFunc(features, func(_ string, on any) bool { return on == false })
@@ -217,7 +213,7 @@ func deleteEmpty(fields map[string]any, name string) {
 // GoString makes test frameworks print YAML instead of pointers.
 func (c *Case) GoString() string { return "\n" + c.String() }
 
-// Parse reads a case from YAML. It refuses unknown fields.
+// Parse parses a case from YAML. It refuses unknown fields.
 func Parse(text []byte) (*Case, error) {
 	c := &Case{}
 	if err := yaml.UnmarshalStrict(text, c); err != nil {
@@ -242,8 +238,7 @@ func Load(path string) (*Case, error) {
 	return c, nil
 }
 
-// Store writes the case into a YAML file, whose folder is created if need be. A
-// file with the same content is left alone.
+// Store writes the case into a YAML file, and creates its folder if needed. It does not rewrite a file with the same content.
 func (c *Case) Store(path string) error {
 	text := []byte(fileHeader + c.String())
 	if old, err := os.ReadFile(path); err == nil && bytes.Equal(old, text) {

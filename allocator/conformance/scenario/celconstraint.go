@@ -20,8 +20,8 @@ import (
 	"github.com/celset/celset/internal/testing/randomexpr"
 )
 
-// celConstraints adds one or two CEL constraints to a claim, at any place among
-// the other constraints. A profile with failing expressions allows one a case.
+// celConstraints adds one or two CEL constraints to a claim, at any position among the other constraints. A profile with failing
+// expressions allows one per case.
 func (g *generator) celConstraints(devices *resourceapi.DeviceClaim) {
 	count := pick(g, 1, 1, 0, 1, 2)
 	if g.FailingExpression {
@@ -43,7 +43,7 @@ func (g *generator) celConstraints(devices *resourceapi.DeviceClaim) {
 		name := fmt.Sprintf("c%d", g.definitions)
 		g.define(devices, covered, name)
 		if g.rarely() && !g.FailingExpression {
-			// Nothing refers to it; a default holds all the same.
+			// No constraint refers to it, but a default applies anyway.
 			continue
 		}
 		constraint := resourceapi.DeviceConstraint{
@@ -57,12 +57,11 @@ func (g *generator) celConstraints(devices *resourceapi.DeviceClaim) {
 	}
 }
 
-// define adds the definition of a constraint to the claim or to the class of a
-// covered request. In a class it may hold without a reference, too.
+// define adds the definition of a constraint to the claim, or to the class of a covered request. In a class it may be a default.
 func (g *generator) define(devices *resourceapi.DeviceClaim, covered []string, name string) {
 	definition := g.definition(name, wantedBy(devices, covered))
 	if g.sometimes() {
-		// Where an expression fails, it should be the only one.
+		// A failing expression should be the only expression.
 		if !g.FailingExpression && g.maybe() {
 			definition.Enforcement = v1alpha1.EnforcementAlways
 		}
@@ -73,7 +72,7 @@ func (g *generator) define(devices *resourceapi.DeviceClaim, covered []string, n
 	devices.Config = append(devices.Config, resourceapi.DeviceClaimConfiguration{DeviceConfiguration: parametersOf(definition)})
 }
 
-// classOf returns the class that a request or its first alternative has.
+// classOf returns the class of a request or of its first alternative.
 func (g *generator) classOf(devices *resourceapi.DeviceClaim, name string) *resourceapi.DeviceClass {
 	for _, a := range byName(devices.Requests, name) {
 		if i := slices.IndexFunc(g.Classes, func(c *resourceapi.DeviceClass) bool { return c.Name == a.class }); i >= 0 {
@@ -95,8 +94,8 @@ func hasAlternatives(devices *resourceapi.DeviceClaim) bool {
 	return slices.ContainsFunc(devices.Requests, func(r resourceapi.DeviceRequest) bool { return len(r.FirstAvailable) > 0 })
 }
 
-// wantedBy is the number of devices that the requests want, all devices counted
-// as two, and of alternatives the last.
+// wantedBy returns the number of devices that the requests want. A request for all devices counts as two, and of alternatives the
+// last counts.
 func wantedBy(devices *resourceapi.DeviceClaim, names []string) int {
 	wanted := 0
 	for _, name := range names {
@@ -112,7 +111,7 @@ func wantedBy(devices *resourceapi.DeviceClaim, names []string) int {
 	return wanted
 }
 
-// definition draws a definition for a set of about so many devices.
+// definition draws a definition for a set of about wanted devices.
 func (g *generator) definition(name string, wanted int) *v1alpha1.CELDeviceConstraint {
 	definition := &v1alpha1.CELDeviceConstraint{
 		TypeMeta: metav1.TypeMeta{APIVersion: v1alpha1.SchemeGroupVersion.String(), Kind: v1alpha1.Kind},
@@ -127,12 +126,12 @@ func (g *generator) definition(name string, wanted int) *v1alpha1.CELDeviceConst
 	return definition
 }
 
-// nameParts has the expression read attributes as variables. What it asks for with has() stays.
+// nameParts replaces attributes in the expression by variables, except in has().
 func (g *generator) nameParts(definition *v1alpha1.CELDeviceConstraint) {
 	add := func(name, expression string) {
 		definition.Variables = append(definition.Variables, v1alpha1.Variable{Name: name, Expression: expression})
 	}
-	// A variable may be a map, and others may read it.
+	// A variable may be a map, and other variables may read it.
 	own := "device.attributes[device.driver]"
 	if g.maybe() {
 		add("own", own)
@@ -153,7 +152,7 @@ func (g *generator) nameParts(definition *v1alpha1.CELDeviceConstraint) {
 			continue
 		}
 		add(id, own+"."+id)
-		// What fails may fail in a variable.
+		// Failing parts may move into a variable.
 		if replace("6 / d.variables."+id, "d.variables.share") {
 			add("share", "6 / variables."+id)
 		}
@@ -164,7 +163,7 @@ func (g *generator) nameParts(definition *v1alpha1.CELDeviceConstraint) {
 	definition.Expression = text
 }
 
-// parametersOf has the fields in the order of their names, as they are when they were read from YAML.
+// parametersOf encodes fields sorted by name, as if they were read from YAML.
 func parametersOf(definition *v1alpha1.CELDeviceConstraint) resourceapi.DeviceConfiguration {
 	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(definition)
 	if err != nil {
@@ -177,7 +176,7 @@ func parametersOf(definition *v1alpha1.CELDeviceConstraint) resourceapi.DeviceCo
 	return opaque(v1alpha1.DriverName, string(text))
 }
 
-// Definition is one that was drawn, nil of other configurations.
+// Definition returns a drawn definition, or nil for other configurations.
 func Definition(configuration resourceapi.DeviceConfiguration) *v1alpha1.CELDeviceConstraint {
 	if configuration.Opaque == nil || configuration.Opaque.Driver != v1alpha1.DriverName {
 		return nil
@@ -189,7 +188,7 @@ func Definition(configuration resourceapi.DeviceConfiguration) *v1alpha1.CELDevi
 	return definition
 }
 
-// Definitions are all of a case.
+// Definitions returns all definitions of a case.
 func (c *Case) Definitions() (all []*v1alpha1.CELDeviceConstraint) {
 	edit("{Classes.Spec,Claims.Spec.Devices}.Config.DeviceConfiguration", func(configuration *resourceapi.DeviceConfiguration) bool {
 		if definition := Definition(*configuration); definition != nil {
@@ -200,7 +199,7 @@ func (c *Case) Definitions() (all []*v1alpha1.CELDeviceConstraint) {
 	return all
 }
 
-// of is an attribute of a device of any driver.
+// of returns an expression for an attribute of a device of any driver.
 func of(device, id string) string { return device + ".attributes[" + device + ".driver]." + id }
 
 //go:embed expressions.txt
@@ -208,13 +207,13 @@ var expressions string
 
 var grammar = sync.OnceValue(func() randomexpr.Grammar { return randomexpr.Parse(expressions) })
 
-// expression draws an expression over devices for a set of about so many.
+// expression draws an expression over devices for a set of about wanted devices.
 func (g *generator) expression(wanted int) string {
 	if g.FailingExpression {
 		return grammar().Write(g.T, "failingExpression", nil)
 	}
 	scope := map[string][]string{}
-	// Requests may want 2^62 devices: of a long range the least numbers are written, and the greatest.
+	// Requests may want 2^62 devices. A long range is reduced to its least numbers and the greatest.
 	add := func(kind string, from, to int) {
 		for n := from; n <= to && n-from < 100; n++ {
 			scope[kind] = append(scope[kind], fmt.Sprint(n))

@@ -44,8 +44,7 @@ func (g *generator) claim(index int) *resourceapi.ResourceClaim {
 	return claim
 }
 
-// addRequest adds a request unless that makes the case too much work. In cases
-// with too few devices requests often are the same.
+// addRequest adds a request unless the case would become too expensive. In cases with too few devices requests are often equal.
 func (g *generator) addRequest(devices *resourceapi.DeviceClaim, name string) {
 	request := g.request(name)
 	if last := len(devices.Requests) - 1; last >= 0 && g.often(scarceTheme) {
@@ -59,7 +58,7 @@ func (g *generator) addRequest(devices *resourceapi.DeviceClaim, name string) {
 	}
 }
 
-// classes draws one to three classes. The first takes every device.
+// classes draws one to three classes. The first class selects every device.
 func (g *generator) classes() {
 	for i := range g.between(1, 3) {
 		class := &resourceapi.DeviceClass{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("class-%d", i+1)}}
@@ -85,7 +84,7 @@ func (g *generator) className() string {
 	}
 }
 
-// configuration draws parameters for a driver. Allocators don't read them.
+// configuration draws parameters for a driver, which allocators ignore.
 func (g *generator) configuration() resourceapi.DeviceConfiguration {
 	return opaque(pick(g, drivers...), fmt.Sprintf(`{"value":%d}`, g.between(0, 9)))
 }
@@ -97,8 +96,7 @@ func opaque(driver, parameters string) resourceapi.DeviceConfiguration {
 	}}
 }
 
-// claimConfiguration draws configuration for all requests of a claim, some of
-// them, or for one that does not exist.
+// claimConfiguration draws configuration for all or some requests of a claim, or for a missing one.
 func (g *generator) claimConfiguration(requests []resourceapi.DeviceRequest) []resourceapi.DeviceClaimConfiguration {
 	var config []resourceapi.DeviceClaimConfiguration
 	for range pick(g, 0, 0, 1, 2) {
@@ -114,7 +112,7 @@ func (g *generator) claimConfiguration(requests []resourceapi.DeviceRequest) []r
 	return config
 }
 
-// request draws a request of one kind or the other.
+// request draws a request, with or without alternatives.
 func (g *generator) request(name string) resourceapi.DeviceRequest {
 	if g.hasAlternatives() {
 		return resourceapi.DeviceRequest{Name: name, FirstAvailable: g.alternatives()}
@@ -126,7 +124,7 @@ func (g *generator) request(name string) resourceapi.DeviceRequest {
 	return resourceapi.DeviceRequest{Name: name, Exactly: exactly}
 }
 
-// exactly draws what requests and alternatives have in common, but for the amount.
+// exactly draws the common fields of requests and alternatives, except the amount.
 func (g *generator) exactly() *resourceapi.ExactDeviceRequest {
 	return &resourceapi.ExactDeviceRequest{
 		DeviceClassName:   g.className(),
@@ -138,7 +136,7 @@ func (g *generator) exactly() *resourceapi.ExactDeviceRequest {
 	}
 }
 
-// amount draws how many devices are wanted.
+// amount draws the number of wanted devices.
 func (g *generator) amount(exactly *resourceapi.ExactDeviceRequest) {
 	switch {
 	case g.rarely():
@@ -169,17 +167,16 @@ func (g *generator) count() int64 {
 	return int64(count)
 }
 
-// tooMany draws a number of devices that exceeds the limit of a claim, or would
-// together with few more.
+// tooMany draws a number of devices that exceeds the limit of a claim, alone or with few others.
 func (g *generator) tooMany() int64 {
 	if g.crowded {
-		// A number that could be met had to be looked for.
+		// Smaller numbers could be satisfied by the crowd and would need a search.
 		return pick[int64](g, 33, 1<<62)
 	}
 	return pick[int64](g, 33, 32, 31, 1<<62)
 }
 
-// adminAccess is not nil only if that is an error or the feature is on.
+// adminAccess returns non-nil only if the feature is on, or as a fault.
 func (g *generator) adminAccess() *bool {
 	switch {
 	case !g.Features.AdminAccess && !(g.Faults && g.oneIn2To(6)):
@@ -193,7 +190,7 @@ func (g *generator) adminAccess() *bool {
 	}
 }
 
-// addFault asks for what is from the future.
+// addFault adds values of future versions.
 func (g *generator) addFault(exactly *resourceapi.ExactDeviceRequest) {
 	switch {
 	case g.fault():
@@ -203,8 +200,7 @@ func (g *generator) addFault(exactly *resourceapi.ExactDeviceRequest) {
 	}
 }
 
-// setsFor returns in how many ways a request can be met by the devices that there
-// are, in the worst case.
+// setsFor returns the maximal number of ways to satisfy a request.
 func (g *generator) setsFor(request *resourceapi.DeviceRequest) float64 {
 	devices := g.devices
 	if g.crowded {
@@ -220,8 +216,7 @@ func (g *generator) setsFor(request *resourceapi.DeviceRequest) float64 {
 	return total
 }
 
-// binomial also counts sets that are begun: wanting more than half of the devices is
-// not less work than wanting half of them.
+// binomial also counts partial sets: a request for more than half of the devices is not cheaper than one for half of them.
 func binomial(devices int, mode resourceapi.DeviceAllocationMode, count int64) float64 {
 	if mode != resourceapi.DeviceAllocationModeExactCount || count > resourceapi.AllocationResultsMaxSize {
 		return 1
@@ -233,8 +228,7 @@ func binomial(devices int, mode resourceapi.DeviceAllocationMode, count int64) f
 	return result
 }
 
-// hasAlternatives decides whether a request is a prioritized list. If the feature
-// is off that is an error.
+// hasAlternatives decides whether a request is a prioritized list, which is an error if the feature is off.
 func (g *generator) hasAlternatives() bool {
 	if !g.Features.PrioritizedList {
 		return g.Faults && g.isAbout(alternativesTheme) && g.oneIn2To(3) || g.fault()
@@ -242,8 +236,8 @@ func (g *generator) hasAlternatives() bool {
 	return g.mostly(alternativesTheme)
 }
 
-// alternatives draws one to three alternatives. They may want more devices than a
-// claim may get, but only faults make the last one do so.
+// alternatives draws one to three alternatives. They may want more devices than a claim may get, but the last one only as a
+// fault.
 func (g *generator) alternatives() []resourceapi.DeviceSubRequest {
 	count := pick(g, 2, 1, 3, 2)
 	before, most := g.wanted, g.wanted
@@ -270,8 +264,8 @@ func (g *generator) alternatives() []resourceapi.DeviceSubRequest {
 	return result
 }
 
-// references draws a list of names with which a constraint or configuration can
-// refer to requests: of a prioritized list its own or those of some alternatives.
+// references draws names for a constraint or configuration to refer to: of requests, of prioritized lists, or of some
+// alternatives.
 func (g *generator) references(requests []resourceapi.DeviceRequest) []string {
 	var names []string
 	for i := range requests {
@@ -292,14 +286,14 @@ func alternativeNames(request *resourceapi.DeviceRequest) []string {
 	return names
 }
 
-// asked is what a request or an alternative asks for.
+// asked is the demand of a request or an alternative.
 type asked struct {
 	class string
 	all   bool
 	count int64
 }
 
-// byName is what a name refers to: a request, all alternatives of one, or one alternative.
+// byName returns the demands for a name: of a request, of all its alternatives, or of one alternative.
 func byName(requests []resourceapi.DeviceRequest, name string) (result []asked) {
 	for i := range requests {
 		request := &requests[i]
@@ -371,8 +365,7 @@ func (g *generator) attributeConstraint() resourceapi.DeviceConstraint {
 	return resourceapi.DeviceConstraint{MatchAttribute: g.attributeOf(attributeHealthy, attributeRow, attributeModel, attributeGroup, attributeVersion)}
 }
 
-// attributeOf names an attribute of a driver, or the one that all drivers share,
-// or rarely one that nobody has.
+// attributeOf draws the name of an attribute: of a driver, the shared one, or rarely a missing one.
 func (g *generator) attributeOf(ids ...string) *resourceapi.FullyQualifiedName {
 	name := g.driver() + "/" + pick(g, ids...)
 	switch {
@@ -385,21 +378,21 @@ func (g *generator) attributeOf(ids ...string) *resourceapi.FullyQualifiedName {
 	case g.oneIn2To(6):
 		name = gpuDriver + "/missing"
 	case g.fault():
-		// Not qualified: finds only what has the same unqualified name.
+		// An unqualified name matches only attributes with the same unqualified name.
 		name = pick(g, ids...)
 	}
 	return ptr.To(resourceapi.FullyQualifiedName(name))
 }
 
-// isReference tells whether a constraint refers to a CEL device constraint.
+// isReference reports whether a constraint refers to a CEL device constraint.
 func isReference(constraint resourceapi.DeviceConstraint) bool {
 	return constraint.MatchAttribute != nil && strings.HasPrefix(string(*constraint.MatchAttribute), v1alpha1.AttributeDomain+"/")
 }
 
 const derivedKind = "derived.example.com/kind"
 
-// derivedAttributes draws the derived attributes of a request, one of which may
-// take the place of a published one. If the feature is off they are an error.
+// derivedAttributes draws the derived attributes of a request. One of them may replace a published attribute. If the feature is
+// off they are an error.
 func (g *generator) derivedAttributes() []resourceapi.DeviceDerivedAttribute {
 	if g.Simple {
 		return nil
@@ -421,7 +414,7 @@ func (g *generator) derivedAttributes() []resourceapi.DeviceDerivedAttribute {
 	return result
 }
 
-// derivation draws an expression of any type that an attribute may have.
+// derivation draws an expression of any type of attribute.
 func (g *generator) derivation() string {
 	if g.Faults && g.oneIn2To(4) {
 		return grammar().Write(g.T, "faultyDerivation", nil)

@@ -18,7 +18,7 @@ const (
 	otherNode = "node-2"
 	zoneLabel = "topology.kubernetes.io/zone"
 	rackLabel = "example.com/rack"
-	// skipsNodeOperations is what nodes declare that can leave out node operations.
+	// skipsNodeOperations is the feature that nodes declare if they can skip node operations.
 	skipsNodeOperations = "DRAOptionalNodeOperations"
 )
 
@@ -32,7 +32,7 @@ func (g *generator) node() {
 	}
 }
 
-// placement is for which nodes a slice or a device is.
+// A placement selects the nodes of a slice or a device.
 type placement struct {
 	nodeName *string
 	allNodes *bool
@@ -53,8 +53,7 @@ func (g *generator) placeHere() placement {
 	}
 }
 
-// placeElsewhere draws a placement without the node: on another one, by a
-// selector that does not match, or in a way that nobody knows.
+// placeElsewhere draws a placement that excludes the node: another node, a selector that does not match, or an unknown form.
 func (g *generator) placeElsewhere() placement {
 	switch g.fairly(2) {
 	case 0:
@@ -68,7 +67,7 @@ func (g *generator) placeElsewhere() placement {
 	}
 }
 
-// nodeSelector draws one term that is true in a zone, perhaps in one rack of it.
+// nodeSelector draws one term that matches a zone, or a rack in it.
 func (g *generator) nodeSelector(zone string) *v1.NodeSelector {
 	if g.fault() {
 		return g.faultyNodeSelector()
@@ -95,8 +94,7 @@ func (g *generator) nodeSelector(zone string) *v1.NodeSelector {
 	return &v1.NodeSelector{NodeSelectorTerms: []v1.NodeSelectorTerm{term}}
 }
 
-// faultyNodeSelector has no terms, more than results support, or an operator that
-// does not exist.
+// faultyNodeSelector returns a selector without terms, with more terms than results support, or with an unknown operator.
 func (g *generator) faultyNodeSelector() *v1.NodeSelector {
 	term := func(operator v1.NodeSelectorOperator, values ...string) v1.NodeSelectorTerm {
 		return v1.NodeSelectorTerm{MatchExpressions: []v1.NodeSelectorRequirement{{Key: zoneLabel, Operator: operator, Values: values}}}
@@ -123,7 +121,7 @@ func (p placement) applyToDevice(device *resourceapi.Device) {
 
 const latestGeneration = 2
 
-// pools draws one to three pools. Their slices are listed in no particular order.
+// pools draws one to three pools. Their slices are in random order.
 func (g *generator) pools() {
 	count := pick(g, 2, 1, 3, 2)
 	for i := range count {
@@ -140,8 +138,7 @@ func (g *generator) pools() {
 	}
 }
 
-// pool draws the slices of one pool: those of the latest generation and
-// sometimes others, left over or not finished.
+// pool draws the slices of one pool, of the latest generation and sometimes of older or incomplete generations.
 func (g *generator) pool(driver, name string) {
 	p := &poolDraw{
 		generator: g, driver: driver, name: name,
@@ -166,12 +163,12 @@ func (g *generator) pool(driver, name string) {
 	p.otherGenerations()
 }
 
-// poolDraw is the state while one pool is drawn.
+// A poolDraw is the state while one pool is drawn.
 type poolDraw struct {
 	*generator
 	driver, name string
 	place        func() placement
-	// names is the number of device names given out.
+	// names counts the assigned device names.
 	names              int
 	skipNodeOperations bool
 	bindingConditions  bool
@@ -179,11 +176,11 @@ type poolDraw struct {
 	sets []resourceapi.CounterSet
 }
 
-// poolPlacement draws where the slices of a pool are: most pools are for the node
-// as a whole, some are spread over nodes, some have nothing for the node.
+// poolPlacement draws the placement of a pool's slices. Most pools are for the node as a whole, some are spread over nodes, and
+// some have nothing for the node.
 func (g *generator) poolPlacement() func() placement {
 	if g.Scarce || len(g.Slices) == 0 && !g.sometimes() && !g.isAbout(counterTheme, groupTheme) {
-		// Without any device nothing is worth trying.
+		// A case without devices is not worth trying.
 		here := g.placeHere()
 		return func() placement { return here }
 	}
@@ -213,8 +210,8 @@ func (g *generator) poolPlacement() func() placement {
 	}
 }
 
-// placementKind is most often one for the node as a whole. Counters are more
-// interesting if devices elsewhere consume them.
+// placementKind usually returns a placement for the node as a whole. Cases about counters prefer pools whose counters are also
+// consumed on other nodes.
 func (g *generator) placementKind() int {
 	if g.isAbout(counterTheme, groupTheme) && g.maybe() {
 		return pick(g, 10, 12)
@@ -222,8 +219,7 @@ func (g *generator) placementKind() int {
 	return g.fairly(4)
 }
 
-// otherGenerations adds slices of an older generation, which nobody should see,
-// or of a newer one, of which the first slices have been published only.
+// otherGenerations adds slices of an older generation, which must be ignored, or of a newer one that is still incomplete.
 func (p *poolDraw) otherGenerations() {
 	if p.rarely() {
 		old := p.slice(latestGeneration - 1)
@@ -259,8 +255,7 @@ func (p *poolDraw) slice(generation int64) *resourceapi.ResourceSlice {
 	return slice
 }
 
-// emptySlice draws a name of which nothing follows but the place in the order of
-// names.
+// emptySlice draws a random name, so that names determine only the order.
 func (p *poolDraw) emptySlice(generation int64) *resourceapi.ResourceSlice {
 	name := fmt.Sprintf("slice-%02d", p.between(0, 99))
 	for i := 0; p.sliceNames.Has(name); i++ {
@@ -298,7 +293,7 @@ func (p *poolDraw) device(slice *resourceapi.ResourceSlice) resourceapi.Device {
 	return device
 }
 
-// deviceName is unique in the pool but for rare duplicates, which make it invalid.
+// deviceName returns a name that is unique in the pool. Rare duplicates make the pool invalid.
 func (p *poolDraw) deviceName() string {
 	if p.names == 0 || !p.oneIn2To(8) {
 		p.names++
@@ -313,11 +308,10 @@ func (p *poolDraw) devicePlacement() placement {
 	return p.placeHere()
 }
 
-// crowdSize is the largest number of devices that a crowd adds.
+// crowdSize is the maximal number of devices that a crowd adds.
 const crowdSize = 34
 
-// crowd fills the slice with copies of its first device: about as many as a claim
-// may get.
+// crowd fills the slice with copies of its first device, about as many as a claim may get.
 func (p *poolDraw) crowd(slice *resourceapi.ResourceSlice) {
 	p.crowded = true
 	for range p.between(crowdSize-12, crowdSize) {
@@ -341,8 +335,8 @@ const (
 	attributeLinks   = "links"   // a list of any type or a scalar, in the shared domain
 )
 
-// attributes draws attributes of every type, under qualified and unqualified
-// names. Expressions of CEL constraints may rely on index, row, col and group.
+// attributes draws attributes of every type, with qualified and unqualified names. Expressions of CEL constraints rely on index,
+// row, col and group.
 func (p *poolDraw) attributes() map[resourceapi.QualifiedName]resourceapi.DeviceAttribute {
 	index := int64(p.names - 1)
 	if p.rarely() {
@@ -378,7 +372,7 @@ func (p *poolDraw) attributeName(id string) resourceapi.QualifiedName {
 	return resourceapi.QualifiedName(id)
 }
 
-// drawsLists: while the feature is off, a list fails the selectors of its device.
+// drawsLists reports whether to draw lists. While the feature is off, a list makes the selectors of its device fail.
 func (p *poolDraw) drawsLists() bool {
 	if !p.Features.ListTypeAttributes && (!p.Faults || !p.isAbout(listTheme) && !p.oneIn2To(3)) {
 		return false
@@ -386,7 +380,7 @@ func (p *poolDraw) drawsLists() bool {
 	return p.mostly(listTheme)
 }
 
-// links is a list of few of few values, so that devices have some in common.
+// links draws a short list from a small set of values, so that devices share some.
 func (p *poolDraw) links() resourceapi.DeviceAttribute {
 	texts := func() []string {
 		return pick(p.generator, []string{"a", "b"}, []string{"b", "c"}, []string{"a"}, []string{"c", "d"}, []string{"a", "b", "c"})
@@ -407,8 +401,7 @@ func (p *poolDraw) links() resourceapi.DeviceAttribute {
 	}
 }
 
-// model is a string, but drivers err: it may have another type, be a list or
-// something that is not known yet. The last two fail all selectors.
+// model draws a string, or a driver's mistake: another type, a list, or an unknown type. The last two make all selectors fail.
 func (p *poolDraw) model() resourceapi.DeviceAttribute {
 	switch {
 	case p.oneIn2To(5):
@@ -463,7 +456,7 @@ func (p *poolDraw) addPolicy(to map[resourceapi.QualifiedName]resourceapi.Device
 	}
 }
 
-// memoryPolicy draws a policy in whole units. The defaults conform.
+// memoryPolicy draws a policy in whole units. Its default satisfies the policy.
 func (p *poolDraw) memoryPolicy() *resourceapi.CapacityRequestPolicy {
 	policy := &resourceapi.CapacityRequestPolicy{Default: quantity("2Gi")}
 	switch p.fairly(3) {
@@ -491,8 +484,7 @@ func (p *poolDraw) memoryPolicy() *resourceapi.CapacityRequestPolicy {
 	return policy
 }
 
-// coresPolicy draws a policy in fractions. What it means depends on whether
-// fractions are understood.
+// coresPolicy draws a policy in fractions, whose meaning depends on the feature for fractions.
 func (p *poolDraw) coresPolicy() *resourceapi.CapacityRequestPolicy {
 	policy := &resourceapi.CapacityRequestPolicy{Default: quantity(pick(p.generator, "1", "1500m"))}
 	valid := &resourceapi.CapacityRequestPolicyRange{Min: quantity("500m"), Step: quantity("250m")}
@@ -506,7 +498,7 @@ func (p *poolDraw) coresPolicy() *resourceapi.CapacityRequestPolicy {
 	case 2:
 		valid.Min, valid.Step = quantity("1"), quantity("500m")
 	case 3:
-		// Milli units are not enough.
+		// These values need more precision than milli units.
 		valid.Min = quantity("500500u")
 	}
 	if p.maybe() {
@@ -517,7 +509,7 @@ func (p *poolDraw) coresPolicy() *resourceapi.CapacityRequestPolicy {
 
 func quantity(text string) *resource.Quantity { return ptr.To(resource.MustParse(text)) }
 
-// allowsMultipleAllocations draws the field of a device.
+// allowsMultipleAllocations draws the device's field of this name.
 func (p *poolDraw) allowsMultipleAllocations() *bool {
 	switch {
 	case p.mostly(capacityTheme, fractionTheme), p.isAbout(counterTheme) && p.maybe():
@@ -529,8 +521,7 @@ func (p *poolDraw) allowsMultipleAllocations() *bool {
 	}
 }
 
-// capacityRequest draws how much capacity a request wants. If the feature is off
-// that is an error.
+// capacityRequest draws the capacity that a request wants, which is an error if the feature is off.
 func (g *generator) capacityRequest() *resourceapi.CapacityRequirements {
 	if !g.Features.ConsumableCapacity {
 		if !g.fault() && !(g.Faults && g.isAbout(capacityTheme, fractionTheme) && g.rarely()) {
@@ -558,15 +549,15 @@ func (g *generator) capacityRequest() *resourceapi.CapacityRequirements {
 	return result
 }
 
-// absurdCapacity wants amounts that can't be computed with, or are none.
+// absurdCapacity requests amounts that overflow or are not positive.
 func (g *generator) absurdCapacity(requests map[resourceapi.QualifiedName]resource.Quantity) {
 	switch g.fairly(3) {
 	case 0:
 		requests[memory] = resource.MustParse("8Ei") // more than an int64
 	case 1:
-		requests[memory] = resource.MustParse("9223372036854775807") // rounding up is too much
+		requests[memory] = resource.MustParse("9223372036854775807") // rounding up overflows
 	case 2, 3:
-		requests[cores] = resource.MustParse("10P") // as milli units more than an int64
+		requests[cores] = resource.MustParse("10P") // overflows an int64 in milli units
 	case 4:
 		requests[memory] = resource.MustParse("-1Gi")
 	default:
@@ -601,10 +592,8 @@ func counter(value string) resourceapi.Counter {
 	return resourceapi.Counter{Value: resource.MustParse(value)}
 }
 
-// counterSlices draws the slices with the counter sets, which are all in one or
-// each in its own, and as the API demands without devices. They are for the nodes
-// of the pool or for others. Rarely a set is defined twice, which makes the pool
-// invalid.
+// counterSlices draws the slices with the counter sets, together or in separate slices, and without devices as the API demands.
+// They are for the nodes of the pool or for others. A rare duplicate set makes the pool invalid.
 func (p *poolDraw) counterSlices() []*resourceapi.ResourceSlice {
 	if len(p.sets) == 0 {
 		return nil
@@ -620,7 +609,7 @@ func (p *poolDraw) counterSlices() []*resourceapi.ResourceSlice {
 		if p.oneIn2To(5) {
 			slice.Spec.SharedCounters = append(part[:1:1], part...)
 		}
-		// Of a slice without devices none is for the node.
+		// A slice without devices can't select nodes per device.
 		switch here := p.place(); {
 		case p.oneIn2To(3):
 			p.placeElsewhere().applyToSlice(slice)
@@ -634,7 +623,7 @@ func (p *poolDraw) counterSlices() []*resourceapi.ResourceSlice {
 	return result
 }
 
-// consumption draws what a device consumes of the counter sets of its pool.
+// consumption draws a device's consumption of its pool's counter sets.
 func (p *poolDraw) consumption() []resourceapi.DeviceCounterConsumption {
 	if p.oneIn2To(10) {
 		return []resourceapi.DeviceCounterConsumption{{
@@ -670,8 +659,7 @@ func (p *poolDraw) consumption() []resourceapi.DeviceCounterConsumption {
 	return result
 }
 
-// compatibilityGroups draws the groups of a device for one counter set. If the
-// feature is off the slice is as good as not there.
+// compatibilityGroups draws the groups of a device for one counter set. If the feature is off the slice is ignored.
 func (p *poolDraw) compatibilityGroups() []string {
 	if p.Simple || !p.mostly(groupTheme) || !p.Features.CompatibilityGroups && !p.maybe() {
 		return nil
@@ -684,7 +672,7 @@ const (
 	otherTaintKey = "example.com/dedicated"
 )
 
-// taints draws the taints of a device. Effects that are not known have none.
+// taints draws the taints of a device. Unknown effects have no meaning.
 func (p *poolDraw) taints() []resourceapi.DeviceTaint {
 	if !p.often(usabilityTheme) && !p.rarely() {
 		return nil
@@ -722,13 +710,12 @@ func (g *generator) tolerations() []resourceapi.DeviceToleration {
 	return tolerations
 }
 
-// isShared tells whether a device is to have shares. Whether a device may is up to
-// its driver, which can change its mind.
+// isShared decides whether a device has shares. The driver may have changed the device's field since their allocation.
 func (g *generator) isShared(device *resourceapi.Device) bool {
 	return ptr.Deref(device.AllowMultipleAllocations, false) != g.oneIn2To(6)
 }
 
-// shares draws none to two shares of a device, with capacity or without.
+// shares draws up to two shares of a device, with or without capacity.
 func (g *generator) shares(d Device, device *resourceapi.Device) {
 	for i := range pick(g, 0, 1, 2, 0) {
 		share := Share{Device: d, ShareID: fmt.Sprintf("share-%s-%d", d.Device, i+1)}

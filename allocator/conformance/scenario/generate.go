@@ -12,9 +12,8 @@ import (
 
 // Cases draws cases within a profile.
 //
-// Left out is what the API does not allow and makes upstream panic: a class
-// selector without cel, a request that is of no kind, a range of a request policy
-// with a step but without a minimum or with a step of zero, a negative count.
+// It omits input that the API forbids and that makes upstream panic: a class selector without cel, a request of no kind, a range
+// of a request policy with a step but without a minimum, a step of zero, and a negative count.
 func Cases(profile Profile) *rapid.Generator[*Case] {
 	return rapid.Custom(func(t *rapid.T) *Case {
 		g := &generator{T: t, Profile: profile, Case: &Case{}, sliceNames: sets.New[string](), sets: 1}
@@ -32,7 +31,7 @@ func Cases(profile Profile) *rapid.Generator[*Case] {
 	})
 }
 
-// generator is the state while one case is drawn.
+// A generator is the state while one case is drawn.
 type generator struct {
 	*rapid.T
 	Profile
@@ -40,22 +39,22 @@ type generator struct {
 
 	theme      theme
 	sliceNames sets.Set[string]
-	// devices is the number of devices drawn for latest generations.
+	// devices counts the devices of the latest generations.
 	devices int
-	// crowded: there are many more devices than claims may want.
+	// crowded is set if there are many more devices than claims may want.
 	crowded bool
-	// requests and wanted count what the claims so far ask for.
+	// requests and wanted count the requests and wanted devices of the claims so far.
 	requests, wanted int
 	// sets is the number of ways to choose devices for the claims so far.
 	sets float64
-	// definitions is the number of CEL constraints defined so far.
+	// definitions counts the CEL constraints defined so far.
 	definitions int
 }
 
 const (
 	gpuDriver = "gpu.example.com"
 	nicDriver = "nic.example.com"
-	// sharedDomain is the domain of attributes that devices of several drivers have.
+	// sharedDomain is the domain of attributes that several drivers publish.
 	sharedDomain = "example.com"
 )
 
@@ -65,7 +64,7 @@ var (
 	poolNames = []string{"pool-a", "pool-b"}
 )
 
-// driver draws a driver, more often one that has devices.
+// driver draws a driver, preferring drivers with devices.
 func (g *generator) driver() string {
 	if g.rarely() || len(g.Slices) == 0 {
 		return nicDriver
@@ -91,51 +90,47 @@ func (g *generator) allocated() {
 	}
 }
 
-// Profile says what kinds of cases are drawn.
+// A Profile determines the kinds of cases.
 type Profile struct {
-	// Faults allows input for which allocators return an error: missing classes,
-	// selectors that fail or don't compile, features that are needed and off,
-	// amounts that can't be represented, values from the future. Without it such
-	// input is not drawn at all.
+	// Faults allows input that makes allocators return an error: missing classes, selectors that fail or don't compile, needed
+	// features that are off, amounts that can't be represented, values of future versions. Without Faults, such input never occurs.
 	Faults bool
-	// FailingSelectors makes selectors that fail at run time on some devices common.
+	// FailingSelectors makes selectors common that fail at run time on some devices.
 	FailingSelectors bool
-	// Alpha lets the features be on that only upstream's experimental variant knows.
+	// Alpha allows features that only upstream's experimental variant supports.
 	Alpha bool
-	// Simple leaves out derived attributes, compatibility groups and request
-	// policies: what the brute force search does not know.
+	// Simple omits features that the brute force search does not support: derived attributes, compatibility groups and request
+	// policies.
 	Simple bool
 	// CELConstraints adds references to CEL device constraints and their definitions.
 	CELConstraints bool
-	// FailingExpression lets each case have exactly one CEL constraint, one that fails
-	// at run time for some sets.
+	// FailingExpression gives each case exactly one CEL constraint, which fails at run time for some sets.
 	FailingExpression bool
-	// Scarce makes all cases want about as many devices as there are.
+	// Scarce makes all cases want about as many devices as exist.
 	Scarce bool
 
-	// MaxDevices bounds the devices of the latest generation of all pools, but for
-	// crowds: rare slices with many devices of which claims want few.
+	// MaxDevices limits the devices of the latest generation of all pools. It excludes crowds: rare slices with many devices. Claims
+	// want few devices of a crowd.
 	MaxDevices int
-	// MaxRequests bounds the requests of all claims of a case.
+	// MaxRequests limits the requests of all claims of a case.
 	MaxRequests int
-	// MaxWanted bounds the devices wanted by all requests with an exact count, the
-	// largest of alternatives, not counting absurd counts.
+	// MaxWanted limits the devices wanted by all requests with an exact count, counting the largest alternative. It ignores absurd
+	// counts.
 	MaxWanted int
-	// MaxSets bounds the ways to choose devices for all requests if nothing were in
-	// use and everything matched.
+	// MaxSets limits the ways to choose devices for all requests if nothing were in use and everything matched.
 	MaxSets float64
 }
 
-// The sizes keep an exhaustive search short: in the first profiles one that
-// prunes by attribute constraints, in the others one that prunes nothing.
+// The limits keep an exhaustive search short: in the first profiles for a search that prunes by attribute constraints, in the
+// others for one that never prunes.
 var (
-	// Beta is everything that upstream's incubating variant understands.
+	// Beta is everything that upstream's incubating variant supports.
 	Beta = Profile{Faults: true, MaxDevices: 10, MaxRequests: 5, MaxWanted: 7, MaxSets: 20_000}
-	// Alpha is everything that upstream's experimental variant understands.
+	// Alpha is everything that upstream's experimental variant supports.
 	Alpha = Profile{Faults: true, Alpha: true, MaxDevices: 10, MaxRequests: 5, MaxWanted: 7, MaxSets: 20_000}
-	// Hopeless has too few devices for most cases, and selectors that fail on some.
+	// Hopeless has too few devices in most cases, and selectors that fail on some devices.
 	Hopeless = Profile{Faults: true, Alpha: true, FailingSelectors: true, Scarce: true, MaxDevices: 9, MaxRequests: 4, MaxWanted: 11, MaxSets: 100_000}
-	// Sound is without what leads to an error.
+	// Sound omits everything that leads to an error.
 	Sound = Profile{Alpha: true, Simple: true, MaxDevices: 8, MaxRequests: 4, MaxWanted: 6, MaxSets: 4_000}
 	// CEL is Sound with CEL constraints.
 	CEL = Profile{Alpha: true, Simple: true, CELConstraints: true, MaxDevices: 8, MaxRequests: 4, MaxWanted: 6, MaxSets: 4_000}
@@ -147,8 +142,8 @@ var (
 		MaxDevices: 6, MaxRequests: 4, MaxWanted: 7, MaxSets: 4_000}
 )
 
-// features draws which features are on: most, but those that a case is about and
-// that allocators can ignore only half of the time.
+// features draws the enabled features: most of them. A feature of the case's theme that allocators can ignore is on in half of
+// the cases.
 func (g *generator) features() {
 	on := func(about ...theme) bool {
 		if g.Faults && g.isAbout(about...) {
@@ -173,9 +168,8 @@ func (g *generator) features() {
 	}
 }
 
-// theme is what a case has much of. Everything else occurs too, but rarely: were
-// everything frequent, hardly anything could be allocated, and were nothing
-// frequent, features would not meet themselves.
+// A theme is a feature that occurs often in a case. Everything else occurs rarely. If everything were frequent, hardly any claim
+// could be allocated. If nothing were frequent, features would never interact.
 type theme int
 
 const (
@@ -211,7 +205,7 @@ func (g *generator) isAbout(themes ...theme) bool {
 	return false
 }
 
-// mostly is true in three of four draws in cases of the themes, in others rarely.
+// mostly is true in three of four draws in cases of the themes, and rarely in other cases.
 func (g *generator) mostly(themes ...theme) bool {
 	if g.isAbout(themes...) {
 		return !g.sometimes()
@@ -219,8 +213,7 @@ func (g *generator) mostly(themes ...theme) bool {
 	return g.rarely()
 }
 
-// often is true in half of the draws in cases of the themes, in others in one of
-// 32.
+// often is true in half of the draws in cases of the themes, and in one of 32 draws in other cases.
 func (g *generator) often(themes ...theme) bool {
 	if g.isAbout(themes...) {
 		return g.maybe()
@@ -228,8 +221,7 @@ func (g *generator) often(themes ...theme) bool {
 	return g.oneIn2To(5)
 }
 
-// The generators of rapid for numbers prefer small ones, so odds are built from
-// coins, which are fair. All of them shrink to "no".
+// rapid's generators of numbers prefer small ones, so odds are built from fair coins. All of them shrink to "no".
 
 // maybe is true in one of two draws.
 func (g *generator) maybe() bool { return rapid.Bool().Draw(g.T, "") }
@@ -244,7 +236,7 @@ func (g *generator) oneIn2To(bits int) bool {
 	return true
 }
 
-// fairly draws a number below 2^bits, all as likely.
+// fairly draws a number below 2^bits with uniform probability.
 func (g *generator) fairly(bits int) int {
 	result := 0
 	for range bits {
@@ -265,19 +257,17 @@ func (g *generator) rarely() bool { return g.oneIn2To(4) }
 // fault is true in one of 256 draws, and only if the profile allows faults.
 func (g *generator) fault() bool { return g.Faults && g.oneIn2To(8) }
 
-// between draws a number, both ends included.
+// between draws a number from low to high, inclusive.
 func (g *generator) between(low, high int) int {
 	return rapid.IntRange(low, max(low, high)).Draw(g.T, "")
 }
 
-// pick draws one of the items. The first ones are a little more likely, and the
-// first is what shrinking ends with.
+// pick draws one of the items. The first items are slightly more likely, and shrinking ends with the first.
 func pick[T any](g *generator, items ...T) T {
 	return rapid.SampledFrom(items).Draw(g.T, "")
 }
 
-// some draws a part of the items, in their order, not empty unless there are no
-// items.
+// some draws a subset of the items in their order. It is not empty unless there are no items.
 func some[T any](g *generator, items []T) []T {
 	var result []T
 	for _, item := range items {

@@ -83,7 +83,7 @@ func TestSelectorsCompile(t *testing.T) {
 	})
 }
 
-// TestPlainest: shrinking leads here. A single failing case should be readable.
+// TestPlainest checks the result of shrinking: a single failing case should be readable.
 func TestPlainest(t *testing.T) {
 	rapid.MakeFuzz(func(t *rapid.T) {
 		c := Cases(CEL).Draw(t, "case")
@@ -97,8 +97,7 @@ func TestPlainest(t *testing.T) {
 	})(t, make([]byte, 1<<16))
 }
 
-// TestStripRemoves: a trait that was removed is gone, and only what the trait
-// reports as removed has changed the case.
+// TestStripRemoves checks that a stripped trait is gone, and that the case changes only if the trait reports a removal.
 func TestStripRemoves(t *testing.T) {
 	checkCases(t, func(t *rapid.T, _ Profile, c *Case) {
 		for _, trait := range Traits {
@@ -126,7 +125,7 @@ func TestYAMLRoundTrip(t *testing.T) {
 	checkCases(t, func(t *rapid.T, _ Profile, c *Case) {
 		parsed, err := Parse([]byte(c.String()))
 		require.NoError(t, err)
-		// Nil or empty makes no difference to allocators.
+		// Allocators don't distinguish nil from empty.
 		if !equality.Semantic.DeepEqual(c, parsed) {
 			require.Fail(t, "difference after a round trip (-drawn +parsed)", cmp.Diff(c, parsed))
 		}

@@ -13,17 +13,15 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// Trait is something that may make a case interesting.
+// A Trait is an interesting property of a case.
 type Trait struct {
 	Name string
-	// Strip removes the trait from a case, which is modified, and says whether there
-	// was anything to remove. Comparing the outcomes with and without it shows
-	// whether the trait mattered.
+	// Strip removes the trait from a case, which it modifies, and reports whether the case had it. Comparing the outcomes with and
+	// without the trait shows whether it mattered.
 	Strip func(*Case) bool
 }
 
-// IsRare tells whether the trait seldom matters, so that it is worth a look
-// whenever it occurs.
+// IsRare reports whether the trait seldom matters, so that each occurrence is worth examining.
 func (t Trait) IsRare() bool { return slices.Contains(rareTraits, t.Name) }
 
 var rareTraits = []string{
@@ -31,8 +29,8 @@ var rareTraits = []string{
 	"valid values", "maximum",
 }
 
-// Paths of what traits are about. A path goes through pointers, all elements of lists and all values
-// of maps; {a,b} stands for either.
+// Paths of the fields of traits. A path goes through pointers, all elements of lists and all values of maps; {a,b} means both a
+// and b.
 const (
 	allClaims    = "Claims.Spec.Devices."
 	allRequests  = allClaims + "Requests.{Exactly,FirstAvailable}"
@@ -43,7 +41,7 @@ const (
 	allRanges    = policies + ".ValidRange"
 )
 
-// Traits are all traits that are known.
+// Traits are all traits.
 var Traits = []Trait{
 	{"several claims", first("Claims")},
 	{"several requests", first(allClaims + "Requests")},
@@ -60,7 +58,7 @@ var Traits = []Trait{
 	})},
 	{"alternatives", edit(allClaims+"Requests", stripAlternatives)},
 	{"second alternatives", first(alternatives)},
-	// Of such alternatives a claim can't get enough.
+	// A claim can't get enough devices for such alternatives.
 	{"alternative over the limit", edit(alternatives+".Count", func(count *int64) bool {
 		return *count > resourceapi.AllocationResultsMaxSize-2 && replace(count, 1)
 	})},
@@ -94,7 +92,7 @@ var Traits = []Trait{
 		return s.Spec.Driver != gpuDriver || s.Spec.Pool.Name != poolNames[0]
 	})},
 	{"order of slice names", stripSliceNames},
-	// Old slices get current. Deleting them should not matter at all.
+	// Old slices become current. Deleting them should never matter.
 	{"older generation", edit(allSlices+"Pool.Generation", func(g *int64) bool { return replace(g, max(*g, latestGeneration)) })},
 	{"newer generation", stripSlices(func(s *resourceapi.ResourceSlice) bool { return s.Spec.Pool.Generation > latestGeneration })},
 	{"shared counters", both(no(allSlices+"SharedCounters"), no(allDevices+".ConsumesCounters"))},
@@ -109,7 +107,7 @@ var Traits = []Trait{
 	{"steps", no(allRanges + ".Step")},
 	{"maximum", no(allRanges + ".Max")},
 	{"shares", no("Shares")},
-	// Devices that only have such shares are unshared then.
+	// Devices that have only such shares become unshared.
 	{"shares without capacity", func(c *Case) bool {
 		before := len(c.Shares)
 		c.Shares = slices.DeleteFunc(c.Shares, func(s Share) bool { return s.Consumed == nil })
@@ -117,15 +115,15 @@ var Traits = []Trait{
 	}},
 }
 
-// Gate is an optional feature.
+// A Gate is an optional feature.
 type Gate struct {
 	Name string
-	// IsUsed tells whether the case has anything to which the feature can matter.
+	// IsUsed reports whether the feature can matter in the case.
 	IsUsed func(*Case) bool
 }
 
-// Gates are all optional features, by the names of their fields. Comparing the outcomes with a feature
-// on and off shows whether it mattered.
+// Gates are all optional features, by the names of their fields. Comparing the outcomes with a feature on and off shows whether
+// it mattered.
 var Gates = []Gate{
 	{"AdminAccess", has(allClaims + "Requests.Exactly.AdminAccess")},
 	{"CompatibilityGroups", has(allDevices + ".ConsumesCounters.CompatibilityGroups")},
@@ -140,8 +138,7 @@ var Gates = []Gate{
 	{"PrioritizedList", has(alternatives)},
 }
 
-// Flip returns the case with the feature off if it was on, and the reverse. The
-// copy is shallow.
+// Flip returns a shallow copy of the case with the feature toggled.
 func (gate Gate) Flip(c *Case) *Case {
 	result := *c
 	on := reflect.ValueOf(&result.Features).Elem().FieldByName(gate.Name)
@@ -149,7 +146,7 @@ func (gate Gate) Flip(c *Case) *Case {
 	return &result
 }
 
-// visit calls f with what each field at a path has, and says whether any call returned true.
+// visit calls f with the values at a path, and reports whether any call returned true.
 func visit(v reflect.Value, path string, f func(reflect.Value) bool) (found bool) {
 	if before, inner, ok := strings.Cut(path, "{"); ok && before == "" {
 		inner, after, _ := strings.Cut(inner, "}")
@@ -191,14 +188,14 @@ func elements(v reflect.Value, f func(reflect.Value) bool, kinds ...reflect.Kind
 
 func isEmpty(v reflect.Value) bool { return v.IsZero() || v.Kind() == reflect.Slice && v.Len() == 0 }
 
-// has tells whether anything is at a path.
+// has reports whether a case has anything at a path.
 func has(path string) func(*Case) bool {
 	return func(c *Case) bool {
 		return visit(reflect.ValueOf(c), path, func(v reflect.Value) bool { return !isEmpty(v) })
 	}
 }
 
-// no empties what is at a path.
+// no empties the values at a path.
 func no(path string) func(*Case) bool {
 	return func(c *Case) bool {
 		return visit(reflect.ValueOf(c), path, func(v reflect.Value) bool {
@@ -209,7 +206,7 @@ func no(path string) func(*Case) bool {
 	}
 }
 
-// first leaves one element of the lists at a path.
+// first keeps one element of the lists at a path.
 func first(path string) func(*Case) bool {
 	return func(c *Case) bool {
 		return visit(reflect.ValueOf(c), path, func(v reflect.Value) bool {
@@ -220,7 +217,7 @@ func first(path string) func(*Case) bool {
 	}
 }
 
-// edit calls strip with all values of a type in what is at a path.
+// edit calls strip with all values of a type at a path.
 func edit[T any](path string, strip func(*T) bool) func(*Case) bool {
 	kind := reflect.TypeFor[T]().Kind()
 	return func(c *Case) bool {
@@ -237,7 +234,7 @@ func both(one, other func(*Case) bool) func(*Case) bool {
 	}
 }
 
-// replace sets a field and says whether that changed it.
+// replace sets a field and reports whether that changed it.
 func replace[T comparable](field *T, value T) bool {
 	changed := *field != value
 	*field = value
@@ -259,8 +256,7 @@ func eachAmount(strip func(*resourceapi.DeviceAllocationMode, *int64) bool) func
 	return edit(allClaims+"Requests", of)
 }
 
-// stripAlternatives turns prioritized lists into plain requests for what comes
-// first.
+// stripAlternatives replaces prioritized lists by plain requests for their first alternative.
 func stripAlternatives(r *resourceapi.DeviceRequest) bool {
 	if len(r.FirstAvailable) == 0 {
 		return false
@@ -273,8 +269,7 @@ func stripAlternatives(r *resourceapi.DeviceRequest) bool {
 	return true
 }
 
-// stripAlternativeNames makes constraints and configurations for alternatives
-// apply to nothing.
+// stripAlternativeNames makes constraints and configurations for alternatives apply to nothing.
 func stripAlternativeNames(names *[]string) bool {
 	changed := slices.ContainsFunc(*names, func(name string) bool { return strings.Contains(name, "/") })
 	if changed {
@@ -291,7 +286,7 @@ func stripConstraints(of func(resourceapi.DeviceConstraint) bool) func(*Case) bo
 	})
 }
 
-// stripDefault has the definition of a class hold for those only who refer to it.
+// stripDefault turns a default constraint of a class into an ordinary definition.
 func stripDefault(configuration *resourceapi.DeviceConfiguration) bool {
 	definition := Definition(*configuration)
 	if definition == nil || definition.Enforcement == "" {
@@ -320,7 +315,7 @@ func stripList(a *resourceapi.DeviceAttribute) bool {
 	return true
 }
 
-// usesLists also counts attributes of no known type, which have no elements.
+// usesLists also counts attributes of unknown type, which have no elements.
 func usesLists(c *Case) bool {
 	return edit(allDevices+".Attributes", func(a *resourceapi.DeviceAttribute) bool {
 		return a.StringValue == nil && a.IntValue == nil && a.BoolValue == nil && a.VersionValue == nil
@@ -335,7 +330,7 @@ func stripSlices(of func(*resourceapi.ResourceSlice) bool) func(*Case) bool {
 	}
 }
 
-// stripSliceNames orders the names as the slices are listed.
+// stripSliceNames sorts the names in the order of the slices.
 func stripSliceNames(c *Case) bool {
 	names := make([]string, len(c.Slices))
 	for i, slice := range c.Slices {
@@ -349,7 +344,7 @@ func stripSliceNames(c *Case) bool {
 	return changed
 }
 
-// isElsewhere knows the placements that are drawn.
+// isElsewhere supports only the placements that the generator draws.
 func isElsewhere(s *resourceapi.ResourceSlice, d *resourceapi.Device) bool {
 	name, all, selector := s.Spec.NodeName, s.Spec.AllNodes, s.Spec.NodeSelector
 	if isTrue(s.Spec.PerDeviceNodeSelection) {

@@ -33,7 +33,7 @@ import (
 	"github.com/celset/celset/placement/report"
 )
 
-// rights are those of reader and author in the namespace default.
+// rights are the roles of the users reader and author in the namespace default.
 const rights = `
 apiVersion: rbac.authorization.k8s.io/v1
 kind: Role
@@ -62,7 +62,7 @@ subjects: [{kind: User, name: author, apiGroup: rbac.authorization.k8s.io}]
 type debugged struct {
 	client  *http.Client
 	address string
-	// tokens are those of the users.
+	// tokens maps a user to its token.
 	tokens map[string]string
 }
 
@@ -202,7 +202,7 @@ func TestDebug(t *testing.T) {
 	requireNothingWritten(t, c, object)
 }
 
-// manifest is a Placement as somebody writes it, without what the Go type adds.
+// manifest returns a Placement as a user writes it, without the zero fields of the Go type.
 func manifest(t *testing.T, object *clusterv1beta1.Placement) string {
 	t.Helper()
 	object.TypeMeta = metav1.TypeMeta{APIVersion: clusterv1beta1.GroupVersion.String(), Kind: "Placement"}
@@ -232,8 +232,8 @@ func requireSameDefaults(t *testing.T, d *debugged, c client.Client) {
 		require.NoError(t, err)
 		var want clusterv1beta1.PlacementSpec
 		require.NoError(t, json.Unmarshal(content, &want))
-		// The API server adds what is in objects that are there; where one is missing the
-		// Go type has zeros, which mean the same.
+		// The API server adds defaults only inside objects that are present. Where an object is missing, the Go type has zeros, which
+		// mean the same.
 		got := d.report(t, http.MethodPost, "/", "author", text).Placement.Spec
 		if _, found, _ := unstructured.NestedMap(stored.Object, "spec", "decisionStrategy", "groupStrategy"); !found {
 			want.DecisionStrategy.GroupStrategy.ClustersPerDecisionGroup = got.DecisionStrategy.GroupStrategy.ClustersPerDecisionGroup
@@ -245,8 +245,7 @@ func requireSameDefaults(t *testing.T, d *debugged, c client.Client) {
 	}
 }
 
-// requireNothingWritten demands that there is one Placement, as it was created, and
-// nothing that is made for Placements.
+// requireNothingWritten requires that the one Placement is unchanged, and that nothing was created for it.
 func requireNothingWritten(t *testing.T, c client.Client, object *clusterv1beta1.Placement) {
 	t.Helper()
 	var placements clusterv1beta1.PlacementList

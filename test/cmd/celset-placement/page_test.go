@@ -27,7 +27,7 @@ import (
 	"github.com/celset/celset/placement/debug"
 )
 
-// TestPage is what a person does who asks why a Placement selects what it selects.
+// TestPage follows a user who asks why a Placement selects its clusters.
 func TestPage(t *testing.T) {
 	cases.OnlyNightly(t, "needs Chromium")
 	chromium := findChromium(t)
@@ -144,16 +144,16 @@ func TestPage(t *testing.T) {
 	}
 }
 
-// tab is a page of a headless Chromium, by its DevTools protocol. Elements are named by CSS selectors.
+// A tab is a page in a headless Chromium, driven by the DevTools protocol. CSS selectors name elements.
 type tab struct {
 	*testing.T
 	connection *websocket.Conn
 	calls      int
-	// requests are those of the page, complaints what it wrote to the console and threw.
+	// requests lists the page's requests. complaints lists its console output and uncaught exceptions.
 	requests, complaints []string
 }
 
-// findChromium skips the test where there is none, which CI must have.
+// findChromium returns the path of Chromium. Without Chromium it skips the test, or fails it in CI.
 func findChromium(t *testing.T) string {
 	t.Helper()
 	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
@@ -174,7 +174,7 @@ func browse(t *testing.T, chromium, url string) *tab {
 	// The browser may write to its folder while it ends.
 	dir, err := os.MkdirTemp("", "celset-")
 	require.NoError(t, err)
-	// Without a sandbox of its own it runs as root, too. Certificates of tests are signed by nobody.
+	// Without its sandbox, Chromium also runs as root. Certificates of tests are self-signed.
 	command := exec.CommandContext(t.Context(), chromium, "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
 		"--ignore-certificate-errors", "--remote-debugging-port=0", "--user-data-dir="+dir, "about:blank")
 	require.NoError(t, command.Start())
@@ -215,7 +215,7 @@ func browse(t *testing.T, chromium, url string) *tab {
 	return b
 }
 
-// call calls a method of the protocol, and keeps what the page does meanwhile.
+// call calls a method of the protocol, and records the page's events meanwhile.
 func (b *tab) call(method string, params any) json.RawMessage {
 	b.Helper()
 	b.calls++
@@ -249,7 +249,7 @@ func (b *tab) call(method string, params any) json.RawMessage {
 	}
 }
 
-// evaluate returns what a script says. Its arguments are encoded for it.
+// evaluate returns the result of a script. It encodes args for the script.
 func (b *tab) evaluate(script string, args ...any) any {
 	b.Helper()
 	for i, arg := range args {
@@ -267,7 +267,7 @@ func (b *tab) evaluate(script string, args ...any) any {
 	return answer.Result.Value
 }
 
-// fill writes a text into a field, in place of what is there.
+// fill replaces the text of a field.
 func (b *tab) fill(selector, text string) {
 	b.Helper()
 	b.evaluate(`(() => { const e = document.querySelector(%s); e.value = ""; e.focus() })()`, selector)
@@ -279,7 +279,7 @@ func (b *tab) click(selector string) {
 	b.evaluate(`document.querySelector(%s).click()`, selector)
 }
 
-// read waits until an element is there and has a text in it, and returns all of its text.
+// read waits until an element contains the text, and returns all text of the element.
 func (b *tab) read(selector, text string) (said string) {
 	b.Helper()
 	b.wait(func() bool {
@@ -289,7 +289,7 @@ func (b *tab) read(selector, text string) (said string) {
 	return said
 }
 
-// wait waits until something is so. It asks the page in this goroutine, which can end the test.
+// wait waits until so returns true. It asks the page in this goroutine, which may end the test.
 func (b *tab) wait(so func() bool, what string) {
 	b.Helper()
 	for deadline := time.Now().Add(time.Minute); !so(); time.Sleep(20 * time.Millisecond) {

@@ -60,7 +60,7 @@ func TestRun(t *testing.T) {
 	require.Empty(t, *lease.Spec.HolderIdentity, "the next one needs not wait")
 }
 
-// A program is celset-placement with the rights in the manifests. The addresses are those of its flags.
+// A program is celset-placement with the rights in the manifests. The addresses are its flags' values.
 type program struct {
 	health, metrics, debug string
 	flags                  []string

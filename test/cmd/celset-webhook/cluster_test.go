@@ -30,7 +30,7 @@ import (
 	"github.com/celset/celset/test/internal/minor"
 )
 
-// These are as in manifests/webhook.
+// These values are the same as in manifests/webhook.
 const (
 	manifests         = "../../../manifests/webhook"
 	serverName        = "celset-webhook.celset-system.svc"
@@ -48,12 +48,12 @@ func startCluster(t *testing.T) *cluster {
 	return &cluster{env.Start(t, controlplane.Options{
 		SkipKwok: true, SkipControllerManager: true, Users: []controlplane.User{env.Webhook},
 		APIServerArgs: []string{"--runtime-config=resource.k8s.io/v1beta2=true,scheduling.k8s.io/v1beta1=true"},
-		// Without them, the API server drops what must not be in our domain.
+		// Without these gates, the API server drops fields that must not be in our domain.
 		FeatureGates: minor.TurnOn(features.DRADerivedAttributes, features.DRAConsumableCapacity, features.GenericWorkload, features.TopologyAwareWorkloadScheduling),
 	})}
 }
 
-// warnings are what the API server sends beside its answers.
+// warnings collects the warnings in the API server's answers.
 type warnings struct {
 	mutex sync.Mutex
 	texts []string
@@ -66,7 +66,7 @@ func (w *warnings) HandleWarningHeader(_ int, _, text string) {
 	w.texts = append(w.texts, text)
 }
 
-// apply stores what a manifest has, and returns the warnings that a user sees.
+// apply applies a manifest and returns the warnings that a user sees.
 func (c *cluster) apply(t *testing.T, manifest string, options controlplane.ApplyOptions) ([]string, error) {
 	t.Helper()
 	seen := &warnings{}
@@ -76,11 +76,11 @@ func (c *cluster) apply(t *testing.T, manifest string, options controlplane.Appl
 	return seen.texts, err
 }
 
-// rendered is what kubectl makes of an overlay, with a certificate beside it.
+// rendered returns kubectl's rendering of an overlay with the given certificate files.
 func (c *cluster) rendered(t *testing.T, overlay string, files map[string][]byte) string {
 	t.Helper()
 	root := t.TempDir()
-	// The overlays refer to the folder beside theirs.
+	// The overlays refer to their sibling folders.
 	for _, folder := range []string{"webhook", "labels"} {
 		require.NoError(t, os.CopyFS(filepath.Join(root, folder), os.DirFS(filepath.Join(manifests, "..", folder))))
 	}
@@ -121,7 +121,7 @@ func manifestOf(t *testing.T, objects ...*unstructured.Unstructured) string {
 	return strings.Join(documents, "---\n")
 }
 
-// certificate signs itself and is for the name of the service.
+// certificate returns a self-signed certificate for the name of the Service.
 func certificate(t *testing.T) map[string][]byte {
 	t.Helper()
 	certificate, key, err := certutil.GenerateSelfSignedCertKey(serverName, nil, nil)
@@ -129,9 +129,8 @@ func certificate(t *testing.T) map[string][]byte {
 	return map[string][]byte{"tls.crt": certificate, "tls.key": key, "ca.crt": certificate}
 }
 
-// install applies an overlay, with a given certificate if it takes one. Nothing routes the addresses of
-// services here, so that the service is another name for this host, where the port is a
-// free one; and updates of claims are sent, too, to see what becomes of them.
+// install applies an overlay, with certificate files if the overlay needs them. Service addresses are not routed here, so the
+// Service becomes an alias of this host with a free port. Updates of claims also go to the webhook, so that tests see their fate.
 func (c *cluster) install(t *testing.T, overlay string, files map[string][]byte, port int) {
 	t.Helper()
 	asTheyAre := objectsIn(t, c.rendered(t, overlay, files))
@@ -153,7 +152,7 @@ func (c *cluster) install(t *testing.T, overlay string, files map[string][]byte,
 	require.NoError(t, err)
 }
 
-// A replica is celset-webhook with the rights in the manifests. The port is that of its webhooks.
+// A replica is celset-webhook with the rights in the manifests. port is the port of its webhooks.
 type replica struct {
 	port            int
 	health, metrics string
@@ -194,7 +193,7 @@ func (c *cluster) serve(t *testing.T, files map[string][]byte) (r *replica, stop
 	return r, r.run(t, "--certificate-source=files", "--cert-dir="+dir)
 }
 
-// waitForWebhook waits until the API server has heard of the webhook and asks it.
+// waitForWebhook waits until the API server calls the webhook.
 func (c *cluster) waitForWebhook(t *testing.T) {
 	t.Helper()
 	require.Eventually(t, func() bool {
@@ -219,7 +218,7 @@ func freePort(t *testing.T) int {
 	return listener.Addr().(*net.TCPAddr).Port
 }
 
-// claim is a claim for devices of the class mla with a constraint and its definition.
+// claim returns a claim for devices of the class mla, with a constraint and its definition.
 func claim(name string, count int, expression string) string {
 	return fmt.Sprintf(`
 apiVersion: resource.k8s.io/v1
@@ -239,19 +238,19 @@ func definition(name, expression string) string {
 
 func parameters(of string) string { return "{opaque: {driver: celset.dev, parameters: " + of + "}}" }
 
-// class is a class with entries of a configuration.
+// class returns a class with configuration entries.
 func class(name string, config ...string) string {
 	return fmt.Sprintf("{apiVersion: resource.k8s.io/v1, kind: DeviceClass, metadata: {name: %s}, spec: {config: [%s]}}\n", name, strings.Join(config, ", "))
 }
 
-// referring is a claim for devices of a class, which defines the constraint.
+// referring returns a claim for devices of a class that defines the constraint.
 func referring(name, class, constraint string) string {
 	return fmt.Sprintf("{apiVersion: resource.k8s.io/v1, kind: ResourceClaim, metadata: {name: %s}, spec: {devices: {"+
 		"requests: [{name: r, exactly: {deviceClassName: %s}}], constraints: [{matchAttribute: celset.dev/%s}]}}}\n", name, class, constraint)
 }
 
-// deriving is a claim that derives an attribute in the domain of the constraints, in
-// either form of a request. The API server wants a constraint on it.
+// deriving returns a claim that derives an attribute in the domain of the constraints, in either form of a request. The API
+// server requires a constraint on a derived attribute.
 func deriving(name, request string) string {
 	return fmt.Sprintf("{apiVersion: resource.k8s.io/v1, kind: ResourceClaim, metadata: {name: %s}, spec: {devices: {requests: [%s], constraints: [{matchAttribute: celset.dev/a}]}}}\n", name,
 		strings.ReplaceAll(request, "DERIVED", "deviceClassName: mla, derivedAttributes: [{name: celset.dev/a, expression: \"true\"}]"))

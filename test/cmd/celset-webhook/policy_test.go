@@ -21,7 +21,7 @@ import (
 	"github.com/celset/celset/test/internal/minor"
 )
 
-// waitForPolicy waits until the API server has heard of all three policies.
+// waitForPolicy waits until the API server enforces all three policies.
 func waitForPolicy(t *testing.T, c *cluster) {
 	t.Helper()
 	wrong := claim("probe", 4, " ")
@@ -33,7 +33,7 @@ func waitForPolicy(t *testing.T, c *cluster) {
 	}
 }
 
-// TestPolicy: the policy works without the webhook.
+// TestPolicy checks that the policies work without the webhook.
 func TestPolicy(t *testing.T) {
 	c := startCluster(t)
 	_, err := c.apply(t, finalized(class("earlier", parameters("{kind: Ring}"))), controlplane.ApplyOptions{})
@@ -62,7 +62,7 @@ func TestPolicy(t *testing.T) {
 	})
 }
 
-// said is what the policy says of a constraint, or of entries with these parameters, in claims, templates and classes.
+// said returns the policy's message for a constraint, or for entries with these parameters, in claims, templates and classes.
 func (c *cluster) said(t *testing.T, input string) string {
 	t.Helper()
 	manifests := []string{strings.Replace(claim("policy", 4, "true"), "matchAttribute: celset.dev/a", input, 1)}
@@ -97,7 +97,7 @@ func (c *cluster) said(t *testing.T, input string) string {
 	return "claim: " + said[0] + "\nclass: " + said[1]
 }
 
-// requireNoDerivedAttributes in our domain.
+// requireNoDerivedAttributes requires that derived attributes in our domain are refused.
 func requireNoDerivedAttributes(t *testing.T, c *cluster) {
 	minor.NeedsGate(t, features.DRADerivedAttributes)
 	for _, request := range derivingRequests {

@@ -33,7 +33,7 @@ import (
 
 const refusedBy = `admission webhook "claims.celset.dev" denied the request: ResourceClaim.resource.k8s.io "%s" is invalid: `
 
-// TestWebhook is what happens on a real API server, from the manifests on.
+// TestWebhook tests the webhook on a real API server, starting from the manifests.
 func TestWebhook(t *testing.T) {
 	c := startCluster(t)
 	t.Run("manifests", func(t *testing.T) { requireApplicable(t, c) })
@@ -112,8 +112,7 @@ func TestWebhook(t *testing.T) {
 	})
 }
 
-// requireApplicable has the API server look at all of the manifests as they are. It has
-// no cert-manager.
+// requireApplicable makes the API server validate all manifests unchanged. cert-manager is not installed.
 func requireApplicable(t *testing.T, c *cluster) {
 	_, err := c.apply(t, "{apiVersion: v1, kind: Namespace, metadata: {name: celset-system}}", controlplane.ApplyOptions{})
 	require.NoError(t, err)
@@ -140,8 +139,8 @@ func requireApplicable(t *testing.T, c *cluster) {
 	require.Equal(t, 1, kinds["Certificate"]*kinds["Issuer"]*kinds["Deployment"]*kinds["PodDisruptionBudget"])
 }
 
-// requireClassesAreRead: one that is missing may come, and is known as soon as it is
-// there.
+// requireClassesAreRead checks that a claim may refer to a class that does not exist yet, and that a new class is effective at
+// once.
 func requireClassesAreRead(t *testing.T, c *cluster) {
 	texts, err := c.apply(t, referring("early", "vendor", "ring4"), controlplane.ApplyOptions{})
 	require.NoError(t, err)
@@ -159,14 +158,14 @@ func requireClassesAreRead(t *testing.T, c *cluster) {
 	require.ErrorContains(t, err, `Not found: "celset.dev/rin4"`)
 }
 
-// group is a PodGroup with a constraint in its annotation, which it refers to.
+// group returns a PodGroup that refers to the constraint in its annotation.
 func group(name, expression string) string {
 	return fmt.Sprintf("{apiVersion: scheduling.k8s.io/v1beta1, kind: PodGroup, metadata: {name: %s, namespace: default, annotations: {celset.dev/node-set-constraint: "+
 		"%q}}, spec: {schedulingPolicy: {gang: {minCount: 2}}, schedulingConstraints: {topology: [{key: celset.dev/near}]}}}", name,
 		"{apiVersion: celset.dev/v1alpha1, kind: CELNodeSetConstraint, name: near, expression: '"+expression+"'}")
 }
 
-// requireGroupsAreChecked: mistakes in an annotation are refused when it is written, and what a class defines is found.
+// requireGroupsAreChecked checks that mistakes in an annotation are refused on write, and that definitions in a class are found.
 func requireGroupsAreChecked(t *testing.T, c *cluster) {
 	minor.NeedsVersion(t, "1.37", "scheduling.k8s.io/v1beta1")
 	_, err := c.apply(t, group("broken", "nodes.al(n)"), controlplane.ApplyOptions{})
@@ -206,7 +205,7 @@ func requirePodsAreWarnedOf(t *testing.T, c *cluster) {
 		`ResourceClaimTemplate right, the pod would wait for ever; use celset-scheduler`}, texts)
 }
 
-// requireRatcheted changes and deletes objects that are refused now.
+// requireRatcheted changes and deletes stored objects that would be refused now.
 func requireRatcheted(t *testing.T, c *cluster) {
 	claims, classes := c.Client().ResourceV1().ResourceClaims("default"), c.Client().ResourceV1().DeviceClasses()
 	patch := func(patch string) error {
@@ -238,7 +237,7 @@ func requireRatcheted(t *testing.T, c *cluster) {
 	require.True(t, apierrors.IsNotFound(err))
 }
 
-// requireOthersAreNotHeldUp while nobody answers.
+// requireOthersAreNotHeldUp checks that other objects are admitted while no replica answers.
 func requireOthersAreNotHeldUp(t *testing.T, c *cluster) {
 	_, err := c.apply(t, claim("late", 4, "true"), controlplane.ApplyOptions{})
 	require.ErrorContains(t, err, `failed calling webhook "claims.celset.dev"`)
@@ -257,7 +256,7 @@ func requireOthersAreNotHeldUp(t *testing.T, c *cluster) {
 	require.ErrorContains(t, err, `failed calling webhook "deviceclasses.celset.dev"`)
 }
 
-// post sends a body that is no review, and returns the status of the response.
+// post sends a body that is not an AdmissionReview, and returns the status of the response.
 func post(t *testing.T, r *replica, authority []byte, path string) int {
 	t.Helper()
 	pool := x509.NewCertPool()
@@ -277,7 +276,7 @@ func post(t *testing.T, r *replica, authority []byte, path string) int {
 	return response.StatusCode
 }
 
-// template makes a template of a claim.
+// template returns a template of a claim.
 func template(claim string) string {
 	before, spec, _ := strings.Cut(claim, "spec:\n")
 	return strings.Replace(before, "kind: ResourceClaim", "kind: ResourceClaimTemplate", 1) + "spec:\n  spec:\n  " + strings.ReplaceAll(spec, "\n  ", "\n    ")
@@ -287,7 +286,7 @@ func finalized(manifest string) string {
 	return strings.Replace(manifest, "name: earlier}", "name: earlier, finalizers: [celset.dev/test]}", 1)
 }
 
-// TestExamples: the webhook has nothing against them, and nothing to warn of.
+// TestExamples checks that the webhook accepts the examples without warnings.
 func TestExamples(t *testing.T) {
 	c := startCluster(t)
 	c.serve(t, certificate(t))

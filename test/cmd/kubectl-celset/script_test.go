@@ -38,7 +38,7 @@ func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir: filepath.Join("testdata", "script"),
 		Setup: func(env *testscript.Env) error {
-			// There is no cluster, whatever the environment of the test says.
+			// The scripts find no cluster, regardless of the test's environment.
 			env.Setenv("KUBECONFIG", filepath.Join(env.WorkDir, "none"))
 			env.Setenv("HOME", env.WorkDir)
 			if err := writeMachine(filepath.Join(env.WorkDir, "machine.yaml")); err != nil {
@@ -78,7 +78,7 @@ func exits(ts *testscript.TestScript, negated bool, args []string) {
 	ts.Check(conforms(ts.ReadFile("stdout")))
 }
 
-// conforms compares structured output with the schema of its kind. Text, and objects of Kubernetes, have none.
+// conforms validates structured output against the schema of its kind. Plain text and Kubernetes objects have no schema.
 func conforms(stdout string) error {
 	var document map[string]any
 	if yaml.Unmarshal([]byte(stdout), &document) != nil || document["apiVersion"] != output.APIVersion {
@@ -96,7 +96,7 @@ func conforms(stdout string) error {
 	return result.AsError()
 }
 
-// TestSchemasRefuse what the commands do not print.
+// TestSchemasRefuse checks that the schemas reject documents that the commands never print.
 func TestSchemasRefuse(t *testing.T) {
 	for _, kind := range []string{output.CheckReport, output.Explanation, output.FragmentationReport, output.GroupExplanation, output.Picture, output.PlacementDecided, output.PlacementReport} {
 		begin := "apiVersion: " + output.APIVersion + "\nkind: " + kind + "\n"
@@ -106,8 +106,8 @@ func TestSchemasRefuse(t *testing.T) {
 	require.Error(t, conforms("apiVersion: "+output.APIVersion+"\nkind: Other\n"))
 }
 
-// writeMachine writes what is published on node-4, an hgx-h100, and the claim finetune, which
-// has a GPU of it and the rail beside it, as "kubectl get -o yaml" would.
+// writeMachine writes the slices of node-4, an hgx-h100, and the claim finetune, which has a GPU of node-4 and the rail next to
+// it, as "kubectl get -o yaml" would.
 func writeMachine(path string) error {
 	m, err := machine.ByName("hgx-h100")
 	if err != nil {

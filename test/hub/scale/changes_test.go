@@ -20,10 +20,10 @@ import (
 	"github.com/celset/celset/test/internal/env"
 )
 
-// core is the label of the clusters that every Placement selects, however it changes.
+// core labels the clusters that every Placement selects after any change.
 const core = "core"
 
-// keepChanging changes a Placement or a cluster at a time until the context ends.
+// keepChanging changes one Placement or cluster at a time until the context ends.
 func (h *hub) keepChanging(ctx context.Context, random *rand.Rand, placements []*clusterv1beta1.Placement, clusters int) error {
 	for ; ctx.Err() == nil; time.Sleep(10 * time.Millisecond) {
 		var err error
@@ -41,8 +41,7 @@ func (h *hub) keepChanging(ctx context.Context, random *rand.Rand, placements []
 	return nil
 }
 
-// anySpec is a spec that selects at least the core clusters, and does not depend on
-// what was selected before.
+// anySpec returns a random spec that selects at least the core clusters, and whose result does not depend on earlier decisions.
 func anySpec(random *rand.Rand) clusterv1beta1.PlacementSpec {
 	spec := clusterv1beta1.PlacementSpec{
 		PrioritizerPolicy: exactly(builtIn(placement.ResourceAllocatableCPU, int32(random.IntN(5)-2)), room(int32(random.IntN(5)-2))),
@@ -71,14 +70,14 @@ func anySpec(random *rand.Rand) clusterv1beta1.PlacementSpec {
 		}}}
 	}
 	if random.IntN(4) == 0 {
-		// Everything, so no core cluster is left out.
+		// Select all clusters, so that no core cluster is left out.
 		spec.NumberOfClusters = ptr.To[int32](1000)
 	}
 	return spec
 }
 
-// keepMeddling does to PlacementDecisions what others should not, one at a time, until the context ends,
-// and returns how often. It never takes a core cluster away.
+// keepMeddling changes PlacementDecisions as other writers must not, one at a time, until the context ends. It never removes a
+// core cluster. It returns the number of changes.
 func (h *hub) keepMeddling(ctx context.Context, random *rand.Rand, placements []*clusterv1beta1.Placement) (done int, err error) {
 	for ; ctx.Err() == nil; sleep(ctx, 200*time.Millisecond) {
 		err := h.meddle(ctx, random, placements[random.IntN(len(placements))].Name, placements[random.IntN(len(placements))].Name)
@@ -93,7 +92,7 @@ func (h *hub) keepMeddling(ctx context.Context, random *rand.Rand, placements []
 	return done, nil
 }
 
-// meddle deletes or changes one of the PlacementDecisions of a Placement, in the version that was read.
+// meddle deletes or changes a PlacementDecision of a Placement, in the version that it has read.
 func (h *hub) meddle(ctx context.Context, random *rand.Rand, placement, another string) error {
 	var list clusterv1beta1.PlacementDecisionList
 	if err := h.List(ctx, &list, client.InNamespace(namespace), client.MatchingLabels{clusterv1beta1.PlacementLabel: placement}); err != nil || len(list.Items) == 0 {

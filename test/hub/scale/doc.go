@@ -1,10 +1,9 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package scale has tests of placement on a hub with many clusters and Placements,
-// with instances that are killed, and with objects in which everything is wrong. Each
-// has a real API server of its own. In short mode there are fewer of everything.
+// Package scale tests placement on a hub with many clusters and Placements, with killed instances, and with completely malformed
+// objects. Each test has its own API server. Short mode uses smaller numbers.
 //
-// The tests pin what does not depend on the machine: how many clusters are evaluated,
-// how much is written, and what an observer of the PlacementDecisions sees.
+// The tests pin values that do not depend on the machine: the numbers of evaluated clusters and of writes, and the
+// PlacementDecisions that an observer sees.
 package scale

@@ -30,11 +30,11 @@ const (
 	lease  = 6 * time.Second
 	outage = 9 * time.Second
 	short  = 3 * time.Second
-	// checkEvery is after how many faults all is well for as long as it takes to settle.
+	// checkEvery is the number of faults between two checks of the settled state.
 	checkEvery = 6
 )
 
-// kept is a program behind faults that is started again whenever it has ended.
+// kept is a program behind faults that is restarted whenever it ends.
 type kept struct {
 	faults *faults.Faults
 	start  func() *instance
@@ -45,7 +45,7 @@ type kept struct {
 	ended   chan struct{}
 }
 
-// keep starts the program and keeps it until the context ends.
+// keep starts the program and restarts it until the context ends.
 func (h *hub) keep(ctx context.Context, t *testing.T, binary string, seed uint64) *kept {
 	t.Helper()
 	config := h.RESTConfig()
@@ -92,7 +92,7 @@ func (k *kept) running() *instance {
 	return k.current
 }
 
-// pause stops the program for as long, and has it go on.
+// pause stops the program for a duration by SIGSTOP.
 func (k *kept) pause(ctx context.Context, d time.Duration) {
 	process := k.running().command.Process
 	_ = process.Signal(syscall.SIGSTOP) // it fails if it has just ended
@@ -107,10 +107,10 @@ func sleep(ctx context.Context, d time.Duration) {
 	}
 }
 
-// action is something that goes wrong, and is over when run returns.
+// An action causes a fault. The fault is over when run returns.
 type action struct {
 	name string
-	// apart says that the API server does not answer meanwhile, not even the test.
+	// apart is set if the API server does not answer during the fault, not even to the test.
 	apart bool
 	run   func(ctx context.Context, one *kept, all []*kept) error
 }
@@ -161,12 +161,12 @@ func (h *hub) actions() []action {
 	}
 }
 
-// TestFaults has two instances of the program work while what they say to the API server is
-// lost, late or refused, while they are killed, paused and cut off, and while the API server
-// and etcd are. Placements and clusters change all the while, and others meddle with PlacementDecisions.
+// TestFaults runs two instances of the program behind faults. Their requests are lost, delayed or refused; the instances are
+// killed, paused and cut off, and so are the API server and etcd. Meanwhile Placements and clusters change, and others meddle
+// with PlacementDecisions.
 //
-// No cluster that stays selected is ever in no PlacementDecision. Now and then all is well
-// for as long as it takes, and then everything is as it is decided from scratch.
+// A cluster that stays selected must always be in some PlacementDecision. From time to time the faults stop until everything has
+// settled. The result must then equal a decision from scratch.
 func TestFaults(t *testing.T) {
 	text := os.Getenv("CELSET_FAULTS")
 	if text == "" {
@@ -243,8 +243,8 @@ func TestFaults(t *testing.T) {
 	t.Logf("%d Placements on %d clusters, %d versions of PlacementDecisions, %d of them to confirm, settled %d times after at most %v", len(placements), clusters, o.events, o.confirmed, settles, longest.Round(time.Millisecond))
 }
 
-// whileChanging lets something go wrong while Placements and clusters change and others meddle; or after, if
-// the API server does not answer meanwhile. It returns how often others did.
+// whileChanging runs a fault while Placements and clusters change and others meddle. If the API server does not answer during the
+// fault, the changes come after it. It returns the number of others' changes.
 func (h *hub) whileChanging(t *testing.T, random *rand.Rand, placements []*clusterv1beta1.Placement, clusters int, a action, run func() error) (meddled int) {
 	t.Helper()
 	ctx, stop := context.WithCancel(t.Context())

@@ -27,13 +27,13 @@ import (
 )
 
 const (
-	// fleetPatience is for what takes minutes on a small machine: 20,000 clusters are 80,000 requests.
+	// fleetPatience limits waits that take minutes on a small machine: 20,000 clusters need 80,000 requests.
 	fleetPatience = 15 * time.Minute
-	// fleetChanges is how many clusters change, one after the other.
+	// fleetChanges is the number of clusters that change, one after the other.
 	fleetChanges = 40
 )
 
-// fleetSize is what CELSET_FLEET says, such as 20000/500 for clusters and Placements.
+// fleetSize returns the sizes in CELSET_FLEET, such as 20000/500 for clusters and Placements.
 func fleetSize(t *testing.T) (clusters, placements int) {
 	t.Helper()
 	text := os.Getenv("CELSET_FLEET")
@@ -45,9 +45,8 @@ func fleetSize(t *testing.T) (clusters, placements int) {
 	return clusters, placements
 }
 
-// TestFleet has celset-placement, in a process of its own, decide many Placements over many clusters: from
-// nothing, when one cluster changes, and when it starts again. No cluster that stays selected may be missing
-// from all PlacementDecisions meanwhile. How long it takes is written down, not judged.
+// TestFleet runs celset-placement in its own process with many Placements and clusters: from nothing, when one cluster changes,
+// and after a restart. A cluster that stays selected must always be in some PlacementDecision. Durations are logged, not judged.
 func TestFleet(t *testing.T) {
 	clusters, placements := fleetSize(t)
 	binary, h := build(t), newHub(t, controlplane.Options{})
@@ -59,7 +58,7 @@ func TestFleet(t *testing.T) {
 		kind := kindsOfPlacements[i%len(kindsOfPlacements)]
 		name := fmt.Sprintf("%s-%d", kind.name, i/len(kindsOfPlacements))
 		h.place(t, name, kind.spec(i/len(kindsOfPlacements)))
-		// Of the others, what is selected depends on more than the cluster itself.
+		// The selection of all other kinds depends on more than the cluster itself.
 		evaluated[name] = kind.name == "label" || kind.name == "claim"
 	}
 	t.Logf("%d clusters and scores, %d Placements made in %v", clusters, placements, time.Since(began).Round(time.Second))
@@ -71,7 +70,7 @@ func TestFleet(t *testing.T) {
 	t.Logf("%d PlacementDecisions, %d clusters in them", len(o.versions()), total(objects))
 	p.logMemory(t, clusters)
 
-	// The clusters that change are not looked for; all others of Placements that ask each for itself are.
+	// Expect all clusters but the changing ones, for Placements that evaluate each cluster by itself.
 	changed := sets.New[string]()
 	for i := range fleetChanges {
 		changed.Insert(nameOf(fleetIndex(i, clusters)))
@@ -84,8 +83,8 @@ func TestFleet(t *testing.T) {
 	}
 	o.expect(expected)
 
-	// Slices are cut from one list by name, as Open Cluster Management does: if a cluster comes or goes, all after
-	// it are cut anew.
+	// PlacementDecisions are slices of one list sorted by name, as in Open Cluster Management. If a cluster comes or goes, all later
+	// slices change.
 	for end, where := range []string{"first", "last"} {
 		var took []time.Duration
 		before := o.count()
@@ -108,7 +107,7 @@ func TestFleet(t *testing.T) {
 	h.requireSettled(t)
 }
 
-// fleetIndex is which cluster changes as the i-th: now one of the first, now one of the last.
+// fleetIndex returns the index of the i-th cluster to change, alternating between the first and the last clusters.
 func fleetIndex(i, clusters int) int {
 	if i%2 == 0 {
 		return i / 2 * 7
@@ -124,8 +123,7 @@ func total(selected map[string]sets.Set[string]) int {
 	return n
 }
 
-// settle changes the region of a cluster and returns how long it takes until the last PlacementDecision has
-// got other clusters because of that.
+// settle changes the region of a cluster. It returns the time until the last PlacementDecision has other clusters as a result.
 func (h *hub) settle(t *testing.T, o *observer, i int, region string) time.Duration {
 	t.Helper()
 	object := &clusterv1.ManagedCluster{}
@@ -143,7 +141,7 @@ func (h *hub) settle(t *testing.T, o *observer, i int, region string) time.Durat
 	return o.settled().Sub(began)
 }
 
-// measured is a process whose metrics are read.
+// measured is a process with metrics.
 type measured struct {
 	*instance
 	began time.Time
@@ -162,11 +160,10 @@ func (h *hub) startMeasured(t *testing.T, binary string) *measured {
 	}
 }
 
-// decided waits until every Placement was decided and written, and nothing is left to do, and returns how
-// long after the start that was.
+// decided waits until every Placement is decided and written, and the queues are empty. It returns the time since the start.
 func (p *measured) decided(t *testing.T, placements int) time.Duration {
 	t.Helper()
-	// Nothing is left to do when there is nothing in the queues twice in a row.
+	// Work is done when the queues are empty twice in a row.
 	var since time.Time
 	require.Eventually(t, func() bool {
 		p.running(t)
@@ -184,7 +181,7 @@ func (p *measured) decided(t *testing.T, placements int) time.Duration {
 	return since.Sub(p.began)
 }
 
-// values are the metrics by name, summed over their labels. Those of histograms are counts.
+// values returns the metrics by name, summed over their labels. Histograms yield their counts.
 func (p *measured) values(ctx context.Context) (map[string]float64, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, p.url, nil)
 	if err != nil {

@@ -35,17 +35,16 @@ import (
 	"github.com/celset/celset/test/internal/env"
 )
 
-// namespace has all Placements. The set of the generated clusters is bound to it.
+// namespace contains all Placements. The set of the generated clusters is bound to it.
 const namespace = "scale"
 
 func TestMain(m *testing.M) { env.Main(m) }
 
-// hub is a real API server with the kinds of Open Cluster Management and nothing that
-// acts on them.
+// hub is a real API server with the kinds of Open Cluster Management, without controllers.
 type hub struct{ *env.Hub }
 
-// newHub starts a hub that ends with the test. Objects need not have a namespace that
-// exists: there would be thousands.
+// newHub starts a hub that ends with the test. It accepts objects in missing namespaces, to avoid creating thousands of
+// namespaces.
 func newHub(t testing.TB, options controlplane.Options) *hub {
 	t.Helper()
 	options.APIServerArgs = append(options.APIServerArgs, "--disable-admission-plugins=NamespaceLifecycle")
@@ -64,7 +63,7 @@ func (h *hub) bind(ctx context.Context, name string) error {
 	})
 }
 
-// each does something for the numbers from 0 to n-1, several at a time.
+// each calls do for the numbers from 0 to n-1, several at a time.
 func each(t testing.TB, n int, do func(ctx context.Context, i int) error) {
 	t.Helper()
 	group, ctx := errgroup.WithContext(t.Context())
@@ -75,7 +74,7 @@ func each(t testing.TB, n int, do func(ctx context.Context, i int) error) {
 	require.NoError(t, group.Wait())
 }
 
-// join creates clusters number first to last-1 of the generated fleet.
+// join creates the clusters first to last-1 of the generated fleet.
 func (h *hub) join(t testing.TB, first, last int) {
 	t.Helper()
 	now := time.Now()
@@ -110,7 +109,7 @@ func (h *hub) score(t testing.TB, n int) {
 	})
 }
 
-// nameOf is the name of a cluster of the generated fleet.
+// nameOf returns the name of a cluster of the generated fleet.
 func nameOf(i int) string { return fleet.Cluster(i, time.Time{}).Name }
 
 // place creates a Placement for celset.
@@ -141,11 +140,11 @@ func build(t testing.TB) string {
 	return env.Program(t, program)
 }
 
-// instance is a process that runs the program.
+// An instance is a process that runs the program.
 type instance struct {
 	command *exec.Cmd
 	output  *bytes.Buffer
-	// done is closed when the process has ended, and then output may be read.
+	// done is closed when the process has ended. Only then may output be read.
 	done chan struct{}
 	kill func()
 }
@@ -180,14 +179,14 @@ func (i *instance) running(t testing.TB) {
 	}
 }
 
-// meter counts what a controller does.
+// A meter counts the actions of a controller.
 type meter struct {
 	evaluations atomic.Int64
-	// decisions are those that were made, or found to stand.
+	// decisions counts decisions that were made or confirmed.
 	decisions atomic.Int64
 
 	mutex sync.Mutex
-	// writes are the requests that are no reads, by method and resource.
+	// writes counts the writing requests by method and resource.
 	writes map[string]int
 }
 
@@ -197,13 +196,12 @@ func (*meter) ObserveCompilation(string, bool, error) {}
 // ObserveEvaluation implements [cel.Observer].
 func (m *meter) ObserveEvaluation(string, uint64, error) { m.evaluations.Add(1) }
 
-// ObserveSchedule is not of interest.
+// ObserveSchedule does nothing.
 func (*meter) ObserveSchedule() func(*placement.Result, error) {
 	return func(*placement.Result, error) {}
 }
 
-// ObservePlugin implements [placement.Observer]. The first filter runs once each time a
-// Placement is decided.
+// ObservePlugin implements [placement.Observer]. The first filter runs once for each decision of a Placement.
 func (m *meter) ObservePlugin(_, name string) func() {
 	if name != placement.Predicate {
 		return func() {}
@@ -218,7 +216,7 @@ func (m *meter) ObserveTurn(turn string, _ bool) {
 	}
 }
 
-// ObserveWriting is not of interest.
+// ObserveWriting does nothing.
 func (*meter) ObserveWriting() func(error) { return func(error) {} }
 
 // roundTripper counts the requests of a client.
@@ -247,7 +245,7 @@ func (r roundTripper) RoundTrip(request *http.Request) (*http.Response, error) {
 	return r.next.RoundTrip(request)
 }
 
-// reset returns the counts of writes and evaluations, and starts anew.
+// reset returns the counts of writes and evaluations, and resets them.
 func (m *meter) reset() (writes map[string]int, evaluations int) {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()

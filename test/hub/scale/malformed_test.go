@@ -28,8 +28,8 @@ import (
 	"github.com/celset/celset/test/internal/env"
 )
 
-// TestMalformedOnHub gives Placements that select everything another spec, as wrong
-// as the API server takes it, and then spoils the rest of the hub.
+// TestMalformedOnHub gives Placements that select everything another spec, as malformed as the API server accepts, and then
+// spoils the rest of the hub.
 func TestMalformedOnHub(t *testing.T) {
 	h := newHub(t, controlplane.Options{})
 	const clusters = 20
@@ -57,30 +57,29 @@ func TestMalformedOnHub(t *testing.T) {
 
 	good := map[string]sets.Set[string]{}
 	for _, object := range listed.placements {
-		// Who has a number of clusters to choose may find better ones when there are more, on the way.
+		// A Placement with a limited number of clusters may find better clusters when more exist.
 		if object.Spec.NumberOfClusters == nil && len(object.Spec.SpreadPolicy.SpreadConstraints) == 0 && meta.IsStatusConditionFalse(object.Status.Conditions, clusterv1beta1.PlacementConditionMisconfigured) &&
 			object.Status.NumberOfSelectedClusters == clusters {
 			good[object.Name] = all[object.Name]
 		}
 	}
 	require.NotEmpty(t, good)
-	// What the observer has yet to hear of is from before.
+	// Events that the observer has not seen yet belong to the earlier state.
 	o.catchUp(t)
 	o.expect(good)
 	n := cases.Of(30, 300)
 	h.spoilRest(t, uint64(n))
 	h.requireTold(t, m)
 	o.requireStayed(t, all)
-	// Now Placements have malformed sets to choose from.
+	// Now Placements can also select from malformed sets.
 	each(t, n, func(ctx context.Context, i int) error { return h.bind(ctx, fmt.Sprintf("malformed-%d", i)) })
 	h.requireTold(t, m)
 	o.requireStayed(t, all)
 	stop()
 }
 
-// requireTold waits until every Placement has conditions of its generation and nothing
-// is decided any more. Scores by Balance may be left behind: the decisions of others
-// are no reason to decide a Placement again.
+// requireTold waits until every Placement has conditions of its generation and no decision is pending. Scores by Balance may be
+// stale: decisions of other Placements do not trigger a new decision.
 func (h *hub) requireTold(t testing.TB, m *meter) listing {
 	t.Helper()
 	for deadline := time.Now().Add(env.Patience); time.Now().Before(deadline); {
@@ -99,8 +98,7 @@ func (h *hub) requireTold(t testing.TB, m *meter) listing {
 	return listing{}
 }
 
-// spoil replaces the spec of a Placement by one that the API server takes, and returns
-// how many it did not take.
+// spoil replaces the spec of a Placement by a malformed one that the API server accepts. It returns the number of rejected specs.
 func (h *hub) spoil(t testing.TB, object *clusterv1beta1.Placement, seed uint64) (rejected int) {
 	t.Helper()
 	for random := rand.New(rand.NewPCG(seed, 1)); ; rejected++ {
@@ -121,8 +119,7 @@ func (h *hub) spoil(t testing.TB, object *clusterv1beta1.Placement, seed uint64)
 	}
 }
 
-// requireRejected demands that it was the content that the API server did not like, or
-// that there is no JSON for it.
+// requireRejected requires that the API server rejected the content, or that the content has no JSON form.
 func requireRejected(t testing.TB, err error) {
 	t.Helper()
 	var unwritable *json.MarshalerError
@@ -145,7 +142,7 @@ func (h *hub) spoilRest(t testing.TB, n uint64) {
 			each.object.SetResourceVersion("")
 			if each.object == score {
 				score.SetNamespace(nameOf(int(seed % 20)))
-				// What Placements read.
+				// The score that Placements read.
 				score.SetName("room")
 				require.NoError(t, client.IgnoreNotFound(h.Delete(t.Context(), score.DeepCopy())))
 			}
@@ -163,8 +160,8 @@ func (h *hub) spoilRest(t testing.TB, n uint64) {
 	t.Logf("%d malformed clusters, scores and sets were taken", taken)
 }
 
-// requireKept demands that every Placement has its conditions, and that the decisions
-// of the misconfigured ones are untouched. It returns how many these are.
+// requireKept requires that every Placement has its conditions, and that the decisions of the misconfigured ones are untouched.
+// It returns the number of misconfigured Placements.
 func requireKept(t testing.TB, listed listing, before map[string]string) (misconfigured int) {
 	t.Helper()
 	now := map[string]string{}

@@ -21,11 +21,10 @@ import (
 	"github.com/celset/celset/test/internal/env"
 )
 
-// kindsOfPlacements are what Placements are told apart by. That with number i of a kind
-// asks for one of some versions, regions or numbers.
+// kindsOfPlacements are kinds of specs. The i-th Placement of a kind asks for one of several versions, regions or numbers.
 var kindsOfPlacements = []struct {
 	name string
-	// evaluated tells that a change of a cluster takes an evaluation of CEL.
+	// evaluated is set if a change of a cluster needs an evaluation of CEL.
 	evaluated bool
 	spec      func(i int) clusterv1beta1.PlacementSpec
 }{
@@ -69,7 +68,7 @@ var kindsOfPlacements = []struct {
 func required(selector clusterv1beta1.ClusterSelector) clusterv1beta1.PlacementSpec {
 	return clusterv1beta1.PlacementSpec{
 		Predicates: []clusterv1beta1.ClusterPredicate{{RequiredClusterSelector: selector}},
-		// By default Balance takes part, and what others decide meanwhile changes its scores.
+		// Without Balance, which is on by default: decisions of other Placements change its scores.
 		PrioritizerPolicy: exactly(),
 	}
 }
@@ -78,12 +77,11 @@ func expression(format string, arguments ...any) clusterv1beta1.ClusterSelector 
 	return clusterv1beta1.ClusterSelector{CelSelector: clusterv1beta1.ClusterCelSelector{CelExpressions: []string{fmt.Sprintf(format, arguments...)}}}
 }
 
-// many is a hub with many clusters, as many scores, and Placements of all kinds, all
-// of them decided.
+// many is a hub with many clusters, a score for each of them, and decided Placements of all kinds.
 type many struct {
 	*hub
 	clusters int
-	// evaluated is how many Placements have an expression.
+	// evaluated is the number of Placements with an expression.
 	placements, evaluated int
 	meter                 *meter
 	observer              *observer
@@ -109,8 +107,7 @@ func newMany(t testing.TB) *many {
 	return m
 }
 
-// decided waits until every Placement has been decided since, and nothing happens any
-// more.
+// decided waits until every Placement has been decided since the given count, and nothing more happens.
 func (m *many) decided(t testing.TB, since int64) {
 	t.Helper()
 	require.Eventually(t, func() bool {
@@ -121,7 +118,7 @@ func (m *many) decided(t testing.TB, since int64) {
 	}
 }
 
-// update changes a cluster and waits until all is settled.
+// update changes a cluster and waits until the Placements are decided.
 func (m *many) update(t testing.TB, i int, mutate func(*clusterv1.ManagedCluster)) {
 	t.Helper()
 	since, object := m.meter.decisions.Load(), &clusterv1.ManagedCluster{}
@@ -130,7 +127,7 @@ func (m *many) update(t testing.TB, i int, mutate func(*clusterv1.ManagedCluster
 	m.decided(t, since)
 }
 
-// TestOneOfManyClustersChanges pins what the change of one cluster costs.
+// TestOneOfManyClustersChanges pins the cost of changing one cluster.
 func TestOneOfManyClustersChanges(t *testing.T) {
 	cases.OnlyNightly(t, "counts what came until nothing came for a while")
 	m := newMany(t)
@@ -143,8 +140,7 @@ func TestOneOfManyClustersChanges(t *testing.T) {
 	require.Equal(t, m.evaluated, evaluations, "one cluster for each Placement with an expression")
 	require.Empty(t, writes)
 
-	// Cluster 8 is in region 0 and has version 1.31: it moves from one of the
-	// Placements by label to another one, and from some by CEL.
+	// Cluster 8 is in region 0 and has version 1.31. It moves between two Placements by label, and leaves some Placements by CEL.
 	m.update(t, 8, func(c *clusterv1.ManagedCluster) { c.Labels["region"] = "eu-central-1" })
 	writes, evaluations = m.meter.reset()
 	require.Equal(t, m.evaluated, evaluations)

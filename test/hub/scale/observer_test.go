@@ -35,29 +35,27 @@ import (
 	"github.com/celset/celset/test/internal/env"
 )
 
-// observer watches the PlacementDecisions of all Placements. After every event it
-// looks at what is selected.
+// An observer watches the PlacementDecisions of all Placements. After every event it checks the selected clusters.
 type observer struct {
 	hub *hub
 
 	mutex sync.Mutex
 	// objects are the PlacementDecisions by name.
 	objects map[string]*clusterv1beta1.PlacementDecision
-	// expected are the clusters to look for, by Placement; missing are those of them
-	// that were selected nowhere after some event.
+	// expected maps a Placement to the clusters to check. missing maps it to the expected clusters that were in no PlacementDecision
+	// after some event.
 	expected, missing map[string]sets.Set[string]
-	// events is how many there were, last when the last one came.
+	// events counts the events. last is the time of the last event.
 	events int
 	last   time.Time
-	// reselected is when the last event came after which an object had other clusters, and
-	// not only other scores.
+	// reselected is the time of the last event that changed the clusters of an object, not only scores.
 	reselected time.Time
-	// confirmed is how many events were of an object that was written only for the sake of others.
+	// confirmed counts events with a new annotation Confirmed, which an object gets only for the sake of other objects.
 	confirmed int
 	broken    error
 }
 
-// observe starts to watch; that ends with the test.
+// observe starts a watch that ends with the test.
 func (h *hub) observe(t testing.TB) *observer {
 	t.Helper()
 	o := &observer{hub: h, objects: map[string]*clusterv1beta1.PlacementDecision{}}
@@ -80,8 +78,7 @@ func (h *hub) observe(t testing.TB) *observer {
 	return o
 }
 
-// observeStore is observe where API servers end and begin, after which a watch of theirs has
-// gaps: it reads what is stored in etcd.
+// observeStore is like observe, but reads etcd. It is for tests that restart API servers, because their watches have gaps then.
 func (h *hub) observeStore(t testing.TB) *observer {
 	t.Helper()
 	o := &observer{hub: h, objects: map[string]*clusterv1beta1.PlacementDecision{}}
@@ -106,7 +103,7 @@ func (h *hub) observeStore(t testing.TB) *observer {
 	return o
 }
 
-// storedEvent is what a watch of an API server would tell.
+// storedEvent converts an event of etcd to an event of an API server's watch.
 func storedEvent(event *clientv3.Event) watch.Event {
 	kind, pair := watch.Modified, event.Kv
 	if event.Type == clientv3.EventTypeDelete {
@@ -147,7 +144,7 @@ func (o *observer) see(e watch.Event) {
 	}
 }
 
-// clustersOf are the names of the clusters of an object, in order. Of none there are none.
+// clustersOf returns the names of the clusters of an object, in order. The object may be nil.
 func clustersOf(object *clusterv1beta1.PlacementDecision) []string {
 	var names []string
 	if object != nil {
@@ -158,7 +155,7 @@ func clustersOf(object *clusterv1beta1.PlacementDecision) []string {
 	return names
 }
 
-// selected are the clusters in all PlacementDecisions of a Placement.
+// selected returns the clusters in all PlacementDecisions of a Placement.
 func (o *observer) selected(name string) sets.Set[string] {
 	result := sets.New[string]()
 	for _, object := range o.objects {
@@ -171,7 +168,7 @@ func (o *observer) selected(name string) sets.Set[string] {
 	return result
 }
 
-// expect starts to look for clusters, by Placement.
+// expect sets the clusters to check, by Placement.
 func (o *observer) expect(clusters map[string]sets.Set[string]) {
 	o.mutex.Lock()
 	defer o.mutex.Unlock()
@@ -181,11 +178,10 @@ func (o *observer) expect(clusters map[string]sets.Set[string]) {
 	}
 }
 
-// catchUp waits until the observer has seen what the API server has, and returns the
-// selected clusters by Placement.
+// catchUp waits until the observer has seen the API server's state, and returns the selected clusters by Placement.
 func (o *observer) catchUp(t testing.TB) map[string]sets.Set[string] {
 	t.Helper()
-	// What is written after the list makes it old: it is made anew now and then.
+	// Writes make the list stale, so it is read again from time to time.
 	require.Eventually(t, func() bool {
 		var list clusterv1beta1.PlacementDecisionList
 		require.NoError(t, o.hub.List(t.Context(), &list, client.InNamespace(namespace)))
@@ -214,8 +210,7 @@ func (o *observer) catchUp(t testing.TB) map[string]sets.Set[string] {
 	return result
 }
 
-// requireStayed demands that none of the expected clusters that are selected now was
-// ever missing.
+// requireStayed requires that no expected cluster that is selected now was ever missing.
 func (o *observer) requireStayed(t testing.TB, now map[string]sets.Set[string]) {
 	t.Helper()
 	o.mutex.Lock()
@@ -226,8 +221,8 @@ func (o *observer) requireStayed(t testing.TB, now map[string]sets.Set[string]) 
 	}
 }
 
-// quiet waits until nothing has come for a while, and returns how many events there
-// were since it was last called, and when the last one came.
+// quiet waits until no event has come for a while. It returns the number of events since the last call, and the time of the last
+// event.
 func (o *observer) quiet(t testing.TB, since int, while time.Duration) (events int, last time.Time) {
 	t.Helper()
 	require.Eventually(t, func() bool {
@@ -239,21 +234,21 @@ func (o *observer) quiet(t testing.TB, since int, while time.Duration) (events i
 	return events, last
 }
 
-// count is how many events there were.
+// count returns the number of events.
 func (o *observer) count() int {
 	o.mutex.Lock()
 	defer o.mutex.Unlock()
 	return o.events
 }
 
-// settled is when the last PlacementDecision got other clusters.
+// settled returns the time at which the last PlacementDecision got other clusters.
 func (o *observer) settled() time.Time {
 	o.mutex.Lock()
 	defer o.mutex.Unlock()
 	return o.reselected
 }
 
-// names are the names of the observed objects with their versions.
+// versions returns the names of the observed objects with their versions.
 func (o *observer) versions() map[string]string {
 	o.mutex.Lock()
 	defer o.mutex.Unlock()
@@ -264,7 +259,7 @@ func (o *observer) versions() map[string]string {
 	return result
 }
 
-// listing is all there is on a hub, as one list each.
+// A listing contains all objects of a hub by kind.
 type listing struct {
 	placements []*clusterv1beta1.Placement
 	decisions  []*clusterv1beta1.PlacementDecision
@@ -273,7 +268,7 @@ type listing struct {
 
 type scores map[string]*clusterv1alpha1.AddOnPlacementScore
 
-// FindScore looks in the map.
+// FindScore returns a score from the map.
 func (s scores) FindScore(namespace, name string) (*clusterv1alpha1.AddOnPlacementScore, error) {
 	return s[namespace+"/"+name], nil
 }
@@ -310,10 +305,9 @@ func pointers[T any](items []T) []*T {
 	return result
 }
 
-// difference says where the PlacementDecisions and the status of Placements are not
-// what a Scheduler that remembers nothing decides; "" if they are. With oblivious, it
-// does not know either what was decided before, and so not which slice of its group a
-// cluster is in: then only the groups are compared.
+// difference describes where PlacementDecisions and statuses of Placements differ from the decision of a Scheduler without
+// memory; "" if they agree. With oblivious, that Scheduler ignores earlier decisions, too. Then the slice of a cluster within its
+// group is undetermined, and only groups are compared.
 func (l listing) difference(t testing.TB, oblivious bool) string {
 	t.Helper()
 	scheduler, err := placement.NewScheduler(placement.Config{})
@@ -327,7 +321,7 @@ func (l listing) difference(t testing.TB, oblivious bool) string {
 	for _, object := range l.placements {
 		result, err := scheduler.Schedule(t.Context(), object, &snapshot, time.Now())
 		require.NoError(t, err)
-		// What it remembers would keep the clusters that were listed for this.
+		// Without Forget, the Scheduler would keep the clusters of its earlier decision.
 		scheduler.Forget(object.UID)
 		has := slices.DeleteFunc(slices.Clone(l.decisions), func(d *clusterv1beta1.PlacementDecision) bool {
 			return d.Labels[clusterv1beta1.PlacementLabel] != object.Name
@@ -351,7 +345,7 @@ func (l listing) difference(t testing.TB, oblivious bool) string {
 	return out.String()
 }
 
-// groupsOf are the clusters of each decision group, sorted, by its index and name.
+// groupsOf maps the index and name of each decision group to its sorted clusters.
 func groupsOf(objects []*clusterv1beta1.PlacementDecision) map[string][]string {
 	result := map[string][]string{}
 	for _, object := range objects {
@@ -364,7 +358,7 @@ func groupsOf(objects []*clusterv1beta1.PlacementDecision) map[string][]string {
 	return result
 }
 
-// requireSettled waits until everything is as it is decided from scratch.
+// requireSettled waits until the state equals a decision from scratch.
 func (h *hub) requireSettled(t testing.TB) listing {
 	t.Helper()
 	for deadline := time.Now().Add(env.Patience); ; time.Sleep(200 * time.Millisecond) {

@@ -26,14 +26,14 @@ import (
 	"github.com/celset/celset/test/internal/env"
 )
 
-// cpus has a pod request CPUs.
+// cpus makes a pod request CPUs.
 func cpus(n int) func(*corev1.Pod) {
 	return func(pod *corev1.Pod) {
 		pod.Spec.Containers[0].Resources.Requests = corev1.ResourceList{corev1.ResourceCPU: *resource.NewQuantity(int64(n), resource.DecimalSI)}
 	}
 }
 
-// leave leaves so many of the 64 CPUs of nodes.
+// leave leaves the given numbers of the 64 CPUs of nodes free.
 func (l *nodes) leave(t *testing.T, left ...int) {
 	t.Helper()
 	for i, n := range left {
@@ -47,7 +47,7 @@ func (l *nodes) leave(t *testing.T, left ...int) {
 	}
 }
 
-// TestEachNodeOfTheSetGetsAPod: the first node has room for all three pods, and the expression wants three racks.
+// TestEachNodeOfTheSetGetsAPod has a first node that could take all three pods, and an expression that wants three racks.
 func TestEachNodeOfTheSetGetsAPod(t *testing.T) {
 	l := newNodes(t, "each", 3, rack(1))
 	l.leave(t, 64, 4, 4)
@@ -55,7 +55,7 @@ func TestEachNodeOfTheSetGetsAPod(t *testing.T) {
 	require.Equal(t, []int{0, 1, 2}, got)
 }
 
-// TestPodThatComesLaterGoesToAnotherNode: a pod runs, and the expression wants two nodes.
+// TestPodThatComesLaterGoesToAnotherNode has a running pod and a pending one. The expression wants two nodes.
 func TestPodThatComesLaterGoesToAnotherNode(t *testing.T) {
 	l := newNodes(t, "later", 3, rack(1))
 	members := l.group(t, "later", "nodes.size() == 2", "podsPerNode: 2\n", 1, 2, cpus(2), func(pod *corev1.Pod) {
@@ -66,14 +66,14 @@ func TestPodThatComesLaterGoesToAnotherNode(t *testing.T) {
 	require.Equal(t, []int{0, 1}, l.on(t, members...))
 }
 
-// TestNodeWithRoomForAll: the first node has room for one pod, and the expression wants one node.
+// TestNodeWithRoomForAll has a first node that can take only one pod. The expression wants one node for all.
 func TestNodeWithRoomForAll(t *testing.T) {
 	l := newNodes(t, "room", 2, rack(1))
 	l.leave(t, 1, 4)
 	require.Equal(t, []int{1, 1}, l.on(t, l.group(t, "room", "nodes.size() == 1", "podsPerNode: 2\n", 2, 2, cpus(1))...))
 }
 
-// TestLeaderAndWorkers: five pods fit on three unlike nodes in one way only, in whatever order they were created.
+// TestLeaderAndWorkers has five pods that fit on three different nodes in only one way, in any order of creation.
 func TestLeaderAndWorkers(t *testing.T) {
 	for name, leader := range map[string]int{"first": 0, "last": 4} {
 		t.Run(name, func(t *testing.T) {
@@ -92,7 +92,7 @@ func TestLeaderAndWorkers(t *testing.T) {
 	}
 }
 
-// TestAnyPodsThatFit: of two pods the group needs one, and the first fits nowhere.
+// TestAnyPodsThatFit has a group that needs one of two pods. The first pod fits nowhere.
 func TestAnyPodsThatFit(t *testing.T) {
 	l := newNodes(t, "any", 1, rack(1))
 	members := l.group(t, "any", "nodes.size() == 1", "", 1, 2, func(pod *corev1.Pod) {
@@ -104,7 +104,7 @@ func TestAnyPodsThatFit(t *testing.T) {
 	l.requireRefused(t, members[0])
 }
 
-// TestHalvesInPlaceOfOneWhole: claims prefer the whole card, and two pods on its node get a half each.
+// TestHalvesInPlaceOfOneWhole has claims that prefer the whole card. Two pods on its node get a half each.
 func TestHalvesInPlaceOfOneWhole(t *testing.T) {
 	l := newNodes(t, "halves", 1, rack(1))
 	driver := "card." + l.Namespace + ".example.com"
@@ -119,8 +119,8 @@ func TestHalvesInPlaceOfOneWhole(t *testing.T) {
 	require.Equal(t, []string{"half-0", "half-1"}, devices)
 }
 
-// TestAssignmentsAreWhatRuns: what kubectl chooses for random groups of unlike pods is what runs on unlike nodes, and the
-// expression is true for the nodes on which the pods run.
+// TestAssignmentsAreWhatRuns checks that kubectl predicts the outcome for random groups on random nodes, and that the expression
+// is true for the nodes of the pods.
 func TestAssignmentsAreWhatRuns(t *testing.T) {
 	const count = 6
 	l := newNodes(t, "random", count, func(i int) map[string]string {
@@ -138,7 +138,7 @@ func TestAssignmentsAreWhatRuns(t *testing.T) {
 	require.Less(t, placed, total)
 }
 
-// assignmentCase is a group and what is left of the nodes.
+// assignmentCase is a group and the free CPUs of the nodes.
 type assignmentCase struct {
 	left                  []int
 	pods                  []int
@@ -176,7 +176,7 @@ func drawAssignment(t *rapid.T) assignmentCase {
 	return c
 }
 
-// tryAssignment creates a group, asks kubectl about it while its pods are gated, and compares what runs.
+// tryAssignment creates a group, asks kubectl about it while its pods are gated, and compares the answer with the outcome.
 func (l *nodes) tryAssignment(t *testing.T, name string, c assignmentCase) (runs bool) {
 	t.Helper()
 	l.leave(t, c.left...)
@@ -246,7 +246,7 @@ func distinct(nodes map[string]string) map[string]bool {
 	return all
 }
 
-// decided waits until a pod is bound, or refused unless it will run: a refusal may be for now.
+// decided waits until a pod is bound or refused. If the pod will run, it ignores refusals, which may be temporary.
 func (l *nodes) decided(t *testing.T, name string, willRun bool) *corev1.Pod {
 	t.Helper()
 	return l.EventuallyPod(t, name, "bound or refused", func(_ context.Context, pod *corev1.Pod) (bool, error) {
@@ -279,7 +279,7 @@ func (l *nodes) publishCard(t *testing.T, driver string) {
 	cluster(t).CreateClass(t, driver)
 }
 
-// wholeOrHalf asks for a whole card, or else for a half of one.
+// wholeOrHalf requests a whole card, or else a half.
 func wholeOrHalf(driver string) env.Part {
 	return func(claim *resourceapi.DeviceClaim) {
 		request := resourceapi.DeviceRequest{Name: "part"}

@@ -16,14 +16,14 @@ import (
 	"github.com/celset/celset/test/internal/env"
 )
 
-// Stories of groups whose pods are to get devices that belong together, each on a node of its own. The devices of a ring of
-// eight stand for network interfaces, the index for the rail.
+// Groups whose pods must get matching devices, each on its own node. The devices of a ring of eight represent network interfaces,
+// and the index is the rail.
 
 func newRails(t *testing.T, name string, n int) *nodes {
 	return newNodes(t, name, n, func(i int) map[string]string { return map[string]string{"leaf": fmt.Sprint(i / 2)} })
 }
 
-// railsOf are the rails of a pod.
+// railsOf returns an expression for the rails of a pod.
 func railsOf(driver, n string) string {
 	return fmt.Sprintf("%s.devices.map(d, d.attributes['%s'].index)", n, driver)
 }
@@ -32,18 +32,18 @@ func sameRails(driver string) string {
 	return fmt.Sprintf("nodes.all(n, %s == %s)", railsOf(driver, "n"), railsOf(driver, "nodes[0]"))
 }
 
-// uses has a pod use claims that exist.
+// uses makes a pod use existing claims.
 func uses(names ...string) func(*corev1.Pod) {
 	return func(pod *corev1.Pod) { useAs(env.Pod(pod.Name, env.CelsetProfile, names...), pod) }
 }
 
-// useAs has a pod use the claims of another.
+// useAs makes a pod use the claims of another pod.
 func useAs(other, pod *corev1.Pod) {
 	pod.Spec.ResourceClaims = other.Spec.ResourceClaims
 	pod.Spec.Containers[0].Resources.Claims = other.Spec.Containers[0].Resources.Claims
 }
 
-// wants has a pod use a claim of its own.
+// wants makes a pod use its own new claim.
 func (l *nodes) wants(t *testing.T, driver string, count int64) func(*corev1.Pod) {
 	return func(pod *corev1.Pod) {
 		l.CreateClaim(t, pod.Name, env.Request("nics", driver, count))
@@ -51,8 +51,8 @@ func (l *nodes) wants(t *testing.T, driver string, count int64) func(*corev1.Pod
 	}
 }
 
-// TestSameRails: of each node half of the rails are in use, those of the first before those of the others. A pod by itself would
-// get the first four wherever they are free. The third pod waits until its node has the same ones.
+// TestSameRails has rails 0 to 3 in use on the first node and rail 5 on the third. The pods on the first two nodes must get rails
+// 4 to 7, although a single pod would get rails 0 to 3 on the second. The third pod waits until rail 5 is free.
 func TestSameRails(t *testing.T) {
 	l := newRails(t, "rails", 3)
 	ring := l.Ring(t, 8)
@@ -78,7 +78,7 @@ func TestSameRails(t *testing.T) {
 	l.requireRefused(t, shared[0], "shared is used by several pods of PodGroup shared")
 }
 
-// TestPrefillAndDecode: pods of two kinds of one group run below one leaf, though the first leaf could take more of them.
+// TestPrefillAndDecode runs pods of two kinds of one group below one leaf. A node of the first leaf has too few free devices.
 func TestPrefillAndDecode(t *testing.T) {
 	l := newRails(t, "prefill-decode", 4)
 	ring := l.Ring(t, 8)
@@ -96,8 +96,8 @@ func TestPrefillAndDecode(t *testing.T) {
 	require.Equal(t, []string{"mla-0", "mla-1", "mla-2", "mla-3"}, l.DevicesOf(t, members[0]))
 }
 
-// TestRunningPodKeepsItsRails: the node on which a pod of the group runs could take another one, of either kind. On the other
-// node the rails of the first pod are in use, so that the others wait.
+// TestRunningPodKeepsItsRails has a node with a running pod of the group and space for another pod of either kind. On the other
+// node the rails of the first pod are in use, so the other pods wait.
 func TestRunningPodKeepsItsRails(t *testing.T) {
 	l := newRails(t, "keeps", 2)
 	ring := l.Ring(t, 8)
@@ -115,7 +115,7 @@ func TestRunningPodKeepsItsRails(t *testing.T) {
 	require.Equal(t, l.DevicesOf(t, first[0]), l.DevicesOf(t, second))
 }
 
-// remote has devices that all nodes can reach.
+// remote publishes devices that all nodes can reach.
 func (l *nodes) remote(t *testing.T, n int) (driver string) {
 	driver = l.Family("remote").Driver
 	slice := &resourceapi.ResourceSlice{Spec: resourceapi.ResourceSliceSpec{Driver: driver, AllNodes: ptr.To(true), Pool: resourceapi.ResourcePool{Name: "remote", ResourceSliceCount: 1}}}
@@ -128,7 +128,7 @@ func (l *nodes) remote(t *testing.T, n int) (driver string) {
 	return driver
 }
 
-// TestSharedDevices: a device that all nodes can reach goes to one pod, unless all of them use its claim and it is allocated. An
+// TestSharedDevices checks that a device which all nodes can reach goes to one pod, unless all pods use its allocated claim. An
 // expression that only names devices lets pods share a claim.
 func TestSharedDevices(t *testing.T) {
 	l := newNodes(t, "shares", 4, func(int) map[string]string { return map[string]string{"devices.example.com/rack": "a"} })
@@ -143,7 +143,7 @@ func TestSharedDevices(t *testing.T) {
 	l.RequireRunning(t, l.group(t, "shared", "nodes.all(n, n.devices.size() == 1)", "", 2, 2, uses("shared"))...)
 }
 
-// TestExtendedResources: a pod that runs has the devices of its extended resources.
+// TestExtendedResources checks that the expression sees the devices of a running pod's extended resources.
 func TestExtendedResources(t *testing.T) {
 	l := newRails(t, "extended", 2)
 	spec, name := env.ClassOf(l.Ring(t, 8).Drivers()[0]), "example.com/of-"+l.Namespace

@@ -22,9 +22,9 @@ import (
 	"github.com/celset/celset/test/internal/env"
 )
 
-// Stories of the examples, on models of the fleets that they are for.
+// The examples on models of their fleets.
 
-// fleet has hosts on the nodes of a lab.
+// A fleet assigns hosts to the nodes of a lab.
 type fleet struct {
 	*nodes
 	hosts gangfleet.Fleet
@@ -53,7 +53,7 @@ func newFleet(t *testing.T, name string, hosts gangfleet.Fleet) *fleet {
 	return l
 }
 
-// apply creates what an example has, and returns the names of the pods of its job when they run.
+// apply creates the objects of an example, and returns the names of its job's pods when they run.
 func (l *fleet) apply(t *testing.T, example string, pods int, classes ...string) (names []string) {
 	t.Helper()
 	_, err := l.Kubectl(t, l.Namespace, "apply", "-f", env.Manifest(t, "examples", "gangs", example))
@@ -85,7 +85,7 @@ func (l *fleet) gang(t *testing.T, name, constraint string, pods int, template s
 	return l.members(t, name, pods, edit, func(pod *corev1.Pod) { useAs(env.PodFrom(pod.Name, env.CelsetProfile, template), pod) })
 }
 
-// counts is how many of the pods run on hosts with each value of a coordinate.
+// counts maps each value of a coordinate to the number of pods on hosts with this value.
 func (l *fleet) counts(t *testing.T, axis int, pods ...string) map[int]int {
 	t.Helper()
 	counts := map[int]int{}
@@ -95,7 +95,7 @@ func (l *fleet) counts(t *testing.T, axis int, pods ...string) map[int]int {
 	return counts
 }
 
-// use has hosts in use.
+// use marks hosts as in use by creating pods on them.
 func (l *fleet) use(t *testing.T, isUsed func(at []int) bool) {
 	t.Helper()
 	for i, h := range l.hosts {
@@ -105,7 +105,7 @@ func (l *fleet) use(t *testing.T, isUsed func(at []int) bool) {
 	}
 }
 
-// TestSliceOfATPUTorus: half of the hosts are in use, and a plane has one free block, around two edges. At night there are all
+// TestSliceOfATPUTorus has half of the hosts in use, and one free block in a plane, around two edges. At night it uses all
 // planes.
 func TestSliceOfATPUTorus(t *testing.T) {
 	l := newFleet(t, "tpu", gangfleet.Torus(16, 16, cases.Of(1, 4)))
@@ -123,7 +123,7 @@ func TestSliceOfATPUTorus(t *testing.T) {
 	}
 }
 
-// TestNVLinkDomains: racks have one tray too few, or three.
+// TestNVLinkDomains has racks with one tray or three trays in use.
 func TestNVLinkDomains(t *testing.T) {
 	l := newFleet(t, "nvl72", gangfleet.Racks(20).Only(func(at []int) bool { return slices.Contains([]int{0, 1, 7, 18, 19}, at[0]) }))
 	l.use(t, func(at []int) bool { return at[1] < map[int]int{0: 1, 1: 3, 7: 3, 18: 1, 19: 1}[at[0]] })
@@ -134,7 +134,7 @@ func TestNVLinkDomains(t *testing.T) {
 		require.Contains(t, []int{0, 18, 19}, rack)
 	}
 
-	// Eighteen trays of one rack, as soon as there is one.
+	// The group wants eighteen trays of one rack, and gets them once a rack is free.
 	rack := l.gang(t, "rack", "one_nvlink_domain", 18, "tray", whole)
 	l.requireRefused(t, rack[0], "constraint celset.dev/one_nvlink_domain: no set of 18 nodes")
 	for i, h := range l.hosts {
@@ -144,7 +144,7 @@ func TestNVLinkDomains(t *testing.T) {
 	}
 	require.Equal(t, map[int]int{7: 18}, l.counts(t, 0, rack...))
 
-	// Four racks in a row on a circle of twenty. Two of them have one tray left.
+	// The group wants four consecutive racks on a circle of twenty. Two of them have one tray left.
 	row := map[int]int{18: 1, 19: 1, 0: 1, 1: 1}
 	first := l.gang(t, "first", "a_node_in_each_of_four_racks", 4, "tray", whole)
 	require.Equal(t, row, l.counts(t, 0, first...))
@@ -156,7 +156,7 @@ func TestNVLinkDomains(t *testing.T) {
 	require.Equal(t, row, l.counts(t, 0, second...))
 }
 
-// TestRailsOfAFatTree: on nine of the nodes interfaces are in use that each pod would get by itself.
+// TestRailsOfAFatTree has nine nodes on which interfaces are in use that a single pod would get first.
 func TestRailsOfAFatTree(t *testing.T) {
 	l := newFleet(t, "rails", gangfleet.FatTree(4, 6))
 	l.CreateClass(t, "nic.example.com")
@@ -172,8 +172,8 @@ func TestRailsOfAFatTree(t *testing.T) {
 	require.Len(t, l.counts(t, 0, l.gang(t, "leaf", "few_leafs", 6, "half-a-node", half)...), 1)
 }
 
-// TestBlockOfAThousandHosts: half of a torus of 32x32 hosts is in use, and what is free has blocks of 4x4 around an edge only, of
-// which any two overlap. Of two groups one gets one, also if the scheduler is restarted while they come.
+// TestBlockOfAThousandHosts has half of a torus of 32x32 hosts in use. The free hosts have 4x4 blocks only around an edge, and
+// any two blocks overlap. One of two groups gets a block, even if the scheduler restarts while they are created.
 func TestBlockOfAThousandHosts(t *testing.T) {
 	const block = "nodes.box(n, [int(n.labels.x), int(n.labels.y)], [4, 4], [32, 32])"
 	l := newNodes(t, "many", 1024, at(32))
@@ -206,7 +206,7 @@ func TestBlockOfAThousandHosts(t *testing.T) {
 	l.requireBlock(t, loser)
 }
 
-// requireBlock requires that pods run on the hosts of a block that the torus of 32x32 hosts has around an edge.
+// requireBlock requires that pods run on a block around an edge of the torus of 32x32 hosts.
 func (l *nodes) requireBlock(t *testing.T, members []string) {
 	t.Helper()
 	rows, columns := map[int]int{}, map[int]int{}
@@ -219,7 +219,7 @@ func (l *nodes) requireBlock(t *testing.T, members []string) {
 	require.Equal(t, map[int]int{first: 4, first + 1: 4, first + 2: 4, first + 3: 4}, columns)
 }
 
-// railsOf are those of the interfaces of a pod.
+// railsOf returns the rails of a pod's interfaces.
 func (l *fleet) railsOf(t *testing.T, pod string) (rails []string) {
 	t.Helper()
 	for _, device := range l.DevicesOf(t, pod) {

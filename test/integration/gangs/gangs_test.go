@@ -24,13 +24,13 @@ import (
 
 func TestMain(m *testing.M) { env.Main(m) }
 
-// gates are those of PodGroups, of the API server and of schedulers.
+// gates are the gates for PodGroups, of the API server and of schedulers.
 var gates = map[string]bool{"GenericWorkload": true, "TopologyAwareWorkloadScheduling": true}
 
-// scheduler runs in the cluster, for all tests.
+// scheduler runs in the cluster for all tests.
 var scheduler *controlplane.Process
 
-// restartScheduler kills the scheduler, and has it start with more gates until the next time. between is what happens meanwhile.
+// restartScheduler kills the scheduler, calls between, and starts the scheduler with more gates until the next call.
 func restartScheduler(e *env.Env, between func(), more ...string) {
 	if scheduler != nil {
 		scheduler.Kill()
@@ -43,14 +43,14 @@ func restartScheduler(e *env.Env, between func(), more ...string) {
 	scheduler = e.StartScheduler(ofPackage, controlplane.SchedulerOptions{User: env.Scheduler.Name, FeatureGates: with})
 }
 
-// ofPackage is to all tests what a test is to itself.
+// ofPackage is the testing.TB of the whole package.
 var ofPackage testing.TB
 
-// cluster is a control plane that knows PodGroups, with celset-scheduler as in manifests/scheduler.
+// cluster is a control plane with PodGroups, with celset-scheduler as in manifests/scheduler.
 var cluster = env.Share(func(t testing.TB) *env.Env {
 	ofPackage = t
 	served := maps.Clone(gates)
-	// Groups of groups can be created. The scheduler does not know them, unless a test starts one that does.
+	// Groups of groups can be created. The scheduler ignores them, unless a test starts it with their gate.
 	served[compositeGate] = true
 	e := env.Start(t, controlplane.Options{
 		SkipKwok: true, FeatureGates: served, Users: []controlplane.User{env.Scheduler},
@@ -61,7 +61,7 @@ var cluster = env.Share(func(t testing.TB) *env.Env {
 	return e
 })
 
-// lab has a ring of eight devices on each node.
+// A lab has a ring of eight devices on each node.
 type lab struct {
 	*env.Lab
 	ring topology.Topology
@@ -73,14 +73,14 @@ func newLab(t *testing.T, name string, nodes int) *lab {
 	return l
 }
 
-// inARow asks for n devices in a row.
+// inARow requests n devices in a row.
 func (l *lab) inARow(n int) []env.Part {
 	driver := l.ring.Drivers()[0]
 	return []env.Part{env.Request("mla", driver, int64(n)), env.Constrained("row", env.Contiguous(driver, n))}
 }
 
-// gang creates a PodGroup and its pods, each with a claim for n devices in a row. It returns the
-// names of the pods, which are those of their claims.
+// gang creates a PodGroup and its pods, each with a claim for n devices in a row. It returns the names of the pods. Claims have
+// the same names.
 func (l *lab) gang(t *testing.T, name string, pods, n int) []string {
 	t.Helper()
 	l.podGroup(t, name, pods)
@@ -92,7 +92,7 @@ func (l *lab) gang(t *testing.T, name string, pods, n int) []string {
 	return members
 }
 
-// podGroup creates a PodGroup of which all pods are scheduled or none.
+// podGroup creates a PodGroup whose pods are scheduled all or not at all.
 func (l *lab) podGroup(t *testing.T, name string, pods int) {
 	t.Helper()
 	env.Create(t, l.Client().SchedulingV1beta1().PodGroups(l.Namespace), &schedulingv1beta1.PodGroup{
@@ -113,7 +113,7 @@ func (l *lab) memberOf(t *testing.T, group string, i int, claim string) string {
 	return member
 }
 
-// end ends a pod as a node would, and its claim is free for others then.
+// end ends a pod as a node would, which frees its claim.
 func (l *lab) end(t *testing.T, name string) {
 	t.Helper()
 	l.DeletePod(t, name)
@@ -152,9 +152,9 @@ func TestGangThatFitsIsBoundWhole(t *testing.T) {
 	l.requireServed(t, 4, l.gang(t, "whole", 4, 4)...)
 }
 
-// TestGangThatDoesNotFitBindsNobody: of a ring of which the third device is in use, six are left
-// that are enough for two pods of three each, but there is one row of three only. The first pod's
-// devices are given back: another pod gets them. When there is room the gang is bound.
+// TestGangThatDoesNotFitBindsNobody has a ring with the third device in use. Seven devices are free, but they don't contain two
+// separate rows of three for the two pods. The devices of the first pod are released, and another pod gets them. The gang is
+// bound once it fits.
 func TestGangThatDoesNotFitBindsNobody(t *testing.T) {
 	l := newLab(t, "nobody", 1)
 	third := l.OccupyAs(t, env.CelsetProfile, l.Nodes[0], l.ring, "mla-2")
@@ -163,7 +163,7 @@ func TestGangThatDoesNotFitBindsNobody(t *testing.T) {
 		return slices.ContainsFunc(members, func(name string) bool { return env.IsRefused(l.Pod(t, name)) }), nil
 	})
 	l.requireNothing(t, members...)
-	// Five in a row are free only if the gang has none of them.
+	// Five in a row are free only if the gang holds no device.
 	l.Run(t, "five", env.CelsetProfile, l.inARow(5)...)
 	l.requireServed(t, 5, "five")
 	l.requireNothing(t, members...)
@@ -173,7 +173,7 @@ func TestGangThatDoesNotFitBindsNobody(t *testing.T) {
 	l.end(t, third)
 	l.requireServed(t, 3, members...)
 
-	// What they had is free for others when they have ended.
+	// The devices are free for others when the pods have ended.
 	for _, member := range members {
 		l.end(t, member)
 	}

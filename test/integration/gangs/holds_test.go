@@ -17,8 +17,8 @@ import (
 	"github.com/celset/celset/test/internal/env"
 )
 
-// TestGangsDoNotGetHeldDevices has a gang that names the claim of an evicted pod, and a gang for devices that are free and
-// held. Both wait until the preemptor is bound and gone again.
+// TestGangsDoNotGetHeldDevices has a gang that names the claim of an evicted pod, and a gang for devices that are free but held.
+// Both wait until the preemptor is bound and has ended.
 func TestGangsDoNotGetHeldDevices(t *testing.T) {
 	restartScheduler(cluster(t), func() {}, "CelsetDevicePreemption")
 	t.Cleanup(func() { restartScheduler(cluster(t), func() {}) })

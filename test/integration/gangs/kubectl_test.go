@@ -20,7 +20,7 @@ import (
 	"github.com/celset/celset/test/internal/env"
 )
 
-// celset runs kubectl-celset, with the flags before the last argument, and returns what it printed.
+// celset runs kubectl-celset, with the flags before the last argument, and returns its output.
 func (l *nodes) celset(t *testing.T, code int, args ...string) string {
 	t.Helper()
 	var stdout, stderr bytes.Buffer
@@ -29,8 +29,8 @@ func (l *nodes) celset(t *testing.T, code int, args ...string) string {
 	return stdout.String()
 }
 
-// TestCommandLineKnowsWhatTheSchedulerDoes: what is said of a group while its pods are gated is what they get then, and what is
-// said of a pod that waits is what its condition says.
+// TestCommandLineKnowsWhatTheSchedulerDoes compares kubectl's prediction for a gated group with the outcome, and kubectl's
+// explanation of a waiting pod with the pod's condition.
 func TestCommandLineKnowsWhatTheSchedulerDoes(t *testing.T) {
 	l := newRails(t, "kubectl", 3)
 	ring := l.Ring(t, 8)

@@ -22,7 +22,7 @@ import (
 	"github.com/celset/celset/test/internal/env"
 )
 
-// TestMistakes: pods, the condition of the group and its event say what is wrong with a constraint.
+// TestMistakes checks that pods, the condition of the group and its event describe the mistake in a constraint.
 func TestMistakes(t *testing.T) {
 	l := newNodes(t, "mistakes", 2, rack(2))
 	for name, test := range map[string]struct{ expression, more, reason, text string }{
@@ -44,7 +44,7 @@ func TestMistakes(t *testing.T) {
 	}
 }
 
-// TestMistakeIsCorrected: the condition of the group is False then, and its pods run.
+// TestMistakeIsCorrected checks that a correction turns the condition of the group False and that its pods run.
 func TestMistakeIsCorrected(t *testing.T) {
 	l := newNodes(t, "corrected", 2, rack(2))
 	members := l.group(t, "corrected", "nodes.size()", "", 2, 2)
@@ -59,7 +59,7 @@ func TestMistakeIsCorrected(t *testing.T) {
 	l.on(t, members...)
 }
 
-// requireMisconfigured waits until the condition of a group has a status and a reason, and says something.
+// requireMisconfigured waits until the condition of a group has a status and a reason, and contains the texts.
 func (l *nodes) requireMisconfigured(t *testing.T, group, want string, texts ...string) {
 	t.Helper()
 	env.Eventually(t, "condition of PodGroup "+group, func(ctx context.Context) (string, error) {

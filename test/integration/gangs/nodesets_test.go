@@ -29,18 +29,18 @@ import (
 	"github.com/celset/celset/test/internal/env"
 )
 
-// nodes has labels on the nodes of a lab. Groups have the priority, and the parent if there is one.
+// nodes is a lab with labels on its nodes. Its groups get the priority and the parent, if set.
 type nodes struct {
 	*env.Lab
 	priority, parent string
 }
 
-// newNodes makes n nodes, each with the labels that are returned for its number.
+// newNodes creates n nodes. labels returns the labels of the i-th node.
 func newNodes(t *testing.T, name string, n int, labels func(i int) map[string]string) *nodes {
 	return &nodes{Lab: cluster(t).NewLabeledLab(t, name, n, labels)}
 }
 
-// at is where a node stands in a grid of a width.
+// at returns labels with the position of a node in a grid of the given width.
 func at(width int) func(int) map[string]string {
 	return func(i int) map[string]string {
 		return map[string]string{"x": strconv.Itoa(i / width), "y": strconv.Itoa(i % width)}
@@ -97,10 +97,10 @@ func (l *nodes) member(t *testing.T, group string, i int, edit ...func(*corev1.P
 	return pod.Name
 }
 
-// atOnce is how many objects are created at the same time where there are many.
+// atOnce limits the objects that are created concurrently.
 const atOnce = 16
 
-// occupy has nodes in use that no other pod fits on.
+// occupy fills nodes so that no other pod fits.
 func (l *nodes) occupy(t *testing.T, numbers ...int) {
 	t.Helper()
 	var group errgroup.Group
@@ -118,17 +118,17 @@ func (l *nodes) occupy(t *testing.T, numbers ...int) {
 	require.NoError(t, group.Wait())
 }
 
-// whole has a pod take more than half of a node.
+// whole makes a pod request more than half of a node.
 func whole(pod *corev1.Pod) {
 	pod.Spec.Containers[0].Resources.Requests = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("40")}
 }
 
-// half has two such pods fit on a node.
+// half makes a pod request less than half of a node, so that two fit.
 func half(pod *corev1.Pod) {
 	pod.Spec.Containers[0].Resources.Requests = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("30")}
 }
 
-// on are the numbers of the nodes of pods, in order.
+// on returns the sorted numbers of the nodes on which the pods run.
 func (l *nodes) on(t *testing.T, members ...string) []int {
 	t.Helper()
 	l.RequireRunning(t, members...)
@@ -147,8 +147,8 @@ func (l *nodes) requireRefused(t *testing.T, member string, texts ...string) {
 
 const box = "nodes.box(n, [int(n.labels.x), int(n.labels.y)], [2, 2], [4, 4])"
 
-// TestBlockOfATorus: of 4x4 hosts in a torus the second and third columns are in use, so that the only blocks of 2x2 are around
-// the edge. A group of five can't have a block.
+// TestBlockOfATorus has the second and third columns of a torus of 4x4 hosts in use, so that the only 2x2 blocks are around the
+// edge. A group of five can't have a block.
 func TestBlockOfATorus(t *testing.T) {
 	l := newNodes(t, "torus", 16, at(4))
 	l.occupy(t, 1, 2, 5, 6, 9, 10, 13, 14)
@@ -159,7 +159,7 @@ func TestBlockOfATorus(t *testing.T) {
 	l.requireRefused(t, l.group(t, "five", box, "", 5, 5, whole)[0], "no set of 5 nodes, 0 of them with pods of the group, satisfies it: 4 of 16 nodes can take a pod")
 }
 
-// TestRacks: two racks with as many each, though the first rack could take more.
+// TestRacks wants two racks with equally many pods. The first rack could take more.
 func TestRacks(t *testing.T) {
 	l := newNodes(t, "racks", 9, rack(3))
 	l.occupy(t, 2, 6, 7)
@@ -167,7 +167,7 @@ func TestRacks(t *testing.T) {
 	require.Equal(t, []int{0, 1, 3, 4}, l.on(t, l.group(t, "two-racks", twoEach, "", 4, 4, whole)...))
 }
 
-// TestGroupWaitsForANode: the group waits, and runs when a node of the rack becomes free.
+// TestGroupWaitsForANode checks that the group waits, and runs when a node of the rack becomes free.
 func TestGroupWaitsForANode(t *testing.T) {
 	l := newNodes(t, "waits", 4, rack(2))
 	l.occupy(t, 0, 3)
@@ -178,7 +178,7 @@ func TestGroupWaitsForANode(t *testing.T) {
 	require.Equal(t, []int{2, 3}, l.on(t, members...))
 }
 
-// TestGroupGrows: pods that come later go where the set stays one. A pod that comes again goes to the only node that completes
+// TestGroupGrows checks that later pods go where the expression stays true. A recreated pod goes to the only node that completes
 // the block.
 func TestGroupGrows(t *testing.T) {
 	l := newNodes(t, "grows", 16, at(4))
@@ -189,7 +189,7 @@ func TestGroupGrows(t *testing.T) {
 	require.Equal(t, before, l.on(t, members[0], members[1], members[3], again))
 }
 
-// TestPreferredNodes: of the racks the one with most free nodes is taken.
+// TestPreferredNodes checks that the rack with the highest weight is chosen, as the preference demands.
 func TestPreferredNodes(t *testing.T) {
 	l := newNodes(t, "prefers", 6, func(i int) map[string]string {
 		return map[string]string{"rack": fmt.Sprintf("r%d", i/2), "weight": strconv.Itoa([]int{3, 7, 5}[i/2])}
@@ -198,7 +198,7 @@ func TestPreferredNodes(t *testing.T) {
 	require.Equal(t, []int{2, 3}, got)
 }
 
-// TestPodsPerNode: four pods on two nodes of a rack.
+// TestPodsPerNode places four pods on two nodes of a rack.
 func TestPodsPerNode(t *testing.T) {
 	l := newNodes(t, "per-node", 4, rack(2))
 	l.occupy(t, 0)
@@ -206,7 +206,7 @@ func TestPodsPerNode(t *testing.T) {
 	require.Equal(t, []int{2, 2, 3, 3}, got)
 }
 
-// TestKinds: workers fit on nodes with a label only, and the coordinator on any.
+// TestKinds has workers that fit only on nodes with a label, and a coordinator that fits on any node.
 func TestKinds(t *testing.T) {
 	l := newNodes(t, "kinds", 6, func(i int) map[string]string {
 		return map[string]string{"rack": fmt.Sprintf("r%d", i/3), "worker": strconv.FormatBool(i%3 != 0)}
@@ -222,8 +222,8 @@ func TestKinds(t *testing.T) {
 	require.Equal(t, l.Nodes[3], l.Pod(t, "kinds-2").Spec.NodeName)
 }
 
-// TestPodsThatStandInEachOthersWay: each pod fits on each node, but no two of the group in a zone. The first sets have two, and
-// others are tried.
+// TestPodsThatStandInEachOthersWay has pods that each fit on each node, but no two of them in a zone. The first sets would put
+// two in a zone, so others are tried.
 func TestPodsThatStandInEachOthersWay(t *testing.T) {
 	l := newNodes(t, "in-the-way", 6, func(i int) map[string]string {
 		return map[string]string{"rack": fmt.Sprintf("r%d", i/3), "zone": []string{"a", "a", "a", "a", "a", "b"}[i]}
@@ -232,7 +232,7 @@ func TestPodsThatStandInEachOthersWay(t *testing.T) {
 	require.Contains(t, got, 5)
 }
 
-// apart has no two pods in a zone.
+// apart forbids two pods of the lab in a zone.
 func (l *nodes) apart(pod *corev1.Pod) {
 	pod.Labels = map[string]string{"app": l.Namespace}
 	pod.Spec.Affinity = &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{{
@@ -244,8 +244,7 @@ func zones(of ...string) func(int) map[string]string {
 	return func(i int) map[string]string { return map[string]string{"zone": of[i]} }
 }
 
-// TestSomeFit: of three pods two fit, which are as many as the group needs. They run if they are a set, and otherwise no pod
-// does.
+// TestSomeFit has three pods. The group needs two, and two fit. They run if they form a set; otherwise no pod runs.
 func TestSomeFit(t *testing.T) {
 	l := newNodes(t, "some", 3, zones("a", "a", "b"))
 	members := l.group(t, "never", "nodes.size() == 3", "", 2, 3, l.apart)
@@ -270,7 +269,7 @@ func TestSomeFit(t *testing.T) {
 	})
 }
 
-// TestMorePodsThanASetMayHave: nodes are chosen for as many as the group needs.
+// TestMorePodsThanASetMayHave checks that nodes are chosen for as many pods as the group needs.
 func TestMorePodsThanASetMayHave(t *testing.T) {
 	l := newNodes(t, "more", 2, rack(2))
 	members := l.group(t, "more", "nodes.map(n, n.labels.rack).distinct().size() == 1", "", 2, v1alpha1.MaxNodeSetSize+1, whole)
@@ -281,14 +280,14 @@ func TestMorePodsThanASetMayHave(t *testing.T) {
 	})
 }
 
-// TestNodesTakeFewerPods: a node takes two pods, though four may be there.
+// TestNodesTakeFewerPods has nodes that take two pods each, although the constraint allows four.
 func TestNodesTakeFewerPods(t *testing.T) {
 	l := newNodes(t, "fewer", 4, rack(2))
 	got := l.on(t, l.group(t, "fewer", "nodes.map(n, n.labels.rack).distinct().size() == 1", "podsPerNode: 4\n", 4, 4, half)...)
 	require.Equal(t, []int{0, 0, 1, 1}, got)
 }
 
-// TestGroupPreempts: pods of a lower priority stand on all nodes. The group runs when those of one rack are gone.
+// TestGroupPreempts has pods of a lower priority on all nodes. The group runs after the pods of one rack were evicted.
 func TestGroupPreempts(t *testing.T) {
 	l := newNodes(t, "preempts", 8, rack(4))
 	high := env.Create(t, l.Client().SchedulingV1().PriorityClasses(), &schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{GenerateName: "high-"}, Value: 1000})
@@ -298,20 +297,20 @@ func TestGroupPreempts(t *testing.T) {
 	require.Contains(t, [][]int{{0, 1, 2, 3}, {4, 5, 6, 7}}, got)
 }
 
-// TestGroupsCompete: of two groups that want overlapping blocks one gets all of its pods bound, and the other none.
+// TestGroupsCompete has two groups that want overlapping blocks: all pods of one group are bound, and no pod of the other.
 func TestGroupsCompete(t *testing.T) {
 	l := newNodes(t, "compete", 9, at(3))
 	const block = "nodes.box(n, [int(n.labels.x), int(n.labels.y)], [2, 2])"
 	a, b := l.group(t, "one", block, "", 4, 4, whole), l.group(t, "another", block, "", 4, 4, whole)
 	winner, loser := l.requireOneWins(t, a, b)
-	// The other has its turn when the first one has ended.
+	// The other group runs when the first one has ended.
 	for _, name := range winner {
 		l.DeletePod(t, name)
 	}
 	l.on(t, loser...)
 }
 
-// requireOneWins waits until one of two groups runs and the other is refused, of which no pod runs then.
+// requireOneWins waits until one of two groups runs and the other is refused. No pod of the refused group may run.
 func (l *nodes) requireOneWins(t *testing.T, a, b []string) (winner, loser []string) {
 	t.Helper()
 	env.Until(t, "one of them runs, and the other is refused", func(context.Context) (bool, error) {
@@ -336,8 +335,8 @@ func (l *nodes) requireOneWins(t *testing.T, a, b []string) (winner, loser []str
 	return winner, loser
 }
 
-// TestHostDies: the pod of a host that died comes again. Its block can't be completed while the host is away, and is when it is
-// back.
+// TestHostDies recreates the pod of a dead host. The block can't be completed while the host is away, and is completed when the
+// host is back.
 func TestHostDies(t *testing.T) {
 	l := newNodes(t, "dies", 16, at(4))
 	members := l.group(t, "dies", box, "", 4, 4, whole)
@@ -359,7 +358,7 @@ func (l *nodes) cordon(t *testing.T, node string, cordoned bool) {
 	require.NoError(t, err)
 }
 
-// TestRestart: a scheduler that starts again completes the block of which three pods run.
+// TestRestart checks that a restarted scheduler completes a block with three running pods.
 func TestRestart(t *testing.T) {
 	l := newNodes(t, "restart", 16, at(4))
 	members := l.group(t, "restart", box, "", 4, 4, whole)
@@ -372,7 +371,7 @@ func TestRestart(t *testing.T) {
 	require.Equal(t, before, l.on(t, append(members[1:], again)...))
 }
 
-// TestSchedulerOfKubernetesPlacesNothing: it knows the gates, and no node has the label.
+// TestSchedulerOfKubernetesPlacesNothing checks that the stock scheduler finds no node, because no node has the topology label.
 func TestSchedulerOfKubernetesPlacesNothing(t *testing.T) {
 	l := newNodes(t, "stock", 4, at(2))
 	l.StartStock(t, controlplane.SchedulerOptions{FeatureGates: gates, Config: []byte(
@@ -388,7 +387,7 @@ func TestSchedulerOfKubernetesPlacesNothing(t *testing.T) {
 	}
 }
 
-// TestOneRackOfThousands compares with upstream's generator: 18 pods on a rack of 5,000 nodes, five times each.
+// TestOneRackOfThousands compares with upstream's generator: 18 pods in a rack of 5,000 nodes, five times each.
 func TestOneRackOfThousands(t *testing.T) {
 	cases.OnlyNightly(t, "it makes 5,000 nodes and measures")
 	l := newNodes(t, "thousands", 5004, rack(18))
@@ -400,7 +399,7 @@ func TestOneRackOfThousands(t *testing.T) {
 		members := l.group(t, name, "nodes.map(n, n.labels.rack).distinct().size() == 1", "", 18, 18, func(pod *corev1.Pod) {
 			whole(pod)
 			if !ours {
-				// The group is that of Kubernetes.
+				// The group is placed by Kubernetes.
 				pod.Spec.SchedulingGroup.PodGroupName = ptr.To(name + "-of-kubernetes")
 			}
 		})

@@ -21,8 +21,8 @@ import (
 	"github.com/celset/celset/test/internal/env"
 )
 
-// TestPodsOfAGroupShareAClaim: the pods of a group are bound at the same time, and all of them write the claim that they share.
-// Upstream's plugin lets all pods but one fail once with the claim that was allocated meanwhile, and then up to four times with
+// TestPodsOfAGroupShareAClaim binds the pods of a group at the same time, and each binding writes the shared claim. With
+// upstream's plugin, all pods but one fail once because the claim was allocated meanwhile, and then up to four times with
 // conflicts (kubernetes/kubernetes#140053).
 func TestPodsOfAGroupShareAClaim(t *testing.T) {
 	pods := cases.Of(20, 100)
@@ -60,8 +60,8 @@ func TestPodsOfAGroupShareAClaim(t *testing.T) {
 	}
 }
 
-// failedBindings counts how often bindings failed, by pod. The scheduler tells events in their order, so that all failures of a
-// pod are known when it is known to be scheduled.
+// failedBindings counts the failed bindings of each pod. The scheduler sends events in order, so all failures of a pod are
+// visible once its event Scheduled is.
 func (l *lab) failedBindings(t *testing.T, pods int) map[string]int {
 	t.Helper()
 	var failed map[string]int

@@ -13,8 +13,8 @@ import (
 	"github.com/celset/celset/test/internal/env"
 )
 
-// TestGroupsWithoutClaimsAreTold: the pods of a group wait for claims that are missing. All of them get a condition that says so,
-// and run when the claims are there.
+// TestGroupsWithoutClaimsAreTold has a group whose pods wait for missing claims. Each pod gets a condition with this reason, and
+// runs when the claims exist.
 func TestGroupsWithoutClaimsAreTold(t *testing.T) {
 	l := newLab(t, "missing", 2)
 	const pods = 4

@@ -18,7 +18,7 @@ import (
 	"github.com/celset/celset/test/internal/env"
 )
 
-// record returns the condition that records what is held for a pod.
+// record returns the condition that records the devices held for a pod.
 func (s *scene) record(name string) corev1.PodCondition {
 	s.Helper()
 	if condition := hold.ConditionOf(s.Pod(s, name)); condition != nil {
@@ -27,7 +27,7 @@ func (s *scene) record(name string) corev1.PodCondition {
 	return corev1.PodCondition{}
 }
 
-// second starts another scheduler with a profile of its own. s.scheduler and s.crossing stay those of the first one.
+// second starts another scheduler with its own profile. s.scheduler and s.crossing still refer to the first scheduler.
 func (s *scene) second() (profile string, c *crossing.Crossing) {
 	s.Helper()
 	first, firstCrossing := s.scheduler, s.crossing
@@ -38,7 +38,7 @@ func (s *scene) second() (profile string, c *crossing.Crossing) {
 	return profile, c
 }
 
-// taint gives the first node the taint of a node that has little memory left, or takes it away.
+// taint sets the taints of the first node to the given JSON: the taint for memory pressure, or null.
 func (s *scene) taint(taints string) {
 	s.Helper()
 	patch := []byte(`{"spec":{"taints":` + taints + `}}`)
@@ -46,8 +46,8 @@ func (s *scene) taint(taints string) {
 	require.NoError(s, err)
 }
 
-// TestBriefTaintDoesNotEndAHold has the node of a hold refuse the pod for a moment, while the victim is ending. Nobody else
-// is evicted meanwhile, and nobody else gets the devices.
+// TestBriefTaintDoesNotEndAHold makes the node of a hold refuse the pod for a moment, while the victim is ending. Meanwhile no
+// other pod is evicted, and no other pod gets the devices.
 func TestBriefTaintDoesNotEndAHold(t *testing.T) {
 	s := newScene(t, "brief", 2, wholeDevices)
 	s.fill(s.Nodes[1], "other", "p20")
@@ -69,8 +69,8 @@ func TestBriefTaintDoesNotEndAHold(t *testing.T) {
 	s.requireNothingHeld()
 }
 
-// TestResumedHoldHasOtherDevices has an eviction fail, and go on for other devices because the driver taints one of
-// the first. The second scheduler must honour the new devices.
+// TestResumedHoldHasOtherDevices makes an eviction fail and resume for other devices, because the driver taints one of the first.
+// The second scheduler must honour the new devices.
 func TestResumedHoldHasOtherDevices(t *testing.T) {
 	s := newScene(t, "resumed", 1, bareNodes)
 	published := s.publish(s.Nodes[0], 6, 1)
@@ -103,8 +103,8 @@ func TestResumedHoldHasOtherDevices(t *testing.T) {
 	s.requireUnbound("thief")
 }
 
-// TestRecordOfABoundPod kills the scheduler when a pod for which devices were held is bound, and before the
-// condition says so. The next scheduler must write it.
+// TestRecordOfABoundPod kills the scheduler after the preemptor is bound and before its condition is updated. The next scheduler
+// must update the condition.
 func TestRecordOfABoundPod(t *testing.T) {
 	s := newScene(t, "stale", 1, wholeDevices)
 	s.occupy("victim", s.Nodes[0], 0, "p10")

@@ -28,11 +28,11 @@ import (
 
 func TestMain(m *testing.M) { env.Main(m) }
 
-// priorities are the names of the PriorityClasses and their values. Pods of class n50 evict no other pods.
+// priorities maps PriorityClasses to their values. Pods of class n50 evict no other pods.
 var priorities = map[string]int32{"p10": 10, "p20": 20, "p30": 30, "p50": 50, "p60": 60, "p90": 90, "n50": 50}
 
-// cluster has static nodes. It does not collect pods that are being deleted: a pod with a finalizer stays until the
-// test removes the finalizer.
+// cluster has static nodes. Its pod garbage collector is off: a deleted pod with a finalizer stays until the test removes the
+// finalizer.
 var cluster = env.Share(func(t testing.TB) *env.Env {
 	e := env.Start(t, controlplane.Options{
 		SkipKwok: true, FeatureGates: minor.ClusterGates(), Users: []controlplane.User{env.Scheduler},
@@ -64,11 +64,11 @@ func requireKnown(t testing.TB, e *env.Env, class string) {
 	})
 }
 
-// option changes the configuration of a scheduler.
+// An option changes the configuration of a scheduler.
 type option func(*schedulerconfig.KubeSchedulerConfiguration)
 
-// schedulerConfig is the configuration in manifests. Pods are tried again after a second, however often they were
-// refused: the tests wait for that.
+// schedulerConfig returns the configuration in manifests with a backoff of one second, regardless of earlier refusals, because
+// the tests wait for retries.
 func schedulerConfig(t testing.TB, options ...option) []byte {
 	t.Helper()
 	content, err := os.ReadFile(env.Manifest(t, "scheduler", "config.yaml"))
@@ -86,7 +86,7 @@ func schedulerConfig(t testing.TB, options ...option) []byte {
 	return content
 }
 
-// ours is the profile for pods with CEL constraints.
+// ours returns the profile for pods with CEL constraints.
 func ours(config *schedulerconfig.KubeSchedulerConfiguration) *schedulerconfig.KubeSchedulerProfile {
 	return &config.Profiles[len(config.Profiles)-1]
 }
@@ -105,7 +105,7 @@ func withArgs(t testing.TB, change func(*configv1alpha1.DynamicResourcesCELArgs)
 	}
 }
 
-// onlyProfile leaves one profile, under another name.
+// onlyProfile removes all profiles but ours, and renames it.
 func onlyProfile(name string) option {
 	return func(config *schedulerconfig.KubeSchedulerConfiguration) {
 		profile := *ours(config)

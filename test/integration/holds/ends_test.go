@@ -18,8 +18,8 @@ import (
 	"github.com/celset/celset/test/internal/env"
 )
 
-// TestBackOffDoesNotEndAHold has the claim of a preemptor back off while a victim ends: the devices of the second node
-// take a longer search than the budget allows.
+// TestBackOffDoesNotEndAHold makes the claim of a preemptor back off while a victim ends: the search on the second node exceeds
+// the budget.
 func TestBackOffDoesNotEndAHold(t *testing.T) {
 	s := newScene(t, "backs-off", 2, bareNodes, withArgs(t, func(args *configv1alpha1.DynamicResourcesCELArgs) {
 		args.Budget.Cost = ptr.To[int64](1000)
@@ -50,10 +50,10 @@ func TestBackOffDoesNotEndAHold(t *testing.T) {
 	s.requireNoneInVain()
 }
 
-// bareNodes have no devices before the test publishes some.
+// bareNodes is a form without devices; the test publishes them.
 var bareNodes = form{name: "bare", slices: func() []resourceapi.ResourceSliceSpec { return nil }}
 
-// publish publishes n devices of a node, which are good or not.
+// publish publishes n devices of a node with the given value of the attribute good.
 func (s *scene) publish(node string, n int, good int64) *resourceapi.ResourceSlice {
 	s.Helper()
 	devices := row(0, n)
@@ -65,25 +65,25 @@ func (s *scene) publish(node string, n int, good int64) *resourceapi.ResourceSli
 	return slice
 }
 
-// isGood is an expression for good devices. The search does not understand it, and evaluates it on each set.
+// isGood returns an expression for good devices. The search can't analyse it, so it evaluates the expression on each set.
 func (s *scene) isGood() string {
 	return fmt.Sprintf("devices.slice(0, 1).map(d, d.attributes[%[1]q].good + 0 * d.attributes[%[1]q].index).sum() == 1", s.driver)
 }
 
-// from has a claim want devices with an index from a number on.
+// from makes a claim want devices whose index is at least first.
 func from(driver string, first int) env.Part {
 	return func(claim *resourceapi.DeviceClaim) {
 		claim.Requests[0].Exactly.Selectors = []resourceapi.DeviceSelector{env.Selector(fmt.Sprintf("device.attributes[%q].index >= %d", driver, first))}
 	}
 }
 
-// TestNominationsDoNotEndAHold has a pod of a higher priority evict others on the node where devices are held for a pod.
-// kube-scheduler takes the nomination of the lower pod away then.
+// TestNominationsDoNotEndAHold makes a pod of a higher priority evict others on the node where devices are held for a pod.
+// kube-scheduler then clears the nomination of the lower pod.
 func TestNominationsDoNotEndAHold(t *testing.T) {
 	t.Parallel()
 	for name, evict := range map[string]func(*scene) []string{
 		"for other devices": func(s *scene) []string {
-			// The row that is held for the lower pod would do as well, and its pods are being deleted already.
+			// The row that is held for the lower pod would fit too, and its pods are already being deleted.
 			s.run("high", append(inARow(s.driver, units), from(s.driver, 5)), of("p60"))
 			return []string{"c-5", "c-6", "c-7", "c-8"}
 		},
@@ -128,7 +128,7 @@ func TestNominationsDoNotEndAHold(t *testing.T) {
 	}
 }
 
-// TestDeletionEndsAHold has a preemptor with a finalizer: its object stays when it is deleted.
+// TestDeletionEndsAHold has a preemptor with a finalizer, so its object stays when it is deleted.
 func TestDeletionEndsAHold(t *testing.T) {
 	s := newScene(t, "finalized", 1, wholeDevices)
 	s.occupy("victim", s.Nodes[0], 0, "p10")
@@ -143,14 +143,14 @@ func TestDeletionEndsAHold(t *testing.T) {
 	s.requireEvicted("victim")
 }
 
-// requireUntilBound requires that a pod is bound before it is tried five times more.
+// requireUntilBound requires that a pod is bound within five more tries.
 func (s *scene) requireUntilBound(name string) {
 	s.Helper()
 	s.tryAgain(5, name)
 	require.True(s, s.isBound(name), "pod %s waits for devices that should not be held any more", name)
 }
 
-// TestDeletedClaimEndsAHold deletes the claim of a preemptor: the preemptor can't be bound any more.
+// TestDeletedClaimEndsAHold deletes the claim of a preemptor, which can't be bound any more.
 func TestDeletedClaimEndsAHold(t *testing.T) {
 	s := newScene(t, "unclaimed", 1, wholeDevices)
 	s.occupy("victim", s.Nodes[0], 0, "p10")
@@ -164,7 +164,7 @@ func TestDeletedClaimEndsAHold(t *testing.T) {
 	s.requireEvicted("victim")
 }
 
-// TestMessagesNameNodesThatThePodCouldUse has a pod for the second node be refused while devices of the first one are held.
+// TestMessagesNameNodesThatThePodCouldUse has a pod for the second node that is refused while devices of the first node are held.
 func TestMessagesNameNodesThatThePodCouldUse(t *testing.T) {
 	s := newScene(t, "named", 2, wholeDevices)
 	s.fill(s.Nodes[1], "other", "p90")
@@ -183,7 +183,7 @@ func TestMessagesNameNodesThatThePodCouldUse(t *testing.T) {
 	}
 }
 
-// TestHoldsOfAnotherProcess has two schedulers with profiles of their own in one cluster.
+// TestHoldsOfAnotherProcess has two schedulers with their own profiles in one cluster.
 func TestHoldsOfAnotherProcess(t *testing.T) {
 	s := newScene(t, "first", 1, wholeDevices)
 	s.occupy("victim", s.Nodes[0], 0, "p10")
@@ -195,7 +195,7 @@ func TestHoldsOfAnotherProcess(t *testing.T) {
 	s.run("thief", s.form.unit(s.driver, 1), of("n50"), by(second))
 	s.pod("joiner", []string{"victim"}, of("p10"), by(second))
 	s.requireKept("thief", "joiner")
-	// When the job is bound the second process may see the pod before it sees the devices of the claim.
+	// When the job is bound, the second process may see the pod before the devices of its claim.
 	s.end("thief", "joiner")
 	s.end("victim")
 	s.RequireRunning(t, "job")

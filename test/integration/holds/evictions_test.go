@@ -26,7 +26,7 @@ import (
 	"github.com/celset/celset/test/internal/env"
 )
 
-// fill has pods of a PriorityClass use all units of a node, and returns their names.
+// fill creates pods of a PriorityClass that use all units of a node, and returns their names.
 func (s *scene) fill(node, prefix, class string) []string {
 	s.Helper()
 	var names []string
@@ -37,8 +37,8 @@ func (s *scene) fill(node, prefix, class string) []string {
 	return names
 }
 
-// TestNoOthersAreEvictedWhileClaimsAreFreed pauses the controller that deallocates the claims of pods that are gone. The
-// pods on the second node would do as well, and are of a higher priority than the victims.
+// TestNoOthersAreEvictedWhileClaimsAreFreed pauses the controller that deallocates the claims of deleted pods. The pods on the
+// second node would do as well, but have a higher priority than the victims.
 func TestNoOthersAreEvictedWhileClaimsAreFreed(t *testing.T) {
 	t.Parallel()
 	for _, f := range forms() {
@@ -65,7 +65,7 @@ func TestNoOthersAreEvictedWhileClaimsAreFreed(t *testing.T) {
 	}
 }
 
-// TestClaimsThatAreFreedOneByOne has the victims end one after the other, with tries of the preemptor in between.
+// TestClaimsThatAreFreedOneByOne ends the victims one after the other, with tries of the preemptor in between.
 func TestClaimsThatAreFreedOneByOne(t *testing.T) {
 	t.Parallel()
 	for _, f := range forms() {
@@ -97,7 +97,7 @@ func TestClaimsThatAreFreedOneByOne(t *testing.T) {
 // paused is locked while the controllers are paused.
 var paused sync.Mutex
 
-// whileClaimsStay pauses the controllers.
+// whileClaimsStay pauses the controllers during f.
 func (s *scene) whileClaimsStay(f func()) {
 	s.Helper()
 	paused.Lock()
@@ -108,8 +108,8 @@ func (s *scene) whileClaimsStay(f func()) {
 	f()
 }
 
-// TestPreemptorIsDeletedWhileVictimsAreChosen has an extender that does not answer before the preemptor is deleted, and
-// the scheduler has seen that.
+// TestPreemptorIsDeletedWhileVictimsAreChosen has an extender that answers only after the preemptor is deleted and the scheduler
+// has seen the deletion.
 func TestPreemptorIsDeletedWhileVictimsAreChosen(t *testing.T) {
 	e := newExtender(t)
 	s := newScene(t, "chosen", 1, wholeDevices, e.install)
@@ -122,10 +122,10 @@ func TestPreemptorIsDeletedWhileVictimsAreChosen(t *testing.T) {
 	s.requireNobodyEvicted(victims)
 }
 
-// requireNobodyEvicted requires that nobody was evicted for a pod that is gone, and that nothing is held for it.
+// requireNobodyEvicted requires that no pod was evicted for a deleted preemptor, and that no devices are held for it.
 func (s *scene) requireNobodyEvicted(victims []string) {
 	s.Helper()
-	// Whoever is bound after it comes after the end of the cycle that chose victims.
+	// When a later pod is bound, the cycle that chose the victims has ended.
 	s.pod("later", nil, of("p10"))
 	s.RequireRunning(s, "later")
 	s.run("next", s.form.unit(s.driver, 0), of("p10"))
@@ -137,10 +137,10 @@ func (s *scene) requireNobodyEvicted(victims []string) {
 	s.requireNothingHeld()
 }
 
-// extender is a scheduler extender that agrees with all victims.
+// An extender is a scheduler extender that accepts all victims.
 type extender struct {
 	server *httptest.Server
-	// asked gets a value when the scheduler has asked. The answer comes when answer is closed.
+	// asked receives a value for each request of the scheduler. The extender answers when answer is closed.
 	asked  chan struct{}
 	answer chan struct{}
 }
@@ -170,14 +170,14 @@ func (e *extender) preempt(w http.ResponseWriter, r *http.Request) {
 	_ = json.NewEncoder(w).Encode(extenderv1.ExtenderPreemptionResult{NodeNameToMetaVictims: args.NodeNameToMetaVictims})
 }
 
-// install has a scheduler ask the extender about victims.
+// install makes a scheduler ask the extender about victims.
 func (e *extender) install(config *schedulerconfig.KubeSchedulerConfiguration) {
 	extender := schedulerconfig.Extender{URLPrefix: e.server.URL, PreemptVerb: "preempt", NodeCacheCapable: true}
 	extender.HTTPTimeout.Duration = env.Patience
 	config.Extenders = append(config.Extenders, extender)
 }
 
-// TestPreemptorIsDeletedBeforeTheFirstEviction stops the first request by which the scheduler evicts.
+// TestPreemptorIsDeletedBeforeTheFirstEviction stops the scheduler's first eviction request.
 func TestPreemptorIsDeletedBeforeTheFirstEviction(t *testing.T) {
 	s := newScene(t, "unwanted", 1, wholeDevices)
 	victims := s.fill(s.Nodes[0], "victim", "p10")
@@ -191,8 +191,8 @@ func TestPreemptorIsDeletedBeforeTheFirstEviction(t *testing.T) {
 	s.requireNobodyEvicted(victims)
 }
 
-// TestPreemptorIsDeletedBetweenEvictions stops one of the three deletions that come before the last one, and deletes the
-// preemptor. The last victim stays.
+// TestPreemptorIsDeletedBetweenEvictions stops one of the three deletions before the last, and deletes the preemptor. The last
+// victim stays.
 func TestPreemptorIsDeletedBetweenEvictions(t *testing.T) {
 	s := newScene(t, "between", 1, wholeDevices)
 	s.fill(s.Nodes[0], "victim", "p10")
@@ -207,8 +207,8 @@ func TestPreemptorIsDeletedBetweenEvictions(t *testing.T) {
 	s.requireNothingHeld()
 }
 
-// TestKilledBetweenEvictions kills the scheduler when it has evicted three of four pods. The next scheduler evicts the
-// fourth one, and nobody else.
+// TestKilledBetweenEvictions kills the scheduler after it has evicted three of four pods. The next scheduler evicts the fourth,
+// and no other pod.
 func TestKilledBetweenEvictions(t *testing.T) {
 	t.Parallel()
 	for _, f := range forms() {
@@ -243,8 +243,8 @@ func TestKilledBetweenEvictions(t *testing.T) {
 	}
 }
 
-// TestRefusedEvictionIsTriedAgain has the API server refuse the last of four evictions. The pods of the second node, which
-// would do as well, stay.
+// TestRefusedEvictionIsTriedAgain makes the API server refuse the last of four evictions. The equally suitable pods of the second
+// node stay.
 func TestRefusedEvictionIsTriedAgain(t *testing.T) {
 	s := newScene(t, "refused", 2, wholeDevices)
 	victims := s.fill(s.Nodes[0], "victim", "p10")
@@ -272,7 +272,7 @@ func TestRefusedEvictionIsTriedAgain(t *testing.T) {
 	s.requireNoneInVain()
 }
 
-// TestKilledWhileVictimsEnd has pods of another profile come before a scheduler runs again.
+// TestKilledWhileVictimsEnd creates pods of another profile before a scheduler runs again.
 func TestKilledWhileVictimsEnd(t *testing.T) {
 	t.Parallel()
 	for _, f := range forms() {
@@ -298,8 +298,8 @@ func TestKilledWhileVictimsEnd(t *testing.T) {
 	}
 }
 
-// TestEvictionsAreBounded has victims that never end, on more nodes than the preemptor may have tries. The devices of each
-// node are held for two seconds.
+// TestEvictionsAreBounded has victims that never end, on more nodes than the preemptor has tries. The devices of each node are
+// held for two seconds.
 func TestEvictionsAreBounded(t *testing.T) {
 	cases.OnlyNightly(t, "waits for a minute while nothing is to happen")
 	s := newScene(t, "bounded", hold.MaxTries+2, wholeDevices, withArgs(t, func(args *configv1alpha1.DynamicResourcesCELArgs) {

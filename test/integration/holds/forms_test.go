@@ -20,21 +20,21 @@ import (
 // units is the number of units of a node that claims share.
 const units = 4
 
-// form is a way to divide what a node has among claims.
+// A form is a way to divide the devices of a node among claims.
 type form struct {
 	name  string
 	gates []featuregate.Feature
-	// slices are those of a node, without driver, node and pool.
+	// slices returns the slices of a node, without driver, node and pool.
 	slices func() []resourceapi.ResourceSliceSpec
-	// unit asks for one unit: for the i-th one if the form has numbers for them.
+	// unit requests one unit: the i-th unit if the form numbers its units.
 	unit func(driver string, i int) []env.Part
-	// all asks for all units of a node.
+	// all requests all units of a node.
 	all func(driver string) []env.Part
 }
 
 func forms() []form { return []form{wholeDevices, partitions, shares} }
 
-// wholeDevices are in a row, which a CEL constraint asks for.
+// wholeDevices is a row of devices. A CEL constraint requires that the devices of a claim are consecutive.
 var wholeDevices = form{
 	name: "whole devices",
 	slices: func() []resourceapi.ResourceSliceSpec {
@@ -46,7 +46,7 @@ var wholeDevices = form{
 	all: func(driver string) []env.Part { return inARow(driver, units) },
 }
 
-// row makes n devices with consecutive indices.
+// row returns n devices with consecutive indices.
 func row(first, n int) []resourceapi.Device {
 	var devices []resourceapi.Device
 	for i := first; i < first+n; i++ {
@@ -57,12 +57,12 @@ func row(first, n int) []resourceapi.Device {
 	return devices
 }
 
-// inARow asks for n devices with consecutive indices.
+// inARow requests n devices with consecutive indices.
 func inARow(driver string, n int) []env.Part {
 	return []env.Part{env.Request("units", driver, int64(n)), env.Constrained("row", env.Contiguous(driver, n))}
 }
 
-// one asks for a device that a selector selects.
+// one requests a device that matches a selector.
 func one(driver, selector string) env.Part {
 	return env.Exactly("unit", resourceapi.ExactDeviceRequest{
 		DeviceClassName: driver, AllocationMode: resourceapi.DeviceAllocationModeExactCount, Count: 1,
@@ -70,7 +70,7 @@ func one(driver, selector string) env.Part {
 	})
 }
 
-// partitions are of a chip that is given away in quarters or as a whole.
+// partitions is a chip that is allocated in quarters or as a whole.
 var partitions = form{
 	name: "partitions", gates: []featuregate.Feature{kubefeatures.DRAPartitionableDevices},
 	slices: func() []resourceapi.ResourceSliceSpec {
@@ -101,7 +101,7 @@ func slots(n int64) map[string]resourceapi.Counter {
 	return map[string]resourceapi.Counter{"slots": {Value: *resource.NewQuantity(n, resource.DecimalSI)}}
 }
 
-// shares are of a device whose capacity claims consume.
+// shares is a device whose capacity claims consume.
 var shares = form{
 	name: "shares", gates: []featuregate.Feature{kubefeatures.DRAConsumableCapacity},
 	slices: func() []resourceapi.ResourceSliceSpec {
@@ -114,7 +114,7 @@ var shares = form{
 	all:  func(driver string) []env.Part { return []env.Part{share(driver, units)} },
 }
 
-// share asks for n slots of a device.
+// share requests n slots of a device.
 func share(driver string, n int64) env.Part {
 	return env.Exactly("unit", resourceapi.ExactDeviceRequest{
 		DeviceClassName: driver, AllocationMode: resourceapi.DeviceAllocationModeExactCount, Count: 1,
@@ -122,7 +122,7 @@ func share(driver string, n int64) env.Part {
 	})
 }
 
-// resourceSlices are those of a node.
+// resourceSlices returns the slices of a node.
 func (f *form) resourceSlices(driver, node string) []*resourceapi.ResourceSlice {
 	return resourceSlicesOf(driver, node, f.slices()...)
 }
@@ -137,21 +137,21 @@ func resourceSlicesOf(driver, node string, specs ...resourceapi.ResourceSliceSpe
 	return all
 }
 
-// request is how a pod differs from others.
+// A request changes a pod.
 type request func(*corev1.Pod)
 
-// of has the pod be of a PriorityClass.
+// of puts the pod in a PriorityClass.
 func of(class string) request { return func(pod *corev1.Pod) { pod.Spec.PriorityClassName = class } }
 
-// by has the pod be scheduled in a profile.
+// by schedules the pod with a profile.
 func by(profile string) request { return func(pod *corev1.Pod) { pod.Spec.SchedulerName = profile } }
 
-// on has the pod run on a node.
+// on restricts the pod to a node.
 func on(node string) request {
 	return func(pod *corev1.Pod) { pod.Spec.NodeSelector = map[string]string{corev1.LabelHostname: node} }
 }
 
-// graceOf has the pod have another grace period in seconds.
+// graceOf sets another grace period in seconds.
 func graceOf(seconds int64) request {
 	return func(pod *corev1.Pod) { pod.Spec.TerminationGracePeriodSeconds = &seconds }
 }
@@ -159,7 +159,7 @@ func graceOf(seconds int64) request {
 // nameNode binds the pod to a node without any scheduler.
 func nameNode(node string) request { return func(pod *corev1.Pod) { pod.Spec.NodeName = node } }
 
-// cores has the pod ask for CPUs.
+// cores makes the pod request CPUs.
 func cores(n int64) request {
 	return func(pod *corev1.Pod) {
 		cpu := corev1.ResourceList{corev1.ResourceCPU: *resource.NewQuantity(n, resource.DecimalSI)}
@@ -167,5 +167,5 @@ func cores(n int64) request {
 	}
 }
 
-// finalized keeps the object of the pod when the pod is deleted.
+// finalized keeps the pod's object after its deletion.
 func finalized(pod *corev1.Pod) { pod.Finalizers = []string{"celset.dev/test"} }

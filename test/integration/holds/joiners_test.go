@@ -19,8 +19,8 @@ import (
 	"github.com/celset/celset/test/internal/env"
 )
 
-// TestClaimsOfVictimsAreNotJoined has pods that name the claim of an evicted pod. They would keep the claim allocated,
-// and its devices would never be free for the preemptor.
+// TestClaimsOfVictimsAreNotJoined has pods that name the claim of an evicted pod. They would keep the claim allocated, so the
+// preemptor would never get its devices.
 func TestClaimsOfVictimsAreNotJoined(t *testing.T) {
 	t.Parallel()
 	for _, f := range forms() {
@@ -47,8 +47,8 @@ func TestClaimsOfVictimsAreNotJoined(t *testing.T) {
 	}
 }
 
-// TestReplicaSetOnOneClaimIsEvictedOnce has a ReplicaSet whose pods all use one claim. The moment the pod of the
-// ReplicaSet is evicted there is another one.
+// TestReplicaSetOnOneClaimIsEvictedOnce has a ReplicaSet whose pods all use one claim. When its pod is evicted, the ReplicaSet
+// creates another at once.
 func TestReplicaSetOnOneClaimIsEvictedOnce(t *testing.T) {
 	s := newScene(t, "replicas", 1, wholeDevices)
 	s.CreateClaim(t, "shared", s.form.unit(s.driver, 0)...)
@@ -104,8 +104,8 @@ func (s *scene) replica(set, other string) (name string) {
 	return name
 }
 
-// TestPodsWithANodeNameJoin has pods use the claim of the victim that no scheduler has asked about. They are evicted for the same
-// hold. The preemptor has one try.
+// TestPodsWithANodeNameJoin has pods that use the victim's claim and bypass the scheduler. They are evicted for the same hold.
+// The preemptor has one try.
 func TestPodsWithANodeNameJoin(t *testing.T) {
 	s := newScene(t, "past", 1, wholeDevices)
 	s.occupy("victim", s.Nodes[0], 0, "p10")
@@ -133,8 +133,8 @@ func TestPodsWithANodeNameJoin(t *testing.T) {
 	s.requireNoneInVain()
 }
 
-// TestAssumedPodKeepsAClaim has a pod share a claim with a pod of another node, while the API server does not know that yet.
-// It is of no use to evict the other pod.
+// TestAssumedPodKeepsAClaim has a pod that shares a claim with a pod of another node, before the API server has recorded the
+// sharing. Evicting the other pod would free nothing.
 func TestAssumedPodKeepsAClaim(t *testing.T) {
 	s := newScene(t, "assumed", 2, bareNodes)
 	slice := resourceSlicesOf(s.driver, s.Nodes[0], resourceapi.ResourceSliceSpec{Devices: row(0, 1)})[0]
@@ -155,8 +155,8 @@ func TestAssumedPodKeepsAClaim(t *testing.T) {
 	s.requireEvicted()
 }
 
-// TestHigherPriorityJoins has a pod of a higher priority than the preemptor join the claim of the victim. The hold is
-// broken, and other pods get what the preemptor can't use any more.
+// TestHigherPriorityJoins has a pod of a higher priority than the preemptor's join the claim of the victim. The hold ends, and
+// other pods get the devices that the preemptor can't use any more.
 func TestHigherPriorityJoins(t *testing.T) {
 	s := newScene(t, "higher", 1, wholeDevices)
 	s.occupy("victim", s.Nodes[0], 0, "p10")
@@ -175,7 +175,7 @@ func TestHigherPriorityJoins(t *testing.T) {
 	require.Equal(t, []string{"d0"}, s.DevicesOf(t, "top"))
 }
 
-// TestOneClaimIsEvictedForOnce has three pods that use one claim. One set of devices is enough for them.
+// TestOneClaimIsEvictedForOnce has three pods that use one claim. They need only one set of devices.
 func TestOneClaimIsEvictedForOnce(t *testing.T) {
 	t.Parallel()
 	for name, classes := range map[string][]string{

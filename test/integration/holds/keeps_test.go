@@ -20,8 +20,8 @@ import (
 	"github.com/celset/celset/test/internal/env"
 )
 
-// TestFailedBindingKeepsAHold has the API server refuse what binds the preemptor. Nobody else gets the devices before it is
-// bound.
+// TestFailedBindingKeepsAHold makes the API server refuse a write that binds the preemptor. No other pod gets the devices before
+// the preemptor is bound.
 func TestFailedBindingKeepsAHold(t *testing.T) {
 	t.Parallel()
 	for name, refuses := range map[string]func(crossing.Write) bool{"reservation": crossing.IsReservation, "binding": crossing.IsBinding} {
@@ -48,7 +48,7 @@ func TestFailedBindingKeepsAHold(t *testing.T) {
 	}
 }
 
-// TestChangedClassDoesNotEndAHold has the claims of the preemptor be prepared again and again while a victim ends.
+// TestChangedClassDoesNotEndAHold makes the scheduler prepare the claims of the preemptor repeatedly while a victim ends.
 func TestChangedClassDoesNotEndAHold(t *testing.T) {
 	s := newScene(t, "prepared", 2, wholeDevices)
 	s.fill(s.Nodes[1], "other", "p20")
@@ -76,7 +76,7 @@ func TestChangedClassDoesNotEndAHold(t *testing.T) {
 	s.requireNoneInVain()
 }
 
-// TestShareDoesNotEndAHold has a namespace use up its share of the scheduler's time while a victim ends, and pods of another
+// TestShareDoesNotEndAHold makes a namespace use up its share of the scheduler's time while a victim ends and pods of another
 // namespace wait.
 func TestShareDoesNotEndAHold(t *testing.T) {
 	s := newScene(t, "share", 2, wholeDevices, withArgs(t, func(args *configv1alpha1.DynamicResourcesCELArgs) {
@@ -112,8 +112,8 @@ func TestShareDoesNotEndAHold(t *testing.T) {
 	s.requireNoneInVain()
 }
 
-// TestSlowVictimsAreTheLastChoice has a pod that may take a year to end. Where no other pod will do, the devices are not held
-// for a year.
+// TestSlowVictimsAreTheLastChoice has a pod that may take a year to end. If no other victim suffices, the devices are still not
+// held for a year.
 func TestSlowVictimsAreTheLastChoice(t *testing.T) {
 	s := newScene(t, "slowly", 2, wholeDevices, withArgs(t, func(args *configv1alpha1.DynamicResourcesCELArgs) {
 		args.DevicePreemption = &configv1alpha1.DevicePreemption{HoldTimeout: &metav1.Duration{Duration: time.Second}}
@@ -139,8 +139,8 @@ func TestSlowVictimsAreTheLastChoice(t *testing.T) {
 	s.RequireRunning(t, "small")
 }
 
-// TestOverdueVictims has pods that should have ended, but have a finalizer. Others are evicted in their place if there are any.
-// Otherwise the preemptor waits for them, and nobody is evicted.
+// TestOverdueVictims has pods that should have ended but have a finalizer. Other pods are evicted instead, if there are any.
+// Otherwise the preemptor waits, and no pod is evicted.
 func TestOverdueVictims(t *testing.T) {
 	cases.OnlyNightly(t, "waits half a minute until a pod is overdue")
 	s := newScene(t, "overdue", 2, wholeDevices)
@@ -152,11 +152,11 @@ func TestOverdueVictims(t *testing.T) {
 	s.occupy("quick", s.Nodes[1], 1, "p20")
 	s.end("stuck-0", "stuck-1")
 	time.Sleep(time.Until(s.Pod(t, "stuck-1").DeletionTimestamp.Add(31 * time.Second)))
-	// No other pod will do for the first node.
+	// For the first node there is no other victim.
 	s.run("waits", s.form.all(s.driver), of("p50"), on(s.Nodes[0]))
 	s.tryAgain(1, "waits")
 	s.requireEvicted()
-	// The second device of the second node, or the first one of a pod that does not end.
+	// The job fits on the second device of the second node, or on the first device, whose pod does not end.
 	s.run("job", s.form.unit(s.driver, 1), of("p50"), on(s.Nodes[1]))
 	s.ending("quick")
 	s.end("quick")

@@ -33,17 +33,17 @@ import (
 	"github.com/celset/celset/test/internal/minor"
 )
 
-// grace is the grace period of pods in seconds, less than the time of a hold. Nothing happens when it is over: the test ends
-// pods that are deleted.
+// grace is the grace period of pods in seconds, less than the time of a hold. Its end has no effect: the test itself ends deleted
+// pods.
 const grace = 240
 
-// scene is a lab with a scheduler of its own.
+// A scene is a lab with its own scheduler.
 type scene struct {
 	*env.Lab
 	*testing.T
 	form   form
 	driver string
-	// ours and stock are the profiles of the scheduler. No other scene has them.
+	// ours and stock are the names of the scheduler's profiles, unique to this scene.
 	ours, stock string
 
 	scheduler *controlplane.Process
@@ -52,11 +52,11 @@ type scene struct {
 
 	// mutex guards what the watch has seen.
 	mutex sync.Mutex
-	// evictions has the names of the pods that schedulers have evicted, by UID.
+	// evictions maps the UIDs of pods that schedulers have evicted to their names.
 	evictions map[types.UID]string
 }
 
-// newScene has nodes with devices of a form, and a scheduler.
+// newScene creates nodes with devices of a form, and starts a scheduler.
 func newScene(t *testing.T, name string, nodes int, f form, options ...option) *scene {
 	t.Helper()
 	minor.Needs(t, f.gates...)
@@ -85,7 +85,7 @@ func (s *scene) start(options ...option) {
 	require.NoError(s, err)
 	s.starts++
 	process := s.StartScheduler(s, controlplane.SchedulerOptions{
-		// It was built with the cluster. To ask go build again for each scene takes longer than most scenes.
+		// The binary was built with the cluster. Running go build for each scene takes longer than most scenes.
 		Binary: s.Binary(controlplane.CelsetScheduler),
 		Name:   fmt.Sprintf("%s-%d", s.Namespace, s.starts), Config: schedulerConfig(s, append([]option{s.named}, options...)...),
 		Kubeconfig: env.Kubeconfig(s, c.URL()), Args: []string{"--v=3"},
@@ -98,18 +98,18 @@ func (s *scene) start(options ...option) {
 	s.scheduler, s.crossing = process, c
 }
 
-// named gives the profiles the names of the scene.
+// named renames the profiles for the scene.
 func (s *scene) named(config *schedulerconfig.KubeSchedulerConfiguration) {
 	config.Profiles[0].SchedulerName, ours(config).SchedulerName = &s.stock, &s.ours
 }
 
-// kill ends the scheduler at once. Writes that were stopped are lost.
+// kill ends the scheduler at once. Stopped writes are lost.
 func (s *scene) kill() {
 	s.scheduler.Kill()
 	s.crossing.Close()
 }
 
-// watch notes evictions until the test ends.
+// watch records evictions until the test ends.
 func (s *scene) watch() {
 	s.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -131,7 +131,7 @@ func (s *scene) watch() {
 	})
 }
 
-// note remembers a pod that is being deleted because a scheduler preempted it.
+// note records a pod that is being deleted because a scheduler preempted it.
 func (s *scene) note(pod *corev1.Pod) {
 	isTarget := slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
 		return c.Type == corev1.DisruptionTarget && c.Status == corev1.ConditionTrue && c.Reason == corev1.PodReasonPreemptionByScheduler
@@ -203,7 +203,7 @@ func (s *scene) run(name string, parts []env.Part, requests ...request) {
 	s.pod(name, []string{name}, requests...)
 }
 
-// occupy has a pod use the i-th unit of a node.
+// occupy creates a pod that uses the i-th unit of a node.
 func (s *scene) occupy(name, node string, i int, class string) {
 	s.Helper()
 	s.run(name, s.form.unit(s.driver, i), of(class), on(node))
@@ -265,7 +265,7 @@ func (s *scene) requireEvicted(names ...string) {
 	require.Equal(s, append([]string{}, names...), s.evicted(), "evicted pods")
 }
 
-// requireNothingHeld waits until no devices are held, and requires that pods don't say that devices are held for them.
+// requireNothingHeld waits until no devices are held, and requires that no pod's condition claims held devices.
 func (s *scene) requireNothingHeld() {
 	s.Helper()
 	env.Eventually(s, "nothing is held", func(ctx context.Context) (string, error) {
@@ -283,14 +283,13 @@ func (s *scene) requireNothingHeld() {
 	})
 }
 
-// requireNoneInVain requires that each pod was evicted for a pod that was bound.
+// requireNoneInVain requires that each eviction was for a pod that was then bound.
 func (s *scene) requireNoneInVain() {
 	s.Helper()
 	require.Zero(s, s.metric("celset_scheduler_device_preemption_victims_without_bind_total"), "pods that were evicted in vain")
 }
 
-// metric returns a number of the scheduler, 0 if the scheduler has none of that name. Only metrics with these values of labels
-// count.
+// metric returns the sum of a metric of the scheduler for samples with the given label values, or 0.
 func (s *scene) metric(name string, labels ...string) float64 {
 	s.Helper()
 	content, err := s.scheduler.Get(s.Context(), "/metrics")
@@ -335,19 +334,19 @@ func (s *scene) awaitLog(message, pod string) {
 	})
 }
 
-// tries is how often the scheduler has begun to try a pod.
+// tries returns how often the scheduler has started to try a pod.
 func (s *scene) tries(name string) int {
 	s.Helper()
 	return s.logged(`"Attempting to schedule pod"`, fmt.Sprintf("pod=%q", s.Namespace+"/"+name))
 }
 
-// tryAgain has the scheduler try pods n times more to the end, unless they are bound. Before each try it publishes
-// devices that the pods do not want.
+// tryAgain makes the scheduler complete n more tries of the pods, unless they are bound. It triggers a try by publishing devices
+// that the pods do not want.
 func (s *scene) tryAgain(n int, names ...string) {
 	s.Helper()
 	pokes := time.NewTicker(300 * time.Millisecond)
 	defer pokes.Stop()
-	// When a try begins the one before has ended, and so have its evictions.
+	// When a try begins, the previous try and its evictions have ended.
 	before := map[string]int{}
 	for _, name := range names {
 		before[name] = s.tries(name)
@@ -369,7 +368,7 @@ func (s *scene) tryAgain(n int, names ...string) {
 	})
 }
 
-// poke publishes other devices: pods that wait for devices are tried again.
+// poke publishes other devices, so that pods that wait for devices are tried again.
 func (s *scene) poke(ctx context.Context) error {
 	slices := s.Client().ResourceV1().ResourceSlices()
 	name := s.Namespace + "-other"

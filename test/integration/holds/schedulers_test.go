@@ -16,8 +16,8 @@ import (
 	"github.com/celset/celset/test/internal/env"
 )
 
-// TestEqualHoldsOfTwoSchedulers has two schedulers hold the same devices for pods of one priority, before either can know of
-// the hold of the other one. Both agree which hold stays.
+// TestEqualHoldsOfTwoSchedulers makes two schedulers hold the same devices for pods of one priority, before either sees the
+// other's hold. Both must agree on which hold stays.
 func TestEqualHoldsOfTwoSchedulers(t *testing.T) {
 	t.Parallel()
 	for _, f := range forms() {
@@ -46,8 +46,7 @@ func TestEqualHoldsOfTwoSchedulers(t *testing.T) {
 	}
 }
 
-// oneHolds waits until the condition of one of two pods says that devices are held for it, and that of the other one that
-// they are not.
+// oneHolds waits until the conditions of two pods report that devices are held for one of them and not for the other.
 func (s *scene) oneHolds(a, b string) (holds, doesNot string) {
 	s.Helper()
 	env.Eventually(s, "devices are held for one of two pods", func(context.Context) (string, error) {
@@ -65,8 +64,8 @@ func (s *scene) oneHolds(a, b string) (holds, doesNot string) {
 	return holds, doesNot
 }
 
-// TestHigherHoldOfAnotherScheduler has a pod of a higher priority, of another scheduler, want the devices that are held. The
-// first scheduler ends its hold, and the rest of its devices are kept from others until then.
+// TestHigherHoldOfAnotherScheduler has a pod of a higher priority and another scheduler that wants the held devices. The first
+// scheduler ends its hold, and keeps the remaining devices from others until then.
 func TestHigherHoldOfAnotherScheduler(t *testing.T) {
 	s := newScene(t, "above", 1, wholeDevices)
 	victims := s.fill(s.Nodes[0], "victim", "p10")
@@ -87,8 +86,8 @@ func TestHigherHoldOfAnotherScheduler(t *testing.T) {
 	s.requireNothingHeld()
 }
 
-// TestAnotherSchedulerTakesDevices has a pod of a higher priority, of another scheduler, take one of the held devices while it is
-// free. The hold is broken as soon as the claim has the device.
+// TestAnotherSchedulerTakesDevices has a pod of a higher priority and another scheduler that takes a held device while the device
+// is free. The hold ends as soon as the device is allocated.
 func TestAnotherSchedulerTakesDevices(t *testing.T) {
 	s := newScene(t, "taken", 1, wholeDevices)
 	s.occupy("victim", s.Nodes[0], 0, "p10")

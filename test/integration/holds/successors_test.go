@@ -12,8 +12,8 @@ import (
 	"github.com/celset/celset/test/internal/env"
 )
 
-// TestSuccessorOfAVictimIsNotEvicted deletes the victim, and creates another pod of its name, while a request of the eviction is
-// on its way. The request must not be carried out for the other pod.
+// TestSuccessorOfAVictimIsNotEvicted deletes the victim while an eviction request is in flight, and creates another pod of its
+// name. The request must not affect the other pod.
 func TestSuccessorOfAVictimIsNotEvicted(t *testing.T) {
 	t.Parallel()
 	for name, stops := range map[string]func(crossing.Write) bool{"deletion": crossing.IsDeletion, "condition": crossing.IsDisruption} {

@@ -51,7 +51,7 @@ func (s *scene) awaitDevices(name string) *resourceapi.ResourceClaim {
 	return claim
 }
 
-// attach reports as a driver does that the devices of a claim are attached.
+// attach reports that the devices of a claim are attached, as a driver does.
 func (s *scene) attach(claim *resourceapi.ResourceClaim) {
 	s.Helper()
 	claim = claim.DeepCopy()
@@ -64,8 +64,8 @@ func (s *scene) attach(claim *resourceapi.ResourceClaim) {
 	require.NoError(s, err)
 }
 
-// TestVictimWhoseDevicesAreAttached: such a pod is not deleted, it has to wait. Its claim gives back the devices although
-// the pod is there.
+// TestVictimWhoseDevicesAreAttached has a victim that is not bound yet. It is not deleted but must wait. Its claim releases the
+// devices although the pod still exists.
 func TestVictimWhoseDevicesAreAttached(t *testing.T) {
 	s := newScene(t, "attached", 1, attachedDevices)
 	s.run("victim", s.form.unit(s.driver, 0), of("p10"))
@@ -79,7 +79,7 @@ func TestVictimWhoseDevicesAreAttached(t *testing.T) {
 	s.requireNothingHeld()
 }
 
-// TestFailedBindingOfExtendedResources has the API server refuse the binding of a pod after its claim was made.
+// TestFailedBindingOfExtendedResources makes the API server refuse the binding of a pod after its claim was created.
 func TestFailedBindingOfExtendedResources(t *testing.T) {
 	minor.Needs(t, kubefeatures.DRAExtendedResource)
 	s := newScene(t, "extended", 1, wholeDevices)
@@ -114,8 +114,8 @@ func TestFailedBindingOfExtendedResources(t *testing.T) {
 	s.requireNoneInVain()
 }
 
-// TestClaimThatIsBeingAllocatedIsNoLoss has another pod allocate one of two claims of a pod for which others were evicted.
-// Upstream refuses that pod meanwhile, on all nodes. What is held for the other claim stays held.
+// TestClaimThatIsBeingAllocatedIsNoLoss has another pod allocate one of a preemptor's two claims. Meanwhile upstream refuses the
+// preemptor on all nodes. Devices held for the other claim stay held.
 func TestClaimThatIsBeingAllocatedIsNoLoss(t *testing.T) {
 	s := newScene(t, "served", 1, wholeDevices)
 	victims := s.fill(s.Nodes[0], "victim", "p10")

@@ -26,7 +26,7 @@ import (
 	"github.com/celset/celset/test/internal/env"
 )
 
-// applicationSet is of an ApplicationSet what its cluster decision resource generator reads.
+// applicationSet has the fields of an ApplicationSet that its cluster decision resource generator reads.
 type applicationSet struct {
 	metav1.ObjectMeta `json:"metadata"`
 	Spec              struct {
@@ -40,7 +40,8 @@ type applicationSet struct {
 	} `json:"spec"`
 }
 
-// argocd is the part of docs/ocm.md about Argo CD, with what is not for the API server apart.
+// argocd holds the manifests of docs/ocm.md about Argo CD. The ApplicationSet is separate, because the API server does not accept
+// it.
 type argocd struct {
 	objects []string
 	set     applicationSet
@@ -64,9 +65,9 @@ func readArgoCD(t testing.TB) argocd {
 	return result
 }
 
-// generate does what Argo CD documents of the generator, on a hub where it knows clusters by
-// name and with the rights of its controller: it returns the parameters for each decision. It
-// is as strict as its versions are that take each value for a text, and fails where they panic.
+// generate imitates Argo CD's documented generator on a hub with known clusters, with the rights of its controller. It returns
+// the parameters for each decision. It is as strict as the versions of Argo CD that treat each value as text, and fails where
+// they panic.
 func (s scene) generate(t testing.TB, set applicationSet, known ...string) (parameters []map[string]string, err error) {
 	t.Helper()
 	generator := set.Spec.Generators[0].ClusterDecisionResource
@@ -129,7 +130,7 @@ func (s scene) generated(t testing.TB, set applicationSet, known ...string) []st
 	return names
 }
 
-// applyText applies objects for the time of the test.
+// applyText applies objects and deletes them after the test.
 func (s scene) applyText(t testing.TB, text string) {
 	t.Helper()
 	applied, err := controlplane.Apply(t.Context(), s.RESTConfig(), []byte(text), controlplane.ApplyOptions{})
@@ -139,8 +140,7 @@ func (s scene) applyText(t testing.TB, text string) {
 	}
 }
 
-// What docs/ocm.md has leads to an Application for each selected cluster, also when these
-// change, and to none when there is none.
+// The manifests in docs/ocm.md lead to an Application for each selected cluster. Applications follow changes of the selection.
 func TestArgoCDReadsDecisions(t *testing.T) {
 	page := readArgoCD(t)
 	s := newFleet(t, "argocd")
@@ -164,7 +164,7 @@ func TestArgoCDReadsDecisions(t *testing.T) {
 	})
 	env.Becomes(t, []string{}, func() []string { return s.generated(t, page.set, known...) })
 
-	// Scores are numbers, which stop the versions of Argo CD that the page tells of.
+	// Scores are numbers. Versions of Argo CD named on the page stop at numbers.
 	change(t, s, s.live(t, "web"), func(p *clusterv1beta1.Placement) {
 		p.Spec.Predicates, p.Spec.PrioritizerPolicy = nil, clusterv1beta1.PrioritizerPolicy{Mode: clusterv1beta1.PrioritizerPolicyModeExact, Configurations: []clusterv1beta1.PrioritizerConfig{
 			{Weight: 1, ScoreCoordinate: &clusterv1beta1.ScoreCoordinate{Type: clusterv1beta1.ScoreCoordinateTypeBuiltIn, BuiltIn: "Balance"}},
@@ -174,7 +174,7 @@ func TestArgoCDReadsDecisions(t *testing.T) {
 	env.Becomes(t, []string{"score of a is a int64"}, func() []string { return s.generated(t, page.set, known...) })
 }
 
-// A list of more than one PlacementDecision is one list of clusters.
+// Several PlacementDecisions form one list of clusters.
 func TestArgoCDReadsAllSlices(t *testing.T) {
 	page := readArgoCD(t)
 	s := newFleet(t, "argocd")

@@ -17,11 +17,9 @@ import (
 	"github.com/celset/celset/test/internal/env"
 )
 
-// What docs/ocm.md#differences-from-ocm says of mistakes and warnings, where it takes an
-// API server to see it.
+// Statements of docs/ocm.md#differences-from-ocm about mistakes and warnings that need an API server.
 
-// An expired score is a warning, once: the decision is made, and not tried again and
-// again.
+// An expired score causes one warning: the decision is made, without retries.
 func TestExpiredScoreWarnsWithoutRetries(t *testing.T) {
 	const name = "scored"
 	s := newFleet(t, "")

@@ -1,11 +1,9 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package placement tests the stories and examples of the proposals that celset-placement follows, on a
-// real API server with the kinds of Open Cluster Management, under the RBAC rules in manifests/placement.
-// Every file in manifests/examples/placement and manifests/examples/federation has a test, and every user
-// story has one of its name.
+// Package placement tests the stories and examples of the proposals that celset-placement follows. It uses a real API server with
+// the kinds of Open Cluster Management, under the RBAC rules in manifests/placement. Every file in manifests/examples/placement
+// and manifests/examples/federation has a test, and every user story has a test with its name.
 //
-// All tests of a run share one hub and run one after another: each has all ManagedClusters for itself,
-// and leaves none.
+// All tests of a run share one hub and run one after another: each test creates and deletes all ManagedClusters itself.
 package placement

@@ -26,11 +26,11 @@ import (
 
 const openShiftVersion = "version.openshift.io"
 
-// unavailable is the taint of a cluster that is not there.
+// unavailable is the taint of an unavailable cluster.
 var unavailable = []clusterv1.Taint{{Key: clusterv1.ManagedClusterTaintUnavailable, Effect: clusterv1.TaintEffectNoSelect, TimeAdded: metav1.Unix(1, 0)}}
 
-// newScenario has the clusters of the proposal, of which the second is not available,
-// and some that nobody wants.
+// newScenario creates the clusters of the proposal and some that no Placement wants. The proposal's second cluster is
+// unavailable.
 func newScenario(t testing.TB, namespace string) scene {
 	t.Helper()
 	s := newScene(t, namespace)
@@ -45,7 +45,7 @@ func newScenario(t testing.TB, namespace string) scene {
 	return s
 }
 
-// examplePlacementDecision compares a file with what comes out of another one.
+// examplePlacementDecision compares a file with the PlacementDecision for another file.
 func examplePlacementDecision(t *testing.T, file string) {
 	s := newScenario(t, "ns1")
 	want := &clusterv1beta1.PlacementDecision{}
@@ -61,7 +61,7 @@ func examplePlacementDecision(t *testing.T, file string) {
 	require.Empty(t, cmp.Diff(want.Status, got.Status))
 }
 
-// exampleServiceAccount is scenario 2: it takes nothing but the right, and ends with it.
+// exampleServiceAccount tests scenario 2: the binding exists exactly as long as the account has the right.
 func exampleServiceAccount(t *testing.T, file string) {
 	s := newScenario(t, "ns2")
 	s.join(t, "other-version", traits{set: "clusterset1", labels: map[string]string{"vendor": "OpenShift"}, claims: map[string]string{openShiftVersion: "4.6.1"}})
@@ -84,8 +84,8 @@ func exampleServiceAccount(t *testing.T, file string) {
 	s.requireCondition(t, "placement1", clusterv1beta1.PlacementConditionSatisfied, "False "+wellknown.ReasonNoBindings)
 }
 
-// TestScenario2ServiceAccountsBindWhatTheyMay: each account binds for its own namespace
-// only, one that may bind all sets also those to come, and all ends with the account.
+// TestScenario2ServiceAccountsBindWhatTheyMay checks that each account binds sets only in its own namespace. An account for all
+// sets also binds later ones. Bindings end with the account.
 func TestScenario2ServiceAccountsBindWhatTheyMay(t *testing.T) {
 	some, all := newScene(t, ""), newScene(t, "")
 	for _, set := range []string{"eu", "us"} {
@@ -110,7 +110,7 @@ func TestScenario2ServiceAccountsBindWhatTheyMay(t *testing.T) {
 	some.requireSelected(t, "placement1", "eu-1")
 }
 
-// grant gives the account of the namespace the right to bind sets, without names all.
+// grant lets the account of the namespace bind sets, or all sets if none is named.
 func (s scene) grant(t testing.TB, role string, sets ...string) {
 	t.Helper()
 	s.create(t, bindRole(role, sets...))
@@ -127,13 +127,13 @@ func refTo(role string) rbacv1.RoleRef {
 	return rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role}
 }
 
-// subjects are the account of the namespace.
+// subjects returns the account of the namespace.
 func (s scene) subjects() []rbacv1.Subject {
 	return []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: s.namespace, Name: binding.ServiceAccount}}
 }
 
-// TestScenario2ServiceAccountDoesNotBindByRoleBinding: a RoleBinding gives no right to
-// what is in no namespace, so it must not bind a set either.
+// TestScenario2ServiceAccountDoesNotBindByRoleBinding checks that a RoleBinding binds no set, because it grants no right to
+// cluster-scoped objects.
 func TestScenario2ServiceAccountDoesNotBindByRoleBinding(t *testing.T) {
 	s := newScenario(t, "")
 	object := s.place(t, "placement1", `{}`)
@@ -143,8 +143,7 @@ func TestScenario2ServiceAccountDoesNotBindByRoleBinding(t *testing.T) {
 		ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "bind"}, RoleRef: refTo("bind-clusterset1"), Subjects: s.subjects(),
 	})
 	s.requireCondition(t, object.Name, clusterv1beta1.PlacementConditionSatisfied, "False "+wellknown.ReasonNoBindings)
-	// What a ClusterRoleBinding of another account causes comes later, so nothing is
-	// underway for this one then.
+	// The ClusterRoleBinding of another account is created later. Once it has taken effect, no binding for this account is pending.
 	other := newScene(t, "")
 	other.account(t)
 	other.grant(t, "bind-other", "clusterset1")
@@ -152,7 +151,7 @@ func TestScenario2ServiceAccountDoesNotBindByRoleBinding(t *testing.T) {
 	require.True(t, apierrors.IsNotFound(s.bound(t, "clusterset1")))
 }
 
-// bound is an error unless a set is bound to the namespace.
+// bound returns an error unless a set is bound to the namespace.
 func (s scene) bound(t testing.TB, set string) error {
 	return s.Get(t.Context(), client.ObjectKey{Namespace: s.namespace, Name: set}, &clusterv1beta2.ManagedClusterSetBinding{})
 }

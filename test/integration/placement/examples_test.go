@@ -28,15 +28,15 @@ import (
 	"github.com/celset/celset/test/internal/env"
 )
 
-// placementExamples are the tests of files in manifests/examples/placement; those of the others are
-// scripts in testdata/examples.
+// placementExamples maps files in manifests/examples/placement to their tests. The tests of the other files are scripts in
+// testdata/examples.
 var placementExamples = map[string]func(t *testing.T, file string){
 	"cel-clusterprofile.yaml": exampleClusterProfile,
 	"placementdecision.yaml":  examplePlacementDecision,
 	"serviceaccount.yaml":     exampleServiceAccount,
 }
 
-// federationExamples has those in manifests/examples/federation.
+// federationExamples maps the files in manifests/examples/federation to their tests.
 var federationExamples = map[string]func(t *testing.T, file string){
 	"configmap.yaml":   exampleConfigMap,
 	"europe.yaml":      exampleEurope,
@@ -47,7 +47,7 @@ var federationExamples = map[string]func(t *testing.T, file string){
 func TestPlacementExamples(t *testing.T)  { runExamples(t, "placement", placementExamples) }
 func TestFederationExamples(t *testing.T) { runExamples(t, "federation", federationExamples) }
 
-// runExamples tests every file of a folder; one without a test fails.
+// runExamples tests every file of a folder. A file without a test is a failure.
 func runExamples(t *testing.T, folder string, tests map[string]func(t *testing.T, file string)) {
 	files, err := filepath.Glob(env.Manifest(t, "examples", folder, "*"))
 	require.NoError(t, err)
@@ -83,9 +83,8 @@ func (s scene) documents(t testing.TB, file string) []*unstructured.Unstructured
 	}
 }
 
-// apply does what "kubectl apply --server-side" does with a manifest, and for the
-// objects with a status once more with "--subresource=status". Everything but
-// namespaces is deleted after the test.
+// apply does "kubectl apply --server-side" with a manifest, and repeats it with "--subresource=status" for objects with a status.
+// Everything but namespaces is deleted after the test.
 func (s scene) apply(t testing.TB, file string) []*unstructured.Unstructured {
 	t.Helper()
 	for _, object := range s.documents(t, file) {
@@ -109,7 +108,7 @@ func (s scene) apply(t testing.TB, file string) []*unstructured.Unstructured {
 	return applied
 }
 
-// read gets an object of an example as it is now, typed.
+// read returns the current, typed version of an example's object.
 func read[T client.Object](t testing.TB, s scene, namespace, name string, into T) T {
 	t.Helper()
 	require.NoError(t, s.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: name}, into))
@@ -139,10 +138,10 @@ func exampleClusterProfile(t *testing.T, file string) {
 	require.True(t, verdict.Matches)
 }
 
-// installClusterProfiles creates the definition in the module that has the kind.
+// installClusterProfiles creates the definition from the module of the kind.
 func (s scene) installClusterProfiles(t testing.TB) {
 	t.Helper()
-	// A package of it, which the go command gets if it is not there yet; a module it does not.
+	// Ask for a package of the module: the go command downloads a missing module for a package, but not for a module path.
 	output, err := exec.CommandContext(t.Context(), "go", "list", "-find", "-f", "{{.Module.Dir}}", "sigs.k8s.io/cluster-inventory-api/apis/v1alpha1").Output()
 	require.NoError(t, err)
 	definition, err := os.ReadFile(filepath.Join(strings.TrimSpace(string(output)), "config", "crd", "bases", "multicluster.x-k8s.io_clusterprofiles.yaml"))
@@ -156,10 +155,10 @@ func (s scene) installClusterProfiles(t testing.TB) {
 	})
 }
 
-// The examples of the proposal "ClusterSelector Federated Resource Placement". The
-// annotations and the labels of the clusters are as the API server has them.
+// The examples of the proposal "ClusterSelector Federated Resource Placement". Annotations and labels of the clusters are as in
+// the API server.
 
-// federated has clusters with labels.
+// federated creates clusters with labels.
 func federated(t *testing.T) scene {
 	t.Helper()
 	s := newScene(t, "")
@@ -176,8 +175,7 @@ func federated(t *testing.T) scene {
 	return s
 }
 
-// requireDistributed applies an example where "test15" and "us-dev" have the object
-// already.
+// requireDistributed applies an example where "test15" and "us-dev" already have the object.
 func requireDistributed(t *testing.T, file string, selected, deleted []string) {
 	t.Helper()
 	s := federated(t)
@@ -226,7 +224,7 @@ const (
 	cpuRatio = "cpuratio"
 )
 
-// best is the spec of a Placement for the n clusters with the best scores.
+// best returns the spec of a Placement for the n clusters with the best scores.
 func best(n int, resource, name string, weight int) string {
 	return fmt.Sprintf(`
 numberOfClusters: %d
@@ -237,19 +235,19 @@ prioritizerPolicy:
 `, n, resource, name, weight)
 }
 
-// fail gives a cluster the taint of one that is not available.
+// fail adds the taint of an unavailable cluster.
 func (s scene) fail(t testing.TB, name string) {
 	t.Helper()
 	change(t, s, read(t, s, "", name, &clusterv1.ManagedCluster{}), func(c *clusterv1.ManagedCluster) { c.Spec.Taints = unavailable })
 }
 
-// mend takes it away.
+// mend removes the taint.
 func (s scene) mend(t testing.TB, name string) {
 	t.Helper()
 	change(t, s, read(t, s, "", name, &clusterv1.ManagedCluster{}), func(c *clusterv1.ManagedCluster) { c.Spec.Taints = nil })
 }
 
-// scores are those in the decisions of a Placement.
+// scores returns the scores in the decisions of a Placement.
 func (s scene) scores(t testing.TB, name string) string {
 	t.Helper()
 	var text string

@@ -32,13 +32,13 @@ import (
 	"github.com/celset/celset/test/internal/env"
 )
 
-// scene is a namespace where a test places.
+// A scene is a namespace for the Placements of a test.
 type scene struct {
 	*hub
 	namespace string
 }
 
-// newScene opens a namespace, a new one if it has no name. No set is bound to it.
+// newScene opens a namespace, or a generated one if namespace is empty. No set is bound to it.
 func newScene(t testing.TB, namespace string) scene {
 	t.Helper()
 	s := scene{shared, namespace}
@@ -63,7 +63,7 @@ func newFleet(t testing.TB, namespace string) scene {
 	return s
 }
 
-// open creates a namespace unless it is there.
+// open creates a namespace unless it exists.
 func (s scene) open(t testing.TB, namespace string) {
 	t.Helper()
 	err := s.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}})
@@ -72,15 +72,14 @@ func (s scene) open(t testing.TB, namespace string) {
 	}
 }
 
-// create creates an object for the time of the test.
+// create creates an object and deletes it after the test.
 func (s scene) create(t testing.TB, object client.Object) {
 	t.Helper()
 	require.NoError(t, s.Create(t.Context(), object))
 	s.cleanUp(t, object)
 }
 
-// cleanUp deletes an object after the test. With a Placement go its decisions, which
-// others would count.
+// cleanUp deletes an object after the test. Deleting a Placement also deletes its decisions, which would affect other tests.
 func (s scene) cleanUp(t testing.TB, object client.Object) {
 	t.Cleanup(func() {
 		ctx := context.Background()
@@ -116,7 +115,7 @@ func (s scene) set(t testing.TB, name string, selector clusterv1beta2.ManagedClu
 	})
 }
 
-// exclusive is the selector of a set that clusters join by their label.
+// exclusive selects the clusters that have the set in their label.
 var exclusive = clusterv1beta2.ManagedClusterSelector{SelectorType: clusterv1beta2.ExclusiveClusterSetLabel}
 
 func (s scene) bind(t testing.TB, set string) *clusterv1beta2.ManagedClusterSetBinding {
@@ -129,7 +128,7 @@ func (s scene) bind(t testing.TB, set string) *clusterv1beta2.ManagedClusterSetB
 	return object
 }
 
-// traits are what a cluster has besides its name.
+// traits are the properties of a cluster in a test, besides its name.
 type traits struct {
 	set       string
 	labels    map[string]string
@@ -140,7 +139,7 @@ type traits struct {
 	allocate  clusterv1.ResourceList
 }
 
-// join creates a cluster that is like a generated one but for its name and traits.
+// join creates a cluster like a generated one, with its own name and traits.
 func (s scene) join(t testing.TB, name string, has traits) *clusterv1.ManagedCluster {
 	t.Helper()
 	object := generated(0)
@@ -162,7 +161,7 @@ func (s scene) join(t testing.TB, name string, has traits) *clusterv1.ManagedClu
 	return object
 }
 
-// claimsOf are claims in order of their names.
+// claimsOf returns claims sorted by name.
 func claimsOf(values map[string]string) []clusterv1.ManagedClusterClaim {
 	var result []clusterv1.ManagedClusterClaim
 	for _, name := range slices.Sorted(maps.Keys(values)) {
@@ -171,7 +170,7 @@ func claimsOf(values map[string]string) []clusterv1.ManagedClusterClaim {
 	return result
 }
 
-// generated is a cluster as somebody would create it.
+// generated returns a generated cluster without server-side metadata.
 func generated(i int) *clusterv1.ManagedCluster {
 	object := fleet.Cluster(i, time.Now())
 	object.UID, object.ResourceVersion, object.Generation, object.Finalizers, object.ManagedFields = "", "", 0, nil, nil
@@ -205,7 +204,7 @@ func specOf(t testing.TB, text string) clusterv1beta1.PlacementSpec {
 	return result
 }
 
-// score sets a score of a cluster, by somebody.
+// score sets a score of a cluster with the given client.
 func (s scene) score(t testing.TB, by client.Client, cluster, resource, name string, value int32) *clusterv1alpha1.AddOnPlacementScore {
 	t.Helper()
 	object := &clusterv1alpha1.AddOnPlacementScore{ObjectMeta: metav1.ObjectMeta{Namespace: cluster, Name: resource}}
@@ -222,7 +221,7 @@ func (s scene) score(t testing.TB, by client.Client, cluster, resource, name str
 	return object
 }
 
-// decisions are those of a Placement, in the order of its PlacementDecisions.
+// decisions returns the decisions of a Placement in the order of its PlacementDecisions.
 func (s scene) decisions(t testing.TB, name string) []clusterv1beta1.ClusterDecision {
 	t.Helper()
 	var list clusterv1beta1.PlacementDecisionList
@@ -247,8 +246,7 @@ func (s scene) selected(t testing.TB, name string) []string {
 	return names
 }
 
-// requireSelected waits until a Placement has decided on these clusters and no
-// others, as its status says as well.
+// requireSelected waits until a Placement has decided on exactly these clusters and its status agrees.
 func (s scene) requireSelected(t testing.TB, name string, want ...string) {
 	t.Helper()
 	env.Becomes(t, append([]string{}, want...), func() []string { return s.selected(t, name) })
@@ -262,7 +260,7 @@ func (s scene) live(t testing.TB, name string) *clusterv1beta1.Placement {
 	return result
 }
 
-// condition is one about the present generation as a line, "" if there is none.
+// condition returns a condition for the current generation as a line, or "".
 func (s scene) condition(t testing.TB, name, kind string) (line, message string) {
 	t.Helper()
 	live := s.live(t, name)
@@ -273,7 +271,7 @@ func (s scene) condition(t testing.TB, name, kind string) (line, message string)
 	return fmt.Sprintf("%s %s", c.Status, c.Reason), c.Message
 }
 
-// requireCondition waits for a condition that says all of some texts.
+// requireCondition waits for a condition whose message contains all texts.
 func (s scene) requireCondition(t testing.TB, name, kind, want string, texts ...string) {
 	t.Helper()
 	env.Becomes(t, append([]string{want}, texts...), func() []string {
@@ -296,7 +294,7 @@ func (s scene) requireSatisfied(t testing.TB, name string) {
 	s.requireCondition(t, name, clusterv1beta1.PlacementConditionSatisfied, "True "+wellknown.ReasonScheduled)
 }
 
-// notes are those of the events about a Placement with a reason.
+// notes returns the notes of the events about a Placement with a reason.
 func (s scene) notes(t testing.TB, name, reason string) []string {
 	t.Helper()
 	var list eventsv1.EventList

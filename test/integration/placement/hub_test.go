@@ -26,7 +26,7 @@ var shared *hub
 
 func TestMain(m *testing.M) { env.Main(m, startHub) }
 
-// startHub runs the controllers that celset-placement --manage-bindings has, with the rights that it has.
+// startHub runs the controllers of celset-placement --manage-bindings, with its rights.
 func startHub(t testing.TB) {
 	shared = &hub{
 		Hub: env.StartHub(t, controlplane.Options{
@@ -41,7 +41,7 @@ func startHub(t testing.TB) {
 		})
 }
 
-// observed counts what ran by kind and name, and the clusters that predicates were asked about.
+// observed counts runs by kind and name, and the clusters that predicates evaluated.
 type observed struct {
 	mutex     sync.Mutex
 	runs      map[string]int

@@ -26,10 +26,10 @@ import (
 	"github.com/celset/celset/test/internal/env"
 )
 
-// queue is a namespace with Workloads, on a hub with the kinds of Kueue. What Kueue writes the test does, as Kueue does it.
+// A queue is a namespace with Workloads, on a hub with the kinds of Kueue. The test does Kueue's writes in Kueue's way.
 type queue struct{ scene }
 
-// round of nominations: longer than the test takes. Time passes when the test says since when quota is reserved.
+// round is the length of a nomination round, longer than the test. The test simulates time by the start of the quota reservation.
 const round = time.Hour
 
 func newQueue(t *testing.T) queue {
@@ -53,7 +53,7 @@ func (q queue) object(t *testing.T, text string) *unstructured.Unstructured {
 	return object
 }
 
-// apply creates an object of a cluster, or another version of it, for the time of the test.
+// apply creates or updates an object of a cluster, and deletes it after the test.
 func (q queue) apply(t *testing.T, text string) {
 	t.Helper()
 	object := q.object(t, text)
@@ -70,7 +70,7 @@ func (q queue) submit(t *testing.T, name, metadata string) {
 	q.create(t, object)
 }
 
-// reserved is the status of a Workload whose quota is reserved for some time, with a check in a state.
+// reserved returns the status of a Workload with quota reserved for the given time and a check in a state.
 func reserved(since time.Duration, check, state string) string {
 	return reservedAt(time.Now().Add(-since).UTC().Format(time.RFC3339), check, state)
 }
@@ -82,7 +82,7 @@ func reservedAt(at, check, state string) string {
   admissionChecks: [{name: CHECK, state: STATE, message: "", lastTransitionTime: AT}]}`)
 }
 
-// kueue applies the status of a Workload.
+// kueue applies the status of a Workload as Kueue does.
 func (q queue) kueue(t *testing.T, name, status string) error {
 	t.Helper()
 	object := q.object(t, `{kind: Workload, status: `+status+`}`)
@@ -91,7 +91,7 @@ func (q queue) kueue(t *testing.T, name, status string) error {
 	return q.Status().Apply(t.Context(), client.ApplyConfigurationFromUnstructured(object), client.FieldOwner("kueue-admission"), client.ForceOwnership)
 }
 
-// merge is kueue with Kueue's feature gate WorkloadRequestUseMergePatch.
+// merge is like kueue with Kueue's feature gate WorkloadRequestUseMergePatch.
 func (q queue) merge(t *testing.T, name, status string) {
 	t.Helper()
 	patch, err := yaml.YAMLToJSON([]byte("{status: " + status + "}"))
@@ -129,12 +129,12 @@ func (q queue) requireEvent(t *testing.T, name, text string) {
 	})
 }
 
-// placedAs is the label that names a Placement.
+// placedAs returns the label that names a Placement.
 func placedAs(name string) string {
 	return "labels: {" + clusterv1beta1.PlacementLabel + ": " + name + "}"
 }
 
-// TestMultiKueue: a Workload is nominated the clusters that its Placement decides, the best first.
+// TestMultiKueue checks that a Workload is nominated the clusters of its Placement's decision, the best first.
 func TestMultiKueue(t *testing.T) {
 	q := newQueue(t)
 	clusters := map[string]*clusterv1.ManagedCluster{}
@@ -153,7 +153,7 @@ scoreRateLimit: 1s
 `)
 	q.requireSelected(t, "sets", "north", "east", "west")
 
-	// North is no worker, and south is not decided. A Workload without quota waits.
+	// North is not a worker cluster, and south is not decided. A Workload without quota waits.
 	q.submit(t, "job", placedAs("sets"))
 	require.NoError(t, q.kueue(t, "job", reserved(0, "multikueue", "Pending")))
 	q.requireNominated(t, "job", "east")
@@ -162,21 +162,21 @@ scoreRateLimit: 1s
 	require.Len(t, before["admissionChecks"], 1)
 	require.NotEmpty(t, before["admission"])
 
-	// Another round: east did not admit it.
+	// This is a later round: east did not admit the Workload.
 	q.submit(t, "late", placedAs("sets"))
 	require.NoError(t, q.kueue(t, "late", reserved(round*3/2, "multikueue", "Pending")))
 	q.requireNominated(t, "late", "east", "west")
 
-	// The order changes. Kueue refuses a cluster that admits it and is not nominated: so east stays.
+	// The order changes. Kueue refuses an admitting cluster that is not nominated, so east stays nominated.
 	q.score(t, q, "west", "celset-sets", "gpu.example.com/block8/8/now", 4)
 	q.requireNominated(t, "job", "west", "east")
 	q.requireNominated(t, "late", "west", "east")
 
-	// Kueue takes the nomination back when it assigns a cluster. Nothing is nominated while it has one.
+	// Kueue clears the nomination when it assigns a cluster. An assigned Workload is not nominated again.
 	require.NoError(t, q.kueue(t, "job", strings.TrimSuffix(reserved(round*3/2, "multikueue", "Ready"), "}")+", clusterName: west}"))
 	require.Empty(t, q.nominated(t, "job"))
 
-	// West refuses it: it is evicted, and offered again.
+	// West refuses the Workload: it is evicted, and nominated again.
 	require.NoError(t, q.kueue(t, "job", `{conditions: [{type: QuotaReserved, status: "False", reason: Evicted, message: "", lastTransitionTime: "2026-01-01T00:00:00Z"}]}`))
 	require.Empty(t, q.nominated(t, "job"))
 	require.NoError(t, q.kueue(t, "job", reserved(0, "multikueue", "Pending")))
@@ -184,7 +184,8 @@ scoreRateLimit: 1s
 	require.Equal(t, before["admission"], q.workload(t, "job").Object["status"].(map[string]any)["admission"])
 }
 
-// TestMultiKueueLeavesOthersAlone: what names no Placement, or one that is not there, or is not for MultiKueue.
+// TestMultiKueueLeavesOthersAlone has Workloads that name no Placement or a missing one, and Workloads that are not for
+// MultiKueue.
 func TestMultiKueueLeavesOthersAlone(t *testing.T) {
 	q := newQueue(t)
 	pending := reserved(0, "multikueue", "Pending")
@@ -211,7 +212,7 @@ func TestMultiKueueLeavesOthersAlone(t *testing.T) {
 		require.Empty(t, q.nominated(t, name), name)
 	}
 
-	// The Placement comes, and decides no worker; then the MultiKueueConfig has its cluster, too.
+	// The Placement is created and decides no worker cluster. Then its cluster is added to the MultiKueueConfig.
 	q.join(t, "far", traits{})
 	q.place(t, "missing", `{}`)
 	q.requireEvent(t, "missing", "decides none of the worker clusters [south west east]")
@@ -238,11 +239,11 @@ func TestMultiKueueLeavesOthersAlone(t *testing.T) {
 	require.Empty(t, q.nominated(t, "merged"))
 }
 
-// TestMultiKueueWaitsForTheRestOfADecision: PlacementDecisions are written one by one. While a cluster goes from one to another, it is
-// not withdrawn.
+// TestMultiKueueWaitsForTheRestOfADecision writes PlacementDecisions one by one. A cluster that moves between two of them stays
+// nominated.
 func TestMultiKueueWaitsForTheRestOfADecision(t *testing.T) {
 	q := newQueue(t)
-	// Another controller decides it.
+	// Another controller decides the Placement.
 	placement := &clusterv1beta1.Placement{ObjectMeta: metav1.ObjectMeta{Namespace: q.namespace, Name: "swapped"}}
 	q.create(t, placement)
 	decide := func(name, cluster string) {
@@ -268,7 +269,7 @@ func TestMultiKueueWaitsForTheRestOfADecision(t *testing.T) {
 	require.NoError(t, q.kueue(t, "job", reserved(0, "multikueue", "Pending")))
 	q.requireNominated(t, "job", "east")
 
-	// East is nowhere now. What comes later is nominated, so the change was seen.
+	// East is now in no PlacementDecision. When the later Workload is nominated, the controller has seen this change.
 	decide("swapped-decision-1", "west")
 	require.NoError(t, q.kueue(t, "job", strings.TrimSuffix(reserved(round*3/2, "multikueue", "Pending"), "}")+", nominatedClusterNames: [east]}"))
 	q.submit(t, "later", "")

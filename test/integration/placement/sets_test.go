@@ -20,11 +20,11 @@ import (
 	"github.com/celset/celset/plugin/metrics"
 )
 
-// TestClustersWithSets: clusters have as many free devices, and only one has a set of them. Each publishes what it counts, and a
-// Placement knows. What a cluster does not publish any more is not chosen for long.
+// TestClustersWithSets has clusters with equally many free devices, but only one has a free set. Each publishes its counts, and a
+// Placement uses them. A cluster that stops publishing is soon not selected any more.
 func TestClustersWithSets(t *testing.T) {
 	s := newFleet(t, "")
-	// What is published is valid for longer than the test takes.
+	// Published counts are valid for longer than the test takes.
 	clock := clocktesting.NewFakePassiveClock(time.Now().Add(time.Hour))
 	counted, written := map[string]*metrics.Fragmentation{}, 0
 	publishers := map[string]*setpublisher.Publisher{}
@@ -79,7 +79,7 @@ predicates:
 	publish(0)
 	before := scoreOf("west").ResourceVersion
 
-	// Nothing changed: the time is extended when half of it is over, and no sooner.
+	// Without changes, the validity is extended only when half of it has passed.
 	clock.SetTime(clock.Now().Add(time.Minute))
 	count("east", 0)
 	count("west", 2)
@@ -91,14 +91,14 @@ predicates:
 	publish(2)
 	require.WithinDuration(t, clock.Now().Add(3*time.Minute), scoreOf("west").Status.ValidUntil.Time, time.Second)
 
-	// The sets are elsewhere now.
+	// Now another cluster has the sets.
 	count("east", 3)
 	count("west", 1)
 	publish(2)
 	s.requireSelected(t, "sets", "east")
 
-	// A cluster that counts no more does not extend the time, and is not chosen when it is over. Had no other cluster sets, the
-	// former decision would stand.
+	// A cluster that stops counting does not extend the validity, and is not selected after it expires. If no other cluster had
+	// sets, the previous decision would stay.
 	counted["east"].At = time.Now().Add(-time.Hour)
 	counted["east"].Report.Shapes[0].Now.Sets = 4
 	count("west", 2)

@@ -24,8 +24,8 @@ import (
 
 // User stories 1 to 5 of the proposal "New Placement APIs".
 
-// A user who may create Placements in a namespace gets clusters of the sets that are
-// bound to it, and can't have others by naming or binding them.
+// A user who may create Placements in a namespace gets clusters of the sets bound to it. The user can't get others by naming or
+// binding their sets.
 func TestStory02UserPlacesOnAuthorizedSets(t *testing.T) {
 	s := newScene(t, "")
 	for _, set := range []string{"one", "two", "secret"} {
@@ -61,7 +61,7 @@ func TestStory02UserPlacesOnAuthorizedSets(t *testing.T) {
 	s.requireSelected(t, "more-than-mine")
 }
 
-// permit lets somebody create and read Placements in the namespace.
+// permit lets a user create and read Placements in the namespace.
 func (s scene) permit(t testing.TB, user string) {
 	t.Helper()
 	s.create(t, &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: user}, Rules: []rbacv1.PolicyRule{{
@@ -76,8 +76,8 @@ func (s scene) permit(t testing.TB, user string) {
 	env.Becomes(t, true, func() bool { return s.As(t, user).Create(t.Context(), probe, client.DryRunAll) == nil })
 }
 
-// Of 2,000 clusters 300 are selected, in three PlacementDecisions; when a selected one
-// leaves, one other takes its place.
+// 300 of 2,000 clusters are selected, in three PlacementDecisions. When a selected cluster leaves, one other cluster takes its
+// place.
 func TestStory05HundredsFromThousands(t *testing.T) {
 	const total, wanted = 2000, 300
 	s := newScene(t, "")
@@ -86,7 +86,7 @@ func TestStory05HundredsFromThousands(t *testing.T) {
 	s.host(t, total)
 	s.place(t, "many", "numberOfClusters: 300\n"+
 		`predicates: [{requiredClusterSelector: {celSelector: {celExpressions: ['managedCluster.metadata.labels["version"].matches("^1[.](30|31)[.]")']}}}]`)
-	var want []string // those with version 1.29 are not among them
+	var want []string // clusters with version 1.29 are not selected
 	for i := 0; len(want) < wanted; i++ {
 		if i%3 != 0 {
 			want = append(want, generated(i).Name)
@@ -99,7 +99,7 @@ func TestStory05HundredsFromThousands(t *testing.T) {
 	}}, s.live(t, "many").Status.DecisionGroups)
 
 	require.NoError(t, s.Delete(t.Context(), read(t, s, "", want[7], &clusterv1.ManagedCluster{})))
-	// It is the last one in the first PlacementDecision, where the other one was.
+	// The new cluster is the last in the first PlacementDecision, where the other one was.
 	want = slices.Insert(slices.Delete(want, 7, 8), 99, generated(451).Name)
 	s.requireSelected(t, "many", want...)
 }
@@ -113,8 +113,7 @@ func (s scene) host(t testing.TB, n int) {
 
 // User stories 1 to 4 of the proposal "Placement extensible scheduling".
 
-// An agent of each cluster pushes what it measures there. It may write scores in the
-// namespace of its cluster, and nothing else.
+// An agent of each cluster publishes its measurements. It may write scores only in the namespace of its cluster.
 func TestScoreStory1ScoresPushedFromEachCluster(t *testing.T) {
 	s := newFleet(t, "")
 	agents := map[string]client.Client{}
@@ -135,7 +134,7 @@ func TestScoreStory1ScoresPushedFromEachCluster(t *testing.T) {
 	require.True(t, apierrors.IsForbidden(err), "%v", err)
 }
 
-// agent is a client of what runs on a cluster.
+// agent returns a client with the rights of a cluster's agent.
 func (s scene) agent(t testing.TB, cluster string) client.Client {
 	t.Helper()
 	s.open(t, cluster)
@@ -154,8 +153,7 @@ func (s scene) agent(t testing.TB, cluster string) client.Client {
 	return result
 }
 
-// An agent on the hub scores all clusters by what it knows of them, the memory that
-// they can allocate, from -100 to 100.
+// An agent on the hub scores all clusters by their allocatable memory, from -100 to 100.
 func TestScoreStory2ScoresFromMetricsOnTheHub(t *testing.T) {
 	s := newFleet(t, "")
 	memory := map[string]int64{"small": 16, "medium": 64, "large": 112}

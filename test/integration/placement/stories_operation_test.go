@@ -30,8 +30,8 @@ import (
 
 // User stories 6 to 10 of the proposal "New Placement APIs".
 
-// A controller that consumes a Placement watches its PlacementDecisions by their label
-// and always knows who was added and who removed, over several objects and groups.
+// A controller that consumes a Placement watches its PlacementDecisions by their label. It always sees which clusters were added
+// and removed, over several objects and groups.
 func TestStory07ControllerConsumesPlacement(t *testing.T) {
 	s := newFleet(t, "")
 	for i := range 6 {
@@ -56,8 +56,8 @@ decisionStrategy:
 	c.until(t)
 }
 
-// consumer is what a controller knows of a Placement: the clusters by the objects that
-// it watches, each as index and name of its group, and its own.
+// A consumer holds a controller's view of a Placement. seen maps each watched object to the index and name of its group and to
+// its clusters.
 type consumer struct {
 	watch.Interface
 	seen map[string][]string
@@ -106,9 +106,8 @@ func (c *consumer) clusters() []string {
 	return sets.List(all)
 }
 
-// How a decision was made shows in the conditions, which count what each filter
-// removed, in reason and score of each decision, in events with the scores, and in
-// metrics of what ran.
+// The conditions explain a decision: they count the clusters that each filter removed. Each decision has a reason and a score,
+// events contain the scores, and metrics count the plugins' runs.
 func TestStory09HowADecisionIsMade(t *testing.T) {
 	s := newFleet(t, "")
 	for name, cloud := range map[string]string{"a": "aws", "b": "aws", "c": "gcp", "d": "aws"} {
@@ -129,7 +128,7 @@ func TestStory09HowADecisionIsMade(t *testing.T) {
 		{ClusterName: "a", Reason: reason}, {ClusterName: "b", Reason: reason, Score: 140},
 	}, s.decisions(t, "explained"))
 	env.Becomes(t, []string{"a:0 b:140 "}, func() []string { return s.notes(t, "explained", "ScoreUpdate") })
-	// The command line decides what the controller has decided.
+	// The command line predicts the controller's decision.
 	var explained bytes.Buffer
 	require.Equal(t, cli.ExitOK, cli.Run(t.Context(), []string{"explain", "placement/explained", "--kubeconfig=" + s.Kubeconfig(), "--namespace=" + s.namespace},
 		genericiooptions.IOStreams{Out: &explained, ErrOut: &explained}), &explained)
@@ -146,7 +145,7 @@ func TestStory09HowADecisionIsMade(t *testing.T) {
 		"(4 clusters available, Predicate removed 4, TaintToleration removed 0)")
 }
 
-// counted is what a metric of the controller has counted.
+// counted returns the value of a metric of the controller.
 func counted(t testing.TB, name string) float64 {
 	t.Helper()
 	families, err := metrics.Registry.Gather()

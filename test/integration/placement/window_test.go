@@ -16,13 +16,13 @@ import (
 	"github.com/celset/celset/test/internal/env"
 )
 
-// window has the claims with which a cluster says when it may be worked on.
+// window returns the claims that publish a cluster's maintenance window.
 func window(from, to time.Time) map[string]string {
 	return map[string]string{"window-from": from.UTC().Format(time.RFC3339), "window-to": to.UTC().Format(time.RFC3339)}
 }
 
-// Clusters say when they may be worked on, and a Placement selects those of which it is true
-// now: nobody touches anything when a window opens or closes. It is decided at each tick.
+// Clusters publish their maintenance windows, and a Placement selects the clusters whose window is open now. Nothing is written
+// when a window opens or closes: the Placement is decided at each tick.
 func TestMaintenanceWindowsOpenAndClose(t *testing.T) {
 	cases.OnlyNightly(t, "waits for a window to open and to close")
 	const inWindow = `
@@ -44,7 +44,7 @@ predicates:
 	s.requireSelected(t, "maintenance", "always")
 	s.requireCondition(t, "maintenance", wellknown.ConditionEvaluationFailed, "False "+wellknown.ReasonEvaluationsSucceeded)
 
-	// A machine that is busy may need longer until the controller knows of a window.
+	// On a busy machine the controller may take longer to see a window.
 	var opens time.Time
 	for ahead := 30 * time.Second; time.Until(opens) < cluster.DefaultTick/2; ahead *= 2 {
 		require.Less(t, ahead, env.Patience)

@@ -19,8 +19,8 @@ import (
 	"github.com/celset/celset/test/internal/env"
 )
 
-// TestEmulatesTheVersionOfTheAPIServer has API servers emulate what is older. celset-scheduler as
-// the overlay has it gets ready, says what it does, and schedules.
+// TestEmulatesTheVersionOfTheAPIServer makes API servers emulate older versions. celset-scheduler from the overlay becomes ready,
+// reports the emulation, and schedules.
 func TestEmulatesTheVersionOfTheAPIServer(t *testing.T) {
 	if os.Getenv(controlplane.KubernetesEnv) != "" {
 		t.Skip("the API server is older itself")
@@ -44,8 +44,7 @@ func TestEmulatesTheVersionOfTheAPIServer(t *testing.T) {
 	}
 }
 
-// TestSchedulerAndVersionsItCantServe starts the scheduler against an API server of which it is
-// known what it answers.
+// TestSchedulerAndVersionsItCantServe starts the scheduler against a fake API server with fixed answers.
 func TestSchedulerAndVersionsItCantServe(t *testing.T) {
 	program := env.Program(t, controlplane.CelsetScheduler)
 	server := func(version string) string {

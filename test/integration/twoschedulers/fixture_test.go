@@ -28,15 +28,14 @@ const (
 	namespace = metav1.NamespaceDefault
 	// perNode is the number of devices of a driver on a node.
 	perNode = 8
-	// poolLabel and poolTaint set nodes apart.
+	// poolLabel and poolTaint mark reserved nodes.
 	poolLabel, poolTaint = "example.com/pool", "example.com/connected"
 )
 
 // cluster is the control plane of one test.
 type cluster struct{ *env.Lab }
 
-// start starts a control plane, with further flags of the API server. Tests run beside each other: most
-// of their time they wait for leases.
+// start starts a control plane with further flags for the API server. Tests run in parallel, because they mostly wait for leases.
 func start(t *testing.T, apiServerArgs ...string) *cluster {
 	t.Helper()
 	t.Parallel()
@@ -46,8 +45,8 @@ func start(t *testing.T, apiServerArgs ...string) *cluster {
 	}, controlplane.KubeScheduler, controlplane.CelsetScheduler, guarded.Binary)}}
 }
 
-// install applies an overlay and starts celset-scheduler as its Deployment would, unless the options give
-// it another way to the API server, and further flags.
+// install applies an overlay and starts celset-scheduler as its Deployment would. The options can set another way to the API
+// server, and further flags.
 func (c *cluster) install(t *testing.T, overlay string, options controlplane.SchedulerOptions) *controlplane.Process {
 	t.Helper()
 	objects, err := render.Kustomization(env.Manifest(t, "overlays", overlay))
@@ -68,8 +67,7 @@ func (c *cluster) install(t *testing.T, overlay string, options controlplane.Sch
 	return c.StartScheduler(t, options)
 }
 
-// flags are those of the rendered Deployment, but for the path and the port, which are
-// this machine's. The control plane elects leaders only if it is told to.
+// flags returns the flags of the rendered Deployment, with path and port for this machine and leader election on.
 func flags(t *testing.T, objects []*unstructured.Unstructured) []string {
 	t.Helper()
 	deployment, err := render.Find(objects, "Deployment", "celset-scheduler")
@@ -92,7 +90,7 @@ func (c *cluster) stock(t *testing.T) *controlplane.Process {
 	return c.StartStock(t, controlplane.SchedulerOptions{User: env.KubeScheduler.Name})
 }
 
-// holder is who has a lease, "" for nobody.
+// holder returns the holder of a lease, or "".
 func (c *cluster) holder(ctx context.Context, lease string) string {
 	object, err := c.Client().CoordinationV1().Leases("kube-system").Get(ctx, lease, metav1.GetOptions{})
 	if err != nil || object.Spec.HolderIdentity == nil {
@@ -131,8 +129,8 @@ func (c *cluster) ring(t *testing.T, driver string, nodes ...string) topology.To
 // option changes a pod.
 type option func(*corev1.Pod)
 
-// run creates a claim for two devices of a class, and a pod of the profile that uses it. The pods of
-// celset-scheduler want neighbours.
+// run creates a claim for two devices of a class, and a pod of the profile that uses it. The pods of celset-scheduler want
+// neighbouring devices.
 func (c *cluster) run(t *testing.T, name, profile, class string, options ...option) {
 	t.Helper()
 	parts := []env.Part{env.Request("two", class, 2)}
@@ -152,8 +150,7 @@ func (c *cluster) runWith(t *testing.T, name, profile string, parts []env.Part, 
 	c.CreatePodAsIs(t, pod)
 }
 
-// requireServed waits until the pods are bound, and returns the devices of each. No
-// device is in two claims.
+// requireServed waits until the pods are bound, and returns the devices of each. No device may be in two claims.
 func (c *cluster) requireServed(t *testing.T, pods ...string) map[string]devices {
 	t.Helper()
 	served, users := map[string]devices{}, map[string]string{}
@@ -170,13 +167,13 @@ func (c *cluster) requireServed(t *testing.T, pods ...string) map[string]devices
 	return served
 }
 
-// devices are those of one claim. Pools have the names of nodes.
+// devices are the devices of one claim. Pools are named after nodes.
 type devices struct {
 	node  string
 	names []string
 }
 
-// claims are those of the namespace.
+// claims returns the client for claims of the namespace.
 func (c *cluster) claims() resourceclient.ResourceClaimInterface {
 	return c.Client().ResourceV1().ResourceClaims(namespace)
 }

@@ -19,12 +19,12 @@ import (
 	"github.com/celset/celset/test/internal/env"
 )
 
-// gate stands between a scheduler and the API server, and lets allocations wait.
+// A gate is a proxy between a scheduler and the API server that delays allocations.
 type gate struct {
 	api http.RoundTripper
-	// wait returns when an allocation may go on.
+	// wait returns when an allocation may proceed.
 	wait func()
-	// answers are those to allocations that went on.
+	// answers receives the answers to allocations.
 	answers chan answer
 }
 
@@ -51,8 +51,8 @@ func (c *cluster) newGate(t *testing.T, user string, wait func()) (g *gate, kube
 	return g, env.Kubeconfig(t, server.URL)
 }
 
-// RoundTrip has the API server get all that was sent, also if the sender has ended meanwhile. It sends again what the
-// API server or the guard could not judge, such as while a replica of the guard on a busy machine has lost its lease.
+// RoundTrip delivers each request to the API server, even if the sender has ended meanwhile. It retries requests that the API
+// server or the guard could not judge, for example after a replica of the guard on a busy machine has lost its lease.
 func (g *gate) RoundTrip(r *http.Request) (*http.Response, error) {
 	if r.Method != http.MethodPut || !strings.Contains(r.URL.Path, "/resourceclaims/") || !strings.HasSuffix(r.URL.Path, "/status") {
 		return g.api.RoundTrip(r)
@@ -87,5 +87,5 @@ func (g *gate) send(r *http.Request, content []byte) (*http.Response, []byte, er
 	return response, body, err
 }
 
-// slow makes the time long in which another scheduler does not know of an allocation.
+// slow delays an allocation, so that another scheduler sees it later.
 func slow() { time.Sleep(200 * time.Millisecond) }

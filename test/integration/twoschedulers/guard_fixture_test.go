@@ -21,19 +21,19 @@ import (
 )
 
 const (
-	// guardGrace is long enough for API servers that nobody holds up, guardLease for renewals on a busy machine.
+	// guardGrace is long enough for API servers that are not overloaded. guardLease is long enough for renewals on a busy machine.
 	guardGrace = 5 * time.Second
 	guardLease = 12 * time.Second
 )
 
-// guard is the webhook as an overlay renders it, with replicas on this machine.
+// A guard is the rendered webhook of an overlay, with replicas on this machine.
 type guard struct {
 	c        *cluster
 	overlay  *guarded.Overlay
 	replicas []*guarded.Replica
 }
 
-// installGuard applies the overlay, but for what asks the webhook: nobody is asked yet.
+// installGuard applies the overlay without the registration of the webhook.
 func (c *cluster) installGuard(t *testing.T) *guard {
 	t.Helper()
 	overlay, err := guarded.Render(t.TempDir())
@@ -42,7 +42,7 @@ func (c *cluster) installGuard(t *testing.T) *guard {
 	return &guard{c: c, overlay: overlay}
 }
 
-// startReplica starts one and waits until it is ready.
+// startReplica starts a replica and waits until it is ready.
 func (g *guard) startReplica(t *testing.T) *guarded.Replica {
 	t.Helper()
 	kubeconfig, err := g.c.KubeconfigFor(env.Webhook.Name)
@@ -55,14 +55,14 @@ func (g *guard) startReplica(t *testing.T) *guarded.Replica {
 	return r
 }
 
-// ask has the API server ask a replica.
+// ask makes the API server call a replica.
 func (g *guard) ask(t *testing.T, r *guarded.Replica) {
 	t.Helper()
 	require.NoError(t, g.overlay.Ask(t.Context(), g.c.RESTConfig(), r.Address))
 }
 
-// waitUntilActive waits until an allocation of a device that a claim has is refused because of that, and not stored
-// meanwhile, since it is a dry run.
+// waitUntilActive waits until the guard refuses an allocation of a device that another claim has. The attempts are dry runs, so
+// none is stored.
 func (g *guard) waitUntilActive(t *testing.T) {
 	t.Helper()
 	g.c.allocate(t, "owner", "probe.example.com")
@@ -74,7 +74,7 @@ func (g *guard) waitUntilActive(t *testing.T) {
 	})
 }
 
-// createUnallocated creates a claim that nobody allocates.
+// createUnallocated creates a claim that no scheduler allocates.
 func (c *cluster) createUnallocated(t *testing.T, name string) *resourceapi.ResourceClaim {
 	t.Helper()
 	claim, err := c.claims().Create(t.Context(), guarded.Claim(name), metav1.CreateOptions{})
@@ -82,7 +82,7 @@ func (c *cluster) createUnallocated(t *testing.T, name string) *resourceapi.Reso
 	return claim
 }
 
-// allocate gives the device to a claim. As long as the guard is not active, it is tried again.
+// allocate allocates the device to a claim. It retries while the guard is not active.
 func (c *cluster) allocate(t *testing.T, name, driver string) {
 	t.Helper()
 	claim := c.createUnallocated(t, name)
@@ -93,7 +93,7 @@ func (c *cluster) allocate(t *testing.T, name, driver string) {
 	})
 }
 
-// judged is how many writes the guard has answered with an outcome, on all replicas that run.
+// judged returns the number of writes with an outcome of the guard, over all running replicas.
 func (g *guard) judged(t *testing.T, outcome string) int {
 	t.Helper()
 	pattern := regexp.MustCompile(`(?m)^celset_guard_judgement_duration_seconds_count\{result="` + outcome + `"\} (\d+)`)

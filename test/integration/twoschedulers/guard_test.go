@@ -28,8 +28,8 @@ import (
 	"github.com/celset/celset/test/internal/guarded"
 )
 
-// compete starts both schedulers and has them serve pods from one pool, which has as many devices as the pods
-// need. Each allocation takes a while until it is stored, so that the other does not know of it.
+// compete makes both schedulers serve pods from one pool that has exactly enough devices. Storing an allocation takes a while, so
+// that the other scheduler has not seen it.
 func (c *cluster) compete(t *testing.T, driver string) (pods []string) {
 	t.Helper()
 	_, kubeconfig := c.newGate(t, env.KubeScheduler.Name, slow)
@@ -47,7 +47,7 @@ func (c *cluster) compete(t *testing.T, driver string) (pods []string) {
 	return pods
 }
 
-// Without the guard two schedulers on one pool give devices to two claims: the next test shows something.
+// Without the guard, two schedulers on one pool allocate devices twice. So the next test proves something.
 func TestTwoSchedulersAllocateTwice(t *testing.T) {
 	cases.OnlyNightly(t, "two schedulers meet by chance")
 	c := start(t)
@@ -57,8 +57,8 @@ func TestTwoSchedulersAllocateTwice(t *testing.T) {
 	require.ErrorContains(t, l.Entries().Err(), "gets device ring.example.com/", "of %v", pods)
 }
 
-// With the guard, kube-scheduler and celset-scheduler serve all pods from one pool under load, and no device is ever
-// in two claims; also when the replica that judges is killed.
+// With the guard, kube-scheduler and celset-scheduler serve all pods from one pool under load. A device is never in two claims,
+// even if the judging replica is killed.
 func TestGuardedSchedulersShareAPool(t *testing.T) {
 	c := start(t, "--runtime-config=resource.k8s.io/v1beta2=true")
 	l := c.follow(t)
@@ -140,8 +140,8 @@ func logOf(t *testing.T, p *controlplane.Process) string {
 	return string(content)
 }
 
-// A leader that is paused when it has chosen devices, and goes on when another leads that has chosen the same, has
-// both stored without the guard.
+// A leader is paused after it has chosen devices, and resumes after the next leader has chosen the same devices. Without the
+// guard both allocations are stored.
 func TestPausedLeader(t *testing.T) {
 	for name, guarded := range map[string]bool{"without guard": false, "with guard": true} {
 		t.Run(name, func(t *testing.T) {
@@ -167,8 +167,8 @@ func TestPausedLeader(t *testing.T) {
 	}
 }
 
-// TestStoppedLeader: a leader is stopped while many of its requests wait for their turn, and goes on when another one
-// has allocated. None of them is sent.
+// TestStoppedLeader stops a leader while many of its requests wait in its queue, and resumes it after another leader has
+// allocated. None of these requests is sent.
 func TestStoppedLeader(t *testing.T) {
 	const driver, pods = "ring.example.com", 120
 	c := start(t)
@@ -188,9 +188,9 @@ func TestStoppedLeader(t *testing.T) {
 	require.NoError(t, l.Entries().Err())
 }
 
-// pause has a leader of two replicas choose the devices of a node, the only ones, for the claim of one pod. It is
-// paused while its write is on its way; the other replica takes over and serves another pod with the same devices. It
-// returns what the API server says to the write of the first when that arrives.
+// pause makes a leader of two replicas choose the only devices of a node for the claim of one pod. It pauses the leader while the
+// write is in flight; the other replica takes over and allocates the same devices to another pod. pause returns the API server's
+// answer to the late write.
 func (c *cluster) pause(t *testing.T, driver string) answer {
 	t.Helper()
 	chosen, release := make(chan struct{}), make(chan struct{})
@@ -200,9 +200,9 @@ func (c *cluster) pause(t *testing.T, driver string) answer {
 		<-release
 	})
 	goOn := sync.OnceFunc(func() { close(release) })
-	// Before the gate, whose server waits for its requests, also if the test fails.
+	// This runs before the gate closes, even if the test fails, because the gate's server waits for its requests.
 	t.Cleanup(goOn)
-	// No shorter: on a busy machine a renewal may take seconds.
+	// Shorter durations fail on a busy machine, where a renewal may take seconds.
 	args := []string{"--leader-elect-lease-duration=15s", "--leader-elect-renew-deadline=12s", "--leader-elect-retry-period=500ms"}
 	former := c.install(t, "second-scheduler", controlplane.SchedulerOptions{Name: "former", Kubeconfig: kubeconfig, Args: args})
 	node, two := c.nodes(t, 1, "node")[0], []env.Part{env.Request("two", driver, 2)}

@@ -15,7 +15,7 @@ import (
 	"github.com/celset/celset/test/internal/env"
 )
 
-// policy is the one in docs/two-schedulers.md.
+// policy returns the policy in docs/two-schedulers.md.
 func policy(t *testing.T) string {
 	t.Helper()
 	page, err := os.ReadFile("../../../docs/two-schedulers.md")
@@ -30,8 +30,7 @@ func policy(t *testing.T) string {
 	return ""
 }
 
-// keepApart applies the policy: from then on, a claim with a constraint is for devices
-// of one class.
+// keepApart applies the policy: afterwards only claims for devices of one class may have a constraint.
 func (c *cluster) keepApart(t *testing.T) {
 	const connected, other = "connected.example.com", "single.example.com"
 	c.ApplyText(t, policy(t))
@@ -48,7 +47,7 @@ func (c *cluster) keepApart(t *testing.T) {
 		return err
 	}
 	const message = "CEL device constraints are for devices of the class connected.example.com"
-	// The API server takes a moment to know it.
+	// The API server needs a moment to enforce the policy.
 	env.Until(t, "a claim with a constraint on another class is refused", func(ctx context.Context) (bool, error) {
 		err := create(ctx, true, other)
 		return err != nil && strings.Contains(err.Error(), message), nil

@@ -19,7 +19,7 @@ import (
 	"github.com/celset/celset/test/internal/env"
 )
 
-// tolerating lets a pod onto the nodes that are set apart, and onto no others.
+// tolerating restricts a pod to the reserved nodes of a pool.
 func tolerating(pool string) option {
 	return func(pod *corev1.Pod) {
 		pod.Spec.NodeSelector = map[string]string{poolLabel: pool}
@@ -27,8 +27,7 @@ func tolerating(pool string) option {
 	}
 }
 
-// TestSecondScheduler runs kube-scheduler and, beside it, what the overlay
-// second-scheduler renders.
+// TestSecondScheduler runs kube-scheduler together with the rendered overlay second-scheduler.
 func TestSecondScheduler(t *testing.T) {
 	c := start(t)
 	c.stock(t)
@@ -47,7 +46,7 @@ func TestSecondScheduler(t *testing.T) {
 	c.requireLeasesSaid(t)
 }
 
-// requireLeasesSaid: docs/install.md says which leases stay when the schedulers are gone.
+// requireLeasesSaid checks that docs/install.md lists the leases that stay after the schedulers are removed.
 func (c *cluster) requireLeasesSaid(t *testing.T) {
 	t.Helper()
 	page, err := os.ReadFile("../../../docs/install.md")
@@ -61,8 +60,7 @@ func (c *cluster) requireLeasesSaid(t *testing.T) {
 	}
 }
 
-// failClosed has the stock scheduler refuse a claim that ours serves with the same,
-// free, devices.
+// failClosed checks that the stock scheduler refuses a claim that ours serves with the same free devices.
 func (c *cluster) failClosed(t *testing.T) {
 	const driver = "closed.example.com"
 	ring := c.ring(t, driver, c.nodes(t, 1, "closed")...)
@@ -74,8 +72,7 @@ func (c *cluster) failClosed(t *testing.T) {
 	c.RequireRefused(t, "closed-stock", "cannot allocate all claims")
 }
 
-// splitByClass has pods of both schedulers on the same nodes use up all devices, each
-// those of one class.
+// splitByClass runs pods of both schedulers on the same nodes until all devices are used. Each scheduler uses one class.
 func (c *cluster) splitByClass(t *testing.T) {
 	const plain, linked = "plain.example.com", "linked.example.com"
 	nodes := c.nodes(t, 2, "class")
@@ -96,8 +93,7 @@ func (c *cluster) splitByClass(t *testing.T) {
 	}
 }
 
-// splitByTaint has pods of both schedulers use up all devices of one class, each those
-// on other nodes.
+// splitByTaint runs pods of both schedulers until all devices of one class are used. Each scheduler uses its own nodes.
 func (c *cluster) splitByTaint(t *testing.T) {
 	const driver = "shared.example.com"
 	free := c.nodes(t, 2, "free")
@@ -120,8 +116,8 @@ func (c *cluster) splitByTaint(t *testing.T) {
 	}
 }
 
-// allocateTwice shows why the pools have to be split: of two schedulers that each think
-// a device free, the API server stops neither.
+// allocateTwice shows why the pools must be split: if two schedulers consider a device free, the API server stores both
+// allocations.
 func (c *cluster) allocateTwice(t *testing.T) {
 	first, second := c.Claim(t, "closed-ours"), c.CreateClaim(t, "twice", env.Request("two", "closed.example.com", 2))
 	second.Status.Allocation = first.Status.Allocation
@@ -130,8 +126,8 @@ func (c *cluster) allocateTwice(t *testing.T) {
 	require.NoError(t, c.claims().Delete(t.Context(), "twice", metav1.DeleteOptions{}))
 }
 
-// TestDefaultScheduler replaces kube-scheduler by what the overlay default-scheduler
-// renders, and goes back. At any time one of them schedules pods of default-scheduler.
+// TestDefaultScheduler replaces kube-scheduler by the rendered overlay default-scheduler, and goes back. At any time one of them
+// schedules the pods of default-scheduler.
 func TestDefaultScheduler(t *testing.T) {
 	const driver = "ring.example.com"
 	c := start(t)

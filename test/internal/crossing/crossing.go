@@ -1,8 +1,7 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package crossing stands between a scheduler and the API server, and can stop the writes by which pods are evicted
-// and claims are allocated.
+// Package crossing is a proxy between a scheduler and the API server. It can stop the writes that evict pods and allocate claims.
 //
 //	c, err := crossing.New(config)
 //	... start a scheduler with a kubeconfig for c.URL() ...
@@ -29,7 +28,7 @@ import (
 	"github.com/celset/celset/test/internal/env"
 )
 
-// Crossing stands between one scheduler process and the API server.
+// A Crossing is a proxy between one scheduler process and the API server.
 type Crossing struct {
 	server *httptest.Server
 	api    http.RoundTripper
@@ -41,19 +40,19 @@ type Crossing struct {
 	barrier *Barrier
 }
 
-// Barrier stops requests of a kind.
+// A Barrier stops requests of a kind.
 type Barrier struct {
 	stops func(Write) bool
-	// refuses has requests refused that would be stopped.
+	// refuses is set if the barrier refuses requests instead of stopping them.
 	refuses bool
-	// pass is the number of requests that the barrier still lets through.
+	// pass is the number of further requests that the barrier lets through.
 	pass int
-	// reached is closed when a request is stopped. released is closed when all may go on.
+	// reached is closed when a request is stopped. released is closed when all requests may proceed.
 	reached, released chan struct{}
 	isReached         bool
 }
 
-// Write is a request of a scheduler that changes pods or claims.
+// A Write is a request of a scheduler that changes pods or claims.
 type Write struct {
 	resource, verb, subresource, body string
 }
@@ -67,7 +66,7 @@ func IsDeletion(w Write) bool {
 	return w.resource == "pods" && w.verb == "delete" && w.subresource == ""
 }
 
-// IsEviction reports whether the write is one of those that evict a pod, or that note for whom.
+// IsEviction reports whether the write evicts a pod or records the preemptor.
 func IsEviction(w Write) bool {
 	return IsDeletion(w) || w.isPodStatus() &&
 		(strings.Contains(w.body, "DisruptionTarget") || strings.Contains(w.body, `"type":"celset.dev/`))
@@ -75,7 +74,7 @@ func IsEviction(w Write) bool {
 
 var errClosed = errors.New("the scheduler was killed")
 
-// New lets everything through.
+// New returns a crossing that lets everything through.
 func New(config *rest.Config) (*Crossing, error) {
 	transport, err := rest.TransportFor(config)
 	if err != nil {
@@ -90,16 +89,15 @@ func New(config *rest.Config) (*Crossing, error) {
 	return c, nil
 }
 
-// URL is where schedulers reach the crossing, without credentials.
+// URL returns the address of the crossing for schedulers. It needs no credentials.
 func (c *Crossing) URL() string { return c.server.URL }
 
-// Stop has the crossing let n writes of a kind through, and no more until the barrier is released.
+// Stop lets n writes of a kind through, and stops later ones until the barrier is released.
 func (c *Crossing) Stop(n int, stops func(Write) bool) *Barrier {
 	return c.raise(&Barrier{stops: stops, pass: n})
 }
 
-// Refuse has the crossing let n writes of a kind through, and refuse others, as admission does, until the barrier is
-// released.
+// Refuse lets n writes of a kind through, and refuses later ones as admission does, until the barrier is released.
 func (c *Crossing) Refuse(n int, stops func(Write) bool) *Barrier {
 	return c.raise(&Barrier{stops: stops, pass: n, refuses: true})
 }
@@ -112,10 +110,10 @@ func (c *Crossing) raise(b *Barrier) *Barrier {
 	return b
 }
 
-// Reached is closed when the barrier stops a write.
+// Reached returns a channel that is closed when the barrier stops a write.
 func (b *Barrier) Reached() <-chan struct{} { return b.reached }
 
-// Release lets all writes go on.
+// Release lets all writes proceed.
 func (b *Barrier) Release() { close(b.released) }
 
 func (b *Barrier) isReleased() bool {
@@ -127,7 +125,7 @@ func (b *Barrier) isReleased() bool {
 	}
 }
 
-// refusal is the answer to a write that is refused.
+// refusal returns the answer to a refused write.
 func refusal(r *http.Request) *http.Response {
 	recorder := httptest.NewRecorder()
 	recorder.Header().Set("Content-Type", "application/json")
@@ -138,7 +136,7 @@ func refusal(r *http.Request) *http.Response {
 	return response
 }
 
-// Close refuses the writes that were stopped. The API server never sees them. It may be called again.
+// Close refuses the stopped writes, which never reach the API server. It may be called again.
 func (c *Crossing) Close() {
 	c.once.Do(func() {
 		close(c.closed)
@@ -171,7 +169,7 @@ func (c *Crossing) RoundTrip(r *http.Request) (*http.Response, error) {
 	return c.api.RoundTrip(r)
 }
 
-// stopping returns the barrier that stops a write, nil if it may pass.
+// stopping returns the barrier that stops a write, or nil if the write may pass.
 func (c *Crossing) stopping(w Write) *Barrier {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
@@ -195,7 +193,7 @@ func changes(info *request.RequestInfo) bool {
 	return info.Verb == "patch" || info.Verb == "delete" || info.Verb == "update" || info.Verb == "create" && info.Subresource == "binding"
 }
 
-// writeOf reads a request that changes pods or claims, and leaves its body to be sent.
+// writeOf reads a request that changes pods or claims, and keeps its body readable.
 func writeOf(r *http.Request) (w Write, is bool, err error) {
 	info, err := requestInfo.NewRequestInfo(r)
 	if err != nil || info.Resource != "pods" && info.Resource != "resourceclaims" || !changes(info) {
@@ -214,7 +212,7 @@ func IsRelease(w Write) bool {
 	return w.isPodStatus() && strings.Contains(w.body, `"type":"celset.dev/`) && strings.Contains(w.body, `"status":"False"`)
 }
 
-// IsDisruption reports whether the write notes that a pod is to be evicted.
+// IsDisruption reports whether the write records that a pod will be evicted.
 func IsDisruption(w Write) bool {
 	return w.isPodStatus() && strings.Contains(w.body, "DisruptionTarget")
 }

@@ -16,10 +16,10 @@ import (
 	"github.com/celset/celset/internal/topology"
 )
 
-// Part adds something to a claim.
+// A Part adds something to a claim.
 type Part func(*resourceapi.DeviceClaim)
 
-// Claim is made of its parts.
+// Claim returns a claim made of parts.
 func Claim(name string, parts ...Part) *resourceapi.ResourceClaim {
 	claim := &resourceapi.ResourceClaim{ObjectMeta: metav1.ObjectMeta{Name: name}}
 	for _, add := range parts {
@@ -28,21 +28,21 @@ func Claim(name string, parts ...Part) *resourceapi.ResourceClaim {
 	return claim
 }
 
-// Request wants count devices of a class.
+// Request requests count devices of a class.
 func Request(name, class string, count int64) Part {
 	return Exactly(name, resourceapi.ExactDeviceRequest{
 		DeviceClassName: class, AllocationMode: resourceapi.DeviceAllocationModeExactCount, Count: count,
 	})
 }
 
-// RequestAll wants all devices of a class on a node.
+// RequestAll requests all devices of a class on a node.
 func RequestAll(name, class string) Part {
 	return Exactly(name, resourceapi.ExactDeviceRequest{
 		DeviceClassName: class, AllocationMode: resourceapi.DeviceAllocationModeAll,
 	})
 }
 
-// One wants a certain device. Its class must be named like its driver.
+// One requests a certain device. Its class must have the name of its driver.
 func One(device topology.Device) Part {
 	return Exactly(device.Name, resourceapi.ExactDeviceRequest{
 		DeviceClassName: device.Driver, Selectors: []resourceapi.DeviceSelector{Selector(device.Selector())},
@@ -56,31 +56,30 @@ func Exactly(name string, request resourceapi.ExactDeviceRequest) Part {
 	}
 }
 
-// WithAdminAccess turns the requests so far into requests for access to devices that others may
-// be using.
+// WithAdminAccess turns all previous requests into requests with admin access, which ignores other users of a device.
 func WithAdminAccess(claim *resourceapi.DeviceClaim) {
 	for i := range claim.Requests {
 		claim.Requests[i].Exactly.AdminAccess = new(true)
 	}
 }
 
-// Selector is one with a CEL expression.
+// Selector returns a selector with a CEL expression.
 func Selector(expression string) resourceapi.DeviceSelector {
 	return resourceapi.DeviceSelector{CEL: &resourceapi.CELDeviceSelector{Expression: expression}}
 }
 
-// Refer is a reference to the definition of that name, over all requests unless some are named.
+// Refer refers to the definition with this name, over all requests unless some are named.
 func Refer(name string, requests ...string) Part {
 	return MatchAttribute(v1alpha1.AttributeDomain+"/"+name, requests...)
 }
 
-// MatchAttribute wants an attribute to be the same in all devices.
+// MatchAttribute requires that an attribute has the same value in all devices.
 func MatchAttribute(attribute string, requests ...string) Part {
 	name := resourceapi.FullyQualifiedName(attribute)
 	return Constrain(resourceapi.DeviceConstraint{Requests: requests, MatchAttribute: &name})
 }
 
-// DistinctAttribute wants it to be another one in each.
+// DistinctAttribute requires that an attribute has different values in all devices.
 func DistinctAttribute(attribute string, requests ...string) Part {
 	name := resourceapi.FullyQualifiedName(attribute)
 	return Constrain(resourceapi.DeviceConstraint{Requests: requests, DistinctAttribute: &name})
@@ -91,7 +90,7 @@ func Constrain(constraint resourceapi.DeviceConstraint) Part {
 	return func(claim *resourceapi.DeviceClaim) { claim.Constraints = append(claim.Constraints, constraint) }
 }
 
-// Configure puts configuration into a claim that would do in a class as well.
+// Configure adds configuration to a claim. The same configuration could be in a class.
 func Configure(configuration resourceapi.DeviceConfiguration) Part {
 	return func(claim *resourceapi.DeviceClaim) {
 		claim.Config = append(claim.Config, resourceapi.DeviceClaimConfiguration{DeviceConfiguration: configuration})
@@ -101,14 +100,14 @@ func Configure(configuration resourceapi.DeviceConfiguration) Part {
 // Define defines a constraint in a claim.
 func Define(name, expression string) Part { return Configure(Definition(name, expression)) }
 
-// Definition defines a constraint.
+// Definition returns the definition of a constraint.
 func Definition(name, expression string) resourceapi.DeviceConfiguration {
 	return Parameters(map[string]string{
 		"apiVersion": v1alpha1.SchemeGroupVersion.String(), "kind": v1alpha1.Kind, "name": name, "expression": expression,
 	})
 }
 
-// Parameters are of our driver, right or wrong.
+// Parameters returns opaque parameters of our driver, valid or not.
 func Parameters(fields map[string]string) resourceapi.DeviceConfiguration {
 	raw, err := json.Marshal(fields)
 	if err != nil {
@@ -127,18 +126,16 @@ func Constrained(name, expression string, requests ...string) Part {
 	}
 }
 
-// Contiguous is an expression for n devices of a ring in a row. Where the ring closes it sees an
-// end.
+// Contiguous returns an expression for n consecutive devices of a ring. It does not wrap around.
 func Contiguous(driver string, n int) string { return Span(driver, "index", n) }
 
-// Span is an expression for devices whose values of an attribute are n in a row, from the least to
-// the greatest.
+// Span returns an expression for devices whose values of an attribute span exactly n consecutive integers.
 func Span(driver, attribute string, n int) string {
 	values := fmt.Sprintf("devices.map(d, d.attributes[%q].%s)", driver, attribute)
 	return fmt.Sprintf("%[1]s.max() - %[1]s.min() == %[2]d", values, n-1)
 }
 
-// Pod makes a pod that uses the claims, each in its own entry.
+// Pod returns a pod that uses the claims, each in its own entry.
 func Pod(name, profile string, claims ...string) *corev1.Pod {
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: corev1.PodSpec{
 		SchedulerName: profile, Containers: []corev1.Container{{Name: "main", Image: "registry.k8s.io/pause:3.10"}},
@@ -149,7 +146,7 @@ func Pod(name, profile string, claims ...string) *corev1.Pod {
 	return pod
 }
 
-// PodFrom makes a pod whose claim is made from a template.
+// PodFrom returns a pod whose claim is made from a template.
 func PodFrom(name, profile, template string) *corev1.Pod {
 	pod := Pod(name, profile)
 	use(pod, corev1.PodResourceClaim{Name: "devices", ResourceClaimTemplateName: &template})

@@ -13,8 +13,8 @@ import (
 	logsapi "k8s.io/component-base/logs/api/v1"
 )
 
-// StartCommand runs a command of this module in this process, with flags. The function that it returns ends the command as
-// SIGTERM does, and returns the error of the command. The command ends with the test at the latest.
+// StartCommand runs a command of this module in this process, with flags. stop ends the command as SIGTERM does and returns its
+// error. The command ends with the test at the latest.
 func StartCommand(t testing.TB, command *cobra.Command, flags ...string) (stop func() error) {
 	t.Helper()
 	shareLogging()
@@ -30,5 +30,5 @@ func StartCommand(t testing.TB, command *cobra.Command, flags ...string) (stop f
 	return stop
 }
 
-// shareLogging allows several commands in a process. Each applies its flags of logging, which must be the same.
+// shareLogging allows several commands in a process. Each applies its logging flags, which must be the same.
 var shareLogging = sync.OnceFunc(func() { logsapi.ReapplyHandling = logsapi.ReapplyHandlingIgnoreUnchanged })

@@ -1,8 +1,8 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package env is what tests with a real control plane have in common: the control plane
-// itself, for one test or for all tests of a package, and the objects in it.
+// Package env is the common part of tests with a real control plane: the control plane, for one test or for all tests of a
+// package, and the objects in it.
 //
 //	cp := env.Start(t, controlplane.Options{SkipKwok: true})
 //	cp.ApplyManifests(t, "scheduler/rbac.yaml")
@@ -18,7 +18,7 @@
 //
 //	var cluster = env.Share(func(t testing.TB) *env.Env { return env.APIServer(t) })
 //
-// Logs stay, and the output says where, if something failed.
+// Logs stay after a failure, and the output names their directory.
 package env
 
 import (
@@ -56,35 +56,35 @@ const (
 	StockProfile  = "default-scheduler"
 )
 
-// Whom the manifests give rights to.
+// The users to whom the manifests grant rights.
 var (
 	Scheduler      = ServiceAccount("kube-system", "celset-scheduler")
 	Webhook        = ServiceAccount("celset-system", "celset-webhook")
 	Placement      = ServiceAccount("celset-system", "celset-placement")
 	TopologyDriver = ServiceAccount("celset-topology-driver", "celset-topology-driver")
-	// KubeScheduler is the user that the stock scheduler is in every cluster.
+	// KubeScheduler is the user of the stock scheduler in every cluster.
 	KubeScheduler = controlplane.User{Name: "system:kube-scheduler"}
 )
 
-// ServiceAccount is a user as the API server sees one that has its token.
+// ServiceAccount returns the user of a ServiceAccount.
 func ServiceAccount(namespace, name string) controlplane.User {
 	const account = "system:serviceaccount"
 	return controlplane.User{Name: account + ":" + namespace + ":" + name, Groups: []string{account + "s", account + "s:" + namespace}}
 }
 
-// Env is a control plane that ends with a test, or with the tests of a package.
+// An Env is a control plane that ends with a test, or with the tests of a package.
 type Env struct {
 	*controlplane.ControlPlane
-	// static: nobody reports nodes ready, and nobody runs pods.
+	// static is set if kwok does not run. Nodes of labs are then Ready at once, and pods never run.
 	static bool
 }
 
-// Start starts a control plane and builds programs beside those that it takes itself.
+// Start starts a control plane, and also builds programs.
 func Start(t testing.TB, options controlplane.Options, programs ...string) *Env {
 	t.Helper()
 	ctx := context.WithoutCancel(t.Context())
 	options.Progress = t.Output()
-	// Whoever names the directory of the binaries has built them.
+	// If the variable names a directory, its binaries were built before.
 	options.Prebuilt = options.Prebuilt || os.Getenv(controlplane.BinDirEnv) != ""
 	if !options.Prebuilt && len(programs) > 0 {
 		_, err := controlplane.Build(ctx, "", t.Output(), programs...)
@@ -92,7 +92,7 @@ func Start(t testing.TB, options controlplane.Options, programs ...string) *Env 
 	}
 	own := options.DataDir == ""
 	if own {
-		// Not t.TempDir: the kernel limits the paths of sockets below, and logs of failures stay.
+		// t.TempDir is unsuitable: the kernel limits the paths of sockets below, and logs must stay after a failure.
 		var err error
 		options.DataDir, err = os.MkdirTemp("", "celset-")
 		require.NoError(t, err)
@@ -111,13 +111,13 @@ func Start(t testing.TB, options controlplane.Options, programs ...string) *Env 
 	return &Env{ControlPlane: cp, static: options.SkipKwok}
 }
 
-// APIServer starts a control plane without controllers and without nodes that get ready.
+// APIServer starts a control plane without controllers and kwok.
 func APIServer(t testing.TB, users ...controlplane.User) *Env {
 	t.Helper()
 	return Start(t, controlplane.Options{SkipKwok: true, SkipControllerManager: true, Users: users})
 }
 
-// Program is the path of a program of this module or of Kubernetes.
+// Program returns the path of a program of this module or of Kubernetes.
 func Program(t testing.TB, name string) string {
 	t.Helper()
 	dir, err := controlplane.BinDir()
@@ -128,7 +128,7 @@ func Program(t testing.TB, name string) string {
 	return filepath.Join(dir, name)
 }
 
-// Manifest is the path of a file in manifests.
+// Manifest returns the path of a file in manifests.
 func Manifest(t testing.TB, elements ...string) string {
 	t.Helper()
 	root, err := controlplane.ModuleRoot()
@@ -136,7 +136,7 @@ func Manifest(t testing.TB, elements ...string) string {
 	return filepath.Join(append([]string{root, "manifests"}, elements...)...)
 }
 
-// ApplyManifests applies files in manifests, or all that a pattern names.
+// ApplyManifests applies the files in manifests that match the patterns.
 func (e *Env) ApplyManifests(t testing.TB, patterns ...string) {
 	t.Helper()
 	for _, content := range read(t, patterns) {
@@ -181,8 +181,7 @@ func (e *Env) Kubectl(t testing.TB, namespace string, args ...string) (output st
 	return string(content), nil
 }
 
-// StartScheduler starts celset-scheduler with the configuration in manifests and the feature on,
-// unless the options say otherwise.
+// StartScheduler starts celset-scheduler. By default it uses the configuration in manifests and turns the feature on.
 func (e *Env) StartScheduler(t testing.TB, options controlplane.SchedulerOptions) *controlplane.Process {
 	t.Helper()
 	if options.Config == nil && options.ConfigFile == "" {
@@ -202,7 +201,7 @@ func (e *Env) StartStock(t testing.TB, options controlplane.SchedulerOptions) *c
 	return e.startScheduler(t, Emulated(options))
 }
 
-// Emulated has kube-scheduler be told that the API server is older: it does not find out by itself.
+// Emulated makes kube-scheduler emulate an older API server's version, which kube-scheduler does not detect by itself.
 func Emulated(options controlplane.SchedulerOptions) controlplane.SchedulerOptions {
 	if older := os.Getenv(controlplane.KubernetesEnv); older != "" {
 		options.Args = append(options.Args, "--emulated-version="+older)
@@ -218,7 +217,7 @@ func (e *Env) startScheduler(t testing.TB, options controlplane.SchedulerOptions
 	return p
 }
 
-// FreeAddress is one of this machine, with a port that nobody has.
+// FreeAddress returns an address of this machine with an unused port.
 func FreeAddress(t testing.TB) string {
 	t.Helper()
 	ports, err := controlplane.FreePorts(1)
@@ -226,7 +225,7 @@ func FreeAddress(t testing.TB) string {
 	return net.JoinHostPort("127.0.0.1", strconv.Itoa(ports[0]))
 }
 
-// RequireNothingForbidden reads the log of a program that ran.
+// RequireNothingForbidden requires that a program's log contains no "forbidden" errors.
 func RequireNothingForbidden(t testing.TB, p *controlplane.Process) {
 	t.Helper()
 	log, err := os.ReadFile(p.LogFile())
@@ -235,20 +234,20 @@ func RequireNothingForbidden(t testing.TB, p *controlplane.Process) {
 	require.NotContains(t, strings.ToLower(string(log)), "forbidden", "the manifests give all rights that it takes")
 }
 
-// Proxy stands between programs and the API server at a URL: requests go through the transport, which
-// adds credentials. A request that fails is one without an answer. Its owner closes it.
+// Proxy starts a proxy to the API server at a URL. Requests go through the transport, which adds credentials. A failed request
+// gets no answer. The caller closes the proxy.
 func Proxy(api *url.URL, transport http.RoundTripper) *httptest.Server {
 	return httptest.NewServer(&httputil.ReverseProxy{
 		Rewrite:       func(r *httputil.ProxyRequest) { r.SetURL(api) },
 		Transport:     transport,
 		FlushInterval: -1,
 		ErrorHandler:  func(http.ResponseWriter, *http.Request, error) { panic(http.ErrAbortHandler) },
-		// Watches that end are nothing to tell of.
+		// Do not log ended watches.
 		ErrorLog: log.New(io.Discard, "", 0),
 	})
 }
 
-// Kubeconfig writes one for a server that asks for no credentials.
+// Kubeconfig writes a kubeconfig for a server without authentication.
 func Kubeconfig(t testing.TB, server string) (path string) {
 	t.Helper()
 	path = filepath.Join(t.TempDir(), "kubeconfig")
@@ -261,15 +260,14 @@ func Kubeconfig(t testing.TB, server string) (path string) {
 }
 
 const (
-	// Patience is how long a test waits for what must come. It is below the five minutes after
-	// which a scheduler tries pods again that nothing has happened for: what succeeds in time was
-	// woken up.
+	// Patience limits each wait of a test. It is shorter than the five minutes after which a scheduler retries pods without an
+	// event. So a pod that succeeds in time was requeued by an event.
 	Patience = 3 * time.Minute
 
 	pollPeriod = 50 * time.Millisecond
 )
 
-// Eventually waits until check has nothing to complain about. An error is final.
+// Eventually waits until check returns no complaint. An error is final.
 func Eventually(t testing.TB, what string, check func(context.Context) (complaint string, err error)) {
 	t.Helper()
 	complaint := ""
@@ -286,8 +284,7 @@ func Until(t testing.TB, what string, condition func(context.Context) (bool, err
 	require.NoError(t, wait.PollUntilContextTimeout(t.Context(), pollPeriod, Patience, true, condition), what)
 }
 
-// Receive waits for a value of a channel, or for its end. What a test waits for without a bound ends
-// the whole run when it fails to come.
+// Receive waits for a value of a channel, or for its end. An unbounded wait would end the whole run on failure.
 func Receive[T any](t testing.TB, what string, values <-chan T) (value T) {
 	t.Helper()
 	select {
@@ -298,7 +295,7 @@ func Receive[T any](t testing.TB, what string, values <-chan T) (value T) {
 	return value
 }
 
-// Becomes waits until two values are equal, and shows their difference if they don't become it.
+// Becomes waits until two values are equal. It fails with their difference.
 func Becomes[T any](t testing.TB, want T, get func() T) {
 	t.Helper()
 	var difference string

@@ -33,15 +33,13 @@ import (
 	"github.com/celset/celset/test/hub"
 )
 
-// Hub is an API server with the kinds of Open Cluster Management. The client is that of the
-// administrator.
+// A Hub is an API server with the kinds of Open Cluster Management. The client has the administrator's rights.
 type Hub struct {
 	*Env
 	client.WithWatch
 }
 
-// StartHub starts one without kwok. Without controllers that are named, it has no controller
-// manager.
+// StartHub starts a hub without kwok. The controller manager runs only if controllers are named.
 func StartHub(t testing.TB, options controlplane.Options, programs ...string) *Hub {
 	t.Helper()
 	log.SetLogger(logr.Discard())
@@ -61,7 +59,7 @@ func StartHub(t testing.TB, options controlplane.Options, programs ...string) *H
 	return h
 }
 
-// unlimited is for clients that never wait for themselves.
+// unlimited turns off client-side throttling.
 func unlimited(config *rest.Config) *rest.Config {
 	config.QPS = -1
 	return config
@@ -76,7 +74,7 @@ func (h *Hub) InstallProfiles(t testing.TB) {
 	h.ApplyManifests(t, "placement/profiles/rbac.yaml")
 }
 
-// InstallKueue installs the kinds that MultiKueue takes, in the version that hack/tools/kueue requires, and the rights to them.
+// InstallKueue installs the kinds of MultiKueue, in the version that hack/tools/kueue requires, and the rights to them.
 func (h *Hub) InstallKueue(t testing.TB) {
 	t.Helper()
 	root, err := controlplane.ModuleRoot()
@@ -95,8 +93,8 @@ func (h *Hub) InstallKueue(t testing.TB) {
 	h.ApplyManifests(t, "placement/multikueue/rbac.yaml")
 }
 
-// ConfigOf is for clients of a user, which never wait for themselves: the administrator, one of the
-// control plane's, or somebody whom only RBAC gives rights.
+// ConfigOf returns a configuration without throttling for clients of a user: the administrator, a user of the control plane, or
+// any other user with rights from RBAC only.
 func (h *Hub) ConfigOf(t testing.TB, user string) *rest.Config {
 	t.Helper()
 	if user == controlplane.AdminUser {
@@ -113,7 +111,7 @@ func (h *Hub) ConfigOf(t testing.TB, user string) *rest.Config {
 	return unlimited(config)
 }
 
-// As is a client of a user.
+// As returns a client of a user.
 func (h *Hub) As(t testing.TB, user string) client.Client {
 	t.Helper()
 	result, err := client.New(h.ConfigOf(t, user), client.Options{Scheme: h.Scheme()})
@@ -143,7 +141,7 @@ func (h *Hub) Manage(t testing.TB, config *rest.Config, options manager.Options,
 	return stop
 }
 
-// CreateFor creates an object for the time of the test.
+// CreateFor creates an object and deletes it after the test.
 func (h *Hub) CreateFor(t testing.TB, object client.Object) {
 	t.Helper()
 	require.NoError(t, h.Create(t.Context(), object))

@@ -26,28 +26,27 @@ import (
 	"github.com/celset/celset/test/internal/ledger"
 )
 
-// LabLabel has the namespace of a lab as its value, on nodes and in the node selectors of pods.
+// LabLabel is on nodes and in node selectors of pods. Its value is the namespace of a lab.
 const LabLabel = "celset.dev/lab"
 
-// cleanupTimeout is for the few requests that end a lab.
+// cleanupTimeout limits the few requests that end a lab.
 const cleanupTimeout = 2 * time.Minute
 
-// Lab is where one test works, beside others. Its namespace has a generated name, which is part of
-// the names of all that is not in a namespace.
+// A Lab is the environment of one test, beside other labs. Its namespace has a generated name, which is part of the names of its
+// cluster-scoped objects.
 type Lab struct {
 	*Env
 	Namespace string
 	Nodes     []string
 }
 
-// NewLab makes a namespace and n nodes. What the test creates through the lab goes when the test
-// ends.
+// NewLab creates a namespace and n nodes. Objects that the test creates through the lab are deleted when the test ends.
 func (e *Env) NewLab(t testing.TB, name string, n int) *Lab {
 	t.Helper()
 	return e.NewLabeledLab(t, name, n, nil)
 }
 
-// NewLabeledLab is NewLab with the labels of the i-th node.
+// NewLabeledLab is like NewLab with labels. labels returns the labels of the i-th node.
 func (e *Env) NewLabeledLab(t testing.TB, name string, n int, labels func(i int) map[string]string) *Lab {
 	t.Helper()
 	l := &Lab{Env: e}
@@ -65,7 +64,7 @@ func (e *Env) NewLabeledLab(t testing.TB, name string, n int, labels func(i int)
 	return l
 }
 
-// CleanUp deletes an object when the test has ended, unless it is gone.
+// CleanUp deletes an object when the test has ended, unless it is already deleted.
 func CleanUp(t testing.TB, deletion func(context.Context) error) {
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), cleanupTimeout)
@@ -76,13 +75,13 @@ func CleanUp(t testing.TB, deletion func(context.Context) error) {
 	})
 }
 
-// Objects are those of a kind, in a namespace if they have one.
+// Objects is a client for objects of a kind, in a namespace if they have one.
 type Objects[T metav1.Object] interface {
 	Create(ctx context.Context, object T, options metav1.CreateOptions) (T, error)
 	Delete(ctx context.Context, name string, options metav1.DeleteOptions) error
 }
 
-// Create creates an object for the time of the test, and returns it as the API server stored it.
+// Create creates an object and deletes it after the test. It returns the stored object.
 func Create[T metav1.Object](t testing.TB, in Objects[T], object T) T {
 	t.Helper()
 	created, err := in.Create(t.Context(), object, metav1.CreateOptions{})
@@ -109,13 +108,13 @@ func (e *Env) CreateSlice(t testing.TB, slice *resourceapi.ResourceSlice) {
 	Create(t, e.Client().ResourceV1().ResourceSlices(), slice)
 }
 
-// CreateClass creates the class of a driver's devices, named like the driver.
+// CreateClass creates the class of a driver's devices, with the driver's name.
 func (e *Env) CreateClass(t testing.TB, driver string, config ...resourceapi.DeviceConfiguration) {
 	t.Helper()
 	e.CreateNamedClass(t, driver, driver, config...)
 }
 
-// CreateNamedClass creates one with another name.
+// CreateNamedClass creates a class of a driver's devices with another name.
 func (e *Env) CreateNamedClass(t testing.TB, name, driver string, config ...resourceapi.DeviceConfiguration) {
 	t.Helper()
 	spec := ClassOf(driver)
@@ -125,7 +124,7 @@ func (e *Env) CreateNamedClass(t testing.TB, name, driver string, config ...reso
 	e.CreateClassWithSpec(t, name, spec)
 }
 
-// ClassOf selects the devices of a driver.
+// ClassOf returns the spec of a class that selects the devices of a driver.
 func ClassOf(driver string) resourceapi.DeviceClassSpec {
 	return resourceapi.DeviceClassSpec{Selectors: []resourceapi.DeviceSelector{Selector("device.driver == '" + driver + "'")}}
 }
@@ -136,13 +135,12 @@ func (e *Env) CreateClassWithSpec(t testing.TB, name string, spec resourceapi.De
 	Create(t, e.Client().ResourceV1().DeviceClasses(), &resourceapi.DeviceClass{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: spec})
 }
 
-// Family is a driver that only this lab has.
+// Family returns a driver that only this lab has.
 func (l *Lab) Family(prefix string) topology.Family {
 	return topology.Family{Driver: prefix + "." + l.Namespace + ".example.com", Prefix: prefix}
 }
 
-// Ring publishes a ring of n devices on each node, with a class for them, which may have
-// configuration.
+// Ring publishes a ring of n devices on each node, with a class for them and the class's configuration.
 func (l *Lab) Ring(t testing.TB, n int, config ...resourceapi.DeviceConfiguration) topology.Topology {
 	t.Helper()
 	ring, err := topology.NewRing(l.Family("mla"), n)
@@ -152,7 +150,7 @@ func (l *Lab) Ring(t testing.TB, n int, config ...resourceapi.DeviceConfiguratio
 	return ring
 }
 
-// CreateClaim returns the claim as the API server stored it.
+// CreateClaim creates a claim and returns the stored claim.
 func (l *Lab) CreateClaim(t testing.TB, name string, parts ...Part) *resourceapi.ResourceClaim {
 	t.Helper()
 	claim, err := l.Client().ResourceV1().ResourceClaims(l.Namespace).Create(t.Context(), Claim(name, parts...), metav1.CreateOptions{})
@@ -183,20 +181,20 @@ func (l *Lab) CreatePodAsIs(t testing.TB, pod *corev1.Pod) {
 	require.NoError(t, err)
 }
 
-// Run creates a claim and a pod that uses it, of the same name.
+// Run creates a claim, and a pod of the same name that uses it.
 func (l *Lab) Run(t testing.TB, name, profile string, parts ...Part) {
 	t.Helper()
 	l.CreateClaim(t, name, parts...)
 	l.CreatePod(t, name, profile, name)
 }
 
-// Occupy has a pod use the named devices of one node, and returns its name when it runs.
+// Occupy creates a pod that uses the named devices of one node, and returns its name when it runs.
 func (l *Lab) Occupy(t testing.TB, node string, devices topology.Topology, names ...string) string {
 	t.Helper()
 	return l.OccupyAs(t, StockProfile, node, devices, names...)
 }
 
-// OccupyAs does it with a pod of a profile.
+// OccupyAs is like Occupy with a pod of a profile.
 func (l *Lab) OccupyAs(t testing.TB, profile, node string, devices topology.Topology, names ...string) string {
 	t.Helper()
 	selected, err := devices.Select(names)
@@ -225,14 +223,14 @@ func (l *Lab) DeletePod(t testing.TB, name string) {
 
 func (l *Lab) pods() typedcorev1.PodInterface { return l.Client().CoreV1().Pods(l.Namespace) }
 
-// KeepLedger keeps a ledger of the claims of a namespace until the test ends, or until stop is called.
-// Where etcd and API servers are restarted meanwhile, it is read from etcd.
+// KeepLedger keeps a ledger of the claims of a namespace until the test ends or stop is called. With restarted, the ledger reads
+// etcd, because etcd and API servers are restarted meanwhile.
 func (e *Env) KeepLedger(t testing.TB, namespace string, restarted bool, judge func(*resourceapi.ResourceClaim) string) (l *ledger.Ledger, stop func()) {
 	t.Helper()
 	return e.KeepLedgerOf(t, namespace, restarted, ledger.New(judge))
 }
 
-// KeepLedgerOf does it with a ledger that the caller has made.
+// KeepLedgerOf is like KeepLedger with an existing ledger.
 func (e *Env) KeepLedgerOf(t testing.TB, namespace string, restarted bool, l *ledger.Ledger) (_ *ledger.Ledger, stop func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -252,7 +250,7 @@ func (e *Env) KeepLedgerOf(t testing.TB, namespace string, restarted bool, l *le
 	return l, stop
 }
 
-// EventuallyPod waits until the pod is as wanted, and tells its story if it does not get so.
+// EventuallyPod waits until the pod is as wanted. It fails with the story of the pod.
 func (l *Lab) EventuallyPod(t testing.TB, name, what string, wanted func(context.Context, *corev1.Pod) (bool, error)) *corev1.Pod {
 	t.Helper()
 	pod := &corev1.Pod{}
@@ -270,7 +268,7 @@ func (l *Lab) EventuallyPod(t testing.TB, name, what string, wanted func(context
 	return pod
 }
 
-// story is what the API tells about a pod.
+// story returns the pod's state in the API as text.
 func (l *Lab) story(t testing.TB, pod *corev1.Pod) string {
 	var story strings.Builder
 	fmt.Fprintf(&story, "phase %s, node %q\n", pod.Status.Phase, pod.Spec.NodeName)
@@ -287,7 +285,7 @@ func (l *Lab) story(t testing.TB, pod *corev1.Pod) string {
 	return story.String()
 }
 
-// Notes are the texts of a pod's events for a reason, or for any.
+// Notes returns the notes of a pod's events with a reason, or of all events if reason is empty.
 func (l *Lab) Notes(ctx context.Context, pod *corev1.Pod, reason string) ([]string, error) {
 	events, err := l.Client().EventsV1().Events(l.Namespace).List(ctx, metav1.ListOptions{})
 	if err != nil {
@@ -302,7 +300,7 @@ func (l *Lab) Notes(ctx context.Context, pod *corev1.Pod, reason string) ([]stri
 	return notes, nil
 }
 
-// RequireRunning waits until the pods run, or are bound where nobody runs pods.
+// RequireRunning waits until the pods run, or are bound if the cluster does not run pods.
 func (l *Lab) RequireRunning(t testing.TB, names ...string) {
 	t.Helper()
 	for _, name := range names {
@@ -312,8 +310,8 @@ func (l *Lab) RequireRunning(t testing.TB, names ...string) {
 	}
 }
 
-// RequireRefused waits until condition and event of the pod say that it can't be scheduled, both
-// with all of the texts, and checks that none of its claims got anything.
+// RequireRefused waits until the condition and an event of the pod report, with all of the texts, that it can't be scheduled. It
+// requires that its claims are unallocated.
 func (l *Lab) RequireRefused(t testing.TB, name string, texts ...string) {
 	t.Helper()
 	pod := l.EventuallyPod(t, name, fmt.Sprintf("refused with %q", texts), func(_ context.Context, pod *corev1.Pod) (bool, error) {
@@ -327,8 +325,8 @@ func (l *Lab) RequireRefused(t testing.TB, name string, texts ...string) {
 	}
 }
 
-// AwaitEvent waits until an event of the pod says all of the texts. Unlike the condition, it is
-// still there when the pod has been tried again.
+// AwaitEvent waits until an event of the pod contains all of the texts. Unlike the condition, the event stays when the pod is
+// tried again.
 func (l *Lab) AwaitEvent(t testing.TB, pod *corev1.Pod, reason string, texts ...string) {
 	t.Helper()
 	Eventually(t, fmt.Sprintf("event %s of pod %s says %q", reason, pod.Name, texts), func(ctx context.Context) (string, error) {
@@ -340,15 +338,14 @@ func (l *Lab) AwaitEvent(t testing.TB, pod *corev1.Pod, reason string, texts ...
 	})
 }
 
-// IsRefused tells whether the condition of the pod says, with all of the texts, that it can't be
-// scheduled.
+// IsRefused reports whether the condition of the pod says, with all of the texts, that it can't be scheduled.
 func IsRefused(pod *corev1.Pod, texts ...string) bool {
 	return slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
 		return c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse && ContainsAll(c.Message, texts)
 	})
 }
 
-// ContainsAll tells whether a message has all of the texts.
+// ContainsAll reports whether a message contains all of the texts.
 func ContainsAll(message string, texts []string) bool {
 	return !slices.ContainsFunc(texts, func(text string) bool { return !strings.Contains(message, text) })
 }
@@ -381,7 +378,7 @@ func (l *Lab) Claim(t testing.TB, name string) *resourceapi.ResourceClaim {
 	return claim
 }
 
-// DevicesOf names the devices of the pod's claims, in the order of the allocation.
+// DevicesOf returns the names of the pod's devices in the order of the allocation.
 func (l *Lab) DevicesOf(t testing.TB, podName string) []string {
 	t.Helper()
 	var names []string
@@ -391,7 +388,7 @@ func (l *Lab) DevicesOf(t testing.TB, podName string) []string {
 	return names
 }
 
-// DeviceNames is empty for a claim without allocation.
+// DeviceNames returns the names of the allocated devices, or nil without allocation.
 func DeviceNames(claim *resourceapi.ResourceClaim) []string {
 	if claim.Status.Allocation == nil {
 		return nil
@@ -403,7 +400,7 @@ func DeviceNames(claim *resourceapi.ResourceClaim) []string {
 	return names
 }
 
-// RequireFreed waits until no pod uses a claim and its devices are given back.
+// RequireFreed waits until no pod uses a claim and it is deallocated.
 func (l *Lab) RequireFreed(t testing.TB, claim string) {
 	t.Helper()
 	Eventually(t, "claim "+claim+" gives its devices back", func(ctx context.Context) (string, error) {

@@ -17,13 +17,13 @@ import (
 	"go.uber.org/goleak"
 )
 
-// Main runs the tests of a package, and what prepares for all of them. It ends what these
-// prepared and what tests share.
+// Main runs the preparations and the tests of a package. At the end it runs the cleanups of the preparations and of shared
+// values.
 func Main(m *testing.M, prepare ...func(testing.TB)) { os.Exit(run(&ofPackage, m.Run, prepare)) }
 
-// NoLeaks has the package fail if a goroutine is left when everything has ended.
+// NoLeaks makes the package fail if a goroutine is left at the end.
 func NoLeaks(t testing.TB) {
-	// What waits until it has been looked for leaks is none.
+	// The goroutine that waits for this check is not a leak.
 	waits := goleak.IgnoreAnyFunction("github.com/celset/celset/test/internal/env.(*packageTest).call")
 	t.Cleanup(func() { require.NoError(t, goleak.Find(waits)) })
 }
@@ -50,8 +50,8 @@ func run(t *packageTest, tests func() int, prepare []func(testing.TB)) (code int
 	return code
 }
 
-// Share has the tests of a package share a value. The first one that asks for it has it made;
-// what that starts ends with the package.
+// Share returns a function that returns a value shared by the tests of a package. The first call creates the value; its cleanups
+// run at the end of the package.
 func Share[T any](start func(testing.TB) T) func(testing.TB) T { return share(&ofPackage, start) }
 
 func share[T any](of *packageTest, start func(testing.TB) T) func(testing.TB) T {
@@ -73,9 +73,9 @@ func share[T any](of *packageTest, start func(testing.TB) T) func(testing.TB) T 
 	}
 }
 
-// packageTest is to all tests of a package what [testing.T] is to one.
+// packageTest is the [testing.TB] of all tests of a package together.
 type packageTest struct {
-	testing.TB // nil: what is not below is not to be called
+	testing.TB // nil: only the methods below may be called
 	ctx        context.Context
 	cancel     context.CancelFunc
 
@@ -86,7 +86,7 @@ type packageTest struct {
 
 var ofPackage packageTest
 
-// call returns when f has ended, by itself or with FailNow.
+// call returns when f has ended, normally or by FailNow.
 func (t *packageTest) call(f func()) {
 	ended := make(chan struct{})
 	go func() {
@@ -96,7 +96,7 @@ func (t *packageTest) call(f func()) {
 	<-ended
 }
 
-// next takes the cleanup that was registered last.
+// next removes and returns the cleanup that was registered last.
 func (t *packageTest) next() func() {
 	t.mutex.Lock()
 	defer t.mutex.Unlock()

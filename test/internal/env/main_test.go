@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestRun: cleanups run in the reverse order, whatever fails, and the exit code tells.
+// TestRun checks that cleanups run in reverse order despite failures, and that the exit code reports failures.
 func TestRun(t *testing.T) {
 	pass, refuse := func() int { return 0 }, func() int { return 2 }
 	fails := func(t testing.TB) { require.True(t, false) }
@@ -49,7 +49,7 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// TestShare: it starts once, and ends with the package.
+// TestShare checks that a shared value starts once and ends with the package.
 func TestShare(t *testing.T) {
 	of := &packageTest{}
 	started, ended := 0, 0

@@ -1,8 +1,7 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package faults breaks what a program and the API server say to each other, in the ways
-// in which networks and API servers break it:
+// Package faults disturbs the communication of a program with the API server as real networks and API servers do:
 //
 //	f := faults.New(seed, transport)
 //	proxy := env.Proxy(api, f)
@@ -11,14 +10,11 @@
 //	f.Set(faults.None)       // and everything is well again
 //	f.Counts()               // what was done
 //
-// What a program is told may be untrue only in that it does not know what has happened: an
-// answer that says "conflict" or "too many requests" is given in place of the API server's,
-// which has not seen the request. No watch misses what it does not say it has missed: one
-// that was silent ends, and the next is told that its version is too old. An API server
-// that lies is nothing a program could be expected to survive.
+// Faults may hide events from a program, but never lie about the stored state. An answer "conflict" or "too many requests"
+// replaces the API server's, which has not seen the request. A watch never skips events silently: it ends after a gap, and the
+// next watch gets the error that its version is too old. No program could survive an API server that lies.
 //
-// Which request meets which fault is drawn from the seed, in the order in which requests
-// come. That order is not the same the next time.
+// The seed decides which request meets which fault, in the order of the requests. This order varies between runs.
 package faults
 
 import (
@@ -38,7 +34,7 @@ import (
 	"k8s.io/apiserver/pkg/endpoints/request"
 )
 
-// Faults passes requests on, or does not. It is safe for concurrent use.
+// Faults is a transport that disturbs requests. It is safe for concurrent use.
 type Faults struct {
 	next http.RoundTripper
 
@@ -46,16 +42,16 @@ type Faults struct {
 	random *rand.Rand
 	mix    Mix
 	counts map[Kind]int
-	// partitioned is closed when a partition begins, and made anew when it ends.
+	// partitioned is closed when a partition begins, and replaced when it ends.
 	partitioned chan struct{}
 	cut         bool
-	// tooOld are the paths whose next watch is told that its version is too old.
+	// tooOld holds the paths whose next watch gets the error that its version is too old.
 	tooOld sets.Set[string]
 }
 
 var errLost = errors.New("the connection was lost")
 
-// New returns faults that pass everything on to next until they are told otherwise.
+// New returns Faults that pass all requests on to next until Set or Partition is called.
 func New(seed uint64, next http.RoundTripper) *Faults {
 	return &Faults{
 		next: next, random: rand.New(rand.NewPCG(seed, 23)), mix: None, counts: map[Kind]int{},
@@ -63,7 +59,7 @@ func New(seed uint64, next http.RoundTripper) *Faults {
 	}
 }
 
-// Set sets the mix from now on, and ends a partition.
+// Set sets the mix for later requests, and ends a partition.
 func (f *Faults) Set(mix Mix) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -73,7 +69,7 @@ func (f *Faults) Set(mix Mix) {
 	}
 }
 
-// Partition lets nothing through until Set: requests and watches under way end, too.
+// Partition blocks everything until Set. It also ends current requests and watches.
 func (f *Faults) Partition() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -83,17 +79,17 @@ func (f *Faults) Partition() {
 	}
 }
 
-// Counts are how often each fault was met.
+// Counts returns how often each fault occurred.
 func (f *Faults) Counts() map[Kind]int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return maps.Clone(f.counts)
 }
 
-// fault is what happens to a request.
+// A fault is the fate of a request.
 type fault struct {
 	kind Kind
-	// part is a number from 0 to 1 for how long it takes, at which of several codes.
+	// part is a random number from 0 to 1. It determines the duration of the fault, or selects one of several codes.
 	part float64
 	cut  <-chan struct{}
 }
@@ -126,7 +122,7 @@ func (f *Faults) fault(info *request.RequestInfo, path string) fault {
 
 var requestInfo = request.RequestInfoFactory{APIPrefixes: sets.NewString("api", "apis"), GrouplessAPIPrefixes: sets.NewString("api")}
 
-// RoundTrip passes a request on, unless a fault says otherwise.
+// RoundTrip passes a request on or applies a fault.
 func (f *Faults) RoundTrip(r *http.Request) (*http.Response, error) {
 	info, err := requestInfo.NewRequestInfo(r)
 	if err != nil {
@@ -154,7 +150,7 @@ func (f *Faults) RoundTrip(r *http.Request) (*http.Response, error) {
 			return nil, r.Context().Err()
 		}
 	case AnswerLost:
-		// The API server sees all of it, and has answered before anyone is told otherwise.
+		// The API server handles the complete request before the answer is lost.
 		response, err := f.next.RoundTrip(r.WithContext(context.WithoutCancel(r.Context())))
 		if err != nil {
 			return nil, err
@@ -168,7 +164,7 @@ func (f *Faults) RoundTrip(r *http.Request) (*http.Response, error) {
 	return response, err
 }
 
-// answer is one in place of that of the API server.
+// answer returns an answer that replaces the API server's.
 func answer(r *http.Request, code int, reason, message string) *http.Response {
 	recorder := httptest.NewRecorder()
 	recorder.Header().Set("Content-Type", "application/json")
@@ -179,41 +175,41 @@ func answer(r *http.Request, code int, reason, message string) *http.Response {
 	return response
 }
 
-// Kind is a way in which a request fails.
+// A Kind is a way to disturb a request.
 type Kind string
 
-// The faults that a request can meet. One meets at most one of them.
+// The kinds of faults. A request meets at most one of them.
 const (
-	// Conflict answers a write with 409, in place of the API server.
+	// Conflict answers a write with 409 instead of the API server.
 	Conflict Kind = "conflict"
 	// Throttled answers 429 with Retry-After.
 	Throttled Kind = "throttled"
 	// Failed answers 500, 502, 503 or 504.
 	Failed Kind = "failed"
-	// Delayed waits up to a second before the request goes on.
+	// Delayed delays the request by up to a second.
 	Delayed Kind = "delayed"
-	// RequestLost ends the connection, and the API server has seen nothing.
+	// RequestLost ends the connection before the API server sees the request.
 	RequestLost Kind = "request lost"
 	// AnswerLost ends the connection after the API server has answered.
 	AnswerLost Kind = "answer lost"
 	// WatchEnded ends a watch after up to ten seconds.
 	WatchEnded Kind = "watch ended"
-	// WatchHeld keeps back what a watch tells, for up to three seconds.
+	// WatchHeld delays the events of a watch by up to three seconds.
 	WatchHeld Kind = "watch held"
-	// WatchSkipped loses what a watch tells for up to three seconds. Then it ends, and the
-	// next watch of the same is too old.
+	// WatchSkipped drops the events of a watch for up to three seconds. Then the watch ends, and the next watch of the same path
+	// gets the error that its version is too old.
 	WatchSkipped Kind = "watch skipped"
 	// WatchTooOld answers a watch with 410.
 	WatchTooOld Kind = "watch too old"
-	// Partitioned is what happens to all requests while nothing gets through.
+	// Partitioned is counted for each request during a partition.
 	Partitioned Kind = "partitioned"
 )
 
-// Mix is how many of a thousand requests meet a fault. Those of writes are for writes, those
-// of watches for watches, the others for all requests but watches.
+// A Mix maps a kind to the number of requests in a thousand that meet it. Conflict and AnswerLost apply to writes, watch faults
+// to watches, and the others to all requests but watches.
 type Mix map[Kind]int
 
-// Kinds in the order in which a mix is drawn from.
+// The kinds in drawing order.
 var (
 	ofWrites  = []Kind{Conflict, AnswerLost}
 	ofAll     = []Kind{Throttled, Failed, Delayed, RequestLost}
@@ -223,8 +219,7 @@ var (
 // None lets everything through.
 var None = Mix{}
 
-// Usual is some of everything, Storm so much of it that most of what takes several requests
-// fails at first.
+// Usual contains some faults of every kind. With Storm, most operations of several requests fail at first.
 var (
 	Usual = Mix{
 		Conflict: 20, AnswerLost: 20, Throttled: 10, Failed: 10, Delayed: 30, RequestLost: 10,
@@ -236,7 +231,7 @@ var (
 	}
 )
 
-// draw is the kind that a number from 0 to 999 stands for, empty for none.
+// draw returns the kind for a number from 0 to 999, or "" for no fault.
 func (m Mix) draw(number int, kinds ...Kind) Kind {
 	for _, kind := range kinds {
 		if number -= m[kind]; number < 0 {
@@ -246,22 +241,22 @@ func (m Mix) draw(number int, kinds ...Kind) Kind {
 	return ""
 }
 
-// How long watches go on at most, and how long they may be silent.
+// Limits of the duration of watches, and of their silence.
 const (
 	maxWatch   = 10 * time.Second
 	maxSilence = 3 * time.Second
 )
 
-// watched is the body of a watch that ends early, or is silent for a while.
+// watched is the body of a watch that ends early or pauses.
 type watched struct {
 	body io.ReadCloser
-	// silent is closed when nothing is told for a while, loud when that ends.
+	// silent is closed when the watch pauses, and loud when it resumes.
 	silent, loud chan struct{}
 	done         chan struct{}
 	close        func() error
 }
 
-// watch returns the body of a watch that has the fault, and that ends with a partition.
+// watch returns the body of a watch that has the fault and ends with a partition.
 func (f *Faults) watch(drawn fault, path string, body io.ReadCloser) io.ReadCloser {
 	w := &watched{body: body, silent: make(chan struct{}), loud: make(chan struct{}), done: make(chan struct{})}
 	w.close = sync.OnceValue(func() error {
@@ -272,7 +267,7 @@ func (f *Faults) watch(drawn fault, path string, body io.ReadCloser) io.ReadClos
 	return w
 }
 
-// interrupt does to the watch what is to be done, at a time before maxWatch.
+// interrupt applies the fault to the watch at a random time before maxWatch.
 func (w *watched) interrupt(f *Faults, drawn fault, path string) {
 	at := time.Duration(drawn.part * float64(maxWatch))
 	switch drawn.kind {
@@ -302,8 +297,8 @@ func (w *watched) interrupt(f *Faults, drawn fault, path string) {
 	}
 }
 
-// wait waits for a time, for ever if it is negative, and returns false if the watch has
-// ended meanwhile. It ends with a partition.
+// wait waits for a duration, or forever if it is negative. It returns false if the watch has ended meanwhile, which a partition
+// also causes.
 func (w *watched) wait(d time.Duration, cut <-chan struct{}) bool {
 	var over <-chan time.Time
 	if d >= 0 {
@@ -322,7 +317,7 @@ func (w *watched) wait(d time.Duration, cut <-chan struct{}) bool {
 	}
 }
 
-// Read hands out what was told, later if it is held, never if the watch ends before.
+// Read returns the events of the watch, delayed by a pause. If the watch ends during a pause, they are lost.
 func (w *watched) Read(p []byte) (int, error) {
 	n, err := w.body.Read(p)
 	select {

@@ -29,7 +29,7 @@ const (
 	watch = "/api/v1/pods?watch=true"
 )
 
-// server counts what it sees. A watch of it tells a number, again and again.
+// A server counts its requests. Its watches send increasing numbers.
 type server struct {
 	*Faults
 	url      string
@@ -84,8 +84,8 @@ func TestFaultsOfRequests(t *testing.T) {
 	for _, tc := range []struct {
 		kind         Kind
 		method, path string
-		codes        []int // none: the connection ends
-		seen         int64 // requests of the API server
+		codes        []int // 0: the connection ends
+		seen         int64 // requests that reached the API server
 	}{
 		{kind: Conflict, method: http.MethodPut, path: pods + "/a", codes: []int{http.StatusConflict}},
 		{kind: Conflict, method: http.MethodPatch, path: pods + "/a", codes: []int{http.StatusConflict}},
@@ -125,7 +125,7 @@ func TestFaultsOfRequests(t *testing.T) {
 	require.Equal(t, http.StatusOK, response.StatusCode)
 }
 
-// numbers is a watch that tells a number after the other, until it is closed.
+// numbers is a watch that sends increasing numbers until it is closed.
 type numbers struct {
 	next  int
 	ended chan struct{}
@@ -150,8 +150,7 @@ func (n *numbers) Close() error {
 	return nil
 }
 
-// TestFaultsOfWatches reads watches with each fault. What they tell is in order, and without
-// gaps.
+// TestFaultsOfWatches reads watches with each fault. Their events are in order and without gaps.
 func TestFaultsOfWatches(t *testing.T) {
 	for _, kind := range []Kind{WatchEnded, WatchHeld, WatchSkipped} {
 		t.Run(string(kind), func(t *testing.T) {

@@ -1,16 +1,15 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package guarded runs the guard against double allocation beside a control plane of a test, as
-// manifests/overlays/webhook-guard renders it: with its rights, its flags and its registration. What differs are
-// the paths, addresses and times of the test.
+// Package guarded runs the guard against double allocation beside a test's control plane, as manifests/overlays/webhook-guard
+// renders it: with its rights, flags and registration. Only paths, addresses and times are the test's.
 //
 //	overlay, err := guarded.Render(dir)
 //	err = overlay.Install(ctx, cp.RESTConfig())
 //	replica, err := overlay.Start(ctx, cp, guarded.Options{Name: "guard", Kubeconfig: kubeconfig, ...})
 //	err = overlay.Ask(ctx, cp.RESTConfig(), replica.Address)
 //
-// The control plane knows env.Webhook, whose kubeconfig it is, as one of its users.
+// The control plane must have the user env.Webhook. The kubeconfig is this user's.
 package guarded
 
 import (
@@ -40,14 +39,14 @@ import (
 // request is the name of the request in a Claim.
 const request = "one"
 
-// Claim is a claim that no scheduler allocates, to ask the guard about.
+// Claim returns a claim that no scheduler allocates, for tests of the guard.
 func Claim(name string) *resourceapi.ResourceClaim {
 	claim := &resourceapi.ResourceClaim{ObjectMeta: metav1.ObjectMeta{Name: name}}
 	claim.Spec.Devices.Requests = []resourceapi.DeviceRequest{{Name: request, Exactly: &resourceapi.ExactDeviceRequest{DeviceClassName: "none"}}}
 	return claim
 }
 
-// Allocation gives it the only device of a driver, which need not publish any.
+// Allocation returns an allocation of the only device of a driver for such a claim. The device need not be published.
 func Allocation(driver string) *resourceapi.AllocationResult {
 	return &resourceapi.AllocationResult{Devices: resourceapi.DeviceAllocationResult{
 		Results: []resourceapi.DeviceRequestAllocationResult{{Request: request, Driver: driver, Pool: "pool", Device: "device"}},
@@ -55,16 +54,16 @@ func Allocation(driver string) *resourceapi.AllocationResult {
 }
 
 const (
-	// Registration is the name of what tells the API server whom to ask.
+	// Registration is the name of the webhook configuration.
 	Registration = "celset-webhook"
-	// Hook is the webhook that is asked about allocations.
+	// Hook is the webhook for allocations.
 	Hook = "allocations.celset.dev"
 )
 
-// Overlay is what the overlay renders, and a certificate for this machine.
+// An Overlay holds the rendered objects and a certificate for this machine.
 type Overlay struct {
 	objects []*unstructured.Unstructured
-	// certificates is the directory of the files, as the program wants them.
+	// certificates is the directory of the certificate files.
 	certificates string
 }
 
@@ -97,12 +96,12 @@ func Render(dir string) (*Overlay, error) {
 	return &Overlay{objects: objects, certificates: dir}, nil
 }
 
-// Certificate is what all replicas show, for whoever stands between them and the API server.
+// Certificate returns the certificate of all replicas, for a proxy between them and the API server.
 func (o *Overlay) Certificate() (tls.Certificate, error) {
 	return tls.LoadX509KeyPair(filepath.Join(o.certificates, certificateFile), filepath.Join(o.certificates, keyFile))
 }
 
-// Install stores the namespace, the account and its rights. Nobody is asked yet.
+// Install creates the namespace, the account and its rights, but not the webhook's registration.
 func (o *Overlay) Install(ctx context.Context, config *rest.Config) error {
 	for _, object := range o.objects {
 		if object.GroupVersionKind().Group != "rbac.authorization.k8s.io" && !slices.Contains([]string{"Namespace", "ServiceAccount"}, object.GetKind()) {
@@ -115,7 +114,7 @@ func (o *Overlay) Install(ctx context.Context, config *rest.Config) error {
 	return nil
 }
 
-// Ask has the API server ask at an address, host and port, about allocations, and nobody about anything else.
+// Ask registers only the webhook for allocations, at an address (host and port).
 func (o *Overlay) Ask(ctx context.Context, config *rest.Config, address string) error {
 	object, err := render.Find(o.objects, "ValidatingWebhookConfiguration", Registration)
 	if err != nil {
@@ -152,31 +151,31 @@ func apply(ctx context.Context, config *rest.Config, object *unstructured.Unstru
 	return err
 }
 
-// Binary is the program, which has to be built.
+// Binary is the program, which must be built.
 const Binary = "celset-webhook"
 
 var loopback = net.IPv4(127, 0, 0, 1)
 
-// Options are those of a replica.
+// Options configure a replica.
 type Options struct {
-	// Name of the process, which no other one has that runs.
+	// Name of the process, unique among running processes.
 	Name string
-	// Kubeconfig is the path of one for the account of the webhook, or for a way to the API server that acts as it.
+	// Kubeconfig is the path of a kubeconfig for the webhook's account, or for a proxy that uses the account.
 	Kubeconfig string
-	// Grace is --guard-grace, Lease --guard-lease-duration. The other times of the lease follow from it.
+	// Grace is --guard-grace, and Lease is --guard-lease-duration. The other times of the lease are derived from Lease.
 	Grace, Lease time.Duration
-	// Unready has Start return when the program runs, and not only when it is ready.
+	// Unready makes Start return when the program runs, even if it is not ready.
 	Unready bool
 }
 
-// Replica is a process. Its metrics are at /metrics of Process.Get.
+// A Replica is a process. Process.Get serves its metrics at /metrics.
 type Replica struct {
 	*controlplane.Process
-	// Address is where it serves the webhooks, host and port.
+	// Address is the host and port of its webhooks.
 	Address string
 }
 
-// Start starts the program with the rendered flags, but for paths, addresses and times.
+// Start starts the program with the rendered flags, except paths, addresses and times.
 func (o *Overlay) Start(ctx context.Context, cp *controlplane.ControlPlane, options Options) (*Replica, error) {
 	deployment, err := render.Find(o.objects, "Deployment", "celset-webhook")
 	if err != nil {
@@ -221,7 +220,7 @@ func (o *Overlay) Start(ctx context.Context, cp *controlplane.ControlPlane, opti
 
 func local(port int) string { return net.JoinHostPort(loopback.String(), strconv.Itoa(port)) }
 
-// IsActive tells whether it is the replica that judges.
+// IsActive reports whether this replica judges allocations.
 func (r *Replica) IsActive(ctx context.Context) bool {
 	metrics, err := r.Get(ctx, "/metrics")
 	return err == nil && strings.Contains(string(metrics), "celset_guard_active 1")

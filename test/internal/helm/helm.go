@@ -18,10 +18,10 @@ import (
 	"github.com/celset/celset/test/internal/tool"
 )
 
-// build builds helm, once in a run.
+// build builds helm once in a run.
 var build = sync.OnceValues(func() (string, error) { return tool.Build("helm") })
 
-// Chart is the path of the chart.
+// Chart returns the path of the chart.
 func Chart(t testing.TB) string {
 	t.Helper()
 	root, err := controlplane.ModuleRoot()
@@ -31,8 +31,8 @@ func Chart(t testing.TB) string {
 	return filepath.Join(root, "manifests", "charts", "celset")
 }
 
-// Run runs helm without any configuration, and so without a cluster unless a flag names its
-// kubeconfig. It returns what helm printed, and if it failed what it said about that.
+// Run runs helm without any configuration, and so without a cluster unless a flag names a kubeconfig. It returns helm's output.
+// If helm failed, err contains its messages.
 func Run(t testing.TB, args ...string) (output string, err error) {
 	t.Helper()
 	path, err := build()

@@ -17,27 +17,26 @@ import (
 	"github.com/anishathalye/porcupine"
 )
 
-// step is what an operation is to one device.
+// A step is the effect of an operation on one device.
 type step struct {
 	operation *Operation
-	// holds tells whether the claim has the device afterwards.
+	// holds is set if the claim has the device afterwards.
 	holds bool
-	// owner is who was read to have it, empty for nobody.
+	// owner is the UID of the device's owner according to a read, or "".
 	owner string
-	// ordered tells that it matters in which order the claim was written, because of some
-	// of its writes it is not known whether they have happened.
+	// ordered is set if the versions of the claim's writes matter, because some of its writes are unknown.
 	ordered bool
-	// recorded tells that the version that the write is based on came of a write in the history. Others are not:
-	// who marks a claim for deletion makes a version, and does nothing to its devices.
+	// recorded is set if a write in the history produced the version on which this write is based. Other versions come from writers
+	// outside the history: marking a claim for deletion produces a version without changing its devices.
 	recorded bool
 }
 
-// state is what there is to know of a device. It is not modified.
+// A state is the state of one device in the model. It is immutable.
 type state struct {
-	// owner is the UID of the claim that has it, empty if none has.
+	// owner is the UID of the claim that has the device, or "".
 	owner string
-	// versions are twice the versions of claims whose order matters, and one more for that
-	// which came of a write without an answer.
+	// versions maps a claim whose versions matter to twice its version. After a write without an answer, it is twice the write's
+	// base version plus one.
 	versions map[string]uint64
 }
 
@@ -46,7 +45,7 @@ func (s state) equal(other any) bool {
 	return s.owner == o.owner && maps.Equal(s.versions, o.versions)
 }
 
-// at is the state when a claim has a version.
+// at returns the state with another version of a claim.
 func (s state) at(uid string, version uint64) state {
 	versions := maps.Clone(s.versions)
 	if versions == nil {
@@ -73,8 +72,7 @@ var model = (&porcupine.NondeterministicModel{
 	DescribeState: func(s any) string { return fmt.Sprintf("%q", s.(state).owner) },
 }).ToModel()
 
-// from are the states that a device can be in afterwards, none if the step can't have been
-// made.
+// from returns the possible states of the device after the step. It is empty if the step is impossible in this state.
 func (s step) from(before state) []any {
 	switch {
 	case s.operation.isRead():
@@ -89,7 +87,7 @@ func (s step) from(before state) []any {
 	}
 }
 
-// written are the states after a write, none if it can't have been made.
+// written returns the states after an applied write. It is empty if the write is impossible in this state.
 func (s step) written(before state) []any {
 	uid, after := s.operation.UID, before
 	if s.ordered {
@@ -97,17 +95,17 @@ func (s step) written(before state) []any {
 		made := 2 * s.operation.Version
 		switch {
 		case s.operation.Gone:
-			// Whatever the version was, it is the last one.
+			// A deletion makes the last version of the claim.
 			made = math.MaxUint64
 		case s.operation.Outcome == Unknown:
 			base := 2 * s.operation.Base
-			// After a write without an answer the version is one that nobody was told.
+			// The version after a write without an answer is unrecorded.
 			if known && (version > base || s.recorded && version != base && version%2 == 0) {
 				return nil
 			}
 			made = base + 1
 		}
-		// A write that changes nothing makes no version.
+		// A write that changes nothing keeps the version.
 		if known && made < version {
 			return nil
 		}
@@ -124,22 +122,24 @@ func (s step) written(before state) []any {
 	return []any{after}
 }
 
-// Verdict is what came of checking a history.
+// A Verdict is the result of checking a history.
 type Verdict struct {
-	// Operations are how many there were, Devices how many they were about.
+	// Operations and Devices are the numbers of operations and of devices in the history.
 	Operations, Devices int
-	// Refused are the devices of which the history can't be explained, Undecided those for
-	// which the time was too short.
+	// Refused are the devices whose history can't be explained. Undecided are the devices whose check timed out.
 	Refused, Undecided []string
-	// Problems are answers that could not be understood.
+	// Problems are answers that could not be parsed.
 	Problems []string
 
 	drawings map[string]porcupine.LinearizationInfo
 	steps    map[string][]*Operation
 }
 
-// Check decides for each device whether its history can be explained, in at most that time
-// each.
+// Check decides for each device whether its history can be explained, in these steps. The timeout applies to each device.
+//
+//  1. Compute the latest end of each operation. An unknown write ends when a later version of its claim exists (ends).
+//  2. Collect the device's steps: reads, and writes of claims that ever had it (of).
+//  3. Let porcupine order the steps so that each is possible in the state that the previous steps leave (step.from).
 func (h *History) Check(timeout time.Duration) *Verdict {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -168,7 +168,7 @@ func (h *History) Check(timeout time.Duration) *Verdict {
 	return v
 }
 
-// ends are when operations were over at the latest.
+// ends maps each operation to its latest possible end.
 func (h *History) ends() map[*Operation]time.Duration {
 	last := time.Duration(0)
 	for _, o := range h.operations {
@@ -186,7 +186,7 @@ func (h *History) ends() map[*Operation]time.Duration {
 	return ends
 }
 
-// of are the steps of a device: reads, and writes of claims that ever had it.
+// of returns the steps of a device: reads, and writes of claims that ever had the device.
 func (h *History) of(device string, ends map[*Operation]time.Duration) []porcupine.Operation {
 	type claimVersion struct {
 		uid     string
@@ -224,7 +224,7 @@ func (h *History) of(device string, ends map[*Operation]time.Duration) []porcupi
 	return steps
 }
 
-// Err is nil if all that was done can be explained.
+// Err returns nil if the whole history can be explained.
 func (v *Verdict) Err() error {
 	var errs []error
 	for _, problem := range v.Problems {
@@ -245,7 +245,7 @@ func (v *Verdict) Err() error {
 	return errors.Join(errs...)
 }
 
-// Draw writes a page for each device that was not accepted into a directory.
+// Draw writes a page into a directory for each device that was not accepted.
 func (v *Verdict) Draw(dir string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err

@@ -19,7 +19,7 @@ import (
 	"github.com/celset/celset/internal/testing/cases"
 )
 
-// store is claims and their devices as an API server has them: one write after the other.
+// A store holds claims and their devices like an API server: writes are serialized.
 type store struct {
 	version  uint64
 	versions map[string]uint64
@@ -43,16 +43,15 @@ func (s *store) write(uid string, devices []string) (base, version uint64) {
 	return base, s.version
 }
 
-// drawHistory draws what three programs do to four claims and three devices. Each operation
-// happens at a time of its own, between its start and its end; that of some writes nobody
-// was told, and some of these have not happened.
+// drawHistory draws the operations of three programs on four claims and three devices. Each operation takes effect at a time
+// between its start and its end. Some writes get no answer, and some of these have no effect.
 func drawHistory(t *rapid.T) (*History, *store) {
 	h, s := New(), &store{versions: map[string]uint64{}, devices: map[string][]string{}}
 	now := time.Duration(0)
 	for i := range rapid.IntRange(1, 30).Draw(t, "operations") {
 		now += time.Duration(rapid.IntRange(1, 5).Draw(t, "later"))
 		if uid := fmt.Sprint("claim-", rapid.IntRange(0, 9).Draw(t, "marked")); s.versions[uid] > 0 {
-			// Nobody tells the history who marks it for deletion.
+			// The history has no record of the mark for deletion.
 			s.write(uid, s.devices[uid])
 		}
 		before := time.Duration(rapid.IntRange(0, 8).Draw(t, "before"))
@@ -86,7 +85,7 @@ func drawHistory(t *rapid.T) (*History, *store) {
 	return h, s
 }
 
-// last is a time after all of the history.
+// last returns a time after the end of the history.
 func (h *History) last() time.Duration {
 	last := time.Duration(0)
 	for _, o := range h.operations {
@@ -102,12 +101,12 @@ func TestWhatHappenedIsAccepted(t *testing.T) {
 	})
 }
 
-// TestPlantedFaultsAreRefused appends to what happened what can't have.
+// TestPlantedFaultsAreRefused appends impossible operations to real histories.
 func TestPlantedFaultsAreRefused(t *testing.T) {
 	planted := map[string]int{}
 	cases.Until(t, cases.Of(50, 1000), func() bool { return len(planted) == 4 }, func(t *rapid.T) {
 		h, s := drawHistory(t)
-		// Afterwards nothing is unknown any more.
+		// From here on all outcomes are certain.
 		at := h.last()
 		for uid, devices := range s.devices {
 			_, version := s.write(uid, devices)
@@ -149,8 +148,7 @@ func sortedKeys(m map[string]string) []string {
 	return keys
 }
 
-// TestUnknownWritesEnd is about a write without an answer: it can explain what is seen
-// before the claim has a later version, and nothing after that.
+// TestUnknownWritesEnd checks that a write without an answer can explain only reads before the claim has a later version.
 func TestUnknownWritesEnd(t *testing.T) {
 	release := &Operation{UID: "a", Claim: "a", Outcome: Unknown, Base: 1, Start: 2, End: 3}
 	other := &Operation{UID: "b", Claim: "b", Devices: []string{"d"}, Outcome: Applied, Version: 9, Start: 20, End: 21}
@@ -164,8 +162,8 @@ func TestUnknownWritesEnd(t *testing.T) {
 	require.Equal(t, []string{"d"}, h.Check(time.Minute).Refused, "a has it at version 5, so the release from version 1 can't come")
 }
 
-// TestVersionsThatNobodyRecorded is about a write without an answer that is based on a version which somebody made who
-// is not recorded: it may have happened, if the claim can have had that version.
+// TestVersionsThatNobodyRecorded has a write without an answer that is based on the version of an unrecorded writer. The write
+// may have happened if the claim can have had that version.
 func TestVersionsThatNobodyRecorded(t *testing.T) {
 	h := New()
 	h.operations = []*Operation{
@@ -178,8 +176,8 @@ func TestVersionsThatNobodyRecorded(t *testing.T) {
 	require.Equal(t, []string{"d"}, h.Check(time.Minute).Refused, "version 3 came after it was read that nobody has it")
 }
 
-// TestLastVersion is about a claim whose writes are not all known: the answers to a write that changes
-// nothing, and to the one that takes the last finalizer, have the version of before.
+// TestLastVersion has a claim with unknown writes. Answers to a write that changes nothing, and to the removal of the last
+// finalizer, contain the previous version.
 func TestLastVersion(t *testing.T) {
 	h := New()
 	h.operations = []*Operation{

@@ -1,10 +1,8 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package history finds out whether what programs did to claims can be explained at all:
-// whether there is an order of their writes, each between its beginning and its end, in
-// which no device is given to a claim while another one has it, and in which reads see
-// what was written. That is linearizability, and porcupine decides it.
+// Package history checks whether the recorded operations of programs on claims are linearizable. A valid order puts each write
+// between its start and its end, a device never belongs to two claims, and reads see the written state. The checker is porcupine.
 //
 //	h := history.New()
 //	transport = h.Record("scheduler", transport)    // one for each program
@@ -12,20 +10,17 @@
 //	verdict := h.Check(time.Minute)
 //	require.NoError(t, verdict.Err())
 //
-// Package ledger asks the same of what was stored, which a watch tells. Here it is asked
-// of what programs were told, by who stands between them and the API server: an answer
-// that contradicts another one is found, and a write that was acknowledged and is not
-// there.
+// Package ledger checks the stored state, as a watch reports it. Package history checks the API server's answers to programs, as
+// a proxy records them. So it also finds contradictory answers and lost acknowledged writes.
 //
 // # Operations
 //
-// A write of a claim, of its status or of anything else, leaves the claim with devices or
-// without. It is applied if the API server said so. It is refused if the API server said
-// that, and then did nothing. What the API server did not answer, or with an error of its
-// own, is unknown: it has happened at one time or not at all; but not after a later
-// version of the claim was there, because writes carry the version that they change.
+// A write of a claim, of its status or of other fields, leaves the claim with or without devices. It is applied if the API server
+// reported success. If the API server refused it, it did nothing. After no answer or a server error the outcome is unknown: the
+// write has happened once or not at all. It can't happen after a later version of the claim exists, because writes carry the
+// version that they change.
 //
-// Devices don't matter to each other, so the history of each is checked by itself.
+// Devices are independent, so the history of each device is checked separately.
 package history
 
 import (
@@ -51,16 +46,16 @@ import (
 	"github.com/celset/celset/test/internal/ledger"
 )
 
-// History is what programs did to claims. It is safe for concurrent use.
+// A History records the operations of programs on claims. It is safe for concurrent use.
 type History struct {
 	began time.Time
 
 	mu         sync.Mutex
 	operations []*Operation
 	counts     map[string]int
-	// underWay are writes that have begun, each with a channel that is closed when it is entered.
+	// underWay maps a write that has begun to a channel that is closed when the write is entered.
 	underWay map[*Operation]chan struct{}
-	// problems are answers that could not be understood.
+	// problems are answers that could not be parsed.
 	problems []string
 }
 
@@ -78,7 +73,7 @@ func (h *History) Store(w io.Writer) error {
 	return encoder.Encode(h.operations)
 }
 
-// Read enters what was listed with a quorum since a moment: the claims that there were.
+// Read enters the result of a list with quorum that began at a time: all existing claims.
 func (h *History) Read(claims []resourceapi.ResourceClaim, began time.Time) {
 	owners := map[string]string{}
 	for i := range claims {
@@ -93,8 +88,8 @@ func (h *History) Read(claims []resourceapi.ResourceClaim, began time.Time) {
 	h.enter(&Operation{Program: "reader", Verb: "list resourceclaims", Owners: owners, Outcome: Applied, Start: began.Sub(h.began), End: time.Since(h.began)})
 }
 
-// Begin drops what there is so far: from now on claims have the devices that were listed
-// since a moment. Writes that are under way are entered when they end.
+// Begin drops all recorded operations and starts from the claims that were listed since began. Writes in flight are entered when
+// they end.
 func (h *History) Begin(claims []resourceapi.ResourceClaim, began time.Time) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -106,8 +101,8 @@ func (h *History) Begin(claims []resourceapi.ResourceClaim, began time.Time) {
 	}
 }
 
-// Wait waits until all writes are entered that have begun by now. What was read may show them before they have
-// ended, and a history without them does not explain that.
+// Wait waits until all writes in flight are entered. A read may show such a write before the write has ended; without it, the
+// history could not explain the read.
 func (h *History) Wait(ctx context.Context) error {
 	h.mu.Lock()
 	underWay := maps.Clone(h.underWay)
@@ -122,7 +117,7 @@ func (h *History) Wait(ctx context.Context) error {
 	return nil
 }
 
-// begin notes that a write is under way, until end is called.
+// begin records that a write is in flight until end is called.
 func (h *History) begin(o *Operation) (end func()) {
 	entered := make(chan struct{})
 	h.mu.Lock()
@@ -143,7 +138,7 @@ func (h *History) enter(o *Operation) {
 	h.counts[o.Verb+", "+string(o.Outcome)]++
 }
 
-// refused counts a write that has done nothing, by the code of the answer.
+// refused counts a refused write by the code of the answer.
 func (h *History) refused(o *Operation, code int) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -156,7 +151,7 @@ func (h *History) problem(format string, args ...any) {
 	h.problems = append(h.problems, fmt.Sprintf(format, args...))
 }
 
-// lastUID is the UID of the claim that had a name last.
+// lastUID returns the UID of the last claim with a name.
 func (h *History) lastUID(name string) string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -168,16 +163,15 @@ func (h *History) lastUID(name string) string {
 	return ""
 }
 
-// Counts are the operations so far, also those that were dropped, by verb and outcome, and the writes that were
-// refused.
+// Counts returns the number of operations by verb and outcome, including dropped ones, and the number of refused writes.
 func (h *History) Counts() map[string]int {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return maps.Clone(h.counts)
 }
 
-// until is when what is unknown can't happen any more: after a later version of the claim
-// was there.
+// until returns the time after which an unknown write can't happen any more, because a later version of the claim exists. It is
+// -1 if there is no such time.
 func (h *History) until(unknown *Operation) time.Duration {
 	end := time.Duration(-1)
 	for _, o := range h.operations {
@@ -188,7 +182,7 @@ func (h *History) until(unknown *Operation) time.Duration {
 	return end
 }
 
-// devices are all that any operation names, sorted.
+// devices returns all devices of all operations, sorted.
 func (h *History) devices() []string {
 	var all []string
 	for _, o := range h.operations {
@@ -201,45 +195,43 @@ func (h *History) devices() []string {
 	return slices.Compact(all)
 }
 
-// Outcome is what is known of a write.
+// An Outcome is the certainty about a write.
 type Outcome string
 
-// What can be known.
+// The outcomes.
 const (
-	// Applied says that the API server has stored the write.
+	// Applied means that the API server has stored the write.
 	Applied Outcome = "applied"
-	// Unknown says that it may have, once, at any time since the write began.
+	// Unknown means that the API server may have stored the write once, at any time since the write began.
 	Unknown Outcome = "unknown"
 )
 
-// Operation is a write of a claim, or what was read of all claims. Those that were refused
-// have done nothing and are none.
+// An Operation is a write of a claim or a read of all claims. Refused writes are not operations, because they have no effect.
 type Operation struct {
-	// Program is who made it, Verb what it asked for: "update resourceclaims/status".
+	// Program is the program that sent the request. Verb describes the request: "update resourceclaims/status".
 	Program string `json:"program"`
 	Verb    string `json:"verb"`
-	// Claim is the name of the claim that was written, "namespace/name", UID its UID.
+	// Claim is the written claim, "namespace/name", and UID is its UID.
 	Claim string `json:"claim,omitempty"`
 	UID   string `json:"uid,omitempty"`
-	// Devices are what the claim has after the write: "driver/pool/device".
+	// Devices are the claim's devices after the write: "driver/pool/device".
 	Devices []string `json:"devices,omitempty"`
-	// Owners are the UIDs of claims by device, as they were read; two with a comma.
+	// Owners maps a device to the UID of its claim in a read. Two UIDs are separated by a comma.
 	Owners  map[string]string `json:"owners,omitempty"`
 	Outcome Outcome           `json:"outcome"`
-	// Gone says that there is no claim any more.
+	// Gone is set if the claim does not exist any more.
 	Gone bool `json:"gone,omitempty"`
-	// Base is the version that the write changes, Version what it made of it; zero if that
-	// is not known.
+	// Base is the version that the write changes. Version is the resulting version. Zero means unknown.
 	Base    uint64 `json:"base,omitempty"`
 	Version uint64 `json:"version,omitempty"`
-	// Start and End are times since the history began. What is unknown has no end.
+	// Start and End are times since the history began. An unknown write has no end.
 	Start time.Duration `json:"start"`
 	End   time.Duration `json:"end"`
 }
 
 func (o *Operation) isRead() bool { return o.Owners != nil }
 
-// String tells the operation in a line.
+// String describes the operation in a line.
 func (o *Operation) String() string {
 	if o.isRead() {
 		return fmt.Sprintf("%s reads %d devices that are in use", o.Program, len(o.Owners))
@@ -251,8 +243,7 @@ func (o *Operation) String() string {
 	return fmt.Sprintf("%s: %s %s with %s (%s)", o.Program, o.Verb, o.Claim, devices, o.Outcome)
 }
 
-// Record returns a transport for what a program sends to the API server, which enters what
-// it does to claims.
+// Record returns a transport for a program's requests to the API server. The transport records the operations on claims.
 func (h *History) Record(program string, next http.RoundTripper) http.RoundTripper {
 	return &recorder{history: h, program: program, next: next}
 }
@@ -268,7 +259,7 @@ var (
 	writes      = sets.New("create", "update", "patch", "delete")
 )
 
-// RoundTrip passes everything on.
+// RoundTrip passes all requests on.
 func (r *recorder) RoundTrip(q *http.Request) (*http.Response, error) {
 	info, err := requestInfo.NewRequestInfo(q)
 	if err != nil || info.Resource != "resourceclaims" || !writes.Has(info.Verb) || q.URL.Query().Has("dryRun") {
@@ -278,7 +269,7 @@ func (r *recorder) RoundTrip(q *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	// What is compressed here would have to be understood here.
+	// Compressed answers would have to be decompressed here.
 	q.Header.Del("Accept-Encoding")
 	h := r.history
 	o := &Operation{
@@ -303,8 +294,8 @@ func (r *recorder) RoundTrip(q *http.Request) (*http.Response, error) {
 	return response, err
 }
 
-// refusedInAdmission tells whether an error of the server says that a webhook has refused the write, or could not be
-// asked. Either happens before anything is stored, whatever the code.
+// refusedInAdmission reports whether a server error says that a webhook refused the write or could not be called. Both happen
+// before the write is stored, regardless of the code.
 func refusedInAdmission(answer []byte) bool {
 	object, _, err := scheme.Codecs.UniversalDeserializer().Decode(answer, nil, nil)
 	if err != nil {
@@ -315,8 +306,8 @@ func refusedInAdmission(answer []byte) bool {
 		strings.HasPrefix(status.Message, `Internal error occurred: failed calling webhook "`))
 }
 
-// applied enters a write that was answered: with the claim as it is now, or after a deletion
-// with what the claim was, or that there is none.
+// applied enters an acknowledged write. The answer contains the current claim; after a deletion, the former claim or only a
+// success status.
 func (r *recorder) applied(o *Operation, verb string, answer []byte) {
 	o.Outcome = Applied
 	if verb == "delete" {
@@ -332,14 +323,14 @@ func (r *recorder) applied(o *Operation, verb string, answer []byte) {
 	o.Version = versionOf(claim)
 	o.name(claim)
 	if claim.DeletionTimestamp != nil && len(claim.Finalizers) == 0 {
-		// With the last finalizer the claim is gone, and the version is that of before.
+		// When the last finalizer is removed, the claim is deleted and the answer has the previous version.
 		o.Devices, o.Gone = nil, true
 	}
 	r.history.enter(o)
 }
 
-// deleted enters that a claim is gone, unless it waits for its finalizers. An API server may delete one that has
-// got a finalizer just now, without waiting for it: it looked before, and compares nothing but the UID.
+// deleted enters the deletion of a claim, unless it waits for its finalizers. An API server may delete a claim that has just got
+// a finalizer, because it checks finalizers first and then compares only the UID.
 func (r *recorder) deleted(o *Operation, answer []byte) {
 	object, _, err := scheme.Codecs.UniversalDeserializer().Decode(answer, nil, nil)
 	if err != nil {
@@ -360,8 +351,8 @@ func (r *recorder) deleted(o *Operation, answer []byte) {
 	r.history.enter(o)
 }
 
-// unknown enters a write of which is known what it should have done: that of a whole
-// claim. Patches here take users from claims, and don't touch devices.
+// unknown enters a write of a whole claim with unknown outcome. Patches here only remove users of claims, so they don't change
+// devices.
 func (r *recorder) unknown(o *Operation, verb string, body []byte) {
 	if verb == "patch" && bytes.Contains(body, []byte(`"allocation"`)) {
 		r.history.problem("%s: a patch of devices, whose outcome is unknown: %s", o, body)
@@ -389,7 +380,7 @@ func (o *Operation) name(claim *resourceapi.ResourceClaim) {
 	o.Devices = ledger.DevicesOf(claim)
 }
 
-// read reads a body, and leaves one that can be read again.
+// read reads a body and replaces it by a copy that can be read again.
 func read(body *io.ReadCloser) ([]byte, error) {
 	if *body == nil {
 		return nil, nil
@@ -402,7 +393,7 @@ func read(body *io.ReadCloser) ([]byte, error) {
 	return content, err
 }
 
-// decode takes JSON and what client-go uses otherwise.
+// decode decodes JSON and client-go's other encodings.
 func decode(content []byte) (*resourceapi.ResourceClaim, error) {
 	object, kind, err := scheme.Codecs.UniversalDeserializer().Decode(content, nil, nil)
 	if err != nil {

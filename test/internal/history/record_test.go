@@ -25,13 +25,13 @@ type answers func(*http.Request) (*http.Response, error)
 
 func (a answers) RoundTrip(r *http.Request) (*http.Response, error) { return a(r) }
 
-// encoded is a claim in JSON or in what client-go uses otherwise.
+// encoded returns a claim in JSON or in another encoding of client-go.
 func encoded(t *testing.T, claim *resourceapi.ResourceClaim, media string) []byte {
 	t.Helper()
 	return encodedAs(t, claim, resourceapi.SchemeGroupVersion, media)
 }
 
-// failure is what the API server answers that has an error.
+// failure returns the answer of an API server with an error.
 func failure(t *testing.T, media, message string) []byte {
 	t.Helper()
 	return encodedAs(t, &metav1.Status{Status: metav1.StatusFailure, Message: message}, schema.GroupVersion{Version: "v1"}, media)
@@ -81,7 +81,7 @@ func TestRecord(t *testing.T) {
 			answer      []byte
 			want        *Operation
 			verb        string
-			refused     string // what is counted
+			refused     string // the count that must increase
 			problem     string
 		}{
 			"applied":            {method: http.MethodPut, url: status, body: sent, code: http.StatusOK, answer: stored, want: &applied, verb: "update resourceclaims/status"},
@@ -177,7 +177,7 @@ func TestReadSeesTwoOwners(t *testing.T) {
 	require.Equal(t, []string{"driver/pool/d"}, h.Check(time.Minute).Refused)
 }
 
-// What was read may show a write that has not ended.
+// A read may show a write that has not ended.
 func TestWait(t *testing.T) {
 	h := New()
 	stored, answered := make(chan struct{}), make(chan struct{})

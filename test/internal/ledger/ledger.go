@@ -1,8 +1,8 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package ledger finds out whether devices are ever given to two claims. It reads every
-// version of every claim from a watch, so that nothing that was ever true escapes it.
+// Package ledger detects devices that are ever allocated to two claims. It reads every version of every claim from a watch, so it
+// misses no intermediate state.
 //
 //	l := ledger.New(judge)
 //	done, err := l.Follow(ctx, client, namespace, "") // before there are claims
@@ -31,25 +31,24 @@ import (
 	watchtools "k8s.io/client-go/tools/watch"
 )
 
-// Ledger knows who has which device, at every moment: the versions of claims come in the
-// order in which the API server stored them. It forgets claims that are gone, so that it
-// can be kept for days. It is safe for concurrent use.
+// A Ledger holds the owner of each device at every moment: versions of claims arrive in the API server's order of storage. It
+// forgets deleted claims, so it can run for days. It is safe for concurrent use.
 type Ledger struct {
 	judge       func(*resourceapi.ResourceClaim) string
 	mu          sync.Mutex
-	versions    map[types.UID]string   // of the claims that there are
+	versions    map[types.UID]string   // of the existing claims
 	owners      map[string]string      // names of claims by "driver/pool/device"
-	devices     map[types.UID][]string // of claims that have any
+	devices     map[types.UID][]string // of claims with devices
 	uses        func(*resourceapi.DeviceRequestAllocationResult) Use
-	used        map[string]int64    // amounts by what is used
-	usedBy      map[types.UID][]Use // of claims that have devices
+	used        map[string]int64    // used amounts by resource
+	usedBy      map[types.UID][]Use // of claims with devices
 	events      int
 	allocations int
 	violations  []string
 }
 
-// New returns an empty ledger. judge is shown each claim that gets devices, one after the
-// other, and tells what is wrong with them, empty if nothing is.
+// New returns an empty ledger. judge is called with each claim that gets devices, one at a time, and returns a mistake in the
+// allocation or "".
 func New(judge func(*resourceapi.ResourceClaim) string) *Ledger {
 	return &Ledger{
 		judge: judge, versions: map[types.UID]string{}, owners: map[string]string{}, devices: map[types.UID][]string{},
@@ -57,20 +56,19 @@ func New(judge func(*resourceapi.ResourceClaim) string) *Ledger {
 	}
 }
 
-// Use is the amount that a device in an allocation uses of something that several devices use together, such as the
-// counters of a chip. All is the whole amount that there is.
+// A Use is the amount of a shared resource, such as the counters of a chip, that an allocated device uses. All is the total
+// amount.
 type Use struct {
 	Of          string
 	Amount, All int64
 }
 
-// AddUp has the ledger add up what is used. uses returns the zero value for devices that use nothing together with
-// others. It is set before the ledger follows claims.
+// AddUp makes the ledger sum the use of shared resources. uses returns the zero value for devices without shared resources. AddUp
+// must be called before the ledger follows claims.
 func (l *Ledger) AddUp(uses func(*resourceapi.DeviceRequestAllocationResult) Use) { l.uses = uses }
 
-// Follow keeps the ledger until the context ends; then done is closed. It starts with the
-// claims that there are. All namespaces are followed if none is named, and all claims if
-// labels, a label selector, is empty.
+// Follow keeps the ledger until the context ends; then done is closed. It starts with the existing claims. An empty namespace
+// means all namespaces, and an empty label selector all claims.
 func (l *Ledger) Follow(ctx context.Context, client kubernetes.Interface, namespace, labels string) (done <-chan struct{}, err error) {
 	claims := client.ResourceV1().ResourceClaims(namespace)
 	list, err := claims.List(ctx, metav1.ListOptions{LabelSelector: labels})
@@ -99,7 +97,7 @@ func (l *Ledger) Follow(ctx context.Context, client kubernetes.Interface, namesp
 	return ended, nil
 }
 
-// Enter takes the next version of a claim.
+// Enter enters the next version of a claim.
 func (l *Ledger) Enter(event watch.Event) {
 	claim, ok := event.Object.(*resourceapi.ResourceClaim)
 	if !ok {
@@ -151,7 +149,7 @@ func (l *Ledger) own(claim *resourceapi.ResourceClaim, devices []string) {
 	}
 }
 
-// use adds up what the devices of a claim use.
+// use sums the shared resources of a claim's devices.
 func (l *Ledger) use(claim *resourceapi.ResourceClaim) {
 	if l.uses == nil {
 		return
@@ -175,15 +173,15 @@ func (l *Ledger) blame(claim *resourceapi.ResourceClaim, format string, args ...
 
 // Entries are the sums of a ledger.
 type Entries struct {
-	// Events are versions of claims, Allocations those with which a claim got devices.
+	// Events counts versions of claims. Allocations counts the versions that gave a claim devices.
 	Events, Allocations int
-	// InUse is the number of devices that claims have.
+	// InUse is the number of allocated devices.
 	InUse int
-	// Violations is what was ever wrong.
+	// Violations lists all mistakes so far.
 	Violations []string
 }
 
-// Err is nil if nothing was ever wrong.
+// Err returns nil if there were no violations.
 func (e Entries) Err() error {
 	errs := make([]error, len(e.Violations))
 	for i, violation := range e.Violations {
@@ -199,8 +197,8 @@ func (l *Ledger) Entries() Entries {
 	return Entries{l.events, l.allocations, len(l.owners), slices.Clone(l.violations)}
 }
 
-// Difference tells where the ledger is not the same as the claims that are listed: one of
-// the two may be ahead. It is empty if they are of the same moment.
+// Difference describes the differences between the ledger and listed claims. It is empty if both are from the same moment;
+// otherwise one of them may be ahead.
 func (l *Ledger) Difference(claims []resourceapi.ResourceClaim) string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -215,7 +213,7 @@ func (l *Ledger) Difference(claims []resourceapi.ResourceClaim) string {
 	return ""
 }
 
-// DevicesOf names the devices of a claim: "driver/pool/device", with the share if it is a share of a device.
+// DevicesOf returns the devices of a claim: "driver/pool/device", with the share ID for a share of a device.
 func DevicesOf(claim *resourceapi.ResourceClaim) []string {
 	if claim.Status.Allocation == nil {
 		return nil
@@ -231,9 +229,8 @@ func DevicesOf(claim *resourceapi.ResourceClaim) []string {
 	return devices
 }
 
-// FollowStore is Follow where API servers end and begin: after that a watch of theirs has
-// gaps. It reads what is stored in etcd at an endpoint, whose history goes on when etcd
-// itself is ended and started again. The claims are those of one namespace, stored as
+// FollowStore is like Follow for tests that restart API servers, because their watches have gaps then. It reads the stored claims
+// from etcd at an endpoint; etcd's history survives its restarts. It follows the claims of one namespace, stored as
 // resource.k8s.io/v1.
 func (l *Ledger) FollowStore(ctx context.Context, endpoint, namespace string) (done <-chan struct{}, err error) {
 	client, err := clientv3.New(clientv3.Config{Endpoints: []string{endpoint}, Logger: zap.NewNop()})
@@ -294,7 +291,7 @@ func decodeStored(value []byte) (*resourceapi.ResourceClaim, error) {
 	return claim, nil
 }
 
-// gap says that from here on versions are missing.
+// gap records that versions are missing from here on.
 func (l *Ledger) gap(err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -87,7 +87,7 @@ func TestLedger(t *testing.T) {
 	}
 }
 
-// TestWhatIsUsedTogetherIsAddedUp has the parts "1" to "4" of a chip, of which part n uses n of 5 slots.
+// TestWhatIsUsedTogetherIsAddedUp has the parts "1" to "4" of a chip. Part n uses n of 5 slots.
 func TestWhatIsUsedTogetherIsAddedUp(t *testing.T) {
 	l := New(noThirteen)
 	l.AddUp(func(result *resourceapi.DeviceRequestAllocationResult) Use {
@@ -106,7 +106,7 @@ func TestWhatIsUsedTogetherIsAddedUp(t *testing.T) {
 	require.Len(t, l.Entries().Violations, 1)
 }
 
-// TestSharesOfADeviceAreToldApart: each share of a device has an ID.
+// TestSharesOfADeviceAreToldApart checks that each share of a device has its own ID.
 func TestSharesOfADeviceAreToldApart(t *testing.T) {
 	l := New(noThirteen)
 	for _, name := range []string{"a", "b"} {

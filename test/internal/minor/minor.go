@@ -1,14 +1,14 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package minor tells what the minor version of Kubernetes has that tests run on, and skips by name
-// those that are about something it has not.
+// Package minor reports the features of the minor version of Kubernetes under test, and skips tests, by name, that need a missing
+// feature.
 //
 //	func TestBinding(t *testing.T) {
 //		minor.Needs(t, features.DRADeviceBindingConditions)
 //
-// The version is what [controlplane.KubernetesEnv] says; which gates it has, and which of them are on
-// by default, is what the libraries of go.mod know of former versions.
+// [controlplane.KubernetesEnv] sets the version. The libraries of go.mod record which gates former versions have, and their
+// defaults.
 package minor
 
 import (
@@ -24,11 +24,11 @@ import (
 	"github.com/celset/celset/test/controlplane"
 )
 
-// FeaturesEnv is the environment variable that, if it is not empty, turns on the features of DRA that
-// the version has, and does not have on.
+// FeaturesEnv names the environment variable that, if it is not empty, turns on all features of DRA that the version has but
+// turns off by default.
 const FeaturesEnv = "CELSET_KUBERNETES_FEATURES"
 
-// Version is the minor version of the cluster as tests name it, empty for that of go.mod.
+// Version returns the minor version of the cluster as tests name it, or "" for the version of go.mod.
 func Version() string { return os.Getenv(controlplane.KubernetesEnv) }
 
 func current() *version.Version {
@@ -38,14 +38,14 @@ func current() *version.Version {
 	return utilfeature.DefaultMutableFeatureGate.EmulationVersion()
 }
 
-// draGates are those of the features of DRA that tests are about.
+// draGates are the gates of tested DRA features.
 var draGates = []featuregate.Feature{
 	features.DRAAdminAccess, features.DRAConsumableCapacity, features.DRADeviceBindingConditions,
 	features.DRADeviceTaints, features.DRAExtendedResource, features.DRAPartitionableDevices,
 	features.DRAPrioritizedList, features.DRAResourceClaimDeviceStatus,
 }
 
-// ClusterGates are to be given to the API server, the controller manager and the schedulers.
+// ClusterGates returns the gates for the API server, the controller manager and the schedulers.
 func ClusterGates() map[string]bool {
 	if os.Getenv(FeaturesEnv) == "" {
 		return map[string]bool{}
@@ -53,15 +53,15 @@ func ClusterGates() map[string]bool {
 	return TurnOn(draGates...)
 }
 
-// SchedulerGates are those of the cluster and others.
+// SchedulerGates returns the gates of the cluster and others.
 func SchedulerGates(others map[string]bool) map[string]bool {
 	gates := ClusterGates()
 	maps.Copy(gates, others)
 	return gates
 }
 
-// TurnOn are the gates to be given to the API server, the controller manager and the schedulers so that
-// features are on: those that the version has, and not on.
+// TurnOn returns the gates for the API server, the controller manager and the schedulers that turn features on. It omits gates
+// that the version lacks or has on by default.
 func TurnOn(gates ...featuregate.Feature) map[string]bool {
 	off := map[string]bool{}
 	for _, gate := range gates {
@@ -72,19 +72,19 @@ func TurnOn(gates ...featuregate.Feature) map[string]bool {
 	return off
 }
 
-// Knows tells whether the version has a gate, on or not.
+// Knows reports whether the version has a gate, on or off.
 func Knows(gate featuregate.Feature) bool {
 	known, _ := of(gate)
 	return known
 }
 
-// Has tells whether the cluster has a feature on.
+// Has reports whether a feature is on in the cluster.
 func Has(gate featuregate.Feature) bool {
 	_, on := of(gate)
 	return on || ClusterGates()[string(gate)]
 }
 
-// of tells whether the version knows a gate, and has it on by default.
+// of reports whether the version has a gate, and whether it is on by default.
 func of(gate featuregate.Feature) (known, on bool) {
 	specs := utilfeature.DefaultMutableFeatureGate.GetAllVersioned()[gate]
 	for _, spec := range specs {
@@ -96,7 +96,7 @@ func of(gate featuregate.Feature) (known, on bool) {
 	return known, on
 }
 
-// Needs skips the test, by name, if the cluster has a feature not on that it is about.
+// Needs skips the test, by name, if a feature that it needs is off in the cluster.
 func Needs(t *testing.T, gates ...featuregate.Feature) {
 	t.Helper()
 	for _, gate := range gates {
@@ -106,7 +106,7 @@ func Needs(t *testing.T, gates ...featuregate.Feature) {
 	}
 }
 
-// NeedsGate skips the test, by name, if the version does not have the gate: it can't be turned on.
+// NeedsGate skips the test, by name, if the version lacks the gate, so that it can't be turned on.
 func NeedsGate(t *testing.T, gate featuregate.Feature) {
 	t.Helper()
 	if !Knows(gate) {
@@ -114,7 +114,7 @@ func NeedsGate(t *testing.T, gate featuregate.Feature) {
 	}
 }
 
-// NeedsVersion skips the test, by name, if the cluster is older than what it is about.
+// NeedsVersion skips the test, by name, if the cluster is older than a feature.
 func NeedsVersion(t *testing.T, since, what string) {
 	t.Helper()
 	if current().LessThan(version.MustParse(since)) {

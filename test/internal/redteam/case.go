@@ -1,8 +1,8 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package redteam has what somebody would write who wants to stop celset for everybody
-// else, and who may write in one namespace only, or who reports for one managed cluster.
+// Package redteam contains attacks of a user who wants to stop celset for everybody else, and who may write in one namespace only
+// or report for one managed cluster.
 //
 //	for _, c := range redteam.Cases() {
 //		c.Text // an expression, a request or a quantity
@@ -10,13 +10,11 @@
 //		c.Attack, c.Why // what it is after, and how
 //	}
 //
-// Each case was seen to take seconds or gigabytes, or to end the program, in CEL as it
-// is, or it is there because one like it was. Cases that CEL itself refuses are kept if
-// an update of CEL could accept them. Nobody expects an answer to any of them: what is
-// expected is that there is one soon, or an error, and that it takes little memory.
+// Each case, or a similar one, was seen to take seconds or gigabytes, or to crash the program, with unmodified CEL. Cases that
+// CEL itself refuses are kept in case an update of CEL accepts them. The right answer to a case does not matter. An answer or an
+// error must come soon, with little memory.
 //
-// The package has only texts: what they do is measured by its tests in a process of their
-// own, and in whole programs by test/redteam.
+// The package contains only texts. Its tests measure them in their own process, and test/redteam in whole programs.
 package redteam
 
 import (
@@ -31,21 +29,21 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Attack is what a case is after.
+// An Attack is the target of a case.
 type Attack string
 
 const (
-	// Time is for what evaluates for too long.
+	// Time is for long evaluations.
 	Time Attack = "time"
 	// Memory is for values that are too large.
 	Memory Attack = "memory"
-	// Compilation is for what takes too much before it is evaluated.
+	// Compilation is for texts that are expensive before evaluation.
 	Compilation Attack = "compilation"
-	// Panic is for what ends a program that does not expect it.
+	// Panic is for texts that may crash a program.
 	Panic Attack = "panic"
 )
 
-// Where is what a case can be written into; a set.
+// Where is the set of places where a case can be written.
 type Where uint
 
 const (
@@ -53,65 +51,60 @@ const (
 	Device Where = 1 << iota
 	// Selector is an expression over "device", of a request in a claim.
 	Selector
-	// Cluster is an expression over "managedCluster", of a Placement; wherever a
-	// Placement can be sent to be looked at, too.
+	// Cluster is an expression over "managedCluster", of a Placement, including Placements sent to debug endpoints.
 	Cluster
-	// Body is what is sent to the debug endpoint in place of a Placement.
+	// Body is a request body for the debug endpoint in place of a Placement.
 	Body
-	// Report is what a managed cluster says of itself; Text is the expression that
-	// somebody harmless reads it with, "" if nobody does.
+	// Report is a status that a managed cluster reports. Text is a harmless user's expression that reads it, or "".
 	Report
-	// Search is an expression over "devices" that costs little and tells nothing, so
-	// that it is tried on one set after the other.
+	// Search is a cheap expression over "devices" that the search can't analyse, so it evaluates the expression on one set after the
+	// other.
 	Search
-	// Preference is an expression over "devices", of a preference in a claim: what a set
-	// is worth.
+	// Preference is an expression over "devices" for the value of a set, of a preference in a claim.
 	Preference
 
-	// Anywhere is for expressions that name no variable.
+	// Anywhere is for expressions without variables.
 	Anywhere = Device | Selector | Cluster
 )
 
-// Case is one attack.
+// A Case is one attack.
 type Case struct {
 	// Name is unique, and can be part of the name of an object.
 	Name   string
 	Attack Attack
 	Where  Where
-	// Why says in a sentence how it works.
+	// Why explains the attack in a sentence.
 	Why string
 	// Text is the expression, the body or the quantity.
 	Text string
-	// Devices is how many devices a claim asks for; zero: two.
+	// Devices is the number of devices of a claim; zero means two.
 	Devices int64
-	// Constraints is how many times a claim has the expression, as constraint or preference; zero:
-	// once.
+	// Constraints is how often a claim contains the expression, as constraint or preference; zero means once.
 	Constraints int
-	// Reported is what a managed cluster says of itself, for [Report] and for
-	// expressions that read it.
+	// Reported is the managed cluster's report, for [Report] and for expressions that read it.
 	Reported Reported
 }
 
 // Reported are parts of a ManagedCluster.
 type Reported struct {
-	// Allocatable are quantities by resource.
+	// Allocatable maps resources to quantities.
 	Allocatable map[string]string
-	// Claims are values by name.
+	// Claims maps names to values.
 	Claims map[string]string
 	// Annotations can be longer than claims.
 	Annotations map[string]string
 }
 
-// Is tells whether the case can be written there.
+// Is reports whether the case can be written in a place.
 func (c *Case) Is(where Where) bool { return c.Where&where != 0 }
 
 //go:embed cases.yaml
 var file []byte
 
-// Cases returns all of them, in a fixed order.
+// Cases returns all cases in a fixed order.
 func Cases() []Case { return slices.Clone(all()) }
 
-// all panics over mistakes, because tests read all cases.
+// all panics on mistakes, because tests read all cases.
 var all = sync.OnceValue(func() []Case {
 	var groups []struct {
 		Group, What, Where string
@@ -123,7 +116,7 @@ var all = sync.OnceValue(func() []Case {
 			Constraints            int
 			Reported               struct {
 				Allocatable, Claims, Annotations map[string]string
-				// ManyClaims is how many there are.
+				// ManyClaims is the number of claims.
 				ManyClaims int
 			}
 		}
@@ -175,18 +168,17 @@ func (w Where) String() string {
 	return strings.Join(names, "+")
 }
 
-// asValue makes a condition a value. A set for which it holds is worth more.
+// asValue turns a condition into a value: a set that satisfies the condition is worth more.
 func asValue(c Case) Case {
 	c.Text = "(" + c.Text + ") ? 1 : 0"
 	c.Constraints = min(c.Constraints, mostPreferences)
 	return c
 }
 
-// mostPreferences is how many a claim may have.
+// mostPreferences is the maximal number of preferences in a claim.
 const mostPreferences = 4
 
-// AsPreferences are the cases for preferences, and those for constraints in the place of a
-// preference.
+// AsPreferences returns the cases for preferences, and the cases for constraints used as preferences.
 func AsPreferences() []Case {
 	cases := On(Preference)
 	for _, c := range On(Device | Search) {
@@ -195,7 +187,7 @@ func AsPreferences() []Case {
 	return cases
 }
 
-// composed executes what stands between « and » in a text, with the functions below.
+// composed executes the templates between « and » in a text, with the functions below.
 func composed(text string) string {
 	if !strings.Contains(text, "«") {
 		return text
@@ -224,13 +216,12 @@ func composedAll(texts map[string]string) map[string]string {
 // times repeats a text.
 func times(n int, text string) string { return strings.Repeat(text, n) }
 
-// nested puts what is between into n pairs of left and right.
+// nested encloses a text in n pairs of left and right.
 func nested(n int, left, between, right string) string {
 	return times(n, left) + between + times(n, right)
 }
 
-// doubled binds v0 to seed, v1 to double with v0 in the place of X, and so on n times; body has the
-// last one in the place of X.
+// doubled binds v0 to seed, v1 to double with X replaced by v0, and so on n times. In body, X is replaced by the last variable.
 func doubled(n int, seed, double, body string) string {
 	var text strings.Builder
 	fmt.Fprintf(&text, "cel.bind(v0, %s, ", seed)
@@ -240,12 +231,11 @@ func doubled(n int, seed, double, body string) string {
 	return text.String() + strings.ReplaceAll(body, "X", fmt.Sprintf("v%d", n)) + times(n+1, ")")
 }
 
-// textOf has, in the place of X in the body, an expression for a text of 2 to the power of n times ten
-// letters, which costs little to make.
+// textOf replaces X in the body by an expression for a text of 2^n times ten letters, which is cheap to create.
 func textOf(n int, body string) string { return doubled(n, "'aaaaaaaaaa'", "X + X", body) }
 
-// loops goes n times through a list of ten, one inside the other, and evaluates body at the innermost
-// place; it never ends early. The variables are x0, x1 and so on.
+// loops nests n loops over a list of ten and evaluates body in the innermost. The loops never end early. The variables are x0, x1
+// and so on.
 func loops(n int, body string) string {
 	var text strings.Builder
 	for i := range n {
@@ -259,7 +249,7 @@ func joined(n int, text, separator string) string {
 	return strings.TrimSuffix(times(n, text+separator), separator)
 }
 
-// numbered joins n texts. The ith one has i in the place of %d and i+1 in that of %n.
+// numbered joins n texts. In the i-th text %d is replaced by i and %n by i+1.
 func numbered(n int, separator, text string) string {
 	parts := make([]string, n)
 	for i := range parts {

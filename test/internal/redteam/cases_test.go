@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// TestCases holds what the corpus promises to those who go through it.
+// TestCases checks the invariants of the corpus.
 func TestCases(t *testing.T) {
 	cases := Cases()
 	require.Greater(t, len(cases), 250)
@@ -34,12 +34,12 @@ func TestCases(t *testing.T) {
 	require.Equal(t, "device+selector+cluster+body+report+search+preference", places.String())
 }
 
-// TestCasesFit: what is longer than an expression may be is refused for that, and attacks
-// nothing.
+// TestCasesFit checks that cases fit into the places where they can be written. A longer expression would be refused for its
+// length and attack nothing.
 func TestCasesFit(t *testing.T) {
 	for _, c := range slices.Concat(Cases(), AsPreferences()) {
 		if c.Is(Device | Selector | Search | Preference) {
-			// As the parameters of a configuration: JSON, with a kind and a name.
+			// In the JSON parameters of a configuration, with a kind and a name.
 			text, err := json.Marshal(c.Text)
 			require.NoError(t, err)
 			assert.LessOrEqual(t, len(text), 10*1024-128, c.Name)

@@ -30,13 +30,13 @@ import (
 	"github.com/celset/celset/placement/controller"
 )
 
-// serve tries what it is told to, and answers in lines of JSON.
+// serve tries the requested cases and answers in lines of JSON.
 func serve(in io.Reader, out io.Writer) error {
 	named := map[string]Case{}
 	for _, c := range Cases() {
 		named[c.Name] = c
 	}
-	// What all cases share is made before the first one is measured.
+	// Create all shared state before the first measurement.
 	for _, where := range []Where{Device, Cluster} {
 		if o := measure(Case{Text: "true"}, where); o.Answer != "true" {
 			return errors.New("try nothing: " + o.Answer)
@@ -57,7 +57,7 @@ func serve(in io.Reader, out io.Writer) error {
 	return nil
 }
 
-// evaluate is what is left to do after a compilation.
+// evaluate evaluates a compiled expression.
 type evaluate func(context.Context, *cel.Budget) (bool, error)
 
 // measure tries one case.
@@ -134,7 +134,7 @@ func compileValue(c Case) (evaluate, error) {
 	}, nil
 }
 
-// someDevices are as many as the case wants, with as many attributes as devices may have.
+// someDevices returns as many devices as the case wants, with the maximal number of attributes.
 func someDevices(c Case) []*device.Device {
 	devices := make([]*device.Device, max(2, c.Devices))
 	for i := range devices {
@@ -172,7 +172,7 @@ func compileOnCluster(c Case) (evaluate, error) {
 	}, nil
 }
 
-// managedCluster is read as a client reads it.
+// managedCluster decodes the reported cluster as a client does.
 func managedCluster(reported Reported) (*clusterv1.ManagedCluster, error) {
 	claims := []map[string]string{}
 	for name, value := range reported.Claims {
@@ -192,7 +192,7 @@ func managedCluster(reported Reported) (*clusterv1.ManagedCluster, error) {
 	return object, json.Unmarshal(content, object)
 }
 
-// guarded is what celset-placement's client gets of an answer of the API server.
+// guarded returns the API server's answer as celset-placement's client sees it.
 func guarded(content []byte) ([]byte, error) {
 	config := &rest.Config{Host: "http://hub", Transport: answering(content)}
 	controller.Guard(config, nil)
@@ -212,7 +212,7 @@ func guarded(content []byte) ([]byte, error) {
 	return io.ReadAll(response.Body)
 }
 
-// answering is an API server with one answer.
+// answering is an API server with one fixed answer.
 type answering []byte
 
 func (a answering) RoundTrip(*http.Request) (*http.Response, error) {
@@ -221,7 +221,7 @@ func (a answering) RoundTrip(*http.Request) (*http.Response, error) {
 	}, nil
 }
 
-// processorTime is that of this process.
+// processorTime returns the processor time of this process.
 func processorTime() time.Duration {
 	var usage syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
@@ -230,14 +230,14 @@ func processorTime() time.Duration {
 	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
 }
 
-// processorTimeOf is that of another process, zero if there is none.
+// processorTimeOf returns the processor time of another process, or zero if it does not exist.
 func processorTimeOf(process int) time.Duration {
 	const tick = 10 * time.Millisecond // on Linux, for user space
 	content, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", process))
 	if err != nil {
 		return 0
 	}
-	// The name of the program, in parentheses, may have anything in it.
+	// The program's name in parentheses may contain any characters.
 	fields := strings.Fields(string(content[strings.LastIndexByte(string(content), ')')+1:]))
 	var user, system int64
 	if len(fields) < 13 {
@@ -247,7 +247,7 @@ func processorTimeOf(process int) time.Duration {
 	return time.Duration(user+system) * tick
 }
 
-// restMemory frees what it can, starts to measure anew, and returns what is left.
+// restMemory frees memory, resets the peak, and returns the remaining memory.
 func restMemory() int64 {
 	debug.FreeOSMemory()
 	if err := os.WriteFile("/proc/self/clear_refs", []byte("5"), 0); err != nil {
@@ -260,7 +260,7 @@ func resident(process int) int64 { return status(process, "VmRSS:") }
 
 func peak() int64 { return status(os.Getpid(), "VmHWM:") }
 
-// status reads a number of kilobytes that the kernel tells of a process.
+// status returns a value in kilobytes from the kernel's status of a process.
 func status(process int, name string) int64 {
 	content, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", process))
 	if err != nil {

@@ -25,28 +25,25 @@ import (
 )
 
 const (
-	// childVariable makes the test binary the process in which cases are tried.
+	// childVariable makes the test binary run as the process that tries cases.
 	childVariable = "CELSET_REDTEAM_CHILD"
-	// waitVariable says how much processor time one case may take before it is killed.
+	// waitVariable is the maximal processor time of a case before it is killed.
 	waitVariable = "CELSET_REDTEAM_WAIT"
 	defaultWait  = 2 * time.Minute
-	// namesVariable chooses the cases with a text in their names, and has all outcomes
-	// printed.
+	// namesVariable selects the cases whose names contain a text, and prints all outcomes.
 	namesVariable = "CELSET_REDTEAM"
 
-	// childMemory is what the process may map before it dies. Without a limit it would be
-	// the machine that dies.
+	// childMemory limits the memory map of the process. Without a limit the machine would die instead.
 	childMemory = 3 << 30
 
-	// What is left of the second that others may wait: a compilation, an evaluation that
-	// is interrupted after evaluationTime, and the collection of what they left. In landing
-	// only its cost ends an evaluation.
+	// The limits follow from the second that others may wait: it covers a compilation, an evaluation that is interrupted after
+	// evaluationTime, and the garbage collection. Except at night, only the cost ends an evaluation.
 	evaluationTime = 250 * time.Millisecond
 	mostTime       = 750 * time.Millisecond
 	mostMemory     = 64 << 20
 	mostCost       = cel.DefaultCostLimit
 
-	// tries is for machines that are busy: the best one counts.
+	// tries is the number of tries on a busy machine; the best one counts.
 	tries = 3
 )
 
@@ -66,36 +63,35 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// trial is one case at one place.
+// A trial is one case at one place.
 type trial struct {
 	Name  string
 	Where Where
 }
 
-// outcome is what became of a trial.
+// An outcome is the result of a trial.
 type outcome struct {
 	trial
-	// Compiled and Evaluated are processor time.
+	// Compiled and Evaluated are processor times.
 	Compiled, Evaluated time.Duration
-	// Memory is by how much the process grew at most, in bytes.
+	// Memory is the peak growth of the process in bytes.
 	Memory int64
 	Cost   uint64
 	Answer string
-	// Died is how the process ended, if it did.
+	// Died describes the end of the process, if it has ended.
 	Died string
 }
 
 func (o *outcome) took() time.Duration { return o.Compiled + o.Evaluated }
 
-// bad: time and memory are judged at night, when nothing else runs. A cost that is too high is
-// found before it is spent, or a few calls later.
+// bad judges time and memory only at night, when nothing else runs. An excessive cost is detected before it is spent, or a few
+// calls later.
 func (o *outcome) bad() bool {
 	return o.Died != "" || o.Cost > mostCost && !strings.HasPrefix(o.Answer, string(cel.ReasonCostLimit)) || cases.Nightly() && (o.took() > mostTime || o.Memory > mostMemory)
 }
 
-// TestExpressions tries all expressions on the packages that evaluate them, in a process
-// that may die: it compiles them, evaluates them once with a context that ends, and
-// demands that this takes little, of cost in each run, of time and memory at night.
+// TestExpressions tries all expressions on the packages that evaluate them, in a process that may die. It compiles them and
+// evaluates them once with a context that ends. It limits the cost in each run, and time and memory at night.
 func TestExpressions(t *testing.T) {
 	wait := defaultWait
 	if text := os.Getenv(waitVariable); text != "" {
@@ -148,7 +144,7 @@ func table(outcomes []outcome) string {
 	return text.String()
 }
 
-// process is a child that tries cases until it dies, and is then replaced.
+// A process is a child that tries cases. It is replaced when it dies.
 type process struct {
 	wait    time.Duration
 	command *exec.Cmd
@@ -205,7 +201,7 @@ func (p *process) try(t *testing.T, which trial) outcome {
 			}
 			return p.died(which, time.Since(start))
 		case <-look.C:
-			// Processor time, because the machine may be busy; but one that sleeps ends, too.
+			// Use processor time, because the machine may be busy. A process that sleeps is ended, too.
 			took := processorTimeOf(p.command.Process.Pid) - spent
 			if took < p.wait && time.Since(start) < 10*p.wait {
 				continue

@@ -1,7 +1,7 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package release makes small releases for tests of what is in them.
+// Package release builds small releases for tests of their content.
 //
 //	output, err := release.Build(folder)
 package release
@@ -12,14 +12,14 @@ import (
 	"github.com/celset/celset/test/internal/tool"
 )
 
-// Of all releases that tests make.
+// The version and registry of all test releases.
 const (
 	Version  = "v0.37.0-test"
 	Registry = "registry.example.com/celset"
 )
 
-// Build has make write a release into a folder, for the platform of this machine only: all take
-// minutes. Variables are further ones of make. It returns what was printed.
+// Build makes make write a release for this machine's platform into a folder; all platforms would take minutes. variables are
+// further variables of make. It returns make's output.
 func Build(folder string, variables ...string) (output string, err error) {
 	platform := "linux/" + runtime.GOARCH
 	return tool.Make(append([]string{

@@ -1,8 +1,8 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package render turns what is in manifests/ into objects, for tests that validate
-// them or run programs under the rights and the configuration in them.
+// Package render converts manifests/ to objects, for tests that validate them or run programs with their rights and
+// configuration.
 //
 //	objects, err := render.Kustomization("../../manifests/overlays/second-scheduler")
 //	deployment, err := render.Find(objects, "Deployment", "celset-scheduler")
@@ -21,10 +21,10 @@ import (
 	"sigs.k8s.io/kustomize/kyaml/filesys"
 )
 
-// decoderBuffer is how much the decoder looks at to tell YAML from JSON.
+// decoderBuffer is the number of bytes that the decoder inspects to distinguish YAML from JSON.
 const decoderBuffer = 4096
 
-// Kustomization does what "kustomize build" does with a folder.
+// Kustomization does "kustomize build" with a folder.
 func Kustomization(folder string) ([]*unstructured.Unstructured, error) {
 	rendered, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(), folder)
 	if err != nil {
@@ -37,7 +37,7 @@ func Kustomization(folder string) ([]*unstructured.Unstructured, error) {
 	return Decode(content)
 }
 
-// Decode reads the documents of a stream of YAML. Those without content don't count.
+// Decode reads the documents of a YAML stream. It skips empty documents.
 func Decode(content []byte) ([]*unstructured.Unstructured, error) {
 	var objects []*unstructured.Unstructured
 	decoder := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(content), decoderBuffer)
@@ -66,7 +66,7 @@ func Find(objects []*unstructured.Unstructured, kind, name string) (*unstructure
 	return nil, fmt.Errorf("no %s %s among %d objects", kind, name, len(objects))
 }
 
-// Args are those of the first container of a Deployment.
+// Args returns the arguments of a Deployment's first container.
 func Args(deployment *unstructured.Unstructured) ([]string, error) {
 	containers, _, err := unstructured.NestedSlice(deployment.Object, "spec", "template", "spec", "containers")
 	if err != nil {

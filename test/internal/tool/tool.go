@@ -17,8 +17,7 @@ import (
 	"github.com/celset/celset/test/controlplane"
 )
 
-// Build has make build bin/name, as a user does, and returns its path. What is built already costs
-// moments.
+// Build runs "make bin/name" and returns the path of the binary. An existing binary takes moments.
 func Build(name string) (string, error) {
 	root, err := controlplane.ModuleRoot()
 	if err != nil {
@@ -30,7 +29,7 @@ func Build(name string) (string, error) {
 	return filepath.Join(root, "bin", name), nil
 }
 
-// Make runs make in the root of the module, and returns what it printed.
+// Make runs make in the root of the module, and returns its output.
 func Make(args ...string) (string, error) {
 	root, err := controlplane.ModuleRoot()
 	if err != nil {
@@ -38,7 +37,7 @@ func Make(args ...string) (string, error) {
 	}
 	command := exec.Command("make", append([]string{"-s"}, args...)...)
 	command.Dir = root
-	// Of a make that runs the tests it does not know.
+	// Hide the variables of a make that runs the tests.
 	command.Env = slices.DeleteFunc(os.Environ(), func(variable string) bool {
 		return strings.HasPrefix(variable, "MAKE") || strings.HasPrefix(variable, "MFLAGS=")
 	})

@@ -17,7 +17,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// definition is a CustomResourceDefinition as in JSON.
+// A definition is the JSON of a CustomResourceDefinition.
 type definition = map[string]any
 
 // root is the folder of the repository.
@@ -59,7 +59,7 @@ func names(of map[string]definition) []string {
 	return result
 }
 
-// output runs a command in the folder of the repository. The command does not know of a make that runs the tests.
+// output runs a command in the folder of the repository, without the environment of a make that runs the tests.
 func output(t *testing.T, name string, args ...string) string {
 	t.Helper()
 	command := exec.CommandContext(t.Context(), name, args...)
@@ -98,7 +98,7 @@ func requireSame(t *testing.T, dir, pattern string, count int) {
 	}
 }
 
-// The API module carries definitions, too. Ours say the same.
+// The API module also contains definitions. Ours must agree with them.
 func TestSameAsTheModules(t *testing.T) {
 	dir := output(t, "go", "list", "-m", "-f", "{{.Dir}}", "open-cluster-management.io/api")
 	inventory := output(t, "go", "list", "-m", "-f", "{{.Dir}}", "sigs.k8s.io/cluster-inventory-api")
@@ -115,8 +115,7 @@ func TestSameAsTheModules(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			want := theirs[name]
 			require.NotNil(t, want)
-			// These are all the differences: what is false unless it is said, and what the
-			// API server writes.
+			// The only differences: fields that are false by default, and fields that the API server writes.
 			preserve, _, err := unstructured.NestedBool(want, "spec", "preserveUnknownFields")
 			require.NoError(t, err)
 			require.False(t, preserve)

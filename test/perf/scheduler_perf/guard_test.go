@@ -24,14 +24,14 @@ import (
 	"github.com/celset/celset/admission/guard/server"
 )
 
-// guardedVariants are the same configuration twice: what differs is whether allocations are judged.
+// guardedVariants is the same configuration twice, with and without the guard.
 var guardedVariants = []variant{{name: "unguarded"}, {name: "guarded"}}
 
-// guardHook is the webhook that is asked about allocations.
+// guardHook is the webhook for allocations.
 const guardHook = "allocations.celset.dev"
 
-// startGuard has all allocations judged from now on until the workload ends. The guard is a part of this process,
-// as the API server and the scheduler are.
+// startGuard starts the guard for all allocations until the workload ends. The guard runs in this process, like the API server
+// and the scheduler.
 func startGuard(tCtx ktesting.TContext) error {
 	config := rest.CopyConfig(tCtx.RESTConfig())
 	config.QPS = -1
@@ -87,7 +87,7 @@ func startGuard(tCtx ktesting.TContext) error {
 	return errors.New("the guard is not active after a minute")
 }
 
-// valueOf is the sum of the gauges of a metric, and of the counts of its histograms.
+// valueOf returns the sum of a metric's gauges and of the counts of its histograms.
 func valueOf(registry compbase.KubeRegistry, name string) (sum float64, err error) {
 	families, err := registry.Gather()
 	for _, family := range families {
@@ -101,7 +101,7 @@ func valueOf(registry compbase.KubeRegistry, name string) (sum float64, err erro
 	return sum, err
 }
 
-// guardSome starts the guard for the workloads that run with it.
+// guardSome starts the guard for guarded workloads.
 func guardSome(tCtx ktesting.TContext) error {
 	if !strings.Contains(tCtx.Name(), "/config=guarded/") {
 		return nil
@@ -114,7 +114,7 @@ func BenchmarkPerfSchedulingGuard(b *testing.B) {
 	benchmark(b, variantConfig(b, "Guard", guardedVariants), "celset_guard", measured(guardSome))
 }
 
-// TestGuard runs the workloads labelled "short" with the guard, too, which is asked.
+// TestGuard also runs the workloads labelled "short" with the guard, and checks that the guard is called.
 func TestGuard(t *testing.T) {
 	require.Equal(t, 2*2, check(t, variantConfig(t, "Guard", guardedVariants), guardSome, nil))
 }

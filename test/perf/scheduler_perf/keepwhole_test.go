@@ -21,25 +21,24 @@ import (
 
 const keepWholeFile = "keepwhole-config.yaml"
 
-// outcomes counts preferences.
+// outcomes is the counter of preference searches.
 const outcomes = "celset_scheduler_preference_searches_total"
 
-// variant is the configuration in manifests/scheduler with an argument more for our profile.
+// A variant is the configuration in manifests/scheduler with an additional argument for our profile.
 type variant struct {
 	name, argument, value string
-	// plain is for pods without a CEL constraint: to those with one it is the same as the first.
+	// plain limits the variant to pods without a CEL constraint; for others it equals the first variant.
 	plain bool
 }
 
-// variants run in this order. The second has our allocator serve pods without constraints, as the last
-// does.
+// variants run in this order. In the second and the last variant our allocator also serves pods without constraints.
 var variants = []variant{
 	{name: "first"},
 	{name: "all", argument: "allocator", value: "All", plain: true},
 	{name: "keepwhole", argument: "defaultPreference", value: "KeepWhole"},
 }
 
-// config writes the configuration into a folder.
+// config writes the configuration into a folder and returns its path.
 func (v variant) config(into string) (string, error) {
 	content, err := os.ReadFile(filepath.Join("..", "..", "..", "manifests", "scheduler", "config.yaml"))
 	if err != nil {
@@ -66,7 +65,7 @@ func (v variant) config(into string) (string, error) {
 	return "", errors.New("manifests/scheduler/config.yaml: no profile celset-scheduler")
 }
 
-// variantConfig has each workload once for each variant, named <kind>/<workload>/config=<variant>/all.
+// variantConfig writes a configuration with each workload once for each variant, named <kind>/<workload>/config=<variant>/all.
 func variantConfig(tb testing.TB, kind string, variants []variant) string {
 	tb.Helper()
 	into := tb.TempDir()
@@ -88,8 +87,8 @@ func variantConfig(tb testing.TB, kind string, variants []variant) string {
 	return path
 }
 
-// expanded writes a configuration of scheduler_perf in which each workload of a file is a test case of its own,
-// as often as variants say what is different in it. The path is empty if that is never.
+// expanded writes a configuration of scheduler_perf and returns its path. Each workload of a file becomes a test case for each
+// variation that variants returns. Without variations the path is empty.
 func expanded(file, into string, variants func(testCase, workload object) ([]object, error)) (path string, err error) {
 	content, err := os.ReadFile(file)
 	if err != nil {
@@ -109,7 +108,7 @@ func expanded(file, into string, variants func(testCase, workload object) ([]obj
 				next, workload := maps.Clone(one), maps.Clone(w.(object))
 				maps.Copy(next, different)
 				workload["name"] = "all"
-				delete(workload, "threshold") // it would be about other machines
+				delete(workload, "threshold") // thresholds are for other machines
 				next["workloads"] = []any{workload}
 				all = append(all, next)
 			}
@@ -130,8 +129,7 @@ func BenchmarkPerfSchedulingKeepWhole(b *testing.B) {
 	benchmark(b, variantConfig(b, "KeepWhole", variants), "celset_keepwhole", measured(nil))
 }
 
-// TestKeepWhole runs the workloads labelled "short" with each variant: preferences are asked with the one that
-// has them only.
+// TestKeepWhole runs the workloads labelled "short" with each variant. Only the variant with preferences may use them.
 func TestKeepWhole(t *testing.T) {
 	require.Equal(t, 3+2, check(t, variantConfig(t, "KeepWhole", variants), nil, func(tCtx ktesting.TContext, mark int, since func(string) float64) {
 		prefers := mark > 1 && strings.Contains(tCtx.Name(), "/config=keepwhole/")
@@ -141,30 +139,30 @@ func TestKeepWhole(t *testing.T) {
 
 const preemptionFile = "preemption-config.yaml"
 
-// victims is the name of the counter of pods that are evicted for devices.
+// victims is the counter of pods that are evicted for devices.
 const victims = "celset_scheduler_device_preemption_victims_total"
 
-// preemptionTopics are the folders of upstream's workloads in which pods are evicted for others.
+// preemptionTopics are the folders of upstream's preemption workloads.
 var preemptionTopics = []string{"default_preemption", "workload_preemption"}
 
-// preemptionGates are what has our plugin evict pods for devices.
+// preemptionGates make our plugin evict pods for devices.
 var preemptionGates = object{string(plugin.DRACELDeviceConstraint): true, string(plugin.CelsetDevicePreemption): true}
 
-// BenchmarkPerfSchedulingPreemption runs pods for whose devices others are evicted.
+// BenchmarkPerfSchedulingPreemption runs pods that evict others for devices.
 func BenchmarkPerfSchedulingPreemption(b *testing.B) {
 	benchmark(b, preemptionFile, "celset_preemption", measured(nil))
 }
 
-// BenchmarkPerfSchedulingUpstreamPreemption runs upstream's own preemption workloads, which know no
-// devices, with upstream's plugins and with ours, in turn.
+// BenchmarkPerfSchedulingUpstreamPreemption runs upstream's own preemption workloads, which have no devices, alternately with
+// upstream's plugins and with ours.
 func BenchmarkPerfSchedulingUpstreamPreemption(b *testing.B) {
 	runInPairs(b, upstreamDir(b), preemptionTopics, pairs{
 		gates: preemptionGates, chosen: func(name string) bool { return strings.Contains(name, "Preemption") },
 	})
 }
 
-// TestPreemption runs the workloads labelled "short": others are evicted where nothing else is free, for those
-// of a high priority, of whom nobody is there at the first mark.
+// TestPreemption runs the workloads labelled "short". Pods are evicted if no devices are free, for pods of a high priority, which
+// are created after the first mark.
 func TestPreemption(t *testing.T) {
 	require.Equal(t, 3, check(t, preemptionFile, nil, func(tCtx ktesting.TContext, mark int, since func(string) float64) {
 		evicts := mark > 1 && !strings.Contains(tCtx.Name(), "/inuse=free/")

@@ -22,8 +22,8 @@ import (
 	"github.com/celset/celset/internal/testing/cases"
 )
 
-// stopwatch measures a workload from the time it is made until it is stopped: what scheduler_perf, which
-// knows histograms only, does not collect while pods are measured.
+// A stopwatch measures a workload from its creation until stop. It measures values that scheduler_perf does not collect, because
+// scheduler_perf supports only histograms.
 type stopwatch struct {
 	start             time.Time
 	cpu, allocatedMiB float64
@@ -36,18 +36,17 @@ func newStopwatch() (*stopwatch, error) {
 	return &stopwatch{start: time.Now(), cpu: cpuSeconds(), allocatedMiB: memory(allocated), values: values}, err
 }
 
-// perPod are metrics of ours, and what they are called by pod.
+// perPod maps our metrics to the names of the reported values per pod.
 var perPod = map[string]string{
-	"celset_scheduler_allocation_steps count":           "nodes/pod", // that the allocator was asked for
-	"celset_scheduler_cache_requests_total answers hit": "known/pod", // whose answer was known
+	"celset_scheduler_allocation_steps count":           "nodes/pod", // the allocator searched
+	"celset_scheduler_cache_requests_total answers hit": "known/pod", // with a cached answer
 	"celset_scheduler_allocation_steps sum":             "steps/pod",
 	"celset_scheduler_constraint_evaluations_total set": "evaluations/pod",
 	victims: "victims/pod",
 }
 
-// stop reports what was counted. Processor time, unlike the throughput, depends little on what else the
-// machine does. It and memory are those of the process: scheduler, API server and controllers. The heap is
-// what is left of it after a garbage collection.
+// stop reports the measurements. Processor time, unlike throughput, depends little on other load. Processor time and memory are
+// the whole process's: scheduler, API server and controllers. The heap is measured after a garbage collection.
 func (s *stopwatch) stop(b *testing.B) error {
 	seconds, cpu, allocatedMiB := time.Since(s.start).Seconds(), cpuSeconds()-s.cpu, memory(allocated)-s.allocatedMiB
 	values, err := read()
@@ -85,14 +84,14 @@ func memory(of func(*runtime.MemStats) uint64) float64 {
 	return float64(of(&memory)) / (1 << 20)
 }
 
-// attempts is the key of the number of pods that were scheduled.
+// attempts is the key of the number of scheduled pods.
 const attempts = "scheduler_schedule_attempts_total scheduled"
 
-// named are the values of labels that read tells apart.
+// named are the label values that read distinguishes.
 var named = []string{"scheduled", "answers", "hit", "set"}
 
-// read returns the values of counters, and sums and counts of histograms. The labels in named follow
-// the name, others are added up.
+// read returns the values of counters, and the sums and counts of histograms. Label values in named follow the name; all others
+// are summed.
 func read() (map[string]float64, error) {
 	families, err := legacyregistry.DefaultGatherer.Gather()
 	values := map[string]float64{}
@@ -115,9 +114,8 @@ func read() (map[string]float64, error) {
 	return values, err
 }
 
-// onMarks has scheduler_perf call when it has created nodes, with how often it did before in a workload.
-// Workloads create none around the measurement, to mark its beginning and end: there is no other way to
-// notice.
+// onMarks makes scheduler_perf call do after each operation that creates nodes. mark counts these operations in a workload.
+// Workloads create zero nodes before and after the measurement to mark it, because scheduler_perf has no other hook.
 func onMarks(do func(tCtx ktesting.TContext, w *perf.Workload, nodes *corev1.NodeList, mark int) error) perf.SchedulerPerfOption {
 	calls := map[string]int{}
 	return perf.WithNodeUpdateFn(func(tCtx ktesting.TContext, _ *scheduler.Scheduler, w *perf.Workload, nodes *corev1.NodeList) error {
@@ -129,7 +127,7 @@ func onMarks(do func(tCtx ktesting.TContext, w *perf.Workload, nodes *corev1.Nod
 	})
 }
 
-// measured makes devices when the nodes are there, and measures between the two marks after that.
+// measured creates devices when the nodes exist, and measures between the following two marks.
 func measured(ready func(tCtx ktesting.TContext) error) perf.SchedulerPerfOption {
 	var watch *stopwatch
 	return onMarks(func(tCtx ktesting.TContext, w *perf.Workload, nodes *corev1.NodeList, mark int) (err error) {
@@ -147,8 +145,8 @@ func measured(ready func(tCtx ktesting.TContext) error) perf.SchedulerPerfOption
 	})
 }
 
-// benchmark runs the workloads of a configuration that are labelled "performance", or what
-// -perf-scheduling-label-filter says.
+// benchmark runs the workloads of a configuration with the label "performance", or with the label of
+// -perf-scheduling-label-filter.
 func benchmark(b *testing.B, config, topic string, options ...perf.SchedulerPerfOption) {
 	b.Helper()
 	require.NoError(b, flag.Set("data-items-dir", b.TempDir()), "what it keeps besides nobody reads")
@@ -159,9 +157,9 @@ func benchmark(b *testing.B, config, topic string, options ...perf.SchedulerPerf
 	perf.RunBenchmarkPerfScheduling(b, config, topic, registry(), options...)
 }
 
-// check runs the workloads of a configuration that are labelled "short": all pods get what they ask for, and
-// no device goes to two claims. It returns how many there were. At marks, if not nil, is told what was counted
-// since the nodes were there.
+// check runs the workloads of a configuration with the label "short". All pods must get their devices, and a device must not be
+// in two claims. It returns the number of workloads. marks, if not nil, is called at marks with the counts since the nodes
+// existed.
 func check(t *testing.T, config string, ready func(ktesting.TContext) error, marks func(tCtx ktesting.TContext, mark int, since func(name string) float64)) (ran int) {
 	t.Helper()
 	cases.OnlyNightly(t, "runs workloads on a whole scheduler, minutes")

@@ -23,14 +23,13 @@ import (
 
 const (
 	driver = "mesh.example.com"
-	// concurrentRequests limits those in flight while a cluster is made.
+	// concurrentRequests limits the requests in flight while a cluster is created.
 	concurrentRequests = 16
 	// maxResults is the largest number of devices of one claim.
 	maxResults = 32
 )
 
-// occupancy is the parameters of a workload that say which devices there are and how many
-// of them are in use when it begins.
+// An occupancy is the parameters of a workload for its devices and for the share of them in use at the start.
 type occupancy struct {
 	devices, halfPerCent, fullPerCent, fragmentedPerCent int
 }
@@ -46,8 +45,8 @@ func occupancyOf(w *perf.Workload) (o occupancy, err error) {
 	return o, nil
 }
 
-// meshOf has rows of four devices, or of eight if there are many. Devices are also numbered
-// and belong to quads, squares of four.
+// meshOf returns a mesh with rows of four devices, or of eight for many devices. Devices are numbered and belong to quads
+// (squares of four).
 func meshOf(devices int) (topology.Topology, error) {
 	cols := 4
 	if devices > 32 {
@@ -56,7 +55,7 @@ func meshOf(devices int) (topology.Topology, error) {
 	return topology.NewMesh(topology.Family{Driver: driver, Prefix: "mesh"}, devices/cols, cols)
 }
 
-// slicesOf is what the driver publishes on a node.
+// slicesOf returns the slices that the driver publishes on a node.
 func slicesOf(mesh topology.Topology, node string) ([]*resourceapi.ResourceSlice, error) {
 	published, err := mesh.ResourceSlices(node)
 	index := int64(0)
@@ -74,7 +73,7 @@ func slicesOf(mesh topology.Topology, node string) ([]*resourceapi.ResourceSlice
 	return published, err
 }
 
-// inUse are the devices of the i-th node that are in use.
+// inUse returns the devices in use on the i-th node.
 func (o occupancy) inUse(mesh topology.Topology, i int) []int {
 	all := make([]int, len(mesh.Devices))
 	for d := range all {
@@ -85,7 +84,7 @@ func (o occupancy) inUse(mesh topology.Topology, i int) []int {
 	case i*o.fullPerCent/100 != (i+1)*o.fullPerCent/100:
 		return all
 	case i*o.fragmentedPerCent/100 != (i+1)*o.fragmentedPerCent/100:
-		// The black squares of a chessboard on this node, the white ones on the next.
+		// Use the black squares of a chessboard on this node, and the white squares on the next.
 		return slices.DeleteFunc(all, func(d int) bool { return (at(d).Row+at(d).Col+i)%2 == 0 })
 	case i*o.halfPerCent/100 != (i+1)*o.halfPerCent/100:
 		r := rand.New(rand.NewPCG(0xce15e7, uint64(i)))
@@ -99,7 +98,7 @@ func (o occupancy) inUse(mesh topology.Topology, i int) []int {
 	}
 }
 
-// halfOfSquares are the devices of half of the squares of four.
+// halfOfSquares returns the devices of half of the quads.
 func halfOfSquares(mesh topology.Topology, all []int, r *rand.Rand) []int {
 	squares := r.Perm(len(all) / 4)
 	taken := squares[:len(squares)/2]
@@ -109,8 +108,8 @@ func halfOfSquares(mesh topology.Topology, all []int, r *rand.Rand) []int {
 	})
 }
 
-// occupy publishes the devices of the nodes, and creates claims that have those which are
-// in use. The claims belong to nobody, like those of scheduler_perf's allocResourceClaims.
+// occupy publishes the devices of the nodes, and creates claims for the devices in use. Like the claims of scheduler_perf's
+// allocResourceClaims, they have no pod.
 func (o occupancy) occupy(ctx context.Context, client kubernetes.Interface, mesh topology.Topology, nodes []corev1.Node) error {
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "occupied"}}
 	if _, err := client.CoreV1().Namespaces().Create(ctx, namespace, metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
@@ -141,7 +140,7 @@ func (o occupancy) occupy(ctx context.Context, client kubernetes.Interface, mesh
 	return group.Wait()
 }
 
-// allocate creates a claim that has devices.
+// allocate creates an allocated claim.
 func allocate(ctx context.Context, client kubernetes.Interface, name string, slice *resourceapi.ResourceSlice, mesh topology.Topology, devices []int) error {
 	claims := client.ResourceV1().ResourceClaims("occupied")
 	claim, err := claims.Create(ctx, &resourceapi.ResourceClaim{

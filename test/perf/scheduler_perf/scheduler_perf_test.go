@@ -40,7 +40,7 @@ func BenchmarkPerfScheduling(b *testing.B) {
 	benchmark(b, configFile, "celset", measured(nil))
 }
 
-// occupy makes devices for the nodes as the workload says.
+// occupy creates devices for the nodes by the workload's parameters.
 func occupy(tCtx ktesting.TContext, w *perf.Workload, nodes *corev1.NodeList) (topology.Topology, error) {
 	o, err := occupancyOf(w)
 	if err != nil {
@@ -53,7 +53,7 @@ func occupy(tCtx ktesting.TContext, w *perf.Workload, nodes *corev1.NodeList) (t
 	return mesh, o.occupy(tCtx, tCtx.Client(), mesh, nodes.Items)
 }
 
-// keepLedger judges each allocation from now on until the workload ends.
+// keepLedger judges each allocation until the workload ends.
 func keepLedger(tCtx ktesting.TContext, mesh topology.Topology) error {
 	l := ledger.New(func(claim *resourceapi.ResourceClaim) string { return judge(mesh, claim) })
 	ctx := tCtx.WithCancel()
@@ -72,8 +72,7 @@ func keepLedger(tCtx ktesting.TContext, mesh topology.Topology) error {
 	return nil
 }
 
-// judge tells whether a claim has a set of its shape. Those that there were from the
-// beginning have none.
+// judge returns a complaint unless a claim's devices have its shape. Claims from the start of the workload have no shape.
 func judge(mesh topology.Topology, claim *resourceapi.ResourceClaim) string {
 	shape, ok := claim.Labels["celset.dev/shape"]
 	if !ok {
@@ -105,7 +104,7 @@ func isShape(mesh topology.Topology, shape string, names []string) bool {
 	}
 }
 
-// isStretch tells whether the devices follow each other, the first one the last one, too.
+// isStretch reports whether the devices are consecutive. The first device follows the last.
 func isStretch(mesh topology.Topology, names []string) bool {
 	ends := 0
 	for i := range mesh.Devices {
@@ -127,8 +126,7 @@ func TestMain(m *testing.M) {
 	m.Run()
 }
 
-// prepare makes our feature gate known, and the etcd of go.mod the one that scheduler_perf
-// finds.
+// prepare registers our feature gate, and lets scheduler_perf find the etcd of go.mod.
 func prepare() error {
 	if err := plugin.AddFeatureGates(utilfeature.DefaultMutableFeatureGate); err != nil {
 		return err
@@ -148,8 +146,8 @@ func registry() frameworkruntime.Registry {
 	return plugin.NewFactories(utilfeature.DefaultFeatureGate, guard.New(clock.RealClock{}))
 }
 
-// withRegistry is the option that scheduler_perf has for benchmarks only, as their
-// parameter: RunIntegrationPerfScheduling takes plugins of others from nowhere else.
+// withRegistry returns an option that scheduler_perf offers only as a parameter of benchmarks: RunIntegrationPerfScheduling has
+// no other way to add plugins.
 func withRegistry(t *testing.T, registry frameworkruntime.Registry) perf.SchedulerPerfOption {
 	t.Helper()
 	option := reflect.TypeFor[perf.SchedulerPerfOption]()

@@ -31,12 +31,11 @@ var topics = []string{
 // gangTopics are the folders of upstream's workloads of PodGroups.
 var gangTopics = []string{"basicscheduling", "gangscheduling", "tas"}
 
-// gangGates are ours.
+// gangGates are the gates for our plugin.
 var gangGates = object{"DRACELDeviceConstraint": true, "CelsetNodeSetConstraint": true, "GenericWorkload": true, "TopologyAwareWorkloadScheduling": true}
 
-// patience is for a workload's pods to be scheduled. Before the full workload of consumable
-// capacity with 1,000 nodes is measured there are 7,990, for which upstream's plugin may need
-// more than scheduler_perf's ten minutes.
+// patience limits the scheduling of a workload's pods. The full workload of consumable capacity with 1,000 nodes schedules 7,990
+// pods before the measurement. Upstream's plugin may need more than scheduler_perf's ten minutes for them.
 const patience = 25 * time.Minute
 
 // The plugins that run upstream's workloads.
@@ -48,24 +47,24 @@ const (
 // object is a part of a YAML file.
 type object = map[string]any
 
-// BenchmarkPerfSchedulingUpstream runs upstream's own DRA workloads with upstream's plugin
-// and with ours, in turn. Their names are <test case>/<workload>/plugin=<plugin>/all.
+// BenchmarkPerfSchedulingUpstream runs upstream's own DRA workloads alternately with upstream's plugin and with ours. Their names
+// are <test case>/<workload>/plugin=<plugin>/all.
 func BenchmarkPerfSchedulingUpstream(b *testing.B) {
 	runInPairs(b, filepath.Join(upstreamDir(b), "dra"), topics, pairs{gates: object{}, chosen: func(string) bool { return true }})
 }
 
-// BenchmarkPerfSchedulingUpstreamGangs runs upstream's own workloads of PodGroups, of which none has a constraint, with upstream's
-// plugins and with ours, in turn.
+// BenchmarkPerfSchedulingUpstreamGangs runs upstream's own workloads of PodGroups, which have no constraints, alternately with
+// upstream's plugins and with ours.
 func BenchmarkPerfSchedulingUpstreamGangs(b *testing.B) {
 	runInPairs(b, filepath.Join(upstreamDir(b), "podgroup"), gangTopics, pairs{gates: gangGates, chosen: func(string) bool { return true }})
 }
 
-// reported is what scheduler_perf measures, as in our own configurations.
+// reported are the measured metrics, as in our own configurations.
 var reported = object{"metrics": object{
 	"scheduler_scheduling_attempt_duration_seconds": []any{object{"label": "result", "values": []any{"scheduled"}}},
 }}
 
-// runInPairs runs the test cases of upstream's in folders below root that are chosen.
+// runInPairs runs the chosen upstream test cases in folders below root.
 func runInPairs(b *testing.B, root string, topics []string, twice pairs) {
 	b.Helper()
 	var err error
@@ -83,7 +82,7 @@ func runInPairs(b *testing.B, root string, topics []string, twice pairs) {
 	}
 }
 
-// upstreamDir has upstream's workloads, in the version that go.mod names.
+// upstreamDir returns the folder of upstream's workloads, in the version of go.mod.
 func upstreamDir(tb testing.TB) string {
 	tb.Helper()
 	dir, err := exec.CommandContext(tb.Context(), "go", "list", "-m", "-f", "{{.Dir}}", "k8s.io/kubernetes").Output()
@@ -91,20 +90,19 @@ func upstreamDir(tb testing.TB) string {
 	return filepath.Join(strings.TrimSpace(string(dir)), "test", "integration", "scheduler_perf")
 }
 
-// pairs makes a configuration in which each workload is there twice.
+// pairs writes a configuration that contains each workload twice.
 type pairs struct {
-	// our is the path of the configuration of a scheduler with our plugin, into the folder
-	// for files that are made.
+	// our is the path of the scheduler configuration with our plugin. into is the folder for generated files.
 	our, into string
-	// begin is the number of createNodes operations before the measurement, by test case.
+	// begin maps a test case to its number of createNodes operations before the measurement.
 	begin map[string]int
 	// gates are on for our plugin.
 	gates object
-	// chosen tells which test cases take part.
+	// chosen reports whether a test case is included.
 	chosen func(name string) bool
 }
 
-// of are the two for a workload, none if it schedules no pods or is not for performance.
+// of returns the two versions of a workload. The result is empty if the workload schedules no pods or is not for performance.
 func (p pairs) of(one, workload object) (made []object, err error) {
 	operations, begin := marked(one["workloadTemplate"].([]any))
 	labels, _ := workload["labels"].([]any)
@@ -126,8 +124,8 @@ func (p pairs) of(one, workload object) (made []object, err error) {
 	return made, nil
 }
 
-// marked puts operations around the measurement that do nothing but call the function that
-// measures. nil if no pods are measured.
+// marked adds operations around the measurement whose only effect is a call of the measuring function. It returns nil if no pods
+// are measured.
 func marked(operations []any) (all []any, begin int) {
 	mark := object{"opcode": "createNodes", "count": 0}
 	measured := false
@@ -149,7 +147,7 @@ func marked(operations []any) (all []any, begin int) {
 	return all, begin
 }
 
-// gatesOver are those of a test case, and ours.
+// gatesOver returns our gates, overridden by a test case's gates.
 func (p pairs) gatesOver(theirs any) object {
 	all := maps.Clone(p.gates)
 	if some, ok := theirs.(object); ok {
@@ -158,8 +156,7 @@ func (p pairs) gatesOver(theirs any) object {
 	return all
 }
 
-// config is the path of our configuration, with the settings of other plugins that the test
-// case has.
+// config returns the path of our configuration with the test case's settings of other plugins.
 func (p pairs) config(theirs any) (string, error) {
 	path, ok := theirs.(string)
 	if !ok {

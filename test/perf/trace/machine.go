@@ -30,26 +30,25 @@ import (
 // className is the DeviceClass of all machines, and the name of their driver.
 const className = "mla.example.com"
 
-// Machine is a kind of node with its claims: the constraints that its DeviceClass defines, one for
-// each size of claims but 1.
+// A Machine is a kind of node with its claims. Its DeviceClass defines a constraint for each size of claims but 1.
 type Machine struct {
 	Name        string
 	topology    topology.Topology
 	constraints []constraint
-	// gpus are the devices as NVIDIA's policies know them, nil if they are none.
+	// gpus are the devices in the types of NVIDIA's policies, or nil if the devices are not GPUs.
 	gpus []*gpuallocator.Device
-	// sets has all sets of a size that satisfy the constraint, in the order of an allocator.
+	// sets maps a size to all sets that satisfy the constraint, in the order of an allocator.
 	sets map[int][]shape.Set
 }
 
-// constraint is the constraint for claims of a size, and the same in Go.
+// A constraint is the constraint for claims of a size, as an expression and as a predicate in Go.
 type constraint struct {
 	size             int
 	name, expression string
 	holds            func(t topology.Topology, names []string) bool
 }
 
-// Machines are those that traces are replayed on. They are made once: all sets of their devices are looked at.
+// Machines returns the machines on which traces are replayed. They are created once, because enumerating their sets is slow.
 var Machines = sync.OnceValue(func() []*Machine {
 	family := topology.Family{Driver: className, Prefix: "mla"}
 	machines := []*Machine{
@@ -64,7 +63,7 @@ var Machines = sync.OnceValue(func() []*Machine {
 	return machines
 })
 
-// made unwraps a topology whose parameters are constants.
+// made unwraps a topology with constant parameters.
 func made(t topology.Topology, err error) topology.Topology {
 	if err != nil {
 		panic(err)
@@ -72,12 +71,12 @@ func made(t topology.Topology, err error) topology.Topology {
 	return t
 }
 
-// attribute is that of a device d.
+// attribute returns the expression for an attribute of a device d.
 func attribute(d, name string) string {
 	return fmt.Sprintf("%s.attributes['%s'].%s", d, className, name)
 }
 
-// pairs: each device has its partner with it.
+// pairs requires that each device comes with its partner.
 func pairs() []constraint {
 	expression := fmt.Sprintf("devices.all(d, devices.exists_one(o, d != o && %s == %s))", attribute("d", "bridge"), attribute("o", "bridge"))
 	return []constraint{
@@ -87,8 +86,8 @@ func pairs() []constraint {
 	}
 }
 
-// arcs: of a stretch of a ring, all devices but the last have their successor with them. Of all eight
-// every one has.
+// arcs requires a stretch of a ring: all devices but the last come with their successor. With all eight devices, each has its
+// successor.
 func arcs() []constraint {
 	expression := fmt.Sprintf("size(devices) == 8 || devices.exists_one(d, !devices.exists(o, %s == (%s + 1) %% 8))", attribute("o", "index"), attribute("d", "index"))
 	return []constraint{
@@ -98,7 +97,7 @@ func arcs() []constraint {
 	}
 }
 
-// blocks: the box around the devices has as many places as there are devices.
+// blocks requires that the bounding box of the devices has as many places as there are devices.
 func blocks() []constraint {
 	side := func(name string, length int) string {
 		values := fmt.Sprintf("devices.map(d, %s)", attribute("d", name))
@@ -116,14 +115,14 @@ func blocks() []constraint {
 	return []constraint{block("block1x2", 1, 2), block("block2x2", 2, 2), block("block2x4", 2, 4)}
 }
 
-// linked: all are linked to all. Eight are all that there are.
+// linked requires that all devices are linked to each other. All eight devices are always allowed.
 func linked() []constraint {
 	expression := fmt.Sprintf("size(devices) == 8 || devices.all(d, devices.all(o, d == o || %s in %s.split(',')))", attribute("o", "id"), attribute("d", "peers"))
 	holds := func(t topology.Topology, names []string) bool { return len(names) == 8 || wiring.IsClique(t, names) }
 	return []constraint{{2, "linked", expression, holds}, {4, "linked", expression, holds}, {8, "linked", expression, holds}}
 }
 
-// enumerate finds all sets that satisfy the constraints, with the predicates of the topology.
+// enumerate finds all sets that satisfy the constraints with the predicates in Go.
 func (m *Machine) enumerate() {
 	m.sets = map[int][]shape.Set{1: slices.Collect(subsets(m.all(), 1))}
 	for _, c := range m.constraints {
@@ -145,7 +144,7 @@ func (m *Machine) names(set shape.Set) []string {
 	return names
 }
 
-// subsets are those of a size, in the order of an allocator: by the first device, by the second.
+// subsets returns the subsets of a size in the order of an allocator: by the first device, then by the second.
 func subsets(of shape.Set, size int) iter.Seq[shape.Set] {
 	return func(yield func(shape.Set) bool) { extend(0, of, size, yield) }
 }
@@ -168,14 +167,14 @@ func extend(chosen, rest shape.Set, size int, yield func(shape.Set) bool) bool {
 func (m *Machine) class() *resourceapi.DeviceClass {
 	class := &resourceapi.DeviceClass{ObjectMeta: metav1.ObjectMeta{Name: className}, Spec: env.ClassOf(className)}
 	for i, c := range m.constraints {
-		if i == 0 || c.name != m.constraints[i-1].name { // one for all sizes
+		if i == 0 || c.name != m.constraints[i-1].name { // one definition for all sizes
 			class.Spec.Config = append(class.Spec.Config, resourceapi.DeviceClassConfiguration{DeviceConfiguration: env.Definition(c.name, c.expression)})
 		}
 	}
 	return class
 }
 
-// claim asks for so many devices, and refers to the constraint for that.
+// claim requests size devices, and refers to the constraint for this size.
 func (m *Machine) claim(size int) *resourceapi.ResourceClaim {
 	parts := []env.Part{env.Request("mla", className, int64(size))}
 	for _, c := range m.constraints {
@@ -188,13 +187,13 @@ func (m *Machine) claim(size int) *resourceapi.ResourceClaim {
 	return claim
 }
 
-// features are those that are on by default in Kubernetes 1.37.
+// features are the features that are on by default in Kubernetes 1.37.
 var features = structured.Features{
 	AdminAccess: true, ConsumableCapacity: true, DeviceBindingAndStatus: true, DeviceTaints: true,
 	FractionalCapacityRange: true, PartitionableDevices: true, PrioritizedList: true,
 }
 
-// classes are the one that there is.
+// classes lists the only class.
 type classes struct{ *resourceapi.DeviceClass }
 
 // List implements [structured.DeviceClassLister].
@@ -205,8 +204,8 @@ func (c classes) List() ([]*resourceapi.DeviceClass, error) {
 // Get implements [structured.DeviceClassLister].
 func (c classes) Get(string) (*resourceapi.DeviceClass, error) { return c.DeviceClass, nil }
 
-// asked has the allocator choose on a node, as a scheduler has it: one for each decision, with a cache
-// for all.
+// asked returns a chooser that runs the allocator on a node as a scheduler does: a new allocator for each decision, with a shared
+// cache.
 func (m *Machine) asked(options ...allocator.Option) (chooser, error) {
 	node := &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node"}}
 	published, err := m.topology.ResourceSlices(node.Name)
@@ -247,8 +246,7 @@ func (m *Machine) asked(options ...allocator.Option) (chooser, error) {
 	}, nil
 }
 
-// keepWhole are the options with which sets are kept whole: the shapes are those that the claims of
-// the trace have.
+// keepWhole returns the options of KeepWhole. Its shapes are the shapes of the trace's claims.
 func (m *Machine) keepWhole() []allocator.Option {
 	var shapes []allocator.Shape
 	for _, c := range m.constraints {
@@ -257,11 +255,10 @@ func (m *Machine) keepWhole() []allocator.Option {
 	return []allocator.Option{allocator.WithDefaultPreference(v1alpha1.PolicyKeepWhole), allocator.WithShapes(shapes)}
 }
 
-// bestEffort asks the best-effort policy of NVIDIA's go-gpuallocator, which its device plugin has the
-// kubelet ask: the free GPUs of the node are divided into sets of the wanted size such that the scores
-// of the links in all of them add up to the most, as if everybody wanted as many; of these sets the
-// best is taken. What does not fill a set is left over, but its links count in the sum. For one GPU that
-// is the first. It knows of no constraint: what does not satisfy it is passed over.
+// bestEffort runs the best-effort policy of NVIDIA's go-gpuallocator, which its device plugin uses. The policy divides the node's
+// free GPUs into sets of the wanted size, with the maximal sum of all sets' link scores. Of these sets it takes the best. GPUs
+// left over also count with their links. For one GPU it takes the first. The policy ignores constraints, so sets that violate the
+// constraint are skipped.
 func (m *Machine) bestEffort(free shape.Set, size int) (choice, error) {
 	available := make([]*gpuallocator.Device, 0, free.Len())
 	for i := range free.All() {
@@ -280,7 +277,7 @@ func (m *Machine) bestEffort(free shape.Set, size int) (choice, error) {
 	return chosen, nil
 }
 
-// The kinds of links, for which the policy counts 10, 30, 50, 100 and 200. Their names are not exported.
+// The kinds of links. The policy scores them 10, 30, 50, 100 and 200. Their names are not exported.
 var (
 	ofTwoCPUs   = gpuallocator.P2PLink{Type: 1}
 	atOneCPU    = gpuallocator.P2PLink{Type: 3}
@@ -290,8 +287,7 @@ var (
 
 const gpusPerSwitch, gpusPerCPU = 2, 4
 
-// nvLinks has the number of NVLink's links between each two GPUs of a DGX-1 with eight V100, as
-// "nvidia-smi topo -m" shows it.
+// nvLinks is the number of NVLinks between each two GPUs of a DGX-1 with eight V100, as in "nvidia-smi topo -m".
 var nvLinks = [8][8]int{
 	{0, 1, 1, 2, 2, 0, 0, 0},
 	{1, 0, 2, 1, 0, 2, 0, 0},
@@ -303,7 +299,7 @@ var nvLinks = [8][8]int{
 	{0, 0, 0, 1, 2, 1, 2, 0},
 }
 
-// cubeMeshGPUs are those of the hybrid cube mesh as NVIDIA's policies know them.
+// cubeMeshGPUs returns the GPUs of the hybrid cube mesh in the types of NVIDIA's policies.
 func cubeMeshGPUs() []*gpuallocator.Device {
 	gpus := make([]*gpuallocator.Device, len(nvLinks))
 	for i := range gpus {

@@ -1,18 +1,16 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package trace replays claims that come and go against the allocator, and counts what becomes of
-// them by who chooses nodes and sets of devices: the first that fit, NVIDIA's best-effort policy, or
-// KeepWhole.
+// Package trace replays claims that come and go against the allocator. It compares policies for choosing nodes and sets of
+// devices: first fit, NVIDIA's best-effort policy, and KeepWhole.
 //
 //	make trace > new.txt
 //	benchstat -col /policy new.txt
 //
-// Time is simulated. What is counted depends on seeds alone, not on the machine that it runs on, so
-// that each row needs one run.
+// Time is simulated. The counts depend only on seeds, not on the machine, so each row needs one run.
 //
-// Nodes of one kind are alike, and what is chosen on one depends only on the devices that are free
-// there: it is asked for once for each such set of devices and each size of claims.
+// Nodes of one kind are equal, and the choice on a node depends only on its free devices. So a policy is asked once for each set
+// of free devices and each size of claims.
 package trace
 
 import (
@@ -25,40 +23,39 @@ import (
 	"github.com/celset/celset/internal/testing/shape"
 )
 
-// share is the share of claims that want so many devices.
+// A share is the share of claims that want a number of devices.
 type share struct {
 	devices int
 	of      float64
 }
 
-// span is a range of the decimal logarithm of minutes, of a share of claims.
+// A span is a range of the decimal logarithm of minutes, for a share of claims.
 type span struct {
 	from, to, of float64
 }
 
-// Gavel's simulator (Narayanan et al., OSDI 2020) has these stand for the jobs of Philly, Microsoft's
-// cluster (Jeon et al., ATC 2019): most want one device, and few of them take most of the time.
+// The model of Gavel's simulator (Narayanan et al., OSDI 2020) for the jobs of Philly, Microsoft's cluster (Jeon et al., ATC
+// 2019). Most jobs want one device, and a few jobs take most of the time.
 var (
 	shares    = []share{{1, 0.70}, {2, 0.10}, {4, 0.15}, {8, 0.05}}
 	durations = []span{{1.5, 3, 0.8}, {3, 4, 0.2}}
 )
 
-// Claim is one of a trace. Times are in minutes.
+// A Claim is a claim of a trace. Times are in minutes.
 type Claim struct {
 	Arrival, Duration float64
 	Devices           int
 }
 
-// Trace is claims in the order in which they arrive.
+// A Trace is a list of claims by arrival.
 type Trace struct {
 	Claims []Claim
-	// End is when the last has arrived.
+	// End is the end of the trace. All claims arrive before it.
 	End float64
 }
 
-// New has as many claims as wanted, whose device time is the given share of that of the devices until
-// the end. It depends on nothing but its parameters. Arrivals are a Poisson process under the condition
-// that there are so many.
+// New returns a trace with a number of claims. Their device time is the given share (load) of the devices' time until the end.
+// The result depends only on the parameters. Arrivals are a Poisson process conditioned on the number of claims.
 func New(claims, devices int, load float64, seed uint64) *Trace {
 	source := rand.New(rand.NewPCG(seed, uint64(claims)))
 	t := &Trace{Claims: make([]Claim, claims)}
@@ -100,31 +97,30 @@ func duration(source *rand.Rand) float64 {
 	return rounded(math.Pow(10, s.from+(s.to-s.from)*source.Float64()))
 }
 
-// rounded is to a thousandth, so that all processors come to the same.
+// rounded rounds to a thousandth, so that all processors compute the same.
 func rounded(minutes float64) float64 { return math.Round(1000*minutes) / 1000 }
 
-// choice is what is chosen on a node: the set, empty if none fits, and what preferences say of it,
-// the greater the better.
+// A choice is the chosen set on a node, empty if none fits, and its values by preference. Greater values are better.
 type choice struct {
 	set    shape.Set
 	values []int64
 }
 
-// chooser chooses on a node with so much free.
+// A chooser chooses a set on a node with these free devices.
 type chooser func(free shape.Set, size int) (choice, error)
 
-// policy says where a claim is placed: on the node with the greatest values of those where something
-// fits, the first of several.
+// A policy places a claim on the node with the greatest values among the nodes where a set fits. The first of several equal nodes
+// wins.
 type policy struct {
 	name string
-	// anyNode takes any of several nodes, as kube-scheduler does where scores are equal.
+	// anyNode selects randomly among equal nodes, as kube-scheduler does.
 	anyNode bool
-	// chooses what is taken on a node. There is none where all devices are of one pool without nodes:
-	// no choice of nodes and sets can place a claim that it can't.
+	// chooses returns the chooser for a node. Nil: all devices form one pool without nodes. This is a bound: no choice of nodes and
+	// sets can place a claim that the pool can't.
 	chooses func(*Machine) (chooser, error)
 }
 
-// policies are those that are compared on a machine.
+// policies returns the policies to compare on a machine.
 func policies(m *Machine) []policy {
 	first := func(m *Machine) (chooser, error) { return m.asked() }
 	keepWhole := func(m *Machine) (chooser, error) { return m.asked(m.keepWhole()...) }
@@ -135,8 +131,7 @@ func policies(m *Machine) []policy {
 	return append(all, policy{"KeepWhole", false, keepWhole}, policy{"KeepWhole-any-node", true, keepWhole}, policy{"pool", false, nil})
 }
 
-// chooser is what the policy takes on a node. It asks once: what is chosen depends on nothing but what
-// is free.
+// chooser returns the policy's chooser with a cache, because the choice depends only on the free devices and the size.
 func (p policy) chooser(m *Machine) (chooser, error) {
 	if p.chooses == nil {
 		return nil, nil
@@ -161,13 +156,13 @@ func (p policy) chooser(m *Machine) (chooser, error) {
 	}, nil
 }
 
-// cluster is nodes of one kind, and who chooses among them.
+// A cluster is a set of equal nodes with a policy.
 type cluster struct {
 	machine *Machine
 	devices int
 	free    []shape.Set
 	choose  chooser
-	// chance decides between nodes that are as good, nil: the first is taken.
+	// chance decides between equal nodes. Nil: the first is taken.
 	chance *rand.Rand
 }
 
@@ -175,13 +170,13 @@ func newCluster(m *Machine, nodes int, choose chooser) *cluster {
 	return &cluster{machine: m, devices: nodes * m.all().Len(), free: slices.Repeat([]shape.Set{m.all()}, nodes), choose: choose}
 }
 
-// placement is what a claim got.
+// A placement is the devices of a claim on a node.
 type placement struct {
 	node int
 	set  shape.Set
 }
 
-// place takes devices, if it can.
+// place takes devices, and reports whether it found any.
 func (c *cluster) place(size int) (placement, bool, error) {
 	if c.choose == nil {
 		return placement{}, true, nil
@@ -203,7 +198,7 @@ func (c *cluster) place(size int) (placement, bool, error) {
 		case order > 0:
 			chosen, best, equal = node, got, 1
 		case order == 0 && c.chance != nil:
-			// Each of those that are equal has the same chance.
+			// All equal nodes have the same probability.
 			if equal++; c.chance.IntN(equal) == 0 {
 				chosen, best = node, got
 			}
@@ -212,7 +207,7 @@ func (c *cluster) place(size int) (placement, bool, error) {
 	if chosen < 0 {
 		return placement{}, false, nil
 	}
-	// Nobody is trusted.
+	// Check the choice of every policy.
 	if free := c.free[chosen]; free&best.set != best.set || !slices.Contains(c.machine.sets[size], best.set) {
 		return placement{}, false, fmt.Errorf("%s, %d devices: of %b on node %d %b was chosen", c.machine.Name, size, free, chosen, best.set)
 	}
@@ -226,36 +221,37 @@ func (c *cluster) release(p placement) {
 	}
 }
 
-// warmUp is the share of a trace at the beginning that is not counted: most devices are free then.
+// warmUp is the share of a trace at the start that is not counted, because most devices are free then.
 const warmUp = 0.2
 
-// Tally is what came of claims of one size.
+// A Tally counts the results of claims of one size.
 type Tally struct {
 	Claims int
-	// AtOnce were placed when they arrived, Placed before the trace ended.
+	// AtOnce counts claims that were placed on arrival. Placed counts claims that were placed before the trace ended.
 	AtOnce, Placed int
-	// Waited is the sum of the minutes, until the end for those that were not placed.
+	// Waited is the sum of waiting minutes. Claims that were never placed waited until the end.
 	Waited float64
 }
 
-// Outcome is what came of a trace.
+// An Outcome is the result of a trace.
 type Outcome struct {
-	// Sizes are by the number of devices wanted.
+	// Sizes maps a number of wanted devices to its tally.
 	Sizes map[int]*Tally
-	// Stranded is the share of the device time that is idle while a claim waits that wants no more
-	// devices than are idle.
+	// Stranded is the share of device time that is idle while a claim waits for no more than the idle number of devices.
 	Stranded float64
 }
 
-// replay is a trace that goes on. A claim is tried when it arrives, whoever waits, and those that wait
-// in the order of their arrival whenever one departs, as a scheduler does that holds back nobody. Of
-// those of one size that wait, the first that does not fit stands for all.
+// A replay is a running trace. It handles these events in order of time:
+//
+//  1. A claim arrives. It is tried at once, even if others wait, and waits if it does not fit.
+//  2. A claim departs. Then waiting claims are tried in order of arrival. If one does not fit, later claims of its size are not
+//     tried.
 type replay struct {
 	cluster *cluster
 	trace   *Trace
 	idle    int
 	running departures
-	// waiting are claims that arrived and were not placed, in this order.
+	// waiting are the claims that arrived and are not placed, by arrival.
 	waiting []int
 	now     float64
 	Outcome
@@ -283,7 +279,7 @@ func run(c *cluster, t *Trace) (Outcome, error) {
 	return r.Outcome, nil
 }
 
-// tally is that of the claim, one that nobody reads if the claim is not counted.
+// tally returns the tally for a claim. For a claim in the warm-up it returns a discarded tally.
 func (r *replay) tally(claim int) *Tally {
 	c := r.trace.Claims[claim]
 	if c.Arrival < warmUp*r.trace.End {
@@ -305,7 +301,7 @@ func (r *replay) arrive(claim int) error {
 	return err
 }
 
-// try places a claim, if it can.
+// try places a claim, and reports whether it fits.
 func (r *replay) try(claim int) (bool, error) {
 	c := r.trace.Claims[claim]
 	if c.Devices > r.idle {
@@ -326,7 +322,7 @@ func (r *replay) try(claim int) (bool, error) {
 	return true, nil
 }
 
-// departUntil has all depart whose time has come.
+// departUntil removes the claims that depart until a time.
 func (r *replay) departUntil(at float64) error {
 	for len(r.running) > 0 && r.running[0].at <= at {
 		d := heap.Pop(&r.running).(departure)
@@ -353,7 +349,7 @@ func (r *replay) departUntil(at float64) error {
 	return nil
 }
 
-// advance lets time pass in which nothing happens.
+// advance advances the time without events.
 func (r *replay) advance(to float64) {
 	if passed := to - max(r.now, warmUp*r.trace.End); passed > 0 {
 		for _, claim := range r.waiting {
@@ -366,14 +362,14 @@ func (r *replay) advance(to float64) {
 	r.now = to
 }
 
-// departure is when a claim gives its devices back.
+// A departure is the time at which a claim releases its devices.
 type departure struct {
 	at    float64
 	claim int
 	placement
 }
 
-// departures are a heap, the next first.
+// departures is a heap with the next departure first.
 type departures []departure
 
 func (d departures) Len() int { return len(d) }

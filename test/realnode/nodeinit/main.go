@@ -3,15 +3,14 @@
 
 //go:build linux
 
-// Nodeinit is the first process in the mount namespace and the PID namespace of a
-// node or a pod for tests: the kubelet, containerd and all they start, or the program of the
-// pod, are its descendants or its wards. When it ends, the kernel kills them and takes their mounts apart.
+// Nodeinit is the first process in the mount namespace and the PID namespace of a node or a pod for tests. The kubelet,
+// containerd and their children, or the program of the pod, run in these namespaces. When nodeinit ends, the kernel kills them
+// and removes their mounts.
 //
 //	nodeinit <ready file> <private directory> <host directory>...
 //
-// The host directories are those that kubelet and containerd write to whatever their
-// configuration says: in the namespace, each is a folder of the private directory
-// instead. The ready file appears when everything is mounted.
+// Kubelet and containerd write to the host directories regardless of their configuration. In the namespace, a folder of the
+// private directory replaces each of them. The ready file appears when everything is mounted.
 package main
 
 import (
@@ -39,7 +38,7 @@ func run(args []string, signals <-chan os.Signal) error {
 		return errors.New("usage: nodeinit <ready file> <private directory> <host directory>, any number of those")
 	}
 	if os.Getpid() != 1 {
-		// Or else it would change the mounts of the machine.
+		// Otherwise it would change the mounts of the machine.
 		return errors.New("not the first process of a PID namespace")
 	}
 	ready, private, hostDirs := args[0], args[1], args[2:]
@@ -59,7 +58,7 @@ func run(args []string, signals <-chan os.Signal) error {
 }
 
 func mountAll(private string, hostDirs []string) error {
-	// What is mounted from here on is nobody else's business.
+	// Later mounts are invisible outside this namespace.
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
 		return fmt.Errorf("make mounts private: %w", err)
 	}
@@ -80,8 +79,7 @@ func mountAll(private string, hostDirs []string) error {
 	return nil
 }
 
-// reap lets orphans go that have ended: they are the children of the first process.
-// One signal may be for several.
+// reap reaps ended orphans, which become children of the first process. One signal may announce several ended orphans.
 func reap() {
 	for {
 		pid, err := unix.Wait4(-1, nil, unix.WNOHANG, nil)

@@ -11,8 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestRunRefuses has it change no mounts of the machine. That it works as the first
-// process of a namespace is for test/e2e.
+// TestRunRefuses checks that nodeinit does not change the mounts of the machine. test/e2e runs it as the first process of a
+// namespace.
 func TestRunRefuses(t *testing.T) {
 	require.ErrorContains(t, run([]string{"ready", "private"}, nil), "not the first process of a PID namespace")
 	require.ErrorContains(t, run([]string{"ready"}, nil), "usage: nodeinit")

@@ -1,12 +1,11 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Ociruntime is runc without seccomp filters: it takes them out of the bundle of
-// a container that is to be created, and becomes the runc beside it.
+// Ociruntime is runc without seccomp filters: it removes the filters from the bundle of a new container, and then executes the
+// runc beside it.
 //
-// A runc with filters needs libseccomp, a C library that would have to be installed;
-// one without refuses bundles with a filter, and the kubelet has every sandbox created
-// with one. Nodes for tests and demos run only programs of ours, which need no
+// A runc with filters needs libseccomp, a C library that would have to be installed. A runc without filters refuses bundles with
+// a filter, and the kubelet sets a filter for every sandbox. Nodes for tests and demos run only our programs, which need no
 // filter. Don't use it for anything else.
 package main
 
@@ -27,7 +26,7 @@ func main() {
 	}
 }
 
-// run returns only if something is wrong.
+// run returns only on an error.
 func run(args []string) error {
 	if bundle, creates := bundleToCreate(args); creates {
 		if err := removeSeccomp(filepath.Join(bundle, "config.json")); err != nil {
@@ -45,8 +44,7 @@ func run(args []string) error {
 	return nil
 }
 
-// bundleToCreate returns the directory of the bundle that a command line of runc
-// makes a container of, if it does.
+// bundleToCreate returns the directory of the bundle if a runc command line creates a container.
 func bundleToCreate(args []string) (bundle string, creates bool) {
 	command := slices.IndexFunc(args, func(arg string) bool { return arg == "create" || arg == "run" })
 	if command < 0 {
@@ -63,11 +61,10 @@ func bundleToCreate(args []string) (bundle string, creates bool) {
 			return rest[i+1], true
 		}
 	}
-	return ".", true // as runc has it
+	return ".", true // runc's default
 }
 
-// removeSeccomp rewrites the configuration of a bundle, everything else in it as
-// it was.
+// removeSeccomp removes the filter from a bundle's configuration and keeps everything else.
 func removeSeccomp(path string) error {
 	content, err := os.ReadFile(path)
 	if err != nil {

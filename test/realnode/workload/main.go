@@ -1,14 +1,13 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Workload is the program in the image of a node for tests: it prints what its
-// container was told about its devices and does nothing until it is asked to end, as
-// a training job that has found its accelerators would. Sandboxes run it, too.
+// Workload is the program in the image of a node for tests. It prints the devices that its container sees, and then waits for
+// SIGTERM, like a training job that has found its accelerators. Sandboxes also run it.
 //
 //	workload [-for duration]
 //
-// It prints the variables whose names start with CELSET_, sorted, one a line, and at
-// last a line that names the devices. With -for, it ends by itself.
+// It prints the variables whose names start with CELSET_, sorted, one per line, and finally a line with the names of the devices.
+// With -for, it ends by itself.
 package main
 
 import (
@@ -53,8 +52,8 @@ func printVariables(out io.Writer, environment []string) {
 	fmt.Fprintf(out, "This container has %d devices: %s\n", len(devices), strings.Join(devices, ", "))
 }
 
-// deviceIn returns the name of the device that celset-topology-driver tells about in
-// a variable: the value is pairs of key and value, one of them "device=mla-2".
+// deviceIn returns the name of the device in a variable of celset-topology-driver. The value is key-value pairs, one of them
+// "device=mla-2".
 func deviceIn(variable string) (string, bool) {
 	name, value, _ := strings.Cut(variable, "=")
 	if !strings.HasPrefix(name, "CELSET_DEVICE_") {

@@ -165,8 +165,8 @@ func TestNewDirectory(t *testing.T) {
 	require.ErrorContains(t, err, "directory of CDI specs")
 }
 
-// TestMissingDirectory: /var/run is empty after a reboot, and a driver writes there
-// whenever it started.
+// TestMissingDirectory removes the directory after NewDirectory. Write must create it again, because /var/run is empty after a
+// reboot.
 func TestMissingDirectory(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "cdi")
 	directory, err := NewDirectory(path, "d.test")

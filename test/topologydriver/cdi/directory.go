@@ -17,18 +17,18 @@ import (
 // DefaultDir is where container runtimes look for specs that are written at run time.
 const DefaultDir = "/var/run/cdi"
 
-// class of the CDI devices. Their vendor is the driver.
+// class is the class of the CDI devices. The driver is their vendor.
 const class = "device"
 
-// Directory holds the CDI specs of one driver, among those of others.
+// A Directory holds the CDI specs of one driver. Other drivers may use the same directory.
 type Directory struct {
 	path, driver string
 	files        store.Store
 }
 
-// NewDirectory makes the directory if it does not exist.
+// NewDirectory creates the directory if it does not exist.
 func NewDirectory(path, driver string) (*Directory, error) {
-	// Names of drivers may begin with a digit; of CDI vendors they may not.
+	// Names of drivers may begin with a digit, but names of CDI vendors may not.
 	if driver == "" || driver[0] < 'a' || driver[0] > 'z' {
 		return nil, fmt.Errorf("driver name %q: must begin with a letter, because it is the vendor of CDI devices", driver)
 	}
@@ -39,9 +39,8 @@ func NewDirectory(path, driver string) (*Directory, error) {
 	return &Directory{path: path, driver: driver, files: files}, nil
 }
 
-// Write writes the spec of a claim, in place of one that is there, and returns the
-// qualified name of the CDI device of each device, in their order. A device may be there
-// more than once: it has one CDI device, or one for each share.
+// Write writes or replaces the spec of a claim, and returns the qualified name of the CDI device of each device, in order. A
+// device may occur more than once: it has one CDI device, or one for each share.
 //
 // The container runtime never sees part of a file.
 func (d *Directory) Write(claim types.UID, devices []Device) ([]string, error) {
@@ -82,7 +81,7 @@ func (d *Directory) write(claim types.UID, spec *cdispec.Spec) error {
 	return nil
 }
 
-// Remove removes the spec of a claim. That there is none is no error.
+// Remove removes the spec of a claim. A missing spec is not an error.
 func (d *Directory) Remove(claim types.UID) error {
 	if err := d.files.Delete(d.file(claim)); err != nil {
 		return fmt.Errorf("CDI spec %s: %w", d.Path(claim), err)
@@ -90,13 +89,13 @@ func (d *Directory) Remove(claim types.UID) error {
 	return nil
 }
 
-// Path is that of the spec of a claim.
+// Path returns the path of a claim's spec.
 func (d *Directory) Path(claim types.UID) string { return filepath.Join(d.path, d.file(claim)) }
 
-// kind is the common part of the names of all CDI devices of the driver.
+// kind returns the common part of the names of all CDI devices of the driver.
 func (d *Directory) kind() string { return d.driver + "/" + class }
 
-// file is named as the CDI specification asks of specs that come and go.
+// file returns a name that the CDI specification demands for transient specs.
 func (d *Directory) file(claim types.UID) string {
 	return d.driver + "-" + class + "_" + string(claim) + ".json"
 }

@@ -16,36 +16,33 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// VariablePrefix begins the names of all variables that are set in containers.
+// VariablePrefix begins the names of all variables in containers.
 const VariablePrefix = "CELSET_DEVICE_"
 
-// The keys that come before the attributes in the value of a variable.
+// The keys before the attributes in the value of a variable.
 const (
 	keyDriver = "driver"
 	keyPool   = "pool"
 	keyDevice = "device"
 	keyShare  = "share"
-	// keyCapacity comes before the name of a capacity, which may be that of an attribute,
-	// too. Neither has a colon.
+	// keyCapacity precedes the name of a capacity, because an attribute may have the same name. Names contain no colon.
 	keyCapacity = "capacity:"
 )
 
-// Device is what a container is told of a device.
+// A Device is the information for a container about a device.
 type Device struct {
 	Driver, Pool, Name string
-	// Share tells apart what several claims, or requests of one, have of a device. Empty:
-	// they have all of it.
+	// Share distinguishes the shares of a device. Empty: the claim has the whole device.
 	Share types.UID
-	// Attributes are those of the ResourceSlice.
+	// Attributes are the attributes in the ResourceSlice.
 	Attributes map[resourceapi.QualifiedName]resourceapi.DeviceAttribute
-	// Capacity is what the claim has.
+	// Capacity is the claim's capacity of the device.
 	Capacity map[resourceapi.QualifiedName]resource.Quantity
 }
 
-// Variable is the name of the environment variable of a device: driver and device in
-// upper case, with two underscores between them, and one in place of each dot and hyphen.
-// A device of another driver of the node has another variable, whatever its name. A share
-// of a device has its own, with the share at the end, again after two underscores.
+// Variable returns the name of a device's environment variable: driver and device in upper case, separated by two underscores,
+// with an underscore in place of each dot and hyphen. So devices of different drivers of the node have different variables. A
+// share has its own variable, with the share at the end, again after two underscores.
 func Variable(driver, device string, share types.UID) string {
 	inPlace := strings.NewReplacer(".", "_", "-", "_")
 	name := inPlace.Replace(driver) + "__" + inPlace.Replace(device)
@@ -55,11 +52,9 @@ func Variable(driver, device string, share types.UID) string {
 	return VariablePrefix + strings.ToUpper(name)
 }
 
-// Value is what the variable of a device is set to: pairs of key and value, with "="
-// between the two and a space between pairs. The keys driver, pool and device come first,
-// then share if it is one, the attributes by name, and the capacities by name, with
-// "capacity:" before it. The elements of a list are separated by commas. White space in a
-// value is written as in a URL: %20.
+// Value returns the value of a device's variable: pairs of key and value, with "=" in between, separated by spaces. The keys
+// driver, pool and device come first. Then follow the share (if any), the attributes by name, and the capacities by name, with
+// "capacity:" before the name. Commas separate the elements of a list. White space in a value is escaped as in a URL: %20.
 func (d Device) Value() string {
 	pairs := []string{keyDriver + "=" + d.Driver, keyPool + "=" + d.Pool, keyDevice + "=" + d.Name}
 	if d.Share != "" {
@@ -75,7 +70,7 @@ func (d Device) Value() string {
 	return strings.Join(pairs, " ")
 }
 
-// escape writes what would end a value, or a line of what "env" prints.
+// escape escapes characters that would end a value, or a line in the output of "env".
 var escape = strings.NewReplacer("%", "%25", " ", "%20", "\t", "%09", "\r", "%0D", "\n", "%0A")
 
 func attributeValue(a resourceapi.DeviceAttribute) string {
@@ -107,16 +102,16 @@ func joined[T any](list []T) string {
 	return strings.Join(texts, ",")
 }
 
-// Told is what a container reads from the variable of a device.
+// Told is the parsed value of a variable.
 type Told struct {
 	Driver, Pool, Device, Share string
-	// Attributes are in the form in which they are told: there is no type.
+	// Attributes are texts, because the variable contains no types.
 	Attributes map[string]string
-	// Capacity is what the container has of the device, or nil.
+	// Capacity is the container's capacity of the device, or nil.
 	Capacity map[string]string
 }
 
-// Parse reads the value of a variable, for tests and for programs in containers.
+// Parse parses the value of a variable, for tests and for programs in containers.
 func Parse(value string) (Told, error) {
 	told := Told{Attributes: map[string]string{}}
 	for _, pair := range strings.Split(value, " ") {

@@ -24,7 +24,7 @@ func newCommand(o *options) *cobra.Command {
 		func(ctx context.Context) error { return run(ctx, o) })
 }
 
-// run serves until the context ends, which is no error, or a driver can't go on.
+// run serves until the context ends, which is no error, or until a driver fails.
 func run(ctx context.Context, o *options) error {
 	config, err := o.config()
 	if err != nil {

@@ -31,14 +31,13 @@ import (
 
 const kubeconfig = "--kubeconfig=testdata/kubeconfig.yaml"
 
-// parse has options from flags, as the command would.
+// parse returns options from flags, as the command parses them.
 func parse(t *testing.T, args ...string) (*options, error) {
 	t.Helper()
 	o := newOptions()
 	o.registry = metrics.NewKubeRegistry()
 	command := newCommand(o)
-	// Flags of logging may be applied only once in a process, so what comes after them is
-	// run as the command would.
+	// Logging flags may be applied only once in a process, so the test runs only the later steps of the command.
 	err := command.ParseFlags(args)
 	if err == nil {
 		err = command.ValidateArgs(command.Flags().Args())
@@ -83,7 +82,7 @@ func TestFlags(t *testing.T) {
 	}
 }
 
-// TestEnvironment: a DaemonSet says in the environment what it can't say in flags.
+// TestEnvironment checks the environment variables that a DaemonSet sets per node.
 func TestEnvironment(t *testing.T) {
 	t.Setenv("NODE_NAME", "node-7")
 	t.Setenv("POD_UID", "uid-7")
@@ -98,7 +97,7 @@ func TestEnvironment(t *testing.T) {
 	require.Equal(t, "/var/run/cdi", config.CDIDir)
 }
 
-// TestMachine: all drivers of a machine are those of the node, and of its own values.
+// TestMachine checks that all drivers of a machine get the node's name and values.
 func TestMachine(t *testing.T) {
 	o, err := parse(t, kubeconfig, "--node-name=node-7", "--topology=ring", "--machine=hgx-h100")
 	require.NoError(t, err)
@@ -110,7 +109,7 @@ func TestMachine(t *testing.T) {
 	require.Equal(t, modelled.Topology("node-7"), config.Topology)
 }
 
-// TestSlices: the devices of a file are those of the node.
+// TestSlices checks that the devices of a file become the node's devices.
 func TestSlices(t *testing.T) {
 	o, err := parse(t, kubeconfig, "--node-name=node-7", "--topology=ring", "--slices=testdata/slices.yaml")
 	require.NoError(t, err)
@@ -127,7 +126,7 @@ func TestSlices(t *testing.T) {
 	require.Equal(t, []string{"node-7 node-7 gpu.example.com/gpu-0 1", "node-7 node-7 gpu.example.com/gpu-1 1", "node-7 node-7 nic.example.com/nic-0 0"}, told)
 }
 
-// shortDir is short enough for sockets.
+// shortDir returns a directory with a path short enough for sockets.
 func shortDir(t *testing.T) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "celset-")
@@ -136,7 +135,7 @@ func shortDir(t *testing.T) string {
 	return dir
 }
 
-// TestAddressInUse: the program ends, and leaves no socket, if it can't serve.
+// TestAddressInUse checks that the program ends without leaving a socket if it can't serve.
 func TestAddressInUse(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
@@ -150,7 +149,7 @@ func TestAddressInUse(t *testing.T) {
 	require.Empty(t, entries)
 }
 
-// TestRun runs the program beside an API server and asks it what others ask.
+// TestRun runs the program with an API server and calls its endpoints.
 func TestRun(t *testing.T) {
 	cp := env.APIServer(t, env.TopologyDriver)
 	client := cp.Client()
@@ -199,7 +198,7 @@ func TestRun(t *testing.T) {
 	require.Zero(t, code)
 }
 
-// get returns status and body; zero if nobody answers.
+// get returns status and body, or zero values without an answer.
 func get(url string) (code int, body string) {
 	response, err := http.Get(url)
 	if err != nil {
@@ -213,7 +212,7 @@ func get(url string) (code int, body string) {
 	return response.StatusCode, string(content)
 }
 
-// TestPage: docs/topology-driver.md has all flags, and what is published by default.
+// TestPage checks that docs/topology-driver.md has all flags, and the devices published by default.
 func TestPage(t *testing.T) {
 	content, err := os.ReadFile("../../../docs/topology-driver.md")
 	require.NoError(t, err)

@@ -22,22 +22,22 @@ import (
 	"github.com/celset/celset/test/topologydriver/cdi"
 )
 
-// options are what the flags say.
+// options are the values of the flags.
 type options struct {
 	program.Options
 	wiring topologydriver.Wiring
 	kind   string
-	// machine is a model to be published in place of a wiring, empty for none.
+	// machine is the model of a machine to publish instead of a wiring, or empty.
 	machine string
-	// slices is a file of ResourceSlices to be published in place of either.
+	// slices is a file of ResourceSlices to publish instead of a wiring or a machine.
 	slices     string
 	node       string
 	podUID     string
 	kubeletDir string
 	cdiDir     string
-	// registry is that of the process.
+	// registry is the metrics registry of the process.
 	registry topologydriver.Registry
-	// flags tell which were given.
+	// flags records which flags were set.
 	flags *pflag.FlagSet
 }
 
@@ -45,7 +45,7 @@ func newOptions() *options {
 	return &options{
 		Options: program.NewOptions(5, ":8080"),
 		wiring:  topologydriver.Wiring{Devices: 8, Rows: 4, Columns: 4}, kind: string(topology.Ring),
-		// A DaemonSet has no other way to say what differs from node to node.
+		// A DaemonSet can set values per node only through the environment.
 		node: os.Getenv("NODE_NAME"), podUID: os.Getenv("POD_UID"),
 		kubeletDir: "/var/lib/kubelet", cdiDir: cdi.DefaultDir,
 		registry: processRegistry{},
@@ -79,7 +79,7 @@ func kinds() string {
 	return strings.Join(names, ", ")
 }
 
-// validate says which flags can't be. Topologies say themselves what they can't be.
+// validate rejects invalid combinations of flags. Topologies validate their own parameters.
 func (o *options) validate() error {
 	errs := []error{o.Validate()}
 	if o.node == "" {
@@ -95,11 +95,10 @@ func (o *options) validate() error {
 	return errors.Join(errs...)
 }
 
-// wiringFlags say what a machine says itself. That --topology is given besides is no mistake:
-// DaemonSets give it, and take further flags.
+// wiringFlags conflict with a machine. --topology is allowed beside a machine, because DaemonSets set it and take further flags.
 var wiringFlags = []string{"devices", "rows", "columns", "driver-name", "nic-driver-name", "device-prefix", "peer-list"}
 
-// topology is that of the flags.
+// topology returns the topology of the flags.
 func (o *options) topology() (topology.Topology, error) {
 	var given string
 	var modelled machine.Machine
@@ -128,7 +127,7 @@ func (o *options) topology() (topology.Topology, error) {
 	return modelled.Topology(o.node), nil
 }
 
-// config is what the drivers are started with.
+// config returns the options of the drivers.
 func (o *options) config() (topologydriver.Options, error) {
 	if err := o.validate(); err != nil {
 		return topologydriver.Options{}, err
@@ -159,7 +158,7 @@ func (o *options) client() (kubernetes.Interface, error) {
 	return kubernetes.NewForConfig(config)
 }
 
-// processRegistry is what /metrics shows.
+// processRegistry registers metrics for /metrics.
 type processRegistry struct{}
 
 func (processRegistry) Register(one metrics.Registerable) error { return legacyregistry.Register(one) }

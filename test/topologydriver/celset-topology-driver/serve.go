@@ -17,8 +17,8 @@ import (
 	"github.com/celset/celset/test/topologydriver"
 )
 
-// probes are /healthz, which fails if the kubelet would get no answer, and /readyz, which
-// fails until the kubelet knows the drivers.
+// probes serves /healthz, which fails if the kubelet would get no answer, and /readyz, which fails until the kubelet has
+// registered the drivers.
 func probes(drivers *topologydriver.Drivers) http.Handler {
 	return program.Probes(program.Checks{
 		Live:  map[string]healthz.Checker{"sockets": drivers.Healthy},
@@ -32,7 +32,7 @@ func metricsPage() http.Handler {
 	return mux
 }
 
-// serve answers at the address that a flag gives until the context ends.
+// serve serves at the address of a flag until the context ends.
 func serve(ctx context.Context, flag, address string, handler http.Handler) error {
 	if address == program.NoAddress {
 		return nil

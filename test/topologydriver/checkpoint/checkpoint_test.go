@@ -54,7 +54,7 @@ func TestRoundTrip(t *testing.T) {
 	require.Len(t, entries, 1, "nothing is left of how it was written")
 }
 
-// TestStatesDoNotShare: a state that is not stored in the end changes nothing.
+// TestStatesDoNotShare checks that a derived state does not change its origin, because it may never be stored.
 func TestStatesDoNotShare(t *testing.T) {
 	before := example()
 	after := before.With("uid-b", Claim{Name: "b"}).Without("uid-a")
@@ -64,8 +64,7 @@ func TestStatesDoNotShare(t *testing.T) {
 	require.Zero(t, State{}.Without("uid-a").Devices())
 }
 
-// TestLayoutMeansNothing: who formats the file, or adds what a later driver would, has not
-// damaged it.
+// TestLayoutMeansNothing checks that reformatting the file, or adding fields of a later driver, does not damage it.
 func TestLayoutMeansNothing(t *testing.T) {
 	file := newFile(t)
 	require.NoError(t, file.Store(example()))
@@ -114,7 +113,7 @@ func TestErrors(t *testing.T) {
 		"something else":   {"{}", "has no version"},
 		"a changed device": {strings.Replace(stored, "d-0", "d-9", 1), "the checksum is not that of the content"},
 		"no state":         {`{"version": "v1", "checksum": ""}`, "the checksum is not that of the content"},
-		// The checksum is right.
+		// The checksum is valid.
 		"another type": {`{"version": "v1", "checksum": "12ae32cb1ec02d01eda3581b127c1fee3b0dc53572ed6baf239721a03d82e126", "state": ""}`, "cannot unmarshal string"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -147,7 +146,7 @@ func TestErrors(t *testing.T) {
 	})
 }
 
-// TestFormat: a driver of this version is to read what any other of this format wrote.
+// TestFormat pins the format: a driver must read files of all other drivers with this version.
 func TestFormat(t *testing.T) {
 	file := newFile(t)
 	require.NoError(t, file.Store(State{}.With("uid-a", Claim{Namespace: "ns", Name: "a", Devices: []Device{{Request: "r", Pool: "p", Name: "d"}}})))

@@ -16,14 +16,13 @@ import (
 	"k8s.io/kubernetes/pkg/util/filesystem"
 )
 
-// FileName is that of the checkpoint in its directory.
+// FileName is the name of the checkpoint in its directory.
 const FileName = "checkpoint.json"
 
-// version of the format of the file. A change that an older driver would misread takes
-// a new one.
+// version is the version of the file format. A change that an older driver would misread needs a new version.
 const version = "v1"
 
-// envelope is what is in the file.
+// envelope is the content of the file.
 type envelope struct {
 	Version string `json:"version"`
 	// Checksum is the SHA-256 of State without white space, in hexadecimal.
@@ -31,8 +30,7 @@ type envelope struct {
 	State    json.RawMessage `json:"state"`
 }
 
-// CorruptError means that the file can't be trusted, so nobody knows which devices are
-// in use.
+// CorruptError means that the file is damaged, so the devices in use are unknown.
 type CorruptError struct {
 	Path, Reason string
 }
@@ -54,13 +52,13 @@ func (e *VersionError) Error() string {
 		e.Path, e.Version, version)
 }
 
-// File is a checkpoint.
+// A File is a checkpoint file.
 type File struct {
 	path  string
 	files store.Store
 }
 
-// New makes the directory if it does not exist. The file need not exist.
+// New creates the directory if it does not exist. The file need not exist.
 func New(dir string) (*File, error) {
 	files, err := store.NewFileStore(dir, &filesystem.DefaultFs{})
 	if err != nil {
@@ -69,11 +67,11 @@ func New(dir string) (*File, error) {
 	return &File{path: filepath.Join(dir, FileName), files: files}, nil
 }
 
-// Path is where the file is.
+// Path returns the path of the file.
 func (f *File) Path() string { return f.path }
 
-// Load reads the state: an empty one if there is no file. It fails with a CorruptError
-// or a VersionError if there is one that can't be used.
+// Load reads the state; without a file the state is empty. It fails with a CorruptError or a VersionError if the file can't be
+// used.
 func (f *File) Load() (State, error) {
 	content, err := f.files.Read(FileName)
 	if errors.Is(err, store.ErrKeyNotFound) {
@@ -106,7 +104,7 @@ func (f *File) decode(content []byte) (State, error) {
 	return state, nil
 }
 
-// Store replaces the file, all of it or nothing.
+// Store replaces the file atomically.
 func (f *File) Store(state State) error {
 	content, err := json.Marshal(state)
 	if err != nil {
@@ -126,7 +124,7 @@ func (f *File) Store(state State) error {
 	return nil
 }
 
-// checksum does not depend on the layout of JSON, nor on the Go types of this version.
+// checksum depends neither on the layout of JSON nor on the Go types of this version.
 func checksum(state json.RawMessage) (string, error) {
 	var compact bytes.Buffer
 	if err := json.Compact(&compact, state); err != nil {

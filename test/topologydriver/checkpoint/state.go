@@ -11,40 +11,37 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// State is what is prepared. It is not changed in place: see With and Without.
+// A State holds the prepared claims. It is immutable: see With and Without.
 type State struct {
-	// Claims are all that are prepared.
+	// Claims are all prepared claims.
 	Claims map[types.UID]Claim `json:"claims"`
 }
 
-// Claim is a prepared claim. Name and namespace are for messages.
+// A Claim is a prepared claim. Name and namespace are for messages.
 type Claim struct {
 	Namespace string `json:"namespace"`
 	Name      string `json:"name"`
-	// Devices are those of the driver, in the order of the allocation. There is at least
-	// one.
+	// Devices are the claim's devices of this driver in the order of the allocation, at least one.
 	Devices []Device `json:"devices"`
 }
 
-// Device is a device that was allocated to a claim.
+// A Device is an allocated device.
 type Device struct {
-	// Request is that of the allocation: "request", or "request/subrequest".
+	// Request is the request in the allocation: "request", or "request/subrequest".
 	Request string `json:"request"`
 	Pool    string `json:"pool"`
 	Name    string `json:"name"`
-	// Admin means that the claim has access, and not the device.
+	// Admin means that the claim has admin access without owning the device.
 	Admin bool `json:"admin,omitempty"`
-	// Share is that of the allocation, of a device that several claims can have.
+	// Share is the share ID in the allocation, if several claims can share the device.
 	Share types.UID `json:"share,omitempty"`
-	// Attributes are those that the device had when the claim was prepared: what is
-	// published may change while the claim is in use.
+	// Attributes are the device's attributes when the claim was prepared. Published attributes may change while the claim is in use.
 	Attributes map[resourceapi.QualifiedName]resourceapi.DeviceAttribute `json:"attributes,omitempty"`
-	// Capacity is what the claim has: of a share what it consumes, otherwise what the
-	// device had then.
+	// Capacity is the consumed capacity of a share, or else the capacity of the device when the claim was prepared.
 	Capacity map[resourceapi.QualifiedName]resource.Quantity `json:"capacity,omitempty"`
 }
 
-// With is the state with one more claim, or with another content of one.
+// With returns the state with a claim added or replaced.
 func (s State) With(uid types.UID, claim Claim) State {
 	claims := maps.Clone(s.Claims)
 	if claims == nil {
@@ -54,14 +51,14 @@ func (s State) With(uid types.UID, claim Claim) State {
 	return State{Claims: claims}
 }
 
-// Without is the state with one claim less.
+// Without returns the state without a claim.
 func (s State) Without(uid types.UID) State {
 	claims := maps.Clone(s.Claims)
 	delete(claims, uid)
 	return State{Claims: claims}
 }
 
-// Devices is how many devices are prepared, without those for administrators' access.
+// Devices returns the number of prepared devices, excluding admin access.
 func (s State) Devices() int {
 	count := 0
 	for _, claim := range s.Claims {

@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// resource is a version of a kind that a CRD defines.
+// A resource is a version of a kind in a CRD.
 type resource struct {
 	apiVersion, kind string
 	schema           schema
@@ -24,7 +24,7 @@ func (r resource) name() string {
 	return r.kind + "." + strings.ReplaceAll(r.apiVersion, "/", ".")
 }
 
-// readCRDs reads the versions that are served from the files, in a fixed order.
+// readCRDs reads the served versions from the files, in a fixed order.
 func readCRDs(paths []string) ([]resource, error) {
 	var result []resource
 	for _, path := range slices.Sorted(slices.Values(paths)) {

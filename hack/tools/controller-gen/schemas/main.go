@@ -2,11 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Command schemas writes the JSON schemas of celset's kinds. It reads the Go types with the parser of controller-gen, so that
-// markers mean what they mean in a CRD:
+// markers have the same meaning as in a CRD:
 //
 //	schemas DIRECTORY CRD...
 //
-// It writes a file for each kind, and celset.schema.json for whole manifests, which also has the kinds of the CRDs. See
+// It writes a file for each kind, and celset.schema.json for whole manifests, which also contains the kinds of the CRDs. See
 // schemas/README.md.
 package main
 
@@ -24,10 +24,10 @@ import (
 	"sigs.k8s.io/controller-tools/pkg/markers"
 )
 
-// kinds are the kinds that have a schema.
+// kinds are the kinds with a schema.
 var kinds = []struct {
 	name, apiVersion, path string
-	// anonymous: apiVersion and kind may be left out.
+	// anonymous is set if apiVersion and kind are optional.
 	anonymous bool
 }{
 	{name: "CELDeviceConstraint", apiVersion: "celset.dev/v1alpha1", path: "./apis/celset/v1alpha1"},
@@ -82,13 +82,13 @@ func write(path string, content schema) error {
 	return os.WriteFile(path, text.Bytes(), 0o644)
 }
 
-// reader reads schemas from Go types.
+// A reader reads schemas from Go types.
 type reader struct {
 	parser    *crd.Parser
 	collector *markers.Collector
 }
 
-// newReader adds the markers of Kubernetes that controller-gen does not know: +enum, which it has as +k8s:enum, and those of unions.
+// newReader adds Kubernetes' markers that controller-gen lacks: +enum, which it calls +k8s:enum, and the markers of unions.
 func newReader() (*reader, error) {
 	registry := &markers.Registry{}
 	if err := crdmarkers.Register(registry); err != nil {
@@ -119,7 +119,7 @@ func (r *reader) read(path, name string) (schema, error) {
 	}
 	id := crd.TypeIdent{Package: roots[0], Name: name}
 	r.parser.NeedFlattenedSchemaFor(id)
-	// Types of other packages are not checked, so that errors of types are no errors of the package.
+	// Other packages are not type-checked, so type errors are not errors of this package.
 	if loader.PrintErrors(roots, packages.TypeError) {
 		return nil, fmt.Errorf("package %s has errors", path)
 	}

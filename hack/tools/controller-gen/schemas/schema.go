@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/controller-tools/pkg/markers"
 )
 
-// draft is the version of JSON schema that editors know.
+// draft is the version of JSON schema that editors support.
 const draft = "http://json-schema.org/draft-07/schema#"
 
 // schema is a JSON schema, or a part of one.
@@ -24,10 +24,10 @@ func document(title string, of schema) schema {
 	return result
 }
 
-// link is a link of a Go doc comment.
+// link matches a link in a Go doc comment.
 var link = regexp.MustCompile(`\[([A-Z][A-Za-z.]*)\]`)
 
-// close refuses unknown fields, as the decoders of celset do, and removes what only an API server reads.
+// close refuses unknown fields, as celset's decoders do, and removes extensions for API servers.
 func (s schema) close() {
 	isOpen := s["x-kubernetes-preserve-unknown-fields"] == true
 	maps.DeleteFunc(s, func(key string, _ any) bool { return strings.HasPrefix(key, "x-kubernetes-") })
@@ -57,7 +57,7 @@ func (s schema) property(name string) schema {
 	return property
 }
 
-// identify demands the apiVersion and the kind. anonymous: they may be left out.
+// identify requires the apiVersion and the kind, or makes them optional if anonymous is set.
 func (s schema) identify(apiVersion, kind string, anonymous bool) {
 	s.properties()["apiVersion"] = schema{"type": "string", "const": apiVersion, "description": "The version of the format."}
 	s.properties()["kind"] = schema{"type": "string", "const": kind, "description": "The kind of these parameters."}
@@ -68,8 +68,8 @@ func (s schema) identify(apiVersion, kind string, anonymous bool) {
 	s["required"] = append([]any{"apiVersion", "kind"}, required...)
 }
 
-// unite says that exactly the member of a union is set which the discriminator names. The name of a member begins with a capital
-// letter there.
+// unite requires that exactly the member of a union is set that the discriminator names. The discriminator spells the member with
+// a capital letter.
 func (s schema) unite(info *markers.TypeInfo) {
 	var discriminator string
 	var members []string
@@ -102,8 +102,8 @@ func (s schema) unite(info *markers.TypeInfo) {
 	s["allOf"] = cases
 }
 
-// manifests is a schema for any object of Kubernetes. It checks the parameters that celset reads wherever an object may have them, and
-// objects of the CRDs as a whole.
+// manifests returns a schema for any object of Kubernetes. It checks celset's parameters wherever an object may have them, and
+// whole objects of the CRDs.
 func manifests(of map[string]schema, objects []resource) schema {
 	definitions := schema{}
 	var cases []any
@@ -149,8 +149,8 @@ func kindOf(one any) string {
 	return condition["kind"].(schema)["const"].(string)
 }
 
-// parameters returns the schema of the parameters of an opaque configuration. It chooses the schema by the kind, so that an editor
-// reports mistakes in the fields of that kind only.
+// parameters returns the schema of the parameters of an opaque configuration. It selects the schema by the kind, so that an
+// editor reports only mistakes in the fields of that kind.
 func parameters() schema {
 	var names, cases []any
 	for _, kind := range kinds {

@@ -71,8 +71,7 @@ func newUser(t *testing.T, config *rest.Config) *user {
 	return u
 }
 
-// serve runs a webhook server with a certificate that it signs itself, until the
-// test ends, and returns how the API server reaches it.
+// serve runs a webhook server with a self-signed certificate until the test ends, and returns its address for the API server.
 func serve(t *testing.T) admissionregistrationv1.WebhookClientConfig {
 	t.Helper()
 	const host = "127.0.0.1"
@@ -100,7 +99,7 @@ func serve(t *testing.T) admissionregistrationv1.WebhookClientConfig {
 	}
 }
 
-// configuration is that of the package's documentation.
+// configuration returns the configuration in the package's documentation.
 func configuration(of admissionregistrationv1.WebhookClientConfig) *admissionregistrationv1.ValidatingWebhookConfiguration {
 	return &admissionregistrationv1.ValidatingWebhookConfiguration{
 		ObjectMeta: metav1.ObjectMeta{Name: "celset-placement"},
@@ -118,7 +117,7 @@ func configuration(of admissionregistrationv1.WebhookClientConfig) *admissionreg
 	}
 }
 
-// ours returns the annotations of a Placement that celset decides, and nobody else.
+// ours returns the annotations of a Placement that only celset decides.
 func ours() map[string]string {
 	return map[string]string{wellknown.AnnotationPlacement: "true", clusterv1beta1.PlacementDisableAnnotation: "true"}
 }
@@ -131,7 +130,7 @@ func placed(t testing.TB, spec string) *clusterv1beta1.Placement {
 	return object
 }
 
-// waitForWebhook waits until the API server has heard of the webhook and asks it.
+// waitForWebhook waits until the API server calls the webhook.
 func (u *user) waitForWebhook(t *testing.T) {
 	t.Helper()
 	probe := placed(t, "numberOfClusters: -1")
@@ -193,8 +192,7 @@ func TestRealAPIServer(t *testing.T) {
 	t.Run("what was stored earlier", func(t *testing.T) { requireRatcheted(t, u, earlier, where) })
 }
 
-// requireRatcheted changes a stored Placement, one expression of which does not
-// compile, and deletes it.
+// requireRatcheted changes and deletes a stored Placement with an expression that does not compile.
 func requireRatcheted(t *testing.T, u *user, object *clusterv1beta1.Placement, where string) {
 	t.Helper()
 	warning := fmt.Sprintf("was misconfigured before: %sline 1, column 38: Syntax error: token recognition error at: '= '", where)

@@ -45,13 +45,13 @@ func TestRightsBecomeBindings(t *testing.T) {
 				require.Equal(t, object.Name, object.Spec.ClusterSet)
 			}
 			require.ElementsMatch(t, want, got)
-			// The garbage collector may take half a minute to learn of the kinds of a hub.
+			// The garbage collector may need half a minute to discover the kinds of a hub.
 		}, 2*time.Minute, 50*time.Millisecond)
 	}
 	for _, name := range []string{"eu", "us", "cn"} {
 		create(&clusterv1beta2.ManagedClusterSet{ObjectMeta: metav1.ObjectMeta{Name: name}})
 	}
-	create(&clusterv1beta2.ManagedClusterSetBinding{ // somebody's
+	create(&clusterv1beta2.ManagedClusterSetBinding{ // a user's own binding
 		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "cn"},
 		Spec:       clusterv1beta2.ManagedClusterSetBindingSpec{ClusterSet: "cn"},
 	})

@@ -29,7 +29,7 @@ import (
 
 const isGPU = `managedCluster.metadata.labels["gpu"] == "yes"`
 
-// TestDecisionFollows: a decision follows changes of clusters, bindings and annotations.
+// TestDecisionFollows checks that a decision follows changes of clusters, bindings and annotations.
 func TestDecisionFollows(t *testing.T) {
 	f := newFleet(t)
 	f.join(t, "a", map[string]string{"gpu": "yes"})
@@ -128,7 +128,7 @@ func TestForeignDecisionIsKept(t *testing.T) {
 	f.requireCondition(t, p, clusterv1beta1.PlacementConditionMisconfigured, "False "+wellknown.ReasonConfigured)
 }
 
-// eventsOf returns reason and action of the events about a Placement, each once, sorted.
+// eventsOf returns the distinct reasons and actions of the events about a Placement, sorted.
 func (f fleet) eventsOf(t *testing.T, object *clusterv1beta1.Placement) []string {
 	t.Helper()
 	var list eventsv1.EventList
@@ -172,7 +172,7 @@ func TestPreview(t *testing.T) {
 		require.Equal(t, live.Generation, condition.ObservedGeneration)
 	}
 
-	// Nothing is remembered of an object with the UID and the generation of the stored one.
+	// An object with the UID and the generation of the stored one leaves no trace in the caches.
 	pretender := live.DeepCopy()
 	pretender.Spec.Predicates = predicates(`false`)
 	result, err = preview.Schedule(t.Context(), pretender, time.Time{})
@@ -182,7 +182,7 @@ func TestPreview(t *testing.T) {
 	must(t, err)
 	require.Equal(t, f.names("a"), candidatesOf(result))
 
-	// At another time.
+	// A preview can decide for another time.
 	timed := live.DeepCopy()
 	timed.Spec.Predicates = predicates(`now() < timestamp("2026-08-01T12:00:00Z")`)
 	at := time.Date(2026, 8, 1, 11, 59, 59, 0, time.UTC)

@@ -23,9 +23,9 @@ import (
 	"github.com/celset/celset/placement/controller"
 )
 
-// TestUnreadableObjectsOnAHub: an API server stores objects that Go can't decode, or not in hours. They have large amounts, times
-// with an offset of a hundred hours, or large sizes of groups. Without [controller.Guard] no list with such an object can be read.
-// With it the other objects are read, and the unreadable one too if it can be decoded without its status.
+// TestUnreadableObjectsOnAHub stores objects that Go can't decode, or only in hours: with large amounts, times with an offset of
+// a hundred hours, or large sizes of groups. Without [controller.Guard] a list with such an object can't be read. With it the
+// other objects are read, and also the unreadable one if it can be decoded without its status.
 func TestUnreadableObjectsOnAHub(t *testing.T) {
 	const unreadable = "2024-01-01T00:00:00+99:99"
 	f := newFleet(t)

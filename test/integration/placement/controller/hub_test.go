@@ -26,8 +26,7 @@ import (
 	"github.com/celset/celset/test/internal/env"
 )
 
-// A hub is a real API server with the kinds of Open Cluster Management, on which the
-// controller runs.
+// A hub is a real API server with the kinds of Open Cluster Management and the running controller.
 type hub struct{ *env.Hub }
 
 func TestMain(m *testing.M) { env.Main(m, env.NoLeaks) }
@@ -87,7 +86,7 @@ func must(t testing.TB, err error) {
 	require.NoError(t, err)
 }
 
-// patience is the time after which a test fails because something has not happened.
+// patience limits each wait.
 const patience = 2 * time.Minute
 
 // eventually waits until two values are equal. It fails with their difference.
@@ -120,7 +119,7 @@ func newFleet(t *testing.T) fleet {
 	return f
 }
 
-// create creates an object, and deletes it after the test if it is still there.
+// create creates an object, and deletes it after the test if it still exists.
 func (f fleet) create(t *testing.T, object client.Object) {
 	t.Helper()
 	must(t, f.Create(t.Context(), object))
@@ -186,8 +185,7 @@ func (f fleet) requireSelected(t *testing.T, object *clusterv1beta1.Placement, n
 	eventually(t, want, func() map[string][]string { return f.selected(t, object) })
 }
 
-// condition returns status and reason of a condition, and "" if there is none for the
-// current generation.
+// condition returns status and reason of a condition, or "" if it has no condition for the current generation.
 func (f fleet) condition(t *testing.T, object *clusterv1beta1.Placement, kind string) string {
 	t.Helper()
 	live := &clusterv1beta1.Placement{}

@@ -39,7 +39,7 @@ func TestMain(m *testing.M) {
 	})
 }
 
-// run runs the controller as the program does, and returns what ends it.
+// run runs the controller as the program does, and returns a function that stops it.
 func run(t *testing.T) (stop func()) {
 	t.Helper()
 	config := shared.ConfigOf(t, env.Placement.Name)
@@ -50,7 +50,7 @@ func run(t *testing.T) (stop func()) {
 	})
 }
 
-// team is a namespace to which the set of its name is bound.
+// A team is a namespace with a bound set of the same name.
 type team string
 
 func newTeam(t *testing.T, name string) team {
@@ -115,7 +115,7 @@ func change[T client.Object](t *testing.T, object T, mutate func(T)) {
 	require.NoError(t, env.Change(t.Context(), shared, object, mutate))
 }
 
-// selected are the clusters of a Placement by the names of its PlacementDecisions.
+// selected maps the PlacementDecisions of a Placement to their clusters.
 func (of team) selected(t *testing.T, name string) map[string][]string {
 	t.Helper()
 	var list clusterv1beta1.PlacementDecisionList
@@ -130,7 +130,7 @@ func (of team) selected(t *testing.T, name string) map[string][]string {
 	return result
 }
 
-// published are the PlacementDecisions of SIG Multicluster, as a consumer finds them.
+// published returns the PlacementDecisions of SIG Multicluster, found as a consumer finds them.
 func (of team) published(t *testing.T, name string) map[string]profilev1alpha1.PlacementDecision {
 	t.Helper()
 	var list profilev1alpha1.PlacementDecisionList
@@ -142,7 +142,7 @@ func (of team) published(t *testing.T, name string) map[string]profilev1alpha1.P
 	return result
 }
 
-// referred are the ClusterProfiles in these.
+// referred maps these PlacementDecisions to their ClusterProfiles.
 func (of team) referred(t *testing.T, name string) map[string][]string {
 	t.Helper()
 	result := map[string][]string{}
@@ -156,8 +156,7 @@ func (of team) referred(t *testing.T, name string) map[string][]string {
 	return result
 }
 
-// requireSelected waits until both kinds of decisions have these clusters, in one object
-// each.
+// requireSelected waits until both kinds of decisions have these clusters, in one object each.
 func (of team) requireSelected(t *testing.T, name string, clusters ...string) {
 	t.Helper()
 	want := map[string][]string{name + "-decision-1": append([]string{}, clusters...)}

@@ -17,7 +17,7 @@ import (
 	"github.com/celset/celset/internal/testing/cases"
 )
 
-// meddling is what others do to a PlacementDecision of either kind.
+// meddling returns changes that other writers make to a PlacementDecision of either kind.
 func meddling(object client.Object, key, another string, empty, add func()) map[string]func() {
 	labels := object.GetLabels()
 	return map[string]func(){
@@ -29,7 +29,7 @@ func meddling(object client.Object, key, another string, empty, add func()) map[
 	}
 }
 
-// Whatever others do to PlacementDecisions of either kind, and at whatever moment, these become what they were.
+// The controller restores PlacementDecisions of either kind after any change by others at any time.
 func TestStoryMeddledDecisions(t *testing.T) {
 	run(t)
 	of := newTeam(t, "meddlers")

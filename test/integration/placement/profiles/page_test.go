@@ -25,7 +25,7 @@ import (
 
 var blocks = regexp.MustCompile("(?ms)^```(\\w*)\n(.*?)^```$")
 
-// TestPage follows docs/ocm.md: the objects there lead to the decision that it shows.
+// TestPage follows docs/ocm.md: its objects lead to the decision on the page.
 func TestPage(t *testing.T) {
 	root, err := controlplane.ModuleRoot()
 	require.NoError(t, err)
@@ -61,7 +61,7 @@ func TestPage(t *testing.T) {
 	require.Equal(t, want.SchedulerName, got.SchedulerName)
 }
 
-// apply applies the objects of a block, with their status, as who they are of does.
+// apply applies the objects of a block with their status, as their owners do.
 func apply(t *testing.T, block string) {
 	t.Helper()
 	config := shared.RESTConfig()

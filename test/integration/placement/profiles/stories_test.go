@@ -39,9 +39,8 @@ func healthy(is metav1.ConditionStatus) []metav1.Condition {
 	return []metav1.Condition{{Type: profilev1alpha1.ClusterConditionControlPlaneHealthy, Status: is, Reason: "Probed", LastTransitionTime: metav1.Now()}}
 }
 
-// A user selects clusters by what their manager reports of them, and is decided for again
-// when that changes. A profile of the same name in another namespace is another cluster, and
-// none of this hub.
+// A user selects clusters by properties that their manager reports, and the decision follows changes. A profile of the same name
+// in another namespace is another cluster, which does not belong to this hub.
 func TestStoryClustersAreSelectedByProperties(t *testing.T) {
 	run(t)
 	team := newTeam(t, "props")
@@ -68,8 +67,8 @@ func TestStoryClustersAreSelectedByProperties(t *testing.T) {
 	team.requireSelected(t, "claimed", "oslo", "rome")
 }
 
-// A cluster of which the control plane is not healthy is left unless that is tolerated, as
-// one that is not available is on a hub of Open Cluster Management.
+// A cluster with an unhealthy control plane is not selected unless this is tolerated, like an unavailable cluster on a hub of
+// Open Cluster Management.
 func TestStoryUnhealthyClustersAreLeft(t *testing.T) {
 	run(t)
 	team := newTeam(t, "health")
@@ -94,8 +93,7 @@ func TestStoryUnhealthyClustersAreLeft(t *testing.T) {
 	team.requireSelected(t, "any", "oslo", "paris", "rome")
 }
 
-// The label of the namespace says which set its clusters are in, as SIG Multicluster has it,
-// unless one of the profile does.
+// The label of the namespace names the set of its clusters, as in SIG Multicluster, unless the profile has a label itself.
 func TestStorySetsOfNamespaces(t *testing.T) {
 	run(t)
 	team, other := newTeam(t, "grouped"), newTeam(t, "other")
@@ -125,7 +123,7 @@ func TestStorySetsOfNamespaces(t *testing.T) {
 	other.requireSelected(t, "any", "rome")
 }
 
-// Scores of a cluster are in the namespace of its name.
+// The scores of a cluster are in the namespace with its name.
 func TestStoryScores(t *testing.T) {
 	run(t)
 	team := newTeam(t, "scored")
@@ -152,7 +150,7 @@ func TestStoryScores(t *testing.T) {
 	team.requireSelected(t, "best", "lyon")
 }
 
-// What managers report may be anything that the API server stores: others are decided.
+// Managers may report anything that the API server stores: other clusters are still selected.
 func TestStoryHostileProfiles(t *testing.T) {
 	run(t)
 	team := newTeam(t, "hostile")
@@ -166,7 +164,7 @@ func TestStoryHostileProfiles(t *testing.T) {
 		`{"status":{"properties":[{"name":"a","value":"b","lastObservedTime":"2024-01-01T00:00:00+99:99"}]}}`,
 		`{"status":{"conditions":[{"type":"ControlPlaneHealthy","status":"False","reason":"x","message":"","lastTransitionTime":"2024-01-01t00:00:00z"}]}}`,
 	} {
-		// An object without Go type, which the answer can be read into.
+		// The object is unstructured, so that the client can decode the answer.
 		object := &unstructured.Unstructured{}
 		object.SetGroupVersionKind(profilev1alpha1.GroupVersion.WithKind(profilev1alpha1.ClusterProfileKind))
 		object.SetNamespace(fleet)
@@ -181,8 +179,8 @@ func TestStoryHostileProfiles(t *testing.T) {
 	team.requireSelected(t, "any", "later", "many")
 }
 
-// A controller that dies loses nothing: what it selected stays selected, and what happened
-// meanwhile is caught up with, in both kinds of decisions.
+// A controller that dies loses nothing: selected clusters stay selected, and after a restart both kinds of decisions follow the
+// changes made meanwhile.
 func TestStoryRestart(t *testing.T) {
 	stop := run(t)
 	team := newTeam(t, "restart")
@@ -205,8 +203,8 @@ func TestStoryRestart(t *testing.T) {
 	team.requireSelected(t, "all", "0", "b", "c")
 }
 
-// Consumers of SIG Multicluster's PlacementDecisions find slices of up to 100 profiles under one
-// key, owned by the Placement. A cluster that stays selected is never missing from all of them.
+// Consumers of SIG Multicluster's PlacementDecisions find slices of up to 100 profiles with one decision key, owned by the
+// Placement. A cluster that stays selected is always in some slice.
 func TestStoryPublishedDecisions(t *testing.T) {
 	run(t)
 	team := newTeam(t, "published")

@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// now is the processor time of this thread: on a busy machine others have the rest.
+// now returns the processor time of this thread, which does not depend on other load of the machine.
 func now() time.Duration {
 	var at unix.Timespec
 	if err := unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &at); err != nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/celset/celset/test/internal/redteam/expensive"
 )
 
-// tooLong ends the test: an evaluation should have ended long ago, on a busy machine, too.
+// tooLong ends the test: even on a busy machine, an evaluation should have ended long before.
 const tooLong = 3 * time.Minute
 
 func environments(t testing.TB) []*expensive.Environment {
@@ -26,7 +26,7 @@ func environments(t testing.TB) []*expensive.Environment {
 	return []*expensive.Environment{devices, clusters}
 }
 
-// TestAllOverloadsAreReached: a search that does not try a function says nothing of it.
+// TestAllOverloadsAreReached checks that the search tries every function, because it finds nothing about other functions.
 func TestAllOverloadsAreReached(t *testing.T) {
 	for _, environment := range environments(t) {
 		var compiled int
@@ -49,7 +49,7 @@ func TestAllOverloadsAreReached(t *testing.T) {
 	}
 }
 
-// genome is the same for the same number; the first is empty.
+// genome returns fixed bytes for a number. The first genome is empty.
 func genome(number uint64) []byte {
 	result := make([]byte, number%40)
 	for i := range result {
@@ -59,8 +59,8 @@ func genome(number uint64) []byte {
 	return result
 }
 
-// FuzzExpensive looks for expressions that go on after their context has ended, or take more time or
-// memory than their cost says. The clock is read while fuzzing only: a change is never refused by it.
+// FuzzExpensive looks for expressions that continue after their context has ended, or that exceed the time or memory of their
+// cost. It judges time only while fuzzing, so that normal test runs never fail by time.
 func FuzzExpensive(f *testing.F) {
 	of, timed := environments(f), flag.Lookup("test.fuzz").Value.String() != ""
 	for i := range uint64(40) {

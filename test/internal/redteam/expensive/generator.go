@@ -1,12 +1,11 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package expensive makes expressions that may take more time, or allocate more, than their cost in CEL
-// says, for fuzzing.
+// Package expensive generates expressions that may exceed the time or memory of their cost in CEL, for fuzzing.
 //
-// The cost is all that limits what an expression does, so it has to be about proportional to the time. For
-// each overload of each function of an environment there are calls with operands of all sizes, nested and
-// in loops. Which one is made is a function of a string of bytes, so that Go's fuzzing looks for such strings:
+// The cost is the only limit of an expression, so it must be roughly proportional to the time. For each overload of each function
+// of an environment the package generates calls with operands of all sizes, nested and in loops. A string of bytes determines the
+// expression, so that Go's fuzzing can search such strings:
 //
 //	make fuzz-expensive FUZZTIME=1h
 package expensive
@@ -23,14 +22,14 @@ import (
 	"github.com/google/cel-go/common/types"
 )
 
-// Calls are all overloads of an environment that an expression can name.
+// Calls holds all overloads of an environment that an expression can name.
 type Calls struct {
 	all       []*Call
 	functions map[string]*decls.FunctionDecl
 }
 
-// NewCalls lists the overloads of functions, in a fixed order. Those that only macros can
-// call are left out, and those of the authorizer, of which expressions here have none.
+// NewCalls lists the overloads of functions in a fixed order. It omits overloads for macros only, and the authorizer's, because
+// expressions here have no authorizer.
 func NewCalls(functions map[string]*decls.FunctionDecl) *Calls {
 	result := &Calls{functions: functions}
 	for _, name := range slices.Sorted(maps.Keys(functions)) {
@@ -57,7 +56,7 @@ func (c *Calls) All() []*Call { return c.all }
 
 func (c *Calls) has(function string) bool { return c.functions[function] != nil }
 
-// returning are the calls that make a value of a type.
+// returning returns the calls whose result has a type.
 func (c *Calls) returning(t *types.Type) []*Call {
 	var result []*Call
 	for _, call := range c.all {
@@ -68,7 +67,7 @@ func (c *Calls) returning(t *types.Type) []*Call {
 	return result
 }
 
-// fits tells whether type parameters can make one type the other.
+// fits reports whether an assignment of type parameters makes both types equal.
 func fits(parameter, t *types.Type) bool {
 	if parameter.Kind() == types.TypeParamKind {
 		return true
@@ -84,8 +83,8 @@ func fits(parameter, t *types.Type) bool {
 	return true
 }
 
-// Expression makes an expression around a call, from any bytes. It need not compile, and
-// there is none, "", if a parameter is of a type that nothing makes.
+// Expression generates an expression around a call from any bytes. The expression may not compile. It is "" if no generator
+// exists for the type of a parameter.
 func (c *Calls) Expression(call *Call, genome []byte) string {
 	g := &generator{calls: c, genome: genome}
 	text, ok := g.root(call)
@@ -96,22 +95,22 @@ func (c *Calls) Expression(call *Call, genome []byte) string {
 }
 
 const (
-	// mostDepth is how deep calls are nested.
+	// mostDepth limits the nesting of calls.
 	mostDepth = 3
-	// mostLength is about how long an expression gets, so that it can be a constraint.
+	// mostLength is the approximate maximal length of an expression, so that it can be a constraint.
 	mostLength = 8000
-	// mostWritten is how many elements are written out.
+	// mostWritten limits the number of elements in a list literal.
 	mostWritten = 40
 )
 
-// generator makes one expression. Its choices are bytes: the same ones make the same
-// expression, and where there are no more the simplest is chosen.
+// A generator generates one expression. Each choice consumes a byte: the same bytes generate the same expression, and without
+// further bytes the simplest choice is taken.
 type generator struct {
 	calls  *Calls
 	genome []byte
-	// length is that of all parts so far, names is how many variables were bound.
+	// length is the length of all parts so far. names is the number of bound variables.
 	length, names int
-	// loops is how many loops are around this place.
+	// loops is the number of enclosing loops.
 	loops int
 }
 
@@ -130,19 +129,19 @@ func (g *generator) one(options ...string) string {
 	return result
 }
 
-// repetitions is how often a text of some length is repeated.
+// repetitions returns how often to repeat a text of some length.
 func (g *generator) repetitions(of int) int {
 	n := []int{1, 2, 10, 50, 200, 1000, 3000}[g.choose(7)]
 	return max(1, min(n, (mostLength-g.length)/max(1, of)))
 }
 
-// name returns one that no other variable has.
+// name returns an unused variable name.
 func (g *generator) name() string {
 	g.names++
 	return fmt.Sprintf("v%d", g.names)
 }
 
-// root is a bool: the call, often, and nothing else that costs much.
+// root returns a bool expression that evaluates the call, often repeatedly, and little else.
 func (g *generator) root(c *Call) (string, bool) {
 	loops, size := g.choose(3), []int{1, 10, 30}[g.choose(3)]
 	var before, after strings.Builder
@@ -156,11 +155,11 @@ func (g *generator) root(c *Call) (string, bool) {
 	if !ok {
 		return "", false
 	}
-	// Whatever the result is, a list of it has a size.
+	// A list of the result has a size for any type of result.
 	return before.String() + "[" + call + "].size() == 1" + after.String(), true
 }
 
-// call is a call with operands that fit.
+// call returns a call with operands of matching types.
 func (g *generator) call(c *Call, bound map[string]*types.Type, depth int) (string, bool) {
 	parameters := c.Overload.ArgTypes()
 	arguments := make([]string, len(parameters))
@@ -173,7 +172,7 @@ func (g *generator) call(c *Call, bound map[string]*types.Type, depth int) (stri
 	return written(c, arguments), true
 }
 
-// concrete replaces type parameters, by the same types in one call.
+// concrete replaces type parameters consistently within one call.
 func (g *generator) concrete(t *types.Type, bound map[string]*types.Type) *types.Type {
 	switch t.Kind() {
 	case types.TypeParamKind:
@@ -194,7 +193,7 @@ func (g *generator) concrete(t *types.Type, bound map[string]*types.Type) *types
 	return t
 }
 
-// written is a call as it stands in a text.
+// written formats a call as text.
 func written(c *Call, arguments []string) string {
 	name := c.Function
 	if symbol, ok := operators.FindReverseBinaryOperator(name); ok && len(arguments) == 2 {
@@ -212,7 +211,7 @@ func written(c *Call, arguments []string) string {
 	case operators.LogicalNot:
 		return "!" + arguments[0]
 	case "scores", "sets":
-		arguments[0] = "managedCluster" // only it has any
+		arguments[0] = "managedCluster" // only this variable has it
 	case operators.Negate:
 		return "-" + arguments[0]
 	}
@@ -222,16 +221,16 @@ func written(c *Call, arguments []string) string {
 	return name + "(" + strings.Join(arguments, ", ") + ")"
 }
 
-// Call is what a search is about: one overload of a function.
+// A Call is one overload of a function, the target of a search.
 type Call struct {
 	Function string
 	Overload *decls.OverloadDecl
 }
 
-// String is the name of the overload with its function.
+// String returns the names of the function and of the overload.
 func (c *Call) String() string { return c.Function + " " + c.Overload.ID() }
 
-// value is an operand of a type: written out, doubled a few times, or the result of a call.
+// value returns an operand of a type: a literal, a value doubled several times, or the result of a call.
 func (g *generator) value(t *types.Type, depth int) (string, bool) {
 	if depth > 0 && g.length < mostLength {
 		switch g.choose(6) {
@@ -251,7 +250,7 @@ func (g *generator) value(t *types.Type, depth int) (string, bool) {
 	return g.literal(t, depth)
 }
 
-// doubled adds a value to itself.
+// doubled returns a value added to itself.
 func (g *generator) doubled(t *types.Type, depth int) (string, bool) {
 	switch t.Kind() {
 	case types.StringKind, types.ListKind, types.BytesKind:
@@ -275,7 +274,7 @@ func (g *generator) doubled(t *types.Type, depth int) (string, bool) {
 	return text.String() + last + strings.Repeat(")", n+1), true
 }
 
-// literal is a value without calls, but for types that have no other ones.
+// literal returns a value without calls, unless the type has no other values.
 func (g *generator) literal(t *types.Type, depth int) (string, bool) {
 	switch t.Kind() {
 	case types.BoolKind:
@@ -317,7 +316,7 @@ func (g *generator) literal(t *types.Type, depth int) (string, bool) {
 	return g.named(t)
 }
 
-// named are types that only functions make, by their names.
+// named returns a value of a named type that only functions create.
 func (g *generator) named(t *types.Type) (string, bool) {
 	switch t.TypeName() {
 	case "kubernetes.Quantity":
@@ -336,19 +335,19 @@ func (g *generator) named(t *types.Type) (string, bool) {
 	return "", false
 }
 
-// fragments are what texts are made of: what functions read, and what patterns are.
+// fragments are parts of texts: inputs of functions, and parts of patterns.
 var fragments = []string{
 	"a", "a,", " ", "1", "9", "é", "😀", "%s", "%d%x", "1.", "/a", "a=1&", "[", "[1],", "1h", "%20", "A",
 	"(a|b)*", "a?", ".*", "[a-z]+", "a{9}", "(a+)+", "\\\\pL", "b|", "\\\\\\\\", "-", "x.",
 }
 
-// whole are texts that have a meaning.
+// whole are complete inputs of functions.
 var whole = []string{
 	"2026-01-01T00:00:00Z", "10.0.0.0/8", "10.1.2.3", "fe80::1", "1.2.3", "v1.2", "1e9", "1e1000", "1Gi", "America/New_York", "+12:00",
 	"https://example.com/a?b=c", "%.9f", "true", "dns1123Label", "{\"a\": [1, 2.5, null]}", "(?i)\\\\pL{99}", "((a{9}){9}){9}", "1h2m3s", "-0x1",
 }
 
-// text is a literal.
+// text returns a string literal.
 func (g *generator) text() string {
 	if g.choose(4) == 1 {
 		return "'" + g.one(whole...) + "'"
@@ -380,7 +379,7 @@ func (g *generator) list(of *types.Type, depth int) (string, bool) {
 		other, ok := g.value(of, 0)
 		return "[" + element + ", " + other + "]", ok
 	}
-	// Long lists are made by doubling: written out, it is the compiler that is measured.
+	// Long lists are created by doubling: a long literal would measure the compiler.
 	n := min(mostWritten, g.repetitions(len(element)+1))
 	g.length += n * (len(element) + 1)
 	return "[" + strings.TrimSuffix(strings.Repeat(element+",", n), ",") + "]", true
@@ -407,7 +406,7 @@ func (g *generator) mapOf(key, value *types.Type, depth int) (string, bool) {
 	}
 }
 
-// bind says what the parameters of a type stand for where it is another type.
+// bind assigns types to the type parameters, so that the first type becomes the second.
 func bind(parameter, t *types.Type) map[string]*types.Type {
 	bound := map[string]*types.Type{}
 	var match func(p, t *types.Type)

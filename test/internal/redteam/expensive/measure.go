@@ -20,34 +20,32 @@ import (
 )
 
 const (
-	// Deadline is that of one evaluation.
+	// Deadline is the deadline of one evaluation.
 	Deadline = 250 * time.Millisecond
-	// MostBytes is what one evaluation may allocate, also if it is garbage at once.
+	// MostBytes is the maximal number of bytes that one evaluation may allocate, including garbage.
 	MostBytes = 512 << 20
 
-	// mostPerUnit and mostBytesPerUnit are what a unit of cost may take: ten times what it stands for, and four
-	// times as many bytes as the most that any function is known to make. Less than leastTime and leastBytes in
-	// all is never wrong.
+	// mostPerUnit and mostBytesPerUnit limit time and bytes per unit of cost: ten times the nominal time, and four times the most
+	// bytes of any tested function. Evaluations below leastTime and leastBytes are always accepted.
 	mostPerUnit      = 2500 * time.Nanosecond
 	mostBytesPerUnit = 2 << 10
 	leastTime        = 25 * time.Millisecond
 	leastBytes       = 4 << 20
-	// again is how often what looks bad is measured: the least counts, since a machine can only be slower
-	// than it is.
+	// again is the number of measurements of a suspicious evaluation. The least counts, because other load only slows it down.
 	again = 12
 )
 
 // Evaluation is an expression that compiled.
 type Evaluation func(context.Context) (cost uint64, err error)
 
-// Environment compiles expressions without variables, or with those that it has.
+// An Environment compiles expressions, with its variables if it has any.
 type Environment struct {
 	Name    string
 	Calls   *Calls
 	Compile func(expression string) (Evaluation, error)
 }
 
-// Devices is the environment of constraints.
+// Devices returns the environment of constraints.
 func Devices() (*Environment, error) {
 	environment, err := device.NewEnvironment(cel.Config{CacheBytes: 1 << 20})
 	if err != nil {
@@ -70,7 +68,7 @@ func Devices() (*Environment, error) {
 	}}, nil
 }
 
-// Clusters is the environment of Placements.
+// Clusters returns the environment of Placements.
 func Clusters() (*Environment, error) {
 	environment, err := cluster.NewEnvironment(cel.Config{CacheBytes: 1 << 20})
 	if err != nil {
@@ -91,15 +89,14 @@ func Clusters() (*Environment, error) {
 	}}, nil
 }
 
-// Judge evaluates, and says what is wrong with what that took, nil if nothing is. With timed it looks at
-// the time for a unit of cost, too.
+// Judge evaluates an expression and returns what limit it exceeds, or nil. With timed it also checks the time per unit of cost.
 func Judge(ctx context.Context, evaluate Evaluation, timed bool) (wrong error) {
-	runtime.LockOSThread() // its clock is the one that is read
+	runtime.LockOSThread() // the measured clock is the thread's
 	defer runtime.UnlockOSThread()
 	for range again {
 		within, cancel := context.WithTimeout(ctx, Deadline)
 		before, start := allocated(), now()
-		cost, _ := evaluate(within) // failing takes time, too
+		cost, _ := evaluate(within) // failures count, too
 		taken, bytes := now()-start, allocated()-before
 		cancel()
 		switch {

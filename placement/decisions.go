@@ -5,12 +5,15 @@ package placement
 
 import (
 	"cmp"
+	"iter"
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/types"
+	clusterv1 "open-cluster-management.io/api/cluster/v1"
 	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
 )
 
@@ -48,6 +51,21 @@ type former struct {
 	decisions map[string]formerDecision
 	// slices are the objects that have the name of a slice, in order of their numbers.
 	slices []formerSlice
+}
+
+// formerSlice is what a PlacementDecision says now.
+type formerSlice struct {
+	// number is the one in its name.
+	number int
+	// group is the index in its label, -1 if there is none.
+	group     int
+	decisions []clusterv1beta1.ClusterDecision
+}
+
+// chose reports whether a cluster is in the former decision.
+func (f *former) chose(name string) bool {
+	_, chosen := f.decisions[name]
+	return chosen
 }
 
 // formerDecision is the decision on a cluster, and how many there are.
@@ -109,13 +127,13 @@ func (d *Decisions) Delete(namespace, name string) {
 }
 
 // versions tell the states of all objects apart, and those of one Placement. The latter is zero if it has none.
-func (d *Decisions) versions(placement types.NamespacedName) (all, own uint64) {
+func (d *Decisions) versions(namespace, placement string) (all, own uint64) {
 	if d == nil {
 		return 0, 0
 	}
 	d.mutex.RLock()
 	defer d.mutex.RUnlock()
-	if of := d.placements[placement]; of != nil {
+	if of := d.placements[types.NamespacedName{Namespace: namespace, Name: placement}]; of != nil {
 		own = of.version
 	}
 	return d.version, own
@@ -144,13 +162,13 @@ func add(counts map[string]int, name string, n int) {
 }
 
 // former returns what the objects of one Placement say.
-func (d *Decisions) former(placement types.NamespacedName) *former {
+func (d *Decisions) former(namespace, placement string) *former {
 	if d == nil {
 		return &former{}
 	}
 	d.mutex.RLock()
 	defer d.mutex.RUnlock()
-	objects, n := d.of(placement), 0
+	objects, n := d.of(types.NamespacedName{Namespace: namespace, Name: placement}), 0
 	for _, object := range objects {
 		n += len(object.decisions)
 	}
@@ -182,13 +200,13 @@ func (d *Decisions) of(placement types.NamespacedName) []counted {
 	return result
 }
 
-// others returns how often other Placements than one with these decisions chose the clusters of candidates, and the
+// others returns how often other Placements than one with these decisions chose each of n clusters, and the
 // most that they chose any cluster.
-func (d *Decisions) others(own *former, candidates []*Candidate) (counts []int, most int) {
-	counts = make([]int, len(candidates))
+func (d *Decisions) others(own *former, clusters iter.Seq[*clusterv1.ManagedCluster], n int) (counts []int, most int) {
 	if d == nil {
-		return counts, 0
+		return make([]int, n), 0
 	}
+	counts = make([]int, 0, n)
 	d.mutex.RLock()
 	defer d.mutex.RUnlock()
 	for name, n := range d.total {
@@ -196,8 +214,23 @@ func (d *Decisions) others(own *former, candidates []*Candidate) (counts []int, 
 			most = max(most, n-own.decisions[name].times)
 		}
 	}
-	for i, c := range candidates {
-		counts[i] = d.total[c.Cluster.Name] - own.decisions[c.Cluster.Name].times
+	for c := range clusters {
+		counts = append(counts, d.total[c.Name]-own.decisions[c.Name].times)
 	}
 	return counts, most
+}
+
+// sliceName is the name of the PlacementDecision with a number, from 1.
+func sliceName(placement string, number int) string {
+	return placement + "-decision-" + strconv.Itoa(number)
+}
+
+// sliceNumber is the number in the name of a PlacementDecision, 0 if the name is
+// none that a Placement gives.
+func sliceNumber(placement, name string) int {
+	n, err := strconv.Atoi(strings.TrimPrefix(name, placement+"-decision-"))
+	if err != nil || n < 1 || sliceName(placement, n) != name {
+		return 0
+	}
+	return n
 }

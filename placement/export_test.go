@@ -9,15 +9,15 @@ import "k8s.io/apimachinery/pkg/types"
 func Memberships(s *Scheduler) int { return len(s.memberships.known) }
 
 // ForgetAll empties the memory of a Scheduler.
-func ForgetAll(s *Scheduler) { s.memory.Forget() }
+func ForgetAll(s *Scheduler) { s.bound.Forget() }
 
 // Used is what the memory of a Scheduler is said to take.
-func Used(s *Scheduler) int64 { return s.memory.Used() }
+func Used(s *Scheduler) int64 { return s.bound.Used() }
 
 // Verdicts are how many different ones are remembered of a Placement.
 func Verdicts(s *Scheduler, placement types.UID) int {
 	distinct := map[*verdict]bool{}
-	for _, v := range s.memories[placement].look().verdicts.on {
+	for _, v := range s.memories.of[placement].look().verdicts.on {
 		distinct[v] = true
 	}
 	return len(distinct)
@@ -25,7 +25,7 @@ func Verdicts(s *Scheduler, placement types.UID) int {
 
 // Compiled is what the expressions of all Placements that are remembered are said to take.
 func Compiled(s *Scheduler) (bytes int64) {
-	for _, m := range s.memories {
+	for _, m := range s.memories.of {
 		for _, part := range m.look().plan.parts {
 			bytes += int64(part.Bytes)
 		}

@@ -7,12 +7,9 @@ import (
 	"cmp"
 	"crypto/sha256"
 	"encoding/binary"
-	"fmt"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/validation/field"
-	clusterv1 "open-cluster-management.io/api/cluster/v1"
 	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
 
 	"github.com/celset/celset/apis/wellknown"
@@ -24,45 +21,18 @@ const (
 	TieBreakRandom = "random"
 )
 
-// Candidate is a cluster that passed the filters.
-type Candidate struct {
-	Cluster *clusterv1.ManagedCluster
-	// ClusterSet is the first of the eligible ManagedClusterSets that it is in.
-	ClusterSet string
-	// Predicate is the index of the first predicate that matches it, -1 if the
-	// Placement has none.
-	Predicate int
-	// Scores are those of the result's prioritizers, in their order, before weighting.
-	Scores []int64
-	// Total is the sum of the weighted scores.
-	Total int64
-	// Avoided is the first taint with the effect PreferNoSelect that is not tolerated.
-	// Among candidates with the same total those without one come first.
-	Avoided *clusterv1.Taint
-	// Selected tells that the decision has the cluster.
-	Selected bool
-	// Reason says why it is not selected; nil if it is.
-	Reason Reason
-
-	// tie is what it drew, index its place among the candidates in order of their names, place that among the available
-	// clusters.
-	tie   uint64
-	index int
-	place int32
-}
-
-// rank returns the candidates from the most to the least wanted. They are in order of
+// ranked returns the candidates of a Placement from the most to the least wanted. They are in order of
 // their names, which stays where nothing else tells them apart.
-func (r *run) rank(candidates []*Candidate) []*Candidate {
-	if r.placement.Annotations[wellknown.AnnotationTieBreak] == TieBreakRandom {
+func ranked(placement *clusterv1beta1.Placement, candidates []*Candidate) []*Candidate {
+	if placement.Annotations[wellknown.AnnotationTieBreak] == TieBreakRandom {
 		for _, c := range candidates {
-			c.tie = lot(r.placement.UID, c.Cluster.Name)
+			c.tie = lot(placement.UID, c.Cluster.Name)
 		}
-	} else if ranked := byCounting(candidates); ranked != nil {
-		return ranked
+	} else if result := byCounting(candidates); result != nil {
+		return result
 	}
-	ranked := slices.Clone(candidates)
-	slices.SortFunc(ranked, func(a, b *Candidate) int {
+	result := slices.Clone(candidates)
+	slices.SortFunc(result, func(a, b *Candidate) int {
 		if a.Total != b.Total {
 			return cmp.Compare(b.Total, a.Total)
 		}
@@ -75,9 +45,9 @@ func (r *run) rank(candidates []*Candidate) []*Candidate {
 		if a.tie != b.tie {
 			return cmp.Compare(a.tie, b.tie)
 		}
-		return cmp.Compare(a.index, b.index)
+		return cmp.Compare(a.place, b.place)
 	})
-	return ranked
+	return result
 }
 
 // byCounting ranks candidates that have drawn nothing by counting how many there are of each
@@ -123,15 +93,24 @@ func lot(placement types.UID, cluster string) uint64 {
 	return binary.BigEndian.Uint64(sum[:8])
 }
 
-func validateTieBreak(placement *clusterv1beta1.Placement, wrong *misconfigurations) {
-	switch value := placement.Annotations[wellknown.AnnotationTieBreak]; value {
-	case "", TieBreakName, TieBreakRandom:
-	default:
-		wrong.add(Selection, field.NewPath("metadata", "annotations").Key(wellknown.AnnotationTieBreak),
-			fmt.Sprintf("unknown order %q; use %s or %s", value, TieBreakName, TieBreakRandom))
-	}
+// sortByName sorts candidates by the names of their clusters.
+func sortByName(candidates []*Candidate) {
+	slices.SortFunc(candidates, func(a, b *Candidate) int { return cmp.Compare(a.place, b.place) })
 }
 
-func sortByName(candidates []*Candidate) {
-	slices.SortFunc(candidates, func(a, b *Candidate) int { return cmp.Compare(a.index, b.index) })
+// selectedOf returns the selected ones of some candidates, in their order.
+func selectedOf(candidates []*Candidate) []*Candidate {
+	n := 0
+	for _, c := range candidates {
+		if c.Selected {
+			n++
+		}
+	}
+	result := make([]*Candidate, 0, n)
+	for _, c := range candidates {
+		if c.Selected {
+			result = append(result, c)
+		}
+	}
+	return result
 }

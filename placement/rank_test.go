@@ -23,7 +23,7 @@ func TestCountedIsSorted(t *testing.T) {
 		base := rapid.Int64Range(-1000, 1000).Draw(t, "base")
 		var candidates []*Candidate
 		for i := range rapid.IntRange(0, 40).Draw(t, "candidates") {
-			c := &Candidate{index: i, Total: base + rapid.Int64Range(0, apart).Draw(t, "total")}
+			c := &Candidate{place: int32(i), Total: base + rapid.Int64Range(0, apart).Draw(t, "total")}
 			if rapid.Bool().Draw(t, "avoided") {
 				c.Avoided = taint
 			}
@@ -40,34 +40,4 @@ func TestCountedIsSorted(t *testing.T) {
 		}
 	})
 	require.Positive(t, seen[true])
-}
-
-// A cluster is found wherever it is, and once.
-func TestSpots(t *testing.T) {
-	cases.Check(t, func(t *rapid.T) {
-		names := rapid.SliceOfNDistinct(rapid.StringMatching(`[a-c]{1,3}`), 0, 12, rapid.ID[string]).Draw(t, "names")
-		groups := make([]piece, 3)
-		want := map[string]spot{}
-		for _, name := range names {
-			g := rapid.IntRange(0, 2).Draw(t, "group")
-			want[name] = spot{name, g, len(groups[g].members)}
-			one := member{}
-			one.decision.ClusterName = name
-			groups[g].members = append(groups[g].members, one)
-		}
-		s := spotsOf(groups)
-		for range 30 {
-			name := rapid.OneOf(rapid.SampledFrom(append(names, "")), rapid.StringMatching(`[a-d]{1,3}`)).Draw(t, "name")
-			at, found := s.find(name)
-			is, there := want[name]
-			require.Equal(t, there, found, name)
-			if found {
-				require.Equal(t, is, at)
-				if rapid.Bool().Draw(t, "place") {
-					s.placed[at.group][at.index] = true
-					delete(want, name)
-				}
-			}
-		}
-	})
 }

@@ -11,11 +11,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/validation/field"
-	clusterv1 "open-cluster-management.io/api/cluster/v1"
 	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
 
-	"github.com/celset/celset/apis/wellknown"
 	"github.com/celset/celset/cel/cluster"
 )
 
@@ -108,49 +105,6 @@ func (r *Result) ApplyTo(status clusterv1beta1.PlacementStatus) clusterv1beta1.P
 	return result
 }
 
-// Misconfigured is for when something about the Placement is wrong that only the hub tells, and the decision was written
-// all the same: one of the conditions says what.
-func (r *Result) Misconfigured(placement *clusterv1beta1.Placement, wrong *Misconfiguration) {
-	r.replace(placement, wrong, clusterv1beta1.PlacementConditionMisconfigured)
-}
-
-// Stand is for when the decision can't be written, because something about the Placement is wrong that only the hub
-// tells: the former decision stands, and the conditions say why.
-func (r *Result) Stand(placement *clusterv1beta1.Placement, wrong *Misconfiguration) {
-	r.Decision = nil
-	r.Conditions = slices.Clone(r.Conditions)
-	for i := range r.Conditions {
-		if c := &r.Conditions[i]; c.Type == wellknown.ConditionEvaluationFailed {
-			c.Message = strings.Replace(c.Message, unselected, "", 1)
-		}
-	}
-	r.replace(placement, wrong, clusterv1beta1.PlacementConditionMisconfigured, clusterv1beta1.PlacementConditionSatisfied).misconfigured()
-}
-
-// replace makes the condition that a Placement is misconfigured anew, in place of all of some types.
-func (r *Result) replace(placement *clusterv1beta1.Placement, wrong *Misconfiguration, types ...string) *report {
-	r.Misconfigurations = append(slices.Clone(r.Misconfigurations), wrong)
-	r.Conditions = slices.DeleteFunc(slices.Clone(r.Conditions), func(c metav1.Condition) bool { return slices.Contains(types, c.Type) })
-	to := &report{result: r, placement: placement, now: r.now}
-	to.configured(r.Misconfigurations)
-	return to
-}
-
-// horizon is the earliest of several times, zero if there is none.
-type horizon struct {
-	time time.Time
-}
-
-// at adds a time; zero adds nothing.
-func (h *horizon) at(t time.Time) {
-	if !t.IsZero() && (h.time.IsZero() || t.Before(h.time)) {
-		h.time = t
-	}
-}
-
-// after adds the first moment after a time.
-func (h *horizon) after(t time.Time) { h.at(t.Add(time.Nanosecond)) }
-
 // scoreSummaryLength is where the note of an event ends.
 const scoreSummaryLength = 1000
 
@@ -169,119 +123,10 @@ func (r *Result) ScoreSummary() string {
 	return text.String()
 }
 
-// Reason says why a cluster is not selected: it is one of [*Unmatched], [*Failed],
-// [*Late], [*Untolerated], [*NoTopology], [*Skewed] and [*Surplus]. String is a sentence
-// without its subject, "the cluster".
-type Reason interface {
-	fmt.Stringer
-	reason()
-}
-
-// Filtered is what one filter did.
-type Filtered struct {
-	// Filter is its name: Predicate or TaintToleration.
-	Filter string
-	// Removed are the clusters that it removed, sorted by name.
-	Removed []Removal
-}
-
-// Removal is a cluster that a filter removed.
-type Removal struct {
-	Cluster string
-	Reason  Reason
-}
-
-// Unmatched is the reason of a cluster that no predicate matches.
-type Unmatched struct {
-	// Parts lead, one for each predicate, to the first part that does not match.
-	Parts []*field.Path
-}
-
-// Failed is the reason of a cluster that no predicate matches, and that could not
-// be evaluated with one of them.
-type Failed struct {
-	// Err joins the failures; each is a *cluster.Error.
-	Err error
-}
-
-// Untolerated is the reason of a cluster with a taint that no toleration matches.
-type Untolerated struct {
-	Taint clusterv1.Taint
-}
-
-// NoTopology is the reason of a cluster without the label or claim that decisions
-// must be spread over.
-type NoTopology struct {
-	// Constraint leads to the spread constraint.
-	Constraint *field.Path
-	// Key is that of the label or claim.
-	Key string
-}
-
-// Skewed is the reason of a cluster whose topology has enough decisions.
-type Skewed struct {
-	// Constraint leads to the spread constraint.
-	Constraint *field.Path
-	// Key is that of the label or claim, Value its value.
-	Key, Value string
-	// Count is how many of its clusters are selected, Least how many of the topology
-	// with the fewest, MaxSkew the most that these may differ.
-	Count, Least, MaxSkew int
-}
-
-// Surplus is the reason of a cluster that is not among the wanted number.
-type Surplus struct {
-	// Wanted is spec.numberOfClusters.
-	Wanted int
-}
-
-func (*Unmatched) reason()   {}
-func (*Failed) reason()      {}
-func (*Untolerated) reason() {}
-func (*NoTopology) reason()  {}
-func (*Skewed) reason()      {}
-func (*Surplus) reason()     {}
-
-// String names the parts.
-func (u *Unmatched) String() string {
-	parts := make([]string, len(u.Parts))
-	for i, part := range u.Parts {
-		parts[i] = part.String()
+// standing is what conditions say where no decision is made.
+func (r *Result) standing() string {
+	if r.Standing == 0 {
+		return "no cluster is selected"
 	}
-	return "does not match " + strings.Join(parts, ", nor ")
-}
-
-// String is the errors.
-func (f *Failed) String() string { return "can't be evaluated: " + f.Err.Error() }
-
-// String names the taint.
-func (u *Untolerated) String() string {
-	return fmt.Sprintf("has the taint %s that is not tolerated", taintText(&u.Taint))
-}
-
-// taintText is a taint as kubectl writes it, KEY=VALUE:EFFECT.
-func taintText(taint *clusterv1.Taint) string {
-	if taint.Value == "" {
-		return fmt.Sprintf("%s:%s", taint.Key, taint.Effect)
-	}
-	return fmt.Sprintf("%s=%s:%s", taint.Key, taint.Value, taint.Effect)
-}
-
-// String names the key.
-func (n *NoTopology) String() string {
-	return fmt.Sprintf("has no %q, which %s needs", n.Key, n.Constraint)
-}
-
-// String has all the numbers.
-func (s *Skewed) String() string {
-	return fmt.Sprintf("would exceed the maxSkew %d of %s: %d clusters are selected with %s=%s, and %d with another",
-		s.MaxSkew, s.Constraint, s.Count, s.Key, s.Value, s.Least)
-}
-
-// String says how many are wanted.
-func (s *Surplus) String() string {
-	if s.Wanted == 0 {
-		return "is not wanted: spec.numberOfClusters is 0"
-	}
-	return fmt.Sprintf("is not among the first %d", s.Wanted)
+	return "the former decision stands"
 }

@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -40,27 +39,59 @@ func (s *Scheduler) decide(ctx context.Context, placement *clusterv1beta1.Placem
 	}
 	r := s.newRun(ctx, placement, snapshot, now)
 	defer r.alarm.close()
-	memory, known, err := s.memoryOf(withoutDeadline(ctx), placement)
+	memory, known, err := s.memories.memoryOf(withoutDeadline(ctx), placement)
 	if err != nil {
 		return r.result, fmt.Errorf("scheduling was interrupted: %w", err)
 	}
 	defer memory.release(known)
-	if memory.slot == nil {
+	if !memory.remembers() {
 		// Objects of which nothing is remembered may be those of a list that is read for one decision.
 		r.memberships = &memberships{}
 	}
+	known.last = nil
 	if err = r.schedule(known); err != nil {
 		r.report.stand(err)
 	}
-	r.result.Requeue = r.horizon.time
+	r.tell()
 	return r.result, err
 }
 
-// begin takes what is known of the Placement.
-func (r *run) begin(known *remembered) {
-	r.plan = known.plan
-	r.begunAt = known.begun.orNow(r.now)
-	r.clock = cluster.Moment(r.begunAt, r.tick)
+// run is the state of one call of Schedule or Unchanged.
+type run struct {
+	scheduler   *Scheduler
+	placement   *clusterv1beta1.Placement
+	snapshot    *Snapshot
+	memberships *memberships
+	now         time.Time
+	alarm       *alarm
+	// all and own are the versions of all PlacementDecisions and of those of the Placement.
+	all, own uint64
+	found    findings
+	result   *Result
+	report   report
+}
+
+func (s *Scheduler) newRun(ctx context.Context, placement *clusterv1beta1.Placement, snapshot *Snapshot, now time.Time) *run {
+	r := &run{
+		scheduler: s, placement: placement, snapshot: snapshot, memberships: &s.memberships, now: now,
+		alarm: newAlarm(ctx, s.timeout), result: &Result{now: now},
+	}
+	r.all, r.own = snapshot.Decisions.versions(placement.Namespace, placement.Name)
+	r.result.First = r.own == 0
+	r.report = report{result: r.result, placement: placement, now: now, found: &r.found}
+	return r
+}
+
+// tell writes what was found into the result.
+func (r *run) tell() {
+	r.result.Requeue, r.result.Warnings, r.result.OutOfRange = r.found.next.time, r.found.warnings, r.found.outOfRange
+	r.result.NamesSets = r.found.sets
+	r.result.Reads.Computed = r.result.Reads.Computed || r.found.scores
+}
+
+// inputs are those of the run.
+func (r *run) inputs(plan *plan) inputs {
+	return inputsOf(plan, r.placement, r.snapshot.Decisions, r.all, r.own)
 }
 
 // available finds what there is to choose from.
@@ -71,21 +102,20 @@ func (r *run) available() (*Availability, error) {
 }
 
 func (r *run) schedule(known *remembered) error {
-	r.begin(known)
-	known.last = nil
-	r.result.Reads, r.result.Prioritizers = r.plan.reads, r.plan.prioritizers
-	wrong := append(misconfigurations(nil), r.plan.wrong...)
+	plan, spec := known.plan, &r.placement.Spec
+	r.result.Reads, r.result.Prioritizers = plan.reads, plan.prioritizers
+	wrong := append(misconfigurations(nil), plan.wrong...)
 	wrong = append(wrong, wrongMetadata(r.placement)...)
 	r.result.Misconfigurations = wrong
 	r.report.configured(wrong)
-	r.former = r.snapshot.Decisions.former(r.key)
-	r.result.Standing = len(r.former.decisions)
-	_, err := r.available()
-	r.missingSets()
+	former := r.snapshot.Decisions.former(r.placement.Namespace, r.placement.Name)
+	r.result.Standing = len(former.decisions)
+	available, err := r.available()
+	missingSets(spec, available.Bound, &r.found)
 	switch {
 	case r.report.nothing(err):
 		r.report.notEvaluated("there is no cluster to choose from")
-		r.result.Decision = r.decide(nil)
+		r.result.Decision = r.decide(plan, former, nil)
 		return nil
 	case err != nil:
 		r.report.notEvaluated("the clusters to choose from are not known")
@@ -96,90 +126,115 @@ func (r *run) schedule(known *remembered) error {
 		r.report.misconfigured()
 		return nil
 	default:
-		return r.choose(known)
+		return r.choose(known, former)
 	}
 }
 
-// nothing tells whether there is nothing to choose from, and says why. Then no
-// predicate matters, nor whether it is understood: the decision is empty.
-func (r *report) nothing(err error) bool {
-	available := r.result.Available
-	switch {
-	case len(available.Bound) == 0:
-		r.satisfied(metav1.ConditionFalse, wellknown.ReasonNoBindings, "No valid ManagedClusterSetBindings found in placement namespace")
-	case len(available.Eligible) == 0:
-		r.satisfied(metav1.ConditionFalse, wellknown.ReasonNoIntersection,
-			fmt.Sprintf("None of ManagedClusterSets [%s] is bound to placement namespace", strings.Join(r.placement.Spec.ClusterSets, ","))+r.lacks())
-	case err == nil && len(available.Clusters) == 0:
-		r.satisfied(metav1.ConditionFalse, wellknown.ReasonSetsEmpty,
-			fmt.Sprintf("All ManagedClusterSets [%s] have no member ManagedCluster", strings.Join(available.Eligible, ","))+r.lacks())
-	default:
-		return false
-	}
-	return true
-}
-
-// stand replaces what the conditions say of a decision that was not made.
-func (r *report) stand(err error) {
-	r.result.Decision, r.result.Conditions = nil, r.result.Conditions[:1]
-	r.satisfied(metav1.ConditionFalse, wellknown.ReasonNotScheduled, fmt.Sprintf("%s; %s", err, r.result.standing()))
+// judge finds the verdicts of the predicates on all available clusters. same reports whether each says what the known
+// verdict on its cluster says.
+func (r *run) judge(known *remembered, sameScores bool) (clock time.Time, same bool, err error) {
+	begun := known.verdicts.begunAt(r.now)
+	clock = cluster.Moment(begun, r.scheduler.tick)
+	j := &judge{predicates: known.plan.predicates, snapshot: r.snapshot, now: r.now, clock: clock, alarm: r.alarm}
+	known.verdicts, same, err = j.find(known.verdicts, r.result.Available.Clusters, begun, sameScores)
+	r.result.Evaluated, r.result.Remembered, r.result.Cost, r.result.Overrun = j.evaluated, j.remembered, j.cost, j.overrun
+	return clock, same, err
 }
 
 // choose filters, ranks and picks.
-func (r *run) choose(known *remembered) error {
-	end := r.observe(KindFilter, Predicate)
-	err := r.judge(known, false)
+func (r *run) choose(known *remembered, former *former) error {
+	end := r.scheduler.observe(KindFilter, Predicate)
+	clock, _, err := r.judge(known, false)
 	end()
 	if err != nil {
 		return err
 	}
-	candidates, failed := r.filter(known.verdicts.on)
-	r.report.lacking = append(r.report.lacking, r.plan.unknown...)
-	r.unread(failed)
+	plan, available := known.plan, r.result.Available
+	r.result.TotalCost, r.result.Timed = known.verdicts.account(clock.Add(r.scheduler.tick), &r.found.next)
+	taints := &tolerations{of: r.placement.Spec.Tolerations, former: former, now: r.now}
+	candidates := r.filter(known.verdicts.on, taints)
+	failed := failures(r.result.Filters[0].Removed)
+	r.found.missing = append(r.found.missing, plan.unknown...)
+	if len(failed) > 0 {
+		missingScores(plan.predicates, r.snapshot, available.Clusters, &r.found)
+	}
 	if r.result.Overrun != nil {
 		r.report.overrun()
 		return nil
 	}
-	if err := r.prioritize(candidates); err != nil {
+	in := &inputsOfScores{snapshot: r.snapshot, former: former, now: r.now, found: &r.found}
+	if err := prioritize(in, plan.prioritizers, candidates, func(name string) func() { return r.scheduler.observe(KindPrioritizer, name) }); err != nil {
 		return err
 	}
-	ranked := r.rank(candidates)
-	r.result.Candidates = ranked
-	limit := len(candidates)
-	if wanted := r.placement.Spec.NumberOfClusters; wanted != nil {
-		limit = min(limit, int(*wanted))
-	}
-	r.pick(ranked, limit)
-	selected := make([]*Candidate, 0, limit)
-	for _, c := range candidates {
-		if c.Selected {
-			selected = append(selected, c)
-		}
-	}
-	stands := len(selected) == 0 && r.lost(failed)
+	r.result.Candidates = ranked(r.placement, candidates)
+	ranking := r.pick(plan.spread)
+	selected := selectedOf(candidates)
+	stands := len(selected) == 0 && r.lost(failed, taints, former)
 	r.report.evaluated(failed, stands)
 	if stands {
 		r.report.satisfied(metav1.ConditionFalse, wellknown.ReasonNotScheduled,
-			"No cluster can be selected because the evaluation failed; "+r.result.standing()+r.report.summary()+r.report.lacks())
+			"No cluster can be selected because the evaluation failed; "+r.result.standing()+r.report.summary()+r.found.lacks())
 		return nil
 	}
-	r.unmatched()
-	r.missingTopologies(candidates)
+	unmatched(&r.placement.Spec, r.result.Filters[0].Removed, available.Clusters, &r.found)
+	missingTopologies(plan.spread, candidates, &r.found)
 	r.report.scheduled(len(selected))
-	r.result.Decision = r.decide(selected)
-	known.last = r.made()
+	r.result.Decision = r.decide(plan, former, selected)
+	known.last = r.made(plan, ranking)
 	r.result.last = known.last
-	return r.interrupted()
+	return r.alarm.interrupted()
 }
 
-// lost tells whether only failed evaluations keep clusters of the former decision
+// filter returns the clusters that pass both filters, in order of their names.
+func (r *run) filter(verdicts []*verdict, taints *tolerations) []*Candidate {
+	candidates, filtered := filterByPredicates(r.result.Available, verdicts, &r.found)
+	r.result.Filters = append(r.result.Filters, filtered)
+	defer r.scheduler.observe(KindFilter, TaintToleration)()
+	candidates, filtered = taints.filter(candidates, &r.found.next)
+	r.result.Filters = append(r.result.Filters, filtered)
+	return candidates
+}
+
+// pick selects as many of the ranked candidates as the Placement wants. The ranking is nil if no spread constraint
+// made a difference.
+func (r *run) pick(constraints []spreadConstraint) *ranking {
+	candidates, limit, wanted := r.result.Candidates, len(r.result.Candidates), 0
+	if n := r.placement.Spec.NumberOfClusters; n != nil {
+		wanted = int(*n)
+		limit = min(limit, wanted)
+	}
+	if !spreads(constraints, limit, len(candidates)) {
+		first(candidates, limit, wanted)
+		return nil
+	}
+	defer r.scheduler.observe(KindSpread, Spread)()
+	return pick(constraints, candidates, limit, wanted)
+}
+
+// decide makes decisions of the selected candidates, which are sorted by name.
+func (r *run) decide(plan *plan, former *former, selected []*Candidate) *Decision {
+	of := &deciding{placement: r.placement, former: former, groups: plan.groups, scoreRateLimit: plan.scoreRateLimit, now: r.now}
+	return of.decide(r.alarm.parent, selected, &r.found.next)
+}
+
+// made is what the result was made from, nil if the result can't be known again.
+func (r *run) made(plan *plan, ranking *ranking) *lastResult {
+	last := made(r.inputs(plan), r.result.Available, r.now)
+	if last != nil {
+		last.until, last.scores, last.ranking = r.found.next.time, r.snapshot.Scores, ranking
+		last.named, last.namesSets = r.found.keys, r.found.sets
+	}
+	return last
+}
+
+// lost reports whether only failed evaluations keep clusters of the former decision
 // from staying, so that with them it would be empty because of an error.
-func (r *run) lost(failed []Removal) bool {
+func (r *run) lost(failed []Removal, taints *tolerations, former *former) bool {
 	if wanted := r.placement.Spec.NumberOfClusters; wanted != nil && *wanted == 0 {
 		return false
 	}
 	for _, removal := range failed {
-		if _, chosen := r.former.decisions[removal.Cluster]; chosen && r.tolerable(removal.Cluster) {
+		if former.chose(removal.Cluster) && taints.allows(removal.Cluster, r.result.Available.Clusters, &r.found.next) {
 			return true
 		}
 	}

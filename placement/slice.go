@@ -6,8 +6,6 @@ package placement
 import (
 	"cmp"
 	"slices"
-
-	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
 )
 
 // A group is cut into slices in order of names only once. If it always were, one
@@ -31,6 +29,9 @@ import (
 // Sorted by score a group is cut anew each time: who asks for that order wants it
 // in the group and not only in each slice, and scores that change alone are written
 // no more often than spec.scoreRateLimit allows.
+
+// MaxSliceLength is how many clusters one PlacementDecision may have.
+const MaxSliceLength = 100
 
 // compactionWidth is how many slices one compaction may write, the one that goes
 // included.
@@ -134,7 +135,7 @@ func keep(groups []piece, former []formerSlice) (parts [][]*part, waiting [][]in
 	spots := spotsOf(groups)
 	parts, waiting = make([][]*part, len(groups)), make([][]int, len(groups))
 	for _, slice := range former {
-		group := slice.groupNow(spots)
+		group := groupNow(&slice, spots)
 		if group < 0 || group >= len(groups) {
 			continue
 		}
@@ -161,7 +162,7 @@ func keep(groups []piece, former []formerSlice) (parts [][]*part, waiting [][]in
 
 // groupNow is the group that most of the clusters are in. Of several it is the one
 // with the former index, as it is without any, else the first.
-func (s *formerSlice) groupNow(spots *spots) int {
+func groupNow(s *formerSlice, spots *spots) int {
 	counts := map[int]int{}
 	for _, decision := range s.decisions {
 		if at, ok := spots.find(decision.ClusterName); ok {
@@ -277,12 +278,3 @@ func number(groups [][]*part) {
 }
 
 func byNumber(a, b *part) int { return cmp.Compare(a.number, b.number) }
-
-// formerSlice is what a PlacementDecision says now.
-type formerSlice struct {
-	// number is the one in its name.
-	number int
-	// group is the index in its label, -1 if there is none.
-	group     int
-	decisions []clusterv1beta1.ClusterDecision
-}

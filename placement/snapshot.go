@@ -4,18 +4,14 @@
 package placement
 
 import (
-	"cmp"
 	"fmt"
-	"slices"
-	"strings"
-	"sync"
+	"iter"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 	clusterv1 "open-cluster-management.io/api/cluster/v1"
 	clusterv1alpha1 "open-cluster-management.io/api/cluster/v1alpha1"
-	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
 	clusterv1beta2 "open-cluster-management.io/api/cluster/v1beta2"
 
 	"github.com/celset/celset/cel/cluster"
@@ -41,6 +37,7 @@ type Snapshot struct {
 	Decisions *Decisions
 }
 
+// score returns an AddOnPlacementScore, nil if there is none.
 func (s *Snapshot) score(namespace, name string) (*clusterv1alpha1.AddOnPlacementScore, error) {
 	if s.Scores == nil {
 		return nil, nil
@@ -52,262 +49,36 @@ func (s *Snapshot) score(namespace, name string) (*clusterv1alpha1.AddOnPlacemen
 	return object, nil
 }
 
-// Availability is what a Placement may choose from.
-type Availability struct {
-	// Bound are the names of the ManagedClusterSets that exist and are bound to the
-	// namespace of the Placement, sorted.
-	Bound []string
-	// Eligible are those of them that the Placement wants, sorted.
-	Eligible []string
-	// Clusters are the ManagedClusters of the eligible sets that are not being
-	// deleted, sorted by name.
-	Clusters []*clusterv1.ManagedCluster
-	// sets has for each of Clusters the index of the first of Eligible that it is in.
-	sets []int32
-	// fleeting is set if one of the clusters may be changed without being replaced.
-	fleeting bool
+// A ScoreNamer is a [cluster.ScoreFinder] that has the names of all AddOnPlacementScores of a cluster. With it, a
+// condition says which one a misspelt name is meant for.
+type ScoreNamer interface {
+	// ScoreNames returns the names in a namespace, in any order.
+	ScoreNames(namespace string) []string
 }
 
-// available returns what a Placement may choose from. A ManagedClusterSet that can't be understood is an error if it is eligible.
-func (m *memberships) available(placement *clusterv1beta1.Placement, snapshot *Snapshot) (*Availability, error) {
-	sets := boundSets(placement.Namespace, snapshot)
-	result := &Availability{}
-	var eligible []*clusterv1beta2.ManagedClusterSet
-	for _, set := range sets {
-		result.Bound = append(result.Bound, set.Name)
-		if len(placement.Spec.ClusterSets) == 0 || slices.Contains(placement.Spec.ClusterSets, set.Name) {
-			result.Eligible = append(result.Eligible, set.Name)
-			eligible = append(eligible, set)
-		}
+// scoreNames returns the names of the AddOnPlacementScores of some clusters, nil if they can't be listed.
+func (s *Snapshot) scoreNames(clusters iter.Seq[*clusterv1.ManagedCluster]) sets.Set[string] {
+	namer, ok := s.Scores.(ScoreNamer)
+	if !ok {
+		return nil
 	}
-	found, err := m.of(snapshot.Clusters, eligible)
-	if err == nil {
-		result.Clusters, result.sets, result.fleeting = found.clusters, found.sets, found.fleeting
+	result := sets.New[string]()
+	for c := range clusters {
+		result.Insert(namer.ScoreNames(c.Name)...)
 	}
-	return result, err
-}
-
-// boundSets are looked up by the names of the bindings: spec.clusterSet is equal to
-// it, or the binding is not valid.
-func boundSets(namespace string, snapshot *Snapshot) []*clusterv1beta2.ManagedClusterSet {
-	bound := map[string]bool{}
-	for _, binding := range snapshot.Bindings {
-		if binding != nil && binding.Namespace == namespace {
-			bound[binding.Name] = true
-		}
-	}
-	var result []*clusterv1beta2.ManagedClusterSet
-	for _, set := range snapshot.ClusterSets {
-		if set != nil && bound[set.Name] {
-			result = append(result, set)
-			delete(bound, set.Name)
-		}
-	}
-	slices.SortFunc(result, func(a, b *clusterv1beta2.ManagedClusterSet) int { return strings.Compare(a.Name, b.Name) })
 	return result
 }
 
-// Which set a cluster is in is the same question for all Placements that may choose from the same sets, and there is
-// one answer for them: when a cluster changes, only that one is looked at.
-
-// mostMemberships is of how many combinations of sets that is remembered. Each takes 16 bytes a cluster.
-const mostMemberships = 16
-
-// memberships are those of the clusters of one snapshot, by the sets.
-type memberships struct {
-	mutex sync.Mutex
-	// clusters are those of the snapshot, sorted is the same list if they are sorted by name, each name once.
-	clusters, sorted []*clusterv1.ManagedCluster
-	known            map[string]*membership
+// version tells the states of an object apart.
+type version struct {
+	uid      types.UID
+	resource string
 }
 
-// membership has the clusters that are in any of several sets and not being deleted, sorted by name, and for each
-// the index of the first set that it is in. It is not modified.
-type membership struct {
-	clusters []*clusterv1.ManagedCluster
-	sets     []int32
-	// all has the sets of all clusters of the snapshot, as many as there are for one that is in none.
-	all       []int32
-	selectors setSelectors
-	// fleeting is set if a cluster of the snapshot has no version, so that it may be changed without being replaced.
-	fleeting bool
+// versionOf returns the version of an object.
+func versionOf(object metav1.Object) version {
+	return version{object.GetUID(), object.GetResourceVersion()}
 }
 
-// of returns the membership of the clusters of a snapshot in some sets.
-func (m *memberships) of(clusters []*clusterv1.ManagedCluster, sets []*clusterv1beta2.ManagedClusterSet) (*membership, error) {
-	key, fleeting := keyOf(sets)
-	m.mutex.Lock()
-	defer m.mutex.Unlock()
-	m.follow(clusters)
-	if known := m.known[key]; known != nil && !fleeting {
-		return known, nil
-	}
-	selectors, err := selectorsOf(sets)
-	if err != nil {
-		return nil, err
-	}
-	found := &membership{selectors: selectors, all: make([]int32, len(m.sorted))}
-	for i := range m.sorted {
-		found.find(m.sorted, i)
-	}
-	found.choose(m.sorted)
-	if !found.fleeting && !fleeting {
-		if m.known == nil || len(m.known) >= mostMemberships {
-			m.known = map[string]*membership{}
-		}
-		m.known[key] = found
-	}
-	return found, nil
-}
-
-// follow goes on to the clusters of another snapshot. Where these are versions of those of before, what is known of
-// the others is kept.
-func (m *memberships) follow(clusters []*clusterv1.ManagedCluster) {
-	if slices.Equal(m.clusters, clusters) {
-		return
-	}
-	changed, same := changedIn(m.clusters, clusters)
-	inOrder := len(m.sorted) > 0 && &m.sorted[0] == &m.clusters[0] && len(m.sorted) == len(m.clusters)
-	m.clusters = slices.Clone(clusters)
-	if !same || !inOrder {
-		m.sorted, m.known = byName(m.clusters), nil
-		return
-	}
-	m.sorted = m.clusters
-	known := map[string]*membership{}
-	for key, former := range m.known {
-		next := &membership{selectors: former.selectors, all: slices.Clone(former.all)}
-		for _, i := range changed {
-			next.find(m.sorted, i)
-		}
-		if next.choose(m.sorted); !next.fleeting {
-			known[key] = next
-		}
-	}
-	m.known = known
-}
-
-// changedIn returns the indices of those that are other objects than before. same is false if they are not versions
-// of the same clusters.
-func changedIn(before, now []*clusterv1.ManagedCluster) (changed []int, same bool) {
-	if len(before) != len(now) {
-		return nil, false
-	}
-	for i, c := range now {
-		if c == before[i] {
-			continue
-		}
-		if c == nil || before[i] == nil || c.Name != before[i].Name {
-			return nil, false
-		}
-		changed = append(changed, i)
-	}
-	return changed, true
-}
-
-// keyOf names sets and their versions. fleeting is set if one has none.
-func keyOf(sets []*clusterv1beta2.ManagedClusterSet) (key string, fleeting bool) {
-	var text strings.Builder
-	for _, set := range sets {
-		fmt.Fprintf(&text, "%s/%s/%s ", set.Name, set.UID, set.ResourceVersion)
-		fleeting = fleeting || set.ResourceVersion == ""
-	}
-	return text.String(), fleeting
-}
-
-// find finds the set of one of the clusters of a snapshot.
-func (m *membership) find(clusters []*clusterv1.ManagedCluster, i int) {
-	c := clusters[i]
-	if m.all[i] = int32(m.selectors.count); c.DeletionTimestamp.IsZero() {
-		m.all[i] = int32(m.selectors.find(c))
-	}
-	m.fleeting = m.fleeting || c.ResourceVersion == ""
-}
-
-// choose lists the clusters of a snapshot that are in a set.
-func (m *membership) choose(clusters []*clusterv1.ManagedCluster) {
-	n := 0
-	for _, set := range m.all {
-		if int(set) < m.selectors.count {
-			n++
-		}
-	}
-	m.clusters, m.sets = make([]*clusterv1.ManagedCluster, 0, n), make([]int32, 0, n)
-	for i, set := range m.all {
-		if int(set) < m.selectors.count {
-			m.clusters, m.sets = append(m.clusters, clusters[i]), append(m.sets, set)
-		}
-	}
-}
-
-// setSelectors find the first of several sets that a cluster is in.
-type setSelectors struct {
-	count int
-	// exclusive has the indices of the sets that clusters join by their label.
-	exclusive map[string]int
-	selectors []indexed
-}
-
-type indexed struct {
-	index    int
-	selector labels.Selector
-}
-
-func selectorsOf(sets []*clusterv1beta2.ManagedClusterSet) (setSelectors, error) {
-	result := setSelectors{count: len(sets), exclusive: map[string]int{}}
-	for i, set := range sets {
-		path, from := field.NewPath("spec", "clusterSelector"), set.Spec.ClusterSelector
-		switch from.SelectorType {
-		case "", clusterv1beta2.ExclusiveClusterSetLabel:
-			result.exclusive[set.Name] = i
-		case clusterv1beta2.LabelSelector:
-			selector, err := metav1.LabelSelectorAsSelector(from.LabelSelector)
-			if err != nil {
-				return result, fmt.Errorf("ManagedClusterSet %s: %s: %w; mend the selector", set.Name, path.Child("labelSelector"), err)
-			}
-			result.selectors = append(result.selectors, indexed{i, selector})
-		default:
-			return result, fmt.Errorf("ManagedClusterSet %s: %w", set.Name, field.NotSupported(path.Child("selectorType"), from.SelectorType,
-				[]clusterv1beta2.SelectorType{clusterv1beta2.ExclusiveClusterSetLabel, clusterv1beta2.LabelSelector}))
-		}
-	}
-	return result, nil
-}
-
-// find returns the first set, their count if there is none.
-func (m setSelectors) find(cluster *clusterv1.ManagedCluster) int {
-	first := m.count
-	if name, labelled := cluster.Labels[clusterv1beta2.ClusterSetLabel]; labelled {
-		if i, ok := m.exclusive[name]; ok {
-			first = i
-		}
-	}
-	for _, s := range m.selectors {
-		if s.index > first {
-			break
-		}
-		if s.selector.Matches(labels.Set(cluster.Labels)) {
-			return s.index
-		}
-	}
-	return first
-}
-
-// byName returns the clusters sorted by name, each name once.
-func byName(clusters []*clusterv1.ManagedCluster) []*clusterv1.ManagedCluster {
-	order := func(a, b *clusterv1.ManagedCluster) int { return cmp.Compare(a.Name, b.Name) }
-	usable := func() bool {
-		for i, c := range clusters {
-			if c == nil || i > 0 && clusters[i-1].Name >= c.Name {
-				return false
-			}
-		}
-		return true
-	}
-	if usable() {
-		return clusters
-	}
-	result := slices.DeleteFunc(slices.Clone(clusters), func(c *clusterv1.ManagedCluster) bool { return c == nil })
-	slices.SortStableFunc(result, order)
-	return slices.CompactFunc(result, func(a, b *clusterv1.ManagedCluster) bool { return a.Name == b.Name })
-}
+// rememberable reports whether two objects with this version must be equal.
+func (v version) rememberable() bool { return v.resource != "" }

@@ -8,11 +8,8 @@ import (
 	"time"
 	"unsafe"
 
-	"k8s.io/apimachinery/pkg/types"
 	clusterv1 "open-cluster-management.io/api/cluster/v1"
 	clusterv1alpha1 "open-cluster-management.io/api/cluster/v1alpha1"
-
-	"github.com/celset/celset/cel/cluster"
 )
 
 // What the predicates of a Placement say of a cluster depends on the spec of the Placement, the cluster, the
@@ -30,6 +27,39 @@ type verdicts struct {
 	at time.Time
 	// bytes is about what on takes.
 	bytes int
+	// begun is when the first of several attempts at a decision was made, zero if the last one has
+	// succeeded. All of them have the same now(): if it went on between them, answers that hold for a
+	// tick only would have to be found again and again, and never be there for all clusters.
+	begun time.Time
+}
+
+// longestDecision is the age of an unfinished decision at which the time goes on all the same.
+const longestDecision = time.Minute
+
+// begunAt returns the time of the attempt with which a decision at a time goes on.
+func (v verdicts) begunAt(now time.Time) time.Time {
+	if since := now.Sub(v.begun); v.begun.IsZero() || since < 0 || since >= longestDecision {
+		return now
+	}
+	return v.begun
+}
+
+// account adds up what the verdicts cost, and whether one has read now(). next gets the times at which
+// they may be other ones; tick is the next value of now().
+func (v verdicts) account(tick time.Time, next *horizon) (cost uint64, timed bool) {
+	for _, is := range v.on {
+		cost += is.cost
+		timed = timed || is.timed
+		for _, read := range is.reads {
+			if !read.until.IsZero() {
+				next.after(read.until)
+			}
+		}
+	}
+	if timed {
+		next.at(tick)
+	}
+	return cost, timed
 }
 
 // verdict is what was found of a cluster.
@@ -54,101 +84,19 @@ type read struct {
 	expired bool
 }
 
-// version tells the states of an object apart.
-type version struct {
-	uid      types.UID
-	resource string
-}
-
-// rememberable reports whether two objects with this version must be equal.
-func (v version) rememberable() bool { return v.resource != "" }
-
-func versionOf(cluster *clusterv1.ManagedCluster) version {
-	return version{cluster.UID, cluster.ResourceVersion}
-}
-
+// readOf returns what was read of an AddOnPlacementScore, nil if there is none.
 func readOf(name string, object *clusterv1alpha1.AddOnPlacementScore, now time.Time) read {
 	result := read{name: name}
 	if object == nil {
 		return result
 	}
-	result.version = version{object.UID, object.ResourceVersion}
+	result.version = versionOf(object)
 	if until := object.Status.ValidUntil; until != nil {
 		if result.expired = now.After(until.Time); !result.expired {
 			result.until = until.Time
 		}
 	}
 	return result
-}
-
-// recorder finds AddOnPlacementScores and notes which ones it was asked for.
-type recorder struct {
-	snapshot *Snapshot
-	now      time.Time
-	reads    []read
-	// fleeting is set if one has no version.
-	fleeting bool
-	err      error
-}
-
-// FindScore asks the snapshot.
-func (r *recorder) FindScore(namespace, name string) (*clusterv1alpha1.AddOnPlacementScore, error) {
-	object, err := r.snapshot.score(namespace, name)
-	if err != nil {
-		r.err = err
-		return nil, err
-	}
-	read := readOf(name, object, r.now)
-	r.fleeting = r.fleeting || object != nil && !read.version.rememberable()
-	r.reads = append(r.reads, read)
-	return object, nil
-}
-
-// judge finds the verdicts on all available clusters, from memory where they hold. Those on clusters that are not
-// available any more are forgotten. Where a verdict is another one than before, the last result does not stand.
-// sameScores is set if AddOnPlacementScores are known to be those of before.
-func (r *run) judge(known *remembered, sameScores bool) error {
-	if len(r.plan.predicates) == 0 {
-		known.verdicts, known.begun = verdicts{}, begun{}
-		return r.interrupted()
-	}
-	clusters := r.result.Available.Clusters
-	// After an error nothing is left of verdicts of which some are replaced.
-	now := known.verdicts.alignedWith(clusters)
-	known.verdicts = verdicts{}
-	renewed := now.bytes == 0
-	for i, c := range clusters {
-		before := now.on[i]
-		if before != nil {
-			holds, err := r.holds(before, now.of[i], c, now.at, sameScores)
-			if err != nil {
-				return err
-			}
-			if holds {
-				continue
-			}
-		}
-		is, err := r.evaluate(c)
-		if err != nil {
-			return err
-		}
-		if before == nil || !before.saysTheSameAs(is) {
-			known.last = nil
-		} else if before.isShared() && is.isShared() && before.cost == is.cost {
-			continue
-		}
-		now.on[i], renewed = is, true
-	}
-	now.of, now.at = clusters, r.clock
-	if renewed {
-		now.count()
-	}
-	known.verdicts, known.begun = now, begun{}
-	if r.result.Overrun != nil {
-		known.begun.Time = r.begunAt
-	}
-	r.result.Remembered = len(clusters) - r.result.Evaluated - r.skipped
-	return nil
 }
 
 // alignedWith returns the verdicts with one for each of some clusters, nil where there is none on a cluster with
@@ -175,6 +123,7 @@ func (v verdicts) alignedWith(clusters []*clusterv1.ManagedCluster) verdicts {
 const (
 	reasonBytes  = 150
 	failureBytes = 1000
+	wordBytes    = int(unsafe.Sizeof(uintptr(0)))
 )
 
 // count estimates anew what the verdicts take.
@@ -198,68 +147,6 @@ func (v *verdicts) count() {
 	}
 }
 
-// holds reports whether nothing that a verdict depends on has changed: object is what it was found of, at what
-// now() was.
-func (r *run) holds(v *verdict, object, cluster *clusterv1.ManagedCluster, at time.Time, sameScores bool) (bool, error) {
-	if v.fleeting || object != cluster && versionOf(object) != versionOf(cluster) || v.timed && !at.Equal(r.clock) {
-		return false, nil
-	}
-	if sameScores {
-		return true, nil
-	}
-	for _, known := range v.reads {
-		object, err := r.snapshot.score(cluster.Name, known.name)
-		if err != nil {
-			return false, err
-		}
-		if readOf(known.name, object, r.now) != known {
-			return false, nil
-		}
-	}
-	return true, nil
-}
-
-// evaluate asks the predicates. It fails if the context ends or the snapshot does;
-// a failed expression is a verdict, and so is that time was too short.
-func (r *run) evaluate(of *clusterv1.ManagedCluster) (*verdict, error) {
-	if r.hurries() {
-		return r.late(of, nil), nil
-	}
-	r.recorder.reads, r.recorder.fleeting = nil, !versionOf(of).rememberable()
-	match, late := r.plan.predicates.match(&r.alarm, of, cluster.Hub{Scores: &r.recorder, Now: r.now, Clock: r.clock})
-	if err := r.interrupted(); err != nil {
-		return nil, err
-	}
-	if r.recorder.err != nil {
-		return nil, r.recorder.err
-	}
-	r.result.Evaluated++
-	r.result.Cost += match.cost
-	if late != nil {
-		return r.late(of, late), nil
-	}
-	return r.share(verdict{match: match, reads: r.recorder.reads, fleeting: r.recorder.fleeting, preRelease: r.plan.isPreRelease(of)}), nil
-}
-
-// mostShared is how many verdicts of a run are compared. They differ in what the evaluation cost, too.
-const mostShared = 64
-
-// share returns the verdict on a cluster before if it is the same: there are few, and many clusters.
-func (r *run) share(found verdict) *verdict {
-	if found.isShared() {
-		for i := len(r.shared) - 1; i >= 0; i-- {
-			if known := r.shared[i]; known.cost == found.cost && known.saysTheSameAs(&found) {
-				return known
-			}
-		}
-	}
-	kept := found
-	if found.isShared() && len(r.shared) < mostShared {
-		r.shared = append(r.shared, &kept)
-	}
-	return &kept
-}
-
 // isShared reports whether a verdict depends on nothing but the version of the cluster, and may be that of others:
 // each failure names its cluster.
 func (v *verdict) isShared() bool {
@@ -272,14 +159,4 @@ func (v *verdict) isShared() bool {
 func (v *verdict) saysTheSameAs(other *verdict) bool {
 	return v.predicate == other.predicate && sameReason(v.reason, other.reason) && v.timed == other.timed && v.preRelease == other.preRelease &&
 		!slices.ContainsFunc(other.reads, func(r read) bool { return !r.until.IsZero() })
-}
-
-// sameReason compares reasons of verdicts. Each failure is another one.
-func sameReason(a, b Reason) bool {
-	if a == nil || b == nil {
-		return a == nil && b == nil
-	}
-	one, is := a.(*Unmatched)
-	other, isOther := b.(*Unmatched)
-	return is && isOther && slices.Equal(one.Parts, other.Parts)
 }

@@ -4,7 +4,6 @@
 package placement
 
 import (
-	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -13,124 +12,56 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	clusterv1 "open-cluster-management.io/api/cluster/v1"
 	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
-
-	"github.com/celset/celset/apis/wellknown"
 )
 
-// filter returns the clusters that pass both filters, in order of their names, and
-// those of the removed ones that could not be evaluated.
-func (r *run) filter(verdicts []*verdict) (passed []*Candidate, failed []Removal) {
-	passed = r.filterByPredicates(verdicts)
-	for _, removal := range r.result.Filters[0].Removed {
-		if _, ok := removal.Reason.(*Failed); ok {
-			failed = append(failed, removal)
-		}
-	}
-	passed = r.filterByTaints(passed)
-	for i, c := range passed {
-		c.index = i
-	}
-	return passed, failed
+// tolerations is the filter TaintToleration of one Placement.
+type tolerations struct {
+	of []clusterv1beta1.Toleration
+	// former is the former decision: a cluster that is selected stays in spite of the effect NoSelectIfNew.
+	former *former
+	now    time.Time
 }
 
-// unfiltered is the verdict of no predicates.
-var unfiltered = &verdict{match: match{predicate: -1}}
-
-// filterByPredicates makes a candidate of each available cluster that passes. There are no verdicts for a Placement
-// without predicates.
-func (r *run) filterByPredicates(verdicts []*verdict) []*Candidate {
-	available, filtered := r.result.Available, Filtered{Filter: Predicate}
-	passing := len(available.Clusters)
-	for _, v := range verdicts {
-		r.note(v)
-		if v.reason != nil {
-			passing--
-		}
-	}
-	if removed := len(verdicts) - passing; removed > 0 {
-		filtered.Removed = make([]Removal, 0, removed)
-	}
-	var preReleases []string
-	made, passed := make([]Candidate, passing), make([]*Candidate, 0, passing)
-	for i, cluster := range available.Clusters {
-		v := unfiltered
-		if len(verdicts) > 0 {
-			v = verdicts[i]
-		}
-		if v.preRelease {
-			preReleases = append(preReleases, fmt.Sprintf("%s (%.40q)", cluster.Name, cluster.Status.Version.Kubernetes))
-		}
-		if v.reason != nil {
-			filtered.Removed = append(filtered.Removed, Removal{cluster.Name, v.reason})
-			continue
-		}
-		c := &made[len(passed)]
-		c.Cluster, c.ClusterSet, c.Predicate = cluster, available.Eligible[available.sets[i]], v.predicate
-		c.place = int32(i)
-		passed = append(passed, c)
-	}
-	r.result.Filters = append(r.result.Filters, filtered)
-	r.report.warn(wellknown.ReasonVersionPreReleased, Predicate, "the versions of clusters %s are pre-releases, less than the release that an expression compares them with; "+
-		`semver("1.31.0-0") is less than each version 1.31.0 with a suffix`, preReleases)
-	return passed
-}
-
-// note adds what a verdict cost, and when it may be another one.
-func (r *run) note(v *verdict) {
-	r.result.TotalCost += v.cost
-	if v.timed {
-		r.result.Timed = true
-		r.horizon.at(r.clock.Add(r.tick))
-	}
-	for _, read := range v.reads {
-		if !read.until.IsZero() {
-			r.horizon.after(read.until)
-		}
-	}
-}
-
-func (r *run) filterByTaints(candidates []*Candidate) []*Candidate {
-	defer r.observe(KindFilter, TaintToleration)()
+// filter returns the candidates whose taints are tolerated, in their order, and what it removed. It changes the
+// list. next gets the times at which a toleration ends.
+func (t *tolerations) filter(candidates []*Candidate, next *horizon) ([]*Candidate, Filtered) {
 	filtered := Filtered{Filter: TaintToleration}
 	passed := 0
 	for _, c := range candidates {
-		verdict := r.taints(c.Cluster)
+		verdict := t.taints(c.Cluster)
 		if verdict.keeps != nil {
 			filtered.Removed = append(filtered.Removed, Removal{c.Cluster.Name, &Untolerated{*verdict.keeps}})
 			continue
 		}
-		r.horizon.at(verdict.until.time)
+		next.at(verdict.until.time)
 		c.Avoided = verdict.avoids
 		candidates[passed] = c
 		passed++
 	}
-	r.result.Filters = append(r.result.Filters, filtered)
-	return candidates[:passed]
+	return candidates[:passed], filtered
 }
 
-func (r *run) taints(cluster *clusterv1.ManagedCluster) tainted {
-	if len(cluster.Spec.Taints) == 0 {
-		return tainted{}
-	}
-	_, selected := r.former.decisions[cluster.Name]
-	return taints(cluster, r.placement.Spec.Tolerations, selected, r.now)
-}
-
-// tolerable tells whether the taints of an available cluster let it be selected. If
+// allows reports whether the taints of one of the available clusters, which are sorted by name, let it be selected. If
 // they do, when that ends matters.
-func (r *run) tolerable(name string) bool {
-	clusters := r.result.Available.Clusters
-	i, found := slices.BinarySearchFunc(clusters, name, func(c *clusterv1.ManagedCluster, name string) int {
+func (t *tolerations) allows(name string, available []*clusterv1.ManagedCluster, next *horizon) bool {
+	i, found := slices.BinarySearchFunc(available, name, func(c *clusterv1.ManagedCluster, name string) int {
 		return strings.Compare(c.Name, name)
 	})
 	if !found {
 		return false
 	}
-	verdict := r.taints(clusters[i])
+	verdict := t.taints(available[i])
 	if verdict.keeps == nil {
-		r.horizon.at(verdict.until.time)
+		next.at(verdict.until.time)
 	}
 	return verdict.keeps == nil
+}
+
+func (t *tolerations) taints(cluster *clusterv1.ManagedCluster) tainted {
+	if len(cluster.Spec.Taints) == 0 {
+		return tainted{}
+	}
+	return taints(cluster, t.of, t.former.chose(cluster.Name), t.now)
 }
 
 func validateTolerations(tolerations []clusterv1beta1.Toleration, wrong *misconfigurations) {

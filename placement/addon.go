@@ -1,0 +1,77 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package placement
+
+import (
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/util/sets"
+	clusterv1alpha1 "open-cluster-management.io/api/cluster/v1alpha1"
+	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
+
+	"github.com/celset/celset/apis/wellknown"
+)
+
+func addOnName(of *clusterv1beta1.AddOnScore) string {
+	return "AddOn/" + of.ResourceName + "/" + of.ScoreName
+}
+
+// addOn is a prioritizer that takes a score from AddOnPlacementScores.
+type addOn struct{ of clusterv1beta1.AddOnScore }
+
+// describe says what the prioritizer prefers.
+func (a addOn) describe() string {
+	return fmt.Sprintf("%s prefers clusters with a high score %s in the AddOnPlacementScore %s.", addOnName(&a.of), a.of.ScoreName, a.of.ResourceName)
+}
+
+// score is what the AddOnPlacementScore of a cluster says; 0 if it is missing, says
+// nothing or is expired.
+func (a addOn) score(in *inputsOfScores, candidates []*Candidate) ([]int64, error) {
+	result := make([]int64, len(candidates))
+	var expired, clamped []string
+	there, found := sets.New[string](), false
+	for i, c := range candidates {
+		name := c.Cluster.Name
+		object, err := in.snapshot.score(name, a.of.ResourceName)
+		switch {
+		case err != nil:
+			return nil, err
+		case object == nil:
+			continue
+		case in.expired(object):
+			expired = append(expired, name+"/"+a.of.ResourceName)
+		default:
+			value := valueOf(object, a.of.ScoreName)
+			if result[i] = min(max(value, MinScore), MaxScore); result[i] != value {
+				clamped = append(clamped, fmt.Sprintf("%s/%s (%d)", name, a.of.ResourceName, value))
+			}
+		}
+		if found = true; !there.Has(a.of.ScoreName) {
+			for _, item := range object.Status.Scores {
+				there.Insert(item.Name)
+			}
+		}
+	}
+	switch {
+	case len(candidates) == 0 || there.Has(a.of.ScoreName):
+	case !found:
+		in.found.addMissingScore("no candidate has the AddOnPlacementScore", a.of.ResourceName, in.snapshot.scoreNames(clustersIn(candidates)))
+	default:
+		in.found.addMissing(fmt.Sprintf("no AddOnPlacementScore %q of a candidate has the score", a.of.ResourceName), a.of.ScoreName, there)
+	}
+	in.found.warn(wellknown.ReasonScoreExpired, addOnName(&a.of), "AddOnPlacementScores %s expired; they count as 0", expired)
+	in.found.warnOutOfRange(wellknown.ReasonScoreOutOfRange, addOnName(&a.of),
+		fmt.Sprintf("AddOnPlacementScores %%s are not from %d to %d; they count as the nearest of these", MinScore, MaxScore), clamped)
+	return result, nil
+}
+
+// valueOf returns 0 if there is no score of that name, and the last one of several.
+func valueOf(object *clusterv1alpha1.AddOnPlacementScore, name string) int64 {
+	for i := len(object.Status.Scores) - 1; i >= 0; i-- {
+		if item := &object.Status.Scores[i]; item.Name == name {
+			return int64(item.Value)
+		}
+	}
+	return 0
+}

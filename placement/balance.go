@@ -1,0 +1,27 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package placement
+
+// balanced is the prioritizer Balance.
+type balanced struct{}
+
+// describe says what the prioritizer prefers.
+func (balanced) describe() string {
+	return "Balance prefers clusters that few other Placements chose, so that decisions are spread over the hub."
+}
+
+// score is the higher, the fewer other Placements chose a cluster: 100 for none,
+// -100 for the most that any cluster of the hub has, candidate or not. The score is even, so that every hub
+// rounds it to the same value.
+func (balanced) score(in *inputsOfScores, candidates []*Candidate) ([]int64, error) {
+	counts, most := in.snapshot.Decisions.others(in.former, clustersIn(candidates), len(candidates))
+	result := make([]int64, len(candidates))
+	for i, count := range counts {
+		result[i] = MaxScore
+		if count > 0 {
+			result[i] = 2 * int64(MaxScore*(0.5-float64(count)/float64(most)))
+		}
+	}
+	return result, nil
+}

@@ -1,0 +1,79 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package placement
+
+import (
+	"fmt"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	clusterv1 "open-cluster-management.io/api/cluster/v1"
+	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
+
+	"github.com/celset/celset/cel/cluster"
+)
+
+const maxSpreadConstraints = 8
+
+// spreadConstraint is one of them with its defaults.
+type spreadConstraint struct {
+	path    *field.Path
+	key     string
+	claims  bool
+	maxSkew int
+	hard    bool
+}
+
+func spreadConstraints(policy *clusterv1beta1.SpreadPolicy, wrong *misconfigurations) []spreadConstraint {
+	path := field.NewPath("spec", "spreadPolicy", "spreadConstraints")
+	if n := len(policy.SpreadConstraints); n > maxSpreadConstraints {
+		wrong.add(Spread, path, fmt.Sprintf("%d constraints are too many; use at most %d", n, maxSpreadConstraints))
+		return nil
+	}
+	var result []spreadConstraint
+	for i, term := range policy.SpreadConstraints {
+		result = append(result, spreadConstraintOf(&term, path.Index(i), wrong))
+	}
+	return result
+}
+
+func spreadConstraintOf(term *clusterv1beta1.SpreadConstraintsTerm, path *field.Path, wrong *misconfigurations) spreadConstraint {
+	if term.TopologyKey == "" {
+		wrong.add(Spread, path.Child("topologyKey"), "the key is empty; name a label or a claim of clusters")
+	}
+	switch term.TopologyKeyType {
+	case clusterv1beta1.TopologyKeyTypeLabel, clusterv1beta1.TopologyKeyTypeClaim:
+	default:
+		wrong.add(Spread, path.Child("topologyKeyType"), fmt.Sprintf("unknown type %q; use Label or Claim", term.TopologyKeyType))
+	}
+	if term.MaxSkew < 0 {
+		wrong.add(Spread, path.Child("maxSkew"), fmt.Sprintf("the skew %d must be at least 1", term.MaxSkew))
+	}
+	switch term.WhenUnsatisfiable {
+	case "", clusterv1beta1.ScheduleAnyway, clusterv1beta1.DoNotSchedule:
+	default:
+		wrong.add(Spread, path.Child("whenUnsatisfiable"),
+			fmt.Sprintf("unknown action %q; use ScheduleAnyway or DoNotSchedule", term.WhenUnsatisfiable))
+	}
+	return spreadConstraint{
+		path:    path,
+		key:     term.TopologyKey,
+		claims:  term.TopologyKeyType == clusterv1beta1.TopologyKeyTypeClaim,
+		maxSkew: max(1, int(term.MaxSkew)),
+		hard:    term.WhenUnsatisfiable == clusterv1beta1.DoNotSchedule,
+	}
+}
+
+// topology is the value of a cluster that the constraint spreads over.
+func (s *spreadConstraint) topology(of *clusterv1.ManagedCluster) (value string, present bool) {
+	if s.claims {
+		return cluster.New(of).Claims().Lookup(s.key)
+	}
+	return cluster.New(of).Labels().Lookup(s.key)
+}
+
+// spreads reports whether constraints can make a difference to which of some candidates are selected.
+func spreads(constraints []spreadConstraint, limit, candidates int) bool {
+	return slices.ContainsFunc(constraints, func(s spreadConstraint) bool { return s.hard || limit < candidates })
+}

@@ -1,0 +1,130 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package placement
+
+import (
+	"context"
+	"strconv"
+	"time"
+
+	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
+)
+
+// deciding is what decisions on selected clusters are made from.
+type deciding struct {
+	placement *clusterv1beta1.Placement
+	// former is the former decision.
+	former *former
+	groups []group
+	// scoreRateLimit is the time for which recorded scores stay.
+	scoreRateLimit time.Duration
+	now            time.Time
+}
+
+// byScore reports whether clusters are listed by their scores.
+func (d *deciding) byScore() bool {
+	return d.placement.Spec.SortBy == clusterv1beta1.PlacementSortByScore
+}
+
+// decide makes decisions of the selected candidates, which are sorted by name. next gets the time at which recorded
+// scores may be updated.
+func (d *deciding) decide(ctx context.Context, selected []*Candidate, next *horizon) *Decision {
+	result := &Decision{Clusters: len(selected)}
+	members := d.members(selected, next)
+	for _, m := range members {
+		before, chosen := d.former.decisions[m.decision.ClusterName]
+		if !chosen || before.Score != m.decision.Score {
+			result.ScoresUpdated = true
+			break
+		}
+	}
+	if d.byScore() {
+		orderByScore(members)
+	}
+	pieces := divide(ctx, members, d.groups, d.placement.Spec.DecisionStrategy.GroupStrategy.ClustersPerDecisionGroup, d.now)
+	for i, parts := range intoSlices(pieces, d.former.slices, d.byScore()) {
+		group := Group{Name: pieces[i].name}
+		for _, p := range parts {
+			group.Slices = append(group.Slices, sliceOf(d.placement.Name, pieces[i].members, p))
+		}
+		result.Groups = append(result.Groups, group)
+	}
+	return result
+}
+
+func sliceOf(placement string, members []member, p *part) Slice {
+	result := Slice{
+		Name:      sliceName(placement, p.number),
+		Decisions: make([]clusterv1beta1.ClusterDecision, len(p.members)),
+	}
+	for i, at := range p.members {
+		result.Decisions[i] = members[at].decision
+	}
+	return result
+}
+
+// members pairs the candidates with their decisions. The scores are those that are
+// recorded already, where these may not be updated yet.
+func (d *deciding) members(selected []*Candidate, next *horizon) []member {
+	result, limited := make([]member, len(selected)), d.limited(selected, next)
+	reasons, because, reason := map[why]string{}, why{}, ""
+	for i, c := range selected {
+		score := c.Total
+		if limited {
+			score = d.former.decisions[c.Cluster.Name].Score
+		}
+		// That of the one before is that of most.
+		if own := (why{c.ClusterSet, c.Predicate}); i == 0 || own != because {
+			if _, known := reasons[own]; !known {
+				reasons[own] = own.String()
+			}
+			because, reason = own, reasons[own]
+		}
+		result[i] = member{c, clusterv1beta1.ClusterDecision{ClusterName: c.Cluster.Name, Reason: reason, Score: score}}
+	}
+	return result
+}
+
+// limited tells whether the recorded scores must stay: the same clusters are
+// selected, and their scores were updated less than spec.scoreRateLimit ago. next gets the time when that is over.
+func (d *deciding) limited(selected []*Candidate, next *horizon) bool {
+	last := d.placement.Status.LastScoreUpdateTime
+	if last == nil || last.After(d.now) || len(selected) != len(d.former.decisions) {
+		return false
+	}
+	end := last.Add(d.scoreRateLimit)
+	if !d.now.Before(end) {
+		return false
+	}
+	differ := false
+	for _, c := range selected {
+		before, chosen := d.former.decisions[c.Cluster.Name]
+		if !chosen {
+			return false
+		}
+		differ = differ || before.Score != c.Total
+	}
+	if differ {
+		next.at(end)
+	}
+	return differ
+}
+
+// why is why a cluster is selected. Scores are no part of it: they change more often
+// than reasons should.
+type why struct {
+	set       string
+	predicate int
+}
+
+// String names set and predicate.
+func (w why) String() string {
+	if w.predicate < 0 {
+		return "in ManagedClusterSet " + w.set
+	}
+	return "in ManagedClusterSet " + w.set + ", matches spec.predicates[" + strconv.Itoa(w.predicate) + "]"
+}
+
+// defaultScoreRateLimit is what the API server sets.
+const defaultScoreRateLimit = time.Minute

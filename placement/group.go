@@ -1,0 +1,120 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package placement
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
+
+	"github.com/celset/celset/cel/cluster"
+)
+
+// group is a decision group that the Placement asks for.
+type group struct {
+	name     string
+	selector *cluster.Selector
+}
+
+func groupsOf(environment *cluster.Environment, strategy *clusterv1beta1.GroupStrategy, wrong *misconfigurations) []group {
+	path := field.NewPath("spec", "decisionStrategy", "groupStrategy")
+	if _, err := groupLength(strategy.ClustersPerDecisionGroup, 1); err != nil {
+		wrong.add(DecisionGroups, path.Child("clustersPerDecisionGroup"), err.Error()+"; use a number or a percentage")
+	}
+	var result []group
+	for i, from := range strategy.DecisionGroups {
+		at := path.Child("decisionGroups").Index(i)
+		if from.GroupName == "" {
+			wrong.add(DecisionGroups, at.Child("groupName"), "a decision group must have a name")
+		}
+		for _, message := range validation.IsValidLabelValue(from.GroupName) {
+			wrong.add(DecisionGroups, at.Child("groupName"), fmt.Sprintf("%q: %s", from.GroupName, message))
+		}
+		// It has no expressions, which would have to be waited for.
+		selector, err := environment.Compile(context.Background(), clusterv1beta1.ClusterSelector{
+			LabelSelector: from.ClusterSelector.LabelSelector,
+			ClaimSelector: from.ClusterSelector.ClaimSelector,
+		}, at.Child("groupClusterSelector"))
+		if err := wrong.addSelector(DecisionGroups, err); err != nil {
+			wrong.add(DecisionGroups, at.Child("groupClusterSelector"), err.Error())
+		}
+		result = append(result, group{from.GroupName, selector})
+	}
+	return result
+}
+
+// groupLength is how many of the selected clusters a group may have: all of them
+// if nothing sensible is said.
+func groupLength(of intstr.IntOrString, selected int) (int, error) {
+	length, err := intstr.GetScaledValueFromIntOrPercent(&of, selected, true)
+	if err != nil {
+		return 0, err
+	}
+	if length <= 0 || length > selected {
+		length = selected
+	}
+	return length, nil
+}
+
+// piece is a decision group that has its clusters.
+type piece struct {
+	name    string
+	members []member
+}
+
+// member is a selected cluster with the decision on it.
+type member struct {
+	candidate *Candidate
+	decision  clusterv1beta1.ClusterDecision
+}
+
+// divide makes groups of the selected clusters, in their order: those that the Placement asks for,
+// in its order, then one of the others, each cut to the length of groups. There is
+// always a group, if need be an empty one.
+func divide(ctx context.Context, members []member, groups []group, clustersPerGroup intstr.IntOrString, now time.Time) []piece {
+	length, err := groupLength(clustersPerGroup, len(members))
+	if err != nil {
+		length = len(members)
+	}
+	var result []piece
+	cut := func(name string, members []member) {
+		for part := range slices.Chunk(members, max(1, length)) {
+			result = append(result, piece{name, part})
+		}
+	}
+	for _, group := range groups {
+		var taken []member
+		taken, members = split(ctx, group.selector, members, now)
+		cut(group.name, taken)
+	}
+	cut("", members)
+	if len(result) == 0 {
+		result = []piece{{}}
+	}
+	return result
+}
+
+// split separates the members that a selector without CEL matches; it can't fail.
+func split(ctx context.Context, selector *cluster.Selector, members []member, now time.Time) (matching, others []member) {
+	for _, m := range members {
+		if verdict, err := selector.Match(ctx, cluster.New(m.candidate.Cluster), cluster.Hub{Now: now}); err == nil && verdict.Matches {
+			matching = append(matching, m)
+		} else {
+			others = append(others, m)
+		}
+	}
+	return matching, others
+}
+
+// orderByScore sorts members, which are sorted by name, by their scores, the highest first.
+func orderByScore(members []member) {
+	slices.SortStableFunc(members, func(a, b member) int { return cmp.Compare(b.decision.Score, a.decision.Score) })
+}

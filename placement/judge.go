@@ -1,0 +1,218 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package placement
+
+import (
+	"errors"
+	"time"
+
+	clusterv1 "open-cluster-management.io/api/cluster/v1"
+	clusterv1alpha1 "open-cluster-management.io/api/cluster/v1alpha1"
+
+	"github.com/celset/celset/cel/cluster"
+)
+
+// judge asks the predicates of a Placement about clusters, as long as there is time.
+type judge struct {
+	predicates predicates
+	snapshot   *Snapshot
+	// now is the time of the decision, clock the value of now() in expressions.
+	now, clock time.Time
+	alarm      *alarm
+
+	recorder recorder
+	// shared are verdicts that clusters share.
+	shared []*verdict
+	// evaluated counts the clusters about which the predicates were asked, cost adds up what that cost.
+	evaluated int
+	cost      uint64
+	// skipped counts the clusters that were not evaluated, for lack of time, remembered those on which the verdict was known.
+	skipped, remembered int
+	// overrun is nil as long as no limit is exceeded.
+	overrun *Overrun
+}
+
+// find returns the verdicts on clusters, from those that are known where they hold. Verdicts on other clusters
+// are forgotten. same reports whether each verdict says what the known one on its cluster says.
+// begun is the time of the first attempt at the decision, sameScores is set if AddOnPlacementScores are known to be
+// those of before. After an error nothing is left of verdicts of which some are replaced.
+func (j *judge) find(known verdicts, clusters []*clusterv1.ManagedCluster, begun time.Time, sameScores bool) (now verdicts, same bool, err error) {
+	if len(j.predicates.selectors) == 0 {
+		return verdicts{}, true, j.alarm.interrupted()
+	}
+	j.recorder = recorder{snapshot: j.snapshot, now: j.now}
+	now, same = known.alignedWith(clusters), true
+	renewed := now.bytes == 0
+	for i, c := range clusters {
+		before := now.on[i]
+		if before != nil {
+			holds, err := j.holds(before, now.of[i], c, now.at, sameScores)
+			if err != nil {
+				return verdicts{begun: known.begun}, false, err
+			}
+			if holds {
+				continue
+			}
+		}
+		is, err := j.evaluate(c)
+		if err != nil {
+			return verdicts{begun: known.begun}, false, err
+		}
+		if before == nil || !before.saysTheSameAs(is) {
+			same = false
+		} else if before.isShared() && is.isShared() && before.cost == is.cost {
+			continue
+		}
+		now.on[i], renewed = is, true
+	}
+	now.of, now.at, now.begun = clusters, j.clock, time.Time{}
+	if renewed {
+		now.count()
+	}
+	if j.overrun != nil {
+		now.begun = begun
+	}
+	j.remembered = len(clusters) - j.evaluated - j.skipped
+	return now, same, nil
+}
+
+// holds reports whether nothing that a verdict depends on has changed: object is what it was found of, at what
+// now() was.
+func (j *judge) holds(v *verdict, object, cluster *clusterv1.ManagedCluster, at time.Time, sameScores bool) (bool, error) {
+	if v.fleeting || object != cluster && versionOf(object) != versionOf(cluster) || v.timed && !at.Equal(j.clock) {
+		return false, nil
+	}
+	if sameScores {
+		return true, nil
+	}
+	for _, known := range v.reads {
+		object, err := j.snapshot.score(cluster.Name, known.name)
+		if err != nil {
+			return false, err
+		}
+		if readOf(known.name, object, j.now) != known {
+			return false, nil
+		}
+	}
+	return true, nil
+}
+
+// evaluate asks the predicates. It fails if the context ends or the snapshot does;
+// a failed expression is a verdict, and so is that time was too short.
+func (j *judge) evaluate(of *clusterv1.ManagedCluster) (*verdict, error) {
+	if j.hurries() {
+		return j.late(of, nil), nil
+	}
+	j.recorder.reads, j.recorder.fleeting = nil, !versionOf(of).rememberable()
+	match, late := j.predicates.match(j.alarm, of, cluster.Hub{Scores: &j.recorder, Now: j.now, Clock: j.clock})
+	if err := j.alarm.interrupted(); err != nil {
+		return nil, err
+	}
+	if j.recorder.err != nil {
+		return nil, j.recorder.err
+	}
+	j.evaluated++
+	j.cost += match.cost
+	if late != nil {
+		return j.late(of, late), nil
+	}
+	return j.share(verdict{match: match, reads: j.recorder.reads, fleeting: j.recorder.fleeting, preRelease: j.predicates.isPreRelease(of)}), nil
+}
+
+// mostShared is how many verdicts of a run are compared. They differ in what the evaluation cost, too.
+const mostShared = 64
+
+// share returns the verdict on a cluster before if it is the same: there are few, and many clusters.
+func (j *judge) share(found verdict) *verdict {
+	if found.isShared() {
+		for i := len(j.shared) - 1; i >= 0; i-- {
+			if known := j.shared[i]; known.cost == found.cost && known.saysTheSameAs(&found) {
+				return known
+			}
+		}
+	}
+	kept := found
+	if found.isShared() && len(j.shared) < mostShared {
+		j.shared = append(j.shared, &kept)
+	}
+	return &kept
+}
+
+// maxLate is the number of evaluations that may take too long before no more are begun. The
+// condition names as many.
+const maxLate = mostNamed
+
+// hurries reports whether no evaluation is to be begun any more: there is no time left, or
+// it is known already that it does not suffice.
+func (j *judge) hurries() bool {
+	if o := j.overrun; o != nil && (!o.Evaluations || len(o.Late) >= maxLate) {
+		return true
+	}
+	if limit := j.alarm.exceeded(); limit != nil {
+		j.overran(limit)
+		return true
+	}
+	return false
+}
+
+// overran notes that a limit is exceeded. That of single evaluations says more than that
+// of all.
+func (j *judge) overran(limit *Deadline) *Overrun {
+	if j.overrun == nil {
+		j.overrun = &Overrun{Limit: limit}
+	}
+	return j.overrun
+}
+
+// late is the verdict on a cluster that was not evaluated in time: it is evaluated next time. failure is nil if
+// nothing was begun.
+func (j *judge) late(of *clusterv1.ManagedCluster, failure error) *verdict {
+	reason := &Late{}
+	if failure == nil {
+		j.skipped++
+	} else {
+		j.tooLong(of.Name, failure, reason)
+	}
+	j.overrun.Pending++
+	return &verdict{fleeting: true, match: match{predicate: -1, reason: reason}}
+}
+
+// tooLong notes that an evaluation was ended, and by what.
+func (j *judge) tooLong(name string, failure error, reason *Late) {
+	limit := deadlineIn(failure)
+	overrun := j.overran(limit)
+	overrun.Late = append(overrun.Late, Removal{name, reason})
+	// Another Deadline than that of the run is that of the evaluation, though the run may
+	// have none left either by now.
+	reason.Limit, reason.Alone = limit.Limit, limit != j.alarm.exceeded()
+	if reason.Alone {
+		overrun.Limit, overrun.Evaluations = limit, true
+	}
+	if at := (*cluster.Error)(nil); errors.As(failure, &at) {
+		reason.Expression = at.Path
+	}
+}
+
+// recorder finds AddOnPlacementScores and notes which ones it was asked for.
+type recorder struct {
+	snapshot *Snapshot
+	now      time.Time
+	reads    []read
+	// fleeting is set if one has no version.
+	fleeting bool
+	err      error
+}
+
+// FindScore asks the snapshot.
+func (r *recorder) FindScore(namespace, name string) (*clusterv1alpha1.AddOnPlacementScore, error) {
+	object, err := r.snapshot.score(namespace, name)
+	if err != nil {
+		r.err = err
+		return nil, err
+	}
+	read := readOf(name, object, r.now)
+	r.fleeting = r.fleeting || object != nil && !read.version.rememberable()
+	r.reads = append(r.reads, read)
+	return object, nil
+}

@@ -1,0 +1,146 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package placement
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	clusterv1 "open-cluster-management.io/api/cluster/v1"
+	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
+
+	"github.com/celset/celset/cel/cluster"
+	"github.com/celset/celset/cel/memo"
+)
+
+// predicates are ORed; no predicate at all matches everything.
+type predicates struct {
+	// selectors are nil for predicates that could not be compiled.
+	selectors []*cluster.Selector
+	// releases are the versions that the predicates compare others with, see [cluster.Selector.Releases].
+	releases sets.Set[string]
+}
+
+// compilePredicates compiles the predicates of a Placement. The error is that of the context.
+func compilePredicates(ctx context.Context, environment *cluster.Environment, spec *clusterv1beta1.PlacementSpec, wrong *misconfigurations) (predicates, error) {
+	result := predicates{releases: sets.New[string]()}
+	for i := range spec.Predicates {
+		path := field.NewPath("spec", "predicates").Index(i).Child("requiredClusterSelector")
+		selector, err := environment.Compile(ctx, spec.Predicates[i].RequiredClusterSelector, path)
+		if err := wrong.addSelector(Predicate, err); err != nil {
+			return predicates{}, err
+		}
+		result.selectors = append(result.selectors, selector)
+		if selector != nil {
+			result.releases = result.releases.Union(selector.Releases())
+		}
+	}
+	return result, nil
+}
+
+// match is the verdict of all predicates on one cluster.
+type match struct {
+	// predicate is the index of the first one that matches, -1 if none does or if
+	// there is none.
+	predicate int
+	// reason is nil if the cluster matches.
+	reason Reason
+	// cost is that of all evaluations, in CEL cost units.
+	cost uint64
+	// timed is set if an expression has read now().
+	timed bool
+}
+
+// match asks the predicates in order until one matches. A failed one does not
+// match, as an error in CEL's || does not matter if the other side is true. One that
+// takes too long says nothing: with more time it might match. late is its failure, and then the
+// rest says nothing either.
+func (p predicates) match(alarm *alarm, of *clusterv1.ManagedCluster, hub cluster.Hub) (result match, late error) {
+	result = match{predicate: -1}
+	if len(p.selectors) == 0 {
+		return result, nil
+	}
+	object, failures := cluster.New(of), []error(nil)
+	var unmatched []*field.Path
+	for i, selector := range p.selectors {
+		verdict, err := selector.Match(alarm.start(), object, hub)
+		alarm.stop()
+		result.cost += verdict.Cost
+		result.timed = result.timed || verdict.Timed
+		switch {
+		case deadlineIn(err) != nil:
+			return result, err
+		case err != nil:
+			failures = append(failures, err)
+		case verdict.Matches:
+			result.predicate = i
+			return result, nil
+		default:
+			unmatched = append(unmatched, verdict.Unmatched)
+		}
+	}
+	if len(failures) > 0 {
+		result.reason = &Failed{errors.Join(failures...)}
+	} else {
+		result.reason = &Unmatched{unmatched}
+	}
+	return result, nil
+}
+
+// isPreRelease reports whether the version of a cluster is less than a release with its numbers that the predicates
+// compare versions with.
+func (p predicates) isPreRelease(cluster *clusterv1.ManagedCluster) bool {
+	release, _, ok := strings.Cut(strings.TrimPrefix(cluster.Status.Version.Kubernetes, "v"), "-")
+	return ok && p.releases.Has(release)
+}
+
+// scoreNames are the AddOnPlacementScores that any of the predicates reads.
+func (p predicates) scoreNames() cluster.ScoreNames {
+	result := cluster.ScoreNames{Names: sets.New[string]()}
+	for _, selector := range p.selectors {
+		if selector != nil {
+			names := selector.ScoreNames()
+			result.Names = result.Names.Union(names.Names)
+			result.Computed = result.Computed || names.Computed
+		}
+	}
+	return result
+}
+
+// unknownFields are the fields that expressions read and no ManagedCluster has, each with the path of its expression.
+func (p predicates) unknownFields() (all []*cluster.Error) {
+	for _, selector := range p.selectors {
+		if selector != nil {
+			all = append(all, selector.UnknownFields()...)
+		}
+	}
+	return all
+}
+
+// parts are the compiled expressions with their sizes, for a memory that counts each expression once.
+func (p predicates) parts() (parts []memo.Part) {
+	for _, selector := range p.selectors {
+		if selector == nil {
+			continue
+		}
+		for _, program := range selector.Programs() {
+			parts = append(parts, memo.Part{Of: program, Bytes: program.Size()})
+		}
+	}
+	return parts
+}
+
+// doubts returns expressions that may be too expensive on large clusters, and fields that no ManagedCluster has.
+func (p predicates) doubts(environment *cluster.Environment) (all []*cluster.Error) {
+	for _, selector := range p.selectors {
+		if selector != nil {
+			all = append(all, environment.Expensive(selector)...)
+			all = append(all, selector.UnknownFields()...)
+		}
+	}
+	return all
+}

@@ -1,0 +1,59 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package placement
+
+import (
+	"fmt"
+
+	"github.com/celset/celset/apis/wellknown"
+)
+
+// unfiltered is the verdict of no predicates.
+var unfiltered = &verdict{match: match{predicate: -1}}
+
+// filterByPredicates makes a candidate of each available cluster that passes, in order of their names. There are no
+// verdicts for a Placement without predicates.
+func filterByPredicates(available *Availability, verdicts []*verdict, found *findings) ([]*Candidate, Filtered) {
+	filtered := Filtered{Filter: Predicate}
+	passing := len(available.Clusters)
+	for _, v := range verdicts {
+		if v.reason != nil {
+			passing--
+		}
+	}
+	if removed := len(verdicts) - passing; removed > 0 {
+		filtered.Removed = make([]Removal, 0, removed)
+	}
+	var preReleases []string
+	made, passed := make([]Candidate, passing), make([]*Candidate, 0, passing)
+	for i, cluster := range available.Clusters {
+		v := unfiltered
+		if len(verdicts) > 0 {
+			v = verdicts[i]
+		}
+		if v.preRelease {
+			preReleases = append(preReleases, fmt.Sprintf("%s (%.40q)", cluster.Name, cluster.Status.Version.Kubernetes))
+		}
+		if v.reason != nil {
+			filtered.Removed = append(filtered.Removed, Removal{cluster.Name, v.reason})
+			continue
+		}
+		c := &made[len(passed)]
+		*c = newCandidate(available, i, v.predicate)
+		passed = append(passed, c)
+	}
+	found.warn(wellknown.ReasonVersionPreReleased, Predicate, "the versions of clusters %s are pre-releases, less than the release that an expression compares them with; "+
+		`semver("1.31.0-0") is less than each version 1.31.0 with a suffix`, preReleases)
+	return passed, filtered
+}
+
+// failures returns the removed clusters that could not be evaluated.
+func failures(removed []Removal) (failed []Removal) {
+	for _, removal := range removed {
+		if _, ok := removal.Reason.(*Failed); ok {
+			failed = append(failed, removal)
+		}
+	}
+	return failed
+}

@@ -1,0 +1,57 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package placement
+
+import (
+	"time"
+
+	clusterv1alpha1 "open-cluster-management.io/api/cluster/v1alpha1"
+)
+
+// Names of the prioritizers that are built in.
+const (
+	Steady                    = "Steady"
+	Balance                   = "Balance"
+	ResourceAllocatableCPU    = "ResourceAllocatableCPU"
+	ResourceAllocatableMemory = "ResourceAllocatableMemory"
+)
+
+// Scores of every prioritizer are in this range.
+const (
+	MinScore = -100
+	MaxScore = 100
+)
+
+// scorer gives candidates scores.
+type scorer interface {
+	// describe says in a sentence which clusters the scorer prefers.
+	describe() string
+	// score returns a score for each candidate, in their order. It has the candidates
+	// sorted by name. An error means that the snapshot could not be read.
+	score(in *inputsOfScores, candidates []*Candidate) ([]int64, error)
+}
+
+// inputsOfScores are what scores are made from besides the candidates.
+type inputsOfScores struct {
+	snapshot *Snapshot
+	// former is the former decision of the Placement.
+	former *former
+	now    time.Time
+	// found gets what is wrong with scores, and when they expire.
+	found *findings
+}
+
+// expired reports whether scores don't hold any more, and notes when they won't.
+func (in *inputsOfScores) expired(object *clusterv1alpha1.AddOnPlacementScore) bool {
+	until := object.Status.ValidUntil
+	switch {
+	case until == nil:
+		return false
+	case in.now.After(until.Time):
+		return true
+	default:
+		in.found.next.after(until.Time)
+		return false
+	}
+}

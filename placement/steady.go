@@ -1,0 +1,23 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package placement
+
+// steadily is the prioritizer Steady.
+type steadily struct{}
+
+// describe says what the prioritizer prefers.
+func (steadily) describe() string {
+	return "Steady prefers clusters that the Placement chose before, so that decisions change seldom."
+}
+
+// score is 100 for clusters that this Placement chose before, else 0.
+func (steadily) score(in *inputsOfScores, candidates []*Candidate) ([]int64, error) {
+	result := make([]int64, len(candidates))
+	for i, c := range candidates {
+		if in.former.chose(c.Cluster.Name) {
+			result[i] = MaxScore
+		}
+	}
+	return result, nil
+}

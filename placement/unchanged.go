@@ -1,0 +1,67 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package placement
+
+import (
+	"context"
+	"time"
+
+	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
+)
+
+// Confirm notes that the hub has what a result says of a Placement: nothing had to be written, neither
+// PlacementDecisions nor status. Until a decision is made again, [Scheduler.Unchanged] may spare it.
+func (s *Scheduler) Confirm(placement *clusterv1beta1.Placement, result *Result) {
+	memory := s.memories.existing(placement.UID)
+	if memory == nil || result.last == nil {
+		return
+	}
+	known := memory.lock()
+	defer memory.unlock()
+	if known.last == result.last {
+		result.last.confirmed = true
+	}
+}
+
+// Unchanged reports whether deciding a Placement would change nothing: its last result is confirmed
+// ([Scheduler.Confirm]) and stands. false says nothing: then the Placement has to be decided. What Balance says of
+// clusters that are selected anyway may be other scores. requeue is that of the last result: when time changes
+// something at the earliest, zero if never. Evaluations are bounded as those of [Scheduler.Schedule] are, and
+// remembered.
+func (s *Scheduler) Unchanged(ctx context.Context, placement *clusterv1beta1.Placement, snapshot *Snapshot, now time.Time) (unchanged bool, requeue time.Time) {
+	memory := s.memories.existing(placement.UID)
+	if memory == nil {
+		return false, time.Time{}
+	}
+	known := memory.lock()
+	if known.last == nil || !known.last.confirmed {
+		memory.unlock()
+		return false, time.Time{}
+	}
+	defer memory.release(known)
+	r := s.newRun(ctx, placement, snapshot, now)
+	defer r.alarm.close()
+	if !r.stands(known) {
+		known.last = nil
+		return false, time.Time{}
+	}
+	return true, known.last.until
+}
+
+// stands reports whether the last result stands, and goes on from the clusters that there are now.
+func (r *run) stands(known *remembered) bool {
+	last := known.last
+	if !last.mayStand(r.inputs(known.plan), r.now, r.snapshot.Scores) {
+		return false
+	}
+	available, err := r.available()
+	if err != nil || !last.readsTheSame(available) || !last.picksTheSame(available, r.placement.Spec.NumberOfClusters) {
+		return false
+	}
+	if _, same, err := r.judge(known, true); err != nil || r.result.Overrun != nil || !same {
+		return false
+	}
+	last.available = available
+	return true
+}

@@ -1,0 +1,56 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package placement
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
+
+	"github.com/celset/celset/apis/wellknown"
+	"github.com/celset/celset/cel/cluster"
+)
+
+// Responsible tells whether a Placement is to be decided at all: it is not being
+// deleted, and either it has [wellknown.AnnotationPlacement] or all are to be decided but those
+// with [clusterv1beta1.PlacementDisableAnnotation]. The latter keeps other
+// schedulers off, so on a shared hub a Placement has both. PlacementDecisions of a
+// Placement that is nobody's business are left as they are.
+func Responsible(placement *clusterv1beta1.Placement, all bool) bool {
+	switch {
+	case placement == nil || !placement.DeletionTimestamp.IsZero():
+		return false
+	case placement.Annotations[wellknown.AnnotationPlacement] == "true":
+		return true
+	default:
+		return all && placement.Annotations[clusterv1beta1.PlacementDisableAnnotation] != "true"
+	}
+}
+
+// Validate returns what is wrong with a Placement, nothing if it can be decided.
+// Admission that refuses what it returns refuses nothing else. The error is that of the context.
+func (s *Scheduler) Validate(ctx context.Context, placement *clusterv1beta1.Placement) ([]*Misconfiguration, error) {
+	if placement == nil {
+		return misconfigurations{{Selection, field.NewPath("metadata"), errors.New("there is no Placement")}}, nil
+	}
+	plan, err := planOf(ctx, s.environment, placement)
+	if err != nil {
+		return nil, err
+	}
+	return append(slices.Clone(plan.wrong), wrongMetadata(placement)...), nil
+}
+
+// Doubts returns what is valid and hardly meant: expressions that may be too expensive on large clusters, by an estimate
+// that assumes how large clusters are, and fields that no ManagedCluster has. Each has the path of its expression. The
+// error is that of the context.
+func (s *Scheduler) Doubts(ctx context.Context, placement *clusterv1beta1.Placement) ([]*cluster.Error, error) {
+	plan, err := planOf(ctx, s.environment, placement)
+	if err != nil {
+		return nil, err
+	}
+	return plan.predicates.doubts(s.environment), nil
+}

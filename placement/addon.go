@@ -33,7 +33,7 @@ func (a addOn) score(in *inputsOfScores, candidates []*Candidate) ([]int64, erro
 	there, found := sets.New[string](), false
 	for i, c := range candidates {
 		name := c.Cluster.Name
-		object, err := in.snapshot.score(name, a.of.ResourceName)
+		object, err := in.snapshot.Score(name, a.of.ResourceName)
 		switch {
 		case err != nil:
 			return nil, err
@@ -56,7 +56,7 @@ func (a addOn) score(in *inputsOfScores, candidates []*Candidate) ([]int64, erro
 	switch {
 	case len(candidates) == 0 || there.Has(a.of.ScoreName):
 	case !found:
-		in.found.addMissingScore("no candidate has the AddOnPlacementScore", a.of.ResourceName, in.snapshot.scoreNames(clustersIn(candidates)))
+		in.found.addMissingScore("no candidate has the AddOnPlacementScore", a.of.ResourceName, in.snapshot.ScoreNames(clustersIn(candidates)))
 	default:
 		in.found.addMissing(fmt.Sprintf("no AddOnPlacementScore %q of a candidate has the score", a.of.ResourceName), a.of.ScoreName, there)
 	}

@@ -15,7 +15,7 @@ func (balanced) describe() string {
 // -100 for the most that any cluster of the hub has, candidate or not. The score is even, so that every hub
 // rounds it to the same value.
 func (balanced) score(in *inputsOfScores, candidates []*Candidate) ([]int64, error) {
-	counts, most := in.snapshot.Decisions.others(in.former, clustersIn(candidates), len(candidates))
+	counts, most := in.snapshot.Decisions.Others(in.former, clustersIn(candidates), len(candidates))
 	result := make([]int64, len(candidates))
 	for i, count := range counts {
 		result[i] = MaxScore

@@ -13,6 +13,7 @@ import (
 	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
 
 	"github.com/celset/celset/cel/cluster"
+	"github.com/celset/celset/placement/internal/hub"
 )
 
 // When a cluster changes, every Placement that may choose it has to be decided, and most of them would be decided as
@@ -34,7 +35,7 @@ type lastResult struct {
 	// at is when it was made, until when time changes something, zero if it does not.
 	at, until time.Time
 	// available are the clusters that there were to choose from. Other Placements have the same ones.
-	available *Availability
+	available *hub.Availability
 	scores    cluster.ScoreFinder
 	ranking   *ranking
 	// named is set if a condition names labels or claims of the clusters, namesSets if it names the sets that are bound.
@@ -45,16 +46,16 @@ type lastResult struct {
 type inputs struct {
 	plan *plan
 	// placement has its status, too.
-	placement version
-	decisions *Decisions
+	placement hub.Version
+	decisions *hub.Decisions
 	// own is the version of the PlacementDecisions of the Placement, all that of all, if they matter.
 	own, all uint64
 }
 
 // inputsOf returns the inputs of a decision. all and own are versions of the PlacementDecisions. Where all clusters are selected that there are, other Placements are not
 // followed for the scores that Balance gives.
-func inputsOf(plan *plan, placement *clusterv1beta1.Placement, decisions *Decisions, all, own uint64) inputs {
-	result := inputs{plan, versionOf(placement), decisions, own, 0}
+func inputsOf(plan *plan, placement *clusterv1beta1.Placement, decisions *hub.Decisions, all, own uint64) inputs {
+	result := inputs{plan, hub.VersionOf(placement), decisions, own, 0}
 	spec := &placement.Spec
 	if plan.balances && (spec.NumberOfClusters != nil || len(plan.spread) > 0 || spec.SortBy == clusterv1beta1.PlacementSortByScore) {
 		result.all = all
@@ -65,8 +66,8 @@ func inputsOf(plan *plan, placement *clusterv1beta1.Placement, decisions *Decisi
 // made returns what a result was made from, besides what is set by the caller. nil is never known again: something
 // has no version, or the hub has nothing of the Placement, and a decision has one object at least, so that something
 // has to be written.
-func made(from inputs, available *Availability, now time.Time) *lastResult {
-	if available.fleeting || !from.placement.rememberable() || from.own == 0 {
+func made(from inputs, available *hub.Availability, now time.Time) *lastResult {
+	if available.Fleeting || !from.placement.Rememberable() || from.own == 0 {
 		return nil
 	}
 	return &lastResult{inputs: from, at: now, available: available}
@@ -80,13 +81,13 @@ func (l *lastResult) mayStand(now inputs, at time.Time, scores cluster.ScoreFind
 
 // readsTheSame reports whether the steps after the predicates read the same in the clusters that are available now, but
 // for topologies.
-func (l *lastResult) readsTheSame(now *Availability) bool {
-	return !now.fleeting && (!l.namesSets || slices.Equal(now.Bound, l.available.Bound)) && now.sameSets(l.available) &&
+func (l *lastResult) readsTheSame(now *hub.Availability) bool {
+	return !now.Fleeting && (!l.namesSets || slices.Equal(now.Bound, l.available.Bound)) && now.SameSets(l.available) &&
 		slices.EqualFunc(now.Clusters, l.available.Clusters, l.alike)
 }
 
 // picksTheSame reports whether the same clusters are selected though some may be in other topologies. It notes these.
-func (l *lastResult) picksTheSame(now *Availability, wanted *int32) bool {
+func (l *lastResult) picksTheSame(now *hub.Availability, wanted *int32) bool {
 	moved := l.moved(now.Clusters)
 	return len(moved) == 0 || l.ranking.picksTheSame(moved, now.Clusters, wanted)
 }

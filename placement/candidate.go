@@ -7,6 +7,8 @@ import (
 	"iter"
 
 	clusterv1 "open-cluster-management.io/api/cluster/v1"
+
+	"github.com/celset/celset/placement/internal/hub"
 )
 
 // Candidate is a cluster that passed the filters.
@@ -36,8 +38,8 @@ type Candidate struct {
 }
 
 // newCandidate returns the available cluster at an index as a candidate.
-func newCandidate(available *Availability, i, predicate int) Candidate {
-	return Candidate{Cluster: available.Clusters[i], ClusterSet: available.clusterSet(i), Predicate: predicate, place: int32(i)}
+func newCandidate(available *hub.Availability, i, predicate int) Candidate {
+	return Candidate{Cluster: available.Clusters[i], ClusterSet: available.ClusterSet(i), Predicate: predicate, place: int32(i)}
 }
 
 // at returns the index of the cluster among the available ones.

@@ -9,13 +9,15 @@ import (
 	"time"
 
 	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
+
+	"github.com/celset/celset/placement/internal/hub"
 )
 
 // deciding is what decisions on selected clusters are made from.
 type deciding struct {
 	placement *clusterv1beta1.Placement
 	// former is the former decision.
-	former *former
+	former *hub.Former
 	groups []group
 	// scoreRateLimit is the time for which recorded scores stay.
 	scoreRateLimit time.Duration
@@ -33,7 +35,7 @@ func (d *deciding) decide(ctx context.Context, selected []*Candidate, next *hori
 	result := &Decision{Clusters: len(selected)}
 	members := d.members(selected, next)
 	for _, m := range members {
-		before, chosen := d.former.decisions[m.decision.ClusterName]
+		before, chosen := d.former.Decisions[m.decision.ClusterName]
 		if !chosen || before.Score != m.decision.Score {
 			result.ScoresUpdated = true
 			break
@@ -43,7 +45,7 @@ func (d *deciding) decide(ctx context.Context, selected []*Candidate, next *hori
 		orderByScore(members)
 	}
 	pieces := divide(ctx, members, d.groups, d.placement.Spec.DecisionStrategy.GroupStrategy.ClustersPerDecisionGroup, d.now)
-	for i, parts := range intoSlices(pieces, d.former.slices, d.byScore()) {
+	for i, parts := range intoSlices(pieces, d.former.Slices, d.byScore()) {
 		group := Group{Name: pieces[i].name}
 		for _, p := range parts {
 			group.Slices = append(group.Slices, sliceOf(d.placement.Name, pieces[i].members, p))
@@ -55,7 +57,7 @@ func (d *deciding) decide(ctx context.Context, selected []*Candidate, next *hori
 
 func sliceOf(placement string, members []member, p *part) Slice {
 	result := Slice{
-		Name:      sliceName(placement, p.number),
+		Name:      hub.SliceName(placement, p.number),
 		Decisions: make([]clusterv1beta1.ClusterDecision, len(p.members)),
 	}
 	for i, at := range p.members {
@@ -72,7 +74,7 @@ func (d *deciding) members(selected []*Candidate, next *horizon) []member {
 	for i, c := range selected {
 		score := c.Total
 		if limited {
-			score = d.former.decisions[c.Cluster.Name].Score
+			score = d.former.Decisions[c.Cluster.Name].Score
 		}
 		// That of the one before is that of most.
 		if own := (why{c.ClusterSet, c.Predicate}); i == 0 || own != because {
@@ -90,7 +92,7 @@ func (d *deciding) members(selected []*Candidate, next *horizon) []member {
 // selected, and their scores were updated less than spec.scoreRateLimit ago. next gets the time when that is over.
 func (d *deciding) limited(selected []*Candidate, next *horizon) bool {
 	last := d.placement.Status.LastScoreUpdateTime
-	if last == nil || last.After(d.now) || len(selected) != len(d.former.decisions) {
+	if last == nil || last.After(d.now) || len(selected) != len(d.former.Decisions) {
 		return false
 	}
 	end := last.Add(d.scoreRateLimit)
@@ -99,7 +101,7 @@ func (d *deciding) limited(selected []*Candidate, next *horizon) bool {
 	}
 	differ := false
 	for _, c := range selected {
-		before, chosen := d.former.decisions[c.Cluster.Name]
+		before, chosen := d.former.Decisions[c.Cluster.Name]
 		if !chosen {
 			return false
 		}

@@ -3,10 +3,14 @@
 
 package placement
 
-import "k8s.io/apimachinery/pkg/types"
+import (
+	"reflect"
 
-// Memberships are how many combinations of sets a Scheduler remembers.
-func Memberships(s *Scheduler) int { return len(s.memberships.known) }
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// RemembersSets reports whether a Scheduler remembers in which sets clusters are.
+func RemembersSets(s *Scheduler) bool { return !reflect.ValueOf(&s.memberships).Elem().IsZero() }
 
 // ForgetAll empties the memory of a Scheduler.
 func ForgetAll(s *Scheduler) { s.bound.Forget() }

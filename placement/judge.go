@@ -11,12 +11,13 @@ import (
 	clusterv1alpha1 "open-cluster-management.io/api/cluster/v1alpha1"
 
 	"github.com/celset/celset/cel/cluster"
+	"github.com/celset/celset/placement/internal/hub"
 )
 
 // judge asks the predicates of a Placement about clusters, as long as there is time.
 type judge struct {
 	predicates predicates
-	snapshot   *Snapshot
+	snapshot   *hub.Snapshot
 	// now is the time of the decision, clock the value of now() in expressions.
 	now, clock time.Time
 	alarm      *alarm
@@ -80,14 +81,14 @@ func (j *judge) find(known verdicts, clusters []*clusterv1.ManagedCluster, begun
 // holds reports whether nothing that a verdict depends on has changed: object is what it was found of, at what
 // now() was.
 func (j *judge) holds(v *verdict, object, cluster *clusterv1.ManagedCluster, at time.Time, sameScores bool) (bool, error) {
-	if v.fleeting || object != cluster && versionOf(object) != versionOf(cluster) || v.timed && !at.Equal(j.clock) {
+	if v.fleeting || object != cluster && hub.VersionOf(object) != hub.VersionOf(cluster) || v.timed && !at.Equal(j.clock) {
 		return false, nil
 	}
 	if sameScores {
 		return true, nil
 	}
 	for _, known := range v.reads {
-		object, err := j.snapshot.score(cluster.Name, known.name)
+		object, err := j.snapshot.Score(cluster.Name, known.name)
 		if err != nil {
 			return false, err
 		}
@@ -104,7 +105,7 @@ func (j *judge) evaluate(of *clusterv1.ManagedCluster) (*verdict, error) {
 	if j.hurries() {
 		return j.late(of, nil), nil
 	}
-	j.recorder.reads, j.recorder.fleeting = nil, !versionOf(of).rememberable()
+	j.recorder.reads, j.recorder.fleeting = nil, !hub.VersionOf(of).Rememberable()
 	match, late := j.predicates.match(j.alarm, of, cluster.Hub{Scores: &j.recorder, Now: j.now, Clock: j.clock})
 	if err := j.alarm.interrupted(); err != nil {
 		return nil, err
@@ -196,7 +197,7 @@ func (j *judge) tooLong(name string, failure error, reason *Late) {
 
 // recorder finds AddOnPlacementScores and notes which ones it was asked for.
 type recorder struct {
-	snapshot *Snapshot
+	snapshot *hub.Snapshot
 	now      time.Time
 	reads    []read
 	// fleeting is set if one has no version.
@@ -206,13 +207,13 @@ type recorder struct {
 
 // FindScore asks the snapshot.
 func (r *recorder) FindScore(namespace, name string) (*clusterv1alpha1.AddOnPlacementScore, error) {
-	object, err := r.snapshot.score(namespace, name)
+	object, err := r.snapshot.Score(namespace, name)
 	if err != nil {
 		r.err = err
 		return nil, err
 	}
 	read := readOf(name, object, r.now)
-	r.fleeting = r.fleeting || object != nil && !read.version.rememberable()
+	r.fleeting = r.fleeting || object != nil && !read.version.Rememberable()
 	r.reads = append(r.reads, read)
 	return object, nil
 }

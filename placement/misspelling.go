@@ -14,6 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	clusterv1 "open-cluster-management.io/api/cluster/v1"
 	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
+
+	"github.com/celset/celset/placement/internal/hub"
 )
 
 // A name that no cluster has is mostly misspelt, and valid all the same. So the condition PlacementSatisfied says which
@@ -32,16 +34,16 @@ func missingSets(spec *clusterv1beta1.PlacementSpec, bound []string, found *find
 }
 
 // missingScores finds the AddOnPlacementScores that a predicate reads and no cluster has.
-func missingScores(of predicates, snapshot *Snapshot, clusters []*clusterv1.ManagedCluster, found *findings) {
+func missingScores(of predicates, snapshot *hub.Snapshot, clusters []*clusterv1.ManagedCluster, found *findings) {
 	for i, selector := range of.selectors {
 		for _, name := range sets.List(selector.ScoreNames().Names) {
 			has := func(c *clusterv1.ManagedCluster) bool {
-				object, err := snapshot.score(c.Name, name)
+				object, err := snapshot.Score(c.Name, name)
 				return err != nil || object != nil
 			}
 			if !slices.ContainsFunc(clusters, has) {
 				path := field.NewPath("spec", "predicates").Index(i).Child("requiredClusterSelector", "celSelector")
-				found.addMissingScore(path.String()+": no cluster has the AddOnPlacementScore", name, snapshot.scoreNames(slices.Values(clusters)))
+				found.addMissingScore(path.String()+": no cluster has the AddOnPlacementScore", name, snapshot.ScoreNames(slices.Values(clusters)))
 			}
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"github.com/celset/celset/apis/wellknown"
+	"github.com/celset/celset/placement/internal/hub"
 )
 
 // unfiltered is the verdict of no predicates.
@@ -14,7 +15,7 @@ var unfiltered = &verdict{match: match{predicate: -1}}
 
 // filterByPredicates makes a candidate of each available cluster that passes, in order of their names. There are no
 // verdicts for a Placement without predicates.
-func filterByPredicates(available *Availability, verdicts []*verdict, found *findings) ([]*Candidate, Filtered) {
+func filterByPredicates(available *hub.Availability, verdicts []*verdict, found *findings) ([]*Candidate, Filtered) {
 	filtered := Filtered{Filter: Predicate}
 	passing := len(available.Clusters)
 	for _, v := range verdicts {

@@ -14,6 +14,7 @@ import (
 	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
 
 	"github.com/celset/celset/cel/cluster"
+	"github.com/celset/celset/placement/internal/hub"
 )
 
 // Result is the outcome for one Placement, with its reasons.
@@ -51,7 +52,7 @@ type Result struct {
 	NamesSets bool
 
 	// Available is what there was to choose from.
-	Available *Availability
+	Available *hub.Availability
 	// Filters are what the filters did, in the order in which they ran.
 	Filters []Filtered
 	// Prioritizers are those that took part.

@@ -14,6 +14,7 @@ import (
 
 	"github.com/celset/celset/apis/wellknown"
 	"github.com/celset/celset/cel/cluster"
+	"github.com/celset/celset/placement/internal/hub"
 )
 
 // Schedule decides one Placement. Neither it nor the snapshot is modified.
@@ -23,7 +24,7 @@ import (
 // the same, with conditions to write and without a Decision. Anything wrong with
 // objects is no error but a result, also that evaluations take longer than they may:
 // than the Scheduler allows, or than ctx does if a [Deadline] ends it.
-func (s *Scheduler) Schedule(ctx context.Context, placement *clusterv1beta1.Placement, snapshot *Snapshot, now time.Time) (*Result, error) {
+func (s *Scheduler) Schedule(ctx context.Context, placement *clusterv1beta1.Placement, snapshot *hub.Snapshot, now time.Time) (*Result, error) {
 	if s.observer == nil {
 		return s.decide(ctx, placement, snapshot, now)
 	}
@@ -33,7 +34,7 @@ func (s *Scheduler) Schedule(ctx context.Context, placement *clusterv1beta1.Plac
 	return result, err
 }
 
-func (s *Scheduler) decide(ctx context.Context, placement *clusterv1beta1.Placement, snapshot *Snapshot, now time.Time) (*Result, error) {
+func (s *Scheduler) decide(ctx context.Context, placement *clusterv1beta1.Placement, snapshot *hub.Snapshot, now time.Time) (*Result, error) {
 	if placement == nil || snapshot == nil || now.IsZero() {
 		return &Result{now: now}, errors.New("schedule: placement, snapshot and time must be given")
 	}
@@ -46,7 +47,7 @@ func (s *Scheduler) decide(ctx context.Context, placement *clusterv1beta1.Placem
 	defer memory.release(known)
 	if !memory.remembers() {
 		// Objects of which nothing is remembered may be those of a list that is read for one decision.
-		r.memberships = &memberships{}
+		r.memberships = &hub.Memberships{}
 	}
 	known.last = nil
 	if err = r.schedule(known); err != nil {
@@ -60,8 +61,8 @@ func (s *Scheduler) decide(ctx context.Context, placement *clusterv1beta1.Placem
 type run struct {
 	scheduler   *Scheduler
 	placement   *clusterv1beta1.Placement
-	snapshot    *Snapshot
-	memberships *memberships
+	snapshot    *hub.Snapshot
+	memberships *hub.Memberships
 	now         time.Time
 	alarm       *alarm
 	// all and own are the versions of all PlacementDecisions and of those of the Placement.
@@ -71,12 +72,12 @@ type run struct {
 	report   report
 }
 
-func (s *Scheduler) newRun(ctx context.Context, placement *clusterv1beta1.Placement, snapshot *Snapshot, now time.Time) *run {
+func (s *Scheduler) newRun(ctx context.Context, placement *clusterv1beta1.Placement, snapshot *hub.Snapshot, now time.Time) *run {
 	r := &run{
 		scheduler: s, placement: placement, snapshot: snapshot, memberships: &s.memberships, now: now,
 		alarm: newAlarm(ctx, s.timeout), result: &Result{now: now},
 	}
-	r.all, r.own = snapshot.Decisions.versions(placement.Namespace, placement.Name)
+	r.all, r.own = snapshot.Decisions.Versions(placement.Namespace, placement.Name)
 	r.result.First = r.own == 0
 	r.report = report{result: r.result, placement: placement, now: now, found: &r.found}
 	return r
@@ -95,8 +96,8 @@ func (r *run) inputs(plan *plan) inputs {
 }
 
 // available finds what there is to choose from.
-func (r *run) available() (*Availability, error) {
-	available, err := r.memberships.available(r.placement, r.snapshot)
+func (r *run) available() (*hub.Availability, error) {
+	available, err := r.memberships.Available(r.placement, r.snapshot)
 	r.result.Available = available
 	return available, err
 }
@@ -108,8 +109,8 @@ func (r *run) schedule(known *remembered) error {
 	wrong = append(wrong, wrongMetadata(r.placement)...)
 	r.result.Misconfigurations = wrong
 	r.report.configured(wrong)
-	former := r.snapshot.Decisions.former(r.placement.Namespace, r.placement.Name)
-	r.result.Standing = len(former.decisions)
+	former := r.snapshot.Decisions.Former(r.placement.Namespace, r.placement.Name)
+	r.result.Standing = len(former.Decisions)
 	available, err := r.available()
 	missingSets(spec, available.Bound, &r.found)
 	switch {
@@ -142,7 +143,7 @@ func (r *run) judge(known *remembered, sameScores bool) (clock time.Time, same b
 }
 
 // choose filters, ranks and picks.
-func (r *run) choose(known *remembered, former *former) error {
+func (r *run) choose(known *remembered, former *hub.Former) error {
 	end := r.scheduler.observe(KindFilter, Predicate)
 	clock, _, err := r.judge(known, false)
 	end()
@@ -212,7 +213,7 @@ func (r *run) pick(constraints []spreadConstraint) *ranking {
 }
 
 // decide makes decisions of the selected candidates, which are sorted by name.
-func (r *run) decide(plan *plan, former *former, selected []*Candidate) *Decision {
+func (r *run) decide(plan *plan, former *hub.Former, selected []*Candidate) *Decision {
 	of := &deciding{placement: r.placement, former: former, groups: plan.groups, scoreRateLimit: plan.scoreRateLimit, now: r.now}
 	return of.decide(r.alarm.parent, selected, &r.found.next)
 }
@@ -229,12 +230,12 @@ func (r *run) made(plan *plan, ranking *ranking) *lastResult {
 
 // lost reports whether only failed evaluations keep clusters of the former decision
 // from staying, so that with them it would be empty because of an error.
-func (r *run) lost(failed []Removal, taints *tolerations, former *former) bool {
+func (r *run) lost(failed []Removal, taints *tolerations, former *hub.Former) bool {
 	if wanted := r.placement.Spec.NumberOfClusters; wanted != nil && *wanted == 0 {
 		return false
 	}
 	for _, removal := range failed {
-		if former.chose(removal.Cluster) && taints.allows(removal.Cluster, r.result.Available.Clusters, &r.found.next) {
+		if former.Chose(removal.Cluster) && taints.allows(removal.Cluster, r.result.Available.Clusters, &r.found.next) {
 			return true
 		}
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/celset/celset/cel"
 	"github.com/celset/celset/cel/cluster"
 	"github.com/celset/celset/cel/memo"
+	"github.com/celset/celset/placement/internal/hub"
 )
 
 // Kinds of what an [Observer] sees.
@@ -62,7 +63,7 @@ type Scheduler struct {
 	timeout     time.Duration
 	tick        time.Duration
 
-	memberships memberships
+	memberships hub.Memberships
 	bound       *memo.Memory
 	memories    *memories
 }

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	clusterv1alpha1 "open-cluster-management.io/api/cluster/v1alpha1"
+
+	"github.com/celset/celset/placement/internal/hub"
 )
 
 // Names of the prioritizers that are built in.
@@ -34,9 +36,9 @@ type scorer interface {
 
 // inputsOfScores are what scores are made from besides the candidates.
 type inputsOfScores struct {
-	snapshot *Snapshot
+	snapshot *hub.Snapshot
 	// former is the former decision of the Placement.
-	former *former
+	former *hub.Former
 	now    time.Time
 	// found gets what is wrong with scores, and when they expire.
 	found *findings

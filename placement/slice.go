@@ -6,6 +6,8 @@ package placement
 import (
 	"cmp"
 	"slices"
+
+	"github.com/celset/celset/placement/internal/hub"
 )
 
 // A group is cut into slices in order of names only once. If it always were, one
@@ -58,7 +60,7 @@ func (p *part) take(members []int) []int {
 
 // intoSlices makes the slices of each group, in order of their numbers, from those that
 // there are.
-func intoSlices(groups []piece, former []formerSlice, byScore bool) [][]*part {
+func intoSlices(groups []piece, former []hub.FormerSlice, byScore bool) [][]*part {
 	result, waiting := keep(groups, former)
 	for i := range groups {
 		if byScore {
@@ -131,7 +133,7 @@ func (s *spots) find(name string) (spot, bool) {
 
 // keep returns the slices that the groups have already, each with the clusters that
 // stay in it, and for each group the members that are in none of them.
-func keep(groups []piece, former []formerSlice) (parts [][]*part, waiting [][]int) {
+func keep(groups []piece, former []hub.FormerSlice) (parts [][]*part, waiting [][]int) {
 	spots := spotsOf(groups)
 	parts, waiting = make([][]*part, len(groups)), make([][]int, len(groups))
 	for _, slice := range former {
@@ -139,15 +141,15 @@ func keep(groups []piece, former []formerSlice) (parts [][]*part, waiting [][]in
 		if group < 0 || group >= len(groups) {
 			continue
 		}
-		p := &part{number: slice.number, members: make([]int, 0, MaxSliceLength)}
-		for _, decision := range slice.decisions {
+		p := &part{number: slice.Number, members: make([]int, 0, MaxSliceLength)}
+		for _, decision := range slice.Decisions {
 			// Each cluster is placed once, whatever the objects say.
 			if at, ok := spots.find(decision.ClusterName); ok && at.group == group && p.room() > 0 {
 				p.members = append(p.members, at.index)
 				spots.placed[at.group][at.index] = true
 			}
 		}
-		p.short = len(p.members) < len(slice.decisions)
+		p.short = len(p.members) < len(slice.Decisions)
 		parts[group] = append(parts[group], p)
 	}
 	for g, placed := range spots.placed {
@@ -162,16 +164,16 @@ func keep(groups []piece, former []formerSlice) (parts [][]*part, waiting [][]in
 
 // groupNow is the group that most of the clusters are in. Of several it is the one
 // with the former index, as it is without any, else the first.
-func groupNow(s *formerSlice, spots *spots) int {
+func groupNow(s *hub.FormerSlice, spots *spots) int {
 	counts := map[int]int{}
-	for _, decision := range s.decisions {
+	for _, decision := range s.Decisions {
 		if at, ok := spots.find(decision.ClusterName); ok {
 			counts[at.group]++
 		}
 	}
-	group := s.group
+	group := s.Group
 	for candidate, n := range counts {
-		if most := counts[group]; n > most || n == most && group != s.group && candidate < group {
+		if most := counts[group]; n > most || n == most && group != s.Group && candidate < group {
 			group = candidate
 		}
 	}

@@ -15,7 +15,7 @@ func (steadily) describe() string {
 func (steadily) score(in *inputsOfScores, candidates []*Candidate) ([]int64, error) {
 	result := make([]int64, len(candidates))
 	for i, c := range candidates {
-		if in.former.chose(c.Cluster.Name) {
+		if in.former.Chose(c.Cluster.Name) {
 			result[i] = MaxScore
 		}
 	}

@@ -12,13 +12,15 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	clusterv1 "open-cluster-management.io/api/cluster/v1"
 	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
+
+	"github.com/celset/celset/placement/internal/hub"
 )
 
 // tolerations is the filter TaintToleration of one Placement.
 type tolerations struct {
 	of []clusterv1beta1.Toleration
 	// former is the former decision: a cluster that is selected stays in spite of the effect NoSelectIfNew.
-	former *former
+	former *hub.Former
 	now    time.Time
 }
 
@@ -61,7 +63,7 @@ func (t *tolerations) taints(cluster *clusterv1.ManagedCluster) tainted {
 	if len(cluster.Spec.Taints) == 0 {
 		return tainted{}
 	}
-	return taints(cluster, t.of, t.former.chose(cluster.Name), t.now)
+	return taints(cluster, t.of, t.former.Chose(cluster.Name), t.now)
 }
 
 func validateTolerations(tolerations []clusterv1beta1.Toleration, wrong *misconfigurations) {

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
+
+	"github.com/celset/celset/placement/internal/hub"
 )
 
 // Confirm notes that the hub has what a result says of a Placement: nothing had to be written, neither
@@ -29,7 +31,7 @@ func (s *Scheduler) Confirm(placement *clusterv1beta1.Placement, result *Result)
 // clusters that are selected anyway may be other scores. requeue is that of the last result: when time changes
 // something at the earliest, zero if never. Evaluations are bounded as those of [Scheduler.Schedule] are, and
 // remembered.
-func (s *Scheduler) Unchanged(ctx context.Context, placement *clusterv1beta1.Placement, snapshot *Snapshot, now time.Time) (unchanged bool, requeue time.Time) {
+func (s *Scheduler) Unchanged(ctx context.Context, placement *clusterv1beta1.Placement, snapshot *hub.Snapshot, now time.Time) (unchanged bool, requeue time.Time) {
 	memory := s.memories.existing(placement.UID)
 	if memory == nil {
 		return false, time.Time{}

@@ -10,6 +10,8 @@ import (
 
 	clusterv1 "open-cluster-management.io/api/cluster/v1"
 	clusterv1alpha1 "open-cluster-management.io/api/cluster/v1alpha1"
+
+	"github.com/celset/celset/placement/internal/hub"
 )
 
 // What the predicates of a Placement say of a cluster depends on the spec of the Placement, the cluster, the
@@ -78,7 +80,7 @@ type verdict struct {
 // was none.
 type read struct {
 	name    string
-	version version
+	version hub.Version
 	// until is when it expires, zero if it doesn't or has.
 	until   time.Time
 	expired bool
@@ -90,7 +92,7 @@ func readOf(name string, object *clusterv1alpha1.AddOnPlacementScore, now time.T
 	if object == nil {
 		return result
 	}
-	result.version = versionOf(object)
+	result.version = hub.VersionOf(object)
 	if until := object.Status.ValidUntil; until != nil {
 		if result.expired = now.After(until.Time); !result.expired {
 			result.until = until.Time

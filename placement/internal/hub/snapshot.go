@@ -1,7 +1,7 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package placement
+package hub
 
 import (
 	"fmt"
@@ -37,8 +37,8 @@ type Snapshot struct {
 	Decisions *Decisions
 }
 
-// score returns an AddOnPlacementScore, nil if there is none.
-func (s *Snapshot) score(namespace, name string) (*clusterv1alpha1.AddOnPlacementScore, error) {
+// Score returns an AddOnPlacementScore, nil if there is none.
+func (s *Snapshot) Score(namespace, name string) (*clusterv1alpha1.AddOnPlacementScore, error) {
 	if s.Scores == nil {
 		return nil, nil
 	}
@@ -56,8 +56,8 @@ type ScoreNamer interface {
 	ScoreNames(namespace string) []string
 }
 
-// scoreNames returns the names of the AddOnPlacementScores of some clusters, nil if they can't be listed.
-func (s *Snapshot) scoreNames(clusters iter.Seq[*clusterv1.ManagedCluster]) sets.Set[string] {
+// ScoreNames returns the names of the AddOnPlacementScores of some clusters, nil if they can't be listed.
+func (s *Snapshot) ScoreNames(clusters iter.Seq[*clusterv1.ManagedCluster]) sets.Set[string] {
 	namer, ok := s.Scores.(ScoreNamer)
 	if !ok {
 		return nil
@@ -69,16 +69,16 @@ func (s *Snapshot) scoreNames(clusters iter.Seq[*clusterv1.ManagedCluster]) sets
 	return result
 }
 
-// version tells the states of an object apart.
-type version struct {
+// Version tells the states of an object apart.
+type Version struct {
 	uid      types.UID
 	resource string
 }
 
-// versionOf returns the version of an object.
-func versionOf(object metav1.Object) version {
-	return version{object.GetUID(), object.GetResourceVersion()}
+// VersionOf returns the version of an object.
+func VersionOf(object metav1.Object) Version {
+	return Version{object.GetUID(), object.GetResourceVersion()}
 }
 
-// rememberable reports whether two objects with this version must be equal.
-func (v version) rememberable() bool { return v.resource != "" }
+// Rememberable reports whether two objects with this version must be equal.
+func (v Version) Rememberable() bool { return v.resource != "" }

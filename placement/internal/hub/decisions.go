@@ -1,7 +1,7 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package placement
+package hub
 
 import (
 	"cmp"
@@ -34,7 +34,7 @@ type Decisions struct {
 
 type counted struct {
 	placement types.NamespacedName
-	formerSlice
+	FormerSlice
 }
 
 // objectsOf are the objects of one Placement.
@@ -44,27 +44,27 @@ type objectsOf struct {
 	version uint64
 }
 
-// former is what the PlacementDecisions of one Placement say.
-type former struct {
-	// decisions are those of all objects by cluster. An empty name is no decision; of
+// Former is what the PlacementDecisions of one Placement say.
+type Former struct {
+	// Decisions are those of all objects by cluster. An empty name is no decision; of
 	// several on one cluster the one in the last object counts.
-	decisions map[string]formerDecision
-	// slices are the objects that have the name of a slice, in order of their numbers.
-	slices []formerSlice
+	Decisions map[string]formerDecision
+	// Slices are the objects that have the name of a slice, in order of their numbers.
+	Slices []FormerSlice
 }
 
-// formerSlice is what a PlacementDecision says now.
-type formerSlice struct {
-	// number is the one in its name.
-	number int
-	// group is the index in its label, -1 if there is none.
-	group     int
-	decisions []clusterv1beta1.ClusterDecision
+// FormerSlice is what a PlacementDecision says now.
+type FormerSlice struct {
+	// Number is the one in its name.
+	Number int
+	// Group is the index in its label, -1 if there is none.
+	Group     int
+	Decisions []clusterv1beta1.ClusterDecision
 }
 
-// chose reports whether a cluster is in the former decision.
-func (f *former) chose(name string) bool {
-	_, chosen := f.decisions[name]
+// Chose reports whether a cluster is in the former decision.
+func (f *Former) Chose(name string) bool {
+	_, chosen := f.Decisions[name]
 	return chosen
 }
 
@@ -100,11 +100,11 @@ func (d *Decisions) Set(object *clusterv1beta1.PlacementDecision) {
 	d.remove(key)
 	entry := counted{
 		placement:   types.NamespacedName{Namespace: object.Namespace, Name: object.Labels[clusterv1beta1.PlacementLabel]},
-		formerSlice: formerSlice{group: -1, decisions: object.Status.Decisions},
+		FormerSlice: FormerSlice{Group: -1, Decisions: object.Status.Decisions},
 	}
-	entry.number = sliceNumber(entry.placement.Name, object.Name)
+	entry.Number = sliceNumber(entry.placement.Name, object.Name)
 	if index, err := strconv.Atoi(object.Labels[clusterv1beta1.DecisionGroupIndexLabel]); err == nil {
-		entry.group = index
+		entry.Group = index
 	}
 	d.objects[key] = entry
 	own := d.placements[entry.placement]
@@ -113,7 +113,7 @@ func (d *Decisions) Set(object *clusterv1beta1.PlacementDecision) {
 		d.placements[entry.placement] = own
 	}
 	own.names[object.Name], own.version = struct{}{}, d.version
-	for _, decision := range entry.decisions {
+	for _, decision := range entry.Decisions {
 		add(d.total, decision.ClusterName, 1)
 	}
 }
@@ -126,8 +126,8 @@ func (d *Decisions) Delete(namespace, name string) {
 	d.remove(types.NamespacedName{Namespace: namespace, Name: name})
 }
 
-// versions tell the states of all objects apart, and those of one Placement. The latter is zero if it has none.
-func (d *Decisions) versions(namespace, placement string) (all, own uint64) {
+// Versions tell the states of all objects apart, and those of one Placement. The latter is zero if it has none.
+func (d *Decisions) Versions(namespace, placement string) (all, own uint64) {
 	if d == nil {
 		return 0, 0
 	}
@@ -147,7 +147,7 @@ func (d *Decisions) remove(key types.NamespacedName) {
 	delete(d.objects, key)
 	own := d.placements[entry.placement]
 	own.version = d.version
-	for _, decision := range entry.decisions {
+	for _, decision := range entry.Decisions {
 		add(d.total, decision.ClusterName, -1)
 	}
 	if delete(own.names, key.Name); len(own.names) == 0 {
@@ -161,29 +161,29 @@ func add(counts map[string]int, name string, n int) {
 	}
 }
 
-// former returns what the objects of one Placement say.
-func (d *Decisions) former(namespace, placement string) *former {
+// Former returns what the objects of one Placement say.
+func (d *Decisions) Former(namespace, placement string) *Former {
 	if d == nil {
-		return &former{}
+		return &Former{}
 	}
 	d.mutex.RLock()
 	defer d.mutex.RUnlock()
 	objects, n := d.of(types.NamespacedName{Namespace: namespace, Name: placement}), 0
 	for _, object := range objects {
-		n += len(object.decisions)
+		n += len(object.Decisions)
 	}
-	result := &former{decisions: make(map[string]formerDecision, n)}
+	result := &Former{Decisions: make(map[string]formerDecision, n)}
 	for _, object := range objects {
-		for _, decision := range object.decisions {
+		for _, decision := range object.Decisions {
 			if name := decision.ClusterName; name != "" {
-				result.decisions[name] = formerDecision{decision, result.decisions[name].times + 1}
+				result.Decisions[name] = formerDecision{decision, result.Decisions[name].times + 1}
 			}
 		}
-		if object.number > 0 {
-			result.slices = append(result.slices, object.formerSlice)
+		if object.Number > 0 {
+			result.Slices = append(result.Slices, object.FormerSlice)
 		}
 	}
-	slices.SortFunc(result.slices, func(a, b formerSlice) int { return cmp.Compare(a.number, b.number) })
+	slices.SortFunc(result.Slices, func(a, b FormerSlice) int { return cmp.Compare(a.Number, b.Number) })
 	return result
 }
 
@@ -200,9 +200,9 @@ func (d *Decisions) of(placement types.NamespacedName) []counted {
 	return result
 }
 
-// others returns how often other Placements than one with these decisions chose each of n clusters, and the
+// Others returns how often other Placements than one with these decisions chose each of n clusters, and the
 // most that they chose any cluster.
-func (d *Decisions) others(own *former, clusters iter.Seq[*clusterv1.ManagedCluster], n int) (counts []int, most int) {
+func (d *Decisions) Others(own *Former, clusters iter.Seq[*clusterv1.ManagedCluster], n int) (counts []int, most int) {
 	if d == nil {
 		return make([]int, n), 0
 	}
@@ -211,17 +211,17 @@ func (d *Decisions) others(own *former, clusters iter.Seq[*clusterv1.ManagedClus
 	defer d.mutex.RUnlock()
 	for name, n := range d.total {
 		if name != "" && n > most {
-			most = max(most, n-own.decisions[name].times)
+			most = max(most, n-own.Decisions[name].times)
 		}
 	}
 	for c := range clusters {
-		counts = append(counts, d.total[c.Name]-own.decisions[c.Name].times)
+		counts = append(counts, d.total[c.Name]-own.Decisions[c.Name].times)
 	}
 	return counts, most
 }
 
-// sliceName is the name of the PlacementDecision with a number, from 1.
-func sliceName(placement string, number int) string {
+// SliceName is the name of the PlacementDecision with a number, from 1.
+func SliceName(placement string, number int) string {
 	return placement + "-decision-" + strconv.Itoa(number)
 }
 
@@ -229,7 +229,7 @@ func sliceName(placement string, number int) string {
 // none that a Placement gives.
 func sliceNumber(placement, name string) int {
 	n, err := strconv.Atoi(strings.TrimPrefix(name, placement+"-decision-"))
-	if err != nil || n < 1 || sliceName(placement, n) != name {
+	if err != nil || n < 1 || SliceName(placement, n) != name {
 		return 0
 	}
 	return n

@@ -1,7 +1,7 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package placement
+package hub
 
 import (
 	"cmp"
@@ -30,21 +30,21 @@ type Availability struct {
 	Clusters []*clusterv1.ManagedCluster
 	// sets has for each of Clusters the index of the first of Eligible that it is in.
 	sets []int32
-	// fleeting is set if one of the clusters may be changed without being replaced.
-	fleeting bool
+	// Fleeting is set if one of the clusters may be changed without being replaced.
+	Fleeting bool
 }
 
-// clusterSet returns the first of the eligible sets that the cluster at an index is in.
-func (a *Availability) clusterSet(i int) string { return a.Eligible[a.sets[i]] }
+// ClusterSet returns the first of the eligible sets that the cluster at an index is in.
+func (a *Availability) ClusterSet(i int) string { return a.Eligible[a.sets[i]] }
 
-// sameSets reports whether the eligible sets are those of another availability, and the cluster at each index is in
+// SameSets reports whether the eligible sets are those of another availability, and the cluster at each index is in
 // the same one.
-func (a *Availability) sameSets(other *Availability) bool {
+func (a *Availability) SameSets(other *Availability) bool {
 	return slices.Equal(a.Eligible, other.Eligible) && slices.Equal(a.sets, other.sets)
 }
 
-// available returns what a Placement may choose from. A ManagedClusterSet that can't be understood is an error if it is eligible.
-func (m *memberships) available(placement *clusterv1beta1.Placement, snapshot *Snapshot) (*Availability, error) {
+// Available returns what a Placement may choose from. A ManagedClusterSet that can't be understood is an error if it is eligible.
+func (m *Memberships) Available(placement *clusterv1beta1.Placement, snapshot *Snapshot) (*Availability, error) {
 	sets := boundSets(placement.Namespace, snapshot)
 	result := &Availability{}
 	var eligible []*clusterv1beta2.ManagedClusterSet
@@ -57,12 +57,12 @@ func (m *memberships) available(placement *clusterv1beta1.Placement, snapshot *S
 	}
 	found, err := m.of(snapshot.Clusters, eligible)
 	if err == nil {
-		result.Clusters, result.sets, result.fleeting = found.clusters, found.sets, found.fleeting
+		result.Clusters, result.sets, result.Fleeting = found.clusters, found.sets, found.fleeting
 	}
 	return result, err
 }
 
-// boundSets are looked up by the names of the bindings: spec.clusterSet is equal to
+// boundSets are looked up by the names of the bindings: spec.ClusterSet is equal to
 // it, or the binding is not valid.
 func boundSets(namespace string, snapshot *Snapshot) []*clusterv1beta2.ManagedClusterSet {
 	bound := map[string]bool{}
@@ -88,8 +88,8 @@ func boundSets(namespace string, snapshot *Snapshot) []*clusterv1beta2.ManagedCl
 // mostMemberships is of how many combinations of sets that is remembered. Each takes 16 bytes a cluster.
 const mostMemberships = 16
 
-// memberships are those of the clusters of one snapshot, by the sets.
-type memberships struct {
+// Memberships are those of the clusters of one snapshot, by the sets.
+type Memberships struct {
 	mutex sync.Mutex
 	// clusters are those of the snapshot, sorted is the same list if they are sorted by name, each name once.
 	clusters, sorted []*clusterv1.ManagedCluster
@@ -109,7 +109,7 @@ type membership struct {
 }
 
 // of returns the membership of the clusters of a snapshot in some sets.
-func (m *memberships) of(clusters []*clusterv1.ManagedCluster, sets []*clusterv1beta2.ManagedClusterSet) (*membership, error) {
+func (m *Memberships) of(clusters []*clusterv1.ManagedCluster, sets []*clusterv1beta2.ManagedClusterSet) (*membership, error) {
 	key, fleeting := keyOf(sets)
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
@@ -137,7 +137,7 @@ func (m *memberships) of(clusters []*clusterv1.ManagedCluster, sets []*clusterv1
 
 // follow goes on to the clusters of another snapshot. Where these are versions of those of before, what is known of
 // the others is kept.
-func (m *memberships) follow(clusters []*clusterv1.ManagedCluster) {
+func (m *Memberships) follow(clusters []*clusterv1.ManagedCluster) {
 	if slices.Equal(m.clusters, clusters) {
 		return
 	}

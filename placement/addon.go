@@ -56,12 +56,12 @@ func (a addOn) score(in *inputsOfScores, candidates []*Candidate) ([]int64, erro
 	switch {
 	case len(candidates) == 0 || there.Has(a.of.ScoreName):
 	case !found:
-		in.found.addMissingScore("no candidate has the AddOnPlacementScore", a.of.ResourceName, in.snapshot.ScoreNames(clustersIn(candidates)))
+		in.found.AddMissingScore("no candidate has the AddOnPlacementScore", a.of.ResourceName, in.snapshot.ScoreNames(clustersIn(candidates)))
 	default:
-		in.found.addMissing(fmt.Sprintf("no AddOnPlacementScore %q of a candidate has the score", a.of.ResourceName), a.of.ScoreName, there)
+		in.found.AddMissing(fmt.Sprintf("no AddOnPlacementScore %q of a candidate has the score", a.of.ResourceName), a.of.ScoreName, there)
 	}
-	in.found.warn(wellknown.ReasonScoreExpired, addOnName(&a.of), "AddOnPlacementScores %s expired; they count as 0", expired)
-	in.found.warnOutOfRange(wellknown.ReasonScoreOutOfRange, addOnName(&a.of),
+	in.found.Warn(wellknown.ReasonScoreExpired, addOnName(&a.of), "AddOnPlacementScores %s expired; they count as 0", expired)
+	in.found.WarnOutOfRange(wellknown.ReasonScoreOutOfRange, addOnName(&a.of),
 		fmt.Sprintf("AddOnPlacementScores %%s are not from %d to %d; they count as the nearest of these", MinScore, MaxScore), clamped)
 	return result, nil
 }

@@ -48,7 +48,7 @@ func (a allocatable) score(in *inputsOfScores, candidates []*Candidate) ([]int64
 		}
 		any = true
 	}
-	in.found.warnOutOfRange(wellknown.ReasonAmountOutOfRange, a.plugin, fmt.Sprintf("The amounts of %s that ManagedClusters %%s report are no numbers from 0 to 2^63-1; they count as missing", resource), unbelievable)
+	in.found.WarnOutOfRange(wellknown.ReasonAmountOutOfRange, a.plugin, fmt.Sprintf("The amounts of %s that ManagedClusters %%s report are no numbers from 0 to 2^63-1; they count as missing", resource), unbelievable)
 	result := make([]int64, len(candidates))
 	for i := range candidates {
 		switch {

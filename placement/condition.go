@@ -14,6 +14,7 @@ import (
 	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
 
 	"github.com/celset/celset/apis/wellknown"
+	"github.com/celset/celset/placement/internal/finding"
 )
 
 // unselected is what conditions say of clusters on which evaluations failed, where a decision is made.
@@ -25,7 +26,7 @@ type report struct {
 	placement *clusterv1beta1.Placement
 	now       time.Time
 	// found has the names that no cluster has.
-	found *findings
+	found *finding.Findings
 }
 
 // satisfied sets the condition PlacementSatisfied.
@@ -34,9 +35,9 @@ func (r *report) satisfied(status metav1.ConditionStatus, reason, message string
 }
 
 // configured sets the condition PlacementMisconfigured.
-func (r *report) configured(wrong misconfigurations) {
+func (r *report) configured(wrong finding.Misconfigurations) {
 	if len(wrong) > 0 {
-		r.condition(clusterv1beta1.PlacementConditionMisconfigured, metav1.ConditionTrue, wellknown.ReasonMisconfigured, wrong.message())
+		r.condition(clusterv1beta1.PlacementConditionMisconfigured, metav1.ConditionTrue, wellknown.ReasonMisconfigured, wrong.Message())
 		return
 	}
 	r.condition(clusterv1beta1.PlacementConditionMisconfigured, metav1.ConditionFalse, wellknown.ReasonConfigured,
@@ -64,10 +65,10 @@ func (r *report) evaluated(failed []Removal, stands bool) {
 		which = ""
 	}
 	texts := []string{fmt.Sprintf("The evaluation failed on %d clusters%s:", len(failed), which)}
-	for _, removal := range failed[:min(mostNamed, len(failed))] {
+	for _, removal := range failed[:min(finding.MostNamed, len(failed))] {
 		texts = append(texts, fmt.Sprintf("%s %s", removal.Cluster, removal.Reason))
 	}
-	if n := len(failed) - mostNamed; n > 0 {
+	if n := len(failed) - finding.MostNamed; n > 0 {
 		texts = append(texts, fmt.Sprintf("and %d more", n))
 	}
 	r.condition(wellknown.ConditionEvaluationFailed, metav1.ConditionTrue, wellknown.ReasonEvaluationFailed, strings.Join(texts, "\n"))
@@ -109,7 +110,7 @@ func (r *report) summary() string {
 		}
 	}
 	if spread > 0 {
-		parts = append(parts, fmt.Sprintf("%s removed %d", Spread, spread))
+		parts = append(parts, fmt.Sprintf("%s removed %d", finding.Spread, spread))
 	}
 	return " (" + strings.Join(parts, ", ") + ")"
 }
@@ -121,14 +122,14 @@ func (r *report) scheduled(selected int) {
 	case wanted != nil && *wanted == 0:
 		// Status and reason are those of Open Cluster Management. Its message would blame the predicates.
 		r.satisfied(metav1.ConditionFalse, wellknown.ReasonNoneMatched,
-			"spec.numberOfClusters is 0, so no cluster is selected; leave it out to select all"+r.summary()+r.found.lacks())
+			"spec.numberOfClusters is 0, so no cluster is selected; leave it out to select all"+r.summary()+r.found.Lacks())
 	case selected == 0:
-		r.satisfied(metav1.ConditionFalse, wellknown.ReasonNoneMatched, "No ManagedCluster matches any of the cluster predicate"+r.summary()+r.found.lacks())
+		r.satisfied(metav1.ConditionFalse, wellknown.ReasonNoneMatched, "No ManagedCluster matches any of the cluster predicate"+r.summary()+r.found.Lacks())
 	case wanted == nil || int(*wanted) <= selected:
-		r.satisfied(metav1.ConditionTrue, wellknown.ReasonScheduled, "All cluster decisions scheduled"+r.found.lacks())
+		r.satisfied(metav1.ConditionTrue, wellknown.ReasonScheduled, "All cluster decisions scheduled"+r.found.Lacks())
 	default:
 		r.satisfied(metav1.ConditionFalse, wellknown.ReasonNotScheduled,
-			fmt.Sprintf("%d cluster decisions unscheduled", int(*wanted)-selected)+r.summary()+r.found.lacks())
+			fmt.Sprintf("%d cluster decisions unscheduled", int(*wanted)-selected)+r.summary()+r.found.Lacks())
 	}
 }
 
@@ -141,10 +142,10 @@ func (r *report) nothing(err error) bool {
 		r.satisfied(metav1.ConditionFalse, wellknown.ReasonNoBindings, "No valid ManagedClusterSetBindings found in placement namespace")
 	case len(available.Eligible) == 0:
 		r.satisfied(metav1.ConditionFalse, wellknown.ReasonNoIntersection,
-			fmt.Sprintf("None of ManagedClusterSets [%s] is bound to placement namespace", strings.Join(r.placement.Spec.ClusterSets, ","))+r.found.lacks())
+			fmt.Sprintf("None of ManagedClusterSets [%s] is bound to placement namespace", strings.Join(r.placement.Spec.ClusterSets, ","))+r.found.Lacks())
 	case err == nil && len(available.Clusters) == 0:
 		r.satisfied(metav1.ConditionFalse, wellknown.ReasonSetsEmpty,
-			fmt.Sprintf("All ManagedClusterSets [%s] have no member ManagedCluster", strings.Join(available.Eligible, ","))+r.found.lacks())
+			fmt.Sprintf("All ManagedClusterSets [%s] have no member ManagedCluster", strings.Join(available.Eligible, ","))+r.found.Lacks())
 	default:
 		return false
 	}
@@ -181,13 +182,13 @@ func overrunMessage(o *Overrun, standing string, available int) string {
 
 // Misconfigured is for when something about the Placement is wrong that only the hub tells, and the decision was written
 // all the same: one of the conditions says what.
-func (r *Result) Misconfigured(placement *clusterv1beta1.Placement, wrong *Misconfiguration) {
+func (r *Result) Misconfigured(placement *clusterv1beta1.Placement, wrong *finding.Misconfiguration) {
 	r.replace(placement, wrong, clusterv1beta1.PlacementConditionMisconfigured)
 }
 
 // Stand is for when the decision can't be written, because something about the Placement is wrong that only the hub
 // tells: the former decision stands, and the conditions say why.
-func (r *Result) Stand(placement *clusterv1beta1.Placement, wrong *Misconfiguration) {
+func (r *Result) Stand(placement *clusterv1beta1.Placement, wrong *finding.Misconfiguration) {
 	r.Decision = nil
 	r.Conditions = slices.Clone(r.Conditions)
 	for i := range r.Conditions {
@@ -199,7 +200,7 @@ func (r *Result) Stand(placement *clusterv1beta1.Placement, wrong *Misconfigurat
 }
 
 // replace makes the condition that a Placement is misconfigured anew, in place of all of some types.
-func (r *Result) replace(placement *clusterv1beta1.Placement, wrong *Misconfiguration, types ...string) *report {
+func (r *Result) replace(placement *clusterv1beta1.Placement, wrong *finding.Misconfiguration, types ...string) *report {
 	r.Misconfigurations = append(slices.Clone(r.Misconfigurations), wrong)
 	r.Conditions = slices.DeleteFunc(slices.Clone(r.Conditions), func(c metav1.Condition) bool { return slices.Contains(types, c.Type) })
 	to := &report{result: r, placement: placement, now: r.now}

@@ -12,6 +12,7 @@ import (
 	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
 
 	"github.com/celset/celset/cel/cluster"
+	"github.com/celset/celset/placement/internal/finding"
 )
 
 const maxSpreadConstraints = 8
@@ -25,10 +26,10 @@ type spreadConstraint struct {
 	hard    bool
 }
 
-func spreadConstraints(policy *clusterv1beta1.SpreadPolicy, wrong *misconfigurations) []spreadConstraint {
+func spreadConstraints(policy *clusterv1beta1.SpreadPolicy, wrong *finding.Misconfigurations) []spreadConstraint {
 	path := field.NewPath("spec", "spreadPolicy", "spreadConstraints")
 	if n := len(policy.SpreadConstraints); n > maxSpreadConstraints {
-		wrong.add(Spread, path, fmt.Sprintf("%d constraints are too many; use at most %d", n, maxSpreadConstraints))
+		wrong.Add(finding.Spread, path, fmt.Sprintf("%d constraints are too many; use at most %d", n, maxSpreadConstraints))
 		return nil
 	}
 	var result []spreadConstraint
@@ -38,22 +39,22 @@ func spreadConstraints(policy *clusterv1beta1.SpreadPolicy, wrong *misconfigurat
 	return result
 }
 
-func spreadConstraintOf(term *clusterv1beta1.SpreadConstraintsTerm, path *field.Path, wrong *misconfigurations) spreadConstraint {
+func spreadConstraintOf(term *clusterv1beta1.SpreadConstraintsTerm, path *field.Path, wrong *finding.Misconfigurations) spreadConstraint {
 	if term.TopologyKey == "" {
-		wrong.add(Spread, path.Child("topologyKey"), "the key is empty; name a label or a claim of clusters")
+		wrong.Add(finding.Spread, path.Child("topologyKey"), "the key is empty; name a label or a claim of clusters")
 	}
 	switch term.TopologyKeyType {
 	case clusterv1beta1.TopologyKeyTypeLabel, clusterv1beta1.TopologyKeyTypeClaim:
 	default:
-		wrong.add(Spread, path.Child("topologyKeyType"), fmt.Sprintf("unknown type %q; use Label or Claim", term.TopologyKeyType))
+		wrong.Add(finding.Spread, path.Child("topologyKeyType"), fmt.Sprintf("unknown type %q; use Label or Claim", term.TopologyKeyType))
 	}
 	if term.MaxSkew < 0 {
-		wrong.add(Spread, path.Child("maxSkew"), fmt.Sprintf("the skew %d must be at least 1", term.MaxSkew))
+		wrong.Add(finding.Spread, path.Child("maxSkew"), fmt.Sprintf("the skew %d must be at least 1", term.MaxSkew))
 	}
 	switch term.WhenUnsatisfiable {
 	case "", clusterv1beta1.ScheduleAnyway, clusterv1beta1.DoNotSchedule:
 	default:
-		wrong.add(Spread, path.Child("whenUnsatisfiable"),
+		wrong.Add(finding.Spread, path.Child("whenUnsatisfiable"),
 			fmt.Sprintf("unknown action %q; use ScheduleAnyway or DoNotSchedule", term.WhenUnsatisfiable))
 	}
 	return spreadConstraint{

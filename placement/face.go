@@ -6,6 +6,7 @@ package placement
 import (
 	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
 
+	"github.com/celset/celset/placement/internal/finding"
 	"github.com/celset/celset/placement/internal/hub"
 )
 
@@ -25,3 +26,22 @@ type (
 func NewDecisions(objects ...*clusterv1beta1.PlacementDecision) *Decisions {
 	return hub.NewDecisions(objects...)
 }
+
+// A Result says what was found about a Placement.
+type (
+	// Misconfiguration is a part of a Placement that can't be understood.
+	Misconfiguration = finding.Misconfiguration
+	// Warning is an event that does not keep a Placement from being decided.
+	Warning = finding.Warning
+)
+
+// Names of what a Placement configures, as conditions, metrics and events have
+// them.
+const (
+	Predicate       = finding.Predicate
+	TaintToleration = finding.TaintToleration
+	Prioritizers    = finding.Prioritizers
+	Spread          = finding.Spread
+	DecisionGroups  = finding.DecisionGroups
+	Selection       = finding.Selection
+)

@@ -16,6 +16,7 @@ import (
 	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
 
 	"github.com/celset/celset/cel/cluster"
+	"github.com/celset/celset/placement/internal/finding"
 )
 
 // group is a decision group that the Placement asks for.
@@ -24,27 +25,27 @@ type group struct {
 	selector *cluster.Selector
 }
 
-func groupsOf(environment *cluster.Environment, strategy *clusterv1beta1.GroupStrategy, wrong *misconfigurations) []group {
+func groupsOf(environment *cluster.Environment, strategy *clusterv1beta1.GroupStrategy, wrong *finding.Misconfigurations) []group {
 	path := field.NewPath("spec", "decisionStrategy", "groupStrategy")
 	if _, err := groupLength(strategy.ClustersPerDecisionGroup, 1); err != nil {
-		wrong.add(DecisionGroups, path.Child("clustersPerDecisionGroup"), err.Error()+"; use a number or a percentage")
+		wrong.Add(finding.DecisionGroups, path.Child("clustersPerDecisionGroup"), err.Error()+"; use a number or a percentage")
 	}
 	var result []group
 	for i, from := range strategy.DecisionGroups {
 		at := path.Child("decisionGroups").Index(i)
 		if from.GroupName == "" {
-			wrong.add(DecisionGroups, at.Child("groupName"), "a decision group must have a name")
+			wrong.Add(finding.DecisionGroups, at.Child("groupName"), "a decision group must have a name")
 		}
 		for _, message := range validation.IsValidLabelValue(from.GroupName) {
-			wrong.add(DecisionGroups, at.Child("groupName"), fmt.Sprintf("%q: %s", from.GroupName, message))
+			wrong.Add(finding.DecisionGroups, at.Child("groupName"), fmt.Sprintf("%q: %s", from.GroupName, message))
 		}
 		// It has no expressions, which would have to be waited for.
 		selector, err := environment.Compile(context.Background(), clusterv1beta1.ClusterSelector{
 			LabelSelector: from.ClusterSelector.LabelSelector,
 			ClaimSelector: from.ClusterSelector.ClaimSelector,
 		}, at.Child("groupClusterSelector"))
-		if err := wrong.addSelector(DecisionGroups, err); err != nil {
-			wrong.add(DecisionGroups, at.Child("groupClusterSelector"), err.Error())
+		if err := wrong.AddSelector(finding.DecisionGroups, err); err != nil {
+			wrong.Add(finding.DecisionGroups, at.Child("groupClusterSelector"), err.Error())
 		}
 		result = append(result, group{from.GroupName, selector})
 	}

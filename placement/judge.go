@@ -11,6 +11,7 @@ import (
 	clusterv1alpha1 "open-cluster-management.io/api/cluster/v1alpha1"
 
 	"github.com/celset/celset/cel/cluster"
+	"github.com/celset/celset/placement/internal/finding"
 	"github.com/celset/celset/placement/internal/hub"
 )
 
@@ -142,7 +143,7 @@ func (j *judge) share(found verdict) *verdict {
 
 // maxLate is the number of evaluations that may take too long before no more are begun. The
 // condition names as many.
-const maxLate = mostNamed
+const maxLate = finding.MostNamed
 
 // hurries reports whether no evaluation is to be begun any more: there is no time left, or
 // it is known already that it does not suffice.

@@ -15,6 +15,7 @@ import (
 	clusterv1 "open-cluster-management.io/api/cluster/v1"
 	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
 
+	"github.com/celset/celset/placement/internal/finding"
 	"github.com/celset/celset/placement/internal/hub"
 )
 
@@ -24,17 +25,17 @@ import (
 // Where it names labels, claims, scores or sets, the findings say so, and a change of any of these does.
 
 // missingSets finds the names in spec.clusterSets that are not bound to the namespace.
-func missingSets(spec *clusterv1beta1.PlacementSpec, bound []string, found *findings) {
+func missingSets(spec *clusterv1beta1.PlacementSpec, bound []string, found *finding.Findings) {
 	for i, name := range spec.ClusterSets {
 		if len(bound) > 0 && !slices.Contains(bound, name) {
-			found.sets = true
-			found.addMissing(fmt.Sprintf("spec.clusterSets[%d]: the namespace is bound to no ManagedClusterSet", i), name, sets.New(bound...))
+			found.Sets = true
+			found.AddMissing(fmt.Sprintf("spec.clusterSets[%d]: the namespace is bound to no ManagedClusterSet", i), name, sets.New(bound...))
 		}
 	}
 }
 
 // missingScores finds the AddOnPlacementScores that a predicate reads and no cluster has.
-func missingScores(of predicates, snapshot *hub.Snapshot, clusters []*clusterv1.ManagedCluster, found *findings) {
+func missingScores(of predicates, snapshot *hub.Snapshot, clusters []*clusterv1.ManagedCluster, found *finding.Findings) {
 	for i, selector := range of.selectors {
 		for _, name := range sets.List(selector.ScoreNames().Names) {
 			has := func(c *clusterv1.ManagedCluster) bool {
@@ -43,14 +44,14 @@ func missingScores(of predicates, snapshot *hub.Snapshot, clusters []*clusterv1.
 			}
 			if !slices.ContainsFunc(clusters, has) {
 				path := field.NewPath("spec", "predicates").Index(i).Child("requiredClusterSelector", "celSelector")
-				found.addMissingScore(path.String()+": no cluster has the AddOnPlacementScore", name, snapshot.ScoreNames(slices.Values(clusters)))
+				found.AddMissingScore(path.String()+": no cluster has the AddOnPlacementScore", name, snapshot.ScoreNames(slices.Values(clusters)))
 			}
 		}
 	}
 }
 
 // missingKey finds out whether none of some clusters has the key of a label or claim.
-func missingKey(path *field.Path, clusters []*clusterv1.ManagedCluster, what string, claims bool, key string, found *findings) {
+func missingKey(path *field.Path, clusters []*clusterv1.ManagedCluster, what string, claims bool, key string, found *finding.Findings) {
 	has := (&spreadConstraint{key: key, claims: claims}).topology
 	if len(clusters) == 0 || slices.ContainsFunc(clusters, func(c *clusterv1.ManagedCluster) bool { _, is := has(c); return is }) {
 		return
@@ -69,12 +70,12 @@ func missingKey(path *field.Path, clusters []*clusterv1.ManagedCluster, what str
 	if claims {
 		kind = "claim"
 	}
-	found.keys = true
-	found.addMissing(path.String()+": no "+what+" has the "+kind, key, there)
+	found.Keys = true
+	found.AddMissing(path.String()+": no "+what+" has the "+kind, key, there)
 }
 
 // missingTopologies finds the spread constraints with a key that no candidate has.
-func missingTopologies(constraints []spreadConstraint, candidates []*Candidate, found *findings) {
+func missingTopologies(constraints []spreadConstraint, candidates []*Candidate, found *finding.Findings) {
 	if len(constraints) == 0 {
 		return
 	}
@@ -86,7 +87,7 @@ func missingTopologies(constraints []spreadConstraint, candidates []*Candidate, 
 
 // unmatched says which parts of the predicates ruled out the clusters, if no predicate matches any, and which labels and
 // claims no cluster has.
-func unmatched(spec *clusterv1beta1.PlacementSpec, removed []Removal, available []*clusterv1.ManagedCluster, found *findings) {
+func unmatched(spec *clusterv1beta1.PlacementSpec, removed []Removal, available []*clusterv1.ManagedCluster, found *finding.Findings) {
 	if len(removed) < len(available) {
 		return
 	}
@@ -102,7 +103,7 @@ func unmatched(spec *clusterv1beta1.PlacementSpec, removed []Removal, available 
 			texts = append(texts, fmt.Sprintf("%s ruled out %d", part, counts[part]))
 		}
 		if len(texts) > 0 {
-			found.missing = append(found.missing, strings.Join(texts, ", "))
+			found.Missing = append(found.Missing, strings.Join(texts, ", "))
 		}
 		selector := &spec.Predicates[i].RequiredClusterSelector
 		path := field.NewPath("spec", "predicates").Index(i).Child("requiredClusterSelector")

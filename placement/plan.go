@@ -18,6 +18,7 @@ import (
 	"github.com/celset/celset/cel/cluster"
 	"github.com/celset/celset/cel/fairness"
 	"github.com/celset/celset/cel/memo"
+	"github.com/celset/celset/placement/internal/finding"
 )
 
 // plan is what the spec of a Placement means. It is not modified.
@@ -36,7 +37,7 @@ type plan struct {
 	unknown []string
 	// wrong is what could not be understood; if there is anything, the plan must not
 	// be carried out.
-	wrong misconfigurations
+	wrong finding.Misconfigurations
 	// parts are the expressions as the memory counts them.
 	parts []memo.Part
 }
@@ -45,7 +46,7 @@ type plan struct {
 func planOf(ctx context.Context, environment *cluster.Environment, placement *clusterv1beta1.Placement) (*plan, error) {
 	spec, p := &placement.Spec, &plan{}
 	if err := checkParts(spec); err != nil {
-		p.wrong.add(Selection, field.NewPath("spec"), err.Error())
+		p.wrong.Add(finding.Selection, field.NewPath("spec"), err.Error())
 		return p, nil
 	}
 	if err := p.compile(fairness.WithTenant(ctx, placement.Namespace), environment, spec); err != nil {
@@ -73,7 +74,7 @@ func planOf(ctx context.Context, environment *cluster.Environment, placement *cl
 // compile compiles the predicates, unless there are too many expressions.
 func (p *plan) compile(ctx context.Context, environment *cluster.Environment, spec *clusterv1beta1.PlacementSpec) (err error) {
 	if err := checkTexts(spec); err != nil {
-		p.wrong.add(Predicate, field.NewPath("spec", "predicates"), err.Error())
+		p.wrong.Add(finding.Predicate, field.NewPath("spec", "predicates"), err.Error())
 	} else if p.predicates, err = compilePredicates(ctx, environment, spec, &p.wrong); err != nil {
 		return err
 	}
@@ -89,43 +90,43 @@ func (p *plan) readsScores() bool { return p.reads.Computed || p.reads.Names.Len
 
 // selectionOf checks the fields that say how many clusters are selected and how
 // they are listed, and returns how often scores may be updated.
-func selectionOf(spec *clusterv1beta1.PlacementSpec, wrong *misconfigurations) time.Duration {
+func selectionOf(spec *clusterv1beta1.PlacementSpec, wrong *finding.Misconfigurations) time.Duration {
 	path := field.NewPath("spec")
 	if n := spec.NumberOfClusters; n != nil && *n < 0 {
-		wrong.add(Selection, path.Child("numberOfClusters"), fmt.Sprintf("the number %d is negative; leave it out to select all", *n))
+		wrong.Add(finding.Selection, path.Child("numberOfClusters"), fmt.Sprintf("the number %d is negative; leave it out to select all", *n))
 	}
 	switch spec.SortBy {
 	case "", clusterv1beta1.PlacementSortByClusterName, clusterv1beta1.PlacementSortByScore:
 	default:
-		wrong.add(Selection, path.Child("sortBy"), fmt.Sprintf("unknown order %q; use ClusterName or Score", spec.SortBy))
+		wrong.Add(finding.Selection, path.Child("sortBy"), fmt.Sprintf("unknown order %q; use ClusterName or Score", spec.SortBy))
 	}
 	if spec.ScoreRateLimit == "" {
 		return defaultScoreRateLimit
 	}
 	limit, err := time.ParseDuration(spec.ScoreRateLimit)
 	if err != nil || limit < 0 {
-		wrong.add(Selection, path.Child("scoreRateLimit"),
+		wrong.Add(finding.Selection, path.Child("scoreRateLimit"),
 			fmt.Sprintf("%q is no duration; write a number and a unit, such as 1m", spec.ScoreRateLimit))
 	}
 	return limit
 }
 
 // wrongMetadata checks what a change of does not make a new generation.
-func wrongMetadata(placement *clusterv1beta1.Placement) misconfigurations {
-	var wrong misconfigurations
+func wrongMetadata(placement *clusterv1beta1.Placement) finding.Misconfigurations {
+	var wrong finding.Misconfigurations
 	validateTieBreak(placement, &wrong)
 	for _, message := range validation.IsValidLabelValue(placement.Name) {
-		wrong.add(Selection, field.NewPath("metadata", "name"),
+		wrong.Add(finding.Selection, field.NewPath("metadata", "name"),
 			fmt.Sprintf("%q is not a label value, as which PlacementDecisions have it: %s", placement.Name, message))
 	}
 	return wrong
 }
 
-func validateTieBreak(placement *clusterv1beta1.Placement, wrong *misconfigurations) {
+func validateTieBreak(placement *clusterv1beta1.Placement, wrong *finding.Misconfigurations) {
 	switch value := placement.Annotations[wellknown.AnnotationTieBreak]; value {
 	case "", TieBreakName, TieBreakRandom:
 	default:
-		wrong.add(Selection, field.NewPath("metadata", "annotations").Key(wellknown.AnnotationTieBreak),
+		wrong.Add(finding.Selection, field.NewPath("metadata", "annotations").Key(wellknown.AnnotationTieBreak),
 			fmt.Sprintf("unknown order %q; use %s or %s", value, TieBreakName, TieBreakRandom))
 	}
 }

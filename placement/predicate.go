@@ -15,6 +15,7 @@ import (
 
 	"github.com/celset/celset/cel/cluster"
 	"github.com/celset/celset/cel/memo"
+	"github.com/celset/celset/placement/internal/finding"
 )
 
 // predicates are ORed; no predicate at all matches everything.
@@ -26,12 +27,12 @@ type predicates struct {
 }
 
 // compilePredicates compiles the predicates of a Placement. The error is that of the context.
-func compilePredicates(ctx context.Context, environment *cluster.Environment, spec *clusterv1beta1.PlacementSpec, wrong *misconfigurations) (predicates, error) {
+func compilePredicates(ctx context.Context, environment *cluster.Environment, spec *clusterv1beta1.PlacementSpec, wrong *finding.Misconfigurations) (predicates, error) {
 	result := predicates{releases: sets.New[string]()}
 	for i := range spec.Predicates {
 		path := field.NewPath("spec", "predicates").Index(i).Child("requiredClusterSelector")
 		selector, err := environment.Compile(ctx, spec.Predicates[i].RequiredClusterSelector, path)
-		if err := wrong.addSelector(Predicate, err); err != nil {
+		if err := wrong.AddSelector(finding.Predicate, err); err != nil {
 			return predicates{}, err
 		}
 		result.selectors = append(result.selectors, selector)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"github.com/celset/celset/apis/wellknown"
+	"github.com/celset/celset/placement/internal/finding"
 	"github.com/celset/celset/placement/internal/hub"
 )
 
@@ -15,8 +16,8 @@ var unfiltered = &verdict{match: match{predicate: -1}}
 
 // filterByPredicates makes a candidate of each available cluster that passes, in order of their names. There are no
 // verdicts for a Placement without predicates.
-func filterByPredicates(available *hub.Availability, verdicts []*verdict, found *findings) ([]*Candidate, Filtered) {
-	filtered := Filtered{Filter: Predicate}
+func filterByPredicates(available *hub.Availability, verdicts []*verdict, found *finding.Findings) ([]*Candidate, Filtered) {
+	filtered := Filtered{Filter: finding.Predicate}
 	passing := len(available.Clusters)
 	for _, v := range verdicts {
 		if v.reason != nil {
@@ -44,7 +45,7 @@ func filterByPredicates(available *hub.Availability, verdicts []*verdict, found 
 		*c = newCandidate(available, i, v.predicate)
 		passed = append(passed, c)
 	}
-	found.warn(wellknown.ReasonVersionPreReleased, Predicate, "the versions of clusters %s are pre-releases, less than the release that an expression compares them with; "+
+	found.Warn(wellknown.ReasonVersionPreReleased, finding.Predicate, "the versions of clusters %s are pre-releases, less than the release that an expression compares them with; "+
 		`semver("1.31.0-0") is less than each version 1.31.0 with a suffix`, preReleases)
 	return passed, filtered
 }

@@ -10,6 +10,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
+
+	"github.com/celset/celset/placement/internal/finding"
 )
 
 // maxWeight is the largest weight, and minus it the smallest.
@@ -39,7 +41,7 @@ var builtIn = map[string]scorer{
 var additive = []string{Balance, Steady}
 
 // prioritizersOf returns those with a weight, the default ones first.
-func prioritizersOf(policy *clusterv1beta1.PrioritizerPolicy, wrong *misconfigurations) []Prioritizer {
+func prioritizersOf(policy *clusterv1beta1.PrioritizerPolicy, wrong *finding.Misconfigurations) []Prioritizer {
 	path := field.NewPath("spec", "prioritizerPolicy")
 	var result []Prioritizer
 	switch policy.Mode {
@@ -49,7 +51,7 @@ func prioritizersOf(policy *clusterv1beta1.PrioritizerPolicy, wrong *misconfigur
 		}
 	case clusterv1beta1.PrioritizerPolicyModeExact:
 	default:
-		wrong.add(Prioritizers, path.Child("mode"),
+		wrong.Add(finding.Prioritizers, path.Child("mode"),
 			fmt.Sprintf("incorrect prioritizer policy mode: %s; use Additive or Exact", policy.Mode))
 	}
 	seen := map[string]*field.Path{}
@@ -57,7 +59,7 @@ func prioritizersOf(policy *clusterv1beta1.PrioritizerPolicy, wrong *misconfigur
 		at := path.Child("configurations").Index(i)
 		one, ok := configured(&policy.Configurations[i], at, wrong)
 		if first := seen[one.Name]; ok && first != nil {
-			wrong.add(Prioritizers, at, fmt.Sprintf("%s is configured by %s already; remove one of them", one.Name, first))
+			wrong.Add(finding.Prioritizers, at, fmt.Sprintf("%s is configured by %s already; remove one of them", one.Name, first))
 			continue
 		}
 		if ok {
@@ -69,14 +71,14 @@ func prioritizersOf(policy *clusterv1beta1.PrioritizerPolicy, wrong *misconfigur
 	return slices.DeleteFunc(result, func(p Prioritizer) bool { return p.Weight == 0 })
 }
 
-func configured(from *clusterv1beta1.PrioritizerConfig, path *field.Path, wrong *misconfigurations) (Prioritizer, bool) {
+func configured(from *clusterv1beta1.PrioritizerConfig, path *field.Path, wrong *finding.Misconfigurations) (Prioritizer, bool) {
 	before := len(*wrong)
 	if from.Weight < -maxWeight || from.Weight > maxWeight {
-		wrong.add(Prioritizers, path.Child("weight"), fmt.Sprintf("the weight %d must be from %d to %d", from.Weight, -maxWeight, maxWeight))
+		wrong.Add(finding.Prioritizers, path.Child("weight"), fmt.Sprintf("the weight %d must be from %d to %d", from.Weight, -maxWeight, maxWeight))
 	}
 	if from.ScoreCoordinate != nil && from.Weight == 0 {
 		// It is disabled. As on any hub it does not matter then whether there is such a one.
-		result := coordinate(from.ScoreCoordinate, path, &misconfigurations{})
+		result := coordinate(from.ScoreCoordinate, path, &finding.Misconfigurations{})
 		return result, result.Name != ""
 	}
 	result := coordinate(from.ScoreCoordinate, path.Child("scoreCoordinate"), wrong)
@@ -86,22 +88,22 @@ func configured(from *clusterv1beta1.PrioritizerConfig, path *field.Path, wrong 
 
 // coordinate finds the prioritizer of a coordinate. As on any hub, what is not of
 // the type BuiltIn is of the type AddOn.
-func coordinate(from *clusterv1beta1.ScoreCoordinate, path *field.Path, wrong *misconfigurations) Prioritizer {
+func coordinate(from *clusterv1beta1.ScoreCoordinate, path *field.Path, wrong *finding.Misconfigurations) Prioritizer {
 	switch {
 	case from == nil:
-		wrong.add(Prioritizers, path, "scoreCoordinate should not be empty")
+		wrong.Add(finding.Prioritizers, path, "scoreCoordinate should not be empty")
 	case from.Type == clusterv1beta1.ScoreCoordinateTypeBuiltIn:
 		if score, ok := builtIn[from.BuiltIn]; ok {
 			return Prioritizer{Name: from.BuiltIn, score: score}
 		}
 		message := fmt.Sprintf("incorrect builtin prioritizer: %s; use one of %s", from.BuiltIn,
 			strings.Join([]string{Balance, ResourceAllocatableCPU, ResourceAllocatableMemory, Steady}, ", "))
-		if from.BuiltIn == Spread {
+		if from.BuiltIn == finding.Spread {
 			message += "; to spread decisions, use spec.spreadPolicy"
 		}
-		wrong.add(Prioritizers, path.Child("builtIn"), message)
+		wrong.Add(finding.Prioritizers, path.Child("builtIn"), message)
 	case from.AddOn == nil:
-		wrong.add(Prioritizers, path.Child("addOn"), "addOn should not be empty unless the type is BuiltIn")
+		wrong.Add(finding.Prioritizers, path.Child("addOn"), "addOn should not be empty unless the type is BuiltIn")
 	default:
 		return Prioritizer{Name: addOnName(from.AddOn), score: addOn{*from.AddOn}}
 	}

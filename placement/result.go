@@ -14,6 +14,7 @@ import (
 	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
 
 	"github.com/celset/celset/cel/cluster"
+	"github.com/celset/celset/placement/internal/finding"
 	"github.com/celset/celset/placement/internal/hub"
 )
 
@@ -32,12 +33,12 @@ type Result struct {
 	// PlacementSatisfied; with an error the second one is missing, and stays as it is.
 	Conditions []metav1.Condition
 	// Warnings are worth an event each.
-	Warnings []Warning
+	Warnings []finding.Warning
 	// OutOfRange is of how many candidates the values that a prioritizer reads are not in
 	// their range, by its name.
 	OutOfRange map[string]int
 	// Misconfigurations are what is wrong with the Placement.
-	Misconfigurations []*Misconfiguration
+	Misconfigurations []*finding.Misconfiguration
 	// Requeue is when the outcome may change though no object does: a toleration ends,
 	// a score expires or may be recorded, or the next tick is due because an expression
 	// has read now(). Zero is never.

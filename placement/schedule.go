@@ -14,6 +14,7 @@ import (
 
 	"github.com/celset/celset/apis/wellknown"
 	"github.com/celset/celset/cel/cluster"
+	"github.com/celset/celset/placement/internal/finding"
 	"github.com/celset/celset/placement/internal/hub"
 )
 
@@ -67,7 +68,7 @@ type run struct {
 	alarm       *alarm
 	// all and own are the versions of all PlacementDecisions and of those of the Placement.
 	all, own uint64
-	found    findings
+	found    finding.Findings
 	result   *Result
 	report   report
 }
@@ -85,9 +86,9 @@ func (s *Scheduler) newRun(ctx context.Context, placement *clusterv1beta1.Placem
 
 // tell writes what was found into the result.
 func (r *run) tell() {
-	r.result.Requeue, r.result.Warnings, r.result.OutOfRange = r.found.next.time, r.found.warnings, r.found.outOfRange
-	r.result.NamesSets = r.found.sets
-	r.result.Reads.Computed = r.result.Reads.Computed || r.found.scores
+	r.result.Requeue, r.result.Warnings, r.result.OutOfRange = r.found.Next.Time, r.found.Warnings, r.found.OutOfRange
+	r.result.NamesSets = r.found.Sets
+	r.result.Reads.Computed = r.result.Reads.Computed || r.found.Scores
 }
 
 // inputs are those of the run.
@@ -105,7 +106,7 @@ func (r *run) available() (*hub.Availability, error) {
 func (r *run) schedule(known *remembered) error {
 	plan, spec := known.plan, &r.placement.Spec
 	r.result.Reads, r.result.Prioritizers = plan.reads, plan.prioritizers
-	wrong := append(misconfigurations(nil), plan.wrong...)
+	wrong := append(finding.Misconfigurations(nil), plan.wrong...)
 	wrong = append(wrong, wrongMetadata(r.placement)...)
 	r.result.Misconfigurations = wrong
 	r.report.configured(wrong)
@@ -144,18 +145,18 @@ func (r *run) judge(known *remembered, sameScores bool) (clock time.Time, same b
 
 // choose filters, ranks and picks.
 func (r *run) choose(known *remembered, former *hub.Former) error {
-	end := r.scheduler.observe(KindFilter, Predicate)
+	end := r.scheduler.observe(KindFilter, finding.Predicate)
 	clock, _, err := r.judge(known, false)
 	end()
 	if err != nil {
 		return err
 	}
 	plan, available := known.plan, r.result.Available
-	r.result.TotalCost, r.result.Timed = known.verdicts.account(clock.Add(r.scheduler.tick), &r.found.next)
+	r.result.TotalCost, r.result.Timed = known.verdicts.account(clock.Add(r.scheduler.tick), &r.found.Next)
 	taints := &tolerations{of: r.placement.Spec.Tolerations, former: former, now: r.now}
 	candidates := r.filter(known.verdicts.on, taints)
 	failed := failures(r.result.Filters[0].Removed)
-	r.found.missing = append(r.found.missing, plan.unknown...)
+	r.found.Missing = append(r.found.Missing, plan.unknown...)
 	if len(failed) > 0 {
 		missingScores(plan.predicates, r.snapshot, available.Clusters, &r.found)
 	}
@@ -174,7 +175,7 @@ func (r *run) choose(known *remembered, former *hub.Former) error {
 	r.report.evaluated(failed, stands)
 	if stands {
 		r.report.satisfied(metav1.ConditionFalse, wellknown.ReasonNotScheduled,
-			"No cluster can be selected because the evaluation failed; "+r.result.standing()+r.report.summary()+r.found.lacks())
+			"No cluster can be selected because the evaluation failed; "+r.result.standing()+r.report.summary()+r.found.Lacks())
 		return nil
 	}
 	unmatched(&r.placement.Spec, r.result.Filters[0].Removed, available.Clusters, &r.found)
@@ -190,8 +191,8 @@ func (r *run) choose(known *remembered, former *hub.Former) error {
 func (r *run) filter(verdicts []*verdict, taints *tolerations) []*Candidate {
 	candidates, filtered := filterByPredicates(r.result.Available, verdicts, &r.found)
 	r.result.Filters = append(r.result.Filters, filtered)
-	defer r.scheduler.observe(KindFilter, TaintToleration)()
-	candidates, filtered = taints.filter(candidates, &r.found.next)
+	defer r.scheduler.observe(KindFilter, finding.TaintToleration)()
+	candidates, filtered = taints.filter(candidates, &r.found.Next)
 	r.result.Filters = append(r.result.Filters, filtered)
 	return candidates
 }
@@ -208,22 +209,22 @@ func (r *run) pick(constraints []spreadConstraint) *ranking {
 		first(candidates, limit, wanted)
 		return nil
 	}
-	defer r.scheduler.observe(KindSpread, Spread)()
+	defer r.scheduler.observe(KindSpread, finding.Spread)()
 	return pick(constraints, candidates, limit, wanted)
 }
 
 // decide makes decisions of the selected candidates, which are sorted by name.
 func (r *run) decide(plan *plan, former *hub.Former, selected []*Candidate) *Decision {
 	of := &deciding{placement: r.placement, former: former, groups: plan.groups, scoreRateLimit: plan.scoreRateLimit, now: r.now}
-	return of.decide(r.alarm.parent, selected, &r.found.next)
+	return of.decide(r.alarm.parent, selected, &r.found.Next)
 }
 
 // made is what the result was made from, nil if the result can't be known again.
 func (r *run) made(plan *plan, ranking *ranking) *lastResult {
 	last := made(r.inputs(plan), r.result.Available, r.now)
 	if last != nil {
-		last.until, last.scores, last.ranking = r.found.next.time, r.snapshot.Scores, ranking
-		last.named, last.namesSets = r.found.keys, r.found.sets
+		last.until, last.scores, last.ranking = r.found.Next.Time, r.snapshot.Scores, ranking
+		last.named, last.namesSets = r.found.Keys, r.found.Sets
 	}
 	return last
 }
@@ -235,7 +236,7 @@ func (r *run) lost(failed []Removal, taints *tolerations, former *hub.Former) bo
 		return false
 	}
 	for _, removal := range failed {
-		if former.Chose(removal.Cluster) && taints.allows(removal.Cluster, r.result.Available.Clusters, &r.found.next) {
+		if former.Chose(removal.Cluster) && taints.allows(removal.Cluster, r.result.Available.Clusters, &r.found.Next) {
 			return true
 		}
 	}

@@ -8,6 +8,7 @@ import (
 
 	clusterv1alpha1 "open-cluster-management.io/api/cluster/v1alpha1"
 
+	"github.com/celset/celset/placement/internal/finding"
 	"github.com/celset/celset/placement/internal/hub"
 )
 
@@ -41,7 +42,7 @@ type inputsOfScores struct {
 	former *hub.Former
 	now    time.Time
 	// found gets what is wrong with scores, and when they expire.
-	found *findings
+	found *finding.Findings
 }
 
 // expired reports whether scores don't hold any more, and notes when they won't.
@@ -53,7 +54,7 @@ func (in *inputsOfScores) expired(object *clusterv1alpha1.AddOnPlacementScore) b
 	case in.now.After(until.Time):
 		return true
 	default:
-		in.found.next.after(until.Time)
+		in.found.Next.After(until.Time)
 		return false
 	}
 }

@@ -13,6 +13,7 @@ import (
 	clusterv1 "open-cluster-management.io/api/cluster/v1"
 	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
 
+	"github.com/celset/celset/placement/internal/finding"
 	"github.com/celset/celset/placement/internal/hub"
 )
 
@@ -26,8 +27,8 @@ type tolerations struct {
 
 // filter returns the candidates whose taints are tolerated, in their order, and what it removed. It changes the
 // list. next gets the times at which a toleration ends.
-func (t *tolerations) filter(candidates []*Candidate, next *horizon) ([]*Candidate, Filtered) {
-	filtered := Filtered{Filter: TaintToleration}
+func (t *tolerations) filter(candidates []*Candidate, next *finding.Wakeup) ([]*Candidate, Filtered) {
+	filtered := Filtered{Filter: finding.TaintToleration}
 	passed := 0
 	for _, c := range candidates {
 		verdict := t.taints(c.Cluster)
@@ -35,7 +36,7 @@ func (t *tolerations) filter(candidates []*Candidate, next *horizon) ([]*Candida
 			filtered.Removed = append(filtered.Removed, Removal{c.Cluster.Name, &Untolerated{*verdict.keeps}})
 			continue
 		}
-		next.at(verdict.until.time)
+		next.At(verdict.until.Time)
 		c.Avoided = verdict.avoids
 		candidates[passed] = c
 		passed++
@@ -45,7 +46,7 @@ func (t *tolerations) filter(candidates []*Candidate, next *horizon) ([]*Candida
 
 // allows reports whether the taints of one of the available clusters, which are sorted by name, let it be selected. If
 // they do, when that ends matters.
-func (t *tolerations) allows(name string, available []*clusterv1.ManagedCluster, next *horizon) bool {
+func (t *tolerations) allows(name string, available []*clusterv1.ManagedCluster, next *finding.Wakeup) bool {
 	i, found := slices.BinarySearchFunc(available, name, func(c *clusterv1.ManagedCluster, name string) int {
 		return strings.Compare(c.Name, name)
 	})
@@ -54,7 +55,7 @@ func (t *tolerations) allows(name string, available []*clusterv1.ManagedCluster,
 	}
 	verdict := t.taints(available[i])
 	if verdict.keeps == nil {
-		next.at(verdict.until.time)
+		next.At(verdict.until.Time)
 	}
 	return verdict.keeps == nil
 }
@@ -66,15 +67,15 @@ func (t *tolerations) taints(cluster *clusterv1.ManagedCluster) tainted {
 	return taints(cluster, t.of, t.former.Chose(cluster.Name), t.now)
 }
 
-func validateTolerations(tolerations []clusterv1beta1.Toleration, wrong *misconfigurations) {
+func validateTolerations(tolerations []clusterv1beta1.Toleration, wrong *finding.Misconfigurations) {
 	for i, toleration := range tolerations {
 		path := field.NewPath("spec", "tolerations").Index(i)
 		exists := toleration.Operator == clusterv1beta1.TolerationOpExists
 		switch {
 		case toleration.Key == "" && !exists:
-			wrong.add(TaintToleration, path.Child("operator"), "If the key is empty, operator must be Exists.")
+			wrong.Add(finding.TaintToleration, path.Child("operator"), "If the key is empty, operator must be Exists.")
 		case toleration.Value != "" && exists:
-			wrong.add(TaintToleration, path.Child("value"), "If the operator is Exists, the value should be empty.")
+			wrong.Add(finding.TaintToleration, path.Child("value"), "If the operator is Exists, the value should be empty.")
 		}
 	}
 }
@@ -85,7 +86,7 @@ type tainted struct {
 	// first one that makes it less wanted; nil if there is none.
 	keeps, avoids *clusterv1.Taint
 	// until is when a toleration ends and this may change, zero if none does.
-	until horizon
+	until finding.Wakeup
 }
 
 // taints tells what the taints of a cluster mean. A cluster that is selected
@@ -98,7 +99,7 @@ func taints(cluster *clusterv1.ManagedCluster, tolerations []clusterv1beta1.Tole
 			continue
 		}
 		tolerated, until := tolerate(taint, tolerations, now)
-		result.until.at(until)
+		result.until.At(until)
 		switch {
 		case tolerated:
 		case taint.Effect == clusterv1.TaintEffectPreferNoSelect:

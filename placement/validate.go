@@ -13,6 +13,7 @@ import (
 
 	"github.com/celset/celset/apis/wellknown"
 	"github.com/celset/celset/cel/cluster"
+	"github.com/celset/celset/placement/internal/finding"
 )
 
 // Responsible tells whether a Placement is to be decided at all: it is not being
@@ -33,9 +34,9 @@ func Responsible(placement *clusterv1beta1.Placement, all bool) bool {
 
 // Validate returns what is wrong with a Placement, nothing if it can be decided.
 // Admission that refuses what it returns refuses nothing else. The error is that of the context.
-func (s *Scheduler) Validate(ctx context.Context, placement *clusterv1beta1.Placement) ([]*Misconfiguration, error) {
+func (s *Scheduler) Validate(ctx context.Context, placement *clusterv1beta1.Placement) ([]*finding.Misconfiguration, error) {
 	if placement == nil {
-		return misconfigurations{{Selection, field.NewPath("metadata"), errors.New("there is no Placement")}}, nil
+		return finding.Misconfigurations{{finding.Selection, field.NewPath("metadata"), errors.New("there is no Placement")}}, nil
 	}
 	plan, err := planOf(ctx, s.environment, placement)
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 	clusterv1 "open-cluster-management.io/api/cluster/v1"
 	clusterv1alpha1 "open-cluster-management.io/api/cluster/v1alpha1"
 
+	"github.com/celset/celset/placement/internal/finding"
 	"github.com/celset/celset/placement/internal/hub"
 )
 
@@ -48,18 +49,18 @@ func (v verdicts) begunAt(now time.Time) time.Time {
 
 // account adds up what the verdicts cost, and whether one has read now(). next gets the times at which
 // they may be other ones; tick is the next value of now().
-func (v verdicts) account(tick time.Time, next *horizon) (cost uint64, timed bool) {
+func (v verdicts) account(tick time.Time, next *finding.Wakeup) (cost uint64, timed bool) {
 	for _, is := range v.on {
 		cost += is.cost
 		timed = timed || is.timed
 		for _, read := range is.reads {
 			if !read.until.IsZero() {
-				next.after(read.until)
+				next.After(read.until)
 			}
 		}
 	}
 	if timed {
-		next.at(tick)
+		next.At(tick)
 	}
 	return cost, timed
 }

@@ -1,7 +1,7 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package placement
+package finding
 
 import (
 	"errors"
@@ -44,16 +44,17 @@ func (m *Misconfiguration) Error() string {
 // Unwrap returns the error without plugin and path.
 func (m *Misconfiguration) Unwrap() error { return m.Err }
 
-// misconfigurations collects them.
-type misconfigurations []*Misconfiguration
+// Misconfigurations are what is wrong with one Placement, in the order in which it was found.
+type Misconfigurations []*Misconfiguration
 
-func (m *misconfigurations) add(plugin string, path *field.Path, message string) {
+// Add adds a misconfiguration.
+func (m *Misconfigurations) Add(plugin string, path *field.Path, message string) {
 	*m = append(*m, &Misconfiguration{plugin, path, errors.New(message)})
 }
 
-// addSelector takes the errors of compiling a selector apart. It returns an error that is not about the
+// AddSelector takes the errors of compiling a selector apart. It returns an error that is not about the
 // selector.
-func (m *misconfigurations) addSelector(plugin string, err error) error {
+func (m *Misconfigurations) AddSelector(plugin string, err error) error {
 	joined, wrong := err.(interface{ Unwrap() []error })
 	if !wrong {
 		return err
@@ -68,8 +69,8 @@ func (m *misconfigurations) addSelector(plugin string, err error) error {
 	return nil
 }
 
-// message joins the texts of all.
-func (m misconfigurations) message() string {
+// Message joins the texts of all.
+func (m Misconfigurations) Message() string {
 	texts := make([]string, len(m))
 	for i, one := range m {
 		texts[i] = one.Error()

@@ -4,8 +4,12 @@
 package placement
 
 import (
+	"context"
+	"time"
+
 	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
 
+	"github.com/celset/celset/placement/internal/deadline"
 	"github.com/celset/celset/placement/internal/finding"
 	"github.com/celset/celset/placement/internal/hub"
 )
@@ -45,3 +49,14 @@ const (
 	DecisionGroups  = finding.DecisionGroups
 	Selection       = finding.Selection
 )
+
+// Deadline is the cause of a context that ends because something takes too long, and
+// not because the program does. Where it ends evaluations, that is no error of
+// [Scheduler.Schedule] but an [Overrun].
+type Deadline = deadline.Deadline
+
+// WithDeadline returns a context that ends after a while because of a limit, which is
+// longer where this is only a part of what is limited.
+func WithDeadline(ctx context.Context, after, limit time.Duration) (context.Context, context.CancelFunc) {
+	return deadline.With(ctx, after, limit)
+}

@@ -11,6 +11,7 @@ import (
 	clusterv1alpha1 "open-cluster-management.io/api/cluster/v1alpha1"
 
 	"github.com/celset/celset/cel/cluster"
+	"github.com/celset/celset/placement/internal/deadline"
 	"github.com/celset/celset/placement/internal/finding"
 	"github.com/celset/celset/placement/internal/hub"
 )
@@ -21,7 +22,7 @@ type judge struct {
 	snapshot   *hub.Snapshot
 	// now is the time of the decision, clock the value of now() in expressions.
 	now, clock time.Time
-	alarm      *alarm
+	timer      *deadline.Timer
 
 	recorder recorder
 	// shared are verdicts that clusters share.
@@ -41,7 +42,7 @@ type judge struct {
 // those of before. After an error nothing is left of verdicts of which some are replaced.
 func (j *judge) find(known verdicts, clusters []*clusterv1.ManagedCluster, begun time.Time, sameScores bool) (now verdicts, same bool, err error) {
 	if len(j.predicates.selectors) == 0 {
-		return verdicts{}, true, j.alarm.interrupted()
+		return verdicts{}, true, j.timer.Interrupted()
 	}
 	j.recorder = recorder{snapshot: j.snapshot, now: j.now}
 	now, same = known.alignedWith(clusters), true
@@ -107,8 +108,8 @@ func (j *judge) evaluate(of *clusterv1.ManagedCluster) (*verdict, error) {
 		return j.late(of, nil), nil
 	}
 	j.recorder.reads, j.recorder.fleeting = nil, !hub.VersionOf(of).Rememberable()
-	match, late := j.predicates.match(j.alarm, of, cluster.Hub{Scores: &j.recorder, Now: j.now, Clock: j.clock})
-	if err := j.alarm.interrupted(); err != nil {
+	match, late := j.predicates.match(j.timer, of, cluster.Hub{Scores: &j.recorder, Now: j.now, Clock: j.clock})
+	if err := j.timer.Interrupted(); err != nil {
 		return nil, err
 	}
 	if j.recorder.err != nil {
@@ -151,7 +152,7 @@ func (j *judge) hurries() bool {
 	if o := j.overrun; o != nil && (!o.Evaluations || len(o.Late) >= maxLate) {
 		return true
 	}
-	if limit := j.alarm.exceeded(); limit != nil {
+	if limit := j.timer.Exceeded(); limit != nil {
 		j.overran(limit)
 		return true
 	}
@@ -160,7 +161,7 @@ func (j *judge) hurries() bool {
 
 // overran notes that a limit is exceeded. That of single evaluations says more than that
 // of all.
-func (j *judge) overran(limit *Deadline) *Overrun {
+func (j *judge) overran(limit *deadline.Deadline) *Overrun {
 	if j.overrun == nil {
 		j.overrun = &Overrun{Limit: limit}
 	}
@@ -182,12 +183,12 @@ func (j *judge) late(of *clusterv1.ManagedCluster, failure error) *verdict {
 
 // tooLong notes that an evaluation was ended, and by what.
 func (j *judge) tooLong(name string, failure error, reason *Late) {
-	limit := deadlineIn(failure)
+	limit := deadline.In(failure)
 	overrun := j.overran(limit)
 	overrun.Late = append(overrun.Late, Removal{name, reason})
 	// Another Deadline than that of the run is that of the evaluation, though the run may
 	// have none left either by now.
-	reason.Limit, reason.Alone = limit.Limit, limit != j.alarm.exceeded()
+	reason.Limit, reason.Alone = limit.Limit, limit != j.timer.Exceeded()
 	if reason.Alone {
 		overrun.Limit, overrun.Evaluations = limit, true
 	}

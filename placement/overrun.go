@@ -3,6 +3,8 @@
 
 package placement
 
+import "github.com/celset/celset/placement/internal/deadline"
+
 // Time must not decide who is selected: a machine that is busy would deselect what an
 // idle one selects. So what is not evaluated in time is neither selected nor not
 // selected, and the former decision stands. What was evaluated is remembered, and the
@@ -11,7 +13,7 @@ package placement
 // Overrun says that the evaluations took longer than they may.
 type Overrun struct {
 	// Limit is the one that was exceeded: that of one evaluation, or of all together.
-	Limit *Deadline
+	Limit *deadline.Deadline
 	// Evaluations tells that single evaluations took too long. They will do so again, so
 	// no attempt gets further than they do.
 	Evaluations bool

@@ -15,6 +15,7 @@ import (
 
 	"github.com/celset/celset/cel/cluster"
 	"github.com/celset/celset/cel/memo"
+	"github.com/celset/celset/placement/internal/deadline"
 	"github.com/celset/celset/placement/internal/finding"
 )
 
@@ -60,7 +61,7 @@ type match struct {
 // match, as an error in CEL's || does not matter if the other side is true. One that
 // takes too long says nothing: with more time it might match. late is its failure, and then the
 // rest says nothing either.
-func (p predicates) match(alarm *alarm, of *clusterv1.ManagedCluster, hub cluster.Hub) (result match, late error) {
+func (p predicates) match(timer *deadline.Timer, of *clusterv1.ManagedCluster, hub cluster.Hub) (result match, late error) {
 	result = match{predicate: -1}
 	if len(p.selectors) == 0 {
 		return result, nil
@@ -68,12 +69,12 @@ func (p predicates) match(alarm *alarm, of *clusterv1.ManagedCluster, hub cluste
 	object, failures := cluster.New(of), []error(nil)
 	var unmatched []*field.Path
 	for i, selector := range p.selectors {
-		verdict, err := selector.Match(alarm.start(), object, hub)
-		alarm.stop()
+		verdict, err := selector.Match(timer.Start(), object, hub)
+		timer.Stop()
 		result.cost += verdict.Cost
 		result.timed = result.timed || verdict.Timed
 		switch {
-		case deadlineIn(err) != nil:
+		case deadline.In(err) != nil:
 			return result, err
 		case err != nil:
 			failures = append(failures, err)

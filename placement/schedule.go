@@ -14,6 +14,7 @@ import (
 
 	"github.com/celset/celset/apis/wellknown"
 	"github.com/celset/celset/cel/cluster"
+	"github.com/celset/celset/placement/internal/deadline"
 	"github.com/celset/celset/placement/internal/finding"
 	"github.com/celset/celset/placement/internal/hub"
 )
@@ -40,8 +41,8 @@ func (s *Scheduler) decide(ctx context.Context, placement *clusterv1beta1.Placem
 		return &Result{now: now}, errors.New("schedule: placement, snapshot and time must be given")
 	}
 	r := s.newRun(ctx, placement, snapshot, now)
-	defer r.alarm.close()
-	memory, known, err := s.memories.memoryOf(withoutDeadline(ctx), placement)
+	defer r.timer.Close()
+	memory, known, err := s.memories.memoryOf(deadline.Without(ctx), placement)
 	if err != nil {
 		return r.result, fmt.Errorf("scheduling was interrupted: %w", err)
 	}
@@ -65,7 +66,7 @@ type run struct {
 	snapshot    *hub.Snapshot
 	memberships *hub.Memberships
 	now         time.Time
-	alarm       *alarm
+	timer       *deadline.Timer
 	// all and own are the versions of all PlacementDecisions and of those of the Placement.
 	all, own uint64
 	found    finding.Findings
@@ -76,7 +77,7 @@ type run struct {
 func (s *Scheduler) newRun(ctx context.Context, placement *clusterv1beta1.Placement, snapshot *hub.Snapshot, now time.Time) *run {
 	r := &run{
 		scheduler: s, placement: placement, snapshot: snapshot, memberships: &s.memberships, now: now,
-		alarm: newAlarm(ctx, s.timeout), result: &Result{now: now},
+		timer: deadline.NewTimer(ctx, s.timeout), result: &Result{now: now},
 	}
 	r.all, r.own = snapshot.Decisions.Versions(placement.Namespace, placement.Name)
 	r.result.First = r.own == 0
@@ -137,7 +138,7 @@ func (r *run) schedule(known *remembered) error {
 func (r *run) judge(known *remembered, sameScores bool) (clock time.Time, same bool, err error) {
 	begun := known.verdicts.begunAt(r.now)
 	clock = cluster.Moment(begun, r.scheduler.tick)
-	j := &judge{predicates: known.plan.predicates, snapshot: r.snapshot, now: r.now, clock: clock, alarm: r.alarm}
+	j := &judge{predicates: known.plan.predicates, snapshot: r.snapshot, now: r.now, clock: clock, timer: r.timer}
 	known.verdicts, same, err = j.find(known.verdicts, r.result.Available.Clusters, begun, sameScores)
 	r.result.Evaluated, r.result.Remembered, r.result.Cost, r.result.Overrun = j.evaluated, j.remembered, j.cost, j.overrun
 	return clock, same, err
@@ -184,7 +185,7 @@ func (r *run) choose(known *remembered, former *hub.Former) error {
 	r.result.Decision = r.decide(plan, former, selected)
 	known.last = r.made(plan, ranking)
 	r.result.last = known.last
-	return r.alarm.interrupted()
+	return r.timer.Interrupted()
 }
 
 // filter returns the clusters that pass both filters, in order of their names.
@@ -216,7 +217,7 @@ func (r *run) pick(constraints []spreadConstraint) *ranking {
 // decide makes decisions of the selected candidates, which are sorted by name.
 func (r *run) decide(plan *plan, former *hub.Former, selected []*Candidate) *Decision {
 	of := &deciding{placement: r.placement, former: former, groups: plan.groups, scoreRateLimit: plan.scoreRateLimit, now: r.now}
-	return of.decide(r.alarm.parent, selected, &r.found.Next)
+	return of.decide(r.timer.Parent, selected, &r.found.Next)
 }
 
 // made is what the result was made from, nil if the result can't be known again.

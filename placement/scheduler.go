@@ -36,6 +36,18 @@ type Observer interface {
 	ObserveSchedule() (end func(*Result, error))
 }
 
+const (
+	// DefaultEvaluationTimeout is how long the expressions of one predicate may take on
+	// one cluster. It is for what a limit on cost does not foresee. Most take some
+	// microseconds, a usual one that costs all that it may about 50 milliseconds of one
+	// core; cost alone would allow a quarter of a second.
+	DefaultEvaluationTimeout = 100 * time.Millisecond
+	// DefaultTimeout is how long all evaluations of one decision may take. Those of a
+	// usual Placement on thousands of clusters take milliseconds; regular expressions on
+	// ten thousand take half a second, and three times that on a machine that is busy.
+	DefaultTimeout = 5 * time.Second
+)
+
 // DefaultTick is how far apart two values of now() are.
 const DefaultTick = cluster.DefaultTick
 
@@ -47,7 +59,7 @@ type Config struct {
 	Observer Observer
 	// EvaluationTimeout is how long the expressions of one predicate may take on one
 	// cluster; zero is without limit, for those who trust the expressions. How long all
-	// may take together is said by the context, see [WithDeadline].
+	// may take together is said by the context, see [With].
 	EvaluationTimeout time.Duration
 	// Tick is how far apart two values of now() in expressions are, in whole seconds: a Placement that reads it
 	// is decided again at each. Zero is [DefaultTick].

@@ -43,7 +43,7 @@ func (s *Scheduler) Unchanged(ctx context.Context, placement *clusterv1beta1.Pla
 	}
 	defer memory.release(known)
 	r := s.newRun(ctx, placement, snapshot, now)
-	defer r.alarm.close()
+	defer r.timer.Close()
 	if !r.stands(known) {
 		known.last = nil
 		return false, time.Time{}

@@ -11,6 +11,7 @@ import (
 	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
 
 	"github.com/celset/celset/apis/wellknown"
+	"github.com/celset/celset/placement/internal/candidate"
 )
 
 func addOnName(of *clusterv1beta1.AddOnScore) string {
@@ -27,7 +28,7 @@ func (a addOn) describe() string {
 
 // score is what the AddOnPlacementScore of a cluster says; 0 if it is missing, says
 // nothing or is expired.
-func (a addOn) score(in *inputsOfScores, candidates []*Candidate) ([]int64, error) {
+func (a addOn) score(in *inputsOfScores, candidates []*candidate.Candidate) ([]int64, error) {
 	result := make([]int64, len(candidates))
 	var expired, clamped []string
 	there, found := sets.New[string](), false
@@ -56,7 +57,7 @@ func (a addOn) score(in *inputsOfScores, candidates []*Candidate) ([]int64, erro
 	switch {
 	case len(candidates) == 0 || there.Has(a.of.ScoreName):
 	case !found:
-		in.found.AddMissingScore("no candidate has the AddOnPlacementScore", a.of.ResourceName, in.snapshot.ScoreNames(clustersIn(candidates)))
+		in.found.AddMissingScore("no candidate has the AddOnPlacementScore", a.of.ResourceName, in.snapshot.ScoreNames(candidate.ClustersIn(candidates)))
 	default:
 		in.found.AddMissing(fmt.Sprintf("no AddOnPlacementScore %q of a candidate has the score", a.of.ResourceName), a.of.ScoreName, there)
 	}

@@ -11,6 +11,7 @@ import (
 	clusterv1 "open-cluster-management.io/api/cluster/v1"
 
 	"github.com/celset/celset/apis/wellknown"
+	"github.com/celset/celset/placement/internal/candidate"
 )
 
 // amountsOf are the resources that prioritizers read.
@@ -28,7 +29,7 @@ func (a allocatable) describe() string {
 // the least, -100, and the most, 100, of all candidates; 100 if these are equal. A
 // cluster that does not say both capacity and allocatable, or says what can't be true,
 // has 0.
-func (a allocatable) score(in *inputsOfScores, candidates []*Candidate) ([]int64, error) {
+func (a allocatable) score(in *inputsOfScores, candidates []*candidate.Candidate) ([]int64, error) {
 	resource := amountsOf[a.plugin]
 	amounts, known := make([]float64, len(candidates)), make([]amount, len(candidates))
 	least, most, any := 0.0, 0.0, false

@@ -3,6 +3,8 @@
 
 package placement
 
+import "github.com/celset/celset/placement/internal/candidate"
+
 // balanced is the prioritizer Balance.
 type balanced struct{}
 
@@ -14,8 +16,8 @@ func (balanced) describe() string {
 // score is the higher, the fewer other Placements chose a cluster: 100 for none,
 // -100 for the most that any cluster of the hub has, candidate or not. The score is even, so that every hub
 // rounds it to the same value.
-func (balanced) score(in *inputsOfScores, candidates []*Candidate) ([]int64, error) {
-	counts, most := in.snapshot.Decisions.Others(in.former, clustersIn(candidates), len(candidates))
+func (balanced) score(in *inputsOfScores, candidates []*candidate.Candidate) ([]int64, error) {
+	counts, most := in.snapshot.Decisions.Others(in.former, candidate.ClustersIn(candidates), len(candidates))
 	result := make([]int64, len(candidates))
 	for i, count := range counts {
 		result[i] = MaxScore

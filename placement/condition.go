@@ -14,6 +14,7 @@ import (
 	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
 
 	"github.com/celset/celset/apis/wellknown"
+	"github.com/celset/celset/placement/internal/candidate"
 	"github.com/celset/celset/placement/internal/finding"
 )
 
@@ -55,7 +56,7 @@ func (r *report) notEvaluated(why string) {
 }
 
 // evaluated sets the condition PlacementEvaluationFailed. Where the former decision stands, the clusters may be selected.
-func (r *report) evaluated(failed []Removal, stands bool) {
+func (r *report) evaluated(failed []candidate.Removal, stands bool) {
 	if len(failed) == 0 {
 		r.condition(wellknown.ConditionEvaluationFailed, metav1.ConditionFalse, wellknown.ReasonEvaluationsSucceeded, "All evaluations succeeded")
 		return
@@ -105,7 +106,7 @@ func (r *report) summary() string {
 	spread := 0
 	for _, c := range r.result.Candidates {
 		switch c.Reason.(type) {
-		case *Skewed, *NoTopology:
+		case *candidate.Skewed, *candidate.NoTopology:
 			spread++
 		}
 	}

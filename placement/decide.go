@@ -10,6 +10,7 @@ import (
 
 	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
 
+	"github.com/celset/celset/placement/internal/candidate"
 	"github.com/celset/celset/placement/internal/finding"
 	"github.com/celset/celset/placement/internal/hub"
 )
@@ -32,7 +33,7 @@ func (d *deciding) byScore() bool {
 
 // decide makes decisions of the selected candidates, which are sorted by name. next gets the time at which recorded
 // scores may be updated.
-func (d *deciding) decide(ctx context.Context, selected []*Candidate, next *finding.Wakeup) *Decision {
+func (d *deciding) decide(ctx context.Context, selected []*candidate.Candidate, next *finding.Wakeup) *Decision {
 	result := &Decision{Clusters: len(selected)}
 	members := d.members(selected, next)
 	for _, m := range members {
@@ -69,7 +70,7 @@ func sliceOf(placement string, members []member, p *part) Slice {
 
 // members pairs the candidates with their decisions. The scores are those that are
 // recorded already, where these may not be updated yet.
-func (d *deciding) members(selected []*Candidate, next *finding.Wakeup) []member {
+func (d *deciding) members(selected []*candidate.Candidate, next *finding.Wakeup) []member {
 	result, limited := make([]member, len(selected)), d.limited(selected, next)
 	reasons, because, reason := map[why]string{}, why{}, ""
 	for i, c := range selected {
@@ -91,7 +92,7 @@ func (d *deciding) members(selected []*Candidate, next *finding.Wakeup) []member
 
 // limited tells whether the recorded scores must stay: the same clusters are
 // selected, and their scores were updated less than spec.scoreRateLimit ago. next gets the time when that is over.
-func (d *deciding) limited(selected []*Candidate, next *finding.Wakeup) bool {
+func (d *deciding) limited(selected []*candidate.Candidate, next *finding.Wakeup) bool {
 	last := d.placement.Status.LastScoreUpdateTime
 	if last == nil || last.After(d.now) || len(selected) != len(d.former.Decisions) {
 		return false

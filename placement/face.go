@@ -9,6 +9,7 @@ import (
 
 	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
 
+	"github.com/celset/celset/placement/internal/candidate"
 	"github.com/celset/celset/placement/internal/deadline"
 	"github.com/celset/celset/placement/internal/finding"
 	"github.com/celset/celset/placement/internal/hub"
@@ -60,3 +61,35 @@ type Deadline = deadline.Deadline
 func WithDeadline(ctx context.Context, after, limit time.Duration) (context.Context, context.CancelFunc) {
 	return deadline.With(ctx, after, limit)
 }
+
+// A cluster is a candidate, or there is a reason for which it is not selected.
+type (
+	// Candidate is a cluster that passed the filters.
+	Candidate = candidate.Candidate
+	// Filtered is what one filter did.
+	Filtered = candidate.Filtered
+	// Removal is a cluster that a filter removed.
+	Removal = candidate.Removal
+	// Reason says why a cluster is not selected. It is one of the following types.
+	Reason = candidate.Reason
+	// Unmatched is the reason of a cluster that no predicate matches.
+	Unmatched = candidate.Unmatched
+	// Failed is the reason of a cluster that could not be evaluated.
+	Failed = candidate.Failed
+	// Late is the reason of a cluster that was not evaluated in time.
+	Late = candidate.Late
+	// Untolerated is the reason of a cluster with a taint that no toleration matches.
+	Untolerated = candidate.Untolerated
+	// NoTopology is the reason of a cluster without the label or claim that decisions are spread over.
+	NoTopology = candidate.NoTopology
+	// Skewed is the reason of a cluster whose topology has enough decisions.
+	Skewed = candidate.Skewed
+	// Surplus is the reason of a cluster that is not among the wanted number.
+	Surplus = candidate.Surplus
+)
+
+// Values of [wellknown.AnnotationTieBreak].
+const (
+	TieBreakName   = candidate.TieBreakName
+	TieBreakRandom = candidate.TieBreakRandom
+)

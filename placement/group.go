@@ -16,6 +16,7 @@ import (
 	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
 
 	"github.com/celset/celset/cel/cluster"
+	"github.com/celset/celset/placement/internal/candidate"
 	"github.com/celset/celset/placement/internal/finding"
 )
 
@@ -73,7 +74,7 @@ type piece struct {
 
 // member is a selected cluster with the decision on it.
 type member struct {
-	candidate *Candidate
+	candidate *candidate.Candidate
 	decision  clusterv1beta1.ClusterDecision
 }
 

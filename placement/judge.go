@@ -11,6 +11,7 @@ import (
 	clusterv1alpha1 "open-cluster-management.io/api/cluster/v1alpha1"
 
 	"github.com/celset/celset/cel/cluster"
+	"github.com/celset/celset/placement/internal/candidate"
 	"github.com/celset/celset/placement/internal/deadline"
 	"github.com/celset/celset/placement/internal/finding"
 	"github.com/celset/celset/placement/internal/hub"
@@ -171,7 +172,7 @@ func (j *judge) overran(limit *deadline.Deadline) *Overrun {
 // late is the verdict on a cluster that was not evaluated in time: it is evaluated next time. failure is nil if
 // nothing was begun.
 func (j *judge) late(of *clusterv1.ManagedCluster, failure error) *verdict {
-	reason := &Late{}
+	reason := &candidate.Late{}
 	if failure == nil {
 		j.skipped++
 	} else {
@@ -182,10 +183,10 @@ func (j *judge) late(of *clusterv1.ManagedCluster, failure error) *verdict {
 }
 
 // tooLong notes that an evaluation was ended, and by what.
-func (j *judge) tooLong(name string, failure error, reason *Late) {
+func (j *judge) tooLong(name string, failure error, reason *candidate.Late) {
 	limit := deadline.In(failure)
 	overrun := j.overran(limit)
-	overrun.Late = append(overrun.Late, Removal{name, reason})
+	overrun.Late = append(overrun.Late, candidate.Removal{Cluster: name, Reason: reason})
 	// Another Deadline than that of the run is that of the evaluation, though the run may
 	// have none left either by now.
 	reason.Limit, reason.Alone = limit.Limit, limit != j.timer.Exceeded()

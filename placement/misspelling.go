@@ -15,6 +15,7 @@ import (
 	clusterv1 "open-cluster-management.io/api/cluster/v1"
 	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
 
+	"github.com/celset/celset/placement/internal/candidate"
 	"github.com/celset/celset/placement/internal/finding"
 	"github.com/celset/celset/placement/internal/hub"
 )
@@ -75,11 +76,11 @@ func missingKey(path *field.Path, clusters []*clusterv1.ManagedCluster, what str
 }
 
 // missingTopologies finds the spread constraints with a key that no candidate has.
-func missingTopologies(constraints []spreadConstraint, candidates []*Candidate, found *finding.Findings) {
+func missingTopologies(constraints []spreadConstraint, candidates []*candidate.Candidate, found *finding.Findings) {
 	if len(constraints) == 0 {
 		return
 	}
-	clusters := slices.Collect(clustersIn(candidates))
+	clusters := slices.Collect(candidate.ClustersIn(candidates))
 	for _, s := range constraints {
 		missingKey(s.path, clusters, "candidate", s.claims, s.key, found)
 	}
@@ -87,14 +88,14 @@ func missingTopologies(constraints []spreadConstraint, candidates []*Candidate, 
 
 // unmatched says which parts of the predicates ruled out the clusters, if no predicate matches any, and which labels and
 // claims no cluster has.
-func unmatched(spec *clusterv1beta1.PlacementSpec, removed []Removal, available []*clusterv1.ManagedCluster, found *finding.Findings) {
+func unmatched(spec *clusterv1beta1.PlacementSpec, removed []candidate.Removal, available []*clusterv1.ManagedCluster, found *finding.Findings) {
 	if len(removed) < len(available) {
 		return
 	}
 	for i := range spec.Predicates {
 		counts := map[string]int{}
 		for _, removal := range removed {
-			if reason, is := removal.Reason.(*Unmatched); is {
+			if reason, is := removal.Reason.(*candidate.Unmatched); is {
 				counts[reason.Parts[i].String()]++
 			}
 		}

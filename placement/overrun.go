@@ -3,6 +3,8 @@
 
 package placement
 
+import "github.com/celset/celset/placement/internal/candidate"
+
 import "github.com/celset/celset/placement/internal/deadline"
 
 // Time must not decide who is selected: a machine that is busy would deselect what an
@@ -19,7 +21,7 @@ type Overrun struct {
 	Evaluations bool
 	// Late are the clusters that were being evaluated when that was found, with the
 	// reason [*Late].
-	Late []Removal
+	Late []candidate.Removal
 	// Pending is how many of the available clusters are not evaluated.
 	Pending int
 }

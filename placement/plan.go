@@ -18,6 +18,7 @@ import (
 	"github.com/celset/celset/cel/cluster"
 	"github.com/celset/celset/cel/fairness"
 	"github.com/celset/celset/cel/memo"
+	"github.com/celset/celset/placement/internal/candidate"
 	"github.com/celset/celset/placement/internal/finding"
 )
 
@@ -124,10 +125,10 @@ func wrongMetadata(placement *clusterv1beta1.Placement) finding.Misconfiguration
 
 func validateTieBreak(placement *clusterv1beta1.Placement, wrong *finding.Misconfigurations) {
 	switch value := placement.Annotations[wellknown.AnnotationTieBreak]; value {
-	case "", TieBreakName, TieBreakRandom:
+	case "", candidate.TieBreakName, candidate.TieBreakRandom:
 	default:
 		wrong.Add(finding.Selection, field.NewPath("metadata", "annotations").Key(wellknown.AnnotationTieBreak),
-			fmt.Sprintf("unknown order %q; use %s or %s", value, TieBreakName, TieBreakRandom))
+			fmt.Sprintf("unknown order %q; use %s or %s", value, candidate.TieBreakName, candidate.TieBreakRandom))
 	}
 }
 

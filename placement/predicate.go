@@ -15,6 +15,7 @@ import (
 
 	"github.com/celset/celset/cel/cluster"
 	"github.com/celset/celset/cel/memo"
+	"github.com/celset/celset/placement/internal/candidate"
 	"github.com/celset/celset/placement/internal/deadline"
 	"github.com/celset/celset/placement/internal/finding"
 )
@@ -50,7 +51,7 @@ type match struct {
 	// there is none.
 	predicate int
 	// reason is nil if the cluster matches.
-	reason Reason
+	reason candidate.Reason
 	// cost is that of all evaluations, in CEL cost units.
 	cost uint64
 	// timed is set if an expression has read now().
@@ -86,9 +87,9 @@ func (p predicates) match(timer *deadline.Timer, of *clusterv1.ManagedCluster, h
 		}
 	}
 	if len(failures) > 0 {
-		result.reason = &Failed{errors.Join(failures...)}
+		result.reason = &candidate.Failed{Err: errors.Join(failures...)}
 	} else {
-		result.reason = &Unmatched{unmatched}
+		result.reason = &candidate.Unmatched{Parts: unmatched}
 	}
 	return result, nil
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"github.com/celset/celset/apis/wellknown"
+	"github.com/celset/celset/placement/internal/candidate"
 	"github.com/celset/celset/placement/internal/finding"
 	"github.com/celset/celset/placement/internal/hub"
 )
@@ -16,8 +17,8 @@ var unfiltered = &verdict{match: match{predicate: -1}}
 
 // filterByPredicates makes a candidate of each available cluster that passes, in order of their names. There are no
 // verdicts for a Placement without predicates.
-func filterByPredicates(available *hub.Availability, verdicts []*verdict, found *finding.Findings) ([]*Candidate, Filtered) {
-	filtered := Filtered{Filter: finding.Predicate}
+func filterByPredicates(available *hub.Availability, verdicts []*verdict, found *finding.Findings) ([]*candidate.Candidate, candidate.Filtered) {
+	filtered := candidate.Filtered{Filter: finding.Predicate}
 	passing := len(available.Clusters)
 	for _, v := range verdicts {
 		if v.reason != nil {
@@ -25,10 +26,10 @@ func filterByPredicates(available *hub.Availability, verdicts []*verdict, found 
 		}
 	}
 	if removed := len(verdicts) - passing; removed > 0 {
-		filtered.Removed = make([]Removal, 0, removed)
+		filtered.Removed = make([]candidate.Removal, 0, removed)
 	}
 	var preReleases []string
-	made, passed := make([]Candidate, passing), make([]*Candidate, 0, passing)
+	made, passed := make([]candidate.Candidate, passing), make([]*candidate.Candidate, 0, passing)
 	for i, cluster := range available.Clusters {
 		v := unfiltered
 		if len(verdicts) > 0 {
@@ -38,11 +39,11 @@ func filterByPredicates(available *hub.Availability, verdicts []*verdict, found 
 			preReleases = append(preReleases, fmt.Sprintf("%s (%.40q)", cluster.Name, cluster.Status.Version.Kubernetes))
 		}
 		if v.reason != nil {
-			filtered.Removed = append(filtered.Removed, Removal{cluster.Name, v.reason})
+			filtered.Removed = append(filtered.Removed, candidate.Removal{Cluster: cluster.Name, Reason: v.reason})
 			continue
 		}
 		c := &made[len(passed)]
-		*c = newCandidate(available, i, v.predicate)
+		*c = candidate.New(available, i, v.predicate)
 		passed = append(passed, c)
 	}
 	found.Warn(wellknown.ReasonVersionPreReleased, finding.Predicate, "the versions of clusters %s are pre-releases, less than the release that an expression compares them with; "+
@@ -51,9 +52,9 @@ func filterByPredicates(available *hub.Availability, verdicts []*verdict, found 
 }
 
 // failures returns the removed clusters that could not be evaluated.
-func failures(removed []Removal) (failed []Removal) {
+func failures(removed []candidate.Removal) (failed []candidate.Removal) {
 	for _, removal := range removed {
-		if _, ok := removal.Reason.(*Failed); ok {
+		if _, ok := removal.Reason.(*candidate.Failed); ok {
 			failed = append(failed, removal)
 		}
 	}

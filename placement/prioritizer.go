@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
 
+	"github.com/celset/celset/placement/internal/candidate"
 	"github.com/celset/celset/placement/internal/finding"
 )
 
@@ -114,7 +115,7 @@ func coordinate(from *clusterv1beta1.ScoreCoordinate, path *field.Path, wrong *f
 // and so are weights, whatever a scorer makes of what clusters report: a total would
 // need more prioritizers than an object can have to overflow. observe is called with the name of each prioritizer when it
 // starts, and what it returns when that ends.
-func prioritize(in *inputsOfScores, prioritizers []Prioritizer, candidates []*Candidate, observe func(name string) (end func())) error {
+func prioritize(in *inputsOfScores, prioritizers []Prioritizer, candidates []*candidate.Candidate, observe func(name string) (end func())) error {
 	all := make([]int64, len(candidates)*len(prioritizers))
 	for i, c := range candidates {
 		c.Scores = all[i*len(prioritizers) : (i+1)*len(prioritizers) : (i+1)*len(prioritizers)]

@@ -3,6 +3,8 @@
 
 package placement
 
+import "github.com/celset/celset/placement/internal/candidate"
+
 import clusterv1 "open-cluster-management.io/api/cluster/v1"
 
 // ranking is what picking depends on: the candidates in order of their rank, and in which topologies they are. It is
@@ -39,10 +41,10 @@ func (v *values) index(value string) int32 {
 	return i
 }
 
-func newRanking(constraints []spreadConstraint, candidates []*Candidate) *ranking {
+func newRanking(constraints []spreadConstraint, candidates []*candidate.Candidate) *ranking {
 	r := &ranking{constraints: constraints, places: make([]int32, len(candidates))}
 	for rank, c := range candidates {
-		r.places[rank] = c.at()
+		r.places[rank] = c.At()
 	}
 	for i := range constraints {
 		r.in, r.topologies = append(r.in, make([]int32, len(candidates))), append(r.topologies, values{indexes: map[string]int32{}})

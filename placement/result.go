@@ -14,6 +14,7 @@ import (
 	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
 
 	"github.com/celset/celset/cel/cluster"
+	"github.com/celset/celset/placement/internal/candidate"
 	"github.com/celset/celset/placement/internal/finding"
 	"github.com/celset/celset/placement/internal/hub"
 )
@@ -55,11 +56,11 @@ type Result struct {
 	// Available is what there was to choose from.
 	Available *hub.Availability
 	// Filters are what the filters did, in the order in which they ran.
-	Filters []Filtered
+	Filters []candidate.Filtered
 	// Prioritizers are those that took part.
 	Prioritizers []Prioritizer
 	// Candidates are the clusters that passed the filters, the most wanted first.
-	Candidates []*Candidate
+	Candidates []*candidate.Candidate
 
 	// Evaluated is how many clusters the predicates were asked about, Remembered of how
 	// many the answer was known; both are zero without predicates. Cost is what the
@@ -115,7 +116,7 @@ const scoreSummaryLength = 1000
 func (r *Result) ScoreSummary() string {
 	var text strings.Builder
 	candidates := slices.Clone(r.Candidates)
-	sortByName(candidates)
+	candidate.SortByName(candidates)
 	for _, c := range candidates {
 		fmt.Fprintf(&text, "%s:%d ", c.Cluster.Name, c.Total)
 		if text.Len() > scoreSummaryLength {

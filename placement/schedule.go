@@ -14,6 +14,7 @@ import (
 
 	"github.com/celset/celset/apis/wellknown"
 	"github.com/celset/celset/cel/cluster"
+	"github.com/celset/celset/placement/internal/candidate"
 	"github.com/celset/celset/placement/internal/deadline"
 	"github.com/celset/celset/placement/internal/finding"
 	"github.com/celset/celset/placement/internal/hub"
@@ -169,9 +170,9 @@ func (r *run) choose(known *remembered, former *hub.Former) error {
 	if err := prioritize(in, plan.prioritizers, candidates, func(name string) func() { return r.scheduler.observe(KindPrioritizer, name) }); err != nil {
 		return err
 	}
-	r.result.Candidates = ranked(r.placement, candidates)
+	r.result.Candidates = candidate.Ranked(r.placement, candidates)
 	ranking := r.pick(plan.spread)
-	selected := selectedOf(candidates)
+	selected := candidate.SelectedOf(candidates)
 	stands := len(selected) == 0 && r.lost(failed, taints, former)
 	r.report.evaluated(failed, stands)
 	if stands {
@@ -189,7 +190,7 @@ func (r *run) choose(known *remembered, former *hub.Former) error {
 }
 
 // filter returns the clusters that pass both filters, in order of their names.
-func (r *run) filter(verdicts []*verdict, taints *tolerations) []*Candidate {
+func (r *run) filter(verdicts []*verdict, taints *tolerations) []*candidate.Candidate {
 	candidates, filtered := filterByPredicates(r.result.Available, verdicts, &r.found)
 	r.result.Filters = append(r.result.Filters, filtered)
 	defer r.scheduler.observe(KindFilter, finding.TaintToleration)()
@@ -215,7 +216,7 @@ func (r *run) pick(constraints []spreadConstraint) *ranking {
 }
 
 // decide makes decisions of the selected candidates, which are sorted by name.
-func (r *run) decide(plan *plan, former *hub.Former, selected []*Candidate) *Decision {
+func (r *run) decide(plan *plan, former *hub.Former, selected []*candidate.Candidate) *Decision {
 	of := &deciding{placement: r.placement, former: former, groups: plan.groups, scoreRateLimit: plan.scoreRateLimit, now: r.now}
 	return of.decide(r.timer.Parent, selected, &r.found.Next)
 }
@@ -232,7 +233,7 @@ func (r *run) made(plan *plan, ranking *ranking) *lastResult {
 
 // lost reports whether only failed evaluations keep clusters of the former decision
 // from staying, so that with them it would be empty because of an error.
-func (r *run) lost(failed []Removal, taints *tolerations, former *hub.Former) bool {
+func (r *run) lost(failed []candidate.Removal, taints *tolerations, former *hub.Former) bool {
 	if wanted := r.placement.Spec.NumberOfClusters; wanted != nil && *wanted == 0 {
 		return false
 	}

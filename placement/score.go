@@ -8,6 +8,7 @@ import (
 
 	clusterv1alpha1 "open-cluster-management.io/api/cluster/v1alpha1"
 
+	"github.com/celset/celset/placement/internal/candidate"
 	"github.com/celset/celset/placement/internal/finding"
 	"github.com/celset/celset/placement/internal/hub"
 )
@@ -32,7 +33,7 @@ type scorer interface {
 	describe() string
 	// score returns a score for each candidate, in their order. It has the candidates
 	// sorted by name. An error means that the snapshot could not be read.
-	score(in *inputsOfScores, candidates []*Candidate) ([]int64, error)
+	score(in *inputsOfScores, candidates []*candidate.Candidate) ([]int64, error)
 }
 
 // inputsOfScores are what scores are made from besides the candidates.

@@ -7,21 +7,23 @@ import (
 	"slices"
 
 	clusterv1 "open-cluster-management.io/api/cluster/v1"
+
+	"github.com/celset/celset/placement/internal/candidate"
 )
 
 // first marks the first candidates as selected, at most limit, and says of the others that no more are wanted. The
 // candidates are ranked.
-func first(candidates []*Candidate, limit, wanted int) {
+func first(candidates []*candidate.Candidate, limit, wanted int) {
 	for i, c := range candidates {
 		if c.Selected = i < limit; !c.Selected {
-			c.Reason = &Surplus{wanted}
+			c.Reason = &candidate.Surplus{Wanted: wanted}
 		}
 	}
 }
 
 // pick marks the candidates that are selected, at most limit, and says of the
 // others why they are not. The candidates are ranked.
-func pick(constraints []spreadConstraint, candidates []*Candidate, limit, wanted int) *ranking {
+func pick(constraints []spreadConstraint, candidates []*candidate.Candidate, limit, wanted int) *ranking {
 	r := newRanking(constraints, candidates)
 	s := newSpreading(r)
 	r.picked = s.pick(limit)
@@ -30,7 +32,7 @@ func pick(constraints []spreadConstraint, candidates []*Candidate, limit, wanted
 	}
 	for _, class := range s.classes {
 		if class.reason = s.refusal(class); class.reason == nil {
-			class.reason = &Surplus{wanted}
+			class.reason = &candidate.Surplus{Wanted: wanted}
 		}
 		for _, rank := range class.ranks {
 			candidates[rank].Reason = class.reason

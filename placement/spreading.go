@@ -7,6 +7,8 @@ import (
 	"cmp"
 	"encoding/binary"
 	"slices"
+
+	"github.com/celset/celset/placement/internal/candidate"
 )
 
 // Spreading picks candidates one by one, always the best ranked one of those that
@@ -45,7 +47,7 @@ type class struct {
 	in []int32
 	// ranks are those of the candidates not yet picked, in order.
 	ranks  []int32
-	reason Reason
+	reason candidate.Reason
 }
 
 // newSpreading has all candidates to pick from.
@@ -183,16 +185,19 @@ func (t *topologies) pick(in int32) {
 }
 
 // refusal says which constraint does not allow a class, nil if all do.
-func (s *spreading) refusal(of *class) Reason {
+func (s *spreading) refusal(of *class) candidate.Reason {
 	for i := range s.constraints {
 		c, t := &s.constraints[i], &s.topologies[i]
 		if !c.hard || s.over(i, of) <= 0 {
 			continue
 		}
 		if of.in[i] == absent {
-			return &NoTopology{Constraint: c.path, Key: c.key}
+			return &candidate.NoTopology{Constraint: c.path, Key: c.key}
 		}
-		return &Skewed{c.path, c.key, t.values[of.in[i]], t.counts[of.in[i]], t.least, c.maxSkew}
+		return &candidate.Skewed{
+			Constraint: c.path, Key: c.key, Value: t.values[of.in[i]],
+			Count: t.counts[of.in[i]], Least: t.least, MaxSkew: c.maxSkew,
+		}
 	}
 	return nil
 }

@@ -3,6 +3,8 @@
 
 package placement
 
+import "github.com/celset/celset/placement/internal/candidate"
+
 // steadily is the prioritizer Steady.
 type steadily struct{}
 
@@ -12,7 +14,7 @@ func (steadily) describe() string {
 }
 
 // score is 100 for clusters that this Placement chose before, else 0.
-func (steadily) score(in *inputsOfScores, candidates []*Candidate) ([]int64, error) {
+func (steadily) score(in *inputsOfScores, candidates []*candidate.Candidate) ([]int64, error) {
 	result := make([]int64, len(candidates))
 	for i, c := range candidates {
 		if in.former.Chose(c.Cluster.Name) {

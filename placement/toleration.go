@@ -13,6 +13,7 @@ import (
 	clusterv1 "open-cluster-management.io/api/cluster/v1"
 	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
 
+	"github.com/celset/celset/placement/internal/candidate"
 	"github.com/celset/celset/placement/internal/finding"
 	"github.com/celset/celset/placement/internal/hub"
 )
@@ -27,13 +28,13 @@ type tolerations struct {
 
 // filter returns the candidates whose taints are tolerated, in their order, and what it removed. It changes the
 // list. next gets the times at which a toleration ends.
-func (t *tolerations) filter(candidates []*Candidate, next *finding.Wakeup) ([]*Candidate, Filtered) {
-	filtered := Filtered{Filter: finding.TaintToleration}
+func (t *tolerations) filter(candidates []*candidate.Candidate, next *finding.Wakeup) ([]*candidate.Candidate, candidate.Filtered) {
+	filtered := candidate.Filtered{Filter: finding.TaintToleration}
 	passed := 0
 	for _, c := range candidates {
 		verdict := t.taints(c.Cluster)
 		if verdict.keeps != nil {
-			filtered.Removed = append(filtered.Removed, Removal{c.Cluster.Name, &Untolerated{*verdict.keeps}})
+			filtered.Removed = append(filtered.Removed, candidate.Removal{Cluster: c.Cluster.Name, Reason: &candidate.Untolerated{Taint: *verdict.keeps}})
 			continue
 		}
 		next.At(verdict.until.Time)

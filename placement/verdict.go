@@ -11,6 +11,7 @@ import (
 	clusterv1 "open-cluster-management.io/api/cluster/v1"
 	clusterv1alpha1 "open-cluster-management.io/api/cluster/v1alpha1"
 
+	"github.com/celset/celset/placement/internal/candidate"
 	"github.com/celset/celset/placement/internal/finding"
 	"github.com/celset/celset/placement/internal/hub"
 )
@@ -139,9 +140,9 @@ func (v *verdicts) count() {
 		is.counted = true
 		v.bytes += int(unsafe.Sizeof(*is)) + cap(is.reads)*int(unsafe.Sizeof(read{}))
 		switch reason := is.reason.(type) {
-		case *Failed:
+		case *candidate.Failed:
 			v.bytes += failureBytes
-		case *Unmatched:
+		case *candidate.Unmatched:
 			v.bytes += reasonBytes + len(reason.Parts)*wordBytes
 		}
 	}
@@ -153,13 +154,13 @@ func (v *verdicts) count() {
 // isShared reports whether a verdict depends on nothing but the version of the cluster, and may be that of others:
 // each failure names its cluster.
 func (v *verdict) isShared() bool {
-	_, failed := v.reason.(*Failed)
+	_, failed := v.reason.(*candidate.Failed)
 	return !failed && !v.fleeting && len(v.reads) == 0
 }
 
 // saysTheSameAs reports whether two verdicts lead to the same decision, the same words about it and the same time
 // at which it may be another one.
 func (v *verdict) saysTheSameAs(other *verdict) bool {
-	return v.predicate == other.predicate && sameReason(v.reason, other.reason) && v.timed == other.timed && v.preRelease == other.preRelease &&
+	return v.predicate == other.predicate && candidate.SameReason(v.reason, other.reason) && v.timed == other.timed && v.preRelease == other.preRelease &&
 		!slices.ContainsFunc(other.reads, func(r read) bool { return !r.until.IsZero() })
 }

@@ -1,7 +1,7 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package placement
+package candidate
 
 import (
 	"iter"
@@ -37,16 +37,16 @@ type Candidate struct {
 	tie uint64
 }
 
-// newCandidate returns the available cluster at an index as a candidate.
-func newCandidate(available *hub.Availability, i, predicate int) Candidate {
+// New returns the available cluster at an index as a candidate.
+func New(available *hub.Availability, i, predicate int) Candidate {
 	return Candidate{Cluster: available.Clusters[i], ClusterSet: available.ClusterSet(i), Predicate: predicate, place: int32(i)}
 }
 
-// at returns the index of the cluster among the available ones.
-func (c *Candidate) at() int32 { return c.place }
+// At returns the index of the cluster among the available ones.
+func (c *Candidate) At() int32 { return c.place }
 
-// clustersIn lists the clusters of candidates, in their order.
-func clustersIn(candidates []*Candidate) iter.Seq[*clusterv1.ManagedCluster] {
+// ClustersIn lists the clusters of candidates, in their order.
+func ClustersIn(candidates []*Candidate) iter.Seq[*clusterv1.ManagedCluster] {
 	return func(yield func(*clusterv1.ManagedCluster) bool) {
 		for _, c := range candidates {
 			if !yield(c.Cluster) {

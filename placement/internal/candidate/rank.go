@@ -1,7 +1,7 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package placement
+package candidate
 
 import (
 	"cmp"
@@ -21,9 +21,9 @@ const (
 	TieBreakRandom = "random"
 )
 
-// ranked returns the candidates of a Placement from the most to the least wanted. They are in order of
+// Ranked returns the candidates of a Placement from the most to the least wanted. They are in order of
 // their names, which stays where nothing else tells them apart.
-func ranked(placement *clusterv1beta1.Placement, candidates []*Candidate) []*Candidate {
+func Ranked(placement *clusterv1beta1.Placement, candidates []*Candidate) []*Candidate {
 	if placement.Annotations[wellknown.AnnotationTieBreak] == TieBreakRandom {
 		for _, c := range candidates {
 			c.tie = lot(placement.UID, c.Cluster.Name)
@@ -93,13 +93,13 @@ func lot(placement types.UID, cluster string) uint64 {
 	return binary.BigEndian.Uint64(sum[:8])
 }
 
-// sortByName sorts candidates by the names of their clusters.
-func sortByName(candidates []*Candidate) {
+// SortByName sorts candidates by the names of their clusters.
+func SortByName(candidates []*Candidate) {
 	slices.SortFunc(candidates, func(a, b *Candidate) int { return cmp.Compare(a.place, b.place) })
 }
 
-// selectedOf returns the selected ones of some candidates, in their order.
-func selectedOf(candidates []*Candidate) []*Candidate {
+// SelectedOf returns the selected ones of some candidates, in their order.
+func SelectedOf(candidates []*Candidate) []*Candidate {
 	n := 0
 	for _, c := range candidates {
 		if c.Selected {

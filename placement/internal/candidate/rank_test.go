@@ -1,7 +1,7 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package placement
+package candidate
 
 import (
 	"cmp"
@@ -14,6 +14,14 @@ import (
 
 	"github.com/celset/celset/internal/testing/cases"
 )
+
+// avoided is greater for a candidate with a taint that is to be avoided.
+func avoided(c *Candidate) int {
+	if c.Avoided != nil {
+		return 1
+	}
+	return 0
+}
 
 // Counting has the order that comparing has.
 func TestCountedIsSorted(t *testing.T) {
@@ -31,7 +39,7 @@ func TestCountedIsSorted(t *testing.T) {
 		}
 		want := slices.Clone(candidates)
 		slices.SortStableFunc(want, func(a, b *Candidate) int {
-			return cmp.Or(cmp.Compare(b.Total, a.Total), compareBool(a.Avoided != nil, b.Avoided != nil))
+			return cmp.Or(cmp.Compare(b.Total, a.Total), cmp.Compare(avoided(a), avoided(b)))
 		})
 		got := byCounting(candidates)
 		seen[got != nil]++

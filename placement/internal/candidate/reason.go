@@ -1,7 +1,7 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package placement
+package candidate
 
 import (
 	"fmt"
@@ -138,8 +138,8 @@ func (l *Late) String() string {
 	}
 }
 
-// sameReason compares reasons of verdicts. Each failure is another one.
-func sameReason(a, b Reason) bool {
+// SameReason compares reasons of verdicts. Each failure is another one.
+func SameReason(a, b Reason) bool {
 	if a == nil || b == nil {
 		return a == nil && b == nil
 	}

@@ -15,11 +15,12 @@ import (
 	"github.com/celset/celset/placement/internal/deadline"
 	"github.com/celset/celset/placement/internal/finding"
 	"github.com/celset/celset/placement/internal/hub"
+	"github.com/celset/celset/placement/internal/predicate"
 )
 
 // judge asks the predicates of a Placement about clusters, as long as there is time.
 type judge struct {
-	predicates predicates
+	predicates predicate.Set
 	snapshot   *hub.Snapshot
 	// now is the time of the decision, clock the value of now() in expressions.
 	now, clock time.Time
@@ -42,7 +43,7 @@ type judge struct {
 // begun is the time of the first attempt at the decision, sameScores is set if AddOnPlacementScores are known to be
 // those of before. After an error nothing is left of verdicts of which some are replaced.
 func (j *judge) find(known verdicts, clusters []*clusterv1.ManagedCluster, begun time.Time, sameScores bool) (now verdicts, same bool, err error) {
-	if len(j.predicates.selectors) == 0 {
+	if len(j.predicates.Selectors) == 0 {
 		return verdicts{}, true, j.timer.Interrupted()
 	}
 	j.recorder = recorder{snapshot: j.snapshot, now: j.now}
@@ -65,7 +66,7 @@ func (j *judge) find(known verdicts, clusters []*clusterv1.ManagedCluster, begun
 		}
 		if before == nil || !before.saysTheSameAs(is) {
 			same = false
-		} else if before.isShared() && is.isShared() && before.cost == is.cost {
+		} else if before.isShared() && is.isShared() && before.Cost == is.Cost {
 			continue
 		}
 		now.on[i], renewed = is, true
@@ -84,7 +85,7 @@ func (j *judge) find(known verdicts, clusters []*clusterv1.ManagedCluster, begun
 // holds reports whether nothing that a verdict depends on has changed: object is what it was found of, at what
 // now() was.
 func (j *judge) holds(v *verdict, object, cluster *clusterv1.ManagedCluster, at time.Time, sameScores bool) (bool, error) {
-	if v.fleeting || object != cluster && hub.VersionOf(object) != hub.VersionOf(cluster) || v.timed && !at.Equal(j.clock) {
+	if v.fleeting || object != cluster && hub.VersionOf(object) != hub.VersionOf(cluster) || v.Timed && !at.Equal(j.clock) {
 		return false, nil
 	}
 	if sameScores {
@@ -109,7 +110,7 @@ func (j *judge) evaluate(of *clusterv1.ManagedCluster) (*verdict, error) {
 		return j.late(of, nil), nil
 	}
 	j.recorder.reads, j.recorder.fleeting = nil, !hub.VersionOf(of).Rememberable()
-	match, late := j.predicates.match(j.timer, of, cluster.Hub{Scores: &j.recorder, Now: j.now, Clock: j.clock})
+	match, late := j.predicates.Match(j.timer, of, cluster.Hub{Scores: &j.recorder, Now: j.now, Clock: j.clock})
 	if err := j.timer.Interrupted(); err != nil {
 		return nil, err
 	}
@@ -117,11 +118,11 @@ func (j *judge) evaluate(of *clusterv1.ManagedCluster) (*verdict, error) {
 		return nil, j.recorder.err
 	}
 	j.evaluated++
-	j.cost += match.cost
+	j.cost += match.Cost
 	if late != nil {
 		return j.late(of, late), nil
 	}
-	return j.share(verdict{match: match, reads: j.recorder.reads, fleeting: j.recorder.fleeting, preRelease: j.predicates.isPreRelease(of)}), nil
+	return j.share(verdict{Match: match, reads: j.recorder.reads, fleeting: j.recorder.fleeting, preRelease: j.predicates.IsPreRelease(of)}), nil
 }
 
 // mostShared is how many verdicts of a run are compared. They differ in what the evaluation cost, too.
@@ -131,7 +132,7 @@ const mostShared = 64
 func (j *judge) share(found verdict) *verdict {
 	if found.isShared() {
 		for i := len(j.shared) - 1; i >= 0; i-- {
-			if known := j.shared[i]; known.cost == found.cost && known.saysTheSameAs(&found) {
+			if known := j.shared[i]; known.Cost == found.Cost && known.saysTheSameAs(&found) {
 				return known
 			}
 		}
@@ -179,7 +180,7 @@ func (j *judge) late(of *clusterv1.ManagedCluster, failure error) *verdict {
 		j.tooLong(of.Name, failure, reason)
 	}
 	j.overrun.Pending++
-	return &verdict{fleeting: true, match: match{predicate: -1, reason: reason}}
+	return &verdict{fleeting: true, Match: predicate.Match{Predicate: -1, Reason: reason}}
 }
 
 // tooLong notes that an evaluation was ended, and by what.

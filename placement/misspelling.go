@@ -18,6 +18,7 @@ import (
 	"github.com/celset/celset/placement/internal/candidate"
 	"github.com/celset/celset/placement/internal/finding"
 	"github.com/celset/celset/placement/internal/hub"
+	"github.com/celset/celset/placement/internal/predicate"
 )
 
 // A name that no cluster has is mostly misspelt, and valid all the same. So the condition PlacementSatisfied says which
@@ -36,8 +37,8 @@ func missingSets(spec *clusterv1beta1.PlacementSpec, bound []string, found *find
 }
 
 // missingScores finds the AddOnPlacementScores that a predicate reads and no cluster has.
-func missingScores(of predicates, snapshot *hub.Snapshot, clusters []*clusterv1.ManagedCluster, found *finding.Findings) {
-	for i, selector := range of.selectors {
+func missingScores(of predicate.Set, snapshot *hub.Snapshot, clusters []*clusterv1.ManagedCluster, found *finding.Findings) {
+	for i, selector := range of.Selectors {
 		for _, name := range sets.List(selector.ScoreNames().Names) {
 			has := func(c *clusterv1.ManagedCluster) bool {
 				object, err := snapshot.Score(c.Name, name)

@@ -20,11 +20,12 @@ import (
 	"github.com/celset/celset/cel/memo"
 	"github.com/celset/celset/placement/internal/candidate"
 	"github.com/celset/celset/placement/internal/finding"
+	"github.com/celset/celset/placement/internal/predicate"
 )
 
 // plan is what the spec of a Placement means. It is not modified.
 type plan struct {
-	predicates     predicates
+	predicates     predicate.Set
 	prioritizers   []Prioritizer
 	spread         []spreadConstraint
 	groups         []group
@@ -76,11 +77,11 @@ func planOf(ctx context.Context, environment *cluster.Environment, placement *cl
 func (p *plan) compile(ctx context.Context, environment *cluster.Environment, spec *clusterv1beta1.PlacementSpec) (err error) {
 	if err := checkTexts(spec); err != nil {
 		p.wrong.Add(finding.Predicate, field.NewPath("spec", "predicates"), err.Error())
-	} else if p.predicates, err = compilePredicates(ctx, environment, spec, &p.wrong); err != nil {
+	} else if p.predicates, err = predicate.Compile(ctx, environment, spec, &p.wrong); err != nil {
 		return err
 	}
-	p.reads, p.parts = p.predicates.scoreNames(), p.predicates.parts()
-	for _, unknown := range p.predicates.unknownFields() {
+	p.reads, p.parts = p.predicates.ScoreNames(), p.predicates.Parts()
+	for _, unknown := range p.predicates.UnknownFields() {
 		p.unknown = append(p.unknown, unknown.Error())
 	}
 	return nil

@@ -10,10 +10,11 @@ import (
 	"github.com/celset/celset/placement/internal/candidate"
 	"github.com/celset/celset/placement/internal/finding"
 	"github.com/celset/celset/placement/internal/hub"
+	"github.com/celset/celset/placement/internal/predicate"
 )
 
 // unfiltered is the verdict of no predicates.
-var unfiltered = &verdict{match: match{predicate: -1}}
+var unfiltered = &verdict{Match: predicate.Match{Predicate: -1}}
 
 // filterByPredicates makes a candidate of each available cluster that passes, in order of their names. There are no
 // verdicts for a Placement without predicates.
@@ -21,7 +22,7 @@ func filterByPredicates(available *hub.Availability, verdicts []*verdict, found 
 	filtered := candidate.Filtered{Filter: finding.Predicate}
 	passing := len(available.Clusters)
 	for _, v := range verdicts {
-		if v.reason != nil {
+		if v.Reason != nil {
 			passing--
 		}
 	}
@@ -38,12 +39,12 @@ func filterByPredicates(available *hub.Availability, verdicts []*verdict, found 
 		if v.preRelease {
 			preReleases = append(preReleases, fmt.Sprintf("%s (%.40q)", cluster.Name, cluster.Status.Version.Kubernetes))
 		}
-		if v.reason != nil {
-			filtered.Removed = append(filtered.Removed, candidate.Removal{Cluster: cluster.Name, Reason: v.reason})
+		if v.Reason != nil {
+			filtered.Removed = append(filtered.Removed, candidate.Removal{Cluster: cluster.Name, Reason: v.Reason})
 			continue
 		}
 		c := &made[len(passed)]
-		*c = candidate.New(available, i, v.predicate)
+		*c = candidate.New(available, i, v.Predicate)
 		passed = append(passed, c)
 	}
 	found.Warn(wellknown.ReasonVersionPreReleased, finding.Predicate, "the versions of clusters %s are pre-releases, less than the release that an expression compares them with; "+

@@ -53,5 +53,5 @@ func (s *Scheduler) Doubts(ctx context.Context, placement *clusterv1beta1.Placem
 	if err != nil {
 		return nil, err
 	}
-	return plan.predicates.doubts(s.environment), nil
+	return plan.predicates.Doubts(s.environment), nil
 }

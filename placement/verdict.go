@@ -14,6 +14,7 @@ import (
 	"github.com/celset/celset/placement/internal/candidate"
 	"github.com/celset/celset/placement/internal/finding"
 	"github.com/celset/celset/placement/internal/hub"
+	"github.com/celset/celset/placement/internal/predicate"
 )
 
 // What the predicates of a Placement say of a cluster depends on the spec of the Placement, the cluster, the
@@ -52,8 +53,8 @@ func (v verdicts) begunAt(now time.Time) time.Time {
 // they may be other ones; tick is the next value of now().
 func (v verdicts) account(tick time.Time, next *finding.Wakeup) (cost uint64, timed bool) {
 	for _, is := range v.on {
-		cost += is.cost
-		timed = timed || is.timed
+		cost += is.Cost
+		timed = timed || is.Timed
 		for _, read := range is.reads {
 			if !read.until.IsZero() {
 				next.After(read.until)
@@ -68,7 +69,7 @@ func (v verdicts) account(tick time.Time, next *finding.Wakeup) (cost uint64, ti
 
 // verdict is what was found of a cluster.
 type verdict struct {
-	match
+	predicate.Match
 	reads []read
 	// fleeting is set if something that it depends on has no version.
 	fleeting bool
@@ -139,7 +140,7 @@ func (v *verdicts) count() {
 		}
 		is.counted = true
 		v.bytes += int(unsafe.Sizeof(*is)) + cap(is.reads)*int(unsafe.Sizeof(read{}))
-		switch reason := is.reason.(type) {
+		switch reason := is.Reason.(type) {
 		case *candidate.Failed:
 			v.bytes += failureBytes
 		case *candidate.Unmatched:
@@ -154,13 +155,13 @@ func (v *verdicts) count() {
 // isShared reports whether a verdict depends on nothing but the version of the cluster, and may be that of others:
 // each failure names its cluster.
 func (v *verdict) isShared() bool {
-	_, failed := v.reason.(*candidate.Failed)
+	_, failed := v.Reason.(*candidate.Failed)
 	return !failed && !v.fleeting && len(v.reads) == 0
 }
 
 // saysTheSameAs reports whether two verdicts lead to the same decision, the same words about it and the same time
 // at which it may be another one.
 func (v *verdict) saysTheSameAs(other *verdict) bool {
-	return v.predicate == other.predicate && candidate.SameReason(v.reason, other.reason) && v.timed == other.timed && v.preRelease == other.preRelease &&
+	return v.Predicate == other.Predicate && candidate.SameReason(v.Reason, other.Reason) && v.Timed == other.Timed && v.preRelease == other.preRelease &&
 		!slices.ContainsFunc(other.reads, func(r read) bool { return !r.until.IsZero() })
 }

@@ -1,7 +1,7 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package placement
+package predicate
 
 import (
 	"context"
@@ -20,24 +20,24 @@ import (
 	"github.com/celset/celset/placement/internal/finding"
 )
 
-// predicates are ORed; no predicate at all matches everything.
-type predicates struct {
-	// selectors are nil for predicates that could not be compiled.
-	selectors []*cluster.Selector
+// Set has the predicates of a Placement. A cluster matches the set if it matches one of them, or if the set is empty.
+type Set struct {
+	// Selectors are nil for predicates that could not be compiled.
+	Selectors []*cluster.Selector
 	// releases are the versions that the predicates compare others with, see [cluster.Selector.Releases].
 	releases sets.Set[string]
 }
 
-// compilePredicates compiles the predicates of a Placement. The error is that of the context.
-func compilePredicates(ctx context.Context, environment *cluster.Environment, spec *clusterv1beta1.PlacementSpec, wrong *finding.Misconfigurations) (predicates, error) {
-	result := predicates{releases: sets.New[string]()}
+// Compile compiles the predicates of a Placement. The error is that of the context.
+func Compile(ctx context.Context, environment *cluster.Environment, spec *clusterv1beta1.PlacementSpec, wrong *finding.Misconfigurations) (Set, error) {
+	result := Set{releases: sets.New[string]()}
 	for i := range spec.Predicates {
 		path := field.NewPath("spec", "predicates").Index(i).Child("requiredClusterSelector")
 		selector, err := environment.Compile(ctx, spec.Predicates[i].RequiredClusterSelector, path)
 		if err := wrong.AddSelector(finding.Predicate, err); err != nil {
-			return predicates{}, err
+			return Set{}, err
 		}
-		result.selectors = append(result.selectors, selector)
+		result.Selectors = append(result.Selectors, selector)
 		if selector != nil {
 			result.releases = result.releases.Union(selector.Releases())
 		}
@@ -45,66 +45,66 @@ func compilePredicates(ctx context.Context, environment *cluster.Environment, sp
 	return result, nil
 }
 
-// match is the verdict of all predicates on one cluster.
-type match struct {
-	// predicate is the index of the first one that matches, -1 if none does or if
+// Match is the verdict of all predicates on one cluster.
+type Match struct {
+	// Predicate is the index of the first one that matches, -1 if none does or if
 	// there is none.
-	predicate int
-	// reason is nil if the cluster matches.
-	reason candidate.Reason
-	// cost is that of all evaluations, in CEL cost units.
-	cost uint64
-	// timed is set if an expression has read now().
-	timed bool
+	Predicate int
+	// Reason is nil if the cluster matches.
+	Reason candidate.Reason
+	// Cost is that of all evaluations, in CEL cost units.
+	Cost uint64
+	// Timed is set if an expression has read now().
+	Timed bool
 }
 
-// match asks the predicates in order until one matches. A failed one does not
+// Match asks the predicates in order until one matches. A failed one does not
 // match, as an error in CEL's || does not matter if the other side is true. One that
 // takes too long says nothing: with more time it might match. late is its failure, and then the
 // rest says nothing either.
-func (p predicates) match(timer *deadline.Timer, of *clusterv1.ManagedCluster, hub cluster.Hub) (result match, late error) {
-	result = match{predicate: -1}
-	if len(p.selectors) == 0 {
+func (p Set) Match(timer *deadline.Timer, of *clusterv1.ManagedCluster, hub cluster.Hub) (result Match, late error) {
+	result = Match{Predicate: -1}
+	if len(p.Selectors) == 0 {
 		return result, nil
 	}
 	object, failures := cluster.New(of), []error(nil)
 	var unmatched []*field.Path
-	for i, selector := range p.selectors {
+	for i, selector := range p.Selectors {
 		verdict, err := selector.Match(timer.Start(), object, hub)
 		timer.Stop()
-		result.cost += verdict.Cost
-		result.timed = result.timed || verdict.Timed
+		result.Cost += verdict.Cost
+		result.Timed = result.Timed || verdict.Timed
 		switch {
 		case deadline.In(err) != nil:
 			return result, err
 		case err != nil:
 			failures = append(failures, err)
 		case verdict.Matches:
-			result.predicate = i
+			result.Predicate = i
 			return result, nil
 		default:
 			unmatched = append(unmatched, verdict.Unmatched)
 		}
 	}
 	if len(failures) > 0 {
-		result.reason = &candidate.Failed{Err: errors.Join(failures...)}
+		result.Reason = &candidate.Failed{Err: errors.Join(failures...)}
 	} else {
-		result.reason = &candidate.Unmatched{Parts: unmatched}
+		result.Reason = &candidate.Unmatched{Parts: unmatched}
 	}
 	return result, nil
 }
 
-// isPreRelease reports whether the version of a cluster is less than a release with its numbers that the predicates
+// IsPreRelease reports whether the version of a cluster is less than a release with its numbers that the predicates
 // compare versions with.
-func (p predicates) isPreRelease(cluster *clusterv1.ManagedCluster) bool {
+func (p Set) IsPreRelease(cluster *clusterv1.ManagedCluster) bool {
 	release, _, ok := strings.Cut(strings.TrimPrefix(cluster.Status.Version.Kubernetes, "v"), "-")
 	return ok && p.releases.Has(release)
 }
 
-// scoreNames are the AddOnPlacementScores that any of the predicates reads.
-func (p predicates) scoreNames() cluster.ScoreNames {
+// ScoreNames are the AddOnPlacementScores that any of the predicates reads.
+func (p Set) ScoreNames() cluster.ScoreNames {
 	result := cluster.ScoreNames{Names: sets.New[string]()}
-	for _, selector := range p.selectors {
+	for _, selector := range p.Selectors {
 		if selector != nil {
 			names := selector.ScoreNames()
 			result.Names = result.Names.Union(names.Names)
@@ -114,9 +114,9 @@ func (p predicates) scoreNames() cluster.ScoreNames {
 	return result
 }
 
-// unknownFields are the fields that expressions read and no ManagedCluster has, each with the path of its expression.
-func (p predicates) unknownFields() (all []*cluster.Error) {
-	for _, selector := range p.selectors {
+// UnknownFields are the fields that expressions read and no ManagedCluster has, each with the path of its expression.
+func (p Set) UnknownFields() (all []*cluster.Error) {
+	for _, selector := range p.Selectors {
 		if selector != nil {
 			all = append(all, selector.UnknownFields()...)
 		}
@@ -124,9 +124,9 @@ func (p predicates) unknownFields() (all []*cluster.Error) {
 	return all
 }
 
-// parts are the compiled expressions with their sizes, for a memory that counts each expression once.
-func (p predicates) parts() (parts []memo.Part) {
-	for _, selector := range p.selectors {
+// Parts are the compiled expressions with their sizes, for a memory that counts each expression once.
+func (p Set) Parts() (parts []memo.Part) {
+	for _, selector := range p.Selectors {
 		if selector == nil {
 			continue
 		}
@@ -137,9 +137,9 @@ func (p predicates) parts() (parts []memo.Part) {
 	return parts
 }
 
-// doubts returns expressions that may be too expensive on large clusters, and fields that no ManagedCluster has.
-func (p predicates) doubts(environment *cluster.Environment) (all []*cluster.Error) {
-	for _, selector := range p.selectors {
+// Doubts returns expressions that may be too expensive on large clusters, and fields that no ManagedCluster has.
+func (p Set) Doubts(environment *cluster.Environment) (all []*cluster.Error) {
+	for _, selector := range p.Selectors {
 		if selector != nil {
 			all = append(all, environment.Expensive(selector)...)
 			all = append(all, selector.UnknownFields()...)

@@ -16,6 +16,7 @@ import (
 	"github.com/celset/celset/apis/wellknown"
 	"github.com/celset/celset/placement/internal/candidate"
 	"github.com/celset/celset/placement/internal/finding"
+	"github.com/celset/celset/placement/internal/verdict"
 )
 
 // unselected is what conditions say of clusters on which evaluations failed, where a decision is made.
@@ -167,7 +168,7 @@ func (r *report) overrun() {
 }
 
 // overrunMessage says what took too long, and what to do.
-func overrunMessage(o *Overrun, standing string, available int) string {
+func overrunMessage(o *verdict.Overrun, standing string, available int) string {
 	var texts []string
 	if o.Evaluations {
 		texts = append(texts, fmt.Sprintf("The evaluation takes longer than %s on a cluster; %s. Write a cheaper expression, or put what is cheap and rules out much before it:", o.Limit.Limit, standing))

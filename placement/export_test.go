@@ -7,6 +7,8 @@ import (
 	"reflect"
 
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/celset/celset/placement/internal/verdict"
 )
 
 // RemembersSets reports whether a Scheduler remembers in which sets clusters are.
@@ -20,8 +22,8 @@ func Used(s *Scheduler) int64 { return s.bound.Used() }
 
 // Verdicts are how many different ones are remembered of a Placement.
 func Verdicts(s *Scheduler, placement types.UID) int {
-	distinct := map[*verdict]bool{}
-	for _, v := range s.memories.of[placement].look().verdicts.on {
+	distinct := map[*verdict.Verdict]bool{}
+	for _, v := range s.memories.of[placement].look().verdicts.On {
 		distinct[v] = true
 	}
 	return len(distinct)

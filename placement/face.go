@@ -13,6 +13,7 @@ import (
 	"github.com/celset/celset/placement/internal/deadline"
 	"github.com/celset/celset/placement/internal/finding"
 	"github.com/celset/celset/placement/internal/hub"
+	"github.com/celset/celset/placement/internal/verdict"
 )
 
 // A decision is made from a snapshot of a hub.
@@ -38,6 +39,8 @@ type (
 	Misconfiguration = finding.Misconfiguration
 	// Warning is an event that does not keep a Placement from being decided.
 	Warning = finding.Warning
+	// Overrun says that the evaluations took longer than they may.
+	Overrun = verdict.Overrun
 )
 
 // Names of what a Placement configures, as conditions, metrics and events have

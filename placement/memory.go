@@ -15,6 +15,7 @@ import (
 
 	"github.com/celset/celset/cel/cluster"
 	"github.com/celset/celset/cel/memo"
+	"github.com/celset/celset/placement/internal/verdict"
 )
 
 // A Scheduler has one memory. It remembers of each Placement what its spec means (the plan), what its predicates
@@ -48,7 +49,7 @@ type remembered struct {
 	// generation is that of the spec that plan comes from.
 	generation int64
 	plan       *plan
-	verdicts   verdicts
+	verdicts   verdict.Verdicts
 	// last is what the last result was made from. It is nil if something that was found since makes it another one.
 	last *lastResult
 }
@@ -132,8 +133,8 @@ func (m *memory) release(known *remembered) {
 // same ones share, and lists of clusters, which those that choose from the same sets share. The clusters
 // themselves are those of the snapshot.
 func (k *remembered) size() memo.Size {
-	size := memo.Size{Bytes: planBytes + k.verdicts.bytes + int(unsafe.Sizeof(lastResult{})), Parts: k.plan.parts}
-	lists := [][]*clusterv1.ManagedCluster{k.verdicts.of}
+	size := memo.Size{Bytes: planBytes + k.verdicts.Bytes + int(unsafe.Sizeof(lastResult{})), Parts: k.plan.parts}
+	lists := [][]*clusterv1.ManagedCluster{k.verdicts.Of}
 	if k.last != nil {
 		lists = append(lists, k.last.available.Clusters)
 	}

@@ -11,14 +11,15 @@ import (
 	"github.com/celset/celset/placement/internal/finding"
 	"github.com/celset/celset/placement/internal/hub"
 	"github.com/celset/celset/placement/internal/predicate"
+	"github.com/celset/celset/placement/internal/verdict"
 )
 
 // unfiltered is the verdict of no predicates.
-var unfiltered = &verdict{Match: predicate.Match{Predicate: -1}}
+var unfiltered = &verdict.Verdict{Match: predicate.Match{Predicate: -1}}
 
 // filterByPredicates makes a candidate of each available cluster that passes, in order of their names. There are no
 // verdicts for a Placement without predicates.
-func filterByPredicates(available *hub.Availability, verdicts []*verdict, found *finding.Findings) ([]*candidate.Candidate, candidate.Filtered) {
+func filterByPredicates(available *hub.Availability, verdicts []*verdict.Verdict, found *finding.Findings) ([]*candidate.Candidate, candidate.Filtered) {
 	filtered := candidate.Filtered{Filter: finding.Predicate}
 	passing := len(available.Clusters)
 	for _, v := range verdicts {
@@ -36,7 +37,7 @@ func filterByPredicates(available *hub.Availability, verdicts []*verdict, found 
 		if len(verdicts) > 0 {
 			v = verdicts[i]
 		}
-		if v.preRelease {
+		if v.PreRelease {
 			preReleases = append(preReleases, fmt.Sprintf("%s (%.40q)", cluster.Name, cluster.Status.Version.Kubernetes))
 		}
 		if v.Reason != nil {

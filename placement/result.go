@@ -17,6 +17,7 @@ import (
 	"github.com/celset/celset/placement/internal/candidate"
 	"github.com/celset/celset/placement/internal/finding"
 	"github.com/celset/celset/placement/internal/hub"
+	"github.com/celset/celset/placement/internal/verdict"
 )
 
 // Result is the outcome for one Placement, with its reasons.
@@ -74,7 +75,7 @@ type Result struct {
 	// Overrun says that the evaluations took longer than they may, so that the former
 	// decision stands; nil if they did not. What was evaluated is remembered: another
 	// attempt goes on from there.
-	Overrun *Overrun
+	Overrun *verdict.Overrun
 
 	now time.Time
 	// last is what the result was made from, nil if that is not remembered.

@@ -18,6 +18,7 @@ import (
 	"github.com/celset/celset/placement/internal/deadline"
 	"github.com/celset/celset/placement/internal/finding"
 	"github.com/celset/celset/placement/internal/hub"
+	"github.com/celset/celset/placement/internal/verdict"
 )
 
 // Schedule decides one Placement. Neither it nor the snapshot is modified.
@@ -137,11 +138,11 @@ func (r *run) schedule(known *remembered) error {
 // judge finds the verdicts of the predicates on all available clusters. same reports whether each says what the known
 // verdict on its cluster says.
 func (r *run) judge(known *remembered, sameScores bool) (clock time.Time, same bool, err error) {
-	begun := known.verdicts.begunAt(r.now)
+	begun := known.verdicts.BegunAt(r.now)
 	clock = cluster.Moment(begun, r.scheduler.tick)
-	j := &judge{predicates: known.plan.predicates, snapshot: r.snapshot, now: r.now, clock: clock, timer: r.timer}
-	known.verdicts, same, err = j.find(known.verdicts, r.result.Available.Clusters, begun, sameScores)
-	r.result.Evaluated, r.result.Remembered, r.result.Cost, r.result.Overrun = j.evaluated, j.remembered, j.cost, j.overrun
+	j := &verdict.Judge{Predicates: known.plan.predicates, Snapshot: r.snapshot, Now: r.now, Clock: clock, Timer: r.timer}
+	known.verdicts, same, err = j.Find(known.verdicts, r.result.Available.Clusters, begun, sameScores)
+	r.result.Evaluated, r.result.Remembered, r.result.Cost, r.result.Overrun = j.Evaluated, j.Remembered, j.Cost, j.Overrun
 	return clock, same, err
 }
 
@@ -154,9 +155,9 @@ func (r *run) choose(known *remembered, former *hub.Former) error {
 		return err
 	}
 	plan, available := known.plan, r.result.Available
-	r.result.TotalCost, r.result.Timed = known.verdicts.account(clock.Add(r.scheduler.tick), &r.found.Next)
+	r.result.TotalCost, r.result.Timed = known.verdicts.Account(clock.Add(r.scheduler.tick), &r.found.Next)
 	taints := &tolerations{of: r.placement.Spec.Tolerations, former: former, now: r.now}
-	candidates := r.filter(known.verdicts.on, taints)
+	candidates := r.filter(known.verdicts.On, taints)
 	failed := failures(r.result.Filters[0].Removed)
 	r.found.Missing = append(r.found.Missing, plan.unknown...)
 	if len(failed) > 0 {
@@ -190,7 +191,7 @@ func (r *run) choose(known *remembered, former *hub.Former) error {
 }
 
 // filter returns the clusters that pass both filters, in order of their names.
-func (r *run) filter(verdicts []*verdict, taints *tolerations) []*candidate.Candidate {
+func (r *run) filter(verdicts []*verdict.Verdict, taints *tolerations) []*candidate.Candidate {
 	candidates, filtered := filterByPredicates(r.result.Available, verdicts, &r.found)
 	r.result.Filters = append(r.result.Filters, filtered)
 	defer r.scheduler.observe(KindFilter, finding.TaintToleration)()

@@ -30,7 +30,7 @@ type Snapshot struct {
 	// the Placement.
 	Bindings []*clusterv1beta2.ManagedClusterSetBinding
 	// Scores finds AddOnPlacementScores; nil finds none. An error is taken for a
-	// failure of the snapshot, not for a missing object. For [Scheduler.Unchanged], what is equal finds the
+	// failure of the snapshot, not for a missing object. For Scheduler.Unchanged, what is equal finds the
 	// same in every snapshot.
 	Scores cluster.ScoreFinder
 	// Decisions are the PlacementDecisions of all Placements; nil are none.

@@ -36,7 +36,7 @@ func Responsible(placement *clusterv1beta1.Placement, all bool) bool {
 // Admission that refuses what it returns refuses nothing else. The error is that of the context.
 func (s *Scheduler) Validate(ctx context.Context, placement *clusterv1beta1.Placement) ([]*finding.Misconfiguration, error) {
 	if placement == nil {
-		return finding.Misconfigurations{{finding.Selection, field.NewPath("metadata"), errors.New("there is no Placement")}}, nil
+		return finding.Misconfigurations{{Plugin: finding.Selection, Path: field.NewPath("metadata"), Err: errors.New("there is no Placement")}}, nil
 	}
 	plan, err := planOf(ctx, s.environment, placement)
 	if err != nil {

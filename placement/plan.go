@@ -19,6 +19,7 @@ import (
 	"github.com/celset/celset/cel/fairness"
 	"github.com/celset/celset/cel/memo"
 	"github.com/celset/celset/placement/internal/candidate"
+	"github.com/celset/celset/placement/internal/filter"
 	"github.com/celset/celset/placement/internal/finding"
 	"github.com/celset/celset/placement/internal/predicate"
 )
@@ -54,7 +55,7 @@ func planOf(ctx context.Context, environment *cluster.Environment, placement *cl
 	if err := p.compile(fairness.WithTenant(ctx, placement.Namespace), environment, spec); err != nil {
 		return nil, err
 	}
-	validateTolerations(spec.Tolerations, &p.wrong)
+	filter.ValidateTolerations(spec.Tolerations, &p.wrong)
 	p.prioritizers = prioritizersOf(&spec.PrioritizerPolicy, &p.wrong)
 	p.spread = spreadConstraints(&spec.SpreadPolicy, &p.wrong)
 	p.groups = groupsOf(environment, &spec.DecisionStrategy.GroupStrategy, &p.wrong)

@@ -16,6 +16,7 @@ import (
 	"github.com/celset/celset/cel/cluster"
 	"github.com/celset/celset/placement/internal/candidate"
 	"github.com/celset/celset/placement/internal/deadline"
+	"github.com/celset/celset/placement/internal/filter"
 	"github.com/celset/celset/placement/internal/finding"
 	"github.com/celset/celset/placement/internal/hub"
 	"github.com/celset/celset/placement/internal/verdict"
@@ -156,9 +157,9 @@ func (r *run) choose(known *remembered, former *hub.Former) error {
 	}
 	plan, available := known.plan, r.result.Available
 	r.result.TotalCost, r.result.Timed = known.verdicts.Account(clock.Add(r.scheduler.tick), &r.found.Next)
-	taints := &tolerations{of: r.placement.Spec.Tolerations, former: former, now: r.now}
+	taints := &filter.Tolerations{Of: r.placement.Spec.Tolerations, Former: former, Now: r.now}
 	candidates := r.filter(known.verdicts.On, taints)
-	failed := failures(r.result.Filters[0].Removed)
+	failed := filter.Failures(r.result.Filters[0].Removed)
 	r.found.Missing = append(r.found.Missing, plan.unknown...)
 	if len(failed) > 0 {
 		missingScores(plan.predicates, r.snapshot, available.Clusters, &r.found)
@@ -191,11 +192,11 @@ func (r *run) choose(known *remembered, former *hub.Former) error {
 }
 
 // filter returns the clusters that pass both filters, in order of their names.
-func (r *run) filter(verdicts []*verdict.Verdict, taints *tolerations) []*candidate.Candidate {
-	candidates, filtered := filterByPredicates(r.result.Available, verdicts, &r.found)
+func (r *run) filter(verdicts []*verdict.Verdict, taints *filter.Tolerations) []*candidate.Candidate {
+	candidates, filtered := filter.ByPredicates(r.result.Available, verdicts, &r.found)
 	r.result.Filters = append(r.result.Filters, filtered)
 	defer r.scheduler.observe(KindFilter, finding.TaintToleration)()
-	candidates, filtered = taints.filter(candidates, &r.found.Next)
+	candidates, filtered = taints.Filter(candidates, &r.found.Next)
 	r.result.Filters = append(r.result.Filters, filtered)
 	return candidates
 }
@@ -234,12 +235,12 @@ func (r *run) made(plan *plan, ranking *ranking) *lastResult {
 
 // lost reports whether only failed evaluations keep clusters of the former decision
 // from staying, so that with them it would be empty because of an error.
-func (r *run) lost(failed []candidate.Removal, taints *tolerations, former *hub.Former) bool {
+func (r *run) lost(failed []candidate.Removal, taints *filter.Tolerations, former *hub.Former) bool {
 	if wanted := r.placement.Spec.NumberOfClusters; wanted != nil && *wanted == 0 {
 		return false
 	}
 	for _, removal := range failed {
-		if former.Chose(removal.Cluster) && taints.allows(removal.Cluster, r.result.Available.Clusters, &r.found.Next) {
+		if former.Chose(removal.Cluster) && taints.Allows(removal.Cluster, r.result.Available.Clusters, &r.found.Next) {
 			return true
 		}
 	}

@@ -1,7 +1,7 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package placement
+package filter
 
 import (
 	"fmt"
@@ -17,9 +17,9 @@ import (
 // unfiltered is the verdict of no predicates.
 var unfiltered = &verdict.Verdict{Match: predicate.Match{Predicate: -1}}
 
-// filterByPredicates makes a candidate of each available cluster that passes, in order of their names. There are no
+// ByPredicates makes a candidate of each available cluster that passes, in order of their names. There are no
 // verdicts for a Placement without predicates.
-func filterByPredicates(available *hub.Availability, verdicts []*verdict.Verdict, found *finding.Findings) ([]*candidate.Candidate, candidate.Filtered) {
+func ByPredicates(available *hub.Availability, verdicts []*verdict.Verdict, found *finding.Findings) ([]*candidate.Candidate, candidate.Filtered) {
 	filtered := candidate.Filtered{Filter: finding.Predicate}
 	passing := len(available.Clusters)
 	for _, v := range verdicts {
@@ -53,8 +53,8 @@ func filterByPredicates(available *hub.Availability, verdicts []*verdict.Verdict
 	return passed, filtered
 }
 
-// failures returns the removed clusters that could not be evaluated.
-func failures(removed []candidate.Removal) (failed []candidate.Removal) {
+// Failures returns the removed clusters that could not be evaluated.
+func Failures(removed []candidate.Removal) (failed []candidate.Removal) {
 	for _, removal := range removed {
 		if _, ok := removal.Reason.(*candidate.Failed); ok {
 			failed = append(failed, removal)

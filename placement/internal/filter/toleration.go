@@ -1,7 +1,7 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package placement
+package filter
 
 import (
 	"math"
@@ -18,17 +18,17 @@ import (
 	"github.com/celset/celset/placement/internal/hub"
 )
 
-// tolerations is the filter TaintToleration of one Placement.
-type tolerations struct {
-	of []clusterv1beta1.Toleration
-	// former is the former decision: a cluster that is selected stays in spite of the effect NoSelectIfNew.
-	former *hub.Former
-	now    time.Time
+// Tolerations is the filter TaintToleration of one Placement.
+type Tolerations struct {
+	Of []clusterv1beta1.Toleration
+	// Former is the former decision: a cluster that is selected stays in spite of the effect NoSelectIfNew.
+	Former *hub.Former
+	Now    time.Time
 }
 
-// filter returns the candidates whose taints are tolerated, in their order, and what it removed. It changes the
+// Filter returns the candidates whose taints are tolerated, in their order, and what it removed. It changes the
 // list. next gets the times at which a toleration ends.
-func (t *tolerations) filter(candidates []*candidate.Candidate, next *finding.Wakeup) ([]*candidate.Candidate, candidate.Filtered) {
+func (t *Tolerations) Filter(candidates []*candidate.Candidate, next *finding.Wakeup) ([]*candidate.Candidate, candidate.Filtered) {
 	filtered := candidate.Filtered{Filter: finding.TaintToleration}
 	passed := 0
 	for _, c := range candidates {
@@ -45,9 +45,9 @@ func (t *tolerations) filter(candidates []*candidate.Candidate, next *finding.Wa
 	return candidates[:passed], filtered
 }
 
-// allows reports whether the taints of one of the available clusters, which are sorted by name, let it be selected. If
+// Allows reports whether the taints of one of the available clusters, which are sorted by name, let it be selected. If
 // they do, when that ends matters.
-func (t *tolerations) allows(name string, available []*clusterv1.ManagedCluster, next *finding.Wakeup) bool {
+func (t *Tolerations) Allows(name string, available []*clusterv1.ManagedCluster, next *finding.Wakeup) bool {
 	i, found := slices.BinarySearchFunc(available, name, func(c *clusterv1.ManagedCluster, name string) int {
 		return strings.Compare(c.Name, name)
 	})
@@ -61,14 +61,14 @@ func (t *tolerations) allows(name string, available []*clusterv1.ManagedCluster,
 	return verdict.keeps == nil
 }
 
-func (t *tolerations) taints(cluster *clusterv1.ManagedCluster) tainted {
+func (t *Tolerations) taints(cluster *clusterv1.ManagedCluster) tainted {
 	if len(cluster.Spec.Taints) == 0 {
 		return tainted{}
 	}
-	return taints(cluster, t.of, t.former.Chose(cluster.Name), t.now)
+	return taints(cluster, t.Of, t.Former.Chose(cluster.Name), t.Now)
 }
 
-func validateTolerations(tolerations []clusterv1beta1.Toleration, wrong *finding.Misconfigurations) {
+func ValidateTolerations(tolerations []clusterv1beta1.Toleration, wrong *finding.Misconfigurations) {
 	for i, toleration := range tolerations {
 		path := field.NewPath("spec", "tolerations").Index(i)
 		exists := toleration.Operator == clusterv1beta1.TolerationOpExists

@@ -14,6 +14,7 @@ import (
 
 	"github.com/celset/celset/cel/cluster"
 	"github.com/celset/celset/placement/internal/hub"
+	"github.com/celset/celset/placement/internal/prioritizer"
 )
 
 // When a cluster changes, every Placement that may choose it has to be decided, and most of them would be decided as
@@ -120,8 +121,8 @@ func (l *lastResult) alike(a, b *clusterv1.ManagedCluster) bool {
 		return false
 	}
 	for _, resource := range l.plan.amounts {
-		one, is := amountOf(&a.Status, resource)
-		other, isOther := amountOf(&b.Status, resource)
+		one, is := prioritizer.AmountOf(&a.Status, resource)
+		other, isOther := prioritizer.AmountOf(&b.Status, resource)
 		if one != other || is != isOther {
 			return false
 		}

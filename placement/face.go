@@ -13,6 +13,7 @@ import (
 	"github.com/celset/celset/placement/internal/deadline"
 	"github.com/celset/celset/placement/internal/finding"
 	"github.com/celset/celset/placement/internal/hub"
+	"github.com/celset/celset/placement/internal/prioritizer"
 	"github.com/celset/celset/placement/internal/verdict"
 )
 
@@ -95,4 +96,21 @@ type (
 const (
 	TieBreakName   = candidate.TieBreakName
 	TieBreakRandom = candidate.TieBreakRandom
+)
+
+// Prioritizer is a prioritizer that took part, with its weight.
+type Prioritizer = prioritizer.Prioritizer
+
+// Names of the prioritizers that are built in.
+const (
+	Steady                    = prioritizer.Steady
+	Balance                   = prioritizer.Balance
+	ResourceAllocatableCPU    = prioritizer.ResourceAllocatableCPU
+	ResourceAllocatableMemory = prioritizer.ResourceAllocatableMemory
+)
+
+// Scores of every prioritizer are in this range.
+const (
+	MinScore = prioritizer.MinScore
+	MaxScore = prioritizer.MaxScore
 )

@@ -22,12 +22,13 @@ import (
 	"github.com/celset/celset/placement/internal/filter"
 	"github.com/celset/celset/placement/internal/finding"
 	"github.com/celset/celset/placement/internal/predicate"
+	"github.com/celset/celset/placement/internal/prioritizer"
 )
 
 // plan is what the spec of a Placement means. It is not modified.
 type plan struct {
 	predicates     predicate.Set
-	prioritizers   []Prioritizer
+	prioritizers   []prioritizer.Prioritizer
 	spread         []spreadConstraint
 	groups         []group
 	scoreRateLimit time.Duration
@@ -56,13 +57,13 @@ func planOf(ctx context.Context, environment *cluster.Environment, placement *cl
 		return nil, err
 	}
 	filter.ValidateTolerations(spec.Tolerations, &p.wrong)
-	p.prioritizers = prioritizersOf(&spec.PrioritizerPolicy, &p.wrong)
+	p.prioritizers = prioritizer.FromPolicy(&spec.PrioritizerPolicy, &p.wrong)
 	p.spread = spreadConstraints(&spec.SpreadPolicy, &p.wrong)
 	p.groups = groupsOf(environment, &spec.DecisionStrategy.GroupStrategy, &p.wrong)
 	p.scoreRateLimit = selectionOf(spec, &p.wrong)
-	for _, prioritizer := range p.prioritizers {
-		p.balances = p.balances || prioritizer.Name == Balance
-		if resource := amountsOf[prioritizer.Name]; resource != "" {
+	for _, one := range p.prioritizers {
+		p.balances = p.balances || one.Name == prioritizer.Balance
+		if resource := prioritizer.AmountsOf[one.Name]; resource != "" {
 			p.amounts = append(p.amounts, resource)
 		}
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/celset/celset/placement/internal/candidate"
 	"github.com/celset/celset/placement/internal/finding"
 	"github.com/celset/celset/placement/internal/hub"
+	"github.com/celset/celset/placement/internal/prioritizer"
 	"github.com/celset/celset/placement/internal/verdict"
 )
 
@@ -59,7 +60,7 @@ type Result struct {
 	// Filters are what the filters did, in the order in which they ran.
 	Filters []candidate.Filtered
 	// Prioritizers are those that took part.
-	Prioritizers []Prioritizer
+	Prioritizers []prioritizer.Prioritizer
 	// Candidates are the clusters that passed the filters, the most wanted first.
 	Candidates []*candidate.Candidate
 

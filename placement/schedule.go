@@ -19,6 +19,7 @@ import (
 	"github.com/celset/celset/placement/internal/filter"
 	"github.com/celset/celset/placement/internal/finding"
 	"github.com/celset/celset/placement/internal/hub"
+	"github.com/celset/celset/placement/internal/prioritizer"
 	"github.com/celset/celset/placement/internal/verdict"
 )
 
@@ -168,8 +169,8 @@ func (r *run) choose(known *remembered, former *hub.Former) error {
 		r.report.overrun()
 		return nil
 	}
-	in := &inputsOfScores{snapshot: r.snapshot, former: former, now: r.now, found: &r.found}
-	if err := prioritize(in, plan.prioritizers, candidates, func(name string) func() { return r.scheduler.observe(KindPrioritizer, name) }); err != nil {
+	in := &prioritizer.Inputs{Snapshot: r.snapshot, Former: former, Now: r.now, Found: &r.found}
+	if err := prioritizer.Prioritize(in, plan.prioritizers, candidates, func(name string) func() { return r.scheduler.observe(KindPrioritizer, name) }); err != nil {
 		return err
 	}
 	r.result.Candidates = candidate.Ranked(r.placement, candidates)

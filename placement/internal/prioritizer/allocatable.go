@@ -1,7 +1,7 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package placement
+package prioritizer
 
 import (
 	"fmt"
@@ -14,28 +14,28 @@ import (
 	"github.com/celset/celset/placement/internal/candidate"
 )
 
-// amountsOf are the resources that prioritizers read.
-var amountsOf = map[string]clusterv1.ResourceName{ResourceAllocatableCPU: clusterv1.ResourceCPU, ResourceAllocatableMemory: clusterv1.ResourceMemory}
+// AmountsOf are the resources that prioritizers read.
+var AmountsOf = map[string]clusterv1.ResourceName{ResourceAllocatableCPU: clusterv1.ResourceCPU, ResourceAllocatableMemory: clusterv1.ResourceMemory}
 
 // allocatable is a prioritizer that compares amounts of a resource.
 type allocatable struct{ plugin string }
 
 // describe says what the prioritizer prefers.
 func (a allocatable) describe() string {
-	return fmt.Sprintf("%s prefers clusters with much allocatable %s.", a.plugin, amountsOf[a.plugin])
+	return fmt.Sprintf("%s prefers clusters with much allocatable %s.", a.plugin, AmountsOf[a.plugin])
 }
 
 // score is the share that the allocatable amount of a resource has between
 // the least, -100, and the most, 100, of all candidates; 100 if these are equal. A
 // cluster that does not say both capacity and allocatable, or says what can't be true,
 // has 0.
-func (a allocatable) score(in *inputsOfScores, candidates []*candidate.Candidate) ([]int64, error) {
-	resource := amountsOf[a.plugin]
+func (a allocatable) score(in *Inputs, candidates []*candidate.Candidate) ([]int64, error) {
+	resource := AmountsOf[a.plugin]
 	amounts, known := make([]float64, len(candidates)), make([]amount, len(candidates))
 	least, most, any := 0.0, 0.0, false
 	var unbelievable []string
 	for i, c := range candidates {
-		if amounts[i], known[i] = amountOf(&c.Cluster.Status, resource); known[i] == outOfRange {
+		if amounts[i], known[i] = AmountOf(&c.Cluster.Status, resource); known[i] == outOfRange {
 			unbelievable = append(unbelievable, c.Cluster.Name)
 		}
 		if known[i] != usable {
@@ -49,7 +49,7 @@ func (a allocatable) score(in *inputsOfScores, candidates []*candidate.Candidate
 		}
 		any = true
 	}
-	in.found.WarnOutOfRange(wellknown.ReasonAmountOutOfRange, a.plugin, fmt.Sprintf("The amounts of %s that ManagedClusters %%s report are no numbers from 0 to 2^63-1; they count as missing", resource), unbelievable)
+	in.Found.WarnOutOfRange(wellknown.ReasonAmountOutOfRange, a.plugin, fmt.Sprintf("The amounts of %s that ManagedClusters %%s report are no numbers from 0 to 2^63-1; they count as missing", resource), unbelievable)
 	result := make([]int64, len(candidates))
 	for i := range candidates {
 		switch {
@@ -79,9 +79,9 @@ const (
 	outOfRange
 )
 
-// amountOf returns the allocatable amount of a resource if capacity and allocatable are
+// AmountOf returns the allocatable amount of a resource if capacity and allocatable are
 // both said, and both can be true.
-func amountOf(status *clusterv1.ManagedClusterStatus, name clusterv1.ResourceName) (float64, amount) {
+func AmountOf(status *clusterv1.ManagedClusterStatus, name clusterv1.ResourceName) (float64, amount) {
 	allocatable, ok := status.Allocatable[name]
 	capacity, hasCapacity := status.Capacity[name]
 	if !ok || !hasCapacity {

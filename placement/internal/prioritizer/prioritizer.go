@@ -1,7 +1,7 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package placement
+package prioritizer
 
 import (
 	"fmt"
@@ -41,8 +41,8 @@ var builtIn = map[string]scorer{
 // additive are the weights of a policy that does not say otherwise.
 var additive = []string{Balance, Steady}
 
-// prioritizersOf returns those with a weight, the default ones first.
-func prioritizersOf(policy *clusterv1beta1.PrioritizerPolicy, wrong *finding.Misconfigurations) []Prioritizer {
+// FromPolicy returns those with a weight, the default ones first.
+func FromPolicy(policy *clusterv1beta1.PrioritizerPolicy, wrong *finding.Misconfigurations) []Prioritizer {
 	path := field.NewPath("spec", "prioritizerPolicy")
 	var result []Prioritizer
 	switch policy.Mode {
@@ -111,11 +111,11 @@ func coordinate(from *clusterv1beta1.ScoreCoordinate, path *field.Path, wrong *f
 	return Prioritizer{}
 }
 
-// prioritize gives the candidates their scores and totals. Scores are in their range,
+// Prioritize gives the candidates their scores and totals. Scores are in their range,
 // and so are weights, whatever a scorer makes of what clusters report: a total would
 // need more prioritizers than an object can have to overflow. observe is called with the name of each prioritizer when it
 // starts, and what it returns when that ends.
-func prioritize(in *inputsOfScores, prioritizers []Prioritizer, candidates []*candidate.Candidate, observe func(name string) (end func())) error {
+func Prioritize(in *Inputs, prioritizers []Prioritizer, candidates []*candidate.Candidate, observe func(name string) (end func())) error {
 	all := make([]int64, len(candidates)*len(prioritizers))
 	for i, c := range candidates {
 		c.Scores = all[i*len(prioritizers) : (i+1)*len(prioritizers) : (i+1)*len(prioritizers)]

@@ -1,7 +1,7 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package placement
+package prioritizer
 
 import (
 	"fmt"
@@ -28,13 +28,13 @@ func (a addOn) describe() string {
 
 // score is what the AddOnPlacementScore of a cluster says; 0 if it is missing, says
 // nothing or is expired.
-func (a addOn) score(in *inputsOfScores, candidates []*candidate.Candidate) ([]int64, error) {
+func (a addOn) score(in *Inputs, candidates []*candidate.Candidate) ([]int64, error) {
 	result := make([]int64, len(candidates))
 	var expired, clamped []string
 	there, found := sets.New[string](), false
 	for i, c := range candidates {
 		name := c.Cluster.Name
-		object, err := in.snapshot.Score(name, a.of.ResourceName)
+		object, err := in.Snapshot.Score(name, a.of.ResourceName)
 		switch {
 		case err != nil:
 			return nil, err
@@ -57,12 +57,12 @@ func (a addOn) score(in *inputsOfScores, candidates []*candidate.Candidate) ([]i
 	switch {
 	case len(candidates) == 0 || there.Has(a.of.ScoreName):
 	case !found:
-		in.found.AddMissingScore("no candidate has the AddOnPlacementScore", a.of.ResourceName, in.snapshot.ScoreNames(candidate.ClustersIn(candidates)))
+		in.Found.AddMissingScore("no candidate has the AddOnPlacementScore", a.of.ResourceName, in.Snapshot.ScoreNames(candidate.ClustersIn(candidates)))
 	default:
-		in.found.AddMissing(fmt.Sprintf("no AddOnPlacementScore %q of a candidate has the score", a.of.ResourceName), a.of.ScoreName, there)
+		in.Found.AddMissing(fmt.Sprintf("no AddOnPlacementScore %q of a candidate has the score", a.of.ResourceName), a.of.ScoreName, there)
 	}
-	in.found.Warn(wellknown.ReasonScoreExpired, addOnName(&a.of), "AddOnPlacementScores %s expired; they count as 0", expired)
-	in.found.WarnOutOfRange(wellknown.ReasonScoreOutOfRange, addOnName(&a.of),
+	in.Found.Warn(wellknown.ReasonScoreExpired, addOnName(&a.of), "AddOnPlacementScores %s expired; they count as 0", expired)
+	in.Found.WarnOutOfRange(wellknown.ReasonScoreOutOfRange, addOnName(&a.of),
 		fmt.Sprintf("AddOnPlacementScores %%s are not from %d to %d; they count as the nearest of these", MinScore, MaxScore), clamped)
 	return result, nil
 }

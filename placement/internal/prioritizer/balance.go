@@ -1,7 +1,7 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package placement
+package prioritizer
 
 import "github.com/celset/celset/placement/internal/candidate"
 
@@ -16,8 +16,8 @@ func (balanced) describe() string {
 // score is the higher, the fewer other Placements chose a cluster: 100 for none,
 // -100 for the most that any cluster of the hub has, candidate or not. The score is even, so that every hub
 // rounds it to the same value.
-func (balanced) score(in *inputsOfScores, candidates []*candidate.Candidate) ([]int64, error) {
-	counts, most := in.snapshot.Decisions.Others(in.former, candidate.ClustersIn(candidates), len(candidates))
+func (balanced) score(in *Inputs, candidates []*candidate.Candidate) ([]int64, error) {
+	counts, most := in.Snapshot.Decisions.Others(in.Former, candidate.ClustersIn(candidates), len(candidates))
 	result := make([]int64, len(candidates))
 	for i, count := range counts {
 		result[i] = MaxScore

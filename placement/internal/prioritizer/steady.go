@@ -1,7 +1,7 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package placement
+package prioritizer
 
 import "github.com/celset/celset/placement/internal/candidate"
 
@@ -14,10 +14,10 @@ func (steadily) describe() string {
 }
 
 // score is 100 for clusters that this Placement chose before, else 0.
-func (steadily) score(in *inputsOfScores, candidates []*candidate.Candidate) ([]int64, error) {
+func (steadily) score(in *Inputs, candidates []*candidate.Candidate) ([]int64, error) {
 	result := make([]int64, len(candidates))
 	for i, c := range candidates {
-		if in.former.Chose(c.Cluster.Name) {
+		if in.Former.Chose(c.Cluster.Name) {
 			result[i] = MaxScore
 		}
 	}

@@ -1,7 +1,7 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package placement
+package prioritizer
 
 import (
 	"time"
@@ -33,29 +33,29 @@ type scorer interface {
 	describe() string
 	// score returns a score for each candidate, in their order. It has the candidates
 	// sorted by name. An error means that the snapshot could not be read.
-	score(in *inputsOfScores, candidates []*candidate.Candidate) ([]int64, error)
+	score(in *Inputs, candidates []*candidate.Candidate) ([]int64, error)
 }
 
-// inputsOfScores are what scores are made from besides the candidates.
-type inputsOfScores struct {
-	snapshot *hub.Snapshot
-	// former is the former decision of the Placement.
-	former *hub.Former
-	now    time.Time
-	// found gets what is wrong with scores, and when they expire.
-	found *finding.Findings
+// Inputs are what scores are made from besides the candidates.
+type Inputs struct {
+	Snapshot *hub.Snapshot
+	// Former is the former decision of the Placement.
+	Former *hub.Former
+	Now    time.Time
+	// Found gets what is wrong with scores, and when they expire.
+	Found *finding.Findings
 }
 
 // expired reports whether scores don't hold any more, and notes when they won't.
-func (in *inputsOfScores) expired(object *clusterv1alpha1.AddOnPlacementScore) bool {
+func (in *Inputs) expired(object *clusterv1alpha1.AddOnPlacementScore) bool {
 	until := object.Status.ValidUntil
 	switch {
 	case until == nil:
 		return false
-	case in.now.After(until.Time):
+	case in.Now.After(until.Time):
 		return true
 	default:
-		in.found.Next.After(until.Time)
+		in.Found.Next.After(until.Time)
 		return false
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/celset/celset/cel/cluster"
 	"github.com/celset/celset/placement/internal/hub"
 	"github.com/celset/celset/placement/internal/prioritizer"
+	"github.com/celset/celset/placement/internal/spread"
 )
 
 // When a cluster changes, every Placement that may choose it has to be decided, and most of them would be decided as
@@ -38,7 +39,7 @@ type lastResult struct {
 	// available are the clusters that there were to choose from. Other Placements have the same ones.
 	available *hub.Availability
 	scores    cluster.ScoreFinder
-	ranking   *ranking
+	ranking   *spread.Ranking
 	// named is set if a condition names labels or claims of the clusters, namesSets if it names the sets that are bound.
 	named, namesSets bool
 }
@@ -90,7 +91,7 @@ func (l *lastResult) readsTheSame(now *hub.Availability) bool {
 // picksTheSame reports whether the same clusters are selected though some may be in other topologies. It notes these.
 func (l *lastResult) picksTheSame(now *hub.Availability, wanted *int32) bool {
 	moved := l.moved(now.Clusters)
-	return len(moved) == 0 || l.ranking.picksTheSame(moved, now.Clusters, wanted)
+	return len(moved) == 0 || l.ranking.PicksTheSame(moved, now.Clusters, wanted)
 }
 
 // moved are the places of clusters that are in other topologies than before.
@@ -100,9 +101,9 @@ func (l *lastResult) moved(clusters []*clusterv1.ManagedCluster) (moved []int) {
 	}
 	before := l.available.Clusters
 	for i, c := range clusters {
-		if c != before[i] && slices.ContainsFunc(l.plan.spread, func(s spreadConstraint) bool {
-			one, is := s.topology(before[i])
-			other, isOther := s.topology(c)
+		if c != before[i] && slices.ContainsFunc(l.plan.spread, func(s spread.Constraint) bool {
+			one, is := s.Topology(before[i])
+			other, isOther := s.Topology(c)
 			return one != other || is != isOther
 		}) {
 			moved = append(moved, i)

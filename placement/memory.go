@@ -139,7 +139,7 @@ func (k *remembered) size() memo.Size {
 		lists = append(lists, k.last.available.Clusters)
 	}
 	if k.last != nil && k.last.ranking != nil {
-		size.Bytes += k.last.ranking.bytes()
+		size.Bytes += k.last.ranking.Bytes()
 	}
 	for _, list := range lists {
 		if n := len(list); n > 0 {

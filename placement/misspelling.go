@@ -19,6 +19,7 @@ import (
 	"github.com/celset/celset/placement/internal/finding"
 	"github.com/celset/celset/placement/internal/hub"
 	"github.com/celset/celset/placement/internal/predicate"
+	"github.com/celset/celset/placement/internal/spread"
 )
 
 // A name that no cluster has is mostly misspelt, and valid all the same. So the condition PlacementSatisfied says which
@@ -54,7 +55,7 @@ func missingScores(of predicate.Set, snapshot *hub.Snapshot, clusters []*cluster
 
 // missingKey finds out whether none of some clusters has the key of a label or claim.
 func missingKey(path *field.Path, clusters []*clusterv1.ManagedCluster, what string, claims bool, key string, found *finding.Findings) {
-	has := (&spreadConstraint{key: key, claims: claims}).topology
+	has := (&spread.Constraint{Key: key, Claims: claims}).Topology
 	if len(clusters) == 0 || slices.ContainsFunc(clusters, func(c *clusterv1.ManagedCluster) bool { _, is := has(c); return is }) {
 		return
 	}
@@ -77,13 +78,13 @@ func missingKey(path *field.Path, clusters []*clusterv1.ManagedCluster, what str
 }
 
 // missingTopologies finds the spread constraints with a key that no candidate has.
-func missingTopologies(constraints []spreadConstraint, candidates []*candidate.Candidate, found *finding.Findings) {
+func missingTopologies(constraints []spread.Constraint, candidates []*candidate.Candidate, found *finding.Findings) {
 	if len(constraints) == 0 {
 		return
 	}
 	clusters := slices.Collect(candidate.ClustersIn(candidates))
 	for _, s := range constraints {
-		missingKey(s.path, clusters, "candidate", s.claims, s.key, found)
+		missingKey(s.Path, clusters, "candidate", s.Claims, s.Key, found)
 	}
 }
 

@@ -23,13 +23,14 @@ import (
 	"github.com/celset/celset/placement/internal/finding"
 	"github.com/celset/celset/placement/internal/predicate"
 	"github.com/celset/celset/placement/internal/prioritizer"
+	"github.com/celset/celset/placement/internal/spread"
 )
 
 // plan is what the spec of a Placement means. It is not modified.
 type plan struct {
 	predicates     predicate.Set
 	prioritizers   []prioritizer.Prioritizer
-	spread         []spreadConstraint
+	spread         []spread.Constraint
 	groups         []group
 	scoreRateLimit time.Duration
 	// amounts are the resources that prioritizers read, balances is set if the decisions of other Placements matter.
@@ -58,7 +59,7 @@ func planOf(ctx context.Context, environment *cluster.Environment, placement *cl
 	}
 	filter.ValidateTolerations(spec.Tolerations, &p.wrong)
 	p.prioritizers = prioritizer.FromPolicy(&spec.PrioritizerPolicy, &p.wrong)
-	p.spread = spreadConstraints(&spec.SpreadPolicy, &p.wrong)
+	p.spread = spread.Constraints(&spec.SpreadPolicy, &p.wrong)
 	p.groups = groupsOf(environment, &spec.DecisionStrategy.GroupStrategy, &p.wrong)
 	p.scoreRateLimit = selectionOf(spec, &p.wrong)
 	for _, one := range p.prioritizers {

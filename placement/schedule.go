@@ -20,6 +20,7 @@ import (
 	"github.com/celset/celset/placement/internal/finding"
 	"github.com/celset/celset/placement/internal/hub"
 	"github.com/celset/celset/placement/internal/prioritizer"
+	"github.com/celset/celset/placement/internal/spread"
 	"github.com/celset/celset/placement/internal/verdict"
 )
 
@@ -204,18 +205,18 @@ func (r *run) filter(verdicts []*verdict.Verdict, taints *filter.Tolerations) []
 
 // pick selects as many of the ranked candidates as the Placement wants. The ranking is nil if no spread constraint
 // made a difference.
-func (r *run) pick(constraints []spreadConstraint) *ranking {
+func (r *run) pick(constraints []spread.Constraint) *spread.Ranking {
 	candidates, limit, wanted := r.result.Candidates, len(r.result.Candidates), 0
 	if n := r.placement.Spec.NumberOfClusters; n != nil {
 		wanted = int(*n)
 		limit = min(limit, wanted)
 	}
-	if !spreads(constraints, limit, len(candidates)) {
-		first(candidates, limit, wanted)
+	if !spread.Matters(constraints, limit, len(candidates)) {
+		spread.First(candidates, limit, wanted)
 		return nil
 	}
 	defer r.scheduler.observe(KindSpread, finding.Spread)()
-	return pick(constraints, candidates, limit, wanted)
+	return spread.Pick(constraints, candidates, limit, wanted)
 }
 
 // decide makes decisions of the selected candidates, which are sorted by name.
@@ -225,7 +226,7 @@ func (r *run) decide(plan *plan, former *hub.Former, selected []*candidate.Candi
 }
 
 // made is what the result was made from, nil if the result can't be known again.
-func (r *run) made(plan *plan, ranking *ranking) *lastResult {
+func (r *run) made(plan *plan, ranking *spread.Ranking) *lastResult {
 	last := made(r.inputs(plan), r.result.Available, r.now)
 	if last != nil {
 		last.until, last.scores, last.ranking = r.found.Next.Time, r.snapshot.Scores, ranking

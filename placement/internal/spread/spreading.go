@@ -1,7 +1,7 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package placement
+package spread
 
 import (
 	"cmp"
@@ -11,22 +11,9 @@ import (
 	"github.com/celset/celset/placement/internal/candidate"
 )
 
-// Spreading picks candidates one by one, always the best ranked one of those that
-// the constraints with DoNotSchedule allow and that exceed the maxSkew of the
-// others the least, the first constraint counting most.
-//
-// A topology is a value that some candidate has for the key. Picking a cluster of
-// one is within maxSkew if then no other topology has so few picked clusters that
-// the difference is larger. A topology all of whose candidates are picked still
-// counts. A cluster without the key is in no topology: DoNotSchedule never
-// selects it, ScheduleAnyway after all that are in one.
-//
-// Candidates with the same topologies are interchangeable but for their rank, so
-// only the first one of each such class is looked at.
-
 // spreading is the state of picking candidates, which are known by their ranks.
 type spreading struct {
-	constraints []spreadConstraint
+	constraints []Constraint
 	topologies  []topologies
 	// classes that have candidates left, in order of the rank of the first of these.
 	classes []*class
@@ -51,7 +38,7 @@ type class struct {
 }
 
 // newSpreading has all candidates to pick from.
-func newSpreading(r *ranking) *spreading {
+func newSpreading(r *Ranking) *spreading {
 	s := &spreading{constraints: r.constraints, topologies: make([]topologies, len(r.constraints))}
 	for i := range s.topologies {
 		t := &s.topologies[i]
@@ -68,7 +55,7 @@ func newSpreading(r *ranking) *spreading {
 }
 
 // classify finds the classes.
-func (s *spreading) classify(r *ranking) {
+func (s *spreading) classify(r *Ranking) {
 	classes := map[string]*class{}
 	key := make([]byte, 0, 4*len(s.constraints))
 	for rank := range r.places {
@@ -192,10 +179,10 @@ func (s *spreading) refusal(of *class) candidate.Reason {
 			continue
 		}
 		if of.in[i] == absent {
-			return &candidate.NoTopology{Constraint: c.path, Key: c.key}
+			return &candidate.NoTopology{Constraint: c.Path, Key: c.Key}
 		}
 		return &candidate.Skewed{
-			Constraint: c.path, Key: c.key, Value: t.values[of.in[i]],
+			Constraint: c.Path, Key: c.Key, Value: t.values[of.in[i]],
 			Count: t.counts[of.in[i]], Least: t.least, MaxSkew: c.maxSkew,
 		}
 	}

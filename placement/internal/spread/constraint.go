@@ -1,7 +1,7 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package placement
+package spread
 
 import (
 	"fmt"
@@ -17,29 +17,29 @@ import (
 
 const maxSpreadConstraints = 8
 
-// spreadConstraint is one of them with its defaults.
-type spreadConstraint struct {
-	path    *field.Path
-	key     string
-	claims  bool
+// Constraint is one of them with its defaults.
+type Constraint struct {
+	Path    *field.Path
+	Key     string
+	Claims  bool
 	maxSkew int
 	hard    bool
 }
 
-func spreadConstraints(policy *clusterv1beta1.SpreadPolicy, wrong *finding.Misconfigurations) []spreadConstraint {
+func Constraints(policy *clusterv1beta1.SpreadPolicy, wrong *finding.Misconfigurations) []Constraint {
 	path := field.NewPath("spec", "spreadPolicy", "spreadConstraints")
 	if n := len(policy.SpreadConstraints); n > maxSpreadConstraints {
 		wrong.Add(finding.Spread, path, fmt.Sprintf("%d constraints are too many; use at most %d", n, maxSpreadConstraints))
 		return nil
 	}
-	var result []spreadConstraint
+	var result []Constraint
 	for i, term := range policy.SpreadConstraints {
-		result = append(result, spreadConstraintOf(&term, path.Index(i), wrong))
+		result = append(result, constraintOf(&term, path.Index(i), wrong))
 	}
 	return result
 }
 
-func spreadConstraintOf(term *clusterv1beta1.SpreadConstraintsTerm, path *field.Path, wrong *finding.Misconfigurations) spreadConstraint {
+func constraintOf(term *clusterv1beta1.SpreadConstraintsTerm, path *field.Path, wrong *finding.Misconfigurations) Constraint {
 	if term.TopologyKey == "" {
 		wrong.Add(finding.Spread, path.Child("topologyKey"), "the key is empty; name a label or a claim of clusters")
 	}
@@ -57,24 +57,24 @@ func spreadConstraintOf(term *clusterv1beta1.SpreadConstraintsTerm, path *field.
 		wrong.Add(finding.Spread, path.Child("whenUnsatisfiable"),
 			fmt.Sprintf("unknown action %q; use ScheduleAnyway or DoNotSchedule", term.WhenUnsatisfiable))
 	}
-	return spreadConstraint{
-		path:    path,
-		key:     term.TopologyKey,
-		claims:  term.TopologyKeyType == clusterv1beta1.TopologyKeyTypeClaim,
+	return Constraint{
+		Path:    path,
+		Key:     term.TopologyKey,
+		Claims:  term.TopologyKeyType == clusterv1beta1.TopologyKeyTypeClaim,
 		maxSkew: max(1, int(term.MaxSkew)),
 		hard:    term.WhenUnsatisfiable == clusterv1beta1.DoNotSchedule,
 	}
 }
 
-// topology is the value of a cluster that the constraint spreads over.
-func (s *spreadConstraint) topology(of *clusterv1.ManagedCluster) (value string, present bool) {
-	if s.claims {
-		return cluster.New(of).Claims().Lookup(s.key)
+// Topology is the value of a cluster that the constraint spreads over.
+func (s *Constraint) Topology(of *clusterv1.ManagedCluster) (value string, present bool) {
+	if s.Claims {
+		return cluster.New(of).Claims().Lookup(s.Key)
 	}
-	return cluster.New(of).Labels().Lookup(s.key)
+	return cluster.New(of).Labels().Lookup(s.Key)
 }
 
-// spreads reports whether constraints can make a difference to which of some candidates are selected.
-func spreads(constraints []spreadConstraint, limit, candidates int) bool {
-	return slices.ContainsFunc(constraints, func(s spreadConstraint) bool { return s.hard || limit < candidates })
+// Matters reports whether constraints can make a difference to which of some candidates are selected.
+func Matters(constraints []Constraint, limit, candidates int) bool {
+	return slices.ContainsFunc(constraints, func(s Constraint) bool { return s.hard || limit < candidates })
 }

@@ -1,7 +1,7 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package placement
+package spread
 
 import (
 	"slices"
@@ -11,9 +11,9 @@ import (
 	"github.com/celset/celset/placement/internal/candidate"
 )
 
-// first marks the first candidates as selected, at most limit, and says of the others that no more are wanted. The
+// First marks the first candidates as selected, at most limit, and says of the others that no more are wanted. The
 // candidates are ranked.
-func first(candidates []*candidate.Candidate, limit, wanted int) {
+func First(candidates []*candidate.Candidate, limit, wanted int) {
 	for i, c := range candidates {
 		if c.Selected = i < limit; !c.Selected {
 			c.Reason = &candidate.Surplus{Wanted: wanted}
@@ -21,9 +21,9 @@ func first(candidates []*candidate.Candidate, limit, wanted int) {
 	}
 }
 
-// pick marks the candidates that are selected, at most limit, and says of the
+// Pick marks the candidates that are selected, at most limit, and says of the
 // others why they are not. The candidates are ranked.
-func pick(constraints []spreadConstraint, candidates []*candidate.Candidate, limit, wanted int) *ranking {
+func Pick(constraints []Constraint, candidates []*candidate.Candidate, limit, wanted int) *Ranking {
 	r := newRanking(constraints, candidates)
 	s := newSpreading(r)
 	r.picked = s.pick(limit)
@@ -44,9 +44,9 @@ func pick(constraints []spreadConstraint, candidates []*candidate.Candidate, lim
 // mostMoves is of how many clusters that have moved the ranks are looked for.
 const mostMoves = 16
 
-// picksTheSame reports whether the same clusters are selected when some of the available clusters are in other
+// PicksTheSame reports whether the same clusters are selected when some of the available clusters are in other
 // topologies, and notes these; false says nothing. wanted is how many clusters the Placement wants, nil for all.
-func (r *ranking) picksTheSame(moved []int, clusters []*clusterv1.ManagedCluster, wanted *int32) bool {
+func (r *Ranking) PicksTheSame(moved []int, clusters []*clusterv1.ManagedCluster, wanted *int32) bool {
 	// Where fewer are selected, a condition says how many the constraints have removed.
 	if r == nil || len(moved) > mostMoves || len(r.picked) == 0 || wanted != nil && len(r.picked) < int(*wanted) {
 		return false

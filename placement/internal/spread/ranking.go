@@ -1,17 +1,17 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package placement
+package spread
 
 import "github.com/celset/celset/placement/internal/candidate"
 
 import clusterv1 "open-cluster-management.io/api/cluster/v1"
 
-// ranking is what picking depends on: the candidates in order of their rank, and in which topologies they are. It is
+// Ranking is what picking depends on: the candidates in order of their rank, and in which topologies they are. It is
 // kept with the result, because a cluster that moves to another region concerns every Placement that is spread over
 // regions, and few of them select it: how clusters rank does not depend on where they are.
-type ranking struct {
-	constraints []spreadConstraint
+type Ranking struct {
+	constraints []Constraint
 	// places are those of the candidates among the available clusters.
 	places []int32
 	// in has for each constraint the index of the topology of each candidate, absent for none.
@@ -41,8 +41,8 @@ func (v *values) index(value string) int32 {
 	return i
 }
 
-func newRanking(constraints []spreadConstraint, candidates []*candidate.Candidate) *ranking {
-	r := &ranking{constraints: constraints, places: make([]int32, len(candidates))}
+func newRanking(constraints []Constraint, candidates []*candidate.Candidate) *Ranking {
+	r := &Ranking{constraints: constraints, places: make([]int32, len(candidates))}
 	for rank, c := range candidates {
 		r.places[rank] = c.At()
 	}
@@ -56,9 +56,9 @@ func newRanking(constraints []spreadConstraint, candidates []*candidate.Candidat
 }
 
 // move has a candidate in the topology of a constraint in which a version of its cluster is.
-func (r *ranking) move(constraint, rank int, of *clusterv1.ManagedCluster) {
+func (r *Ranking) move(constraint, rank int, of *clusterv1.ManagedCluster) {
 	r.in[constraint][rank] = absent
-	if value, present := r.constraints[constraint].topology(of); present {
+	if value, present := r.constraints[constraint].Topology(of); present {
 		r.in[constraint][rank] = r.topologies[constraint].index(value)
 	}
 }
@@ -66,8 +66,8 @@ func (r *ranking) move(constraint, rank int, of *clusterv1.ManagedCluster) {
 // valueBytes is about what a value takes in a list and in a map, besides its text.
 const valueBytes = 64
 
-// bytes is about what is kept.
-func (r *ranking) bytes() int {
+// Bytes is about what is kept.
+func (r *Ranking) Bytes() int {
 	bytes := 4 * len(r.places) * (1 + len(r.in))
 	for i := range r.topologies {
 		for _, value := range r.topologies[i].list {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/celset/celset/placement/internal/candidate"
 	"github.com/celset/celset/placement/internal/deadline"
+	"github.com/celset/celset/placement/internal/decision"
 	"github.com/celset/celset/placement/internal/finding"
 	"github.com/celset/celset/placement/internal/hub"
 	"github.com/celset/celset/placement/internal/prioritizer"
@@ -114,3 +115,26 @@ const (
 	MinScore = prioritizer.MinScore
 	MaxScore = prioritizer.MaxScore
 )
+
+// A Decision is written to the hub in steps.
+type (
+	// Decision is what the PlacementDecisions of a Placement are to say.
+	Decision = decision.Decision
+	// Group is a decision group.
+	Group = decision.Group
+	// Slice is what one PlacementDecision says.
+	Slice = decision.Slice
+	// Step is one change to the PlacementDecisions of a Placement.
+	Step = decision.Step
+)
+
+// MaxSliceLength is how many clusters one PlacementDecision may have.
+const MaxSliceLength = decision.MaxSliceLength
+
+// Updates returns the steps from the former to the wanted PlacementDecisions of a
+// Placement. A cluster that stays selected is in some PlacementDecision after each step,
+// provided that the steps end at the first one that fails or is not known to have
+// succeeded, and that each object is written in the version that former has.
+func Updates(former, wanted []*clusterv1beta1.PlacementDecision) []Step {
+	return decision.Updates(former, wanted)
+}

@@ -19,6 +19,7 @@ import (
 	"github.com/celset/celset/cel/fairness"
 	"github.com/celset/celset/cel/memo"
 	"github.com/celset/celset/placement/internal/candidate"
+	"github.com/celset/celset/placement/internal/decision"
 	"github.com/celset/celset/placement/internal/filter"
 	"github.com/celset/celset/placement/internal/finding"
 	"github.com/celset/celset/placement/internal/predicate"
@@ -31,7 +32,7 @@ type plan struct {
 	predicates     predicate.Set
 	prioritizers   []prioritizer.Prioritizer
 	spread         []spread.Constraint
-	groups         []group
+	groups         []decision.GroupSelector
 	scoreRateLimit time.Duration
 	// amounts are the resources that prioritizers read, balances is set if the decisions of other Placements matter.
 	amounts  []clusterv1.ResourceName
@@ -60,7 +61,7 @@ func planOf(ctx context.Context, environment *cluster.Environment, placement *cl
 	filter.ValidateTolerations(spec.Tolerations, &p.wrong)
 	p.prioritizers = prioritizer.FromPolicy(&spec.PrioritizerPolicy, &p.wrong)
 	p.spread = spread.Constraints(&spec.SpreadPolicy, &p.wrong)
-	p.groups = groupsOf(environment, &spec.DecisionStrategy.GroupStrategy, &p.wrong)
+	p.groups = decision.GroupsOf(environment, &spec.DecisionStrategy.GroupStrategy, &p.wrong)
 	p.scoreRateLimit = selectionOf(spec, &p.wrong)
 	for _, one := range p.prioritizers {
 		p.balances = p.balances || one.Name == prioritizer.Balance
@@ -106,7 +107,7 @@ func selectionOf(spec *clusterv1beta1.PlacementSpec, wrong *finding.Misconfigura
 		wrong.Add(finding.Selection, path.Child("sortBy"), fmt.Sprintf("unknown order %q; use ClusterName or Score", spec.SortBy))
 	}
 	if spec.ScoreRateLimit == "" {
-		return defaultScoreRateLimit
+		return decision.DefaultScoreRateLimit
 	}
 	limit, err := time.ParseDuration(spec.ScoreRateLimit)
 	if err != nil || limit < 0 {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/celset/celset/cel/cluster"
 	"github.com/celset/celset/placement/internal/candidate"
+	"github.com/celset/celset/placement/internal/decision"
 	"github.com/celset/celset/placement/internal/finding"
 	"github.com/celset/celset/placement/internal/hub"
 	"github.com/celset/celset/placement/internal/prioritizer"
@@ -27,7 +28,7 @@ type Result struct {
 	// mistake in the Placement keeps it from being made: then the former decision
 	// stands, and no PlacementDecision may be written or deleted. What is to be empty
 	// is a Decision with no clusters.
-	Decision *Decision
+	Decision *decision.Decision
 	// Standing is the number of clusters in the former decision.
 	Standing int
 	// First reports that the Placement has no PlacementDecisions yet, so that no former decision can stand.
@@ -100,7 +101,7 @@ func (r *Result) ApplyTo(status clusterv1beta1.PlacementStatus) clusterv1beta1.P
 	}
 	if r.Decision != nil {
 		result.NumberOfSelectedClusters = int32(r.Decision.Clusters)
-		result.DecisionGroups = r.Decision.status()
+		result.DecisionGroups = r.Decision.Status()
 		if r.Decision.ScoresUpdated {
 			result.LastScoreUpdateTime = &metav1.Time{Time: r.now}
 		}

@@ -16,6 +16,7 @@ import (
 	"github.com/celset/celset/cel/cluster"
 	"github.com/celset/celset/placement/internal/candidate"
 	"github.com/celset/celset/placement/internal/deadline"
+	"github.com/celset/celset/placement/internal/decision"
 	"github.com/celset/celset/placement/internal/filter"
 	"github.com/celset/celset/placement/internal/finding"
 	"github.com/celset/celset/placement/internal/hub"
@@ -220,9 +221,9 @@ func (r *run) pick(constraints []spread.Constraint) *spread.Ranking {
 }
 
 // decide makes decisions of the selected candidates, which are sorted by name.
-func (r *run) decide(plan *plan, former *hub.Former, selected []*candidate.Candidate) *Decision {
-	of := &deciding{placement: r.placement, former: former, groups: plan.groups, scoreRateLimit: plan.scoreRateLimit, now: r.now}
-	return of.decide(r.timer.Parent, selected, &r.found.Next)
+func (r *run) decide(plan *plan, former *hub.Former, selected []*candidate.Candidate) *decision.Decision {
+	of := &decision.Inputs{Placement: r.placement, Former: former, Groups: plan.groups, ScoreRateLimit: plan.scoreRateLimit, Now: r.now}
+	return of.Decide(r.timer.Parent, selected, &r.found.Next)
 }
 
 // made is what the result was made from, nil if the result can't be known again.

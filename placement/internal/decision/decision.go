@@ -1,7 +1,7 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package placement
+package decision
 
 import (
 	"slices"
@@ -67,8 +67,8 @@ func (d *Decision) Objects(placement *clusterv1beta1.Placement) []*clusterv1beta
 	return result
 }
 
-// status lists the groups as the status of a Placement does.
-func (d *Decision) status() []clusterv1beta1.DecisionGroupStatus {
+// Status lists the groups as the status of a Placement does.
+func (d *Decision) Status() []clusterv1beta1.DecisionGroupStatus {
 	result := make([]clusterv1beta1.DecisionGroupStatus, len(d.Groups))
 	for i, group := range d.Groups {
 		result[i] = clusterv1beta1.DecisionGroupStatus{DecisionGroupIndex: int32(i), DecisionGroupName: group.Name, Decisions: []string{}}

@@ -1,7 +1,7 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package placement
+package decision
 
 import (
 	"context"
@@ -15,29 +15,29 @@ import (
 	"github.com/celset/celset/placement/internal/hub"
 )
 
-// deciding is what decisions on selected clusters are made from.
-type deciding struct {
-	placement *clusterv1beta1.Placement
-	// former is the former decision.
-	former *hub.Former
-	groups []group
-	// scoreRateLimit is the time for which recorded scores stay.
-	scoreRateLimit time.Duration
-	now            time.Time
+// Inputs is what decisions on selected clusters are made from.
+type Inputs struct {
+	Placement *clusterv1beta1.Placement
+	// Former is the former decision.
+	Former *hub.Former
+	Groups []GroupSelector
+	// ScoreRateLimit is the time for which recorded scores stay.
+	ScoreRateLimit time.Duration
+	Now            time.Time
 }
 
 // byScore reports whether clusters are listed by their scores.
-func (d *deciding) byScore() bool {
-	return d.placement.Spec.SortBy == clusterv1beta1.PlacementSortByScore
+func (d *Inputs) byScore() bool {
+	return d.Placement.Spec.SortBy == clusterv1beta1.PlacementSortByScore
 }
 
-// decide makes decisions of the selected candidates, which are sorted by name. next gets the time at which recorded
+// Decide makes decisions of the selected candidates, which are sorted by name. next gets the time at which recorded
 // scores may be updated.
-func (d *deciding) decide(ctx context.Context, selected []*candidate.Candidate, next *finding.Wakeup) *Decision {
+func (d *Inputs) Decide(ctx context.Context, selected []*candidate.Candidate, next *finding.Wakeup) *Decision {
 	result := &Decision{Clusters: len(selected)}
 	members := d.members(selected, next)
 	for _, m := range members {
-		before, chosen := d.former.Decisions[m.decision.ClusterName]
+		before, chosen := d.Former.Decisions[m.decision.ClusterName]
 		if !chosen || before.Score != m.decision.Score {
 			result.ScoresUpdated = true
 			break
@@ -46,11 +46,11 @@ func (d *deciding) decide(ctx context.Context, selected []*candidate.Candidate, 
 	if d.byScore() {
 		orderByScore(members)
 	}
-	pieces := divide(ctx, members, d.groups, d.placement.Spec.DecisionStrategy.GroupStrategy.ClustersPerDecisionGroup, d.now)
-	for i, parts := range intoSlices(pieces, d.former.Slices, d.byScore()) {
+	pieces := divide(ctx, members, d.Groups, d.Placement.Spec.DecisionStrategy.GroupStrategy.ClustersPerDecisionGroup, d.Now)
+	for i, parts := range intoSlices(pieces, d.Former.Slices, d.byScore()) {
 		group := Group{Name: pieces[i].name}
 		for _, p := range parts {
-			group.Slices = append(group.Slices, sliceOf(d.placement.Name, pieces[i].members, p))
+			group.Slices = append(group.Slices, sliceOf(d.Placement.Name, pieces[i].members, p))
 		}
 		result.Groups = append(result.Groups, group)
 	}
@@ -70,13 +70,13 @@ func sliceOf(placement string, members []member, p *part) Slice {
 
 // members pairs the candidates with their decisions. The scores are those that are
 // recorded already, where these may not be updated yet.
-func (d *deciding) members(selected []*candidate.Candidate, next *finding.Wakeup) []member {
+func (d *Inputs) members(selected []*candidate.Candidate, next *finding.Wakeup) []member {
 	result, limited := make([]member, len(selected)), d.limited(selected, next)
 	reasons, because, reason := map[why]string{}, why{}, ""
 	for i, c := range selected {
 		score := c.Total
 		if limited {
-			score = d.former.Decisions[c.Cluster.Name].Score
+			score = d.Former.Decisions[c.Cluster.Name].Score
 		}
 		// That of the one before is that of most.
 		if own := (why{c.ClusterSet, c.Predicate}); i == 0 || own != because {
@@ -91,19 +91,19 @@ func (d *deciding) members(selected []*candidate.Candidate, next *finding.Wakeup
 }
 
 // limited tells whether the recorded scores must stay: the same clusters are
-// selected, and their scores were updated less than spec.scoreRateLimit ago. next gets the time when that is over.
-func (d *deciding) limited(selected []*candidate.Candidate, next *finding.Wakeup) bool {
-	last := d.placement.Status.LastScoreUpdateTime
-	if last == nil || last.After(d.now) || len(selected) != len(d.former.Decisions) {
+// selected, and their scores were updated less than spec.ScoreRateLimit ago. next gets the time when that is over.
+func (d *Inputs) limited(selected []*candidate.Candidate, next *finding.Wakeup) bool {
+	last := d.Placement.Status.LastScoreUpdateTime
+	if last == nil || last.After(d.Now) || len(selected) != len(d.Former.Decisions) {
 		return false
 	}
-	end := last.Add(d.scoreRateLimit)
-	if !d.now.Before(end) {
+	end := last.Add(d.ScoreRateLimit)
+	if !d.Now.Before(end) {
 		return false
 	}
 	differ := false
 	for _, c := range selected {
-		before, chosen := d.former.Decisions[c.Cluster.Name]
+		before, chosen := d.Former.Decisions[c.Cluster.Name]
 		if !chosen {
 			return false
 		}
@@ -130,5 +130,5 @@ func (w why) String() string {
 	return "in ManagedClusterSet " + w.set + ", matches spec.predicates[" + strconv.Itoa(w.predicate) + "]"
 }
 
-// defaultScoreRateLimit is what the API server sets.
-const defaultScoreRateLimit = time.Minute
+// DefaultScoreRateLimit is what the API server sets.
+const DefaultScoreRateLimit = time.Minute

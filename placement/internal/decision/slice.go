@@ -1,7 +1,7 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package placement
+package decision
 
 import (
 	"cmp"
@@ -30,7 +30,7 @@ import (
 //
 // Sorted by score a group is cut anew each time: who asks for that order wants it
 // in the group and not only in each slice, and scores that change alone are written
-// no more often than spec.scoreRateLimit allows.
+// no more often than spec.ScoreRateLimit allows.
 
 // MaxSliceLength is how many clusters one PlacementDecision may have.
 const MaxSliceLength = 100

@@ -1,7 +1,7 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package placement
+package decision
 
 import (
 	"cmp"
@@ -20,18 +20,19 @@ import (
 	"github.com/celset/celset/placement/internal/finding"
 )
 
-// group is a decision group that the Placement asks for.
-type group struct {
+// GroupSelector selects the clusters of a decision group that the Placement asks for.
+type GroupSelector struct {
 	name     string
 	selector *cluster.Selector
 }
 
-func groupsOf(environment *cluster.Environment, strategy *clusterv1beta1.GroupStrategy, wrong *finding.Misconfigurations) []group {
+// GroupsOf compiles the selectors of the decision groups, in their order.
+func GroupsOf(environment *cluster.Environment, strategy *clusterv1beta1.GroupStrategy, wrong *finding.Misconfigurations) []GroupSelector {
 	path := field.NewPath("spec", "decisionStrategy", "groupStrategy")
 	if _, err := groupLength(strategy.ClustersPerDecisionGroup, 1); err != nil {
 		wrong.Add(finding.DecisionGroups, path.Child("clustersPerDecisionGroup"), err.Error()+"; use a number or a percentage")
 	}
-	var result []group
+	var result []GroupSelector
 	for i, from := range strategy.DecisionGroups {
 		at := path.Child("decisionGroups").Index(i)
 		if from.GroupName == "" {
@@ -48,7 +49,7 @@ func groupsOf(environment *cluster.Environment, strategy *clusterv1beta1.GroupSt
 		if err := wrong.AddSelector(finding.DecisionGroups, err); err != nil {
 			wrong.Add(finding.DecisionGroups, at.Child("groupClusterSelector"), err.Error())
 		}
-		result = append(result, group{from.GroupName, selector})
+		result = append(result, GroupSelector{from.GroupName, selector})
 	}
 	return result
 }
@@ -81,7 +82,7 @@ type member struct {
 // divide makes groups of the selected clusters, in their order: those that the Placement asks for,
 // in its order, then one of the others, each cut to the length of groups. There is
 // always a group, if need be an empty one.
-func divide(ctx context.Context, members []member, groups []group, clustersPerGroup intstr.IntOrString, now time.Time) []piece {
+func divide(ctx context.Context, members []member, groups []GroupSelector, clustersPerGroup intstr.IntOrString, now time.Time) []piece {
 	length, err := groupLength(clustersPerGroup, len(members))
 	if err != nil {
 		length = len(members)

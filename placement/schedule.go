@@ -20,6 +20,7 @@ import (
 	"github.com/celset/celset/placement/internal/filter"
 	"github.com/celset/celset/placement/internal/finding"
 	"github.com/celset/celset/placement/internal/hub"
+	"github.com/celset/celset/placement/internal/misspelling"
 	"github.com/celset/celset/placement/internal/prioritizer"
 	"github.com/celset/celset/placement/internal/spread"
 	"github.com/celset/celset/placement/internal/verdict"
@@ -120,7 +121,7 @@ func (r *run) schedule(known *remembered) error {
 	former := r.snapshot.Decisions.Former(r.placement.Namespace, r.placement.Name)
 	r.result.Standing = len(former.Decisions)
 	available, err := r.available()
-	missingSets(spec, available.Bound, &r.found)
+	misspelling.Sets(spec, available.Bound, &r.found)
 	switch {
 	case r.report.nothing(err):
 		r.report.notEvaluated("there is no cluster to choose from")
@@ -165,7 +166,7 @@ func (r *run) choose(known *remembered, former *hub.Former) error {
 	failed := filter.Failures(r.result.Filters[0].Removed)
 	r.found.Missing = append(r.found.Missing, plan.unknown...)
 	if len(failed) > 0 {
-		missingScores(plan.predicates, r.snapshot, available.Clusters, &r.found)
+		misspelling.Scores(plan.predicates, r.snapshot, available.Clusters, &r.found)
 	}
 	if r.result.Overrun != nil {
 		r.report.overrun()
@@ -185,8 +186,8 @@ func (r *run) choose(known *remembered, former *hub.Former) error {
 			"No cluster can be selected because the evaluation failed; "+r.result.standing()+r.report.summary()+r.found.Lacks())
 		return nil
 	}
-	unmatched(&r.placement.Spec, r.result.Filters[0].Removed, available.Clusters, &r.found)
-	missingTopologies(plan.spread, candidates, &r.found)
+	misspelling.Unmatched(&r.placement.Spec, r.result.Filters[0].Removed, available.Clusters, &r.found)
+	misspelling.Topologies(plan.spread, candidates, &r.found)
 	r.report.scheduled(len(selected))
 	r.result.Decision = r.decide(plan, former, selected)
 	known.last = r.made(plan, ranking)

@@ -1,7 +1,13 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package placement
+// Package misspelling finds names in a Placement that no cluster has. Such a name is valid,
+// and mostly misspelt. So the condition PlacementSatisfied says which labels, claims, scores
+// and sets are missing, which names there are instead, and which part of a predicate ruled
+// the clusters out. It says nothing of what the Placement does not read: a change of that
+// would not cause another decision. If it lists labels, claims, scores or sets, the findings
+// say so, and a change of any of these causes a decision.
+package misspelling
 
 import (
 	"fmt"
@@ -22,13 +28,8 @@ import (
 	"github.com/celset/celset/placement/internal/spread"
 )
 
-// A name that no cluster has is mostly misspelt, and valid all the same. So the condition PlacementSatisfied says which
-// names of labels, claims and scores are on no cluster, what there is instead, and which part of a predicate ruled the
-// clusters out. It says nothing of what the Placement does not read: a change of that would not make it be decided again.
-// Where it names labels, claims, scores or sets, the findings say so, and a change of any of these does.
-
-// missingSets finds the names in spec.clusterSets that are not bound to the namespace.
-func missingSets(spec *clusterv1beta1.PlacementSpec, bound []string, found *finding.Findings) {
+// Sets finds the names in spec.clusterSets that are not bound to the namespace.
+func Sets(spec *clusterv1beta1.PlacementSpec, bound []string, found *finding.Findings) {
 	for i, name := range spec.ClusterSets {
 		if len(bound) > 0 && !slices.Contains(bound, name) {
 			found.Sets = true
@@ -37,8 +38,8 @@ func missingSets(spec *clusterv1beta1.PlacementSpec, bound []string, found *find
 	}
 }
 
-// missingScores finds the AddOnPlacementScores that a predicate reads and no cluster has.
-func missingScores(of predicate.Set, snapshot *hub.Snapshot, clusters []*clusterv1.ManagedCluster, found *finding.Findings) {
+// Scores finds the AddOnPlacementScores that a predicate reads and no cluster has.
+func Scores(of predicate.Set, snapshot *hub.Snapshot, clusters []*clusterv1.ManagedCluster, found *finding.Findings) {
 	for i, selector := range of.Selectors {
 		for _, name := range sets.List(selector.ScoreNames().Names) {
 			has := func(c *clusterv1.ManagedCluster) bool {
@@ -77,8 +78,8 @@ func missingKey(path *field.Path, clusters []*clusterv1.ManagedCluster, what str
 	found.AddMissing(path.String()+": no "+what+" has the "+kind, key, there)
 }
 
-// missingTopologies finds the spread constraints with a key that no candidate has.
-func missingTopologies(constraints []spread.Constraint, candidates []*candidate.Candidate, found *finding.Findings) {
+// Topologies finds the spread constraints with a key that no candidate has.
+func Topologies(constraints []spread.Constraint, candidates []*candidate.Candidate, found *finding.Findings) {
 	if len(constraints) == 0 {
 		return
 	}
@@ -88,9 +89,9 @@ func missingTopologies(constraints []spread.Constraint, candidates []*candidate.
 	}
 }
 
-// unmatched says which parts of the predicates ruled out the clusters, if no predicate matches any, and which labels and
+// Unmatched says which parts of the predicates ruled out the clusters, if no predicate matches any, and which labels and
 // claims no cluster has.
-func unmatched(spec *clusterv1beta1.PlacementSpec, removed []candidate.Removal, available []*clusterv1.ManagedCluster, found *finding.Findings) {
+func Unmatched(spec *clusterv1beta1.PlacementSpec, removed []candidate.Removal, available []*clusterv1.ManagedCluster, found *finding.Findings) {
 	if len(removed) < len(available) {
 		return
 	}

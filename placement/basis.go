@@ -14,6 +14,7 @@ import (
 
 	"github.com/celset/celset/cel/cluster"
 	"github.com/celset/celset/placement/internal/hub"
+	"github.com/celset/celset/placement/internal/plan"
 	"github.com/celset/celset/placement/internal/prioritizer"
 	"github.com/celset/celset/placement/internal/spread"
 )
@@ -46,7 +47,7 @@ type lastResult struct {
 
 // inputs are what a result depends on besides time, clusters and scores.
 type inputs struct {
-	plan *plan
+	plan *plan.Plan
 	// placement has its status, too.
 	placement hub.Version
 	decisions *hub.Decisions
@@ -56,10 +57,10 @@ type inputs struct {
 
 // inputsOf returns the inputs of a decision. all and own are versions of the PlacementDecisions. Where all clusters are selected that there are, other Placements are not
 // followed for the scores that Balance gives.
-func inputsOf(plan *plan, placement *clusterv1beta1.Placement, decisions *hub.Decisions, all, own uint64) inputs {
-	result := inputs{plan, hub.VersionOf(placement), decisions, own, 0}
+func inputsOf(compiled *plan.Plan, placement *clusterv1beta1.Placement, decisions *hub.Decisions, all, own uint64) inputs {
+	result := inputs{compiled, hub.VersionOf(placement), decisions, own, 0}
 	spec := &placement.Spec
-	if plan.balances && (spec.NumberOfClusters != nil || len(plan.spread) > 0 || spec.SortBy == clusterv1beta1.PlacementSortByScore) {
+	if compiled.Balances && (spec.NumberOfClusters != nil || len(compiled.Spread) > 0 || spec.SortBy == clusterv1beta1.PlacementSortByScore) {
 		result.all = all
 	}
 	return result
@@ -78,7 +79,7 @@ func made(from inputs, available *hub.Availability, now time.Time) *lastResult {
 // mayStand reports whether a result may stand at a time, as far as its inputs and AddOnPlacementScores say.
 func (l *lastResult) mayStand(now inputs, at time.Time, scores cluster.ScoreFinder) bool {
 	return l.inputs == now && !at.Before(l.at) && (l.until.IsZero() || at.Before(l.until)) &&
-		(!l.plan.readsScores() || sameScores(l.scores, scores))
+		(!l.plan.ReadsScores() || sameScores(l.scores, scores))
 }
 
 // readsTheSame reports whether the steps after the predicates read the same in the clusters that are available now, but
@@ -96,12 +97,12 @@ func (l *lastResult) picksTheSame(now *hub.Availability, wanted *int32) bool {
 
 // moved are the places of clusters that are in other topologies than before.
 func (l *lastResult) moved(clusters []*clusterv1.ManagedCluster) (moved []int) {
-	if len(l.plan.spread) == 0 {
+	if len(l.plan.Spread) == 0 {
 		return nil
 	}
 	before := l.available.Clusters
 	for i, c := range clusters {
-		if c != before[i] && slices.ContainsFunc(l.plan.spread, func(s spread.Constraint) bool {
+		if c != before[i] && slices.ContainsFunc(l.plan.Spread, func(s spread.Constraint) bool {
 			one, is := s.Topology(before[i])
 			other, isOther := s.Topology(c)
 			return one != other || is != isOther
@@ -121,14 +122,14 @@ func (l *lastResult) alike(a, b *clusterv1.ManagedCluster) bool {
 	if a.Name != b.Name || !slices.EqualFunc(a.Spec.Taints, b.Spec.Taints, sameTaint) {
 		return false
 	}
-	for _, resource := range l.plan.amounts {
+	for _, resource := range l.plan.Amounts {
 		one, is := prioritizer.AmountOf(&a.Status, resource)
 		other, isOther := prioritizer.AmountOf(&b.Status, resource)
 		if one != other || is != isOther {
 			return false
 		}
 	}
-	return len(l.plan.groups) == 0 && !l.named || maps.Equal(a.Labels, b.Labels) && slices.Equal(a.Status.ClusterClaims, b.Status.ClusterClaims)
+	return len(l.plan.Groups) == 0 && !l.named || maps.Equal(a.Labels, b.Labels) && slices.Equal(a.Status.ClusterClaims, b.Status.ClusterClaims)
 }
 
 func sameTaint(a, b clusterv1.Taint) bool {

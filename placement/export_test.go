@@ -32,7 +32,7 @@ func Verdicts(s *Scheduler, placement types.UID) int {
 // Compiled is what the expressions of all Placements that are remembered are said to take.
 func Compiled(s *Scheduler) (bytes int64) {
 	for _, m := range s.memories.of {
-		for _, part := range m.look().plan.parts {
+		for _, part := range m.look().plan.Parts {
 			bytes += int64(part.Bytes)
 		}
 	}

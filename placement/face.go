@@ -14,6 +14,7 @@ import (
 	"github.com/celset/celset/placement/internal/decision"
 	"github.com/celset/celset/placement/internal/finding"
 	"github.com/celset/celset/placement/internal/hub"
+	"github.com/celset/celset/placement/internal/plan"
 	"github.com/celset/celset/placement/internal/prioritizer"
 	"github.com/celset/celset/placement/internal/verdict"
 )
@@ -138,3 +139,15 @@ const MaxSliceLength = decision.MaxSliceLength
 func Updates(former, wanted []*clusterv1beta1.PlacementDecision) []Step {
 	return decision.Updates(former, wanted)
 }
+
+// A Placement that has more than the following is misconfigured.
+const (
+	// MaxExpressions is how many CEL expressions a Placement may have, and MaxExpressionBytes how many
+	// bytes they may have together.
+	MaxExpressions     = plan.MaxExpressions
+	MaxExpressionBytes = plan.MaxExpressionBytes
+	// MaxParts is how many predicates a Placement may have, and how many prioritizers and decision groups.
+	MaxParts = plan.MaxParts
+	// MaxValues is how many labels, requirements with their values, tolerations and sets it may have together.
+	MaxValues = plan.MaxValues
+)

@@ -15,6 +15,7 @@ import (
 
 	"github.com/celset/celset/cel/cluster"
 	"github.com/celset/celset/cel/memo"
+	"github.com/celset/celset/placement/internal/plan"
 	"github.com/celset/celset/placement/internal/verdict"
 )
 
@@ -48,7 +49,7 @@ type memory struct {
 type remembered struct {
 	// generation is that of the spec that plan comes from.
 	generation int64
-	plan       *plan
+	plan       *plan.Plan
 	verdicts   verdict.Verdicts
 	// last is what the last result was made from. It is nil if something that was found since makes it another one.
 	last *lastResult
@@ -71,12 +72,12 @@ func (s *memories) memoryOf(ctx context.Context, placement *clusterv1beta1.Place
 	m.mutex.Lock()
 	known := m.look()
 	if known.plan == nil || known.generation != placement.Generation {
-		plan, err := planOf(ctx, s.environment, placement)
+		compiled, err := plan.Compile(ctx, s.environment, placement)
 		if err != nil {
 			m.mutex.Unlock()
 			return nil, nil, err
 		}
-		known = remembered{generation: placement.Generation, plan: plan}
+		known = remembered{generation: placement.Generation, plan: compiled}
 	}
 	return m, &known, nil
 }
@@ -133,7 +134,7 @@ func (m *memory) release(known *remembered) {
 // same ones share, and lists of clusters, which those that choose from the same sets share. The clusters
 // themselves are those of the snapshot.
 func (k *remembered) size() memo.Size {
-	size := memo.Size{Bytes: planBytes + k.verdicts.Bytes + int(unsafe.Sizeof(lastResult{})), Parts: k.plan.parts}
+	size := memo.Size{Bytes: planBytes + k.verdicts.Bytes + int(unsafe.Sizeof(lastResult{})), Parts: k.plan.Parts}
 	lists := [][]*clusterv1.ManagedCluster{k.verdicts.Of}
 	if k.last != nil {
 		lists = append(lists, k.last.available.Clusters)

@@ -21,6 +21,7 @@ import (
 	"github.com/celset/celset/placement/internal/finding"
 	"github.com/celset/celset/placement/internal/hub"
 	"github.com/celset/celset/placement/internal/misspelling"
+	"github.com/celset/celset/placement/internal/plan"
 	"github.com/celset/celset/placement/internal/prioritizer"
 	"github.com/celset/celset/placement/internal/spread"
 	"github.com/celset/celset/placement/internal/verdict"
@@ -100,8 +101,8 @@ func (r *run) tell() {
 }
 
 // inputs are those of the run.
-func (r *run) inputs(plan *plan) inputs {
-	return inputsOf(plan, r.placement, r.snapshot.Decisions, r.all, r.own)
+func (r *run) inputs(compiled *plan.Plan) inputs {
+	return inputsOf(compiled, r.placement, r.snapshot.Decisions, r.all, r.own)
 }
 
 // available finds what there is to choose from.
@@ -112,10 +113,10 @@ func (r *run) available() (*hub.Availability, error) {
 }
 
 func (r *run) schedule(known *remembered) error {
-	plan, spec := known.plan, &r.placement.Spec
-	r.result.Reads, r.result.Prioritizers = plan.reads, plan.prioritizers
-	wrong := append(finding.Misconfigurations(nil), plan.wrong...)
-	wrong = append(wrong, wrongMetadata(r.placement)...)
+	compiled, spec := known.plan, &r.placement.Spec
+	r.result.Reads, r.result.Prioritizers = compiled.Reads, compiled.Prioritizers
+	wrong := append(finding.Misconfigurations(nil), compiled.Wrong...)
+	wrong = append(wrong, plan.WrongMetadata(r.placement)...)
 	r.result.Misconfigurations = wrong
 	r.report.configured(wrong)
 	former := r.snapshot.Decisions.Former(r.placement.Namespace, r.placement.Name)
@@ -125,7 +126,7 @@ func (r *run) schedule(known *remembered) error {
 	switch {
 	case r.report.nothing(err):
 		r.report.notEvaluated("there is no cluster to choose from")
-		r.result.Decision = r.decide(plan, former, nil)
+		r.result.Decision = r.decide(compiled, former, nil)
 		return nil
 	case err != nil:
 		r.report.notEvaluated("the clusters to choose from are not known")
@@ -145,7 +146,7 @@ func (r *run) schedule(known *remembered) error {
 func (r *run) judge(known *remembered, sameScores bool) (clock time.Time, same bool, err error) {
 	begun := known.verdicts.BegunAt(r.now)
 	clock = cluster.Moment(begun, r.scheduler.tick)
-	j := &verdict.Judge{Predicates: known.plan.predicates, Snapshot: r.snapshot, Now: r.now, Clock: clock, Timer: r.timer}
+	j := &verdict.Judge{Predicates: known.plan.Predicates, Snapshot: r.snapshot, Now: r.now, Clock: clock, Timer: r.timer}
 	known.verdicts, same, err = j.Find(known.verdicts, r.result.Available.Clusters, begun, sameScores)
 	r.result.Evaluated, r.result.Remembered, r.result.Cost, r.result.Overrun = j.Evaluated, j.Remembered, j.Cost, j.Overrun
 	return clock, same, err
@@ -159,25 +160,25 @@ func (r *run) choose(known *remembered, former *hub.Former) error {
 	if err != nil {
 		return err
 	}
-	plan, available := known.plan, r.result.Available
+	compiled, available := known.plan, r.result.Available
 	r.result.TotalCost, r.result.Timed = known.verdicts.Account(clock.Add(r.scheduler.tick), &r.found.Next)
 	taints := &filter.Tolerations{Of: r.placement.Spec.Tolerations, Former: former, Now: r.now}
 	candidates := r.filter(known.verdicts.On, taints)
 	failed := filter.Failures(r.result.Filters[0].Removed)
-	r.found.Missing = append(r.found.Missing, plan.unknown...)
+	r.found.Missing = append(r.found.Missing, compiled.Unknown...)
 	if len(failed) > 0 {
-		misspelling.Scores(plan.predicates, r.snapshot, available.Clusters, &r.found)
+		misspelling.Scores(compiled.Predicates, r.snapshot, available.Clusters, &r.found)
 	}
 	if r.result.Overrun != nil {
 		r.report.overrun()
 		return nil
 	}
 	in := &prioritizer.Inputs{Snapshot: r.snapshot, Former: former, Now: r.now, Found: &r.found}
-	if err := prioritizer.Prioritize(in, plan.prioritizers, candidates, func(name string) func() { return r.scheduler.observe(KindPrioritizer, name) }); err != nil {
+	if err := prioritizer.Prioritize(in, compiled.Prioritizers, candidates, func(name string) func() { return r.scheduler.observe(KindPrioritizer, name) }); err != nil {
 		return err
 	}
 	r.result.Candidates = candidate.Ranked(r.placement, candidates)
-	ranking := r.pick(plan.spread)
+	ranking := r.pick(compiled.Spread)
 	selected := candidate.SelectedOf(candidates)
 	stands := len(selected) == 0 && r.lost(failed, taints, former)
 	r.report.evaluated(failed, stands)
@@ -187,10 +188,10 @@ func (r *run) choose(known *remembered, former *hub.Former) error {
 		return nil
 	}
 	misspelling.Unmatched(&r.placement.Spec, r.result.Filters[0].Removed, available.Clusters, &r.found)
-	misspelling.Topologies(plan.spread, candidates, &r.found)
+	misspelling.Topologies(compiled.Spread, candidates, &r.found)
 	r.report.scheduled(len(selected))
-	r.result.Decision = r.decide(plan, former, selected)
-	known.last = r.made(plan, ranking)
+	r.result.Decision = r.decide(compiled, former, selected)
+	known.last = r.made(compiled, ranking)
 	r.result.last = known.last
 	return r.timer.Interrupted()
 }
@@ -222,14 +223,14 @@ func (r *run) pick(constraints []spread.Constraint) *spread.Ranking {
 }
 
 // decide makes decisions of the selected candidates, which are sorted by name.
-func (r *run) decide(plan *plan, former *hub.Former, selected []*candidate.Candidate) *decision.Decision {
-	of := &decision.Inputs{Placement: r.placement, Former: former, Groups: plan.groups, ScoreRateLimit: plan.scoreRateLimit, Now: r.now}
+func (r *run) decide(compiled *plan.Plan, former *hub.Former, selected []*candidate.Candidate) *decision.Decision {
+	of := &decision.Inputs{Placement: r.placement, Former: former, Groups: compiled.Groups, ScoreRateLimit: compiled.ScoreRateLimit, Now: r.now}
 	return of.Decide(r.timer.Parent, selected, &r.found.Next)
 }
 
 // made is what the result was made from, nil if the result can't be known again.
-func (r *run) made(plan *plan, ranking *spread.Ranking) *lastResult {
-	last := made(r.inputs(plan), r.result.Available, r.now)
+func (r *run) made(compiled *plan.Plan, ranking *spread.Ranking) *lastResult {
+	last := made(r.inputs(compiled), r.result.Available, r.now)
 	if last != nil {
 		last.until, last.scores, last.ranking = r.found.Next.Time, r.snapshot.Scores, ranking
 		last.named, last.namesSets = r.found.Keys, r.found.Sets

@@ -16,6 +16,7 @@ import (
 	"github.com/celset/celset/cel/cluster"
 	"github.com/celset/celset/cel/memo"
 	"github.com/celset/celset/placement/internal/hub"
+	"github.com/celset/celset/placement/internal/plan"
 )
 
 // Kinds of what an [Observer] sees.
@@ -111,7 +112,7 @@ func (s *Scheduler) observe(kind, name string) (end func()) {
 // nothing.
 func (s *Scheduler) Prepared(placement *clusterv1beta1.Placement) bool {
 	known := s.memories.existing(placement.UID).look()
-	return !hasExpressions(&placement.Spec) || known.plan != nil && known.generation == placement.Generation
+	return !plan.HasExpressions(&placement.Spec) || known.plan != nil && known.generation == placement.Generation
 }
 
 // Prepare finds out what the spec of a Placement means, for [Scheduler.Schedule]. Its expressions are

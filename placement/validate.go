@@ -14,6 +14,7 @@ import (
 	"github.com/celset/celset/apis/wellknown"
 	"github.com/celset/celset/cel/cluster"
 	"github.com/celset/celset/placement/internal/finding"
+	"github.com/celset/celset/placement/internal/plan"
 )
 
 // Responsible tells whether a Placement is to be decided at all: it is not being
@@ -38,20 +39,20 @@ func (s *Scheduler) Validate(ctx context.Context, placement *clusterv1beta1.Plac
 	if placement == nil {
 		return finding.Misconfigurations{{Plugin: finding.Selection, Path: field.NewPath("metadata"), Err: errors.New("there is no Placement")}}, nil
 	}
-	plan, err := planOf(ctx, s.environment, placement)
+	compiled, err := plan.Compile(ctx, s.environment, placement)
 	if err != nil {
 		return nil, err
 	}
-	return append(slices.Clone(plan.wrong), wrongMetadata(placement)...), nil
+	return append(slices.Clone(compiled.Wrong), plan.WrongMetadata(placement)...), nil
 }
 
 // Doubts returns what is valid and hardly meant: expressions that may be too expensive on large clusters, by an estimate
 // that assumes how large clusters are, and fields that no ManagedCluster has. Each has the path of its expression. The
 // error is that of the context.
 func (s *Scheduler) Doubts(ctx context.Context, placement *clusterv1beta1.Placement) ([]*cluster.Error, error) {
-	plan, err := planOf(ctx, s.environment, placement)
+	compiled, err := plan.Compile(ctx, s.environment, placement)
 	if err != nil {
 		return nil, err
 	}
-	return plan.predicates.Doubts(s.environment), nil
+	return compiled.Predicates.Doubts(s.environment), nil
 }

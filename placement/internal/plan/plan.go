@@ -1,7 +1,7 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package placement
+package plan
 
 import (
 	"context"
@@ -27,72 +27,72 @@ import (
 	"github.com/celset/celset/placement/internal/spread"
 )
 
-// plan is what the spec of a Placement means. It is not modified.
-type plan struct {
-	predicates     predicate.Set
-	prioritizers   []prioritizer.Prioritizer
-	spread         []spread.Constraint
-	groups         []decision.GroupSelector
-	scoreRateLimit time.Duration
-	// amounts are the resources that prioritizers read, balances is set if the decisions of other Placements matter.
-	amounts  []clusterv1.ResourceName
-	balances bool
-	// reads are the AddOnPlacementScores that the predicates and prioritizers read.
-	reads cluster.ScoreNames
-	// unknown are fields that expressions read and no ManagedCluster has.
-	unknown []string
-	// wrong is what could not be understood; if there is anything, the plan must not
+// Plan is what the spec of a Placement means. It is not modified.
+type Plan struct {
+	Predicates     predicate.Set
+	Prioritizers   []prioritizer.Prioritizer
+	Spread         []spread.Constraint
+	Groups         []decision.GroupSelector
+	ScoreRateLimit time.Duration
+	// Amounts are the resources that prioritizers read, balances is set if the decisions of other Placements matter.
+	Amounts  []clusterv1.ResourceName
+	Balances bool
+	// Reads are the AddOnPlacementScores that the predicates and prioritizers read.
+	Reads cluster.ScoreNames
+	// Unknown are fields that expressions read and no ManagedCluster has.
+	Unknown []string
+	// Wrong is what could not be understood; if there is anything, the plan must not
 	// be carried out.
-	wrong finding.Misconfigurations
-	// parts are the expressions as the memory counts them.
-	parts []memo.Part
+	Wrong finding.Misconfigurations
+	// Parts are the expressions as the memory counts them.
+	Parts []memo.Part
 }
 
-// planOf compiles what the Placement says, for its namespace. The error is that of the context.
-func planOf(ctx context.Context, environment *cluster.Environment, placement *clusterv1beta1.Placement) (*plan, error) {
-	spec, p := &placement.Spec, &plan{}
+// Compile compiles what the Placement says, for its namespace. The error is that of the context.
+func Compile(ctx context.Context, environment *cluster.Environment, placement *clusterv1beta1.Placement) (*Plan, error) {
+	spec, p := &placement.Spec, &Plan{}
 	if err := checkParts(spec); err != nil {
-		p.wrong.Add(finding.Selection, field.NewPath("spec"), err.Error())
+		p.Wrong.Add(finding.Selection, field.NewPath("spec"), err.Error())
 		return p, nil
 	}
 	if err := p.compile(fairness.WithTenant(ctx, placement.Namespace), environment, spec); err != nil {
 		return nil, err
 	}
-	filter.ValidateTolerations(spec.Tolerations, &p.wrong)
-	p.prioritizers = prioritizer.FromPolicy(&spec.PrioritizerPolicy, &p.wrong)
-	p.spread = spread.Constraints(&spec.SpreadPolicy, &p.wrong)
-	p.groups = decision.GroupsOf(environment, &spec.DecisionStrategy.GroupStrategy, &p.wrong)
-	p.scoreRateLimit = selectionOf(spec, &p.wrong)
-	for _, one := range p.prioritizers {
-		p.balances = p.balances || one.Name == prioritizer.Balance
+	filter.ValidateTolerations(spec.Tolerations, &p.Wrong)
+	p.Prioritizers = prioritizer.FromPolicy(&spec.PrioritizerPolicy, &p.Wrong)
+	p.Spread = spread.Constraints(&spec.SpreadPolicy, &p.Wrong)
+	p.Groups = decision.GroupsOf(environment, &spec.DecisionStrategy.GroupStrategy, &p.Wrong)
+	p.ScoreRateLimit = selectionOf(spec, &p.Wrong)
+	for _, one := range p.Prioritizers {
+		p.Balances = p.Balances || one.Name == prioritizer.Balance
 		if resource := prioritizer.AmountsOf[one.Name]; resource != "" {
-			p.amounts = append(p.amounts, resource)
+			p.Amounts = append(p.Amounts, resource)
 		}
 	}
 	for _, configuration := range spec.PrioritizerPolicy.Configurations {
 		if c := configuration.ScoreCoordinate; c != nil && c.AddOn != nil && c.Type != clusterv1beta1.ScoreCoordinateTypeBuiltIn {
-			p.reads.Names.Insert(c.AddOn.ResourceName)
+			p.Reads.Names.Insert(c.AddOn.ResourceName)
 		}
 	}
 	return p, nil
 }
 
 // compile compiles the predicates, unless there are too many expressions.
-func (p *plan) compile(ctx context.Context, environment *cluster.Environment, spec *clusterv1beta1.PlacementSpec) (err error) {
+func (p *Plan) compile(ctx context.Context, environment *cluster.Environment, spec *clusterv1beta1.PlacementSpec) (err error) {
 	if err := checkTexts(spec); err != nil {
-		p.wrong.Add(finding.Predicate, field.NewPath("spec", "predicates"), err.Error())
-	} else if p.predicates, err = predicate.Compile(ctx, environment, spec, &p.wrong); err != nil {
+		p.Wrong.Add(finding.Predicate, field.NewPath("spec", "predicates"), err.Error())
+	} else if p.Predicates, err = predicate.Compile(ctx, environment, spec, &p.Wrong); err != nil {
 		return err
 	}
-	p.reads, p.parts = p.predicates.ScoreNames(), p.predicates.Parts()
-	for _, unknown := range p.predicates.UnknownFields() {
-		p.unknown = append(p.unknown, unknown.Error())
+	p.Reads, p.Parts = p.Predicates.ScoreNames(), p.Predicates.Parts()
+	for _, unknown := range p.Predicates.UnknownFields() {
+		p.Unknown = append(p.Unknown, unknown.Error())
 	}
 	return nil
 }
 
-// readsScores reports whether a decision depends on AddOnPlacementScores.
-func (p *plan) readsScores() bool { return p.reads.Computed || p.reads.Names.Len() > 0 }
+// ReadsScores reports whether a decision depends on AddOnPlacementScores.
+func (p *Plan) ReadsScores() bool { return p.Reads.Computed || p.Reads.Names.Len() > 0 }
 
 // selectionOf checks the fields that say how many clusters are selected and how
 // they are listed, and returns how often scores may be updated.
@@ -117,8 +117,8 @@ func selectionOf(spec *clusterv1beta1.PlacementSpec, wrong *finding.Misconfigura
 	return limit
 }
 
-// wrongMetadata checks what a change of does not make a new generation.
-func wrongMetadata(placement *clusterv1beta1.Placement) finding.Misconfigurations {
+// WrongMetadata checks what a change of does not make a new generation.
+func WrongMetadata(placement *clusterv1beta1.Placement) finding.Misconfigurations {
 	var wrong finding.Misconfigurations
 	validateTieBreak(placement, &wrong)
 	for _, message := range validation.IsValidLabelValue(placement.Name) {
@@ -137,8 +137,8 @@ func validateTieBreak(placement *clusterv1beta1.Placement, wrong *finding.Miscon
 	}
 }
 
-// hasExpressions reports whether a Placement has an expression, which takes time.
-func hasExpressions(spec *clusterv1beta1.PlacementSpec) bool {
+// HasExpressions reports whether a Placement has an expression, which takes time.
+func HasExpressions(spec *clusterv1beta1.PlacementSpec) bool {
 	return slices.ContainsFunc(spec.Predicates, func(p clusterv1beta1.ClusterPredicate) bool {
 		return len(p.RequiredClusterSelector.CelSelector.CelExpressions) > 0
 	})

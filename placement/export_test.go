@@ -23,16 +23,16 @@ func Used(s *Scheduler) int64 { return s.bound.Used() }
 // Verdicts are how many different ones are remembered of a Placement.
 func Verdicts(s *Scheduler, placement types.UID) int {
 	distinct := map[*verdict.Verdict]bool{}
-	for _, v := range s.memories.of[placement].look().verdicts.On {
+	for _, v := range s.memory.Existing(placement).Look().Verdicts.On {
 		distinct[v] = true
 	}
 	return len(distinct)
 }
 
-// Compiled is what the expressions of all Placements that are remembered are said to take.
-func Compiled(s *Scheduler) (bytes int64) {
-	for _, m := range s.memories.of {
-		for _, part := range m.look().plan.Parts {
+// Compiled is what the expressions of some Placements that are remembered are said to take.
+func Compiled(s *Scheduler, placements ...types.UID) (bytes int64) {
+	for _, uid := range placements {
+		for _, part := range s.memory.Existing(uid).Look().Plan.Parts {
 			bytes += int64(part.Bytes)
 		}
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/celset/celset/placement/internal/decision"
 	"github.com/celset/celset/placement/internal/finding"
 	"github.com/celset/celset/placement/internal/hub"
+	"github.com/celset/celset/placement/internal/memory"
 	"github.com/celset/celset/placement/internal/prioritizer"
 	"github.com/celset/celset/placement/internal/verdict"
 )
@@ -81,7 +82,7 @@ type Result struct {
 
 	now time.Time
 	// last is what the result was made from, nil if that is not remembered.
-	last *lastResult
+	last *memory.Last
 }
 
 // Stands reports whether the former decision stands: no decision was made, and there is a former one.

@@ -20,6 +20,7 @@ import (
 	"github.com/celset/celset/placement/internal/filter"
 	"github.com/celset/celset/placement/internal/finding"
 	"github.com/celset/celset/placement/internal/hub"
+	"github.com/celset/celset/placement/internal/memory"
 	"github.com/celset/celset/placement/internal/misspelling"
 	"github.com/celset/celset/placement/internal/plan"
 	"github.com/celset/celset/placement/internal/prioritizer"
@@ -50,16 +51,16 @@ func (s *Scheduler) decide(ctx context.Context, placement *clusterv1beta1.Placem
 	}
 	r := s.newRun(ctx, placement, snapshot, now)
 	defer r.timer.Close()
-	memory, known, err := s.memories.memoryOf(deadline.Without(ctx), placement)
+	entry, known, err := s.memory.Open(deadline.Without(ctx), placement)
 	if err != nil {
 		return r.result, fmt.Errorf("scheduling was interrupted: %w", err)
 	}
-	defer memory.release(known)
-	if !memory.remembers() {
+	defer entry.Release(known)
+	if !entry.Remembers() {
 		// Objects of which nothing is remembered may be those of a list that is read for one decision.
 		r.memberships = &hub.Memberships{}
 	}
-	known.last = nil
+	known.Last = nil
 	if err = r.schedule(known); err != nil {
 		r.report.stand(err)
 	}
@@ -101,8 +102,8 @@ func (r *run) tell() {
 }
 
 // inputs are those of the run.
-func (r *run) inputs(compiled *plan.Plan) inputs {
-	return inputsOf(compiled, r.placement, r.snapshot.Decisions, r.all, r.own)
+func (r *run) inputs(compiled *plan.Plan) memory.Inputs {
+	return memory.InputsOf(compiled, r.placement, r.snapshot.Decisions, r.all, r.own)
 }
 
 // available finds what there is to choose from.
@@ -112,8 +113,8 @@ func (r *run) available() (*hub.Availability, error) {
 	return available, err
 }
 
-func (r *run) schedule(known *remembered) error {
-	compiled, spec := known.plan, &r.placement.Spec
+func (r *run) schedule(known *memory.Known) error {
+	compiled, spec := known.Plan, &r.placement.Spec
 	r.result.Reads, r.result.Prioritizers = compiled.Reads, compiled.Prioritizers
 	wrong := append(finding.Misconfigurations(nil), compiled.Wrong...)
 	wrong = append(wrong, plan.WrongMetadata(r.placement)...)
@@ -143,27 +144,27 @@ func (r *run) schedule(known *remembered) error {
 
 // judge finds the verdicts of the predicates on all available clusters. same reports whether each says what the known
 // verdict on its cluster says.
-func (r *run) judge(known *remembered, sameScores bool) (clock time.Time, same bool, err error) {
-	begun := known.verdicts.BegunAt(r.now)
+func (r *run) judge(known *memory.Known, sameScores bool) (clock time.Time, same bool, err error) {
+	begun := known.Verdicts.BegunAt(r.now)
 	clock = cluster.Moment(begun, r.scheduler.tick)
-	j := &verdict.Judge{Predicates: known.plan.Predicates, Snapshot: r.snapshot, Now: r.now, Clock: clock, Timer: r.timer}
-	known.verdicts, same, err = j.Find(known.verdicts, r.result.Available.Clusters, begun, sameScores)
+	j := &verdict.Judge{Predicates: known.Plan.Predicates, Snapshot: r.snapshot, Now: r.now, Clock: clock, Timer: r.timer}
+	known.Verdicts, same, err = j.Find(known.Verdicts, r.result.Available.Clusters, begun, sameScores)
 	r.result.Evaluated, r.result.Remembered, r.result.Cost, r.result.Overrun = j.Evaluated, j.Remembered, j.Cost, j.Overrun
 	return clock, same, err
 }
 
 // choose filters, ranks and picks.
-func (r *run) choose(known *remembered, former *hub.Former) error {
+func (r *run) choose(known *memory.Known, former *hub.Former) error {
 	end := r.scheduler.observe(KindFilter, finding.Predicate)
 	clock, _, err := r.judge(known, false)
 	end()
 	if err != nil {
 		return err
 	}
-	compiled, available := known.plan, r.result.Available
-	r.result.TotalCost, r.result.Timed = known.verdicts.Account(clock.Add(r.scheduler.tick), &r.found.Next)
+	compiled, available := known.Plan, r.result.Available
+	r.result.TotalCost, r.result.Timed = known.Verdicts.Account(clock.Add(r.scheduler.tick), &r.found.Next)
 	taints := &filter.Tolerations{Of: r.placement.Spec.Tolerations, Former: former, Now: r.now}
-	candidates := r.filter(known.verdicts.On, taints)
+	candidates := r.filter(known.Verdicts.On, taints)
 	failed := filter.Failures(r.result.Filters[0].Removed)
 	r.found.Missing = append(r.found.Missing, compiled.Unknown...)
 	if len(failed) > 0 {
@@ -191,8 +192,8 @@ func (r *run) choose(known *remembered, former *hub.Former) error {
 	misspelling.Topologies(compiled.Spread, candidates, &r.found)
 	r.report.scheduled(len(selected))
 	r.result.Decision = r.decide(compiled, former, selected)
-	known.last = r.made(compiled, ranking)
-	r.result.last = known.last
+	known.Last = r.made(compiled, ranking)
+	r.result.last = known.Last
 	return r.timer.Interrupted()
 }
 
@@ -229,11 +230,11 @@ func (r *run) decide(compiled *plan.Plan, former *hub.Former, selected []*candid
 }
 
 // made is what the result was made from, nil if the result can't be known again.
-func (r *run) made(compiled *plan.Plan, ranking *spread.Ranking) *lastResult {
-	last := made(r.inputs(compiled), r.result.Available, r.now)
+func (r *run) made(compiled *plan.Plan, ranking *spread.Ranking) *memory.Last {
+	last := memory.NewLast(r.inputs(compiled), r.result.Available, r.now)
 	if last != nil {
-		last.until, last.scores, last.ranking = r.found.Next.Time, r.snapshot.Scores, ranking
-		last.named, last.namesSets = r.found.Keys, r.found.Sets
+		last.Until, last.Scores, last.Ranking = r.found.Next.Time, r.snapshot.Scores, ranking
+		last.Named, last.NamesSets = r.found.Keys, r.found.Sets
 	}
 	return last
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/celset/celset/cel/cluster"
 	"github.com/celset/celset/cel/memo"
 	"github.com/celset/celset/placement/internal/hub"
+	"github.com/celset/celset/placement/internal/memory"
 	"github.com/celset/celset/placement/internal/plan"
 )
 
@@ -78,7 +79,7 @@ type Scheduler struct {
 
 	memberships hub.Memberships
 	bound       *memo.Memory
-	memories    *memories
+	memory      *memory.Memory
 }
 
 // memoryBytes is the bound of the memory of a Scheduler.
@@ -96,7 +97,7 @@ func NewScheduler(config Config) (*Scheduler, error) {
 	bound := memo.New(memoryBytes)
 	return &Scheduler{
 		environment: config.Environment, observer: config.Observer, timeout: config.EvaluationTimeout,
-		tick: cmp.Or(config.Tick, DefaultTick), bound: bound, memories: newMemories(config.Environment, bound),
+		tick: cmp.Or(config.Tick, DefaultTick), bound: bound, memory: memory.New(config.Environment, bound),
 	}, nil
 }
 
@@ -111,21 +112,21 @@ func (s *Scheduler) observe(kind, name string) (end func()) {
 // Prepared reports whether it is known what the spec of a Placement means, so that deciding it compiles
 // nothing.
 func (s *Scheduler) Prepared(placement *clusterv1beta1.Placement) bool {
-	known := s.memories.existing(placement.UID).look()
-	return !plan.HasExpressions(&placement.Spec) || known.plan != nil && known.generation == placement.Generation
+	known := s.memory.Existing(placement.UID).Look()
+	return !plan.HasExpressions(&placement.Spec) || known.Plan != nil && known.Generation == placement.Generation
 }
 
 // Prepare finds out what the spec of a Placement means, for [Scheduler.Schedule]. Its expressions are
 // compiled in the turns of its namespace. The error is that of the context.
 func (s *Scheduler) Prepare(ctx context.Context, placement *clusterv1beta1.Placement) error {
-	memory, known, err := s.memories.memoryOf(ctx, placement)
+	entry, known, err := s.memory.Open(ctx, placement)
 	if err != nil {
 		return fmt.Errorf("prepare Placement %s/%s: %w", placement.Namespace, placement.Name, err)
 	}
-	memory.release(known)
+	entry.Release(known)
 	return nil
 }
 
 // Forget frees what is remembered of a Placement. It must be called when one is
 // deleted.
-func (s *Scheduler) Forget(placement types.UID) { s.memories.forget(placement) }
+func (s *Scheduler) Forget(placement types.UID) { s.memory.Forget(placement) }

@@ -10,19 +10,20 @@ import (
 	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
 
 	"github.com/celset/celset/placement/internal/hub"
+	"github.com/celset/celset/placement/internal/memory"
 )
 
 // Confirm notes that the hub has what a result says of a Placement: nothing had to be written, neither
 // PlacementDecisions nor status. Until a decision is made again, [Scheduler.Unchanged] may spare it.
 func (s *Scheduler) Confirm(placement *clusterv1beta1.Placement, result *Result) {
-	memory := s.memories.existing(placement.UID)
-	if memory == nil || result.last == nil {
+	entry := s.memory.Existing(placement.UID)
+	if entry == nil || result.last == nil {
 		return
 	}
-	known := memory.lock()
-	defer memory.unlock()
-	if known.last == result.last {
-		result.last.confirmed = true
+	known := entry.Lock()
+	defer entry.Unlock()
+	if known.Last == result.last {
+		result.last.Confirmed = true
 	}
 }
 
@@ -32,38 +33,38 @@ func (s *Scheduler) Confirm(placement *clusterv1beta1.Placement, result *Result)
 // something at the earliest, zero if never. Evaluations are bounded as those of [Scheduler.Schedule] are, and
 // remembered.
 func (s *Scheduler) Unchanged(ctx context.Context, placement *clusterv1beta1.Placement, snapshot *hub.Snapshot, now time.Time) (unchanged bool, requeue time.Time) {
-	memory := s.memories.existing(placement.UID)
-	if memory == nil {
+	entry := s.memory.Existing(placement.UID)
+	if entry == nil {
 		return false, time.Time{}
 	}
-	known := memory.lock()
-	if known.last == nil || !known.last.confirmed {
-		memory.unlock()
+	known := entry.Lock()
+	if known.Last == nil || !known.Last.Confirmed {
+		entry.Unlock()
 		return false, time.Time{}
 	}
-	defer memory.release(known)
+	defer entry.Release(known)
 	r := s.newRun(ctx, placement, snapshot, now)
 	defer r.timer.Close()
 	if !r.stands(known) {
-		known.last = nil
+		known.Last = nil
 		return false, time.Time{}
 	}
-	return true, known.last.until
+	return true, known.Last.Until
 }
 
 // stands reports whether the last result stands, and goes on from the clusters that there are now.
-func (r *run) stands(known *remembered) bool {
-	last := known.last
-	if !last.mayStand(r.inputs(known.plan), r.now, r.snapshot.Scores) {
+func (r *run) stands(known *memory.Known) bool {
+	last := known.Last
+	if !last.MayStand(r.inputs(known.Plan), r.now, r.snapshot.Scores) {
 		return false
 	}
 	available, err := r.available()
-	if err != nil || !last.readsTheSame(available) || !last.picksTheSame(available, r.placement.Spec.NumberOfClusters) {
+	if err != nil || !last.ReadsTheSame(available) || !last.PicksTheSame(available, r.placement.Spec.NumberOfClusters) {
 		return false
 	}
 	if _, same, err := r.judge(known, true); err != nil || r.result.Overrun != nil || !same {
 		return false
 	}
-	last.available = available
+	last.Available = available
 	return true
 }

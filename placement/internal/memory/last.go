@@ -1,7 +1,7 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package placement
+package memory
 
 import (
 	"maps"
@@ -30,23 +30,23 @@ import (
 //   - the labels and claims that it is spread over, if others would be selected because of them, and all of them if
 //     there are decision groups, or if a condition names what clusters have.
 
-// lastResult is what the last result of a Placement was made from.
-type lastResult struct {
-	inputs
-	// confirmed is set if nothing had to be written for it.
-	confirmed bool
-	// at is when it was made, until when time changes something, zero if it does not.
-	at, until time.Time
-	// available are the clusters that there were to choose from. Other Placements have the same ones.
-	available *hub.Availability
-	scores    cluster.ScoreFinder
-	ranking   *spread.Ranking
-	// named is set if a condition names labels or claims of the clusters, namesSets if it names the sets that are bound.
-	named, namesSets bool
+// Last is what the last result of a Placement was made from.
+type Last struct {
+	Inputs
+	// Confirmed is set if nothing had to be written for it.
+	Confirmed bool
+	// at is the time of the decision, Until the time at which its result may be another one, zero if there is none.
+	at, Until time.Time
+	// Available are the clusters that there were to choose from. Other Placements have the same ones.
+	Available *hub.Availability
+	Scores    cluster.ScoreFinder
+	Ranking   *spread.Ranking
+	// Named is set if a condition names labels or claims of the clusters, NamesSets if it names the sets that are bound.
+	Named, NamesSets bool
 }
 
-// inputs are what a result depends on besides time, clusters and scores.
-type inputs struct {
+// Inputs are what a result depends on besides time, clusters and scores.
+type Inputs struct {
 	plan *plan.Plan
 	// placement has its status, too.
 	placement hub.Version
@@ -55,10 +55,10 @@ type inputs struct {
 	own, all uint64
 }
 
-// inputsOf returns the inputs of a decision. all and own are versions of the PlacementDecisions. Where all clusters are selected that there are, other Placements are not
-// followed for the scores that Balance gives.
-func inputsOf(compiled *plan.Plan, placement *clusterv1beta1.Placement, decisions *hub.Decisions, all, own uint64) inputs {
-	result := inputs{compiled, hub.VersionOf(placement), decisions, own, 0}
+// InputsOf returns the inputs of a decision. all and own are the versions of all PlacementDecisions and of those of the
+// Placement. If all available clusters are selected, other Placements don't matter: Balance changes nothing but scores.
+func InputsOf(compiled *plan.Plan, placement *clusterv1beta1.Placement, decisions *hub.Decisions, all, own uint64) Inputs {
+	result := Inputs{compiled, hub.VersionOf(placement), decisions, own, 0}
 	spec := &placement.Spec
 	if compiled.Balances && (spec.NumberOfClusters != nil || len(compiled.Spread) > 0 || spec.SortBy == clusterv1beta1.PlacementSortByScore) {
 		result.all = all
@@ -66,41 +66,41 @@ func inputsOf(compiled *plan.Plan, placement *clusterv1beta1.Placement, decision
 	return result
 }
 
-// made returns what a result was made from, besides what is set by the caller. nil is never known again: something
+// NewLast returns what a result was made from, besides what is set by the caller. nil is never known again: something
 // has no version, or the hub has nothing of the Placement, and a decision has one object at least, so that something
 // has to be written.
-func made(from inputs, available *hub.Availability, now time.Time) *lastResult {
+func NewLast(from Inputs, available *hub.Availability, now time.Time) *Last {
 	if available.Fleeting || !from.placement.Rememberable() || from.own == 0 {
 		return nil
 	}
-	return &lastResult{inputs: from, at: now, available: available}
+	return &Last{Inputs: from, at: now, Available: available}
 }
 
-// mayStand reports whether a result may stand at a time, as far as its inputs and AddOnPlacementScores say.
-func (l *lastResult) mayStand(now inputs, at time.Time, scores cluster.ScoreFinder) bool {
-	return l.inputs == now && !at.Before(l.at) && (l.until.IsZero() || at.Before(l.until)) &&
-		(!l.plan.ReadsScores() || sameScores(l.scores, scores))
+// MayStand reports whether a result may stand at a time, as far as its inputs and AddOnPlacementScores say.
+func (l *Last) MayStand(now Inputs, at time.Time, scores cluster.ScoreFinder) bool {
+	return l.Inputs == now && !at.Before(l.at) && (l.Until.IsZero() || at.Before(l.Until)) &&
+		(!l.plan.ReadsScores() || sameScores(l.Scores, scores))
 }
 
-// readsTheSame reports whether the steps after the predicates read the same in the clusters that are available now, but
+// ReadsTheSame reports whether the steps after the predicates read the same in the clusters that are available now, but
 // for topologies.
-func (l *lastResult) readsTheSame(now *hub.Availability) bool {
-	return !now.Fleeting && (!l.namesSets || slices.Equal(now.Bound, l.available.Bound)) && now.SameSets(l.available) &&
-		slices.EqualFunc(now.Clusters, l.available.Clusters, l.alike)
+func (l *Last) ReadsTheSame(now *hub.Availability) bool {
+	return !now.Fleeting && (!l.NamesSets || slices.Equal(now.Bound, l.Available.Bound)) && now.SameSets(l.Available) &&
+		slices.EqualFunc(now.Clusters, l.Available.Clusters, l.alike)
 }
 
-// picksTheSame reports whether the same clusters are selected though some may be in other topologies. It notes these.
-func (l *lastResult) picksTheSame(now *hub.Availability, wanted *int32) bool {
+// PicksTheSame reports whether the same clusters are selected though some may be in other topologies. It notes these.
+func (l *Last) PicksTheSame(now *hub.Availability, wanted *int32) bool {
 	moved := l.moved(now.Clusters)
-	return len(moved) == 0 || l.ranking.PicksTheSame(moved, now.Clusters, wanted)
+	return len(moved) == 0 || l.Ranking.PicksTheSame(moved, now.Clusters, wanted)
 }
 
 // moved are the places of clusters that are in other topologies than before.
-func (l *lastResult) moved(clusters []*clusterv1.ManagedCluster) (moved []int) {
+func (l *Last) moved(clusters []*clusterv1.ManagedCluster) (moved []int) {
 	if len(l.plan.Spread) == 0 {
 		return nil
 	}
-	before := l.available.Clusters
+	before := l.Available.Clusters
 	for i, c := range clusters {
 		if c != before[i] && slices.ContainsFunc(l.plan.Spread, func(s spread.Constraint) bool {
 			one, is := s.Topology(before[i])
@@ -115,7 +115,7 @@ func (l *lastResult) moved(clusters []*clusterv1.ManagedCluster) (moved []int) {
 
 // alike reports whether two objects are versions of a cluster in which the steps after the predicates read the
 // same, but for topologies.
-func (l *lastResult) alike(a, b *clusterv1.ManagedCluster) bool {
+func (l *Last) alike(a, b *clusterv1.ManagedCluster) bool {
 	if a == b {
 		return true
 	}
@@ -129,7 +129,7 @@ func (l *lastResult) alike(a, b *clusterv1.ManagedCluster) bool {
 			return false
 		}
 	}
-	return len(l.plan.Groups) == 0 && !l.named || maps.Equal(a.Labels, b.Labels) && slices.Equal(a.Status.ClusterClaims, b.Status.ClusterClaims)
+	return len(l.plan.Groups) == 0 && !l.Named || maps.Equal(a.Labels, b.Labels) && slices.Equal(a.Status.ClusterClaims, b.Status.ClusterClaims)
 }
 
 func sameTaint(a, b clusterv1.Taint) bool {

@@ -199,7 +199,7 @@ func (r *run) choose(known *memory.Known, former *hub.Former) error {
 
 // filter returns the clusters that pass both filters, in order of their names.
 func (r *run) filter(verdicts []*verdict.Verdict, taints *filter.Tolerations) []*candidate.Candidate {
-	candidates, filtered := filter.ByPredicates(r.result.Available, verdicts, &r.found)
+	candidates, filtered := filter.Predicates{Verdicts: verdicts}.Filter(r.result.Available, &r.found)
 	r.result.Filters = append(r.result.Filters, filtered)
 	defer r.scheduler.observe(KindFilter, finding.TaintToleration)()
 	candidates, filtered = taints.Filter(candidates, &r.found.Next)

@@ -14,28 +14,38 @@ import (
 	"github.com/celset/celset/placement/internal/verdict"
 )
 
-// unfiltered is the verdict of no predicates.
+// Predicates is the filter Predicate of one Placement.
+type Predicates struct {
+	// Verdicts has the verdict of the predicates on each available cluster. It is empty if the Placement has no predicates.
+	Verdicts []*verdict.Verdict
+}
+
+// Describe says in a sentence which clusters the filter removes.
+func (Predicates) Describe() string {
+	return finding.Predicate + " removes clusters that match none of the predicates."
+}
+
+// unfiltered is the verdict on each cluster if there are no predicates.
 var unfiltered = &verdict.Verdict{Match: predicate.Match{Predicate: -1}}
 
-// ByPredicates makes a candidate of each available cluster that passes, in order of their names. There are no
-// verdicts for a Placement without predicates.
-func ByPredicates(available *hub.Availability, verdicts []*verdict.Verdict, found *finding.Findings) ([]*candidate.Candidate, candidate.Filtered) {
+// Filter returns a candidate for each available cluster that passes, in order of their names, and what it removed.
+func (p Predicates) Filter(available *hub.Availability, found *finding.Findings) ([]*candidate.Candidate, candidate.Filtered) {
 	filtered := candidate.Filtered{Filter: finding.Predicate}
 	passing := len(available.Clusters)
-	for _, v := range verdicts {
+	for _, v := range p.Verdicts {
 		if v.Reason != nil {
 			passing--
 		}
 	}
-	if removed := len(verdicts) - passing; removed > 0 {
+	if removed := len(p.Verdicts) - passing; removed > 0 {
 		filtered.Removed = make([]candidate.Removal, 0, removed)
 	}
 	var preReleases []string
 	made, passed := make([]candidate.Candidate, passing), make([]*candidate.Candidate, 0, passing)
 	for i, cluster := range available.Clusters {
 		v := unfiltered
-		if len(verdicts) > 0 {
-			v = verdicts[i]
+		if len(p.Verdicts) > 0 {
+			v = p.Verdicts[i]
 		}
 		if v.PreRelease {
 			preReleases = append(preReleases, fmt.Sprintf("%s (%.40q)", cluster.Name, cluster.Status.Version.Kubernetes))

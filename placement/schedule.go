@@ -28,13 +28,13 @@ import (
 	"github.com/celset/celset/placement/internal/verdict"
 )
 
-// Schedule decides one Placement. Neither it nor the snapshot is modified.
+// Schedule decides one Placement. It modifies neither the Placement nor the snapshot.
 //
 // An error means that the decision could not be made and should be tried again:
-// the context ended, or the snapshot could not be read. The result is there all
-// the same, with conditions to write and without a Decision. Anything wrong with
-// objects is no error but a result, also that evaluations take longer than they may:
-// than the Scheduler allows, or than ctx does if a [Deadline] ends it.
+// the context ended, or the snapshot could not be read. There is a result with an error,
+// too, with conditions to write and without a Decision. If something is wrong with
+// objects, that is no error but a result. So is an [Overrun]: evaluations took longer than
+// the Scheduler allows, or than ctx allows if a [Deadline] ends it.
 func (s *Scheduler) Schedule(ctx context.Context, placement *clusterv1beta1.Placement, snapshot *hub.Snapshot, now time.Time) (*Result, error) {
 	if s.observer == nil {
 		return s.decide(ctx, placement, snapshot, now)
@@ -94,25 +94,26 @@ func (s *Scheduler) newRun(ctx context.Context, placement *clusterv1beta1.Placem
 	return r
 }
 
-// tell writes what was found into the result.
+// tell writes the findings into the result.
 func (r *run) tell() {
 	r.result.Requeue, r.result.Warnings, r.result.OutOfRange = r.found.Next.Time, r.found.Warnings, r.found.OutOfRange
 	r.result.NamesSets = r.found.Sets
 	r.result.Reads.Computed = r.result.Reads.Computed || r.found.Scores
 }
 
-// inputs are those of the run.
+// inputs returns what the result depends on besides time, clusters and scores.
 func (r *run) inputs(compiled *plan.Plan) memory.Inputs {
 	return memory.InputsOf(compiled, r.placement, r.snapshot.Decisions, r.all, r.own)
 }
 
-// available finds what there is to choose from.
+// available finds the clusters that there are to choose from.
 func (r *run) available() (*hub.Availability, error) {
 	available, err := r.memberships.Available(r.placement, r.snapshot)
 	r.result.Available = available
 	return available, err
 }
 
+// schedule decides the Placement unless something keeps it from being decided.
 func (r *run) schedule(known *memory.Known) error {
 	compiled, spec := known.Plan, &r.placement.Spec
 	r.result.Reads, r.result.Prioritizers = compiled.Reads, compiled.Prioritizers
@@ -142,8 +143,8 @@ func (r *run) schedule(known *memory.Known) error {
 	}
 }
 
-// judge finds the verdicts of the predicates on all available clusters. same reports whether each says what the known
-// verdict on its cluster says.
+// judge finds the verdicts of the predicates on all available clusters. clock is the value of now() in expressions. same
+// reports whether each verdict says what the known verdict on its cluster says.
 func (r *run) judge(known *memory.Known, sameScores bool) (clock time.Time, same bool, err error) {
 	begun := known.Verdicts.BegunAt(r.now)
 	clock = cluster.Moment(begun, r.scheduler.tick)
@@ -153,7 +154,14 @@ func (r *run) judge(known *memory.Known, sameScores bool) (clock time.Time, same
 	return clock, same, err
 }
 
-// choose filters, ranks and picks.
+// choose decides a Placement that has clusters to choose from:
+//
+//  1. The predicates are judged on each available cluster.
+//  2. The filters make candidates of the clusters.
+//  3. If there was not enough time for all evaluations, the former decision stands.
+//  4. The prioritizers score the candidates, which are ranked and picked.
+//  5. If only failed evaluations leave no cluster, the former decision stands.
+//  6. Decisions are made of the picked candidates.
 func (r *run) choose(known *memory.Known, former *hub.Former) error {
 	end := r.scheduler.observe(KindFilter, finding.Predicate)
 	clock, _, err := r.judge(known, false)
@@ -229,7 +237,7 @@ func (r *run) decide(compiled *plan.Plan, former *hub.Former, selected []*candid
 	return of.Decide(r.timer.Parent, selected, &r.found.Next)
 }
 
-// made is what the result was made from, nil if the result can't be known again.
+// made returns what the result was made from, nil if that can't be compared with a later snapshot.
 func (r *run) made(compiled *plan.Plan, ranking *spread.Ranking) *memory.Last {
 	last := memory.NewLast(r.inputs(compiled), r.result.Available, r.now)
 	if last != nil {
@@ -239,8 +247,8 @@ func (r *run) made(compiled *plan.Plan, ranking *spread.Ranking) *memory.Last {
 	return last
 }
 
-// lost reports whether only failed evaluations keep clusters of the former decision
-// from staying, so that with them it would be empty because of an error.
+// lost reports whether the evaluation failed on a cluster of the former decision that would be selected otherwise. Then
+// an empty decision would be empty because of an error.
 func (r *run) lost(failed []candidate.Removal, taints *filter.Tolerations, former *hub.Former) bool {
 	if wanted := r.placement.Spec.NumberOfClusters; wanted != nil && *wanted == 0 {
 		return false

@@ -146,10 +146,10 @@ func (r *run) schedule(known *memory.Known) error {
 // judge finds the verdicts of the predicates on all available clusters. clock is the value of now() in expressions. same
 // reports whether each verdict says what the known verdict on its cluster says.
 func (r *run) judge(known *memory.Known, sameScores bool) (clock time.Time, same bool, err error) {
-	begun := known.Verdicts.BegunAt(r.now)
-	clock = cluster.Moment(begun, r.scheduler.tick)
+	firstAttempt := known.Verdicts.FirstAttempt(r.now)
+	clock = cluster.Moment(firstAttempt, r.scheduler.tick)
 	j := &verdict.Judge{Predicates: known.Plan.Predicates, Snapshot: r.snapshot, Now: r.now, Clock: clock, Timer: r.timer}
-	known.Verdicts, same, err = j.Find(known.Verdicts, r.result.Available.Clusters, begun, sameScores)
+	known.Verdicts, same, err = j.Find(known.Verdicts, r.result.Available.Clusters, firstAttempt, sameScores)
 	r.result.Evaluated, r.result.Remembered, r.result.Cost, r.result.Overrun = j.Evaluated, j.Remembered, j.Cost, j.Overrun
 	return clock, same, err
 }

@@ -82,47 +82,47 @@ func intoSlices(groups []piece, former []hub.FormerSlice, byScore bool) [][]*par
 	return result
 }
 
-// spot is where a cluster is among the members of the groups.
-type spot struct {
+// position is where a cluster is among the members of the groups.
+type position struct {
 	name         string
 	group, index int
 }
 
-// spots are those of all members, in order of their names.
-type spots struct {
-	all []spot
+// positions are those of all members, in order of their names.
+type positions struct {
+	all []position
 	// placed are, by group and index, the members that are in a slice.
 	placed [][]bool
 	// next is behind the one that was found last.
 	next int
 }
 
-func spotsOf(groups []piece) *spots {
+func positionsOf(groups []piece) *positions {
 	count := 0
 	for _, group := range groups {
 		count += len(group.members)
 	}
-	s := &spots{all: make([]spot, 0, count), placed: make([][]bool, len(groups))}
+	s := &positions{all: make([]position, 0, count), placed: make([][]bool, len(groups))}
 	for g, group := range groups {
 		s.placed[g] = make([]bool, len(group.members))
 		for i, m := range group.members {
-			s.all = append(s.all, spot{m.decision.ClusterName, g, i})
+			s.all = append(s.all, position{m.decision.ClusterName, g, i})
 		}
 	}
-	byName := func(a, b spot) int { return cmp.Compare(a.name, b.name) }
+	byName := func(a, b position) int { return cmp.Compare(a.name, b.name) }
 	if !slices.IsSortedFunc(s.all, byName) {
 		slices.SortFunc(s.all, byName)
 	}
 	return s
 }
 
-// find returns the spot of a cluster that is not placed yet. The clusters of a slice are in
+// find returns the position of a cluster that is not placed yet. The clusters of a slice are in
 // order, so that the next one is mostly the one that is asked for.
-func (s *spots) find(name string) (spot, bool) {
+func (s *positions) find(name string) (position, bool) {
 	if s.next == len(s.all) || s.all[s.next].name != name {
-		at, found := slices.BinarySearchFunc(s.all, name, func(of spot, name string) int { return cmp.Compare(of.name, name) })
+		at, found := slices.BinarySearchFunc(s.all, name, func(of position, name string) int { return cmp.Compare(of.name, name) })
 		if !found {
-			return spot{}, false
+			return position{}, false
 		}
 		s.next = at
 	}
@@ -134,25 +134,25 @@ func (s *spots) find(name string) (spot, bool) {
 // keep returns the slices that the groups have already, each with the clusters that
 // stay in it, and for each group the members that are in none of them.
 func keep(groups []piece, former []hub.FormerSlice) (parts [][]*part, waiting [][]int) {
-	spots := spotsOf(groups)
+	positions := positionsOf(groups)
 	parts, waiting = make([][]*part, len(groups)), make([][]int, len(groups))
 	for _, slice := range former {
-		group := groupNow(&slice, spots)
+		group := groupNow(&slice, positions)
 		if group < 0 || group >= len(groups) {
 			continue
 		}
 		p := &part{number: slice.Number, members: make([]int, 0, MaxSliceLength)}
 		for _, decision := range slice.Decisions {
 			// Each cluster is placed once, whatever the objects say.
-			if at, ok := spots.find(decision.ClusterName); ok && at.group == group && p.room() > 0 {
+			if at, ok := positions.find(decision.ClusterName); ok && at.group == group && p.room() > 0 {
 				p.members = append(p.members, at.index)
-				spots.placed[at.group][at.index] = true
+				positions.placed[at.group][at.index] = true
 			}
 		}
 		p.short = len(p.members) < len(slice.Decisions)
 		parts[group] = append(parts[group], p)
 	}
-	for g, placed := range spots.placed {
+	for g, placed := range positions.placed {
 		for i, is := range placed {
 			if !is {
 				waiting[g] = append(waiting[g], i)
@@ -164,10 +164,10 @@ func keep(groups []piece, former []hub.FormerSlice) (parts [][]*part, waiting []
 
 // groupNow is the group that most of the clusters are in. Of several it is the one
 // with the former index, as it is without any, else the first.
-func groupNow(s *hub.FormerSlice, spots *spots) int {
+func groupNow(s *hub.FormerSlice, positions *positions) int {
 	counts := map[int]int{}
 	for _, decision := range s.Decisions {
-		if at, ok := spots.find(decision.ClusterName); ok {
+		if at, ok := positions.find(decision.ClusterName); ok {
 			counts[at.group]++
 		}
 	}

@@ -17,21 +17,22 @@ import (
 	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
 )
 
-// Decisions are the PlacementDecisions of the hub, counted. They are kept up to
-// date object by object, so that Balance need not go through every decision of
-// every Placement each time. They are safe for concurrent use.
+// Decisions counts the PlacementDecisions of the hub. It is updated object by object,
+// so that the prioritizer Balance need not read every decision of every Placement. It is
+// safe for concurrent use.
 type Decisions struct {
 	mutex sync.RWMutex
-	// objects has every object as it was counted.
+	// objects has every object, as it was counted.
 	objects map[types.NamespacedName]counted
 	// placements has every Placement with objects.
 	placements map[types.NamespacedName]*objectsOf
-	// total is how often each cluster was chosen. It has no zeros.
+	// total maps a cluster to the number of decisions on it. It has no zeros.
 	total map[string]int
-	// version is another one after each change.
+	// version grows with each change.
 	version uint64
 }
 
+// counted is an object with its Placement.
 type counted struct {
 	placement types.NamespacedName
 	FormerSlice
@@ -40,24 +41,24 @@ type counted struct {
 // objectsOf are the objects of one Placement.
 type objectsOf struct {
 	names map[string]struct{}
-	// version is that of the last change of one of them.
+	// version is Decisions.version after the last change of one of the objects.
 	version uint64
 }
 
-// Former is what the PlacementDecisions of one Placement say.
+// Former is the former decision on one Placement, which its PlacementDecisions have.
 type Former struct {
-	// Decisions are those of all objects by cluster. An empty name is no decision; of
-	// several on one cluster the one in the last object counts.
+	// Decisions maps a cluster to the decision on it. If several objects have one, the last
+	// object counts. A decision without a name is ignored.
 	Decisions map[string]formerDecision
-	// Slices are the objects that have the name of a slice, in order of their numbers.
+	// Slices are the objects whose names have the number of a slice, in order of the numbers.
 	Slices []FormerSlice
 }
 
-// FormerSlice is what a PlacementDecision says now.
+// FormerSlice has the decisions of one PlacementDecision.
 type FormerSlice struct {
-	// Number is the one in its name.
+	// Number is the number in the name of the object.
 	Number int
-	// Group is the index in its label, -1 if there is none.
+	// Group is the index of the decision group in the label of the object, -1 if there is none.
 	Group     int
 	Decisions []clusterv1beta1.ClusterDecision
 }
@@ -68,13 +69,13 @@ func (f *Former) Chose(name string) bool {
 	return chosen
 }
 
-// formerDecision is the decision on a cluster, and how many there are.
+// formerDecision is the decision on a cluster. times is the number of decisions on it.
 type formerDecision struct {
 	clusterv1beta1.ClusterDecision
 	times int
 }
 
-// NewDecisions returns what the objects say.
+// NewDecisions returns the Decisions of some objects.
 func NewDecisions(objects ...*clusterv1beta1.PlacementDecision) *Decisions {
 	d := &Decisions{
 		objects:    map[types.NamespacedName]counted{},
@@ -126,7 +127,8 @@ func (d *Decisions) Delete(namespace, name string) {
 	d.remove(types.NamespacedName{Namespace: namespace, Name: name})
 }
 
-// Versions tell the states of all objects apart, and those of one Placement. The latter is zero if it has none.
+// Versions returns the version of all objects, and the version of those of one Placement, zero if it has none. After a
+// change a version is another one.
 func (d *Decisions) Versions(namespace, placement string) (all, own uint64) {
 	if d == nil {
 		return 0, 0
@@ -161,7 +163,7 @@ func add(counts map[string]int, name string, n int) {
 	}
 }
 
-// Former returns what the objects of one Placement say.
+// Former returns the former decision on a Placement.
 func (d *Decisions) Former(namespace, placement string) *Former {
 	if d == nil {
 		return &Former{}
@@ -200,8 +202,8 @@ func (d *Decisions) of(placement types.NamespacedName) []counted {
 	return result
 }
 
-// Others returns how often other Placements than one with these decisions chose each of n clusters, and the
-// most that they chose any cluster.
+// Others returns, for each of n clusters, the number of decisions of other Placements on it, and the largest such
+// number of any cluster. own is the former decision on the Placement that does not count.
 func (d *Decisions) Others(own *Former, clusters iter.Seq[*clusterv1.ManagedCluster], n int) (counts []int, most int) {
 	if d == nil {
 		return make([]int, n), 0
@@ -220,13 +222,12 @@ func (d *Decisions) Others(own *Former, clusters iter.Seq[*clusterv1.ManagedClus
 	return counts, most
 }
 
-// SliceName is the name of the PlacementDecision with a number, from 1.
+// SliceName returns the name of the PlacementDecision with a number, from 1.
 func SliceName(placement string, number int) string {
 	return placement + "-decision-" + strconv.Itoa(number)
 }
 
-// sliceNumber is the number in the name of a PlacementDecision, 0 if the name is
-// none that a Placement gives.
+// sliceNumber returns the number in the name of a PlacementDecision, 0 if SliceName returns no such name.
 func sliceNumber(placement, name string) int {
 	n, err := strconv.Atoi(strings.TrimPrefix(name, placement+"-decision-"))
 	if err != nil || n < 1 || SliceName(placement, n) != name {

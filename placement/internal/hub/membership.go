@@ -18,32 +18,33 @@ import (
 	clusterv1beta2 "open-cluster-management.io/api/cluster/v1beta2"
 )
 
-// Availability is what a Placement may choose from.
+// Availability has the clusters that a Placement may choose from.
 type Availability struct {
 	// Bound are the names of the ManagedClusterSets that exist and are bound to the
 	// namespace of the Placement, sorted.
 	Bound []string
-	// Eligible are those of them that the Placement wants, sorted.
+	// Eligible are the names in Bound that the Placement names too, sorted. If it names no set, all are eligible.
 	Eligible []string
 	// Clusters are the ManagedClusters of the eligible sets that are not being
 	// deleted, sorted by name.
 	Clusters []*clusterv1.ManagedCluster
-	// sets has for each of Clusters the index of the first of Eligible that it is in.
+	// sets has for each of Clusters the index of the first set in Eligible that the cluster is in.
 	sets []int32
-	// Fleeting is set if one of the clusters may be changed without being replaced.
-	Fleeting bool
+	// Transient is set if a cluster has no version, so that its object may be changed without being replaced.
+	Transient bool
 }
 
-// ClusterSet returns the first of the eligible sets that the cluster at an index is in.
+// ClusterSet returns the first eligible set that the cluster at an index is in.
 func (a *Availability) ClusterSet(i int) string { return a.Eligible[a.sets[i]] }
 
-// SameSets reports whether the eligible sets are those of another availability, and the cluster at each index is in
-// the same one.
+// SameSets reports whether two availabilities have the same eligible sets, and the clusters at each index are in the
+// same set.
 func (a *Availability) SameSets(other *Availability) bool {
 	return slices.Equal(a.Eligible, other.Eligible) && slices.Equal(a.sets, other.sets)
 }
 
-// Available returns what a Placement may choose from. A ManagedClusterSet that can't be understood is an error if it is eligible.
+// Available returns the clusters that a Placement may choose from. The error means that an eligible ManagedClusterSet is
+// invalid.
 func (m *Memberships) Available(placement *clusterv1beta1.Placement, snapshot *Snapshot) (*Availability, error) {
 	sets := boundSets(placement.Namespace, snapshot)
 	result := &Availability{}
@@ -57,13 +58,13 @@ func (m *Memberships) Available(placement *clusterv1beta1.Placement, snapshot *S
 	}
 	found, err := m.of(snapshot.Clusters, eligible)
 	if err == nil {
-		result.Clusters, result.sets, result.Fleeting = found.clusters, found.sets, found.fleeting
+		result.Clusters, result.sets, result.Transient = found.clusters, found.sets, found.transient
 	}
 	return result, err
 }
 
-// boundSets are looked up by the names of the bindings: spec.ClusterSet is equal to
-// it, or the binding is not valid.
+// boundSets returns the sets that are bound to a namespace. Only the name of a binding is read: if spec.clusterSet
+// differs from it, the binding is invalid.
 func boundSets(namespace string, snapshot *Snapshot) []*clusterv1beta2.ManagedClusterSet {
 	bound := map[string]bool{}
 	for _, binding := range snapshot.Bindings {
@@ -82,39 +83,39 @@ func boundSets(namespace string, snapshot *Snapshot) []*clusterv1beta2.ManagedCl
 	return result
 }
 
-// Which set a cluster is in is the same question for all Placements that may choose from the same sets, and there is
-// one answer for them: when a cluster changes, only that one is looked at.
-
-// mostMemberships is of how many combinations of sets that is remembered. Each takes 16 bytes a cluster.
+// mostMemberships is the number of combinations of sets that are remembered. Each takes 16 bytes a cluster.
 const mostMemberships = 16
 
-// Memberships are those of the clusters of one snapshot, by the sets.
+// Memberships remembers in which sets the clusters of the last snapshot are. All Placements that choose from the same sets
+// share a membership. If a cluster changes, only the sets of that cluster are found again.
 type Memberships struct {
 	mutex sync.Mutex
-	// clusters are those of the snapshot, sorted is the same list if they are sorted by name, each name once.
+	// clusters are the clusters of the snapshot. sorted has them sorted by name, each name once. It is the same list if
+	// that is sorted.
 	clusters, sorted []*clusterv1.ManagedCluster
-	known            map[string]*membership
+	// known has a membership for each combination of sets, by keyOf.
+	known map[string]*membership
 }
 
-// membership has the clusters that are in any of several sets and not being deleted, sorted by name, and for each
-// the index of the first set that it is in. It is not modified.
+// membership has the clusters that are in one of several sets and are not being deleted, sorted by name. For each cluster
+// it has the index of the first set that the cluster is in. It is not modified.
 type membership struct {
 	clusters []*clusterv1.ManagedCluster
 	sets     []int32
-	// all has the sets of all clusters of the snapshot, as many as there are for one that is in none.
+	// all has the index of the first set for each cluster of the snapshot. For a cluster in no set it is the number of sets.
 	all       []int32
 	selectors setSelectors
-	// fleeting is set if a cluster of the snapshot has no version, so that it may be changed without being replaced.
-	fleeting bool
+	// transient is set if a cluster of the snapshot has no version, so that it may be changed without being replaced.
+	transient bool
 }
 
 // of returns the membership of the clusters of a snapshot in some sets.
 func (m *Memberships) of(clusters []*clusterv1.ManagedCluster, sets []*clusterv1beta2.ManagedClusterSet) (*membership, error) {
-	key, fleeting := keyOf(sets)
+	key, transient := keyOf(sets)
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
 	m.follow(clusters)
-	if known := m.known[key]; known != nil && !fleeting {
+	if known := m.known[key]; known != nil && !transient {
 		return known, nil
 	}
 	selectors, err := selectorsOf(sets)
@@ -126,7 +127,7 @@ func (m *Memberships) of(clusters []*clusterv1.ManagedCluster, sets []*clusterv1
 		found.find(m.sorted, i)
 	}
 	found.choose(m.sorted)
-	if !found.fleeting && !fleeting {
+	if !found.transient && !transient {
 		if m.known == nil || len(m.known) >= mostMemberships {
 			m.known = map[string]*membership{}
 		}
@@ -135,8 +136,8 @@ func (m *Memberships) of(clusters []*clusterv1.ManagedCluster, sets []*clusterv1
 	return found, nil
 }
 
-// follow goes on to the clusters of another snapshot. Where these are versions of those of before, what is known of
-// the others is kept.
+// follow replaces the clusters by those of another snapshot. If both have the same names, only the sets of clusters that
+// have changed are found again.
 func (m *Memberships) follow(clusters []*clusterv1.ManagedCluster) {
 	if slices.Equal(m.clusters, clusters) {
 		return
@@ -155,15 +156,15 @@ func (m *Memberships) follow(clusters []*clusterv1.ManagedCluster) {
 		for _, i := range changed {
 			next.find(m.sorted, i)
 		}
-		if next.choose(m.sorted); !next.fleeting {
+		if next.choose(m.sorted); !next.transient {
 			known[key] = next
 		}
 	}
 	m.known = known
 }
 
-// changedIn returns the indices of those that are other objects than before. same is false if they are not versions
-// of the same clusters.
+// changedIn returns the indices of the clusters that are other objects than before. same reports whether both lists have
+// the same names.
 func changedIn(before, now []*clusterv1.ManagedCluster) (changed []int, same bool) {
 	if len(before) != len(now) {
 		return nil, false
@@ -180,14 +181,14 @@ func changedIn(before, now []*clusterv1.ManagedCluster) (changed []int, same boo
 	return changed, true
 }
 
-// keyOf names sets and their versions. fleeting is set if one has none.
-func keyOf(sets []*clusterv1beta2.ManagedClusterSet) (key string, fleeting bool) {
+// keyOf returns a key of sets and their versions. transient is set if a set has no version.
+func keyOf(sets []*clusterv1beta2.ManagedClusterSet) (key string, transient bool) {
 	var text strings.Builder
 	for _, set := range sets {
 		fmt.Fprintf(&text, "%s/%s/%s ", set.Name, set.UID, set.ResourceVersion)
-		fleeting = fleeting || set.ResourceVersion == ""
+		transient = transient || set.ResourceVersion == ""
 	}
-	return text.String(), fleeting
+	return text.String(), transient
 }
 
 // find finds the set of one of the clusters of a snapshot.
@@ -196,7 +197,7 @@ func (m *membership) find(clusters []*clusterv1.ManagedCluster, i int) {
 	if m.all[i] = int32(m.selectors.count); c.DeletionTimestamp.IsZero() {
 		m.all[i] = int32(m.selectors.find(c))
 	}
-	m.fleeting = m.fleeting || c.ResourceVersion == ""
+	m.transient = m.transient || c.ResourceVersion == ""
 }
 
 // choose lists the clusters of a snapshot that are in a set.

@@ -18,9 +18,9 @@ import (
 )
 
 // Snapshot is the hub at one moment: all that a decision is made from, besides
-// the Placement and the time. Nothing in it is modified, nor may it be later: an object
-// with UID and version that has changed is another object, with another version. Objects
-// that are nil, and all but one of several with the same name, are ignored.
+// the Placement and the time. Nothing in it may be modified, also later: after a change of
+// an object with UID and version there must be another object with another version. Objects
+// that are nil are ignored, and so are all but one of several objects with the same name.
 type Snapshot struct {
 	// Clusters are all ManagedClusters. In order of their names they need no sorting.
 	Clusters []*clusterv1.ManagedCluster
@@ -29,9 +29,9 @@ type Snapshot struct {
 	// Bindings are the ManagedClusterSetBindings, at least those of the namespace of
 	// the Placement.
 	Bindings []*clusterv1beta2.ManagedClusterSetBinding
-	// Scores finds AddOnPlacementScores; nil finds none. An error is taken for a
-	// failure of the snapshot, not for a missing object. For Scheduler.Unchanged, what is equal finds the
-	// same in every snapshot.
+	// Scores finds AddOnPlacementScores; nil finds none. An error means that the
+	// snapshot can't be read, not that there is no such object. Finders that are equal must find the same
+	// objects in all snapshots.
 	Scores cluster.ScoreFinder
 	// Decisions are the PlacementDecisions of all Placements; nil are none.
 	Decisions *Decisions
@@ -49,8 +49,8 @@ func (s *Snapshot) Score(namespace, name string) (*clusterv1alpha1.AddOnPlacemen
 	return object, nil
 }
 
-// A ScoreNamer is a [cluster.ScoreFinder] that has the names of all AddOnPlacementScores of a cluster. With it, a
-// condition says which one a misspelt name is meant for.
+// A ScoreNamer is a [cluster.ScoreFinder] that lists the AddOnPlacementScores of a cluster. With it, a condition can
+// suggest the name for which a misspelt one is meant.
 type ScoreNamer interface {
 	// ScoreNames returns the names in a namespace, in any order.
 	ScoreNames(namespace string) []string
@@ -69,7 +69,7 @@ func (s *Snapshot) ScoreNames(clusters iter.Seq[*clusterv1.ManagedCluster]) sets
 	return result
 }
 
-// Version tells the states of an object apart.
+// Version is the version of an object. After a change an object has another version.
 type Version struct {
 	uid      types.UID
 	resource string
@@ -80,5 +80,5 @@ func VersionOf(object metav1.Object) Version {
 	return Version{object.GetUID(), object.GetResourceVersion()}
 }
 
-// Rememberable reports whether two objects with this version must be equal.
+// Rememberable reports whether all objects with this version are equal. Objects that no API server has stored have no version.
 func (v Version) Rememberable() bool { return v.resource != "" }

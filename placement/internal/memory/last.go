@@ -19,39 +19,37 @@ import (
 	"github.com/celset/celset/placement/internal/spread"
 )
 
-// When a cluster changes, every Placement that may choose it has to be decided, and most of them would be decided as
-// before: most changes are a condition, or a version of an agent. If the hub has what the last result says, nothing
-// has changed since but some clusters, and these are alike in all that the Placement reads, then the last result
-// stands. What a Placement reads of a cluster is:
+// Last has the inputs of the last result of a Placement. After a change of a cluster, every Placement that may select it
+// has to be decided, and most decisions are the same: most changes are a condition, or the version of an agent. So the
+// last result holds if the hub has it, and if nothing has changed since but clusters, and nothing in these that the
+// Placement reads. A Placement reads of a cluster
 //
-//   - what the predicates say of it,
-//   - the set that it is in, and its taints,
+//   - the verdict of the predicates,
+//   - the set that the cluster is in, and its taints,
 //   - the amounts that prioritizers of the Placement read,
-//   - the labels and claims that it is spread over, if others would be selected because of them, and all of them if
-//     there are decision groups, or if a condition names what clusters have.
-
-// Last is what the last result of a Placement was made from.
+//   - its topologies, if other candidates would be picked because of them,
+//   - all labels and claims, if there are decision groups, or if a condition lists labels or claims.
 type Last struct {
 	Inputs
-	// Confirmed is set if nothing had to be written for it.
+	// Confirmed is set if the hub has the result.
 	Confirmed bool
 	// at is the time of the decision, Until the time at which its result may be another one, zero if there is none.
 	at, Until time.Time
-	// Available are the clusters that there were to choose from. Other Placements have the same ones.
+	// Available has the clusters that there were to choose from. Other Placements share them.
 	Available *hub.Availability
 	Scores    cluster.ScoreFinder
 	Ranking   *spread.Ranking
-	// Named is set if a condition names labels or claims of the clusters, NamesSets if it names the sets that are bound.
+	// Named is set if a condition lists labels or claims of the clusters, NamesSets if it lists the bound sets.
 	Named, NamesSets bool
 }
 
-// Inputs are what a result depends on besides time, clusters and scores.
+// Inputs are the inputs of a decision besides time, clusters and scores.
 type Inputs struct {
 	plan *plan.Plan
-	// placement has its status, too.
+	// placement is the version of the Placement. A change of its status is another version, too.
 	placement hub.Version
 	decisions *hub.Decisions
-	// own is the version of the PlacementDecisions of the Placement, all that of all, if they matter.
+	// own is the version of the PlacementDecisions of the Placement. all is the version of all, 0 if they don't matter.
 	own, all uint64
 }
 
@@ -66,36 +64,36 @@ func InputsOf(compiled *plan.Plan, placement *clusterv1beta1.Placement, decision
 	return result
 }
 
-// NewLast returns what a result was made from, besides what is set by the caller. nil is never known again: something
-// has no version, or the hub has nothing of the Placement, and a decision has one object at least, so that something
-// has to be written.
+// NewLast returns the inputs of a result, without the fields that the caller sets. It returns nil if the result can't
+// hold later: an object has no version, or the hub has no PlacementDecision of the Placement, so that one has to be
+// written.
 func NewLast(from Inputs, available *hub.Availability, now time.Time) *Last {
-	if available.Fleeting || !from.placement.Rememberable() || from.own == 0 {
+	if available.Transient || !from.placement.Rememberable() || from.own == 0 {
 		return nil
 	}
 	return &Last{Inputs: from, at: now, Available: available}
 }
 
-// MayStand reports whether a result may stand at a time, as far as its inputs and AddOnPlacementScores say.
+// MayStand reports whether the inputs, the AddOnPlacementScores and the time allow the result to hold still.
 func (l *Last) MayStand(now Inputs, at time.Time, scores cluster.ScoreFinder) bool {
 	return l.Inputs == now && !at.Before(l.at) && (l.Until.IsZero() || at.Before(l.Until)) &&
 		(!l.plan.ReadsScores() || sameScores(l.Scores, scores))
 }
 
-// ReadsTheSame reports whether the steps after the predicates read the same in the clusters that are available now, but
-// for topologies.
+// ReadsTheSame reports whether the steps after the predicates read the same of the clusters that are available now, except
+// topologies.
 func (l *Last) ReadsTheSame(now *hub.Availability) bool {
-	return !now.Fleeting && (!l.NamesSets || slices.Equal(now.Bound, l.Available.Bound)) && now.SameSets(l.Available) &&
-		slices.EqualFunc(now.Clusters, l.Available.Clusters, l.alike)
+	return !now.Transient && (!l.NamesSets || slices.Equal(now.Bound, l.Available.Bound)) && now.SameSets(l.Available) &&
+		slices.EqualFunc(now.Clusters, l.Available.Clusters, l.equivalent)
 }
 
-// PicksTheSame reports whether the same clusters are selected though some may be in other topologies. It notes these.
+// PicksTheSame reports whether the same clusters are picked with the topologies that they are in now.
 func (l *Last) PicksTheSame(now *hub.Availability, wanted *int32) bool {
 	moved := l.moved(now.Clusters)
 	return len(moved) == 0 || l.Ranking.PicksTheSame(moved, now.Clusters, wanted)
 }
 
-// moved are the places of clusters that are in other topologies than before.
+// moved returns the indices of the clusters that are in other topologies than before.
 func (l *Last) moved(clusters []*clusterv1.ManagedCluster) (moved []int) {
 	if len(l.plan.Spread) == 0 {
 		return nil
@@ -113,9 +111,8 @@ func (l *Last) moved(clusters []*clusterv1.ManagedCluster) (moved []int) {
 	return moved
 }
 
-// alike reports whether two objects are versions of a cluster in which the steps after the predicates read the
-// same, but for topologies.
-func (l *Last) alike(a, b *clusterv1.ManagedCluster) bool {
+// equivalent reports whether the steps after the predicates read the same of two versions of a cluster, except topologies.
+func (l *Last) equivalent(a, b *clusterv1.ManagedCluster) bool {
 	if a == b {
 		return true
 	}
@@ -136,7 +133,7 @@ func sameTaint(a, b clusterv1.Taint) bool {
 	return a.Key == b.Key && a.Value == b.Value && a.Effect == b.Effect && a.TimeAdded.Equal(&b.TimeAdded)
 }
 
-// sameScores compares what finds scores, as far as it can be compared.
+// sameScores reports whether two finders are comparable and equal.
 func sameScores(a, b cluster.ScoreFinder) bool {
 	if a == nil || b == nil {
 		return a == nil && b == nil

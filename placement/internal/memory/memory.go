@@ -45,7 +45,7 @@ type Known struct {
 	Generation int64
 	Plan       *plan.Plan
 	Verdicts   verdict.Verdicts
-	// Last is what the last result was made from. It is nil if something that was found since makes it another one.
+	// Last has the inputs of the last result. It is nil if the result does not hold any more.
 	Last *Last
 }
 
@@ -124,9 +124,8 @@ func (e *Entry) Release(known *Known) {
 	}
 }
 
-// size is an estimate of what is known of a Placement. It has the compiled expressions, which Placements with the
-// same ones share, and lists of clusters, which those that choose from the same sets share. The clusters
-// themselves are those of the snapshot.
+// size returns an estimate of the memory that is used. Placements with the same expressions share them, and Placements
+// that choose from the same sets share lists of clusters. The clusters themselves belong to the snapshot.
 func (k *Known) size() memo.Size {
 	size := memo.Size{Bytes: planBytes + k.Verdicts.Bytes + int(unsafe.Sizeof(Last{})), Parts: k.Plan.Parts}
 	lists := [][]*clusterv1.ManagedCluster{k.Verdicts.Of}
@@ -144,5 +143,5 @@ func (k *Known) size() memo.Size {
 	return size
 }
 
-// planBytes is about what a plan takes besides its expressions.
+// planBytes is an estimate of the memory that a plan takes besides its expressions.
 const planBytes = 4 << 10

@@ -17,7 +17,7 @@ import (
 
 const maxSpreadConstraints = 8
 
-// Constraint is one of them with its defaults.
+// Constraint is a spread constraint of a Placement, with its defaults.
 type Constraint struct {
 	Path    *field.Path
 	Key     string
@@ -26,6 +26,7 @@ type Constraint struct {
 	hard    bool
 }
 
+// Constraints returns the spread constraints of a policy.
 func Constraints(policy *clusterv1beta1.SpreadPolicy, wrong *finding.Misconfigurations) []Constraint {
 	path := field.NewPath("spec", "spreadPolicy", "spreadConstraints")
 	if n := len(policy.SpreadConstraints); n > maxSpreadConstraints {
@@ -66,7 +67,7 @@ func constraintOf(term *clusterv1beta1.SpreadConstraintsTerm, path *field.Path, 
 	}
 }
 
-// Topology is the value of a cluster that the constraint spreads over.
+// Topology returns the value of the label or claim of a cluster over which the constraint spreads.
 func (s *Constraint) Topology(of *clusterv1.ManagedCluster) (value string, present bool) {
 	if s.Claims {
 		return cluster.New(of).Claims().Lookup(s.Key)
@@ -74,7 +75,7 @@ func (s *Constraint) Topology(of *clusterv1.ManagedCluster) (value string, prese
 	return cluster.New(of).Labels().Lookup(s.Key)
 }
 
-// Matters reports whether constraints can make a difference to which of some candidates are selected.
+// Matters reports whether constraints can change the selection of at most limit candidates.
 func Matters(constraints []Constraint, limit, candidates int) bool {
 	return slices.ContainsFunc(constraints, func(s Constraint) bool { return s.hard || limit < candidates })
 }

@@ -7,25 +7,25 @@ import "github.com/celset/celset/placement/internal/candidate"
 
 import clusterv1 "open-cluster-management.io/api/cluster/v1"
 
-// Ranking is what picking depends on: the candidates in order of their rank, and in which topologies they are. It is
-// kept with the result, because a cluster that moves to another region concerns every Placement that is spread over
-// regions, and few of them select it: how clusters rank does not depend on where they are.
+// Ranking has the candidates in order of their rank, with their topologies: all on which picking depends. It is kept with
+// a result. A cluster that moves to another region concerns every Placement that is spread over regions, and changes the
+// selection of few of them. The ranks don't depend on topologies, so that only picking is repeated.
 type Ranking struct {
 	constraints []Constraint
-	// places are those of the candidates among the available clusters.
+	// places has the index of each candidate among the available clusters.
 	places []int32
-	// in has for each constraint the index of the topology of each candidate, absent for none.
+	// in has, for each constraint, the index of the topology of each candidate. It is absent if the candidate has none.
 	in [][]int32
-	// topologies are by constraint the values that some candidate has or had.
+	// topologies has, for each constraint, the values that some candidate has or had.
 	topologies []values
-	// picked are the ranks of the candidates that were selected.
+	// picked are the ranks of the candidates that were picked.
 	picked []int32
 }
 
-// absent is in place of the index of a cluster that is in no topology.
+// absent is the index of the topology of a cluster that is in none.
 const absent = -1
 
-// values are strings by the index that each got.
+// values numbers strings in the order in which they come.
 type values struct {
 	indexes map[string]int32
 	list    []string
@@ -55,7 +55,7 @@ func newRanking(constraints []Constraint, candidates []*candidate.Candidate) *Ra
 	return r
 }
 
-// move has a candidate in the topology of a constraint in which a version of its cluster is.
+// move sets the topology of a candidate for one constraint, from a version of its cluster.
 func (r *Ranking) move(constraint, rank int, of *clusterv1.ManagedCluster) {
 	r.in[constraint][rank] = absent
 	if value, present := r.constraints[constraint].Topology(of); present {
@@ -63,10 +63,10 @@ func (r *Ranking) move(constraint, rank int, of *clusterv1.ManagedCluster) {
 	}
 }
 
-// valueBytes is about what a value takes in a list and in a map, besides its text.
+// valueBytes is an estimate of the memory that a value takes in a list and in a map, besides its text.
 const valueBytes = 64
 
-// Bytes is about what is kept.
+// Bytes returns an estimate of the memory that the ranking takes.
 func (r *Ranking) Bytes() int {
 	bytes := 4 * len(r.places) * (1 + len(r.in))
 	for i := range r.topologies {

@@ -11,8 +11,8 @@ import (
 	"github.com/celset/celset/placement/internal/candidate"
 )
 
-// First marks the first candidates as selected, at most limit, and says of the others that no more are wanted. The
-// candidates are ranked.
+// First selects the first candidates, at most limit, and gives the others the reason Surplus. The candidates are ranked.
+// wanted is spec.numberOfClusters, 0 if the Placement wants all.
 func First(candidates []*candidate.Candidate, limit, wanted int) {
 	for i, c := range candidates {
 		if c.Selected = i < limit; !c.Selected {
@@ -21,8 +21,8 @@ func First(candidates []*candidate.Candidate, limit, wanted int) {
 	}
 }
 
-// Pick marks the candidates that are selected, at most limit, and says of the
-// others why they are not. The candidates are ranked.
+// Pick selects at most limit candidates, as far as the constraints allow, and gives the others a reason. The candidates
+// are ranked. wanted is spec.numberOfClusters, 0 if the Placement wants all.
 func Pick(constraints []Constraint, candidates []*candidate.Candidate, limit, wanted int) *Ranking {
 	r := newRanking(constraints, candidates)
 	s := newSpreading(r)
@@ -41,13 +41,14 @@ func Pick(constraints []Constraint, candidates []*candidate.Candidate, limit, wa
 	return r
 }
 
-// mostMoves is of how many clusters that have moved the ranks are looked for.
+// mostMoves is the number of moved clusters up to which PicksTheSame picks again.
 const mostMoves = 16
 
-// PicksTheSame reports whether the same clusters are selected when some of the available clusters are in other
-// topologies, and notes these; false says nothing. wanted is how many clusters the Placement wants, nil for all.
+// PicksTheSame reports whether the same candidates are picked after some of the available clusters have moved to other
+// topologies. If it returns false, the Placement must be decided. moved has the indices of the moved clusters. wanted is
+// spec.numberOfClusters.
 func (r *Ranking) PicksTheSame(moved []int, clusters []*clusterv1.ManagedCluster, wanted *int32) bool {
-	// Where fewer are selected, a condition says how many the constraints have removed.
+	// If fewer are selected, a condition has the number of candidates that the constraints removed.
 	if r == nil || len(moved) > mostMoves || len(r.picked) == 0 || wanted != nil && len(r.picked) < int(*wanted) {
 		return false
 	}
@@ -64,8 +65,8 @@ func (r *Ranking) PicksTheSame(moved []int, clusters []*clusterv1.ManagedCluster
 		}
 	}
 	s := newSpreading(r)
-	// If no candidate is in a topology, a condition says so. Values that no candidate has any more are dropped when the
-	// Placement is decided: a cluster may have another one each second.
+	// If no candidate is in a topology, a condition says so. Only a decision drops values that no candidate has any more,
+	// and a cluster may get a new value each second.
 	if slices.ContainsFunc(s.topologies, func(t topologies) bool { return t.few == 0 || len(t.values) > len(r.places)+mostMoves }) {
 		return false
 	}

@@ -11,33 +11,33 @@ import (
 	"github.com/celset/celset/placement/internal/candidate"
 )
 
-// spreading is the state of picking candidates, which are known by their ranks.
+// spreading is the state while candidates are picked. A candidate is given by its rank.
 type spreading struct {
 	constraints []Constraint
 	topologies  []topologies
-	// classes that have candidates left, in order of the rank of the first of these.
+	// classes are the classes that have candidates left, in order of the rank of the first candidate.
 	classes []*class
 }
 
-// topologies are those of one constraint, by the index that their values got.
+// topologies counts the picked clusters in the topologies of one constraint.
 type topologies struct {
 	values []string
-	// counts are how many clusters of each are picked, least is the smallest of them
-	// and few how many there are of the smallest. Those that no candidate is in have more than any.
+	// counts has the number of picked clusters in each topology. It is nowhere if no candidate is in the topology. least is
+	// the smallest count, and few is the number of topologies with that count.
 	counts     []int
 	least, few int
 }
 
-// class is the candidates that are in the same topologies.
+// class has the candidates that are in the same topologies.
 type class struct {
-	// in has for each constraint the index of the topology, absent for none.
+	// in has the index of the topology for each constraint. It is absent if there is none.
 	in []int32
-	// ranks are those of the candidates not yet picked, in order.
+	// ranks are the ranks of the candidates that are not picked yet, in order.
 	ranks  []int32
 	reason candidate.Reason
 }
 
-// newSpreading has all candidates to pick from.
+// newSpreading returns the state before the first candidate is picked.
 func newSpreading(r *Ranking) *spreading {
 	s := &spreading{constraints: r.constraints, topologies: make([]topologies, len(r.constraints))}
 	for i := range s.topologies {
@@ -106,11 +106,11 @@ func (s *spreading) best() int {
 	return best
 }
 
-// nowhere is the excess of a cluster that is in no topology.
+// nowhere is larger than any count or excess. It is the excess of a cluster that is in no topology.
 const nowhere = int(^uint(0) >> 1)
 
-// judge tells whether a cluster of the class may be picked, and by how much it
-// would exceed each maxSkew; fits if it does not.
+// judge reports whether a cluster of the class may be picked, and by how much it
+// would exceed each maxSkew. fits reports that it exceeds none.
 func (s *spreading) judge(class *class, excess *[maxSpreadConstraints]int) (allowed, fits bool) {
 	fits = true
 	for i := range s.constraints {
@@ -125,9 +125,9 @@ func (s *spreading) judge(class *class, excess *[maxSpreadConstraints]int) (allo
 	return true, fits
 }
 
-// over is by how much the skew of a constraint would exceed maxSkew if a cluster of
-// the class were picked, at most 0 if it would not. The fewest of a topology are
-// those before: the only topology that has so few may always have one more.
+// over returns by how much the skew of a constraint would exceed maxSkew if a cluster of
+// the class were picked. It is at most 0 if the skew would not. The smallest count is taken before the pick, so that
+// the only topology with the smallest count may always have one more.
 func (s *spreading) over(i int, class *class) int {
 	in := class.in[i]
 	if in == absent {
@@ -171,7 +171,7 @@ func (t *topologies) pick(in int32) {
 	}
 }
 
-// refusal says which constraint does not allow a class, nil if all do.
+// refusal returns the reason for which a constraint does not allow a class, nil if all allow it.
 func (s *spreading) refusal(of *class) candidate.Reason {
 	for i := range s.constraints {
 		c, t := &s.constraints[i], &s.topologies[i]

@@ -40,11 +40,11 @@ type Judge struct {
 	skipped int
 }
 
-// Find returns the verdicts on clusters, from those that are known where they hold. Verdicts on other clusters
-// are forgotten. same reports whether each verdict says what the known one on its cluster says.
-// begun is the time of the first attempt at the decision, sameScores is set if AddOnPlacementScores are known to be
-// those of before. After an error nothing is left of verdicts of which some are replaced.
-func (j *Judge) Find(known Verdicts, clusters []*clusterv1.ManagedCluster, begun time.Time, sameScores bool) (now Verdicts, same bool, err error) {
+// Find returns the verdicts on clusters: known ones that hold, and new ones on the other clusters. It overwrites known.
+// same reports whether each verdict says the same as the known verdict on its cluster. firstAttempt is the time of the
+// first attempt at the decision. sameScores is set if no AddOnPlacementScore has changed. With an error no verdict is
+// returned.
+func (j *Judge) Find(known Verdicts, clusters []*clusterv1.ManagedCluster, firstAttempt time.Time, sameScores bool) (now Verdicts, same bool, err error) {
 	if len(j.Predicates.Selectors) == 0 {
 		return Verdicts{}, true, j.Timer.Interrupted()
 	}
@@ -56,7 +56,7 @@ func (j *Judge) Find(known Verdicts, clusters []*clusterv1.ManagedCluster, begun
 		if before != nil {
 			holds, err := j.holds(before, now.Of[i], c, now.at, sameScores)
 			if err != nil {
-				return Verdicts{begun: known.begun}, false, err
+				return Verdicts{firstAttempt: known.firstAttempt}, false, err
 			}
 			if holds {
 				continue
@@ -64,7 +64,7 @@ func (j *Judge) Find(known Verdicts, clusters []*clusterv1.ManagedCluster, begun
 		}
 		is, err := j.evaluate(c)
 		if err != nil {
-			return Verdicts{begun: known.begun}, false, err
+			return Verdicts{firstAttempt: known.firstAttempt}, false, err
 		}
 		if before == nil || !before.saysTheSameAs(is) {
 			same = false
@@ -73,21 +73,21 @@ func (j *Judge) Find(known Verdicts, clusters []*clusterv1.ManagedCluster, begun
 		}
 		now.On[i], renewed = is, true
 	}
-	now.Of, now.at, now.begun = clusters, j.Clock, time.Time{}
+	now.Of, now.at, now.firstAttempt = clusters, j.Clock, time.Time{}
 	if renewed {
 		now.count()
 	}
 	if j.Overrun != nil {
-		now.begun = begun
+		now.firstAttempt = firstAttempt
 	}
 	j.Remembered = len(clusters) - j.Evaluated - j.skipped
 	return now, same, nil
 }
 
-// holds reports whether nothing that a verdict depends on has changed: object is what it was found of, at what
-// now() was.
+// holds reports whether a verdict still holds on a cluster. object is the version of the cluster on which the verdict was
+// found, and at was the value of now().
 func (j *Judge) holds(v *Verdict, object, cluster *clusterv1.ManagedCluster, at time.Time, sameScores bool) (bool, error) {
-	if v.fleeting || object != cluster && hub.VersionOf(object) != hub.VersionOf(cluster) || v.Timed && !at.Equal(j.Clock) {
+	if v.transient || object != cluster && hub.VersionOf(object) != hub.VersionOf(cluster) || v.Timed && !at.Equal(j.Clock) {
 		return false, nil
 	}
 	if sameScores {
@@ -105,13 +105,13 @@ func (j *Judge) holds(v *Verdict, object, cluster *clusterv1.ManagedCluster, at 
 	return true, nil
 }
 
-// evaluate asks the predicates. It fails if the context ends or the snapshot does;
-// a failed expression is a verdict, and so is that time was too short.
+// evaluate returns a new verdict on a cluster. The error means that the context ended, or that the snapshot could not
+// be read. A failed expression is a verdict, and so is an evaluation that was not done in time.
 func (j *Judge) evaluate(of *clusterv1.ManagedCluster) (*Verdict, error) {
 	if j.hurries() {
 		return j.late(of, nil), nil
 	}
-	j.recorder.reads, j.recorder.fleeting = nil, !hub.VersionOf(of).Rememberable()
+	j.recorder.reads, j.recorder.transient = nil, !hub.VersionOf(of).Rememberable()
 	match, late := j.Predicates.Match(j.Timer, of, cluster.Hub{Scores: &j.recorder, Now: j.Now, Clock: j.Clock})
 	if err := j.Timer.Interrupted(); err != nil {
 		return nil, err
@@ -124,13 +124,14 @@ func (j *Judge) evaluate(of *clusterv1.ManagedCluster) (*Verdict, error) {
 	if late != nil {
 		return j.late(of, late), nil
 	}
-	return j.share(Verdict{Match: match, reads: j.recorder.reads, fleeting: j.recorder.fleeting, PreRelease: j.Predicates.IsPreRelease(of)}), nil
+	return j.share(Verdict{Match: match, reads: j.recorder.reads, transient: j.recorder.transient, PreRelease: j.Predicates.IsPreRelease(of)}), nil
 }
 
-// mostShared is how many verdicts of a run are compared. They differ in what the evaluation cost, too.
+// mostShared is the number of verdicts with which a new one is compared. Verdicts differ in their cost, too.
 const mostShared = 64
 
-// share returns the verdict on a cluster before if it is the same: there are few, and many clusters.
+// share returns an earlier verdict that is the same as a new one, or a copy of the new one. There are many clusters, and
+// few different verdicts.
 func (j *Judge) share(found Verdict) *Verdict {
 	if found.isShared() {
 		for i := len(j.shared) - 1; i >= 0; i-- {
@@ -146,12 +147,12 @@ func (j *Judge) share(found Verdict) *Verdict {
 	return &kept
 }
 
-// maxLate is the number of evaluations that may take too long before no more are begun. The
-// condition names as many.
+// maxLate is the number of single evaluations that may take too long before the judge evaluates no more clusters. The
+// condition names as many clusters.
 const maxLate = finding.MostNamed
 
-// hurries reports whether no evaluation is to be begun any more: there is no time left, or
-// it is known already that it does not suffice.
+// hurries reports whether the judge must evaluate no more clusters, because there is no time left, or because too many
+// single evaluations took too long.
 func (j *Judge) hurries() bool {
 	if o := j.Overrun; o != nil && (!o.Evaluations || len(o.Late) >= maxLate) {
 		return true
@@ -163,8 +164,7 @@ func (j *Judge) hurries() bool {
 	return false
 }
 
-// overran notes that a limit is exceeded. That of single evaluations says more than that
-// of all.
+// overran notes that a limit is exceeded, unless one was exceeded before.
 func (j *Judge) overran(limit *deadline.Deadline) *Overrun {
 	if j.Overrun == nil {
 		j.Overrun = &Overrun{Limit: limit}
@@ -172,8 +172,8 @@ func (j *Judge) overran(limit *deadline.Deadline) *Overrun {
 	return j.Overrun
 }
 
-// late is the verdict on a cluster that was not evaluated in time: it is evaluated next time. failure is nil if
-// nothing was begun.
+// late returns the verdict on a cluster that was not evaluated in time, and is evaluated at the next attempt. failure is
+// nil if no evaluation of the cluster was started.
 func (j *Judge) late(of *clusterv1.ManagedCluster, failure error) *Verdict {
 	reason := &candidate.Late{}
 	if failure == nil {
@@ -182,16 +182,16 @@ func (j *Judge) late(of *clusterv1.ManagedCluster, failure error) *Verdict {
 		j.tooLong(of.Name, failure, reason)
 	}
 	j.Overrun.Pending++
-	return &Verdict{fleeting: true, Match: predicate.Match{Predicate: -1, Reason: reason}}
+	return &Verdict{transient: true, Match: predicate.Match{Predicate: -1, Reason: reason}}
 }
 
-// tooLong notes that an evaluation was ended, and by what.
+// tooLong notes which limit ended an evaluation, and at which expression.
 func (j *Judge) tooLong(name string, failure error, reason *candidate.Late) {
 	limit := deadline.In(failure)
 	overrun := j.overran(limit)
 	overrun.Late = append(overrun.Late, candidate.Removal{Cluster: name, Reason: reason})
-	// Another Deadline than that of the run is that of the evaluation, though the run may
-	// have none left either by now.
+	// If the Deadline is not the one of all evaluations, it is the one of this evaluation alone, even if both are exceeded
+	// by now.
 	reason.Limit, reason.Alone = limit.Limit, limit != j.Timer.Exceeded()
 	if reason.Alone {
 		overrun.Limit, overrun.Evaluations = limit, true
@@ -201,17 +201,17 @@ func (j *Judge) tooLong(name string, failure error, reason *candidate.Late) {
 	}
 }
 
-// recorder finds AddOnPlacementScores and notes which ones it was asked for.
+// recorder finds AddOnPlacementScores for expressions and notes which ones they read.
 type recorder struct {
 	snapshot *hub.Snapshot
 	now      time.Time
 	reads    []read
-	// fleeting is set if one has no version.
-	fleeting bool
-	err      error
+	// transient is set if the cluster or an object that was read has no version.
+	transient bool
+	err       error
 }
 
-// FindScore asks the snapshot.
+// FindScore returns an AddOnPlacementScore of the snapshot, nil if there is none.
 func (r *recorder) FindScore(namespace, name string) (*clusterv1alpha1.AddOnPlacementScore, error) {
 	object, err := r.snapshot.Score(namespace, name)
 	if err != nil {
@@ -219,7 +219,7 @@ func (r *recorder) FindScore(namespace, name string) (*clusterv1alpha1.AddOnPlac
 		return nil, err
 	}
 	read := readOf(name, object, r.now)
-	r.fleeting = r.fleeting || object != nil && !read.version.Rememberable()
+	r.transient = r.transient || object != nil && !read.version.Rememberable()
 	r.reads = append(r.reads, read)
 	return object, nil
 }

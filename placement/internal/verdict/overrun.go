@@ -3,25 +3,22 @@
 
 package verdict
 
-import "github.com/celset/celset/placement/internal/candidate"
+import (
+	"github.com/celset/celset/placement/internal/candidate"
+	"github.com/celset/celset/placement/internal/deadline"
+)
 
-import "github.com/celset/celset/placement/internal/deadline"
-
-// Time must not decide who is selected: a machine that is busy would deselect what an
-// idle one selects. So what is not evaluated in time is neither selected nor not
-// selected, and the former decision stands. What was evaluated is remembered, and the
-// next attempt goes on from there.
-
-// Overrun says that the evaluations took longer than they may.
+// Overrun says that the evaluations took longer than they may. Then the former decision
+// stands: otherwise a busy machine would deselect clusters that an idle one selects. The
+// verdicts that were found are remembered, and the next attempt goes on from there.
 type Overrun struct {
-	// Limit is the one that was exceeded: that of one evaluation, or of all together.
+	// Limit is the limit that was exceeded: of one evaluation, or of all together.
 	Limit *deadline.Deadline
-	// Evaluations tells that single evaluations took too long. They will do so again, so
-	// no attempt gets further than they do.
+	// Evaluations tells that single evaluations took too long. They will at each attempt,
+	// so that no attempt gets further.
 	Evaluations bool
-	// Late are the clusters that were being evaluated when that was found, with the
-	// reason [*Late].
+	// Late are the clusters whose evaluation was ended, each with a reason [*candidate.Late].
 	Late []candidate.Removal
-	// Pending is how many of the available clusters are not evaluated.
+	// Pending is the number of available clusters that are not evaluated.
 	Pending int
 }

@@ -17,40 +17,35 @@ import (
 	"github.com/celset/celset/placement/internal/predicate"
 )
 
-// What the predicates of a Placement say of a cluster depends on the spec of the Placement, the cluster, the
-// AddOnPlacementScores that its expressions looked for, whether these are expired, and the tick of the clock if
-// they read now(). A verdict is right as long as all of that is the same. One on an object without version is
-// found anew each time, and so is one that was not found in time.
-
-// Verdicts are what the predicates of a Placement say of some clusters.
+// Verdicts has the verdicts of the predicates of a Placement on some clusters.
 type Verdicts struct {
-	// Of are the clusters, sorted by name. The list is that of other Placements, too, and is not modified.
+	// Of are the clusters, sorted by name. Other Placements share the list, and it is not modified.
 	Of []*clusterv1.ManagedCluster
-	// On has one for each of them. Clusters of which the same was found share it.
+	// On has the verdict on each cluster, in the order of Of. Clusters with the same verdict share it.
 	On []*Verdict
-	// at is what now() was.
+	// at is the value of now() in the expressions.
 	at time.Time
-	// Bytes is about what on takes.
+	// Bytes is an estimate of the memory that On takes.
 	Bytes int
-	// begun is when the first of several attempts at a decision was made, zero if the last one has
-	// succeeded. All of them have the same now(): if it went on between them, answers that hold for a
-	// tick only would have to be found again and again, and never be there for all clusters.
-	begun time.Time
+	// firstAttempt is the time of the first attempt at a decision for which time was too short, zero if the last
+	// attempt succeeded. All attempts have the same now(). Otherwise verdicts that hold for one tick would be found
+	// again at each attempt, and never be there for all clusters.
+	firstAttempt time.Time
 }
 
-// longestDecision is the age of an unfinished decision at which the time goes on all the same.
+// longestDecision is the age at which an unfinished decision starts again, with another now().
 const longestDecision = time.Minute
 
-// BegunAt returns the time of the attempt with which a decision at a time goes on.
-func (v Verdicts) BegunAt(now time.Time) time.Time {
-	if since := now.Sub(v.begun); v.begun.IsZero() || since < 0 || since >= longestDecision {
+// FirstAttempt returns the time of the first attempt at an unfinished decision, now if there is none.
+func (v Verdicts) FirstAttempt(now time.Time) time.Time {
+	if since := now.Sub(v.firstAttempt); v.firstAttempt.IsZero() || since < 0 || since >= longestDecision {
 		return now
 	}
-	return v.begun
+	return v.firstAttempt
 }
 
-// Account adds up what the verdicts cost, and whether one has read now(). next gets the times at which
-// they may be other ones; tick is the next value of now().
+// Account returns the cost of all verdicts, and whether one of them has read now(). next gets the times at which
+// verdicts may change. tick is the next value of now().
 func (v Verdicts) Account(tick time.Time, next *finding.Wakeup) (cost uint64, timed bool) {
 	for _, is := range v.On {
 		cost += is.Cost
@@ -67,29 +62,29 @@ func (v Verdicts) Account(tick time.Time, next *finding.Wakeup) (cost uint64, ti
 	return cost, timed
 }
 
-// Verdict is what was found of a cluster.
+// Verdict is the result of all predicates on one cluster.
 type Verdict struct {
 	predicate.Match
+	// reads are the AddOnPlacementScores that the expressions read.
 	reads []read
-	// fleeting is set if something that it depends on has no version.
-	fleeting bool
-	// PreRelease is set if an expression compares with the release of the numbers of the cluster's version.
+	// transient is set if an object on which the verdict depends has no version.
+	transient bool
+	// PreRelease is set if the version of the cluster is a pre-release, and an expression compares it with the release.
 	PreRelease bool
-	// counted is set while it is known to be part of a count.
+	// counted is set while count runs, if the verdict is counted already.
 	counted bool
 }
 
-// read is an AddOnPlacementScore that was looked for. Its version is empty if there
-// was none.
+// read is an AddOnPlacementScore that an expression read. The version is empty if there is no such object.
 type read struct {
 	name    string
 	version hub.Version
-	// until is when it expires, zero if it doesn't or has.
+	// until is the time at which the object expires. It is zero if it never does, or if expired is set.
 	until   time.Time
 	expired bool
 }
 
-// readOf returns what was read of an AddOnPlacementScore, nil if there is none.
+// readOf returns the read of an AddOnPlacementScore. object is nil if there is none.
 func readOf(name string, object *clusterv1alpha1.AddOnPlacementScore, now time.Time) read {
 	result := read{name: name}
 	if object == nil {
@@ -104,8 +99,8 @@ func readOf(name string, object *clusterv1alpha1.AddOnPlacementScore, now time.T
 	return result
 }
 
-// alignedWith returns the verdicts with one for each of some clusters, nil where there is none on a cluster with
-// that name.
+// alignedWith returns the verdicts in the order of a list of clusters. The verdict is nil for a cluster with a name that
+// v does not have.
 func (v Verdicts) alignedWith(clusters []*clusterv1.ManagedCluster) Verdicts {
 	if slices.EqualFunc(v.Of, clusters, func(a, b *clusterv1.ManagedCluster) bool { return a == b || a.Name == b.Name }) {
 		return v
@@ -123,15 +118,14 @@ func (v Verdicts) alignedWith(clusters []*clusterv1.ManagedCluster) Verdicts {
 	return result
 }
 
-// What a verdict takes besides itself, measured: a reason with the path of the selector, and
-// the text of a failure.
+// Measured sizes of what a verdict refers to: a reason with the path of the selector, and the text of a failure.
 const (
 	reasonBytes  = 150
 	failureBytes = 1000
 	wordBytes    = int(unsafe.Sizeof(uintptr(0)))
 )
 
-// count estimates anew what the verdicts take.
+// count sets Bytes.
 func (v *Verdicts) count() {
 	v.Bytes = cap(v.On) * wordBytes
 	for _, is := range v.On {
@@ -152,15 +146,15 @@ func (v *Verdicts) count() {
 	}
 }
 
-// isShared reports whether a verdict depends on nothing but the version of the cluster, and may be that of others:
-// each failure names its cluster.
+// isShared reports whether other clusters may share the verdict. They may not if the verdict depends on
+// AddOnPlacementScores, or if it is a failure, which names the cluster.
 func (v *Verdict) isShared() bool {
 	_, failed := v.Reason.(*candidate.Failed)
-	return !failed && !v.fleeting && len(v.reads) == 0
+	return !failed && !v.transient && len(v.reads) == 0
 }
 
-// saysTheSameAs reports whether two verdicts lead to the same decision, the same words about it and the same time
-// at which it may be another one.
+// saysTheSameAs reports whether a decision with either verdict is the same, with the same messages and the same time at
+// which it may change.
 func (v *Verdict) saysTheSameAs(other *Verdict) bool {
 	return v.Predicate == other.Predicate && candidate.SameReason(v.Reason, other.Reason) && v.Timed == other.Timed && v.PreRelease == other.PreRelease &&
 		!slices.ContainsFunc(other.reads, func(r read) bool { return !r.until.IsZero() })

@@ -13,19 +13,19 @@ import (
 )
 
 // A cluster is found wherever it is, and once.
-func TestSpots(t *testing.T) {
+func TestPositions(t *testing.T) {
 	cases.Check(t, func(t *rapid.T) {
 		names := rapid.SliceOfNDistinct(rapid.StringMatching(`[a-c]{1,3}`), 0, 12, rapid.ID[string]).Draw(t, "names")
 		groups := make([]piece, 3)
-		want := map[string]spot{}
+		want := map[string]position{}
 		for _, name := range names {
 			g := rapid.IntRange(0, 2).Draw(t, "group")
-			want[name] = spot{name, g, len(groups[g].members)}
+			want[name] = position{name, g, len(groups[g].members)}
 			one := member{}
 			one.decision.ClusterName = name
 			groups[g].members = append(groups[g].members, one)
 		}
-		s := spotsOf(groups)
+		s := positionsOf(groups)
 		for range 30 {
 			name := rapid.OneOf(rapid.SampledFrom(append(names, "")), rapid.StringMatching(`[a-d]{1,3}`)).Draw(t, "name")
 			at, found := s.find(name)

@@ -19,15 +19,15 @@ import (
 	"github.com/celset/celset/placement/internal/verdict"
 )
 
-// unselected is what conditions say of clusters on which evaluations failed, where a decision is made.
+// unselected is the clause of conditions on clusters on which evaluations failed, if a decision is made.
 const unselected = ", which are not selected"
 
-// report writes what a run has to say into its result: conditions and warnings.
+// report writes conditions into the result of a Placement.
 type report struct {
 	result    *Result
 	placement *clusterv1beta1.Placement
 	now       time.Time
-	// found has the names that no cluster has.
+	// found has the missing names that conditions list.
 	found *finding.Findings
 }
 
@@ -46,17 +46,17 @@ func (r *report) configured(wrong finding.Misconfigurations) {
 		"Placement configurations check pass")
 }
 
-// misconfigured sets the condition PlacementSatisfied where the Placement can't be understood.
+// misconfigured sets the condition PlacementSatisfied of a misconfigured Placement.
 func (r *report) misconfigured() {
 	r.satisfied(metav1.ConditionFalse, wellknown.ReasonNotScheduled, "The Placement is misconfigured; "+r.result.standing())
 }
 
-// notEvaluated sets the condition PlacementEvaluationFailed where no predicate was asked about any cluster.
+// notEvaluated sets the condition PlacementEvaluationFailed if no cluster was evaluated.
 func (r *report) notEvaluated(why string) {
 	r.condition(wellknown.ConditionEvaluationFailed, metav1.ConditionFalse, wellknown.ReasonNotEvaluated, "Nothing was evaluated: "+why)
 }
 
-// evaluated sets the condition PlacementEvaluationFailed. Where the former decision stands, the clusters may be selected.
+// evaluated sets the condition PlacementEvaluationFailed. If the former decision stands, failed clusters may be selected.
 func (r *report) evaluated(failed []candidate.Removal, stands bool) {
 	if len(failed) == 0 {
 		r.condition(wellknown.ConditionEvaluationFailed, metav1.ConditionFalse, wellknown.ReasonEvaluationsSucceeded, "All evaluations succeeded")

@@ -27,49 +27,49 @@ const (
 	KindSpread      = "spread"
 )
 
-// Observer is told what runs, to measure how long it takes. The methods are called
+// Observer measures how long decisions and their steps take. The methods are called
 // concurrently and must not block.
 type Observer interface {
-	// ObservePlugin is called when a filter, a prioritizer or spreading starts, and
-	// what it returns when that ends.
+	// ObservePlugin is called when a filter, a prioritizer or spreading starts. The function
+	// that it returns is called when that ends.
 	ObservePlugin(kind, name string) (end func())
-	// ObserveSchedule is called when [Scheduler.Schedule] starts, and what it returns
-	// with the outcome when that ends.
+	// ObserveSchedule is called when [Scheduler.Schedule] starts. The function that it
+	// returns is called with the outcome.
 	ObserveSchedule() (end func(*Result, error))
 }
 
 const (
-	// DefaultEvaluationTimeout is how long the expressions of one predicate may take on
-	// one cluster. It is for what a limit on cost does not foresee. Most take some
-	// microseconds, a usual one that costs all that it may about 50 milliseconds of one
-	// core; cost alone would allow a quarter of a second.
+	// DefaultEvaluationTimeout limits the time of the expressions of one predicate on
+	// one cluster, beside the limit on their cost. Most take some microseconds. A usual
+	// expression at the limit of cost takes about 50 milliseconds of one core, and the most
+	// expensive one would take a quarter of a second.
 	DefaultEvaluationTimeout = 100 * time.Millisecond
-	// DefaultTimeout is how long all evaluations of one decision may take. Those of a
-	// usual Placement on thousands of clusters take milliseconds; regular expressions on
-	// ten thousand take half a second, and three times that on a machine that is busy.
+	// DefaultTimeout limits the time of all evaluations of one decision. Those of a
+	// usual Placement on thousands of clusters take milliseconds. Regular expressions on
+	// ten thousand clusters take half a second, and three times that on a busy machine.
 	DefaultTimeout = 5 * time.Second
 )
 
-// DefaultTick is how far apart two values of now() are.
+// DefaultTick is the time between two values of now().
 const DefaultTick = cluster.DefaultTick
 
 // Config describes a [Scheduler].
 type Config struct {
 	// Environment compiles the selectors; nil means one with defaults.
 	Environment *cluster.Environment
-	// Observer is told what runs; nil means nobody is.
+	// Observer measures decisions; nil means none.
 	Observer Observer
-	// EvaluationTimeout is how long the expressions of one predicate may take on one
-	// cluster; zero is without limit, for those who trust the expressions. How long all
-	// may take together is said by the context, see [With].
+	// EvaluationTimeout limits the time of the expressions of one predicate on one
+	// cluster; zero is no limit, for trusted expressions. The context limits the time of all
+	// evaluations, see [WithDeadline].
 	EvaluationTimeout time.Duration
-	// Tick is how far apart two values of now() in expressions are, in whole seconds: a Placement that reads it
-	// is decided again at each. Zero is [DefaultTick].
+	// Tick is the time between two values of now() in expressions, in whole seconds. A Placement that reads now()
+	// is decided again at each tick. Zero means [DefaultTick].
 	Tick time.Duration
 }
 
-// Scheduler decides Placements. What it remembers makes no difference: the same input
-// has the same result on every Scheduler. It is safe for concurrent use; calls for the
+// Scheduler decides Placements. Its memory changes no result: the same input
+// has the same result on every Scheduler. It is safe for concurrent use. Calls for the
 // same Placement wait for each other.
 type Scheduler struct {
 	environment *cluster.Environment
@@ -101,7 +101,7 @@ func NewScheduler(config Config) (*Scheduler, error) {
 	}, nil
 }
 
-// observe tells the observer that a plugin starts, and returns what is to be called when it ends.
+// observe calls the observer when a plugin starts, and returns the function to call when the plugin ends.
 func (s *Scheduler) observe(kind, name string) (end func()) {
 	if s.observer == nil {
 		return func() {}
@@ -109,15 +109,14 @@ func (s *Scheduler) observe(kind, name string) (end func()) {
 	return s.observer.ObservePlugin(kind, name)
 }
 
-// Prepared reports whether it is known what the spec of a Placement means, so that deciding it compiles
-// nothing.
+// Prepared reports whether the spec of a Placement is compiled, or has no expressions.
 func (s *Scheduler) Prepared(placement *clusterv1beta1.Placement) bool {
 	known := s.memory.Existing(placement.UID).Look()
 	return !plan.HasExpressions(&placement.Spec) || known.Plan != nil && known.Generation == placement.Generation
 }
 
-// Prepare finds out what the spec of a Placement means, for [Scheduler.Schedule]. Its expressions are
-// compiled in the turns of its namespace. The error is that of the context.
+// Prepare compiles the spec of a Placement for [Scheduler.Schedule], in the turns of its namespace. The error is that
+// of the context.
 func (s *Scheduler) Prepare(ctx context.Context, placement *clusterv1beta1.Placement) error {
 	entry, known, err := s.memory.Open(ctx, placement)
 	if err != nil {

@@ -13,8 +13,8 @@ import (
 	"github.com/celset/celset/placement/internal/memory"
 )
 
-// Confirm notes that the hub has what a result says of a Placement: nothing had to be written, neither
-// PlacementDecisions nor status. Until a decision is made again, [Scheduler.Unchanged] may spare it.
+// Confirm notes that the hub has a result: neither PlacementDecisions nor the status of the Placement had to be written.
+// Until the next decision [Scheduler.Unchanged] may report that none is needed.
 func (s *Scheduler) Confirm(placement *clusterv1beta1.Placement, result *Result) {
 	entry := s.memory.Existing(placement.UID)
 	if entry == nil || result.last == nil {
@@ -27,11 +27,10 @@ func (s *Scheduler) Confirm(placement *clusterv1beta1.Placement, result *Result)
 	}
 }
 
-// Unchanged reports whether deciding a Placement would change nothing: its last result is confirmed
-// ([Scheduler.Confirm]) and stands. false says nothing: then the Placement has to be decided. What Balance says of
-// clusters that are selected anyway may be other scores. requeue is that of the last result: when time changes
-// something at the earliest, zero if never. Evaluations are bounded as those of [Scheduler.Schedule] are, and
-// remembered.
+// Unchanged reports whether a decision on a Placement would change nothing, because its last result is confirmed
+// ([Scheduler.Confirm]) and still holds. If it returns false, the Placement has to be decided. Scores of Balance may differ
+// for clusters that are selected anyway. requeue is [Result.Requeue] of the last result. Evaluations have the limits of
+// [Scheduler.Schedule], and are remembered.
 func (s *Scheduler) Unchanged(ctx context.Context, placement *clusterv1beta1.Placement, snapshot *hub.Snapshot, now time.Time) (unchanged bool, requeue time.Time) {
 	entry := s.memory.Existing(placement.UID)
 	if entry == nil {
@@ -52,7 +51,8 @@ func (s *Scheduler) Unchanged(ctx context.Context, placement *clusterv1beta1.Pla
 	return true, known.Last.Until
 }
 
-// stands reports whether the last result stands, and goes on from the clusters that there are now.
+// stands reports whether the last result holds. Then the clusters of the snapshot are those with which the next snapshot is
+// compared.
 func (r *run) stands(known *memory.Known) bool {
 	last := known.Last
 	if !last.MayStand(r.inputs(known.Plan), r.now, r.snapshot.Scores) {

@@ -17,11 +17,11 @@ import (
 	"github.com/celset/celset/placement/internal/plan"
 )
 
-// Responsible tells whether a Placement is to be decided at all: it is not being
-// deleted, and either it has [wellknown.AnnotationPlacement] or all are to be decided but those
-// with [clusterv1beta1.PlacementDisableAnnotation]. The latter keeps other
-// schedulers off, so on a shared hub a Placement has both. PlacementDecisions of a
-// Placement that is nobody's business are left as they are.
+// Responsible reports whether a Placement is to be decided. A Placement that is being deleted
+// is not. Any other is decided if it has [wellknown.AnnotationPlacement], or if all are decided
+// and it does not have [clusterv1beta1.PlacementDisableAnnotation]. The latter keeps other
+// schedulers off, so that on a shared hub a Placement has both. PlacementDecisions of other
+// Placements are left as they are.
 func Responsible(placement *clusterv1beta1.Placement, all bool) bool {
 	switch {
 	case placement == nil || !placement.DeletionTimestamp.IsZero():
@@ -46,9 +46,9 @@ func (s *Scheduler) Validate(ctx context.Context, placement *clusterv1beta1.Plac
 	return append(slices.Clone(compiled.Wrong), plan.WrongMetadata(placement)...), nil
 }
 
-// Doubts returns what is valid and hardly meant: expressions that may be too expensive on large clusters, by an estimate
-// that assumes how large clusters are, and fields that no ManagedCluster has. Each has the path of its expression. The
-// error is that of the context.
+// Doubts returns what is valid and probably a mistake: expressions that may be too expensive on large clusters, by an
+// estimate of the sizes of clusters, and fields that no ManagedCluster has. Each has the path of its expression. The error
+// is that of the context.
 func (s *Scheduler) Doubts(ctx context.Context, placement *clusterv1beta1.Placement) ([]*cluster.Error, error) {
 	compiled, err := plan.Compile(ctx, s.environment, placement)
 	if err != nil {

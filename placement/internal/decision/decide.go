@@ -15,13 +15,13 @@ import (
 	"github.com/celset/celset/placement/internal/hub"
 )
 
-// Inputs is what decisions on selected clusters are made from.
+// Inputs are the inputs of a decision on one Placement, besides the selected clusters.
 type Inputs struct {
 	Placement *clusterv1beta1.Placement
 	// Former is the former decision.
 	Former *hub.Former
 	Groups []GroupSelector
-	// ScoreRateLimit is the time for which recorded scores stay.
+	// ScoreRateLimit is the time for which scores stay in PlacementDecisions if the same clusters are selected.
 	ScoreRateLimit time.Duration
 	Now            time.Time
 }
@@ -31,8 +31,8 @@ func (d *Inputs) byScore() bool {
 	return d.Placement.Spec.SortBy == clusterv1beta1.PlacementSortByScore
 }
 
-// Decide makes decisions of the selected candidates, which are sorted by name. next gets the time at which recorded
-// scores may be updated.
+// Decide returns the decision for the selected candidates, which are sorted by name. next gets the time at which the
+// scores in PlacementDecisions may be updated.
 func (d *Inputs) Decide(ctx context.Context, selected []*candidate.Candidate, next *finding.Wakeup) *Decision {
 	result := &Decision{Clusters: len(selected)}
 	members := d.members(selected, next)
@@ -57,6 +57,7 @@ func (d *Inputs) Decide(ctx context.Context, selected []*candidate.Candidate, ne
 	return result
 }
 
+// sliceOf returns the slice with the members of a part.
 func sliceOf(placement string, members []member, p *part) Slice {
 	result := Slice{
 		Name:      hub.SliceName(placement, p.number),
@@ -68,8 +69,8 @@ func sliceOf(placement string, members []member, p *part) Slice {
 	return result
 }
 
-// members pairs the candidates with their decisions. The scores are those that are
-// recorded already, where these may not be updated yet.
+// members returns the candidates with their decisions. If scores may not be updated yet, they are those of the
+// former decision.
 func (d *Inputs) members(selected []*candidate.Candidate, next *finding.Wakeup) []member {
 	result, limited := make([]member, len(selected)), d.limited(selected, next)
 	reasons, because, reason := map[why]string{}, why{}, ""
@@ -78,7 +79,7 @@ func (d *Inputs) members(selected []*candidate.Candidate, next *finding.Wakeup) 
 		if limited {
 			score = d.Former.Decisions[c.Cluster.Name].Score
 		}
-		// That of the one before is that of most.
+		// Most clusters have the reason of the cluster before.
 		if own := (why{c.ClusterSet, c.Predicate}); i == 0 || own != because {
 			if _, known := reasons[own]; !known {
 				reasons[own] = own.String()
@@ -90,8 +91,8 @@ func (d *Inputs) members(selected []*candidate.Candidate, next *finding.Wakeup) 
 	return result
 }
 
-// limited tells whether the recorded scores must stay: the same clusters are
-// selected, and their scores were updated less than spec.ScoreRateLimit ago. next gets the time when that is over.
+// limited reports whether the scores of the former decision must stay: the same clusters are selected, and their scores
+// were updated less than spec.scoreRateLimit ago. next gets the time at which scores may be updated.
 func (d *Inputs) limited(selected []*candidate.Candidate, next *finding.Wakeup) bool {
 	last := d.Placement.Status.LastScoreUpdateTime
 	if last == nil || last.After(d.Now) || len(selected) != len(d.Former.Decisions) {
@@ -115,8 +116,8 @@ func (d *Inputs) limited(selected []*candidate.Candidate, next *finding.Wakeup) 
 	return differ
 }
 
-// why is why a cluster is selected. Scores are no part of it: they change more often
-// than reasons should.
+// why is the reason for which a cluster is selected, as a decision has it. Scores are no part of it: they change more
+// often than reasons should.
 type why struct {
 	set       string
 	predicate int
@@ -130,5 +131,5 @@ func (w why) String() string {
 	return "in ManagedClusterSet " + w.set + ", matches spec.predicates[" + strconv.Itoa(w.predicate) + "]"
 }
 
-// DefaultScoreRateLimit is what the API server sets.
+// DefaultScoreRateLimit is the default of spec.scoreRateLimit in the API server.
 const DefaultScoreRateLimit = time.Minute

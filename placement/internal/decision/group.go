@@ -41,7 +41,7 @@ func GroupsOf(environment *cluster.Environment, strategy *clusterv1beta1.GroupSt
 		for _, message := range validation.IsValidLabelValue(from.GroupName) {
 			wrong.Add(finding.DecisionGroups, at.Child("groupName"), fmt.Sprintf("%q: %s", from.GroupName, message))
 		}
-		// It has no expressions, which would have to be waited for.
+		// The selector has no expressions, so that compiling it waits for nothing.
 		selector, err := environment.Compile(context.Background(), clusterv1beta1.ClusterSelector{
 			LabelSelector: from.ClusterSelector.LabelSelector,
 			ClaimSelector: from.ClusterSelector.ClaimSelector,
@@ -54,8 +54,8 @@ func GroupsOf(environment *cluster.Environment, strategy *clusterv1beta1.GroupSt
 	return result
 }
 
-// groupLength is how many of the selected clusters a group may have: all of them
-// if nothing sensible is said.
+// groupLength returns the number of selected clusters that a group may have. It is the number of all if the field is not
+// set, or out of range.
 func groupLength(of intstr.IntOrString, selected int) (int, error) {
 	length, err := intstr.GetScaledValueFromIntOrPercent(&of, selected, true)
 	if err != nil {
@@ -67,7 +67,7 @@ func groupLength(of intstr.IntOrString, selected int) (int, error) {
 	return length, nil
 }
 
-// piece is a decision group that has its clusters.
+// piece is a decision group with its clusters.
 type piece struct {
 	name    string
 	members []member
@@ -79,9 +79,8 @@ type member struct {
 	decision  clusterv1beta1.ClusterDecision
 }
 
-// divide makes groups of the selected clusters, in their order: those that the Placement asks for,
-// in its order, then one of the others, each cut to the length of groups. There is
-// always a group, if need be an empty one.
+// divide returns the groups of the selected clusters: the groups of the Placement in its order, then one of the other
+// clusters. Longer groups are cut. If there are no clusters, there is one empty group.
 func divide(ctx context.Context, members []member, groups []GroupSelector, clustersPerGroup intstr.IntOrString, now time.Time) []piece {
 	length, err := groupLength(clustersPerGroup, len(members))
 	if err != nil {
@@ -105,7 +104,7 @@ func divide(ctx context.Context, members []member, groups []GroupSelector, clust
 	return result
 }
 
-// split separates the members that a selector without CEL matches; it can't fail.
+// split separates the members that a selector matches from the others. A selector without expressions never fails.
 func split(ctx context.Context, selector *cluster.Selector, members []member, now time.Time) (matching, others []member) {
 	for _, m := range members {
 		if verdict, err := selector.Match(ctx, cluster.New(m.candidate.Cluster), cluster.Hub{Now: now}); err == nil && verdict.Matches {
@@ -117,7 +116,7 @@ func split(ctx context.Context, selector *cluster.Selector, members []member, no
 	return matching, others
 }
 
-// orderByScore sorts members, which are sorted by name, by their scores, the highest first.
+// orderByScore sorts members by their scores, the highest first. Members with the same score stay in order of their names.
 func orderByScore(members []member) {
 	slices.SortStableFunc(members, func(a, b member) int { return cmp.Compare(b.decision.Score, a.decision.Score) })
 }

@@ -10,45 +10,47 @@ import (
 	"github.com/celset/celset/placement/internal/hub"
 )
 
-// A group is cut into slices in order of names only once. If it always were, one
-// cluster that goes would move all later ones, and every later PlacementDecision of
-// the group would be written. So a cluster that stays in its group stays in its
-// slice:
+// A group is cut into slices in order of names only once. If it were cut again at each
+// decision, a cluster that leaves would move all later clusters, and every later
+// PlacementDecision of the group would be written. So a cluster that stays in its group stays
+// in its slice:
 //
-//   - A former slice belongs to the group that most of its clusters are in now.
-//   - One that goes leaves a gap. New ones fill gaps, first where one went, then in the
-//     slices with the fewest clusters; what is left over makes new slices.
-//   - When the clusters of the emptiest slices, up to compactionWidth of them, have room
-//     in one slice less, one goes and its clusters move to the others. It is never the
-//     first slice of the group: some look for the first PlacementDecision by name.
+//  1. A former slice belongs to the group in which most of its clusters are now.
+//  2. A cluster that leaves makes a gap. New clusters fill gaps, first in slices that a
+//     cluster has left, then in the slices with the fewest clusters. The other new clusters
+//     get new slices.
+//  3. If the clusters of the emptiest slices, at most compactionWidth, fit into one slice
+//     less, one slice is removed and its clusters move to the others. The first slice of the
+//     group stays: some programs read the first PlacementDecision by its name.
 //
-// The change of one cluster so writes at most compactionWidth objects of a group.
-// The last rule also bounds how many slices n clusters have: if s slices are left,
-// any w = min(compactionWidth, s) of them have more than 100(w-1) clusters together.
-// Up to compactionWidth slices are therefore as few as possible, and more than that
-// fewer than n/100 * w/(w-1), which is one for 80 clusters.
+// So the change of one cluster writes at most compactionWidth objects of a group. Rule 3 also
+// bounds the number of slices: if s slices are left, any w = min(compactionWidth, s) of them
+// have more than 100(w-1) clusters together. So up to compactionWidth slices are as few as
+// possible. A larger number for n clusters is less than n/100 * w/(w-1), a slice for 80
+// clusters.
 //
-// Sorted by score a group is cut anew each time: who asks for that order wants it
-// in the group and not only in each slice, and scores that change alone are written
-// no more often than spec.ScoreRateLimit allows.
+// A group that is sorted by score is cut again at each decision. That order holds for the
+// whole group and not only in each slice. Scores that change alone are written no more often
+// than spec.scoreRateLimit allows.
 
-// MaxSliceLength is how many clusters one PlacementDecision may have.
+// MaxSliceLength is the number of clusters that one PlacementDecision may have.
 const MaxSliceLength = 100
 
-// compactionWidth is how many slices one compaction may write, the one that goes
+// compactionWidth is the number of slices that one compaction may write, the removed slice
 // included.
 const compactionWidth = 5
 
-// part is a slice that is filled.
+// part is a slice that is being filled.
 type part struct {
-	// number is the one in its name; 0 is a new slice.
+	// number is the number in the name of the slice, 0 for a new slice.
 	number int
 	// members are indices of members of the group.
 	members []int
-	// short tells that a cluster has gone, so that it is written in any case.
+	// short tells that a cluster has left the slice, so that it is written in any case.
 	short bool
 }
 
+// room returns the number of clusters that fit into the slice.
 func (p *part) room() int { return MaxSliceLength - len(p.members) }
 
 // take moves as many members into the part as have room, and returns the others.
@@ -58,8 +60,7 @@ func (p *part) take(members []int) []int {
 	return members[n:]
 }
 
-// intoSlices makes the slices of each group, in order of their numbers, from those that
-// there are.
+// intoSlices returns the slices of each group, in order of their numbers. former are the slices that there are.
 func intoSlices(groups []piece, former []hub.FormerSlice, byScore bool) [][]*part {
 	result, waiting := keep(groups, former)
 	for i := range groups {

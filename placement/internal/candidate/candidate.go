@@ -11,29 +11,33 @@ import (
 	"github.com/celset/celset/placement/internal/hub"
 )
 
-// Candidate is a cluster that passed the filters.
+// Candidate is a cluster that passed the filters. Filters, prioritizers and spreading fill its
+// fields in this order.
 type Candidate struct {
+	// Cluster is the object of the cluster.
 	Cluster *clusterv1.ManagedCluster
-	// ClusterSet is the first of the eligible ManagedClusterSets that it is in.
+	// ClusterSet is the first eligible ManagedClusterSet that the cluster is in.
 	ClusterSet string
-	// Predicate is the index of the first predicate that matches it, -1 if the
-	// Placement has none.
+	// Predicate is the index of the first predicate that matches the cluster, -1 if the
+	// Placement has no predicates.
 	Predicate int
-	// Scores are those of the result's prioritizers, in their order, before weighting.
+	// Avoided is the first taint with the effect PreferNoSelect that is not tolerated, nil if
+	// there is none. Of candidates with the same total, those without such a taint come first.
+	Avoided *clusterv1.Taint
+
+	// Scores are the scores of the prioritizers of the result, in their order, before weighting.
 	Scores []int64
 	// Total is the sum of the weighted scores.
 	Total int64
-	// Avoided is the first taint with the effect PreferNoSelect that is not tolerated.
-	// Among candidates with the same total those without one come first.
-	Avoided *clusterv1.Taint
+
 	// Selected tells that the decision has the cluster.
 	Selected bool
-	// Reason says why it is not selected; nil if it is.
+	// Reason says why the cluster is not selected; nil if it is.
 	Reason Reason
 
-	// place is the index of the cluster among the available ones, which are in order of their names.
+	// place is the index of the cluster among the available clusters, which are in order of their names.
 	place int32
-	// tie is the lot that the cluster has drawn.
+	// tie is the random number by which candidates with the same total are ranked, 0 if that is not asked for.
 	tie uint64
 }
 
@@ -42,10 +46,10 @@ func New(available *hub.Availability, i, predicate int) Candidate {
 	return Candidate{Cluster: available.Clusters[i], ClusterSet: available.ClusterSet(i), Predicate: predicate, place: int32(i)}
 }
 
-// At returns the index of the cluster among the available ones.
+// At returns the index of the cluster among the available clusters.
 func (c *Candidate) At() int32 { return c.place }
 
-// ClustersIn lists the clusters of candidates, in their order.
+// ClustersIn iterates over the clusters of candidates, in their order.
 func ClustersIn(candidates []*Candidate) iter.Seq[*clusterv1.ManagedCluster] {
 	return func(yield func(*clusterv1.ManagedCluster) bool) {
 		for _, c := range candidates {
@@ -56,11 +60,11 @@ func ClustersIn(candidates []*Candidate) iter.Seq[*clusterv1.ManagedCluster] {
 	}
 }
 
-// Filtered is what one filter did.
+// Filtered says what one filter did.
 type Filtered struct {
-	// Filter is its name: Predicate or TaintToleration.
+	// Filter is the name of the filter: Predicate or TaintToleration.
 	Filter string
-	// Removed are the clusters that it removed, sorted by name.
+	// Removed are the clusters that the filter removed, sorted by name.
 	Removed []Removal
 }
 

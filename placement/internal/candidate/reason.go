@@ -44,7 +44,7 @@ type Untolerated struct {
 type NoTopology struct {
 	// Constraint leads to the spread constraint.
 	Constraint *field.Path
-	// Key is that of the label or claim.
+	// Key is the key of the label or claim.
 	Key string
 }
 
@@ -52,10 +52,10 @@ type NoTopology struct {
 type Skewed struct {
 	// Constraint leads to the spread constraint.
 	Constraint *field.Path
-	// Key is that of the label or claim, Value its value.
+	// Key is the key of the label or claim, Value its value.
 	Key, Value string
-	// Count is how many of its clusters are selected, Least how many of the topology
-	// with the fewest, MaxSkew the most that these may differ.
+	// Count is the number of selected clusters in the topology, Least the number in the topology
+	// with the fewest. MaxSkew is the largest difference that is allowed.
 	Count, Least, MaxSkew int
 }
 
@@ -67,9 +67,9 @@ type Surplus struct {
 
 // Late is the reason of a cluster that was not evaluated in time.
 type Late struct {
-	// Expression leads to the one that was being evaluated; nil if none was begun.
+	// Expression leads to the expression that was being evaluated; nil if the evaluation was not started.
 	Expression *field.Path
-	// Limit is the one that was exceeded, Alone whether by this evaluation alone.
+	// Limit is the limit that was exceeded. Alone tells that it is the limit of one evaluation, not of all.
 	Limit time.Duration
 	Alone bool
 }
@@ -91,7 +91,7 @@ func (u *Unmatched) String() string {
 	return "does not match " + strings.Join(parts, ", nor ")
 }
 
-// String is the errors.
+// String has the errors.
 func (f *Failed) String() string { return "can't be evaluated: " + f.Err.Error() }
 
 // String names the taint.
@@ -99,7 +99,7 @@ func (u *Untolerated) String() string {
 	return fmt.Sprintf("has the taint %s that is not tolerated", taintText(&u.Taint))
 }
 
-// taintText is a taint as kubectl writes it, KEY=VALUE:EFFECT.
+// taintText returns a taint as kubectl writes it, KEY=VALUE:EFFECT.
 func taintText(taint *clusterv1.Taint) string {
 	if taint.Value == "" {
 		return fmt.Sprintf("%s:%s", taint.Key, taint.Effect)
@@ -118,7 +118,7 @@ func (s *Skewed) String() string {
 		s.MaxSkew, s.Constraint, s.Count, s.Key, s.Value, s.Least)
 }
 
-// String says how many are wanted.
+// String has the wanted number.
 func (s *Surplus) String() string {
 	if s.Wanted == 0 {
 		return "is not wanted: spec.numberOfClusters is 0"
@@ -138,7 +138,7 @@ func (l *Late) String() string {
 	}
 }
 
-// SameReason compares reasons of verdicts. Each failure is another one.
+// SameReason reports whether the reasons of two verdicts are the same. Two failures never are.
 func SameReason(a, b Reason) bool {
 	if a == nil || b == nil {
 		return a == nil && b == nil

@@ -13,22 +13,23 @@ import (
 // Deadline is the cause of a context that ends because something takes too long, and
 // not because the program does. Evaluations that it ends are no error of a decision, but an overrun.
 type Deadline struct {
-	// Limit is how long it may take.
+	// Limit is the time that it may take.
 	Limit time.Duration
 }
 
 // Error names the limit.
 func (d *Deadline) Error() string { return fmt.Sprintf("it takes longer than %s", d.Limit) }
 
-// With returns a context that ends after a while because of a limit, which is
-// longer where this is only a part of what is limited.
+// With returns a context that ends after a time because of a limit. The limit is longer if the context is for a part
+// of the limited work only.
 func With(ctx context.Context, after, limit time.Duration) (context.Context, context.CancelFunc) {
 	return context.WithTimeoutCause(context.WithValue(ctx, undeadlined{}, ctx), after, &Deadline{limit})
 }
 
+// undeadlined is the key of the context that was given to With.
 type undeadlined struct{}
 
-// Without returns the context that [With] was given: compiling is no evaluation.
+// Without returns the context that was given to [With], for work that is not limited.
 func Without(ctx context.Context) context.Context {
 	if parent, ok := ctx.Value(undeadlined{}).(context.Context); ok {
 		return parent
@@ -48,13 +49,12 @@ func In(err error) *Deadline {
 	return nil
 }
 
-// Timer gives evaluations that come one after another a context that ends when one
-// takes too long. Most don't: they share a context and a timer, since to make both for
-// each would cost as much as a short evaluation.
+// Timer gives successive evaluations a context that ends if one of them takes too long. Evaluations share a context and a
+// timer, because making both for each would cost as much as a short evaluation.
 type Timer struct {
 	// Parent is the context of all evaluations.
 	Parent context.Context
-	// limit is for each of them; zero is none.
+	// limit is the limit of each evaluation; zero is none.
 	limit time.Duration
 
 	ctx    context.Context
@@ -82,14 +82,14 @@ func (t *Timer) Start() context.Context {
 	return t.ctx
 }
 
-// Stop ends an evaluation. What the timer has ended, or is about to, is not used again.
+// Stop is called when an evaluation ends. A context that the timer has ended, or is about to end, is not used again.
 func (t *Timer) Stop() {
 	if t.ctx != nil && !t.timer.Stop() {
 		t.Close()
 	}
 }
 
-// Close frees the context. There may be further evaluations all the same.
+// Close frees the context. There may be further evaluations.
 func (t *Timer) Close() {
 	if t.ctx != nil {
 		t.timer.Stop()
@@ -101,8 +101,8 @@ func (t *Timer) Close() {
 // Exceeded returns the Deadline that has ended the context of all evaluations, nil if none has.
 func (t *Timer) Exceeded() *Deadline { return In(t.cause()) }
 
-// Interrupted is an error if nobody waits for the result any more. A Deadline is for
-// evaluations: what follows them takes little time, and is done.
+// Interrupted returns an error if the context of all evaluations ended for another cause than a Deadline. A Deadline
+// limits evaluations only: the steps that follow take little time.
 func (t *Timer) Interrupted() error {
 	if cause := t.cause(); cause != nil && In(cause) == nil {
 		return fmt.Errorf("scheduling was interrupted: %w", cause)
@@ -110,7 +110,7 @@ func (t *Timer) Interrupted() error {
 	return nil
 }
 
-// cause is why the context ended, nil if it has not.
+// cause returns the cause for which the context of all evaluations ended, nil if it has not.
 func (t *Timer) cause() error {
 	if t.Parent.Err() == nil {
 		return nil

@@ -10,16 +10,15 @@ import (
 	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
 )
 
-// What a Placement says is compiled for it, so that all of it together is bounded.
+// A Placement is compiled and applied to each cluster, so the number and the size of its parts are bounded.
 const (
-	// MaxExpressions is how many CEL expressions a Placement may have, and MaxExpressionBytes how many
-	// bytes they may have together.
+	// MaxExpressions is the number of CEL expressions that a Placement may have, and MaxExpressionBytes the number of
+	// bytes that they may have together.
 	MaxExpressions     = 64
 	MaxExpressionBytes = 256 << 10
-	// MaxParts is how many predicates a Placement may have, and how many prioritizers and decision groups. Each is
-	// applied to each cluster.
+	// MaxParts is the number of predicates that a Placement may have, and of prioritizers, and of decision groups.
 	MaxParts = 128
-	// MaxValues is how many labels, requirements with their values, tolerations and sets it may have together.
+	// MaxValues is the number of labels, requirements with their values, tolerations and sets together.
 	MaxValues = 4096
 )
 
@@ -50,6 +49,7 @@ func checkParts(spec *clusterv1beta1.PlacementSpec) error {
 	return nil
 }
 
+// valuesIn counts the labels and requirements with their values.
 func valuesIn(labels *metav1.LabelSelector, claims *clusterv1beta1.ClusterClaimSelector) int {
 	values := len(labels.MatchLabels)
 	for _, requirements := range [][]metav1.LabelSelectorRequirement{labels.MatchExpressions, claims.MatchExpressions} {

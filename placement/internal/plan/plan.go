@@ -27,28 +27,28 @@ import (
 	"github.com/celset/celset/placement/internal/spread"
 )
 
-// Plan is what the spec of a Placement means. It is not modified.
+// Plan is the spec of a Placement, compiled. It is not modified.
 type Plan struct {
 	Predicates     predicate.Set
 	Prioritizers   []prioritizer.Prioritizer
 	Spread         []spread.Constraint
 	Groups         []decision.GroupSelector
 	ScoreRateLimit time.Duration
-	// Amounts are the resources that prioritizers read, balances is set if the decisions of other Placements matter.
+	// Amounts are the resources that prioritizers compare. Balances tells that a prioritizer reads the decisions of other
+	// Placements.
 	Amounts  []clusterv1.ResourceName
 	Balances bool
 	// Reads are the AddOnPlacementScores that the predicates and prioritizers read.
 	Reads cluster.ScoreNames
-	// Unknown are fields that expressions read and no ManagedCluster has.
+	// Unknown are messages about fields that expressions read and no ManagedCluster has.
 	Unknown []string
-	// Wrong is what could not be understood; if there is anything, the plan must not
-	// be carried out.
+	// Wrong are the mistakes in the spec. If there are any, the plan must not be carried out.
 	Wrong finding.Misconfigurations
-	// Parts are the expressions as the memory counts them.
+	// Parts are the compiled expressions with their sizes, for the bound of the memory.
 	Parts []memo.Part
 }
 
-// Compile compiles what the Placement says, for its namespace. The error is that of the context.
+// Compile compiles the spec of a Placement, in the turns of its namespace. The error is that of the context.
 func Compile(ctx context.Context, environment *cluster.Environment, placement *clusterv1beta1.Placement) (*Plan, error) {
 	spec, p := &placement.Spec, &Plan{}
 	if err := checkParts(spec); err != nil {
@@ -94,8 +94,8 @@ func (p *Plan) compile(ctx context.Context, environment *cluster.Environment, sp
 // ReadsScores reports whether a decision depends on AddOnPlacementScores.
 func (p *Plan) ReadsScores() bool { return p.Reads.Computed || p.Reads.Names.Len() > 0 }
 
-// selectionOf checks the fields that say how many clusters are selected and how
-// they are listed, and returns how often scores may be updated.
+// selectionOf checks the number and the order of the selected clusters, and returns the time for which scores stay in
+// PlacementDecisions.
 func selectionOf(spec *clusterv1beta1.PlacementSpec, wrong *finding.Misconfigurations) time.Duration {
 	path := field.NewPath("spec")
 	if n := spec.NumberOfClusters; n != nil && *n < 0 {
@@ -117,7 +117,8 @@ func selectionOf(spec *clusterv1beta1.PlacementSpec, wrong *finding.Misconfigura
 	return limit
 }
 
-// WrongMetadata checks what a change of does not make a new generation.
+// WrongMetadata returns the mistakes in the metadata of a Placement. A change of these makes no new generation, so that a
+// plan can't have them.
 func WrongMetadata(placement *clusterv1beta1.Placement) finding.Misconfigurations {
 	var wrong finding.Misconfigurations
 	validateTieBreak(placement, &wrong)
@@ -128,6 +129,7 @@ func WrongMetadata(placement *clusterv1beta1.Placement) finding.Misconfiguration
 	return wrong
 }
 
+// validateTieBreak adds a mistake in the annotation for the order of equal candidates.
 func validateTieBreak(placement *clusterv1beta1.Placement, wrong *finding.Misconfigurations) {
 	switch value := placement.Annotations[wellknown.AnnotationTieBreak]; value {
 	case "", candidate.TieBreakName, candidate.TieBreakRandom:
@@ -137,7 +139,7 @@ func validateTieBreak(placement *clusterv1beta1.Placement, wrong *finding.Miscon
 	}
 }
 
-// HasExpressions reports whether a Placement has an expression, which takes time.
+// HasExpressions reports whether a Placement has an expression, which takes time to compile.
 func HasExpressions(spec *clusterv1beta1.PlacementSpec) bool {
 	return slices.ContainsFunc(spec.Predicates, func(p clusterv1beta1.ClusterPredicate) bool {
 		return len(p.RequiredClusterSelector.CelSelector.CelExpressions) > 0

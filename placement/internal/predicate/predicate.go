@@ -24,7 +24,7 @@ import (
 type Set struct {
 	// Selectors are nil for predicates that could not be compiled.
 	Selectors []*cluster.Selector
-	// releases are the versions that the predicates compare others with, see [cluster.Selector.Releases].
+	// releases are the versions with which expressions compare, see [cluster.Selector.Releases].
 	releases sets.Set[string]
 }
 
@@ -45,23 +45,23 @@ func Compile(ctx context.Context, environment *cluster.Environment, spec *cluste
 	return result, nil
 }
 
-// Match is the verdict of all predicates on one cluster.
+// Match is the result of all predicates on one cluster.
 type Match struct {
-	// Predicate is the index of the first one that matches, -1 if none does or if
+	// Predicate is the index of the first predicate that matches, -1 if none does or if
 	// there is none.
 	Predicate int
 	// Reason is nil if the cluster matches.
 	Reason candidate.Reason
-	// Cost is that of all evaluations, in CEL cost units.
+	// Cost is the cost of all evaluations, in CEL cost units.
 	Cost uint64
 	// Timed is set if an expression has read now().
 	Timed bool
 }
 
-// Match asks the predicates in order until one matches. A failed one does not
-// match, as an error in CEL's || does not matter if the other side is true. One that
-// takes too long says nothing: with more time it might match. late is its failure, and then the
-// rest says nothing either.
+// Match evaluates the predicates in order until one matches. A predicate that fails does not
+// match, as an error in CEL's || does not matter if the other side is true. If an evaluation
+// takes too long, late is its failure. With more time the predicate might match, so the result is
+// of no use then.
 func (p Set) Match(timer *deadline.Timer, of *clusterv1.ManagedCluster, hub cluster.Hub) (result Match, late error) {
 	result = Match{Predicate: -1}
 	if len(p.Selectors) == 0 {
@@ -101,7 +101,7 @@ func (p Set) IsPreRelease(cluster *clusterv1.ManagedCluster) bool {
 	return ok && p.releases.Has(release)
 }
 
-// ScoreNames are the AddOnPlacementScores that any of the predicates reads.
+// ScoreNames returns the names of the AddOnPlacementScores that the predicates read.
 func (p Set) ScoreNames() cluster.ScoreNames {
 	result := cluster.ScoreNames{Names: sets.New[string]()}
 	for _, selector := range p.Selectors {
@@ -114,7 +114,7 @@ func (p Set) ScoreNames() cluster.ScoreNames {
 	return result
 }
 
-// UnknownFields are the fields that expressions read and no ManagedCluster has, each with the path of its expression.
+// UnknownFields returns an error for each field that expressions read and no ManagedCluster has.
 func (p Set) UnknownFields() (all []*cluster.Error) {
 	for _, selector := range p.Selectors {
 		if selector != nil {
@@ -124,7 +124,7 @@ func (p Set) UnknownFields() (all []*cluster.Error) {
 	return all
 }
 
-// Parts are the compiled expressions with their sizes, for a memory that counts each expression once.
+// Parts returns the compiled expressions with their sizes, for a memory that counts shared expressions once.
 func (p Set) Parts() (parts []memo.Part) {
 	for _, selector := range p.Selectors {
 		if selector == nil {

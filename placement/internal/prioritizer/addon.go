@@ -14,6 +14,7 @@ import (
 	"github.com/celset/celset/placement/internal/candidate"
 )
 
+// addOnName returns the name of the prioritizer of a score.
 func addOnName(of *clusterv1beta1.AddOnScore) string {
 	return "AddOn/" + of.ResourceName + "/" + of.ScoreName
 }
@@ -26,8 +27,8 @@ func (a addOn) describe() string {
 	return fmt.Sprintf("%s prefers clusters with a high score %s in the AddOnPlacementScore %s.", addOnName(&a.of), a.of.ScoreName, a.of.ResourceName)
 }
 
-// score is what the AddOnPlacementScore of a cluster says; 0 if it is missing, says
-// nothing or is expired.
+// score returns the value in the AddOnPlacementScore of each cluster. It is 0 if the object or the value is missing, or if
+// the object has expired.
 func (a addOn) score(in *Inputs, candidates []*candidate.Candidate) ([]int64, error) {
 	result := make([]int64, len(candidates))
 	var expired, clamped []string
@@ -67,7 +68,7 @@ func (a addOn) score(in *Inputs, candidates []*candidate.Candidate) ([]int64, er
 	return result, nil
 }
 
-// valueOf returns 0 if there is no score of that name, and the last one of several.
+// valueOf returns the value with a name, the last one if there are several, 0 if there is none.
 func valueOf(object *clusterv1alpha1.AddOnPlacementScore, name string) int64 {
 	for i := len(object.Status.Scores) - 1; i >= 0; i-- {
 		if item := &object.Status.Scores[i]; item.Name == name {

@@ -14,7 +14,7 @@ import (
 	"github.com/celset/celset/placement/internal/candidate"
 )
 
-// AmountsOf are the resources that prioritizers read.
+// AmountsOf maps prioritizers to the resources that they compare.
 var AmountsOf = map[string]clusterv1.ResourceName{ResourceAllocatableCPU: clusterv1.ResourceCPU, ResourceAllocatableMemory: clusterv1.ResourceMemory}
 
 // allocatable is a prioritizer that compares amounts of a resource.
@@ -25,10 +25,9 @@ func (a allocatable) describe() string {
 	return fmt.Sprintf("%s prefers clusters with much allocatable %s.", a.plugin, AmountsOf[a.plugin])
 }
 
-// score is the share that the allocatable amount of a resource has between
-// the least, -100, and the most, 100, of all candidates; 100 if these are equal. A
-// cluster that does not say both capacity and allocatable, or says what can't be true,
-// has 0.
+// score returns where the allocatable amount of a cluster lies between the smallest amount of all candidates, -100, and the
+// largest, 100. It is 100 if these are equal. It is 0 for a cluster that does not report both capacity and allocatable, or
+// reports an impossible amount.
 func (a allocatable) score(in *Inputs, candidates []*candidate.Candidate) ([]int64, error) {
 	resource := AmountsOf[a.plugin]
 	amounts, known := make([]float64, len(candidates)), make([]amount, len(candidates))
@@ -63,14 +62,13 @@ func (a allocatable) score(in *Inputs, candidates []*candidate.Candidate) ([]int
 	return result, nil
 }
 
-// What a cluster has is said by the cluster, which may say anything. A score that is made
-// of it must not rank a cluster before all others, nor take time: an amount that can't be
-// true is none.
+// Clusters report their amounts, and may report anything. An impossible amount must not rank a cluster before all others,
+// nor take time, so it counts as missing.
 
-// maxAmount is the largest amount of a resource, that of a quantity without fraction.
+// maxAmount is the largest amount of a resource: that of a quantity without fraction.
 const maxAmount = math.MaxInt64
 
-// amount is what a cluster says of a resource.
+// amount says whether the amount of a resource that a cluster reports can be used.
 type amount int
 
 const (
@@ -79,8 +77,8 @@ const (
 	outOfRange
 )
 
-// AmountOf returns the allocatable amount of a resource if capacity and allocatable are
-// both said, and both can be true.
+// AmountOf returns the allocatable amount of a resource, if capacity and allocatable are
+// both reported and both possible.
 func AmountOf(status *clusterv1.ManagedClusterStatus, name clusterv1.ResourceName) (float64, amount) {
 	allocatable, ok := status.Allocatable[name]
 	capacity, hasCapacity := status.Capacity[name]
@@ -94,8 +92,8 @@ func AmountOf(status *clusterv1.ManagedClusterStatus, name clusterv1.ResourceNam
 	return value, usable
 }
 
-// valueIn is a quantity as a number, which it is approximately and at once, however large
-// its exponent: no more than that and its sign may be asked of it.
+// valueIn returns a quantity as a number, approximately. Only the sign of a quantity and its approximate value take no time
+// if the exponent is large.
 func valueIn(quantity *resource.Quantity) (value float64, inRange bool) {
 	switch quantity.Sign() {
 	case -1:

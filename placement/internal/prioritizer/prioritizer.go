@@ -15,14 +15,14 @@ import (
 	"github.com/celset/celset/placement/internal/finding"
 )
 
-// maxWeight is the largest weight, and minus it the smallest.
+// maxWeight is the largest weight, and -maxWeight the smallest.
 const maxWeight = 10
 
 // Prioritizer is a prioritizer that took part, with its weight, which is not zero.
 type Prioritizer struct {
-	// Name is that of a built-in one or AddOn/<resource name>/<score name>.
+	// Name is the name of a built-in prioritizer, or AddOn/<resource name>/<score name>.
 	Name string
-	// Weight is what its scores are multiplied with.
+	// Weight is the factor of the scores.
 	Weight int32
 
 	score scorer
@@ -38,10 +38,10 @@ var builtIn = map[string]scorer{
 	ResourceAllocatableMemory: allocatable{ResourceAllocatableMemory},
 }
 
-// additive are the weights of a policy that does not say otherwise.
+// additive are the prioritizers with the weight 1 in a policy that does not configure them.
 var additive = []string{Balance, Steady}
 
-// FromPolicy returns those with a weight, the default ones first.
+// FromPolicy returns the prioritizers of a policy that have a weight, the default ones first.
 func FromPolicy(policy *clusterv1beta1.PrioritizerPolicy, wrong *finding.Misconfigurations) []Prioritizer {
 	path := field.NewPath("spec", "prioritizerPolicy")
 	var result []Prioritizer
@@ -72,13 +72,14 @@ func FromPolicy(policy *clusterv1beta1.PrioritizerPolicy, wrong *finding.Misconf
 	return slices.DeleteFunc(result, func(p Prioritizer) bool { return p.Weight == 0 })
 }
 
+// configured returns the prioritizer of a configuration. ok reports that it is valid.
 func configured(from *clusterv1beta1.PrioritizerConfig, path *field.Path, wrong *finding.Misconfigurations) (Prioritizer, bool) {
 	before := len(*wrong)
 	if from.Weight < -maxWeight || from.Weight > maxWeight {
 		wrong.Add(finding.Prioritizers, path.Child("weight"), fmt.Sprintf("the weight %d must be from %d to %d", from.Weight, -maxWeight, maxWeight))
 	}
 	if from.ScoreCoordinate != nil && from.Weight == 0 {
-		// It is disabled. As on any hub it does not matter then whether there is such a one.
+		// The prioritizer is disabled. As on any hub there need not be such a prioritizer.
 		result := coordinate(from.ScoreCoordinate, path, &finding.Misconfigurations{})
 		return result, result.Name != ""
 	}
@@ -87,8 +88,7 @@ func configured(from *clusterv1beta1.PrioritizerConfig, path *field.Path, wrong 
 	return result, len(*wrong) == before
 }
 
-// coordinate finds the prioritizer of a coordinate. As on any hub, what is not of
-// the type BuiltIn is of the type AddOn.
+// coordinate returns the prioritizer of a coordinate. As on any hub, each type but BuiltIn means AddOn.
 func coordinate(from *clusterv1beta1.ScoreCoordinate, path *field.Path, wrong *finding.Misconfigurations) Prioritizer {
 	switch {
 	case from == nil:
@@ -111,10 +111,9 @@ func coordinate(from *clusterv1beta1.ScoreCoordinate, path *field.Path, wrong *f
 	return Prioritizer{}
 }
 
-// Prioritize gives the candidates their scores and totals. Scores are in their range,
-// and so are weights, whatever a scorer makes of what clusters report: a total would
-// need more prioritizers than an object can have to overflow. observe is called with the name of each prioritizer when it
-// starts, and what it returns when that ends.
+// Prioritize sets the scores and totals of candidates. It cuts scores to their range, because clusters
+// may report any number. So a total could only overflow with more prioritizers than an object can have. observe is called
+// with the name of each prioritizer when it starts, and the function that it returns when the prioritizer ends.
 func Prioritize(in *Inputs, prioritizers []Prioritizer, candidates []*candidate.Candidate, observe func(name string) (end func())) error {
 	all := make([]int64, len(candidates)*len(prioritizers))
 	for i, c := range candidates {

@@ -31,22 +31,22 @@ const (
 type scorer interface {
 	// describe says in a sentence which clusters the scorer prefers.
 	describe() string
-	// score returns a score for each candidate, in their order. It has the candidates
-	// sorted by name. An error means that the snapshot could not be read.
+	// score returns a score for each candidate, in their order. The candidates are
+	// sorted by name. The error means that the snapshot could not be read.
 	score(in *Inputs, candidates []*candidate.Candidate) ([]int64, error)
 }
 
-// Inputs are what scores are made from besides the candidates.
+// Inputs are the inputs of scores besides the candidates.
 type Inputs struct {
 	Snapshot *hub.Snapshot
 	// Former is the former decision of the Placement.
 	Former *hub.Former
 	Now    time.Time
-	// Found gets what is wrong with scores, and when they expire.
+	// Found gets warnings about scores, missing names, and the times at which scores expire.
 	Found *finding.Findings
 }
 
-// expired reports whether scores don't hold any more, and notes when they won't.
+// expired reports whether an AddOnPlacementScore has expired. If it has not, Found gets the time at which it will.
 func (in *Inputs) expired(object *clusterv1alpha1.AddOnPlacementScore) bool {
 	until := object.Status.ValidUntil
 	switch {

@@ -13,7 +13,7 @@ func (steadily) describe() string {
 	return "Steady prefers clusters that the Placement chose before, so that decisions change seldom."
 }
 
-// score is 100 for clusters that this Placement chose before, else 0.
+// score returns 100 for clusters that the Placement chose before, else 0.
 func (steadily) score(in *Inputs, candidates []*candidate.Candidate) ([]int64, error) {
 	result := make([]int64, len(candidates))
 	for i, c := range candidates {

@@ -3,9 +3,11 @@
 
 package spread
 
-import "github.com/celset/celset/placement/internal/candidate"
+import (
+	clusterv1 "open-cluster-management.io/api/cluster/v1"
 
-import clusterv1 "open-cluster-management.io/api/cluster/v1"
+	"github.com/celset/celset/placement/internal/candidate"
+)
 
 // Ranking has the candidates in order of their rank, with their topologies: all on which picking depends. It is kept with
 // a result. A cluster that moves to another region concerns every Placement that is spread over regions, and changes the

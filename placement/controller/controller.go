@@ -106,13 +106,20 @@ type reconciler struct {
 	// profiles is the namespace of the ClusterProfiles that PlacementDecisions of SIG
 	// Multicluster refer to, "" if none are written.
 	profiles string
+	observer Observer
+	shared
+	// all is set if all Placements are decided, and not only annotated ones.
+	all bool
+	now func() time.Time
+}
+
+// shared is used by all reconciliations.
+type shared struct {
 	// usual and slow lead to the queues.
 	usual, slow lane
-	observer    Observer
-	clusters    collected[[]*clusterv1.ManagedCluster]
-	scores      collected[*scores]
-	all         bool
-	now         func() time.Time
+	// clusters and scores are collected once for the snapshots of several Placements.
+	clusters collected[[]*clusterv1.ManagedCluster]
+	scores   collected[*scores]
 }
 
 // Add adds the controller to a manager whose scheme has the kinds of [AddToScheme].

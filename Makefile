@@ -90,6 +90,8 @@ COVERED_ELSEWHERE = github.com/celset/celset/placement/admission,github.com/cels
 test-coverage:
 	@mkdir -p $(dir $(COVERAGE))
 	CELSET_NIGHTLY= $(GO) test -count=1 $(TEST_FLAGS) -coverprofile=$(COVERAGE) $(LIBRARIES)
+	CELSET_NIGHTLY= $(GO) test -count=1 $(TEST_FLAGS) -coverpkg=./placement/internal/... -coverprofile=$(COVERAGE).steps ./placement
+	tail -n +2 $(COVERAGE).steps >> $(COVERAGE)
 	CELSET_NIGHTLY= $(GO) test -C test -count=1 $(TEST_FLAGS) -coverpkg=$(COVERED_ELSEWHERE) -coverprofile=$(abspath $(COVERAGE)).test $(TEST_RACE_PACKAGES)
 	tail -n +2 $(COVERAGE).test >> $(COVERAGE)
 	$(GO) test -C test ./coverage -run TestNoPackageIsTestedLess -count=1 -profile=$(abspath $(COVERAGE)) $(COVERAGE_FLAGS)

@@ -5,6 +5,7 @@ package placement
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -13,26 +14,21 @@ import (
 	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
 
 	"github.com/celset/celset/apis/wellknown"
+	"github.com/celset/celset/placement/internal/candidate"
+	"github.com/celset/celset/placement/internal/finding"
+	"github.com/celset/celset/placement/internal/verdict"
 )
 
-// unselected is what conditions say of clusters on which evaluations failed, where a decision is made.
+// unselected is the clause of conditions on clusters on which evaluations failed, if a decision is made.
 const unselected = ", which are not selected"
 
-// standing is what conditions say where no decision is made.
-func (r *Result) standing() string {
-	if r.Standing == 0 {
-		return "no cluster is selected"
-	}
-	return "the former decision stands"
-}
-
-// report writes what a run has to say into its result: conditions and warnings.
+// report writes conditions into the result of a Placement.
 type report struct {
 	result    *Result
 	placement *clusterv1beta1.Placement
 	now       time.Time
-	// lacking is what no cluster has, though the Placement names it.
-	lacking []string
+	// found has the missing names that conditions list.
+	found *finding.Findings
 }
 
 // satisfied sets the condition PlacementSatisfied.
@@ -41,27 +37,27 @@ func (r *report) satisfied(status metav1.ConditionStatus, reason, message string
 }
 
 // configured sets the condition PlacementMisconfigured.
-func (r *report) configured(wrong misconfigurations) {
+func (r *report) configured(wrong finding.Misconfigurations) {
 	if len(wrong) > 0 {
-		r.condition(clusterv1beta1.PlacementConditionMisconfigured, metav1.ConditionTrue, wellknown.ReasonMisconfigured, wrong.message())
+		r.condition(clusterv1beta1.PlacementConditionMisconfigured, metav1.ConditionTrue, wellknown.ReasonMisconfigured, wrong.Message())
 		return
 	}
 	r.condition(clusterv1beta1.PlacementConditionMisconfigured, metav1.ConditionFalse, wellknown.ReasonConfigured,
 		"Placement configurations check pass")
 }
 
-// misconfigured sets the condition PlacementSatisfied where the Placement can't be understood.
+// misconfigured sets the condition PlacementSatisfied of a misconfigured Placement.
 func (r *report) misconfigured() {
 	r.satisfied(metav1.ConditionFalse, wellknown.ReasonNotScheduled, "The Placement is misconfigured; "+r.result.standing())
 }
 
-// notEvaluated sets the condition PlacementEvaluationFailed where no predicate was asked about any cluster.
+// notEvaluated sets the condition PlacementEvaluationFailed if no cluster was evaluated.
 func (r *report) notEvaluated(why string) {
 	r.condition(wellknown.ConditionEvaluationFailed, metav1.ConditionFalse, wellknown.ReasonNotEvaluated, "Nothing was evaluated: "+why)
 }
 
-// evaluated sets the condition PlacementEvaluationFailed. Where the former decision stands, the clusters may be selected.
-func (r *report) evaluated(failed []Removal, stands bool) {
+// evaluated sets the condition PlacementEvaluationFailed. If the former decision stands, failed clusters may be selected.
+func (r *report) evaluated(failed []candidate.Removal, stands bool) {
 	if len(failed) == 0 {
 		r.condition(wellknown.ConditionEvaluationFailed, metav1.ConditionFalse, wellknown.ReasonEvaluationsSucceeded, "All evaluations succeeded")
 		return
@@ -71,10 +67,10 @@ func (r *report) evaluated(failed []Removal, stands bool) {
 		which = ""
 	}
 	texts := []string{fmt.Sprintf("The evaluation failed on %d clusters%s:", len(failed), which)}
-	for _, removal := range failed[:min(named, len(failed))] {
+	for _, removal := range failed[:min(finding.MostNamed, len(failed))] {
 		texts = append(texts, fmt.Sprintf("%s %s", removal.Cluster, removal.Reason))
 	}
-	if n := len(failed) - named; n > 0 {
+	if n := len(failed) - finding.MostNamed; n > 0 {
 		texts = append(texts, fmt.Sprintf("and %d more", n))
 	}
 	r.condition(wellknown.ConditionEvaluationFailed, metav1.ConditionTrue, wellknown.ReasonEvaluationFailed, strings.Join(texts, "\n"))
@@ -111,12 +107,12 @@ func (r *report) summary() string {
 	spread := 0
 	for _, c := range r.result.Candidates {
 		switch c.Reason.(type) {
-		case *Skewed, *NoTopology:
+		case *candidate.Skewed, *candidate.NoTopology:
 			spread++
 		}
 	}
 	if spread > 0 {
-		parts = append(parts, fmt.Sprintf("%s removed %d", Spread, spread))
+		parts = append(parts, fmt.Sprintf("%s removed %d", finding.Spread, spread))
 	}
 	return " (" + strings.Join(parts, ", ") + ")"
 }
@@ -128,53 +124,88 @@ func (r *report) scheduled(selected int) {
 	case wanted != nil && *wanted == 0:
 		// Status and reason are those of Open Cluster Management. Its message would blame the predicates.
 		r.satisfied(metav1.ConditionFalse, wellknown.ReasonNoneMatched,
-			"spec.numberOfClusters is 0, so no cluster is selected; leave it out to select all"+r.summary()+r.lacks())
+			"spec.numberOfClusters is 0, so no cluster is selected; leave it out to select all"+r.summary()+r.found.Lacks())
 	case selected == 0:
-		r.satisfied(metav1.ConditionFalse, wellknown.ReasonNoneMatched, "No ManagedCluster matches any of the cluster predicate"+r.summary()+r.lacks())
+		r.satisfied(metav1.ConditionFalse, wellknown.ReasonNoneMatched, "No ManagedCluster matches any of the cluster predicate"+r.summary()+r.found.Lacks())
 	case wanted == nil || int(*wanted) <= selected:
-		r.satisfied(metav1.ConditionTrue, wellknown.ReasonScheduled, "All cluster decisions scheduled"+r.lacks())
+		r.satisfied(metav1.ConditionTrue, wellknown.ReasonScheduled, "All cluster decisions scheduled"+r.found.Lacks())
 	default:
 		r.satisfied(metav1.ConditionFalse, wellknown.ReasonNotScheduled,
-			fmt.Sprintf("%d cluster decisions unscheduled", int(*wanted)-selected)+r.summary()+r.lacks())
+			fmt.Sprintf("%d cluster decisions unscheduled", int(*wanted)-selected)+r.summary()+r.found.Lacks())
 	}
 }
 
-// Warning is something that does not keep a Placement from being decided: an event.
-type Warning struct {
-	// Reason is one of [wellknown.ReasonScoreExpired] and the constants after it.
-	Reason string
-	// Plugin is the filter or prioritizer it is about.
-	Plugin string
-	// Message names the first few objects.
-	Message string
-}
-
-// warn adds a warning about subjects, if there are any. format has a %s for them.
-func (r *report) warn(reason, plugin, format string, subjects []string) {
-	if len(subjects) > 0 {
-		r.result.Warnings = append(r.result.Warnings, Warning{reason, plugin, fmt.Sprintf(format, firstOf(subjects))})
+// nothing tells whether there is nothing to choose from, and says why. Then no
+// predicate matters, nor whether it is understood: the decision is empty.
+func (r *report) nothing(err error) bool {
+	available := r.result.Available
+	switch {
+	case len(available.Bound) == 0:
+		r.satisfied(metav1.ConditionFalse, wellknown.ReasonNoBindings, "No valid ManagedClusterSetBindings found in placement namespace")
+	case len(available.Eligible) == 0:
+		r.satisfied(metav1.ConditionFalse, wellknown.ReasonNoIntersection,
+			fmt.Sprintf("None of ManagedClusterSets [%s] is bound to placement namespace", strings.Join(r.placement.Spec.ClusterSets, ","))+r.found.Lacks())
+	case err == nil && len(available.Clusters) == 0:
+		r.satisfied(metav1.ConditionFalse, wellknown.ReasonSetsEmpty,
+			fmt.Sprintf("All ManagedClusterSets [%s] have no member ManagedCluster", strings.Join(available.Eligible, ","))+r.found.Lacks())
+	default:
+		return false
 	}
+	return true
 }
 
-// outOfRange warns about subjects with values that are out of their range, and counts
-// them.
-func (r *report) outOfRange(reason, plugin, format string, subjects []string) {
-	r.warn(reason, plugin, format, subjects)
-	if len(subjects) > 0 {
-		if r.result.OutOfRange == nil {
-			r.result.OutOfRange = map[string]int{}
+// stand replaces what the conditions say of a decision that was not made.
+func (r *report) stand(err error) {
+	r.result.Decision, r.result.Conditions = nil, r.result.Conditions[:1]
+	r.satisfied(metav1.ConditionFalse, wellknown.ReasonNotScheduled, fmt.Sprintf("%s; %s", err, r.result.standing()))
+}
+
+// overrun sets the conditions where evaluations took too long.
+func (r *report) overrun() {
+	r.condition(wellknown.ConditionEvaluationFailed, metav1.ConditionTrue, wellknown.ReasonEvaluationFailed,
+		overrunMessage(r.result.Overrun, r.result.standing(), len(r.result.Available.Clusters)))
+	r.satisfied(metav1.ConditionFalse, wellknown.ReasonNotScheduled, "The evaluation takes too long; "+r.result.standing())
+}
+
+// overrunMessage says what took too long, and what to do.
+func overrunMessage(o *verdict.Overrun, standing string, available int) string {
+	var texts []string
+	if o.Evaluations {
+		texts = append(texts, fmt.Sprintf("The evaluation takes longer than %s on a cluster; %s. Write a cheaper expression, or put what is cheap and rules out much before it:", o.Limit.Limit, standing))
+	} else {
+		texts = append(texts, fmt.Sprintf("The evaluation takes longer than %s on all clusters together; %s. It goes on after a while; write cheaper expressions, or put what is cheap and rules out much before them:", o.Limit.Limit, standing))
+	}
+	for _, removal := range o.Late {
+		texts = append(texts, removal.Cluster+" "+removal.Reason.String())
+	}
+	texts = append(texts, fmt.Sprintf("%d of %d clusters are evaluated", available-o.Pending, available))
+	return strings.Join(texts, "\n")
+}
+
+// Misconfigured is for when something about the Placement is wrong that only the hub tells, and the decision was written
+// all the same: one of the conditions says what.
+func (r *Result) Misconfigured(placement *clusterv1beta1.Placement, wrong *finding.Misconfiguration) {
+	r.replace(placement, wrong, clusterv1beta1.PlacementConditionMisconfigured)
+}
+
+// Stand is for when the decision can't be written, because something about the Placement is wrong that only the hub
+// tells: the former decision stands, and the conditions say why.
+func (r *Result) Stand(placement *clusterv1beta1.Placement, wrong *finding.Misconfiguration) {
+	r.Decision = nil
+	r.Conditions = slices.Clone(r.Conditions)
+	for i := range r.Conditions {
+		if c := &r.Conditions[i]; c.Type == wellknown.ConditionEvaluationFailed {
+			c.Message = strings.Replace(c.Message, unselected, "", 1)
 		}
-		r.result.OutOfRange[plugin] += len(subjects)
 	}
+	r.replace(placement, wrong, clusterv1beta1.PlacementConditionMisconfigured, clusterv1beta1.PlacementConditionSatisfied).misconfigured()
 }
 
-// named is how many of many things messages name.
-const named = 3
-
-// firstOf names the first few of many things and counts the others.
-func firstOf(names []string) string {
-	if len(names) <= named {
-		return strings.Join(names, ", ")
-	}
-	return fmt.Sprintf("%s and %d more", strings.Join(names[:named], ", "), len(names)-named)
+// replace makes the condition that a Placement is misconfigured anew, in place of all of some types.
+func (r *Result) replace(placement *clusterv1beta1.Placement, wrong *finding.Misconfiguration, types ...string) *report {
+	r.Misconfigurations = append(slices.Clone(r.Misconfigurations), wrong)
+	r.Conditions = slices.DeleteFunc(slices.Clone(r.Conditions), func(c metav1.Condition) bool { return slices.Contains(types, c.Type) })
+	to := &report{result: r, placement: placement, now: r.now}
+	to.configured(r.Misconfigurations)
+	return to
 }

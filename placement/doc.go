@@ -14,49 +14,53 @@
 //
 // # From clusters to decisions
 //
-//  1. Available: the clusters of the ManagedClusterSets that are bound to the
-//     namespace of the Placement and that it names, or of all bound ones ([Availability]).
-//  2. Filters: a cluster must match one of the predicates, that is its label selector,
-//     claim selector and CEL expressions, and its taints must be tolerated. Each
-//     filter reports what it removed with a [Reason] ([Filtered]).
-//  3. Prioritizers give the remaining [Candidate]s scores from -100 to 100; the sum,
-//     weighted, ranks them. Ties go to clusters without an untolerated taint
-//     PreferNoSelect, then by name, or by lot with celset.dev/tie-break.
-//  4. spec.numberOfClusters of them are picked in order of rank, as far as
-//     spec.spreadPolicy allows.
-//  5. The selected clusters are divided into groups, and these into slices of
-//     [MaxSliceLength], one for each PlacementDecision ([Decision]). Which slice of its
-//     group a cluster is in depends on where it was: few objects are to be written.
+// Each step is a package in placement/internal. schedule.go calls them in this order:
 //
-// [Result.Describe] draws all of it as text.
+//  1. hub finds the available clusters: those of the ManagedClusterSets that are bound to
+//     the namespace of the Placement and that it names, or of all bound ones ([Availability]).
+//  2. filter removes clusters that match none of the predicates, which are label selectors,
+//     claim selectors and CEL expressions, and clusters with taints that are not tolerated.
+//     Each filter reports the clusters that it removed, with a [Reason] ([Filtered]).
+//  3. prioritizer gives the remaining [Candidate]s scores from -100 to 100. The weighted
+//     sum ranks the candidates. Of candidates with equal sums, those without an untolerated
+//     taint PreferNoSelect come first; then the name decides, or a lot with
+//     celset.dev/tie-break.
+//  4. spread picks spec.numberOfClusters of the candidates in order of their rank, as far
+//     as spec.spreadPolicy allows.
+//  5. decision divides the selected clusters into groups, and these into slices of
+//     [MaxSliceLength], one for each PlacementDecision ([Decision]). A cluster stays in its
+//     slice if it can, so that few objects are written.
 //
-// # What is wrong never deselects
+// The package placement/report draws a result as text.
 //
-// A nil [Result.Decision] says that the former decision stands: nothing is written,
-// nothing deleted. So it is
+// # Errors never deselect
 //
-//   - where the Placement is misconfigured: the condition PlacementMisconfigured names
+// If [Result.Decision] is nil, the former decision stands: nothing is written, and nothing
+// is deleted. The decision is nil
+//
+//   - if the Placement is misconfigured: the condition PlacementMisconfigured names
 //     plugin, field and, in CEL expressions, line and column;
-//   - where an eligible ManagedClusterSet can't be understood;
+//   - if an eligible ManagedClusterSet is invalid;
 //   - with an error: the context ended, or the snapshot could not be read;
-//   - where evaluations take longer than they may: time is not to say who is selected,
-//     and the condition PlacementEvaluationFailed names what takes it ([Overrun]);
-//   - where no cluster is selected, and some of the former ones only because the
-//     evaluation of their expressions failed.
+//   - if evaluations take longer than they may, so that the speed of a machine never
+//     decides which clusters are selected: the condition PlacementEvaluationFailed names
+//     the expression ([Overrun]);
+//   - if no cluster is selected, and the evaluation failed on some cluster of the former
+//     decision.
 //
 // Otherwise a cluster on which an expression fails is not selected, and the
-// condition PlacementEvaluationFailed names it. If there is nothing to choose from,
-// since no set is bound or all are empty, no predicate matters and the decision is
-// empty, even that of a misconfigured Placement: who unbinds a set is obeyed.
+// condition PlacementEvaluationFailed names the cluster. If no set is bound, or all sets
+// are empty, the decision is empty, even if the Placement is misconfigured: unbinding a set
+// always deselects its clusters.
 //
-// # What is remembered
+// # Memory
 //
-// A [Scheduler] remembers, for each generation of a Placement, what its predicates
-// say of each version of a cluster, and of the AddOnPlacementScores that they looked
-// at: after a change of one cluster one is evaluated. What was said at a tick of now() is
-// asked again at the next one. The results are those of a new Scheduler. Where time was
-// too short for all clusters, the next call goes on with the others, and with the now() of
-// the first one. [Result.Requeue] is when to ask again though nothing changed,
-// [Result.Reads] which scores to watch. [Scheduler.Unchanged] reports whether the last
-// result stands, without a new one.
+// A [Scheduler] remembers the verdict of the predicates on each version of a cluster, for
+// each generation of a Placement. After a change of one cluster it evaluates one. A verdict
+// that read now() is found again at the next tick, and a verdict that read an
+// AddOnPlacementScore after a change of the score. The memory never changes a result. If
+// there was not enough time for all clusters, the next call evaluates the others, with the
+// now() of the first call. [Result.Requeue] is the time at which to decide again though
+// no object changed, and [Result.Reads] names the scores to watch. [Scheduler.Unchanged]
+// reports whether the last result still holds, without making a new one.
 package placement

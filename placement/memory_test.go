@@ -153,10 +153,11 @@ func TestWhatIsRememberedIsBounded(t *testing.T) {
 	const placements = 60
 	h := newHub(numbered(0, 200)...)
 	var objects []*clusterv1beta1.Placement
+	var uids []types.UID
 	for i := range placements {
 		object := placed(t, withExpressions(fmt.Sprintf(`managedCluster.metadata.name < "c0150" && managedCluster.metadata.name != "%d"`, i)))
 		object.UID = types.UID(fmt.Sprint("uid-", i))
-		objects = append(objects, object)
+		objects, uids = append(objects, object), append(uids, object.UID)
 	}
 	scheduler, at := newScheduler(t), time.Now()
 	decideAll := func(evaluated int) {
@@ -179,7 +180,7 @@ func TestWhatIsRememberedIsBounded(t *testing.T) {
 	others, before := used(), heap()
 	decideAll(200)
 	taken, said := heap()-before, used()-others
-	compiled := placement.Compiled(scheduler)
+	compiled := placement.Compiled(scheduler, uids...)
 	t.Logf("%d bytes are said, of which %d are compiled expressions; %d are taken", said, compiled, taken)
 	require.Less(t, taken, 2*(said-compiled))
 	require.Greater(t, 2*taken, said-compiled)

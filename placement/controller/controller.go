@@ -102,7 +102,7 @@ type reconciler struct {
 	// usual and slow lead to the queues.
 	usual, slow lane
 	observer    Observer
-	// all reports whether the controller also decides Placements that have no CEL expression.
+	// all reports whether the controller decides all Placements, and not only annotated ones.
 	all bool
 	now func() time.Time
 }

@@ -51,14 +51,20 @@ var budgets = []budget{
 	{name: "allocator/explain and others", folders: explaining, counts: product, lines: 3965, goal: 3000},
 	{name: "plugin", folders: []string{"plugin"}, counts: product, lines: 11750, goal: 8500},
 	{name: "admission", folders: []string{"admission"}, counts: product, lines: 3180, goal: 2500},
-	{name: "placement", folders: []string{"placement"}, without: []string{"placement/*"}, counts: product, lines: 4855, goal: 4200},
-	{name: "placement/controller and others", folders: []string{"placement/*"}, counts: product, lines: 6030, goal: 5000},
+	{name: "placement", folders: []string{"placement"}, without: aroundPlacement, counts: product, lines: 5700, goal: 4200},
+	{name: "placement/controller and others", folders: aroundPlacement, counts: product, lines: 6030, goal: 5000},
 	{name: "cmd", folders: []string{"cmd"}, counts: product, lines: 10135, goal: 8400},
 	{name: "internal", folders: []string{"internal"}, without: []string{"internal/testing"}, counts: product, lines: 5110, goal: 3000},
 	{name: "hack", folders: []string{"hack"}, counts: product, lines: 380},
 	{name: "support of tests", folders: []string{"internal/testing", "test", "allocator/conformance"}, counts: product, lines: 20790},
-	{name: "tests", folders: []string{"."}, counts: test, lines: 92840},
-	{name: "docs", folders: []string{"docs"}, counts: page, lines: 7315, files: 29},
+	{name: "tests", folders: []string{"."}, counts: test, lines: 92965},
+	{name: "docs", folders: []string{"docs"}, counts: page, lines: 7325, files: 29},
+}
+
+// aroundPlacement is what stands around the decisions of package placement.
+var aroundPlacement = []string{
+	"placement/admission", "placement/binding", "placement/controller", "placement/debug", "placement/federation",
+	"placement/inventory", "placement/metrics", "placement/multikueue", "placement/report", "placement/turns",
 }
 
 var explaining = []string{"allocator/explain", "allocator/extended", "allocator/preemption", "allocator/fragmentation"}

@@ -1,0 +1,116 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package candidate
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/binary"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/types"
+	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
+
+	"github.com/celset/celset/apis/wellknown"
+)
+
+// Values of [wellknown.AnnotationTieBreak].
+const (
+	TieBreakName   = "name"
+	TieBreakRandom = "random"
+)
+
+// Ranked returns the candidates of a Placement from the most to the least wanted. The given candidates are in order of
+// their names, which decides between equal ones.
+func Ranked(placement *clusterv1beta1.Placement, candidates []*Candidate) []*Candidate {
+	if placement.Annotations[wellknown.AnnotationTieBreak] == TieBreakRandom {
+		for _, c := range candidates {
+			c.tie = lot(placement.UID, c.Cluster.Name)
+		}
+	} else if result := byCounting(candidates); result != nil {
+		return result
+	}
+	result := slices.Clone(candidates)
+	slices.SortFunc(result, func(a, b *Candidate) int {
+		if a.Total != b.Total {
+			return cmp.Compare(b.Total, a.Total)
+		}
+		if (a.Avoided == nil) != (b.Avoided == nil) {
+			if a.Avoided == nil {
+				return -1
+			}
+			return 1
+		}
+		if a.tie != b.tie {
+			return cmp.Compare(a.tie, b.tie)
+		}
+		return cmp.Compare(a.place, b.place)
+	})
+	return result
+}
+
+// byCounting ranks candidates without random numbers by counting the candidates with each
+// total: totals are small whole numbers, and many are equal. It returns nil if they are too far apart.
+func byCounting(candidates []*Candidate) []*Candidate {
+	if len(candidates) == 0 {
+		return nil
+	}
+	least, most := candidates[0].Total, candidates[0].Total
+	for _, c := range candidates {
+		least, most = min(least, c.Total), max(most, c.Total)
+	}
+	if most-least > int64(len(candidates)) {
+		return nil
+	}
+	// Of candidates with the same total, those without a taint to avoid come first.
+	kind := func(c *Candidate) int {
+		if c.Avoided != nil {
+			return 2*int(most-c.Total) + 1
+		}
+		return 2 * int(most-c.Total)
+	}
+	ends := make([]int, 2*(most-least)+2)
+	for _, c := range candidates {
+		ends[kind(c)]++
+	}
+	end := 0
+	for i, n := range ends {
+		ends[i], end = end, end+n
+	}
+	ranked := make([]*Candidate, len(candidates))
+	for _, c := range candidates {
+		at := &ends[kind(c)]
+		ranked[*at] = c
+		*at++
+	}
+	return ranked
+}
+
+// lot returns the random number of a cluster for a Placement.
+func lot(placement types.UID, cluster string) uint64 {
+	sum := sha256.Sum256([]byte(string(placement) + "/" + cluster))
+	return binary.BigEndian.Uint64(sum[:8])
+}
+
+// SortByName sorts candidates by the names of their clusters.
+func SortByName(candidates []*Candidate) {
+	slices.SortFunc(candidates, func(a, b *Candidate) int { return cmp.Compare(a.place, b.place) })
+}
+
+// SelectedOf returns the candidates that are selected, in their order.
+func SelectedOf(candidates []*Candidate) []*Candidate {
+	n := 0
+	for _, c := range candidates {
+		if c.Selected {
+			n++
+		}
+	}
+	result := make([]*Candidate, 0, n)
+	for _, c := range candidates {
+		if c.Selected {
+			result = append(result, c)
+		}
+	}
+	return result
+}

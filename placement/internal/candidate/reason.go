@@ -1,0 +1,149 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package candidate
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	clusterv1 "open-cluster-management.io/api/cluster/v1"
+)
+
+// Reason says why a cluster is not selected: it is one of [*Unmatched], [*Failed],
+// [*Late], [*Untolerated], [*NoTopology], [*Skewed] and [*Surplus]. String is a sentence
+// without its subject, "the cluster".
+type Reason interface {
+	fmt.Stringer
+	reason()
+}
+
+// Unmatched is the reason of a cluster that no predicate matches.
+type Unmatched struct {
+	// Parts lead, one for each predicate, to the first part that does not match.
+	Parts []*field.Path
+}
+
+// Failed is the reason of a cluster that no predicate matches, and that could not
+// be evaluated with one of them.
+type Failed struct {
+	// Err joins the failures; each is a *cluster.Error.
+	Err error
+}
+
+// Untolerated is the reason of a cluster with a taint that no toleration matches.
+type Untolerated struct {
+	Taint clusterv1.Taint
+}
+
+// NoTopology is the reason of a cluster without the label or claim that decisions
+// must be spread over.
+type NoTopology struct {
+	// Constraint leads to the spread constraint.
+	Constraint *field.Path
+	// Key is the key of the label or claim.
+	Key string
+}
+
+// Skewed is the reason of a cluster whose topology has enough decisions.
+type Skewed struct {
+	// Constraint leads to the spread constraint.
+	Constraint *field.Path
+	// Key is the key of the label or claim, Value its value.
+	Key, Value string
+	// Count is the number of selected clusters in the topology, Least the number in the topology
+	// with the fewest. MaxSkew is the largest difference that is allowed.
+	Count, Least, MaxSkew int
+}
+
+// Surplus is the reason of a cluster that is not among the wanted number.
+type Surplus struct {
+	// Wanted is spec.numberOfClusters.
+	Wanted int
+}
+
+// Late is the reason of a cluster that was not evaluated in time.
+type Late struct {
+	// Expression leads to the expression that was being evaluated; nil if the evaluation was not started.
+	Expression *field.Path
+	// Limit is the limit that was exceeded. Alone tells that it is the limit of one evaluation, not of all.
+	Limit time.Duration
+	Alone bool
+}
+
+func (*Unmatched) reason()   {}
+func (*Failed) reason()      {}
+func (*Untolerated) reason() {}
+func (*NoTopology) reason()  {}
+func (*Skewed) reason()      {}
+func (*Surplus) reason()     {}
+func (*Late) reason()        {}
+
+// String names the parts.
+func (u *Unmatched) String() string {
+	parts := make([]string, len(u.Parts))
+	for i, part := range u.Parts {
+		parts[i] = part.String()
+	}
+	return "does not match " + strings.Join(parts, ", nor ")
+}
+
+// String has the errors.
+func (f *Failed) String() string { return "can't be evaluated: " + f.Err.Error() }
+
+// String names the taint.
+func (u *Untolerated) String() string {
+	return fmt.Sprintf("has the taint %s that is not tolerated", taintText(&u.Taint))
+}
+
+// taintText returns a taint as kubectl writes it, KEY=VALUE:EFFECT.
+func taintText(taint *clusterv1.Taint) string {
+	if taint.Value == "" {
+		return fmt.Sprintf("%s:%s", taint.Key, taint.Effect)
+	}
+	return fmt.Sprintf("%s=%s:%s", taint.Key, taint.Value, taint.Effect)
+}
+
+// String names the key.
+func (n *NoTopology) String() string {
+	return fmt.Sprintf("has no %q, which %s needs", n.Key, n.Constraint)
+}
+
+// String has all the numbers.
+func (s *Skewed) String() string {
+	return fmt.Sprintf("would exceed the maxSkew %d of %s: %d clusters are selected with %s=%s, and %d with another",
+		s.MaxSkew, s.Constraint, s.Count, s.Key, s.Value, s.Least)
+}
+
+// String has the wanted number.
+func (s *Surplus) String() string {
+	if s.Wanted == 0 {
+		return "is not wanted: spec.numberOfClusters is 0"
+	}
+	return fmt.Sprintf("is not among the first %d", s.Wanted)
+}
+
+// String names the expression.
+func (l *Late) String() string {
+	switch {
+	case l.Expression == nil:
+		return "is not evaluated yet"
+	case l.Alone:
+		return fmt.Sprintf("can't be evaluated in time: %s takes longer than %s", l.Expression, l.Limit)
+	default:
+		return fmt.Sprintf("is not evaluated yet: %s was not done when %s for all clusters were over", l.Expression, l.Limit)
+	}
+}
+
+// SameReason reports whether the reasons of two verdicts are the same. Two failures never are.
+func SameReason(a, b Reason) bool {
+	if a == nil || b == nil {
+		return a == nil && b == nil
+	}
+	one, is := a.(*Unmatched)
+	other, isOther := b.(*Unmatched)
+	return is && isOther && slices.Equal(one.Parts, other.Parts)
+}

@@ -1,0 +1,135 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package decision
+
+import (
+	"context"
+	"strconv"
+	"time"
+
+	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
+
+	"github.com/celset/celset/placement/internal/candidate"
+	"github.com/celset/celset/placement/internal/finding"
+	"github.com/celset/celset/placement/internal/hub"
+)
+
+// Inputs are the inputs of a decision on one Placement, besides the selected clusters.
+type Inputs struct {
+	Placement *clusterv1beta1.Placement
+	// Former is the former decision.
+	Former *hub.Former
+	Groups []GroupSelector
+	// ScoreRateLimit is the time for which scores stay in PlacementDecisions if the same clusters are selected.
+	ScoreRateLimit time.Duration
+	Now            time.Time
+}
+
+// byScore reports whether clusters are listed by their scores.
+func (d *Inputs) byScore() bool {
+	return d.Placement.Spec.SortBy == clusterv1beta1.PlacementSortByScore
+}
+
+// Decide returns the decision for the selected candidates, which are sorted by name. next gets the time at which the
+// scores in PlacementDecisions may be updated.
+func (d *Inputs) Decide(ctx context.Context, selected []*candidate.Candidate, next *finding.Wakeup) *Decision {
+	result := &Decision{Clusters: len(selected)}
+	members := d.members(selected, next)
+	for _, m := range members {
+		before, chosen := d.Former.Decisions[m.decision.ClusterName]
+		if !chosen || before.Score != m.decision.Score {
+			result.ScoresUpdated = true
+			break
+		}
+	}
+	if d.byScore() {
+		orderByScore(members)
+	}
+	pieces := divide(ctx, members, d.Groups, d.Placement.Spec.DecisionStrategy.GroupStrategy.ClustersPerDecisionGroup, d.Now)
+	for i, parts := range intoSlices(pieces, d.Former.Slices, d.byScore()) {
+		group := Group{Name: pieces[i].name}
+		for _, p := range parts {
+			group.Slices = append(group.Slices, sliceOf(d.Placement.Name, pieces[i].members, p))
+		}
+		result.Groups = append(result.Groups, group)
+	}
+	return result
+}
+
+// sliceOf returns the slice with the members of a part.
+func sliceOf(placement string, members []member, p *part) Slice {
+	result := Slice{
+		Name:      hub.SliceName(placement, p.number),
+		Decisions: make([]clusterv1beta1.ClusterDecision, len(p.members)),
+	}
+	for i, at := range p.members {
+		result.Decisions[i] = members[at].decision
+	}
+	return result
+}
+
+// members returns the candidates with their decisions. If scores may not be updated yet, they are those of the
+// former decision.
+func (d *Inputs) members(selected []*candidate.Candidate, next *finding.Wakeup) []member {
+	result, limited := make([]member, len(selected)), d.limited(selected, next)
+	reasons, because, reason := map[why]string{}, why{}, ""
+	for i, c := range selected {
+		score := c.Total
+		if limited {
+			score = d.Former.Decisions[c.Cluster.Name].Score
+		}
+		// Most clusters have the reason of the cluster before.
+		if own := (why{c.ClusterSet, c.Predicate}); i == 0 || own != because {
+			if _, known := reasons[own]; !known {
+				reasons[own] = own.String()
+			}
+			because, reason = own, reasons[own]
+		}
+		result[i] = member{c, clusterv1beta1.ClusterDecision{ClusterName: c.Cluster.Name, Reason: reason, Score: score}}
+	}
+	return result
+}
+
+// limited reports whether the scores of the former decision must stay: the same clusters are selected, and their scores
+// were updated less than spec.scoreRateLimit ago. next gets the time at which scores may be updated.
+func (d *Inputs) limited(selected []*candidate.Candidate, next *finding.Wakeup) bool {
+	last := d.Placement.Status.LastScoreUpdateTime
+	if last == nil || last.After(d.Now) || len(selected) != len(d.Former.Decisions) {
+		return false
+	}
+	end := last.Add(d.ScoreRateLimit)
+	if !d.Now.Before(end) {
+		return false
+	}
+	differ := false
+	for _, c := range selected {
+		before, chosen := d.Former.Decisions[c.Cluster.Name]
+		if !chosen {
+			return false
+		}
+		differ = differ || before.Score != c.Total
+	}
+	if differ {
+		next.At(end)
+	}
+	return differ
+}
+
+// why is the reason for which a cluster is selected, as a decision has it. Scores are no part of it: they change more
+// often than reasons should.
+type why struct {
+	set       string
+	predicate int
+}
+
+// String names set and predicate.
+func (w why) String() string {
+	if w.predicate < 0 {
+		return "in ManagedClusterSet " + w.set
+	}
+	return "in ManagedClusterSet " + w.set + ", matches spec.predicates[" + strconv.Itoa(w.predicate) + "]"
+}
+
+// DefaultScoreRateLimit is the default of spec.scoreRateLimit in the API server.
+const DefaultScoreRateLimit = time.Minute

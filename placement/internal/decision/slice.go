@@ -1,0 +1,283 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package decision
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/celset/celset/placement/internal/hub"
+)
+
+// A group is cut into slices in order of names only once. If it were cut again at each
+// decision, a cluster that leaves would move all later clusters, and every later
+// PlacementDecision of the group would be written. So a cluster that stays in its group stays
+// in its slice:
+//
+//  1. A former slice belongs to the group in which most of its clusters are now.
+//  2. A cluster that leaves makes a gap. New clusters fill gaps, first in slices that a
+//     cluster has left, then in the slices with the fewest clusters. The other new clusters
+//     get new slices.
+//  3. If the clusters of the emptiest slices, at most compactionWidth, fit into one slice
+//     less, one slice is removed and its clusters move to the others. The first slice of the
+//     group stays: some programs read the first PlacementDecision by its name.
+//
+// So the change of one cluster writes at most compactionWidth objects of a group. Rule 3 also
+// bounds the number of slices: if s slices are left, any w = min(compactionWidth, s) of them
+// have more than 100(w-1) clusters together. So up to compactionWidth slices are as few as
+// possible. A larger number for n clusters is less than n/100 * w/(w-1), a slice for 80
+// clusters.
+//
+// A group that is sorted by score is cut again at each decision. That order holds for the
+// whole group and not only in each slice. Scores that change alone are written no more often
+// than spec.scoreRateLimit allows.
+
+// MaxSliceLength is the number of clusters that one PlacementDecision may have.
+const MaxSliceLength = 100
+
+// compactionWidth is the number of slices that one compaction may write, the removed slice
+// included.
+const compactionWidth = 5
+
+// part is a slice that is being filled.
+type part struct {
+	// number is the number in the name of the slice, 0 for a new slice.
+	number int
+	// members are indices of members of the group.
+	members []int
+	// short tells that a cluster has left the slice, so that it is written in any case.
+	short bool
+}
+
+// room returns the number of clusters that fit into the slice.
+func (p *part) room() int { return MaxSliceLength - len(p.members) }
+
+// take moves as many members into the part as have room, and returns the others.
+func (p *part) take(members []int) []int {
+	n := min(p.room(), len(members))
+	p.members = append(p.members, members[:n]...)
+	return members[n:]
+}
+
+// intoSlices returns the slices of each group, in order of their numbers. former are the slices that there are.
+func intoSlices(groups []piece, former []hub.FormerSlice, byScore bool) [][]*part {
+	result, waiting := keep(groups, former)
+	for i := range groups {
+		if byScore {
+			result[i] = recut(result[i], len(groups[i].members))
+		} else {
+			result[i] = compact(fill(result[i], waiting[i]))
+		}
+	}
+	number(result)
+	for i, parts := range result {
+		slices.SortFunc(parts, byNumber)
+		if byScore {
+			deal(parts, len(groups[i].members))
+		}
+		for _, p := range parts {
+			slices.Sort(p.members)
+		}
+	}
+	return result
+}
+
+// position is where a cluster is among the members of the groups.
+type position struct {
+	name         string
+	group, index int
+}
+
+// positions are those of all members, in order of their names.
+type positions struct {
+	all []position
+	// placed are, by group and index, the members that are in a slice.
+	placed [][]bool
+	// next is behind the one that was found last.
+	next int
+}
+
+func positionsOf(groups []piece) *positions {
+	count := 0
+	for _, group := range groups {
+		count += len(group.members)
+	}
+	s := &positions{all: make([]position, 0, count), placed: make([][]bool, len(groups))}
+	for g, group := range groups {
+		s.placed[g] = make([]bool, len(group.members))
+		for i, m := range group.members {
+			s.all = append(s.all, position{m.decision.ClusterName, g, i})
+		}
+	}
+	byName := func(a, b position) int { return cmp.Compare(a.name, b.name) }
+	if !slices.IsSortedFunc(s.all, byName) {
+		slices.SortFunc(s.all, byName)
+	}
+	return s
+}
+
+// find returns the position of a cluster that is not placed yet. The clusters of a slice are in
+// order, so that the next one is mostly the one that is asked for.
+func (s *positions) find(name string) (position, bool) {
+	if s.next == len(s.all) || s.all[s.next].name != name {
+		at, found := slices.BinarySearchFunc(s.all, name, func(of position, name string) int { return cmp.Compare(of.name, name) })
+		if !found {
+			return position{}, false
+		}
+		s.next = at
+	}
+	found := s.all[s.next]
+	s.next++
+	return found, !s.placed[found.group][found.index]
+}
+
+// keep returns the slices that the groups have already, each with the clusters that
+// stay in it, and for each group the members that are in none of them.
+func keep(groups []piece, former []hub.FormerSlice) (parts [][]*part, waiting [][]int) {
+	positions := positionsOf(groups)
+	parts, waiting = make([][]*part, len(groups)), make([][]int, len(groups))
+	for _, slice := range former {
+		group := groupNow(&slice, positions)
+		if group < 0 || group >= len(groups) {
+			continue
+		}
+		p := &part{number: slice.Number, members: make([]int, 0, MaxSliceLength)}
+		for _, decision := range slice.Decisions {
+			// Each cluster is placed once, whatever the objects say.
+			if at, ok := positions.find(decision.ClusterName); ok && at.group == group && p.room() > 0 {
+				p.members = append(p.members, at.index)
+				positions.placed[at.group][at.index] = true
+			}
+		}
+		p.short = len(p.members) < len(slice.Decisions)
+		parts[group] = append(parts[group], p)
+	}
+	for g, placed := range positions.placed {
+		for i, is := range placed {
+			if !is {
+				waiting[g] = append(waiting[g], i)
+			}
+		}
+	}
+	return parts, waiting
+}
+
+// groupNow is the group that most of the clusters are in. Of several it is the one
+// with the former index, as it is without any, else the first.
+func groupNow(s *hub.FormerSlice, positions *positions) int {
+	counts := map[int]int{}
+	for _, decision := range s.Decisions {
+		if at, ok := positions.find(decision.ClusterName); ok {
+			counts[at.group]++
+		}
+	}
+	group := s.Group
+	for candidate, n := range counts {
+		if most := counts[group]; n > most || n == most && group != s.Group && candidate < group {
+			group = candidate
+		}
+	}
+	return group
+}
+
+// fill adds members, in new slices where there is no room. There is at least one
+// slice in the end.
+func fill(parts []*part, waiting []int) []*part {
+	byNeed := slices.Clone(parts)
+	slices.SortStableFunc(byNeed, func(a, b *part) int {
+		return cmp.Or(compareBool(b.short, a.short), cmp.Compare(len(a.members), len(b.members)))
+	})
+	for _, p := range byNeed {
+		waiting = p.take(waiting)
+	}
+	for len(waiting) > 0 || len(parts) == 0 {
+		p := &part{}
+		waiting = p.take(waiting)
+		parts = append(parts, p)
+	}
+	return parts
+}
+
+// compact puts the emptiest slices together as long as one can go.
+func compact(parts []*part) []*part {
+	for len(parts) > 1 {
+		emptiest, total := slices.Clone(parts), 0
+		slices.SortStableFunc(emptiest, func(a, b *part) int { return cmp.Compare(len(a.members), len(b.members)) })
+		emptiest = emptiest[:min(compactionWidth, len(emptiest))]
+		for _, p := range emptiest {
+			total += len(p.members)
+		}
+		if total > MaxSliceLength*(len(emptiest)-1) {
+			break
+		}
+		leaving := slices.MaxFunc(emptiest, func(a, b *part) int {
+			return cmp.Or(compareBool(a != parts[0], b != parts[0]), compareBool(a.room() > 0, b.room() > 0), byNumber(a, b))
+		})
+		moving := leaving.members
+		for _, p := range emptiest {
+			if p != leaving {
+				moving = p.take(moving)
+			}
+		}
+		parts = slices.DeleteFunc(parts, func(p *part) bool { return p == leaving })
+	}
+	return parts
+}
+
+// compareBool has false before true.
+func compareBool(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case b:
+		return -1
+	default:
+		return 1
+	}
+}
+
+// recut returns as many slices as n clusters need, the present ones first. They have
+// no members yet.
+func recut(parts []*part, n int) []*part {
+	needed := max(1, (n+MaxSliceLength-1)/MaxSliceLength)
+	parts = parts[:min(needed, len(parts))]
+	for len(parts) < needed {
+		parts = append(parts, &part{})
+	}
+	return parts
+}
+
+// deal puts n members into slices in their order.
+func deal(parts []*part, n int) {
+	all := make([]int, n)
+	for i := range all {
+		all[i] = i
+	}
+	for _, p := range parts {
+		p.members = nil
+		all = p.take(all)
+	}
+}
+
+// number gives each new slice the lowest number that no other one has.
+func number(groups [][]*part) {
+	taken := map[int]bool{0: true}
+	for _, parts := range groups {
+		for _, p := range parts {
+			taken[p.number] = true
+		}
+	}
+	next := 0
+	for _, parts := range groups {
+		for _, p := range parts {
+			for p.number == 0 {
+				if next++; !taken[next] {
+					p.number = next
+				}
+			}
+		}
+	}
+}
+
+func byNumber(a, b *part) int { return cmp.Compare(a.number, b.number) }

@@ -1,0 +1,18 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package filter
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/celset/celset/placement/internal/finding"
+)
+
+// Each filter describes itself by the name that results have.
+func TestDescriptions(t *testing.T) {
+	require.Regexp(t, "^"+finding.Predicate+" removes clusters .*[.]$", Predicates{}.Describe())
+	require.Regexp(t, "^"+finding.TaintToleration+" removes clusters .*[.]$", (&Tolerations{}).Describe())
+}

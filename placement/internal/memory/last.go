@@ -1,0 +1,142 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package memory
+
+import (
+	"maps"
+	"reflect"
+	"slices"
+	"time"
+
+	clusterv1 "open-cluster-management.io/api/cluster/v1"
+	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
+
+	"github.com/celset/celset/cel/cluster"
+	"github.com/celset/celset/placement/internal/hub"
+	"github.com/celset/celset/placement/internal/plan"
+	"github.com/celset/celset/placement/internal/prioritizer"
+	"github.com/celset/celset/placement/internal/spread"
+)
+
+// Last has the inputs of the last result of a Placement. After a change of a cluster, every Placement that may select it
+// has to be decided, and most decisions are the same: most changes are a condition, or the version of an agent. So the
+// last result holds if the hub has it, and if nothing has changed since but clusters, and nothing in these that the
+// Placement reads. A Placement reads of a cluster
+//
+//   - the verdict of the predicates,
+//   - the set that the cluster is in, and its taints,
+//   - the amounts that prioritizers of the Placement read,
+//   - its topologies, if other candidates would be picked because of them,
+//   - all labels and claims, if there are decision groups, or if a condition lists labels or claims.
+type Last struct {
+	Inputs
+	// Confirmed is set if the hub has the result.
+	Confirmed bool
+	// at is the time of the decision, Until the time at which its result may be another one, zero if there is none.
+	at, Until time.Time
+	// Available has the clusters that there were to choose from. Other Placements share them.
+	Available *hub.Availability
+	Scores    cluster.ScoreFinder
+	Ranking   *spread.Ranking
+	// Named is set if a condition lists labels or claims of the clusters, NamesSets if it lists the bound sets.
+	Named, NamesSets bool
+}
+
+// Inputs are the inputs of a decision besides time, clusters and scores.
+type Inputs struct {
+	plan *plan.Plan
+	// placement is the version of the Placement. A change of its status is another version, too.
+	placement hub.Version
+	decisions *hub.Decisions
+	// own is the version of the PlacementDecisions of the Placement. all is the version of all, 0 if they don't matter.
+	own, all uint64
+}
+
+// InputsOf returns the inputs of a decision. all and own are the versions of all PlacementDecisions and of those of the
+// Placement. If all available clusters are selected, other Placements don't matter: Balance changes nothing but scores.
+func InputsOf(compiled *plan.Plan, placement *clusterv1beta1.Placement, decisions *hub.Decisions, all, own uint64) Inputs {
+	result := Inputs{compiled, hub.VersionOf(placement), decisions, own, 0}
+	spec := &placement.Spec
+	if compiled.Balances && (spec.NumberOfClusters != nil || len(compiled.Spread) > 0 || spec.SortBy == clusterv1beta1.PlacementSortByScore) {
+		result.all = all
+	}
+	return result
+}
+
+// NewLast returns the inputs of a result, without the fields that the caller sets. It returns nil if the result can't
+// hold later: an object has no version, or the hub has no PlacementDecision of the Placement, so that one has to be
+// written.
+func NewLast(from Inputs, available *hub.Availability, now time.Time) *Last {
+	if available.Transient || !from.placement.Rememberable() || from.own == 0 {
+		return nil
+	}
+	return &Last{Inputs: from, at: now, Available: available}
+}
+
+// MayStand reports whether the inputs, the AddOnPlacementScores and the time allow the result to hold still.
+func (l *Last) MayStand(now Inputs, at time.Time, scores cluster.ScoreFinder) bool {
+	return l.Inputs == now && !at.Before(l.at) && (l.Until.IsZero() || at.Before(l.Until)) &&
+		(!l.plan.ReadsScores() || sameScores(l.Scores, scores))
+}
+
+// ReadsTheSame reports whether the steps after the predicates read the same of the clusters that are available now, except
+// topologies.
+func (l *Last) ReadsTheSame(now *hub.Availability) bool {
+	return !now.Transient && (!l.NamesSets || slices.Equal(now.Bound, l.Available.Bound)) && now.SameSets(l.Available) &&
+		slices.EqualFunc(now.Clusters, l.Available.Clusters, l.equivalent)
+}
+
+// PicksTheSame reports whether the same clusters are picked with the topologies that they are in now.
+func (l *Last) PicksTheSame(now *hub.Availability, wanted *int32) bool {
+	moved := l.moved(now.Clusters)
+	return len(moved) == 0 || l.Ranking.PicksTheSame(moved, now.Clusters, wanted)
+}
+
+// moved returns the indices of the clusters that are in other topologies than before.
+func (l *Last) moved(clusters []*clusterv1.ManagedCluster) (moved []int) {
+	if len(l.plan.Spread) == 0 {
+		return nil
+	}
+	before := l.Available.Clusters
+	for i, c := range clusters {
+		if c != before[i] && slices.ContainsFunc(l.plan.Spread, func(s spread.Constraint) bool {
+			one, is := s.Topology(before[i])
+			other, isOther := s.Topology(c)
+			return one != other || is != isOther
+		}) {
+			moved = append(moved, i)
+		}
+	}
+	return moved
+}
+
+// equivalent reports whether the steps after the predicates read the same of two versions of a cluster, except topologies.
+func (l *Last) equivalent(a, b *clusterv1.ManagedCluster) bool {
+	if a == b {
+		return true
+	}
+	if a.Name != b.Name || !slices.EqualFunc(a.Spec.Taints, b.Spec.Taints, sameTaint) {
+		return false
+	}
+	for _, resource := range l.plan.Amounts {
+		one, is := prioritizer.AmountOf(&a.Status, resource)
+		other, isOther := prioritizer.AmountOf(&b.Status, resource)
+		if one != other || is != isOther {
+			return false
+		}
+	}
+	return len(l.plan.Groups) == 0 && !l.Named || maps.Equal(a.Labels, b.Labels) && slices.Equal(a.Status.ClusterClaims, b.Status.ClusterClaims)
+}
+
+func sameTaint(a, b clusterv1.Taint) bool {
+	return a.Key == b.Key && a.Value == b.Value && a.Effect == b.Effect && a.TimeAdded.Equal(&b.TimeAdded)
+}
+
+// sameScores reports whether two finders are comparable and equal.
+func sameScores(a, b cluster.ScoreFinder) bool {
+	if a == nil || b == nil {
+		return a == nil && b == nil
+	}
+	return reflect.TypeOf(a) == reflect.TypeOf(b) && reflect.TypeOf(a).Comparable() && a == b
+}

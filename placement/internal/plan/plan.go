@@ -1,0 +1,147 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package plan
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	clusterv1 "open-cluster-management.io/api/cluster/v1"
+	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
+
+	"github.com/celset/celset/apis/wellknown"
+	"github.com/celset/celset/cel/cluster"
+	"github.com/celset/celset/cel/fairness"
+	"github.com/celset/celset/cel/memo"
+	"github.com/celset/celset/placement/internal/candidate"
+	"github.com/celset/celset/placement/internal/decision"
+	"github.com/celset/celset/placement/internal/filter"
+	"github.com/celset/celset/placement/internal/finding"
+	"github.com/celset/celset/placement/internal/predicate"
+	"github.com/celset/celset/placement/internal/prioritizer"
+	"github.com/celset/celset/placement/internal/spread"
+)
+
+// Plan is the spec of a Placement, compiled. It is not modified.
+type Plan struct {
+	Predicates     predicate.Set
+	Prioritizers   []prioritizer.Prioritizer
+	Spread         []spread.Constraint
+	Groups         []decision.GroupSelector
+	ScoreRateLimit time.Duration
+	// Amounts are the resources that prioritizers compare. Balances tells that a prioritizer reads the decisions of other
+	// Placements.
+	Amounts  []clusterv1.ResourceName
+	Balances bool
+	// Reads are the AddOnPlacementScores that the predicates and prioritizers read.
+	Reads cluster.ScoreNames
+	// Unknown are messages about fields that expressions read and no ManagedCluster has.
+	Unknown []string
+	// Wrong are the mistakes in the spec. If there are any, the plan must not be carried out.
+	Wrong finding.Misconfigurations
+	// Parts are the compiled expressions with their sizes, for the bound of the memory.
+	Parts []memo.Part
+}
+
+// Compile compiles the spec of a Placement, in the turns of its namespace. The error is that of the context.
+func Compile(ctx context.Context, environment *cluster.Environment, placement *clusterv1beta1.Placement) (*Plan, error) {
+	spec, p := &placement.Spec, &Plan{}
+	if err := checkParts(spec); err != nil {
+		p.Wrong.Add(finding.Selection, field.NewPath("spec"), err.Error())
+		return p, nil
+	}
+	if err := p.compile(fairness.WithTenant(ctx, placement.Namespace), environment, spec); err != nil {
+		return nil, err
+	}
+	filter.ValidateTolerations(spec.Tolerations, &p.Wrong)
+	p.Prioritizers = prioritizer.FromPolicy(&spec.PrioritizerPolicy, &p.Wrong)
+	p.Spread = spread.Constraints(&spec.SpreadPolicy, &p.Wrong)
+	p.Groups = decision.GroupsOf(environment, &spec.DecisionStrategy.GroupStrategy, &p.Wrong)
+	p.ScoreRateLimit = selectionOf(spec, &p.Wrong)
+	for _, one := range p.Prioritizers {
+		p.Balances = p.Balances || one.Name == prioritizer.Balance
+		if resource := prioritizer.AmountsOf[one.Name]; resource != "" {
+			p.Amounts = append(p.Amounts, resource)
+		}
+	}
+	for _, configuration := range spec.PrioritizerPolicy.Configurations {
+		if c := configuration.ScoreCoordinate; c != nil && c.AddOn != nil && c.Type != clusterv1beta1.ScoreCoordinateTypeBuiltIn {
+			p.Reads.Names.Insert(c.AddOn.ResourceName)
+		}
+	}
+	return p, nil
+}
+
+// compile compiles the predicates, unless there are too many expressions.
+func (p *Plan) compile(ctx context.Context, environment *cluster.Environment, spec *clusterv1beta1.PlacementSpec) (err error) {
+	if err := checkTexts(spec); err != nil {
+		p.Wrong.Add(finding.Predicate, field.NewPath("spec", "predicates"), err.Error())
+	} else if p.Predicates, err = predicate.Compile(ctx, environment, spec, &p.Wrong); err != nil {
+		return err
+	}
+	p.Reads, p.Parts = p.Predicates.ScoreNames(), p.Predicates.Parts()
+	for _, unknown := range p.Predicates.UnknownFields() {
+		p.Unknown = append(p.Unknown, unknown.Error())
+	}
+	return nil
+}
+
+// ReadsScores reports whether a decision depends on AddOnPlacementScores.
+func (p *Plan) ReadsScores() bool { return p.Reads.Computed || p.Reads.Names.Len() > 0 }
+
+// selectionOf checks the number and the order of the selected clusters, and returns the time for which scores stay in
+// PlacementDecisions.
+func selectionOf(spec *clusterv1beta1.PlacementSpec, wrong *finding.Misconfigurations) time.Duration {
+	path := field.NewPath("spec")
+	if n := spec.NumberOfClusters; n != nil && *n < 0 {
+		wrong.Add(finding.Selection, path.Child("numberOfClusters"), fmt.Sprintf("the number %d is negative; leave it out to select all", *n))
+	}
+	switch spec.SortBy {
+	case "", clusterv1beta1.PlacementSortByClusterName, clusterv1beta1.PlacementSortByScore:
+	default:
+		wrong.Add(finding.Selection, path.Child("sortBy"), fmt.Sprintf("unknown order %q; use ClusterName or Score", spec.SortBy))
+	}
+	if spec.ScoreRateLimit == "" {
+		return decision.DefaultScoreRateLimit
+	}
+	limit, err := time.ParseDuration(spec.ScoreRateLimit)
+	if err != nil || limit < 0 {
+		wrong.Add(finding.Selection, path.Child("scoreRateLimit"),
+			fmt.Sprintf("%q is no duration; write a number and a unit, such as 1m", spec.ScoreRateLimit))
+	}
+	return limit
+}
+
+// WrongMetadata returns the mistakes in the metadata of a Placement. A change of these makes no new generation, so that a
+// plan can't have them.
+func WrongMetadata(placement *clusterv1beta1.Placement) finding.Misconfigurations {
+	var wrong finding.Misconfigurations
+	validateTieBreak(placement, &wrong)
+	for _, message := range validation.IsValidLabelValue(placement.Name) {
+		wrong.Add(finding.Selection, field.NewPath("metadata", "name"),
+			fmt.Sprintf("%q is not a label value, as which PlacementDecisions have it: %s", placement.Name, message))
+	}
+	return wrong
+}
+
+// validateTieBreak adds a mistake in the annotation for the order of equal candidates.
+func validateTieBreak(placement *clusterv1beta1.Placement, wrong *finding.Misconfigurations) {
+	switch value := placement.Annotations[wellknown.AnnotationTieBreak]; value {
+	case "", candidate.TieBreakName, candidate.TieBreakRandom:
+	default:
+		wrong.Add(finding.Selection, field.NewPath("metadata", "annotations").Key(wellknown.AnnotationTieBreak),
+			fmt.Sprintf("unknown order %q; use %s or %s", value, candidate.TieBreakName, candidate.TieBreakRandom))
+	}
+}
+
+// HasExpressions reports whether a Placement has an expression, which takes time to compile.
+func HasExpressions(spec *clusterv1beta1.PlacementSpec) bool {
+	return slices.ContainsFunc(spec.Predicates, func(p clusterv1beta1.ClusterPredicate) bool {
+		return len(p.RequiredClusterSelector.CelSelector.CelExpressions) > 0
+	})
+}

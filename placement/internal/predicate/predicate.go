@@ -1,0 +1,149 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package predicate
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	clusterv1 "open-cluster-management.io/api/cluster/v1"
+	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
+
+	"github.com/celset/celset/cel/cluster"
+	"github.com/celset/celset/cel/memo"
+	"github.com/celset/celset/placement/internal/candidate"
+	"github.com/celset/celset/placement/internal/deadline"
+	"github.com/celset/celset/placement/internal/finding"
+)
+
+// Set has the predicates of a Placement. A cluster matches the set if it matches one of them, or if the set is empty.
+type Set struct {
+	// Selectors are nil for predicates that could not be compiled.
+	Selectors []*cluster.Selector
+	// releases are the versions with which expressions compare, see [cluster.Selector.Releases].
+	releases sets.Set[string]
+}
+
+// Compile compiles the predicates of a Placement. The error is that of the context.
+func Compile(ctx context.Context, environment *cluster.Environment, spec *clusterv1beta1.PlacementSpec, wrong *finding.Misconfigurations) (Set, error) {
+	result := Set{releases: sets.New[string]()}
+	for i := range spec.Predicates {
+		path := field.NewPath("spec", "predicates").Index(i).Child("requiredClusterSelector")
+		selector, err := environment.Compile(ctx, spec.Predicates[i].RequiredClusterSelector, path)
+		if err := wrong.AddSelector(finding.Predicate, err); err != nil {
+			return Set{}, err
+		}
+		result.Selectors = append(result.Selectors, selector)
+		if selector != nil {
+			result.releases = result.releases.Union(selector.Releases())
+		}
+	}
+	return result, nil
+}
+
+// Match is the result of all predicates on one cluster.
+type Match struct {
+	// Predicate is the index of the first predicate that matches, -1 if none does or if
+	// there is none.
+	Predicate int
+	// Reason is nil if the cluster matches.
+	Reason candidate.Reason
+	// Cost is the cost of all evaluations, in CEL cost units.
+	Cost uint64
+	// Timed is set if an expression has read now().
+	Timed bool
+}
+
+// Match evaluates the predicates in order until one matches. A predicate that fails does not
+// match, as an error in CEL's || does not matter if the other side is true. If an evaluation
+// takes too long, late is its failure. With more time the predicate might match, so the result is
+// of no use then.
+func (p Set) Match(timer *deadline.Timer, of *clusterv1.ManagedCluster, hub cluster.Hub) (result Match, late error) {
+	result = Match{Predicate: -1}
+	if len(p.Selectors) == 0 {
+		return result, nil
+	}
+	object, failures := cluster.New(of), []error(nil)
+	var unmatched []*field.Path
+	for i, selector := range p.Selectors {
+		verdict, err := selector.Match(timer.Start(), object, hub)
+		timer.Stop()
+		result.Cost += verdict.Cost
+		result.Timed = result.Timed || verdict.Timed
+		switch {
+		case deadline.In(err) != nil:
+			return result, err
+		case err != nil:
+			failures = append(failures, err)
+		case verdict.Matches:
+			result.Predicate = i
+			return result, nil
+		default:
+			unmatched = append(unmatched, verdict.Unmatched)
+		}
+	}
+	if len(failures) > 0 {
+		result.Reason = &candidate.Failed{Err: errors.Join(failures...)}
+	} else {
+		result.Reason = &candidate.Unmatched{Parts: unmatched}
+	}
+	return result, nil
+}
+
+// IsPreRelease reports whether the version of a cluster is less than a release with its numbers that the predicates
+// compare versions with.
+func (p Set) IsPreRelease(cluster *clusterv1.ManagedCluster) bool {
+	release, _, ok := strings.Cut(strings.TrimPrefix(cluster.Status.Version.Kubernetes, "v"), "-")
+	return ok && p.releases.Has(release)
+}
+
+// ScoreNames returns the names of the AddOnPlacementScores that the predicates read.
+func (p Set) ScoreNames() cluster.ScoreNames {
+	result := cluster.ScoreNames{Names: sets.New[string]()}
+	for _, selector := range p.Selectors {
+		if selector != nil {
+			names := selector.ScoreNames()
+			result.Names = result.Names.Union(names.Names)
+			result.Computed = result.Computed || names.Computed
+		}
+	}
+	return result
+}
+
+// UnknownFields returns an error for each field that expressions read and no ManagedCluster has.
+func (p Set) UnknownFields() (all []*cluster.Error) {
+	for _, selector := range p.Selectors {
+		if selector != nil {
+			all = append(all, selector.UnknownFields()...)
+		}
+	}
+	return all
+}
+
+// Parts returns the compiled expressions with their sizes, for a memory that counts shared expressions once.
+func (p Set) Parts() (parts []memo.Part) {
+	for _, selector := range p.Selectors {
+		if selector == nil {
+			continue
+		}
+		for _, program := range selector.Programs() {
+			parts = append(parts, memo.Part{Of: program, Bytes: program.Size()})
+		}
+	}
+	return parts
+}
+
+// Doubts returns expressions that may be too expensive on large clusters, and fields that no ManagedCluster has.
+func (p Set) Doubts(environment *cluster.Environment) (all []*cluster.Error) {
+	for _, selector := range p.Selectors {
+		if selector != nil {
+			all = append(all, environment.Expensive(selector)...)
+			all = append(all, selector.UnknownFields()...)
+		}
+	}
+	return all
+}

@@ -1,0 +1,107 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package prioritizer
+
+import (
+	"fmt"
+	"math"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+	clusterv1 "open-cluster-management.io/api/cluster/v1"
+
+	"github.com/celset/celset/apis/wellknown"
+	"github.com/celset/celset/placement/internal/candidate"
+)
+
+// AmountsOf maps prioritizers to the resources that they compare.
+var AmountsOf = map[string]clusterv1.ResourceName{ResourceAllocatableCPU: clusterv1.ResourceCPU, ResourceAllocatableMemory: clusterv1.ResourceMemory}
+
+// allocatable is a prioritizer that compares amounts of a resource.
+type allocatable struct{ plugin string }
+
+// describe says what the prioritizer prefers.
+func (a allocatable) describe() string {
+	return fmt.Sprintf("%s prefers clusters with much allocatable %s.", a.plugin, AmountsOf[a.plugin])
+}
+
+// score returns where the allocatable amount of a cluster lies between the smallest amount of all candidates, -100, and the
+// largest, 100. It is 100 if these are equal. It is 0 for a cluster that does not report both capacity and allocatable, or
+// reports an impossible amount.
+func (a allocatable) score(in *Inputs, candidates []*candidate.Candidate) ([]int64, error) {
+	resource := AmountsOf[a.plugin]
+	amounts, known := make([]float64, len(candidates)), make([]amount, len(candidates))
+	least, most, any := 0.0, 0.0, false
+	var unbelievable []string
+	for i, c := range candidates {
+		if amounts[i], known[i] = AmountOf(&c.Cluster.Status, resource); known[i] == outOfRange {
+			unbelievable = append(unbelievable, c.Cluster.Name)
+		}
+		if known[i] != usable {
+			continue
+		}
+		if !any || amounts[i] < least {
+			least = amounts[i]
+		}
+		if !any || amounts[i] > most {
+			most = amounts[i]
+		}
+		any = true
+	}
+	in.Found.WarnOutOfRange(wellknown.ReasonAmountOutOfRange, a.plugin, fmt.Sprintf("The amounts of %s that ManagedClusters %%s report are no numbers from 0 to 2^63-1; they count as missing", resource), unbelievable)
+	result := make([]int64, len(candidates))
+	for i := range candidates {
+		switch {
+		case known[i] != usable:
+		case most == least:
+			result[i] = MaxScore
+		default:
+			result[i] = int64(((amounts[i]-least)/(most-least) - 0.5) * (MaxScore - MinScore))
+		}
+	}
+	return result, nil
+}
+
+// Clusters report their amounts, and may report anything. An impossible amount must not rank a cluster before all others,
+// nor take time, so it counts as missing.
+
+// maxAmount is the largest amount of a resource: that of a quantity without fraction.
+const maxAmount = math.MaxInt64
+
+// amount says whether the amount of a resource that a cluster reports can be used.
+type amount int
+
+const (
+	missing amount = iota
+	usable
+	outOfRange
+)
+
+// AmountOf returns the allocatable amount of a resource, if capacity and allocatable are
+// both reported and both possible.
+func AmountOf(status *clusterv1.ManagedClusterStatus, name clusterv1.ResourceName) (float64, amount) {
+	allocatable, ok := status.Allocatable[name]
+	capacity, hasCapacity := status.Capacity[name]
+	if !ok || !hasCapacity {
+		return 0, missing
+	}
+	value, inRange := valueIn(&allocatable)
+	if _, both := valueIn(&capacity); !both || !inRange {
+		return 0, outOfRange
+	}
+	return value, usable
+}
+
+// valueIn returns a quantity as a number, approximately. Only the sign of a quantity and its approximate value take no time
+// if the exponent is large.
+func valueIn(quantity *resource.Quantity) (value float64, inRange bool) {
+	switch quantity.Sign() {
+	case -1:
+		return 0, false
+	case 0:
+		return 0, true
+	default:
+		value = quantity.AsApproximateFloat64()
+		return value, value <= maxAmount
+	}
+}

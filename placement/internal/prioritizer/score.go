@@ -1,0 +1,61 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package prioritizer
+
+import (
+	"time"
+
+	clusterv1alpha1 "open-cluster-management.io/api/cluster/v1alpha1"
+
+	"github.com/celset/celset/placement/internal/candidate"
+	"github.com/celset/celset/placement/internal/finding"
+	"github.com/celset/celset/placement/internal/hub"
+)
+
+// Names of the prioritizers that are built in.
+const (
+	Steady                    = "Steady"
+	Balance                   = "Balance"
+	ResourceAllocatableCPU    = "ResourceAllocatableCPU"
+	ResourceAllocatableMemory = "ResourceAllocatableMemory"
+)
+
+// Scores of every prioritizer are in this range.
+const (
+	MinScore = -100
+	MaxScore = 100
+)
+
+// scorer gives candidates scores.
+type scorer interface {
+	// describe says in a sentence which clusters the scorer prefers.
+	describe() string
+	// score returns a score for each candidate, in their order. The candidates are
+	// sorted by name. The error means that the snapshot could not be read.
+	score(in *Inputs, candidates []*candidate.Candidate) ([]int64, error)
+}
+
+// Inputs are the inputs of scores besides the candidates.
+type Inputs struct {
+	Snapshot *hub.Snapshot
+	// Former is the former decision of the Placement.
+	Former *hub.Former
+	Now    time.Time
+	// Found gets warnings about scores, missing names, and the times at which scores expire.
+	Found *finding.Findings
+}
+
+// expired reports whether an AddOnPlacementScore has expired. If it has not, Found gets the time at which it will.
+func (in *Inputs) expired(object *clusterv1alpha1.AddOnPlacementScore) bool {
+	until := object.Status.ValidUntil
+	switch {
+	case until == nil:
+		return false
+	case in.Now.After(until.Time):
+		return true
+	default:
+		in.Found.Next.After(until.Time)
+		return false
+	}
+}

@@ -1,0 +1,25 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package prioritizer
+
+import "github.com/celset/celset/placement/internal/candidate"
+
+// steadily is the prioritizer Steady.
+type steadily struct{}
+
+// describe says what the prioritizer prefers.
+func (steadily) describe() string {
+	return "Steady prefers clusters that the Placement chose before, so that decisions change seldom."
+}
+
+// score returns 100 for clusters that the Placement chose before, else 0.
+func (steadily) score(in *Inputs, candidates []*candidate.Candidate) ([]int64, error) {
+	result := make([]int64, len(candidates))
+	for i, c := range candidates {
+		if in.Former.Chose(c.Cluster.Name) {
+			result[i] = MaxScore
+		}
+	}
+	return result, nil
+}

@@ -1,0 +1,75 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package spread
+
+import (
+	"slices"
+
+	clusterv1 "open-cluster-management.io/api/cluster/v1"
+
+	"github.com/celset/celset/placement/internal/candidate"
+)
+
+// First selects the first candidates, at most limit, and gives the others the reason Surplus. The candidates are ranked.
+// wanted is spec.numberOfClusters, 0 if the Placement wants all.
+func First(candidates []*candidate.Candidate, limit, wanted int) {
+	for i, c := range candidates {
+		if c.Selected = i < limit; !c.Selected {
+			c.Reason = &candidate.Surplus{Wanted: wanted}
+		}
+	}
+}
+
+// Pick selects at most limit candidates, as far as the constraints allow, and gives the others a reason. The candidates
+// are ranked. wanted is spec.numberOfClusters, 0 if the Placement wants all.
+func Pick(constraints []Constraint, candidates []*candidate.Candidate, limit, wanted int) *Ranking {
+	r := newRanking(constraints, candidates)
+	s := newSpreading(r)
+	r.picked = s.pick(limit)
+	for _, rank := range r.picked {
+		candidates[rank].Selected = true
+	}
+	for _, class := range s.classes {
+		if class.reason = s.refusal(class); class.reason == nil {
+			class.reason = &candidate.Surplus{Wanted: wanted}
+		}
+		for _, rank := range class.ranks {
+			candidates[rank].Reason = class.reason
+		}
+	}
+	return r
+}
+
+// mostMoves is the number of moved clusters up to which PicksTheSame picks again.
+const mostMoves = 16
+
+// PicksTheSame reports whether the same candidates are picked after some of the available clusters have moved to other
+// topologies. If it returns false, the Placement must be decided. moved has the indices of the moved clusters. wanted is
+// spec.numberOfClusters.
+func (r *Ranking) PicksTheSame(moved []int, clusters []*clusterv1.ManagedCluster, wanted *int32) bool {
+	// If fewer are selected, a condition has the number of candidates that the constraints removed.
+	if r == nil || len(moved) > mostMoves || len(r.picked) == 0 || wanted != nil && len(r.picked) < int(*wanted) {
+		return false
+	}
+	limit := len(r.places)
+	if wanted != nil {
+		limit = min(limit, int(*wanted))
+	}
+	for _, place := range moved {
+		rank := slices.Index(r.places, int32(place))
+		for i := range r.constraints {
+			if rank >= 0 {
+				r.move(i, rank, clusters[place])
+			}
+		}
+	}
+	s := newSpreading(r)
+	// If no candidate is in a topology, a condition says so. Only a decision drops values that no candidate has any more,
+	// and a cluster may get a new value each second.
+	if slices.ContainsFunc(s.topologies, func(t topologies) bool { return t.few == 0 || len(t.values) > len(r.places)+mostMoves }) {
+		return false
+	}
+	before, now := slices.Sorted(slices.Values(r.picked)), slices.Sorted(slices.Values(s.pick(limit)))
+	return slices.Equal(before, now)
+}

@@ -8,7 +8,6 @@ import (
 
 	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
-	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/dynamic-resource-allocation/structured"
 	"k8s.io/utils/ptr"
 
@@ -22,11 +21,7 @@ import (
 // device for itself. Without the feature ConsumableCapacity a share of a device counts as
 // the whole device. Claims without an allocation don't matter.
 func AllocatedTo(claims []*resourceapi.ResourceClaim, features structured.Features) structured.AllocatedState {
-	state := structured.AllocatedState{
-		AllocatedDevices:         sets.New[structured.DeviceID](),
-		AllocatedSharedDeviceIDs: sets.New[structured.SharedDeviceID](),
-		AggregatedCapacity:       structured.NewConsumedCapacityCollection(),
-	}
+	state := availability.Nothing()
 	for _, claim := range claims {
 		if claim.Status.Allocation == nil {
 			continue

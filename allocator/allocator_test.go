@@ -53,9 +53,9 @@ func TestOneAllocatorManyCalls(t *testing.T) {
 }
 
 func TestNewAllocatorUsesSharedEnvironment(t *testing.T) {
-	require.Same(t, scenario{}.allocator(t).environment, scenario{}.allocator(t).environment)
+	require.Same(t, scenario{}.allocator(t).planner.environment, scenario{}.allocator(t).planner.environment)
 	own := environmentWith(t, cel.Config{})
-	require.Same(t, own, scenario{opts: []Option{WithEnvironment(own)}}.allocator(t).environment)
+	require.Same(t, own, scenario{opts: []Option{WithEnvironment(own)}}.allocator(t).planner.environment)
 }
 
 func TestEndedContext(t *testing.T) {

@@ -5,8 +5,7 @@ package allocator
 
 import (
 	"errors"
-
-	"github.com/celset/celset/cel/memo"
+	"math"
 )
 
 // Five thousand nodes of one hardware type, all of them free, have one answer to a
@@ -14,33 +13,6 @@ import (
 // with CEL constraints is kept under all that it depends on. That is told only for
 // devices which have nothing but attributes and capacities (isPlain): taints, counters,
 // shares, binding conditions or node selection make each node its own case.
-
-// keptAnswer is how a search ended.
-type keptAnswer struct {
-	found bool
-	// reason is why nothing was found, if reasons are wanted. refusal is the error that
-	// says so.
-	reason  string
-	refusal error
-	// failure is why the node was refused without that all sets were looked at. It is about no
-	// node.
-	failure *EvaluationError
-	// decisions are the alternatives that were chosen, by their place among those of the
-	// request, for all requests of all claims. choices are the devices.
-	decisions []int
-	choices   []placeOfChoice
-	// outcome is empty without preferences, values are those of the choices.
-	outcome PreferenceOutcome
-	values  []PreferenceValue
-}
-
-// placeOfChoice is a choice without the objects of the node.
-type placeOfChoice struct {
-	claim, request, position int
-}
-
-// answerEntry has an answer or room for it.
-type answerEntry = memo.Entry[answerKey, keptAnswer]
 
 // answer looks the answer up, or searches.
 func (s *search) answer(kept *answerEntry) (found bool, reason string, err error) {
@@ -63,7 +35,7 @@ func (s *search) answer(kept *answerEntry) (found bool, reason string, err error
 	case err != nil && errors.Is(err, s.preferred.unrepeatable):
 		err = nil
 	case known.failure != nil:
-		err = known.failure.on(&s.onNode)
+		err = s.failureHere(known.failure)
 	case hit:
 		s.replay(known)
 	}
@@ -74,7 +46,7 @@ func (s *search) answer(kept *answerEntry) (found bool, reason string, err error
 }
 
 func (s *search) reasonUnless(known bool) string {
-	if known || !s.allocator.reasons {
+	if known || !s.planner.reasons {
 		return ""
 	}
 	return reason{s}.String()
@@ -84,7 +56,7 @@ func (s *search) reasonUnless(known bool) string {
 func (s *search) describe(found bool) keptAnswer {
 	result := keptAnswer{found: found, reason: s.reasonUnless(found), outcome: s.preferred.outcome, values: s.preferred.values}
 	if !found {
-		result.refusal = s.allocator.refusal(result.reason)
+		result.refusal = s.planner.refusal(result.reason)
 		return result
 	}
 	best := s.found()
@@ -120,4 +92,32 @@ func (s *search) replay(known keptAnswer) {
 	for _, c := range known.choices {
 		s.solution.choices = append(s.solution.choices, choice{claim: c.claim, request: s.solution.decisions[first[c.claim]+c.request], Candidate: s.inventory.Candidates[c.position]})
 	}
+}
+
+// stats counts what one search did, and those for better solutions that followed.
+func (s *search) stats() Stats {
+	stats := Stats{Steps: s.work.steps, Cost: int64(min(s.work.cost.Spent(), math.MaxInt64)), CacheHits: s.hits, AnswersKnown: s.hits}
+	switch s.preferred.outcome {
+	case PreferenceBest:
+		stats.PreferencesBest = 1
+	case PreferenceBestFound:
+		stats.PreferencesBestFound = 1
+	}
+	if f, is := s.objective.(*fragmentation); is {
+		stats.Cuts += f.cut
+	}
+	for _, constraint := range s.celConstraints {
+		stats.Evaluations += constraint.evaluations
+		stats.SetsAccepted += constraint.accepted
+		stats.SetsProven += constraint.proven
+		stats.CacheHits += constraint.hits
+		stats.Cuts += constraint.cuts()
+		for _, p := range constraint.pruners {
+			if p.bounds != nil {
+				stats.TableEvaluations += p.bounds.Evaluations()
+				stats.TableBuilds += p.bounds.Builds()
+			}
+		}
+	}
+	return stats.plus(s.preferred.spent)
 }

@@ -11,9 +11,9 @@ import (
 	"slices"
 	"sync/atomic"
 
+	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/celset/celset/allocator/internal/inventory"
 	configv1alpha1 "github.com/celset/celset/apis/config/v1alpha1"
 	"github.com/celset/celset/cel"
 )
@@ -93,6 +93,15 @@ type BudgetError struct {
 	err error
 }
 
+// newBudgetError returns the error of a claim for which a budget was used up on a node. cause is the error of the evaluation
+// that exceeded it, nil if the steps did.
+func newBudgetError(of limit, claim *resourceapi.ResourceClaim, node string, cause error) *BudgetError {
+	return &BudgetError{
+		Claim: types.NamespacedName{Namespace: claim.Namespace, Name: claim.Name}, Node: node,
+		Unit: of.unit, Limit: of.value, Attempt: of.attempt, SetsLeft: new(big.Int), Sets: new(big.Int), err: cause,
+	}
+}
+
 // Error says what to do, too.
 func (e *BudgetError) Error() string {
 	what, raise, cheaper := "the evaluations together exceed the cost budget", "cost", " write a cheaper expression,"
@@ -120,50 +129,6 @@ func (e *BudgetError) Unwrap() error { return e.err }
 func isOverBudget(err error) bool {
 	failure, ok := errors.AsType[*cel.Error](err)
 	return ok && failure.Reason == cel.ReasonBudget
-}
-
-func (c *celConstraint) costError(err error) error {
-	return c.budgetError(limit{unit: BudgetCost, value: c.search.allocator.costBudget}, err)
-}
-
-func (c *celConstraint) budgetError(of limit, err error) *BudgetError {
-	left, sets := undecided(c.combinations())
-	return &BudgetError{
-		Claim:      types.NamespacedName{Namespace: c.claim.Namespace, Name: c.claim.Name},
-		Constraint: c.name,
-		Node:       c.search.node.Name,
-		Unit:       of.unit,
-		Limit:      of.value,
-		Attempt:    of.attempt,
-		SetsLeft:   left,
-		Sets:       sets,
-		err:        err,
-	}
-}
-
-// busyWith is the CEL constraint that the search is about to find devices for: the
-// last of those that have some and lack some, else the first of those that lack
-// some. If all sets are complete it is the last, for another set of it is what would
-// be tried next.
-func (s *search) busyWith() *celConstraint {
-	var begun, open *celConstraint
-	for _, c := range s.celConstraints {
-		switch {
-		case c.undecided == 0 && len(c.members) == c.wanted:
-		case len(c.members) > 0:
-			begun = c
-		case open == nil:
-			open = c
-		}
-	}
-	switch {
-	case begun != nil:
-		return begun
-	case open != nil:
-		return open
-	default:
-		return s.celConstraints[len(s.celConstraints)-1]
-	}
 }
 
 // The limits of an Allocate call are for one node. In one attempt to place a pod, a scheduler asks for thousands of
@@ -237,12 +202,6 @@ func (b *AttemptBudget) ended() error {
 		return fmt.Errorf("filter operation aborted: %w", *err)
 	}
 	return nil
-}
-
-// WithAttemptBudget lets searches with CEL constraints share a budget, beside the limits of each of them. An Allocate
-// call that would exceed the shared budget returns a [*BudgetError].
-func WithAttemptBudget(budget *AttemptBudget) Option {
-	return func(o *options) { o.attempt = budget }
 }
 
 // work is what one search does, held against its budgets and those of the attempt.
@@ -362,61 +321,4 @@ func undecided(combinations []combination) (left, all *big.Int) {
 		all.Mul(all, c.sets())
 	}
 	return new(big.Int).Sub(all, behind), all
-}
-
-// combinations are those of the requests that the constraint covers, in order. Of a
-// prioritized list it is the alternative being tried, or the first if the search did
-// not get there.
-func (c *celConstraint) combinations() []combination {
-	var result []combination
-	members := c.members
-	for i, all := range c.search.requests[c.claimIndex] {
-		r := c.search.solution.tried(c.search.requests, c.claimIndex, i)
-		if r == nil {
-			r = all[0]
-		}
-		if !c.isCovered(r) {
-			continue
-		}
-		n := min(r.Count, len(members))
-		result = append(result, c.search.combination(r, members[:n]))
-		members = members[n:]
-	}
-	return result
-}
-
-func (c *celConstraint) isCovered(r *request) bool {
-	return slices.ContainsFunc(c.covered, func(all alternatives) bool { return slices.Contains(all, r) })
-}
-
-// combination counts the devices for a request that has the members.
-func (s *search) combination(r *request, members []*inventory.Candidate) combination {
-	candidates := s.inventory.Candidates
-	if r.WantsAll() {
-		candidates = r.all
-	}
-	result := combination{count: r.Count}
-	for _, c := range candidates {
-		switch {
-		case slices.Contains(members, c):
-			result.chosen = append(result.chosen, result.free)
-			result.free++
-		case r.WantsAll() || s.isFree(r, c):
-			result.free++
-		}
-	}
-	return result
-}
-
-// isFree reports whether the request could have the device if it were alone. A device
-// on which a selector fails it can't have.
-func (s *search) isFree(r *request, c *inventory.Candidate) bool {
-	if s.available.Allocated().Has(c.Position) && !r.AdminAccess() {
-		return false
-	}
-	if isSelected, err := r.isSelected(c); err != nil || !isSelected || !s.available.IsUsable(&r.Request, c) {
-		return false
-	}
-	enough, err := s.available.HasCapacity(&r.Request, c)
-	return enough && err == nil
 }

@@ -16,7 +16,6 @@ import (
 	"github.com/celset/celset/allocator/internal/inventory"
 	"github.com/celset/celset/allocator/internal/verdict"
 	"github.com/celset/celset/allocator/internal/view"
-	"github.com/celset/celset/apis/celset/v1alpha1"
 	"github.com/celset/celset/cel"
 	"github.com/celset/celset/cel/device"
 	"github.com/celset/celset/cel/device/bitset"
@@ -123,63 +122,6 @@ func interrupted(ctx context.Context, err error) error {
 	return err
 }
 
-// expressionKey is an expression as it was compiled.
-type expressionKey struct {
-	// environment is nil for a selector.
-	environment *device.Environment
-	text        fingerprint.Sum
-	// isGoal: it is a preference, of type int.
-	isGoal bool
-}
-
-func newExpressionKey(environment *device.Environment, expression string, variables []v1alpha1.Variable, isGoal bool) expressionKey {
-	text := fingerprint.AppendPart(nil, expression)
-	for _, v := range variables {
-		text = fingerprint.AppendPart(fingerprint.AppendPart(text, v.Name), v.Expression)
-	}
-	return expressionKey{environment, fingerprint.Of(text), isGoal}
-}
-
-// analysisKey is what an analysis depends on.
-type analysisKey struct {
-	expression expressionKey
-	shape      setShape
-}
-
-// setShape is what is known of all sets that an expression is asked about.
-type setShape struct {
-	size int
-	// ascending: they are the devices of one request, which are in the order of the candidates.
-	ascending bool
-}
-
-// readingBytes bounds what is known of expressions, whatever devices they are about.
-const readingBytes = 32 << 20
-
-// What expressions mean is shared by all allocators of the process, as the environment is
-// that compiles expressions: it is about the text and nothing else.
-var (
-	readings = memo.New(readingBytes)
-	analyses = memo.In(readings, weightOf[analysisKey])
-)
-
-// analysisOf reads an expression for sets of the given shape.
-func analysisOf(d *definition, shape setShape) *bound.Analysis {
-	analyze := bound.Analyze
-	switch {
-	case d.key.isGoal:
-		analyze = func(expression *device.Expression, size int) *bound.Analysis {
-			return bound.AnalyzeGoal(expression, size, shape.ascending)
-		}
-	case shape.ascending:
-		analyze = bound.AnalyzeAscending
-	}
-	return analyses.Get(analysisKey{d.key, shape}, func() weighed {
-		analysis := analyze(d.expression, shape.size)
-		return weighed{value: analysis, bytes: analysis.Size() + d.expression.Size()}
-	}).value.(*bound.Analysis)
-}
-
 // tableKey is what a table depends on.
 type tableKey struct {
 	view view.ID
@@ -263,7 +205,7 @@ const verdictsShare = 8
 
 // verdictsOf returns the verdicts of an expression on sets of the devices.
 func (s *search) verdictsOf(d *definition) *verdict.Table {
-	c := s.allocator.cache
+	c := s.planner.cache
 	key := tableKey{view: s.viewID(), kind: tableOfVerdicts, by: d.key.environment, text: d.key.text, isGoal: d.key.isGoal}
 	return tableOf(c, key, func(grown func(int)) (*verdict.Table, int) {
 		return verdict.NewTable(len(s.inventory.Candidates), c.memory.Limit()/verdictsShare, grown), verdict.TableBytes
@@ -274,7 +216,7 @@ func (s *search) verdictsOf(d *definition) *verdict.Table {
 // what follows may cost more than the limit. nil if nothing is understood, or the expression is too large
 // for so many devices.
 func (s *search) tablesOf(d *definition, shape setShape) *bound.Tables {
-	c := s.allocator.cache
+	c := s.planner.cache
 	key := tableKey{s.viewID(), tableOfExpression, d.key.environment, d.key.text, d.key.isGoal, shape}
 	if known, ok := tableAt[*bound.Tables](c, key); ok {
 		return known
@@ -297,7 +239,7 @@ func (s *search) conflicts() func(position int) bitset.Set {
 		return nil
 	}
 	key := tableKey{kind: tableOfConflicts, by: weak.Make(s.inventory)}
-	return tableOf(s.allocator.cache, key, func(func(int)) (bitset.List, int) {
+	return tableOf(s.planner.cache, key, func(func(int)) (bitset.List, int) {
 		devices := len(s.inventory.Candidates)
 		return s.inventory.Conflicts(), devices * devices / 8
 	}).At
@@ -311,7 +253,7 @@ type answerKey struct {
 	claims      fingerprint.Sum
 	costBudget  uint64
 	stepBudget  int64
-	preferences goalLimits
+	preferences Budget
 	// prefers tells that preferences are read.
 	prefers bool
 	reasons bool
@@ -319,22 +261,8 @@ type answerKey struct {
 	inUse string
 }
 
-// What parts of an answer take, about.
-const (
-	choiceBytes = 24
-	valueBytes  = 256
-	errorBytes  = 128
-)
-
 func weightOfAnswer(key answerKey, a *keptAnswer) memo.Size {
-	bytes := len(key.inUse) + 2*len(a.reason) + choiceBytes*(len(a.decisions)+len(a.choices)) + valueBytes*len(a.values)
-	if a.refusal != nil || a.failure != nil {
-		bytes += errorBytes
-	}
-	if e := a.failure; e != nil {
-		bytes += len(e.Constraint) + len(e.Message) + choiceBytes*len(e.positions)
-	}
-	return memo.Size{Bytes: bytes}
+	return memo.Size{Bytes: len(key.inUse) + a.bytes()}
 }
 
 // selectorsKey is false if one of the selectors of a request is none.
@@ -351,5 +279,8 @@ func (s *search) selectorsKey(r *request) (key tableKey, ok bool) {
 		}
 	}
 	*memory = content
-	return tableKey{view: s.viewID(), kind: tableOfSelectors, by: s.allocator.selectors, text: fingerprint.Of(content)}, true
+	return tableKey{view: s.viewID(), kind: tableOfSelectors, by: s.planner.selectors, text: fingerprint.Of(content)}, true
 }
+
+// answerEntry has an answer or room for it.
+type answerEntry = memo.Entry[answerKey, keptAnswer]

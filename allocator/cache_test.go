@@ -131,7 +131,7 @@ func (s Stats) minus(o Stats) Stats {
 func TestAllocatorsHaveACacheOfTheirOwn(t *testing.T) {
 	s := rowOfThree()
 	a, b := s.allocator(t), s.allocator(t)
-	require.NotSame(t, a.cache, b.cache)
+	require.NotSame(t, a.planner.cache, b.planner.cache)
 	for range 2 {
 		before := b.Stats()
 		_, err := a.Allocate(t.Context(), s.onNode(), s.apiClaims())
@@ -180,7 +180,7 @@ func TestRefusalsAreThoseThatAreKnown(t *testing.T) {
 		for _, pod := range f.pods {
 			refusals := a.RefusalsOf(pod)
 			if refusals == nil {
-				require.Nil(t, a.resolved(pod[0]))
+				require.Nil(t, a.planner.resolved(pod[0]))
 				continue
 			}
 			if forMany {
@@ -222,10 +222,10 @@ func TestRefusalsLeaveNothingBehind(t *testing.T) {
 // Nodes without slices have the same: nothing.
 func TestInventoriesOfNothing(t *testing.T) {
 	a := given(t, "devices 3 mla-# index=#").allocator(t)
-	none, err := a.inventoryOf(newNode("another"))
+	none, err := a.planner.inventoryOf(newNode("another"))
 	require.NoError(t, err)
 	require.Empty(t, none.Candidates)
-	other, err := a.inventoryOf(newNode("other"))
+	other, err := a.planner.inventoryOf(newNode("other"))
 	require.NoError(t, err)
 	require.Same(t, none, other)
 }
@@ -237,9 +237,9 @@ func TestKnownRefusal(t *testing.T) {
 	s := tight.with(WithCache(NewCache()))
 	for _, want := range []bool{false, true} {
 		a := s.allocator(t)
-		has, err := a.inventoryOf(newNode(nodeName))
+		has, err := a.planner.inventoryOf(newNode(nodeName))
 		require.NoError(t, err)
-		kept := (&onNode{a.planFor(s.apiClaims()), newNode(nodeName), has, a.state.Of(has.Candidates)}).answerEntry()
+		kept := (&onNode{a.planner.planFor(s.apiClaims()), newNode(nodeName), has, a.planner.state.Of(has.Candidates)}).answerEntry()
 		require.Equal(t, want, knownRefusal(kept) != nil)
 		results, err := a.Allocate(t.Context(), newNode(nodeName), s.apiClaims())
 		require.NoError(t, err)
@@ -286,7 +286,7 @@ func TestClassesThatChange(t *testing.T) {
 	ask := func(cache *Cache, lister *changing) [][]string {
 		s.slices = []*sliceBuilder{slice("1", ring(6)...), slice("2", ring(6)...).onNode("node-2").pool("pool-2", 1, 1)}
 		a := s.with(WithCache(cache)).allocator(t)
-		a.classes.DeviceClassLister = lister
+		a.planner.classes.DeviceClassLister = lister
 		var got [][]string
 		for _, node := range []string{nodeName, "node-2"} {
 			results, err := a.Allocate(t.Context(), newNode(node), s.apiClaims())
@@ -313,7 +313,7 @@ func TestClassesThatGo(t *testing.T) {
 	s := rowOfThree()
 	for asked := range int64(6) {
 		a := s.allocator(t)
-		a.classes.DeviceClassLister = newChanging(classOf(driver), nil, asked)
+		a.planner.classes.DeviceClassLister = newChanging(classOf(driver), nil, asked)
 		results, err := a.Allocate(t.Context(), s.onNode(), s.apiClaims())
 		if asked == 0 {
 			require.ErrorContains(t, err, driver)

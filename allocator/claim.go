@@ -4,14 +4,14 @@
 package allocator
 
 import (
-	"slices"
 	"sync"
 
 	resourceapi "k8s.io/api/resource/v1"
-	"k8s.io/dynamic-resource-allocation/structured"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/klog/v2"
 
 	"github.com/celset/celset/allocator/internal/fingerprint"
+	"github.com/celset/celset/allocator/internal/requests"
 	"github.com/celset/celset/apis/celset/v1alpha1"
 )
 
@@ -33,7 +33,7 @@ type resolvedClaims struct {
 
 // resolved is nil for a claim without CEL constraints and preferences: those made for one node would
 // pile up.
-func (a *Allocator) resolved(claim *resourceapi.ResourceClaim) *resolvedClaim {
+func (a *planner) resolved(claim *resourceapi.ResourceClaim) *resolvedClaim {
 	if known, ok := a.resolvedClaims.byClaim.Load(claim); ok {
 		return known.(*resolvedClaim)
 	}
@@ -55,7 +55,7 @@ func (a *Allocator) resolved(claim *resourceapi.ResourceClaim) *resolvedClaim {
 	return a.resolvedAt(&a.resolvedClaims.byClaim, claim, claim)
 }
 
-func (a *Allocator) resolvedAt(known *sync.Map, key any, claim *resourceapi.ResourceClaim) *resolvedClaim {
+func (a *planner) resolvedAt(known *sync.Map, key any, claim *resourceapi.ResourceClaim) *resolvedClaim {
 	if resolved, ok := known.Load(key); ok {
 		return resolved.(*resolvedClaim)
 	}
@@ -63,7 +63,7 @@ func (a *Allocator) resolvedAt(known *sync.Map, key any, claim *resourceapi.Reso
 	return resolved.(*resolvedClaim)
 }
 
-func (a *Allocator) newResolved(claim *resourceapi.ResourceClaim) *resolvedClaim {
+func (a *planner) newResolved(claim *resourceapi.ResourceClaim) *resolvedClaim {
 	r := &resolvedClaim{constraints: sync.OnceValues(func() (*definitions, error) { return resolveDefinitions(a, claim) })}
 	r.content = sync.OnceValues(func() (fingerprint.Sum, bool) {
 		content := a.prepared.of(claim).contentOr(func() (fingerprint.Sum, bool) { return claimContent(a.classes, claim) })
@@ -77,7 +77,7 @@ func (a *Allocator) newResolved(claim *resourceapi.ResourceClaim) *resolvedClaim
 
 // withPreferences adds to the content of a claim what its preferences depend on besides: policies know of other claims,
 // and which policy it is may come from the options.
-func (r *resolvedClaim) withPreferences(a *Allocator, content fingerprint.Sum) (fingerprint.Sum, bool) {
+func (r *resolvedClaim) withPreferences(a *planner, content fingerprint.Sum) (fingerprint.Sum, bool) {
 	definitions, err := r.definitions()
 	if err != nil {
 		return fingerprint.Sum{}, false
@@ -109,12 +109,12 @@ func contentOfTemporary(claim *resourceapi.ResourceClaim) (fingerprint.Sum, bool
 
 // hasDefaults reports whether a class has constraints by default. One that can't be read has none:
 // whoever looks for its devices says so.
-func (a *Allocator) hasDefaults(className string) bool {
+func (a *planner) hasDefaults(className string) bool {
 	return a.defaults && a.classes.hasDefaults(className)
 }
 
 // hasPreference reports whether a preference is about the claim.
-func (a *Allocator) hasPreference(claim *resourceapi.ResourceClaim) bool {
+func (a *planner) hasPreference(claim *resourceapi.ResourceClaim) bool {
 	switch prepared := a.prepared.of(claim); {
 	case !a.preferences:
 		return false
@@ -145,120 +145,92 @@ func (r *resolvedClaim) fingerprint() (fingerprint.Sum, bool) {
 	return r.content()
 }
 
-// claimContent is the part of a claim and its classes that an answer depends on. It is false
-// if that can't be told.
-func claimContent(classes v1alpha1.ClassGetter, claim *resourceapi.ResourceClaim) (fingerprint.Sum, bool) {
-	for i := range claim.Spec.Devices.Config {
-		if isUnwritten(&claim.Spec.Devices.Config[i].DeviceConfiguration) {
-			return fingerprint.Sum{}, false
-		}
-	}
-	memory := fingerprint.Memory.Get().(*[]byte)
-	defer fingerprint.Memory.Put(memory)
-	all, ok := fingerprint.AppendMessage(fingerprint.AppendPart((*memory)[:0], v1alpha1.ContainersOf(claim)), &claim.Spec)
-	for _, r := range claim.Spec.Devices.Requests {
-		if r.Exactly != nil && ok {
-			all, ok = appendClass(all, classes, r.Exactly.DeviceClassName)
-		}
-		for _, sub := range r.FirstAvailable {
-			if ok {
-				all, ok = appendClass(all, classes, sub.DeviceClassName)
-			}
-		}
-	}
-	*memory = all
-	return fingerprint.Of(all), ok
+// definitions are what holds for a claim.
+type definitions struct {
+	// referred are the constraints to which a constraint of the claim refers, by its index.
+	referred map[int]*definition
+	// defaults are those that hold because of the class of a request, in the order of requests.
+	defaults []*definition
+	// preferences are those of the claim and of its classes, in order.
+	preferences []preference
 }
 
-func appendClass(to []byte, classes v1alpha1.ClassGetter, name string) ([]byte, bool) {
-	class, err := classes.Get(name)
-	if err != nil || slices.ContainsFunc(class.Spec.Config, isOfClassAndUnwritten) {
-		return to, false
-	}
-	return fingerprint.AppendMessage(to, &class.Spec)
+// preference is a definition of type int, or a policy with the shapes that matter to it.
+type preference struct {
+	*definition
+	shapes []Shape
 }
 
-// isUnwritten reports whether parameters are a Go object, of which the protocol buffer of a
-// claim or class has nothing. No API server sends those.
-func isUnwritten(configuration *resourceapi.DeviceConfiguration) bool {
-	return configuration.Opaque != nil && configuration.Opaque.Parameters.Object != nil
-}
-
-func isOfClassAndUnwritten(configuration resourceapi.DeviceClassConfiguration) bool {
-	return isUnwritten(&configuration.DeviceConfiguration)
-}
-
-// seenClasses has each class as it was when it was first asked for. Behind a lister classes
-// change at any time, but one attempt must see one of them: what an answer is kept under is
-// found out from the class before, and for all nodes at once. So must a claim that is prepared.
-type seenClasses struct {
-	structured.DeviceClassLister
-	// keepsErrors: that there is no class is remembered, too.
-	keepsErrors bool
-	mutex       sync.RWMutex
-	byName      map[string]*seenClass
-}
-
-type seenClass struct {
-	*resourceapi.DeviceClass
-	err                         error
-	hasDefaults, hasPreferences bool
-}
-
-// Get returns the class.
-func (s *seenClasses) Get(name string) (*resourceapi.DeviceClass, error) {
-	seen := s.see(name)
-	return seen.DeviceClass, seen.err
-}
-
-// hasDefaults reports whether the class has CEL constraints by default. It is asked often.
-func (s *seenClasses) hasDefaults(name string) bool { return s.see(name).hasDefaults }
-
-// hasPreferences reports whether the class defines preferences.
-func (s *seenClasses) hasPreferences(name string) bool { return s.see(name).hasPreferences }
-
-func (s *seenClasses) see(name string) *seenClass {
-	s.mutex.RLock()
-	seen := s.byName[name]
-	s.mutex.RUnlock()
-	if seen != nil {
-		return seen
-	}
-	class, err := s.DeviceClassLister.Get(name)
-	if err != nil {
-		seen = &seenClass{err: err}
-		if !s.keepsErrors {
-			return seen
-		}
+// resolveDefinitions takes what was prepared, or compiles it.
+func resolveDefinitions(a *planner, claim *resourceapi.ResourceClaim) (*definitions, error) {
+	var m *meaning
+	if prepared := a.prepared.of(claim); prepared != nil {
+		m = prepared.meaning
 	} else {
-		seen = &seenClass{class, nil, v1alpha1.HasDefaults(class), v1alpha1.HasPreferences(class)}
-	}
-	return s.keep(name, seen)
-}
-
-// keep returns the class that was seen first.
-func (s *seenClasses) keep(name string, seen *seenClass) *seenClass {
-	s.mutex.Lock()
-	defer s.mutex.Unlock()
-	if first := s.byName[name]; first != nil {
-		return first
-	}
-	if s.byName == nil {
-		s.byName = make(map[string]*seenClass)
-	}
-	s.byName[name] = seen
-	return seen
-}
-
-// seed has the classes be those with which claims were prepared.
-func (s *seenClasses) seed(prepared Prepared) {
-	for _, c := range prepared {
-		c.classes.mutex.RLock()
-		for name, seen := range c.classes.byName {
-			if seen.err == nil {
-				s.keep(name, seen)
-			}
+		var err error
+		prefers := a.preferences && v1alpha1.HasPreference(claim, a.classes.hasPreferences)
+		if m, err = meaningOf(a.compiling, a.environment, claim, a.classes, prefers); err != nil {
+			return nil, err
 		}
-		c.classes.mutex.RUnlock()
 	}
+	if m.constraintsErr != nil {
+		return nil, m.constraintsErr
+	}
+	result := &definitions{referred: make(map[int]*definition, len(m.constraints))}
+	for _, d := range m.constraints {
+		isDefault := d.index == v1alpha1.NoReference
+		switch {
+		case isDefault && !a.defaults:
+		case d.mistake != nil:
+			return nil, d.mistake
+		case isDefault:
+			result.defaults = append(result.defaults, d)
+		default:
+			result.referred[d.index] = d
+		}
+	}
+	var err error
+	result.preferences, err = resolvePreferences(a, claim, m)
+	return result, err
+}
+
+func resolvePreferences(a *planner, claim *resourceapi.ResourceClaim, m *meaning) ([]preference, error) {
+	if !a.preferences {
+		return nil, nil
+	}
+	if m.preferencesErr != nil {
+		return nil, m.preferencesErr
+	}
+	var result []preference
+	add := func(d *definition) {
+		p := preference{definition: d}
+		if d.policy != nil && d.policy.ReadsShapes {
+			p.shapes = a.shapes.of(classesCovered(claim, d.api.Requests))
+		}
+		result = append(result, p)
+	}
+	for _, d := range m.preferences {
+		if d.mistake != nil {
+			return nil, d.mistake
+		}
+		add(d)
+	}
+	if without := v1alpha1.RequestsWithout(claim, m.defined); a.preference != "" && len(without) > 0 {
+		add(&definition{name: defaultPreferenceName, index: v1alpha1.NoReference, api: &resourceapi.DeviceConstraint{Requests: without}, policy: v1alpha1.PolicyNamed(a.preference)})
+	}
+	return result, nil
+}
+
+// defaultPreferenceName is what the preference is called that holds where nobody defines one.
+const defaultPreferenceName = "default"
+
+// classesCovered are the names of the classes of the named requests, of all requests if there are no names.
+func classesCovered(claim *resourceapi.ResourceClaim, names []string) sets.Set[string] {
+	classes := sets.New[string]()
+	for r := range requests.Each(claim) {
+		if len(names) == 0 || r.IsNamed(names) {
+			classes.Insert(r.Spec.DeviceClassName)
+		}
+	}
+	return classes
 }

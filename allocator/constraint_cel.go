@@ -4,6 +4,7 @@
 package allocator
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -15,6 +16,8 @@ import (
 	"github.com/celset/celset/allocator/internal/inventory"
 	"github.com/celset/celset/allocator/internal/requests"
 	"github.com/celset/celset/allocator/internal/verdict"
+	"github.com/celset/celset/apis/celset/v1alpha1"
+	"github.com/celset/celset/cel"
 	"github.com/celset/celset/cel/device"
 	"github.com/celset/celset/cel/device/bound"
 )
@@ -300,7 +303,7 @@ func (c *celConstraint) role() string {
 // others did before.
 func (c *celConstraint) verdict() (bool, error) {
 	s := c.search
-	if s.allocator.unbounded {
+	if s.planner.unbounded {
 		v, err := c.EvaluateSet()
 		return v.Satisfied, err
 	}
@@ -335,4 +338,21 @@ func (c *celConstraint) memberValues() []*device.Device {
 		c.values = append(c.values, values[member.Position])
 	}
 	return c.values
+}
+
+// evaluationErrorOnNode is nil for a failure that ends the attempt.
+func (c *celConstraint) evaluationErrorOnNode(err error) *EvaluationError {
+	failure, ok := errors.AsType[*cel.Error](err)
+	if !ok || c.failurePolicy != v1alpha1.FailurePolicyNodeDoesNotFit {
+		return nil
+	}
+	positions := make([]int, len(c.members))
+	for i, member := range c.members {
+		positions[i] = member.Position
+	}
+	e := newEvaluationError(c.name, failure, c.claimIndex, positions)
+	if e == nil {
+		return nil
+	}
+	return c.search.failureHere(e)
 }

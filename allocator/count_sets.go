@@ -70,13 +70,13 @@ func (a *Allocator) CountSets(ctx context.Context, nodes []*v1.Node, shape Shape
 }
 
 // listedSets are the sets of a shape on an idle node. None if the budget of the attempt is used up.
-func (a *Allocator) listedSets(ctx context.Context, node *v1.Node, has *inventory.Inventory, shape Shape) (*freesets.Sets, error) {
-	idle := a.shapes.idle().planFor([]*resourceapi.ResourceClaim{a.shapes.claimFor(shape)})
+func listedSets(ctx context.Context, p *planner, node *v1.Node, has *inventory.Inventory, shape Shape) (*freesets.Sets, error) {
+	idle := p.shapes.idle().planFor([]*resourceapi.ResourceClaim{p.shapes.claimFor(shape)})
 	s, err := newSearch(ctx, idle.onIdle(node, has), nil)
 	if err != nil {
 		return nil, err
 	}
-	listed, err := a.shapes.setsOn(s, shape)
+	listed, err := p.shapes.setsOn(s, shape)
 	if over, is := errors.AsType[*BudgetError](err); is && over.Attempt {
 		return &freesets.Sets{}, nil
 	}
@@ -85,9 +85,9 @@ func (a *Allocator) listedSets(ctx context.Context, node *v1.Node, has *inventor
 
 // counting counts the sets of one shape on some nodes.
 type counting struct {
-	ctx       context.Context
-	allocator *Allocator
-	shape     Shape
+	ctx     context.Context
+	planner *planner
+	shape   Shape
 	// severalNodes: a device may be counted for another node.
 	severalNodes bool
 	// used are the devices that are in use or were counted. state has them.
@@ -106,10 +106,10 @@ type countedKey struct {
 
 func (a *Allocator) newCounting(ctx context.Context, nodes []*v1.Node, shape Shape) *counting {
 	c := &counting{
-		ctx: ctx, allocator: a, shape: shape, severalNodes: len(nodes) > 1,
-		used: a.state.Exclusive(), work: packing.Work{Left: packingWork}, known: map[countedKey]SetCount{},
+		ctx: ctx, planner: a.planner, shape: shape, severalNodes: len(nodes) > 1,
+		used: a.planner.state.Exclusive(), work: packing.Work{Left: packingWork}, known: map[countedKey]SetCount{},
 	}
-	state := a.state.AllocatedState
+	state := a.planner.state.AllocatedState
 	state.AllocatedDevices = c.used
 	c.state = availability.NewState(state)
 	return c
@@ -120,15 +120,15 @@ func (c *counting) on(node *v1.Node) (SetCount, error) {
 	if err := c.ctx.Err(); err != nil {
 		return SetCount{}, err
 	}
-	has, err := c.allocator.inventoryOf(node)
+	has, err := c.planner.inventoryOf(node)
 	if err != nil || len(has.Candidates) == 0 {
 		return SetCount{IsMost: err == nil}, err
 	}
-	listed, err := c.allocator.listedSets(c.ctx, node, has, c.shape)
+	listed, err := listedSets(c.ctx, c.planner, node, has, c.shape)
 	if err != nil || listed.Len() == 0 && listed.All {
 		return SetCount{IsMost: err == nil}, err
 	}
-	r := newReservations(c.allocator, node, has, c.state)
+	r := newReservations(c.planner, node, has, c.state)
 	key := countedKey{listed, fmt.Sprint(r.free)}
 	if known, ok := c.known[key]; ok {
 		return known, nil
@@ -178,9 +178,9 @@ func (c *counting) pack(has *inventory.Inventory, listed *freesets.Sets, r *rese
 
 // oneByOne allocates claims for the shape until none fits any more.
 func (c *counting) oneByOne(node *v1.Node, has *inventory.Inventory) (chosen [][]int, err error) {
-	a := newIdle(c.allocator)
+	a := newIdle(c.planner)
 	a.state = c.state
-	p := a.planFor([]*resourceapi.ResourceClaim{c.allocator.shapes.claimFor(c.shape)})
+	p := a.planFor([]*resourceapi.ResourceClaim{c.planner.shapes.claimFor(c.shape)})
 	defer func() {
 		for _, set := range chosen {
 			for _, position := range set {
@@ -246,7 +246,7 @@ type reservations struct {
 	taken   []availability.Reservation
 }
 
-func newReservations(a *Allocator, node *v1.Node, has *inventory.Inventory, state *availability.State) *reservations {
+func newReservations(a *planner, node *v1.Node, has *inventory.Inventory, state *availability.State) *reservations {
 	allocated := state.Of(has.Candidates)
 	r := &reservations{
 		available:  availability.New(a.features, node, state, allocated, len(has.Candidates)),

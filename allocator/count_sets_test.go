@@ -62,9 +62,9 @@ func TestCountSetsEnds(t *testing.T) {
 func TestListedSets(t *testing.T) {
 	s := given(t, "class shapes; define pair = $pairs; devices 8 mla-# index=#; allocated mla-0")
 	a := s.allocator(t)
-	has, err := a.inventoryOf(s.onNode())
+	has, err := a.planner.inventoryOf(s.onNode())
 	require.NoError(t, err)
-	found, err := a.listedSets(t.Context(), s.onNode(), has, Shape{"shapes", "pair", 2})
+	found, err := listedSets(t.Context(), a.planner, s.onNode(), has, Shape{"shapes", "pair", 2})
 	require.NoError(t, err)
 	require.True(t, found.All)
 	require.Equal(t, [][]int{{0, 1}, {2, 3}, {4, 5}, {6, 7}}, found.Positions())

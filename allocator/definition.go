@@ -11,7 +11,6 @@ import (
 	"slices"
 
 	resourceapi "k8s.io/api/resource/v1"
-	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/klog/v2"
 
 	"github.com/celset/celset/allocator/internal/requests"
@@ -168,104 +167,5 @@ func setShapes(claim *resourceapi.ResourceClaim, names []string) []setShape {
 	return slices.Collect(maps.Keys(shapes))
 }
 
-// definitions are what holds for a claim.
-type definitions struct {
-	// referred are the constraints to which a constraint of the claim refers, by its index.
-	referred map[int]*definition
-	// defaults are those that hold because of the class of a request, in the order of requests.
-	defaults []*definition
-	// preferences are those of the claim and of its classes, in order.
-	preferences []preference
-}
-
-// preference is a definition of type int, or a policy with the shapes that matter to it.
-type preference struct {
-	*definition
-	shapes []Shape
-}
-
-// resolveDefinitions takes what was prepared, or compiles it.
-func resolveDefinitions(a *Allocator, claim *resourceapi.ResourceClaim) (*definitions, error) {
-	var m *meaning
-	if prepared := a.prepared.of(claim); prepared != nil {
-		m = prepared.meaning
-	} else {
-		var err error
-		prefers := a.preferences && v1alpha1.HasPreference(claim, a.classes.hasPreferences)
-		if m, err = meaningOf(a.compiling, a.environment, claim, a.classes, prefers); err != nil {
-			return nil, err
-		}
-	}
-	if m.constraintsErr != nil {
-		return nil, m.constraintsErr
-	}
-	result := &definitions{referred: make(map[int]*definition, len(m.constraints))}
-	for _, d := range m.constraints {
-		isDefault := d.index == v1alpha1.NoReference
-		switch {
-		case isDefault && !a.defaults:
-		case d.mistake != nil:
-			return nil, d.mistake
-		case isDefault:
-			result.defaults = append(result.defaults, d)
-		default:
-			result.referred[d.index] = d
-		}
-	}
-	var err error
-	result.preferences, err = resolvePreferences(a, claim, m)
-	return result, err
-}
-
-func resolvePreferences(a *Allocator, claim *resourceapi.ResourceClaim, m *meaning) ([]preference, error) {
-	if !a.preferences {
-		return nil, nil
-	}
-	if m.preferencesErr != nil {
-		return nil, m.preferencesErr
-	}
-	var result []preference
-	add := func(d *definition) {
-		p := preference{definition: d}
-		if d.policy != nil && d.policy.ReadsShapes {
-			p.shapes = a.shapes.of(classesCovered(claim, d.api.Requests))
-		}
-		result = append(result, p)
-	}
-	for _, d := range m.preferences {
-		if d.mistake != nil {
-			return nil, d.mistake
-		}
-		add(d)
-	}
-	if without := v1alpha1.RequestsWithout(claim, m.defined); a.preference != "" && len(without) > 0 {
-		add(&definition{name: defaultPreferenceName, index: v1alpha1.NoReference, api: &resourceapi.DeviceConstraint{Requests: without}, policy: v1alpha1.PolicyNamed(a.preference)})
-	}
-	return result, nil
-}
-
-// defaultPreferenceName is what the preference is called that holds where nobody defines one.
-const defaultPreferenceName = "default"
-
-// classesCovered are the names of the classes of the named requests, of all requests if there are no names.
-func classesCovered(claim *resourceapi.ResourceClaim, names []string) sets.Set[string] {
-	classes := sets.New[string]()
-	for r := range alternativesOf(claim) {
-		if len(names) == 0 || r.IsNamed(names) {
-			classes.Insert(r.Spec.DeviceClassName)
-		}
-	}
-	return classes
-}
-
-// CheckConstraints finds out, without looking at any device, whether the CEL
-// constraints of the claims are defined, and whether they and the preferences that are about the
-// claims are well-formed and compile.
-func (a *Allocator) CheckConstraints(claims []*resourceapi.ResourceClaim) error {
-	for _, claim := range claims {
-		if _, err := a.resolved(claim).definitions(); err != nil {
-			return err
-		}
-	}
-	return nil
-}
+// MaxSetSize is how large a set may be at most.
+const MaxSetSize = 256

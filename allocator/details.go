@@ -5,10 +5,8 @@ package allocator
 
 import (
 	"fmt"
-	"math"
 	"strconv"
 	"strings"
-	"sync"
 )
 
 // Details are what is to be said of one Allocate call besides its results.
@@ -99,34 +97,6 @@ type Stats struct {
 	PreferencesBest, PreferencesBestFound int64
 }
 
-// stats counts what one search did, and those for better solutions that followed.
-func (s *search) stats() Stats {
-	stats := Stats{Steps: s.work.steps, Cost: int64(min(s.work.cost.Spent(), math.MaxInt64)), CacheHits: s.hits, AnswersKnown: s.hits}
-	switch s.preferred.outcome {
-	case PreferenceBest:
-		stats.PreferencesBest = 1
-	case PreferenceBestFound:
-		stats.PreferencesBestFound = 1
-	}
-	if f, is := s.objective.(*fragmentation); is {
-		stats.Cuts += f.cut
-	}
-	for _, constraint := range s.celConstraints {
-		stats.Evaluations += constraint.evaluations
-		stats.SetsAccepted += constraint.accepted
-		stats.SetsProven += constraint.proven
-		stats.CacheHits += constraint.hits
-		stats.Cuts += constraint.cuts()
-		for _, p := range constraint.pruners {
-			if p.bounds != nil {
-				stats.TableEvaluations += p.bounds.Evaluations()
-				stats.TableBuilds += p.bounds.Builds()
-			}
-		}
-	}
-	return stats.plus(s.preferred.spent)
-}
-
 func (s Stats) plus(o Stats) Stats {
 	return Stats{
 		Steps:                s.Steps + o.Steps,
@@ -144,21 +114,13 @@ func (s Stats) plus(o Stats) Stats {
 	}
 }
 
-// counts adds up what searches that run at the same time did.
-type counts struct {
-	mutex sync.Mutex
-	sum   Stats
-}
+// PreferenceOutcome tells how good a set is that was chosen by preferences.
+type PreferenceOutcome string
 
-func (c *counts) add(s Stats) {
-	c.mutex.Lock()
-	defer c.mutex.Unlock()
-	c.sum = c.sum.plus(s)
-}
-
-// Stats returns the counts so far.
-func (a *Allocator) Stats() Stats {
-	a.counts.mutex.Lock()
-	defer a.counts.mutex.Unlock()
-	return a.counts.sum
-}
+const (
+	// PreferenceBest means that no set is better.
+	PreferenceBest PreferenceOutcome = "best"
+	// PreferenceBestFound means that the search ended before, usually because the budget for
+	// preferences was used up: sets that nobody looked at may be better.
+	PreferenceBestFound PreferenceOutcome = "best found"
+)

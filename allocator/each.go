@@ -38,8 +38,8 @@ type AllocatedDevice struct {
 // differ only in devices that look the same to the claims and to what is read besides it yields the first, and may yield
 // others. The error is that of Allocate, after what was yielded.
 func (a *Allocator) AllocateEach(ctx context.Context, node *v1.Node, claims []*resourceapi.ResourceClaim, read device.ReadSet, yield func(Allocation) bool) error {
-	of := a.planFor(claims)
-	p := &plan{allocator: a, claims: of.claims, content: func() (fingerprint.Sum, bool) { return fingerprint.Sum{}, false }}
+	of := a.planner.planFor(claims)
+	p := &plan{planner: a.planner, claims: of.claims, content: func() (fingerprint.Sum, bool) { return fingerprint.Sum{}, false }}
 	p.reads = sync.OnceValue(func() reads {
 		result := of.reads()
 		result.constraints = result.constraints.With(view.NewReadSet(read))
@@ -72,11 +72,11 @@ func (a *Allocator) AllocateEach(ctx context.Context, node *v1.Node, claims []*r
 	s.work.charge()
 	switch failure, isAboutNode := errors.AsType[*EvaluationError](s.err); {
 	case isAboutNode:
-		return a.failure(failure)
+		return a.planner.failure(failure)
 	case s.err != nil || found:
 		return s.err
 	default:
-		return a.refusal(s.reasonUnless(false))
+		return a.planner.refusal(s.reasonUnless(false))
 	}
 }
 
@@ -84,7 +84,7 @@ func (a *Allocator) AllocateEach(ctx context.Context, node *v1.Node, claims []*r
 func (a *Allocator) IsFree(results []resourceapi.AllocationResult) bool {
 	return !slices.ContainsFunc(results, func(r resourceapi.AllocationResult) bool {
 		return slices.ContainsFunc(r.Devices.Results, func(d resourceapi.DeviceRequestAllocationResult) bool {
-			return !ptr.Deref(d.AdminAccess, false) && a.state.IsExclusive(structured.MakeDeviceID(d.Driver, d.Pool, d.Device))
+			return !ptr.Deref(d.AdminAccess, false) && a.planner.state.IsExclusive(structured.MakeDeviceID(d.Driver, d.Pool, d.Device))
 		})
 	})
 }

@@ -21,9 +21,9 @@ import (
 // scheduling cycles follow each other.
 func takeStock(t *testing.T, cache *Cache, node *v1.Node, first, second scenario) (before, after *inventory.Inventory) {
 	t.Helper()
-	before, err := first.with(WithCache(cache)).allocator(t).inventoryOf(node)
+	before, err := first.with(WithCache(cache)).allocator(t).planner.inventoryOf(node)
 	require.NoError(t, err)
-	after, err = second.with(WithCache(cache)).allocator(t).inventoryOf(node)
+	after, err = second.with(WithCache(cache)).allocator(t).planner.inventoryOf(node)
 	require.NoError(t, err)
 	return before, after
 }
@@ -149,7 +149,7 @@ func TestInventoriesFollowOtherNodes(t *testing.T) {
 		{[]*sliceBuilder{local, remote}, 2},
 		{[]*sliceBuilder{local}, 0},
 	} {
-		i, err := scenario{slices: step.slices}.with(WithCache(cache)).allocator(t).inventoryOf(newNode(nodeName))
+		i, err := scenario{slices: step.slices}.with(WithCache(cache)).allocator(t).planner.inventoryOf(newNode(nodeName))
 		require.NoError(t, err)
 		require.Len(t, i.Candidates, step.want)
 	}
@@ -162,7 +162,7 @@ func TestInventoriesThatFail(t *testing.T) {
 	perDevice := slice("1", newDevice("x", nil, func(d *resourceapi.Device) { d.NodeSelector = broken })).perDevice()
 	s := scenario{slices: []*sliceBuilder{perDevice}}.with(WithCache(NewCache()))
 	for range 2 {
-		_, err := s.allocator(t).inventoryOf(newNode(nodeName, "big"))
+		_, err := s.allocator(t).planner.inventoryOf(newNode(nodeName, "big"))
 		require.ErrorContains(t, err, "gather pool information: ResourceSlice 1: device x: node selection")
 	}
 }
@@ -172,7 +172,7 @@ func TestHardwareIsWhatExpressionsSee(t *testing.T) {
 	const original = "slice 1; device a x=1 memory:1Gi; device b x=2"
 	cache := NewCache()
 	viewOf := func(statements string) *view.View {
-		i, err := given(t, statements).with(WithCache(cache)).allocator(t).inventoryOf(newNode(nodeName))
+		i, err := given(t, statements).with(WithCache(cache)).allocator(t).planner.inventoryOf(newNode(nodeName))
 		require.NoError(t, err)
 		return cache.viewOf(i, view.AnyAttribute)
 	}
@@ -253,9 +253,9 @@ func TestReadSetsOfClaims(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := scenario{claims: test.claims, classes: []*resourceapi.DeviceClass{odd}}
 			a, claims := s.allocator(t), s.apiClaims()
-			require.Equal(t, test.want, a.planFor(claims).read())
-			require.Equal(t, test.want, a.planFor(claims).read(), "remembered")
-			require.Equal(t, view.ReadSet{}, a.planFor(nil).read(), "not that of other claims")
+			require.Equal(t, test.want, a.planner.planFor(claims).read())
+			require.Equal(t, test.want, a.planner.planFor(claims).read(), "remembered")
+			require.Equal(t, view.ReadSet{}, a.planner.planFor(nil).read(), "not that of other claims")
 		})
 	}
 	t.Run("unknown types", func(t *testing.T) {
@@ -266,7 +266,7 @@ func TestReadSetsOfClaims(t *testing.T) {
 			c := claim("c").want("x", 1)
 			edit(&c.Spec.Devices)
 			s := scenario{claims: []*claimBuilder{c}}
-			require.Equal(t, view.AnyAttribute, s.allocator(t).planFor(s.apiClaims()).read())
+			require.Equal(t, view.AnyAttribute, s.allocator(t).planner.planFor(s.apiClaims()).read())
 		}
 	})
 }
@@ -281,7 +281,7 @@ func TestHardwareIsWhatIsRead(t *testing.T) {
 		return resourceapi.DeviceAttribute{VersionValues: texts}
 	}
 	viewOf := func(cache *Cache, read view.ReadSet, a attrs) *view.View {
-		i, err := scenario{slices: []*sliceBuilder{slice("1", newDevice("x", a))}}.with(WithCache(cache)).allocator(t).inventoryOf(newNode(nodeName))
+		i, err := scenario{slices: []*sliceBuilder{slice("1", newDevice("x", a))}}.with(WithCache(cache)).allocator(t).planner.inventoryOf(newNode(nodeName))
 		require.NoError(t, err)
 		return cache.viewOf(i, read)
 	}
@@ -357,7 +357,7 @@ func TestAnswersDoNotDependOnSerialNumbers(t *testing.T) {
 // The view of a node is known for some read sets, and found out again for others.
 func TestViewsAreKeptForSomeReadSets(t *testing.T) {
 	cache := NewCache()
-	i, err := scenario{slices: []*sliceBuilder{slice("1", ring(2)...)}}.with(WithCache(cache)).allocator(t).inventoryOf(newNode(nodeName))
+	i, err := scenario{slices: []*sliceBuilder{slice("1", ring(2)...)}}.with(WithCache(cache)).allocator(t).planner.inventoryOf(newNode(nodeName))
 	require.NoError(t, err)
 	readSets := []view.ReadSet{view.AnyAttribute}
 	for n := range 2 * view.MaxReadSets {

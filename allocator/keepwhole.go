@@ -4,12 +4,10 @@
 package allocator
 
 import (
-	"context"
 	"math"
 	"slices"
 	"sync"
 
-	v1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/dynamic-resource-allocation/structured"
 
@@ -73,7 +71,7 @@ func (s *search) newFragmentation(p *preference, all []alternatives) *fragmentat
 		}
 	}
 	f.mayCutAtAll = sync.OnceValue(func() bool {
-		return !s.allocator.unbounded && s.allocator.withinLimit(s.requests[f.claimIndex]) && s.lookahead.speculate(f.span...)
+		return !s.planner.unbounded && s.planner.withinLimit(s.requests[f.claimIndex]) && s.lookahead.speculate(f.span...)
 	})
 	s.tellsApart = true
 	return f
@@ -87,7 +85,7 @@ func (f *fragmentation) begin(shapes []Shape, members []*inventory.Candidate) er
 	conflicts := s.conflicts()
 	alike := bitset.New(len(s.inventory.Candidates))
 	for _, c := range s.inventory.Candidates {
-		if c.Shared && s.allocator.state.IsShared(c.ID) {
+		if c.Shared && s.planner.state.IsShared(c.ID) {
 			broken.Add(c.Position)
 		}
 		if slices.ContainsFunc(members, func(m *inventory.Candidate) bool { return m.Pool.Driver == c.Pool.Driver }) {
@@ -104,7 +102,7 @@ func (f *fragmentation) begin(shapes []Shape, members []*inventory.Candidate) er
 		if len(found) == freesets.MaxShapes {
 			break
 		}
-		sets, err := s.allocator.shapes.setsOn(s, shape)
+		sets, err := s.planner.shapes.setsOn(s, shape)
 		if err != nil {
 			return err
 		}
@@ -253,53 +251,6 @@ func lossesOf(o objective, value int64) []ShapeLoss {
 		return f.lost(value)
 	}
 	return nil
-}
-
-// PolicyValues tells what policies say of the devices that a claim has on a node: what
-// [Allocator.AllocateWithDetails] would tell of them if it chose these devices now. So the Allocator must
-// take them for free. What a policy thought of them when they were chosen may have been something
-// else, for others were in use.
-//
-// Preferences that are expressions are left out: they depend on nothing but the devices. The error is one
-// that Allocate would return for the claim on any node, or one of the devices is not there.
-func (a *Allocator) PolicyValues(ctx context.Context, node *v1.Node, claim *resourceapi.ResourceClaim) ([]PreferenceValue, error) {
-	definitions, err := a.resolved(claim).definitions()
-	if err != nil || !slices.ContainsFunc(definitions.preferences, func(p preference) bool { return p.policy != nil }) {
-		return nil, err
-	}
-	on, err := a.planFor([]*resourceapi.ResourceClaim{claim}).on(node)
-	if err != nil {
-		return nil, err
-	}
-	s, err := newSearch(ctx, on, nil)
-	if err != nil {
-		return nil, err
-	}
-	if err := s.hasChosen(claim); err != nil {
-		return nil, err
-	}
-	var values []PreferenceValue
-	for i := range definitions.preferences {
-		p := &definitions.preferences[i]
-		if p.policy == nil || !p.isAbout(0, &s.solution) {
-			continue
-		}
-		limits := goalLimits{a.preferenceCost, a.preferenceSteps}
-		n, err := newSearch(ctx, on, &improvement{incumbent: &s.solution, next: valued{preference: i}, limits: limits})
-		if err != nil {
-			return nil, err
-		}
-		chosen := n.improves.chosenFor(n.objective)
-		if len(chosen) == 0 {
-			continue
-		}
-		value, err := n.objective.valueOf(chosen)
-		if err != nil {
-			return nil, err
-		}
-		values = append(values, PreferenceValue{Preference: i, Name: p.name, Value: value, Losses: lossesOf(n.objective, value)})
-	}
-	return values, nil
 }
 
 // hasChosen takes what the claim has for the solution of the search.

@@ -56,7 +56,7 @@ func (l *lookahead) findWhatCannotFail() {
 	l.cannotFail = make([][]bool, len(s.requests))
 	safe := true
 	for _, requests := range s.requests {
-		safe = safe && s.allocator.withinLimit(requests)
+		safe = safe && s.planner.withinLimit(requests)
 	}
 	for claim := len(s.requests) - 1; claim >= 0; claim-- {
 		requests := s.requests[claim]
@@ -152,7 +152,7 @@ func (l *lookahead) know(r *request, c *inventory.Candidate) known {
 }
 
 // isBounded reports whether bounds are looked at.
-func (l *lookahead) isBounded() bool { return l.backtracked && !l.search.allocator.unbounded }
+func (l *lookahead) isBounded() bool { return l.backtracked && !l.search.planner.unbounded }
 
 // isInfeasible reports whether the request can't get the rest of its devices, or the
 // requests after it can't get theirs.

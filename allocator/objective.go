@@ -6,10 +6,7 @@ package allocator
 import (
 	"errors"
 	"math"
-	"math/big"
 	"slices"
-
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/celset/celset/allocator/internal/constraint"
 	"github.com/celset/celset/allocator/internal/inventory"
@@ -67,7 +64,7 @@ type improvement struct {
 	// next is the preference to improve.
 	next valued
 	// limits are what is left of the budget.
-	limits goalLimits
+	limits Budget
 }
 
 // valued is a preference, given by the place of the claim and by its own among those of the claim, with the value of
@@ -76,23 +73,6 @@ type valued struct {
 	claim, preference int
 	value             int64
 }
-
-// goalLimits is a budget.
-type goalLimits struct {
-	cost  uint64
-	steps int64
-}
-
-// PreferenceOutcome tells how good a set is that was chosen by preferences.
-type PreferenceOutcome string
-
-const (
-	// PreferenceBest means that no set is better.
-	PreferenceBest PreferenceOutcome = "best"
-	// PreferenceBestFound means that the search ended before, usually because the budget for
-	// preferences was used up: sets that nobody looked at may be better.
-	PreferenceBestFound PreferenceOutcome = "best found"
-)
 
 // preferred is what preferences made of the first solution.
 type preferred struct {
@@ -111,10 +91,10 @@ type preferred struct {
 func (s *search) prefer() error {
 	p := &s.preferred
 	p.incumbent = &s.solution
-	limits := goalLimits{cost: s.allocator.preferenceCost, steps: s.allocator.preferenceSteps}
+	limits := Budget{Cost: s.planner.preferenceCost, Steps: s.planner.preferenceSteps}
 	var kept []valued
 	for claim := range s.claims {
-		definitions, err := s.allocator.resolved(s.claims[claim]).definitions()
+		definitions, err := s.planner.resolved(s.claims[claim]).definitions()
 		if err != nil {
 			return err
 		}
@@ -124,7 +104,7 @@ func (s *search) prefer() error {
 				continue
 			}
 			at, weight := valued{claim: claim, preference: i}, preference.stepWeight()
-			n, err := newSearch(s.ctx, s.onNode, &improvement{p.incumbent, kept, at, goalLimits{limits.cost, limits.steps / weight}})
+			n, err := newSearch(s.ctx, s.onNode, &improvement{p.incumbent, kept, at, Budget{limits.Cost, limits.Steps / weight}})
 			if over, is := errors.AsType[*BudgetError](err); is && over.Attempt {
 				p.outcome, p.unrepeatable = PreferenceBestFound, err
 				return nil
@@ -151,8 +131,8 @@ func (s *search) prefer() error {
 				p.outcome = PreferenceBest
 				kept = append(kept, valued{claim, i, *value})
 			}
-			limits.cost -= min(limits.cost, n.work.cost.Spent())
-			limits.steps -= min(limits.steps, n.work.steps*weight)
+			limits.Cost -= min(limits.Cost, n.work.cost.Spent())
+			limits.Steps -= min(limits.Steps, n.work.steps*weight)
 		}
 	}
 	return nil
@@ -276,11 +256,7 @@ func (m *improvement) chosenFor(o objective) []*inventory.Candidate {
 
 // preferenceBudgetError says that a budget for preferences is used up. It is not returned to callers.
 func (s *search) preferenceBudgetError(of limit) *BudgetError {
-	claim := s.claims[s.improves.next.claim]
-	return &BudgetError{
-		Claim: types.NamespacedName{Namespace: claim.Namespace, Name: claim.Name}, Node: s.node.Name,
-		Unit: of.unit, Limit: of.value, Attempt: of.attempt, SetsLeft: new(big.Int), Sets: new(big.Int),
-	}
+	return newBudgetError(of, s.claims[s.improves.next.claim], s.node.Name, nil)
 }
 
 // The rest is the objective of an expression that returns an int.
@@ -312,7 +288,7 @@ func (c *celConstraint) isBest(int64) bool { return false }
 // set may meet an error behind one that [search.tryBound] passes over.
 func (c *celConstraint) most() int64 {
 	requests := c.search.requests
-	if c.search.allocator.unbounded || c.claimIndex != len(requests)-1 || c.last != len(requests[c.claimIndex])-1 || !c.pruner.isPrepared() {
+	if c.search.planner.unbounded || c.claimIndex != len(requests)-1 || c.last != len(requests[c.claimIndex])-1 || !c.pruner.isPrepared() {
 		return math.MaxInt64
 	}
 	return c.pruner.most()

@@ -120,9 +120,6 @@ func WithExhaustiveSearch() Option {
 	return func(o *options) { o.unbounded = true }
 }
 
-// MaxSetSize is how large a set may be at most.
-const MaxSetSize = 256
-
 // WithMaxResults has a claim get at most so many devices, up to [MaxSetSize], in place of as many as Kubernetes can
 // write down: for sets that are not written into a claim.
 func WithMaxResults(limit int) Option {
@@ -139,3 +136,15 @@ func WithEnvironment(environment *device.Environment) Option {
 var sharedEnvironment = sync.OnceValues(func() (*device.Environment, error) {
 	return device.NewEnvironment(cel.Config{})
 })
+
+// WithAttemptBudget lets searches with CEL constraints share a budget, beside the limits of each of them. An Allocate
+// call that would exceed the shared budget returns a [*BudgetError].
+func WithAttemptBudget(budget *AttemptBudget) Option {
+	return func(o *options) { o.attempt = budget }
+}
+
+// WithPrepared has the allocator look up what the claims say. The selectors that it is made with have to be
+// those of the [Preparer].
+func WithPrepared(claims Prepared) Option {
+	return func(o *options) { o.prepared = claims }
+}

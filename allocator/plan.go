@@ -11,7 +11,6 @@ import (
 	v1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
 
-	"github.com/celset/celset/allocator/internal/availability"
 	"github.com/celset/celset/allocator/internal/fingerprint"
 	"github.com/celset/celset/allocator/internal/inventory"
 	"github.com/celset/celset/allocator/internal/view"
@@ -26,8 +25,8 @@ import (
 
 // plan is what is prepared once for the claims of a pod, whatever the node.
 type plan struct {
-	allocator *Allocator
-	claims    []*resourceapi.ResourceClaim
+	planner *planner
+	claims  []*resourceapi.ResourceClaim
 	// reads returns the attributes that an allocation for the claims reads, by reader, and read returns their union.
 	reads func() reads
 	read  func() view.ReadSet
@@ -38,11 +37,11 @@ type plan struct {
 
 // planFor is the plan that was made last, if it was for these claims: those of a pod are the same objects for one
 // node after the other.
-func (a *Allocator) planFor(claims []*resourceapi.ResourceClaim) *plan {
+func (a *planner) planFor(claims []*resourceapi.ResourceClaim) *plan {
 	if last := a.lastPlan.Load(); last != nil && slices.Equal(last.claims, claims) {
 		return last
 	}
-	p := &plan{allocator: a, claims: slices.Clone(claims)}
+	p := &plan{planner: a, claims: slices.Clone(claims)}
 	p.reads, p.content = sync.OnceValue(p.findReads), sync.OnceValues(p.fingerprint)
 	p.read = sync.OnceValue(func() view.ReadSet { return p.reads().all() })
 	a.lastPlan.Store(p)
@@ -52,7 +51,7 @@ func (a *Allocator) planFor(claims []*resourceapi.ResourceClaim) *plan {
 func (p *plan) findReads() reads {
 	var result reads
 	for _, claim := range p.claims {
-		result.add(p.allocator.readByClaim(claim))
+		result.add(p.planner.readByClaim(claim))
 	}
 	return result
 }
@@ -68,11 +67,11 @@ func (r reads) all() view.ReadSet { return r.constraints.With(r.preferences).Wit
 
 func (p *plan) fingerprint() (fingerprint.Sum, bool) {
 	if len(p.claims) == 1 {
-		return p.allocator.resolved(p.claims[0]).fingerprint()
+		return p.planner.resolved(p.claims[0]).fingerprint()
 	}
 	var all []byte
 	for _, claim := range p.claims {
-		content, ok := p.allocator.resolved(claim).fingerprint()
+		content, ok := p.planner.resolved(claim).fingerprint()
 		if !ok {
 			return fingerprint.Sum{}, false
 		}
@@ -84,7 +83,7 @@ func (p *plan) fingerprint() (fingerprint.Sum, bool) {
 
 // isConstrained reports whether a claim has a CEL constraint or a preference.
 func (p *plan) isConstrained() bool {
-	return slices.ContainsFunc(p.claims, func(claim *resourceapi.ResourceClaim) bool { return p.allocator.resolved(claim) != nil })
+	return slices.ContainsFunc(p.claims, func(claim *resourceapi.ResourceClaim) bool { return p.planner.resolved(claim) != nil })
 }
 
 // onNode is a plan on a node.
@@ -98,15 +97,20 @@ type onNode struct {
 
 // on takes stock of a node.
 func (p *plan) on(node *v1.Node) (onNode, error) {
-	has, err := p.allocator.inventoryOf(node)
+	has, err := p.planner.inventoryOf(node)
 	if err != nil {
 		return onNode{}, err
 	}
-	return onNode{p, node, has, p.allocator.state.Of(has.Candidates)}, nil
+	return onNode{p, node, has, p.planner.state.Of(has.Candidates)}, nil
+}
+
+// failureHere returns the failure as one on this node.
+func (n *onNode) failureHere(e *EvaluationError) *EvaluationError {
+	return e.on(n.node, n.claims, n.inventory.Candidates)
 }
 
 // inventoryOf takes stock of a node.
-func (a *Allocator) inventoryOf(node *v1.Node) (*inventory.Inventory, error) {
+func (a *planner) inventoryOf(node *v1.Node) (*inventory.Inventory, error) {
 	return a.inventories.Of(a.features, node, a.allSlices)
 }
 
@@ -116,7 +120,7 @@ func (n *onNode) viewID() view.ID { return view.IDOf(n.inventory, n.read()) }
 // answerKey is false if the answer may depend on more than a key says: on other things of devices than attributes and
 // capacities, or on who shares them.
 func (n *onNode) answerKey() (key answerKey, ok bool) {
-	a := n.allocator
+	a := n.planner
 	if a.unbounded || a.acceptance != nil || !n.inventory.IsPlain ||
 		a.state.HasShared() && slices.ContainsFunc(n.inventory.Candidates, func(c *inventory.Candidate) bool { return a.state.IsShared(c.ID) }) {
 		return answerKey{}, false
@@ -132,7 +136,7 @@ func (n *onNode) answerKey() (key answerKey, ok bool) {
 	}
 	return answerKey{
 		view: n.viewID(), features: a.features, environment: a.environment, claims: content,
-		costBudget: a.costBudget, stepBudget: a.stepBudget, preferences: goalLimits{a.preferenceCost, a.preferenceSteps},
+		costBudget: a.costBudget, stepBudget: a.stepBudget, preferences: Budget{a.preferenceCost, a.preferenceSteps},
 		prefers: a.preferences, reasons: a.reasons, inUse: string(inUse),
 	}, true
 }
@@ -140,7 +144,7 @@ func (n *onNode) answerKey() (key answerKey, ok bool) {
 // answerEntry is where the answer is kept, nil if it is not.
 func (n *onNode) answerEntry() *answerEntry {
 	if key, ok := n.answerKey(); ok {
-		return n.allocator.cache.answers.At(key)
+		return n.planner.cache.answers.At(key)
 	}
 	return nil
 }
@@ -158,46 +162,7 @@ func knownRefusal(kept *answerEntry) *keptAnswer {
 	return nil
 }
 
-// Refusals tells on which nodes claims are known not to fit, without asking anything that is
-// not known: for a scheduler that does not want to visit them. It is for one goroutine.
-type Refusals struct {
-	plan *plan
-	// pools are the devices in use, once many nodes are asked about.
-	pools *availability.Pools
-}
-
-// RefusalsOf is nil if nothing is ever known of such claims: one of them has no CEL constraint, or their answers are not
-// kept.
-func (a *Allocator) RefusalsOf(claims []*resourceapi.ResourceClaim) *Refusals {
-	p := a.planFor(claims)
-	if _, ok := p.content(); !ok {
-		return nil
-	}
-	return &Refusals{plan: p}
-}
-
-// ForMany prepares for questions about most nodes of a cluster: each takes less then.
-func (r *Refusals) ForMany() { r.pools = r.plan.allocator.state.Pools() }
-
-// Has reports whether it is known that the claims don't fit on a node. Then [Allocator.Allocate]
-// says so, and why, for as long as that is remembered.
-func (r *Refusals) Has(node *v1.Node) bool {
-	a := r.plan.allocator
-	has, err := a.inventoryOf(node)
-	if err != nil {
-		return false
-	}
-	n := onNode{plan: r.plan, node: node, inventory: has}
-	if r.pools != nil {
-		n.allocated = r.pools.Of(has)
-	} else {
-		n.allocated = a.state.Of(has.Candidates)
-	}
-	key, ok := n.answerKey()
-	return ok && knownRefusal(a.cache.answers.Has(key)) != nil
-}
-
-func (a *Allocator) readByClaim(claim *resourceapi.ResourceClaim) reads {
+func (a *planner) readByClaim(claim *resourceapi.ResourceClaim) reads {
 	result := a.readByDefinitions(claim)
 	add := func(class string, own []resourceapi.DeviceSelector, derived []compat.DerivedAttribute) {
 		if len(derived) > 0 {
@@ -220,7 +185,7 @@ func (a *Allocator) readByClaim(claim *resourceapi.ResourceClaim) reads {
 }
 
 // readByDefinitions returns the attributes that the constraints and preferences of a claim and of its classes read.
-func (a *Allocator) readByDefinitions(claim *resourceapi.ResourceClaim) (result reads) {
+func (a *planner) readByDefinitions(claim *resourceapi.ResourceClaim) (result reads) {
 	definitions, err := a.resolved(claim).definitions()
 	if err != nil {
 		return reads{constraints: view.AnyAttribute}
@@ -250,7 +215,7 @@ func (a *Allocator) readByDefinitions(claim *resourceapi.ResourceClaim) (result 
 	return result
 }
 
-func (a *Allocator) readByRequest(className string, selectors []resourceapi.DeviceSelector) view.ReadSet {
+func (a *planner) readByRequest(className string, selectors []resourceapi.DeviceSelector) view.ReadSet {
 	class, err := a.classes.Get(className)
 	if err != nil {
 		return view.AnyAttribute
@@ -258,7 +223,7 @@ func (a *Allocator) readByRequest(className string, selectors []resourceapi.Devi
 	return readSets{a}.ReadBy(class, selectors)
 }
 
-func (a *Allocator) readBySelectors(selectors []resourceapi.DeviceSelector) view.ReadSet {
+func (a *planner) readBySelectors(selectors []resourceapi.DeviceSelector) view.ReadSet {
 	var read view.ReadSet
 	for _, selector := range selectors {
 		if selector.CEL == nil {
@@ -271,26 +236,24 @@ func (a *Allocator) readBySelectors(selectors []resourceapi.DeviceSelector) view
 
 // readBySelector compiles the selector once more, because what it was compiled to is not to
 // be had any more.
-func (a *Allocator) readBySelector(expression string) view.ReadSet {
+func (a *planner) readBySelector(expression string) view.ReadSet {
 	if read, known := a.prepared.readBy(expression); known {
 		return read
 	}
-	key := analysisKey{expression: expressionKey{text: fingerprint.Of([]byte(expression))}}
-	return analyses.Get(key, func() weighed {
-		read := view.AnyAttribute
+	return readBySelector(expression, func() view.ReadSet {
 		if compiled := a.selectors.GetOrCompile(expression); compiled.Error == nil {
 			if checked, issues := compiled.Environment.Compile(expression); issues.Err() == nil {
-				read = view.NewReadSet(device.ReadSetOf(checked.NativeRep()))
+				return view.NewReadSet(device.ReadSetOf(checked.NativeRep()))
 			}
 		}
-		return weighed{value: read, bytes: read.Bytes()}
-	}).value.(view.ReadSet)
+		return view.AnyAttribute
+	})
 }
 
 // readSets tells what selectors read.
-type readSets struct{ allocator *Allocator }
+type readSets struct{ planner *planner }
 
 // ReadBy is what the selectors of a class and of a request read.
 func (r readSets) ReadBy(class *resourceapi.DeviceClass, own []resourceapi.DeviceSelector) view.ReadSet {
-	return r.allocator.readBySelectors(class.Spec.Selectors).With(r.allocator.readBySelectors(own))
+	return r.planner.readBySelectors(class.Spec.Selectors).With(r.planner.readBySelectors(own))
 }

@@ -8,7 +8,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"iter"
 	"slices"
 	"strings"
 	"sync"
@@ -126,26 +125,12 @@ func NeedsPreparation(claim *resourceapi.ResourceClaim, constraints bool) bool {
 	if constraints && (v1alpha1.Defines(claim) || v1alpha1.HasReference(claim)) {
 		return true
 	}
-	for r := range alternativesOf(claim) {
+	for r := range requests.Each(claim) {
 		if len(r.Spec.Selectors) > 0 || len(compat.DerivedAttributes(r.Spec)) > 0 {
 			return true
 		}
 	}
 	return false
-}
-
-// alternativesOf are the requests of a claim, and the alternatives of those that have some.
-func alternativesOf(claim *resourceapi.ResourceClaim) iter.Seq[requests.Request] {
-	return func(yield func(requests.Request) bool) {
-		for order := range claim.Spec.Devices.Requests {
-			for i := range requests.Alternatives(&claim.Spec.Devices.Requests[order]) {
-				r := requests.New(claim, order, i)
-				if r.Spec != nil && !yield(r) {
-					return
-				}
-			}
-		}
-	}
 }
 
 // ClassVersions has the versions of the classes that a claim uses, of which version says them by name, "" for
@@ -155,7 +140,7 @@ func ClassVersions(claim *resourceapi.ResourceClaim, version func(name string) s
 	if claim.ResourceVersion == "" {
 		versions.Write(written(&claim.Spec))
 	}
-	for r := range alternativesOf(claim) {
+	for r := range requests.Each(claim) {
 		versions.WriteString(version(r.Spec.DeviceClassName))
 		versions.WriteByte('/')
 	}
@@ -231,7 +216,7 @@ func (p *Preparer) Prepare(ctx context.Context, claim *resourceapi.ResourceClaim
 	if content, ok := claimContent(classes, claim); ok {
 		c.content = &content
 	}
-	for r := range alternativesOf(claim) {
+	for r := range requests.Each(claim) {
 		ofClass := ""
 		if class, err := classes.Get(r.Spec.DeviceClassName); err == nil {
 			// What is wrong with a selector of a class is found where it is evaluated.
@@ -444,10 +429,4 @@ func (p Prepared) readBy(selector string) (view.ReadSet, bool) {
 		}
 	}
 	return view.ReadSet{}, false
-}
-
-// WithPrepared has the allocator look up what the claims say. The selectors that it is made with have to be
-// those of the [Preparer].
-func WithPrepared(claims Prepared) Option {
-	return func(o *options) { o.prepared = claims }
 }

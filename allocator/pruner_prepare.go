@@ -20,7 +20,7 @@ import (
 
 func (p *pruner) isPrepared() bool {
 	if p.bounds == nil && !p.useless {
-		p.useless = p.search.allocator.unbounded || !p.prepare()
+		p.useless = p.search.planner.unbounded || !p.prepare()
 	}
 	return !p.useless
 }
@@ -39,7 +39,7 @@ func newPruner(c *celConstraint, first *request) *pruner {
 func (p *pruner) prepare() bool {
 	c := p.constraint
 	span, ok := p.span()
-	if !ok || !p.search.allocator.withinLimit(p.search.requests[p.constraint.claimIndex]) {
+	if !ok || !p.search.planner.withinLimit(p.search.requests[p.constraint.claimIndex]) {
 		return false
 	}
 	for _, r := range p.covered {

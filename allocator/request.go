@@ -143,7 +143,7 @@ func (r *request) cannotFail() bool {
 
 // withinLimit reports whether no choice of alternatives gives the claim too many
 // results.
-func (a *Allocator) withinLimit(requests []alternatives) bool {
+func (a *planner) withinLimit(requests []alternatives) bool {
 	devices := 0
 	for _, all := range requests {
 		most := 0
@@ -156,32 +156,6 @@ func (a *Allocator) withinLimit(requests []alternatives) bool {
 		devices += most
 	}
 	return true
-}
-
-// AsksForTooMany reports whether a claim asks for more devices than a claim can have, whatever the node. The number of
-// devices of a request with allocationMode All depends on the node. Such a request counts as none here.
-func AsksForTooMany(claim *resourceapi.ResourceClaim) bool {
-	return asksForMore(claim, resourceapi.AllocationResultsMaxSize)
-}
-
-func asksForMore(claim *resourceapi.ResourceClaim, limit int) bool {
-	devices := 0
-	for order := range claim.Spec.Devices.Requests {
-		least := math.MaxInt
-		for i := range requests.Alternatives(&claim.Spec.Devices.Requests[order]) {
-			r := requests.New(claim, order, i)
-			if r.Spec == nil || r.WantsAll() {
-				least = 0
-				break
-			}
-			least = min(least, int(min(max(0, r.Spec.Count), math.MaxInt)))
-		}
-		if least > limit-devices {
-			return true
-		}
-		devices += least
-	}
-	return false
 }
 
 // setup reads the claims of a search, in their order: requests, what they have in common, and
@@ -202,7 +176,7 @@ func (b setup) addClaim(claim *resourceapi.ResourceClaim) error {
 		}
 		least := a.least()
 		// Compared before it is added: the sum of untrusted counts may overflow.
-		if limit := b.search.allocator.maxResults; least.Count > limit-devices && asksForMore(claim, limit) {
+		if limit := b.search.planner.maxResults; least.Count > limit-devices && requests.AsksForMore(claim, limit) {
 			return least.Errorf("adding %d devices exceeds the claim limit of %d, with %d already accounted for",
 				least.Count, limit, devices)
 		}
@@ -214,7 +188,7 @@ func (b setup) addClaim(claim *resourceapi.ResourceClaim) error {
 }
 
 func (b setup) newAlternatives(claim *resourceapi.ResourceClaim, order int) (alternatives, error) {
-	a := b.search.allocator
+	a := b.search.planner
 	api := &claim.Spec.Devices.Requests[order]
 	if err := requests.CheckFeatures(a.features, claim, api); err != nil {
 		return nil, err
@@ -256,17 +230,17 @@ func (b setup) groupOf(r *request) *group {
 // find out what view a node has takes as long as evaluating some selectors.
 func (b setup) selectionRowOf(r *request) *selection.Row {
 	s := b.search
-	if !s.allocator.sharesCache && !s.isConstrained() || s.inventory.DevicesSelectNodes() {
+	if !s.planner.sharesCache && !s.isConstrained() || s.inventory.DevicesSelectNodes() {
 		return nil
 	}
 	key, ok := s.selectorsKey(r)
 	if !ok {
 		return nil
 	}
-	if known, ok := tableAt[*selection.Row](s.allocator.cache, key); ok {
+	if known, ok := tableAt[*selection.Row](s.planner.cache, key); ok {
 		return known
 	}
-	return tableOf(s.allocator.cache, key, func(func(int)) (*selection.Row, int) {
+	return tableOf(s.planner.cache, key, func(func(int)) (*selection.Row, int) {
 		row := selection.NewRow(len(s.inventory.Candidates))
 		return row, row.Bytes()
 	})
@@ -308,7 +282,7 @@ func (b setup) determineAll(r *request) error {
 // isPartOfAll leaves out devices that would not have the requested capacity even
 // if nobody else used them.
 func (b setup) isPartOfAll(r *request, c *inventory.Candidate) (bool, error) {
-	features := b.search.allocator.features
+	features := b.search.planner.features
 	selected, err := r.isSelected(c)
 	if err != nil || !selected || !features.ConsumableCapacity {
 		return selected, err
@@ -322,7 +296,7 @@ func (b setup) isPartOfAll(r *request, c *inventory.Candidate) (bool, error) {
 
 // addConstraints sets up the constraints of a claim for its requests.
 func (b setup) addConstraints(claim *resourceapi.ResourceClaim, all []alternatives) error {
-	a := b.search.allocator
+	a := b.search.planner
 	definitions, err := a.resolved(claim).definitions()
 	if err != nil {
 		return err

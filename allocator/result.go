@@ -88,7 +88,7 @@ func (s *search) results() ([]resourceapi.AllocationResult, error) {
 		}
 		results[i] = resourceapi.AllocationResult{
 			Devices: resourceapi.DeviceAllocationResult{
-				Results: deviceResults(choices, s.allocator.features.DeviceBindingAndStatus),
+				Results: deviceResults(choices, s.planner.features.DeviceBindingAndStatus),
 				Config:  configuration(claim, s.found().chosen(s.requests, i)),
 			},
 			NodeSelector: selector,

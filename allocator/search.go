@@ -89,7 +89,7 @@ const (
 // newSearch checks claims and requests in their order and sets up the state, for any solution, or for one that is
 // better than another.
 func newSearch(ctx context.Context, on onNode, improves *improvement) (*search, error) {
-	a := on.allocator
+	a := on.planner
 	s := &search{
 		onNode:      on,
 		improves:    improves,
@@ -100,7 +100,7 @@ func newSearch(ctx context.Context, on onNode, improves *improvement) (*search, 
 		available:   availability.New(a.features, on.node, a.state, on.allocated, len(on.inventory.Candidates)),
 	}
 	if improves != nil {
-		s.work = work{ctx: ctx, cost: cel.NewBudget(improves.limits.cost), stepLimit: improves.limits.steps, attempt: a.attempt.forPreferences()}
+		s.work = work{ctx: ctx, cost: cel.NewBudget(improves.limits.Cost), stepLimit: improves.limits.Steps, attempt: a.attempt.forPreferences()}
 	}
 	s.evaluator = selection.Evaluator{Context: ctx, Features: a.features, Node: on.node, Compiled: a.selectors, Work: &s.work}
 	if !a.unbounded {
@@ -121,7 +121,7 @@ func newSearch(ctx context.Context, on onNode, improves *improvement) (*search, 
 // view is the node's devices as the claims see them.
 func (s *search) view() *view.View {
 	if s.seen == nil {
-		s.seen = s.allocator.cache.viewOf(s.inventory, s.read())
+		s.seen = s.planner.cache.viewOf(s.inventory, s.read())
 	}
 	return s.seen
 }
@@ -250,7 +250,7 @@ func (s *search) nextDevice(p place, r *request) (outcome, error) {
 		return none, nil
 	case p.device == r.Count:
 		return s.nextRequest(p.claim, p.request+1)
-	case r.Count-p.device > s.allocator.maxResults-s.resultCount[p.claim]:
+	case r.Count-p.device > s.planner.maxResults-s.resultCount[p.claim]:
 		return tooMany, nil
 	}
 	if p.device > 0 {

@@ -57,12 +57,12 @@ func BenchmarkSearch(b *testing.B) {
 			free := s.All() &^ occupancy.InUse
 			b.Run("scenario="+s.Name+"/layout="+occupancy.Name+"/search=celset", func(b *testing.B) {
 				a, node, claims := warmAllocator(b, s, occupancy.InUse)
-				inventory, err := a.inventoryOf(node)
+				inventory, err := a.planner.inventoryOf(node)
 				require.NoError(b, err)
 				var steps int64
 				var spent time.Duration
 				for b.Loop() {
-					search, err := newSearch(b.Context(), onNode{a.planFor(claims), node, inventory, a.state.Of(inventory.Candidates)}, nil)
+					search, err := newSearch(b.Context(), onNode{a.planner.planFor(claims), node, inventory, a.planner.state.Of(inventory.Candidates)}, nil)
 					if err != nil {
 						b.Fatal(err)
 					}

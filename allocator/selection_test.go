@@ -55,10 +55,10 @@ func TestInterruptedSelector(t *testing.T) {
 func (s scenario) rowOf(t testing.TB, cache *Cache, selectors *dracel.Cache) *search {
 	t.Helper()
 	a := s.with(WithCache(cache)).allocator(t)
-	a.selectors = selectors
-	inventory, err := a.inventoryOf(s.onNode())
+	a.planner.selectors = selectors
+	inventory, err := a.planner.inventoryOf(s.onNode())
 	require.NoError(t, err)
-	result, err := newSearch(t.Context(), onNode{a.planFor(s.apiClaims()), s.onNode(), inventory, a.state.Of(inventory.Candidates)}, nil)
+	result, err := newSearch(t.Context(), onNode{a.planner.planFor(s.apiClaims()), s.onNode(), inventory, a.planner.state.Of(inventory.Candidates)}, nil)
 	require.NoError(t, err)
 	return result
 }
@@ -140,7 +140,7 @@ func TestReasonsDontDependOnOthers(t *testing.T) {
 		s.inUse = inUse
 		ask := func(c *Cache) string {
 			a := s.with(WithCache(c), WithReasons()).allocator(t)
-			a.selectors = selectors
+			a.planner.selectors = selectors
 			results, err := a.Allocate(t.Context(), s.onNode(), s.apiClaims())
 			require.Nil(t, results)
 			return fmt.Sprint(err)
@@ -156,7 +156,7 @@ func TestReasonsDontDependOnOthers(t *testing.T) {
 	for _, inUse := range [][]string{nil, {"mla-1", "mla-3", "mla-5"}} {
 		s.inUse = inUse
 		a := s.with(WithCache(cache), WithReasons()).allocator(t)
-		a.selectors = selectors
+		a.planner.selectors = selectors
 		_, err := a.Allocate(t.Context(), s.onNode(), s.apiClaims())
 		want := s.with(WithReasons()).allocator(t)
 		_, alone := want.Allocate(t.Context(), s.onNode(), s.apiClaims())

@@ -130,7 +130,7 @@ func requireConsistent(t require.TestingT, s *search) {
 func requireNotOverbooked(t require.TestingT, s *search, c *inventory.Candidate, choices []choice) {
 	byClaim, requests := sets.New[int](), sets.New[*request]()
 	consumed := capacity.Amounts{}
-	for name, amount := range s.allocator.state.AggregatedCapacity[c.ID] {
+	for name, amount := range s.planner.state.AggregatedCapacity[c.ID] {
 		consumed[name] = amount.DeepCopy()
 	}
 	for _, chosen := range choices {
@@ -177,7 +177,7 @@ func requireCounters(t require.TestingT, s *search, byDevice [][]choice) {
 			}
 			if c.Shared {
 				times = min(times, 1)
-				if s.allocator.state.IsShared(c.ID) {
+				if s.planner.state.IsShared(c.ID) {
 					times = 0
 				}
 			}
@@ -191,7 +191,7 @@ func requireCounters(t require.TestingT, s *search, byDevice [][]choice) {
 }
 
 func (s *search) isAllocated(slice *resourceapi.ResourceSlice, d *resourceapi.Device) bool {
-	return s.allocator.state.IsAllocated(structured.MakeDeviceID(slice.Spec.Driver, slice.Spec.Pool.Name, d.Name))
+	return s.planner.state.IsAllocated(structured.MakeDeviceID(slice.Spec.Driver, slice.Spec.Pool.Name, d.Name))
 }
 
 // requireLeft demands that the same is left of all counters of a pool.
@@ -209,11 +209,11 @@ func requireLeft(t require.TestingT, p *inventory.Pool, want, got *counter.Count
 func (s scenario) searchIfValid(t testing.TB) *search {
 	t.Helper()
 	a := s.allocator(t)
-	has, err := a.inventoryOf(s.onNode())
+	has, err := a.planner.inventoryOf(s.onNode())
 	if err != nil {
 		return nil
 	}
-	result, err := newSearch(t.Context(), onNode{a.planFor(s.apiClaims()), s.onNode(), has, a.state.Of(has.Candidates)}, nil)
+	result, err := newSearch(t.Context(), onNode{a.planner.planFor(s.apiClaims()), s.onNode(), has, a.planner.state.Of(has.Candidates)}, nil)
 	if err != nil {
 		return nil
 	}

@@ -54,7 +54,7 @@ func (y *symmetry) classOf() []int {
 // mayPassOver reports whether devices may be passed over for a request.
 func (y *symmetry) mayPassOver(p place) bool {
 	s := y.search
-	if s.allocator.unbounded || s.tellsApart {
+	if s.planner.unbounded || s.tellsApart {
 		return false
 	}
 	for claim := p.claim; claim < len(s.requests); claim++ {
@@ -105,7 +105,7 @@ func (y *symmetry) find() []int {
 	if s.inventory.Plain.Count() < 2 || !inventory.AreUsable(s.inventory.Pools) {
 		return nil
 	}
-	seen := tableOf(s.allocator.cache, tableKey{view: s.viewID(), kind: tableOfSymmetry, text: read.Fingerprint()}, func(func(int)) ([]int, int) {
+	seen := tableOf(s.planner.cache, tableKey{view: s.viewID(), kind: tableOfSymmetry, text: read.Fingerprint()}, func(func(int)) ([]int, int) {
 		kinds := y.byContent(read)
 		return kinds, 8 * len(kinds)
 	})

@@ -223,7 +223,7 @@ func describePools(t *testing.T, s scenario) []string {
 	if s.features != nil {
 		features = *s.features
 	}
-	has, err := inventory.New(features, s.onNode(), a.allSlices, a.allSlices)
+	has, err := inventory.New(features, s.onNode(), a.planner.allSlices, a.planner.allSlices)
 	require.NoError(t, err)
 	result := []string{}
 	for _, p := range has.Pools {

@@ -1,0 +1,87 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package allocator
+
+import (
+	"slices"
+	"sync"
+
+	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	"github.com/celset/celset/allocator/internal/availability"
+	"github.com/celset/celset/apis/celset/v1alpha1"
+)
+
+// What is found out about a shape takes at most so many steps and so much cost, once for each kind
+// of hardware. Sets that are not found by then are not counted. It is a part of what an attempt may
+// spend on preferences by default, so that each attempt finds out something that is kept.
+const (
+	shapeSteps = 10_000
+	shapeCost  = 500_000
+)
+
+// shapes has the sets of shapes on nodes of which nothing is in use.
+type shapes struct {
+	planner *planner
+	// idle is the planner for them, made when it is needed.
+	idle func() *planner
+	// claims has a claim for each shape, so that it is the same object each time.
+	claims sync.Map // Shape -> *resourceapi.ResourceClaim
+}
+
+func newShapes(a *planner) *shapes {
+	return &shapes{planner: a, idle: sync.OnceValue(func() *planner { return newIdle(a) })}
+}
+
+// newIdle returns the planner for a cluster in which nothing is in use and nobody prefers anything.
+func newIdle(a *planner) *planner {
+	idle := a.in(availability.NewState(availability.Nothing()))
+	idle.resolvedClaims = &resolvedClaims{}
+	idle.preferences, idle.reasons, idle.unbounded = false, false, false
+	idle.costBudget, idle.stepBudget, idle.attempt = shapeCost, shapeSteps, a.attempt.forPreferences()
+	return idle
+}
+
+// claimFor is a claim for the shape.
+func (h *shapes) claimFor(shape Shape) *resourceapi.ResourceClaim {
+	if known, ok := h.claims.Load(shape); ok {
+		return known.(*resourceapi.ResourceClaim)
+	}
+	made, _ := h.claims.LoadOrStore(shape, shape.claim())
+	return made.(*resourceapi.ResourceClaim)
+}
+
+// of are the shapes that matter to a claim for devices of the classes, most important first: those
+// that were asked for, whatever their classes are, since other classes may have the same devices;
+// and for constraints of its own classes for which nobody has asked yet the usual counts.
+func (h *shapes) of(classes sets.Set[string]) []Shape {
+	all := slices.Clone(h.planner.asked[:min(len(h.planner.asked), MaxShapes)])
+	for _, count := range unaskedCounts {
+		for _, class := range sets.List(classes) {
+			for _, constraint := range h.definedBy(class) {
+				isOf := func(s Shape) bool { return s.Class == class && s.Constraint == constraint }
+				if len(all) < MaxShapes && !slices.ContainsFunc(h.planner.asked, isOf) {
+					all = append(all, Shape{class, constraint, count})
+				}
+			}
+		}
+	}
+	return all
+}
+
+// definedBy are the names of the constraints that a class defines.
+func (h *shapes) definedBy(className string) []string {
+	class, err := h.planner.classes.Get(className)
+	if err != nil {
+		return nil
+	}
+	// Of a class with mistakes in it, those that have none.
+	definitions, _ := v1alpha1.ClassDefinitions(class)
+	names := make([]string, len(definitions))
+	for i := range definitions {
+		names[i] = definitions[i].Name
+	}
+	return names
+}

@@ -11,28 +11,6 @@ import (
 	"github.com/celset/celset/cel/device/bitset"
 )
 
-// Acceptance is a condition on complete sets that the caller of the search states, in addition to the constraints of the
-// claim. The search asks it before it evaluates an expression, so an expression never sees a set that is not accepted.
-type Acceptance struct {
-	// Totals are linear inequalities over the set. The search cuts a branch as soon as no completion satisfies them.
-	Totals []Total
-	// Accept reports whether a complete set that satisfies the totals is accepted. The set has the names of the devices in
-	// the order in which they were taken. Accept may be nil, which accepts every set.
-	Accept func(devices []string) bool
-}
-
-// Total is a linear inequality: the weights of the devices of a set have a sum of at least Least.
-type Total struct {
-	// Weight returns the weight of a device by its name. Weights are at least 0.
-	Weight func(device string) int
-	Least  int
-}
-
-// WithAcceptance adds a condition on complete sets of a single claim. Answers are not cached then.
-func WithAcceptance(acceptance Acceptance) Option {
-	return func(o *options) { o.acceptance = &acceptance }
-}
-
 // acceptance applies an [Acceptance] in a search. It is a constraint that comes before all others of the claim.
 //
 // The upper bound of a total for a partial set with r devices to be found is the sum of what the set has and of the r

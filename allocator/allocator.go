@@ -5,8 +5,6 @@ package allocator
 
 import (
 	"context"
-	"errors"
-	"slices"
 	"sync"
 
 	v1 "k8s.io/api/core/v1"
@@ -14,8 +12,6 @@ import (
 	dracel "k8s.io/dynamic-resource-allocation/cel"
 	"k8s.io/dynamic-resource-allocation/structured"
 	"k8s.io/klog/v2"
-
-	"github.com/celset/celset/allocator/internal/inventory"
 )
 
 // Allocator implements [structured.Allocator]. It is safe for concurrent use and
@@ -38,7 +34,11 @@ func NewAllocator(ctx context.Context,
 	celCache *dracel.Cache,
 	opts ...Option,
 ) (*Allocator, error) {
-	p, err := newPlanner(ctx, features, allocatedState, classLister, slices, celCache, opts)
+	options := defaultOptions()
+	for _, opt := range opts {
+		opt(&options)
+	}
+	p, err := newPlanner(ctx, features, allocatedState, classLister, slices, celCache, options)
 	if err != nil {
 		return nil, err
 	}
@@ -99,24 +99,6 @@ func (a *Allocator) AllocateWithDetails(ctx context.Context, node *v1.Node, clai
 		details.Outcome, details.Preferences = s.preferred.outcome, s.preferred.values
 	}
 	return results, details, err
-}
-
-// allocate answers, and says so in results or as an error. kept is where the answer is kept, nil if it is not.
-func (s *search) allocate(kept *answerEntry) ([]resourceapi.AllocationResult, error) {
-	found, reason, err := s.answer(kept)
-	failure, isAboutNode := errors.AsType[*EvaluationError](err)
-	switch {
-	case isAboutNode:
-		return nil, s.planner.failure(failure)
-	case err != nil:
-		return nil, err
-	case found:
-		return s.results()
-	case slices.ContainsFunc(s.inventory.Pools, func(p *inventory.Pool) bool { return p.Invalid != "" }):
-		return nil, doesNotFit("invalid resource pools were encountered")
-	default:
-		return nil, s.planner.refusal(reason)
-	}
 }
 
 // Without is the allocator for the time when some claims have given back their devices, for those

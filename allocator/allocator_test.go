@@ -181,7 +181,7 @@ func (a *atDepth) Err() error {
 	if !a.cancelled && len(a.search.solution.choices) == a.depth {
 		if a.times--; a.times == 0 {
 			a.cancelled = true
-			a.steps, a.evaluations = a.search.work.steps, a.search.evaluations()
+			a.steps, a.evaluations = a.search.work.steps, evaluationsOf(a.search)
 		}
 	}
 	if a.cancelled {
@@ -190,7 +190,7 @@ func (a *atDepth) Err() error {
 	return nil
 }
 
-func (s *search) evaluations() int64 {
+func evaluationsOf(s *search) int64 {
 	var sum int64
 	for _, c := range s.celConstraints {
 		sum += c.evaluations
@@ -221,7 +221,7 @@ func TestCancellationIsNoticedAtAnyDepth(t *testing.T) {
 					require.ErrorIs(t, err, context.Canceled)
 					require.True(t, ctx.cancelled)
 					require.LessOrEqual(t, s.work.steps, ctx.steps+1)
-					require.LessOrEqual(t, s.evaluations(), ctx.evaluations+1)
+					require.LessOrEqual(t, evaluationsOf(s), ctx.evaluations+1)
 					require.Empty(t, s.solution.choices, "everything was given back")
 				})
 			}

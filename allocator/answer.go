@@ -6,6 +6,11 @@ package allocator
 import (
 	"errors"
 	"math"
+	"slices"
+
+	resourceapi "k8s.io/api/resource/v1"
+
+	"github.com/celset/celset/allocator/internal/inventory"
 )
 
 // Five thousand nodes of one hardware type, all of them free, have one answer to a
@@ -120,4 +125,22 @@ func (s *search) stats() Stats {
 		}
 	}
 	return stats.plus(s.preferred.spent)
+}
+
+// allocate answers, and says so in results or as an error. kept is where the answer is kept, nil if it is not.
+func (s *search) allocate(kept *answerEntry) ([]resourceapi.AllocationResult, error) {
+	found, reason, err := s.answer(kept)
+	failure, isAboutNode := errors.AsType[*EvaluationError](err)
+	switch {
+	case isAboutNode:
+		return nil, s.planner.failure(failure)
+	case err != nil:
+		return nil, err
+	case found:
+		return s.results()
+	case slices.ContainsFunc(s.inventory.Pools, func(p *inventory.Pool) bool { return p.Invalid != "" }):
+		return nil, doesNotFit("invalid resource pools were encountered")
+	default:
+		return nil, s.planner.refusal(reason)
+	}
 }

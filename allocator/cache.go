@@ -9,17 +9,13 @@ import (
 	"fmt"
 	"weak"
 
-	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/dynamic-resource-allocation/structured"
 
 	"github.com/celset/celset/allocator/internal/fingerprint"
 	"github.com/celset/celset/allocator/internal/inventory"
-	"github.com/celset/celset/allocator/internal/verdict"
 	"github.com/celset/celset/allocator/internal/view"
 	"github.com/celset/celset/cel"
 	"github.com/celset/celset/cel/device"
-	"github.com/celset/celset/cel/device/bitset"
-	"github.com/celset/celset/cel/device/bound"
 	"github.com/celset/celset/cel/memo"
 )
 
@@ -81,12 +77,6 @@ func NewCache(opts ...CacheOption) *Cache {
 	}
 	memory := memo.New(options.bytes)
 	return &Cache{memory: memory, tables: memo.In(memory, weightOf[tableKey]), answers: memo.In(memory, weightOfAnswer)}
-}
-
-// WithCache lets allocators share what they find out. Without it an allocator has a
-// Cache of its own.
-func WithCache(cache *Cache) Option {
-	return func(o *options) { o.cache, o.sharesCache = cache, true }
 }
 
 // Used is about how many bytes are taken of those that there may be.
@@ -200,51 +190,6 @@ func (c *Cache) viewOf(of *inventory.Inventory, read view.ReadSet) *view.View {
 	})
 }
 
-// verdictsShare is the part of a Cache that the verdicts of one expression may take: an eighth.
-const verdictsShare = 8
-
-// verdictsOf returns the verdicts of an expression on sets of the devices.
-func (s *search) verdictsOf(d *definition) *verdict.Table {
-	c := s.planner.cache
-	key := tableKey{view: s.viewID(), kind: tableOfVerdicts, by: d.key.environment, text: d.key.text, isGoal: d.key.isGoal}
-	return tableOf(c, key, func(grown func(int)) (*verdict.Table, int) {
-		return verdict.NewTable(len(s.inventory.Candidates), c.memory.Limit()/verdictsShare, grown), verdict.TableBytes
-	})
-}
-
-// tablesOf returns the tables of an expression over the devices, or of its first conjuncts if
-// what follows may cost more than the limit. nil if nothing is understood, or the expression is too large
-// for so many devices.
-func (s *search) tablesOf(d *definition, shape setShape) *bound.Tables {
-	c := s.planner.cache
-	key := tableKey{s.viewID(), tableOfExpression, d.key.environment, d.key.text, d.key.isGoal, shape}
-	if known, ok := tableAt[*bound.Tables](c, key); ok {
-		return known
-	}
-	return tableKeeping(c, key, func(grown func(int)) (tables *bound.Tables, bytes int, keeps *view.View) {
-		analysis, of := analysisOf(d, shape), s.view()
-		leading := analysis.Leading(of.Values)
-		if leading == nil || !leading.Fits(len(of.Values)) {
-			return nil, 0, nil
-		}
-		tables = leading.Tabulate(of.Values)
-		tables.Grown = grown
-		return tables, tables.Size() + analysis.Size() + d.expression.Size(), of
-	})
-}
-
-// conflicts are for each device those that can't be had beside it. nil if there are no counters.
-func (s *search) conflicts() func(position int) bitset.Set {
-	if !s.inventory.ConsumesCounters() {
-		return nil
-	}
-	key := tableKey{kind: tableOfConflicts, by: weak.Make(s.inventory)}
-	return tableOf(s.planner.cache, key, func(func(int)) (bitset.List, int) {
-		devices := len(s.inventory.Candidates)
-		return s.inventory.Conflicts(), devices * devices / 8
-	}).At
-}
-
 // answerKey is what an answer depends on, for plain inventories.
 type answerKey struct {
 	view        view.ID
@@ -263,23 +208,6 @@ type answerKey struct {
 
 func weightOfAnswer(key answerKey, a *keptAnswer) memo.Size {
 	return memo.Size{Bytes: len(key.inUse) + a.bytes()}
-}
-
-// selectorsKey is false if one of the selectors of a request is none.
-func (s *search) selectorsKey(r *request) (key tableKey, ok bool) {
-	memory := fingerprint.Memory.Get().(*[]byte)
-	defer fingerprint.Memory.Put(memory)
-	content := (*memory)[:0]
-	for _, selectors := range [][]resourceapi.DeviceSelector{r.Class.Spec.Selectors, r.Spec.Selectors} {
-		for _, selector := range selectors {
-			if selector.CEL == nil {
-				return tableKey{}, false
-			}
-			content = fingerprint.AppendPart(content, selector.CEL.Expression)
-		}
-	}
-	*memory = content
-	return tableKey{view: s.viewID(), kind: tableOfSelectors, by: s.planner.selectors, text: fingerprint.Of(content)}, true
 }
 
 // answerEntry has an answer or room for it.

@@ -78,7 +78,7 @@ func TestCacheIsForManyAtATime(t *testing.T) {
 	for i, q := range questions {
 		f.requireSame(t, q, want[i], f.ask(t.Context(), one, q))
 	}
-	warm := one.Stats().minus(cold)
+	warm := minus(one.Stats(), cold)
 	require.Zero(t, warm.TableEvaluations, "each entry is evaluated once")
 	require.Zero(t, warm.TableBuilds)
 	require.Less(t, warm.Steps, cold.Steps)
@@ -123,7 +123,7 @@ func (f *fleet) requireSame(t *testing.T, q question, want, got answer) {
 	}
 }
 
-func (s Stats) minus(o Stats) Stats {
+func minus(s, o Stats) Stats {
 	return s.plus(Stats{-o.Steps, -o.Evaluations, -o.SetsAccepted, -o.SetsProven, -o.TableEvaluations, -o.TableBuilds, -o.Cost, -o.CacheHits, -o.AnswersKnown, -o.Cuts, -o.PreferencesBest, -o.PreferencesBestFound})
 }
 
@@ -237,9 +237,9 @@ func TestKnownRefusal(t *testing.T) {
 	s := tight.with(WithCache(NewCache()))
 	for _, want := range []bool{false, true} {
 		a := s.allocator(t)
-		has, err := a.planner.inventoryOf(newNode(nodeName))
+		on, err := a.planner.planFor(s.apiClaims()).on(newNode(nodeName))
 		require.NoError(t, err)
-		kept := (&onNode{a.planner.planFor(s.apiClaims()), newNode(nodeName), has, a.planner.state.Of(has.Candidates)}).answerEntry()
+		kept := on.answerEntry()
 		require.Equal(t, want, knownRefusal(kept) != nil)
 		results, err := a.Allocate(t.Context(), newNode(nodeName), s.apiClaims())
 		require.NoError(t, err)

@@ -234,3 +234,11 @@ func classesCovered(claim *resourceapi.ResourceClaim, names []string) sets.Set[s
 	}
 	return classes
 }
+
+// stepWeight returns the number of steps of the budget that one step costs.
+func (p *preference) stepWeight() int64 {
+	if p.policy == nil {
+		return 1
+	}
+	return p.policy.StepWeight
+}

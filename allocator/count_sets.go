@@ -76,7 +76,7 @@ func listedSets(ctx context.Context, p *planner, node *v1.Node, has *inventory.I
 	if err != nil {
 		return nil, err
 	}
-	listed, err := p.shapes.setsOn(s, shape)
+	listed, err := s.setsOf(ctx, shape, listSets)
 	if over, is := errors.AsType[*BudgetError](err); is && over.Attempt {
 		return &freesets.Sets{}, nil
 	}
@@ -198,7 +198,7 @@ func (c *counting) oneByOne(node *v1.Node, has *inventory.Inventory) (chosen [][
 		if len(has.Candidates)-allocated.Count() < c.shape.Count {
 			return chosen, nil
 		}
-		s, err := newSearch(c.ctx, onNode{p, node, has, allocated}, nil)
+		s, err := newSearch(c.ctx, p.with(node, has, allocated), nil)
 		if err != nil {
 			return chosen, err
 		}

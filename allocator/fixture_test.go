@@ -135,9 +135,9 @@ func (s scenario) allocate(t testing.TB) ([]resourceapi.AllocationResult, error)
 func (s scenario) search(t testing.TB) *search {
 	t.Helper()
 	a := s.allocator(t)
-	has, err := a.planner.inventoryOf(s.onNode())
+	on, err := a.planner.planFor(s.apiClaims()).on(s.onNode())
 	require.NoError(t, err)
-	result, err := newSearch(t.Context(), onNode{a.planner.planFor(s.apiClaims()), s.onNode(), has, a.planner.state.Of(has.Candidates)}, nil)
+	result, err := newSearch(t.Context(), on, nil)
 	require.NoError(t, err)
 	return result
 }

@@ -71,7 +71,7 @@ func (s *search) newFragmentation(p *preference, all []alternatives) *fragmentat
 		}
 	}
 	f.mayCutAtAll = sync.OnceValue(func() bool {
-		return !s.planner.unbounded && s.planner.withinLimit(s.requests[f.claimIndex]) && s.lookahead.speculate(f.span...)
+		return !s.planner.unbounded && s.withinLimit(s.requests[f.claimIndex]) && s.lookahead.speculate(f.span...)
 	})
 	s.tellsApart = true
 	return f
@@ -102,7 +102,7 @@ func (f *fragmentation) begin(shapes []Shape, members []*inventory.Candidate) er
 		if len(found) == freesets.MaxShapes {
 			break
 		}
-		sets, err := s.planner.shapes.setsOn(s, shape)
+		sets, err := s.setsOf(s.ctx, shape, listSets)
 		if err != nil {
 			return err
 		}

@@ -56,7 +56,7 @@ func (l *lookahead) findWhatCannotFail() {
 	l.cannotFail = make([][]bool, len(s.requests))
 	safe := true
 	for _, requests := range s.requests {
-		safe = safe && s.planner.withinLimit(requests)
+		safe = safe && s.withinLimit(requests)
 	}
 	for claim := len(s.requests) - 1; claim >= 0; claim-- {
 		requests := s.requests[claim]

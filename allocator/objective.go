@@ -100,7 +100,7 @@ func (s *search) prefer() error {
 		}
 		for i := range definitions.preferences {
 			preference := &definitions.preferences[i]
-			if !preference.isAbout(claim, p.incumbent) {
+			if !p.incumbent.isAbout(claim, preference) {
 				continue
 			}
 			at, weight := valued{claim: claim, preference: i}, preference.stepWeight()
@@ -138,18 +138,10 @@ func (s *search) prefer() error {
 	return nil
 }
 
-// stepWeight returns the number of steps of the budget that one step costs.
-func (p *preference) stepWeight() int64 {
-	if p.policy == nil {
-		return 1
-	}
-	return p.policy.StepWeight
-}
-
-// isAbout reports whether the preference of a claim is about a device that was chosen. To set up a search
-// for nothing takes time, and a class may have it set up for each alternative.
-func (p *preference) isAbout(claim int, chosen *solution) bool {
-	return slices.ContainsFunc(chosen.choices, func(c choice) bool { return c.claim == claim && constraint.Covers(p.api, &c.request.Request) })
+// isAbout reports whether a preference of a claim is about a device of the solution. A preference of a class may be about an
+// alternative that was not chosen, and setting up a search takes time.
+func (s *solution) isAbout(claim int, p *preference) bool {
+	return slices.ContainsFunc(s.choices, func(c choice) bool { return c.claim == claim && constraint.Covers(p.api, &c.request.Request) })
 }
 
 // maximize looks for better solutions until there is none. The value is that of the incumbent, nil if the preference

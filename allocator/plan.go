@@ -93,6 +93,8 @@ type onNode struct {
 	inventory *inventory.Inventory
 	// allocated are the devices that are in use.
 	allocated bitset.Set
+	// seen is the view of the node, nil until it was asked for.
+	seen *view.View
 }
 
 // on takes stock of a node.
@@ -101,7 +103,17 @@ func (p *plan) on(node *v1.Node) (onNode, error) {
 	if err != nil {
 		return onNode{}, err
 	}
-	return onNode{p, node, has, p.planner.state.Of(has.Candidates)}, nil
+	return p.with(node, has, p.planner.state.Of(has.Candidates)), nil
+}
+
+// onIdle returns the plan on a node of which nothing is in use.
+func (p *plan) onIdle(node *v1.Node, has *inventory.Inventory) onNode {
+	return p.with(node, has, bitset.New(len(has.Candidates)))
+}
+
+// with returns the plan on a node with these devices, of which some are in use.
+func (p *plan) with(node *v1.Node, has *inventory.Inventory, allocated bitset.Set) onNode {
+	return onNode{plan: p, node: node, inventory: has, allocated: allocated}
 }
 
 // failureHere returns the failure as one on this node.

@@ -87,18 +87,15 @@ func newPlanner(ctx context.Context,
 	classLister structured.DeviceClassLister,
 	slices []*resourceapi.ResourceSlice,
 	celCache *dracel.Cache,
-	opts []Option,
+	options options,
 ) (*planner, error) {
 	p := &planner{
-		options: defaultOptions(),
+		options: options,
 		inputs: inputs{
 			features: features, classes: &seenClasses{DeviceClassLister: classLister}, selectors: celCache, allSlices: slices,
 			resolvedClaims: &resolvedClaims{}, compiling: context.WithoutCancel(ctx),
 		},
 		state: availability.NewState(allocatedState),
-	}
-	for _, opt := range opts {
-		opt(&p.options)
 	}
 	if p.preference != "" && v1alpha1.PolicyNamed(p.preference) == nil {
 		return nil, fmt.Errorf("default preference: policy %q is unknown: use one of %v", p.preference, v1alpha1.PreferencePolicies)

@@ -37,7 +37,7 @@ func (a *Allocator) PolicyValues(ctx context.Context, node *v1.Node, claim *reso
 	var values []PreferenceValue
 	for i := range definitions.preferences {
 		p := &definitions.preferences[i]
-		if p.policy == nil || !p.isAbout(0, &s.solution) {
+		if p.policy == nil || !s.solution.isAbout(0, p) {
 			continue
 		}
 		limits := Budget{a.planner.preferenceCost, a.planner.preferenceSteps}

@@ -39,7 +39,7 @@ func newPruner(c *celConstraint, first *request) *pruner {
 func (p *pruner) prepare() bool {
 	c := p.constraint
 	span, ok := p.span()
-	if !ok || !p.search.planner.withinLimit(p.search.requests[p.constraint.claimIndex]) {
+	if !ok || !p.search.withinLimit(p.search.requests[p.constraint.claimIndex]) {
 		return false
 	}
 	for _, r := range p.covered {

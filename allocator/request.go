@@ -141,23 +141,6 @@ func (r *request) cannotFail() bool {
 	return len(r.Derived) == 0 && len(r.decides) == 0
 }
 
-// withinLimit reports whether no choice of alternatives gives the claim too many
-// results.
-func (a *planner) withinLimit(requests []alternatives) bool {
-	devices := 0
-	for _, all := range requests {
-		most := 0
-		for _, r := range all {
-			most = max(most, r.Count)
-		}
-		if most > a.maxResults-devices {
-			return false
-		}
-		devices += most
-	}
-	return true
-}
-
 // setup reads the claims of a search, in their order: requests, what they have in common, and
 // constraints. The first thing that is wrong is the error.
 type setup struct{ search *search }
@@ -220,30 +203,9 @@ func (b setup) groupOf(r *request) *group {
 		}
 	}
 	g := &group{first: r}
-	g.selectors.Init(&s.evaluator, &r.Request, len(s.inventory.Candidates), b.selectionRowOf(r))
+	g.selectors.Init(&s.evaluator, &r.Request, len(s.inventory.Candidates), s.selectionRow(&r.Request))
 	s.groups = append(s.groups, g)
 	return g
-}
-
-// selectionRowOf finds what is remembered for the selectors of a request. nil if the
-// node plays a role, or a selector is none, or nobody is there to remember it for: to
-// find out what view a node has takes as long as evaluating some selectors.
-func (b setup) selectionRowOf(r *request) *selection.Row {
-	s := b.search
-	if !s.planner.sharesCache && !s.isConstrained() || s.inventory.DevicesSelectNodes() {
-		return nil
-	}
-	key, ok := s.selectorsKey(r)
-	if !ok {
-		return nil
-	}
-	if known, ok := tableAt[*selection.Row](s.planner.cache, key); ok {
-		return known
-	}
-	return tableOf(s.planner.cache, key, func(func(int)) (*selection.Row, int) {
-		row := selection.NewRow(len(s.inventory.Candidates))
-		return row, row.Bytes()
-	})
 }
 
 func (b setup) determineCount(r *request) error {

@@ -13,7 +13,6 @@ import (
 	"github.com/celset/celset/allocator/internal/constraint"
 	"github.com/celset/celset/allocator/internal/inventory"
 	"github.com/celset/celset/allocator/internal/selection"
-	"github.com/celset/celset/allocator/internal/view"
 	"github.com/celset/celset/cel"
 )
 
@@ -24,8 +23,6 @@ type search struct {
 	logger klog.Logger
 	// traces: each step is logged.
 	traces bool
-	// seen is the node's devices as the claims see them, once that was needed.
-	seen *view.View
 
 	// requests has the requests of each claim, in order.
 	requests       [][]alternatives
@@ -116,14 +113,6 @@ func newSearch(ctx context.Context, on onNode, improves *improvement) (*search, 
 	s.lookahead.findWhatCannotFail()
 	s.makeRoom()
 	return s, nil
-}
-
-// view is the node's devices as the claims see them.
-func (s *search) view() *view.View {
-	if s.seen == nil {
-		s.seen = s.planner.cache.viewOf(s.inventory, s.read())
-	}
-	return s.seen
 }
 
 // makeRoom spares the stacks from growing while the search goes on.
@@ -406,4 +395,21 @@ func removeFrom(constraints []constraint.Constraint, c *inventory.Candidate) {
 	for i := len(constraints) - 1; i >= 0; i-- {
 		constraints[i].Remove(c)
 	}
+}
+
+// withinLimit reports whether no choice of alternatives gives the claim too many
+// results.
+func (s *search) withinLimit(requests []alternatives) bool {
+	devices := 0
+	for _, all := range requests {
+		most := 0
+		for _, r := range all {
+			most = max(most, r.Count)
+		}
+		if most > s.planner.maxResults-devices {
+			return false
+		}
+		devices += most
+	}
+	return true
 }

@@ -62,7 +62,7 @@ func BenchmarkSearch(b *testing.B) {
 				var steps int64
 				var spent time.Duration
 				for b.Loop() {
-					search, err := newSearch(b.Context(), onNode{a.planner.planFor(claims), node, inventory, a.planner.state.Of(inventory.Candidates)}, nil)
+					search, err := newSearch(b.Context(), a.planner.planFor(claims).with(node, inventory, a.planner.state.Of(inventory.Candidates)), nil)
 					if err != nil {
 						b.Fatal(err)
 					}

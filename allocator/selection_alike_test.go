@@ -25,7 +25,7 @@ func withNames(devices []resourceapi.Device) []resourceapi.Device {
 
 // judged tells for each device whether it passes, and for how many of them the selectors of
 // the first request were evaluated.
-func (s *search) judged(t testing.TB) (passes []bool, evaluated int) {
+func judged(t testing.TB, s *search) (passes []bool, evaluated int) {
 	t.Helper()
 	r := s.requests[0][0][0]
 	evaluations := 0
@@ -77,11 +77,11 @@ func TestSelectorsSeeDevicesOnce(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := given(t, test.statements)
-			passes, evaluated := s.search(t).judged(t)
+			passes, evaluated := judged(t, s.search(t))
 			require.Equal(t, test.passes, passes)
 			require.Equal(t, test.evaluated, evaluated)
 
-			passes, evaluated = s.with(WithExhaustiveSearch()).search(t).judged(t)
+			passes, evaluated = judged(t, s.with(WithExhaustiveSearch()).search(t))
 			require.Equal(t, test.passes, passes)
 			require.Len(t, passes, evaluated, "the reference evaluates all")
 		})

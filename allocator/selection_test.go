@@ -56,15 +56,15 @@ func (s scenario) rowOf(t testing.TB, cache *Cache, selectors *dracel.Cache) *se
 	t.Helper()
 	a := s.with(WithCache(cache)).allocator(t)
 	a.planner.selectors = selectors
-	inventory, err := a.planner.inventoryOf(s.onNode())
+	on, err := a.planner.planFor(s.apiClaims()).on(s.onNode())
 	require.NoError(t, err)
-	result, err := newSearch(t.Context(), onNode{a.planner.planFor(s.apiClaims()), s.onNode(), inventory, a.planner.state.Of(inventory.Candidates)}, nil)
+	result, err := newSearch(t.Context(), on, nil)
 	require.NoError(t, err)
 	return result
 }
 
-// row is where the verdicts on the devices for the first request are remembered.
-func (s *search) row() *selection.Row { return setup{s}.selectionRowOf(s.groups[0].first) }
+// rememberedBy returns where the verdicts on the devices for the first request are remembered.
+func rememberedBy(s *search) *selection.Row { return s.selectionRow(&s.groups[0].first.Request) }
 
 // Nodes of one hardware type share what selectors say, for the same selectors only.
 func TestSelectionsAreShared(t *testing.T) {
@@ -90,12 +90,12 @@ func TestSelectionsAreShared(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			other := given(t, test.statements).rowOf(t, cache, selectors)
-			require.NotNil(t, other.row())
-			require.Equal(t, test.shared, s.row() == other.row())
+			require.NotNil(t, rememberedBy(other))
+			require.Equal(t, test.shared, rememberedBy(s) == rememberedBy(other))
 		})
 	}
 	others := dracel.NewCache(10, dracel.Features{EnableListTypeAttributes: true})
-	require.NotSame(t, s.row(), given(t, three+claim).rowOf(t, cache, others).row(), "selectors mean something else")
+	require.NotSame(t, rememberedBy(s), rememberedBy(given(t, three+claim).rowOf(t, cache, others)), "selectors mean something else")
 }
 
 // The node plays a role where devices are selected by node: nothing is shared.
@@ -106,7 +106,7 @@ func TestSelectionsByNodeAreNotShared(t *testing.T) {
 	} {
 		s := given(t, fmt.Sprintf(`slice 1 per-device; device a index=0 +node=%s; device b index=1 +node=%s; device c index=2 +node=%s
 claim c; want x 1 if $device.index >= 0`, nodes[0], nodes[1], nodes[2]))
-		require.Nil(t, s.rowOf(t, cache, selectors).row())
+		require.Nil(t, rememberedBy(s.rowOf(t, cache, selectors)))
 		s.with(WithCache(cache)).requireDevices(t, want)
 	}
 }
@@ -126,7 +126,7 @@ func TestFailingSelectorsAreNotRemembered(t *testing.T) {
 		search := s.rowOf(t, cache, selectors)
 		_, err := search.run()
 		require.ErrorContains(t, err, "claim default/c: selector #0 on device mla.example.com/pool-1/mla-2: CEL runtime error: division by zero")
-		require.Equal(t, selection.Unknown, search.row().Of(2))
+		require.Equal(t, selection.Unknown, rememberedBy(search).Of(2))
 	}
 }
 

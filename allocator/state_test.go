@@ -57,8 +57,8 @@ func requireUntouched(t require.TestingT, s *search) {
 		require.Empty(t, s.available.Shares(c), "device %s", c.ID)
 	}
 	for _, p := range s.inventory.Pools {
-		requireLeft(t, p, counter.New(p, s.isAllocated), s.available.CountersOf(p))
-		untouched, groups := counter.NewGroups(p, s.isAllocated), s.available.GroupsOf(p)
+		requireLeft(t, p, counter.New(p, isAllocated(s)), s.available.CountersOf(p))
+		untouched, groups := counter.NewGroups(p, isAllocated(s)), s.available.GroupsOf(p)
 		for _, c := range s.inventory.Candidates {
 			if c.Pool != p || len(c.Device.ConsumesCounters) == 0 {
 				continue
@@ -71,7 +71,7 @@ func requireUntouched(t require.TestingT, s *search) {
 			}
 		}
 	}
-	for _, r := range s.allRequests() {
+	for _, r := range allRequests(s) {
 		for _, c := range r.constraints {
 			requireEmpty(t, c)
 		}
@@ -79,7 +79,7 @@ func requireUntouched(t require.TestingT, s *search) {
 }
 
 // allRequests are the requests of all claims with all their alternatives.
-func (s *search) allRequests() []*request {
+func allRequests(s *search) []*request {
 	var result []*request
 	for _, requests := range s.requests {
 		result = append(result, slices.Concat(requests...)...)
@@ -163,7 +163,7 @@ func requireNotOverbooked(t require.TestingT, s *search, c *inventory.Candidate,
 // shared device and not for admin access, and suffice if anything was taken of the pool.
 func requireCounters(t require.TestingT, s *search, byDevice [][]choice) {
 	for _, p := range s.inventory.Pools {
-		charged, groups := counter.New(p, s.isAllocated), counter.NewGroups(p, s.isAllocated)
+		charged, groups := counter.New(p, isAllocated(s)), counter.NewGroups(p, isAllocated(s))
 		for position, choices := range byDevice {
 			c := s.inventory.Candidates[position]
 			if c.Pool != p || len(c.Device.ConsumesCounters) == 0 {
@@ -190,8 +190,10 @@ func requireCounters(t require.TestingT, s *search, byDevice [][]choice) {
 	}
 }
 
-func (s *search) isAllocated(slice *resourceapi.ResourceSlice, d *resourceapi.Device) bool {
-	return s.planner.state.IsAllocated(structured.MakeDeviceID(slice.Spec.Driver, slice.Spec.Pool.Name, d.Name))
+func isAllocated(s *search) func(*resourceapi.ResourceSlice, *resourceapi.Device) bool {
+	return func(slice *resourceapi.ResourceSlice, d *resourceapi.Device) bool {
+		return s.planner.state.IsAllocated(structured.MakeDeviceID(slice.Spec.Driver, slice.Spec.Pool.Name, d.Name))
+	}
 }
 
 // requireLeft demands that the same is left of all counters of a pool.
@@ -209,11 +211,11 @@ func requireLeft(t require.TestingT, p *inventory.Pool, want, got *counter.Count
 func (s scenario) searchIfValid(t testing.TB) *search {
 	t.Helper()
 	a := s.allocator(t)
-	has, err := a.planner.inventoryOf(s.onNode())
+	on, err := a.planner.planFor(s.apiClaims()).on(s.onNode())
 	if err != nil {
 		return nil
 	}
-	result, err := newSearch(t.Context(), onNode{a.planner.planFor(s.apiClaims()), s.onNode(), has, a.planner.state.Of(has.Candidates)}, nil)
+	result, err := newSearch(t.Context(), on, nil)
 	if err != nil {
 		return nil
 	}

@@ -105,10 +105,7 @@ func (y *symmetry) find() []int {
 	if s.inventory.Plain.Count() < 2 || !inventory.AreUsable(s.inventory.Pools) {
 		return nil
 	}
-	seen := tableOf(s.planner.cache, tableKey{view: s.viewID(), kind: tableOfSymmetry, text: read.Fingerprint()}, func(func(int)) ([]int, int) {
-		kinds := y.byContent(read)
-		return kinds, 8 * len(kinds)
-	})
+	seen := s.symmetryKinds(read, func() []int { return y.byContent(read) })
 	if seen == nil {
 		return nil
 	}

@@ -136,6 +136,12 @@ func (a *Allocator) CheckConstraints(claims []*resourceapi.ResourceClaim) error 
 	return nil
 }
 
+// RefusalsOf returns nil if nothing is ever known of such claims: one of them has no CEL constraint, or their answers are not
+// kept.
+func (a *Allocator) RefusalsOf(claims []*resourceapi.ResourceClaim) *Refusals {
+	return a.planner.refusalsOf(claims)
+}
+
 // counts adds up what searches that run at the same time did.
 type counts struct {
 	mutex sync.Mutex
@@ -145,7 +151,7 @@ type counts struct {
 func (c *counts) add(s Stats) {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
-	c.sum = c.sum.plus(s)
+	c.sum = sumOf(c.sum, s)
 }
 
 // Stats returns the counts so far.

@@ -153,7 +153,7 @@ func TestStats(t *testing.T) {
 		total, next := Stats{}, want
 		for range 3 {
 			_, stats, _ := a.AllocateWithStats(t.Context(), s.onNode(), s.apiClaims())
-			total = total.plus(next)
+			total = sumOf(total, next)
 			require.Equal(t, next, stats)
 			require.Equal(t, total, a.Stats())
 			if want.Cuts > 0 {

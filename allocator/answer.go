@@ -28,7 +28,7 @@ func (s *search) answer(kept *answerEntry) (found bool, reason string, err error
 	known, hit, err := find(s.ctx, kept, func() (keptAnswer, error) {
 		found, err := s.run()
 		if failure, ok := errors.AsType[*EvaluationError](err); ok {
-			return keptAnswer{failure: failure.withoutNode()}, nil
+			return keptAnswer{failure: failureWithoutNode(failure)}, nil
 		}
 		if err != nil {
 			return keptAnswer{}, err
@@ -124,7 +124,7 @@ func (s *search) stats() Stats {
 			}
 		}
 	}
-	return stats.plus(s.preferred.spent)
+	return sumOf(stats, s.preferred.spent)
 }
 
 // allocate answers, and says so in results or as an error. kept is where the answer is kept, nil if it is not.

@@ -50,13 +50,16 @@ func DefaultBudget() Budget {
 	return Budget{Cost: uint64(configv1alpha1.DefaultBudgetCost), Steps: configv1alpha1.DefaultBudgetSteps}
 }
 
-func (b Budget) node() Budget {
+// onNodeOf returns the part of the budget that searches on one node may use.
+func onNodeOf(b Budget) Budget {
 	return Budget{Cost: max(1, b.Cost/2), Steps: max(1, b.Steps/2)}
 }
 
-func (b Budget) preferences() Budget { return Budget{Cost: b.Cost / 5, Steps: b.Steps / 10} }
+// preferencesOf returns the part for better sets on all nodes.
+func preferencesOf(b Budget) Budget { return Budget{Cost: b.Cost / 5, Steps: b.Steps / 10} }
 
-func (b Budget) nodePreferences() Budget { return Budget{Cost: b.Cost / 10, Steps: b.Steps / 100} }
+// preferencesOnNodeOf returns the part for better sets on one node.
+func preferencesOnNodeOf(b Budget) Budget { return Budget{Cost: b.Cost / 10, Steps: b.Steps / 100} }
 
 // BudgetUnit is what a budget of an [Allocator] is counted in.
 type BudgetUnit string
@@ -160,7 +163,7 @@ type AttemptBudget struct {
 
 // NewAttemptBudget returns an unused budget for an attempt.
 func NewAttemptBudget(budget Budget) *AttemptBudget {
-	return NewSeparateBudgets(budget, budget.preferences())
+	return NewSeparateBudgets(budget, preferencesOf(budget))
 }
 
 // NewSeparateBudgets returns an unused budget. Searches for better sets use preferences, all other searches use budget.
@@ -172,8 +175,8 @@ func NewSeparateBudgets(budget, preferences Budget) *AttemptBudget {
 	}
 }
 
-// forPreferences is the part of the budget for preferences. nil if there is no budget.
-func (b *AttemptBudget) forPreferences() *AttemptBudget {
+// preferencesOfAttempt returns the part of the budget for better sets, nil if there is no budget.
+func preferencesOfAttempt(b *AttemptBudget) *AttemptBudget {
 	if b == nil {
 		return nil
 	}

@@ -178,8 +178,8 @@ func tableKeeping[T any](c *Cache, key tableKey, create func(grown func(bytes in
 	return found.value.(T)
 }
 
-// viewOf is an inventory's devices as expressions with the read set see them.
-func (c *Cache) viewOf(of *inventory.Inventory, read view.ReadSet) *view.View {
+// viewOf returns the devices of an inventory as expressions with the read set see them.
+func viewOf(c *Cache, of *inventory.Inventory, read view.ReadSet) *view.View {
 	key := tableKey{view: view.IDOf(of, read), kind: tableOfValues}
 	if known, ok := tableAt[*view.View](c, key); ok {
 		return known

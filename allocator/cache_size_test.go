@@ -89,7 +89,6 @@ func TestCacheTakesWhatIsSaid(t *testing.T) {
 			ask(cache)
 			taken, said := heap()-before, cache.Used()+readings.Used()
 			t.Logf("%d bytes are said (%d of them read), %d are taken", said, readings.Used(), taken)
-			t.Logf("tables %d, answers %d", cache.tables.Len(), cache.answers.Len())
 			require.Less(t, taken, 2*said)
 			// What was read is in both, as each of them may keep it alive.
 			require.Greater(t, 2*taken, said-readings.Used())

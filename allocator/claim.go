@@ -66,11 +66,11 @@ func (a *planner) resolvedAt(known *sync.Map, key any, claim *resourceapi.Resour
 func (a *planner) newResolved(claim *resourceapi.ResourceClaim) *resolvedClaim {
 	r := &resolvedClaim{constraints: sync.OnceValues(func() (*definitions, error) { return resolveDefinitions(a, claim) })}
 	r.content = sync.OnceValues(func() (fingerprint.Sum, bool) {
-		content := a.prepared.of(claim).contentOr(func() (fingerprint.Sum, bool) { return claimContent(a.classes, claim) })
-		if content == nil {
+		content, ok := contentOf(a.prepared, a.classes, claim)
+		if !ok {
 			return fingerprint.Sum{}, false
 		}
-		return r.withPreferences(a, *content)
+		return r.withPreferences(a, content)
 	})
 	return r
 }
@@ -115,13 +115,14 @@ func (a *planner) hasDefaults(className string) bool {
 
 // hasPreference reports whether a preference is about the claim.
 func (a *planner) hasPreference(claim *resourceapi.ResourceClaim) bool {
-	switch prepared := a.prepared.of(claim); {
+	prefers, prepared := a.prepared.Prefers(claim)
+	switch {
 	case !a.preferences:
 		return false
 	case a.preference != "":
 		return true
-	case prepared != nil:
-		return prepared.prefers
+	case prepared:
+		return prefers
 	default:
 		return v1alpha1.HasPreference(claim, a.classes.hasPreferences)
 	}
@@ -163,10 +164,8 @@ type preference struct {
 
 // resolveDefinitions takes what was prepared, or compiles it.
 func resolveDefinitions(a *planner, claim *resourceapi.ResourceClaim) (*definitions, error) {
-	var m *meaning
-	if prepared := a.prepared.of(claim); prepared != nil {
-		m = prepared.meaning
-	} else {
+	m := meaningOfPrepared(a.prepared, claim)
+	if m == nil {
 		var err error
 		prefers := a.preferences && v1alpha1.HasPreference(claim, a.classes.hasPreferences)
 		if m, err = meaningOf(a.compiling, a.environment, claim, a.classes, prefers); err != nil {

@@ -97,7 +97,8 @@ type Stats struct {
 	PreferencesBest, PreferencesBestFound int64
 }
 
-func (s Stats) plus(o Stats) Stats {
+// sumOf adds two counts.
+func sumOf(s, o Stats) Stats {
 	return Stats{
 		Steps:                s.Steps + o.Steps,
 		Evaluations:          s.Evaluations + o.Evaluations,

@@ -73,8 +73,8 @@ func isAboutDevices(reason cel.Reason) bool {
 	}
 }
 
-// on returns the same failure on a node whose candidates look the same.
-func (e *EvaluationError) on(node *v1.Node, claims []*resourceapi.ResourceClaim, candidates []*inventory.Candidate) *EvaluationError {
+// failureOn returns the same failure on a node whose candidates look the same.
+func failureOn(e *EvaluationError, node *v1.Node, claims []*resourceapi.ResourceClaim, candidates []*inventory.Candidate) *EvaluationError {
 	result := *e
 	claim := claims[e.claim]
 	result.Claim, result.Node = types.NamespacedName{Namespace: claim.Namespace, Name: claim.Name}, node.Name
@@ -85,8 +85,8 @@ func (e *EvaluationError) on(node *v1.Node, claims []*resourceapi.ResourceClaim,
 	return &result
 }
 
-// withoutNode is what is kept of it.
-func (e *EvaluationError) withoutNode() *EvaluationError {
+// failureWithoutNode returns the part of a failure that is the same for all nodes whose devices look the same.
+func failureWithoutNode(e *EvaluationError) *EvaluationError {
 	return &EvaluationError{Constraint: e.Constraint, Reason: e.Reason, Message: e.Message, claim: e.claim, positions: e.positions}
 }
 

@@ -40,7 +40,7 @@ func newIdle(a *planner) *planner {
 	idle := a.in(availability.NewState(availability.Nothing()))
 	idle.resolvedClaims = &resolvedClaims{}
 	idle.preferences, idle.reasons, idle.unbounded = false, false, false
-	idle.costBudget, idle.stepBudget, idle.attempt = shapeCost, shapeSteps, a.attempt.forPreferences()
+	idle.costBudget, idle.stepBudget, idle.attempt = shapeCost, shapeSteps, preferencesOfAttempt(a.attempt)
 	return idle
 }
 

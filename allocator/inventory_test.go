@@ -171,12 +171,12 @@ func TestInventoriesThatFail(t *testing.T) {
 func TestHardwareIsWhatExpressionsSee(t *testing.T) {
 	const original = "slice 1; device a x=1 memory:1Gi; device b x=2"
 	cache := NewCache()
-	viewOf := func(statements string) *view.View {
+	viewOfNode := func(statements string) *view.View {
 		i, err := given(t, statements).with(WithCache(cache)).allocator(t).planner.inventoryOf(newNode(nodeName))
 		require.NoError(t, err)
-		return cache.viewOf(i, view.AnyAttribute)
+		return viewOf(cache, i, view.AnyAttribute)
 	}
-	first := viewOf(original)
+	first := viewOfNode(original)
 	for name, test := range map[string]struct {
 		statements string
 		same       bool
@@ -198,9 +198,9 @@ func TestHardwareIsWhatExpressionsSee(t *testing.T) {
 		"in two slices":   {"slice 1 pool=p/1/2; device a x=1 memory:1Gi; slice 2 pool=p/1/2; device b x=2", false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			other := viewOf(test.statements)
+			other := viewOfNode(test.statements)
 			require.Equal(t, test.same, first == other)
-			require.Same(t, other, viewOf(test.statements))
+			require.Same(t, other, viewOfNode(test.statements))
 		})
 	}
 }
@@ -280,10 +280,10 @@ func TestHardwareIsWhatIsRead(t *testing.T) {
 	versions := func(texts ...string) resourceapi.DeviceAttribute {
 		return resourceapi.DeviceAttribute{VersionValues: texts}
 	}
-	viewOf := func(cache *Cache, read view.ReadSet, a attrs) *view.View {
+	viewOfOne := func(cache *Cache, read view.ReadSet, a attrs) *view.View {
 		i, err := scenario{slices: []*sliceBuilder{slice("1", newDevice("x", a))}}.with(WithCache(cache)).allocator(t).planner.inventoryOf(newNode(nodeName))
 		require.NoError(t, err)
-		return cache.viewOf(i, read)
+		return viewOf(cache, i, read)
 	}
 	for name, test := range map[string]struct {
 		one, other attrs
@@ -315,10 +315,10 @@ func TestHardwareIsWhatIsRead(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			cache := NewCache()
-			require.Equal(t, test.same, viewOf(cache, reading("rank"), test.one) == viewOf(cache, reading("rank"), test.other))
+			require.Equal(t, test.same, viewOfOne(cache, reading("rank"), test.one) == viewOfOne(cache, reading("rank"), test.other))
 			equal := name == "equal"
-			require.Equal(t, equal, viewOf(cache, view.AnyAttribute, test.one) == viewOf(cache, view.AnyAttribute, test.other))
-			require.NotSame(t, viewOf(cache, reading("rank"), test.one), viewOf(cache, view.AnyAttribute, test.one))
+			require.Equal(t, equal, viewOfOne(cache, view.AnyAttribute, test.one) == viewOfOne(cache, view.AnyAttribute, test.other))
+			require.NotSame(t, viewOfOne(cache, reading("rank"), test.one), viewOfOne(cache, view.AnyAttribute, test.one))
 			one, other := newDevice("x", test.one), newDevice("y", test.other)
 			require.Equal(t, test.same, view.LookAlike(&one, &other, reading("rank").Reader(driver)))
 			require.Equal(t, equal, view.LookAlike(&one, &other, view.AnyAttribute.Reader(driver)))
@@ -373,7 +373,7 @@ func TestViewsAreKeptForSomeReadSets(t *testing.T) {
 			require.Equal(t, min(max(n+1, len(all)), view.MaxReadSets), before)
 			require.Equal(t, id, view.IDOf(i, f))
 			require.Equal(t, before, known())
-			require.Same(t, cache.viewOf(i, f), cache.viewOf(i, f))
+			require.Same(t, viewOf(cache, i, f), viewOf(cache, i, f))
 		}
 	}
 	require.Len(t, all, len(readSets))

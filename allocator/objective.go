@@ -114,7 +114,7 @@ func (s *search) prefer() error {
 			}
 			value, ended, err := n.maximize()
 			n.work.charge()
-			p.incumbent, p.spent = n.improves.incumbent, p.spent.plus(n.stats())
+			p.incumbent, p.spent = n.improves.incumbent, sumOf(p.spent, n.stats())
 			if value != nil {
 				p.values = append(p.values, PreferenceValue{Claim: claim, Preference: i, Name: preference.name, Value: *value, Losses: lossesOf(n.objective, *value)})
 			}

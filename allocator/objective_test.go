@@ -81,8 +81,7 @@ func TestAttemptBudgetLimitsPreferences(t *testing.T) {
 	s := given(t, "devices 8 mla-# index=#; claim c; want r 4; prefer p = devices.slice(0, 4).map(d, $at.index).max()")
 	first, best := []string{"r=mla-0", "r=mla-1", "r=mla-2", "r=mla-3"}, []string{"r=mla-0", "r=mla-1", "r=mla-2", "r=mla-7"}
 	limited := func(steps int64) *AttemptBudget {
-		budget := NewAttemptBudget(Budget{Cost: 5_000_000, Steps: 1_000_000})
-		budget.preferences.stepLimit = steps
+		budget := NewSeparateBudgets(Budget{Cost: 5_000_000, Steps: 1_000_000}, Budget{Cost: 1_000_000, Steps: steps})
 		return budget
 	}
 	for _, test := range []struct {

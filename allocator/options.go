@@ -70,7 +70,7 @@ func defaultOptions() options {
 
 // setBudget gives one call the part of the budget that is for one node.
 func (l *limits) setBudget(budget Budget) {
-	node, preferences := budget.node(), budget.nodePreferences()
+	node, preferences := onNodeOf(budget), preferencesOnNodeOf(budget)
 	l.costBudget, l.stepBudget = node.Cost, node.Steps
 	l.preferenceCost, l.preferenceSteps = preferences.Cost, preferences.Steps
 }

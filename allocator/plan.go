@@ -118,7 +118,7 @@ func (p *plan) with(node *v1.Node, has *inventory.Inventory, allocated bitset.Se
 
 // failureHere returns the failure as one on this node.
 func (n *onNode) failureHere(e *EvaluationError) *EvaluationError {
-	return e.on(n.node, n.claims, n.inventory.Candidates)
+	return failureOn(e, n.node, n.claims, n.inventory.Candidates)
 }
 
 // inventoryOf takes stock of a node.
@@ -249,7 +249,7 @@ func (a *planner) readBySelectors(selectors []resourceapi.DeviceSelector) view.R
 // readBySelector compiles the selector once more, because what it was compiled to is not to
 // be had any more.
 func (a *planner) readBySelector(expression string) view.ReadSet {
-	if read, known := a.prepared.readBy(expression); known {
+	if read, known := readByPrepared(a.prepared, expression); known {
 		return read
 	}
 	return readBySelector(expression, func() view.ReadSet {

@@ -377,17 +377,6 @@ func (c *PreparedClaim) Size() memo.Size {
 	return size
 }
 
-// contentOr is what was found out when the claim was prepared, if it was.
-func (c *PreparedClaim) contentOr(find func() (fingerprint.Sum, bool)) *fingerprint.Sum {
-	if c != nil {
-		return c.content
-	}
-	if content, ok := find(); ok {
-		return &content
-	}
-	return nil
-}
-
 // Prepared are claims that were prepared, by their UIDs.
 type Prepared map[types.UID]*PreparedClaim
 
@@ -421,12 +410,29 @@ func (p Prepared) SelectorsOr(others func() *dracel.Cache) *dracel.Cache {
 	return others()
 }
 
-// readBy is what a selector of one of the claims, or of their classes, reads.
-func (p Prepared) readBy(selector string) (view.ReadSet, bool) {
+// readByPrepared returns the attributes that a selector of one of the claims, or of their classes, reads.
+func readByPrepared(p Prepared, selector string) (view.ReadSet, bool) {
 	for _, c := range p {
 		if read, known := c.reads[selector]; known {
 			return read, true
 		}
 	}
 	return view.ReadSet{}, false
+}
+
+// meaningOfPrepared returns the meaning of a claim that was prepared, nil for others.
+func meaningOfPrepared(p Prepared, claim *resourceapi.ResourceClaim) *meaning {
+	if c := p.of(claim); c != nil {
+		return c.meaning
+	}
+	return nil
+}
+
+// contentOf returns the content of a claim, from when it was prepared or else from the classes. It is false if that can't be
+// told.
+func contentOf(p Prepared, classes v1alpha1.ClassGetter, claim *resourceapi.ResourceClaim) (fingerprint.Sum, bool) {
+	if c := p.of(claim); c != nil {
+		return c.Content()
+	}
+	return claimContent(classes, claim)
 }

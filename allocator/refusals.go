@@ -18,10 +18,10 @@ type Refusals struct {
 	pools *availability.Pools
 }
 
-// RefusalsOf is nil if nothing is ever known of such claims: one of them has no CEL constraint, or their answers are not
+// refusalsOf returns nil if nothing is ever known of such claims: one of them has no CEL constraint, or their answers are not
 // kept.
-func (a *Allocator) RefusalsOf(claims []*resourceapi.ResourceClaim) *Refusals {
-	p := a.planner.planFor(claims)
+func (a *planner) refusalsOf(claims []*resourceapi.ResourceClaim) *Refusals {
+	p := a.planFor(claims)
 	if _, ok := p.content(); !ok {
 		return nil
 	}

@@ -97,7 +97,7 @@ func newSearch(ctx context.Context, on onNode, improves *improvement) (*search, 
 		available:   availability.New(a.features, on.node, a.state, on.allocated, len(on.inventory.Candidates)),
 	}
 	if improves != nil {
-		s.work = work{ctx: ctx, cost: cel.NewBudget(improves.limits.Cost), stepLimit: improves.limits.Steps, attempt: a.attempt.forPreferences()}
+		s.work = work{ctx: ctx, cost: cel.NewBudget(improves.limits.Cost), stepLimit: improves.limits.Steps, attempt: preferencesOfAttempt(a.attempt)}
 	}
 	s.evaluator = selection.Evaluator{Context: ctx, Features: a.features, Node: on.node, Compiled: a.selectors, Work: &s.work}
 	if !a.unbounded {

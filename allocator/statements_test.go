@@ -298,7 +298,8 @@ func (d *draft) extend(change func(*v1alpha1.CELDeviceConstraint)) {
 }
 
 func (d *draft) addOption(words []string) {
-	preferenceCost, preferenceSteps := DefaultBudget().nodePreferences().Cost, DefaultBudget().nodePreferences().Steps
+	preferences := preferencesOnNodeOf(DefaultBudget())
+	preferenceCost, preferenceSteps := preferences.Cost, preferences.Steps
 	var shapes []Shape
 	pairsIn(words, func(name, value string, _ bool) {
 		var option Option

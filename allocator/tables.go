@@ -84,7 +84,7 @@ func (n *onNode) selectorsKey(r *requests.Request) (key tableKey, ok bool) {
 // view returns the node's devices as the claims see them.
 func (n *onNode) view() *view.View {
 	if n.seen == nil {
-		n.seen = n.planner.cache.viewOf(n.inventory, n.read())
+		n.seen = viewOf(n.planner.cache, n.inventory, n.read())
 	}
 	return n.seen
 }

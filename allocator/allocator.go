@@ -91,7 +91,7 @@ func (a *Allocator) AllocateWithDetails(ctx context.Context, node *v1.Node, clai
 	}
 	results, err = s.allocate(kept)
 	if len(s.celConstraints) > 0 {
-		s.work.charge()
+		s.work.Charge()
 	}
 	details.Stats = s.stats()
 	a.counts.add(details.Stats)

@@ -181,7 +181,7 @@ func (a *atDepth) Err() error {
 	if !a.cancelled && len(a.search.solution.choices) == a.depth {
 		if a.times--; a.times == 0 {
 			a.cancelled = true
-			a.steps, a.evaluations = a.search.work.steps, evaluationsOf(a.search)
+			a.steps, a.evaluations = a.search.work.Steps, evaluationsOf(a.search)
 		}
 	}
 	if a.cancelled {
@@ -214,13 +214,13 @@ func TestCancellationIsNoticedAtAnyDepth(t *testing.T) {
 				t.Run(fmt.Sprintf("%s/depth %d, time %d", name, depth, times), func(t *testing.T) {
 					s := given(t, "devices 24 mla-# index=#; claim c; want x 12; cel shape = "+expression).search(t)
 					ctx := &atDepth{Context: t.Context(), search: s, depth: depth, times: times}
-					s.ctx, s.evaluator.Context, s.work.ctx = ctx, ctx, ctx
+					s.ctx, s.evaluator.Context, s.work.Ctx = ctx, ctx, ctx
 					found, err := s.run()
 					require.False(t, found)
 					require.EqualError(t, err, "filter operation aborted: context canceled")
 					require.ErrorIs(t, err, context.Canceled)
 					require.True(t, ctx.cancelled)
-					require.LessOrEqual(t, s.work.steps, ctx.steps+1)
+					require.LessOrEqual(t, s.work.Steps, ctx.steps+1)
 					require.LessOrEqual(t, evaluationsOf(s), ctx.evaluations+1)
 					require.Empty(t, s.solution.choices, "everything was given back")
 				})
@@ -250,7 +250,7 @@ func TestNothingIsEvaluatedAfterCancellation(t *testing.T) {
 first y; sub none 0; cel shape = true`).search(t)
 	r, c, device := s.requests[0][0][0], s.celConstraints[0], s.inventory.Candidates[0]
 	ctx, cancel := context.WithCancel(t.Context())
-	s.ctx, s.evaluator.Context, s.work.ctx = ctx, ctx, ctx
+	s.ctx, s.evaluator.Context, s.work.Ctx = ctx, ctx, ctx
 	_, err := r.decide()
 	require.NoError(t, err)
 	added, err := c.Add(&r.Request, device)

@@ -101,7 +101,7 @@ func (s *search) replay(known keptAnswer) {
 
 // stats counts what one search did, and those for better solutions that followed.
 func (s *search) stats() Stats {
-	stats := Stats{Steps: s.work.steps, Cost: int64(min(s.work.cost.Spent(), math.MaxInt64)), CacheHits: s.hits, AnswersKnown: s.hits}
+	stats := Stats{Steps: s.work.Steps, Cost: int64(min(s.work.Cost.Spent(), math.MaxInt64)), CacheHits: s.hits, AnswersKnown: s.hits}
 	switch s.preferred.outcome {
 	case PreferenceBest:
 		stats.PreferencesBest = 1

@@ -3,325 +3,34 @@
 
 package allocator
 
-import (
-	"context"
-	"errors"
-	"fmt"
-	"math/big"
-	"slices"
-	"sync/atomic"
+import "github.com/celset/celset/allocator/internal/budget"
 
-	resourceapi "k8s.io/api/resource/v1"
-	"k8s.io/apimachinery/pkg/types"
+// Budget limits the work of one attempt to place a pod, for the searches on all nodes together.
+type Budget = budget.Budget
 
-	configv1alpha1 "github.com/celset/celset/apis/config/v1alpha1"
-	"github.com/celset/celset/cel"
-)
-
-// A search may have too many sets to look at, and reading the expression does not always help. Two limits end such a
-// search: the cost of all evaluations, which cel.Budget counts, and the steps, for a search that evaluates little.
-// With limits of work the same input has the same result on a slow machine and on a fast one. The deadline of the
-// context is the last resort.
-//
-// Searches without CEL constraints have no budget, because they have to behave as upstream's searches, which only
-// have the context.
-
-// Budget limits the work of one attempt to place a pod, for the searches on all nodes together. A search on one node,
-// and searches for better sets, get fixed parts of it:
-//
-//	                             cost    steps
-//	all nodes                       1        1
-//	one node                      1/2      1/2
-//	better sets, all nodes        1/5     1/10
-//	better sets, one node        1/10    1/100
-//
-// The two halves are for two nodes that are searched at the same time. A pod that looks for a better set has a set
-// already, and other pods wait: this part is enough for an expression that is evaluated on every set of four of 16
-// devices.
-type Budget struct {
-	// Cost is the cost of evaluations, in CEL cost units.
-	Cost uint64
-	// Steps is the number of steps, as in [Stats].
-	Steps int64
-}
-
-// DefaultBudget returns the default of the plugin's arguments.
-func DefaultBudget() Budget {
-	return Budget{Cost: uint64(configv1alpha1.DefaultBudgetCost), Steps: configv1alpha1.DefaultBudgetSteps}
-}
-
-// onNodeOf returns the part of the budget that searches on one node may use.
-func onNodeOf(b Budget) Budget {
-	return Budget{Cost: max(1, b.Cost/2), Steps: max(1, b.Steps/2)}
-}
-
-// preferencesOf returns the part for better sets on all nodes.
-func preferencesOf(b Budget) Budget { return Budget{Cost: b.Cost / 5, Steps: b.Steps / 10} }
-
-// preferencesOnNodeOf returns the part for better sets on one node.
-func preferencesOnNodeOf(b Budget) Budget { return Budget{Cost: b.Cost / 10, Steps: b.Steps / 100} }
-
-// BudgetUnit is what a budget of an [Allocator] is counted in.
-type BudgetUnit string
-
-const (
-	// BudgetCost is the cost of evaluations, in CEL cost units ([WithCostBudget]).
-	BudgetCost BudgetUnit = "CEL cost units"
-	// BudgetSteps is the number of steps of the search, as in [Stats]
-	// ([WithStepBudget]).
-	BudgetSteps BudgetUnit = "steps"
-)
+// AttemptBudget is shared by all Allocate calls of one attempt ([WithAttemptBudget]).
+type AttemptBudget = budget.Attempt
 
 // BudgetError says that an Allocate call used up a budget before it had an answer.
-// It is about the claim, not about the node: on other nodes the search would be as
-// long, or was. Nothing was allocated.
-type BudgetError struct {
-	// Claim is the claim with the constraint.
-	Claim types.NamespacedName
-	// Constraint is the name of the CEL constraint that the search was busy with.
-	Constraint string
-	// Node is the name of the node.
-	Node string
-	// Unit and Limit are the budget.
-	Unit  BudgetUnit
-	Limit uint64
-	// Attempt tells that it is the budget of all nodes together ([WithAttemptBudget]).
-	Attempt bool
-	// SetsLeft is how many of the Sets that the constraint could get on the node were
-	// not decided, with the prioritized lists and everything that the constraint does
-	// not cover as the search last tried them. Requests count as if each were alone: if
-	// two want the same devices, sets that have a device twice are counted as well.
-	SetsLeft, Sets *big.Int
+type BudgetError = budget.Error
 
-	err error
-}
+// BudgetUnit is the unit of a limit.
+type BudgetUnit = budget.Unit
 
-// newBudgetError returns the error of a claim for which a budget was used up on a node. cause is the error of the evaluation
-// that exceeded it, nil if the steps did.
-func newBudgetError(of limit, claim *resourceapi.ResourceClaim, node string, cause error) *BudgetError {
-	return &BudgetError{
-		Claim: types.NamespacedName{Namespace: claim.Namespace, Name: claim.Name}, Node: node,
-		Unit: of.unit, Limit: of.value, Attempt: of.attempt, SetsLeft: new(big.Int), Sets: new(big.Int), err: cause,
-	}
-}
-
-// Error says what to do, too.
-func (e *BudgetError) Error() string {
-	what, raise, cheaper := "the evaluations together exceed the cost budget", "cost", " write a cheaper expression,"
-	switch {
-	case e.Attempt && e.Unit == BudgetSteps:
-		what, raise = "the searches on all nodes together exceed the step budget", "steps"
-	case e.Attempt:
-		what = "the evaluations on all nodes together exceed the cost budget"
-	case e.Unit == BudgetSteps:
-		what, raise = "the search exceeds the step budget", "steps"
-	}
-	if e.Unit == BudgetSteps {
-		cheaper = " split the expression into simple conditions joined by &&,"
-	}
-	return fmt.Sprintf("claim %s, constraint %s, node %s: %s of %d %s, with %d of %d sets of devices left undecided: "+
-		"narrow the candidates with selectors or matchAttribute,%s or raise budget.%s in the scheduler plugin's DynamicResourcesCELArgs",
-		e.Claim, e.Constraint, e.Node, what, e.Limit, e.Unit, e.SetsLeft, e.Sets, cheaper, raise)
-}
-
-// Unwrap returns the [*cel.Error] of the evaluation that exceeded the budget, nil if
-// the steps did.
-func (e *BudgetError) Unwrap() error { return e.err }
-
-// isOverBudget reports whether an evaluation used up what all of them may cost.
-func isOverBudget(err error) bool {
-	failure, ok := errors.AsType[*cel.Error](err)
-	return ok && failure.Reason == cel.ReasonBudget
-}
-
-// The limits of an Allocate call are for one node. In one attempt to place a pod, a scheduler asks for thousands of
-// nodes. An attempt that stays just below the limits on each of them lasts for minutes. So all Allocate calls of one
-// attempt share a budget as well.
-
-// A search reports what it used up in batches, so that searches which run at the same time
-// don't contend for the counters: after so many steps, and after evaluations that cost so
-// much. The budget is exceeded by at most this for each of them, and one evaluation.
+// These are the units of limits: CEL cost units ([WithCostBudget]), and steps as in [Stats] ([WithStepBudget]).
 const (
-	attemptStepBatch = 256
-	attemptCostBatch = 20_000
+	BudgetCost  = budget.Cost
+	BudgetSteps = budget.Steps
 )
 
-// AttemptBudget is what all Allocate calls of one attempt may use up together, on whatever
-// nodes and at the same time. It is safe for concurrent use.
-//
-// That the attempt failed depends on the nodes that were visited, and on what was known of
-// them, but not on which of the searches went first: it is the sum that counts.
-type AttemptBudget struct {
-	costLimit uint64
-	stepLimit int64
-	cost      atomic.Uint64
-	steps     atomic.Int64
-	end       atomic.Pointer[error]
-	// preferences is a budget of its own, for choosing among the sets that would do.
-	preferences *AttemptBudget
-}
+// DefaultBudget returns the default of the plugin's arguments.
+func DefaultBudget() Budget { return budget.Default() }
 
 // NewAttemptBudget returns an unused budget for an attempt.
-func NewAttemptBudget(budget Budget) *AttemptBudget {
-	return NewSeparateBudgets(budget, preferencesOf(budget))
-}
+func NewAttemptBudget(of Budget) *AttemptBudget { return budget.NewAttempt(of) }
 
-// NewSeparateBudgets returns an unused budget. Searches for better sets use preferences, all other searches use budget.
+// NewSeparateBudgets returns an unused budget. Searches for better sets use preferences, all other searches use of.
 // Reports and groups of pods choose both, because they are no attempt for one pod.
-func NewSeparateBudgets(budget, preferences Budget) *AttemptBudget {
-	return &AttemptBudget{
-		costLimit: budget.Cost, stepLimit: budget.Steps,
-		preferences: &AttemptBudget{costLimit: preferences.Cost, stepLimit: preferences.Steps},
-	}
-}
-
-// preferencesOfAttempt returns the part of the budget for better sets, nil if there is no budget.
-func preferencesOfAttempt(b *AttemptBudget) *AttemptBudget {
-	if b == nil {
-		return nil
-	}
-	return b.preferences
-}
-
-// Cost returns what was charged so far, in CEL cost units.
-func (b *AttemptBudget) Cost() uint64 { return b.cost.Load() }
-
-// Steps returns how many steps were charged so far.
-func (b *AttemptBudget) Steps() int64 { return b.steps.Load() }
-
-// End ends all searches of the attempt, those that are running too, with or without CEL
-// constraints. Their errors wrap err. Only the first call has an effect.
-func (b *AttemptBudget) End(err error) {
-	b.end.CompareAndSwap(nil, &err)
-	b.preferences.end.CompareAndSwap(nil, &err)
-}
-
-// ended is why the attempt was ended, nil if it was not.
-func (b *AttemptBudget) ended() error {
-	if b == nil {
-		return nil
-	}
-	if err := b.end.Load(); err != nil {
-		return fmt.Errorf("filter operation aborted: %w", *err)
-	}
-	return nil
-}
-
-// work is what one search does, held against its budgets and those of the attempt.
-type work struct {
-	ctx context.Context
-	// steps is how often the search looked for a device, cost what evaluations cost.
-	steps int64
-	cost  *cel.Budget
-	// stepLimit is of this search, attempt is shared with the others of an attempt, and may be nil.
-	stepLimit int64
-	attempt   *AttemptBudget
-	// charged is what the budget of the attempt knows of.
-	charged struct {
-		steps int64
-		cost  uint64
-	}
-}
-
-// limit is a budget that is used up.
-type limit struct {
-	unit    BudgetUnit
-	value   uint64
-	attempt bool
-}
-
-// Cancelled is an error if the context or the attempt ended. It is asked before everything that may
-// take long: a step may evaluate expressions on many devices.
-func (w *work) Cancelled() error {
-	if w.ctx.Err() == nil {
-		return w.attempt.ended()
-	}
-	return fmt.Errorf("filter operation aborted: %w", cel.ContextError(w.ctx))
-}
-
-// exceeded is the budget that is used up, nil if there is none. Work is reported to the attempt
-// if there is enough of it, and before the first step, so that nothing is begun when its budget
-// is used up.
-func (w *work) exceeded() *limit {
-	switch {
-	case w.steps > w.stepLimit:
-		return &limit{unit: BudgetSteps, value: uint64(max(0, w.stepLimit))}
-	case w.attempt == nil,
-		w.steps > 1 && w.steps-w.charged.steps < attemptStepBatch && w.cost.Spent()-w.charged.cost < attemptCostBatch:
-		return nil
-	}
-	w.charge()
-	switch {
-	case w.attempt.cost.Load() > w.attempt.costLimit:
-		return &limit{BudgetCost, w.attempt.costLimit, true}
-	case w.attempt.steps.Load() > w.attempt.stepLimit:
-		return &limit{BudgetSteps, uint64(max(0, w.attempt.stepLimit)), true}
-	default:
-		return nil
-	}
-}
-
-// charge reports to the attempt what was not reported yet.
-func (w *work) charge() {
-	if w.attempt == nil {
-		return
-	}
-	steps, cost := w.steps, w.cost.Spent()
-	w.attempt.steps.Add(steps - w.charged.steps)
-	w.attempt.cost.Add(cost - w.charged.cost)
-	w.charged.steps, w.charged.cost = steps, cost
-}
-
-// The search tries the sets of a constraint in lexicographic order: the devices of
-// the first request change slowest, and within a request the first device does. So
-// where it stands tells how many sets are behind it, although none of them was
-// counted and most were left out without being looked at.
-//
-// For a request for k of n free devices, of which those with the indices c0 < c1 <
-// ... are taken so far, the sets behind it are those that have a smaller device in
-// one place and the same devices in the places before. For c0 these are the sets of
-// k out of all n devices, without the sets of k out of the n - c0 devices from c0 on;
-// for c1 those of k-1 out of the n - c0 - 1 devices after c0, without those of k-1
-// out of the n - c1 from c1 on; and so forth.
-//
-// Example: 2 of 4, and the search stands at {1, 2}. Behind it are C(4,2) - C(3,2) = 3
-// sets with 0 as the first device and C(2,1) - C(2,1) = 0 with 1 as the first, out
-// of 6. {1, 2}, {1, 3} and {2, 3} are left.
-
-// combination is what one request contributes to a set of a constraint.
-type combination struct {
-	// free is the number of devices that the request can choose from, count the number
-	// it wants.
-	free, count int
-	// chosen are those that the search took so far: indices of free devices, ascending,
-	// at most count.
-	chosen []int
-}
-
-// sets is the number of ways to meet the request.
-func (c combination) sets() *big.Int { return binomial(c.free, c.count) }
-
-// behind is the number of those that come before all that begin with the chosen
-// devices.
-func (c combination) behind() *big.Int {
-	sum, from := new(big.Int), 0
-	for i, index := range c.chosen {
-		sum.Add(sum, binomial(c.free-from, c.count-i))
-		sum.Sub(sum, binomial(c.free-index, c.count-i))
-		from = index + 1
-	}
-	return sum
-}
-
-func binomial(n, k int) *big.Int { return new(big.Int).Binomial(int64(n), int64(k)) }
-
-// undecided is the number of sets from where the search stands on, the set that it
-// stands at included, and the number of all sets.
-func undecided(combinations []combination) (left, all *big.Int) {
-	behind, all := new(big.Int), big.NewInt(1)
-	for _, c := range slices.Backward(combinations) {
-		behind.Add(behind, new(big.Int).Mul(c.behind(), all))
-		all.Mul(all, c.sets())
-	}
-	return new(big.Int).Sub(all, behind), all
+func NewSeparateBudgets(of, preferences Budget) *AttemptBudget {
+	return budget.NewSeparate(of, preferences)
 }

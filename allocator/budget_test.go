@@ -40,14 +40,14 @@ func TestBudgetIsForTablesToo(t *testing.T) {
 	found, err := search.run()
 	require.NoError(t, err)
 	require.True(t, found)
-	for cost := range search.work.cost.Spent() {
+	for cost := range search.work.Cost.Spent() {
 		failure, _ := s.requireBudgetError(t, WithCostBudget(cost))
 		require.Equal(t, BudgetCost, failure.Unit)
 		require.Equal(t, "row", failure.Constraint)
 		require.Equal(t, "70", failure.Sets.String())
 		require.Positive(t, failure.SetsLeft.Sign())
 	}
-	s.opts = []Option{WithCostBudget(search.work.cost.Spent())}
+	s.opts = []Option{WithCostBudget(search.work.Cost.Spent())}
 	s.requireDevices(t, "mla=mla-3", "mla=mla-4", "mla=mla-5", "mla=mla-6")
 }
 
@@ -119,8 +119,8 @@ func (s scenario) costOfOne(t testing.TB) uint64 {
 	_, err := search.run()
 	require.NoError(t, err)
 	evaluations := uint64(search.celConstraints[0].evaluations)
-	require.Zero(t, search.work.cost.Spent()%evaluations)
-	return search.work.cost.Spent() / evaluations
+	require.Zero(t, search.work.Cost.Spent()%evaluations)
+	return search.work.Cost.Spent() / evaluations
 }
 
 // Of a prioritized list the sets are those of the alternative being tried.
@@ -172,7 +172,7 @@ func TestBudgetErrorAfterTheConstraints(t *testing.T) {
 	search := s.search(t)
 	_, err := search.run()
 	require.NoError(t, err)
-	for steps := range search.work.steps {
+	for steps := range search.work.Steps {
 		failure, _ := s.requireBudgetError(t, WithStepBudget(steps))
 		require.Equal(t, "last", failure.Constraint)
 		require.Equal(t, "15", failure.Sets.String())

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"github.com/celset/celset/allocator/internal/budget"
 	"weak"
 
 	"k8s.io/dynamic-resource-allocation/structured"
@@ -198,7 +199,7 @@ type answerKey struct {
 	claims      fingerprint.Sum
 	costBudget  uint64
 	stepBudget  int64
-	preferences Budget
+	preferences budget.Budget
 	// prefers tells that preferences are read.
 	prefers bool
 	reasons bool

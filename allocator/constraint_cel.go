@@ -6,6 +6,7 @@ package allocator
 import (
 	"errors"
 	"fmt"
+	"github.com/celset/celset/allocator/internal/budget"
 	"slices"
 	"strings"
 
@@ -272,7 +273,7 @@ func (c *celConstraint) evaluate() (bool, error) {
 }
 
 func (c *celConstraint) evaluationError(err error) error {
-	if isOverBudget(err) {
+	if budget.IsExceeded(err) {
 		return c.costError(err)
 	}
 	if onNode := c.evaluationErrorOnNode(err); onNode != nil {
@@ -317,7 +318,7 @@ func (c *celConstraint) verdict() (bool, error) {
 	v, known, err := c.known.Find(s.ctx, c.positions, c)
 	if known {
 		c.hits++
-		err = s.work.cost.Charge(v.Cost)
+		err = s.work.Cost.Charge(v.Cost)
 	}
 	return v.Satisfied, interrupted(s.ctx, err)
 }
@@ -325,9 +326,9 @@ func (c *celConstraint) verdict() (bool, error) {
 // EvaluateSet implements [verdict.Evaluator].
 func (c *celConstraint) EvaluateSet() (verdict.Verdict, error) {
 	c.evaluations++
-	before := c.search.work.cost.Spent()
-	satisfied, err := c.expression.Satisfied(c.search.ctx, c.memberValues(), c.search.work.cost)
-	return verdict.Verdict{Satisfied: satisfied, Cost: c.search.work.cost.Spent() - before}, err
+	before := c.search.work.Cost.Spent()
+	satisfied, err := c.expression.Satisfied(c.search.ctx, c.memberValues(), c.search.work.Cost)
+	return verdict.Verdict{Satisfied: satisfied, Cost: c.search.work.Cost.Spent() - before}, err
 }
 
 // memberValues are the devices of the set as an expression sees them, until it is called again.

@@ -69,7 +69,7 @@ func (a *Allocator) AllocateEach(ctx context.Context, node *v1.Node, claims []*r
 			break
 		}
 	}
-	s.work.charge()
+	s.work.Charge()
 	switch failure, isAboutNode := errors.AsType[*EvaluationError](s.err); {
 	case isAboutNode:
 		return a.planner.failure(failure)

@@ -4,6 +4,7 @@
 package allocator
 
 import (
+	"github.com/celset/celset/allocator/internal/budget"
 	"slices"
 	"sync"
 
@@ -40,7 +41,7 @@ func newIdle(a *planner) *planner {
 	idle := a.in(availability.NewState(availability.Nothing()))
 	idle.resolvedClaims = &resolvedClaims{}
 	idle.preferences, idle.reasons, idle.unbounded = false, false, false
-	idle.costBudget, idle.stepBudget, idle.attempt = shapeCost, shapeSteps, preferencesOfAttempt(a.attempt)
+	idle.costBudget, idle.stepBudget, idle.attempt = shapeCost, shapeSteps, budget.PreferencesOf(a.attempt)
 	return idle
 }
 

@@ -6,6 +6,7 @@ package allocator
 import (
 	"context"
 	"errors"
+	"github.com/celset/celset/allocator/internal/budget"
 
 	"github.com/celset/celset/allocator/internal/freesets"
 )
@@ -31,12 +32,12 @@ func listSets(ctx context.Context, on onNode) (*freesets.Sets, error) {
 		}
 		err = s.err
 		result.All = result.All && err == nil
-		s.work.charge()
+		s.work.Charge()
 		if ended := s.work.Cancelled(); ended != nil {
 			return nil, ended
 		}
 	}
-	if over, is := errors.AsType[*BudgetError](err); is && over.Attempt {
+	if over, is := errors.AsType[*budget.Error](err); is && over.Attempt {
 		return nil, err
 	}
 	if devices > exactDevices {

@@ -5,6 +5,7 @@ package allocator
 
 import (
 	"errors"
+	"github.com/celset/celset/allocator/internal/budget"
 	"math"
 	"slices"
 
@@ -64,7 +65,7 @@ type improvement struct {
 	// next is the preference to improve.
 	next valued
 	// limits are what is left of the budget.
-	limits Budget
+	limits budget.Budget
 }
 
 // valued is a preference, given by the place of the claim and by its own among those of the claim, with the value of
@@ -91,7 +92,7 @@ type preferred struct {
 func (s *search) prefer() error {
 	p := &s.preferred
 	p.incumbent = &s.solution
-	limits := Budget{Cost: s.planner.preferenceCost, Steps: s.planner.preferenceSteps}
+	limits := budget.Budget{Cost: s.planner.preferenceCost, Steps: s.planner.preferenceSteps}
 	var kept []valued
 	for claim := range s.claims {
 		definitions, err := s.planner.resolved(s.claims[claim]).definitions()
@@ -104,8 +105,8 @@ func (s *search) prefer() error {
 				continue
 			}
 			at, weight := valued{claim: claim, preference: i}, preference.stepWeight()
-			n, err := newSearch(s.ctx, s.onNode, &improvement{p.incumbent, kept, at, Budget{limits.Cost, limits.Steps / weight}})
-			if over, is := errors.AsType[*BudgetError](err); is && over.Attempt {
+			n, err := newSearch(s.ctx, s.onNode, &improvement{p.incumbent, kept, at, budget.Budget{limits.Cost, limits.Steps / weight}})
+			if over, is := errors.AsType[*budget.Error](err); is && over.Attempt {
 				p.outcome, p.unrepeatable = PreferenceBestFound, err
 				return nil
 			}
@@ -113,7 +114,7 @@ func (s *search) prefer() error {
 				return err
 			}
 			value, ended, err := n.maximize()
-			n.work.charge()
+			n.work.Charge()
 			p.incumbent, p.spent = n.improves.incumbent, sumOf(p.spent, n.stats())
 			if value != nil {
 				p.values = append(p.values, PreferenceValue{Claim: claim, Preference: i, Name: preference.name, Value: *value, Losses: lossesOf(n.objective, *value)})
@@ -123,7 +124,7 @@ func (s *search) prefer() error {
 				return err
 			case ended != nil:
 				p.outcome = PreferenceBestFound
-				if over, is := errors.AsType[*BudgetError](ended); is && over.Attempt {
+				if over, is := errors.AsType[*budget.Error](ended); is && over.Attempt {
 					p.unrepeatable = ended
 				}
 				return nil
@@ -131,8 +132,8 @@ func (s *search) prefer() error {
 				p.outcome = PreferenceBest
 				kept = append(kept, valued{claim, i, *value})
 			}
-			limits.Cost -= min(limits.Cost, n.work.cost.Spent())
-			limits.Steps -= min(limits.Steps, n.work.steps*weight)
+			limits.Cost -= min(limits.Cost, n.work.Cost.Spent())
+			limits.Steps -= min(limits.Steps, n.work.Steps*weight)
 		}
 	}
 	return nil
@@ -197,10 +198,10 @@ func (s *search) improve() error {
 // better one could take a thousand steps. What is found is the first such set, and no set is better if nothing else
 // has ended the search for one. Otherwise nothing has changed.
 func (s *search) tryBound(most int64) (isBest bool) {
-	of, limit := s.objective.target(), s.work.stepLimit
+	of, limit := s.objective.target(), s.work.StepLimit
 	floor := of.floor
-	defer func() { s.work.stepLimit = limit }()
-	s.work.stepLimit = s.work.steps + (limit-s.work.steps)/tryShare
+	defer func() { s.work.StepLimit = limit }()
+	s.work.StepLimit = s.work.Steps + (limit-s.work.Steps)/tryShare
 	s.setFloor(most - 1)
 	err := s.climb()
 	if of.floor < most {
@@ -247,8 +248,8 @@ func (m *improvement) chosenFor(o objective) []*inventory.Candidate {
 }
 
 // preferenceBudgetError says that a budget for preferences is used up. It is not returned to callers.
-func (s *search) preferenceBudgetError(of limit) *BudgetError {
-	return newBudgetError(of, s.claims[s.improves.next.claim], s.node.Name, nil)
+func (s *search) preferenceBudgetError(of budget.Limit) *budget.Error {
+	return budget.NewError(of, s.claims[s.improves.next.claim], s.node.Name, nil)
 }
 
 // The rest is the objective of an expression that returns an int.
@@ -295,7 +296,7 @@ func (c *celConstraint) raise() {
 // value evaluates the preference for the complete set.
 func (c *celConstraint) value() (int64, error) {
 	c.evaluations++
-	return c.expression.Value(c.search.ctx, c.memberValues(), c.search.work.cost)
+	return c.expression.Value(c.search.ctx, c.memberValues(), c.search.work.Cost)
 }
 
 // isReached reports whether the value of the complete set is above the floor.

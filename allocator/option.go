@@ -36,8 +36,8 @@ func WithReasons() Option {
 	return func(o *options) { o.reasons = true }
 }
 
-// WithBudget replaces [DefaultBudget]. Each Allocate call gets the part of the budget that is for one node. An
-// Allocate call that would need more returns a [*BudgetError].
+// WithBudget replaces [Default]. Each Allocate call gets the part of the budget that is for one node. An
+// Allocate call that would need more returns a [*Error].
 func WithBudget(budget Budget) Option {
 	return func(o *options) { o.setBudget(budget) }
 }
@@ -92,7 +92,7 @@ func WithEnvironment(environment *device.Environment) Option {
 }
 
 // WithAttemptBudget lets searches with CEL constraints share a budget, beside the limits of each of them. An Allocate
-// call that would exceed the shared budget returns a [*BudgetError].
+// call that would exceed the shared budget returns a [*Error].
 func WithAttemptBudget(budget *AttemptBudget) Option {
 	return func(o *options) { o.attempt = budget }
 }

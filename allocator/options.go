@@ -4,6 +4,7 @@
 package allocator
 
 import (
+	"github.com/celset/celset/allocator/internal/budget"
 	"sync"
 
 	resourceapi "k8s.io/api/resource/v1"
@@ -45,7 +46,7 @@ type limits struct {
 	preferenceCost  uint64
 	preferenceSteps int64
 	// attempt is the budget of all calls of an attempt together, nil if there is none.
-	attempt *AttemptBudget
+	attempt *budget.Attempt
 	// maxResults is the number of devices that a claim may get.
 	maxResults int
 }
@@ -64,13 +65,13 @@ func defaultOptions() options {
 		definitionOptions: definitionOptions{celConstraints: true, defaults: true, preferences: true},
 		limits:            limits{maxResults: resourceapi.AllocationResultsMaxSize},
 	}
-	result.setBudget(DefaultBudget())
+	result.setBudget(budget.Default())
 	return result
 }
 
 // setBudget gives one call the part of the budget that is for one node.
-func (l *limits) setBudget(budget Budget) {
-	node, preferences := onNodeOf(budget), preferencesOnNodeOf(budget)
+func (l *limits) setBudget(of budget.Budget) {
+	node, preferences := budget.OnNode(of), budget.PreferencesOnNode(of)
 	l.costBudget, l.stepBudget = node.Cost, node.Steps
 	l.preferenceCost, l.preferenceSteps = preferences.Cost, preferences.Steps
 }

@@ -5,6 +5,7 @@ package allocator
 
 import (
 	"encoding/binary"
+	"github.com/celset/celset/allocator/internal/budget"
 	"slices"
 	"sync"
 
@@ -148,7 +149,7 @@ func (n *onNode) answerKey() (key answerKey, ok bool) {
 	}
 	return answerKey{
 		view: n.viewID(), features: a.features, environment: a.environment, claims: content,
-		costBudget: a.costBudget, stepBudget: a.stepBudget, preferences: Budget{a.preferenceCost, a.preferenceSteps},
+		costBudget: a.costBudget, stepBudget: a.stepBudget, preferences: budget.Budget{a.preferenceCost, a.preferenceSteps},
 		prefers: a.preferences, reasons: a.reasons, inUse: string(inUse),
 	}, true
 }

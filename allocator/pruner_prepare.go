@@ -135,7 +135,7 @@ func (s *search) boundsOf(d *definition, shape setShape) *bound.Bounds {
 	if tables == nil {
 		return nil
 	}
-	return tables.NewBounds(s.ctx, s.work.cost)
+	return tables.NewBounds(s.ctx, s.work.Cost)
 }
 
 // findEligibleFor enters the devices that the request can have whatever the search takes. volatile: it

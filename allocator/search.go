@@ -5,6 +5,7 @@ package allocator
 
 import (
 	"context"
+	"github.com/celset/celset/allocator/internal/budget"
 	"iter"
 
 	"k8s.io/klog/v2"
@@ -39,7 +40,7 @@ type search struct {
 	resultCount []int
 	lookahead   lookahead
 	symmetry    symmetry
-	work        work
+	work        budget.Work
 
 	// improves is what a search for a better solution begins with, and objective says what is better. They are nil
 	// in others.
@@ -93,11 +94,11 @@ func newSearch(ctx context.Context, on onNode, improves *improvement) (*search, 
 		ctx:         ctx,
 		logger:      klog.FromContext(ctx),
 		resultCount: make([]int, len(on.claims)),
-		work:        work{ctx: ctx, cost: cel.NewBudget(a.costBudget), stepLimit: a.stepBudget, attempt: a.attempt},
+		work:        budget.Work{Ctx: ctx, Cost: cel.NewBudget(a.costBudget), StepLimit: a.stepBudget, Attempt: a.attempt},
 		available:   availability.New(a.features, on.node, a.state, on.allocated, len(on.inventory.Candidates)),
 	}
 	if improves != nil {
-		s.work = work{ctx: ctx, cost: cel.NewBudget(improves.limits.Cost), stepLimit: improves.limits.Steps, attempt: preferencesOfAttempt(a.attempt)}
+		s.work = budget.Work{Ctx: ctx, Cost: cel.NewBudget(improves.limits.Cost), StepLimit: improves.limits.Steps, Attempt: budget.PreferencesOf(a.attempt)}
 	}
 	s.evaluator = selection.Evaluator{Context: ctx, Features: a.features, Node: on.node, Compiled: a.selectors, Work: &s.work}
 	if !a.unbounded {
@@ -196,14 +197,14 @@ func (s *search) nextRequest(claim, request int) (outcome, error) {
 
 // step counts, and looks whether the search was cancelled or had enough steps.
 func (s *search) step() error {
-	s.work.steps++
+	s.work.Steps++
 	if err := s.work.Cancelled(); err != nil {
 		return err
 	}
 	if len(s.celConstraints) == 0 && s.improves == nil {
 		return nil
 	}
-	switch over := s.work.exceeded(); {
+	switch over := s.work.Exceeded(); {
 	case over == nil:
 		return nil
 	case s.improves != nil:

@@ -71,7 +71,7 @@ func BenchmarkSearch(b *testing.B) {
 						b.Fatal(err)
 					}
 					spent += time.Since(started)
-					steps = search.work.steps
+					steps = search.work.Steps
 				}
 				b.ReportMetric(float64(spent.Nanoseconds())/float64(b.N), "ns/search")
 				b.ReportMetric(float64(steps), "steps")

@@ -43,7 +43,7 @@ func TestInterruptedSelector(t *testing.T) {
 	cause := errors.New("moved")
 	for _, want := range []error{nil, cause} {
 		ctx := cancelledWhenWatched(t, want)
-		s.ctx, s.evaluator.Context, s.work.ctx = ctx, ctx, ctx
+		s.ctx, s.evaluator.Context, s.work.Ctx = ctx, ctx, ctx
 		_, err := s.requests[0][0][0].isSelected(s.inventory.Candidates[0])
 		require.ErrorContains(t, err, "operation interrupted")
 		require.ErrorIs(t, err, context.Canceled)
@@ -186,7 +186,7 @@ func TestDerivedAttributesAreRemembered(t *testing.T) {
 func TestInterruptedDerivedAttribute(t *testing.T) {
 	s := scenario{slices: []*sliceBuilder{slice("1", ring(1)...)}, claims: []*claimBuilder{claim("c").want("x", 1).derive(color, slow)}}.search(t)
 	ctx := cancelledWhenWatched(t, errors.New("moved"))
-	s.evaluator.Context, s.work.ctx = ctx, ctx
+	s.evaluator.Context, s.work.Ctx = ctx, ctx
 	_, err := s.evaluator.Attribute(&s.requests[0][0][0].Request, s.inventory.Candidates[0], color)
 	require.ErrorContains(t, err, "operation interrupted")
 	require.ErrorIs(t, err, context.Canceled)

@@ -5,6 +5,7 @@ package allocator
 
 import (
 	"encoding/json"
+	"github.com/celset/celset/allocator/internal/budget"
 	"os"
 	"reflect"
 	"strconv"
@@ -298,7 +299,7 @@ func (d *draft) extend(change func(*v1alpha1.CELDeviceConstraint)) {
 }
 
 func (d *draft) addOption(words []string) {
-	preferences := preferencesOnNodeOf(DefaultBudget())
+	preferences := budget.PreferencesOnNode(DefaultBudget())
 	preferenceCost, preferenceSteps := preferences.Cost, preferences.Steps
 	var shapes []Shape
 	pairsIn(words, func(name, value string, _ bool) {

@@ -4,19 +4,20 @@
 package allocator
 
 import (
+	"github.com/celset/celset/allocator/internal/budget"
 	"slices"
 
 	"github.com/celset/celset/allocator/internal/inventory"
 )
 
 func (c *celConstraint) costError(err error) error {
-	return c.budgetError(limit{unit: BudgetCost, value: c.search.planner.costBudget}, err)
+	return c.budgetError(budget.Limit{Unit: budget.Cost, Value: c.search.planner.costBudget}, err)
 }
 
-func (c *celConstraint) budgetError(of limit, err error) *BudgetError {
-	result := newBudgetError(of, c.claim, c.search.node.Name, err)
+func (c *celConstraint) budgetError(of budget.Limit, err error) *budget.Error {
+	result := budget.NewError(of, c.claim, c.search.node.Name, err)
 	result.Constraint = c.name
-	result.SetsLeft, result.Sets = undecided(c.combinations())
+	result.SetsLeft, result.Sets = budget.Undecided(c.combinations())
 	return result
 }
 
@@ -48,8 +49,8 @@ func (s *search) busyWith() *celConstraint {
 // combinations are those of the requests that the constraint covers, in order. Of a
 // prioritized list it is the alternative being tried, or the first if the search did
 // not get there.
-func (c *celConstraint) combinations() []combination {
-	var result []combination
+func (c *celConstraint) combinations() []budget.Combination {
+	var result []budget.Combination
 	members := c.members
 	for i, all := range c.search.requests[c.claimIndex] {
 		r := c.search.solution.tried(c.search.requests, c.claimIndex, i)
@@ -71,19 +72,19 @@ func (c *celConstraint) isCovered(r *request) bool {
 }
 
 // combination counts the devices for a request that has the members.
-func (s *search) combination(r *request, members []*inventory.Candidate) combination {
+func (s *search) combination(r *request, members []*inventory.Candidate) budget.Combination {
 	candidates := s.inventory.Candidates
 	if r.WantsAll() {
 		candidates = r.all
 	}
-	result := combination{count: r.Count}
+	result := budget.Combination{Count: r.Count}
 	for _, c := range candidates {
 		switch {
 		case slices.Contains(members, c):
-			result.chosen = append(result.chosen, result.free)
-			result.free++
+			result.Chosen = append(result.Chosen, result.Free)
+			result.Free++
 		case r.WantsAll() || s.isFree(r, c):
-			result.free++
+			result.Free++
 		}
 	}
 	return result

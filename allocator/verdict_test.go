@@ -39,7 +39,7 @@ func TestBudgetDoesNotDependOnVerdicts(t *testing.T) {
 	search := s.search(t)
 	_, err = search.run()
 	require.NoError(t, err)
-	total := search.work.cost.Spent()
+	total := search.work.Cost.Spent()
 	failed := 0
 	for limit := range total + 3 {
 		cold, atFirst, coldErr := s.allocateWith(t, NewCache(), WithCostBudget(limit))

@@ -1,7 +1,7 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package allocator
+package budget
 
 import (
 	"math/big"
@@ -34,12 +34,12 @@ func subsets(free, count int) [][]int {
 
 // choicesOf are all ways to combine one subset for each request, the first request
 // changing slowest.
-func choicesOf(combinations []combination) [][][]int {
+func choicesOf(combinations []Combination) [][][]int {
 	result := [][][]int{nil}
 	for _, c := range combinations {
 		var longer [][][]int
 		for _, choice := range result {
-			for _, set := range subsets(c.free, c.count) {
+			for _, set := range subsets(c.Free, c.Count) {
 				longer = append(longer, append(slices.Clone(choice), set))
 			}
 		}
@@ -50,9 +50,9 @@ func choicesOf(combinations []combination) [][][]int {
 
 // beginsWith tells whether a choice is one that the search may come to from where it
 // stands.
-func beginsWith(choice [][]int, combinations []combination) bool {
+func beginsWith(choice [][]int, combinations []Combination) bool {
 	for i, c := range combinations {
-		if !slices.Equal(choice[i][:len(c.chosen)], c.chosen) {
+		if !slices.Equal(choice[i][:len(c.Chosen)], c.Chosen) {
 			return false
 		}
 	}
@@ -62,23 +62,23 @@ func beginsWith(choice [][]int, combinations []combination) bool {
 // The figures are those of enumeration, for every place at which a search can stand.
 func TestUndecidedIsWhatEnumerationFinds(t *testing.T) {
 	cases.Check(t, func(t *rapid.T) {
-		combinations := make([]combination, rapid.IntRange(0, 3).Draw(t, "requests"))
+		combinations := make([]Combination, rapid.IntRange(0, 3).Draw(t, "requests"))
 		for i := range combinations {
-			combinations[i].free = rapid.IntRange(0, 6).Draw(t, "free")
-			combinations[i].count = rapid.IntRange(0, min(3, combinations[i].free)).Draw(t, "count")
+			combinations[i].Free = rapid.IntRange(0, 6).Draw(t, "free")
+			combinations[i].Count = rapid.IntRange(0, min(3, combinations[i].Free)).Draw(t, "count")
 		}
 		all := choicesOf(combinations)
 		// The place is the beginning of a choice: requests before the last are complete.
 		place := rapid.SampledFrom(all).Draw(t, "place")
 		depth := rapid.IntRange(0, 9).Draw(t, "depth")
 		for i := range combinations {
-			n := min(depth, combinations[i].count)
-			combinations[i].chosen = place[i][:n]
+			n := min(depth, combinations[i].Count)
+			combinations[i].Chosen = place[i][:n]
 			depth -= n
 		}
 		first := slices.IndexFunc(all, func(choice [][]int) bool { return beginsWith(choice, combinations) })
 
-		left, sets := undecided(combinations)
+		left, sets := Undecided(combinations)
 		require.Equal(t, int64(len(all)), sets.Int64())
 		require.Equal(t, int64(len(all)-first), left.Int64())
 	})
@@ -87,25 +87,25 @@ func TestUndecidedIsWhatEnumerationFinds(t *testing.T) {
 // What can't be counted one by one.
 func TestUndecidedOfMany(t *testing.T) {
 	for name, test := range map[string]struct {
-		combinations []combination
+		combinations []Combination
 		left, sets   string
 	}{
 		"nothing":              {nil, "1", "1"},
-		"at the beginning":     {[]combination{{free: 64, count: 16}}, "488526937079580", "488526937079580"},
-		"at the first of many": {[]combination{{free: 64, count: 16, chosen: []int{0, 1, 2}}}, "488526937079580", "488526937079580"},
+		"at the beginning":     {[]Combination{{Free: 64, Count: 16}}, "488526937079580", "488526937079580"},
+		"at the first of many": {[]Combination{{Free: 64, Count: 16, Chosen: []int{0, 1, 2}}}, "488526937079580", "488526937079580"},
 		// C(64,16) - C(63,15)
-		"first device given back": {[]combination{{free: 64, count: 16, chosen: []int{1}}}, "366395202809685", "488526937079580"},
+		"first device given back": {[]Combination{{Free: 64, Count: 16, Chosen: []int{1}}}, "366395202809685", "488526937079580"},
 		"at the last": {
-			[]combination{{free: 64, count: 16, chosen: []int{48, 49, 50, 51, 52, 53, 54, 55, 56, 57, 58, 59, 60, 61, 62, 63}}}, "1", "488526937079580",
+			[]Combination{{Free: 64, Count: 16, Chosen: []int{48, 49, 50, 51, 52, 53, 54, 55, 56, 57, 58, 59, 60, 61, 62, 63}}}, "1", "488526937079580",
 		},
 		"several requests": {
-			[]combination{{free: 128, count: 32}, {free: 128, count: 32}},
+			[]Combination{{Free: 128, Count: 32}, {Free: 128, Count: 32}},
 			new(big.Int).Exp(binomial(128, 32), big.NewInt(2), nil).String(), new(big.Int).Exp(binomial(128, 32), big.NewInt(2), nil).String(),
 		},
-		"too few devices": {[]combination{{free: 4, count: 2, chosen: []int{1, 2}}, {free: 1, count: 2}}, "0", "0"},
+		"too few devices": {[]Combination{{Free: 4, Count: 2, Chosen: []int{1, 2}}, {Free: 1, Count: 2}}, "0", "0"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			left, sets := undecided(test.combinations)
+			left, sets := Undecided(test.combinations)
 			require.Equal(t, test.left, left.String())
 			require.Equal(t, test.sets, sets.String())
 		})

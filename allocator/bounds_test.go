@@ -21,8 +21,8 @@ import (
 	"github.com/celset/celset/internal/testing/cases"
 )
 
-// answer is all that a caller gets from an Allocate call, share ids aside.
-type answer struct {
+// response is all that a caller gets from an Allocate call, share ids aside.
+type response struct {
 	Results []resourceapi.AllocationResult
 	Err     string
 	// onNode: the error is a reason why the claims don't fit.
@@ -31,30 +31,30 @@ type answer struct {
 
 // withoutReason leaves out why the claims don't fit: the more a search knows about
 // the devices, the more it can say.
-func (a answer) withoutReason() answer {
+func (a response) withoutReason() response {
 	if a.onNode {
 		a.Err = ""
 	}
 	return a
 }
 
-func (s scenario) answer(t testing.TB, opts ...Option) (answer, Stats) {
+func (s scenario) answer(t testing.TB, opts ...Option) (response, Stats) {
 	t.Helper()
 	s.opts = append(opts, WithReasons())
 	a := s.allocator(t)
 	return answerOf(a.Allocate(t.Context(), s.onNode(), s.apiClaims())), a.Stats()
 }
 
-func answerOf(results []resourceapi.AllocationResult, err error) answer {
+func answerOf(results []resourceapi.AllocationResult, err error) response {
 	for _, result := range results {
 		for i := range result.Devices.Results {
 			result.Devices.Results[i].ShareID = nil
 		}
 	}
 	if err != nil {
-		return answer{Err: err.Error(), onNode: errors.Is(err, structured.ErrFailedAllocationOnNode)}
+		return response{Err: err.Error(), onNode: errors.Is(err, structured.ErrFailedAllocationOnNode)}
 	}
-	return answer{Results: results}
+	return response{Results: results}
 }
 
 // Bounds change nothing but the number of steps: not the devices, not which error is met, with all
@@ -66,7 +66,7 @@ func TestBoundsChangeNothing(t *testing.T) {
 		outcomes[requireNothingLeft(rt, s.searchIfValid(t))]++
 		want, all := s.answer(t, WithExhaustiveSearch())
 		got, some := s.answer(t)
-		require.Empty(rt, cmp.Diff(want.withoutReason(), got.withoutReason(), cmp.AllowUnexported(answer{})))
+		require.Empty(rt, cmp.Diff(want.withoutReason(), got.withoutReason(), cmp.AllowUnexported(response{})))
 		require.LessOrEqual(rt, some.Evaluations+some.CacheHits, all.Evaluations)
 		require.LessOrEqual(rt, some.Steps, all.Steps)
 		switch {
@@ -201,7 +201,7 @@ func TestBoundsOfMatchingSetsChangeNothing(t *testing.T) {
 		s := randomMatching(rt)
 		want, all := s.answer(t, WithExhaustiveSearch())
 		got, some := s.answer(t)
-		require.Empty(rt, cmp.Diff(want.withoutReason(), got.withoutReason(), cmp.AllowUnexported(answer{})))
+		require.Empty(rt, cmp.Diff(want.withoutReason(), got.withoutReason(), cmp.AllowUnexported(response{})))
 		require.LessOrEqual(rt, some.Steps, all.Steps)
 		switch {
 		case want.Results != nil:
@@ -306,7 +306,7 @@ func TestPruningOfManyDevices(t *testing.T) {
 				if name != "a row" { // as many sets as there are are too many
 					want, _ := s.answer(t, WithExhaustiveSearch(), WithCostBudget(math.MaxUint64), WithStepBudget(math.MaxInt64))
 					got, _ := s.answer(t)
-					require.Empty(t, cmp.Diff(want.withoutReason(), got.withoutReason(), cmp.AllowUnexported(answer{})))
+					require.Empty(t, cmp.Diff(want.withoutReason(), got.withoutReason(), cmp.AllowUnexported(response{})))
 					return
 				}
 				got, stats := s.answer(t)
@@ -363,7 +363,7 @@ func TestPruningKnowsTheCostLimit(t *testing.T) {
 			}
 			want, _ := s.answer(t, WithExhaustiveSearch(), WithCostBudget(math.MaxUint64), WithStepBudget(math.MaxInt64))
 			got, stats := s.answer(t, WithCostBudget(math.MaxUint64), WithStepBudget(math.MaxInt64))
-			require.Empty(t, cmp.Diff(want.withoutReason(), got.withoutReason(), cmp.AllowUnexported(answer{})))
+			require.Empty(t, cmp.Diff(want.withoutReason(), got.withoutReason(), cmp.AllowUnexported(response{})))
 			require.Equal(t, test.fails, !got.onNode && got.Results == nil)
 			if test.fails {
 				require.Contains(t, got.Err, "one evaluation exceeds the cost limit of 1000000")
@@ -402,7 +402,7 @@ claim c; `
 				}
 				want, _ := s.answer(t, WithExhaustiveSearch())
 				got, stats := s.answer(t)
-				require.Empty(t, cmp.Diff(want.withoutReason(), got.withoutReason(), cmp.AllowUnexported(answer{})))
+				require.Empty(t, cmp.Diff(want.withoutReason(), got.withoutReason(), cmp.AllowUnexported(response{})))
 				if test.pruned {
 					require.Zero(t, stats.Evaluations)
 					require.LessOrEqual(t, stats.Steps, int64(12))

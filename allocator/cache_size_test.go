@@ -183,14 +183,14 @@ func TestFloodOfClaims(t *testing.T) {
 	cache := NewCache(CacheBytes(limit))
 	quiet := mixedFleet()
 	questions := quiet.questions()
-	want := make([]answer, len(questions))
-	askAll := func(check func(int, answer)) {
+	want := make([]response, len(questions))
+	askAll := func(check func(int, response)) {
 		a := quiet.allocator(t, 0, WithCache(cache), WithEnvironment(environment))
 		for i, q := range questions {
 			check(i, quiet.ask(t.Context(), a, q))
 		}
 	}
-	askAll(func(i int, got answer) { want[i] = got })
+	askAll(func(i int, got response) { want[i] = got })
 
 	hostile := newFleet(1)
 	hostile.classes[driver] = classOf(driver)
@@ -219,6 +219,6 @@ func TestFloodOfClaims(t *testing.T) {
 	require.Greater(t, said, int64(limit/2), "it is a flood")
 	require.Less(t, taken, int64(limit+compiled+readingBytes)+64<<20)
 	require.Less(t, taken, 2*(cache.Used()+readings.Used())+2*compiled)
-	askAll(func(i int, got answer) { quiet.requireSame(t, questions[i], want[i], got) })
+	askAll(func(i int, got response) { quiet.requireSame(t, questions[i], want[i], got) })
 	runtime.KeepAlive(hostile)
 }

@@ -61,7 +61,7 @@ func width(attribute string) string {
 func TestCacheIsForManyAtATime(t *testing.T) {
 	f := mixedFleet()
 	questions := f.questions()
-	want := make([]answer, len(questions))
+	want := make([]response, len(questions))
 	reference := f.allocator(t, 0, WithExhaustiveSearch())
 	for i, q := range questions {
 		want[i] = f.ask(t.Context(), f.allocator(t, 0), q)
@@ -88,7 +88,7 @@ func TestCacheIsForManyAtATime(t *testing.T) {
 		for _, expected := range []Stats{cold, warm} {
 			// Three allocators, as if several profiles of a scheduler were at work.
 			allocators := []*Allocator{f.allocator(t, 0, WithCache(shared)), f.allocator(t, 0, WithCache(shared)), f.allocator(t, 0, WithCache(shared))}
-			got := make([]answer, len(questions))
+			got := make([]response, len(questions))
 			order := rand.New(rand.NewPCG(uint64(round), 0)).Perm(len(questions))
 			var next atomic.Int64
 			var group sync.WaitGroup
@@ -113,12 +113,12 @@ func TestCacheIsForManyAtATime(t *testing.T) {
 	}
 }
 
-func (f *fleet) requireSame(t *testing.T, q question, want, got answer) {
+func (f *fleet) requireSame(t *testing.T, q question, want, got response) {
 	t.Helper()
 	if reflect.DeepEqual(want, got) {
 		return // faster by far
 	}
-	if diff := cmp.Diff(want, got, cmp.AllowUnexported(answer{})); diff != "" {
+	if diff := cmp.Diff(want, got, cmp.AllowUnexported(response{})); diff != "" {
 		require.Fail(t, diff, f.describe(0, q))
 	}
 }

@@ -142,7 +142,7 @@ func (f *fleet) questions() []question {
 	return result
 }
 
-func (f *fleet) ask(ctx context.Context, a *Allocator, q question) answer {
+func (f *fleet) ask(ctx context.Context, a *Allocator, q question) response {
 	return answerOf(a.Allocate(ctx, f.nodes[q.node], f.pods[q.pod]))
 }
 

@@ -46,11 +46,11 @@ func newIdle(a *planner) *planner {
 }
 
 // claimFor is a claim for the shape.
-func (h *shapes) claimFor(shape Shape) *resourceapi.ResourceClaim {
-	if known, ok := h.claims.Load(shape); ok {
+func (h *shapes) claimFor(of Shape) *resourceapi.ResourceClaim {
+	if known, ok := h.claims.Load(of); ok {
 		return known.(*resourceapi.ResourceClaim)
 	}
-	made, _ := h.claims.LoadOrStore(shape, shape.claim())
+	made, _ := h.claims.LoadOrStore(of, newClaim(of))
 	return made.(*resourceapi.ResourceClaim)
 }
 

@@ -28,8 +28,8 @@ type Shape struct {
 	Count int `json:"count"`
 }
 
-// claim returns a claim for the shape.
-func (s Shape) claim() *resourceapi.ResourceClaim {
+// newClaim returns a claim for the shape.
+func newClaim(s Shape) *resourceapi.ResourceClaim {
 	return &resourceapi.ResourceClaim{
 		ObjectMeta: metav1.ObjectMeta{Name: s.Constraint},
 		Spec: resourceapi.ResourceClaimSpec{Devices: resourceapi.DeviceClaim{

@@ -119,12 +119,12 @@ func answered(t *testing.T, lines []string) []string {
 	}
 	if !d.limited {
 		want, _ := s.answer(t, append(reasons, WithExhaustiveSearch())...)
-		require.Empty(t, cmp.Diff(want.withoutReason(), got.withoutReason(), cmp.AllowUnexported(answer{})), "the exhaustive search")
+		require.Empty(t, cmp.Diff(want.withoutReason(), got.withoutReason(), cmp.AllowUnexported(response{})), "the exhaustive search")
 	}
 	cached := append(reasons, WithCache(NewCache()))
 	for range 2 {
 		again, _ := s.answer(t, cached...)
-		require.Empty(t, cmp.Diff(got, again, cmp.AllowUnexported(answer{})), "with a cache")
+		require.Empty(t, cmp.Diff(got, again, cmp.AllowUnexported(response{})), "with a cache")
 	}
 	requireNothingLeft(t, s.searchIfValid(t))
 	result := d.shown(t, got, details, failure)
@@ -136,7 +136,7 @@ func answered(t *testing.T, lines []string) []string {
 	return result
 }
 
-func (d *draft) shown(t *testing.T, got answer, details Details, err error) []string {
+func (d *draft) shown(t *testing.T, got response, details Details, err error) []string {
 	t.Helper()
 	var text string
 	switch {

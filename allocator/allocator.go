@@ -12,6 +12,8 @@ import (
 	dracel "k8s.io/dynamic-resource-allocation/cel"
 	"k8s.io/dynamic-resource-allocation/structured"
 	"k8s.io/klog/v2"
+
+	"github.com/celset/celset/allocator/internal/answer"
 )
 
 // Allocator implements [structured.Allocator]. It is safe for concurrent use and
@@ -80,10 +82,10 @@ func (a *Allocator) AllocateWithDetails(ctx context.Context, node *v1.Node, clai
 	if known := knownRefusal(kept); known != nil {
 		details.Stats = Stats{CacheHits: 1, AnswersKnown: 1}
 		a.counts.add(details.Stats)
-		if known.failure != nil {
-			return nil, details, a.planner.failure(on.failureHere(known.failure))
+		if known.Failure != nil {
+			return nil, details, a.planner.failure(on.failureHere(known.Failure))
 		}
-		return nil, details, known.refusal
+		return nil, details, known.Refusal
 	}
 	s, err := newSearch(ctx, on, nil)
 	if err != nil {
@@ -151,7 +153,7 @@ type counts struct {
 func (c *counts) add(s Stats) {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
-	c.sum = sumOf(c.sum, s)
+	c.sum = answer.Sum(c.sum, s)
 }
 
 // Stats returns the counts so far.

@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"k8s.io/dynamic-resource-allocation/structured"
 
+	"github.com/celset/celset/allocator/internal/answer"
 	"github.com/celset/celset/cel"
 )
 
@@ -153,7 +154,7 @@ func TestStats(t *testing.T) {
 		total, next := Stats{}, want
 		for range 3 {
 			_, stats, _ := a.AllocateWithStats(t.Context(), s.onNode(), s.apiClaims())
-			total = sumOf(total, next)
+			total = answer.Sum(total, next)
 			require.Equal(t, next, stats)
 			require.Equal(t, total, a.Stats())
 			if want.Cuts > 0 {

@@ -10,6 +10,7 @@ import (
 
 	resourceapi "k8s.io/api/resource/v1"
 
+	"github.com/celset/celset/allocator/internal/answer"
 	"github.com/celset/celset/allocator/internal/inventory"
 )
 
@@ -25,13 +26,13 @@ func (s *search) answer(kept *answerEntry) (found bool, reason string, err error
 		found, err := s.run()
 		return found, s.reasonUnless(found || err != nil), err
 	}
-	known, hit, err := find(s.ctx, kept, func() (keptAnswer, error) {
+	known, hit, err := find(s.ctx, kept, func() (answer.Answer, error) {
 		found, err := s.run()
-		if failure, ok := errors.AsType[*EvaluationError](err); ok {
-			return keptAnswer{failure: failureWithoutNode(failure)}, nil
+		if failure, ok := errors.AsType[*answer.Error](err); ok {
+			return answer.Answer{Failure: answer.WithoutNode(failure)}, nil
 		}
 		if err != nil {
-			return keptAnswer{}, err
+			return answer.Answer{}, err
 		}
 		// An answer with an error is not kept.
 		return s.describe(found), s.preferred.unrepeatable
@@ -39,15 +40,15 @@ func (s *search) answer(kept *answerEntry) (found bool, reason string, err error
 	switch {
 	case err != nil && errors.Is(err, s.preferred.unrepeatable):
 		err = nil
-	case known.failure != nil:
-		err = s.failureHere(known.failure)
+	case known.Failure != nil:
+		err = s.failureHere(known.Failure)
 	case hit:
 		s.replay(known)
 	}
 	if hit {
 		s.hits++
 	}
-	return known.found, known.reason, err
+	return known.Found, known.Reason, err
 }
 
 func (s *search) reasonUnless(known bool) string {
@@ -58,54 +59,54 @@ func (s *search) reasonUnless(known bool) string {
 }
 
 // describe says how the search ended, in positions.
-func (s *search) describe(found bool) keptAnswer {
-	result := keptAnswer{found: found, reason: s.reasonUnless(found), outcome: s.preferred.outcome, values: s.preferred.values}
+func (s *search) describe(found bool) answer.Answer {
+	result := answer.Answer{Found: found, Reason: s.reasonUnless(found), Outcome: s.preferred.outcome, Values: s.preferred.values}
 	if !found {
-		result.refusal = s.planner.refusal(result.reason)
+		result.Refusal = s.planner.refusal(result.Reason)
 		return result
 	}
 	best := s.found()
-	result.decisions, result.choices = make([]int, 0, len(best.decisions)), make([]placeOfChoice, 0, len(best.choices))
+	result.Decisions, result.Choices = make([]int, 0, len(best.decisions)), make([]answer.Choice, 0, len(best.choices))
 	next := 0
 	for _, requests := range s.requests {
 		for range requests {
-			result.decisions = append(result.decisions, best.decisions[next].alternative)
+			result.Decisions = append(result.Decisions, best.decisions[next].alternative)
 			next++
 		}
 	}
 	for _, c := range best.choices {
-		result.choices = append(result.choices, placeOfChoice{c.claim, c.request.Order, c.Position})
+		result.Choices = append(result.Choices, answer.Choice{c.claim, c.request.Order, c.Position})
 	}
 	return result
 }
 
 // replay makes the choices of an answer.
-func (s *search) replay(known keptAnswer) {
-	s.preferred.outcome, s.preferred.values = known.outcome, known.values
-	if !known.found {
+func (s *search) replay(known answer.Answer) {
+	s.preferred.outcome, s.preferred.values = known.Outcome, known.Values
+	if !known.Found {
 		return
 	}
 	for _, requests := range s.requests {
 		for _, all := range requests {
-			s.solution.decisions = append(s.solution.decisions, all[known.decisions[len(s.solution.decisions)]])
+			s.solution.decisions = append(s.solution.decisions, all[known.Decisions[len(s.solution.decisions)]])
 		}
 	}
 	first := make([]int, len(s.claims))
 	for i := 1; i < len(s.claims); i++ {
 		first[i] = first[i-1] + len(s.requests[i-1])
 	}
-	for _, c := range known.choices {
-		s.solution.choices = append(s.solution.choices, choice{claim: c.claim, request: s.solution.decisions[first[c.claim]+c.request], Candidate: s.inventory.Candidates[c.position]})
+	for _, c := range known.Choices {
+		s.solution.choices = append(s.solution.choices, choice{claim: c.Claim, request: s.solution.decisions[first[c.Claim]+c.Request], Candidate: s.inventory.Candidates[c.Position]})
 	}
 }
 
 // stats counts what one search did, and those for better solutions that followed.
-func (s *search) stats() Stats {
-	stats := Stats{Steps: s.work.Steps, Cost: int64(min(s.work.Cost.Spent(), math.MaxInt64)), CacheHits: s.hits, AnswersKnown: s.hits}
+func (s *search) stats() answer.Stats {
+	stats := answer.Stats{Steps: s.work.Steps, Cost: int64(min(s.work.Cost.Spent(), math.MaxInt64)), CacheHits: s.hits, AnswersKnown: s.hits}
 	switch s.preferred.outcome {
-	case PreferenceBest:
+	case answer.Best:
 		stats.PreferencesBest = 1
-	case PreferenceBestFound:
+	case answer.BestFound:
 		stats.PreferencesBestFound = 1
 	}
 	if f, is := s.objective.(*fragmentation); is {
@@ -124,13 +125,13 @@ func (s *search) stats() Stats {
 			}
 		}
 	}
-	return sumOf(stats, s.preferred.spent)
+	return answer.Sum(stats, s.preferred.spent)
 }
 
 // allocate answers, and says so in results or as an error. kept is where the answer is kept, nil if it is not.
 func (s *search) allocate(kept *answerEntry) ([]resourceapi.AllocationResult, error) {
 	found, reason, err := s.answer(kept)
-	failure, isAboutNode := errors.AsType[*EvaluationError](err)
+	failure, isAboutNode := errors.AsType[*answer.Error](err)
 	switch {
 	case isAboutNode:
 		return nil, s.planner.failure(failure)
@@ -139,7 +140,7 @@ func (s *search) allocate(kept *answerEntry) ([]resourceapi.AllocationResult, er
 	case found:
 		return s.results()
 	case slices.ContainsFunc(s.inventory.Pools, func(p *inventory.Pool) bool { return p.Invalid != "" }):
-		return nil, doesNotFit("invalid resource pools were encountered")
+		return nil, answer.DoesNotFit("invalid resource pools were encountered")
 	default:
 		return nil, s.planner.refusal(reason)
 	}

@@ -7,11 +7,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"github.com/celset/celset/allocator/internal/budget"
 	"weak"
 
 	"k8s.io/dynamic-resource-allocation/structured"
 
+	"github.com/celset/celset/allocator/internal/answer"
+	"github.com/celset/celset/allocator/internal/budget"
 	"github.com/celset/celset/allocator/internal/fingerprint"
 	"github.com/celset/celset/allocator/internal/inventory"
 	"github.com/celset/celset/allocator/internal/view"
@@ -55,7 +56,7 @@ const DefaultCacheBytes int64 = 256 << 20
 type Cache struct {
 	memory  *memo.Memory
 	tables  *memo.Memo[tableKey, weighed]
-	answers *memo.Memo[answerKey, keptAnswer]
+	answers *memo.Memo[answerKey, answer.Answer]
 	// index is of the slices that there were last.
 	index inventory.Latest
 }
@@ -207,9 +208,9 @@ type answerKey struct {
 	inUse string
 }
 
-func weightOfAnswer(key answerKey, a *keptAnswer) memo.Size {
-	return memo.Size{Bytes: len(key.inUse) + a.bytes()}
+func weightOfAnswer(key answerKey, a *answer.Answer) memo.Size {
+	return memo.Size{Bytes: len(key.inUse) + a.Bytes()}
 }
 
 // answerEntry has an answer or room for it.
-type answerEntry = memo.Entry[answerKey, keptAnswer]
+type answerEntry = memo.Entry[answerKey, answer.Answer]

@@ -14,6 +14,8 @@ import (
 	"github.com/stretchr/testify/require"
 	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/dynamic-resource-allocation/structured"
+
+	"github.com/celset/celset/allocator/internal/answer"
 )
 
 // mixedFleet has nodes of several hardware types, some in use alike and some not, some
@@ -106,7 +108,7 @@ func TestCacheIsForManyAtATime(t *testing.T) {
 			}
 			var sum Stats
 			for _, a := range allocators {
-				sum = sumOf(sum, a.Stats())
+				sum = answer.Sum(sum, a.Stats())
 			}
 			require.Equal(t, expected, sum)
 		}
@@ -124,7 +126,7 @@ func (f *fleet) requireSame(t *testing.T, q question, want, got response) {
 }
 
 func minus(s, o Stats) Stats {
-	return sumOf(s, Stats{-o.Steps, -o.Evaluations, -o.SetsAccepted, -o.SetsProven, -o.TableEvaluations, -o.TableBuilds, -o.Cost, -o.CacheHits, -o.AnswersKnown, -o.Cuts, -o.PreferencesBest, -o.PreferencesBestFound})
+	return answer.Sum(s, Stats{-o.Steps, -o.Evaluations, -o.SetsAccepted, -o.SetsProven, -o.TableEvaluations, -o.TableBuilds, -o.Cost, -o.CacheHits, -o.AnswersKnown, -o.Cuts, -o.PreferencesBest, -o.PreferencesBestFound})
 }
 
 // An allocator without a Cache has one of its own, which it shares with nobody.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/celset/celset/allocator/internal/fingerprint"
 	"github.com/celset/celset/allocator/internal/requests"
+	"github.com/celset/celset/allocator/internal/shape"
 	"github.com/celset/celset/apis/celset/v1alpha1"
 )
 
@@ -159,7 +160,7 @@ type definitions struct {
 // preference is a definition of type int, or a policy with the shapes that matter to it.
 type preference struct {
 	*definition
-	shapes []Shape
+	shapes []shape.Shape
 }
 
 // resolveDefinitions takes what was prepared, or compiles it.

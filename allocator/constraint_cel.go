@@ -6,13 +6,14 @@ package allocator
 import (
 	"errors"
 	"fmt"
-	"github.com/celset/celset/allocator/internal/budget"
 	"slices"
 	"strings"
 
 	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/klog/v2"
 
+	"github.com/celset/celset/allocator/internal/answer"
+	"github.com/celset/celset/allocator/internal/budget"
 	"github.com/celset/celset/allocator/internal/constraint"
 	"github.com/celset/celset/allocator/internal/inventory"
 	"github.com/celset/celset/allocator/internal/requests"
@@ -342,7 +343,7 @@ func (c *celConstraint) memberValues() []*device.Device {
 }
 
 // evaluationErrorOnNode is nil for a failure that ends the attempt.
-func (c *celConstraint) evaluationErrorOnNode(err error) *EvaluationError {
+func (c *celConstraint) evaluationErrorOnNode(err error) *answer.Error {
 	failure, ok := errors.AsType[*cel.Error](err)
 	if !ok || c.failurePolicy != v1alpha1.FailurePolicyNodeDoesNotFit {
 		return nil
@@ -351,7 +352,7 @@ func (c *celConstraint) evaluationErrorOnNode(err error) *EvaluationError {
 	for i, member := range c.members {
 		positions[i] = member.Position
 	}
-	e := newEvaluationError(c.name, failure, c.claimIndex, positions)
+	e := answer.NewError(c.name, failure, c.claimIndex, positions)
 	if e == nil {
 		return nil
 	}

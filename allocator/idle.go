@@ -4,7 +4,6 @@
 package allocator
 
 import (
-	"github.com/celset/celset/allocator/internal/budget"
 	"slices"
 	"sync"
 
@@ -12,6 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/celset/celset/allocator/internal/availability"
+	"github.com/celset/celset/allocator/internal/budget"
+	"github.com/celset/celset/allocator/internal/shape"
 	"github.com/celset/celset/apis/celset/v1alpha1"
 )
 
@@ -46,25 +47,25 @@ func newIdle(a *planner) *planner {
 }
 
 // claimFor is a claim for the shape.
-func (h *shapes) claimFor(of Shape) *resourceapi.ResourceClaim {
+func (h *shapes) claimFor(of shape.Shape) *resourceapi.ResourceClaim {
 	if known, ok := h.claims.Load(of); ok {
 		return known.(*resourceapi.ResourceClaim)
 	}
-	made, _ := h.claims.LoadOrStore(of, newClaim(of))
+	made, _ := h.claims.LoadOrStore(of, shape.NewClaim(of))
 	return made.(*resourceapi.ResourceClaim)
 }
 
 // of are the shapes that matter to a claim for devices of the classes, most important first: those
 // that were asked for, whatever their classes are, since other classes may have the same devices;
 // and for constraints of its own classes for which nobody has asked yet the usual counts.
-func (h *shapes) of(classes sets.Set[string]) []Shape {
-	all := slices.Clone(h.planner.asked[:min(len(h.planner.asked), MaxShapes)])
-	for _, count := range unaskedCounts {
+func (h *shapes) of(classes sets.Set[string]) []shape.Shape {
+	all := slices.Clone(h.planner.asked[:min(len(h.planner.asked), shape.Max)])
+	for _, count := range shape.UsualCounts {
 		for _, class := range sets.List(classes) {
 			for _, constraint := range h.definedBy(class) {
-				isOf := func(s Shape) bool { return s.Class == class && s.Constraint == constraint }
-				if len(all) < MaxShapes && !slices.ContainsFunc(h.planner.asked, isOf) {
-					all = append(all, Shape{class, constraint, count})
+				isOf := func(s shape.Shape) bool { return s.Class == class && s.Constraint == constraint }
+				if len(all) < shape.Max && !slices.ContainsFunc(h.planner.asked, isOf) {
+					all = append(all, shape.Shape{class, constraint, count})
 				}
 			}
 		}

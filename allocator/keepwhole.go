@@ -11,10 +11,12 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/dynamic-resource-allocation/structured"
 
+	"github.com/celset/celset/allocator/internal/answer"
 	"github.com/celset/celset/allocator/internal/constraint"
 	"github.com/celset/celset/allocator/internal/freesets"
 	"github.com/celset/celset/allocator/internal/inventory"
 	"github.com/celset/celset/allocator/internal/requests"
+	"github.com/celset/celset/allocator/internal/shape"
 	"github.com/celset/celset/cel/device/bitset"
 )
 
@@ -43,7 +45,7 @@ type fragmentation struct {
 	// domain is memory for the devices that may come next.
 	domain bitset.Set
 	// shapes are those that the node has sets of, most devices first. free is what is left of them.
-	shapes []Shape
+	shapes []shape.Shape
 	free   *freesets.Free
 	// mayCutAtAll reports whether nothing may fail on the way to complete sets that only the search itself finds out.
 	// Selectors are known then.
@@ -78,7 +80,7 @@ func (s *search) newFragmentation(p *preference, all []alternatives) *fragmentat
 }
 
 // begin finds out what is left for others, of the shapes that matter to devices as those given.
-func (f *fragmentation) begin(shapes []Shape, members []*inventory.Candidate) error {
+func (f *fragmentation) begin(shapes []shape.Shape, members []*inventory.Candidate) error {
 	s := f.search
 	broken := bitset.New(len(s.inventory.Candidates))
 	copy(broken, s.allocated)
@@ -236,17 +238,17 @@ func (f *fragmentation) mayCut(r *requests.Request, last *inventory.Candidate) b
 }
 
 // lost are the shapes with what a value says of them.
-func (f *fragmentation) lost(value int64) []ShapeLoss {
-	losses := make([]ShapeLoss, len(f.shapes))
+func (f *fragmentation) lost(value int64) []answer.Loss {
+	losses := make([]answer.Loss, len(f.shapes))
 	for i, shape := range f.shapes {
 		lost := freesets.Lost(-value).Of(i, len(f.shapes))
-		losses[i] = ShapeLoss{Shape: shape, Lost: lost, Left: f.free.Before(i) - lost}
+		losses[i] = answer.Loss{Shape: shape, Lost: lost, Left: f.free.Before(i) - lost}
 	}
 	return losses
 }
 
 // lossesOf are nil for an expression.
-func lossesOf(o objective, value int64) []ShapeLoss {
+func lossesOf(o objective, value int64) []answer.Loss {
 	if f, is := o.(*fragmentation); is {
 		return f.lost(value)
 	}

@@ -6,8 +6,8 @@ package allocator
 import (
 	"context"
 	"errors"
-	"github.com/celset/celset/allocator/internal/budget"
 
+	"github.com/celset/celset/allocator/internal/budget"
 	"github.com/celset/celset/allocator/internal/freesets"
 )
 

@@ -5,10 +5,11 @@ package allocator
 
 import (
 	"errors"
-	"github.com/celset/celset/allocator/internal/budget"
 	"math"
 	"slices"
 
+	"github.com/celset/celset/allocator/internal/answer"
+	"github.com/celset/celset/allocator/internal/budget"
 	"github.com/celset/celset/allocator/internal/constraint"
 	"github.com/celset/celset/allocator/internal/inventory"
 	"github.com/celset/celset/cel/device/bitset"
@@ -79,11 +80,11 @@ type valued struct {
 type preferred struct {
 	// incumbent is the best solution.
 	incumbent *solution
-	outcome   PreferenceOutcome
+	outcome   answer.Outcome
 	// values are those of the incumbent.
-	values []PreferenceValue
+	values []answer.Value
 	// spent is what the searches for better solutions did.
-	spent Stats
+	spent answer.Stats
 	// unrepeatable is why the outcome depends on what else was done in the attempt, nil if it does not.
 	unrepeatable error
 }
@@ -107,7 +108,7 @@ func (s *search) prefer() error {
 			at, weight := valued{claim: claim, preference: i}, preference.stepWeight()
 			n, err := newSearch(s.ctx, s.onNode, &improvement{p.incumbent, kept, at, budget.Budget{limits.Cost, limits.Steps / weight}})
 			if over, is := errors.AsType[*budget.Error](err); is && over.Attempt {
-				p.outcome, p.unrepeatable = PreferenceBestFound, err
+				p.outcome, p.unrepeatable = answer.BestFound, err
 				return nil
 			}
 			if err != nil {
@@ -115,21 +116,21 @@ func (s *search) prefer() error {
 			}
 			value, ended, err := n.maximize()
 			n.work.Charge()
-			p.incumbent, p.spent = n.improves.incumbent, sumOf(p.spent, n.stats())
+			p.incumbent, p.spent = n.improves.incumbent, answer.Sum(p.spent, n.stats())
 			if value != nil {
-				p.values = append(p.values, PreferenceValue{Claim: claim, Preference: i, Name: preference.name, Value: *value, Losses: lossesOf(n.objective, *value)})
+				p.values = append(p.values, answer.Value{Claim: claim, Preference: i, Name: preference.name, Value: *value, Losses: lossesOf(n.objective, *value)})
 			}
 			switch {
 			case err != nil:
 				return err
 			case ended != nil:
-				p.outcome = PreferenceBestFound
+				p.outcome = answer.BestFound
 				if over, is := errors.AsType[*budget.Error](ended); is && over.Attempt {
 					p.unrepeatable = ended
 				}
 				return nil
 			case value != nil:
-				p.outcome = PreferenceBest
+				p.outcome = answer.Best
 				kept = append(kept, valued{claim, i, *value})
 			}
 			limits.Cost -= min(limits.Cost, n.work.Cost.Spent())

@@ -4,11 +4,12 @@
 package allocator
 
 import (
-	"github.com/celset/celset/allocator/internal/budget"
 	"sync"
 
 	resourceapi "k8s.io/api/resource/v1"
 
+	"github.com/celset/celset/allocator/internal/budget"
+	"github.com/celset/celset/allocator/internal/shape"
 	"github.com/celset/celset/apis/celset/v1alpha1"
 	"github.com/celset/celset/cel"
 	"github.com/celset/celset/cel/device"
@@ -35,7 +36,7 @@ type definitionOptions struct {
 	// preference is the policy for requests that no preference is about, "" for none. asked has the shapes that others ask
 	// for, as far as the policy is told.
 	preference v1alpha1.PreferencePolicy
-	asked      []Shape
+	asked      []shape.Shape
 }
 
 // limits bound one call.

@@ -5,13 +5,14 @@ package allocator
 
 import (
 	"encoding/binary"
-	"github.com/celset/celset/allocator/internal/budget"
 	"slices"
 	"sync"
 
 	v1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
 
+	"github.com/celset/celset/allocator/internal/answer"
+	"github.com/celset/celset/allocator/internal/budget"
 	"github.com/celset/celset/allocator/internal/fingerprint"
 	"github.com/celset/celset/allocator/internal/inventory"
 	"github.com/celset/celset/allocator/internal/view"
@@ -118,8 +119,8 @@ func (p *plan) with(node *v1.Node, has *inventory.Inventory, allocated bitset.Se
 }
 
 // failureHere returns the failure as one on this node.
-func (n *onNode) failureHere(e *EvaluationError) *EvaluationError {
-	return failureOn(e, n.node, n.claims, n.inventory.Candidates)
+func (n *onNode) failureHere(e *answer.Error) *answer.Error {
+	return answer.OnNode(e, n.node, n.claims, n.inventory.Candidates)
 }
 
 // inventoryOf takes stock of a node.
@@ -165,11 +166,11 @@ func (n *onNode) answerEntry() *answerEntry {
 // knownRefusal is the answer for claims that are known not to fit on such a node, else nil.
 // Of a cluster's nodes most may refuse a pod: that takes no search to be set up, and none of
 // the checks that a search begins with, because a search with the same key has passed them.
-func knownRefusal(kept *answerEntry) *keptAnswer {
+func knownRefusal(kept *answerEntry) *answer.Answer {
 	if kept == nil {
 		return nil
 	}
-	if known := kept.Look(); known != nil && !known.found {
+	if known := kept.Look(); known != nil && !known.Found {
 		return known
 	}
 	return nil

@@ -13,6 +13,7 @@ import (
 	dracel "k8s.io/dynamic-resource-allocation/cel"
 	"k8s.io/dynamic-resource-allocation/structured"
 
+	"github.com/celset/celset/allocator/internal/answer"
 	"github.com/celset/celset/allocator/internal/availability"
 	"github.com/celset/celset/allocator/internal/inventory"
 	"github.com/celset/celset/apis/celset/v1alpha1"
@@ -48,11 +49,11 @@ func (a *planner) refusal(reason string) error {
 	if !a.reasons {
 		return nil
 	}
-	return doesNotFit(reason)
+	return answer.DoesNotFit(reason)
 }
 
 // failure is nil unless reasons are wanted.
-func (a *planner) failure(failure *EvaluationError) error {
+func (a *planner) failure(failure *answer.Error) error {
 	if !a.reasons {
 		return nil
 	}

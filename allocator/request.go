@@ -10,6 +10,7 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 
+	"github.com/celset/celset/allocator/internal/answer"
 	"github.com/celset/celset/allocator/internal/capacity"
 	"github.com/celset/celset/allocator/internal/constraint"
 	"github.com/celset/celset/allocator/internal/inventory"
@@ -223,9 +224,9 @@ func (b setup) determineAll(r *request) error {
 	for _, p := range b.search.inventory.Pools {
 		switch {
 		case p.Incomplete:
-			return r.Errorf("%w", doesNotFit(fmt.Sprintf("asks for all devices, but resource pool %s is currently being updated", p)))
+			return r.Errorf("%w", answer.DoesNotFit(fmt.Sprintf("asks for all devices, but resource pool %s is currently being updated", p)))
 		case p.Invalid != "":
-			return r.Errorf("%w", doesNotFit(fmt.Sprintf("asks for all devices, but resource pool %s is currently invalid", p)))
+			return r.Errorf("%w", answer.DoesNotFit(fmt.Sprintf("asks for all devices, but resource pool %s is currently invalid", p)))
 		}
 		for ; next < len(candidates) && candidates[next].Pool == p; next++ {
 			isPart, err := b.isPartOfAll(r, candidates[next])

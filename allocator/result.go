@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/utils/ptr"
 
+	"github.com/celset/celset/allocator/internal/answer"
 	"github.com/celset/celset/allocator/internal/availability"
 	"github.com/celset/celset/allocator/internal/inventory"
 	"github.com/celset/celset/apis/compat"
@@ -188,7 +189,7 @@ func nodeSelector(node string, choices []choice) (*v1.NodeSelector, error) {
 		if n := len(selector.NodeSelectorTerms); n > 1 {
 			// The terms of a selector are alternatives. The API allows one, because
 			// alternatives of several devices could not be combined in one term.
-			return nil, doesNotFit(fmt.Sprintf("unsupported ResourceSlice.NodeSelector with %d terms", n))
+			return nil, answer.DoesNotFit(fmt.Sprintf("unsupported ResourceSlice.NodeSelector with %d terms", n))
 		}
 		term.MatchFields = addRequirements(term.MatchFields, selector.NodeSelectorTerms[0].MatchFields)
 		term.MatchExpressions = addRequirements(term.MatchExpressions, selector.NodeSelectorTerms[0].MatchExpressions)

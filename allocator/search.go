@@ -5,12 +5,12 @@ package allocator
 
 import (
 	"context"
-	"github.com/celset/celset/allocator/internal/budget"
 	"iter"
 
 	"k8s.io/klog/v2"
 
 	"github.com/celset/celset/allocator/internal/availability"
+	"github.com/celset/celset/allocator/internal/budget"
 	"github.com/celset/celset/allocator/internal/constraint"
 	"github.com/celset/celset/allocator/internal/inventory"
 	"github.com/celset/celset/allocator/internal/selection"

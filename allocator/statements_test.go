@@ -5,7 +5,6 @@ package allocator
 
 import (
 	"encoding/json"
-	"github.com/celset/celset/allocator/internal/budget"
 	"os"
 	"reflect"
 	"strconv"
@@ -17,6 +16,7 @@ import (
 	"k8s.io/dynamic-resource-allocation/structured"
 	"k8s.io/utils/ptr"
 
+	"github.com/celset/celset/allocator/internal/budget"
 	"github.com/celset/celset/apis/celset/v1alpha1"
 	"github.com/celset/celset/cel"
 	"github.com/celset/celset/internal/testing/policy"

@@ -13,6 +13,7 @@ import (
 	"github.com/celset/celset/allocator/internal/freesets"
 	"github.com/celset/celset/allocator/internal/requests"
 	"github.com/celset/celset/allocator/internal/selection"
+	"github.com/celset/celset/allocator/internal/shape"
 	"github.com/celset/celset/allocator/internal/verdict"
 	"github.com/celset/celset/allocator/internal/view"
 	"github.com/celset/celset/cel/device/bitset"
@@ -120,7 +121,7 @@ func (n *onNode) symmetryKinds(read view.ReadSet, find func() []int) []int {
 
 // setsOf returns the sets of a shape on the node when nothing is in use, as far as list found them. The view of the node has to
 // have what the shape reads. The error is that of list, or the context has ended.
-func (n *onNode) setsOf(ctx context.Context, shape Shape, list func(context.Context, onNode) (*freesets.Sets, error)) (*freesets.Sets, error) {
+func (n *onNode) setsOf(ctx context.Context, shape shape.Shape, list func(context.Context, onNode) (*freesets.Sets, error)) (*freesets.Sets, error) {
 	idle, claim := n.planner.shapes.idle(), n.planner.shapes.claimFor(shape)
 	listed := func() (*freesets.Sets, error) {
 		return list(ctx, idle.planFor([]*resourceapi.ResourceClaim{claim}).onIdle(n.node, n.inventory))

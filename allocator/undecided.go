@@ -4,9 +4,9 @@
 package allocator
 
 import (
-	"github.com/celset/celset/allocator/internal/budget"
 	"slices"
 
+	"github.com/celset/celset/allocator/internal/budget"
 	"github.com/celset/celset/allocator/internal/inventory"
 )
 

@@ -1,7 +1,7 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package allocator
+package answer
 
 import (
 	"fmt"
@@ -21,10 +21,9 @@ import (
 // Then the first failure that the search meets on a node is its answer there, as "does not fit" is.
 // That set is not skipped: another one might hide by chance what is wrong.
 
-// EvaluationError says that claims do not fit a node because a CEL constraint failed on devices of
-// the node, and says that its failures are about the node. It is returned with [WithReasons], and
-// wraps [structured.ErrFailedAllocationOnNode].
-type EvaluationError struct {
+// Error says that claims do not fit a node because a CEL constraint failed on devices of
+// the node, and says that its failures are about the node. It wraps [structured.ErrFailedAllocationOnNode].
+type Error struct {
 	// Claim is the claim with the constraint.
 	Claim types.NamespacedName
 	// Constraint is what messages call the constraint.
@@ -44,12 +43,12 @@ type EvaluationError struct {
 }
 
 // Error says what is the same for all nodes with such devices.
-func (e *EvaluationError) Error() string {
+func (e *Error) Error() string {
 	return fmt.Sprintf("constraint %s: the expression fails on devices of the node: %s", e.Constraint, e.Message)
 }
 
 // Detail names node and devices, too.
-func (e *EvaluationError) Detail() string {
+func (e *Error) Detail() string {
 	ids := make([]string, len(e.Devices))
 	for i, id := range e.Devices {
 		ids[i] = id.String()
@@ -59,7 +58,7 @@ func (e *EvaluationError) Detail() string {
 }
 
 // Unwrap returns [structured.ErrFailedAllocationOnNode].
-func (e *EvaluationError) Unwrap() error { return structured.ErrFailedAllocationOnNode }
+func (e *Error) Unwrap() error { return structured.ErrFailedAllocationOnNode }
 
 // isAboutDevices reports whether an evaluation would fail again on the same devices, whatever was
 // evaluated before. Time and budgets are no matter of devices. What one evaluation may cost and make
@@ -73,8 +72,8 @@ func isAboutDevices(reason cel.Reason) bool {
 	}
 }
 
-// failureOn returns the same failure on a node whose candidates look the same.
-func failureOn(e *EvaluationError, node *v1.Node, claims []*resourceapi.ResourceClaim, candidates []*inventory.Candidate) *EvaluationError {
+// OnNode returns the same failure on a node whose candidates look the same.
+func OnNode(e *Error, node *v1.Node, claims []*resourceapi.ResourceClaim, candidates []*inventory.Candidate) *Error {
 	result := *e
 	claim := claims[e.claim]
 	result.Claim, result.Node = types.NamespacedName{Namespace: claim.Namespace, Name: claim.Name}, node.Name
@@ -85,19 +84,19 @@ func failureOn(e *EvaluationError, node *v1.Node, claims []*resourceapi.Resource
 	return &result
 }
 
-// failureWithoutNode returns the part of a failure that is the same for all nodes whose devices look the same.
-func failureWithoutNode(e *EvaluationError) *EvaluationError {
-	return &EvaluationError{Constraint: e.Constraint, Reason: e.Reason, Message: e.Message, claim: e.claim, positions: e.positions}
+// WithoutNode returns the part of a failure that is the same for all nodes whose devices look the same.
+func WithoutNode(e *Error) *Error {
+	return &Error{Constraint: e.Constraint, Reason: e.Reason, Message: e.Message, claim: e.claim, positions: e.positions}
 }
 
-// doesNotFit makes an error that concerns the node and not the claims.
-func doesNotFit(reason string) error {
+// DoesNotFit makes an error that concerns the node and not the claims.
+func DoesNotFit(reason string) error {
 	return fmt.Errorf("%s%w", reason, structured.ErrFailedAllocationOnNode)
 }
 
-// newEvaluationError returns the failure of a constraint of the claim with this index on the devices at these positions. It
+// NewError returns the failure of a constraint of the claim with this index on the devices at these positions. It
 // returns nil for a failure that ends the attempt.
-func newEvaluationError(constraint string, failure *cel.Error, claim int, positions []int) *EvaluationError {
+func NewError(constraint string, failure *cel.Error, claim int, positions []int) *Error {
 	if !isAboutDevices(failure.Reason) {
 		return nil
 	}
@@ -105,5 +104,5 @@ func newEvaluationError(constraint string, failure *cel.Error, claim int, positi
 	if failure.Line > 0 {
 		message = fmt.Sprintf("line %d, column %d: %s", failure.Line, failure.Column, message)
 	}
-	return &EvaluationError{Constraint: constraint, Reason: failure.Reason, Message: message, claim: claim, positions: positions}
+	return &Error{Constraint: constraint, Reason: failure.Reason, Message: message, claim: claim, positions: positions}
 }

@@ -1,7 +1,9 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package allocator
+// Package shape has the sets that claims ask for of a device class: how many devices, and which constraint of the class they
+// satisfy. The policy KeepWhole keeps such sets whole for other claims, and reports count them.
+package shape
 
 import (
 	"cmp"
@@ -28,8 +30,8 @@ type Shape struct {
 	Count int `json:"count"`
 }
 
-// newClaim returns a claim for the shape.
-func newClaim(s Shape) *resourceapi.ResourceClaim {
+// NewClaim returns a claim for the shape.
+func NewClaim(s Shape) *resourceapi.ResourceClaim {
 	return &resourceapi.ResourceClaim{
 		ObjectMeta: metav1.ObjectMeta{Name: s.Constraint},
 		Spec: resourceapi.ResourceClaimSpec{Devices: resourceapi.DeviceClaim{
@@ -43,17 +45,17 @@ func newClaim(s Shape) *resourceapi.ResourceClaim {
 	}
 }
 
-// MaxShapes is how many shapes of those that are known are looked at.
-const MaxShapes = 16
+// Max is how many shapes of those that are known are looked at.
+const Max = 16
 
-// unaskedCounts are looked at as long as it is not known what is asked for.
-var unaskedCounts = []int{16, 8, 4, 2}
+// UsualCounts are looked at as long as it is not known what is asked for.
+var UsualCounts = []int{16, 8, 4, 2}
 
 // MaxShapesOfClaim bounds what one claim says about what others may ask for.
-const MaxShapesOfClaim = 4
+const MaxOfClaim = 4
 
-// MaxShapesOfClass is how many shapes of one class are worth knowing.
-const MaxShapesOfClass = 8
+// MaxOfClass is how many shapes of one class are worth knowing.
+const MaxOfClass = 8
 
 // AskedFrequency tells how often a shape was asked for, about: its order of magnitude. With each
 // change of what is asked for most an allocator begins to find out anew what it knows, so that one
@@ -62,7 +64,7 @@ func AskedFrequency(count int) int { return bits.Len(uint(count)) }
 
 // MostAsked are the shapes that were asked for most, of those that were asked for as often as is
 // said: the most frequent first, and of those with the same [AskedFrequency] the largest. At most
-// [MaxShapesOfClass] are of one class. It is what [WithShapes] takes.
+// [MaxOfClass] are of one class.
 func MostAsked(counts map[Shape]int) []Shape {
 	order := func(s, o Shape) int {
 		return cmp.Or(cmp.Compare(AskedFrequency(counts[o]), AskedFrequency(counts[s])), cmp.Compare(o.Count, s.Count),
@@ -72,15 +74,15 @@ func MostAsked(counts map[Shape]int) []Shape {
 	most := slices.SortedFunc(maps.Keys(counts), order)
 	return slices.DeleteFunc(most, func(s Shape) bool {
 		ofClass[s.Class]++
-		return ofClass[s.Class] > MaxShapesOfClass
+		return ofClass[s.Class] > MaxOfClass
 	})
 }
 
-// ShapesOf are the shapes that a claim asks for: the sets that it wants to satisfy constraints which
+// Of are the shapes that a claim asks for: the sets that it wants to satisfy constraints which
 // its classes define, with a reference or by default. A claim that defines a constraint itself asks
 // for what others won't, and so does one that wants devices of several classes together, or does not
 // say how many.
-func ShapesOf(claim *resourceapi.ResourceClaim, classes v1alpha1.ClassGetter) []Shape {
+func Of(claim *resourceapi.ResourceClaim, classes v1alpha1.ClassGetter) []Shape {
 	hasDefaults := func(name string) bool {
 		class, err := classes.Get(name)
 		return err == nil && v1alpha1.HasDefaults(class)
@@ -96,7 +98,7 @@ func ShapesOf(claim *resourceapi.ResourceClaim, classes v1alpha1.ClassGetter) []
 	var shapes []Shape
 	for i := range constraints {
 		shape, ok := shapeOf(claim, &constraints[i])
-		if ok && !slices.Contains(shapes, shape) && len(shapes) < MaxShapesOfClaim {
+		if ok && !slices.Contains(shapes, shape) && len(shapes) < MaxOfClaim {
 			shapes = append(shapes, shape)
 		}
 	}
@@ -134,9 +136,9 @@ func shapeOf(claim *resourceapi.ResourceClaim, constraint *v1alpha1.Constraint) 
 }
 
 // UsualShapes are those of a constraint that nobody has asked for yet, most devices first.
-func UsualShapes(class, constraint string) []Shape {
-	shapes := make([]Shape, len(unaskedCounts))
-	for i, count := range unaskedCounts {
+func Usual(class, constraint string) []Shape {
+	shapes := make([]Shape, len(UsualCounts))
+	for i, count := range UsualCounts {
 		shapes[i] = Shape{class, constraint, count}
 	}
 	return shapes

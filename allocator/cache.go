@@ -13,6 +13,7 @@ import (
 
 	"github.com/celset/celset/allocator/internal/answer"
 	"github.com/celset/celset/allocator/internal/budget"
+	"github.com/celset/celset/allocator/internal/definition"
 	"github.com/celset/celset/allocator/internal/fingerprint"
 	"github.com/celset/celset/allocator/internal/inventory"
 	"github.com/celset/celset/allocator/internal/view"
@@ -120,10 +121,10 @@ type tableKey struct {
 	kind tableKind
 	// by is what the text was compiled with, or else plays a role.
 	by any
-	// text is what the table is about, isGoal and shape what is asked of it.
+	// text is what the table is about, IsGoal and shape what is asked of it.
 	text   fingerprint.Sum
 	isGoal bool
-	shape  setShape
+	shape  definition.SetShape
 }
 
 type tableKind int8

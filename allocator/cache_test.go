@@ -16,6 +16,7 @@ import (
 	"k8s.io/dynamic-resource-allocation/structured"
 
 	"github.com/celset/celset/allocator/internal/answer"
+	"github.com/celset/celset/allocator/internal/definition"
 )
 
 // mixedFleet has nodes of several hardware types, some in use alike and some not, some
@@ -334,7 +335,7 @@ func TestClassesThatGo(t *testing.T) {
 // A class that is not there may come.
 func TestClassesThatCome(t *testing.T) {
 	lister := classes{}
-	seen := &seenClasses{DeviceClassLister: lister}
+	seen := &definition.Classes{DeviceClassLister: lister}
 	_, err := seen.Get("late")
 	require.Error(t, err)
 	late := classOf("late")

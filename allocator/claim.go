@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/klog/v2"
 
+	"github.com/celset/celset/allocator/internal/definition"
 	"github.com/celset/celset/allocator/internal/fingerprint"
 	"github.com/celset/celset/allocator/internal/requests"
 	"github.com/celset/celset/allocator/internal/shape"
@@ -67,7 +68,7 @@ func (a *planner) resolvedAt(known *sync.Map, key any, claim *resourceapi.Resour
 func (a *planner) newResolved(claim *resourceapi.ResourceClaim) *resolvedClaim {
 	r := &resolvedClaim{constraints: sync.OnceValues(func() (*definitions, error) { return resolveDefinitions(a, claim) })}
 	r.content = sync.OnceValues(func() (fingerprint.Sum, bool) {
-		content, ok := contentOf(a.prepared, a.classes, claim)
+		content, ok := definition.ContentOfClaim(a.prepared, a.classes, claim)
 		if !ok {
 			return fingerprint.Sum{}, false
 		}
@@ -92,8 +93,8 @@ func (r *resolvedClaim) withPreferences(a *planner, content fingerprint.Sum) (fi
 			}
 			all = append(all, ofShape[:]...)
 		}
-		if p.policy != nil {
-			all = fingerprint.AppendPart(fingerprint.AppendPart(all, p.name), []byte(p.policy.Name))
+		if p.Policy != nil {
+			all = fingerprint.AppendPart(fingerprint.AppendPart(all, p.Name), []byte(p.Policy.Name))
 		}
 	}
 	if len(all) == len(content) {
@@ -111,7 +112,7 @@ func contentOfTemporary(claim *resourceapi.ResourceClaim) (fingerprint.Sum, bool
 // hasDefaults reports whether a class has constraints by default. One that can't be read has none:
 // whoever looks for its devices says so.
 func (a *planner) hasDefaults(className string) bool {
-	return a.defaults && a.classes.hasDefaults(className)
+	return a.defaults && a.classes.HasDefaults(className)
 }
 
 // hasPreference reports whether a preference is about the claim.
@@ -125,7 +126,7 @@ func (a *planner) hasPreference(claim *resourceapi.ResourceClaim) bool {
 	case prepared:
 		return prefers
 	default:
-		return v1alpha1.HasPreference(claim, a.classes.hasPreferences)
+		return v1alpha1.HasPreference(claim, a.classes.HasPreferences)
 	}
 }
 
@@ -150,43 +151,43 @@ func (r *resolvedClaim) fingerprint() (fingerprint.Sum, bool) {
 // definitions are what holds for a claim.
 type definitions struct {
 	// referred are the constraints to which a constraint of the claim refers, by its index.
-	referred map[int]*definition
+	referred map[int]*definition.Definition
 	// defaults are those that hold because of the class of a request, in the order of requests.
-	defaults []*definition
+	defaults []*definition.Definition
 	// preferences are those of the claim and of its classes, in order.
 	preferences []preference
 }
 
 // preference is a definition of type int, or a policy with the shapes that matter to it.
 type preference struct {
-	*definition
+	*definition.Definition
 	shapes []shape.Shape
 }
 
 // resolveDefinitions takes what was prepared, or compiles it.
 func resolveDefinitions(a *planner, claim *resourceapi.ResourceClaim) (*definitions, error) {
-	m := meaningOfPrepared(a.prepared, claim)
+	m := definition.MeaningOfPrepared(a.prepared, claim)
 	if m == nil {
 		var err error
-		prefers := a.preferences && v1alpha1.HasPreference(claim, a.classes.hasPreferences)
-		if m, err = meaningOf(a.compiling, a.environment, claim, a.classes, prefers); err != nil {
+		prefers := a.preferences && v1alpha1.HasPreference(claim, a.classes.HasPreferences)
+		if m, err = definition.MeaningOf(a.compiling, a.environment, claim, a.classes, prefers); err != nil {
 			return nil, err
 		}
 	}
-	if m.constraintsErr != nil {
-		return nil, m.constraintsErr
+	if m.ConstraintsErr != nil {
+		return nil, m.ConstraintsErr
 	}
-	result := &definitions{referred: make(map[int]*definition, len(m.constraints))}
-	for _, d := range m.constraints {
-		isDefault := d.index == v1alpha1.NoReference
+	result := &definitions{referred: make(map[int]*definition.Definition, len(m.Constraints))}
+	for _, d := range m.Constraints {
+		isDefault := d.Index == v1alpha1.NoReference
 		switch {
 		case isDefault && !a.defaults:
-		case d.mistake != nil:
-			return nil, d.mistake
+		case d.Mistake != nil:
+			return nil, d.Mistake
 		case isDefault:
 			result.defaults = append(result.defaults, d)
 		default:
-			result.referred[d.index] = d
+			result.referred[d.Index] = d
 		}
 	}
 	var err error
@@ -194,29 +195,29 @@ func resolveDefinitions(a *planner, claim *resourceapi.ResourceClaim) (*definiti
 	return result, err
 }
 
-func resolvePreferences(a *planner, claim *resourceapi.ResourceClaim, m *meaning) ([]preference, error) {
+func resolvePreferences(a *planner, claim *resourceapi.ResourceClaim, m *definition.Meaning) ([]preference, error) {
 	if !a.preferences {
 		return nil, nil
 	}
-	if m.preferencesErr != nil {
-		return nil, m.preferencesErr
+	if m.PreferencesErr != nil {
+		return nil, m.PreferencesErr
 	}
 	var result []preference
-	add := func(d *definition) {
-		p := preference{definition: d}
-		if d.policy != nil && d.policy.ReadsShapes {
-			p.shapes = a.shapes.of(classesCovered(claim, d.api.Requests))
+	add := func(d *definition.Definition) {
+		p := preference{Definition: d}
+		if d.Policy != nil && d.Policy.ReadsShapes {
+			p.shapes = a.shapes.of(classesCovered(claim, d.API.Requests))
 		}
 		result = append(result, p)
 	}
-	for _, d := range m.preferences {
-		if d.mistake != nil {
-			return nil, d.mistake
+	for _, d := range m.Preferences {
+		if d.Mistake != nil {
+			return nil, d.Mistake
 		}
 		add(d)
 	}
-	if without := v1alpha1.RequestsWithout(claim, m.defined); a.preference != "" && len(without) > 0 {
-		add(&definition{name: defaultPreferenceName, index: v1alpha1.NoReference, api: &resourceapi.DeviceConstraint{Requests: without}, policy: v1alpha1.PolicyNamed(a.preference)})
+	if without := v1alpha1.RequestsWithout(claim, m.Defined); a.preference != "" && len(without) > 0 {
+		add(&definition.Definition{Name: defaultPreferenceName, Index: v1alpha1.NoReference, API: &resourceapi.DeviceConstraint{Requests: without}, Policy: v1alpha1.PolicyNamed(a.preference)})
 	}
 	return result, nil
 }
@@ -237,8 +238,8 @@ func classesCovered(claim *resourceapi.ResourceClaim, names []string) sets.Set[s
 
 // stepWeight returns the number of steps of the budget that one step costs.
 func (p *preference) stepWeight() int64 {
-	if p.policy == nil {
+	if p.Policy == nil {
 		return 1
 	}
-	return p.policy.StepWeight
+	return p.Policy.StepWeight
 }

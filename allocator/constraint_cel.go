@@ -15,6 +15,7 @@ import (
 	"github.com/celset/celset/allocator/internal/answer"
 	"github.com/celset/celset/allocator/internal/budget"
 	"github.com/celset/celset/allocator/internal/constraint"
+	"github.com/celset/celset/allocator/internal/definition"
 	"github.com/celset/celset/allocator/internal/inventory"
 	"github.com/celset/celset/allocator/internal/requests"
 	"github.com/celset/celset/allocator/internal/verdict"
@@ -34,7 +35,7 @@ import (
 // devices in ascending order, so the devices stand in the order that an
 // expression is promised.
 type celConstraint struct {
-	*definition
+	*definition.Definition
 	search *search
 	claim  *resourceapi.ResourceClaim
 	// claimIndex is the claim's place, first and last are those of the first and the
@@ -66,8 +67,8 @@ type celConstraint struct {
 	goal *goal
 }
 
-func (s *search) newCELConstraint(claim *resourceapi.ResourceClaim, d *definition, api *resourceapi.DeviceConstraint, requests []alternatives) *celConstraint {
-	c := &celConstraint{definition: d, search: s, claim: claim, claimIndex: len(s.requests) - 1, first: len(requests)}
+func (s *search) newCELConstraint(claim *resourceapi.ResourceClaim, d *definition.Definition, api *resourceapi.DeviceConstraint, requests []alternatives) *celConstraint {
+	c := &celConstraint{Definition: d, search: s, claim: claim, claimIndex: len(s.requests) - 1, first: len(requests)}
 	for i, all := range requests {
 		var covered alternatives
 		for _, r := range all {
@@ -285,7 +286,7 @@ func (c *celConstraint) evaluationError(err error) error {
 		ids[i] = member.ID.String()
 	}
 	err = fmt.Errorf("claim %s, %s %s, node %s, devices [%s]: %w",
-		klog.KObj(c.claim), c.role(), c.name, c.search.node.Name, strings.Join(ids, ", "), err)
+		klog.KObj(c.claim), c.role(), c.Name, c.search.node.Name, strings.Join(ids, ", "), err)
 	if c.goal != nil {
 		return preferenceError{err}
 	}
@@ -294,7 +295,7 @@ func (c *celConstraint) evaluationError(err error) error {
 
 // role is what messages call it.
 func (c *celConstraint) role() string {
-	if c.key.isGoal {
+	if c.Key.IsGoal {
 		return "preference"
 	}
 	return "constraint"
@@ -310,7 +311,7 @@ func (c *celConstraint) verdict() (bool, error) {
 		return v.Satisfied, err
 	}
 	if c.known == nil {
-		c.known = s.verdictsOf(c.definition)
+		c.known = s.verdictsOf(c.Definition)
 	}
 	c.positions = c.positions[:0]
 	for _, member := range c.members {
@@ -328,7 +329,7 @@ func (c *celConstraint) verdict() (bool, error) {
 func (c *celConstraint) EvaluateSet() (verdict.Verdict, error) {
 	c.evaluations++
 	before := c.search.work.Cost.Spent()
-	satisfied, err := c.expression.Satisfied(c.search.ctx, c.memberValues(), c.search.work.Cost)
+	satisfied, err := c.Expression.Satisfied(c.search.ctx, c.memberValues(), c.search.work.Cost)
 	return verdict.Verdict{Satisfied: satisfied, Cost: c.search.work.Cost.Spent() - before}, err
 }
 
@@ -345,14 +346,14 @@ func (c *celConstraint) memberValues() []*device.Device {
 // evaluationErrorOnNode is nil for a failure that ends the attempt.
 func (c *celConstraint) evaluationErrorOnNode(err error) *answer.Error {
 	failure, ok := errors.AsType[*cel.Error](err)
-	if !ok || c.failurePolicy != v1alpha1.FailurePolicyNodeDoesNotFit {
+	if !ok || c.FailurePolicy != v1alpha1.FailurePolicyNodeDoesNotFit {
 		return nil
 	}
 	positions := make([]int, len(c.members))
 	for i, member := range c.members {
 		positions[i] = member.Position
 	}
-	e := answer.NewError(c.name, failure, c.claimIndex, positions)
+	e := answer.NewError(c.Name, failure, c.claimIndex, positions)
 	if e == nil {
 		return nil
 	}

@@ -56,10 +56,10 @@ type fragmentation struct {
 
 // newFragmentation is the preference for a search whose requests have one alternative each.
 func (s *search) newFragmentation(p *preference, all []alternatives) *fragmentation {
-	f := &fragmentation{search: s, name: p.name, claimIndex: len(s.requests) - 1}
+	f := &fragmentation{search: s, name: p.Name, claimIndex: len(s.requests) - 1}
 	for i, a := range all {
 		r := a[0]
-		if !constraint.Covers(p.api, &r.Request) || r.AdminAccess() {
+		if !constraint.Covers(p.API, &r.Request) || r.AdminAccess() {
 			continue
 		}
 		f.last = i

@@ -118,7 +118,7 @@ func (s *search) prefer() error {
 			n.work.Charge()
 			p.incumbent, p.spent = n.improves.incumbent, answer.Sum(p.spent, n.stats())
 			if value != nil {
-				p.values = append(p.values, answer.Value{Claim: claim, Preference: i, Name: preference.name, Value: *value, Losses: lossesOf(n.objective, *value)})
+				p.values = append(p.values, answer.Value{Claim: claim, Preference: i, Name: preference.Name, Value: *value, Losses: lossesOf(n.objective, *value)})
 			}
 			switch {
 			case err != nil:
@@ -143,7 +143,7 @@ func (s *search) prefer() error {
 // isAbout reports whether a preference of a claim is about a device of the solution. A preference of a class may be about an
 // alternative that was not chosen, and setting up a search takes time.
 func (s *solution) isAbout(claim int, p *preference) bool {
-	return slices.ContainsFunc(s.choices, func(c choice) bool { return c.claim == claim && constraint.Covers(p.api, &c.request.Request) })
+	return slices.ContainsFunc(s.choices, func(c choice) bool { return c.claim == claim && constraint.Covers(p.API, &c.request.Request) })
 }
 
 // maximize looks for better solutions until there is none. The value is that of the incumbent, nil if the preference
@@ -297,7 +297,7 @@ func (c *celConstraint) raise() {
 // value evaluates the preference for the complete set.
 func (c *celConstraint) value() (int64, error) {
 	c.evaluations++
-	return c.expression.Value(c.search.ctx, c.memberValues(), c.search.work.Cost)
+	return c.Expression.Value(c.search.ctx, c.memberValues(), c.search.work.Cost)
 }
 
 // isReached reports whether the value of the complete set is above the floor.

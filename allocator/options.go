@@ -9,6 +9,7 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 
 	"github.com/celset/celset/allocator/internal/budget"
+	"github.com/celset/celset/allocator/internal/definition"
 	"github.com/celset/celset/allocator/internal/shape"
 	"github.com/celset/celset/apis/celset/v1alpha1"
 	"github.com/celset/celset/cel"
@@ -55,7 +56,7 @@ type limits struct {
 // sources have what was found out before.
 type sources struct {
 	environment *device.Environment
-	prepared    Prepared
+	prepared    definition.Prepared
 	cache       *Cache
 	// sharesCache: the cache is shared with other allocators.
 	sharesCache bool

@@ -13,6 +13,7 @@ import (
 
 	"github.com/celset/celset/allocator/internal/answer"
 	"github.com/celset/celset/allocator/internal/budget"
+	"github.com/celset/celset/allocator/internal/definition"
 	"github.com/celset/celset/allocator/internal/fingerprint"
 	"github.com/celset/celset/allocator/internal/inventory"
 	"github.com/celset/celset/allocator/internal/view"
@@ -208,7 +209,7 @@ func (a *planner) readByDefinitions(claim *resourceapi.ResourceClaim) (result re
 		read := view.AnyAttribute
 		switch d := definitions.referred[i]; {
 		case d != nil:
-			read = d.reads
+			read = d.Reads
 		case constraint.MatchAttribute != nil:
 			read = view.ReadAttribute(*constraint.MatchAttribute)
 		case constraint.DistinctAttribute != nil:
@@ -217,10 +218,10 @@ func (a *planner) readByDefinitions(claim *resourceapi.ResourceClaim) (result re
 		result.constraints = result.constraints.With(read)
 	}
 	for _, d := range definitions.defaults {
-		result.constraints = result.constraints.With(d.reads)
+		result.constraints = result.constraints.With(d.Reads)
 	}
 	for _, p := range definitions.preferences {
-		result.preferences = result.preferences.With(p.reads)
+		result.preferences = result.preferences.With(p.Reads)
 		for _, shape := range p.shapes {
 			ofShape := a.shapes.idle().readByClaim(a.shapes.claimFor(shape))
 			result.preferences = result.preferences.With(ofShape.all())
@@ -251,10 +252,10 @@ func (a *planner) readBySelectors(selectors []resourceapi.DeviceSelector) view.R
 // readBySelector compiles the selector once more, because what it was compiled to is not to
 // be had any more.
 func (a *planner) readBySelector(expression string) view.ReadSet {
-	if read, known := readByPrepared(a.prepared, expression); known {
+	if read, known := definition.ReadByPrepared(a.prepared, expression); known {
 		return read
 	}
-	return readBySelector(expression, func() view.ReadSet {
+	return definition.ReadBySelector(expression, func() view.ReadSet {
 		if compiled := a.selectors.GetOrCompile(expression); compiled.Error == nil {
 			if checked, issues := compiled.Environment.Compile(expression); issues.Err() == nil {
 				return view.NewReadSet(device.ReadSetOf(checked.NativeRep()))

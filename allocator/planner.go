@@ -15,6 +15,7 @@ import (
 
 	"github.com/celset/celset/allocator/internal/answer"
 	"github.com/celset/celset/allocator/internal/availability"
+	"github.com/celset/celset/allocator/internal/definition"
 	"github.com/celset/celset/allocator/internal/inventory"
 	"github.com/celset/celset/apis/celset/v1alpha1"
 )
@@ -33,7 +34,7 @@ type planner struct {
 // inputs are the arguments of [NewAllocator], without the state of allocation. Allocators for other states share them.
 type inputs struct {
 	features    structured.Features
-	classes     *seenClasses
+	classes     *definition.Classes
 	selectors   *dracel.Cache
 	allSlices   []*resourceapi.ResourceSlice
 	inventories *inventory.Index
@@ -68,15 +69,15 @@ func (a *planner) in(state *availability.State) *planner {
 }
 
 // knowing returns a planner with more claims that were prepared.
-func (p *planner) knowing(more Prepared) *planner {
+func (p *planner) knowing(more definition.Prepared) *planner {
 	knowing := p.in(p.state)
 	knowing.prepared = maps.Clone(p.prepared)
 	if knowing.prepared == nil {
-		knowing.prepared = Prepared{}
+		knowing.prepared = definition.Prepared{}
 	}
 	maps.Copy(knowing.prepared, more)
-	knowing.classes = &seenClasses{DeviceClassLister: p.classes.DeviceClassLister}
-	knowing.classes.seed(knowing.prepared)
+	knowing.classes = &definition.Classes{DeviceClassLister: p.classes.DeviceClassLister}
+	knowing.classes.Seed(knowing.prepared)
 	knowing.resolvedClaims = &resolvedClaims{}
 	return knowing
 }
@@ -93,7 +94,7 @@ func newPlanner(ctx context.Context,
 	p := &planner{
 		options: options,
 		inputs: inputs{
-			features: features, classes: &seenClasses{DeviceClassLister: classLister}, selectors: celCache, allSlices: slices,
+			features: features, classes: &definition.Classes{DeviceClassLister: classLister}, selectors: celCache, allSlices: slices,
 			resolvedClaims: &resolvedClaims{}, compiling: context.WithoutCancel(ctx),
 		},
 		state: availability.NewState(allocatedState),
@@ -101,7 +102,7 @@ func newPlanner(ctx context.Context,
 	if p.preference != "" && v1alpha1.PolicyNamed(p.preference) == nil {
 		return nil, fmt.Errorf("default preference: policy %q is unknown: use one of %v", p.preference, v1alpha1.PreferencePolicies)
 	}
-	p.classes.seed(p.prepared)
+	p.classes.Seed(p.prepared)
 	p.shapes = newShapes(p)
 	if p.environment == nil {
 		environment, err := sharedEnvironment()

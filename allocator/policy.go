@@ -12,11 +12,11 @@ import (
 // newPolicyObjective returns the objective of a preference with a built-in policy, and adds the objective to the requests
 // that the preference covers. The requests have one alternative each.
 func newPolicyObjective(s *search, p *preference, all []alternatives) (objective, error) {
-	switch p.policy.Name {
+	switch p.Policy.Name {
 	case v1alpha1.PolicyKeepWhole:
 		f := s.newFragmentation(p, all)
 		return f, f.begin(p.shapes, s.improves.chosenFor(f))
 	default:
-		return nil, fmt.Errorf("preference %s: policy %s has no search", p.name, p.policy.Name)
+		return nil, fmt.Errorf("preference %s: policy %s has no search", p.Name, p.Policy.Name)
 	}
 }

@@ -20,7 +20,7 @@ import (
 // that Allocate would return for the claim on any node, or one of the devices is not there.
 func (a *Allocator) PolicyValues(ctx context.Context, node *v1.Node, claim *resourceapi.ResourceClaim) ([]PreferenceValue, error) {
 	definitions, err := a.planner.resolved(claim).definitions()
-	if err != nil || !slices.ContainsFunc(definitions.preferences, func(p preference) bool { return p.policy != nil }) {
+	if err != nil || !slices.ContainsFunc(definitions.preferences, func(p preference) bool { return p.Policy != nil }) {
 		return nil, err
 	}
 	on, err := a.planner.planFor([]*resourceapi.ResourceClaim{claim}).on(node)
@@ -37,7 +37,7 @@ func (a *Allocator) PolicyValues(ctx context.Context, node *v1.Node, claim *reso
 	var values []PreferenceValue
 	for i := range definitions.preferences {
 		p := &definitions.preferences[i]
-		if p.policy == nil || !s.solution.isAbout(0, p) {
+		if p.Policy == nil || !s.solution.isAbout(0, p) {
 			continue
 		}
 		limits := Budget{a.planner.preferenceCost, a.planner.preferenceSteps}
@@ -53,7 +53,7 @@ func (a *Allocator) PolicyValues(ctx context.Context, node *v1.Node, claim *reso
 		if err != nil {
 			return nil, err
 		}
-		values = append(values, PreferenceValue{Preference: i, Name: p.name, Value: value, Losses: lossesOf(n.objective, value)})
+		values = append(values, PreferenceValue{Preference: i, Name: p.Name, Value: value, Losses: lossesOf(n.objective, value)})
 	}
 	return values, nil
 }

@@ -7,6 +7,7 @@ import (
 	"iter"
 	"slices"
 
+	"github.com/celset/celset/allocator/internal/definition"
 	"github.com/celset/celset/allocator/internal/inventory"
 	"github.com/celset/celset/cel/device/bitset"
 	"github.com/celset/celset/cel/device/bound"
@@ -48,7 +49,7 @@ func (p *pruner) prepare() bool {
 	if p.size == 0 {
 		return false
 	}
-	bounds := p.search.boundsOf(c.definition, setShape{p.size, len(p.covered) == 1})
+	bounds := p.search.boundsOf(c.Definition, definition.SetShape{Size: p.size, Ascending: len(p.covered) == 1})
 	if bounds == nil || !p.search.lookahead.speculate(span...) {
 		return false
 	}
@@ -127,7 +128,7 @@ func (p *pruner) span() ([]*request, bool) {
 
 // boundsOf are those of an expression for complete sets of the given shape, and nil if it can't be
 // read, or if sets may fail because of what they cost. When the search is over nothing more is read.
-func (s *search) boundsOf(d *definition, shape setShape) *bound.Bounds {
+func (s *search) boundsOf(d *definition.Definition, shape definition.SetShape) *bound.Bounds {
 	if s.ctx.Err() != nil {
 		return nil
 	}

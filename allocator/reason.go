@@ -51,7 +51,7 @@ func (y reason) String() string {
 	}
 	for _, c := range s.celConstraints {
 		if c.refused() > 0 && c.accepted > 0 {
-			return y.prefix(c.claimIndex) + fmt.Sprintf("constraint %s: no set that satisfies it fits the rest of the claims", c.name)
+			return y.prefix(c.claimIndex) + fmt.Sprintf("constraint %s: no set that satisfies it fits the rest of the claims", c.Name)
 		}
 	}
 	return "no combination of free devices meets all requests and constraints"
@@ -149,7 +149,7 @@ func (y reason) free(r *request) (free int, known bool) {
 func (y reason) unsatisfied(c *celConstraint) string {
 	if compared := comparedBeside(c); compared != "" {
 		// What attributes leave was all that the constraint has seen.
-		return fmt.Sprintf("no set of free devices satisfies constraint %s and %s together", c.name, compared)
+		return fmt.Sprintf("no set of free devices satisfies constraint %s and %s together", c.Name, compared)
 	}
 	if len(c.covered) == 1 && len(c.covered[0]) == 1 {
 		r := c.covered[0][0]
@@ -158,10 +158,10 @@ func (y reason) unsatisfied(c *celConstraint) string {
 		// Either all were evaluated, or nothing but this constraint kept the search from
 		// completing them.
 		if known && (sets.Cmp(big.NewInt(c.rejected)) == 0 || y.isPruned(c) && len(r.constraints) == 1 && y.isFirst(c) && !y.hasCounters()) {
-			return fmt.Sprintf("constraint %s: no set of %d free devices satisfies it", c.name, r.Count)
+			return fmt.Sprintf("constraint %s: no set of %d free devices satisfies it", c.Name, r.Count)
 		}
 	}
-	return fmt.Sprintf("constraint %s: no set that the rest of the claim leaves satisfies it", c.name)
+	return fmt.Sprintf("constraint %s: no set that the rest of the claim leaves satisfies it", c.Name)
 }
 
 // maxCompared is how many constraints that compare attributes are named.

@@ -280,7 +280,7 @@ func (b setup) addConstraints(claim *resourceapi.ResourceClaim, all []alternativ
 		cover(all, api, c)
 	}
 	for _, d := range definitions.defaults {
-		cover(all, d.api, b.search.newCELConstraint(claim, d, d.api, all))
+		cover(all, d.API, b.search.newCELConstraint(claim, d, d.API, all))
 	}
 	return b.addGoals(claim, definitions.preferences, all)
 }
@@ -311,10 +311,10 @@ func (b setup) addGoals(claim *resourceapi.ResourceClaim, preferences []preferen
 }
 
 func (b setup) newObjective(claim *resourceapi.ResourceClaim, p *preference, all []alternatives) (objective, error) {
-	if p.policy == nil {
-		c := b.search.newCELConstraint(claim, p.definition, p.api, all)
+	if p.Policy == nil {
+		c := b.search.newCELConstraint(claim, p.Definition, p.API, all)
 		c.goal = &goal{}
-		cover(all, p.api, c)
+		cover(all, p.API, c)
 		return c, nil
 	}
 	return newPolicyObjective(b.search, p, all)

@@ -272,7 +272,7 @@ func (d *draft) addConstraint(keyword string, words []string, expression string,
 	}
 }
 
-// define has a name, and "default" or "failurePolicy=".
+// define has a name, and "default" or "FailurePolicy=".
 func (d *draft) define(words []string, expression string) {
 	of := definitionOf(words[0], expression)
 	d.definition = of.Opaque

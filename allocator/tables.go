@@ -9,6 +9,7 @@ import (
 
 	resourceapi "k8s.io/api/resource/v1"
 
+	"github.com/celset/celset/allocator/internal/definition"
 	"github.com/celset/celset/allocator/internal/fingerprint"
 	"github.com/celset/celset/allocator/internal/freesets"
 	"github.com/celset/celset/allocator/internal/requests"
@@ -24,9 +25,9 @@ import (
 const verdictsShare = 8
 
 // verdictsOf returns the verdicts of an expression on sets of the devices.
-func (n *onNode) verdictsOf(d *definition) *verdict.Table {
+func (n *onNode) verdictsOf(d *definition.Definition) *verdict.Table {
 	c := n.planner.cache
-	key := tableKey{view: n.viewID(), kind: tableOfVerdicts, by: d.key.environment, text: d.key.text, isGoal: d.key.isGoal}
+	key := tableKey{view: n.viewID(), kind: tableOfVerdicts, by: d.Key.Environment, text: d.Key.Text, isGoal: d.Key.IsGoal}
 	return tableOf(c, key, func(grown func(int)) (*verdict.Table, int) {
 		return verdict.NewTable(len(n.inventory.Candidates), c.memory.Limit()/verdictsShare, grown), verdict.TableBytes
 	})
@@ -35,21 +36,21 @@ func (n *onNode) verdictsOf(d *definition) *verdict.Table {
 // tablesOf returns the tables of an expression over the devices, or of its first conjuncts if
 // what follows may cost more than the limit. nil if nothing is understood, or the expression is too large
 // for so many devices.
-func (n *onNode) tablesOf(d *definition, shape setShape) *bound.Tables {
+func (n *onNode) tablesOf(d *definition.Definition, shape definition.SetShape) *bound.Tables {
 	c := n.planner.cache
-	key := tableKey{n.viewID(), tableOfExpression, d.key.environment, d.key.text, d.key.isGoal, shape}
+	key := tableKey{n.viewID(), tableOfExpression, d.Key.Environment, d.Key.Text, d.Key.IsGoal, shape}
 	if known, ok := tableAt[*bound.Tables](c, key); ok {
 		return known
 	}
 	return tableKeeping(c, key, func(grown func(int)) (tables *bound.Tables, bytes int, keeps *view.View) {
-		analysis, of := analysisOf(d, shape), n.view()
+		analysis, of := definition.AnalysisOf(d, shape), n.view()
 		leading := analysis.Leading(of.Values)
 		if leading == nil || !leading.Fits(len(of.Values)) {
 			return nil, 0, nil
 		}
 		tables = leading.Tabulate(of.Values)
 		tables.Grown = grown
-		return tables, tables.Size() + analysis.Size() + d.expression.Size(), of
+		return tables, tables.Size() + analysis.Size() + d.Expression.Size(), of
 	})
 }
 

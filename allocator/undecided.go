@@ -16,7 +16,7 @@ func (c *celConstraint) costError(err error) error {
 
 func (c *celConstraint) budgetError(of budget.Limit, err error) *budget.Error {
 	result := budget.NewError(of, c.claim, c.search.node.Name, err)
-	result.Constraint = c.name
+	result.Constraint = c.Name
 	result.SetsLeft, result.Sets = budget.Undecided(c.combinations())
 	return result
 }

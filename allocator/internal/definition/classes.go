@@ -1,7 +1,7 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package allocator
+package definition
 
 import (
 	"slices"
@@ -16,7 +16,7 @@ import (
 
 // claimContent is the part of a claim and its classes that an answer depends on. It is false
 // if that can't be told.
-func claimContent(classes v1alpha1.ClassGetter, claim *resourceapi.ResourceClaim) (fingerprint.Sum, bool) {
+func ClaimContent(classes v1alpha1.ClassGetter, claim *resourceapi.ResourceClaim) (fingerprint.Sum, bool) {
 	for i := range claim.Spec.Devices.Config {
 		if isUnwritten(&claim.Spec.Devices.Config[i].DeviceConfiguration) {
 			return fingerprint.Sum{}, false
@@ -57,10 +57,10 @@ func isOfClassAndUnwritten(configuration resourceapi.DeviceClassConfiguration) b
 	return isUnwritten(&configuration.DeviceConfiguration)
 }
 
-// seenClasses has each class as it was when it was first asked for. Behind a lister classes
+// Classes has each class as it was when it was first asked for. Behind a lister classes
 // change at any time, but one attempt must see one of them: what an answer is kept under is
 // found out from the class before, and for all nodes at once. So must a claim that is prepared.
-type seenClasses struct {
+type Classes struct {
 	structured.DeviceClassLister
 	// keepsErrors: that there is no class is remembered, too.
 	keepsErrors bool
@@ -75,18 +75,18 @@ type seenClass struct {
 }
 
 // Get returns the class.
-func (s *seenClasses) Get(name string) (*resourceapi.DeviceClass, error) {
+func (s *Classes) Get(name string) (*resourceapi.DeviceClass, error) {
 	seen := s.see(name)
 	return seen.DeviceClass, seen.err
 }
 
-// hasDefaults reports whether the class has CEL constraints by default. It is asked often.
-func (s *seenClasses) hasDefaults(name string) bool { return s.see(name).hasDefaults }
+// HasDefaults reports whether the class has CEL constraints by default. It is asked often.
+func (s *Classes) HasDefaults(name string) bool { return s.see(name).hasDefaults }
 
-// hasPreferences reports whether the class defines preferences.
-func (s *seenClasses) hasPreferences(name string) bool { return s.see(name).hasPreferences }
+// HasPreferences reports whether the class defines preferences.
+func (s *Classes) HasPreferences(name string) bool { return s.see(name).hasPreferences }
 
-func (s *seenClasses) see(name string) *seenClass {
+func (s *Classes) see(name string) *seenClass {
 	s.mutex.RLock()
 	seen := s.byName[name]
 	s.mutex.RUnlock()
@@ -106,7 +106,7 @@ func (s *seenClasses) see(name string) *seenClass {
 }
 
 // keep returns the class that was seen first.
-func (s *seenClasses) keep(name string, seen *seenClass) *seenClass {
+func (s *Classes) keep(name string, seen *seenClass) *seenClass {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	if first := s.byName[name]; first != nil {
@@ -119,8 +119,8 @@ func (s *seenClasses) keep(name string, seen *seenClass) *seenClass {
 	return seen
 }
 
-// seed has the classes be those with which claims were prepared.
-func (s *seenClasses) seed(prepared Prepared) {
+// Seed has the classes be those with which claims were prepared.
+func (s *Classes) Seed(prepared Prepared) {
 	for _, c := range prepared {
 		c.classes.mutex.RLock()
 		for name, seen := range c.classes.byName {

@@ -1,7 +1,7 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package allocator
+package definition
 
 import (
 	"slices"
@@ -33,29 +33,29 @@ func wantOne(name string, counts ...int64) resourceapi.DeviceRequest {
 }
 
 func TestSetShapes(t *testing.T) {
-	shapesOf := func(names []string, requests ...resourceapi.DeviceRequest) []setShape {
+	shapesOf := func(names []string, requests ...resourceapi.DeviceRequest) []SetShape {
 		return setShapes(&resourceapi.ResourceClaim{Spec: resourceapi.ResourceClaimSpec{Devices: resourceapi.DeviceClaim{Requests: requests}}}, names)
 	}
 	type requests []resourceapi.DeviceRequest
 	for name, test := range map[string]struct {
 		requests requests
 		names    []string
-		want     []setShape
+		want     []SetShape
 	}{
-		"one request":                     {requests{want("a", 4)}, nil, []setShape{{4, true}}},
-		"two requests":                    {requests{want("a", 4), want("b", 2)}, nil, []setShape{{6, false}}},
-		"one of two":                      {requests{want("a", 4), want("b", 2)}, []string{"b"}, []setShape{{2, true}}},
-		"alternatives":                    {requests{want("a", 1), wantOne("b", 3, 1)}, nil, []setShape{{2, false}, {4, false}}},
-		"one alternative":                 {requests{want("a", 1), wantOne("b", 3, 1)}, []string{"a", "b/2"}, []setShape{{1, true}, {2, false}}},
+		"one request":                     {requests{want("a", 4)}, nil, []SetShape{{4, true}}},
+		"two requests":                    {requests{want("a", 4), want("b", 2)}, nil, []SetShape{{6, false}}},
+		"one of two":                      {requests{want("a", 4), want("b", 2)}, []string{"b"}, []SetShape{{2, true}}},
+		"alternatives":                    {requests{want("a", 1), wantOne("b", 3, 1)}, nil, []SetShape{{2, false}, {4, false}}},
+		"one alternative":                 {requests{want("a", 1), wantOne("b", 3, 1)}, []string{"a", "b/2"}, []SetShape{{1, true}, {2, false}}},
 		"all":                             {requests{want("a", 1), wantAll("b")}, nil, nil},
-		"all that is not covered":         {requests{want("a", 1), wantAll("b")}, []string{"a"}, []setShape{{1, true}}},
+		"all that is not covered":         {requests{want("a", 1), wantAll("b")}, []string{"a"}, []SetShape{{1, true}}},
 		"none":                            {requests{want("a", 0)}, nil, nil},
 		"more than a claim can have":      {requests{want("a", MaxSetSize+1)}, nil, nil},
 		"more than a claim can have, too": {requests{want("a", 1<<62), want("b", 1<<62)}, nil, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := shapesOf(test.names, test.requests...)
-			slices.SortFunc(got, func(a, b setShape) int { return a.size - b.size })
+			slices.SortFunc(got, func(a, b SetShape) int { return a.Size - b.Size })
 			require.Equal(t, test.want, got)
 		})
 	}

@@ -224,7 +224,7 @@ func TestRefusalsLeaveNothingBehind(t *testing.T) {
 			}
 		}
 	}
-	require.Zero(t, cache.answers.Len())
+	require.Zero(t, cache.Used())
 }
 
 // Nodes without slices have the same: nothing.

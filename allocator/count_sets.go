@@ -10,7 +10,6 @@ import (
 	"slices"
 
 	v1 "k8s.io/api/core/v1"
-	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/dynamic-resource-allocation/structured"
 
@@ -71,8 +70,7 @@ func (a *Allocator) CountSets(ctx context.Context, nodes []*v1.Node, shape Shape
 
 // listedSets are the sets of a shape on an idle node. None if the budget of the attempt is used up.
 func listedSets(ctx context.Context, p *planner, node *v1.Node, has *inventory.Inventory, shape Shape) (*freesets.Sets, error) {
-	idle := p.shapes.idle().planFor([]*resourceapi.ResourceClaim{p.shapes.claimFor(shape)})
-	s, err := newSearch(ctx, idle.onIdle(node, has), nil)
+	s, err := newSearch(ctx, p.idlePlan(shape).onIdle(node, has), nil)
 	if err != nil {
 		return nil, err
 	}
@@ -178,9 +176,7 @@ func (c *counting) pack(has *inventory.Inventory, listed *freesets.Sets, r *rese
 
 // oneByOne allocates claims for the shape until none fits any more.
 func (c *counting) oneByOne(node *v1.Node, has *inventory.Inventory) (chosen [][]int, err error) {
-	a := newIdle(c.planner)
-	a.state = c.state
-	p := a.planFor([]*resourceapi.ResourceClaim{c.planner.shapes.claimFor(c.shape)})
+	p := c.planner.idlePlanIn(c.state, c.shape)
 	defer func() {
 		for _, set := range chosen {
 			for _, position := range set {

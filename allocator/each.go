@@ -7,14 +7,12 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"sync"
 
 	v1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/dynamic-resource-allocation/structured"
 	"k8s.io/utils/ptr"
 
-	"github.com/celset/celset/allocator/internal/fingerprint"
 	"github.com/celset/celset/allocator/internal/view"
 	"github.com/celset/celset/cel/device"
 )
@@ -38,14 +36,7 @@ type AllocatedDevice struct {
 // differ only in devices that look the same to the claims and to what is read besides it yields the first, and may yield
 // others. The error is that of Allocate, after what was yielded.
 func (a *Allocator) AllocateEach(ctx context.Context, node *v1.Node, claims []*resourceapi.ResourceClaim, read device.ReadSet, yield func(Allocation) bool) error {
-	of := a.planner.planFor(claims)
-	p := &plan{planner: a.planner, claims: of.claims, content: func() (fingerprint.Sum, bool) { return fingerprint.Sum{}, false }}
-	p.reads = sync.OnceValue(func() reads {
-		result := of.reads()
-		result.constraints = result.constraints.With(view.NewReadSet(read))
-		return result
-	})
-	p.read = sync.OnceValue(func() view.ReadSet { return p.reads().all() })
+	p := a.planner.planFor(claims).reading(view.NewReadSet(read))
 	on, err := p.on(node)
 	if err != nil {
 		return err

@@ -72,16 +72,20 @@ type scenario struct {
 func (s scenario) allocator(t testing.TB) *Allocator {
 	t.Helper()
 	features := ptr.Deref(s.features, allOn)
-	var apiSlices []*resourceapi.ResourceSlice
-	for _, slice := range s.slices {
-		apiSlices = append(apiSlices, slice.ResourceSlice)
-	}
 	cache := dracel.NewCache(10, dracel.Features{
 		EnableConsumableCapacity: features.ConsumableCapacity, EnableListTypeAttributes: features.ListTypeAttributes,
 	})
-	a, err := NewAllocator(t.Context(), features, s.state(), s.lister(), apiSlices, cache, s.opts...)
+	a, err := NewAllocator(t.Context(), features, s.state(), s.lister(), s.apiSlices(), cache, s.opts...)
 	require.NoError(t, err)
 	return a
+}
+
+func (s scenario) apiSlices() []*resourceapi.ResourceSlice {
+	var result []*resourceapi.ResourceSlice
+	for _, slice := range s.slices {
+		result = append(result, slice.ResourceSlice)
+	}
+	return result
 }
 
 func (s scenario) lister() classes {

@@ -87,3 +87,15 @@ func (h *shapes) definedBy(className string) []string {
 	}
 	return names
 }
+
+// idlePlan returns the plan for a claim for the shape, in a cluster in which nothing is in use.
+func (a *planner) idlePlan(of shape.Shape) *plan {
+	return a.shapes.idle().planFor([]*resourceapi.ResourceClaim{a.shapes.claimFor(of)})
+}
+
+// idlePlanIn returns the plan for a claim for the shape beside what is in use in the state.
+func (a *planner) idlePlanIn(state *availability.State, of shape.Shape) *plan {
+	idle := newIdle(a)
+	idle.state = state
+	return idle.planFor([]*resourceapi.ResourceClaim{a.shapes.claimFor(of)})
+}

@@ -51,6 +51,28 @@ func (a *planner) planFor(claims []*resourceapi.ResourceClaim) *plan {
 	return p
 }
 
+// reading returns a plan for the same claims whose constraints read more attributes, so that devices which differ in these count
+// as different. Its answers are not kept.
+func (p *plan) reading(more view.ReadSet) *plan {
+	other := &plan{planner: p.planner, claims: p.claims, content: func() (fingerprint.Sum, bool) { return fingerprint.Sum{}, false }}
+	other.reads = sync.OnceValue(func() reads {
+		result := p.reads()
+		result.constraints = result.constraints.With(more)
+		return result
+	})
+	other.read = sync.OnceValue(func() view.ReadSet { return other.reads().all() })
+	return other
+}
+
+// readByConstraints returns the attributes that constraints read, and preferences if they count.
+func (p *plan) readByConstraints(preferences bool) view.ReadSet {
+	read := p.reads()
+	if preferences {
+		return read.constraints.With(read.preferences)
+	}
+	return read.constraints
+}
+
 func (p *plan) findReads() reads {
 	var result reads
 	for _, claim := range p.claims {

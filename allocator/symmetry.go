@@ -101,7 +101,8 @@ func (f *failedClasses) add(y *symmetry, p place, position int) {
 }
 
 func (y *symmetry) find() []int {
-	s, read := y.search, y.attributesRead()
+	// Selectors were evaluated already.
+	s, read := y.search, y.search.readByConstraints(y.search.improves != nil)
 	if s.inventory.Plain.Count() < 2 || !inventory.AreUsable(s.inventory.Pools) {
 		return nil
 	}
@@ -149,15 +150,6 @@ func numbered(n int, key func(int) string) []int {
 		return nil
 	}
 	return numberOf
-}
-
-// attributesRead are the attributes in which devices may differ for the search. Selectors were evaluated already.
-func (y *symmetry) attributesRead() view.ReadSet {
-	read := y.search.reads()
-	if y.search.improves == nil {
-		return read.constraints
-	}
-	return read.constraints.With(read.preferences)
 }
 
 // byContent numbers the devices by driver, capacities and the attributes that are

@@ -218,12 +218,11 @@ func preferences(details Details) []string {
 // describePools lists the devices of the node by pool, and what is wrong with pools.
 func describePools(t *testing.T, s scenario) []string {
 	t.Helper()
-	a := s.allocator(t)
 	features := allOn
 	if s.features != nil {
 		features = *s.features
 	}
-	has, err := inventory.New(features, s.onNode(), a.planner.allSlices, a.planner.allSlices)
+	has, err := inventory.New(features, s.onNode(), s.apiSlices(), s.apiSlices())
 	require.NoError(t, err)
 	result := []string{}
 	for _, p := range has.Pools {

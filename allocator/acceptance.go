@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"github.com/celset/celset/allocator/internal/inventory"
+	"github.com/celset/celset/allocator/internal/plan"
 	"github.com/celset/celset/allocator/internal/requests"
 	"github.com/celset/celset/cel/device/bitset"
 )
@@ -17,7 +18,7 @@ import (
 // greatest weights in the domain. If the bound is below the least sum, no completion exists. A device whose weight, together
 // with the r-1 greatest weights, stays below it is in no completion and leaves the domain.
 type acceptance struct {
-	*Acceptance
+	*plan.Acceptance
 	search *search
 	// size is the number of devices of a complete set.
 	size    int
@@ -40,18 +41,18 @@ type level struct {
 	at     bitset.Set
 }
 
-func (s *search) newAcceptance(of *Acceptance, all []alternatives) *acceptance {
+func (s *search) newAcceptance(of *plan.Acceptance, all []alternatives) *acceptance {
 	a := &acceptance{Acceptance: of, search: s}
 	for _, alternatives := range all {
 		a.size += alternatives.least().Count
 	}
 	for _, t := range of.Totals {
-		a.totals = append(a.totals, newTotal(t, s.inventory.Candidates))
+		a.totals = append(a.totals, newTotal(t, s.Inventory.Candidates))
 	}
 	return a
 }
 
-func newTotal(of Total, candidates []*inventory.Candidate) total {
+func newTotal(of plan.Total, candidates []*inventory.Candidate) total {
 	t := total{least: of.Least, weights: make([]int, len(candidates))}
 	most := 0
 	for i, c := range candidates {

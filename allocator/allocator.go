@@ -14,12 +14,13 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/celset/celset/allocator/internal/answer"
+	"github.com/celset/celset/allocator/internal/plan"
 )
 
 // Allocator implements [structured.Allocator]. It is safe for concurrent use and
 // may be used for any number of nodes and claims.
 type Allocator struct {
-	planner *planner
+	planner *plan.Planner
 	counts  counts
 }
 
@@ -36,11 +37,11 @@ func NewAllocator(ctx context.Context,
 	celCache *dracel.Cache,
 	opts ...Option,
 ) (*Allocator, error) {
-	options := defaultOptions()
+	options := plan.DefaultOptions()
 	for _, opt := range opts {
 		opt(&options)
 	}
-	p, err := newPlanner(ctx, features, allocatedState, classLister, slices, celCache, options)
+	p, err := plan.New(ctx, features, allocatedState, classLister, slices, celCache, options)
 	if err != nil {
 		return nil, err
 	}
@@ -74,16 +75,16 @@ func (a *Allocator) AllocateWithDetails(ctx context.Context, node *v1.Node, clai
 		logger.V(5).Info("Done with allocation", "success", err == nil && len(results) == len(claims), "err", err)
 	}()
 
-	on, err := a.planner.planFor(claims).on(node)
+	on, err := a.planner.PlanFor(claims).On(node)
 	if err != nil {
 		return nil, details, err
 	}
-	kept := on.answerEntry()
-	if known := knownRefusal(kept); known != nil {
+	kept := on.AnswerEntry()
+	if known := plan.KnownRefusal(kept); known != nil {
 		details.Stats = Stats{CacheHits: 1, AnswersKnown: 1}
 		a.counts.add(details.Stats)
 		if known.Failure != nil {
-			return nil, details, a.planner.failure(on.failureHere(known.Failure))
+			return nil, details, a.planner.Failure(on.FailureHere(known.Failure))
 		}
 		return nil, details, known.Refusal
 	}
@@ -108,22 +109,22 @@ func (a *Allocator) AllocateWithDetails(ctx context.Context, node *v1.Node, clai
 // must not be given back by two of them. It looks at the claims and slices of this allocator and
 // shares its budgets; making it costs about as much as the claims have devices.
 func (a *Allocator) Without(claims ...*resourceapi.ResourceClaim) *Allocator {
-	return &Allocator{planner: a.planner.in(a.planner.state.Without(AllocatedTo(claims, a.planner.features)))}
+	return &Allocator{planner: a.planner.In(a.planner.State.Without(AllocatedTo(claims, a.planner.Features)))}
 }
 
 // With returns the allocator for the time when the results are in use, too. It shares what Without shares; making it costs
 // about as much as there are allocated devices in the cluster.
 func (a *Allocator) With(results ...resourceapi.AllocationResult) *Allocator {
-	taken := AllocatedTo(nil, a.planner.features)
+	taken := AllocatedTo(nil, a.planner.Features)
 	for i := range results {
-		AddAllocated(&taken, results[i].Devices.Results, a.planner.features)
+		AddAllocated(&taken, results[i].Devices.Results, a.planner.Features)
 	}
-	return &Allocator{planner: a.planner.in(a.planner.state.With(taken))}
+	return &Allocator{planner: a.planner.In(a.planner.State.With(taken))}
 }
 
 // Knowing returns the allocator with more claims that were prepared.
 func (a *Allocator) Knowing(more Prepared) *Allocator {
-	return &Allocator{planner: a.planner.knowing(more)}
+	return &Allocator{planner: a.planner.Knowing(more)}
 }
 
 // CheckConstraints finds out, without looking at any device, whether the CEL
@@ -131,7 +132,7 @@ func (a *Allocator) Knowing(more Prepared) *Allocator {
 // claims are well-formed and compile.
 func (a *Allocator) CheckConstraints(claims []*resourceapi.ResourceClaim) error {
 	for _, claim := range claims {
-		if _, err := a.planner.resolved(claim).definitions(); err != nil {
+		if _, err := a.planner.Resolved(claim).Definitions(); err != nil {
 			return err
 		}
 	}
@@ -141,7 +142,7 @@ func (a *Allocator) CheckConstraints(claims []*resourceapi.ResourceClaim) error 
 // RefusalsOf returns nil if nothing is ever known of such claims: one of them has no CEL constraint, or their answers are not
 // kept.
 func (a *Allocator) RefusalsOf(claims []*resourceapi.ResourceClaim) *Refusals {
-	return a.planner.refusalsOf(claims)
+	return a.planner.RefusalsOf(claims)
 }
 
 // counts adds up what searches that run at the same time did.

@@ -54,9 +54,9 @@ func TestOneAllocatorManyCalls(t *testing.T) {
 }
 
 func TestNewAllocatorUsesSharedEnvironment(t *testing.T) {
-	require.Same(t, scenario{}.allocator(t).planner.environment, scenario{}.allocator(t).planner.environment)
+	require.Same(t, scenario{}.allocator(t).planner.Environment, scenario{}.allocator(t).planner.Environment)
 	own := environmentWith(t, cel.Config{})
-	require.Same(t, own, scenario{opts: []Option{WithEnvironment(own)}}.allocator(t).planner.environment)
+	require.Same(t, own, scenario{opts: []Option{WithEnvironment(own)}}.allocator(t).planner.Environment)
 }
 
 func TestEndedContext(t *testing.T) {
@@ -126,7 +126,7 @@ func TestContextEndsDuringEvaluation(t *testing.T) {
 	satisfied, err := r.decide()
 	require.NoError(t, err)
 	require.True(t, satisfied)
-	for i, candidate := range s.inventory.Candidates {
+	for i, candidate := range s.Inventory.Candidates {
 		added, err := c.Add(&r.Request, candidate)
 		if i < 15 {
 			require.NoError(t, err)
@@ -249,7 +249,7 @@ func TestCancellationBetweenEvaluations(t *testing.T) {
 func TestNothingIsEvaluatedAfterCancellation(t *testing.T) {
 	s := given(t, `devices 3 mla-# index=#; claim c; want x 1 if $device.index >= 0; derive color = $device.index >= 0 ? 'red' : 'blue'
 first y; sub none 0; cel shape = true`).search(t)
-	r, c, device := s.requests[0][0][0], s.celConstraints[0], s.inventory.Candidates[0]
+	r, c, device := s.requests[0][0][0], s.celConstraints[0], s.Inventory.Candidates[0]
 	ctx, cancel := context.WithCancel(t.Context())
 	s.ctx, s.evaluator.Context, s.work.Ctx = ctx, ctx, ctx
 	_, err := r.decide()
@@ -262,7 +262,7 @@ first y; sub none 0; cel shape = true`).search(t)
 	for what, evaluate := range map[string]func() error{
 		"selector":          func() error { _, err := r.isSelected(device); return err },
 		"derived attribute": func() error { _, err := s.evaluator.Attribute(&r.Request, device, color); return err },
-		"added device":      func() error { _, err := c.Add(&r.Request, s.inventory.Candidates[1]); return err },
+		"added device":      func() error { _, err := c.Add(&r.Request, s.Inventory.Candidates[1]); return err },
 		"alternative":       func() error { _, err := s.requests[0][1][0].decide(); return err },
 	} {
 		require.ErrorContains(t, evaluate(), "filter operation aborted: context canceled", what)

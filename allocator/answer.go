@@ -12,6 +12,7 @@ import (
 
 	"github.com/celset/celset/allocator/internal/answer"
 	"github.com/celset/celset/allocator/internal/inventory"
+	"github.com/celset/celset/allocator/internal/plan"
 )
 
 // Five thousand nodes of one hardware type, all of them free, have one answer to a
@@ -21,12 +22,12 @@ import (
 // shares, binding conditions or node selection make each node its own case.
 
 // answer looks the answer up, or searches.
-func (s *search) answer(kept *answerEntry) (found bool, reason string, err error) {
+func (s *search) answer(kept *plan.AnswerEntry) (found bool, reason string, err error) {
 	if kept == nil {
 		found, err := s.run()
 		return found, s.reasonUnless(found || err != nil), err
 	}
-	known, hit, err := find(s.ctx, kept, func() (answer.Answer, error) {
+	known, hit, err := plan.Find(s.ctx, kept, func() (answer.Answer, error) {
 		found, err := s.run()
 		if failure, ok := errors.AsType[*answer.Error](err); ok {
 			return answer.Answer{Failure: answer.WithoutNode(failure)}, nil
@@ -41,7 +42,7 @@ func (s *search) answer(kept *answerEntry) (found bool, reason string, err error
 	case err != nil && errors.Is(err, s.preferred.unrepeatable):
 		err = nil
 	case known.Failure != nil:
-		err = s.failureHere(known.Failure)
+		err = s.FailureHere(known.Failure)
 	case hit:
 		s.replay(known)
 	}
@@ -52,7 +53,7 @@ func (s *search) answer(kept *answerEntry) (found bool, reason string, err error
 }
 
 func (s *search) reasonUnless(known bool) string {
-	if known || !s.planner.reasons {
+	if known || !s.Planner.Reasons {
 		return ""
 	}
 	return reason{s}.String()
@@ -62,7 +63,7 @@ func (s *search) reasonUnless(known bool) string {
 func (s *search) describe(found bool) answer.Answer {
 	result := answer.Answer{Found: found, Reason: s.reasonUnless(found), Outcome: s.preferred.outcome, Values: s.preferred.values}
 	if !found {
-		result.Refusal = s.planner.refusal(result.Reason)
+		result.Refusal = s.Planner.Refusal(result.Reason)
 		return result
 	}
 	best := s.found()
@@ -91,12 +92,12 @@ func (s *search) replay(known answer.Answer) {
 			s.solution.decisions = append(s.solution.decisions, all[known.Decisions[len(s.solution.decisions)]])
 		}
 	}
-	first := make([]int, len(s.claims))
-	for i := 1; i < len(s.claims); i++ {
+	first := make([]int, len(s.Claims))
+	for i := 1; i < len(s.Claims); i++ {
 		first[i] = first[i-1] + len(s.requests[i-1])
 	}
 	for _, c := range known.Choices {
-		s.solution.choices = append(s.solution.choices, choice{claim: c.Claim, request: s.solution.decisions[first[c.Claim]+c.Request], Candidate: s.inventory.Candidates[c.Position]})
+		s.solution.choices = append(s.solution.choices, choice{claim: c.Claim, request: s.solution.decisions[first[c.Claim]+c.Request], Candidate: s.Inventory.Candidates[c.Position]})
 	}
 }
 
@@ -129,19 +130,19 @@ func (s *search) stats() answer.Stats {
 }
 
 // allocate answers, and says so in results or as an error. kept is where the answer is kept, nil if it is not.
-func (s *search) allocate(kept *answerEntry) ([]resourceapi.AllocationResult, error) {
+func (s *search) allocate(kept *plan.AnswerEntry) ([]resourceapi.AllocationResult, error) {
 	found, reason, err := s.answer(kept)
 	failure, isAboutNode := errors.AsType[*answer.Error](err)
 	switch {
 	case isAboutNode:
-		return nil, s.planner.failure(failure)
+		return nil, s.Planner.Failure(failure)
 	case err != nil:
 		return nil, err
 	case found:
 		return s.results()
-	case slices.ContainsFunc(s.inventory.Pools, func(p *inventory.Pool) bool { return p.Invalid != "" }):
+	case slices.ContainsFunc(s.Inventory.Pools, func(p *inventory.Pool) bool { return p.Invalid != "" }):
 		return nil, answer.DoesNotFit("invalid resource pools were encountered")
 	default:
-		return nil, s.planner.refusal(reason)
+		return nil, s.Planner.Refusal(reason)
 	}
 }

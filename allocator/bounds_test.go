@@ -118,7 +118,7 @@ func TestPlentyIsEnough(t *testing.T) {
 	cases.CheckN(t, cases.Of(200, 1000), func(rt *rapid.T) {
 		s := randomFreeDevices(rt).search(t)
 		r := s.requests[0][0][0]
-		for _, c := range s.inventory.Candidates {
+		for _, c := range s.Inventory.Candidates {
 			if !oneIn(rt, 3, "skipped") {
 				continue
 			}
@@ -136,7 +136,7 @@ func TestPlentyIsEnough(t *testing.T) {
 			s.lookahead.look(r)
 			r.group.lookedAhead = false
 		}
-		from := rapid.IntRange(0, len(s.inventory.Candidates)).Draw(rt, "from")
+		from := rapid.IntRange(0, len(s.Inventory.Candidates)).Draw(rt, "from")
 		p := place{device: len(s.solution.choices), from: from}
 		wanted := rapid.IntRange(1, 70).Draw(rt, "wanted")
 		plenty, known := s.lookahead.hasPlenty(p, r, wanted), slices.Clone(r.group.selectors.Known())

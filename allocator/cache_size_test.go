@@ -83,7 +83,7 @@ func TestCacheTakesWhatIsSaid(t *testing.T) {
 			// What nodes have is not in the memory of the cache.
 			cache := NewCache()
 			for _, node := range f.nodes {
-				_, err := f.allocator(t, 0, WithCache(cache)).planner.inventoryOf(node)
+				_, err := f.allocator(t, 0, WithCache(cache)).planner.InventoryOf(node)
 				require.NoError(t, err)
 			}
 			before := heap()
@@ -122,7 +122,7 @@ func TestTablesCountTheDevicesThatTheyKeep(t *testing.T) {
 		allocators = append(allocators, f.allocator(t, cycle, WithCache(cache)))
 	}
 	for n := range f.nodes {
-		_, err := allocators[0].planner.inventoryOf(f.nodes[n])
+		_, err := allocators[0].planner.InventoryOf(f.nodes[n])
 		require.NoError(t, err)
 	}
 	f.ask(t.Context(), allocators[0], question{})

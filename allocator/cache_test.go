@@ -17,6 +17,7 @@ import (
 
 	"github.com/celset/celset/allocator/internal/answer"
 	"github.com/celset/celset/allocator/internal/definition"
+	"github.com/celset/celset/allocator/internal/plan"
 )
 
 // mixedFleet has nodes of several hardware types, some in use alike and some not, some
@@ -134,7 +135,7 @@ func minus(s, o Stats) Stats {
 func TestAllocatorsHaveACacheOfTheirOwn(t *testing.T) {
 	s := rowOfThree()
 	a, b := s.allocator(t), s.allocator(t)
-	require.NotSame(t, a.planner.cache, b.planner.cache)
+	require.NotSame(t, a.planner.Cache, b.planner.Cache)
 	for range 2 {
 		before := b.Stats()
 		_, err := a.Allocate(t.Context(), s.onNode(), s.apiClaims())
@@ -188,7 +189,7 @@ func TestRefusalsAreThoseThatAreKnown(t *testing.T) {
 		for _, pod := range f.pods {
 			refusals := a.RefusalsOf(pod)
 			if refusals == nil {
-				require.Nil(t, a.planner.resolved(pod[0]))
+				require.Nil(t, a.planner.Resolved(pod[0]))
 				continue
 			}
 			if forMany {
@@ -230,10 +231,10 @@ func TestRefusalsLeaveNothingBehind(t *testing.T) {
 // Nodes without slices have the same: nothing.
 func TestInventoriesOfNothing(t *testing.T) {
 	a := given(t, "devices 3 mla-# index=#").allocator(t)
-	none, err := a.planner.inventoryOf(newNode("another"))
+	none, err := a.planner.InventoryOf(newNode("another"))
 	require.NoError(t, err)
 	require.Empty(t, none.Candidates)
-	other, err := a.planner.inventoryOf(newNode("other"))
+	other, err := a.planner.InventoryOf(newNode("other"))
 	require.NoError(t, err)
 	require.Same(t, none, other)
 }
@@ -245,10 +246,10 @@ func TestKnownRefusal(t *testing.T) {
 	s := tight.with(WithCache(NewCache()))
 	for _, want := range []bool{false, true} {
 		a := s.allocator(t)
-		on, err := a.planner.planFor(s.apiClaims()).on(newNode(nodeName))
+		on, err := a.planner.PlanFor(s.apiClaims()).On(newNode(nodeName))
 		require.NoError(t, err)
-		kept := on.answerEntry()
-		require.Equal(t, want, knownRefusal(kept) != nil)
+		kept := on.AnswerEntry()
+		require.Equal(t, want, plan.KnownRefusal(kept) != nil)
 		results, err := a.Allocate(t.Context(), newNode(nodeName), s.apiClaims())
 		require.NoError(t, err)
 		require.Nil(t, results)
@@ -294,7 +295,7 @@ func TestClassesThatChange(t *testing.T) {
 	ask := func(cache *Cache, lister *changing) [][]string {
 		s.slices = []*sliceBuilder{slice("1", ring(6)...), slice("2", ring(6)...).onNode("node-2").pool("pool-2", 1, 1)}
 		a := s.with(WithCache(cache)).allocator(t)
-		a.planner.classes.DeviceClassLister = lister
+		a.planner.Classes.DeviceClassLister = lister
 		var got [][]string
 		for _, node := range []string{nodeName, "node-2"} {
 			results, err := a.Allocate(t.Context(), newNode(node), s.apiClaims())
@@ -321,7 +322,7 @@ func TestClassesThatGo(t *testing.T) {
 	s := rowOfThree()
 	for asked := range int64(6) {
 		a := s.allocator(t)
-		a.planner.classes.DeviceClassLister = newChanging(classOf(driver), nil, asked)
+		a.planner.Classes.DeviceClassLister = newChanging(classOf(driver), nil, asked)
 		results, err := a.Allocate(t.Context(), s.onNode(), s.apiClaims())
 		if asked == 0 {
 			require.ErrorContains(t, err, driver)

@@ -106,7 +106,7 @@ func (b *capacityBound) look(request *request) (known bool) {
 func (l *lookahead) supplyFor(r *request) (left *supply, sure bool) {
 	s := l.search
 	left = &supply{admin: r.AdminAccess()}
-	for _, c := range s.inventory.Candidates {
+	for _, c := range s.Inventory.Candidates {
 		if !left.admin && (s.available.Allocated().Has(c.Position) || s.available.Taken().Has(c.Position)) {
 			continue
 		}
@@ -174,7 +174,7 @@ func (b *capacityBound) lacksValue() bool {
 // admits of the devices that are left for any of them.
 func (b *capacityBound) isOverstretched(under constraint.Bounding, requests []demand) bool {
 	wanted := 0
-	seen := make([]bool, len(b.search.inventory.Candidates))
+	seen := make([]bool, len(b.search.Inventory.Candidates))
 	var devices []*inventory.Candidate
 	for _, request := range requests {
 		wanted += request.devices

@@ -17,6 +17,7 @@ import (
 	"github.com/celset/celset/allocator/internal/constraint"
 	"github.com/celset/celset/allocator/internal/definition"
 	"github.com/celset/celset/allocator/internal/inventory"
+	"github.com/celset/celset/allocator/internal/plan"
 	"github.com/celset/celset/allocator/internal/requests"
 	"github.com/celset/celset/allocator/internal/verdict"
 	"github.com/celset/celset/apis/celset/v1alpha1"
@@ -286,7 +287,7 @@ func (c *celConstraint) evaluationError(err error) error {
 		ids[i] = member.ID.String()
 	}
 	err = fmt.Errorf("claim %s, %s %s, node %s, devices [%s]: %w",
-		klog.KObj(c.claim), c.role(), c.Name, c.search.node.Name, strings.Join(ids, ", "), err)
+		klog.KObj(c.claim), c.role(), c.Name, c.search.Node.Name, strings.Join(ids, ", "), err)
 	if c.goal != nil {
 		return preferenceError{err}
 	}
@@ -306,12 +307,12 @@ func (c *celConstraint) role() string {
 // others did before.
 func (c *celConstraint) verdict() (bool, error) {
 	s := c.search
-	if s.planner.unbounded {
+	if s.Planner.Unbounded {
 		v, err := c.EvaluateSet()
 		return v.Satisfied, err
 	}
 	if c.known == nil {
-		c.known = s.verdictsOf(c.Definition)
+		c.known = s.VerdictsOf(c.Definition)
 	}
 	c.positions = c.positions[:0]
 	for _, member := range c.members {
@@ -322,7 +323,7 @@ func (c *celConstraint) verdict() (bool, error) {
 		c.hits++
 		err = s.work.Cost.Charge(v.Cost)
 	}
-	return v.Satisfied, interrupted(s.ctx, err)
+	return v.Satisfied, plan.Interrupted(s.ctx, err)
 }
 
 // EvaluateSet implements [verdict.Evaluator].
@@ -335,7 +336,7 @@ func (c *celConstraint) EvaluateSet() (verdict.Verdict, error) {
 
 // memberValues are the devices of the set as an expression sees them, until it is called again.
 func (c *celConstraint) memberValues() []*device.Device {
-	values := c.search.view().Values
+	values := c.search.View().Values
 	c.values = c.values[:0]
 	for _, member := range c.members {
 		c.values = append(c.values, values[member.Position])
@@ -357,5 +358,5 @@ func (c *celConstraint) evaluationErrorOnNode(err error) *answer.Error {
 	if e == nil {
 		return nil
 	}
-	return c.search.failureHere(e)
+	return c.search.FailureHere(e)
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/celset/celset/allocator/internal/freesets"
 	"github.com/celset/celset/allocator/internal/inventory"
 	"github.com/celset/celset/allocator/internal/packing"
+	"github.com/celset/celset/allocator/internal/plan"
 	"github.com/celset/celset/cel/device/bitset"
 )
 
@@ -69,12 +70,12 @@ func (a *Allocator) CountSets(ctx context.Context, nodes []*v1.Node, shape Shape
 }
 
 // listedSets are the sets of a shape on an idle node. None if the budget of the attempt is used up.
-func listedSets(ctx context.Context, p *planner, node *v1.Node, has *inventory.Inventory, shape Shape) (*freesets.Sets, error) {
-	s, err := newSearch(ctx, p.idlePlan(shape).onIdle(node, has), nil)
+func listedSets(ctx context.Context, p *plan.Planner, node *v1.Node, has *inventory.Inventory, shape Shape) (*freesets.Sets, error) {
+	s, err := newSearch(ctx, p.IdlePlan(shape).OnIdle(node, has), nil)
 	if err != nil {
 		return nil, err
 	}
-	listed, err := s.setsOf(ctx, shape, listSets)
+	listed, err := s.SetsOf(ctx, shape, listSets)
 	if over, is := errors.AsType[*BudgetError](err); is && over.Attempt {
 		return &freesets.Sets{}, nil
 	}
@@ -84,7 +85,7 @@ func listedSets(ctx context.Context, p *planner, node *v1.Node, has *inventory.I
 // counting counts the sets of one shape on some nodes.
 type counting struct {
 	ctx     context.Context
-	planner *planner
+	planner *plan.Planner
 	shape   Shape
 	// severalNodes: a device may be counted for another node.
 	severalNodes bool
@@ -105,9 +106,9 @@ type countedKey struct {
 func (a *Allocator) newCounting(ctx context.Context, nodes []*v1.Node, shape Shape) *counting {
 	c := &counting{
 		ctx: ctx, planner: a.planner, shape: shape, severalNodes: len(nodes) > 1,
-		used: a.planner.state.Exclusive(), work: packing.Work{Left: packingWork}, known: map[countedKey]SetCount{},
+		used: a.planner.State.Exclusive(), work: packing.Work{Left: packingWork}, known: map[countedKey]SetCount{},
 	}
-	state := a.planner.state.AllocatedState
+	state := a.planner.State.AllocatedState
 	state.AllocatedDevices = c.used
 	c.state = availability.NewState(state)
 	return c
@@ -118,7 +119,7 @@ func (c *counting) on(node *v1.Node) (SetCount, error) {
 	if err := c.ctx.Err(); err != nil {
 		return SetCount{}, err
 	}
-	has, err := c.planner.inventoryOf(node)
+	has, err := c.planner.InventoryOf(node)
 	if err != nil || len(has.Candidates) == 0 {
 		return SetCount{IsMost: err == nil}, err
 	}
@@ -176,7 +177,7 @@ func (c *counting) pack(has *inventory.Inventory, listed *freesets.Sets, r *rese
 
 // oneByOne allocates claims for the shape until none fits any more.
 func (c *counting) oneByOne(node *v1.Node, has *inventory.Inventory) (chosen [][]int, err error) {
-	p := c.planner.idlePlanIn(c.state, c.shape)
+	p := c.planner.IdlePlanIn(c.state, c.shape)
 	defer func() {
 		for _, set := range chosen {
 			for _, position := range set {
@@ -194,7 +195,7 @@ func (c *counting) oneByOne(node *v1.Node, has *inventory.Inventory) (chosen [][
 		if len(has.Candidates)-allocated.Count() < c.shape.Count {
 			return chosen, nil
 		}
-		s, err := newSearch(c.ctx, p.with(node, has, allocated), nil)
+		s, err := newSearch(c.ctx, p.With(node, has, allocated), nil)
 		if err != nil {
 			return chosen, err
 		}
@@ -242,10 +243,10 @@ type reservations struct {
 	taken   []availability.Reservation
 }
 
-func newReservations(a *planner, node *v1.Node, has *inventory.Inventory, state *availability.State) *reservations {
+func newReservations(a *plan.Planner, node *v1.Node, has *inventory.Inventory, state *availability.State) *reservations {
 	allocated := state.Of(has.Candidates)
 	r := &reservations{
-		available:  availability.New(a.features, node, state, allocated, len(has.Candidates)),
+		available:  availability.New(a.Features, node, state, allocated, len(has.Candidates)),
 		candidates: has.Candidates,
 		free:       bitset.New(len(has.Candidates)),
 	}

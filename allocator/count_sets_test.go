@@ -61,7 +61,7 @@ func TestCountSetsEnds(t *testing.T) {
 func TestListedSets(t *testing.T) {
 	s := given(t, "class shapes; define pair = $pairs; devices 8 mla-# index=#; allocated mla-0")
 	a := s.allocator(t)
-	has, err := a.planner.inventoryOf(s.onNode())
+	has, err := a.planner.InventoryOf(s.onNode())
 	require.NoError(t, err)
 	found, err := listedSets(t.Context(), a.planner, s.onNode(), has, Shape{"shapes", "pair", 2})
 	require.NoError(t, err)

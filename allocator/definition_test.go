@@ -110,8 +110,8 @@ func TestDefinitionsAreRememberedPerClaim(t *testing.T) {
 	seen := &compilations{}
 	s := given(t, "class vendor; define any = true; class broken; define none = (; devices 2 mla-# index=#; claim c; want x 1 class=vendor; cel any")
 	a := s.with(WithEnvironment(environmentWith(t, cel.Config{Observer: seen}))).allocator(t)
-	classes := &asked{DeviceClassLister: a.planner.classes.DeviceClassLister}
-	a.planner.classes.DeviceClassLister = classes
+	classes := &asked{DeviceClassLister: a.planner.Classes.DeviceClassLister}
+	a.planner.Classes.DeviceClassLister = classes
 	for range 3 {
 		_, err := a.Allocate(t.Context(), s.onNode(), s.apiClaims())
 		require.NoError(t, err)
@@ -127,7 +127,7 @@ func TestDefinitionsAreRememberedPerClaim(t *testing.T) {
 
 	plain := []*resourceapi.ResourceClaim{claim("c").want("x", 1).ResourceClaim}
 	require.NoError(t, a.CheckConstraints(plain))
-	_, remembered := a.planner.resolvedClaims.byClaim.Load(plain[0])
+	_, remembered := a.planner.ResolvedClaims.ByClaim.Load(plain[0])
 	require.False(t, remembered, "claims without CEL constraints would pile up")
 }
 
@@ -154,9 +154,9 @@ func TestClaimsForOneNode(t *testing.T) {
 		}
 	}
 	resolved := 0
-	a.planner.resolvedClaims.byContent.Range(func(any, any) bool { resolved++; return true })
+	a.planner.ResolvedClaims.ByContent.Range(func(any, any) bool { resolved++; return true })
 	require.Equal(t, 3, resolved)
-	a.planner.resolvedClaims.byClaim.Range(func(any, any) bool { t.Fatal("claims for one node would pile up"); return false })
+	a.planner.ResolvedClaims.ByClaim.Range(func(any, any) bool { t.Fatal("claims for one node would pile up"); return false })
 }
 
 // TestDefaultsAreReferences: a default means what a reference to the same definition means that

@@ -16,7 +16,7 @@ import (
 // RequestDevices looks at all devices of the node for each request of the claims, in their
 // order. The error is one that [Allocator.Allocate] would return too.
 func (a *Allocator) RequestDevices(ctx context.Context, node *v1.Node, claims []*resourceapi.ResourceClaim) ([]RequestDevices, error) {
-	on, err := a.planner.planFor(claims).on(node)
+	on, err := a.planner.PlanFor(claims).On(node)
 	if err != nil {
 		return nil, err
 	}
@@ -30,13 +30,13 @@ func (a *Allocator) RequestDevices(ctx context.Context, node *v1.Node, claims []
 // NodeDevices are the devices that claims can have on the node, in the order in which they
 // are tried.
 func (a *Allocator) NodeDevices(node *v1.Node) ([]structured.DeviceID, error) {
-	has, err := a.planner.inventoryOf(node)
+	has, err := a.planner.InventoryOf(node)
 	if err != nil {
 		return nil, err
 	}
 	ids := make([]structured.DeviceID, 0, len(has.Candidates))
 	for _, c := range has.Candidates {
-		isFor, err := c.IsFor(a.planner.features, node)
+		isFor, err := c.IsFor(a.planner.Features, node)
 		if err != nil {
 			return nil, err
 		}
@@ -51,7 +51,7 @@ func (a *Allocator) NodeDevices(node *v1.Node) ([]structured.DeviceID, error) {
 // and capacities, and its pools can be used. Such a device is in use as a whole or not at all, whatever
 // is in use beside it.
 func (a *Allocator) HasPlainDevices(node *v1.Node) bool {
-	has, err := a.planner.inventoryOf(node)
+	has, err := a.planner.InventoryOf(node)
 	return err == nil && has.IsPlain
 }
 

@@ -75,7 +75,7 @@
 // Write it in package constraint, as a [constraint.Constraint], and have constraint.New make it.
 // If it can tell how many devices of a list it would accept, it is a [constraint.Bounding] too,
 // and lookahead uses that. What it may read without more ado is attributes, capacities and drivers:
-// a view has nothing else. Which attributes it reads is said twice, by readByConstraints in
+// a view has nothing else. Which attributes it reads is said twice, by ReadByConstraints in
 // plan.go, from the API, before there is a search, and by readByConstraint in symmetry.go,
 // from the constraint; what they don't know may read any attribute. A constraint that looks at
 // names, or at which devices are of one pool, must have claimContent say that nothing can be kept,

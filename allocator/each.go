@@ -36,8 +36,8 @@ type AllocatedDevice struct {
 // differ only in devices that look the same to the claims and to what is read besides it yields the first, and may yield
 // others. The error is that of Allocate, after what was yielded.
 func (a *Allocator) AllocateEach(ctx context.Context, node *v1.Node, claims []*resourceapi.ResourceClaim, read device.ReadSet, yield func(Allocation) bool) error {
-	p := a.planner.planFor(claims).reading(view.NewReadSet(read))
-	on, err := p.on(node)
+	p := a.planner.PlanFor(claims).Reading(view.NewReadSet(read))
+	on, err := p.On(node)
 	if err != nil {
 		return err
 	}
@@ -63,11 +63,11 @@ func (a *Allocator) AllocateEach(ctx context.Context, node *v1.Node, claims []*r
 	s.work.Charge()
 	switch failure, isAboutNode := errors.AsType[*EvaluationError](s.err); {
 	case isAboutNode:
-		return a.planner.failure(failure)
+		return a.planner.Failure(failure)
 	case s.err != nil || found:
 		return s.err
 	default:
-		return a.planner.refusal(s.reasonUnless(false))
+		return a.planner.Refusal(s.reasonUnless(false))
 	}
 }
 
@@ -75,7 +75,7 @@ func (a *Allocator) AllocateEach(ctx context.Context, node *v1.Node, claims []*r
 func (a *Allocator) IsFree(results []resourceapi.AllocationResult) bool {
 	return !slices.ContainsFunc(results, func(r resourceapi.AllocationResult) bool {
 		return slices.ContainsFunc(r.Devices.Results, func(d resourceapi.DeviceRequestAllocationResult) bool {
-			return !ptr.Deref(d.AdminAccess, false) && a.planner.state.IsExclusive(structured.MakeDeviceID(d.Driver, d.Pool, d.Device))
+			return !ptr.Deref(d.AdminAccess, false) && a.planner.State.IsExclusive(structured.MakeDeviceID(d.Driver, d.Pool, d.Device))
 		})
 	})
 }

@@ -139,7 +139,7 @@ func (s scenario) allocate(t testing.TB) ([]resourceapi.AllocationResult, error)
 func (s scenario) search(t testing.TB) *search {
 	t.Helper()
 	a := s.allocator(t)
-	on, err := a.planner.planFor(s.apiClaims()).on(s.onNode())
+	on, err := a.planner.PlanFor(s.apiClaims()).On(s.onNode())
 	require.NoError(t, err)
 	result, err := newSearch(t.Context(), on, nil)
 	require.NoError(t, err)

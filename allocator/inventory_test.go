@@ -14,6 +14,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/celset/celset/allocator/internal/inventory"
+	"github.com/celset/celset/allocator/internal/plan"
 	"github.com/celset/celset/allocator/internal/view"
 )
 
@@ -21,9 +22,9 @@ import (
 // scheduling cycles follow each other.
 func takeStock(t *testing.T, cache *Cache, node *v1.Node, first, second scenario) (before, after *inventory.Inventory) {
 	t.Helper()
-	before, err := first.with(WithCache(cache)).allocator(t).planner.inventoryOf(node)
+	before, err := first.with(WithCache(cache)).allocator(t).planner.InventoryOf(node)
 	require.NoError(t, err)
-	after, err = second.with(WithCache(cache)).allocator(t).planner.inventoryOf(node)
+	after, err = second.with(WithCache(cache)).allocator(t).planner.InventoryOf(node)
 	require.NoError(t, err)
 	return before, after
 }
@@ -149,7 +150,7 @@ func TestInventoriesFollowOtherNodes(t *testing.T) {
 		{[]*sliceBuilder{local, remote}, 2},
 		{[]*sliceBuilder{local}, 0},
 	} {
-		i, err := scenario{slices: step.slices}.with(WithCache(cache)).allocator(t).planner.inventoryOf(newNode(nodeName))
+		i, err := scenario{slices: step.slices}.with(WithCache(cache)).allocator(t).planner.InventoryOf(newNode(nodeName))
 		require.NoError(t, err)
 		require.Len(t, i.Candidates, step.want)
 	}
@@ -162,7 +163,7 @@ func TestInventoriesThatFail(t *testing.T) {
 	perDevice := slice("1", newDevice("x", nil, func(d *resourceapi.Device) { d.NodeSelector = broken })).perDevice()
 	s := scenario{slices: []*sliceBuilder{perDevice}}.with(WithCache(NewCache()))
 	for range 2 {
-		_, err := s.allocator(t).planner.inventoryOf(newNode(nodeName, "big"))
+		_, err := s.allocator(t).planner.InventoryOf(newNode(nodeName, "big"))
 		require.ErrorContains(t, err, "gather pool information: ResourceSlice 1: device x: node selection")
 	}
 }
@@ -172,9 +173,9 @@ func TestHardwareIsWhatExpressionsSee(t *testing.T) {
 	const original = "slice 1; device a x=1 memory:1Gi; device b x=2"
 	cache := NewCache()
 	viewOfNode := func(statements string) *view.View {
-		i, err := given(t, statements).with(WithCache(cache)).allocator(t).planner.inventoryOf(newNode(nodeName))
+		i, err := given(t, statements).with(WithCache(cache)).allocator(t).planner.InventoryOf(newNode(nodeName))
 		require.NoError(t, err)
-		return viewOf(cache, i, view.AnyAttribute)
+		return plan.ViewOf(cache, i, view.AnyAttribute)
 	}
 	first := viewOfNode(original)
 	for name, test := range map[string]struct {
@@ -253,9 +254,9 @@ func TestReadSetsOfClaims(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := scenario{claims: test.claims, classes: []*resourceapi.DeviceClass{odd}}
 			a, claims := s.allocator(t), s.apiClaims()
-			require.Equal(t, test.want, a.planner.planFor(claims).read())
-			require.Equal(t, test.want, a.planner.planFor(claims).read(), "remembered")
-			require.Equal(t, view.ReadSet{}, a.planner.planFor(nil).read(), "not that of other claims")
+			require.Equal(t, test.want, a.planner.PlanFor(claims).Read())
+			require.Equal(t, test.want, a.planner.PlanFor(claims).Read(), "remembered")
+			require.Equal(t, view.ReadSet{}, a.planner.PlanFor(nil).Read(), "not that of other claims")
 		})
 	}
 	t.Run("unknown types", func(t *testing.T) {
@@ -266,7 +267,7 @@ func TestReadSetsOfClaims(t *testing.T) {
 			c := claim("c").want("x", 1)
 			edit(&c.Spec.Devices)
 			s := scenario{claims: []*claimBuilder{c}}
-			require.Equal(t, view.AnyAttribute, s.allocator(t).planner.planFor(s.apiClaims()).read())
+			require.Equal(t, view.AnyAttribute, s.allocator(t).planner.PlanFor(s.apiClaims()).Read())
 		}
 	})
 }
@@ -281,9 +282,9 @@ func TestHardwareIsWhatIsRead(t *testing.T) {
 		return resourceapi.DeviceAttribute{VersionValues: texts}
 	}
 	viewOfOne := func(cache *Cache, read view.ReadSet, a attrs) *view.View {
-		i, err := scenario{slices: []*sliceBuilder{slice("1", newDevice("x", a))}}.with(WithCache(cache)).allocator(t).planner.inventoryOf(newNode(nodeName))
+		i, err := scenario{slices: []*sliceBuilder{slice("1", newDevice("x", a))}}.with(WithCache(cache)).allocator(t).planner.InventoryOf(newNode(nodeName))
 		require.NoError(t, err)
-		return viewOf(cache, i, read)
+		return plan.ViewOf(cache, i, read)
 	}
 	for name, test := range map[string]struct {
 		one, other attrs
@@ -357,7 +358,7 @@ func TestAnswersDoNotDependOnSerialNumbers(t *testing.T) {
 // The view of a node is known for some read sets, and found out again for others.
 func TestViewsAreKeptForSomeReadSets(t *testing.T) {
 	cache := NewCache()
-	i, err := scenario{slices: []*sliceBuilder{slice("1", ring(2)...)}}.with(WithCache(cache)).allocator(t).planner.inventoryOf(newNode(nodeName))
+	i, err := scenario{slices: []*sliceBuilder{slice("1", ring(2)...)}}.with(WithCache(cache)).allocator(t).planner.InventoryOf(newNode(nodeName))
 	require.NoError(t, err)
 	readSets := []view.ReadSet{view.AnyAttribute}
 	for n := range 2 * view.MaxReadSets {
@@ -373,7 +374,7 @@ func TestViewsAreKeptForSomeReadSets(t *testing.T) {
 			require.Equal(t, min(max(n+1, len(all)), view.MaxReadSets), before)
 			require.Equal(t, id, view.IDOf(i, f))
 			require.Equal(t, before, known())
-			require.Same(t, viewOf(cache, i, f), viewOf(cache, i, f))
+			require.Same(t, plan.ViewOf(cache, i, f), plan.ViewOf(cache, i, f))
 		}
 	}
 	require.Len(t, all, len(readSets))

@@ -15,6 +15,7 @@ import (
 	"github.com/celset/celset/allocator/internal/constraint"
 	"github.com/celset/celset/allocator/internal/freesets"
 	"github.com/celset/celset/allocator/internal/inventory"
+	"github.com/celset/celset/allocator/internal/plan"
 	"github.com/celset/celset/allocator/internal/requests"
 	"github.com/celset/celset/allocator/internal/shape"
 	"github.com/celset/celset/cel/device/bitset"
@@ -55,7 +56,7 @@ type fragmentation struct {
 }
 
 // newFragmentation is the preference for a search whose requests have one alternative each.
-func (s *search) newFragmentation(p *preference, all []alternatives) *fragmentation {
+func (s *search) newFragmentation(p *plan.Preference, all []alternatives) *fragmentation {
 	f := &fragmentation{search: s, name: p.Name, claimIndex: len(s.requests) - 1}
 	for i, a := range all {
 		r := a[0]
@@ -73,7 +74,7 @@ func (s *search) newFragmentation(p *preference, all []alternatives) *fragmentat
 		}
 	}
 	f.mayCutAtAll = sync.OnceValue(func() bool {
-		return !s.planner.unbounded && s.withinLimit(s.requests[f.claimIndex]) && s.lookahead.speculate(f.span...)
+		return !s.Planner.Unbounded && s.withinLimit(s.requests[f.claimIndex]) && s.lookahead.speculate(f.span...)
 	})
 	s.tellsApart = true
 	return f
@@ -82,12 +83,12 @@ func (s *search) newFragmentation(p *preference, all []alternatives) *fragmentat
 // begin finds out what is left for others, of the shapes that matter to devices as those given.
 func (f *fragmentation) begin(shapes []shape.Shape, members []*inventory.Candidate) error {
 	s := f.search
-	broken := bitset.New(len(s.inventory.Candidates))
-	copy(broken, s.allocated)
-	conflicts := s.conflicts()
-	alike := bitset.New(len(s.inventory.Candidates))
-	for _, c := range s.inventory.Candidates {
-		if c.Shared && s.planner.state.IsShared(c.ID) {
+	broken := bitset.New(len(s.Inventory.Candidates))
+	copy(broken, s.Allocated)
+	conflicts := s.Conflicts()
+	alike := bitset.New(len(s.Inventory.Candidates))
+	for _, c := range s.Inventory.Candidates {
+		if c.Shared && s.Planner.State.IsShared(c.ID) {
 			broken.Add(c.Position)
 		}
 		if slices.ContainsFunc(members, func(m *inventory.Candidate) bool { return m.Pool.Driver == c.Pool.Driver }) {
@@ -95,7 +96,7 @@ func (f *fragmentation) begin(shapes []shape.Shape, members []*inventory.Candida
 		}
 	}
 	if conflicts != nil {
-		for position := range s.allocated.All() {
+		for position := range s.Allocated.All() {
 			broken.Join(conflicts(position))
 		}
 	}
@@ -104,7 +105,7 @@ func (f *fragmentation) begin(shapes []shape.Shape, members []*inventory.Candida
 		if len(found) == freesets.MaxShapes {
 			break
 		}
-		sets, err := s.setsOf(s.ctx, shape, listSets)
+		sets, err := s.SetsOf(s.ctx, shape, listSets)
 		if err != nil {
 			return err
 		}
@@ -116,8 +117,8 @@ func (f *fragmentation) begin(shapes []shape.Shape, members []*inventory.Candida
 			found, f.shapes = slices.Insert(found, at, sets), slices.Insert(f.shapes, at, shape)
 		}
 	}
-	f.domain = bitset.New(len(s.inventory.Candidates))
-	f.free = freesets.New(found, len(s.inventory.Candidates), broken, conflicts)
+	f.domain = bitset.New(len(s.Inventory.Candidates))
+	f.free = freesets.New(found, len(s.Inventory.Candidates), broken, conflicts)
 	return nil
 }
 
@@ -180,7 +181,7 @@ func (f *fragmentation) bound(of *requests.Request, c *inventory.Candidate) int6
 	for position := range c.Position + 1 {
 		f.domain.Remove(position)
 	}
-	f.domain.Drop(f.search.allocated)
+	f.domain.Drop(f.search.Allocated)
 	left, forced := f.wanted-len(f.members), bitset.Set(nil)
 	for _, d := range r.decides {
 		if p := d.constraint.pruner; d.covered && p.begun {
@@ -275,11 +276,11 @@ func (s *search) hasChosen(claim *resourceapi.ResourceClaim) error {
 				continue
 			}
 			id := structured.MakeDeviceID(d.Driver, d.Pool, d.Device)
-			at := slices.IndexFunc(s.inventory.Candidates, func(c *inventory.Candidate) bool { return c.ID == id })
+			at := slices.IndexFunc(s.Inventory.Candidates, func(c *inventory.Candidate) bool { return c.ID == id })
 			if at < 0 {
-				return met.Errorf("device %s, which it has, is not among those of node %s", id, s.node.Name)
+				return met.Errorf("device %s, which it has, is not among those of node %s", id, s.Node.Name)
 			}
-			s.solution.choices = append(s.solution.choices, choice{request: met, Candidate: s.inventory.Candidates[at]})
+			s.solution.choices = append(s.solution.choices, choice{request: met, Candidate: s.Inventory.Candidates[at]})
 		}
 	}
 	return nil

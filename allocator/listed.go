@@ -9,12 +9,13 @@ import (
 
 	"github.com/celset/celset/allocator/internal/budget"
 	"github.com/celset/celset/allocator/internal/freesets"
+	"github.com/celset/celset/allocator/internal/plan"
 )
 
 // listSets looks for all sets that the claims could get. An expression that fails ends it, as does
 // the budget: what others may ask for keeps nobody from being served.
-func listSets(ctx context.Context, on onNode) (*freesets.Sets, error) {
-	result, devices := &freesets.Sets{}, len(on.inventory.Candidates)
+func listSets(ctx context.Context, on plan.OnNode) (*freesets.Sets, error) {
+	result, devices := &freesets.Sets{}, len(on.Inventory.Candidates)
 	s, err := newSearch(ctx, on, nil)
 	if err == nil {
 		s.tellsApart, result.All = true, true

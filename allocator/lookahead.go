@@ -89,7 +89,7 @@ const (
 func (l *lookahead) look(r *request) {
 	s := l.search
 	r.group.lookedAhead = true
-	for _, c := range s.inventory.Candidates {
+	for _, c := range s.Inventory.Candidates {
 		if r.AdminAccess() || !s.available.Allocated().Has(c.Position) {
 			// What it is, is remembered; if it fails, nothing is.
 			_, _ = r.isSelected(c)
@@ -112,8 +112,8 @@ func (l *lookahead) cannotFailFor(r *request) bool {
 	if !r.AdminAccess() {
 		inUse = s.available.Allocated()
 	}
-	r.group.selectors.Recall(s.inventory.Ordinary, inUse)
-	for _, c := range s.inventory.Candidates {
+	r.group.selectors.Recall(s.Inventory.Ordinary, inUse)
+	for _, c := range s.Inventory.Candidates {
 		if r.IsSimple(c) && r.group.selectors.Known().Has(c.Position) || inUse != nil && inUse.Has(c.Position) {
 			continue
 		}
@@ -152,7 +152,7 @@ func (l *lookahead) know(r *request, c *inventory.Candidate) known {
 }
 
 // isBounded reports whether bounds are looked at.
-func (l *lookahead) isBounded() bool { return l.backtracked && !l.search.planner.unbounded }
+func (l *lookahead) isBounded() bool { return l.backtracked && !l.search.Planner.Unbounded }
 
 // isInfeasible reports whether the request can't get the rest of its devices, or the
 // requests after it can't get theirs.
@@ -172,7 +172,7 @@ func (l *lookahead) isInfeasible(p place, r *request) bool {
 // if that depends on what is evaluated only when the search comes to it.
 func (l *lookahead) devicesLeft(p place, r *request) (left []*inventory.Candidate, known bool) {
 	left = l.left[:0]
-	for _, c := range l.search.inventory.Candidates[p.from:] {
+	for _, c := range l.search.Inventory.Candidates[p.from:] {
 		if l.search.available.InUse(p.claim, &r.Request, c) {
 			continue
 		}
@@ -196,7 +196,7 @@ func (l *lookahead) hasPlenty(p place, r *request, wanted int) bool {
 	if r.AdminAccess() || r.WantsCapacity() || len(r.bounding) > 0 {
 		return false
 	}
-	devices, selectors := len(l.search.inventory.Candidates), &r.group.selectors
+	devices, selectors := len(l.search.Inventory.Candidates), &r.group.selectors
 	allocated, taken := l.search.available.Allocated(), l.search.available.Taken()
 	count := 0
 	for from := p.from; from < devices; from = (from/64 + 1) * 64 {
@@ -208,7 +208,7 @@ func (l *lookahead) hasPlenty(p place, r *request, wanted int) bool {
 		if !r.group.lookedAhead && free&^selectors.Known()[w] != 0 {
 			return false
 		}
-		count += bits.OnesCount64(free & selectors.Passed()[w] & l.search.inventory.Ordinary[w])
+		count += bits.OnesCount64(free & selectors.Passed()[w] & l.search.Inventory.Ordinary[w])
 	}
 	return count >= wanted
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/celset/celset/allocator/internal/budget"
 	"github.com/celset/celset/allocator/internal/constraint"
 	"github.com/celset/celset/allocator/internal/inventory"
+	"github.com/celset/celset/allocator/internal/plan"
 	"github.com/celset/celset/cel/device/bitset"
 	"github.com/celset/celset/cel/device/bound"
 )
@@ -93,20 +94,20 @@ type preferred struct {
 func (s *search) prefer() error {
 	p := &s.preferred
 	p.incumbent = &s.solution
-	limits := budget.Budget{Cost: s.planner.preferenceCost, Steps: s.planner.preferenceSteps}
+	limits := budget.Budget{Cost: s.Planner.PreferenceCost, Steps: s.Planner.PreferenceSteps}
 	var kept []valued
-	for claim := range s.claims {
-		definitions, err := s.planner.resolved(s.claims[claim]).definitions()
+	for claim := range s.Claims {
+		definitions, err := s.Planner.Resolved(s.Claims[claim]).Definitions()
 		if err != nil {
 			return err
 		}
-		for i := range definitions.preferences {
-			preference := &definitions.preferences[i]
+		for i := range definitions.Preferences {
+			preference := &definitions.Preferences[i]
 			if !p.incumbent.isAbout(claim, preference) {
 				continue
 			}
-			at, weight := valued{claim: claim, preference: i}, preference.stepWeight()
-			n, err := newSearch(s.ctx, s.onNode, &improvement{p.incumbent, kept, at, budget.Budget{limits.Cost, limits.Steps / weight}})
+			at, weight := valued{claim: claim, preference: i}, preference.StepWeight()
+			n, err := newSearch(s.ctx, s.OnNode, &improvement{p.incumbent, kept, at, budget.Budget{limits.Cost, limits.Steps / weight}})
 			if over, is := errors.AsType[*budget.Error](err); is && over.Attempt {
 				p.outcome, p.unrepeatable = answer.BestFound, err
 				return nil
@@ -142,7 +143,7 @@ func (s *search) prefer() error {
 
 // isAbout reports whether a preference of a claim is about a device of the solution. A preference of a class may be about an
 // alternative that was not chosen, and setting up a search takes time.
-func (s *solution) isAbout(claim int, p *preference) bool {
+func (s *solution) isAbout(claim int, p *plan.Preference) bool {
 	return slices.ContainsFunc(s.choices, func(c choice) bool { return c.claim == claim && constraint.Covers(p.API, &c.request.Request) })
 }
 
@@ -250,7 +251,7 @@ func (m *improvement) chosenFor(o objective) []*inventory.Candidate {
 
 // preferenceBudgetError says that a budget for preferences is used up. It is not returned to callers.
 func (s *search) preferenceBudgetError(of budget.Limit) *budget.Error {
-	return budget.NewError(of, s.claims[s.improves.next.claim], s.node.Name, nil)
+	return budget.NewError(of, s.Claims[s.improves.next.claim], s.Node.Name, nil)
 }
 
 // The rest is the objective of an expression that returns an int.
@@ -282,7 +283,7 @@ func (c *celConstraint) isBest(int64) bool { return false }
 // set may meet an error behind one that [search.tryBound] passes over.
 func (c *celConstraint) most() int64 {
 	requests := c.search.requests
-	if c.search.planner.unbounded || c.claimIndex != len(requests)-1 || c.last != len(requests[c.claimIndex])-1 || !c.pruner.isPrepared() {
+	if c.search.Planner.Unbounded || c.claimIndex != len(requests)-1 || c.last != len(requests[c.claimIndex])-1 || !c.pruner.isPrepared() {
 		return math.MaxInt64
 	}
 	return c.pruner.most()
@@ -312,7 +313,7 @@ func (c *celConstraint) isReached() (bool, error) {
 
 // most is what the value of no set exceeds, before a device was chosen.
 func (p *pruner) most() int64 {
-	domain := bitset.New(len(p.search.inventory.Candidates))
+	domain := bitset.New(len(p.search.Inventory.Candidates))
 	for i, r := range p.covered {
 		p.joinFree(domain, p.eligible.At(i), r)
 	}

@@ -6,16 +6,17 @@ package allocator
 import (
 	"fmt"
 
+	"github.com/celset/celset/allocator/internal/plan"
 	"github.com/celset/celset/apis/celset/v1alpha1"
 )
 
 // newPolicyObjective returns the objective of a preference with a built-in policy, and adds the objective to the requests
 // that the preference covers. The requests have one alternative each.
-func newPolicyObjective(s *search, p *preference, all []alternatives) (objective, error) {
+func newPolicyObjective(s *search, p *plan.Preference, all []alternatives) (objective, error) {
 	switch p.Policy.Name {
 	case v1alpha1.PolicyKeepWhole:
 		f := s.newFragmentation(p, all)
-		return f, f.begin(p.shapes, s.improves.chosenFor(f))
+		return f, f.begin(p.Shapes, s.improves.chosenFor(f))
 	default:
 		return nil, fmt.Errorf("preference %s: policy %s has no search", p.Name, p.Policy.Name)
 	}

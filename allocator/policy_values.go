@@ -9,6 +9,8 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
+
+	"github.com/celset/celset/allocator/internal/plan"
 )
 
 // PolicyValues tells what policies say of the devices that a claim has on a node: what
@@ -19,11 +21,11 @@ import (
 // Preferences that are expressions are left out: they depend on nothing but the devices. The error is one
 // that Allocate would return for the claim on any node, or one of the devices is not there.
 func (a *Allocator) PolicyValues(ctx context.Context, node *v1.Node, claim *resourceapi.ResourceClaim) ([]PreferenceValue, error) {
-	definitions, err := a.planner.resolved(claim).definitions()
-	if err != nil || !slices.ContainsFunc(definitions.preferences, func(p preference) bool { return p.Policy != nil }) {
+	definitions, err := a.planner.Resolved(claim).Definitions()
+	if err != nil || !slices.ContainsFunc(definitions.Preferences, func(p plan.Preference) bool { return p.Policy != nil }) {
 		return nil, err
 	}
-	on, err := a.planner.planFor([]*resourceapi.ResourceClaim{claim}).on(node)
+	on, err := a.planner.PlanFor([]*resourceapi.ResourceClaim{claim}).On(node)
 	if err != nil {
 		return nil, err
 	}
@@ -35,12 +37,12 @@ func (a *Allocator) PolicyValues(ctx context.Context, node *v1.Node, claim *reso
 		return nil, err
 	}
 	var values []PreferenceValue
-	for i := range definitions.preferences {
-		p := &definitions.preferences[i]
+	for i := range definitions.Preferences {
+		p := &definitions.Preferences[i]
 		if p.Policy == nil || !s.solution.isAbout(0, p) {
 			continue
 		}
-		limits := Budget{a.planner.preferenceCost, a.planner.preferenceSteps}
+		limits := Budget{a.planner.PreferenceCost, a.planner.PreferenceSteps}
 		n, err := newSearch(ctx, on, &improvement{incumbent: &s.solution, next: valued{preference: i}, limits: limits})
 		if err != nil {
 			return nil, err

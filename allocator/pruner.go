@@ -256,7 +256,7 @@ func (p *pruner) failure() error {
 // taken. Those for r come from the given position on.
 func (p *pruner) passOverTaken(r *requests.Request, from int, domain bitset.Set) {
 	for position := range domain.All() {
-		if !p.mayTake(r, from, p.search.inventory.Candidates[position]) {
+		if !p.mayTake(r, from, p.search.Inventory.Candidates[position]) {
 			domain.Remove(position)
 		}
 	}
@@ -294,7 +294,7 @@ func (p *pruner) next(r *requests.Request, position int) int {
 	chosen := len(c.members)
 	next := p.domain.At(chosen).Next(position)
 	if next < 0 {
-		return len(p.search.inventory.Candidates)
+		return len(p.search.Inventory.Candidates)
 	}
 	if !p.forced.At(chosen).IsEmpty() {
 		at := p.placeOf(r)
@@ -303,7 +303,7 @@ func (p *pruner) next(r *requests.Request, position int) int {
 				break
 			}
 			if p.eligible.At(at).Has(first) && !p.later.At(at).Has(first) {
-				return len(p.search.inventory.Candidates)
+				return len(p.search.Inventory.Candidates)
 			}
 		}
 	}
@@ -327,7 +327,7 @@ func (p *pruner) othersCannotFail(r *requests.Request, last *inventory.Candidate
 func (p *pruner) mayFail(last *inventory.Candidate) bool {
 	c := p.constraint
 	partial := bound.Partial{Chosen: p.chosen, Left: p.size - len(c.members)}
-	partial.Domain = bitset.New(len(p.search.inventory.Candidates))
+	partial.Domain = bitset.New(len(p.search.Inventory.Candidates))
 	if p.begun {
 		partial.Domain.SetTo(p.domain.At(len(c.members)))
 	} else {

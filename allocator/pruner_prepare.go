@@ -21,7 +21,7 @@ import (
 
 func (p *pruner) isPrepared() bool {
 	if p.bounds == nil && !p.useless {
-		p.useless = p.search.planner.unbounded || !p.prepare()
+		p.useless = p.search.Planner.Unbounded || !p.prepare()
 	}
 	return !p.useless
 }
@@ -68,12 +68,12 @@ func (p *pruner) prepare() bool {
 // mayRepeat reports whether a device may be in the set twice: one of which several requests may have a
 // part, for two of those covered. Sets of bits know nothing of that.
 func (p *pruner) mayRepeat() bool {
-	if len(p.covered) == 1 || !p.search.inventory.HasShared {
+	if len(p.covered) == 1 || !p.search.Inventory.HasShared {
 		return false
 	}
 	for i := range p.covered {
 		for position := range p.eligible.At(i).All() {
-			if p.later.At(i).Has(position) && p.search.inventory.Candidates[position].Shared {
+			if p.later.At(i).Has(position) && p.search.Inventory.Candidates[position].Shared {
 				return true
 			}
 		}
@@ -85,7 +85,7 @@ func (p *pruner) mayRepeat() bool {
 func (p *pruner) makeRoom() {
 	c := p.constraint
 	requests, levels := len(p.covered), p.size+1
-	sets := bitset.NewList(2+2*requests+2*levels, len(p.search.inventory.Candidates))
+	sets := bitset.NewList(2+2*requests+2*levels, len(p.search.Inventory.Candidates))
 	cut := func(count int) (part bitset.List) {
 		part, sets = sets.Cut(count)
 		return part
@@ -132,7 +132,7 @@ func (s *search) boundsOf(d *definition.Definition, shape definition.SetShape) *
 	if s.ctx.Err() != nil {
 		return nil
 	}
-	tables := s.tablesOf(d, shape)
+	tables := s.TablesOf(d, shape)
 	if tables == nil {
 		return nil
 	}
@@ -147,11 +147,11 @@ func (p *pruner) findEligibleFor(r *request, to bitset.Set) (volatile bool) {
 	if !r.AdminAccess() {
 		to.Drop(s.available.Allocated())
 	}
-	if to.IsWithin(s.inventory.Ordinary) {
+	if to.IsWithin(s.Inventory.Ordinary) {
 		return false
 	}
 	for position := range to.All() {
-		c := p.search.inventory.Candidates[position]
+		c := p.search.Inventory.Candidates[position]
 		if !s.available.IsUsable(&r.Request, c) {
 			to.Remove(position)
 		} else if c.Shared || len(c.Device.ConsumesCounters) > 0 || len(c.Device.Capacity) > 0 {
@@ -171,7 +171,7 @@ func (p *pruner) joinFree(to, eligible bitset.Set, r *request) {
 		return
 	}
 	for position := range eligible.All() {
-		if !p.search.available.InUse(p.constraint.claimIndex, &r.Request, p.search.inventory.Candidates[position]) {
+		if !p.search.available.InUse(p.constraint.claimIndex, &r.Request, p.search.Inventory.Candidates[position]) {
 			to.Add(position)
 		}
 	}

@@ -60,7 +60,7 @@ func (y reason) String() string {
 // overLimit says which requests for all devices want more than a claim can have, empty if no claim wants more. Claims
 // that ask for too many devices on any node are an error of the setup.
 func (y reason) overLimit() string {
-	limit := y.search.planner.maxResults
+	limit := y.search.Planner.MaxResults
 	for i, requests := range y.search.requests {
 		devices, wantAll := 0, []string(nil)
 		for _, all := range requests {
@@ -79,10 +79,10 @@ func (y reason) overLimit() string {
 
 // prefix names the claim if the pod has several.
 func (y reason) prefix(claim int) string {
-	if len(y.search.claims) == 1 {
+	if len(y.search.Claims) == 1 {
 		return ""
 	}
-	return fmt.Sprintf("claim %s, ", y.search.claims[claim].Name)
+	return fmt.Sprintf("claim %s, ", y.search.Claims[claim].Name)
 }
 
 // shortages is what all alternatives lack, empty if one of them lacks nothing.
@@ -130,7 +130,7 @@ func isRefused(r *request) bool {
 func (y reason) free(r *request) (free int, known bool) {
 	s := y.search
 	known = true
-	for _, c := range s.inventory.Candidates {
+	for _, c := range s.Inventory.Candidates {
 		switch {
 		case s.available.Allocated().Has(c.Position) && !r.AdminAccess():
 		case r.group.selectors.Verdict(c.Position) == selection.Unknown:
@@ -210,7 +210,7 @@ func (y reason) isFirst(c *celConstraint) bool {
 
 // hasCounters reports whether devices keep each other from being allocated.
 func (y reason) hasCounters() bool {
-	for _, c := range y.search.inventory.Candidates {
+	for _, c := range y.search.Inventory.Candidates {
 		if len(c.Device.ConsumesCounters) > 0 {
 			return true
 		}

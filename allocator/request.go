@@ -14,6 +14,7 @@ import (
 	"github.com/celset/celset/allocator/internal/capacity"
 	"github.com/celset/celset/allocator/internal/constraint"
 	"github.com/celset/celset/allocator/internal/inventory"
+	"github.com/celset/celset/allocator/internal/plan"
 	"github.com/celset/celset/allocator/internal/requests"
 	"github.com/celset/celset/allocator/internal/selection"
 	celcompat "github.com/celset/celset/cel/compat"
@@ -160,7 +161,7 @@ func (b setup) addClaim(claim *resourceapi.ResourceClaim) error {
 		}
 		least := a.least()
 		// Compared before it is added: the sum of untrusted counts may overflow.
-		if limit := b.search.planner.maxResults; least.Count > limit-devices && requests.AsksForMore(claim, limit) {
+		if limit := b.search.Planner.MaxResults; least.Count > limit-devices && requests.AsksForMore(claim, limit) {
 			return least.Errorf("adding %d devices exceeds the claim limit of %d, with %d already accounted for",
 				least.Count, limit, devices)
 		}
@@ -172,9 +173,9 @@ func (b setup) addClaim(claim *resourceapi.ResourceClaim) error {
 }
 
 func (b setup) newAlternatives(claim *resourceapi.ResourceClaim, order int) (alternatives, error) {
-	a := b.search.planner
+	a := b.search.Planner
 	api := &claim.Spec.Devices.Requests[order]
-	if err := requests.CheckFeatures(a.features, claim, api); err != nil {
+	if err := requests.CheckFeatures(a.Features, claim, api); err != nil {
 		return nil, err
 	}
 	all := make([]request, requests.Alternatives(api))
@@ -183,7 +184,7 @@ func (b setup) newAlternatives(claim *resourceapi.ResourceClaim, order int) (alt
 		r := &all[i]
 		r.alternative = i
 		r.Request = requests.New(claim, order, i)
-		if err := r.Prepare(a.features, a.classes); err != nil {
+		if err := r.Prepare(a.Features, a.Classes); err != nil {
 			return nil, err
 		}
 		r.group = b.groupOf(r)
@@ -204,7 +205,7 @@ func (b setup) groupOf(r *request) *group {
 		}
 	}
 	g := &group{first: r}
-	g.selectors.Init(&s.evaluator, &r.Request, len(s.inventory.Candidates), s.selectionRow(&r.Request))
+	g.selectors.Init(&s.evaluator, &r.Request, len(s.Inventory.Candidates), s.SelectionRow(&r.Request))
 	s.groups = append(s.groups, g)
 	return g
 }
@@ -220,8 +221,8 @@ func (b setup) determineCount(r *request) error {
 // some pool can't be seen as a whole, even if no device of it would be selected. Other
 // nodes have other pools.
 func (b setup) determineAll(r *request) error {
-	next, candidates := 0, b.search.inventory.Candidates
-	for _, p := range b.search.inventory.Pools {
+	next, candidates := 0, b.search.Inventory.Candidates
+	for _, p := range b.search.Inventory.Pools {
 		switch {
 		case p.Incomplete:
 			return r.Errorf("%w", answer.DoesNotFit(fmt.Sprintf("asks for all devices, but resource pool %s is currently being updated", p)))
@@ -245,7 +246,7 @@ func (b setup) determineAll(r *request) error {
 // isPartOfAll leaves out devices that would not have the requested capacity even
 // if nobody else used them.
 func (b setup) isPartOfAll(r *request, c *inventory.Candidate) (bool, error) {
-	features := b.search.planner.features
+	features := b.search.Planner.Features
 	selected, err := r.isSelected(c)
 	if err != nil || !selected || !features.ConsumableCapacity {
 		return selected, err
@@ -259,34 +260,34 @@ func (b setup) isPartOfAll(r *request, c *inventory.Candidate) (bool, error) {
 
 // addConstraints sets up the constraints of a claim for its requests.
 func (b setup) addConstraints(claim *resourceapi.ResourceClaim, all []alternatives) error {
-	a := b.search.planner
-	definitions, err := a.resolved(claim).definitions()
+	a := b.search.Planner
+	definitions, err := a.Resolved(claim).Definitions()
 	if err != nil {
 		return err
 	}
-	if a.acceptance != nil {
-		b.search.accepts = b.search.newAcceptance(a.acceptance, all)
-		b.search.tellsApart = b.search.tellsApart || a.acceptance.Accept != nil
+	if a.Acceptance != nil {
+		b.search.accepts = b.search.newAcceptance(a.Acceptance, all)
+		b.search.tellsApart = b.search.tellsApart || a.Acceptance.Accept != nil
 		cover(all, &resourceapi.DeviceConstraint{}, b.search.accepts)
 	}
 	for i := range claim.Spec.Devices.Constraints {
 		api := &claim.Spec.Devices.Constraints[i]
 		var c constraint.Constraint
-		if d := definitions.referred[i]; d != nil {
+		if d := definitions.Referred[i]; d != nil {
 			c = b.search.newCELConstraint(claim, d, api, all)
-		} else if c, err = constraint.New(claim, i, a.features.ListTypeAttributes, &b.search.evaluator); err != nil {
+		} else if c, err = constraint.New(claim, i, a.Features.ListTypeAttributes, &b.search.evaluator); err != nil {
 			return err
 		}
 		cover(all, api, c)
 	}
-	for _, d := range definitions.defaults {
+	for _, d := range definitions.Defaults {
 		cover(all, d.API, b.search.newCELConstraint(claim, d, d.API, all))
 	}
-	return b.addGoals(claim, definitions.preferences, all)
+	return b.addGoals(claim, definitions.Preferences, all)
 }
 
 // addGoals sets up the preferences that play a role in the search for a better set.
-func (b setup) addGoals(claim *resourceapi.ResourceClaim, preferences []preference, all []alternatives) error {
+func (b setup) addGoals(claim *resourceapi.ResourceClaim, preferences []plan.Preference, all []alternatives) error {
 	improves, index := b.search.improves, len(b.search.requests)-1
 	if improves == nil {
 		return nil
@@ -310,7 +311,7 @@ func (b setup) addGoals(claim *resourceapi.ResourceClaim, preferences []preferen
 	return err
 }
 
-func (b setup) newObjective(claim *resourceapi.ResourceClaim, p *preference, all []alternatives) (objective, error) {
+func (b setup) newObjective(claim *resourceapi.ResourceClaim, p *plan.Preference, all []alternatives) (objective, error) {
 	if p.Policy == nil {
 		c := b.search.newCELConstraint(claim, p.Definition, p.API, all)
 		c.goal = &goal{}

@@ -28,7 +28,7 @@ type RequestDevices struct {
 
 func (s *search) devicesFor(r *request) (RequestDevices, error) {
 	result := RequestDevices{Claim: r.Claim, Request: r.Name, Wanted: r.Count}
-	for _, c := range s.inventory.Candidates {
+	for _, c := range s.Inventory.Candidates {
 		if err := s.work.Cancelled(); err != nil {
 			return result, err
 		}

@@ -80,16 +80,16 @@ func (s *search) found() *solution {
 
 // results turns the solution into one allocation result a claim.
 func (s *search) results() ([]resourceapi.AllocationResult, error) {
-	results := make([]resourceapi.AllocationResult, len(s.claims))
-	for i, claim := range s.claims {
+	results := make([]resourceapi.AllocationResult, len(s.Claims))
+	for i, claim := range s.Claims {
 		choices := s.found().choicesOf(i)
-		selector, err := nodeSelector(s.node.Name, choices)
+		selector, err := nodeSelector(s.Node.Name, choices)
 		if err != nil {
 			return nil, fmt.Errorf("create NodeSelector for claim %s: %w", claim.Name, err)
 		}
 		results[i] = resourceapi.AllocationResult{
 			Devices: resourceapi.DeviceAllocationResult{
-				Results: deviceResults(choices, s.planner.features.DeviceBindingAndStatus),
+				Results: deviceResults(choices, s.Planner.Features.DeviceBindingAndStatus),
 				Config:  configuration(claim, s.found().chosen(s.requests, i)),
 			},
 			NodeSelector: selector,

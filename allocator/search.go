@@ -13,13 +13,14 @@ import (
 	"github.com/celset/celset/allocator/internal/budget"
 	"github.com/celset/celset/allocator/internal/constraint"
 	"github.com/celset/celset/allocator/internal/inventory"
+	"github.com/celset/celset/allocator/internal/plan"
 	"github.com/celset/celset/allocator/internal/selection"
 	"github.com/celset/celset/cel"
 )
 
 // search is the state of one Allocate call. One goroutine works with it.
 type search struct {
-	onNode
+	plan.OnNode
 	ctx    context.Context
 	logger klog.Logger
 	// traces: each step is logged.
@@ -86,27 +87,27 @@ const (
 
 // newSearch checks claims and requests in their order and sets up the state, for any solution, or for one that is
 // better than another.
-func newSearch(ctx context.Context, on onNode, improves *improvement) (*search, error) {
-	a := on.planner
+func newSearch(ctx context.Context, on plan.OnNode, improves *improvement) (*search, error) {
+	a := on.Planner
 	s := &search{
-		onNode:      on,
+		OnNode:      on,
 		improves:    improves,
 		ctx:         ctx,
 		logger:      klog.FromContext(ctx),
-		resultCount: make([]int, len(on.claims)),
-		work:        budget.Work{Ctx: ctx, Cost: cel.NewBudget(a.costBudget), StepLimit: a.stepBudget, Attempt: a.attempt},
-		available:   availability.New(a.features, on.node, a.state, on.allocated, len(on.inventory.Candidates)),
+		resultCount: make([]int, len(on.Claims)),
+		work:        budget.Work{Ctx: ctx, Cost: cel.NewBudget(a.CostBudget), StepLimit: a.StepBudget, Attempt: a.Attempt},
+		available:   availability.New(a.Features, on.Node, a.State, on.Allocated, len(on.Inventory.Candidates)),
 	}
 	if improves != nil {
-		s.work = budget.Work{Ctx: ctx, Cost: cel.NewBudget(improves.limits.Cost), StepLimit: improves.limits.Steps, Attempt: budget.PreferencesOf(a.attempt)}
+		s.work = budget.Work{Ctx: ctx, Cost: cel.NewBudget(improves.limits.Cost), StepLimit: improves.limits.Steps, Attempt: budget.PreferencesOf(a.Attempt)}
 	}
-	s.evaluator = selection.Evaluator{Context: ctx, Features: a.features, Node: on.node, Compiled: a.selectors, Work: &s.work}
-	if !a.unbounded {
-		s.evaluator.ReadSets = readSets{a}
+	s.evaluator = selection.Evaluator{Context: ctx, Features: a.Features, Node: on.Node, Compiled: a.Selectors, Work: &s.work}
+	if !a.Unbounded {
+		s.evaluator.ReadSets = a
 	}
 	s.traces = s.logger.V(7).Enabled()
 	s.symmetry.search, s.lookahead.search = s, s
-	for _, claim := range on.claims {
+	for _, claim := range on.Claims {
 		if err := (setup{s}).addClaim(claim); err != nil {
 			return nil, err
 		}
@@ -166,9 +167,9 @@ func (s *search) nextRequest(claim, request int) (outcome, error) {
 	switch {
 	case s.isNotBetter():
 		return none, nil
-	case claim == len(s.claims) && s.yield != nil && s.yield(&s.solution):
+	case claim == len(s.Claims) && s.yield != nil && s.yield(&s.solution):
 		return none, nil
-	case claim == len(s.claims):
+	case claim == len(s.Claims):
 		return found, nil
 	case request == len(s.requests[claim]):
 		result, err := s.nextRequest(claim+1, 0)
@@ -240,7 +241,7 @@ func (s *search) nextDevice(p place, r *request) (outcome, error) {
 		return none, nil
 	case p.device == r.Count:
 		return s.nextRequest(p.claim, p.request+1)
-	case r.Count-p.device > s.planner.maxResults-s.resultCount[p.claim]:
+	case r.Count-p.device > s.Planner.MaxResults-s.resultCount[p.claim]:
 		return tooMany, nil
 	}
 	if p.device > 0 {
@@ -274,12 +275,12 @@ func (s *search) takeNextOfAll(p place, r *request) (outcome, error) {
 // takeAny tries the devices from p.from on, one of each symmetry class.
 func (s *search) takeAny(p place, r *request) (outcome, error) {
 	var failed failedClasses
-	for position := r.next(p.from); position < len(s.inventory.Candidates); position = r.next(position + 1) {
+	for position := r.next(p.from); position < len(s.Inventory.Candidates); position = r.next(position + 1) {
 		if failed.has(position) {
 			s.symmetry.passedOver++
 			continue
 		}
-		c := s.inventory.Candidates[position]
+		c := s.Inventory.Candidates[position]
 		eligible, err := s.isEligible(p.claim, r, c)
 		if err != nil {
 			return none, err
@@ -407,7 +408,7 @@ func (s *search) withinLimit(requests []alternatives) bool {
 		for _, r := range all {
 			most = max(most, r.Count)
 		}
-		if most > s.planner.maxResults-devices {
+		if most > s.Planner.MaxResults-devices {
 			return false
 		}
 		devices += most

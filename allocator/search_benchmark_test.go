@@ -57,12 +57,12 @@ func BenchmarkSearch(b *testing.B) {
 			free := s.All() &^ occupancy.InUse
 			b.Run("scenario="+s.Name+"/layout="+occupancy.Name+"/search=celset", func(b *testing.B) {
 				a, node, claims := warmAllocator(b, s, occupancy.InUse)
-				inventory, err := a.planner.inventoryOf(node)
+				inventory, err := a.planner.InventoryOf(node)
 				require.NoError(b, err)
 				var steps int64
 				var spent time.Duration
 				for b.Loop() {
-					search, err := newSearch(b.Context(), a.planner.planFor(claims).with(node, inventory, a.planner.state.Of(inventory.Candidates)), nil)
+					search, err := newSearch(b.Context(), a.planner.PlanFor(claims).With(node, inventory, a.planner.State.Of(inventory.Candidates)), nil)
 					if err != nil {
 						b.Fatal(err)
 					}

@@ -30,7 +30,7 @@ func judged(t testing.TB, s *search) (passes []bool, evaluated int) {
 	r := s.requests[0][0][0]
 	evaluations := 0
 	s.evaluator.Context = watched{t.Context(), func() { evaluations++ }}
-	for _, c := range s.inventory.Candidates {
+	for _, c := range s.Inventory.Candidates {
 		watched, evaluatedBefore := evaluations, s.evaluator.Evaluated
 		pass, err := r.isSelected(c)
 		require.NoError(t, err)
@@ -115,7 +115,7 @@ func TestSelectorsAsIfEvaluated(t *testing.T) {
 		each := all.with(WithExhaustiveSearch()).search(t).requests[0][0][0]
 		s := all.search(t)
 		r := s.requests[0][0][0]
-		for _, c := range rapid.Permutation(s.inventory.Candidates).Draw(rt, "order") {
+		for _, c := range rapid.Permutation(s.Inventory.Candidates).Draw(rt, "order") {
 			want, wantErr := each.isSelected(c)
 			before := s.evaluator.Evaluated
 			got, err := r.isSelected(c)

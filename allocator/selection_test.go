@@ -21,9 +21,9 @@ func TestSelectionIsRemembered(t *testing.T) {
 	s := scenario{slices: []*sliceBuilder{slice("1", ring(2)...)}, claims: []*claimBuilder{claim("c").want("a", 1, index+" == 0").want("b", 1).want("c", 2, index+" == 0")}}.search(t)
 	a, b := s.requests[0][0][0], s.requests[0][1][0]
 	for range 2 {
-		first, err := a.isSelected(s.inventory.Candidates[0])
+		first, err := a.isSelected(s.Inventory.Candidates[0])
 		require.NoError(t, err)
-		second, err := a.isSelected(s.inventory.Candidates[1])
+		second, err := a.isSelected(s.Inventory.Candidates[1])
 		require.NoError(t, err)
 		require.Equal(t, []bool{true, false}, []bool{first, second})
 	}
@@ -44,7 +44,7 @@ func TestInterruptedSelector(t *testing.T) {
 	for _, want := range []error{nil, cause} {
 		ctx := cancelledWhenWatched(t, want)
 		s.ctx, s.evaluator.Context, s.work.Ctx = ctx, ctx, ctx
-		_, err := s.requests[0][0][0].isSelected(s.inventory.Candidates[0])
+		_, err := s.requests[0][0][0].isSelected(s.Inventory.Candidates[0])
 		require.ErrorContains(t, err, "operation interrupted")
 		require.ErrorIs(t, err, context.Canceled)
 		require.ErrorIs(t, err, context.Cause(ctx))
@@ -55,8 +55,8 @@ func TestInterruptedSelector(t *testing.T) {
 func (s scenario) rowOf(t testing.TB, cache *Cache, selectors *dracel.Cache) *search {
 	t.Helper()
 	a := s.with(WithCache(cache)).allocator(t)
-	a.planner.selectors = selectors
-	on, err := a.planner.planFor(s.apiClaims()).on(s.onNode())
+	a.planner.Selectors = selectors
+	on, err := a.planner.PlanFor(s.apiClaims()).On(s.onNode())
 	require.NoError(t, err)
 	result, err := newSearch(t.Context(), on, nil)
 	require.NoError(t, err)
@@ -64,7 +64,7 @@ func (s scenario) rowOf(t testing.TB, cache *Cache, selectors *dracel.Cache) *se
 }
 
 // rememberedBy returns where the verdicts on the devices for the first request are remembered.
-func rememberedBy(s *search) *selection.Row { return s.selectionRow(&s.groups[0].first.Request) }
+func rememberedBy(s *search) *selection.Row { return s.SelectionRow(&s.groups[0].first.Request) }
 
 // Nodes of one hardware type share what selectors say, for the same selectors only.
 func TestSelectionsAreShared(t *testing.T) {
@@ -140,7 +140,7 @@ func TestReasonsDontDependOnOthers(t *testing.T) {
 		s.inUse = inUse
 		ask := func(c *Cache) string {
 			a := s.with(WithCache(c), WithReasons()).allocator(t)
-			a.planner.selectors = selectors
+			a.planner.Selectors = selectors
 			results, err := a.Allocate(t.Context(), s.onNode(), s.apiClaims())
 			require.Nil(t, results)
 			return fmt.Sprint(err)
@@ -156,7 +156,7 @@ func TestReasonsDontDependOnOthers(t *testing.T) {
 	for _, inUse := range [][]string{nil, {"mla-1", "mla-3", "mla-5"}} {
 		s.inUse = inUse
 		a := s.with(WithCache(cache), WithReasons()).allocator(t)
-		a.planner.selectors = selectors
+		a.planner.Selectors = selectors
 		_, err := a.Allocate(t.Context(), s.onNode(), s.apiClaims())
 		want := s.with(WithReasons()).allocator(t)
 		_, alone := want.Allocate(t.Context(), s.onNode(), s.apiClaims())
@@ -172,13 +172,13 @@ func TestDerivedAttributesAreRemembered(t *testing.T) {
 		claims: []*claimBuilder{claim("c").want("x", 1).derive(color, index).want("y", 1).derive(driver+"/other", index)},
 	}.search(t)
 	x, y := s.requests[0][0][0], s.requests[0][1][0]
-	first, err := s.evaluator.Attribute(&x.Request, s.inventory.Candidates[1], color)
+	first, err := s.evaluator.Attribute(&x.Request, s.Inventory.Candidates[1], color)
 	require.NoError(t, err)
 	require.Equal(t, int64(1), *first.IntValue)
-	again, err := s.evaluator.Attribute(&y.Request, s.inventory.Candidates[1], driver+"/other")
+	again, err := s.evaluator.Attribute(&y.Request, s.Inventory.Candidates[1], driver+"/other")
 	require.NoError(t, err)
 	require.Same(t, first, again)
-	other, err := s.evaluator.Attribute(&x.Request, s.inventory.Candidates[0], color)
+	other, err := s.evaluator.Attribute(&x.Request, s.Inventory.Candidates[0], color)
 	require.NoError(t, err)
 	require.Equal(t, int64(0), *other.IntValue)
 }
@@ -187,7 +187,7 @@ func TestInterruptedDerivedAttribute(t *testing.T) {
 	s := scenario{slices: []*sliceBuilder{slice("1", ring(1)...)}, claims: []*claimBuilder{claim("c").want("x", 1).derive(color, slow)}}.search(t)
 	ctx := cancelledWhenWatched(t, errors.New("moved"))
 	s.evaluator.Context, s.work.Ctx = ctx, ctx
-	_, err := s.evaluator.Attribute(&s.requests[0][0][0].Request, s.inventory.Candidates[0], color)
+	_, err := s.evaluator.Attribute(&s.requests[0][0][0].Request, s.Inventory.Candidates[0], color)
 	require.ErrorContains(t, err, "operation interrupted")
 	require.ErrorIs(t, err, context.Canceled)
 	require.ErrorIs(t, err, context.Cause(ctx))

@@ -52,14 +52,14 @@ func requireUntouched(t require.TestingT, s *search) {
 	for _, count := range s.resultCount {
 		require.Zero(t, count)
 	}
-	for _, c := range s.inventory.Candidates {
+	for _, c := range s.Inventory.Candidates {
 		require.False(t, s.available.Taken().Has(c.Position), "device %s", c.ID)
 		require.Empty(t, s.available.Shares(c), "device %s", c.ID)
 	}
-	for _, p := range s.inventory.Pools {
+	for _, p := range s.Inventory.Pools {
 		requireLeft(t, p, counter.New(p, isAllocated(s)), s.available.CountersOf(p))
 		untouched, groups := counter.NewGroups(p, isAllocated(s)), s.available.GroupsOf(p)
-		for _, c := range s.inventory.Candidates {
+		for _, c := range s.Inventory.Candidates {
 			if c.Pool != p || len(c.Device.ConsumesCounters) == 0 {
 				continue
 			}
@@ -100,7 +100,7 @@ func requireEmpty(t require.TestingT, c constraint.Constraint) {
 // more, and that no device is given away twice.
 func requireConsistent(t require.TestingT, s *search) {
 	byRequest := map[*request]int{}
-	byDevice := make([][]choice, len(s.inventory.Candidates))
+	byDevice := make([][]choice, len(s.Inventory.Candidates))
 	shares := sets.New[types.UID]()
 	for _, c := range s.solution.choices {
 		byDevice[c.Position] = append(byDevice[c.Position], c)
@@ -113,7 +113,7 @@ func requireConsistent(t require.TestingT, s *search) {
 		}
 	}
 	for position, choices := range byDevice {
-		requireNotOverbooked(t, s, s.inventory.Candidates[position], choices)
+		requireNotOverbooked(t, s, s.Inventory.Candidates[position], choices)
 	}
 	require.Len(t, s.solution.decisions, len(slices.Concat(s.requests...)))
 	for _, r := range s.solution.decisions {
@@ -130,7 +130,7 @@ func requireConsistent(t require.TestingT, s *search) {
 func requireNotOverbooked(t require.TestingT, s *search, c *inventory.Candidate, choices []choice) {
 	byClaim, requests := sets.New[int](), sets.New[*request]()
 	consumed := capacity.Amounts{}
-	for name, amount := range s.planner.state.AggregatedCapacity[c.ID] {
+	for name, amount := range s.Planner.State.AggregatedCapacity[c.ID] {
 		consumed[name] = amount.DeepCopy()
 	}
 	for _, chosen := range choices {
@@ -162,10 +162,10 @@ func requireNotOverbooked(t require.TestingT, s *search, c *inventory.Candidate,
 // requireCounters demands that counters were charged for the choices, once for a
 // shared device and not for admin access, and suffice if anything was taken of the pool.
 func requireCounters(t require.TestingT, s *search, byDevice [][]choice) {
-	for _, p := range s.inventory.Pools {
+	for _, p := range s.Inventory.Pools {
 		charged, groups := counter.New(p, isAllocated(s)), counter.NewGroups(p, isAllocated(s))
 		for position, choices := range byDevice {
-			c := s.inventory.Candidates[position]
+			c := s.Inventory.Candidates[position]
 			if c.Pool != p || len(c.Device.ConsumesCounters) == 0 {
 				continue
 			}
@@ -177,7 +177,7 @@ func requireCounters(t require.TestingT, s *search, byDevice [][]choice) {
 			}
 			if c.Shared {
 				times = min(times, 1)
-				if s.planner.state.IsShared(c.ID) {
+				if s.Planner.State.IsShared(c.ID) {
 					times = 0
 				}
 			}
@@ -192,7 +192,7 @@ func requireCounters(t require.TestingT, s *search, byDevice [][]choice) {
 
 func isAllocated(s *search) func(*resourceapi.ResourceSlice, *resourceapi.Device) bool {
 	return func(slice *resourceapi.ResourceSlice, d *resourceapi.Device) bool {
-		return s.planner.state.IsAllocated(structured.MakeDeviceID(slice.Spec.Driver, slice.Spec.Pool.Name, d.Name))
+		return s.Planner.State.IsAllocated(structured.MakeDeviceID(slice.Spec.Driver, slice.Spec.Pool.Name, d.Name))
 	}
 }
 
@@ -211,7 +211,7 @@ func requireLeft(t require.TestingT, p *inventory.Pool, want, got *counter.Count
 func (s scenario) searchIfValid(t testing.TB) *search {
 	t.Helper()
 	a := s.allocator(t)
-	on, err := a.planner.planFor(s.apiClaims()).on(s.onNode())
+	on, err := a.planner.PlanFor(s.apiClaims()).On(s.onNode())
 	if err != nil {
 		return nil
 	}
@@ -299,12 +299,12 @@ func TestPrunerIsAStack(t *testing.T) {
 				return
 			}
 			for range rapid.IntRange(1, 2).Draw(rt, "tries") {
-				position := rapid.IntRange(from, len(s.inventory.Candidates)).Draw(rt, "position")
+				position := rapid.IntRange(from, len(s.Inventory.Candidates)).Draw(rt, "position")
 				position = r.next(position)
-				if position >= len(s.inventory.Candidates) {
+				if position >= len(s.Inventory.Candidates) {
 					continue
 				}
-				device := s.inventory.Candidates[position]
+				device := s.Inventory.Candidates[position]
 				if s.available.InUse(0, &r.Request, device) || slices.Contains(c.members, device) {
 					continue
 				}
@@ -368,12 +368,12 @@ func TestNextStopsAtRequiredDevices(t *testing.T) {
 	require.Equal(t, bitset.Set{1 << 1}, c.pruner.forced.At(0))
 	require.Equal(t, []int{0, 1, 8, 8}, []int{x.next(0), x.next(1), x.next(2), x.next(8)}, "1 is for x only")
 
-	added, err := c.Add(&x.Request, s.inventory.Candidates[1])
+	added, err := c.Add(&x.Request, s.Inventory.Candidates[1])
 	require.NoError(t, err)
 	require.True(t, added)
 	require.True(t, c.pruner.forced.At(1).IsEmpty(), "it is there")
 	require.Equal(t, []int{2, 2, 3, 4}, []int{x.next(0), x.next(2), x.next(3), x.next(4)})
-	c.Remove(s.inventory.Candidates[1])
+	c.Remove(s.Inventory.Candidates[1])
 	require.Equal(t, bitset.Set{1 << 1}, c.pruner.forced.At(0))
 	x.undecide(len(x.decides))
 

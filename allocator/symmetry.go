@@ -54,7 +54,7 @@ func (y *symmetry) classOf() []int {
 // mayPassOver reports whether devices may be passed over for a request.
 func (y *symmetry) mayPassOver(p place) bool {
 	s := y.search
-	if s.planner.unbounded || s.tellsApart {
+	if s.Planner.Unbounded || s.tellsApart {
 		return false
 	}
 	for claim := p.claim; claim < len(s.requests); claim++ {
@@ -95,18 +95,18 @@ func (f *failedClasses) add(y *symmetry, p place, position int) {
 		if f.useless {
 			return
 		}
-		f.classOf, f.failed = y.classOf(), bitset.New(len(y.search.inventory.Candidates))
+		f.classOf, f.failed = y.classOf(), bitset.New(len(y.search.Inventory.Candidates))
 	}
 	f.failed.Add(f.classOf[position])
 }
 
 func (y *symmetry) find() []int {
 	// Selectors were evaluated already.
-	s, read := y.search, y.search.readByConstraints(y.search.improves != nil)
-	if s.inventory.Plain.Count() < 2 || !inventory.AreUsable(s.inventory.Pools) {
+	s, read := y.search, y.search.ReadByConstraints(y.search.improves != nil)
+	if s.Inventory.Plain.Count() < 2 || !inventory.AreUsable(s.Inventory.Pools) {
 		return nil
 	}
-	seen := s.symmetryKinds(read, func() []int { return y.byContent(read) })
+	seen := s.SymmetryKinds(read, func() []int { return y.byContent(read) })
 	if seen == nil {
 		return nil
 	}
@@ -115,9 +115,9 @@ func (y *symmetry) find() []int {
 			s.lookahead.look(g.first)
 		}
 	}
-	return numbered(len(s.inventory.Candidates), func(i int) string {
-		c := s.inventory.Candidates[i]
-		if !s.inventory.Plain.Has(i) {
+	return numbered(len(s.Inventory.Candidates), func(i int) string {
+		c := s.Inventory.Candidates[i]
+		if !s.Inventory.Plain.Has(i) {
 			return fmt.Sprint("unknown ", i)
 		}
 		key := fmt.Sprint(seen[i], c.Pool.ID, s.available.Allocated().Has(i))
@@ -155,7 +155,7 @@ func numbered(n int, key func(int) string) []int {
 // byContent numbers the devices by driver, capacities and the attributes that are
 // read. nil if no two are equal.
 func (y *symmetry) byContent(read view.ReadSet) []int {
-	candidates, readers := y.search.inventory.Candidates, map[string]func(resourceapi.QualifiedName) bool{}
+	candidates, readers := y.search.Inventory.Candidates, map[string]func(resourceapi.QualifiedName) bool{}
 	return numbered(len(candidates), func(i int) string {
 		c := candidates[i]
 		seen := resourceapi.Device{Attributes: c.Device.Attributes}

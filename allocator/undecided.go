@@ -11,11 +11,11 @@ import (
 )
 
 func (c *celConstraint) costError(err error) error {
-	return c.budgetError(budget.Limit{Unit: budget.Cost, Value: c.search.planner.costBudget}, err)
+	return c.budgetError(budget.Limit{Unit: budget.Cost, Value: c.search.Planner.CostBudget}, err)
 }
 
 func (c *celConstraint) budgetError(of budget.Limit, err error) *budget.Error {
-	result := budget.NewError(of, c.claim, c.search.node.Name, err)
+	result := budget.NewError(of, c.claim, c.search.Node.Name, err)
 	result.Constraint = c.Name
 	result.SetsLeft, result.Sets = budget.Undecided(c.combinations())
 	return result
@@ -73,7 +73,7 @@ func (c *celConstraint) isCovered(r *request) bool {
 
 // combination counts the devices for a request that has the members.
 func (s *search) combination(r *request, members []*inventory.Candidate) budget.Combination {
-	candidates := s.inventory.Candidates
+	candidates := s.Inventory.Candidates
 	if r.WantsAll() {
 		candidates = r.all
 	}

@@ -1,7 +1,7 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package allocator
+package plan
 
 import (
 	v1 "k8s.io/api/core/v1"
@@ -13,15 +13,15 @@ import (
 // Refusals tells on which nodes claims are known not to fit, without asking anything that is
 // not known: for a scheduler that does not want to visit them. It is for one goroutine.
 type Refusals struct {
-	plan *plan
+	plan *Plan
 	// pools are the devices in use, once many nodes are asked about.
 	pools *availability.Pools
 }
 
-// refusalsOf returns nil if nothing is ever known of such claims: one of them has no CEL constraint, or their answers are not
+// RefusalsOf returns nil if nothing is ever known of such claims: one of them has no CEL constraint, or their answers are not
 // kept.
-func (a *planner) refusalsOf(claims []*resourceapi.ResourceClaim) *Refusals {
-	p := a.planFor(claims)
+func (a *Planner) RefusalsOf(claims []*resourceapi.ResourceClaim) *Refusals {
+	p := a.PlanFor(claims)
 	if _, ok := p.content(); !ok {
 		return nil
 	}
@@ -29,22 +29,22 @@ func (a *planner) refusalsOf(claims []*resourceapi.ResourceClaim) *Refusals {
 }
 
 // ForMany prepares for questions about most nodes of a cluster: each takes less then.
-func (r *Refusals) ForMany() { r.pools = r.plan.planner.state.Pools() }
+func (r *Refusals) ForMany() { r.pools = r.plan.Planner.State.Pools() }
 
-// Has reports whether it is known that the claims don't fit on a node. Then [Allocator.Allocate]
+// Has reports whether it is known that the claims don't fit on a node. Then an allocator
 // says so, and why, for as long as that is remembered.
 func (r *Refusals) Has(node *v1.Node) bool {
-	a := r.plan.planner
-	has, err := a.inventoryOf(node)
+	a := r.plan.Planner
+	has, err := a.InventoryOf(node)
 	if err != nil {
 		return false
 	}
-	n := onNode{plan: r.plan, node: node, inventory: has}
+	n := OnNode{Plan: r.plan, Node: node, Inventory: has}
 	if r.pools != nil {
-		n.allocated = r.pools.Of(has)
+		n.Allocated = r.pools.Of(has)
 	} else {
-		n.allocated = a.state.Of(has.Candidates)
+		n.Allocated = a.State.Of(has.Candidates)
 	}
 	key, ok := n.answerKey()
-	return ok && knownRefusal(a.cache.answers.Has(key)) != nil
+	return ok && KnownRefusal(a.Cache.answers.Has(key)) != nil
 }

@@ -1,7 +1,7 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package allocator
+package plan
 
 import (
 	"slices"
@@ -26,23 +26,23 @@ const (
 
 // shapes has the sets of shapes on nodes of which nothing is in use.
 type shapes struct {
-	planner *planner
+	planner *Planner
 	// idle is the planner for them, made when it is needed.
-	idle func() *planner
+	idle func() *Planner
 	// claims has a claim for each shape, so that it is the same object each time.
 	claims sync.Map // Shape -> *resourceapi.ResourceClaim
 }
 
-func newShapes(a *planner) *shapes {
-	return &shapes{planner: a, idle: sync.OnceValue(func() *planner { return newIdle(a) })}
+func newShapes(a *Planner) *shapes {
+	return &shapes{planner: a, idle: sync.OnceValue(func() *Planner { return newIdle(a) })}
 }
 
 // newIdle returns the planner for a cluster in which nothing is in use and nobody prefers anything.
-func newIdle(a *planner) *planner {
-	idle := a.in(availability.NewState(availability.Nothing()))
-	idle.resolvedClaims = &resolvedClaims{}
-	idle.preferences, idle.reasons, idle.unbounded = false, false, false
-	idle.costBudget, idle.stepBudget, idle.attempt = shapeCost, shapeSteps, budget.PreferencesOf(a.attempt)
+func newIdle(a *Planner) *Planner {
+	idle := a.In(availability.NewState(availability.Nothing()))
+	idle.ResolvedClaims = &resolvedClaims{}
+	idle.Preferences, idle.Reasons, idle.Unbounded = false, false, false
+	idle.CostBudget, idle.StepBudget, idle.Attempt = shapeCost, shapeSteps, budget.PreferencesOf(a.Attempt)
 	return idle
 }
 
@@ -59,12 +59,12 @@ func (h *shapes) claimFor(of shape.Shape) *resourceapi.ResourceClaim {
 // that were asked for, whatever their classes are, since other classes may have the same devices;
 // and for constraints of its own classes for which nobody has asked yet the usual counts.
 func (h *shapes) of(classes sets.Set[string]) []shape.Shape {
-	all := slices.Clone(h.planner.asked[:min(len(h.planner.asked), shape.Max)])
+	all := slices.Clone(h.planner.Asked[:min(len(h.planner.Asked), shape.Max)])
 	for _, count := range shape.UsualCounts {
 		for _, class := range sets.List(classes) {
 			for _, constraint := range h.definedBy(class) {
 				isOf := func(s shape.Shape) bool { return s.Class == class && s.Constraint == constraint }
-				if len(all) < shape.Max && !slices.ContainsFunc(h.planner.asked, isOf) {
+				if len(all) < shape.Max && !slices.ContainsFunc(h.planner.Asked, isOf) {
 					all = append(all, shape.Shape{class, constraint, count})
 				}
 			}
@@ -75,7 +75,7 @@ func (h *shapes) of(classes sets.Set[string]) []shape.Shape {
 
 // definedBy are the names of the constraints that a class defines.
 func (h *shapes) definedBy(className string) []string {
-	class, err := h.planner.classes.Get(className)
+	class, err := h.planner.Classes.Get(className)
 	if err != nil {
 		return nil
 	}
@@ -88,14 +88,14 @@ func (h *shapes) definedBy(className string) []string {
 	return names
 }
 
-// idlePlan returns the plan for a claim for the shape, in a cluster in which nothing is in use.
-func (a *planner) idlePlan(of shape.Shape) *plan {
-	return a.shapes.idle().planFor([]*resourceapi.ResourceClaim{a.shapes.claimFor(of)})
+// IdlePlan returns the plan for a claim for the shape, in a cluster in which nothing is in use.
+func (a *Planner) IdlePlan(of shape.Shape) *Plan {
+	return a.shapes.idle().PlanFor([]*resourceapi.ResourceClaim{a.shapes.claimFor(of)})
 }
 
-// idlePlanIn returns the plan for a claim for the shape beside what is in use in the state.
-func (a *planner) idlePlanIn(state *availability.State, of shape.Shape) *plan {
+// IdlePlanIn returns the plan for a claim for the shape beside what is in use in the state.
+func (a *Planner) IdlePlanIn(state *availability.State, of shape.Shape) *Plan {
 	idle := newIdle(a)
-	idle.state = state
-	return idle.planFor([]*resourceapi.ResourceClaim{a.shapes.claimFor(of)})
+	idle.State = state
+	return idle.PlanFor([]*resourceapi.ResourceClaim{a.shapes.claimFor(of)})
 }

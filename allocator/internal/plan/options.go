@@ -1,7 +1,7 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package allocator
+package plan
 
 import (
 	"sync"
@@ -16,66 +16,66 @@ import (
 	"github.com/celset/celset/cel/device"
 )
 
-// options are the settings of an [Allocator].
-type options struct {
-	definitionOptions
-	limits
-	sources
+// Options are the settings of an allocator.
+type Options struct {
+	DefinitionOptions
+	Limits
+	Sources
 	// reasons: the answer "does not fit" is an error that says why.
-	reasons bool
-	// unbounded searches without the bounds: tests compare.
-	unbounded bool
-	// acceptance is a condition on complete sets, nil if there is none.
-	acceptance *Acceptance
+	Reasons bool
+	// Unbounded searches without the bounds: tests compare.
+	Unbounded bool
+	// Acceptance is a condition on complete sets, nil if there is none.
+	Acceptance *Acceptance
 }
 
 // definitionOptions are about the constraints and preferences of claims and classes.
-type definitionOptions struct {
-	celConstraints bool
-	defaults       bool
-	preferences    bool
-	// preference is the policy for requests that no preference is about, "" for none. asked has the shapes that others ask
+type DefinitionOptions struct {
+	CELConstraints bool
+	Defaults       bool
+	Preferences    bool
+	// Preference is the policy for requests that no preference is about, "" for none. asked has the shapes that others ask
 	// for, as far as the policy is told.
-	preference v1alpha1.PreferencePolicy
-	asked      []shape.Shape
+	Preference v1alpha1.PreferencePolicy
+	Asked      []shape.Shape
 }
 
 // limits bound one call.
-type limits struct {
-	costBudget uint64
-	stepBudget int64
-	// preferenceCost and preferenceSteps are for all preferences of a call.
-	preferenceCost  uint64
-	preferenceSteps int64
-	// attempt is the budget of all calls of an attempt together, nil if there is none.
-	attempt *budget.Attempt
-	// maxResults is the number of devices that a claim may get.
-	maxResults int
+type Limits struct {
+	CostBudget uint64
+	StepBudget int64
+	// PreferenceCost and PreferenceSteps are for all preferences of a call.
+	PreferenceCost  uint64
+	PreferenceSteps int64
+	// Attempt is the budget of all calls of an attempt together, nil if there is none.
+	Attempt *budget.Attempt
+	// MaxResults is the number of devices that a claim may get.
+	MaxResults int
 }
 
 // sources have what was found out before.
-type sources struct {
-	environment *device.Environment
-	prepared    definition.Prepared
-	cache       *Cache
-	// sharesCache: the cache is shared with other allocators.
-	sharesCache bool
+type Sources struct {
+	Environment *device.Environment
+	Prepared    definition.Prepared
+	Cache       *Cache
+	// SharesCache: the cache is shared with other allocators.
+	SharesCache bool
 }
 
-func defaultOptions() options {
-	result := options{
-		definitionOptions: definitionOptions{celConstraints: true, defaults: true, preferences: true},
-		limits:            limits{maxResults: resourceapi.AllocationResultsMaxSize},
+func DefaultOptions() Options {
+	result := Options{
+		DefinitionOptions: DefinitionOptions{CELConstraints: true, Defaults: true, Preferences: true},
+		Limits:            Limits{MaxResults: resourceapi.AllocationResultsMaxSize},
 	}
-	result.setBudget(budget.Default())
+	result.SetBudget(budget.Default())
 	return result
 }
 
-// setBudget gives one call the part of the budget that is for one node.
-func (l *limits) setBudget(of budget.Budget) {
+// SetBudget gives one call the part of the budget that is for one node.
+func (l *Limits) SetBudget(of budget.Budget) {
 	node, preferences := budget.OnNode(of), budget.PreferencesOnNode(of)
-	l.costBudget, l.stepBudget = node.Cost, node.Steps
-	l.preferenceCost, l.preferenceSteps = preferences.Cost, preferences.Steps
+	l.CostBudget, l.StepBudget = node.Cost, node.Steps
+	l.PreferenceCost, l.PreferenceSteps = preferences.Cost, preferences.Steps
 }
 
 var sharedEnvironment = sync.OnceValues(func() (*device.Environment, error) {

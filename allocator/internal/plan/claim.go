@@ -1,7 +1,7 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package allocator
+package plan
 
 import (
 	"sync"
@@ -27,23 +27,23 @@ type resolvedClaim struct {
 // resolvedClaims are remembered by pointer: the claims of a pod are the same objects for every
 // node, and decoding and resolving them costs more than many a search.
 type resolvedClaims struct {
-	byClaim sync.Map // *resourceapi.ResourceClaim -> *resolvedClaim
-	// byContent has those that were made for one node, which are as many as there are nodes, and
+	ByClaim sync.Map // *resourceapi.ResourceClaim -> *resolvedClaim
+	// ByContent has those that were made for one node, which are as many as there are nodes, and
 	// differ only in what a node has without a claim.
-	byContent sync.Map // fingerprint.Sum -> *resolvedClaim
+	ByContent sync.Map // fingerprint.Sum -> *resolvedClaim
 }
 
-// resolved is nil for a claim without CEL constraints and preferences: those made for one node would
+// Resolved is nil for a claim without CEL constraints and preferences: those made for one node would
 // pile up.
-func (a *planner) resolved(claim *resourceapi.ResourceClaim) *resolvedClaim {
-	if known, ok := a.resolvedClaims.byClaim.Load(claim); ok {
+func (a *Planner) Resolved(claim *resourceapi.ResourceClaim) *resolvedClaim {
+	if known, ok := a.ResolvedClaims.ByClaim.Load(claim); ok {
 		return known.(*resolvedClaim)
 	}
 	isTemporary := claim.Annotations[resourceapi.ExtendedResourceClaimAnnotation] == "true"
-	if !a.celConstraints || !v1alpha1.HasConstraints(claim, a.hasDefaults) && !a.hasPreference(claim) {
+	if !a.CELConstraints || !v1alpha1.HasConstraints(claim, a.hasDefaults) && !a.hasPreference(claim) {
 		if !isTemporary && len(claim.Spec.Devices.Config) > 0 {
 			// Large configurations are looked through once, not for each node.
-			a.resolvedClaims.byClaim.Store(claim, (*resolvedClaim)(nil))
+			a.ResolvedClaims.ByClaim.Store(claim, (*resolvedClaim)(nil))
 		}
 		return nil
 	}
@@ -52,12 +52,12 @@ func (a *planner) resolved(claim *resourceapi.ResourceClaim) *resolvedClaim {
 		if !ok {
 			return a.newResolved(claim)
 		}
-		return a.resolvedAt(&a.resolvedClaims.byContent, content, claim)
+		return a.resolvedAt(&a.ResolvedClaims.ByContent, content, claim)
 	}
-	return a.resolvedAt(&a.resolvedClaims.byClaim, claim, claim)
+	return a.resolvedAt(&a.ResolvedClaims.ByClaim, claim, claim)
 }
 
-func (a *planner) resolvedAt(known *sync.Map, key any, claim *resourceapi.ResourceClaim) *resolvedClaim {
+func (a *Planner) resolvedAt(known *sync.Map, key any, claim *resourceapi.ResourceClaim) *resolvedClaim {
 	if resolved, ok := known.Load(key); ok {
 		return resolved.(*resolvedClaim)
 	}
@@ -65,10 +65,10 @@ func (a *planner) resolvedAt(known *sync.Map, key any, claim *resourceapi.Resour
 	return resolved.(*resolvedClaim)
 }
 
-func (a *planner) newResolved(claim *resourceapi.ResourceClaim) *resolvedClaim {
+func (a *Planner) newResolved(claim *resourceapi.ResourceClaim) *resolvedClaim {
 	r := &resolvedClaim{constraints: sync.OnceValues(func() (*definitions, error) { return resolveDefinitions(a, claim) })}
 	r.content = sync.OnceValues(func() (fingerprint.Sum, bool) {
-		content, ok := definition.ContentOfClaim(a.prepared, a.classes, claim)
+		content, ok := definition.ContentOfClaim(a.Prepared, a.Classes, claim)
 		if !ok {
 			return fingerprint.Sum{}, false
 		}
@@ -79,15 +79,15 @@ func (a *planner) newResolved(claim *resourceapi.ResourceClaim) *resolvedClaim {
 
 // withPreferences adds to the content of a claim what its preferences depend on besides: policies know of other claims,
 // and which policy it is may come from the options.
-func (r *resolvedClaim) withPreferences(a *planner, content fingerprint.Sum) (fingerprint.Sum, bool) {
-	definitions, err := r.definitions()
+func (r *resolvedClaim) withPreferences(a *Planner, content fingerprint.Sum) (fingerprint.Sum, bool) {
+	definitions, err := r.Definitions()
 	if err != nil {
 		return fingerprint.Sum{}, false
 	}
 	all := content[:]
-	for _, p := range definitions.preferences {
-		for _, shape := range p.shapes {
-			ofShape, ok := a.shapes.idle().resolved(a.shapes.claimFor(shape)).fingerprint()
+	for _, p := range definitions.Preferences {
+		for _, shape := range p.Shapes {
+			ofShape, ok := a.shapes.idle().Resolved(a.shapes.claimFor(shape)).fingerprint()
 			if !ok {
 				return fingerprint.Sum{}, false
 			}
@@ -111,29 +111,29 @@ func contentOfTemporary(claim *resourceapi.ResourceClaim) (fingerprint.Sum, bool
 
 // hasDefaults reports whether a class has constraints by default. One that can't be read has none:
 // whoever looks for its devices says so.
-func (a *planner) hasDefaults(className string) bool {
-	return a.defaults && a.classes.HasDefaults(className)
+func (a *Planner) hasDefaults(className string) bool {
+	return a.Defaults && a.Classes.HasDefaults(className)
 }
 
 // hasPreference reports whether a preference is about the claim.
-func (a *planner) hasPreference(claim *resourceapi.ResourceClaim) bool {
-	prefers, prepared := a.prepared.Prefers(claim)
+func (a *Planner) hasPreference(claim *resourceapi.ResourceClaim) bool {
+	prefers, prepared := a.Prepared.Prefers(claim)
 	switch {
-	case !a.preferences:
+	case !a.Preferences:
 		return false
-	case a.preference != "":
+	case a.Preference != "":
 		return true
 	case prepared:
 		return prefers
 	default:
-		return v1alpha1.HasPreference(claim, a.classes.HasPreferences)
+		return v1alpha1.HasPreference(claim, a.Classes.HasPreferences)
 	}
 }
 
 var noDefinitions = &definitions{}
 
-// definitions are the CEL constraints that hold for the claim.
-func (r *resolvedClaim) definitions() (*definitions, error) {
+// Definitions are the CEL constraints that hold for the claim.
+func (r *resolvedClaim) Definitions() (*definitions, error) {
 	if r == nil {
 		return noDefinitions, nil
 	}
@@ -150,63 +150,63 @@ func (r *resolvedClaim) fingerprint() (fingerprint.Sum, bool) {
 
 // definitions are what holds for a claim.
 type definitions struct {
-	// referred are the constraints to which a constraint of the claim refers, by its index.
-	referred map[int]*definition.Definition
-	// defaults are those that hold because of the class of a request, in the order of requests.
-	defaults []*definition.Definition
-	// preferences are those of the claim and of its classes, in order.
-	preferences []preference
+	// Referred are the constraints to which a constraint of the claim refers, by its index.
+	Referred map[int]*definition.Definition
+	// Defaults are those that hold because of the class of a request, in the order of requests.
+	Defaults []*definition.Definition
+	// Preferences are those of the claim and of its classes, in order.
+	Preferences []Preference
 }
 
-// preference is a definition of type int, or a policy with the shapes that matter to it.
-type preference struct {
+// Preference is a definition of type int, or a policy with the shapes that matter to it.
+type Preference struct {
 	*definition.Definition
-	shapes []shape.Shape
+	Shapes []shape.Shape
 }
 
 // resolveDefinitions takes what was prepared, or compiles it.
-func resolveDefinitions(a *planner, claim *resourceapi.ResourceClaim) (*definitions, error) {
-	m := definition.MeaningOfPrepared(a.prepared, claim)
+func resolveDefinitions(a *Planner, claim *resourceapi.ResourceClaim) (*definitions, error) {
+	m := definition.MeaningOfPrepared(a.Prepared, claim)
 	if m == nil {
 		var err error
-		prefers := a.preferences && v1alpha1.HasPreference(claim, a.classes.HasPreferences)
-		if m, err = definition.MeaningOf(a.compiling, a.environment, claim, a.classes, prefers); err != nil {
+		prefers := a.Preferences && v1alpha1.HasPreference(claim, a.Classes.HasPreferences)
+		if m, err = definition.MeaningOf(a.compiling, a.Environment, claim, a.Classes, prefers); err != nil {
 			return nil, err
 		}
 	}
 	if m.ConstraintsErr != nil {
 		return nil, m.ConstraintsErr
 	}
-	result := &definitions{referred: make(map[int]*definition.Definition, len(m.Constraints))}
+	result := &definitions{Referred: make(map[int]*definition.Definition, len(m.Constraints))}
 	for _, d := range m.Constraints {
 		isDefault := d.Index == v1alpha1.NoReference
 		switch {
-		case isDefault && !a.defaults:
+		case isDefault && !a.Defaults:
 		case d.Mistake != nil:
 			return nil, d.Mistake
 		case isDefault:
-			result.defaults = append(result.defaults, d)
+			result.Defaults = append(result.Defaults, d)
 		default:
-			result.referred[d.Index] = d
+			result.Referred[d.Index] = d
 		}
 	}
 	var err error
-	result.preferences, err = resolvePreferences(a, claim, m)
+	result.Preferences, err = resolvePreferences(a, claim, m)
 	return result, err
 }
 
-func resolvePreferences(a *planner, claim *resourceapi.ResourceClaim, m *definition.Meaning) ([]preference, error) {
-	if !a.preferences {
+func resolvePreferences(a *Planner, claim *resourceapi.ResourceClaim, m *definition.Meaning) ([]Preference, error) {
+	if !a.Preferences {
 		return nil, nil
 	}
 	if m.PreferencesErr != nil {
 		return nil, m.PreferencesErr
 	}
-	var result []preference
+	var result []Preference
 	add := func(d *definition.Definition) {
-		p := preference{Definition: d}
+		p := Preference{Definition: d}
 		if d.Policy != nil && d.Policy.ReadsShapes {
-			p.shapes = a.shapes.of(classesCovered(claim, d.API.Requests))
+			p.Shapes = a.shapes.of(classesCovered(claim, d.API.Requests))
 		}
 		result = append(result, p)
 	}
@@ -216,8 +216,8 @@ func resolvePreferences(a *planner, claim *resourceapi.ResourceClaim, m *definit
 		}
 		add(d)
 	}
-	if without := v1alpha1.RequestsWithout(claim, m.Defined); a.preference != "" && len(without) > 0 {
-		add(&definition.Definition{Name: defaultPreferenceName, Index: v1alpha1.NoReference, API: &resourceapi.DeviceConstraint{Requests: without}, Policy: v1alpha1.PolicyNamed(a.preference)})
+	if without := v1alpha1.RequestsWithout(claim, m.Defined); a.Preference != "" && len(without) > 0 {
+		add(&definition.Definition{Name: defaultPreferenceName, Index: v1alpha1.NoReference, API: &resourceapi.DeviceConstraint{Requests: without}, Policy: v1alpha1.PolicyNamed(a.Preference)})
 	}
 	return result, nil
 }
@@ -236,8 +236,8 @@ func classesCovered(claim *resourceapi.ResourceClaim, names []string) sets.Set[s
 	return classes
 }
 
-// stepWeight returns the number of steps of the budget that one step costs.
-func (p *preference) stepWeight() int64 {
+// StepWeight returns the number of steps of the budget that one step costs.
+func (p *Preference) StepWeight() int64 {
 	if p.Policy == nil {
 		return 1
 	}

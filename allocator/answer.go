@@ -76,7 +76,7 @@ func (s *search) describe(found bool) answer.Answer {
 		}
 	}
 	for _, c := range best.choices {
-		result.Choices = append(result.Choices, answer.Choice{c.claim, c.request.Order, c.Position})
+		result.Choices = append(result.Choices, answer.Choice{Claim: c.claim, Request: c.request.Order, Position: c.Position})
 	}
 	return result
 }

@@ -128,7 +128,12 @@ func (f *fleet) requireSame(t *testing.T, q question, want, got response) {
 }
 
 func minus(s, o Stats) Stats {
-	return answer.Sum(s, Stats{-o.Steps, -o.Evaluations, -o.SetsAccepted, -o.SetsProven, -o.TableEvaluations, -o.TableBuilds, -o.Cost, -o.CacheHits, -o.AnswersKnown, -o.Cuts, -o.PreferencesBest, -o.PreferencesBestFound})
+	return answer.Sum(s, Stats{
+		Steps: -o.Steps, Evaluations: -o.Evaluations, SetsAccepted: -o.SetsAccepted, SetsProven: -o.SetsProven,
+		TableEvaluations: -o.TableEvaluations, TableBuilds: -o.TableBuilds, Cost: -o.Cost, CacheHits: -o.CacheHits,
+		AnswersKnown: -o.AnswersKnown, Cuts: -o.Cuts,
+		PreferencesBest: -o.PreferencesBest, PreferencesBestFound: -o.PreferencesBestFound,
+	})
 }
 
 // An allocator without a Cache has one of its own, which it shares with nobody.

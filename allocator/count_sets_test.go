@@ -30,7 +30,7 @@ func (s scenario) count(t testing.TB, shape Shape) SetCount {
 }
 
 func TestCountSetsOfNoClass(t *testing.T) {
-	_, err := given(t, "devices 8 mla-# index=#").allocator(t).CountSets(t.Context(), []*v1.Node{newNode(nodeName)}, Shape{"none", "pair", 2})
+	_, err := given(t, "devices 8 mla-# index=#").allocator(t).CountSets(t.Context(), []*v1.Node{newNode(nodeName)}, Shape{Class: "none", Constraint: "pair", Count: 2})
 	require.ErrorContains(t, err, "2 devices of class none with constraint pair, node node-1: ")
 }
 
@@ -39,21 +39,21 @@ func TestCountSetsForSeveralNodes(t *testing.T) {
 	a := given(t, "class shapes; define pair = $pairs; define any = true; slice s everywhere; devices 5 mla-# index=#").allocator(t)
 	nodes := []*v1.Node{newNode("a"), newNode("b")}
 	for range 2 {
-		counts, err := a.CountSets(t.Context(), nodes, Shape{"shapes", "pair", 2})
+		counts, err := a.CountSets(t.Context(), nodes, Shape{Class: "shapes", Constraint: "pair", Count: 2})
 		require.NoError(t, err)
 		require.Equal(t, []SetCount{{2, false}, {0, true}}, counts)
 	}
-	counts, err := a.CountSets(t.Context(), nodes[:1], Shape{"shapes", "any", 1})
+	counts, err := a.CountSets(t.Context(), nodes[:1], Shape{Class: "shapes", Constraint: "any", Count: 1})
 	require.NoError(t, err)
 	require.Equal(t, []SetCount{{5, true}}, counts)
 }
 
 func TestCountSetsEnds(t *testing.T) {
 	s := given(t, "class shapes; define sum = $indices.sum() % 7 == 3; devices 32 mla-# index=#")
-	require.Equal(t, SetCount{}, s.with(WithAttemptBudget(NewAttemptBudget(Budget{Cost: 10, Steps: 10}))).count(t, Shape{"shapes", "sum", 8}))
+	require.Equal(t, SetCount{}, s.with(WithAttemptBudget(NewAttemptBudget(Budget{Cost: 10, Steps: 10}))).count(t, Shape{Class: "shapes", Constraint: "sum", Count: 8}))
 	over, cancel := context.WithCancel(t.Context())
 	cancel()
-	_, err := s.allocator(t).CountSets(over, []*v1.Node{s.onNode()}, Shape{"shapes", "sum", 8})
+	_, err := s.allocator(t).CountSets(over, []*v1.Node{s.onNode()}, Shape{Class: "shapes", Constraint: "sum", Count: 8})
 	require.ErrorIs(t, err, over.Err())
 }
 
@@ -63,7 +63,7 @@ func TestListedSets(t *testing.T) {
 	a := s.allocator(t)
 	has, err := a.planner.InventoryOf(s.onNode())
 	require.NoError(t, err)
-	found, err := listedSets(t.Context(), a.planner, s.onNode(), has, Shape{"shapes", "pair", 2})
+	found, err := listedSets(t.Context(), a.planner, s.onNode(), has, Shape{Class: "shapes", Constraint: "pair", Count: 2})
 	require.NoError(t, err)
 	require.True(t, found.All)
 	require.Equal(t, [][]int{{0, 1}, {2, 3}, {4, 5}, {6, 7}}, found.Positions())
@@ -126,7 +126,7 @@ func TestCountSetsSameAsTryingAll(t *testing.T) {
 		if want > 1 {
 			severalSets++
 		}
-		require.Equal(rt, SetCount{want, true}, s.count(t, Shape{"shapes", "c", count}))
+		require.Equal(rt, SetCount{want, true}, s.count(t, Shape{Class: "shapes", Constraint: "c", Count: count}))
 	}
 	cases.Until(t, cases.Of(50, 1000), func() bool { return severalSets > 0 }, check)
 }
@@ -212,17 +212,17 @@ func TestAskedIsAnswered(t *testing.T) {
 }
 
 func TestMostAsked(t *testing.T) {
-	pair, block, other := Shape{"a", "pair", 2}, Shape{"a", "block", 8}, Shape{"b", "pair", 2}
+	pair, block, other := Shape{Class: "a", Constraint: "pair", Count: 2}, Shape{Class: "a", Constraint: "block", Count: 8}, Shape{Class: "b", Constraint: "pair", Count: 2}
 	require.Equal(t, []Shape{pair, block, other}, MostAsked(map[Shape]int{other: 1, block: 1, pair: 4}))
 	require.Equal(t, []Shape{block, other, pair}, MostAsked(map[Shape]int{other: 2, block: 3, pair: 1}), "two or three times is as often")
 	many := map[Shape]int{other: 1}
 	for i := range 2 * MaxShapesOfClass {
-		many[Shape{"a", "pair", i + 2}] = 1
+		many[Shape{Class: "a", Constraint: "pair", Count: i + 2}] = 1
 	}
 	most := MostAsked(many)
 	require.Len(t, most, MaxShapesOfClass+1)
-	require.Equal(t, Shape{"a", "pair", 2*MaxShapesOfClass + 1}, most[0])
+	require.Equal(t, Shape{Class: "a", Constraint: "pair", Count: 2*MaxShapesOfClass + 1}, most[0])
 	require.Equal(t, "breaks 1 of 4 sets of 2 (constraint pair of class a), 0 of 0 sets of 8 (constraint block of class a)",
-		PreferenceValue{Value: -1, Losses: []ShapeLoss{{pair, 1, 3}, {block, 0, 0}}}.String())
+		PreferenceValue{Value: -1, Losses: []ShapeLoss{{Shape: pair, Lost: 1, Left: 3}, {Shape: block}}}.String())
 	require.Equal(t, "-7", PreferenceValue{Value: -7}.String())
 }

@@ -107,7 +107,7 @@ func (s *search) prefer() error {
 				continue
 			}
 			at, weight := valued{claim: claim, preference: i}, preference.StepWeight()
-			n, err := newSearch(s.ctx, s.OnNode, &improvement{p.incumbent, kept, at, budget.Budget{limits.Cost, limits.Steps / weight}})
+			n, err := newSearch(s.ctx, s.OnNode, &improvement{p.incumbent, kept, at, budget.Budget{Cost: limits.Cost, Steps: limits.Steps / weight}})
 			if over, is := errors.AsType[*budget.Error](err); is && over.Attempt {
 				p.outcome, p.unrepeatable = answer.BestFound, err
 				return nil

@@ -120,7 +120,7 @@ claim c; want r 2 class=pairs; want s 1 class=pairs; prefer p s = $indices.sum()
 	require.Equal(t, []string{"p", "whole of DeviceClass pairs spec.config[1]", "default"},
 		[]string{details.Preferences[0].Name, told[0].Name, told[1].Name})
 	require.Equal(t, details.Preferences[1:], told)
-	require.Equal(t, []ShapeLoss{{Shape{"pairs", "pair", 2}, 1, 1}}, told[0].Losses)
+	require.Equal(t, []ShapeLoss{{Shape: Shape{Class: "pairs", Constraint: "pair", Count: 2}, Lost: 1, Left: 1}}, told[0].Losses)
 
 	// Of a prioritized list it is about what was met.
 	list := claim("c").firstAvailable("r", sub("many", 9), sub("one", 1))

@@ -42,7 +42,7 @@ func (a *Allocator) PolicyValues(ctx context.Context, node *v1.Node, claim *reso
 		if p.Policy == nil || !s.solution.isAbout(0, p) {
 			continue
 		}
-		limits := Budget{a.planner.PreferenceCost, a.planner.PreferenceSteps}
+		limits := Budget{Cost: a.planner.PreferenceCost, Steps: a.planner.PreferenceSteps}
 		n, err := newSearch(ctx, on, &improvement{incumbent: &s.solution, next: valued{preference: i}, limits: limits})
 		if err != nil {
 			return nil, err

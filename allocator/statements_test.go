@@ -331,7 +331,7 @@ func (d *draft) addOption(words []string) {
 			option = WithDefaultPreference(v1alpha1.PolicyKeepWhole)
 		case "shape":
 			of := strings.Split(value, "/")
-			shapes = append(shapes, Shape{of[0], of[1], int(number(d.t, of[2]))})
+			shapes = append(shapes, Shape{Class: of[0], Constraint: of[1], Count: int(number(d.t, of[2]))})
 			option = WithShapes(shapes)
 		default:
 			d.t.Fatalf("no such option: %s", name)

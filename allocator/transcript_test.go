@@ -173,7 +173,7 @@ func (d *draft) shown(t *testing.T, got response, details Details, err error) []
 		default:
 			of := strings.Split(what, "/")
 			require.Len(t, of, 3, what)
-			count := d.count(t, Shape{of[0], of[1], int(number(t, of[2]))})
+			count := d.count(t, Shape{Class: of[0], Constraint: of[1], Count: int(number(t, of[2]))})
 			part = fmt.Sprintf("%s: %d sets, all of them: %t", what, count.Sets, count.IsMost)
 		}
 		written, err := yaml.Marshal(part)

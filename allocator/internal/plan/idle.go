@@ -65,7 +65,7 @@ func (h *shapes) of(classes sets.Set[string]) []shape.Shape {
 			for _, constraint := range h.definedBy(class) {
 				isOf := func(s shape.Shape) bool { return s.Class == class && s.Constraint == constraint }
 				if len(all) < shape.Max && !slices.ContainsFunc(h.planner.Asked, isOf) {
-					all = append(all, shape.Shape{class, constraint, count})
+					all = append(all, shape.Shape{Class: class, Constraint: constraint, Count: count})
 				}
 			}
 		}

@@ -177,7 +177,7 @@ func (n *OnNode) answerKey() (key answerKey, ok bool) {
 	}
 	return answerKey{
 		view: n.viewID(), features: a.Features, environment: a.Environment, claims: content,
-		costBudget: a.CostBudget, stepBudget: a.StepBudget, preferences: budget.Budget{a.PreferenceCost, a.PreferenceSteps},
+		costBudget: a.CostBudget, stepBudget: a.StepBudget, preferences: budget.Budget{Cost: a.PreferenceCost, Steps: a.PreferenceSteps},
 		prefers: a.Preferences, reasons: a.Reasons, inUse: string(inUse),
 	}, true
 }

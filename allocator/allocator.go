@@ -88,18 +88,15 @@ func (a *Allocator) AllocateWithDetails(ctx context.Context, node *v1.Node, clai
 		}
 		return nil, details, known.Refusal
 	}
-	s, err := newSearch(ctx, on, nil)
+	s, err := newOptimization(ctx, on)
 	if err != nil {
 		return nil, details, err
 	}
 	results, err = s.allocate(kept)
-	if len(s.celConstraints) > 0 {
-		s.work.Charge()
-	}
-	details.Stats = s.stats()
+	details = s.details()
 	a.counts.add(details.Stats)
-	if err == nil {
-		details.Outcome, details.Preferences = s.preferred.outcome, s.preferred.values
+	if err != nil {
+		details.Outcome, details.Preferences = "", nil
 	}
 	return results, details, err
 }
@@ -162,4 +159,15 @@ func (a *Allocator) Stats() Stats {
 	a.counts.mutex.Lock()
 	defer a.counts.mutex.Unlock()
 	return a.counts.sum
+}
+
+// PolicyValues tells what policies say of the devices that a claim has on a node: what
+// [Allocator.AllocateWithDetails] would tell of them if it chose these devices now. So the Allocator must
+// take them for free. What a policy thought of them when they were chosen may have been something
+// else, for others were in use.
+//
+// Preferences that are expressions are left out: they depend on nothing but the devices. The error is one
+// that Allocate would return for the claim on any node, or one of the devices is not there.
+func (a *Allocator) PolicyValues(ctx context.Context, node *v1.Node, claim *resourceapi.ResourceClaim) ([]PreferenceValue, error) {
+	return policyValues(ctx, a.planner, node, claim)
 }

@@ -6,6 +6,7 @@ package allocator
 import (
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -199,7 +200,7 @@ func (c *celConstraint) afterDecision(devices int) (bool, error) {
 	}
 	// The last device of a set completes it, unless the requests that were yet to
 	// be decided turn out to contribute none.
-	if devices > 0 || !c.isComplete() {
+	if devices > 0 || !c.IsComplete() {
 		return true, c.pruner.failure()
 	}
 	return c.evaluate()
@@ -213,8 +214,8 @@ func (c *celConstraint) undecide(devices int) {
 	}
 }
 
-// isComplete is never true for a set without devices: there is nothing to judge.
-func (c *celConstraint) isComplete() bool {
+// IsComplete is never true for a set without devices: there is nothing to judge.
+func (c *celConstraint) IsComplete() bool {
 	return c.undecided == 0 && len(c.members) == c.wanted && c.wanted > 0
 }
 
@@ -225,7 +226,7 @@ func (c *celConstraint) Add(r *requests.Request, added *inventory.Candidate) (bo
 	c.members = append(c.members, added)
 	satisfied := c.pruner.descend(r, added)
 	err := c.pruner.failure()
-	if satisfied && err == nil && c.isComplete() {
+	if satisfied && err == nil && c.IsComplete() {
 		satisfied, err = c.evaluate()
 	}
 	if err != nil || !satisfied {
@@ -359,4 +360,57 @@ func (c *celConstraint) evaluationErrorOnNode(err error) *answer.Error {
 		return nil
 	}
 	return c.search.FailureHere(e)
+}
+
+// covers reports whether a device was chosen for a request that the constraint covers.
+func (c *celConstraint) covers(chosen *choice) bool {
+	return chosen.claim == c.claimIndex && slices.ContainsFunc(c.covered, func(all alternatives) bool {
+		return slices.ContainsFunc(all, func(r *request) bool {
+			return r.Order == chosen.request.Order && r.alternative == chosen.request.alternative
+		})
+	})
+}
+
+// valueOf returns the value of a preference for a set, while the constraint has no members.
+func (c *celConstraint) valueOf(members []*inventory.Candidate) (int64, error) {
+	c.members = append(c.members, members...)
+	defer func() { c.members = c.members[:0] }()
+	value, err := c.value()
+	if err != nil {
+		return 0, c.evaluationError(err)
+	}
+	return value, nil
+}
+
+// most returns a value that the value of no set exceeds, or [math.MaxInt64]. It is known where a set is complete with the last device of all: where others follow, going from set to
+// set may meet an error behind one that [search.tryBound] passes over.
+func (c *celConstraint) most() int64 {
+	requests := c.search.requests
+	if c.search.Planner.Unbounded || c.claimIndex != len(requests)-1 || c.last != len(requests[c.claimIndex])-1 || !c.pruner.isPrepared() {
+		return math.MaxInt64
+	}
+	return c.pruner.most()
+}
+
+// raise makes the bounds refuse sets whose values are not above the floor.
+func (c *celConstraint) raise() {
+	for _, p := range c.pruners {
+		p.raise()
+	}
+}
+
+// value evaluates the preference for the complete set.
+func (c *celConstraint) value() (int64, error) {
+	c.evaluations++
+	return c.Expression.Value(c.search.ctx, c.memberValues(), c.search.work.Cost)
+}
+
+// isReached reports whether the value of the complete set is above the floor.
+func (c *celConstraint) isReached() (bool, error) {
+	value, err := c.value()
+	if err != nil || value <= c.goal.floor {
+		return false, err
+	}
+	c.goal.value = value
+	return true, nil
 }

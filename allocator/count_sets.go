@@ -5,7 +5,6 @@ package allocator
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 
@@ -67,19 +66,6 @@ func (a *Allocator) CountSets(ctx context.Context, nodes []*v1.Node, shape Shape
 		}
 	}
 	return counts, nil
-}
-
-// listedSets are the sets of a shape on an idle node. None if the budget of the attempt is used up.
-func listedSets(ctx context.Context, p *plan.Planner, node *v1.Node, has *inventory.Inventory, shape Shape) (*freesets.Sets, error) {
-	s, err := newSearch(ctx, p.IdlePlan(shape).OnIdle(node, has), nil)
-	if err != nil {
-		return nil, err
-	}
-	listed, err := s.SetsOf(ctx, shape, listSets)
-	if over, is := errors.AsType[*BudgetError](err); is && over.Attempt {
-		return &freesets.Sets{}, nil
-	}
-	return listed, err
 }
 
 // counting counts the sets of one shape on some nodes.

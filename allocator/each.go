@@ -47,7 +47,7 @@ func (a *Allocator) AllocateEach(ctx context.Context, node *v1.Node, claims []*r
 	}
 	found := false
 	for solution := range s.solutions() {
-		results, err := s.results()
+		results, err := s.results(solution)
 		if err != nil {
 			return err
 		}
@@ -66,8 +66,10 @@ func (a *Allocator) AllocateEach(ctx context.Context, node *v1.Node, claims []*r
 		return a.planner.Failure(failure)
 	case s.err != nil || found:
 		return s.err
+	case !a.planner.Reasons:
+		return nil
 	default:
-		return a.planner.Refusal(s.reasonUnless(false))
+		return a.planner.Refusal(s.reason())
 	}
 }
 

@@ -8,9 +8,6 @@ import (
 	"slices"
 	"sync"
 
-	resourceapi "k8s.io/api/resource/v1"
-	"k8s.io/dynamic-resource-allocation/structured"
-
 	"github.com/celset/celset/allocator/internal/answer"
 	"github.com/celset/celset/allocator/internal/constraint"
 	"github.com/celset/celset/allocator/internal/freesets"
@@ -56,7 +53,7 @@ type fragmentation struct {
 }
 
 // newFragmentation is the preference for a search whose requests have one alternative each.
-func (s *search) newFragmentation(p *plan.Preference, all []alternatives) *fragmentation {
+func newFragmentation(s *search, p *plan.Preference, all []alternatives) *fragmentation {
 	f := &fragmentation{search: s, name: p.Name, claimIndex: len(s.requests) - 1}
 	for i, a := range all {
 		r := a[0]
@@ -74,7 +71,7 @@ func (s *search) newFragmentation(p *plan.Preference, all []alternatives) *fragm
 		}
 	}
 	f.mayCutAtAll = sync.OnceValue(func() bool {
-		return !s.Planner.Unbounded && s.withinLimit(s.requests[f.claimIndex]) && s.lookahead.speculate(f.span...)
+		return s.isPredictable(f.claimIndex, f.span)
 	})
 	s.tellsApart = true
 	return f
@@ -146,9 +143,9 @@ func (f *fragmentation) isBest(value int64) bool { return value == 0 }
 // most is not known: that nothing breaks is rare.
 func (f *fragmentation) most() int64 { return math.MaxInt64 }
 
-func (f *fragmentation) isComplete() bool { return len(f.members) == f.wanted && f.wanted > 0 }
+func (f *fragmentation) IsComplete() bool { return len(f.members) == f.wanted && f.wanted > 0 }
 
-func (f *fragmentation) target() *goal { return &f.goal }
+func (f *fragmentation) Target() *goal { return &f.goal }
 
 func (f *fragmentation) raise() {}
 
@@ -157,7 +154,7 @@ func (f *fragmentation) Add(r *requests.Request, c *inventory.Candidate) (bool, 
 	f.members = append(f.members, c)
 	f.free.Take(c.Position)
 	switch {
-	case f.isComplete():
+	case f.IsComplete():
 		if f.goal.value = f.value(); f.goal.value > f.goal.floor {
 			return true, nil
 		}
@@ -176,22 +173,13 @@ func (f *fragmentation) bound(of *requests.Request, c *inventory.Candidate) int6
 	if &r.Request != of || r.WantsAll() {
 		return f.value()
 	}
-	f.domain.SetTo(r.group.selectors.Passed())
+	f.domain.SetTo(r.passed())
 	f.domain.Drop(f.search.available.Taken())
 	for position := range c.Position + 1 {
 		f.domain.Remove(position)
 	}
 	f.domain.Drop(f.search.Allocated)
-	left, forced := f.wanted-len(f.members), bitset.Set(nil)
-	for _, d := range r.decides {
-		if p := d.constraint.pruner; d.covered && p.begun {
-			level := len(d.constraint.members)
-			f.domain.Keep(p.domain.At(level))
-			if d.constraint.last == f.last {
-				forced = p.forced.At(level)
-			}
-		}
-	}
+	left, forced := f.wanted-len(f.members), r.narrow(f.domain, f.last)
 	return -int64(f.leastLost(left, forced))
 }
 
@@ -230,12 +218,7 @@ func (f *fragmentation) Len() int { return len(f.members) }
 // mayCut reports whether the search would meet no error of another expression on the way to a complete
 // set, as a [pruner] does.
 func (f *fragmentation) mayCut(r *requests.Request, last *inventory.Candidate) bool {
-	for _, o := range f.search.celConstraints {
-		if o.claimIndex == f.claimIndex && o.last >= r.Order && o.first <= f.last && o.mayFail(last) {
-			return false
-		}
-	}
-	return true
+	return !f.search.mayFailBetween(f.claimIndex, r.Order, f.last, last)
 }
 
 // lost are the shapes with what a value says of them.
@@ -248,40 +231,10 @@ func (f *fragmentation) lost(value int64) []answer.Loss {
 	return losses
 }
 
-// lossesOf are nil for an expression.
-func lossesOf(o objective, value int64) []answer.Loss {
+// lossesOf returns nil for an expression.
+func lossesOf(o function, value int64) []answer.Loss {
 	if f, is := o.(*fragmentation); is {
 		return f.lost(value)
-	}
-	return nil
-}
-
-// hasChosen takes what the claim has for the solution of the search.
-func (s *search) hasChosen(claim *resourceapi.ResourceClaim) error {
-	var results []resourceapi.DeviceRequestAllocationResult
-	if claim.Status.Allocation != nil {
-		results = claim.Status.Allocation.Devices.Results
-	}
-	for _, all := range s.requests[0] {
-		met := all[0]
-		for _, r := range all {
-			if slices.ContainsFunc(results, func(d resourceapi.DeviceRequestAllocationResult) bool { return d.Request == r.Name }) {
-				met = r
-				break
-			}
-		}
-		s.solution.decisions = append(s.solution.decisions, met)
-		for _, d := range results {
-			if d.Request != met.Name {
-				continue
-			}
-			id := structured.MakeDeviceID(d.Driver, d.Pool, d.Device)
-			at := slices.IndexFunc(s.Inventory.Candidates, func(c *inventory.Candidate) bool { return c.ID == id })
-			if at < 0 {
-				return met.Errorf("device %s, which it has, is not among those of node %s", id, s.Node.Name)
-			}
-			s.solution.choices = append(s.solution.choices, choice{request: met, Candidate: s.Inventory.Candidates[at]})
-		}
 	}
 	return nil
 }

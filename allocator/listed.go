@@ -7,9 +7,13 @@ import (
 	"context"
 	"errors"
 
+	v1 "k8s.io/api/core/v1"
+
 	"github.com/celset/celset/allocator/internal/budget"
 	"github.com/celset/celset/allocator/internal/freesets"
+	"github.com/celset/celset/allocator/internal/inventory"
 	"github.com/celset/celset/allocator/internal/plan"
+	"github.com/celset/celset/allocator/internal/shape"
 )
 
 // listSets looks for all sets that the claims could get. An expression that fails ends it, as does
@@ -53,3 +57,16 @@ const (
 	exactDevices = 16
 	thinnedSets  = 512
 )
+
+// listedSets are the sets of a shape on an idle node. None if the budget of the attempt is used up.
+func listedSets(ctx context.Context, p *plan.Planner, node *v1.Node, has *inventory.Inventory, of shape.Shape) (*freesets.Sets, error) {
+	s, err := newSearch(ctx, p.IdlePlan(of).OnIdle(node, has), nil)
+	if err != nil {
+		return nil, err
+	}
+	listed, err := s.SetsOf(ctx, of, listSets)
+	if over, is := errors.AsType[*budget.Error](err); is && over.Attempt {
+		return &freesets.Sets{}, nil
+	}
+	return listed, err
+}

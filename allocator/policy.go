@@ -12,11 +12,11 @@ import (
 
 // newPolicyObjective returns the objective of a preference with a built-in policy, and adds the objective to the requests
 // that the preference covers. The requests have one alternative each.
-func newPolicyObjective(s *search, p *plan.Preference, all []alternatives) (objective, error) {
+func newPolicyObjective(s *search, p *plan.Preference, all []alternatives) (function, error) {
 	switch p.Policy.Name {
 	case v1alpha1.PolicyKeepWhole:
-		f := s.newFragmentation(p, all)
-		return f, f.begin(p.Shapes, s.improves.chosenFor(f))
+		f := newFragmentation(s, p, all)
+		return f, f.begin(p.Shapes, chosenFor(s.improves, f))
 	default:
 		return nil, fmt.Errorf("preference %s: policy %s has no search", p.Name, p.Policy.Name)
 	}

@@ -10,22 +10,18 @@ import (
 	v1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
 
+	"github.com/celset/celset/allocator/internal/answer"
+	"github.com/celset/celset/allocator/internal/budget"
 	"github.com/celset/celset/allocator/internal/plan"
 )
 
-// PolicyValues tells what policies say of the devices that a claim has on a node: what
-// [Allocator.AllocateWithDetails] would tell of them if it chose these devices now. So the Allocator must
-// take them for free. What a policy thought of them when they were chosen may have been something
-// else, for others were in use.
-//
-// Preferences that are expressions are left out: they depend on nothing but the devices. The error is one
-// that Allocate would return for the claim on any node, or one of the devices is not there.
-func (a *Allocator) PolicyValues(ctx context.Context, node *v1.Node, claim *resourceapi.ResourceClaim) ([]PreferenceValue, error) {
-	definitions, err := a.planner.Resolved(claim).Definitions()
+// policyValues returns the values of the policies for the devices that a claim has on a node.
+func policyValues(ctx context.Context, p *plan.Planner, node *v1.Node, claim *resourceapi.ResourceClaim) ([]answer.Value, error) {
+	definitions, err := p.Resolved(claim).Definitions()
 	if err != nil || !slices.ContainsFunc(definitions.Preferences, func(p plan.Preference) bool { return p.Policy != nil }) {
 		return nil, err
 	}
-	on, err := a.planner.PlanFor([]*resourceapi.ResourceClaim{claim}).On(node)
+	on, err := p.PlanFor([]*resourceapi.ResourceClaim{claim}).On(node)
 	if err != nil {
 		return nil, err
 	}
@@ -36,26 +32,26 @@ func (a *Allocator) PolicyValues(ctx context.Context, node *v1.Node, claim *reso
 	if err := s.hasChosen(claim); err != nil {
 		return nil, err
 	}
-	var values []PreferenceValue
+	var values []answer.Value
 	for i := range definitions.Preferences {
-		p := &definitions.Preferences[i]
-		if p.Policy == nil || !s.solution.isAbout(0, p) {
+		preference := &definitions.Preferences[i]
+		if preference.Policy == nil || !s.solution.isAbout(0, preference) {
 			continue
 		}
-		limits := Budget{Cost: a.planner.PreferenceCost, Steps: a.planner.PreferenceSteps}
-		n, err := newSearch(ctx, on, &improvement{incumbent: &s.solution, next: valued{preference: i}, limits: limits})
+		limits := budget.Budget{Cost: p.PreferenceCost, Steps: p.PreferenceSteps}
+		n, err := newBetter(ctx, on, improvement{incumbent: &s.solution, next: valued{preference: i}, limits: limits})
 		if err != nil {
 			return nil, err
 		}
-		chosen := n.improves.chosenFor(n.objective)
+		chosen := chosenFor(n.improves, n.of)
 		if len(chosen) == 0 {
 			continue
 		}
-		value, err := n.objective.valueOf(chosen)
+		value, err := n.of.valueOf(chosen)
 		if err != nil {
 			return nil, err
 		}
-		values = append(values, PreferenceValue{Preference: i, Name: p.Name, Value: value, Losses: lossesOf(n.objective, value)})
+		values = append(values, answer.Value{Preference: i, Name: preference.Name, Value: value, Losses: lossesOf(n.of, value)})
 	}
 	return values, nil
 }

@@ -340,3 +340,20 @@ func (p *pruner) mayFail(last *inventory.Candidate) bool {
 	}
 	return p.bounds.Bound(partial)&bound.Error != 0
 }
+
+// most is what the value of no set exceeds, before a device was chosen.
+func (p *pruner) most() int64 {
+	domain := bitset.New(len(p.search.Inventory.Candidates))
+	for i, r := range p.covered {
+		p.joinFree(domain, p.eligible.At(i), r)
+	}
+	return p.bounds.Most(bound.Partial{Chosen: p.none, Domain: domain, Left: p.size})
+}
+
+// raise has the bounds know the new floor.
+func (p *pruner) raise() {
+	if p.bounds != nil {
+		p.bounds.Exceed(p.constraint.goal.floor)
+		clear(p.fixpoint)
+	}
+}

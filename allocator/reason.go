@@ -32,6 +32,9 @@ import (
 // search did not get to might fail.
 type reason struct{ search *search }
 
+// reason returns why the search found nothing.
+func (s *search) reason() string { return reason{s}.String() }
+
 func (y reason) String() string {
 	s := y.search
 	if why := y.overLimit(); why != "" {

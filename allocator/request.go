@@ -5,7 +5,6 @@ package allocator
 
 import (
 	"fmt"
-	"math"
 
 	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -14,10 +13,10 @@ import (
 	"github.com/celset/celset/allocator/internal/capacity"
 	"github.com/celset/celset/allocator/internal/constraint"
 	"github.com/celset/celset/allocator/internal/inventory"
-	"github.com/celset/celset/allocator/internal/plan"
 	"github.com/celset/celset/allocator/internal/requests"
 	"github.com/celset/celset/allocator/internal/selection"
 	celcompat "github.com/celset/celset/cel/compat"
+	"github.com/celset/celset/cel/device/bitset"
 )
 
 // request is one request or subrequest of a claim, ready for the search.
@@ -283,42 +282,10 @@ func (b setup) addConstraints(claim *resourceapi.ResourceClaim, all []alternativ
 	for _, d := range definitions.Defaults {
 		cover(all, d.API, b.search.newCELConstraint(claim, d, d.API, all))
 	}
-	return b.addGoals(claim, definitions.Preferences, all)
-}
-
-// addGoals sets up the preferences that play a role in the search for a better set.
-func (b setup) addGoals(claim *resourceapi.ResourceClaim, preferences []plan.Preference, all []alternatives) error {
-	improves, index := b.search.improves, len(b.search.requests)-1
-	if improves == nil {
-		return nil
+	if improves := b.search.improves; improves != nil {
+		return improves.setUp(b.search, claim, definitions.Preferences, all)
 	}
-	for _, known := range improves.kept {
-		if known.claim != index || known.value == math.MinInt64 {
-			// No value is below the smallest.
-			continue
-		}
-		o, err := b.newObjective(claim, &preferences[known.preference], all)
-		if err != nil {
-			return err
-		}
-		o.target().floor = known.value - 1
-	}
-	if improves.next.claim != index {
-		return nil
-	}
-	var err error
-	b.search.objective, err = b.newObjective(claim, &preferences[improves.next.preference], all)
-	return err
-}
-
-func (b setup) newObjective(claim *resourceapi.ResourceClaim, p *plan.Preference, all []alternatives) (objective, error) {
-	if p.Policy == nil {
-		c := b.search.newCELConstraint(claim, p.Definition, p.API, all)
-		c.goal = &goal{}
-		cover(all, p.API, c)
-		return c, nil
-	}
-	return newPolicyObjective(b.search, p, all)
+	return nil
 }
 
 // cover has the constraint hold for the requests that it covers.
@@ -330,4 +297,22 @@ func cover(all []alternatives, api *resourceapi.DeviceConstraint, c constraint.C
 			}
 		}
 	}
+}
+
+// passed returns the devices that are known to pass the selectors.
+func (r *request) passed() bitset.Set { return r.group.selectors.Passed() }
+
+// narrow removes devices from the domain that the CEL constraints of the request rule out. It returns the devices that the
+// constraint is sure to need whose last covered request is the given one, nil if there are none.
+func (r *request) narrow(domain bitset.Set, last int) (forced bitset.Set) {
+	for _, d := range r.decides {
+		if p := d.constraint.pruner; d.covered && p.begun {
+			level := len(d.constraint.members)
+			domain.Keep(p.domain.At(level))
+			if d.constraint.last == last {
+				forced = p.forced.At(level)
+			}
+		}
+	}
+	return forced
 }

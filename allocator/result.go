@@ -10,11 +10,14 @@ import (
 	v1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/dynamic-resource-allocation/structured"
 	"k8s.io/utils/ptr"
 
 	"github.com/celset/celset/allocator/internal/answer"
 	"github.com/celset/celset/allocator/internal/availability"
+	"github.com/celset/celset/allocator/internal/constraint"
 	"github.com/celset/celset/allocator/internal/inventory"
+	"github.com/celset/celset/allocator/internal/plan"
 	"github.com/celset/celset/apis/compat"
 )
 
@@ -70,19 +73,11 @@ func (s *solution) choicesOf(claim int) []choice {
 	return s.choices[start:end]
 }
 
-// found is the solution of the search, or the better one.
-func (s *search) found() *solution {
-	if s.preferred.incumbent != nil {
-		return s.preferred.incumbent
-	}
-	return &s.solution
-}
-
-// results turns the solution into one allocation result a claim.
-func (s *search) results() ([]resourceapi.AllocationResult, error) {
+// results turns a solution into one allocation result a claim.
+func (s *search) results(of *solution) ([]resourceapi.AllocationResult, error) {
 	results := make([]resourceapi.AllocationResult, len(s.Claims))
 	for i, claim := range s.Claims {
-		choices := s.found().choicesOf(i)
+		choices := of.choicesOf(i)
 		selector, err := nodeSelector(s.Node.Name, choices)
 		if err != nil {
 			return nil, fmt.Errorf("create NodeSelector for claim %s: %w", claim.Name, err)
@@ -90,7 +85,7 @@ func (s *search) results() ([]resourceapi.AllocationResult, error) {
 		results[i] = resourceapi.AllocationResult{
 			Devices: resourceapi.DeviceAllocationResult{
 				Results: deviceResults(choices, s.Planner.Features.DeviceBindingAndStatus),
-				Config:  configuration(claim, s.found().chosen(s.requests, i)),
+				Config:  configuration(claim, of.chosen(s.requests, i)),
 			},
 			NodeSelector: selector,
 		}
@@ -229,4 +224,72 @@ func containsRequirement(in []v1.NodeSelectorRequirement, requirement v1.NodeSel
 		}
 	}
 	return false
+}
+
+// isAbout reports whether a preference of a claim is about a device of the solution. A preference of a class may be about an
+// alternative that was not chosen, and setting up a search takes time.
+func (s *solution) isAbout(claim int, p *plan.Preference) bool {
+	return slices.ContainsFunc(s.choices, func(c choice) bool { return c.claim == claim && constraint.Covers(p.API, &c.request.Request) })
+}
+
+// positions describes a solution without the objects of the node: the alternatives of all requests, and the devices.
+func (s *search) positions(of *solution) (decisions []int, choices []answer.Choice) {
+	decisions, choices = make([]int, 0, len(of.decisions)), make([]answer.Choice, 0, len(of.choices))
+	next := 0
+	for _, requests := range s.requests {
+		for range requests {
+			decisions = append(decisions, of.decisions[next].alternative)
+			next++
+		}
+	}
+	for _, c := range of.choices {
+		choices = append(choices, answer.Choice{Claim: c.claim, Request: c.request.Order, Position: c.Position})
+	}
+	return decisions, choices
+}
+
+// replay makes the solution of the search from its positions.
+func (s *search) replay(decisions []int, choices []answer.Choice) {
+	for _, requests := range s.requests {
+		for _, all := range requests {
+			s.solution.decisions = append(s.solution.decisions, all[decisions[len(s.solution.decisions)]])
+		}
+	}
+	first := make([]int, len(s.Claims))
+	for i := 1; i < len(s.Claims); i++ {
+		first[i] = first[i-1] + len(s.requests[i-1])
+	}
+	for _, c := range choices {
+		s.solution.choices = append(s.solution.choices, choice{claim: c.Claim, request: s.solution.decisions[first[c.Claim]+c.Request], Candidate: s.Inventory.Candidates[c.Position]})
+	}
+}
+
+// hasChosen takes what the claim has for the solution of the search.
+func (s *search) hasChosen(claim *resourceapi.ResourceClaim) error {
+	var results []resourceapi.DeviceRequestAllocationResult
+	if claim.Status.Allocation != nil {
+		results = claim.Status.Allocation.Devices.Results
+	}
+	for _, all := range s.requests[0] {
+		met := all[0]
+		for _, r := range all {
+			if slices.ContainsFunc(results, func(d resourceapi.DeviceRequestAllocationResult) bool { return d.Request == r.Name }) {
+				met = r
+				break
+			}
+		}
+		s.solution.decisions = append(s.solution.decisions, met)
+		for _, d := range results {
+			if d.Request != met.Name {
+				continue
+			}
+			id := structured.MakeDeviceID(d.Driver, d.Pool, d.Device)
+			at := slices.IndexFunc(s.Inventory.Candidates, func(c *inventory.Candidate) bool { return c.ID == id })
+			if at < 0 {
+				return met.Errorf("device %s, which it has, is not among those of node %s", id, s.Node.Name)
+			}
+			s.solution.choices = append(s.solution.choices, choice{request: met, Candidate: s.Inventory.Candidates[at]})
+		}
+	}
+	return nil
 }

@@ -6,9 +6,12 @@ package allocator
 import (
 	"context"
 	"iter"
+	"math"
+	"slices"
 
 	"k8s.io/klog/v2"
 
+	"github.com/celset/celset/allocator/internal/answer"
 	"github.com/celset/celset/allocator/internal/availability"
 	"github.com/celset/celset/allocator/internal/budget"
 	"github.com/celset/celset/allocator/internal/constraint"
@@ -47,8 +50,6 @@ type search struct {
 	// in others.
 	improves  *improvement
 	objective objective
-	// preferred is what such searches made of the solution.
-	preferred preferred
 	// tellsApart: devices that look the same are not, because it matters which others are left.
 	tellsApart bool
 	// accepts is the condition of [WithAcceptance], nil if there is none.
@@ -57,9 +58,6 @@ type search struct {
 	yield func(*solution) bool
 	// err is what ended [search.solutions].
 	err error
-
-	// hits is 1 if the answer was known.
-	hits int64
 }
 
 // place is where the search stands: which device of which request of which claim
@@ -130,14 +128,14 @@ func (s *search) makeRoom() {
 	s.available.Expect(devices)
 }
 
-// run looks for the first solution, and for better ones if there are preferences.
+// run looks for the first solution.
 func (s *search) run() (bool, error) {
 	result, err := s.first()
 	if result != found || err != nil {
 		return false, err
 	}
 	s.logger.V(6).Info("Allocation result found")
-	return true, s.prefer()
+	return true, nil
 }
 
 // solutions yields the solutions in their order: what is yielded is that of the search, until it goes on. What ends
@@ -414,4 +412,40 @@ func (s *search) withinLimit(requests []alternatives) bool {
 		devices += most
 	}
 	return true
+}
+
+// isPredictable reports whether nothing may fail for the requests of a claim that only the search itself finds out. Their
+// selectors are known then.
+func (s *search) isPredictable(claim int, requests []*request) bool {
+	return !s.Planner.Unbounded && s.withinLimit(s.requests[claim]) && s.lookahead.speculate(requests...)
+}
+
+// mayFailBetween reports whether a CEL constraint of a claim may fail that becomes complete between two of its requests, with
+// the device last.
+func (s *search) mayFailBetween(claim, from, to int, last *inventory.Candidate) bool {
+	return slices.ContainsFunc(s.celConstraints, func(o *celConstraint) bool {
+		return o.claimIndex == claim && o.last >= from && o.first <= to && o.mayFail(last)
+	})
+}
+
+// isConstrained reports whether the search has CEL constraints.
+func (s *search) isConstrained() bool { return len(s.celConstraints) > 0 }
+
+// stats counts the work of the search.
+func (s *search) stats() answer.Stats {
+	stats := answer.Stats{Steps: s.work.Steps, Cost: int64(min(s.work.Cost.Spent(), math.MaxInt64))}
+	for _, constraint := range s.celConstraints {
+		stats.Evaluations += constraint.evaluations
+		stats.SetsAccepted += constraint.accepted
+		stats.SetsProven += constraint.proven
+		stats.CacheHits += constraint.hits
+		stats.Cuts += constraint.cuts()
+		for _, p := range constraint.pruners {
+			if p.bounds != nil {
+				stats.TableEvaluations += p.bounds.Evaluations()
+				stats.TableBuilds += p.bounds.Builds()
+			}
+		}
+	}
+	return stats
 }

@@ -1,0 +1,119 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package allocator
+
+import (
+	"context"
+	"errors"
+
+	"github.com/celset/celset/allocator/internal/answer"
+	"github.com/celset/celset/allocator/internal/budget"
+	"github.com/celset/celset/allocator/internal/plan"
+)
+
+// optimization is the search of one call: for the first solution, and then for better ones if there are preferences.
+type optimization struct {
+	*search
+	// preferred is what searches for better solutions made of the first one.
+	preferred preferred
+	// hits is 1 if the answer was known.
+	hits int64
+}
+
+func newOptimization(ctx context.Context, on plan.OnNode) (*optimization, error) {
+	s, err := newSearch(ctx, on, nil)
+	return &optimization{search: s}, err
+}
+
+// run looks for the first solution, and for better ones if there are preferences.
+func (s *optimization) run() (bool, error) {
+	found, err := s.search.run()
+	if !found || err != nil {
+		return false, err
+	}
+	return true, s.prefer()
+}
+
+// found returns the solution of the search, or the better one.
+func (s *optimization) found() *solution {
+	if s.preferred.incumbent != nil {
+		return s.preferred.incumbent
+	}
+	return &s.solution
+}
+
+// preferred is what preferences made of the first solution.
+type preferred struct {
+	// incumbent is the best solution.
+	incumbent *solution
+	outcome   answer.Outcome
+	// values are those of the incumbent.
+	values []answer.Value
+	// spent is what the searches for better solutions did.
+	spent answer.Stats
+	// unrepeatable is why the outcome depends on what else was done in the attempt, nil if it does not.
+	unrepeatable error
+}
+
+// prefer improves the solution that the search found, as the preferences of the claims want it.
+func (s *optimization) prefer() error {
+	p := &s.preferred
+	p.incumbent = &s.solution
+	limits := budget.Budget{Cost: s.Planner.PreferenceCost, Steps: s.Planner.PreferenceSteps}
+	var kept []valued
+	for claim := range s.Claims {
+		definitions, err := s.Planner.Resolved(s.Claims[claim]).Definitions()
+		if err != nil {
+			return err
+		}
+		for i := range definitions.Preferences {
+			preference := &definitions.Preferences[i]
+			if !p.incumbent.isAbout(claim, preference) {
+				continue
+			}
+			at, weight := valued{claim: claim, preference: i}, preference.StepWeight()
+			n, err := newBetter(s.ctx, s.OnNode, improvement{
+				incumbent: p.incumbent, kept: kept, next: at, limits: budget.Budget{Cost: limits.Cost, Steps: limits.Steps / weight},
+			})
+			if over, is := errors.AsType[*budget.Error](err); is && over.Attempt {
+				p.outcome, p.unrepeatable = answer.BestFound, err
+				return nil
+			}
+			if err != nil {
+				return err
+			}
+			value, ended, err := n.maximize()
+			n.work.Charge()
+			p.incumbent, p.spent = n.improves.incumbent, answer.Sum(p.spent, statsOf(n))
+			if value != nil {
+				p.values = append(p.values, answer.Value{Claim: claim, Preference: i, Name: preference.Name, Value: *value, Losses: lossesOf(n.of, *value)})
+			}
+			switch {
+			case err != nil:
+				return err
+			case ended != nil:
+				p.outcome = answer.BestFound
+				if over, is := errors.AsType[*budget.Error](ended); is && over.Attempt {
+					p.unrepeatable = ended
+				}
+				return nil
+			case value != nil:
+				p.outcome = answer.Best
+				kept = append(kept, valued{claim, i, *value})
+			}
+			limits.Cost -= min(limits.Cost, n.work.Cost.Spent())
+			limits.Steps -= min(limits.Steps, n.work.Steps*weight)
+		}
+	}
+	return nil
+}
+
+// statsOf counts the work of a search for better solutions.
+func statsOf(b *better) answer.Stats {
+	stats := b.stats()
+	if f, is := b.of.(*fragmentation); is {
+		stats.Cuts += f.cut
+	}
+	return stats
+}

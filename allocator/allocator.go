@@ -14,6 +14,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/celset/celset/allocator/internal/answer"
+	"github.com/celset/celset/allocator/internal/objective"
 	"github.com/celset/celset/allocator/internal/plan"
 )
 
@@ -88,12 +89,12 @@ func (a *Allocator) AllocateWithDetails(ctx context.Context, node *v1.Node, clai
 		}
 		return nil, details, known.Refusal
 	}
-	s, err := newOptimization(ctx, on)
+	s, err := objective.New(ctx, on)
 	if err != nil {
 		return nil, details, err
 	}
-	results, err = s.allocate(kept)
-	details = s.details()
+	results, err = s.Allocate(kept)
+	details = s.Details()
 	a.counts.add(details.Stats)
 	if err != nil {
 		details.Outcome, details.Preferences = "", nil
@@ -169,5 +170,5 @@ func (a *Allocator) Stats() Stats {
 // Preferences that are expressions are left out: they depend on nothing but the devices. The error is one
 // that Allocate would return for the claim on any node, or one of the devices is not there.
 func (a *Allocator) PolicyValues(ctx context.Context, node *v1.Node, claim *resourceapi.ResourceClaim) ([]PreferenceValue, error) {
-	return policyValues(ctx, a.planner, node, claim)
+	return objective.PolicyValues(ctx, a.planner, node, claim)
 }

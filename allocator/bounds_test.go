@@ -18,6 +18,7 @@ import (
 	"k8s.io/dynamic-resource-allocation/structured"
 	"pgregory.net/rapid"
 
+	"github.com/celset/celset/allocator/internal/search"
 	"github.com/celset/celset/internal/testing/cases"
 )
 
@@ -117,31 +118,31 @@ func TestPlentyIsEnough(t *testing.T) {
 	seen := map[string]int{}
 	cases.CheckN(t, cases.Of(200, 1000), func(rt *rapid.T) {
 		s := randomFreeDevices(rt).search(t)
-		r := s.requests[0][0][0]
+		r := s.Requests[0][0][0]
 		for _, c := range s.Inventory.Candidates {
 			if !oneIn(rt, 3, "skipped") {
 				continue
 			}
-			eligible, err := s.isEligible(0, r, c)
+			eligible, err := s.IsEligible(0, r, c)
 			require.NoError(rt, err)
-			if eligible && len(s.solution.choices) < r.Count {
-				_, _, err := s.take(0, r, c)
+			if eligible && len(s.Solution.Choices) < r.Count {
+				_, _, err := s.Take(0, r, c)
 				require.NoError(rt, err)
 			}
 		}
 		switch rapid.IntRange(0, 2).Draw(rt, "judged") {
 		case 1:
-			s.lookahead.look(r)
+			s.Lookahead.Look(r)
 		case 2:
-			s.lookahead.look(r)
-			r.group.lookedAhead = false
+			s.Lookahead.Look(r)
+			r.Group.LookedAhead = false
 		}
 		from := rapid.IntRange(0, len(s.Inventory.Candidates)).Draw(rt, "from")
-		p := place{device: len(s.solution.choices), from: from}
+		p := search.Place{Device: len(s.Solution.Choices), From: from}
 		wanted := rapid.IntRange(1, 70).Draw(rt, "wanted")
-		plenty, known := s.lookahead.hasPlenty(p, r, wanted), slices.Clone(r.group.selectors.Known())
-		left, _ := s.lookahead.devicesLeft(p, r)
-		enough, ordinary := s.lookahead.isEnough(r, left, wanted), 0
+		plenty, known := s.Lookahead.HasPlenty(p, r, wanted), slices.Clone(r.Group.Selectors.Known())
+		left, _ := s.Lookahead.DevicesLeft(p, r)
+		enough, ordinary := s.Lookahead.IsEnough(r, left, wanted), 0
 		for _, c := range left {
 			if r.IsSimple(c) {
 				ordinary++
@@ -151,8 +152,8 @@ func TestPlentyIsEnough(t *testing.T) {
 		case plenty:
 			seen["plenty"]++
 			require.True(rt, enough)
-			require.Equal(rt, known, r.group.selectors.Known())
-		case ordinary >= wanted && len(r.bounding) == 0 && !r.AdminAccess() && slices.Equal(known, r.group.selectors.Known()):
+			require.Equal(rt, known, r.Group.Selectors.Known())
+		case ordinary >= wanted && len(r.Bounding) == 0 && !r.AdminAccess() && slices.Equal(known, r.Group.Selectors.Known()):
 			rt.Fatal("there are plenty")
 		case enough:
 			seen["enough"]++
@@ -283,9 +284,9 @@ func TestSameKind(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := scenario{classes: []*resourceapi.DeviceClass{classOf("other")}, claims: []*claimBuilder{plain(), test.other}}.search(t)
-			one, other := s.requests[0][0][0], s.requests[1][0][0]
-			require.Equal(t, test.same, sameKind(one, other))
-			require.Equal(t, test.same, one.group == other.group)
+			one, other := s.Requests[0][0][0], s.Requests[1][0][0]
+			require.Equal(t, test.same, search.SameKind(one, other))
+			require.Equal(t, test.same, one.Group == other.Group)
 		})
 	}
 }

@@ -37,17 +37,17 @@ func (s scenario) requireBudgetError(t testing.TB, opts ...Option) (*BudgetError
 func TestBudgetIsForTablesToo(t *testing.T) {
 	s := given(t, "devices 8 mla-# index=#; claim c; want mla 4; cel row = $row && $indices.min() == 3")
 	search := s.search(t)
-	found, err := search.run()
+	found, err := search.Run()
 	require.NoError(t, err)
 	require.True(t, found)
-	for cost := range search.work.Cost.Spent() {
+	for cost := range search.Work.Cost.Spent() {
 		failure, _ := s.requireBudgetError(t, WithCostBudget(cost))
 		require.Equal(t, BudgetCost, failure.Unit)
 		require.Equal(t, "row", failure.Constraint)
 		require.Equal(t, "70", failure.Sets.String())
 		require.Positive(t, failure.SetsLeft.Sign())
 	}
-	s.opts = []Option{WithCostBudget(search.work.Cost.Spent())}
+	s.opts = []Option{WithCostBudget(search.Work.Cost.Spent())}
 	s.requireDevices(t, "mla=mla-3", "mla=mla-4", "mla=mla-5", "mla=mla-6")
 }
 
@@ -116,11 +116,11 @@ func TestSetsLeftAreThoseNotEvaluated(t *testing.T) {
 func (s scenario) costOfOne(t testing.TB) uint64 {
 	t.Helper()
 	search := s.search(t)
-	_, err := search.run()
+	_, err := search.Run()
 	require.NoError(t, err)
-	evaluations := uint64(search.celConstraints[0].evaluations)
-	require.Zero(t, search.work.Cost.Spent()%evaluations)
-	return search.work.Cost.Spent() / evaluations
+	evaluations := uint64(search.CELConstraints[0].Evaluations)
+	require.Zero(t, search.Work.Cost.Spent()%evaluations)
+	return search.Work.Cost.Spent() / evaluations
 }
 
 // Of a prioritized list the sets are those of the alternative being tried.
@@ -170,9 +170,9 @@ claim b; want y 3 if $device.index > 1; want z 1; cel second y = true; cel third
 func TestBudgetErrorAfterTheConstraints(t *testing.T) {
 	s := given(t, "devices 6 mla-# index=#; claim a; want x 2; cel last = $indices.sum() > 3; claim b; want y 5")
 	search := s.search(t)
-	_, err := search.run()
+	_, err := search.Run()
 	require.NoError(t, err)
-	for steps := range search.work.Steps {
+	for steps := range search.Work.Steps {
 		failure, _ := s.requireBudgetError(t, WithStepBudget(steps))
 		require.Equal(t, "last", failure.Constraint)
 		require.Equal(t, "15", failure.Sets.String())

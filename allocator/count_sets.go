@@ -15,8 +15,10 @@ import (
 	"github.com/celset/celset/allocator/internal/availability"
 	"github.com/celset/celset/allocator/internal/freesets"
 	"github.com/celset/celset/allocator/internal/inventory"
+	"github.com/celset/celset/allocator/internal/objective"
 	"github.com/celset/celset/allocator/internal/packing"
 	"github.com/celset/celset/allocator/internal/plan"
+	"github.com/celset/celset/allocator/internal/search"
 	"github.com/celset/celset/cel/device/bitset"
 )
 
@@ -109,7 +111,7 @@ func (c *counting) on(node *v1.Node) (SetCount, error) {
 	if err != nil || len(has.Candidates) == 0 {
 		return SetCount{IsMost: err == nil}, err
 	}
-	listed, err := listedSets(c.ctx, c.planner, node, has, c.shape)
+	listed, err := objective.ListedSets(c.ctx, c.planner, node, has, c.shape)
 	if err != nil || listed.Len() == 0 && listed.All {
 		return SetCount{IsMost: err == nil}, err
 	}
@@ -181,12 +183,12 @@ func (c *counting) oneByOne(node *v1.Node, has *inventory.Inventory) (chosen [][
 		if len(has.Candidates)-allocated.Count() < c.shape.Count {
 			return chosen, nil
 		}
-		s, err := newSearch(c.ctx, p.With(node, has, allocated), nil)
+		s, err := search.New(c.ctx, p.With(node, has, allocated), nil)
 		if err != nil {
 			return chosen, err
 		}
-		found, err := s.run()
-		if ended := s.work.Cancelled(); ended != nil {
+		found, err := s.Run()
+		if ended := s.Work.Cancelled(); ended != nil {
 			return chosen, ended
 		}
 		if !found || err != nil {
@@ -194,7 +196,7 @@ func (c *counting) oneByOne(node *v1.Node, has *inventory.Inventory) (chosen [][
 			return chosen, nil
 		}
 		var set []int
-		for _, choice := range s.solution.choices {
+		for _, choice := range s.Solution.Choices {
 			set = append(set, choice.Position)
 			c.used.Insert(choice.ID)
 		}

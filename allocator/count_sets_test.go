@@ -15,6 +15,7 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 	"pgregory.net/rapid"
 
+	"github.com/celset/celset/allocator/internal/objective"
 	"github.com/celset/celset/cel"
 	"github.com/celset/celset/cel/device"
 	"github.com/celset/celset/internal/testing/cases"
@@ -63,7 +64,7 @@ func TestListedSets(t *testing.T) {
 	a := s.allocator(t)
 	has, err := a.planner.InventoryOf(s.onNode())
 	require.NoError(t, err)
-	found, err := listedSets(t.Context(), a.planner, s.onNode(), has, Shape{Class: "shapes", Constraint: "pair", Count: 2})
+	found, err := objective.ListedSets(t.Context(), a.planner, s.onNode(), has, Shape{Class: "shapes", Constraint: "pair", Count: 2})
 	require.NoError(t, err)
 	require.True(t, found.All)
 	require.Equal(t, [][]int{{0, 1}, {2, 3}, {4, 5}, {6, 7}}, found.Positions())

@@ -11,7 +11,11 @@ import (
 	"k8s.io/dynamic-resource-allocation/structured"
 
 	"github.com/celset/celset/allocator/internal/inventory"
+	"github.com/celset/celset/allocator/internal/search"
 )
+
+// RequestDevices are the devices that a node has for a request, whatever other requests and constraints want.
+type RequestDevices = search.RequestDevices
 
 // RequestDevices looks at all devices of the node for each request of the claims, in their
 // order. The error is one that [Allocator.Allocate] would return too.
@@ -20,11 +24,11 @@ func (a *Allocator) RequestDevices(ctx context.Context, node *v1.Node, claims []
 	if err != nil {
 		return nil, err
 	}
-	s, err := newSearch(ctx, on, nil)
+	s, err := search.New(ctx, on, nil)
 	if err != nil {
 		return nil, err
 	}
-	return s.requestDevices()
+	return s.RequestDevices()
 }
 
 // NodeDevices are the devices that claims can have on the node, in the order in which they

@@ -13,6 +13,7 @@ import (
 	"k8s.io/dynamic-resource-allocation/structured"
 	"k8s.io/utils/ptr"
 
+	"github.com/celset/celset/allocator/internal/search"
 	"github.com/celset/celset/allocator/internal/view"
 	"github.com/celset/celset/cel/device"
 )
@@ -41,35 +42,35 @@ func (a *Allocator) AllocateEach(ctx context.Context, node *v1.Node, claims []*r
 	if err != nil {
 		return err
 	}
-	s, err := newSearch(ctx, on, nil)
+	s, err := search.New(ctx, on, nil)
 	if err != nil {
 		return err
 	}
 	found := false
-	for solution := range s.solutions() {
-		results, err := s.results(solution)
+	for solution := range s.Solutions() {
+		results, err := s.Results(solution)
 		if err != nil {
 			return err
 		}
 		found = true
 		allocation := Allocation{Results: results}
-		for _, c := range solution.choices {
+		for _, c := range solution.Choices {
 			allocation.Devices = append(allocation.Devices, AllocatedDevice{c.Device, c.Slice})
 		}
 		if !yield(allocation) {
 			break
 		}
 	}
-	s.work.Charge()
-	switch failure, isAboutNode := errors.AsType[*EvaluationError](s.err); {
+	s.Work.Charge()
+	switch failure, isAboutNode := errors.AsType[*EvaluationError](s.Err); {
 	case isAboutNode:
 		return a.planner.Failure(failure)
-	case s.err != nil || found:
-		return s.err
+	case s.Err != nil || found:
+		return s.Err
 	case !a.planner.Reasons:
 		return nil
 	default:
-		return a.planner.Refusal(s.reason())
+		return a.planner.Refusal(s.Reason())
 	}
 }
 

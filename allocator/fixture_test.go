@@ -17,6 +17,8 @@ import (
 	dracel "k8s.io/dynamic-resource-allocation/cel"
 	"k8s.io/dynamic-resource-allocation/structured"
 	"k8s.io/utils/ptr"
+
+	"github.com/celset/celset/allocator/internal/search"
 )
 
 // Unless a test says otherwise there is one driver with one pool on one node,
@@ -136,12 +138,12 @@ func (s scenario) allocate(t testing.TB) ([]resourceapi.AllocationResult, error)
 }
 
 // search sets up what Allocate works with.
-func (s scenario) search(t testing.TB) *search {
+func (s scenario) search(t testing.TB) *search.Search {
 	t.Helper()
 	a := s.allocator(t)
 	on, err := a.planner.PlanFor(s.apiClaims()).On(s.onNode())
 	require.NoError(t, err)
-	result, err := newSearch(t.Context(), on, nil)
+	result, err := search.New(t.Context(), on, nil)
 	require.NoError(t, err)
 	return result
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/celset/celset/allocator/internal/inventory"
 	"github.com/celset/celset/allocator/internal/plan"
+	"github.com/celset/celset/allocator/internal/search"
 	"github.com/celset/celset/allocator/internal/view"
 )
 
@@ -211,7 +212,7 @@ func TestHardwareIsWhatExpressionsSee(t *testing.T) {
 func TestNodeSelectorWithoutTerms(t *testing.T) {
 	d := newDevice("a", nil)
 	chosen := &inventory.Candidate{Device: &d, Slice: slice("1", d).edit(func(s *resourceapi.ResourceSliceSpec) { s.NodeName, s.NodeSelector = nil, &v1.NodeSelector{} }).ResourceSlice}
-	selector, err := nodeSelector(nodeName, []choice{{Candidate: chosen}})
+	selector, err := search.NodeSelector(nodeName, []search.Choice{{Candidate: chosen}})
 	require.NoError(t, err)
 	require.Nil(t, selector)
 }

@@ -1,7 +1,7 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package allocator
+package search
 
 import (
 	"fmt"
@@ -33,17 +33,17 @@ import (
 
 // symmetry knows the symmetric devices of one search.
 type symmetry struct {
-	search *search
-	// classes has what [symmetry.classOf] returns, once it was found.
+	search *Search
+	// classes has what [symmetry.ClassOf] returns, once it was found.
 	classes []int
 	found   bool
 	// passedOver counts the devices that were not tried because one of their class had failed.
 	passedOver int64
 }
 
-// classOf returns for each position the number of a symmetry class, the same for devices that
+// ClassOf returns for each position the number of a symmetry class, the same for devices that
 // are symmetric. nil if no two devices are.
-func (y *symmetry) classOf() []int {
+func (y *symmetry) ClassOf() []int {
 	if !y.found {
 		y.found = true
 		y.classes = y.find()
@@ -52,19 +52,19 @@ func (y *symmetry) classOf() []int {
 }
 
 // mayPassOver reports whether devices may be passed over for a request.
-func (y *symmetry) mayPassOver(p place) bool {
+func (y *symmetry) mayPassOver(p Place) bool {
 	s := y.search
-	if s.Planner.Unbounded || s.tellsApart {
+	if s.Planner.Unbounded || s.TellsApart {
 		return false
 	}
-	for claim := p.claim; claim < len(s.requests); claim++ {
+	for claim := p.claim; claim < len(s.Requests); claim++ {
 		from := 0
 		if claim == p.claim {
 			from = p.request + 1
 		}
-		for _, all := range s.requests[claim][from:] {
+		for _, all := range s.Requests[claim][from:] {
 			for _, r := range all {
-				if r.WantsAll() || slices.ContainsFunc(r.decides, func(c contribution) bool { return c.covered }) {
+				if r.WantsAll() || slices.ContainsFunc(r.Decides, func(c Contribution) bool { return c.Covered }) {
 					return false
 				}
 			}
@@ -86,23 +86,23 @@ func (f *failedClasses) has(position int) bool {
 	return f.failed != nil && f.failed.Has(f.classOf[position])
 }
 
-func (f *failedClasses) add(y *symmetry, p place, position int) {
+func (f *failedClasses) add(y *symmetry, p Place, position int) {
 	if f.useless {
 		return
 	}
 	if f.failed == nil {
-		f.useless = !y.mayPassOver(p) || y.classOf() == nil
+		f.useless = !y.mayPassOver(p) || y.ClassOf() == nil
 		if f.useless {
 			return
 		}
-		f.classOf, f.failed = y.classOf(), bitset.New(len(y.search.Inventory.Candidates))
+		f.classOf, f.failed = y.ClassOf(), bitset.New(len(y.search.Inventory.Candidates))
 	}
 	f.failed.Add(f.classOf[position])
 }
 
 func (y *symmetry) find() []int {
 	// Selectors were evaluated already.
-	s, read := y.search, y.search.ReadByConstraints(y.search.improves != nil)
+	s, read := y.search, y.search.ReadByConstraints(y.search.Improves != nil)
 	if s.Inventory.Plain.Count() < 2 || !inventory.AreUsable(s.Inventory.Pools) {
 		return nil
 	}
@@ -110,9 +110,9 @@ func (y *symmetry) find() []int {
 	if seen == nil {
 		return nil
 	}
-	for _, g := range s.groups {
-		if !g.lookedAhead {
-			s.lookahead.look(g.first)
+	for _, g := range s.Groups {
+		if !g.LookedAhead {
+			s.Lookahead.Look(g.First)
 		}
 	}
 	return numbered(len(s.Inventory.Candidates), func(i int) string {
@@ -120,16 +120,16 @@ func (y *symmetry) find() []int {
 		if !s.Inventory.Plain.Has(i) {
 			return fmt.Sprint("unknown ", i)
 		}
-		key := fmt.Sprint(seen[i], c.Pool.ID, s.available.Allocated().Has(i))
+		key := fmt.Sprint(seen[i], c.Pool.ID, s.Available.Allocated().Has(i))
 		if s.accepts != nil {
 			key += s.accepts.key(i)
 		}
-		for _, g := range s.groups {
-			if g.selectors.Verdict(i) == selection.Unknown {
+		for _, g := range s.Groups {
+			if g.Selectors.Verdict(i) == selection.Unknown {
 				// A selector fails for the device, or may.
 				return fmt.Sprint("unknown ", i)
 			}
-			key += fmt.Sprint(" ", g.selectors.Verdict(i))
+			key += fmt.Sprint(" ", g.Selectors.Verdict(i))
 		}
 		return key
 	})

@@ -1,7 +1,7 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package allocator
+package search
 
 import (
 	"fmt"
@@ -19,32 +19,32 @@ import (
 	"github.com/celset/celset/cel/device/bitset"
 )
 
-// request is one request or subrequest of a claim, ready for the search.
-type request struct {
+// Request is one request or subrequest of a claim, ready for the search.
+type Request struct {
 	requests.Request
 	// alternative is the place among those of the request.
 	alternative int
 	// all is the set of devices wanted by allocation mode All, in order.
 	all []*inventory.Candidate
-	// constraints are those that cover the request, in the order of the claim.
-	constraints []constraint.Constraint
-	// bounding are those of them that are asked before any CEL constraint is: that one would
+	// Constraints are those that cover the request, in the order of the claim.
+	Constraints []constraint.Constraint
+	// Bounding are those of them that are asked before any CEL constraint is: that one would
 	// be evaluated, and might fail.
-	bounding []constraint.Bounding
-	// decides are the CEL constraints for which it matters that this request is
+	Bounding []constraint.Bounding
+	// Decides are the CEL constraints for which it matters that this request is
 	// tried, covered or not.
-	decides []contribution
-	// group are the requests for devices of the same kind, this one among them.
-	group *group
+	Decides []Contribution
+	// Group are the requests for devices of the same kind, this one among them.
+	Group *group
 }
 
-// alternatives are what a request of a claim can be met by: the subrequests of a
+// Alternatives are what a request of a claim can be met by: the subrequests of a
 // prioritized list, or the request itself alone. The first with which everything
 // after it can be met is chosen.
-type alternatives []*request
+type Alternatives []*Request
 
 // least is the alternative that wants the fewest devices.
-func (a alternatives) least() *request {
+func (a Alternatives) least() *Request {
 	result := a[0]
 	for _, r := range a {
 		if r.Count < result.Count {
@@ -57,14 +57,14 @@ func (a alternatives) least() *request {
 // group is what requests have in common that want the same kind of device: the
 // same devices are eligible for them.
 type group struct {
-	first *request
-	// selectors are shared by the requests.
-	selectors selection.Selectors
-	// lookedAhead: they were evaluated for all devices that the requests may try.
-	lookedAhead bool
+	First *Request
+	// Selectors are shared by the requests.
+	Selectors selection.Selectors
+	// LookedAhead: they were evaluated for all devices that the requests may try.
+	LookedAhead bool
 }
 
-func sameKind(a, b *request) bool {
+func SameKind(a, b *Request) bool {
 	return a.Class.Name == b.Class.Name &&
 		a.AdminAccess() == b.AdminAccess() &&
 		equality.Semantic.DeepEqual(a.Spec.Selectors, b.Spec.Selectors) &&
@@ -72,24 +72,24 @@ func sameKind(a, b *request) bool {
 		equality.Semantic.DeepEqual(a.Spec.Capacity, b.Spec.Capacity)
 }
 
-// isSelected reports whether the device passes the selectors and is for the node.
-func (r *request) isSelected(c *inventory.Candidate) (bool, error) {
-	return r.group.selectors.Select(&r.Request, c)
+// IsSelected reports whether the device passes the selectors and is for the node.
+func (r *Request) IsSelected(c *inventory.Candidate) (bool, error) {
+	return r.Group.Selectors.Select(&r.Request, c)
 }
 
-// addConstraint adds one that covers the request.
-func (r *request) addConstraint(c constraint.Constraint) {
-	if b, ok := c.(constraint.Bounding); ok && len(r.bounding) == len(r.constraints) {
-		r.bounding = append(r.bounding, b)
+// AddConstraint adds one that covers the request.
+func (r *Request) AddConstraint(c constraint.Constraint) {
+	if b, ok := c.(constraint.Bounding); ok && len(r.Bounding) == len(r.Constraints) {
+		r.Bounding = append(r.Bounding, b)
 	}
-	r.constraints = append(r.constraints, c)
+	r.Constraints = append(r.Constraints, c)
 }
 
 // otherConstraints counts the constraints but that of [WithAcceptance], which narrows the domain itself.
-func (r *request) otherConstraints() int {
-	count := len(r.constraints)
+func (r *Request) otherConstraints() int {
+	count := len(r.Constraints)
 	if count > 0 {
-		if _, first := r.constraints[0].(*acceptance); first {
+		if _, first := r.Constraints[0].(*acceptance); first {
 			count--
 		}
 	}
@@ -98,8 +98,8 @@ func (r *request) otherConstraints() int {
 
 // isAdmitted asks the constraints that see a device of the request before a CEL constraint
 // does. What they refuse now, they would refuse later, too.
-func (r *request) isAdmitted(c *inventory.Candidate) bool {
-	for _, b := range r.bounding {
+func (r *Request) isAdmitted(c *inventory.Candidate) bool {
+	for _, b := range r.Bounding {
 		if !b.Admits(c) {
 			return false
 		}
@@ -107,15 +107,15 @@ func (r *request) isAdmitted(c *inventory.Candidate) bool {
 	return true
 }
 
-// next is the position of the first device from the given one on that no CEL
+// Next is the position of the first device from the given one on that no CEL
 // constraint rules out.
-func (r *request) next(position int) int {
-	for i := 0; i < len(r.decides); i++ {
-		d := r.decides[i]
-		if !d.covered || !d.constraint.pruner.begun {
+func (r *Request) Next(position int) int {
+	for i := 0; i < len(r.Decides); i++ {
+		d := r.Decides[i]
+		if !d.Covered || !d.constraint.Pruner.Begun {
 			continue
 		}
-		next := d.constraint.pruner.next(&r.Request, position)
+		next := d.constraint.Pruner.next(&r.Request, position)
 		if next > position && i > 0 {
 			// What the others said was about another device.
 			i = -1
@@ -127,9 +127,9 @@ func (r *request) next(position int) int {
 
 // isPruned reports whether a CEL constraint knows better than counting devices whether
 // the request can get the rest of its devices.
-func (r *request) isPruned() bool {
-	for _, d := range r.decides {
-		if d.covered && d.constraint.pruner.begun && !d.constraint.pruner.volatile {
+func (r *Request) isPruned() bool {
+	for _, d := range r.Decides {
+		if d.Covered && d.constraint.Pruner.Begun && !d.constraint.Pruner.volatile {
 			return true
 		}
 	}
@@ -138,24 +138,24 @@ func (r *request) isPruned() bool {
 
 // cannotFail reports whether meeting the request can't evaluate anything but
 // selectors, whatever is tried.
-func (r *request) cannotFail() bool {
-	return len(r.Derived) == 0 && len(r.decides) == 0
+func (r *Request) cannotFail() bool {
+	return len(r.Derived) == 0 && len(r.Decides) == 0
 }
 
 // setup reads the claims of a search, in their order: requests, what they have in common, and
 // constraints. The first thing that is wrong is the error.
-type setup struct{ search *search }
+type setup struct{ search *Search }
 
 func (b setup) addClaim(claim *resourceapi.ResourceClaim) error {
-	all := make([]alternatives, 0, len(claim.Spec.Devices.Requests))
+	all := make([]Alternatives, 0, len(claim.Spec.Devices.Requests))
 	devices := 0
 	for order := range claim.Spec.Devices.Requests {
 		a, err := b.newAlternatives(claim, order)
 		if err != nil {
 			return err
 		}
-		if improves := b.search.improves; improves != nil {
-			met := improves.incumbent.tried(b.search.requests, len(b.search.requests), order)
+		if improves := b.search.Improves; improves != nil {
+			met := improves.Incumbent.tried(b.search.Requests, len(b.search.Requests), order)
 			a = a[met.alternative : met.alternative+1]
 		}
 		least := a.least()
@@ -167,18 +167,18 @@ func (b setup) addClaim(claim *resourceapi.ResourceClaim) error {
 		devices += least.Count
 		all = append(all, a)
 	}
-	b.search.requests = append(b.search.requests, all)
+	b.search.Requests = append(b.search.Requests, all)
 	return b.addConstraints(claim, all)
 }
 
-func (b setup) newAlternatives(claim *resourceapi.ResourceClaim, order int) (alternatives, error) {
+func (b setup) newAlternatives(claim *resourceapi.ResourceClaim, order int) (Alternatives, error) {
 	a := b.search.Planner
 	api := &claim.Spec.Devices.Requests[order]
 	if err := requests.CheckFeatures(a.Features, claim, api); err != nil {
 		return nil, err
 	}
-	all := make([]request, requests.Alternatives(api))
-	result := make(alternatives, len(all))
+	all := make([]Request, requests.Alternatives(api))
+	result := make(Alternatives, len(all))
 	for i := range all {
 		r := &all[i]
 		r.alternative = i
@@ -186,7 +186,7 @@ func (b setup) newAlternatives(claim *resourceapi.ResourceClaim, order int) (alt
 		if err := r.Prepare(a.Features, a.Classes); err != nil {
 			return nil, err
 		}
-		r.group = b.groupOf(r)
+		r.Group = b.groupOf(r)
 		if err := b.determineCount(r); err != nil {
 			return nil, err
 		}
@@ -196,20 +196,20 @@ func (b setup) newAlternatives(claim *resourceapi.ResourceClaim, order int) (alt
 }
 
 // groupOf finds the group of a request, or makes one.
-func (b setup) groupOf(r *request) *group {
+func (b setup) groupOf(r *Request) *group {
 	s := b.search
-	for _, g := range s.groups {
-		if sameKind(g.first, r) {
+	for _, g := range s.Groups {
+		if SameKind(g.First, r) {
 			return g
 		}
 	}
-	g := &group{first: r}
-	g.selectors.Init(&s.evaluator, &r.Request, len(s.Inventory.Candidates), s.SelectionRow(&r.Request))
-	s.groups = append(s.groups, g)
+	g := &group{First: r}
+	g.Selectors.Init(&s.Evaluator, &r.Request, len(s.Inventory.Candidates), s.SelectionRow(&r.Request))
+	s.Groups = append(s.Groups, g)
 	return g
 }
 
-func (b setup) determineCount(r *request) error {
+func (b setup) determineCount(r *Request) error {
 	if r.WantsAll() {
 		return b.determineAll(r)
 	}
@@ -219,7 +219,7 @@ func (b setup) determineCount(r *request) error {
 // determineAll finds the devices that make up "all". It refuses to do so while
 // some pool can't be seen as a whole, even if no device of it would be selected. Other
 // nodes have other pools.
-func (b setup) determineAll(r *request) error {
+func (b setup) determineAll(r *Request) error {
 	next, candidates := 0, b.search.Inventory.Candidates
 	for _, p := range b.search.Inventory.Pools {
 		switch {
@@ -244,9 +244,9 @@ func (b setup) determineAll(r *request) error {
 
 // isPartOfAll leaves out devices that would not have the requested capacity even
 // if nobody else used them.
-func (b setup) isPartOfAll(r *request, c *inventory.Candidate) (bool, error) {
+func (b setup) isPartOfAll(r *Request, c *inventory.Candidate) (bool, error) {
 	features := b.search.Planner.Features
-	selected, err := r.isSelected(c)
+	selected, err := r.IsSelected(c)
 	if err != nil || !selected || !features.ConsumableCapacity {
 		return selected, err
 	}
@@ -258,7 +258,7 @@ func (b setup) isPartOfAll(r *request, c *inventory.Candidate) (bool, error) {
 }
 
 // addConstraints sets up the constraints of a claim for its requests.
-func (b setup) addConstraints(claim *resourceapi.ResourceClaim, all []alternatives) error {
+func (b setup) addConstraints(claim *resourceapi.ResourceClaim, all []Alternatives) error {
 	a := b.search.Planner
 	definitions, err := a.Resolved(claim).Definitions()
 	if err != nil {
@@ -266,51 +266,51 @@ func (b setup) addConstraints(claim *resourceapi.ResourceClaim, all []alternativ
 	}
 	if a.Acceptance != nil {
 		b.search.accepts = b.search.newAcceptance(a.Acceptance, all)
-		b.search.tellsApart = b.search.tellsApart || a.Acceptance.Accept != nil
-		cover(all, &resourceapi.DeviceConstraint{}, b.search.accepts)
+		b.search.TellsApart = b.search.TellsApart || a.Acceptance.Accept != nil
+		Cover(all, &resourceapi.DeviceConstraint{}, b.search.accepts)
 	}
 	for i := range claim.Spec.Devices.Constraints {
 		api := &claim.Spec.Devices.Constraints[i]
 		var c constraint.Constraint
 		if d := definitions.Referred[i]; d != nil {
-			c = b.search.newCELConstraint(claim, d, api, all)
-		} else if c, err = constraint.New(claim, i, a.Features.ListTypeAttributes, &b.search.evaluator); err != nil {
+			c = b.search.NewCELConstraint(claim, d, api, all)
+		} else if c, err = constraint.New(claim, i, a.Features.ListTypeAttributes, &b.search.Evaluator); err != nil {
 			return err
 		}
-		cover(all, api, c)
+		Cover(all, api, c)
 	}
 	for _, d := range definitions.Defaults {
-		cover(all, d.API, b.search.newCELConstraint(claim, d, d.API, all))
+		Cover(all, d.API, b.search.NewCELConstraint(claim, d, d.API, all))
 	}
-	if improves := b.search.improves; improves != nil {
-		return improves.setUp(b.search, claim, definitions.Preferences, all)
+	if improves := b.search.Improves; improves != nil {
+		return improves.SetUp(b.search, claim, definitions.Preferences, all)
 	}
 	return nil
 }
 
-// cover has the constraint hold for the requests that it covers.
-func cover(all []alternatives, api *resourceapi.DeviceConstraint, c constraint.Constraint) {
+// Cover has the constraint hold for the requests that it covers.
+func Cover(all []Alternatives, api *resourceapi.DeviceConstraint, c constraint.Constraint) {
 	for _, alternatives := range all {
 		for _, r := range alternatives {
 			if constraint.Covers(api, &r.Request) {
-				r.addConstraint(c)
+				r.AddConstraint(c)
 			}
 		}
 	}
 }
 
-// passed returns the devices that are known to pass the selectors.
-func (r *request) passed() bitset.Set { return r.group.selectors.Passed() }
+// Passed returns the devices that are known to pass the selectors.
+func (r *Request) Passed() bitset.Set { return r.Group.Selectors.Passed() }
 
-// narrow removes devices from the domain that the CEL constraints of the request rule out. It returns the devices that the
+// Narrow removes devices from the domain that the CEL constraints of the request rule out. It returns the devices that the
 // constraint is sure to need whose last covered request is the given one, nil if there are none.
-func (r *request) narrow(domain bitset.Set, last int) (forced bitset.Set) {
-	for _, d := range r.decides {
-		if p := d.constraint.pruner; d.covered && p.begun {
-			level := len(d.constraint.members)
-			domain.Keep(p.domain.At(level))
+func (r *Request) Narrow(domain bitset.Set, last int) (forced bitset.Set) {
+	for _, d := range r.Decides {
+		if p := d.constraint.Pruner; d.Covered && p.Begun {
+			level := len(d.constraint.Members)
+			domain.Keep(p.Domain.At(level))
 			if d.constraint.last == last {
-				forced = p.forced.At(level)
+				forced = p.Forced.At(level)
 			}
 		}
 	}

@@ -1,7 +1,7 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package allocator
+package search
 
 import (
 	"slices"
@@ -10,11 +10,11 @@ import (
 	"github.com/celset/celset/allocator/internal/inventory"
 )
 
-func (c *celConstraint) costError(err error) error {
+func (c *CELConstraint) costError(err error) error {
 	return c.budgetError(budget.Limit{Unit: budget.Cost, Value: c.search.Planner.CostBudget}, err)
 }
 
-func (c *celConstraint) budgetError(of budget.Limit, err error) *budget.Error {
+func (c *CELConstraint) budgetError(of budget.Limit, err error) *budget.Error {
 	result := budget.NewError(of, c.claim, c.search.Node.Name, err)
 	result.Constraint = c.Name
 	result.SetsLeft, result.Sets = budget.Undecided(c.combinations())
@@ -25,12 +25,12 @@ func (c *celConstraint) budgetError(of budget.Limit, err error) *budget.Error {
 // last of those that have some and lack some, else the first of those that lack
 // some. If all sets are complete it is the last, for another set of it is what would
 // be tried next.
-func (s *search) busyWith() *celConstraint {
-	var begun, open *celConstraint
-	for _, c := range s.celConstraints {
+func (s *Search) busyWith() *CELConstraint {
+	var begun, open *CELConstraint
+	for _, c := range s.CELConstraints {
 		switch {
-		case c.undecided == 0 && len(c.members) == c.wanted:
-		case len(c.members) > 0:
+		case c.Undecided == 0 && len(c.Members) == c.Wanted:
+		case len(c.Members) > 0:
 			begun = c
 		case open == nil:
 			open = c
@@ -42,18 +42,18 @@ func (s *search) busyWith() *celConstraint {
 	case open != nil:
 		return open
 	default:
-		return s.celConstraints[len(s.celConstraints)-1]
+		return s.CELConstraints[len(s.CELConstraints)-1]
 	}
 }
 
 // combinations are those of the requests that the constraint covers, in order. Of a
 // prioritized list it is the alternative being tried, or the first if the search did
 // not get there.
-func (c *celConstraint) combinations() []budget.Combination {
+func (c *CELConstraint) combinations() []budget.Combination {
 	var result []budget.Combination
-	members := c.members
-	for i, all := range c.search.requests[c.claimIndex] {
-		r := c.search.solution.tried(c.search.requests, c.claimIndex, i)
+	members := c.Members
+	for i, all := range c.search.Requests[c.claimIndex] {
+		r := c.search.Solution.tried(c.search.Requests, c.claimIndex, i)
 		if r == nil {
 			r = all[0]
 		}
@@ -67,12 +67,12 @@ func (c *celConstraint) combinations() []budget.Combination {
 	return result
 }
 
-func (c *celConstraint) isCovered(r *request) bool {
-	return slices.ContainsFunc(c.covered, func(all alternatives) bool { return slices.Contains(all, r) })
+func (c *CELConstraint) isCovered(r *Request) bool {
+	return slices.ContainsFunc(c.Covered, func(all Alternatives) bool { return slices.Contains(all, r) })
 }
 
 // combination counts the devices for a request that has the members.
-func (s *search) combination(r *request, members []*inventory.Candidate) budget.Combination {
+func (s *Search) combination(r *Request, members []*inventory.Candidate) budget.Combination {
 	candidates := s.Inventory.Candidates
 	if r.WantsAll() {
 		candidates = r.all
@@ -92,13 +92,13 @@ func (s *search) combination(r *request, members []*inventory.Candidate) budget.
 
 // isFree reports whether the request could have the device if it were alone. A device
 // on which a selector fails it can't have.
-func (s *search) isFree(r *request, c *inventory.Candidate) bool {
-	if s.available.Allocated().Has(c.Position) && !r.AdminAccess() {
+func (s *Search) isFree(r *Request, c *inventory.Candidate) bool {
+	if s.Available.Allocated().Has(c.Position) && !r.AdminAccess() {
 		return false
 	}
-	if isSelected, err := r.isSelected(c); err != nil || !isSelected || !s.available.IsUsable(&r.Request, c) {
+	if isSelected, err := r.IsSelected(c); err != nil || !isSelected || !s.Available.IsUsable(&r.Request, c) {
 		return false
 	}
-	enough, err := s.available.HasCapacity(&r.Request, c)
+	enough, err := s.Available.HasCapacity(&r.Request, c)
 	return enough && err == nil
 }

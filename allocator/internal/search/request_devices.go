@@ -1,7 +1,7 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package allocator
+package search
 
 import (
 	resourceapi "k8s.io/api/resource/v1"
@@ -26,13 +26,13 @@ type RequestDevices struct {
 	Failed []structured.DeviceID
 }
 
-func (s *search) devicesFor(r *request) (RequestDevices, error) {
+func (s *Search) devicesFor(r *Request) (RequestDevices, error) {
 	result := RequestDevices{Claim: r.Claim, Request: r.Name, Wanted: r.Count}
 	for _, c := range s.Inventory.Candidates {
-		if err := s.work.Cancelled(); err != nil {
+		if err := s.Work.Cancelled(); err != nil {
 			return result, err
 		}
-		matches, err := r.isSelected(c)
+		matches, err := r.IsSelected(c)
 		if err != nil {
 			result.Failed = append(result.Failed, c.ID)
 			continue
@@ -40,7 +40,7 @@ func (s *search) devicesFor(r *request) (RequestDevices, error) {
 		if !matches {
 			continue
 		}
-		if !s.available.IsUsable(&r.Request, c) {
+		if !s.Available.IsUsable(&r.Request, c) {
 			result.Unusable = append(result.Unusable, c.ID)
 			continue
 		}
@@ -52,10 +52,10 @@ func (s *search) devicesFor(r *request) (RequestDevices, error) {
 	return result, nil
 }
 
-// requestDevices looks at all devices of the node for each request of the claims.
-func (s *search) requestDevices() ([]RequestDevices, error) {
+// RequestDevices looks at all devices of the node for each request of the claims.
+func (s *Search) RequestDevices() ([]RequestDevices, error) {
 	var result []RequestDevices
-	for _, requests := range s.requests {
+	for _, requests := range s.Requests {
 		for _, all := range requests {
 			for _, r := range all {
 				devices, err := s.devicesFor(r)

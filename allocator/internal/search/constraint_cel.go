@@ -1,7 +1,7 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package allocator
+package search
 
 import (
 	"errors"
@@ -27,7 +27,7 @@ import (
 	"github.com/celset/celset/cel/device/bound"
 )
 
-// celConstraint is the CEL device constraint of KEP-5254: it collects devices
+// CELConstraint is the CEL device constraint of KEP-5254: it collects devices
 // until the set is complete and then asks the expression. A verdict on a part of a
 // set would tell nothing about the whole; what can be told of it is in pruner.go.
 //
@@ -36,43 +36,43 @@ import (
 // constraint does not cover that one. The search takes requests in order and
 // devices in ascending order, so the devices stand in the order that an
 // expression is promised.
-type celConstraint struct {
+type CELConstraint struct {
 	*definition.Definition
-	search *search
+	search *Search
 	claim  *resourceapi.ResourceClaim
 	// claimIndex is the claim's place, first and last are those of the first and the
 	// last covered request in it.
 	claimIndex, first, last int
-	// covered are the requests whose devices make up the set, with those of their
+	// Covered are the requests whose devices make up the set, with those of their
 	// alternatives that the constraint covers.
-	covered []alternatives
-	// undecided is the number of covered requests for which no alternative is being
+	Covered []Alternatives
+	// Undecided is the number of covered requests for which no alternative is being
 	// tried yet; wanted is the number of devices that the others contribute.
-	undecided, wanted int
-	// members are the devices of the set so far. values is memory for those of a complete
+	Undecided, Wanted int
+	// Members are the devices of the set so far. values is memory for those of a complete
 	// one.
-	members []*inventory.Candidate
+	Members []*inventory.Candidate
 	values  []*device.Device
 	// known has the verdicts on sets, once one was needed. positions is memory for what the table
 	// is asked.
 	known     *verdict.Table
 	positions []int
-	// evaluations counts how often the expression was evaluated, hits how often the
+	// Evaluations counts how often the expression was evaluated, hits how often the
 	// verdict was known. accepted and rejected count the complete sets by verdict, proven
 	// those of the former that needed no evaluation.
-	evaluations, hits, accepted, rejected, proven int64
+	Evaluations, hits, accepted, rejected, proven int64
 	// pruners has one for each alternative of the first covered request. pruner is that of the
 	// alternative which is being tried, or was last.
 	pruners []*pruner
-	pruner  *pruner
-	// goal makes a preference of it, which evaluates to an int. nil for a constraint.
-	goal *goal
+	Pruner  *pruner
+	// Goal makes a preference of it, which evaluates to an int. nil for a constraint.
+	Goal *Goal
 }
 
-func (s *search) newCELConstraint(claim *resourceapi.ResourceClaim, d *definition.Definition, api *resourceapi.DeviceConstraint, requests []alternatives) *celConstraint {
-	c := &celConstraint{Definition: d, search: s, claim: claim, claimIndex: len(s.requests) - 1, first: len(requests)}
+func (s *Search) NewCELConstraint(claim *resourceapi.ResourceClaim, d *definition.Definition, api *resourceapi.DeviceConstraint, requests []Alternatives) *CELConstraint {
+	c := &CELConstraint{Definition: d, search: s, claim: claim, claimIndex: len(s.Requests) - 1, first: len(requests)}
 	for i, all := range requests {
-		var covered alternatives
+		var covered Alternatives
 		for _, r := range all {
 			if constraint.Covers(api, &r.Request) {
 				covered = append(covered, r)
@@ -81,46 +81,46 @@ func (s *search) newCELConstraint(claim *resourceapi.ResourceClaim, d *definitio
 		if len(covered) == 0 {
 			continue
 		}
-		c.covered = append(c.covered, covered)
+		c.Covered = append(c.Covered, covered)
 		c.first, c.last = min(c.first, i), i
-		c.undecided++
+		c.Undecided++
 		// The alternatives that are not covered matter too: trying one of them decides
 		// that the request contributes nothing.
 		for _, r := range all {
-			r.decides = append(r.decides, contribution{c, constraint.Covers(api, &r.Request)})
+			r.Decides = append(r.Decides, Contribution{c, constraint.Covers(api, &r.Request)})
 		}
 	}
-	if len(c.covered) > 0 {
+	if len(c.Covered) > 0 {
 		for _, r := range requests[c.first] {
 			c.pruners = append(c.pruners, newPruner(c, r))
 		}
-		c.pruner = c.pruners[0]
+		c.Pruner = c.pruners[0]
 	}
-	s.celConstraints = append(s.celConstraints, c)
+	s.CELConstraints = append(s.CELConstraints, c)
 	return c
 }
 
 // tries tells which alternative of the first covered request is being tried.
-func (c *celConstraint) tries(r *request) {
+func (c *CELConstraint) tries(r *Request) {
 	for _, p := range c.pruners {
 		if p.first == r {
-			c.pruner = p
+			c.Pruner = p
 		}
 	}
 }
 
 // isBegun reports whether it is decided which alternative of the first covered request is tried.
-func (c *celConstraint) isBegun() bool { return c.undecided < len(c.covered) }
+func (c *CELConstraint) isBegun() bool { return c.Undecided < len(c.Covered) }
 
 // isAskedAfter reports whether the expression is asked about a set only when another one was found
 // true before: it covers a later request, or stands behind the other, and the last device of its
 // set is that of the other.
-func (c *celConstraint) isAskedAfter(other *celConstraint, behind bool) bool {
-	return c.last > other.last || behind && c.last == other.last && len(c.search.requests[c.claimIndex][c.last]) == 1
+func (c *CELConstraint) isAskedAfter(other *CELConstraint, behind bool) bool {
+	return c.last > other.last || behind && c.last == other.last && len(c.search.Requests[c.claimIndex][c.last]) == 1
 }
 
 // cuts counts the parts of sets that could not become satisfactory.
-func (c *celConstraint) cuts() int64 {
+func (c *CELConstraint) cuts() int64 {
 	var cuts int64
 	for _, p := range c.pruners {
 		cuts += p.cuts
@@ -129,7 +129,7 @@ func (c *celConstraint) cuts() int64 {
 }
 
 // refused counts what the expression has refused: sets, parts of sets, and devices. That too few devices are left is no fault of it.
-func (c *celConstraint) refused() int64 {
+func (c *CELConstraint) refused() int64 {
 	n := c.rejected + c.cuts()
 	for _, p := range c.pruners {
 		n -= p.lacked
@@ -139,54 +139,54 @@ func (c *celConstraint) refused() int64 {
 
 // mayFail reports whether the expression may fail for what the set can become, with the device
 // last, which it may or may not have seen yet.
-func (c *celConstraint) mayFail(last *inventory.Candidate) bool {
+func (c *CELConstraint) mayFail(last *inventory.Candidate) bool {
 	mayFail := func(p *pruner) bool { return !p.isPrepared() || p.mayFail(last) }
 	if c.isBegun() {
-		return mayFail(c.pruner)
+		return mayFail(c.Pruner)
 	}
 	return slices.ContainsFunc(c.pruners, mayFail)
 }
 
-// contribution is what trying a request means for the size of a constraint's set.
-type contribution struct {
-	constraint *celConstraint
-	covered    bool
+// Contribution is what trying a request means for the size of a constraint's set.
+type Contribution struct {
+	constraint *CELConstraint
+	Covered    bool
 }
 
-func (c contribution) devices(r *request) int {
-	if c.covered {
+func (c Contribution) devices(r *Request) int {
+	if c.Covered {
 		return r.Count
 	}
 	return 0
 }
 
-// decide tells all constraints that the request is being tried. It is false if
+// Decide tells all constraints that the request is being tried. It is false if
 // that completes a set which is not satisfactory; then, and after an error,
 // nothing has changed.
-func (r *request) decide() (bool, error) {
-	for _, d := range r.decides {
+func (r *Request) Decide() (bool, error) {
+	for _, d := range r.Decides {
 		d.constraint.tries(r)
 	}
-	for i, d := range r.decides {
+	for i, d := range r.Decides {
 		satisfied, err := d.constraint.decide(d.devices(r))
 		if err != nil || !satisfied {
-			r.undecide(i)
+			r.Undecide(i)
 			return false, err
 		}
 	}
 	return true, nil
 }
 
-// undecide undoes decide for the first n constraints.
-func (r *request) undecide(n int) {
+// Undecide undoes decide for the first n constraints.
+func (r *Request) Undecide(n int) {
 	for i := n - 1; i >= 0; i-- {
-		r.decides[i].constraint.undecide(r.decides[i].devices(r))
+		r.Decides[i].constraint.undecide(r.Decides[i].devices(r))
 	}
 }
 
-func (c *celConstraint) decide(devices int) (bool, error) {
-	c.undecided--
-	c.wanted += devices
+func (c *CELConstraint) decide(devices int) (bool, error) {
+	c.Undecided--
+	c.Wanted += devices
 	satisfied, err := c.afterDecision(devices)
 	if err != nil || !satisfied {
 		c.undecide(devices)
@@ -194,38 +194,38 @@ func (c *celConstraint) decide(devices int) (bool, error) {
 	return satisfied, err
 }
 
-func (c *celConstraint) afterDecision(devices int) (bool, error) {
-	if c.undecided == len(c.covered)-1 && len(c.members) == 0 && !c.pruner.begin() {
-		return false, c.pruner.failure()
+func (c *CELConstraint) afterDecision(devices int) (bool, error) {
+	if c.Undecided == len(c.Covered)-1 && len(c.Members) == 0 && !c.Pruner.begin() {
+		return false, c.Pruner.failure()
 	}
 	// The last device of a set completes it, unless the requests that were yet to
 	// be decided turn out to contribute none.
 	if devices > 0 || !c.IsComplete() {
-		return true, c.pruner.failure()
+		return true, c.Pruner.failure()
 	}
 	return c.evaluate()
 }
 
-func (c *celConstraint) undecide(devices int) {
-	c.undecided++
-	c.wanted -= devices
-	if c.undecided == len(c.covered) {
-		c.pruner.end()
+func (c *CELConstraint) undecide(devices int) {
+	c.Undecided++
+	c.Wanted -= devices
+	if c.Undecided == len(c.Covered) {
+		c.Pruner.end()
 	}
 }
 
 // IsComplete is never true for a set without devices: there is nothing to judge.
-func (c *celConstraint) IsComplete() bool {
-	return c.undecided == 0 && len(c.members) == c.wanted && c.wanted > 0
+func (c *CELConstraint) IsComplete() bool {
+	return c.Undecided == 0 && len(c.Members) == c.Wanted && c.Wanted > 0
 }
 
-func (c *celConstraint) Add(r *requests.Request, added *inventory.Candidate) (bool, error) {
-	if err := c.search.work.Cancelled(); err != nil {
+func (c *CELConstraint) Add(r *requests.Request, added *inventory.Candidate) (bool, error) {
+	if err := c.search.Work.Cancelled(); err != nil {
 		return false, err
 	}
-	c.members = append(c.members, added)
-	satisfied := c.pruner.descend(r, added)
-	err := c.pruner.failure()
+	c.Members = append(c.Members, added)
+	satisfied := c.Pruner.descend(r, added)
+	err := c.Pruner.failure()
 	if satisfied && err == nil && c.IsComplete() {
 		satisfied, err = c.evaluate()
 	}
@@ -236,31 +236,31 @@ func (c *celConstraint) Add(r *requests.Request, added *inventory.Candidate) (bo
 	return true, nil
 }
 
-func (c *celConstraint) Remove(removed *inventory.Candidate) {
-	c.pruner.ascend(removed)
-	c.members = c.members[:len(c.members)-1]
+func (c *CELConstraint) Remove(removed *inventory.Candidate) {
+	c.Pruner.ascend(removed)
+	c.Members = c.Members[:len(c.Members)-1]
 }
 
 // Len is the number of devices in the set.
-func (c *celConstraint) Len() int { return len(c.members) }
+func (c *CELConstraint) Len() int { return len(c.Members) }
 
 // evaluate decides the complete set: from its bounds if they are sure, else by the verdict
 // on it.
-func (c *celConstraint) evaluate() (bool, error) {
-	if err := c.search.work.Cancelled(); err != nil {
+func (c *CELConstraint) evaluate() (bool, error) {
+	if err := c.search.Work.Cancelled(); err != nil {
 		return false, err
 	}
-	if c.pruner.outcome() == bound.True {
+	if c.Pruner.outcome() == bound.True {
 		c.accepted++
 		c.proven++
 		return true, nil
 	}
-	if err := c.pruner.failure(); err != nil {
+	if err := c.Pruner.failure(); err != nil {
 		return false, err
 	}
 	var satisfied bool
 	var err error
-	if c.goal != nil {
+	if c.Goal != nil {
 		satisfied, err = c.isReached()
 	} else {
 		satisfied, err = c.verdict()
@@ -276,27 +276,27 @@ func (c *celConstraint) evaluate() (bool, error) {
 	return satisfied, nil
 }
 
-func (c *celConstraint) evaluationError(err error) error {
+func (c *CELConstraint) evaluationError(err error) error {
 	if budget.IsExceeded(err) {
 		return c.costError(err)
 	}
 	if onNode := c.evaluationErrorOnNode(err); onNode != nil {
 		return onNode
 	}
-	ids := make([]string, len(c.members))
-	for i, member := range c.members {
+	ids := make([]string, len(c.Members))
+	for i, member := range c.Members {
 		ids[i] = member.ID.String()
 	}
 	err = fmt.Errorf("claim %s, %s %s, node %s, devices [%s]: %w",
 		klog.KObj(c.claim), c.role(), c.Name, c.search.Node.Name, strings.Join(ids, ", "), err)
-	if c.goal != nil {
-		return preferenceError{err}
+	if c.Goal != nil {
+		return PreferenceError{err}
 	}
 	return err
 }
 
 // role is what messages call it.
-func (c *celConstraint) role() string {
+func (c *CELConstraint) role() string {
 	if c.Key.IsGoal {
 		return "preference"
 	}
@@ -306,7 +306,7 @@ func (c *celConstraint) role() string {
 // verdict evaluates the expression for the complete set, unless that was done before. What it
 // cost is charged either way: whether a search stays within its budget does not depend on what
 // others did before.
-func (c *celConstraint) verdict() (bool, error) {
+func (c *CELConstraint) verdict() (bool, error) {
 	s := c.search
 	if s.Planner.Unbounded {
 		v, err := c.EvaluateSet()
@@ -316,43 +316,43 @@ func (c *celConstraint) verdict() (bool, error) {
 		c.known = s.VerdictsOf(c.Definition)
 	}
 	c.positions = c.positions[:0]
-	for _, member := range c.members {
+	for _, member := range c.Members {
 		c.positions = append(c.positions, member.Position)
 	}
-	v, known, err := c.known.Find(s.ctx, c.positions, c)
+	v, known, err := c.known.Find(s.Ctx, c.positions, c)
 	if known {
 		c.hits++
-		err = s.work.Cost.Charge(v.Cost)
+		err = s.Work.Cost.Charge(v.Cost)
 	}
-	return v.Satisfied, plan.Interrupted(s.ctx, err)
+	return v.Satisfied, plan.Interrupted(s.Ctx, err)
 }
 
 // EvaluateSet implements [verdict.Evaluator].
-func (c *celConstraint) EvaluateSet() (verdict.Verdict, error) {
-	c.evaluations++
-	before := c.search.work.Cost.Spent()
-	satisfied, err := c.Expression.Satisfied(c.search.ctx, c.memberValues(), c.search.work.Cost)
-	return verdict.Verdict{Satisfied: satisfied, Cost: c.search.work.Cost.Spent() - before}, err
+func (c *CELConstraint) EvaluateSet() (verdict.Verdict, error) {
+	c.Evaluations++
+	before := c.search.Work.Cost.Spent()
+	satisfied, err := c.Expression.Satisfied(c.search.Ctx, c.memberValues(), c.search.Work.Cost)
+	return verdict.Verdict{Satisfied: satisfied, Cost: c.search.Work.Cost.Spent() - before}, err
 }
 
 // memberValues are the devices of the set as an expression sees them, until it is called again.
-func (c *celConstraint) memberValues() []*device.Device {
+func (c *CELConstraint) memberValues() []*device.Device {
 	values := c.search.View().Values
 	c.values = c.values[:0]
-	for _, member := range c.members {
+	for _, member := range c.Members {
 		c.values = append(c.values, values[member.Position])
 	}
 	return c.values
 }
 
 // evaluationErrorOnNode is nil for a failure that ends the attempt.
-func (c *celConstraint) evaluationErrorOnNode(err error) *answer.Error {
+func (c *CELConstraint) evaluationErrorOnNode(err error) *answer.Error {
 	failure, ok := errors.AsType[*cel.Error](err)
 	if !ok || c.FailurePolicy != v1alpha1.FailurePolicyNodeDoesNotFit {
 		return nil
 	}
-	positions := make([]int, len(c.members))
-	for i, member := range c.members {
+	positions := make([]int, len(c.Members))
+	for i, member := range c.Members {
 		positions[i] = member.Position
 	}
 	e := answer.NewError(c.Name, failure, c.claimIndex, positions)
@@ -362,19 +362,19 @@ func (c *celConstraint) evaluationErrorOnNode(err error) *answer.Error {
 	return c.search.FailureHere(e)
 }
 
-// covers reports whether a device was chosen for a request that the constraint covers.
-func (c *celConstraint) covers(chosen *choice) bool {
-	return chosen.claim == c.claimIndex && slices.ContainsFunc(c.covered, func(all alternatives) bool {
-		return slices.ContainsFunc(all, func(r *request) bool {
-			return r.Order == chosen.request.Order && r.alternative == chosen.request.alternative
+// Covers reports whether a device was chosen for a request that the constraint covers.
+func (c *CELConstraint) Covers(chosen *Choice) bool {
+	return chosen.Claim == c.claimIndex && slices.ContainsFunc(c.Covered, func(all Alternatives) bool {
+		return slices.ContainsFunc(all, func(r *Request) bool {
+			return r.Order == chosen.Request.Order && r.alternative == chosen.Request.alternative
 		})
 	})
 }
 
-// valueOf returns the value of a preference for a set, while the constraint has no members.
-func (c *celConstraint) valueOf(members []*inventory.Candidate) (int64, error) {
-	c.members = append(c.members, members...)
-	defer func() { c.members = c.members[:0] }()
+// ValueOf returns the value of a preference for a set, while the constraint has no members.
+func (c *CELConstraint) ValueOf(members []*inventory.Candidate) (int64, error) {
+	c.Members = append(c.Members, members...)
+	defer func() { c.Members = c.Members[:0] }()
 	value, err := c.value()
 	if err != nil {
 		return 0, c.evaluationError(err)
@@ -382,35 +382,35 @@ func (c *celConstraint) valueOf(members []*inventory.Candidate) (int64, error) {
 	return value, nil
 }
 
-// most returns a value that the value of no set exceeds, or [math.MaxInt64]. It is known where a set is complete with the last device of all: where others follow, going from set to
+// Most returns a value that the value of no set exceeds, or [math.MaxInt64]. It is known where a set is complete with the last device of all: where others follow, going from set to
 // set may meet an error behind one that [search.tryBound] passes over.
-func (c *celConstraint) most() int64 {
-	requests := c.search.requests
-	if c.search.Planner.Unbounded || c.claimIndex != len(requests)-1 || c.last != len(requests[c.claimIndex])-1 || !c.pruner.isPrepared() {
+func (c *CELConstraint) Most() int64 {
+	requests := c.search.Requests
+	if c.search.Planner.Unbounded || c.claimIndex != len(requests)-1 || c.last != len(requests[c.claimIndex])-1 || !c.Pruner.isPrepared() {
 		return math.MaxInt64
 	}
-	return c.pruner.most()
+	return c.Pruner.most()
 }
 
-// raise makes the bounds refuse sets whose values are not above the floor.
-func (c *celConstraint) raise() {
+// Raise makes the bounds refuse sets whose values are not above the floor.
+func (c *CELConstraint) Raise() {
 	for _, p := range c.pruners {
 		p.raise()
 	}
 }
 
 // value evaluates the preference for the complete set.
-func (c *celConstraint) value() (int64, error) {
-	c.evaluations++
-	return c.Expression.Value(c.search.ctx, c.memberValues(), c.search.work.Cost)
+func (c *CELConstraint) value() (int64, error) {
+	c.Evaluations++
+	return c.Expression.Value(c.search.Ctx, c.memberValues(), c.search.Work.Cost)
 }
 
 // isReached reports whether the value of the complete set is above the floor.
-func (c *celConstraint) isReached() (bool, error) {
+func (c *CELConstraint) isReached() (bool, error) {
 	value, err := c.value()
-	if err != nil || value <= c.goal.floor {
+	if err != nil || value <= c.Goal.Floor {
 		return false, err
 	}
-	c.goal.value = value
+	c.Goal.Value = value
 	return true, nil
 }

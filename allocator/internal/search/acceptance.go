@@ -1,7 +1,7 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package allocator
+package search
 
 import (
 	"fmt"
@@ -19,7 +19,7 @@ import (
 // with the r-1 greatest weights, stays below it is in no completion and leaves the domain.
 type acceptance struct {
 	*plan.Acceptance
-	search *search
+	search *Search
 	// size is the number of devices of a complete set.
 	size    int
 	members []*inventory.Candidate
@@ -41,7 +41,7 @@ type level struct {
 	at     bitset.Set
 }
 
-func (s *search) newAcceptance(of *plan.Acceptance, all []alternatives) *acceptance {
+func (s *Search) newAcceptance(of *plan.Acceptance, all []Alternatives) *acceptance {
 	a := &acceptance{Acceptance: of, search: s}
 	for _, alternatives := range all {
 		a.size += alternatives.least().Count

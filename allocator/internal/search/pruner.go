@@ -1,7 +1,7 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package allocator
+package search
 
 import (
 	"github.com/celset/celset/allocator/internal/inventory"
@@ -44,12 +44,12 @@ import (
 // complete set is surely satisfactory (outcome) and why CEL could not be asked (failure). The
 // search asks it which device comes next.
 type pruner struct {
-	constraint *celConstraint
-	search     *search
+	constraint *CELConstraint
+	search     *Search
 	// first is the alternative that is tried of the first covered request. covered are the
 	// requests whose devices make up the set then.
-	first   *request
-	covered []*request
+	first   *Request
+	covered []*Request
 	// useless: nothing can be cut.
 	useless bool
 	// size is the size of a complete set.
@@ -60,14 +60,14 @@ type pruner struct {
 	eligible, later bitset.List
 	// volatile: what is eligible also depends on what else was taken.
 	volatile bool
-	// chosen are the devices of the set. domain has for each number of chosen devices
+	// Chosen are the devices of the set. domain has for each number of chosen devices
 	// those that may come next or later, forced those of them that must; both say nothing
 	// until the set was begun.
-	chosen         bitset.Set
-	domain, forced bitset.List
+	Chosen         bitset.Set
+	Domain, Forced bitset.List
 	// none is no device.
 	none  bitset.Set
-	begun bool
+	Begun bool
 	// completed is what the bounds say of the complete set, 0 if they were not asked.
 	completed bound.Outcome
 	// fixpoint tells for each number of chosen devices whether the bounds looked at the set.
@@ -88,9 +88,9 @@ func (p *pruner) begin() bool {
 	if !p.isPrepared() {
 		return true
 	}
-	p.begun = true
-	p.chosen.Clear()
-	first := p.domain.At(0)
+	p.Begun = true
+	p.Chosen.Clear()
+	first := p.Domain.At(0)
 	first.Clear()
 	for i, r := range p.covered {
 		p.joinFree(first, p.eligible.At(i), r)
@@ -110,13 +110,13 @@ func (p *pruner) begin() bool {
 // false if no completion is satisfactory.
 func (p *pruner) descend(r *requests.Request, added *inventory.Candidate) bool {
 	c := p.constraint
-	if !p.begun {
+	if !p.Begun {
 		return true
 	}
-	p.chosen.Add(added.Position)
+	p.Chosen.Add(added.Position)
 	p.completed = 0
-	next := p.domain.At(len(c.members))
-	next.SetTo(p.domain.At(len(c.members) - 1))
+	next := p.Domain.At(len(c.Members))
+	next.SetTo(p.Domain.At(len(c.Members) - 1))
 	next.Remove(added.Position)
 	at := p.placeOf(r)
 	eligible, later := p.eligible.At(at), p.later.At(at)
@@ -134,7 +134,7 @@ func (p *pruner) descend(r *requests.Request, added *inventory.Candidate) bool {
 	if p.volatile {
 		p.passOverTaken(r, added.Position+1, next)
 	}
-	if p.isDetermined(added) || len(c.members) == p.size && p.outcome() == bound.True {
+	if p.isDetermined(added) || len(c.Members) == p.size && p.outcome() == bound.True {
 		return true
 	}
 	if p.hasCompletion(r, added) {
@@ -148,35 +148,35 @@ func (p *pruner) descend(r *requests.Request, added *inventory.Candidate) bool {
 // that is part of it: nothing more can be found out about it.
 func (p *pruner) isDetermined(added *inventory.Candidate) bool {
 	c := p.constraint
-	before, now := len(c.members)-1, len(c.members)
+	before, now := len(c.Members)-1, len(c.Members)
 	left := p.size - before
-	if left == 0 || p.forced.At(before).Count() != left || !p.forced.At(before).Has(added.Position) {
+	if left == 0 || p.Forced.At(before).Count() != left || !p.Forced.At(before).Has(added.Position) {
 		return false
 	}
 	p.fixpoint[now] = false
-	p.forced.At(now).SetTo(p.forced.At(before))
-	p.forced.At(now).Remove(added.Position)
-	return p.domain.At(now).Count() == left-1
+	p.Forced.At(now).SetTo(p.Forced.At(before))
+	p.Forced.At(now).Remove(added.Position)
+	return p.Domain.At(now).Count() == left-1
 }
 
 // ascend undoes descend.
 func (p *pruner) ascend(removed *inventory.Candidate) {
-	if p.begun {
-		p.chosen.Remove(removed.Position)
+	if p.Begun {
+		p.Chosen.Remove(removed.Position)
 		p.completed = 0
 	}
 }
 
 // end forgets the set: the first covered request is not tried any more.
-func (p *pruner) end() { p.begun = false }
+func (p *pruner) end() { p.Begun = false }
 
 // hasCompletion reports whether the set as it is may become satisfactory, or something
 // else may fail before it is complete. It removes devices from the domain that are in no
 // such completion.
 func (p *pruner) hasCompletion(r *requests.Request, last *inventory.Candidate) bool {
 	c := p.constraint
-	level := len(c.members)
-	p.forced.At(level).Clear()
+	level := len(c.Members)
+	p.Forced.At(level).Clear()
 	p.fixpoint[level] = false
 	if !p.othersCannotFail(r, last) {
 		return true
@@ -195,8 +195,8 @@ func (p *pruner) hasCompletion(r *requests.Request, last *inventory.Candidate) b
 		return false
 	}
 	partial := bound.Partial{
-		Chosen: p.chosen, Domain: p.domain.At(level), Forced: p.forced.At(level), Left: p.size - level,
-		AtFixpoint: level > 0 && p.fixpoint[level-1] && p.domain.At(level).Count()+1 == p.domain.At(level-1).Count(),
+		Chosen: p.Chosen, Domain: p.Domain.At(level), Forced: p.Forced.At(level), Left: p.size - level,
+		AtFixpoint: level > 0 && p.fixpoint[level-1] && p.Domain.At(level).Count()+1 == p.Domain.At(level-1).Count(),
 	}
 	before := partial.Domain.Count()
 	infeasible := p.bounds.Infeasible(partial, effort)
@@ -211,19 +211,19 @@ func (p *pruner) hasCompletion(r *requests.Request, last *inventory.Candidate) b
 
 // isNotAccepted reports whether [WithAcceptance] accepts no completion. It narrows the domain.
 func (p *pruner) isNotAccepted() bool {
-	a, level := p.search.accepts, len(p.constraint.members)
-	return a != nil && a.size == p.size && !a.narrow(p.domain.At(level), p.size-level)
+	a, level := p.search.accepts, len(p.constraint.Members)
+	return a != nil && a.size == p.size && !a.narrow(p.Domain.At(level), p.size-level)
 }
 
 // outcome is what the bounds say of the complete set. If it is true, the set is surely
 // satisfactory. They can say something only if they have seen all of its devices.
 func (p *pruner) outcome() bound.Outcome {
 	c := p.constraint
-	if !p.begun || !p.bounds.MayProve() || p.chosen.Count() != len(c.members) {
+	if !p.Begun || !p.bounds.MayProve() || p.Chosen.Count() != len(c.Members) {
 		return bound.Open
 	}
 	if p.completed == 0 {
-		p.completed = p.bounds.Bound(bound.Partial{Chosen: p.chosen, Domain: p.none})
+		p.completed = p.bounds.Bound(bound.Partial{Chosen: p.Chosen, Domain: p.none})
 	}
 	return p.completed
 }
@@ -232,11 +232,11 @@ func (p *pruner) outcome() bound.Outcome {
 // wants.
 func (p *pruner) lacksDevices() bool {
 	c := p.constraint
-	taken := len(c.members)
+	taken := len(c.Members)
 	for i, r := range p.covered {
 		wanted := max(0, r.Count-taken)
 		taken = max(0, taken-r.Count)
-		if wanted > 0 && p.domain.At(len(c.members)).CountAnd(p.eligible.At(i)) < wanted {
+		if wanted > 0 && p.Domain.At(len(c.Members)).CountAnd(p.eligible.At(i)) < wanted {
 			return true
 		}
 	}
@@ -291,14 +291,14 @@ func (p *pruner) placeOf(r *requests.Request) int {
 // a request are taken in ascending order, so none may come after one that is forced.
 func (p *pruner) next(r *requests.Request, position int) int {
 	c := p.constraint
-	chosen := len(c.members)
-	next := p.domain.At(chosen).Next(position)
+	chosen := len(c.Members)
+	next := p.Domain.At(chosen).Next(position)
 	if next < 0 {
 		return len(p.search.Inventory.Candidates)
 	}
-	if !p.forced.At(chosen).IsEmpty() {
+	if !p.Forced.At(chosen).IsEmpty() {
 		at := p.placeOf(r)
-		for first := range p.forced.At(chosen).All() {
+		for first := range p.Forced.At(chosen).All() {
 			if first >= next {
 				break
 			}
@@ -326,16 +326,16 @@ func (p *pruner) othersCannotFail(r *requests.Request, last *inventory.Candidate
 // device last, which it may or may not have seen yet.
 func (p *pruner) mayFail(last *inventory.Candidate) bool {
 	c := p.constraint
-	partial := bound.Partial{Chosen: p.chosen, Left: p.size - len(c.members)}
+	partial := bound.Partial{Chosen: p.Chosen, Left: p.size - len(c.Members)}
 	partial.Domain = bitset.New(len(p.search.Inventory.Candidates))
-	if p.begun {
-		partial.Domain.SetTo(p.domain.At(len(c.members)))
+	if p.Begun {
+		partial.Domain.SetTo(p.Domain.At(len(c.Members)))
 	} else {
 		for i := range p.covered {
 			partial.Domain.Join(p.eligible.At(i))
 		}
 	}
-	if last != nil && !p.chosen.Has(last.Position) {
+	if last != nil && !p.Chosen.Has(last.Position) {
 		partial.Domain.Add(last.Position)
 	}
 	return p.bounds.Bound(partial)&bound.Error != 0
@@ -353,7 +353,7 @@ func (p *pruner) most() int64 {
 // raise has the bounds know the new floor.
 func (p *pruner) raise() {
 	if p.bounds != nil {
-		p.bounds.Exceed(p.constraint.goal.floor)
+		p.bounds.Exceed(p.constraint.Goal.Floor)
 		clear(p.fixpoint)
 	}
 }

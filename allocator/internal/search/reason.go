@@ -1,7 +1,7 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package allocator
+package search
 
 import (
 	"cmp"
@@ -30,29 +30,29 @@ import (
 //
 // It goes by what the search saw and evaluates nothing: an expression that the
 // search did not get to might fail.
-type reason struct{ search *search }
+type reason struct{ search *Search }
 
-// reason returns why the search found nothing.
-func (s *search) reason() string { return reason{s}.String() }
+// Reason returns why the search found nothing.
+func (s *Search) Reason() string { return reason{s}.String() }
 
 func (y reason) String() string {
 	s := y.search
 	if why := y.overLimit(); why != "" {
 		return why
 	}
-	for i, requests := range s.requests {
+	for i, requests := range s.Requests {
 		for _, all := range requests {
 			if why := y.shortages(all); why != "" {
 				return y.prefix(i) + why
 			}
 		}
 	}
-	for _, c := range s.celConstraints {
+	for _, c := range s.CELConstraints {
 		if c.refused() > 0 && c.accepted == 0 { // no set was satisfactory
 			return y.prefix(c.claimIndex) + y.unsatisfied(c)
 		}
 	}
-	for _, c := range s.celConstraints {
+	for _, c := range s.CELConstraints {
 		if c.refused() > 0 && c.accepted > 0 {
 			return y.prefix(c.claimIndex) + fmt.Sprintf("constraint %s: no set that satisfies it fits the rest of the claims", c.Name)
 		}
@@ -64,11 +64,11 @@ func (y reason) String() string {
 // that ask for too many devices on any node are an error of the setup.
 func (y reason) overLimit() string {
 	limit := y.search.Planner.MaxResults
-	for i, requests := range y.search.requests {
+	for i, requests := range y.search.Requests {
 		devices, wantAll := 0, []string(nil)
 		for _, all := range requests {
 			devices += all.least().Count
-			if slices.ContainsFunc(all, func(r *request) bool { return r.WantsAll() }) {
+			if slices.ContainsFunc(all, func(r *Request) bool { return r.WantsAll() }) {
 				wantAll = append(wantAll, cmp.Or(all[0].Parent, all[0].Name))
 			}
 		}
@@ -89,7 +89,7 @@ func (y reason) prefix(claim int) string {
 }
 
 // shortages is what all alternatives lack, empty if one of them lacks nothing.
-func (y reason) shortages(all alternatives) string {
+func (y reason) shortages(all Alternatives) string {
 	var lacks []string
 	for _, r := range all {
 		why := y.shortage(r)
@@ -103,7 +103,7 @@ func (y reason) shortages(all alternatives) string {
 
 // shortage says which devices a request lacks whatever the others get, empty if
 // it lacks none or the search did not get far enough to tell.
-func (y reason) shortage(r *request) string {
+func (y reason) shortage(r *Request) string {
 	free, known := y.free(r)
 	switch {
 	case r.WantsAll() && len(r.all) == 0:
@@ -121,8 +121,8 @@ func (y reason) shortage(r *request) string {
 
 // isRefused reports whether a constraint that compares attributes refuses the devices of a request for all devices,
 // whatever other requests get.
-func isRefused(r *request) bool {
-	return slices.ContainsFunc(r.bounding, func(b constraint.Bounding) bool {
+func isRefused(r *Request) bool {
+	return slices.ContainsFunc(r.Bounding, func(b constraint.Bounding) bool {
 		admitted := slices.DeleteFunc(slices.Clone(r.all), func(c *inventory.Candidate) bool { return !b.Admits(c) })
 		return len(admitted) < len(r.all) || b.Most(admitted) < len(r.all)
 	})
@@ -130,17 +130,17 @@ func isRefused(r *request) bool {
 
 // free counts the devices that the request could have if it were alone. known is
 // false if the search did not look at all devices for it.
-func (y reason) free(r *request) (free int, known bool) {
+func (y reason) free(r *Request) (free int, known bool) {
 	s := y.search
 	known = true
 	for _, c := range s.Inventory.Candidates {
 		switch {
-		case s.available.Allocated().Has(c.Position) && !r.AdminAccess():
-		case r.group.selectors.Verdict(c.Position) == selection.Unknown:
-			known = known && s.evaluator.NeverSelects(c)
-		case r.group.selectors.Verdict(c.Position) == selection.Selected && s.available.IsUsable(&r.Request, c):
+		case s.Available.Allocated().Has(c.Position) && !r.AdminAccess():
+		case r.Group.Selectors.Verdict(c.Position) == selection.Unknown:
+			known = known && s.Evaluator.NeverSelects(c)
+		case r.Group.Selectors.Verdict(c.Position) == selection.Selected && s.Available.IsUsable(&r.Request, c):
 			// Nothing is taken any more, so this is about the device alone.
-			if enough, err := s.available.HasCapacity(&r.Request, c); err == nil && enough {
+			if enough, err := s.Available.HasCapacity(&r.Request, c); err == nil && enough {
 				free++
 			}
 		}
@@ -149,18 +149,18 @@ func (y reason) free(r *request) (free int, known bool) {
 }
 
 // unsatisfied is for a constraint that no set satisfied.
-func (y reason) unsatisfied(c *celConstraint) string {
+func (y reason) unsatisfied(c *CELConstraint) string {
 	if compared := comparedBeside(c); compared != "" {
 		// What attributes leave was all that the constraint has seen.
 		return fmt.Sprintf("no set of free devices satisfies constraint %s and %s together", c.Name, compared)
 	}
-	if len(c.covered) == 1 && len(c.covered[0]) == 1 {
-		r := c.covered[0][0]
+	if len(c.Covered) == 1 && len(c.Covered[0]) == 1 {
+		r := c.Covered[0][0]
 		free, known := y.free(r)
 		sets := new(big.Int).Binomial(int64(free), int64(r.Count))
 		// Either all were evaluated, or nothing but this constraint kept the search from
 		// completing them.
-		if known && (sets.Cmp(big.NewInt(c.rejected)) == 0 || y.isPruned(c) && len(r.constraints) == 1 && y.isFirst(c) && !y.hasCounters()) {
+		if known && (sets.Cmp(big.NewInt(c.rejected)) == 0 || y.isPruned(c) && len(r.Constraints) == 1 && y.isFirst(c) && !y.hasCounters()) {
 			return fmt.Sprintf("constraint %s: no set of %d free devices satisfies it", c.Name, r.Count)
 		}
 	}
@@ -171,12 +171,12 @@ func (y reason) unsatisfied(c *celConstraint) string {
 const maxCompared = 3
 
 // comparedBeside names the constraints that compare attributes of devices of a CEL constraint.
-func comparedBeside(c *celConstraint) string {
+func comparedBeside(c *CELConstraint) string {
 	var names []string
 	for i := range c.claim.Spec.Devices.Constraints {
 		api := &c.claim.Spec.Devices.Constraints[i]
-		covers := func(r *request) bool { return constraint.Covers(api, &r.Request) }
-		if !slices.ContainsFunc(c.covered, func(all alternatives) bool { return slices.ContainsFunc(all, covers) }) {
+		covers := func(r *Request) bool { return constraint.Covers(api, &r.Request) }
+		if !slices.ContainsFunc(c.Covered, func(all Alternatives) bool { return slices.ContainsFunc(all, covers) }) {
 			continue
 		}
 		switch {
@@ -193,14 +193,14 @@ func comparedBeside(c *celConstraint) string {
 }
 
 // isPruned reports whether sets were ruled out without being evaluated.
-func (y reason) isPruned(c *celConstraint) bool {
-	return c.cuts()+y.search.symmetry.passedOver > 0
+func (y reason) isPruned(c *CELConstraint) bool {
+	return c.cuts()+y.search.Symmetry.passedOver > 0
 }
 
 // isFirst reports whether nothing is taken before the first device of the constraint's
 // set.
-func (y reason) isFirst(c *celConstraint) bool {
-	for i, requests := range y.search.requests[:c.claimIndex+1] {
+func (y reason) isFirst(c *CELConstraint) bool {
+	for i, requests := range y.search.Requests[:c.claimIndex+1] {
 		if i == c.claimIndex {
 			requests = requests[:c.first]
 		}

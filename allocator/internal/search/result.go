@@ -1,7 +1,7 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package allocator
+package search
 
 import (
 	"fmt"
@@ -21,71 +21,71 @@ import (
 	"github.com/celset/celset/apis/compat"
 )
 
-// solution is what a search took, in the order of claims, requests and devices.
-type solution struct {
-	// decisions has the requests that are being tried, one for each request of the
+// Solution is what a search took, in the order of claims, requests and devices.
+type Solution struct {
+	// Decisions has the requests that are being tried, one for each request of the
 	// claims up to where the search stands.
-	decisions []*request
-	// choices are the devices.
-	choices []choice
+	Decisions []*Request
+	// Choices are the devices.
+	Choices []Choice
 }
 
-// choice is a device taken for a request.
-type choice struct {
-	claim   int
-	request *request
+// Choice is a device taken for a request.
+type Choice struct {
+	Claim   int
+	Request *Request
 	*inventory.Candidate
 	availability.Reservation
 }
 
 // chosen returns the requests of a claim, of alternatives the one that was met. all are the
 // requests of the claims.
-func (s *solution) chosen(all [][]alternatives, claim int) []*request {
+func (s *Solution) chosen(all [][]Alternatives, claim int) []*Request {
 	start := 0
 	for _, requests := range all[:claim] {
 		start += len(requests)
 	}
-	return s.decisions[start : start+len(all[claim])]
+	return s.Decisions[start : start+len(all[claim])]
 }
 
 // tried is what is being tried for a request of a claim, nil if nothing is.
-func (s *solution) tried(all [][]alternatives, claim, request int) *request {
+func (s *Solution) tried(all [][]Alternatives, claim, request int) *Request {
 	for _, requests := range all[:claim] {
 		request += len(requests)
 	}
-	if request >= len(s.decisions) {
+	if request >= len(s.Decisions) {
 		return nil
 	}
-	return s.decisions[request]
+	return s.Decisions[request]
 }
 
 // choicesOf returns what was taken for one claim: the search takes one claim
 // after the other.
-func (s *solution) choicesOf(claim int) []choice {
+func (s *Solution) choicesOf(claim int) []Choice {
 	start := 0
-	for start < len(s.choices) && s.choices[start].claim < claim {
+	for start < len(s.Choices) && s.Choices[start].Claim < claim {
 		start++
 	}
 	end := start
-	for end < len(s.choices) && s.choices[end].claim == claim {
+	for end < len(s.Choices) && s.Choices[end].Claim == claim {
 		end++
 	}
-	return s.choices[start:end]
+	return s.Choices[start:end]
 }
 
-// results turns a solution into one allocation result a claim.
-func (s *search) results(of *solution) ([]resourceapi.AllocationResult, error) {
+// Results turns a solution into one allocation result a claim.
+func (s *Search) Results(of *Solution) ([]resourceapi.AllocationResult, error) {
 	results := make([]resourceapi.AllocationResult, len(s.Claims))
 	for i, claim := range s.Claims {
 		choices := of.choicesOf(i)
-		selector, err := nodeSelector(s.Node.Name, choices)
+		selector, err := NodeSelector(s.Node.Name, choices)
 		if err != nil {
 			return nil, fmt.Errorf("create NodeSelector for claim %s: %w", claim.Name, err)
 		}
 		results[i] = resourceapi.AllocationResult{
 			Devices: resourceapi.DeviceAllocationResult{
 				Results: deviceResults(choices, s.Planner.Features.DeviceBindingAndStatus),
-				Config:  configuration(claim, of.chosen(s.requests, i)),
+				Config:  configuration(claim, of.chosen(s.Requests, i)),
 			},
 			NodeSelector: selector,
 		}
@@ -94,22 +94,22 @@ func (s *search) results(of *solution) ([]resourceapi.AllocationResult, error) {
 }
 
 // deviceResults are the devices of a claim, with their binding conditions if the feature is on.
-func deviceResults(choices []choice, bindingConditions bool) []resourceapi.DeviceRequestAllocationResult {
+func deviceResults(choices []Choice, bindingConditions bool) []resourceapi.DeviceRequestAllocationResult {
 	results := make([]resourceapi.DeviceRequestAllocationResult, len(choices))
 	for i, c := range choices {
 		results[i] = resourceapi.DeviceRequestAllocationResult{
-			Request:     c.request.Name,
+			Request:     c.Request.Name,
 			Driver:      c.ID.Driver.String(),
 			Pool:        c.ID.Pool.String(),
 			Device:      c.ID.Device.String(),
-			Tolerations: c.request.Spec.Tolerations,
+			Tolerations: c.Request.Spec.Tolerations,
 			ShareID:     c.Share,
 		}
 		compat.CopySkippedNodeOperations(&results[i], &c.Slice.Spec)
 		if len(c.Consumed) > 0 {
 			results[i].ConsumedCapacity = c.Consumed
 		}
-		if c.request.AdminAccess() {
+		if c.Request.AdminAccess() {
 			results[i].AdminAccess = ptr.To(true)
 		}
 		if bindingConditions {
@@ -122,10 +122,10 @@ func deviceResults(choices []choice, bindingConditions bool) []resourceapi.Devic
 
 // configuration collects the configuration of the classes, each once, and then
 // that of the claim. A configuration for all requests names none.
-func configuration(claim *resourceapi.ResourceClaim, requests []*request) []resourceapi.DeviceAllocationConfiguration {
+func configuration(claim *resourceapi.ResourceClaim, requests []*Request) []resourceapi.DeviceAllocationConfiguration {
 	config := classConfiguration(requests)
 	for _, c := range claim.Spec.Devices.Config {
-		if len(c.Requests) == 0 || slices.ContainsFunc(requests, func(r *request) bool { return r.IsNamed(c.Requests) }) {
+		if len(c.Requests) == 0 || slices.ContainsFunc(requests, func(r *Request) bool { return r.IsNamed(c.Requests) }) {
 			config = append(config, resourceapi.DeviceAllocationConfiguration{
 				Source:              resourceapi.AllocationConfigSourceClaim,
 				Requests:            c.Requests,
@@ -134,14 +134,14 @@ func configuration(claim *resourceapi.ResourceClaim, requests []*request) []reso
 		}
 	}
 	for i := range config {
-		if !slices.ContainsFunc(requests, func(r *request) bool { return !r.IsNamed(config[i].Requests) }) {
+		if !slices.ContainsFunc(requests, func(r *Request) bool { return !r.IsNamed(config[i].Requests) }) {
 			config[i].Requests = nil
 		}
 	}
 	return config
 }
 
-func classConfiguration(requests []*request) []resourceapi.DeviceAllocationConfiguration {
+func classConfiguration(requests []*Request) []resourceapi.DeviceAllocationConfiguration {
 	var config []resourceapi.DeviceAllocationConfiguration
 	type part struct{ start, end int }
 	added := make(map[string]part)
@@ -166,9 +166,9 @@ func classConfiguration(requests []*request) []resourceapi.DeviceAllocationConfi
 	return config
 }
 
-// nodeSelector says where the devices can be used: on this node if any of them
+// NodeSelector says where the devices can be used: on this node if any of them
 // is tied to it, else wherever all of their selectors match, nil for everywhere.
-func nodeSelector(node string, choices []choice) (*v1.NodeSelector, error) {
+func NodeSelector(node string, choices []Choice) (*v1.NodeSelector, error) {
 	var term v1.NodeSelectorTerm
 	for _, c := range choices {
 		name, selector := c.Slice.Spec.NodeName, c.Slice.Spec.NodeSelector
@@ -226,51 +226,51 @@ func containsRequirement(in []v1.NodeSelectorRequirement, requirement v1.NodeSel
 	return false
 }
 
-// isAbout reports whether a preference of a claim is about a device of the solution. A preference of a class may be about an
+// IsAbout reports whether a preference of a claim is about a device of the solution. A preference of a class may be about an
 // alternative that was not chosen, and setting up a search takes time.
-func (s *solution) isAbout(claim int, p *plan.Preference) bool {
-	return slices.ContainsFunc(s.choices, func(c choice) bool { return c.claim == claim && constraint.Covers(p.API, &c.request.Request) })
+func (s *Solution) IsAbout(claim int, p *plan.Preference) bool {
+	return slices.ContainsFunc(s.Choices, func(c Choice) bool { return c.Claim == claim && constraint.Covers(p.API, &c.Request.Request) })
 }
 
-// positions describes a solution without the objects of the node: the alternatives of all requests, and the devices.
-func (s *search) positions(of *solution) (decisions []int, choices []answer.Choice) {
-	decisions, choices = make([]int, 0, len(of.decisions)), make([]answer.Choice, 0, len(of.choices))
+// Positions describes a solution without the objects of the node: the alternatives of all requests, and the devices.
+func (s *Search) Positions(of *Solution) (decisions []int, choices []answer.Choice) {
+	decisions, choices = make([]int, 0, len(of.Decisions)), make([]answer.Choice, 0, len(of.Choices))
 	next := 0
-	for _, requests := range s.requests {
+	for _, requests := range s.Requests {
 		for range requests {
-			decisions = append(decisions, of.decisions[next].alternative)
+			decisions = append(decisions, of.Decisions[next].alternative)
 			next++
 		}
 	}
-	for _, c := range of.choices {
-		choices = append(choices, answer.Choice{Claim: c.claim, Request: c.request.Order, Position: c.Position})
+	for _, c := range of.Choices {
+		choices = append(choices, answer.Choice{Claim: c.Claim, Request: c.Request.Order, Position: c.Position})
 	}
 	return decisions, choices
 }
 
-// replay makes the solution of the search from its positions.
-func (s *search) replay(decisions []int, choices []answer.Choice) {
-	for _, requests := range s.requests {
+// Replay makes the solution of the search from its positions.
+func (s *Search) Replay(decisions []int, choices []answer.Choice) {
+	for _, requests := range s.Requests {
 		for _, all := range requests {
-			s.solution.decisions = append(s.solution.decisions, all[decisions[len(s.solution.decisions)]])
+			s.Solution.Decisions = append(s.Solution.Decisions, all[decisions[len(s.Solution.Decisions)]])
 		}
 	}
 	first := make([]int, len(s.Claims))
 	for i := 1; i < len(s.Claims); i++ {
-		first[i] = first[i-1] + len(s.requests[i-1])
+		first[i] = first[i-1] + len(s.Requests[i-1])
 	}
 	for _, c := range choices {
-		s.solution.choices = append(s.solution.choices, choice{claim: c.Claim, request: s.solution.decisions[first[c.Claim]+c.Request], Candidate: s.Inventory.Candidates[c.Position]})
+		s.Solution.Choices = append(s.Solution.Choices, Choice{Claim: c.Claim, Request: s.Solution.Decisions[first[c.Claim]+c.Request], Candidate: s.Inventory.Candidates[c.Position]})
 	}
 }
 
-// hasChosen takes what the claim has for the solution of the search.
-func (s *search) hasChosen(claim *resourceapi.ResourceClaim) error {
+// HasChosen takes what the claim has for the solution of the search.
+func (s *Search) HasChosen(claim *resourceapi.ResourceClaim) error {
 	var results []resourceapi.DeviceRequestAllocationResult
 	if claim.Status.Allocation != nil {
 		results = claim.Status.Allocation.Devices.Results
 	}
-	for _, all := range s.requests[0] {
+	for _, all := range s.Requests[0] {
 		met := all[0]
 		for _, r := range all {
 			if slices.ContainsFunc(results, func(d resourceapi.DeviceRequestAllocationResult) bool { return d.Request == r.Name }) {
@@ -278,7 +278,7 @@ func (s *search) hasChosen(claim *resourceapi.ResourceClaim) error {
 				break
 			}
 		}
-		s.solution.decisions = append(s.solution.decisions, met)
+		s.Solution.Decisions = append(s.Solution.Decisions, met)
 		for _, d := range results {
 			if d.Request != met.Name {
 				continue
@@ -288,7 +288,7 @@ func (s *search) hasChosen(claim *resourceapi.ResourceClaim) error {
 			if at < 0 {
 				return met.Errorf("device %s, which it has, is not among those of node %s", id, s.Node.Name)
 			}
-			s.solution.choices = append(s.solution.choices, choice{request: met, Candidate: s.Inventory.Candidates[at]})
+			s.Solution.Choices = append(s.Solution.Choices, Choice{Request: met, Candidate: s.Inventory.Candidates[at]})
 		}
 	}
 	return nil

@@ -1,7 +1,7 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package allocator
+package objective
 
 import (
 	"context"
@@ -13,6 +13,7 @@ import (
 	"github.com/celset/celset/allocator/internal/freesets"
 	"github.com/celset/celset/allocator/internal/inventory"
 	"github.com/celset/celset/allocator/internal/plan"
+	"github.com/celset/celset/allocator/internal/search"
 	"github.com/celset/celset/allocator/internal/shape"
 )
 
@@ -20,13 +21,13 @@ import (
 // the budget: what others may ask for keeps nobody from being served.
 func listSets(ctx context.Context, on plan.OnNode) (*freesets.Sets, error) {
 	result, devices := &freesets.Sets{}, len(on.Inventory.Candidates)
-	s, err := newSearch(ctx, on, nil)
+	s, err := search.New(ctx, on, nil)
 	if err == nil {
-		s.tellsApart, result.All = true, true
+		s.TellsApart, result.All = true, true
 		var positions []int
-		for found := range s.solutions() {
+		for found := range s.Solutions() {
 			positions = positions[:0]
-			for _, c := range found.choices {
+			for _, c := range found.Choices {
 				positions = append(positions, c.Position)
 			}
 			result.Add(positions, devices)
@@ -35,10 +36,10 @@ func listSets(ctx context.Context, on plan.OnNode) (*freesets.Sets, error) {
 				break
 			}
 		}
-		err = s.err
+		err = s.Err
 		result.All = result.All && err == nil
-		s.work.Charge()
-		if ended := s.work.Cancelled(); ended != nil {
+		s.Work.Charge()
+		if ended := s.Work.Cancelled(); ended != nil {
 			return nil, ended
 		}
 	}
@@ -58,9 +59,9 @@ const (
 	thinnedSets  = 512
 )
 
-// listedSets are the sets of a shape on an idle node. None if the budget of the attempt is used up.
-func listedSets(ctx context.Context, p *plan.Planner, node *v1.Node, has *inventory.Inventory, of shape.Shape) (*freesets.Sets, error) {
-	s, err := newSearch(ctx, p.IdlePlan(of).OnIdle(node, has), nil)
+// ListedSets are the sets of a shape on an idle node. None if the budget of the attempt is used up.
+func ListedSets(ctx context.Context, p *plan.Planner, node *v1.Node, has *inventory.Inventory, of shape.Shape) (*freesets.Sets, error) {
+	s, err := search.New(ctx, p.IdlePlan(of).OnIdle(node, has), nil)
 	if err != nil {
 		return nil, err
 	}

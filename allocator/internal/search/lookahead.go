@@ -1,7 +1,7 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package allocator
+package search
 
 import (
 	"math/bits"
@@ -39,7 +39,7 @@ import (
 
 // lookahead tells which branches of a search have nothing in them.
 type lookahead struct {
-	search *search
+	search *Search
 	// backtracked: something was given back.
 	backtracked bool
 	// cannotFail tells for each request of each claim whether nothing but selectors is
@@ -53,13 +53,13 @@ type lookahead struct {
 // on results plays no role.
 func (l *lookahead) findWhatCannotFail() {
 	s := l.search
-	l.cannotFail = make([][]bool, len(s.requests))
+	l.cannotFail = make([][]bool, len(s.Requests))
 	safe := true
-	for _, requests := range s.requests {
+	for _, requests := range s.Requests {
 		safe = safe && s.withinLimit(requests)
 	}
-	for claim := len(s.requests) - 1; claim >= 0; claim-- {
-		requests := s.requests[claim]
+	for claim := len(s.Requests) - 1; claim >= 0; claim-- {
+		requests := s.Requests[claim]
 		l.cannotFail[claim] = make([]bool, len(requests)+1)
 		l.cannotFail[claim][len(requests)] = safe
 		for i := len(requests) - 1; i >= 0; i-- {
@@ -83,16 +83,16 @@ const (
 	unknown
 )
 
-// look evaluates the selectors of a request for all devices that it may try,
+// Look evaluates the selectors of a request for all devices that it may try,
 // those in use by the search included. That one of them fails is forgotten: the
 // search may never come to that device, and meets the failure itself if it does.
-func (l *lookahead) look(r *request) {
+func (l *lookahead) Look(r *Request) {
 	s := l.search
-	r.group.lookedAhead = true
+	r.Group.LookedAhead = true
 	for _, c := range s.Inventory.Candidates {
-		if r.AdminAccess() || !s.available.Allocated().Has(c.Position) {
+		if r.AdminAccess() || !s.Available.Allocated().Has(c.Position) {
 			// What it is, is remembered; if it fails, nothing is.
-			_, _ = r.isSelected(c)
+			_, _ = r.IsSelected(c)
 		}
 	}
 }
@@ -100,21 +100,21 @@ func (l *lookahead) look(r *request) {
 // speculate evaluates the selectors of requests for all devices that they may try.
 // It is false if one of them fails, or if something else may that is evaluated only
 // when the search comes to it.
-func (l *lookahead) speculate(requests ...*request) bool {
-	return !slices.ContainsFunc(requests, func(r *request) bool { return !l.cannotFailFor(r) })
+func (l *lookahead) speculate(requests ...*Request) bool {
+	return !slices.ContainsFunc(requests, func(r *Request) bool { return !l.cannotFailFor(r) })
 }
 
-func (l *lookahead) cannotFailFor(r *request) bool {
+func (l *lookahead) cannotFailFor(r *Request) bool {
 	if len(r.Derived) > 0 {
 		return false
 	}
 	s, inUse := l.search, bitset.Set(nil)
 	if !r.AdminAccess() {
-		inUse = s.available.Allocated()
+		inUse = s.Available.Allocated()
 	}
-	r.group.selectors.Recall(s.Inventory.Ordinary, inUse)
+	r.Group.Selectors.Recall(s.Inventory.Ordinary, inUse)
 	for _, c := range s.Inventory.Candidates {
-		if r.IsSimple(c) && r.group.selectors.Known().Has(c.Position) || inUse != nil && inUse.Has(c.Position) {
+		if r.IsSimple(c) && r.Group.Selectors.Known().Has(c.Position) || inUse != nil && inUse.Has(c.Position) {
 			continue
 		}
 		if l.know(r, c) == unknown {
@@ -126,25 +126,25 @@ func (l *lookahead) cannotFailFor(r *request) bool {
 
 // know looks at a free device. Nothing is evaluated that may fail but selectors,
 // once and ahead.
-func (l *lookahead) know(r *request, c *inventory.Candidate) known {
-	switch r.group.selectors.Verdict(c.Position) {
+func (l *lookahead) know(r *Request, c *inventory.Candidate) known {
+	switch r.Group.Selectors.Verdict(c.Position) {
 	case selection.NotSelected:
 		return ineligible
 	case selection.Unknown:
-		if l.search.evaluator.NeverSelects(c) {
+		if l.search.Evaluator.NeverSelects(c) {
 			return ineligible
 		}
-		if r.group.lookedAhead {
+		if r.Group.LookedAhead {
 			return unknown
 		}
-		l.look(r)
+		l.Look(r)
 		return l.know(r, c)
 	}
 	// In the order of the search: capacity, which may fail, before usability.
-	switch enough, err := l.search.available.HasCapacity(&r.Request, c); {
+	switch enough, err := l.search.Available.HasCapacity(&r.Request, c); {
 	case err != nil:
 		return unknown
-	case !enough || !l.search.available.IsUsable(&r.Request, c):
+	case !enough || !l.search.Available.IsUsable(&r.Request, c):
 		return ineligible
 	default:
 		return eligible
@@ -156,24 +156,24 @@ func (l *lookahead) isBounded() bool { return l.backtracked && !l.search.Planner
 
 // isInfeasible reports whether the request can't get the rest of its devices, or the
 // requests after it can't get theirs.
-func (l *lookahead) isInfeasible(p place, r *request) bool {
+func (l *lookahead) isInfeasible(p Place, r *Request) bool {
 	if !l.isBounded() || r.WantsAll() {
 		return false
 	}
-	safe, wanted := l.cannotFail[p.claim][p.request], r.Count-p.device
-	if !safe && (len(r.Derived) > 0 || l.hasPlenty(p, r, wanted)) {
+	safe, wanted := l.cannotFail[p.claim][p.request], r.Count-p.Device
+	if !safe && (len(r.Derived) > 0 || l.HasPlenty(p, r, wanted)) {
 		return false
 	}
-	left, known := l.devicesLeft(p, r)
-	return known && (!l.isEnough(r, left, wanted) || safe && l.restIsInfeasible(p.claim, p.request+1, demand{r, wanted}))
+	left, known := l.DevicesLeft(p, r)
+	return known && (!l.IsEnough(r, left, wanted) || safe && l.restIsInfeasible(p.claim, p.request+1, demand{r, wanted}))
 }
 
-// devicesLeft are the devices that the request may still get, until it is called again. They are not known
+// DevicesLeft are the devices that the request may still get, until it is called again. They are not known
 // if that depends on what is evaluated only when the search comes to it.
-func (l *lookahead) devicesLeft(p place, r *request) (left []*inventory.Candidate, known bool) {
+func (l *lookahead) DevicesLeft(p Place, r *Request) (left []*inventory.Candidate, known bool) {
 	left = l.left[:0]
-	for _, c := range l.search.Inventory.Candidates[p.from:] {
-		if l.search.available.InUse(p.claim, &r.Request, c) {
+	for _, c := range l.search.Inventory.Candidates[p.From:] {
+		if l.search.Available.InUse(p.claim, &r.Request, c) {
 			continue
 		}
 		switch l.know(r, c) {
@@ -189,23 +189,23 @@ func (l *lookahead) devicesLeft(p place, r *request) (left []*inventory.Candidat
 	return left, true
 }
 
-// hasPlenty tells from a few words of bits that the request may get the devices it wants: there
+// HasPlenty tells from a few words of bits that the request may get the devices it wants: there
 // are enough ordinary ones, and no constraint bounds how many it gets together. It is false where
 // a look at each device would evaluate a selector.
-func (l *lookahead) hasPlenty(p place, r *request, wanted int) bool {
-	if r.AdminAccess() || r.WantsCapacity() || len(r.bounding) > 0 {
+func (l *lookahead) HasPlenty(p Place, r *Request, wanted int) bool {
+	if r.AdminAccess() || r.WantsCapacity() || len(r.Bounding) > 0 {
 		return false
 	}
-	devices, selectors := len(l.search.Inventory.Candidates), &r.group.selectors
-	allocated, taken := l.search.available.Allocated(), l.search.available.Taken()
+	devices, selectors := len(l.search.Inventory.Candidates), &r.Group.Selectors
+	allocated, taken := l.search.Available.Allocated(), l.search.Available.Taken()
 	count := 0
-	for from := p.from; from < devices; from = (from/64 + 1) * 64 {
+	for from := p.From; from < devices; from = (from/64 + 1) * 64 {
 		w := from / 64
 		free := ^(allocated[w] | taken[w]) >> (from % 64) << (from % 64)
 		if behind := 64 - (devices - w*64); behind > 0 {
 			free = free << behind >> behind
 		}
-		if !r.group.lookedAhead && free&^selectors.Known()[w] != 0 {
+		if !r.Group.LookedAhead && free&^selectors.Known()[w] != 0 {
 			return false
 		}
 		count += bits.OnesCount64(free & selectors.Passed()[w] & l.search.Inventory.Ordinary[w])
@@ -213,16 +213,16 @@ func (l *lookahead) hasPlenty(p place, r *request, wanted int) bool {
 	return count >= wanted
 }
 
-// isEnough reports whether the request may get as many of the devices together, all of which are
+// IsEnough reports whether the request may get as many of the devices together, all of which are
 // admitted.
-func (l *lookahead) isEnough(r *request, devices []*inventory.Candidate, wanted int) bool {
+func (l *lookahead) IsEnough(r *Request, devices []*inventory.Candidate, wanted int) bool {
 	if len(devices) < wanted {
 		return false
 	}
-	for _, b := range r.bounding {
+	for _, b := range r.Bounding {
 		if b.Most(devices) < wanted {
 			return false
 		}
 	}
-	return r.AdminAccess() || l.search.available.MostByCounters(devices) >= wanted
+	return r.AdminAccess() || l.search.Available.MostByCounters(devices) >= wanted
 }

@@ -1,7 +1,7 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package allocator
+package objective
 
 import (
 	"context"
@@ -13,10 +13,11 @@ import (
 	"github.com/celset/celset/allocator/internal/answer"
 	"github.com/celset/celset/allocator/internal/budget"
 	"github.com/celset/celset/allocator/internal/plan"
+	"github.com/celset/celset/allocator/internal/search"
 )
 
-// policyValues returns the values of the policies for the devices that a claim has on a node.
-func policyValues(ctx context.Context, p *plan.Planner, node *v1.Node, claim *resourceapi.ResourceClaim) ([]answer.Value, error) {
+// PolicyValues returns the values of the policies for the devices that a claim has on a node.
+func PolicyValues(ctx context.Context, p *plan.Planner, node *v1.Node, claim *resourceapi.ResourceClaim) ([]answer.Value, error) {
 	definitions, err := p.Resolved(claim).Definitions()
 	if err != nil || !slices.ContainsFunc(definitions.Preferences, func(p plan.Preference) bool { return p.Policy != nil }) {
 		return nil, err
@@ -25,25 +26,25 @@ func policyValues(ctx context.Context, p *plan.Planner, node *v1.Node, claim *re
 	if err != nil {
 		return nil, err
 	}
-	s, err := newSearch(ctx, on, nil)
+	s, err := search.New(ctx, on, nil)
 	if err != nil {
 		return nil, err
 	}
-	if err := s.hasChosen(claim); err != nil {
+	if err := s.HasChosen(claim); err != nil {
 		return nil, err
 	}
 	var values []answer.Value
 	for i := range definitions.Preferences {
 		preference := &definitions.Preferences[i]
-		if preference.Policy == nil || !s.solution.isAbout(0, preference) {
+		if preference.Policy == nil || !s.Solution.IsAbout(0, preference) {
 			continue
 		}
 		limits := budget.Budget{Cost: p.PreferenceCost, Steps: p.PreferenceSteps}
-		n, err := newBetter(ctx, on, improvement{incumbent: &s.solution, next: valued{preference: i}, limits: limits})
+		n, err := newBetter(ctx, on, search.Improvement{Incumbent: &s.Solution, Next: search.Valued{Preference: i}, Limits: limits})
 		if err != nil {
 			return nil, err
 		}
-		chosen := chosenFor(n.improves, n.of)
+		chosen := chosenFor(n.Improves, n.of)
 		if len(chosen) == 0 {
 			continue
 		}

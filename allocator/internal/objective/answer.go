@@ -1,7 +1,7 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package allocator
+package objective
 
 import (
 	"errors"
@@ -21,12 +21,12 @@ import (
 // shares, binding conditions or node selection make each node its own case.
 
 // answer looks the answer up, or searches.
-func (s *optimization) answer(kept *plan.AnswerEntry) (found bool, reason string, err error) {
+func (s *Optimization) answer(kept *plan.AnswerEntry) (found bool, reason string, err error) {
 	if kept == nil {
 		found, err := s.run()
 		return found, s.reasonUnless(found || err != nil), err
 	}
-	known, hit, err := plan.Find(s.ctx, kept, func() (answer.Answer, error) {
+	known, hit, err := plan.Find(s.Ctx, kept, func() (answer.Answer, error) {
 		found, err := s.run()
 		if failure, ok := errors.AsType[*answer.Error](err); ok {
 			return answer.Answer{Failure: answer.WithoutNode(failure)}, nil
@@ -45,7 +45,7 @@ func (s *optimization) answer(kept *plan.AnswerEntry) (found bool, reason string
 	case hit:
 		s.preferred.outcome, s.preferred.values = known.Outcome, known.Values
 		if known.Found {
-			s.replay(known.Decisions, known.Choices)
+			s.Replay(known.Decisions, known.Choices)
 		}
 	}
 	if hit {
@@ -54,32 +54,32 @@ func (s *optimization) answer(kept *plan.AnswerEntry) (found bool, reason string
 	return known.Found, known.Reason, err
 }
 
-func (s *optimization) reasonUnless(known bool) string {
+func (s *Optimization) reasonUnless(known bool) string {
 	if known || !s.Planner.Reasons {
 		return ""
 	}
-	return s.reason()
+	return s.Reason()
 }
 
 // describe says how the search ended, in positions.
-func (s *optimization) describe(found bool) answer.Answer {
+func (s *Optimization) describe(found bool) answer.Answer {
 	result := answer.Answer{Found: found, Reason: s.reasonUnless(found), Outcome: s.preferred.outcome, Values: s.preferred.values}
 	if !found {
 		result.Refusal = s.Planner.Refusal(result.Reason)
 		return result
 	}
-	result.Decisions, result.Choices = s.positions(s.found())
+	result.Decisions, result.Choices = s.Positions(s.found())
 	return result
 }
 
-// details returns what is said of the call besides its results.
-func (s *optimization) details() answer.Details {
+// Details returns what is said of the call besides its results.
+func (s *Optimization) Details() answer.Details {
 	return answer.Details{Stats: s.stats(), Outcome: s.preferred.outcome, Preferences: s.preferred.values}
 }
 
 // stats counts the work of the search, and of those for better solutions that followed.
-func (s *optimization) stats() answer.Stats {
-	stats := s.search.stats()
+func (s *Optimization) stats() answer.Stats {
+	stats := s.Search.Stats()
 	stats.CacheHits, stats.AnswersKnown = stats.CacheHits+s.hits, s.hits
 	switch s.preferred.outcome {
 	case answer.Best:
@@ -90,11 +90,11 @@ func (s *optimization) stats() answer.Stats {
 	return answer.Sum(stats, s.preferred.spent)
 }
 
-// allocate answers, and says so in results or as an error. kept is where the answer is kept, nil if it is not.
-func (s *optimization) allocate(kept *plan.AnswerEntry) ([]resourceapi.AllocationResult, error) {
+// Allocate answers, and says so in results or as an error. kept is where the answer is kept, nil if it is not.
+func (s *Optimization) Allocate(kept *plan.AnswerEntry) ([]resourceapi.AllocationResult, error) {
 	found, reason, err := s.answer(kept)
-	if s.isConstrained() {
-		s.work.Charge()
+	if s.IsConstrained() {
+		s.Work.Charge()
 	}
 	failure, isAboutNode := errors.AsType[*answer.Error](err)
 	switch {
@@ -103,7 +103,7 @@ func (s *optimization) allocate(kept *plan.AnswerEntry) ([]resourceapi.Allocatio
 	case err != nil:
 		return nil, err
 	case found:
-		return s.results(s.found())
+		return s.Results(s.found())
 	case slices.ContainsFunc(s.Inventory.Pools, func(p *inventory.Pool) bool { return p.Invalid != "" }):
 		return nil, answer.DoesNotFit("invalid resource pools were encountered")
 	default:

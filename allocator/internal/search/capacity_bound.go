@@ -1,7 +1,7 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package allocator
+package search
 
 import (
 	"fmt"
@@ -26,17 +26,17 @@ func (l *lookahead) restIsInfeasible(claim, request int, missing ...demand) bool
 
 // demand is what a request still wants. It wants a certain number of devices.
 type demand struct {
-	*request
+	*Request
 	devices int
 }
 
 // capacityBound holds what is still to be found from some request on against what is left.
 type capacityBound struct {
-	search *search
+	search *Search
 	// fixed are the requests for a certain number of devices.
 	fixed []demand
 	// open are the others: those with alternatives and those for all devices.
-	open []alternatives
+	open []Alternatives
 	// supplies are the devices that are left for each kind of request.
 	supplies map[*group]*supply
 }
@@ -59,18 +59,18 @@ func (s *supply) isReusable(c *inventory.Candidate) bool { return s.admin || c.S
 // something would have to be evaluated to tell which devices are left for them.
 func (l *lookahead) boundFrom(claim, request int, missing []demand) (b *capacityBound, known bool) {
 	s := l.search
-	b = &capacityBound{search: s, fixed: missing, supplies: make(map[*group]*supply, len(s.groups))}
+	b = &capacityBound{search: s, fixed: missing, supplies: make(map[*group]*supply, len(s.Groups))}
 	for _, wanted := range missing {
-		if !b.look(wanted.request) {
+		if !b.look(wanted.Request) {
 			return nil, false
 		}
 	}
-	for i := claim; i < len(s.requests); i++ {
+	for i := claim; i < len(s.Requests); i++ {
 		first := 0
 		if i == claim {
 			first = request
 		}
-		for _, all := range s.requests[i][first:] {
+		for _, all := range s.Requests[i][first:] {
 			if !b.add(all) {
 				return nil, false
 			}
@@ -81,33 +81,33 @@ func (l *lookahead) boundFrom(claim, request int, missing []demand) (b *capacity
 
 // add is false if the devices that are left for one of the alternatives are not
 // known.
-func (b *capacityBound) add(all alternatives) bool {
+func (b *capacityBound) add(all Alternatives) bool {
 	if len(all) == 1 && !all[0].WantsAll() {
 		b.fixed = append(b.fixed, demand{all[0], all[0].Count})
 	} else {
 		b.open = append(b.open, all)
 	}
-	return !slices.ContainsFunc(all, func(request *request) bool { return !b.look(request) })
+	return !slices.ContainsFunc(all, func(request *Request) bool { return !b.look(request) })
 }
 
 // look finds out what is left for a request, once for each kind.
-func (b *capacityBound) look(request *request) (known bool) {
-	if b.supplies[request.group] != nil {
+func (b *capacityBound) look(request *Request) (known bool) {
+	if b.supplies[request.Group] != nil {
 		return true
 	}
-	left, known := b.search.lookahead.supplyFor(request)
+	left, known := b.search.Lookahead.supplyFor(request)
 	if known {
-		b.supplies[request.group] = left
+		b.supplies[request.Group] = left
 	}
 	return known
 }
 
 // supplyFor finds the devices that are left for requests of a kind.
-func (l *lookahead) supplyFor(r *request) (left *supply, sure bool) {
+func (l *lookahead) supplyFor(r *Request) (left *supply, sure bool) {
 	s := l.search
 	left = &supply{admin: r.AdminAccess()}
 	for _, c := range s.Inventory.Candidates {
-		if !left.admin && (s.available.Allocated().Has(c.Position) || s.available.Taken().Has(c.Position)) {
+		if !left.admin && (s.Available.Allocated().Has(c.Position) || s.Available.Taken().Has(c.Position)) {
 			continue
 		}
 		switch l.know(r, c) {
@@ -127,7 +127,7 @@ func (b *capacityBound) lacksAlternative() bool {
 	for _, all := range b.open {
 		lacking := 0
 		for _, request := range all {
-			if !request.WantsAll() && !b.supplies[request.group].isEnough(request.Count) {
+			if !request.WantsAll() && !b.supplies[request.Group].isEnough(request.Count) {
 				lacking++
 			}
 		}
@@ -142,7 +142,7 @@ func (b *capacityBound) lacksAlternative() bool {
 func (b *capacityBound) lacksDevices() bool {
 	wanted := make(map[*group]int, len(b.supplies))
 	for _, request := range b.fixed {
-		wanted[request.group] += request.devices
+		wanted[request.Group] += request.devices
 	}
 	for g, devices := range wanted {
 		if !b.supplies[g].isEnough(devices) {
@@ -156,7 +156,7 @@ func (b *capacityBound) lacksDevices() bool {
 func (b *capacityBound) lacksValue() bool {
 	covered := make(map[constraint.Bounding][]demand)
 	for _, request := range b.fixed {
-		for _, c := range request.constraints {
+		for _, c := range request.Constraints {
 			if bounding, ok := c.(constraint.Bounding); ok {
 				covered[bounding] = append(covered[bounding], request)
 			}
@@ -178,7 +178,7 @@ func (b *capacityBound) isOverstretched(under constraint.Bounding, requests []de
 	var devices []*inventory.Candidate
 	for _, request := range requests {
 		wanted += request.devices
-		for _, c := range b.supplies[request.group].devices {
+		for _, c := range b.supplies[request.Group].devices {
 			if seen[c.Position] || !under.Admits(c) {
 				continue
 			}
@@ -224,7 +224,7 @@ func (b *capacityBound) matchingDemands() []*matchingDemand {
 	known := make(map[constraint.Matching]*matchingDemand)
 	for _, request := range b.fixed {
 		names := make(map[resourceapi.FullyQualifiedName]bool)
-		for _, c := range request.constraints {
+		for _, c := range request.Constraints {
 			matching, ok := c.(constraint.Matching)
 			if !ok || names[matching.AttributeName()] {
 				continue
@@ -237,7 +237,7 @@ func (b *capacityBound) matchingDemands() []*matchingDemand {
 				known[matching] = &matchingDemand{matching, make(map[*group]int)}
 				result = append(result, known[matching])
 			}
-			known[matching].wanted[request.group] += request.devices
+			known[matching].wanted[request.Group] += request.devices
 		}
 	}
 	return result
@@ -245,8 +245,8 @@ func (b *capacityBound) matchingDemands() []*matchingDemand {
 
 // sortOf is equal for demands that want the same.
 func (b *capacityBound) sortOf(d *matchingDemand) string {
-	counts := make([]int, len(b.search.groups))
-	for i, g := range b.search.groups {
+	counts := make([]int, len(b.search.Groups))
+	for i, g := range b.search.Groups {
 		counts[i] = d.wanted[g]
 	}
 	return fmt.Sprint(d.constraint.AttributeName(), counts)

@@ -1,7 +1,7 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package allocator
+package objective
 
 import (
 	"context"
@@ -10,25 +10,26 @@ import (
 	"github.com/celset/celset/allocator/internal/answer"
 	"github.com/celset/celset/allocator/internal/budget"
 	"github.com/celset/celset/allocator/internal/plan"
+	"github.com/celset/celset/allocator/internal/search"
 )
 
 // optimization is the search of one call: for the first solution, and then for better ones if there are preferences.
-type optimization struct {
-	*search
+type Optimization struct {
+	*search.Search
 	// preferred is what searches for better solutions made of the first one.
 	preferred preferred
 	// hits is 1 if the answer was known.
 	hits int64
 }
 
-func newOptimization(ctx context.Context, on plan.OnNode) (*optimization, error) {
-	s, err := newSearch(ctx, on, nil)
-	return &optimization{search: s}, err
+func New(ctx context.Context, on plan.OnNode) (*Optimization, error) {
+	s, err := search.New(ctx, on, nil)
+	return &Optimization{Search: s}, err
 }
 
 // run looks for the first solution, and for better ones if there are preferences.
-func (s *optimization) run() (bool, error) {
-	found, err := s.search.run()
+func (s *Optimization) run() (bool, error) {
+	found, err := s.Search.Run()
 	if !found || err != nil {
 		return false, err
 	}
@@ -36,17 +37,17 @@ func (s *optimization) run() (bool, error) {
 }
 
 // found returns the solution of the search, or the better one.
-func (s *optimization) found() *solution {
+func (s *Optimization) found() *search.Solution {
 	if s.preferred.incumbent != nil {
 		return s.preferred.incumbent
 	}
-	return &s.solution
+	return &s.Solution
 }
 
 // preferred is what preferences made of the first solution.
 type preferred struct {
 	// incumbent is the best solution.
-	incumbent *solution
+	incumbent *search.Solution
 	outcome   answer.Outcome
 	// values are those of the incumbent.
 	values []answer.Value
@@ -57,11 +58,11 @@ type preferred struct {
 }
 
 // prefer improves the solution that the search found, as the preferences of the claims want it.
-func (s *optimization) prefer() error {
+func (s *Optimization) prefer() error {
 	p := &s.preferred
-	p.incumbent = &s.solution
+	p.incumbent = &s.Solution
 	limits := budget.Budget{Cost: s.Planner.PreferenceCost, Steps: s.Planner.PreferenceSteps}
-	var kept []valued
+	var kept []search.Valued
 	for claim := range s.Claims {
 		definitions, err := s.Planner.Resolved(s.Claims[claim]).Definitions()
 		if err != nil {
@@ -69,12 +70,12 @@ func (s *optimization) prefer() error {
 		}
 		for i := range definitions.Preferences {
 			preference := &definitions.Preferences[i]
-			if !p.incumbent.isAbout(claim, preference) {
+			if !p.incumbent.IsAbout(claim, preference) {
 				continue
 			}
-			at, weight := valued{claim: claim, preference: i}, preference.StepWeight()
-			n, err := newBetter(s.ctx, s.OnNode, improvement{
-				incumbent: p.incumbent, kept: kept, next: at, limits: budget.Budget{Cost: limits.Cost, Steps: limits.Steps / weight},
+			at, weight := search.Valued{Claim: claim, Preference: i}, preference.StepWeight()
+			n, err := newBetter(s.Ctx, s.OnNode, search.Improvement{
+				Incumbent: p.incumbent, Kept: kept, Next: at, Limits: budget.Budget{Cost: limits.Cost, Steps: limits.Steps / weight},
 			})
 			if over, is := errors.AsType[*budget.Error](err); is && over.Attempt {
 				p.outcome, p.unrepeatable = answer.BestFound, err
@@ -84,8 +85,8 @@ func (s *optimization) prefer() error {
 				return err
 			}
 			value, ended, err := n.maximize()
-			n.work.Charge()
-			p.incumbent, p.spent = n.improves.incumbent, answer.Sum(p.spent, statsOf(n))
+			n.Work.Charge()
+			p.incumbent, p.spent = n.Improves.Incumbent, answer.Sum(p.spent, statsOf(n))
 			if value != nil {
 				p.values = append(p.values, answer.Value{Claim: claim, Preference: i, Name: preference.Name, Value: *value, Losses: lossesOf(n.of, *value)})
 			}
@@ -100,10 +101,10 @@ func (s *optimization) prefer() error {
 				return nil
 			case value != nil:
 				p.outcome = answer.Best
-				kept = append(kept, valued{claim, i, *value})
+				kept = append(kept, search.Valued{claim, i, *value})
 			}
-			limits.Cost -= min(limits.Cost, n.work.Cost.Spent())
-			limits.Steps -= min(limits.Steps, n.work.Steps*weight)
+			limits.Cost -= min(limits.Cost, n.Work.Cost.Spent())
+			limits.Steps -= min(limits.Steps, n.Work.Steps*weight)
 		}
 	}
 	return nil
@@ -111,7 +112,7 @@ func (s *optimization) prefer() error {
 
 // statsOf counts the work of a search for better solutions.
 func statsOf(b *better) answer.Stats {
-	stats := b.stats()
+	stats := b.Stats()
 	if f, is := b.of.(*fragmentation); is {
 		stats.Cuts += f.cut
 	}

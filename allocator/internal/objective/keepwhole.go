@@ -1,7 +1,7 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package allocator
+package objective
 
 import (
 	"math"
@@ -14,6 +14,7 @@ import (
 	"github.com/celset/celset/allocator/internal/inventory"
 	"github.com/celset/celset/allocator/internal/plan"
 	"github.com/celset/celset/allocator/internal/requests"
+	"github.com/celset/celset/allocator/internal/search"
 	"github.com/celset/celset/allocator/internal/shape"
 	"github.com/celset/celset/cel/device/bitset"
 )
@@ -29,15 +30,15 @@ import (
 // fragmentation is the preference as a condition: the set breaks less than the one found before. Its value is
 // minus what is broken ([freesets.Lost]).
 type fragmentation struct {
-	goal   goal
-	search *search
+	goal   search.Goal
+	search *search.Search
 	name   string
 	// claimIndex is the claim's place, last that of the last covered request in it.
 	claimIndex, last int
 	// span are the requests from the first covered one to the last.
-	span []*request
+	span []*search.Request
 	// covered are the requests whose devices count, wanted is how many these are.
-	covered []*request
+	covered []*search.Request
 	wanted  int
 	members []*inventory.Candidate
 	// domain is memory for the devices that may come next.
@@ -53,8 +54,8 @@ type fragmentation struct {
 }
 
 // newFragmentation is the preference for a search whose requests have one alternative each.
-func newFragmentation(s *search, p *plan.Preference, all []alternatives) *fragmentation {
-	f := &fragmentation{search: s, name: p.Name, claimIndex: len(s.requests) - 1}
+func newFragmentation(s *search.Search, p *plan.Preference, all []search.Alternatives) *fragmentation {
+	f := &fragmentation{search: s, name: p.Name, claimIndex: len(s.Requests) - 1}
 	for i, a := range all {
 		r := a[0]
 		if !constraint.Covers(p.API, &r.Request) || r.AdminAccess() {
@@ -63,7 +64,7 @@ func newFragmentation(s *search, p *plan.Preference, all []alternatives) *fragme
 		f.last = i
 		f.covered = append(f.covered, r)
 		f.wanted += r.Count
-		r.addConstraint(f)
+		r.AddConstraint(f)
 	}
 	for _, a := range all {
 		if r := a[0]; len(f.covered) > 0 && r.Order >= f.covered[0].Order && r.Order <= f.last {
@@ -71,9 +72,9 @@ func newFragmentation(s *search, p *plan.Preference, all []alternatives) *fragme
 		}
 	}
 	f.mayCutAtAll = sync.OnceValue(func() bool {
-		return s.isPredictable(f.claimIndex, f.span)
+		return s.IsPredictable(f.claimIndex, f.span)
 	})
-	s.tellsApart = true
+	s.TellsApart = true
 	return f
 }
 
@@ -102,7 +103,7 @@ func (f *fragmentation) begin(shapes []shape.Shape, members []*inventory.Candida
 		if len(found) == freesets.MaxShapes {
 			break
 		}
-		sets, err := s.SetsOf(s.ctx, shape, listSets)
+		sets, err := s.SetsOf(s.Ctx, shape, listSets)
 		if err != nil {
 			return err
 		}
@@ -120,8 +121,8 @@ func (f *fragmentation) begin(shapes []shape.Shape, members []*inventory.Candida
 }
 
 // isAbout reports whether a device that was chosen counts.
-func (f *fragmentation) isAbout(c *choice) bool {
-	return c.claim == f.claimIndex && slices.ContainsFunc(f.covered, func(r *request) bool { return r.Order == c.request.Order })
+func (f *fragmentation) isAbout(c *search.Choice) bool {
+	return c.Claim == f.claimIndex && slices.ContainsFunc(f.covered, func(r *search.Request) bool { return r.Order == c.Request.Order })
 }
 
 // valueOf is the value of a set.
@@ -145,7 +146,7 @@ func (f *fragmentation) most() int64 { return math.MaxInt64 }
 
 func (f *fragmentation) IsComplete() bool { return len(f.members) == f.wanted && f.wanted > 0 }
 
-func (f *fragmentation) Target() *goal { return &f.goal }
+func (f *fragmentation) Target() *search.Goal { return &f.goal }
 
 func (f *fragmentation) raise() {}
 
@@ -155,10 +156,10 @@ func (f *fragmentation) Add(r *requests.Request, c *inventory.Candidate) (bool, 
 	f.free.Take(c.Position)
 	switch {
 	case f.IsComplete():
-		if f.goal.value = f.value(); f.goal.value > f.goal.floor {
+		if f.goal.Value = f.value(); f.goal.Value > f.goal.Floor {
 			return true, nil
 		}
-	case !f.mayCutAtAll() || f.value() > f.goal.floor && f.bound(r, c) > f.goal.floor || !f.mayCut(r, c):
+	case !f.mayCutAtAll() || f.value() > f.goal.Floor && f.bound(r, c) > f.goal.Floor || !f.mayCut(r, c):
 		return true, nil
 	default:
 		f.cut++
@@ -173,13 +174,13 @@ func (f *fragmentation) bound(of *requests.Request, c *inventory.Candidate) int6
 	if &r.Request != of || r.WantsAll() {
 		return f.value()
 	}
-	f.domain.SetTo(r.passed())
-	f.domain.Drop(f.search.available.Taken())
+	f.domain.SetTo(r.Passed())
+	f.domain.Drop(f.search.Available.Taken())
 	for position := range c.Position + 1 {
 		f.domain.Remove(position)
 	}
 	f.domain.Drop(f.search.Allocated)
-	left, forced := f.wanted-len(f.members), r.narrow(f.domain, f.last)
+	left, forced := f.wanted-len(f.members), r.Narrow(f.domain, f.last)
 	return -int64(f.leastLost(left, forced))
 }
 
@@ -218,7 +219,7 @@ func (f *fragmentation) Len() int { return len(f.members) }
 // mayCut reports whether the search would meet no error of another expression on the way to a complete
 // set, as a [pruner] does.
 func (f *fragmentation) mayCut(r *requests.Request, last *inventory.Candidate) bool {
-	return !f.search.mayFailBetween(f.claimIndex, r.Order, f.last, last)
+	return !f.search.MayFailBetween(f.claimIndex, r.Order, f.last, last)
 }
 
 // lost are the shapes with what a value says of them.

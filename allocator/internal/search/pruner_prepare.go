@@ -1,7 +1,7 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package allocator
+package search
 
 import (
 	"iter"
@@ -27,10 +27,10 @@ func (p *pruner) isPrepared() bool {
 }
 
 // newPruner is for sets with an alternative of the first covered request.
-func newPruner(c *celConstraint, first *request) *pruner {
-	p := &pruner{constraint: c, search: c.search, first: first, useless: !slices.Contains(c.covered[0], first)}
+func newPruner(c *CELConstraint, first *Request) *pruner {
+	p := &pruner{constraint: c, search: c.search, first: first, useless: !slices.Contains(c.Covered[0], first)}
 	p.covered = append(p.covered, first)
-	for _, all := range c.covered[1:] {
+	for _, all := range c.Covered[1:] {
 		p.covered = append(p.covered, all[0])
 	}
 	return p
@@ -40,7 +40,7 @@ func newPruner(c *celConstraint, first *request) *pruner {
 func (p *pruner) prepare() bool {
 	c := p.constraint
 	span, ok := p.span()
-	if !ok || !p.search.withinLimit(p.search.requests[p.constraint.claimIndex]) {
+	if !ok || !p.search.withinLimit(p.search.Requests[p.constraint.claimIndex]) {
 		return false
 	}
 	for _, r := range p.covered {
@@ -50,7 +50,7 @@ func (p *pruner) prepare() bool {
 		return false
 	}
 	bounds := p.search.boundsOf(c.Definition, definition.SetShape{Size: p.size, Ascending: len(p.covered) == 1})
-	if bounds == nil || !p.search.lookahead.speculate(span...) {
+	if bounds == nil || !p.search.Lookahead.speculate(span...) {
 		return false
 	}
 	p.makeRoom()
@@ -59,7 +59,7 @@ func (p *pruner) prepare() bool {
 		return false
 	}
 	p.bounds = bounds
-	if c.goal != nil {
+	if c.Goal != nil {
 		p.raise()
 	}
 	return true
@@ -90,11 +90,11 @@ func (p *pruner) makeRoom() {
 		part, sets = sets.Cut(count)
 		return part
 	}
-	p.chosen, p.none = cut(1).At(0), cut(1).At(0)
+	p.Chosen, p.none = cut(1).At(0), cut(1).At(0)
 	p.eligible, p.later = cut(requests), cut(requests)
-	p.domain, p.forced = cut(levels), cut(levels)
+	p.Domain, p.Forced = cut(levels), cut(levels)
 	p.fixpoint = make([]bool, levels)
-	c.members = slices.Grow(c.members, p.size)
+	c.Members = slices.Grow(c.Members, p.size)
 }
 
 // findEligible looks at the devices for each covered request.
@@ -114,10 +114,10 @@ func (p *pruner) findEligible() {
 // span are the requests of the claim from the first to the last that the
 // constraint covers. What is between them is searched before a set is complete. It is false if
 // one of them has alternatives and it is not known which is tried.
-func (p *pruner) span() ([]*request, bool) {
+func (p *pruner) span() ([]*Request, bool) {
 	c := p.constraint
-	span := []*request{p.first}
-	for _, all := range p.search.requests[p.constraint.claimIndex][c.first+1 : c.last+1] {
+	span := []*Request{p.first}
+	for _, all := range p.search.Requests[p.constraint.claimIndex][c.first+1 : c.last+1] {
 		if len(all) != 1 {
 			return nil, false
 		}
@@ -128,31 +128,31 @@ func (p *pruner) span() ([]*request, bool) {
 
 // boundsOf are those of an expression for complete sets of the given shape, and nil if it can't be
 // read, or if sets may fail because of what they cost. When the search is over nothing more is read.
-func (s *search) boundsOf(d *definition.Definition, shape definition.SetShape) *bound.Bounds {
-	if s.ctx.Err() != nil {
+func (s *Search) boundsOf(d *definition.Definition, shape definition.SetShape) *bound.Bounds {
+	if s.Ctx.Err() != nil {
 		return nil
 	}
 	tables := s.TablesOf(d, shape)
 	if tables == nil {
 		return nil
 	}
-	return tables.NewBounds(s.ctx, s.work.Cost)
+	return tables.NewBounds(s.Ctx, s.Work.Cost)
 }
 
 // findEligibleFor enters the devices that the request can have whatever the search takes. volatile: it
 // also depends on that.
-func (p *pruner) findEligibleFor(r *request, to bitset.Set) (volatile bool) {
+func (p *pruner) findEligibleFor(r *Request, to bitset.Set) (volatile bool) {
 	s := p.search
-	to.SetTo(r.group.selectors.Passed())
+	to.SetTo(r.Group.Selectors.Passed())
 	if !r.AdminAccess() {
-		to.Drop(s.available.Allocated())
+		to.Drop(s.Available.Allocated())
 	}
 	if to.IsWithin(s.Inventory.Ordinary) {
 		return false
 	}
 	for position := range to.All() {
 		c := p.search.Inventory.Candidates[position]
-		if !s.available.IsUsable(&r.Request, c) {
+		if !s.Available.IsUsable(&r.Request, c) {
 			to.Remove(position)
 		} else if c.Shared || len(c.Device.ConsumesCounters) > 0 || len(c.Device.Capacity) > 0 {
 			volatile = true
@@ -162,8 +162,8 @@ func (p *pruner) findEligibleFor(r *request, to bitset.Set) (volatile bool) {
 }
 
 // joinFree adds those of the eligible devices that the request can have and that are not in use.
-func (p *pruner) joinFree(to, eligible bitset.Set, r *request) {
-	taken := p.search.available.Taken()
+func (p *pruner) joinFree(to, eligible bitset.Set, r *Request) {
+	taken := p.search.Available.Taken()
 	for w, word := range eligible {
 		to[w] |= word &^ taken[w]
 	}
@@ -171,7 +171,7 @@ func (p *pruner) joinFree(to, eligible bitset.Set, r *request) {
 		return
 	}
 	for position := range eligible.All() {
-		if !p.search.available.InUse(p.constraint.claimIndex, &r.Request, p.search.Inventory.Candidates[position]) {
+		if !p.search.Available.InUse(p.constraint.claimIndex, &r.Request, p.search.Inventory.Candidates[position]) {
 			to.Add(position)
 		}
 	}
@@ -180,17 +180,17 @@ func (p *pruner) joinFree(to, eligible bitset.Set, r *request) {
 // mayTakeFor reports whether the device can still be had for the request. Where the search would look
 // at the constraint before it finds out that too little of the device is left, as it does for
 // "all", it counts as if it could.
-func (p *pruner) mayTakeFor(r *request, c *inventory.Candidate) bool {
-	return !p.search.available.InUse(p.constraint.claimIndex, &r.Request, c) &&
-		(r.WantsAll() || p.search.lookahead.know(r, c) != ineligible) && r.isAdmitted(c)
+func (p *pruner) mayTakeFor(r *Request, c *inventory.Candidate) bool {
+	return !p.search.Available.InUse(p.constraint.claimIndex, &r.Request, c) &&
+		(r.WantsAll() || p.search.Lookahead.know(r, c) != ineligible) && r.isAdmitted(c)
 }
 
 // others are the other CEL constraints of the claim that may be asked between two of its requests
 // in a branch in which no set satisfies the given one.
-func (p *pruner) others(than *celConstraint, from, to int) iter.Seq[*celConstraint] {
-	return func(yield func(*celConstraint) bool) {
+func (p *pruner) others(than *CELConstraint, from, to int) iter.Seq[*CELConstraint] {
+	return func(yield func(*CELConstraint) bool) {
 		behind := false
-		for _, o := range p.search.celConstraints {
+		for _, o := range p.search.CELConstraints {
 			if o == than {
 				behind = true
 				continue

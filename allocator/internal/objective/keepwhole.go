@@ -33,13 +33,7 @@ type fragmentation struct {
 	goal   search.Goal
 	search *search.Search
 	name   string
-	// claimIndex is the claim's place, last that of the last covered request in it.
-	claimIndex, last int
-	// span are the requests from the first covered one to the last.
-	span []*search.Request
-	// covered are the requests whose devices count, wanted is how many these are.
-	covered []*search.Request
-	wanted  int
+	coverage
 	members []*inventory.Candidate
 	// domain is memory for the devices that may come next.
 	domain bitset.Set
@@ -53,9 +47,20 @@ type fragmentation struct {
 	cut int64
 }
 
+// coverage says which requests make up a set.
+type coverage struct {
+	// claimIndex is the index of the claim, last the index of the last covered request in it.
+	claimIndex, last int
+	// span has the requests from the first covered one to the last.
+	span []*search.Request
+	// covered has the requests whose devices count, wanted is the number of these devices.
+	covered []*search.Request
+	wanted  int
+}
+
 // newFragmentation is the preference for a search whose requests have one alternative each.
 func newFragmentation(s *search.Search, p *plan.Preference, all []search.Alternatives) *fragmentation {
-	f := &fragmentation{search: s, name: p.Name, claimIndex: len(s.Requests) - 1}
+	f := &fragmentation{search: s, name: p.Name, coverage: coverage{claimIndex: len(s.Requests) - 1}}
 	for i, a := range all {
 		r := a[0]
 		if !constraint.Covers(p.API, &r.Request) || r.AdminAccess() {

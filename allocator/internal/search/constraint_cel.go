@@ -38,39 +38,50 @@ import (
 // expression is promised.
 type CELConstraint struct {
 	*definition.Definition
+	coverage
+	progress
+	counts
 	search *Search
 	claim  *resourceapi.ResourceClaim
-	// claimIndex is the claim's place, first and last are those of the first and the
-	// last covered request in it.
-	claimIndex, first, last int
-	// Covered are the requests whose devices make up the set, with those of their
-	// alternatives that the constraint covers.
-	Covered []Alternatives
-	// Undecided is the number of covered requests for which no alternative is being
-	// tried yet; wanted is the number of devices that the others contribute.
-	Undecided, Wanted int
-	// Members are the devices of the set so far. values is memory for those of a complete
-	// one.
-	Members []*inventory.Candidate
-	values  []*device.Device
-	// known has the verdicts on sets, once one was needed. positions is memory for what the table
-	// is asked.
+	// values is memory for the devices of a complete set.
+	values []*device.Device
+	// known has the verdicts on sets, nil until one was needed. positions is memory for the key of a set.
 	known     *verdict.Table
 	positions []int
-	// Evaluations counts how often the expression was evaluated, hits how often the
-	// verdict was known. accepted and rejected count the complete sets by verdict, proven
-	// those of the former that needed no evaluation.
-	Evaluations, hits, accepted, rejected, proven int64
-	// pruners has one for each alternative of the first covered request. pruner is that of the
-	// alternative which is being tried, or was last.
+	// pruners has one for each alternative of the first covered request. Pruner is that of the alternative which is being
+	// tried, or was last.
 	pruners []*pruner
 	Pruner  *pruner
-	// Goal makes a preference of it, which evaluates to an int. nil for a constraint.
+	// Goal is the condition on the value of a preference, nil for a constraint.
 	Goal *Goal
 }
 
+// coverage says which requests make up a set. It is filled when the search is set up.
+type coverage struct {
+	// claimIndex is the index of the claim, first and last are the indices of the first and the last covered request in it.
+	claimIndex, first, last int
+	// Covered has the requests whose devices make up the set, with the alternatives that the constraint covers.
+	Covered []Alternatives
+}
+
+// progress says how much of the set the search has. It changes with each decision and device.
+type progress struct {
+	// Undecided is the number of covered requests for which no alternative is being tried yet. Wanted is the number of devices
+	// that the others contribute.
+	Undecided, Wanted int
+	// Members has the devices of the set so far.
+	Members []*inventory.Candidate
+}
+
+// counts counts what the constraint did.
+type counts struct {
+	// Evaluations is the number of evaluations of the expression, hits the number of verdicts that were known. accepted and
+	// rejected are the numbers of complete sets by verdict, proven is the number of accepted sets without an evaluation.
+	Evaluations, hits, accepted, rejected, proven int64
+}
+
 func (s *Search) NewCELConstraint(claim *resourceapi.ResourceClaim, d *definition.Definition, api *resourceapi.DeviceConstraint, requests []Alternatives) *CELConstraint {
-	c := &CELConstraint{Definition: d, search: s, claim: claim, claimIndex: len(s.Requests) - 1, first: len(requests)}
+	c := &CELConstraint{Definition: d, search: s, claim: claim, coverage: coverage{claimIndex: len(s.Requests) - 1, first: len(requests)}}
 	for i, all := range requests {
 		var covered Alternatives
 		for _, r := range all {

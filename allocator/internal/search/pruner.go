@@ -46,36 +46,45 @@ import (
 type pruner struct {
 	constraint *CELConstraint
 	search     *Search
-	// first is the alternative that is tried of the first covered request. covered are the
-	// requests whose devices make up the set then.
+	// first is the alternative that is tried of the first covered request. covered has the requests whose devices make up the
+	// set then.
 	first   *Request
 	covered []*Request
 	// useless: nothing can be cut.
 	useless bool
+	prunerTables
+	partialSet
+	// refusals counts the devices that were refused, cuts the parts of sets that could not become satisfactory, lacked the
+	// parts of sets for which too few devices were left.
+	refusals     int
+	cuts, lacked int64
+}
+
+// prunerTables is filled when the pruner is prepared, and holds for the whole search.
+type prunerTables struct {
 	// size is the size of a complete set.
 	size   int
 	bounds *bound.Bounds
-	// eligible has, for each covered request, the devices that it can have as far as
-	// the device alone decides. later has those of all covered requests after it.
+	// eligible has, for each covered request, the devices that it can have as far as the device alone decides. later has the
+	// eligible devices of all covered requests after it.
 	eligible, later bitset.List
-	// volatile: what is eligible also depends on what else was taken.
+	// volatile: it also depends on what else was taken which devices are eligible.
 	volatile bool
-	// Chosen are the devices of the set. domain has for each number of chosen devices
-	// those that may come next or later, forced those of them that must; both say nothing
-	// until the set was begun.
+	// none is the empty set.
+	none bitset.Set
+}
+
+// partialSet follows the set of the constraint. Nothing of it holds until the set was begun.
+type partialSet struct {
+	Begun bool
+	// Chosen has the devices of the set. Domain has for each number of chosen devices those that may come next or later, Forced
+	// those of them that must.
 	Chosen         bitset.Set
 	Domain, Forced bitset.List
-	// none is no device.
-	none  bitset.Set
-	Begun bool
-	// completed is what the bounds say of the complete set, 0 if they were not asked.
+	// completed is the outcome of the bounds for the complete set, 0 if they were not asked.
 	completed bound.Outcome
 	// fixpoint tells for each number of chosen devices whether the bounds looked at the set.
 	fixpoint []bool
-	// refusals counts the devices that were refused, cuts the parts of sets that could not become
-	// satisfactory, lacked those of them for which too few devices were left.
-	refusals     int
-	cuts, lacked int64
 }
 
 // thoroughFrom is the number of refusals from which on more is done to find out which

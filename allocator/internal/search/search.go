@@ -24,40 +24,55 @@ import (
 // Search is the state of one Allocate call. One goroutine works with it.
 type Search struct {
 	plan.OnNode
+	demands
+	taken
+	cutting
+	preference
 	Ctx    context.Context
 	logger klog.Logger
 	// traces: each step is logged.
 	traces bool
+	// Evaluator evaluates selectors and derived attributes.
+	Evaluator selection.Evaluator
+	Work      budget.Work
+	// yield is called for each solution, and is false if no more are wanted. If it is nil, the search ends with the first one.
+	yield func(*Solution) bool
+	// Err is the error that ended [Search.Solutions].
+	Err error
+}
 
+// demands are read from the claims when the search is set up.
+type demands struct {
 	// Requests has the requests of each claim, in order.
 	Requests       [][]Alternatives
 	CELConstraints []*CELConstraint
 	Groups         []*group
+}
 
-	// Evaluator evaluates selectors and derived attributes.
-	Evaluator selection.Evaluator
+// taken changes with each device that the search takes or gives back.
+type taken struct {
 	// Available is what is left of the candidates.
 	Available *availability.Availability
-	// Solution is what the search took so far. When it ends without success it is empty.
+	// Solution has what the search took so far. When the search ends without success it is empty.
 	Solution Solution
 	// ResultCount counts the choices of each claim.
 	ResultCount []int
-	Lookahead   lookahead
-	Symmetry    symmetry
-	Work        budget.Work
+}
 
-	// Improves is what a search for a better solution begins with, and objective says what is better. They are nil
-	// in others.
-	Improves  *Improvement
-	Objective Objective
-	// TellsApart: devices that look the same are not, because it matters which others are left.
+// cutting has the means to leave out branches.
+type cutting struct {
+	Lookahead lookahead
+	Symmetry  symmetry
+	// TellsApart: devices that look the same are not symmetric, because it matters which others are left.
 	TellsApart bool
 	// accepts is the condition of the caller on complete sets, nil if there is none.
 	accepts *acceptance
-	// yield is called for each solution, and is false if no more are wanted. nil: the first one is all that is.
-	yield func(*Solution) bool
-	// Err is what ended [Search.Solutions].
-	Err error
+}
+
+// preference is nil unless the search is for a better solution.
+type preference struct {
+	Improves  *Improvement
+	Objective Objective
 }
 
 // Place is where the search stands: which device of which request of which claim
@@ -88,13 +103,15 @@ const (
 func New(ctx context.Context, on plan.OnNode, improves *Improvement) (*Search, error) {
 	a := on.Planner
 	s := &Search{
-		OnNode:      on,
-		Improves:    improves,
-		Ctx:         ctx,
-		logger:      klog.FromContext(ctx),
-		ResultCount: make([]int, len(on.Claims)),
-		Work:        budget.Work{Ctx: ctx, Cost: cel.NewBudget(a.CostBudget), StepLimit: a.StepBudget, Attempt: a.Attempt},
-		Available:   availability.New(a.Features, on.Node, a.State, on.Allocated, len(on.Inventory.Candidates)),
+		OnNode:     on,
+		preference: preference{Improves: improves},
+		Ctx:        ctx,
+		logger:     klog.FromContext(ctx),
+		Work:       budget.Work{Ctx: ctx, Cost: cel.NewBudget(a.CostBudget), StepLimit: a.StepBudget, Attempt: a.Attempt},
+		taken: taken{
+			Available:   availability.New(a.Features, on.Node, a.State, on.Allocated, len(on.Inventory.Candidates)),
+			ResultCount: make([]int, len(on.Claims)),
+		},
 	}
 	if improves != nil {
 		s.Work = budget.Work{Ctx: ctx, Cost: cel.NewBudget(improves.Limits.Cost), StepLimit: improves.Limits.Steps, Attempt: budget.PreferencesOf(a.Attempt)}

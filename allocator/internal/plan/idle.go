@@ -40,6 +40,8 @@ func newShapes(a *Planner) *shapes {
 // newIdle returns the planner for a cluster in which nothing is in use and nobody prefers anything.
 func newIdle(a *Planner) *Planner {
 	idle := a.In(availability.NewState(availability.Nothing()))
+	// A plan of the idle planner asks for the sets of shapes, too.
+	idle.shapes = a.shapes
 	idle.ResolvedClaims = &resolvedClaims{}
 	idle.Preferences, idle.Reasons, idle.Unbounded = false, false, false
 	idle.CostBudget, idle.StepBudget, idle.Attempt = shapeCost, shapeSteps, budget.PreferencesOf(a.Attempt)

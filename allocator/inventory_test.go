@@ -15,7 +15,6 @@ import (
 
 	"github.com/celset/celset/allocator/internal/inventory"
 	"github.com/celset/celset/allocator/internal/plan"
-	"github.com/celset/celset/allocator/internal/search"
 	"github.com/celset/celset/allocator/internal/view"
 )
 
@@ -205,16 +204,6 @@ func TestHardwareIsWhatExpressionsSee(t *testing.T) {
 			require.Same(t, other, viewOfNode(test.statements))
 		})
 	}
-}
-
-// A selector without terms can't come from an API server. It matches no node,
-// but must not be taken for one that ties the device to a place either.
-func TestNodeSelectorWithoutTerms(t *testing.T) {
-	d := newDevice("a", nil)
-	chosen := &inventory.Candidate{Device: &d, Slice: slice("1", d).edit(func(s *resourceapi.ResourceSliceSpec) { s.NodeName, s.NodeSelector = nil, &v1.NodeSelector{} }).ResourceSlice}
-	selector, err := search.NodeSelector(nodeName, []search.Choice{{Candidate: chosen}})
-	require.NoError(t, err)
-	require.Nil(t, selector)
 }
 
 // reading is the read set with these attributes of the driver.

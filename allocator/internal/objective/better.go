@@ -108,7 +108,7 @@ func (b *better) tryBound(most int64) (isBest bool) {
 // climb goes from each better solution to the next.
 func (b *better) climb() error {
 	for range b.Solutions() {
-		b.Improves.Incumbent = &search.Solution{slices.Clone(b.Solution.Decisions), slices.Clone(b.Solution.Choices)}
+		b.Improves.Incumbent = &search.Solution{Decisions: slices.Clone(b.Solution.Decisions), Choices: slices.Clone(b.Solution.Choices)}
 		of := b.of.Target()
 		b.setFloor(of.Value)
 		if b.of.isBest(of.Floor) {

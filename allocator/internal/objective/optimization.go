@@ -101,7 +101,7 @@ func (s *Optimization) prefer() error {
 				return nil
 			case value != nil:
 				p.outcome = answer.Best
-				kept = append(kept, search.Valued{claim, i, *value})
+				kept = append(kept, search.Valued{Claim: claim, Preference: i, Value: *value})
 			}
 			limits.Cost -= min(limits.Cost, n.Work.Cost.Spent())
 			limits.Steps -= min(limits.Steps, n.Work.Steps*weight)

@@ -366,3 +366,47 @@ func (p *pruner) raise() {
 		clear(p.fixpoint)
 	}
 }
+
+// Next is the position of the first device from the given one on that no CEL
+// constraint rules out.
+func (r *Request) Next(position int) int {
+	for i := 0; i < len(r.Decides); i++ {
+		d := r.Decides[i]
+		if !d.Covered || !d.constraint.Pruner.Begun {
+			continue
+		}
+		next := d.constraint.Pruner.next(&r.Request, position)
+		if next > position && i > 0 {
+			// What the others said was about another device.
+			i = -1
+		}
+		position = next
+	}
+	return position
+}
+
+// isPruned reports whether a CEL constraint knows better than counting devices whether
+// the request can get the rest of its devices.
+func (r *Request) isPruned() bool {
+	for _, d := range r.Decides {
+		if d.Covered && d.constraint.Pruner.Begun && !d.constraint.Pruner.volatile {
+			return true
+		}
+	}
+	return false
+}
+
+// Narrow removes devices from the domain that the CEL constraints of the request rule out. It returns the devices that the
+// constraint is sure to need whose last covered request is the given one, nil if there are none.
+func (r *Request) Narrow(domain bitset.Set, last int) (forced bitset.Set) {
+	for _, d := range r.Decides {
+		if p := d.constraint.Pruner; d.Covered && p.Begun {
+			level := len(d.constraint.Members)
+			domain.Keep(p.Domain.At(level))
+			if d.constraint.last == last {
+				forced = p.Forced.At(level)
+			}
+		}
+	}
+	return forced
+}

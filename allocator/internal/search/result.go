@@ -78,7 +78,7 @@ func (s *Search) Results(of *Solution) ([]resourceapi.AllocationResult, error) {
 	results := make([]resourceapi.AllocationResult, len(s.Claims))
 	for i, claim := range s.Claims {
 		choices := of.choicesOf(i)
-		selector, err := NodeSelector(s.Node.Name, choices)
+		selector, err := nodeSelector(s.Node.Name, choices)
 		if err != nil {
 			return nil, fmt.Errorf("create NodeSelector for claim %s: %w", claim.Name, err)
 		}
@@ -166,9 +166,9 @@ func classConfiguration(requests []*Request) []resourceapi.DeviceAllocationConfi
 	return config
 }
 
-// NodeSelector says where the devices can be used: on this node if any of them
+// nodeSelector says where the devices can be used: on this node if any of them
 // is tied to it, else wherever all of their selectors match, nil for everywhere.
-func NodeSelector(node string, choices []Choice) (*v1.NodeSelector, error) {
+func nodeSelector(node string, choices []Choice) (*v1.NodeSelector, error) {
 	var term v1.NodeSelectorTerm
 	for _, c := range choices {
 		name, selector := c.Slice.Spec.NodeName, c.Slice.Spec.NodeSelector

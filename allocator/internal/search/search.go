@@ -4,169 +4,49 @@
 package search
 
 import (
-	"context"
 	"iter"
 	"math"
 	"slices"
 
-	"k8s.io/klog/v2"
-
 	"github.com/celset/celset/allocator/internal/answer"
 	"github.com/celset/celset/allocator/internal/availability"
-	"github.com/celset/celset/allocator/internal/budget"
 	"github.com/celset/celset/allocator/internal/constraint"
 	"github.com/celset/celset/allocator/internal/inventory"
-	"github.com/celset/celset/allocator/internal/plan"
-	"github.com/celset/celset/allocator/internal/selection"
-	"github.com/celset/celset/cel"
 )
 
-// Search is the state of one Allocate call. One goroutine works with it.
-type Search struct {
-	plan.OnNode
-	demands
-	taken
-	cutting
-	preference
-	Ctx    context.Context
-	logger klog.Logger
-	// traces: each step is logged.
-	traces bool
-	// Evaluator evaluates selectors and derived attributes.
-	Evaluator selection.Evaluator
-	Work      budget.Work
-	// yield is called for each solution, and is false if no more are wanted. If it is nil, the search ends with the first one.
-	yield func(*Solution) bool
-	// Err is the error that ended [Search.Solutions].
-	Err error
-}
+// The search goes down one request and one device at a time:
+//
+//  1. nextRequest meets the request that is next. Behind the last request there is a solution, and it is yielded.
+//  2. try meets a request with one of its alternatives, in their order.
+//  3. nextDevice finds the next device of the alternative, and goes on with the next request when it has all.
+//  4. takeAny takes the first candidate that is eligible and that no constraint refuses. takeNextOfAll takes the one device
+//     that is next, for a request for all devices.
+//  5. proceed goes on with nextDevice. If nothing comes of it, giveBack undoes the last take, and takeAny takes the next
+//     candidate.
+//
+// step counts before 1 and 3. What is cut is cut where a request or a device is begun, so that nothing has to be undone for it.
 
-// demands are read from the claims when the search is set up.
-type demands struct {
-	// Requests has the requests of each claim, in order.
-	Requests       [][]Alternatives
-	CELConstraints []*CELConstraint
-	Groups         []*group
-}
-
-// taken changes with each device that the search takes or gives back.
-type taken struct {
-	// Available is what is left of the candidates.
-	Available *availability.Availability
-	// Solution has what the search took so far. When the search ends without success it is empty.
-	Solution Solution
-	// ResultCount counts the choices of each claim.
-	ResultCount []int
-}
-
-// cutting has the means to leave out branches.
-type cutting struct {
-	Lookahead lookahead
-	Symmetry  symmetry
-	// TellsApart: devices that look the same are not symmetric, because it matters which others are left.
-	TellsApart bool
-	// accepts is the condition of the caller on complete sets, nil if there is none.
-	accepts *acceptance
-}
-
-// preference is nil unless the search is for a better solution.
-type preference struct {
-	Improves  *Improvement
-	Objective Objective
-}
-
-// Place is where the search stands: which device of which request of which claim
-// is to be found next, and the first position at which it may be. Devices of one
-// request are taken in ascending order, so that every set is tried once and not
-// in all its orders.
-type Place struct {
-	claim, request, Device int
-	From                   int
-}
-
-// outcome is how a part of the search ended, besides with an error.
-type outcome int8
-
-const (
-	// none: there is no solution from here.
-	none outcome = iota
-	// found: the choices are the solution, and no other is wanted.
-	found
-	// tooMany: there is no solution from here because a claim would get more results
-	// than it may have. Other devices for the requests before don't change that, so
-	// they are not tried; other alternatives may.
-	tooMany
-)
-
-// New checks claims and requests in their order and sets up the state, for any solution, or for one that is
-// better than another.
-func New(ctx context.Context, on plan.OnNode, improves *Improvement) (*Search, error) {
-	a := on.Planner
-	s := &Search{
-		OnNode:     on,
-		preference: preference{Improves: improves},
-		Ctx:        ctx,
-		logger:     klog.FromContext(ctx),
-		Work:       budget.Work{Ctx: ctx, Cost: cel.NewBudget(a.CostBudget), StepLimit: a.StepBudget, Attempt: a.Attempt},
-		taken: taken{
-			Available:   availability.New(a.Features, on.Node, a.State, on.Allocated, len(on.Inventory.Candidates)),
-			ResultCount: make([]int, len(on.Claims)),
-		},
-	}
-	if improves != nil {
-		s.Work = budget.Work{Ctx: ctx, Cost: cel.NewBudget(improves.Limits.Cost), StepLimit: improves.Limits.Steps, Attempt: budget.PreferencesOf(a.Attempt)}
-	}
-	s.Evaluator = selection.Evaluator{Context: ctx, Features: a.Features, Node: on.Node, Compiled: a.Selectors, Work: &s.Work}
-	if !a.Unbounded {
-		s.Evaluator.ReadSets = a
-	}
-	s.traces = s.logger.V(7).Enabled()
-	s.Symmetry.search, s.Lookahead.search = s, s
-	for _, claim := range on.Claims {
-		if err := (setup{s}).addClaim(claim); err != nil {
-			return nil, err
-		}
-	}
-	s.Lookahead.findWhatCannotFail()
-	s.makeRoom()
-	return s, nil
-}
-
-// makeRoom spares the stacks from growing while the search goes on.
-func (s *Search) makeRoom() {
-	requests, devices := 0, 0
-	for _, claim := range s.Requests {
-		requests += len(claim)
-		for _, all := range claim {
-			devices += all.least().Count
-		}
-	}
-	s.Solution.Decisions, s.Solution.Choices = make([]*Request, 0, requests), make([]Choice, 0, devices)
-	s.Available.Expect(devices)
-}
-
-// Run looks for the first solution.
+// Run looks for the first solution, which is then that of the search.
 func (s *Search) Run() (bool, error) {
-	result, err := s.first()
-	if result != found || err != nil {
-		return false, err
+	for range s.Solutions() {
+		s.logger.V(6).Info("Allocation result found")
+		return true, nil
 	}
-	s.logger.V(6).Info("Allocation result found")
-	return true, nil
+	return false, s.Err
 }
 
-// Solutions yields the solutions in their order: what is yielded is that of the search, until it goes on. What ends
-// it before the last one is its error.
+// Solutions yields the solutions in their order. A solution is that of the search until the search goes on. If the loop ends
+// early, the search keeps the solution. The error that ends the search is [Search.Err].
 func (s *Search) Solutions() iter.Seq[*Solution] {
 	return func(yield func(*Solution) bool) {
 		s.yield = yield
-		_, s.Err = s.first()
+		_, s.Err = s.iterate()
 	}
 }
 
-// first meets all requests, unless the node has too many devices for a claim that wants all of them. Nothing is
+// iterate meets all requests, unless the node has too many devices for a claim that wants all of them. Nothing is
 // evaluated then.
-func (s *Search) first() (outcome, error) {
+func (s *Search) iterate() (outcome, error) {
 	if (reason{s}).overLimit() != "" {
 		return none, nil
 	}
@@ -182,7 +62,7 @@ func (s *Search) nextRequest(claim, request int) (outcome, error) {
 	switch {
 	case s.isNotBetter():
 		return none, nil
-	case claim == len(s.Claims) && s.yield != nil && s.yield(&s.Solution):
+	case claim == len(s.Claims) && s.yield(&s.Solution):
 		return none, nil
 	case claim == len(s.Claims):
 		return found, nil

@@ -4,9 +4,13 @@
 package allocator
 
 import (
+	"context"
+
+	v1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
 
 	"github.com/celset/celset/allocator/internal/answer"
+	"github.com/celset/celset/allocator/internal/setcount"
 	"github.com/celset/celset/allocator/internal/shape"
 	"github.com/celset/celset/apis/celset/v1alpha1"
 )
@@ -65,3 +69,18 @@ func AskedFrequency(count int) int { return shape.AskedFrequency(count) }
 
 // UsualShapes returns the shapes of a constraint that nobody has asked for yet, most devices first.
 func UsualShapes(class, constraint string) []Shape { return shape.Usual(class, constraint) }
+
+// SetCount is the number of sets of a shape that can be had at the same time.
+type SetCount = setcount.Count
+
+// CountSets tells for each node how many claims for the shape, and for nothing else, would get
+// devices there now at the same time. A device that several nodes can use counts for the first of
+// them. What a tainted device is tolerated for, who has administrative access, and who would share
+// a device plays no role.
+//
+// The work for a node and for all of them is limited, and so is that of a [WithAttemptBudget]:
+// SetCount tells where there may be more. The error is one of the shape or of a node's slices, or the
+// context has ended.
+func (a *Allocator) CountSets(ctx context.Context, nodes []*v1.Node, of Shape) ([]SetCount, error) {
+	return setcount.On(ctx, a.planner, nodes, of)
+}

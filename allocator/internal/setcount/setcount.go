@@ -1,7 +1,11 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package allocator
+// Package setcount counts how many sets of a shape can be had at the same time, which is a question about packing. The sets of
+// the shape are listed once for a kind of hardware, as for the policy KeepWhole, and of those that are free as many disjoint
+// ones as possible are chosen. If not all sets were listed, claims for the shape are also allocated one after the other, as they
+// would be if they came now, and the better count is taken.
+package setcount
 
 import (
 	"context"
@@ -19,14 +23,9 @@ import (
 	"github.com/celset/celset/allocator/internal/packing"
 	"github.com/celset/celset/allocator/internal/plan"
 	"github.com/celset/celset/allocator/internal/search"
+	"github.com/celset/celset/allocator/internal/shape"
 	"github.com/celset/celset/cel/device/bitset"
 )
-
-// How many sets of a shape can be had at the same time is a question about packing. The sets of the
-// shape are listed once for a kind of hardware, as for the policy KeepWhole, and of those that are
-// free as many disjoint ones as possible are chosen. Where not all sets were listed, claims for the
-// shape are also allocated one after the other, as they would be if they came now, and the better
-// count is taken.
 
 // Packing may look at so many members of sets, for one node and for one call. It takes a few
 // nanoseconds for each. Where not all sets are listed it would not find out that there are no more, and
@@ -37,34 +36,28 @@ const (
 	packingWork       int64 = 400_000_000
 )
 
-// SetCount is how many sets of a shape can be had at the same time.
-type SetCount struct {
-	// Sets is how many were found.
+// Count is the number of sets of a shape that can be had at the same time.
+type Count struct {
+	// Sets is the number of sets that were found.
 	Sets int
 	// IsMost: there can't be more.
 	IsMost bool
 }
 
 // Plus adds up what is true of different devices.
-func (c SetCount) Plus(o SetCount) SetCount {
-	return SetCount{Sets: c.Sets + o.Sets, IsMost: c.IsMost && o.IsMost}
+func (c Count) Plus(o Count) Count {
+	return Count{Sets: c.Sets + o.Sets, IsMost: c.IsMost && o.IsMost}
 }
 
-// CountSets tells for each node how many claims for the shape, and for nothing else, would get
-// devices there now at the same time. A device that several nodes can use counts for the first of
-// them. What a tainted device is tolerated for, who has administrative access, and who would share
-// a device plays no role.
-//
-// The work for a node and for all of them is limited, and so is that of a [WithAttemptBudget]:
-// SetCount tells where there may be more. The error is one of the shape or of a node's slices, or the
-// context has ended.
-func (a *Allocator) CountSets(ctx context.Context, nodes []*v1.Node, shape Shape) ([]SetCount, error) {
-	c := a.newCounting(ctx, nodes, shape)
-	counts := make([]SetCount, len(nodes))
+// On counts for each node the claims for the shape that would get devices there now at the same time. The error is one of the
+// shape or of a node's slices, or the context has ended.
+func On(ctx context.Context, p *plan.Planner, nodes []*v1.Node, of shape.Shape) ([]Count, error) {
+	c := newCounting(ctx, p, nodes, of)
+	counts := make([]Count, len(nodes))
 	for i, node := range nodes {
 		var err error
 		if counts[i], err = c.on(node); err != nil {
-			return nil, fmt.Errorf("%d devices of class %s with constraint %s, node %s: %w", shape.Count, shape.Class, shape.Constraint, node.Name, err)
+			return nil, fmt.Errorf("%d devices of class %s with constraint %s, node %s: %w", of.Count, of.Class, of.Constraint, node.Name, err)
 		}
 	}
 	return counts, nil
@@ -74,7 +67,7 @@ func (a *Allocator) CountSets(ctx context.Context, nodes []*v1.Node, shape Shape
 type counting struct {
 	ctx     context.Context
 	planner *plan.Planner
-	shape   Shape
+	shape   shape.Shape
 	// severalNodes: a device may be counted for another node.
 	severalNodes bool
 	// used are the devices that are in use or were counted. state has them.
@@ -82,7 +75,7 @@ type counting struct {
 	state *availability.State
 	work  packing.Work
 	// known is what was counted for the same sets and free devices.
-	known map[countedKey]SetCount
+	known map[countedKey]Count
 }
 
 // countedKey is all that a count depends on if devices share nothing.
@@ -91,29 +84,29 @@ type countedKey struct {
 	free   string
 }
 
-func (a *Allocator) newCounting(ctx context.Context, nodes []*v1.Node, shape Shape) *counting {
+func newCounting(ctx context.Context, p *plan.Planner, nodes []*v1.Node, of shape.Shape) *counting {
 	c := &counting{
-		ctx: ctx, planner: a.planner, shape: shape, severalNodes: len(nodes) > 1,
-		used: a.planner.State.Exclusive(), work: packing.Work{Left: packingWork}, known: map[countedKey]SetCount{},
+		ctx: ctx, planner: p, shape: of, severalNodes: len(nodes) > 1,
+		used: p.State.Exclusive(), work: packing.Work{Left: packingWork}, known: map[countedKey]Count{},
 	}
-	state := a.planner.State.AllocatedState
+	state := p.State.AllocatedState
 	state.AllocatedDevices = c.used
 	c.state = availability.NewState(state)
 	return c
 }
 
 // on counts for one node.
-func (c *counting) on(node *v1.Node) (SetCount, error) {
+func (c *counting) on(node *v1.Node) (Count, error) {
 	if err := c.ctx.Err(); err != nil {
-		return SetCount{}, err
+		return Count{}, err
 	}
 	has, err := c.planner.InventoryOf(node)
 	if err != nil || len(has.Candidates) == 0 {
-		return SetCount{IsMost: err == nil}, err
+		return Count{IsMost: err == nil}, err
 	}
 	listed, err := objective.ListedSets(c.ctx, c.planner, node, has, c.shape)
 	if err != nil || listed.Len() == 0 && listed.All {
-		return SetCount{IsMost: err == nil}, err
+		return Count{IsMost: err == nil}, err
 	}
 	r := newReservations(c.planner, node, has, c.state)
 	key := countedKey{listed, fmt.Sprint(r.free)}
@@ -125,7 +118,7 @@ func (c *counting) on(node *v1.Node) (SetCount, error) {
 		isMost = false
 		inOrder, err := c.oneByOne(node, has)
 		if err != nil {
-			return SetCount{}, err
+			return Count{}, err
 		}
 		if len(inOrder) > len(chosen) {
 			chosen = inOrder
@@ -134,7 +127,7 @@ func (c *counting) on(node *v1.Node) (SetCount, error) {
 	if c.useUp(has, chosen) {
 		isMost = false
 	}
-	count := SetCount{Sets: len(chosen), IsMost: isMost}
+	count := Count{Sets: len(chosen), IsMost: isMost}
 	if has.IsPlain {
 		c.known[key] = count
 	}

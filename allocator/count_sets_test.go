@@ -42,11 +42,11 @@ func TestCountSetsForSeveralNodes(t *testing.T) {
 	for range 2 {
 		counts, err := a.CountSets(t.Context(), nodes, Shape{Class: "shapes", Constraint: "pair", Count: 2})
 		require.NoError(t, err)
-		require.Equal(t, []SetCount{{2, false}, {0, true}}, counts)
+		require.Equal(t, []SetCount{{Sets: 2}, {IsMost: true}}, counts)
 	}
 	counts, err := a.CountSets(t.Context(), nodes[:1], Shape{Class: "shapes", Constraint: "any", Count: 1})
 	require.NoError(t, err)
-	require.Equal(t, []SetCount{{5, true}}, counts)
+	require.Equal(t, []SetCount{{Sets: 5, IsMost: true}}, counts)
 }
 
 func TestCountSetsEnds(t *testing.T) {
@@ -127,7 +127,7 @@ func TestCountSetsSameAsTryingAll(t *testing.T) {
 		if want > 1 {
 			severalSets++
 		}
-		require.Equal(rt, SetCount{want, true}, s.count(t, Shape{Class: "shapes", Constraint: "c", Count: count}))
+		require.Equal(rt, SetCount{Sets: want, IsMost: true}, s.count(t, Shape{Class: "shapes", Constraint: "c", Count: count}))
 	}
 	cases.Until(t, cases.Of(50, 1000), func() bool { return severalSets > 0 }, check)
 }

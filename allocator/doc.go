@@ -1,7 +1,7 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// package allocator finds devices for resource claims on one node, as
+// Package allocator finds devices for resource claims on one node, as
 // [k8s.io/dynamic-resource-allocation/structured] does, and besides it knows
 // CEL device constraints: one expression over the whole set of devices that
 // requests get (KEP-5254).

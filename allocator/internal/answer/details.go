@@ -85,7 +85,7 @@ type Stats struct {
 	TableEvaluations int64
 	// TableBuilds is the number of tables that were begun for that.
 	TableBuilds int64
-	// Cost is what was charged to the cost budget, in CEL cost units. A verdict that was
+	// Cost is the cost charged to the budget, in CEL cost units. A verdict that was
 	// known is charged as if it had been found out, an answer that was known is free.
 	Cost int64
 	// CacheHits is the number of verdicts on complete sets that were known before, and of

@@ -26,7 +26,7 @@ import (
 type Error struct {
 	// Claim is the claim with the constraint.
 	Claim types.NamespacedName
-	// Constraint is what messages call the constraint.
+	// Constraint is the name of the constraint in messages.
 	Constraint string
 	// Node is the name of the node, Devices are those on which the expression failed.
 	Node    string

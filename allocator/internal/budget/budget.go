@@ -147,8 +147,8 @@ const (
 	attemptCostBatch = 20_000
 )
 
-// Attempt is what all Allocate calls of one attempt may use up together, on whatever
-// nodes and at the same time. It is safe for concurrent use.
+// Attempt is the budget of all Allocate calls of one attempt to place a pod together, on whatever nodes and at the same
+// time. It is safe for concurrent use.
 //
 // That the attempt failed depends on the nodes that were visited, and on what was known of
 // them, but not on which of the searches went first: it is the sum that counts.
@@ -208,7 +208,7 @@ func (b *Attempt) ended() error {
 	return nil
 }
 
-// Work is what one search does, held against its budgets and those of the attempt.
+// Work counts the steps and the cost of one search, and compares them with its limits and those of the attempt.
 type Work struct {
 	Ctx context.Context
 	// Steps is the number of times that the search looked for a device, Cost has the cost of evaluations.
@@ -217,7 +217,7 @@ type Work struct {
 	// StepLimit is of this search. Attempt is shared with the others of an attempt, and may be nil.
 	StepLimit int64
 	Attempt   *Attempt
-	// charged is what the budget of the attempt knows of.
+	// charged is the part that was reported to the attempt.
 	charged struct {
 		steps int64
 		cost  uint64
@@ -289,7 +289,7 @@ func (w *Work) Charge() {
 // sets with 0 as the first device and C(2,1) - C(2,1) = 0 with 1 as the first, out
 // of 6. {1, 2}, {1, 3} and {2, 3} are left.
 
-// Combination is what one request contributes to a set of a constraint.
+// Combination is the part of one request in a set of a constraint.
 type Combination struct {
 	// Free is the number of devices that the request can choose from, Count the number that it
 	// wants.

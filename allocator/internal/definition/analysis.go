@@ -12,7 +12,7 @@ import (
 	"github.com/celset/celset/cel/memo"
 )
 
-// expressionKey is an expression as it was compiled.
+// Key identifies an expression as it was compiled.
 type Key struct {
 	// Environment is nil for a selector.
 	Environment *device.Environment
@@ -29,13 +29,13 @@ func newExpressionKey(environment *device.Environment, expression string, variab
 	return Key{environment, fingerprint.Of(text), isGoal}
 }
 
-// analysisKey is what an analysis depends on.
+// analysisKey has everything that an analysis depends on.
 type analysisKey struct {
 	expression Key
 	shape      SetShape
 }
 
-// SetShape is what is known of all sets that an expression is asked about.
+// SetShape has the properties that all sets of an evaluation share.
 type SetShape struct {
 	Size int
 	// Ascending: they are the devices of one request, which are in the order of the candidates.

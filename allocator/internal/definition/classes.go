@@ -14,7 +14,7 @@ import (
 	"github.com/celset/celset/apis/celset/v1alpha1"
 )
 
-// claimContent is the part of a claim and its classes that an answer depends on. It is false
+// ClaimContent returns the same for claims whose answers depend on the same in the claim and its classes. It is false
 // if that can't be told.
 func ClaimContent(classes v1alpha1.ClassGetter, claim *resourceapi.ResourceClaim) (fingerprint.Sum, bool) {
 	for i := range claim.Spec.Devices.Config {

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package definition compiles the constraints and preferences of claims and of their classes. A [Definition] is one of them;
-// a meaning is what the configuration of a claim says as a whole. It depends on the claim and its classes only, not on devices.
+// the [Meaning] of a claim has all of them. It depends on the claim and its classes only, not on devices.
 //
 // A scheduler has claims prepared before a scheduling cycle needs them: a [Preparer] decodes, judges and compiles in the
 // background, and an allocator looks the [PreparedClaim] up. What expressions mean for sets of a size is analyzed once and
@@ -28,7 +28,7 @@ import (
 
 // Definition is a CEL constraint or a preference of a claim, decoded and compiled. It is not modified.
 type Definition struct {
-	// Name is what messages call it.
+	// Name is the name in messages.
 	Name string
 	// Index is that of the constraint of the claim that refers to it, [v1alpha1.NoReference] if there is none.
 	Index int
@@ -42,13 +42,13 @@ type Definition struct {
 	// Policy is nil for an expression.
 	Policy *v1alpha1.Policy
 	Key    Key
-	// Reads is what the expression reads.
+	// Reads has the attributes that the expression reads.
 	Reads view.ReadSet
-	// Mistake is what is wrong with the expression.
+	// Mistake is the error of an expression that does not compile, else nil.
 	Mistake error
 }
 
-// Meaning is what the configuration of a claim and of its classes says. It depends on nothing else,
+// Meaning has the constraints and preferences in the configuration of a claim and of its classes. It depends on nothing else,
 // and is not modified.
 type Meaning struct {
 	Constraints, Preferences []*Definition

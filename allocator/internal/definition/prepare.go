@@ -101,14 +101,14 @@ func (p *Preparer) Generation() uint64 { return p.selectors.Load().number }
 // Selectors has the compiled selectors of all claims of this generation.
 func (p *Preparer) Selectors() *dracel.Cache { return p.selectors.Load().Cache }
 
-// PreparedClaim is what a claim says, decoded and compiled. It is not modified.
+// PreparedClaim is a claim whose texts are decoded and compiled. It is not modified.
 type PreparedClaim struct {
 	meaning *Meaning
 	// prefers: a preference is about the claim.
 	prefers bool
 	// classes are those that it was prepared with.
 	classes *Classes
-	// content is what [claimContent] says, nil if that is nothing.
+	// content is the result of [ClaimContent], nil if there is none.
 	content *fingerprint.Sum
 	// selectors has the selectors of the claim and of its classes, reads has what they read.
 	selectors    *selectorSet
@@ -350,7 +350,7 @@ func (c *PreparedClaim) MayHave(driver string) bool {
 	return len(c.drivers) == 0 || slices.ContainsFunc(c.drivers, func(of string) bool { return of == "" || of == driver })
 }
 
-// Err is what is wrong with selectors of the claim.
+// Err returns the error of the first selector of the claim that can't be used.
 func (c *PreparedClaim) Err() error { return c.selectorsErr }
 
 // Generation is that of its selectors.
@@ -387,7 +387,7 @@ func (p Prepared) of(claim *resourceapi.ResourceClaim) *PreparedClaim {
 	return p[claim.UID]
 }
 
-// SelectorsErr is what is wrong with selectors of the claim, which must not be evaluated then.
+// SelectorsErr returns the error of selectors of the claim. If there is one, they must not be evaluated.
 func (p Prepared) SelectorsErr(claim *resourceapi.ResourceClaim) error {
 	if c := p.of(claim); c != nil {
 		return c.Err()

@@ -79,7 +79,7 @@ func (s *Optimization) Details() answer.Details {
 
 // stats counts the work of the search, and of those for better solutions that followed.
 func (s *Optimization) stats() answer.Stats {
-	stats := s.Search.Stats()
+	stats := s.Stats()
 	stats.CacheHits, stats.AnswersKnown = stats.CacheHits+s.hits, s.hits
 	switch s.preferred.outcome {
 	case answer.Best:

@@ -46,7 +46,7 @@ func newBetter(ctx context.Context, on plan.OnNode, improves search.Improvement)
 }
 
 // maximize looks for better solutions until there is none. The value is that of the incumbent, nil if the preference
-// is about no device. ended is what ended the search before. The error is one of preferences, or the context has ended.
+// is about no device. ended is the error that ended the search early. The error is one of preferences, or the context has ended.
 func (b *better) maximize() (value *int64, ended, err error) {
 	members := chosenFor(b.Improves, b.of)
 	if len(members) == 0 {
@@ -75,7 +75,7 @@ func (b *better) maximize() (value *int64, ended, err error) {
 // tryShare is the part of the steps that looking for the greatest value that bounds permit may take.
 const tryShare = 5
 
-// improve looks for better solutions until there is none. The error is what ended that before.
+// improve looks for better solutions until there is none. The error is the one that ended the search early.
 func (b *better) improve() error {
 	of := b.of.Target()
 	if b.of.isBest(of.Floor) {

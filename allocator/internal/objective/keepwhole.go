@@ -173,7 +173,7 @@ func (f *fragmentation) Add(r *requests.Request, c *inventory.Candidate) (bool, 
 	return false, nil
 }
 
-// bound is what no complete set exceeds that has the members, of which c is the last one.
+// bound returns an upper bound of the value of complete sets that have the members, of which c is the last one.
 func (f *fragmentation) bound(of *requests.Request, c *inventory.Candidate) int64 {
 	r := f.covered[len(f.covered)-1]
 	if &r.Request != of || r.WantsAll() {
@@ -189,8 +189,8 @@ func (f *fragmentation) bound(of *requests.Request, c *inventory.Candidate) int6
 	return -int64(f.leastLost(left, forced))
 }
 
-// leastLost is what so many more devices of the domain break at least, the forced ones among them,
-// with what is broken already.
+// leastLost returns the least number of sets that are broken when so many more devices of the domain are taken, the forced ones
+// among them.
 func (f *fragmentation) leastLost(left int, forced bitset.Set) freesets.Lost {
 	taken := 0
 	if forced != nil && forced.Count() <= left {
@@ -222,7 +222,7 @@ func (f *fragmentation) Remove(c *inventory.Candidate) {
 func (f *fragmentation) Len() int { return len(f.members) }
 
 // mayCut reports whether the search would meet no error of another expression on the way to a complete
-// set, as a [pruner] does.
+// set, as a pruner does.
 func (f *fragmentation) mayCut(r *requests.Request, last *inventory.Candidate) bool {
 	return !f.search.MayFailBetween(f.claimIndex, r.Order, f.last, last)
 }

@@ -13,15 +13,16 @@ import (
 	"github.com/celset/celset/allocator/internal/search"
 )
 
-// optimization is the search of one call: for the first solution, and then for better ones if there are preferences.
+// Optimization is the search of one call: for the first solution, and then for better ones if there are preferences.
 type Optimization struct {
 	*search.Search
-	// preferred is what searches for better solutions made of the first one.
+	// preferred has the result of the searches for better solutions.
 	preferred preferred
 	// hits is 1 if the answer was known.
 	hits int64
 }
 
+// New sets up the search for a plan on a node. The first mistake in the claims is the error.
 func New(ctx context.Context, on plan.OnNode) (*Optimization, error) {
 	s, err := search.New(ctx, on, nil)
 	return &Optimization{Search: s}, err
@@ -29,7 +30,7 @@ func New(ctx context.Context, on plan.OnNode) (*Optimization, error) {
 
 // run looks for the first solution, and for better ones if there are preferences.
 func (s *Optimization) run() (bool, error) {
-	found, err := s.Search.Run()
+	found, err := s.Run()
 	if !found || err != nil {
 		return false, err
 	}
@@ -44,14 +45,14 @@ func (s *Optimization) found() *search.Solution {
 	return &s.Solution
 }
 
-// preferred is what preferences made of the first solution.
+// preferred has the best solution by the preferences, and how it was found.
 type preferred struct {
 	// incumbent is the best solution.
 	incumbent *search.Solution
 	outcome   answer.Outcome
 	// values are those of the incumbent.
 	values []answer.Value
-	// spent is what the searches for better solutions did.
+	// spent counts the work of the searches for better solutions.
 	spent answer.Stats
 	// unrepeatable is why the outcome depends on what else was done in the attempt, nil if it does not.
 	unrepeatable error

@@ -26,9 +26,9 @@ import (
 // scheduling attempt to the next little changes. So what is found out is kept under a key of
 // everything that it depends on. There are three kinds of it:
 //
-//   - an analysis is what a text means, whatever devices there are ([analysisKey]);
-//   - a table is what a text says of the devices in a view ([tableKey]);
-//   - an answer is what claims get from a view with these devices in use ([answerKey]).
+//   - an analysis of a text holds for all devices (package definition);
+//   - a table has the results of a text for the devices of a view ([tableKey]);
+//   - an answer has the devices that claims get from a view with these devices in use ([answerKey]).
 //
 // What nodes have is not among it: that is bounded by the cluster, and kept as long as it is
 // right ([inventory.Index]).
@@ -38,12 +38,12 @@ import (
 // repeated, and fails again. Weights are estimates. The devices of a view count once, as long as an
 // entry points to them; what else several entries point to counts for each of them.
 
-// DefaultCacheBytes is what a [Cache] may take: enough for 5,000 nodes of one hardware type
+// DefaultCacheBytes is the size of a [Cache] without options. It is enough for 5,000 nodes of one hardware type
 // and many claims, or for 1,800 nodes with 64 devices no two of which are alike in what
 // claims read.
 const DefaultCacheBytes int64 = 256 << 20
 
-// Cache is what allocators share to find out nothing twice: tables of expressions,
+// Cache is shared by allocators, so that they find out nothing twice. It has tables of expressions,
 // verdicts of selectors and of constraints. It is safe for concurrent use, bounded in bytes,
 // and changes no answer. Only a reason why claims don't fit may say more
 // when more is known.
@@ -115,11 +115,11 @@ func Interrupted(ctx context.Context, err error) error {
 	return err
 }
 
-// tableKey is what a table depends on.
+// tableKey has everything that a table depends on.
 type tableKey struct {
 	view view.ID
 	kind tableKind
-	// by is what the text was compiled with, or else plays a role.
+	// by is the environment of the text, or another object that the table depends on.
 	by any
 	// text is what the table is about, IsGoal and shape what is asked of it.
 	text   fingerprint.Sum
@@ -193,7 +193,7 @@ func ViewOf(c *Cache, of *inventory.Inventory, read view.ReadSet) *view.View {
 	})
 }
 
-// answerKey is what an answer depends on, for plain inventories.
+// answerKey has everything that an answer depends on, for plain inventories.
 type answerKey struct {
 	view        view.ID
 	features    structured.Features

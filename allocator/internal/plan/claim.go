@@ -17,7 +17,7 @@ import (
 	"github.com/celset/celset/apis/celset/v1alpha1"
 )
 
-// resolvedClaim is what is found out about a claim with CEL constraints, once for all nodes.
+// resolvedClaim has the definitions and the content of a claim with CEL constraints or preferences, once for all nodes.
 // That of other claims is nil.
 type resolvedClaim struct {
 	constraints func() (*definitions, error)
@@ -103,7 +103,8 @@ func (r *resolvedClaim) withPreferences(a *Planner, content fingerprint.Sum) (fi
 	return fingerprint.Of(all), true
 }
 
-// contentOfTemporary is what a claim for extended resources is told by. Messages name it.
+// contentOfTemporary returns the same for claims for extended resources that differ in nothing but their node. Messages have
+// their names.
 func contentOfTemporary(claim *resourceapi.ResourceClaim) (fingerprint.Sum, bool) {
 	content, ok := fingerprint.AppendMessage(fingerprint.AppendPart(fingerprint.AppendPart(nil, klog.KObj(claim).String()), v1alpha1.ContainersOf(claim)), &claim.Spec)
 	return fingerprint.Of(content), ok
@@ -222,7 +223,7 @@ func resolvePreferences(a *Planner, claim *resourceapi.ResourceClaim, m *definit
 	return result, nil
 }
 
-// defaultPreferenceName is what the preference is called that holds where nobody defines one.
+// defaultPreferenceName is the name of the preference that holds where none is defined.
 const defaultPreferenceName = "default"
 
 // classesCovered are the names of the classes of the named requests, of all requests if there are no names.

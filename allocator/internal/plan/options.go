@@ -29,7 +29,7 @@ type Options struct {
 	Acceptance *Acceptance
 }
 
-// definitionOptions are about the constraints and preferences of claims and classes.
+// DefinitionOptions are about the constraints and preferences of claims and classes.
 type DefinitionOptions struct {
 	CELConstraints bool
 	Defaults       bool
@@ -40,7 +40,7 @@ type DefinitionOptions struct {
 	Asked      []shape.Shape
 }
 
-// limits bound one call.
+// Limits bound one call.
 type Limits struct {
 	CostBudget uint64
 	StepBudget int64
@@ -53,7 +53,7 @@ type Limits struct {
 	MaxResults int
 }
 
-// sources have what was found out before.
+// Sources have what was found out before.
 type Sources struct {
 	Environment *device.Environment
 	Prepared    definition.Prepared
@@ -62,6 +62,7 @@ type Sources struct {
 	SharesCache bool
 }
 
+// DefaultOptions returns the options of an allocator that is made without options.
 func DefaultOptions() Options {
 	result := Options{
 		DefinitionOptions: DefinitionOptions{CELConstraints: true, Defaults: true, Preferences: true},

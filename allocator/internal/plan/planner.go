@@ -25,7 +25,7 @@ type Planner struct {
 	Options
 	Inputs
 	State *availability.State
-	// shapes are the sets that other claims may ask for. options has the list.
+	// shapes are the sets that other claims may ask for. The options have the list.
 	shapes *shapes
 	// lastPlan is the plan that was made last.
 	lastPlan atomic.Pointer[Plan]

@@ -80,6 +80,7 @@ type counts struct {
 	Evaluations, hits, accepted, rejected, proven int64
 }
 
+// NewCELConstraint adds the constraint of a definition for the requests of the claim that is being set up.
 func (s *Search) NewCELConstraint(claim *resourceapi.ResourceClaim, d *definition.Definition, api *resourceapi.DeviceConstraint, requests []Alternatives) *CELConstraint {
 	c := &CELConstraint{Definition: d, search: s, claim: claim, coverage: coverage{claimIndex: len(s.Requests) - 1, first: len(requests)}}
 	for i, all := range requests {
@@ -230,6 +231,7 @@ func (c *CELConstraint) IsComplete() bool {
 	return c.Undecided == 0 && len(c.Members) == c.Wanted && c.Wanted > 0
 }
 
+// Add implements [constraint.Constraint].
 func (c *CELConstraint) Add(r *requests.Request, added *inventory.Candidate) (bool, error) {
 	if err := c.search.Work.Cancelled(); err != nil {
 		return false, err
@@ -247,6 +249,7 @@ func (c *CELConstraint) Add(r *requests.Request, added *inventory.Candidate) (bo
 	return true, nil
 }
 
+// Remove implements [constraint.Constraint].
 func (c *CELConstraint) Remove(removed *inventory.Candidate) {
 	c.Pruner.ascend(removed)
 	c.Members = c.Members[:len(c.Members)-1]
@@ -393,8 +396,9 @@ func (c *CELConstraint) ValueOf(members []*inventory.Candidate) (int64, error) {
 	return value, nil
 }
 
-// Most returns a value that the value of no set exceeds, or [math.MaxInt64]. It is known where a set is complete with the last device of all: where others follow, going from set to
-// set may meet an error behind one that [search.tryBound] passes over.
+// Most returns an upper bound of the value of all sets, or [math.MaxInt64]. The bound is known if the last device of all completes
+// the set. If other devices follow, going from set to set may meet an error behind a set that tryBound of package objective
+// passes over.
 func (c *CELConstraint) Most() int64 {
 	requests := c.search.Requests
 	if c.search.Planner.Unbounded || c.claimIndex != len(requests)-1 || c.last != len(requests[c.claimIndex])-1 || !c.Pruner.isPrepared() {

@@ -10,7 +10,7 @@ import (
 	"github.com/celset/celset/allocator/internal/plan"
 )
 
-// Improvement is what a search for a better solution begins with.
+// Improvement has the start of a search for a better solution.
 type Improvement struct {
 	Incumbent *Solution
 	// Kept are the preferences before the next one, with the values that may not fall.

@@ -218,7 +218,7 @@ func (p *pruner) hasCompletion(r *requests.Request, last *inventory.Candidate) b
 	return true
 }
 
-// isNotAccepted reports whether [WithAcceptance] accepts no completion. It narrows the domain.
+// isNotAccepted reports whether the caller accepts no completion. It narrows the domain.
 func (p *pruner) isNotAccepted() bool {
 	a, level := p.search.accepts, len(p.constraint.Members)
 	return a != nil && a.size == p.size && !a.narrow(p.Domain.At(level), p.size-level)

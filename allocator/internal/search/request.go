@@ -58,6 +58,7 @@ type group struct {
 	LookedAhead bool
 }
 
+// SameKind reports whether the same devices are eligible for two requests.
 func SameKind(a, b *Request) bool {
 	return a.Class.Name == b.Class.Name &&
 		a.AdminAccess() == b.AdminAccess() &&
@@ -79,7 +80,7 @@ func (r *Request) AddConstraint(c constraint.Constraint) {
 	r.Constraints = append(r.Constraints, c)
 }
 
-// otherConstraints counts the constraints but that of [WithAcceptance], which narrows the domain itself.
+// otherConstraints counts the constraints without that of the caller, which narrows the domain itself.
 func (r *Request) otherConstraints() int {
 	count := len(r.Constraints)
 	if count > 0 {

@@ -51,7 +51,7 @@ const Max = 16
 // UsualCounts are looked at as long as it is not known what is asked for.
 var UsualCounts = []int{16, 8, 4, 2}
 
-// MaxShapesOfClaim bounds what one claim says about what others may ask for.
+// MaxOfClaim is the number of shapes of one claim that count.
 const MaxOfClaim = 4
 
 // MaxOfClass is how many shapes of one class are worth knowing.
@@ -135,7 +135,7 @@ func shapeOf(claim *resourceapi.ResourceClaim, constraint *v1alpha1.Constraint) 
 	return shape, 1 < shape.Count && shape.Count <= resourceapi.AllocationResultsMaxSize
 }
 
-// UsualShapes are those of a constraint that nobody has asked for yet, most devices first.
+// Usual returns the shapes of a constraint that nobody has asked for yet, most devices first.
 func Usual(class, constraint string) []Shape {
 	shapes := make([]Shape, len(UsualCounts))
 	for i, count := range UsualCounts {

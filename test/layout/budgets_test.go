@@ -57,8 +57,8 @@ var budgets = []budget{
 	{name: "internal", folders: []string{"internal"}, without: []string{"internal/testing"}, counts: product, lines: 5110, goal: 3000},
 	{name: "hack", folders: []string{"hack"}, counts: product, lines: 380},
 	{name: "support of tests", folders: []string{"internal/testing", "test", "allocator/conformance"}, counts: product, lines: 20790},
-	{name: "tests", folders: []string{"."}, counts: test, lines: 92840},
-	{name: "docs", folders: []string{"docs"}, counts: page, lines: 7315, files: 29},
+	{name: "tests", folders: []string{"."}, counts: test, lines: 92945},
+	{name: "docs", folders: []string{"docs"}, counts: page, lines: 7325, files: 29},
 }
 
 var explaining = []string{"allocator/explain", "allocator/extended", "allocator/preemption", "allocator/fragmentation"}

@@ -90,7 +90,7 @@ func withoutRefusal(err error) error {
 
 // AreLocal reports whether no other node can reach a device of the results of a node.
 func (a *Allocator) AreLocal(node *v1.Node, results []resourceapi.AllocationResult) bool {
-	has, err := a.inventoryOf(node)
+	has, err := a.planner.InventoryOf(node)
 	if err != nil {
 		return false
 	}
@@ -124,7 +124,7 @@ func (s *acrossNodes) from(a *Allocator, node int) (found bool, err error) {
 	if len(pending) == 0 {
 		return s.with(a, node, pending, nil)
 	}
-	has, err := a.inventoryOf(of.Node)
+	has, err := a.planner.InventoryOf(of.Node)
 	if err != nil {
 		return false, err
 	}
@@ -158,7 +158,7 @@ func (s *acrossNodes) pending(a *Allocator, of NodeClaims) (pending []*resourcea
 		if result.NodeSelector == nil {
 			continue
 		}
-		matches, err := structured.NodeMatches(a.features, of.Node, "", false, result.NodeSelector)
+		matches, err := structured.NodeMatches(a.planner.Features, of.Node, "", false, result.NodeSelector)
 		if err != nil {
 			return nil, false, fmt.Errorf("claim %s: %w", klog.KObj(claim), err)
 		}

@@ -209,8 +209,8 @@ func TestWithoutIsAsIfNeverAllocated(t *testing.T) {
 		}
 		s.inUse, s.shares = nil, nil
 		all, rest := s.allocator(t), s.allocator(t)
-		all.state = availability.NewState(AllocatedTo(in, all.features))
-		rest.state = availability.NewState(AllocatedTo(stay, rest.features))
+		all.planner.State = availability.NewState(AllocatedTo(in, all.planner.Features))
+		rest.planner.State = availability.NewState(AllocatedTo(stay, rest.planner.Features))
 		want, wantErr := rest.Allocate(t.Context(), s.onNode(), s.apiClaims())
 		// One after the other, and some of it asked about before.
 		_, _ = all.Allocate(t.Context(), s.onNode(), s.apiClaims())

@@ -5,11 +5,7 @@ package allocator
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"maps"
-	"slices"
-	"sync/atomic"
+	"sync"
 
 	v1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
@@ -17,36 +13,16 @@ import (
 	"k8s.io/dynamic-resource-allocation/structured"
 	"k8s.io/klog/v2"
 
-	"github.com/celset/celset/allocator/internal/availability"
-	"github.com/celset/celset/allocator/internal/inventory"
-	"github.com/celset/celset/apis/celset/v1alpha1"
+	"github.com/celset/celset/allocator/internal/answer"
+	"github.com/celset/celset/allocator/internal/objective"
+	"github.com/celset/celset/allocator/internal/plan"
 )
 
 // Allocator implements [structured.Allocator]. It is safe for concurrent use and
 // may be used for any number of nodes and claims.
 type Allocator struct {
-	options
-	inputs
-	state  *availability.State
-	counts counts
-	// shapes are the sets that other claims may ask for. options has the list.
-	shapes *shapes
-	// lastPlan is the plan that was made last.
-	lastPlan atomic.Pointer[plan]
-}
-
-// inputs are the arguments of [NewAllocator], without the state of allocation. Allocators for other states share them.
-type inputs struct {
-	features    structured.Features
-	classes     *seenClasses
-	selectors   *dracel.Cache
-	allSlices   []*resourceapi.ResourceSlice
-	inventories *inventory.Index
-	// resolvedClaims are compiled and resolved once for all calls.
-	resolvedClaims *resolvedClaims
-	// compiling is the context for compiling what was not prepared. No single call may cancel the context, because
-	// all calls use the result.
-	compiling context.Context
+	planner *plan.Planner
+	counts  counts
 }
 
 var _ structured.Allocator = &Allocator{}
@@ -62,34 +38,15 @@ func NewAllocator(ctx context.Context,
 	celCache *dracel.Cache,
 	opts ...Option,
 ) (*Allocator, error) {
-	a := &Allocator{
-		options: defaultOptions(),
-		inputs: inputs{
-			features: features, classes: &seenClasses{DeviceClassLister: classLister}, selectors: celCache, allSlices: slices,
-			resolvedClaims: &resolvedClaims{}, compiling: context.WithoutCancel(ctx),
-		},
-		state: availability.NewState(allocatedState),
-	}
+	options := plan.DefaultOptions()
 	for _, opt := range opts {
-		opt(&a.options)
+		opt(&options)
 	}
-	if a.preference != "" && v1alpha1.PolicyNamed(a.preference) == nil {
-		return nil, fmt.Errorf("default preference: policy %q is unknown: use one of %v", a.preference, v1alpha1.PreferencePolicies)
+	p, err := plan.New(ctx, features, allocatedState, classLister, slices, celCache, options)
+	if err != nil {
+		return nil, err
 	}
-	a.classes.seed(a.prepared)
-	a.shapes = newShapes(a)
-	if a.environment == nil {
-		environment, err := sharedEnvironment()
-		if err != nil {
-			return nil, err
-		}
-		a.environment = environment
-	}
-	if a.cache == nil {
-		a.cache = NewCache()
-	}
-	a.inventories = a.cache.index.Of(slices)
-	return a, nil
+	return &Allocator{planner: p}, nil
 }
 
 // Allocate implements [structured.Allocator].
@@ -119,72 +76,30 @@ func (a *Allocator) AllocateWithDetails(ctx context.Context, node *v1.Node, clai
 		logger.V(5).Info("Done with allocation", "success", err == nil && len(results) == len(claims), "err", err)
 	}()
 
-	on, err := a.planFor(claims).on(node)
+	on, err := a.planner.PlanFor(claims).On(node)
 	if err != nil {
 		return nil, details, err
 	}
-	kept := on.answerEntry()
-	if known := knownRefusal(kept); known != nil {
+	kept := on.AnswerEntry()
+	if known := plan.KnownRefusal(kept); known != nil {
 		details.Stats = Stats{CacheHits: 1, AnswersKnown: 1}
 		a.counts.add(details.Stats)
-		if known.failure != nil {
-			return nil, details, a.failure(known.failure.on(&on))
+		if known.Failure != nil {
+			return nil, details, a.planner.Failure(on.FailureHere(known.Failure))
 		}
-		return nil, details, known.refusal
+		return nil, details, known.Refusal
 	}
-	s, err := newSearch(ctx, on, nil)
+	s, err := objective.New(ctx, on)
 	if err != nil {
 		return nil, details, err
 	}
-	results, err = s.allocate(kept)
-	if len(s.celConstraints) > 0 {
-		s.work.charge()
-	}
-	details.Stats = s.stats()
+	results, err = s.Allocate(kept)
+	details = s.Details()
 	a.counts.add(details.Stats)
-	if err == nil {
-		details.Outcome, details.Preferences = s.preferred.outcome, s.preferred.values
+	if err != nil {
+		details.Outcome, details.Preferences = "", nil
 	}
 	return results, details, err
-}
-
-// allocate answers, and says so in results or as an error. kept is where the answer is kept, nil if it is not.
-func (s *search) allocate(kept *answerEntry) ([]resourceapi.AllocationResult, error) {
-	found, reason, err := s.answer(kept)
-	failure, isAboutNode := errors.AsType[*EvaluationError](err)
-	switch {
-	case isAboutNode:
-		return nil, s.allocator.failure(failure)
-	case err != nil:
-		return nil, err
-	case found:
-		return s.results()
-	case slices.ContainsFunc(s.inventory.Pools, func(p *inventory.Pool) bool { return p.Invalid != "" }):
-		return nil, doesNotFit("invalid resource pools were encountered")
-	default:
-		return nil, s.allocator.refusal(reason)
-	}
-}
-
-// refusal is nil unless reasons are wanted.
-func (a *Allocator) refusal(reason string) error {
-	if !a.reasons {
-		return nil
-	}
-	return doesNotFit(reason)
-}
-
-// failure is nil unless reasons are wanted.
-func (a *Allocator) failure(failure *EvaluationError) error {
-	if !a.reasons {
-		return nil
-	}
-	return failure
-}
-
-// doesNotFit makes an error that concerns the node and not the claims.
-func doesNotFit(reason string) error {
-	return fmt.Errorf("%s%w", reason, structured.ErrFailedAllocationOnNode)
 }
 
 // Without is the allocator for the time when some claims have given back their devices, for those
@@ -192,60 +107,68 @@ func doesNotFit(reason string) error {
 // must not be given back by two of them. It looks at the claims and slices of this allocator and
 // shares its budgets; making it costs about as much as the claims have devices.
 func (a *Allocator) Without(claims ...*resourceapi.ResourceClaim) *Allocator {
-	return a.in(a.state.Without(AllocatedTo(claims, a.features)))
+	return &Allocator{planner: a.planner.In(a.planner.State.Without(AllocatedTo(claims, a.planner.Features)))}
 }
 
 // With returns the allocator for the time when the results are in use, too. It shares what Without shares; making it costs
 // about as much as there are allocated devices in the cluster.
 func (a *Allocator) With(results ...resourceapi.AllocationResult) *Allocator {
-	taken := AllocatedTo(nil, a.features)
+	taken := AllocatedTo(nil, a.planner.Features)
 	for i := range results {
-		AddAllocated(&taken, results[i].Devices.Results, a.features)
+		AddAllocated(&taken, results[i].Devices.Results, a.planner.Features)
 	}
-	return a.in(a.state.With(taken))
+	return &Allocator{planner: a.planner.In(a.planner.State.With(taken))}
 }
 
 // Knowing returns the allocator with more claims that were prepared.
 func (a *Allocator) Knowing(more Prepared) *Allocator {
-	knowing := a.in(a.state)
-	knowing.prepared = maps.Clone(a.prepared)
-	if knowing.prepared == nil {
-		knowing.prepared = Prepared{}
+	return &Allocator{planner: a.planner.Knowing(more)}
+}
+
+// CheckConstraints finds out, without looking at any device, whether the CEL
+// constraints of the claims are defined, and whether they and the preferences that are about the
+// claims are well-formed and compile.
+func (a *Allocator) CheckConstraints(claims []*resourceapi.ResourceClaim) error {
+	for _, claim := range claims {
+		if _, err := a.planner.Resolved(claim).Definitions(); err != nil {
+			return err
+		}
 	}
-	maps.Copy(knowing.prepared, more)
-	knowing.classes = &seenClasses{DeviceClassLister: a.classes.DeviceClassLister}
-	knowing.classes.seed(knowing.prepared)
-	knowing.resolvedClaims = &resolvedClaims{}
-	return knowing
+	return nil
 }
 
-// in returns an allocator for another state of allocation.
-func (a *Allocator) in(state *availability.State) *Allocator {
-	other := &Allocator{options: a.options, inputs: a.inputs, state: state}
-	other.shapes = newShapes(other)
-	return other
+// RefusalsOf returns nil if nothing is ever known of such claims: one of them has no CEL constraint, or their answers are not
+// kept.
+func (a *Allocator) RefusalsOf(claims []*resourceapi.ResourceClaim) *Refusals {
+	return a.planner.RefusalsOf(claims)
 }
 
-// Problem is what an allocation depends on, besides the node, for those who have no scheduler
-// that keeps account: simulations, explanations, tests. Nothing of it is modified, and nothing
-// may be modified while it is in use. It may be used for several nodes at the same time.
-type Problem struct {
-	// Claims are to be allocated together, as those of one pod are.
-	Claims []*resourceapi.ResourceClaim
-	// Allocated are all claims that may have devices. Those without an allocation don't
-	// matter.
-	Allocated []*resourceapi.ResourceClaim
-	Classes   structured.DeviceClassLister
-	Slices    []*resourceapi.ResourceSlice
-	Features  structured.Features
-	// Selectors has the compiled selectors.
-	Selectors *dracel.Cache
-	// Options are those of the allocator. A Cache among them makes searches share what
-	// they find out about devices.
-	Options []Option
+// counts adds up what searches that run at the same time did.
+type counts struct {
+	mutex sync.Mutex
+	sum   Stats
 }
 
-// NewAllocator returns an allocator for the problem.
-func (p *Problem) NewAllocator(ctx context.Context) (*Allocator, error) {
-	return NewAllocator(ctx, p.Features, AllocatedTo(p.Allocated, p.Features), p.Classes, p.Slices, p.Selectors, p.Options...)
+func (c *counts) add(s Stats) {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	c.sum = answer.Sum(c.sum, s)
+}
+
+// Stats returns the counts so far.
+func (a *Allocator) Stats() Stats {
+	a.counts.mutex.Lock()
+	defer a.counts.mutex.Unlock()
+	return a.counts.sum
+}
+
+// PolicyValues tells what policies say of the devices that a claim has on a node: what
+// [Allocator.AllocateWithDetails] would tell of them if it chose these devices now. So the Allocator must
+// take them for free. What a policy thought of them when they were chosen may have been something
+// else, for others were in use.
+//
+// Preferences that are expressions are left out: they depend on nothing but the devices. The error is one
+// that Allocate would return for the claim on any node, or one of the devices is not there.
+func (a *Allocator) PolicyValues(ctx context.Context, node *v1.Node, claim *resourceapi.ResourceClaim) ([]PreferenceValue, error) {
+	return objective.PolicyValues(ctx, a.planner, node, claim)
 }

@@ -15,6 +15,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"k8s.io/dynamic-resource-allocation/structured"
 
+	"github.com/celset/celset/allocator/internal/answer"
+	"github.com/celset/celset/allocator/internal/search"
 	"github.com/celset/celset/cel"
 )
 
@@ -53,9 +55,9 @@ func TestOneAllocatorManyCalls(t *testing.T) {
 }
 
 func TestNewAllocatorUsesSharedEnvironment(t *testing.T) {
-	require.Same(t, scenario{}.allocator(t).environment, scenario{}.allocator(t).environment)
+	require.Same(t, scenario{}.allocator(t).planner.Environment, scenario{}.allocator(t).planner.Environment)
 	own := environmentWith(t, cel.Config{})
-	require.Same(t, own, scenario{opts: []Option{WithEnvironment(own)}}.allocator(t).environment)
+	require.Same(t, own, scenario{opts: []Option{WithEnvironment(own)}}.allocator(t).planner.Environment)
 }
 
 func TestEndedContext(t *testing.T) {
@@ -120,12 +122,12 @@ func cancelledWhenWatched(t *testing.T, cause error) context.Context {
 func TestContextEndsDuringEvaluation(t *testing.T) {
 	s := given(t, "devices 16 mla-# index=#; claim c; want x 16; "+
 		"cel slow = devices.slice(0, 16).all(a, devices.all(b, devices.all(c, a == b || b != c || a != c)))").search(t)
-	s.ctx = cancelledWhenWatched(t, nil)
-	c, r := s.celConstraints[0], s.requests[0][0][0]
-	satisfied, err := r.decide()
+	s.Ctx = cancelledWhenWatched(t, nil)
+	c, r := s.CELConstraints[0], s.Requests[0][0][0]
+	satisfied, err := r.Decide()
 	require.NoError(t, err)
 	require.True(t, satisfied)
-	for i, candidate := range s.inventory.Candidates {
+	for i, candidate := range s.Inventory.Candidates {
 		added, err := c.Add(&r.Request, candidate)
 		if i < 15 {
 			require.NoError(t, err)
@@ -135,7 +137,7 @@ func TestContextEndsDuringEvaluation(t *testing.T) {
 		require.ErrorIs(t, err, context.Canceled)
 		require.ErrorContains(t, err, "claim default/c, constraint slow, node node-1, devices [mla.example.com/pool-1/mla-0, ")
 		require.ErrorContains(t, err, "evaluation interrupted: context canceled")
-		require.Len(t, c.members, 15)
+		require.Len(t, c.Members, 15)
 	}
 }
 
@@ -153,7 +155,7 @@ func TestStats(t *testing.T) {
 		total, next := Stats{}, want
 		for range 3 {
 			_, stats, _ := a.AllocateWithStats(t.Context(), s.onNode(), s.apiClaims())
-			total = total.plus(next)
+			total = answer.Sum(total, next)
 			require.Equal(t, next, stats)
 			require.Equal(t, total, a.Stats())
 			if want.Cuts > 0 {
@@ -171,17 +173,17 @@ func TestStats(t *testing.T) {
 // search that has taken that many devices. It remembers what was done until then.
 type atDepth struct {
 	context.Context
-	search             *search
+	search             *search.Search
 	depth, times       int
 	steps, evaluations int64
 	cancelled          bool
 }
 
 func (a *atDepth) Err() error {
-	if !a.cancelled && len(a.search.solution.choices) == a.depth {
+	if !a.cancelled && len(a.search.Solution.Choices) == a.depth {
 		if a.times--; a.times == 0 {
 			a.cancelled = true
-			a.steps, a.evaluations = a.search.work.steps, a.search.evaluations()
+			a.steps, a.evaluations = a.search.Work.Steps, evaluationsOf(a.search)
 		}
 	}
 	if a.cancelled {
@@ -190,10 +192,10 @@ func (a *atDepth) Err() error {
 	return nil
 }
 
-func (s *search) evaluations() int64 {
+func evaluationsOf(s *search.Search) int64 {
 	var sum int64
-	for _, c := range s.celConstraints {
-		sum += c.evaluations
+	for _, c := range s.CELConstraints {
+		sum += c.Evaluations
 	}
 	return sum
 }
@@ -214,15 +216,15 @@ func TestCancellationIsNoticedAtAnyDepth(t *testing.T) {
 				t.Run(fmt.Sprintf("%s/depth %d, time %d", name, depth, times), func(t *testing.T) {
 					s := given(t, "devices 24 mla-# index=#; claim c; want x 12; cel shape = "+expression).search(t)
 					ctx := &atDepth{Context: t.Context(), search: s, depth: depth, times: times}
-					s.ctx, s.evaluator.Context, s.work.ctx = ctx, ctx, ctx
-					found, err := s.run()
+					s.Ctx, s.Evaluator.Context, s.Work.Ctx = ctx, ctx, ctx
+					found, err := s.Run()
 					require.False(t, found)
 					require.EqualError(t, err, "filter operation aborted: context canceled")
 					require.ErrorIs(t, err, context.Canceled)
 					require.True(t, ctx.cancelled)
-					require.LessOrEqual(t, s.work.steps, ctx.steps+1)
-					require.LessOrEqual(t, s.evaluations(), ctx.evaluations+1)
-					require.Empty(t, s.solution.choices, "everything was given back")
+					require.LessOrEqual(t, s.Work.Steps, ctx.steps+1)
+					require.LessOrEqual(t, evaluationsOf(s), ctx.evaluations+1)
+					require.Empty(t, s.Solution.Choices, "everything was given back")
 				})
 			}
 		}
@@ -248,10 +250,10 @@ func TestCancellationBetweenEvaluations(t *testing.T) {
 func TestNothingIsEvaluatedAfterCancellation(t *testing.T) {
 	s := given(t, `devices 3 mla-# index=#; claim c; want x 1 if $device.index >= 0; derive color = $device.index >= 0 ? 'red' : 'blue'
 first y; sub none 0; cel shape = true`).search(t)
-	r, c, device := s.requests[0][0][0], s.celConstraints[0], s.inventory.Candidates[0]
+	r, c, device := s.Requests[0][0][0], s.CELConstraints[0], s.Inventory.Candidates[0]
 	ctx, cancel := context.WithCancel(t.Context())
-	s.ctx, s.evaluator.Context, s.work.ctx = ctx, ctx, ctx
-	_, err := r.decide()
+	s.Ctx, s.Evaluator.Context, s.Work.Ctx = ctx, ctx, ctx
+	_, err := r.Decide()
 	require.NoError(t, err)
 	added, err := c.Add(&r.Request, device)
 	require.NoError(t, err)
@@ -259,15 +261,15 @@ first y; sub none 0; cel shape = true`).search(t)
 	cancel()
 
 	for what, evaluate := range map[string]func() error{
-		"selector":          func() error { _, err := r.isSelected(device); return err },
-		"derived attribute": func() error { _, err := s.evaluator.Attribute(&r.Request, device, color); return err },
-		"added device":      func() error { _, err := c.Add(&r.Request, s.inventory.Candidates[1]); return err },
-		"alternative":       func() error { _, err := s.requests[0][1][0].decide(); return err },
+		"selector":          func() error { _, err := r.IsSelected(device); return err },
+		"derived attribute": func() error { _, err := s.Evaluator.Attribute(&r.Request, device, color); return err },
+		"added device":      func() error { _, err := c.Add(&r.Request, s.Inventory.Candidates[1]); return err },
+		"alternative":       func() error { _, err := s.Requests[0][1][0].Decide(); return err },
 	} {
 		require.ErrorContains(t, evaluate(), "filter operation aborted: context canceled", what)
 		require.ErrorIs(t, evaluate(), context.Canceled, what)
 	}
-	require.Zero(t, c.evaluations)
-	require.Len(t, c.members, 1, "nothing has changed")
-	require.Equal(t, 1, c.undecided)
+	require.Zero(t, c.Evaluations)
+	require.Len(t, c.Members, 1, "nothing has changed")
+	require.Equal(t, 1, c.Undecided)
 }

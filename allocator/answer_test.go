@@ -17,7 +17,7 @@ import (
 
 // asked is how a scenario is answered with a cache. known tells whether nothing was
 // searched.
-func (s scenario) asked(t testing.TB, cache *Cache, opts ...Option) (a answer, known bool) {
+func (s scenario) asked(t testing.TB, cache *Cache, opts ...Option) (a response, known bool) {
 	t.Helper()
 	a, stats := s.answer(t, append([]Option{WithCache(cache)}, opts...)...)
 	if stats.Steps == 0 {
@@ -29,12 +29,12 @@ func (s scenario) asked(t testing.TB, cache *Cache, opts ...Option) (a answer, k
 }
 
 // requireRight demands that the answer is the one of a search without any cache.
-func (s scenario) requireRight(t testing.TB, got answer, opts ...Option) {
+func (s scenario) requireRight(t testing.TB, got response, opts ...Option) {
 	t.Helper()
 	want, _ := s.answer(t, opts...)
-	require.Empty(t, cmp.Diff(want, got, cmp.AllowUnexported(answer{})))
+	require.Empty(t, cmp.Diff(want, got, cmp.AllowUnexported(response{})))
 	exhaustive, _ := s.answer(t, append([]Option{WithExhaustiveSearch()}, opts...)...)
-	require.Empty(t, cmp.Diff(exhaustive.withoutReason(), got.withoutReason(), cmp.AllowUnexported(answer{})))
+	require.Empty(t, cmp.Diff(exhaustive.withoutReason(), got.withoutReason(), cmp.AllowUnexported(response{})))
 }
 
 // rowOfThree has six devices and a claim for three of them.
@@ -207,7 +207,7 @@ func TestAnswersWithAndWithoutReasons(t *testing.T) {
 		s.opts = []Option{WithCache(cache)}
 		s.requireDevices(t)
 		got, _ := s.answer(t, WithCache(cache))
-		require.Equal(t, answer{Err: "constraint never: no set of 2 free devices satisfies it" + structured.ErrFailedAllocationOnNode.Error(), onNode: true}, got)
+		require.Equal(t, response{Err: "constraint never: no set of 2 free devices satisfies it" + structured.ErrFailedAllocationOnNode.Error(), onNode: true}, got)
 	}
 }
 

@@ -18,11 +18,12 @@ import (
 	"k8s.io/dynamic-resource-allocation/structured"
 	"pgregory.net/rapid"
 
+	"github.com/celset/celset/allocator/internal/search"
 	"github.com/celset/celset/internal/testing/cases"
 )
 
-// answer is all that a caller gets from an Allocate call, share ids aside.
-type answer struct {
+// response is all that a caller gets from an Allocate call, share ids aside.
+type response struct {
 	Results []resourceapi.AllocationResult
 	Err     string
 	// onNode: the error is a reason why the claims don't fit.
@@ -31,30 +32,30 @@ type answer struct {
 
 // withoutReason leaves out why the claims don't fit: the more a search knows about
 // the devices, the more it can say.
-func (a answer) withoutReason() answer {
+func (a response) withoutReason() response {
 	if a.onNode {
 		a.Err = ""
 	}
 	return a
 }
 
-func (s scenario) answer(t testing.TB, opts ...Option) (answer, Stats) {
+func (s scenario) answer(t testing.TB, opts ...Option) (response, Stats) {
 	t.Helper()
 	s.opts = append(opts, WithReasons())
 	a := s.allocator(t)
 	return answerOf(a.Allocate(t.Context(), s.onNode(), s.apiClaims())), a.Stats()
 }
 
-func answerOf(results []resourceapi.AllocationResult, err error) answer {
+func answerOf(results []resourceapi.AllocationResult, err error) response {
 	for _, result := range results {
 		for i := range result.Devices.Results {
 			result.Devices.Results[i].ShareID = nil
 		}
 	}
 	if err != nil {
-		return answer{Err: err.Error(), onNode: errors.Is(err, structured.ErrFailedAllocationOnNode)}
+		return response{Err: err.Error(), onNode: errors.Is(err, structured.ErrFailedAllocationOnNode)}
 	}
-	return answer{Results: results}
+	return response{Results: results}
 }
 
 // Bounds change nothing but the number of steps: not the devices, not which error is met, with all
@@ -66,7 +67,7 @@ func TestBoundsChangeNothing(t *testing.T) {
 		outcomes[requireNothingLeft(rt, s.searchIfValid(t))]++
 		want, all := s.answer(t, WithExhaustiveSearch())
 		got, some := s.answer(t)
-		require.Empty(rt, cmp.Diff(want.withoutReason(), got.withoutReason(), cmp.AllowUnexported(answer{})))
+		require.Empty(rt, cmp.Diff(want.withoutReason(), got.withoutReason(), cmp.AllowUnexported(response{})))
 		require.LessOrEqual(rt, some.Evaluations+some.CacheHits, all.Evaluations)
 		require.LessOrEqual(rt, some.Steps, all.Steps)
 		switch {
@@ -117,31 +118,31 @@ func TestPlentyIsEnough(t *testing.T) {
 	seen := map[string]int{}
 	cases.CheckN(t, cases.Of(200, 1000), func(rt *rapid.T) {
 		s := randomFreeDevices(rt).search(t)
-		r := s.requests[0][0][0]
-		for _, c := range s.inventory.Candidates {
+		r := s.Requests[0][0][0]
+		for _, c := range s.Inventory.Candidates {
 			if !oneIn(rt, 3, "skipped") {
 				continue
 			}
-			eligible, err := s.isEligible(0, r, c)
+			eligible, err := s.IsEligible(0, r, c)
 			require.NoError(rt, err)
-			if eligible && len(s.solution.choices) < r.Count {
-				_, _, err := s.take(0, r, c)
+			if eligible && len(s.Solution.Choices) < r.Count {
+				_, _, err := s.Take(0, r, c)
 				require.NoError(rt, err)
 			}
 		}
 		switch rapid.IntRange(0, 2).Draw(rt, "judged") {
 		case 1:
-			s.lookahead.look(r)
+			s.Lookahead.Look(r)
 		case 2:
-			s.lookahead.look(r)
-			r.group.lookedAhead = false
+			s.Lookahead.Look(r)
+			r.Group.LookedAhead = false
 		}
-		from := rapid.IntRange(0, len(s.inventory.Candidates)).Draw(rt, "from")
-		p := place{device: len(s.solution.choices), from: from}
+		from := rapid.IntRange(0, len(s.Inventory.Candidates)).Draw(rt, "from")
+		p := search.Place{Device: len(s.Solution.Choices), From: from}
 		wanted := rapid.IntRange(1, 70).Draw(rt, "wanted")
-		plenty, known := s.lookahead.hasPlenty(p, r, wanted), slices.Clone(r.group.selectors.Known())
-		left, _ := s.lookahead.devicesLeft(p, r)
-		enough, ordinary := s.lookahead.isEnough(r, left, wanted), 0
+		plenty, known := s.Lookahead.HasPlenty(p, r, wanted), slices.Clone(r.Group.Selectors.Known())
+		left, _ := s.Lookahead.DevicesLeft(p, r)
+		enough, ordinary := s.Lookahead.IsEnough(r, left, wanted), 0
 		for _, c := range left {
 			if r.IsSimple(c) {
 				ordinary++
@@ -151,8 +152,8 @@ func TestPlentyIsEnough(t *testing.T) {
 		case plenty:
 			seen["plenty"]++
 			require.True(rt, enough)
-			require.Equal(rt, known, r.group.selectors.Known())
-		case ordinary >= wanted && len(r.bounding) == 0 && !r.AdminAccess() && slices.Equal(known, r.group.selectors.Known()):
+			require.Equal(rt, known, r.Group.Selectors.Known())
+		case ordinary >= wanted && len(r.Bounding) == 0 && !r.AdminAccess() && slices.Equal(known, r.Group.Selectors.Known()):
 			rt.Fatal("there are plenty")
 		case enough:
 			seen["enough"]++
@@ -201,7 +202,7 @@ func TestBoundsOfMatchingSetsChangeNothing(t *testing.T) {
 		s := randomMatching(rt)
 		want, all := s.answer(t, WithExhaustiveSearch())
 		got, some := s.answer(t)
-		require.Empty(rt, cmp.Diff(want.withoutReason(), got.withoutReason(), cmp.AllowUnexported(answer{})))
+		require.Empty(rt, cmp.Diff(want.withoutReason(), got.withoutReason(), cmp.AllowUnexported(response{})))
 		require.LessOrEqual(rt, some.Steps, all.Steps)
 		switch {
 		case want.Results != nil:
@@ -283,9 +284,9 @@ func TestSameKind(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := scenario{classes: []*resourceapi.DeviceClass{classOf("other")}, claims: []*claimBuilder{plain(), test.other}}.search(t)
-			one, other := s.requests[0][0][0], s.requests[1][0][0]
-			require.Equal(t, test.same, sameKind(one, other))
-			require.Equal(t, test.same, one.group == other.group)
+			one, other := s.Requests[0][0][0], s.Requests[1][0][0]
+			require.Equal(t, test.same, search.SameKind(one, other))
+			require.Equal(t, test.same, one.Group == other.Group)
 		})
 	}
 }
@@ -306,7 +307,7 @@ func TestPruningOfManyDevices(t *testing.T) {
 				if name != "a row" { // as many sets as there are are too many
 					want, _ := s.answer(t, WithExhaustiveSearch(), WithCostBudget(math.MaxUint64), WithStepBudget(math.MaxInt64))
 					got, _ := s.answer(t)
-					require.Empty(t, cmp.Diff(want.withoutReason(), got.withoutReason(), cmp.AllowUnexported(answer{})))
+					require.Empty(t, cmp.Diff(want.withoutReason(), got.withoutReason(), cmp.AllowUnexported(response{})))
 					return
 				}
 				got, stats := s.answer(t)
@@ -363,7 +364,7 @@ func TestPruningKnowsTheCostLimit(t *testing.T) {
 			}
 			want, _ := s.answer(t, WithExhaustiveSearch(), WithCostBudget(math.MaxUint64), WithStepBudget(math.MaxInt64))
 			got, stats := s.answer(t, WithCostBudget(math.MaxUint64), WithStepBudget(math.MaxInt64))
-			require.Empty(t, cmp.Diff(want.withoutReason(), got.withoutReason(), cmp.AllowUnexported(answer{})))
+			require.Empty(t, cmp.Diff(want.withoutReason(), got.withoutReason(), cmp.AllowUnexported(response{})))
 			require.Equal(t, test.fails, !got.onNode && got.Results == nil)
 			if test.fails {
 				require.Contains(t, got.Err, "one evaluation exceeds the cost limit of 1000000")
@@ -402,7 +403,7 @@ claim c; `
 				}
 				want, _ := s.answer(t, WithExhaustiveSearch())
 				got, stats := s.answer(t)
-				require.Empty(t, cmp.Diff(want.withoutReason(), got.withoutReason(), cmp.AllowUnexported(answer{})))
+				require.Empty(t, cmp.Diff(want.withoutReason(), got.withoutReason(), cmp.AllowUnexported(response{})))
 				if test.pruned {
 					require.Zero(t, stats.Evaluations)
 					require.LessOrEqual(t, stats.Steps, int64(12))

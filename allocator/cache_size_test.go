@@ -13,6 +13,7 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/utils/ptr"
 
+	"github.com/celset/celset/allocator/internal/definition"
 	"github.com/celset/celset/cel"
 	"github.com/celset/celset/cel/device"
 	"github.com/celset/celset/internal/testing/cases"
@@ -78,21 +79,20 @@ func TestCacheTakesWhatIsSaid(t *testing.T) {
 				}
 			}
 			ask(NewCache()) // what is compiled once is there
-			readings.Forget()
+			definition.Readings.Forget()
 			// What nodes have is not in the memory of the cache.
 			cache := NewCache()
 			for _, node := range f.nodes {
-				_, err := f.allocator(t, 0, WithCache(cache)).inventoryOf(node)
+				_, err := f.allocator(t, 0, WithCache(cache)).planner.InventoryOf(node)
 				require.NoError(t, err)
 			}
 			before := heap()
 			ask(cache)
-			taken, said := heap()-before, cache.Used()+readings.Used()
-			t.Logf("%d bytes are said (%d of them read), %d are taken", said, readings.Used(), taken)
-			t.Logf("tables %d, answers %d", cache.tables.Len(), cache.answers.Len())
+			taken, said := heap()-before, cache.Used()+definition.Readings.Used()
+			t.Logf("%d bytes are said (%d of them read), %d are taken", said, definition.Readings.Used(), taken)
 			require.Less(t, taken, 2*said)
 			// What was read is in both, as each of them may keep it alive.
-			require.Greater(t, 2*taken, said-readings.Used())
+			require.Greater(t, 2*taken, said-definition.Readings.Used())
 			runtime.KeepAlive(cache)
 			runtime.KeepAlive(f)
 		})
@@ -122,7 +122,7 @@ func TestTablesCountTheDevicesThatTheyKeep(t *testing.T) {
 		allocators = append(allocators, f.allocator(t, cycle, WithCache(cache)))
 	}
 	for n := range f.nodes {
-		_, err := allocators[0].inventoryOf(f.nodes[n])
+		_, err := allocators[0].planner.InventoryOf(f.nodes[n])
 		require.NoError(t, err)
 	}
 	f.ask(t.Context(), allocators[0], question{})
@@ -184,14 +184,14 @@ func TestFloodOfClaims(t *testing.T) {
 	cache := NewCache(CacheBytes(limit))
 	quiet := mixedFleet()
 	questions := quiet.questions()
-	want := make([]answer, len(questions))
-	askAll := func(check func(int, answer)) {
+	want := make([]response, len(questions))
+	askAll := func(check func(int, response)) {
 		a := quiet.allocator(t, 0, WithCache(cache), WithEnvironment(environment))
 		for i, q := range questions {
 			check(i, quiet.ask(t.Context(), a, q))
 		}
 	}
-	askAll(func(i int, got answer) { want[i] = got })
+	askAll(func(i int, got response) { want[i] = got })
 
 	hostile := newFleet(1)
 	hostile.classes[driver] = classOf(driver)
@@ -212,14 +212,14 @@ func TestFloodOfClaims(t *testing.T) {
 		asked := hostile.allocator(t, 0, WithCache(cache), WithEnvironment(environment), WithReasons())
 		hostile.ask(t.Context(), asked, q)
 		require.LessOrEqual(t, cache.Used(), int64(limit))
-		require.LessOrEqual(t, readings.Used(), int64(readingBytes))
+		require.LessOrEqual(t, definition.Readings.Used(), int64(definition.ReadingBytes))
 		said = max(said, cache.Used())
 	}
 	taken := heap() - before
 	t.Logf("%d bytes are taken, %d are said", taken, said)
 	require.Greater(t, said, int64(limit/2), "it is a flood")
-	require.Less(t, taken, int64(limit+compiled+readingBytes)+64<<20)
-	require.Less(t, taken, 2*(cache.Used()+readings.Used())+2*compiled)
-	askAll(func(i int, got answer) { quiet.requireSame(t, questions[i], want[i], got) })
+	require.Less(t, taken, int64(limit+compiled+definition.ReadingBytes)+64<<20)
+	require.Less(t, taken, 2*(cache.Used()+definition.Readings.Used())+2*compiled)
+	askAll(func(i int, got response) { quiet.requireSame(t, questions[i], want[i], got) })
 	runtime.KeepAlive(hostile)
 }

@@ -14,6 +14,10 @@ import (
 	"github.com/stretchr/testify/require"
 	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/dynamic-resource-allocation/structured"
+
+	"github.com/celset/celset/allocator/internal/answer"
+	"github.com/celset/celset/allocator/internal/definition"
+	"github.com/celset/celset/allocator/internal/plan"
 )
 
 // mixedFleet has nodes of several hardware types, some in use alike and some not, some
@@ -61,7 +65,7 @@ func width(attribute string) string {
 func TestCacheIsForManyAtATime(t *testing.T) {
 	f := mixedFleet()
 	questions := f.questions()
-	want := make([]answer, len(questions))
+	want := make([]response, len(questions))
 	reference := f.allocator(t, 0, WithExhaustiveSearch())
 	for i, q := range questions {
 		want[i] = f.ask(t.Context(), f.allocator(t, 0), q)
@@ -78,7 +82,7 @@ func TestCacheIsForManyAtATime(t *testing.T) {
 	for i, q := range questions {
 		f.requireSame(t, q, want[i], f.ask(t.Context(), one, q))
 	}
-	warm := one.Stats().minus(cold)
+	warm := minus(one.Stats(), cold)
 	require.Zero(t, warm.TableEvaluations, "each entry is evaluated once")
 	require.Zero(t, warm.TableBuilds)
 	require.Less(t, warm.Steps, cold.Steps)
@@ -88,7 +92,7 @@ func TestCacheIsForManyAtATime(t *testing.T) {
 		for _, expected := range []Stats{cold, warm} {
 			// Three allocators, as if several profiles of a scheduler were at work.
 			allocators := []*Allocator{f.allocator(t, 0, WithCache(shared)), f.allocator(t, 0, WithCache(shared)), f.allocator(t, 0, WithCache(shared))}
-			got := make([]answer, len(questions))
+			got := make([]response, len(questions))
 			order := rand.New(rand.NewPCG(uint64(round), 0)).Perm(len(questions))
 			var next atomic.Int64
 			var group sync.WaitGroup
@@ -106,32 +110,37 @@ func TestCacheIsForManyAtATime(t *testing.T) {
 			}
 			var sum Stats
 			for _, a := range allocators {
-				sum = sum.plus(a.Stats())
+				sum = answer.Sum(sum, a.Stats())
 			}
 			require.Equal(t, expected, sum)
 		}
 	}
 }
 
-func (f *fleet) requireSame(t *testing.T, q question, want, got answer) {
+func (f *fleet) requireSame(t *testing.T, q question, want, got response) {
 	t.Helper()
 	if reflect.DeepEqual(want, got) {
 		return // faster by far
 	}
-	if diff := cmp.Diff(want, got, cmp.AllowUnexported(answer{})); diff != "" {
+	if diff := cmp.Diff(want, got, cmp.AllowUnexported(response{})); diff != "" {
 		require.Fail(t, diff, f.describe(0, q))
 	}
 }
 
-func (s Stats) minus(o Stats) Stats {
-	return s.plus(Stats{-o.Steps, -o.Evaluations, -o.SetsAccepted, -o.SetsProven, -o.TableEvaluations, -o.TableBuilds, -o.Cost, -o.CacheHits, -o.AnswersKnown, -o.Cuts, -o.PreferencesBest, -o.PreferencesBestFound})
+func minus(s, o Stats) Stats {
+	return answer.Sum(s, Stats{
+		Steps: -o.Steps, Evaluations: -o.Evaluations, SetsAccepted: -o.SetsAccepted, SetsProven: -o.SetsProven,
+		TableEvaluations: -o.TableEvaluations, TableBuilds: -o.TableBuilds, Cost: -o.Cost, CacheHits: -o.CacheHits,
+		AnswersKnown: -o.AnswersKnown, Cuts: -o.Cuts,
+		PreferencesBest: -o.PreferencesBest, PreferencesBestFound: -o.PreferencesBestFound,
+	})
 }
 
 // An allocator without a Cache has one of its own, which it shares with nobody.
 func TestAllocatorsHaveACacheOfTheirOwn(t *testing.T) {
 	s := rowOfThree()
 	a, b := s.allocator(t), s.allocator(t)
-	require.NotSame(t, a.cache, b.cache)
+	require.NotSame(t, a.planner.Cache, b.planner.Cache)
 	for range 2 {
 		before := b.Stats()
 		_, err := a.Allocate(t.Context(), s.onNode(), s.apiClaims())
@@ -157,18 +166,23 @@ func TestCacheIsBounded(t *testing.T) {
 	}
 	f.addPod(claim("c").want("x", 2).cel("row").
 		define("row", indices+".sum() == 3 && devices.exists(d, has(d.attributes['mla.example.com'].serial))"))
-	for _, cache := range []*Cache{NewCache(CacheBytes(limit)), NewCache(CacheBytes(0))} {
+	used := int64(0)
+	ask := func(cache *Cache) {
 		a := f.allocator(t, 0, WithCache(cache))
 		for range 2 {
 			for _, q := range f.questions() {
 				got := f.ask(t.Context(), a, q)
 				require.Equal(t, []string{"x=mla-1", "x=mla-2"}, devicesOf(got.Results))
-				require.LessOrEqual(t, cache.Used(), cache.memory.Limit())
+				used = max(used, cache.Used())
 			}
 		}
-		require.Less(t, cache.tables.Len(), nodes)
-		require.Less(t, cache.answers.Len(), nodes)
 	}
+	for _, bytes := range []int64{0, limit} {
+		ask(NewCache(CacheBytes(bytes)))
+		require.LessOrEqual(t, used, bytes)
+	}
+	ask(NewCache())
+	require.Greater(t, used, int64(2*limit), "there is too much for a small one")
 }
 
 // A refusal is known if and only if Allocate says no without a search. Nothing is known at first,
@@ -180,7 +194,7 @@ func TestRefusalsAreThoseThatAreKnown(t *testing.T) {
 		for _, pod := range f.pods {
 			refusals := a.RefusalsOf(pod)
 			if refusals == nil {
-				require.Nil(t, a.resolved(pod[0]))
+				require.Nil(t, a.planner.Resolved(pod[0]))
 				continue
 			}
 			if forMany {
@@ -216,16 +230,16 @@ func TestRefusalsLeaveNothingBehind(t *testing.T) {
 			}
 		}
 	}
-	require.Zero(t, cache.answers.Len())
+	require.Zero(t, cache.Used())
 }
 
 // Nodes without slices have the same: nothing.
 func TestInventoriesOfNothing(t *testing.T) {
 	a := given(t, "devices 3 mla-# index=#").allocator(t)
-	none, err := a.inventoryOf(newNode("another"))
+	none, err := a.planner.InventoryOf(newNode("another"))
 	require.NoError(t, err)
 	require.Empty(t, none.Candidates)
-	other, err := a.inventoryOf(newNode("other"))
+	other, err := a.planner.InventoryOf(newNode("other"))
 	require.NoError(t, err)
 	require.Same(t, none, other)
 }
@@ -237,10 +251,10 @@ func TestKnownRefusal(t *testing.T) {
 	s := tight.with(WithCache(NewCache()))
 	for _, want := range []bool{false, true} {
 		a := s.allocator(t)
-		has, err := a.inventoryOf(newNode(nodeName))
+		on, err := a.planner.PlanFor(s.apiClaims()).On(newNode(nodeName))
 		require.NoError(t, err)
-		kept := (&onNode{a.planFor(s.apiClaims()), newNode(nodeName), has, a.state.Of(has.Candidates)}).answerEntry()
-		require.Equal(t, want, knownRefusal(kept) != nil)
+		kept := on.AnswerEntry()
+		require.Equal(t, want, plan.KnownRefusal(kept) != nil)
 		results, err := a.Allocate(t.Context(), newNode(nodeName), s.apiClaims())
 		require.NoError(t, err)
 		require.Nil(t, results)
@@ -286,7 +300,7 @@ func TestClassesThatChange(t *testing.T) {
 	ask := func(cache *Cache, lister *changing) [][]string {
 		s.slices = []*sliceBuilder{slice("1", ring(6)...), slice("2", ring(6)...).onNode("node-2").pool("pool-2", 1, 1)}
 		a := s.with(WithCache(cache)).allocator(t)
-		a.classes.DeviceClassLister = lister
+		a.planner.Classes.DeviceClassLister = lister
 		var got [][]string
 		for _, node := range []string{nodeName, "node-2"} {
 			results, err := a.Allocate(t.Context(), newNode(node), s.apiClaims())
@@ -313,7 +327,7 @@ func TestClassesThatGo(t *testing.T) {
 	s := rowOfThree()
 	for asked := range int64(6) {
 		a := s.allocator(t)
-		a.classes.DeviceClassLister = newChanging(classOf(driver), nil, asked)
+		a.planner.Classes.DeviceClassLister = newChanging(classOf(driver), nil, asked)
 		results, err := a.Allocate(t.Context(), s.onNode(), s.apiClaims())
 		if asked == 0 {
 			require.ErrorContains(t, err, driver)
@@ -327,7 +341,7 @@ func TestClassesThatGo(t *testing.T) {
 // A class that is not there may come.
 func TestClassesThatCome(t *testing.T) {
 	lister := classes{}
-	seen := &seenClasses{DeviceClassLister: lister}
+	seen := &definition.Classes{DeviceClassLister: lister}
 	_, err := seen.Get("late")
 	require.Error(t, err)
 	late := classOf("late")

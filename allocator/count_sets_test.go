@@ -6,7 +6,6 @@ package allocator
 import (
 	"context"
 	"fmt"
-	"math/big"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -16,6 +15,7 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 	"pgregory.net/rapid"
 
+	"github.com/celset/celset/allocator/internal/objective"
 	"github.com/celset/celset/cel"
 	"github.com/celset/celset/cel/device"
 	"github.com/celset/celset/internal/testing/cases"
@@ -31,7 +31,7 @@ func (s scenario) count(t testing.TB, shape Shape) SetCount {
 }
 
 func TestCountSetsOfNoClass(t *testing.T) {
-	_, err := given(t, "devices 8 mla-# index=#").allocator(t).CountSets(t.Context(), []*v1.Node{newNode(nodeName)}, Shape{"none", "pair", 2})
+	_, err := given(t, "devices 8 mla-# index=#").allocator(t).CountSets(t.Context(), []*v1.Node{newNode(nodeName)}, Shape{Class: "none", Constraint: "pair", Count: 2})
 	require.ErrorContains(t, err, "2 devices of class none with constraint pair, node node-1: ")
 }
 
@@ -40,21 +40,21 @@ func TestCountSetsForSeveralNodes(t *testing.T) {
 	a := given(t, "class shapes; define pair = $pairs; define any = true; slice s everywhere; devices 5 mla-# index=#").allocator(t)
 	nodes := []*v1.Node{newNode("a"), newNode("b")}
 	for range 2 {
-		counts, err := a.CountSets(t.Context(), nodes, Shape{"shapes", "pair", 2})
+		counts, err := a.CountSets(t.Context(), nodes, Shape{Class: "shapes", Constraint: "pair", Count: 2})
 		require.NoError(t, err)
-		require.Equal(t, []SetCount{{2, false}, {0, true}}, counts)
+		require.Equal(t, []SetCount{{Sets: 2}, {IsMost: true}}, counts)
 	}
-	counts, err := a.CountSets(t.Context(), nodes[:1], Shape{"shapes", "any", 1})
+	counts, err := a.CountSets(t.Context(), nodes[:1], Shape{Class: "shapes", Constraint: "any", Count: 1})
 	require.NoError(t, err)
-	require.Equal(t, []SetCount{{5, true}}, counts)
+	require.Equal(t, []SetCount{{Sets: 5, IsMost: true}}, counts)
 }
 
 func TestCountSetsEnds(t *testing.T) {
 	s := given(t, "class shapes; define sum = $indices.sum() % 7 == 3; devices 32 mla-# index=#")
-	require.Equal(t, SetCount{}, s.with(WithAttemptBudget(NewAttemptBudget(Budget{Cost: 10, Steps: 10}))).count(t, Shape{"shapes", "sum", 8}))
+	require.Equal(t, SetCount{}, s.with(WithAttemptBudget(NewAttemptBudget(Budget{Cost: 10, Steps: 10}))).count(t, Shape{Class: "shapes", Constraint: "sum", Count: 8}))
 	over, cancel := context.WithCancel(t.Context())
 	cancel()
-	_, err := s.allocator(t).CountSets(over, []*v1.Node{s.onNode()}, Shape{"shapes", "sum", 8})
+	_, err := s.allocator(t).CountSets(over, []*v1.Node{s.onNode()}, Shape{Class: "shapes", Constraint: "sum", Count: 8})
 	require.ErrorIs(t, err, over.Err())
 }
 
@@ -62,9 +62,9 @@ func TestCountSetsEnds(t *testing.T) {
 func TestListedSets(t *testing.T) {
 	s := given(t, "class shapes; define pair = $pairs; devices 8 mla-# index=#; allocated mla-0")
 	a := s.allocator(t)
-	has, err := a.inventoryOf(s.onNode())
+	has, err := a.planner.InventoryOf(s.onNode())
 	require.NoError(t, err)
-	found, err := a.listedSets(t.Context(), s.onNode(), has, Shape{"shapes", "pair", 2})
+	found, err := objective.ListedSets(t.Context(), a.planner, s.onNode(), has, Shape{Class: "shapes", Constraint: "pair", Count: 2})
 	require.NoError(t, err)
 	require.True(t, found.All)
 	require.Equal(t, [][]int{{0, 1}, {2, 3}, {4, 5}, {6, 7}}, found.Positions())
@@ -127,7 +127,7 @@ func TestCountSetsSameAsTryingAll(t *testing.T) {
 		if want > 1 {
 			severalSets++
 		}
-		require.Equal(rt, SetCount{want, true}, s.count(t, Shape{"shapes", "c", count}))
+		require.Equal(rt, SetCount{Sets: want, IsMost: true}, s.count(t, Shape{Class: "shapes", Constraint: "c", Count: count}))
 	}
 	cases.Until(t, cases.Of(50, 1000), func() bool { return severalSets > 0 }, check)
 }
@@ -213,115 +213,17 @@ func TestAskedIsAnswered(t *testing.T) {
 }
 
 func TestMostAsked(t *testing.T) {
-	pair, block, other := Shape{"a", "pair", 2}, Shape{"a", "block", 8}, Shape{"b", "pair", 2}
+	pair, block, other := Shape{Class: "a", Constraint: "pair", Count: 2}, Shape{Class: "a", Constraint: "block", Count: 8}, Shape{Class: "b", Constraint: "pair", Count: 2}
 	require.Equal(t, []Shape{pair, block, other}, MostAsked(map[Shape]int{other: 1, block: 1, pair: 4}))
 	require.Equal(t, []Shape{block, other, pair}, MostAsked(map[Shape]int{other: 2, block: 3, pair: 1}), "two or three times is as often")
 	many := map[Shape]int{other: 1}
 	for i := range 2 * MaxShapesOfClass {
-		many[Shape{"a", "pair", i + 2}] = 1
+		many[Shape{Class: "a", Constraint: "pair", Count: i + 2}] = 1
 	}
 	most := MostAsked(many)
 	require.Len(t, most, MaxShapesOfClass+1)
-	require.Equal(t, Shape{"a", "pair", 2*MaxShapesOfClass + 1}, most[0])
+	require.Equal(t, Shape{Class: "a", Constraint: "pair", Count: 2*MaxShapesOfClass + 1}, most[0])
 	require.Equal(t, "breaks 1 of 4 sets of 2 (constraint pair of class a), 0 of 0 sets of 8 (constraint block of class a)",
-		PreferenceValue{Value: -1, Losses: []ShapeLoss{{pair, 1, 3}, {block, 0, 0}}}.String())
+		PreferenceValue{Value: -1, Losses: []ShapeLoss{{Shape: pair, Lost: 1, Left: 3}, {Shape: block}}}.String())
 	require.Equal(t, "-7", PreferenceValue{Value: -7}.String())
-}
-
-// subsets are all sets of count of the first free numbers, in lexicographic order.
-func subsets(free, count int) [][]int {
-	if count == 0 {
-		return [][]int{nil}
-	}
-	var result [][]int
-	for first := range free {
-		for _, rest := range subsets(free-first-1, count-1) {
-			set := []int{first}
-			for _, i := range rest {
-				set = append(set, first+1+i)
-			}
-			result = append(result, set)
-		}
-	}
-	return result
-}
-
-// choicesOf are all ways to combine one subset for each request, the first request
-// changing slowest.
-func choicesOf(combinations []combination) [][][]int {
-	result := [][][]int{nil}
-	for _, c := range combinations {
-		var longer [][][]int
-		for _, choice := range result {
-			for _, set := range subsets(c.free, c.count) {
-				longer = append(longer, append(slices.Clone(choice), set))
-			}
-		}
-		result = longer
-	}
-	return result
-}
-
-// beginsWith tells whether a choice is one that the search may come to from where it
-// stands.
-func beginsWith(choice [][]int, combinations []combination) bool {
-	for i, c := range combinations {
-		if !slices.Equal(choice[i][:len(c.chosen)], c.chosen) {
-			return false
-		}
-	}
-	return true
-}
-
-// The figures are those of enumeration, for every place at which a search can stand.
-func TestUndecidedIsWhatEnumerationFinds(t *testing.T) {
-	cases.Check(t, func(t *rapid.T) {
-		combinations := make([]combination, rapid.IntRange(0, 3).Draw(t, "requests"))
-		for i := range combinations {
-			combinations[i].free = rapid.IntRange(0, 6).Draw(t, "free")
-			combinations[i].count = rapid.IntRange(0, min(3, combinations[i].free)).Draw(t, "count")
-		}
-		all := choicesOf(combinations)
-		// The place is the beginning of a choice: requests before the last are complete.
-		place := rapid.SampledFrom(all).Draw(t, "place")
-		depth := rapid.IntRange(0, 9).Draw(t, "depth")
-		for i := range combinations {
-			n := min(depth, combinations[i].count)
-			combinations[i].chosen = place[i][:n]
-			depth -= n
-		}
-		first := slices.IndexFunc(all, func(choice [][]int) bool { return beginsWith(choice, combinations) })
-
-		left, sets := undecided(combinations)
-		require.Equal(t, int64(len(all)), sets.Int64())
-		require.Equal(t, int64(len(all)-first), left.Int64())
-	})
-}
-
-// What can't be counted one by one.
-func TestUndecidedOfMany(t *testing.T) {
-	for name, test := range map[string]struct {
-		combinations []combination
-		left, sets   string
-	}{
-		"nothing":              {nil, "1", "1"},
-		"at the beginning":     {[]combination{{free: 64, count: 16}}, "488526937079580", "488526937079580"},
-		"at the first of many": {[]combination{{free: 64, count: 16, chosen: []int{0, 1, 2}}}, "488526937079580", "488526937079580"},
-		// C(64,16) - C(63,15)
-		"first device given back": {[]combination{{free: 64, count: 16, chosen: []int{1}}}, "366395202809685", "488526937079580"},
-		"at the last": {
-			[]combination{{free: 64, count: 16, chosen: []int{48, 49, 50, 51, 52, 53, 54, 55, 56, 57, 58, 59, 60, 61, 62, 63}}}, "1", "488526937079580",
-		},
-		"several requests": {
-			[]combination{{free: 128, count: 32}, {free: 128, count: 32}},
-			new(big.Int).Exp(binomial(128, 32), big.NewInt(2), nil).String(), new(big.Int).Exp(binomial(128, 32), big.NewInt(2), nil).String(),
-		},
-		"too few devices": {[]combination{{free: 4, count: 2, chosen: []int{1, 2}}, {free: 1, count: 2}}, "0", "0"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			left, sets := undecided(test.combinations)
-			require.Equal(t, test.left, left.String())
-			require.Equal(t, test.sets, sets.String())
-		})
-	}
 }

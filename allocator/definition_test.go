@@ -7,7 +7,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"slices"
 	"sync"
 	"testing"
 
@@ -19,6 +18,7 @@ import (
 	"k8s.io/dynamic-resource-allocation/structured"
 	"pgregory.net/rapid"
 
+	"github.com/celset/celset/allocator/internal/definition"
 	"github.com/celset/celset/apis/celset/v1alpha1"
 	"github.com/celset/celset/cel"
 	"github.com/celset/celset/cel/device"
@@ -110,8 +110,8 @@ func TestDefinitionsAreRememberedPerClaim(t *testing.T) {
 	seen := &compilations{}
 	s := given(t, "class vendor; define any = true; class broken; define none = (; devices 2 mla-# index=#; claim c; want x 1 class=vendor; cel any")
 	a := s.with(WithEnvironment(environmentWith(t, cel.Config{Observer: seen}))).allocator(t)
-	classes := &asked{DeviceClassLister: a.classes.DeviceClassLister}
-	a.classes.DeviceClassLister = classes
+	classes := &asked{DeviceClassLister: a.planner.Classes.DeviceClassLister}
+	a.planner.Classes.DeviceClassLister = classes
 	for range 3 {
 		_, err := a.Allocate(t.Context(), s.onNode(), s.apiClaims())
 		require.NoError(t, err)
@@ -127,7 +127,7 @@ func TestDefinitionsAreRememberedPerClaim(t *testing.T) {
 
 	plain := []*resourceapi.ResourceClaim{claim("c").want("x", 1).ResourceClaim}
 	require.NoError(t, a.CheckConstraints(plain))
-	_, remembered := a.resolvedClaims.byClaim.Load(plain[0])
+	_, remembered := a.planner.ResolvedClaims.ByClaim.Load(plain[0])
 	require.False(t, remembered, "claims without CEL constraints would pile up")
 }
 
@@ -154,9 +154,9 @@ func TestClaimsForOneNode(t *testing.T) {
 		}
 	}
 	resolved := 0
-	a.resolvedClaims.byContent.Range(func(any, any) bool { resolved++; return true })
+	a.planner.ResolvedClaims.ByContent.Range(func(any, any) bool { resolved++; return true })
 	require.Equal(t, 3, resolved)
-	a.resolvedClaims.byClaim.Range(func(any, any) bool { t.Fatal("claims for one node would pile up"); return false })
+	a.planner.ResolvedClaims.ByClaim.Range(func(any, any) bool { t.Fatal("claims for one node would pile up"); return false })
 }
 
 // TestDefaultsAreReferences: a default means what a reference to the same definition means that
@@ -193,36 +193,6 @@ func TestDefaultsAreReferences(t *testing.T) {
 	require.Positive(t, min(found, none), "the generator has lost a case")
 }
 
-func TestSetShapes(t *testing.T) {
-	for name, test := range map[string]struct {
-		claim *claimBuilder
-		names []string
-		want  []setShape
-	}{
-		"one request":                     {claim("c").want("a", 4), nil, []setShape{{4, true}}},
-		"two requests":                    {claim("c").want("a", 4).want("b", 2), nil, []setShape{{6, false}}},
-		"one of two":                      {claim("c").want("a", 4).want("b", 2), []string{"b"}, []setShape{{2, true}}},
-		"alternatives":                    {claim("c").want("a", 1).firstAvailable("b", sub("x", 3), sub("y", 1)), nil, []setShape{{2, false}, {4, false}}},
-		"one alternative":                 {claim("c").want("a", 1).firstAvailable("b", sub("x", 3), sub("y", 1)), []string{"a", "b/y"}, []setShape{{1, true}, {2, false}}},
-		"all":                             {claim("c").want("a", 1).wantAll("b"), nil, nil},
-		"all that is not covered":         {claim("c").want("a", 1).wantAll("b"), []string{"a"}, []setShape{{1, true}}},
-		"none":                            {claim("c").want("a", 0), nil, nil},
-		"more than a claim can have":      {claim("c").want("a", MaxSetSize+1), nil, nil},
-		"more than a claim can have, too": {claim("c").want("a", 1<<62).want("b", 1<<62), nil, nil},
-	} {
-		t.Run(name, func(t *testing.T) {
-			got := setShapes(test.claim.ResourceClaim, test.names)
-			slices.SortFunc(got, func(a, b setShape) int { return a.size - b.size })
-			require.Equal(t, test.want, got)
-		})
-	}
-	many := claim("c")
-	for _, name := range []string{"a", "b", "c", "d"} {
-		many.firstAvailable(name, sub("1", 1), sub("2", 2), sub("3", 3))
-	}
-	require.Len(t, setShapes(many.ResourceClaim, nil), maxShapes)
-}
-
 // TestSearchesReadNothingThatWasPrepared: of what a claim says nothing is left to be read in a scheduling cycle.
 func TestSearchesReadNothingThatWasPrepared(t *testing.T) {
 	environment, err := device.NewEnvironment(cel.Config{})
@@ -232,14 +202,15 @@ func TestSearchesReadNothingThatWasPrepared(t *testing.T) {
 	s := given(t, "devices 8 mla-# index=#; claim c; want a 2; first b; sub x 2; sub y 1; cel two a = devices.all(d, $at.index < 7); cel all = $indices.sum() > 9")
 	c := s.claims[0]
 	c.UID = "u"
+	definition.Readings.Forget()
 	prepared, err := preparer.Prepare(t.Context(), c.ResourceClaim, classes{driver: classOf(driver)}, true)
 	require.NoError(t, err)
-	known := analyses.Len()
-	require.GreaterOrEqual(t, known, 3)
+	known := definition.Readings.Used()
+	require.Positive(t, known)
 	results, err := s.with(WithEnvironment(environment), WithPrepared(Prepared{"u": prepared})).allocate(t)
 	require.NoError(t, err)
 	require.Len(t, devicesOf(results), 4)
-	require.Equal(t, known, analyses.Len())
+	require.Equal(t, known, definition.Readings.Used())
 }
 
 func environmentWith(t *testing.T, config cel.Config) *device.Environment {

@@ -4,161 +4,83 @@
 package allocator
 
 import (
-	"fmt"
-	"math"
-	"strconv"
-	"strings"
-	"sync"
+	"context"
+
+	v1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
+
+	"github.com/celset/celset/allocator/internal/answer"
+	"github.com/celset/celset/allocator/internal/setcount"
+	"github.com/celset/celset/allocator/internal/shape"
+	"github.com/celset/celset/apis/celset/v1alpha1"
 )
 
-// Details are what is to be said of one Allocate call besides its results.
-type Details struct {
-	Stats
-	// Outcome tells how good the results are. It is empty unless a preference is about a device of
-	// them.
-	Outcome PreferenceOutcome
-	// Preferences are the values of the results, in the order of the preferences: those of the first
-	// claim, in the order in which they are defined, those of the next. The greater the first of them
-	// that differ, the better, on this node or on another. A preference that is about no device of the
-	// results has none, and so have those to which the search did not come because the budget was used
-	// up.
-	Preferences []PreferenceValue
-}
+// Details of one Allocate call: statistics, and the values of preferences.
+type (
+	// Details has what [Allocator.AllocateWithDetails] returns besides results.
+	Details = answer.Details
+	// Stats counts the work that an [Allocator] did, over all its Allocate calls.
+	Stats = answer.Stats
+	// PreferenceOutcome tells how good a set is that was chosen by preferences.
+	PreferenceOutcome = answer.Outcome
+	// PreferenceValue is the value of a preference for the devices that were chosen.
+	PreferenceValue = answer.Value
+	// ShapeLoss has the sets of a shape that the chosen devices break.
+	ShapeLoss = answer.Loss
+	// EvaluationError says that claims do not fit a node because a CEL constraint failed on devices of the node, and says that
+	// its failures are about the node. It is returned with [WithReasons].
+	EvaluationError = answer.Error
+)
 
-// PreferenceValue is what a preference says of the devices that were chosen.
-type PreferenceValue struct {
-	// Claim is the place of the claim among those that were allocated.
-	Claim int
-	// Preference is its place among those that are about the claim. Two of one class, for two
-	// requests, have the same name.
-	Preference int
-	// Name is that of the preference, with its class if it is defined there.
-	Name string
-	// Value is that of the expression. Of KeepWhole it is 0 if nothing is lost, and less the more is.
-	Value int64
-	// Losses are what the policy KeepWhole counted, most devices first. nil for an expression.
-	Losses []ShapeLoss
-}
+// These are the outcomes of preferences.
+const (
+	// PreferenceBest means that no set is better.
+	PreferenceBest = answer.Best
+	// PreferenceBestFound means that the search ended before, so that sets which were not looked at may be better.
+	PreferenceBestFound = answer.BestFound
+)
 
-// String is the value, or for a policy what it stands for.
-func (v PreferenceValue) String() string { return DescribeValue(v.Value, v.Losses) }
-
-// DescribeValue is [PreferenceValue.String] for what was copied from one.
+// DescribeValue is [PreferenceValue.String] for the fields of a copy.
 func DescribeValue(value int64, losses []ShapeLoss) string {
-	if len(losses) == 0 {
-		return strconv.FormatInt(value, 10)
-	}
-	texts := make([]string, len(losses))
-	for i, l := range losses {
-		texts[i] = fmt.Sprintf("%d of %d sets of %d (constraint %s of class %s)", l.Lost, l.Lost+l.Left, l.Count, l.Constraint, l.Class)
-	}
-	return "breaks " + strings.Join(texts, ", ")
+	return answer.DescribeValue(value, losses)
 }
 
-// ShapeLoss is what the chosen devices mean for others.
-type ShapeLoss struct {
-	Shape `json:",inline"`
-	// Lost is how many sets of the shape can't be had any more because of them, Left how many still can.
-	Lost int `json:"lost"`
-	Left int `json:"left"`
+// Shape is a set of devices that somebody may ask for: a number of devices of a class that satisfy a constraint which the
+// class defines.
+type Shape = shape.Shape
+
+const (
+	// MaxShapes is the number of shapes that are looked at.
+	MaxShapes = shape.Max
+	// MaxShapesOfClass is the number of shapes of one class that are worth knowing.
+	MaxShapesOfClass = shape.MaxOfClass
+)
+
+// ShapesOf returns the shapes that a claim asks for: the sets that it wants to satisfy constraints which its classes define.
+func ShapesOf(claim *resourceapi.ResourceClaim, classes v1alpha1.ClassGetter) []Shape {
+	return shape.Of(claim, classes)
 }
 
-// Stats counts the work that an [Allocator] did, over all its Allocate calls. For the
-// same input, the contents of the [Cache] included, the counts are the same: what
-// several goroutines need is found out by one of them while the others wait.
-type Stats struct {
-	// Steps is the number of times that the search looked for one more device, or
-	// found that none is needed.
-	Steps int64
-	// Evaluations is the number of times a CEL constraint was evaluated on a complete
-	// set.
-	Evaluations int64
-	// SetsAccepted is the number of complete sets that satisfied a CEL constraint.
-	SetsAccepted int64
-	// SetsProven is the number of those for which that followed from the structure of the
-	// expression, without an evaluation.
-	SetsProven int64
-	// TableEvaluations is the number of times a part of a CEL constraint was evaluated
-	// on one or two devices, to tell early which sets can't satisfy it.
-	TableEvaluations int64
-	// TableBuilds is the number of tables that were begun for that.
-	TableBuilds int64
-	// Cost is what was charged to the cost budget, in CEL cost units. A verdict that was
-	// known is charged as if it had been found out, an answer that was known is free.
-	Cost int64
-	// CacheHits is the number of verdicts on complete sets that were known before, and of
-	// answers as a whole.
-	CacheHits int64
-	// AnswersKnown is the latter.
-	AnswersKnown int64
-	// Cuts is the number of devices that were not tried because no set with them could
-	// satisfy a CEL constraint, and of those that were given up when they were tried.
-	Cuts int64
-	// PreferencesBest and PreferencesBestFound are the numbers of answers chosen by preferences, by
-	// [PreferenceOutcome].
-	PreferencesBest, PreferencesBestFound int64
-}
+// MostAsked returns the shapes that were asked for most, the most frequent first. It is what [WithShapes] takes.
+func MostAsked(counts map[Shape]int) []Shape { return shape.MostAsked(counts) }
 
-// stats counts what one search did, and those for better solutions that followed.
-func (s *search) stats() Stats {
-	stats := Stats{Steps: s.work.steps, Cost: int64(min(s.work.cost.Spent(), math.MaxInt64)), CacheHits: s.hits, AnswersKnown: s.hits}
-	switch s.preferred.outcome {
-	case PreferenceBest:
-		stats.PreferencesBest = 1
-	case PreferenceBestFound:
-		stats.PreferencesBestFound = 1
-	}
-	if f, is := s.objective.(*fragmentation); is {
-		stats.Cuts += f.cut
-	}
-	for _, constraint := range s.celConstraints {
-		stats.Evaluations += constraint.evaluations
-		stats.SetsAccepted += constraint.accepted
-		stats.SetsProven += constraint.proven
-		stats.CacheHits += constraint.hits
-		stats.Cuts += constraint.cuts()
-		for _, p := range constraint.pruners {
-			if p.bounds != nil {
-				stats.TableEvaluations += p.bounds.Evaluations()
-				stats.TableBuilds += p.bounds.Builds()
-			}
-		}
-	}
-	return stats.plus(s.preferred.spent)
-}
+// AskedFrequency returns the order of magnitude of a number of claims for a shape. MostAsked sees no more of the number.
+func AskedFrequency(count int) int { return shape.AskedFrequency(count) }
 
-func (s Stats) plus(o Stats) Stats {
-	return Stats{
-		Steps:                s.Steps + o.Steps,
-		Evaluations:          s.Evaluations + o.Evaluations,
-		SetsAccepted:         s.SetsAccepted + o.SetsAccepted,
-		SetsProven:           s.SetsProven + o.SetsProven,
-		TableEvaluations:     s.TableEvaluations + o.TableEvaluations,
-		TableBuilds:          s.TableBuilds + o.TableBuilds,
-		Cost:                 s.Cost + o.Cost,
-		CacheHits:            s.CacheHits + o.CacheHits,
-		AnswersKnown:         s.AnswersKnown + o.AnswersKnown,
-		Cuts:                 s.Cuts + o.Cuts,
-		PreferencesBest:      s.PreferencesBest + o.PreferencesBest,
-		PreferencesBestFound: s.PreferencesBestFound + o.PreferencesBestFound,
-	}
-}
+// UsualShapes returns the shapes of a constraint that nobody has asked for yet, most devices first.
+func UsualShapes(class, constraint string) []Shape { return shape.Usual(class, constraint) }
 
-// counts adds up what searches that run at the same time did.
-type counts struct {
-	mutex sync.Mutex
-	sum   Stats
-}
+// SetCount is the number of sets of a shape that can be had at the same time.
+type SetCount = setcount.Count
 
-func (c *counts) add(s Stats) {
-	c.mutex.Lock()
-	defer c.mutex.Unlock()
-	c.sum = c.sum.plus(s)
-}
-
-// Stats returns the counts so far.
-func (a *Allocator) Stats() Stats {
-	a.counts.mutex.Lock()
-	defer a.counts.mutex.Unlock()
-	return a.counts.sum
+// CountSets tells for each node how many claims for the shape, and for nothing else, would get
+// devices there now at the same time. A device that several nodes can use counts for the first of
+// them. What a tainted device is tolerated for, who has administrative access, and who would share
+// a device plays no role.
+//
+// The work for a node and for all of them is limited, and so is that of a [WithAttemptBudget]:
+// SetCount tells where there may be more. The error is one of the shape or of a node's slices, or the
+// context has ended.
+func (a *Allocator) CountSets(ctx context.Context, nodes []*v1.Node, of Shape) ([]SetCount, error) {
+	return setcount.On(ctx, a.planner, nodes, of)
 }

@@ -11,88 +11,36 @@ import (
 	"k8s.io/dynamic-resource-allocation/structured"
 
 	"github.com/celset/celset/allocator/internal/inventory"
+	"github.com/celset/celset/allocator/internal/search"
 )
 
-// RequestDevices are the devices that a node has for a request, whatever other requests
-// and constraints want.
-type RequestDevices struct {
-	Claim *resourceapi.ResourceClaim
-	// Request is its name, "request/subrequest" for an alternative.
-	Request string
-	// Wanted is how many are to be allocated.
-	Wanted int
-	// Matching devices pass the selectors and can be used: those that the request could
-	// have if nothing were in use. Free are those of them that it can have now.
-	Matching, Free []structured.DeviceID
-	// Unusable devices pass the selectors, but have taints that the request does not tolerate, or need a feature that
-	// is off or that the node does not have.
-	Unusable []structured.DeviceID
-	// Failed are devices that are not counted because a selector fails for them.
-	Failed []structured.DeviceID
-}
+// RequestDevices are the devices that a node has for a request, whatever other requests and constraints want.
+type RequestDevices = search.RequestDevices
 
 // RequestDevices looks at all devices of the node for each request of the claims, in their
 // order. The error is one that [Allocator.Allocate] would return too.
 func (a *Allocator) RequestDevices(ctx context.Context, node *v1.Node, claims []*resourceapi.ResourceClaim) ([]RequestDevices, error) {
-	on, err := a.planFor(claims).on(node)
+	on, err := a.planner.PlanFor(claims).On(node)
 	if err != nil {
 		return nil, err
 	}
-	s, err := newSearch(ctx, on, nil)
+	s, err := search.New(ctx, on, nil)
 	if err != nil {
 		return nil, err
 	}
-	var result []RequestDevices
-	for _, requests := range s.requests {
-		for _, all := range requests {
-			for _, r := range all {
-				devices, err := s.devicesFor(r)
-				if err != nil {
-					return nil, err
-				}
-				result = append(result, devices)
-			}
-		}
-	}
-	return result, nil
-}
-
-func (s *search) devicesFor(r *request) (RequestDevices, error) {
-	result := RequestDevices{Claim: r.Claim, Request: r.Name, Wanted: r.Count}
-	for _, c := range s.inventory.Candidates {
-		if err := s.work.Cancelled(); err != nil {
-			return result, err
-		}
-		matches, err := r.isSelected(c)
-		if err != nil {
-			result.Failed = append(result.Failed, c.ID)
-			continue
-		}
-		if !matches {
-			continue
-		}
-		if !s.available.IsUsable(&r.Request, c) {
-			result.Unusable = append(result.Unusable, c.ID)
-			continue
-		}
-		result.Matching = append(result.Matching, c.ID)
-		if s.isFree(r, c) {
-			result.Free = append(result.Free, c.ID)
-		}
-	}
-	return result, nil
+	return s.RequestDevices()
 }
 
 // NodeDevices are the devices that claims can have on the node, in the order in which they
 // are tried.
 func (a *Allocator) NodeDevices(node *v1.Node) ([]structured.DeviceID, error) {
-	has, err := a.inventoryOf(node)
+	has, err := a.planner.InventoryOf(node)
 	if err != nil {
 		return nil, err
 	}
 	ids := make([]structured.DeviceID, 0, len(has.Candidates))
 	for _, c := range has.Candidates {
-		isFor, err := c.IsFor(a.features, node)
+		isFor, err := c.IsFor(a.planner.Features, node)
 		if err != nil {
 			return nil, err
 		}
@@ -107,7 +55,7 @@ func (a *Allocator) NodeDevices(node *v1.Node) ([]structured.DeviceID, error) {
 // and capacities, and its pools can be used. Such a device is in use as a whole or not at all, whatever
 // is in use beside it.
 func (a *Allocator) HasPlainDevices(node *v1.Node) bool {
-	has, err := a.inventoryOf(node)
+	has, err := a.planner.InventoryOf(node)
 	return err == nil && has.IsPlain
 }
 

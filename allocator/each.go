@@ -7,14 +7,13 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"sync"
 
 	v1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/dynamic-resource-allocation/structured"
 	"k8s.io/utils/ptr"
 
-	"github.com/celset/celset/allocator/internal/fingerprint"
+	"github.com/celset/celset/allocator/internal/search"
 	"github.com/celset/celset/allocator/internal/view"
 	"github.com/celset/celset/cel/device"
 )
@@ -38,45 +37,40 @@ type AllocatedDevice struct {
 // differ only in devices that look the same to the claims and to what is read besides it yields the first, and may yield
 // others. The error is that of Allocate, after what was yielded.
 func (a *Allocator) AllocateEach(ctx context.Context, node *v1.Node, claims []*resourceapi.ResourceClaim, read device.ReadSet, yield func(Allocation) bool) error {
-	of := a.planFor(claims)
-	p := &plan{allocator: a, claims: of.claims, content: func() (fingerprint.Sum, bool) { return fingerprint.Sum{}, false }}
-	p.reads = sync.OnceValue(func() reads {
-		result := of.reads()
-		result.constraints = result.constraints.With(view.NewReadSet(read))
-		return result
-	})
-	p.read = sync.OnceValue(func() view.ReadSet { return p.reads().all() })
-	on, err := p.on(node)
+	p := a.planner.PlanFor(claims).Reading(view.NewReadSet(read))
+	on, err := p.On(node)
 	if err != nil {
 		return err
 	}
-	s, err := newSearch(ctx, on, nil)
+	s, err := search.New(ctx, on, nil)
 	if err != nil {
 		return err
 	}
 	found := false
-	for solution := range s.solutions() {
-		results, err := s.results()
+	for solution := range s.Solutions() {
+		results, err := s.Results(solution)
 		if err != nil {
 			return err
 		}
 		found = true
 		allocation := Allocation{Results: results}
-		for _, c := range solution.choices {
+		for _, c := range solution.Choices {
 			allocation.Devices = append(allocation.Devices, AllocatedDevice{c.Device, c.Slice})
 		}
 		if !yield(allocation) {
 			break
 		}
 	}
-	s.work.charge()
-	switch failure, isAboutNode := errors.AsType[*EvaluationError](s.err); {
+	s.Work.Charge()
+	switch failure, isAboutNode := errors.AsType[*EvaluationError](s.Err); {
 	case isAboutNode:
-		return a.failure(failure)
-	case s.err != nil || found:
-		return s.err
+		return a.planner.Failure(failure)
+	case s.Err != nil || found:
+		return s.Err
+	case !a.planner.Reasons:
+		return nil
 	default:
-		return a.refusal(s.reasonUnless(false))
+		return a.planner.Refusal(s.Reason())
 	}
 }
 
@@ -84,7 +78,7 @@ func (a *Allocator) AllocateEach(ctx context.Context, node *v1.Node, claims []*r
 func (a *Allocator) IsFree(results []resourceapi.AllocationResult) bool {
 	return !slices.ContainsFunc(results, func(r resourceapi.AllocationResult) bool {
 		return slices.ContainsFunc(r.Devices.Results, func(d resourceapi.DeviceRequestAllocationResult) bool {
-			return !ptr.Deref(d.AdminAccess, false) && a.state.IsExclusive(structured.MakeDeviceID(d.Driver, d.Pool, d.Device))
+			return !ptr.Deref(d.AdminAccess, false) && a.planner.State.IsExclusive(structured.MakeDeviceID(d.Driver, d.Pool, d.Device))
 		})
 	})
 }

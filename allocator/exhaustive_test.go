@@ -39,7 +39,7 @@ func randomCases() int { return cases.Of(10_000, 200_000) }
 // interesting case is one in which devices were passed over.
 type tally struct{ cases, found, none, failed, cut, cutAndFound, cutAndNone, cutAndFailed int }
 
-func (s *tally) enter(a answer, cuts int64) {
+func (s *tally) enter(a response, cuts int64) {
 	s.cases++
 	for _, outcome := range []struct {
 		met      bool
@@ -162,7 +162,7 @@ type comparison struct {
 	environment *device.Environment
 	// want is what the exhaustive search answers, got what the other one answered first.
 	// Both are by cycle and question.
-	want, got [][]answer
+	want, got [][]response
 }
 
 func compareFleet(t testing.TB, rt *rapid.T, f *fleet, environment *device.Environment, seen *tally) {
@@ -201,15 +201,15 @@ func (c *comparison) compare(cycle int, shared *Cache, seen *tally) Stats {
 
 // check compares an answer with that of the exhaustive search, but for the reason why
 // claims don't fit.
-func (c *comparison) check(cycle, i int, q question, got answer) {
+func (c *comparison) check(cycle, i int, q question, got response) {
 	c.checkSame("-exhaustive, +search", cycle, q, c.want[cycle][i], got.withoutReason())
 }
 
-func (c *comparison) checkSame(title string, cycle int, q question, want, got answer) {
+func (c *comparison) checkSame(title string, cycle int, q question, want, got response) {
 	if reflect.DeepEqual(want, got) {
 		return
 	}
-	if diff := cmp.Diff(want, got, cmp.AllowUnexported(answer{})); diff != "" {
+	if diff := cmp.Diff(want, got, cmp.AllowUnexported(response{})); diff != "" {
 		c.rt.Fatalf("%s: %s\n%s", title, diff, c.describe(cycle, q))
 	}
 }
@@ -274,7 +274,7 @@ func (c *comparison) concurrently(shared *Cache) {
 	for cycle := range c.cycles {
 		a := c.search(cycle, shared)
 		questions := c.questions()
-		got := make([]answer, len(questions))
+		got := make([]response, len(questions))
 		var group errgroup.Group
 		for i, q := range questions {
 			group.Go(func() (err error) {

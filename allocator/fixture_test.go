@@ -17,6 +17,8 @@ import (
 	dracel "k8s.io/dynamic-resource-allocation/cel"
 	"k8s.io/dynamic-resource-allocation/structured"
 	"k8s.io/utils/ptr"
+
+	"github.com/celset/celset/allocator/internal/search"
 )
 
 // Unless a test says otherwise there is one driver with one pool on one node,
@@ -72,16 +74,20 @@ type scenario struct {
 func (s scenario) allocator(t testing.TB) *Allocator {
 	t.Helper()
 	features := ptr.Deref(s.features, allOn)
-	var apiSlices []*resourceapi.ResourceSlice
-	for _, slice := range s.slices {
-		apiSlices = append(apiSlices, slice.ResourceSlice)
-	}
 	cache := dracel.NewCache(10, dracel.Features{
 		EnableConsumableCapacity: features.ConsumableCapacity, EnableListTypeAttributes: features.ListTypeAttributes,
 	})
-	a, err := NewAllocator(t.Context(), features, s.state(), s.lister(), apiSlices, cache, s.opts...)
+	a, err := NewAllocator(t.Context(), features, s.state(), s.lister(), s.apiSlices(), cache, s.opts...)
 	require.NoError(t, err)
 	return a
+}
+
+func (s scenario) apiSlices() []*resourceapi.ResourceSlice {
+	var result []*resourceapi.ResourceSlice
+	for _, slice := range s.slices {
+		result = append(result, slice.ResourceSlice)
+	}
+	return result
 }
 
 func (s scenario) lister() classes {
@@ -132,12 +138,12 @@ func (s scenario) allocate(t testing.TB) ([]resourceapi.AllocationResult, error)
 }
 
 // search sets up what Allocate works with.
-func (s scenario) search(t testing.TB) *search {
+func (s scenario) search(t testing.TB) *search.Search {
 	t.Helper()
 	a := s.allocator(t)
-	has, err := a.inventoryOf(s.onNode())
+	on, err := a.planner.PlanFor(s.apiClaims()).On(s.onNode())
 	require.NoError(t, err)
-	result, err := newSearch(t.Context(), onNode{a.planFor(s.apiClaims()), s.onNode(), has, a.state.Of(has.Candidates)}, nil)
+	result, err := search.New(t.Context(), on, nil)
 	require.NoError(t, err)
 	return result
 }

@@ -52,15 +52,15 @@ func newFleet(cycles int) *fleet {
 func (f *fleet) addNode(of ...*sliceBuilder) (name string) {
 	name = fmt.Sprintf("node-%d", len(f.nodes))
 	f.nodes = append(f.nodes, newNode(name))
-	published := published(name, of)
+	published := publishedBy(name, of)
 	for _, c := range f.cycles {
 		c.slices = append(c.slices, published...)
 	}
 	return name
 }
 
-// published are copies of the slices for a node. Its pools are named like the node.
-func published(node string, of []*sliceBuilder) []*resourceapi.ResourceSlice {
+// publishedBy are copies of the slices for a node. Its pools are named like the node.
+func publishedBy(node string, of []*sliceBuilder) []*resourceapi.ResourceSlice {
 	var result []*resourceapi.ResourceSlice
 	for _, original := range of {
 		slice := original.DeepCopy()
@@ -74,7 +74,7 @@ func published(node string, of []*sliceBuilder) []*resourceapi.ResourceSlice {
 
 // replace gives a node other slices from a cycle on.
 func (f *fleet) replace(from int, node string, by ...*sliceBuilder) {
-	published := published(node, by)
+	published := publishedBy(node, by)
 	for _, c := range f.cycles[from:] {
 		c.slices = slices.DeleteFunc(c.slices, func(s *resourceapi.ResourceSlice) bool { return s.Spec.Pool.Name == node })
 		c.slices = append(c.slices, published...)
@@ -142,7 +142,7 @@ func (f *fleet) questions() []question {
 	return result
 }
 
-func (f *fleet) ask(ctx context.Context, a *Allocator, q question) answer {
+func (f *fleet) ask(ctx context.Context, a *Allocator, q question) response {
 	return answerOf(a.Allocate(ctx, f.nodes[q.node], f.pods[q.pod]))
 }
 

@@ -14,6 +14,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/celset/celset/allocator/internal/inventory"
+	"github.com/celset/celset/allocator/internal/plan"
 	"github.com/celset/celset/allocator/internal/view"
 )
 
@@ -21,9 +22,9 @@ import (
 // scheduling cycles follow each other.
 func takeStock(t *testing.T, cache *Cache, node *v1.Node, first, second scenario) (before, after *inventory.Inventory) {
 	t.Helper()
-	before, err := first.with(WithCache(cache)).allocator(t).inventoryOf(node)
+	before, err := first.with(WithCache(cache)).allocator(t).planner.InventoryOf(node)
 	require.NoError(t, err)
-	after, err = second.with(WithCache(cache)).allocator(t).inventoryOf(node)
+	after, err = second.with(WithCache(cache)).allocator(t).planner.InventoryOf(node)
 	require.NoError(t, err)
 	return before, after
 }
@@ -149,7 +150,7 @@ func TestInventoriesFollowOtherNodes(t *testing.T) {
 		{[]*sliceBuilder{local, remote}, 2},
 		{[]*sliceBuilder{local}, 0},
 	} {
-		i, err := scenario{slices: step.slices}.with(WithCache(cache)).allocator(t).inventoryOf(newNode(nodeName))
+		i, err := scenario{slices: step.slices}.with(WithCache(cache)).allocator(t).planner.InventoryOf(newNode(nodeName))
 		require.NoError(t, err)
 		require.Len(t, i.Candidates, step.want)
 	}
@@ -162,7 +163,7 @@ func TestInventoriesThatFail(t *testing.T) {
 	perDevice := slice("1", newDevice("x", nil, func(d *resourceapi.Device) { d.NodeSelector = broken })).perDevice()
 	s := scenario{slices: []*sliceBuilder{perDevice}}.with(WithCache(NewCache()))
 	for range 2 {
-		_, err := s.allocator(t).inventoryOf(newNode(nodeName, "big"))
+		_, err := s.allocator(t).planner.InventoryOf(newNode(nodeName, "big"))
 		require.ErrorContains(t, err, "gather pool information: ResourceSlice 1: device x: node selection")
 	}
 }
@@ -171,12 +172,12 @@ func TestInventoriesThatFail(t *testing.T) {
 func TestHardwareIsWhatExpressionsSee(t *testing.T) {
 	const original = "slice 1; device a x=1 memory:1Gi; device b x=2"
 	cache := NewCache()
-	viewOf := func(statements string) *view.View {
-		i, err := given(t, statements).with(WithCache(cache)).allocator(t).inventoryOf(newNode(nodeName))
+	viewOfNode := func(statements string) *view.View {
+		i, err := given(t, statements).with(WithCache(cache)).allocator(t).planner.InventoryOf(newNode(nodeName))
 		require.NoError(t, err)
-		return cache.viewOf(i, view.AnyAttribute)
+		return plan.ViewOf(cache, i, view.AnyAttribute)
 	}
-	first := viewOf(original)
+	first := viewOfNode(original)
 	for name, test := range map[string]struct {
 		statements string
 		same       bool
@@ -198,21 +199,11 @@ func TestHardwareIsWhatExpressionsSee(t *testing.T) {
 		"in two slices":   {"slice 1 pool=p/1/2; device a x=1 memory:1Gi; slice 2 pool=p/1/2; device b x=2", false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			other := viewOf(test.statements)
+			other := viewOfNode(test.statements)
 			require.Equal(t, test.same, first == other)
-			require.Same(t, other, viewOf(test.statements))
+			require.Same(t, other, viewOfNode(test.statements))
 		})
 	}
-}
-
-// A selector without terms can't come from an API server. It matches no node,
-// but must not be taken for one that ties the device to a place either.
-func TestNodeSelectorWithoutTerms(t *testing.T) {
-	d := newDevice("a", nil)
-	chosen := &inventory.Candidate{Device: &d, Slice: slice("1", d).edit(func(s *resourceapi.ResourceSliceSpec) { s.NodeName, s.NodeSelector = nil, &v1.NodeSelector{} }).ResourceSlice}
-	selector, err := nodeSelector(nodeName, []choice{{Candidate: chosen}})
-	require.NoError(t, err)
-	require.Nil(t, selector)
 }
 
 // reading is the read set with these attributes of the driver.
@@ -253,9 +244,9 @@ func TestReadSetsOfClaims(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := scenario{claims: test.claims, classes: []*resourceapi.DeviceClass{odd}}
 			a, claims := s.allocator(t), s.apiClaims()
-			require.Equal(t, test.want, a.planFor(claims).read())
-			require.Equal(t, test.want, a.planFor(claims).read(), "remembered")
-			require.Equal(t, view.ReadSet{}, a.planFor(nil).read(), "not that of other claims")
+			require.Equal(t, test.want, a.planner.PlanFor(claims).Read())
+			require.Equal(t, test.want, a.planner.PlanFor(claims).Read(), "remembered")
+			require.Equal(t, view.ReadSet{}, a.planner.PlanFor(nil).Read(), "not that of other claims")
 		})
 	}
 	t.Run("unknown types", func(t *testing.T) {
@@ -266,7 +257,7 @@ func TestReadSetsOfClaims(t *testing.T) {
 			c := claim("c").want("x", 1)
 			edit(&c.Spec.Devices)
 			s := scenario{claims: []*claimBuilder{c}}
-			require.Equal(t, view.AnyAttribute, s.allocator(t).planFor(s.apiClaims()).read())
+			require.Equal(t, view.AnyAttribute, s.allocator(t).planner.PlanFor(s.apiClaims()).Read())
 		}
 	})
 }
@@ -280,10 +271,10 @@ func TestHardwareIsWhatIsRead(t *testing.T) {
 	versions := func(texts ...string) resourceapi.DeviceAttribute {
 		return resourceapi.DeviceAttribute{VersionValues: texts}
 	}
-	viewOf := func(cache *Cache, read view.ReadSet, a attrs) *view.View {
-		i, err := scenario{slices: []*sliceBuilder{slice("1", newDevice("x", a))}}.with(WithCache(cache)).allocator(t).inventoryOf(newNode(nodeName))
+	viewOfOne := func(cache *Cache, read view.ReadSet, a attrs) *view.View {
+		i, err := scenario{slices: []*sliceBuilder{slice("1", newDevice("x", a))}}.with(WithCache(cache)).allocator(t).planner.InventoryOf(newNode(nodeName))
 		require.NoError(t, err)
-		return cache.viewOf(i, read)
+		return plan.ViewOf(cache, i, read)
 	}
 	for name, test := range map[string]struct {
 		one, other attrs
@@ -315,10 +306,10 @@ func TestHardwareIsWhatIsRead(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			cache := NewCache()
-			require.Equal(t, test.same, viewOf(cache, reading("rank"), test.one) == viewOf(cache, reading("rank"), test.other))
+			require.Equal(t, test.same, viewOfOne(cache, reading("rank"), test.one) == viewOfOne(cache, reading("rank"), test.other))
 			equal := name == "equal"
-			require.Equal(t, equal, viewOf(cache, view.AnyAttribute, test.one) == viewOf(cache, view.AnyAttribute, test.other))
-			require.NotSame(t, viewOf(cache, reading("rank"), test.one), viewOf(cache, view.AnyAttribute, test.one))
+			require.Equal(t, equal, viewOfOne(cache, view.AnyAttribute, test.one) == viewOfOne(cache, view.AnyAttribute, test.other))
+			require.NotSame(t, viewOfOne(cache, reading("rank"), test.one), viewOfOne(cache, view.AnyAttribute, test.one))
 			one, other := newDevice("x", test.one), newDevice("y", test.other)
 			require.Equal(t, test.same, view.LookAlike(&one, &other, reading("rank").Reader(driver)))
 			require.Equal(t, equal, view.LookAlike(&one, &other, view.AnyAttribute.Reader(driver)))
@@ -357,7 +348,7 @@ func TestAnswersDoNotDependOnSerialNumbers(t *testing.T) {
 // The view of a node is known for some read sets, and found out again for others.
 func TestViewsAreKeptForSomeReadSets(t *testing.T) {
 	cache := NewCache()
-	i, err := scenario{slices: []*sliceBuilder{slice("1", ring(2)...)}}.with(WithCache(cache)).allocator(t).inventoryOf(newNode(nodeName))
+	i, err := scenario{slices: []*sliceBuilder{slice("1", ring(2)...)}}.with(WithCache(cache)).allocator(t).planner.InventoryOf(newNode(nodeName))
 	require.NoError(t, err)
 	readSets := []view.ReadSet{view.AnyAttribute}
 	for n := range 2 * view.MaxReadSets {
@@ -373,7 +364,7 @@ func TestViewsAreKeptForSomeReadSets(t *testing.T) {
 			require.Equal(t, min(max(n+1, len(all)), view.MaxReadSets), before)
 			require.Equal(t, id, view.IDOf(i, f))
 			require.Equal(t, before, known())
-			require.Same(t, cache.viewOf(i, f), cache.viewOf(i, f))
+			require.Same(t, plan.ViewOf(cache, i, f), plan.ViewOf(cache, i, f))
 		}
 	}
 	require.Len(t, all, len(readSets))

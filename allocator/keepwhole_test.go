@@ -91,7 +91,7 @@ func TestKeepWholeSameAsExhaustive(t *testing.T) {
 			name := fmt.Sprintf("c%d", i)
 			class.Spec.Config = append(class.Spec.Config, resourceapi.DeviceClassConfiguration{DeviceConfiguration: definitionOf(name, text)})
 			texts = append(texts, text)
-			shapes = append(shapes, Shape{"shapes", name, rapid.IntRange(1, 5).Draw(rt, "count")})
+			shapes = append(shapes, Shape{Class: "shapes", Constraint: name, Count: rapid.IntRange(1, 5).Draw(rt, "count")})
 		}
 		s.classes = []*resourceapi.DeviceClass{class}
 		s.opts = append(s.opts, WithShapes(shapes))
@@ -175,7 +175,7 @@ func TestKeepWholeSameAsExhaustive(t *testing.T) {
 		require.Len(rt, details.Preferences, 1)
 		var losses []ShapeLoss
 		for k, i := range counted {
-			losses = append(losses, ShapeLoss{shapes[i], left()[k] - bestLeft[k], bestLeft[k]})
+			losses = append(losses, ShapeLoss{Shape: shapes[i], Lost: left()[k] - bestLeft[k], Left: bestLeft[k]})
 		}
 		if diff := cmp.Diff(losses, details.Preferences[0].Losses); len(losses) > 0 && diff != "" {
 			rt.Fatalf("losses: %s", diff)
@@ -196,7 +196,7 @@ func TestKeepWholeSameAsExhaustive(t *testing.T) {
 		require.Len(rt, told, 1)
 		losses = nil
 		for k, i := range counted {
-			losses = append(losses, ShapeLoss{shapes[i], left()[k] - left(set...)[k], left(set...)[k]})
+			losses = append(losses, ShapeLoss{Shape: shapes[i], Lost: left()[k] - left(set...)[k], Left: left(set...)[k]})
 		}
 		if diff := cmp.Diff(losses, told[0].Losses); len(losses) > 0 && diff != "" {
 			rt.Fatalf("losses of %v: %s", set, diff)

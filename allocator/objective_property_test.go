@@ -43,7 +43,7 @@ func TestPreferencesSameAsExhaustive(t *testing.T) {
 		preferring := s.preferring(wanted)
 		got, stats := preferring.answer(t, unhurried, WithEnvironment(environment))
 		exhaustive, _ := preferring.answer(t, unhurried, WithEnvironment(environment), WithExhaustiveSearch())
-		if diff := cmp.Diff(exhaustive.withoutReason(), got.withoutReason(), cmp.AllowUnexported(answer{})); diff != "" {
+		if diff := cmp.Diff(exhaustive.withoutReason(), got.withoutReason(), cmp.AllowUnexported(response{})); diff != "" {
 			rt.Fatalf("exhaustive: %s\n%s", diff, describeWanted(wanted))
 		}
 		if diff := cmp.Diff(devicesOf(want.Results), devicesOf(got.Results)); diff != "" || want.onNode != got.onNode {
@@ -154,14 +154,14 @@ func (s scenario) preferring(wanted []wantedPreference) scenario {
 
 // maximized looks for a set with a greater value than that which was found, until there is none. The
 // values of the preferences before may not fall. What fails besides preferences ends it.
-func (s scenario) maximized(t *testing.T, environment *device.Environment, found answer, before []wantedPreference, w *wantedPreference) (result answer, goesOn bool) {
+func (s scenario) maximized(t *testing.T, environment *device.Environment, found response, before []wantedPreference, w *wantedPreference) (result response, goesOn bool) {
 	expression, err := environment.CompileInt(t.Context(), w.expression)
 	require.NoError(t, err)
 	w.isAboutNothing = len(s.devicesFor(found, w)) == 0
 	for !w.isAboutNothing {
 		w.value, err = expression.Value(t.Context(), s.devicesFor(found, w), cel.NewBudget(1e8))
 		if err != nil {
-			return answer{Err: err.Error()}, false
+			return response{Err: err.Error()}, false
 		}
 		better := s.onlyChosen(found)
 		for i, b := range before {
@@ -186,7 +186,7 @@ func (s scenario) maximized(t *testing.T, environment *device.Environment, found
 }
 
 // devicesFor are the devices that a preference is about, of those that were found.
-func (s scenario) devicesFor(found answer, w *wantedPreference) []*device.Device {
+func (s scenario) devicesFor(found response, w *wantedPreference) []*device.Device {
 	var result []*device.Device
 	for _, r := range found.Results[w.claim].Devices.Results {
 		parent, _, _ := strings.Cut(r.Request, "/")
@@ -205,7 +205,7 @@ func (s scenario) devicesFor(found answer, w *wantedPreference) []*device.Device
 }
 
 // onlyChosen is the scenario with those alternatives alone that were chosen.
-func (s scenario) onlyChosen(found answer) scenario {
+func (s scenario) onlyChosen(found response) scenario {
 	s = s.preferring(nil)
 	// That a node does not fit because something fails is an error then.
 	s.opts = append(slices.Clone(s.opts), WithExhaustiveSearch(), WithReasons())

@@ -81,8 +81,7 @@ func TestAttemptBudgetLimitsPreferences(t *testing.T) {
 	s := given(t, "devices 8 mla-# index=#; claim c; want r 4; prefer p = devices.slice(0, 4).map(d, $at.index).max()")
 	first, best := []string{"r=mla-0", "r=mla-1", "r=mla-2", "r=mla-3"}, []string{"r=mla-0", "r=mla-1", "r=mla-2", "r=mla-7"}
 	limited := func(steps int64) *AttemptBudget {
-		budget := NewAttemptBudget(Budget{Cost: 5_000_000, Steps: 1_000_000})
-		budget.preferences.stepLimit = steps
+		budget := NewSeparateBudgets(Budget{Cost: 5_000_000, Steps: 1_000_000}, Budget{Cost: 1_000_000, Steps: steps})
 		return budget
 	}
 	for _, test := range []struct {
@@ -121,7 +120,7 @@ claim c; want r 2 class=pairs; want s 1 class=pairs; prefer p s = $indices.sum()
 	require.Equal(t, []string{"p", "whole of DeviceClass pairs spec.config[1]", "default"},
 		[]string{details.Preferences[0].Name, told[0].Name, told[1].Name})
 	require.Equal(t, details.Preferences[1:], told)
-	require.Equal(t, []ShapeLoss{{Shape{"pairs", "pair", 2}, 1, 1}}, told[0].Losses)
+	require.Equal(t, []ShapeLoss{{Shape: Shape{Class: "pairs", Constraint: "pair", Count: 2}, Lost: 1, Left: 1}}, told[0].Losses)
 
 	// Of a prioritized list it is about what was met.
 	list := claim("c").firstAvailable("r", sub("many", 9), sub("one", 1))

@@ -4,450 +4,53 @@
 package allocator
 
 import (
-	"cmp"
-	"context"
-	"errors"
-	"fmt"
-	"iter"
-	"slices"
-	"strings"
-	"sync"
-	"sync/atomic"
-
 	resourceapi "k8s.io/api/resource/v1"
-	"k8s.io/apimachinery/pkg/types"
 	dracel "k8s.io/dynamic-resource-allocation/cel"
 	"k8s.io/dynamic-resource-allocation/structured"
-	"k8s.io/klog/v2"
 
-	"github.com/celset/celset/allocator/internal/fingerprint"
-	"github.com/celset/celset/allocator/internal/requests"
-	"github.com/celset/celset/allocator/internal/view"
-	"github.com/celset/celset/apis/celset/v1alpha1"
-	"github.com/celset/celset/apis/compat"
-	"github.com/celset/celset/cel"
-	celcompat "github.com/celset/celset/cel/compat"
+	"github.com/celset/celset/allocator/internal/definition"
 	"github.com/celset/celset/cel/device"
-	"github.com/celset/celset/cel/device/costbound"
-	"github.com/celset/celset/cel/memo"
 )
 
-// Whoever may create a claim decides how long it takes to decode, to judge and to compile what it
-// says. So a scheduler has that done before, by a Preparer in the background, and hands the result to
-// its allocators, which look it up ([WithPrepared]).
-
-// Preparer compiles what claims say, for the tenants of contexts ([cel.Environment.Compile]). It is safe
-// for concurrent use.
-type Preparer struct {
-	environment *device.Environment
-	judge       *costbound.Selectors
-	features    dracel.Features
-	selectors   atomic.Pointer[selectorSet]
-}
-
-// A selectorSet has room for so many compiled selectors, and for about so many bytes of them. With more a
-// Preparer begins another one.
-const (
-	maxSelectors     = 4096
-	maxSelectorBytes = 64 << 20
+// A scheduler prepares claims in the background, and its allocators look the result up ([WithPrepared]).
+type (
+	// Preparer decodes, judges and compiles claims. It is safe for concurrent use.
+	Preparer = definition.Preparer
+	// PreparedClaim has what a claim says, decoded and compiled.
+	PreparedClaim = definition.PreparedClaim
+	// Prepared has prepared claims by their UIDs.
+	Prepared = definition.Prepared
+	// Content stands for all that is prepared of a claim, besides what is wrong with it.
+	Content = definition.Content
 )
 
-// selectorSet has selectors as upstream's evaluator takes them. It forgets none: what is prepared with it
-// compiles nothing.
-type selectorSet struct {
-	*dracel.Cache
-	number uint64
-	mutex  sync.Mutex
-	known  map[selectorText]selectorOutcome
-	bytes  int
-}
-
-type selectorText struct {
-	text string
-	// derives: it is the expression of a derived attribute. isJudged: it is that of a claim.
-	derives, isJudged bool
-}
-
-type selectorOutcome struct {
-	reads view.ReadSet
-	// driver is the only driver whose devices the selector selects, "" if there may be several.
-	driver string
-	err    error
-}
+// MaxSetSize is the size of the largest set that is searched for.
+const MaxSetSize = definition.MaxSetSize
 
 // NewPreparer returns a Preparer of constraints in the environment and of selectors with the features.
 func NewPreparer(environment *device.Environment, features dracel.Features) (*Preparer, error) {
-	// What became of a selector is remembered in the sets.
-	judge, err := costbound.NewSelectors(cel.Config{CacheBytes: 1})
-	if err != nil {
-		return nil, err
-	}
-	p := &Preparer{environment: environment, judge: judge, features: features}
-	p.begin(nil)
-	return p, nil
+	return definition.NewPreparer(environment, features)
 }
 
-// begin replaces a set that is full.
-func (p *Preparer) begin(full *selectorSet) {
-	next := &selectorSet{Cache: dracel.NewCache(maxSelectors, p.features), known: map[selectorText]selectorOutcome{}}
-	if full != nil {
-		next.number = full.number + 1
-	}
-	p.selectors.CompareAndSwap(full, next)
-}
-
-// Generation is that of the selectors of claims that are prepared now. A claim of another one has to be
-// prepared again.
-func (p *Preparer) Generation() uint64 { return p.selectors.Load().number }
-
-// Selectors has the compiled selectors of all claims of this generation.
-func (p *Preparer) Selectors() *dracel.Cache { return p.selectors.Load().Cache }
-
-// PreparedClaim is what a claim says, decoded and compiled. It is not modified.
-type PreparedClaim struct {
-	meaning *meaning
-	// prefers: a preference is about the claim.
-	prefers bool
-	// classes are those that it was prepared with.
-	classes *seenClasses
-	// content is what [claimContent] says, nil if that is nothing.
-	content *fingerprint.Sum
-	// selectors has the selectors of the claim and of its classes, reads has what they read.
-	selectors    *selectorSet
-	selectorsErr error
-	reads        map[string]view.ReadSet
-	// drivers has for each request and alternative the only driver whose devices it can get, "" if there may be several.
-	drivers []string
-}
-
-// NeedsPreparation reports whether the claim has texts of its own to decode or to compile, or refers to a
-// constraint. Constraints and preferences may be ignored.
+// NeedsPreparation reports whether the claim has texts of its own to decode or to compile, or refers to a constraint.
+// Without constraints, it ignores constraints and preferences.
 func NeedsPreparation(claim *resourceapi.ResourceClaim, constraints bool) bool {
-	if constraints && (v1alpha1.Defines(claim) || v1alpha1.HasReference(claim)) {
-		return true
-	}
-	for r := range alternativesOf(claim) {
-		if len(r.Spec.Selectors) > 0 || len(compat.DerivedAttributes(r.Spec)) > 0 {
-			return true
-		}
-	}
-	return false
+	return definition.NeedsPreparation(claim, constraints)
 }
 
-// alternativesOf are the requests of a claim, and the alternatives of those that have some.
-func alternativesOf(claim *resourceapi.ResourceClaim) iter.Seq[requests.Request] {
-	return func(yield func(requests.Request) bool) {
-		for order := range claim.Spec.Devices.Requests {
-			for i := range requests.Alternatives(&claim.Spec.Devices.Requests[order]) {
-				r := requests.New(claim, order, i)
-				if r.Spec != nil && !yield(r) {
-					return
-				}
-			}
-		}
-	}
-}
-
-// ClassVersions has the versions of the classes that a claim uses, of which version says them by name, "" for
-// those that there are not. If no API server has stored the claim it may change, and what it says is its version.
+// ClassVersions returns the versions of the classes that a claim uses. version returns the version of a class by its name, "" if
+// there is no such class. If no API server has stored the claim, its specification is part of the result.
 func ClassVersions(claim *resourceapi.ResourceClaim, version func(name string) string) string {
-	var versions strings.Builder
-	if claim.ResourceVersion == "" {
-		versions.Write(written(&claim.Spec))
-	}
-	for r := range alternativesOf(claim) {
-		versions.WriteString(version(r.Spec.DeviceClassName))
-		versions.WriteByte('/')
-	}
-	return versions.String()
+	return definition.ClassVersions(claim, version)
 }
 
-// VersionOf is the version of a class, or what it says if no API server has stored it, "" if there is none.
+// VersionOf returns the version of a class, "" if there is none. For a class that no API server has stored, it returns the
+// specification.
 func VersionOf(class *resourceapi.DeviceClass, err error) string {
-	switch {
-	case err != nil:
-		return ""
-	case class.ResourceVersion != "":
-		return class.ResourceVersion
-	default:
-		return string(written(class))
-	}
+	return definition.VersionOf(class, err)
 }
-
-// written is nothing for what can't be written.
-func written(m fingerprint.Message) []byte {
-	text, _ := fingerprint.AppendMessage(nil, m)
-	return text
-}
-
-// Content stands for all that is prepared of a claim, besides what is wrong with it.
-type Content = fingerprint.Sum
 
 // ContentOf returns the same for claims that ask for the same by equal classes. It is false if that can't be told.
 func ContentOf(claim *resourceapi.ResourceClaim, classes structured.DeviceClassLister) (Content, bool) {
-	return claimContent(classes, claim)
-}
-
-// Content is that of the claim and the classes that it was prepared with. It is false if that can't be told.
-func (c *PreparedClaim) Content() (content Content, ok bool) {
-	if c.content == nil {
-		return content, false
-	}
-	return *c.content, true
-}
-
-// IsFlawless reports whether nothing is wrong with the claim: it may stand for others of the same [Content] then.
-// Mistakes name the claim.
-func (c *PreparedClaim) IsFlawless() bool {
-	m := c.meaning
-	return cmp.Or(c.selectorsErr, m.constraintsErr, m.preferencesErr) == nil &&
-		!slices.ContainsFunc(slices.Concat(m.constraints, m.preferences), func(d *definition) bool { return d.mistake != nil })
-}
-
-// ClassVersion is that of a class with which the claim was prepared, "" if there was none.
-func (c *PreparedClaim) ClassVersion(name string) string {
-	return VersionOf(c.classes.Get(name))
-}
-
-// Prepare compiles what the claim says: its selectors, and its constraints and preferences unless it is for an
-// allocator that ignores them. Mistakes in it are part of the result: the error is that of the context.
-func (p *Preparer) Prepare(ctx context.Context, claim *resourceapi.ResourceClaim, from structured.DeviceClassLister, constraints bool) (*PreparedClaim, error) {
-	classes := &seenClasses{DeviceClassLister: from, keepsErrors: true}
-	c := &PreparedClaim{meaning: &meaning{}, classes: classes, reads: map[string]view.ReadSet{}, selectors: p.selectors.Load()}
-	if err := v1alpha1.ClaimCarrier(claim).CheckTexts(); err != nil {
-		c.meaning.constraintsErr, c.selectorsErr = err, err
-		return c, nil
-	}
-	if constraints {
-		c.prefers = v1alpha1.HasPreference(claim, classes.hasPreferences)
-		var err error
-		if c.meaning, err = meaningOf(ctx, p.environment, claim, classes, c.prefers); err != nil {
-			return nil, err
-		}
-		if err := c.meaning.analyze(ctx, claim); err != nil {
-			return nil, err
-		}
-	}
-	if content, ok := claimContent(classes, claim); ok {
-		c.content = &content
-	}
-	for r := range alternativesOf(claim) {
-		ofClass := ""
-		if class, err := classes.Get(r.Spec.DeviceClassName); err == nil {
-			// What is wrong with a selector of a class is found where it is evaluated.
-			if ofClass, _, err = p.addSelectors(ctx, c, class.Spec.Selectors, false); err != nil {
-				return nil, err
-			}
-		}
-		own, wrong, err := p.addSelectors(ctx, c, r.Spec.Selectors, true)
-		if err != nil {
-			return nil, err
-		}
-		c.drivers = append(c.drivers, cmp.Or(ofClass, own))
-		for _, derived := range compat.DerivedAttributes(r.Spec) {
-			outcome, err := p.selector(ctx, c.selectors, selectorText{derived.Expression, true, true})
-			if err != nil {
-				return nil, err
-			}
-			if wrong == nil && outcome.err != nil {
-				wrong = fmt.Errorf("derived attribute %s: %w", derived.Name, outcome.err)
-			}
-		}
-		if c.selectorsErr == nil && wrong != nil {
-			c.selectorsErr = fmt.Errorf("claim %s, request %s: %w", klog.KObj(claim), r.Name, wrong)
-		}
-	}
-	return c, nil
-}
-
-// addSelectors compiles the selectors of a claim, which are judged, or of a class. driver is the only driver whose devices
-// they select, "" if there may be several. wrong is a mistake in a selector, err the error of the context.
-func (p *Preparer) addSelectors(ctx context.Context, c *PreparedClaim, selectors []resourceapi.DeviceSelector, judged bool) (driver string, wrong, err error) {
-	for i, selector := range selectors {
-		if selector.CEL == nil {
-			continue
-		}
-		outcome, err := p.selector(ctx, c.selectors, selectorText{selector.CEL.Expression, false, judged})
-		if err != nil {
-			return "", nil, err
-		}
-		c.reads[selector.CEL.Expression] = outcome.reads
-		driver = cmp.Or(driver, outcome.driver)
-		if wrong == nil && outcome.err != nil {
-			wrong = fmt.Errorf("selector #%d: %w", i, outcome.err)
-		}
-	}
-	return driver, wrong, nil
-}
-
-// selector is judged and compiled once for each set.
-func (p *Preparer) selector(ctx context.Context, to *selectorSet, text selectorText) (selectorOutcome, error) {
-	to.mutex.Lock()
-	outcome, known := to.known[text]
-	to.mutex.Unlock()
-	if known {
-		return outcome, nil
-	}
-	outcome, bytes, err := p.compileSelector(ctx, to, text)
-	if err != nil {
-		return outcome, err
-	}
-	to.mutex.Lock()
-	to.known[text] = outcome
-	to.bytes += bytes + 2*len(text.text)
-	full := to.bytes > maxSelectorBytes || len(to.known) >= maxSelectors
-	to.mutex.Unlock()
-	if full {
-		p.begin(to)
-	}
-	return outcome, nil
-}
-
-// A compiled selector takes about as much as the judge's program for each evaluator.
-const evaluators = 2
-
-func (p *Preparer) compileSelector(ctx context.Context, to *selectorSet, text selectorText) (outcome selectorOutcome, bytes int, err error) {
-	if len(text.text) > resourceapi.CELSelectorExpressionMaxLength {
-		// The API server refuses it, whoever wrote it into its database.
-		outcome.err = fmt.Errorf("longer than %d bytes", resourceapi.CELSelectorExpressionMaxLength)
-		return outcome, 0, nil
-	}
-	expression, wrong := p.judge.Judge(ctx, text.text, text.derives)
-	if ctx.Err() != nil {
-		return outcome, 0, context.Cause(ctx)
-	}
-	if expression != nil {
-		outcome.reads, bytes = view.NewReadSet(expression.ReadSet()), evaluators*expression.Size()
-		outcome.driver = device.DriverOf(expression.AST())
-	} else {
-		outcome.reads = view.AnyAttribute
-	}
-	_, isLimit := errors.AsType[*costbound.SelectorError](wrong)
-	if failure, ok := errors.AsType[*cel.Error](wrong); text.isJudged && (isLimit || ok && failure.Reason == cel.ReasonTooLong) {
-		outcome.err = wrong
-		return outcome, bytes, nil
-	}
-	end, err := cel.TakeTurn(ctx)
-	if err != nil {
-		return outcome, 0, err
-	}
-	defer end()
-	defer func() {
-		if failure := recover(); failure != nil {
-			outcome.err = fmt.Errorf("CEL can't compile it, write it another way: %v", failure)
-		}
-	}()
-	compile := (*dracel.Cache).GetOrCompile
-	if text.derives {
-		compile = celcompat.CompileDerivedAttribute
-	}
-	if result := compile(to.Cache, text.text); result.Error != nil {
-		outcome.err = fmt.Errorf("CEL compile error: %w", result.Error)
-	} else if text.isJudged {
-		// What is not known to be bounded is not evaluated.
-		outcome.err = wrong
-	}
-	return outcome, bytes, nil
-}
-
-// Expressions are those of its constraints and preferences that compile.
-func (c *PreparedClaim) Expressions() []*device.Expression {
-	var expressions []*device.Expression
-	for _, d := range slices.Concat(c.meaning.constraints, c.meaning.preferences) {
-		if d.expression != nil {
-			expressions = append(expressions, d.expression)
-		}
-	}
-	return expressions
-}
-
-// MayHave reports whether the claim can have devices of a driver, as far as its selectors tell.
-func (c *PreparedClaim) MayHave(driver string) bool {
-	return len(c.drivers) == 0 || slices.ContainsFunc(c.drivers, func(of string) bool { return of == "" || of == driver })
-}
-
-// Err is what is wrong with selectors of the claim.
-func (c *PreparedClaim) Err() error { return c.selectorsErr }
-
-// Generation is that of its selectors.
-func (c *PreparedClaim) Generation() uint64 { return c.selectors.number }
-
-// Size is about how many bytes the claim takes, besides its selectors.
-func (c *PreparedClaim) Size() memo.Size {
-	size := memo.Size{Bytes: 512}
-	for _, d := range slices.Concat(c.meaning.constraints, c.meaning.preferences) {
-		size.Bytes += 512
-		if d.expression != nil {
-			size.Parts = append(size.Parts, memo.Part{Of: *d.expression, Bytes: d.expression.Size()})
-		}
-	}
-	for text := range c.reads {
-		size.Bytes += 128 + len(text)
-	}
-	for _, err := range []error{c.meaning.constraintsErr, c.meaning.preferencesErr, c.selectorsErr} {
-		if err != nil {
-			size.Bytes += 2 * len(err.Error())
-		}
-	}
-	return size
-}
-
-// contentOr is what was found out when the claim was prepared, if it was.
-func (c *PreparedClaim) contentOr(find func() (fingerprint.Sum, bool)) *fingerprint.Sum {
-	if c != nil {
-		return c.content
-	}
-	if content, ok := find(); ok {
-		return &content
-	}
-	return nil
-}
-
-// Prepared are claims that were prepared, by their UIDs.
-type Prepared map[types.UID]*PreparedClaim
-
-// of is nil for a claim that was not prepared.
-func (p Prepared) of(claim *resourceapi.ResourceClaim) *PreparedClaim {
-	if len(p) == 0 || claim.UID == "" {
-		return nil
-	}
-	return p[claim.UID]
-}
-
-// SelectorsErr is what is wrong with selectors of the claim, which must not be evaluated then.
-func (p Prepared) SelectorsErr(claim *resourceapi.ResourceClaim) error {
-	if c := p.of(claim); c != nil {
-		return c.Err()
-	}
-	return nil
-}
-
-// Prefers reports whether a preference is about the claim. It is not known of one that was not prepared.
-func (p Prepared) Prefers(claim *resourceapi.ResourceClaim) (prefers, known bool) {
-	c := p.of(claim)
-	return c != nil && c.prefers, c != nil
-}
-
-// SelectorsOr has the compiled selectors of all claims, others if there are no claims.
-func (p Prepared) SelectorsOr(others func() *dracel.Cache) *dracel.Cache {
-	for _, c := range p {
-		return c.selectors.Cache
-	}
-	return others()
-}
-
-// readBy is what a selector of one of the claims, or of their classes, reads.
-func (p Prepared) readBy(selector string) (view.ReadSet, bool) {
-	for _, c := range p {
-		if read, known := c.reads[selector]; known {
-			return read, true
-		}
-	}
-	return view.ReadSet{}, false
-}
-
-// WithPrepared has the allocator look up what the claims say. The selectors that it is made with have to be
-// those of the [Preparer].
-func WithPrepared(claims Prepared) Option {
-	return func(o *options) { o.prepared = claims }
+	return definition.ContentOf(claim, classes)
 }

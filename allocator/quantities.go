@@ -12,6 +12,7 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 
+	"github.com/celset/celset/allocator/internal/requests"
 	"github.com/celset/celset/apis/compat"
 )
 
@@ -97,7 +98,7 @@ func capacityInRange(c *resourceapi.DeviceCapacity) bool {
 
 // CheckQuantities returns an error if a claim asks for an amount that can't be computed with.
 func CheckQuantities(claim *resourceapi.ResourceClaim) error {
-	for r := range alternativesOf(claim) {
+	for r := range requests.Each(claim) {
 		if r.Spec.Capacity == nil {
 			continue
 		}

@@ -15,6 +15,7 @@ import (
 	dracel "k8s.io/dynamic-resource-allocation/cel"
 	"k8s.io/dynamic-resource-allocation/structured"
 
+	"github.com/celset/celset/allocator/internal/search"
 	"github.com/celset/celset/internal/testing/shape"
 )
 
@@ -57,21 +58,21 @@ func BenchmarkSearch(b *testing.B) {
 			free := s.All() &^ occupancy.InUse
 			b.Run("scenario="+s.Name+"/layout="+occupancy.Name+"/search=celset", func(b *testing.B) {
 				a, node, claims := warmAllocator(b, s, occupancy.InUse)
-				inventory, err := a.inventoryOf(node)
+				inventory, err := a.planner.InventoryOf(node)
 				require.NoError(b, err)
 				var steps int64
 				var spent time.Duration
 				for b.Loop() {
-					search, err := newSearch(b.Context(), onNode{a.planFor(claims), node, inventory, a.state.Of(inventory.Candidates)}, nil)
+					search, err := search.New(b.Context(), a.planner.PlanFor(claims).With(node, inventory, a.planner.State.Of(inventory.Candidates)), nil)
 					if err != nil {
 						b.Fatal(err)
 					}
 					started := time.Now()
-					if _, err := search.run(); err != nil {
+					if _, err := search.Run(); err != nil {
 						b.Fatal(err)
 					}
 					spent += time.Since(started)
-					steps = search.work.steps
+					steps = search.Work.Steps
 				}
 				b.ReportMetric(float64(spent.Nanoseconds())/float64(b.N), "ns/search")
 				b.ReportMetric(float64(steps), "steps")

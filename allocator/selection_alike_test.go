@@ -11,6 +11,7 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 	"pgregory.net/rapid"
 
+	"github.com/celset/celset/allocator/internal/search"
 	"github.com/celset/celset/internal/testing/cases"
 	"github.com/celset/celset/internal/testing/policy"
 )
@@ -25,16 +26,16 @@ func withNames(devices []resourceapi.Device) []resourceapi.Device {
 
 // judged tells for each device whether it passes, and for how many of them the selectors of
 // the first request were evaluated.
-func (s *search) judged(t testing.TB) (passes []bool, evaluated int) {
+func judged(t testing.TB, s *search.Search) (passes []bool, evaluated int) {
 	t.Helper()
-	r := s.requests[0][0][0]
+	r := s.Requests[0][0][0]
 	evaluations := 0
-	s.evaluator.Context = watched{t.Context(), func() { evaluations++ }}
-	for _, c := range s.inventory.Candidates {
-		watched, evaluatedBefore := evaluations, s.evaluator.Evaluated
-		pass, err := r.isSelected(c)
+	s.Evaluator.Context = watched{t.Context(), func() { evaluations++ }}
+	for _, c := range s.Inventory.Candidates {
+		watched, evaluatedBefore := evaluations, s.Evaluator.Evaluated
+		pass, err := r.IsSelected(c)
 		require.NoError(t, err)
-		isLikeLast := s.evaluator.Evaluated == evaluatedBefore
+		isLikeLast := s.Evaluator.Evaluated == evaluatedBefore
 		if !isLikeLast {
 			evaluated++
 		}
@@ -77,11 +78,11 @@ func TestSelectorsSeeDevicesOnce(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := given(t, test.statements)
-			passes, evaluated := s.search(t).judged(t)
+			passes, evaluated := judged(t, s.search(t))
 			require.Equal(t, test.passes, passes)
 			require.Equal(t, test.evaluated, evaluated)
 
-			passes, evaluated = s.with(WithExhaustiveSearch()).search(t).judged(t)
+			passes, evaluated = judged(t, s.with(WithExhaustiveSearch()).search(t))
 			require.Equal(t, test.passes, passes)
 			require.Len(t, passes, evaluated, "the reference evaluates all")
 		})
@@ -112,14 +113,14 @@ func TestSelectorsAsIfEvaluated(t *testing.T) {
 		all := scenario{slices: slices, classes: []*resourceapi.DeviceClass{inClass}, claims: []*claimBuilder{
 			claim("c").want("x", 1, texts.Draw(rt, "selectors")...).class("any"),
 		}}
-		each := all.with(WithExhaustiveSearch()).search(t).requests[0][0][0]
+		each := all.with(WithExhaustiveSearch()).search(t).Requests[0][0][0]
 		s := all.search(t)
-		r := s.requests[0][0][0]
-		for _, c := range rapid.Permutation(s.inventory.Candidates).Draw(rt, "order") {
-			want, wantErr := each.isSelected(c)
-			before := s.evaluator.Evaluated
-			got, err := r.isSelected(c)
-			if s.evaluator.Evaluated == before {
+		r := s.Requests[0][0][0]
+		for _, c := range rapid.Permutation(s.Inventory.Candidates).Draw(rt, "order") {
+			want, wantErr := each.IsSelected(c)
+			before := s.Evaluator.Evaluated
+			got, err := r.IsSelected(c)
+			if s.Evaluator.Evaluated == before {
 				saved++
 			}
 			require.Equal(rt, want, got, "%s", c.ID)
@@ -184,7 +185,7 @@ func TestKindsOfDevices(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := given(t, test.devices+"; claim c; want x 2"+test.selector+"; cel e = devices.exists(d, $at.?index.orValue(0) == 0)").search(t)
-			require.Equal(t, test.want, s.symmetry.classOf())
+			require.Equal(t, test.want, s.Symmetry.ClassOf())
 		})
 	}
 }

@@ -13,26 +13,27 @@ import (
 	"github.com/stretchr/testify/require"
 	dracel "k8s.io/dynamic-resource-allocation/cel"
 
+	"github.com/celset/celset/allocator/internal/search"
 	"github.com/celset/celset/allocator/internal/selection"
 )
 
 // What is known about a device is remembered, for each kind of request on its own.
 func TestSelectionIsRemembered(t *testing.T) {
 	s := scenario{slices: []*sliceBuilder{slice("1", ring(2)...)}, claims: []*claimBuilder{claim("c").want("a", 1, index+" == 0").want("b", 1).want("c", 2, index+" == 0")}}.search(t)
-	a, b := s.requests[0][0][0], s.requests[0][1][0]
+	a, b := s.Requests[0][0][0], s.Requests[0][1][0]
 	for range 2 {
-		first, err := a.isSelected(s.inventory.Candidates[0])
+		first, err := a.IsSelected(s.Inventory.Candidates[0])
 		require.NoError(t, err)
-		second, err := a.isSelected(s.inventory.Candidates[1])
+		second, err := a.IsSelected(s.Inventory.Candidates[1])
 		require.NoError(t, err)
 		require.Equal(t, []bool{true, false}, []bool{first, second})
 	}
-	remembered := func(r *request) []selection.Verdict {
-		return []selection.Verdict{r.group.selectors.Verdict(0), r.group.selectors.Verdict(1)}
+	remembered := func(r *search.Request) []selection.Verdict {
+		return []selection.Verdict{r.Group.Selectors.Verdict(0), r.Group.Selectors.Verdict(1)}
 	}
 	require.Equal(t, []selection.Verdict{selection.Selected, selection.NotSelected}, remembered(a))
 	require.Equal(t, []selection.Verdict{selection.Unknown, selection.Unknown}, remembered(b))
-	require.Equal(t, []selection.Verdict{selection.Selected, selection.NotSelected}, remembered(s.requests[0][2][0]))
+	require.Equal(t, []selection.Verdict{selection.Selected, selection.NotSelected}, remembered(s.Requests[0][2][0]))
 }
 
 // slow takes long enough for an ended context to be noticed.
@@ -43,8 +44,8 @@ func TestInterruptedSelector(t *testing.T) {
 	cause := errors.New("moved")
 	for _, want := range []error{nil, cause} {
 		ctx := cancelledWhenWatched(t, want)
-		s.ctx, s.evaluator.Context, s.work.ctx = ctx, ctx, ctx
-		_, err := s.requests[0][0][0].isSelected(s.inventory.Candidates[0])
+		s.Ctx, s.Evaluator.Context, s.Work.Ctx = ctx, ctx, ctx
+		_, err := s.Requests[0][0][0].IsSelected(s.Inventory.Candidates[0])
 		require.ErrorContains(t, err, "operation interrupted")
 		require.ErrorIs(t, err, context.Canceled)
 		require.ErrorIs(t, err, context.Cause(ctx))
@@ -52,26 +53,26 @@ func TestInterruptedSelector(t *testing.T) {
 }
 
 // rowOf is what a search finds to be known about the selectors of its first request.
-func (s scenario) rowOf(t testing.TB, cache *Cache, selectors *dracel.Cache) *search {
+func (s scenario) rowOf(t testing.TB, cache *Cache, selectors *dracel.Cache) *search.Search {
 	t.Helper()
 	a := s.with(WithCache(cache)).allocator(t)
-	a.selectors = selectors
-	inventory, err := a.inventoryOf(s.onNode())
+	a.planner.Selectors = selectors
+	on, err := a.planner.PlanFor(s.apiClaims()).On(s.onNode())
 	require.NoError(t, err)
-	result, err := newSearch(t.Context(), onNode{a.planFor(s.apiClaims()), s.onNode(), inventory, a.state.Of(inventory.Candidates)}, nil)
+	result, err := search.New(t.Context(), on, nil)
 	require.NoError(t, err)
 	return result
 }
 
-// row is where the verdicts on the devices for the first request are remembered.
-func (s *search) row() *selection.Row { return setup{s}.selectionRowOf(s.groups[0].first) }
+// rememberedBy returns where the verdicts on the devices for the first request are remembered.
+func rememberedBy(s *search.Search) *selection.Row { return s.SelectionRow(&s.Groups[0].First.Request) }
 
 // Nodes of one hardware type share what selectors say, for the same selectors only.
 func TestSelectionsAreShared(t *testing.T) {
 	cache, selectors := NewCache(), dracel.NewCache(10, dracel.Features{})
 	const three, claim = "slice 1; devices 3 mla-# index=#; ", "claim c; want x 1 if $device.index > 0"
 	s := given(t, three+claim).rowOf(t, cache, selectors)
-	found, err := s.run()
+	found, err := s.Run()
 	require.NoError(t, err)
 	require.True(t, found)
 	for name, test := range map[string]struct {
@@ -90,12 +91,12 @@ func TestSelectionsAreShared(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			other := given(t, test.statements).rowOf(t, cache, selectors)
-			require.NotNil(t, other.row())
-			require.Equal(t, test.shared, s.row() == other.row())
+			require.NotNil(t, rememberedBy(other))
+			require.Equal(t, test.shared, rememberedBy(s) == rememberedBy(other))
 		})
 	}
 	others := dracel.NewCache(10, dracel.Features{EnableListTypeAttributes: true})
-	require.NotSame(t, s.row(), given(t, three+claim).rowOf(t, cache, others).row(), "selectors mean something else")
+	require.NotSame(t, rememberedBy(s), rememberedBy(given(t, three+claim).rowOf(t, cache, others)), "selectors mean something else")
 }
 
 // The node plays a role where devices are selected by node: nothing is shared.
@@ -106,7 +107,7 @@ func TestSelectionsByNodeAreNotShared(t *testing.T) {
 	} {
 		s := given(t, fmt.Sprintf(`slice 1 per-device; device a index=0 +node=%s; device b index=1 +node=%s; device c index=2 +node=%s
 claim c; want x 1 if $device.index >= 0`, nodes[0], nodes[1], nodes[2]))
-		require.Nil(t, s.rowOf(t, cache, selectors).row())
+		require.Nil(t, rememberedBy(s.rowOf(t, cache, selectors)))
 		s.with(WithCache(cache)).requireDevices(t, want)
 	}
 }
@@ -117,16 +118,16 @@ func TestFailingSelectorsAreNotRemembered(t *testing.T) {
 	s := scenario{slices: []*sliceBuilder{slice("1", ring(4)...)}, claims: []*claimBuilder{claim("c").want("x", 2, "1 / ("+index+" - 2) <= 0")}}
 	for range 2 {
 		search := s.rowOf(t, cache, selectors)
-		found, err := search.run()
+		found, err := search.Run()
 		require.NoError(t, err)
 		require.True(t, found, "the device is not needed")
 	}
 	s.inUse = []string{"mla-0"}
 	for range 2 {
 		search := s.rowOf(t, cache, selectors)
-		_, err := search.run()
+		_, err := search.Run()
 		require.ErrorContains(t, err, "claim default/c: selector #0 on device mla.example.com/pool-1/mla-2: CEL runtime error: division by zero")
-		require.Equal(t, selection.Unknown, search.row().Of(2))
+		require.Equal(t, selection.Unknown, rememberedBy(search).Of(2))
 	}
 }
 
@@ -140,7 +141,7 @@ func TestReasonsDontDependOnOthers(t *testing.T) {
 		s.inUse = inUse
 		ask := func(c *Cache) string {
 			a := s.with(WithCache(c), WithReasons()).allocator(t)
-			a.selectors = selectors
+			a.planner.Selectors = selectors
 			results, err := a.Allocate(t.Context(), s.onNode(), s.apiClaims())
 			require.Nil(t, results)
 			return fmt.Sprint(err)
@@ -156,7 +157,7 @@ func TestReasonsDontDependOnOthers(t *testing.T) {
 	for _, inUse := range [][]string{nil, {"mla-1", "mla-3", "mla-5"}} {
 		s.inUse = inUse
 		a := s.with(WithCache(cache), WithReasons()).allocator(t)
-		a.selectors = selectors
+		a.planner.Selectors = selectors
 		_, err := a.Allocate(t.Context(), s.onNode(), s.apiClaims())
 		want := s.with(WithReasons()).allocator(t)
 		_, alone := want.Allocate(t.Context(), s.onNode(), s.apiClaims())
@@ -171,14 +172,14 @@ func TestDerivedAttributesAreRemembered(t *testing.T) {
 		slices: []*sliceBuilder{slice("1", ring(2)...)},
 		claims: []*claimBuilder{claim("c").want("x", 1).derive(color, index).want("y", 1).derive(driver+"/other", index)},
 	}.search(t)
-	x, y := s.requests[0][0][0], s.requests[0][1][0]
-	first, err := s.evaluator.Attribute(&x.Request, s.inventory.Candidates[1], color)
+	x, y := s.Requests[0][0][0], s.Requests[0][1][0]
+	first, err := s.Evaluator.Attribute(&x.Request, s.Inventory.Candidates[1], color)
 	require.NoError(t, err)
 	require.Equal(t, int64(1), *first.IntValue)
-	again, err := s.evaluator.Attribute(&y.Request, s.inventory.Candidates[1], driver+"/other")
+	again, err := s.Evaluator.Attribute(&y.Request, s.Inventory.Candidates[1], driver+"/other")
 	require.NoError(t, err)
 	require.Same(t, first, again)
-	other, err := s.evaluator.Attribute(&x.Request, s.inventory.Candidates[0], color)
+	other, err := s.Evaluator.Attribute(&x.Request, s.Inventory.Candidates[0], color)
 	require.NoError(t, err)
 	require.Equal(t, int64(0), *other.IntValue)
 }
@@ -186,8 +187,8 @@ func TestDerivedAttributesAreRemembered(t *testing.T) {
 func TestInterruptedDerivedAttribute(t *testing.T) {
 	s := scenario{slices: []*sliceBuilder{slice("1", ring(1)...)}, claims: []*claimBuilder{claim("c").want("x", 1).derive(color, slow)}}.search(t)
 	ctx := cancelledWhenWatched(t, errors.New("moved"))
-	s.evaluator.Context, s.work.ctx = ctx, ctx
-	_, err := s.evaluator.Attribute(&s.requests[0][0][0].Request, s.inventory.Candidates[0], color)
+	s.Evaluator.Context, s.Work.Ctx = ctx, ctx
+	_, err := s.Evaluator.Attribute(&s.Requests[0][0][0].Request, s.Inventory.Candidates[0], color)
 	require.ErrorContains(t, err, "operation interrupted")
 	require.ErrorIs(t, err, context.Canceled)
 	require.ErrorIs(t, err, context.Cause(ctx))

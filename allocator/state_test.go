@@ -20,17 +20,18 @@ import (
 	"github.com/celset/celset/allocator/internal/constraint"
 	"github.com/celset/celset/allocator/internal/counter"
 	"github.com/celset/celset/allocator/internal/inventory"
+	"github.com/celset/celset/allocator/internal/search"
 	"github.com/celset/celset/cel/device/bitset"
 	"github.com/celset/celset/internal/testing/cases"
 )
 
 // requireNothingLeft demands, whatever happened on the way: a search that found nothing has given back
 // all that it took, one that found something holds just that. There is no search for a claim that is refused.
-func requireNothingLeft(t require.TestingT, s *search) (outcome string) {
+func requireNothingLeft(t require.TestingT, s *search.Search) (outcome string) {
 	if s == nil {
 		return "refused"
 	}
-	switch found, err := s.run(); {
+	switch found, err := s.Run(); {
 	case err != nil && strings.Contains(err.Error(), ", preference "): // of a set that was found
 		return "error"
 	case err != nil:
@@ -46,20 +47,20 @@ func requireNothingLeft(t require.TestingT, s *search) (outcome string) {
 }
 
 // requireUntouched demands that nothing is left of what a search took.
-func requireUntouched(t require.TestingT, s *search) {
-	require.Empty(t, s.solution.choices)
-	require.Empty(t, s.solution.decisions)
-	for _, count := range s.resultCount {
+func requireUntouched(t require.TestingT, s *search.Search) {
+	require.Empty(t, s.Solution.Choices)
+	require.Empty(t, s.Solution.Decisions)
+	for _, count := range s.ResultCount {
 		require.Zero(t, count)
 	}
-	for _, c := range s.inventory.Candidates {
-		require.False(t, s.available.Taken().Has(c.Position), "device %s", c.ID)
-		require.Empty(t, s.available.Shares(c), "device %s", c.ID)
+	for _, c := range s.Inventory.Candidates {
+		require.False(t, s.Available.Taken().Has(c.Position), "device %s", c.ID)
+		require.Empty(t, s.Available.Shares(c), "device %s", c.ID)
 	}
-	for _, p := range s.inventory.Pools {
-		requireLeft(t, p, counter.New(p, s.isAllocated), s.available.CountersOf(p))
-		untouched, groups := counter.NewGroups(p, s.isAllocated), s.available.GroupsOf(p)
-		for _, c := range s.inventory.Candidates {
+	for _, p := range s.Inventory.Pools {
+		requireLeft(t, p, counter.New(p, isAllocated(s)), s.Available.CountersOf(p))
+		untouched, groups := counter.NewGroups(p, isAllocated(s)), s.Available.GroupsOf(p)
+		for _, c := range s.Inventory.Candidates {
 			if c.Pool != p || len(c.Device.ConsumesCounters) == 0 {
 				continue
 			}
@@ -71,17 +72,17 @@ func requireUntouched(t require.TestingT, s *search) {
 			}
 		}
 	}
-	for _, r := range s.allRequests() {
-		for _, c := range r.constraints {
+	for _, r := range allRequests(s) {
+		for _, c := range r.Constraints {
 			requireEmpty(t, c)
 		}
 	}
 }
 
 // allRequests are the requests of all claims with all their alternatives.
-func (s *search) allRequests() []*request {
-	var result []*request
-	for _, requests := range s.requests {
+func allRequests(s *search.Search) []*search.Request {
+	var result []*search.Request
+	for _, requests := range s.Requests {
 		result = append(result, slices.Concat(requests...)...)
 	}
 	return result
@@ -90,22 +91,22 @@ func (s *search) allRequests() []*request {
 // requireEmpty demands that a constraint is as it was at the beginning.
 func requireEmpty(t require.TestingT, c constraint.Constraint) {
 	require.Zero(t, c.Len(), "%T", c)
-	if c, ok := c.(*celConstraint); ok {
-		require.Zero(t, c.wanted)
-		require.Equal(t, len(c.covered), c.undecided)
+	if c, ok := c.(*search.CELConstraint); ok {
+		require.Zero(t, c.Wanted)
+		require.Equal(t, len(c.Covered), c.Undecided)
 	}
 }
 
 // requireConsistent demands that a successful search holds its solution and no
 // more, and that no device is given away twice.
-func requireConsistent(t require.TestingT, s *search) {
-	byRequest := map[*request]int{}
-	byDevice := make([][]choice, len(s.inventory.Candidates))
+func requireConsistent(t require.TestingT, s *search.Search) {
+	byRequest := map[*search.Request]int{}
+	byDevice := make([][]search.Choice, len(s.Inventory.Candidates))
 	shares := sets.New[types.UID]()
-	for _, c := range s.solution.choices {
+	for _, c := range s.Solution.Choices {
 		byDevice[c.Position] = append(byDevice[c.Position], c)
-		byRequest[c.request]++
-		require.Contains(t, s.solution.decisions, c.request)
+		byRequest[c.Request]++
+		require.Contains(t, s.Solution.Decisions, c.Request)
 		require.Equal(t, c.Shared, c.Share != nil)
 		if c.Share != nil {
 			require.False(t, shares.Has(*c.Share), "two shares with one id")
@@ -113,33 +114,33 @@ func requireConsistent(t require.TestingT, s *search) {
 		}
 	}
 	for position, choices := range byDevice {
-		requireNotOverbooked(t, s, s.inventory.Candidates[position], choices)
+		requireNotOverbooked(t, s, s.Inventory.Candidates[position], choices)
 	}
-	require.Len(t, s.solution.decisions, len(slices.Concat(s.requests...)))
-	for _, r := range s.solution.decisions {
+	require.Len(t, s.Solution.Decisions, len(slices.Concat(s.Requests...)))
+	for _, r := range s.Solution.Decisions {
 		require.Equal(t, r.Count, byRequest[r], r.Name)
 	}
-	for _, c := range s.celConstraints {
-		require.Zero(t, c.undecided)
-		require.Len(t, c.members, c.wanted)
+	for _, c := range s.CELConstraints {
+		require.Zero(t, c.Undecided)
+		require.Len(t, c.Members, c.Wanted)
 	}
 	requireCounters(t, s, byDevice)
 }
 
 // requireNotOverbooked is about the choices of one device.
-func requireNotOverbooked(t require.TestingT, s *search, c *inventory.Candidate, choices []choice) {
-	byClaim, requests := sets.New[int](), sets.New[*request]()
+func requireNotOverbooked(t require.TestingT, s *search.Search, c *inventory.Candidate, choices []search.Choice) {
+	byClaim, requests := sets.New[int](), sets.New[*search.Request]()
 	consumed := capacity.Amounts{}
-	for name, amount := range s.allocator.state.AggregatedCapacity[c.ID] {
+	for name, amount := range s.Planner.State.AggregatedCapacity[c.ID] {
 		consumed[name] = amount.DeepCopy()
 	}
 	for _, chosen := range choices {
-		require.False(t, requests.Has(chosen.request), "%s stands twice in one request", c.ID)
-		requests.Insert(chosen.request)
-		require.True(t, chosen.request.AdminAccess() || !s.available.Allocated().Has(c.Position), "%s is in use", c.ID)
+		require.False(t, requests.Has(chosen.Request), "%s stands twice in one request", c.ID)
+		requests.Insert(chosen.Request)
+		require.True(t, chosen.Request.AdminAccess() || !s.Available.Allocated().Has(c.Position), "%s is in use", c.ID)
 		if !c.Shared {
-			require.False(t, byClaim.Has(chosen.claim), "%s stands twice in one claim", c.ID)
-			byClaim.Insert(chosen.claim)
+			require.False(t, byClaim.Has(chosen.Claim), "%s stands twice in one claim", c.ID)
+			byClaim.Insert(chosen.Claim)
 		}
 		for name, amount := range chosen.Consumed {
 			total := consumed[name]
@@ -151,33 +152,33 @@ func requireNotOverbooked(t require.TestingT, s *search, c *inventory.Candidate,
 		require.LessOrEqual(t, total.Cmp(c.Device.Capacity[name].Value), 0, "%s: %s", c.ID, name)
 	}
 	if c.Shared {
-		require.Len(t, s.available.Shares(c), len(choices))
-		require.False(t, s.available.Taken().Has(c.Position))
+		require.Len(t, s.Available.Shares(c), len(choices))
+		require.False(t, s.Available.Taken().Has(c.Position))
 	} else {
-		require.Equal(t, len(choices) > 0, s.available.Taken().Has(c.Position))
-		require.Empty(t, s.available.Shares(c))
+		require.Equal(t, len(choices) > 0, s.Available.Taken().Has(c.Position))
+		require.Empty(t, s.Available.Shares(c))
 	}
 }
 
 // requireCounters demands that counters were charged for the choices, once for a
 // shared device and not for admin access, and suffice if anything was taken of the pool.
-func requireCounters(t require.TestingT, s *search, byDevice [][]choice) {
-	for _, p := range s.inventory.Pools {
-		charged, groups := counter.New(p, s.isAllocated), counter.NewGroups(p, s.isAllocated)
+func requireCounters(t require.TestingT, s *search.Search, byDevice [][]search.Choice) {
+	for _, p := range s.Inventory.Pools {
+		charged, groups := counter.New(p, isAllocated(s)), counter.NewGroups(p, isAllocated(s))
 		for position, choices := range byDevice {
-			c := s.inventory.Candidates[position]
+			c := s.Inventory.Candidates[position]
 			if c.Pool != p || len(c.Device.ConsumesCounters) == 0 {
 				continue
 			}
 			times := 0
 			for _, choice := range choices {
-				if !choice.request.AdminAccess() {
+				if !choice.Request.AdminAccess() {
 					times++
 				}
 			}
 			if c.Shared {
 				times = min(times, 1)
-				if s.allocator.state.IsShared(c.ID) {
+				if s.Planner.State.IsShared(c.ID) {
 					times = 0
 				}
 			}
@@ -186,12 +187,14 @@ func requireCounters(t require.TestingT, s *search, byDevice [][]choice) {
 				require.True(t, groups.Take(c.Device), "%s is not compatible", c.ID)
 			}
 		}
-		requireLeft(t, p, charged, s.available.CountersOf(p))
+		requireLeft(t, p, charged, s.Available.CountersOf(p))
 	}
 }
 
-func (s *search) isAllocated(slice *resourceapi.ResourceSlice, d *resourceapi.Device) bool {
-	return s.allocator.state.IsAllocated(structured.MakeDeviceID(slice.Spec.Driver, slice.Spec.Pool.Name, d.Name))
+func isAllocated(s *search.Search) func(*resourceapi.ResourceSlice, *resourceapi.Device) bool {
+	return func(slice *resourceapi.ResourceSlice, d *resourceapi.Device) bool {
+		return s.Planner.State.IsAllocated(structured.MakeDeviceID(slice.Spec.Driver, slice.Spec.Pool.Name, d.Name))
+	}
 }
 
 // requireLeft demands that the same is left of all counters of a pool.
@@ -206,14 +209,14 @@ func requireLeft(t require.TestingT, p *inventory.Pool, want, got *counter.Count
 }
 
 // searchIfValid is nil if a claim is refused before the search begins.
-func (s scenario) searchIfValid(t testing.TB) *search {
+func (s scenario) searchIfValid(t testing.TB) *search.Search {
 	t.Helper()
 	a := s.allocator(t)
-	has, err := a.inventoryOf(s.onNode())
+	on, err := a.planner.PlanFor(s.apiClaims()).On(s.onNode())
 	if err != nil {
 		return nil
 	}
-	result, err := newSearch(t.Context(), onNode{a.planFor(s.apiClaims()), s.onNode(), has, a.state.Of(has.Candidates)}, nil)
+	result, err := search.New(t.Context(), on, nil)
 	if err != nil {
 		return nil
 	}
@@ -228,16 +231,16 @@ type prunerState struct {
 	Domain, Forced [][]uint64
 }
 
-func stateOf(c *celConstraint) prunerState {
-	p := c.pruner
-	s := prunerState{Begun: p.begun, Chosen: slices.Clone(p.chosen)}
-	for _, member := range c.members {
+func stateOf(c *search.CELConstraint) prunerState {
+	p := c.Pruner
+	s := prunerState{Begun: p.Begun, Chosen: slices.Clone(p.Chosen)}
+	for _, member := range c.Members {
 		s.Members = append(s.Members, member.Position)
 	}
-	if p.begun {
-		for i := range len(c.members) + 1 {
-			s.Domain = append(s.Domain, slices.Clone(p.domain.At(i)))
-			s.Forced = append(s.Forced, slices.Clone(p.forced.At(i)))
+	if p.Begun {
+		for i := range len(c.Members) + 1 {
+			s.Domain = append(s.Domain, slices.Clone(p.Domain.At(i)))
+			s.Forced = append(s.Forced, slices.Clone(p.Forced.At(i)))
 		}
 	}
 	return s
@@ -281,29 +284,29 @@ func TestPrunerIsAStack(t *testing.T) {
 	refused, undone, reset := 0, 0, 0
 	cases.Check(t, func(rt *rapid.T) {
 		s := prunable(rt).search(t)
-		c := s.celConstraints[0]
+		c := s.CELConstraints[0]
 		before := stateOf(c)
-		var walk func(requests []alternatives)
+		var walk func(requests []search.Alternatives)
 		// take adds devices to a request, goes on with those after it, and takes all back.
-		var take func(r *request, from int, then []alternatives, left int)
-		take = func(r *request, from int, then []alternatives, left int) {
+		var take func(r *search.Request, from int, then []search.Alternatives, left int)
+		take = func(r *search.Request, from int, then []search.Alternatives, left int) {
 			if left == 0 {
 				walk(then)
 				return
 			}
-			covered := slices.ContainsFunc(r.decides, func(d contribution) bool { return d.covered })
+			covered := slices.ContainsFunc(r.Decides, func(d search.Contribution) bool { return d.Covered })
 			if !covered {
 				walk(then) // Its devices play no role here.
 				return
 			}
 			for range rapid.IntRange(1, 2).Draw(rt, "tries") {
-				position := rapid.IntRange(from, len(s.inventory.Candidates)).Draw(rt, "position")
-				position = r.next(position)
-				if position >= len(s.inventory.Candidates) {
+				position := rapid.IntRange(from, len(s.Inventory.Candidates)).Draw(rt, "position")
+				position = r.Next(position)
+				if position >= len(s.Inventory.Candidates) {
 					continue
 				}
-				device := s.inventory.Candidates[position]
-				if s.available.InUse(0, &r.Request, device) || slices.Contains(c.members, device) {
+				device := s.Inventory.Candidates[position]
+				if s.Available.InUse(0, &r.Request, device) || slices.Contains(c.Members, device) {
 					continue
 				}
 				state := stateOf(c)
@@ -320,13 +323,13 @@ func TestPrunerIsAStack(t *testing.T) {
 				require.Empty(rt, cmp.Diff(state, stateOf(c)), "given back")
 			}
 		}
-		walk = func(requests []alternatives) {
+		walk = func(requests []search.Alternatives) {
 			if len(requests) == 0 {
 				return
 			}
 			r := requests[0][0]
 			state := stateOf(c)
-			satisfied, err := r.decide()
+			satisfied, err := r.Decide()
 			require.NoError(rt, err)
 			if !satisfied {
 				refused++
@@ -334,8 +337,8 @@ func TestPrunerIsAStack(t *testing.T) {
 				return
 			}
 			take(r, 0, requests[1:], r.Count)
-			r.undecide(len(r.decides))
-			if !c.pruner.begun {
+			r.Undecide(len(r.Decides))
+			if !c.Pruner.Begun {
 				reset++
 				require.Empty(rt, cmp.Diff(before.Members, stateOf(c).Members))
 				requireEmpty(rt, c)
@@ -343,12 +346,12 @@ func TestPrunerIsAStack(t *testing.T) {
 			}
 			require.Empty(rt, cmp.Diff(state, stateOf(c)), "undecided")
 		}
-		walk(s.requests[0])
+		walk(s.Requests[0])
 		requireEmpty(rt, c)
-		if c.pruner.chosen != nil {
-			require.True(rt, c.pruner.chosen.IsEmpty())
+		if c.Pruner.Chosen != nil {
+			require.True(rt, c.Pruner.Chosen.IsEmpty())
 		}
-		require.False(rt, c.pruner.begun)
+		require.False(rt, c.Pruner.Begun)
 	})
 	require.Positive(t, refused)
 	require.Positive(t, undone)
@@ -359,27 +362,27 @@ func TestPrunerIsAStack(t *testing.T) {
 // have.
 func TestNextStopsAtRequiredDevices(t *testing.T) {
 	s := given(t, "devices 8 mla-# index=#; claim c; want x 2 if $device.index < 4; want y 1 if $device.index > 1; cel low = devices.exists(d, $at.index == 1)").search(t)
-	c, x := s.celConstraints[0], s.requests[0][0][0]
-	satisfied, err := x.decide()
+	c, x := s.CELConstraints[0], s.Requests[0][0][0]
+	satisfied, err := x.Decide()
 	require.NoError(t, err)
 	require.True(t, satisfied)
-	require.Equal(t, bitset.Set{1 << 1}, c.pruner.forced.At(0))
-	require.Equal(t, []int{0, 1, 8, 8}, []int{x.next(0), x.next(1), x.next(2), x.next(8)}, "1 is for x only")
+	require.Equal(t, bitset.Set{1 << 1}, c.Pruner.Forced.At(0))
+	require.Equal(t, []int{0, 1, 8, 8}, []int{x.Next(0), x.Next(1), x.Next(2), x.Next(8)}, "1 is for x only")
 
-	added, err := c.Add(&x.Request, s.inventory.Candidates[1])
+	added, err := c.Add(&x.Request, s.Inventory.Candidates[1])
 	require.NoError(t, err)
 	require.True(t, added)
-	require.True(t, c.pruner.forced.At(1).IsEmpty(), "it is there")
-	require.Equal(t, []int{2, 2, 3, 4}, []int{x.next(0), x.next(2), x.next(3), x.next(4)})
-	c.Remove(s.inventory.Candidates[1])
-	require.Equal(t, bitset.Set{1 << 1}, c.pruner.forced.At(0))
-	x.undecide(len(x.decides))
+	require.True(t, c.Pruner.Forced.At(1).IsEmpty(), "it is there")
+	require.Equal(t, []int{2, 2, 3, 4}, []int{x.Next(0), x.Next(2), x.Next(3), x.Next(4)})
+	c.Remove(s.Inventory.Candidates[1])
+	require.Equal(t, bitset.Set{1 << 1}, c.Pruner.Forced.At(0))
+	x.Undecide(len(x.Decides))
 
 	// What a later request can have may be passed over by this one.
 	s = given(t, "devices 8 mla-# index=#; claim c; want x 1; want y 1; cel low = devices.exists(d, $at.index == 1)").search(t)
-	x = s.requests[0][0][0]
-	_, err = x.decide()
+	x = s.Requests[0][0][0]
+	_, err = x.Decide()
 	require.NoError(t, err)
-	require.Equal(t, bitset.Set{1 << 1}, s.celConstraints[0].pruner.forced.At(0))
-	require.Equal(t, []int{2, 5}, []int{x.next(2), x.next(5)})
+	require.Equal(t, bitset.Set{1 << 1}, s.CELConstraints[0].Pruner.Forced.At(0))
+	require.Equal(t, []int{2, 5}, []int{x.Next(2), x.Next(5)})
 }

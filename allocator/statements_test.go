@@ -16,6 +16,7 @@ import (
 	"k8s.io/dynamic-resource-allocation/structured"
 	"k8s.io/utils/ptr"
 
+	"github.com/celset/celset/allocator/internal/budget"
 	"github.com/celset/celset/apis/celset/v1alpha1"
 	"github.com/celset/celset/cel"
 	"github.com/celset/celset/internal/testing/policy"
@@ -271,7 +272,7 @@ func (d *draft) addConstraint(keyword string, words []string, expression string,
 	}
 }
 
-// define has a name, and "default" or "failurePolicy=".
+// define has a name, and "default" or "FailurePolicy=".
 func (d *draft) define(words []string, expression string) {
 	of := definitionOf(words[0], expression)
 	d.definition = of.Opaque
@@ -298,7 +299,8 @@ func (d *draft) extend(change func(*v1alpha1.CELDeviceConstraint)) {
 }
 
 func (d *draft) addOption(words []string) {
-	preferenceCost, preferenceSteps := DefaultBudget().nodePreferences().Cost, DefaultBudget().nodePreferences().Steps
+	preferences := budget.PreferencesOnNode(DefaultBudget())
+	preferenceCost, preferenceSteps := preferences.Cost, preferences.Steps
 	var shapes []Shape
 	pairsIn(words, func(name, value string, _ bool) {
 		var option Option
@@ -329,7 +331,7 @@ func (d *draft) addOption(words []string) {
 			option = WithDefaultPreference(v1alpha1.PolicyKeepWhole)
 		case "shape":
 			of := strings.Split(value, "/")
-			shapes = append(shapes, Shape{of[0], of[1], int(number(d.t, of[2]))})
+			shapes = append(shapes, Shape{Class: of[0], Constraint: of[1], Count: int(number(d.t, of[2]))})
 			option = WithShapes(shapes)
 		default:
 			d.t.Fatalf("no such option: %s", name)

@@ -119,12 +119,12 @@ func answered(t *testing.T, lines []string) []string {
 	}
 	if !d.limited {
 		want, _ := s.answer(t, append(reasons, WithExhaustiveSearch())...)
-		require.Empty(t, cmp.Diff(want.withoutReason(), got.withoutReason(), cmp.AllowUnexported(answer{})), "the exhaustive search")
+		require.Empty(t, cmp.Diff(want.withoutReason(), got.withoutReason(), cmp.AllowUnexported(response{})), "the exhaustive search")
 	}
 	cached := append(reasons, WithCache(NewCache()))
 	for range 2 {
 		again, _ := s.answer(t, cached...)
-		require.Empty(t, cmp.Diff(got, again, cmp.AllowUnexported(answer{})), "with a cache")
+		require.Empty(t, cmp.Diff(got, again, cmp.AllowUnexported(response{})), "with a cache")
 	}
 	requireNothingLeft(t, s.searchIfValid(t))
 	result := d.shown(t, got, details, failure)
@@ -136,7 +136,7 @@ func answered(t *testing.T, lines []string) []string {
 	return result
 }
 
-func (d *draft) shown(t *testing.T, got answer, details Details, err error) []string {
+func (d *draft) shown(t *testing.T, got response, details Details, err error) []string {
 	t.Helper()
 	var text string
 	switch {
@@ -173,7 +173,7 @@ func (d *draft) shown(t *testing.T, got answer, details Details, err error) []st
 		default:
 			of := strings.Split(what, "/")
 			require.Len(t, of, 3, what)
-			count := d.count(t, Shape{of[0], of[1], int(number(t, of[2]))})
+			count := d.count(t, Shape{Class: of[0], Constraint: of[1], Count: int(number(t, of[2]))})
 			part = fmt.Sprintf("%s: %d sets, all of them: %t", what, count.Sets, count.IsMost)
 		}
 		written, err := yaml.Marshal(part)
@@ -218,12 +218,11 @@ func preferences(details Details) []string {
 // describePools lists the devices of the node by pool, and what is wrong with pools.
 func describePools(t *testing.T, s scenario) []string {
 	t.Helper()
-	a := s.allocator(t)
 	features := allOn
 	if s.features != nil {
 		features = *s.features
 	}
-	has, err := inventory.New(features, s.onNode(), a.allSlices, a.allSlices)
+	has, err := inventory.New(features, s.onNode(), s.apiSlices(), s.apiSlices())
 	require.NoError(t, err)
 	result := []string{}
 	for _, p := range has.Pools {

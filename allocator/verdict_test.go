@@ -37,9 +37,9 @@ func TestBudgetDoesNotDependOnVerdicts(t *testing.T) {
 	require.Zero(t, all.CacheHits)
 
 	search := s.search(t)
-	_, err = search.run()
+	_, err = search.Run()
 	require.NoError(t, err)
-	total := search.work.cost.Spent()
+	total := search.Work.Cost.Spent()
 	failed := 0
 	for limit := range total + 3 {
 		cold, atFirst, coldErr := s.allocateWith(t, NewCache(), WithCostBudget(limit))

@@ -47,7 +47,7 @@ var budgets = []budget{
 	{name: "cel/device", folders: []string{"cel/device"}, without: []string{"cel/device/bound", "cel/device/library"}, counts: product, lines: 3325, goal: 2600},
 	{name: "cel/device/bound and library", folders: []string{"cel/device/bound", "cel/device/library"}, counts: product, lines: 10640, goal: 8500},
 	{name: "cel/cluster", folders: []string{"cel/cluster"}, counts: product, lines: 2140, goal: 1900},
-	{name: "allocator", folders: []string{"allocator"}, without: append(explaining, "allocator/conformance"), counts: product, lines: 14455, goal: 11000},
+	{name: "allocator", folders: []string{"allocator"}, without: append(explaining, "allocator/conformance"), counts: product, lines: 15285, goal: 11000},
 	{name: "allocator/explain and others", folders: explaining, counts: product, lines: 3965, goal: 3000},
 	{name: "plugin", folders: []string{"plugin"}, counts: product, lines: 11750, goal: 8500},
 	{name: "admission", folders: []string{"admission"}, counts: product, lines: 3180, goal: 2500},

@@ -33,6 +33,15 @@ type State struct {
 	givenBack sets.Set[structured.DeviceID]
 }
 
+// Nothing returns what is allocated where no claim has devices. Its sets are not nil.
+func Nothing() structured.AllocatedState {
+	return structured.AllocatedState{
+		AllocatedDevices:         sets.New[structured.DeviceID](),
+		AllocatedSharedDeviceIDs: sets.New[structured.SharedDeviceID](),
+		AggregatedCapacity:       structured.NewConsumedCapacityCollection(),
+	}
+}
+
 // NewState indexes what was allocated.
 func NewState(state structured.AllocatedState) *State {
 	s := &State{AllocatedState: state}

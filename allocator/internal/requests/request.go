@@ -7,6 +7,7 @@ package requests
 
 import (
 	"fmt"
+	"iter"
 	"math"
 	"slices"
 
@@ -50,6 +51,42 @@ func New(claim *resourceapi.ResourceClaim, order, alternative int) Request {
 	r := subrequest(api.Name, &api.FirstAvailable[alternative])
 	r.Claim, r.Order = claim, order
 	return r
+}
+
+// Each yields the requests of a claim. For a request with alternatives it yields the alternatives.
+func Each(claim *resourceapi.ResourceClaim) iter.Seq[Request] {
+	return func(yield func(Request) bool) {
+		for order := range claim.Spec.Devices.Requests {
+			for i := range Alternatives(&claim.Spec.Devices.Requests[order]) {
+				r := New(claim, order, i)
+				if r.Spec != nil && !yield(r) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// AsksForMore reports whether a claim asks for more devices than the limit, whatever the node. Requests for all devices count as
+// none.
+func AsksForMore(claim *resourceapi.ResourceClaim, limit int) bool {
+	devices := 0
+	for order := range claim.Spec.Devices.Requests {
+		least := math.MaxInt
+		for i := range Alternatives(&claim.Spec.Devices.Requests[order]) {
+			r := New(claim, order, i)
+			if r.Spec == nil || r.WantsAll() {
+				least = 0
+				break
+			}
+			least = min(least, int(min(max(0, r.Spec.Count), math.MaxInt)))
+		}
+		if least > limit-devices {
+			return true
+		}
+		devices += least
+	}
+	return false
 }
 
 // subrequest has all of a request but admin access.

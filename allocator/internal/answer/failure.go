@@ -1,0 +1,108 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package answer
+
+import (
+	"fmt"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/dynamic-resource-allocation/structured"
+
+	"github.com/celset/celset/allocator/internal/inventory"
+	"github.com/celset/celset/cel"
+)
+
+// An expression that fails is wrong for some devices, and by KEP-5254 that ends the attempt on all
+// nodes. A definition may say that it is wrong for the node instead ([v1alpha1.FailurePolicyNodeDoesNotFit]).
+// Then the first failure that the search meets on a node is its answer there, as "does not fit" is.
+// That set is not skipped: another one might hide by chance what is wrong.
+
+// Error says that claims do not fit a node because a CEL constraint failed on devices of
+// the node, and says that its failures are about the node. It wraps [structured.ErrFailedAllocationOnNode].
+type Error struct {
+	// Claim is the claim with the constraint.
+	Claim types.NamespacedName
+	// Constraint is the name of the constraint in messages.
+	Constraint string
+	// Node is the name of the node, Devices are those on which the expression failed.
+	Node    string
+	Devices []structured.DeviceID
+	// Reason is why: [cel.ReasonRuntime], [cel.ReasonType], [cel.ReasonCostLimit] or
+	// [cel.ReasonMemory].
+	Reason cel.Reason
+	// Message is CEL's, with the place in the expression, in one line.
+	Message string
+
+	// claim and positions are the indices of Claim and Devices.
+	claim     int
+	positions []int
+}
+
+// Error says what is the same for all nodes with such devices.
+func (e *Error) Error() string {
+	return fmt.Sprintf("constraint %s: the expression fails on devices of the node: %s", e.Constraint, e.Message)
+}
+
+// Detail names node and devices, too.
+func (e *Error) Detail() string {
+	ids := make([]string, len(e.Devices))
+	for i, id := range e.Devices {
+		ids[i] = id.String()
+	}
+	return fmt.Sprintf("claim %s, constraint %s, node %s, devices [%s]: the expression fails: %s",
+		e.Claim, e.Constraint, e.Node, strings.Join(ids, ", "), e.Message)
+}
+
+// Unwrap returns [structured.ErrFailedAllocationOnNode].
+func (e *Error) Unwrap() error { return structured.ErrFailedAllocationOnNode }
+
+// isAboutDevices reports whether an evaluation would fail again on the same devices, whatever was
+// evaluated before. Time and budgets are no matter of devices. What one evaluation may cost and make
+// is: it depends on how long their attributes are.
+func isAboutDevices(reason cel.Reason) bool {
+	switch reason {
+	case cel.ReasonRuntime, cel.ReasonType, cel.ReasonCostLimit, cel.ReasonMemory:
+		return true
+	default:
+		return false
+	}
+}
+
+// OnNode returns the same failure on a node whose candidates look the same.
+func OnNode(e *Error, node *v1.Node, claims []*resourceapi.ResourceClaim, candidates []*inventory.Candidate) *Error {
+	result := *e
+	claim := claims[e.claim]
+	result.Claim, result.Node = types.NamespacedName{Namespace: claim.Namespace, Name: claim.Name}, node.Name
+	result.Devices = make([]structured.DeviceID, len(e.positions))
+	for i, position := range e.positions {
+		result.Devices[i] = candidates[position].ID
+	}
+	return &result
+}
+
+// WithoutNode returns the part of a failure that is the same for all nodes whose devices look the same.
+func WithoutNode(e *Error) *Error {
+	return &Error{Constraint: e.Constraint, Reason: e.Reason, Message: e.Message, claim: e.claim, positions: e.positions}
+}
+
+// DoesNotFit makes an error that concerns the node and not the claims.
+func DoesNotFit(reason string) error {
+	return fmt.Errorf("%s%w", reason, structured.ErrFailedAllocationOnNode)
+}
+
+// NewError returns the failure of a constraint of the claim with this index on the devices at these positions. It
+// returns nil for a failure that ends the attempt.
+func NewError(constraint string, failure *cel.Error, claim int, positions []int) *Error {
+	if !isAboutDevices(failure.Reason) {
+		return nil
+	}
+	message := failure.Message
+	if failure.Line > 0 {
+		message = fmt.Sprintf("line %d, column %d: %s", failure.Line, failure.Column, message)
+	}
+	return &Error{Constraint: constraint, Reason: failure.Reason, Message: message, claim: claim, positions: positions}
+}

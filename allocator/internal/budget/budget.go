@@ -1,0 +1,328 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package budget limits the work of searches. A search may have too many sets to look at, and reading the expression does not
+// always help. Two limits end such a search: the cost of all evaluations, which [cel.Budget] counts, and the steps, for a
+// search that evaluates little. With limits of work the same input has the same result on a slow machine and on a fast one.
+// The deadline of the context is the last resort.
+//
+// A search counts its [Work]. All searches of one attempt to place a pod share an [Attempt]. An [Error] has the number of sets
+// that were not decided.
+//
+// Searches without CEL constraints have no budget, because they have to behave as upstream's searches, which only have the
+// context.
+package budget
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/big"
+	"slices"
+	"sync/atomic"
+
+	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	configv1alpha1 "github.com/celset/celset/apis/config/v1alpha1"
+	"github.com/celset/celset/cel"
+)
+
+// Budget limits the work of one attempt to place a pod, for the searches on all nodes together. A search on one node,
+// and searches for better sets, get fixed parts of it:
+//
+//	                             cost    steps
+//	all nodes                       1        1
+//	one node                      1/2      1/2
+//	better sets, all nodes        1/5     1/10
+//	better sets, one node        1/10    1/100
+//
+// The two halves are for two nodes that are searched at the same time. A pod that looks for a better set has a set
+// already, and other pods wait: this part is enough for an expression that is evaluated on every set of four of 16
+// devices.
+type Budget struct {
+	// Cost is the cost of evaluations, in CEL cost units.
+	Cost uint64
+	// Steps is the number of steps, as in the statistics of an allocator.
+	Steps int64
+}
+
+// Default returns the default of the plugin's arguments.
+func Default() Budget {
+	return Budget{Cost: uint64(configv1alpha1.DefaultBudgetCost), Steps: configv1alpha1.DefaultBudgetSteps}
+}
+
+// OnNode returns the part of the budget that searches on one node may use.
+func OnNode(b Budget) Budget {
+	return Budget{Cost: max(1, b.Cost/2), Steps: max(1, b.Steps/2)}
+}
+
+// preferencesOf returns the part for better sets on all nodes.
+func preferencesOf(b Budget) Budget { return Budget{Cost: b.Cost / 5, Steps: b.Steps / 10} }
+
+// PreferencesOnNode returns the part for better sets on one node.
+func PreferencesOnNode(b Budget) Budget { return Budget{Cost: b.Cost / 10, Steps: b.Steps / 100} }
+
+// Unit is the unit of a limit.
+type Unit string
+
+const (
+	// Cost is the cost of evaluations, in CEL cost units.
+	Cost Unit = "CEL cost units"
+	// Steps is the number of steps of the search.
+	Steps Unit = "steps"
+)
+
+// Error says that an Allocate call used up a budget before it had an answer.
+// It is about the claim, not about the node: on other nodes the search would be as
+// long, or was. Nothing was allocated.
+type Error struct {
+	// Claim is the claim with the constraint.
+	Claim types.NamespacedName
+	// Constraint is the name of the CEL constraint that the search was busy with.
+	Constraint string
+	// Node is the name of the node.
+	Node string
+	// Unit and Limit are the budget.
+	Unit  Unit
+	Limit uint64
+	// Attempt: the budget is that of all nodes together.
+	Attempt bool
+	// SetsLeft is how many of the Sets that the constraint could get on the node were
+	// not decided, with the prioritized lists and everything that the constraint does
+	// not cover as the search last tried them. Requests count as if each were alone: if
+	// two want the same devices, sets that have a device twice are counted as well.
+	SetsLeft, Sets *big.Int
+
+	err error
+}
+
+// NewError returns the error of a claim for which a budget was used up on a node. cause is the error of the evaluation
+// that exceeded it, nil if the steps did.
+func NewError(of Limit, claim *resourceapi.ResourceClaim, node string, cause error) *Error {
+	return &Error{
+		Claim: types.NamespacedName{Namespace: claim.Namespace, Name: claim.Name}, Node: node,
+		Unit: of.Unit, Limit: of.Value, Attempt: of.attempt, SetsLeft: new(big.Int), Sets: new(big.Int), err: cause,
+	}
+}
+
+// Error says what to do, too.
+func (e *Error) Error() string {
+	what, raise, cheaper := "the evaluations together exceed the cost budget", "cost", " write a cheaper expression,"
+	switch {
+	case e.Attempt && e.Unit == Steps:
+		what, raise = "the searches on all nodes together exceed the step budget", "steps"
+	case e.Attempt:
+		what = "the evaluations on all nodes together exceed the cost budget"
+	case e.Unit == Steps:
+		what, raise = "the search exceeds the step budget", "steps"
+	}
+	if e.Unit == Steps {
+		cheaper = " split the expression into simple conditions joined by &&,"
+	}
+	return fmt.Sprintf("claim %s, constraint %s, node %s: %s of %d %s, with %d of %d sets of devices left undecided: "+
+		"narrow the candidates with selectors or matchAttribute,%s or raise budget.%s in the scheduler plugin's DynamicResourcesCELArgs",
+		e.Claim, e.Constraint, e.Node, what, e.Limit, e.Unit, e.SetsLeft, e.Sets, cheaper, raise)
+}
+
+// Unwrap returns the [*cel.Error] of the evaluation that exceeded the budget, nil if
+// the steps did.
+func (e *Error) Unwrap() error { return e.err }
+
+// IsExceeded reports whether an evaluation used up what all of them may cost.
+func IsExceeded(err error) bool {
+	failure, ok := errors.AsType[*cel.Error](err)
+	return ok && failure.Reason == cel.ReasonBudget
+}
+
+// The limits of an Allocate call are for one node. In one attempt to place a pod, a scheduler asks for thousands of
+// nodes. An attempt that stays just below the limits on each of them lasts for minutes. So all Allocate calls of one
+// attempt share a budget as well.
+
+// A search reports what it used up in batches, so that searches which run at the same time
+// don't contend for the counters: after so many steps, and after evaluations that cost so
+// much. The budget is exceeded by at most this for each of them, and one evaluation.
+const (
+	attemptStepBatch = 256
+	attemptCostBatch = 20_000
+)
+
+// Attempt is the budget of all Allocate calls of one attempt to place a pod together, on whatever nodes and at the same
+// time. It is safe for concurrent use.
+//
+// That the attempt failed depends on the nodes that were visited, and on what was known of
+// them, but not on which of the searches went first: it is the sum that counts.
+type Attempt struct {
+	costLimit uint64
+	stepLimit int64
+	cost      atomic.Uint64
+	steps     atomic.Int64
+	end       atomic.Pointer[error]
+	// preferences is a budget of its own, for choosing among the sets that would do.
+	preferences *Attempt
+}
+
+// NewAttempt returns an unused budget for an attempt.
+func NewAttempt(budget Budget) *Attempt {
+	return NewSeparate(budget, preferencesOf(budget))
+}
+
+// NewSeparate returns an unused budget. Searches for better sets use preferences, all other searches use budget.
+// Reports and groups of pods choose both, because they are no attempt for one pod.
+func NewSeparate(budget, preferences Budget) *Attempt {
+	return &Attempt{
+		costLimit: budget.Cost, stepLimit: budget.Steps,
+		preferences: &Attempt{costLimit: preferences.Cost, stepLimit: preferences.Steps},
+	}
+}
+
+// PreferencesOf returns the part of the budget for better sets, nil if there is no budget.
+func PreferencesOf(b *Attempt) *Attempt {
+	if b == nil {
+		return nil
+	}
+	return b.preferences
+}
+
+// Cost returns what was charged so far, in CEL cost units.
+func (b *Attempt) Cost() uint64 { return b.cost.Load() }
+
+// Steps returns how many steps were charged so far.
+func (b *Attempt) Steps() int64 { return b.steps.Load() }
+
+// End ends all searches of the attempt, those that are running too, with or without CEL
+// constraints. Their errors wrap err. Only the first call has an effect.
+func (b *Attempt) End(err error) {
+	b.end.CompareAndSwap(nil, &err)
+	b.preferences.end.CompareAndSwap(nil, &err)
+}
+
+// ended is why the attempt was ended, nil if it was not.
+func (b *Attempt) ended() error {
+	if b == nil {
+		return nil
+	}
+	if err := b.end.Load(); err != nil {
+		return fmt.Errorf("filter operation aborted: %w", *err)
+	}
+	return nil
+}
+
+// Work counts the steps and the cost of one search, and compares them with its limits and those of the attempt.
+type Work struct {
+	Ctx context.Context
+	// Steps is the number of times that the search looked for a device, Cost has the cost of evaluations.
+	Steps int64
+	Cost  *cel.Budget
+	// StepLimit is of this search. Attempt is shared with the others of an attempt, and may be nil.
+	StepLimit int64
+	Attempt   *Attempt
+	// charged is the part that was reported to the attempt.
+	charged struct {
+		steps int64
+		cost  uint64
+	}
+}
+
+// Limit is a budget that is used up.
+type Limit struct {
+	Unit    Unit
+	Value   uint64
+	attempt bool
+}
+
+// Cancelled returns an error if the context or the attempt ended. It is asked before everything that may
+// take long: a step may evaluate expressions on many devices.
+func (w *Work) Cancelled() error {
+	if w.Ctx.Err() == nil {
+		return w.Attempt.ended()
+	}
+	return fmt.Errorf("filter operation aborted: %w", cel.ContextError(w.Ctx))
+}
+
+// Exceeded returns the budget that is used up, nil if there is none. Work is reported to the attempt
+// if there is enough of it, and before the first step, so that nothing is begun when its budget
+// is used up.
+func (w *Work) Exceeded() *Limit {
+	switch {
+	case w.Steps > w.StepLimit:
+		return &Limit{Unit: Steps, Value: uint64(max(0, w.StepLimit))}
+	case w.Attempt == nil,
+		w.Steps > 1 && w.Steps-w.charged.steps < attemptStepBatch && w.Cost.Spent()-w.charged.cost < attemptCostBatch:
+		return nil
+	}
+	w.Charge()
+	switch {
+	case w.Attempt.cost.Load() > w.Attempt.costLimit:
+		return &Limit{Cost, w.Attempt.costLimit, true}
+	case w.Attempt.steps.Load() > w.Attempt.stepLimit:
+		return &Limit{Steps, uint64(max(0, w.Attempt.stepLimit)), true}
+	default:
+		return nil
+	}
+}
+
+// Charge reports to the attempt what was not reported yet.
+func (w *Work) Charge() {
+	if w.Attempt == nil {
+		return
+	}
+	steps, cost := w.Steps, w.Cost.Spent()
+	w.Attempt.steps.Add(steps - w.charged.steps)
+	w.Attempt.cost.Add(cost - w.charged.cost)
+	w.charged.steps, w.charged.cost = steps, cost
+}
+
+// The search tries the sets of a constraint in lexicographic order: the devices of
+// the first request change slowest, and within a request the first device does. So
+// where it stands tells how many sets are behind it, although none of them was
+// counted and most were left out without being looked at.
+//
+// For a request for k of n free devices, of which those with the indices c0 < c1 <
+// ... are taken so far, the sets behind it are those that have a smaller device in
+// one place and the same devices in the places before. For c0 these are the sets of
+// k out of all n devices, without the sets of k out of the n - c0 devices from c0 on;
+// for c1 those of k-1 out of the n - c0 - 1 devices after c0, without those of k-1
+// out of the n - c1 from c1 on; and so forth.
+//
+// Example: 2 of 4, and the search stands at {1, 2}. Behind it are C(4,2) - C(3,2) = 3
+// sets with 0 as the first device and C(2,1) - C(2,1) = 0 with 1 as the first, out
+// of 6. {1, 2}, {1, 3} and {2, 3} are left.
+
+// Combination is the part of one request in a set of a constraint.
+type Combination struct {
+	// Free is the number of devices that the request can choose from, Count the number that it
+	// wants.
+	Free, Count int
+	// Chosen are the devices that the search took so far, as indices of free devices, ascending,
+	// at most Count.
+	Chosen []int
+}
+
+// sets is the number of ways to meet the request.
+func (c Combination) sets() *big.Int { return binomial(c.Free, c.Count) }
+
+// behind is the number of those that come before all that begin with the chosen
+// devices.
+func (c Combination) behind() *big.Int {
+	sum, from := new(big.Int), 0
+	for i, index := range c.Chosen {
+		sum.Add(sum, binomial(c.Free-from, c.Count-i))
+		sum.Sub(sum, binomial(c.Free-index, c.Count-i))
+		from = index + 1
+	}
+	return sum
+}
+
+func binomial(n, k int) *big.Int { return new(big.Int).Binomial(int64(n), int64(k)) }
+
+// Undecided returns the number of sets from where the search stands on, the set that it
+// stands at included, and the number of all sets.
+func Undecided(combinations []Combination) (left, all *big.Int) {
+	behind, all := new(big.Int), big.NewInt(1)
+	for _, c := range slices.Backward(combinations) {
+		behind.Add(behind, new(big.Int).Mul(c.behind(), all))
+		all.Mul(all, c.sets())
+	}
+	return new(big.Int).Sub(all, behind), all
+}

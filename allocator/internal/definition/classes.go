@@ -1,0 +1,133 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package definition
+
+import (
+	"slices"
+	"sync"
+
+	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/dynamic-resource-allocation/structured"
+
+	"github.com/celset/celset/allocator/internal/fingerprint"
+	"github.com/celset/celset/apis/celset/v1alpha1"
+)
+
+// ClaimContent returns the same for claims whose answers depend on the same in the claim and its classes. It is false
+// if that can't be told.
+func ClaimContent(classes v1alpha1.ClassGetter, claim *resourceapi.ResourceClaim) (fingerprint.Sum, bool) {
+	for i := range claim.Spec.Devices.Config {
+		if isUnwritten(&claim.Spec.Devices.Config[i].DeviceConfiguration) {
+			return fingerprint.Sum{}, false
+		}
+	}
+	memory := fingerprint.Memory.Get().(*[]byte)
+	defer fingerprint.Memory.Put(memory)
+	all, ok := fingerprint.AppendMessage(fingerprint.AppendPart((*memory)[:0], v1alpha1.ContainersOf(claim)), &claim.Spec)
+	for _, r := range claim.Spec.Devices.Requests {
+		if r.Exactly != nil && ok {
+			all, ok = appendClass(all, classes, r.Exactly.DeviceClassName)
+		}
+		for _, sub := range r.FirstAvailable {
+			if ok {
+				all, ok = appendClass(all, classes, sub.DeviceClassName)
+			}
+		}
+	}
+	*memory = all
+	return fingerprint.Of(all), ok
+}
+
+func appendClass(to []byte, classes v1alpha1.ClassGetter, name string) ([]byte, bool) {
+	class, err := classes.Get(name)
+	if err != nil || slices.ContainsFunc(class.Spec.Config, isOfClassAndUnwritten) {
+		return to, false
+	}
+	return fingerprint.AppendMessage(to, &class.Spec)
+}
+
+// isUnwritten reports whether parameters are a Go object, of which the protocol buffer of a
+// claim or class has nothing. No API server sends those.
+func isUnwritten(configuration *resourceapi.DeviceConfiguration) bool {
+	return configuration.Opaque != nil && configuration.Opaque.Parameters.Object != nil
+}
+
+func isOfClassAndUnwritten(configuration resourceapi.DeviceClassConfiguration) bool {
+	return isUnwritten(&configuration.DeviceConfiguration)
+}
+
+// Classes has each class as it was when it was first asked for. Behind a lister classes
+// change at any time, but one attempt must see one of them: what an answer is kept under is
+// found out from the class before, and for all nodes at once. So must a claim that is prepared.
+type Classes struct {
+	structured.DeviceClassLister
+	// keepsErrors: that there is no class is remembered, too.
+	keepsErrors bool
+	mutex       sync.RWMutex
+	byName      map[string]*seenClass
+}
+
+type seenClass struct {
+	*resourceapi.DeviceClass
+	err                         error
+	hasDefaults, hasPreferences bool
+}
+
+// Get returns the class.
+func (s *Classes) Get(name string) (*resourceapi.DeviceClass, error) {
+	seen := s.see(name)
+	return seen.DeviceClass, seen.err
+}
+
+// HasDefaults reports whether the class has CEL constraints by default. It is asked often.
+func (s *Classes) HasDefaults(name string) bool { return s.see(name).hasDefaults }
+
+// HasPreferences reports whether the class defines preferences.
+func (s *Classes) HasPreferences(name string) bool { return s.see(name).hasPreferences }
+
+func (s *Classes) see(name string) *seenClass {
+	s.mutex.RLock()
+	seen := s.byName[name]
+	s.mutex.RUnlock()
+	if seen != nil {
+		return seen
+	}
+	class, err := s.DeviceClassLister.Get(name)
+	if err != nil {
+		seen = &seenClass{err: err}
+		if !s.keepsErrors {
+			return seen
+		}
+	} else {
+		seen = &seenClass{class, nil, v1alpha1.HasDefaults(class), v1alpha1.HasPreferences(class)}
+	}
+	return s.keep(name, seen)
+}
+
+// keep returns the class that was seen first.
+func (s *Classes) keep(name string, seen *seenClass) *seenClass {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	if first := s.byName[name]; first != nil {
+		return first
+	}
+	if s.byName == nil {
+		s.byName = make(map[string]*seenClass)
+	}
+	s.byName[name] = seen
+	return seen
+}
+
+// Seed has the classes be those with which claims were prepared.
+func (s *Classes) Seed(prepared Prepared) {
+	for _, c := range prepared {
+		c.classes.mutex.RLock()
+		for name, seen := range c.classes.byName {
+			if seen.err == nil {
+				s.keep(name, seen)
+			}
+		}
+		c.classes.mutex.RUnlock()
+	}
+}

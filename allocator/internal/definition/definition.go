@@ -1,0 +1,177 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package definition compiles the constraints and preferences of claims and of their classes. A [Definition] is one of them;
+// the [Meaning] of a claim has all of them. It depends on the claim and its classes only, not on devices.
+//
+// A scheduler has claims prepared before a scheduling cycle needs them: a [Preparer] decodes, judges and compiles in the
+// background, and an allocator looks the [PreparedClaim] up. What expressions mean for sets of a size is analyzed once and
+// shared by the whole process.
+package definition
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/klog/v2"
+
+	"github.com/celset/celset/allocator/internal/requests"
+	"github.com/celset/celset/allocator/internal/view"
+	"github.com/celset/celset/apis/celset/v1alpha1"
+	"github.com/celset/celset/cel"
+	"github.com/celset/celset/cel/device"
+)
+
+// Definition is a CEL constraint or a preference of a claim, decoded and compiled. It is not modified.
+type Definition struct {
+	// Name is the name in messages.
+	Name string
+	// Index is that of the constraint of the claim that refers to it, [v1alpha1.NoReference] if there is none.
+	Index int
+	// API has the requests that it is about.
+	API *resourceapi.DeviceConstraint
+	// Expression is nil for a policy, and if there is a mistake in it.
+	Expression *device.Expression
+	// FailurePolicy is no part of the key: it is about what is made of a failure, which is not kept
+	// under the key.
+	FailurePolicy v1alpha1.FailurePolicy
+	// Policy is nil for an expression.
+	Policy *v1alpha1.Policy
+	Key    Key
+	// Reads has the attributes that the expression reads.
+	Reads view.ReadSet
+	// Mistake is the error of an expression that does not compile, else nil.
+	Mistake error
+}
+
+// Meaning has the constraints and preferences in the configuration of a claim and of its classes. It depends on nothing else,
+// and is not modified.
+type Meaning struct {
+	Constraints, Preferences []*Definition
+	// Defined are the preferences.
+	Defined []v1alpha1.Preference
+	// ConstraintsErr and PreferencesErr are why there are none.
+	ConstraintsErr, PreferencesErr error
+}
+
+// compiler compiles definitions for the tenant of the context.
+type compiler struct {
+	ctx         context.Context
+	environment *device.Environment
+	claim       *resourceapi.ResourceClaim
+}
+
+// MeaningOf compiles for the tenant of the context, whose end is the only error. Preferences are left
+// out where there are none to be seen.
+func MeaningOf(ctx context.Context, environment *device.Environment, claim *resourceapi.ResourceClaim, classes v1alpha1.ClassGetter, preferences bool) (*Meaning, error) {
+	m, compile := &Meaning{}, compiler{ctx, environment, claim}
+	var constraints []v1alpha1.Constraint
+	constraints, m.ConstraintsErr = v1alpha1.Resolve(claim, classes)
+	for i := range constraints {
+		c := &constraints[i]
+		d := &Definition{Name: c.Label(), Index: c.Index, API: &resourceapi.DeviceConstraint{Requests: c.Requests}, FailurePolicy: c.FailurePolicy}
+		if err := compile.add(d, environment.Compile, "constraint", c.Name, c.Source, c.Expression, c.Variables); err != nil {
+			return nil, err
+		}
+		m.Constraints = append(m.Constraints, d)
+	}
+	if !preferences {
+		return m, nil
+	}
+	m.Defined, m.PreferencesErr = v1alpha1.ResolvePreferences(claim, classes)
+	for i := range m.Defined {
+		p := &m.Defined[i]
+		d := &Definition{Name: p.Label(), Index: v1alpha1.NoReference, API: &resourceapi.DeviceConstraint{Requests: p.Requests}, Policy: v1alpha1.PolicyNamed(p.Policy), FailurePolicy: v1alpha1.FailurePolicyFail}
+		d.Key.IsGoal = true
+		if p.Policy == "" {
+			if err := compile.add(d, environment.CompileInt, "preference", p.Name, p.Source, p.Expression, p.Variables); err != nil {
+				return nil, err
+			}
+		}
+		m.Preferences = append(m.Preferences, d)
+	}
+	return m, nil
+}
+
+// add adds the expression, or the mistake in it. The error is about no expression.
+func (c *compiler) add(d *Definition, compile func(context.Context, string, ...v1alpha1.Variable) (*device.Expression, error),
+	kind, name string, source v1alpha1.Source, text string, variables []v1alpha1.Variable,
+) error {
+	expression, err := compile(c.ctx, text, variables...)
+	d.Key = newExpressionKey(c.environment, text, variables, d.Key.IsGoal)
+	if err == nil {
+		d.Expression, d.Reads = expression, view.NewReadSet(expression.ReadSet())
+		return nil
+	}
+	if _, ok := errors.AsType[*cel.Error](err); !ok {
+		return err
+	}
+	d.Mistake = fmt.Errorf("claim %s, %s %s (%s): %w", klog.KObj(c.claim), kind, name, source, err)
+	return nil
+}
+
+// analyze reads what constraints and preferences say of sets as the claim asks for, for the tenant of the context,
+// whose end is the only error. What is left out is read when a search needs it.
+func (m *Meaning) analyze(ctx context.Context, claim *resourceapi.ResourceClaim) error {
+	for _, d := range slices.Concat(m.Constraints, m.Preferences) {
+		if d.Expression == nil {
+			continue
+		}
+		for _, shape := range setShapes(claim, d.API.Requests) {
+			end, err := cel.TakeTurn(ctx)
+			if err != nil {
+				return err
+			}
+			AnalysisOf(d, shape)
+			end()
+		}
+	}
+	return nil
+}
+
+// maxShapes is of how many shapes the sets of a claim are taken to be: those of others are rare.
+const maxShapes = 8
+
+// setShapes are those of the sets that the named requests of a claim may get, all requests if there are no names. How
+// many devices a request for all of them gets depends on the node: there are no shapes then.
+func setShapes(claim *resourceapi.ResourceClaim, names []string) []SetShape {
+	// covered is how many requests a set is for, as far as that matters.
+	type sum struct{ devices, covered int }
+	sums := map[sum]bool{{}: true}
+	for order := range claim.Spec.Devices.Requests {
+		next := map[sum]bool{}
+		for i := range requests.Alternatives(&claim.Spec.Devices.Requests[order]) {
+			r := requests.New(claim, order, i)
+			if r.Spec == nil {
+				return nil
+			}
+			named := len(names) == 0 || r.IsNamed(names)
+			if named && r.WantsAll() {
+				return nil
+			}
+			for s := range sums {
+				if named {
+					s.devices, s.covered = s.devices+int(min(r.Spec.Count, MaxSetSize+1)), min(2, s.covered+1)
+				}
+				if s.devices <= MaxSetSize && len(next) < maxShapes {
+					next[s] = true
+				}
+			}
+		}
+		sums = next
+	}
+	shapes := map[SetShape]bool{}
+	for s := range sums {
+		if s.devices > 0 {
+			shapes[SetShape{s.devices, s.covered == 1}] = true
+		}
+	}
+	return slices.Collect(maps.Keys(shapes))
+}
+
+// MaxSetSize is how large a set may be at most.
+const MaxSetSize = 256

@@ -1,0 +1,112 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package objective
+
+import (
+	"errors"
+	"slices"
+
+	resourceapi "k8s.io/api/resource/v1"
+
+	"github.com/celset/celset/allocator/internal/answer"
+	"github.com/celset/celset/allocator/internal/inventory"
+	"github.com/celset/celset/allocator/internal/plan"
+)
+
+// Five thousand nodes of one hardware type, all of them free, have one answer to a
+// claim: in positions of devices it is the same for all of them. So the answer to claims
+// with CEL constraints is kept under all that it depends on. That is told only for
+// devices which have nothing but attributes and capacities (isPlain): taints, counters,
+// shares, binding conditions or node selection make each node its own case.
+
+// answer looks the answer up, or searches.
+func (s *Optimization) answer(kept *plan.AnswerEntry) (found bool, reason string, err error) {
+	if kept == nil {
+		found, err := s.run()
+		return found, s.reasonUnless(found || err != nil), err
+	}
+	known, hit, err := plan.Find(s.Ctx, kept, func() (answer.Answer, error) {
+		found, err := s.run()
+		if failure, ok := errors.AsType[*answer.Error](err); ok {
+			return answer.Answer{Failure: answer.WithoutNode(failure)}, nil
+		}
+		if err != nil {
+			return answer.Answer{}, err
+		}
+		// An answer with an error is not kept.
+		return s.describe(found), s.preferred.unrepeatable
+	})
+	switch {
+	case err != nil && errors.Is(err, s.preferred.unrepeatable):
+		err = nil
+	case known.Failure != nil:
+		err = s.FailureHere(known.Failure)
+	case hit:
+		s.preferred.outcome, s.preferred.values = known.Outcome, known.Values
+		if known.Found {
+			s.Replay(known.Decisions, known.Choices)
+		}
+	}
+	if hit {
+		s.hits++
+	}
+	return known.Found, known.Reason, err
+}
+
+func (s *Optimization) reasonUnless(known bool) string {
+	if known || !s.Planner.Reasons {
+		return ""
+	}
+	return s.Reason()
+}
+
+// describe says how the search ended, in positions.
+func (s *Optimization) describe(found bool) answer.Answer {
+	result := answer.Answer{Found: found, Reason: s.reasonUnless(found), Outcome: s.preferred.outcome, Values: s.preferred.values}
+	if !found {
+		result.Refusal = s.Planner.Refusal(result.Reason)
+		return result
+	}
+	result.Decisions, result.Choices = s.Positions(s.found())
+	return result
+}
+
+// Details returns what is said of the call besides its results.
+func (s *Optimization) Details() answer.Details {
+	return answer.Details{Stats: s.stats(), Outcome: s.preferred.outcome, Preferences: s.preferred.values}
+}
+
+// stats counts the work of the search, and of those for better solutions that followed.
+func (s *Optimization) stats() answer.Stats {
+	stats := s.Stats()
+	stats.CacheHits, stats.AnswersKnown = stats.CacheHits+s.hits, s.hits
+	switch s.preferred.outcome {
+	case answer.Best:
+		stats.PreferencesBest = 1
+	case answer.BestFound:
+		stats.PreferencesBestFound = 1
+	}
+	return answer.Sum(stats, s.preferred.spent)
+}
+
+// Allocate answers, and says so in results or as an error. kept is where the answer is kept, nil if it is not.
+func (s *Optimization) Allocate(kept *plan.AnswerEntry) ([]resourceapi.AllocationResult, error) {
+	found, reason, err := s.answer(kept)
+	if s.IsConstrained() {
+		s.Work.Charge()
+	}
+	failure, isAboutNode := errors.AsType[*answer.Error](err)
+	switch {
+	case isAboutNode:
+		return nil, s.Planner.Failure(failure)
+	case err != nil:
+		return nil, err
+	case found:
+		return s.Results(s.found())
+	case slices.ContainsFunc(s.Inventory.Pools, func(p *inventory.Pool) bool { return p.Invalid != "" }):
+		return nil, answer.DoesNotFit("invalid resource pools were encountered")
+	default:
+		return nil, s.Planner.Refusal(reason)
+	}
+}

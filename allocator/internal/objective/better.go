@@ -1,0 +1,161 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package objective
+
+import (
+	"context"
+	"errors"
+	"math"
+	"slices"
+
+	resourceapi "k8s.io/api/resource/v1"
+
+	"github.com/celset/celset/allocator/internal/inventory"
+	"github.com/celset/celset/allocator/internal/plan"
+	"github.com/celset/celset/allocator/internal/search"
+)
+
+// function is the objective function of a preference.
+type function interface {
+	search.Objective
+	// isAbout reports whether the preference is about a device that was chosen.
+	isAbout(c *search.Choice) bool
+	// valueOf returns the value of a complete set, while there are no members.
+	valueOf(members []*inventory.Candidate) (int64, error)
+	// isBest reports whether no set has a greater value.
+	isBest(value int64) bool
+	// most returns a value that no set exceeds, [math.MaxInt64] if the bounds know none.
+	most() int64
+	// raise tells the bounds that the floor is another.
+	raise()
+}
+
+// better is a search for solutions that one preference values more than the incumbent.
+type better struct {
+	*search.Search
+	of function
+}
+
+func newBetter(ctx context.Context, on plan.OnNode, improves search.Improvement) (*better, error) {
+	b := &better{}
+	improves.SetUp = b.setUp
+	s, err := search.New(ctx, on, &improves)
+	b.Search = s
+	return b, err
+}
+
+// maximize looks for better solutions until there is none. The value is that of the incumbent, nil if the preference
+// is about no device. ended is the error that ended the search early. The error is one of preferences, or the context has ended.
+func (b *better) maximize() (value *int64, ended, err error) {
+	members := chosenFor(b.Improves, b.of)
+	if len(members) == 0 {
+		return nil, nil, nil
+	}
+	of := b.of.Target()
+	of.Floor, err = b.of.valueOf(members)
+	if err == nil {
+		value = &of.Floor
+		b.setFloor(of.Floor)
+		err = b.improve()
+	}
+	ofPreference, fails := errors.AsType[search.PreferenceError](err)
+	switch {
+	case err == nil:
+		return value, nil, nil
+	case fails:
+		return nil, nil, ofPreference.Unwrap()
+	case b.Work.Cancelled() != nil:
+		return nil, nil, err
+	default:
+		return value, err, nil
+	}
+}
+
+// tryShare is the part of the steps that looking for the greatest value that bounds permit may take.
+const tryShare = 5
+
+// improve looks for better solutions until there is none. The error is the one that ended the search early.
+func (b *better) improve() error {
+	of := b.of.Target()
+	if b.of.isBest(of.Floor) {
+		return nil
+	}
+	// The floor may be as small as an int64 can be, and then nothing is below it.
+	if most := b.of.most(); most < math.MaxInt64 && of.Floor < most && of.Floor+1 < most && b.tryBound(most) {
+		return nil
+	}
+	return b.climb()
+}
+
+// tryBound asks for a set with the value that bounds say none exceeds. Where there is one, going from a set to the next
+// better one could take a thousand steps. What is found is the first such set, and no set is better if nothing else
+// has ended the search for one. Otherwise nothing has changed.
+func (b *better) tryBound(most int64) (isBest bool) {
+	of, limit := b.of.Target(), b.Work.StepLimit
+	floor := of.Floor
+	defer func() { b.Work.StepLimit = limit }()
+	b.Work.StepLimit = b.Work.Steps + (limit-b.Work.Steps)/tryShare
+	b.setFloor(most - 1)
+	err := b.climb()
+	if of.Floor < most {
+		b.setFloor(floor)
+		return false
+	}
+	return err == nil
+}
+
+// climb goes from each better solution to the next.
+func (b *better) climb() error {
+	for range b.Solutions() {
+		b.Improves.Incumbent = &search.Solution{Decisions: slices.Clone(b.Solution.Decisions), Choices: slices.Clone(b.Solution.Choices)}
+		of := b.of.Target()
+		b.setFloor(of.Value)
+		if b.of.isBest(of.Floor) {
+			break
+		}
+	}
+	return b.Err
+}
+
+// setFloor has the search look for a set whose value is above the floor.
+func (b *better) setFloor(floor int64) {
+	b.of.Target().Floor = floor
+	b.of.raise()
+}
+
+// chosenFor are the devices of the incumbent that a preference is about.
+func chosenFor(m *search.Improvement, o function) []*inventory.Candidate {
+	var chosen []*inventory.Candidate
+	for i := range m.Incumbent.Choices {
+		if o.isAbout(&m.Incumbent.Choices[i]) {
+			chosen = append(chosen, m.Incumbent.Choices[i].Candidate)
+		}
+	}
+	return chosen
+}
+
+// setUp adds the objectives of a claim: those of preferences whose values may not fall, and that of the preference to improve.
+func (b *better) setUp(s *search.Search, claim *resourceapi.ResourceClaim, preferences []plan.Preference, all []search.Alternatives) error {
+	improves, index := s.Improves, len(s.Requests)-1
+	for _, known := range improves.Kept {
+		if known.Claim != index || known.Value == math.MinInt64 {
+			// No value is below the smallest.
+			continue
+		}
+		f, err := newFunction(s, claim, &preferences[known.Preference], all)
+		if err != nil {
+			return err
+		}
+		f.Target().Floor = known.Value - 1
+	}
+	if improves.Next.Claim != index {
+		return nil
+	}
+	of, err := newFunction(s, claim, &preferences[improves.Next.Preference], all)
+	if err != nil {
+		return err
+	}
+	b.of, s.Objective = of, of
+	return nil
+}

@@ -1,0 +1,246 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package objective
+
+import (
+	"math"
+	"slices"
+	"sync"
+
+	"github.com/celset/celset/allocator/internal/answer"
+	"github.com/celset/celset/allocator/internal/constraint"
+	"github.com/celset/celset/allocator/internal/freesets"
+	"github.com/celset/celset/allocator/internal/inventory"
+	"github.com/celset/celset/allocator/internal/plan"
+	"github.com/celset/celset/allocator/internal/requests"
+	"github.com/celset/celset/allocator/internal/search"
+	"github.com/celset/celset/allocator/internal/shape"
+	"github.com/celset/celset/cel/device/bitset"
+)
+
+// KeepWhole wants a set after which most is left for others: of the sets that satisfy the constraints
+// of device classes, for as many devices as others ask for, as few as possible are to be broken, those
+// of the most devices first. So a single device is taken from a pair that is broken already, a pair
+// from a broken quad, and a block from a corner.
+//
+// What a set breaks is known as soon as its devices are, and more devices never break less. So a part
+// of a set tells at least how bad the whole will be, and that cuts.
+
+// fragmentation is the preference as a condition: the set breaks less than the one found before. Its value is
+// minus what is broken ([freesets.Lost]).
+type fragmentation struct {
+	goal   search.Goal
+	search *search.Search
+	name   string
+	coverage
+	members []*inventory.Candidate
+	// domain is memory for the devices that may come next.
+	domain bitset.Set
+	// shapes are those that the node has sets of, most devices first. free is what is left of them.
+	shapes []shape.Shape
+	free   *freesets.Free
+	// mayCutAtAll reports whether nothing may fail on the way to complete sets that only the search itself finds out.
+	// Selectors are known then.
+	mayCutAtAll func() bool
+	// cut counts the parts of sets that were refused.
+	cut int64
+}
+
+// coverage says which requests make up a set.
+type coverage struct {
+	// claimIndex is the index of the claim, last the index of the last covered request in it.
+	claimIndex, last int
+	// span has the requests from the first covered one to the last.
+	span []*search.Request
+	// covered has the requests whose devices count, wanted is the number of these devices.
+	covered []*search.Request
+	wanted  int
+}
+
+// newFragmentation is the preference for a search whose requests have one alternative each.
+func newFragmentation(s *search.Search, p *plan.Preference, all []search.Alternatives) *fragmentation {
+	f := &fragmentation{search: s, name: p.Name, coverage: coverage{claimIndex: len(s.Requests) - 1}}
+	for i, a := range all {
+		r := a[0]
+		if !constraint.Covers(p.API, &r.Request) || r.AdminAccess() {
+			continue
+		}
+		f.last = i
+		f.covered = append(f.covered, r)
+		f.wanted += r.Count
+		r.AddConstraint(f)
+	}
+	for _, a := range all {
+		if r := a[0]; len(f.covered) > 0 && r.Order >= f.covered[0].Order && r.Order <= f.last {
+			f.span = append(f.span, r)
+		}
+	}
+	f.mayCutAtAll = sync.OnceValue(func() bool {
+		return s.IsPredictable(f.claimIndex, f.span)
+	})
+	s.TellsApart = true
+	return f
+}
+
+// begin finds out what is left for others, of the shapes that matter to devices as those given.
+func (f *fragmentation) begin(shapes []shape.Shape, members []*inventory.Candidate) error {
+	s := f.search
+	broken := bitset.New(len(s.Inventory.Candidates))
+	copy(broken, s.Allocated)
+	conflicts := s.Conflicts()
+	alike := bitset.New(len(s.Inventory.Candidates))
+	for _, c := range s.Inventory.Candidates {
+		if c.Shared && s.Planner.State.IsShared(c.ID) {
+			broken.Add(c.Position)
+		}
+		if slices.ContainsFunc(members, func(m *inventory.Candidate) bool { return m.Pool.Driver == c.Pool.Driver }) {
+			alike.Add(c.Position)
+		}
+	}
+	if conflicts != nil {
+		for position := range s.Allocated.All() {
+			broken.Join(conflicts(position))
+		}
+	}
+	var found []*freesets.Sets
+	for _, shape := range shapes {
+		if len(found) == freesets.MaxShapes {
+			break
+		}
+		sets, err := s.SetsOf(s.Ctx, shape, listSets)
+		if err != nil {
+			return err
+		}
+		if sets.Meets(alike) {
+			at := 0
+			for at < len(found) && f.shapes[at].Count >= shape.Count {
+				at++
+			}
+			found, f.shapes = slices.Insert(found, at, sets), slices.Insert(f.shapes, at, shape)
+		}
+	}
+	f.domain = bitset.New(len(s.Inventory.Candidates))
+	f.free = freesets.New(found, len(s.Inventory.Candidates), broken, conflicts)
+	return nil
+}
+
+// isAbout reports whether a device that was chosen counts.
+func (f *fragmentation) isAbout(c *search.Choice) bool {
+	return c.Claim == f.claimIndex && slices.ContainsFunc(f.covered, func(r *search.Request) bool { return r.Order == c.Request.Order })
+}
+
+// valueOf is the value of a set.
+func (f *fragmentation) valueOf(members []*inventory.Candidate) (int64, error) {
+	for _, c := range members {
+		f.free.Take(c.Position)
+	}
+	value := f.value()
+	for _, c := range slices.Backward(members) {
+		f.free.GiveBack(c.Position)
+	}
+	return value, nil
+}
+
+func (f *fragmentation) value() int64 { return -int64(f.free.Lost()) }
+
+func (f *fragmentation) isBest(value int64) bool { return value == 0 }
+
+// most is not known: that nothing breaks is rare.
+func (f *fragmentation) most() int64 { return math.MaxInt64 }
+
+func (f *fragmentation) IsComplete() bool { return len(f.members) == f.wanted && f.wanted > 0 }
+
+func (f *fragmentation) Target() *search.Goal { return &f.goal }
+
+func (f *fragmentation) raise() {}
+
+// Add implements [constraint.Constraint].
+func (f *fragmentation) Add(r *requests.Request, c *inventory.Candidate) (bool, error) {
+	f.members = append(f.members, c)
+	f.free.Take(c.Position)
+	switch {
+	case f.IsComplete():
+		if f.goal.Value = f.value(); f.goal.Value > f.goal.Floor {
+			return true, nil
+		}
+	case !f.mayCutAtAll() || f.value() > f.goal.Floor && f.bound(r, c) > f.goal.Floor || !f.mayCut(r, c):
+		return true, nil
+	default:
+		f.cut++
+	}
+	f.Remove(c)
+	return false, nil
+}
+
+// bound returns an upper bound of the value of complete sets that have the members, of which c is the last one.
+func (f *fragmentation) bound(of *requests.Request, c *inventory.Candidate) int64 {
+	r := f.covered[len(f.covered)-1]
+	if &r.Request != of || r.WantsAll() {
+		return f.value()
+	}
+	f.domain.SetTo(r.Passed())
+	f.domain.Drop(f.search.Available.Taken())
+	for position := range c.Position + 1 {
+		f.domain.Remove(position)
+	}
+	f.domain.Drop(f.search.Allocated)
+	left, forced := f.wanted-len(f.members), r.Narrow(f.domain, f.last)
+	return -int64(f.leastLost(left, forced))
+}
+
+// leastLost returns the least number of sets that are broken when so many more devices of the domain are taken, the forced ones
+// among them.
+func (f *fragmentation) leastLost(left int, forced bitset.Set) freesets.Lost {
+	taken := 0
+	if forced != nil && forced.Count() <= left {
+		for position := range forced.All() {
+			f.free.Take(position)
+			taken++
+		}
+		f.domain.Drop(forced)
+	}
+	least := f.free.AtLeast(left-taken, f.domain)
+	if least < math.MaxInt64 {
+		least += f.free.Lost()
+	}
+	if taken > 0 {
+		for position := range forced.All() {
+			f.free.GiveBack(position)
+		}
+	}
+	return least
+}
+
+// Remove implements [constraint.Constraint].
+func (f *fragmentation) Remove(c *inventory.Candidate) {
+	f.free.GiveBack(c.Position)
+	f.members = f.members[:len(f.members)-1]
+}
+
+// Len is the number of devices in the set.
+func (f *fragmentation) Len() int { return len(f.members) }
+
+// mayCut reports whether the search would meet no error of another expression on the way to a complete
+// set, as a pruner does.
+func (f *fragmentation) mayCut(r *requests.Request, last *inventory.Candidate) bool {
+	return !f.search.MayFailBetween(f.claimIndex, r.Order, f.last, last)
+}
+
+// lost are the shapes with what a value says of them.
+func (f *fragmentation) lost(value int64) []answer.Loss {
+	losses := make([]answer.Loss, len(f.shapes))
+	for i, shape := range f.shapes {
+		lost := freesets.Lost(-value).Of(i, len(f.shapes))
+		losses[i] = answer.Loss{Shape: shape, Lost: lost, Left: f.free.Before(i) - lost}
+	}
+	return losses
+}
+
+// lossesOf returns nil for an expression.
+func lossesOf(o function, value int64) []answer.Loss {
+	if f, is := o.(*fragmentation); is {
+		return f.lost(value)
+	}
+	return nil
+}

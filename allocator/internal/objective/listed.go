@@ -1,0 +1,73 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package objective
+
+import (
+	"context"
+	"errors"
+
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/celset/celset/allocator/internal/budget"
+	"github.com/celset/celset/allocator/internal/freesets"
+	"github.com/celset/celset/allocator/internal/inventory"
+	"github.com/celset/celset/allocator/internal/plan"
+	"github.com/celset/celset/allocator/internal/search"
+	"github.com/celset/celset/allocator/internal/shape"
+)
+
+// listSets looks for all sets that the claims could get. An expression that fails ends it, as does
+// the budget: what others may ask for keeps nobody from being served.
+func listSets(ctx context.Context, on plan.OnNode) (*freesets.Sets, error) {
+	result, devices := &freesets.Sets{}, len(on.Inventory.Candidates)
+	s, err := search.New(ctx, on, nil)
+	if err == nil {
+		s.TellsApart, result.All = true, true
+		var positions []int
+		for found := range s.Solutions() {
+			positions = positions[:0]
+			for _, c := range found.Choices {
+				positions = append(positions, c.Position)
+			}
+			result.Add(positions, devices)
+			if result.Len() == freesets.MaxSets {
+				result.All = false
+				break
+			}
+		}
+		err = s.Err
+		result.All = result.All && err == nil
+		s.Work.Charge()
+		if ended := s.Work.Cancelled(); ended != nil {
+			return nil, ended
+		}
+	}
+	if over, is := errors.AsType[*budget.Error](err); is && over.Attempt {
+		return nil, err
+	}
+	if devices > exactDevices {
+		return result.Thin(thinnedSets), nil
+	}
+	return result, nil
+}
+
+// On nodes of at most so many devices all sets of a shape are counted. Of larger ones it is a sample,
+// since each device is part of many.
+const (
+	exactDevices = 16
+	thinnedSets  = 512
+)
+
+// ListedSets are the sets of a shape on an idle node. None if the budget of the attempt is used up.
+func ListedSets(ctx context.Context, p *plan.Planner, node *v1.Node, has *inventory.Inventory, of shape.Shape) (*freesets.Sets, error) {
+	s, err := search.New(ctx, p.IdlePlan(of).OnIdle(node, has), nil)
+	if err != nil {
+		return nil, err
+	}
+	listed, err := s.SetsOf(ctx, of, listSets)
+	if over, is := errors.AsType[*budget.Error](err); is && over.Attempt {
+		return &freesets.Sets{}, nil
+	}
+	return listed, err
+}

@@ -1,0 +1,162 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package search
+
+import (
+	"fmt"
+
+	"github.com/celset/celset/allocator/internal/inventory"
+	"github.com/celset/celset/allocator/internal/plan"
+	"github.com/celset/celset/allocator/internal/requests"
+	"github.com/celset/celset/cel/device/bitset"
+)
+
+// acceptance applies an [Acceptance] in a search. It is a constraint that comes before all others of the claim.
+//
+// The upper bound of a total for a partial set with r devices to be found is the sum of what the set has and of the r
+// greatest weights in the domain. If the bound is below the least sum, no completion exists. A device whose weight, together
+// with the r-1 greatest weights, stays below it is in no completion and leaves the domain.
+type acceptance struct {
+	*plan.Acceptance
+	search *Search
+	// size is the number of devices of a complete set.
+	size    int
+	members []*inventory.Candidate
+	totals  []total
+}
+
+// total is a [Total] in a search.
+type total struct {
+	least int
+	// weights has the weight of each candidate, by position. levels has the positions of each weight, the greatest weight first.
+	weights []int
+	levels  []level
+	// sum is the sum of the weights of the members.
+	sum int
+}
+
+type level struct {
+	weight int
+	at     bitset.Set
+}
+
+func (s *Search) newAcceptance(of *plan.Acceptance, all []Alternatives) *acceptance {
+	a := &acceptance{Acceptance: of, search: s}
+	for _, alternatives := range all {
+		a.size += alternatives.least().Count
+	}
+	for _, t := range of.Totals {
+		a.totals = append(a.totals, newTotal(t, s.Inventory.Candidates))
+	}
+	return a
+}
+
+func newTotal(of plan.Total, candidates []*inventory.Candidate) total {
+	t := total{least: of.Least, weights: make([]int, len(candidates))}
+	most := 0
+	for i, c := range candidates {
+		t.weights[i] = of.Weight(c.Device.Name)
+		most = max(most, t.weights[i])
+	}
+	for weight := most; weight >= 0; weight-- {
+		at := bitset.New(len(candidates))
+		for i := range candidates {
+			if t.weights[i] == weight {
+				at.Add(i)
+			}
+		}
+		if !at.IsEmpty() {
+			t.levels = append(t.levels, level{weight, at})
+		}
+	}
+	return t
+}
+
+// Add implements [constraint.Constraint].
+func (a *acceptance) Add(_ *requests.Request, c *inventory.Candidate) (bool, error) {
+	a.members = append(a.members, c)
+	for i := range a.totals {
+		a.totals[i].sum += a.totals[i].weights[c.Position]
+	}
+	if a.mayBeAccepted() {
+		return true, nil
+	}
+	a.Remove(c)
+	return false, nil
+}
+
+func (a *acceptance) mayBeAccepted() bool {
+	left := a.size - len(a.members)
+	for i := range a.totals {
+		if t := &a.totals[i]; t.sum+left*t.levels[0].weight < t.least {
+			return false
+		}
+	}
+	if left > 0 || a.Accept == nil {
+		return true
+	}
+	names := make([]string, len(a.members))
+	for i, member := range a.members {
+		names[i] = member.Device.Name
+	}
+	return a.Accept(names)
+}
+
+// Remove implements [constraint.Constraint].
+func (a *acceptance) Remove(c *inventory.Candidate) {
+	for i := range a.totals {
+		a.totals[i].sum -= a.totals[i].weights[c.Position]
+	}
+	a.members = a.members[:len(a.members)-1]
+}
+
+// Len implements [constraint.Constraint].
+func (a *acceptance) Len() int { return len(a.members) }
+
+// Rejection implements [constraint.Constraint]. Another set may be accepted.
+func (a *acceptance) Rejection(*requests.Request, *inventory.Candidate) error { return nil }
+
+// narrow removes devices from the domain that are in no completion of the members by left more devices. It is false if no
+// completion exists.
+func (a *acceptance) narrow(domain bitset.Set, left int) bool {
+	for i := range a.totals {
+		if !a.totals[i].narrow(domain, left) {
+			return false
+		}
+	}
+	return true
+}
+
+func (t *total) narrow(domain bitset.Set, left int) bool {
+	sum, taken, last := t.sum, 0, 0
+	for _, level := range t.levels {
+		if taken == left {
+			break
+		}
+		n := min(left-taken, domain.CountAnd(level.at))
+		sum, taken = sum+n*level.weight, taken+n
+		if n > 0 {
+			last = level.weight
+		}
+	}
+	if sum < t.least {
+		return false
+	}
+	for _, level := range t.levels {
+		// The device takes the place of the last of those with the greatest weights.
+		if sum-last+level.weight < t.least {
+			domain.Drop(level.at)
+		}
+	}
+	return true
+}
+
+// key is the same for devices with the same weights.
+func (a *acceptance) key(position int) string {
+	key := ""
+	for i := range a.totals {
+		key += fmt.Sprint(" ", a.totals[i].weights[position])
+	}
+	return key
+}

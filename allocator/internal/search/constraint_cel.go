@@ -1,0 +1,431 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package search
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/klog/v2"
+
+	"github.com/celset/celset/allocator/internal/answer"
+	"github.com/celset/celset/allocator/internal/budget"
+	"github.com/celset/celset/allocator/internal/constraint"
+	"github.com/celset/celset/allocator/internal/definition"
+	"github.com/celset/celset/allocator/internal/inventory"
+	"github.com/celset/celset/allocator/internal/plan"
+	"github.com/celset/celset/allocator/internal/requests"
+	"github.com/celset/celset/allocator/internal/verdict"
+	"github.com/celset/celset/apis/celset/v1alpha1"
+	"github.com/celset/celset/cel"
+	"github.com/celset/celset/cel/device"
+	"github.com/celset/celset/cel/device/bound"
+)
+
+// CELConstraint is the CEL device constraint of KEP-5254: it collects devices
+// until the set is complete and then asks the expression. A verdict on a part of a
+// set would tell nothing about the whole; what can be told of it is in pruner.go.
+//
+// How large a complete set is turns out while the search goes on: a request with
+// alternatives contributes what the one being tried wants, and nothing if the
+// constraint does not cover that one. The search takes requests in order and
+// devices in ascending order, so the devices stand in the order that an
+// expression is promised.
+type CELConstraint struct {
+	*definition.Definition
+	coverage
+	progress
+	counts
+	search *Search
+	claim  *resourceapi.ResourceClaim
+	// values is memory for the devices of a complete set.
+	values []*device.Device
+	// known has the verdicts on sets, nil until one was needed. positions is memory for the key of a set.
+	known     *verdict.Table
+	positions []int
+	// pruners has one for each alternative of the first covered request. Pruner is that of the alternative which is being
+	// tried, or was last.
+	pruners []*pruner
+	Pruner  *pruner
+	// Goal is the condition on the value of a preference, nil for a constraint.
+	Goal *Goal
+}
+
+// coverage says which requests make up a set. It is filled when the search is set up.
+type coverage struct {
+	// claimIndex is the index of the claim, first and last are the indices of the first and the last covered request in it.
+	claimIndex, first, last int
+	// Covered has the requests whose devices make up the set, with the alternatives that the constraint covers.
+	Covered []Alternatives
+}
+
+// progress says how much of the set the search has. It changes with each decision and device.
+type progress struct {
+	// Undecided is the number of covered requests for which no alternative is being tried yet. Wanted is the number of devices
+	// that the others contribute.
+	Undecided, Wanted int
+	// Members has the devices of the set so far.
+	Members []*inventory.Candidate
+}
+
+// counts counts what the constraint did.
+type counts struct {
+	// Evaluations is the number of evaluations of the expression, hits the number of verdicts that were known. accepted and
+	// rejected are the numbers of complete sets by verdict, proven is the number of accepted sets without an evaluation.
+	Evaluations, hits, accepted, rejected, proven int64
+}
+
+// NewCELConstraint adds the constraint of a definition for the requests of the claim that is being set up.
+func (s *Search) NewCELConstraint(claim *resourceapi.ResourceClaim, d *definition.Definition, api *resourceapi.DeviceConstraint, requests []Alternatives) *CELConstraint {
+	c := &CELConstraint{Definition: d, search: s, claim: claim, coverage: coverage{claimIndex: len(s.Requests) - 1, first: len(requests)}}
+	for i, all := range requests {
+		var covered Alternatives
+		for _, r := range all {
+			if constraint.Covers(api, &r.Request) {
+				covered = append(covered, r)
+			}
+		}
+		if len(covered) == 0 {
+			continue
+		}
+		c.Covered = append(c.Covered, covered)
+		c.first, c.last = min(c.first, i), i
+		c.Undecided++
+		// The alternatives that are not covered matter too: trying one of them decides
+		// that the request contributes nothing.
+		for _, r := range all {
+			r.Decides = append(r.Decides, Contribution{c, constraint.Covers(api, &r.Request)})
+		}
+	}
+	if len(c.Covered) > 0 {
+		for _, r := range requests[c.first] {
+			c.pruners = append(c.pruners, newPruner(c, r))
+		}
+		c.Pruner = c.pruners[0]
+	}
+	s.CELConstraints = append(s.CELConstraints, c)
+	return c
+}
+
+// tries tells which alternative of the first covered request is being tried.
+func (c *CELConstraint) tries(r *Request) {
+	for _, p := range c.pruners {
+		if p.first == r {
+			c.Pruner = p
+		}
+	}
+}
+
+// isBegun reports whether it is decided which alternative of the first covered request is tried.
+func (c *CELConstraint) isBegun() bool { return c.Undecided < len(c.Covered) }
+
+// isAskedAfter reports whether the expression is asked about a set only when another one was found
+// true before: it covers a later request, or stands behind the other, and the last device of its
+// set is that of the other.
+func (c *CELConstraint) isAskedAfter(other *CELConstraint, behind bool) bool {
+	return c.last > other.last || behind && c.last == other.last && len(c.search.Requests[c.claimIndex][c.last]) == 1
+}
+
+// cuts counts the parts of sets that could not become satisfactory.
+func (c *CELConstraint) cuts() int64 {
+	var cuts int64
+	for _, p := range c.pruners {
+		cuts += p.cuts
+	}
+	return cuts
+}
+
+// refused counts what the expression has refused: sets, parts of sets, and devices. That too few devices are left is no fault of it.
+func (c *CELConstraint) refused() int64 {
+	n := c.rejected + c.cuts()
+	for _, p := range c.pruners {
+		n -= p.lacked
+	}
+	return n
+}
+
+// mayFail reports whether the expression may fail for what the set can become, with the device
+// last, which it may or may not have seen yet.
+func (c *CELConstraint) mayFail(last *inventory.Candidate) bool {
+	mayFail := func(p *pruner) bool { return !p.isPrepared() || p.mayFail(last) }
+	if c.isBegun() {
+		return mayFail(c.Pruner)
+	}
+	return slices.ContainsFunc(c.pruners, mayFail)
+}
+
+// Contribution is what trying a request means for the size of a constraint's set.
+type Contribution struct {
+	constraint *CELConstraint
+	Covered    bool
+}
+
+func (c Contribution) devices(r *Request) int {
+	if c.Covered {
+		return r.Count
+	}
+	return 0
+}
+
+// Decide tells all constraints that the request is being tried. It is false if
+// that completes a set which is not satisfactory; then, and after an error,
+// nothing has changed.
+func (r *Request) Decide() (bool, error) {
+	for _, d := range r.Decides {
+		d.constraint.tries(r)
+	}
+	for i, d := range r.Decides {
+		satisfied, err := d.constraint.decide(d.devices(r))
+		if err != nil || !satisfied {
+			r.Undecide(i)
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+// Undecide undoes decide for the first n constraints.
+func (r *Request) Undecide(n int) {
+	for i := n - 1; i >= 0; i-- {
+		r.Decides[i].constraint.undecide(r.Decides[i].devices(r))
+	}
+}
+
+func (c *CELConstraint) decide(devices int) (bool, error) {
+	c.Undecided--
+	c.Wanted += devices
+	satisfied, err := c.afterDecision(devices)
+	if err != nil || !satisfied {
+		c.undecide(devices)
+	}
+	return satisfied, err
+}
+
+func (c *CELConstraint) afterDecision(devices int) (bool, error) {
+	if c.Undecided == len(c.Covered)-1 && len(c.Members) == 0 && !c.Pruner.begin() {
+		return false, c.Pruner.failure()
+	}
+	// The last device of a set completes it, unless the requests that were yet to
+	// be decided turn out to contribute none.
+	if devices > 0 || !c.IsComplete() {
+		return true, c.Pruner.failure()
+	}
+	return c.evaluate()
+}
+
+func (c *CELConstraint) undecide(devices int) {
+	c.Undecided++
+	c.Wanted -= devices
+	if c.Undecided == len(c.Covered) {
+		c.Pruner.end()
+	}
+}
+
+// IsComplete is never true for a set without devices: there is nothing to judge.
+func (c *CELConstraint) IsComplete() bool {
+	return c.Undecided == 0 && len(c.Members) == c.Wanted && c.Wanted > 0
+}
+
+// Add implements [constraint.Constraint].
+func (c *CELConstraint) Add(r *requests.Request, added *inventory.Candidate) (bool, error) {
+	if err := c.search.Work.Cancelled(); err != nil {
+		return false, err
+	}
+	c.Members = append(c.Members, added)
+	satisfied := c.Pruner.descend(r, added)
+	err := c.Pruner.failure()
+	if satisfied && err == nil && c.IsComplete() {
+		satisfied, err = c.evaluate()
+	}
+	if err != nil || !satisfied {
+		c.Remove(added)
+		return false, err
+	}
+	return true, nil
+}
+
+// Remove implements [constraint.Constraint].
+func (c *CELConstraint) Remove(removed *inventory.Candidate) {
+	c.Pruner.ascend(removed)
+	c.Members = c.Members[:len(c.Members)-1]
+}
+
+// Len is the number of devices in the set.
+func (c *CELConstraint) Len() int { return len(c.Members) }
+
+// evaluate decides the complete set: from its bounds if they are sure, else by the verdict
+// on it.
+func (c *CELConstraint) evaluate() (bool, error) {
+	if err := c.search.Work.Cancelled(); err != nil {
+		return false, err
+	}
+	if c.Pruner.outcome() == bound.True {
+		c.accepted++
+		c.proven++
+		return true, nil
+	}
+	if err := c.Pruner.failure(); err != nil {
+		return false, err
+	}
+	var satisfied bool
+	var err error
+	if c.Goal != nil {
+		satisfied, err = c.isReached()
+	} else {
+		satisfied, err = c.verdict()
+	}
+	switch {
+	case err != nil:
+		return false, c.evaluationError(err)
+	case satisfied:
+		c.accepted++
+	default:
+		c.rejected++
+	}
+	return satisfied, nil
+}
+
+func (c *CELConstraint) evaluationError(err error) error {
+	if budget.IsExceeded(err) {
+		return c.costError(err)
+	}
+	if onNode := c.evaluationErrorOnNode(err); onNode != nil {
+		return onNode
+	}
+	ids := make([]string, len(c.Members))
+	for i, member := range c.Members {
+		ids[i] = member.ID.String()
+	}
+	err = fmt.Errorf("claim %s, %s %s, node %s, devices [%s]: %w",
+		klog.KObj(c.claim), c.role(), c.Name, c.search.Node.Name, strings.Join(ids, ", "), err)
+	if c.Goal != nil {
+		return PreferenceError{err}
+	}
+	return err
+}
+
+// role is what messages call it.
+func (c *CELConstraint) role() string {
+	if c.Key.IsGoal {
+		return "preference"
+	}
+	return "constraint"
+}
+
+// verdict evaluates the expression for the complete set, unless that was done before. What it
+// cost is charged either way: whether a search stays within its budget does not depend on what
+// others did before.
+func (c *CELConstraint) verdict() (bool, error) {
+	s := c.search
+	if s.Planner.Unbounded {
+		v, err := c.EvaluateSet()
+		return v.Satisfied, err
+	}
+	if c.known == nil {
+		c.known = s.VerdictsOf(c.Definition)
+	}
+	c.positions = c.positions[:0]
+	for _, member := range c.Members {
+		c.positions = append(c.positions, member.Position)
+	}
+	v, known, err := c.known.Find(s.Ctx, c.positions, c)
+	if known {
+		c.hits++
+		err = s.Work.Cost.Charge(v.Cost)
+	}
+	return v.Satisfied, plan.Interrupted(s.Ctx, err)
+}
+
+// EvaluateSet implements [verdict.Evaluator].
+func (c *CELConstraint) EvaluateSet() (verdict.Verdict, error) {
+	c.Evaluations++
+	before := c.search.Work.Cost.Spent()
+	satisfied, err := c.Expression.Satisfied(c.search.Ctx, c.memberValues(), c.search.Work.Cost)
+	return verdict.Verdict{Satisfied: satisfied, Cost: c.search.Work.Cost.Spent() - before}, err
+}
+
+// memberValues are the devices of the set as an expression sees them, until it is called again.
+func (c *CELConstraint) memberValues() []*device.Device {
+	values := c.search.View().Values
+	c.values = c.values[:0]
+	for _, member := range c.Members {
+		c.values = append(c.values, values[member.Position])
+	}
+	return c.values
+}
+
+// evaluationErrorOnNode is nil for a failure that ends the attempt.
+func (c *CELConstraint) evaluationErrorOnNode(err error) *answer.Error {
+	failure, ok := errors.AsType[*cel.Error](err)
+	if !ok || c.FailurePolicy != v1alpha1.FailurePolicyNodeDoesNotFit {
+		return nil
+	}
+	positions := make([]int, len(c.Members))
+	for i, member := range c.Members {
+		positions[i] = member.Position
+	}
+	e := answer.NewError(c.Name, failure, c.claimIndex, positions)
+	if e == nil {
+		return nil
+	}
+	return c.search.FailureHere(e)
+}
+
+// Covers reports whether a device was chosen for a request that the constraint covers.
+func (c *CELConstraint) Covers(chosen *Choice) bool {
+	return chosen.Claim == c.claimIndex && slices.ContainsFunc(c.Covered, func(all Alternatives) bool {
+		return slices.ContainsFunc(all, func(r *Request) bool {
+			return r.Order == chosen.Request.Order && r.alternative == chosen.Request.alternative
+		})
+	})
+}
+
+// ValueOf returns the value of a preference for a set, while the constraint has no members.
+func (c *CELConstraint) ValueOf(members []*inventory.Candidate) (int64, error) {
+	c.Members = append(c.Members, members...)
+	defer func() { c.Members = c.Members[:0] }()
+	value, err := c.value()
+	if err != nil {
+		return 0, c.evaluationError(err)
+	}
+	return value, nil
+}
+
+// Most returns an upper bound of the value of all sets, or [math.MaxInt64]. The bound is known if the last device of all completes
+// the set. If other devices follow, going from set to set may meet an error behind a set that tryBound of package objective
+// passes over.
+func (c *CELConstraint) Most() int64 {
+	requests := c.search.Requests
+	if c.search.Planner.Unbounded || c.claimIndex != len(requests)-1 || c.last != len(requests[c.claimIndex])-1 || !c.Pruner.isPrepared() {
+		return math.MaxInt64
+	}
+	return c.Pruner.most()
+}
+
+// Raise makes the bounds refuse sets whose values are not above the floor.
+func (c *CELConstraint) Raise() {
+	for _, p := range c.pruners {
+		p.raise()
+	}
+}
+
+// value evaluates the preference for the complete set.
+func (c *CELConstraint) value() (int64, error) {
+	c.Evaluations++
+	return c.Expression.Value(c.search.Ctx, c.memberValues(), c.search.Work.Cost)
+}
+
+// isReached reports whether the value of the complete set is above the floor.
+func (c *CELConstraint) isReached() (bool, error) {
+	value, err := c.value()
+	if err != nil || value <= c.Goal.Floor {
+		return false, err
+	}
+	c.Goal.Value = value
+	return true, nil
+}

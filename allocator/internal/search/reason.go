@@ -1,0 +1,222 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package search
+
+import (
+	"cmp"
+	"fmt"
+	"math/big"
+	"slices"
+	"strings"
+
+	"github.com/celset/celset/allocator/internal/constraint"
+	"github.com/celset/celset/allocator/internal/inventory"
+	"github.com/celset/celset/allocator/internal/selection"
+	"github.com/celset/celset/apis/celset/v1alpha1"
+)
+
+// reason is why a search found nothing. In one line it is the first of these that is true.
+//
+//   - Requests for all devices want more than a claim can have.
+//   - A request can't be met by itself, because too few devices are free.
+//   - A CEL constraint is not satisfied by any set.
+//   - Requests and constraints can't be met together.
+//
+// A constraint that refused no set is not named: the rest of the claims is at fault.
+//
+// Nothing of it counts what nodes differ in: the scheduler writes a line for each reason
+// that differs. Package explain has the numbers, for one node.
+//
+// It goes by what the search saw and evaluates nothing: an expression that the
+// search did not get to might fail.
+type reason struct{ search *Search }
+
+// Reason returns why the search found nothing.
+func (s *Search) Reason() string { return reason{s}.String() }
+
+func (y reason) String() string {
+	s := y.search
+	if why := y.overLimit(); why != "" {
+		return why
+	}
+	for i, requests := range s.Requests {
+		for _, all := range requests {
+			if why := y.shortages(all); why != "" {
+				return y.prefix(i) + why
+			}
+		}
+	}
+	for _, c := range s.CELConstraints {
+		if c.refused() > 0 && c.accepted == 0 { // no set was satisfactory
+			return y.prefix(c.claimIndex) + y.unsatisfied(c)
+		}
+	}
+	for _, c := range s.CELConstraints {
+		if c.refused() > 0 && c.accepted > 0 {
+			return y.prefix(c.claimIndex) + fmt.Sprintf("constraint %s: no set that satisfies it fits the rest of the claims", c.Name)
+		}
+	}
+	return "no combination of free devices meets all requests and constraints"
+}
+
+// overLimit says which requests for all devices want more than a claim can have, empty if no claim wants more. Claims
+// that ask for too many devices on any node are an error of the setup.
+func (y reason) overLimit() string {
+	limit := y.search.Planner.MaxResults
+	for i, requests := range y.search.Requests {
+		devices, wantAll := 0, []string(nil)
+		for _, all := range requests {
+			devices += all.least().Count
+			if slices.ContainsFunc(all, func(r *Request) bool { return r.WantsAll() }) {
+				wantAll = append(wantAll, cmp.Or(all[0].Parent, all[0].Name))
+			}
+		}
+		if devices > limit {
+			return y.prefix(i) + fmt.Sprintf("request %s: all devices that match are wanted, and the claim would get more than the %d that a claim can have",
+				strings.Join(wantAll, ", "), limit)
+		}
+	}
+	return ""
+}
+
+// prefix names the claim if the pod has several.
+func (y reason) prefix(claim int) string {
+	if len(y.search.Claims) == 1 {
+		return ""
+	}
+	return fmt.Sprintf("claim %s, ", y.search.Claims[claim].Name)
+}
+
+// shortages is what all alternatives lack, empty if one of them lacks nothing.
+func (y reason) shortages(all Alternatives) string {
+	var lacks []string
+	for _, r := range all {
+		why := y.shortage(r)
+		if why == "" {
+			return ""
+		}
+		lacks = append(lacks, why)
+	}
+	return strings.Join(lacks, "; ")
+}
+
+// shortage says which devices a request lacks whatever the others get, empty if
+// it lacks none or the search did not get far enough to tell.
+func (y reason) shortage(r *Request) string {
+	free, known := y.free(r)
+	switch {
+	case r.WantsAll() && len(r.all) == 0:
+		return fmt.Sprintf("request %s: no device matches, all are wanted", r.Name)
+	case r.WantsAll() && free < r.Count:
+		return fmt.Sprintf("request %s: %d of %d devices, all are wanted", r.Name, free, r.Count)
+	case r.WantsAll() && isRefused(r):
+		return fmt.Sprintf("request %s: the devices that match don't satisfy the constraints of the claim together, all are wanted", r.Name)
+	case !r.WantsAll() && known && free < r.Count:
+		return fmt.Sprintf("request %s: %d of %d devices", r.Name, free, r.Count)
+	default:
+		return ""
+	}
+}
+
+// isRefused reports whether a constraint that compares attributes refuses the devices of a request for all devices,
+// whatever other requests get.
+func isRefused(r *Request) bool {
+	return slices.ContainsFunc(r.Bounding, func(b constraint.Bounding) bool {
+		admitted := slices.DeleteFunc(slices.Clone(r.all), func(c *inventory.Candidate) bool { return !b.Admits(c) })
+		return len(admitted) < len(r.all) || b.Most(admitted) < len(r.all)
+	})
+}
+
+// free counts the devices that the request could have if it were alone. known is
+// false if the search did not look at all devices for it.
+func (y reason) free(r *Request) (free int, known bool) {
+	s := y.search
+	known = true
+	for _, c := range s.Inventory.Candidates {
+		switch {
+		case s.Available.Allocated().Has(c.Position) && !r.AdminAccess():
+		case r.Group.Selectors.Verdict(c.Position) == selection.Unknown:
+			known = known && s.Evaluator.NeverSelects(c)
+		case r.Group.Selectors.Verdict(c.Position) == selection.Selected && s.Available.IsUsable(&r.Request, c):
+			// Nothing is taken any more, so this is about the device alone.
+			if enough, err := s.Available.HasCapacity(&r.Request, c); err == nil && enough {
+				free++
+			}
+		}
+	}
+	return free, known
+}
+
+// unsatisfied is for a constraint that no set satisfied.
+func (y reason) unsatisfied(c *CELConstraint) string {
+	if compared := comparedBeside(c); compared != "" {
+		// What attributes leave was all that the constraint has seen.
+		return fmt.Sprintf("no set of free devices satisfies constraint %s and %s together", c.Name, compared)
+	}
+	if len(c.Covered) == 1 && len(c.Covered[0]) == 1 {
+		r := c.Covered[0][0]
+		free, known := y.free(r)
+		sets := new(big.Int).Binomial(int64(free), int64(r.Count))
+		// Either all were evaluated, or nothing but this constraint kept the search from
+		// completing them.
+		if known && (sets.Cmp(big.NewInt(c.rejected)) == 0 || y.isPruned(c) && len(r.Constraints) == 1 && y.isFirst(c) && !y.hasCounters()) {
+			return fmt.Sprintf("constraint %s: no set of %d free devices satisfies it", c.Name, r.Count)
+		}
+	}
+	return fmt.Sprintf("constraint %s: no set that the rest of the claim leaves satisfies it", c.Name)
+}
+
+// maxCompared is how many constraints that compare attributes are named.
+const maxCompared = 3
+
+// comparedBeside names the constraints that compare attributes of devices of a CEL constraint.
+func comparedBeside(c *CELConstraint) string {
+	var names []string
+	for i := range c.claim.Spec.Devices.Constraints {
+		api := &c.claim.Spec.Devices.Constraints[i]
+		covers := func(r *Request) bool { return constraint.Covers(api, &r.Request) }
+		if !slices.ContainsFunc(c.Covered, func(all Alternatives) bool { return slices.ContainsFunc(all, covers) }) {
+			continue
+		}
+		switch {
+		case api.DistinctAttribute != nil:
+			names = append(names, "distinctAttribute "+string(*api.DistinctAttribute))
+		case api.MatchAttribute != nil && !strings.HasPrefix(string(*api.MatchAttribute), v1alpha1.AttributeDomain+"/"):
+			names = append(names, "matchAttribute "+string(*api.MatchAttribute))
+		}
+	}
+	if len(names) > maxCompared {
+		names = append(names[:maxCompared], "others")
+	}
+	return strings.Join(names, ", ")
+}
+
+// isPruned reports whether sets were ruled out without being evaluated.
+func (y reason) isPruned(c *CELConstraint) bool {
+	return c.cuts()+y.search.Symmetry.passedOver > 0
+}
+
+// isFirst reports whether nothing is taken before the first device of the constraint's
+// set.
+func (y reason) isFirst(c *CELConstraint) bool {
+	for i, requests := range y.search.Requests[:c.claimIndex+1] {
+		if i == c.claimIndex {
+			requests = requests[:c.first]
+		}
+		if len(requests) > 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// hasCounters reports whether devices keep each other from being allocated.
+func (y reason) hasCounters() bool {
+	for _, c := range y.search.Inventory.Candidates {
+		if len(c.Device.ConsumesCounters) > 0 {
+			return true
+		}
+	}
+	return false
+}

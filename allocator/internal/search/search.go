@@ -1,0 +1,348 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package search
+
+import (
+	"iter"
+	"math"
+	"slices"
+
+	"github.com/celset/celset/allocator/internal/answer"
+	"github.com/celset/celset/allocator/internal/availability"
+	"github.com/celset/celset/allocator/internal/constraint"
+	"github.com/celset/celset/allocator/internal/inventory"
+)
+
+// The search goes down one request and one device at a time:
+//
+//  1. nextRequest meets the request that is next. Behind the last request there is a solution, and it is yielded.
+//  2. try meets a request with one of its alternatives, in their order.
+//  3. nextDevice finds the next device of the alternative, and goes on with the next request when it has all.
+//  4. takeAny takes the first candidate that is eligible and that no constraint refuses. takeNextOfAll takes the one device
+//     that is next, for a request for all devices.
+//  5. proceed goes on with nextDevice. If nothing comes of it, giveBack undoes the last take, and takeAny takes the next
+//     candidate.
+//
+// step counts before 1 and 3. What is cut is cut where a request or a device is begun, so that nothing has to be undone for it.
+
+// Run looks for the first solution, which is then that of the search.
+func (s *Search) Run() (bool, error) {
+	for range s.Solutions() {
+		s.logger.V(6).Info("Allocation result found")
+		return true, nil
+	}
+	return false, s.Err
+}
+
+// Solutions yields the solutions in their order. A solution is that of the search until the search goes on. If the loop ends
+// early, the search keeps the solution. The error that ends the search is [Search.Err].
+func (s *Search) Solutions() iter.Seq[*Solution] {
+	return func(yield func(*Solution) bool) {
+		s.yield = yield
+		_, s.Err = s.iterate()
+	}
+}
+
+// iterate meets all requests, unless the node has too many devices for a claim that wants all of them. Nothing is
+// evaluated then.
+func (s *Search) iterate() (outcome, error) {
+	if (reason{s}).overLimit() != "" {
+		return none, nil
+	}
+	return s.nextRequest(0, 0)
+}
+
+// nextRequest meets the requests of the claims from the given one on. If that
+// fails, everything that was taken is given back.
+func (s *Search) nextRequest(claim, request int) (outcome, error) {
+	if err := s.step(); err != nil {
+		return none, err
+	}
+	switch {
+	case s.isNotBetter():
+		return none, nil
+	case claim == len(s.Claims) && s.yield(&s.Solution):
+		return none, nil
+	case claim == len(s.Claims):
+		return found, nil
+	case request == len(s.Requests[claim]):
+		result, err := s.nextRequest(claim+1, 0)
+		if result == tooMany {
+			// The limit is one of a claim. Other devices for this claim may lead to
+			// another alternative in the next.
+			result = none
+		}
+		return result, err
+	}
+	if s.Lookahead.restIsInfeasible(claim, request) {
+		return none, nil
+	}
+	result := tooMany
+	for _, r := range s.Requests[claim][request] {
+		tried, err := s.try(Place{claim: claim, request: request}, r)
+		switch {
+		case err != nil || tried == found:
+			return tried, err
+		case tried == none:
+			result = none
+		}
+	}
+	return result, nil
+}
+
+// step counts, and looks whether the search was cancelled or had enough steps.
+func (s *Search) step() error {
+	s.Work.Steps++
+	if err := s.Work.Cancelled(); err != nil {
+		return err
+	}
+	if len(s.CELConstraints) == 0 && s.Improves == nil {
+		return nil
+	}
+	switch over := s.Work.Exceeded(); {
+	case over == nil:
+		return nil
+	case s.Improves != nil:
+		return s.preferenceBudgetError(*over)
+	default:
+		return s.busyWith().budgetError(*over, nil)
+	}
+}
+
+// try meets a request with one of its alternatives.
+func (s *Search) try(p Place, r *Request) (outcome, error) {
+	s.Solution.Decisions = append(s.Solution.Decisions, r)
+	satisfied, err := r.Decide()
+	if err != nil || !satisfied {
+		s.Solution.Decisions = s.Solution.Decisions[:len(s.Solution.Decisions)-1]
+		return none, err
+	}
+	result, err := s.nextDevice(p, r)
+	if result != found {
+		s.Solution.Decisions = s.Solution.Decisions[:len(s.Solution.Decisions)-1]
+		r.Undecide(len(r.Decides))
+	}
+	return result, err
+}
+
+// nextDevice finds the devices of the request from p on.
+func (s *Search) nextDevice(p Place, r *Request) (outcome, error) {
+	switch {
+	case s.isNotBetter():
+		return none, nil
+	case r.WantsAll() && len(r.all) == 0:
+		// "All" of nothing is not what anybody wants.
+		return none, nil
+	case p.Device == r.Count:
+		return s.nextRequest(p.claim, p.request+1)
+	case r.Count-p.Device > s.Planner.MaxResults-s.ResultCount[p.claim]:
+		return tooMany, nil
+	}
+	if p.Device > 0 {
+		if err := s.step(); err != nil {
+			return none, err
+		}
+	}
+	switch {
+	case r.WantsAll():
+		return s.takeNextOfAll(p, r)
+	case !r.isPruned() && s.Lookahead.isInfeasible(p, r):
+		return none, nil
+	default:
+		return s.takeAny(p, r)
+	}
+}
+
+// takeNextOfAll takes the one device that is next. The order does not matter for
+// "all", so there is no other choice.
+func (s *Search) takeNextOfAll(p Place, r *Request) (outcome, error) {
+	c := r.all[p.Device]
+	if s.Available.InUse(p.claim, &r.Request, c) {
+		return none, nil
+	}
+	if _, taken, err := s.Take(p.claim, r, c); err != nil || !taken {
+		return none, err
+	}
+	return s.proceed(p, r, c)
+}
+
+// takeAny tries the devices from p.from on, one of each symmetry class.
+func (s *Search) takeAny(p Place, r *Request) (outcome, error) {
+	var failed failedClasses
+	for position := r.Next(p.From); position < len(s.Inventory.Candidates); position = r.Next(position + 1) {
+		if failed.has(position) {
+			s.Symmetry.passedOver++
+			continue
+		}
+		c := s.Inventory.Candidates[position]
+		eligible, err := s.IsEligible(p.claim, r, c)
+		if err != nil {
+			return none, err
+		}
+		if !eligible {
+			continue
+		}
+		refusedBy, taken, err := s.Take(p.claim, r, c)
+		if err != nil {
+			return none, err
+		}
+		if taken {
+			if result, err := s.proceed(p, r, c); result != none || err != nil {
+				return result, err
+			}
+			if s.isNotBetter() {
+				// What this request gets makes no difference. To try it could only fail.
+				return none, nil
+			}
+		}
+		if taken || refusedBy != nil {
+			failed.add(&s.Symmetry, p, position)
+		}
+	}
+	return none, nil
+}
+
+// IsEligible decides in the order of cost: no selector is evaluated for a device
+// that can't be had.
+func (s *Search) IsEligible(claim int, r *Request, c *inventory.Candidate) (bool, error) {
+	if s.Available.InUse(claim, &r.Request, c) {
+		return false, nil
+	}
+	selected, err := r.IsSelected(c)
+	if err != nil || !selected {
+		return false, err
+	}
+	if r.IsSimple(c) {
+		return true, nil
+	}
+	return s.Available.HasCapacity(&r.Request, c)
+}
+
+// proceed goes on after c was taken at p, and gives it back if that fails.
+func (s *Search) proceed(p Place, r *Request, c *inventory.Candidate) (outcome, error) {
+	p.Device++
+	p.From = c.Position + 1
+	result, err := s.nextDevice(p, r)
+	if result != found {
+		s.giveBack()
+	}
+	return result, err
+}
+
+// Take takes a selectable device that is not in use if nothing speaks against it. If a constraint
+// does, it is returned. Unless the device was taken nothing has changed.
+func (s *Search) Take(claim int, r *Request, c *inventory.Candidate) (refusedBy constraint.Constraint, taken bool, err error) {
+	var reserved availability.Reservation
+	if !r.IsSimple(c) {
+		usable := s.Available.IsUsable(&r.Request, c)
+		if usable && !r.AdminAccess() {
+			reserved, usable = s.Available.Reserve(c)
+		}
+		if !usable {
+			return nil, false, nil
+		}
+	}
+	for i, constraint := range r.Constraints {
+		if added, err := constraint.Add(&r.Request, c); err != nil || !added {
+			removeFrom(r.Constraints[:i], c)
+			s.Available.Release(c, reserved)
+			return constraint, false, err
+		}
+	}
+	if marked, err := s.mark(claim, r, c, &reserved); err != nil || !marked {
+		removeFrom(r.Constraints, c)
+		s.Available.Release(c, reserved)
+		return nil, false, err
+	}
+	s.Solution.Choices = append(s.Solution.Choices, Choice{Claim: claim, Request: r, Candidate: c, Reservation: reserved})
+	s.ResultCount[claim]++
+	if s.traces {
+		s.logger.V(7).Info("Device taken", "device", c.ID, "request", r.Name)
+	}
+	return nil, true, nil
+}
+
+// mark marks the device as taken if it has enough capacity.
+func (s *Search) mark(claim int, r *Request, c *inventory.Candidate, reserved *availability.Reservation) (bool, error) {
+	if !r.IsSimple(c) {
+		if enough, err := s.Available.HasCapacity(&r.Request, c); err != nil || !enough {
+			return false, err
+		}
+	}
+	err := s.Available.Mark(claim, &r.Request, c, reserved)
+	return err == nil, err
+}
+
+// giveBack undoes the last take.
+func (s *Search) giveBack() {
+	s.Lookahead.backtracked = true
+	last := s.Solution.Choices[len(s.Solution.Choices)-1]
+	s.Solution.Choices = s.Solution.Choices[:len(s.Solution.Choices)-1]
+	s.ResultCount[last.Claim]--
+	s.Available.Unmark(last.Candidate)
+	removeFrom(last.Request.Constraints, last.Candidate)
+	s.Available.Release(last.Candidate, last.Reservation)
+	if s.traces {
+		s.logger.V(7).Info("Device given back", "device", last.ID, "request", last.Request.Name)
+	}
+}
+
+func removeFrom(constraints []constraint.Constraint, c *inventory.Candidate) {
+	for i := len(constraints) - 1; i >= 0; i-- {
+		constraints[i].Remove(c)
+	}
+}
+
+// withinLimit reports whether no choice of alternatives gives the claim too many
+// results.
+func (s *Search) withinLimit(requests []Alternatives) bool {
+	devices := 0
+	for _, all := range requests {
+		most := 0
+		for _, r := range all {
+			most = max(most, r.Count)
+		}
+		if most > s.Planner.MaxResults-devices {
+			return false
+		}
+		devices += most
+	}
+	return true
+}
+
+// IsPredictable reports whether nothing may fail for the requests of a claim that only the search itself finds out. Their
+// selectors are known then.
+func (s *Search) IsPredictable(claim int, requests []*Request) bool {
+	return !s.Planner.Unbounded && s.withinLimit(s.Requests[claim]) && s.Lookahead.speculate(requests...)
+}
+
+// MayFailBetween reports whether a CEL constraint of a claim may fail that becomes complete between two of its requests, with
+// the device last.
+func (s *Search) MayFailBetween(claim, from, to int, last *inventory.Candidate) bool {
+	return slices.ContainsFunc(s.CELConstraints, func(o *CELConstraint) bool {
+		return o.claimIndex == claim && o.last >= from && o.first <= to && o.mayFail(last)
+	})
+}
+
+// IsConstrained reports whether the search has CEL constraints.
+func (s *Search) IsConstrained() bool { return len(s.CELConstraints) > 0 }
+
+// Stats counts the work of the search.
+func (s *Search) Stats() answer.Stats {
+	stats := answer.Stats{Steps: s.Work.Steps, Cost: int64(min(s.Work.Cost.Spent(), math.MaxInt64))}
+	for _, constraint := range s.CELConstraints {
+		stats.Evaluations += constraint.Evaluations
+		stats.SetsAccepted += constraint.accepted
+		stats.SetsProven += constraint.proven
+		stats.CacheHits += constraint.hits
+		stats.Cuts += constraint.cuts()
+		for _, p := range constraint.pruners {
+			if p.bounds != nil {
+				stats.TableEvaluations += p.bounds.Evaluations()
+				stats.TableBuilds += p.bounds.Builds()
+			}
+		}
+	}
+	return stats
+}

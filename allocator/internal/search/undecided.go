@@ -1,0 +1,104 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package search
+
+import (
+	"slices"
+
+	"github.com/celset/celset/allocator/internal/budget"
+	"github.com/celset/celset/allocator/internal/inventory"
+)
+
+func (c *CELConstraint) costError(err error) error {
+	return c.budgetError(budget.Limit{Unit: budget.Cost, Value: c.search.Planner.CostBudget}, err)
+}
+
+func (c *CELConstraint) budgetError(of budget.Limit, err error) *budget.Error {
+	result := budget.NewError(of, c.claim, c.search.Node.Name, err)
+	result.Constraint = c.Name
+	result.SetsLeft, result.Sets = budget.Undecided(c.combinations())
+	return result
+}
+
+// busyWith is the CEL constraint that the search is about to find devices for: the
+// last of those that have some and lack some, else the first of those that lack
+// some. If all sets are complete it is the last, for another set of it is what would
+// be tried next.
+func (s *Search) busyWith() *CELConstraint {
+	var begun, open *CELConstraint
+	for _, c := range s.CELConstraints {
+		switch {
+		case c.Undecided == 0 && len(c.Members) == c.Wanted:
+		case len(c.Members) > 0:
+			begun = c
+		case open == nil:
+			open = c
+		}
+	}
+	switch {
+	case begun != nil:
+		return begun
+	case open != nil:
+		return open
+	default:
+		return s.CELConstraints[len(s.CELConstraints)-1]
+	}
+}
+
+// combinations are those of the requests that the constraint covers, in order. Of a
+// prioritized list it is the alternative being tried, or the first if the search did
+// not get there.
+func (c *CELConstraint) combinations() []budget.Combination {
+	var result []budget.Combination
+	members := c.Members
+	for i, all := range c.search.Requests[c.claimIndex] {
+		r := c.search.Solution.tried(c.search.Requests, c.claimIndex, i)
+		if r == nil {
+			r = all[0]
+		}
+		if !c.isCovered(r) {
+			continue
+		}
+		n := min(r.Count, len(members))
+		result = append(result, c.search.combination(r, members[:n]))
+		members = members[n:]
+	}
+	return result
+}
+
+func (c *CELConstraint) isCovered(r *Request) bool {
+	return slices.ContainsFunc(c.Covered, func(all Alternatives) bool { return slices.Contains(all, r) })
+}
+
+// combination counts the devices for a request that has the members.
+func (s *Search) combination(r *Request, members []*inventory.Candidate) budget.Combination {
+	candidates := s.Inventory.Candidates
+	if r.WantsAll() {
+		candidates = r.all
+	}
+	result := budget.Combination{Count: r.Count}
+	for _, c := range candidates {
+		switch {
+		case slices.Contains(members, c):
+			result.Chosen = append(result.Chosen, result.Free)
+			result.Free++
+		case r.WantsAll() || s.isFree(r, c):
+			result.Free++
+		}
+	}
+	return result
+}
+
+// isFree reports whether the request could have the device if it were alone. A device
+// on which a selector fails it can't have.
+func (s *Search) isFree(r *Request, c *inventory.Candidate) bool {
+	if s.Available.Allocated().Has(c.Position) && !r.AdminAccess() {
+		return false
+	}
+	if isSelected, err := r.IsSelected(c); err != nil || !isSelected || !s.Available.IsUsable(&r.Request, c) {
+		return false
+	}
+	enough, err := s.Available.HasCapacity(&r.Request, c)
+	return enough && err == nil
+}

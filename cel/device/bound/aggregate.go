@@ -4,40 +4,10 @@
 package bound
 
 import (
-	"math"
 	"slices"
-
-	"github.com/google/cel-go/common/ast"
 
 	"github.com/celset/celset/cel/device/bitset"
 )
-
-// mapped is list.map(x, value).
-type mapped struct {
-	list  deviceList
-	slot  int
-	value quantity
-	// element is the value as it is written, nil if it depends on the place in the list,
-	// and device the variable in it that stands for the device.
-	element ast.Expr
-	device  typedVariable
-}
-
-// of returns what the device contributes, and whether it is in the list.
-func (m mapped) of(s *state, device int) (value number, within Outcome) {
-	if !s.spend() {
-		return openNumber, Open
-	}
-	within = m.list.membership(s, device)
-	if !within.may(True) {
-		return never, within
-	}
-	before := s.slots[m.slot]
-	s.slots[m.slot] = device
-	value = m.value.number(s)
-	s.slots[m.slot] = before
-	return value, within
-}
 
 // greatest is list.map(x, value).max(), or with negated its min().
 type greatest struct {
@@ -67,16 +37,6 @@ func (n greatest) number(s *state) number {
 		result = result.negate()
 	}
 	return result
-}
-
-func (n number) negate() number {
-	if n.open || n.isNever() {
-		return n
-	}
-	if n.least == math.MinInt64 {
-		return openNumber
-	}
-	return number{least: -n.most, most: -n.least, fails: n.fails}
 }
 
 // extreme bounds the greatest of some values.
@@ -161,15 +121,6 @@ func (n total) adds(s *state, device int) number {
 	}
 	result.fails = result.fails || within.may(Error)
 	return result
-}
-
-// farthest is how far from zero numbers may be so that no sum of those of as many devices as a set may have is more than
-// an int64 has room for, in whatever order they are added.
-const farthest = 1 << 47
-
-// isFar reports whether a number may be farther than that. Which sums fail then depends on the order.
-func isFar(n number) bool {
-	return !n.open && !n.isNever() && (n.least < -farthest || n.most > farthest)
 }
 
 func (n total) number(s *state) number {

@@ -4,190 +4,12 @@
 package bound
 
 import (
-	"slices"
-
 	"github.com/google/cel-go/common/ast"
 	"github.com/google/cel-go/common/operators"
 	"github.com/google/cel-go/common/types"
 
-	"github.com/celset/celset/cel/device"
 	"github.com/celset/celset/cel/tree"
 )
-
-// Analyze reads an expression for sets of the given size. What it does not
-// understand is open.
-func Analyze(expression *device.Expression, size int) *Analysis {
-	return newAnalyzer(expression, size).analyze(expression.AST().Expr())
-}
-
-// AnalyzeAscending is Analyze for sets whose devices are in the order of the tables, as those of
-// one request are. More is known of devices[0] then.
-func AnalyzeAscending(expression *device.Expression, size int) *Analysis {
-	a := newAnalyzer(expression, size)
-	a.ascending = true
-	return a.analyze(expression.AST().Expr())
-}
-
-func newAnalyzer(expression *device.Expression, size int) *analyzer {
-	a := &analyzer{
-		expression:     expression,
-		setSize:        size,
-		known:          make(map[string]*leaf),
-		predicateIndex: make(map[string]int),
-	}
-	a.normal = newNormalizer(expression, guarding{a}.guardOperand)
-	return a
-}
-
-// analyze reads conjuncts of the expression: all, or the first of them.
-func (a *analyzer) analyze(leading ...ast.Expr) *Analysis {
-	result := &Analysis{expression: a.expression, size: a.setSize, ascending: a.ascending}
-	for _, expr := range leading {
-		a.normal.require(expr, scope{})
-		for _, conjunct := range a.conjuncts(expr) {
-			c := a.conjunct(conjunct)
-			if v, constant := c.(verdict); constant && v.outcome == True {
-				continue
-			}
-			result.conjuncts = a.withConjunct(result.conjuncts, c)
-		}
-	}
-	if !a.finish(result) {
-		return &Analysis{expression: a.expression, size: a.setSize, ascending: a.ascending}
-	}
-	result.provable = !slices.ContainsFunc(result.conjuncts, func(c condition) bool { return isOpen(c) })
-	return result
-}
-
-// join makes one constraint of two that must both hold, on the bounding box or on a sum. It is false for anything else.
-func (a *analyzer) join(left, right condition) (condition, bool) {
-	if joined, ok := a.joinBoxes(left, right); ok {
-		return joined, true
-	}
-	if l, ok := left.(assuming); ok {
-		if r, both := right.(assuming); both {
-			if then, ok := a.join(l.then, r.then); ok {
-				return assuming{together(l.premise, r.premise), then, and{l.general, r.general}}, true
-			}
-		}
-		if then, ok := a.join(l.then, right); ok {
-			return assuming{l.premise, then, and{l.general, right}}, true
-		}
-		return nil, false
-	}
-	if r, ok := right.(assuming); ok {
-		if then, ok := a.join(left, r.then); ok {
-			return assuming{r.premise, then, and{left, r.general}}, true
-		}
-		return nil, false
-	}
-	if joined, ok := joinSpacings(left, right); ok {
-		return joined, true
-	}
-	return joinSums(left, right)
-}
-
-// withConjunct adds a conjunct: what it says of the bounding box or of a sum is joined with what others say of it.
-func (a *analyzer) withConjunct(conjuncts []condition, c condition) []condition {
-	for i := range conjuncts {
-		if joined, ok := a.join(conjuncts[i], c); ok {
-			conjuncts[i] = joined
-			return conjuncts
-		}
-	}
-	return append(conjuncts, c)
-}
-
-// finish enters what was planned for the conditions that were read. It is false if something in
-// them may abort that has no guard: nothing can be told then.
-func (a *analyzer) finish(result *Analysis) bool {
-	if a.normal.unguarded.Len() > 0 {
-		return false
-	}
-	result.usable = true
-	result.leaves, result.predicates, result.boxes, result.sums = a.leaves, a.predicates, a.boxes, a.sums
-	result.slots, result.guards = a.slots, a.guards
-	result.bytes = a.bytes()
-	result.within = result.isWithin(a.expression.LargestSizes())
-	return true
-}
-
-// What an analysis takes, measured: for each node of the syntax tree that is read or was made,
-// and for each leaf that is planned.
-const (
-	readBytes     = 60
-	madeBytes     = 300
-	plannedBytes  = 500
-	plannedByNode = 100
-)
-
-func (a *analyzer) bytes() int {
-	bytes := readBytes*nodesOf(a.normal.write.AST().Expr()) + madeBytes*a.normal.copies
-	for _, l := range a.leaves {
-		bytes += plannedBytes + plannedByNode*l.nodes
-	}
-	return bytes
-}
-
-// nodesOf is the number of nodes of a syntax tree.
-func nodesOf(expr ast.Expr) int {
-	nodes := 0
-	ast.PostOrderVisit(expr, ast.NewExprVisitor(func(ast.Expr) { nodes++ }))
-	return nodes
-}
-
-// conjuncts splits at the top-level "&&".
-func (a *analyzer) conjuncts(expr ast.Expr) []ast.Expr {
-	expr = a.normal.reduce(expr, scope{})
-	if _, single := references(expr, scope{}); !single && expr.Kind() == ast.ComprehensionKind {
-		if result, ok := a.normal.unrolled(expr.AsComprehension()); ok {
-			a.normal.traced(unrollConjunct, expr, result)
-			a.normal.replace(expr, result, scope{})
-			return a.conjuncts(result)
-		}
-	}
-	if !tree.IsCall(expr, operators.LogicalAnd) {
-		return []ast.Expr{expr}
-	}
-	var result []ast.Expr
-	for _, arg := range expr.AsCall().Args() {
-		result = append(result, a.conjuncts(arg)...)
-	}
-	return result
-}
-
-type analyzer struct {
-	expression *device.Expression
-	setSize    int
-	// ascending: the devices of a set are in the order of the tables.
-	ascending bool
-	leaves    []*leaf
-	// known are the leaves by their shape.
-	known map[string]*leaf
-	// predicates are those that have a table, predicateIndex has their place by their shape.
-	predicates     []tabulated
-	predicateIndex map[string]int
-	// read is what the predicate that is being read takes from devices, nil outside of one.
-	read  *tabulated
-	boxes int
-	sums  int
-	slots int
-	// readings is how many parts were read.
-	readings int
-	// normal writes parts in the one way in which they are read.
-	normal *normalizer
-	guards []guard
-}
-
-// maxReadings is how many parts of an expression are read, with those that rules write anew: more than expressions have, and
-// where rules in rules write parts out several times an end. What is not read is open.
-// Tests lower it.
-var maxReadings = 1 << 13
-
-func (a *analyzer) mayRead() bool {
-	a.readings++
-	return a.readings <= maxReadings
-}
 
 // condition reads a part of type bool.
 func (a *analyzer) condition(expr ast.Expr, s scope) condition {
@@ -218,57 +40,14 @@ func (a *analyzer) condition(expr ast.Expr, s scope) condition {
 // newPredicate reads a part that does not speak of the set.
 func (a *analyzer) newPredicate(expr ast.Expr, free []variable, s scope) condition {
 	before := a.read
-	a.read = &tabulated{free: free}
+	a.read = &tabulated{slots: slotsOf(free)}
 	holds := local{a}.condition(expr, s)
 	read := a.read
 	a.read = before
 	if len(free) == 0 || len(free) > maxArity {
 		return holds
 	}
-	return a.tabulated("predicate", expr, holds, *read)
-}
-
-// tabulated is a condition on the devices of the variables, which shares its table with those of the
-// same kind that differ in the names of variables only.
-func (a *analyzer) tabulated(kind string, expr ast.Expr, holds condition, t tabulated) *predicate {
-	key := kind + " " + shapeOf(expr, t.free)
-	index, known := a.predicateIndex[key]
-	if !known {
-		index = len(a.predicates)
-		a.predicates = append(a.predicates, t)
-		a.predicateIndex[key] = index
-	}
-	return &predicate{holds: holds, slots: slotsOf(t.free), index: index}
-}
-
-func (a *analyzer) newAnd(left, right condition) condition {
-	switch {
-	case isOpen(left) && isOpen(right):
-		return open{}
-	case isVerdict(left, True), isVerdict(right, False):
-		return right
-	case isVerdict(right, True), isVerdict(left, False):
-		return left
-	}
-	if joined, ok := a.join(left, right); ok {
-		return joined
-	}
-	return and{left, right}
-}
-
-func (a *analyzer) newOr(left, right condition) condition {
-	switch {
-	case isOpen(left) && isOpen(right):
-		return open{}
-	case isVerdict(left, False), isVerdict(right, True):
-		return right
-	case isVerdict(right, False), isVerdict(left, True):
-		return left
-	}
-	if simpler, ok := withoutFailure(left, right); ok {
-		return simpler
-	}
-	return or{left, right}
+	return a.tabulated("predicate", expr, free, holds, *read)
 }
 
 // comparison of numbers or bools; those of other types are open.
@@ -344,17 +123,6 @@ func (a *analyzer) quantity(expr ast.Expr, s scope) quantity {
 	}
 }
 
-// operand is what a function of one operand is applied to, in either style.
-func operand(call ast.CallExpr) ast.Expr {
-	if call.IsMemberFunction() {
-		return call.Target()
-	}
-	if args := call.Args(); len(args) == 1 {
-		return args[0]
-	}
-	return nil
-}
-
 func (a *analyzer) size(of ast.Expr, s scope) quantity {
 	if of == nil {
 		return open{}
@@ -366,7 +134,7 @@ func (a *analyzer) size(of ast.Expr, s scope) quantity {
 		return size{list}
 	}
 	if values, ok := a.mapped(of, s); ok {
-		return size{valued{values}}
+		return size{valued{values.mapped}}
 	}
 	if sum, ok := a.normal.countOfConstants(a.normal.reduce(of, s)); ok {
 		a.normal.traced(unrollCount, of, sum)
@@ -380,7 +148,7 @@ func (a *analyzer) size(of ast.Expr, s scope) quantity {
 	if !ok {
 		return a.unionSize(of.AsCall().Target(), s)
 	}
-	return newDistinctSize(m)
+	return newDistinctSize(m.mapped)
 }
 
 func (a *analyzer) aggregate(call ast.CallExpr, s scope) quantity {
@@ -402,15 +170,15 @@ func (a *analyzer) aggregate(call ast.CallExpr, s scope) quantity {
 	}
 	switch call.FunctionName() {
 	case "max":
-		return greatest{mapped: m}
+		return greatest{mapped: m.mapped}
 	case "min":
-		return greatest{mapped: m, negated: true}
+		return greatest{mapped: m.mapped, negated: true}
 	}
 	// The sum of an empty list is of the type of its elements: an int, if CEL does not know.
 	if _, all := m.list.(allDevices); !all && !a.normal.mayBeInt(m.element) {
 		return open{}
 	}
-	return a.sumOf(m)
+	return a.sumOf(m.mapped)
 }
 
 // sumOf is the sum of a list. That of one for each device that satisfies a condition is the number of these devices.

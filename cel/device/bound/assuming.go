@@ -3,12 +3,6 @@
 
 package bound
 
-import (
-	"slices"
-
-	"github.com/celset/celset/cel/device/bitset"
-)
-
 // assuming is a condition that is simpler as long as a premise holds for all devices that are chosen or possible: that no
 // value fails, or that no sum of the values overflows.
 type assuming struct {
@@ -36,25 +30,7 @@ func (p behaves) holds(s *state) bool {
 // exact is the premise that a predicate is either true or false for any two of the devices.
 type exact struct{ predicate *predicate }
 
-func (p exact) holds(s *state) bool {
-	if s.exact == nil {
-		s.exact = make([]bitset.Set, len(s.tables.predicates))
-	}
-	// Devices are mostly removed: what was found for more of them still holds.
-	known := s.exact[p.predicate.index]
-	if known != nil && s.areWithin(known) {
-		return true
-	}
-	all := slices.Clone(s.Chosen)
-	if s.Left > 0 {
-		all.Join(s.Domain)
-	}
-	if !p.predicate.isExactFor(s, all) {
-		return false
-	}
-	s.exact[p.predicate.index] = all
-	return true
-}
+func (p exact) holds(s *state) bool { return p.predicate.isSettled(s) }
 
 // sorted is the premise that all values of a leaf are of one type that has an order.
 type sorted struct{ leaf *leaf }
@@ -141,9 +117,4 @@ func withoutFailure(left, fails condition) (condition, bool) {
 		return nil, false
 	}
 	return assuming{behaves{when.leaf, failing}, left, or{left, fails}}, true
-}
-
-// areWithin reports whether all devices that are chosen or possible are in a set.
-func (s *state) areWithin(devices bitset.Set) bool {
-	return s.Chosen.IsWithin(devices) && (s.Left <= 0 || s.Domain.IsWithin(devices))
 }

@@ -6,16 +6,9 @@ package bound
 import (
 	"math"
 	"slices"
-	"sync/atomic"
-	"unsafe"
-
-	"github.com/google/cel-go/common/ast"
-	"github.com/google/cel-go/common/operators"
-	"github.com/google/cel-go/common/types"
 
 	"github.com/celset/celset/cel/device/bitset"
 	"github.com/celset/celset/cel/device/library"
-	"github.com/celset/celset/cel/tree"
 )
 
 // This file implements box, a condition on the bounding box of the devices in a list: the function of
@@ -37,57 +30,29 @@ type box struct {
 	// general is the condition as it is written, for leaves that are not always numbers; open for the
 	// function.
 	general condition
-	// index is the place in Tables.boxes, which has the places. own has them if the condition belongs to one
-	// search.
-	index int
-	own   *atomic.Pointer[[]place]
+	// derivation has the places.
+	derivation
 }
-
-// axis is one coordinate. It goes around if there are places on its circle.
-type axis struct {
-	leaf   *leaf
-	circle int64
-}
-
-// place is where a box may lie.
-type place struct {
-	// within are the devices in the place.
-	within spot
-	// edges are sets of which the box must have a device each, for it to reach from one
-	// side of the place to the other.
-	edges []spot
-}
-
-const (
-	// maxPlaces limits the places that are looked at one by one, and maxPlaceBytes what they take.
-	maxPlaces, maxPlaceBytes = 1 << 15, 8 << 20
-	// maxSides is how many coordinates are put into all orders.
-	maxSides = 4
-)
 
 // newSpan is a condition on one distance over the whole set. Without an analyzer it belongs to one search.
-func (a *analyzer) newSpan(l *leaf, side limits, general condition) condition {
-	n := &box{list: allDevices{}, axes: []axis{{leaf: l}}, sides: [][]limits{{side}}, size: 1, general: general}
-	if a == nil {
-		n.own = &atomic.Pointer[[]place]{}
-		return n
+func (b *builder) newSpan(l *leaf, side limits, general condition) condition {
+	n := &box{list: allDevices{}, axes: []axis{{leaf: l}}, sides: [][]limits{{side}}, size: 1, general: general, derivation: b.newDerivation()}
+	if b != nil {
+		n.size = b.setSize
 	}
-	n.size, n.index = a.setSize, a.boxes
-	a.boxes++
 	return n
 }
 
 // joinBoxes makes one box of two that must both be there. It is false for anything else.
-func (a *analyzer) joinBoxes(left, right condition) (*box, bool) {
+func (b *builder) joinBoxes(left, right condition) (*box, bool) {
 	l, ok := left.(*box)
 	r, both := right.(*box)
 	if !ok || !both || len(l.sides) != 1 || len(r.sides) != 1 || isOpen(l.general) || isOpen(r.general) {
 		return nil, false
 	}
-	a.boxes++
 	return &box{
 		list: l.list, axes: slices.Concat(l.axes, r.axes), sides: [][]limits{slices.Concat(l.sides[0], r.sides[0])}, size: l.size,
-		general: and{l.general, r.general}, index: a.boxes - 1,
+		general: and{l.general, r.general}, derivation: b.newDerivation(),
 	}, true
 }
 
@@ -102,78 +67,6 @@ func spanOf(a arithmetic) (l *leaf, ok bool) {
 	of, ok := greater.column()
 	and, both := smaller.column()
 	return of, ok && both && of == and
-}
-
-// boxFunction reads the function: the coordinates are written one by one, and the sides are constants.
-func (a *analyzer) boxFunction(args []ast.Expr, s scope) condition {
-	value, list, over, ok := a.mapOf(args[0], s)
-	sides, constant := ints(args[1])
-	if !ok || !constant || value.Kind() != ast.ListKind || len(value.AsList().OptionalIndices()) > 0 {
-		return open{}
-	}
-	circles := make([]int64, len(sides))
-	if len(args) == 3 {
-		if circles, ok = ints(args[2]); !ok {
-			return open{}
-		}
-	}
-	coordinates := value.AsList().Elements()
-	if len(sides) == 0 || len(sides) > maxSides || len(coordinates) != len(sides) || len(circles) != len(sides) ||
-		slices.Min(circles) < 0 || slices.Max(circles) > math.MaxInt32 {
-		return open{}
-	}
-	n := &box{list: list, size: 1, general: open{}, index: a.boxes}
-	for i, coordinate := range coordinates {
-		free, single := references(coordinate, over.scope)
-		if !single || len(free) != 1 || free[0] != over.variable {
-			return open{}
-		}
-		n.axes = append(n.axes, axis{a.newLeaf(coordinate, free), circles[i]})
-	}
-	inOrders(sides, nil, func(order []int64) {
-		var distances []limits
-		for _, side := range order {
-			distances = append(distances, limits{saturated(side, -1), saturated(side, -1)})
-		}
-		n.sides = append(n.sides, distances)
-	})
-	a.boxes++
-	return n
-}
-
-// inOrders calls f with the numbers, behind those that stand first, in each different order.
-func inOrders(numbers, first []int64, f func([]int64)) {
-	if len(numbers) == 0 {
-		f(first)
-	}
-	for i, n := range numbers {
-		if !slices.Contains(numbers[:i], n) {
-			inOrders(slices.Delete(slices.Clone(numbers), i, i+1), append(slices.Clone(first), n), f)
-		}
-	}
-}
-
-// ints recognizes a list of constants, also as an element of a list that is written out: [[1, 2], [3]][0].
-func ints(list ast.Expr) (result []int64, ok bool) {
-	if tree.IsCall(list, operators.Index) {
-		of, index := list.AsCall().Args()[0], list.AsCall().Args()[1]
-		at, ok := tree.Literal[types.Int](index)
-		if !ok || of.Kind() != ast.ListKind || len(of.AsList().OptionalIndices()) > 0 || at < 0 || int(at) >= of.AsList().Size() {
-			return nil, false
-		}
-		return ints(of.AsList().Elements()[at])
-	}
-	if list.Kind() != ast.ListKind || len(list.AsList().OptionalIndices()) > 0 {
-		return nil, false
-	}
-	for _, element := range list.AsList().Elements() {
-		value, ok := tree.Literal[types.Int](element)
-		if !ok {
-			return nil, false
-		}
-		result = append(result, int64(value))
-	}
-	return result, true
 }
 
 func (n *box) bound(s *state) Outcome {
@@ -311,206 +204,15 @@ func (n *box) reach(s *state, m members, places []place, reached bitset.Set) (po
 	return possible
 }
 
-// holds reports whether enough of all the devices that there are are in the place for the set to be completed in it.
-func (p *place) holds(all bitset.Set, size int) bool {
-	if p.within.countIn(all) < size {
-		return false
-	}
-	for i := range p.edges {
-		if p.edges[i].countIn(all) == 0 {
-			return false
-		}
-	}
-	return true
-}
-
-// spot is a set of devices that is looked at often: few of many are listed, others are bits.
-type spot struct {
-	few  []int32
-	bits bitset.Set
-}
-
-// fewBits is how many bits of a set a device in a list is worth. Tests lower it.
-var fewBits = 32
-
-func newSpot(devices bitset.Set) spot {
-	count := devices.Count()
-	if count*fewBits > 64*len(devices) {
-		return spot{bits: devices}
-	}
-	s := spot{few: make([]int32, 0, count)}
-	for i := range devices.All() {
-		s.few = append(s.few, int32(i))
-	}
-	return s
-}
-
-func (s *spot) bytes() int {
-	return int(unsafe.Sizeof(*s)) + 8*len(s.bits) + int(unsafe.Sizeof(int32(0)))*len(s.few)
-}
-
-// has reports whether all of the devices are in the spot, of which there are as many as count says.
-func (s *spot) has(devices bitset.Set, count int) bool {
-	if s.bits != nil {
-		return devices.IsWithin(s.bits)
-	}
-	return s.countIn(devices) == count
-}
-
-// countIn is how many devices of the spot are among all.
-func (s *spot) countIn(all bitset.Set) int {
-	if s.bits != nil {
-		return all.CountAnd(s.bits)
-	}
-	count := 0
-	for _, i := range s.few {
-		if all.Has(int(i)) {
-			count++
-		}
-	}
-	return count
-}
-
-func (s *spot) joinTo(other bitset.Set) {
-	if s.bits != nil {
-		other.Join(s.bits)
-	}
-	for _, i := range s.few {
-		other.Add(int(i))
-	}
-}
-
 // places returns the places for a box, nil if they can't be listed.
 func (n *box) places(s *state) []place {
-	t := n.own
-	if t == nil {
-		t = &s.tables.boxes[n.index]
+	if known, ok := n.derived(s).([]place); ok {
+		return known
 	}
-	if known := t.Load(); known != nil {
-		return *known
+	places, bytes := newPlaces(s, n.axes, n.sides, n.size), 0
+	for i := range places {
+		bytes += places[i].bytes()
 	}
-	places := n.newPlaces(s)
-	// Two searches may both get here; what they find is the same.
-	if t.CompareAndSwap(nil, &places) && n.own == nil {
-		bytes := 0
-		for i := range places {
-			bytes += places[i].bytes()
-		}
-		s.tables.grow(bytes)
-	}
+	n.derive(s, places, bytes)
 	return places
-}
-
-func (p *place) bytes() int {
-	bytes := int(unsafe.Sizeof(*p)) + p.within.bytes()
-	for i := range p.edges {
-		bytes += p.edges[i].bytes()
-	}
-	return bytes
-}
-
-func (n *box) newPlaces(s *state) []place {
-	all := bitset.New(len(s.tables.devices))
-	for i := range s.tables.devices {
-		all.Add(i)
-	}
-	result, bytes := []place{}, 0
-	for _, sides := range n.sides {
-		drafts := []draft{{within: all}}
-		for i, axis := range n.axes {
-			var next []draft
-			if !axis.cut(s, sides[i], drafts, n.size, func(d draft) bool {
-				if i < len(n.axes)-1 {
-					next = append(next, d)
-					return len(next)*(1+len(d.edges))*setSize(len(s.tables.devices)) <= maxPlaceBytes
-				}
-				result = append(result, d.place())
-				bytes += result[len(result)-1].bytes()
-				return len(result) <= maxPlaces && bytes <= maxPlaceBytes
-			}) {
-				return nil
-			}
-			drafts = next
-		}
-	}
-	return result
-}
-
-// draft is a place that is cut to size.
-type draft struct {
-	within bitset.Set
-	edges  []bitset.Set
-}
-
-func (d draft) place() place {
-	p := place{within: newSpot(d.within)}
-	for _, edge := range d.edges {
-		p.edges = append(p.edges, newSpot(edge))
-	}
-	return p
-}
-
-// cut cuts places by one more side: for each number at which it may begin, what is not too far from it. A
-// place must have room for the list. It is false if some distances can't be computed, or yield is.
-func (a axis) cut(s *state, side limits, of []draft, size int, yield func(draft) bool) bool {
-	c := s.column(a.leaf)
-	seen := map[int64]bool{}
-	for begin := range c.ints.All() {
-		from := c.entries[begin].number.least
-		if a.circle > 0 {
-			from = library.Around(from, a.circle)
-		}
-		if seen[from] {
-			continue
-		}
-		seen[from] = true
-		within, near, far := bitset.New(len(c.entries)), bitset.New(len(c.entries)), bitset.New(len(c.entries))
-		for i := range c.ints.All() {
-			distance, ok := subtract(c.entries[i].number.least, from)
-			switch {
-			case a.circle > 0:
-				distance = library.Around(library.Around(c.entries[i].number.least, a.circle)-from, a.circle)
-			case !ok:
-				return false
-			}
-			if distance < 0 || distance > side.most {
-				continue
-			}
-			within.Add(i)
-			if distance == 0 {
-				near.Add(i)
-			}
-			if distance >= side.least {
-				far.Add(i)
-			}
-		}
-		for _, d := range of {
-			if cut, ok := d.cut(size, within, near, far); ok && !yield(cut) {
-				return false
-			}
-		}
-	}
-	return true
-}
-
-// cut is false if less is left than the list has, or nothing at an edge. An edge that all of the place is at is left out.
-func (d draft) cut(size int, within bitset.Set, edges ...bitset.Set) (result draft, ok bool) {
-	result.within = slices.Clone(d.within)
-	result.within.Keep(within)
-	count := result.within.Count()
-	if count < size {
-		return draft{}, false
-	}
-	for _, edge := range slices.Concat(d.edges, edges) {
-		switch edge.CountAnd(result.within) {
-		case 0:
-			return draft{}, false
-		case count:
-		default:
-			edge = slices.Clone(edge)
-			edge.Keep(result.within)
-			result.edges = append(result.edges, edge)
-		}
-	}
-	return result, true
 }

@@ -96,6 +96,18 @@ func (n *cardinality) propagateRow(s *state, r *row) bool {
 	return true
 }
 
+// demand returns the devices for which a predicate of one variable holds, and how many more must join the set.
+func (n *cardinality) demand(s *state) (of bitset.Set, count int) {
+	if len(n.predicate.slots) != 1 || n.least <= 0 {
+		return nil, 0
+	}
+	r := n.predicate.rowAt(s, 0, 0)
+	if !r.exact || !s.spend() {
+		return nil, 0
+	}
+	return r.yes, int(min(n.least, int64(s.Left+len(s.tables.devices)))) - s.Chosen.CountAnd(r.yes)
+}
+
 // ofEach is what becomes of the condition for all devices of the complete set in the place
 // of the outer variable. ok is false if that takes more than counting.
 func (n *cardinality) ofEach(s *state, outer int) (result Outcome, ok bool) {
@@ -311,11 +323,6 @@ func (n *cardinality) isStarved(s *state, device int, r *row) bool {
 		counted++
 	}
 	return rest.Count() < left || int64(counted) < n.least
-}
-
-// countsOf has the numbers of chosen and of possible devices that are in the set.
-func (s *state) countsOf(of bitset.Set) (chosen, possible int) {
-	return of.CountAnd(s.Chosen), of.CountAnd(s.Domain)
 }
 
 // isWithin reports whether a number from fewest to most may be one for which the condition

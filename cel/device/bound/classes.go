@@ -12,16 +12,6 @@ import (
 // A predicate that takes only columns from its two devices says the same of devices for which these
 // are the same: of 5,000 nodes in 280 racks 280 rows are different, and in each of them 280 verdicts.
 
-// tabulated is what a predicate reads.
-type tabulated struct {
-	// free are its variables.
-	free []variable
-	// columns are the leaves that it reads of the device of each variable.
-	columns [maxArity][]*leaf
-	// pairwise: it asks whether the devices are the same, or has a leaf of both.
-	pairwise bool
-}
-
 // reads notes that the predicate that is being read, if any, has a leaf.
 func (t *tabulated) reads(v value) {
 	switch {
@@ -29,8 +19,8 @@ func (t *tabulated) reads(v value) {
 	case len(v.slots) > 1:
 		t.pairwise = true
 	default:
-		for i, of := range t.free {
-			if i < maxArity && of.slot == v.slots[0] && !slices.Contains(t.columns[i], v.leaf) {
+		for i, slot := range t.slots {
+			if i < maxArity && slot == v.slots[0] && !slices.Contains(t.columns[i], v.leaf) {
 				t.columns[i] = append(t.columns[i], v.leaf)
 			}
 		}
@@ -41,14 +31,6 @@ func (t *tabulated) readsPair() {
 	if t != nil {
 		t.pairwise = true
 	}
-}
-
-// classes are the devices for which columns are the same, a class for each value that they have.
-type classes struct {
-	// of is the class of each device. first has a device of each class, members has all of them.
-	of      []int32
-	first   []int
-	members []bitset.Set
 }
 
 // classesOf sorts the devices by columns. A value that can't be compared is like no other. nil if too few are alike to
@@ -94,7 +76,7 @@ func (s *state) classesOf(columns []*leaf) *classes {
 // classesAt are those of the devices that one of the variables stands for, nil if there are none to speak of. They are
 // made once, while the mutex is held.
 func (t *predicateTable) classesAt(s *state, variable int) *classes {
-	if t.pairwise || len(t.free) < maxArity {
+	if t.pairwise || len(t.slots) < maxArity {
 		return nil
 	}
 	if !t.classified[variable] {

@@ -43,19 +43,25 @@ func (d *demands) propagate() bool {
 	return d.total <= d.Left
 }
 
+// demander is a condition that needs devices of a set.
+type demander interface {
+	// demand returns the set, and how many more of its devices are needed. There is none if the number is not above zero.
+	demand(s *state) (of bitset.Set, count int)
+}
+
 // demandsOfConjuncts are those of conjuncts that count devices, each for itself.
 func (s *state) demandsOfConjuncts() bool {
 	var d *demands
 	for _, c := range s.active {
-		c, ok := c.(*cardinality)
-		if !ok || len(c.predicate.slots) != 1 || c.least <= 0 {
+		c, ok := c.(demander)
+		if !ok {
 			continue
 		}
-		if r := c.predicate.rowAt(s, 0, 0); r.exact && s.spend() {
+		if of, count := c.demand(s); count > 0 {
 			if d == nil {
 				d = s.demands()
 			}
-			d.add(r.yes, int(min(c.least, int64(s.Left+len(s.tables.devices))))-s.Chosen.CountAnd(r.yes))
+			d.add(of, count)
 		}
 	}
 	return d == nil || d.propagate()

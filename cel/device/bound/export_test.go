@@ -13,9 +13,11 @@ import (
 
 // AnalyzeTraced is Analyze, and tells of each rule that was applied.
 func AnalyzeTraced(expression *device.Expression, size int, trace func(rule string, before, after ast.Expr)) *Analysis {
-	a := newAnalyzer(expression, size)
-	a.normal.trace = trace
-	return a.analyze(expression.AST().Expr())
+	a := &Analysis{expression: expression, size: size}
+	o := a.options()
+	o.trace = trace
+	a.problem, a.bytes = readConjuncts(expression, size, o, expression.AST().Expr())
+	return a
 }
 
 // Rules are the names of all rules.
@@ -31,10 +33,10 @@ func Rules() []string {
 var Absorbed = absorbed
 
 // ReadAtMost lowers how many parts of an expression are read until restore is called.
-func ReadAtMost(parts int) (restore func()) {
-	before := maxReadings
-	maxReadings = parts
-	return func() { maxReadings = before }
+func ReadAtMost(count int) (restore func()) {
+	before := parts
+	parts = count
+	return func() { parts = before }
 }
 
 // ListPlaces has the devices of all places of boxes listed, as those of few among many are, until restore is called.

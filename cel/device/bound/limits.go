@@ -3,9 +3,7 @@
 
 package bound
 
-import (
-	"math"
-)
+import "math"
 
 // limits are the numbers, from least to most, for which a comparison with a constant
 // is true.
@@ -70,6 +68,52 @@ func (l limits) negate() limits {
 	return result
 }
 
+// orUnlimited are limits that are unlimited where others are.
+func (l limits) orUnlimited(other limits) limits {
+	if other.least == unlimitedBelow {
+		l.least = unlimitedBelow
+	}
+	if other.most == unlimited {
+		l.most = unlimited
+	}
+	return l
+}
+
+// divide are the limits of a number of which the multiple is within the limits. The factor is not zero, and small.
+func (l limits) divide(factor int64) limits {
+	if factor < 0 {
+		return l.negate().divide(-factor)
+	}
+	if factor == 0 {
+		if l.least <= 0 && l.most >= 0 {
+			return limits{unlimitedBelow, unlimited}
+		}
+		return limits{unlimited, unlimitedBelow}
+	}
+	if l.least != unlimitedBelow {
+		l.least = -floorOf(-l.least, factor)
+	}
+	if l.most != unlimited {
+		l.most = floorOf(l.most, factor)
+	}
+	return l
+}
+
+// times are the limits of a number of which the quotient, rounded towards zero, is within the limits.
+func (l limits) times(by int64) limits {
+	if l.least != unlimitedBelow {
+		if l.least = saturatedProduct(l.least, by); l.least <= 0 {
+			l.least = saturated(l.least, 1-by)
+		}
+	}
+	if l.most != unlimited {
+		if l.most = saturatedProduct(l.most, by); l.most >= 0 {
+			l.most = saturated(l.most, by-1)
+		}
+	}
+	return l
+}
+
 // saturated adds, but not beyond what an int64 has room for.
 func saturated(x, y int64) int64 {
 	switch sum, ok := add(x, y); {
@@ -82,51 +126,22 @@ func saturated(x, y int64) int64 {
 	}
 }
 
-// withLimits replaces a comparison of a quantity with a constant by a condition that
-// can be propagated, where there is one. There is no analyzer for a condition of one search.
-func (a *analyzer) withLimits(c comparison, of quantity, l limits) condition {
-	switch of := of.(type) {
-	case size:
-		if leaf, simpler, ok := of.ofDevices(); ok {
-			return assuming{behaves{leaf, failing}, a.withLimits(c, simpler, l), c}
-		}
-		if p, slot, ok := predicateOver(of.list, 0, nil); ok {
-			return &cardinality{predicate: p, slot: slot, limits: l, general: c}
-		}
-		if f, isFiltered := of.list.(filtered); isFiltered {
-			if _, all := f.list.(allDevices); all {
-				if each, ok := a.ofEach(f, l, c); ok {
-					return each
-				}
-				return newGeneralCardinality(f.slot, f.keeps, l, c)
-			}
-		}
-	case greatest:
-		return a.extreme(c, of, l)
-	case total:
-		if sum, ok := a.newSum([]term{{1, of}}, l, modulus{}, c); ok {
-			return sum
-		}
-		return newPairs(of, l, c)
-	case arithmetic:
-		if of.operation.name == remainder.name || of.operation.name == division.name {
-			return a.quotient(c, of, l)
-		}
-		if leaf, ok := spanOf(of); ok {
-			return a.newSpan(leaf, l, c)
-		}
-		if leaf, ok := spanOf(arithmetic{of.operation, of.right, of.left}); ok {
-			return a.newSpan(leaf, l.negate(), c)
-		}
+func saturatedProduct(x, by int64) int64 {
+	switch product, ok := multiply(x, by); {
+	case ok:
+		return product
+	case x > 0:
+		return unlimited
+	default:
+		return unlimitedBelow
 	}
-	return c
 }
 
-// ofEach is the condition that as many devices satisfy a condition as a set has: all of them do.
-func (a *analyzer) ofEach(f filtered, l limits, general condition) (condition, bool) {
-	c, ok := f.keeps.(*cardinality)
-	if !ok || a == nil || a.setSize == 0 || l.least != int64(a.setSize) || l.most < l.least {
-		return nil, false
+// floorOf is the quotient rounded down. The divisor is above zero.
+func floorOf(x, by int64) int64 {
+	quotient := x / by
+	if x%by < 0 {
+		quotient--
 	}
-	return assuming{exact{c.predicate}, newForAll(allDevices{}, f.slot, f.keeps), general}, true
+	return quotient
 }

@@ -18,13 +18,13 @@ type distance struct {
 }
 
 // distancesOfAll reads devices.all(x, holds), x being in the slot. It is false if that is no condition on distances.
-func (a *analyzer) distancesOfAll(slot int, holds, general condition) (condition, bool) {
+func (b *builder) distancesOfAll(slot int, holds, general condition) (condition, bool) {
 	slots, negated := []int{slot}, false
 	if c, ok := holds.(*cardinality); ok && c.limits == (limits{0, 0}) {
 		slots, holds, negated = append(slots, c.slot), c.predicate, true
 	}
 	distances, ok := distancesIn(slots, holds, negated)
-	if !ok || len(distances) == 0 || a.setSize == 0 {
+	if !ok || len(distances) == 0 || b.setSize == 0 {
 		return nil, false
 	}
 	var result condition = verdict{True}
@@ -32,7 +32,7 @@ func (a *analyzer) distancesOfAll(slot int, holds, general condition) (condition
 	for _, d := range distances {
 		of := mapped{list: allDevices{}, slot: slot, value: value{d.leaf, []int{slot}}}
 		is := arithmetic{subtraction, greatest{mapped: of}, greatest{mapped: of, negated: true}}
-		result = a.newAnd(result, a.newSpan(d.leaf, limits{unlimitedBelow, d.most}, comparison{lessOrEqual, is, constant{d.most}}))
+		result = b.newAnd(result, b.newSpan(d.leaf, limits{unlimitedBelow, d.most}, comparison{lessOrEqual, is, constant{d.most}}))
 		near = together(near, behaves{d.leaf, far})
 	}
 	return assuming{near, result, general}, true
@@ -68,20 +68,6 @@ func distancesInBoth(slots []int, left, right condition, negated, either bool) (
 	of, ok := distancesIn(slots, left, negated)
 	and, too := distancesIn(slots, right, negated)
 	return append(of, and...), ok && too && !either
-}
-
-// isIdentity reports whether a condition is that two variables stand for the same device. If slots are given, the variables are
-// among them.
-func isIdentity(c condition, negated bool, slots ...int) bool {
-	switch c := c.(type) {
-	case identity:
-		among := len(slots) == 0 || slices.Contains(slots, c.left) && slices.Contains(slots, c.right)
-		return !negated && among && c.left != c.right
-	case not:
-		return isIdentity(c.operand, !negated, slots...)
-	default:
-		return false
-	}
 }
 
 // distancesInComparison: of some numbers each is at most something if the greatest is.

@@ -4,8 +4,6 @@
 package bound
 
 import (
-	"slices"
-
 	"github.com/google/cel-go/common/ast"
 	"github.com/google/cel-go/common/operators"
 	"github.com/google/cel-go/common/types"
@@ -62,20 +60,6 @@ func (l local) value(expr ast.Expr, s scope) condition {
 	return l.analyzer.valueOf(expr, free)
 }
 
-func (a *analyzer) valueOf(expr ast.Expr, free []variable) value {
-	v := value{a.newLeaf(expr, free), slotsOf(free)}
-	a.read.reads(v)
-	return v
-}
-
-func slotsOf(free []variable) []int {
-	slots := make([]int, len(free))
-	for i, v := range free {
-		slots[i] = v.slot
-	}
-	return slots
-}
-
 // comparison asks CEL about the whole where the two sides can't be told by themselves.
 func (l local) comparison(expr ast.Expr, r relation, left, right ast.Expr, s scope) condition {
 	if same, ok := identityOf(left, right, s); ok && r == equal {
@@ -121,73 +105,6 @@ func identityOf(left, right ast.Expr, s scope) (identity, bool) {
 	return identity{l, r}, isDevice && areDevices
 }
 
-// deviceOf is the slot of a variable that stands for a device.
-func deviceOf(expr ast.Expr, s scope) (slot int, ok bool) {
-	if expr.Kind() != ast.IdentKind {
-		return 0, false
-	}
-	is := s[expr.AsIdent()]
-	return is.slot, is.isDevice
-}
-
-// identity is d == o.
-type identity struct{ left, right int }
-
-func (n identity) bound(s *state) Outcome { return outcomeOf(s.slots[n.left] == s.slots[n.right]) }
-
-// localComparison compares something about two devices or more.
-type localComparison struct {
-	comparison
-	// whole asks CEL.
-	whole condition
-}
-
-// negation is not that of the comparison, which knows nothing of the whole.
-func (n localComparison) negation() condition { return not{n} }
-
-func (n localComparison) bound(s *state) Outcome {
-	left, right := n.left.number(s), n.right.number(s)
-	if !left.open && !right.open {
-		return compare(n.relation, left, right)
-	}
-	if l, r := keyOf(s, n.left), keyOf(s, n.right); n.relation == equal && l != nil && r != nil {
-		return outcomeOf(l == r)
-	}
-	return n.whole.bound(s)
-}
-
-// keyOf is equal for equal values of the quantity, nil if that can't be told.
-func keyOf(s *state, q quantity) any {
-	if v, ok := q.(value); ok {
-		return v.entry(s).key
-	}
-	return nil
-}
-
-// listRelations are functions on two lists, on the different values in them in order. They are asked for each pair of devices, and
-// nobody is charged.
-var listRelations = map[string]func(left, right []any) bool{
-	"sets.contains":   func(left, right []any) bool { return common(left, right) == len(right) },
-	"sets.equivalent": func(left, right []any) bool { return slices.Equal(left, right) },
-	"sets.intersects": func(left, right []any) bool { return common(left, right) > 0 },
-}
-
-// common counts the values that are in both lists.
-func common(left, right []any) (count int) {
-	for len(left) > 0 && len(right) > 0 {
-		switch order := compareValues(left[0], right[0]); {
-		case order < 0:
-			left = left[1:]
-		case order > 0:
-			right = right[1:]
-		default:
-			left, right = left[1:], right[1:]
-			count++
-		}
-	}
-	return count
-}
-
 // listRelation reads a function on the lists of two devices.
 func (l local) listRelation(expr ast.Expr, s scope) (condition, bool) {
 	if expr.Kind() != ast.CallKind {
@@ -201,21 +118,6 @@ func (l local) listRelation(expr ast.Expr, s scope) (condition, bool) {
 	left, leftOK := l.quantity(call.Args()[0], s).(value)
 	right, rightOK := l.quantity(call.Args()[1], s).(value)
 	return listRelation{left, right, holds, l.wholeOfSides(expr, s)}, leftOK && rightOK
-}
-
-// listRelation is a function on the lists of two devices.
-type listRelation struct {
-	left, right value
-	holds       func(left, right []any) bool
-	// whole asks CEL.
-	whole condition
-}
-
-func (n listRelation) bound(s *state) Outcome {
-	if l, r := n.left.entry(s).elements, n.right.entry(s).elements; l != nil && r != nil {
-		return outcomeOf(n.holds(*l, *r))
-	}
-	return n.whole.bound(s)
 }
 
 func (l local) quantity(expr ast.Expr, s scope) quantity {

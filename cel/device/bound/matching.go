@@ -4,8 +4,6 @@
 package bound
 
 import (
-	"github.com/google/cel-go/common/ast"
-
 	"github.com/celset/celset/cel/device/bitset"
 	"github.com/celset/celset/cel/device/library"
 )
@@ -16,15 +14,6 @@ import (
 type matching struct {
 	lists [2]deviceList
 	joins *predicate
-}
-
-// paired reads the function.
-func (a *analyzer) paired(relation ast.Expr, s scope) condition {
-	m, ok := a.matrix(relation, s)
-	if !ok {
-		return open{}
-	}
-	return matching{[2]deviceList{m.list, m.other}, m.joins}
 }
 
 // couples are the members of both lists, and which are joined.

@@ -190,3 +190,22 @@ func compare(r relation, a, b number) Outcome {
 	}
 	return result
 }
+
+func (n number) negate() number {
+	if n.open || n.isNever() {
+		return n
+	}
+	if n.least == math.MinInt64 {
+		return openNumber
+	}
+	return number{least: -n.most, most: -n.least, fails: n.fails}
+}
+
+// farthest is how far from zero numbers may be so that no sum of those of as many devices as a set may have is more than
+// an int64 has room for, in whatever order they are added.
+const farthest = 1 << 47
+
+// isFar reports whether a number may be farther than that. Which sums fail then depends on the order.
+func isFar(n number) bool {
+	return !n.open && !n.isNever() && (n.least < -farthest || n.most > farthest)
+}

@@ -185,11 +185,3 @@ func joinShifted(to, from []uint64, by int) {
 		to[w] |= word
 	}
 }
-
-// words returns memory for words of bits, until it is called again.
-func (s *state) words(count int) []uint64 {
-	if len(s.spareWords) < count {
-		s.spareWords = make([]uint64, count)
-	}
-	return s.spareWords[:count]
-}

@@ -60,19 +60,6 @@ func (n *pattern) collect(c condition) bool {
 	}
 }
 
-// matches is what was found of a pattern.
-type matches int
-
-const (
-	none matches = iota
-	// some: with devices that are to be added, or it is not known.
-	some
-	// surely: with chosen devices only.
-	surely
-	// fails: a relation may fail.
-	fails
-)
-
 func (n *pattern) bound(s *state) Outcome {
 	switch n.find(s, s.Left) {
 	case none:

@@ -5,8 +5,6 @@ package bound
 
 import (
 	"slices"
-	"sync"
-	"sync/atomic"
 	"unsafe"
 
 	"github.com/celset/celset/cel/device/bitset"
@@ -27,21 +25,6 @@ type predicate struct {
 	negated bool
 }
 
-// row has the verdicts for all devices that one of the variables may stand for, the
-// other, if any, standing for a certain device.
-type row struct {
-	// yes are the devices for which the predicate is surely true, no those for which it
-	// is surely false. It may be true for maybe, false for maybeNot and fail for fails.
-	yes, no, maybe, maybeNot, fails bitset.Set
-	// exact: it is either true or false for each.
-	exact bool
-	// aborts: evaluating it would end the evaluation of the whole expression for some
-	// device.
-	aborts bool
-	// opposite has the verdicts for the negation.
-	opposite *row
-}
-
 // speaksOf reports whether the slot is one of the predicate's variables.
 func (p *predicate) speaksOf(slot int) bool { return slices.Contains(p.slots, slot) }
 
@@ -51,49 +34,6 @@ func (p *predicate) negate() *predicate {
 	opposite := *p
 	opposite.negated = !p.negated
 	return &opposite
-}
-
-// predicateTable has the rows that were asked for, and those for the negation: over the
-// first variable by the device that the second stands for, and the other way round.
-type predicateTable struct {
-	*tabulated
-	rows, opposites [maxArity]rows
-
-	// mutex guards what follows, and filling rows.
-	mutex sync.Mutex
-	// classes are of the devices that each of the variables may stand for, once they are classified.
-	classes    [maxArity]*classes
-	classified [maxArity]bool
-}
-
-type rows []atomic.Pointer[row]
-
-// at is the row for a device, nil if that takes more than looking it up. Keep it short enough
-// to be inlined: loops over all devices call it for each of them.
-func (m rows) at(outer int) *row {
-	if r := m[outer].Load(); r != nil && !r.aborts {
-		return r
-	}
-	return nil
-}
-
-func (t *predicateTable) init(of *tabulated, devices int) {
-	t.tabulated = of
-	if len(of.free) == 1 {
-		devices = 1
-	}
-	for i := range of.free {
-		t.rows[i], t.opposites[i] = make(rows, devices), make(rows, devices)
-	}
-}
-
-// size is what the table takes without rows.
-func (t *predicateTable) size() int {
-	bytes := int(unsafe.Sizeof(*t))
-	for i := range t.rows {
-		bytes += (len(t.rows[i]) + len(t.opposites[i])) * int(unsafe.Sizeof(atomic.Pointer[row]{}))
-	}
-	return bytes
 }
 
 // row returns the row over the devices that the slot may have, the other slots being
@@ -183,6 +123,27 @@ func (p *predicate) isExactFor(s *state, devices bitset.Set) bool {
 			return false
 		}
 	}
+	return true
+}
+
+// isSettled reports whether the predicate is either true or false for any two devices that are chosen or possible.
+func (p *predicate) isSettled(s *state) bool {
+	if s.settled == nil {
+		s.settled = make([]bitset.Set, len(s.tables.predicates))
+	}
+	// Devices are mostly removed: what was found for more of them still holds.
+	known := s.settled[p.index]
+	if known != nil && s.areWithin(known) {
+		return true
+	}
+	all := slices.Clone(s.Chosen)
+	if s.Left > 0 {
+		all.Join(s.Domain)
+	}
+	if !p.isExactFor(s, all) {
+		return false
+	}
+	s.settled[p.index] = all
 	return true
 }
 

@@ -8,9 +8,7 @@ import (
 	"github.com/google/cel-go/common/operators"
 	"github.com/google/cel-go/common/overloads"
 	"github.com/google/cel-go/common/types"
-	"github.com/google/cel-go/common/types/ref"
 
-	"github.com/celset/celset/cel/device"
 	"github.com/celset/celset/cel/tree"
 )
 
@@ -85,34 +83,6 @@ func (n *normalizer) isFound(list ast.Expr) ast.Expr {
 	return n.write.All(n.again(list), func(ast.Expr) ast.Expr { return n.write.Literal(types.True) })
 }
 
-// conditionOnEach writes a quantifier over elements that are given one by one. only may
-// limit what must hold for an element to a condition.
-func (n *normalizer) conditionOnEach(c ast.ComprehensionExpr, elements []ast.Expr, only func(holds ast.Expr, place int) ast.Expr) (result ast.Expr, ok bool) {
-	is, holds := tree.QuantifierOf(c)
-	place, ok := 0, true
-	each := func(k ast.Expr) ast.Expr {
-		part, fits := n.substitute(holds, tree.ElementVar(c), k, false)
-		if fits && c.HasIterVar2() {
-			part, fits = n.substitute(part, c.IterVar(), n.write.Literal(types.Int(place)), false)
-		}
-		place++
-		ok = ok && fits
-		return only(part, place-1)
-	}
-	switch is {
-	case tree.All:
-		result = n.write.Joined(elements, operators.LogicalAnd, overloads.LogicalAnd, each)
-	case tree.Exists:
-		result = n.write.Joined(elements, operators.LogicalOr, overloads.LogicalOr, each)
-	default:
-		count := n.write.Joined(elements, operators.Add, overloads.AddInt64, func(k ast.Expr) ast.Expr {
-			return n.write.Conditional(types.IntType, each(k), n.write.Literal(types.Int(1)), n.write.Literal(types.Int(0)))
-		})
-		result = n.write.Equals(count, n.write.Literal(types.Int(1)))
-	}
-	return result, ok
-}
-
 // forgetOrder writes all and exists over elements in any order.
 func forgetOrder(n *normalizer, expr ast.Expr, s scope) (ast.Expr, bool) {
 	if expr.Kind() != ast.ComprehensionKind {
@@ -177,17 +147,6 @@ func (n *normalizer) without(list ast.Expr, s scope, functions ...string) (ast.E
 	return list, true
 }
 
-// isOfDevice reports whether an expression speaks of one device at most.
-func isOfDevice(expr ast.Expr, s scope) bool {
-	free, single := references(expr, s)
-	return single && len(free) <= 1
-}
-
-// isList reports whether a value is a list if it can be gone over at all.
-func (n *normalizer) isList(expr ast.Expr) bool {
-	return n.write.TypeOf(expr).Kind() == types.ListKind || device.IsAttribute(n.write.AST(), expr)
-}
-
 // isOneOf writes "k == element || ...".
 func (n *normalizer) isOneOf(k ast.Expr, elements []ast.Expr) ast.Expr {
 	if len(elements) == 0 {
@@ -207,120 +166,6 @@ func sameness(expr ast.Expr) (left, right ast.Expr, ok bool) {
 	return expr.AsCall().Args()[0], right, ok && right.Kind() != ast.LiteralKind
 }
 
-// What goes over constants is written out for each of them.
-
-// maxRange is how many numbers of lists.range are constants.
-const maxRange = 64
-
-// constants recognizes a list of at least one constant. Among large numbers CEL finds
-// some that are not there.
-func (n *normalizer) constants(list ast.Expr) ([]ast.Expr, bool) {
-	if count, ok := rangeOf(list); ok {
-		return n.numbersTo(count), count > 0
-	}
-	if list.Kind() != ast.ListKind || list.AsList().Size() == 0 || len(list.AsList().OptionalIndices()) > 0 {
-		return nil, false
-	}
-	for _, element := range list.AsList().Elements() {
-		if element.Kind() != ast.LiteralKind || isLarge(element.AsLiteral()) {
-			return nil, false
-		}
-	}
-	return list.AsList().Elements(), true
-}
-
-// rangeOf recognizes lists.range(count) with a constant.
-func rangeOf(expr ast.Expr) (count int, ok bool) {
-	if !tree.IsCall(expr, "lists.range") {
-		return 0, false
-	}
-	n, ok := tree.Literal[types.Int](tree.Operands(expr.AsCall())[0])
-	return int(n), ok && n >= 0 && n <= maxRange
-}
-
-func (n *normalizer) numbersTo(count int) []ast.Expr {
-	result := make([]ast.Expr, count)
-	for i := range result {
-		result[i] = n.write.Literal(types.Int(i))
-	}
-	return result
-}
-
-// isLarge reports whether a number may be another one if it is converted.
-func isLarge(value ref.Val) bool {
-	const exact = 1 << 53
-	switch value := value.(type) {
-	case types.Int:
-		return value > exact || value < -exact
-	case types.Uint:
-		return value > exact
-	case types.Double:
-		return value > exact || value < -exact
-	default:
-		return false
-	}
-}
-
-// unrolled writes a quantifier over constants.
-func (n *normalizer) unrolled(c ast.ComprehensionExpr) (ast.Expr, bool) {
-	elements, ok := n.constants(c.IterRange())
-	if is, _ := tree.QuantifierOf(c); !ok || is == tree.NoQuantifier {
-		return nil, false
-	}
-	return n.conditionOnEach(c, elements, func(holds ast.Expr, _ int) ast.Expr { return holds })
-}
-
-// countOfConstants writes the size of constants.filter(x, keeps).
-func (n *normalizer) countOfConstants(list ast.Expr) (ast.Expr, bool) {
-	if list.Kind() != ast.ComprehensionKind {
-		return nil, false
-	}
-	c := list.AsComprehension()
-	elements, ok := n.constants(c.IterRange())
-	keeps, element, is := tree.CollectionOf(c)
-	if !ok || !is || keeps == nil || c.HasIterVar2() || !tree.IsIdent(element, c.IterVar()) {
-		return nil, false
-	}
-	result := n.write.Joined(elements, operators.Add, overloads.AddInt64, func(k ast.Expr) ast.Expr {
-		when, fits := n.substitute(keeps, c.IterVar(), k, false)
-		ok = ok && fits
-		return n.write.Conditional(types.IntType, when, n.write.Literal(types.Int(1)), n.write.Literal(types.Int(0)))
-	})
-	return result, ok
-}
-
-func (n *normalizer) conjunction(parts []ast.Expr, each func(ast.Expr) ast.Expr) ast.Expr {
-	return n.write.Joined(parts, operators.LogicalAnd, overloads.LogicalAnd, each)
-}
-
-// maxElements is how many values of a list of a device are looked at one by one.
-const maxElements = 8
-
-// quantifierOfValue reads a quantifier over a list that a device has as a condition on
-// its first element, on its second one and so on, as far as there are so many. If there
-// are more than can be looked at it is open.
-//
-//	d.peers.all(p, devices.exists(o, o.id == p))
-func (a *analyzer) quantifierOfValue(c ast.ComprehensionExpr, s scope) condition {
-	list := c.IterRange()
-	if !isOfDevice(list, s) || !a.normal.isList(list) || a.normal.hasGuarded(c) {
-		return open{}
-	}
-	elements := make([]ast.Expr, maxElements)
-	for i := range elements {
-		elements[i] = a.normal.write.Call(operators.Index, "", a.normal.write.ElementType(list), a.normal.again(list), a.normal.write.Literal(types.Int(i)))
-	}
-	is, _ := tree.QuantifierOf(c)
-	result, ok := a.normal.conditionOnEach(c, elements, func(holds ast.Expr, place int) ast.Expr {
-		return a.normal.write.Conditional(types.BoolType, a.normal.writeSizeIs(operators.Greater, overloads.GreaterInt64, list, place), holds, a.normal.write.Literal(types.Bool(is == tree.All)))
-	})
-	if !ok {
-		return open{}
-	}
-	isShort := a.normal.write.And(a.normal.isFound(list), a.normal.writeSizeIs(operators.LessEquals, overloads.LessEqualsInt64, list, maxElements))
-	return a.newConditional(a.condition(isShort, s), a.condition(result, s), open{})
-}
-
 // writeSizeIs compares the size of a list with a number.
 func (n *normalizer) writeSizeIs(operator, overload string, list ast.Expr, number int) ast.Expr {
 	return n.write.Call(operator, overload, types.BoolType, n.write.Size(n.again(list)), n.write.Literal(types.Int(number)))
@@ -333,4 +178,20 @@ func (n *normalizer) hasGuarded(c ast.ComprehensionExpr) bool {
 		tree.Visit(part, func(e ast.Expr, _ tree.Names) { found = found || n.mayAbort(e) })
 	}
 	return found
+}
+
+// valuesOf is a list made with map, in any order and with any repetitions, from one of which the
+// same is true.
+func (n *normalizer) valuesOf(list ast.Expr, s scope) (ast.Expr, bool) {
+	list, ok := n.elementsOf(list, s)
+	if !ok || list.Kind() != ast.ComprehensionKind {
+		return nil, false
+	}
+	c := list.AsComprehension()
+	if _, _, is := tree.CollectionOf(c); !is || c.HasIterVar2() {
+		return nil, false
+	}
+	from, ok := n.elementsOf(c.IterRange(), s)
+	return ast.NewExprFactory().NewComprehension(n.write.Node(n.write.TypeOf(list), nil), from, c.IterVar(), c.AccuVar(),
+		c.AccuInit(), c.LoopCondition(), c.LoopStep(), c.Result()), ok
 }

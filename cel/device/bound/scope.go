@@ -7,7 +7,6 @@ import (
 	"maps"
 
 	"github.com/google/cel-go/common/ast"
-	"github.com/google/cel-go/common/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/celset/celset/cel/device"
@@ -75,20 +74,6 @@ func variablesOf(expr ast.Expr) sets.Set[string] {
 	return result
 }
 
-// typeOf is the type of a comprehension's variable where it is used, dyn if it is not
-// used.
-func (n *normalizer) typeOf(name string, of ast.ComprehensionExpr) *types.Type {
-	result := types.DynType
-	for _, part := range []ast.Expr{of.LoopCondition(), of.LoopStep(), of.Result()} {
-		tree.Visit(part, func(e ast.Expr, hidden tree.Names) {
-			if tree.IsIdent(e, name) && !hidden.Has(name) {
-				result = n.write.TypeOf(e)
-			}
-		})
-	}
-	return result
-}
-
 // within is the scope inside a loop over devices.
 func (s scope) within(c ast.ComprehensionExpr, slot int) scope {
 	return s.inside(c).with(tree.ElementVar(c), deviceIn(slot))
@@ -107,4 +92,19 @@ func (s scope) without(names tree.Names) scope {
 		}
 	}
 	return s
+}
+
+// deviceOf is the slot of a variable that stands for a device.
+func deviceOf(expr ast.Expr, s scope) (slot int, ok bool) {
+	if expr.Kind() != ast.IdentKind {
+		return 0, false
+	}
+	is := s[expr.AsIdent()]
+	return is.slot, is.isDevice
+}
+
+// isOfDevice reports whether an expression speaks of one device at most.
+func isOfDevice(expr ast.Expr, s scope) bool {
+	free, single := references(expr, s)
+	return single && len(free) <= 1
 }

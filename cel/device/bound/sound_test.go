@@ -66,9 +66,10 @@ func isLetter(c byte) bool { return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
 // sound compares bounds with what partial sets become.
 type sound struct {
 	formula
-	all    []*device.Device
-	size   int
-	tables *bound.Tables
+	all      []*device.Device
+	size     int
+	analysis *bound.Analysis
+	tables   *bound.Tables
 	// outcomes are those of complete sets, of up to 64 devices.
 	outcomes map[uint64]bound.Outcome
 }
@@ -94,10 +95,8 @@ func compiled(t tester, e *device.Environment, text string) formula {
 // soundOf is newSound for an expression that is compiled: that takes longer than all the
 // rest.
 func soundOf(f formula, size int, all []*device.Device) *sound {
-	return &sound{
-		formula: f, all: all, size: size,
-		tables: bound.AnalyzeAscending(f.Expression, size).Tabulate(all), outcomes: make(map[uint64]bound.Outcome),
-	}
+	analysis := bound.AnalyzeAscending(f.Expression, size)
+	return &sound{formula: f, all: all, size: size, analysis: analysis, tables: analysis.Tabulate(all), outcomes: make(map[uint64]bound.Outcome)}
 }
 
 func (s *sound) bounds(t tester) *bound.Bounds { return s.tables.NewBounds(t.Context(), nil) }

@@ -3,11 +3,7 @@
 
 package bound
 
-import (
-	"slices"
-
-	"github.com/celset/celset/cel/device/bitset"
-)
+import "slices"
 
 // stretches is a condition on the number of devices that have no successor in the set:
 //
@@ -136,7 +132,7 @@ func (n stretches) propagate(s *state) status {
 	if s.Left <= 0 || ends.most != 1 || ends.least > 1 {
 		return s.propagate(n.general)
 	}
-	g := s.successors()
+	g := successorsOf(s)
 	g.size, g.mayBeCircle = size, ends.least <= 0
 	g.all.SetTo(s.Chosen)
 	g.all.Join(s.Domain)
@@ -151,103 +147,6 @@ func (n stretches) propagate(s *state) status {
 	default:
 		return noFix
 	}
-}
-
-// successors is the graph of the devices that are chosen or possible, and their successors.
-type successors struct {
-	*state
-	// size is that of a complete set. mayBeCircle: a set may be a circle as a whole.
-	size        int
-	mayBeCircle bool
-
-	// Step 1, link: all devices, heads, which follow no device, and the successor of each device, or -1.
-	all, heads bitset.Set
-	next       []int
-
-	// Step 2, findPaths: the paths, and the number of devices in circles that may be in the set as a whole.
-	paths    []path
-	circling int
-
-	// Step 3, propagate: the devices that are kept.
-	keep bitset.Set
-}
-
-// successors returns memory for a graph, until it is called again.
-func (s *state) successors() *successors {
-	if s.spareSuccessors == nil {
-		n := len(s.tables.devices)
-		sets := bitset.NewList(3, n)
-		s.spareSuccessors = &successors{state: s, all: sets.At(0), heads: sets.At(1), keep: sets.At(2), next: make([]int, n)}
-	}
-	return s.spareSuccessors
-}
-
-// link finds the successors. It is false if the devices don't form paths and circles.
-func (g *successors) link(follows *predicate, over int) bool {
-	g.heads.SetTo(g.all)
-	made := follows.rowsOver(g.state, over)
-	for d := range g.all.All() {
-		r := made.at(d)
-		if r == nil {
-			r = follows.rowAt(g.state, over, d)
-		}
-		if !g.spend() || !r.isExact(g.all) {
-			return false
-		}
-		g.next[d] = -1
-		switch r.yes.CountAnd(g.all) {
-		case 0:
-			continue
-		case 1:
-		default:
-			return false
-		}
-		for successor := r.yes.Next(0); ; successor = r.yes.Next(successor + 1) {
-			if g.all.Has(successor) {
-				g.next[d] = successor
-				break
-			}
-		}
-		if !g.heads.Has(g.next[d]) {
-			return false
-		}
-		g.heads.Remove(g.next[d])
-	}
-	return true
-}
-
-// path is a path, or a circle that may not be in the set as a whole: some of its devices are not in the set. first
-// and last are the places of the chosen devices, or -1. A circle begins at a chosen device, if it has one.
-type path struct {
-	head, length, first, last int
-	circular                  bool
-}
-
-// pathFrom follows the successors from the head to the end, or back to the head.
-func (g *successors) pathFrom(head int) path {
-	p := path{head: head, first: -1, last: -1}
-	for d := head; d >= 0; d = g.next[d] {
-		if d == head && p.length > 0 {
-			p.circular = true
-			break
-		}
-		if g.Chosen.Has(d) {
-			if p.first < 0 {
-				p.first = p.length
-			}
-			p.last = p.length
-		}
-		p.length++
-	}
-	return p
-}
-
-// longest is the length of the longest stretch. In a circle one device at least is left out.
-func (p path) longest() int {
-	if p.circular {
-		return p.length - 1
-	}
-	return p.length
 }
 
 // propagate looks for the path that has the stretch. It is false if there is none.
@@ -284,43 +183,6 @@ func (g *successors) propagate() bool {
 	g.state.keep(g.keep)
 	g.requireCommon(touched)
 	return g.Left >= 0
-}
-
-// findPaths follows the heads, and counts what is in circles that fit into the set. What is left are circles that don't.
-func (g *successors) findPaths() {
-	g.paths, g.circling = g.paths[:0], 0
-	rest := g.borrow(g.all)
-	defer g.giveBack(rest)
-	for head := range g.heads.All() {
-		p := g.pathFrom(head)
-		g.paths = append(g.paths, p)
-		g.removePath(rest, p)
-	}
-	// What is in a circle is removed on the way, so the rest is looked at as it is.
-	for head := rest.Next(0); head >= 0; head = rest.Next(head + 1) {
-		p := g.pathFrom(head)
-		g.removePath(rest, p)
-		if p.length < g.size || p.length == g.size && g.mayBeCircle {
-			g.circling += p.length
-			continue
-		}
-		for range p.first {
-			p.head = g.next[p.head]
-		}
-		if p.first > 0 {
-			p.first, p.last = 0, p.last-p.first
-		}
-		g.paths = append(g.paths, p)
-	}
-}
-
-// removePath removes the devices of a path from a set.
-func (g *successors) removePath(from bitset.Set, p path) {
-	d := p.head
-	for range p.length {
-		from.Remove(d)
-		d = g.next[d]
-	}
 }
 
 // narrow drops what is too far from the chosen devices of the path.

@@ -28,18 +28,14 @@ type sum struct {
 	terms []term
 	limits
 	modulus
-	// index is the place in Tables.weights. own has the weights if the condition belongs to one search.
-	index int
-	own   *ownWeights
+	// derivation has the weights, and the running sum of a search.
+	derivation
 	// general is the condition as it is written.
 	general condition
 }
 
-// modulus asks for the remainder of a division by a number above zero. It is zero if nothing is asked.
-type modulus struct{ by, remainder int64 }
-
 // newSum is false if the terms are no sums of one number for each device. Without an analyzer the condition belongs to one search.
-func (a *analyzer) newSum(terms []term, l limits, m modulus, general condition) (condition, bool) {
+func (b *builder) newSum(terms []term, l limits, m modulus, general condition) (condition, bool) {
 	for i, t := range terms {
 		of, ok := asTotal(t.of)
 		if !ok || !of.isLocal() {
@@ -50,14 +46,7 @@ func (a *analyzer) newSum(terms []term, l limits, m modulus, general condition) 
 	if len(terms) == 0 {
 		return nil, false
 	}
-	n := &sum{terms: terms, limits: l, modulus: m, general: general}
-	if a == nil {
-		n.own = &ownWeights{}
-		return n, true
-	}
-	n.index = a.sums
-	a.sums++
-	return n, true
+	return &sum{terms: terms, limits: l, modulus: m, general: general, derivation: b.newDerivation()}, true
 }
 
 // asTotal reads the size of a list as the sum of one for each device in it.
@@ -127,20 +116,9 @@ func (n *sum) propagate(s *state) status {
 	return noFix
 }
 
-// sumBounds are those of the sum of a partial set.
-type sumBounds struct {
-	*weights
-	// chosen is the sum of the chosen devices.
-	chosen int64
-	// least and most bound the sum. smallest is the smallest weight of those possible devices that most has, greatest the
-	// greatest of those that least has.
-	least, most        int64
-	smallest, greatest int64
-}
-
 // bounds is false if a weight is not known.
 func (n *sum) bounds(s *state) (b sumBounds, ok bool) {
-	w, r := n.weights(s)
+	w, r := weightsOf(s, n.terms, n.derivation)
 	if w == nil || s.Left < 0 || s.Domain.Count() < s.Left || !s.areWithin(w.known) || !s.spend() {
 		return b, false
 	}

@@ -53,8 +53,8 @@ type reachable struct {
 
 // isReachable reports whether as many of the possible devices as are to be added may have a sum from least to most that leaves the
 // remainder. It is true if there are too many sums to tell.
-func (n *sum) isReachable(s *state, b sumBounds, unit, least, most int64) bool {
-	if n.by == 0 && (least == b.least || most == b.most) {
+func (m modulus) isReachable(s *state, b sumBounds, unit, least, most int64) bool {
+	if m.by == 0 && (least == b.least || most == b.most) {
 		// The extreme is the sum of some devices.
 		return true
 	}
@@ -66,8 +66,8 @@ func (n *sum) isReachable(s *state, b sumBounds, unit, least, most int64) bool {
 	switch down := (b.chosen + int64(s.Left)*greatest - least) / r.step; {
 	case unlimited:
 		// Only the remainder matters, and what is enumerated are sums of remainders.
-		r.base, r.step, width = b.chosen, 1, int64(s.Left)*(n.by-1)
-		shift = func(weight int64) int64 { return ((weight % n.by) + n.by) % n.by }
+		r.base, r.step, width = b.chosen, 1, int64(s.Left)*(m.by-1)
+		shift = func(weight int64) int64 { return ((weight % m.by) + m.by) % m.by }
 	case down < width:
 		r.base, r.step, width = b.chosen+int64(s.Left)*greatest, -r.step, down
 		shift = func(weight int64) int64 { return (weight - greatest) / r.step }
@@ -86,7 +86,7 @@ func (n *sum) isReachable(s *state, b sumBounds, unit, least, most int64) bool {
 		r.add(shift(b.of[i]), min(added, s.Left))
 	}
 	for sum := range r.of(s.Left) {
-		if (unlimited || least <= sum && sum <= most) && (n.by == 0 || (sum-n.remainder)%n.by == 0) {
+		if (unlimited || least <= sum && sum <= most) && (m.by == 0 || (sum-m.remainder)%m.by == 0) {
 			return true
 		}
 	}
@@ -136,4 +136,18 @@ func (r *reachable) of(devices int) iter.Seq[int64] {
 			}
 		}
 	}
+}
+
+// modulus asks for the remainder of a division by a number above zero. It is zero if nothing is asked.
+type modulus struct{ by, remainder int64 }
+
+// sumBounds are those of the sum of a partial set.
+type sumBounds struct {
+	*weights
+	// chosen is the sum of the chosen devices.
+	chosen int64
+	// least and most bound the sum. smallest is the smallest weight of those possible devices that most has, greatest the
+	// greatest of those that least has.
+	least, most        int64
+	smallest, greatest int64
 }

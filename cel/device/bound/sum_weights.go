@@ -21,12 +21,6 @@ type weights struct {
 	order []int32
 }
 
-// ownWeights are those of a condition that belongs to one search.
-type ownWeights struct {
-	weights *weights
-	running
-}
-
 // running is the sum of the devices that were chosen when it was last asked for.
 type running struct {
 	chosen bitset.Set
@@ -52,38 +46,31 @@ func (r *running) to(w *weights, chosen bitset.Set) int64 {
 	return r.sum
 }
 
-// weights returns the weights, and the sum of those that were chosen last. It is nil if CEL could not be asked.
-func (n *sum) weights(s *state) (*weights, *running) {
-	if n.own != nil {
-		if n.own.weights == nil {
-			n.own.weights = n.newWeights(s)
-		}
-		return n.own.weights, &n.own.running
-	}
-	if s.running == nil {
-		s.running = make([]running, len(s.tables.weights))
-	}
-	table := &s.tables.weights[n.index]
-	w := table.Load()
-	if w == nil {
-		if w = n.newWeights(s); w == nil {
+// weightsOf returns the weights, and the sum of those that were chosen last. It is nil if CEL could not be asked.
+func weightsOf(s *state, terms []term, d derivation) (*weights, *running) {
+	w, ok := d.derived(s).(*weights)
+	if !ok {
+		if w = newWeights(s, terms); w == nil {
 			return nil, nil
 		}
-		// Two searches may both get here; what they find is the same.
-		if table.CompareAndSwap(nil, w) {
-			s.tables.grow(int(unsafe.Sizeof(*w)) + 12*len(w.of) + setSize(len(w.of)))
-		}
+		d.derive(s, w, int(unsafe.Sizeof(*w))+12*len(w.of)+setSize(len(w.of)))
 	}
-	return w, &s.running[n.index]
+	memory := d.memory(s)
+	r, ok := (*memory).(*running)
+	if !ok {
+		r = &running{}
+		*memory = r
+	}
+	return w, r
 }
 
 // newWeights computes the weights.
-func (n *sum) newWeights(s *state) *weights {
+func newWeights(s *state, terms []term) *weights {
 	devices := len(s.tables.devices)
 	w := &weights{of: make([]int64, devices), known: bitset.New(devices)}
 	for i := range devices {
 		known := true
-		for _, t := range n.terms {
+		for _, t := range terms {
 			added := t.of.(total).adds(s, i)
 			product, ok := multiply(t.factor, added.least)
 			if !added.isExact() || added.fails || !ok || isFar(added) || isFar(exactly(product)) {

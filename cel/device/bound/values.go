@@ -46,12 +46,12 @@ func (a *analyzer) loopOf(c ast.ComprehensionExpr, s scope) (loop, bool) {
 	}
 	// The body may have a variable with the name of the device's.
 	device := typedVariable{a.normal.write.Name(), m.device.of}
-	result := loop{list: valued{m}, slot: m.slot, scope: s.inside(c).with(device.name, deviceIn(m.slot)), device: device}
+	result := loop{list: valued{m.mapped}, slot: m.slot, scope: s.inside(c).with(device.name, deviceIn(m.slot)), device: device}
 	result.variable = tree.ElementVar(c)
 	result.element, ok = a.normal.substitute(m.element, m.device.name, a.normal.write.Ident(device.name, device.of), false)
 	if leaf, ok := m.column(); ok {
 		result.never = behaves{leaf, failing}
-	} else if p, ok := countedBy(m); ok {
+	} else if p, ok := countedBy(m.mapped); ok {
 		result.never = exact{p}
 	}
 	return result, ok
@@ -85,14 +85,6 @@ func (l loop) over(condition func(deviceList) condition) condition {
 	return assuming{l.never, condition(allDevices{}), general}
 }
 
-// column is the leaf whose values for all devices of the set are in the list.
-func (m mapped) column() (l *leaf, ok bool) {
-	if _, all := m.list.(allDevices); !all {
-		return nil, false
-	}
-	return m.leafOf()
-}
-
 // oneValue reads "list.distinct().size() == 1" where the values speak of the set: any two of them
 // are equal.
 //
@@ -122,71 +114,4 @@ func (a *analyzer) oneValue(c comparison, left, right ast.Expr, s scope) (condit
 	a.normal.traced(compareAll, size, both)
 	a.normal.require(both, s)
 	return a.condition(both, s), true
-}
-
-// valuesOf is a list made with map, in any order and with any repetitions, from one of which the
-// same is true.
-func (n *normalizer) valuesOf(list ast.Expr, s scope) (ast.Expr, bool) {
-	list, ok := n.elementsOf(list, s)
-	if !ok || list.Kind() != ast.ComprehensionKind {
-		return nil, false
-	}
-	c := list.AsComprehension()
-	if _, _, is := tree.CollectionOf(c); !is || c.HasIterVar2() {
-		return nil, false
-	}
-	from, ok := n.elementsOf(c.IterRange(), s)
-	return ast.NewExprFactory().NewComprehension(n.write.Node(n.write.TypeOf(list), nil), from, c.IterVar(), c.AccuVar(),
-		c.AccuInit(), c.LoopCondition(), c.LoopStep(), c.Result()), ok
-}
-
-// valued is a list of values as a list of the devices that have them. It fails where a
-// value does.
-type valued struct{ mapped }
-
-func (v valued) membership(s *state, device int) Outcome {
-	return filtered{v.list, v.slot, present{v.value}}.membership(s, device)
-}
-
-// ofDevices is the size of a list of values of all devices, chosen by a condition, as that of a list of devices. It is right as long
-// as no value fails.
-func (n size) ofDevices() (l *leaf, simpler size, ok bool) {
-	values, ok := n.list.(valued)
-	if !ok {
-		return nil, n, false
-	}
-	chosen, ok := values.list.(filtered)
-	if !ok {
-		return nil, n, false
-	}
-	all, ok := chosen.list.(valued)
-	if !ok {
-		return nil, n, false
-	}
-	l, ok = all.column()
-	of, same := values.leafOf()
-	return l, size{filtered{allDevices{}, chosen.slot, chosen.keeps}}, ok && same && of == l
-}
-
-// present is true for the devices that have a value, and fails for others.
-type present struct{ value quantity }
-
-func (p present) bound(s *state) Outcome { return presence(s, p.value) }
-
-// presence is True if there is a value, and Error if it fails.
-func presence(s *state, q quantity) Outcome {
-	if v, tabulated := q.(value); tabulated {
-		if v.entry(s).outcome == Error {
-			return Error
-		}
-		return True
-	}
-	switch n := q.number(s); {
-	case n.isNever():
-		return Error
-	case n.open || n.fails:
-		return True | Error
-	default:
-		return True
-	}
 }

@@ -7,76 +7,11 @@ import (
 	"cmp"
 	"crypto/sha256"
 	"fmt"
-	"reflect"
-	"slices"
 
 	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/common/types/ref"
 	"github.com/google/cel-go/common/types/traits"
-
-	"github.com/celset/celset/cel/device/bitset"
 )
-
-// groups has the devices by the value that a leaf is for them, or by each of several that it has in a list.
-type groups struct {
-	// known are the devices of which the values are known, members those of each value.
-	known   bitset.Set
-	members []bitset.Set
-	// sorted: all values are of one type that has an order, and members is in it.
-	sorted bool
-}
-
-// newGroups looks at the values that own has of an entry, nil if they are not known. With more than most different values none
-// counts as known.
-func newGroups(entries []entry, own func(*entry) []any, most int) groups {
-	g := groups{known: bitset.New(len(entries)), sorted: true}
-	places := make(map[any]int)
-	var values []any
-	for i := range entries {
-		of := own(&entries[i])
-		if of == nil {
-			continue
-		}
-		g.known.Add(i)
-		for _, value := range of {
-			place, seen := places[value]
-			if !seen {
-				if len(values) == most {
-					return groups{known: bitset.New(len(entries))}
-				}
-				place = len(values)
-				places[value] = place
-				values, g.members = append(values, value), append(g.members, bitset.New(len(entries)))
-				g.sorted = g.sorted && isOrdered(value) && reflect.TypeOf(value) == reflect.TypeOf(values[0])
-			}
-			g.members[place].Add(i)
-		}
-	}
-	if g.sorted {
-		slices.SortFunc(values, compareValues)
-		members := slices.Clone(g.members)
-		for place, value := range values {
-			g.members[place] = members[places[value]]
-		}
-	}
-	return g
-}
-
-// wholeValue is the value of an entry, be it a list.
-func wholeValue(e *entry) []any {
-	if e.key == nil {
-		return nil
-	}
-	return []any{e.key}
-}
-
-// eachValue are the values in a list, or the value.
-func eachValue(e *entry) []any {
-	if e.elements != nil {
-		return *e.elements
-	}
-	return wholeValue(e)
-}
 
 func isOrdered(value any) bool {
 	switch value.(type) {

@@ -6,10 +6,6 @@ package bound
 import (
 	"cmp"
 	"slices"
-
-	"github.com/google/cel-go/common/ast"
-
-	"github.com/celset/celset/cel/tree"
 )
 
 // This file implements nvalue, the number of different values in a list: of one value for each
@@ -71,23 +67,6 @@ func (n distinctSize) number(s *state) number {
 type unionSize struct {
 	leaf *leaf
 	list deviceList
-}
-
-// unionSize reads list.map(x, values).flatten().distinct().
-func (a *analyzer) unionSize(values ast.Expr, s scope) quantity {
-	values = a.normal.reduce(values, s)
-	if !tree.IsCall(values, "flatten") || !values.AsCall().IsMemberFunction() || len(values.AsCall().Args()) > 0 {
-		return open{}
-	}
-	m, ok := a.mapped(values.AsCall().Target(), s)
-	if !ok {
-		return open{}
-	}
-	leaf, ok := m.leafOf()
-	if !ok {
-		return open{}
-	}
-	return unionSize{leaf, m.list}
 }
 
 // number is open if some value is not known, or not whether a device is in the list.

@@ -1,0 +1,174 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package bound
+
+import (
+	"sync"
+
+	"github.com/google/cel-go/common/ast"
+	"github.com/google/cel-go/common/operators"
+	"github.com/google/cel-go/common/types"
+
+	"github.com/celset/celset/cel/device"
+	"github.com/celset/celset/cel/tree"
+)
+
+func newAnalyzer(expression *device.Expression, size int, o options) *analyzer {
+	a := &analyzer{
+		builder:        &builder{setSize: size},
+		expression:     expression,
+		options:        o,
+		known:          make(map[string]*leaf),
+		predicateIndex: make(map[string]int),
+	}
+	a.normal = newNormalizer(expression, guarding{a}.guardOperand)
+	a.normal.trace = o.trace
+	return a
+}
+
+// maxParts is how many parts of an expression are read, with those that rules write anew: more than expressions have, and where
+// rules in rules write parts out several times an end.
+const maxParts = 1 << 13
+
+// options are how an expression is read.
+type options struct {
+	// ascending: the devices of a set are in the order of the tables.
+	ascending bool
+	// parts is the number of parts that are read at most. What is not read is open.
+	parts int
+	// trace is called for each rule that was applied, unless it is nil.
+	trace func(rule string, before, after ast.Expr)
+}
+
+// What an analysis takes, measured: for each node of the syntax tree that is read or was made,
+// and for each leaf that is planned.
+const (
+	readBytes     = 60
+	madeBytes     = 300
+	plannedBytes  = 500
+	plannedByNode = 100
+)
+
+func (a *analyzer) bytes() int {
+	bytes := readBytes*nodesOf(a.normal.write.AST().Expr()) + madeBytes*a.normal.copies
+	for _, l := range a.leaves {
+		bytes += plannedBytes + plannedByNode*l.nodes
+	}
+	return bytes
+}
+
+type analyzer struct {
+	*builder
+	expression *device.Expression
+	options
+	leaves []*leaf
+	// known are the leaves by their shape.
+	known map[string]*leaf
+	// predicates are those that have a table, predicateIndex has their place by their shape.
+	predicates     []tabulated
+	predicateIndex map[string]int
+	// read is what the predicate that is being read takes from devices, nil outside of one.
+	read  *tabulated
+	slots int
+	// readings is how many parts were read.
+	readings int
+	// normal writes parts in the one way in which they are read.
+	normal *normalizer
+	guards []guard
+}
+
+func (a *analyzer) mayRead() bool {
+	a.readings++
+	return a.readings <= a.parts
+}
+
+// tabulated is a condition on the devices of the variables, which shares its table with those of the
+// same kind that differ in the names of variables only.
+func (a *analyzer) tabulated(kind string, expr ast.Expr, free []variable, holds condition, t tabulated) *predicate {
+	key := kind + " " + shapeOf(expr, free)
+	index, known := a.predicateIndex[key]
+	if !known {
+		index = len(a.predicates)
+		a.predicates = append(a.predicates, t)
+		a.predicateIndex[key] = index
+	}
+	return &predicate{holds: holds, slots: t.slots, index: index}
+}
+
+// newLeaf finds or makes the leaf of a part of the expression.
+func (a *analyzer) newLeaf(expr ast.Expr, free []variable) *leaf {
+	key := shapeOf(expr, free)
+	if known := a.known[key]; known != nil {
+		guarding{a}.guardLeaf(known, expr)
+		return known
+	}
+	l := &leaf{index: len(a.leaves), nodes: nodesOf(expr), part: sync.OnceValue(func() *device.Part {
+		part, err := a.expression.Part(a.normal.write.AST(), expr)
+		if err != nil {
+			return nil
+		}
+		return part
+	})}
+	for _, v := range free {
+		l.names = append(l.names, v.name)
+	}
+	a.leaves = append(a.leaves, l)
+	a.known[key] = l
+	guarding{a}.guardLeaf(l, expr)
+	if base, added, ok := addedConstant(expr); ok && len(free) == 1 {
+		l.base, l.added = a.newLeaf(base, free), added
+	}
+	return l
+}
+
+// addedConstant recognizes "base + 1" and "base - 1".
+func addedConstant(expr ast.Expr) (base ast.Expr, added int64, ok bool) {
+	if !tree.IsCall(expr, operators.Add, operators.Subtract) {
+		return nil, 0, false
+	}
+	base, constant := expr.AsCall().Args()[0], expr.AsCall().Args()[1]
+	value, ok := tree.Literal[types.Int](constant)
+	if tree.IsCall(expr, operators.Subtract) {
+		return base, -int64(value), ok && value > -maxConstant
+	}
+	if !ok {
+		base = constant
+		value, ok = tree.Literal[types.Int](expr.AsCall().Args()[0])
+	}
+	return base, int64(value), ok
+}
+
+func (a *analyzer) valueOf(expr ast.Expr, free []variable) value {
+	v := value{a.newLeaf(expr, free), slotsOf(free)}
+	a.read.reads(v)
+	return v
+}
+
+func slotsOf(free []variable) []int {
+	slots := make([]int, len(free))
+	for i, v := range free {
+		slots[i] = v.slot
+	}
+	return slots
+}
+
+func (a *analyzer) newSlot() int {
+	a.slots++
+	return a.slots - 1
+}
+
+// operand is what a function of one operand is applied to, in either style.
+func operand(call ast.CallExpr) ast.Expr {
+	if call.IsMemberFunction() {
+		return call.Target()
+	}
+	if args := call.Args(); len(args) == 1 {
+		return args[0]
+	}
+	return nil
+}
+
+func (a *analyzer) newConditional(when, yes, no condition) condition {
+	return newConditional(when, yes, no)
+}

@@ -1,0 +1,22 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package bound
+
+// builder makes conditions of conditions and numbers: it finds the one that is propagated best. It is nil for conditions that
+// belong to one search.
+type builder struct {
+	// setSize is the number of devices in a set.
+	setSize int
+	// derivations counts the conditions that derive something from the values of all devices.
+	derivations int
+}
+
+// newDerivation returns the place for what a condition derives.
+func (b *builder) newDerivation() derivation {
+	if b == nil {
+		return derivation{own: &ownDerivation{}}
+	}
+	b.derivations++
+	return derivation{index: b.derivations - 1}
+}

@@ -1,0 +1,95 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package bound
+
+import "slices"
+
+// A condition is propagated by removing devices from the domain: those that make
+// it surely false when they are chosen. Every condition can be propagated by probing,
+// that is by choosing each device and asking for the bound. The constructs that come up
+// often know how to do better; what they remove is part of what probing removes,
+// and they find out by the way whether the condition itself is surely false.
+
+// propagateAll goes on until nothing more can be removed. A completion with a removed
+// device is false, since false absorbs whatever the other conjuncts become.
+func (s *state) propagateAll(effort Effort) bool {
+	s.active = append(s.active[:0], s.conjuncts...)
+	for {
+		if !s.toFixpoint() {
+			return false
+		}
+		s.removed = false
+		if !s.demandsOfConjuncts() {
+			return false
+		}
+		if effort == Thorough {
+			for _, c := range s.active {
+				if _, propagated := c.(propagator); !propagated {
+					s.probe(c)
+				}
+			}
+		}
+		switch {
+		case s.Domain.Count() < s.Left:
+			return false
+		case !s.removed || s.exhausted:
+			return true
+		}
+	}
+}
+
+// toFixpoint propagates one conjunct after the other until none of them changes anything. It is false
+// if one has failed, or too few devices are left. A conjunct that is subsumed leaves the round.
+func (s *state) toFixpoint() bool {
+	// unchanged counts the conjuncts that were propagated since something changed.
+	for next, unchanged := 0, 0; unchanged < len(s.active); next++ {
+		next %= len(s.active)
+		s.removed = false
+		was := s.propagate(s.active[next])
+		switch {
+		case was == failed || s.Left < 0 || s.Domain.Count() < s.Left:
+			return false
+		case s.exhausted:
+			return true
+		case s.removed:
+			unchanged = 0
+		}
+		switch {
+		case was == subsumed:
+			s.active = slices.Delete(s.active, next, next+1)
+			next--
+		case was == fix || !s.removed:
+			unchanged++
+		}
+	}
+	return s.Left >= 0 && s.Domain.Count() >= s.Left
+}
+
+// probe chooses each possible device in turn and removes those that make the
+// condition surely false.
+func (s *state) probe(c condition) {
+	if s.Left == 0 || isOpen(c) {
+		return
+	}
+	s.shallow = true
+	possible := s.borrow(s.Domain)
+	for i := range possible.All() {
+		if s.isRefutedBy(c, i) {
+			s.remove(i)
+		}
+	}
+	s.giveBack(possible)
+	s.shallow = false
+}
+
+// Effort is how much is done to find out that a partial set is infeasible.
+type Effort int
+
+const (
+	// Quick looks at what can be told at low cost.
+	Quick Effort = iota
+	// Thorough also tries each device of the domain with the conjuncts that don't know how to
+	// be propagated.
+	Thorough
+)

@@ -1,0 +1,73 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package bound
+
+// join makes one constraint of two that must both hold, on the bounding box or on a sum. It is false for anything else.
+func (b *builder) join(left, right condition) (condition, bool) {
+	if joined, ok := b.joinBoxes(left, right); ok {
+		return joined, true
+	}
+	if l, ok := left.(assuming); ok {
+		if r, both := right.(assuming); both {
+			if then, ok := b.join(l.then, r.then); ok {
+				return assuming{together(l.premise, r.premise), then, and{l.general, r.general}}, true
+			}
+		}
+		if then, ok := b.join(l.then, right); ok {
+			return assuming{l.premise, then, and{l.general, right}}, true
+		}
+		return nil, false
+	}
+	if r, ok := right.(assuming); ok {
+		if then, ok := b.join(left, r.then); ok {
+			return assuming{r.premise, then, and{left, r.general}}, true
+		}
+		return nil, false
+	}
+	if joined, ok := joinSpacings(left, right); ok {
+		return joined, true
+	}
+	return joinSums(left, right)
+}
+
+// withConjunct adds a conjunct: what it says of the bounding box or of a sum is joined with what others say of it.
+func (b *builder) withConjunct(conjuncts []condition, c condition) []condition {
+	for i := range conjuncts {
+		if joined, ok := b.join(conjuncts[i], c); ok {
+			conjuncts[i] = joined
+			return conjuncts
+		}
+	}
+	return append(conjuncts, c)
+}
+
+func (b *builder) newAnd(left, right condition) condition {
+	switch {
+	case isOpen(left) && isOpen(right):
+		return open{}
+	case isVerdict(left, True), isVerdict(right, False):
+		return right
+	case isVerdict(right, True), isVerdict(left, False):
+		return left
+	}
+	if joined, ok := b.join(left, right); ok {
+		return joined
+	}
+	return and{left, right}
+}
+
+func (b *builder) newOr(left, right condition) condition {
+	switch {
+	case isOpen(left) && isOpen(right):
+		return open{}
+	case isVerdict(left, False), isVerdict(right, True):
+		return right
+	case isVerdict(right, False), isVerdict(left, True):
+		return left
+	}
+	if simpler, ok := withoutFailure(left, right); ok {
+		return simpler
+	}
+	return or{left, right}
+}

@@ -1,0 +1,54 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package bound
+
+// mapped is list.map(x, value).
+type mapped struct {
+	list  deviceList
+	slot  int
+	value quantity
+}
+
+// of returns what the device contributes, and whether it is in the list.
+func (m mapped) of(s *state, device int) (value number, within Outcome) {
+	if !s.spend() {
+		return openNumber, Open
+	}
+	within = m.list.membership(s, device)
+	if !within.may(True) {
+		return never, within
+	}
+	before := s.slots[m.slot]
+	s.slots[m.slot] = device
+	value = m.value.number(s)
+	s.slots[m.slot] = before
+	return value, within
+}
+
+// column is the leaf whose values for all devices of the set are in the list.
+func (m mapped) column() (l *leaf, ok bool) {
+	if _, all := m.list.(allDevices); !all {
+		return nil, false
+	}
+	return m.leafOf()
+}
+
+// leafOf is the leaf whose values for devices are in the list.
+func (m mapped) leafOf() (*leaf, bool) {
+	v, tabulated := m.value.(value)
+	if !tabulated || !v.isColumn(m.slot) {
+		return nil, false
+	}
+	return v.leaf, true
+}
+
+// countedBy recognizes, for each device of the set, the number of devices for which a predicate holds.
+func countedBy(m mapped) (*predicate, bool) {
+	number, ok := m.value.(size)
+	if _, all := m.list.(allDevices); !ok || !all {
+		return nil, false
+	}
+	p, _, ok := predicateOver(number.list, 0, nil)
+	return p, ok
+}

@@ -1,0 +1,58 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package bound
+
+import "github.com/celset/celset/cel/device/bitset"
+
+// members are the devices that are or may come into a list.
+type members struct {
+	chosen, possible bitset.Set
+	// fewest and most of the possible ones join the set.
+	fewest, most int
+}
+
+// membersOf looks at a list, in sets to be given back. ok is false if it is not known of each device
+// whether it is in the list.
+func membersOf(s *state, list deviceList) (m members, ok bool) {
+	m = members{chosen: s.borrow(s.Chosen), possible: s.borrow(s.Domain)}
+	if s.Left <= 0 {
+		m.possible.Clear()
+	}
+	if _, all := list.(allDevices); !all {
+		for _, devices := range []bitset.Set{m.chosen, m.possible} {
+			for i := range devices.All() {
+				switch list.membership(s, i) {
+				case True:
+				case False:
+					devices.Remove(i)
+				default:
+					return m, false
+				}
+			}
+		}
+	}
+	if s.Left > 0 {
+		count := m.possible.Count()
+		m.most = min(s.Left, count)
+		// Where fewer devices are possible than are to be added there is no completion.
+		m.fewest = min(m.most, max(0, s.Left-(s.Domain.Count()-count)))
+	}
+	if m.most == 0 {
+		m.possible.Clear()
+	}
+	return m, true
+}
+
+func (m members) giveBack(s *state) {
+	s.giveBack(m.chosen)
+	s.giveBack(m.possible)
+}
+
+// remove leaves possible devices only that are to be kept.
+func (m members) remove(s *state, keep bitset.Set) {
+	gone := s.borrow(m.possible)
+	gone.Drop(keep)
+	s.drop(gone)
+	s.giveBack(gone)
+}

@@ -1,0 +1,51 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package bound
+
+import "math"
+
+// above is the condition that a quantity is greater than the value.
+func above(q quantity, value int64) condition {
+	c := comparison{less, constant{value}, q}
+	switch q := q.(type) {
+	case open:
+		return q
+	case constant:
+		return verdict{compare(less, exactly(value), exactly(q.value))}
+	case conditionalNumber:
+		// What chooses between two numbers can be propagated, a comparison can't.
+		yes, no := above(q.yes, value), above(q.no, value)
+		switch {
+		case isVerdict(yes, True) && isVerdict(no, False):
+			return q.when
+		case isVerdict(yes, False) && isVerdict(no, True):
+			return newNot(q.when)
+		}
+		return c
+	case arithmetic:
+		// The fewer there are of something the better: a value with a minus, or what is left of a constant.
+		if of, constantLeft := q.left.(constant); constantLeft && q.operation.name == subtraction.name && isCount(q.right) {
+			// Far from where a difference is more than an int64 has room for.
+			if most, ok := subtract(of.value, value); ok && of.value > math.MinInt64/2 {
+				return ofSearch.withLimits(comparison{less, q.right, constant{most}}, q.right, limitsOf(less, most, false))
+			}
+		}
+		return ofSearch.withLimits(c, q, limitsOf(less, value, true))
+	default:
+		return ofSearch.withLimits(c, q, limitsOf(less, value, true))
+	}
+}
+
+// ofSearch makes conditions that belong to one search.
+var ofSearch *builder
+
+// isCount reports whether a quantity is a number of devices or of values, so that it may be subtracted from any other.
+func isCount(q quantity) bool {
+	switch q.(type) {
+	case size, distinctSize, unionSize:
+		return true
+	default:
+		return false
+	}
+}

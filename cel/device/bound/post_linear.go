@@ -1,0 +1,76 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package bound
+
+// linearComparison reads a comparison of two linear sums as limits of one quantity, or of a distance. It is false if it knows
+// none of the quantities.
+func (b *builder) linearComparison(c comparison) (condition, bool) {
+	terms, l, ok := linearLimits(c)
+	if !ok {
+		return nil, false
+	}
+	var present premise
+	rest := make([]term, 0, len(terms))
+	for _, t := range terms {
+		leaf, ok := valuesOfAll(t.of)
+		if !ok {
+			rest = append(rest, t)
+			continue
+		}
+		shift := -t.factor * int64(b.setSize)
+		l = limits{l.least + shift, l.most + shift}.orUnlimited(l)
+		present = together(present, behaves{leaf, failing})
+	}
+	is, ok := b.ofTerms(rest, l, c)
+	if ok && present != nil {
+		return assuming{present, is, c}, true
+	}
+	return is, ok
+}
+
+// valuesOfAll recognizes the size of a list with a value of each device: it is a constant unless a value fails.
+func valuesOfAll(q quantity) (*leaf, bool) {
+	n, ok := q.(size)
+	if !ok {
+		return nil, false
+	}
+	values, ok := n.list.(valued)
+	if !ok {
+		return nil, false
+	}
+	return values.column()
+}
+
+// ofTerms is the condition that a sum of terms is within limits. It is false if it knows none of the quantities.
+func (b *builder) ofTerms(terms []term, l limits, c comparison) (condition, bool) {
+	if len(terms) == 1 && isCount(terms[0].of) {
+		return b.withLimits(c, terms[0].of, l.divide(terms[0].factor)), true
+	}
+	if leaf, factor, ok := distanceIn(terms); ok {
+		return assuming{behaves{leaf, far}, b.newSpan(leaf, l.divide(factor), c), oneValueIn(leaf, l, c)}, true
+	}
+	return b.newSum(terms, l, modulus{}, c)
+}
+
+// oneValueIn is the condition that the greatest and the smallest value are the same, of any type that has an order.
+func oneValueIn(l *leaf, distance limits, general condition) condition {
+	if distance != (limits{0, 0}) {
+		return general
+	}
+	one := comparison{equal, distinctSize{l, allDevices{}}, constant{1}}
+	return assuming{sorted{l}, one, general}
+}
+
+// distanceIn recognizes "factor*max - factor*min" of a column.
+func distanceIn(terms []term) (l *leaf, factor int64, ok bool) {
+	if len(terms) != 2 || terms[0].factor != -terms[1].factor || terms[0].factor == 0 {
+		return nil, 0, false
+	}
+	for i := range terms {
+		if l, ok := spanOf(arithmetic{subtraction, terms[i].of, terms[1-i].of}); ok {
+			return l, terms[i].factor, true
+		}
+	}
+	return nil, 0, false
+}

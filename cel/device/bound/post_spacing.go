@@ -1,0 +1,56 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package bound
+
+// sortedDistance reads a condition on two members of a sorted list that follow each other, or of which one is the first and
+// one the last:
+//
+//	devices.map(d, d.index).sort()[1] == devices.map(d, d.index).sort()[0] + 1
+//	devices.sortBy(d, d.index)[7].index - devices.sortBy(d, d.index)[0].index == 7
+func (b *builder) sortedDistance(members []someMember, holds, general condition) (condition, bool) {
+	if len(members) != 2 || members[0].order == nil || members[0].order != members[1].order || b.setSize > maxPlacesOfSet {
+		return nil, false
+	}
+	first, last := members[0], members[1]
+	if first.place > last.place {
+		first, last = last, first
+	}
+	distance, ok := distanceBetween(first, last, holds)
+	if !ok {
+		return nil, false
+	}
+	near := behaves{first.order, far}
+	switch {
+	case last.place == first.place+1:
+		return assuming{near, b.newSpacing(first.order, first.place, distance, general), general}, true
+	case first.place == 0 && last.place == int64(b.setSize)-1:
+		return assuming{near, b.newSpan(first.order, distance, general), general}, true
+	default:
+		return nil, false
+	}
+}
+
+// distanceBetween is that of the numbers by which two members are sorted.
+func distanceBetween(first, last someMember, holds condition) (limits, bool) {
+	p, ok := holds.(*predicate)
+	if !ok || p.negated {
+		return limits{}, false
+	}
+	local, ok := p.holds.(localComparison)
+	if !ok {
+		return limits{}, false
+	}
+	sum, right, ok := linearLimits(local.comparison)
+	if !ok || len(sum) != 2 || sum[0].factor != -sum[1].factor || sum[0].factor == 0 {
+		return limits{}, false
+	}
+	for i := range sum {
+		from, ok := sum[1-i].of.(value)
+		to, too := sum[i].of.(value)
+		if ok && too && from.isColumn(first.slot) && to.isColumn(last.slot) && from.leaf == first.order && to.leaf == first.order {
+			return right.divide(sum[i].factor), true
+		}
+	}
+	return limits{}, false
+}

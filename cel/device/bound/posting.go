@@ -1,0 +1,117 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package bound
+
+// withLimits replaces a comparison of a quantity with a constant by a condition that
+// can be propagated, where there is one. There is no analyzer for a condition of one search.
+func (b *builder) withLimits(c comparison, of quantity, l limits) condition {
+	switch of := of.(type) {
+	case size:
+		if leaf, simpler, ok := of.ofDevices(); ok {
+			return assuming{behaves{leaf, failing}, b.withLimits(c, simpler, l), c}
+		}
+		if p, slot, ok := predicateOver(of.list, 0, nil); ok {
+			return &cardinality{predicate: p, slot: slot, limits: l, general: c}
+		}
+		if f, isFiltered := of.list.(filtered); isFiltered {
+			if _, all := f.list.(allDevices); all {
+				if each, ok := b.ofEach(f, l, c); ok {
+					return each
+				}
+				return newGeneralCardinality(f.slot, f.keeps, l, c)
+			}
+		}
+	case greatest:
+		return b.extreme(c, of, l)
+	case total:
+		if sum, ok := b.newSum([]term{{1, of}}, l, modulus{}, c); ok {
+			return sum
+		}
+		return newPairs(of, l, c)
+	case arithmetic:
+		if of.operation.name == remainder.name || of.operation.name == division.name {
+			return b.quotient(c, of, l)
+		}
+		if leaf, ok := spanOf(of); ok {
+			return b.newSpan(leaf, l, c)
+		}
+		if leaf, ok := spanOf(arithmetic{of.operation, of.right, of.left}); ok {
+			return b.newSpan(leaf, l.negate(), c)
+		}
+	}
+	return c
+}
+
+// ofEach is the condition that as many devices satisfy a condition as a set has: all of them do.
+func (b *builder) ofEach(f filtered, l limits, general condition) (condition, bool) {
+	c, ok := f.keeps.(*cardinality)
+	if !ok || b == nil || b.setSize == 0 || l.least != int64(b.setSize) || l.most < l.least {
+		return nil, false
+	}
+	return assuming{exact{c.predicate}, newForAll(allDevices{}, f.slot, f.keeps), general}, true
+}
+
+// A condition on the greatest or the smallest of some numbers of devices is one on each of them, or on one of them:
+//
+//	devices.map(d, devices.filter(o, linked(d, o)).size()).min() >= 2    devices.all(d, devices.filter(o, linked(d, o)).size() >= 2)
+
+// extreme reads limits of the greatest or the smallest number of devices. It is c for other quantities.
+func (b *builder) extreme(c comparison, of greatest, l limits) condition {
+	p, ok := countedBy(of.mapped)
+	if !ok || b == nil {
+		return c
+	}
+	// For all devices the number is on the near side of one limit, for one device on the far side of the other.
+	each, one := limits{unlimitedBelow, l.most}, limits{l.least, unlimited}
+	if of.negated {
+		each, one = limits{l.least, unlimited}, limits{unlimitedBelow, l.most}
+	}
+	var result condition = verdict{True}
+	if each != (limits{unlimitedBelow, unlimited}) {
+		result = newForAll(allDevices{}, of.slot, b.sizeWithin(of.value, each))
+	}
+	if one != (limits{unlimitedBelow, unlimited}) {
+		result = b.newAnd(result, newExists(allDevices{}, of.slot, b.sizeWithin(of.value, one)))
+	}
+	return assuming{exact{p}, result, c}
+}
+
+// sizeWithin is the condition that a number of devices is within limits.
+func (b *builder) sizeWithin(q quantity, l limits) condition {
+	var general condition = verdict{True}
+	if l.least != unlimitedBelow {
+		general = comparison{lessOrEqual, constant{l.least}, q}
+	}
+	if l.most != unlimited {
+		general = comparison{lessOrEqual, q, constant{l.most}}
+	}
+	c, _ := general.(comparison)
+	return b.withLimits(c, q, l)
+}
+
+// quotient reads a comparison of a sum that is divided by a constant above zero, or of its remainder. It is c for anything else.
+func (b *builder) quotient(c comparison, of arithmetic, l limits) condition {
+	by, ok := of.right.(constant)
+	sum, linear := linearOf(of.left)
+	if !ok || !linear || by.value <= 0 || by.value > maxFactor || sum.constant != 0 {
+		return c
+	}
+	m := modulus{}
+	if of.operation.name == remainder.name {
+		if l.least != l.most || l.least < 0 || l.least >= by.value {
+			return c
+		}
+		m, l = modulus{by.value, l.least}, limits{unlimitedBelow, unlimited}
+		if m.remainder > 0 {
+			// That of a number below zero is not above zero.
+			l.least = 1
+		}
+	} else {
+		l = l.times(by.value)
+	}
+	if is, ok := b.newSum(sum.terms, l, m, c); ok {
+		return is
+	}
+	return c
+}

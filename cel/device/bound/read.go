@@ -1,0 +1,80 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package bound
+
+import (
+	"slices"
+
+	"github.com/google/cel-go/common/ast"
+	"github.com/google/cel-go/common/operators"
+
+	"github.com/celset/celset/cel/device"
+	"github.com/celset/celset/cel/tree"
+)
+
+// readConjuncts reads conjuncts of an expression for sets of one size: all of them, or the first ones. It also returns about how many
+// bytes of memory the problem takes.
+func readConjuncts(expression *device.Expression, size int, o options, conjuncts ...ast.Expr) (result problem, bytes int) {
+	a := newAnalyzer(expression, size, o)
+	for _, expr := range conjuncts {
+		a.normal.require(expr, scope{})
+		for _, conjunct := range a.conjuncts(expr) {
+			c := a.conjunct(conjunct)
+			if v, constant := c.(verdict); constant && v.outcome == True {
+				continue
+			}
+			result.conjuncts = a.withConjunct(result.conjuncts, c)
+		}
+	}
+	if !a.finish(&result) {
+		return problem{}, 0
+	}
+	result.provable = !slices.ContainsFunc(result.conjuncts, func(c condition) bool { return isOpen(c) })
+	return result, a.bytes()
+}
+
+// readGoal reads an expression of type int for sets of one size.
+func readGoal(expression *device.Expression, size int, o options) (result problem, bytes int) {
+	a := newAnalyzer(expression, size, o)
+	expr := expression.AST().Expr()
+	a.normal.require(expr, scope{})
+	goal := a.quantity(expr, scope{})
+	result.goal, result.above = goal, func(value int64) condition { return above(goal, value) }
+	if !a.finish(&result) {
+		return result, 0
+	}
+	return result, a.bytes()
+}
+
+// finish enters what was planned for the conditions that were read. It is false if something in
+// them may abort that has no guard: nothing can be told then.
+func (a *analyzer) finish(result *problem) bool {
+	if a.normal.unguarded.Len() > 0 {
+		return false
+	}
+	result.usable = true
+	result.leaves, result.predicates, result.derivations = a.leaves, a.predicates, a.derivations
+	result.slots, result.guards = a.slots, a.guards
+	return true
+}
+
+// conjuncts splits at the top-level "&&".
+func (a *analyzer) conjuncts(expr ast.Expr) []ast.Expr {
+	expr = a.normal.reduce(expr, scope{})
+	if _, single := references(expr, scope{}); !single && expr.Kind() == ast.ComprehensionKind {
+		if result, ok := a.normal.unrolled(expr.AsComprehension()); ok {
+			a.normal.traced(unrollConjunct, expr, result)
+			a.normal.replace(expr, result, scope{})
+			return a.conjuncts(result)
+		}
+	}
+	if !tree.IsCall(expr, operators.LogicalAnd) {
+		return []ast.Expr{expr}
+	}
+	var result []ast.Expr
+	for _, arg := range expr.AsCall().Args() {
+		result = append(result, a.conjuncts(arg)...)
+	}
+	return result
+}

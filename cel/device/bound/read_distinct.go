@@ -1,0 +1,59 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package bound
+
+import (
+	"github.com/google/cel-go/common/ast"
+
+	"github.com/celset/celset/cel/tree"
+)
+
+// unionSize reads list.map(x, values).flatten().distinct().
+func (a *analyzer) unionSize(values ast.Expr, s scope) quantity {
+	values = a.normal.reduce(values, s)
+	if !tree.IsCall(values, "flatten") || !values.AsCall().IsMemberFunction() || len(values.AsCall().Args()) > 0 {
+		return open{}
+	}
+	m, ok := a.mapped(values.AsCall().Target(), s)
+	if !ok {
+		return open{}
+	}
+	leaf, ok := m.leafOf()
+	if !ok {
+		return open{}
+	}
+	return unionSize{leaf, m.list}
+}
+
+// onlyValue reads "list.distinct() == [k]", in either order: all values are k. k must not speak of the set.
+func (a *analyzer) onlyValue(list, only ast.Expr, s scope) (condition, bool) {
+	if _, is := tree.OnlyElement(only); !is {
+		list, only = only, list
+	}
+	k, is := tree.OnlyElement(only)
+	if !is || !tree.IsCall(list, "distinct") || !list.AsCall().IsMemberFunction() || a.normal.unguarded.Has(list.ID()) || !isOfDevice(k, s) {
+		return nil, false
+	}
+	values, ok := a.mapped(list.AsCall().Target(), s)
+	if !ok || a.setSize == 0 {
+		return nil, false
+	}
+	if _, all := values.list.(allDevices); !all {
+		return nil, false
+	}
+	write := a.normal.write
+	same := write.All(a.normal.again(list.AsCall().Target()), func(x ast.Expr) ast.Expr { return write.Equals(x, a.normal.again(k)) })
+	a.normal.require(same, s)
+	then := a.condition(same, s)
+	if isOpen(then) {
+		return nil, false
+	}
+	if leaf, ok := values.column(); ok {
+		return assuming{hasKeys{leaf}, then, open{}}, true
+	}
+	if p, ok := countedBy(values.mapped); ok {
+		return assuming{exact{p}, then, open{}}, true
+	}
+	return nil, false
+}

@@ -1,0 +1,141 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package bound
+
+import (
+	"github.com/google/cel-go/common/ast"
+	"github.com/google/cel-go/common/operators"
+	"github.com/google/cel-go/common/overloads"
+	"github.com/google/cel-go/common/types"
+
+	"github.com/celset/celset/cel/device"
+	"github.com/celset/celset/cel/tree"
+)
+
+// quantifiers over devices.
+var quantifiers = map[tree.Quantifier]func(deviceList, int, condition) condition{
+	tree.All: newForAll, tree.Exists: newExists, tree.ExistsOne: newExistsOne,
+}
+
+// quantifier reads all, exists and exists_one over devices.
+func (a *analyzer) quantifier(expr ast.Expr, s scope) condition {
+	c := expr.AsComprehension()
+	is, part := tree.QuantifierOf(c)
+	if is == tree.NoQuantifier {
+		return open{}
+	}
+	l, ok := a.loopOf(c, s)
+	if !ok {
+		return a.quantifierOfValue(c, s)
+	}
+	if part, ok = a.body(l, part); !ok {
+		return open{}
+	}
+	holds := a.condition(part, l.scope)
+	if isOpen(holds) {
+		return open{}
+	}
+	return l.over(func(list deviceList) condition {
+		general := quantifiers[is](list, l.slot, holds)
+		if _, all := list.(allDevices); all && is == tree.All {
+			if distances, ok := a.distancesOfAll(l.slot, holds, general); ok {
+				return distances
+			}
+		}
+		return general
+	})
+}
+
+// deviceList reads "devices" and its filters.
+func (a *analyzer) deviceList(expr ast.Expr, s scope) (deviceList, bool) {
+	expr = a.normal.reduce(expr, s)
+	switch expr.Kind() {
+	case ast.IdentKind:
+		_, shadowed := s[expr.AsIdent()]
+		return allDevices{}, device.IsSet(expr.AsIdent()) && !shadowed
+	case ast.ComprehensionKind:
+		c := expr.AsComprehension()
+		keeps, appended, ok := tree.CollectionOf(c)
+		if !ok || keeps == nil || !tree.IsIdent(appended, tree.ElementVar(c)) {
+			return nil, false
+		}
+		list, ok := a.deviceList(c.IterRange(), s)
+		if !ok {
+			return nil, false
+		}
+		slot := a.newSlot()
+		return filtered{list, slot, a.condition(keeps, s.within(c, slot))}, true
+	default:
+		return nil, false
+	}
+}
+
+// writtenMap is list.map(x, value) as it is written.
+type writtenMap struct {
+	mapped
+	// element is the value, nil if it depends on the place in the list, and device the variable in it that stands for the
+	// device.
+	element ast.Expr
+	device  typedVariable
+}
+
+// mapped reads list.map(x, value) and list.map(x, keeps, value), and filters of such
+// lists.
+func (a *analyzer) mapped(expr ast.Expr, s scope) (writtenMap, bool) {
+	expr = a.normal.reduce(expr, s)
+	if expr.Kind() != ast.ComprehensionKind {
+		return writtenMap{}, false
+	}
+	c := expr.AsComprehension()
+	keeps, value, ok := tree.CollectionOf(c)
+	if !ok {
+		return writtenMap{}, false
+	}
+	l, ok := a.loopOf(c, s)
+	if !ok {
+		return writtenMap{}, false
+	}
+	if keeps != nil {
+		if keeps, ok = a.body(l, keeps); !ok {
+			return writtenMap{}, false
+		}
+		l.list = filtered{l.list, l.slot, a.condition(keeps, l.scope)}
+	}
+	if value, ok = a.body(l, value); !ok {
+		return writtenMap{}, false
+	}
+	result := writtenMap{mapped{l.list, l.slot, a.quantity(value, l.scope)}, value, l.device}
+	if c.HasIterVar2() && variablesOf(value).Has(c.IterVar()) {
+		result.element = nil
+	}
+	return result, true
+}
+
+// maxElements is how many values of a list of a device are looked at one by one.
+const maxElements = 8
+
+// quantifierOfValue reads a quantifier over a list that a device has as a condition on
+// its first element, on its second one and so on, as far as there are so many. If there
+// are more than can be looked at it is open.
+//
+//	d.peers.all(p, devices.exists(o, o.id == p))
+func (a *analyzer) quantifierOfValue(c ast.ComprehensionExpr, s scope) condition {
+	list := c.IterRange()
+	if !isOfDevice(list, s) || !a.normal.isList(list) || a.normal.hasGuarded(c) {
+		return open{}
+	}
+	elements := make([]ast.Expr, maxElements)
+	for i := range elements {
+		elements[i] = a.normal.write.Call(operators.Index, "", a.normal.write.ElementType(list), a.normal.again(list), a.normal.write.Literal(types.Int(i)))
+	}
+	is, _ := tree.QuantifierOf(c)
+	result, ok := a.normal.conditionOnEach(c, elements, func(holds ast.Expr, place int) ast.Expr {
+		return a.normal.write.Conditional(types.BoolType, a.normal.writeSizeIs(operators.Greater, overloads.GreaterInt64, list, place), holds, a.normal.write.Literal(types.Bool(is == tree.All)))
+	})
+	if !ok {
+		return open{}
+	}
+	isShort := a.normal.write.And(a.normal.isFound(list), a.normal.writeSizeIs(operators.LessEquals, overloads.LessEqualsInt64, list, maxElements))
+	return newConditional(a.condition(isShort, s), a.condition(result, s), open{})
+}

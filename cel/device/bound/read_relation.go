@@ -1,0 +1,108 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package bound
+
+import (
+	"github.com/google/cel-go/common/ast"
+
+	"github.com/celset/celset/cel/device/library"
+	"github.com/celset/celset/cel/tree"
+)
+
+// graphShapes are the functions of a relation.
+var graphShapes = map[string]graphShape{
+	library.Connected: connected{}, library.Clique: clique{}, library.Ring: circuit{closed: true}, library.Path: circuit{},
+}
+
+// relation reads a function of package library. It is open for anything else.
+func (a *analyzer) relation(expr ast.Expr, s scope) condition {
+	if expr.Kind() != ast.CallKind {
+		return open{}
+	}
+	args := expr.AsCall().Args()
+	switch function := expr.AsCall().FunctionName(); function {
+	case library.Connected, library.Clique, library.Ring, library.Path:
+		m, ok := a.matrix(args[0], s)
+		if !ok || m.shape != m.otherShape || a.setSize > library.MaxCircle {
+			return open{}
+		}
+		return onGraph{m.list, m.joins, graphShapes[function]}
+	case library.Paired:
+		return a.paired(args[0], s)
+	case library.Box:
+		return a.boxFunction(args, s)
+	default:
+		return open{}
+	}
+}
+
+// matrix is list.map(a, other.map(b, joins)).
+type matrix struct {
+	list, other deviceList
+	// The shapes of two lists are the same if they are written alike.
+	shape, otherShape string
+	joins             *predicate
+}
+
+func (a *analyzer) matrix(expr ast.Expr, s scope) (m matrix, ok bool) {
+	var first, second loopVariable
+	expr, m.list, first, ok = a.mapOf(expr, s)
+	if !ok {
+		return m, false
+	}
+	m.shape = first.shape
+	expr, m.other, second, ok = a.mapOf(expr, first.scope)
+	if !ok {
+		return m, false
+	}
+	m.otherShape = second.shape
+	free, single := references(expr, second.scope)
+	for _, v := range free {
+		single = single && (v == first.variable || v == second.variable)
+	}
+	if !single {
+		return m, false
+	}
+	// It may speak of one of them only, or of none, and is asked of pairs all the same.
+	holds := local{a}.condition(expr, second.scope)
+	of := []variable{first.variable, second.variable}
+	m.joins = a.tabulated("joins", expr, of, holds, tabulated{slots: slotsOf(of), pairwise: true})
+	return m, !isOpen(holds)
+}
+
+type loopVariable struct {
+	variable
+	scope scope
+	// shape is that of the list that the variable goes over.
+	shape string
+}
+
+// mapOf reads list.map(x, value) over devices.
+func (a *analyzer) mapOf(expr ast.Expr, s scope) (value ast.Expr, list deviceList, over loopVariable, ok bool) {
+	expr = a.normal.reduce(expr, s)
+	if expr.Kind() != ast.ComprehensionKind {
+		return nil, nil, over, false
+	}
+	c := expr.AsComprehension()
+	keeps, value, ok := tree.CollectionOf(c)
+	if !ok || keeps != nil || c.HasIterVar2() {
+		return nil, nil, over, false
+	}
+	if list, ok = a.deviceList(c.IterRange(), s); !ok {
+		return nil, nil, over, false
+	}
+	over.variable = variable{c.IterVar(), a.newSlot()}
+	over.scope = s.within(c, over.slot)
+	over.shape = shapeOf(a.normal.reduce(c.IterRange(), s), nil)
+	return value, list, over, true
+}
+
+// paired reads the function.
+func (a *analyzer) paired(relation ast.Expr, s scope) condition {
+	m, ok := a.matrix(relation, s)
+	if !ok {
+		return open{}
+	}
+	return matching{[2]deviceList{m.list, m.other}, m.joins}
+}

@@ -1,0 +1,214 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package bound
+
+import (
+	"math/bits"
+	"slices"
+
+	"github.com/celset/celset/cel/device/bitset"
+)
+
+// someMember is a condition on one device of the set, at some place.
+type someMember struct {
+	slot  int
+	order *leaf
+	place int64
+	size  int
+	// sorted: it is known which devices may be at the place.
+	sorted bool
+	// others are members too. Those in the same order are other devices.
+	others []someMember
+	holds  condition
+}
+
+// each calls f for the devices that it may be until f returns false. The device is
+// chosen meanwhile. It is false if that is not known.
+func (n someMember) each(s *state, f func(device int) bool) bool {
+	candidates, ok := n.candidates(s)
+	if !ok {
+		return false
+	}
+	defer s.giveBack(candidates)
+	for i := range candidates.All() {
+		if !s.spend() || slices.ContainsFunc(n.others, func(o someMember) bool { return o.order == n.order && s.slots[o.slot] == i }) {
+			continue
+		}
+		s.slots[n.slot] = i
+		if s.Chosen.Has(i) {
+			if !f(i) {
+				return true
+			}
+			continue
+		}
+		s.choose(i)
+		more := f(i)
+		s.unchoose(i)
+		if !more {
+			return true
+		}
+	}
+	return true
+}
+
+func (n someMember) bound(s *state) Outcome {
+	var result Outcome
+	known := n.each(s, func(int) bool {
+		result |= n.holds.bound(s)
+		return result != Open
+	})
+	if result == 0 || !known {
+		return Open
+	}
+	return result
+}
+
+// propagate removes the devices that make the condition surely false whichever device it
+// speaks of.
+func (n someMember) propagate(s *state) status {
+	before, reached := s.borrow(s.Domain), s.borrow(s.Domain)
+	reached.Clear()
+	removed, hypothetical := s.removed, s.hypothetical
+	s.hypothetical = true
+	holds := false
+	known := n.each(s, func(i int) bool {
+		now := s.borrow(s.Domain)
+		if s.propagate(n.holds) != failed && s.Domain.Count() >= s.Left {
+			holds = true
+			reached.Join(s.Domain)
+			if before.Has(i) {
+				reached.Add(i)
+			}
+		}
+		s.Domain.SetTo(now)
+		s.giveBack(now)
+		return !holds || !before.IsWithin(reached)
+	})
+	s.removed, s.hypothetical = removed, hypothetical
+	if known && holds && s.Left > 0 {
+		s.keep(reached)
+	}
+	s.giveBack(before)
+	s.giveBack(reached)
+	if !holds && known {
+		return failed
+	}
+	return noFix
+}
+
+// A device may be at a place if there can be as many before it, and as many behind it, as the
+// set will have there: not too many are chosen, and enough are possible.
+
+// candidates are the devices that may be at the place, in a set to be given back. It is false if
+// the devices can't be put in order.
+func (n someMember) candidates(s *state) (bitset.Set, bool) {
+	if !n.sorted {
+		candidates := s.borrow(s.Chosen)
+		if s.Left > 0 {
+			candidates.Join(s.Domain)
+		}
+		return candidates, true
+	}
+	if n.order == nil {
+		return n.byPosition(s), true
+	}
+	c := s.column(n.order)
+	if c == nil || !c.groups.sorted || !s.Chosen.IsWithin(c.groups.known) || s.Left > 0 && !s.Domain.IsWithin(c.groups.known) {
+		return nil, false
+	}
+	return n.byValue(s, &c.groups), true
+}
+
+// room counts devices that are chosen, and that are possible.
+type room struct{ chosen, possible int }
+
+// holds reports whether count devices can be there, if left devices are to be added.
+func (r room) holds(count, left int) bool {
+	return r.chosen <= count && r.chosen+min(left, r.possible) >= count
+}
+
+// byPosition: no two devices are at the same position.
+func (n someMember) byPosition(s *state) bitset.Set {
+	candidates := s.borrow(s.Chosen)
+	candidates.Clear()
+	before, behind := room{}, room{chosen: s.Chosen.Count(), possible: s.Domain.Count()}
+	if s.Left <= 0 {
+		behind.possible = 0
+	}
+	for w := range s.Chosen {
+		for word := s.Chosen[w] | s.Domain[w]; word != 0; word &= word - 1 {
+			position := w*64 + bits.TrailingZeros64(word)
+			chosen, left := s.Chosen.Has(position), s.Left
+			if chosen {
+				behind.chosen--
+			} else if s.Left > 0 {
+				behind.possible--
+				left--
+			}
+			if (chosen || s.Left > 0) && before.holds(int(n.place), left) && behind.holds(n.size-1-int(n.place), left) {
+				candidates.Add(position)
+			}
+			if chosen {
+				before.chosen++
+			} else if s.Left > 0 {
+				before.possible++
+			}
+		}
+	}
+	for _, o := range n.others {
+		if o.sorted && o.order == nil {
+			n.besides(candidates, s.slots[o.slot], o.place)
+		}
+	}
+	return candidates
+}
+
+// besides leaves out the devices on the wrong side of another member.
+func (n someMember) besides(candidates bitset.Set, other int, place int64) {
+	for i := range candidates.All() {
+		if i < other != (n.place < place) {
+			candidates.Remove(i)
+		}
+	}
+}
+
+// byValue: of devices with the same value any may come first.
+func (n someMember) byValue(s *state, g *groups) bitset.Set {
+	candidates := s.borrow(s.Chosen)
+	candidates.Clear()
+	possible := func(of bitset.Set) int {
+		if s.Left <= 0 {
+			return 0
+		}
+		return s.Domain.CountAnd(of)
+	}
+	var before room
+	behind := room{s.Chosen.Count(), possible(s.Domain)}
+	for _, members := range g.members {
+		here := room{s.Chosen.CountAnd(members), possible(members)}
+		behind.chosen -= here.chosen
+		behind.possible -= here.possible
+		if n.isPossible(before, here, behind, s.Left) {
+			candidates.Join(members)
+		}
+		before.chosen += here.chosen
+		before.possible += here.possible
+	}
+	all := s.borrow(s.Chosen)
+	if s.Left > 0 {
+		all.Join(s.Domain)
+	}
+	candidates.Keep(all)
+	s.giveBack(all)
+	return candidates
+}
+
+// isPossible reports whether a device with a value may be at the place, with those that have
+// smaller ones, the same, and greater ones.
+func (n someMember) isPossible(before, here, behind room, left int) bool {
+	place, rest := int(n.place), n.size-1-int(n.place)
+	most := func(there room) int { return there.chosen + here.chosen + min(left, there.possible+here.possible) - 1 }
+	return here.chosen+here.possible > 0 && before.chosen <= place && behind.chosen <= rest &&
+		most(before) >= place && most(behind) >= rest
+}

@@ -1,0 +1,55 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package bound
+
+// valued is a list of values as a list of the devices that have them. It fails where a
+// value does.
+type valued struct{ mapped }
+
+func (v valued) membership(s *state, device int) Outcome {
+	return filtered{v.list, v.slot, present{v.value}}.membership(s, device)
+}
+
+// ofDevices is the size of a list of values of all devices, chosen by a condition, as that of a list of devices. It is right as long
+// as no value fails.
+func (n size) ofDevices() (l *leaf, simpler size, ok bool) {
+	values, ok := n.list.(valued)
+	if !ok {
+		return nil, n, false
+	}
+	chosen, ok := values.list.(filtered)
+	if !ok {
+		return nil, n, false
+	}
+	all, ok := chosen.list.(valued)
+	if !ok {
+		return nil, n, false
+	}
+	l, ok = all.column()
+	of, same := values.leafOf()
+	return l, size{filtered{allDevices{}, chosen.slot, chosen.keeps}}, ok && same && of == l
+}
+
+// present is true for the devices that have a value, and fails for others.
+type present struct{ value quantity }
+
+func (p present) bound(s *state) Outcome { return presence(s, p.value) }
+
+// presence is True if there is a value, and Error if it fails.
+func presence(s *state, q quantity) Outcome {
+	if v, tabulated := q.(value); tabulated {
+		if v.entry(s).outcome == Error {
+			return Error
+		}
+		return True
+	}
+	switch n := q.number(s); {
+	case n.isNever():
+		return Error
+	case n.open || n.fails:
+		return True | Error
+	default:
+		return True
+	}
+}

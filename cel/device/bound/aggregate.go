@@ -4,6 +4,7 @@
 package bound
 
 import (
+	"github.com/celset/celset/cel/device/bound/outcome"
 	"slices"
 
 	"github.com/celset/celset/cel/device/bitset"
@@ -15,13 +16,13 @@ type greatest struct {
 	negated bool
 }
 
-func (n greatest) number(s *state) number {
+func (n greatest) number(s *state) outcome.Number {
 	var e extreme
 	look := func(devices bitset.Set, chosen bool) {
 		for i := range devices.All() {
 			value, within := n.of(s, i)
 			if n.negated {
-				value = value.negate()
+				value = value.Negate()
 			}
 			if !e.add(value, within, chosen) {
 				return
@@ -34,7 +35,7 @@ func (n greatest) number(s *state) number {
 	}
 	result := e.result(s.Left)
 	if n.negated {
-		result = result.negate()
+		result = result.Negate()
 	}
 	return result
 }
@@ -54,43 +55,43 @@ type extreme struct {
 	others  int
 }
 
-func (e *extreme) add(value number, within Outcome, chosen bool) bool {
-	e.fails = e.fails || within.may(Error) || within.may(True) && value.fails
-	if !chosen && (within != True || value.isNever()) {
+func (e *extreme) add(value outcome.Number, within outcome.Outcome, chosen bool) bool {
+	e.fails = e.fails || within.May(outcome.Error) || within.May(outcome.True) && value.Fails
+	if !chosen && (within != outcome.True || value.IsNever()) {
 		e.others++
 	}
-	if !within.may(True) || value.isNever() {
+	if !within.May(outcome.True) || value.IsNever() {
 		return true
 	}
-	if value.open {
+	if value.Open {
 		e.open = true
 		return false
 	}
-	if !e.any || value.most > e.most {
-		e.most = value.most
+	if !e.any || value.Most > e.most {
+		e.most = value.Most
 	}
-	if !e.any || value.least < e.floor {
-		e.floor = value.least
+	if !e.any || value.Least < e.floor {
+		e.floor = value.Least
 	}
 	e.any = true
 	switch {
-	case within != True:
+	case within != outcome.True:
 	case !chosen:
-		e.joining = append(e.joining, value.least)
-	case !e.certain || value.least > e.least:
-		e.certain, e.least = true, value.least
+		e.joining = append(e.joining, value.Least)
+	case !e.certain || value.Least > e.least:
+		e.certain, e.least = true, value.Least
 	}
 	return true
 }
 
 // result: of the devices that join, left of them, those that are certainly in the
 // list are at best the smallest.
-func (e *extreme) result(left int) number {
+func (e *extreme) result(left int) outcome.Number {
 	switch {
 	case e.open:
-		return openNumber
+		return outcome.OpenNumber
 	case !e.any:
-		return never
+		return outcome.Never
 	}
 	joining := left - e.others
 	if joining > 0 && joining <= len(e.joining) {
@@ -101,36 +102,36 @@ func (e *extreme) result(left int) number {
 	}
 	if !e.certain {
 		// The list may be empty, and that is an error.
-		return number{least: e.floor, most: e.most, fails: true}
+		return outcome.Number{Least: e.floor, Most: e.most, Fails: true}
 	}
-	return number{least: e.least, most: e.most, fails: e.fails}
+	return outcome.Number{Least: e.least, Most: e.most, Fails: e.fails}
 }
 
 // total is list.map(x, value).sum(). What is not in the list adds nothing.
 type total struct{ mapped }
 
 // adds is what a device adds if it is in the set.
-func (n total) adds(s *state, device int) number {
+func (n total) adds(s *state, device int) outcome.Number {
 	value, within := n.of(s, device)
-	if within == True {
+	if within == outcome.True {
 		return value
 	}
-	result := exactly(0)
-	if within.may(True) {
-		result = either(value, result)
+	result := outcome.Exactly(0)
+	if within.May(outcome.True) {
+		result = outcome.Either(value, result)
 	}
-	result.fails = result.fails || within.may(Error)
+	result.Fails = result.Fails || within.May(outcome.Error)
 	return result
 }
 
-func (n total) number(s *state) number {
-	result := exactly(0)
+func (n total) number(s *state) outcome.Number {
+	result := outcome.Exactly(0)
 	for i := range s.Chosen.All() {
 		value := n.adds(s, i)
-		if isFar(value) {
-			return anyNumber
+		if outcome.IsFar(value) {
+			return outcome.AnyNumber
 		}
-		if result = combine(result, value, addition); result.open {
+		if result = outcome.Combine(result, value, outcome.Addition); result.Open {
 			return result
 		}
 	}
@@ -141,26 +142,26 @@ func (n total) number(s *state) number {
 	for i := range s.Domain.All() {
 		value := n.adds(s, i)
 		switch {
-		case value.open:
-			return openNumber
-		case value.isNever():
-			result.fails = true
-		case isFar(value):
-			return anyNumber
+		case value.Open:
+			return outcome.OpenNumber
+		case value.IsNever():
+			result.Fails = true
+		case outcome.IsFar(value):
+			return outcome.AnyNumber
 		default:
-			least, most = append(least, value.least), append(most, value.most)
-			result.fails = result.fails || value.fails
+			least, most = append(least, value.Least), append(most, value.Most)
+			result.Fails = result.Fails || value.Fails
 		}
 	}
 	if len(least) < s.Left {
-		return openNumber
+		return outcome.OpenNumber
 	}
 	slices.Sort(least)
 	slices.Sort(most)
-	sum := number{}
+	sum := outcome.Number{}
 	for i := range s.Left {
-		sum.least += least[i]
-		sum.most += most[len(most)-1-i]
+		sum.Least += least[i]
+		sum.Most += most[len(most)-1-i]
 	}
-	return combine(result, sum, addition)
+	return outcome.Combine(result, sum, outcome.Addition)
 }

@@ -4,6 +4,7 @@
 package bound
 
 import (
+	"github.com/celset/celset/cel/device/bound/outcome"
 	"github.com/google/cel-go/common/ast"
 	"github.com/google/cel-go/common/operators"
 	"github.com/google/cel-go/common/types"
@@ -23,7 +24,7 @@ func (a *analyzer) condition(expr ast.Expr, s scope) condition {
 		return a.condition(reduced, s)
 	}
 	if left, right, ok := sameness(expr); ok {
-		return a.comparison(expr, equal, left, right, s)
+		return a.comparison(expr, outcome.Equal, left, right, s)
 	}
 	if rewritten, ok := a.normal.rewrite(expr, s); ok {
 		return a.condition(rewritten, s)
@@ -51,8 +52,8 @@ func (a *analyzer) newPredicate(expr ast.Expr, free []variable, s scope) conditi
 }
 
 // comparison of numbers or bools; those of other types are open.
-func (a *analyzer) comparison(_ ast.Expr, r relation, left, right ast.Expr, s scope) condition {
-	if r == equal {
+func (a *analyzer) comparison(_ ast.Expr, r outcome.Relation, left, right ast.Expr, s scope) condition {
+	if r == outcome.Equal {
 		if same, ok := a.sortedComparison(left, right, s); ok {
 			return same
 		}
@@ -60,7 +61,7 @@ func (a *analyzer) comparison(_ ast.Expr, r relation, left, right ast.Expr, s sc
 			return only
 		}
 	}
-	if r == equal && (a.normal.isBool(left) || a.normal.isBool(right)) {
+	if r == outcome.Equal && (a.normal.isBool(left) || a.normal.isBool(right)) {
 		return newBiconditional(a.condition(left, s), a.condition(right, s))
 	}
 	c := comparison{r, a.quantity(left, s), a.quantity(right, s)}
@@ -75,11 +76,11 @@ func (a *analyzer) comparison(_ ast.Expr, r relation, left, right ast.Expr, s sc
 	var is condition = c
 	switch {
 	case constantLeft && constantRight:
-		return verdict{compare(r, exactly(l.value), exactly(m.value))}
+		return verdict{outcome.Compare(r, outcome.Exactly(l.value), outcome.Exactly(m.value))}
 	case constantRight:
-		is = a.withLimits(c, c.left, limitsOf(r, m.value, false))
+		is = a.withLimits(c, c.left, outcome.LimitsOf(r, m.value, false))
 	case constantLeft:
-		is = a.withLimits(c, c.right, limitsOf(r, l.value, true))
+		is = a.withLimits(c, c.right, outcome.LimitsOf(r, l.value, true))
 	}
 	if _, asWritten := is.(comparison); !asWritten {
 		return is
@@ -113,7 +114,7 @@ func (a *analyzer) quantity(expr ast.Expr, s scope) quantity {
 	}
 	switch call.FunctionName() {
 	case operators.Negate:
-		return newArithmetic(subtraction, constant{0}, a.quantity(call.Args()[0], s))
+		return newArithmetic(outcome.Subtraction, constant{0}, a.quantity(call.Args()[0], s))
 	case "size":
 		return a.size(operand(call), s)
 	case "max", "min", "sum":

@@ -3,6 +3,10 @@
 
 package bound
 
+import (
+	"github.com/celset/celset/cel/device/bound/outcome"
+)
+
 // assuming is a condition that is simpler as long as a premise holds for all devices that are chosen or possible: that no
 // value fails, or that no sum of the values overflows.
 type assuming struct {
@@ -84,7 +88,7 @@ func (n assuming) choose(s *state) condition {
 	return n.general
 }
 
-func (n assuming) bound(s *state) Outcome { return n.choose(s).bound(s) }
+func (n assuming) bound(s *state) outcome.Outcome { return n.choose(s).bound(s) }
 
 func (n assuming) negation() condition {
 	return assuming{n.premise, newNot(n.then), newNot(n.general)}
@@ -109,7 +113,7 @@ func withoutFailure(left, fails condition) (condition, bool) {
 		return nil, false
 	}
 	c, ok := p.holds.(conditional)
-	if !ok || !isVerdict(c.yes, False) || !isVerdict(c.no, False) {
+	if !ok || !isVerdict(c.yes, outcome.False) || !isVerdict(c.no, outcome.False) {
 		return nil, false
 	}
 	when, ok := c.when.(value)

@@ -10,8 +10,20 @@ import (
 	"github.com/google/cel-go/common/ast"
 
 	"github.com/celset/celset/cel/device"
+	"github.com/celset/celset/cel/device/bound/outcome"
 	"github.com/celset/celset/cel/device/costbound"
 	"github.com/celset/celset/cel/tree"
+)
+
+// Outcome is the set of results that an expression may have.
+type Outcome = outcome.Outcome
+
+// The results of an expression, and all of them.
+const (
+	True  = outcome.True
+	False = outcome.False
+	Error = outcome.Error
+	Open  = outcome.Open
 )
 
 // Analysis is what was understood of an expression for sets of one size. It is

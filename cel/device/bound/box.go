@@ -4,6 +4,7 @@
 package bound
 
 import (
+	"github.com/celset/celset/cel/device/bound/outcome"
 	"math"
 	"slices"
 
@@ -24,7 +25,7 @@ type box struct {
 	list deviceList
 	axes []axis
 	// sides are the distances that are right, one for each axis, in any of several ways.
-	sides [][]limits
+	sides [][]outcome.Limits
 	// size is that of the list at least.
 	size int
 	// general is the condition as it is written, for leaves that are not always numbers; open for the
@@ -35,8 +36,8 @@ type box struct {
 }
 
 // newSpan is a condition on one distance over the whole set. Without an analyzer it belongs to one search.
-func (b *builder) newSpan(l *leaf, side limits, general condition) condition {
-	n := &box{list: allDevices{}, axes: []axis{{leaf: l}}, sides: [][]limits{{side}}, size: 1, general: general, derivation: b.newDerivation()}
+func (b *builder) newSpan(l *leaf, side outcome.Limits, general condition) condition {
+	n := &box{list: allDevices{}, axes: []axis{{leaf: l}}, sides: [][]outcome.Limits{{side}}, size: 1, general: general, derivation: b.newDerivation()}
 	if b != nil {
 		n.size = b.setSize
 	}
@@ -51,7 +52,7 @@ func (b *builder) joinBoxes(left, right condition) (*box, bool) {
 		return nil, false
 	}
 	return &box{
-		list: l.list, axes: slices.Concat(l.axes, r.axes), sides: [][]limits{slices.Concat(l.sides[0], r.sides[0])}, size: l.size,
+		list: l.list, axes: slices.Concat(l.axes, r.axes), sides: [][]outcome.Limits{slices.Concat(l.sides[0], r.sides[0])}, size: l.size,
 		general: and{l.general, r.general}, derivation: b.newDerivation(),
 	}, true
 }
@@ -61,7 +62,7 @@ func (b *builder) joinBoxes(left, right condition) (*box, bool) {
 func spanOf(a arithmetic) (l *leaf, ok bool) {
 	greater, isGreater := a.left.(greatest)
 	smaller, isSmaller := a.right.(greatest)
-	if a.operation.name != subtraction.name || !isGreater || !isSmaller || greater.negated || !smaller.negated {
+	if a.operation.Name != outcome.Subtraction.Name || !isGreater || !isSmaller || greater.negated || !smaller.negated {
 		return nil, false
 	}
 	of, ok := greater.column()
@@ -69,7 +70,7 @@ func spanOf(a arithmetic) (l *leaf, ok bool) {
 	return of, ok && both && of == and
 }
 
-func (n *box) bound(s *state) Outcome {
+func (n *box) bound(s *state) outcome.Outcome {
 	m, ok := n.members(s)
 	defer n.giveBack(s, m)
 	switch {
@@ -82,9 +83,9 @@ func (n *box) bound(s *state) Outcome {
 	defer s.giveBack(reached)
 	switch places := n.places(s); {
 	case places != nil && !n.reach(s, m, places, reached):
-		return False
+		return outcome.False
 	case isOpen(n.general):
-		return True | False
+		return outcome.True | outcome.False
 	default:
 		return n.general.bound(s)
 	}
@@ -141,22 +142,22 @@ func (n *box) giveBack(s *state, m members) {
 }
 
 // complete is the outcome for devices to which none are added.
-func (n *box) complete(s *state, devices bitset.Set) Outcome {
+func (n *box) complete(s *state, devices bitset.Set) outcome.Outcome {
 	distances := make([]int64, 0, maxSides)
 	for _, axis := range n.axes {
 		distance, ok := axis.distance(s, devices)
 		if !ok {
 			// The function is false where it can't count places, and a list without devices has no box.
 			if isOpen(n.general) {
-				return False
+				return outcome.False
 			}
 			return n.general.bound(s)
 		}
 		distances = append(distances, distance)
 	}
-	return outcomeOf(slices.ContainsFunc(n.sides, func(sides []limits) bool {
+	return outcome.Of(slices.ContainsFunc(n.sides, func(sides []outcome.Limits) bool {
 		for i, distance := range distances {
-			if sides[i].verdict(distance, distance) != True {
+			if sides[i].Verdict(distance, distance) != outcome.True {
 				return false
 			}
 		}
@@ -172,7 +173,7 @@ func (a axis) distance(s *state, devices bitset.Set) (distance int64, ok bool) {
 	if a.circle > 0 {
 		var numbers []int64
 		for i := range devices.All() {
-			numbers = append(numbers, entries[i].number.least)
+			numbers = append(numbers, entries[i].number.Least)
 		}
 		if len(numbers) == 0 {
 			return 0, false
@@ -182,10 +183,10 @@ func (a axis) distance(s *state, devices bitset.Set) (distance int64, ok bool) {
 	}
 	least, most := int64(math.MaxInt64), int64(math.MinInt64)
 	for i := range devices.All() {
-		least, most = min(least, entries[i].number.least), max(most, entries[i].number.least)
+		least, most = min(least, entries[i].number.Least), max(most, entries[i].number.Least)
 	}
-	distance, ok = subtract(most, least)
-	return distance, ok && least <= most && distance < unlimited
+	distance, ok = outcome.Subtract(most, least)
+	return distance, ok && least <= most && distance < outcome.Unlimited
 }
 
 // reach finds what is in a place in which the list can be completed. It is false if there is none.

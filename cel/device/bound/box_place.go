@@ -4,6 +4,7 @@
 package bound
 
 import (
+	"github.com/celset/celset/cel/device/bound/outcome"
 	"slices"
 	"unsafe"
 
@@ -49,7 +50,7 @@ func (p *place) bytes() int {
 }
 
 // newPlaces cuts places for a box, for each way to choose the sides. It is nil if they can't be listed.
-func newPlaces(s *state, axes []axis, sides [][]limits, size int) []place {
+func newPlaces(s *state, axes []axis, sides [][]outcome.Limits, size int) []place {
 	all := bitset.New(len(s.tables.devices))
 	for i := range s.tables.devices {
 		all.Add(i)
@@ -92,11 +93,11 @@ func (d draft) place() place {
 
 // cut cuts places by one more side: for each number at which it may begin, what is not too far from it. A
 // place must have room for the list. It is false if some distances can't be computed, or yield is.
-func (a axis) cut(s *state, side limits, of []draft, size int, yield func(draft) bool) bool {
+func (a axis) cut(s *state, side outcome.Limits, of []draft, size int, yield func(draft) bool) bool {
 	c := s.column(a.leaf)
 	seen := map[int64]bool{}
 	for begin := range c.ints.All() {
-		from := c.entries[begin].number.least
+		from := c.entries[begin].number.Least
 		if a.circle > 0 {
 			from = library.Around(from, a.circle)
 		}
@@ -106,21 +107,21 @@ func (a axis) cut(s *state, side limits, of []draft, size int, yield func(draft)
 		seen[from] = true
 		within, near, far := bitset.New(len(c.entries)), bitset.New(len(c.entries)), bitset.New(len(c.entries))
 		for i := range c.ints.All() {
-			distance, ok := subtract(c.entries[i].number.least, from)
+			distance, ok := outcome.Subtract(c.entries[i].number.Least, from)
 			switch {
 			case a.circle > 0:
-				distance = library.Around(library.Around(c.entries[i].number.least, a.circle)-from, a.circle)
+				distance = library.Around(library.Around(c.entries[i].number.Least, a.circle)-from, a.circle)
 			case !ok:
 				return false
 			}
-			if distance < 0 || distance > side.most {
+			if distance < 0 || distance > side.Most {
 				continue
 			}
 			within.Add(i)
 			if distance == 0 {
 				near.Add(i)
 			}
-			if distance >= side.least {
+			if distance >= side.Least {
 				far.Add(i)
 			}
 		}

@@ -4,6 +4,7 @@
 package bound
 
 import (
+	"github.com/celset/celset/cel/device/bound/outcome"
 	"math/bits"
 
 	"github.com/celset/celset/cel/device/bitset"
@@ -26,24 +27,24 @@ type cardinality struct {
 	predicate *predicate
 	// slot is that of the variable which goes over the set.
 	slot int
-	limits
+	outcome.Limits
 	// general is the condition as it is written, for predicates that may fail.
 	general condition
 }
 
 // verdict is the outcome if the number is from fewest to most.
-func (n *cardinality) verdict(fewest, most int) Outcome {
-	return n.limits.verdict(int64(fewest), int64(most))
+func (n *cardinality) verdict(fewest, most int) outcome.Outcome {
+	return n.Limits.Verdict(int64(fewest), int64(most))
 }
 
 func (n *cardinality) negation() condition {
-	if opposite, ok := n.opposite(); ok {
+	if opposite, ok := n.Opposite(); ok {
 		return &cardinality{n.predicate, n.slot, opposite, newNot(n.general)}
 	}
 	return not{n}
 }
 
-func (n *cardinality) bound(s *state) Outcome {
+func (n *cardinality) bound(s *state) outcome.Outcome {
 	r := n.predicate.row(s, n.slot)
 	if !r.exact {
 		return n.general.bound(s)
@@ -63,7 +64,7 @@ func (n *cardinality) propagate(s *state) status {
 		return failed
 	}
 	t := r.counts(s)
-	if n.verdict(t.fewest, t.most) == True {
+	if n.verdict(t.fewest, t.most) == outcome.True {
 		return subsumed
 	}
 	return noFix
@@ -83,7 +84,7 @@ func (n *cardinality) propagateRow(s *state, r *row) bool {
 	if s.Left <= 0 {
 		return s.Left == 0
 	}
-	if int64(chosen+possible) == n.least && !s.hypothetical {
+	if int64(chosen+possible) == n.Least && !s.hypothetical {
 		s.require(r.yes)
 		return s.Left >= 0
 	}
@@ -98,19 +99,19 @@ func (n *cardinality) propagateRow(s *state, r *row) bool {
 
 // demand returns the devices for which a predicate of one variable holds, and how many more must join the set.
 func (n *cardinality) demand(s *state) (of bitset.Set, count int) {
-	if len(n.predicate.slots) != 1 || n.least <= 0 {
+	if len(n.predicate.slots) != 1 || n.Least <= 0 {
 		return nil, 0
 	}
 	r := n.predicate.rowAt(s, 0, 0)
 	if !r.exact || !s.spend() {
 		return nil, 0
 	}
-	return r.yes, int(min(n.least, int64(s.Left+len(s.tables.devices)))) - s.Chosen.CountAnd(r.yes)
+	return r.yes, int(min(n.Least, int64(s.Left+len(s.tables.devices)))) - s.Chosen.CountAnd(r.yes)
 }
 
 // ofEach is what becomes of the condition for all devices of the complete set in the place
 // of the outer variable. ok is false if that takes more than counting.
-func (n *cardinality) ofEach(s *state, outer int) (result Outcome, ok bool) {
+func (n *cardinality) ofEach(s *state, outer int) (result outcome.Outcome, ok bool) {
 	over, ok := n.overEach(outer)
 	if !ok {
 		return 0, false
@@ -127,11 +128,11 @@ func (n *cardinality) ofEach(s *state, outer int) (result Outcome, ok bool) {
 				return 0, false
 			}
 			if count := s.Chosen.CountAnd(r.yes); !n.isWithin(count, count) {
-				return False, true
+				return outcome.False, true
 			}
 		}
 	}
-	return True, true
+	return outcome.True, true
 }
 
 // overEach is the place of the variable that is counted, among those of the predicate, if
@@ -169,14 +170,14 @@ func (n *cardinality) propagateEach(s *state, outer int) (result status, ok bool
 		removed = true
 	}
 	ok = true
-	if s.Left > 0 && n.least > 1 && !n.demandsOfChosen(s, over) {
+	if s.Left > 0 && n.Least > 1 && !n.demandsOfChosen(s, over) {
 		return failed, true
 	}
 	switch {
 	case s.Left < 0:
 		return failed, true
 	case s.Left == 0:
-	case n.most < unlimited || int64(s.Left-1) < n.least || len(s.lacking) > 0:
+	case n.Most < outcome.Unlimited || int64(s.Left-1) < n.Least || len(s.lacking) > 0:
 		ok = n.removeUnfit(s, over)
 	case s.hypothetical || s.fixpoint != s.devices():
 		ok = n.removeIsolated(s, over)
@@ -222,7 +223,7 @@ func (n *cardinality) demandsOfChosen(s *state, over int) bool {
 		if r == nil {
 			r = n.predicate.rowAt(s, over, i)
 		}
-		return r, int(n.least) - s.Chosen.CountAnd(r.yes)
+		return r, int(n.Least) - s.Chosen.CountAnd(r.yes)
 	}
 	most := 0
 	for i := range s.Chosen.All() {
@@ -292,7 +293,7 @@ func (n *cardinality) removeIsolated(s *state, over int) (ok bool) {
 			if !r.exact || !s.spend() {
 				return false
 			}
-			if int64(all.CountAnd(r.yes)) < n.least {
+			if int64(all.CountAnd(r.yes)) < n.Least {
 				s.remove(i)
 			}
 		}
@@ -303,7 +304,7 @@ func (n *cardinality) removeIsolated(s *state, over int) (ok bool) {
 // lacksAll reports whether a chosen device needs all but one of the devices that are left
 // to choose.
 func (n *cardinality) lacksAll(s *state, r *row) bool {
-	return s.Left > 1 && n.least >= int64(s.Left-1) && int64(s.Chosen.CountAnd(r.yes)+s.Left-1) == n.least
+	return s.Left > 1 && n.Least >= int64(s.Left-1) && int64(s.Chosen.CountAnd(r.yes)+s.Left-1) == n.Least
 }
 
 // isStarved reports whether choosing the possible device leaves too little for it: chosen
@@ -322,11 +323,11 @@ func (n *cardinality) isStarved(s *state, device int, r *row) bool {
 	if r.yes.Has(device) {
 		counted++
 	}
-	return rest.Count() < left || int64(counted) < n.least
+	return rest.Count() < left || int64(counted) < n.Least
 }
 
 // isWithin reports whether a number from fewest to most may be one for which the condition
 // is true.
 func (n *cardinality) isWithin(fewest, most int) bool {
-	return int64(most) >= n.least && int64(fewest) <= n.most
+	return int64(most) >= n.Least && int64(fewest) <= n.Most
 }

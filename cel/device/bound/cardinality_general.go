@@ -3,6 +3,10 @@
 
 package bound
 
+import (
+	"github.com/celset/celset/cel/device/bound/outcome"
+)
+
 import "github.com/celset/celset/cel/device/bitset"
 
 // generalCardinality is a condition on the number of devices in the set for which a condition
@@ -16,13 +20,13 @@ import "github.com/celset/celset/cel/device/bitset"
 type generalCardinality struct {
 	slot         int
 	holds, fails condition
-	limits
+	outcome.Limits
 	// general is the condition as it is written, for parts that may fail.
 	general condition
 }
 
 // newGeneralCardinality counts the devices of the whole set.
-func newGeneralCardinality(slot int, holds condition, l limits, general condition) condition {
+func newGeneralCardinality(slot int, holds condition, l outcome.Limits, general condition) condition {
 	if isOpen(holds) {
 		return general
 	}
@@ -33,7 +37,7 @@ func newGeneralCardinality(slot int, holds condition, l limits, general conditio
 	return newStretches(slot, n.holds, n.fails, l, n)
 }
 
-func (n generalCardinality) bound(s *state) Outcome { return n.general.bound(s) }
+func (n generalCardinality) bound(s *state) outcome.Outcome { return n.general.bound(s) }
 
 // propagate bounds the number and goes on with the chosen devices for which the condition is
 // open.
@@ -51,16 +55,16 @@ func (n generalCardinality) propagate(s *state) status {
 	others := s.Domain.Count() - joining
 	fewest := surely + max(0, s.Left-others)
 	most := surely + open + min(s.Left, joining+candidates)
-	if int64(most) < n.least || int64(fewest) > n.most {
+	if int64(most) < n.Least || int64(fewest) > n.Most {
 		return failed
 	}
-	if joining > 0 && s.Left > 0 && int64(surely+1+max(0, s.Left-1-others)) > n.most {
+	if joining > 0 && s.Left > 0 && int64(surely+1+max(0, s.Left-1-others)) > n.Most {
 		s.drop(certain)
 	}
 	switch {
-	case open > 0 && int64(surely) == n.most:
+	case open > 0 && int64(surely) == n.Most:
 		return n.propagateOpen(s, n.fails)
-	case open > 0 && int64(most) == n.least:
+	case open > 0 && int64(most) == n.Least:
 		return n.propagateOpen(s, n.holds)
 	default:
 		return noFix
@@ -75,14 +79,14 @@ func (n generalCardinality) classify(s *state, devices, certain bitset.Set) (sur
 	for i := range devices.All() {
 		s.slots[n.slot] = i
 		switch n.holds.bound(s) {
-		case True:
+		case outcome.True:
 			surely++
 			if certain != nil {
 				certain.Add(i)
 			}
-		case True | False:
+		case outcome.True | outcome.False:
 			open++
-		case False:
+		case outcome.False:
 		default:
 			return 0, 0, false
 		}
@@ -97,7 +101,7 @@ func (n generalCardinality) classify(s *state, devices, certain bitset.Set) (sur
 func (n generalCardinality) propagateOpen(s *state, must condition) status {
 	for i := range s.Chosen.All() {
 		s.slots[n.slot] = i
-		if n.holds.bound(s) == True|False && s.propagate(must) == failed {
+		if n.holds.bound(s) == outcome.True|outcome.False && s.propagate(must) == failed {
 			return failed
 		}
 	}

@@ -5,6 +5,7 @@ package bound
 
 import (
 	"cmp"
+	"github.com/celset/celset/cel/device/bound/outcome"
 	"slices"
 )
 
@@ -29,13 +30,13 @@ func newDistinctSize(m mapped) quantity {
 	return distinctSize{leaf, m.list}
 }
 
-// number is open if some value is not known, or not whether a device is in the list.
-func (n distinctSize) number(s *state) number {
+// Number is open if some value is not known, or not whether a device is in the list.
+func (n distinctSize) number(s *state) outcome.Number {
 	m, ok := membersOf(s, n.list)
 	defer m.giveBack(s)
 	c := s.column(n.leaf)
 	if !ok || c == nil || !m.chosen.IsWithin(c.groups.known) || !m.possible.IsWithin(c.groups.known) || !s.spend() {
-		return openNumber
+		return outcome.OpenNumber
 	}
 	chosen, rest := 0, m.fewest
 	var others []int
@@ -60,7 +61,7 @@ func (n distinctSize) number(s *state) number {
 		least++
 		rest -= count
 	}
-	return number{least: int64(least), most: int64(chosen + min(m.most, len(others)))}
+	return outcome.Number{Least: int64(least), Most: int64(chosen + min(m.most, len(others)))}
 }
 
 // unionSize is list.map(x, values).flatten().distinct().size().
@@ -69,20 +70,20 @@ type unionSize struct {
 	list deviceList
 }
 
-// number is open if some value is not known, or not whether a device is in the list.
-func (n unionSize) number(s *state) number {
+// Number is open if some value is not known, or not whether a device is in the list.
+func (n unionSize) number(s *state) outcome.Number {
 	m, ok := membersOf(s, n.list)
 	defer m.giveBack(s)
 	c := s.column(n.leaf)
 	if c == nil {
-		return openNumber
+		return outcome.OpenNumber
 	}
 	groups := &c.groups
 	if c.elements != nil {
 		groups = c.elements
 	}
 	if !ok || !m.chosen.IsWithin(groups.known) || !m.possible.IsWithin(groups.known) || !s.spend() {
-		return openNumber
+		return outcome.OpenNumber
 	}
 	// adds has for each possible device how many values it has that no chosen one has.
 	adds := make([]int, len(s.tables.devices))
@@ -111,5 +112,5 @@ func (n unionSize) number(s *state) number {
 	for _, count := range joining[len(joining)-m.most:] {
 		most += count
 	}
-	return number{least: int64(least), most: int64(min(most, chosen+others))}
+	return outcome.Number{Least: int64(least), Most: int64(min(most, chosen+others))}
 }

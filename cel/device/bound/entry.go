@@ -4,6 +4,7 @@
 package bound
 
 import (
+	"github.com/celset/celset/cel/device/bound/outcome"
 	"slices"
 	"unsafe"
 
@@ -19,8 +20,8 @@ type entry struct {
 	// stands in it.
 	aborts bool
 	// outcome of a leaf of type bool, number of one of type int.
-	outcome Outcome
-	number  number
+	outcome outcome.Outcome
+	number  outcome.Number
 	// key is equal for equal values, nil if that can't be told or the leaf fails.
 	key any
 	// elements are the keys of the different values in a list, in order, nil if it is none or one is not known.
@@ -28,19 +29,19 @@ type entry struct {
 }
 
 // openEntry may be anything.
-var openEntry = entry{known: true, outcome: Open, number: openNumber}
+var openEntry = entry{known: true, outcome: outcome.Open, number: outcome.OpenNumber}
 
 // entryOf classifies a value. What is neither bool nor int nor an error is open, but may have a key.
 func entryOf(value ref.Val) entry {
 	switch value := value.(type) {
 	case types.Bool:
-		return entry{known: true, outcome: outcomeOf(bool(value)), number: openNumber, key: value}
+		return entry{known: true, outcome: outcome.Of(bool(value)), number: outcome.OpenNumber, key: value}
 	case types.Int:
-		return entry{known: true, outcome: Open, number: exactly(int64(value)), key: value}
+		return entry{known: true, outcome: outcome.Open, number: outcome.Exactly(int64(value)), key: value}
 	case types.String:
-		return entry{known: true, outcome: Open, number: openNumber, key: value}
+		return entry{known: true, outcome: outcome.Open, number: outcome.OpenNumber, key: value}
 	case *types.Err:
-		return entry{known: true, outcome: Error, number: never}
+		return entry{known: true, outcome: outcome.Error, number: outcome.Never}
 	case traits.Lister:
 		e := openEntry
 		if keys := keysIn(value); keys != nil {
@@ -87,10 +88,10 @@ func (e *entry) misbehaves(how against) bool {
 	case aborting:
 		return e.aborts
 	case failing:
-		return e.aborts || e.outcome == Error
+		return e.aborts || e.outcome == outcome.Error
 	case far:
-		return e.aborts || e.number.open || e.number.isNever() || e.number.fails || isFar(e.number)
+		return e.aborts || e.number.Open || e.number.IsNever() || e.number.Fails || outcome.IsFar(e.number)
 	default:
-		return e.aborts || e.outcome != True && e.outcome != False
+		return e.aborts || e.outcome != outcome.True && e.outcome != outcome.False
 	}
 }

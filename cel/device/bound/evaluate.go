@@ -58,7 +58,7 @@ func (s *state) column(l *leaf) *column {
 		c.elements = &elements
 	}
 	for i := range c.entries {
-		if number := c.entries[i].number; !number.open && !number.isNever() {
+		if number := c.entries[i].number; !number.Open && !number.IsNever() {
 			c.ints.Add(i)
 		}
 	}

@@ -39,8 +39,8 @@ func (b *Bounds) Most(p Partial) int64 {
 		return math.MaxInt64
 	}
 	n := s.problem.goal.number(s)
-	if n.open || !s.isSound() {
+	if n.Open || !s.isSound() {
 		return math.MaxInt64
 	}
-	return n.most
+	return n.Most
 }

@@ -4,6 +4,7 @@
 package bound
 
 import (
+	"github.com/celset/celset/cel/device/bound/outcome"
 	"github.com/google/cel-go/common/ast"
 	"github.com/google/cel-go/common/operators"
 
@@ -20,7 +21,7 @@ type reading interface {
 	newOr(left, right condition) condition
 	newConditional(when, yes, no condition) condition
 	// comparison reads expr, which compares left with right, or the opposite if it is !=.
-	comparison(expr ast.Expr, r relation, left, right ast.Expr, s scope) condition
+	comparison(expr ast.Expr, r outcome.Relation, left, right ast.Expr, s scope) condition
 }
 
 // readCondition reads the operators of type bool. It is false for anything else.
@@ -40,7 +41,7 @@ func readCondition(r reading, expr ast.Expr, s scope) (condition, bool) {
 	case operators.Conditional:
 		return r.newConditional(each(args[0]), each(args[1]), each(args[2])), true
 	case operators.NotEquals:
-		return newNot(r.comparison(expr, equal, args[0], args[1], s)), true
+		return newNot(r.comparison(expr, outcome.Equal, args[0], args[1], s)), true
 	}
 	if relation, left, right, ok := comparisonOf(expr.AsCall()); ok {
 		return r.comparison(expr, relation, left, right, s), true
@@ -51,7 +52,7 @@ func readCondition(r reading, expr ast.Expr, s scope) (condition, bool) {
 // readQuantity reads the operators of type int. It is false for anything else.
 func readQuantity(r reading, call ast.CallExpr, s scope) (quantity, bool) {
 	args := call.Args()
-	if o, known := operationOf(call.FunctionName()); known && len(args) == 2 {
+	if o, known := outcome.OperationOf(call.FunctionName()); known && len(args) == 2 {
 		return newArithmetic(o, r.quantity(args[0], s), r.quantity(args[1], s)), true
 	}
 	if call.FunctionName() == operators.Conditional {
@@ -77,19 +78,19 @@ func fold(args []ast.Expr, read func(ast.Expr) condition, join func(l, r conditi
 }
 
 // comparisonOf returns the relation that a call asks for, and of what to what.
-func comparisonOf(call ast.CallExpr) (r relation, left, right ast.Expr, ok bool) {
+func comparisonOf(call ast.CallExpr) (r outcome.Relation, left, right ast.Expr, ok bool) {
 	args := call.Args()
 	switch call.FunctionName() {
 	case operators.Equals:
-		return equal, args[0], args[1], true
+		return outcome.Equal, args[0], args[1], true
 	case operators.Less:
-		return less, args[0], args[1], true
+		return outcome.Less, args[0], args[1], true
 	case operators.LessEquals:
-		return lessOrEqual, args[0], args[1], true
+		return outcome.LessOrEqual, args[0], args[1], true
 	case operators.Greater:
-		return less, args[1], args[0], true
+		return outcome.Less, args[1], args[0], true
 	case operators.GreaterEquals:
-		return lessOrEqual, args[1], args[0], true
+		return outcome.LessOrEqual, args[1], args[0], true
 	default:
 		return 0, nil, nil, false
 	}

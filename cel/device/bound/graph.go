@@ -3,6 +3,10 @@
 
 package bound
 
+import (
+	"github.com/celset/celset/cel/device/bound/outcome"
+)
+
 import "github.com/celset/celset/cel/device/bitset"
 
 // onGraph is a function of package library that asks which devices of a list are joined: connected,
@@ -16,11 +20,11 @@ type onGraph struct {
 	shape graphShape
 }
 
-func (n onGraph) bound(s *state) Outcome {
+func (n onGraph) bound(s *state) outcome.Outcome {
 	g, ok := n.graph(s)
 	defer g.giveBack(s)
 	if !ok {
-		return Open
+		return outcome.Open
 	}
 	return outcomesOf(n.shape.find(g))
 }

@@ -5,6 +5,7 @@ package bound
 
 import (
 	"github.com/celset/celset/cel/device/bitset"
+	"github.com/celset/celset/cel/device/bound/outcome"
 	"github.com/celset/celset/cel/device/library"
 )
 
@@ -53,13 +54,13 @@ const (
 )
 
 // outcomesOf is what a function may be of which something was found.
-func outcomesOf(m matches) Outcome {
+func outcomesOf(m matches) outcome.Outcome {
 	switch m {
 	case none:
-		return False
+		return outcome.False
 	case surely:
-		return True
+		return outcome.True
 	default:
-		return True | False
+		return outcome.True | outcome.False
 	}
 }

@@ -3,6 +3,10 @@
 
 package bound
 
+import (
+	"github.com/celset/celset/cel/device/bound/outcome"
+)
+
 // join makes one constraint of two that must both hold, on the bounding box or on a sum. It is false for anything else.
 func (b *builder) join(left, right condition) (condition, bool) {
 	if joined, ok := b.joinBoxes(left, right); ok {
@@ -46,9 +50,9 @@ func (b *builder) newAnd(left, right condition) condition {
 	switch {
 	case isOpen(left) && isOpen(right):
 		return open{}
-	case isVerdict(left, True), isVerdict(right, False):
+	case isVerdict(left, outcome.True), isVerdict(right, outcome.False):
 		return right
-	case isVerdict(right, True), isVerdict(left, False):
+	case isVerdict(right, outcome.True), isVerdict(left, outcome.False):
 		return left
 	}
 	if joined, ok := b.join(left, right); ok {
@@ -61,9 +65,9 @@ func (b *builder) newOr(left, right condition) condition {
 	switch {
 	case isOpen(left) && isOpen(right):
 		return open{}
-	case isVerdict(left, False), isVerdict(right, True):
+	case isVerdict(left, outcome.False), isVerdict(right, outcome.True):
 		return right
-	case isVerdict(right, False), isVerdict(left, True):
+	case isVerdict(right, outcome.False), isVerdict(left, outcome.True):
 		return left
 	}
 	if simpler, ok := withoutFailure(left, right); ok {

@@ -3,6 +3,10 @@
 
 package bound
 
+import (
+	"github.com/celset/celset/cel/device/bound/outcome"
+)
+
 // linear is a sum of quantities, each times a factor, and a constant. Comparisons of such sums are written in one way, with all
 // quantities on one side, whichever way people write them:
 //
@@ -21,7 +25,7 @@ type term struct {
 
 const (
 	// maxFactor and maxTerms are how large factors may be, and how many terms are read, so that nothing overflows unless a
-	// value is far from zero ([isFar]).
+	// value is far from zero ([IsFar]).
 	maxFactor, maxTerms = 1 << 10, 4
 	// maxConstant is how large a constant may be.
 	maxConstant = 1 << 60
@@ -43,13 +47,13 @@ func linearOf(q quantity) (linear, bool) {
 			return linear{}, false
 		}
 		switch {
-		case q.operation.name == addition.name:
+		case q.operation.Name == outcome.Addition.Name:
 			return left.plus(1, right)
-		case q.operation.name == subtraction.name:
+		case q.operation.Name == outcome.Subtraction.Name:
 			return left.plus(-1, right)
-		case q.operation.name == multiplication.name && len(left.terms) == 0:
+		case q.operation.Name == outcome.Multiplication.Name && len(left.terms) == 0:
 			return linear{}.plus(left.constant, right)
-		case q.operation.name == multiplication.name && len(right.terms) == 0:
+		case q.operation.Name == outcome.Multiplication.Name && len(right.terms) == 0:
 			return linear{}.plus(right.constant, left)
 		}
 	}
@@ -58,11 +62,11 @@ func linearOf(q quantity) (linear, bool) {
 
 // plus adds another sum times a factor.
 func (l linear) plus(factor int64, other linear) (linear, bool) {
-	product, ok := multiply(factor, other.constant)
+	product, ok := outcome.Multiply(factor, other.constant)
 	if !ok || factor < -maxFactor || factor > maxFactor {
 		return linear{}, false
 	}
-	sum, ok := add(l.constant, product)
+	sum, ok := outcome.Add(l.constant, product)
 	result := linear{terms: append([]term{}, l.terms...), constant: sum}
 	for _, t := range other.terms {
 		result.add(term{factor * t.factor, t.of})
@@ -107,19 +111,19 @@ func isSameColumn(a, b mapped) bool {
 }
 
 // linearLimits reads a comparison of two linear sums as limits of one sum of terms.
-func linearLimits(c comparison) (terms []term, l limits, ok bool) {
+func linearLimits(c comparison) (terms []term, l outcome.Limits, ok bool) {
 	left, ok := linearOf(c.left)
 	right, too := linearOf(c.right)
 	if !ok || !too {
 		return nil, l, false
 	}
 	sum, ok := left.plus(-1, right)
-	l = limits{unlimitedBelow, -sum.constant}
+	l = outcome.Limits{Least: outcome.UnlimitedBelow, Most: -sum.constant}
 	switch c.relation {
-	case equal:
-		l.least = -sum.constant
-	case less:
-		l.most--
+	case outcome.Equal:
+		l.Least = -sum.constant
+	case outcome.Less:
+		l.Most--
 	}
 	return sum.terms, l, ok
 }

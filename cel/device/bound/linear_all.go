@@ -3,6 +3,10 @@
 
 package bound
 
+import (
+	"github.com/celset/celset/cel/device/bound/outcome"
+)
+
 import "slices"
 
 // A condition on all devices, or on all pairs of devices, may be one on the distance between the greatest and the smallest number.
@@ -20,19 +24,19 @@ type distance struct {
 // distancesOfAll reads devices.all(x, holds), x being in the slot. It is false if that is no condition on distances.
 func (b *builder) distancesOfAll(slot int, holds, general condition) (condition, bool) {
 	slots, negated := []int{slot}, false
-	if c, ok := holds.(*cardinality); ok && c.limits == (limits{0, 0}) {
+	if c, ok := holds.(*cardinality); ok && c.Limits == (outcome.Limits{Least: 0, Most: 0}) {
 		slots, holds, negated = append(slots, c.slot), c.predicate, true
 	}
 	distances, ok := distancesIn(slots, holds, negated)
 	if !ok || len(distances) == 0 || b.setSize == 0 {
 		return nil, false
 	}
-	var result condition = verdict{True}
+	var result condition = verdict{outcome.True}
 	var near premise
 	for _, d := range distances {
 		of := mapped{list: allDevices{}, slot: slot, value: value{d.leaf, []int{slot}}}
-		is := arithmetic{subtraction, greatest{mapped: of}, greatest{mapped: of, negated: true}}
-		result = b.newAnd(result, b.newSpan(d.leaf, limits{unlimitedBelow, d.most}, comparison{lessOrEqual, is, constant{d.most}}))
+		is := arithmetic{outcome.Subtraction, greatest{mapped: of}, greatest{mapped: of, negated: true}}
+		result = b.newAnd(result, b.newSpan(d.leaf, outcome.Limits{Least: outcome.UnlimitedBelow, Most: d.most}, comparison{outcome.LessOrEqual, is, constant{d.most}}))
 		near = together(near, behaves{d.leaf, far})
 	}
 	return assuming{near, result, general}, true
@@ -88,11 +92,11 @@ func distancesInComparison(slots []int, c comparison, negated bool) ([]distance,
 	if !ok {
 		return nil, false
 	}
-	if c.relation == less {
+	if c.relation == outcome.Less {
 		sum.constant++
 	}
 	distances, ok := distancesAtMost(slots, sum)
-	if c.relation == equal && ok {
+	if c.relation == outcome.Equal && ok {
 		opposite, _ := linear{}.plus(-1, sum)
 		more, too := distancesAtMost(slots, opposite)
 		return append(distances, more...), too
@@ -119,5 +123,5 @@ func distancesAtMost(slots []int, sum linear) ([]distance, bool) {
 	if !ok || factor < 0 {
 		return nil, false
 	}
-	return []distance{{leaf, floorOf(-terms.constant, factor)}}, true
+	return []distance{{leaf, outcome.FloorOf(-terms.constant, factor)}}, true
 }

@@ -3,17 +3,21 @@
 
 package bound
 
+import (
+	"github.com/celset/celset/cel/device/bound/outcome"
+)
+
 // deviceList is a part whose value is a list of devices of the set: "devices", or
 // what filters leave of it.
 type deviceList interface {
 	// membership reports whether a device is in the list if it is in the set: True,
 	// False or an error of the filter, or several of these.
-	membership(s *state, device int) Outcome
+	membership(s *state, device int) outcome.Outcome
 }
 
 type allDevices struct{}
 
-func (allDevices) membership(*state, int) Outcome { return True }
+func (allDevices) membership(*state, int) outcome.Outcome { return outcome.True }
 
 // filtered is list.filter(x, keeps).
 type filtered struct {
@@ -22,17 +26,17 @@ type filtered struct {
 	keeps condition
 }
 
-func (f filtered) membership(s *state, device int) Outcome {
+func (f filtered) membership(s *state, device int) outcome.Outcome {
 	if !s.spend() {
-		return Open
+		return outcome.Open
 	}
 	within := f.list.membership(s, device)
-	if !within.may(True) {
+	if !within.May(outcome.True) {
 		return within
 	}
 	before := s.slots[f.slot]
 	s.slots[f.slot] = device
-	result := within.choose(f.keeps.bound(s), False)
+	result := within.Choose(f.keeps.bound(s), outcome.False)
 	s.slots[f.slot] = before
 	return result
 }
@@ -54,28 +58,28 @@ func count(s *state, list deviceList, slot int, holds condition) counts {
 	var t counts
 	for i := range s.Chosen.All() {
 		o := memberThat(s, list, slot, holds, i)
-		if o == True {
+		if o == outcome.True {
 			t.fewest++
 		}
-		if o.may(True) {
+		if o.May(outcome.True) {
 			t.most++
 		}
-		t.fails = t.fails || o.may(Error)
+		t.fails = t.fails || o.May(outcome.Error)
 	}
 	// Of the possible devices as many as are left join the set: those that are not
 	// counted first, or those that are.
 	surely, maybe, others := 0, 0, 0
 	for i := range s.Domain.All() {
 		o := memberThat(s, list, slot, holds, i)
-		if o == True {
+		if o == outcome.True {
 			surely++
 		} else {
 			others++
 		}
-		if o.may(True) {
+		if o.May(outcome.True) {
 			maybe++
 		}
-		t.fails = t.fails || s.Left > 0 && o.may(Error)
+		t.fails = t.fails || s.Left > 0 && o.May(outcome.Error)
 	}
 	t.fewest += max(0, s.Left-others)
 	t.most += min(s.Left, maybe)
@@ -97,7 +101,7 @@ func predicateOver(list deviceList, slot int, holds condition) (p *predicate, ov
 }
 
 // memberThat is the membership of a device in list.filter(slot, holds).
-func memberThat(s *state, list deviceList, slot int, holds condition, device int) Outcome {
+func memberThat(s *state, list deviceList, slot int, holds condition, device int) outcome.Outcome {
 	if holds == nil {
 		return list.membership(s, device)
 	}
@@ -107,7 +111,7 @@ func memberThat(s *state, list deviceList, slot int, holds condition, device int
 // size is list.size().
 type size struct{ list deviceList }
 
-func (n size) number(s *state) number {
+func (n size) number(s *state) outcome.Number {
 	t := count(s, n.list, 0, nil)
-	return number{least: int64(t.fewest), most: int64(t.most), fails: t.fails}
+	return outcome.Number{Least: int64(t.fewest), Most: int64(t.most), Fails: t.fails}
 }

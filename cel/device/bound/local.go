@@ -4,6 +4,7 @@
 package bound
 
 import (
+	"github.com/celset/celset/cel/device/bound/outcome"
 	"github.com/google/cel-go/common/ast"
 	"github.com/google/cel-go/common/operators"
 	"github.com/google/cel-go/common/types"
@@ -27,7 +28,7 @@ func (l local) condition(expr ast.Expr, s scope) condition {
 	if !speaksOfOne(expr, s) {
 		expr = l.analyzer.normal.reduce(expr, s)
 		if left, right, ok := sameness(expr); ok {
-			return l.comparison(expr, equal, left, right, s)
+			return l.comparison(expr, outcome.Equal, left, right, s)
 		}
 		if result, ok := l.listRelation(expr, s); ok {
 			return result
@@ -40,7 +41,7 @@ func (l local) condition(expr ast.Expr, s scope) condition {
 		return result
 	}
 	if value, ok := tree.Literal[types.Bool](expr); ok {
-		return verdict{outcomeOf(bool(value))}
+		return verdict{outcome.Of(bool(value))}
 	}
 	return l.value(expr, s)
 }
@@ -61,8 +62,8 @@ func (l local) value(expr ast.Expr, s scope) condition {
 }
 
 // comparison asks CEL about the whole where the two sides can't be told by themselves.
-func (l local) comparison(expr ast.Expr, r relation, left, right ast.Expr, s scope) condition {
-	if same, ok := identityOf(left, right, s); ok && r == equal {
+func (l local) comparison(expr ast.Expr, r outcome.Relation, left, right ast.Expr, s scope) condition {
+	if same, ok := identityOf(left, right, s); ok && r == outcome.Equal {
 		l.analyzer.read.readsPair()
 		return same
 	}

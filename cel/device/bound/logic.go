@@ -3,26 +3,30 @@
 
 package bound
 
+import (
+	"github.com/celset/celset/cel/device/bound/outcome"
+)
+
 import "github.com/celset/celset/cel/device/bitset"
 
 type constant struct{ value int64 }
 
-func (c constant) number(*state) number { return exactly(c.value) }
+func (c constant) number(*state) outcome.Number { return outcome.Exactly(c.value) }
 
-type verdict struct{ outcome Outcome }
+type verdict struct{ outcome outcome.Outcome }
 
-func (v verdict) bound(*state) Outcome { return v.outcome }
+func (v verdict) bound(*state) outcome.Outcome { return v.outcome }
 
-func isVerdict(c condition, outcome Outcome) bool {
+func isVerdict(c condition, outcome outcome.Outcome) bool {
 	v, is := c.(verdict)
 	return is && v.outcome == outcome
 }
 
 type not struct{ operand condition }
 
-func (n not) bound(s *state) Outcome { return n.operand.bound(s).not() }
+func (n not) bound(s *state) outcome.Outcome { return n.operand.bound(s).Not() }
 
-func (n verdict) negation() condition { return verdict{n.outcome.not()} }
+func (n verdict) negation() condition { return verdict{n.outcome.Not()} }
 
 func (n not) negation() condition { return n.operand }
 
@@ -32,11 +36,11 @@ func (n or) negation() condition { return and{newNot(n.left), newNot(n.right)} }
 
 type and struct{ left, right condition }
 
-func (n and) bound(s *state) Outcome { return n.left.bound(s).and(n.right.bound(s)) }
+func (n and) bound(s *state) outcome.Outcome { return n.left.bound(s).And(n.right.bound(s)) }
 
 type or struct{ left, right condition }
 
-func (n or) bound(s *state) Outcome { return n.left.bound(s).or(n.right.bound(s)) }
+func (n or) bound(s *state) outcome.Outcome { return n.left.bound(s).Or(n.right.bound(s)) }
 
 func (n and) propagate(s *state) status {
 	left := s.propagate(n.left)
@@ -106,8 +110,8 @@ func propagateSide(s *state, c condition, before bitset.Set) status {
 
 type conditional struct{ when, yes, no condition }
 
-func (n conditional) bound(s *state) Outcome {
-	return n.when.bound(s).choose(n.yes.bound(s), n.no.bound(s))
+func (n conditional) bound(s *state) outcome.Outcome {
+	return n.when.bound(s).Choose(n.yes.bound(s), n.no.bound(s))
 }
 
 // biconditional is an equality of bools.
@@ -117,26 +121,26 @@ func newBiconditional(left, right condition) condition {
 	switch {
 	case isOpen(left) || isOpen(right):
 		return open{}
-	case isVerdict(left, True):
+	case isVerdict(left, outcome.True):
 		return right
-	case isVerdict(right, True):
+	case isVerdict(right, outcome.True):
 		return left
 	}
 	return biconditional{left, right}
 }
 
-func (n biconditional) bound(s *state) Outcome {
+func (n biconditional) bound(s *state) outcome.Outcome {
 	right := n.right.bound(s)
-	return n.left.bound(s).choose(right, right.not())
+	return n.left.bound(s).Choose(right, right.Not())
 }
 
 func (n biconditional) negation() condition { return biconditional{n.left, newNot(n.right)} }
 
 func newConditional(when, yes, no condition) condition {
 	switch {
-	case isVerdict(when, True):
+	case isVerdict(when, outcome.True):
 		return yes
-	case isVerdict(when, False):
+	case isVerdict(when, outcome.False):
 		return no
 	case isOpen(yes) && isOpen(no):
 		return open{}

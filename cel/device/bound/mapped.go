@@ -3,6 +3,10 @@
 
 package bound
 
+import (
+	"github.com/celset/celset/cel/device/bound/outcome"
+)
+
 // mapped is list.map(x, value).
 type mapped struct {
 	list  deviceList
@@ -11,13 +15,13 @@ type mapped struct {
 }
 
 // of returns what the device contributes, and whether it is in the list.
-func (m mapped) of(s *state, device int) (value number, within Outcome) {
+func (m mapped) of(s *state, device int) (value outcome.Number, within outcome.Outcome) {
 	if !s.spend() {
-		return openNumber, Open
+		return outcome.OpenNumber, outcome.Open
 	}
 	within = m.list.membership(s, device)
-	if !within.may(True) {
-		return never, within
+	if !within.May(outcome.True) {
+		return outcome.Never, within
 	}
 	before := s.slots[m.slot]
 	s.slots[m.slot] = device

@@ -5,6 +5,7 @@ package bound
 
 import (
 	"github.com/celset/celset/cel/device/bitset"
+	"github.com/celset/celset/cel/device/bound/outcome"
 	"github.com/celset/celset/cel/device/library"
 )
 
@@ -135,11 +136,11 @@ func (c *couples) suffices(side int, l lengths) bool {
 	return library.NewPairing(len(chosen), len(partners), given, joined).All()
 }
 
-func (n matching) bound(s *state) Outcome {
+func (n matching) bound(s *state) outcome.Outcome {
 	c, ok := n.couples(s)
 	defer c.giveBack()
 	if !ok {
-		return Open
+		return outcome.Open
 	}
 	return outcomesOf(c.find())
 }

@@ -3,6 +3,10 @@
 
 package bound
 
+import (
+	"github.com/celset/celset/cel/device/bound/outcome"
+)
+
 import "github.com/celset/celset/cel/device/bitset"
 
 // members are the devices that are or may come into a list.
@@ -23,8 +27,8 @@ func membersOf(s *state, list deviceList) (m members, ok bool) {
 		for _, devices := range []bitset.Set{m.chosen, m.possible} {
 			for i := range devices.All() {
 				switch list.membership(s, i) {
-				case True:
-				case False:
+				case outcome.True:
+				case outcome.False:
 					devices.Remove(i)
 				default:
 					return m, false

@@ -3,6 +3,10 @@
 
 package bound
 
+import (
+	"github.com/celset/celset/cel/device/bound/outcome"
+)
+
 import "github.com/celset/celset/cel/device/bitset"
 
 // occurrences is the global cardinality constraint: each value that a device of the set has occurs so often among the devices of
@@ -22,8 +26,8 @@ import "github.com/celset/celset/cel/device/bitset"
 // The cost is a look at each value.
 type occurrences struct {
 	leaf *leaf
-	// limits are for the devices with the value of a device, the device included.
-	limits
+	// Limits are for the devices with the value of a device, the device included.
+	outcome.Limits
 	// general is the condition as it is written, for values that are not known.
 	general condition
 }
@@ -38,12 +42,12 @@ func newOccurrences(slot int, holds, general condition) (condition, bool) {
 	if !ok {
 		return nil, false
 	}
-	l := c.limits
+	l := c.Limits
 	if others {
-		l = limits{saturated(l.least, 1), saturated(l.most, 1)}
+		l = outcome.Limits{Least: outcome.Saturated(l.Least, 1), Most: outcome.Saturated(l.Most, 1)}
 	}
 	// Numbers of devices are not below zero.
-	return occurrences{leaf, limits{max(0, l.least), max(-1, l.most)}, general}, true
+	return occurrences{leaf, outcome.Limits{Least: max(0, l.Least), Most: max(-1, l.Most)}, general}, true
 }
 
 // sameValueIn recognizes that two devices have the same value, and be it that they are two different devices.
@@ -68,7 +72,7 @@ func sameValueIn(c condition, negated bool) (l *leaf, others, ok bool) {
 	case localComparison:
 		left, ok := c.left.(value)
 		right, too := c.right.(value)
-		return left.leaf, false, ok && too && c.relation == equal && !negated && left.leaf == right.leaf &&
+		return left.leaf, false, ok && too && c.relation == outcome.Equal && !negated && left.leaf == right.leaf &&
 			len(left.slots) == 1 && len(right.slots) == 1 && left.slots[0] != right.slots[0]
 	default:
 		return nil, false, false
@@ -86,21 +90,21 @@ func (n occurrences) groups(s *state) []bitset.Set {
 	return c.groups.members
 }
 
-func (n occurrences) bound(s *state) Outcome {
+func (n occurrences) bound(s *state) outcome.Outcome {
 	groups := n.groups(s)
 	if groups == nil {
 		return n.general.bound(s)
 	}
 	for _, with := range groups {
 		chosen, possible := s.countsOf(with)
-		if chosen > 0 && (int64(chosen) > n.most || int64(chosen+min(possible, s.Left)) < n.least) {
-			return False
+		if chosen > 0 && (int64(chosen) > n.Most || int64(chosen+min(possible, s.Left)) < n.Least) {
+			return outcome.False
 		}
 	}
 	if s.Left == 0 {
-		return True
+		return outcome.True
 	}
-	return True | False
+	return outcome.True | outcome.False
 }
 
 func (n occurrences) propagate(s *state) status {
@@ -120,9 +124,9 @@ func (n occurrences) propagate(s *state) status {
 		chosen, possible := s.countsOf(with)
 		switch {
 		case possible == 0:
-		case chosen == 0 && int64(min(possible, left-needed)) < n.least, int64(chosen) >= n.most, needed == left && int64(chosen) >= n.least:
+		case chosen == 0 && int64(min(possible, left-needed)) < n.Least, int64(chosen) >= n.Most, needed == left && int64(chosen) >= n.Least:
 			s.drop(with)
-		case chosen > 0 && int64(chosen+possible) == n.least && !s.hypothetical:
+		case chosen > 0 && int64(chosen+possible) == n.Least && !s.hypothetical:
 			s.require(with)
 		}
 	}
@@ -136,10 +140,10 @@ func (n occurrences) need(s *state, groups []bitset.Set) (needed int, ok bool) {
 		if chosen == 0 {
 			continue
 		}
-		if int64(chosen) > n.most || int64(chosen+possible) < n.least {
+		if int64(chosen) > n.Most || int64(chosen+possible) < n.Least {
 			return 0, false
 		}
-		needed += max(0, int(min(n.least, int64(s.Left+chosen+1)))-chosen)
+		needed += max(0, int(min(n.Least, int64(s.Left+chosen+1)))-chosen)
 	}
 	return needed, true
 }
@@ -154,7 +158,7 @@ func (n occurrences) isReachable(s *state, groups []bitset.Set) bool {
 	reached[0] = 1
 	for _, with := range groups {
 		chosen, possible := s.countsOf(with)
-		fewest, most := max(0, n.least-int64(chosen)), min(int64(min(possible, s.Left)), n.most-int64(chosen))
+		fewest, most := max(0, n.Least-int64(chosen)), min(int64(min(possible, s.Left)), n.Most-int64(chosen))
 		if most < fewest || most <= 0 {
 			continue
 		}

@@ -3,12 +3,18 @@
 
 package bound
 
+import (
+	"github.com/celset/celset/cel/device/bound/outcome"
+)
+
 import "slices"
 
 // identity is d == o.
 type identity struct{ left, right int }
 
-func (n identity) bound(s *state) Outcome { return outcomeOf(s.slots[n.left] == s.slots[n.right]) }
+func (n identity) bound(s *state) outcome.Outcome {
+	return outcome.Of(s.slots[n.left] == s.slots[n.right])
+}
 
 // localComparison compares something about two devices or more.
 type localComparison struct {
@@ -20,13 +26,13 @@ type localComparison struct {
 // negation is not that of the comparison, which knows nothing of the whole.
 func (n localComparison) negation() condition { return not{n} }
 
-func (n localComparison) bound(s *state) Outcome {
+func (n localComparison) bound(s *state) outcome.Outcome {
 	left, right := n.left.number(s), n.right.number(s)
-	if !left.open && !right.open {
-		return compare(n.relation, left, right)
+	if !left.Open && !right.Open {
+		return outcome.Compare(n.relation, left, right)
 	}
-	if l, r := keyOf(s, n.left), keyOf(s, n.right); n.relation == equal && l != nil && r != nil {
-		return outcomeOf(l == r)
+	if l, r := keyOf(s, n.left), keyOf(s, n.right); n.relation == outcome.Equal && l != nil && r != nil {
+		return outcome.Of(l == r)
 	}
 	return n.whole.bound(s)
 }
@@ -71,9 +77,9 @@ type listRelation struct {
 	whole condition
 }
 
-func (n listRelation) bound(s *state) Outcome {
+func (n listRelation) bound(s *state) outcome.Outcome {
 	if l, r := n.left.entry(s).elements, n.right.entry(s).elements; l != nil && r != nil {
-		return outcomeOf(n.holds(*l, *r))
+		return outcome.Of(n.holds(*l, *r))
 	}
 	return n.whole.bound(s)
 }

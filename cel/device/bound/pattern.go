@@ -4,6 +4,7 @@
 package bound
 
 import (
+	"github.com/celset/celset/cel/device/bound/outcome"
 	"slices"
 
 	"github.com/celset/celset/cel/device/bitset"
@@ -50,7 +51,7 @@ func (n *pattern) collect(c condition) bool {
 		n.slots, n.parts = append(n.slots, c.slots...), append(n.parts, c.parts...)
 		return true
 	case *cardinality:
-		if c.limits != (limits{1, unlimited}) {
+		if c.Limits != (outcome.Limits{Least: 1, Most: outcome.Unlimited}) {
 			return false
 		}
 		n.slots, n.parts = append(n.slots, c.slot), append(n.parts, c.predicate)
@@ -60,17 +61,17 @@ func (n *pattern) collect(c condition) bool {
 	}
 }
 
-func (n *pattern) bound(s *state) Outcome {
+func (n *pattern) bound(s *state) outcome.Outcome {
 	switch n.find(s, s.Left) {
 	case none:
-		return False
+		return outcome.False
 	case some:
 		if n.mayFail(s) {
-			return Open
+			return outcome.Open
 		}
-		return True | False
+		return outcome.True | outcome.False
 	case surely:
-		return True
+		return outcome.True
 	default:
 		return n.general.bound(s)
 	}
@@ -95,8 +96,8 @@ func (n *pattern) find(s *state, left int) matches {
 			continue
 		}
 		switch p.bound(s) {
-		case True:
-		case False:
+		case outcome.True:
+		case outcome.False:
 			return none
 		default:
 			return fails

@@ -3,37 +3,41 @@
 
 package bound
 
+import (
+	"github.com/celset/celset/cel/device/bound/outcome"
+)
+
 import "math"
 
 // above is the condition that a quantity is greater than the value.
 func above(q quantity, value int64) condition {
-	c := comparison{less, constant{value}, q}
+	c := comparison{outcome.Less, constant{value}, q}
 	switch q := q.(type) {
 	case open:
 		return q
 	case constant:
-		return verdict{compare(less, exactly(value), exactly(q.value))}
+		return verdict{outcome.Compare(outcome.Less, outcome.Exactly(value), outcome.Exactly(q.value))}
 	case conditionalNumber:
 		// What chooses between two numbers can be propagated, a comparison can't.
 		yes, no := above(q.yes, value), above(q.no, value)
 		switch {
-		case isVerdict(yes, True) && isVerdict(no, False):
+		case isVerdict(yes, outcome.True) && isVerdict(no, outcome.False):
 			return q.when
-		case isVerdict(yes, False) && isVerdict(no, True):
+		case isVerdict(yes, outcome.False) && isVerdict(no, outcome.True):
 			return newNot(q.when)
 		}
 		return c
 	case arithmetic:
 		// The fewer there are of something the better: a value with a minus, or what is left of a constant.
-		if of, constantLeft := q.left.(constant); constantLeft && q.operation.name == subtraction.name && isCount(q.right) {
+		if of, constantLeft := q.left.(constant); constantLeft && q.operation.Name == outcome.Subtraction.Name && isCount(q.right) {
 			// Far from where a difference is more than an int64 has room for.
-			if most, ok := subtract(of.value, value); ok && of.value > math.MinInt64/2 {
-				return ofSearch.withLimits(comparison{less, q.right, constant{most}}, q.right, limitsOf(less, most, false))
+			if most, ok := outcome.Subtract(of.value, value); ok && of.value > math.MinInt64/2 {
+				return ofSearch.withLimits(comparison{outcome.Less, q.right, constant{most}}, q.right, outcome.LimitsOf(outcome.Less, most, false))
 			}
 		}
-		return ofSearch.withLimits(c, q, limitsOf(less, value, true))
+		return ofSearch.withLimits(c, q, outcome.LimitsOf(outcome.Less, value, true))
 	default:
-		return ofSearch.withLimits(c, q, limitsOf(less, value, true))
+		return ofSearch.withLimits(c, q, outcome.LimitsOf(outcome.Less, value, true))
 	}
 }
 

@@ -3,6 +3,10 @@
 
 package bound
 
+import (
+	"github.com/celset/celset/cel/device/bound/outcome"
+)
+
 // linearComparison reads a comparison of two linear sums as limits of one quantity, or of a distance. It is false if it knows
 // none of the quantities.
 func (b *builder) linearComparison(c comparison) (condition, bool) {
@@ -19,7 +23,7 @@ func (b *builder) linearComparison(c comparison) (condition, bool) {
 			continue
 		}
 		shift := -t.factor * int64(b.setSize)
-		l = limits{l.least + shift, l.most + shift}.orUnlimited(l)
+		l = outcome.Limits{Least: l.Least + shift, Most: l.Most + shift}.OrUnlimited(l)
 		present = together(present, behaves{leaf, failing})
 	}
 	is, ok := b.ofTerms(rest, l, c)
@@ -43,22 +47,22 @@ func valuesOfAll(q quantity) (*leaf, bool) {
 }
 
 // ofTerms is the condition that a sum of terms is within limits. It is false if it knows none of the quantities.
-func (b *builder) ofTerms(terms []term, l limits, c comparison) (condition, bool) {
+func (b *builder) ofTerms(terms []term, l outcome.Limits, c comparison) (condition, bool) {
 	if len(terms) == 1 && isCount(terms[0].of) {
-		return b.withLimits(c, terms[0].of, l.divide(terms[0].factor)), true
+		return b.withLimits(c, terms[0].of, l.Divide(terms[0].factor)), true
 	}
 	if leaf, factor, ok := distanceIn(terms); ok {
-		return assuming{behaves{leaf, far}, b.newSpan(leaf, l.divide(factor), c), oneValueIn(leaf, l, c)}, true
+		return assuming{behaves{leaf, far}, b.newSpan(leaf, l.Divide(factor), c), oneValueIn(leaf, l, c)}, true
 	}
 	return b.newSum(terms, l, modulus{}, c)
 }
 
 // oneValueIn is the condition that the greatest and the smallest value are the same, of any type that has an order.
-func oneValueIn(l *leaf, distance limits, general condition) condition {
-	if distance != (limits{0, 0}) {
+func oneValueIn(l *leaf, distance outcome.Limits, general condition) condition {
+	if distance != (outcome.Limits{Least: 0, Most: 0}) {
 		return general
 	}
-	one := comparison{equal, distinctSize{l, allDevices{}}, constant{1}}
+	one := comparison{outcome.Equal, distinctSize{l, allDevices{}}, constant{1}}
 	return assuming{sorted{l}, one, general}
 }
 
@@ -68,7 +72,7 @@ func distanceIn(terms []term) (l *leaf, factor int64, ok bool) {
 		return nil, 0, false
 	}
 	for i := range terms {
-		if l, ok := spanOf(arithmetic{subtraction, terms[i].of, terms[1-i].of}); ok {
+		if l, ok := spanOf(arithmetic{outcome.Subtraction, terms[i].of, terms[1-i].of}); ok {
 			return l, terms[i].factor, true
 		}
 	}

@@ -3,6 +3,10 @@
 
 package bound
 
+import (
+	"github.com/celset/celset/cel/device/bound/outcome"
+)
+
 // sortedDistance reads a condition on two members of a sorted list that follow each other, or of which one is the first and
 // one the last:
 //
@@ -32,25 +36,25 @@ func (b *builder) sortedDistance(members []someMember, holds, general condition)
 }
 
 // distanceBetween is that of the numbers by which two members are sorted.
-func distanceBetween(first, last someMember, holds condition) (limits, bool) {
+func distanceBetween(first, last someMember, holds condition) (outcome.Limits, bool) {
 	p, ok := holds.(*predicate)
 	if !ok || p.negated {
-		return limits{}, false
+		return outcome.Limits{}, false
 	}
 	local, ok := p.holds.(localComparison)
 	if !ok {
-		return limits{}, false
+		return outcome.Limits{}, false
 	}
 	sum, right, ok := linearLimits(local.comparison)
 	if !ok || len(sum) != 2 || sum[0].factor != -sum[1].factor || sum[0].factor == 0 {
-		return limits{}, false
+		return outcome.Limits{}, false
 	}
 	for i := range sum {
 		from, ok := sum[1-i].of.(value)
 		to, too := sum[i].of.(value)
 		if ok && too && from.isColumn(first.slot) && to.isColumn(last.slot) && from.leaf == first.order && to.leaf == first.order {
-			return right.divide(sum[i].factor), true
+			return right.Divide(sum[i].factor), true
 		}
 	}
-	return limits{}, false
+	return outcome.Limits{}, false
 }

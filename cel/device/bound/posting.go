@@ -3,16 +3,20 @@
 
 package bound
 
+import (
+	"github.com/celset/celset/cel/device/bound/outcome"
+)
+
 // withLimits replaces a comparison of a quantity with a constant by a condition that
 // can be propagated, where there is one. There is no analyzer for a condition of one search.
-func (b *builder) withLimits(c comparison, of quantity, l limits) condition {
+func (b *builder) withLimits(c comparison, of quantity, l outcome.Limits) condition {
 	switch of := of.(type) {
 	case size:
 		if leaf, simpler, ok := of.ofDevices(); ok {
 			return assuming{behaves{leaf, failing}, b.withLimits(c, simpler, l), c}
 		}
 		if p, slot, ok := predicateOver(of.list, 0, nil); ok {
-			return &cardinality{predicate: p, slot: slot, limits: l, general: c}
+			return &cardinality{predicate: p, slot: slot, Limits: l, general: c}
 		}
 		if f, isFiltered := of.list.(filtered); isFiltered {
 			if _, all := f.list.(allDevices); all {
@@ -30,23 +34,23 @@ func (b *builder) withLimits(c comparison, of quantity, l limits) condition {
 		}
 		return newPairs(of, l, c)
 	case arithmetic:
-		if of.operation.name == remainder.name || of.operation.name == division.name {
+		if of.operation.Name == outcome.Remainder.Name || of.operation.Name == outcome.Division.Name {
 			return b.quotient(c, of, l)
 		}
 		if leaf, ok := spanOf(of); ok {
 			return b.newSpan(leaf, l, c)
 		}
 		if leaf, ok := spanOf(arithmetic{of.operation, of.right, of.left}); ok {
-			return b.newSpan(leaf, l.negate(), c)
+			return b.newSpan(leaf, l.Negate(), c)
 		}
 	}
 	return c
 }
 
 // ofEach is the condition that as many devices satisfy a condition as a set has: all of them do.
-func (b *builder) ofEach(f filtered, l limits, general condition) (condition, bool) {
+func (b *builder) ofEach(f filtered, l outcome.Limits, general condition) (condition, bool) {
 	c, ok := f.keeps.(*cardinality)
-	if !ok || b == nil || b.setSize == 0 || l.least != int64(b.setSize) || l.most < l.least {
+	if !ok || b == nil || b.setSize == 0 || l.Least != int64(b.setSize) || l.Most < l.Least {
 		return nil, false
 	}
 	return assuming{exact{c.predicate}, newForAll(allDevices{}, f.slot, f.keeps), general}, true
@@ -57,58 +61,58 @@ func (b *builder) ofEach(f filtered, l limits, general condition) (condition, bo
 //	devices.map(d, devices.filter(o, linked(d, o)).size()).min() >= 2    devices.all(d, devices.filter(o, linked(d, o)).size() >= 2)
 
 // extreme reads limits of the greatest or the smallest number of devices. It is c for other quantities.
-func (b *builder) extreme(c comparison, of greatest, l limits) condition {
+func (b *builder) extreme(c comparison, of greatest, l outcome.Limits) condition {
 	p, ok := countedBy(of.mapped)
 	if !ok || b == nil {
 		return c
 	}
 	// For all devices the number is on the near side of one limit, for one device on the far side of the other.
-	each, one := limits{unlimitedBelow, l.most}, limits{l.least, unlimited}
+	each, one := outcome.Limits{Least: outcome.UnlimitedBelow, Most: l.Most}, outcome.Limits{Least: l.Least, Most: outcome.Unlimited}
 	if of.negated {
-		each, one = limits{l.least, unlimited}, limits{unlimitedBelow, l.most}
+		each, one = outcome.Limits{Least: l.Least, Most: outcome.Unlimited}, outcome.Limits{Least: outcome.UnlimitedBelow, Most: l.Most}
 	}
-	var result condition = verdict{True}
-	if each != (limits{unlimitedBelow, unlimited}) {
+	var result condition = verdict{outcome.True}
+	if each != (outcome.Limits{Least: outcome.UnlimitedBelow, Most: outcome.Unlimited}) {
 		result = newForAll(allDevices{}, of.slot, b.sizeWithin(of.value, each))
 	}
-	if one != (limits{unlimitedBelow, unlimited}) {
+	if one != (outcome.Limits{Least: outcome.UnlimitedBelow, Most: outcome.Unlimited}) {
 		result = b.newAnd(result, newExists(allDevices{}, of.slot, b.sizeWithin(of.value, one)))
 	}
 	return assuming{exact{p}, result, c}
 }
 
 // sizeWithin is the condition that a number of devices is within limits.
-func (b *builder) sizeWithin(q quantity, l limits) condition {
-	var general condition = verdict{True}
-	if l.least != unlimitedBelow {
-		general = comparison{lessOrEqual, constant{l.least}, q}
+func (b *builder) sizeWithin(q quantity, l outcome.Limits) condition {
+	var general condition = verdict{outcome.True}
+	if l.Least != outcome.UnlimitedBelow {
+		general = comparison{outcome.LessOrEqual, constant{l.Least}, q}
 	}
-	if l.most != unlimited {
-		general = comparison{lessOrEqual, q, constant{l.most}}
+	if l.Most != outcome.Unlimited {
+		general = comparison{outcome.LessOrEqual, q, constant{l.Most}}
 	}
 	c, _ := general.(comparison)
 	return b.withLimits(c, q, l)
 }
 
 // quotient reads a comparison of a sum that is divided by a constant above zero, or of its remainder. It is c for anything else.
-func (b *builder) quotient(c comparison, of arithmetic, l limits) condition {
+func (b *builder) quotient(c comparison, of arithmetic, l outcome.Limits) condition {
 	by, ok := of.right.(constant)
 	sum, linear := linearOf(of.left)
 	if !ok || !linear || by.value <= 0 || by.value > maxFactor || sum.constant != 0 {
 		return c
 	}
 	m := modulus{}
-	if of.operation.name == remainder.name {
-		if l.least != l.most || l.least < 0 || l.least >= by.value {
+	if of.operation.Name == outcome.Remainder.Name {
+		if l.Least != l.Most || l.Least < 0 || l.Least >= by.value {
 			return c
 		}
-		m, l = modulus{by.value, l.least}, limits{unlimitedBelow, unlimited}
+		m, l = modulus{by.value, l.Least}, outcome.Limits{Least: outcome.UnlimitedBelow, Most: outcome.Unlimited}
 		if m.remainder > 0 {
 			// That of a number below zero is not above zero.
-			l.least = 1
+			l.Least = 1
 		}
 	} else {
-		l = l.times(by.value)
+		l = l.Times(by.value)
 	}
 	if is, ok := b.newSum(sum.terms, l, m, c); ok {
 		return is

@@ -4,6 +4,7 @@
 package bound
 
 import (
+	"github.com/celset/celset/cel/device/bound/outcome"
 	"slices"
 	"unsafe"
 
@@ -155,20 +156,20 @@ func (p *predicate) newRow(s *state, slot int, alike *classes) *row {
 	s.aborted = false
 	add := func(i int, to func(bitset.Set)) {
 		s.slots[slot] = i
-		outcome := p.holds.bound(s)
-		switch outcome {
-		case True:
+		is := p.holds.bound(s)
+		switch is {
+		case outcome.True:
 			to(r.yes)
-		case False:
+		case outcome.False:
 			to(r.no)
 		}
-		if outcome.may(True) {
+		if is.May(outcome.True) {
 			to(r.maybe)
 		}
-		if outcome.may(False) {
+		if is.May(outcome.False) {
 			to(r.maybeNot)
 		}
-		if outcome.may(Error) {
+		if is.May(outcome.Error) {
 			to(r.fails)
 		}
 	}
@@ -188,18 +189,18 @@ func (p *predicate) newRow(s *state, slot int, alike *classes) *row {
 	return r
 }
 
-func (p *predicate) bound(s *state) Outcome {
+func (p *predicate) bound(s *state) outcome.Outcome {
 	slot := p.slots[len(p.slots)-1]
 	r, device := p.row(s, slot), s.slots[slot]
-	var result Outcome
+	var result outcome.Outcome
 	if r.maybe.Has(device) {
-		result |= True
+		result |= outcome.True
 	}
 	if r.maybeNot.Has(device) {
-		result |= False
+		result |= outcome.False
 	}
 	if r.fails.Has(device) {
-		result |= Error
+		result |= outcome.Error
 	}
 	return result
 }

@@ -3,6 +3,10 @@
 
 package bound
 
+import (
+	"github.com/celset/celset/cel/device/bound/outcome"
+)
+
 import "github.com/celset/celset/cel/device/bitset"
 
 // forAll is list.all(x, holds). One device for which it is false decides, whatever
@@ -19,7 +23,7 @@ func newForAll(list deviceList, slot int, holds condition) condition {
 		return simpler
 	}
 	if p, over, ok := predicateOver(list, slot, holds); ok {
-		return &cardinality{predicate: p.negate(), slot: over, limits: limits{0, 0}, general: general}
+		return &cardinality{predicate: p.negate(), slot: over, Limits: outcome.Limits{Least: 0, Most: 0}, general: general}
 	}
 	if _, all := list.(allDevices); all {
 		if often, ok := newOccurrences(slot, holds, general); ok {
@@ -32,7 +36,7 @@ func newForAll(list deviceList, slot int, holds condition) condition {
 	return general
 }
 
-func (n forAll) bound(s *state) Outcome {
+func (n forAll) bound(s *state) outcome.Outcome {
 	if c := n.counting(); c != nil && s.Left == 0 {
 		if result, ok := c.ofEach(s, n.slot); ok {
 			return result
@@ -40,20 +44,20 @@ func (n forAll) bound(s *state) Outcome {
 	}
 	result := n.ofChosen(s)
 	switch {
-	case s.Left == 0 || result == False:
+	case s.Left == 0 || result == outcome.False:
 	case s.shallow:
-		result = result.and(Open)
+		result = result.And(outcome.Open)
 	default:
-		result = result.and(n.ofDomain(s))
+		result = result.And(n.ofDomain(s))
 	}
 	// Where the list itself fails no verdict absorbs it.
 	return result | failure(s, n.list)
 }
 
-func (n forAll) ofChosen(s *state) Outcome {
-	result := True
+func (n forAll) ofChosen(s *state) outcome.Outcome {
+	result := outcome.True
 	for i := range s.Chosen.All() {
-		if result = result.and(n.of(s, i)); result == False {
+		if result = result.And(n.of(s, i)); result == outcome.False {
 			break
 		}
 	}
@@ -62,37 +66,37 @@ func (n forAll) ofChosen(s *state) Outcome {
 
 // ofDomain is what the devices contribute that are yet to join the set. If too
 // few are acceptable, each completion has one for which the condition is false.
-func (n forAll) ofDomain(s *state) Outcome {
+func (n forAll) ofDomain(s *state) outcome.Outcome {
 	acceptable := 0
-	var any Outcome
+	var any outcome.Outcome
 	for i := range s.Domain.All() {
 		o := n.of(s, i)
-		if o != False {
+		if o != outcome.False {
 			acceptable++
 		}
 		any |= o
 	}
 	if acceptable < s.Left {
-		return False
+		return outcome.False
 	}
 	return any
 }
 
 // of is what the device contributes if it is in the set: true if it is not in the
 // list.
-func (n forAll) of(s *state, device int) Outcome {
+func (n forAll) of(s *state, device int) outcome.Outcome {
 	if !s.spend() {
-		return Open
+		return outcome.Open
 	}
-	within := n.list.membership(s, device) &^ Error
-	if !within.may(True) {
-		return True
+	within := n.list.membership(s, device) &^ outcome.Error
+	if !within.May(outcome.True) {
+		return outcome.True
 	}
 	before := s.slots[n.slot]
 	s.slots[n.slot] = device
 	holds := n.holds.bound(s)
 	s.slots[n.slot] = before
-	return within.choose(holds, True)
+	return within.Choose(holds, outcome.True)
 }
 
 // propagate asks for each chosen device in the list that the condition holds, and
@@ -124,7 +128,7 @@ func (n forAll) counting() *cardinality {
 
 func (n forAll) propagateChosen(s *state) bool {
 	for i := range s.Chosen.All() {
-		if n.list.membership(s, i) == True && s.spend() {
+		if n.list.membership(s, i) == outcome.True && s.spend() {
 			s.slots[n.slot] = i
 			if s.propagate(n.holds) == failed {
 				return false
@@ -140,7 +144,7 @@ func (n forAll) removeFromDomain(s *state) {
 	}
 	possible := s.borrow(s.Domain)
 	for i := range possible.All() {
-		if n.list.membership(s, i) == True && s.spend() {
+		if n.list.membership(s, i) == outcome.True && s.spend() {
 			s.slots[n.slot] = i
 			if s.isRefutedBy(n.holds, i) {
 				s.remove(i)
@@ -151,14 +155,14 @@ func (n forAll) removeFromDomain(s *state) {
 }
 
 // failure is Error if the list may fail.
-func failure(s *state, list deviceList) Outcome {
+func failure(s *state, list deviceList) outcome.Outcome {
 	if _, never := list.(allDevices); never {
 		return 0
 	}
-	var result Outcome
+	var result outcome.Outcome
 	look := func(devices bitset.Set) {
 		for i := range devices.All() {
-			if result |= list.membership(s, i) & Error; result != 0 {
+			if result |= list.membership(s, i) & outcome.Error; result != 0 {
 				return
 			}
 		}
@@ -184,7 +188,7 @@ func newExists(list deviceList, slot int, holds condition) condition {
 		return simpler
 	}
 	if p, over, ok := predicateOver(list, slot, holds); ok {
-		return &cardinality{predicate: p, slot: over, limits: limits{1, unlimited}, general: general}
+		return &cardinality{predicate: p, slot: over, Limits: outcome.Limits{Least: 1, Most: outcome.Unlimited}, general: general}
 	}
 	if _, all := list.(allDevices); all {
 		return newPattern(slot, holds, general)
@@ -192,8 +196,8 @@ func newExists(list deviceList, slot int, holds condition) condition {
 	return general
 }
 
-func (n exists) bound(s *state) Outcome {
-	return forAll{n.list, n.slot, newNot(n.holds)}.bound(s).not()
+func (n exists) bound(s *state) outcome.Outcome {
+	return forAll{n.list, n.slot, newNot(n.holds)}.bound(s).Not()
 }
 
 // existsOne is list.exists_one(x, holds). It fails if it fails for any device.
@@ -209,17 +213,17 @@ func newExistsOne(list deviceList, slot int, holds condition) condition {
 		return simpler
 	}
 	if p, over, ok := predicateOver(list, slot, holds); ok {
-		return &cardinality{predicate: p, slot: over, limits: limits{1, 1}, general: general}
+		return &cardinality{predicate: p, slot: over, Limits: outcome.Limits{Least: 1, Most: 1}, general: general}
 	}
 	if _, all := list.(allDevices); all {
-		return newGeneralCardinality(slot, holds, limits{1, 1}, general)
+		return newGeneralCardinality(slot, holds, outcome.Limits{Least: 1, Most: 1}, general)
 	}
 	return general
 }
 
-func (n existsOne) bound(s *state) Outcome {
+func (n existsOne) bound(s *state) outcome.Outcome {
 	t := count(s, n.list, n.slot, n.holds)
-	return compare(equal, number{least: int64(t.fewest), most: int64(t.most), fails: t.fails}, exactly(1))
+	return outcome.Compare(outcome.Equal, outcome.Number{Least: int64(t.fewest), Most: int64(t.most), Fails: t.fails}, outcome.Exactly(1))
 }
 
 func (n forAll) negation() condition { return exists{n.list, n.slot, newNot(n.holds)} }

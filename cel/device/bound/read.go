@@ -4,6 +4,7 @@
 package bound
 
 import (
+	"github.com/celset/celset/cel/device/bound/outcome"
 	"slices"
 
 	"github.com/google/cel-go/common/ast"
@@ -21,7 +22,7 @@ func readConjuncts(expression *device.Expression, size int, o options, conjuncts
 		a.normal.require(expr, scope{})
 		for _, conjunct := range a.conjuncts(expr) {
 			c := a.conjunct(conjunct)
-			if v, constant := c.(verdict); constant && v.outcome == True {
+			if v, constant := c.(verdict); constant && v.outcome == outcome.True {
 				continue
 			}
 			result.conjuncts = a.withConjunct(result.conjuncts, c)

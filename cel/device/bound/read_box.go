@@ -4,6 +4,7 @@
 package bound
 
 import (
+	"github.com/celset/celset/cel/device/bound/outcome"
 	"math"
 	"slices"
 
@@ -41,9 +42,9 @@ func (a *analyzer) boxFunction(args []ast.Expr, s scope) condition {
 		n.axes = append(n.axes, axis{a.newLeaf(coordinate, free), circles[i]})
 	}
 	inOrders(sides, nil, func(order []int64) {
-		var distances []limits
+		var distances []outcome.Limits
 		for _, side := range order {
-			distances = append(distances, limits{saturated(side, -1), saturated(side, -1)})
+			distances = append(distances, outcome.Limits{Least: outcome.Saturated(side, -1), Most: outcome.Saturated(side, -1)})
 		}
 		n.sides = append(n.sides, distances)
 	})

@@ -79,7 +79,7 @@ type tabulated struct {
 	pairwise bool
 }
 
-// isExact reports whether the verdict is known for each of the devices.
+// IsExact reports whether the verdict is known for each of the devices.
 func (r *row) isExact(devices bitset.Set) bool {
 	if r.exact {
 		return true

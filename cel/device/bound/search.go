@@ -5,6 +5,7 @@ package bound
 
 import (
 	"context"
+	"github.com/celset/celset/cel/device/bound/outcome"
 	"sync/atomic"
 	"unsafe"
 
@@ -98,17 +99,17 @@ func (b *Bounds) Err() error { return b.state.err }
 func (b *Bounds) Exhausted() bool { return b.state.exhausted }
 
 // Bound returns what the expression may become.
-func (b *Bounds) Bound(p Partial) Outcome {
+func (b *Bounds) Bound(p Partial) outcome.Outcome {
 	s := &b.state
 	if !s.begin(p) {
-		return Open
+		return outcome.Open
 	}
-	result := True
+	result := outcome.True
 	for _, c := range s.conjuncts {
-		result = result.and(c.bound(s))
+		result = result.And(c.bound(s))
 	}
 	if !s.isSound() {
-		return Open
+		return outcome.Open
 	}
 	return result
 }

@@ -4,6 +4,7 @@
 package bound
 
 import (
+	"github.com/celset/celset/cel/device/bound/outcome"
 	"math/bits"
 	"slices"
 
@@ -52,14 +53,14 @@ func (n someMember) each(s *state, f func(device int) bool) bool {
 	return true
 }
 
-func (n someMember) bound(s *state) Outcome {
-	var result Outcome
+func (n someMember) bound(s *state) outcome.Outcome {
+	var result outcome.Outcome
 	known := n.each(s, func(int) bool {
 		result |= n.holds.bound(s)
-		return result != Open
+		return result != outcome.Open
 	})
 	if result == 0 || !known {
-		return Open
+		return outcome.Open
 	}
 	return result
 }

@@ -3,6 +3,10 @@
 
 package bound
 
+import (
+	"github.com/celset/celset/cel/device/bound/outcome"
+)
+
 import "github.com/celset/celset/cel/device/bitset"
 
 // sortable is a condition that says the same as another one as long as the values of the lists can
@@ -22,7 +26,7 @@ func (n sortable) holds(s *state) bool {
 		for _, devices := range [2]bitset.Set{s.Chosen, s.Domain} {
 			for i := range devices.All() {
 				within := m.list.membership(s, i)
-				if within.may(Error) || within.may(True) && !c.groups.known.Has(i) {
+				if within.May(outcome.Error) || within.May(outcome.True) && !c.groups.known.Has(i) {
 					return false
 				}
 			}
@@ -31,9 +35,9 @@ func (n sortable) holds(s *state) bool {
 	return true
 }
 
-func (n sortable) bound(s *state) Outcome {
+func (n sortable) bound(s *state) outcome.Outcome {
 	if !n.holds(s) {
-		return Open
+		return outcome.Open
 	}
 	return n.then.bound(s)
 }

@@ -5,6 +5,7 @@ package bound
 
 import (
 	"cmp"
+	"github.com/celset/celset/cel/device/bound/outcome"
 	"slices"
 )
 
@@ -74,12 +75,12 @@ type sortedPlaces struct {
 }
 
 type gapKind struct {
-	limits
+	outcome.Limits
 	at placeSet
 }
 
 // newSortedPlaces is false if a number is not known, or too far from zero.
-func newSortedPlaces(s *state, of *leaf, gaps []limits) (p *sortedPlaces, ok bool) {
+func newSortedPlaces(s *state, of *leaf, gaps []outcome.Limits) (p *sortedPlaces, ok bool) {
 	c := s.column(of)
 	size := s.Chosen.Count() + max(0, s.Left)
 	if c == nil || !s.areWithin(c.ints) || c.misbehaviour[far].Meets(s.Chosen) || c.misbehaviour[far].Meets(s.Domain) ||
@@ -99,14 +100,14 @@ func newSortedPlaces(s *state, of *leaf, gaps []limits) (p *sortedPlaces, ok boo
 	p.before, p.behind = make([]placeSet, len(p.order)), make([]placeSet, len(p.order))
 	for place, gap := range gaps {
 		p.addKind(gap, place)
-		p.longest = max(p.longest, gap.most)
+		p.longest = max(p.longest, gap.Most)
 	}
 	return p, true
 }
 
-func (p *sortedPlaces) addKind(gap limits, place int) {
+func (p *sortedPlaces) addKind(gap outcome.Limits, place int) {
 	for i := range p.kinds {
-		if p.kinds[i].limits == gap {
+		if p.kinds[i].Limits == gap {
 			p.kinds[i].at.join(placeAt(place))
 			return
 		}
@@ -114,7 +115,7 @@ func (p *sortedPlaces) addKind(gap limits, place int) {
 	p.kinds = append(p.kinds, gapKind{gap, placeAt(place)})
 }
 
-func (p *sortedPlaces) number(device int32) int64 { return p.entries[device].number.least }
+func (p *sortedPlaces) number(device int32) int64 { return p.entries[device].number.Least }
 
 // find is false if there is no set.
 func (p *sortedPlaces) find() bool {
@@ -178,7 +179,7 @@ func (p *sortedPlaces) findBehind(i int) {
 // allowed are those of the places after which the distance to the next number is right.
 func (p *sortedPlaces) allowed(distance int64, of placeSet) (result placeSet) {
 	for _, kind := range p.kinds {
-		if kind.least <= distance && distance <= kind.most {
+		if kind.Least <= distance && distance <= kind.Most {
 			at := kind.at
 			at.keep(of)
 			result.join(at)

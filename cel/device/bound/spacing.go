@@ -3,6 +3,10 @@
 
 package bound
 
+import (
+	"github.com/celset/celset/cel/device/bound/outcome"
+)
+
 import "slices"
 
 // spacing is a condition on the distances of numbers that follow each other when they are sorted, by their places:
@@ -20,21 +24,21 @@ import "slices"
 type spacing struct {
 	leaf *leaf
 	// gaps are the distances of the numbers at each place and the next one.
-	gaps []limits
+	gaps []outcome.Limits
 	// general is the condition as it is written.
 	general condition
 }
 
 // anyGap is the distance of two numbers in order.
-var anyGap = limits{0, unlimited}
+var anyGap = outcome.Limits{Least: 0, Most: outcome.Unlimited}
 
 // newSpacing is the condition for two members of a sorted list that follow each other.
-func (b *builder) newSpacing(order *leaf, place int64, gap limits, general condition) condition {
-	n := &spacing{leaf: order, gaps: make([]limits, b.setSize-1), general: general}
+func (b *builder) newSpacing(order *leaf, place int64, gap outcome.Limits, general condition) condition {
+	n := &spacing{leaf: order, gaps: make([]outcome.Limits, b.setSize-1), general: general}
 	for i := range n.gaps {
 		n.gaps[i] = anyGap
 	}
-	n.gaps[place] = limits{max(0, gap.least), gap.most}
+	n.gaps[place] = outcome.Limits{Least: max(0, gap.Least), Most: gap.Most}
 	return n
 }
 
@@ -47,15 +51,15 @@ func joinSpacings(left, right condition) (condition, bool) {
 	}
 	joined := &spacing{leaf: l.leaf, gaps: slices.Clone(l.gaps), general: and{l.general, r.general}}
 	for i, gap := range r.gaps {
-		joined.gaps[i] = limits{max(gap.least, l.gaps[i].least), min(gap.most, l.gaps[i].most)}
+		joined.gaps[i] = outcome.Limits{Least: max(gap.Least, l.gaps[i].Least), Most: min(gap.Most, l.gaps[i].Most)}
 	}
 	return joined, true
 }
 
-func (n *spacing) bound(s *state) Outcome {
+func (n *spacing) bound(s *state) outcome.Outcome {
 	if s.Left == 0 {
 		if places, ok := newSortedPlaces(s, n.leaf, n.gaps); ok {
-			return outcomeOf(places.find())
+			return outcome.Of(places.find())
 		}
 	}
 	return n.general.bound(s)

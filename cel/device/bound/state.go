@@ -5,6 +5,7 @@ package bound
 
 import (
 	"context"
+	"github.com/celset/celset/cel/device/bound/outcome"
 	"slices"
 
 	"github.com/celset/celset/cel"
@@ -16,20 +17,20 @@ import (
 // and what its negation is ([negator]).
 type condition interface {
 	// bound has at least the results that are possible. It does not change the state.
-	bound(s *state) Outcome
+	bound(s *state) outcome.Outcome
 }
 
 // quantity is a part of type int.
 type quantity interface {
-	number(s *state) number
+	number(s *state) outcome.Number
 }
 
 // open is a part that is not understood.
 type open struct{}
 
-func (open) bound(*state) Outcome { return Open }
+func (open) bound(*state) outcome.Outcome { return outcome.Open }
 
-func (open) number(*state) number { return openNumber }
+func (open) number(*state) outcome.Number { return outcome.OpenNumber }
 
 func (n open) negation() condition { return n }
 
@@ -63,11 +64,11 @@ type propagator interface {
 }
 
 // statusOf is the status of a condition that removes nothing.
-func statusOf(bound Outcome) status {
+func statusOf(bound outcome.Outcome) status {
 	switch bound {
-	case False:
+	case outcome.False:
 		return failed
-	case True:
+	case outcome.True:
 		return subsumed
 	default:
 		return fix
@@ -281,7 +282,7 @@ func (s *state) words(count int) []uint64 {
 // chosen.
 func (s *state) isRefutedBy(c condition, device int) bool {
 	s.choose(device)
-	refuted := c.bound(s) == False || s.Domain.Count() < s.Left
+	refuted := c.bound(s) == outcome.False || s.Domain.Count() < s.Left
 	s.unchoose(device)
 	return refuted
 }

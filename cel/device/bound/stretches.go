@@ -3,6 +3,10 @@
 
 package bound
 
+import (
+	"github.com/celset/celset/cel/device/bound/outcome"
+)
+
 import "slices"
 
 // stretches is a condition on the number of devices that have no successor in the set:
@@ -28,20 +32,20 @@ type stretches struct {
 	over    int
 	// lacking reports whether the limits are for the devices without successor, or for those with one.
 	lacking bool
-	limits
+	outcome.Limits
 	// general is the condition as it is written, for other graphs and numbers.
 	general condition
 }
 
 // newStretches recognizes a count of the devices that have, or lack, a successor. It is general if there are none.
-func newStretches(slot int, holds, fails condition, l limits, general condition) condition {
+func newStretches(slot int, holds, fails condition, l outcome.Limits, general condition) condition {
 	for _, lacking := range [2]bool{true, false} {
 		of := holds
 		if !lacking {
 			of = fails
 		}
 		c, ok := of.(*cardinality)
-		if !ok || c.most != 0 || c.slot == slot {
+		if !ok || c.Most != 0 || c.slot == slot {
 			continue
 		}
 		if over, ok := successorOf(c.predicate, slot, c.slot); ok {
@@ -53,7 +57,7 @@ func newStretches(slot int, holds, fails condition, l limits, general condition)
 
 // newPairs recognizes a count of pairs of a device and its successor, as the sum of one number for each device. It is general for
 // anything else.
-func newPairs(of total, l limits, general condition) condition {
+func newPairs(of total, l outcome.Limits, general condition) condition {
 	number, ok := of.value.(size)
 	if _, all := of.list.(allDevices); !ok || !all {
 		return general
@@ -79,7 +83,7 @@ func newFirst(slot int, holds, general condition) (condition, bool) {
 	for _, sides := range [2][2]condition{{either.left, either.right}, {either.right, either.left}} {
 		is, ok := sides[0].(comparison)
 		c, too := sides[1].(*cardinality)
-		if !ok || !too || is.relation != equal || c.limits != (limits{1, unlimited}) || c.slot == slot {
+		if !ok || !too || is.relation != outcome.Equal || c.Limits != (outcome.Limits{Least: 1, Most: outcome.Unlimited}) || c.slot == slot {
 			continue
 		}
 		leaf, ok := isExtreme(slot, is.left, is.right)
@@ -88,7 +92,7 @@ func newFirst(slot int, holds, general condition) (condition, bool) {
 		}
 		over, too := successorOf(c.predicate, slot, c.slot)
 		if ok && too {
-			return assuming{different{leaf}, stretches{c.predicate, over, true, limits{0, 1}, general}, general}, true
+			return assuming{different{leaf}, stretches{c.predicate, over, true, outcome.Limits{Least: 0, Most: 1}, general}, general}, true
 		}
 	}
 	return nil, false
@@ -113,27 +117,27 @@ func successorOf(p *predicate, device, successor int) (over int, ok bool) {
 	return slices.Index(p.slots, successor), true
 }
 
-func (n stretches) bound(s *state) Outcome { return n.general.bound(s) }
+func (n stretches) bound(s *state) outcome.Outcome { return n.general.bound(s) }
 
 func (n stretches) negation() condition { return newNot(n.general) }
 
 // ends are the numbers of devices without successor that are right for a set of the size.
-func (n stretches) ends(size int) limits {
+func (n stretches) ends(size int) outcome.Limits {
 	if n.lacking {
-		return n.limits
+		return n.Limits
 	}
-	with := n.negate()
-	return limits{saturated(with.least, int64(size)), saturated(with.most, int64(size))}
+	with := n.Negate()
+	return outcome.Limits{Least: outcome.Saturated(with.Least, int64(size)), Most: outcome.Saturated(with.Most, int64(size))}
 }
 
 func (n stretches) propagate(s *state) status {
 	size := s.Chosen.Count() + s.Left
 	ends := n.ends(size)
-	if s.Left <= 0 || ends.most != 1 || ends.least > 1 {
+	if s.Left <= 0 || ends.Most != 1 || ends.Least > 1 {
 		return s.propagate(n.general)
 	}
 	g := successorsOf(s)
-	g.size, g.mayBeCircle = size, ends.least <= 0
+	g.size, g.mayBeCircle = size, ends.Least <= 0
 	g.all.SetTo(s.Chosen)
 	g.all.Join(s.Domain)
 	if !g.link(n.follows, n.over) {

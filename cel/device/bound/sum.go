@@ -3,6 +3,10 @@
 
 package bound
 
+import (
+	"github.com/celset/celset/cel/device/bound/outcome"
+)
+
 import "slices"
 
 // sum is a linear constraint: the sum of a weight of each device in the set is within limits, or leaves a remainder.
@@ -26,7 +30,7 @@ import "slices"
 // that a sum might overflow, the condition is taken as it is written.
 type sum struct {
 	terms []term
-	limits
+	outcome.Limits
 	modulus
 	// derivation has the weights, and the running sum of a search.
 	derivation
@@ -35,7 +39,7 @@ type sum struct {
 }
 
 // newSum is false if the terms are no sums of one number for each device. Without an analyzer the condition belongs to one search.
-func (b *builder) newSum(terms []term, l limits, m modulus, general condition) (condition, bool) {
+func (b *builder) newSum(terms []term, l outcome.Limits, m modulus, general condition) (condition, bool) {
 	for i, t := range terms {
 		of, ok := asTotal(t.of)
 		if !ok || !of.isLocal() {
@@ -46,7 +50,7 @@ func (b *builder) newSum(terms []term, l limits, m modulus, general condition) (
 	if len(terms) == 0 {
 		return nil, false
 	}
-	return &sum{terms: terms, limits: l, modulus: m, general: general, derivation: b.newDerivation()}, true
+	return &sum{terms: terms, Limits: l, modulus: m, general: general, derivation: b.newDerivation()}, true
 }
 
 // asTotal reads the size of a list as the sum of one for each device in it.
@@ -70,7 +74,7 @@ func joinSums(left, right condition) (condition, bool) {
 		return nil, false
 	}
 	joined := *l
-	joined.limits = limits{max(l.least, r.least), min(l.most, r.most)}
+	joined.Limits = outcome.Limits{Least: max(l.Least, r.Least), Most: min(l.Most, r.Most)}
 	joined.modulus = modulus{l.by + r.by, l.remainder + r.remainder}
 	joined.general = and{l.general, r.general}
 	return &joined, true
@@ -81,17 +85,17 @@ func (n *sum) negation() condition {
 	opposite.general = newNot(n.general)
 	switch {
 	case n.by > 0:
-	case n.least == unlimitedBelow && n.most < unlimited:
-		opposite.limits = limits{n.most + 1, unlimited}
+	case n.Least == outcome.UnlimitedBelow && n.Most < outcome.Unlimited:
+		opposite.Limits = outcome.Limits{Least: n.Most + 1, Most: outcome.Unlimited}
 		return &opposite
-	case n.most == unlimited && n.least > unlimitedBelow:
-		opposite.limits = limits{unlimitedBelow, n.least - 1}
+	case n.Most == outcome.Unlimited && n.Least > outcome.UnlimitedBelow:
+		opposite.Limits = outcome.Limits{Least: outcome.UnlimitedBelow, Most: n.Least - 1}
 		return &opposite
 	}
 	return not{n}
 }
 
-func (n *sum) bound(s *state) Outcome {
+func (n *sum) bound(s *state) outcome.Outcome {
 	b, ok := n.bounds(s)
 	if !ok {
 		return n.general.bound(s)
@@ -105,9 +109,9 @@ func (n *sum) propagate(s *state) status {
 		return s.propagate(n.general)
 	}
 	switch n.outcome(s, b) {
-	case False:
+	case outcome.False:
 		return failed
-	case True:
+	case outcome.True:
 		return subsumed
 	}
 	if s.Left > 0 {
@@ -144,33 +148,33 @@ func (n *sum) bounds(s *state) (b sumBounds, ok bool) {
 }
 
 // outcome is what the constraint may become.
-func (n *sum) outcome(s *state, b sumBounds) Outcome {
+func (n *sum) outcome(s *state, b sumBounds) outcome.Outcome {
 	if s.Left == 0 {
-		return outcomeOf(n.verdict(b.chosen, b.chosen) == True && (n.by == 0 || b.chosen%n.by == n.remainder))
+		return outcome.Of(n.Verdict(b.chosen, b.chosen) == outcome.True && (n.by == 0 || b.chosen%n.by == n.remainder))
 	}
-	result := n.verdict(b.least, b.most)
-	if result == False || result == True && n.by == 0 {
+	result := n.Verdict(b.least, b.most)
+	if result == outcome.False || result == outcome.True && n.by == 0 {
 		return result
 	}
-	least, most, r := max(b.least, n.least), min(b.most, n.most), b.residues(s)
+	least, most, r := max(b.least, n.Least), min(b.most, n.Most), b.residues(s)
 	if !r.meet(least, most, n.modulus) || !n.isReachable(s, b, r.unit, least, most) {
-		return False
+		return outcome.False
 	}
-	return True | False
+	return outcome.True | outcome.False
 }
 
 // removeExtremes removes the devices that make the sum too small or too large, whatever else is chosen.
 func (n *sum) removeExtremes(s *state, b sumBounds) {
-	if n.least != unlimitedBelow {
-		lowest := saturated(n.least, b.smallest-b.most)
+	if n.Least != outcome.UnlimitedBelow {
+		lowest := outcome.Saturated(n.Least, b.smallest-b.most)
 		for i := 0; i < len(b.order) && b.of[b.order[i]] < lowest; i++ {
 			if s.Domain.Has(int(b.order[i])) {
 				s.remove(int(b.order[i]))
 			}
 		}
 	}
-	if n.most != unlimited {
-		highest := saturated(n.most, b.greatest-b.least)
+	if n.Most != outcome.Unlimited {
+		highest := outcome.Saturated(n.Most, b.greatest-b.least)
 		for i := len(b.order) - 1; i >= 0 && b.of[b.order[i]] > highest; i-- {
 			if s.Domain.Has(int(b.order[i])) {
 				s.remove(int(b.order[i]))

@@ -4,6 +4,7 @@
 package bound
 
 import (
+	"github.com/celset/celset/cel/device/bound/outcome"
 	"iter"
 	"math/bits"
 )
@@ -37,7 +38,7 @@ func (r residues) meet(least, most int64, m modulus) bool {
 	if r.unit == 0 {
 		return least <= r.first && r.first <= most
 	}
-	return floorOf(most-r.first, r.unit)*r.unit >= least-r.first
+	return outcome.FloorOf(most-r.first, r.unit)*r.unit >= least-r.first
 }
 
 // maxReached limits the work of one enumeration, in words of bits. It takes some ten microseconds.

@@ -5,6 +5,7 @@ package bound
 
 import (
 	"cmp"
+	"github.com/celset/celset/cel/device/bound/outcome"
 	"math/bits"
 	"slices"
 	"unsafe"
@@ -72,14 +73,14 @@ func newWeights(s *state, terms []term) *weights {
 		known := true
 		for _, t := range terms {
 			added := t.of.(total).adds(s, i)
-			product, ok := multiply(t.factor, added.least)
-			if !added.isExact() || added.fails || !ok || isFar(added) || isFar(exactly(product)) {
+			product, ok := outcome.Multiply(t.factor, added.Least)
+			if !added.IsExact() || added.Fails || !ok || outcome.IsFar(added) || outcome.IsFar(outcome.Exactly(product)) {
 				known = false
 				break
 			}
 			w.of[i] += product
 		}
-		if known && !isFar(exactly(w.of[i])) {
+		if known && !outcome.IsFar(outcome.Exactly(w.of[i])) {
 			w.known.Add(i)
 			w.order = append(w.order, int32(i))
 		}

@@ -3,11 +3,15 @@
 
 package bound
 
+import (
+	"github.com/celset/celset/cel/device/bound/outcome"
+)
+
 // valued is a list of values as a list of the devices that have them. It fails where a
 // value does.
 type valued struct{ mapped }
 
-func (v valued) membership(s *state, device int) Outcome {
+func (v valued) membership(s *state, device int) outcome.Outcome {
 	return filtered{v.list, v.slot, present{v.value}}.membership(s, device)
 }
 
@@ -34,22 +38,22 @@ func (n size) ofDevices() (l *leaf, simpler size, ok bool) {
 // present is true for the devices that have a value, and fails for others.
 type present struct{ value quantity }
 
-func (p present) bound(s *state) Outcome { return presence(s, p.value) }
+func (p present) bound(s *state) outcome.Outcome { return presence(s, p.value) }
 
 // presence is True if there is a value, and Error if it fails.
-func presence(s *state, q quantity) Outcome {
+func presence(s *state, q quantity) outcome.Outcome {
 	if v, tabulated := q.(value); tabulated {
-		if v.entry(s).outcome == Error {
-			return Error
+		if v.entry(s).outcome == outcome.Error {
+			return outcome.Error
 		}
-		return True
+		return outcome.True
 	}
 	switch n := q.number(s); {
-	case n.isNever():
-		return Error
-	case n.open || n.fails:
-		return True | Error
+	case n.IsNever():
+		return outcome.Error
+	case n.Open || n.Fails:
+		return outcome.True | outcome.Error
 	default:
-		return True
+		return outcome.True
 	}
 }

@@ -4,6 +4,7 @@
 package bound
 
 import (
+	"github.com/celset/celset/cel/device/bound/outcome"
 	"github.com/google/cel-go/common/ast"
 	"github.com/google/cel-go/common/types"
 
@@ -94,7 +95,7 @@ func (a *analyzer) oneValue(c comparison, left, right ast.Expr, s scope) (condit
 	if isOpen(c.left) {
 		number, size = c.right, left
 	}
-	if number != (constant{1}) || c.relation != equal || !tree.IsCall(size, "size") {
+	if number != (constant{1}) || c.relation != outcome.Equal || !tree.IsCall(size, "size") {
 		return nil, false
 	}
 	list := a.normal.reduce(operand(size.AsCall()), s)

@@ -1,7 +1,7 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package bound
+package outcome
 
 import "strings"
 
@@ -34,53 +34,56 @@ func (o Outcome) String() string {
 	return strings.Join(names, "|")
 }
 
-func (o Outcome) may(result Outcome) bool { return o&result != 0 }
+// May reports whether one of the results is possible.
+func (o Outcome) May(result Outcome) bool { return o&result != 0 }
 
-func outcomeOf(value bool) Outcome {
+// Of is the outcome that is surely the value.
+func Of(value bool) Outcome {
 	if value {
 		return True
 	}
 	return False
 }
 
-func (o Outcome) not() Outcome {
+// Not is CEL's negation.
+func (o Outcome) Not() Outcome {
 	result := o & Error
-	if o.may(True) {
+	if o.May(True) {
 		result |= False
 	}
-	if o.may(False) {
+	if o.May(False) {
 		result |= True
 	}
 	return result
 }
 
-// and is CEL's: false absorbs errors, on either side.
-func (o Outcome) and(other Outcome) Outcome {
+// And is CEL's: false absorbs errors, on either side.
+func (o Outcome) And(other Outcome) Outcome {
 	var result Outcome
-	if o.may(False) || other.may(False) {
+	if o.May(False) || other.May(False) {
 		result |= False
 	}
-	if o.may(True) && other.may(True) {
+	if o.May(True) && other.May(True) {
 		result |= True
 	}
-	if o.may(Error) && other.may(True|Error) || other.may(Error) && o.may(True|Error) {
+	if o.May(Error) && other.May(True|Error) || other.May(Error) && o.May(True|Error) {
 		result |= Error
 	}
 	return result
 }
 
-// or is CEL's: true absorbs errors, on either side.
-func (o Outcome) or(other Outcome) Outcome {
-	return o.not().and(other.not()).not()
+// Or is CEL's: true absorbs errors, on either side.
+func (o Outcome) Or(other Outcome) Outcome {
+	return o.Not().And(other.Not()).Not()
 }
 
-// choose is CEL's conditional.
-func (o Outcome) choose(yes, no Outcome) Outcome {
+// Choose is CEL's conditional.
+func (o Outcome) Choose(yes, no Outcome) Outcome {
 	result := o & Error
-	if o.may(True) {
+	if o.May(True) {
 		result |= yes
 	}
-	if o.may(False) {
+	if o.May(False) {
 		result |= no
 	}
 	return result

@@ -4,6 +4,7 @@
 package bound
 
 import (
+	"github.com/celset/celset/cel/device/bound/key"
 	"reflect"
 	"slices"
 	"sync"
@@ -75,13 +76,13 @@ func newGroups(entries []entry, own func(*entry) []any, most int) groups {
 				place = len(values)
 				places[value] = place
 				values, g.members = append(values, value), append(g.members, bitset.New(len(entries)))
-				g.sorted = g.sorted && isOrdered(value) && reflect.TypeOf(value) == reflect.TypeOf(values[0])
+				g.sorted = g.sorted && key.IsOrdered(value) && reflect.TypeOf(value) == reflect.TypeOf(values[0])
 			}
 			g.members[place].Add(i)
 		}
 	}
 	if g.sorted {
-		slices.SortFunc(values, compareValues)
+		slices.SortFunc(values, key.Compare)
 		members := slices.Clone(g.members)
 		for place, value := range values {
 			g.members[place] = members[places[value]]

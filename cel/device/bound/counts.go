@@ -4,6 +4,7 @@
 package bound
 
 import (
+	"github.com/celset/celset/cel/device/bound/key"
 	"github.com/google/cel-go/common/ast"
 	"github.com/google/cel-go/common/types"
 )
@@ -34,7 +35,7 @@ func (n *normalizer) hasCounts(list, other ast.Expr) ast.Expr {
 func isSorted(constants []ast.Expr) bool {
 	for i, c := range constants {
 		value := c.AsLiteral()
-		if !isOrdered(value) || value.Type() != constants[0].AsLiteral().Type() || i > 0 && compareValues(constants[i-1].AsLiteral(), value) > 0 {
+		if !key.IsOrdered(value) || value.Type() != constants[0].AsLiteral().Type() || i > 0 && key.Compare(constants[i-1].AsLiteral(), value) > 0 {
 			return false
 		}
 	}

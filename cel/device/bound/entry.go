@@ -4,6 +4,7 @@
 package bound
 
 import (
+	"github.com/celset/celset/cel/device/bound/key"
 	"github.com/celset/celset/cel/device/bound/outcome"
 	"slices"
 	"unsafe"
@@ -44,9 +45,9 @@ func entryOf(value ref.Val) entry {
 		return entry{known: true, outcome: outcome.Error, number: outcome.Never}
 	case traits.Lister:
 		e := openEntry
-		if keys := keysIn(value); keys != nil {
-			e.key = listKeyOf(keys)
-			slices.SortFunc(keys, compareValues)
+		if keys := key.In(value); keys != nil {
+			e.key = key.OfList(keys)
+			slices.SortFunc(keys, key.Compare)
 			keys = slices.Compact(keys)
 			e.elements = &keys
 		}
@@ -63,20 +64,20 @@ const smallText = 16
 func (e *entry) textSize() int {
 	size := sizeOfText(e.key)
 	if e.elements != nil {
-		for _, key := range *e.elements {
-			size += int(unsafe.Sizeof(key)) + smallText + sizeOfText(key)
+		for _, element := range *e.elements {
+			size += int(unsafe.Sizeof(element)) + smallText + sizeOfText(element)
 		}
 	}
 	return size
 }
 
-func sizeOfText(key any) int {
-	switch text := key.(type) {
+func sizeOfText(of any) int {
+	switch text := of.(type) {
 	case types.String:
 		if len(text) > smallText {
 			return len(text) + smallText
 		}
-	case listKey:
+	case key.List:
 		return len(text)
 	}
 	return 0

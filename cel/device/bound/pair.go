@@ -4,6 +4,7 @@
 package bound
 
 import (
+	"github.com/celset/celset/cel/device/bound/key"
 	"github.com/celset/celset/cel/device/bound/outcome"
 )
 
@@ -56,7 +57,7 @@ var listRelations = map[string]func(left, right []any) bool{
 // common counts the values that are in both lists.
 func common(left, right []any) (count int) {
 	for len(left) > 0 && len(right) > 0 {
-		switch order := compareValues(left[0], right[0]); {
+		switch order := key.Compare(left[0], right[0]); {
 		case order < 0:
 			left = left[1:]
 		case order > 0:

@@ -1,7 +1,10 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package bound
+// Package key makes Go values of CEL values that are equal in Go if they are equal in CEL, so that they can be keys of maps.
+//
+// Ints, strings and bools have a key, and lists of them. Keys are put in the order in which CEL sorts them.
+package key
 
 import (
 	"cmp"
@@ -13,7 +16,8 @@ import (
 	"github.com/google/cel-go/common/types/traits"
 )
 
-func isOrdered(value any) bool {
+// IsOrdered reports whether CEL sorts values of the type.
+func IsOrdered(value any) bool {
 	switch value.(type) {
 	case types.Int, types.String:
 		return true
@@ -22,8 +26,8 @@ func isOrdered(value any) bool {
 	}
 }
 
-// compareValues orders keys. It compares two ints or two strings as CEL sorts them.
-func compareValues(a, b any) int {
+// Compare orders keys. It compares two ints or two strings as CEL sorts them.
+func Compare(a, b any) int {
 	switch a := a.(type) {
 	case types.Int:
 		if b, ok := b.(types.Int); ok {
@@ -56,8 +60,8 @@ func kindOf(key any) int {
 // maxKeys is how long a list may be of which the values are known: as long as an attribute may be.
 const maxKeys = 64
 
-// keysIn are the values in a list, nil if they are not all ints, strings or bools.
-func keysIn(list traits.Lister) []any {
+// In are the values in a list, nil if they are not all ints, strings or bools.
+func In(list traits.Lister) []any {
 	size, ok := list.Size().(types.Int)
 	if !ok || size > maxKeys {
 		return nil
@@ -73,10 +77,11 @@ func keysIn(list traits.Lister) []any {
 	return keys
 }
 
-// listKey is equal for equal lists of ints, strings and bools, and no longer than that for long ones.
-type listKey [sha256.Size]byte
+// List is equal for equal lists of ints, strings and bools, and no longer than that for long ones.
+type List [sha256.Size]byte
 
-func listKeyOf(elements []any) listKey { return sha256.Sum256(fmt.Appendf(nil, "%#v", elements)) }
+// OfList is the key of a list with these elements.
+func OfList(elements []any) List { return sha256.Sum256(fmt.Appendf(nil, "%#v", elements)) }
 
 // isKey reports whether equal values are equal in Go, too.
 func isKey(value ref.Val) bool {

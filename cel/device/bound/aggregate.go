@@ -4,10 +4,10 @@
 package bound
 
 import (
-	"github.com/celset/celset/cel/device/bound/outcome"
 	"slices"
 
 	"github.com/celset/celset/cel/device/bitset"
+	"github.com/celset/celset/cel/device/bound/outcome"
 )
 
 // greatest is list.map(x, value).max(), or with negated its min().

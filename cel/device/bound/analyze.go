@@ -4,29 +4,30 @@
 package bound
 
 import (
-	"github.com/celset/celset/cel/device/bound/outcome"
 	"github.com/google/cel-go/common/ast"
 	"github.com/google/cel-go/common/operators"
 	"github.com/google/cel-go/common/types"
 
+	"github.com/celset/celset/cel/device/bound/normal"
+	"github.com/celset/celset/cel/device/bound/outcome"
 	"github.com/celset/celset/cel/tree"
 )
 
 // condition reads a part of type bool.
-func (a *analyzer) condition(expr ast.Expr, s scope) condition {
+func (a *analyzer) condition(expr ast.Expr, s normal.Scope) condition {
 	if !a.mayRead() {
 		return open{}
 	}
-	if free, single := references(expr, s); single && (len(free) <= maxArity || !isOperation(expr)) {
+	if free, single := normal.References(expr, s); single && (len(free) <= maxArity || !isOperation(expr)) {
 		return a.newPredicate(expr, free, s)
 	}
-	if reduced := a.normal.reduce(expr, s); reduced != expr {
+	if reduced := a.normal.Reduce(expr, s); reduced != expr {
 		return a.condition(reduced, s)
 	}
-	if left, right, ok := sameness(expr); ok {
+	if left, right, ok := normal.Sameness(expr); ok {
 		return a.comparison(expr, outcome.Equal, left, right, s)
 	}
-	if rewritten, ok := a.normal.rewrite(expr, s); ok {
+	if rewritten, ok := a.normal.Rewrite(expr, s); ok {
 		return a.condition(rewritten, s)
 	}
 	if expr.Kind() == ast.ComprehensionKind {
@@ -39,7 +40,7 @@ func (a *analyzer) condition(expr ast.Expr, s scope) condition {
 }
 
 // newPredicate reads a part that does not speak of the set.
-func (a *analyzer) newPredicate(expr ast.Expr, free []variable, s scope) condition {
+func (a *analyzer) newPredicate(expr ast.Expr, free []normal.Variable, s normal.Scope) condition {
 	before := a.read
 	a.read = &tabulated{slots: slotsOf(free)}
 	holds := local{a}.condition(expr, s)
@@ -52,7 +53,7 @@ func (a *analyzer) newPredicate(expr ast.Expr, free []variable, s scope) conditi
 }
 
 // comparison of numbers or bools; those of other types are open.
-func (a *analyzer) comparison(_ ast.Expr, r outcome.Relation, left, right ast.Expr, s scope) condition {
+func (a *analyzer) comparison(_ ast.Expr, r outcome.Relation, left, right ast.Expr, s normal.Scope) condition {
 	if r == outcome.Equal {
 		if same, ok := a.sortedComparison(left, right, s); ok {
 			return same
@@ -61,7 +62,7 @@ func (a *analyzer) comparison(_ ast.Expr, r outcome.Relation, left, right ast.Ex
 			return only
 		}
 	}
-	if r == outcome.Equal && (a.normal.isBool(left) || a.normal.isBool(right)) {
+	if r == outcome.Equal && (a.normal.IsBool(left) || a.normal.IsBool(right)) {
 		return newBiconditional(a.condition(left, s), a.condition(right, s))
 	}
 	c := comparison{r, a.quantity(left, s), a.quantity(right, s)}
@@ -92,17 +93,17 @@ func (a *analyzer) comparison(_ ast.Expr, r outcome.Relation, left, right ast.Ex
 }
 
 // quantity reads a part of type int.
-func (a *analyzer) quantity(expr ast.Expr, s scope) quantity {
+func (a *analyzer) quantity(expr ast.Expr, s normal.Scope) quantity {
 	if !a.mayRead() {
 		return open{}
 	}
 	if value, ok := tree.Literal[types.Int](expr); ok {
 		return constant{int64(value)}
 	}
-	if _, single := references(expr, s); single {
+	if _, single := normal.References(expr, s); single {
 		return local{a}.quantity(expr, s)
 	}
-	if reduced := a.normal.reduce(expr, s); reduced != expr {
+	if reduced := a.normal.Reduce(expr, s); reduced != expr {
 		return a.quantity(reduced, s)
 	}
 	if expr.Kind() != ast.CallKind {
@@ -124,7 +125,7 @@ func (a *analyzer) quantity(expr ast.Expr, s scope) quantity {
 	}
 }
 
-func (a *analyzer) size(of ast.Expr, s scope) quantity {
+func (a *analyzer) size(of ast.Expr, s normal.Scope) quantity {
 	if of == nil {
 		return open{}
 	}
@@ -137,9 +138,9 @@ func (a *analyzer) size(of ast.Expr, s scope) quantity {
 	if values, ok := a.mapped(of, s); ok {
 		return size{valued{values.mapped}}
 	}
-	if sum, ok := a.normal.countOfConstants(a.normal.reduce(of, s)); ok {
-		a.normal.traced(unrollCount, of, sum)
-		a.normal.replace(of, sum, s)
+	if sum, ok := a.normal.CountOfConstants(a.normal.Reduce(of, s)); ok {
+		a.normal.Traced(normal.UnrollCount, of, sum)
+		a.normal.Replace(of, sum, s)
 		return a.quantity(sum, s)
 	}
 	if !tree.IsCall(of, "distinct") || !of.AsCall().IsMemberFunction() {
@@ -152,7 +153,7 @@ func (a *analyzer) size(of ast.Expr, s scope) quantity {
 	return newDistinctSize(m.mapped)
 }
 
-func (a *analyzer) aggregate(call ast.CallExpr, s scope) quantity {
+func (a *analyzer) aggregate(call ast.CallExpr, s normal.Scope) quantity {
 	if !call.IsMemberFunction() || len(call.Args()) > 0 {
 		return open{}
 	}
@@ -161,7 +162,7 @@ func (a *analyzer) aggregate(call ast.CallExpr, s scope) quantity {
 		insignificant = insignificant[:1]
 	}
 	// Sorting fails if the values are of several types. There are no bounds then.
-	list, ok := a.normal.without(call.Target(), s, insignificant...)
+	list, ok := a.normal.Without(call.Target(), s, insignificant...)
 	if !ok {
 		return open{}
 	}
@@ -176,7 +177,7 @@ func (a *analyzer) aggregate(call ast.CallExpr, s scope) quantity {
 		return greatest{mapped: m.mapped, negated: true}
 	}
 	// The sum of an empty list is of the type of its elements: an int, if CEL does not know.
-	if _, all := m.list.(allDevices); !all && !a.normal.mayBeInt(m.element) {
+	if _, all := m.list.(allDevices); !all && !a.normal.MayBeInt(m.element) {
 		return open{}
 	}
 	return a.sumOf(m.mapped)

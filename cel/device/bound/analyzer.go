@@ -11,6 +11,7 @@ import (
 	"github.com/google/cel-go/common/types"
 
 	"github.com/celset/celset/cel/device"
+	"github.com/celset/celset/cel/device/bound/normal"
 	"github.com/celset/celset/cel/tree"
 )
 
@@ -22,8 +23,8 @@ func newAnalyzer(expression *device.Expression, size int, o options) *analyzer {
 		known:          make(map[string]*leaf),
 		predicateIndex: make(map[string]int),
 	}
-	a.normal = newNormalizer(expression, guarding{a}.guardOperand)
-	a.normal.trace = o.trace
+	a.normal = normal.New(expression, guarding{a}.guardOperand)
+	a.normal.Trace = o.trace
 	return a
 }
 
@@ -51,7 +52,7 @@ const (
 )
 
 func (a *analyzer) bytes() int {
-	bytes := readBytes*nodesOf(a.normal.write.AST().Expr()) + madeBytes*a.normal.copies
+	bytes := readBytes*normal.NodesOf(a.normal.Write.AST().Expr()) + madeBytes*a.normal.Copies
 	for _, l := range a.leaves {
 		bytes += plannedBytes + plannedByNode*l.nodes
 	}
@@ -74,7 +75,7 @@ type analyzer struct {
 	// readings is how many parts were read.
 	readings int
 	// normal writes parts in the one way in which they are read.
-	normal *normalizer
+	normal *normal.Normalizer
 	guards []guard
 }
 
@@ -85,8 +86,8 @@ func (a *analyzer) mayRead() bool {
 
 // tabulated is a condition on the devices of the variables, which shares its table with those of the
 // same kind that differ in the names of variables only.
-func (a *analyzer) tabulated(kind string, expr ast.Expr, free []variable, holds condition, t tabulated) *predicate {
-	key := kind + " " + shapeOf(expr, free)
+func (a *analyzer) tabulated(kind string, expr ast.Expr, free []normal.Variable, holds condition, t tabulated) *predicate {
+	key := kind + " " + normal.ShapeOf(expr, free)
 	index, known := a.predicateIndex[key]
 	if !known {
 		index = len(a.predicates)
@@ -97,21 +98,21 @@ func (a *analyzer) tabulated(kind string, expr ast.Expr, free []variable, holds 
 }
 
 // newLeaf finds or makes the leaf of a part of the expression.
-func (a *analyzer) newLeaf(expr ast.Expr, free []variable) *leaf {
-	key := shapeOf(expr, free)
+func (a *analyzer) newLeaf(expr ast.Expr, free []normal.Variable) *leaf {
+	key := normal.ShapeOf(expr, free)
 	if known := a.known[key]; known != nil {
 		guarding{a}.guardLeaf(known, expr)
 		return known
 	}
-	l := &leaf{index: len(a.leaves), nodes: nodesOf(expr), part: sync.OnceValue(func() *device.Part {
-		part, err := a.expression.Part(a.normal.write.AST(), expr)
+	l := &leaf{index: len(a.leaves), nodes: normal.NodesOf(expr), part: sync.OnceValue(func() *device.Part {
+		part, err := a.expression.Part(a.normal.Write.AST(), expr)
 		if err != nil {
 			return nil
 		}
 		return part
 	})}
 	for _, v := range free {
-		l.names = append(l.names, v.name)
+		l.names = append(l.names, v.Name)
 	}
 	a.leaves = append(a.leaves, l)
 	a.known[key] = l
@@ -139,16 +140,16 @@ func addedConstant(expr ast.Expr) (base ast.Expr, added int64, ok bool) {
 	return base, int64(value), ok
 }
 
-func (a *analyzer) valueOf(expr ast.Expr, free []variable) value {
+func (a *analyzer) valueOf(expr ast.Expr, free []normal.Variable) value {
 	v := value{a.newLeaf(expr, free), slotsOf(free)}
 	a.read.reads(v)
 	return v
 }
 
-func slotsOf(free []variable) []int {
+func slotsOf(free []normal.Variable) []int {
 	slots := make([]int, len(free))
 	for i, v := range free {
-		slots[i] = v.slot
+		slots[i] = v.Slot
 	}
 	return slots
 }

@@ -3,9 +3,7 @@
 
 package bound
 
-import (
-	"github.com/celset/celset/cel/device/bound/outcome"
-)
+import "github.com/celset/celset/cel/device/bound/outcome"
 
 // assuming is a condition that is simpler as long as a premise holds for all devices that are chosen or possible: that no
 // value fails, or that no sum of the values overflows.

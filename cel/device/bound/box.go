@@ -4,11 +4,11 @@
 package bound
 
 import (
-	"github.com/celset/celset/cel/device/bound/outcome"
 	"math"
 	"slices"
 
 	"github.com/celset/celset/cel/device/bitset"
+	"github.com/celset/celset/cel/device/bound/outcome"
 	"github.com/celset/celset/cel/device/library"
 )
 

@@ -4,10 +4,10 @@
 package bound
 
 import (
-	"github.com/celset/celset/cel/device/bound/outcome"
 	"math/bits"
 
 	"github.com/celset/celset/cel/device/bitset"
+	"github.com/celset/celset/cel/device/bound/outcome"
 )
 
 // cardinality is a condition on the number of devices in the set for which a predicate

@@ -4,7 +4,6 @@
 package bound
 
 import (
-	"github.com/celset/celset/cel/device/bound/key"
 	"reflect"
 	"slices"
 	"sync"
@@ -12,6 +11,7 @@ import (
 	"unsafe"
 
 	"github.com/celset/celset/cel/device/bitset"
+	"github.com/celset/celset/cel/device/bound/key"
 )
 
 // leafTable has what CEL says: all entries of a leaf of one variable or none, which

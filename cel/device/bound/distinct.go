@@ -5,8 +5,9 @@ package bound
 
 import (
 	"cmp"
-	"github.com/celset/celset/cel/device/bound/outcome"
 	"slices"
+
+	"github.com/celset/celset/cel/device/bound/outcome"
 )
 
 // This file implements nvalue, the number of different values in a list: of one value for each

@@ -4,14 +4,15 @@
 package bound
 
 import (
-	"github.com/celset/celset/cel/device/bound/key"
-	"github.com/celset/celset/cel/device/bound/outcome"
 	"slices"
 	"unsafe"
 
 	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/common/types/ref"
 	"github.com/google/cel-go/common/types/traits"
+
+	"github.com/celset/celset/cel/device/bound/key"
+	"github.com/celset/celset/cel/device/bound/outcome"
 )
 
 // entry is what a leaf is for one device or pair of devices.

@@ -20,18 +20,6 @@ func AnalyzeTraced(expression *device.Expression, size int, trace func(rule stri
 	return a
 }
 
-// Rules are the names of all rules.
-func Rules() []string {
-	names := []string{inlineBinding, unrollConjunct, unrollCount, compareSorted, compareAll}
-	for _, r := range rules {
-		names = append(names, r.name)
-	}
-	return names
-}
-
-// Absorbed is for the test that enumerates all functions.
-var Absorbed = absorbed
-
 // ReadAtMost lowers how many parts of an expression are read until restore is called.
 func ReadAtMost(count int) (restore func()) {
 	before := parts

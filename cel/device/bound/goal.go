@@ -3,11 +3,7 @@
 
 package bound
 
-import (
-	"math"
-
-	"github.com/celset/celset/cel/device"
-)
+import "github.com/celset/celset/cel/device"
 
 // A preference is an expression of type int: a set is the better the greater its value is. A search
 // that has found a set asks for a better one, and that is a condition as any other: the value is
@@ -23,24 +19,4 @@ func AnalyzeGoal(expression *device.Expression, size int, ascending bool) *Analy
 	a.problem, a.bytes = readGoal(expression, size, a.options())
 	a.within = a.usable && a.isWithin(expression.LargestSizes())
 	return a
-}
-
-// Exceed has sets satisfy the condition that their value is above the given one, in place of what
-// Exceed was told before. The bounds are of an analysis of [AnalyzeGoal].
-func (b *Bounds) Exceed(value int64) {
-	b.state.conjuncts = []condition{b.state.problem.above(value)}
-}
-
-// Most returns what the value of no completion exceeds, and [math.MaxInt64] if that is not known. The bounds
-// are of an analysis of [AnalyzeGoal].
-func (b *Bounds) Most(p Partial) int64 {
-	s := &b.state
-	if !s.begin(p) {
-		return math.MaxInt64
-	}
-	n := s.problem.goal.number(s)
-	if n.Open || !s.isSound() {
-		return math.MaxInt64
-	}
-	return n.Most
 }

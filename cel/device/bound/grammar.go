@@ -4,10 +4,11 @@
 package bound
 
 import (
-	"github.com/celset/celset/cel/device/bound/outcome"
 	"github.com/google/cel-go/common/ast"
 	"github.com/google/cel-go/common/operators"
 
+	"github.com/celset/celset/cel/device/bound/normal"
+	"github.com/celset/celset/cel/device/bound/outcome"
 	"github.com/celset/celset/cel/tree"
 )
 
@@ -15,17 +16,17 @@ import (
 // [local] what speaks of single devices. They differ in their leaves, and in what they make of
 // operands that are known.
 type reading interface {
-	condition(expr ast.Expr, s scope) condition
-	quantity(expr ast.Expr, s scope) quantity
+	condition(expr ast.Expr, s normal.Scope) condition
+	quantity(expr ast.Expr, s normal.Scope) quantity
 	newAnd(left, right condition) condition
 	newOr(left, right condition) condition
 	newConditional(when, yes, no condition) condition
 	// comparison reads expr, which compares left with right, or the opposite if it is !=.
-	comparison(expr ast.Expr, r outcome.Relation, left, right ast.Expr, s scope) condition
+	comparison(expr ast.Expr, r outcome.Relation, left, right ast.Expr, s normal.Scope) condition
 }
 
 // readCondition reads the operators of type bool. It is false for anything else.
-func readCondition(r reading, expr ast.Expr, s scope) (condition, bool) {
+func readCondition(r reading, expr ast.Expr, s normal.Scope) (condition, bool) {
 	if expr.Kind() != ast.CallKind {
 		return nil, false
 	}
@@ -50,7 +51,7 @@ func readCondition(r reading, expr ast.Expr, s scope) (condition, bool) {
 }
 
 // readQuantity reads the operators of type int. It is false for anything else.
-func readQuantity(r reading, call ast.CallExpr, s scope) (quantity, bool) {
+func readQuantity(r reading, call ast.CallExpr, s normal.Scope) (quantity, bool) {
 	args := call.Args()
 	if o, known := outcome.OperationOf(call.FunctionName()); known && len(args) == 2 {
 		return newArithmetic(o, r.quantity(args[0], s), r.quantity(args[1], s)), true

@@ -3,9 +3,7 @@
 
 package bound
 
-import (
-	"github.com/celset/celset/cel/device/bound/outcome"
-)
+import "github.com/celset/celset/cel/device/bound/outcome"
 
 // join makes one constraint of two that must both hold, on the bounding box or on a sum. It is false for anything else.
 func (b *builder) join(left, right condition) (condition, bool) {

@@ -3,9 +3,7 @@
 
 package bound
 
-import (
-	"github.com/celset/celset/cel/device/bound/outcome"
-)
+import "github.com/celset/celset/cel/device/bound/outcome"
 
 // linear is a sum of quantities, each times a factor, and a constant. Comparisons of such sums are written in one way, with all
 // quantities on one side, whichever way people write them:

@@ -3,9 +3,7 @@
 
 package bound
 
-import (
-	"github.com/celset/celset/cel/device/bound/outcome"
-)
+import "github.com/celset/celset/cel/device/bound/outcome"
 
 // deviceList is a part whose value is a list of devices of the set: "devices", or
 // what filters leave of it.
@@ -39,14 +37,6 @@ func (f filtered) membership(s *state, device int) outcome.Outcome {
 	result := within.Choose(f.keeps.bound(s), outcome.False)
 	s.slots[f.slot] = before
 	return result
-}
-
-// counts is how many devices of a list.
-type counts struct {
-	// fewest and most of them that the list may have.
-	fewest, most int
-	// fails: the list may fail.
-	fails bool
 }
 
 // count bounds the number of devices in the list for which the condition, if any,

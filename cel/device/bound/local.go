@@ -4,11 +4,12 @@
 package bound
 
 import (
-	"github.com/celset/celset/cel/device/bound/outcome"
 	"github.com/google/cel-go/common/ast"
 	"github.com/google/cel-go/common/operators"
 	"github.com/google/cel-go/common/types"
 
+	"github.com/celset/celset/cel/device/bound/normal"
+	"github.com/celset/celset/cel/device/bound/outcome"
 	"github.com/celset/celset/cel/tree"
 )
 
@@ -21,19 +22,19 @@ import (
 // local reads what speaks of single devices: no quantifiers, and a leaf where nothing else fits.
 type local struct{ analyzer *analyzer }
 
-func (l local) condition(expr ast.Expr, s scope) condition {
+func (l local) condition(expr ast.Expr, s normal.Scope) condition {
 	if !l.analyzer.mayRead() {
 		return open{}
 	}
 	if !speaksOfOne(expr, s) {
-		expr = l.analyzer.normal.reduce(expr, s)
-		if left, right, ok := sameness(expr); ok {
+		expr = l.analyzer.normal.Reduce(expr, s)
+		if left, right, ok := normal.Sameness(expr); ok {
 			return l.comparison(expr, outcome.Equal, left, right, s)
 		}
 		if result, ok := l.listRelation(expr, s); ok {
 			return result
 		}
-		if rewritten, ok := l.analyzer.normal.rewrite(expr, s); ok {
+		if rewritten, ok := l.analyzer.normal.Rewrite(expr, s); ok {
 			return l.condition(rewritten, s)
 		}
 	}
@@ -53,8 +54,8 @@ func (l local) newOr(left, right condition) condition { return or{left, right} }
 func (l local) newConditional(when, yes, no condition) condition { return conditional{when, yes, no} }
 
 // value is the part as a leaf. It is open if it speaks of too many devices.
-func (l local) value(expr ast.Expr, s scope) condition {
-	free, single := references(expr, s)
+func (l local) value(expr ast.Expr, s normal.Scope) condition {
+	free, single := normal.References(expr, s)
 	if !single || len(free) > maxArity {
 		return open{}
 	}
@@ -62,7 +63,7 @@ func (l local) value(expr ast.Expr, s scope) condition {
 }
 
 // comparison asks CEL about the whole where the two sides can't be told by themselves.
-func (l local) comparison(expr ast.Expr, r outcome.Relation, left, right ast.Expr, s scope) condition {
+func (l local) comparison(expr ast.Expr, r outcome.Relation, left, right ast.Expr, s normal.Scope) condition {
 	if same, ok := identityOf(left, right, s); ok && r == outcome.Equal {
 		l.analyzer.read.readsPair()
 		return same
@@ -78,7 +79,7 @@ func (l local) comparison(expr ast.Expr, r outcome.Relation, left, right ast.Exp
 }
 
 // wholeOfSides has CEL compare what depends on nothing but two sides that are read already.
-func (l local) wholeOfSides(expr ast.Expr, s scope) condition {
+func (l local) wholeOfSides(expr ast.Expr, s normal.Scope) condition {
 	read := l.analyzer.read
 	l.analyzer.read = nil
 	whole := l.whole(expr, s)
@@ -87,7 +88,7 @@ func (l local) wholeOfSides(expr ast.Expr, s scope) condition {
 }
 
 // whole has CEL compare.
-func (l local) whole(expr ast.Expr, s scope) condition {
+func (l local) whole(expr ast.Expr, s normal.Scope) condition {
 	whole := l.value(expr, s)
 	if tree.IsCall(expr, operators.NotEquals) {
 		return newNot(whole)
@@ -95,25 +96,25 @@ func (l local) whole(expr ast.Expr, s scope) condition {
 	return whole
 }
 
-func speaksOfOne(expr ast.Expr, s scope) bool {
-	free, _ := references(expr, s)
+func speaksOfOne(expr ast.Expr, s normal.Scope) bool {
+	free, _ := normal.References(expr, s)
 	return len(free) <= 1
 }
 
-func identityOf(left, right ast.Expr, s scope) (identity, bool) {
-	l, isDevice := deviceOf(left, s)
-	r, areDevices := deviceOf(right, s)
+func identityOf(left, right ast.Expr, s normal.Scope) (identity, bool) {
+	l, isDevice := normal.DeviceOf(left, s)
+	r, areDevices := normal.DeviceOf(right, s)
 	return identity{l, r}, isDevice && areDevices
 }
 
 // listRelation reads a function on the lists of two devices.
-func (l local) listRelation(expr ast.Expr, s scope) (condition, bool) {
+func (l local) listRelation(expr ast.Expr, s normal.Scope) (condition, bool) {
 	if expr.Kind() != ast.CallKind {
 		return nil, false
 	}
 	call := expr.AsCall()
 	holds := listRelations[call.FunctionName()]
-	if holds == nil || !isOfDevice(call.Args()[0], s) || !isOfDevice(call.Args()[1], s) {
+	if holds == nil || !normal.IsOfDevice(call.Args()[0], s) || !normal.IsOfDevice(call.Args()[1], s) {
 		return nil, false
 	}
 	left, leftOK := l.quantity(call.Args()[0], s).(value)
@@ -121,17 +122,17 @@ func (l local) listRelation(expr ast.Expr, s scope) (condition, bool) {
 	return listRelation{left, right, holds, l.wholeOfSides(expr, s)}, leftOK && rightOK
 }
 
-func (l local) quantity(expr ast.Expr, s scope) quantity {
+func (l local) quantity(expr ast.Expr, s normal.Scope) quantity {
 	if !l.analyzer.mayRead() {
 		return open{}
 	}
 	if value, ok := tree.Literal[types.Int](expr); ok {
 		return constant{int64(value)}
 	}
-	free, single := references(expr, s)
+	free, single := normal.References(expr, s)
 	if len(free) > 1 {
-		expr = l.analyzer.normal.reduce(expr, s)
-		free, single = references(expr, s)
+		expr = l.analyzer.normal.Reduce(expr, s)
+		free, single = normal.References(expr, s)
 	}
 	if expr.Kind() == ast.CallKind && len(free) != 1 {
 		if result, ok := readQuantity(l, expr.AsCall(), s); ok {

@@ -11,6 +11,7 @@ import (
 	"github.com/google/cel-go/common/types"
 
 	"github.com/celset/celset/cel/device"
+	"github.com/celset/celset/cel/device/bound/normal"
 	"github.com/celset/celset/cel/tree"
 )
 
@@ -45,7 +46,7 @@ func (a *analyzer) conjunct(expr ast.Expr) condition {
 	slots := make(map[at]int)
 	var members []someMember
 	by := make(map[int64]ast.Expr)
-	s, ok := scope{}, true
+	s, ok := normal.Scope{}, true
 	tree.Visit(expr, func(e ast.Expr, hidden tree.Names) {
 		m, is := a.memberAt(e, hidden)
 		if !is {
@@ -55,19 +56,19 @@ func (a *analyzer) conjunct(expr ast.Expr) condition {
 		if _, known := slots[where]; !known {
 			slots[where] = a.newSlot()
 			members = append(members, someMember{slot: slots[where], order: m.order, place: m.place, size: a.setSize, sorted: m.order != nil || a.ascending})
-			s = s.with(memberName(slots[where]), deviceIn(slots[where]))
+			s = s.With(memberName(slots[where]), normal.DeviceIn(slots[where]))
 		}
-		part, fits := m.of(a.normal.write.Ident(memberName(slots[where]), types.DynType))
+		part, fits := m.of(a.normal.Write.Ident(memberName(slots[where]), types.DynType))
 		by[e.ID()], ok = part, ok && fits
 	})
 	if len(members) == 0 || len(members) > maxMembers {
-		return a.condition(expr, scope{})
+		return a.condition(expr, normal.Scope{})
 	}
-	replaced, fits := a.normal.substituteParts(expr, by)
+	replaced, fits := a.normal.SubstituteParts(expr, by)
 	if !ok || !fits {
 		return open{}
 	}
-	a.normal.replace(expr, replaced, s)
+	a.normal.Replace(expr, replaced, s)
 	holds := a.condition(replaced, s)
 	result := holds
 	for i := len(members) - 1; i >= 0 && !isOpen(result); i-- {
@@ -90,22 +91,22 @@ func (a *analyzer) memberAt(expr ast.Expr, hidden tree.Names) (m member, ok bool
 		return member{}, false
 	}
 	list, index := expr.AsCall().Args()[0], expr.AsCall().Args()[1]
-	for name := range variablesOf(expr) {
+	for name := range normal.VariablesOf(expr) {
 		if hidden.Has(name) && device.IsSet(name) {
 			return member{}, false
 		}
 	}
-	for name := range variablesOf(index) {
+	for name := range normal.VariablesOf(index) {
 		if !device.IsSet(name) {
 			return member{}, false
 		}
 	}
-	n, ok := a.quantity(index, scope{}).(constant)
+	n, ok := a.quantity(index, normal.Scope{}).(constant)
 	if !ok || n.value < 0 || n.value >= int64(a.setSize) {
 		return member{}, false
 	}
 	m.place = n.value
-	list = a.normal.reduce(list, scope{})
+	list = a.normal.Reduce(list, normal.Scope{})
 	switch {
 	case list.Kind() == ast.IdentKind && device.IsSet(list.AsIdent()):
 		m.of = func(device ast.Expr) (ast.Expr, bool) { return a.withType(device, expr), true }
@@ -123,28 +124,28 @@ func (a *analyzer) memberAt(expr ast.Expr, hidden tree.Names) (m member, ok bool
 
 // sortedAt is a place among the sorted values of all devices.
 func (a *analyzer) sortedAt(m member, list ast.Expr) (member, bool) {
-	values, ok := a.mapped(list, scope{})
+	values, ok := a.mapped(list, normal.Scope{})
 	if !ok || values.element == nil {
 		return member{}, false
 	}
 	m.order, ok = values.column()
 	m.of = func(device ast.Expr) (ast.Expr, bool) {
-		return a.normal.substitute(values.element, values.device.name, a.withNamed(device, values.device.of), false)
+		return a.normal.Substitute(values.element, values.device.name, a.withNamed(device, values.device.of), false)
 	}
 	return m, ok
 }
 
 func (a *analyzer) isDevices(expr ast.Expr) bool {
-	list, ok := a.deviceList(expr, scope{})
+	list, ok := a.deviceList(expr, normal.Scope{})
 	_, all := list.(allDevices)
 	return ok && all
 }
 
 // withType is a variable with the type of another part.
 func (a *analyzer) withType(device, as ast.Expr) ast.Expr {
-	return a.withNamed(device, a.normal.write.TypeOf(as))
+	return a.withNamed(device, a.normal.Write.TypeOf(as))
 }
 
 func (a *analyzer) withNamed(device ast.Expr, t *types.Type) ast.Expr {
-	return a.normal.write.Ident(device.AsIdent(), t)
+	return a.normal.Write.Ident(device.AsIdent(), t)
 }

@@ -4,10 +4,10 @@
 package bound
 
 import (
-	"github.com/celset/celset/cel/device/bound/outcome"
 	"slices"
 
 	"github.com/celset/celset/cel/device/bitset"
+	"github.com/celset/celset/cel/device/bound/outcome"
 )
 
 // pattern is a condition that some devices of the set stand in given relations to each other, and

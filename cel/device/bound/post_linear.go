@@ -3,9 +3,7 @@
 
 package bound
 
-import (
-	"github.com/celset/celset/cel/device/bound/outcome"
-)
+import "github.com/celset/celset/cel/device/bound/outcome"
 
 // linearComparison reads a comparison of two linear sums as limits of one quantity, or of a distance. It is false if it knows
 // none of the quantities.

@@ -3,9 +3,7 @@
 
 package bound
 
-import (
-	"github.com/celset/celset/cel/device/bound/outcome"
-)
+import "github.com/celset/celset/cel/device/bound/outcome"
 
 // sortedDistance reads a condition on two members of a sorted list that follow each other, or of which one is the first and
 // one the last:

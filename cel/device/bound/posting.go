@@ -3,9 +3,7 @@
 
 package bound
 
-import (
-	"github.com/celset/celset/cel/device/bound/outcome"
-)
+import "github.com/celset/celset/cel/device/bound/outcome"
 
 // withLimits replaces a comparison of a quantity with a constant by a condition that
 // can be propagated, where there is one. There is no analyzer for a condition of one search.

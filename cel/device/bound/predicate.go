@@ -4,11 +4,11 @@
 package bound
 
 import (
-	"github.com/celset/celset/cel/device/bound/outcome"
 	"slices"
 	"unsafe"
 
 	"github.com/celset/celset/cel/device/bitset"
+	"github.com/celset/celset/cel/device/bound/outcome"
 )
 
 // predicate is a condition on the devices that one or two variables stand for, such

@@ -4,13 +4,14 @@
 package bound
 
 import (
-	"github.com/celset/celset/cel/device/bound/outcome"
 	"slices"
 
 	"github.com/google/cel-go/common/ast"
 	"github.com/google/cel-go/common/operators"
 
 	"github.com/celset/celset/cel/device"
+	"github.com/celset/celset/cel/device/bound/normal"
+	"github.com/celset/celset/cel/device/bound/outcome"
 	"github.com/celset/celset/cel/tree"
 )
 
@@ -19,7 +20,7 @@ import (
 func readConjuncts(expression *device.Expression, size int, o options, conjuncts ...ast.Expr) (result problem, bytes int) {
 	a := newAnalyzer(expression, size, o)
 	for _, expr := range conjuncts {
-		a.normal.require(expr, scope{})
+		a.normal.Require(expr, normal.Scope{})
 		for _, conjunct := range a.conjuncts(expr) {
 			c := a.conjunct(conjunct)
 			if v, constant := c.(verdict); constant && v.outcome == outcome.True {
@@ -39,8 +40,8 @@ func readConjuncts(expression *device.Expression, size int, o options, conjuncts
 func readGoal(expression *device.Expression, size int, o options) (result problem, bytes int) {
 	a := newAnalyzer(expression, size, o)
 	expr := expression.AST().Expr()
-	a.normal.require(expr, scope{})
-	goal := a.quantity(expr, scope{})
+	a.normal.Require(expr, normal.Scope{})
+	goal := a.quantity(expr, normal.Scope{})
 	result.goal, result.above = goal, func(value int64) condition { return above(goal, value) }
 	if !a.finish(&result) {
 		return result, 0
@@ -51,7 +52,7 @@ func readGoal(expression *device.Expression, size int, o options) (result proble
 // finish enters what was planned for the conditions that were read. It is false if something in
 // them may abort that has no guard: nothing can be told then.
 func (a *analyzer) finish(result *problem) bool {
-	if a.normal.unguarded.Len() > 0 {
+	if a.normal.Unguarded.Len() > 0 {
 		return false
 	}
 	result.usable = true
@@ -62,11 +63,11 @@ func (a *analyzer) finish(result *problem) bool {
 
 // conjuncts splits at the top-level "&&".
 func (a *analyzer) conjuncts(expr ast.Expr) []ast.Expr {
-	expr = a.normal.reduce(expr, scope{})
-	if _, single := references(expr, scope{}); !single && expr.Kind() == ast.ComprehensionKind {
-		if result, ok := a.normal.unrolled(expr.AsComprehension()); ok {
-			a.normal.traced(unrollConjunct, expr, result)
-			a.normal.replace(expr, result, scope{})
+	expr = a.normal.Reduce(expr, normal.Scope{})
+	if _, single := normal.References(expr, normal.Scope{}); !single && expr.Kind() == ast.ComprehensionKind {
+		if result, ok := a.normal.Unrolled(expr.AsComprehension()); ok {
+			a.normal.Traced(normal.UnrollConjunct, expr, result)
+			a.normal.Replace(expr, result, normal.Scope{})
 			return a.conjuncts(result)
 		}
 	}

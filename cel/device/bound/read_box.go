@@ -4,7 +4,6 @@
 package bound
 
 import (
-	"github.com/celset/celset/cel/device/bound/outcome"
 	"math"
 	"slices"
 
@@ -12,11 +11,13 @@ import (
 	"github.com/google/cel-go/common/operators"
 	"github.com/google/cel-go/common/types"
 
+	"github.com/celset/celset/cel/device/bound/normal"
+	"github.com/celset/celset/cel/device/bound/outcome"
 	"github.com/celset/celset/cel/tree"
 )
 
 // boxFunction reads the function: the coordinates are written one by one, and the sides are constants.
-func (a *analyzer) boxFunction(args []ast.Expr, s scope) condition {
+func (a *analyzer) boxFunction(args []ast.Expr, s normal.Scope) condition {
 	value, list, over, ok := a.mapOf(args[0], s)
 	sides, constant := ints(args[1])
 	if !ok || !constant || value.Kind() != ast.ListKind || len(value.AsList().OptionalIndices()) > 0 {
@@ -35,8 +36,8 @@ func (a *analyzer) boxFunction(args []ast.Expr, s scope) condition {
 	}
 	n := &box{list: list, size: 1, general: open{}}
 	for i, coordinate := range coordinates {
-		free, single := references(coordinate, over.scope)
-		if !single || len(free) != 1 || free[0] != over.variable {
+		free, single := normal.References(coordinate, over.scope)
+		if !single || len(free) != 1 || free[0] != over.Variable {
 			return open{}
 		}
 		n.axes = append(n.axes, axis{a.newLeaf(coordinate, free), circles[i]})

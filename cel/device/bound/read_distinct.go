@@ -6,12 +6,13 @@ package bound
 import (
 	"github.com/google/cel-go/common/ast"
 
+	"github.com/celset/celset/cel/device/bound/normal"
 	"github.com/celset/celset/cel/tree"
 )
 
 // unionSize reads list.map(x, values).flatten().distinct().
-func (a *analyzer) unionSize(values ast.Expr, s scope) quantity {
-	values = a.normal.reduce(values, s)
+func (a *analyzer) unionSize(values ast.Expr, s normal.Scope) quantity {
+	values = a.normal.Reduce(values, s)
 	if !tree.IsCall(values, "flatten") || !values.AsCall().IsMemberFunction() || len(values.AsCall().Args()) > 0 {
 		return open{}
 	}
@@ -27,12 +28,12 @@ func (a *analyzer) unionSize(values ast.Expr, s scope) quantity {
 }
 
 // onlyValue reads "list.distinct() == [k]", in either order: all values are k. k must not speak of the set.
-func (a *analyzer) onlyValue(list, only ast.Expr, s scope) (condition, bool) {
+func (a *analyzer) onlyValue(list, only ast.Expr, s normal.Scope) (condition, bool) {
 	if _, is := tree.OnlyElement(only); !is {
 		list, only = only, list
 	}
 	k, is := tree.OnlyElement(only)
-	if !is || !tree.IsCall(list, "distinct") || !list.AsCall().IsMemberFunction() || a.normal.unguarded.Has(list.ID()) || !isOfDevice(k, s) {
+	if !is || !tree.IsCall(list, "distinct") || !list.AsCall().IsMemberFunction() || a.normal.Unguarded.Has(list.ID()) || !normal.IsOfDevice(k, s) {
 		return nil, false
 	}
 	values, ok := a.mapped(list.AsCall().Target(), s)
@@ -42,9 +43,9 @@ func (a *analyzer) onlyValue(list, only ast.Expr, s scope) (condition, bool) {
 	if _, all := values.list.(allDevices); !all {
 		return nil, false
 	}
-	write := a.normal.write
-	same := write.All(a.normal.again(list.AsCall().Target()), func(x ast.Expr) ast.Expr { return write.Equals(x, a.normal.again(k)) })
-	a.normal.require(same, s)
+	write := a.normal.Write
+	same := write.All(a.normal.Again(list.AsCall().Target()), func(x ast.Expr) ast.Expr { return write.Equals(x, a.normal.Again(k)) })
+	a.normal.Require(same, s)
 	then := a.condition(same, s)
 	if isOpen(then) {
 		return nil, false

@@ -7,6 +7,7 @@ import (
 	"github.com/google/cel-go/common/ast"
 
 	"github.com/celset/celset/cel/device"
+	"github.com/celset/celset/cel/device/bound/normal"
 	"github.com/celset/celset/cel/tree"
 )
 
@@ -18,16 +19,16 @@ func (g guarding) guardLeaf(l *leaf, expr ast.Expr) {
 	if len(l.names) > 1 {
 		return
 	}
-	before := g.analyzer.normal.unguarded.Len()
-	tree.Visit(expr, func(e ast.Expr, _ tree.Names) { g.analyzer.normal.unguarded.Delete(e.ID()) })
-	if g.analyzer.normal.unguarded.Len() < before {
+	before := g.analyzer.normal.Unguarded.Len()
+	tree.Visit(expr, func(e ast.Expr, _ tree.Names) { g.analyzer.normal.Unguarded.Delete(e.ID()) })
+	if g.analyzer.normal.Unguarded.Len() < before {
 		g.analyzer.guards = append(g.analyzer.guards, guard{l, aborting})
 	}
 }
 
 // guardOperand guards a function of the set, if the operand is a list that can be
 // looked at device by device.
-func (g guarding) guardOperand(expr ast.Expr, s scope) bool {
+func (g guarding) guardOperand(expr ast.Expr, s normal.Scope) bool {
 	if !tree.IsCall(expr, "flatten") || !expr.AsCall().IsMemberFunction() || len(expr.AsCall().Args()) > 0 {
 		return false
 	}
@@ -39,7 +40,7 @@ func (g guarding) guardOperand(expr ast.Expr, s scope) bool {
 }
 
 // guardsOf returns what makes sure that an expression is a list and does not fail.
-func (g guarding) guardsOf(list ast.Expr, s scope) ([]guard, bool) {
+func (g guarding) guardsOf(list ast.Expr, s normal.Scope) ([]guard, bool) {
 	switch {
 	case list.Kind() == ast.IdentKind:
 		_, hidden := s[list.AsIdent()]
@@ -56,7 +57,7 @@ func (g guarding) guardsOf(list ast.Expr, s scope) ([]guard, bool) {
 	if !ok {
 		return nil, false
 	}
-	within := s.within(c, g.analyzer.newSlot())
+	within := s.Within(c, g.analyzer.newSlot())
 	if keeps != nil && !g.guardedBy(&guards, keeps, within, notBool) {
 		return nil, false
 	}
@@ -64,7 +65,7 @@ func (g guarding) guardsOf(list ast.Expr, s scope) ([]guard, bool) {
 }
 
 // guardsOfDevices is guardsOf for a list of devices.
-func (g guarding) guardsOfDevices(list ast.Expr, s scope) ([]guard, bool) {
+func (g guarding) guardsOfDevices(list ast.Expr, s normal.Scope) ([]guard, bool) {
 	if _, ok := g.analyzer.deviceList(list, s); !ok {
 		return nil, false
 	}
@@ -72,8 +73,8 @@ func (g guarding) guardsOfDevices(list ast.Expr, s scope) ([]guard, bool) {
 }
 
 // guardedBy adds a guard of a part that speaks of one device.
-func (g guarding) guardedBy(guards *[]guard, part ast.Expr, s scope, how against) bool {
-	free, single := references(part, s)
+func (g guarding) guardedBy(guards *[]guard, part ast.Expr, s normal.Scope, how against) bool {
+	free, single := normal.References(part, s)
 	if !single || len(free) > 1 {
 		return false
 	}

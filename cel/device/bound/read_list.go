@@ -10,6 +10,7 @@ import (
 	"github.com/google/cel-go/common/types"
 
 	"github.com/celset/celset/cel/device"
+	"github.com/celset/celset/cel/device/bound/normal"
 	"github.com/celset/celset/cel/tree"
 )
 
@@ -19,7 +20,7 @@ var quantifiers = map[tree.Quantifier]func(deviceList, int, condition) condition
 }
 
 // quantifier reads all, exists and exists_one over devices.
-func (a *analyzer) quantifier(expr ast.Expr, s scope) condition {
+func (a *analyzer) quantifier(expr ast.Expr, s normal.Scope) condition {
 	c := expr.AsComprehension()
 	is, part := tree.QuantifierOf(c)
 	if is == tree.NoQuantifier {
@@ -48,8 +49,8 @@ func (a *analyzer) quantifier(expr ast.Expr, s scope) condition {
 }
 
 // deviceList reads "devices" and its filters.
-func (a *analyzer) deviceList(expr ast.Expr, s scope) (deviceList, bool) {
-	expr = a.normal.reduce(expr, s)
+func (a *analyzer) deviceList(expr ast.Expr, s normal.Scope) (deviceList, bool) {
+	expr = a.normal.Reduce(expr, s)
 	switch expr.Kind() {
 	case ast.IdentKind:
 		_, shadowed := s[expr.AsIdent()]
@@ -65,7 +66,7 @@ func (a *analyzer) deviceList(expr ast.Expr, s scope) (deviceList, bool) {
 			return nil, false
 		}
 		slot := a.newSlot()
-		return filtered{list, slot, a.condition(keeps, s.within(c, slot))}, true
+		return filtered{list, slot, a.condition(keeps, s.Within(c, slot))}, true
 	default:
 		return nil, false
 	}
@@ -82,8 +83,8 @@ type writtenMap struct {
 
 // mapped reads list.map(x, value) and list.map(x, keeps, value), and filters of such
 // lists.
-func (a *analyzer) mapped(expr ast.Expr, s scope) (writtenMap, bool) {
-	expr = a.normal.reduce(expr, s)
+func (a *analyzer) mapped(expr ast.Expr, s normal.Scope) (writtenMap, bool) {
+	expr = a.normal.Reduce(expr, s)
 	if expr.Kind() != ast.ComprehensionKind {
 		return writtenMap{}, false
 	}
@@ -106,7 +107,7 @@ func (a *analyzer) mapped(expr ast.Expr, s scope) (writtenMap, bool) {
 		return writtenMap{}, false
 	}
 	result := writtenMap{mapped{l.list, l.slot, a.quantity(value, l.scope)}, value, l.device}
-	if c.HasIterVar2() && variablesOf(value).Has(c.IterVar()) {
+	if c.HasIterVar2() && normal.VariablesOf(value).Has(c.IterVar()) {
 		result.element = nil
 	}
 	return result, true
@@ -120,22 +121,22 @@ const maxElements = 8
 // are more than can be looked at it is open.
 //
 //	d.peers.all(p, devices.exists(o, o.id == p))
-func (a *analyzer) quantifierOfValue(c ast.ComprehensionExpr, s scope) condition {
+func (a *analyzer) quantifierOfValue(c ast.ComprehensionExpr, s normal.Scope) condition {
 	list := c.IterRange()
-	if !isOfDevice(list, s) || !a.normal.isList(list) || a.normal.hasGuarded(c) {
+	if !normal.IsOfDevice(list, s) || !a.normal.IsList(list) || a.normal.HasGuarded(c) {
 		return open{}
 	}
 	elements := make([]ast.Expr, maxElements)
 	for i := range elements {
-		elements[i] = a.normal.write.Call(operators.Index, "", a.normal.write.ElementType(list), a.normal.again(list), a.normal.write.Literal(types.Int(i)))
+		elements[i] = a.normal.Write.Call(operators.Index, "", a.normal.Write.ElementType(list), a.normal.Again(list), a.normal.Write.Literal(types.Int(i)))
 	}
 	is, _ := tree.QuantifierOf(c)
-	result, ok := a.normal.conditionOnEach(c, elements, func(holds ast.Expr, place int) ast.Expr {
-		return a.normal.write.Conditional(types.BoolType, a.normal.writeSizeIs(operators.Greater, overloads.GreaterInt64, list, place), holds, a.normal.write.Literal(types.Bool(is == tree.All)))
+	result, ok := a.normal.ConditionOnEach(c, elements, func(holds ast.Expr, place int) ast.Expr {
+		return a.normal.Write.Conditional(types.BoolType, a.normal.WriteSizeIs(operators.Greater, overloads.GreaterInt64, list, place), holds, a.normal.Write.Literal(types.Bool(is == tree.All)))
 	})
 	if !ok {
 		return open{}
 	}
-	isShort := a.normal.write.And(a.normal.isFound(list), a.normal.writeSizeIs(operators.LessEquals, overloads.LessEqualsInt64, list, maxElements))
+	isShort := a.normal.Write.And(a.normal.IsFound(list), a.normal.WriteSizeIs(operators.LessEquals, overloads.LessEqualsInt64, list, maxElements))
 	return newConditional(a.condition(isShort, s), a.condition(result, s), open{})
 }

@@ -6,6 +6,7 @@ package bound
 import (
 	"github.com/google/cel-go/common/ast"
 
+	"github.com/celset/celset/cel/device/bound/normal"
 	"github.com/celset/celset/cel/device/library"
 	"github.com/celset/celset/cel/tree"
 )
@@ -16,7 +17,7 @@ var graphShapes = map[string]graphShape{
 }
 
 // relation reads a function of package library. It is open for anything else.
-func (a *analyzer) relation(expr ast.Expr, s scope) condition {
+func (a *analyzer) relation(expr ast.Expr, s normal.Scope) condition {
 	if expr.Kind() != ast.CallKind {
 		return open{}
 	}
@@ -45,7 +46,7 @@ type matrix struct {
 	joins             *predicate
 }
 
-func (a *analyzer) matrix(expr ast.Expr, s scope) (m matrix, ok bool) {
+func (a *analyzer) matrix(expr ast.Expr, s normal.Scope) (m matrix, ok bool) {
 	var first, second loopVariable
 	expr, m.list, first, ok = a.mapOf(expr, s)
 	if !ok {
@@ -57,30 +58,30 @@ func (a *analyzer) matrix(expr ast.Expr, s scope) (m matrix, ok bool) {
 		return m, false
 	}
 	m.otherShape = second.shape
-	free, single := references(expr, second.scope)
+	free, single := normal.References(expr, second.scope)
 	for _, v := range free {
-		single = single && (v == first.variable || v == second.variable)
+		single = single && (v == first.Variable || v == second.Variable)
 	}
 	if !single {
 		return m, false
 	}
 	// It may speak of one of them only, or of none, and is asked of pairs all the same.
 	holds := local{a}.condition(expr, second.scope)
-	of := []variable{first.variable, second.variable}
+	of := []normal.Variable{first.Variable, second.Variable}
 	m.joins = a.tabulated("joins", expr, of, holds, tabulated{slots: slotsOf(of), pairwise: true})
 	return m, !isOpen(holds)
 }
 
 type loopVariable struct {
-	variable
-	scope scope
+	normal.Variable
+	scope normal.Scope
 	// shape is that of the list that the variable goes over.
 	shape string
 }
 
 // mapOf reads list.map(x, value) over devices.
-func (a *analyzer) mapOf(expr ast.Expr, s scope) (value ast.Expr, list deviceList, over loopVariable, ok bool) {
-	expr = a.normal.reduce(expr, s)
+func (a *analyzer) mapOf(expr ast.Expr, s normal.Scope) (value ast.Expr, list deviceList, over loopVariable, ok bool) {
+	expr = a.normal.Reduce(expr, s)
 	if expr.Kind() != ast.ComprehensionKind {
 		return nil, nil, over, false
 	}
@@ -92,14 +93,14 @@ func (a *analyzer) mapOf(expr ast.Expr, s scope) (value ast.Expr, list deviceLis
 	if list, ok = a.deviceList(c.IterRange(), s); !ok {
 		return nil, nil, over, false
 	}
-	over.variable = variable{c.IterVar(), a.newSlot()}
-	over.scope = s.within(c, over.slot)
-	over.shape = shapeOf(a.normal.reduce(c.IterRange(), s), nil)
+	over.Variable = normal.Variable{Name: c.IterVar(), Slot: a.newSlot()}
+	over.scope = s.Within(c, over.Slot)
+	over.shape = normal.ShapeOf(a.normal.Reduce(c.IterRange(), s), nil)
 	return value, list, over, true
 }
 
 // paired reads the function.
-func (a *analyzer) paired(relation ast.Expr, s scope) condition {
+func (a *analyzer) paired(relation ast.Expr, s normal.Scope) condition {
 	m, ok := a.matrix(relation, s)
 	if !ok {
 		return open{}

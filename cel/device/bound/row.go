@@ -99,3 +99,11 @@ type classes struct {
 	first   []int
 	members []bitset.Set
 }
+
+// counts is how many devices of a list.
+type counts struct {
+	// fewest and most of them that the list may have.
+	fewest, most int
+	// fails: the list may fail.
+	fails bool
+}

@@ -5,13 +5,14 @@ package bound
 
 import (
 	"context"
-	"github.com/celset/celset/cel/device/bound/outcome"
+	"math"
 	"sync/atomic"
 	"unsafe"
 
 	"github.com/celset/celset/cel"
 	"github.com/celset/celset/cel/device"
 	"github.com/celset/celset/cel/device/bitset"
+	"github.com/celset/celset/cel/device/bound/outcome"
 )
 
 // Tables are what an expression says of the given devices, one by one and in pairs.
@@ -166,4 +167,24 @@ func (s *state) mayAbort() bool {
 		}
 	}
 	return s.aborted || s.err != nil
+}
+
+// Exceed has sets satisfy the condition that their value is above the given one, in place of what
+// Exceed was told before. The bounds are of an analysis of [AnalyzeGoal].
+func (b *Bounds) Exceed(value int64) {
+	b.state.conjuncts = []condition{b.state.problem.above(value)}
+}
+
+// Most returns what the value of no completion exceeds, and [math.MaxInt64] if that is not known. The bounds
+// are of an analysis of [AnalyzeGoal].
+func (b *Bounds) Most(p Partial) int64 {
+	s := &b.state
+	if !s.begin(p) {
+		return math.MaxInt64
+	}
+	n := s.problem.goal.number(s)
+	if n.Open || !s.isSound() {
+		return math.MaxInt64
+	}
+	return n.Most
 }

@@ -4,11 +4,11 @@
 package bound
 
 import (
-	"github.com/celset/celset/cel/device/bound/outcome"
 	"math/bits"
 	"slices"
 
 	"github.com/celset/celset/cel/device/bitset"
+	"github.com/celset/celset/cel/device/bound/outcome"
 )
 
 // someMember is a condition on one device of the set, at some place.

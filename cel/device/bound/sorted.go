@@ -6,6 +6,7 @@ package bound
 import (
 	"github.com/google/cel-go/common/ast"
 
+	"github.com/celset/celset/cel/device/bound/normal"
 	"github.com/celset/celset/cel/tree"
 )
 
@@ -18,24 +19,24 @@ import (
 
 // sortedComparison reads a comparison of sorted values with constants, or with other sorted
 // values.
-func (a *analyzer) sortedComparison(left, right ast.Expr, s scope) (condition, bool) {
+func (a *analyzer) sortedComparison(left, right ast.Expr, s normal.Scope) (condition, bool) {
 	list, values, ok := a.sortedValues(left, s)
 	other, otherValues, too := a.sortedValues(right, s)
 	var same ast.Expr
 	var lists []mapped
 	switch {
 	case ok && too:
-		same, lists = a.normal.sameCounts(list, other), []mapped{values.mapped, otherValues.mapped}
+		same, lists = a.normal.SameCounts(list, other), []mapped{values.mapped, otherValues.mapped}
 	case ok:
-		same, lists = a.normal.hasCounts(list, right), []mapped{values.mapped}
+		same, lists = a.normal.HasCounts(list, right), []mapped{values.mapped}
 	case too:
-		same, lists = a.normal.hasCounts(other, left), []mapped{otherValues.mapped}
+		same, lists = a.normal.HasCounts(other, left), []mapped{otherValues.mapped}
 	}
 	if same == nil {
 		return nil, false
 	}
-	a.normal.traced(compareSorted, a.normal.write.Equals(left, right), same)
-	a.normal.require(same, s)
+	a.normal.Traced(normal.CompareSorted, a.normal.Write.Equals(left, right), same)
+	a.normal.Require(same, s)
 	then := a.condition(same, s)
 	if isOpen(then) {
 		return nil, false
@@ -44,12 +45,12 @@ func (a *analyzer) sortedComparison(left, right ast.Expr, s scope) (condition, b
 }
 
 // sortedValues recognizes list.sort(), the list being values of devices.
-func (a *analyzer) sortedValues(expr ast.Expr, s scope) (list ast.Expr, values writtenMap, ok bool) {
-	expr = a.normal.reduce(expr, s)
-	if !tree.IsCall(expr, "sort") || !expr.AsCall().IsMemberFunction() || a.normal.unguarded.Has(expr.ID()) {
+func (a *analyzer) sortedValues(expr ast.Expr, s normal.Scope) (list ast.Expr, values writtenMap, ok bool) {
+	expr = a.normal.Reduce(expr, s)
+	if !tree.IsCall(expr, "sort") || !expr.AsCall().IsMemberFunction() || a.normal.Unguarded.Has(expr.ID()) {
 		return nil, writtenMap{}, false
 	}
-	list = a.normal.reduce(expr.AsCall().Target(), s)
+	list = a.normal.Reduce(expr.AsCall().Target(), s)
 	values, ok = a.mapped(list, s)
 	_, known := values.leafOf()
 	return list, values, ok && known

@@ -5,8 +5,9 @@ package bound
 
 import (
 	"cmp"
-	"github.com/celset/celset/cel/device/bound/outcome"
 	"slices"
+
+	"github.com/celset/celset/cel/device/bound/outcome"
 )
 
 // maxPlacesOfSet is how many devices a set has at most: more is not searched.

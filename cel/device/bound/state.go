@@ -5,11 +5,11 @@ package bound
 
 import (
 	"context"
-	"github.com/celset/celset/cel/device/bound/outcome"
 	"slices"
 
 	"github.com/celset/celset/cel"
 	"github.com/celset/celset/cel/device/bitset"
+	"github.com/celset/celset/cel/device/bound/outcome"
 )
 
 // condition is a part of type bool. What it says holds for every completion of the partial set

@@ -4,9 +4,10 @@
 package bound
 
 import (
-	"github.com/celset/celset/cel/device/bound/outcome"
 	"iter"
 	"math/bits"
+
+	"github.com/celset/celset/cel/device/bound/outcome"
 )
 
 // residues are the sums that a partial set may have: all differ from first by a multiple of unit. unit is 0 if there is one sum.

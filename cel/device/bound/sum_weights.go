@@ -5,12 +5,12 @@ package bound
 
 import (
 	"cmp"
-	"github.com/celset/celset/cel/device/bound/outcome"
 	"math/bits"
 	"slices"
 	"unsafe"
 
 	"github.com/celset/celset/cel/device/bitset"
+	"github.com/celset/celset/cel/device/bound/outcome"
 )
 
 // weights are what each device adds to a sum, of all devices that were tabulated.

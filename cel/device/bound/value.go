@@ -3,9 +3,7 @@
 
 package bound
 
-import (
-	"github.com/celset/celset/cel/device/bound/outcome"
-)
+import "github.com/celset/celset/cel/device/bound/outcome"
 
 func (v value) entry(s *state) *entry {
 	e := s.entry(v)

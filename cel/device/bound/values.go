@@ -4,10 +4,11 @@
 package bound
 
 import (
-	"github.com/celset/celset/cel/device/bound/outcome"
 	"github.com/google/cel-go/common/ast"
 	"github.com/google/cel-go/common/types"
 
+	"github.com/celset/celset/cel/device/bound/normal"
+	"github.com/celset/celset/cel/device/bound/outcome"
 	"github.com/celset/celset/cel/tree"
 )
 
@@ -23,9 +24,9 @@ import (
 type loop struct {
 	list deviceList
 	slot int
-	// scope is that of the body. In it, element takes the place of the variable, unless
+	// Scope is that of the body. In it, element takes the place of the variable, unless
 	// that is the device itself.
-	scope    scope
+	scope    normal.Scope
 	variable string
 	element  ast.Expr
 	// device is the variable that stands for the device.
@@ -35,21 +36,21 @@ type loop struct {
 }
 
 // loopOf reads the range of a comprehension.
-func (a *analyzer) loopOf(c ast.ComprehensionExpr, s scope) (loop, bool) {
+func (a *analyzer) loopOf(c ast.ComprehensionExpr, s normal.Scope) (loop, bool) {
 	if list, ok := a.deviceList(c.IterRange(), s); ok {
 		slot := a.newSlot()
-		device := typedVariable{tree.ElementVar(c), a.normal.typeOf(tree.ElementVar(c), c)}
-		return loop{list: list, slot: slot, scope: s.within(c, slot), device: device}, true
+		device := typedVariable{tree.ElementVar(c), a.normal.TypeOf(tree.ElementVar(c), c)}
+		return loop{list: list, slot: slot, scope: s.Within(c, slot), device: device}, true
 	}
 	m, ok := a.mapped(c.IterRange(), s)
 	if !ok || m.element == nil {
 		return loop{}, false
 	}
 	// The body may have a variable with the name of the device's.
-	device := typedVariable{a.normal.write.Name(), m.device.of}
-	result := loop{list: valued{m.mapped}, slot: m.slot, scope: s.inside(c).with(device.name, deviceIn(m.slot)), device: device}
+	device := typedVariable{a.normal.Write.Name(), m.device.of}
+	result := loop{list: valued{m.mapped}, slot: m.slot, scope: s.Inside(c).With(device.name, normal.DeviceIn(m.slot)), device: device}
 	result.variable = tree.ElementVar(c)
-	result.element, ok = a.normal.substitute(m.element, m.device.name, a.normal.write.Ident(device.name, device.of), false)
+	result.element, ok = a.normal.Substitute(m.element, m.device.name, a.normal.Write.Ident(device.name, device.of), false)
 	if leaf, ok := m.column(); ok {
 		result.never = behaves{leaf, failing}
 	} else if p, ok := countedBy(m.mapped); ok {
@@ -69,9 +70,9 @@ func (a *analyzer) body(l loop, part ast.Expr) (ast.Expr, bool) {
 	if l.element == nil {
 		return part, true
 	}
-	result, ok := a.normal.substitute(part, l.variable, l.element, false)
+	result, ok := a.normal.Substitute(part, l.variable, l.element, false)
 	if ok {
-		a.normal.replace(part, result, l.scope)
+		a.normal.Replace(part, result, l.scope)
 	}
 	return result, ok
 }
@@ -90,7 +91,7 @@ func (l loop) over(condition func(deviceList) condition) condition {
 // are equal.
 //
 //	devices.map(d, devices.filter(o, o.tray == d.tray).size()).distinct().size() == 1
-func (a *analyzer) oneValue(c comparison, left, right ast.Expr, s scope) (condition, bool) {
+func (a *analyzer) oneValue(c comparison, left, right ast.Expr, s normal.Scope) (condition, bool) {
 	number, size := c.left, right
 	if isOpen(c.left) {
 		number, size = c.right, left
@@ -98,21 +99,21 @@ func (a *analyzer) oneValue(c comparison, left, right ast.Expr, s scope) (condit
 	if number != (constant{1}) || c.relation != outcome.Equal || !tree.IsCall(size, "size") {
 		return nil, false
 	}
-	list := a.normal.reduce(operand(size.AsCall()), s)
+	list := a.normal.Reduce(operand(size.AsCall()), s)
 	if !tree.IsCall(list, "distinct") {
 		return nil, false
 	}
-	list, ok := a.normal.valuesOf(list, s)
+	list, ok := a.normal.ValuesOf(list, s)
 	if !ok {
 		return nil, false
 	}
-	write := a.normal.write
+	write := a.normal.Write
 	same := write.All(list, func(x ast.Expr) ast.Expr {
-		return write.All(a.normal.again(list), func(y ast.Expr) ast.Expr { return write.Equals(x, y) })
+		return write.All(a.normal.Again(list), func(y ast.Expr) ast.Expr { return write.Equals(x, y) })
 	})
-	any := write.Exists(a.normal.again(list), func(ast.Expr) ast.Expr { return write.Literal(types.True) })
+	any := write.Exists(a.normal.Again(list), func(ast.Expr) ast.Expr { return write.Literal(types.True) })
 	both := write.And(same, any)
-	a.normal.traced(compareAll, size, both)
-	a.normal.require(both, s)
+	a.normal.Traced(normal.CompareAll, size, both)
+	a.normal.Require(both, s)
 	return a.condition(both, s), true
 }

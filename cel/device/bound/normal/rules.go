@@ -1,7 +1,7 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package bound
+package normal
 
 import (
 	"github.com/google/cel-go/common/ast"
@@ -23,7 +23,7 @@ type rule struct {
 	// devices, which CEL is asked about.
 	setOnly bool
 	// apply returns the other way to write it, and false if the rule does not fit.
-	apply func(n *normalizer, expr ast.Expr, s scope) (ast.Expr, bool)
+	apply func(n *Normalizer, expr ast.Expr, s Scope) (ast.Expr, bool)
 }
 
 // rules are tried in this order. inline-binding is applied elsewhere, by reduce, and so are
@@ -39,21 +39,21 @@ var rules = []rule{
 	// k in list                      list.exists(x, k in [x])
 	{"membership-in-list", true, membershipInList},
 	// sets.contains(list, ['a'])     'a' in list
-	{"contains-all", true, onTwoLists("sets.contains", (*normalizer).containsAll)},
+	{"contains-all", true, onTwoLists("sets.contains", (*Normalizer).containsAll)},
 	// sets.intersects(list, ['a'])   list.exists(x, 'a' in [x])
-	{"intersects", true, onTwoLists("sets.intersects", (*normalizer).intersects)},
+	{"intersects", true, onTwoLists("sets.intersects", (*Normalizer).intersects)},
 	// sets.equivalent(a, b)          sets.contains(a, b) && sets.contains(b, a)
 	{"equivalent", true, onTwoLists("sets.equivalent", equivalent)},
 }
 
-func unrollQuantifier(n *normalizer, expr ast.Expr, _ scope) (ast.Expr, bool) {
+func unrollQuantifier(n *Normalizer, expr ast.Expr, _ Scope) (ast.Expr, bool) {
 	if expr.Kind() != ast.ComprehensionKind {
 		return nil, false
 	}
-	return n.unrolled(expr.AsComprehension())
+	return n.Unrolled(expr.AsComprehension())
 }
 
-func membershipInConstants(n *normalizer, expr ast.Expr, _ scope) (ast.Expr, bool) {
+func membershipInConstants(n *Normalizer, expr ast.Expr, _ Scope) (ast.Expr, bool) {
 	if !tree.IsCall(expr, operators.In) {
 		return nil, false
 	}
@@ -62,7 +62,7 @@ func membershipInConstants(n *normalizer, expr ast.Expr, _ scope) (ast.Expr, boo
 	return n.isOneOf(k, elements), ok
 }
 
-func membershipInList(n *normalizer, expr ast.Expr, s scope) (ast.Expr, bool) {
+func membershipInList(n *Normalizer, expr ast.Expr, s Scope) (ast.Expr, bool) {
 	if !tree.IsCall(expr, operators.In) {
 		return nil, false
 	}
@@ -70,8 +70,8 @@ func membershipInList(n *normalizer, expr ast.Expr, s scope) (ast.Expr, bool) {
 }
 
 // onTwoLists is a rule for a function of two lists.
-func onTwoLists(function string, apply func(n *normalizer, left, right ast.Expr, s scope) (ast.Expr, bool)) func(*normalizer, ast.Expr, scope) (ast.Expr, bool) {
-	return func(n *normalizer, expr ast.Expr, s scope) (ast.Expr, bool) {
+func onTwoLists(function string, apply func(n *Normalizer, left, right ast.Expr, s Scope) (ast.Expr, bool)) func(*Normalizer, ast.Expr, Scope) (ast.Expr, bool) {
+	return func(n *Normalizer, expr ast.Expr, s Scope) (ast.Expr, bool) {
 		if !tree.IsCall(expr, function) {
 			return nil, false
 		}
@@ -79,18 +79,18 @@ func onTwoLists(function string, apply func(n *normalizer, left, right ast.Expr,
 	}
 }
 
-func equivalent(n *normalizer, left, right ast.Expr, s scope) (ast.Expr, bool) {
+func equivalent(n *Normalizer, left, right ast.Expr, s Scope) (ast.Expr, bool) {
 	there, ok := n.containsAll(left, right, s)
 	back, too := n.containsAll(right, left, s)
 	if !ok || !too {
 		return nil, false
 	}
-	return n.write.And(there, back), true
+	return n.Write.And(there, back), true
 }
 
-// rewrite writes a condition another way. It is false if there is none.
-func (n *normalizer) rewrite(expr ast.Expr, s scope) (ast.Expr, bool) {
-	if n.copies++; n.copies > maxCopies {
+// Rewrite writes a condition another way. It is false if there is none.
+func (n *Normalizer) Rewrite(expr ast.Expr, s Scope) (ast.Expr, bool) {
+	if n.Copies++; n.Copies > maxCopies {
 		return nil, false
 	}
 	before := n.mayAbort(expr)
@@ -98,23 +98,23 @@ func (n *normalizer) rewrite(expr ast.Expr, s scope) (ast.Expr, bool) {
 	if !ok {
 		return nil, false
 	}
-	n.replace(expr, result, s)
+	n.Replace(expr, result, s)
 	if before {
 		// What CEL evaluates is the expression, after all.
-		n.unguarded.Insert(expr.ID())
+		n.Unguarded.Insert(expr.ID())
 	}
 	return result, true
 }
 
 // rewritten applies the first rule that fits.
-func (n *normalizer) rewritten(expr ast.Expr, s scope) (ast.Expr, bool) {
-	_, single := references(expr, s)
+func (n *Normalizer) rewritten(expr ast.Expr, s Scope) (ast.Expr, bool) {
+	_, single := References(expr, s)
 	for _, r := range rules {
 		if single && r.setOnly {
 			continue
 		}
 		if result, ok := r.apply(n, expr, s); ok {
-			n.traced(r.name, expr, result)
+			n.Traced(r.name, expr, result)
 			return result, true
 		}
 	}

@@ -1,7 +1,7 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package bound
+package normal
 
 import (
 	"fmt"
@@ -79,8 +79,8 @@ func shapesIn(expression *device.Expression) []string {
 			return
 		}
 		for _, operand := range e.AsCall().Args() {
-			free, _ := references(operand, scope{"d": deviceIn(0), "o": deviceIn(1)})
-			result = append(result, shapeOf(operand, free))
+			free, _ := References(operand, Scope{"d": DeviceIn(0), "o": DeviceIn(1)})
+			result = append(result, ShapeOf(operand, free))
 		}
 	}))
 	return result

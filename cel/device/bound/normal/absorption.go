@@ -1,7 +1,7 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package bound
+package normal
 
 import (
 	"slices"
@@ -62,7 +62,7 @@ var absorbed = sets.New(
 
 // mayAbort reports whether an operation, not its operands, may end the evaluation of
 // the whole expression.
-func (n *normalizer) mayAbort(expr ast.Expr) bool {
+func (n *Normalizer) mayAbort(expr ast.Expr) bool {
 	switch expr.Kind() {
 	case ast.StructKind:
 		return true
@@ -87,7 +87,7 @@ func (n *normalizer) mayAbort(expr ast.Expr) bool {
 
 // isHashable reports whether a value is known to be of a type that maps can look up:
 // others, versions for example, panic.
-func (n *normalizer) isHashable(expr ast.Expr) bool {
+func (n *Normalizer) isHashable(expr ast.Expr) bool {
 	if expr.Kind() == ast.CallKind {
 		switch call := expr.AsCall(); call.FunctionName() {
 		case operators.Subtract, operators.Multiply, operators.Divide, operators.Modulo, operators.Negate, "sum":
@@ -96,7 +96,7 @@ func (n *normalizer) isHashable(expr ast.Expr) bool {
 			return n.isHashable(call.Args()[0]) || n.isHashable(call.Args()[1])
 		}
 	}
-	switch n.write.TypeOf(expr).Kind() {
+	switch n.Write.TypeOf(expr).Kind() {
 	case types.IntKind, types.UintKind, types.DoubleKind, types.BoolKind, types.StringKind:
 		return true
 	default:
@@ -104,32 +104,32 @@ func (n *normalizer) isHashable(expr ast.Expr) bool {
 	}
 }
 
-// mayBeInt reports whether a value is an int, or of a type that CEL does not know before it is
+// MayBeInt reports whether a value is an int, or of a type that CEL does not know before it is
 // computed. nil is of any type.
-func (n *normalizer) mayBeInt(expr ast.Expr) bool {
+func (n *Normalizer) MayBeInt(expr ast.Expr) bool {
 	if expr == nil {
 		return false
 	}
-	t := n.write.TypeOf(expr).Kind()
+	t := n.Write.TypeOf(expr).Kind()
 	return t == types.IntKind || t == types.DynKind
 }
 
 // isComputedList recognizes lists whose elements are compared one by one. Those of a
 // list that is written out may be looked up.
-func (n *normalizer) isComputedList(expr ast.Expr) bool {
+func (n *Normalizer) isComputedList(expr ast.Expr) bool {
 	if expr.Kind() == ast.ListKind {
 		return slices.ContainsFunc(expr.AsList().Elements(), func(e ast.Expr) bool {
-			return e.Kind() == ast.ListKind || variablesOf(e).Len() > 0
+			return e.Kind() == ast.ListKind || VariablesOf(e).Len() > 0
 		})
 	}
-	return n.isList(expr)
+	return n.IsList(expr)
 }
 
-// require notes what may abort in a part of the expression. It is to be guarded.
-func (n *normalizer) require(expr ast.Expr, s scope) {
+// Require notes what may abort in a part of the expression. It is to be guarded.
+func (n *Normalizer) Require(expr ast.Expr, s Scope) {
 	tree.Visit(expr, func(e ast.Expr, hidden tree.Names) {
 		if n.mayAbort(e) && !n.guard(e, s.without(hidden)) {
-			n.unguarded.Insert(e.ID())
+			n.Unguarded.Insert(e.ID())
 		}
 	})
 }

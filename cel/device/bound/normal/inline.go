@@ -1,7 +1,7 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package bound
+package normal
 
 import (
 	"github.com/google/cel-go/common/ast"
@@ -20,52 +20,52 @@ import (
 // exponentially.
 const maxCopies = 1 << 14
 
-// reduce replaces bindings at the top of an expression by what they mean, if that can
+// Reduce replaces bindings at the top of an expression by what they mean, if that can
 // be written down.
-func (n *normalizer) reduce(expr ast.Expr, s scope) ast.Expr {
+func (n *Normalizer) Reduce(expr ast.Expr, s Scope) ast.Expr {
 	if reduced, known := n.reduced[expr.ID()]; known {
 		return reduced
 	}
 	result := expr
 	if name, init, body, ok := tree.BindingOf(expr); ok {
-		if body, ok := n.substitute(body, name, init, true); ok {
-			n.traced(inlineBinding, expr, body)
-			n.replace(expr, body, s)
-			result = n.reduce(body, s)
+		if body, ok := n.Substitute(body, name, init, true); ok {
+			n.Traced(inlineBinding, expr, body)
+			n.Replace(expr, body, s)
+			result = n.Reduce(body, s)
 		}
 	}
 	n.reduced[expr.ID()] = result
 	return result
 }
 
-// replace notes that one part takes the place of another, and with it what has to be
+// Replace notes that one part takes the place of another, and with it what has to be
 // guarded.
-func (n *normalizer) replace(old, by ast.Expr, s scope) {
-	tree.Visit(old, func(e ast.Expr, _ tree.Names) { n.unguarded.Delete(e.ID()) })
-	n.require(by, s)
+func (n *Normalizer) Replace(old, by ast.Expr, s Scope) {
+	tree.Visit(old, func(e ast.Expr, _ tree.Names) { n.Unguarded.Delete(e.ID()) })
+	n.Require(by, s)
 }
 
-// again copies a part that is to stand in several places.
-func (n *normalizer) again(expr ast.Expr) ast.Expr {
-	result, ok := n.substituteParts(expr, nil)
+// Again copies a part that is to stand in several places.
+func (n *Normalizer) Again(expr ast.Expr) ast.Expr {
+	result, ok := n.SubstituteParts(expr, nil)
 	if !ok {
 		return expr
 	}
 	return result
 }
 
-// substitute copies an expression, with another expression in the place of a variable.
+// Substitute copies an expression, with another expression in the place of a variable.
 // It is false if that would mean something else, or become too large. bound tells that
 // the variable is one of cel.bind.
-func (n *normalizer) substitute(expr ast.Expr, name string, by ast.Expr, bound bool) (ast.Expr, bool) {
+func (n *Normalizer) Substitute(expr ast.Expr, name string, by ast.Expr, bound bool) (ast.Expr, bool) {
 	if bound && n.mayBeList(by) && n.isAppendedTo(expr, name) {
 		return expr, false
 	}
-	result, ok := n.substituteParts(expr, nil)
+	result, ok := n.SubstituteParts(expr, nil)
 	if !ok {
 		return expr, false
 	}
-	n.rename(result, variablesOf(by))
+	n.rename(result, VariablesOf(by))
 	var places []ast.Expr
 	tree.Visit(result, func(e ast.Expr, hidden tree.Names) {
 		if tree.IsIdent(e, name) && !hidden.Has(name) {
@@ -80,10 +80,10 @@ func (n *normalizer) substitute(expr ast.Expr, name string, by ast.Expr, bound b
 	return result, true
 }
 
-// substituteParts copies an expression, with other expressions in the place of parts by
+// SubstituteParts copies an expression, with other expressions in the place of parts by
 // their number.
-func (n *normalizer) substituteParts(expr ast.Expr, parts map[int64]ast.Expr) (ast.Expr, bool) {
-	if n.copies += nodesOf(expr); n.copies > maxCopies {
+func (n *Normalizer) SubstituteParts(expr ast.Expr, parts map[int64]ast.Expr) (ast.Expr, bool) {
+	if n.Copies += NodesOf(expr); n.Copies > maxCopies {
 		return expr, false
 	}
 	result := ast.NewExprFactory().CopyExpr(expr)
@@ -96,7 +96,7 @@ func (n *normalizer) substituteParts(expr ast.Expr, parts map[int64]ast.Expr) (a
 		})
 	}
 	result.RenumberIDs(func(id int64) int64 {
-		return n.write.Node(n.write.AST().GetType(id), n.write.AST().ReferenceMap()[id])
+		return n.Write.Node(n.Write.AST().GetType(id), n.Write.AST().ReferenceMap()[id])
 	})
 	for i, place := range places {
 		if !n.put(place, by[i]) {
@@ -108,13 +108,13 @@ func (n *normalizer) substituteParts(expr ast.Expr, parts map[int64]ast.Expr) (a
 
 // put copies an expression to the place of a part, with its type and what it refers to. Its own variables
 // are those of another place, and stay what they are.
-func (n *normalizer) put(place, by ast.Expr) bool {
-	copied, ok := n.substituteParts(by, nil)
+func (n *Normalizer) put(place, by ast.Expr) bool {
+	copied, ok := n.SubstituteParts(by, nil)
 	if !ok {
 		return false
 	}
 	place.SetKindCase(copied)
-	checked := n.write.AST()
+	checked := n.Write.AST()
 	checked.SetType(place.ID(), checked.GetType(copied.ID()))
 	delete(checked.ReferenceMap(), place.ID())
 	if reference := checked.ReferenceMap()[copied.ID()]; reference != nil {
@@ -125,7 +125,7 @@ func (n *normalizer) put(place, by ast.Expr) bool {
 
 // rename gives other names to the variables of comprehensions that would hide the given ones. The
 // iteration variables are not known in the result.
-func (n *normalizer) rename(expr ast.Expr, spoken sets.Set[string]) {
+func (n *Normalizer) rename(expr ast.Expr, spoken sets.Set[string]) {
 	ast.PostOrderVisit(expr, ast.NewExprVisitor(func(e ast.Expr) {
 		if e.Kind() != ast.ComprehensionKind {
 			return
@@ -136,7 +136,7 @@ func (n *normalizer) rename(expr ast.Expr, spoken sets.Set[string]) {
 			if !spoken.Has(name) {
 				continue
 			}
-			names[i] = n.write.Name()
+			names[i] = n.Write.Name()
 			parts := []ast.Expr{c.LoopCondition(), c.LoopStep(), c.Result()}
 			if name != c.AccuVar() {
 				parts = parts[:2]
@@ -145,7 +145,7 @@ func (n *normalizer) rename(expr ast.Expr, spoken sets.Set[string]) {
 				ast.PostOrderVisit(part, ast.NewExprVisitor(func(e ast.Expr) {
 					if tree.IsIdent(e, name) {
 						e.SetKindCase(ast.NewExprFactory().NewIdent(e.ID(), names[i]))
-						n.write.AST().SetReference(e.ID(), ast.NewIdentReference(names[i], nil))
+						n.Write.AST().SetReference(e.ID(), ast.NewIdentReference(names[i], nil))
 					}
 				}))
 			}
@@ -156,22 +156,22 @@ func (n *normalizer) rename(expr ast.Expr, spoken sets.Set[string]) {
 }
 
 // mayBeList reports whether the value of an expression may be a list. Lists have no order.
-func (n *normalizer) mayBeList(expr ast.Expr) bool {
+func (n *Normalizer) mayBeList(expr ast.Expr) bool {
 	if tree.IsCall(expr, operators.Add) {
 		return n.mayBeList(expr.AsCall().Args()[0]) && n.mayBeList(expr.AsCall().Args()[1])
 	}
-	t := n.write.TypeOf(expr).Kind()
+	t := n.Write.TypeOf(expr).Kind()
 	return (t == types.ListKind || t == types.DynKind || t == types.TypeParamKind) &&
 		!n.isHashable(expr) && !tree.IsCall(expr, "max", "min")
 }
 
 // isAppendedTo reports whether a list that has the name may be appended to: CEL appends to the list itself
 // if it is empty, and the name stands for the longer one from then on.
-func (n *normalizer) isAppendedTo(expr ast.Expr, name string) bool {
+func (n *Normalizer) isAppendedTo(expr ast.Expr, name string) bool {
 	found := false
 	tree.Visit(expr, func(e ast.Expr, hidden tree.Names) {
 		found = found || tree.IsCall(e, operators.Add) && len(e.AsCall().Args()) == 2 && !hidden.Has(name) &&
-			variablesOf(e.AsCall().Args()[0]).Has(name) && n.mayBeList(e.AsCall().Args()[1])
+			VariablesOf(e.AsCall().Args()[0]).Has(name) && n.mayBeList(e.AsCall().Args()[1])
 	})
 	return found
 }

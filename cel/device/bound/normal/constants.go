@@ -1,7 +1,7 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package bound
+package normal
 
 import (
 	"github.com/google/cel-go/common/ast"
@@ -17,7 +17,7 @@ const maxRange = 64
 
 // constants recognizes a list of at least one constant. Among large numbers CEL finds
 // some that are not there.
-func (n *normalizer) constants(list ast.Expr) ([]ast.Expr, bool) {
+func (n *Normalizer) constants(list ast.Expr) ([]ast.Expr, bool) {
 	if count, ok := rangeOf(list); ok {
 		return n.numbersTo(count), count > 0
 	}
@@ -41,10 +41,10 @@ func rangeOf(expr ast.Expr) (count int, ok bool) {
 	return int(n), ok && n >= 0 && n <= maxRange
 }
 
-func (n *normalizer) numbersTo(count int) []ast.Expr {
+func (n *Normalizer) numbersTo(count int) []ast.Expr {
 	result := make([]ast.Expr, count)
 	for i := range result {
-		result[i] = n.write.Literal(types.Int(i))
+		result[i] = n.Write.Literal(types.Int(i))
 	}
 	return result
 }
@@ -64,7 +64,7 @@ func isLarge(value ref.Val) bool {
 	}
 }
 
-// isList reports whether a value is a list if it can be gone over at all.
-func (n *normalizer) isList(expr ast.Expr) bool {
-	return n.write.TypeOf(expr).Kind() == types.ListKind || device.IsAttribute(n.write.AST(), expr)
+// IsList reports whether a value is a list if it can be gone over at all.
+func (n *Normalizer) IsList(expr ast.Expr) bool {
+	return n.Write.TypeOf(expr).Kind() == types.ListKind || device.IsAttribute(n.Write.AST(), expr)
 }

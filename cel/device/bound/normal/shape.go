@@ -1,7 +1,7 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package bound
+package normal
 
 import (
 	"fmt"
@@ -12,12 +12,12 @@ import (
 	"github.com/celset/celset/cel/tree"
 )
 
-// shapeOf writes a part of an expression such that two parts which differ in the
+// ShapeOf writes a part of an expression such that two parts which differ in the
 // names of their free variables only are written the same way.
-func shapeOf(expr ast.Expr, free []variable) string {
+func ShapeOf(expr ast.Expr, free []Variable) string {
 	w := &shapeWriter{numbers: make(tree.Scope[int], len(free))}
 	for i, v := range free {
-		w.numbers.Declare(v.name, i)
+		w.numbers.Declare(v.Name, i)
 	}
 	w.write(expr)
 	return w.String()

@@ -1,7 +1,7 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package bound_test
+package normal
 
 import (
 	"fmt"
@@ -17,8 +17,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/utils/ptr"
 
+	"github.com/celset/celset/cel"
 	"github.com/celset/celset/cel/device"
-	"github.com/celset/celset/cel/device/bound"
 )
 
 // notAbsorbed are the functions that bounds must not find in an expression.
@@ -36,6 +36,13 @@ var unreachable = []string{
 	"resource", "serviceAccount", "subresource", "in", operators.OldIn, "__not_strictly_false__",
 }
 
+func environment(t *testing.T) *device.Environment {
+	t.Helper()
+	e, err := device.NewEnvironment(cel.Config{})
+	require.NoError(t, err)
+	return e
+}
+
 // Every function of the environment is either known to fail as it should, whatever
 // its operands are, or known not to.
 func TestEveryFunctionIsKnown(t *testing.T) {
@@ -45,17 +52,17 @@ func TestEveryFunctionIsKnown(t *testing.T) {
 			t.Parallel()
 			switch reason, not := notAbsorbed[name]; {
 			case slices.Contains(unreachable, name):
-				require.False(t, bound.Absorbed.Has(name))
+				require.False(t, absorbed.Has(name))
 			case not:
-				require.False(t, bound.Absorbed.Has(name), reason)
+				require.False(t, absorbed.Has(name), reason)
 				require.NotZero(t, countAborts(t, e, calls(name, declaration)...), "it may be allowed by now")
 			default:
-				require.True(t, bound.Absorbed.Has(name), "a new function: see whether it fails as it should")
+				require.True(t, absorbed.Has(name), "a new function: see whether it fails as it should")
 				require.Zero(t, countAborts(t, e, calls(name, declaration)...))
 			}
 		})
 	}
-	require.Empty(t, bound.Absorbed.Difference(sets.KeySet(e.Functions())), "these are not declared any more")
+	require.Empty(t, absorbed.Difference(sets.KeySet(e.Functions())), "these are not declared any more")
 }
 
 // What is evaluated besides calls, with $ for the operands.

@@ -91,14 +91,15 @@ func (a *Analysis) Open() int {
 func (a *Analysis) Size() int { return int(unsafe.Sizeof(*a)) + a.bytes }
 
 // Tabulate prepares the tables for the given devices. CEL is asked later.
-func (a *Analysis) Tabulate(devices []*device.Device) *Tables { return a.tabulate(devices) }
+func (a *Analysis) Tabulate(devices []*device.Device) *Tables {
+	t := &Tables{problem: &a.problem}
+	t.init(t.problem, devices)
+	return t
+}
 
 // Fits reports whether the tables for that many devices are small enough to be begun. What is said of pairs is made as
 // it is asked for, and bounds are exhausted when it takes too much.
-func (a *Analysis) Fits(devices int) bool {
-	each := len(a.leaves)*entryBytes + len(a.predicates)*2*maxArity*pointerBytes
-	return devices <= maxBytes/max(1, each)
-}
+func (a *Analysis) Fits(devices int) bool { return a.fits(devices) }
 
 // An evaluation that crosses the limit of its cost fails, whatever the expression says of
 // the set. Bounds know nothing of costs, so they hold only where no evaluation can come to

@@ -51,8 +51,8 @@ func (p *place) bytes() int {
 
 // newPlaces cuts places for a box, for each way to choose the sides. It is nil if they can't be listed.
 func newPlaces(s *state, axes []axis, sides [][]outcome.Limits, size int) []place {
-	all := bitset.New(len(s.tables.devices))
-	for i := range s.tables.devices {
+	all := bitset.New(s.universe())
+	for i := range s.universe() {
 		all.Add(i)
 	}
 	result, bytes := []place{}, 0
@@ -63,7 +63,7 @@ func newPlaces(s *state, axes []axis, sides [][]outcome.Limits, size int) []plac
 			if !axis.cut(s, side[i], drafts, size, func(d draft) bool {
 				if i < len(axes)-1 {
 					next = append(next, d)
-					return len(next)*(1+len(d.edges))*setSize(len(s.tables.devices)) <= maxPlaceBytes
+					return len(next)*(1+len(d.edges))*setSize(s.universe()) <= maxPlaceBytes
 				}
 				result = append(result, d.place())
 				bytes += result[len(result)-1].bytes()

@@ -15,8 +15,8 @@ type builder struct {
 // newDerivation returns the place for what a condition derives.
 func (b *builder) newDerivation() derivation {
 	if b == nil {
-		return derivation{own: &ownDerivation{}}
+		return ownedDerivation()
 	}
 	b.derivations++
-	return derivation{index: b.derivations - 1}
+	return sharedDerivation(b.derivations - 1)
 }

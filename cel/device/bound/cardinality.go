@@ -106,7 +106,7 @@ func (n *cardinality) demand(s *state) (of bitset.Set, count int) {
 	if !r.exact || !s.spend() {
 		return nil, 0
 	}
-	return r.yes, int(min(n.Least, int64(s.Left+len(s.tables.devices)))) - s.Chosen.CountAnd(r.yes)
+	return r.yes, int(min(n.Least, int64(s.Left+s.universe()))) - s.Chosen.CountAnd(r.yes)
 }
 
 // ofEach is what becomes of the condition for all devices of the complete set in the place
@@ -179,7 +179,7 @@ func (n *cardinality) propagateEach(s *state, outer int) (result status, ok bool
 	case s.Left == 0:
 	case n.Most < outcome.Unlimited || int64(s.Left-1) < n.Least || len(s.lacking) > 0:
 		ok = n.removeUnfit(s, over)
-	case s.hypothetical || s.fixpoint != s.devices():
+	case s.hypothetical || !s.isAtFixpoint():
 		ok = n.removeIsolated(s, over)
 	}
 	if s.removed {

@@ -14,6 +14,14 @@ type derivation struct {
 	own *ownDerivation
 }
 
+// sharedDerivation is the place with an index. ownedDerivation is that of a condition that belongs to one search.
+func sharedDerivation(index int) derivation { return derivation{index: index} }
+
+func ownedDerivation() derivation { return derivation{own: &ownDerivation{}} }
+
+// isOwned reports whether the condition belongs to one search.
+func (d derivation) isOwned() bool { return d.own != nil }
+
 // ownDerivation is the place of a condition that belongs to one search.
 type ownDerivation struct {
 	derived atomic.Value
@@ -22,7 +30,7 @@ type ownDerivation struct {
 
 // derived returns what was derived before, nil if nothing was.
 func (d derivation) derived(s *state) any {
-	if d.own != nil {
+	if d.isOwned() {
 		return d.own.derived.Load()
 	}
 	return s.tables.derived[d.index].Load()
@@ -30,7 +38,7 @@ func (d derivation) derived(s *state) any {
 
 // derive stores what was derived, which takes some bytes. Two searches may both get here: they derive the same.
 func (d derivation) derive(s *state, what any, bytes int) {
-	if d.own != nil {
+	if d.isOwned() {
 		d.own.derived.Store(what)
 		return
 	}
@@ -41,7 +49,7 @@ func (d derivation) derive(s *state, what any, bytes int) {
 
 // memory returns the place for what the condition remembers from one call to the next.
 func (d derivation) memory(s *state) *any {
-	if d.own != nil {
+	if d.isOwned() {
 		return &d.own.memory
 	}
 	if s.ofConditions == nil {

@@ -87,7 +87,7 @@ func (n unionSize) number(s *state) outcome.Number {
 		return outcome.OpenNumber
 	}
 	// adds has for each possible device how many values it has that no chosen one has.
-	adds := make([]int, len(s.tables.devices))
+	adds := make([]int, s.universe())
 	chosen, others := 0, 0
 	for _, with := range groups.members {
 		switch {

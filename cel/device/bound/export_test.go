@@ -42,7 +42,6 @@ func (b *Bounds) Propagate(p *Partial) (was string, changed, ok bool) {
 	if len(s.conjuncts) != 1 || !s.begin(*p) {
 		return "", false, false
 	}
-	s.forced.Clear()
 	first := s.propagate(s.conjuncts[0])
 	p.Left = s.Left
 	ok = s.isSound()

@@ -93,3 +93,32 @@ const (
 	// be propagated.
 	Thorough
 )
+
+// infeasible reports whether no completion satisfies the expression and none makes it
+// fail. It removes devices from p.Domain that are in no other completions, and
+// enters those into p.Forced that are in all of them.
+func (s *state) infeasible(p Partial, effort Effort) bool {
+	if p.Forced != nil {
+		p.Forced.Clear()
+	}
+	if !s.begin(p) {
+		return false
+	}
+	s.before.SetTo(p.Domain)
+	s.forced.Clear()
+	infeasible := !s.propagateAll(effort)
+	// What was forced was chosen to find out more. It is the caller's to choose it.
+	p.Chosen.Drop(s.forced)
+	p.Domain.Join(s.forced)
+	if !s.isSound() {
+		p.Domain.SetTo(s.before)
+		return false
+	}
+	if !infeasible && p.Forced != nil {
+		p.Forced.SetTo(s.forced)
+		if s.Domain.Count() == p.Left {
+			p.Forced.SetTo(p.Domain)
+		}
+	}
+	return infeasible
+}

@@ -92,6 +92,12 @@ type Partial struct {
 	AtFixpoint bool
 }
 
+// fits reports whether the tables for that many devices are small enough to be begun.
+func (p *problem) fits(devices int) bool {
+	each := len(p.leaves)*entryBytes + len(p.predicates)*2*maxArity*pointerBytes
+	return devices <= maxBytes/max(1, each)
+}
+
 // state is a partial set in the course of an evaluation. Its fields are grouped by the phase that fills them.
 type state struct {
 	// Partial is the partial set. Propagating changes it.
@@ -153,6 +159,13 @@ type evaluation struct {
 
 // memory is used again by one condition after the other.
 type memory struct {
+	// before is the domain before a call.
+	before bitset.Set
+	// lent is what spare and slots begin with, as much as most conditions need.
+	lent struct {
+		sets  [4]bitset.Set
+		slots [4]int
+	}
 	// spare are sets that are not in use, spareRows a set for each device, spareWords sets of bits.
 	spare      []bitset.Set
 	spareRows  []bitset.Set
@@ -200,6 +213,15 @@ func (s *state) borrow(of bitset.Set) bitset.Set {
 	}
 	return slices.Clone(of)
 }
+
+// universe is the number of devices that were tabulated.
+func (s *state) universe() int { return len(s.tables.devices) }
+
+// isAtFixpoint reports whether nothing changed since the devices were looked at.
+func (s *state) isAtFixpoint() bool { return s.fixpoint == s.devices() }
+
+// addWork counts devices that were looked at. Whatever is asked next may be open.
+func (s *state) addWork(count int) { s.work += count }
 
 func (s *state) giveBack(b bitset.Set) { s.spare = append(s.spare, b) }
 
@@ -306,3 +328,6 @@ type problem struct {
 	// slots is the number of iteration variables that stand for devices.
 	slots int
 }
+
+// isSound reports whether what was found since begin can be relied on.
+func (s *state) isSound() bool { return !s.aborted && !s.exhausted && s.err == nil }

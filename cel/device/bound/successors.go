@@ -29,7 +29,7 @@ func successorsOf(s *state) *successors {
 	if known, ok := s.spareGraph.(*successors); ok {
 		return known
 	}
-	n := len(s.tables.devices)
+	n := s.universe()
 	sets := bitset.NewList(3, n)
 	g := &successors{state: s, all: sets.At(0), heads: sets.At(1), keep: sets.At(2), next: make([]int, n)}
 	s.spareGraph = g

@@ -69,7 +69,7 @@ func asTotal(q quantity) (total, bool) {
 func joinSums(left, right condition) (condition, bool) {
 	l, ok := left.(*sum)
 	r, too := right.(*sum)
-	if !ok || !too || l.own != nil || r.own != nil || l.by > 0 && r.by > 0 ||
+	if !ok || !too || l.isOwned() || r.isOwned() || l.by > 0 && r.by > 0 ||
 		!slices.EqualFunc(l.terms, r.terms, func(a, b term) bool { return a.factor == b.factor && isSame(a.of, b.of) }) {
 		return nil, false
 	}

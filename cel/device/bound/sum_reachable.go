@@ -117,7 +117,7 @@ func (r *reachable) begin(s *state, width int) {
 	r.sums = s.words(count)
 	clear(r.sums)
 	r.sums[0] = 1
-	s.work += count
+	s.addWork(count)
 }
 
 // add has each sum with one more device, up to a number of devices.

@@ -67,7 +67,7 @@ func weightsOf(s *state, terms []term, d derivation) (*weights, *running) {
 
 // newWeights computes the weights.
 func newWeights(s *state, terms []term) *weights {
-	devices := len(s.tables.devices)
+	devices := s.universe()
 	w := &weights{of: make([]int64, devices), known: bitset.New(devices)}
 	for i := range devices {
 		known := true
@@ -85,7 +85,7 @@ func newWeights(s *state, terms []term) *weights {
 			w.order = append(w.order, int32(i))
 		}
 	}
-	if s.aborted || s.exhausted || s.err != nil {
+	if !s.isSound() {
 		return nil
 	}
 	slices.SortStableFunc(w.order, func(a, b int32) int { return cmp.Compare(w.of[a], w.of[b]) })

@@ -4,6 +4,7 @@
 package bound
 
 import (
+	"github.com/celset/celset/cel/device/bound/propagate"
 	"slices"
 
 	"github.com/celset/celset/cel/device/bitset"
@@ -16,7 +17,7 @@ type greatest struct {
 	negated bool
 }
 
-func (n greatest) number(s *state) outcome.Number {
+func (n greatest) Number(s *propagate.State) outcome.Number {
 	var e extreme
 	look := func(devices bitset.Set, chosen bool) {
 		for i := range devices.All() {
@@ -111,7 +112,7 @@ func (e *extreme) result(left int) outcome.Number {
 type total struct{ mapped }
 
 // adds is what a device adds if it is in the set.
-func (n total) adds(s *state, device int) outcome.Number {
+func (n total) adds(s *propagate.State, device int) outcome.Number {
 	value, within := n.of(s, device)
 	if within == outcome.True {
 		return value
@@ -124,7 +125,7 @@ func (n total) adds(s *state, device int) outcome.Number {
 	return result
 }
 
-func (n total) number(s *state) outcome.Number {
+func (n total) Number(s *propagate.State) outcome.Number {
 	result := outcome.Exactly(0)
 	for i := range s.Chosen.All() {
 		value := n.adds(s, i)

@@ -4,6 +4,7 @@
 package bound
 
 import (
+	"github.com/celset/celset/cel/device/bound/propagate"
 	"github.com/google/cel-go/common/ast"
 	"github.com/google/cel-go/common/operators"
 	"github.com/google/cel-go/common/types"
@@ -13,12 +14,12 @@ import (
 	"github.com/celset/celset/cel/tree"
 )
 
-// condition reads a part of type bool.
-func (a *analyzer) condition(expr ast.Expr, s normal.Scope) condition {
+// Condition reads a part of type bool.
+func (a *analyzer) condition(expr ast.Expr, s normal.Scope) propagate.Condition {
 	if !a.mayRead() {
-		return open{}
+		return propagate.Open{}
 	}
-	if free, single := normal.References(expr, s); single && (len(free) <= maxArity || !isOperation(expr)) {
+	if free, single := normal.References(expr, s); single && (len(free) <= propagate.MaxArity || !isOperation(expr)) {
 		return a.newPredicate(expr, free, s)
 	}
 	if reduced := a.normal.Reduce(expr, s); reduced != expr {
@@ -40,20 +41,20 @@ func (a *analyzer) condition(expr ast.Expr, s normal.Scope) condition {
 }
 
 // newPredicate reads a part that does not speak of the set.
-func (a *analyzer) newPredicate(expr ast.Expr, free []normal.Variable, s normal.Scope) condition {
+func (a *analyzer) newPredicate(expr ast.Expr, free []normal.Variable, s normal.Scope) propagate.Condition {
 	before := a.read
-	a.read = &tabulated{slots: slotsOf(free)}
+	a.read = &propagate.Tabulated{Slots: slotsOf(free)}
 	holds := local{a}.condition(expr, s)
 	read := a.read
 	a.read = before
-	if len(free) == 0 || len(free) > maxArity {
+	if len(free) == 0 || len(free) > propagate.MaxArity {
 		return holds
 	}
 	return a.tabulated("predicate", expr, free, holds, *read)
 }
 
 // comparison of numbers or bools; those of other types are open.
-func (a *analyzer) comparison(_ ast.Expr, r outcome.Relation, left, right ast.Expr, s normal.Scope) condition {
+func (a *analyzer) comparison(_ ast.Expr, r outcome.Relation, left, right ast.Expr, s normal.Scope) propagate.Condition {
 	if r == outcome.Equal {
 		if same, ok := a.sortedComparison(left, right, s); ok {
 			return same
@@ -66,15 +67,15 @@ func (a *analyzer) comparison(_ ast.Expr, r outcome.Relation, left, right ast.Ex
 		return newBiconditional(a.condition(left, s), a.condition(right, s))
 	}
 	c := comparison{r, a.quantity(left, s), a.quantity(right, s)}
-	if isOpen(c.left) || isOpen(c.right) {
+	if propagate.IsOpen(c.left) || propagate.IsOpen(c.right) {
 		if same, ok := a.oneValue(c, left, right, s); ok {
 			return same
 		}
-		return open{}
+		return propagate.Open{}
 	}
 	l, constantLeft := c.left.(constant)
 	m, constantRight := c.right.(constant)
-	var is condition = c
+	var is propagate.Condition = c
 	switch {
 	case constantLeft && constantRight:
 		return verdict{outcome.Compare(r, outcome.Exactly(l.value), outcome.Exactly(m.value))}
@@ -92,10 +93,10 @@ func (a *analyzer) comparison(_ ast.Expr, r outcome.Relation, left, right ast.Ex
 	return c
 }
 
-// quantity reads a part of type int.
-func (a *analyzer) quantity(expr ast.Expr, s normal.Scope) quantity {
+// Quantity reads a part of type int.
+func (a *analyzer) quantity(expr ast.Expr, s normal.Scope) propagate.Quantity {
 	if !a.mayRead() {
-		return open{}
+		return propagate.Open{}
 	}
 	if value, ok := tree.Literal[types.Int](expr); ok {
 		return constant{int64(value)}
@@ -107,7 +108,7 @@ func (a *analyzer) quantity(expr ast.Expr, s normal.Scope) quantity {
 		return a.quantity(reduced, s)
 	}
 	if expr.Kind() != ast.CallKind {
-		return open{}
+		return propagate.Open{}
 	}
 	call := expr.AsCall()
 	if result, ok := readQuantity(a, call, s); ok {
@@ -121,13 +122,13 @@ func (a *analyzer) quantity(expr ast.Expr, s normal.Scope) quantity {
 	case "max", "min", "sum":
 		return a.aggregate(call, s)
 	default:
-		return open{}
+		return propagate.Open{}
 	}
 }
 
-func (a *analyzer) size(of ast.Expr, s normal.Scope) quantity {
+func (a *analyzer) size(of ast.Expr, s normal.Scope) propagate.Quantity {
 	if of == nil {
-		return open{}
+		return propagate.Open{}
 	}
 	if list, ok := a.deviceList(of, s); ok {
 		if _, all := list.(allDevices); all {
@@ -144,7 +145,7 @@ func (a *analyzer) size(of ast.Expr, s normal.Scope) quantity {
 		return a.quantity(sum, s)
 	}
 	if !tree.IsCall(of, "distinct") || !of.AsCall().IsMemberFunction() {
-		return open{}
+		return propagate.Open{}
 	}
 	m, ok := a.mapped(of.AsCall().Target(), s)
 	if !ok {
@@ -153,9 +154,9 @@ func (a *analyzer) size(of ast.Expr, s normal.Scope) quantity {
 	return newDistinctSize(m.mapped)
 }
 
-func (a *analyzer) aggregate(call ast.CallExpr, s normal.Scope) quantity {
+func (a *analyzer) aggregate(call ast.CallExpr, s normal.Scope) propagate.Quantity {
 	if !call.IsMemberFunction() || len(call.Args()) > 0 {
-		return open{}
+		return propagate.Open{}
 	}
 	insignificant := []string{"reverse", "sort", "distinct"}
 	if call.FunctionName() == "sum" {
@@ -164,11 +165,11 @@ func (a *analyzer) aggregate(call ast.CallExpr, s normal.Scope) quantity {
 	// Sorting fails if the values are of several types. There are no bounds then.
 	list, ok := a.normal.Without(call.Target(), s, insignificant...)
 	if !ok {
-		return open{}
+		return propagate.Open{}
 	}
 	m, ok := a.mapped(list, s)
 	if !ok {
-		return open{}
+		return propagate.Open{}
 	}
 	switch call.FunctionName() {
 	case "max":
@@ -178,13 +179,13 @@ func (a *analyzer) aggregate(call ast.CallExpr, s normal.Scope) quantity {
 	}
 	// The sum of an empty list is of the type of its elements: an int, if CEL does not know.
 	if _, all := m.list.(allDevices); !all && !a.normal.MayBeInt(m.element) {
-		return open{}
+		return propagate.Open{}
 	}
 	return a.sumOf(m.mapped)
 }
 
 // sumOf is the sum of a list. That of one for each device that satisfies a condition is the number of these devices.
-func (a *analyzer) sumOf(m mapped) quantity {
+func (a *analyzer) sumOf(m mapped) propagate.Quantity {
 	choice, ok := m.value.(conditionalNumber)
 	if !ok || choice.yes != (constant{1}) || choice.no != (constant{0}) {
 		return total{m}

@@ -4,6 +4,7 @@
 package bound
 
 import (
+	"github.com/celset/celset/cel/device/bound/propagate"
 	"sync"
 
 	"github.com/google/cel-go/common/ast"
@@ -20,7 +21,7 @@ func newAnalyzer(expression *device.Expression, size int, o options) *analyzer {
 		builder:        &builder{setSize: size},
 		expression:     expression,
 		options:        o,
-		known:          make(map[string]*leaf),
+		known:          make(map[string]*propagate.Leaf),
 		predicateIndex: make(map[string]int),
 	}
 	a.normal = normal.New(expression, guarding{a}.guardOperand)
@@ -54,7 +55,7 @@ const (
 func (a *analyzer) bytes() int {
 	bytes := readBytes*normal.NodesOf(a.normal.Write.AST().Expr()) + madeBytes*a.normal.Copies
 	for _, l := range a.leaves {
-		bytes += plannedBytes + plannedByNode*l.nodes
+		bytes += plannedBytes + plannedByNode*l.Nodes
 	}
 	return bytes
 }
@@ -63,20 +64,20 @@ type analyzer struct {
 	*builder
 	expression *device.Expression
 	options
-	leaves []*leaf
+	leaves []*propagate.Leaf
 	// known are the leaves by their shape.
-	known map[string]*leaf
+	known map[string]*propagate.Leaf
 	// predicates are those that have a table, predicateIndex has their place by their shape.
-	predicates     []tabulated
+	predicates     []propagate.Tabulated
 	predicateIndex map[string]int
 	// read is what the predicate that is being read takes from devices, nil outside of one.
-	read  *tabulated
+	read  *propagate.Tabulated
 	slots int
 	// readings is how many parts were read.
 	readings int
 	// normal writes parts in the one way in which they are read.
 	normal *normal.Normalizer
-	guards []guard
+	guards []propagate.Guard
 }
 
 func (a *analyzer) mayRead() bool {
@@ -84,9 +85,9 @@ func (a *analyzer) mayRead() bool {
 	return a.readings <= a.parts
 }
 
-// tabulated is a condition on the devices of the variables, which shares its table with those of the
+// Tabulated is a condition on the devices of the variables, which shares its table with those of the
 // same kind that differ in the names of variables only.
-func (a *analyzer) tabulated(kind string, expr ast.Expr, free []normal.Variable, holds condition, t tabulated) *predicate {
+func (a *analyzer) tabulated(kind string, expr ast.Expr, free []normal.Variable, holds propagate.Condition, t propagate.Tabulated) *propagate.Predicate {
 	key := kind + " " + normal.ShapeOf(expr, free)
 	index, known := a.predicateIndex[key]
 	if !known {
@@ -94,17 +95,17 @@ func (a *analyzer) tabulated(kind string, expr ast.Expr, free []normal.Variable,
 		a.predicates = append(a.predicates, t)
 		a.predicateIndex[key] = index
 	}
-	return &predicate{holds: holds, slots: t.slots, index: index}
+	return &propagate.Predicate{Holds: holds, Slots: t.Slots, Index: index}
 }
 
 // newLeaf finds or makes the leaf of a part of the expression.
-func (a *analyzer) newLeaf(expr ast.Expr, free []normal.Variable) *leaf {
+func (a *analyzer) newLeaf(expr ast.Expr, free []normal.Variable) *propagate.Leaf {
 	key := normal.ShapeOf(expr, free)
 	if known := a.known[key]; known != nil {
 		guarding{a}.guardLeaf(known, expr)
 		return known
 	}
-	l := &leaf{index: len(a.leaves), nodes: normal.NodesOf(expr), part: sync.OnceValue(func() *device.Part {
+	l := &propagate.Leaf{Index: len(a.leaves), Nodes: normal.NodesOf(expr), Part: sync.OnceValue(func() *device.Part {
 		part, err := a.expression.Part(a.normal.Write.AST(), expr)
 		if err != nil {
 			return nil
@@ -112,13 +113,13 @@ func (a *analyzer) newLeaf(expr ast.Expr, free []normal.Variable) *leaf {
 		return part
 	})}
 	for _, v := range free {
-		l.names = append(l.names, v.Name)
+		l.Names = append(l.Names, v.Name)
 	}
 	a.leaves = append(a.leaves, l)
 	a.known[key] = l
 	guarding{a}.guardLeaf(l, expr)
 	if base, added, ok := addedConstant(expr); ok && len(free) == 1 {
-		l.base, l.added = a.newLeaf(base, free), added
+		l.Base, l.Added = a.newLeaf(base, free), added
 	}
 	return l
 }
@@ -140,9 +141,9 @@ func addedConstant(expr ast.Expr) (base ast.Expr, added int64, ok bool) {
 	return base, int64(value), ok
 }
 
-func (a *analyzer) valueOf(expr ast.Expr, free []normal.Variable) value {
-	v := value{a.newLeaf(expr, free), slotsOf(free)}
-	a.read.reads(v)
+func (a *analyzer) valueOf(expr ast.Expr, free []normal.Variable) propagate.Value {
+	v := propagate.Value{Leaf: a.newLeaf(expr, free), Slots: slotsOf(free)}
+	a.read.Reads(v)
 	return v
 }
 
@@ -170,6 +171,6 @@ func operand(call ast.CallExpr) ast.Expr {
 	return nil
 }
 
-func (a *analyzer) newConditional(when, yes, no condition) condition {
+func (a *analyzer) newConditional(when, yes, no propagate.Condition) propagate.Condition {
 	return newConditional(when, yes, no)
 }

@@ -4,6 +4,7 @@
 package bound
 
 import (
+	"github.com/celset/celset/cel/device/bound/propagate"
 	"slices"
 	"unsafe"
 
@@ -26,6 +27,18 @@ const (
 	Open  = outcome.Open
 )
 
+// Partial is a set of which a part is chosen.
+type Partial = propagate.Partial
+
+// Effort is how much is done to find out that a partial set is infeasible.
+type Effort = propagate.Effort
+
+// The efforts.
+const (
+	Quick    = propagate.Quick
+	Thorough = propagate.Thorough
+)
+
 // Analysis is what was understood of an expression for sets of one size. It is
 // safe for concurrent use.
 type Analysis struct {
@@ -33,7 +46,7 @@ type Analysis struct {
 	expression *device.Expression
 	size       int
 	ascending  bool
-	problem
+	problem propagate.Problem
 	// within: no evaluation on devices as the API allows them crosses the limit of its cost.
 	// Most expressions are far from it.
 	within bool
@@ -56,7 +69,7 @@ func AnalyzeAscending(expression *device.Expression, size int) *Analysis {
 // analyze reads conjuncts of the expression: all, or the first of them.
 func analyze(a *Analysis, conjuncts ...ast.Expr) *Analysis {
 	a.problem, a.bytes = readConjuncts(a.expression, a.size, a.options(), conjuncts...)
-	a.within = a.usable && a.isWithin(a.expression.LargestSizes())
+	a.within = a.problem.Usable && a.isWithin(a.expression.LargestSizes())
 	return a
 }
 
@@ -67,20 +80,20 @@ func (a *Analysis) options() options { return options{ascending: a.ascending, pa
 
 // Understood reports whether bounds can tell anything at all.
 func (a *Analysis) Understood() bool {
-	if a.goal != nil {
-		return a.usable && !isOpen(a.goal)
+	if a.problem.Goal != nil {
+		return a.problem.Usable && !propagate.IsOpen(a.problem.Goal)
 	}
-	return a.usable && (len(a.conjuncts) == 0 || slices.ContainsFunc(a.conjuncts, func(c condition) bool { return !isOpen(c) }))
+	return a.problem.Usable && (len(a.problem.Conjuncts) == 0 || slices.ContainsFunc(a.problem.Conjuncts, func(c propagate.Condition) bool { return !propagate.IsOpen(c) }))
 }
 
 // Open counts the conjuncts about which bounds can tell nothing.
 func (a *Analysis) Open() int {
-	if !a.usable {
-		return max(1, len(a.conjuncts))
+	if !a.problem.Usable {
+		return max(1, len(a.problem.Conjuncts))
 	}
 	count := 0
-	for _, c := range a.conjuncts {
-		if isOpen(c) {
+	for _, c := range a.problem.Conjuncts {
+		if propagate.IsOpen(c) {
 			count++
 		}
 	}
@@ -93,13 +106,13 @@ func (a *Analysis) Size() int { return int(unsafe.Sizeof(*a)) + a.bytes }
 // Tabulate prepares the tables for the given devices. CEL is asked later.
 func (a *Analysis) Tabulate(devices []*device.Device) *Tables {
 	t := &Tables{problem: &a.problem}
-	t.init(t.problem, devices)
+	t.Init(t.problem, devices)
 	return t
 }
 
 // Fits reports whether the tables for that many devices are small enough to be begun. What is said of pairs is made as
 // it is asked for, and bounds are exhausted when it takes too much.
-func (a *Analysis) Fits(devices int) bool { return a.fits(devices) }
+func (a *Analysis) Fits(devices int) bool { return a.problem.Fits(devices) }
 
 // An evaluation that crosses the limit of its cost fails, whatever the expression says of
 // the set. Bounds know nothing of costs, so they hold only where no evaluation can come to
@@ -113,7 +126,7 @@ func (a *Analysis) isWithin(sizes device.Sizes) bool {
 // Affordable reports whether no evaluation on some of the devices crosses the limit for one.
 // Bounds of the whole expression may only be asked for if that is so.
 func (a *Analysis) Affordable(devices []*device.Device) bool {
-	return a.usable && (a.within || a.isWithin(device.SizesOf(devices)))
+	return a.problem.Usable && (a.within || a.isWithin(device.SizesOf(devices)))
 }
 
 // Leading returns the analysis if it is affordable for some of the devices, otherwise one of so many
@@ -126,16 +139,16 @@ func (a *Analysis) Leading(devices []*device.Device) *Analysis {
 		}
 		return nil
 	}
-	if a.goal != nil {
+	if a.problem.Goal != nil {
 		return nil
 	}
 	conjuncts := tree.Conjuncts(a.expression.AST().Expr())
 	affordable := costbound.Leading(a.expression, a.size, device.SizesOf(devices), a.expression.Limits())
 	leading := analyze(&Analysis{expression: a.expression, size: a.size, ascending: a.ascending}, conjuncts[:min(affordable, len(conjuncts)-1)]...)
-	if !leading.Understood() || len(leading.conjuncts) == 0 {
+	if !leading.Understood() || len(leading.problem.Conjuncts) == 0 {
 		return nil
 	}
-	leading.conjuncts = append(leading.conjuncts, open{})
-	leading.provable, leading.within = false, true
+	leading.problem.Conjuncts = append(leading.problem.Conjuncts, propagate.Open{})
+	leading.problem.Provable, leading.within = false, true
 	return leading
 }

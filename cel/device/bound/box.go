@@ -4,6 +4,7 @@
 package bound
 
 import (
+	"github.com/celset/celset/cel/device/bound/propagate"
 	"math"
 	"slices"
 
@@ -30,14 +31,14 @@ type box struct {
 	size int
 	// general is the condition as it is written, for leaves that are not always numbers; open for the
 	// function.
-	general condition
-	// derivation has the places.
-	derivation
+	general propagate.Condition
+	// Derivation has the places.
+	propagate.Derivation
 }
 
 // newSpan is a condition on one distance over the whole set. Without an analyzer it belongs to one search.
-func (b *builder) newSpan(l *leaf, side outcome.Limits, general condition) condition {
-	n := &box{list: allDevices{}, axes: []axis{{leaf: l}}, sides: [][]outcome.Limits{{side}}, size: 1, general: general, derivation: b.newDerivation()}
+func (b *builder) newSpan(l *propagate.Leaf, side outcome.Limits, general propagate.Condition) propagate.Condition {
+	n := &box{list: allDevices{}, axes: []axis{{leaf: l}}, sides: [][]outcome.Limits{{side}}, size: 1, general: general, Derivation: b.newDerivation()}
 	if b != nil {
 		n.size = b.setSize
 	}
@@ -45,21 +46,21 @@ func (b *builder) newSpan(l *leaf, side outcome.Limits, general condition) condi
 }
 
 // joinBoxes makes one box of two that must both be there. It is false for anything else.
-func (b *builder) joinBoxes(left, right condition) (*box, bool) {
+func (b *builder) joinBoxes(left, right propagate.Condition) (*box, bool) {
 	l, ok := left.(*box)
 	r, both := right.(*box)
-	if !ok || !both || len(l.sides) != 1 || len(r.sides) != 1 || isOpen(l.general) || isOpen(r.general) {
+	if !ok || !both || len(l.sides) != 1 || len(r.sides) != 1 || propagate.IsOpen(l.general) || propagate.IsOpen(r.general) {
 		return nil, false
 	}
 	return &box{
 		list: l.list, axes: slices.Concat(l.axes, r.axes), sides: [][]outcome.Limits{slices.Concat(l.sides[0], r.sides[0])}, size: l.size,
-		general: and{l.general, r.general}, derivation: b.newDerivation(),
+		general: and{l.general, r.general}, Derivation: b.newDerivation(),
 	}, true
 }
 
 // spanOf recognizes list.map(x, value).max() - list.map(x, value).min() over the
 // whole set.
-func spanOf(a arithmetic) (l *leaf, ok bool) {
+func spanOf(a arithmetic) (l *propagate.Leaf, ok bool) {
 	greater, isGreater := a.left.(greatest)
 	smaller, isSmaller := a.right.(greatest)
 	if a.operation.Name != outcome.Subtraction.Name || !isGreater || !isSmaller || greater.negated || !smaller.negated {
@@ -70,58 +71,58 @@ func spanOf(a arithmetic) (l *leaf, ok bool) {
 	return of, ok && both && of == and
 }
 
-func (n *box) bound(s *state) outcome.Outcome {
+func (n *box) Bound(s *propagate.State) outcome.Outcome {
 	m, ok := n.members(s)
 	defer n.giveBack(s, m)
 	switch {
 	case !ok:
-		return n.general.bound(s)
+		return n.general.Bound(s)
 	case m.most == 0:
 		return n.complete(s, m.chosen)
 	}
-	reached := s.borrow(m.possible)
-	defer s.giveBack(reached)
+	reached := s.Borrow(m.possible)
+	defer s.GiveBack(reached)
 	switch places := n.places(s); {
 	case places != nil && !n.reach(s, m, places, reached):
 		return outcome.False
-	case isOpen(n.general):
+	case propagate.IsOpen(n.general):
 		return outcome.True | outcome.False
 	default:
-		return n.general.bound(s)
+		return n.general.Bound(s)
 	}
 }
 
 // propagate removes what is in no place in which the list can be completed. So nothing changes for the
 // places in which it can.
-func (n *box) propagate(s *state) status {
+func (n *box) Propagate(s *propagate.State) propagate.Status {
 	m, ok := n.members(s)
 	defer n.giveBack(s, m)
 	switch {
 	case !ok:
-		return s.propagate(n.general)
+		return s.Propagate(n.general)
 	case m.most == 0:
-		return statusOf(n.complete(s, m.chosen))
+		return propagate.StatusOf(n.complete(s, m.chosen))
 	}
 	places := n.places(s)
 	if places == nil {
-		return s.propagate(n.general)
+		return s.Propagate(n.general)
 	}
-	reached := s.borrow(m.possible)
-	defer s.giveBack(reached)
+	reached := s.Borrow(m.possible)
+	defer s.GiveBack(reached)
 	if !n.reach(s, m, places, reached) {
-		return failed
+		return propagate.Failed
 	}
 	if _, all := n.list.(allDevices); all {
-		s.keep(reached)
+		s.Keep(reached)
 	} else {
 		m.remove(s, reached)
 	}
-	return fix
+	return propagate.Fix
 }
 
 // members are those of the list, to be given back. It is false if they are not known, or coordinates of
 // one of them are no numbers. Those of the whole set are not copied.
-func (n *box) members(s *state) (m members, ok bool) {
+func (n *box) members(s *propagate.State) (m members, ok bool) {
 	if _, all := n.list.(allDevices); all {
 		left := min(max(0, s.Left), s.Domain.Count())
 		m, ok = members{s.Chosen, s.Domain, left, left}, true
@@ -129,29 +130,29 @@ func (n *box) members(s *state) (m members, ok bool) {
 		m, ok = membersOf(s, n.list)
 	}
 	for i := range n.axes {
-		c := s.column(n.axes[i].leaf)
-		ok = ok && c != nil && m.chosen.IsWithin(c.ints) && (m.most == 0 || m.possible.IsWithin(c.ints))
+		c := s.Column(n.axes[i].leaf)
+		ok = ok && c != nil && m.chosen.IsWithin(c.Ints) && (m.most == 0 || m.possible.IsWithin(c.Ints))
 	}
 	return m, ok
 }
 
-func (n *box) giveBack(s *state, m members) {
+func (n *box) giveBack(s *propagate.State, m members) {
 	if _, all := n.list.(allDevices); !all {
 		m.giveBack(s)
 	}
 }
 
 // complete is the outcome for devices to which none are added.
-func (n *box) complete(s *state, devices bitset.Set) outcome.Outcome {
+func (n *box) complete(s *propagate.State, devices bitset.Set) outcome.Outcome {
 	distances := make([]int64, 0, maxSides)
 	for _, axis := range n.axes {
 		distance, ok := axis.distance(s, devices)
 		if !ok {
 			// The function is false where it can't count places, and a list without devices has no box.
-			if isOpen(n.general) {
+			if propagate.IsOpen(n.general) {
 				return outcome.False
 			}
-			return n.general.bound(s)
+			return n.general.Bound(s)
 		}
 		distances = append(distances, distance)
 	}
@@ -168,12 +169,12 @@ func (n *box) complete(s *state, devices bitset.Set) outcome.Outcome {
 // distance of the smallest and the greatest number, or on a circle from one end to the other of the shortest
 // arc with all of them. ok is false if there is none, or it is as large as an int64 can be: limits can't tell
 // whether that is too much.
-func (a axis) distance(s *state, devices bitset.Set) (distance int64, ok bool) {
-	entries := s.column(a.leaf).entries
+func (a axis) distance(s *propagate.State, devices bitset.Set) (distance int64, ok bool) {
+	entries := s.Column(a.leaf).Entries
 	if a.circle > 0 {
 		var numbers []int64
 		for i := range devices.All() {
-			numbers = append(numbers, entries[i].number.Least)
+			numbers = append(numbers, entries[i].Number.Least)
 		}
 		if len(numbers) == 0 {
 			return 0, false
@@ -183,16 +184,16 @@ func (a axis) distance(s *state, devices bitset.Set) (distance int64, ok bool) {
 	}
 	least, most := int64(math.MaxInt64), int64(math.MinInt64)
 	for i := range devices.All() {
-		least, most = min(least, entries[i].number.Least), max(most, entries[i].number.Least)
+		least, most = min(least, entries[i].Number.Least), max(most, entries[i].Number.Least)
 	}
 	distance, ok = outcome.Subtract(most, least)
 	return distance, ok && least <= most && distance < outcome.Unlimited
 }
 
 // reach finds what is in a place in which the list can be completed. It is false if there is none.
-func (n *box) reach(s *state, m members, places []place, reached bitset.Set) (possible bool) {
-	all := s.borrow(m.chosen)
-	defer s.giveBack(all)
+func (n *box) reach(s *propagate.State, m members, places []place, reached bitset.Set) (possible bool) {
+	all := s.Borrow(m.chosen)
+	defer s.GiveBack(all)
 	all.Join(m.possible)
 	reached.Clear()
 	chosen := m.chosen.Count()
@@ -206,14 +207,14 @@ func (n *box) reach(s *state, m members, places []place, reached bitset.Set) (po
 }
 
 // places returns the places for a box, nil if they can't be listed.
-func (n *box) places(s *state) []place {
-	if known, ok := n.derived(s).([]place); ok {
+func (n *box) places(s *propagate.State) []place {
+	if known, ok := n.Derived(s).([]place); ok {
 		return known
 	}
 	places, bytes := newPlaces(s, n.axes, n.sides, n.size), 0
 	for i := range places {
 		bytes += places[i].bytes()
 	}
-	n.derive(s, places, bytes)
+	n.Derive(s, places, bytes)
 	return places
 }

@@ -4,6 +4,7 @@
 package bound
 
 import (
+	"github.com/celset/celset/cel/device/bound/propagate"
 	"slices"
 	"unsafe"
 
@@ -50,9 +51,9 @@ func (p *place) bytes() int {
 }
 
 // newPlaces cuts places for a box, for each way to choose the sides. It is nil if they can't be listed.
-func newPlaces(s *state, axes []axis, sides [][]outcome.Limits, size int) []place {
-	all := bitset.New(s.universe())
-	for i := range s.universe() {
+func newPlaces(s *propagate.State, axes []axis, sides [][]outcome.Limits, size int) []place {
+	all := bitset.New(s.Universe())
+	for i := range s.Universe() {
 		all.Add(i)
 	}
 	result, bytes := []place{}, 0
@@ -63,7 +64,7 @@ func newPlaces(s *state, axes []axis, sides [][]outcome.Limits, size int) []plac
 			if !axis.cut(s, side[i], drafts, size, func(d draft) bool {
 				if i < len(axes)-1 {
 					next = append(next, d)
-					return len(next)*(1+len(d.edges))*setSize(s.universe()) <= maxPlaceBytes
+					return len(next)*(1+len(d.edges))*propagate.SetBytes(s.Universe()) <= maxPlaceBytes
 				}
 				result = append(result, d.place())
 				bytes += result[len(result)-1].bytes()
@@ -93,11 +94,11 @@ func (d draft) place() place {
 
 // cut cuts places by one more side: for each number at which it may begin, what is not too far from it. A
 // place must have room for the list. It is false if some distances can't be computed, or yield is.
-func (a axis) cut(s *state, side outcome.Limits, of []draft, size int, yield func(draft) bool) bool {
-	c := s.column(a.leaf)
+func (a axis) cut(s *propagate.State, side outcome.Limits, of []draft, size int, yield func(draft) bool) bool {
+	c := s.Column(a.leaf)
 	seen := map[int64]bool{}
-	for begin := range c.ints.All() {
-		from := c.entries[begin].number.Least
+	for begin := range c.Ints.All() {
+		from := c.Entries[begin].Number.Least
 		if a.circle > 0 {
 			from = library.Around(from, a.circle)
 		}
@@ -105,12 +106,12 @@ func (a axis) cut(s *state, side outcome.Limits, of []draft, size int, yield fun
 			continue
 		}
 		seen[from] = true
-		within, near, far := bitset.New(len(c.entries)), bitset.New(len(c.entries)), bitset.New(len(c.entries))
-		for i := range c.ints.All() {
-			distance, ok := outcome.Subtract(c.entries[i].number.Least, from)
+		within, near, far := bitset.New(len(c.Entries)), bitset.New(len(c.Entries)), bitset.New(len(c.Entries))
+		for i := range c.Ints.All() {
+			distance, ok := outcome.Subtract(c.Entries[i].Number.Least, from)
 			switch {
 			case a.circle > 0:
-				distance = library.Around(library.Around(c.entries[i].number.Least, a.circle)-from, a.circle)
+				distance = library.Around(library.Around(c.Entries[i].Number.Least, a.circle)-from, a.circle)
 			case !ok:
 				return false
 			}
@@ -158,6 +159,6 @@ func (d draft) cut(size int, within bitset.Set, edges ...bitset.Set) (result dra
 
 // axis is one coordinate. It goes around if there are places on its circle.
 type axis struct {
-	leaf   *leaf
+	leaf   *propagate.Leaf
 	circle int64
 }

@@ -3,20 +3,24 @@
 
 package bound
 
+import (
+	"github.com/celset/celset/cel/device/bound/propagate"
+)
+
 // builder makes conditions of conditions and numbers: it finds the one that is propagated best. It is nil for conditions that
 // belong to one search.
 type builder struct {
-	// setSize is the number of devices in a set.
+	// SetBytes is the number of devices in a set.
 	setSize int
 	// derivations counts the conditions that derive something from the values of all devices.
 	derivations int
 }
 
 // newDerivation returns the place for what a condition derives.
-func (b *builder) newDerivation() derivation {
+func (b *builder) newDerivation() propagate.Derivation {
 	if b == nil {
-		return ownedDerivation()
+		return propagate.Owned()
 	}
 	b.derivations++
-	return sharedDerivation(b.derivations - 1)
+	return propagate.Shared(b.derivations - 1)
 }

@@ -4,6 +4,7 @@
 package bound
 
 import (
+	"github.com/celset/celset/cel/device/bound/propagate"
 	"math/bits"
 
 	"github.com/celset/celset/cel/device/bitset"
@@ -24,12 +25,12 @@ import (
 // Here the search spends most of its time, and the loops return early: the compiler would
 // keep a state for each range over bitset.Set.All that does. So they are written by hand.
 type cardinality struct {
-	predicate *predicate
+	predicate *propagate.Predicate
 	// slot is that of the variable which goes over the set.
 	slot int
 	outcome.Limits
 	// general is the condition as it is written, for predicates that may fail.
-	general condition
+	general propagate.Condition
 }
 
 // verdict is the outcome if the number is from fewest to most.
@@ -37,41 +38,41 @@ func (n *cardinality) verdict(fewest, most int) outcome.Outcome {
 	return n.Limits.Verdict(int64(fewest), int64(most))
 }
 
-func (n *cardinality) negation() condition {
+func (n *cardinality) Negation() propagate.Condition {
 	if opposite, ok := n.Opposite(); ok {
 		return &cardinality{n.predicate, n.slot, opposite, newNot(n.general)}
 	}
 	return not{n}
 }
 
-func (n *cardinality) bound(s *state) outcome.Outcome {
-	r := n.predicate.row(s, n.slot)
-	if !r.exact {
-		return n.general.bound(s)
+func (n *cardinality) Bound(s *propagate.State) outcome.Outcome {
+	r := n.predicate.Row(s, n.slot)
+	if !r.Exact {
+		return n.general.Bound(s)
 	}
-	t := r.counts(s)
-	return n.verdict(t.fewest, t.most)
+	t := r.Counts(s)
+	return n.verdict(t.Fewest, t.Most)
 }
 
 // propagate removes what would make the number too large or too small. Devices of the domain
 // are of two kinds for that: those for which the predicate holds and the others.
-func (n *cardinality) propagate(s *state) status {
-	r := n.predicate.row(s, n.slot)
-	if !r.exact {
-		return s.propagate(n.general)
+func (n *cardinality) Propagate(s *propagate.State) propagate.Status {
+	r := n.predicate.Row(s, n.slot)
+	if !r.Exact {
+		return s.Propagate(n.general)
 	}
 	if !n.propagateRow(s, r) {
-		return failed
+		return propagate.Failed
 	}
-	t := r.counts(s)
-	if n.verdict(t.fewest, t.most) == outcome.True {
-		return subsumed
+	t := r.Counts(s)
+	if n.verdict(t.Fewest, t.Most) == outcome.True {
+		return propagate.Subsumed
 	}
-	return noFix
+	return propagate.NoFix
 }
 
-func (n *cardinality) propagateRow(s *state, r *row) bool {
-	chosen, possible := s.countsOf(r.yes)
+func (n *cardinality) propagateRow(s *propagate.State, r *propagate.Row) bool {
+	chosen, possible := s.CountsOf(r.Yes)
 	if possible == 0 {
 		// Nothing can change the number any more.
 		return n.isWithin(chosen, chosen) && s.Left >= 0
@@ -84,50 +85,50 @@ func (n *cardinality) propagateRow(s *state, r *row) bool {
 	if s.Left <= 0 {
 		return s.Left == 0
 	}
-	if int64(chosen+possible) == n.Least && !s.hypothetical {
-		s.require(r.yes)
+	if int64(chosen+possible) == n.Least && !s.Hypothetical {
+		s.Require(r.Yes)
 		return s.Left >= 0
 	}
 	if !n.isWithin(chosen+1+max(0, s.Left-1-others), most) {
-		s.drop(r.yes)
+		s.Drop(r.Yes)
 	}
 	if others > 0 && !n.isWithin(fewest, chosen+min(s.Left-1, possible)) {
-		s.keep(r.yes)
+		s.Keep(r.Yes)
 	}
 	return true
 }
 
 // demand returns the devices for which a predicate of one variable holds, and how many more must join the set.
-func (n *cardinality) demand(s *state) (of bitset.Set, count int) {
-	if len(n.predicate.slots) != 1 || n.Least <= 0 {
+func (n *cardinality) Demand(s *propagate.State) (of bitset.Set, count int) {
+	if len(n.predicate.Slots) != 1 || n.Least <= 0 {
 		return nil, 0
 	}
-	r := n.predicate.rowAt(s, 0, 0)
-	if !r.exact || !s.spend() {
+	r := n.predicate.RowAt(s, 0, 0)
+	if !r.Exact || !s.Spend() {
 		return nil, 0
 	}
-	return r.yes, int(min(n.Least, int64(s.Left+s.universe()))) - s.Chosen.CountAnd(r.yes)
+	return r.Yes, int(min(n.Least, int64(s.Left+s.Universe()))) - s.Chosen.CountAnd(r.Yes)
 }
 
 // ofEach is what becomes of the condition for all devices of the complete set in the place
 // of the outer variable. ok is false if that takes more than counting.
-func (n *cardinality) ofEach(s *state, outer int) (result outcome.Outcome, ok bool) {
+func (n *cardinality) ofEach(s *propagate.State, outer int) (result outcome.Outcome, ok bool) {
 	over, ok := n.overEach(outer)
 	if !ok {
 		return 0, false
 	}
-	made := n.predicate.rowsOver(s, over)
+	made := n.predicate.RowsOver(s, over)
 	for w, word := range s.Chosen {
 		for ; word != 0; word &= word - 1 {
 			i := w*64 + bits.TrailingZeros64(word)
-			r := made.at(i)
+			r := made.At(i)
 			if r == nil {
-				r = n.predicate.rowAt(s, over, i)
+				r = n.predicate.RowAt(s, over, i)
 			}
-			if !r.exact || !s.spend() {
+			if !r.Exact || !s.Spend() {
 				return 0, false
 			}
-			if count := s.Chosen.CountAnd(r.yes); !n.isWithin(count, count) {
+			if count := s.Chosen.CountAnd(r.Yes); !n.isWithin(count, count) {
 				return outcome.False, true
 			}
 		}
@@ -139,10 +140,10 @@ func (n *cardinality) ofEach(s *state, outer int) (result outcome.Outcome, ok bo
 // the other one is the outer variable.
 func (n *cardinality) overEach(outer int) (over int, ok bool) {
 	p := n.predicate
-	if len(p.slots) != maxArity || outer == n.slot || !p.speaksOf(outer) {
+	if len(p.Slots) != propagate.MaxArity || outer == n.slot || !p.SpeaksOf(outer) {
 		return 0, false
 	}
-	if p.slots[1] == n.slot {
+	if p.Slots[1] == n.slot {
 		over = 1
 	}
 	return over, true
@@ -151,64 +152,64 @@ func (n *cardinality) overEach(outer int) (over int, ok bool) {
 // propagateEach propagates the condition for each chosen device in the place of the outer
 // variable, and removes possible ones for which it is surely false when they are
 // chosen. ok is false if that takes more than counting.
-func (n *cardinality) propagateEach(s *state, outer int) (result status, ok bool) {
+func (n *cardinality) propagateEach(s *propagate.State, outer int) (result propagate.Status, ok bool) {
 	over, ok := n.overEach(outer)
 	if !ok {
-		return failed, false
+		return propagate.Failed, false
 	}
-	removed := s.removed
-	defer func() { s.removed = s.removed || removed }()
+	removed := s.Removed
+	defer func() { s.Removed = s.Removed || removed }()
 	// Once more: what is required now may require more, or just fit.
 	for range 2 {
-		s.removed = false
+		s.Removed = false
 		if holds, ok := n.propagateChosen(s, over); !holds || !ok {
-			return failed, ok
+			return propagate.Failed, ok
 		}
-		if !s.removed {
+		if !s.Removed {
 			break
 		}
 		removed = true
 	}
 	ok = true
 	if s.Left > 0 && n.Least > 1 && !n.demandsOfChosen(s, over) {
-		return failed, true
+		return propagate.Failed, true
 	}
 	switch {
 	case s.Left < 0:
-		return failed, true
+		return propagate.Failed, true
 	case s.Left == 0:
-	case n.Most < outcome.Unlimited || int64(s.Left-1) < n.Least || len(s.lacking) > 0:
+	case n.Most < outcome.Unlimited || int64(s.Left-1) < n.Least || len(s.Lacking) > 0:
 		ok = n.removeUnfit(s, over)
-	case s.hypothetical || !s.isAtFixpoint():
+	case s.Hypothetical || !s.IsAtFixpoint():
 		ok = n.removeIsolated(s, over)
 	}
-	if s.removed {
-		return noFix, ok
+	if s.Removed {
+		return propagate.NoFix, ok
 	}
-	return fix, ok
+	return propagate.Fix, ok
 }
 
 // propagateChosen propagates the condition for each chosen device, and lists those that lack
 // all but one of the devices that are left to choose.
-func (n *cardinality) propagateChosen(s *state, over int) (holds, ok bool) {
+func (n *cardinality) propagateChosen(s *propagate.State, over int) (holds, ok bool) {
 	p := n.predicate
-	made := p.rowsOver(s, over)
-	s.lacking = s.lacking[:0]
+	made := p.RowsOver(s, over)
+	s.Lacking = s.Lacking[:0]
 	for w, word := range s.Chosen {
 		for ; word != 0; word &= word - 1 {
 			i := w*64 + bits.TrailingZeros64(word)
-			r := made.at(i)
+			r := made.At(i)
 			if r == nil {
-				r = p.rowAt(s, over, i)
+				r = p.RowAt(s, over, i)
 			}
-			if !r.exact || !s.spend() {
+			if !r.Exact || !s.Spend() {
 				return false, false
 			}
 			if !n.propagateRow(s, r) {
 				return false, true
 			}
 			if n.lacksAll(s, r) {
-				s.lacking = append(s.lacking, r)
+				s.Lacking = append(s.Lacking, r)
 			}
 		}
 	}
@@ -216,14 +217,14 @@ func (n *cardinality) propagateChosen(s *state, over int) (holds, ok bool) {
 }
 
 // demandsOfChosen demands what chosen devices lack. It is false if that is more than is to be added.
-func (n *cardinality) demandsOfChosen(s *state, over int) bool {
-	made := n.predicate.rowsOver(s, over)
-	lacks := func(i int) (*row, int) {
-		r := made.at(i)
+func (n *cardinality) demandsOfChosen(s *propagate.State, over int) bool {
+	made := n.predicate.RowsOver(s, over)
+	lacks := func(i int) (*propagate.Row, int) {
+		r := made.At(i)
 		if r == nil {
-			r = n.predicate.rowAt(s, over, i)
+			r = n.predicate.RowAt(s, over, i)
 		}
-		return r, int(n.Least) - s.Chosen.CountAnd(r.yes)
+		return r, int(n.Least) - s.Chosen.CountAnd(r.Yes)
 	}
 	most := 0
 	for i := range s.Chosen.All() {
@@ -235,39 +236,39 @@ func (n *cardinality) demandsOfChosen(s *state, over int) bool {
 		// Demands for different devices are the most there can be, and leave some device free.
 		return true
 	}
-	d := s.demands()
+	d := s.Demands()
 	for i := range s.Chosen.All() {
 		r, count := lacks(i)
-		d.add(r.yes, count)
+		d.Add(r.Yes, count)
 	}
-	return d.propagate()
+	return d.Propagate()
 }
 
 // removeUnfit removes the possible devices for which the condition would surely be false.
-func (n *cardinality) removeUnfit(s *state, over int) (ok bool) {
+func (n *cardinality) removeUnfit(s *propagate.State, over int) (ok bool) {
 	p := n.predicate
-	made := p.rowsOver(s, over)
+	made := p.RowsOver(s, over)
 	size, left := s.Domain.Count(), s.Left-1
 	for w, word := range s.Domain {
 		for ; word != 0; word &= word - 1 {
 			i := w*64 + bits.TrailingZeros64(word)
-			r := made.at(i)
+			r := made.At(i)
 			if r == nil {
-				r = p.rowAt(s, over, i)
+				r = p.RowAt(s, over, i)
 			}
-			if !r.exact || !s.spend() {
+			if !r.Exact || !s.Spend() {
 				return false
 			}
-			chosen, possible := s.countsOf(r.yes)
+			chosen, possible := s.CountsOf(r.Yes)
 			others := size - possible
-			if r.yes.Has(i) {
+			if r.Yes.Has(i) {
 				chosen++
 				possible--
 			} else {
 				others--
 			}
-			if !n.isWithin(chosen+max(0, left-others), chosen+min(left, possible)) || len(s.lacking) > 0 && n.isStarved(s, i, r) {
-				s.remove(i)
+			if !n.isWithin(chosen+max(0, left-others), chosen+min(left, possible)) || len(s.Lacking) > 0 && n.isStarved(s, i, r) {
+				s.Remove(i)
 				size--
 			}
 		}
@@ -278,23 +279,23 @@ func (n *cardinality) removeUnfit(s *state, over int) (ok bool) {
 // removeIsolated removes the possible devices that count too few even if all that are
 // possible are chosen. Nothing more can be told while more are left to choose than
 // any device needs.
-func (n *cardinality) removeIsolated(s *state, over int) (ok bool) {
-	all := s.borrow(s.Domain)
-	defer s.giveBack(all)
+func (n *cardinality) removeIsolated(s *propagate.State, over int) (ok bool) {
+	all := s.Borrow(s.Domain)
+	defer s.GiveBack(all)
 	all.Join(s.Chosen)
-	made := n.predicate.rowsOver(s, over)
+	made := n.predicate.RowsOver(s, over)
 	for w, word := range s.Domain {
 		for ; word != 0; word &= word - 1 {
 			i := w*64 + bits.TrailingZeros64(word)
-			r := made.at(i)
+			r := made.At(i)
 			if r == nil {
-				r = n.predicate.rowAt(s, over, i)
+				r = n.predicate.RowAt(s, over, i)
 			}
-			if !r.exact || !s.spend() {
+			if !r.Exact || !s.Spend() {
 				return false
 			}
-			if int64(all.CountAnd(r.yes)) < n.Least {
-				s.remove(i)
+			if int64(all.CountAnd(r.Yes)) < n.Least {
+				s.Remove(i)
 			}
 		}
 	}
@@ -303,24 +304,24 @@ func (n *cardinality) removeIsolated(s *state, over int) (ok bool) {
 
 // lacksAll reports whether a chosen device needs all but one of the devices that are left
 // to choose.
-func (n *cardinality) lacksAll(s *state, r *row) bool {
-	return s.Left > 1 && n.Least >= int64(s.Left-1) && int64(s.Chosen.CountAnd(r.yes)+s.Left-1) == n.Least
+func (n *cardinality) lacksAll(s *propagate.State, r *propagate.Row) bool {
+	return s.Left > 1 && n.Least >= int64(s.Left-1) && int64(s.Chosen.CountAnd(r.Yes)+s.Left-1) == n.Least
 }
 
 // isStarved reports whether choosing the possible device leaves too little for it: chosen
 // devices that need as many as are left then, and can't count it, need all the rest.
-func (n *cardinality) isStarved(s *state, device int, r *row) bool {
+func (n *cardinality) isStarved(s *propagate.State, device int, r *propagate.Row) bool {
 	left := s.Left - 1
-	rest := s.borrow(s.Domain)
-	defer s.giveBack(rest)
+	rest := s.Borrow(s.Domain)
+	defer s.GiveBack(rest)
 	rest.Remove(device)
-	for _, other := range s.lacking {
-		if !other.yes.Has(device) {
-			rest.Keep(other.yes)
+	for _, other := range s.Lacking {
+		if !other.Yes.Has(device) {
+			rest.Keep(other.Yes)
 		}
 	}
-	counted := s.Chosen.CountAnd(r.yes) + min(left, rest.CountAnd(r.yes))
-	if r.yes.Has(device) {
+	counted := s.Chosen.CountAnd(r.Yes) + min(left, rest.CountAnd(r.Yes))
+	if r.Yes.Has(device) {
 		counted++
 	}
 	return rest.Count() < left || int64(counted) < n.Least

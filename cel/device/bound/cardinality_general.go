@@ -5,6 +5,7 @@ package bound
 
 import (
 	"github.com/celset/celset/cel/device/bound/outcome"
+	"github.com/celset/celset/cel/device/bound/propagate"
 )
 
 import "github.com/celset/celset/cel/device/bitset"
@@ -19,47 +20,49 @@ import "github.com/celset/celset/cel/device/bitset"
 // number can only just be reached, it must hold for all that are left.
 type generalCardinality struct {
 	slot         int
-	holds, fails condition
+	holds, fails propagate.Condition
 	outcome.Limits
 	// general is the condition as it is written, for parts that may fail.
-	general condition
+	general propagate.Condition
 }
 
 // newGeneralCardinality counts the devices of the whole set.
-func newGeneralCardinality(slot int, holds condition, l outcome.Limits, general condition) condition {
-	if isOpen(holds) {
+func newGeneralCardinality(slot int, holds propagate.Condition, l outcome.Limits, general propagate.Condition) propagate.Condition {
+	if propagate.IsOpen(holds) {
 		return general
 	}
-	if simpler, ok := raised(allDevices{}, holds, general, func(then condition) condition { return newGeneralCardinality(slot, then, l, general) }); ok {
+	if simpler, ok := raised(allDevices{}, holds, general, func(then propagate.Condition) propagate.Condition {
+		return newGeneralCardinality(slot, then, l, general)
+	}); ok {
 		return simpler
 	}
 	n := generalCardinality{slot, holds, newNot(holds), l, general}
 	return newStretches(slot, n.holds, n.fails, l, n)
 }
 
-func (n generalCardinality) bound(s *state) outcome.Outcome { return n.general.bound(s) }
+func (n generalCardinality) Bound(s *propagate.State) outcome.Outcome { return n.general.Bound(s) }
 
 // propagate bounds the number and goes on with the chosen devices for which the condition is
 // open.
-func (n generalCardinality) propagate(s *state) status {
-	certain := s.borrow(s.Domain)
-	defer s.giveBack(certain)
+func (n generalCardinality) Propagate(s *propagate.State) propagate.Status {
+	certain := s.Borrow(s.Domain)
+	defer s.GiveBack(certain)
 	surely, open, ok := n.classify(s, s.Chosen, nil)
 	if !ok {
-		return statusOf(n.general.bound(s))
+		return propagate.StatusOf(n.general.Bound(s))
 	}
 	joining, candidates, ok := n.classify(s, s.Domain, certain)
 	if !ok {
-		return statusOf(n.general.bound(s))
+		return propagate.StatusOf(n.general.Bound(s))
 	}
 	others := s.Domain.Count() - joining
 	fewest := surely + max(0, s.Left-others)
 	most := surely + open + min(s.Left, joining+candidates)
 	if int64(most) < n.Least || int64(fewest) > n.Most {
-		return failed
+		return propagate.Failed
 	}
 	if joining > 0 && s.Left > 0 && int64(surely+1+max(0, s.Left-1-others)) > n.Most {
-		s.drop(certain)
+		s.Drop(certain)
 	}
 	switch {
 	case open > 0 && int64(surely) == n.Most:
@@ -67,18 +70,18 @@ func (n generalCardinality) propagate(s *state) status {
 	case open > 0 && int64(most) == n.Least:
 		return n.propagateOpen(s, n.holds)
 	default:
-		return noFix
+		return propagate.NoFix
 	}
 }
 
 // classify counts the devices for which the condition surely holds, keeps them in the
 // set certain, and counts those for which it may hold or not. ok is false if it may
 // fail, or too much was looked at.
-func (n generalCardinality) classify(s *state, devices, certain bitset.Set) (surely, open int, ok bool) {
+func (n generalCardinality) classify(s *propagate.State, devices, certain bitset.Set) (surely, open int, ok bool) {
 	certain.Clear()
 	for i := range devices.All() {
-		s.slots[n.slot] = i
-		switch n.holds.bound(s) {
+		s.Slots[n.slot] = i
+		switch n.holds.Bound(s) {
 		case outcome.True:
 			surely++
 			if certain != nil {
@@ -90,7 +93,7 @@ func (n generalCardinality) classify(s *state, devices, certain bitset.Set) (sur
 		default:
 			return 0, 0, false
 		}
-		if !s.spend() {
+		if !s.Spend() {
 			return 0, 0, false
 		}
 	}
@@ -98,12 +101,12 @@ func (n generalCardinality) classify(s *state, devices, certain bitset.Set) (sur
 }
 
 // propagateOpen propagates a condition for the chosen devices for which it is not decided.
-func (n generalCardinality) propagateOpen(s *state, must condition) status {
+func (n generalCardinality) propagateOpen(s *propagate.State, must propagate.Condition) propagate.Status {
 	for i := range s.Chosen.All() {
-		s.slots[n.slot] = i
-		if n.holds.bound(s) == outcome.True|outcome.False && s.propagate(must) == failed {
-			return failed
+		s.Slots[n.slot] = i
+		if n.holds.Bound(s) == outcome.True|outcome.False && s.Propagate(must) == propagate.Failed {
+			return propagate.Failed
 		}
 	}
-	return noFix
+	return propagate.NoFix
 }

@@ -21,9 +21,9 @@ func (n circuit) find(g *graph) matches {
 		return none
 	}
 	s := g.state
-	w := &wander{graph: g, closed: n.closed, tries: maxWayTries, visited: s.borrow(g.chosen), need: g.chosen.Count(), distance: make([]int, len(g.rows))}
-	starts := s.borrow(g.chosen)
-	defer func() { s.giveBack(w.visited); s.giveBack(starts) }()
+	w := &wander{graph: g, closed: n.closed, tries: maxWayTries, visited: s.Borrow(g.chosen), need: g.chosen.Count(), distance: make([]int, len(g.rows))}
+	starts := s.Borrow(g.chosen)
+	defer func() { s.GiveBack(w.visited); s.GiveBack(starts) }()
 	// A circle goes over any of the chosen devices. A path may begin anywhere.
 	if !n.closed || starts.IsEmpty() {
 		starts.Join(g.possible)
@@ -91,8 +91,8 @@ func (w *wander) measure() {
 	for i := range w.rows {
 		w.distance[i] = len(w.rows)
 	}
-	reached, layer, next := s.borrow(w.chosen), s.borrow(w.chosen), s.borrow(w.chosen)
-	defer func() { s.giveBack(reached); s.giveBack(layer); s.giveBack(next) }()
+	reached, layer, next := s.Borrow(w.chosen), s.Borrow(w.chosen), s.Borrow(w.chosen)
+	defer func() { s.GiveBack(reached); s.GiveBack(layer); s.GiveBack(next) }()
 	layer.Clear()
 	layer.Add(w.start)
 	reached.SetTo(layer)

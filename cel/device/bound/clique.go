@@ -17,8 +17,8 @@ func (clique) find(g *graph) matches {
 	if g.most == 0 {
 		return surely
 	}
-	keep := g.state.borrow(g.possible)
-	defer g.state.giveBack(keep)
+	keep := g.state.Borrow(g.possible)
+	defer g.state.GiveBack(keep)
 	clique{}.narrow(g, keep)
 	if keep.Count() < g.fewest {
 		return none

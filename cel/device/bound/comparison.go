@@ -3,21 +3,25 @@
 
 package bound
 
+import (
+	"github.com/celset/celset/cel/device/bound/propagate"
+)
+
 import "github.com/celset/celset/cel/device/bound/outcome"
 
 type conditionalNumber struct {
-	when    condition
-	yes, no quantity
+	when    propagate.Condition
+	yes, no propagate.Quantity
 }
 
-func (n conditionalNumber) number(s *state) outcome.Number {
-	when := n.when.bound(s)
+func (n conditionalNumber) Number(s *propagate.State) outcome.Number {
+	when := n.when.Bound(s)
 	result := outcome.Never
 	if when.May(outcome.True) {
-		result = n.yes.number(s)
+		result = n.yes.Number(s)
 	}
 	if when.May(outcome.False) {
-		if no := n.no.number(s); when.May(outcome.True) {
+		if no := n.no.Number(s); when.May(outcome.True) {
 			result = outcome.Either(result, no)
 		} else {
 			result = no
@@ -31,15 +35,15 @@ func (n conditionalNumber) number(s *state) outcome.Number {
 
 type comparison struct {
 	relation    outcome.Relation
-	left, right quantity
+	left, right propagate.Quantity
 }
 
-func (n comparison) bound(s *state) outcome.Outcome {
-	return outcome.Compare(n.relation, n.left.number(s), n.right.number(s))
+func (n comparison) Bound(s *propagate.State) outcome.Outcome {
+	return outcome.Compare(n.relation, n.left.Number(s), n.right.Number(s))
 }
 
 // negate: where one of the two fails, the other does.
-func (n comparison) negation() condition {
+func (n comparison) Negation() propagate.Condition {
 	switch n.relation {
 	case outcome.Less:
 		return comparison{outcome.LessOrEqual, n.right, n.left}
@@ -52,15 +56,15 @@ func (n comparison) negation() condition {
 
 type arithmetic struct {
 	operation   outcome.Operation
-	left, right quantity
+	left, right propagate.Quantity
 }
 
-func (n arithmetic) number(s *state) outcome.Number {
-	return outcome.Combine(n.left.number(s), n.right.number(s), n.operation)
+func (n arithmetic) Number(s *propagate.State) outcome.Number {
+	return outcome.Combine(n.left.Number(s), n.right.Number(s), n.operation)
 }
 
 // newArithmetic computes at once what is constant.
-func newArithmetic(o outcome.Operation, left, right quantity) quantity {
+func newArithmetic(o outcome.Operation, left, right propagate.Quantity) propagate.Quantity {
 	l, constantLeft := left.(constant)
 	r, constantRight := right.(constant)
 	if constantLeft && constantRight {

@@ -10,8 +10,8 @@ import "github.com/celset/celset/cel/device/bitset"
 type connected struct{}
 
 func (connected) find(g *graph) matches {
-	reached := g.state.borrow(g.chosen)
-	defer g.state.giveBack(reached)
+	reached := g.state.Borrow(g.chosen)
+	defer g.state.GiveBack(reached)
 	first := g.chosen.Next(0)
 	switch {
 	case g.most == 0 && first < 0:
@@ -31,8 +31,8 @@ func (connected) find(g *graph) matches {
 		return some
 	}
 	// A part of the graph that is large enough.
-	left := g.state.borrow(g.possible)
-	defer g.state.giveBack(left)
+	left := g.state.Borrow(g.possible)
+	defer g.state.GiveBack(left)
 	for i := range left.All() {
 		if g.reach(i, g.fewest-1, reached); reached.Count() >= g.fewest {
 			return some
@@ -44,8 +44,8 @@ func (connected) find(g *graph) matches {
 // narrow keeps what is within reach of all chosen devices: of one in each group of them that are joined
 // already.
 func (connected) narrow(g *graph, keep bitset.Set) {
-	reached := g.state.borrow(g.chosen)
-	defer g.state.giveBack(reached)
+	reached := g.state.Borrow(g.chosen)
+	defer g.state.GiveBack(reached)
 	if g.chosen.IsEmpty() {
 		for i := range g.possible.All() {
 			if g.reach(i, max(0, g.fewest-1), reached); reached.Count() < g.fewest {
@@ -54,8 +54,8 @@ func (connected) narrow(g *graph, keep bitset.Set) {
 		}
 		return
 	}
-	left := g.state.borrow(g.chosen)
-	defer g.state.giveBack(left)
+	left := g.state.Borrow(g.chosen)
+	defer g.state.GiveBack(left)
 	for i := left.Next(0); i >= 0; i = left.Next(0) {
 		g.reach(i, g.most, reached)
 		keep.Keep(reached)
@@ -68,8 +68,8 @@ func (connected) narrow(g *graph, keep bitset.Set) {
 // itself does not count among.
 func (g *graph) reach(from, over int, reached bitset.Set) {
 	s := g.state
-	layer, next := s.borrow(reached), s.borrow(reached)
-	defer func() { s.giveBack(layer); s.giveBack(next) }()
+	layer, next := s.Borrow(reached), s.Borrow(reached)
+	defer func() { s.GiveBack(layer); s.GiveBack(next) }()
 	reached.Clear()
 	reached.Add(from)
 	layer.SetTo(reached)

@@ -5,6 +5,7 @@ package bound
 
 import (
 	"cmp"
+	"github.com/celset/celset/cel/device/bound/propagate"
 	"slices"
 
 	"github.com/celset/celset/cel/device/bound/outcome"
@@ -18,30 +19,30 @@ import (
 
 // distinctSize is list.map(x, value).distinct().size().
 type distinctSize struct {
-	leaf *leaf
+	leaf *propagate.Leaf
 	list deviceList
 }
 
 // newDistinctSize is open if the values are not those of a leaf.
-func newDistinctSize(m mapped) quantity {
+func newDistinctSize(m mapped) propagate.Quantity {
 	leaf, ok := m.leafOf()
 	if !ok {
-		return open{}
+		return propagate.Open{}
 	}
 	return distinctSize{leaf, m.list}
 }
 
 // Number is open if some value is not known, or not whether a device is in the list.
-func (n distinctSize) number(s *state) outcome.Number {
+func (n distinctSize) Number(s *propagate.State) outcome.Number {
 	m, ok := membersOf(s, n.list)
 	defer m.giveBack(s)
-	c := s.column(n.leaf)
-	if !ok || c == nil || !m.chosen.IsWithin(c.groups.known) || !m.possible.IsWithin(c.groups.known) || !s.spend() {
+	c := s.Column(n.leaf)
+	if !ok || c == nil || !m.chosen.IsWithin(c.Groups.Known) || !m.possible.IsWithin(c.Groups.Known) || !s.Spend() {
 		return outcome.OpenNumber
 	}
 	chosen, rest := 0, m.fewest
 	var others []int
-	for _, with := range c.groups.members {
+	for _, with := range c.Groups.Members {
 		possible := m.possible.CountAnd(with)
 		switch {
 		case with.Meets(m.chosen):
@@ -67,29 +68,29 @@ func (n distinctSize) number(s *state) outcome.Number {
 
 // unionSize is list.map(x, values).flatten().distinct().size().
 type unionSize struct {
-	leaf *leaf
+	leaf *propagate.Leaf
 	list deviceList
 }
 
 // Number is open if some value is not known, or not whether a device is in the list.
-func (n unionSize) number(s *state) outcome.Number {
+func (n unionSize) Number(s *propagate.State) outcome.Number {
 	m, ok := membersOf(s, n.list)
 	defer m.giveBack(s)
-	c := s.column(n.leaf)
+	c := s.Column(n.leaf)
 	if c == nil {
 		return outcome.OpenNumber
 	}
-	groups := &c.groups
-	if c.elements != nil {
-		groups = c.elements
+	groups := &c.Groups
+	if c.Elements != nil {
+		groups = c.Elements
 	}
-	if !ok || !m.chosen.IsWithin(groups.known) || !m.possible.IsWithin(groups.known) || !s.spend() {
+	if !ok || !m.chosen.IsWithin(groups.Known) || !m.possible.IsWithin(groups.Known) || !s.Spend() {
 		return outcome.OpenNumber
 	}
 	// adds has for each possible device how many values it has that no chosen one has.
-	adds := make([]int, s.universe())
+	adds := make([]int, s.Universe())
 	chosen, others := 0, 0
-	for _, with := range groups.members {
+	for _, with := range groups.Members {
 		switch {
 		case with.Meets(m.chosen):
 			chosen++

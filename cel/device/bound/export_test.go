@@ -9,6 +9,7 @@ import (
 	"github.com/google/cel-go/common/ast"
 
 	"github.com/celset/celset/cel/device"
+	"github.com/celset/celset/cel/device/bound/propagate"
 )
 
 // AnalyzeTraced is Analyze, and tells of each rule that was applied.
@@ -39,18 +40,18 @@ func ListPlaces() (restore func()) {
 // anything. It is false if there are several conjuncts, or nothing can be told.
 func (b *Bounds) Propagate(p *Partial) (was string, changed, ok bool) {
 	s := &b.state
-	if len(s.conjuncts) != 1 || !s.begin(*p) {
+	if len(s.Conjuncts) != 1 || !s.Begin(*p) {
 		return "", false, false
 	}
-	first := s.propagate(s.conjuncts[0])
+	first := s.Propagate(s.Conjuncts[0])
 	p.Left = s.Left
-	ok = s.isSound()
+	ok = s.IsSound()
 	again := Partial{Chosen: slices.Clone(p.Chosen), Domain: slices.Clone(p.Domain), Left: p.Left}
-	if first != failed && p.Left >= 0 && s.begin(again) {
-		s.removed = false
-		s.propagate(s.conjuncts[0])
-		changed = s.removed
-		ok = ok && s.isSound()
+	if first != propagate.Failed && p.Left >= 0 && s.Begin(again) {
+		s.Removed = false
+		s.Propagate(s.Conjuncts[0])
+		changed = s.Removed
+		ok = ok && s.IsSound()
 	}
 	return [...]string{"Failed", "NoFix", "Fix", "Subsumed"}[first], changed, ok
 }

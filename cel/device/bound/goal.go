@@ -17,6 +17,6 @@ import "github.com/celset/celset/cel/device"
 func AnalyzeGoal(expression *device.Expression, size int, ascending bool) *Analysis {
 	a := &Analysis{expression: expression, size: size, ascending: ascending}
 	a.problem, a.bytes = readGoal(expression, size, a.options())
-	a.within = a.usable && a.isWithin(expression.LargestSizes())
+	a.within = a.problem.Usable && a.isWithin(expression.LargestSizes())
 	return a
 }

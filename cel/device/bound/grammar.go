@@ -4,6 +4,7 @@
 package bound
 
 import (
+	"github.com/celset/celset/cel/device/bound/propagate"
 	"github.com/google/cel-go/common/ast"
 	"github.com/google/cel-go/common/operators"
 
@@ -16,22 +17,22 @@ import (
 // [local] what speaks of single devices. They differ in their leaves, and in what they make of
 // operands that are known.
 type reading interface {
-	condition(expr ast.Expr, s normal.Scope) condition
-	quantity(expr ast.Expr, s normal.Scope) quantity
-	newAnd(left, right condition) condition
-	newOr(left, right condition) condition
-	newConditional(when, yes, no condition) condition
+	condition(expr ast.Expr, s normal.Scope) propagate.Condition
+	quantity(expr ast.Expr, s normal.Scope) propagate.Quantity
+	newAnd(left, right propagate.Condition) propagate.Condition
+	newOr(left, right propagate.Condition) propagate.Condition
+	newConditional(when, yes, no propagate.Condition) propagate.Condition
 	// comparison reads expr, which compares left with right, or the opposite if it is !=.
-	comparison(expr ast.Expr, r outcome.Relation, left, right ast.Expr, s normal.Scope) condition
+	comparison(expr ast.Expr, r outcome.Relation, left, right ast.Expr, s normal.Scope) propagate.Condition
 }
 
 // readCondition reads the operators of type bool. It is false for anything else.
-func readCondition(r reading, expr ast.Expr, s normal.Scope) (condition, bool) {
+func readCondition(r reading, expr ast.Expr, s normal.Scope) (propagate.Condition, bool) {
 	if expr.Kind() != ast.CallKind {
 		return nil, false
 	}
 	args := expr.AsCall().Args()
-	each := func(arg ast.Expr) condition { return r.condition(arg, s) }
+	each := func(arg ast.Expr) propagate.Condition { return r.condition(arg, s) }
 	switch expr.AsCall().FunctionName() {
 	case operators.LogicalAnd:
 		return fold(args, each, r.newAnd), true
@@ -51,7 +52,7 @@ func readCondition(r reading, expr ast.Expr, s normal.Scope) (condition, bool) {
 }
 
 // readQuantity reads the operators of type int. It is false for anything else.
-func readQuantity(r reading, call ast.CallExpr, s normal.Scope) (quantity, bool) {
+func readQuantity(r reading, call ast.CallExpr, s normal.Scope) (propagate.Quantity, bool) {
 	args := call.Args()
 	if o, known := outcome.OperationOf(call.FunctionName()); known && len(args) == 2 {
 		return newArithmetic(o, r.quantity(args[0], s), r.quantity(args[1], s)), true
@@ -70,7 +71,7 @@ func isOperation(expr ast.Expr) bool {
 
 // fold joins what is read of the arguments: the parser makes one call of a long
 // chain of && or ||.
-func fold(args []ast.Expr, read func(ast.Expr) condition, join func(l, r condition) condition) condition {
+func fold(args []ast.Expr, read func(ast.Expr) propagate.Condition, join func(l, r propagate.Condition) propagate.Condition) propagate.Condition {
 	result := read(args[0])
 	for _, arg := range args[1:] {
 		result = join(result, read(arg))

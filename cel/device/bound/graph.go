@@ -5,6 +5,7 @@ package bound
 
 import (
 	"github.com/celset/celset/cel/device/bound/outcome"
+	"github.com/celset/celset/cel/device/bound/propagate"
 )
 
 import "github.com/celset/celset/cel/device/bitset"
@@ -16,11 +17,11 @@ import "github.com/celset/celset/cel/device/bitset"
 type onGraph struct {
 	list deviceList
 	// joins reports whether the second variable's device is joined to the first one's.
-	joins *predicate
+	joins *propagate.Predicate
 	shape graphShape
 }
 
-func (n onGraph) bound(s *state) outcome.Outcome {
+func (n onGraph) Bound(s *propagate.State) outcome.Outcome {
 	g, ok := n.graph(s)
 	defer g.giveBack(s)
 	if !ok {
@@ -29,35 +30,35 @@ func (n onGraph) bound(s *state) outcome.Outcome {
 	return outcomesOf(n.shape.find(g))
 }
 
-func (n onGraph) propagate(s *state) status {
+func (n onGraph) Propagate(s *propagate.State) propagate.Status {
 	g, ok := n.graph(s)
 	defer g.giveBack(s)
 	if !ok {
-		return noFix
+		return propagate.NoFix
 	}
 	found := n.shape.find(g)
 	if found == none || g.most == 0 {
-		return statusOf(outcomesOf(found))
+		return propagate.StatusOf(outcomesOf(found))
 	}
-	keep := s.borrow(g.possible)
+	keep := s.Borrow(g.possible)
 	n.shape.narrow(g, keep)
 	g.remove(s, keep)
-	s.giveBack(keep)
-	return noFix
+	s.GiveBack(keep)
+	return propagate.NoFix
 }
 
 // graph is false if a relation may fail, or is not known.
-func (n onGraph) graph(s *state) (*graph, bool) {
+func (n onGraph) graph(s *propagate.State) (*graph, bool) {
 	m, ok := membersOf(s, n.list)
-	g := &graph{members: m, state: s, rows: s.rows()}
+	g := &graph{members: m, state: s, rows: s.Rows()}
 	if !ok {
 		return g, false
 	}
-	all := s.borrow(m.chosen)
+	all := s.Borrow(m.chosen)
 	all.Join(m.possible)
-	defer s.giveBack(all)
+	defer s.GiveBack(all)
 	for i := range all.All() {
-		if !s.spend() || !n.joinsOf(s, i, all, g.rows[i]) {
+		if !s.Spend() || !n.joinsOf(s, i, all, g.rows[i]) {
 			return g, false
 		}
 		g.rows[i].Keep(all)
@@ -67,14 +68,14 @@ func (n onGraph) graph(s *state) (*graph, bool) {
 }
 
 // joinsOf finds what a device is joined to, in whichever order the relation holds.
-func (n onGraph) joinsOf(s *state, device int, all, into bitset.Set) bool {
+func (n onGraph) joinsOf(s *propagate.State, device int, all, into bitset.Set) bool {
 	into.Clear()
-	for over := range maxArity {
-		r := n.joins.rowAt(s, over, device)
-		if !r.isExact(all) {
+	for over := range propagate.MaxArity {
+		r := n.joins.RowAt(s, over, device)
+		if !r.IsExact(all) {
 			return false
 		}
-		into.Join(r.yes)
+		into.Join(r.Yes)
 	}
 	return true
 }

@@ -6,6 +6,7 @@ package bound
 import (
 	"github.com/celset/celset/cel/device/bitset"
 	"github.com/celset/celset/cel/device/bound/outcome"
+	"github.com/celset/celset/cel/device/bound/propagate"
 	"github.com/celset/celset/cel/device/library"
 )
 
@@ -20,7 +21,7 @@ type graphShape interface {
 // graph says which members of a list are joined.
 type graph struct {
 	members
-	state *state
+	state *propagate.State
 	// rows have for each member those that it is joined to, but for itself.
 	rows []bitset.Set
 }

@@ -3,10 +3,14 @@
 
 package bound
 
+import (
+	"github.com/celset/celset/cel/device/bound/propagate"
+)
+
 import "github.com/celset/celset/cel/device/bound/outcome"
 
 // join makes one constraint of two that must both hold, on the bounding box or on a sum. It is false for anything else.
-func (b *builder) join(left, right condition) (condition, bool) {
+func (b *builder) join(left, right propagate.Condition) (propagate.Condition, bool) {
 	if joined, ok := b.joinBoxes(left, right); ok {
 		return joined, true
 	}
@@ -34,7 +38,7 @@ func (b *builder) join(left, right condition) (condition, bool) {
 }
 
 // withConjunct adds a conjunct: what it says of the bounding box or of a sum is joined with what others say of it.
-func (b *builder) withConjunct(conjuncts []condition, c condition) []condition {
+func (b *builder) withConjunct(conjuncts []propagate.Condition, c propagate.Condition) []propagate.Condition {
 	for i := range conjuncts {
 		if joined, ok := b.join(conjuncts[i], c); ok {
 			conjuncts[i] = joined
@@ -44,10 +48,10 @@ func (b *builder) withConjunct(conjuncts []condition, c condition) []condition {
 	return append(conjuncts, c)
 }
 
-func (b *builder) newAnd(left, right condition) condition {
+func (b *builder) newAnd(left, right propagate.Condition) propagate.Condition {
 	switch {
-	case isOpen(left) && isOpen(right):
-		return open{}
+	case propagate.IsOpen(left) && propagate.IsOpen(right):
+		return propagate.Open{}
 	case isVerdict(left, outcome.True), isVerdict(right, outcome.False):
 		return right
 	case isVerdict(right, outcome.True), isVerdict(left, outcome.False):
@@ -59,10 +63,10 @@ func (b *builder) newAnd(left, right condition) condition {
 	return and{left, right}
 }
 
-func (b *builder) newOr(left, right condition) condition {
+func (b *builder) newOr(left, right propagate.Condition) propagate.Condition {
 	switch {
-	case isOpen(left) && isOpen(right):
-		return open{}
+	case propagate.IsOpen(left) && propagate.IsOpen(right):
+		return propagate.Open{}
 	case isVerdict(left, outcome.False), isVerdict(right, outcome.True):
 		return right
 	case isVerdict(right, outcome.False), isVerdict(left, outcome.True):

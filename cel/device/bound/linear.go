@@ -3,6 +3,10 @@
 
 package bound
 
+import (
+	"github.com/celset/celset/cel/device/bound/propagate"
+)
+
 import "github.com/celset/celset/cel/device/bound/outcome"
 
 // linear is a sum of quantities, each times a factor, and a constant. Comparisons of such sums are written in one way, with all
@@ -18,7 +22,7 @@ type linear struct {
 
 type term struct {
 	factor int64
-	of     quantity
+	of     propagate.Quantity
 }
 
 const (
@@ -30,13 +34,13 @@ const (
 )
 
 // linearOf reads a quantity. It is false if factors or constants are too large.
-func linearOf(q quantity) (linear, bool) {
+func linearOf(q propagate.Quantity) (linear, bool) {
 	switch q := q.(type) {
 	case constant:
 		return linear{constant: q.value}, -maxConstant < q.value && q.value < maxConstant
-	case value:
-		if base := q.base; base != nil {
-			return linear{terms: []term{{1, value{base, q.slots}}}, constant: q.added}, -maxConstant < q.added && q.added < maxConstant
+	case propagate.Value:
+		if base := q.Base; base != nil {
+			return linear{terms: []term{{1, propagate.Value{Leaf: base, Slots: q.Slots}}}, constant: q.Added}, -maxConstant < q.Added && q.Added < maxConstant
 		}
 	case arithmetic:
 		left, ok := linearOf(q.left)
@@ -55,7 +59,7 @@ func linearOf(q quantity) (linear, bool) {
 			return linear{}.plus(right.constant, left)
 		}
 	}
-	return linear{terms: []term{{1, q}}}, !isOpen(q)
+	return linear{terms: []term{{1, q}}}, !propagate.IsOpen(q)
 }
 
 // plus adds another sum times a factor.
@@ -86,7 +90,7 @@ func (l *linear) add(added term) {
 }
 
 // isSame reports whether two quantities are surely the same: extremes or sums of the same column, or the same value.
-func isSame(a, b quantity) bool {
+func isSame(a, b propagate.Quantity) bool {
 	switch a := a.(type) {
 	case greatest:
 		b, is := b.(greatest)
@@ -94,9 +98,9 @@ func isSame(a, b quantity) bool {
 	case total:
 		b, is := b.(total)
 		return is && isSameColumn(a.mapped, b.mapped)
-	case value:
-		b, is := b.(value)
-		return is && len(a.slots) == 1 && len(b.slots) == 1 && a.leaf == b.leaf && a.slots[0] == b.slots[0]
+	case propagate.Value:
+		b, is := b.(propagate.Value)
+		return is && len(a.Slots) == 1 && len(b.Slots) == 1 && a.Leaf == b.Leaf && a.Slots[0] == b.Slots[0]
 	default:
 		return false
 	}

@@ -5,6 +5,7 @@ package bound
 
 import (
 	"github.com/celset/celset/cel/device/bound/outcome"
+	"github.com/celset/celset/cel/device/bound/propagate"
 )
 
 import "slices"
@@ -17,12 +18,12 @@ import "slices"
 
 // distance is that of the greatest and the smallest number in a column, and what it may be at most.
 type distance struct {
-	leaf *leaf
+	leaf *propagate.Leaf
 	most int64
 }
 
 // distancesOfAll reads devices.all(x, holds), x being in the slot. It is false if that is no condition on distances.
-func (b *builder) distancesOfAll(slot int, holds, general condition) (condition, bool) {
+func (b *builder) distancesOfAll(slot int, holds, general propagate.Condition) (propagate.Condition, bool) {
 	slots, negated := []int{slot}, false
 	if c, ok := holds.(*cardinality); ok && c.Limits == (outcome.Limits{Least: 0, Most: 0}) {
 		slots, holds, negated = append(slots, c.slot), c.predicate, true
@@ -31,22 +32,22 @@ func (b *builder) distancesOfAll(slot int, holds, general condition) (condition,
 	if !ok || len(distances) == 0 || b.setSize == 0 {
 		return nil, false
 	}
-	var result condition = verdict{outcome.True}
+	var result propagate.Condition = verdict{outcome.True}
 	var near premise
 	for _, d := range distances {
-		of := mapped{list: allDevices{}, slot: slot, value: value{d.leaf, []int{slot}}}
+		of := mapped{list: allDevices{}, slot: slot, value: propagate.Value{Leaf: d.leaf, Slots: []int{slot}}}
 		is := arithmetic{outcome.Subtraction, greatest{mapped: of}, greatest{mapped: of, negated: true}}
 		result = b.newAnd(result, b.newSpan(d.leaf, outcome.Limits{Least: outcome.UnlimitedBelow, Most: d.most}, comparison{outcome.LessOrEqual, is, constant{d.most}}))
-		near = together(near, behaves{d.leaf, far})
+		near = together(near, behaves{d.leaf, propagate.Far})
 	}
 	return assuming{near, result, general}, true
 }
 
 // distancesIn are those in what holds for all devices in the slots, or does not hold if it is negated.
-func distancesIn(slots []int, holds condition, negated bool) ([]distance, bool) {
+func distancesIn(slots []int, holds propagate.Condition, negated bool) ([]distance, bool) {
 	switch holds := holds.(type) {
-	case *predicate:
-		return distancesIn(slots, holds.holds, negated != holds.negated)
+	case *propagate.Predicate:
+		return distancesIn(slots, holds.Holds, negated != holds.Negated)
 	case not:
 		return distancesIn(slots, holds.operand, !negated)
 	case localComparison:
@@ -63,7 +64,7 @@ func distancesIn(slots []int, holds condition, negated bool) ([]distance, bool) 
 }
 
 // distancesInBoth are those in two conditions of which both must hold, or either.
-func distancesInBoth(slots []int, left, right condition, negated, either bool) ([]distance, bool) {
+func distancesInBoth(slots []int, left, right propagate.Condition, negated, either bool) ([]distance, bool) {
 	if either && isIdentity(left, negated, slots...) {
 		// What is the same device is at no distance.
 		distances, ok := distancesIn(slots, right, negated)
@@ -77,7 +78,7 @@ func distancesInBoth(slots []int, left, right condition, negated, either bool) (
 // distancesInComparison: of some numbers each is at most something if the greatest is.
 func distancesInComparison(slots []int, c comparison, negated bool) ([]distance, bool) {
 	if negated {
-		opposite, ok := c.negation().(comparison)
+		opposite, ok := c.Negation().(comparison)
 		if !ok {
 			return nil, false
 		}
@@ -108,8 +109,8 @@ func distancesInComparison(slots []int, c comparison, negated bool) ([]distance,
 func distancesAtMost(slots []int, sum linear) ([]distance, bool) {
 	terms := linear{constant: sum.constant}
 	for _, t := range sum.terms {
-		if of, ok := t.of.(value); ok && len(of.slots) == 1 && slices.Contains(slots, of.slots[0]) {
-			t.of = greatest{mapped: mapped{list: allDevices{}, slot: of.slots[0], value: of}, negated: t.factor < 0}
+		if of, ok := t.of.(propagate.Value); ok && len(of.Slots) == 1 && slices.Contains(slots, of.Slots[0]) {
+			t.of = greatest{mapped: mapped{list: allDevices{}, slot: of.Slots[0], value: of}, negated: t.factor < 0}
 		} else if _, ok := t.of.(greatest); !ok {
 			return nil, false
 		}

@@ -3,6 +3,10 @@
 
 package bound
 
+import (
+	"github.com/celset/celset/cel/device/bound/propagate"
+)
+
 import "github.com/celset/celset/cel/device/bound/outcome"
 
 // deviceList is a part whose value is a list of devices of the set: "devices", or
@@ -10,51 +14,51 @@ import "github.com/celset/celset/cel/device/bound/outcome"
 type deviceList interface {
 	// membership reports whether a device is in the list if it is in the set: True,
 	// False or an error of the filter, or several of these.
-	membership(s *state, device int) outcome.Outcome
+	membership(s *propagate.State, device int) outcome.Outcome
 }
 
 type allDevices struct{}
 
-func (allDevices) membership(*state, int) outcome.Outcome { return outcome.True }
+func (allDevices) membership(*propagate.State, int) outcome.Outcome { return outcome.True }
 
 // filtered is list.filter(x, keeps).
 type filtered struct {
 	list  deviceList
 	slot  int
-	keeps condition
+	keeps propagate.Condition
 }
 
-func (f filtered) membership(s *state, device int) outcome.Outcome {
-	if !s.spend() {
+func (f filtered) membership(s *propagate.State, device int) outcome.Outcome {
+	if !s.Spend() {
 		return outcome.Open
 	}
 	within := f.list.membership(s, device)
 	if !within.May(outcome.True) {
 		return within
 	}
-	before := s.slots[f.slot]
-	s.slots[f.slot] = device
-	result := within.Choose(f.keeps.bound(s), outcome.False)
-	s.slots[f.slot] = before
+	before := s.Slots[f.slot]
+	s.Slots[f.slot] = device
+	result := within.Choose(f.keeps.Bound(s), outcome.False)
+	s.Slots[f.slot] = before
 	return result
 }
 
 // count bounds the number of devices in the list for which the condition, if any,
 // holds.
-func count(s *state, list deviceList, slot int, holds condition) counts {
+func count(s *propagate.State, list deviceList, slot int, holds propagate.Condition) propagate.Counts {
 	if p, over, ok := predicateOver(list, slot, holds); ok {
-		return p.row(s, over).counts(s)
+		return p.Row(s, over).Counts(s)
 	}
-	var t counts
+	var t propagate.Counts
 	for i := range s.Chosen.All() {
 		o := memberThat(s, list, slot, holds, i)
 		if o == outcome.True {
-			t.fewest++
+			t.Fewest++
 		}
 		if o.May(outcome.True) {
-			t.most++
+			t.Most++
 		}
-		t.fails = t.fails || o.May(outcome.Error)
+		t.Fails = t.Fails || o.May(outcome.Error)
 	}
 	// Of the possible devices as many as are left join the set: those that are not
 	// counted first, or those that are.
@@ -69,29 +73,29 @@ func count(s *state, list deviceList, slot int, holds condition) counts {
 		if o.May(outcome.True) {
 			maybe++
 		}
-		t.fails = t.fails || s.Left > 0 && o.May(outcome.Error)
+		t.Fails = t.Fails || s.Left > 0 && o.May(outcome.Error)
 	}
-	t.fewest += max(0, s.Left-others)
-	t.most += min(s.Left, maybe)
+	t.Fewest += max(0, s.Left-others)
+	t.Most += min(s.Left, maybe)
 	return t
 }
 
 // predicateOver returns the predicate that decides which devices of the whole set are
 // counted, and the slot of its variable that goes over them: as a filter, or as the
 // condition.
-func predicateOver(list deviceList, slot int, holds condition) (p *predicate, over int, ok bool) {
+func predicateOver(list deviceList, slot int, holds propagate.Condition) (p *propagate.Predicate, over int, ok bool) {
 	if f, isFiltered := list.(filtered); isFiltered && holds == nil {
 		list, slot, holds = f.list, f.slot, f.keeps
 	}
 	if _, all := list.(allDevices); !all {
 		return nil, 0, false
 	}
-	p, ok = holds.(*predicate)
-	return p, slot, ok && p.speaksOf(slot)
+	p, ok = holds.(*propagate.Predicate)
+	return p, slot, ok && p.SpeaksOf(slot)
 }
 
 // memberThat is the membership of a device in list.filter(slot, holds).
-func memberThat(s *state, list deviceList, slot int, holds condition, device int) outcome.Outcome {
+func memberThat(s *propagate.State, list deviceList, slot int, holds propagate.Condition, device int) outcome.Outcome {
 	if holds == nil {
 		return list.membership(s, device)
 	}
@@ -101,7 +105,7 @@ func memberThat(s *state, list deviceList, slot int, holds condition, device int
 // size is list.size().
 type size struct{ list deviceList }
 
-func (n size) number(s *state) outcome.Number {
+func (n size) Number(s *propagate.State) outcome.Number {
 	t := count(s, n.list, 0, nil)
-	return outcome.Number{Least: int64(t.fewest), Most: int64(t.most), Fails: t.fails}
+	return outcome.Number{Least: int64(t.Fewest), Most: int64(t.Most), Fails: t.Fails}
 }

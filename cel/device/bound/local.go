@@ -4,6 +4,7 @@
 package bound
 
 import (
+	"github.com/celset/celset/cel/device/bound/propagate"
 	"github.com/google/cel-go/common/ast"
 	"github.com/google/cel-go/common/operators"
 	"github.com/google/cel-go/common/types"
@@ -22,9 +23,9 @@ import (
 // local reads what speaks of single devices: no quantifiers, and a leaf where nothing else fits.
 type local struct{ analyzer *analyzer }
 
-func (l local) condition(expr ast.Expr, s normal.Scope) condition {
+func (l local) condition(expr ast.Expr, s normal.Scope) propagate.Condition {
 	if !l.analyzer.mayRead() {
-		return open{}
+		return propagate.Open{}
 	}
 	if !speaksOfOne(expr, s) {
 		expr = l.analyzer.normal.Reduce(expr, s)
@@ -47,39 +48,41 @@ func (l local) condition(expr ast.Expr, s normal.Scope) condition {
 	return l.value(expr, s)
 }
 
-func (l local) newAnd(left, right condition) condition { return and{left, right} }
+func (l local) newAnd(left, right propagate.Condition) propagate.Condition { return and{left, right} }
 
-func (l local) newOr(left, right condition) condition { return or{left, right} }
+func (l local) newOr(left, right propagate.Condition) propagate.Condition { return or{left, right} }
 
-func (l local) newConditional(when, yes, no condition) condition { return conditional{when, yes, no} }
+func (l local) newConditional(when, yes, no propagate.Condition) propagate.Condition {
+	return conditional{when, yes, no}
+}
 
 // value is the part as a leaf. It is open if it speaks of too many devices.
-func (l local) value(expr ast.Expr, s normal.Scope) condition {
+func (l local) value(expr ast.Expr, s normal.Scope) propagate.Condition {
 	free, single := normal.References(expr, s)
-	if !single || len(free) > maxArity {
-		return open{}
+	if !single || len(free) > propagate.MaxArity {
+		return propagate.Open{}
 	}
 	return l.analyzer.valueOf(expr, free)
 }
 
 // comparison asks CEL about the whole where the two sides can't be told by themselves.
-func (l local) comparison(expr ast.Expr, r outcome.Relation, left, right ast.Expr, s normal.Scope) condition {
+func (l local) comparison(expr ast.Expr, r outcome.Relation, left, right ast.Expr, s normal.Scope) propagate.Condition {
 	if same, ok := identityOf(left, right, s); ok && r == outcome.Equal {
-		l.analyzer.read.readsPair()
+		l.analyzer.read.ReadsPair()
 		return same
 	}
 	if speaksOfOne(expr, s) {
 		return l.whole(expr, s)
 	}
 	sides := comparison{r, l.quantity(left, s), l.quantity(right, s)}
-	if isOpen(sides.left) || isOpen(sides.right) {
+	if propagate.IsOpen(sides.left) || propagate.IsOpen(sides.right) {
 		return localComparison{sides, l.whole(expr, s)}
 	}
 	return localComparison{sides, l.wholeOfSides(expr, s)}
 }
 
 // wholeOfSides has CEL compare what depends on nothing but two sides that are read already.
-func (l local) wholeOfSides(expr ast.Expr, s normal.Scope) condition {
+func (l local) wholeOfSides(expr ast.Expr, s normal.Scope) propagate.Condition {
 	read := l.analyzer.read
 	l.analyzer.read = nil
 	whole := l.whole(expr, s)
@@ -88,7 +91,7 @@ func (l local) wholeOfSides(expr ast.Expr, s normal.Scope) condition {
 }
 
 // whole has CEL compare.
-func (l local) whole(expr ast.Expr, s normal.Scope) condition {
+func (l local) whole(expr ast.Expr, s normal.Scope) propagate.Condition {
 	whole := l.value(expr, s)
 	if tree.IsCall(expr, operators.NotEquals) {
 		return newNot(whole)
@@ -108,7 +111,7 @@ func identityOf(left, right ast.Expr, s normal.Scope) (identity, bool) {
 }
 
 // listRelation reads a function on the lists of two devices.
-func (l local) listRelation(expr ast.Expr, s normal.Scope) (condition, bool) {
+func (l local) listRelation(expr ast.Expr, s normal.Scope) (propagate.Condition, bool) {
 	if expr.Kind() != ast.CallKind {
 		return nil, false
 	}
@@ -117,14 +120,14 @@ func (l local) listRelation(expr ast.Expr, s normal.Scope) (condition, bool) {
 	if holds == nil || !normal.IsOfDevice(call.Args()[0], s) || !normal.IsOfDevice(call.Args()[1], s) {
 		return nil, false
 	}
-	left, leftOK := l.quantity(call.Args()[0], s).(value)
-	right, rightOK := l.quantity(call.Args()[1], s).(value)
+	left, leftOK := l.quantity(call.Args()[0], s).(propagate.Value)
+	right, rightOK := l.quantity(call.Args()[1], s).(propagate.Value)
 	return listRelation{left, right, holds, l.wholeOfSides(expr, s)}, leftOK && rightOK
 }
 
-func (l local) quantity(expr ast.Expr, s normal.Scope) quantity {
+func (l local) quantity(expr ast.Expr, s normal.Scope) propagate.Quantity {
 	if !l.analyzer.mayRead() {
-		return open{}
+		return propagate.Open{}
 	}
 	if value, ok := tree.Literal[types.Int](expr); ok {
 		return constant{int64(value)}
@@ -139,8 +142,8 @@ func (l local) quantity(expr ast.Expr, s normal.Scope) quantity {
 			return result
 		}
 	}
-	if !single || len(free) > maxArity {
-		return open{}
+	if !single || len(free) > propagate.MaxArity {
+		return propagate.Open{}
 	}
 	return l.analyzer.valueOf(expr, free)
 }

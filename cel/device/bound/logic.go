@@ -5,122 +5,123 @@ package bound
 
 import (
 	"github.com/celset/celset/cel/device/bound/outcome"
+	"github.com/celset/celset/cel/device/bound/propagate"
 )
 
 import "github.com/celset/celset/cel/device/bitset"
 
 type constant struct{ value int64 }
 
-func (c constant) number(*state) outcome.Number { return outcome.Exactly(c.value) }
+func (c constant) Number(*propagate.State) outcome.Number { return outcome.Exactly(c.value) }
 
 type verdict struct{ outcome outcome.Outcome }
 
-func (v verdict) bound(*state) outcome.Outcome { return v.outcome }
+func (v verdict) Bound(*propagate.State) outcome.Outcome { return v.outcome }
 
-func isVerdict(c condition, outcome outcome.Outcome) bool {
+func isVerdict(c propagate.Condition, outcome outcome.Outcome) bool {
 	v, is := c.(verdict)
 	return is && v.outcome == outcome
 }
 
-type not struct{ operand condition }
+type not struct{ operand propagate.Condition }
 
-func (n not) bound(s *state) outcome.Outcome { return n.operand.bound(s).Not() }
+func (n not) Bound(s *propagate.State) outcome.Outcome { return n.operand.Bound(s).Not() }
 
-func (n verdict) negation() condition { return verdict{n.outcome.Not()} }
+func (n verdict) Negation() propagate.Condition { return verdict{n.outcome.Not()} }
 
-func (n not) negation() condition { return n.operand }
+func (n not) Negation() propagate.Condition { return n.operand }
 
-func (n and) negation() condition { return or{newNot(n.left), newNot(n.right)} }
+func (n and) Negation() propagate.Condition { return or{newNot(n.left), newNot(n.right)} }
 
-func (n or) negation() condition { return and{newNot(n.left), newNot(n.right)} }
+func (n or) Negation() propagate.Condition { return and{newNot(n.left), newNot(n.right)} }
 
-type and struct{ left, right condition }
+type and struct{ left, right propagate.Condition }
 
-func (n and) bound(s *state) outcome.Outcome { return n.left.bound(s).And(n.right.bound(s)) }
+func (n and) Bound(s *propagate.State) outcome.Outcome { return n.left.Bound(s).And(n.right.Bound(s)) }
 
-type or struct{ left, right condition }
+type or struct{ left, right propagate.Condition }
 
-func (n or) bound(s *state) outcome.Outcome { return n.left.bound(s).Or(n.right.bound(s)) }
+func (n or) Bound(s *propagate.State) outcome.Outcome { return n.left.Bound(s).Or(n.right.Bound(s)) }
 
-func (n and) propagate(s *state) status {
-	left := s.propagate(n.left)
-	if left == failed {
-		return failed
+func (n and) Propagate(s *propagate.State) propagate.Status {
+	left := s.Propagate(n.left)
+	if left == propagate.Failed {
+		return propagate.Failed
 	}
-	switch right := s.propagate(n.right); {
-	case right == failed:
-		return failed
-	case left == subsumed && right == subsumed:
-		return subsumed
+	switch right := s.Propagate(n.right); {
+	case right == propagate.Failed:
+		return propagate.Failed
+	case left == propagate.Subsumed && right == propagate.Subsumed:
+		return propagate.Subsumed
 	default:
-		return noFix
+		return propagate.NoFix
 	}
 }
 
 // propagate: a device is removed if it makes both sides surely false. With fewer devices a side removes no
 // less. So what a side at its fixpoint has kept it keeps beside the devices that only the other has kept, and
 // removes these again.
-func (n or) propagate(s *state) status {
-	before := s.borrow(s.Domain)
-	removed, hypothetical := s.removed, s.hypothetical
-	s.hypothetical = true
+func (n or) Propagate(s *propagate.State) propagate.Status {
+	before := s.Borrow(s.Domain)
+	removed, hypothetical := s.Removed, s.Hypothetical
+	s.Hypothetical = true
 	left := propagateSide(s, n.left, before)
-	if left == subsumed {
-		s.removed, s.hypothetical = removed, hypothetical
-		s.giveBack(before)
-		return subsumed
+	if left == propagate.Subsumed {
+		s.Removed, s.Hypothetical = removed, hypothetical
+		s.GiveBack(before)
+		return propagate.Subsumed
 	}
-	afterLeft := s.borrow(s.Domain)
+	afterLeft := s.Borrow(s.Domain)
 	s.Domain.SetTo(before)
 	right := propagateSide(s, n.right, before)
 	switch {
-	case left != failed && right != failed:
+	case left != propagate.Failed && right != propagate.Failed:
 		s.Domain.Join(afterLeft)
-	case left != failed:
+	case left != propagate.Failed:
 		s.Domain.SetTo(afterLeft)
 	}
-	s.hypothetical = hypothetical
-	s.removed = removed || before.Keep(s.Domain)
-	s.giveBack(before)
-	s.giveBack(afterLeft)
+	s.Hypothetical = hypothetical
+	s.Removed = removed || before.Keep(s.Domain)
+	s.GiveBack(before)
+	s.GiveBack(afterLeft)
 	switch {
-	case left == failed && right == failed:
-		return failed
-	case right == subsumed:
-		return subsumed
-	case left == noFix || right == noFix:
-		return noFix
+	case left == propagate.Failed && right == propagate.Failed:
+		return propagate.Failed
+	case right == propagate.Subsumed:
+		return propagate.Subsumed
+	case left == propagate.NoFix || right == propagate.NoFix:
+		return propagate.NoFix
 	default:
-		return fix
+		return propagate.Fix
 	}
 }
 
 // propagateSide is propagate for what need not hold. What is subsumed only without the devices that it has
 // removed is true for some completions, not for all.
-func propagateSide(s *state, c condition, before bitset.Set) status {
-	switch was := s.propagate(c); {
-	case was == failed || s.Domain.Count() < s.Left:
-		return failed
-	case was == subsumed && !before.IsWithin(s.Domain):
-		return fix
+func propagateSide(s *propagate.State, c propagate.Condition, before bitset.Set) propagate.Status {
+	switch was := s.Propagate(c); {
+	case was == propagate.Failed || s.Domain.Count() < s.Left:
+		return propagate.Failed
+	case was == propagate.Subsumed && !before.IsWithin(s.Domain):
+		return propagate.Fix
 	default:
 		return was
 	}
 }
 
-type conditional struct{ when, yes, no condition }
+type conditional struct{ when, yes, no propagate.Condition }
 
-func (n conditional) bound(s *state) outcome.Outcome {
-	return n.when.bound(s).Choose(n.yes.bound(s), n.no.bound(s))
+func (n conditional) Bound(s *propagate.State) outcome.Outcome {
+	return n.when.Bound(s).Choose(n.yes.Bound(s), n.no.Bound(s))
 }
 
 // biconditional is an equality of bools.
-type biconditional struct{ left, right condition }
+type biconditional struct{ left, right propagate.Condition }
 
-func newBiconditional(left, right condition) condition {
+func newBiconditional(left, right propagate.Condition) propagate.Condition {
 	switch {
-	case isOpen(left) || isOpen(right):
-		return open{}
+	case propagate.IsOpen(left) || propagate.IsOpen(right):
+		return propagate.Open{}
 	case isVerdict(left, outcome.True):
 		return right
 	case isVerdict(right, outcome.True):
@@ -129,38 +130,38 @@ func newBiconditional(left, right condition) condition {
 	return biconditional{left, right}
 }
 
-func (n biconditional) bound(s *state) outcome.Outcome {
-	right := n.right.bound(s)
-	return n.left.bound(s).Choose(right, right.Not())
+func (n biconditional) Bound(s *propagate.State) outcome.Outcome {
+	right := n.right.Bound(s)
+	return n.left.Bound(s).Choose(right, right.Not())
 }
 
-func (n biconditional) negation() condition { return biconditional{n.left, newNot(n.right)} }
+func (n biconditional) Negation() propagate.Condition { return biconditional{n.left, newNot(n.right)} }
 
-func newConditional(when, yes, no condition) condition {
+func newConditional(when, yes, no propagate.Condition) propagate.Condition {
 	switch {
 	case isVerdict(when, outcome.True):
 		return yes
 	case isVerdict(when, outcome.False):
 		return no
-	case isOpen(yes) && isOpen(no):
-		return open{}
+	case propagate.IsOpen(yes) && propagate.IsOpen(no):
+		return propagate.Open{}
 	}
 	return conditional{when, yes, no}
 }
 
 // negator is a condition that knows one for its negation which propagates better than [not].
 type negator interface {
-	condition
-	// negation is true where the condition is false, false where it is true, and fails where it
+	propagate.Condition
+	// Negation is true where the condition is false, false where it is true, and fails where it
 	// does.
-	negation() condition
+	Negation() propagate.Condition
 }
 
 // newNot moves a negation inwards, where it does no harm to propagating: CEL's errors
 // follow de Morgan's laws.
-func newNot(operand condition) condition {
+func newNot(operand propagate.Condition) propagate.Condition {
 	if n, ok := operand.(negator); ok {
-		return n.negation()
+		return n.Negation()
 	}
 	return not{operand}
 }

@@ -3,33 +3,37 @@
 
 package bound
 
+import (
+	"github.com/celset/celset/cel/device/bound/propagate"
+)
+
 import "github.com/celset/celset/cel/device/bound/outcome"
 
 // mapped is list.map(x, value).
 type mapped struct {
 	list  deviceList
 	slot  int
-	value quantity
+	value propagate.Quantity
 }
 
 // of returns what the device contributes, and whether it is in the list.
-func (m mapped) of(s *state, device int) (value outcome.Number, within outcome.Outcome) {
-	if !s.spend() {
+func (m mapped) of(s *propagate.State, device int) (value outcome.Number, within outcome.Outcome) {
+	if !s.Spend() {
 		return outcome.OpenNumber, outcome.Open
 	}
 	within = m.list.membership(s, device)
 	if !within.May(outcome.True) {
 		return outcome.Never, within
 	}
-	before := s.slots[m.slot]
-	s.slots[m.slot] = device
-	value = m.value.number(s)
-	s.slots[m.slot] = before
+	before := s.Slots[m.slot]
+	s.Slots[m.slot] = device
+	value = m.value.Number(s)
+	s.Slots[m.slot] = before
 	return value, within
 }
 
 // column is the leaf whose values for all devices of the set are in the list.
-func (m mapped) column() (l *leaf, ok bool) {
+func (m mapped) column() (l *propagate.Leaf, ok bool) {
 	if _, all := m.list.(allDevices); !all {
 		return nil, false
 	}
@@ -37,16 +41,16 @@ func (m mapped) column() (l *leaf, ok bool) {
 }
 
 // leafOf is the leaf whose values for devices are in the list.
-func (m mapped) leafOf() (*leaf, bool) {
-	v, tabulated := m.value.(value)
-	if !tabulated || !v.isColumn(m.slot) {
+func (m mapped) leafOf() (*propagate.Leaf, bool) {
+	v, tabulated := m.value.(propagate.Value)
+	if !tabulated || !v.IsColumn(m.slot) {
 		return nil, false
 	}
-	return v.leaf, true
+	return v.Leaf, true
 }
 
 // countedBy recognizes, for each device of the set, the number of devices for which a predicate holds.
-func countedBy(m mapped) (*predicate, bool) {
+func countedBy(m mapped) (*propagate.Predicate, bool) {
 	number, ok := m.value.(size)
 	if _, all := m.list.(allDevices); !ok || !all {
 		return nil, false

@@ -6,6 +6,7 @@ package bound
 import (
 	"github.com/celset/celset/cel/device/bitset"
 	"github.com/celset/celset/cel/device/bound/outcome"
+	"github.com/celset/celset/cel/device/bound/propagate"
 	"github.com/celset/celset/cel/device/library"
 )
 
@@ -14,25 +15,25 @@ import (
 // partners, and so must each that is possible.
 type matching struct {
 	lists [2]deviceList
-	joins *predicate
+	joins *propagate.Predicate
 }
 
 // couples are the members of both lists, and which are joined.
 type couples struct {
-	state *state
+	state *propagate.State
 	sides [2]members
 	// all are the members of a list that are chosen or possible.
 	all   [2]bitset.Set
-	joins *predicate
+	joins *propagate.Predicate
 }
 
 // couples is false if a relation may fail, or is not known, or a device is in both lists. It is to be
 // given back in any case.
-func (n matching) couples(s *state) (c *couples, ok bool) {
+func (n matching) couples(s *propagate.State) (c *couples, ok bool) {
 	c, ok = &couples{state: s, joins: n.joins}, true
 	for side, list := range n.lists {
 		m, known := membersOf(s, list)
-		c.sides[side], c.all[side] = m, s.borrow(m.chosen)
+		c.sides[side], c.all[side] = m, s.Borrow(m.chosen)
 		c.all[side].Join(m.possible)
 		ok = ok && known
 	}
@@ -40,7 +41,7 @@ func (n matching) couples(s *state) (c *couples, ok bool) {
 		return c, false
 	}
 	for i := range c.all[0].All() {
-		if !s.spend() || !c.row(0, i).isExact(c.all[1]) {
+		if !s.Spend() || !c.row(0, i).IsExact(c.all[1]) {
 			return c, false
 		}
 	}
@@ -50,12 +51,12 @@ func (n matching) couples(s *state) (c *couples, ok bool) {
 func (c *couples) giveBack() {
 	for side := range c.sides {
 		c.sides[side].giveBack(c.state)
-		c.state.giveBack(c.all[side])
+		c.state.GiveBack(c.all[side])
 	}
 }
 
-// row has what a member of one list is joined to in the other.
-func (c *couples) row(side, device int) *row { return c.joins.rowAt(c.state, 1-side, device) }
+// Row has what a member of one list is joined to in the other.
+func (c *couples) row(side, device int) *propagate.Row { return c.joins.RowAt(c.state, 1-side, device) }
 
 // lengths are those that the two lists may have.
 type lengths [2]int
@@ -99,7 +100,7 @@ func (c *couples) there(side int, l lengths) bitset.Set {
 
 // partners are how many partners a member of a list may have.
 func (c *couples) partners(side, device int, l lengths) int {
-	return c.row(side, device).yes.CountAnd(c.there(1-side, l))
+	return c.row(side, device).Yes.CountAnd(c.there(1-side, l))
 }
 
 // fits reports whether enough members of both lists can have as many partners as they take, and the chosen
@@ -132,11 +133,11 @@ func (c *couples) suffices(side int, l lengths) bool {
 	for i := range c.there(1-side, l).All() {
 		partners = append(partners, i)
 	}
-	joined := func(a, b int) bool { return c.row(side, chosen[a]).yes.Has(partners[b]) }
+	joined := func(a, b int) bool { return c.row(side, chosen[a]).Yes.Has(partners[b]) }
 	return library.NewPairing(len(chosen), len(partners), given, joined).All()
 }
 
-func (n matching) bound(s *state) outcome.Outcome {
+func (n matching) Bound(s *propagate.State) outcome.Outcome {
 	c, ok := n.couples(s)
 	defer c.giveBack()
 	if !ok {
@@ -159,14 +160,14 @@ func (c *couples) find() matches {
 }
 
 // propagate keeps the possible devices that have as many partners as they would take.
-func (n matching) propagate(s *state) status {
+func (n matching) Propagate(s *propagate.State) propagate.Status {
 	c, ok := n.couples(s)
 	defer c.giveBack()
 	if !ok {
-		return noFix
+		return propagate.NoFix
 	}
-	keep := [2]bitset.Set{s.borrow(c.all[0]), s.borrow(c.all[1])}
-	defer func() { s.giveBack(keep[0]); s.giveBack(keep[1]) }()
+	keep := [2]bitset.Set{s.Borrow(c.all[0]), s.Borrow(c.all[1])}
+	defer func() { s.GiveBack(keep[0]); s.GiveBack(keep[1]) }()
 	keep[0].Clear()
 	keep[1].Clear()
 	found := false
@@ -187,10 +188,10 @@ func (n matching) propagate(s *state) status {
 		}
 	})
 	if !found {
-		return failed
+		return propagate.Failed
 	}
 	for side, m := range c.sides {
 		m.remove(s, keep[side])
 	}
-	return noFix
+	return propagate.NoFix
 }

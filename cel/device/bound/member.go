@@ -5,6 +5,7 @@ package bound
 
 import (
 	"fmt"
+	"github.com/celset/celset/cel/device/bound/propagate"
 
 	"github.com/google/cel-go/common/ast"
 	"github.com/google/cel-go/common/operators"
@@ -31,16 +32,16 @@ const maxMembers = 2
 // member is a device that an expression speaks of by its place.
 type member struct {
 	// order is what the devices are sorted by, nil for the order of the set.
-	order *leaf
+	order *propagate.Leaf
 	place int64
 	// of makes the part from the variable that stands for the device.
 	of func(device ast.Expr) (ast.Expr, bool)
 }
 
 // conjunct reads one of the conditions that must all be true.
-func (a *analyzer) conjunct(expr ast.Expr) condition {
+func (a *analyzer) conjunct(expr ast.Expr) propagate.Condition {
 	type at struct {
-		order *leaf
+		order *propagate.Leaf
 		place int64
 	}
 	slots := make(map[at]int)
@@ -66,12 +67,12 @@ func (a *analyzer) conjunct(expr ast.Expr) condition {
 	}
 	replaced, fits := a.normal.SubstituteParts(expr, by)
 	if !ok || !fits {
-		return open{}
+		return propagate.Open{}
 	}
 	a.normal.Replace(expr, replaced, s)
 	holds := a.condition(replaced, s)
 	result := holds
-	for i := len(members) - 1; i >= 0 && !isOpen(result); i-- {
+	for i := len(members) - 1; i >= 0 && !propagate.IsOpen(result); i-- {
 		members[i].others, members[i].holds = members[:i], result
 		result = members[i]
 	}

@@ -5,6 +5,7 @@ package bound
 
 import (
 	"github.com/celset/celset/cel/device/bound/outcome"
+	"github.com/celset/celset/cel/device/bound/propagate"
 )
 
 import "github.com/celset/celset/cel/device/bitset"
@@ -18,8 +19,8 @@ type members struct {
 
 // membersOf looks at a list, in sets to be given back. ok is false if it is not known of each device
 // whether it is in the list.
-func membersOf(s *state, list deviceList) (m members, ok bool) {
-	m = members{chosen: s.borrow(s.Chosen), possible: s.borrow(s.Domain)}
+func membersOf(s *propagate.State, list deviceList) (m members, ok bool) {
+	m = members{chosen: s.Borrow(s.Chosen), possible: s.Borrow(s.Domain)}
 	if s.Left <= 0 {
 		m.possible.Clear()
 	}
@@ -48,15 +49,15 @@ func membersOf(s *state, list deviceList) (m members, ok bool) {
 	return m, true
 }
 
-func (m members) giveBack(s *state) {
-	s.giveBack(m.chosen)
-	s.giveBack(m.possible)
+func (m members) giveBack(s *propagate.State) {
+	s.GiveBack(m.chosen)
+	s.GiveBack(m.possible)
 }
 
 // remove leaves possible devices only that are to be kept.
-func (m members) remove(s *state, keep bitset.Set) {
-	gone := s.borrow(m.possible)
+func (m members) remove(s *propagate.State, keep bitset.Set) {
+	gone := s.Borrow(m.possible)
 	gone.Drop(keep)
-	s.drop(gone)
-	s.giveBack(gone)
+	s.Drop(gone)
+	s.GiveBack(gone)
 }

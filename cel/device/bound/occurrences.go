@@ -5,6 +5,7 @@ package bound
 
 import (
 	"github.com/celset/celset/cel/device/bound/outcome"
+	"github.com/celset/celset/cel/device/bound/propagate"
 )
 
 import "github.com/celset/celset/cel/device/bitset"
@@ -25,17 +26,17 @@ import "github.com/celset/celset/cel/device/bitset"
 //
 // The cost is a look at each value.
 type occurrences struct {
-	leaf *leaf
+	leaf *propagate.Leaf
 	// Limits are for the devices with the value of a device, the device included.
 	outcome.Limits
 	// general is the condition as it is written, for values that are not known.
-	general condition
+	general propagate.Condition
 }
 
 // newOccurrences recognizes a count of the devices with the same value as each device. It is false for anything else.
-func newOccurrences(slot int, holds, general condition) (condition, bool) {
+func newOccurrences(slot int, holds, general propagate.Condition) (propagate.Condition, bool) {
 	c, ok := holds.(*cardinality)
-	if !ok || !c.predicate.speaksOf(slot) || !c.predicate.speaksOf(c.slot) {
+	if !ok || !c.predicate.SpeaksOf(slot) || !c.predicate.SpeaksOf(c.slot) {
 		return nil, false
 	}
 	leaf, others, ok := sameValueIn(c.predicate, false)
@@ -51,10 +52,10 @@ func newOccurrences(slot int, holds, general condition) (condition, bool) {
 }
 
 // sameValueIn recognizes that two devices have the same value, and be it that they are two different devices.
-func sameValueIn(c condition, negated bool) (l *leaf, others, ok bool) {
+func sameValueIn(c propagate.Condition, negated bool) (l *propagate.Leaf, others, ok bool) {
 	switch c := c.(type) {
-	case *predicate:
-		return sameValueIn(c.holds, negated != c.negated)
+	case *propagate.Predicate:
+		return sameValueIn(c.Holds, negated != c.Negated)
 	case not:
 		return sameValueIn(c.operand, !negated)
 	case and:
@@ -70,33 +71,33 @@ func sameValueIn(c condition, negated bool) (l *leaf, others, ok bool) {
 		l, others, ok = sameValueIn(c.right, true)
 		return l, true, ok && !others
 	case localComparison:
-		left, ok := c.left.(value)
-		right, too := c.right.(value)
-		return left.leaf, false, ok && too && c.relation == outcome.Equal && !negated && left.leaf == right.leaf &&
-			len(left.slots) == 1 && len(right.slots) == 1 && left.slots[0] != right.slots[0]
+		left, ok := c.left.(propagate.Value)
+		right, too := c.right.(propagate.Value)
+		return left.Leaf, false, ok && too && c.relation == outcome.Equal && !negated && left.Leaf == right.Leaf &&
+			len(left.Slots) == 1 && len(right.Slots) == 1 && left.Slots[0] != right.Slots[0]
 	default:
 		return nil, false, false
 	}
 }
 
-func (n occurrences) negation() condition { return newNot(n.general) }
+func (n occurrences) Negation() propagate.Condition { return newNot(n.general) }
 
 // groups are the devices by value, nil if some value is not known.
-func (n occurrences) groups(s *state) []bitset.Set {
-	c := s.column(n.leaf)
-	if c == nil || !s.areWithin(c.groups.known) {
+func (n occurrences) groups(s *propagate.State) []bitset.Set {
+	c := s.Column(n.leaf)
+	if c == nil || !s.AreWithin(c.Groups.Known) {
 		return nil
 	}
-	return c.groups.members
+	return c.Groups.Members
 }
 
-func (n occurrences) bound(s *state) outcome.Outcome {
+func (n occurrences) Bound(s *propagate.State) outcome.Outcome {
 	groups := n.groups(s)
 	if groups == nil {
-		return n.general.bound(s)
+		return n.general.Bound(s)
 	}
 	for _, with := range groups {
-		chosen, possible := s.countsOf(with)
+		chosen, possible := s.CountsOf(with)
 		if chosen > 0 && (int64(chosen) > n.Most || int64(chosen+min(possible, s.Left)) < n.Least) {
 			return outcome.False
 		}
@@ -107,36 +108,36 @@ func (n occurrences) bound(s *state) outcome.Outcome {
 	return outcome.True | outcome.False
 }
 
-func (n occurrences) propagate(s *state) status {
+func (n occurrences) Propagate(s *propagate.State) propagate.Status {
 	groups := n.groups(s)
 	switch {
 	case groups == nil:
-		return s.propagate(n.general)
-	case s.Left <= 0 || !s.spend():
-		return statusOf(n.bound(s))
+		return s.Propagate(n.general)
+	case s.Left <= 0 || !s.Spend():
+		return propagate.StatusOf(n.Bound(s))
 	}
 	needed, ok := n.need(s, groups)
 	if !ok || needed > s.Left || !n.isReachable(s, groups) {
-		return failed
+		return propagate.Failed
 	}
 	left := s.Left
 	for _, with := range groups {
-		chosen, possible := s.countsOf(with)
+		chosen, possible := s.CountsOf(with)
 		switch {
 		case possible == 0:
 		case chosen == 0 && int64(min(possible, left-needed)) < n.Least, int64(chosen) >= n.Most, needed == left && int64(chosen) >= n.Least:
-			s.drop(with)
-		case chosen > 0 && int64(chosen+possible) == n.Least && !s.hypothetical:
-			s.require(with)
+			s.Drop(with)
+		case chosen > 0 && int64(chosen+possible) == n.Least && !s.Hypothetical:
+			s.Require(with)
 		}
 	}
-	return noFix
+	return propagate.NoFix
 }
 
 // need is how many devices the values of chosen devices need. It is false if a value can't occur as often as it must.
-func (n occurrences) need(s *state, groups []bitset.Set) (needed int, ok bool) {
+func (n occurrences) need(s *propagate.State, groups []bitset.Set) (needed int, ok bool) {
 	for _, with := range groups {
-		chosen, possible := s.countsOf(with)
+		chosen, possible := s.CountsOf(with)
 		if chosen == 0 {
 			continue
 		}
@@ -150,14 +151,14 @@ func (n occurrences) need(s *state, groups []bitset.Set) (needed int, ok bool) {
 
 // isReachable reports whether the values may add as many devices as are to be added. The sums are a set of bits, and those with
 // one more value are the same, shifted by each number of devices that the value may add.
-func (n occurrences) isReachable(s *state, groups []bitset.Set) bool {
+func (n occurrences) isReachable(s *propagate.State, groups []bitset.Set) bool {
 	words := s.Left/64 + 1
-	memory := s.words(2 * words)
+	memory := s.Words(2 * words)
 	reached, shifted := memory[:words], memory[words:]
 	clear(reached)
 	reached[0] = 1
 	for _, with := range groups {
-		chosen, possible := s.countsOf(with)
+		chosen, possible := s.CountsOf(with)
 		fewest, most := max(0, n.Least-int64(chosen)), min(int64(min(possible, s.Left)), n.Most-int64(chosen))
 		if most < fewest || most <= 0 {
 			continue

@@ -6,6 +6,7 @@ package bound
 import (
 	"github.com/celset/celset/cel/device/bound/key"
 	"github.com/celset/celset/cel/device/bound/outcome"
+	"github.com/celset/celset/cel/device/bound/propagate"
 )
 
 import "slices"
@@ -13,35 +14,35 @@ import "slices"
 // identity is d == o.
 type identity struct{ left, right int }
 
-func (n identity) bound(s *state) outcome.Outcome {
-	return outcome.Of(s.slots[n.left] == s.slots[n.right])
+func (n identity) Bound(s *propagate.State) outcome.Outcome {
+	return outcome.Of(s.Slots[n.left] == s.Slots[n.right])
 }
 
 // localComparison compares something about two devices or more.
 type localComparison struct {
 	comparison
 	// whole asks CEL.
-	whole condition
+	whole propagate.Condition
 }
 
 // negation is not that of the comparison, which knows nothing of the whole.
-func (n localComparison) negation() condition { return not{n} }
+func (n localComparison) Negation() propagate.Condition { return not{n} }
 
-func (n localComparison) bound(s *state) outcome.Outcome {
-	left, right := n.left.number(s), n.right.number(s)
+func (n localComparison) Bound(s *propagate.State) outcome.Outcome {
+	left, right := n.left.Number(s), n.right.Number(s)
 	if !left.Open && !right.Open {
 		return outcome.Compare(n.relation, left, right)
 	}
 	if l, r := keyOf(s, n.left), keyOf(s, n.right); n.relation == outcome.Equal && l != nil && r != nil {
 		return outcome.Of(l == r)
 	}
-	return n.whole.bound(s)
+	return n.whole.Bound(s)
 }
 
 // keyOf is equal for equal values of the quantity, nil if that can't be told.
-func keyOf(s *state, q quantity) any {
-	if v, ok := q.(value); ok {
-		return v.entry(s).key
+func keyOf(s *propagate.State, q propagate.Quantity) any {
+	if v, ok := q.(propagate.Value); ok {
+		return v.Entry(s).Key
 	}
 	return nil
 }
@@ -72,22 +73,22 @@ func common(left, right []any) (count int) {
 
 // listRelation is a function on the lists of two devices.
 type listRelation struct {
-	left, right value
+	left, right propagate.Value
 	holds       func(left, right []any) bool
 	// whole asks CEL.
-	whole condition
+	whole propagate.Condition
 }
 
-func (n listRelation) bound(s *state) outcome.Outcome {
-	if l, r := n.left.entry(s).elements, n.right.entry(s).elements; l != nil && r != nil {
+func (n listRelation) Bound(s *propagate.State) outcome.Outcome {
+	if l, r := n.left.Entry(s).Elements, n.right.Entry(s).Elements; l != nil && r != nil {
 		return outcome.Of(n.holds(*l, *r))
 	}
-	return n.whole.bound(s)
+	return n.whole.Bound(s)
 }
 
 // isIdentity reports whether a condition is that two variables stand for the same device. If slots are given, the variables are
 // among them.
-func isIdentity(c condition, negated bool, slots ...int) bool {
+func isIdentity(c propagate.Condition, negated bool, slots ...int) bool {
 	switch c := c.(type) {
 	case identity:
 		among := len(slots) == 0 || slices.Contains(slots, c.left) && slices.Contains(slots, c.right)

@@ -4,6 +4,7 @@
 package bound
 
 import (
+	"github.com/celset/celset/cel/device/bound/propagate"
 	"slices"
 
 	"github.com/celset/celset/cel/device/bitset"
@@ -20,9 +21,9 @@ import (
 type pattern struct {
 	// slots are those of the variables.
 	slots []int
-	parts []*predicate
+	parts []*propagate.Predicate
 	// general is the condition as it is written, for relations that may fail.
-	general condition
+	general propagate.Condition
 }
 
 // maxTries is how many devices are looked at for one pattern. It may be found or not if that is
@@ -31,7 +32,7 @@ const maxTries = 1 << 12
 
 // newPattern joins exists over all devices with a conjunction of relations, which may have such
 // quantifiers in it. It is general if it is anything else.
-func newPattern(slot int, holds, general condition) condition {
+func newPattern(slot int, holds, general propagate.Condition) propagate.Condition {
 	p := &pattern{slots: []int{slot}, general: general}
 	if !p.collect(holds) || len(p.slots)+len(p.parts) < 3 {
 		return general
@@ -40,11 +41,11 @@ func newPattern(slot int, holds, general condition) condition {
 }
 
 // collect adds what a condition says. It is false if that is something else.
-func (n *pattern) collect(c condition) bool {
+func (n *pattern) collect(c propagate.Condition) bool {
 	switch c := c.(type) {
 	case and:
 		return n.collect(c.left) && n.collect(c.right)
-	case *predicate:
+	case *propagate.Predicate:
 		n.parts = append(n.parts, c)
 		return true
 	case *pattern:
@@ -61,7 +62,7 @@ func (n *pattern) collect(c condition) bool {
 	}
 }
 
-func (n *pattern) bound(s *state) outcome.Outcome {
+func (n *pattern) Bound(s *propagate.State) outcome.Outcome {
 	switch n.find(s, s.Left) {
 	case none:
 		return outcome.False
@@ -73,29 +74,29 @@ func (n *pattern) bound(s *state) outcome.Outcome {
 	case surely:
 		return outcome.True
 	default:
-		return n.general.bound(s)
+		return n.general.Bound(s)
 	}
 }
 
 // mayFail reports whether a relation may fail for devices of the set: what was found tells nothing of those that
 // were not looked at. The set need not have the devices of the pattern, and then nothing absorbs the failure.
-func (n *pattern) mayFail(s *state) bool {
-	all := s.borrow(s.Chosen)
-	defer s.giveBack(all)
+func (n *pattern) mayFail(s *propagate.State) bool {
+	all := s.Borrow(s.Chosen)
+	defer s.GiveBack(all)
 	all.Join(s.Domain)
-	return slices.ContainsFunc(n.parts, func(p *predicate) bool { return !p.isExactFor(s, all) })
+	return slices.ContainsFunc(n.parts, func(p *propagate.Predicate) bool { return !p.IsExactFor(s, all) })
 }
 
-func (n *pattern) negation() condition { return newNot(n.general) }
+func (n *pattern) Negation() propagate.Condition { return newNot(n.general) }
 
 // find looks for the pattern with so many devices at most that are not chosen.
-func (n *pattern) find(s *state, left int) matches {
+func (n *pattern) find(s *propagate.State, left int) matches {
 	for _, p := range n.parts {
 		// What speaks of outer variables only holds or not.
-		if slices.ContainsFunc(p.slots, func(slot int) bool { return slices.Contains(n.slots, slot) }) {
+		if slices.ContainsFunc(p.Slots, func(slot int) bool { return slices.Contains(n.slots, slot) }) {
 			continue
 		}
-		switch p.bound(s) {
+		switch p.Bound(s) {
 		case outcome.True:
 		case outcome.False:
 			return none
@@ -103,14 +104,14 @@ func (n *pattern) find(s *state, left int) matches {
 			return fails
 		}
 	}
-	m := &patternSearch{pattern: n, state: s, left: left}
+	m := &patternSearch{pattern: n, State: s, left: left}
 	return m.from(0)
 }
 
 // patternSearch looks for a pattern.
 type patternSearch struct {
 	*pattern
-	*state
+	*propagate.State
 	// left devices may be added. tries counts those that were looked at.
 	left, tries int
 	added       []int
@@ -128,14 +129,14 @@ func (m *patternSearch) from(place int) matches {
 	if !ok {
 		return fails
 	}
-	defer m.giveBack(candidates)
+	defer m.GiveBack(candidates)
 	best := none
 	for _, chosen := range [2]bool{true, false} {
 		for i := range candidates.All() {
 			if m.Chosen.Has(i) != chosen {
 				continue
 			}
-			if m.tries++; m.tries > maxTries || !m.spend() {
+			if m.tries++; m.tries > maxTries || !m.Spend() {
 				return some
 			}
 			if found := m.with(place, i, chosen || slices.Contains(m.added, i)); found > best {
@@ -160,28 +161,28 @@ func (m *patternSearch) with(place, device int, there bool) matches {
 		m.added = append(m.added, device)
 		defer func() { m.added = m.added[:len(m.added)-1] }()
 	}
-	m.state.slots[m.pattern.slots[place]] = device
+	m.State.Slots[m.pattern.slots[place]] = device
 	return m.from(place + 1)
 }
 
 // candidates are the devices that the relations with the variables before the place leave, in a set
 // to be given back. It is false if a relation may fail.
 func (m *patternSearch) candidates(place int) (bitset.Set, bool) {
-	candidates := m.borrow(m.Chosen)
+	candidates := m.Borrow(m.Chosen)
 	if m.left > 0 {
 		candidates.Join(m.Domain)
 	}
 	slot, later := m.pattern.slots[place], m.pattern.slots[place+1:]
 	for _, p := range m.parts {
-		if !p.speaksOf(slot) || slices.ContainsFunc(p.slots, func(o int) bool { return slices.Contains(later, o) }) {
+		if !p.SpeaksOf(slot) || slices.ContainsFunc(p.Slots, func(o int) bool { return slices.Contains(later, o) }) {
 			continue
 		}
-		r := p.row(m.state, slot)
-		if !r.exact {
-			m.giveBack(candidates)
+		r := p.Row(m.State, slot)
+		if !r.Exact {
+			m.GiveBack(candidates)
 			return nil, false
 		}
-		candidates.Keep(r.yes)
+		candidates.Keep(r.Yes)
 	}
 	return candidates, true
 }

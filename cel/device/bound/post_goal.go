@@ -5,15 +5,16 @@ package bound
 
 import (
 	"github.com/celset/celset/cel/device/bound/outcome"
+	"github.com/celset/celset/cel/device/bound/propagate"
 )
 
 import "math"
 
 // above is the condition that a quantity is greater than the value.
-func above(q quantity, value int64) condition {
+func above(q propagate.Quantity, value int64) propagate.Condition {
 	c := comparison{outcome.Less, constant{value}, q}
 	switch q := q.(type) {
-	case open:
+	case propagate.Open:
 		return q
 	case constant:
 		return verdict{outcome.Compare(outcome.Less, outcome.Exactly(value), outcome.Exactly(q.value))}
@@ -45,7 +46,7 @@ func above(q quantity, value int64) condition {
 var ofSearch *builder
 
 // isCount reports whether a quantity is a number of devices or of values, so that it may be subtracted from any other.
-func isCount(q quantity) bool {
+func isCount(q propagate.Quantity) bool {
 	switch q.(type) {
 	case size, distinctSize, unionSize:
 		return true

@@ -3,11 +3,15 @@
 
 package bound
 
+import (
+	"github.com/celset/celset/cel/device/bound/propagate"
+)
+
 import "github.com/celset/celset/cel/device/bound/outcome"
 
 // linearComparison reads a comparison of two linear sums as limits of one quantity, or of a distance. It is false if it knows
 // none of the quantities.
-func (b *builder) linearComparison(c comparison) (condition, bool) {
+func (b *builder) linearComparison(c comparison) (propagate.Condition, bool) {
 	terms, l, ok := linearLimits(c)
 	if !ok {
 		return nil, false
@@ -22,7 +26,7 @@ func (b *builder) linearComparison(c comparison) (condition, bool) {
 		}
 		shift := -t.factor * int64(b.setSize)
 		l = outcome.Limits{Least: l.Least + shift, Most: l.Most + shift}.OrUnlimited(l)
-		present = together(present, behaves{leaf, failing})
+		present = together(present, behaves{leaf, propagate.Failing})
 	}
 	is, ok := b.ofTerms(rest, l, c)
 	if ok && present != nil {
@@ -32,7 +36,7 @@ func (b *builder) linearComparison(c comparison) (condition, bool) {
 }
 
 // valuesOfAll recognizes the size of a list with a value of each device: it is a constant unless a value fails.
-func valuesOfAll(q quantity) (*leaf, bool) {
+func valuesOfAll(q propagate.Quantity) (*propagate.Leaf, bool) {
 	n, ok := q.(size)
 	if !ok {
 		return nil, false
@@ -45,18 +49,18 @@ func valuesOfAll(q quantity) (*leaf, bool) {
 }
 
 // ofTerms is the condition that a sum of terms is within limits. It is false if it knows none of the quantities.
-func (b *builder) ofTerms(terms []term, l outcome.Limits, c comparison) (condition, bool) {
+func (b *builder) ofTerms(terms []term, l outcome.Limits, c comparison) (propagate.Condition, bool) {
 	if len(terms) == 1 && isCount(terms[0].of) {
 		return b.withLimits(c, terms[0].of, l.Divide(terms[0].factor)), true
 	}
 	if leaf, factor, ok := distanceIn(terms); ok {
-		return assuming{behaves{leaf, far}, b.newSpan(leaf, l.Divide(factor), c), oneValueIn(leaf, l, c)}, true
+		return assuming{behaves{leaf, propagate.Far}, b.newSpan(leaf, l.Divide(factor), c), oneValueIn(leaf, l, c)}, true
 	}
 	return b.newSum(terms, l, modulus{}, c)
 }
 
 // oneValueIn is the condition that the greatest and the smallest value are the same, of any type that has an order.
-func oneValueIn(l *leaf, distance outcome.Limits, general condition) condition {
+func oneValueIn(l *propagate.Leaf, distance outcome.Limits, general propagate.Condition) propagate.Condition {
 	if distance != (outcome.Limits{Least: 0, Most: 0}) {
 		return general
 	}
@@ -65,7 +69,7 @@ func oneValueIn(l *leaf, distance outcome.Limits, general condition) condition {
 }
 
 // distanceIn recognizes "factor*max - factor*min" of a column.
-func distanceIn(terms []term) (l *leaf, factor int64, ok bool) {
+func distanceIn(terms []term) (l *propagate.Leaf, factor int64, ok bool) {
 	if len(terms) != 2 || terms[0].factor != -terms[1].factor || terms[0].factor == 0 {
 		return nil, 0, false
 	}

@@ -3,6 +3,10 @@
 
 package bound
 
+import (
+	"github.com/celset/celset/cel/device/bound/propagate"
+)
+
 import "github.com/celset/celset/cel/device/bound/outcome"
 
 // sortedDistance reads a condition on two members of a sorted list that follow each other, or of which one is the first and
@@ -10,7 +14,7 @@ import "github.com/celset/celset/cel/device/bound/outcome"
 //
 //	devices.map(d, d.index).sort()[1] == devices.map(d, d.index).sort()[0] + 1
 //	devices.sortBy(d, d.index)[7].index - devices.sortBy(d, d.index)[0].index == 7
-func (b *builder) sortedDistance(members []someMember, holds, general condition) (condition, bool) {
+func (b *builder) sortedDistance(members []someMember, holds, general propagate.Condition) (propagate.Condition, bool) {
 	if len(members) != 2 || members[0].order == nil || members[0].order != members[1].order || b.setSize > maxPlacesOfSet {
 		return nil, false
 	}
@@ -22,7 +26,7 @@ func (b *builder) sortedDistance(members []someMember, holds, general condition)
 	if !ok {
 		return nil, false
 	}
-	near := behaves{first.order, far}
+	near := behaves{first.order, propagate.Far}
 	switch {
 	case last.place == first.place+1:
 		return assuming{near, b.newSpacing(first.order, first.place, distance, general), general}, true
@@ -34,12 +38,12 @@ func (b *builder) sortedDistance(members []someMember, holds, general condition)
 }
 
 // distanceBetween is that of the numbers by which two members are sorted.
-func distanceBetween(first, last someMember, holds condition) (outcome.Limits, bool) {
-	p, ok := holds.(*predicate)
-	if !ok || p.negated {
+func distanceBetween(first, last someMember, holds propagate.Condition) (outcome.Limits, bool) {
+	p, ok := holds.(*propagate.Predicate)
+	if !ok || p.Negated {
 		return outcome.Limits{}, false
 	}
-	local, ok := p.holds.(localComparison)
+	local, ok := p.Holds.(localComparison)
 	if !ok {
 		return outcome.Limits{}, false
 	}
@@ -48,9 +52,9 @@ func distanceBetween(first, last someMember, holds condition) (outcome.Limits, b
 		return outcome.Limits{}, false
 	}
 	for i := range sum {
-		from, ok := sum[1-i].of.(value)
-		to, too := sum[i].of.(value)
-		if ok && too && from.isColumn(first.slot) && to.isColumn(last.slot) && from.leaf == first.order && to.leaf == first.order {
+		from, ok := sum[1-i].of.(propagate.Value)
+		to, too := sum[i].of.(propagate.Value)
+		if ok && too && from.IsColumn(first.slot) && to.IsColumn(last.slot) && from.Leaf == first.order && to.Leaf == first.order {
 			return right.Divide(sum[i].factor), true
 		}
 	}

@@ -3,15 +3,19 @@
 
 package bound
 
+import (
+	"github.com/celset/celset/cel/device/bound/propagate"
+)
+
 import "github.com/celset/celset/cel/device/bound/outcome"
 
 // withLimits replaces a comparison of a quantity with a constant by a condition that
 // can be propagated, where there is one. There is no analyzer for a condition of one search.
-func (b *builder) withLimits(c comparison, of quantity, l outcome.Limits) condition {
+func (b *builder) withLimits(c comparison, of propagate.Quantity, l outcome.Limits) propagate.Condition {
 	switch of := of.(type) {
 	case size:
 		if leaf, simpler, ok := of.ofDevices(); ok {
-			return assuming{behaves{leaf, failing}, b.withLimits(c, simpler, l), c}
+			return assuming{behaves{leaf, propagate.Failing}, b.withLimits(c, simpler, l), c}
 		}
 		if p, slot, ok := predicateOver(of.list, 0, nil); ok {
 			return &cardinality{predicate: p, slot: slot, Limits: l, general: c}
@@ -46,7 +50,7 @@ func (b *builder) withLimits(c comparison, of quantity, l outcome.Limits) condit
 }
 
 // ofEach is the condition that as many devices satisfy a condition as a set has: all of them do.
-func (b *builder) ofEach(f filtered, l outcome.Limits, general condition) (condition, bool) {
+func (b *builder) ofEach(f filtered, l outcome.Limits, general propagate.Condition) (propagate.Condition, bool) {
 	c, ok := f.keeps.(*cardinality)
 	if !ok || b == nil || b.setSize == 0 || l.Least != int64(b.setSize) || l.Most < l.Least {
 		return nil, false
@@ -59,7 +63,7 @@ func (b *builder) ofEach(f filtered, l outcome.Limits, general condition) (condi
 //	devices.map(d, devices.filter(o, linked(d, o)).size()).min() >= 2    devices.all(d, devices.filter(o, linked(d, o)).size() >= 2)
 
 // extreme reads limits of the greatest or the smallest number of devices. It is c for other quantities.
-func (b *builder) extreme(c comparison, of greatest, l outcome.Limits) condition {
+func (b *builder) extreme(c comparison, of greatest, l outcome.Limits) propagate.Condition {
 	p, ok := countedBy(of.mapped)
 	if !ok || b == nil {
 		return c
@@ -69,7 +73,7 @@ func (b *builder) extreme(c comparison, of greatest, l outcome.Limits) condition
 	if of.negated {
 		each, one = outcome.Limits{Least: l.Least, Most: outcome.Unlimited}, outcome.Limits{Least: outcome.UnlimitedBelow, Most: l.Most}
 	}
-	var result condition = verdict{outcome.True}
+	var result propagate.Condition = verdict{outcome.True}
 	if each != (outcome.Limits{Least: outcome.UnlimitedBelow, Most: outcome.Unlimited}) {
 		result = newForAll(allDevices{}, of.slot, b.sizeWithin(of.value, each))
 	}
@@ -80,8 +84,8 @@ func (b *builder) extreme(c comparison, of greatest, l outcome.Limits) condition
 }
 
 // sizeWithin is the condition that a number of devices is within limits.
-func (b *builder) sizeWithin(q quantity, l outcome.Limits) condition {
-	var general condition = verdict{outcome.True}
+func (b *builder) sizeWithin(q propagate.Quantity, l outcome.Limits) propagate.Condition {
+	var general propagate.Condition = verdict{outcome.True}
 	if l.Least != outcome.UnlimitedBelow {
 		general = comparison{outcome.LessOrEqual, constant{l.Least}, q}
 	}
@@ -93,7 +97,7 @@ func (b *builder) sizeWithin(q quantity, l outcome.Limits) condition {
 }
 
 // quotient reads a comparison of a sum that is divided by a constant above zero, or of its remainder. It is c for anything else.
-func (b *builder) quotient(c comparison, of arithmetic, l outcome.Limits) condition {
+func (b *builder) quotient(c comparison, of arithmetic, l outcome.Limits) propagate.Condition {
 	by, ok := of.right.(constant)
 	sum, linear := linearOf(of.left)
 	if !ok || !linear || by.value <= 0 || by.value > maxFactor || sum.constant != 0 {

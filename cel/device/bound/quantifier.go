@@ -5,6 +5,7 @@ package bound
 
 import (
 	"github.com/celset/celset/cel/device/bound/outcome"
+	"github.com/celset/celset/cel/device/bound/propagate"
 )
 
 import "github.com/celset/celset/cel/device/bitset"
@@ -14,16 +15,16 @@ import "github.com/celset/celset/cel/device/bitset"
 type forAll struct {
 	list  deviceList
 	slot  int
-	holds condition
+	holds propagate.Condition
 }
 
-func newForAll(list deviceList, slot int, holds condition) condition {
+func newForAll(list deviceList, slot int, holds propagate.Condition) propagate.Condition {
 	general := forAll{list, slot, holds}
-	if simpler, ok := raised(list, holds, general, func(then condition) condition { return newForAll(list, slot, then) }); ok {
+	if simpler, ok := raised(list, holds, general, func(then propagate.Condition) propagate.Condition { return newForAll(list, slot, then) }); ok {
 		return simpler
 	}
 	if p, over, ok := predicateOver(list, slot, holds); ok {
-		return &cardinality{predicate: p.negate(), slot: over, Limits: outcome.Limits{Least: 0, Most: 0}, general: general}
+		return &cardinality{predicate: p.Negate(), slot: over, Limits: outcome.Limits{Least: 0, Most: 0}, general: general}
 	}
 	if _, all := list.(allDevices); all {
 		if often, ok := newOccurrences(slot, holds, general); ok {
@@ -36,7 +37,7 @@ func newForAll(list deviceList, slot int, holds condition) condition {
 	return general
 }
 
-func (n forAll) bound(s *state) outcome.Outcome {
+func (n forAll) Bound(s *propagate.State) outcome.Outcome {
 	if c := n.counting(); c != nil && s.Left == 0 {
 		if result, ok := c.ofEach(s, n.slot); ok {
 			return result
@@ -45,7 +46,7 @@ func (n forAll) bound(s *state) outcome.Outcome {
 	result := n.ofChosen(s)
 	switch {
 	case s.Left == 0 || result == outcome.False:
-	case s.shallow:
+	case s.Shallow:
 		result = result.And(outcome.Open)
 	default:
 		result = result.And(n.ofDomain(s))
@@ -54,7 +55,7 @@ func (n forAll) bound(s *state) outcome.Outcome {
 	return result | failure(s, n.list)
 }
 
-func (n forAll) ofChosen(s *state) outcome.Outcome {
+func (n forAll) ofChosen(s *propagate.State) outcome.Outcome {
 	result := outcome.True
 	for i := range s.Chosen.All() {
 		if result = result.And(n.of(s, i)); result == outcome.False {
@@ -66,7 +67,7 @@ func (n forAll) ofChosen(s *state) outcome.Outcome {
 
 // ofDomain is what the devices contribute that are yet to join the set. If too
 // few are acceptable, each completion has one for which the condition is false.
-func (n forAll) ofDomain(s *state) outcome.Outcome {
+func (n forAll) ofDomain(s *propagate.State) outcome.Outcome {
 	acceptable := 0
 	var any outcome.Outcome
 	for i := range s.Domain.All() {
@@ -84,37 +85,37 @@ func (n forAll) ofDomain(s *state) outcome.Outcome {
 
 // of is what the device contributes if it is in the set: true if it is not in the
 // list.
-func (n forAll) of(s *state, device int) outcome.Outcome {
-	if !s.spend() {
+func (n forAll) of(s *propagate.State, device int) outcome.Outcome {
+	if !s.Spend() {
 		return outcome.Open
 	}
 	within := n.list.membership(s, device) &^ outcome.Error
 	if !within.May(outcome.True) {
 		return outcome.True
 	}
-	before := s.slots[n.slot]
-	s.slots[n.slot] = device
-	holds := n.holds.bound(s)
-	s.slots[n.slot] = before
+	before := s.Slots[n.slot]
+	s.Slots[n.slot] = device
+	holds := n.holds.Bound(s)
+	s.Slots[n.slot] = before
 	return within.Choose(holds, outcome.True)
 }
 
 // propagate asks for each chosen device in the list that the condition holds, and
 // removes possible ones for which it can't.
-func (n forAll) propagate(s *state) status {
+func (n forAll) Propagate(s *propagate.State) propagate.Status {
 	if c := n.counting(); c != nil {
 		if result, ok := c.propagateEach(s, n.slot); ok {
 			return result
 		}
 	}
 	if failure(s, n.list) != 0 {
-		return statusOf(n.bound(s))
+		return propagate.StatusOf(n.Bound(s))
 	}
 	if !n.propagateChosen(s) {
-		return failed
+		return propagate.Failed
 	}
 	n.removeFromDomain(s)
-	return noFix
+	return propagate.NoFix
 }
 
 // counting is the condition if it counts devices for each device of the set, else nil.
@@ -126,11 +127,11 @@ func (n forAll) counting() *cardinality {
 	return c
 }
 
-func (n forAll) propagateChosen(s *state) bool {
+func (n forAll) propagateChosen(s *propagate.State) bool {
 	for i := range s.Chosen.All() {
-		if n.list.membership(s, i) == outcome.True && s.spend() {
-			s.slots[n.slot] = i
-			if s.propagate(n.holds) == failed {
+		if n.list.membership(s, i) == outcome.True && s.Spend() {
+			s.Slots[n.slot] = i
+			if s.Propagate(n.holds) == propagate.Failed {
 				return false
 			}
 		}
@@ -138,24 +139,24 @@ func (n forAll) propagateChosen(s *state) bool {
 	return true
 }
 
-func (n forAll) removeFromDomain(s *state) {
+func (n forAll) removeFromDomain(s *propagate.State) {
 	if s.Left == 0 {
 		return
 	}
-	possible := s.borrow(s.Domain)
+	possible := s.Borrow(s.Domain)
 	for i := range possible.All() {
-		if n.list.membership(s, i) == outcome.True && s.spend() {
-			s.slots[n.slot] = i
-			if s.isRefutedBy(n.holds, i) {
-				s.remove(i)
+		if n.list.membership(s, i) == outcome.True && s.Spend() {
+			s.Slots[n.slot] = i
+			if s.IsRefutedBy(n.holds, i) {
+				s.Remove(i)
 			}
 		}
 	}
-	s.giveBack(possible)
+	s.GiveBack(possible)
 }
 
 // failure is Error if the list may fail.
-func failure(s *state, list deviceList) outcome.Outcome {
+func failure(s *propagate.State, list deviceList) outcome.Outcome {
 	if _, never := list.(allDevices); never {
 		return 0
 	}
@@ -179,12 +180,12 @@ func failure(s *state, list deviceList) outcome.Outcome {
 type exists struct {
 	list  deviceList
 	slot  int
-	holds condition
+	holds propagate.Condition
 }
 
-func newExists(list deviceList, slot int, holds condition) condition {
+func newExists(list deviceList, slot int, holds propagate.Condition) propagate.Condition {
 	general := exists{list, slot, holds}
-	if simpler, ok := raised(list, holds, general, func(then condition) condition { return newExists(list, slot, then) }); ok {
+	if simpler, ok := raised(list, holds, general, func(then propagate.Condition) propagate.Condition { return newExists(list, slot, then) }); ok {
 		return simpler
 	}
 	if p, over, ok := predicateOver(list, slot, holds); ok {
@@ -196,20 +197,20 @@ func newExists(list deviceList, slot int, holds condition) condition {
 	return general
 }
 
-func (n exists) bound(s *state) outcome.Outcome {
-	return forAll{n.list, n.slot, newNot(n.holds)}.bound(s).Not()
+func (n exists) Bound(s *propagate.State) outcome.Outcome {
+	return forAll{n.list, n.slot, newNot(n.holds)}.Bound(s).Not()
 }
 
 // existsOne is list.exists_one(x, holds). It fails if it fails for any device.
 type existsOne struct {
 	list  deviceList
 	slot  int
-	holds condition
+	holds propagate.Condition
 }
 
-func newExistsOne(list deviceList, slot int, holds condition) condition {
+func newExistsOne(list deviceList, slot int, holds propagate.Condition) propagate.Condition {
 	general := existsOne{list, slot, holds}
-	if simpler, ok := raised(list, holds, general, func(then condition) condition { return newExistsOne(list, slot, then) }); ok {
+	if simpler, ok := raised(list, holds, general, func(then propagate.Condition) propagate.Condition { return newExistsOne(list, slot, then) }); ok {
 		return simpler
 	}
 	if p, over, ok := predicateOver(list, slot, holds); ok {
@@ -221,11 +222,11 @@ func newExistsOne(list deviceList, slot int, holds condition) condition {
 	return general
 }
 
-func (n existsOne) bound(s *state) outcome.Outcome {
+func (n existsOne) Bound(s *propagate.State) outcome.Outcome {
 	t := count(s, n.list, n.slot, n.holds)
-	return outcome.Compare(outcome.Equal, outcome.Number{Least: int64(t.fewest), Most: int64(t.most), Fails: t.fails}, outcome.Exactly(1))
+	return outcome.Compare(outcome.Equal, outcome.Number{Least: int64(t.Fewest), Most: int64(t.Most), Fails: t.Fails}, outcome.Exactly(1))
 }
 
-func (n forAll) negation() condition { return exists{n.list, n.slot, newNot(n.holds)} }
+func (n forAll) Negation() propagate.Condition { return exists{n.list, n.slot, newNot(n.holds)} }
 
-func (n exists) negation() condition { return newForAll(n.list, n.slot, newNot(n.holds)) }
+func (n exists) Negation() propagate.Condition { return newForAll(n.list, n.slot, newNot(n.holds)) }

@@ -4,6 +4,7 @@
 package bound
 
 import (
+	"github.com/celset/celset/cel/device/bound/propagate"
 	"slices"
 
 	"github.com/google/cel-go/common/ast"
@@ -17,7 +18,7 @@ import (
 
 // readConjuncts reads conjuncts of an expression for sets of one size: all of them, or the first ones. It also returns about how many
 // bytes of memory the problem takes.
-func readConjuncts(expression *device.Expression, size int, o options, conjuncts ...ast.Expr) (result problem, bytes int) {
+func readConjuncts(expression *device.Expression, size int, o options, conjuncts ...ast.Expr) (result propagate.Problem, bytes int) {
 	a := newAnalyzer(expression, size, o)
 	for _, expr := range conjuncts {
 		a.normal.Require(expr, normal.Scope{})
@@ -26,23 +27,23 @@ func readConjuncts(expression *device.Expression, size int, o options, conjuncts
 			if v, constant := c.(verdict); constant && v.outcome == outcome.True {
 				continue
 			}
-			result.conjuncts = a.withConjunct(result.conjuncts, c)
+			result.Conjuncts = a.withConjunct(result.Conjuncts, c)
 		}
 	}
 	if !a.finish(&result) {
-		return problem{}, 0
+		return propagate.Problem{}, 0
 	}
-	result.provable = !slices.ContainsFunc(result.conjuncts, func(c condition) bool { return isOpen(c) })
+	result.Provable = !slices.ContainsFunc(result.Conjuncts, func(c propagate.Condition) bool { return propagate.IsOpen(c) })
 	return result, a.bytes()
 }
 
 // readGoal reads an expression of type int for sets of one size.
-func readGoal(expression *device.Expression, size int, o options) (result problem, bytes int) {
+func readGoal(expression *device.Expression, size int, o options) (result propagate.Problem, bytes int) {
 	a := newAnalyzer(expression, size, o)
 	expr := expression.AST().Expr()
 	a.normal.Require(expr, normal.Scope{})
 	goal := a.quantity(expr, normal.Scope{})
-	result.goal, result.above = goal, func(value int64) condition { return above(goal, value) }
+	result.Goal, result.Above = goal, func(value int64) propagate.Condition { return above(goal, value) }
 	if !a.finish(&result) {
 		return result, 0
 	}
@@ -51,13 +52,13 @@ func readGoal(expression *device.Expression, size int, o options) (result proble
 
 // finish enters what was planned for the conditions that were read. It is false if something in
 // them may abort that has no guard: nothing can be told then.
-func (a *analyzer) finish(result *problem) bool {
+func (a *analyzer) finish(result *propagate.Problem) bool {
 	if a.normal.Unguarded.Len() > 0 {
 		return false
 	}
-	result.usable = true
-	result.leaves, result.predicates, result.derivations = a.leaves, a.predicates, a.derivations
-	result.slots, result.guards = a.slots, a.guards
+	result.Usable = true
+	result.Leaves, result.Predicates, result.Derivations = a.leaves, a.predicates, a.derivations
+	result.Slots, result.Guards = a.slots, a.guards
 	return true
 }
 

@@ -4,6 +4,7 @@
 package bound
 
 import (
+	"github.com/celset/celset/cel/device/bound/propagate"
 	"math"
 	"slices"
 
@@ -17,28 +18,28 @@ import (
 )
 
 // boxFunction reads the function: the coordinates are written one by one, and the sides are constants.
-func (a *analyzer) boxFunction(args []ast.Expr, s normal.Scope) condition {
+func (a *analyzer) boxFunction(args []ast.Expr, s normal.Scope) propagate.Condition {
 	value, list, over, ok := a.mapOf(args[0], s)
 	sides, constant := ints(args[1])
 	if !ok || !constant || value.Kind() != ast.ListKind || len(value.AsList().OptionalIndices()) > 0 {
-		return open{}
+		return propagate.Open{}
 	}
 	circles := make([]int64, len(sides))
 	if len(args) == 3 {
 		if circles, ok = ints(args[2]); !ok {
-			return open{}
+			return propagate.Open{}
 		}
 	}
 	coordinates := value.AsList().Elements()
 	if len(sides) == 0 || len(sides) > maxSides || len(coordinates) != len(sides) || len(circles) != len(sides) ||
 		slices.Min(circles) < 0 || slices.Max(circles) > math.MaxInt32 {
-		return open{}
+		return propagate.Open{}
 	}
-	n := &box{list: list, size: 1, general: open{}}
+	n := &box{list: list, size: 1, general: propagate.Open{}}
 	for i, coordinate := range coordinates {
 		free, single := normal.References(coordinate, over.scope)
 		if !single || len(free) != 1 || free[0] != over.Variable {
-			return open{}
+			return propagate.Open{}
 		}
 		n.axes = append(n.axes, axis{a.newLeaf(coordinate, free), circles[i]})
 	}
@@ -49,7 +50,7 @@ func (a *analyzer) boxFunction(args []ast.Expr, s normal.Scope) condition {
 		}
 		n.sides = append(n.sides, distances)
 	})
-	n.derivation = a.newDerivation()
+	n.Derivation = a.newDerivation()
 	return n
 }
 

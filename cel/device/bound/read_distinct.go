@@ -4,6 +4,7 @@
 package bound
 
 import (
+	"github.com/celset/celset/cel/device/bound/propagate"
 	"github.com/google/cel-go/common/ast"
 
 	"github.com/celset/celset/cel/device/bound/normal"
@@ -11,24 +12,24 @@ import (
 )
 
 // unionSize reads list.map(x, values).flatten().distinct().
-func (a *analyzer) unionSize(values ast.Expr, s normal.Scope) quantity {
+func (a *analyzer) unionSize(values ast.Expr, s normal.Scope) propagate.Quantity {
 	values = a.normal.Reduce(values, s)
 	if !tree.IsCall(values, "flatten") || !values.AsCall().IsMemberFunction() || len(values.AsCall().Args()) > 0 {
-		return open{}
+		return propagate.Open{}
 	}
 	m, ok := a.mapped(values.AsCall().Target(), s)
 	if !ok {
-		return open{}
+		return propagate.Open{}
 	}
 	leaf, ok := m.leafOf()
 	if !ok {
-		return open{}
+		return propagate.Open{}
 	}
 	return unionSize{leaf, m.list}
 }
 
 // onlyValue reads "list.distinct() == [k]", in either order: all values are k. k must not speak of the set.
-func (a *analyzer) onlyValue(list, only ast.Expr, s normal.Scope) (condition, bool) {
+func (a *analyzer) onlyValue(list, only ast.Expr, s normal.Scope) (propagate.Condition, bool) {
 	if _, is := tree.OnlyElement(only); !is {
 		list, only = only, list
 	}
@@ -47,14 +48,14 @@ func (a *analyzer) onlyValue(list, only ast.Expr, s normal.Scope) (condition, bo
 	same := write.All(a.normal.Again(list.AsCall().Target()), func(x ast.Expr) ast.Expr { return write.Equals(x, a.normal.Again(k)) })
 	a.normal.Require(same, s)
 	then := a.condition(same, s)
-	if isOpen(then) {
+	if propagate.IsOpen(then) {
 		return nil, false
 	}
 	if leaf, ok := values.column(); ok {
-		return assuming{hasKeys{leaf}, then, open{}}, true
+		return assuming{hasKeys{leaf}, then, propagate.Open{}}, true
 	}
 	if p, ok := countedBy(values.mapped); ok {
-		return assuming{exact{p}, then, open{}}, true
+		return assuming{exact{p}, then, propagate.Open{}}, true
 	}
 	return nil, false
 }

@@ -4,6 +4,7 @@
 package bound
 
 import (
+	"github.com/celset/celset/cel/device/bound/propagate"
 	"github.com/google/cel-go/common/ast"
 
 	"github.com/celset/celset/cel/device"
@@ -15,14 +16,14 @@ import (
 type guarding struct{ analyzer *analyzer }
 
 // guardLeaf makes the leaf of a part the guard of all in it that may abort.
-func (g guarding) guardLeaf(l *leaf, expr ast.Expr) {
-	if len(l.names) > 1 {
+func (g guarding) guardLeaf(l *propagate.Leaf, expr ast.Expr) {
+	if len(l.Names) > 1 {
 		return
 	}
 	before := g.analyzer.normal.Unguarded.Len()
 	tree.Visit(expr, func(e ast.Expr, _ tree.Names) { g.analyzer.normal.Unguarded.Delete(e.ID()) })
 	if g.analyzer.normal.Unguarded.Len() < before {
-		g.analyzer.guards = append(g.analyzer.guards, guard{l, aborting})
+		g.analyzer.guards = append(g.analyzer.guards, propagate.Guard{Leaf: l, Against: propagate.Aborting})
 	}
 }
 
@@ -40,7 +41,7 @@ func (g guarding) guardOperand(expr ast.Expr, s normal.Scope) bool {
 }
 
 // guardsOf returns what makes sure that an expression is a list and does not fail.
-func (g guarding) guardsOf(list ast.Expr, s normal.Scope) ([]guard, bool) {
+func (g guarding) guardsOf(list ast.Expr, s normal.Scope) ([]propagate.Guard, bool) {
 	switch {
 	case list.Kind() == ast.IdentKind:
 		_, hidden := s[list.AsIdent()]
@@ -58,14 +59,14 @@ func (g guarding) guardsOf(list ast.Expr, s normal.Scope) ([]guard, bool) {
 		return nil, false
 	}
 	within := s.Within(c, g.analyzer.newSlot())
-	if keeps != nil && !g.guardedBy(&guards, keeps, within, notBool) {
+	if keeps != nil && !g.guardedBy(&guards, keeps, within, propagate.NotBool) {
 		return nil, false
 	}
-	return guards, g.guardedBy(&guards, element, within, failing)
+	return guards, g.guardedBy(&guards, element, within, propagate.Failing)
 }
 
 // guardsOfDevices is guardsOf for a list of devices.
-func (g guarding) guardsOfDevices(list ast.Expr, s normal.Scope) ([]guard, bool) {
+func (g guarding) guardsOfDevices(list ast.Expr, s normal.Scope) ([]propagate.Guard, bool) {
 	if _, ok := g.analyzer.deviceList(list, s); !ok {
 		return nil, false
 	}
@@ -73,11 +74,11 @@ func (g guarding) guardsOfDevices(list ast.Expr, s normal.Scope) ([]guard, bool)
 }
 
 // guardedBy adds a guard of a part that speaks of one device.
-func (g guarding) guardedBy(guards *[]guard, part ast.Expr, s normal.Scope, how against) bool {
+func (g guarding) guardedBy(guards *[]propagate.Guard, part ast.Expr, s normal.Scope, how propagate.Against) bool {
 	free, single := normal.References(part, s)
 	if !single || len(free) > 1 {
 		return false
 	}
-	*guards = append(*guards, guard{g.analyzer.newLeaf(part, free), how})
+	*guards = append(*guards, propagate.Guard{Leaf: g.analyzer.newLeaf(part, free), Against: how})
 	return true
 }

@@ -4,6 +4,7 @@
 package bound
 
 import (
+	"github.com/celset/celset/cel/device/bound/propagate"
 	"github.com/google/cel-go/common/ast"
 	"github.com/google/cel-go/common/operators"
 	"github.com/google/cel-go/common/overloads"
@@ -15,29 +16,29 @@ import (
 )
 
 // quantifiers over devices.
-var quantifiers = map[tree.Quantifier]func(deviceList, int, condition) condition{
+var quantifiers = map[tree.Quantifier]func(deviceList, int, propagate.Condition) propagate.Condition{
 	tree.All: newForAll, tree.Exists: newExists, tree.ExistsOne: newExistsOne,
 }
 
 // quantifier reads all, exists and exists_one over devices.
-func (a *analyzer) quantifier(expr ast.Expr, s normal.Scope) condition {
+func (a *analyzer) quantifier(expr ast.Expr, s normal.Scope) propagate.Condition {
 	c := expr.AsComprehension()
 	is, part := tree.QuantifierOf(c)
 	if is == tree.NoQuantifier {
-		return open{}
+		return propagate.Open{}
 	}
 	l, ok := a.loopOf(c, s)
 	if !ok {
 		return a.quantifierOfValue(c, s)
 	}
 	if part, ok = a.body(l, part); !ok {
-		return open{}
+		return propagate.Open{}
 	}
 	holds := a.condition(part, l.scope)
-	if isOpen(holds) {
-		return open{}
+	if propagate.IsOpen(holds) {
+		return propagate.Open{}
 	}
-	return l.over(func(list deviceList) condition {
+	return l.over(func(list deviceList) propagate.Condition {
 		general := quantifiers[is](list, l.slot, holds)
 		if _, all := list.(allDevices); all && is == tree.All {
 			if distances, ok := a.distancesOfAll(l.slot, holds, general); ok {
@@ -121,10 +122,10 @@ const maxElements = 8
 // are more than can be looked at it is open.
 //
 //	d.peers.all(p, devices.exists(o, o.id == p))
-func (a *analyzer) quantifierOfValue(c ast.ComprehensionExpr, s normal.Scope) condition {
+func (a *analyzer) quantifierOfValue(c ast.ComprehensionExpr, s normal.Scope) propagate.Condition {
 	list := c.IterRange()
 	if !normal.IsOfDevice(list, s) || !a.normal.IsList(list) || a.normal.HasGuarded(c) {
-		return open{}
+		return propagate.Open{}
 	}
 	elements := make([]ast.Expr, maxElements)
 	for i := range elements {
@@ -135,8 +136,8 @@ func (a *analyzer) quantifierOfValue(c ast.ComprehensionExpr, s normal.Scope) co
 		return a.normal.Write.Conditional(types.BoolType, a.normal.WriteSizeIs(operators.Greater, overloads.GreaterInt64, list, place), holds, a.normal.Write.Literal(types.Bool(is == tree.All)))
 	})
 	if !ok {
-		return open{}
+		return propagate.Open{}
 	}
 	isShort := a.normal.Write.And(a.normal.IsFound(list), a.normal.WriteSizeIs(operators.LessEquals, overloads.LessEqualsInt64, list, maxElements))
-	return newConditional(a.condition(isShort, s), a.condition(result, s), open{})
+	return newConditional(a.condition(isShort, s), a.condition(result, s), propagate.Open{})
 }

@@ -4,6 +4,7 @@
 package bound
 
 import (
+	"github.com/celset/celset/cel/device/bound/propagate"
 	"github.com/google/cel-go/common/ast"
 
 	"github.com/celset/celset/cel/device/bound/normal"
@@ -17,16 +18,16 @@ var graphShapes = map[string]graphShape{
 }
 
 // relation reads a function of package library. It is open for anything else.
-func (a *analyzer) relation(expr ast.Expr, s normal.Scope) condition {
+func (a *analyzer) relation(expr ast.Expr, s normal.Scope) propagate.Condition {
 	if expr.Kind() != ast.CallKind {
-		return open{}
+		return propagate.Open{}
 	}
 	args := expr.AsCall().Args()
 	switch function := expr.AsCall().FunctionName(); function {
 	case library.Connected, library.Clique, library.Ring, library.Path:
 		m, ok := a.matrix(args[0], s)
 		if !ok || m.shape != m.otherShape || a.setSize > library.MaxCircle {
-			return open{}
+			return propagate.Open{}
 		}
 		return onGraph{m.list, m.joins, graphShapes[function]}
 	case library.Paired:
@@ -34,7 +35,7 @@ func (a *analyzer) relation(expr ast.Expr, s normal.Scope) condition {
 	case library.Box:
 		return a.boxFunction(args, s)
 	default:
-		return open{}
+		return propagate.Open{}
 	}
 }
 
@@ -43,7 +44,7 @@ type matrix struct {
 	list, other deviceList
 	// The shapes of two lists are the same if they are written alike.
 	shape, otherShape string
-	joins             *predicate
+	joins             *propagate.Predicate
 }
 
 func (a *analyzer) matrix(expr ast.Expr, s normal.Scope) (m matrix, ok bool) {
@@ -68,8 +69,8 @@ func (a *analyzer) matrix(expr ast.Expr, s normal.Scope) (m matrix, ok bool) {
 	// It may speak of one of them only, or of none, and is asked of pairs all the same.
 	holds := local{a}.condition(expr, second.scope)
 	of := []normal.Variable{first.Variable, second.Variable}
-	m.joins = a.tabulated("joins", expr, of, holds, tabulated{slots: slotsOf(of), pairwise: true})
-	return m, !isOpen(holds)
+	m.joins = a.tabulated("joins", expr, of, holds, propagate.Tabulated{Slots: slotsOf(of), Pairwise: true})
+	return m, !propagate.IsOpen(holds)
 }
 
 type loopVariable struct {
@@ -100,10 +101,10 @@ func (a *analyzer) mapOf(expr ast.Expr, s normal.Scope) (value ast.Expr, list de
 }
 
 // paired reads the function.
-func (a *analyzer) paired(relation ast.Expr, s normal.Scope) condition {
+func (a *analyzer) paired(relation ast.Expr, s normal.Scope) propagate.Condition {
 	m, ok := a.matrix(relation, s)
 	if !ok {
-		return open{}
+		return propagate.Open{}
 	}
 	return matching{[2]deviceList{m.list, m.other}, m.joins}
 }

@@ -31,6 +31,6 @@ func TestEqualPartsShareTables(t *testing.T) {
 		expression, err := e.Compile(t.Context(), text)
 		require.NoError(t, err, text)
 		analysis := Analyze(expression, 2)
-		require.Equal(t, want, []int{len(analysis.leaves), len(analysis.predicates)}, text)
+		require.Equal(t, want, []int{len(analysis.problem.Leaves), len(analysis.problem.Predicates)}, text)
 	}
 }

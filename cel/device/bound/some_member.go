@@ -4,6 +4,7 @@
 package bound
 
 import (
+	"github.com/celset/celset/cel/device/bound/propagate"
 	"math/bits"
 	"slices"
 
@@ -14,38 +15,38 @@ import (
 // someMember is a condition on one device of the set, at some place.
 type someMember struct {
 	slot  int
-	order *leaf
+	order *propagate.Leaf
 	place int64
 	size  int
 	// sorted: it is known which devices may be at the place.
 	sorted bool
 	// others are members too. Those in the same order are other devices.
 	others []someMember
-	holds  condition
+	holds  propagate.Condition
 }
 
 // each calls f for the devices that it may be until f returns false. The device is
 // chosen meanwhile. It is false if that is not known.
-func (n someMember) each(s *state, f func(device int) bool) bool {
+func (n someMember) each(s *propagate.State, f func(device int) bool) bool {
 	candidates, ok := n.candidates(s)
 	if !ok {
 		return false
 	}
-	defer s.giveBack(candidates)
+	defer s.GiveBack(candidates)
 	for i := range candidates.All() {
-		if !s.spend() || slices.ContainsFunc(n.others, func(o someMember) bool { return o.order == n.order && s.slots[o.slot] == i }) {
+		if !s.Spend() || slices.ContainsFunc(n.others, func(o someMember) bool { return o.order == n.order && s.Slots[o.slot] == i }) {
 			continue
 		}
-		s.slots[n.slot] = i
+		s.Slots[n.slot] = i
 		if s.Chosen.Has(i) {
 			if !f(i) {
 				return true
 			}
 			continue
 		}
-		s.choose(i)
+		s.Choose(i)
 		more := f(i)
-		s.unchoose(i)
+		s.Unchoose(i)
 		if !more {
 			return true
 		}
@@ -53,10 +54,10 @@ func (n someMember) each(s *state, f func(device int) bool) bool {
 	return true
 }
 
-func (n someMember) bound(s *state) outcome.Outcome {
+func (n someMember) Bound(s *propagate.State) outcome.Outcome {
 	var result outcome.Outcome
 	known := n.each(s, func(int) bool {
-		result |= n.holds.bound(s)
+		result |= n.holds.Bound(s)
 		return result != outcome.Open
 	})
 	if result == 0 || !known {
@@ -67,15 +68,15 @@ func (n someMember) bound(s *state) outcome.Outcome {
 
 // propagate removes the devices that make the condition surely false whichever device it
 // speaks of.
-func (n someMember) propagate(s *state) status {
-	before, reached := s.borrow(s.Domain), s.borrow(s.Domain)
+func (n someMember) Propagate(s *propagate.State) propagate.Status {
+	before, reached := s.Borrow(s.Domain), s.Borrow(s.Domain)
 	reached.Clear()
-	removed, hypothetical := s.removed, s.hypothetical
-	s.hypothetical = true
+	removed, hypothetical := s.Removed, s.Hypothetical
+	s.Hypothetical = true
 	holds := false
 	known := n.each(s, func(i int) bool {
-		now := s.borrow(s.Domain)
-		if s.propagate(n.holds) != failed && s.Domain.Count() >= s.Left {
+		now := s.Borrow(s.Domain)
+		if s.Propagate(n.holds) != propagate.Failed && s.Domain.Count() >= s.Left {
 			holds = true
 			reached.Join(s.Domain)
 			if before.Has(i) {
@@ -83,19 +84,19 @@ func (n someMember) propagate(s *state) status {
 			}
 		}
 		s.Domain.SetTo(now)
-		s.giveBack(now)
+		s.GiveBack(now)
 		return !holds || !before.IsWithin(reached)
 	})
-	s.removed, s.hypothetical = removed, hypothetical
+	s.Removed, s.Hypothetical = removed, hypothetical
 	if known && holds && s.Left > 0 {
-		s.keep(reached)
+		s.Keep(reached)
 	}
-	s.giveBack(before)
-	s.giveBack(reached)
+	s.GiveBack(before)
+	s.GiveBack(reached)
 	if !holds && known {
-		return failed
+		return propagate.Failed
 	}
-	return noFix
+	return propagate.NoFix
 }
 
 // A device may be at a place if there can be as many before it, and as many behind it, as the
@@ -103,9 +104,9 @@ func (n someMember) propagate(s *state) status {
 
 // candidates are the devices that may be at the place, in a set to be given back. It is false if
 // the devices can't be put in order.
-func (n someMember) candidates(s *state) (bitset.Set, bool) {
+func (n someMember) candidates(s *propagate.State) (bitset.Set, bool) {
 	if !n.sorted {
-		candidates := s.borrow(s.Chosen)
+		candidates := s.Borrow(s.Chosen)
 		if s.Left > 0 {
 			candidates.Join(s.Domain)
 		}
@@ -114,11 +115,11 @@ func (n someMember) candidates(s *state) (bitset.Set, bool) {
 	if n.order == nil {
 		return n.byPosition(s), true
 	}
-	c := s.column(n.order)
-	if c == nil || !c.groups.sorted || !s.Chosen.IsWithin(c.groups.known) || s.Left > 0 && !s.Domain.IsWithin(c.groups.known) {
+	c := s.Column(n.order)
+	if c == nil || !c.Groups.Sorted || !s.Chosen.IsWithin(c.Groups.Known) || s.Left > 0 && !s.Domain.IsWithin(c.Groups.Known) {
 		return nil, false
 	}
-	return n.byValue(s, &c.groups), true
+	return n.byValue(s, &c.Groups), true
 }
 
 // room counts devices that are chosen, and that are possible.
@@ -130,8 +131,8 @@ func (r room) holds(count, left int) bool {
 }
 
 // byPosition: no two devices are at the same position.
-func (n someMember) byPosition(s *state) bitset.Set {
-	candidates := s.borrow(s.Chosen)
+func (n someMember) byPosition(s *propagate.State) bitset.Set {
+	candidates := s.Borrow(s.Chosen)
 	candidates.Clear()
 	before, behind := room{}, room{chosen: s.Chosen.Count(), possible: s.Domain.Count()}
 	if s.Left <= 0 {
@@ -159,7 +160,7 @@ func (n someMember) byPosition(s *state) bitset.Set {
 	}
 	for _, o := range n.others {
 		if o.sorted && o.order == nil {
-			n.besides(candidates, s.slots[o.slot], o.place)
+			n.besides(candidates, s.Slots[o.slot], o.place)
 		}
 	}
 	return candidates
@@ -175,8 +176,8 @@ func (n someMember) besides(candidates bitset.Set, other int, place int64) {
 }
 
 // byValue: of devices with the same value any may come first.
-func (n someMember) byValue(s *state, g *groups) bitset.Set {
-	candidates := s.borrow(s.Chosen)
+func (n someMember) byValue(s *propagate.State, g *propagate.Groups) bitset.Set {
+	candidates := s.Borrow(s.Chosen)
 	candidates.Clear()
 	possible := func(of bitset.Set) int {
 		if s.Left <= 0 {
@@ -186,7 +187,7 @@ func (n someMember) byValue(s *state, g *groups) bitset.Set {
 	}
 	var before room
 	behind := room{s.Chosen.Count(), possible(s.Domain)}
-	for _, members := range g.members {
+	for _, members := range g.Members {
 		here := room{s.Chosen.CountAnd(members), possible(members)}
 		behind.chosen -= here.chosen
 		behind.possible -= here.possible
@@ -196,12 +197,12 @@ func (n someMember) byValue(s *state, g *groups) bitset.Set {
 		before.chosen += here.chosen
 		before.possible += here.possible
 	}
-	all := s.borrow(s.Chosen)
+	all := s.Borrow(s.Chosen)
 	if s.Left > 0 {
 		all.Join(s.Domain)
 	}
 	candidates.Keep(all)
-	s.giveBack(all)
+	s.GiveBack(all)
 	return candidates
 }
 

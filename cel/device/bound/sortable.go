@@ -5,6 +5,7 @@ package bound
 
 import (
 	"github.com/celset/celset/cel/device/bound/outcome"
+	"github.com/celset/celset/cel/device/bound/propagate"
 )
 
 import "github.com/celset/celset/cel/device/bitset"
@@ -13,20 +14,20 @@ import "github.com/celset/celset/cel/device/bitset"
 // be sorted.
 type sortable struct {
 	lists []mapped
-	then  condition
+	then  propagate.Condition
 }
 
-func (n sortable) holds(s *state) bool {
+func (n sortable) holds(s *propagate.State) bool {
 	for _, m := range n.lists {
 		leaf, _ := m.leafOf()
-		c := s.column(leaf)
-		if c == nil || !c.groups.sorted {
+		c := s.Column(leaf)
+		if c == nil || !c.Groups.Sorted {
 			return false
 		}
 		for _, devices := range [2]bitset.Set{s.Chosen, s.Domain} {
 			for i := range devices.All() {
 				within := m.list.membership(s, i)
-				if within.May(outcome.Error) || within.May(outcome.True) && !c.groups.known.Has(i) {
+				if within.May(outcome.Error) || within.May(outcome.True) && !c.Groups.Known.Has(i) {
 					return false
 				}
 			}
@@ -35,18 +36,18 @@ func (n sortable) holds(s *state) bool {
 	return true
 }
 
-func (n sortable) bound(s *state) outcome.Outcome {
+func (n sortable) Bound(s *propagate.State) outcome.Outcome {
 	if !n.holds(s) {
 		return outcome.Open
 	}
-	return n.then.bound(s)
+	return n.then.Bound(s)
 }
 
-func (n sortable) negation() condition { return sortable{n.lists, newNot(n.then)} }
+func (n sortable) Negation() propagate.Condition { return sortable{n.lists, newNot(n.then)} }
 
-func (n sortable) propagate(s *state) status {
+func (n sortable) Propagate(s *propagate.State) propagate.Status {
 	if !n.holds(s) {
-		return noFix
+		return propagate.NoFix
 	}
-	return s.propagate(n.then)
+	return s.Propagate(n.then)
 }

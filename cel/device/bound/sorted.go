@@ -4,6 +4,7 @@
 package bound
 
 import (
+	"github.com/celset/celset/cel/device/bound/propagate"
 	"github.com/google/cel-go/common/ast"
 
 	"github.com/celset/celset/cel/device/bound/normal"
@@ -19,7 +20,7 @@ import (
 
 // sortedComparison reads a comparison of sorted values with constants, or with other sorted
 // values.
-func (a *analyzer) sortedComparison(left, right ast.Expr, s normal.Scope) (condition, bool) {
+func (a *analyzer) sortedComparison(left, right ast.Expr, s normal.Scope) (propagate.Condition, bool) {
 	list, values, ok := a.sortedValues(left, s)
 	other, otherValues, too := a.sortedValues(right, s)
 	var same ast.Expr
@@ -38,7 +39,7 @@ func (a *analyzer) sortedComparison(left, right ast.Expr, s normal.Scope) (condi
 	a.normal.Traced(normal.CompareSorted, a.normal.Write.Equals(left, right), same)
 	a.normal.Require(same, s)
 	then := a.condition(same, s)
-	if isOpen(then) {
+	if propagate.IsOpen(then) {
 		return nil, false
 	}
 	return sortable{lists, then}, true

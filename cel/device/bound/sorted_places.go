@@ -5,6 +5,7 @@ package bound
 
 import (
 	"cmp"
+	"github.com/celset/celset/cel/device/bound/propagate"
 	"slices"
 
 	"github.com/celset/celset/cel/device/bound/outcome"
@@ -61,8 +62,8 @@ func placeAt(place int) (result placeSet) {
 
 // sortedPlaces are the places that devices may have.
 type sortedPlaces struct {
-	*state
-	entries []entry
+	*propagate.State
+	entries []propagate.Entry
 	// order has the devices that are chosen or possible by their numbers. before are the places of each with the devices before
 	// it, and behind with those behind it.
 	order          []int32
@@ -81,14 +82,14 @@ type gapKind struct {
 }
 
 // newSortedPlaces is false if a number is not known, or too far from zero.
-func newSortedPlaces(s *state, of *leaf, gaps []outcome.Limits) (p *sortedPlaces, ok bool) {
-	c := s.column(of)
+func newSortedPlaces(s *propagate.State, of *propagate.Leaf, gaps []outcome.Limits) (p *sortedPlaces, ok bool) {
+	c := s.Column(of)
 	size := s.Chosen.Count() + max(0, s.Left)
-	if c == nil || !s.areWithin(c.ints) || c.misbehaviour[far].Meets(s.Chosen) || c.misbehaviour[far].Meets(s.Domain) ||
-		size != len(gaps)+1 || size > maxPlacesOfSet || !s.spend() {
+	if c == nil || !s.AreWithin(c.Ints) || c.Misbehaviour[propagate.Far].Meets(s.Chosen) || c.Misbehaviour[propagate.Far].Meets(s.Domain) ||
+		size != len(gaps)+1 || size > maxPlacesOfSet || !s.Spend() {
 		return nil, false
 	}
-	p = &sortedPlaces{state: s, entries: c.entries, size: size}
+	p = &sortedPlaces{State: s, entries: c.Entries, size: size}
 	for i := range s.Chosen.All() {
 		p.order = append(p.order, int32(i))
 	}
@@ -116,7 +117,7 @@ func (p *sortedPlaces) addKind(gap outcome.Limits, place int) {
 	p.kinds = append(p.kinds, gapKind{gap, placeAt(place)})
 }
 
-func (p *sortedPlaces) number(device int32) int64 { return p.entries[device].number.Least }
+func (p *sortedPlaces) number(device int32) int64 { return p.entries[device].Number.Least }
 
 // find is false if there is no set.
 func (p *sortedPlaces) find() bool {
@@ -147,7 +148,7 @@ func (p *sortedPlaces) find() bool {
 func (p *sortedPlaces) findBefore(i int) {
 	for j := i - 1; j >= 0; j-- {
 		distance := p.number(p.order[i]) - p.number(p.order[j])
-		if distance > p.longest || !p.spend() {
+		if distance > p.longest || !p.Spend() {
 			break
 		}
 		p.before[i].join(p.allowed(distance, p.before[j]).next())
@@ -164,7 +165,7 @@ func (p *sortedPlaces) findBefore(i int) {
 func (p *sortedPlaces) findBehind(i int) {
 	for j := i + 1; j < len(p.order); j++ {
 		distance := p.number(p.order[j]) - p.number(p.order[i])
-		if distance > p.longest || !p.spend() {
+		if distance > p.longest || !p.Spend() {
 			break
 		}
 		p.behind[i].join(p.allowed(distance, p.behind[j].last()))

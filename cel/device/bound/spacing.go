@@ -5,6 +5,7 @@ package bound
 
 import (
 	"github.com/celset/celset/cel/device/bound/outcome"
+	"github.com/celset/celset/cel/device/bound/propagate"
 )
 
 import "slices"
@@ -22,18 +23,18 @@ import "slices"
 //
 // The cost is a look at each pair of devices at a right distance.
 type spacing struct {
-	leaf *leaf
+	leaf *propagate.Leaf
 	// gaps are the distances of the numbers at each place and the next one.
 	gaps []outcome.Limits
 	// general is the condition as it is written.
-	general condition
+	general propagate.Condition
 }
 
 // anyGap is the distance of two numbers in order.
 var anyGap = outcome.Limits{Least: 0, Most: outcome.Unlimited}
 
 // newSpacing is the condition for two members of a sorted list that follow each other.
-func (b *builder) newSpacing(order *leaf, place int64, gap outcome.Limits, general condition) condition {
+func (b *builder) newSpacing(order *propagate.Leaf, place int64, gap outcome.Limits, general propagate.Condition) propagate.Condition {
 	n := &spacing{leaf: order, gaps: make([]outcome.Limits, b.setSize-1), general: general}
 	for i := range n.gaps {
 		n.gaps[i] = anyGap
@@ -43,7 +44,7 @@ func (b *builder) newSpacing(order *leaf, place int64, gap outcome.Limits, gener
 }
 
 // joinSpacings makes one condition of two on the same sorted list. It is false for anything else.
-func joinSpacings(left, right condition) (condition, bool) {
+func joinSpacings(left, right propagate.Condition) (propagate.Condition, bool) {
 	l, ok := left.(*spacing)
 	r, too := right.(*spacing)
 	if !ok || !too || l.leaf != r.leaf {
@@ -56,32 +57,32 @@ func joinSpacings(left, right condition) (condition, bool) {
 	return joined, true
 }
 
-func (n *spacing) bound(s *state) outcome.Outcome {
+func (n *spacing) Bound(s *propagate.State) outcome.Outcome {
 	if s.Left == 0 {
 		if places, ok := newSortedPlaces(s, n.leaf, n.gaps); ok {
 			return outcome.Of(places.find())
 		}
 	}
-	return n.general.bound(s)
+	return n.general.Bound(s)
 }
 
-func (n *spacing) propagate(s *state) status {
+func (n *spacing) Propagate(s *propagate.State) propagate.Status {
 	places, ok := newSortedPlaces(s, n.leaf, n.gaps)
 	if !ok {
-		return s.propagate(n.general)
+		return s.Propagate(n.general)
 	}
 	possible := places.find()
 	switch {
 	case !possible:
-		return failed
+		return propagate.Failed
 	case s.Left == 0:
-		return subsumed
+		return propagate.Subsumed
 	}
 	for i, device := range places.order {
 		if places.before[i].meets(places.behind[i]) || s.Chosen.Has(int(device)) {
 			continue
 		}
-		s.remove(int(device))
+		s.Remove(int(device))
 	}
-	return noFix
+	return propagate.NoFix
 }

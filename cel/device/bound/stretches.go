@@ -5,6 +5,7 @@ package bound
 
 import (
 	"github.com/celset/celset/cel/device/bound/outcome"
+	"github.com/celset/celset/cel/device/bound/propagate"
 )
 
 import "slices"
@@ -28,17 +29,17 @@ import "slices"
 // each device. Other numbers, and other graphs, are left to [generalCardinality].
 type stretches struct {
 	// follows holds for a device and its successor, and over is the place of the successor's variable.
-	follows *predicate
+	follows *propagate.Predicate
 	over    int
 	// lacking reports whether the limits are for the devices without successor, or for those with one.
 	lacking bool
 	outcome.Limits
 	// general is the condition as it is written, for other graphs and numbers.
-	general condition
+	general propagate.Condition
 }
 
 // newStretches recognizes a count of the devices that have, or lack, a successor. It is general if there are none.
-func newStretches(slot int, holds, fails condition, l outcome.Limits, general condition) condition {
+func newStretches(slot int, holds, fails propagate.Condition, l outcome.Limits, general propagate.Condition) propagate.Condition {
 	for _, lacking := range [2]bool{true, false} {
 		of := holds
 		if !lacking {
@@ -57,7 +58,7 @@ func newStretches(slot int, holds, fails condition, l outcome.Limits, general co
 
 // newPairs recognizes a count of pairs of a device and its successor, as the sum of one number for each device. It is general for
 // anything else.
-func newPairs(of total, l outcome.Limits, general condition) condition {
+func newPairs(of total, l outcome.Limits, general propagate.Condition) propagate.Condition {
 	number, ok := of.value.(size)
 	if _, all := of.list.(allDevices); !ok || !all {
 		return general
@@ -75,12 +76,12 @@ func newPairs(of total, l outcome.Limits, general condition) condition {
 //	cel.bind(least, devices.map(d, d.index).min(), devices.all(d, d.index == least || devices.exists(o, follows(d, o))))
 //
 // It is false for anything else.
-func newFirst(slot int, holds, general condition) (condition, bool) {
+func newFirst(slot int, holds, general propagate.Condition) (propagate.Condition, bool) {
 	either, ok := holds.(or)
 	if !ok {
 		return nil, false
 	}
-	for _, sides := range [2][2]condition{{either.left, either.right}, {either.right, either.left}} {
+	for _, sides := range [2][2]propagate.Condition{{either.left, either.right}, {either.right, either.left}} {
 		is, ok := sides[0].(comparison)
 		c, too := sides[1].(*cardinality)
 		if !ok || !too || is.relation != outcome.Equal || c.Limits != (outcome.Limits{Least: 1, Most: outcome.Unlimited}) || c.slot == slot {
@@ -99,27 +100,27 @@ func newFirst(slot int, holds, general condition) (condition, bool) {
 }
 
 // isExtreme recognizes a value of the device in the slot, and the greatest or smallest one of all devices.
-func isExtreme(slot int, own, of quantity) (*leaf, bool) {
-	v, ok := own.(value)
+func isExtreme(slot int, own, of propagate.Quantity) (*propagate.Leaf, bool) {
+	v, ok := own.(propagate.Value)
 	g, too := of.(greatest)
-	if !ok || !too || !v.isColumn(slot) {
+	if !ok || !too || !v.IsColumn(slot) {
 		return nil, false
 	}
 	leaf, ok := g.column()
-	return leaf, ok && leaf == v.leaf
+	return leaf, ok && leaf == v.Leaf
 }
 
 // successorOf returns the place of the successor's variable in a predicate of a device and its successor.
-func successorOf(p *predicate, device, successor int) (over int, ok bool) {
-	if len(p.slots) != maxArity || !p.speaksOf(device) || !p.speaksOf(successor) || device == successor {
+func successorOf(p *propagate.Predicate, device, successor int) (over int, ok bool) {
+	if len(p.Slots) != propagate.MaxArity || !p.SpeaksOf(device) || !p.SpeaksOf(successor) || device == successor {
 		return 0, false
 	}
-	return slices.Index(p.slots, successor), true
+	return slices.Index(p.Slots, successor), true
 }
 
-func (n stretches) bound(s *state) outcome.Outcome { return n.general.bound(s) }
+func (n stretches) Bound(s *propagate.State) outcome.Outcome { return n.general.Bound(s) }
 
-func (n stretches) negation() condition { return newNot(n.general) }
+func (n stretches) Negation() propagate.Condition { return newNot(n.general) }
 
 // ends are the numbers of devices without successor that are right for a set of the size.
 func (n stretches) ends(size int) outcome.Limits {
@@ -130,26 +131,26 @@ func (n stretches) ends(size int) outcome.Limits {
 	return outcome.Limits{Least: outcome.Saturated(with.Least, int64(size)), Most: outcome.Saturated(with.Most, int64(size))}
 }
 
-func (n stretches) propagate(s *state) status {
+func (n stretches) Propagate(s *propagate.State) propagate.Status {
 	size := s.Chosen.Count() + s.Left
 	ends := n.ends(size)
 	if s.Left <= 0 || ends.Most != 1 || ends.Least > 1 {
-		return s.propagate(n.general)
+		return s.Propagate(n.general)
 	}
 	g := successorsOf(s)
 	g.size, g.mayBeCircle = size, ends.Least <= 0
 	g.all.SetTo(s.Chosen)
 	g.all.Join(s.Domain)
 	if !g.link(n.follows, n.over) {
-		return s.propagate(n.general)
+		return s.Propagate(n.general)
 	}
 	switch {
 	case !g.propagate():
-		return failed
+		return propagate.Failed
 	case g.circling > 0:
-		return s.propagate(n.general)
+		return s.Propagate(n.general)
 	default:
-		return noFix
+		return propagate.NoFix
 	}
 }
 
@@ -184,7 +185,7 @@ func (g *successors) propagate() bool {
 	default:
 		g.narrow(touched)
 	}
-	g.state.keep(g.keep)
+	g.State.Keep(g.keep)
 	g.requireCommon(touched)
 	return g.Left >= 0
 }
@@ -204,15 +205,15 @@ func (g *successors) narrow(p path) {
 // and more where the path is short on one side. A circle that is in the set as a whole may stand in for any device but those
 // between.
 func (g *successors) requireCommon(p path) {
-	if g.hypothetical || p.first < 0 || p.circular {
+	if g.Hypothetical || p.first < 0 || p.circular {
 		return
 	}
 	from, to := p.first, p.last
 	if g.circling == 0 {
 		from, to = min(p.first, p.length-g.size), max(p.last, g.size-1)
 	}
-	common := g.borrow(g.all)
-	defer g.giveBack(common)
+	common := g.Borrow(g.all)
+	defer g.GiveBack(common)
 	common.Clear()
 	place := 0
 	for d := p.head; d >= 0; d = g.next[d] {
@@ -222,6 +223,6 @@ func (g *successors) requireCommon(p path) {
 		place++
 	}
 	if !common.IsEmpty() {
-		g.require(common)
+		g.Require(common)
 	}
 }

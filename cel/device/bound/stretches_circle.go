@@ -23,8 +23,8 @@ func (g *successors) narrowCircle(p path) bool {
 	if count > 1 {
 		return true
 	}
-	required := g.borrow(g.all)
-	defer g.giveBack(required)
+	required := g.Borrow(g.all)
+	defer g.GiveBack(required)
 	required.Clear()
 	d := p.head
 	for place := range p.length {
@@ -38,8 +38,8 @@ func (g *successors) narrowCircle(p path) bool {
 		}
 		d = g.next[d]
 	}
-	if !g.hypothetical && !required.IsEmpty() {
-		g.require(required)
+	if !g.Hypothetical && !required.IsEmpty() {
+		g.Require(required)
 	}
 	return true
 }

@@ -3,11 +3,15 @@
 
 package bound
 
+import (
+	"github.com/celset/celset/cel/device/bound/propagate"
+)
+
 import "github.com/celset/celset/cel/device/bitset"
 
 // successors is the graph of the devices that are chosen or possible, and their successors.
 type successors struct {
-	*state
+	*propagate.State
 	// size is that of a complete set. mayBeCircle: a set may be a circle as a whole.
 	size        int
 	mayBeCircle bool
@@ -25,38 +29,38 @@ type successors struct {
 }
 
 // successorsOf returns memory for a graph, until it is called again.
-func successorsOf(s *state) *successors {
-	if known, ok := s.spareGraph.(*successors); ok {
+func successorsOf(s *propagate.State) *successors {
+	if known, ok := s.SpareGraph.(*successors); ok {
 		return known
 	}
-	n := s.universe()
+	n := s.Universe()
 	sets := bitset.NewList(3, n)
-	g := &successors{state: s, all: sets.At(0), heads: sets.At(1), keep: sets.At(2), next: make([]int, n)}
-	s.spareGraph = g
+	g := &successors{State: s, all: sets.At(0), heads: sets.At(1), keep: sets.At(2), next: make([]int, n)}
+	s.SpareGraph = g
 	return g
 }
 
 // link finds the successors. It is false if the devices don't form paths and circles.
-func (g *successors) link(follows *predicate, over int) bool {
+func (g *successors) link(follows *propagate.Predicate, over int) bool {
 	g.heads.SetTo(g.all)
-	made := follows.rowsOver(g.state, over)
+	made := follows.RowsOver(g.State, over)
 	for d := range g.all.All() {
-		r := made.at(d)
+		r := made.At(d)
 		if r == nil {
-			r = follows.rowAt(g.state, over, d)
+			r = follows.RowAt(g.State, over, d)
 		}
-		if !g.spend() || !r.isExact(g.all) {
+		if !g.Spend() || !r.IsExact(g.all) {
 			return false
 		}
 		g.next[d] = -1
-		switch r.yes.CountAnd(g.all) {
+		switch r.Yes.CountAnd(g.all) {
 		case 0:
 			continue
 		case 1:
 		default:
 			return false
 		}
-		for successor := r.yes.Next(0); ; successor = r.yes.Next(successor + 1) {
+		for successor := r.Yes.Next(0); ; successor = r.Yes.Next(successor + 1) {
 			if g.all.Has(successor) {
 				g.next[d] = successor
 				break
@@ -107,8 +111,8 @@ func (p path) longest() int {
 // findPaths follows the heads, and counts what is in circles that fit into the set. What is left are circles that don't.
 func (g *successors) findPaths() {
 	g.paths, g.circling = g.paths[:0], 0
-	rest := g.borrow(g.all)
-	defer g.giveBack(rest)
+	rest := g.Borrow(g.all)
+	defer g.GiveBack(rest)
 	for head := range g.heads.All() {
 		p := g.pathFrom(head)
 		g.paths = append(g.paths, p)

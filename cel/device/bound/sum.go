@@ -5,6 +5,7 @@ package bound
 
 import (
 	"github.com/celset/celset/cel/device/bound/outcome"
+	"github.com/celset/celset/cel/device/bound/propagate"
 )
 
 import "slices"
@@ -32,14 +33,14 @@ type sum struct {
 	terms []term
 	outcome.Limits
 	modulus
-	// derivation has the weights, and the running sum of a search.
-	derivation
+	// Derivation has the weights, and the running sum of a search.
+	propagate.Derivation
 	// general is the condition as it is written.
-	general condition
+	general propagate.Condition
 }
 
 // newSum is false if the terms are no sums of one number for each device. Without an analyzer the condition belongs to one search.
-func (b *builder) newSum(terms []term, l outcome.Limits, m modulus, general condition) (condition, bool) {
+func (b *builder) newSum(terms []term, l outcome.Limits, m modulus, general propagate.Condition) (propagate.Condition, bool) {
 	for i, t := range terms {
 		of, ok := asTotal(t.of)
 		if !ok || !of.isLocal() {
@@ -50,11 +51,11 @@ func (b *builder) newSum(terms []term, l outcome.Limits, m modulus, general cond
 	if len(terms) == 0 {
 		return nil, false
 	}
-	return &sum{terms: terms, Limits: l, modulus: m, general: general, derivation: b.newDerivation()}, true
+	return &sum{terms: terms, Limits: l, modulus: m, general: general, Derivation: b.newDerivation()}, true
 }
 
 // asTotal reads the size of a list as the sum of one for each device in it.
-func asTotal(q quantity) (total, bool) {
+func asTotal(q propagate.Quantity) (total, bool) {
 	switch q := q.(type) {
 	case total:
 		return q, true
@@ -66,10 +67,10 @@ func asTotal(q quantity) (total, bool) {
 }
 
 // joinSums makes one constraint of two on the same sum. It is false for anything else.
-func joinSums(left, right condition) (condition, bool) {
+func joinSums(left, right propagate.Condition) (propagate.Condition, bool) {
 	l, ok := left.(*sum)
 	r, too := right.(*sum)
-	if !ok || !too || l.isOwned() || r.isOwned() || l.by > 0 && r.by > 0 ||
+	if !ok || !too || l.IsOwned() || r.IsOwned() || l.by > 0 && r.by > 0 ||
 		!slices.EqualFunc(l.terms, r.terms, func(a, b term) bool { return a.factor == b.factor && isSame(a.of, b.of) }) {
 		return nil, false
 	}
@@ -80,7 +81,7 @@ func joinSums(left, right condition) (condition, bool) {
 	return &joined, true
 }
 
-func (n *sum) negation() condition {
+func (n *sum) Negation() propagate.Condition {
 	opposite := *n
 	opposite.general = newNot(n.general)
 	switch {
@@ -95,35 +96,35 @@ func (n *sum) negation() condition {
 	return not{n}
 }
 
-func (n *sum) bound(s *state) outcome.Outcome {
+func (n *sum) Bound(s *propagate.State) outcome.Outcome {
 	b, ok := n.bounds(s)
 	if !ok {
-		return n.general.bound(s)
+		return n.general.Bound(s)
 	}
 	return n.outcome(s, b)
 }
 
-func (n *sum) propagate(s *state) status {
+func (n *sum) Propagate(s *propagate.State) propagate.Status {
 	b, ok := n.bounds(s)
 	if !ok {
-		return s.propagate(n.general)
+		return s.Propagate(n.general)
 	}
 	switch n.outcome(s, b) {
 	case outcome.False:
-		return failed
+		return propagate.Failed
 	case outcome.True:
-		return subsumed
+		return propagate.Subsumed
 	}
 	if s.Left > 0 {
 		n.removeExtremes(s, b)
 	}
-	return noFix
+	return propagate.NoFix
 }
 
 // bounds is false if a weight is not known.
-func (n *sum) bounds(s *state) (b sumBounds, ok bool) {
-	w, r := weightsOf(s, n.terms, n.derivation)
-	if w == nil || s.Left < 0 || s.Domain.Count() < s.Left || !s.areWithin(w.known) || !s.spend() {
+func (n *sum) bounds(s *propagate.State) (b sumBounds, ok bool) {
+	w, r := weightsOf(s, n.terms, n.Derivation)
+	if w == nil || s.Left < 0 || s.Domain.Count() < s.Left || !s.AreWithin(w.known) || !s.Spend() {
 		return b, false
 	}
 	b = sumBounds{weights: w, chosen: r.to(w, s.Chosen)}
@@ -147,8 +148,8 @@ func (n *sum) bounds(s *state) (b sumBounds, ok bool) {
 	return b, true
 }
 
-// outcome is what the constraint may become.
-func (n *sum) outcome(s *state, b sumBounds) outcome.Outcome {
+// Outcome is what the constraint may become.
+func (n *sum) outcome(s *propagate.State, b sumBounds) outcome.Outcome {
 	if s.Left == 0 {
 		return outcome.Of(n.Verdict(b.chosen, b.chosen) == outcome.True && (n.by == 0 || b.chosen%n.by == n.remainder))
 	}
@@ -164,12 +165,12 @@ func (n *sum) outcome(s *state, b sumBounds) outcome.Outcome {
 }
 
 // removeExtremes removes the devices that make the sum too small or too large, whatever else is chosen.
-func (n *sum) removeExtremes(s *state, b sumBounds) {
+func (n *sum) removeExtremes(s *propagate.State, b sumBounds) {
 	if n.Least != outcome.UnlimitedBelow {
 		lowest := outcome.Saturated(n.Least, b.smallest-b.most)
 		for i := 0; i < len(b.order) && b.of[b.order[i]] < lowest; i++ {
 			if s.Domain.Has(int(b.order[i])) {
-				s.remove(int(b.order[i]))
+				s.Remove(int(b.order[i]))
 			}
 		}
 	}
@@ -177,7 +178,7 @@ func (n *sum) removeExtremes(s *state, b sumBounds) {
 		highest := outcome.Saturated(n.Most, b.greatest-b.least)
 		for i := len(b.order) - 1; i >= 0 && b.of[b.order[i]] > highest; i-- {
 			if s.Domain.Has(int(b.order[i])) {
-				s.remove(int(b.order[i]))
+				s.Remove(int(b.order[i]))
 			}
 		}
 	}

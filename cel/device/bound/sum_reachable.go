@@ -4,6 +4,7 @@
 package bound
 
 import (
+	"github.com/celset/celset/cel/device/bound/propagate"
 	"iter"
 	"math/bits"
 
@@ -14,7 +15,7 @@ import (
 type residues struct{ unit, first int64 }
 
 // residues looks at what the weights of the possible devices differ by.
-func (b sumBounds) residues(s *state) residues {
+func (b sumBounds) residues(s *propagate.State) residues {
 	r := residues{first: b.chosen + int64(s.Left)*b.smallest}
 	for i := range s.Domain.All() {
 		if r.unit = gcd(r.unit, b.of[i]-b.smallest); r.unit == 1 {
@@ -55,7 +56,7 @@ type reachable struct {
 
 // isReachable reports whether as many of the possible devices as are to be added may have a sum from least to most that leaves the
 // remainder. It is true if there are too many sums to tell.
-func (m modulus) isReachable(s *state, b sumBounds, unit, least, most int64) bool {
+func (m modulus) isReachable(s *propagate.State, b sumBounds, unit, least, most int64) bool {
 	if m.by == 0 && (least == b.least || most == b.most) {
 		// The extreme is the sum of some devices.
 		return true
@@ -79,7 +80,7 @@ func (m modulus) isReachable(s *state, b sumBounds, unit, least, most int64) boo
 	if words := width/64 + 1; width < 0 || width > maxReached || words*int64(s.Left)*int64(s.Domain.Count()) > maxReached {
 		return true
 	}
-	if r.begin(s, int(width)); !s.spend() {
+	if r.begin(s, int(width)); !s.Spend() {
 		return true
 	}
 	added := 0
@@ -96,7 +97,7 @@ func (m modulus) isReachable(s *state, b sumBounds, unit, least, most int64) boo
 }
 
 // extremes are the smallest and the greatest weight of the possible devices, of which there is one at least.
-func (b sumBounds) extremes(s *state) (smallest, greatest int64) {
+func (b sumBounds) extremes(s *propagate.State) (smallest, greatest int64) {
 	for i := 0; ; i++ {
 		if s.Domain.Has(int(b.order[i])) {
 			smallest = b.of[b.order[i]]
@@ -111,13 +112,13 @@ func (b sumBounds) extremes(s *state) (smallest, greatest int64) {
 }
 
 // begin has the sum of no devices, and memory for sums of so many steps.
-func (r *reachable) begin(s *state, width int) {
+func (r *reachable) begin(s *propagate.State, width int) {
 	r.words = width/64 + 1
 	count := (s.Left + 1) * r.words
-	r.sums = s.words(count)
+	r.sums = s.Words(count)
 	clear(r.sums)
 	r.sums[0] = 1
-	s.addWork(count)
+	s.AddWork(count)
 }
 
 // add has each sum with one more device, up to a number of devices.

@@ -5,6 +5,7 @@ package bound
 
 import (
 	"cmp"
+	"github.com/celset/celset/cel/device/bound/propagate"
 	"math/bits"
 	"slices"
 	"unsafe"
@@ -48,15 +49,15 @@ func (r *running) to(w *weights, chosen bitset.Set) int64 {
 }
 
 // weightsOf returns the weights, and the sum of those that were chosen last. It is nil if CEL could not be asked.
-func weightsOf(s *state, terms []term, d derivation) (*weights, *running) {
-	w, ok := d.derived(s).(*weights)
+func weightsOf(s *propagate.State, terms []term, d propagate.Derivation) (*weights, *running) {
+	w, ok := d.Derived(s).(*weights)
 	if !ok {
 		if w = newWeights(s, terms); w == nil {
 			return nil, nil
 		}
-		d.derive(s, w, int(unsafe.Sizeof(*w))+12*len(w.of)+setSize(len(w.of)))
+		d.Derive(s, w, int(unsafe.Sizeof(*w))+12*len(w.of)+propagate.SetBytes(len(w.of)))
 	}
-	memory := d.memory(s)
+	memory := d.Memory(s)
 	r, ok := (*memory).(*running)
 	if !ok {
 		r = &running{}
@@ -66,8 +67,8 @@ func weightsOf(s *state, terms []term, d derivation) (*weights, *running) {
 }
 
 // newWeights computes the weights.
-func newWeights(s *state, terms []term) *weights {
-	devices := s.universe()
+func newWeights(s *propagate.State, terms []term) *weights {
+	devices := s.Universe()
 	w := &weights{of: make([]int64, devices), known: bitset.New(devices)}
 	for i := range devices {
 		known := true
@@ -85,7 +86,7 @@ func newWeights(s *state, terms []term) *weights {
 			w.order = append(w.order, int32(i))
 		}
 	}
-	if !s.isSound() {
+	if !s.IsSound() {
 		return nil
 	}
 	slices.SortStableFunc(w.order, func(a, b int32) int { return cmp.Compare(w.of[a], w.of[b]) })
@@ -106,12 +107,12 @@ func isLocalList(list deviceList) bool {
 	}
 }
 
-func isLocalNumber(q quantity, slot int) bool {
+func isLocalNumber(q propagate.Quantity, slot int) bool {
 	switch q := q.(type) {
 	case constant:
 		return true
-	case value:
-		return len(q.slots) == 0 || q.isColumn(slot)
+	case propagate.Value:
+		return len(q.Slots) == 0 || q.IsColumn(slot)
 	case arithmetic:
 		return isLocalNumber(q.left, slot) && isLocalNumber(q.right, slot)
 	case conditionalNumber:
@@ -121,12 +122,12 @@ func isLocalNumber(q quantity, slot int) bool {
 	}
 }
 
-func isLocalCondition(c condition, slot int) bool {
+func isLocalCondition(c propagate.Condition, slot int) bool {
 	switch c := c.(type) {
 	case verdict:
 		return true
-	case *predicate:
-		return len(c.slots) == 1 && c.slots[0] == slot
+	case *propagate.Predicate:
+		return len(c.Slots) == 1 && c.Slots[0] == slot
 	case and:
 		return isLocalCondition(c.left, slot) && isLocalCondition(c.right, slot)
 	case or:

@@ -3,19 +3,23 @@
 
 package bound
 
+import (
+	"github.com/celset/celset/cel/device/bound/propagate"
+)
+
 import "github.com/celset/celset/cel/device/bound/outcome"
 
 // valued is a list of values as a list of the devices that have them. It fails where a
 // value does.
 type valued struct{ mapped }
 
-func (v valued) membership(s *state, device int) outcome.Outcome {
+func (v valued) membership(s *propagate.State, device int) outcome.Outcome {
 	return filtered{v.list, v.slot, present{v.value}}.membership(s, device)
 }
 
 // ofDevices is the size of a list of values of all devices, chosen by a condition, as that of a list of devices. It is right as long
 // as no value fails.
-func (n size) ofDevices() (l *leaf, simpler size, ok bool) {
+func (n size) ofDevices() (l *propagate.Leaf, simpler size, ok bool) {
 	values, ok := n.list.(valued)
 	if !ok {
 		return nil, n, false
@@ -34,19 +38,19 @@ func (n size) ofDevices() (l *leaf, simpler size, ok bool) {
 }
 
 // present is true for the devices that have a value, and fails for others.
-type present struct{ value quantity }
+type present struct{ value propagate.Quantity }
 
-func (p present) bound(s *state) outcome.Outcome { return presence(s, p.value) }
+func (p present) Bound(s *propagate.State) outcome.Outcome { return presence(s, p.value) }
 
 // presence is True if there is a value, and Error if it fails.
-func presence(s *state, q quantity) outcome.Outcome {
-	if v, tabulated := q.(value); tabulated {
-		if v.entry(s).outcome == outcome.Error {
+func presence(s *propagate.State, q propagate.Quantity) outcome.Outcome {
+	if v, tabulated := q.(propagate.Value); tabulated {
+		if v.Entry(s).Outcome == outcome.Error {
 			return outcome.Error
 		}
 		return outcome.True
 	}
-	switch n := q.number(s); {
+	switch n := q.Number(s); {
 	case n.IsNever():
 		return outcome.Error
 	case n.Open || n.Fails:

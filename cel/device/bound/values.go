@@ -4,6 +4,7 @@
 package bound
 
 import (
+	"github.com/celset/celset/cel/device/bound/propagate"
 	"github.com/google/cel-go/common/ast"
 	"github.com/google/cel-go/common/types"
 
@@ -52,7 +53,7 @@ func (a *analyzer) loopOf(c ast.ComprehensionExpr, s normal.Scope) (loop, bool) 
 	result.variable = tree.ElementVar(c)
 	result.element, ok = a.normal.Substitute(m.element, m.device.name, a.normal.Write.Ident(device.name, device.of), false)
 	if leaf, ok := m.column(); ok {
-		result.never = behaves{leaf, failing}
+		result.never = behaves{leaf, propagate.Failing}
 	} else if p, ok := countedBy(m.mapped); ok {
 		result.never = exact{p}
 	}
@@ -79,7 +80,7 @@ func (a *analyzer) body(l loop, part ast.Expr) (ast.Expr, bool) {
 
 // over makes a condition on the list, and if it is about values of the whole set one
 // that does without looking whether they fail.
-func (l loop) over(condition func(deviceList) condition) condition {
+func (l loop) over(condition func(deviceList) propagate.Condition) propagate.Condition {
 	general := condition(l.list)
 	if l.never == nil {
 		return general
@@ -91,9 +92,9 @@ func (l loop) over(condition func(deviceList) condition) condition {
 // are equal.
 //
 //	devices.map(d, devices.filter(o, o.tray == d.tray).size()).distinct().size() == 1
-func (a *analyzer) oneValue(c comparison, left, right ast.Expr, s normal.Scope) (condition, bool) {
+func (a *analyzer) oneValue(c comparison, left, right ast.Expr, s normal.Scope) (propagate.Condition, bool) {
 	number, size := c.left, right
-	if isOpen(c.left) {
+	if propagate.IsOpen(c.left) {
 		number, size = c.right, left
 	}
 	if number != (constant{1}) || c.relation != outcome.Equal || !tree.IsCall(size, "size") {

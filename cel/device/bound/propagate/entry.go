@@ -1,7 +1,7 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package bound
+package propagate
 
 import (
 	"slices"
@@ -15,42 +15,42 @@ import (
 	"github.com/celset/celset/cel/device/bound/outcome"
 )
 
-// entry is what a leaf is for one device or pair of devices.
-type entry struct {
+// Entry is what a leaf is for one device or pair of devices.
+type Entry struct {
 	known bool
 	// aborts: the evaluation of the whole expression would end here, whatever else
 	// stands in it.
 	aborts bool
-	// outcome of a leaf of type bool, number of one of type int.
-	outcome outcome.Outcome
-	number  outcome.Number
-	// key is equal for equal values, nil if that can't be told or the leaf fails.
-	key any
-	// elements are the keys of the different values in a list, in order, nil if it is none or one is not known.
-	elements *[]any
+	// Outcome of a leaf of type bool, number of one of type int.
+	Outcome outcome.Outcome
+	Number  outcome.Number
+	// Key is equal for equal values, nil if that can't be told or the leaf fails.
+	Key any
+	// Elements are the keys of the different values in a list, in order, nil if it is none or one is not known.
+	Elements *[]any
 }
 
 // openEntry may be anything.
-var openEntry = entry{known: true, outcome: outcome.Open, number: outcome.OpenNumber}
+var openEntry = Entry{known: true, Outcome: outcome.Open, Number: outcome.OpenNumber}
 
 // entryOf classifies a value. What is neither bool nor int nor an error is open, but may have a key.
-func entryOf(value ref.Val) entry {
+func entryOf(value ref.Val) Entry {
 	switch value := value.(type) {
 	case types.Bool:
-		return entry{known: true, outcome: outcome.Of(bool(value)), number: outcome.OpenNumber, key: value}
+		return Entry{known: true, Outcome: outcome.Of(bool(value)), Number: outcome.OpenNumber, Key: value}
 	case types.Int:
-		return entry{known: true, outcome: outcome.Open, number: outcome.Exactly(int64(value)), key: value}
+		return Entry{known: true, Outcome: outcome.Open, Number: outcome.Exactly(int64(value)), Key: value}
 	case types.String:
-		return entry{known: true, outcome: outcome.Open, number: outcome.OpenNumber, key: value}
+		return Entry{known: true, Outcome: outcome.Open, Number: outcome.OpenNumber, Key: value}
 	case *types.Err:
-		return entry{known: true, outcome: outcome.Error, number: outcome.Never}
+		return Entry{known: true, Outcome: outcome.Error, Number: outcome.Never}
 	case traits.Lister:
 		e := openEntry
 		if keys := key.In(value); keys != nil {
-			e.key = key.OfList(keys)
+			e.Key = key.OfList(keys)
 			slices.SortFunc(keys, key.Compare)
 			keys = slices.Compact(keys)
-			e.elements = &keys
+			e.Elements = &keys
 		}
 		return e
 	default:
@@ -62,10 +62,10 @@ func entryOf(value ref.Val) entry {
 const smallText = 16
 
 // textSize is what the texts in the entry take, and the list of its elements.
-func (e *entry) textSize() int {
-	size := sizeOfText(e.key)
-	if e.elements != nil {
-		for _, element := range *e.elements {
+func (e *Entry) textSize() int {
+	size := sizeOfText(e.Key)
+	if e.Elements != nil {
+		for _, element := range *e.Elements {
 			size += int(unsafe.Sizeof(element)) + smallText + sizeOfText(element)
 		}
 	}
@@ -85,15 +85,15 @@ func sizeOfText(of any) int {
 }
 
 // misbehaves reports whether the entry is what a guard is against.
-func (e *entry) misbehaves(how against) bool {
+func (e *Entry) misbehaves(how Against) bool {
 	switch how {
-	case aborting:
+	case Aborting:
 		return e.aborts
-	case failing:
-		return e.aborts || e.outcome == outcome.Error
-	case far:
-		return e.aborts || e.number.Open || e.number.IsNever() || e.number.Fails || outcome.IsFar(e.number)
+	case Failing:
+		return e.aborts || e.Outcome == outcome.Error
+	case Far:
+		return e.aborts || e.Number.Open || e.Number.IsNever() || e.Number.Fails || outcome.IsFar(e.Number)
 	default:
-		return e.aborts || e.outcome != outcome.True && e.outcome != outcome.False
+		return e.aborts || e.Outcome != outcome.True && e.Outcome != outcome.False
 	}
 }

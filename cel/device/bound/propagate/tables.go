@@ -1,7 +1,7 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package bound
+package propagate
 
 import (
 	"sync/atomic"
@@ -10,8 +10,8 @@ import (
 	"github.com/celset/celset/cel/device"
 )
 
-// tables have what CEL says of devices, and what conditions derive from it.
-type tables struct {
+// Tables have what CEL says of devices, and what conditions derive from it.
+type Tables struct {
 	// Grown, if there is such, is told when the tables take more bytes of memory than before.
 	// It must be set before the tables are used.
 	Grown   func(bytes int)
@@ -24,18 +24,19 @@ type tables struct {
 	ofPairs atomic.Int64
 }
 
-// init prepares the tables for the devices.
-func (t *tables) init(p *problem, devices []*device.Device) {
+// Init prepares the tables for the devices.
+func (t *Tables) Init(p *Problem, devices []*device.Device) {
 	t.devices = devices
-	t.leaves, t.predicates = make([]leafTable, len(p.leaves)), make([]predicateTable, len(p.predicates))
-	t.derived = make([]atomic.Value, p.derivations)
-	for i := range p.predicates {
-		t.predicates[i].init(&p.predicates[i], len(devices))
+	t.leaves, t.predicates = make([]leafTable, len(p.Leaves)), make([]predicateTable, len(p.Predicates))
+	t.derived = make([]atomic.Value, p.Derivations)
+	for i := range p.Predicates {
+		t.predicates[i].init(&p.Predicates[i], len(devices))
 	}
 }
 
-// size is what the tables take before they are filled.
-func (t *tables) size() int {
+// Size is about how many bytes of memory the tables take before they are filled, without the
+// analysis and the devices. What they take later is said to Grown.
+func (t *Tables) Size() int {
 	bytes := int(unsafe.Sizeof(*t)) + len(t.leaves)*int(unsafe.Sizeof(leafTable{})) + len(t.derived)*int(unsafe.Sizeof(atomic.Value{}))
 	for i := range t.predicates {
 		bytes += t.predicates[i].size()
@@ -43,7 +44,7 @@ func (t *tables) size() int {
 	return bytes
 }
 
-func (t *tables) grow(bytes int) {
+func (t *Tables) grow(bytes int) {
 	if t.Grown != nil && bytes > 0 {
 		t.Grown(bytes)
 	}

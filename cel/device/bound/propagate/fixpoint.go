@@ -1,7 +1,7 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package bound
+package propagate
 
 import "slices"
 
@@ -13,13 +13,13 @@ import "slices"
 
 // propagateAll goes on until nothing more can be removed. A completion with a removed
 // device is false, since false absorbs whatever the other conjuncts become.
-func (s *state) propagateAll(effort Effort) bool {
-	s.active = append(s.active[:0], s.conjuncts...)
+func (s *State) propagateAll(effort Effort) bool {
+	s.active = append(s.active[:0], s.Conjuncts...)
 	for {
 		if !s.toFixpoint() {
 			return false
 		}
-		s.removed = false
+		s.Removed = false
 		if !s.demandsOfConjuncts() {
 			return false
 		}
@@ -33,7 +33,7 @@ func (s *state) propagateAll(effort Effort) bool {
 		switch {
 		case s.Domain.Count() < s.Left:
 			return false
-		case !s.removed || s.exhausted:
+		case !s.Removed || s.Exhausted:
 			return true
 		}
 	}
@@ -41,25 +41,25 @@ func (s *state) propagateAll(effort Effort) bool {
 
 // toFixpoint propagates one conjunct after the other until none of them changes anything. It is false
 // if one has failed, or too few devices are left. A conjunct that is subsumed leaves the round.
-func (s *state) toFixpoint() bool {
+func (s *State) toFixpoint() bool {
 	// unchanged counts the conjuncts that were propagated since something changed.
 	for next, unchanged := 0, 0; unchanged < len(s.active); next++ {
 		next %= len(s.active)
-		s.removed = false
-		was := s.propagate(s.active[next])
+		s.Removed = false
+		was := s.Propagate(s.active[next])
 		switch {
-		case was == failed || s.Left < 0 || s.Domain.Count() < s.Left:
+		case was == Failed || s.Left < 0 || s.Domain.Count() < s.Left:
 			return false
-		case s.exhausted:
+		case s.Exhausted:
 			return true
-		case s.removed:
+		case s.Removed:
 			unchanged = 0
 		}
 		switch {
-		case was == subsumed:
+		case was == Subsumed:
 			s.active = slices.Delete(s.active, next, next+1)
 			next--
-		case was == fix || !s.removed:
+		case was == Fix || !s.Removed:
 			unchanged++
 		}
 	}
@@ -68,19 +68,19 @@ func (s *state) toFixpoint() bool {
 
 // probe chooses each possible device in turn and removes those that make the
 // condition surely false.
-func (s *state) probe(c condition) {
-	if s.Left == 0 || isOpen(c) {
+func (s *State) probe(c Condition) {
+	if s.Left == 0 || IsOpen(c) {
 		return
 	}
-	s.shallow = true
-	possible := s.borrow(s.Domain)
+	s.Shallow = true
+	possible := s.Borrow(s.Domain)
 	for i := range possible.All() {
-		if s.isRefutedBy(c, i) {
-			s.remove(i)
+		if s.IsRefutedBy(c, i) {
+			s.Remove(i)
 		}
 	}
-	s.giveBack(possible)
-	s.shallow = false
+	s.GiveBack(possible)
+	s.Shallow = false
 }
 
 // Effort is how much is done to find out that a partial set is infeasible.
@@ -94,14 +94,14 @@ const (
 	Thorough
 )
 
-// infeasible reports whether no completion satisfies the expression and none makes it
+// Infeasible reports whether no completion satisfies the expression and none makes it
 // fail. It removes devices from p.Domain that are in no other completions, and
 // enters those into p.Forced that are in all of them.
-func (s *state) infeasible(p Partial, effort Effort) bool {
+func (s *State) Infeasible(p Partial, effort Effort) bool {
 	if p.Forced != nil {
 		p.Forced.Clear()
 	}
-	if !s.begin(p) {
+	if !s.Begin(p) {
 		return false
 	}
 	s.before.SetTo(p.Domain)
@@ -110,7 +110,7 @@ func (s *state) infeasible(p Partial, effort Effort) bool {
 	// What was forced was chosen to find out more. It is the caller's to choose it.
 	p.Chosen.Drop(s.forced)
 	p.Domain.Join(s.forced)
-	if !s.isSound() {
+	if !s.IsSound() {
 		p.Domain.SetTo(s.before)
 		return false
 	}

@@ -1,7 +1,7 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package bound
+package propagate
 
 import "github.com/celset/celset/cel/device/bitset"
 
@@ -11,22 +11,23 @@ import "github.com/celset/celset/cel/device/bitset"
 //	lists.range(16).all(t, devices.exists(d, d.tray == t))
 //	devices.all(d, devices.filter(o, linked(d, o)).size() >= 2)
 type demands struct {
-	*state
+	*State
 	// of are the possible devices of which some are needed, and total is how many are.
 	of    bitset.Set
 	total int
 }
 
-func (s *state) demands() *demands {
-	d := &demands{state: s, of: s.borrow(s.Domain)}
+// Demands returns no demands yet. They must be propagated, which gives back their memory.
+func (s *State) Demands() *demands {
+	d := &demands{State: s, of: s.Borrow(s.Domain)}
 	d.of.Clear()
 	return d
 }
 
-// add demands some possible devices of a set, unless another demand is for one of them.
-func (d *demands) add(of bitset.Set, count int) {
-	possible := d.borrow(of)
-	defer d.giveBack(possible)
+// Add demands some possible devices of a set, unless another demand is for one of them.
+func (d *demands) Add(of bitset.Set, count int) {
+	possible := d.Borrow(of)
+	defer d.GiveBack(possible)
 	possible.Keep(d.Domain)
 	if count > 0 && !possible.Meets(d.of) {
 		d.of.Join(possible)
@@ -34,35 +35,35 @@ func (d *demands) add(of bitset.Set, count int) {
 	}
 }
 
-// propagate gives back the memory, and is false if more devices are needed than are to be added.
-func (d *demands) propagate() bool {
-	defer d.giveBack(d.of)
+// Propagate gives back the memory, and is false if more devices are needed than are to be added.
+func (d *demands) Propagate() bool {
+	defer d.GiveBack(d.of)
 	if d.total == d.Left && d.Left > 0 {
-		d.keep(d.of)
+		d.Keep(d.of)
 	}
 	return d.total <= d.Left
 }
 
 // demander is a condition that needs devices of a set.
 type demander interface {
-	// demand returns the set, and how many more of its devices are needed. There is none if the number is not above zero.
-	demand(s *state) (of bitset.Set, count int)
+	// Demand returns the set, and how many more of its devices are needed. There is none if the number is not above zero.
+	Demand(s *State) (of bitset.Set, count int)
 }
 
 // demandsOfConjuncts are those of conjuncts that count devices, each for itself.
-func (s *state) demandsOfConjuncts() bool {
+func (s *State) demandsOfConjuncts() bool {
 	var d *demands
 	for _, c := range s.active {
 		c, ok := c.(demander)
 		if !ok {
 			continue
 		}
-		if of, count := c.demand(s); count > 0 {
+		if of, count := c.Demand(s); count > 0 {
 			if d == nil {
-				d = s.demands()
+				d = s.Demands()
 			}
-			d.add(of, count)
+			d.Add(of, count)
 		}
 	}
-	return d == nil || d.propagate()
+	return d == nil || d.Propagate()
 }

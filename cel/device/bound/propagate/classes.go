@@ -1,7 +1,7 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package bound
+package propagate
 
 import (
 	"slices"
@@ -12,30 +12,31 @@ import (
 // A predicate that takes only columns from its two devices says the same of devices for which these
 // are the same: of 5,000 nodes in 280 racks 280 rows are different, and in each of them 280 verdicts.
 
-// reads notes that the predicate that is being read, if any, has a leaf.
-func (t *tabulated) reads(v value) {
+// Reads notes that the predicate that is being read, if any, has a leaf.
+func (t *Tabulated) Reads(v Value) {
 	switch {
-	case t == nil || len(v.slots) == 0:
-	case len(v.slots) > 1:
-		t.pairwise = true
+	case t == nil || len(v.Slots) == 0:
+	case len(v.Slots) > 1:
+		t.Pairwise = true
 	default:
-		for i, slot := range t.slots {
-			if i < maxArity && slot == v.slots[0] && !slices.Contains(t.columns[i], v.leaf) {
-				t.columns[i] = append(t.columns[i], v.leaf)
+		for i, slot := range t.Slots {
+			if i < MaxArity && slot == v.Slots[0] && !slices.Contains(t.columns[i], v.Leaf) {
+				t.columns[i] = append(t.columns[i], v.Leaf)
 			}
 		}
 	}
 }
 
-func (t *tabulated) readsPair() {
+// ReadsPair notes that the predicate that is being read, if any, compares the two devices.
+func (t *Tabulated) ReadsPair() {
 	if t != nil {
-		t.pairwise = true
+		t.Pairwise = true
 	}
 }
 
 // classesOf sorts the devices by columns. A value that can't be compared is like no other. nil if too few are alike to
 // be worth it, or CEL could not be asked.
-func (s *state) classesOf(columns []*leaf) *classes {
+func (s *State) classesOf(columns []*Leaf) *classes {
 	n := len(s.tables.devices)
 	type place struct {
 		class int32
@@ -43,14 +44,14 @@ func (s *state) classesOf(columns []*leaf) *classes {
 	}
 	of, count := make([]int32, n), int32(1)
 	for _, leaf := range columns {
-		column := s.column(leaf)
+		column := s.Column(leaf)
 		if column == nil {
 			return nil
 		}
 		places := make(map[place]int32)
 		count = 0
 		for i := range of {
-			at := place{of[i], column.entries[i].key}
+			at := place{of[i], column.Entries[i].Key}
 			class, known := places[at]
 			if !known || at.key == nil {
 				class = count
@@ -75,15 +76,15 @@ func (s *state) classesOf(columns []*leaf) *classes {
 
 // classesAt are those of the devices that one of the variables stands for, nil if there are none to speak of. They are
 // made once, while the mutex is held.
-func (t *predicateTable) classesAt(s *state, variable int) *classes {
-	if t.pairwise || len(t.slots) < maxArity {
+func (t *predicateTable) classesAt(s *State, variable int) *classes {
+	if t.Pairwise || len(t.Slots) < MaxArity {
 		return nil
 	}
 	if !t.classified[variable] {
 		t.classes[variable] = s.classesOf(t.columns[variable])
-		t.classified[variable] = s.err == nil
+		t.classified[variable] = s.Err == nil
 		if c := t.classes[variable]; c != nil {
-			s.addToTables(4*len(c.of) + len(c.first)*(8+setSize(len(c.of))))
+			s.addToTables(4*len(c.of) + len(c.first)*(8+SetBytes(len(c.of))))
 		}
 	}
 	return t.classes[variable]

@@ -1,7 +1,7 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package bound
+package propagate
 
 import (
 	"sync"
@@ -11,26 +11,26 @@ import (
 	"github.com/celset/celset/cel/device/bitset"
 )
 
-// row has the verdicts for all devices that one of the variables may stand for, the
+// Row has the verdicts for all devices that one of the variables may stand for, the
 // other, if any, standing for a certain device.
-type row struct {
-	// yes are the devices for which the predicate is surely true, no those for which it
+type Row struct {
+	// Yes are the devices for which the predicate is surely true, no those for which it
 	// is surely false. It may be true for maybe, false for maybeNot and fail for fails.
-	yes, no, maybe, maybeNot, fails bitset.Set
+	Yes, no, maybe, maybeNot, fails bitset.Set
 	// exact: it is either true or false for each.
-	exact bool
+	Exact bool
 	// aborts: evaluating it would end the evaluation of the whole expression for some
 	// device.
 	aborts bool
 	// opposite has the verdicts for the negation.
-	opposite *row
+	opposite *Row
 }
 
-type rows []atomic.Pointer[row]
+type rows []atomic.Pointer[Row]
 
-// at is the row for a device, nil if that takes more than looking it up. Keep it short enough
+// At is the row for a device, nil if that takes more than looking it up. Keep it short enough
 // to be inlined: loops over all devices call it for each of them.
-func (m rows) at(outer int) *row {
+func (m rows) At(outer int) *Row {
 	if r := m[outer].Load(); r != nil && !r.aborts {
 		return r
 	}
@@ -40,22 +40,22 @@ func (m rows) at(outer int) *row {
 // predicateTable has the rows that were asked for, and those for the negation: over the
 // first variable by the device that the second stands for, and the other way round.
 type predicateTable struct {
-	*tabulated
-	rows, opposites [maxArity]rows
+	*Tabulated
+	rows, opposites [MaxArity]rows
 
 	// mutex guards what follows, and filling rows.
 	mutex sync.Mutex
 	// classes are of the devices that each of the variables may stand for, once they are classified.
-	classes    [maxArity]*classes
-	classified [maxArity]bool
+	classes    [MaxArity]*classes
+	classified [MaxArity]bool
 }
 
-func (t *predicateTable) init(of *tabulated, devices int) {
-	t.tabulated = of
-	if len(of.slots) == 1 {
+func (t *predicateTable) init(of *Tabulated, devices int) {
+	t.Tabulated = of
+	if len(of.Slots) == 1 {
 		devices = 1
 	}
-	for i := range of.slots {
+	for i := range of.Slots {
 		t.rows[i], t.opposites[i] = make(rows, devices), make(rows, devices)
 	}
 }
@@ -64,28 +64,28 @@ func (t *predicateTable) init(of *tabulated, devices int) {
 func (t *predicateTable) size() int {
 	bytes := int(unsafe.Sizeof(*t))
 	for i := range t.rows {
-		bytes += (len(t.rows[i]) + len(t.opposites[i])) * int(unsafe.Sizeof(atomic.Pointer[row]{}))
+		bytes += (len(t.rows[i]) + len(t.opposites[i])) * int(unsafe.Sizeof(atomic.Pointer[Row]{}))
 	}
 	return bytes
 }
 
-// tabulated is what a predicate reads.
-type tabulated struct {
-	// slots are those of its variables.
-	slots []int
+// Tabulated is what a predicate reads.
+type Tabulated struct {
+	// Slots are those of its variables.
+	Slots []int
 	// columns are the leaves that it reads of the device of each variable.
-	columns [maxArity][]*leaf
+	columns [MaxArity][]*Leaf
 	// pairwise: it asks whether the devices are the same, or has a leaf of both.
-	pairwise bool
+	Pairwise bool
 }
 
 // IsExact reports whether the verdict is known for each of the devices.
-func (r *row) isExact(devices bitset.Set) bool {
-	if r.exact {
+func (r *Row) IsExact(devices bitset.Set) bool {
+	if r.Exact {
 		return true
 	}
 	for i := range devices.All() {
-		if !r.yes.Has(i) && !r.no.Has(i) {
+		if !r.Yes.Has(i) && !r.no.Has(i) {
 			return false
 		}
 	}
@@ -100,10 +100,10 @@ type classes struct {
 	members []bitset.Set
 }
 
-// counts is how many devices of a list.
-type counts struct {
-	// fewest and most of them that the list may have.
-	fewest, most int
+// Counts is how many devices of a list.
+type Counts struct {
+	// Fewest and most of them that the list may have.
+	Fewest, Most int
 	// fails: the list may fail.
-	fails bool
+	Fails bool
 }

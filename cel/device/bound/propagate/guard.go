@@ -1,9 +1,9 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package bound
+package propagate
 
-// guard is a leaf of at most one device that must be well-behaved for all devices that
+// Guard is a leaf of at most one device that must be well-behaved for all devices that
 // are or may come into the set. There are no bounds otherwise.
 //
 // It is needed for what may abort the evaluation of the whole expression. Where such a
@@ -15,21 +15,21 @@ package bound
 // whether a value in the list fails for any device:
 //
 //	devices.map(d, d.attributes[x].rails).flatten().distinct().size() == 2
-type guard struct {
-	leaf *leaf
-	against
+type Guard struct {
+	Leaf *Leaf
+	Against
 }
 
-// against is what a leaf must not do.
-type against int
+// Against is what a leaf must not do.
+type Against int
 
 const (
-	aborting against = iota
-	// failing or aborting.
-	failing
+	Aborting Against = iota
+	// Failing or aborting.
+	Failing
 	// anything but true and false.
-	notBool
+	NotBool
 	// anything but an int of which as many as a set has devices can be added.
-	far
+	Far
 	misbehaviours
 )

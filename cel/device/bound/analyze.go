@@ -4,17 +4,18 @@
 package bound
 
 import (
-	"github.com/celset/celset/cel/device/bound/propagate"
 	"github.com/google/cel-go/common/ast"
 	"github.com/google/cel-go/common/operators"
 	"github.com/google/cel-go/common/types"
 
+	"github.com/celset/celset/cel/device/bound/condition"
 	"github.com/celset/celset/cel/device/bound/normal"
 	"github.com/celset/celset/cel/device/bound/outcome"
+	"github.com/celset/celset/cel/device/bound/propagate"
 	"github.com/celset/celset/cel/tree"
 )
 
-// Condition reads a part of type bool.
+// condition reads a part of type bool.
 func (a *analyzer) condition(expr ast.Expr, s normal.Scope) propagate.Condition {
 	if !a.mayRead() {
 		return propagate.Open{}
@@ -64,42 +65,42 @@ func (a *analyzer) comparison(_ ast.Expr, r outcome.Relation, left, right ast.Ex
 		}
 	}
 	if r == outcome.Equal && (a.normal.IsBool(left) || a.normal.IsBool(right)) {
-		return newBiconditional(a.condition(left, s), a.condition(right, s))
+		return condition.NewBiconditional(a.condition(left, s), a.condition(right, s))
 	}
-	c := comparison{r, a.quantity(left, s), a.quantity(right, s)}
-	if propagate.IsOpen(c.left) || propagate.IsOpen(c.right) {
+	c := condition.Comparison{Relation: r, Left: a.quantity(left, s), Right: a.quantity(right, s)}
+	if propagate.IsOpen(c.Left) || propagate.IsOpen(c.Right) {
 		if same, ok := a.oneValue(c, left, right, s); ok {
 			return same
 		}
 		return propagate.Open{}
 	}
-	l, constantLeft := c.left.(constant)
-	m, constantRight := c.right.(constant)
+	l, constantLeft := c.Left.(condition.Constant)
+	m, constantRight := c.Right.(condition.Constant)
 	var is propagate.Condition = c
 	switch {
 	case constantLeft && constantRight:
-		return verdict{outcome.Compare(r, outcome.Exactly(l.value), outcome.Exactly(m.value))}
+		return condition.NewVerdict(outcome.Compare(r, outcome.Exactly(l.Value), outcome.Exactly(m.Value)))
 	case constantRight:
-		is = a.withLimits(c, c.left, outcome.LimitsOf(r, m.value, false))
+		is = a.WithLimits(c, c.Left, outcome.LimitsOf(r, m.Value, false))
 	case constantLeft:
-		is = a.withLimits(c, c.right, outcome.LimitsOf(r, l.value, true))
+		is = a.WithLimits(c, c.Right, outcome.LimitsOf(r, l.Value, true))
 	}
-	if _, asWritten := is.(comparison); !asWritten {
+	if _, asWritten := is.(condition.Comparison); !asWritten {
 		return is
 	}
-	if linear, ok := a.linearComparison(c); ok {
+	if linear, ok := a.LinearComparison(c); ok {
 		return linear
 	}
 	return c
 }
 
-// Quantity reads a part of type int.
+// quantity reads a part of type int.
 func (a *analyzer) quantity(expr ast.Expr, s normal.Scope) propagate.Quantity {
 	if !a.mayRead() {
 		return propagate.Open{}
 	}
 	if value, ok := tree.Literal[types.Int](expr); ok {
-		return constant{int64(value)}
+		return condition.Constant{Value: int64(value)}
 	}
 	if _, single := normal.References(expr, s); single {
 		return local{a}.quantity(expr, s)
@@ -116,7 +117,7 @@ func (a *analyzer) quantity(expr ast.Expr, s normal.Scope) propagate.Quantity {
 	}
 	switch call.FunctionName() {
 	case operators.Negate:
-		return newArithmetic(outcome.Subtraction, constant{0}, a.quantity(call.Args()[0], s))
+		return condition.NewArithmetic(outcome.Subtraction, condition.Constant{Value: 0}, a.quantity(call.Args()[0], s))
 	case "size":
 		return a.size(operand(call), s)
 	case "max", "min", "sum":
@@ -131,13 +132,13 @@ func (a *analyzer) size(of ast.Expr, s normal.Scope) propagate.Quantity {
 		return propagate.Open{}
 	}
 	if list, ok := a.deviceList(of, s); ok {
-		if _, all := list.(allDevices); all {
-			return constant{int64(a.setSize)}
+		if _, all := list.(condition.AllDevices); all {
+			return condition.Constant{Value: int64(a.SetSize)}
 		}
-		return size{list}
+		return condition.NewSize(list)
 	}
 	if values, ok := a.mapped(of, s); ok {
-		return size{valued{values.mapped}}
+		return condition.NewSize(condition.NewValued(values.Mapped))
 	}
 	if sum, ok := a.normal.CountOfConstants(a.normal.Reduce(of, s)); ok {
 		a.normal.Traced(normal.UnrollCount, of, sum)
@@ -151,7 +152,7 @@ func (a *analyzer) size(of ast.Expr, s normal.Scope) propagate.Quantity {
 	if !ok {
 		return a.unionSize(of.AsCall().Target(), s)
 	}
-	return newDistinctSize(m.mapped)
+	return condition.NewDistinctSize(m.Mapped)
 }
 
 func (a *analyzer) aggregate(call ast.CallExpr, s normal.Scope) propagate.Quantity {
@@ -173,22 +174,13 @@ func (a *analyzer) aggregate(call ast.CallExpr, s normal.Scope) propagate.Quanti
 	}
 	switch call.FunctionName() {
 	case "max":
-		return greatest{mapped: m.mapped}
+		return condition.NewGreatest(m.Mapped)
 	case "min":
-		return greatest{mapped: m.mapped, negated: true}
+		return condition.NewLeast(m.Mapped)
 	}
 	// The sum of an empty list is of the type of its elements: an int, if CEL does not know.
-	if _, all := m.list.(allDevices); !all && !a.normal.MayBeInt(m.element) {
+	if _, all := m.List.(condition.AllDevices); !all && !a.normal.MayBeInt(m.element) {
 		return propagate.Open{}
 	}
-	return a.sumOf(m.mapped)
-}
-
-// sumOf is the sum of a list. That of one for each device that satisfies a condition is the number of these devices.
-func (a *analyzer) sumOf(m mapped) propagate.Quantity {
-	choice, ok := m.value.(conditionalNumber)
-	if !ok || choice.yes != (constant{1}) || choice.no != (constant{0}) {
-		return total{m}
-	}
-	return size{filtered{m.list, m.slot, choice.when}}
+	return condition.NewTotal(m.Mapped)
 }

@@ -4,7 +4,6 @@
 package bound
 
 import (
-	"github.com/celset/celset/cel/device/bound/propagate"
 	"sync"
 
 	"github.com/google/cel-go/common/ast"
@@ -12,13 +11,15 @@ import (
 	"github.com/google/cel-go/common/types"
 
 	"github.com/celset/celset/cel/device"
+	"github.com/celset/celset/cel/device/bound/condition"
 	"github.com/celset/celset/cel/device/bound/normal"
+	"github.com/celset/celset/cel/device/bound/propagate"
 	"github.com/celset/celset/cel/tree"
 )
 
 func newAnalyzer(expression *device.Expression, size int, o options) *analyzer {
 	a := &analyzer{
-		builder:        &builder{setSize: size},
+		Builder:        &condition.Builder{SetSize: size},
 		expression:     expression,
 		options:        o,
 		known:          make(map[string]*propagate.Leaf),
@@ -61,7 +62,7 @@ func (a *analyzer) bytes() int {
 }
 
 type analyzer struct {
-	*builder
+	*condition.Builder
 	expression *device.Expression
 	options
 	leaves []*propagate.Leaf
@@ -85,7 +86,7 @@ func (a *analyzer) mayRead() bool {
 	return a.readings <= a.parts
 }
 
-// Tabulated is a condition on the devices of the variables, which shares its table with those of the
+// tabulated is a condition on the devices of the variables, which shares its table with those of the
 // same kind that differ in the names of variables only.
 func (a *analyzer) tabulated(kind string, expr ast.Expr, free []normal.Variable, holds propagate.Condition, t propagate.Tabulated) *propagate.Predicate {
 	key := kind + " " + normal.ShapeOf(expr, free)
@@ -132,7 +133,7 @@ func addedConstant(expr ast.Expr) (base ast.Expr, added int64, ok bool) {
 	base, constant := expr.AsCall().Args()[0], expr.AsCall().Args()[1]
 	value, ok := tree.Literal[types.Int](constant)
 	if tree.IsCall(expr, operators.Subtract) {
-		return base, -int64(value), ok && value > -maxConstant
+		return base, -int64(value), ok && value > -condition.MaxConstant
 	}
 	if !ok {
 		base = constant
@@ -172,5 +173,5 @@ func operand(call ast.CallExpr) ast.Expr {
 }
 
 func (a *analyzer) newConditional(when, yes, no propagate.Condition) propagate.Condition {
-	return newConditional(when, yes, no)
+	return condition.NewConditional(when, yes, no)
 }

@@ -4,7 +4,6 @@
 package bound
 
 import (
-	"github.com/celset/celset/cel/device/bound/propagate"
 	"slices"
 	"unsafe"
 
@@ -12,6 +11,7 @@ import (
 
 	"github.com/celset/celset/cel/device"
 	"github.com/celset/celset/cel/device/bound/outcome"
+	"github.com/celset/celset/cel/device/bound/propagate"
 	"github.com/celset/celset/cel/device/costbound"
 	"github.com/celset/celset/cel/tree"
 )
@@ -46,7 +46,7 @@ type Analysis struct {
 	expression *device.Expression
 	size       int
 	ascending  bool
-	problem propagate.Problem
+	problem    propagate.Problem
 	// within: no evaluation on devices as the API allows them crosses the limit of its cost.
 	// Most expressions are far from it.
 	within bool

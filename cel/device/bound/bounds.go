@@ -5,11 +5,11 @@ package bound
 
 import (
 	"context"
-	"github.com/celset/celset/cel/device/bound/propagate"
 	"math"
 
 	"github.com/celset/celset/cel"
 	"github.com/celset/celset/cel/device/bound/outcome"
+	"github.com/celset/celset/cel/device/bound/propagate"
 )
 
 // Tables are what an expression says of the given devices, one by one and in pairs.

@@ -38,7 +38,7 @@
 // completion which is not false, and finds those that are in all of them. Counting rows
 // ([cardinality], [generalCardinality]) and looking for the places of bounding boxes ([box]) does that
 // for the constructs that come up often, and so do the functions of package library: reach in a graph
-// ([onGraph]), couples ([matching]). For the rest each device of the domain is tried. What propagating a
+// ([OnGraph]), couples ([matching]). For the rest each device of the domain is tried. What propagating a
 // condition came to is a [status].
 //
 // # Where to read
@@ -68,7 +68,7 @@
 // What can't be written with others is a [condition], and a file: its bound, and, if it knows
 // better than trying each device, how it is propagated ([propagator]) and its negation
 // ([negator]). box.go is the model. Functions are recognized by the analyzer; what consists of
-// other conditions, by their constructors, such as newForAll: negations must call these. A test
+// other conditions, by their constructors, such as NewForAll: negations must call these. A test
 // has to show that the construct is recognized, because what is not is no less sound.
 //
 // What it says of random partial sets is compared with all completions. The texts come from

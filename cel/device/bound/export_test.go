@@ -4,6 +4,7 @@
 package bound
 
 import (
+	"github.com/celset/celset/cel/device/bound/condition"
 	"slices"
 
 	"github.com/google/cel-go/common/ast"
@@ -30,9 +31,9 @@ func ReadAtMost(count int) (restore func()) {
 
 // ListPlaces has the devices of all places of boxes listed, as those of few among many are, until restore is called.
 func ListPlaces() (restore func()) {
-	before := fewBits
-	fewBits = 0
-	return func() { fewBits = before }
+	before := condition.FewBits
+	condition.FewBits = 0
+	return func() { condition.FewBits = before }
 }
 
 // Propagate propagates the only conjunct, for which the partial set is left as it is afterwards: what is

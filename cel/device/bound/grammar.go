@@ -4,12 +4,13 @@
 package bound
 
 import (
-	"github.com/celset/celset/cel/device/bound/propagate"
 	"github.com/google/cel-go/common/ast"
 	"github.com/google/cel-go/common/operators"
 
+	"github.com/celset/celset/cel/device/bound/condition"
 	"github.com/celset/celset/cel/device/bound/normal"
 	"github.com/celset/celset/cel/device/bound/outcome"
+	"github.com/celset/celset/cel/device/bound/propagate"
 	"github.com/celset/celset/cel/tree"
 )
 
@@ -19,8 +20,8 @@ import (
 type reading interface {
 	condition(expr ast.Expr, s normal.Scope) propagate.Condition
 	quantity(expr ast.Expr, s normal.Scope) propagate.Quantity
-	newAnd(left, right propagate.Condition) propagate.Condition
-	newOr(left, right propagate.Condition) propagate.Condition
+	NewAnd(left, right propagate.Condition) propagate.Condition
+	NewOr(left, right propagate.Condition) propagate.Condition
 	newConditional(when, yes, no propagate.Condition) propagate.Condition
 	// comparison reads expr, which compares left with right, or the opposite if it is !=.
 	comparison(expr ast.Expr, r outcome.Relation, left, right ast.Expr, s normal.Scope) propagate.Condition
@@ -35,15 +36,15 @@ func readCondition(r reading, expr ast.Expr, s normal.Scope) (propagate.Conditio
 	each := func(arg ast.Expr) propagate.Condition { return r.condition(arg, s) }
 	switch expr.AsCall().FunctionName() {
 	case operators.LogicalAnd:
-		return fold(args, each, r.newAnd), true
+		return fold(args, each, r.NewAnd), true
 	case operators.LogicalOr:
-		return fold(args, each, r.newOr), true
+		return fold(args, each, r.NewOr), true
 	case operators.LogicalNot:
-		return newNot(each(args[0])), true
+		return condition.NewNot(each(args[0])), true
 	case operators.Conditional:
 		return r.newConditional(each(args[0]), each(args[1]), each(args[2])), true
 	case operators.NotEquals:
-		return newNot(r.comparison(expr, outcome.Equal, args[0], args[1], s)), true
+		return condition.NewNot(r.comparison(expr, outcome.Equal, args[0], args[1], s)), true
 	}
 	if relation, left, right, ok := comparisonOf(expr.AsCall()); ok {
 		return r.comparison(expr, relation, left, right, s), true
@@ -55,10 +56,10 @@ func readCondition(r reading, expr ast.Expr, s normal.Scope) (propagate.Conditio
 func readQuantity(r reading, call ast.CallExpr, s normal.Scope) (propagate.Quantity, bool) {
 	args := call.Args()
 	if o, known := outcome.OperationOf(call.FunctionName()); known && len(args) == 2 {
-		return newArithmetic(o, r.quantity(args[0], s), r.quantity(args[1], s)), true
+		return condition.NewArithmetic(o, r.quantity(args[0], s), r.quantity(args[1], s)), true
 	}
 	if call.FunctionName() == operators.Conditional {
-		return conditionalNumber{r.condition(args[0], s), r.quantity(args[1], s), r.quantity(args[2], s)}, true
+		return condition.NewConditionalNumber(r.condition(args[0], s), r.quantity(args[1], s), r.quantity(args[2], s)), true
 	}
 	return nil, false
 }

@@ -4,13 +4,14 @@
 package bound
 
 import (
-	"github.com/celset/celset/cel/device/bound/propagate"
 	"github.com/google/cel-go/common/ast"
 	"github.com/google/cel-go/common/operators"
 	"github.com/google/cel-go/common/types"
 
+	"github.com/celset/celset/cel/device/bound/condition"
 	"github.com/celset/celset/cel/device/bound/normal"
 	"github.com/celset/celset/cel/device/bound/outcome"
+	"github.com/celset/celset/cel/device/bound/propagate"
 	"github.com/celset/celset/cel/tree"
 )
 
@@ -43,17 +44,21 @@ func (l local) condition(expr ast.Expr, s normal.Scope) propagate.Condition {
 		return result
 	}
 	if value, ok := tree.Literal[types.Bool](expr); ok {
-		return verdict{outcome.Of(bool(value))}
+		return condition.NewVerdict(outcome.Of(bool(value)))
 	}
 	return l.value(expr, s)
 }
 
-func (l local) newAnd(left, right propagate.Condition) propagate.Condition { return and{left, right} }
+func (l local) NewAnd(left, right propagate.Condition) propagate.Condition {
+	return condition.NewAnd(left, right)
+}
 
-func (l local) newOr(left, right propagate.Condition) propagate.Condition { return or{left, right} }
+func (l local) NewOr(left, right propagate.Condition) propagate.Condition {
+	return condition.NewOr(left, right)
+}
 
 func (l local) newConditional(when, yes, no propagate.Condition) propagate.Condition {
-	return conditional{when, yes, no}
+	return condition.NewChoice(when, yes, no)
 }
 
 // value is the part as a leaf. It is open if it speaks of too many devices.
@@ -74,11 +79,11 @@ func (l local) comparison(expr ast.Expr, r outcome.Relation, left, right ast.Exp
 	if speaksOfOne(expr, s) {
 		return l.whole(expr, s)
 	}
-	sides := comparison{r, l.quantity(left, s), l.quantity(right, s)}
-	if propagate.IsOpen(sides.left) || propagate.IsOpen(sides.right) {
-		return localComparison{sides, l.whole(expr, s)}
+	sides := condition.Comparison{Relation: r, Left: l.quantity(left, s), Right: l.quantity(right, s)}
+	if propagate.IsOpen(sides.Left) || propagate.IsOpen(sides.Right) {
+		return condition.NewLocalComparison(sides, l.whole(expr, s))
 	}
-	return localComparison{sides, l.wholeOfSides(expr, s)}
+	return condition.NewLocalComparison(sides, l.wholeOfSides(expr, s))
 }
 
 // wholeOfSides has CEL compare what depends on nothing but two sides that are read already.
@@ -94,7 +99,7 @@ func (l local) wholeOfSides(expr ast.Expr, s normal.Scope) propagate.Condition {
 func (l local) whole(expr ast.Expr, s normal.Scope) propagate.Condition {
 	whole := l.value(expr, s)
 	if tree.IsCall(expr, operators.NotEquals) {
-		return newNot(whole)
+		return condition.NewNot(whole)
 	}
 	return whole
 }
@@ -104,10 +109,10 @@ func speaksOfOne(expr ast.Expr, s normal.Scope) bool {
 	return len(free) <= 1
 }
 
-func identityOf(left, right ast.Expr, s normal.Scope) (identity, bool) {
+func identityOf(left, right ast.Expr, s normal.Scope) (propagate.Condition, bool) {
 	l, isDevice := normal.DeviceOf(left, s)
 	r, areDevices := normal.DeviceOf(right, s)
-	return identity{l, r}, isDevice && areDevices
+	return condition.NewIdentity(l, r), isDevice && areDevices
 }
 
 // listRelation reads a function on the lists of two devices.
@@ -116,13 +121,13 @@ func (l local) listRelation(expr ast.Expr, s normal.Scope) (propagate.Condition,
 		return nil, false
 	}
 	call := expr.AsCall()
-	holds := listRelations[call.FunctionName()]
-	if holds == nil || !normal.IsOfDevice(call.Args()[0], s) || !normal.IsOfDevice(call.Args()[1], s) {
+
+	if !condition.IsListRelation(call.FunctionName()) || !normal.IsOfDevice(call.Args()[0], s) || !normal.IsOfDevice(call.Args()[1], s) {
 		return nil, false
 	}
 	left, leftOK := l.quantity(call.Args()[0], s).(propagate.Value)
 	right, rightOK := l.quantity(call.Args()[1], s).(propagate.Value)
-	return listRelation{left, right, holds, l.wholeOfSides(expr, s)}, leftOK && rightOK
+	return condition.NewListRelation(call.FunctionName(), left, right, l.wholeOfSides(expr, s)), leftOK && rightOK
 }
 
 func (l local) quantity(expr ast.Expr, s normal.Scope) propagate.Quantity {
@@ -130,7 +135,7 @@ func (l local) quantity(expr ast.Expr, s normal.Scope) propagate.Quantity {
 		return propagate.Open{}
 	}
 	if value, ok := tree.Literal[types.Int](expr); ok {
-		return constant{int64(value)}
+		return condition.Constant{Value: int64(value)}
 	}
 	free, single := normal.References(expr, s)
 	if len(free) > 1 {

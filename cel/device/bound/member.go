@@ -5,14 +5,15 @@ package bound
 
 import (
 	"fmt"
-	"github.com/celset/celset/cel/device/bound/propagate"
 
 	"github.com/google/cel-go/common/ast"
 	"github.com/google/cel-go/common/operators"
 	"github.com/google/cel-go/common/types"
 
 	"github.com/celset/celset/cel/device"
+	"github.com/celset/celset/cel/device/bound/condition"
 	"github.com/celset/celset/cel/device/bound/normal"
+	"github.com/celset/celset/cel/device/bound/propagate"
 	"github.com/celset/celset/cel/tree"
 )
 
@@ -45,7 +46,7 @@ func (a *analyzer) conjunct(expr ast.Expr) propagate.Condition {
 		place int64
 	}
 	slots := make(map[at]int)
-	var members []someMember
+	var members []condition.SomeMember
 	by := make(map[int64]ast.Expr)
 	s, ok := normal.Scope{}, true
 	tree.Visit(expr, func(e ast.Expr, hidden tree.Names) {
@@ -56,7 +57,7 @@ func (a *analyzer) conjunct(expr ast.Expr) propagate.Condition {
 		where := at{m.order, m.place}
 		if _, known := slots[where]; !known {
 			slots[where] = a.newSlot()
-			members = append(members, someMember{slot: slots[where], order: m.order, place: m.place, size: a.setSize, sorted: m.order != nil || a.ascending})
+			members = append(members, condition.SomeMember{Slot: slots[where], Order: m.order, Place: m.place, Size: a.SetSize, Sorted: m.order != nil || a.ascending})
 			s = s.With(memberName(slots[where]), normal.DeviceIn(slots[where]))
 		}
 		part, fits := m.of(a.normal.Write.Ident(memberName(slots[where]), types.DynType))
@@ -73,10 +74,10 @@ func (a *analyzer) conjunct(expr ast.Expr) propagate.Condition {
 	holds := a.condition(replaced, s)
 	result := holds
 	for i := len(members) - 1; i >= 0 && !propagate.IsOpen(result); i-- {
-		members[i].others, members[i].holds = members[:i], result
+		members[i].Others, members[i].Holds = members[:i], result
 		result = members[i]
 	}
-	if distance, ok := a.sortedDistance(members, holds, result); ok {
+	if distance, ok := a.SortedDistance(members, holds, result); ok {
 		return distance
 	}
 	return result
@@ -102,11 +103,11 @@ func (a *analyzer) memberAt(expr ast.Expr, hidden tree.Names) (m member, ok bool
 			return member{}, false
 		}
 	}
-	n, ok := a.quantity(index, normal.Scope{}).(constant)
-	if !ok || n.value < 0 || n.value >= int64(a.setSize) {
+	n, ok := a.quantity(index, normal.Scope{}).(condition.Constant)
+	if !ok || n.Value < 0 || n.Value >= int64(a.SetSize) {
 		return member{}, false
 	}
-	m.place = n.value
+	m.place = n.Value
 	list = a.normal.Reduce(list, normal.Scope{})
 	switch {
 	case list.Kind() == ast.IdentKind && device.IsSet(list.AsIdent()):
@@ -129,7 +130,7 @@ func (a *analyzer) sortedAt(m member, list ast.Expr) (member, bool) {
 	if !ok || values.element == nil {
 		return member{}, false
 	}
-	m.order, ok = values.column()
+	m.order, ok = values.Column()
 	m.of = func(device ast.Expr) (ast.Expr, bool) {
 		return a.normal.Substitute(values.element, values.device.name, a.withNamed(device, values.device.of), false)
 	}
@@ -138,7 +139,7 @@ func (a *analyzer) sortedAt(m member, list ast.Expr) (member, bool) {
 
 func (a *analyzer) isDevices(expr ast.Expr) bool {
 	list, ok := a.deviceList(expr, normal.Scope{})
-	_, all := list.(allDevices)
+	_, all := list.(condition.AllDevices)
 	return ok && all
 }
 

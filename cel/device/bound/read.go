@@ -4,15 +4,15 @@
 package bound
 
 import (
-	"github.com/celset/celset/cel/device/bound/propagate"
 	"slices"
 
 	"github.com/google/cel-go/common/ast"
 	"github.com/google/cel-go/common/operators"
 
 	"github.com/celset/celset/cel/device"
+	"github.com/celset/celset/cel/device/bound/condition"
 	"github.com/celset/celset/cel/device/bound/normal"
-	"github.com/celset/celset/cel/device/bound/outcome"
+	"github.com/celset/celset/cel/device/bound/propagate"
 	"github.com/celset/celset/cel/tree"
 )
 
@@ -24,10 +24,10 @@ func readConjuncts(expression *device.Expression, size int, o options, conjuncts
 		a.normal.Require(expr, normal.Scope{})
 		for _, conjunct := range a.conjuncts(expr) {
 			c := a.conjunct(conjunct)
-			if v, constant := c.(verdict); constant && v.outcome == outcome.True {
+			if condition.IsTrue(c) {
 				continue
 			}
-			result.Conjuncts = a.withConjunct(result.Conjuncts, c)
+			result.Conjuncts = a.WithConjunct(result.Conjuncts, c)
 		}
 	}
 	if !a.finish(&result) {
@@ -43,7 +43,7 @@ func readGoal(expression *device.Expression, size int, o options) (result propag
 	expr := expression.AST().Expr()
 	a.normal.Require(expr, normal.Scope{})
 	goal := a.quantity(expr, normal.Scope{})
-	result.Goal, result.Above = goal, func(value int64) propagate.Condition { return above(goal, value) }
+	result.Goal, result.Above = goal, func(value int64) propagate.Condition { return condition.Above(goal, value) }
 	if !a.finish(&result) {
 		return result, 0
 	}
@@ -57,7 +57,7 @@ func (a *analyzer) finish(result *propagate.Problem) bool {
 		return false
 	}
 	result.Usable = true
-	result.Leaves, result.Predicates, result.Derivations = a.leaves, a.predicates, a.derivations
+	result.Leaves, result.Predicates, result.Derivations = a.leaves, a.predicates, a.Derivations
 	result.Slots, result.Guards = a.slots, a.guards
 	return true
 }

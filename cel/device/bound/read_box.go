@@ -4,7 +4,6 @@
 package bound
 
 import (
-	"github.com/celset/celset/cel/device/bound/propagate"
 	"math"
 	"slices"
 
@@ -12,8 +11,9 @@ import (
 	"github.com/google/cel-go/common/operators"
 	"github.com/google/cel-go/common/types"
 
+	"github.com/celset/celset/cel/device/bound/condition"
 	"github.com/celset/celset/cel/device/bound/normal"
-	"github.com/celset/celset/cel/device/bound/outcome"
+	"github.com/celset/celset/cel/device/bound/propagate"
 	"github.com/celset/celset/cel/tree"
 )
 
@@ -31,39 +31,19 @@ func (a *analyzer) boxFunction(args []ast.Expr, s normal.Scope) propagate.Condit
 		}
 	}
 	coordinates := value.AsList().Elements()
-	if len(sides) == 0 || len(sides) > maxSides || len(coordinates) != len(sides) || len(circles) != len(sides) ||
+	if len(sides) == 0 || len(sides) > condition.MaxSides || len(coordinates) != len(sides) || len(circles) != len(sides) ||
 		slices.Min(circles) < 0 || slices.Max(circles) > math.MaxInt32 {
 		return propagate.Open{}
 	}
-	n := &box{list: list, size: 1, general: propagate.Open{}}
+	var axes []condition.Axis
 	for i, coordinate := range coordinates {
 		free, single := normal.References(coordinate, over.scope)
 		if !single || len(free) != 1 || free[0] != over.Variable {
 			return propagate.Open{}
 		}
-		n.axes = append(n.axes, axis{a.newLeaf(coordinate, free), circles[i]})
+		axes = append(axes, condition.Axis{Leaf: a.newLeaf(coordinate, free), Circle: circles[i]})
 	}
-	inOrders(sides, nil, func(order []int64) {
-		var distances []outcome.Limits
-		for _, side := range order {
-			distances = append(distances, outcome.Limits{Least: outcome.Saturated(side, -1), Most: outcome.Saturated(side, -1)})
-		}
-		n.sides = append(n.sides, distances)
-	})
-	n.Derivation = a.newDerivation()
-	return n
-}
-
-// inOrders calls f with the numbers, behind those that stand first, in each different order.
-func inOrders(numbers, first []int64, f func([]int64)) {
-	if len(numbers) == 0 {
-		f(first)
-	}
-	for i, n := range numbers {
-		if !slices.Contains(numbers[:i], n) {
-			inOrders(slices.Delete(slices.Clone(numbers), i, i+1), append(slices.Clone(first), n), f)
-		}
-	}
+	return a.NewBox(list, axes, sides)
 }
 
 // ints recognizes a list of constants, also as an element of a list that is written out: [[1, 2], [3]][0].

@@ -4,10 +4,11 @@
 package bound
 
 import (
-	"github.com/celset/celset/cel/device/bound/propagate"
 	"github.com/google/cel-go/common/ast"
 
+	"github.com/celset/celset/cel/device/bound/condition"
 	"github.com/celset/celset/cel/device/bound/normal"
+	"github.com/celset/celset/cel/device/bound/propagate"
 	"github.com/celset/celset/cel/tree"
 )
 
@@ -21,11 +22,11 @@ func (a *analyzer) unionSize(values ast.Expr, s normal.Scope) propagate.Quantity
 	if !ok {
 		return propagate.Open{}
 	}
-	leaf, ok := m.leafOf()
+	leaf, ok := m.LeafOf()
 	if !ok {
 		return propagate.Open{}
 	}
-	return unionSize{leaf, m.list}
+	return condition.NewUnionSize(leaf, m.List)
 }
 
 // onlyValue reads "list.distinct() == [k]", in either order: all values are k. k must not speak of the set.
@@ -38,10 +39,10 @@ func (a *analyzer) onlyValue(list, only ast.Expr, s normal.Scope) (propagate.Con
 		return nil, false
 	}
 	values, ok := a.mapped(list.AsCall().Target(), s)
-	if !ok || a.setSize == 0 {
+	if !ok || a.SetSize == 0 {
 		return nil, false
 	}
-	if _, all := values.list.(allDevices); !all {
+	if _, all := values.List.(condition.AllDevices); !all {
 		return nil, false
 	}
 	write := a.normal.Write
@@ -51,11 +52,11 @@ func (a *analyzer) onlyValue(list, only ast.Expr, s normal.Scope) (propagate.Con
 	if propagate.IsOpen(then) {
 		return nil, false
 	}
-	if leaf, ok := values.column(); ok {
-		return assuming{hasKeys{leaf}, then, propagate.Open{}}, true
+	if leaf, ok := values.Column(); ok {
+		return condition.NewAssuming(condition.HasKeys(leaf), then, propagate.Open{}), true
 	}
-	if p, ok := countedBy(values.mapped); ok {
-		return assuming{exact{p}, then, propagate.Open{}}, true
+	if p, ok := condition.CountedBy(values.Mapped); ok {
+		return condition.NewAssuming(condition.IsExact(p), then, propagate.Open{}), true
 	}
 	return nil, false
 }

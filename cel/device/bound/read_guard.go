@@ -4,11 +4,11 @@
 package bound
 
 import (
-	"github.com/celset/celset/cel/device/bound/propagate"
 	"github.com/google/cel-go/common/ast"
 
 	"github.com/celset/celset/cel/device"
 	"github.com/celset/celset/cel/device/bound/normal"
+	"github.com/celset/celset/cel/device/bound/propagate"
 	"github.com/celset/celset/cel/tree"
 )
 

@@ -4,20 +4,21 @@
 package bound
 
 import (
-	"github.com/celset/celset/cel/device/bound/propagate"
 	"github.com/google/cel-go/common/ast"
 	"github.com/google/cel-go/common/operators"
 	"github.com/google/cel-go/common/overloads"
 	"github.com/google/cel-go/common/types"
 
 	"github.com/celset/celset/cel/device"
+	"github.com/celset/celset/cel/device/bound/condition"
 	"github.com/celset/celset/cel/device/bound/normal"
+	"github.com/celset/celset/cel/device/bound/propagate"
 	"github.com/celset/celset/cel/tree"
 )
 
 // quantifiers over devices.
-var quantifiers = map[tree.Quantifier]func(deviceList, int, propagate.Condition) propagate.Condition{
-	tree.All: newForAll, tree.Exists: newExists, tree.ExistsOne: newExistsOne,
+var quantifiers = map[tree.Quantifier]func(condition.DeviceList, int, propagate.Condition) propagate.Condition{
+	tree.All: condition.NewForAll, tree.Exists: condition.NewExists, tree.ExistsOne: condition.NewExistsOne,
 }
 
 // quantifier reads all, exists and exists_one over devices.
@@ -38,10 +39,10 @@ func (a *analyzer) quantifier(expr ast.Expr, s normal.Scope) propagate.Condition
 	if propagate.IsOpen(holds) {
 		return propagate.Open{}
 	}
-	return l.over(func(list deviceList) propagate.Condition {
+	return l.over(func(list condition.DeviceList) propagate.Condition {
 		general := quantifiers[is](list, l.slot, holds)
-		if _, all := list.(allDevices); all && is == tree.All {
-			if distances, ok := a.distancesOfAll(l.slot, holds, general); ok {
+		if _, all := list.(condition.AllDevices); all && is == tree.All {
+			if distances, ok := a.DistancesOfAll(l.slot, holds, general); ok {
 				return distances
 			}
 		}
@@ -50,12 +51,12 @@ func (a *analyzer) quantifier(expr ast.Expr, s normal.Scope) propagate.Condition
 }
 
 // deviceList reads "devices" and its filters.
-func (a *analyzer) deviceList(expr ast.Expr, s normal.Scope) (deviceList, bool) {
+func (a *analyzer) deviceList(expr ast.Expr, s normal.Scope) (condition.DeviceList, bool) {
 	expr = a.normal.Reduce(expr, s)
 	switch expr.Kind() {
 	case ast.IdentKind:
 		_, shadowed := s[expr.AsIdent()]
-		return allDevices{}, device.IsSet(expr.AsIdent()) && !shadowed
+		return condition.AllDevices{}, device.IsSet(expr.AsIdent()) && !shadowed
 	case ast.ComprehensionKind:
 		c := expr.AsComprehension()
 		keeps, appended, ok := tree.CollectionOf(c)
@@ -67,7 +68,7 @@ func (a *analyzer) deviceList(expr ast.Expr, s normal.Scope) (deviceList, bool) 
 			return nil, false
 		}
 		slot := a.newSlot()
-		return filtered{list, slot, a.condition(keeps, s.Within(c, slot))}, true
+		return condition.NewFiltered(list, slot, a.condition(keeps, s.Within(c, slot))), true
 	default:
 		return nil, false
 	}
@@ -75,7 +76,7 @@ func (a *analyzer) deviceList(expr ast.Expr, s normal.Scope) (deviceList, bool) 
 
 // writtenMap is list.map(x, value) as it is written.
 type writtenMap struct {
-	mapped
+	condition.Mapped
 	// element is the value, nil if it depends on the place in the list, and device the variable in it that stands for the
 	// device.
 	element ast.Expr
@@ -102,12 +103,12 @@ func (a *analyzer) mapped(expr ast.Expr, s normal.Scope) (writtenMap, bool) {
 		if keeps, ok = a.body(l, keeps); !ok {
 			return writtenMap{}, false
 		}
-		l.list = filtered{l.list, l.slot, a.condition(keeps, l.scope)}
+		l.list = condition.NewFiltered(l.list, l.slot, a.condition(keeps, l.scope))
 	}
 	if value, ok = a.body(l, value); !ok {
 		return writtenMap{}, false
 	}
-	result := writtenMap{mapped{l.list, l.slot, a.quantity(value, l.scope)}, value, l.device}
+	result := writtenMap{condition.Mapped{List: l.list, Slot: l.slot, Value: a.quantity(value, l.scope)}, value, l.device}
 	if c.HasIterVar2() && normal.VariablesOf(value).Has(c.IterVar()) {
 		result.element = nil
 	}
@@ -139,5 +140,5 @@ func (a *analyzer) quantifierOfValue(c ast.ComprehensionExpr, s normal.Scope) pr
 		return propagate.Open{}
 	}
 	isShort := a.normal.Write.And(a.normal.IsFound(list), a.normal.WriteSizeIs(operators.LessEquals, overloads.LessEqualsInt64, list, maxElements))
-	return newConditional(a.condition(isShort, s), a.condition(result, s), propagate.Open{})
+	return condition.NewConditional(a.condition(isShort, s), a.condition(result, s), propagate.Open{})
 }

@@ -4,18 +4,14 @@
 package bound
 
 import (
-	"github.com/celset/celset/cel/device/bound/propagate"
 	"github.com/google/cel-go/common/ast"
 
+	"github.com/celset/celset/cel/device/bound/condition"
 	"github.com/celset/celset/cel/device/bound/normal"
+	"github.com/celset/celset/cel/device/bound/propagate"
 	"github.com/celset/celset/cel/device/library"
 	"github.com/celset/celset/cel/tree"
 )
-
-// graphShapes are the functions of a relation.
-var graphShapes = map[string]graphShape{
-	library.Connected: connected{}, library.Clique: clique{}, library.Ring: circuit{closed: true}, library.Path: circuit{},
-}
 
 // relation reads a function of package library. It is open for anything else.
 func (a *analyzer) relation(expr ast.Expr, s normal.Scope) propagate.Condition {
@@ -26,10 +22,10 @@ func (a *analyzer) relation(expr ast.Expr, s normal.Scope) propagate.Condition {
 	switch function := expr.AsCall().FunctionName(); function {
 	case library.Connected, library.Clique, library.Ring, library.Path:
 		m, ok := a.matrix(args[0], s)
-		if !ok || m.shape != m.otherShape || a.setSize > library.MaxCircle {
+		if !ok || m.shape != m.otherShape || a.SetSize > library.MaxCircle {
 			return propagate.Open{}
 		}
-		return onGraph{m.list, m.joins, graphShapes[function]}
+		return condition.NewOnGraph(function, m.list, m.joins)
 	case library.Paired:
 		return a.paired(args[0], s)
 	case library.Box:
@@ -41,7 +37,7 @@ func (a *analyzer) relation(expr ast.Expr, s normal.Scope) propagate.Condition {
 
 // matrix is list.map(a, other.map(b, joins)).
 type matrix struct {
-	list, other deviceList
+	list, other condition.DeviceList
 	// The shapes of two lists are the same if they are written alike.
 	shape, otherShape string
 	joins             *propagate.Predicate
@@ -81,7 +77,7 @@ type loopVariable struct {
 }
 
 // mapOf reads list.map(x, value) over devices.
-func (a *analyzer) mapOf(expr ast.Expr, s normal.Scope) (value ast.Expr, list deviceList, over loopVariable, ok bool) {
+func (a *analyzer) mapOf(expr ast.Expr, s normal.Scope) (value ast.Expr, list condition.DeviceList, over loopVariable, ok bool) {
 	expr = a.normal.Reduce(expr, s)
 	if expr.Kind() != ast.ComprehensionKind {
 		return nil, nil, over, false
@@ -106,5 +102,5 @@ func (a *analyzer) paired(relation ast.Expr, s normal.Scope) propagate.Condition
 	if !ok {
 		return propagate.Open{}
 	}
-	return matching{[2]deviceList{m.list, m.other}, m.joins}
+	return condition.NewMatching(m.list, m.other, m.joins)
 }

@@ -4,10 +4,11 @@
 package bound
 
 import (
-	"github.com/celset/celset/cel/device/bound/propagate"
 	"github.com/google/cel-go/common/ast"
 
+	"github.com/celset/celset/cel/device/bound/condition"
 	"github.com/celset/celset/cel/device/bound/normal"
+	"github.com/celset/celset/cel/device/bound/propagate"
 	"github.com/celset/celset/cel/tree"
 )
 
@@ -24,14 +25,14 @@ func (a *analyzer) sortedComparison(left, right ast.Expr, s normal.Scope) (propa
 	list, values, ok := a.sortedValues(left, s)
 	other, otherValues, too := a.sortedValues(right, s)
 	var same ast.Expr
-	var lists []mapped
+	var lists []condition.Mapped
 	switch {
 	case ok && too:
-		same, lists = a.normal.SameCounts(list, other), []mapped{values.mapped, otherValues.mapped}
+		same, lists = a.normal.SameCounts(list, other), []condition.Mapped{values.Mapped, otherValues.Mapped}
 	case ok:
-		same, lists = a.normal.HasCounts(list, right), []mapped{values.mapped}
+		same, lists = a.normal.HasCounts(list, right), []condition.Mapped{values.Mapped}
 	case too:
-		same, lists = a.normal.HasCounts(other, left), []mapped{otherValues.mapped}
+		same, lists = a.normal.HasCounts(other, left), []condition.Mapped{otherValues.Mapped}
 	}
 	if same == nil {
 		return nil, false
@@ -42,7 +43,7 @@ func (a *analyzer) sortedComparison(left, right ast.Expr, s normal.Scope) (propa
 	if propagate.IsOpen(then) {
 		return nil, false
 	}
-	return sortable{lists, then}, true
+	return condition.NewSortable(lists, then), true
 }
 
 // sortedValues recognizes list.sort(), the list being values of devices.
@@ -53,6 +54,6 @@ func (a *analyzer) sortedValues(expr ast.Expr, s normal.Scope) (list ast.Expr, v
 	}
 	list = a.normal.Reduce(expr.AsCall().Target(), s)
 	values, ok = a.mapped(list, s)
-	_, known := values.leafOf()
+	_, known := values.LeafOf()
 	return list, values, ok && known
 }

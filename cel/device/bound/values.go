@@ -4,12 +4,13 @@
 package bound
 
 import (
-	"github.com/celset/celset/cel/device/bound/propagate"
 	"github.com/google/cel-go/common/ast"
 	"github.com/google/cel-go/common/types"
 
+	"github.com/celset/celset/cel/device/bound/condition"
 	"github.com/celset/celset/cel/device/bound/normal"
 	"github.com/celset/celset/cel/device/bound/outcome"
+	"github.com/celset/celset/cel/device/bound/propagate"
 	"github.com/celset/celset/cel/tree"
 )
 
@@ -23,9 +24,9 @@ import (
 
 // loop is what a comprehension goes over: devices, or values of devices.
 type loop struct {
-	list deviceList
+	list condition.DeviceList
 	slot int
-	// Scope is that of the body. In it, element takes the place of the variable, unless
+	// scope is that of the body. In it, element takes the place of the variable, unless
 	// that is the device itself.
 	scope    normal.Scope
 	variable string
@@ -33,7 +34,7 @@ type loop struct {
 	// device is the variable that stands for the device.
 	device typedVariable
 	// never is what must hold for no value to fail, nil if that is not known.
-	never premise
+	never condition.Premise
 }
 
 // loopOf reads the range of a comprehension.
@@ -49,13 +50,13 @@ func (a *analyzer) loopOf(c ast.ComprehensionExpr, s normal.Scope) (loop, bool) 
 	}
 	// The body may have a variable with the name of the device's.
 	device := typedVariable{a.normal.Write.Name(), m.device.of}
-	result := loop{list: valued{m.mapped}, slot: m.slot, scope: s.Inside(c).With(device.name, normal.DeviceIn(m.slot)), device: device}
+	result := loop{list: condition.NewValued(m.Mapped), slot: m.Slot, scope: s.Inside(c).With(device.name, normal.DeviceIn(m.Slot)), device: device}
 	result.variable = tree.ElementVar(c)
 	result.element, ok = a.normal.Substitute(m.element, m.device.name, a.normal.Write.Ident(device.name, device.of), false)
-	if leaf, ok := m.column(); ok {
-		result.never = behaves{leaf, propagate.Failing}
-	} else if p, ok := countedBy(m.mapped); ok {
-		result.never = exact{p}
+	if leaf, ok := m.Column(); ok {
+		result.never = condition.Behaves(leaf, propagate.Failing)
+	} else if p, ok := condition.CountedBy(m.Mapped); ok {
+		result.never = condition.IsExact(p)
 	}
 	return result, ok
 }
@@ -80,24 +81,24 @@ func (a *analyzer) body(l loop, part ast.Expr) (ast.Expr, bool) {
 
 // over makes a condition on the list, and if it is about values of the whole set one
 // that does without looking whether they fail.
-func (l loop) over(condition func(deviceList) propagate.Condition) propagate.Condition {
-	general := condition(l.list)
+func (l loop) over(build func(condition.DeviceList) propagate.Condition) propagate.Condition {
+	general := build(l.list)
 	if l.never == nil {
 		return general
 	}
-	return assuming{l.never, condition(allDevices{}), general}
+	return condition.NewAssuming(l.never, build(condition.AllDevices{}), general)
 }
 
 // oneValue reads "list.distinct().size() == 1" where the values speak of the set: any two of them
 // are equal.
 //
 //	devices.map(d, devices.filter(o, o.tray == d.tray).size()).distinct().size() == 1
-func (a *analyzer) oneValue(c comparison, left, right ast.Expr, s normal.Scope) (propagate.Condition, bool) {
-	number, size := c.left, right
-	if propagate.IsOpen(c.left) {
-		number, size = c.right, left
+func (a *analyzer) oneValue(c condition.Comparison, left, right ast.Expr, s normal.Scope) (propagate.Condition, bool) {
+	number, size := c.Left, right
+	if propagate.IsOpen(c.Left) {
+		number, size = c.Right, left
 	}
-	if number != (constant{1}) || c.relation != outcome.Equal || !tree.IsCall(size, "size") {
+	if number != (condition.Constant{Value: 1}) || c.Relation != outcome.Equal || !tree.IsCall(size, "size") {
 		return nil, false
 	}
 	list := a.normal.Reduce(operand(size.AsCall()), s)

@@ -4,9 +4,10 @@
 package normal
 
 import (
-	"github.com/celset/celset/cel/device/bound/key"
 	"github.com/google/cel-go/common/ast"
 	"github.com/google/cel-go/common/types"
+
+	"github.com/celset/celset/cel/device/bound/key"
 )
 
 // HasCounts writes that a list has the constants of another one, as often as they are there. It is

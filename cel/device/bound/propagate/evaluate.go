@@ -13,7 +13,7 @@ import (
 	"github.com/celset/celset/cel/device/bitset"
 )
 
-// Entry returns the entry for the devices in the slots.
+// entry returns the entry for the devices in the slots.
 func (s *State) entry(v Value) *Entry {
 	t := &s.tables.leaves[v.Index]
 	if len(v.Slots) == MaxArity {

@@ -4,6 +4,7 @@
 package bound
 
 import (
+	"github.com/celset/celset/cel/device/bound/read"
 	"github.com/celset/celset/cel/device/bound/condition"
 	"slices"
 
@@ -17,8 +18,8 @@ import (
 func AnalyzeTraced(expression *device.Expression, size int, trace func(rule string, before, after ast.Expr)) *Analysis {
 	a := &Analysis{expression: expression, size: size}
 	o := a.options()
-	o.trace = trace
-	a.problem, a.bytes = readConjuncts(expression, size, o, expression.AST().Expr())
+	o.Trace = trace
+	a.problem, a.bytes = read.Conjuncts(expression, size, o, expression.AST().Expr())
 	return a
 }
 

@@ -3,6 +3,11 @@
 
 package bound
 
+import (
+	"github.com/celset/celset/cel/device/bound/read"
+)
+
+
 import "github.com/celset/celset/cel/device"
 
 // A preference is an expression of type int: a set is the better the greater its value is. A search
@@ -16,7 +21,7 @@ import "github.com/celset/celset/cel/device"
 // [AnalyzeAscending].
 func AnalyzeGoal(expression *device.Expression, size int, ascending bool) *Analysis {
 	a := &Analysis{expression: expression, size: size, ascending: ascending}
-	a.problem, a.bytes = readGoal(expression, size, a.options())
+	a.problem, a.bytes = read.Goal(expression, size, a.options())
 	a.within = a.problem.Usable && a.isWithin(expression.LargestSizes())
 	return a
 }

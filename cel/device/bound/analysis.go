@@ -4,6 +4,7 @@
 package bound
 
 import (
+	"github.com/celset/celset/cel/device/bound/read"
 	"slices"
 	"unsafe"
 
@@ -68,15 +69,15 @@ func AnalyzeAscending(expression *device.Expression, size int) *Analysis {
 
 // analyze reads conjuncts of the expression: all, or the first of them.
 func analyze(a *Analysis, conjuncts ...ast.Expr) *Analysis {
-	a.problem, a.bytes = readConjuncts(a.expression, a.size, a.options(), conjuncts...)
+	a.problem, a.bytes = read.Conjuncts(a.expression, a.size, a.options(), conjuncts...)
 	a.within = a.problem.Usable && a.isWithin(a.expression.LargestSizes())
 	return a
 }
 
 // parts is the number of parts of an expression that are read. Tests lower it.
-var parts = maxParts
+var parts = read.MaxParts
 
-func (a *Analysis) options() options { return options{ascending: a.ascending, parts: parts} }
+func (a *Analysis) options() read.Options { return read.Options{Ascending: a.ascending, Parts: parts} }
 
 // Understood reports whether bounds can tell anything at all.
 func (a *Analysis) Understood() bool {

@@ -1,7 +1,7 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package bound
+package read
 
 import (
 	"fmt"
@@ -57,7 +57,7 @@ func (a *analyzer) conjunct(expr ast.Expr) propagate.Condition {
 		where := at{m.order, m.place}
 		if _, known := slots[where]; !known {
 			slots[where] = a.newSlot()
-			members = append(members, condition.SomeMember{Slot: slots[where], Order: m.order, Place: m.place, Size: a.SetSize, Sorted: m.order != nil || a.ascending})
+			members = append(members, condition.SomeMember{Slot: slots[where], Order: m.order, Place: m.place, Size: a.SetSize, Sorted: m.order != nil || a.Ascending})
 			s = s.With(memberName(slots[where]), normal.DeviceIn(slots[where]))
 		}
 		part, fits := m.of(a.normal.Write.Ident(memberName(slots[where]), types.DynType))

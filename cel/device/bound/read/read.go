@@ -1,7 +1,7 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package bound
+package read
 
 import (
 	"slices"
@@ -16,9 +16,9 @@ import (
 	"github.com/celset/celset/cel/tree"
 )
 
-// readConjuncts reads conjuncts of an expression for sets of one size: all of them, or the first ones. It also returns about how many
+// Conjuncts reads conjuncts of an expression for sets of one size: all of them, or the first ones. It also returns about how many
 // bytes of memory the problem takes.
-func readConjuncts(expression *device.Expression, size int, o options, conjuncts ...ast.Expr) (result propagate.Problem, bytes int) {
+func Conjuncts(expression *device.Expression, size int, o Options, conjuncts ...ast.Expr) (result propagate.Problem, bytes int) {
 	a := newAnalyzer(expression, size, o)
 	for _, expr := range conjuncts {
 		a.normal.Require(expr, normal.Scope{})
@@ -37,8 +37,8 @@ func readConjuncts(expression *device.Expression, size int, o options, conjuncts
 	return result, a.bytes()
 }
 
-// readGoal reads an expression of type int for sets of one size.
-func readGoal(expression *device.Expression, size int, o options) (result propagate.Problem, bytes int) {
+// Goal reads an expression of type int for sets of one size.
+func Goal(expression *device.Expression, size int, o Options) (result propagate.Problem, bytes int) {
 	a := newAnalyzer(expression, size, o)
 	expr := expression.AST().Expr()
 	a.normal.Require(expr, normal.Scope{})

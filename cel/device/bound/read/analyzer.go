@@ -1,7 +1,7 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package bound
+package read
 
 import (
 	"sync"
@@ -17,31 +17,31 @@ import (
 	"github.com/celset/celset/cel/tree"
 )
 
-func newAnalyzer(expression *device.Expression, size int, o options) *analyzer {
+func newAnalyzer(expression *device.Expression, size int, o Options) *analyzer {
 	a := &analyzer{
 		Builder:        &condition.Builder{SetSize: size},
 		expression:     expression,
-		options:        o,
+		Options:        o,
 		known:          make(map[string]*propagate.Leaf),
 		predicateIndex: make(map[string]int),
 	}
 	a.normal = normal.New(expression, guarding{a}.guardOperand)
-	a.normal.Trace = o.trace
+	a.normal.Trace = o.Trace
 	return a
 }
 
-// maxParts is how many parts of an expression are read, with those that rules write anew: more than expressions have, and where
+// MaxParts is how many parts of an expression are read, with those that rules write anew: more than expressions have, and where
 // rules in rules write parts out several times an end.
-const maxParts = 1 << 13
+const MaxParts = 1 << 13
 
-// options are how an expression is read.
-type options struct {
+// Options are how an expression is read.
+type Options struct {
 	// ascending: the devices of a set are in the order of the tables.
-	ascending bool
-	// parts is the number of parts that are read at most. What is not read is open.
-	parts int
-	// trace is called for each rule that was applied, unless it is nil.
-	trace func(rule string, before, after ast.Expr)
+	Ascending bool
+	// Parts is the number of parts that are read at most. What is not read is open.
+	Parts int
+	// Trace is called for each rule that was applied, unless it is nil.
+	Trace func(rule string, before, after ast.Expr)
 }
 
 // What an analysis takes, measured: for each node of the syntax tree that is read or was made,
@@ -64,7 +64,7 @@ func (a *analyzer) bytes() int {
 type analyzer struct {
 	*condition.Builder
 	expression *device.Expression
-	options
+	Options
 	leaves []*propagate.Leaf
 	// known are the leaves by their shape.
 	known map[string]*propagate.Leaf
@@ -83,7 +83,7 @@ type analyzer struct {
 
 func (a *analyzer) mayRead() bool {
 	a.readings++
-	return a.readings <= a.parts
+	return a.readings <= a.Parts
 }
 
 // tabulated is a condition on the devices of the variables, which shares its table with those of the

@@ -4,7 +4,6 @@
 package bound
 
 import (
-	"github.com/celset/celset/cel/device/bound/read"
 	"slices"
 	"unsafe"
 
@@ -13,6 +12,7 @@ import (
 	"github.com/celset/celset/cel/device"
 	"github.com/celset/celset/cel/device/bound/outcome"
 	"github.com/celset/celset/cel/device/bound/propagate"
+	"github.com/celset/celset/cel/device/bound/read"
 	"github.com/celset/celset/cel/device/costbound"
 	"github.com/celset/celset/cel/tree"
 )

@@ -4,14 +4,14 @@
 package bound
 
 import (
-	"github.com/celset/celset/cel/device/bound/read"
-	"github.com/celset/celset/cel/device/bound/condition"
 	"slices"
 
 	"github.com/google/cel-go/common/ast"
 
 	"github.com/celset/celset/cel/device"
+	"github.com/celset/celset/cel/device/bound/condition"
 	"github.com/celset/celset/cel/device/bound/propagate"
+	"github.com/celset/celset/cel/device/bound/read"
 )
 
 // AnalyzeTraced is Analyze, and tells of each rule that was applied.

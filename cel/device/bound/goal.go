@@ -4,11 +4,9 @@
 package bound
 
 import (
+	"github.com/celset/celset/cel/device"
 	"github.com/celset/celset/cel/device/bound/read"
 )
-
-
-import "github.com/celset/celset/cel/device"
 
 // A preference is an expression of type int: a set is the better the greater its value is. A search
 // that has found a set asks for a better one, and that is a condition as any other: the value is

@@ -9,7 +9,6 @@ import (
 	"github.com/google/cel-go/common/ast"
 
 	"github.com/celset/celset/cel/device"
-	"github.com/celset/celset/cel/device/bound/condition"
 	"github.com/celset/celset/cel/device/bound/propagate"
 	"github.com/celset/celset/cel/device/bound/read"
 )
@@ -28,13 +27,6 @@ func ReadAtMost(count int) (restore func()) {
 	before := parts
 	parts = count
 	return func() { parts = before }
-}
-
-// ListPlaces has the devices of all places of boxes listed, as those of few among many are, until restore is called.
-func ListPlaces() (restore func()) {
-	before := condition.FewBits
-	condition.FewBits = 0
-	return func() { condition.FewBits = before }
 }
 
 // Propagate propagates the only conjunct, for which the partial set is left as it is afterwards: what is

@@ -96,8 +96,14 @@ func compiled(t tester, e *device.Environment, text string) formula {
 // rest.
 func soundOf(f formula, size int, all []*device.Device) *sound {
 	analysis := bound.AnalyzeAscending(f.Expression, size)
-	return &sound{formula: f, all: all, size: size, analysis: analysis, tables: analysis.Tabulate(all), outcomes: make(map[uint64]bound.Outcome)}
+	return &sound{formula: f, all: all, size: size, analysis: analysis, tables: analysis.Tabulate(slices.Concat(all, strangers)), outcomes: make(map[uint64]bound.Outcome)}
 }
+
+// strangers are in the tables behind the devices, and in no partial set: there are few devices among many then.
+var strangers []*device.Device
+
+// width is the number of devices in the tables.
+func (s *sound) width() int { return len(s.all) + len(strangers) }
 
 func (s *sound) bounds(t tester) *bound.Bounds { return s.tables.NewBounds(t.Context(), nil) }
 
@@ -126,8 +132,8 @@ func (s *sound) outcome(t tester, set bitset.Set) bound.Outcome {
 // partial is the set that has some positions chosen and some possible.
 func (s *sound) partial(chosen, possible []int) bound.Partial {
 	return bound.Partial{
-		Chosen: of(len(s.all), chosen...), Domain: of(len(s.all), possible...), Left: s.size - len(chosen),
-		Forced: bitset.New(len(s.all)),
+		Chosen: of(s.width(), chosen...), Domain: of(s.width(), possible...), Left: s.size - len(chosen),
+		Forced: bitset.New(s.width()),
 	}
 }
 
@@ -159,7 +165,7 @@ func (s *sound) check(t tester, bounds *bound.Bounds, p bound.Partial, effort bo
 	t.Helper()
 	may := bounds.Bound(clone(p))
 	propagated = clone(p)
-	propagated.Forced = of(len(s.all), 0) // to be cleared
+	propagated.Forced = of(s.width(), 0) // to be cleared
 	infeasible = bounds.Infeasible(propagated, effort)
 	about := func(set bitset.Set) string {
 		return fmt.Sprintf("%s\nchosen %b possible %b left %d: %b is %s; may be %s, infeasible: %t, possible %b, required %b",

@@ -36,7 +36,7 @@ type box struct {
 	propagate.Derivation
 }
 
-// newSpan is a condition on one distance over the whole set. Without an analyzer it belongs to one search.
+// newSpan is a condition on one distance over the whole set. Without a builder it belongs to one search.
 func (b *Builder) newSpan(l *propagate.Leaf, side outcome.Limits, general propagate.Condition) propagate.Condition {
 	n := &box{list: AllDevices{}, axes: []Axis{{Leaf: l}}, sides: [][]outcome.Limits{{side}}, size: 1, general: general, Derivation: b.NewDerivation()}
 	if b != nil {

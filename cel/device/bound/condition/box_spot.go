@@ -15,12 +15,12 @@ type spot struct {
 	bits bitset.Set
 }
 
-// FewBits is how many bits of a set a device in a list is worth. Tests lower it.
-var FewBits = 32
+// fewBits is how many bits of a set a device in a list is worth.
+const fewBits = 32
 
 func newSpot(devices bitset.Set) spot {
 	count := devices.Count()
-	if count*FewBits > 64*len(devices) {
+	if count*fewBits > 64*len(devices) {
 		return spot{bits: devices}
 	}
 	s := spot{few: make([]int32, 0, count)}

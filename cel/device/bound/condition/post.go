@@ -9,7 +9,7 @@ import (
 )
 
 // WithLimits replaces a comparison of a quantity with a constant by a condition that
-// can be propagated, where there is one. There is no analyzer for a condition of one search.
+// can be propagated, where there is one. The builder is nil for a condition of one search.
 func (b *Builder) WithLimits(c Comparison, of propagate.Quantity, l outcome.Limits) propagate.Condition {
 	switch of := of.(type) {
 	case size:

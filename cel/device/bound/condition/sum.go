@@ -39,7 +39,7 @@ type sum struct {
 	general propagate.Condition
 }
 
-// newSum is false if the terms are no sums of one number for each device. Without an analyzer the condition belongs to one search.
+// newSum is false if the terms are no sums of one number for each device. Without a builder the condition belongs to one search.
 func (b *Builder) newSum(terms []term, l outcome.Limits, m modulus, general propagate.Condition) (propagate.Condition, bool) {
 	for i, t := range terms {
 		of, ok := asTotal(t.of)

@@ -21,8 +21,8 @@ const (
 	CompareAll     = "compare-all"
 )
 
-// Normalizer writes parts of an expression in their normal form. It knows of the analyzer only
-// whether something is guarded.
+// Normalizer writes parts of an expression in their normal form. The reader tells it whether a part
+// is guarded.
 type Normalizer struct {
 	// Write makes parts. Those that took the place of others are in reduced, by the number
 	// of what they replaced; copies counts them.

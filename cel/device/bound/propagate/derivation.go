@@ -8,7 +8,7 @@ import "sync/atomic"
 // Derivation is the place for what a condition derives from the values of all devices, once for all searches, and for its memory
 // in one search.
 type Derivation struct {
-	// index is the place in tables.derived and in memory.ofConditions.
+	// index is the place in Tables.derived and in memory.ofConditions.
 	index int
 	// own is the place if the condition belongs to one search, otherwise nil.
 	own *ownDerivation

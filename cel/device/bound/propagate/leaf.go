@@ -16,7 +16,7 @@ const MaxArity = 2
 type Leaf struct {
 	// Names are the variables, by their name in the expression.
 	Names []string
-	// Index is the leaf's place in Analysis.leaves.
+	// Index is the place in Problem.Leaves.
 	Index int
 	// Nodes is the number of nodes of its syntax tree.
 	Nodes int

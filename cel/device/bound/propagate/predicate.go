@@ -19,7 +19,7 @@ type Predicate struct {
 	Holds Condition
 	// Slots are those of the variables.
 	Slots []int
-	// Index is the place in Analysis.predicates. Predicates that differ in their
+	// Index is the place in Problem.Predicates. Predicates that differ in their
 	// variables only share it.
 	Index int
 	// negated: it is the opposite that is meant.

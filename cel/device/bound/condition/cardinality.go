@@ -35,7 +35,7 @@ type cardinality struct {
 
 // verdict is the outcome if the number is from fewest to most.
 func (n *cardinality) verdict(fewest, most int) outcome.Outcome {
-	return n.Limits.Verdict(int64(fewest), int64(most))
+	return n.Verdict(int64(fewest), int64(most))
 }
 
 func (n *cardinality) Negation() propagate.Condition {

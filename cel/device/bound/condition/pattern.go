@@ -119,7 +119,7 @@ type patternSearch struct {
 
 // from looks for the variables from a place on.
 func (m *patternSearch) from(place int) matches {
-	if place == len(m.pattern.slots) {
+	if place == len(m.slots) {
 		if len(m.added) == 0 {
 			return surely
 		}
@@ -161,7 +161,7 @@ func (m *patternSearch) with(place, device int, there bool) matches {
 		m.added = append(m.added, device)
 		defer func() { m.added = m.added[:len(m.added)-1] }()
 	}
-	m.State.Slots[m.pattern.slots[place]] = device
+	m.Slots[m.slots[place]] = device
 	return m.from(place + 1)
 }
 
@@ -172,7 +172,7 @@ func (m *patternSearch) candidates(place int) (bitset.Set, bool) {
 	if m.left > 0 {
 		candidates.Join(m.Domain)
 	}
-	slot, later := m.pattern.slots[place], m.pattern.slots[place+1:]
+	slot, later := m.slots[place], m.slots[place+1:]
 	for _, p := range m.parts {
 		if !p.SpeaksOf(slot) || slices.ContainsFunc(p.Slots, func(o int) bool { return slices.Contains(later, o) }) {
 			continue

@@ -185,7 +185,7 @@ func (g *successors) propagate() bool {
 	default:
 		g.narrow(touched)
 	}
-	g.State.Keep(g.keep)
+	g.Keep(g.keep)
 	g.requireCommon(touched)
 	return g.Left >= 0
 }

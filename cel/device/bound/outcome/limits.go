@@ -9,6 +9,7 @@ import "math"
 // is true.
 type Limits struct{ Least, Most int64 }
 
+// Limits that are not there.
 const (
 	UnlimitedBelow = math.MinInt64
 	Unlimited      = math.MaxInt64

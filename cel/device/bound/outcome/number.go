@@ -58,6 +58,7 @@ type Operation struct {
 	monotonic bool
 }
 
+// CEL's operations on ints.
 var (
 	Addition       = Operation{"add", Add, true}
 	Subtraction    = Operation{"subtract", Subtract, true}
@@ -153,6 +154,7 @@ func modulo(x, y int64) (int64, bool) {
 // Relation is a comparison of two numbers.
 type Relation int
 
+// The comparisons. Others are these with the sides exchanged, or negated.
 const (
 	Equal Relation = iota
 	Less

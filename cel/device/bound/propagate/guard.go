@@ -24,12 +24,13 @@ type Guard struct {
 type Against int
 
 const (
+	// Aborting ends the evaluation of the whole expression.
 	Aborting Against = iota
-	// Failing or aborting.
+	// Failing is failing or aborting.
 	Failing
-	// anything but true and false.
+	// NotBool is anything but true and false.
 	NotBool
-	// anything but an int of which as many as a set has devices can be added.
+	// Far is anything but an int of which as many as a set has devices can be added.
 	Far
 	misbehaviours
 )

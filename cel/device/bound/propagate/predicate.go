@@ -208,7 +208,7 @@ func (p *Predicate) Bound(s *State) outcome.Outcome {
 	return result
 }
 
-// Propagate: the verdict does not depend on what else is chosen.
+// Propagate removes nothing: the verdict does not depend on what else is chosen.
 func (p *Predicate) Propagate(s *State) Status { return StatusOf(p.Bound(s)) }
 
 // Counts is how many devices of the set for which the predicate holds.

@@ -47,13 +47,13 @@ func IsOpen(node any) bool {
 type Status int
 
 const (
-	// Failed: the condition is surely false.
+	// Failed means that the condition is surely false.
 	Failed Status = iota
-	// NoFix: propagating once more might remove or require something.
+	// NoFix means that propagating once more might remove or require something.
 	NoFix
-	// fix: propagating once more would change nothing, as long as nothing else changes.
+	// Fix means that propagating once more would change nothing, as long as nothing else changes.
 	Fix
-	// subsumed: the condition is surely true, whichever devices of the domain are chosen.
+	// Subsumed means that the condition is surely true, whichever devices of the domain are chosen.
 	Subsumed
 )
 

@@ -19,8 +19,8 @@ import (
 // Devices are looked for one variable after the other, among those that the relations with the ones
 // before leave. What is found must not need more devices than are to be added.
 type pattern struct {
-	// slots are those of the variables.
-	slots []int
+	// variables are the slots of the variables.
+	variables []int
 	parts []*propagate.Predicate
 	// general is the condition as it is written, for relations that may fail.
 	general propagate.Condition
@@ -33,8 +33,8 @@ const maxTries = 1 << 12
 // newPattern joins exists over all devices with a conjunction of relations, which may have such
 // quantifiers in it. It is general if it is anything else.
 func newPattern(slot int, holds, general propagate.Condition) propagate.Condition {
-	p := &pattern{slots: []int{slot}, general: general}
-	if !p.collect(holds) || len(p.slots)+len(p.parts) < 3 {
+	p := &pattern{variables: []int{slot}, general: general}
+	if !p.collect(holds) || len(p.variables)+len(p.parts) < 3 {
 		return general
 	}
 	return p
@@ -49,13 +49,13 @@ func (n *pattern) collect(c propagate.Condition) bool {
 		n.parts = append(n.parts, c)
 		return true
 	case *pattern:
-		n.slots, n.parts = append(n.slots, c.slots...), append(n.parts, c.parts...)
+		n.variables, n.parts = append(n.variables, c.variables...), append(n.parts, c.parts...)
 		return true
 	case *cardinality:
 		if c.Limits != (outcome.Limits{Least: 1, Most: outcome.Unlimited}) {
 			return false
 		}
-		n.slots, n.parts = append(n.slots, c.slot), append(n.parts, c.predicate)
+		n.variables, n.parts = append(n.variables, c.slot), append(n.parts, c.predicate)
 		return true
 	default:
 		return false
@@ -93,7 +93,7 @@ func (n *pattern) Negation() propagate.Condition { return NewNot(n.general) }
 func (n *pattern) find(s *propagate.State, left int) matches {
 	for _, p := range n.parts {
 		// What speaks of outer variables only holds or not.
-		if slices.ContainsFunc(p.Slots, func(slot int) bool { return slices.Contains(n.slots, slot) }) {
+		if slices.ContainsFunc(p.Slots, func(slot int) bool { return slices.Contains(n.variables, slot) }) {
 			continue
 		}
 		switch p.Bound(s) {
@@ -119,7 +119,7 @@ type patternSearch struct {
 
 // from looks for the variables from a place on.
 func (m *patternSearch) from(place int) matches {
-	if place == len(m.slots) {
+	if place == len(m.variables) {
 		if len(m.added) == 0 {
 			return surely
 		}
@@ -161,7 +161,7 @@ func (m *patternSearch) with(place, device int, there bool) matches {
 		m.added = append(m.added, device)
 		defer func() { m.added = m.added[:len(m.added)-1] }()
 	}
-	m.Slots[m.slots[place]] = device
+	m.Slots[m.variables[place]] = device
 	return m.from(place + 1)
 }
 
@@ -172,7 +172,7 @@ func (m *patternSearch) candidates(place int) (bitset.Set, bool) {
 	if m.left > 0 {
 		candidates.Join(m.Domain)
 	}
-	slot, later := m.slots[place], m.slots[place+1:]
+	slot, later := m.variables[place], m.variables[place+1:]
 	for _, p := range m.parts {
 		if !p.SpeaksOf(slot) || slices.ContainsFunc(p.Slots, func(o int) bool { return slices.Contains(later, o) }) {
 			continue

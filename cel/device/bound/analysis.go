@@ -117,7 +117,7 @@ func (a *Analysis) Fits(devices int) bool { return a.problem.Fits(devices) }
 
 // An evaluation that crosses the limit of its cost fails, whatever the expression says of
 // the set. Bounds know nothing of costs, so they hold only where no evaluation can come to
-// that. The same is so of what may abort ([guard]). But an evaluation goes through conjuncts from the
+// that. The same is so of what may abort (propagate.Guard). But an evaluation goes through conjuncts from the
 // first to the last, and ends with the first that is false: what stands behind it is never met.
 
 func (a *Analysis) isWithin(sizes device.Sizes) bool {

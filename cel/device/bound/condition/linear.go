@@ -26,7 +26,7 @@ type term struct {
 
 const (
 	// maxFactor and maxTerms are how large factors may be, and how many terms are read, so that nothing overflows unless a
-	// value is far from zero ([IsFar]).
+	// value is far from zero ([outcome.IsFar]).
 	maxFactor, maxTerms = 1 << 10, 4
 	// MaxConstant is how large a constant may be.
 	MaxConstant = 1 << 60

@@ -18,7 +18,7 @@ type SomeMember struct {
 	Order *propagate.Leaf
 	Place int64
 	Size  int
-	// sorted: it is known which devices may be at the place.
+	// Sorted: it is known which devices may be at the place.
 	Sorted bool
 	// Others are members too. Those in the same order are other devices.
 	Others []SomeMember

@@ -20,7 +20,7 @@ import (
 // type, and the whole evaluation fails then, whatever stands beside it. So an
 // expression has bounds only if nothing in it can panic: because all functions are
 // known to fail as they should (absorbed), or because it was tried with each device
-// ([guard]).
+// (propagate.Guard).
 
 // absorbed are the functions that fail as they should, whatever their operands are.
 // A test tries all functions of the environment.

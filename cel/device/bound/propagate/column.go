@@ -51,7 +51,7 @@ type Groups struct {
 	// Known are the devices of which the values are known, members those of each value.
 	Known   bitset.Set
 	Members []bitset.Set
-	// sorted: all values are of one type that has an order, and members is in it.
+	// Sorted: all values are of one type that has an order, and members is in it.
 	Sorted bool
 }
 

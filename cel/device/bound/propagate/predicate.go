@@ -22,7 +22,7 @@ type Predicate struct {
 	// Index is the place in Problem.Predicates. Predicates that differ in their
 	// variables only share it.
 	Index int
-	// negated: it is the opposite that is meant.
+	// Negated: it is the opposite that is meant.
 	Negated bool
 }
 

@@ -17,7 +17,7 @@ type Row struct {
 	// Yes are the devices for which the predicate is surely true, no those for which it
 	// is surely false. It may be true for maybe, false for maybeNot and fail for fails.
 	Yes, no, maybe, maybeNot, fails bitset.Set
-	// exact: it is either true or false for each.
+	// Exact: it is either true or false for each.
 	Exact bool
 	// aborts: evaluating it would end the evaluation of the whole expression for some
 	// device.
@@ -75,7 +75,7 @@ type Tabulated struct {
 	Slots []int
 	// columns are the leaves that it reads of the device of each variable.
 	columns [MaxArity][]*Leaf
-	// pairwise: it asks whether the devices are the same, or has a leaf of both.
+	// Pairwise: it asks whether the devices are the same, or has a leaf of both.
 	Pairwise bool
 }
 
@@ -104,6 +104,6 @@ type classes struct {
 type Counts struct {
 	// Fewest and most of them that the list may have.
 	Fewest, Most int
-	// fails: the list may fail.
+	// Fails: the list may fail.
 	Fails bool
 }

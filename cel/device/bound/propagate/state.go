@@ -14,7 +14,7 @@ import (
 
 // Condition is a part of type bool. What it says holds for every completion of the partial set
 // in a state: the package comment has the promise. Besides, it may know how it is propagated ([propagator])
-// and what its negation is ([negator]).
+// and what its negation is (package condition).
 type Condition interface {
 	// Bound has at least the results that are possible. It does not change the state.
 	Bound(s *State) outcome.Outcome
@@ -62,7 +62,7 @@ type propagator interface {
 	Condition
 	// Propagate removes devices from s.Domain that would make the condition surely false
 	// if they were chosen. It may require devices that are in all completions for which the
-	// condition is true, unless s.hypothetical: then the condition need not hold.
+	// condition is true, unless s.Hypothetical: then the condition need not hold.
 	Propagate(s *State) Status
 }
 
@@ -95,6 +95,26 @@ type Partial struct {
 	AtFixpoint bool
 }
 
+// Problem is what a search has to satisfy, or to make greater, and what it needs tables for.
+type Problem struct {
+	// Usable: all errors are absorbed as they should. Nothing can be told otherwise.
+	Usable bool
+	// Conjuncts leaves out those that are true for every set. Provable: none of them is open.
+	Conjuncts []Condition
+	Provable  bool
+	// Goal is the value of a preference, in place of conjuncts. Above returns the condition that it is above a number.
+	Goal  Quantity
+	Above func(value int64) Condition
+
+	// Leaves and predicates have a table each. Derivations counts the conditions that derive something.
+	Leaves      []*Leaf
+	Predicates  []Tabulated
+	Derivations int
+	Guards      []Guard
+	// Slots is the number of iteration variables that stand for devices.
+	Slots int
+}
+
 // Fits reports whether the tables for that many devices are small enough to be begun.
 func (p *Problem) Fits(devices int) bool {
 	each := len(p.Leaves)*entryBytes + len(p.Predicates)*2*MaxArity*pointerBytes
@@ -117,6 +137,7 @@ type State struct {
 
 // search is set when a search begins. Only the conjuncts change, when the value to exceed does.
 type search struct {
+	// Problem is what is asked of sets. Conjuncts are its own, or the one that the goal exceeds a value.
 	Problem   *Problem
 	tables    *Tables
 	Conjuncts []Condition
@@ -139,13 +160,13 @@ type call struct {
 type propagation struct {
 	// active are the conjuncts that are not known to be true.
 	active []Condition
-	// removed: a device is not possible any more.
+	// Removed: a device is not possible any more.
 	Removed bool
 	// forced are the devices that were chosen because no completion can do without them.
 	forced bitset.Set
-	// hypothetical: what is being propagated need not hold.
+	// Hypothetical: what is being propagated need not hold.
 	Hypothetical bool
-	// shallow: quantifiers look at chosen devices only, which is cheaper and tells less.
+	// Shallow: quantifiers look at chosen devices only, which is cheaper and tells less.
 	Shallow bool
 	// Lacking are the rows of chosen devices that need all but one of those left to choose.
 	Lacking []*Row
@@ -153,10 +174,10 @@ type propagation struct {
 
 // evaluation is filled by filling tables. It lasts as long as the search.
 type evaluation struct {
-	// Evaluations and builds are counts, err is why CEL could not be asked.
+	// Evaluations counts what CEL was asked for, Builds the tables that were begun. Err is why CEL could not be asked.
 	Evaluations, Builds int64
 	Err                 error
-	// exhausted: the work of a call, or the memory of the tables, was too much.
+	// Exhausted: the work of a call, or the memory of the tables, was too much.
 	Exhausted bool
 }
 
@@ -175,9 +196,9 @@ type memory struct {
 	spareWords []uint64
 	// SpareGraph is the memory of the constraint that links devices with their successors.
 	SpareGraph any
-	// settled are devices for any two of which a predicate is either true or false, by predicate.index.
+	// settled are devices for any two of which a predicate is either true or false, by Predicate.Index.
 	settled []bitset.Set
-	// ofConditions is what conditions remember, by derivation.index.
+	// ofConditions is what conditions remember, by Derivation.index.
 	ofConditions []any
 }
 
@@ -314,26 +335,6 @@ func (s *State) IsRefutedBy(c Condition, device int) bool {
 	refuted := c.Bound(s) == outcome.False || s.Domain.Count() < s.Left
 	s.Unchoose(device)
 	return refuted
-}
-
-// Problem is what a search has to satisfy, or to make greater, and what it needs tables for.
-type Problem struct {
-	// usable: all errors are absorbed as they should. Nothing can be told otherwise.
-	Usable bool
-	// Conjuncts leaves out those that are true for every set. provable: none of them is open.
-	Conjuncts []Condition
-	Provable  bool
-	// Goal is the value of a preference, in place of conjuncts. above returns the condition that it is above a number.
-	Goal  Quantity
-	Above func(value int64) Condition
-
-	// Leaves and predicates have a table each. derivations counts the conditions that derive something.
-	Leaves      []*Leaf
-	Predicates  []Tabulated
-	Derivations int
-	Guards      []Guard
-	// Slots is the number of iteration variables that stand for devices.
-	Slots int
 }
 
 // IsSound reports whether what was found since begin can be relied on.

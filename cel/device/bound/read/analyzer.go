@@ -36,7 +36,7 @@ const MaxParts = 1 << 13
 
 // Options are how an expression is read.
 type Options struct {
-	// ascending: the devices of a set are in the order of the tables.
+	// Ascending: the devices of a set are in the order of the tables.
 	Ascending bool
 	// Parts is the number of parts that are read at most. What is not read is open.
 	Parts int

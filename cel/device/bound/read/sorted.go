@@ -17,7 +17,7 @@ import (
 //	list.sort() == [1, 1, 2]        list.size() == 3 && list.filter(x, x == 1).size() == 2 && ...
 //	list.sort() == other.sort()     list.size() == other.size() && list.all(x, ... == ...)
 //
-// Lists can be sorted if all values are of one type ([sortable]).
+// Lists can be sorted if all values are of one type (condition.NewSortable).
 
 // sortedComparison reads a comparison of sorted values with constants, or with other sorted
 // values.

@@ -13,15 +13,22 @@ import (
 	"github.com/celset/celset/cel/device/library"
 )
 
-// This file implements box, a condition on the bounding box of the devices in a list: the function of
-// package library, and distances between the greatest and the smallest number.
+// box is a global constraint on the bounding box of the devices in a list: the function of package library, and distances
+// between the greatest and the smallest number.
 //
 //	devices.box(d, [row(d), col(d)], [4, 2], [0, 8])
 //	devices.map(d, row(d)).max() - devices.map(d, row(d)).min() == 3 && ...
 //
 // Each side alone removes little: of four rows of eight half the columns are out of reach. Together the
-// sides leave a few places for the box, 25 for one of 4x4 in a mesh of 8x8, and a set can be completed in
-// a place if enough devices are left there. What is in none of these places is removed.
+// sides leave a few places for the box, for example 25 for a box of 4x4 in a mesh of 8x8.
+//
+//  1. The places are listed once for all devices that are tabulated, by cutting the devices at one side after the other
+//     (newPlaces).
+//  2. In a partial set, a place is reached if all chosen devices are in it, enough devices are left in it for the list, and
+//     each of its edges has a device (reach).
+//  3. A device that is in no such place is removed. If there is no such place, the box is surely false.
+//
+// The cost is a look at each place. Where there are too many places, the condition is taken as it is written.
 type box struct {
 	list DeviceList
 	axes []Axis

@@ -21,7 +21,7 @@ import (
 type pattern struct {
 	// variables are the slots of the variables.
 	variables []int
-	parts []*propagate.Predicate
+	parts     []*propagate.Predicate
 	// general is the condition as it is written, for relations that may fail.
 	general propagate.Condition
 }

@@ -5,14 +5,22 @@ package propagate
 
 import "slices"
 
-// A condition is propagated by removing devices from the domain: those that make
-// it surely false when they are chosen. Every condition can be propagated by probing,
-// that is by choosing each device and asking for the bound. The constructs that come up
-// often know how to do better; what they remove is part of what probing removes,
-// and they find out by the way whether the condition itself is surely false.
+// Infeasible propagates the conjuncts of a problem to a fixpoint:
+//
+//  1. Each active conjunct is propagated in turn, until none of them changes anything (toFixpoint). A conjunct that is
+//     subsumed is no longer active.
+//  2. The devices that conjuncts still need, each for itself, are added up (demandsOfConjuncts).
+//  3. If the effort is Thorough, each possible device is tried with each conjunct that is no propagator (probe).
+//  4. If a device was removed or required, the steps start again.
+//
+// Invariant: a device that is removed is only in completions that are false, since false absorbs whatever the other conjuncts
+// become. A device that is forced is in all other completions.
+//
+// Every condition can be propagated by probing, that is by choosing each device and asking for the bound. A propagator does
+// better: it removes a part of what probing removes, and tells by the way whether the condition itself is surely false.
+// The cost of a call is limited to maxWork devices that are looked at.
 
-// propagateAll goes on until nothing more can be removed. A completion with a removed
-// device is false, since false absorbs whatever the other conjuncts become.
+// propagateAll takes the four steps. It is false if no completion is left.
 func (s *State) propagateAll(effort Effort) bool {
 	s.active = append(s.active[:0], s.Conjuncts...)
 	for {

@@ -29,12 +29,9 @@ type not struct{ operand propagate.Condition }
 func (n not) Bound(s *propagate.State) outcome.Outcome { return n.operand.Bound(s).Not() }
 
 func (n verdict) Negation() propagate.Condition { return verdict{n.Outcome.Not()} }
-
-func (n not) Negation() propagate.Condition { return n.operand }
-
-func (n and) Negation() propagate.Condition { return or{NewNot(n.left), NewNot(n.right)} }
-
-func (n or) Negation() propagate.Condition { return and{NewNot(n.left), NewNot(n.right)} }
+func (n not) Negation() propagate.Condition     { return n.operand }
+func (n and) Negation() propagate.Condition     { return or{NewNot(n.left), NewNot(n.right)} }
+func (n or) Negation() propagate.Condition      { return and{NewNot(n.left), NewNot(n.right)} }
 
 type and struct{ left, right propagate.Condition }
 

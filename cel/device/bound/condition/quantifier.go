@@ -230,5 +230,4 @@ func (n existsOne) Bound(s *propagate.State) outcome.Outcome {
 }
 
 func (n forAll) Negation() propagate.Condition { return exists{n.list, n.slot, NewNot(n.holds)} }
-
 func (n exists) Negation() propagate.Condition { return NewForAll(n.list, n.slot, NewNot(n.holds)) }

@@ -119,8 +119,7 @@ func successorOf(p *propagate.Predicate, device, successor int) (over int, ok bo
 }
 
 func (n stretches) Bound(s *propagate.State) outcome.Outcome { return n.general.Bound(s) }
-
-func (n stretches) Negation() propagate.Condition { return NewNot(n.general) }
+func (n stretches) Negation() propagate.Condition            { return NewNot(n.general) }
 
 // ends are the numbers of devices without successor that are right for a set of the size.
 func (n stretches) ends(size int) outcome.Limits {

@@ -5,8 +5,8 @@ package propagate
 
 import "sync/atomic"
 
-// Derivation is the place for what a condition derives from the values of all devices, once for all searches, and for its memory
-// in one search.
+// Derivation is the place for what a condition derives from the values of all devices, shared by searches, and for its
+// memory in one search.
 type Derivation struct {
 	// index is the place in Tables.derived and in memory.ofConditions.
 	index int

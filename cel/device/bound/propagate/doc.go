@@ -10,6 +10,5 @@
 // [Tables] have what CEL says of single devices ([Leaf]) and of pairs ([Predicate]). They are filled when they are first
 // asked for (evaluate.go, predicate.go), and any number of searches share them.
 //
-// The promise: a bound has the result of every completion. What is removed is only in completions that are false, and
-// what is required is in all that are not.
+// A bound includes the result of every completion. A removed device is only in completions that are false (fixpoint.go).
 package propagate

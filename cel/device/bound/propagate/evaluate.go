@@ -11,6 +11,7 @@ import (
 	"github.com/celset/celset/cel"
 	"github.com/celset/celset/cel/device"
 	"github.com/celset/celset/cel/device/bitset"
+	"github.com/celset/celset/cel/device/bound/outcome"
 )
 
 // entry returns the entry for the devices in the slots.
@@ -135,3 +136,16 @@ func isTransient(err error) bool {
 	var failure *cel.Error
 	return errors.As(err, &failure) && (failure.Reason == cel.ReasonInterrupted || failure.Reason == cel.ReasonBudget)
 }
+
+// Entry returns what the leaf is for the devices.
+func (v Value) Entry(s *State) *Entry {
+	e := s.entry(v)
+	s.aborted = s.aborted || e.aborts
+	return e
+}
+
+// Bound is the outcome of the entry.
+func (v Value) Bound(s *State) outcome.Outcome { return v.Entry(s).Outcome }
+
+// Number is the number of the entry.
+func (v Value) Number(s *State) outcome.Number { return v.Entry(s).Number }

@@ -12,7 +12,7 @@ LIBRARIES = $(shell $(GO) list ./apis/... ./cel/... ./allocator/... ./internal/d
 # allocator/incremental, whose values the tests of allocator share between goroutines.
 # TEST_RACE_PACKAGES are those of the module of tests: tests of libraries on a real API server, and the example driver.
 TEST_RACE_PACKAGES = $(addprefix ./integration/placement/, admission binding controller) ./topologydriver ./topologydriver/cdi ./topologydriver/checkpoint
-RACE_PACKAGES = $(shell $(GO) list $(LIBRARIES) | grep -vE '/(cel/device/bound|allocator/incremental)$$')
+RACE_PACKAGES = $(shell $(GO) list $(LIBRARIES) | grep -vE '/(cel/device/bound(/normal)?|allocator/incremental)$$')
 
 .PHONY: help demo demo-placement demo-fleet demo-real test nightly test-bin test-race test-others test-older test-cases test-coverage coverage test-guarantee e2e skew bin up up-hub build lint lint-fix tidy fuzz fuzz-expensive bench bench-rows perf trace soak soak-preemption fleet faults clean generate images release generate-docs
 
@@ -87,9 +87,13 @@ COVERAGE ?= bin/coverage.out
 COVERAGE_FLAGS ?=
 # Packages whose tests on an API server are in the module of tests.
 COVERED_ELSEWHERE = github.com/celset/celset/placement/admission,github.com/celset/celset/placement/binding,github.com/celset/celset/placement/controller,./topologydriver,./topologydriver/cdi,./topologydriver/checkpoint
+# Tests of cel/device/bound are tests of the packages below it as well.
+BOUND = $(shell $(GO) list ./cel/device/bound/...)
 test-coverage:
 	@mkdir -p $(dir $(COVERAGE))
-	CELSET_NIGHTLY= $(GO) test -count=1 $(TEST_FLAGS) -coverprofile=$(COVERAGE) $(LIBRARIES)
+	CELSET_NIGHTLY= $(GO) test -count=1 $(TEST_FLAGS) -coverprofile=$(COVERAGE) $(filter-out $(BOUND),$(LIBRARIES))
+	CELSET_NIGHTLY= $(GO) test -count=1 $(TEST_FLAGS) -coverpkg=./cel/device/bound/... -coverprofile=$(COVERAGE).bound $(BOUND)
+	tail -n +2 $(COVERAGE).bound >> $(COVERAGE)
 	CELSET_NIGHTLY= $(GO) test -count=1 $(TEST_FLAGS) -coverpkg=./placement/internal/... -coverprofile=$(COVERAGE).steps ./placement
 	tail -n +2 $(COVERAGE).steps >> $(COVERAGE)
 	CELSET_NIGHTLY= $(GO) test -C test -count=1 $(TEST_FLAGS) -coverpkg=$(COVERED_ELSEWHERE) -coverprofile=$(abspath $(COVERAGE)).test $(TEST_RACE_PACKAGES)

@@ -45,7 +45,7 @@ var budgets = []budget{
 	{name: "cel", folders: []string{"cel"}, without: []string{"cel/meter", "cel/device", "cel/cluster"}, counts: product, lines: 3350, goal: 2700},
 	{name: "cel/meter", folders: []string{"cel/meter"}, counts: product, lines: 2075, goal: 1800},
 	{name: "cel/device", folders: []string{"cel/device"}, without: []string{"cel/device/bound", "cel/device/library"}, counts: product, lines: 3325, goal: 2600},
-	{name: "cel/device/bound and library", folders: []string{"cel/device/bound", "cel/device/library"}, counts: product, lines: 10640, goal: 8500},
+	{name: "cel/device/bound and library", folders: []string{"cel/device/bound", "cel/device/library"}, counts: product, lines: 11475, goal: 8500},
 	{name: "cel/cluster", folders: []string{"cel/cluster"}, counts: product, lines: 2140, goal: 1900},
 	{name: "allocator", folders: []string{"allocator"}, without: append(explaining, "allocator/conformance"), counts: product, lines: 15285, goal: 11000},
 	{name: "allocator/explain and others", folders: explaining, counts: product, lines: 3965, goal: 3000},
@@ -57,7 +57,7 @@ var budgets = []budget{
 	{name: "internal", folders: []string{"internal"}, without: []string{"internal/testing"}, counts: product, lines: 5110, goal: 3000},
 	{name: "hack", folders: []string{"hack"}, counts: product, lines: 380},
 	{name: "support of tests", folders: []string{"internal/testing", "test", "allocator/conformance"}, counts: product, lines: 20790},
-	{name: "tests", folders: []string{"."}, counts: test, lines: 92965},
+	{name: "tests", folders: []string{"."}, counts: test, lines: 93025},
 	{name: "docs", folders: []string{"docs"}, counts: page, lines: 7325, files: 29},
 }
 

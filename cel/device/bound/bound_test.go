@@ -112,7 +112,7 @@ func soundnessOf(t testing.TB, statistics *statistics, write func(*rapid.T) stri
 		for range rapid.IntRange(1, perExpression).Draw(rt, "sets") {
 			statistics.tried++
 			s := soundOf(formula{text, expression}, size, devices(rt, rapid.IntRange(size, 7).Draw(rt, "devices")))
-			s.tables = analysis.Tabulate(s.all)
+			s.tables = analysis.Tabulate(slices.Concat(s.all, strangers))
 			bounds, p := s.bounds(rt), drawPartial(rt, s)
 			for _, effort := range []bound.Effort{bound.Quick, bound.Thorough} {
 				if infeasible, _ := s.check(rt, bounds, p, effort); infeasible {

@@ -83,7 +83,7 @@ func TestCorpusIsUnderstood(t *testing.T) {
 	e := environment(t)
 	for _, x := range corpus.Expressions() {
 		_, not := notUnderstood[x.Name]
-		require.Equal(t, not, read(t, e, x).tables.Open() > 0, "%s\n%s", x.Name, x.Text)
+		require.Equal(t, not, read(t, e, x).analysis.Open() > 0, "%s\n%s", x.Name, x.Text)
 	}
 	t.Logf("%d expressions, all but %d understood in every conjunct", len(corpus.Expressions()), len(notUnderstood))
 }

@@ -9,39 +9,24 @@ import (
 	"github.com/google/cel-go/common/ast"
 
 	"github.com/celset/celset/cel/device"
+	"github.com/celset/celset/cel/device/bound/propagate"
+	"github.com/celset/celset/cel/device/bound/read"
 )
 
 // AnalyzeTraced is Analyze, and tells of each rule that was applied.
 func AnalyzeTraced(expression *device.Expression, size int, trace func(rule string, before, after ast.Expr)) *Analysis {
-	a := newAnalyzer(expression, size)
-	a.normal.trace = trace
-	return a.analyze(expression.AST().Expr())
+	a := &Analysis{expression: expression, size: size}
+	o := a.options()
+	o.Trace = trace
+	a.problem, a.bytes = read.Conjuncts(expression, size, o, expression.AST().Expr())
+	return a
 }
-
-// Rules are the names of all rules.
-func Rules() []string {
-	names := []string{inlineBinding, unrollConjunct, unrollCount, compareSorted, compareAll}
-	for _, r := range rules {
-		names = append(names, r.name)
-	}
-	return names
-}
-
-// Absorbed is for the test that enumerates all functions.
-var Absorbed = absorbed
 
 // ReadAtMost lowers how many parts of an expression are read until restore is called.
-func ReadAtMost(parts int) (restore func()) {
-	before := maxReadings
-	maxReadings = parts
-	return func() { maxReadings = before }
-}
-
-// ListPlaces has the devices of all places of boxes listed, as those of few among many are, until restore is called.
-func ListPlaces() (restore func()) {
-	before := fewBits
-	fewBits = 0
-	return func() { fewBits = before }
+func ReadAtMost(count int) (restore func()) {
+	before := parts
+	parts = count
+	return func() { parts = before }
 }
 
 // Propagate propagates the only conjunct, for which the partial set is left as it is afterwards: what is
@@ -49,19 +34,18 @@ func ListPlaces() (restore func()) {
 // anything. It is false if there are several conjuncts, or nothing can be told.
 func (b *Bounds) Propagate(p *Partial) (was string, changed, ok bool) {
 	s := &b.state
-	if len(s.conjuncts) != 1 || !s.begin(*p) {
+	if len(s.Conjuncts) != 1 || !s.Begin(*p) {
 		return "", false, false
 	}
-	s.forced.Clear()
-	first := s.propagate(s.conjuncts[0])
+	first := s.Propagate(s.Conjuncts[0])
 	p.Left = s.Left
-	ok = s.isSound()
+	ok = s.IsSound()
 	again := Partial{Chosen: slices.Clone(p.Chosen), Domain: slices.Clone(p.Domain), Left: p.Left}
-	if first != failed && p.Left >= 0 && s.begin(again) {
-		s.removed = false
-		s.propagate(s.conjuncts[0])
-		changed = s.removed
-		ok = ok && s.isSound()
+	if first != propagate.Failed && p.Left >= 0 && s.Begin(again) {
+		s.Removed = false
+		s.Propagate(s.Conjuncts[0])
+		changed = s.Removed
+		ok = ok && s.IsSound()
 	}
 	return [...]string{"Failed", "NoFix", "Fix", "Subsumed"}[first], changed, ok
 }

@@ -14,7 +14,6 @@ import (
 	"github.com/google/cel-go/common/operators"
 	"github.com/google/cel-go/parser"
 	"github.com/stretchr/testify/require"
-	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/celset/celset/cel/device/bitset"
 	"github.com/celset/celset/cel/device/bound"
@@ -28,22 +27,19 @@ import (
 func TestRules(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join("testdata", "rules", "*.txt"))
 	require.NoError(t, err)
-	used := sets.New[string]()
 	for _, file := range files {
 		t.Run(filepath.Base(file), func(t *testing.T) {
-			transcript.Run(t, file, func(t *testing.T, expression string) string { return applied(t, expression, used) })
+			transcript.Run(t, file, func(t *testing.T, expression string) string { return applied(t, expression) })
 		})
 	}
-	require.ElementsMatch(t, bound.Rules(), sets.List(used), "each rule has an expression")
 }
 
-func applied(t *testing.T, expression string, used sets.Set[string]) string {
+func applied(t *testing.T, expression string) string {
 	t.Helper()
 	var lines []string
 	compiled, err := environment(t).Compile(t.Context(), expression)
 	require.NoError(t, err)
 	analysis := bound.AnalyzeTraced(compiled, 2, func(rule string, _, after ast.Expr) {
-		used.Insert(rule)
 		lines = append(lines, rule+": "+written(after))
 	})
 	checked := soundOf(formula{expression, compiled}, 2, line(4))

@@ -66,9 +66,10 @@ func isLetter(c byte) bool { return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
 // sound compares bounds with what partial sets become.
 type sound struct {
 	formula
-	all    []*device.Device
-	size   int
-	tables *bound.Tables
+	all      []*device.Device
+	size     int
+	analysis *bound.Analysis
+	tables   *bound.Tables
 	// outcomes are those of complete sets, of up to 64 devices.
 	outcomes map[uint64]bound.Outcome
 }
@@ -94,11 +95,15 @@ func compiled(t tester, e *device.Environment, text string) formula {
 // soundOf is newSound for an expression that is compiled: that takes longer than all the
 // rest.
 func soundOf(f formula, size int, all []*device.Device) *sound {
-	return &sound{
-		formula: f, all: all, size: size,
-		tables: bound.AnalyzeAscending(f.Expression, size).Tabulate(all), outcomes: make(map[uint64]bound.Outcome),
-	}
+	analysis := bound.AnalyzeAscending(f.Expression, size)
+	return &sound{formula: f, all: all, size: size, analysis: analysis, tables: analysis.Tabulate(slices.Concat(all, strangers)), outcomes: make(map[uint64]bound.Outcome)}
 }
+
+// strangers are in the tables behind the devices, and in no partial set: there are few devices among many then.
+var strangers []*device.Device
+
+// width is the number of devices in the tables.
+func (s *sound) width() int { return len(s.all) + len(strangers) }
 
 func (s *sound) bounds(t tester) *bound.Bounds { return s.tables.NewBounds(t.Context(), nil) }
 
@@ -127,8 +132,8 @@ func (s *sound) outcome(t tester, set bitset.Set) bound.Outcome {
 // partial is the set that has some positions chosen and some possible.
 func (s *sound) partial(chosen, possible []int) bound.Partial {
 	return bound.Partial{
-		Chosen: of(len(s.all), chosen...), Domain: of(len(s.all), possible...), Left: s.size - len(chosen),
-		Forced: bitset.New(len(s.all)),
+		Chosen: of(s.width(), chosen...), Domain: of(s.width(), possible...), Left: s.size - len(chosen),
+		Forced: bitset.New(s.width()),
 	}
 }
 
@@ -160,7 +165,7 @@ func (s *sound) check(t tester, bounds *bound.Bounds, p bound.Partial, effort bo
 	t.Helper()
 	may := bounds.Bound(clone(p))
 	propagated = clone(p)
-	propagated.Forced = of(len(s.all), 0) // to be cleared
+	propagated.Forced = of(s.width(), 0) // to be cleared
 	infeasible = bounds.Infeasible(propagated, effort)
 	about := func(set bitset.Set) string {
 		return fmt.Sprintf("%s\nchosen %b possible %b left %d: %b is %s; may be %s, infeasible: %t, possible %b, required %b",

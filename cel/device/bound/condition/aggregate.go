@@ -1,0 +1,183 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package condition
+
+import (
+	"slices"
+
+	"github.com/celset/celset/cel/device/bitset"
+	"github.com/celset/celset/cel/device/bound/outcome"
+	"github.com/celset/celset/cel/device/bound/propagate"
+)
+
+// greatest is list.map(x, value).max(), or with negated its min().
+type greatest struct {
+	Mapped
+	Negated bool
+}
+
+func (n greatest) Number(s *propagate.State) outcome.Number {
+	var e extreme
+	look := func(devices bitset.Set, chosen bool) {
+		for i := range devices.All() {
+			value, within := n.of(s, i)
+			if n.Negated {
+				value = value.Negate()
+			}
+			if !e.add(value, within, chosen) {
+				return
+			}
+		}
+	}
+	look(s.Chosen, true)
+	if s.Left > 0 {
+		look(s.Domain, false)
+	}
+	result := e.result(s.Left)
+	if n.Negated {
+		result = result.Negate()
+	}
+	return result
+}
+
+// extreme bounds the greatest of some values.
+type extreme struct {
+	open, fails bool
+	// certain: at least one value is there for sure; least is then a lower bound of
+	// the greatest. most is the upper bound, valid if any value may be there.
+	certain, any bool
+	least, most  int64
+	// floor is the least that any value may be.
+	floor int64
+	// joining are the least values of the devices that may join the set; others are
+	// those of them that may not be in the list.
+	joining []int64
+	others  int
+}
+
+func (e *extreme) add(value outcome.Number, within outcome.Outcome, chosen bool) bool {
+	e.fails = e.fails || within.May(outcome.Error) || within.May(outcome.True) && value.Fails
+	if !chosen && (within != outcome.True || value.IsNever()) {
+		e.others++
+	}
+	if !within.May(outcome.True) || value.IsNever() {
+		return true
+	}
+	if value.Open {
+		e.open = true
+		return false
+	}
+	if !e.any || value.Most > e.most {
+		e.most = value.Most
+	}
+	if !e.any || value.Least < e.floor {
+		e.floor = value.Least
+	}
+	e.any = true
+	switch {
+	case within != outcome.True:
+	case !chosen:
+		e.joining = append(e.joining, value.Least)
+	case !e.certain || value.Least > e.least:
+		e.certain, e.least = true, value.Least
+	}
+	return true
+}
+
+// result: of the devices that join, left of them, those that are certainly in the
+// list are at best the smallest.
+func (e *extreme) result(left int) outcome.Number {
+	switch {
+	case e.open:
+		return outcome.OpenNumber
+	case !e.any:
+		return outcome.Never
+	}
+	joining := left - e.others
+	if joining > 0 && joining <= len(e.joining) {
+		slices.Sort(e.joining)
+		if least := e.joining[joining-1]; !e.certain || least > e.least {
+			e.certain, e.least = true, least
+		}
+	}
+	if !e.certain {
+		// The list may be empty, and that is an error.
+		return outcome.Number{Least: e.floor, Most: e.most, Fails: true}
+	}
+	return outcome.Number{Least: e.least, Most: e.most, Fails: e.fails}
+}
+
+// total is list.map(x, value).sum(). What is not in the list adds nothing.
+type total struct{ Mapped }
+
+// adds is what a device adds if it is in the set.
+func (n total) adds(s *propagate.State, device int) outcome.Number {
+	value, within := n.of(s, device)
+	if within == outcome.True {
+		return value
+	}
+	result := outcome.Exactly(0)
+	if within.May(outcome.True) {
+		result = outcome.Either(value, result)
+	}
+	result.Fails = result.Fails || within.May(outcome.Error)
+	return result
+}
+
+func (n total) Number(s *propagate.State) outcome.Number {
+	result := outcome.Exactly(0)
+	for i := range s.Chosen.All() {
+		value := n.adds(s, i)
+		if outcome.IsFar(value) {
+			return outcome.AnyNumber
+		}
+		if result = outcome.Combine(result, value, outcome.Addition); result.Open {
+			return result
+		}
+	}
+	if s.Left == 0 {
+		return result
+	}
+	var least, most []int64
+	for i := range s.Domain.All() {
+		value := n.adds(s, i)
+		switch {
+		case value.Open:
+			return outcome.OpenNumber
+		case value.IsNever():
+			result.Fails = true
+		case outcome.IsFar(value):
+			return outcome.AnyNumber
+		default:
+			least, most = append(least, value.Least), append(most, value.Most)
+			result.Fails = result.Fails || value.Fails
+		}
+	}
+	if len(least) < s.Left {
+		return outcome.OpenNumber
+	}
+	slices.Sort(least)
+	slices.Sort(most)
+	sum := outcome.Number{}
+	for i := range s.Left {
+		sum.Least += least[i]
+		sum.Most += most[len(most)-1-i]
+	}
+	return outcome.Combine(result, sum, outcome.Addition)
+}
+
+// NewGreatest is list.map(x, value).max().
+func NewGreatest(m Mapped) propagate.Quantity { return greatest{Mapped: m} }
+
+// NewLeast is list.map(x, value).min().
+func NewLeast(m Mapped) propagate.Quantity { return greatest{Mapped: m, Negated: true} }
+
+// NewTotal is list.map(x, value).sum(). The sum of one for each device that satisfies a condition is the number of these devices.
+func NewTotal(m Mapped) propagate.Quantity {
+	choice, ok := m.Value.(conditionalNumber)
+	if !ok || choice.Yes != (Constant{1}) || choice.No != (Constant{0}) {
+		return total{m}
+	}
+	return size{filtered{m.List, m.Slot, choice.When}}
+}

@@ -1,0 +1,139 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package condition
+
+import (
+	"github.com/celset/celset/cel/device/bound/outcome"
+	"github.com/celset/celset/cel/device/bound/propagate"
+)
+
+// assuming is a condition that is simpler as long as a premise holds for all devices that are chosen or possible: that no
+// value fails, or that no sum of the values overflows.
+type assuming struct {
+	premise       Premise
+	then, general propagate.Condition
+}
+
+// Premise is what a simpler condition assumes.
+type Premise interface {
+	// holds reports whether the premise holds for the devices that are chosen or possible.
+	holds(s *propagate.State) bool
+}
+
+// behaves is the premise that a leaf does not misbehave for any of the devices.
+type behaves struct {
+	leaf *propagate.Leaf
+	propagate.Against
+}
+
+func (p behaves) holds(s *propagate.State) bool {
+	c := s.Column(p.leaf)
+	return c != nil && !c.Misbehaviour[p.Against].Meets(s.Chosen) && (s.Left <= 0 || !c.Misbehaviour[p.Against].Meets(s.Domain))
+}
+
+// exact is the premise that a predicate is either true or false for any two of the devices.
+type exact struct{ predicate *propagate.Predicate }
+
+func (p exact) holds(s *propagate.State) bool { return p.predicate.IsSettled(s) }
+
+// sorted is the premise that all values of a leaf are of one type that has an order.
+type sorted struct{ leaf *propagate.Leaf }
+
+func (p sorted) holds(s *propagate.State) bool {
+	c := s.Column(p.leaf)
+	return c != nil && c.Groups.Sorted && s.AreWithin(c.Groups.Known)
+}
+
+// hasKeys is the premise that all values of a leaf are ints, strings or bools.
+type hasKeys struct{ leaf *propagate.Leaf }
+
+func (p hasKeys) holds(s *propagate.State) bool {
+	c := s.Column(p.leaf)
+	return c != nil && s.AreWithin(c.Groups.Known)
+}
+
+// different is the premise that no two devices have the same value of a leaf.
+type different struct{ leaf *propagate.Leaf }
+
+func (p different) holds(s *propagate.State) bool {
+	c := s.Column(p.leaf)
+	if c == nil || !s.AreWithin(c.Groups.Known) {
+		return false
+	}
+	for _, with := range c.Groups.Members {
+		if chosen, possible := s.CountsOf(with); chosen+possible > 1 {
+			return false
+		}
+	}
+	return true
+}
+
+// bothHold is the premise that two premises hold.
+type bothHold [2]Premise
+
+func (p bothHold) holds(s *propagate.State) bool { return p[0].holds(s) && p[1].holds(s) }
+
+// together is the premise that both hold, of which one may be nil.
+func together(p, q Premise) Premise {
+	if p == nil || p == q {
+		return q
+	}
+	return bothHold{p, q}
+}
+
+func (n assuming) choose(s *propagate.State) propagate.Condition {
+	if n.premise.holds(s) {
+		return n.then
+	}
+	return n.general
+}
+
+func (n assuming) Bound(s *propagate.State) outcome.Outcome { return n.choose(s).Bound(s) }
+
+func (n assuming) Negation() propagate.Condition {
+	return assuming{n.premise, NewNot(n.then), NewNot(n.general)}
+}
+
+func (n assuming) Propagate(s *propagate.State) propagate.Status { return s.Propagate(n.choose(s)) }
+
+// raised moves the premise of a condition on one device of the set to the outside of what is built from it. A premise does not
+// depend on the device. It is false if the condition has none, or is for another list than all devices.
+func raised(list DeviceList, holds, general propagate.Condition, build func(then propagate.Condition) propagate.Condition) (propagate.Condition, bool) {
+	n, ok := holds.(assuming)
+	if _, all := list.(AllDevices); !ok || !all {
+		return nil, false
+	}
+	return assuming{n.premise, build(n.then), general}, true
+}
+
+// withoutFailure recognizes "left || fails", where fails is never true but may fail.
+func withoutFailure(left, fails propagate.Condition) (propagate.Condition, bool) {
+	p, ok := fails.(*propagate.Predicate)
+	if !ok || p.Negated {
+		return nil, false
+	}
+	c, ok := p.Holds.(conditional)
+	if !ok || !isVerdict(c.yes, outcome.False) || !isVerdict(c.no, outcome.False) {
+		return nil, false
+	}
+	when, ok := c.when.(propagate.Value)
+	if !ok || len(when.Slots) > 1 {
+		return nil, false
+	}
+	return assuming{behaves{when.Leaf, propagate.Failing}, left, or{left, fails}}, true
+}
+
+// NewAssuming is then as long as the premise holds, and general otherwise.
+func NewAssuming(p Premise, then, general propagate.Condition) propagate.Condition {
+	return assuming{p, then, general}
+}
+
+// Behaves is the premise that a leaf does not misbehave.
+func Behaves(l *propagate.Leaf, how propagate.Against) Premise { return behaves{l, how} }
+
+// IsExact is the premise that a predicate is either true or false.
+func IsExact(p *propagate.Predicate) Premise { return exact{p} }
+
+// HasKeys is the premise that all values of a leaf have keys.
+func HasKeys(l *propagate.Leaf) Premise { return hasKeys{l} }

@@ -1,0 +1,253 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package condition
+
+import (
+	"math"
+	"slices"
+
+	"github.com/celset/celset/cel/device/bitset"
+	"github.com/celset/celset/cel/device/bound/outcome"
+	"github.com/celset/celset/cel/device/bound/propagate"
+	"github.com/celset/celset/cel/device/library"
+)
+
+// box is a global constraint on the bounding box of the devices in a list: the function of package library, and distances
+// between the greatest and the smallest number.
+//
+//	devices.box(d, [row(d), col(d)], [4, 2], [0, 8])
+//	devices.map(d, row(d)).max() - devices.map(d, row(d)).min() == 3 && ...
+//
+// Each side alone removes little: of four rows of eight half the columns are out of reach. Together the
+// sides leave a few places for the box, for example 25 for a box of 4x4 in a mesh of 8x8.
+//
+//  1. The places are listed once for all devices that are tabulated, by cutting the devices at one side after the other
+//     (newPlaces).
+//  2. In a partial set, a place is reached if all chosen devices are in it, enough devices are left in it for the list, and
+//     each of its edges has a device (reach).
+//  3. A device that is in no such place is removed. If there is no such place, the box is surely false.
+//
+// The cost is a look at each place. Where there are too many places, the condition is taken as it is written.
+type box struct {
+	list DeviceList
+	axes []Axis
+	// sides are the distances that are right, one for each axis, in any of several ways.
+	sides [][]outcome.Limits
+	// size is that of the list at least.
+	size int
+	// general is the condition as it is written, for leaves that are not always numbers; open for the
+	// function.
+	general propagate.Condition
+	// Derivation has the places.
+	propagate.Derivation
+}
+
+// newSpan is a condition on one distance over the whole set. Without a builder it belongs to one search.
+func (b *Builder) newSpan(l *propagate.Leaf, side outcome.Limits, general propagate.Condition) propagate.Condition {
+	n := &box{list: AllDevices{}, axes: []Axis{{Leaf: l}}, sides: [][]outcome.Limits{{side}}, size: 1, general: general, Derivation: b.NewDerivation()}
+	if b != nil {
+		n.size = b.SetSize
+	}
+	return n
+}
+
+// joinBoxes makes one box of two that must both be there. It is false for anything else.
+func (b *Builder) joinBoxes(left, right propagate.Condition) (*box, bool) {
+	l, ok := left.(*box)
+	r, both := right.(*box)
+	if !ok || !both || len(l.sides) != 1 || len(r.sides) != 1 || propagate.IsOpen(l.general) || propagate.IsOpen(r.general) {
+		return nil, false
+	}
+	return &box{
+		list: l.list, axes: slices.Concat(l.axes, r.axes), sides: [][]outcome.Limits{slices.Concat(l.sides[0], r.sides[0])}, size: l.size,
+		general: and{l.general, r.general}, Derivation: b.NewDerivation(),
+	}, true
+}
+
+// NewBox is the function Box of package library: the devices in a list have coordinates on axes, and the box has sides of these
+// lengths, in any order.
+func (b *Builder) NewBox(list DeviceList, axes []Axis, sides []int64) propagate.Condition {
+	n := &box{list: list, axes: axes, size: 1, general: propagate.Open{}, Derivation: b.NewDerivation()}
+	inOrders(sides, nil, func(order []int64) {
+		var distances []outcome.Limits
+		for _, side := range order {
+			distances = append(distances, outcome.Limits{Least: outcome.Saturated(side, -1), Most: outcome.Saturated(side, -1)})
+		}
+		n.sides = append(n.sides, distances)
+	})
+	return n
+}
+
+// inOrders calls f with the numbers, behind those that stand first, in each different order.
+func inOrders(numbers, first []int64, f func([]int64)) {
+	if len(numbers) == 0 {
+		f(first)
+	}
+	for i, n := range numbers {
+		if !slices.Contains(numbers[:i], n) {
+			inOrders(slices.Delete(slices.Clone(numbers), i, i+1), append(slices.Clone(first), n), f)
+		}
+	}
+}
+
+// spanOf recognizes list.map(x, value).max() - list.map(x, value).min() over the
+// whole set.
+func spanOf(a arithmetic) (l *propagate.Leaf, ok bool) {
+	greater, isGreater := a.left.(greatest)
+	smaller, isSmaller := a.right.(greatest)
+	if a.operation.Name != outcome.Subtraction.Name || !isGreater || !isSmaller || greater.Negated || !smaller.Negated {
+		return nil, false
+	}
+	of, ok := greater.Column()
+	and, both := smaller.Column()
+	return of, ok && both && of == and
+}
+
+func (n *box) Bound(s *propagate.State) outcome.Outcome {
+	m, ok := n.members(s)
+	defer n.giveBack(s, m)
+	switch {
+	case !ok:
+		return n.general.Bound(s)
+	case m.most == 0:
+		return n.complete(s, m.chosen)
+	}
+	reached := s.Borrow(m.possible)
+	defer s.GiveBack(reached)
+	switch places := n.places(s); {
+	case places != nil && !n.reach(s, m, places, reached):
+		return outcome.False
+	case propagate.IsOpen(n.general):
+		return outcome.True | outcome.False
+	default:
+		return n.general.Bound(s)
+	}
+}
+
+// Propagate removes what is in no place in which the list can be completed. So nothing changes for the
+// places in which it can.
+func (n *box) Propagate(s *propagate.State) propagate.Status {
+	m, ok := n.members(s)
+	defer n.giveBack(s, m)
+	switch {
+	case !ok:
+		return s.Propagate(n.general)
+	case m.most == 0:
+		return propagate.StatusOf(n.complete(s, m.chosen))
+	}
+	places := n.places(s)
+	if places == nil {
+		return s.Propagate(n.general)
+	}
+	reached := s.Borrow(m.possible)
+	defer s.GiveBack(reached)
+	if !n.reach(s, m, places, reached) {
+		return propagate.Failed
+	}
+	if _, all := n.list.(AllDevices); all {
+		s.Keep(reached)
+	} else {
+		m.remove(s, reached)
+	}
+	return propagate.Fix
+}
+
+// members are those of the list, to be given back. It is false if they are not known, or coordinates of
+// one of them are no numbers. Those of the whole set are not copied.
+func (n *box) members(s *propagate.State) (m members, ok bool) {
+	if _, all := n.list.(AllDevices); all {
+		left := min(max(0, s.Left), s.Domain.Count())
+		m, ok = members{s.Chosen, s.Domain, left, left}, true
+	} else {
+		m, ok = membersOf(s, n.list)
+	}
+	for i := range n.axes {
+		c := s.Column(n.axes[i].Leaf)
+		ok = ok && c != nil && m.chosen.IsWithin(c.Ints) && (m.most == 0 || m.possible.IsWithin(c.Ints))
+	}
+	return m, ok
+}
+
+func (n *box) giveBack(s *propagate.State, m members) {
+	if _, all := n.list.(AllDevices); !all {
+		m.giveBack(s)
+	}
+}
+
+// complete is the outcome for devices to which none are added.
+func (n *box) complete(s *propagate.State, devices bitset.Set) outcome.Outcome {
+	distances := make([]int64, 0, MaxSides)
+	for _, axis := range n.axes {
+		distance, ok := axis.distance(s, devices)
+		if !ok {
+			// The function is false where it can't count places, and a list without devices has no box.
+			if propagate.IsOpen(n.general) {
+				return outcome.False
+			}
+			return n.general.Bound(s)
+		}
+		distances = append(distances, distance)
+	}
+	return outcome.Of(slices.ContainsFunc(n.sides, func(sides []outcome.Limits) bool {
+		for i, distance := range distances {
+			if sides[i].Verdict(distance, distance) != outcome.True {
+				return false
+			}
+		}
+		return true
+	}))
+}
+
+// distance of the smallest and the greatest number, or on a circle from one end to the other of the shortest
+// arc with all of them. ok is false if there is none, or it is as large as an int64 can be: limits can't tell
+// whether that is too much.
+func (a Axis) distance(s *propagate.State, devices bitset.Set) (distance int64, ok bool) {
+	entries := s.Column(a.Leaf).Entries
+	if a.Circle > 0 {
+		var numbers []int64
+		for i := range devices.All() {
+			numbers = append(numbers, entries[i].Number.Least)
+		}
+		if len(numbers) == 0 {
+			return 0, false
+		}
+		places, ok := library.Extent(numbers, a.Circle)
+		return places - 1, ok
+	}
+	least, most := int64(math.MaxInt64), int64(math.MinInt64)
+	for i := range devices.All() {
+		least, most = min(least, entries[i].Number.Least), max(most, entries[i].Number.Least)
+	}
+	distance, ok = outcome.Subtract(most, least)
+	return distance, ok && least <= most && distance < outcome.Unlimited
+}
+
+// reach finds what is in a place in which the list can be completed. It is false if there is none.
+func (n *box) reach(s *propagate.State, m members, places []place, reached bitset.Set) (possible bool) {
+	all := s.Borrow(m.chosen)
+	defer s.GiveBack(all)
+	all.Join(m.possible)
+	reached.Clear()
+	chosen := m.chosen.Count()
+	for i := range places {
+		if p := &places[i]; p.within.has(m.chosen, chosen) && p.holds(all, chosen+m.fewest) {
+			p.within.joinTo(reached)
+			possible = true
+		}
+	}
+	return possible
+}
+
+// places returns the places for a box, nil if they can't be listed.
+func (n *box) places(s *propagate.State) []place {
+	if known, ok := n.Derived(s).([]place); ok {
+		return known
+	}
+	places, bytes := newPlaces(s, n.axes, n.sides, n.size), 0
+	for i := range places {
+		bytes += places[i].bytes()
+	}
+	n.Derive(s, places, bytes)
+	return places
+}

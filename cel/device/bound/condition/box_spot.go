@@ -1,0 +1,66 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package condition
+
+import (
+	"unsafe"
+
+	"github.com/celset/celset/cel/device/bitset"
+)
+
+// spot is a set of devices that is looked at often: few of many are listed, others are bits.
+type spot struct {
+	few  []int32
+	bits bitset.Set
+}
+
+// fewBits is how many bits of a set a device in a list is worth.
+const fewBits = 32
+
+func newSpot(devices bitset.Set) spot {
+	count := devices.Count()
+	if count*fewBits > 64*len(devices) {
+		return spot{bits: devices}
+	}
+	s := spot{few: make([]int32, 0, count)}
+	for i := range devices.All() {
+		s.few = append(s.few, int32(i))
+	}
+	return s
+}
+
+func (s *spot) bytes() int {
+	return int(unsafe.Sizeof(*s)) + 8*len(s.bits) + int(unsafe.Sizeof(int32(0)))*len(s.few)
+}
+
+// has reports whether all of the devices are in the spot, of which there are as many as count says.
+func (s *spot) has(devices bitset.Set, count int) bool {
+	if s.bits != nil {
+		return devices.IsWithin(s.bits)
+	}
+	return s.countIn(devices) == count
+}
+
+// countIn is how many devices of the spot are among all.
+func (s *spot) countIn(all bitset.Set) int {
+	if s.bits != nil {
+		return all.CountAnd(s.bits)
+	}
+	count := 0
+	for _, i := range s.few {
+		if all.Has(int(i)) {
+			count++
+		}
+	}
+	return count
+}
+
+func (s *spot) joinTo(other bitset.Set) {
+	if s.bits != nil {
+		other.Join(s.bits)
+	}
+	for _, i := range s.few {
+		other.Add(int(i))
+	}
+}

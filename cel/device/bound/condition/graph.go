@@ -1,0 +1,91 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package condition
+
+import (
+	"github.com/celset/celset/cel/device/bitset"
+	"github.com/celset/celset/cel/device/bound/outcome"
+	"github.com/celset/celset/cel/device/bound/propagate"
+	"github.com/celset/celset/cel/device/library"
+)
+
+// onGraph is a function of package library that asks which devices of a list are joined: connected,
+// clique, ring or path. What a partial set can still become is a question of its graph.
+//
+//	devices.connected(a, b, linked(a, b))
+type onGraph struct {
+	list DeviceList
+	// joins reports whether the second variable's device is joined to the first one's.
+	joins *propagate.Predicate
+	shape graphShape
+}
+
+func (n onGraph) Bound(s *propagate.State) outcome.Outcome {
+	g, ok := n.graph(s)
+	defer g.giveBack(s)
+	if !ok {
+		return outcome.Open
+	}
+	return outcomesOf(n.shape.find(g))
+}
+
+func (n onGraph) Propagate(s *propagate.State) propagate.Status {
+	g, ok := n.graph(s)
+	defer g.giveBack(s)
+	if !ok {
+		return propagate.NoFix
+	}
+	found := n.shape.find(g)
+	if found == none || g.most == 0 {
+		return propagate.StatusOf(outcomesOf(found))
+	}
+	keep := s.Borrow(g.possible)
+	n.shape.narrow(g, keep)
+	g.remove(s, keep)
+	s.GiveBack(keep)
+	return propagate.NoFix
+}
+
+// graph is false if a relation may fail, or is not known.
+func (n onGraph) graph(s *propagate.State) (*graph, bool) {
+	m, ok := membersOf(s, n.list)
+	g := &graph{members: m, state: s, rows: s.Rows()}
+	if !ok {
+		return g, false
+	}
+	all := s.Borrow(m.chosen)
+	all.Join(m.possible)
+	defer s.GiveBack(all)
+	for i := range all.All() {
+		if !s.Spend() || !n.joinsOf(s, i, all, g.rows[i]) {
+			return g, false
+		}
+		g.rows[i].Keep(all)
+		g.rows[i].Remove(i)
+	}
+	return g, true
+}
+
+// joinsOf finds what a device is joined to, in whichever order the relation holds.
+func (n onGraph) joinsOf(s *propagate.State, device int, all, into bitset.Set) bool {
+	into.Clear()
+	for over := range propagate.MaxArity {
+		r := n.joins.RowAt(s, over, device)
+		if !r.IsExact(all) {
+			return false
+		}
+		into.Join(r.Yes)
+	}
+	return true
+}
+
+// graphShapes are the functions of a relation.
+var graphShapes = map[string]graphShape{
+	library.Connected: connected{}, library.Clique: clique{}, library.Ring: circuit{closed: true}, library.Path: circuit{},
+}
+
+// NewOnGraph is one of the functions Connected, Clique, Ring and Path of package library.
+func NewOnGraph(function string, list DeviceList, joins *propagate.Predicate) propagate.Condition {
+	return onGraph{list, joins, graphShapes[function]}
+}

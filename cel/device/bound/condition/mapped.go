@@ -1,0 +1,59 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package condition
+
+import (
+	"github.com/celset/celset/cel/device/bound/outcome"
+	"github.com/celset/celset/cel/device/bound/propagate"
+)
+
+// Mapped is list.map(x, value).
+type Mapped struct {
+	List  DeviceList
+	Slot  int
+	Value propagate.Quantity
+}
+
+// of returns what the device contributes, and whether it is in the list.
+func (m Mapped) of(s *propagate.State, device int) (value outcome.Number, within outcome.Outcome) {
+	if !s.Spend() {
+		return outcome.OpenNumber, outcome.Open
+	}
+	within = m.List.membership(s, device)
+	if !within.May(outcome.True) {
+		return outcome.Never, within
+	}
+	before := s.Slots[m.Slot]
+	s.Slots[m.Slot] = device
+	value = m.Value.Number(s)
+	s.Slots[m.Slot] = before
+	return value, within
+}
+
+// Column is the leaf whose values for all devices of the set are in the list.
+func (m Mapped) Column() (l *propagate.Leaf, ok bool) {
+	if _, all := m.List.(AllDevices); !all {
+		return nil, false
+	}
+	return m.LeafOf()
+}
+
+// LeafOf is the leaf whose values for devices are in the list.
+func (m Mapped) LeafOf() (*propagate.Leaf, bool) {
+	v, tabulated := m.Value.(propagate.Value)
+	if !tabulated || !v.IsColumn(m.Slot) {
+		return nil, false
+	}
+	return v.Leaf, true
+}
+
+// CountedBy recognizes, for each device of the set, the number of devices for which a predicate holds.
+func CountedBy(m Mapped) (*propagate.Predicate, bool) {
+	number, ok := m.Value.(size)
+	if _, all := m.List.(AllDevices); !ok || !all {
+		return nil, false
+	}
+	p, _, ok := predicateOver(number.list, 0, nil)
+	return p, ok
+}

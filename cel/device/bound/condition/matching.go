@@ -1,0 +1,202 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package condition
+
+import (
+	"github.com/celset/celset/cel/device/bitset"
+	"github.com/celset/celset/cel/device/bound/outcome"
+	"github.com/celset/celset/cel/device/bound/propagate"
+	"github.com/celset/celset/cel/device/library"
+)
+
+// matching is list.paired(other, a, b, joined). How long the two lists will be is not known as long as
+// devices are to be added; for each pair of lengths that is possible, those that are chosen must find
+// partners, and so must each that is possible.
+type matching struct {
+	lists [2]DeviceList
+	joins *propagate.Predicate
+}
+
+// couples are the members of both lists, and which are joined.
+type couples struct {
+	state *propagate.State
+	sides [2]members
+	// all are the members of a list that are chosen or possible.
+	all   [2]bitset.Set
+	joins *propagate.Predicate
+}
+
+// couples is false if a relation may fail, or is not known, or a device is in both lists. It is to be
+// given back in any case.
+func (n matching) couples(s *propagate.State) (c *couples, ok bool) {
+	c, ok = &couples{state: s, joins: n.joins}, true
+	for side, list := range n.lists {
+		m, known := membersOf(s, list)
+		c.sides[side], c.all[side] = m, s.Borrow(m.chosen)
+		c.all[side].Join(m.possible)
+		ok = ok && known
+	}
+	if !ok || c.all[0].Meets(c.all[1]) {
+		return c, false
+	}
+	for i := range c.all[0].All() {
+		if !s.Spend() || !c.row(0, i).IsExact(c.all[1]) {
+			return c, false
+		}
+	}
+	return c, true
+}
+
+func (c *couples) giveBack() {
+	for side := range c.sides {
+		c.sides[side].giveBack(c.state)
+		c.state.GiveBack(c.all[side])
+	}
+}
+
+// row has what a member of one list is joined to in the other.
+func (c *couples) row(side, device int) *propagate.Row { return c.joins.RowAt(c.state, 1-side, device) }
+
+// lengths are those that the two lists may have.
+type lengths [2]int
+
+// lengths calls f with all that are possible: one is a multiple of the other.
+func (c *couples) lengths(f func(lengths)) {
+	s := c.state
+	left := max(0, s.Left)
+	others := 0
+	if left > 0 {
+		others = s.Domain.Count() - c.sides[0].possible.Count() - c.sides[1].possible.Count()
+	}
+	for x := range c.sides[0].most + 1 {
+		for y := range c.sides[1].most + 1 {
+			if rest := left - x - y; rest < 0 || rest > others {
+				continue
+			}
+			l := lengths{c.sides[0].chosen.Count() + x, c.sides[1].chosen.Count() + y}
+			if longer, shorter := max(l[0], l[1]), min(l[0], l[1]); longer == 0 || shorter > 0 && longer%shorter == 0 {
+				f(l)
+			}
+		}
+	}
+}
+
+// takes is how many partners a member of a list has.
+func (l lengths) takes(side int) int {
+	if l[side] == 0 {
+		return 0
+	}
+	return max(1, l[1-side]/l[side])
+}
+
+// there are the members of a list for a length: nobody joins those that are as many already.
+func (c *couples) there(side int, l lengths) bitset.Set {
+	if l[side] == c.sides[side].chosen.Count() {
+		return c.sides[side].chosen
+	}
+	return c.all[side]
+}
+
+// partners are how many partners a member of a list may have.
+func (c *couples) partners(side, device int, l lengths) int {
+	return c.row(side, device).Yes.CountAnd(c.there(1-side, l))
+}
+
+// fits reports whether enough members of both lists can have as many partners as they take, and the chosen
+// ones at the same time. That is too little to be sure, but for lists to which nothing is added.
+func (c *couples) fits(l lengths) bool {
+	for side := range c.sides {
+		able := 0
+		for i := range c.there(side, l).All() {
+			if c.partners(side, i, l) >= l.takes(side) {
+				able++
+			}
+		}
+		if able < l[side] || !c.suffices(side, l) {
+			return false
+		}
+	}
+	return true
+}
+
+// suffices reports whether each chosen member of a list can have as many partners as it takes.
+func (c *couples) suffices(side int, l lengths) bool {
+	takes, given := l.takes(side), l.takes(1-side)
+	var chosen, partners []int
+	for i := range c.sides[side].chosen.All() {
+		// One that takes several stands for several.
+		for range takes {
+			chosen = append(chosen, i)
+		}
+	}
+	for i := range c.there(1-side, l).All() {
+		partners = append(partners, i)
+	}
+	joined := func(a, b int) bool { return c.row(side, chosen[a]).Yes.Has(partners[b]) }
+	return library.NewPairing(len(chosen), len(partners), given, joined).All()
+}
+
+func (n matching) Bound(s *propagate.State) outcome.Outcome {
+	c, ok := n.couples(s)
+	defer c.giveBack()
+	if !ok {
+		return outcome.Open
+	}
+	return outcomesOf(c.find())
+}
+
+func (c *couples) find() matches {
+	found := none
+	c.lengths(func(l lengths) {
+		if found == none && c.fits(l) {
+			found = some
+		}
+	})
+	if found == some && c.sides[0].most == 0 && c.sides[1].most == 0 {
+		return surely
+	}
+	return found
+}
+
+// Propagate keeps the possible devices that have as many partners as they would take.
+func (n matching) Propagate(s *propagate.State) propagate.Status {
+	c, ok := n.couples(s)
+	defer c.giveBack()
+	if !ok {
+		return propagate.NoFix
+	}
+	keep := [2]bitset.Set{s.Borrow(c.all[0]), s.Borrow(c.all[1])}
+	defer func() { s.GiveBack(keep[0]); s.GiveBack(keep[1]) }()
+	keep[0].Clear()
+	keep[1].Clear()
+	found := false
+	c.lengths(func(l lengths) {
+		if !c.fits(l) {
+			return
+		}
+		found = true
+		for side, m := range c.sides {
+			if l[side] <= m.chosen.Count() {
+				continue
+			}
+			for i := range m.possible.All() {
+				if c.partners(side, i, l) >= l.takes(side) {
+					keep[side].Add(i)
+				}
+			}
+		}
+	})
+	if !found {
+		return propagate.Failed
+	}
+	for side, m := range c.sides {
+		m.remove(s, keep[side])
+	}
+	return propagate.NoFix
+}
+
+// NewMatching is the function Paired of package library.
+func NewMatching(list, other DeviceList, joins *propagate.Predicate) propagate.Condition {
+	return matching{[2]DeviceList{list, other}, joins}
+}

@@ -1,0 +1,62 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package condition
+
+import (
+	"github.com/celset/celset/cel/device/bitset"
+	"github.com/celset/celset/cel/device/bound/outcome"
+	"github.com/celset/celset/cel/device/bound/propagate"
+)
+
+// members are the devices that are or may come into a list.
+type members struct {
+	chosen, possible bitset.Set
+	// fewest and most of the possible ones join the set.
+	fewest, most int
+}
+
+// membersOf looks at a list, in sets to be given back. ok is false if it is not known of each device
+// whether it is in the list.
+func membersOf(s *propagate.State, list DeviceList) (m members, ok bool) {
+	m = members{chosen: s.Borrow(s.Chosen), possible: s.Borrow(s.Domain)}
+	if s.Left <= 0 {
+		m.possible.Clear()
+	}
+	if _, all := list.(AllDevices); !all {
+		for _, devices := range []bitset.Set{m.chosen, m.possible} {
+			for i := range devices.All() {
+				switch list.membership(s, i) {
+				case outcome.True:
+				case outcome.False:
+					devices.Remove(i)
+				default:
+					return m, false
+				}
+			}
+		}
+	}
+	if s.Left > 0 {
+		count := m.possible.Count()
+		m.most = min(s.Left, count)
+		// Where fewer devices are possible than are to be added there is no completion.
+		m.fewest = min(m.most, max(0, s.Left-(s.Domain.Count()-count)))
+	}
+	if m.most == 0 {
+		m.possible.Clear()
+	}
+	return m, true
+}
+
+func (m members) giveBack(s *propagate.State) {
+	s.GiveBack(m.chosen)
+	s.GiveBack(m.possible)
+}
+
+// remove leaves possible devices only that are to be kept.
+func (m members) remove(s *propagate.State, keep bitset.Set) {
+	gone := s.Borrow(m.possible)
+	gone.Drop(keep)
+	s.Drop(gone)
+	s.GiveBack(gone)
+}

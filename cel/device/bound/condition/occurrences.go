@@ -1,0 +1,191 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package condition
+
+import (
+	"github.com/celset/celset/cel/device/bitset"
+	"github.com/celset/celset/cel/device/bound/outcome"
+	"github.com/celset/celset/cel/device/bound/propagate"
+)
+
+// occurrences is the global cardinality constraint: each value that a device of the set has occurs so often among the devices of
+// the set. Conditions on all devices are read so that count the devices with the same value:
+//
+//	devices.all(d, devices.filter(o, o.tray == d.tray).size() == 4)
+//	devices.all(a, devices.all(b, a == b || a.tray != b.tray))        once
+//
+// Steps:
+//
+//  1. A value that occurs too often, or can't occur often enough, fails if a device with it is chosen. Otherwise the possible
+//     devices with the value are removed.
+//  2. The values of chosen devices need some more devices. If that are all that are to be added, other values are removed.
+//  3. Each value adds no device, or some numbers of devices. The sums of these numbers are enumerated: if none is the number of
+//     devices to be added, the constraint fails.
+//
+// The cost is a look at each value.
+type occurrences struct {
+	leaf *propagate.Leaf
+	// Limits are for the devices with the value of a device, the device included.
+	outcome.Limits
+	// general is the condition as it is written, for values that are not known.
+	general propagate.Condition
+}
+
+// newOccurrences recognizes a count of the devices with the same value as each device. It is false for anything else.
+func newOccurrences(slot int, holds, general propagate.Condition) (propagate.Condition, bool) {
+	c, ok := holds.(*cardinality)
+	if !ok || !c.predicate.SpeaksOf(slot) || !c.predicate.SpeaksOf(c.slot) {
+		return nil, false
+	}
+	leaf, others, ok := sameValueIn(c.predicate, false)
+	if !ok {
+		return nil, false
+	}
+	l := c.Limits
+	if others {
+		l = outcome.Limits{Least: outcome.Saturated(l.Least, 1), Most: outcome.Saturated(l.Most, 1)}
+	}
+	// Numbers of devices are not below zero.
+	return occurrences{leaf, outcome.Limits{Least: max(0, l.Least), Most: max(-1, l.Most)}, general}, true
+}
+
+// sameValueIn recognizes that two devices have the same value, and be it that they are two different devices.
+func sameValueIn(c propagate.Condition, negated bool) (l *propagate.Leaf, others, ok bool) {
+	switch c := c.(type) {
+	case *propagate.Predicate:
+		return sameValueIn(c.Holds, negated != c.Negated)
+	case not:
+		return sameValueIn(c.operand, !negated)
+	case and:
+		if negated || !isIdentity(c.left, true) {
+			return nil, false, false
+		}
+		l, others, ok = sameValueIn(c.right, false)
+		return l, true, ok && !others
+	case or:
+		if !negated || !isIdentity(c.left, false) {
+			return nil, false, false
+		}
+		l, others, ok = sameValueIn(c.right, true)
+		return l, true, ok && !others
+	case localComparison:
+		left, ok := c.Left.(propagate.Value)
+		right, too := c.Right.(propagate.Value)
+		return left.Leaf, false, ok && too && c.Relation == outcome.Equal && !negated && left.Leaf == right.Leaf &&
+			len(left.Slots) == 1 && len(right.Slots) == 1 && left.Slots[0] != right.Slots[0]
+	default:
+		return nil, false, false
+	}
+}
+
+func (n occurrences) Negation() propagate.Condition { return NewNot(n.general) }
+
+// groups are the devices by value, nil if some value is not known.
+func (n occurrences) groups(s *propagate.State) []bitset.Set {
+	c := s.Column(n.leaf)
+	if c == nil || !s.AreWithin(c.Groups.Known) {
+		return nil
+	}
+	return c.Groups.Members
+}
+
+func (n occurrences) Bound(s *propagate.State) outcome.Outcome {
+	groups := n.groups(s)
+	if groups == nil {
+		return n.general.Bound(s)
+	}
+	for _, with := range groups {
+		chosen, possible := s.CountsOf(with)
+		if chosen > 0 && (int64(chosen) > n.Most || int64(chosen+min(possible, s.Left)) < n.Least) {
+			return outcome.False
+		}
+	}
+	if s.Left == 0 {
+		return outcome.True
+	}
+	return outcome.True | outcome.False
+}
+
+func (n occurrences) Propagate(s *propagate.State) propagate.Status {
+	groups := n.groups(s)
+	switch {
+	case groups == nil:
+		return s.Propagate(n.general)
+	case s.Left <= 0 || !s.Spend():
+		return propagate.StatusOf(n.Bound(s))
+	}
+	needed, ok := n.need(s, groups)
+	if !ok || needed > s.Left || !n.isReachable(s, groups) {
+		return propagate.Failed
+	}
+	left := s.Left
+	for _, with := range groups {
+		chosen, possible := s.CountsOf(with)
+		switch {
+		case possible == 0:
+		case chosen == 0 && int64(min(possible, left-needed)) < n.Least, int64(chosen) >= n.Most, needed == left && int64(chosen) >= n.Least:
+			s.Drop(with)
+		case chosen > 0 && int64(chosen+possible) == n.Least && !s.Hypothetical:
+			s.Require(with)
+		}
+	}
+	return propagate.NoFix
+}
+
+// need is how many devices the values of chosen devices need. It is false if a value can't occur as often as it must.
+func (n occurrences) need(s *propagate.State, groups []bitset.Set) (needed int, ok bool) {
+	for _, with := range groups {
+		chosen, possible := s.CountsOf(with)
+		if chosen == 0 {
+			continue
+		}
+		if int64(chosen) > n.Most || int64(chosen+possible) < n.Least {
+			return 0, false
+		}
+		needed += max(0, int(min(n.Least, int64(s.Left+chosen+1)))-chosen)
+	}
+	return needed, true
+}
+
+// isReachable reports whether the values may add as many devices as are to be added. The sums are a set of bits, and those with
+// one more value are the same, shifted by each number of devices that the value may add.
+func (n occurrences) isReachable(s *propagate.State, groups []bitset.Set) bool {
+	words := s.Left/64 + 1
+	memory := s.Words(2 * words)
+	reached, shifted := memory[:words], memory[words:]
+	clear(reached)
+	reached[0] = 1
+	for _, with := range groups {
+		chosen, possible := s.CountsOf(with)
+		fewest, most := max(0, n.Least-int64(chosen)), min(int64(min(possible, s.Left)), n.Most-int64(chosen))
+		if most < fewest || most <= 0 {
+			continue
+		}
+		clear(shifted)
+		joinShifted(shifted, reached, int(fewest))
+		for covered, width := 0, int(most-fewest); covered < width; {
+			step := min(covered+1, width-covered)
+			joinShifted(shifted, shifted, step)
+			covered += step
+		}
+		if chosen == 0 {
+			joinShifted(reached, shifted, 0)
+		} else {
+			copy(reached, shifted)
+		}
+	}
+	return bitset.Set(reached).Has(s.Left)
+}
+
+// joinShifted adds to a set of bits the bits of another set, or of the same, shifted up by a number. What goes beyond is lost.
+func joinShifted(to, from []uint64, by int) {
+	words, rest := by/64, uint(by%64)
+	for w := len(to) - 1; w >= words; w-- {
+		word := from[w-words] << rest
+		if w > words && rest > 0 {
+			word |= from[w-words-1] >> (64 - rest)
+		}
+		to[w] |= word
+	}
+}

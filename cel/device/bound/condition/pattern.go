@@ -1,0 +1,188 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package condition
+
+import (
+	"slices"
+
+	"github.com/celset/celset/cel/device/bitset"
+	"github.com/celset/celset/cel/device/bound/outcome"
+	"github.com/celset/celset/cel/device/bound/propagate"
+)
+
+// pattern is a condition that some devices of the set stand in given relations to each other, and
+// to those that outer variables stand for: a chain, a square, a way over a third device.
+//
+//	devices.exists(a, devices.exists(b, devices.exists(c, linked(a, b) && linked(b, c))))
+//
+// Devices are looked for one variable after the other, among those that the relations with the ones
+// before leave. What is found must not need more devices than are to be added.
+type pattern struct {
+	// variables are the slots of the variables.
+	variables []int
+	parts     []*propagate.Predicate
+	// general is the condition as it is written, for relations that may fail.
+	general propagate.Condition
+}
+
+// maxTries is how many devices are looked at for one pattern. It may be found or not if that is
+// not enough.
+const maxTries = 1 << 12
+
+// newPattern joins exists over all devices with a conjunction of relations, which may have such
+// quantifiers in it. It is general if it is anything else.
+func newPattern(slot int, holds, general propagate.Condition) propagate.Condition {
+	p := &pattern{variables: []int{slot}, general: general}
+	if !p.collect(holds) || len(p.variables)+len(p.parts) < 3 {
+		return general
+	}
+	return p
+}
+
+// collect adds what a condition says. It is false if that is something else.
+func (n *pattern) collect(c propagate.Condition) bool {
+	switch c := c.(type) {
+	case and:
+		return n.collect(c.left) && n.collect(c.right)
+	case *propagate.Predicate:
+		n.parts = append(n.parts, c)
+		return true
+	case *pattern:
+		n.variables, n.parts = append(n.variables, c.variables...), append(n.parts, c.parts...)
+		return true
+	case *cardinality:
+		if c.Limits != (outcome.Limits{Least: 1, Most: outcome.Unlimited}) {
+			return false
+		}
+		n.variables, n.parts = append(n.variables, c.slot), append(n.parts, c.predicate)
+		return true
+	default:
+		return false
+	}
+}
+
+func (n *pattern) Bound(s *propagate.State) outcome.Outcome {
+	switch n.find(s, s.Left) {
+	case none:
+		return outcome.False
+	case some:
+		if n.mayFail(s) {
+			return outcome.Open
+		}
+		return outcome.True | outcome.False
+	case surely:
+		return outcome.True
+	default:
+		return n.general.Bound(s)
+	}
+}
+
+// mayFail reports whether a relation may fail for devices of the set: what was found tells nothing of those that
+// were not looked at. The set need not have the devices of the pattern, and then nothing absorbs the failure.
+func (n *pattern) mayFail(s *propagate.State) bool {
+	all := s.Borrow(s.Chosen)
+	defer s.GiveBack(all)
+	all.Join(s.Domain)
+	return slices.ContainsFunc(n.parts, func(p *propagate.Predicate) bool { return !p.IsExactFor(s, all) })
+}
+
+func (n *pattern) Negation() propagate.Condition { return NewNot(n.general) }
+
+// find looks for the pattern with so many devices at most that are not chosen.
+func (n *pattern) find(s *propagate.State, left int) matches {
+	for _, p := range n.parts {
+		// What speaks of outer variables only holds or not.
+		if slices.ContainsFunc(p.Slots, func(slot int) bool { return slices.Contains(n.variables, slot) }) {
+			continue
+		}
+		switch p.Bound(s) {
+		case outcome.True:
+		case outcome.False:
+			return none
+		default:
+			return fails
+		}
+	}
+	m := &patternSearch{pattern: n, State: s, left: left}
+	return m.from(0)
+}
+
+// patternSearch looks for a pattern.
+type patternSearch struct {
+	*pattern
+	*propagate.State
+	// left devices may be added. tries counts those that were looked at.
+	left, tries int
+	added       []int
+}
+
+// from looks for the variables from a place on.
+func (m *patternSearch) from(place int) matches {
+	if place == len(m.variables) {
+		if len(m.added) == 0 {
+			return surely
+		}
+		return some
+	}
+	candidates, ok := m.candidates(place)
+	if !ok {
+		return fails
+	}
+	defer m.GiveBack(candidates)
+	best := none
+	for _, chosen := range [2]bool{true, false} {
+		for i := range candidates.All() {
+			if m.Chosen.Has(i) != chosen {
+				continue
+			}
+			if m.tries++; m.tries > maxTries || !m.Spend() {
+				return some
+			}
+			if found := m.with(place, i, chosen || slices.Contains(m.added, i)); found > best {
+				if best = found; best >= surely {
+					return best
+				}
+			}
+			if best == some && !chosen {
+				return best
+			}
+		}
+	}
+	return best
+}
+
+// with looks for the variables after the place, a device standing for the one there.
+func (m *patternSearch) with(place, device int, there bool) matches {
+	if !there && len(m.added) >= m.left {
+		return none
+	}
+	if !there {
+		m.added = append(m.added, device)
+		defer func() { m.added = m.added[:len(m.added)-1] }()
+	}
+	m.Slots[m.variables[place]] = device
+	return m.from(place + 1)
+}
+
+// candidates are the devices that the relations with the variables before the place leave, in a set
+// to be given back. It is false if a relation may fail.
+func (m *patternSearch) candidates(place int) (bitset.Set, bool) {
+	candidates := m.Borrow(m.Chosen)
+	if m.left > 0 {
+		candidates.Join(m.Domain)
+	}
+	slot, later := m.variables[place], m.variables[place+1:]
+	for _, p := range m.parts {
+		if !p.SpeaksOf(slot) || slices.ContainsFunc(p.Slots, func(o int) bool { return slices.Contains(later, o) }) {
+			continue
+		}
+		r := p.Row(m.State, slot)
+		if !r.Exact {
+			m.GiveBack(candidates)
+			return nil, false
+		}
+		candidates.Keep(r.Yes)
+	}
+	return candidates, true
+}

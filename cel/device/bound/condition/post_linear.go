@@ -1,0 +1,81 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package condition
+
+import (
+	"github.com/celset/celset/cel/device/bound/outcome"
+	"github.com/celset/celset/cel/device/bound/propagate"
+)
+
+// LinearComparison reads a comparison of two linear sums as limits of one quantity, or of a distance. It is false if it knows
+// none of the quantities.
+func (b *Builder) LinearComparison(c Comparison) (propagate.Condition, bool) {
+	terms, l, ok := linearLimits(c)
+	if !ok {
+		return nil, false
+	}
+	var present Premise
+	rest := make([]term, 0, len(terms))
+	for _, t := range terms {
+		leaf, ok := valuesOfAll(t.of)
+		if !ok {
+			rest = append(rest, t)
+			continue
+		}
+		shift := -t.factor * int64(b.SetSize)
+		l = outcome.Limits{Least: l.Least + shift, Most: l.Most + shift}.OrUnlimited(l)
+		present = together(present, behaves{leaf, propagate.Failing})
+	}
+	is, ok := b.ofTerms(rest, l, c)
+	if ok && present != nil {
+		return assuming{present, is, c}, true
+	}
+	return is, ok
+}
+
+// valuesOfAll recognizes the size of a list with a value of each device: it is a constant unless a value fails.
+func valuesOfAll(q propagate.Quantity) (*propagate.Leaf, bool) {
+	n, ok := q.(size)
+	if !ok {
+		return nil, false
+	}
+	values, ok := n.list.(valued)
+	if !ok {
+		return nil, false
+	}
+	return values.Column()
+}
+
+// ofTerms is the condition that a sum of terms is within limits. It is false if it knows none of the quantities.
+func (b *Builder) ofTerms(terms []term, l outcome.Limits, c Comparison) (propagate.Condition, bool) {
+	if len(terms) == 1 && isCount(terms[0].of) {
+		return b.WithLimits(c, terms[0].of, l.Divide(terms[0].factor)), true
+	}
+	if leaf, factor, ok := distanceIn(terms); ok {
+		return assuming{behaves{leaf, propagate.Far}, b.newSpan(leaf, l.Divide(factor), c), oneValueIn(leaf, l, c)}, true
+	}
+	return b.newSum(terms, l, modulus{}, c)
+}
+
+// oneValueIn is the condition that the greatest and the smallest value are the same, of any type that has an order.
+func oneValueIn(l *propagate.Leaf, distance outcome.Limits, general propagate.Condition) propagate.Condition {
+	if distance != (outcome.Limits{Least: 0, Most: 0}) {
+		return general
+	}
+	one := Comparison{outcome.Equal, distinctSize{l, AllDevices{}}, Constant{1}}
+	return assuming{sorted{l}, one, general}
+}
+
+// distanceIn recognizes "factor*max - factor*min" of a column.
+func distanceIn(terms []term) (l *propagate.Leaf, factor int64, ok bool) {
+	if len(terms) != 2 || terms[0].factor != -terms[1].factor || terms[0].factor == 0 {
+		return nil, 0, false
+	}
+	for i := range terms {
+		if l, ok := spanOf(arithmetic{outcome.Subtraction, terms[i].of, terms[1-i].of}); ok {
+			return l, terms[i].factor, true
+		}
+	}
+	return nil, 0, false
+}

@@ -1,0 +1,217 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package condition
+
+import (
+	"math/bits"
+	"slices"
+
+	"github.com/celset/celset/cel/device/bitset"
+	"github.com/celset/celset/cel/device/bound/outcome"
+	"github.com/celset/celset/cel/device/bound/propagate"
+)
+
+// SomeMember is a condition on one device of the set, at some place.
+type SomeMember struct {
+	Slot  int
+	Order *propagate.Leaf
+	Place int64
+	Size  int
+	// Sorted: it is known which devices may be at the place.
+	Sorted bool
+	// Others are members too. Those in the same order are other devices.
+	Others []SomeMember
+	Holds  propagate.Condition
+}
+
+// each calls f for the devices that it may be until f returns false. The device is
+// chosen meanwhile. It is false if that is not known.
+func (n SomeMember) each(s *propagate.State, f func(device int) bool) bool {
+	candidates, ok := n.candidates(s)
+	if !ok {
+		return false
+	}
+	defer s.GiveBack(candidates)
+	for i := range candidates.All() {
+		if !s.Spend() || slices.ContainsFunc(n.Others, func(o SomeMember) bool { return o.Order == n.Order && s.Slots[o.Slot] == i }) {
+			continue
+		}
+		s.Slots[n.Slot] = i
+		if s.Chosen.Has(i) {
+			if !f(i) {
+				return true
+			}
+			continue
+		}
+		s.Choose(i)
+		more := f(i)
+		s.Unchoose(i)
+		if !more {
+			return true
+		}
+	}
+	return true
+}
+
+// Bound is the union of the outcomes for the devices that it may be.
+func (n SomeMember) Bound(s *propagate.State) outcome.Outcome {
+	var result outcome.Outcome
+	known := n.each(s, func(int) bool {
+		result |= n.Holds.Bound(s)
+		return result != outcome.Open
+	})
+	if result == 0 || !known {
+		return outcome.Open
+	}
+	return result
+}
+
+// Propagate removes the devices that make the condition surely false whichever device it
+// speaks of.
+func (n SomeMember) Propagate(s *propagate.State) propagate.Status {
+	before, reached := s.Borrow(s.Domain), s.Borrow(s.Domain)
+	reached.Clear()
+	removed, hypothetical := s.Removed, s.Hypothetical
+	s.Hypothetical = true
+	holds := false
+	known := n.each(s, func(i int) bool {
+		now := s.Borrow(s.Domain)
+		if s.Propagate(n.Holds) != propagate.Failed && s.Domain.Count() >= s.Left {
+			holds = true
+			reached.Join(s.Domain)
+			if before.Has(i) {
+				reached.Add(i)
+			}
+		}
+		s.Domain.SetTo(now)
+		s.GiveBack(now)
+		return !holds || !before.IsWithin(reached)
+	})
+	s.Removed, s.Hypothetical = removed, hypothetical
+	if known && holds && s.Left > 0 {
+		s.Keep(reached)
+	}
+	s.GiveBack(before)
+	s.GiveBack(reached)
+	if !holds && known {
+		return propagate.Failed
+	}
+	return propagate.NoFix
+}
+
+// A device may be at a place if there can be as many before it, and as many behind it, as the
+// set will have there: not too many are chosen, and enough are possible.
+
+// candidates are the devices that may be at the place, in a set to be given back. It is false if
+// the devices can't be put in order.
+func (n SomeMember) candidates(s *propagate.State) (bitset.Set, bool) {
+	if !n.Sorted {
+		candidates := s.Borrow(s.Chosen)
+		if s.Left > 0 {
+			candidates.Join(s.Domain)
+		}
+		return candidates, true
+	}
+	if n.Order == nil {
+		return n.byPosition(s), true
+	}
+	c := s.Column(n.Order)
+	if c == nil || !c.Groups.Sorted || !s.Chosen.IsWithin(c.Groups.Known) || s.Left > 0 && !s.Domain.IsWithin(c.Groups.Known) {
+		return nil, false
+	}
+	return n.byValue(s, &c.Groups), true
+}
+
+// room counts devices that are chosen, and that are possible.
+type room struct{ chosen, possible int }
+
+// holds reports whether count devices can be there, if left devices are to be added.
+func (r room) holds(count, left int) bool {
+	return r.chosen <= count && r.chosen+min(left, r.possible) >= count
+}
+
+// byPosition: no two devices are at the same position.
+func (n SomeMember) byPosition(s *propagate.State) bitset.Set {
+	candidates := s.Borrow(s.Chosen)
+	candidates.Clear()
+	before, behind := room{}, room{chosen: s.Chosen.Count(), possible: s.Domain.Count()}
+	if s.Left <= 0 {
+		behind.possible = 0
+	}
+	for w := range s.Chosen {
+		for word := s.Chosen[w] | s.Domain[w]; word != 0; word &= word - 1 {
+			position := w*64 + bits.TrailingZeros64(word)
+			chosen, left := s.Chosen.Has(position), s.Left
+			if chosen {
+				behind.chosen--
+			} else if s.Left > 0 {
+				behind.possible--
+				left--
+			}
+			if (chosen || s.Left > 0) && before.holds(int(n.Place), left) && behind.holds(n.Size-1-int(n.Place), left) {
+				candidates.Add(position)
+			}
+			if chosen {
+				before.chosen++
+			} else if s.Left > 0 {
+				before.possible++
+			}
+		}
+	}
+	for _, o := range n.Others {
+		if o.Sorted && o.Order == nil {
+			n.besides(candidates, s.Slots[o.Slot], o.Place)
+		}
+	}
+	return candidates
+}
+
+// besides leaves out the devices on the wrong side of another member.
+func (n SomeMember) besides(candidates bitset.Set, other int, place int64) {
+	for i := range candidates.All() {
+		if i < other != (n.Place < place) {
+			candidates.Remove(i)
+		}
+	}
+}
+
+// byValue: of devices with the same value any may come first.
+func (n SomeMember) byValue(s *propagate.State, g *propagate.Groups) bitset.Set {
+	candidates := s.Borrow(s.Chosen)
+	candidates.Clear()
+	possible := func(of bitset.Set) int {
+		if s.Left <= 0 {
+			return 0
+		}
+		return s.Domain.CountAnd(of)
+	}
+	var before room
+	behind := room{s.Chosen.Count(), possible(s.Domain)}
+	for _, members := range g.Members {
+		here := room{s.Chosen.CountAnd(members), possible(members)}
+		behind.chosen -= here.chosen
+		behind.possible -= here.possible
+		if n.isPossible(before, here, behind, s.Left) {
+			candidates.Join(members)
+		}
+		before.chosen += here.chosen
+		before.possible += here.possible
+	}
+	all := s.Borrow(s.Chosen)
+	if s.Left > 0 {
+		all.Join(s.Domain)
+	}
+	candidates.Keep(all)
+	s.GiveBack(all)
+	return candidates
+}
+
+// isPossible reports whether a device with a value may be at the place, with those that have
+// smaller ones, the same, and greater ones.
+func (n SomeMember) isPossible(before, here, behind room, left int) bool {
+	place, rest := int(n.Place), n.Size-1-int(n.Place)
+	most := func(there room) int { return there.chosen + here.chosen + min(left, there.possible+here.possible) - 1 }
+	return here.chosen+here.possible > 0 && before.chosen <= place && behind.chosen <= rest &&
+		most(before) >= place && most(behind) >= rest
+}

@@ -1,0 +1,57 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package condition
+
+import (
+	"github.com/celset/celset/cel/device/bitset"
+	"github.com/celset/celset/cel/device/bound/outcome"
+	"github.com/celset/celset/cel/device/bound/propagate"
+)
+
+// sortable is a condition that says the same as another one as long as the values of the lists can
+// be sorted.
+type sortable struct {
+	lists []Mapped
+	then  propagate.Condition
+}
+
+func (n sortable) holds(s *propagate.State) bool {
+	for _, m := range n.lists {
+		leaf, _ := m.LeafOf()
+		c := s.Column(leaf)
+		if c == nil || !c.Groups.Sorted {
+			return false
+		}
+		for _, devices := range [2]bitset.Set{s.Chosen, s.Domain} {
+			for i := range devices.All() {
+				within := m.List.membership(s, i)
+				if within.May(outcome.Error) || within.May(outcome.True) && !c.Groups.Known.Has(i) {
+					return false
+				}
+			}
+		}
+	}
+	return true
+}
+
+func (n sortable) Bound(s *propagate.State) outcome.Outcome {
+	if !n.holds(s) {
+		return outcome.Open
+	}
+	return n.then.Bound(s)
+}
+
+func (n sortable) Negation() propagate.Condition { return sortable{n.lists, NewNot(n.then)} }
+
+func (n sortable) Propagate(s *propagate.State) propagate.Status {
+	if !n.holds(s) {
+		return propagate.NoFix
+	}
+	return s.Propagate(n.then)
+}
+
+// NewSortable is then as long as the values of the lists can be sorted, and open otherwise.
+func NewSortable(lists []Mapped, then propagate.Condition) propagate.Condition {
+	return sortable{lists, then}
+}

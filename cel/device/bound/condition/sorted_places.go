@@ -1,0 +1,191 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package condition
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/celset/celset/cel/device/bound/outcome"
+	"github.com/celset/celset/cel/device/bound/propagate"
+)
+
+// maxPlacesOfSet is how many devices a set has at most: more is not searched.
+const maxPlacesOfSet = 256
+
+// placeSet are places in a sorted list.
+type placeSet [maxPlacesOfSet / 64]uint64
+
+func (p placeSet) meets(other placeSet) bool {
+	for w := range p {
+		if p[w]&other[w] != 0 {
+			return true
+		}
+	}
+	return false
+}
+
+func (p *placeSet) join(other placeSet) {
+	for w := range p {
+		p[w] |= other[w]
+	}
+}
+
+func (p *placeSet) keep(other placeSet) {
+	for w := range p {
+		p[w] &= other[w]
+	}
+}
+
+// next are the places after these.
+func (p placeSet) next() (result placeSet) {
+	joinShifted(result[:], p[:], 1)
+	return result
+}
+
+// last are the places before these.
+func (p placeSet) last() (result placeSet) {
+	for w := range p {
+		result[w] = p[w] >> 1
+		if w+1 < len(p) {
+			result[w] |= p[w+1] << 63
+		}
+	}
+	return result
+}
+
+func placeAt(place int) (result placeSet) {
+	result[place/64] = 1 << (place % 64)
+	return result
+}
+
+// sortedPlaces are the places that devices may have.
+type sortedPlaces struct {
+	*propagate.State
+	entries []propagate.Entry
+	// order has the devices that are chosen or possible by their numbers. before are the places of each with the devices before
+	// it, and behind with those behind it.
+	order          []int32
+	before, behind []placeSet
+	// firstChosen and lastChosen are the first and the last in the order that are chosen.
+	firstChosen, lastChosen int
+	// kinds are the different gaps, and the places that have each. longest is the longest gap.
+	kinds   []gapKind
+	longest int64
+	size    int
+}
+
+type gapKind struct {
+	outcome.Limits
+	at placeSet
+}
+
+// newSortedPlaces is false if a number is not known, or too far from zero.
+func newSortedPlaces(s *propagate.State, of *propagate.Leaf, gaps []outcome.Limits) (p *sortedPlaces, ok bool) {
+	c := s.Column(of)
+	size := s.Chosen.Count() + max(0, s.Left)
+	if c == nil || !s.AreWithin(c.Ints) || c.Misbehaviour[propagate.Far].Meets(s.Chosen) || c.Misbehaviour[propagate.Far].Meets(s.Domain) ||
+		size != len(gaps)+1 || size > maxPlacesOfSet || !s.Spend() {
+		return nil, false
+	}
+	p = &sortedPlaces{State: s, entries: c.Entries, size: size}
+	for i := range s.Chosen.All() {
+		p.order = append(p.order, int32(i))
+	}
+	if s.Left > 0 {
+		for i := range s.Domain.All() {
+			p.order = append(p.order, int32(i))
+		}
+	}
+	slices.SortFunc(p.order, func(a, b int32) int { return cmp.Compare(p.number(a), p.number(b)) })
+	p.before, p.behind = make([]placeSet, len(p.order)), make([]placeSet, len(p.order))
+	for place, gap := range gaps {
+		p.addKind(gap, place)
+		p.longest = max(p.longest, gap.Most)
+	}
+	return p, true
+}
+
+func (p *sortedPlaces) addKind(gap outcome.Limits, place int) {
+	for i := range p.kinds {
+		if p.kinds[i].Limits == gap {
+			p.kinds[i].at.join(placeAt(place))
+			return
+		}
+	}
+	p.kinds = append(p.kinds, gapKind{gap, placeAt(place)})
+}
+
+func (p *sortedPlaces) number(device int32) int64 { return p.entries[device].Number.Least }
+
+// find is false if there is no set.
+func (p *sortedPlaces) find() bool {
+	p.firstChosen, p.lastChosen = len(p.order), -1
+	for i, device := range p.order {
+		if p.Chosen.Has(int(device)) {
+			p.firstChosen, p.lastChosen = min(i, p.firstChosen), i
+		}
+	}
+	for i := range p.order {
+		p.findBefore(i)
+	}
+	for i := len(p.order) - 1; i >= 0; i-- {
+		p.findBehind(i)
+	}
+	found := false
+	for i, device := range p.order {
+		has := p.before[i].meets(p.behind[i])
+		if !has && p.Chosen.Has(int(device)) {
+			return false
+		}
+		found = found || has
+	}
+	return found
+}
+
+// findBefore finds the places of a device with those before it.
+func (p *sortedPlaces) findBefore(i int) {
+	for j := i - 1; j >= 0; j-- {
+		distance := p.number(p.order[i]) - p.number(p.order[j])
+		if distance > p.longest || !p.Spend() {
+			break
+		}
+		p.before[i].join(p.allowed(distance, p.before[j]).next())
+		if p.Chosen.Has(int(p.order[j])) {
+			break
+		}
+	}
+	if i <= p.firstChosen {
+		p.before[i].join(placeAt(0))
+	}
+}
+
+// findBehind finds the places of a device with those behind it.
+func (p *sortedPlaces) findBehind(i int) {
+	for j := i + 1; j < len(p.order); j++ {
+		distance := p.number(p.order[j]) - p.number(p.order[i])
+		if distance > p.longest || !p.Spend() {
+			break
+		}
+		p.behind[i].join(p.allowed(distance, p.behind[j].last()))
+		if p.Chosen.Has(int(p.order[j])) {
+			break
+		}
+	}
+	if i >= p.lastChosen {
+		p.behind[i].join(placeAt(p.size - 1))
+	}
+}
+
+// allowed are those of the places after which the distance to the next number is right.
+func (p *sortedPlaces) allowed(distance int64, of placeSet) (result placeSet) {
+	for _, kind := range p.kinds {
+		if kind.Least <= distance && distance <= kind.Most {
+			at := kind.at
+			at.keep(of)
+			result.join(at)
+		}
+	}
+	return result
+}

@@ -1,0 +1,185 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package condition
+
+import (
+	"slices"
+
+	"github.com/celset/celset/cel/device/bound/outcome"
+	"github.com/celset/celset/cel/device/bound/propagate"
+)
+
+// sum is a linear constraint: the sum of a weight of each device in the set is within limits, or leaves a remainder.
+//
+//	devices.map(d, memory(d)).sum() >= 640
+//	devices.map(d, d.row).sum() == 4 * devices.map(d, d.col).sum()
+//	devices.map(d, d.index).sum() % 2 == 0
+//
+// Steps:
+//
+//  1. The weights of all devices are computed once, and the devices are put in the order of their weights ([weights]).
+//  2. The sum of the chosen devices is kept from one partial set to the next ([running]): devices that were chosen or given back
+//     since then are added or subtracted.
+//  3. The smallest and the greatest weights of the possible devices bound the sum.
+//  4. The weights differ by multiples of their greatest common divisor, and so do sums ([residues]). This tells that a sum of even
+//     numbers is not odd.
+//  5. If that does not decide, the sums of as many devices as are to be added are enumerated, as long as these are few ([reachable]).
+//  6. A possible device is removed if the sum with it is too small or too large, whatever else is chosen.
+//
+// The invariant: what is removed is in no completion for which the constraint holds. Where a weight is not known, or so large
+// that a sum might overflow, the condition is taken as it is written.
+type sum struct {
+	terms []term
+	outcome.Limits
+	modulus
+	// Derivation has the weights, and the running sum of a search.
+	propagate.Derivation
+	// general is the condition as it is written.
+	general propagate.Condition
+}
+
+// newSum is false if the terms are no sums of one number for each device. Without a builder the condition belongs to one search.
+func (b *Builder) newSum(terms []term, l outcome.Limits, m modulus, general propagate.Condition) (propagate.Condition, bool) {
+	for i, t := range terms {
+		of, ok := asTotal(t.of)
+		if !ok || !of.isLocal() {
+			return nil, false
+		}
+		terms[i].of = of
+	}
+	if len(terms) == 0 {
+		return nil, false
+	}
+	return &sum{terms: terms, Limits: l, modulus: m, general: general, Derivation: b.NewDerivation()}, true
+}
+
+// asTotal reads the size of a list as the sum of one for each device in it.
+func asTotal(q propagate.Quantity) (total, bool) {
+	switch q := q.(type) {
+	case total:
+		return q, true
+	case size:
+		return total{Mapped{List: q.list, Value: Constant{1}}}, true
+	default:
+		return total{}, false
+	}
+}
+
+// joinSums makes one constraint of two on the same sum. It is false for anything else.
+func joinSums(left, right propagate.Condition) (propagate.Condition, bool) {
+	l, ok := left.(*sum)
+	r, too := right.(*sum)
+	if !ok || !too || l.IsOwned() || r.IsOwned() || l.by > 0 && r.by > 0 ||
+		!slices.EqualFunc(l.terms, r.terms, func(a, b term) bool { return a.factor == b.factor && isSame(a.of, b.of) }) {
+		return nil, false
+	}
+	joined := *l
+	joined.Limits = outcome.Limits{Least: max(l.Least, r.Least), Most: min(l.Most, r.Most)}
+	joined.modulus = modulus{l.by + r.by, l.remainder + r.remainder}
+	joined.general = and{l.general, r.general}
+	return &joined, true
+}
+
+func (n *sum) Negation() propagate.Condition {
+	opposite := *n
+	opposite.general = NewNot(n.general)
+	switch {
+	case n.by > 0:
+	case n.Least == outcome.UnlimitedBelow && n.Most < outcome.Unlimited:
+		opposite.Limits = outcome.Limits{Least: n.Most + 1, Most: outcome.Unlimited}
+		return &opposite
+	case n.Most == outcome.Unlimited && n.Least > outcome.UnlimitedBelow:
+		opposite.Limits = outcome.Limits{Least: outcome.UnlimitedBelow, Most: n.Least - 1}
+		return &opposite
+	}
+	return not{n}
+}
+
+func (n *sum) Bound(s *propagate.State) outcome.Outcome {
+	b, ok := n.bounds(s)
+	if !ok {
+		return n.general.Bound(s)
+	}
+	return n.outcome(s, b)
+}
+
+func (n *sum) Propagate(s *propagate.State) propagate.Status {
+	b, ok := n.bounds(s)
+	if !ok {
+		return s.Propagate(n.general)
+	}
+	switch n.outcome(s, b) {
+	case outcome.False:
+		return propagate.Failed
+	case outcome.True:
+		return propagate.Subsumed
+	}
+	if s.Left > 0 {
+		n.removeExtremes(s, b)
+	}
+	return propagate.NoFix
+}
+
+// bounds is false if a weight is not known.
+func (n *sum) bounds(s *propagate.State) (b sumBounds, ok bool) {
+	w, r := weightsOf(s, n.terms, n.Derivation)
+	if w == nil || s.Left < 0 || s.Domain.Count() < s.Left || !s.AreWithin(w.known) || !s.Spend() {
+		return b, false
+	}
+	b = sumBounds{weights: w, chosen: r.to(w, s.Chosen)}
+	b.least, b.most = b.chosen, b.chosen
+	left := s.Left
+	for i := 0; left > 0; i++ {
+		if device := int(w.order[i]); s.Domain.Has(device) {
+			b.greatest = w.of[device]
+			b.least += b.greatest
+			left--
+		}
+	}
+	left = s.Left
+	for i := len(w.order) - 1; left > 0; i-- {
+		if device := int(w.order[i]); s.Domain.Has(device) {
+			b.smallest = w.of[device]
+			b.most += b.smallest
+			left--
+		}
+	}
+	return b, true
+}
+
+// outcome is what the constraint may become.
+func (n *sum) outcome(s *propagate.State, b sumBounds) outcome.Outcome {
+	if s.Left == 0 {
+		return outcome.Of(n.Verdict(b.chosen, b.chosen) == outcome.True && (n.by == 0 || b.chosen%n.by == n.remainder))
+	}
+	result := n.Verdict(b.least, b.most)
+	if result == outcome.False || result == outcome.True && n.by == 0 {
+		return result
+	}
+	least, most, r := max(b.least, n.Least), min(b.most, n.Most), b.residues(s)
+	if !r.meet(least, most, n.modulus) || !n.isReachable(s, b, r.unit, least, most) {
+		return outcome.False
+	}
+	return outcome.True | outcome.False
+}
+
+// removeExtremes removes the devices that make the sum too small or too large, whatever else is chosen.
+func (n *sum) removeExtremes(s *propagate.State, b sumBounds) {
+	if n.Least != outcome.UnlimitedBelow {
+		lowest := outcome.Saturated(n.Least, b.smallest-b.most)
+		for i := 0; i < len(b.order) && b.of[b.order[i]] < lowest; i++ {
+			if s.Domain.Has(int(b.order[i])) {
+				s.Remove(int(b.order[i]))
+			}
+		}
+	}
+	if n.Most != outcome.Unlimited {
+		highest := outcome.Saturated(n.Most, b.greatest-b.least)
+		for i := len(b.order) - 1; i >= 0 && b.of[b.order[i]] > highest; i-- {
+			if s.Domain.Has(int(b.order[i])) {
+				s.Remove(int(b.order[i]))
+			}
+		}
+	}
+}

@@ -1,0 +1,156 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package condition
+
+import (
+	"iter"
+	"math/bits"
+
+	"github.com/celset/celset/cel/device/bound/outcome"
+	"github.com/celset/celset/cel/device/bound/propagate"
+)
+
+// residues are the sums that a partial set may have: all differ from first by a multiple of unit. unit is 0 if there is one sum.
+type residues struct{ unit, first int64 }
+
+// residues looks at what the weights of the possible devices differ by.
+func (b sumBounds) residues(s *propagate.State) residues {
+	r := residues{first: b.chosen + int64(s.Left)*b.smallest}
+	for i := range s.Domain.All() {
+		if r.unit = gcd(r.unit, b.of[i]-b.smallest); r.unit == 1 {
+			break
+		}
+	}
+	return r
+}
+
+func gcd(a, b int64) int64 {
+	for b != 0 {
+		a, b = b, a%b
+	}
+	return max(a, -a)
+}
+
+// meet reports whether some sum from least to most may leave the remainder.
+func (r residues) meet(least, most int64, m modulus) bool {
+	if m.by > 0 && (r.first-m.remainder)%gcd(r.unit, m.by) != 0 {
+		return false
+	}
+	if r.unit == 0 {
+		return least <= r.first && r.first <= most
+	}
+	return outcome.FloorOf(most-r.first, r.unit)*r.unit >= least-r.first
+}
+
+// maxReached limits the work of one enumeration, in words of bits. It takes some ten microseconds.
+const maxReached = 1 << 16
+
+// reachable enumerates the sums of some devices: of so many devices those that one device less has, with the weight of one
+// more. The sums are bits, as multiples of a step from a base.
+type reachable struct {
+	words      int
+	sums       []uint64
+	base, step int64
+}
+
+// isReachable reports whether as many of the possible devices as are to be added may have a sum from least to most that leaves the
+// remainder. It is true if there are too many sums to tell.
+func (m modulus) isReachable(s *propagate.State, b sumBounds, unit, least, most int64) bool {
+	if m.by == 0 && (least == b.least || most == b.most) {
+		// The extreme is the sum of some devices.
+		return true
+	}
+	unlimited := least == b.least && most == b.most
+	smallest, greatest := b.extremes(s)
+	r := reachable{base: b.chosen + int64(s.Left)*smallest, step: max(1, unit)}
+	width := (most - r.base) / r.step
+	var shift func(weight int64) int64
+	switch down := (b.chosen + int64(s.Left)*greatest - least) / r.step; {
+	case unlimited:
+		// Only the remainder matters, and what is enumerated are sums of remainders.
+		r.base, r.step, width = b.chosen, 1, int64(s.Left)*(m.by-1)
+		shift = func(weight int64) int64 { return ((weight % m.by) + m.by) % m.by }
+	case down < width:
+		r.base, r.step, width = b.chosen+int64(s.Left)*greatest, -r.step, down
+		shift = func(weight int64) int64 { return (weight - greatest) / r.step }
+	default:
+		shift = func(weight int64) int64 { return (weight - smallest) / r.step }
+	}
+	if words := width/64 + 1; width < 0 || width > maxReached || words*int64(s.Left)*int64(s.Domain.Count()) > maxReached {
+		return true
+	}
+	if r.begin(s, int(width)); !s.Spend() {
+		return true
+	}
+	added := 0
+	for i := range s.Domain.All() {
+		added++
+		r.add(shift(b.of[i]), min(added, s.Left))
+	}
+	for sum := range r.of(s.Left) {
+		if (unlimited || least <= sum && sum <= most) && (m.by == 0 || (sum-m.remainder)%m.by == 0) {
+			return true
+		}
+	}
+	return false
+}
+
+// extremes are the smallest and the greatest weight of the possible devices, of which there is one at least.
+func (b sumBounds) extremes(s *propagate.State) (smallest, greatest int64) {
+	for i := 0; ; i++ {
+		if s.Domain.Has(int(b.order[i])) {
+			smallest = b.of[b.order[i]]
+			break
+		}
+	}
+	for i := len(b.order) - 1; ; i-- {
+		if s.Domain.Has(int(b.order[i])) {
+			return smallest, b.of[b.order[i]]
+		}
+	}
+}
+
+// begin has the sum of no devices, and memory for sums of so many steps.
+func (r *reachable) begin(s *propagate.State, width int) {
+	r.words = width/64 + 1
+	count := (s.Left + 1) * r.words
+	r.sums = s.Words(count)
+	clear(r.sums)
+	r.sums[0] = 1
+	s.AddWork(count)
+}
+
+// add has each sum with one more device, up to a number of devices.
+func (r *reachable) add(shift int64, devices int) {
+	for j := devices; j > 0; j-- {
+		joinShifted(r.sums[j*r.words:(j+1)*r.words], r.sums[(j-1)*r.words:j*r.words], int(shift))
+	}
+}
+
+// of has the sums of so many devices.
+func (r *reachable) of(devices int) iter.Seq[int64] {
+	return func(yield func(int64) bool) {
+		for w, word := range r.sums[devices*r.words : (devices+1)*r.words] {
+			for ; word != 0; word &= word - 1 {
+				if !yield(r.base + r.step*int64(w*64+bits.TrailingZeros64(word))) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// modulus asks for the remainder of a division by a number above zero. It is zero if nothing is asked.
+type modulus struct{ by, remainder int64 }
+
+// sumBounds are those of the sum of a partial set.
+type sumBounds struct {
+	*weights
+	// chosen is the sum of the chosen devices.
+	chosen int64
+	// least and most bound the sum. smallest is the smallest weight of those possible devices that most has, greatest the
+	// greatest of those that least has.
+	least, most        int64
+	smallest, greatest int64
+}

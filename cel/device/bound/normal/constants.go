@@ -1,0 +1,70 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package normal
+
+import (
+	"github.com/google/cel-go/common/ast"
+	"github.com/google/cel-go/common/types"
+	"github.com/google/cel-go/common/types/ref"
+
+	"github.com/celset/celset/cel/device"
+	"github.com/celset/celset/cel/tree"
+)
+
+// maxRange is how many numbers of lists.range are constants.
+const maxRange = 64
+
+// constants recognizes a list of at least one constant. Among large numbers CEL finds
+// some that are not there.
+func (n *Normalizer) constants(list ast.Expr) ([]ast.Expr, bool) {
+	if count, ok := rangeOf(list); ok {
+		return n.numbersTo(count), count > 0
+	}
+	if list.Kind() != ast.ListKind || list.AsList().Size() == 0 || len(list.AsList().OptionalIndices()) > 0 {
+		return nil, false
+	}
+	for _, element := range list.AsList().Elements() {
+		if element.Kind() != ast.LiteralKind || isLarge(element.AsLiteral()) {
+			return nil, false
+		}
+	}
+	return list.AsList().Elements(), true
+}
+
+// rangeOf recognizes lists.range(count) with a constant.
+func rangeOf(expr ast.Expr) (count int, ok bool) {
+	if !tree.IsCall(expr, "lists.range") {
+		return 0, false
+	}
+	n, ok := tree.Literal[types.Int](tree.Operands(expr.AsCall())[0])
+	return int(n), ok && n >= 0 && n <= maxRange
+}
+
+func (n *Normalizer) numbersTo(count int) []ast.Expr {
+	result := make([]ast.Expr, count)
+	for i := range result {
+		result[i] = n.Write.Literal(types.Int(i))
+	}
+	return result
+}
+
+// isLarge reports whether a number may be another one if it is converted.
+func isLarge(value ref.Val) bool {
+	const exact = 1 << 53
+	switch value := value.(type) {
+	case types.Int:
+		return value > exact || value < -exact
+	case types.Uint:
+		return value > exact
+	case types.Double:
+		return value > exact || value < -exact
+	default:
+		return false
+	}
+}
+
+// IsList reports whether a value is a list if it can be gone over at all.
+func (n *Normalizer) IsList(expr ast.Expr) bool {
+	return n.Write.TypeOf(expr).Kind() == types.ListKind || device.IsAttribute(n.Write.AST(), expr)
+}

@@ -1,0 +1,177 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package normal
+
+import (
+	"github.com/google/cel-go/common/ast"
+	"github.com/google/cel-go/common/operators"
+	"github.com/google/cel-go/common/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	"github.com/celset/celset/cel/tree"
+)
+
+// cel.bind(x, init, body) gives a name to something that may speak of the set. It is
+// read as what it means: the body with init in the place of x. CEL evaluates init when x
+// is first asked for, so that the two fail alike.
+
+// maxCopies limits the parts that one analysis makes: bindings in bindings grow
+// exponentially.
+const maxCopies = 1 << 14
+
+// Reduce replaces bindings at the top of an expression by what they mean, if that can
+// be written down.
+func (n *Normalizer) Reduce(expr ast.Expr, s Scope) ast.Expr {
+	if reduced, known := n.reduced[expr.ID()]; known {
+		return reduced
+	}
+	result := expr
+	if name, init, body, ok := tree.BindingOf(expr); ok {
+		if body, ok := n.Substitute(body, name, init, true); ok {
+			n.Traced(inlineBinding, expr, body)
+			n.Replace(expr, body, s)
+			result = n.Reduce(body, s)
+		}
+	}
+	n.reduced[expr.ID()] = result
+	return result
+}
+
+// Replace notes that one part takes the place of another, and with it what has to be
+// guarded.
+func (n *Normalizer) Replace(old, by ast.Expr, s Scope) {
+	tree.Visit(old, func(e ast.Expr, _ tree.Names) { n.Unguarded.Delete(e.ID()) })
+	n.Require(by, s)
+}
+
+// Again copies a part that is to stand in several places.
+func (n *Normalizer) Again(expr ast.Expr) ast.Expr {
+	result, ok := n.SubstituteParts(expr, nil)
+	if !ok {
+		return expr
+	}
+	return result
+}
+
+// Substitute copies an expression, with another expression in the place of a variable.
+// It is false if that would mean something else, or become too large. bound tells that
+// the variable is one of cel.bind.
+func (n *Normalizer) Substitute(expr ast.Expr, name string, by ast.Expr, bound bool) (ast.Expr, bool) {
+	if bound && n.mayBeList(by) && n.isAppendedTo(expr, name) {
+		return expr, false
+	}
+	result, ok := n.SubstituteParts(expr, nil)
+	if !ok {
+		return expr, false
+	}
+	n.rename(result, VariablesOf(by))
+	var places []ast.Expr
+	tree.Visit(result, func(e ast.Expr, hidden tree.Names) {
+		if tree.IsIdent(e, name) && !hidden.Has(name) {
+			places = append(places, e)
+		}
+	})
+	for _, place := range places {
+		if !n.put(place, by) {
+			return expr, false
+		}
+	}
+	return result, true
+}
+
+// SubstituteParts copies an expression, with other expressions in the place of parts by
+// their number.
+func (n *Normalizer) SubstituteParts(expr ast.Expr, parts map[int64]ast.Expr) (ast.Expr, bool) {
+	if n.Copies += NodesOf(expr); n.Copies > maxCopies {
+		return expr, false
+	}
+	result := ast.NewExprFactory().CopyExpr(expr)
+	var places, by []ast.Expr
+	if len(parts) > 0 {
+		tree.Visit(result, func(e ast.Expr, _ tree.Names) {
+			if part, replaced := parts[e.ID()]; replaced {
+				places, by = append(places, e), append(by, part)
+			}
+		})
+	}
+	result.RenumberIDs(func(id int64) int64 {
+		return n.Write.Node(n.Write.AST().GetType(id), n.Write.AST().ReferenceMap()[id])
+	})
+	for i, place := range places {
+		if !n.put(place, by[i]) {
+			return expr, false
+		}
+	}
+	return result, true
+}
+
+// put copies an expression to the place of a part, with its type and what it refers to. Its own variables
+// are those of another place, and stay what they are.
+func (n *Normalizer) put(place, by ast.Expr) bool {
+	copied, ok := n.SubstituteParts(by, nil)
+	if !ok {
+		return false
+	}
+	place.SetKindCase(copied)
+	checked := n.Write.AST()
+	checked.SetType(place.ID(), checked.GetType(copied.ID()))
+	delete(checked.ReferenceMap(), place.ID())
+	if reference := checked.ReferenceMap()[copied.ID()]; reference != nil {
+		checked.SetReference(place.ID(), reference)
+	}
+	return true
+}
+
+// rename gives other names to the variables of comprehensions that would hide the given ones. The
+// iteration variables are not known in the result.
+func (n *Normalizer) rename(expr ast.Expr, spoken sets.Set[string]) {
+	ast.PostOrderVisit(expr, ast.NewExprVisitor(func(e ast.Expr) {
+		if e.Kind() != ast.ComprehensionKind {
+			return
+		}
+		c := e.AsComprehension()
+		names := [3]string{c.IterVar(), c.IterVar2(), c.AccuVar()}
+		for i, name := range names {
+			if !spoken.Has(name) {
+				continue
+			}
+			names[i] = n.Write.Name()
+			parts := []ast.Expr{c.LoopCondition(), c.LoopStep(), c.Result()}
+			if name != c.AccuVar() {
+				parts = parts[:2]
+			}
+			for _, part := range parts {
+				ast.PostOrderVisit(part, ast.NewExprVisitor(func(e ast.Expr) {
+					if tree.IsIdent(e, name) {
+						e.SetKindCase(ast.NewExprFactory().NewIdent(e.ID(), names[i]))
+						n.Write.AST().SetReference(e.ID(), ast.NewIdentReference(names[i], nil))
+					}
+				}))
+			}
+		}
+		e.SetKindCase(ast.NewExprFactory().NewComprehensionTwoVar(e.ID(), c.IterRange(), names[0], names[1], names[2],
+			c.AccuInit(), c.LoopCondition(), c.LoopStep(), c.Result()))
+	}))
+}
+
+// mayBeList reports whether the value of an expression may be a list. Lists have no order.
+func (n *Normalizer) mayBeList(expr ast.Expr) bool {
+	if tree.IsCall(expr, operators.Add) {
+		return n.mayBeList(expr.AsCall().Args()[0]) && n.mayBeList(expr.AsCall().Args()[1])
+	}
+	t := n.Write.TypeOf(expr).Kind()
+	return (t == types.ListKind || t == types.DynKind || t == types.TypeParamKind) &&
+		!n.isHashable(expr) && !tree.IsCall(expr, "max", "min")
+}
+
+// isAppendedTo reports whether a list that has the name may be appended to: CEL appends to the list itself
+// if it is empty, and the name stands for the longer one from then on.
+func (n *Normalizer) isAppendedTo(expr ast.Expr, name string) bool {
+	found := false
+	tree.Visit(expr, func(e ast.Expr, hidden tree.Names) {
+		found = found || tree.IsCall(e, operators.Add) && len(e.AsCall().Args()) == 2 && !hidden.Has(name) &&
+			VariablesOf(e.AsCall().Args()[0]).Has(name) && n.mayBeList(e.AsCall().Args()[1])
+	})
+	return found
+}

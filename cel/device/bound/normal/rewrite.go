@@ -1,0 +1,197 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package normal
+
+import (
+	"github.com/google/cel-go/common/ast"
+	"github.com/google/cel-go/common/operators"
+	"github.com/google/cel-go/common/overloads"
+	"github.com/google/cel-go/common/types"
+
+	"github.com/celset/celset/cel/tree"
+)
+
+// isIn writes "k in list".
+func (n *Normalizer) isIn(k, list ast.Expr, s Scope) (ast.Expr, bool) {
+	list, ok := n.elementsOf(list, s)
+	if !ok || !n.isComputedList(list) {
+		return nil, false
+	}
+	found := n.Write.Exists(list, func(x ast.Expr) ast.Expr { return n.Write.Same(n.Again(k), x) })
+	if _, isDevice := DeviceOf(k, s); isDevice || k.Kind() == ast.LiteralKind {
+		return found, true
+	}
+	// Nobody looks at k if the list is empty. It may fail nevertheless.
+	fails := n.Write.Conditional(types.BoolType, n.Write.Equals(n.Again(k), n.Again(k)), n.Write.Literal(types.False), n.Write.Literal(types.False))
+	return n.Write.Or(found, fails), true
+}
+
+// containsAll writes sets.contains(list, wanted).
+func (n *Normalizer) containsAll(list, wanted ast.Expr, s Scope) (ast.Expr, bool) {
+	if elements, ok := n.constants(wanted); ok {
+		list, ok := n.elementsOf(list, s)
+		if !ok {
+			return nil, false
+		}
+		return n.Write.Joined(elements, operators.LogicalAnd, overloads.LogicalAnd, func(k ast.Expr) ast.Expr {
+			return n.Write.Exists(n.Again(list), func(x ast.Expr) ast.Expr { return n.Write.Same(k, x) })
+		}), true
+	}
+	wanted, ok := n.elementsOf(wanted, s)
+	if !ok {
+		return nil, false
+	}
+	if elements, ok := n.constants(list); ok {
+		return n.Write.All(wanted, func(x ast.Expr) ast.Expr { return n.isOneOf(x, elements) }), true
+	}
+	if list, ok = n.elementsOf(list, s); !ok {
+		return nil, false
+	}
+	return n.Write.And(n.Write.All(wanted, func(x ast.Expr) ast.Expr { return n.isElement(x, list, s) }), n.IsFound(list)), true
+}
+
+// intersects writes sets.intersects(left, right).
+func (n *Normalizer) intersects(left, right ast.Expr, s Scope) (ast.Expr, bool) {
+	if _, ok := n.constants(left); ok || IsOfDevice(left, s) {
+		left, right = right, left
+	}
+	left, ok := n.elementsOf(left, s)
+	if !ok {
+		return nil, false
+	}
+	if elements, ok := n.constants(right); ok {
+		return n.Write.Exists(left, func(x ast.Expr) ast.Expr { return n.isOneOf(x, elements) }), true
+	}
+	if right, ok = n.elementsOf(right, s); !ok {
+		return nil, false
+	}
+	return n.Write.Or(n.Write.Exists(left, func(x ast.Expr) ast.Expr { return n.isElement(x, right, s) }),
+		n.Write.Not(n.IsFound(right))), true
+}
+
+// isElement writes "k in list".
+func (n *Normalizer) isElement(k, list ast.Expr, s Scope) ast.Expr {
+	if IsOfDevice(list, s) {
+		return n.Write.Call(operators.In, overloads.InList, types.BoolType, k, n.Again(list))
+	}
+	return n.Write.Exists(n.Again(list), func(x ast.Expr) ast.Expr { return n.Write.Same(k, x) })
+}
+
+// IsFound is true, but fails if the list does.
+func (n *Normalizer) IsFound(list ast.Expr) ast.Expr {
+	return n.Write.All(n.Again(list), func(ast.Expr) ast.Expr { return n.Write.Literal(types.True) })
+}
+
+// forgetOrder writes all and exists over elements in any order.
+func forgetOrder(n *Normalizer, expr ast.Expr, s Scope) (ast.Expr, bool) {
+	if expr.Kind() != ast.ComprehensionKind {
+		return nil, false
+	}
+	c := expr.AsComprehension()
+	if is, _ := tree.QuantifierOf(c); is != tree.All && is != tree.Exists || c.HasIterVar2() {
+		return nil, false
+	}
+	list, ok := n.unordered(c.IterRange(), s)
+	if !ok {
+		return nil, false
+	}
+	return ast.NewExprFactory().NewComprehension(n.Write.Node(types.BoolType, nil), list, c.IterVar(), c.AccuVar(),
+		c.AccuInit(), c.LoopCondition(), c.LoopStep(), c.Result()), true
+}
+
+// unordered is a list without functions that change its order or the repetitions only, at the end or before map. It is false if
+// there are none.
+func (n *Normalizer) unordered(list ast.Expr, s Scope) (ast.Expr, bool) {
+	if list.Kind() == ast.CallKind {
+		elements, ok := n.elementsOf(list, s)
+		return elements, ok && elements != list
+	}
+	if list.Kind() != ast.ComprehensionKind {
+		return nil, false
+	}
+	c := list.AsComprehension()
+	if _, _, is := tree.CollectionOf(c); !is || c.HasIterVar2() {
+		return nil, false
+	}
+	from, ok := n.unordered(c.IterRange(), s)
+	if !ok {
+		return nil, false
+	}
+	return ast.NewExprFactory().NewComprehension(n.Write.Node(n.Write.TypeOf(list), nil), from, c.IterVar(), c.AccuVar(),
+		c.AccuInit(), c.LoopCondition(), c.LoopStep(), c.Result()), true
+}
+
+// elementsOf recognizes a list that can be gone over: of the set, device by device, or
+// of a single device. The order and repetitions are lost.
+func (n *Normalizer) elementsOf(list ast.Expr, s Scope) (ast.Expr, bool) {
+	list, ok := n.Without(list, s, "distinct", "reverse")
+	if !ok {
+		return nil, false
+	}
+	if IsOfDevice(list, s) {
+		return list, n.IsList(list)
+	}
+	return list, list.Kind() == ast.IdentKind || list.Kind() == ast.ComprehensionKind
+}
+
+// Without leaves out functions that a list goes through at the end.
+func (n *Normalizer) Without(list ast.Expr, s Scope, functions ...string) (ast.Expr, bool) {
+	list = n.Reduce(list, s)
+	for tree.IsCall(list, functions...) {
+		if !list.AsCall().IsMemberFunction() || n.Unguarded.Has(list.ID()) {
+			return nil, false
+		}
+		list = n.Reduce(list.AsCall().Target(), s)
+	}
+	return list, true
+}
+
+// isOneOf writes "k == element || ...".
+func (n *Normalizer) isOneOf(k ast.Expr, elements []ast.Expr) ast.Expr {
+	if len(elements) == 0 {
+		return nil
+	}
+	return n.Write.Joined(elements, operators.LogicalOr, overloads.LogicalOr, func(e ast.Expr) ast.Expr {
+		return n.Write.Same(e, n.Again(k))
+	})
+}
+
+// Sameness recognizes "left in [right]", right not being a constant.
+func Sameness(expr ast.Expr) (left, right ast.Expr, ok bool) {
+	if !tree.IsCall(expr, operators.In) {
+		return nil, nil, false
+	}
+	right, ok = tree.OnlyElement(expr.AsCall().Args()[1])
+	return expr.AsCall().Args()[0], right, ok && right.Kind() != ast.LiteralKind
+}
+
+// WriteSizeIs compares the size of a list with a number.
+func (n *Normalizer) WriteSizeIs(operator, overload string, list ast.Expr, number int) ast.Expr {
+	return n.Write.Call(operator, overload, types.BoolType, n.Write.Size(n.Again(list)), n.Write.Literal(types.Int(number)))
+}
+
+// HasGuarded reports whether anything in a comprehension may abort.
+func (n *Normalizer) HasGuarded(c ast.ComprehensionExpr) bool {
+	found := false
+	for _, part := range []ast.Expr{c.IterRange(), c.LoopStep()} {
+		tree.Visit(part, func(e ast.Expr, _ tree.Names) { found = found || n.mayAbort(e) })
+	}
+	return found
+}
+
+// ValuesOf is a list made with map, in any order and with any repetitions, from one of which the
+// same is true.
+func (n *Normalizer) ValuesOf(list ast.Expr, s Scope) (ast.Expr, bool) {
+	list, ok := n.elementsOf(list, s)
+	if !ok || list.Kind() != ast.ComprehensionKind {
+		return nil, false
+	}
+	c := list.AsComprehension()
+	if _, _, is := tree.CollectionOf(c); !is || c.HasIterVar2() {
+		return nil, false
+	}
+	from, ok := n.elementsOf(c.IterRange(), s)
+	return ast.NewExprFactory().NewComprehension(n.Write.Node(n.Write.TypeOf(list), nil), from, c.IterVar(), c.AccuVar(),
+		c.AccuInit(), c.LoopCondition(), c.LoopStep(), c.Result()), ok
+}

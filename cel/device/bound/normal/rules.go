@@ -1,0 +1,122 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package normal
+
+import (
+	"github.com/google/cel-go/common/ast"
+	"github.com/google/cel-go/common/operators"
+
+	"github.com/celset/celset/cel/tree"
+)
+
+// rule is one way to write a condition nearer to its normal form. The two must fail alike, and
+// mean the same for every set: x - y == 0 is not x == y, for the difference may overflow. Where the
+// type matters n.write.TypeOf tells it, and a part that is written twice is copied (n.again).
+//
+// To add one: write its function, add it to rules, and an expression to the file of its family
+// in testdata/rules. What it writes may be rewritten again, so it must come to an end.
+type rule struct {
+	// name is how the rule is called in testdata.
+	name string
+	// setOnly: it is for conditions that speak of the set, not for those that speak of single
+	// devices, which CEL is asked about.
+	setOnly bool
+	// apply returns the other way to write it, and false if the rule does not fit.
+	apply func(n *Normalizer, expr ast.Expr, s Scope) (ast.Expr, bool)
+}
+
+// rules are tried in this order. inline-binding is applied elsewhere, by reduce, and so are
+// unroll-conjunct to whole conjuncts, unroll-count to numbers, and compare-sorted and compare-all to
+// comparisons.
+var rules = []rule{
+	// [1, 2].all(n, p(n))            p(1) && p(2)
+	{"unroll-quantifier", false, unrollQuantifier},
+	// list.distinct().all(x, p(x))   list.all(x, p(x))
+	{"forget-order", true, forgetOrder},
+	// k in [1, 2]                    1 in [k] || 2 in [k]
+	{"membership-in-constants", false, membershipInConstants},
+	// k in list                      list.exists(x, k in [x])
+	{"membership-in-list", true, membershipInList},
+	// sets.contains(list, ['a'])     'a' in list
+	{"contains-all", true, onTwoLists("sets.contains", (*Normalizer).containsAll)},
+	// sets.intersects(list, ['a'])   list.exists(x, 'a' in [x])
+	{"intersects", true, onTwoLists("sets.intersects", (*Normalizer).intersects)},
+	// sets.equivalent(a, b)          sets.contains(a, b) && sets.contains(b, a)
+	{"equivalent", true, onTwoLists("sets.equivalent", equivalent)},
+}
+
+func unrollQuantifier(n *Normalizer, expr ast.Expr, _ Scope) (ast.Expr, bool) {
+	if expr.Kind() != ast.ComprehensionKind {
+		return nil, false
+	}
+	return n.Unrolled(expr.AsComprehension())
+}
+
+func membershipInConstants(n *Normalizer, expr ast.Expr, _ Scope) (ast.Expr, bool) {
+	if !tree.IsCall(expr, operators.In) {
+		return nil, false
+	}
+	k, list := expr.AsCall().Args()[0], expr.AsCall().Args()[1]
+	elements, ok := n.constants(list)
+	return n.isOneOf(k, elements), ok
+}
+
+func membershipInList(n *Normalizer, expr ast.Expr, s Scope) (ast.Expr, bool) {
+	if !tree.IsCall(expr, operators.In) {
+		return nil, false
+	}
+	return n.isIn(expr.AsCall().Args()[0], expr.AsCall().Args()[1], s)
+}
+
+// onTwoLists is a rule for a function of two lists.
+func onTwoLists(function string, apply func(n *Normalizer, left, right ast.Expr, s Scope) (ast.Expr, bool)) func(*Normalizer, ast.Expr, Scope) (ast.Expr, bool) {
+	return func(n *Normalizer, expr ast.Expr, s Scope) (ast.Expr, bool) {
+		if !tree.IsCall(expr, function) {
+			return nil, false
+		}
+		return apply(n, expr.AsCall().Args()[0], expr.AsCall().Args()[1], s)
+	}
+}
+
+func equivalent(n *Normalizer, left, right ast.Expr, s Scope) (ast.Expr, bool) {
+	there, ok := n.containsAll(left, right, s)
+	back, too := n.containsAll(right, left, s)
+	if !ok || !too {
+		return nil, false
+	}
+	return n.Write.And(there, back), true
+}
+
+// Rewrite writes a condition another way. It is false if there is none.
+func (n *Normalizer) Rewrite(expr ast.Expr, s Scope) (ast.Expr, bool) {
+	if n.Copies++; n.Copies > maxCopies {
+		return nil, false
+	}
+	before := n.mayAbort(expr)
+	result, ok := n.rewritten(expr, s)
+	if !ok {
+		return nil, false
+	}
+	n.Replace(expr, result, s)
+	if before {
+		// What CEL evaluates is the expression, after all.
+		n.Unguarded.Insert(expr.ID())
+	}
+	return result, true
+}
+
+// rewritten applies the first rule that fits.
+func (n *Normalizer) rewritten(expr ast.Expr, s Scope) (ast.Expr, bool) {
+	_, single := References(expr, s)
+	for _, r := range rules {
+		if single && r.setOnly {
+			continue
+		}
+		if result, ok := r.apply(n, expr, s); ok {
+			n.Traced(r.name, expr, result)
+			return result, true
+		}
+	}
+	return nil, false
+}

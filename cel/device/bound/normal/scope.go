@@ -1,0 +1,111 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package normal
+
+import (
+	"maps"
+
+	"github.com/google/cel-go/common/ast"
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	"github.com/celset/celset/cel/device"
+	"github.com/celset/celset/cel/tree"
+)
+
+// Variable is an iteration variable that stands for a device.
+type Variable struct {
+	Name string
+	Slot int
+}
+
+// meaning is what an identifier stands for: the device in a slot, or anything else.
+type meaning struct {
+	isDevice bool
+	slot     int
+}
+
+// DeviceIn is the device in a slot.
+func DeviceIn(slot int) meaning { return meaning{true, slot} }
+
+// Scope has what the identifiers stand for. One that it does not have is declared by the
+// environment.
+type Scope map[string]meaning
+
+// With returns the scope with one more name.
+func (s Scope) With(name string, is meaning) Scope {
+	result := make(Scope, len(s)+1)
+	maps.Copy(result, s)
+	result[name] = is
+	return result
+}
+
+// References finds the variables that a part of the expression has from outside.
+// single is false if it speaks of the set or of something that is not a device.
+func References(expr ast.Expr, s Scope) (free []Variable, single bool) {
+	single = true
+	seen := make(map[string]bool)
+	tree.Visit(expr, func(e ast.Expr, hidden tree.Names) {
+		if e.Kind() != ast.IdentKind {
+			return
+		}
+		name := e.AsIdent()
+		if hidden.Has(name) || seen[name] {
+			return
+		}
+		switch is, known := s[name]; {
+		case !known && device.IsSet(name) || known && !is.isDevice:
+			single = false
+		case known:
+			seen[name] = true
+			free = append(free, Variable{name, is.slot})
+		}
+	})
+	return free, single
+}
+
+// VariablesOf are the free variables of an expression.
+func VariablesOf(expr ast.Expr) sets.Set[string] {
+	result := sets.New[string]()
+	tree.Visit(expr, func(e ast.Expr, hidden tree.Names) {
+		if e.Kind() == ast.IdentKind && !hidden.Has(e.AsIdent()) {
+			result.Insert(e.AsIdent())
+		}
+	})
+	return result
+}
+
+// Within is the scope inside a loop over devices.
+func (s Scope) Within(c ast.ComprehensionExpr, slot int) Scope {
+	return s.Inside(c).With(tree.ElementVar(c), DeviceIn(slot))
+}
+
+// Inside is the scope inside a loop over anything.
+func (s Scope) Inside(c ast.ComprehensionExpr) Scope {
+	return s.With(c.AccuVar(), meaning{}).With(c.IterVar(), meaning{}).With(tree.ElementVar(c), meaning{})
+}
+
+// without has something else for the names of variables.
+func (s Scope) without(names tree.Names) Scope {
+	for name := range names {
+		if names.Has(name) {
+			s = s.With(name, meaning{})
+		}
+	}
+	return s
+}
+
+// DeviceOf is the slot of a variable that stands for a device.
+func DeviceOf(expr ast.Expr, s Scope) (slot int, ok bool) {
+	if expr.Kind() != ast.IdentKind {
+		return 0, false
+	}
+	is := s[expr.AsIdent()]
+	return is.slot, is.isDevice
+}
+
+// IsOfDevice reports whether an expression speaks of one device at most.
+func IsOfDevice(expr ast.Expr, s Scope) bool {
+	free, single := References(expr, s)
+	return single && len(free) <= 1
+}

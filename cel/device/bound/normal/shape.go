@@ -1,0 +1,95 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package normal
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/google/cel-go/common/ast"
+
+	"github.com/celset/celset/cel/tree"
+)
+
+// ShapeOf writes a part of an expression such that two parts which differ in the
+// names of their free variables only are written the same way.
+func ShapeOf(expr ast.Expr, free []Variable) string {
+	w := &shapeWriter{numbers: make(tree.Scope[int], len(free))}
+	for i, v := range free {
+		w.numbers.Declare(v.Name, i)
+	}
+	w.write(expr)
+	return w.String()
+}
+
+const ofLoop = -1
+
+type shapeWriter struct {
+	strings.Builder
+	// numbers has the free variables by their order, and those of loops as ofLoop.
+	numbers tree.Scope[int]
+}
+
+func (w *shapeWriter) write(expr ast.Expr) {
+	switch expr.Kind() {
+	case ast.LiteralKind:
+		fmt.Fprintf(w, "%T(%q)", expr.AsLiteral(), fmt.Sprint(expr.AsLiteral().Value()))
+	case ast.IdentKind:
+		w.name(expr.AsIdent())
+	case ast.SelectKind:
+		selection := expr.AsSelect()
+		fmt.Fprintf(w, "select[%t %q](", selection.IsTestOnly(), selection.FieldName())
+		w.write(selection.Operand())
+		w.WriteByte(')')
+	case ast.CallKind:
+		call := expr.AsCall()
+		fmt.Fprintf(w, "call[%t %q](", call.IsMemberFunction(), call.FunctionName())
+		if call.IsMemberFunction() {
+			w.all(call.Target())
+		}
+		w.all(call.Args()...)
+		w.WriteByte(')')
+	case ast.ListKind:
+		fmt.Fprintf(w, "list%v(", expr.AsList().OptionalIndices())
+		w.all(expr.AsList().Elements()...)
+		w.WriteByte(')')
+	case ast.ComprehensionKind:
+		w.comprehension(expr.AsComprehension())
+	default:
+		// Maps and structs are rare enough to be kept apart, by their place in the
+		// expression.
+		fmt.Fprintf(w, "expression[%d]", expr.ID())
+	}
+}
+
+func (w *shapeWriter) all(exprs ...ast.Expr) {
+	for _, expr := range exprs {
+		w.write(expr)
+		w.WriteByte(',')
+	}
+}
+
+func (w *shapeWriter) name(name string) {
+	if number, declared := w.numbers.Lookup(name); declared && number != ofLoop {
+		fmt.Fprintf(w, "$%d", number)
+		return
+	}
+	fmt.Fprintf(w, "%q", name)
+}
+
+// comprehension leaves free variables alone that a variable of the comprehension
+// hides.
+func (w *shapeWriter) comprehension(c ast.ComprehensionExpr) {
+	fmt.Fprintf(w, "loop[%q %q %q](", c.IterVar(), c.IterVar2(), c.AccuVar())
+	w.all(c.IterRange(), c.AccuInit())
+	w.numbers.Declare(c.AccuVar(), ofLoop)
+	for _, name := range tree.IterVars(c) {
+		w.numbers.Declare(name, ofLoop)
+	}
+	w.all(c.LoopCondition(), c.LoopStep())
+	w.numbers.Forget(tree.IterVars(c)...)
+	w.all(c.Result())
+	w.numbers.Forget(c.AccuVar())
+	w.WriteByte(')')
+}

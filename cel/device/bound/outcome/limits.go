@@ -1,0 +1,148 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package outcome
+
+import "math"
+
+// Limits are the numbers, from least to most, for which a comparison with a constant
+// is true.
+type Limits struct{ Least, Most int64 }
+
+// Limits that are not there.
+const (
+	UnlimitedBelow = math.MinInt64
+	Unlimited      = math.MaxInt64
+)
+
+// LimitsOf reads "x relation value", or with flipped "value relation x".
+func LimitsOf(r Relation, value int64, flipped bool) Limits {
+	switch {
+	case r == Equal:
+		return Limits{value, value}
+	case r == LessOrEqual && flipped:
+		return Limits{value, Unlimited}
+	case r == LessOrEqual:
+		return Limits{UnlimitedBelow, value}
+	case flipped:
+		return Limits{Saturated(value, 1), Unlimited}
+	default:
+		return Limits{UnlimitedBelow, Saturated(value, -1)}
+	}
+}
+
+// Verdict is the outcome for a number from fewest to most.
+func (l Limits) Verdict(fewest, most int64) Outcome {
+	switch {
+	case most < l.Least || fewest > l.Most:
+		return False
+	case fewest >= l.Least && most <= l.Most:
+		return True
+	default:
+		return True | False
+	}
+}
+
+// Opposite are the other numbers, if they are without a gap. Numbers here are not
+// negative.
+func (l Limits) Opposite() (Limits, bool) {
+	switch {
+	case l.Most == Unlimited && l.Least > UnlimitedBelow:
+		return Limits{UnlimitedBelow, l.Least - 1}, true
+	case l.Least <= 0 && l.Most < Unlimited:
+		return Limits{l.Most + 1, Unlimited}, true
+	default:
+		return Limits{}, false
+	}
+}
+
+// Negate are the limits of the number with the other sign. One that has none with the other sign is not among
+// them.
+func (l Limits) Negate() Limits {
+	result := Limits{UnlimitedBelow, Unlimited}
+	if l.Most != Unlimited {
+		result.Least = -max(l.Most, -math.MaxInt64)
+	}
+	if l.Least != UnlimitedBelow {
+		result.Most = -l.Least
+	}
+	return result
+}
+
+// OrUnlimited are limits that are unlimited where others are.
+func (l Limits) OrUnlimited(other Limits) Limits {
+	if other.Least == UnlimitedBelow {
+		l.Least = UnlimitedBelow
+	}
+	if other.Most == Unlimited {
+		l.Most = Unlimited
+	}
+	return l
+}
+
+// Divide are the limits of a number of which the multiple is within the limits. The factor is not zero, and small.
+func (l Limits) Divide(factor int64) Limits {
+	if factor < 0 {
+		return l.Negate().Divide(-factor)
+	}
+	if factor == 0 {
+		if l.Least <= 0 && l.Most >= 0 {
+			return Limits{UnlimitedBelow, Unlimited}
+		}
+		return Limits{Unlimited, UnlimitedBelow}
+	}
+	if l.Least != UnlimitedBelow {
+		l.Least = -FloorOf(-l.Least, factor)
+	}
+	if l.Most != Unlimited {
+		l.Most = FloorOf(l.Most, factor)
+	}
+	return l
+}
+
+// Times are the limits of a number of which the quotient, rounded towards zero, is within the limits.
+func (l Limits) Times(by int64) Limits {
+	if l.Least != UnlimitedBelow {
+		if l.Least = saturatedProduct(l.Least, by); l.Least <= 0 {
+			l.Least = Saturated(l.Least, 1-by)
+		}
+	}
+	if l.Most != Unlimited {
+		if l.Most = saturatedProduct(l.Most, by); l.Most >= 0 {
+			l.Most = Saturated(l.Most, by-1)
+		}
+	}
+	return l
+}
+
+// Saturated adds, but not beyond what an int64 has room for.
+func Saturated(x, y int64) int64 {
+	switch sum, ok := Add(x, y); {
+	case ok:
+		return sum
+	case y > 0:
+		return math.MaxInt64
+	default:
+		return math.MinInt64
+	}
+}
+
+func saturatedProduct(x, by int64) int64 {
+	switch product, ok := Multiply(x, by); {
+	case ok:
+		return product
+	case x > 0:
+		return Unlimited
+	default:
+		return UnlimitedBelow
+	}
+}
+
+// FloorOf is the quotient rounded down. The divisor is above zero.
+func FloorOf(x, by int64) int64 {
+	quotient := x / by
+	if x%by < 0 {
+		quotient--
+	}
+	return quotient
+}

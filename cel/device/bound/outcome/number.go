@@ -1,0 +1,220 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package outcome
+
+import (
+	"math"
+
+	"github.com/google/cel-go/common/operators"
+)
+
+// Number is what an expression of type int may become: a value from least to most,
+// or an error. If it is open it may be a value of another type as well.
+type Number struct {
+	Least, Most int64
+	Fails       bool
+	Open        bool
+}
+
+// OpenNumber may be anything.
+var OpenNumber = Number{Open: true, Fails: true}
+
+// Exactly is one value, and never an error.
+func Exactly(value int64) Number { return Number{Least: value, Most: value} }
+
+// IsNever tells that there is no value: it fails for sure.
+func (n Number) IsNever() bool { return !n.Open && n.Least > n.Most }
+
+// IsExact tells that there is one value only, besides failing.
+func (n Number) IsExact() bool { return !n.Open && n.Least == n.Most }
+
+// AnyNumber is an int or an error.
+var AnyNumber = Number{Least: math.MinInt64, Most: math.MaxInt64, Fails: true}
+
+// Never is the number that fails for sure.
+var Never = Number{Least: 1, Most: 0, Fails: true}
+
+// Either may become what a or b may.
+func Either(a, b Number) Number {
+	switch {
+	case a.Open || b.Open:
+		return OpenNumber
+	case a.IsNever():
+		b.Fails = true
+		return b
+	case b.IsNever():
+		a.Fails = true
+		return a
+	}
+	return Number{Least: min(a.Least, b.Least), Most: max(a.Most, b.Most), Fails: a.Fails || b.Fails}
+}
+
+// Operation is one of CEL's on two ints. The result is false where CEL has an error.
+type Operation struct {
+	Name  string
+	apply func(x, y int64) (int64, bool)
+	// monotonic in each operand: the extremes are at the corners.
+	monotonic bool
+}
+
+// CEL's operations on ints.
+var (
+	Addition       = Operation{"add", Add, true}
+	Subtraction    = Operation{"subtract", Subtract, true}
+	Multiplication = Operation{"multiply", Multiply, true}
+	Division       = Operation{"divide", divide, false}
+	Remainder      = Operation{"modulo", modulo, false}
+)
+
+// OperationOf returns the operation of an operator.
+func OperationOf(function string) (o Operation, known bool) {
+	switch function {
+	case operators.Add:
+		return Addition, true
+	case operators.Subtract:
+		return Subtraction, true
+	case operators.Multiply:
+		return Multiplication, true
+	case operators.Divide:
+		return Division, true
+	case operators.Modulo:
+		return Remainder, true
+	default:
+		return Operation{}, false
+	}
+}
+
+// Combine applies an operation.
+func Combine(a, b Number, o Operation) Number {
+	switch {
+	case a.Open || b.Open:
+		return OpenNumber
+	case a.IsNever() || b.IsNever():
+		return Never
+	case a.IsExact() && b.IsExact():
+		value, ok := o.apply(a.Least, b.Least)
+		if !ok {
+			return Never
+		}
+		return Number{Least: value, Most: value, Fails: a.Fails || b.Fails}
+	case !o.monotonic:
+		return AnyNumber
+	}
+	result := Number{Least: math.MaxInt64, Most: math.MinInt64, Fails: a.Fails || b.Fails}
+	for _, x := range [2]int64{a.Least, a.Most} {
+		for _, y := range [2]int64{b.Least, b.Most} {
+			value, ok := o.apply(x, y)
+			if !ok {
+				// Some values overflow, others may not.
+				return AnyNumber
+			}
+			result.Least, result.Most = min(result.Least, value), max(result.Most, value)
+		}
+	}
+	return result
+}
+
+// Add returns the sum. It is false if the sum overflows.
+func Add(x, y int64) (int64, bool) {
+	sum := x + y
+	return sum, (sum > x) == (y > 0)
+}
+
+// Subtract returns the difference. It is false if the difference overflows.
+func Subtract(x, y int64) (int64, bool) {
+	difference := x - y
+	return difference, (difference < x) == (y > 0)
+}
+
+// Multiply returns the product. It is false if the product overflows.
+func Multiply(x, y int64) (int64, bool) {
+	if x == 0 || y == 0 {
+		return 0, true
+	}
+	product := x * y
+	overflow := product/y != x || x == -1 && y == math.MinInt64 || y == -1 && x == math.MinInt64
+	return product, !overflow
+}
+
+func divide(x, y int64) (int64, bool) {
+	if y == 0 || x == math.MinInt64 && y == -1 {
+		return 0, false
+	}
+	return x / y, true
+}
+
+func modulo(x, y int64) (int64, bool) {
+	if y == 0 || x == math.MinInt64 && y == -1 {
+		return 0, false
+	}
+	return x % y, true
+}
+
+// Relation is a comparison of two numbers.
+type Relation int
+
+// The comparisons. Others are these with the sides exchanged, or negated.
+const (
+	Equal Relation = iota
+	Less
+	LessOrEqual
+)
+
+// Compare returns what a comparison of two numbers may become.
+func Compare(r Relation, a, b Number) Outcome {
+	if a.Open || b.Open {
+		return Open
+	}
+	var result Outcome
+	if a.Fails || b.Fails {
+		result = Error
+	}
+	if a.IsNever() || b.IsNever() {
+		return Error
+	}
+	switch r {
+	case Equal:
+		if a.Least <= b.Most && b.Least <= a.Most {
+			result |= True
+		}
+		if a.Least != a.Most || b.Least != b.Most || a.Least != b.Least {
+			result |= False
+		}
+	case Less:
+		if a.Least < b.Most {
+			result |= True
+		}
+		if a.Most >= b.Least {
+			result |= False
+		}
+	case LessOrEqual:
+		if a.Least <= b.Most {
+			result |= True
+		}
+		if a.Most > b.Least {
+			result |= False
+		}
+	}
+	return result
+}
+
+// Negate returns the number with the other sign.
+func (n Number) Negate() Number {
+	if n.Open || n.IsNever() {
+		return n
+	}
+	if n.Least == math.MinInt64 {
+		return OpenNumber
+	}
+	return Number{Least: -n.Most, Most: -n.Least, Fails: n.Fails}
+}
+
+// farthest is how far from zero numbers may be so that no sum of those of as many devices as a set may have is more than
+// an int64 has room for, in whatever order they are added.
+const farthest = 1 << 47
+
+// IsFar reports whether a number may be farther than that. Which sums fail then depends on the order.
+func IsFar(n Number) bool {
+	return !n.Open && !n.IsNever() && (n.Least < -farthest || n.Most > farthest)
+}

@@ -1,0 +1,90 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package outcome
+
+import "strings"
+
+// Outcome is the set of results that a boolean expression may have.
+type Outcome uint8
+
+const (
+	// True means that the expression may become true.
+	True Outcome = 1 << iota
+	// False means that it may become false.
+	False
+	// Error means that it may fail.
+	Error
+
+	// Open is all of them: nothing is known.
+	Open = True | False | Error
+)
+
+// String lists the results.
+func (o Outcome) String() string {
+	var names []string
+	for _, result := range []struct {
+		outcome Outcome
+		name    string
+	}{{True, "true"}, {False, "false"}, {Error, "error"}} {
+		if o&result.outcome != 0 {
+			names = append(names, result.name)
+		}
+	}
+	return strings.Join(names, "|")
+}
+
+// May reports whether one of the results is possible.
+func (o Outcome) May(result Outcome) bool { return o&result != 0 }
+
+// Of is the outcome that is surely the value.
+func Of(value bool) Outcome {
+	if value {
+		return True
+	}
+	return False
+}
+
+// Not is CEL's negation.
+func (o Outcome) Not() Outcome {
+	result := o & Error
+	if o.May(True) {
+		result |= False
+	}
+	if o.May(False) {
+		result |= True
+	}
+	return result
+}
+
+// And is CEL's: false absorbs errors, on either side.
+func (o Outcome) And(other Outcome) Outcome {
+	var result Outcome
+	if o.May(False) || other.May(False) {
+		result |= False
+	}
+	if o.May(True) && other.May(True) {
+		result |= True
+	}
+	if o.May(Error) && other.May(True|Error) || other.May(Error) && o.May(True|Error) {
+		result |= Error
+	}
+	return result
+}
+
+// Or is CEL's: true absorbs errors, on either side.
+func (o Outcome) Or(other Outcome) Outcome {
+	return o.Not().And(other.Not()).Not()
+}
+
+// Choose is CEL's conditional.
+func (o Outcome) Choose(yes, no Outcome) Outcome {
+	result := o & Error
+	if o.May(True) {
+		result |= yes
+	}
+	if o.May(False) {
+		result |= no
+	}
+	return result
+}

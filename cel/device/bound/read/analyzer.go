@@ -1,0 +1,177 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package read
+
+import (
+	"sync"
+
+	"github.com/google/cel-go/common/ast"
+	"github.com/google/cel-go/common/operators"
+	"github.com/google/cel-go/common/types"
+
+	"github.com/celset/celset/cel/device"
+	"github.com/celset/celset/cel/device/bound/condition"
+	"github.com/celset/celset/cel/device/bound/normal"
+	"github.com/celset/celset/cel/device/bound/propagate"
+	"github.com/celset/celset/cel/tree"
+)
+
+func newAnalyzer(expression *device.Expression, size int, o Options) *analyzer {
+	a := &analyzer{
+		Builder:        &condition.Builder{SetSize: size},
+		expression:     expression,
+		Options:        o,
+		known:          make(map[string]*propagate.Leaf),
+		predicateIndex: make(map[string]int),
+	}
+	a.normal = normal.New(expression, guarding{a}.guardOperand)
+	a.normal.Trace = o.Trace
+	return a
+}
+
+// MaxParts is how many parts of an expression are read, with those that rules write anew: more than expressions have, and where
+// rules in rules write parts out several times an end.
+const MaxParts = 1 << 13
+
+// Options are how an expression is read.
+type Options struct {
+	// Ascending: the devices of a set are in the order of the tables.
+	Ascending bool
+	// Parts is the number of parts that are read at most. What is not read is open.
+	Parts int
+	// Trace is called for each rule that was applied, unless it is nil.
+	Trace func(rule string, before, after ast.Expr)
+}
+
+// What an analysis takes, measured: for each node of the syntax tree that is read or was made,
+// and for each leaf that is planned.
+const (
+	readBytes     = 60
+	madeBytes     = 300
+	plannedBytes  = 500
+	plannedByNode = 100
+)
+
+func (a *analyzer) bytes() int {
+	bytes := readBytes*normal.NodesOf(a.normal.Write.AST().Expr()) + madeBytes*a.normal.Copies
+	for _, l := range a.leaves {
+		bytes += plannedBytes + plannedByNode*l.Nodes
+	}
+	return bytes
+}
+
+type analyzer struct {
+	*condition.Builder
+	expression *device.Expression
+	Options
+	leaves []*propagate.Leaf
+	// known are the leaves by their shape.
+	known map[string]*propagate.Leaf
+	// predicates are those that have a table, predicateIndex has their place by their shape.
+	predicates     []propagate.Tabulated
+	predicateIndex map[string]int
+	// read is what the predicate that is being read takes from devices, nil outside of one.
+	read  *propagate.Tabulated
+	slots int
+	// readings is how many parts were read.
+	readings int
+	// normal writes parts in the one way in which they are read.
+	normal *normal.Normalizer
+	guards []propagate.Guard
+}
+
+func (a *analyzer) mayRead() bool {
+	a.readings++
+	return a.readings <= a.Parts
+}
+
+// tabulated is a condition on the devices of the variables, which shares its table with those of the
+// same kind that differ in the names of variables only.
+func (a *analyzer) tabulated(kind string, expr ast.Expr, free []normal.Variable, holds propagate.Condition, t propagate.Tabulated) *propagate.Predicate {
+	key := kind + " " + normal.ShapeOf(expr, free)
+	index, known := a.predicateIndex[key]
+	if !known {
+		index = len(a.predicates)
+		a.predicates = append(a.predicates, t)
+		a.predicateIndex[key] = index
+	}
+	return &propagate.Predicate{Holds: holds, Slots: t.Slots, Index: index}
+}
+
+// newLeaf finds or makes the leaf of a part of the expression.
+func (a *analyzer) newLeaf(expr ast.Expr, free []normal.Variable) *propagate.Leaf {
+	key := normal.ShapeOf(expr, free)
+	if known := a.known[key]; known != nil {
+		guarding{a}.guardLeaf(known, expr)
+		return known
+	}
+	l := &propagate.Leaf{Index: len(a.leaves), Nodes: normal.NodesOf(expr), Part: sync.OnceValue(func() *device.Part {
+		part, err := a.expression.Part(a.normal.Write.AST(), expr)
+		if err != nil {
+			return nil
+		}
+		return part
+	})}
+	for _, v := range free {
+		l.Names = append(l.Names, v.Name)
+	}
+	a.leaves = append(a.leaves, l)
+	a.known[key] = l
+	guarding{a}.guardLeaf(l, expr)
+	if base, added, ok := addedConstant(expr); ok && len(free) == 1 {
+		l.Base, l.Added = a.newLeaf(base, free), added
+	}
+	return l
+}
+
+// addedConstant recognizes "base + 1" and "base - 1".
+func addedConstant(expr ast.Expr) (base ast.Expr, added int64, ok bool) {
+	if !tree.IsCall(expr, operators.Add, operators.Subtract) {
+		return nil, 0, false
+	}
+	base, constant := expr.AsCall().Args()[0], expr.AsCall().Args()[1]
+	value, ok := tree.Literal[types.Int](constant)
+	if tree.IsCall(expr, operators.Subtract) {
+		return base, -int64(value), ok && value > -condition.MaxConstant
+	}
+	if !ok {
+		base = constant
+		value, ok = tree.Literal[types.Int](expr.AsCall().Args()[0])
+	}
+	return base, int64(value), ok
+}
+
+func (a *analyzer) valueOf(expr ast.Expr, free []normal.Variable) propagate.Value {
+	v := propagate.Value{Leaf: a.newLeaf(expr, free), Slots: slotsOf(free)}
+	a.read.Reads(v)
+	return v
+}
+
+func slotsOf(free []normal.Variable) []int {
+	slots := make([]int, len(free))
+	for i, v := range free {
+		slots[i] = v.Slot
+	}
+	return slots
+}
+
+func (a *analyzer) newSlot() int {
+	a.slots++
+	return a.slots - 1
+}
+
+// operand is what a function of one operand is applied to, in either style.
+func operand(call ast.CallExpr) ast.Expr {
+	if call.IsMemberFunction() {
+		return call.Target()
+	}
+	if args := call.Args(); len(args) == 1 {
+		return args[0]
+	}
+	return nil
+}
+
+func (a *analyzer) newConditional(when, yes, no propagate.Condition) propagate.Condition {
+	return condition.NewConditional(when, yes, no)
+}

@@ -1,0 +1,100 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package read
+
+import (
+	"github.com/google/cel-go/common/ast"
+	"github.com/google/cel-go/common/operators"
+
+	"github.com/celset/celset/cel/device/bound/condition"
+	"github.com/celset/celset/cel/device/bound/normal"
+	"github.com/celset/celset/cel/device/bound/outcome"
+	"github.com/celset/celset/cel/device/bound/propagate"
+	"github.com/celset/celset/cel/tree"
+)
+
+// reading is what the grammar leaves to who reads: [analyzer] reads what speaks of the set,
+// [local] what speaks of single devices. They differ in their leaves, and in what they make of
+// operands that are known.
+type reading interface {
+	condition(expr ast.Expr, s normal.Scope) propagate.Condition
+	quantity(expr ast.Expr, s normal.Scope) propagate.Quantity
+	NewAnd(left, right propagate.Condition) propagate.Condition
+	NewOr(left, right propagate.Condition) propagate.Condition
+	newConditional(when, yes, no propagate.Condition) propagate.Condition
+	// comparison reads expr, which compares left with right, or the opposite if it is !=.
+	comparison(expr ast.Expr, r outcome.Relation, left, right ast.Expr, s normal.Scope) propagate.Condition
+}
+
+// readCondition reads the operators of type bool. It is false for anything else.
+func readCondition(r reading, expr ast.Expr, s normal.Scope) (propagate.Condition, bool) {
+	if expr.Kind() != ast.CallKind {
+		return nil, false
+	}
+	args := expr.AsCall().Args()
+	each := func(arg ast.Expr) propagate.Condition { return r.condition(arg, s) }
+	switch expr.AsCall().FunctionName() {
+	case operators.LogicalAnd:
+		return fold(args, each, r.NewAnd), true
+	case operators.LogicalOr:
+		return fold(args, each, r.NewOr), true
+	case operators.LogicalNot:
+		return condition.NewNot(each(args[0])), true
+	case operators.Conditional:
+		return r.newConditional(each(args[0]), each(args[1]), each(args[2])), true
+	case operators.NotEquals:
+		return condition.NewNot(r.comparison(expr, outcome.Equal, args[0], args[1], s)), true
+	}
+	if relation, left, right, ok := comparisonOf(expr.AsCall()); ok {
+		return r.comparison(expr, relation, left, right, s), true
+	}
+	return nil, false
+}
+
+// readQuantity reads the operators of type int. It is false for anything else.
+func readQuantity(r reading, call ast.CallExpr, s normal.Scope) (propagate.Quantity, bool) {
+	args := call.Args()
+	if o, known := outcome.OperationOf(call.FunctionName()); known && len(args) == 2 {
+		return condition.NewArithmetic(o, r.quantity(args[0], s), r.quantity(args[1], s)), true
+	}
+	if call.FunctionName() == operators.Conditional {
+		return condition.NewConditionalNumber(r.condition(args[0], s), r.quantity(args[1], s), r.quantity(args[2], s)), true
+	}
+	return nil, false
+}
+
+// isOperation reports whether an expression is made of conditions, which may speak of fewer devices
+// each.
+func isOperation(expr ast.Expr) bool {
+	return tree.IsCall(expr, operators.LogicalAnd, operators.LogicalOr, operators.LogicalNot, operators.Conditional)
+}
+
+// fold joins what is read of the arguments: the parser makes one call of a long
+// chain of && or ||.
+func fold(args []ast.Expr, read func(ast.Expr) propagate.Condition, join func(l, r propagate.Condition) propagate.Condition) propagate.Condition {
+	result := read(args[0])
+	for _, arg := range args[1:] {
+		result = join(result, read(arg))
+	}
+	return result
+}
+
+// comparisonOf returns the relation that a call asks for, and of what to what.
+func comparisonOf(call ast.CallExpr) (r outcome.Relation, left, right ast.Expr, ok bool) {
+	args := call.Args()
+	switch call.FunctionName() {
+	case operators.Equals:
+		return outcome.Equal, args[0], args[1], true
+	case operators.Less:
+		return outcome.Less, args[0], args[1], true
+	case operators.LessEquals:
+		return outcome.LessOrEqual, args[0], args[1], true
+	case operators.Greater:
+		return outcome.Less, args[1], args[0], true
+	case operators.GreaterEquals:
+		return outcome.LessOrEqual, args[1], args[0], true
+	default:
+		return 0, nil, nil, false
+	}
+}

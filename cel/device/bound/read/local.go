@@ -1,0 +1,154 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package read
+
+import (
+	"github.com/google/cel-go/common/ast"
+	"github.com/google/cel-go/common/operators"
+	"github.com/google/cel-go/common/types"
+
+	"github.com/celset/celset/cel/device/bound/condition"
+	"github.com/celset/celset/cel/device/bound/normal"
+	"github.com/celset/celset/cel/device/bound/outcome"
+	"github.com/celset/celset/cel/device/bound/propagate"
+	"github.com/celset/celset/cel/tree"
+)
+
+// A part that speaks of two devices could be tabulated as a whole, at the price of
+// asking CEL once for each pair. Most such parts compare something about the one
+// device with something about the other: CEL is asked for these, once for each
+// device, and the comparison is made here. Where it is not one of ints, strings or
+// bools, CEL is asked for the pair after all.
+
+// local reads what speaks of single devices: no quantifiers, and a leaf where nothing else fits.
+type local struct{ analyzer *analyzer }
+
+func (l local) condition(expr ast.Expr, s normal.Scope) propagate.Condition {
+	if !l.analyzer.mayRead() {
+		return propagate.Open{}
+	}
+	if !speaksOfOne(expr, s) {
+		expr = l.analyzer.normal.Reduce(expr, s)
+		if left, right, ok := normal.Sameness(expr); ok {
+			return l.comparison(expr, outcome.Equal, left, right, s)
+		}
+		if result, ok := l.listRelation(expr, s); ok {
+			return result
+		}
+		if rewritten, ok := l.analyzer.normal.Rewrite(expr, s); ok {
+			return l.condition(rewritten, s)
+		}
+	}
+	if result, ok := readCondition(l, expr, s); ok {
+		return result
+	}
+	if value, ok := tree.Literal[types.Bool](expr); ok {
+		return condition.NewVerdict(outcome.Of(bool(value)))
+	}
+	return l.value(expr, s)
+}
+
+func (l local) NewAnd(left, right propagate.Condition) propagate.Condition {
+	return condition.NewAnd(left, right)
+}
+
+func (l local) NewOr(left, right propagate.Condition) propagate.Condition {
+	return condition.NewOr(left, right)
+}
+
+func (l local) newConditional(when, yes, no propagate.Condition) propagate.Condition {
+	return condition.NewChoice(when, yes, no)
+}
+
+// value is the part as a leaf. It is open if it speaks of too many devices.
+func (l local) value(expr ast.Expr, s normal.Scope) propagate.Condition {
+	free, single := normal.References(expr, s)
+	if !single || len(free) > propagate.MaxArity {
+		return propagate.Open{}
+	}
+	return l.analyzer.valueOf(expr, free)
+}
+
+// comparison asks CEL about the whole where the two sides can't be told by themselves.
+func (l local) comparison(expr ast.Expr, r outcome.Relation, left, right ast.Expr, s normal.Scope) propagate.Condition {
+	if same, ok := identityOf(left, right, s); ok && r == outcome.Equal {
+		l.analyzer.read.ReadsPair()
+		return same
+	}
+	if speaksOfOne(expr, s) {
+		return l.whole(expr, s)
+	}
+	sides := condition.Comparison{Relation: r, Left: l.quantity(left, s), Right: l.quantity(right, s)}
+	if propagate.IsOpen(sides.Left) || propagate.IsOpen(sides.Right) {
+		return condition.NewLocalComparison(sides, l.whole(expr, s))
+	}
+	return condition.NewLocalComparison(sides, l.wholeOfSides(expr, s))
+}
+
+// wholeOfSides has CEL compare what depends on nothing but two sides that are read already.
+func (l local) wholeOfSides(expr ast.Expr, s normal.Scope) propagate.Condition {
+	read := l.analyzer.read
+	l.analyzer.read = nil
+	whole := l.whole(expr, s)
+	l.analyzer.read = read
+	return whole
+}
+
+// whole has CEL compare.
+func (l local) whole(expr ast.Expr, s normal.Scope) propagate.Condition {
+	whole := l.value(expr, s)
+	if tree.IsCall(expr, operators.NotEquals) {
+		return condition.NewNot(whole)
+	}
+	return whole
+}
+
+func speaksOfOne(expr ast.Expr, s normal.Scope) bool {
+	free, _ := normal.References(expr, s)
+	return len(free) <= 1
+}
+
+func identityOf(left, right ast.Expr, s normal.Scope) (propagate.Condition, bool) {
+	l, isDevice := normal.DeviceOf(left, s)
+	r, areDevices := normal.DeviceOf(right, s)
+	return condition.NewIdentity(l, r), isDevice && areDevices
+}
+
+// listRelation reads a function on the lists of two devices.
+func (l local) listRelation(expr ast.Expr, s normal.Scope) (propagate.Condition, bool) {
+	if expr.Kind() != ast.CallKind {
+		return nil, false
+	}
+	call := expr.AsCall()
+
+	if !condition.IsListRelation(call.FunctionName()) || !normal.IsOfDevice(call.Args()[0], s) || !normal.IsOfDevice(call.Args()[1], s) {
+		return nil, false
+	}
+	left, leftOK := l.quantity(call.Args()[0], s).(propagate.Value)
+	right, rightOK := l.quantity(call.Args()[1], s).(propagate.Value)
+	return condition.NewListRelation(call.FunctionName(), left, right, l.wholeOfSides(expr, s)), leftOK && rightOK
+}
+
+func (l local) quantity(expr ast.Expr, s normal.Scope) propagate.Quantity {
+	if !l.analyzer.mayRead() {
+		return propagate.Open{}
+	}
+	if value, ok := tree.Literal[types.Int](expr); ok {
+		return condition.Constant{Value: int64(value)}
+	}
+	free, single := normal.References(expr, s)
+	if len(free) > 1 {
+		expr = l.analyzer.normal.Reduce(expr, s)
+		free, single = normal.References(expr, s)
+	}
+	if expr.Kind() == ast.CallKind && len(free) != 1 {
+		if result, ok := readQuantity(l, expr.AsCall(), s); ok {
+			return result
+		}
+	}
+	if !single || len(free) > propagate.MaxArity {
+		return propagate.Open{}
+	}
+	return l.analyzer.valueOf(expr, free)
+}

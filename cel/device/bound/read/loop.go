@@ -1,0 +1,121 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package read
+
+import (
+	"github.com/google/cel-go/common/ast"
+	"github.com/google/cel-go/common/types"
+
+	"github.com/celset/celset/cel/device/bound/condition"
+	"github.com/celset/celset/cel/device/bound/normal"
+	"github.com/celset/celset/cel/device/bound/outcome"
+	"github.com/celset/celset/cel/device/bound/propagate"
+	"github.com/celset/celset/cel/tree"
+)
+
+// What is said of the values in a list is said of the devices that have them: the
+// element takes the place of the variable that goes over the list.
+//
+//	devices.map(d, row(d)).exists(x, x == 3)    devices.exists(d, row(d) == 3)
+//
+// The two differ where the element fails for some device: the list fails then,
+// whatever stands beside it.
+
+// loop is what a comprehension goes over: devices, or values of devices.
+type loop struct {
+	list condition.DeviceList
+	slot int
+	// scope is that of the body. In it, element takes the place of the variable, unless
+	// that is the device itself.
+	scope    normal.Scope
+	variable string
+	element  ast.Expr
+	// device is the variable that stands for the device.
+	device typedVariable
+	// never is what must hold for no value to fail, nil if that is not known.
+	never condition.Premise
+}
+
+// loopOf reads the range of a comprehension.
+func (a *analyzer) loopOf(c ast.ComprehensionExpr, s normal.Scope) (loop, bool) {
+	if list, ok := a.deviceList(c.IterRange(), s); ok {
+		slot := a.newSlot()
+		device := typedVariable{tree.ElementVar(c), a.normal.TypeOf(tree.ElementVar(c), c)}
+		return loop{list: list, slot: slot, scope: s.Within(c, slot), device: device}, true
+	}
+	m, ok := a.mapped(c.IterRange(), s)
+	if !ok || m.element == nil {
+		return loop{}, false
+	}
+	// The body may have a variable with the name of the device's.
+	device := typedVariable{a.normal.Write.Name(), m.device.of}
+	result := loop{list: condition.NewValued(m.Mapped), slot: m.Slot, scope: s.Inside(c).With(device.name, normal.DeviceIn(m.Slot)), device: device}
+	result.variable = tree.ElementVar(c)
+	result.element, ok = a.normal.Substitute(m.element, m.device.name, a.normal.Write.Ident(device.name, device.of), false)
+	if leaf, ok := m.Column(); ok {
+		result.never = condition.Behaves(leaf, propagate.Failing)
+	} else if p, ok := condition.CountedBy(m.Mapped); ok {
+		result.never = condition.IsExact(p)
+	}
+	return result, ok
+}
+
+// typedVariable is a variable and its type.
+type typedVariable struct {
+	name string
+	of   *types.Type
+}
+
+// body is a part of the loop's body, over devices.
+func (a *analyzer) body(l loop, part ast.Expr) (ast.Expr, bool) {
+	if l.element == nil {
+		return part, true
+	}
+	result, ok := a.normal.Substitute(part, l.variable, l.element, false)
+	if ok {
+		a.normal.Replace(part, result, l.scope)
+	}
+	return result, ok
+}
+
+// over makes a condition on the list, and if it is about values of the whole set one
+// that does without looking whether they fail.
+func (l loop) over(build func(condition.DeviceList) propagate.Condition) propagate.Condition {
+	general := build(l.list)
+	if l.never == nil {
+		return general
+	}
+	return condition.NewAssuming(l.never, build(condition.AllDevices{}), general)
+}
+
+// oneValue reads "list.distinct().size() == 1" where the values speak of the set: any two of them
+// are equal.
+//
+//	devices.map(d, devices.filter(o, o.tray == d.tray).size()).distinct().size() == 1
+func (a *analyzer) oneValue(c condition.Comparison, left, right ast.Expr, s normal.Scope) (propagate.Condition, bool) {
+	number, size := c.Left, right
+	if propagate.IsOpen(c.Left) {
+		number, size = c.Right, left
+	}
+	if number != (condition.Constant{Value: 1}) || c.Relation != outcome.Equal || !tree.IsCall(size, "size") {
+		return nil, false
+	}
+	list := a.normal.Reduce(operand(size.AsCall()), s)
+	if !tree.IsCall(list, "distinct") {
+		return nil, false
+	}
+	list, ok := a.normal.ValuesOf(list, s)
+	if !ok {
+		return nil, false
+	}
+	write := a.normal.Write
+	same := write.All(list, func(x ast.Expr) ast.Expr {
+		return write.All(a.normal.Again(list), func(y ast.Expr) ast.Expr { return write.Equals(x, y) })
+	})
+	any := write.Exists(a.normal.Again(list), func(ast.Expr) ast.Expr { return write.Literal(types.True) })
+	both := write.And(same, any)
+	a.normal.Traced(normal.CompareAll, size, both)
+	a.normal.Require(both, s)
+	return a.condition(both, s), true
+}

@@ -118,7 +118,7 @@ func (s scenario) costOfOne(t testing.TB) uint64 {
 	search := s.search(t)
 	_, err := search.Run()
 	require.NoError(t, err)
-	evaluations := uint64(search.CELConstraints[0].Evaluations)
+	evaluations := uint64(search.Stats().Evaluations)
 	require.Zero(t, search.Work.Cost.Spent()%evaluations)
 	return search.Work.Cost.Spent() / evaluations
 }

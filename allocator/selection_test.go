@@ -65,7 +65,9 @@ func (s scenario) rowOf(t testing.TB, cache *Cache, selectors *dracel.Cache) *se
 }
 
 // rememberedBy returns where the verdicts on the devices for the first request are remembered.
-func rememberedBy(s *search.Search) *selection.Row { return s.SelectionRow(&s.Groups[0].First.Request) }
+func rememberedBy(s *search.Search) *selection.Row {
+	return s.SelectionRow(&s.Requests[0][0][0].Request)
+}
 
 // Nodes of one hardware type share what selectors say, for the same selectors only.
 func TestSelectionsAreShared(t *testing.T) {

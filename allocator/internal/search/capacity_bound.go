@@ -59,7 +59,7 @@ func (s *supply) isReusable(c *inventory.Candidate) bool { return s.admin || c.S
 // something would have to be evaluated to tell which devices are left for them.
 func (l *lookahead) boundFrom(claim, request int, missing []demand) (b *capacityBound, known bool) {
 	s := l.search
-	b = &capacityBound{search: s, fixed: missing, supplies: make(map[*group]*supply, len(s.Groups))}
+	b = &capacityBound{search: s, fixed: missing, supplies: make(map[*group]*supply, len(s.groups))}
 	for _, wanted := range missing {
 		if !b.look(wanted.Request) {
 			return nil, false
@@ -245,8 +245,8 @@ func (b *capacityBound) matchingDemands() []*matchingDemand {
 
 // sortOf is equal for demands that want the same.
 func (b *capacityBound) sortOf(d *matchingDemand) string {
-	counts := make([]int, len(b.search.Groups))
-	for i, g := range b.search.Groups {
+	counts := make([]int, len(b.search.groups))
+	for i, g := range b.search.groups {
 		counts[i] = d.wanted[g]
 	}
 	return fmt.Sprint(d.constraint.AttributeName(), counts)

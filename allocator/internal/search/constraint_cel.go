@@ -75,9 +75,9 @@ type progress struct {
 
 // counts counts what the constraint did.
 type counts struct {
-	// Evaluations is the number of evaluations of the expression, hits the number of verdicts that were known. accepted and
+	// evaluations is the number of evaluations of the expression, hits the number of verdicts that were known. accepted and
 	// rejected are the numbers of complete sets by verdict, proven is the number of accepted sets without an evaluation.
-	Evaluations, hits, accepted, rejected, proven int64
+	evaluations, hits, accepted, rejected, proven int64
 }
 
 // NewCELConstraint adds the constraint of a definition for the requests of the claim that is being set up.
@@ -343,7 +343,7 @@ func (c *CELConstraint) verdict() (bool, error) {
 
 // EvaluateSet implements [verdict.Evaluator].
 func (c *CELConstraint) EvaluateSet() (verdict.Verdict, error) {
-	c.Evaluations++
+	c.evaluations++
 	before := c.search.Work.Cost.Spent()
 	satisfied, err := c.Expression.Satisfied(c.search.Ctx, c.memberValues(), c.search.Work.Cost)
 	return verdict.Verdict{Satisfied: satisfied, Cost: c.search.Work.Cost.Spent() - before}, err
@@ -416,7 +416,7 @@ func (c *CELConstraint) Raise() {
 
 // value evaluates the preference for the complete set.
 func (c *CELConstraint) value() (int64, error) {
-	c.Evaluations++
+	c.evaluations++
 	return c.Expression.Value(c.search.Ctx, c.memberValues(), c.search.Work.Cost)
 }
 

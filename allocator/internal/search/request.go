@@ -51,7 +51,7 @@ func (a Alternatives) least() *Request {
 // group is what requests have in common that want the same kind of device: the
 // same devices are eligible for them.
 type group struct {
-	First *Request
+	first *Request
 	// Selectors are shared by the requests.
 	Selectors selection.Selectors
 	// LookedAhead: they were evaluated for all devices that the requests may try.

@@ -332,7 +332,7 @@ func (s *Search) IsConstrained() bool { return len(s.CELConstraints) > 0 }
 func (s *Search) Stats() answer.Stats {
 	stats := answer.Stats{Steps: s.Work.Steps, Cost: int64(min(s.Work.Cost.Spent(), math.MaxInt64))}
 	for _, constraint := range s.CELConstraints {
-		stats.Evaluations += constraint.Evaluations
+		stats.Evaluations += constraint.evaluations
 		stats.SetsAccepted += constraint.accepted
 		stats.SetsProven += constraint.proven
 		stats.CacheHits += constraint.hits

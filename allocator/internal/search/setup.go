@@ -126,14 +126,14 @@ func (b setup) newAlternatives(claim *resourceapi.ResourceClaim, order int) (Alt
 // groupOf finds the group of a request, or makes one.
 func (b setup) groupOf(r *Request) *group {
 	s := b.search
-	for _, g := range s.Groups {
-		if SameKind(g.First, r) {
+	for _, g := range s.groups {
+		if SameKind(g.first, r) {
 			return g
 		}
 	}
-	g := &group{First: r}
+	g := &group{first: r}
 	g.Selectors.Init(&s.Evaluator, &r.Request, len(s.Inventory.Candidates), s.SelectionRow(&r.Request))
-	s.Groups = append(s.Groups, g)
+	s.groups = append(s.groups, g)
 	return g
 }
 

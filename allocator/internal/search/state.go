@@ -39,7 +39,7 @@ type demands struct {
 	// Requests has the requests of each claim, in order.
 	Requests       [][]Alternatives
 	CELConstraints []*CELConstraint
-	Groups         []*group
+	groups         []*group
 }
 
 // taken changes with each device that the search takes or gives back.

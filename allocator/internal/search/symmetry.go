@@ -110,9 +110,9 @@ func (y *symmetry) find() []int {
 	if seen == nil {
 		return nil
 	}
-	for _, g := range s.Groups {
+	for _, g := range s.groups {
 		if !g.LookedAhead {
-			s.Lookahead.Look(g.First)
+			s.Lookahead.Look(g.first)
 		}
 	}
 	return numbered(len(s.Inventory.Candidates), func(i int) string {
@@ -124,7 +124,7 @@ func (y *symmetry) find() []int {
 		if s.accepts != nil {
 			key += s.accepts.key(i)
 		}
-		for _, g := range s.Groups {
+		for _, g := range s.groups {
 			if g.Selectors.Verdict(i) == selection.Unknown {
 				// A selector fails for the device, or may.
 				return fmt.Sprint("unknown ", i)

@@ -130,7 +130,7 @@ func (l *leader) begin() {
 		client: writes{leader: l}, reader: reads{leader: l}, events: &events.FakeRecorder{}, scheduler: scheduler,
 		ledger: newLedger(), records: newRecords(timeouts), observer: unobserved{}, now: time.Now, profiles: "fleet",
 	}
-	l.reconciler.clusters.collect = func(context.Context) ([]*clusterv1.ManagedCluster, error) { return l.world.clusters, nil }
+	l.reconciler.clusters.collect = func(context.Context) ([]*clusterv1.ManagedCluster, error) { return l.clusters, nil }
 	l.scores.collect = func(context.Context) (*scores, error) { return &scores{}, nil }
 	for _, object := range l.cache {
 		l.tell(told{object: object})

@@ -128,7 +128,7 @@ func (l *leader) begin() {
 		hub:    hub{client: writes{leader: l}, reader: reads{leader: l}, ledger: newLedger(), profiles: "fleet"},
 		events: &events.FakeRecorder{}, scheduler: scheduler, records: newRecords(timeouts), observer: unobserved{}, now: time.Now,
 	}
-	l.reconciler.clusters.collect = func(context.Context) ([]*clusterv1.ManagedCluster, error) { return l.world.clusters, nil }
+	l.reconciler.clusters.collect = func(context.Context) ([]*clusterv1.ManagedCluster, error) { return l.clusters, nil }
 	l.scores.collect = func(context.Context) (*scores, error) { return &scores{}, nil }
 	for _, object := range l.cache {
 		l.tell(told{object: object})

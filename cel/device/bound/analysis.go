@@ -40,10 +40,10 @@ const (
 	Thorough = propagate.Thorough
 )
 
-// Analysis is what was understood of an expression for sets of one size. It is
+// An Analysis has the conditions that an expression was read as, for sets of one size. It is
 // safe for concurrent use.
 type Analysis struct {
-	// expression is what was read, for sets of a size, in the order of the tables or in any.
+	// expression was read for sets of the size, whose devices are in the order of the tables or in any order.
 	expression *device.Expression
 	size       int
 	ascending  bool

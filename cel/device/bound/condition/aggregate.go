@@ -111,7 +111,7 @@ func (e *extreme) result(left int) outcome.Number {
 // total is list.map(x, value).sum(). What is not in the list adds nothing.
 type total struct{ Mapped }
 
-// adds is what a device adds if it is in the set.
+// adds returns the number that a device adds if it is in the set.
 func (n total) adds(s *propagate.State, device int) outcome.Number {
 	value, within := n.of(s, device)
 	if within == outcome.True {

@@ -15,7 +15,7 @@ type assuming struct {
 	then, general propagate.Condition
 }
 
-// Premise is what a simpler condition assumes.
+// A Premise is an assumption about the devices of a partial set, under which a simpler condition holds.
 type Premise interface {
 	// holds reports whether the premise holds for the devices that are chosen or possible.
 	holds(s *propagate.State) bool

@@ -110,7 +110,7 @@ func (n *cardinality) Demand(s *propagate.State) (of bitset.Set, count int) {
 	return r.Yes, int(min(n.Least, int64(s.Left+s.Universe()))) - s.Chosen.CountAnd(r.Yes)
 }
 
-// ofEach is what becomes of the condition for all devices of the complete set in the place
+// ofEach returns the outcome of the condition for all devices of the complete set in the place
 // of the outer variable. ok is false if that takes more than counting.
 func (n *cardinality) ofEach(s *propagate.State, outer int) (result outcome.Outcome, ok bool) {
 	over, ok := n.overEach(outer)

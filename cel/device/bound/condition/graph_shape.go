@@ -10,7 +10,7 @@ import (
 	"github.com/celset/celset/cel/device/library"
 )
 
-// graphShape is what is asked of a graph.
+// A graphShape is a property of a graph, such as that it is connected.
 type graphShape interface {
 	// find reports whether the chosen devices and some of the possible ones have the shape.
 	find(g *graph) matches
@@ -41,7 +41,7 @@ func (g *graph) library() library.Graph {
 	return result
 }
 
-// matches is what was found of a pattern.
+// matches tells whether a pattern was found.
 type matches int
 
 const (
@@ -54,7 +54,7 @@ const (
 	fails
 )
 
-// outcomesOf is what a function may be of which something was found.
+// outcomesOf returns the results that a function may have if m was found.
 func outcomesOf(m matches) outcome.Outcome {
 	switch m {
 	case none:

@@ -65,7 +65,7 @@ func (n forAll) ofChosen(s *propagate.State) outcome.Outcome {
 	return result
 }
 
-// ofDomain is what the devices contribute that are yet to join the set. If too
+// ofDomain returns the contribution of the devices that are yet to join the set. If too
 // few are acceptable, each completion has one for which the condition is false.
 func (n forAll) ofDomain(s *propagate.State) outcome.Outcome {
 	acceptable := 0
@@ -83,7 +83,7 @@ func (n forAll) ofDomain(s *propagate.State) outcome.Outcome {
 	return any
 }
 
-// of is what the device contributes if it is in the set: true if it is not in the
+// of returns the contribution of the device if it is in the set: true if it is not in the
 // list.
 func (n forAll) of(s *propagate.State, device int) outcome.Outcome {
 	if !s.Spend() {

@@ -148,7 +148,7 @@ func (n *sum) bounds(s *propagate.State) (b sumBounds, ok bool) {
 	return b, true
 }
 
-// outcome is what the constraint may become.
+// outcome returns the results that the constraint may still have.
 func (n *sum) outcome(s *propagate.State, b sumBounds) outcome.Outcome {
 	if s.Left == 0 {
 		return outcome.Of(n.Verdict(b.chosen, b.chosen) == outcome.True && (n.by == 0 || b.chosen%n.by == n.remainder))

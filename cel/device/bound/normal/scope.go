@@ -19,7 +19,7 @@ type Variable struct {
 	Slot int
 }
 
-// meaning is what an identifier stands for: the device in a slot, or anything else.
+// A meaning of an identifier is the device in a slot, or anything else.
 type meaning struct {
 	isDevice bool
 	slot     int

@@ -9,7 +9,7 @@ import (
 	"github.com/google/cel-go/common/operators"
 )
 
-// Number is what an expression of type int may become: a value from least to most,
+// Number has the results that an expression of type int may have: a value from least to most,
 // or an error. If it is open it may be a value of another type as well.
 type Number struct {
 	Least, Most int64

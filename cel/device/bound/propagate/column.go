@@ -33,7 +33,7 @@ type column struct {
 	Misbehaviour misbehaviour
 }
 
-// size is what the column takes.
+// size is the memory of the column in bytes.
 func (c *column) size() int {
 	sets := 1 + len(c.Groups.Members) + 1 + len(c.Misbehaviour)
 	if c.Elements != nil {
@@ -107,7 +107,7 @@ func eachValue(e *Entry) []any {
 	return wholeValue(e)
 }
 
-// SetBytes is what a set of devices takes in a list of sets.
+// SetBytes is the memory of a set of devices in a list of sets.
 func SetBytes(devices int) int { return int(unsafe.Sizeof(bitset.Set{})) + 8*bitset.Words(devices) }
 
 // misbehaviour has, for each way to misbehave, the devices for which a leaf does.

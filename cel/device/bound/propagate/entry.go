@@ -15,7 +15,7 @@ import (
 	"github.com/celset/celset/cel/device/bound/outcome"
 )
 
-// Entry is what a leaf is for one device or pair of devices.
+// An Entry has the value of a leaf for one device or pair of devices.
 type Entry struct {
 	known bool
 	// aborts: the evaluation of the whole expression would end here, whatever else
@@ -61,7 +61,7 @@ func entryOf(value ref.Val) Entry {
 // smallText is the length of a text up to which it counts as a part of the entry.
 const smallText = 16
 
-// textSize is what the texts in the entry take, and the list of its elements.
+// textSize is the memory of the texts in the entry, and of the list of its elements.
 func (e *Entry) textSize() int {
 	size := sizeOfText(e.Key)
 	if e.Elements != nil {
@@ -84,7 +84,7 @@ func sizeOfText(of any) int {
 	return 0
 }
 
-// misbehaves reports whether the entry is what a guard is against.
+// misbehaves reports whether the entry does what a guard forbids.
 func (e *Entry) misbehaves(how Against) bool {
 	switch how {
 	case Aborting:

@@ -20,7 +20,7 @@ type Guard struct {
 	Against
 }
 
-// Against is what a leaf must not do.
+// Against is a behaviour that a guard forbids.
 type Against int
 
 const (

@@ -15,7 +15,7 @@ import (
 // as d != o && d.row == o.row. It does not speak of the set. Its verdicts are kept as
 // rows of bits: counting the devices for which it holds is counting bits.
 type Predicate struct {
-	// Holds is what the rows are made from.
+	// Holds is the condition that the rows are made from.
 	Holds Condition
 	// Slots are those of the variables.
 	Slots []int

@@ -60,7 +60,7 @@ func (t *predicateTable) init(of *Tabulated, devices int) {
 	}
 }
 
-// size is what the table takes without rows.
+// size is the memory of the table without rows.
 func (t *predicateTable) size() int {
 	bytes := int(unsafe.Sizeof(*t))
 	for i := range t.rows {
@@ -69,7 +69,7 @@ func (t *predicateTable) size() int {
 	return bytes
 }
 
-// Tabulated is what a predicate reads.
+// Tabulated lists the leaves that a predicate reads.
 type Tabulated struct {
 	// Slots are those of its variables.
 	Slots []int

@@ -43,7 +43,7 @@ func IsOpen(node any) bool {
 	return is
 }
 
-// Status is what propagating a condition came to, in the words of Gecode.
+// Status is the result of propagating a condition, in the words of Gecode.
 type Status int
 
 const (
@@ -95,7 +95,7 @@ type Partial struct {
 	AtFixpoint bool
 }
 
-// Problem is what a search has to satisfy, or to make greater, and what it needs tables for.
+// A Problem has the conjuncts that a set must satisfy, or the goal that it makes greater, and the parts that need tables.
 type Problem struct {
 	// Usable: all errors are absorbed as they should. Nothing can be told otherwise.
 	Usable bool
@@ -137,7 +137,7 @@ type State struct {
 
 // search is set when a search begins. Only the conjuncts change, when the value to exceed does.
 type search struct {
-	// Problem is what is asked of sets. Conjuncts are its own, or the one that the goal exceeds a value.
+	// Conjuncts are those of the problem, or the condition that its goal exceeds a value.
 	Problem   *Problem
 	tables    *Tables
 	Conjuncts []Condition
@@ -185,7 +185,7 @@ type evaluation struct {
 type memory struct {
 	// before is the domain before a call.
 	before bitset.Set
-	// lent is what spare and slots begin with, as much as most conditions need.
+	// lent is the memory that spare and slots begin with. It is enough for most conditions.
 	lent struct {
 		sets  [4]bitset.Set
 		slots [4]int
@@ -198,7 +198,7 @@ type memory struct {
 	SpareGraph any
 	// settled are devices for any two of which a predicate is either true or false, by Predicate.Index.
 	settled []bitset.Set
-	// ofConditions is what conditions remember, by Derivation.index.
+	// ofConditions has the memory of conditions, by Derivation.index.
 	ofConditions []any
 }
 
@@ -207,7 +207,7 @@ type memory struct {
 const (
 	// maxBytes is about the memory that the tables of an expression may take.
 	maxBytes = 16 << 20
-	// entryBytes is what an entry of a leaf takes.
+	// entryBytes is the memory of an entry of a leaf.
 	entryBytes, pointerBytes = 64, 8
 	// maxWork is how many devices one call of Infeasible or Bound may look at, which
 	// takes some ten milliseconds.

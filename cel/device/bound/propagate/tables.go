@@ -20,7 +20,7 @@ type Tables struct {
 	// predicates are by predicate.index, derived is by derivation.index.
 	predicates []predicateTable
 	derived    []atomic.Value
-	// ofPairs is what they take for what is said of pairs.
+	// ofPairs is the memory of the tables for pairs of devices, in bytes.
 	ofPairs atomic.Int64
 }
 

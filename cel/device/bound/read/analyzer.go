@@ -71,7 +71,7 @@ type analyzer struct {
 	// predicates are those that have a table, predicateIndex has their place by their shape.
 	predicates     []propagate.Tabulated
 	predicateIndex map[string]int
-	// read is what the predicate that is being read takes from devices, nil outside of one.
+	// read collects the leaves of the predicate that is being read. It is nil outside of a predicate.
 	read  *propagate.Tabulated
 	slots int
 	// readings is how many parts were read.
@@ -161,7 +161,7 @@ func (a *analyzer) newSlot() int {
 	return a.slots - 1
 }
 
-// operand is what a function of one operand is applied to, in either style.
+// operand returns the operand of a function that has one, in either style of call.
 func operand(call ast.CallExpr) ast.Expr {
 	if call.IsMemberFunction() {
 		return call.Target()

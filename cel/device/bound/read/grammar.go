@@ -14,7 +14,7 @@ import (
 	"github.com/celset/celset/cel/tree"
 )
 
-// reading is what the grammar leaves to who reads: [analyzer] reads what speaks of the set,
+// reading has the methods that the grammar leaves to the reader: [analyzer] reads parts that speak of the set,
 // [local] what speaks of single devices. They differ in their leaves, and in what they make of
 // operands that are known.
 type reading interface {

@@ -22,7 +22,7 @@ import (
 // The two differ where the element fails for some device: the list fails then,
 // whatever stands beside it.
 
-// loop is what a comprehension goes over: devices, or values of devices.
+// A loop is the range of a comprehension: devices, or values of devices.
 type loop struct {
 	list condition.DeviceList
 	slot int
@@ -33,7 +33,7 @@ type loop struct {
 	element  ast.Expr
 	// device is the variable that stands for the device.
 	device typedVariable
-	// never is what must hold for no value to fail, nil if that is not known.
+	// never is the premise that no value fails. It is nil if there is none.
 	never condition.Premise
 }
 

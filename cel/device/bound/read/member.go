@@ -32,7 +32,7 @@ const maxMembers = 2
 
 // member is a device that an expression speaks of by its place.
 type member struct {
-	// order is what the devices are sorted by, nil for the order of the set.
+	// order is the leaf that the devices are sorted by, nil for the order of the set.
 	order *propagate.Leaf
 	place int64
 	// of makes the part from the variable that stands for the device.

@@ -108,7 +108,7 @@ func (a *admission) requireRefusals(t *testing.T, reason string, want int) {
 // refused until its time has come, and then activated without any event in the cluster.
 func TestClaimOverBudgetBacksOff(t *testing.T) {
 	a := startAdmission(t, class(), slice(0, 2, 3), constrain(t, claim(2), "shape", unread))
-	a.budget = allocator.Budget{Cost: 2, Steps: 1000}
+	a.allocators.budget = allocator.Budget{Cost: 2, Steps: 1000}
 	for i, want := range []string{"12:00:01Z", "12:00:03Z", "12:00:07Z"} {
 		state := a.admit(t)
 		require.Equal(t, fwk.Error, a.Filter(a.ctx, state, pod(), node(nodeName)).Code())
@@ -126,9 +126,9 @@ func TestClaimOverBudgetBacksOff(t *testing.T) {
 	a.requireRefusals(t, "back_off", 3)
 
 	// With a larger budget the search has an answer: what was is forgotten.
-	a.budget.Cost = 1000
+	a.allocators.budget.Cost = 1000
 	a.requireNoFit(t)
-	a.budget.Cost = 4
+	a.allocators.budget.Cost = 4
 	require.Equal(t, fwk.Error, a.Filter(a.ctx, a.admit(t), pod(), node(nodeName)).Code())
 	require.Contains(t, a.refuse(t), " 1 times in a row")
 }
@@ -153,7 +153,7 @@ func TestReservedClaimDoesNotBackOff(t *testing.T) {
 // TestAttemptBudget searches until the budget for all nodes together is used up, though each search stays within its half.
 func TestAttemptBudget(t *testing.T) {
 	a := startAdmission(t, class(), slice(0, 2, 3), constrain(t, claim(2), "shape", unread))
-	a.budget = allocator.Budget{Cost: 1_000_000, Steps: 20}
+	a.allocators.budget = allocator.Budget{Cost: 1_000_000, Steps: 20}
 	state := a.admit(t)
 	status := a.Filter(a.ctx, state, pod(), node(nodeName))
 	require.True(t, status.IsSuccess() || status.Code() == fwk.UnschedulableAndUnresolvable, "what was begun is finished: %v", status)
@@ -309,7 +309,7 @@ func TestUpstreamIgnoresConstraints(t *testing.T) {
 		for _, enabled := range []bool{true, false} {
 			t.Run(name, func(t *testing.T) {
 				a := startAdmissionWith(t, upstreamOnly(), enabled, class(), slice(0, 2, 3), c)
-				require.Nil(t, a.cache)
+				require.Nil(t, a.allocators.cache)
 				state := a.admit(t)
 				require.IsType(t, &limitedAllocator{}, usedAllocator(t, a.DynamicResourcesCEL, state))
 				status := a.Filter(a.ctx, state, pod(), node(nodeName))

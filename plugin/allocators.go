@@ -23,6 +23,29 @@ import (
 	"github.com/celset/celset/plugin/metrics"
 )
 
+// substitute allocates in place of the allocator of a cycle, such as for the time when pods are gone.
+type substitute interface {
+	Allocate(ctx context.Context, node *v1.Node, claims []*resourceapi.ResourceClaim) ([]resourceapi.AllocationResult, error)
+}
+
+type substituteInContext struct{}
+
+// withSubstitute has the allocators of the cycle ask s.
+func withSubstitute(ctx context.Context, s substitute) context.Context {
+	return context.WithValue(ctx, substituteInContext{}, s)
+}
+
+// substituteIn is nil if the allocator of the cycle answers.
+func substituteIn(ctx context.Context) substitute {
+	s, _ := ctx.Value(substituteInContext{}).(substitute)
+	return s
+}
+
+// groupDevices answers in place of a search for the claims of a pod of a group.
+type groupDevices interface {
+	Allocate(ctx context.Context, a *allocator.Allocator, node *v1.Node, claims []*resourceapi.ResourceClaim) ([]resourceapi.AllocationResult, error)
+}
+
 // measuredAllocator is our allocator with a stopwatch, and a limit for the whole attempt.
 type measuredAllocator struct {
 	*allocator.Allocator
@@ -46,8 +69,8 @@ var _ structured.Allocator = &measuredAllocator{}
 // Allocate implements [structured.Allocator].
 func (a *measuredAllocator) Allocate(ctx context.Context, node *v1.Node, claims []*resourceapi.ResourceClaim) ([]resourceapi.AllocationResult, error) {
 	claims = a.withContainers(claims)
-	if s := simulatedIn(ctx); s != nil {
-		return s.allocate(ctx, node, claims)
+	if s := substituteIn(ctx); s != nil {
+		return s.Allocate(ctx, node, claims)
 	}
 	if over := a.attempt.Over(); over != nil {
 		return nil, notLookedAt(a.attempt, over)
@@ -55,7 +78,7 @@ func (a *measuredAllocator) Allocate(ctx context.Context, node *v1.Node, claims 
 	defer a.attempt.Progress()
 	end := a.metrics.ObserveAllocation(claims, a.constrained)
 	if a.group != nil {
-		results, err := a.group.allocate(ctx, a.Allocator, node, claims)
+		results, err := a.group.Allocate(ctx, a.Allocator, node, claims)
 		end(results != nil, allocator.Stats{}, err)
 		a.failed.note(err)
 		return results, noted(a.attempt, err)
@@ -131,8 +154,8 @@ func newLimitedAllocator(upstream structured.Allocator, attempt *guard.Attempt) 
 
 // Allocate implements [structured.Allocator].
 func (a *limitedAllocator) Allocate(ctx context.Context, node *v1.Node, claims []*resourceapi.ResourceClaim) ([]resourceapi.AllocationResult, error) {
-	if s := simulatedIn(ctx); s != nil {
-		return s.allocate(ctx, node, claims)
+	if s := substituteIn(ctx); s != nil {
+		return s.Allocate(ctx, node, claims)
 	}
 	if over := a.attempt.Over(); over != nil {
 		return nil, notLookedAt(a.attempt, over)

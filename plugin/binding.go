@@ -38,16 +38,13 @@ func (pl *DynamicResourcesCEL) PreBind(ctx context.Context, state fwk.CycleState
 	if c == nil || len(pod.Spec.ResourceClaims) == 0 && c.extended == nil {
 		return pl.DynamicResources.PreBind(ctx, state, pod, node)
 	}
-	if status := pl.checkJoining(pod, c); !status.IsSuccess() {
+	if status := pl.holds.Refusal(pod, c); !status.IsSuccess() {
 		// Pods that use the claim were evicted after the pod was given its node.
 		return status
 	}
 	c.writing = true
-	if pl.writes != nil {
-		binds, end := pl.writes.Binding(ctx)
-		defer end()
-		ctx = binds
-	}
+	ctx, end := pl.writes.Binding(ctx)
+	defer end()
 	status := pl.DynamicResources.PreBind(ctx, state, pod, node)
 	c.written = status.IsSuccess()
 	return status
@@ -60,7 +57,7 @@ func (pl *DynamicResourcesCEL) Unreserve(ctx context.Context, state fwk.CycleSta
 	if isWriting {
 		patience = untilBoundIsKnown
 	}
-	if pl.writes == nil || !isWriting && !pl.mayBeBound(pod) {
+	if !isWriting && !pl.mayBeBound(pod) {
 		pl.DynamicResources.Unreserve(ctx, state, pod, node)
 		return
 	}
@@ -93,7 +90,7 @@ func (pl *DynamicResourcesCEL) PodGroupPostFilter(ctx context.Context, state fwk
 // keepsDevices is why nothing may be taken back from a pod that fits nowhere, "" if it may: the pod is bound, or that
 // can't be found out.
 func (pl *DynamicResourcesCEL) keepsDevices(ctx context.Context, pod *v1.Pod) string {
-	if pl.writes == nil || !pl.mayBeBound(pod) {
+	if !pl.mayBeBound(pod) {
 		return ""
 	}
 	bound, err := pl.writes.Bound(ctx, pod, inCycle)
@@ -109,16 +106,19 @@ func (pl *DynamicResourcesCEL) keepsDevices(ctx context.Context, pod *v1.Pod) st
 
 // mayBeBound reports whether a scheduler has given the pod devices: before that none binds it.
 func (pl *DynamicResourcesCEL) mayBeBound(pod *v1.Pod) bool {
-	if pod.Status.ExtendedResourceClaimStatus != nil || slices.ContainsFunc(pl.claimsOf(pod), func(claim *resourceapi.ResourceClaim) bool {
+	if pl.exchange == nil {
+		return false
+	}
+	if pod.Status.ExtendedResourceClaimStatus != nil || slices.ContainsFunc(pl.resolver.claimsOf(pod), func(claim *resourceapi.ResourceClaim) bool {
 		return resourceclaim.IsReservedForPod(pod, claim, true)
 	}) {
 		return true
 	}
-	if pl.extendedClaim(pod) == nil {
+	if pl.resolver.extendedClaim(pod) == nil {
 		return false
 	}
 	// The list may have a claim that was made for the pod before it has the pod that names it.
-	claims, err := pl.claims.ResourceClaims().List()
+	claims, err := pl.resolver.manager.ResourceClaims().List()
 	return err != nil || slices.ContainsFunc(claims, func(claim *resourceapi.ResourceClaim) bool {
 		return claim.Annotations[resourceapi.ExtendedResourceClaimAnnotation] == "true" && metav1.IsControlledBy(claim, pod)
 	})

@@ -4,23 +4,28 @@
 package plugin
 
 import (
+	"context"
 	"slices"
-	"time"
 
 	v1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/types"
 	fwk "k8s.io/kube-scheduler/framework"
+	plfeature "k8s.io/kubernetes/pkg/scheduler/framework/plugins/feature"
 
 	"github.com/celset/celset/allocator"
 	"github.com/celset/celset/allocator/extended"
+	"github.com/celset/celset/allocator/podclaims"
 	"github.com/celset/celset/allocator/preemption"
 	"github.com/celset/celset/apis/celset/v1alpha1"
 	"github.com/celset/celset/plugin/guard"
 )
 
+// pluginName is the name of the plugin in scheduler configurations.
+const pluginName = "DynamicResourcesCEL"
+
 // claimsKey is where the state of a scheduling cycle has its *podClaims.
-const claimsKey fwk.StateKey = Name + "/claims"
+const claimsKey fwk.StateKey = pluginName + "/claims"
 
 // podClaims are the claims of a pod for which devices have to be found, and what a scheduling cycle has found out about
 // them. PreFilter resolves them once; the other extension points read them from the state of the cycle.
@@ -35,8 +40,9 @@ type podClaims struct {
 	// err says why the pod can't use one of its claims, whatever devices are free. The other claims are not listed then.
 	err error
 
-	// prepared has what the claims say.
-	prepared allocator.Prepared
+	// prepared has what the unallocated claims say. isPrepared: that was looked up.
+	prepared   allocator.Prepared
+	isPrepared bool
 	// attempt is what the guard admitted, nil if there is nothing to allocate.
 	attempt *guard.Attempt
 	// ours looks at the nodes, nil if upstream's allocator does.
@@ -59,14 +65,26 @@ func claimsIn(state fwk.CycleState) *podClaims {
 	return claims
 }
 
-// resolve finds the claims of a pod. Without dynamic resource allocation there are none.
-func (pl *DynamicResourcesCEL) resolve(pod *v1.Pod) *podClaims {
-	if pl.exchange == nil {
+// resolver finds the claims of pods, and what holds for them in a profile.
+type resolver struct {
+	manager fwk.SharedDRAManager
+	checker *podclaims.Checker
+	// features are the feature gates of the scheduler.
+	features plfeature.Features
+	// enabled is the feature gate of constraints and preferences.
+	enabled bool
+	// preference is the policy for claims without a preference, "" for none.
+	preference v1alpha1.PreferencePolicy
+}
+
+// resolve finds the claims of a pod. Without dynamic resource allocation the pod has none.
+func (r *resolver) resolve(pod *v1.Pod) *podClaims {
+	if !r.features.EnableDynamicResourceAllocation {
 		return &podClaims{}
 	}
-	c := &podClaims{extended: pl.extendedClaim(pod)}
+	c := &podClaims{extended: r.extendedClaim(pod)}
 	var claims []*resourceapi.ResourceClaim
-	if claims, c.err = pl.checker.Find(pod, pl.claims.ResourceClaims().Get); c.err != nil {
+	if claims, c.err = r.checker.Find(pod, r.manager.ResourceClaims().Get); c.err != nil {
 		return c
 	}
 	for _, claim := range claims {
@@ -87,19 +105,12 @@ func (c *podClaims) all() []*resourceapi.ResourceClaim {
 	return append(slices.Clone(c.unallocated), c.extended)
 }
 
-// whyUnavailable returns the status of upstream's Filter, with the reason if the devices of a claim could not be attached. Upstream
-// says only that the claim is not available.
-func (pl *DynamicResourcesCEL) whyUnavailable(state fwk.CycleState, pod *v1.Pod, status *fwk.Status) *fwk.Status {
-	c := claimsIn(state)
-	if !status.IsRejected() || c == nil {
-		return status
+// allPrepared returns what all claims say, with the claim for extended resources.
+func (c *podClaims) allPrepared(ctx context.Context, p preparedClaims) (allocator.Prepared, error) {
+	if c.isPrepared && c.extended == nil {
+		return c.prepared, nil
 	}
-	for _, claim := range c.allocated {
-		if err := pl.checker.Attached(claim, pod.UID, time.Now()); err != nil {
-			return fwk.NewStatus(status.Code(), err.Error())
-		}
-	}
-	return status
+	return allPrepared(ctx, p, c.all())
 }
 
 // uids returns the UIDs of the claims that the pod names.
@@ -121,38 +132,38 @@ func (c *podClaims) own() types.UID {
 }
 
 // extendedClaim is nil if there is nothing to request.
-func (pl *DynamicResourcesCEL) extendedClaim(pod *v1.Pod) *resourceapi.ResourceClaim {
-	if !pl.features.EnableDRAExtendedResource {
+func (r *resolver) extendedClaim(pod *v1.Pod) *resourceapi.ResourceClaim {
+	if !r.features.EnableDRAExtendedResource {
 		return nil
 	}
-	return extended.Claim(pod, pl.claims.DeviceClassResolver().GetDeviceClass)
+	return extended.Claim(pod, r.manager.DeviceClassResolver().GetDeviceClass)
 }
 
 // wantsExtended reports whether devices are to be found for extended resources of a pod. It takes less time than extendedClaim.
-func (pl *DynamicResourcesCEL) wantsExtended(pod *v1.Pod) bool {
-	return pl.features.EnableDRAExtendedResource && pod.Status.ExtendedResourceClaimStatus == nil &&
-		extended.Wants(pod, pl.claims.DeviceClassResolver().GetDeviceClass)
+func (r *resolver) wantsExtended(pod *v1.Pod) bool {
+	return r.features.EnableDRAExtendedResource && pod.Status.ExtendedResourceClaimStatus == nil &&
+		extended.Wants(pod, r.manager.DeviceClassResolver().GetDeviceClass)
 }
 
 // constrained are the claims for which a CEL constraint holds: those that refer to one, and those with devices of a class
 // that has one by default. While the gate is off defaults don't hold, and pods are scheduled as they would be by a scheduler
 // that does not know them.
-func (pl *DynamicResourcesCEL) constrained(claims []*resourceapi.ResourceClaim) []*resourceapi.ResourceClaim {
+func (r *resolver) constrained(claims []*resourceapi.ResourceClaim) []*resourceapi.ResourceClaim {
 	hasDefaults := func(className string) bool {
-		class, err := pl.claims.DeviceClasses().Get(className)
-		return pl.enabled && err == nil && v1alpha1.HasDefaults(class)
+		class, err := r.manager.DeviceClasses().Get(className)
+		return r.enabled && err == nil && v1alpha1.HasDefaults(class)
 	}
 	return slices.DeleteFunc(slices.Clone(claims), func(claim *resourceapi.ResourceClaim) bool { return !v1alpha1.HasConstraints(claim, hasDefaults) })
 }
 
 // prefers reports whether a preference is about one of the claims. While the gate is off they are allocated as if they had
 // none.
-func (pl *DynamicResourcesCEL) prefers(prepared allocator.Prepared, claims []*resourceapi.ResourceClaim) bool {
+func (r *resolver) prefers(prepared allocator.Prepared, claims []*resourceapi.ResourceClaim) bool {
 	hasPreferences := func(className string) bool {
-		class, err := pl.claims.DeviceClasses().Get(className)
+		class, err := r.manager.DeviceClasses().Get(className)
 		return err == nil && v1alpha1.HasPreferences(class)
 	}
-	return pl.enabled && (pl.preference != "" || slices.ContainsFunc(claims, func(claim *resourceapi.ResourceClaim) bool {
+	return r.enabled && (r.preference != "" || slices.ContainsFunc(claims, func(claim *resourceapi.ResourceClaim) bool {
 		if prefers, known := prepared.Prefers(claim); known {
 			return prefers
 		}
@@ -161,13 +172,13 @@ func (pl *DynamicResourcesCEL) prefers(prepared allocator.Prepared, claims []*re
 }
 
 // claimsOf are the claims of a pod that there are, allocated or not.
-func (pl *DynamicResourcesCEL) claimsOf(pod *v1.Pod) []*resourceapi.ResourceClaim {
-	return preemption.ClaimsOf(pod, pl.claim)
+func (r *resolver) claimsOf(pod *v1.Pod) []*resourceapi.ResourceClaim {
+	return preemption.ClaimsOf(pod, r.claim)
 }
 
 // claim is nil if there is none.
-func (pl *DynamicResourcesCEL) claim(namespace, name string) *resourceapi.ResourceClaim {
-	claim, err := pl.claims.ResourceClaims().Get(namespace, name)
+func (r *resolver) claim(namespace, name string) *resourceapi.ResourceClaim {
+	claim, err := r.manager.ResourceClaims().Get(namespace, name)
 	if err != nil {
 		return nil
 	}

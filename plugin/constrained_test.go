@@ -119,10 +119,10 @@ func TestExtendedRequestsAreUpstreams(t *testing.T) {
 			seen := &lastClaims{Allocator: *field}
 			*field = seen
 			require.True(t, pl.Filter(ctx, state, p, node(nodeName)).IsSuccess())
-			require.Equal(t, seen.claims[0].Spec, pl.extendedClaim(p).Spec)
-			require.Equal(t, seen.claims[0].Name, pl.extendedClaim(p).Name)
+			require.Equal(t, seen.claims[0].Spec, pl.resolver.extendedClaim(p).Spec)
+			require.Equal(t, seen.claims[0].Name, pl.resolver.extendedClaim(p).Name)
 			// Which requests serve a container is not said in upstream's claim. Our allocator adds it.
-			annotations := maps.Clone(pl.extendedClaim(p).Annotations)
+			annotations := maps.Clone(pl.resolver.extendedClaim(p).Annotations)
 			delete(annotations, v1alpha1.AttributeDomain+"/containers")
 			require.Equal(t, seen.claims[0].Annotations, annotations)
 		})

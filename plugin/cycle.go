@@ -5,6 +5,7 @@ package plugin
 
 import (
 	"context"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
@@ -26,16 +27,14 @@ import (
 // upstream's Filter is made to use our allocator, unless the arguments leave all pods to
 // upstream's.
 func (pl *DynamicResourcesCEL) PreFilter(ctx context.Context, state fwk.CycleState, pod *v1.Pod, nodes []fwk.NodeInfo) (*fwk.PreFilterResult, *fwk.Status) {
-	if pl.holds != nil {
-		pl.holds.restore()
-	}
-	c := pl.resolve(pod)
+	pl.holds.TakeOver()
+	c := pl.resolver.resolve(pod)
 	state.Write(claimsKey, c)
 	if c.err != nil {
-		pl.guard.Told(pod)
+		pl.turns.Told(pod)
 		return nil, unusable(c.err)
 	}
-	if status := pl.checkJoining(pod, c); !status.IsSuccess() {
+	if status := pl.holds.Refusal(pod, c); !status.IsSuccess() {
 		return nil, status
 	}
 	defer func() { c.attempt.Progress() }()
@@ -48,16 +47,17 @@ func (pl *DynamicResourcesCEL) PreFilter(ctx context.Context, state fwk.CycleSta
 			return nil, status
 		}
 	}
-	if pl.writes != nil && (len(pod.Spec.ResourceClaims) > 0 || c.extended != nil) {
+	if len(pod.Spec.ResourceClaims) > 0 || c.extended != nil {
 		if err := pl.writes.CatchUp(ctx); err != nil {
 			return nil, fwk.AsStatus(err)
 		}
 	}
 	var result *fwk.PreFilterResult
 	var status *fwk.Status
-	held, given := pl.heldFrom(pod, c)
-	seen := pl.watched.during(func() []resourceapi.DeviceRequestAllocationResult { return pl.keptFrom(pod, c, held, given) },
-		func() { result, status = pl.DynamicResources.PreFilter(ctx, state, pod, nodes) })
+	held := pl.holds.KeptFrom(pod, c)
+	seen := pl.watched.during(func() []resourceapi.DeviceRequestAllocationResult {
+		return append(pl.writes.InUse(pod, c.own(), pl.activate), held...)
+	}, func() { result, status = pl.DynamicResources.PreFilter(ctx, state, pod, nodes) })
 	if !status.IsSuccess() || pl.exchange == nil {
 		return result, status
 	}
@@ -68,7 +68,7 @@ func (pl *DynamicResourcesCEL) PreFilter(ctx context.Context, state fwk.CycleSta
 	}
 	if !admitted {
 		// The devices are for extended resources, or for claims that have lost theirs since they were resolved.
-		*c = *pl.resolve(pod)
+		*c = *pl.resolver.resolve(pod)
 		if c.err != nil {
 			return nil, unusable(c.err)
 		}
@@ -92,7 +92,7 @@ func (pl *DynamicResourcesCEL) admit(state fwk.CycleState, pod *v1.Pod, c *podCl
 		c.attempt = attempt
 		return nil
 	}
-	attempt, refusal := pl.guard.Admit(pl.requestOf(pod, c))
+	attempt, refusal := pl.turns.Admit(pl.requestOf(pod, c))
 	if refusal != nil {
 		pl.metrics.ObserveRefusal(metrics.Refusal(refusal.Reason))
 		return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, refusal.Message)
@@ -117,19 +117,19 @@ func (pl *DynamicResourcesCEL) prepare(ctx context.Context, pod *v1.Pod, c *podC
 		pl.metrics.ObserveRefusal(metrics.RefusalConstraint)
 		return unusable(err)
 	}
-	if err := pl.checker.Classes(c.unallocated, pl.claims.DeviceClasses()); err != nil {
+	if err := pl.resolver.checker.Classes(c.unallocated, pl.resolver.manager.DeviceClasses()); err != nil {
 		return unusable(err)
 	}
-	prepared, missing, err := pl.preparing.prepared(ctx, c.unallocated, pl.constrains())
+	prepared, missing, err := pl.prepared.Of(ctx, c.unallocated)
 	if err != nil {
 		return fwk.AsStatus(err)
 	}
 	if len(missing) > 0 {
-		pl.preparing.await(pod, missing, pl.constrains(), pl.activate)
+		pl.prepared.Await(pod, missing)
 		pl.metrics.ObserveRefusal(metrics.RefusalPreparing)
 		return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, unprepared(missing))
 	}
-	c.prepared = prepared
+	c.prepared, c.isPrepared = prepared, true
 	return nil
 }
 
@@ -162,31 +162,27 @@ func (pl *DynamicResourcesCEL) chooseAllocator(ctx context.Context, state fwk.Cy
 	group := groupDevicesIn(state, pod)
 	isUpstreams := pl.mode == configv1alpha1.AllocatorUpstream && group == nil
 	if !isUpstreams {
-		constrained = pl.constrained(claims)
-		isUpstreams = group == nil && len(constrained) == 0 && pl.mode != configv1alpha1.AllocatorAll && !pl.prefers(c.prepared, claims)
+		constrained = pl.resolver.constrained(claims)
+		isUpstreams = group == nil && len(constrained) == 0 && pl.mode != configv1alpha1.AllocatorAll && !pl.resolver.prefers(c.prepared, claims)
 	}
 	if isUpstreams {
 		if len(c.prepared) > 0 {
-			all, err := pl.gatherMaterial(ctx, *seen)
+			upstreams, err := pl.allocators.newUpstreams(ctx, c.prepared, *seen)
 			if err != nil {
 				return fwk.AsStatus(err)
 			}
-			*field, err = structured.NewAllocator(ctx, dynamicresources.AllocatorFeatures(pl.features), *all.allocated,
-				pl.claims.DeviceClasses(), all.slices, c.prepared.SelectorsOr(pl.preparing.Selectors))
-			if err != nil {
-				return fwk.AsStatus(err)
-			}
+			*field = upstreams
 		}
 		*field = newLimitedAllocator(*field, c.attempt)
 		return nil
 	}
-	if len(constrained) > 0 && !pl.enabled {
+	if len(constrained) > 0 && !pl.resolver.enabled {
 		pl.metrics.ObserveRefusal(metrics.RefusalGate)
 		return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, gateMessage(constrained[0]))
 	}
-	budget := allocator.NewAttemptBudget(pl.budget)
+	budget := allocator.NewAttemptBudget(pl.allocators.budget)
 	c.attempt.OnOver(budget.End)
-	ours, err := pl.newAllocator(ctx, c.prepared, *seen, allocator.WithAttemptBudget(budget))
+	ours, err := pl.allocators.newAllocator(ctx, c.prepared, *seen, allocator.WithAttemptBudget(budget))
 	if err != nil {
 		return fwk.AsStatus(err)
 	}
@@ -199,32 +195,25 @@ func (pl *DynamicResourcesCEL) chooseAllocator(ctx context.Context, state fwk.Cy
 	return nil
 }
 
-func (pl *DynamicResourcesCEL) newAllocator(ctx context.Context, prepared allocator.Prepared, seen material, opts ...allocator.Option) (*allocator.Allocator, error) {
-	all, err := pl.gatherMaterial(ctx, seen)
-	if err != nil {
-		return nil, err
-	}
-	if pl.enabled {
-		opts = append(opts,
-			allocator.WithDefaultPreference(pl.preference), allocator.WithShapes(pl.asked.shapes()))
-	} else {
-		opts = append(opts, allocator.WithoutDefaultConstraints(), allocator.WithoutPreferences())
-	}
-	opts = append(opts,
-		allocator.WithReasons(), allocator.WithEnvironment(pl.preparing.environment), allocator.WithPrepared(prepared), allocator.WithCache(pl.cache),
-		allocator.WithBudget(pl.budget))
-	return allocator.NewAllocator(ctx, dynamicresources.AllocatorFeatures(pl.features), *all.allocated,
-		pl.claims.DeviceClasses(), all.slices, prepared.SelectorsOr(pl.preparing.Selectors), opts...)
-}
-
 // Filter runs upstream's Filter, for what is or for what would be.
 func (pl *DynamicResourcesCEL) Filter(ctx context.Context, state fwk.CycleState, pod *v1.Pod, node fwk.NodeInfo) *fwk.Status {
-	if pl.preempter != nil {
-		if s := simulationIn(state); s != nil {
-			ctx = context.WithValue(ctx, simulationInContext{}, s)
+	ctx = withLoad(pl.preempter.Simulating(ctx, state), state)
+	return pl.whyUnavailable(state, pod, pl.DynamicResources.Filter(ctx, state, pod, node))
+}
+
+// whyUnavailable returns the status of upstream's Filter, with the reason if the devices of a claim could not be attached. Upstream
+// says only that the claim is not available.
+func (pl *DynamicResourcesCEL) whyUnavailable(state fwk.CycleState, pod *v1.Pod, status *fwk.Status) *fwk.Status {
+	c := claimsIn(state)
+	if !status.IsRejected() || c == nil {
+		return status
+	}
+	for _, claim := range c.allocated {
+		if err := pl.resolver.checker.Attached(claim, pod.UID, time.Now()); err != nil {
+			return fwk.NewStatus(status.Code(), err.Error())
 		}
 	}
-	return pl.whyUnavailable(state, pod, pl.DynamicResources.Filter(withLoad(ctx, state), state, pod, node))
+	return status
 }
 
 // Reserve runs upstream's Reserve. There are devices for the pod then: what failed before
@@ -236,7 +225,13 @@ func (pl *DynamicResourcesCEL) Reserve(ctx context.Context, state fwk.CycleState
 			c.attempt.Succeeded()
 		}
 		logChoice(ctx, state, pod, node)
-		pl.taken(pod)
+		pl.holds.Reserved(pod)
 	}
 	return status
+}
+
+// PreFilterExtensions implements [fwk.PreFilterPlugin]. It is nil, as upstream's, while devices are not
+// preempted.
+func (pl *DynamicResourcesCEL) PreFilterExtensions() fwk.PreFilterExtensions {
+	return pl.preempter.Extensions()
 }

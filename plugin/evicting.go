@@ -98,7 +98,7 @@ func (p *preempter) evicting(evict preemptPod) preemptPod {
 		}
 		inMemory, err := evict(ctx, on, preemptor, victim, plugin)
 		if err == nil {
-			p.pl.holds.Evicted(preemptor.UID(), victim.UID, inMemory)
+			p.holding.Evicted(preemptor.UID(), victim.UID, inMemory)
 		}
 		return inMemory, err
 	}
@@ -114,26 +114,26 @@ func (p *preempter) record(ctx context.Context, e *eviction) error {
 	}
 	condition, err := e.kept.Condition(time.Now())
 	if err == nil {
-		err = p.pl.holds.store.Write(ctx, e.kept.Pod, condition, e.kept.Begun)
+		err = p.holding.store.Write(ctx, e.kept.Pod, condition, e.kept.Begun)
 	}
 	if errors.Is(err, hold.ErrEnded) {
 		return cmp.Or(p.stillNeeded(e), errHoldEnded)
 	}
 	if err != nil && e.resumed == nil {
-		p.pl.holds.End(e.kept.Pod.UID, hold.Unrecorded)
+		p.holding.End(e.kept.Pod.UID, hold.Unrecorded)
 	}
 	return err
 }
 
 // stillNeeded returns why nothing may be evicted any more, nil if it may.
 func (p *preempter) stillNeeded(e *eviction) error {
-	if err := p.pl.holds.gone(e.trial.pod); err != nil {
+	if err := p.holding.gone(e.trial.pod); err != nil {
 		return err
 	}
 	if e.kept == nil {
 		return nil
 	}
-	if held, ok := p.pl.holds.Of(e.kept.Pod.UID); !ok || held.Try != e.kept.Try {
+	if held, ok := p.holding.Of(e.kept.Pod.UID); !ok || held.Try != e.kept.Try {
 		return errHoldEnded
 	}
 	return nil
@@ -148,14 +148,14 @@ func (p *preempter) keep(ctx context.Context, e *eviction, node string) {
 			return
 		}
 		live := slices.DeleteFunc(slices.Clone(found.pods), func(pod *v1.Pod) bool { return pod.DeletionTimestamp != nil })
-		p.pl.metrics.ObserveVictims(len(live))
+		p.metrics.ObserveVictims(len(live))
 		if len(found.claims) == 0 {
 			// The claims of the pod have their devices, so it lacks something else.
 			return
 		}
-		kept := p.pl.holds.Keep(p.holdOf(e, node, found))
+		kept := p.holding.Keep(p.holdOf(e, node, found))
 		e.kept = &kept
-		if p.pl.holds.gone(e.trial.pod) != nil {
+		if p.holding.gone(e.trial.pod) != nil {
 			// The event of its deletion may have been handled before the hold began.
 			p.endUnneeded(e.trial.pod)
 			return
@@ -169,7 +169,7 @@ func (p *preempter) keep(ctx context.Context, e *eviction, node string) {
 // holdOf is the hold for what was found.
 func (p *preempter) holdOf(e *eviction, node string, found *foundVictims) hold.Hold {
 	pod := e.trial.pod
-	held := hold.Hold{Pod: pod, Node: node, Claims: found.claims, Frees: found.frees, Retry: func() { p.pl.activate(pod) }}
+	held := hold.Hold{Pod: pod, Node: node, Claims: found.claims, Frees: found.frees, Retry: func() { p.holding.activate(pod) }}
 	grace := time.Duration(0)
 	for _, victim := range found.pods {
 		held.Victims = append(held.Victims, victim.UID)
@@ -193,18 +193,18 @@ func union(a, b []types.UID) []types.UID {
 
 // endUnneeded ends the hold of a pod that is gone or bound by now.
 func (p *preempter) endUnneeded(pod *v1.Pod) {
-	current, err := p.pl.holds.pods.Pods(pod.Namespace).Get(pod.Name)
+	current, err := p.holding.pods.Pods(pod.Namespace).Get(pod.Name)
 	if err != nil || current.UID != pod.UID {
-		p.pl.holds.End(pod.UID, hold.Deleted)
+		p.holding.End(pod.UID, hold.Deleted)
 		return
 	}
-	p.pl.holds.Observe(current)
+	p.holding.Observe(current)
 }
 
 // tell tells the pod and those that are evicted for it.
 func (p *preempter) tell(e *eviction, node string, victims []*v1.Pod) {
 	devices := namesOf(e.kept.Devices())
-	recorder := p.pl.handle.EventRecorder()
+	recorder := p.handle.EventRecorder()
 	recorder.Eventf(e.trial.pod, nil, v1.EventTypeNormal, wellknown.ReasonDevicesHeld, wellknown.ActionPreempting, "%s",
 		fmt.Sprintf("%d pods are evicted for devices %s of node %s, which are held for the pod until then", len(victims), devices, node))
 	for _, victim := range victims {
@@ -225,8 +225,8 @@ func (p *preempter) recordLater(ctx context.Context, e *eviction, node string) {
 	condition, err := e.kept.Condition(time.Now())
 	if err != nil {
 		klog.FromContext(ctx).Error(err, "The condition of a pod could not be written", "pod", klog.KObj(pod), "condition", wellknown.ConditionDevicesHeld)
-		p.pl.holds.End(pod.UID, hold.Unrecorded)
+		p.holding.End(pod.UID, hold.Unrecorded)
 		return
 	}
-	p.pl.holds.store.WriteLater(pod, condition, func(error) { p.pl.holds.End(pod.UID, hold.Unrecorded) })
+	p.holding.store.WriteLater(pod, condition, func(error) { p.holding.End(pod.UID, hold.Unrecorded) })
 }

@@ -195,7 +195,7 @@ type fragmentationSource struct {
 }
 
 // newFragmentationMonitor is called before informers start.
-func newFragmentationMonitor(handle fwk.Handle, features plfeature.Features, measured *metrics.Metrics, shared *profiles) *fragmentationMonitor {
+func newFragmentationMonitor(handle fwk.Handle, features plfeature.Features, measured *metrics.Metrics, interval func() time.Duration) *fragmentationMonitor {
 	factory := handle.SharedInformerFactory()
 	source := &fragmentationSource{
 		nodes:    factory.Core().V1().Nodes().Lister(),
@@ -220,7 +220,7 @@ func newFragmentationMonitor(handle fwk.Handle, features plfeature.Features, mea
 		return allocator.NewPreparer(environment, selectorFeatures(features))
 	})
 	return &fragmentationMonitor{
-		clock: clock.RealClock{}, metrics: measured, interval: shared.fragmentationInterval,
+		clock: clock.RealClock{}, metrics: measured, interval: interval,
 		read: source.read, count: source.count,
 	}
 }

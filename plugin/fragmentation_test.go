@@ -362,7 +362,7 @@ func TestCountingIsNoScheduling(t *testing.T) {
 	registry := compbase.NewKubeRegistry()
 	measured, err := metrics.New(registry, time.Now)
 	require.NoError(t, err)
-	m := newFragmentationMonitor(h, features(), measured, newShared())
+	m := newFragmentationMonitor(h, features(), measured, newShared().fragmentationInterval)
 	h.start(ctx, t, objects...)
 	state, err := m.read(ctx)
 	require.NoError(t, err)
@@ -411,7 +411,7 @@ func TestRefusedSelectorsAreNotEvaluated(t *testing.T) {
 			objects = append(objects, &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint("node-", i)}}, sliceOf(fmt.Sprint("node-", i)))
 		}
 		ctx, h := newHandle(t, objects...)
-		m := newFragmentationMonitor(h, features(), newMetrics(t), newShared())
+		m := newFragmentationMonitor(h, features(), newMetrics(t), newShared().fragmentationInterval)
 		h.start(ctx, t, objects...)
 		m.look(ctx)
 		want.Class, want.Constraint, want.Devices, want.Asked = className, "block", 8, 1
@@ -422,7 +422,7 @@ func TestRefusedSelectorsAreNotEvaluated(t *testing.T) {
 // TestUnsyncedInformersAreNotCounted: an empty cache is no empty cluster.
 func TestUnsyncedInformersAreNotCounted(t *testing.T) {
 	ctx, h := newHandle(t)
-	m := newFragmentationMonitor(h, features(), newMetrics(t), newShared())
+	m := newFragmentationMonitor(h, features(), newMetrics(t), newShared().fragmentationInterval)
 	ended, cancel := context.WithCancel(ctx)
 	cancel()
 	_, err := m.read(ended)

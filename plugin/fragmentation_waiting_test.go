@@ -48,7 +48,7 @@ func TestPodsThatWaitAreCounted(t *testing.T) {
 	registry := compbase.NewKubeRegistry()
 	measured, err := metrics.New(registry, time.Now)
 	require.NoError(t, err)
-	m := newFragmentationMonitor(h, features(), measured, newShared())
+	m := newFragmentationMonitor(h, features(), measured, newShared().fragmentationInterval)
 	h.start(ctx, t, class)
 	m.look(ctx)
 	values := setsIn(t, registry)

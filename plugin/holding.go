@@ -31,17 +31,55 @@ import (
 // maxNamedNodes is the number of nodes that a message names.
 const maxNamedNodes = 5
 
+// heldDevices checks the holds of all profiles for the pods of one profile. It is noHolds if pods are not evicted for devices.
+type heldDevices interface {
+	// TakeOver takes over the holds that an earlier process has recorded.
+	TakeOver()
+	// Refusal returns why a pod may not use the claims that have devices.
+	Refusal(pod *v1.Pod, c *podClaims) *fwk.Status
+	// RefusedBefore is PostFilter for a pod that PreFilter refused before upstream's plugin was asked.
+	RefusedBefore(pod *v1.Pod, c *podClaims) (*fwk.PostFilterResult, *fwk.Status)
+	// KeptFrom returns devices that a pod must not get, beside those that claims are known to have.
+	KeptFrom(pod *v1.Pod, c *podClaims) []resourceapi.DeviceRequestAllocationResult
+	// Text says which devices are held that a pod might have got. It is empty if there are none.
+	Text(pod *v1.Pod, c *podClaims, nodes fwk.NodeToStatusReader) string
+	// Reserved breaks the holds on devices and claims that a pod has just got.
+	Reserved(pod *v1.Pod)
+	// Freed has a pod tried at once if it gets back the devices that are held for it.
+	Freed(pod *v1.Pod)
+}
+
+// noHolds holds nothing.
+type noHolds struct{}
+
+func (noHolds) TakeOver()                                                                {}
+func (noHolds) Refusal(*v1.Pod, *podClaims) *fwk.Status                                  { return nil }
+func (noHolds) KeptFrom(*v1.Pod, *podClaims) []resourceapi.DeviceRequestAllocationResult { return nil }
+func (noHolds) Text(*v1.Pod, *podClaims, fwk.NodeToStatusReader) string                  { return "" }
+func (noHolds) Reserved(*v1.Pod)                                                         {}
+func (noHolds) Freed(*v1.Pod)                                                            {}
+
+func (noHolds) RefusedBefore(*v1.Pod, *podClaims) (*fwk.PostFilterResult, *fwk.Status) {
+	return nil, fwk.NewStatus(fwk.Unschedulable)
+}
+
+// holding checks the holds of a scheduler with preemption for devices.
+type holding struct {
+	*podHolds
+	resolver *resolver
+	// name is the name of the plugin in the statuses of nodes.
+	name     string
+	activate func(*v1.Pod)
+}
+
 // heldFrom returns the devices that a pod must not get because they are held for others. Devices for a claim that is
 // allocated by now are not held any more: given has the devices of such claims. The scheduler adds an allocation of another
 // scheduler to the devices in use a moment after it has the claim, so given must count as in use, too.
-func (pl *DynamicResourcesCEL) heldFrom(pod *v1.Pod, c *podClaims) (held []hold.Hold, given []resourceapi.DeviceRequestAllocationResult) {
-	if pl.holds == nil {
-		return nil, nil
-	}
-	held = pl.holds.From(pod, c.uids(), pl.activate)
+func (h *holding) heldFrom(pod *v1.Pod, c *podClaims) (held []hold.Hold, given []resourceapi.DeviceRequestAllocationResult) {
+	held = h.From(pod, c.uids(), h.activate)
 	for i := range held {
 		held[i].Claims = slices.DeleteFunc(held[i].Claims, func(claim hold.Claim) bool {
-			has := pl.devicesOf(held[i].Pod.Namespace, &claim)
+			has := h.devicesOf(held[i].Pod.Namespace, &claim)
 			if has != nil {
 				given = append(given, has.Devices.Results...)
 			}
@@ -52,61 +90,52 @@ func (pl *DynamicResourcesCEL) heldFrom(pod *v1.Pod, c *podClaims) (held []hold.
 }
 
 // devicesOf returns what a claim has, for which devices are held, or is just getting. It is nil if the claim has no devices.
-func (pl *DynamicResourcesCEL) devicesOf(namespace string, held *hold.Claim) *resourceapi.AllocationResult {
+func (h *holding) devicesOf(namespace string, held *hold.Claim) *resourceapi.AllocationResult {
 	if held.UID == "" {
 		return nil
 	}
-	claim := pl.claim(namespace, held.Name)
+	claim := h.resolver.claim(namespace, held.Name)
 	if claim == nil || claim.UID != held.UID {
 		return nil
 	}
-	return pl.allocationOf(claim)
+	return h.allocationOf(claim)
 }
 
 // allocationOf returns what a claim has or is just getting, nil if that is nothing.
-func (pl *DynamicResourcesCEL) allocationOf(claim *resourceapi.ResourceClaim) *resourceapi.AllocationResult {
+func (h *holding) allocationOf(claim *resourceapi.ResourceClaim) *resourceapi.AllocationResult {
 	if claim.Status.Allocation != nil {
 		return claim.Status.Allocation
 	}
-	return pl.claims.ResourceClaims().GetPendingAllocation(claim.UID)
+	return h.resolver.manager.ResourceClaims().GetPendingAllocation(claim.UID)
 }
 
-// keptFrom returns devices that a pod must not get, beside those that claims are known to have: the held ones, those given to
-// claims for which they were held, and those that the pending writes of others may have given to their claims.
-func (pl *DynamicResourcesCEL) keptFrom(pod *v1.Pod, c *podClaims, held []hold.Hold, given []resourceapi.DeviceRequestAllocationResult) []resourceapi.DeviceRequestAllocationResult {
-	kept := slices.Clone(given)
-	if pl.writes != nil {
-		kept = append(kept, pl.writes.InUse(pod, c.own(), pl.activate)...)
-	}
+// KeptFrom returns the devices that are held, and those given to claims for which they were held.
+func (h *holding) KeptFrom(pod *v1.Pod, c *podClaims) []resourceapi.DeviceRequestAllocationResult {
+	held, kept := h.heldFrom(pod, c)
 	for i := range held {
 		kept = append(kept, held[i].Devices()...)
 	}
 	return kept
 }
 
-// keptTexts returns what was kept from a pod that fits nowhere and might have got it.
-func (pl *DynamicResourcesCEL) keptTexts(pod *v1.Pod, c *podClaims, nodes fwk.NodeToStatusReader) (texts []string) {
+// Text says which devices are held that a pod might have got.
+func (h *holding) Text(pod *v1.Pod, c *podClaims, nodes fwk.NodeToStatusReader) string {
 	var named []string
 	others, devices := map[string]bool{}, 0
-	held, _ := pl.heldFrom(pod, c)
+	held, _ := h.heldFrom(pod, c)
 	for _, held := range held {
 		devices += len(held.Devices())
 		// The pod could use a node that lacks nothing but devices. Other nodes may be those of other tenants.
-		if nodes != nil && nodes.Get(held.Node).Plugin() == pl.Name() {
+		if nodes != nil && nodes.Get(held.Node).Plugin() == h.name {
 			named = append(named, held.Node)
 		} else {
 			others[held.Node] = true
 		}
 	}
-	if devices > 0 {
-		texts = append(texts, fmt.Sprintf("%d devices of %s are held for pods of the same or a higher priority for which others were evicted", devices, nodeNames(named, len(others))))
+	if devices == 0 {
+		return ""
 	}
-	if pl.writes != nil {
-		if pending := len(pl.writes.InUse(pod, c.own(), pl.activate)); pending > 0 {
-			texts = append(texts, fmt.Sprintf("%d devices are kept until the API server or the watch confirms their allocations", pending))
-		}
-	}
-	return texts
+	return fmt.Sprintf("%d devices of %s are held for pods of the same or a higher priority for which others were evicted", devices, nodeNames(named, len(others)))
 }
 
 // nodeNames names some nodes and counts the others.
@@ -126,58 +155,52 @@ func nodeNames(named []string, others int) string {
 	}
 }
 
-// checkJoining refuses a pod that uses an allocated claim whose devices are held for another pod. Such a pod would keep
+// Refusal refuses a pod that uses an allocated claim whose devices are held for another pod. Such a pod would keep
 // the claim from being freed.
-func (pl *DynamicResourcesCEL) checkJoining(pod *v1.Pod, c *podClaims) *fwk.Status {
-	if pl.holds == nil || len(c.allocated) == 0 {
+func (h *holding) Refusal(pod *v1.Pod, c *podClaims) *fwk.Status {
+	if len(c.allocated) == 0 {
 		return nil
 	}
-	if claim := pl.holds.Refuses(pod, c.allocated, pl.activate); claim != nil {
+	if claim := h.Refuses(pod, c.allocated, h.activate); claim != nil {
 		return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, fmt.Sprintf(
 			"resourceclaim %s can't be used: its devices are held for a pod of the same or a higher priority for which others were evicted", klog.KObj(claim)))
 	}
 	return nil
 }
 
-// taken breaks the holds on devices and claims that a pod has just got.
-func (pl *DynamicResourcesCEL) taken(pod *v1.Pod) {
-	if pl.holds == nil {
-		return
-	}
+// Reserved breaks the holds on devices and claims that a pod has just got.
+func (h *holding) Reserved(pod *v1.Pod) {
 	var devices []structured.DeviceID
 	var claims []types.UID
-	for _, claim := range pl.claimsOf(pod) {
+	for _, claim := range h.resolver.claimsOf(pod) {
 		claims = append(claims, claim.UID)
-		if pending := pl.claims.ResourceClaims().GetPendingAllocation(claim.UID); pending != nil {
+		if pending := h.resolver.manager.ResourceClaims().GetPendingAllocation(claim.UID); pending != nil {
 			devices = append(devices, preemption.DevicesOf(pending.Devices.Results)...)
 		}
 	}
-	pl.holds.Taken(pod, devices, claims)
+	h.Taken(pod, devices, claims)
 }
 
-// activateHolder has a pod tried at once when the claims are free whose devices are held for it. Upstream has it tried
+// Freed has a pod tried at once when the claims are free whose devices are held for it. Upstream has it tried
 // when a claim is deallocated, after its back-off.
-func (pl *DynamicResourcesCEL) activateHolder(pod *v1.Pod) {
-	if pl.holds == nil {
-		return
-	}
-	held, ok := pl.holds.Of(pod.UID)
+func (h *holding) Freed(pod *v1.Pod) {
+	held, ok := h.Of(pod.UID)
 	if !ok {
 		return
 	}
 	// The caller has a lock of the queue.
 	go func() {
-		if !pl.useOf(&held).freeing {
-			pl.activate(held.Pod)
+		if !h.useOf(&held).freeing {
+			h.activate(held.Pod)
 		}
 	}()
 }
 
 // freedBy returns the claims that give back their devices when the victims of a hold have gone.
-func (pl *DynamicResourcesCEL) freedBy(held *hold.Hold) (claims []*resourceapi.ResourceClaim) {
-	for _, indexed := range foundBy[*resourceapi.ResourceClaim](pl.holds.claimIndex, held.Frees) {
+func (h *holding) freedBy(held *hold.Hold) (claims []*resourceapi.ResourceClaim) {
+	for _, indexed := range foundBy[*resourceapi.ResourceClaim](h.claimIndex, held.Frees) {
 		// The scheduler may know a later version than the watch.
-		if claim := pl.claim(indexed.Namespace, indexed.Name); claim != nil && claim.UID == indexed.UID {
+		if claim := h.resolver.claim(indexed.Namespace, indexed.Name); claim != nil && claim.UID == indexed.UID {
 			claims = append(claims, claim)
 		}
 	}
@@ -195,9 +218,9 @@ type use struct {
 }
 
 // useOf returns how the claims are used that are to be freed for a hold.
-func (pl *DynamicResourcesCEL) useOf(held *hold.Hold) (of use) {
-	for _, claim := range pl.freedBy(held) {
-		if pl.allocationOf(claim) == nil {
+func (h *holding) useOf(held *hold.Hold) (of use) {
+	for _, claim := range h.freedBy(held) {
+		if h.allocationOf(claim) == nil {
 			continue
 		}
 		of.freeing = true
@@ -206,7 +229,7 @@ func (pl *DynamicResourcesCEL) useOf(held *hold.Hold) (of use) {
 				of.other = fmt.Sprintf("%s %s", user.Resource, klog.KRef(claim.Namespace, user.Name))
 				continue
 			}
-			pod, err := pl.holds.pods.Pods(claim.Namespace).Get(user.Name)
+			pod, err := h.pods.Pods(claim.Namespace).Get(user.Name)
 			if err != nil || pod.UID != user.UID || slices.Contains(held.Victims, pod.UID) || slices.Contains(of.pods, pod) {
 				continue
 			}
@@ -251,52 +274,24 @@ func (u *use) joined(held *hold.Hold) (uids []types.UID) {
 	return uids
 }
 
-// queueHolder wraps upstream's hint about claims.
-func (pl *DynamicResourcesCEL) queueHolder(upstream fwk.QueueingHintFn) fwk.QueueingHintFn {
-	return func(logger klog.Logger, pod *v1.Pod, oldObj, newObj any) (fwk.QueueingHint, error) {
-		hint, err := upstream(logger, pod, oldObj, newObj)
-		if hint != fwk.Queue || !freesDevices(oldObj, newObj) {
-			return hint, err
-		}
-		if err == nil && !pl.mayUse(pod, oldObj.(*resourceapi.ResourceClaim)) {
-			return fwk.QueueSkip, nil
-		}
-		pl.activateHolder(pod)
-		return hint, err
+// RefusedBefore is PostFilter for a pod that PreFilter refused before upstream's plugin was asked: the pod has to wait
+// for its turn, for its back-off, or until its claims are compiled. No other plugin runs then, because
+// DefaultPreemption would clear the pod's nomination.
+func (h *holding) RefusedBefore(pod *v1.Pod, c *podClaims) (*fwk.PostFilterResult, *fwk.Status) {
+	if held, ok := h.Of(pod.UID); ok {
+		return nominated(held.Node), fwk.NewStatus(fwk.UnschedulableAndUnresolvable)
 	}
+	if c != nil && c.err != nil {
+		return nil, fwk.NewStatus(fwk.Unschedulable)
+	}
+	return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable)
 }
 
-// mayUse reports whether the freed devices of a claim may help a pod. They don't if the selectors of the pod's claims
-// exclude their drivers. Otherwise pods that come and go would have the waiting pods of other tenants tried in vain, which
-// uses up the share of those tenants. It is called while the scheduling queue is locked, so it only looks up.
-func (pl *DynamicResourcesCEL) mayUse(pod *v1.Pod, freed *resourceapi.ResourceClaim) bool {
-	if pl.preparing == nil || freed.Status.Allocation == nil || pl.wantsExtended(pod) {
+// exists reports whether the user of a claim exists. Only pods can be looked up.
+func (h *holding) exists(namespace string, user resourceapi.ResourceClaimConsumerReference) bool {
+	if !preemption.IsPod(user) {
 		return true
 	}
-	c := pl.resolve(pod)
-	if c.err != nil || len(c.unallocated) == 0 {
-		return true
-	}
-	for _, claim := range c.unallocated {
-		if claim.UID == freed.UID {
-			return true
-		}
-		prepared := pl.preparing.look(claim, pl.preparing.version, pl.constrains())
-		if prepared == nil || slices.ContainsFunc(freed.Status.Allocation.Devices.Results, func(device resourceapi.DeviceRequestAllocationResult) bool {
-			return prepared.MayHave(device.Driver)
-		}) {
-			return true
-		}
-	}
-	return false
-}
-
-// freesDevices reports whether a claim has lost its allocation, or is gone.
-func freesDevices(before, after any) bool {
-	old, is := before.(*resourceapi.ResourceClaim)
-	if !is || old.Status.Allocation == nil {
-		return false
-	}
-	claim, is := after.(*resourceapi.ResourceClaim)
-	return !is || claim.Status.Allocation == nil
+	pod, err := h.pods.Pods(namespace).Get(user.Name)
+	return err == nil && pod.UID == user.UID
 }

@@ -8,7 +8,6 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"strings"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -16,7 +15,6 @@ import (
 	"k8s.io/dynamic-resource-allocation/structured"
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
-	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/dynamicresources"
 
 	"github.com/celset/celset/allocator"
 	"github.com/celset/celset/allocator/explain"
@@ -31,64 +29,38 @@ import (
 
 // The limits keep a pod that waits from taking the time of others.
 const (
-	nearMissTimeout = 200 * time.Millisecond
-	nearMissSteps   = 20_000
+	missTimeout = 200 * time.Millisecond
+	missSteps   = 20_000
 	// nearMissNodes are looked at for what is free.
 	nearMissNodes = 50
 )
 
-// PostFilter runs upstream's PostFilter. If that has nothing to say about a pod with CEL
-// constraints, it says by how little the pod misses.
-func (pl *DynamicResourcesCEL) PostFilter(ctx context.Context, state fwk.CycleState, pod *v1.Pod, nodes fwk.NodeToStatusReader) (*fwk.PostFilterResult, *fwk.Status) {
-	if _, err := state.Read(dynamicresources.Name); err != nil && pl.exchange != nil {
-		return pl.refusedBefore(pod, claimsIn(state))
-	}
-	if why := pl.keepsDevices(ctx, pod); why != "" {
-		return nil, fwk.NewStatus(fwk.Unschedulable, why)
-	}
-	c := claimsIn(state)
-	if c == nil {
-		c = &podClaims{}
-	}
-	pl.fillPassedOver(ctx, state, pod, nodes, c)
-	result, status := pl.DynamicResources.PostFilter(ctx, state, pod, nodes)
-	if status.Code() != fwk.Unschedulable || status.Message() != "" {
-		return result, status
-	}
-	preempted, said, did := pl.preempt(ctx, state, pod, nodes, c)
-	if did && said.IsSuccess() {
-		return preempted, said
-	}
-	var texts []string
-	if c.ours != nil {
-		texts = append(texts, c.ours.failed.String(), pl.nearestMissText(ctx, c, pod, nodes))
-	}
-	texts = append(texts, pl.keptTexts(pod, c, nodes)...)
-	if did {
-		result, status = preempted, said
-		texts = append(texts, said.Message())
-	}
-	texts = slices.DeleteFunc(texts, func(text string) bool { return text == "" })
-	if len(texts) > 0 {
-		status = fwk.NewStatus(status.Code(), strings.Join(texts, "; "))
-	}
-	return result, status
+// nearMisses explains why a pod fits nowhere.
+type nearMisses struct {
+	allocators *allocators
+	prepared   preparedClaims
+	// name is the name of the plugin in the statuses of nodes.
+	name string
+	// nodes are the nodes of the scheduling cycle.
+	nodes func() fwk.NodeInfoLister
+	// withTimeout is [context.WithTimeout], except in tests on machines that are slow.
+	withTimeout func(context.Context, time.Duration) (context.Context, context.CancelFunc)
 }
 
-// nearestMissText is empty if there is nothing to say, or no time to find it out.
-func (pl *DynamicResourcesCEL) nearestMissText(ctx context.Context, c *podClaims, pod *v1.Pod, nodes fwk.NodeToStatusReader) string {
+// text is empty if there is nothing to say, or no time to find it out.
+func (m *nearMisses) text(ctx context.Context, c *podClaims, pod *v1.Pod, nodes fwk.NodeToStatusReader) string {
 	if !c.ours.constrained || nodes == nil {
 		return ""
 	}
 	defer c.attempt.Progress()
-	timeout := c.attempt.Remaining(nearMissTimeout)
+	timeout := c.attempt.Remaining(missTimeout)
 	if timeout <= 0 {
 		// The attempt was long enough.
 		return ""
 	}
-	ctx, cancel := pl.withTimeout(ctx, timeout)
+	ctx, cancel := m.withTimeout(ctx, timeout)
 	defer cancel()
-	miss, err := pl.nearestMiss(ctx, pod, c.all(), nodes)
+	miss, err := m.nearestMiss(ctx, pod, c, nodes)
 	if err != nil {
 		// What was found out until then may be nothing.
 		klog.FromContext(ctx).V(4).Info("No explanation for the pod", "pod", klog.KObj(pod), "err", err)
@@ -103,26 +75,27 @@ func (pl *DynamicResourcesCEL) nearestMissText(ctx context.Context, c *podClaims
 }
 
 // nearestMiss explains the node on which the requests lack least. nil if there is none.
-func (pl *DynamicResourcesCEL) nearestMiss(ctx context.Context, pod *v1.Pod, claims []*resourceapi.ResourceClaim, nodes fwk.NodeToStatusReader) (*explain.Explanation, error) {
-	prepared, missing, err := pl.preparing.prepared(ctx, claims, pl.constrains())
-	if err != nil || len(missing) > 0 {
-		return nil, errors.Join(err, errNotPrepared)
-	}
-	a, err := pl.newAllocator(ctx, prepared, material{})
+func (m *nearMisses) nearestMiss(ctx context.Context, pod *v1.Pod, c *podClaims, nodes fwk.NodeToStatusReader) (*explain.Explanation, error) {
+	claims := c.all()
+	prepared, err := c.allPrepared(ctx, m.prepared)
 	if err != nil {
 		return nil, err
 	}
-	node, err := pl.closest(ctx, a, claims, nodes, func(info fwk.NodeInfo) bool {
+	a, err := m.allocators.newAllocator(ctx, prepared, material{})
+	if err != nil {
+		return nil, err
+	}
+	node, err := m.closest(ctx, a, claims, nodes, func(info fwk.NodeInfo) bool {
 		// The claim that is made for a node that provides extended resources by itself is another one.
-		return pl.features.EnableDRAExtendedResource &&
-			slices.ContainsFunc(extended.Resources(pod, pl.claims.DeviceClassResolver().GetDeviceClass), func(name v1.ResourceName) bool {
+		return m.allocators.resolver.features.EnableDRAExtendedResource &&
+			slices.ContainsFunc(extended.Resources(pod, m.allocators.resolver.manager.DeviceClassResolver().GetDeviceClass), func(name v1.ResourceName) bool {
 				return info.GetAllocatable().GetScalarResources()[name] > 0
 			})
 	})
 	if err != nil || node == nil {
 		return nil, err
 	}
-	problem, err := pl.problem(prepared, claims)
+	problem, err := m.problem(prepared, claims)
 	if err != nil {
 		return nil, err
 	}
@@ -135,13 +108,13 @@ func (pl *DynamicResourcesCEL) nearestMiss(ctx context.Context, pod *v1.Pod, cla
 
 // closest looks for the node that we refused and that has most of what is wanted, among those for
 // which the claims are what is wanted.
-func (pl *DynamicResourcesCEL) closest(ctx context.Context, a *allocator.Allocator, claims []*resourceapi.ResourceClaim, nodes fwk.NodeToStatusReader,
+func (m *nearMisses) closest(ctx context.Context, a *allocator.Allocator, claims []*resourceapi.ResourceClaim, nodes fwk.NodeToStatusReader,
 	differs func(fwk.NodeInfo) bool) (*v1.Node, error) {
-	refused, err := nodes.NodesForStatusCode(pl.nodes(), fwk.UnschedulableAndUnresolvable)
+	refused, err := nodes.NodesForStatusCode(m.nodes(), fwk.UnschedulableAndUnresolvable)
 	if err != nil {
 		return nil, err
 	}
-	refused = slices.DeleteFunc(slices.Clone(refused), func(info fwk.NodeInfo) bool { return nodes.Get(info.Node().Name).Plugin() != Name || differs(info) })
+	refused = slices.DeleteFunc(slices.Clone(refused), func(info fwk.NodeInfo) bool { return nodes.Get(info.Node().Name).Plugin() != m.name || differs(info) })
 	slices.SortFunc(refused, func(a, b fwk.NodeInfo) int { return cmp.Compare(a.Node().Name, b.Node().Name) })
 	var closest *v1.Node
 	least := 0
@@ -176,22 +149,22 @@ func lacking(requests []allocator.RequestDevices) int {
 }
 
 // problem is what the claims of a pod are up against.
-func (pl *DynamicResourcesCEL) problem(prepared allocator.Prepared, claims []*resourceapi.ResourceClaim) (*explain.Problem, error) {
-	allocated, err := pl.claims.ResourceClaims().List()
+func (m *nearMisses) problem(prepared allocator.Prepared, claims []*resourceapi.ResourceClaim) (*explain.Problem, error) {
+	allocated, err := m.allocators.resolver.manager.ResourceClaims().List()
 	if err != nil {
 		return nil, err
 	}
-	all, err := pl.claims.ResourceSlices().ListWithDeviceTaintRules()
+	all, err := m.allocators.resolver.manager.ResourceSlices().ListWithDeviceTaintRules()
 	if err != nil {
 		return nil, err
 	}
-	budget := pl.budget
-	budget.Steps = min(budget.Steps, 2*nearMissSteps) // one node gets half
-	return &explain.Problem{Environment: pl.preparing.environment, Problem: allocator.Problem{
-		Claims: claims, Allocated: allocated, Classes: pl.claims.DeviceClasses(), Slices: all,
-		Features: dynamicresources.AllocatorFeatures(pl.features), Selectors: prepared.SelectorsOr(pl.preparing.Selectors),
+	budget := m.allocators.budget
+	budget.Steps = min(budget.Steps, 2*missSteps) // one node gets half
+	return &explain.Problem{Environment: m.allocators.preparing.environment, Problem: allocator.Problem{
+		Claims: claims, Allocated: allocated, Classes: m.allocators.resolver.manager.DeviceClasses(), Slices: all,
+		Features: m.allocators.features(), Selectors: prepared.SelectorsOr(m.allocators.preparing.Selectors),
 		Options: []allocator.Option{
-			allocator.WithEnvironment(pl.preparing.environment), allocator.WithCache(pl.cache),
+			allocator.WithEnvironment(m.allocators.preparing.environment), allocator.WithCache(m.allocators.cache),
 			// Nobody is told which of the sets would be best that are in use.
 			allocator.WithoutPreferences(),
 			allocator.WithBudget(budget),

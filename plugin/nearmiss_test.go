@@ -80,7 +80,7 @@ func fail(ctx context.Context, t *testing.T, pl *DynamicResourcesCEL, names ...s
 	elsewhere := fwk.NewStatus(fwk.UnschedulableAndUnresolvable, "too little memory")
 	elsewhere.SetPlugin("NodeResourcesFit")
 	statuses["full"] = elsewhere
-	pl.nodes = func() fwk.NodeInfoLister { return nodes{all: append(all, node("full"))} }
+	pl.misses.nodes = func() fwk.NodeInfoLister { return nodes{all: append(all, node("full"))} }
 	_, status = pl.PostFilter(ctx, state, pod(), framework.NewNodeToStatus(statuses, fwk.NewStatus(fwk.UnschedulableAndUnresolvable)))
 	require.Equal(t, fwk.Unschedulable, status.Code())
 	return status
@@ -102,7 +102,7 @@ func TestNothingIsSaidOfPendingAllocations(t *testing.T) {
 	other, pending := owned("other", 0), owned("other", 0)
 	other.Status.Allocation = nil
 	ctx, pl := start(t, true, class(), slice(0, 1), other, constrain(t, claim(2), "any", "true"))
-	require.NoError(t, pl.claims.ResourceClaims().SignalClaimPendingAllocation(pending.UID, pending))
+	require.NoError(t, pl.resolver.manager.ResourceClaims().SignalClaimPendingAllocation(pending.UID, pending))
 	require.Empty(t, fail(ctx, t, pl, nodeName).Message())
 }
 
@@ -119,7 +119,7 @@ func TestNearestMissLooksAtSomeNodes(t *testing.T) {
 	cancel()
 	refused := fwk.NewStatus(fwk.UnschedulableAndUnresolvable)
 	refused.SetPlugin(Name)
-	_, err := pl.nearestMiss(expired, pod(), []*resourceapi.ResourceClaim{constrain(t, claim(2), "any", "true")}, framework.NewNodeToStatus(map[string]*fwk.Status{nodeName: refused}, refused))
+	_, err := pl.misses.nearestMiss(expired, pod(), &podClaims{unallocated: []*resourceapi.ResourceClaim{constrain(t, claim(2), "any", "true")}}, framework.NewNodeToStatus(map[string]*fwk.Status{nodeName: refused}, refused))
 	require.ErrorIs(t, err, context.Canceled)
 }
 
@@ -131,7 +131,7 @@ func TestNothingIsSaidTooLate(t *testing.T) {
 	require.True(t, status.IsSuccess(), status)
 	refused := pl.Filter(ctx, state, pod(), info)
 	refused.SetPlugin(Name)
-	pl.nodes = func() fwk.NodeInfoLister { return nodes{all: []fwk.NodeInfo{info}} }
+	pl.misses.nodes = func() fwk.NodeInfoLister { return nodes{all: []fwk.NodeInfo{info}} }
 	late, cancel := context.WithCancel(ctx)
 	cancel()
 	_, status = pl.PostFilter(late, state, pod(), framework.NewNodeToStatus(map[string]*fwk.Status{nodeName: refused}, refused))

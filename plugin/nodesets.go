@@ -6,6 +6,7 @@ package plugin
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -48,10 +49,11 @@ type NodeSets struct {
 	// hasGroups: pods may have groups. enabled: the gate is on, too.
 	hasGroups, enabled bool
 
-	groups   *groups
-	guard    *guard.Guard
+	groups *groups
+	// prepared has what the constraints of groups say.
+	prepared preparedAhead
+	turns    guard.Turns
 	metrics  *metrics.Metrics
-	activate func(*v1.Pod)
 	// joint has the groups whose pods have not fitted on nodes that were chosen for all of them.
 	joint *lru.Cache
 	// writes has an entry for each condition that is being written.
@@ -81,36 +83,51 @@ const (
 	maxPlacements = 16
 )
 
-func newNodeSets(ctx context.Context, args runtime.Object, handle fwk.Handle, features plfeature.Features, measured *metrics.Metrics, shared *profiles) (*NodeSets, error) {
+// nodeSetsConfig has the parts of a scheduler that the plugin uses.
+type nodeSetsConfig struct {
+	features plfeature.Features
+	// enabled is the feature gate of node set constraints.
+	enabled bool
+	metrics *metrics.Metrics
+	turns   guard.Turns
+	// activate has the queue try a pod.
+	activate func(*v1.Pod)
+	// groups returns the groups of all profiles.
+	groups func(context.Context, *metrics.Metrics, fwk.Handle) (*groups, error)
+}
+
+func newNodeSets(ctx context.Context, args runtime.Object, handle fwk.Handle, config nodeSetsConfig) (*NodeSets, error) {
 	if args != nil {
 		return nil, fmt.Errorf("%s: it takes no arguments: remove its pluginConfig", NodeSetsName)
 	}
-	upstream, err := topologyaware.New(ctx, nil, handle, features)
+	upstream, err := topologyaware.New(ctx, nil, handle, config.features)
 	if err != nil {
 		return nil, err
 	}
 	pl := &NodeSets{
-		TopologyPlacement: upstream, handle: handle, hasGroups: features.EnableGenericWorkload,
-		enabled: features.EnableGenericWorkload && shared.gates.Enabled(CelsetNodeSetConstraint),
-		guard:   shared.guard, metrics: measured, activate: activator(ctx, handle), joint: lru.New(maxJoint),
-		writes: make(chan struct{}, maxConditionWrites),
+		TopologyPlacement: upstream, handle: handle, hasGroups: config.features.EnableGenericWorkload, enabled: config.features.EnableGenericWorkload && config.enabled,
+		turns: config.turns, metrics: config.metrics, joint: lru.New(maxJoint), writes: make(chan struct{}, maxConditionWrites),
 	}
 	if !pl.enabled {
 		return pl, nil
 	}
 	runner, ok := handle.(preFilterRunner)
 	if !ok {
-		return nil, incompatible("the framework's handle can't run PreFilter plugins")
+		return nil, errors.New("the framework's handle can't run PreFilter plugins: build celset with the version of Kubernetes that go.mod names")
 	}
 	pl.runner = runner
-	pl.groups, err = shared.groupsOf(ctx, measured, handle)
-	return pl, err
+	if pl.groups, err = config.groups(ctx, config.metrics, handle); err != nil {
+		return nil, err
+	}
+	pl.prepared = preparedAhead{preparedView{pl.groups.preparing, true}, pl.groups.background, config.activate}
+	return pl, nil
 }
 
 // Name returns [NodeSetsName].
 func (pl *NodeSets) Name() string { return NodeSetsName }
 
-// SignPod implements [fwk.SignPlugin]. Where a pod goes for whose group nodes are chosen is no matter of pods that are alike.
+// SignPod implements [fwk.SignPlugin]. Pods of a group with a node set constraint are placed as a group. They must not share a
+// scheduling signature with other pods.
 func (pl *NodeSets) SignPod(_ context.Context, pod *v1.Pod) ([]fwk.SignFragment, *fwk.Status) {
 	if !pl.hasGroups {
 		return nil, nil
@@ -259,14 +276,14 @@ func (pl *NodeSets) GeneratePlacements(ctx context.Context, state fwk.PodGroupCy
 	}
 	if !pl.enabled {
 		return nil, refused(fwk.UnschedulableAndUnresolvable, parent.Nodes, fmt.Sprintf("PodGroup %s has the node set constraint %s, but the feature gate %s is disabled: enable it with --feature-gates=%s=true",
-			klog.KObj(group), name, CelsetNodeSetConstraint, CelsetNodeSetConstraint))
+			klog.KObj(group), name, v1alpha1.NodeSetFeatureGate, v1alpha1.NodeSetFeatureGate))
 	}
 	pods := info.GetUnscheduledPods()
 	if gang := group.Spec.SchedulingPolicy.Gang; len(pods) == 0 || gang != nil && len(pods)+pl.scheduledCount(group) < int(gang.MinCount) {
 		// The scheduler does not try the pods.
 		return &fwk.GeneratePlacementsResult{Placements: []*fwk.Placement{parent}}, nil
 	}
-	attempt, refusal := pl.guard.Admit(guard.Request{Pod: pods[0], Claims: []types.UID{group.UID}, Timeout: groupTimeout, Activate: pl.activate})
+	attempt, refusal := pl.turns.Admit(guard.Request{Pod: pods[0], Claims: []types.UID{group.UID}, Timeout: groupTimeout, Activate: pl.prepared.activate})
 	if refusal != nil {
 		pl.metrics.ObserveRefusal(metrics.Refusal(refusal.Reason))
 		return nil, refused(fwk.UnschedulableAndUnresolvable, parent.Nodes, refusal.Message)

@@ -24,11 +24,6 @@ import (
 // Where a node set constraint reads the devices that pods get, each pod is first asked for by itself, to list what it may get
 // on each node, and gets what was chosen for it in the cycle in which it is tried.
 
-// groupDevices answers in place of a search for the claims of a pod of a group.
-type groupDevices interface {
-	allocate(ctx context.Context, a *allocator.Allocator, node *v1.Node, claims []*resourceapi.ResourceClaim) ([]resourceapi.AllocationResult, error)
-}
-
 // groupDevicesIn is nil if the allocator answers for the pod.
 func groupDevicesIn(state fwk.CycleState, pod *v1.Pod) groupDevices {
 	if alone := askedAloneIn(state); alone != nil {
@@ -55,7 +50,7 @@ type podSets struct {
 	on map[string][]nodeset.Set
 }
 
-func (l *podSets) allocate(ctx context.Context, a *allocator.Allocator, node *v1.Node, claims []*resourceapi.ResourceClaim) ([]resourceapi.AllocationResult, error) {
+func (l *podSets) Allocate(ctx context.Context, a *allocator.Allocator, node *v1.Node, claims []*resourceapi.ResourceClaim) ([]resourceapi.AllocationResult, error) {
 	if l.bytes.Load() > nodeset.MaxSetBytes {
 		return nil, structured.ErrFailedAllocationOnNode
 	}
@@ -76,7 +71,7 @@ func (l *podSets) allocate(ctx context.Context, a *allocator.Allocator, node *v1
 func (l *podSets) of(node string, unallocated bool) ([]nodeset.Set, *fwk.Status) {
 	if listed := l.on[node]; listed != nil || unallocated {
 		if listed == nil {
-			return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, "what devices the pod may get is not known: the plugin "+Name+" is not enabled")
+			return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, "what devices the pod may get is not known: the plugin "+pluginName+" is not enabled")
 		}
 		return listed, nil
 	}

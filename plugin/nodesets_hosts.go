@@ -302,7 +302,7 @@ func (j *jointDevices) claimsOn(node string) []*resourceapi.ResourceClaim {
 	return j.claims[node]
 }
 
-func (j *jointDevices) allocate(ctx context.Context, a *allocator.Allocator, node *v1.Node, claims []*resourceapi.ResourceClaim) ([]resourceapi.AllocationResult, error) {
+func (j *jointDevices) Allocate(ctx context.Context, a *allocator.Allocator, node *v1.Node, claims []*resourceapi.ResourceClaim) ([]resourceapi.AllocationResult, error) {
 	beside, _ := ctx.Value(loadInContext{}).(*loadBeside)
 	if beside == nil {
 		j.mutex.Lock()
@@ -361,7 +361,7 @@ type chosenResults struct {
 	shared map[types.UID]resourceapi.AllocationResult
 }
 
-func (c *chosenResults) allocate(_ context.Context, a *allocator.Allocator, _ *v1.Node, claims []*resourceapi.ResourceClaim) ([]resourceapi.AllocationResult, error) {
+func (c *chosenResults) Allocate(_ context.Context, a *allocator.Allocator, _ *v1.Node, claims []*resourceapi.ResourceClaim) ([]resourceapi.AllocationResult, error) {
 	var results []resourceapi.AllocationResult
 	own := c.own
 	for _, claim := range claims {

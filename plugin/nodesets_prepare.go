@@ -23,17 +23,17 @@ import (
 	"github.com/celset/celset/allocator/nodeset"
 	"github.com/celset/celset/apis/celset/v1alpha1"
 	"github.com/celset/celset/cel"
-	"github.com/celset/celset/cel/fairness"
 	"github.com/celset/celset/plugin/metrics"
 )
 
 // What a node set constraint says is found, decoded and compiled in the background, as what claims say is: a claim that stands
 // for the group is prepared like another. A scheduling cycle looks up what was compiled.
 
-// groups is what all profiles of a scheduler choose sets of nodes with.
+// groups has what all profiles of a scheduler choose sets of nodes with.
 type groups struct {
 	*nodeset.Chooser
-	*preparing
+	preparing  *preparing
+	background *background
 	// own has the *ownConstraint of groups that were prepared, by their wants.
 	own *lru.Cache
 }
@@ -50,30 +50,25 @@ type ownConstraint struct {
 	err        error
 }
 
-// groupsOf are those of all profiles.
-func (p *profiles) groupsOf(ctx context.Context, measured *metrics.Metrics, handle fwk.Handle) (*groups, error) {
-	p.mutex.Lock()
-	defer p.mutex.Unlock()
-	if p.groups == nil {
-		chooser, err := nodeset.NewChooser(measured)
-		if err != nil {
-			return nil, err
-		}
-		own := lru.New(maxOwn)
-		prepared := newPreparingOf(chooser.Preparer, chooser.Environment(), groupClaims{handle, own}, nodeset.Classes{}, preparedGroupBytes)
-		prepared.background = fairness.NewBackground[wanted](ctx)
-		p.groups = &groups{chooser, prepared, own}
+// newGroups prepares the constraints of groups until the context ends.
+func newGroups(ctx context.Context, measured *metrics.Metrics, handle fwk.Handle) (*groups, error) {
+	chooser, err := nodeset.NewChooser(measured)
+	if err != nil {
+		return nil, err
 	}
-	return p.groups, nil
+	own := lru.New(maxOwn)
+	prepared := newPreparingOf(chooser.Preparer, chooser.Environment(), groupClaims{handle, own}, nodeset.Classes{}, preparedGroupBytes)
+	return &groups{chooser, prepared, newBackground(ctx), own}, nil
 }
 
-// compiled is what was prepared of a problem, or for another number of nodes. The error is [cel.ErrNotCompiled] if nothing was.
-func (g *groups) compiled(ctx context.Context, problem *nodeset.Problem) (*allocator.PreparedClaim, error) {
-	prepared, missing, err := g.prepared(ctx, []*resourceapi.ResourceClaim{problem.Claim}, true)
-	if err != nil || len(missing) == 0 {
-		return prepared[problem.Claim.UID], err
+// compiled returns what was prepared of a problem, or of the problem for another number of nodes. The error is
+// [cel.ErrNotCompiled] if neither was.
+func (pl *NodeSets) compiled(ctx context.Context, problem *nodeset.Problem) (*allocator.PreparedClaim, error) {
+	prepared, missing := pl.prepared.Find([]*resourceapi.ResourceClaim{problem.Claim})
+	if len(missing) == 0 {
+		return prepared[problem.Claim.UID], nil
 	}
-	return g.prepare(cel.OnlyCompiled(ctx), problem.Claim, true)
+	return pl.prepared.Keep(cel.OnlyCompiled(ctx), problem.Claim)
 }
 
 // groupClaims makes the claims that stand for groups: the API has none of them.
@@ -146,7 +141,7 @@ func claimsOfPods(handle fwk.Handle, pods []*v1.Pod) []*resourceapi.ResourceClai
 func (pl *NodeSets) await(pod *v1.Pod, group *schedulingapi.PodGroup) {
 	claim := &resourceapi.ResourceClaim{}
 	claim.Namespace, claim.Name, claim.UID = group.Namespace, group.Name, wantOf(group)
-	pl.groups.await(pod, []*resourceapi.ResourceClaim{claim}, true, pl.activate)
+	pl.prepared.Await(pod, []*resourceapi.ResourceClaim{claim})
 }
 
 // PreEnqueue gates a pod of a group until what the group says is compiled. It is called while the scheduling queue is locked,
@@ -163,7 +158,7 @@ func (pl *NodeSets) PreEnqueue(_ context.Context, pod *v1.Pod) *fwk.Status {
 		return nil
 	}
 	pl.await(pod, group)
-	if pl.guard.Tell(pod, "", pl.activate) {
+	if pl.turns.Tell(pod, "", pl.prepared.activate) {
 		return nil
 	}
 	return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, groupNotCompiled(group))

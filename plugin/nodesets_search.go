@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
@@ -114,14 +115,14 @@ func (pl *NodeSets) newSearch(ctx context.Context, group *schedulingapi.PodGroup
 	}
 	s := &groupSearch{uid: group.UID, infos: slices.Clone(nodes), pods: pods}
 	slices.SortFunc(s.infos, func(a, b fwk.NodeInfo) int { return cmp.Compare(a.Node().Name, b.Node().Name) })
-	s.Search = &nodeset.Search{Chooser: pl.groups.Chooser, Compiled: pl.groups.compiled, Group: &nodeset.Group{Namespace: group.Namespace, Name: group.Name, Constraint: constraint}}
+	s.Search = &nodeset.Search{Chooser: pl.groups.Chooser, Compiled: pl.compiled, Group: &nodeset.Group{Namespace: group.Namespace, Name: group.Name, Constraint: constraint}}
 	s.hosts = &groupHosts{pl: pl, search: s, kindOf: map[types.UID]int{}, shared: sharedClaims(pl.handle, pods)}
 	s.Hosts = s.hosts
 	problem, err := nodeset.NewProblem(s.Group, 0, 1)
 	if err != nil {
 		return nil, fwk.AsStatus(err)
 	}
-	prepared, err := pl.groups.compiled(ctx, problem)
+	prepared, err := pl.compiled(ctx, problem)
 	switch {
 	case errors.Is(err, cel.ErrNotCompiled):
 		return nil, pl.notCompiled(pods[0], group, nodes)
@@ -195,6 +196,12 @@ func (s *groupSearch) over() *fwk.Status {
 	s.attempt.Failed(err)
 	return refused(fwk.Unschedulable, s.infos, err.Error())
 }
+
+const (
+	// nearMissTimeout and nearMissSteps keep a group that waits from taking the time of others.
+	nearMissTimeout = 200 * time.Millisecond
+	nearMissSteps   = 20_000
+)
 
 // nearest names the set that misses by least. It is empty if that can't be found out in the time that there is.
 func (pl *NodeSets) nearest(ctx context.Context, s *groupSearch) string {

@@ -37,35 +37,35 @@ func named(names ...string) []fwk.NodeInfo {
 func TestScoresOfNodes(t *testing.T) {
 	for name, test := range map[string]struct {
 		values map[string]allocator.Details
-		want   nodeScores
+		want   map[string]int64
 	}{
 		"nothing": {},
 		"alike":   {values: map[string]allocator.Details{"a": details(value(0, 0, 7)), "b": details(value(0, 0, 7)), "c": details(value(0, 0, 7))}},
 		"three": {
 			values: map[string]allocator.Details{"a": details(value(0, 0, -5)), "b": details(value(0, 0, 1000)), "c": details(value(0, 0, -4))},
-			want:   nodeScores{"a": 0, "b": 100, "c": 50},
+			want:   map[string]int64{"a": 0, "b": 100, "c": 50},
 		},
 		"by rank, not by how much": {
 			values: map[string]allocator.Details{"a": details(value(0, 0, math.MinInt64)), "b": details(value(0, 0, math.MaxInt64)), "c": details(value(0, 0, math.MaxInt64))},
-			want:   nodeScores{"a": 0, "b": 100, "c": 100},
+			want:   map[string]int64{"a": 0, "b": 100, "c": 100},
 		},
 		"the second decides among equal ones": {
 			values: map[string]allocator.Details{
 				"a": details(value(0, 0, 2), value(1, 0, 1)), "b": details(value(0, 0, 1), value(1, 0, 9)), "c": details(value(0, 0, 2), value(1, 0, 2)),
 			},
-			want: nodeScores{"a": 50, "b": 0, "c": 100},
+			want: map[string]int64{"a": 50, "b": 0, "c": 100},
 		},
 		"none is the worst": {
 			values: map[string]allocator.Details{"a": details(value(0, 0, math.MinInt64)), "b": details(value(0, 0, math.MinInt64), value(0, 1, math.MinInt64))},
-			want:   nodeScores{"a": 50, "b": 100, "c": 0},
+			want:   map[string]int64{"a": 50, "b": 100, "c": 0},
 		},
 		"the first is missing": {
 			values: map[string]allocator.Details{"a": details(value(0, 1, 9)), "b": details(value(0, 0, 0)), "c": details(value(0, 2, 9))},
-			want:   nodeScores{"a": 50, "b": 100, "c": 0},
+			want:   map[string]int64{"a": 50, "b": 100, "c": 0},
 		},
 		"nodes that don't fit don't count": {
 			values: map[string]allocator.Details{"a": details(value(0, 0, 1)), "b": details(value(0, 0, 2)), "c": details(value(0, 0, 2)), "d": details(value(0, 0, 3))},
-			want:   nodeScores{"a": 0, "b": 100, "c": 100},
+			want:   map[string]int64{"a": 0, "b": 100, "c": 100},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -84,9 +84,9 @@ func TestLastValuesCount(t *testing.T) {
 	values.note(t.Context(), "a", details(value(0, 0, 5)))
 	values.note(t.Context(), "b", details(value(0, 0, 4)))
 	values.note(t.Context(), "a", details(value(0, 0, 3)))
-	require.Equal(t, nodeScores{"a": 0, "b": 100}, values.scores(named("a", "b")))
+	require.Equal(t, map[string]int64{"a": 0, "b": 100}, values.scores(named("a", "b")))
 	values.note(t.Context(), "b", allocator.Details{})
-	require.Equal(t, nodeScores{"a": 100, "b": 0}, values.scores(named("a", "b")))
+	require.Equal(t, map[string]int64{"a": 100, "b": 0}, values.scores(named("a", "b")))
 	values.note(t.Context(), "a", allocator.Details{})
 	require.Nil(t, values.scores(named("a", "b")))
 	require.Empty(t, values.byNode)

@@ -91,12 +91,16 @@ func (f *fallible) schedule(t *testing.T, user *v1.Pod) ([]string, *fwk.Status) 
 		status = f.Filter(f.ctx, state, user, node(nodeName))
 	}
 	if !status.IsSuccess() {
-		return nil, fwk.NewStatus(status.Code(), append(status.Reasons(), f.keptTexts(user, claimsIn(state), nil)...)...)
+		reasons := status.Reasons()
+		if text := f.pendingText(user, claimsIn(state)); text != "" {
+			reasons = append(reasons, text)
+		}
+		return nil, fwk.NewStatus(status.Code(), reasons...)
 	}
 	require.True(t, f.Reserve(f.ctx, state, user, nodeName).IsSuccess())
 	var got []string
 	for _, entry := range user.Spec.ResourceClaims {
-		if pending := f.claims.ResourceClaims().GetPendingAllocation(types.UID(*entry.ResourceClaimName)); pending != nil {
+		if pending := f.resolver.manager.ResourceClaims().GetPendingAllocation(types.UID(*entry.ResourceClaimName)); pending != nil {
 			for _, result := range pending.Devices.Results {
 				got = append(got, result.Device)
 			}
@@ -133,8 +137,8 @@ func TestLostAnswer(t *testing.T) {
 			require.True(t, status.IsRejected(), status)
 
 			// Meanwhile it was read what became of it.
-			require.Eventually(t, func() bool { return f.writes.Ends() == 1 }, waitFor, tick)
-			known, err := f.claims.ResourceClaims().Get("default", "first")
+			require.Eventually(t, func() bool { return f.writes.(*pendingwrites.Writes).Ends() == 1 }, waitFor, tick)
+			known, err := f.resolver.manager.ResourceClaims().Get("default", "first")
 			require.NoError(t, err)
 			require.NotNil(t, known.Status.Allocation)
 			got, _ = f.schedule(t, renamed(pod(), "second"))
@@ -173,7 +177,7 @@ func TestLostRequest(t *testing.T) {
 	got, status = f.schedule(t, renamed(pod(), "first"))
 	require.Equal(t, []string{deviceName(0)}, got)
 	require.True(t, status.IsSuccess(), status)
-	require.EqualValues(t, 1, f.writes.Ends())
+	require.EqualValues(t, 1, f.writes.(*pendingwrites.Writes).Ends())
 	require.Contains(t, f.handle.tried(), "default/second")
 	got, _ = f.schedule(t, renamed(pod(), "second"))
 	require.Empty(t, got, "it is in use")
@@ -389,5 +393,5 @@ func TestUnreserveBeforeBinding(t *testing.T) {
 	before := len(f.client.Actions())
 	f.Unreserve(f.ctx, state, user, nodeName)
 	require.Len(t, f.client.Actions(), before)
-	require.Nil(t, f.claims.ResourceClaims().GetPendingAllocation("first"))
+	require.Nil(t, f.resolver.manager.ResourceClaims().GetPendingAllocation("first"))
 }

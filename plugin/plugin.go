@@ -33,47 +33,37 @@ import (
 )
 
 // Name is the name of the plugin in scheduler configurations.
-const Name = "DynamicResourcesCEL"
+const Name = pluginName
 
 // DynamicResourcesCEL is upstream's plugin with our allocator for the pods that
 // need it.
 type DynamicResourcesCEL struct {
 	*dynamicresources.DynamicResources
+	settings
 
-	name    string
-	enabled bool
-	mode    configv1alpha1.AllocatorMode
-	budget  allocator.Budget
-	// preference is the policy for claims that no preference is about, "" for none.
-	preference v1alpha1.PreferencePolicy
-	// asked are the shapes that claims ask for.
-	asked    *askedShapes
-	features plfeature.Features
-	nodes    func() fwk.NodeInfoLister
-	claims   fwk.SharedDRAManager
-	checker  *podclaims.Checker
-	// preparing has what claims say, nil where nothing is allocated.
-	preparing *preparing
-	watched   *recorder
-	// writes are the pending ones, nil where nothing is allocated.
-	writes   *pendingwrites.Writes
-	exchange *exchange
-	metrics  *metrics.Metrics
-	// cache is what the allocators of all scheduling cycles share, nil where upstream's serves all
-	// pods.
-	cache *allocator.Cache
-	// handle runs filters, isFirstAfterFilter tells whether PostFilter begins with ours.
-	handle fwk.Handle
-	// holds are those of all profiles, nil if devices are not preempted. preempter is nil if they are not
-	// in this profile.
-	holds              *podHolds
-	preempter          *preempter
-	isFirstAfterFilter func() bool
-	// guard is what all profiles share; activate has the queue try a pod.
-	guard          *guard.Guard
+	resolver   *resolver
+	prepared   preparedClaims
+	allocators *allocators
+	watched    *recorder
+	exchange   *exchange
+	turns      guard.Turns
+	writes     pendingwrites.Pending
+	holds      heldDevices
+	preempter  devicePreemption
+	misses     *nearMisses
+}
+
+// settings are those of the profile, and what the plugin needs of its framework.
+type settings struct {
+	name           string
+	mode           configv1alpha1.AllocatorMode
 	attemptTimeout time.Duration
-	withTimeout    func(context.Context, time.Duration) (context.Context, context.CancelFunc)
-	activate       func(*v1.Pod)
+	metrics        *metrics.Metrics
+	// handle runs filters, isFirstAfterFilter tells whether PostFilter begins with this plugin's.
+	handle             fwk.Handle
+	isFirstAfterFilter func() bool
+	// activate has the queue try a pod.
+	activate func(*v1.Pod)
 }
 
 var (
@@ -85,7 +75,6 @@ var (
 	_ fwk.ScorePlugin              = &DynamicResourcesCEL{}
 	_ fwk.ReservePlugin            = &DynamicResourcesCEL{}
 	_ fwk.EnqueueExtensions        = &DynamicResourcesCEL{}
-	_ fwk.PreFilterExtensions      = &DynamicResourcesCEL{}
 	_ fwk.PreBindPlugin            = &DynamicResourcesCEL{}
 	_ fwk.SignPlugin               = &DynamicResourcesCEL{}
 )
@@ -136,7 +125,11 @@ func NewFactories(gates featuregate.FeatureGate, guard *guard.Guard) frameworkru
 			if err != nil {
 				return nil, fmt.Errorf("%s: %w", NodeSetsName, err)
 			}
-			return newNodeSets(ctx, args, handle, plfeature.NewSchedulerFeaturesFromGates(gates), measured, run.of(handle, guard, gates).profiles)
+			shared := run.of(handle, guard, gates).profiles
+			return newNodeSets(ctx, args, handle, nodeSetsConfig{
+				features: plfeature.NewSchedulerFeaturesFromGates(gates), enabled: gates.Enabled(CelsetNodeSetConstraint),
+				metrics: measured, turns: shared.turns(), activate: activator(ctx, handle), groups: shared.groupsOf,
+			})
 		},
 		PreferenceName: NewPreferenceFactory(gates),
 	}
@@ -148,63 +141,63 @@ func newPlugin(ctx context.Context, args runtime.Object, handle fwk.Handle, feat
 	if err != nil {
 		return nil, err
 	}
-	watched := newRecorder(handle)
+	pl := &DynamicResourcesCEL{
+		settings: settings{
+			name: Name, mode: decoded.Allocator, attemptTimeout: decoded.AttemptTimeout.Duration, metrics: measured, handle: handle, activate: activator(ctx, handle),
+			// The framework is ready when the first pod comes.
+			isFirstAfterFilter: sync.OnceValue(func() bool { return isFirstInPostFilter(handle) }),
+		},
+		resolver: &resolver{
+			manager: handle.SharedDRAManager(), features: features, enabled: enabled, preference: decoded.DefaultPreference,
+			checker: &podclaims.Checker{
+				WorkloadClaims: features.EnableDRAWorkloadResourceClaims, PrioritizedList: features.EnableDRAPrioritizedList,
+				BindingConditions: len(bindingTimeoutLacks(features)) == 0, BindingTimeout: decoded.BindingTimeout.Duration,
+			},
+		},
+		watched: newRecorder(handle), turns: shared.turns(), writes: pendingwrites.None{}, holds: noHolds{}, preempter: noPreemption{},
+	}
+	pl.allocators = &allocators{
+		resolver: pl.resolver, asked: shared.asked, budget: allocator.Budget{Cost: uint64(*decoded.Budget.Cost), Steps: *decoded.Budget.Steps},
+	}
+	if pl.mode != configv1alpha1.AllocatorUpstream {
+		pl.allocators.cache = allocator.NewCache(allocator.CacheBytes(decoded.CacheSize.Value()))
+	}
 	if features.EnableDynamicResourceAllocation && shared.guard != nil {
-		if watched.writes, err = shared.writesOf(ctx, measured, handle); err != nil {
+		writes, err := shared.writesOf(ctx, measured, handle)
+		if err != nil {
 			return nil, err
 		}
+		pl.writes, pl.watched.writes = writes, writes
 	}
-	upstream, err := dynamicresources.New(ctx, upstreamArgs(decoded, features), watched, features)
+	upstream, err := dynamicresources.New(ctx, upstreamArgs(decoded, features), pl.watched, features)
 	if err != nil {
 		return nil, err
 	}
-	pl := &DynamicResourcesCEL{
-		DynamicResources: upstream.(*dynamicresources.DynamicResources),
-		name:             Name,
-		enabled:          enabled,
-		mode:             decoded.Allocator,
-		budget:           allocator.Budget{Cost: uint64(*decoded.Budget.Cost), Steps: *decoded.Budget.Steps},
-		preference:       decoded.DefaultPreference,
-		asked:            shared.asked,
-		withTimeout:      shared.withTimeout,
-		features:         features,
-		nodes:            func() fwk.NodeInfoLister { return handle.SnapshotSharedLister().NodeInfos() },
-		claims:           handle.SharedDRAManager(),
-		checker: &podclaims.Checker{
-			WorkloadClaims: features.EnableDRAWorkloadResourceClaims, PrioritizedList: features.EnableDRAPrioritizedList,
-			BindingConditions: len(bindingTimeoutLacks(features)) == 0, BindingTimeout: decoded.BindingTimeout.Duration,
-		},
-		watched:        watched,
-		writes:         watched.writes,
-		metrics:        measured,
-		guard:          shared.guard,
-		attemptTimeout: decoded.AttemptTimeout.Duration,
-		activate:       activator(ctx, handle),
-		handle:         handle,
-	}
+	pl.DynamicResources = upstream.(*dynamicresources.DynamicResources)
 	if _, ok := args.(*config.DynamicResourcesArgs); ok {
 		pl.name = pl.DynamicResources.Name()
 	}
-	// The framework is ready when the first pod comes.
-	pl.isFirstAfterFilter = sync.OnceValue(func() bool { return isFirstInPostFilter(handle) })
-	if pl.preference != "" && !enabled {
+	if decoded.DefaultPreference != "" && !enabled {
 		klog.FromContext(ctx).Info("The plugin's argument defaultPreference has no effect while the feature gate is disabled",
-			"profile", handle.ProfileName(), "defaultPreference", pl.preference, "gate", DRACELDeviceConstraint)
+			"profile", handle.ProfileName(), "defaultPreference", decoded.DefaultPreference, "gate", DRACELDeviceConstraint)
 	}
 	if err := shared.configure(handle.ProfileName(), decoded); err != nil {
 		return nil, fmt.Errorf("%s: %w", Name, err)
 	}
-	if pl.mode != configv1alpha1.AllocatorUpstream {
-		pl.cache = allocator.NewCache(allocator.CacheBytes(decoded.CacheSize.Value()))
-	}
 	if !features.EnableDynamicResourceAllocation {
 		// Upstream's plugin does nothing then, and keeps no state.
+		pl.prepared = preparedAtOnce{}
 		return pl, nil
 	}
-	if pl.preparing, err = shared.preparingOf(ctx, features, pl.claims, measured); err != nil {
+	if pl.allocators.preparing, err = shared.preparingOf(features, pl.resolver.manager, measured); err != nil {
 		return nil, err
 	}
-	measured.WatchClaims(latest{pl.claims}.List)
+	pl.prepared = shared.preparedOf(ctx, preparedView{pl.allocators.preparing, enabled && pl.mode != configv1alpha1.AllocatorUpstream}, pl.activate)
+	pl.misses = &nearMisses{
+		allocators: pl.allocators, prepared: pl.prepared, name: pl.name, withTimeout: shared.withTimeout,
+		nodes: func() fwk.NodeInfoLister { return handle.SnapshotSharedLister().NodeInfos() },
+	}
+	measured.WatchClaims(latest{pl.resolver.manager}.List)
 	if pl.exchange, err = probe(ctx, pl.DynamicResources); err != nil {
 		return nil, err
 	}
@@ -214,14 +207,22 @@ func newPlugin(ctx context.Context, args runtime.Object, handle fwk.Handle, feat
 	return pl, err
 }
 
-// preparePreemption makes what evicts pods for devices, where our allocator can say whom.
+// preparePreemption makes the parts that evict pods for devices, if our allocator can say which pods.
 func (pl *DynamicResourcesCEL) preparePreemption(ctx context.Context, args *configv1alpha1.DevicePreemption, shared *profiles) error {
-	var err error
-	if pl.holds, err = shared.holdsOf(ctx, pl.metrics, pl.watched); err != nil || pl.mode == configv1alpha1.AllocatorUpstream {
+	holds, err := shared.holdsOf(ctx, pl.metrics, pl.watched)
+	if err != nil {
 		return err
 	}
-	pl.preempter, err = newPreempter(ctx, pl, args)
-	return err
+	holding := &holding{podHolds: holds, resolver: pl.resolver, name: pl.name, activate: pl.activate}
+	pl.holds = holding
+	if pl.mode == configv1alpha1.AllocatorUpstream {
+		return nil
+	}
+	preempter := &preempter{
+		args: args, handle: pl.handle, metrics: pl.metrics, name: pl.name, allocators: pl.allocators, prepared: pl.prepared, holding: holding, writes: pl.writes,
+	}
+	pl.preempter = preempter
+	return preempter.start(ctx, pl.watched)
 }
 
 // probe lets upstream's PreFilter write its state for a pod without claims, and

@@ -310,7 +310,7 @@ func TestPodWithCELConstraintRunsOurs(t *testing.T) {
 	require.Equal(t, "request mla: 0 of 2 devices", status.Message())
 
 	require.True(t, pl.Reserve(ctx, state, pod(), nodeName).IsSuccess())
-	pending := pl.claims.ResourceClaims().GetPendingAllocation("claim")
+	pending := pl.resolver.manager.ResourceClaims().GetPendingAllocation("claim")
 	require.NotNil(t, pending)
 	var devices []string
 	for _, result := range pending.Devices.Results {
@@ -318,7 +318,7 @@ func TestPodWithCELConstraintRunsOurs(t *testing.T) {
 	}
 	require.Equal(t, []string{"mla-2", "mla-3"}, devices, "0 and 2 are not contiguous")
 	pl.Unreserve(ctx, state, pod(), nodeName)
-	require.Nil(t, pl.claims.ResourceClaims().GetPendingAllocation("claim"))
+	require.Nil(t, pl.resolver.manager.ResourceClaims().GetPendingAllocation("claim"))
 }
 
 func node(name string) fwk.NodeInfo {

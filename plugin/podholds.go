@@ -52,11 +52,11 @@ type podHolds struct {
 }
 
 // newPodHolds returns holds that are measured and logged. Conditions are written until the context ends.
-func newPodHolds(ctx context.Context, handle fwk.Handle, measured *metrics.Metrics) (*podHolds, error) {
+func newPodHolds(ctx context.Context, handle fwk.Handle, measured *metrics.Metrics, activate func(*v1.Pod)) (*podHolds, error) {
 	factory := handle.SharedInformerFactory()
 	h := &podHolds{
 		store: hold.NewStore(handle.ClientSet(), clock.RealClock{}), pods: factory.Core().V1().Pods().Lister(),
-		claims: factory.Resource().V1().ResourceClaims().Lister(), activate: activator(ctx, handle), logger: klog.FromContext(ctx), profiles: sets.New[string](),
+		claims: factory.Resource().V1().ResourceClaims().Lister(), activate: activate, logger: klog.FromContext(ctx), profiles: sets.New[string](),
 	}
 	h.Holds = hold.New(clock.RealClock{}, func(ended hold.Ended) { h.ended(ended, measured) })
 	if err := errors.Join(h.index(factory), h.watch(factory)); err != nil {
@@ -111,9 +111,9 @@ func (h *podHolds) isForeign(pod *v1.Pod) bool {
 	return !h.profiles.Has(pod.Spec.SchedulerName)
 }
 
-// restore takes over the holds that the conditions of pods record, of all schedulers. It is done once, before the first
+// TakeOver takes over the holds that the conditions of pods record, of all schedulers. It is done once, before the first
 // pod of any profile is tried: otherwise that pod could get what is held.
-func (h *podHolds) restore() {
+func (h *podHolds) TakeOver() {
 	h.restored.Do(func() {
 		pods, err := h.pods.List(labels.Everything())
 		if err != nil {
@@ -258,7 +258,7 @@ func (h *podHolds) observe(object any) {
 	h.Observe(pod)
 	condition := hold.ConditionOf(pod)
 	if condition == nil || !h.isForeign(pod) {
-		// This scheduler keeps its own holds in memory. Its conditions are read by restore.
+		// This scheduler keeps its own holds in memory. Its conditions are read by TakeOver.
 		return
 	}
 	if condition.Status == v1.ConditionTrue {

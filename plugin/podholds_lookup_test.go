@@ -39,22 +39,22 @@ func TestHoldsListNoClaims(t *testing.T) {
 	e := podsOnNode("node-a", []int{0}, []int{1}, []int{2})
 	job, wanted := jobOf("job", 2)
 	_, pl := startPreempting(t, nil, append(e.objects(), class(), job, wanted)...)
-	pl.claims = unlistable{pl.claims, t}
+	pl.resolver.manager = unlistable{pl.resolver.manager, t}
 	held := e.heldFor(job, wanted.UID)
 	held.Victims, held.Frees = held.Victims[:2], held.Frees[:2]
-	held = pl.holds.Keep(held)
+	held = holdingOf(pl).Keep(held)
 
 	var freed []types.UID
-	for _, claim := range pl.freedBy(&held) {
+	for _, claim := range holdingOf(pl).freedBy(&held) {
 		freed = append(freed, claim.UID)
 	}
 	require.ElementsMatch(t, held.Frees, freed)
-	require.True(t, pl.useOf(&held).freeing)
-	alive, ending := pl.preempter.victimsOf(&held)
+	require.True(t, holdingOf(pl).useOf(&held).freeing)
+	alive, ending := preempterOf(pl).victimsOf(&held)
 	require.ElementsMatch(t, held.Victims, alive)
 	require.False(t, ending)
-	trial := &preemptionTrial{pl: pl}
+	trial := &preemptionTrial{holding: holdingOf(pl)}
 	trial.resume(&held)
 	require.Len(t, trial.only, 2)
-	require.Empty(t, pl.freedBy(&hold.Hold{Frees: []types.UID{"gone"}}))
+	require.Empty(t, holdingOf(pl).freedBy(&hold.Hold{Frees: []types.UID{"gone"}}))
 }

@@ -97,6 +97,10 @@ func startPreempting(t *testing.T, args runtime.Object, objects ...runtime.Objec
 	return ctx, made
 }
 
+func holdingOf(pl *DynamicResourcesCEL) *holding { return pl.holds.(*holding) }
+
+func preempterOf(pl *DynamicResourcesCEL) *preempter { return pl.preempter.(*preempter) }
+
 // jobOf is a pod of a high priority for a claim of its name.
 func jobOf(name string, n int64) (*v1.Pod, *resourceapi.ResourceClaim) {
 	wanted := claim(n)
@@ -136,7 +140,7 @@ func TestHoldsAreRestored(t *testing.T) {
 	pl := runPreempting(t, client)
 	saysOf(t, client, "low", "3 devices of node-a are held")
 	saysOf(t, client, "job", "preemption: waiting for held devices of node node-a to be given back")
-	again, ok := pl.holds.Of("job")
+	again, ok := holdingOf(pl).Of("job")
 	require.True(t, ok)
 	require.True(t, held.Until.Equal(again.Until))
 	require.Equal(t, 1, again.Try)
@@ -153,11 +157,11 @@ func TestEveryProfileRestores(t *testing.T) {
 	later.Begun = time.Now()
 	objects := append(e.objects(), class(), recording(t, e.heldFor(job, wanted.UID)), wanted, recording(t, later), foreigns, lows)
 	ctx, pl := startPreempting(t, &runtime.Unknown{Raw: []byte(`{"allocator": "Upstream"}`), ContentType: runtime.ContentTypeJSON}, objects...)
-	require.Nil(t, pl.preempter)
+	require.Equal(t, noPreemption{}, pl.preempter)
 	_, status := pl.PreFilter(ctx, framework.NewCycleState(), low, nil)
 	require.True(t, status.IsSuccess(), "%v", status)
-	require.Equal(t, 1, pl.holds.Count())
-	held, ok := pl.holds.Of("foreign")
+	require.Equal(t, 1, holdingOf(pl).Count())
+	held, ok := holdingOf(pl).Of("foreign")
 	require.True(t, ok)
 	require.True(t, held.Foreign)
 }
@@ -176,12 +180,12 @@ func TestPodsThatJoinAreRefused(t *testing.T) {
 			state := framework.NewCycleState()
 			_, status := pl.PreFilter(ctx, state, joins, nil)
 			require.True(t, status.IsSuccess(), "%v", status)
-			pl.holds.Keep(e.heldFor(job, wanted.UID))
+			holdingOf(pl).Keep(e.heldFor(job, wanted.UID))
 			_, again := pl.PreFilter(ctx, framework.NewCycleState(), joins, nil)
 			if !test.refused {
 				require.True(t, again.IsSuccess(), "%v", again)
-				pl.taken(joins)
-				require.Zero(t, pl.holds.Count(), "it breaks the hold")
+				pl.holds.Reserved(joins)
+				require.Zero(t, holdingOf(pl).Count(), "it breaks the hold")
 				return
 			}
 			require.Equal(t, fwk.UnschedulableAndUnresolvable, again.Code())
@@ -257,23 +261,23 @@ func TestOutlook(t *testing.T) {
 				test.change(e, &held)
 			}
 			_, pl := startPreempting(t, nil, append(e.objects(), class(), job, wanted)...)
-			held = pl.holds.Keep(held)
+			held = holdingOf(pl).Keep(held)
 			if test.evicted {
-				pl.holds.Evicted("job", e.pods[0].UID, false)
+				holdingOf(pl).Evicted("job", e.pods[0].UID, false)
 			}
 			refused := test.refused
 			if refused == nil {
 				refused = fwk.NewStatus(fwk.UnschedulableAndUnresolvable, "refused").WithPlugin(Name)
 			}
-			got, why := pl.preempter.outlookOf(&held, refused)
+			got, why := preempterOf(pl).outlookOf(&held, refused)
 			require.Equal(t, test.want, got)
 			require.Equal(t, test.why, why)
-			got, why = pl.preempter.outlookOf(&held, refused)
+			got, why = preempterOf(pl).outlookOf(&held, refused)
 			require.Equal(t, test.again, got)
 			require.Equal(t, test.why+test.whyAtLast, why)
 			if test.again == joins {
 				ctx, log := withLog(t.Context())
-				require.NotNil(t, pl.preempter.join(ctx, &held))
+				require.NotNil(t, preempterOf(pl).join(ctx, &held))
 				requireLogged(t, log, "Pods use claims that are to be freed for a pod, and are evicted for it, too")
 			}
 		})
@@ -286,8 +290,8 @@ func TestConditionThatCanNotBeReadIsLogged(t *testing.T) {
 	job.Status.Conditions = []v1.PodCondition{{Type: wellknown.ConditionDevicesHeld, Status: v1.ConditionTrue, Message: "soon"}}
 	_, pl := startPreempting(t, nil, class(), job, wanted)
 	ctx, log := withLog(t.Context())
-	pl.holds.logger = klog.FromContext(ctx)
-	pl.holds.restoreFor(job, false)
+	holdingOf(pl).logger = klog.FromContext(ctx)
+	holdingOf(pl).restoreFor(job, false)
 	requireLogged(t, log, "The condition of a pod that records what is held for it can't be read, nothing is held")
 }
 
@@ -299,12 +303,12 @@ func TestRefusedPodsKeepTheirNomination(t *testing.T) {
 	result, status := pl.PostFilter(ctx, framework.NewCycleState(), job, framework.NewDefaultNodeToStatus())
 	require.Nil(t, result)
 	require.Equal(t, fwk.UnschedulableAndUnresolvable, status.Code())
-	pl.holds.Keep(e.heldFor(job, wanted.UID))
+	holdingOf(pl).Keep(e.heldFor(job, wanted.UID))
 	result, status = pl.PostFilter(ctx, framework.NewCycleState(), job, framework.NewDefaultNodeToStatus())
 	require.Equal(t, "node-a", result.NominatedNodeName)
 	require.Equal(t, fwk.UnschedulableAndUnresolvable, status.Code())
-	pl.holds.Observe(job)
-	require.Equal(t, 1, pl.holds.Count(), "it isn't nominated, and has its hold")
+	holdingOf(pl).Observe(job)
+	require.Equal(t, 1, holdingOf(pl).Count(), "it isn't nominated, and has its hold")
 }
 
 // TestTriesEnd: after some tries nothing is evicted for a pod.
@@ -314,24 +318,24 @@ func TestTriesEnd(t *testing.T) {
 	_, pl := startPreempting(t, nil, append(e.objects(), class(), job, wanted)...)
 	says := func(text string) {
 		t.Helper()
-		result, status, resumed := pl.preempter.wait(t.Context(), job, &podClaims{unallocated: []*resourceapi.ResourceClaim{wanted}}, framework.NewDefaultNodeToStatus())
+		result, status, resumed := preempterOf(pl).wait(t.Context(), job, &podClaims{unallocated: []*resourceapi.ResourceClaim{wanted}}, framework.NewDefaultNodeToStatus())
 		require.Nil(t, resumed)
 		require.Contains(t, status.Message(), text)
 		require.Empty(t, result.NominatedNodeName)
 	}
 	held := e.heldFor(job, wanted.UID)
 	held.Try = 0
-	pl.holds.Keep(held)
-	pl.holds.End("job", hold.Broken)
+	holdingOf(pl).Keep(held)
+	holdingOf(pl).End("job", hold.Broken)
 	says("preemption: the hold of the pod ended before anybody was evicted for it, more only after a back-off")
-	pl.holds.Keep(held)
-	pl.holds.Evicted("job", "victim", false)
-	pl.holds.End("job", hold.Broken)
+	holdingOf(pl).Keep(held)
+	holdingOf(pl).Evicted("job", "victim", false)
+	holdingOf(pl).End("job", hold.Broken)
 	says("pods were evicted for the pod 1 times without success, more only after a back-off")
 	held.Try = hold.MaxTries
-	pl.holds.Keep(held)
-	pl.holds.Evicted("job", "victim", false)
-	pl.holds.End("job", hold.Broken)
+	holdingOf(pl).Keep(held)
+	holdingOf(pl).Evicted("job", "victim", false)
+	holdingOf(pl).End("job", hold.Broken)
 	says("pods were evicted for the pod 6 times without success, nothing more is evicted for it")
 }
 
@@ -395,7 +399,7 @@ func TestNothingIsEvictedForNobody(t *testing.T) {
 			})
 			held := e.heldFor(job, wanted.UID)
 			trial := &preemptionTrial{pod: job, fitsAlready: test.again, found: map[string]*foundVictims{"node-a": {pods: e.pods, claims: held.Claims, frees: held.Frees}}}
-			p := pl.preempter
+			p := preempterOf(pl)
 			p.evictions.begin(&eviction{trial: trial}, func(types.UID) bool { return false })
 			evicted := 0
 			evict := p.evicting(func(context.Context, upstream.Candidate, upstream.ExecutorPreemptor, *v1.Pod, string) (bool, error) {
@@ -412,7 +416,7 @@ func TestNothingIsEvictedForNobody(t *testing.T) {
 			}
 			require.Equal(t, test.want == nil, evicted == 2)
 			require.Equal(t, test.want != nil, evicted == 0)
-			require.Equal(t, test.holds, pl.holds.Count())
+			require.Equal(t, test.holds, holdingOf(pl).Count())
 			require.GreaterOrEqual(t, patches.Load(), test.patches)
 		})
 	}
@@ -455,7 +459,7 @@ func TestOneEvictionForOneClaim(t *testing.T) {
 	}
 	require.Eventually(t, func() bool { return gone() > 0 }, waitFor, tick)
 	require.Equal(t, 1, gone())
-	require.Equal(t, 1, pl.holds.Count())
+	require.Equal(t, 1, holdingOf(pl).Count())
 
 	// The pod for which others were evicted is deleted. Another pod of the claim takes its place, and nobody else is evicted.
 	holder := func() (name string) {
@@ -474,7 +478,7 @@ func TestOneEvictionForOneClaim(t *testing.T) {
 	require.NoError(t, client.CoreV1().Pods("default").Delete(t.Context(), first, metav1.DeleteOptions{}))
 	require.Eventually(t, func() bool { next := holder(); return next != "" && next != first }, waitFor, tick)
 	require.Equal(t, 1, gone())
-	require.Equal(t, 1, pl.holds.Count())
+	require.Equal(t, 1, holdingOf(pl).Count())
 }
 
 // TestEvictionsGoOn for the same devices where one of them has failed, and where an earlier scheduler was stopped.
@@ -511,7 +515,7 @@ func TestEvictionsGoOn(t *testing.T) {
 			}
 			require.Eventually(t, func() bool { return a.gone(t, client) == 7 }, waitFor, tick)
 			require.Zero(t, b.gone(t, client))
-			held, ok := pl.holds.Of("job")
+			held, ok := holdingOf(pl).Of("job")
 			require.True(t, ok)
 			require.Equal(t, 1, held.Try)
 			stored, err := client.CoreV1().Pods("default").Get(t.Context(), "job", metav1.GetOptions{})
@@ -546,7 +550,7 @@ func TestEndingPodsCountAsGone(t *testing.T) {
 			_, err := client.CoreV1().Pods("default").Create(t.Context(), job, metav1.CreateOptions{})
 			require.NoError(t, err)
 			require.Eventually(t, func() bool {
-				held, ok := pl.holds.Of("job")
+				held, ok := holdingOf(pl).Of("job")
 				return ok && held.Node == test.node
 			}, waitFor, tick)
 			require.Eventually(t, func() bool {
@@ -566,20 +570,20 @@ func TestServedByAnotherPod(t *testing.T) {
 	wanted.Status.Allocation = e.claims[0].Status.Allocation
 	e.claims[0].Status = resourceapi.ResourceClaimStatus{}
 	_, pl := startPreempting(t, nil, class(), job, wanted, e.claims[0])
-	pl.holds.Keep(held)
-	others, given := pl.heldFrom(evictablePod("low", 0, "1", "low"), &podClaims{})
+	holdingOf(pl).Keep(held)
+	others, given := holdingOf(pl).heldFrom(evictablePod("low", 0, "1", "low"), &podClaims{})
 	require.Empty(t, others)
 	require.Equal(t, wanted.Status.Allocation.Devices.Results, given, "the list of devices in use may not have them yet")
 	statuses := framework.NewDefaultNodeToStatus()
 	for range 3 {
-		result, status, _ := pl.preempter.wait(t.Context(), job, &podClaims{unallocated: []*resourceapi.ResourceClaim{wanted}}, statuses)
+		result, status, _ := preempterOf(pl).wait(t.Context(), job, &podClaims{unallocated: []*resourceapi.ResourceClaim{wanted}}, statuses)
 		require.Equal(t, "node-a", result.NominatedNodeName)
 		require.Contains(t, status.Message(), "waiting for held devices")
 	}
-	_, status, resumed := pl.preempter.wait(t.Context(), job, &podClaims{allocated: []*resourceapi.ResourceClaim{wanted}}, statuses)
+	_, status, resumed := preempterOf(pl).wait(t.Context(), job, &podClaims{allocated: []*resourceapi.ResourceClaim{wanted}}, statuses)
 	require.Nil(t, status, "others may be evicted for CPU")
 	require.Nil(t, resumed)
-	require.Equal(t, 1, pl.holds.Count())
+	require.Equal(t, 1, holdingOf(pl).Count())
 }
 
 // TestHigherPodLeavesWhatIsHeld if less important pods have what it wants, too.
@@ -600,12 +604,12 @@ func TestHigherPodLeavesWhatIsHeld(t *testing.T) {
 			_, err := client.CoreV1().Pods("default").Create(t.Context(), high, metav1.CreateOptions{})
 			require.NoError(t, err)
 			require.Eventually(t, func() bool {
-				_, ok := pl.holds.Of("high")
+				_, ok := holdingOf(pl).Of("high")
 				return ok
 			}, waitFor, tick)
-			held, _ := pl.holds.Of("high")
+			held, _ := holdingOf(pl).Of("high")
 			require.Equal(t, test.node, held.Node)
-			_, ok := pl.holds.Of("job")
+			_, ok := holdingOf(pl).Of("job")
 			require.Equal(t, test.node == "node-b", ok, "the hold of a lower priority is broken by that")
 		})
 	}
@@ -621,13 +625,12 @@ func TestNodesThatAreNamed(t *testing.T) {
 	_, pl := startPreempting(t, nil, append(append(a.objects(), b.objects()...), class())...)
 	for _, e := range []*evictable{a, b} {
 		job, wanted := jobOf("job-"+e.node.Name, 1)
-		pl.holds.Keep(e.heldFor(job, wanted.UID))
+		holdingOf(pl).Keep(e.heldFor(job, wanted.UID))
 	}
 	low := evictablePod("low", 0, "1", "low")
 	nodes := framework.NewNodeToStatus(map[string]*fwk.Status{
 		"node-a": fwk.NewStatus(fwk.UnschedulableAndUnresolvable, "no devices").WithPlugin(Name),
 		"node-b": fwk.NewStatus(fwk.UnschedulableAndUnresolvable, "taint").WithPlugin("TaintToleration"),
 	}, nil)
-	require.Equal(t, []string{"2 devices of node-a and 1 other nodes are held for pods of the same or a higher priority for which others were evicted"},
-		pl.keptTexts(low, &podClaims{}, nodes))
+	require.Equal(t, "2 devices of node-a and 1 other nodes are held for pods of the same or a higher priority for which others were evicted", pl.holds.Text(low, &podClaims{}, nodes))
 }

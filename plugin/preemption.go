@@ -5,7 +5,6 @@ package plugin
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"strings"
 	"sync"
@@ -20,7 +19,6 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/apis/config"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/defaultpreemption"
-	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/dynamicresources"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/names"
 	"k8s.io/utils/ptr"
 
@@ -29,6 +27,7 @@ import (
 	configv1alpha1 "github.com/celset/celset/apis/config/v1alpha1"
 	"github.com/celset/celset/plugin/hold"
 	"github.com/celset/celset/plugin/metrics"
+	"github.com/celset/celset/plugin/pendingwrites"
 )
 
 // Preemption for devices. A pod with claims that fits nowhere, and whose profile has upstream's plugin
@@ -40,59 +39,88 @@ import (
 //
 // DefaultPreemption does not run after that: it would evict for other reasons than we found.
 
+// devicePreemption preempts for the pods of a profile. It is noPreemption if the profile preempts for no devices.
+type devicePreemption interface {
+	// IsPreempting reports whether pods are being evicted for the pod's devices.
+	IsPreempting(pod *v1.Pod) bool
+	// Preempt looks for pods to evict. did tells that it looked: then it has said what there is to say, and nobody else
+	// preempts for the pod.
+	Preempt(ctx context.Context, state fwk.CycleState, pod *v1.Pod, nodes fwk.NodeToStatusReader, c *podClaims) (result *fwk.PostFilterResult, status *fwk.Status, did bool)
+	// Extensions returns the extensions of PreFilter.
+	Extensions() fwk.PreFilterExtensions
+	// Simulating has the allocator answer for the simulation of a cycle, if there is one.
+	Simulating(ctx context.Context, state fwk.CycleState) context.Context
+}
+
+// noPreemption evicts nobody.
+type noPreemption struct{}
+
+func (noPreemption) IsPreempting(*v1.Pod) bool           { return false }
+func (noPreemption) Extensions() fwk.PreFilterExtensions { return nil }
+
+func (noPreemption) Preempt(context.Context, fwk.CycleState, *v1.Pod, fwk.NodeToStatusReader, *podClaims) (*fwk.PostFilterResult, *fwk.Status, bool) {
+	return nil, nil, false
+}
+
+func (noPreemption) Simulating(ctx context.Context, _ fwk.CycleState) context.Context { return ctx }
+
 // preempter preempts for the pods of a profile.
 type preempter struct {
 	*defaultpreemption.DefaultPreemption
-	pl        *DynamicResourcesCEL
-	args      *configv1alpha1.DevicePreemption
-	evictions evictions
+	args       *configv1alpha1.DevicePreemption
+	handle     fwk.Handle
+	metrics    *metrics.Metrics
+	name       string
+	allocators *allocators
+	prepared   preparedClaims
+	holding    *holding
+	writes     pendingwrites.Pending
+	evictions  evictions
 	// isWanted tells whether the profile preempts at all.
 	isWanted func() bool
 }
 
-func newPreempter(ctx context.Context, pl *DynamicResourcesCEL, args *configv1alpha1.DevicePreemption) (*preempter, error) {
+// start has upstream's code evict pods by way of a handle, which adds what upstream's plugins see of the scheduler.
+func (p *preempter) start(ctx context.Context, handle fwk.Handle) error {
 	upstream, err := defaultpreemption.New(ctx, &config.DefaultPreemptionArgs{
-		MinCandidateNodesPercentage: *args.MinCandidateNodesPercentage, MinCandidateNodesAbsolute: *args.MinCandidateNodesAbsolute,
-	}, evictingHandle{pl.watched}, pl.features)
+		MinCandidateNodesPercentage: *p.args.MinCandidateNodesPercentage, MinCandidateNodesAbsolute: *p.args.MinCandidateNodesAbsolute,
+	}, evictingHandle{handle}, p.allocators.resolver.features)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	p := &preempter{DefaultPreemption: upstream, pl: pl, args: args}
+	p.DefaultPreemption = upstream
 	upstream.Evaluator.Interface = p
 	upstream.Executor.PreemptPod = p.evicting(upstream.Executor.PreemptPod)
 	p.isWanted = func() bool {
-		lister, is := pl.handle.(interface{ ListPlugins() *config.Plugins })
+		lister, is := p.handle.(interface{ ListPlugins() *config.Plugins })
 		return is && slices.ContainsFunc(lister.ListPlugins().PostFilter.Enabled, func(plugin config.Plugin) bool { return plugin.Name == names.DefaultPreemption })
 	}
-	return p, nil
+	return nil
 }
 
-// isPreempting reports whether pods are being evicted for the pod's devices.
-func (pl *DynamicResourcesCEL) isPreempting(pod *v1.Pod) bool {
-	return pl.preempter != nil && pl.preempter.Executor.IsPodRunningPreemption(pod.UID)
+func (p *preempter) IsPreempting(pod *v1.Pod) bool {
+	return p.Executor.IsPodRunningPreemption(pod.UID)
 }
 
-// preempt looks for pods to evict. did tells that it looked: then it has said what there is to say, and
-// nobody else preempts for the pod.
-func (pl *DynamicResourcesCEL) preempt(ctx context.Context, state fwk.CycleState, pod *v1.Pod, nodes fwk.NodeToStatusReader, c *podClaims) (result *fwk.PostFilterResult, status *fwk.Status, did bool) {
-	p := pl.preempter
+// Preempt implements devicePreemption.
+func (p *preempter) Preempt(ctx context.Context, state fwk.CycleState, pod *v1.Pod, nodes fwk.NodeToStatusReader, c *podClaims) (result *fwk.PostFilterResult, status *fwk.Status, did bool) {
 	statuses, is := nodes.(*framework.NodeToStatus)
-	if p == nil || !is || state.IsPodGroupSchedulingCycle() || !p.isWanted() || c.err != nil {
+	if !is || state.IsPodGroupSchedulingCycle() || !p.isWanted() || c.err != nil {
 		return nil, nil, false
 	}
 	defer c.attempt.Progress()
 	result, status, resumed := p.wait(ctx, pod, c, statuses)
 	if status != nil {
-		pl.metrics.ObservePreemption(metrics.PreemptionNotEligible)
+		p.metrics.ObservePreemption(metrics.PreemptionNotEligible)
 		return result, status, true
 	}
 	if len(c.all()) == 0 {
 		return nil, nil, false
 	}
 	// One of its own, since that of the attempt may be used up.
-	budget := allocator.NewAttemptBudget(pl.budget)
+	budget := allocator.NewAttemptBudget(p.allocators.budget)
 	c.attempt.OnOver(budget.End)
-	trial, err := pl.newTrial(ctx, pod, c, budget)
+	trial, err := p.newTrial(ctx, pod, c, budget)
 	if err != nil {
 		return nil, fwk.AsStatus(err), true
 	}
@@ -110,21 +138,21 @@ func (pl *DynamicResourcesCEL) preempt(ctx context.Context, state fwk.CycleState
 	case trial.fits():
 		// An event about what has become free has the pod tried again.
 		result, status = nil, unresolvable("preemption: "+errFitsAlready.Error())
-		pl.metrics.ObservePreemption(metrics.PreemptionNotEligible)
+		p.metrics.ObservePreemption(metrics.PreemptionNotEligible)
 	case status.IsSuccess():
 		p.keep(ctx, e, result.NominatedNodeName)
 		p.recordLater(ctx, e, result.NominatedNodeName)
-		pl.metrics.ObservePreemption(metrics.PreemptionNominated)
+		p.metrics.ObservePreemption(metrics.PreemptionNominated)
 	case status.Code() == fwk.Error:
-		pl.metrics.ObservePreemption(metrics.PreemptionFailed)
+		p.metrics.ObservePreemption(metrics.PreemptionFailed)
 	case result == nil:
-		pl.metrics.ObservePreemption(metrics.PreemptionNotEligible)
+		p.metrics.ObservePreemption(metrics.PreemptionNotEligible)
 	default:
-		pl.metrics.ObservePreemption(metrics.PreemptionNotHelpful)
+		p.metrics.ObservePreemption(metrics.PreemptionNotHelpful)
 	}
 	if resumed != nil && status.IsRejected() && !trial.fits() && c.attempt.Over() == nil {
 		// The rest of the victims is of no use any more.
-		pl.holds.End(pod.UID, hold.Lost)
+		p.holding.End(pod.UID, hold.Lost)
 	}
 	if status.Code() == fwk.Unschedulable {
 		status = fwk.NewStatus(fwk.UnschedulableAndUnresolvable, status.Reasons()...)
@@ -172,50 +200,42 @@ func (p *preempter) OrderedScoreFuncs(ctx context.Context, candidates map[string
 
 // newTrial is part of the attempt of the claims, if they have one. Any set will do: nobody chooses among sets that are
 // not to be had yet.
-func (pl *DynamicResourcesCEL) newTrial(ctx context.Context, pod *v1.Pod, c *podClaims, budget *allocator.AttemptBudget) (*preemptionTrial, error) {
-	held, given := pl.heldFrom(pod, c)
-	state, err := pl.allocatedState(ctx)
+func (p *preempter) newTrial(ctx context.Context, pod *v1.Pod, c *podClaims, budget *allocator.AttemptBudget) (*preemptionTrial, error) {
+	kept := p.holding.KeptFrom(pod, c)
+	state, err := p.allocators.allocatedState(ctx)
 	if err != nil {
 		return nil, err
 	}
-	kept := pl.keptFrom(pod, c, held, given)
-	allocator.AddAllocated(state, kept, dynamicresources.AllocatorFeatures(pl.features))
-	prepared, missing, err := pl.preparing.prepared(ctx, c.all(), pl.constrains())
-	if err != nil || len(missing) > 0 {
-		return nil, errors.Join(err, errNotPrepared)
+	kept = append(kept, p.writes.InUse(pod, c.own(), p.holding.activate)...)
+	allocator.AddAllocated(state, kept, p.allocators.features())
+	prepared, err := c.allPrepared(ctx, p.prepared)
+	if err != nil {
+		return nil, err
 	}
-	base, err := pl.newAllocator(ctx, prepared, material{allocated: state}, allocator.WithoutPreferences(), allocator.WithAttemptBudget(budget))
+	base, err := p.allocators.newAllocator(ctx, prepared, material{allocated: state}, allocator.WithoutPreferences(), allocator.WithAttemptBudget(budget))
 	if err != nil {
 		return nil, err
 	}
 	t := &preemptionTrial{
-		pl: pl, pod: pod, claims: c, attempt: c.attempt, base: base,
+		holding: p.holding, pod: pod, claims: c, base: base,
 		release: preemption.Release{
-			Claim: pl.claim, Pending: pl.claims.ResourceClaims().GetPendingAllocation,
-			Own: sets.New[types.UID](), Held: sets.New(preemption.DevicesOf(kept)...), Users: pl.usersOn(), Exists: pl.exists,
+			Claim: p.allocators.resolver.claim, Pending: p.allocators.resolver.manager.ResourceClaims().GetPendingAllocation,
+			Own: sets.New[types.UID](), Held: sets.New(preemption.DevicesOf(kept)...), Users: p.usersOn(), Exists: p.holding.exists,
 		},
-		promised: pl.promisedTo(pod), results: map[string][]hold.Claim{}, found: map[string]*foundVictims{},
+		promised: p.holding.PromisedTo(pod), results: map[string][]hold.Claim{}, found: map[string]*foundVictims{},
 	}
-	for _, claim := range append(pl.claimsOf(pod), c.all()...) {
+	for _, claim := range append(p.allocators.resolver.claimsOf(pod), c.all()...) {
 		t.release.Own.Insert(claim.UID)
 	}
 	return t, nil
 }
 
-// promisedTo returns the victims of pods of a lower priority, with that priority.
-func (pl *DynamicResourcesCEL) promisedTo(pod *v1.Pod) map[types.UID]int32 {
-	if pl.holds == nil {
-		return nil
-	}
-	return pl.holds.PromisedTo(pod)
-}
-
 // usersOn returns a function that returns the pods that use claims on a node. Pods that are still to be bound are not in
 // the claims' status yet. Pods on other nodes are added if they may share a claim.
-func (pl *DynamicResourcesCEL) usersOn() func(node string) map[types.UID][]types.UID {
-	infos := func() fwk.NodeInfoLister { return pl.handle.MutableSnapshotSharedLister().NodeInfos() }
+func (p *preempter) usersOn() func(node string) map[types.UID][]types.UID {
+	infos := func() fwk.NodeInfoLister { return p.handle.MutableSnapshotSharedLister().NodeInfos() }
 	add := func(users map[types.UID][]types.UID, pod *v1.Pod) {
-		for _, claim := range pl.claimsOf(pod) {
+		for _, claim := range p.allocators.resolver.claimsOf(pod) {
 			users[claim.UID] = append(users[claim.UID], pod.UID)
 		}
 	}
@@ -271,15 +291,15 @@ func namesOf(results []resourceapi.DeviceRequestAllocationResult) string {
 // help, if pods of a lower priority have devices there.
 func (p *preempter) resolvable(pod *v1.Pod, statuses *framework.NodeToStatus) *framework.NodeToStatus {
 	changed := map[string]*fwk.Status{}
-	infos := p.pl.handle.MutableSnapshotSharedLister().NodeInfos()
+	infos := p.handle.MutableSnapshotSharedLister().NodeInfos()
 	statuses.ForEachExplicitNode(func(name string, status *fwk.Status) {
 		changed[name] = status
-		if status.Plugin() != Name || status.Code() != fwk.UnschedulableAndUnresolvable {
+		if status.Plugin() != p.name || status.Code() != fwk.UnschedulableAndUnresolvable {
 			return
 		}
 		// Pods of a group may have another priority than they say.
-		if info, err := infos.Get(name); err == nil && (p.pl.features.EnableGenericWorkload || hasDevicesBelow(info, corev1helpers.PodPriority(pod))) {
-			changed[name] = fwk.NewStatus(fwk.Unschedulable, status.Reasons()...).WithPlugin(Name)
+		if info, err := infos.Get(name); err == nil && (p.allocators.resolver.features.EnableGenericWorkload || hasDevicesBelow(info, corev1helpers.PodPriority(pod))) {
+			changed[name] = fwk.NewStatus(fwk.Unschedulable, status.Reasons()...).WithPlugin(p.name)
 		}
 	})
 	return framework.NewNodeToStatus(changed, statuses.AbsentNodesStatus())

@@ -22,7 +22,6 @@ import (
 	"k8s.io/utils/clock"
 
 	configv1alpha1 "github.com/celset/celset/apis/config/v1alpha1"
-	"github.com/celset/celset/cel/fairness"
 	"github.com/celset/celset/plugin/guard"
 	"github.com/celset/celset/plugin/metrics"
 	"github.com/celset/celset/plugin/pendingwrites"
@@ -47,8 +46,9 @@ type profiles struct {
 	mutex sync.Mutex
 	// holds keep devices for pods, nil if devices are not preempted.
 	holds *podHolds
-	// preparing has what claims say.
-	preparing *preparing
+	// preparing keeps what was prepared of claims. background prepares it.
+	preparing  *preparing
+	background *background
 	// groups chooses sets of nodes.
 	groups *groups
 	// writes are the pending ones.
@@ -75,7 +75,7 @@ func (p *profiles) holdsOf(ctx context.Context, measured *metrics.Metrics, handl
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
 	if p.holds == nil {
-		holds, err := newPodHolds(ctx, handle, measured)
+		holds, err := newPodHolds(ctx, handle, measured, activator(ctx, handle))
 		if err != nil {
 			return nil, err
 		}
@@ -85,8 +85,16 @@ func (p *profiles) holdsOf(ctx context.Context, measured *metrics.Metrics, handl
 	return p.holds, nil
 }
 
-// preparingOf has what claims say for all profiles.
-func (p *profiles) preparingOf(ctx context.Context, features plfeature.Features, manager fwk.SharedDRAManager, measured *metrics.Metrics) (*preparing, error) {
+// turns returns the guard, as scheduling cycles use it.
+func (p *profiles) turns() guard.Turns {
+	if p.guard == nil {
+		return guard.Open{}
+	}
+	return p.guard
+}
+
+// preparingOf keeps what was prepared of claims for all profiles.
+func (p *profiles) preparingOf(features plfeature.Features, manager fwk.SharedDRAManager, measured *metrics.Metrics) (*preparing, error) {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
 	if p.preparing == nil {
@@ -94,12 +102,22 @@ func (p *profiles) preparingOf(ctx context.Context, features plfeature.Features,
 		if err != nil {
 			return nil, err
 		}
-		if p.inBackground {
-			made.background = fairness.NewBackground[wanted](ctx)
-		}
 		p.preparing = made
 	}
 	return p.preparing, nil
+}
+
+// preparedOf returns the prepared claims of a profile.
+func (p *profiles) preparedOf(ctx context.Context, view preparedView, activate func(*v1.Pod)) preparedClaims {
+	if !p.inBackground {
+		return preparedAtOnce{view}
+	}
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	if p.background == nil {
+		p.background = newBackground(ctx)
+	}
+	return preparedAhead{view, p.background, activate}
 }
 
 // writesOf are the pending writes of all profiles. They are settled until the context ends.
@@ -120,6 +138,16 @@ func (p *profiles) writesOf(ctx context.Context, measured *metrics.Metrics, hand
 		p.writes = writes
 	}
 	return p.writes, nil
+}
+
+// groupsOf returns the groups of all profiles.
+func (p *profiles) groupsOf(ctx context.Context, measured *metrics.Metrics, handle fwk.Handle) (_ *groups, err error) {
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	if p.groups == nil {
+		p.groups, err = newGroups(ctx, measured, handle)
+	}
+	return p.groups, err
 }
 
 // stated is an argument that one profile has for all. value is nil if none has.
@@ -144,6 +172,9 @@ func (p *profiles) configure(profile string, args *configv1alpha1.DynamicResourc
 		return err
 	}
 	p.allocates = p.allocates || args.Allocator != configv1alpha1.AllocatorUpstream
+	if p.guard == nil {
+		return nil
+	}
 	share, backOff := p.share.or(configv1alpha1.DefaultShare), p.backOff.or(configv1alpha1.DefaultBackOff)
 	p.guard.Configure(guard.Limits{
 		SharePercent: *share.Percent, ShareBurst: share.Burst.Duration,
@@ -230,7 +261,10 @@ func forgetPods(informers informers.SharedInformerFactory, guard *guard.Guard) e
 			}
 		},
 		DeleteFunc: func(object any) {
-			if pod, is := deleted(object).(*v1.Pod); is {
+			if unknown, is := object.(cache.DeletedFinalStateUnknown); is {
+				object = unknown.Obj
+			}
+			if pod, is := object.(*v1.Pod); is {
 				guard.Forget(pod)
 			}
 		},
@@ -255,11 +289,11 @@ func (s *schedulerParts) add(ctx context.Context, args runtime.Object, handle fw
 			return
 		}
 		go s.profiles.guard.Run(ctx)
-		if pl.exchange == nil || !pl.enabled {
+		if pl.exchange == nil || !pl.resolver.enabled {
 			return
 		}
 		if err = s.profiles.asked.watch(ctx, s.informers); err == nil {
-			go newFragmentationMonitor(handle, pl.features, measured, s.profiles).run(ctx, s.profiles.guard.Begun())
+			go newFragmentationMonitor(handle, pl.resolver.features, measured, s.profiles.fragmentationInterval).run(ctx, s.profiles.guard.Begun())
 		}
 	})
 	return pl, err

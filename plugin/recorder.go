@@ -4,18 +4,15 @@
 package plugin
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"sync"
-	"time"
 
 	resourceapi "k8s.io/api/resource/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/dynamic-resource-allocation/structured"
 	"k8s.io/klog/v2"
@@ -226,53 +223,6 @@ func (s watchedSlices) ListWithDeviceTaintRules() ([]*resourceapi.ResourceSlice,
 		s.seen.slices = slices
 	}
 	return slices, nil
-}
-
-const (
-	gatherInterval = time.Millisecond
-	gatherTimeout  = 5 * time.Second
-)
-
-// gatherMaterial asks for what upstream's PreFilter was not seen to be given.
-func (pl *DynamicResourcesCEL) gatherMaterial(ctx context.Context, seen material) (material, error) {
-	var err error
-	if seen.allocated == nil {
-		if seen.allocated, err = pl.allocatedState(ctx); err != nil {
-			return material{}, err
-		}
-	}
-	if seen.slices == nil {
-		seen.slices, err = pl.claims.ResourceSlices().ListWithDeviceTaintRules()
-	}
-	return seen, err
-}
-
-// allocatedState asks the claim tracker, which all profiles of the process
-// share, what is allocated or about to be. The tracker gives up when allocations
-// change while it looks; then it is asked again.
-func (pl *DynamicResourcesCEL) allocatedState(ctx context.Context) (*structured.AllocatedState, error) {
-	var state *structured.AllocatedState
-	var conflict error
-	err := wait.PollUntilContextTimeout(ctx, gatherInterval, gatherTimeout, true, func(context.Context) (bool, error) {
-		state, conflict = pl.gather()
-		return conflict == nil, nil
-	})
-	if err != nil {
-		return nil, fmt.Errorf("gather allocation state: %w (last attempt: %w)", err, conflict)
-	}
-	return state, nil
-}
-
-func (pl *DynamicResourcesCEL) gather() (*structured.AllocatedState, error) {
-	tracker := pl.claims.ResourceClaims()
-	if pl.features.EnableDRAConsumableCapacity {
-		return tracker.GatherAllocatedState()
-	}
-	devices, err := tracker.ListAllAllocatedDevices()
-	if err != nil {
-		return nil, err
-	}
-	return exclusively(devices), nil
 }
 
 // exclusively is the state in which nothing but whole devices is in use.

@@ -18,7 +18,6 @@ import (
 	"github.com/celset/celset/allocator"
 	"github.com/celset/celset/allocator/extended"
 	"github.com/celset/celset/allocator/preemption"
-	"github.com/celset/celset/plugin/guard"
 	"github.com/celset/celset/plugin/hold"
 )
 
@@ -27,20 +26,16 @@ import (
 // tried, the state of the scheduling cycle has a simulation, which learns of it by
 // PreFilterExtensions, and Filter has the allocator answer for the time when the pods are gone.
 //
-// Upstream's Filter does the rest, as ever. The allocator that it calls finds the simulation in the
-// context.
+// Upstream's Filter does the rest. The allocator that it calls finds the simulation in the context.
 
-// simulationKey is where the state of a scheduling cycle has its *simulation, and a context.
-const simulationKey fwk.StateKey = Name + "/preemption"
-
-type simulationInContext struct{}
+// simulationKey is the key of the *simulation in the state of a scheduling cycle.
+const simulationKey fwk.StateKey = pluginName + "/preemption"
 
 // preemptionTrial is what all simulations for one pod have together: each is about one node.
 type preemptionTrial struct {
-	pl      *DynamicResourcesCEL
+	holding *holding
 	pod     *v1.Pod
 	claims  *podClaims
-	attempt *guard.Attempt
 	// base is the allocator for the time when nobody is gone.
 	base *allocator.Allocator
 	// release knows what others give back to the pod.
@@ -70,26 +65,19 @@ func (t *preemptionTrial) fits() bool {
 func (t *preemptionTrial) resume(held *hold.Hold) {
 	t.only = sets.New(held.Victims...)
 	var free []*resourceapi.ResourceClaim
-	for _, claim := range t.pl.freedBy(held) {
+	for _, claim := range t.holding.freedBy(held) {
 		if claim.Status.Allocation == nil {
 			continue
 		}
-		if !slices.ContainsFunc(claim.Status.ReservedFor, func(user resourceapi.ResourceClaimConsumerReference) bool { return t.pl.exists(claim.Namespace, user) }) {
+		if !slices.ContainsFunc(claim.Status.ReservedFor, func(user resourceapi.ResourceClaimConsumerReference) bool {
+			return t.holding.exists(claim.Namespace, user)
+		}) {
 			free = append(free, claim)
 		}
 	}
 	if len(free) > 0 {
 		t.base = t.base.Without(free...)
 	}
-}
-
-// exists reports whether the user of a claim exists. Only pods can be looked up.
-func (pl *DynamicResourcesCEL) exists(namespace string, user resourceapi.ResourceClaimConsumerReference) bool {
-	if !preemption.IsPod(user) {
-		return true
-	}
-	pod, err := pl.holds.pods.Pods(namespace).Get(user.Name)
-	return err == nil && pod.UID == user.UID
 }
 
 // foundOn returns what was found out about a node, nil if it was not looked at.
@@ -123,23 +111,22 @@ func simulationIn(state fwk.CycleState) *simulation {
 	return s
 }
 
-// simulatedIn is the simulation for which Filter asks, nil if it asks for what is.
-func simulatedIn(ctx context.Context) *simulation {
-	s, _ := ctx.Value(simulationInContext{}).(*simulation)
-	return s
+// simulating has the allocator answer for the simulation of a cycle, if there is one.
+func (p *preempter) Simulating(ctx context.Context, state fwk.CycleState) context.Context {
+	if s := simulationIn(state); s != nil {
+		return withSubstitute(ctx, s)
+	}
+	return ctx
 }
 
-// PreFilterExtensions implements [fwk.PreFilterPlugin]. It is nil, as upstream's, while devices are not
-// preempted.
-func (pl *DynamicResourcesCEL) PreFilterExtensions() fwk.PreFilterExtensions {
-	if pl.preempter == nil {
-		return nil
-	}
-	return pl
-}
+// extensions returns the extensions of PreFilter, by which simulations learn of pods that are removed from a node.
+func (p *preempter) Extensions() fwk.PreFilterExtensions { return simulations{} }
+
+// simulations implements [fwk.PreFilterExtensions].
+type simulations struct{}
 
 // RemovePod implements [fwk.PreFilterExtensions].
-func (pl *DynamicResourcesCEL) RemovePod(_ context.Context, state fwk.CycleState, _ *v1.Pod, gone fwk.PodInfo, _ fwk.NodeInfo) *fwk.Status {
+func (simulations) RemovePod(_ context.Context, state fwk.CycleState, _ *v1.Pod, gone fwk.PodInfo, _ fwk.NodeInfo) *fwk.Status {
 	if s := simulationIn(state); s != nil && preemption.UsesDevices(gone.GetPod()) {
 		s.removed[gone.GetPod().UID] = gone.GetPod()
 		s.without = nil
@@ -149,7 +136,7 @@ func (pl *DynamicResourcesCEL) RemovePod(_ context.Context, state fwk.CycleState
 
 // AddPod implements [fwk.PreFilterExtensions]. A pod that is nominated to the node and was not there
 // before has no devices yet; what was promised to it is held, see holding.go.
-func (pl *DynamicResourcesCEL) AddPod(_ context.Context, state fwk.CycleState, _ *v1.Pod, back fwk.PodInfo, _ fwk.NodeInfo) *fwk.Status {
+func (simulations) AddPod(_ context.Context, state fwk.CycleState, _ *v1.Pod, back fwk.PodInfo, _ fwk.NodeInfo) *fwk.Status {
 	if s := simulationIn(state); s != nil {
 		if _, was := s.removed[back.GetPod().UID]; was {
 			delete(s.removed, back.GetPod().UID)
@@ -159,17 +146,17 @@ func (pl *DynamicResourcesCEL) AddPod(_ context.Context, state fwk.CycleState, _
 	return nil
 }
 
-// allocate answers for the time when the pods are gone.
-func (s *simulation) allocate(ctx context.Context, node *v1.Node, claims []*resourceapi.ResourceClaim) ([]resourceapi.AllocationResult, error) {
-	if over := s.attempt.Over(); over != nil {
-		return nil, notLookedAt(s.attempt, over)
+// Allocate answers for the time when the pods are gone.
+func (s *simulation) Allocate(ctx context.Context, node *v1.Node, claims []*resourceapi.ResourceClaim) ([]resourceapi.AllocationResult, error) {
+	if over := s.claims.attempt.Over(); over != nil {
+		return nil, notLookedAt(s.claims.attempt, over)
 	}
-	defer s.attempt.Progress()
+	defer s.claims.attempt.Progress()
 	if s.without == nil {
 		s.without = s.base.Without(s.release.Claims(s.removed)...)
 	}
 	results, err := s.without.Allocate(ctx, node, claims)
-	err = noted(s.attempt, err)
+	err = noted(s.claims.attempt, err)
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	s.results[node.Name] = claimsWith(claims, results)

@@ -74,7 +74,7 @@ func (p *preempter) SelectVictimsOnNode(ctx context.Context, state fwk.CycleStat
 	if simulated == nil {
 		return p.DefaultPreemption.SelectVictimsOnNode(ctx, state, preemptor, node, possible, budgets)
 	}
-	if over := simulated.attempt.Over(); over != nil {
+	if over := simulated.claims.attempt.Over(); over != nil {
 		return nil, 0, fwk.NewStatus(fwk.Unschedulable, over.Error())
 	}
 	free, live, late := p.candidates(possible, preemptor, simulated.preemptionTrial)
@@ -250,7 +250,7 @@ func (p *preempter) mayGo(victim *upstream.DomainVictim, preemptor *v1.Pod) bool
 
 func (r *removal) problem(budgets []*policy.PodDisruptionBudget) preemption.Problem {
 	counting := preemption.NewBudgets(budgets)
-	problem := preemption.Problem{Fits: r.fits, Over: r.trial.attempt.Over, MaxQuestions: preemption.UsualMaxQuestions, Allowed: counting.Allowed()}
+	problem := preemption.Problem{Fits: r.fits, Over: r.trial.claims.attempt.Over, MaxQuestions: preemption.UsualMaxQuestions, Allowed: counting.Allowed()}
 	now := time.Now()
 	for i, victim := range r.victims {
 		var pods preemption.Victim
@@ -299,31 +299,31 @@ func (r *removal) set(removed bitset.Set) error {
 }
 
 func (r *removal) remove(victim *upstream.DomainVictim) error {
-	return r.move(victim, r.node.RemovePod, r.pl.handle.RunPreFilterExtensionRemovePod)
+	return r.move(victim, r.node.RemovePod, r.handle.RunPreFilterExtensionRemovePod)
 }
 
 func (r *removal) add(victim *upstream.DomainVictim) error {
-	return r.move(victim, nil, r.pl.handle.RunPreFilterExtensionAddPod)
+	return r.move(victim, nil, r.handle.RunPreFilterExtensionAddPod)
 }
 
 // runFilters reports whether the preemptor fits without the pods that are removed. It fails if the preemptor needs no
 // victims any more.
 func (r *removal) runFilters() (bool, error) {
-	if err := r.pl.holds.gone(r.trial.pod); err != nil {
+	if err := r.holding.gone(r.trial.pod); err != nil {
 		return false, err
 	}
-	if over := r.trial.attempt.Over(); over != nil {
+	if over := r.trial.claims.attempt.Over(); over != nil {
 		// What does not fit for lack of time would have others evicted.
 		return false, over
 	}
-	status := r.pl.handle.RunFilterPluginsWithNominatedPods(r.ctx, r.state, r.preemptor, r.node)
+	status := r.handle.RunFilterPluginsWithNominatedPods(r.ctx, r.state, r.preemptor, r.node)
 	switch {
 	case status.IsSuccess():
 		return true, nil
 	case !status.IsRejected():
 		return false, status.AsError()
 	}
-	if over := r.trial.attempt.Over(); over != nil {
+	if over := r.trial.claims.attempt.Over(); over != nil {
 		return false, over
 	}
 	if r.failed == nil {

@@ -58,9 +58,9 @@ const (
 func (p *preempter) outlookOf(held *hold.Hold, refused *fwk.Status) (expected outlook, why string) {
 	// The node may refuse the pod for a while only, such as by a taint. That ends no hold while victims are ending: others
 	// would be evicted for the pod meanwhile.
-	elsewhere := refused.Code() == fwk.UnschedulableAndUnresolvable && refused.Plugin() != p.pl.Name()
+	elsewhere := refused.Code() == fwk.UnschedulableAndUnresolvable && refused.Plugin() != p.name
 	alive, ending := p.victimsOf(held)
-	used := p.pl.useOf(held)
+	used := p.holding.useOf(held)
 	switch {
 	case used.isHigher(held):
 		return broken, used.user()
@@ -80,7 +80,7 @@ func (p *preempter) outlookOf(held *hold.Hold, refused *fwk.Status) (expected ou
 		return waits, ""
 	case elsewhere:
 		return lost, "the node refuses it for another reason: " + refused.Message()
-	case !p.pl.holds.NoteFree(held.Pod.UID):
+	case !p.holding.NoteFree(held.Pod.UID):
 		return free, ""
 	default:
 		return lost, "they are free, and the node refuses it: " + refused.Message()
@@ -90,21 +90,18 @@ func (p *preempter) outlookOf(held *hold.Hold, refused *fwk.Status) (expected ou
 // areKept reports whether held devices are kept because it is not known yet whether the allocation of a victim was stored.
 // The pod is tried again when it is known.
 func (p *preempter) areKept(held *hold.Hold) bool {
-	if p.pl.writes == nil {
-		return false
-	}
 	own := types.UID("")
 	if len(held.Claims) == 1 {
 		own = held.Claims[0].UID
 	}
-	kept := preemption.DevicesOf(p.pl.writes.InUse(held.Pod, own, p.pl.activate))
+	kept := preemption.DevicesOf(p.writes.InUse(held.Pod, own, p.holding.activate))
 	return slices.ContainsFunc(preemption.DevicesOf(held.Devices()), func(id structured.DeviceID) bool { return slices.Contains(kept, id) })
 }
 
 // victimsOf returns the victims that are still to be evicted, and whether other victims are ending.
 func (p *preempter) victimsOf(held *hold.Hold) (alive []types.UID, ending bool) {
-	for _, pod := range p.pl.holds.podsOf(held.Victims) {
-		recently, inMemory := p.pl.holds.WasEvicted(held.Pod.UID, pod.UID)
+	for _, pod := range p.holding.podsOf(held.Victims) {
+		recently, inMemory := p.holding.WasEvicted(held.Pod.UID, pod.UID)
 		switch {
 		case inMemory:
 		case pod.DeletionTimestamp != nil, recently:
@@ -119,14 +116,14 @@ func (p *preempter) victimsOf(held *hold.Hold) (alive []types.UID, ending bool) 
 
 // isOn reports whether a pod that is not bound yet is assumed to run on a node.
 func (p *preempter) isOn(node string, pod types.UID) bool {
-	info, err := p.pl.handle.MutableSnapshotSharedLister().NodeInfos().Get(node)
+	info, err := p.handle.MutableSnapshotSharedLister().NodeInfos().Get(node)
 	return err == nil && slices.ContainsFunc(info.GetPods(), func(on fwk.PodInfo) bool { return on.GetPod().UID == pod })
 }
 
 // wait decides whether pods may be evicted for a pod now. If not, status says what the pod waits for. resumed is the hold
 // whose evictions go on, nil for a new try.
 func (p *preempter) wait(ctx context.Context, pod *v1.Pod, c *podClaims, statuses *framework.NodeToStatus) (result *fwk.PostFilterResult, status *fwk.Status, resumed *hold.Hold) {
-	held, ok := p.pl.holds.Of(pod.UID)
+	held, ok := p.holding.Of(pod.UID)
 	if ok && p.isServed(&held) {
 		// Another pod of the claims was faster. What the pod lacks now is no device, or not known yet.
 		if len(c.all()) == 0 {
@@ -147,10 +144,10 @@ func (p *preempter) wait(ctx context.Context, pod *v1.Pod, c *podClaims, statuse
 	for _, claim := range c.unallocated {
 		unallocated = append(unallocated, claim.UID)
 	}
-	if _, ok := p.pl.holds.For(pod, unallocated, p.pl.activate); ok {
+	if _, ok := p.holding.For(pod, unallocated, p.holding.activate); ok {
 		return nil, unresolvable("preemption: pods were evicted for another pod that uses the same resourceclaim"), nil
 	}
-	switch tries, left := p.pl.holds.Tries(pod.UID); {
+	switch tries, left := p.holding.Tries(pod.UID); {
 	case tries >= hold.MaxTries:
 		return nominated(""), unresolvable(fmt.Sprintf("preemption: pods were evicted for the pod %d times without success, nothing more is evicted for it", tries)), nil
 	case left > 0 && tries == 0:
@@ -171,18 +168,18 @@ func (p *preempter) goOn(ctx context.Context, held *hold.Hold, c *podClaims, sta
 	end := hold.Lost
 	switch expected {
 	case waits:
-		p.pl.giveBack(ctx, held)
+		p.giveBack(ctx, held)
 		return nil, true
 	case free:
-		p.pl.activate(held.Pod)
+		p.holding.activate(held.Pod)
 		return nil, true
 	case resumes:
-		if !p.pl.holds.MayResume(held.Pod.UID) {
+		if !p.holding.MayResume(held.Pod.UID) {
 			return nil, true
 		}
 		return held, false
 	case joins:
-		if !p.pl.holds.MayResume(held.Pod.UID) {
+		if !p.holding.MayResume(held.Pod.UID) {
 			return nil, true
 		}
 		resumed = p.join(ctx, held)
@@ -196,15 +193,15 @@ func (p *preempter) goOn(ctx context.Context, held *hold.Hold, c *podClaims, sta
 		}
 	}
 	klog.FromContext(ctx).Info("A pod does not wait for the devices that are held for it", "pod", klog.KObj(held.Pod), "node", klog.KRef("", held.Node), "why", why)
-	p.pl.holds.End(held.Pod.UID, end)
+	p.holding.End(held.Pod.UID, end)
 	return nil, false
 }
 
 // join makes the pods victims that use claims of victims. It returns nil if there are none by now.
 func (p *preempter) join(ctx context.Context, held *hold.Hold) *hold.Hold {
-	used := p.pl.useOf(held)
+	used := p.holding.useOf(held)
 	joined := used.joined(held)
-	changed, ok := p.pl.holds.Join(held.Pod.UID, joined)
+	changed, ok := p.holding.Join(held.Pod.UID, joined)
 	if !ok || len(joined) == 0 {
 		return nil
 	}
@@ -219,7 +216,7 @@ func waitingFor(held *hold.Hold) *fwk.Status {
 
 // isServed reports whether all claims have got devices for which some are held.
 func (p *preempter) isServed(held *hold.Hold) bool {
-	return !slices.ContainsFunc(held.Claims, func(claim hold.Claim) bool { return p.pl.devicesOf(held.Pod.Namespace, &claim) == nil })
+	return !slices.ContainsFunc(held.Claims, func(claim hold.Claim) bool { return p.holding.devicesOf(held.Pod.Namespace, &claim) == nil })
 }
 
 // isBeingServed reports whether a claim gets devices for another pod, and had none when the pod with the hold was tried.
@@ -227,7 +224,7 @@ func (p *preempter) isServed(held *hold.Hold) bool {
 func (p *preempter) isBeingServed(held *hold.Hold, c *podClaims) bool {
 	return slices.ContainsFunc(c.unallocated, func(claim *resourceapi.ResourceClaim) bool {
 		return slices.ContainsFunc(held.Claims, func(of hold.Claim) bool {
-			return of.UID == claim.UID && p.pl.devicesOf(held.Pod.Namespace, &of) != nil
+			return of.UID == claim.UID && p.holding.devicesOf(held.Pod.Namespace, &of) != nil
 		})
 	})
 }
@@ -240,20 +237,4 @@ func unresolvable(message string) *fwk.Status {
 // pod.
 func nominated(node string) *fwk.PostFilterResult {
 	return framework.NewPostFilterResultWithNominatedNode(node)
-}
-
-// refusedBefore is PostFilter for a pod that PreFilter refused before upstream's plugin was asked: the pod has to wait
-// for its turn, for its back-off, or until its claims are compiled. No other plugin runs then, because
-// DefaultPreemption would clear the pod's nomination.
-func (pl *DynamicResourcesCEL) refusedBefore(pod *v1.Pod, c *podClaims) (*fwk.PostFilterResult, *fwk.Status) {
-	if pl.holds == nil {
-		return nil, fwk.NewStatus(fwk.Unschedulable)
-	}
-	if held, ok := pl.holds.Of(pod.UID); ok {
-		return nominated(held.Node), fwk.NewStatus(fwk.UnschedulableAndUnresolvable)
-	}
-	if c != nil && c.err != nil {
-		return nil, fwk.NewStatus(fwk.Unschedulable)
-	}
-	return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable)
 }

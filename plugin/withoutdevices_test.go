@@ -269,11 +269,11 @@ func simulateNever(t *testing.T, name string, budget *allocator.AttemptBudget) e
 	require.NoError(t, err)
 	h.start(ctx, t, class(), wanted)
 	claims := []*resourceapi.ResourceClaim{wanted}
-	trial, err := pl.newTrial(ctx, user, &podClaims{unallocated: claims}, budget)
+	trial, err := preempterOf(pl).newTrial(ctx, user, &podClaims{unallocated: claims}, budget)
 	require.NoError(t, err)
 	s := &simulation{preemptionTrial: trial, removed: map[types.UID]*v1.Pod{}}
 	node := &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: nodeName, Labels: map[string]string{v1.LabelHostname: nodeName}}}
-	_, err = s.allocate(ctx, node, claims)
+	_, err = s.Allocate(ctx, node, claims)
 	return err
 }
 

@@ -5,6 +5,7 @@ package plugin
 
 import (
 	"context"
+	"github.com/celset/celset/plugin/preparation"
 	"slices"
 
 	v1 "k8s.io/api/core/v1"
@@ -105,12 +106,12 @@ func (c *podClaims) all() []*resourceapi.ResourceClaim {
 	return append(slices.Clone(c.unallocated), c.extended)
 }
 
-// allPrepared returns what all claims say, with the claim for extended resources.
-func (c *podClaims) allPrepared(ctx context.Context, p preparedClaims) (allocator.Prepared, error) {
+// All returns what all claims say, with the claim for extended resources.
+func (c *podClaims) allPrepared(ctx context.Context, p preparation.Claims) (allocator.Prepared, error) {
 	if c.isPrepared && c.extended == nil {
 		return c.prepared, nil
 	}
-	return allPrepared(ctx, p, c.all())
+	return preparation.All(ctx, p, c.all())
 }
 
 // uids returns the UIDs of the claims that the pod names.

@@ -5,6 +5,7 @@ package plugin
 
 import (
 	"context"
+	"github.com/celset/celset/plugin/preparation"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -127,7 +128,7 @@ func (pl *DynamicResourcesCEL) prepare(ctx context.Context, pod *v1.Pod, c *podC
 	if len(missing) > 0 {
 		pl.prepared.Await(pod, missing)
 		pl.metrics.ObserveRefusal(metrics.RefusalPreparing)
-		return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, unprepared(missing))
+		return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, preparation.Message(missing))
 	}
 	c.prepared, c.isPrepared = prepared, true
 	return nil

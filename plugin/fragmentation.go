@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"github.com/celset/celset/plugin/preparation"
 	"maps"
 	"runtime/debug"
 	"slices"
@@ -187,7 +188,7 @@ type fragmentationSource struct {
 	// extended: pods that ask for extended resources get claims.
 	extended bool
 	synced   []cache.InformerSynced
-	// environment and preparer are its own, so that what it compiles and evaluates is not taken for the
+	// Environment and preparer are its own, so that what it compiles and evaluates is not taken for the
 	// scheduler's. They are made when they are first needed. preparer judges selectors of claims that other
 	// schedulers may have allocated.
 	environment func() (*device.Environment, error)
@@ -217,7 +218,7 @@ func newFragmentationMonitor(handle fwk.Handle, features plfeature.Features, mea
 		if err != nil {
 			return nil, err
 		}
-		return allocator.NewPreparer(environment, selectorFeatures(features))
+		return allocator.NewPreparer(environment, preparation.SelectorFeatures(features))
 	})
 	return &fragmentationMonitor{
 		clock: clock.RealClock{}, metrics: measured, interval: interval,

@@ -6,6 +6,7 @@ package plugin
 import (
 	"context"
 	"fmt"
+	"github.com/celset/celset/plugin/preparation"
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/wait"
@@ -18,7 +19,7 @@ import (
 // allocators makes allocators for the pods of a profile.
 type allocators struct {
 	resolver  *resolver
-	preparing *preparing
+	preparing *preparation.Store
 	// asked has the shapes that claims ask for.
 	asked *askedShapes
 	// budget limits the search for the devices of one node.
@@ -45,7 +46,7 @@ func (a *allocators) newAllocator(ctx context.Context, prepared allocator.Prepar
 		opts = append(opts, allocator.WithoutDefaultConstraints(), allocator.WithoutPreferences())
 	}
 	opts = append(opts,
-		allocator.WithReasons(), allocator.WithEnvironment(a.preparing.environment), allocator.WithPrepared(prepared), allocator.WithCache(a.cache),
+		allocator.WithReasons(), allocator.WithEnvironment(a.preparing.Environment), allocator.WithPrepared(prepared), allocator.WithCache(a.cache),
 		allocator.WithBudget(a.budget))
 	return allocator.NewAllocator(ctx, a.features(), *all.allocated,
 		a.resolver.manager.DeviceClasses(), all.slices, prepared.SelectorsOr(a.preparing.Selectors), opts...)

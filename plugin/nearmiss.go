@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"github.com/celset/celset/plugin/preparation"
 	"slices"
 	"time"
 
@@ -38,7 +39,7 @@ const (
 // nearMisses explains why a pod fits nowhere.
 type nearMisses struct {
 	allocators *allocators
-	prepared   preparedClaims
+	prepared   preparation.Claims
 	// name is the name of the plugin in the statuses of nodes.
 	name string
 	// nodes are the nodes of the scheduling cycle.
@@ -160,11 +161,11 @@ func (m *nearMisses) problem(prepared allocator.Prepared, claims []*resourceapi.
 	}
 	budget := m.allocators.budget
 	budget.Steps = min(budget.Steps, 2*missSteps) // one node gets half
-	return &explain.Problem{Environment: m.allocators.preparing.environment, Problem: allocator.Problem{
+	return &explain.Problem{Environment: m.allocators.preparing.Environment, Problem: allocator.Problem{
 		Claims: claims, Allocated: allocated, Classes: m.allocators.resolver.manager.DeviceClasses(), Slices: all,
 		Features: m.allocators.features(), Selectors: prepared.SelectorsOr(m.allocators.preparing.Selectors),
 		Options: []allocator.Option{
-			allocator.WithEnvironment(m.allocators.preparing.environment), allocator.WithCache(m.allocators.cache),
+			allocator.WithEnvironment(m.allocators.preparing.Environment), allocator.WithCache(m.allocators.cache),
 			// Nobody is told which of the sets would be best that are in use.
 			allocator.WithoutPreferences(),
 			allocator.WithBudget(budget),

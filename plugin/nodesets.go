@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"github.com/celset/celset/plugin/preparation"
 	"strings"
 	"time"
 
@@ -51,7 +52,7 @@ type NodeSets struct {
 
 	groups *groups
 	// prepared has what the constraints of groups say.
-	prepared preparedAhead
+	prepared preparation.Ahead
 	turns    guard.Turns
 	metrics  *metrics.Metrics
 	// joint has the groups whose pods have not fitted on nodes that were chosen for all of them.
@@ -119,7 +120,9 @@ func newNodeSets(ctx context.Context, args runtime.Object, handle fwk.Handle, co
 	if pl.groups, err = config.groups(ctx, config.metrics, handle); err != nil {
 		return nil, err
 	}
-	pl.prepared = preparedAhead{preparedView{pl.groups.preparing, true}, pl.groups.background, config.activate}
+	pl.prepared = preparation.Ahead{
+		View: preparation.View{Store: pl.groups.preparing, Constraints: true}, Background: pl.groups.background, Activate: config.activate,
+	}
 	return pl, nil
 }
 
@@ -283,7 +286,7 @@ func (pl *NodeSets) GeneratePlacements(ctx context.Context, state fwk.PodGroupCy
 		// The scheduler does not try the pods.
 		return &fwk.GeneratePlacementsResult{Placements: []*fwk.Placement{parent}}, nil
 	}
-	attempt, refusal := pl.turns.Admit(guard.Request{Pod: pods[0], Claims: []types.UID{group.UID}, Timeout: groupTimeout, Activate: pl.prepared.activate})
+	attempt, refusal := pl.turns.Admit(guard.Request{Pod: pods[0], Claims: []types.UID{group.UID}, Timeout: groupTimeout, Activate: pl.prepared.Activate})
 	if refusal != nil {
 		pl.metrics.ObserveRefusal(metrics.Refusal(refusal.Reason))
 		return nil, refused(fwk.UnschedulableAndUnresolvable, parent.Nodes, refusal.Message)

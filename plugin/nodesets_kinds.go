@@ -216,12 +216,12 @@ func (pl *NodeSets) ask(ctx context.Context, state fwk.CycleState, pod *v1.Pod, 
 // one pod may get what another may.
 func (pl *NodeSets) claimKeys(pod *v1.Pod, exact bool) (keys []string, err error) {
 	for _, claim := range claimsOfPods(pl.handle, []*v1.Pod{pod}) {
-		common := pl.groups.preparing.contentOf(claim, pl.handle.SharedDRAManager().DeviceClasses())
-		if !common.ok || claim.Status.Allocation != nil {
+		common, ok := pl.groups.preparing.ContentOf(claim, pl.handle.SharedDRAManager().DeviceClasses())
+		if !ok || claim.Status.Allocation != nil {
 			keys = append(keys, string(claim.UID))
 			continue
 		}
-		keys = append(keys, fmt.Sprintf("%x", common.Content))
+		keys = append(keys, fmt.Sprintf("%x", common))
 		if exact {
 			raw, err := json.Marshal(claim.Spec)
 			if err != nil {

@@ -6,6 +6,7 @@ package plugin
 import (
 	"context"
 	"fmt"
+	"github.com/celset/celset/plugin/preparation"
 	"hash/maphash"
 	"maps"
 	"slices"
@@ -32,8 +33,8 @@ import (
 // groups has what all profiles of a scheduler choose sets of nodes with.
 type groups struct {
 	*nodeset.Chooser
-	preparing  *preparing
-	background *background
+	preparing  *preparation.Store
+	background *preparation.Background
 	// own has the *ownConstraint of groups that were prepared, by their wants.
 	own *lru.Cache
 }
@@ -57,8 +58,8 @@ func newGroups(ctx context.Context, measured *metrics.Metrics, handle fwk.Handle
 		return nil, err
 	}
 	own := lru.New(maxOwn)
-	prepared := newPreparingOf(chooser.Preparer, chooser.Environment(), groupClaims{handle, own}, nodeset.Classes{}, preparedGroupBytes)
-	return &groups{chooser, prepared, newBackground(ctx), own}, nil
+	prepared := preparation.NewStoreOf(chooser.Preparer, chooser.Environment(), groupClaims{handle, own}, nodeset.Classes{}, preparedGroupBytes)
+	return &groups{chooser, prepared, preparation.NewBackground(ctx), own}, nil
 }
 
 // compiled returns what was prepared of a problem, or of the problem for another number of nodes. The error is
@@ -158,7 +159,7 @@ func (pl *NodeSets) PreEnqueue(_ context.Context, pod *v1.Pod) *fwk.Status {
 		return nil
 	}
 	pl.await(pod, group)
-	if pl.turns.Tell(pod, "", pl.prepared.activate) {
+	if pl.turns.Tell(pod, "", pl.prepared.Activate) {
 		return nil
 	}
 	return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, groupNotCompiled(group))

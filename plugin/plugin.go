@@ -6,6 +6,7 @@ package plugin
 import (
 	"context"
 	"fmt"
+	"github.com/celset/celset/plugin/preparation"
 	"sync"
 	"time"
 
@@ -42,7 +43,7 @@ type DynamicResourcesCEL struct {
 	settings
 
 	resolver   *resolver
-	prepared   preparedClaims
+	prepared   preparation.Claims
 	allocators *allocators
 	watched    *recorder
 	exchange   *exchange
@@ -186,18 +187,20 @@ func newPlugin(ctx context.Context, args runtime.Object, handle fwk.Handle, feat
 	}
 	if !features.EnableDynamicResourceAllocation {
 		// Upstream's plugin does nothing then, and keeps no state.
-		pl.prepared = preparedAtOnce{}
+		pl.prepared = preparation.AtOnce{}
 		return pl, nil
 	}
 	if pl.allocators.preparing, err = shared.preparingOf(features, pl.resolver.manager, measured); err != nil {
 		return nil, err
 	}
-	pl.prepared = shared.preparedOf(ctx, preparedView{pl.allocators.preparing, enabled && pl.mode != configv1alpha1.AllocatorUpstream}, pl.activate)
+	pl.prepared = shared.preparedOf(ctx, preparation.View{
+		Store: pl.allocators.preparing, Constraints: enabled && pl.mode != configv1alpha1.AllocatorUpstream,
+	}, pl.activate)
 	pl.misses = &nearMisses{
 		allocators: pl.allocators, prepared: pl.prepared, name: pl.name, withTimeout: shared.withTimeout,
 		nodes: func() fwk.NodeInfoLister { return handle.SnapshotSharedLister().NodeInfos() },
 	}
-	measured.WatchClaims(latest{pl.resolver.manager}.List)
+	measured.WatchClaims(func() ([]*resourceapi.ResourceClaim, error) { return pl.resolver.manager.ResourceClaims().List() })
 	if pl.exchange, err = probe(ctx, pl.DynamicResources); err != nil {
 		return nil, err
 	}

@@ -5,6 +5,7 @@ package plugin
 
 import (
 	"context"
+	"github.com/celset/celset/plugin/preparation"
 	"slices"
 	"strings"
 	"sync"
@@ -72,7 +73,7 @@ type preempter struct {
 	metrics    *metrics.Metrics
 	name       string
 	allocators *allocators
-	prepared   preparedClaims
+	prepared   preparation.Claims
 	holding    *holding
 	writes     pendingwrites.Pending
 	evictions  evictions

@@ -5,6 +5,7 @@ package plugin
 
 import (
 	"context"
+	"github.com/celset/celset/plugin/preparation"
 
 	v1 "k8s.io/api/core/v1"
 	fwk "k8s.io/kube-scheduler/framework"
@@ -44,7 +45,7 @@ func (pl *DynamicResourcesCEL) PreEnqueue(ctx context.Context, pod *v1.Pod) *fwk
 	}
 	if len(missing) > 0 {
 		pl.prepared.Await(pod, missing)
-		if why := unprepared(missing); !pl.turns.Tell(pod, why, pl.activate) {
+		if why := preparation.Message(missing); !pl.turns.Tell(pod, why, pl.activate) {
 			return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, why)
 		}
 	}

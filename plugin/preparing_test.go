@@ -6,6 +6,7 @@ package plugin
 import (
 	"context"
 	"fmt"
+	"github.com/celset/celset/plugin/preparation"
 	"slices"
 	"strings"
 	"testing"
@@ -39,7 +40,7 @@ type preparingBench struct {
 	clock *clocktesting.FakePassiveClock
 }
 
-func (b *preparingBench) ahead() preparedAhead { return b.prepared.(preparedAhead) }
+func (b *preparingBench) ahead() preparation.Ahead { return b.prepared.(preparation.Ahead) }
 
 func startPreparing(t *testing.T, args runtime.Object, objects ...runtime.Object) *preparingBench {
 	t.Helper()
@@ -330,7 +331,7 @@ func TestPodsForExtendedResourcesWaitInLine(t *testing.T) {
 }
 
 // prepareNow prepares claims for a caller that can't wait for the background.
-func prepareNow(ctx context.Context, ahead preparedAhead, claims []*resourceapi.ResourceClaim) error {
+func prepareNow(ctx context.Context, ahead preparation.Ahead, claims []*resourceapi.ResourceClaim) error {
 	_, missing := ahead.Find(claims)
 	for _, claim := range missing {
 		if _, err := ahead.Keep(fairness.WithTenant(ctx, claim.Namespace), claim); err != nil {

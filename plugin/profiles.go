@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"github.com/celset/celset/plugin/preparation"
 	"reflect"
 	"sync"
 	"time"
@@ -46,9 +47,9 @@ type profiles struct {
 	mutex sync.Mutex
 	// holds keep devices for pods, nil if devices are not preempted.
 	holds *podHolds
-	// preparing keeps what was prepared of claims. background prepares it.
-	preparing  *preparing
-	background *background
+	// Store keeps what was prepared of claims. background prepares it.
+	preparing  *preparation.Store
+	background *preparation.Background
 	// groups chooses sets of nodes.
 	groups *groups
 	// writes are the pending ones.
@@ -94,11 +95,11 @@ func (p *profiles) turns() guard.Turns {
 }
 
 // preparingOf keeps what was prepared of claims for all profiles.
-func (p *profiles) preparingOf(features plfeature.Features, manager fwk.SharedDRAManager, measured *metrics.Metrics) (*preparing, error) {
+func (p *profiles) preparingOf(features plfeature.Features, manager fwk.SharedDRAManager, measured *metrics.Metrics) (*preparation.Store, error) {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
 	if p.preparing == nil {
-		made, err := newPreparing(features, manager, measured)
+		made, err := preparation.NewStore(features, manager, measured)
 		if err != nil {
 			return nil, err
 		}
@@ -108,16 +109,16 @@ func (p *profiles) preparingOf(features plfeature.Features, manager fwk.SharedDR
 }
 
 // preparedOf returns the prepared claims of a profile.
-func (p *profiles) preparedOf(ctx context.Context, view preparedView, activate func(*v1.Pod)) preparedClaims {
+func (p *profiles) preparedOf(ctx context.Context, view preparation.View, activate func(*v1.Pod)) preparation.Claims {
 	if !p.inBackground {
-		return preparedAtOnce{view}
+		return preparation.AtOnce{View: view}
 	}
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
 	if p.background == nil {
-		p.background = newBackground(ctx)
+		p.background = preparation.NewBackground(ctx)
 	}
-	return preparedAhead{view, p.background, activate}
+	return preparation.Ahead{View: view, Background: p.background, Activate: activate}
 }
 
 // writesOf are the pending writes of all profiles. They are settled until the context ends.

@@ -1,7 +1,7 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package plugin
+package preparation
 
 import (
 	"context"
@@ -27,11 +27,11 @@ import (
 // preparedBytes bounds what is kept. A claim with usual expressions takes some 10 KiB.
 const preparedBytes = 128 << 20
 
-// preparing keeps what was prepared of claims, for all profiles of a scheduler. It is safe for concurrent use.
-type preparing struct {
+// Store keeps what was prepared of claims, for all profiles of a scheduler. It is safe for concurrent use.
+type Store struct {
 	*allocator.Preparer
-	// environment is that of constraints.
-	environment *device.Environment
+	// Environment is that of constraints.
+	Environment *device.Environment
 	claims      claimGetter
 	classes     fwk.DeviceClassLister
 	memory      *memo.Memory
@@ -73,16 +73,16 @@ type claimGetter interface {
 	Get(namespace, name string) (*resourceapi.ResourceClaim, error)
 }
 
-func newPreparing(features plfeature.Features, manager fwk.SharedDRAManager, observer cel.Observer) (*preparing, error) {
+func NewStore(features plfeature.Features, manager fwk.SharedDRAManager, observer cel.Observer) (*Store, error) {
 	environment, err := device.NewEnvironment(cel.Config{Observer: observer})
 	if err != nil {
 		return nil, err
 	}
-	preparer, err := allocator.NewPreparer(environment, selectorFeatures(features))
+	preparer, err := allocator.NewPreparer(environment, SelectorFeatures(features))
 	if err != nil {
 		return nil, err
 	}
-	return newPreparingOf(preparer, environment, latest{manager}, latestClasses{manager}, preparedBytes), nil
+	return NewStoreOf(preparer, environment, latest{manager}, latestClasses{manager}, preparedBytes), nil
 }
 
 // latest and latestClasses ask the manager for its lists at each use: that of an autoscaler has others in each loop, and none yet
@@ -96,10 +96,6 @@ func (l latest) Get(namespace, name string) (*resourceapi.ResourceClaim, error) 
 	return l.manager.ResourceClaims().Get(namespace, name)
 }
 
-func (l latest) List() ([]*resourceapi.ResourceClaim, error) {
-	return l.manager.ResourceClaims().List()
-}
-
 func (l latestClasses) Get(name string) (*resourceapi.DeviceClass, error) {
 	return l.manager.DeviceClasses().Get(name)
 }
@@ -108,10 +104,10 @@ func (l latestClasses) List() ([]*resourceapi.DeviceClass, error) {
 	return l.manager.DeviceClasses().List()
 }
 
-func newPreparingOf(preparer *allocator.Preparer, environment *device.Environment, claims claimGetter, classes fwk.DeviceClassLister, bytes int64) *preparing {
+func NewStoreOf(preparer *allocator.Preparer, environment *device.Environment, claims claimGetter, classes fwk.DeviceClassLister, bytes int64) *Store {
 	memory := memo.New(bytes)
-	return &preparing{
-		memory: memory, Preparer: preparer, environment: environment, claims: claims, classes: classes,
+	return &Store{
+		memory: memory, Preparer: preparer, Environment: environment, claims: claims, classes: classes,
 		known: memo.In(memory, func(key preparedKey, c **allocator.PreparedClaim) memo.Size {
 			size := (*c).Size()
 			size.Bytes += len(key.own.classes)
@@ -121,26 +117,26 @@ func newPreparingOf(preparer *allocator.Preparer, environment *device.Environmen
 	}
 }
 
-func selectorFeatures(features plfeature.Features) dracel.Features {
+func SelectorFeatures(features plfeature.Features) dracel.Features {
 	return dracel.Features{
 		EnableConsumableCapacity: features.EnableDRAConsumableCapacity,
 		EnableListTypeAttributes: features.EnableDRAListTypeAttributes,
 	}
 }
 
-func (p *preparing) version(class string) string {
+func (p *Store) version(class string) string {
 	return allocator.VersionOf(p.classes.Get(class))
 }
 
-// preparedView is what was prepared as one profile needs it.
-type preparedView struct {
-	*preparing
+// View is what was prepared as one profile needs it.
+type View struct {
+	*Store
 	// constraints: constraints and preferences of claims matter in the profile.
-	constraints bool
+	Constraints bool
 }
 
 // Find returns what was prepared of the claims that need it. missing are the other claims.
-func (v preparedView) Find(claims []*resourceapi.ResourceClaim) (prepared allocator.Prepared, missing []*resourceapi.ResourceClaim) {
+func (v View) Find(claims []*resourceapi.ResourceClaim) (prepared allocator.Prepared, missing []*resourceapi.ResourceClaim) {
 	// Each class is read once: what is used together was prepared with the same.
 	versions := map[string]string{}
 	version := func(name string) string {
@@ -152,7 +148,7 @@ func (v preparedView) Find(claims []*resourceapi.ResourceClaim) (prepared alloca
 		return read
 	}
 	for _, claim := range claims {
-		if !allocator.NeedsPreparation(claim, v.constraints) {
+		if !allocator.NeedsPreparation(claim, v.Constraints) {
 			continue
 		}
 		c := v.look(claim, version)
@@ -169,18 +165,18 @@ func (v preparedView) Find(claims []*resourceapi.ResourceClaim) (prepared alloca
 }
 
 // mayHave reports whether a claim may get devices of some drivers, as far as that was prepared. It only looks up.
-func (v preparedView) MayHave(claim *resourceapi.ResourceClaim, drivers []string) bool {
+func (v View) MayHave(claim *resourceapi.ResourceClaim, drivers []string) bool {
 	c := v.look(claim, v.version)
 	return c == nil || slices.ContainsFunc(drivers, c.MayHave)
 }
 
 // look returns what was prepared of the claim, or of one that asks for the same.
-func (v preparedView) look(claim *resourceapi.ResourceClaim, version func(class string) string) *allocator.PreparedClaim {
+func (v View) look(claim *resourceapi.ResourceClaim, version func(class string) string) *allocator.PreparedClaim {
 	versions := versionsKey{claim.UID, allocator.ClassVersions(claim, version)}
-	keys := []preparedKey{{own: versions, selectors: v.Generation(), constraints: v.constraints}}
+	keys := []preparedKey{{own: versions, selectors: v.Generation(), constraints: v.Constraints}}
 	common := v.contents.Get(versions, func() content { return newContent(claim, v.classes) })
 	if common.ok {
-		keys = append(keys, preparedKey{content: common.Content, selectors: v.Generation(), constraints: v.constraints})
+		keys = append(keys, preparedKey{content: common.Content, selectors: v.Generation(), constraints: v.Constraints})
 	}
 	for _, key := range keys {
 		if entry := v.known.Has(key); entry != nil {
@@ -197,26 +193,27 @@ func newContent(claim *resourceapi.ResourceClaim, classes structured.DeviceClass
 	return content{sum, ok}
 }
 
-// contentOf is what a claim of the API has in common with others, found out once.
-func (p *preparing) contentOf(claim *resourceapi.ResourceClaim, classes fwk.DeviceClassLister) content {
+// ContentOf returns what a claim has in common with others, such as those of a template. It is found out once.
+func (p *Store) ContentOf(claim *resourceapi.ResourceClaim, classes fwk.DeviceClassLister) (common allocator.Content, ok bool) {
 	versions := versionsKey{claim.UID, allocator.ClassVersions(claim, func(name string) string { return allocator.VersionOf(classes.Get(name)) })}
-	return p.contents.Get(versions, func() content { return newContent(claim, classes) })
+	found := p.contents.Get(versions, func() content { return newContent(claim, classes) })
+	return found.Content, found.ok
 }
 
 // Keep prepares a claim, and keeps the result.
-func (v preparedView) Keep(ctx context.Context, claim *resourceapi.ResourceClaim) (*allocator.PreparedClaim, error) {
-	c, err := v.Prepare(ctx, claim, v.classes, v.constraints)
+func (v View) Keep(ctx context.Context, claim *resourceapi.ResourceClaim) (*allocator.PreparedClaim, error) {
+	c, err := v.Prepare(ctx, claim, v.classes, v.Constraints)
 	if err != nil {
 		return nil, fmt.Errorf("prepare claim %s: %w", klog.KObj(claim), err)
 	}
-	if v.constraints {
+	if v.Constraints {
 		// Mistakes are those that the claim has already.
-		if err := explain.Prepare(ctx, v.environment, claim, v.classes); ctx.Err() != nil {
+		if err := explain.Prepare(ctx, v.Environment, claim, v.classes); ctx.Err() != nil {
 			return nil, err
 		}
 	}
 	if v.isCurrent(c) {
-		key := preparedKey{selectors: c.Generation(), constraints: v.constraints}
+		key := preparedKey{selectors: c.Generation(), constraints: v.Constraints}
 		if sum, ok := c.Content(); ok && c.IsFlawless() {
 			key.content = sum
 		} else {
@@ -229,7 +226,7 @@ func (v preparedView) Keep(ctx context.Context, claim *resourceapi.ResourceClaim
 
 // isCurrent reports whether a claim is worth being kept. When there is a new generation of selectors all that is of
 // the former is dropped: it would keep those selectors in memory.
-func (p *preparing) isCurrent(c *allocator.PreparedClaim) bool {
+func (p *Store) isCurrent(c *allocator.PreparedClaim) bool {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
 	if now := p.Generation(); now != p.generation {

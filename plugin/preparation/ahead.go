@@ -1,7 +1,7 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package plugin
+package preparation
 
 import (
 	"context"
@@ -24,9 +24,9 @@ import (
 // is done. If it takes long, the pod is let through once, to be refused with a reason that users see. A
 // scheduling cycle looks up what was prepared, and compiles nothing that tenants write.
 
-// preparedClaims finds what was prepared of the claims of pods, for one profile. It is preparedAhead in a scheduler, and
-// preparedAtOnce in a program that tries pods and has no time between two of them.
-type preparedClaims interface {
+// Claims finds what was prepared of the claims of pods, for one profile. It is Ahead in a scheduler, and
+// AtOnce in a program that tries pods and has no time between two of them.
+type Claims interface {
 	// Of returns what was prepared of the claims that need it. missing are those that have to be waited for.
 	Of(ctx context.Context, claims []*resourceapi.ResourceClaim) (prepared allocator.Prepared, missing []*resourceapi.ResourceClaim, err error)
 	// Await has missing claims prepared, and the pod activated then.
@@ -37,10 +37,10 @@ type preparedClaims interface {
 	MayHave(claim *resourceapi.ResourceClaim, drivers []string) bool
 }
 
-// preparedAtOnce prepares claims when they are needed. None is ever missing.
-type preparedAtOnce struct{ preparedView }
+// AtOnce prepares claims when they are needed. None is ever missing.
+type AtOnce struct{ View }
 
-func (p preparedAtOnce) Of(ctx context.Context, claims []*resourceapi.ResourceClaim) (prepared allocator.Prepared, missing []*resourceapi.ResourceClaim, err error) {
+func (p AtOnce) Of(ctx context.Context, claims []*resourceapi.ResourceClaim) (prepared allocator.Prepared, missing []*resourceapi.ResourceClaim, err error) {
 	prepared, missing = p.Find(claims)
 	if len(missing) > 0 && prepared == nil {
 		prepared = allocator.Prepared{}
@@ -53,26 +53,26 @@ func (p preparedAtOnce) Of(ctx context.Context, claims []*resourceapi.ResourceCl
 	return prepared, nil, nil
 }
 
-func (preparedAtOnce) Await(*v1.Pod, []*resourceapi.ResourceClaim) {}
+func (AtOnce) Await(*v1.Pod, []*resourceapi.ResourceClaim) {}
 
-func (preparedAtOnce) IsAhead() bool { return false }
+func (AtOnce) IsAhead() bool { return false }
 
-// preparedAhead looks up claims that were prepared in the background.
-type preparedAhead struct {
-	preparedView
-	*background
-	activate func(*v1.Pod)
+// Ahead looks up claims that were prepared in the background.
+type Ahead struct {
+	View
+	*Background
+	Activate func(*v1.Pod)
 }
 
-func (p preparedAhead) Of(_ context.Context, claims []*resourceapi.ResourceClaim) (prepared allocator.Prepared, missing []*resourceapi.ResourceClaim, err error) {
+func (p Ahead) Of(_ context.Context, claims []*resourceapi.ResourceClaim) (prepared allocator.Prepared, missing []*resourceapi.ResourceClaim, err error) {
 	prepared, missing = p.Find(claims)
 	return prepared, missing, nil
 }
 
-func (preparedAhead) IsAhead() bool { return true }
+func (Ahead) IsAhead() bool { return true }
 
-// background prepares claims for all profiles of a scheduler. It is safe for concurrent use.
-type background struct {
+// Background prepares claims for all profiles of a scheduler. It is safe for concurrent use.
+type Background struct {
 	*fairness.Background[wanted]
 
 	mutex sync.Mutex
@@ -80,9 +80,9 @@ type background struct {
 	waiting map[wanted]map[types.UID]waitingPod
 }
 
-// newBackground prepares claims until the context ends.
-func newBackground(ctx context.Context) *background {
-	return &background{Background: fairness.NewBackground[wanted](ctx), waiting: map[wanted]map[types.UID]waitingPod{}}
+// NewBackground prepares claims until the context ends.
+func NewBackground(ctx context.Context) *Background {
+	return &Background{Background: fairness.NewBackground[wanted](ctx), waiting: map[wanted]map[types.UID]waitingPod{}}
 }
 
 // wanted is what has to be prepared.
@@ -105,23 +105,23 @@ func waiter(pod *v1.Pod, activate func(*v1.Pod)) waitingPod {
 }
 
 // Await has missing claims prepared, and the pod activated then.
-func (p preparedAhead) Await(pod *v1.Pod, missing []*resourceapi.ResourceClaim) {
-	p.background.mutex.Lock()
-	defer p.background.mutex.Unlock()
+func (p Ahead) Await(pod *v1.Pod, missing []*resourceapi.ResourceClaim) {
+	p.Background.mutex.Lock()
+	defer p.Background.mutex.Unlock()
 	// The claims of a namespace are prepared one after the other: when the last one is, all are.
-	last := wanted{missing[len(missing)-1].UID, p.constraints}
+	last := wanted{missing[len(missing)-1].UID, p.Constraints}
 	if p.waiting[last] == nil {
 		p.waiting[last] = map[types.UID]waitingPod{}
 	}
-	p.waiting[last][pod.UID] = waiter(pod, p.activate)
+	p.waiting[last][pod.UID] = waiter(pod, p.Activate)
 	for _, claim := range missing {
-		namespace, name, want := claim.Namespace, claim.Name, wanted{claim.UID, p.constraints}
+		namespace, name, want := claim.Namespace, claim.Name, wanted{claim.UID, p.Constraints}
 		p.Add(namespace, want, func(ctx context.Context) { p.prepareWanted(ctx, namespace, name, want.claim) }, func() { p.wake(want) })
 	}
 }
 
 // prepareWanted prepares a claim if it is still there.
-func (v preparedView) prepareWanted(ctx context.Context, namespace, name string, uid types.UID) {
+func (v View) prepareWanted(ctx context.Context, namespace, name string, uid types.UID) {
 	claim, err := v.claims.Get(namespace, name)
 	if err != nil || claim.UID != uid || v.look(claim, v.version) != nil {
 		return
@@ -132,7 +132,7 @@ func (v preparedView) prepareWanted(ctx context.Context, namespace, name string,
 }
 
 // wake activates the pods that wait for a claim.
-func (b *background) wake(claim wanted) {
+func (b *Background) wake(claim wanted) {
 	b.mutex.Lock()
 	pods := b.waiting[claim]
 	delete(b.waiting, claim)
@@ -142,8 +142,8 @@ func (b *background) wake(claim wanted) {
 	}
 }
 
-// allPrepared returns what was prepared of claims, and an error if that is not all.
-func allPrepared(ctx context.Context, p preparedClaims, claims []*resourceapi.ResourceClaim) (allocator.Prepared, error) {
+// All returns what was prepared of claims, and an error if that is not all.
+func All(ctx context.Context, p Claims, claims []*resourceapi.ResourceClaim) (allocator.Prepared, error) {
 	prepared, missing, err := p.Of(ctx, claims)
 	if err != nil || len(missing) > 0 {
 		return nil, errors.Join(err, errNotPrepared)
@@ -154,8 +154,8 @@ func allPrepared(ctx context.Context, p preparedClaims, claims []*resourceapi.Re
 // errNotPrepared ends what would have to compile something within a scheduling cycle.
 var errNotPrepared = errors.New("the expressions of a claim are being compiled")
 
-// unprepared returns why a pod waits for claims that are not prepared yet.
-func unprepared(missing []*resourceapi.ResourceClaim) string {
+// Message returns why a pod waits for claims that are not prepared yet.
+func Message(missing []*resourceapi.ResourceClaim) string {
 	if more := len(missing) - 1; more > 0 {
 		return fmt.Sprintf("the expressions of claim %s and of %d others are being compiled: the pod is tried when that is done", klog.KObj(missing[0]), more)
 	}

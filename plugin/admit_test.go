@@ -64,13 +64,13 @@ func startAdmissionWith(t *testing.T, args runtime.Object, enabled bool, objects
 	a.ctx, a.handle = newHandle(t, objects...)
 	a.DynamicResourcesCEL, err = newPlugin(a.ctx, args, a.handle, features(), enabled, measured, newProfiles(a.guard, utilfeature.DefaultFeatureGate))
 	require.NoError(t, err)
-	a.handle.start(a.ctx, t, objects...)
+	a.handle.Start(a.ctx, t, objects...)
 	return a
 }
 
 func (a *admission) pass(d time.Duration) { a.clock.SetTime(a.clock.Now().Add(d)) }
 
-func (a *admission) activated() []string { return a.handle.tried() }
+func (a *admission) activated() []string { return a.handle.Tried() }
 
 // refuse expects that PreFilter does not let the pod pass.
 func (a *admission) refuse(t *testing.T) string {

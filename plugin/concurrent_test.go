@@ -105,7 +105,7 @@ func TestFiltersWriteToNothing(t *testing.T) {
 	enabled.EnableDRAConsumableCapacity = true
 	pl, err := newPlugin(ctx, nil, h, enabled, true, measured, newShared())
 	require.NoError(t, err)
-	h.start(ctx, t, objects...)
+	h.Start(ctx, t, objects...)
 
 	shared := sharedObjects(t, pl)
 	var before []runtime.Object

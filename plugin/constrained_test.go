@@ -159,10 +159,10 @@ func TestAmountsOutOfRangeAreNotUsed(t *testing.T) {
 				objects := []*resourceapi.ResourceClaim{selecting(claim(1), expression)}
 				ctx, h := newHandle(t, class(), published.DeepCopy(), objects[0])
 				recorder := events.NewFakeRecorder(10)
-				require.NoError(t, limitQuantities(h.factory, func() events.EventRecorderLogger { return recorder }, measured))
+				require.NoError(t, limitQuantities(h.Factory, func() events.EventRecorderLogger { return recorder }, measured))
 				pl, err := newPlugin(ctx, upstreamArgsOrNone(args), h, features(), true, measured, newShared())
 				require.NoError(t, err)
-				h.start(ctx, t, class(), objects[0])
+				h.Start(ctx, t, class(), objects[0])
 				require.Equal(t, "Warning AmountsOutOfRange Not used, because an amount is beyond those of an int64 in milli- to exa-units: capacity m of device mla-0", <-recorder.Events)
 				state := framework.NewCycleState()
 				_, status := pl.PreFilter(ctx, state, pod(), nil)

@@ -363,7 +363,7 @@ func TestCountingIsNoScheduling(t *testing.T) {
 	measured, err := metrics.New(registry, time.Now)
 	require.NoError(t, err)
 	m := newFragmentationMonitor(h, features(), measured, newShared().fragmentationInterval)
-	h.start(ctx, t, objects...)
+	h.Start(ctx, t, objects...)
 	state, err := m.read(ctx)
 	require.NoError(t, err)
 	require.Len(t, state.nodes, 3)
@@ -412,7 +412,7 @@ func TestRefusedSelectorsAreNotEvaluated(t *testing.T) {
 		}
 		ctx, h := newHandle(t, objects...)
 		m := newFragmentationMonitor(h, features(), newMetrics(t), newShared().fragmentationInterval)
-		h.start(ctx, t, objects...)
+		h.Start(ctx, t, objects...)
 		m.look(ctx)
 		want.Class, want.Constraint, want.Devices, want.Asked = className, "block", 8, 1
 		require.Equal(t, want, m.shown.Report.Shapes[0])

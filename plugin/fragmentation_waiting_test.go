@@ -36,20 +36,20 @@ func TestPodsThatWaitAreCounted(t *testing.T) {
 		pod("has-a-claim", func(p *v1.Pod) { p.Status.ExtendedResourceClaimStatus = &v1.PodExtendedResourceClaimStatus{} }),
 	}
 	for _, p := range pods {
-		_, err := h.client.CoreV1().Pods(p.Namespace).Create(ctx, p, metav1.CreateOptions{})
+		_, err := h.Client.CoreV1().Pods(p.Namespace).Create(ctx, p, metav1.CreateOptions{})
 		require.NoError(t, err)
 	}
 	for _, object := range []string{nodeName, "node-2"} {
-		_, err := h.client.CoreV1().Nodes().Create(ctx, &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: object}}, metav1.CreateOptions{})
+		_, err := h.Client.CoreV1().Nodes().Create(ctx, &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: object}}, metav1.CreateOptions{})
 		require.NoError(t, err)
-		_, err = h.client.ResourceV1().ResourceSlices().Create(ctx, sliceOf(object), metav1.CreateOptions{})
+		_, err = h.Client.ResourceV1().ResourceSlices().Create(ctx, sliceOf(object), metav1.CreateOptions{})
 		require.NoError(t, err)
 	}
 	registry := compbase.NewKubeRegistry()
 	measured, err := metrics.New(registry, time.Now)
 	require.NoError(t, err)
 	m := newFragmentationMonitor(h, features(), measured, newShared().fragmentationInterval)
-	h.start(ctx, t, class)
+	h.Start(ctx, t, class)
 	m.look(ctx)
 	values := setsIn(t, registry)
 	require.InDelta(t, 2, values["_claims mla.example.com block 8"], 0)

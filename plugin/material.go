@@ -14,6 +14,7 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/dynamicresources"
 
 	"github.com/celset/celset/allocator"
+	"github.com/celset/celset/plugin/demand"
 )
 
 // allocators makes allocators for the pods of a profile.
@@ -21,7 +22,7 @@ type allocators struct {
 	resolver  *resolver
 	preparing *preparation.Store
 	// asked has the shapes that claims ask for.
-	asked *askedShapes
+	asked *demand.Shapes
 	// budget limits the search for the devices of one node.
 	budget allocator.Budget
 	// cache is shared by the allocators of all scheduling cycles. It is nil if upstream's allocator serves all pods.
@@ -41,7 +42,7 @@ func (a *allocators) newAllocator(ctx context.Context, prepared allocator.Prepar
 	}
 	if a.resolver.enabled {
 		opts = append(opts,
-			allocator.WithDefaultPreference(a.resolver.preference), allocator.WithShapes(a.asked.shapes()))
+			allocator.WithDefaultPreference(a.resolver.preference), allocator.WithShapes(a.asked.Most()))
 	} else {
 		opts = append(opts, allocator.WithoutDefaultConstraints(), allocator.WithoutPreferences())
 	}

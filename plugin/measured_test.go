@@ -145,7 +145,7 @@ func TestFactoryUsesTheRegistryOfTheProcess(t *testing.T) {
 		_, err := factory(ctx, nil, &profile{h, name})
 		require.NoError(t, err)
 	}
-	h.start(ctx, t, objects...)
+	h.Start(ctx, t, objects...)
 	values := shown(t, legacyregistry.DefaultGatherer)
 	require.EqualValues(t, 1, values["claims none pending"])
 }

@@ -57,7 +57,7 @@ type fallible struct {
 func startFallible(t *testing.T, objects ...runtime.Object) *fallible {
 	t.Helper()
 	ctx, h := newHandle(t, objects...)
-	f := &fallible{ctx: ctx, handle: h, client: h.client.(*fake.Clientset)}
+	f := &fallible{ctx: ctx, handle: h, client: h.Client.(*fake.Clientset)}
 	f.client.PrependWatchReactor("resourceclaims", func(clienttesting.Action) (bool, watch.Interface, error) {
 		return true, watch.NewFake(), nil
 	})
@@ -78,7 +78,7 @@ func startFallible(t *testing.T, objects ...runtime.Object) *fallible {
 	var err error
 	f.DynamicResourcesCEL, err = newPlugin(ctx, nil, h, features(), true, newMetrics(t), newShared())
 	require.NoError(t, err)
-	h.start(ctx, t, objects...)
+	h.Start(ctx, t, objects...)
 	return f
 }
 
@@ -178,7 +178,7 @@ func TestLostRequest(t *testing.T) {
 	require.Equal(t, []string{deviceName(0)}, got)
 	require.True(t, status.IsSuccess(), status)
 	require.EqualValues(t, 1, f.writes.(*pendingwrites.Writes).Ends())
-	require.Contains(t, f.handle.tried(), "default/second")
+	require.Contains(t, f.handle.Tried(), "default/second")
 	got, _ = f.schedule(t, renamed(pod(), "second"))
 	require.Empty(t, got, "it is in use")
 }

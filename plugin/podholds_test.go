@@ -93,7 +93,7 @@ func startPreempting(t *testing.T, args runtime.Object, objects ...runtime.Objec
 	shared.preempts = true
 	made, err := newPlugin(ctx, args, h, features(), true, newMetrics(t), shared)
 	require.NoError(t, err)
-	h.start(ctx, t, objects...)
+	h.Start(ctx, t, objects...)
 	return ctx, made
 }
 

@@ -260,7 +260,7 @@ func TestNodesAreScored(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			registry := compbase.NewKubeRegistry()
 			ctx, pl := startMeasured(t, registry, true, append(onNodes(indices), class(), test.claim)...)
-			scorer := newPreference(ctx, t, &handle{manager: pl.resolver.manager})
+			scorer := newPreference(ctx, t, &handle{Manager: pl.resolver.manager})
 			require.Empty(t, cmp.Diff(test.want, scored(ctx, t, pl, scorer, framework.NewCycleState(), infos)))
 			searches := shown(t, registry)["allocation_duration_seconds none allocated"]
 			require.LessOrEqual(t, searches, 4.0)
@@ -271,7 +271,7 @@ func TestNodesAreScored(t *testing.T) {
 // TestPreFilterForgets: a state that is used a second time has what the second time found.
 func TestPreFilterForgets(t *testing.T) {
 	ctx, pl := start(t, true, append(onNodes(map[string][]int64{"low": {0, 1}, "high": {6, 7}}), class(), prefer(t, claim(2), "p", greatest))...)
-	scorer, state := newPreference(ctx, t, &handle{manager: pl.resolver.manager}), framework.NewCycleState()
+	scorer, state := newPreference(ctx, t, &handle{Manager: pl.resolver.manager}), framework.NewCycleState()
 	require.NotNil(t, scored(ctx, t, pl, scorer, state, named("low", "high")))
 	require.Nil(t, scored(ctx, t, pl, scorer, state, named("high")))
 	pl.mode = configv1alpha1.AllocatorUpstream
@@ -295,7 +295,7 @@ func TestClonesShareWhatWasFound(t *testing.T) {
 // TestPodsWithDevicesAreNotSigned: the score of a node is another one for the next pod.
 func TestPodsWithDevicesAreNotSigned(t *testing.T) {
 	ctx, h := newHandle(t, classPreferring(t, greatest))
-	h.start(ctx, t, classPreferring(t, greatest))
+	h.Start(ctx, t, classPreferring(t, greatest))
 	scorer := newPreference(ctx, t, h)
 	for _, p := range []*v1.Pod{pod(), extendedPod(extendedResource, 1)} {
 		_, status := scorer.SignPod(ctx, p)

@@ -55,14 +55,14 @@ func startPreparingSlowly(t *testing.T, args runtime.Object, release chan struct
 	require.NoError(t, err)
 	b.ctx, b.handle = newHandle(t, objects...)
 	if release != nil {
-		b.handle.manager = slowManager{b.handle.manager, release}
+		b.handle.Manager = slowManager{b.handle.Manager, release}
 	}
 	shared := newShared()
 	b.guard = guard.New(b.clock)
 	shared.inBackground, shared.guard = true, b.guard
 	b.DynamicResourcesCEL, err = newPlugin(b.ctx, args, b.handle, features(), true, measured, shared)
 	require.NoError(t, err)
-	b.handle.start(b.ctx, t, objects...)
+	b.handle.Start(b.ctx, t, objects...)
 	return b
 }
 
@@ -75,7 +75,7 @@ func (b *preparingBench) compilations(t *testing.T) float64 {
 // awaitActivated waits until pods were activated so many times.
 func (b *preparingBench) awaitActivated(t *testing.T, times int) {
 	t.Helper()
-	require.Eventually(t, func() bool { return len(b.handle.tried()) >= times }, waitFor, tick)
+	require.Eventually(t, func() bool { return len(b.handle.Tried()) >= times }, waitFor, tick)
 }
 
 func selecting(c *resourceapi.ResourceClaim, expression string) *resourceapi.ResourceClaim {
@@ -175,7 +175,7 @@ func TestClaimsArePreparedAgain(t *testing.T) {
 	changed := class()
 	changed.ResourceVersion = "2"
 	changed.Spec.Config = []resourceapi.DeviceClassConfiguration{{DeviceConfiguration: constrain(t, claim(2), "ring2", ring2).Spec.Devices.Config[0].DeviceConfiguration}}
-	_, err := b.handle.client.ResourceV1().DeviceClasses().Update(b.ctx, changed, metav1.UpdateOptions{})
+	_, err := b.handle.Client.ResourceV1().DeviceClasses().Update(b.ctx, changed, metav1.UpdateOptions{})
 	require.NoError(t, err)
 	require.Eventually(t, func() bool { return !b.PreEnqueue(b.ctx, pod()).IsSuccess() }, waitFor, tick)
 	b.awaitActivated(t, 2)
@@ -205,8 +205,8 @@ func TestNamespacesArePreparedInTurns(t *testing.T) {
 	}
 	require.False(t, b.PreEnqueue(b.ctx, pod()).IsSuccess())
 	b.awaitActivated(t, many+1)
-	require.Less(t, slices.Index(b.handle.tried(), "default/pod"), many/2)
-	require.Contains(t, b.handle.tried(), "default/pod")
+	require.Less(t, slices.Index(b.handle.Tried(), "default/pod"), many/2)
+	require.Contains(t, b.handle.Tried(), "default/pod")
 }
 
 // TestDevicesOfOtherDriversWakeNobody: a pod waits for devices of one driver. Those of others can't help it.

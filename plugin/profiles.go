@@ -23,6 +23,7 @@ import (
 	"k8s.io/utils/clock"
 
 	configv1alpha1 "github.com/celset/celset/apis/config/v1alpha1"
+	"github.com/celset/celset/plugin/demand"
 	"github.com/celset/celset/plugin/guard"
 	"github.com/celset/celset/plugin/metrics"
 	"github.com/celset/celset/plugin/pendingwrites"
@@ -39,7 +40,7 @@ type profiles struct {
 	// inBackground: claims are prepared before a scheduling cycle needs them.
 	inBackground bool
 	// asked is what all claims of the cluster ask for.
-	asked *askedShapes
+	asked *demand.Shapes
 	// withTimeout is [context.WithTimeout], except in tests on machines that are slow.
 	withTimeout func(context.Context, time.Duration) (context.Context, context.CancelFunc)
 
@@ -66,7 +67,7 @@ func newProfiles(guard *guard.Guard, gates featuregate.FeatureGate) *profiles {
 	return &profiles{
 		guard:       guard,
 		gates:       gates,
-		asked:       newAskedShapes(),
+		asked:       demand.New(),
 		withTimeout: context.WithTimeout,
 	}
 }
@@ -293,7 +294,7 @@ func (s *schedulerParts) add(ctx context.Context, args runtime.Object, handle fw
 		if pl.exchange == nil || !pl.resolver.enabled {
 			return
 		}
-		if err = s.profiles.asked.watch(ctx, s.informers); err == nil {
+		if err = s.profiles.asked.Watch(ctx, s.informers); err == nil {
 			go newFragmentationMonitor(handle, pl.resolver.features, measured, s.profiles.fragmentationInterval).run(ctx, s.profiles.guard.Begun())
 		}
 	})

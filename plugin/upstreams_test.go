@@ -146,13 +146,13 @@ func TestNothingIsCopiedTwice(t *testing.T) {
 	for _, shares := range []bool{false, true} {
 		objects := []runtime.Object{class(), slice(0, 1, 2), constrain(t, claim(2), "two", "size(devices) == 2")}
 		ctx, h := newHandle(t, objects...)
-		manager := &counted{SharedDRAManager: h.manager}
-		h.manager = manager
+		manager := &counted{SharedDRAManager: h.Manager}
+		h.Manager = manager
 		fts := features()
 		fts.EnableDRAConsumableCapacity = shares
 		pl, err := newPlugin(ctx, nil, h, fts, true, newMetrics(t), newShared())
 		require.NoError(t, err)
-		h.start(ctx, t, objects...)
+		h.Start(ctx, t, objects...)
 		manager.states.Store(0)
 		manager.lists.Store(0)
 
@@ -307,7 +307,7 @@ func TestPodsAreTriedAgainWhenDevicesInFlightAreFree(t *testing.T) {
 			ctx, h := newHandle(t, objects...)
 			pl, err := newPlugin(ctx, nil, h, features(), true, newMetrics(t), newShared())
 			require.NoError(t, err)
-			h.start(ctx, t, objects...)
+			h.Start(ctx, t, objects...)
 
 			events, err := pl.EventsToRegister(ctx)
 			require.NoError(t, err)
@@ -336,7 +336,7 @@ func TestNobodyWaitsForTheClaimOfAPodThatIsGone(t *testing.T) {
 	ctx, h := newHandle(t, alive, known)
 	pl, err := newPlugin(ctx, nil, h, features(), true, newMetrics(t), newShared())
 	require.NoError(t, err)
-	h.start(ctx, t, alive, known)
+	h.Start(ctx, t, alive, known)
 
 	claims := pl.watched.SharedDRAManager().ResourceClaims()
 	require.NoError(t, claims.AssumeClaimAfterAPICall(known))

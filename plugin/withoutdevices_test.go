@@ -150,13 +150,13 @@ func (c *crowd) preempt(t *testing.T, ours bool) (result preempted) {
 		devices,
 		tf.RegisterPluginAsExtensions(defaultpreemption.Name, frameworkruntime.FactoryAdapter(features(), defaultpreemption.New), "PostFilter"),
 	}, "default-scheduler",
-		frameworkruntime.WithClientSet(h.client), frameworkruntime.WithInformerFactory(h.factory), frameworkruntime.WithSharedDRAManager(h.manager),
-		frameworkruntime.WithEventRecorder(&events.FakeRecorder{}), frameworkruntime.WithPodNominator(internalqueue.NewSchedulingQueue(nil, h.factory)),
+		frameworkruntime.WithClientSet(h.Client), frameworkruntime.WithInformerFactory(h.Factory), frameworkruntime.WithSharedDRAManager(h.Manager),
+		frameworkruntime.WithEventRecorder(&events.FakeRecorder{}), frameworkruntime.WithPodNominator(internalqueue.NewSchedulingQueue(nil, h.Factory)),
 		frameworkruntime.WithSnapshotSharedLister(snapshot), frameworkruntime.WithMutableSnapshotLister(snapshot),
 		frameworkruntime.WithWaitingPods(frameworkruntime.NewWaitingPodsMap()), frameworkruntime.WithPodsInPreBind(frameworkruntime.NewPodsInPreBindMap()),
 	)
 	require.NoError(t, err)
-	h.start(ctx, t, c.objects...)
+	h.Start(ctx, t, c.objects...)
 
 	state := framework.NewCycleState()
 	_, status, _ := f.RunPreFilterPlugins(ctx, state, c.wants)
@@ -177,7 +177,7 @@ func (c *crowd) preempt(t *testing.T, ours bool) (result preempted) {
 	if post != nil && post.NominatingInfo != nil {
 		result.nominated = post.NominatedNodeName
 	}
-	list, err := h.client.CoreV1().Pods("default").List(ctx, metav1.ListOptions{})
+	list, err := h.Client.CoreV1().Pods("default").List(ctx, metav1.ListOptions{})
 	require.NoError(t, err)
 	for _, p := range c.pods {
 		if !slices.ContainsFunc(list.Items, func(there v1.Pod) bool { return there.UID == p.UID }) {
@@ -267,7 +267,7 @@ func simulateNever(t *testing.T, name string, budget *allocator.AttemptBudget) e
 	shared.preempts = true
 	pl, err := newPlugin(ctx, nil, h, features(), true, newMetrics(t), shared)
 	require.NoError(t, err)
-	h.start(ctx, t, class(), wanted)
+	h.Start(ctx, t, class(), wanted)
 	claims := []*resourceapi.ResourceClaim{wanted}
 	trial, err := preempterOf(pl).newTrial(ctx, user, &podClaims{unallocated: claims}, budget)
 	require.NoError(t, err)

@@ -1,7 +1,7 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package plugin
+package demand
 
 import (
 	"container/list"
@@ -31,9 +31,9 @@ const (
 	maxAskedClaimsOfNamespace = maxAskedClaims / 8
 )
 
-// askedShapes are the shapes that the last claims of a cluster asked for. It is safe for concurrent
+// Shapes are the shapes that the last claims of a cluster asked for. It is safe for concurrent
 // use.
-type askedShapes struct {
+type Shapes struct {
 	classes v1alpha1.ClassGetter
 
 	// mutex guards what follows.
@@ -53,12 +53,12 @@ type askedClaim struct {
 	shapes    []allocator.Shape
 }
 
-func newAskedShapes() *askedShapes {
-	return &askedShapes{byNamespace: map[string][]*list.Element{}, counts: map[allocator.Shape]int{}}
+func New() *Shapes {
+	return &Shapes{byNamespace: map[string][]*list.Element{}, counts: map[allocator.Shape]int{}}
 }
 
-// watch begins to look at claims, until the context ends.
-func (a *askedShapes) watch(ctx context.Context, factory informers.SharedInformerFactory) error {
+// Watch begins to look at claims, until the context ends.
+func (a *Shapes) Watch(ctx context.Context, factory informers.SharedInformerFactory) error {
 	classes := factory.Resource().V1().DeviceClasses()
 	a.classes = classes.Lister()
 	// Who looks at the first claims waits for the classes. Nobody else waits for that.
@@ -74,7 +74,7 @@ func (a *askedShapes) watch(ctx context.Context, factory informers.SharedInforme
 }
 
 // add remembers a claim.
-func (a *askedShapes) add(namespace string, shapes []allocator.Shape) {
+func (a *Shapes) add(namespace string, shapes []allocator.Shape) {
 	if len(shapes) == 0 {
 		return
 	}
@@ -93,7 +93,7 @@ func (a *askedShapes) add(namespace string, shapes []allocator.Shape) {
 }
 
 // forget forgets the oldest claim of its namespace.
-func (a *askedShapes) forget(oldest *list.Element) {
+func (a *Shapes) forget(oldest *list.Element) {
 	claim := a.claims.Remove(oldest).(*askedClaim)
 	if rest := slices.Delete(a.byNamespace[claim.namespace], 0, 1); len(rest) > 0 {
 		a.byNamespace[claim.namespace] = rest
@@ -106,7 +106,7 @@ func (a *askedShapes) forget(oldest *list.Element) {
 }
 
 // count counts a shape. As long as its frequency stays the same, so does the result.
-func (a *askedShapes) count(shape allocator.Shape, more int) {
+func (a *Shapes) count(shape allocator.Shape, more int) {
 	before := a.counts[shape]
 	after := before + more
 	if a.counts[shape] = after; after == 0 {
@@ -117,9 +117,9 @@ func (a *askedShapes) count(shape allocator.Shape, more int) {
 	}
 }
 
-// shapes are those that were asked for most, the most frequent first and of those the largest. The
+// Most are the shapes that were asked for most, the most frequent first and of those the largest. The
 // result is not modified.
-func (a *askedShapes) shapes() []allocator.Shape {
+func (a *Shapes) Most() []allocator.Shape {
 	a.mutex.Lock()
 	defer a.mutex.Unlock()
 	if a.most == nil {

@@ -6,6 +6,7 @@ package plugin
 import (
 	"context"
 	"fmt"
+	"github.com/celset/celset/plugin/cycle"
 	"slices"
 	"time"
 
@@ -34,26 +35,26 @@ const (
 
 // PreBind implements [fwk.PreBindPlugin].
 func (pl *DynamicResourcesCEL) PreBind(ctx context.Context, state fwk.CycleState, pod *v1.Pod, node string) *fwk.Status {
-	c := claimsIn(state)
-	if c == nil || len(pod.Spec.ResourceClaims) == 0 && c.extended == nil {
+	c := cycle.ClaimsIn(state)
+	if c == nil || len(pod.Spec.ResourceClaims) == 0 && c.Extended == nil {
 		return pl.DynamicResources.PreBind(ctx, state, pod, node)
 	}
 	if status := pl.holds.Refusal(pod, c); !status.IsSuccess() {
 		// Pods that use the claim were evicted after the pod was given its node.
 		return status
 	}
-	c.writing = true
+	c.Writing = true
 	ctx, end := pl.writes.Binding(ctx)
 	defer end()
 	status := pl.DynamicResources.PreBind(ctx, state, pod, node)
-	c.written = status.IsSuccess()
+	c.Written = status.IsSuccess()
 	return status
 }
 
 // Unreserve implements [fwk.ReservePlugin].
 func (pl *DynamicResourcesCEL) Unreserve(ctx context.Context, state fwk.CycleState, pod *v1.Pod, node string) {
-	c := claimsIn(state)
-	isWriting, patience := c != nil && c.writing, inCycle
+	c := cycle.ClaimsIn(state)
+	isWriting, patience := c != nil && c.Writing, inCycle
 	if isWriting {
 		patience = untilBoundIsKnown
 	}
@@ -68,7 +69,7 @@ func (pl *DynamicResourcesCEL) Unreserve(ctx context.Context, state fwk.CycleSta
 		logger.Error(err, "It is not known whether the pod is bound, its devices are taken back", "pod", klog.KObj(pod), "node", node)
 	case bound != nil:
 		logger.Info("The pod is bound, though the scheduler was not told so: it keeps its devices", "pod", klog.KObj(pod), "node", bound.Spec.NodeName)
-		if isWriting && c.written && bound.Spec.NodeName == node {
+		if isWriting && c.Written && bound.Spec.NodeName == node {
 			return
 		}
 		// Another scheduler may have bound it, with other devices than this one has in mind.
@@ -109,16 +110,16 @@ func (pl *DynamicResourcesCEL) mayBeBound(pod *v1.Pod) bool {
 	if pl.exchange == nil {
 		return false
 	}
-	if pod.Status.ExtendedResourceClaimStatus != nil || slices.ContainsFunc(pl.resolver.claimsOf(pod), func(claim *resourceapi.ResourceClaim) bool {
+	if pod.Status.ExtendedResourceClaimStatus != nil || slices.ContainsFunc(pl.resolver.ClaimsOf(pod), func(claim *resourceapi.ResourceClaim) bool {
 		return resourceclaim.IsReservedForPod(pod, claim, true)
 	}) {
 		return true
 	}
-	if pl.resolver.extendedClaim(pod) == nil {
+	if pl.resolver.ExtendedClaim(pod) == nil {
 		return false
 	}
 	// The list may have a claim that was made for the pod before it has the pod that names it.
-	claims, err := pl.resolver.manager.ResourceClaims().List()
+	claims, err := pl.resolver.Manager.ResourceClaims().List()
 	return err != nil || slices.ContainsFunc(claims, func(claim *resourceapi.ResourceClaim) bool {
 		return claim.Annotations[resourceapi.ExtendedResourceClaimAnnotation] == "true" && metav1.IsControlledBy(claim, pod)
 	})

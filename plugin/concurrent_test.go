@@ -158,17 +158,17 @@ func filterAll(t *testing.T, pl *DynamicResourcesCEL, p *v1.Pod, infos []fwk.Nod
 func sharedObjects(t *testing.T, pl *DynamicResourcesCEL) []runtime.Object {
 	t.Helper()
 	var all []runtime.Object
-	listed, err := pl.resolver.manager.ResourceSlices().ListWithDeviceTaintRules()
+	listed, err := pl.resolver.Manager.ResourceSlices().ListWithDeviceTaintRules()
 	require.NoError(t, err)
 	for _, s := range listed {
 		all = append(all, s)
 	}
-	claims, err := pl.resolver.manager.ResourceClaims().List()
+	claims, err := pl.resolver.Manager.ResourceClaims().List()
 	require.NoError(t, err)
 	for _, c := range claims {
 		all = append(all, c)
 	}
-	classes, err := pl.resolver.manager.DeviceClasses().List()
+	classes, err := pl.resolver.Manager.DeviceClasses().List()
 	require.NoError(t, err)
 	for _, c := range classes {
 		all = append(all, c)

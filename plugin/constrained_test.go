@@ -5,6 +5,7 @@ package plugin
 
 import (
 	"context"
+	"github.com/celset/celset/plugin/cycle"
 	"maps"
 	"strconv"
 	"testing"
@@ -71,7 +72,7 @@ func TestDefaultsLeaveOtherPodsToUpstream(t *testing.T) {
 		state := framework.NewCycleState()
 		_, status := pl.PreFilter(ctx, state, p, nil)
 		require.True(t, status.IsSuccess(), status)
-		require.IsType(t, &limitedAllocator{}, usedAllocator(t, pl, state))
+		require.IsType(t, &cycle.LimitedAllocator{}, usedAllocator(t, pl, state))
 	}
 }
 
@@ -119,10 +120,10 @@ func TestExtendedRequestsAreUpstreams(t *testing.T) {
 			seen := &lastClaims{Allocator: *field}
 			*field = seen
 			require.True(t, pl.Filter(ctx, state, p, node(nodeName)).IsSuccess())
-			require.Equal(t, seen.claims[0].Spec, pl.resolver.extendedClaim(p).Spec)
-			require.Equal(t, seen.claims[0].Name, pl.resolver.extendedClaim(p).Name)
+			require.Equal(t, seen.claims[0].Spec, pl.resolver.ExtendedClaim(p).Spec)
+			require.Equal(t, seen.claims[0].Name, pl.resolver.ExtendedClaim(p).Name)
 			// Which requests serve a container is not said in upstream's claim. Our allocator adds it.
-			annotations := maps.Clone(pl.resolver.extendedClaim(p).Annotations)
+			annotations := maps.Clone(pl.resolver.ExtendedClaim(p).Annotations)
 			delete(annotations, v1alpha1.AttributeDomain+"/containers")
 			require.Equal(t, seen.claims[0].Annotations, annotations)
 		})

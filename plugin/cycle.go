@@ -5,6 +5,7 @@ package plugin
 
 import (
 	"context"
+	"github.com/celset/celset/plugin/cycle"
 	"github.com/celset/celset/plugin/preparation"
 	"time"
 
@@ -29,17 +30,17 @@ import (
 // upstream's.
 func (pl *DynamicResourcesCEL) PreFilter(ctx context.Context, state fwk.CycleState, pod *v1.Pod, nodes []fwk.NodeInfo) (*fwk.PreFilterResult, *fwk.Status) {
 	pl.holds.TakeOver()
-	c := pl.resolver.resolve(pod)
-	state.Write(claimsKey, c)
-	if c.err != nil {
+	c := pl.resolver.Resolve(pod)
+	state.Write(cycle.ClaimsKey, c)
+	if c.Err != nil {
 		pl.turns.Told(pod)
-		return nil, unusable(c.err)
+		return nil, unusable(c.Err)
 	}
 	if status := pl.holds.Refusal(pod, c); !status.IsSuccess() {
 		return nil, status
 	}
-	defer func() { c.attempt.Progress() }()
-	admitted := len(c.unallocated) > 0
+	defer func() { c.Attempt.Progress() }()
+	admitted := len(c.Unallocated) > 0
 	if admitted {
 		if status := pl.admit(state, pod, c); !status.IsSuccess() {
 			return nil, status
@@ -48,7 +49,7 @@ func (pl *DynamicResourcesCEL) PreFilter(ctx context.Context, state fwk.CycleSta
 			return nil, status
 		}
 	}
-	if len(pod.Spec.ResourceClaims) > 0 || c.extended != nil {
+	if len(pod.Spec.ResourceClaims) > 0 || c.Extended != nil {
 		if err := pl.writes.CatchUp(ctx); err != nil {
 			return nil, fwk.AsStatus(err)
 		}
@@ -56,8 +57,8 @@ func (pl *DynamicResourcesCEL) PreFilter(ctx context.Context, state fwk.CycleSta
 	var result *fwk.PreFilterResult
 	var status *fwk.Status
 	held := pl.holds.KeptFrom(pod, c)
-	seen := pl.watched.during(func() []resourceapi.DeviceRequestAllocationResult {
-		return append(pl.writes.InUse(pod, c.own(), pl.activate), held...)
+	seen := pl.watched.During(func() []resourceapi.DeviceRequestAllocationResult {
+		return append(pl.writes.InUse(pod, c.Own(), pl.activate), held...)
 	}, func() { result, status = pl.DynamicResources.PreFilter(ctx, state, pod, nodes) })
 	if !status.IsSuccess() || pl.exchange == nil {
 		return result, status
@@ -69,9 +70,9 @@ func (pl *DynamicResourcesCEL) PreFilter(ctx context.Context, state fwk.CycleSta
 	}
 	if !admitted {
 		// The devices are for extended resources, or for claims that have lost theirs since they were resolved.
-		*c = *pl.resolver.resolve(pod)
-		if c.err != nil {
-			return nil, unusable(c.err)
+		*c = *pl.resolver.Resolve(pod)
+		if c.Err != nil {
+			return nil, unusable(c.Err)
 		}
 		if status := pl.admit(state, pod, c); !status.IsSuccess() {
 			return nil, status
@@ -80,7 +81,7 @@ func (pl *DynamicResourcesCEL) PreFilter(ctx context.Context, state fwk.CycleSta
 	if status := pl.chooseAllocator(ctx, state, field, pod, c, seen); !status.IsSuccess() {
 		return nil, status
 	}
-	if c.ours == nil || !result.AllNodes() {
+	if c.Ours == nil || !result.AllNodes() {
 		return result, nil
 	}
 	return pl.passOver(state, pod, nodes, c), nil
@@ -88,9 +89,9 @@ func (pl *DynamicResourcesCEL) PreFilter(ctx context.Context, state fwk.CycleSta
 
 // admit begins an attempt, unless the guard refuses it: the claims may back off, or the namespace may have used up its
 // share of the scheduler's time. The guard has the pod tried again then, without any event in the cluster.
-func (pl *DynamicResourcesCEL) admit(state fwk.CycleState, pod *v1.Pod, c *podClaims) *fwk.Status {
+func (pl *DynamicResourcesCEL) admit(state fwk.CycleState, pod *v1.Pod, c *cycle.PodClaims) *fwk.Status {
 	if attempt := groupAttemptIn(state); attempt != nil {
-		c.attempt = attempt
+		c.Attempt = attempt
 		return nil
 	}
 	attempt, refusal := pl.turns.Admit(pl.requestOf(pod, c))
@@ -98,14 +99,14 @@ func (pl *DynamicResourcesCEL) admit(state fwk.CycleState, pod *v1.Pod, c *podCl
 		pl.metrics.ObserveRefusal(metrics.Refusal(refusal.Reason))
 		return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, refusal.Message)
 	}
-	c.attempt = attempt
+	c.Attempt = attempt
 	return nil
 }
 
 // requestOf is what the guard has to know of a pod.
-func (pl *DynamicResourcesCEL) requestOf(pod *v1.Pod, c *podClaims) guard.Request {
-	uids := make([]types.UID, 0, len(c.unallocated))
-	for _, claim := range c.unallocated {
+func (pl *DynamicResourcesCEL) requestOf(pod *v1.Pod, c *cycle.PodClaims) guard.Request {
+	uids := make([]types.UID, 0, len(c.Unallocated))
+	for _, claim := range c.Unallocated {
 		uids = append(uids, claim.UID)
 	}
 	return guard.Request{Pod: pod, Claims: uids, Timeout: pl.attemptTimeout, Activate: pl.activate}
@@ -113,15 +114,15 @@ func (pl *DynamicResourcesCEL) requestOf(pod *v1.Pod, c *podClaims) guard.Reques
 
 // prepare looks up what the claims say. It refuses a pod with a claim of which that is not known yet, and has it activated
 // when it is.
-func (pl *DynamicResourcesCEL) prepare(ctx context.Context, pod *v1.Pod, c *podClaims) *fwk.Status {
-	if err := podclaims.Bounded(c.unallocated); err != nil {
+func (pl *DynamicResourcesCEL) prepare(ctx context.Context, pod *v1.Pod, c *cycle.PodClaims) *fwk.Status {
+	if err := podclaims.Bounded(c.Unallocated); err != nil {
 		pl.metrics.ObserveRefusal(metrics.RefusalConstraint)
 		return unusable(err)
 	}
-	if err := pl.resolver.checker.Classes(c.unallocated, pl.resolver.manager.DeviceClasses()); err != nil {
+	if err := pl.resolver.Checker.Classes(c.Unallocated, pl.resolver.Manager.DeviceClasses()); err != nil {
 		return unusable(err)
 	}
-	prepared, missing, err := pl.prepared.Of(ctx, c.unallocated)
+	prepared, missing, err := pl.prepared.Of(ctx, c.Unallocated)
 	if err != nil {
 		return fwk.AsStatus(err)
 	}
@@ -130,7 +131,7 @@ func (pl *DynamicResourcesCEL) prepare(ctx context.Context, pod *v1.Pod, c *podC
 		pl.metrics.ObserveRefusal(metrics.RefusalPreparing)
 		return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, preparation.Message(missing))
 	}
-	c.prepared, c.isPrepared = prepared, true
+	c.Prepared, c.IsPrepared = prepared, true
 	return nil
 }
 
@@ -151,39 +152,39 @@ func (pl *DynamicResourcesCEL) allocatorIn(state fwk.CycleState) (*structured.Al
 
 // chooseAllocator leaves upstream's allocator in the cycle state, with a limit for its time and with the selectors as they
 // were compiled, or puts ours there, for claims in which nothing is wrong.
-func (pl *DynamicResourcesCEL) chooseAllocator(ctx context.Context, state fwk.CycleState, field *structured.Allocator, pod *v1.Pod, c *podClaims, seen *material) *fwk.Status {
-	for _, claim := range c.unallocated {
-		if err := c.prepared.SelectorsErr(claim); err != nil {
+func (pl *DynamicResourcesCEL) chooseAllocator(ctx context.Context, state fwk.CycleState, field *structured.Allocator, pod *v1.Pod, c *cycle.PodClaims, seen *cycle.Material) *fwk.Status {
+	for _, claim := range c.Unallocated {
+		if err := c.Prepared.SelectorsErr(claim); err != nil {
 			pl.metrics.ObserveRefusal(metrics.RefusalSelector)
 			return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, err.Error())
 		}
 	}
-	claims := c.all()
+	claims := c.All()
 	var constrained []*resourceapi.ResourceClaim
 	group := groupDevicesIn(state, pod)
 	isUpstreams := pl.mode == configv1alpha1.AllocatorUpstream && group == nil
 	if !isUpstreams {
-		constrained = pl.resolver.constrained(claims)
-		isUpstreams = group == nil && len(constrained) == 0 && pl.mode != configv1alpha1.AllocatorAll && !pl.resolver.prefers(c.prepared, claims)
+		constrained = pl.resolver.Constrained(claims)
+		isUpstreams = group == nil && len(constrained) == 0 && pl.mode != configv1alpha1.AllocatorAll && !pl.resolver.Prefers(c.Prepared, claims)
 	}
 	if isUpstreams {
-		if len(c.prepared) > 0 {
-			upstreams, err := pl.allocators.newUpstreams(ctx, c.prepared, *seen)
+		if len(c.Prepared) > 0 {
+			upstreams, err := pl.allocators.NewUpstreams(ctx, c.Prepared, *seen)
 			if err != nil {
 				return fwk.AsStatus(err)
 			}
 			*field = upstreams
 		}
-		*field = newLimitedAllocator(*field, c.attempt)
+		*field = cycle.NewLimitedAllocator(*field, c.Attempt)
 		return nil
 	}
-	if len(constrained) > 0 && !pl.resolver.enabled {
+	if len(constrained) > 0 && !pl.resolver.Enabled {
 		pl.metrics.ObserveRefusal(metrics.RefusalGate)
 		return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, gateMessage(constrained[0]))
 	}
-	budget := allocator.NewAttemptBudget(pl.allocators.budget)
-	c.attempt.OnOver(budget.End)
-	ours, err := pl.allocators.newAllocator(ctx, c.prepared, *seen, allocator.WithAttemptBudget(budget))
+	budget := allocator.NewAttemptBudget(pl.allocators.Budget)
+	c.Attempt.OnOver(budget.End)
+	ours, err := pl.allocators.NewAllocator(ctx, c.Prepared, *seen, allocator.WithAttemptBudget(budget))
 	if err != nil {
 		return fwk.AsStatus(err)
 	}
@@ -191,8 +192,8 @@ func (pl *DynamicResourcesCEL) chooseAllocator(ctx context.Context, state fwk.Cy
 		pl.metrics.ObserveRefusal(metrics.RefusalConstraint)
 		return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, err.Error())
 	}
-	c.ours = &measuredAllocator{Allocator: ours, metrics: pl.metrics, attempt: c.attempt, constrained: len(constrained) > 0, extended: c.extended, group: group}
-	*field = c.ours
+	c.Ours = &cycle.MeasuredAllocator{Allocator: ours, Metrics: pl.metrics, Attempt: c.Attempt, Constrained: len(constrained) > 0, Extended: c.Extended, Group: group}
+	*field = c.Ours
 	return nil
 }
 
@@ -205,12 +206,12 @@ func (pl *DynamicResourcesCEL) Filter(ctx context.Context, state fwk.CycleState,
 // whyUnavailable returns the status of upstream's Filter, with the reason if the devices of a claim could not be attached. Upstream
 // says only that the claim is not available.
 func (pl *DynamicResourcesCEL) whyUnavailable(state fwk.CycleState, pod *v1.Pod, status *fwk.Status) *fwk.Status {
-	c := claimsIn(state)
+	c := cycle.ClaimsIn(state)
 	if !status.IsRejected() || c == nil {
 		return status
 	}
-	for _, claim := range c.allocated {
-		if err := pl.resolver.checker.Attached(claim, pod.UID, time.Now()); err != nil {
+	for _, claim := range c.Allocated {
+		if err := pl.resolver.Checker.Attached(claim, pod.UID, time.Now()); err != nil {
 			return fwk.NewStatus(status.Code(), err.Error())
 		}
 	}
@@ -222,10 +223,10 @@ func (pl *DynamicResourcesCEL) whyUnavailable(state fwk.CycleState, pod *v1.Pod,
 func (pl *DynamicResourcesCEL) Reserve(ctx context.Context, state fwk.CycleState, pod *v1.Pod, node string) *fwk.Status {
 	status := pl.DynamicResources.Reserve(ctx, state, pod, node)
 	if status.IsSuccess() {
-		if c := claimsIn(state); c != nil {
-			c.attempt.Succeeded()
+		if c := cycle.ClaimsIn(state); c != nil {
+			c.Attempt.Succeeded()
 		}
-		logChoice(ctx, state, pod, node)
+		cycle.LogChoice(ctx, state, pod, node)
 		pl.holds.Reserved(pod)
 	}
 	return status

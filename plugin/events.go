@@ -115,7 +115,7 @@ func (pl *DynamicResourcesCEL) mayHaveFreed(gone *v1.Pod) bool {
 		return !pl.isAllocated(gone.Namespace, status.ResourceClaimName)
 	}
 	for resource := range podresources.PodRequests(gone, podresources.PodResourcesOptions{}) {
-		if pl.resolver.manager.DeviceClassResolver().GetDeviceClass(resource) != nil {
+		if pl.resolver.Manager.DeviceClassResolver().GetDeviceClass(resource) != nil {
 			return true
 		}
 	}
@@ -123,7 +123,7 @@ func (pl *DynamicResourcesCEL) mayHaveFreed(gone *v1.Pod) bool {
 }
 
 func (pl *DynamicResourcesCEL) isAllocated(namespace, claim string) bool {
-	c, err := pl.resolver.manager.ResourceClaims().Get(namespace, claim)
+	c, err := pl.resolver.Manager.ResourceClaims().Get(namespace, claim)
 	return err == nil && c.Status.Allocation != nil
 }
 
@@ -146,18 +146,18 @@ func (pl *DynamicResourcesCEL) queueHolder(upstream fwk.QueueingHintFn) fwk.Queu
 // exclude their drivers. Otherwise pods that come and go would have the waiting pods of other tenants tried in vain, which
 // uses up the share of those tenants. It is called while the scheduling queue is locked, so it only looks up.
 func (pl *DynamicResourcesCEL) mayUse(pod *v1.Pod, freed *resourceapi.ResourceClaim) bool {
-	if pl.exchange == nil || freed.Status.Allocation == nil || pl.resolver.wantsExtended(pod) {
+	if pl.exchange == nil || freed.Status.Allocation == nil || pl.resolver.WantsExtended(pod) {
 		return true
 	}
-	c := pl.resolver.resolve(pod)
-	if c.err != nil || len(c.unallocated) == 0 {
+	c := pl.resolver.Resolve(pod)
+	if c.Err != nil || len(c.Unallocated) == 0 {
 		return true
 	}
 	var drivers []string
 	for _, device := range freed.Status.Allocation.Devices.Results {
 		drivers = append(drivers, device.Driver)
 	}
-	return slices.ContainsFunc(c.unallocated, func(claim *resourceapi.ResourceClaim) bool {
+	return slices.ContainsFunc(c.Unallocated, func(claim *resourceapi.ResourceClaim) bool {
 		return claim.UID == freed.UID || pl.prepared.MayHave(claim, drivers)
 	})
 }

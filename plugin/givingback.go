@@ -25,7 +25,7 @@ const giveBackTimeout = 10 * time.Second
 func (p *preempter) giveBack(ctx context.Context, held *hold.Hold) {
 	logger := klog.FromContext(ctx)
 	for _, claim := range p.holding.freedBy(held) {
-		if claim.Status.Allocation == nil || len(claim.Status.ReservedFor) > 0 || p.holding.resolver.manager.ResourceClaims().GetPendingAllocation(claim.UID) != nil {
+		if claim.Status.Allocation == nil || len(claim.Status.ReservedFor) > 0 || p.holding.resolver.Manager.ResourceClaims().GetPendingAllocation(claim.UID) != nil {
 			continue
 		}
 		free := claim.DeepCopy()

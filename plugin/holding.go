@@ -5,6 +5,7 @@ package plugin
 
 import (
 	"fmt"
+	"github.com/celset/celset/plugin/cycle"
 	"slices"
 	"strings"
 
@@ -36,13 +37,13 @@ type heldDevices interface {
 	// TakeOver takes over the holds that an earlier process has recorded.
 	TakeOver()
 	// Refusal returns why a pod may not use the claims that have devices.
-	Refusal(pod *v1.Pod, c *podClaims) *fwk.Status
+	Refusal(pod *v1.Pod, c *cycle.PodClaims) *fwk.Status
 	// RefusedBefore is PostFilter for a pod that PreFilter refused before upstream's plugin was asked.
-	RefusedBefore(pod *v1.Pod, c *podClaims) (*fwk.PostFilterResult, *fwk.Status)
+	RefusedBefore(pod *v1.Pod, c *cycle.PodClaims) (*fwk.PostFilterResult, *fwk.Status)
 	// KeptFrom returns devices that a pod must not get, beside those that claims are known to have.
-	KeptFrom(pod *v1.Pod, c *podClaims) []resourceapi.DeviceRequestAllocationResult
+	KeptFrom(pod *v1.Pod, c *cycle.PodClaims) []resourceapi.DeviceRequestAllocationResult
 	// Text says which devices are held that a pod might have got. It is empty if there are none.
-	Text(pod *v1.Pod, c *podClaims, nodes fwk.NodeToStatusReader) string
+	Text(pod *v1.Pod, c *cycle.PodClaims, nodes fwk.NodeToStatusReader) string
 	// Reserved breaks the holds on devices and claims that a pod has just got.
 	Reserved(pod *v1.Pod)
 	// Freed has a pod tried at once if it gets back the devices that are held for it.
@@ -52,21 +53,23 @@ type heldDevices interface {
 // noHolds holds nothing.
 type noHolds struct{}
 
-func (noHolds) TakeOver()                                                                {}
-func (noHolds) Refusal(*v1.Pod, *podClaims) *fwk.Status                                  { return nil }
-func (noHolds) KeptFrom(*v1.Pod, *podClaims) []resourceapi.DeviceRequestAllocationResult { return nil }
-func (noHolds) Text(*v1.Pod, *podClaims, fwk.NodeToStatusReader) string                  { return "" }
-func (noHolds) Reserved(*v1.Pod)                                                         {}
-func (noHolds) Freed(*v1.Pod)                                                            {}
+func (noHolds) TakeOver()                                     {}
+func (noHolds) Refusal(*v1.Pod, *cycle.PodClaims) *fwk.Status { return nil }
+func (noHolds) KeptFrom(*v1.Pod, *cycle.PodClaims) []resourceapi.DeviceRequestAllocationResult {
+	return nil
+}
+func (noHolds) Text(*v1.Pod, *cycle.PodClaims, fwk.NodeToStatusReader) string { return "" }
+func (noHolds) Reserved(*v1.Pod)                                              {}
+func (noHolds) Freed(*v1.Pod)                                                 {}
 
-func (noHolds) RefusedBefore(*v1.Pod, *podClaims) (*fwk.PostFilterResult, *fwk.Status) {
+func (noHolds) RefusedBefore(*v1.Pod, *cycle.PodClaims) (*fwk.PostFilterResult, *fwk.Status) {
 	return nil, fwk.NewStatus(fwk.Unschedulable)
 }
 
 // holding checks the holds of a scheduler with preemption for devices.
 type holding struct {
 	*podHolds
-	resolver *resolver
+	resolver *cycle.Resolver
 	// name is the name of the plugin in the statuses of nodes.
 	name     string
 	activate func(*v1.Pod)
@@ -75,8 +78,8 @@ type holding struct {
 // heldFrom returns the devices that a pod must not get because they are held for others. Devices for a claim that is
 // allocated by now are not held any more: given has the devices of such claims. The scheduler adds an allocation of another
 // scheduler to the devices in use a moment after it has the claim, so given must count as in use, too.
-func (h *holding) heldFrom(pod *v1.Pod, c *podClaims) (held []hold.Hold, given []resourceapi.DeviceRequestAllocationResult) {
-	held = h.From(pod, c.uids(), h.activate)
+func (h *holding) heldFrom(pod *v1.Pod, c *cycle.PodClaims) (held []hold.Hold, given []resourceapi.DeviceRequestAllocationResult) {
+	held = h.From(pod, c.UIDs(), h.activate)
 	for i := range held {
 		held[i].Claims = slices.DeleteFunc(held[i].Claims, func(claim hold.Claim) bool {
 			has := h.devicesOf(held[i].Pod.Namespace, &claim)
@@ -94,7 +97,7 @@ func (h *holding) devicesOf(namespace string, held *hold.Claim) *resourceapi.All
 	if held.UID == "" {
 		return nil
 	}
-	claim := h.resolver.claim(namespace, held.Name)
+	claim := h.resolver.Claim(namespace, held.Name)
 	if claim == nil || claim.UID != held.UID {
 		return nil
 	}
@@ -106,11 +109,11 @@ func (h *holding) allocationOf(claim *resourceapi.ResourceClaim) *resourceapi.Al
 	if claim.Status.Allocation != nil {
 		return claim.Status.Allocation
 	}
-	return h.resolver.manager.ResourceClaims().GetPendingAllocation(claim.UID)
+	return h.resolver.Manager.ResourceClaims().GetPendingAllocation(claim.UID)
 }
 
 // KeptFrom returns the devices that are held, and those given to claims for which they were held.
-func (h *holding) KeptFrom(pod *v1.Pod, c *podClaims) []resourceapi.DeviceRequestAllocationResult {
+func (h *holding) KeptFrom(pod *v1.Pod, c *cycle.PodClaims) []resourceapi.DeviceRequestAllocationResult {
 	held, kept := h.heldFrom(pod, c)
 	for i := range held {
 		kept = append(kept, held[i].Devices()...)
@@ -119,7 +122,7 @@ func (h *holding) KeptFrom(pod *v1.Pod, c *podClaims) []resourceapi.DeviceReques
 }
 
 // Text says which devices are held that a pod might have got.
-func (h *holding) Text(pod *v1.Pod, c *podClaims, nodes fwk.NodeToStatusReader) string {
+func (h *holding) Text(pod *v1.Pod, c *cycle.PodClaims, nodes fwk.NodeToStatusReader) string {
 	var named []string
 	others, devices := map[string]bool{}, 0
 	held, _ := h.heldFrom(pod, c)
@@ -157,11 +160,11 @@ func nodeNames(named []string, others int) string {
 
 // Refusal refuses a pod that uses an allocated claim whose devices are held for another pod. Such a pod would keep
 // the claim from being freed.
-func (h *holding) Refusal(pod *v1.Pod, c *podClaims) *fwk.Status {
-	if len(c.allocated) == 0 {
+func (h *holding) Refusal(pod *v1.Pod, c *cycle.PodClaims) *fwk.Status {
+	if len(c.Allocated) == 0 {
 		return nil
 	}
-	if claim := h.Refuses(pod, c.allocated, h.activate); claim != nil {
+	if claim := h.Refuses(pod, c.Allocated, h.activate); claim != nil {
 		return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, fmt.Sprintf(
 			"resourceclaim %s can't be used: its devices are held for a pod of the same or a higher priority for which others were evicted", klog.KObj(claim)))
 	}
@@ -172,9 +175,9 @@ func (h *holding) Refusal(pod *v1.Pod, c *podClaims) *fwk.Status {
 func (h *holding) Reserved(pod *v1.Pod) {
 	var devices []structured.DeviceID
 	var claims []types.UID
-	for _, claim := range h.resolver.claimsOf(pod) {
+	for _, claim := range h.resolver.ClaimsOf(pod) {
 		claims = append(claims, claim.UID)
-		if pending := h.resolver.manager.ResourceClaims().GetPendingAllocation(claim.UID); pending != nil {
+		if pending := h.resolver.Manager.ResourceClaims().GetPendingAllocation(claim.UID); pending != nil {
 			devices = append(devices, preemption.DevicesOf(pending.Devices.Results)...)
 		}
 	}
@@ -200,7 +203,7 @@ func (h *holding) Freed(pod *v1.Pod) {
 func (h *holding) freedBy(held *hold.Hold) (claims []*resourceapi.ResourceClaim) {
 	for _, indexed := range foundBy[*resourceapi.ResourceClaim](h.claimIndex, held.Frees) {
 		// The scheduler may know a later version than the watch.
-		if claim := h.resolver.claim(indexed.Namespace, indexed.Name); claim != nil && claim.UID == indexed.UID {
+		if claim := h.resolver.Claim(indexed.Namespace, indexed.Name); claim != nil && claim.UID == indexed.UID {
 			claims = append(claims, claim)
 		}
 	}
@@ -277,11 +280,11 @@ func (u *use) joined(held *hold.Hold) (uids []types.UID) {
 // RefusedBefore is PostFilter for a pod that PreFilter refused before upstream's plugin was asked: the pod has to wait
 // for its turn, for its back-off, or until its claims are compiled. No other plugin runs then, because
 // DefaultPreemption would clear the pod's nomination.
-func (h *holding) RefusedBefore(pod *v1.Pod, c *podClaims) (*fwk.PostFilterResult, *fwk.Status) {
+func (h *holding) RefusedBefore(pod *v1.Pod, c *cycle.PodClaims) (*fwk.PostFilterResult, *fwk.Status) {
 	if held, ok := h.Of(pod.UID); ok {
 		return nominated(held.Node), fwk.NewStatus(fwk.UnschedulableAndUnresolvable)
 	}
-	if c != nil && c.err != nil {
+	if c != nil && c.Err != nil {
 		return nil, fwk.NewStatus(fwk.Unschedulable)
 	}
 	return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable)

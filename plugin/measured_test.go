@@ -84,9 +84,9 @@ func TestMetricsOfSearches(t *testing.T) {
 			case "ours":
 				pl.mode = configv1alpha1.AllocatorAll
 			case "cost=1":
-				pl.allocators.budget.Cost = 1
+				pl.allocators.Budget.Cost = 1
 			case "steps=1":
-				pl.allocators.budget.Steps = 2
+				pl.allocators.Budget.Steps = 2
 			}
 		}
 		for nodes := range strings.SplitSeq(cycles, ";") {

@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"github.com/celset/celset/plugin/cycle"
 	"github.com/celset/celset/plugin/preparation"
 	"slices"
 	"time"
@@ -38,7 +39,7 @@ const (
 
 // nearMisses explains why a pod fits nowhere.
 type nearMisses struct {
-	allocators *allocators
+	allocators *cycle.Allocators
 	prepared   preparation.Claims
 	// name is the name of the plugin in the statuses of nodes.
 	name string
@@ -49,12 +50,12 @@ type nearMisses struct {
 }
 
 // text is empty if there is nothing to say, or no time to find it out.
-func (m *nearMisses) text(ctx context.Context, c *podClaims, pod *v1.Pod, nodes fwk.NodeToStatusReader) string {
-	if !c.ours.constrained || nodes == nil {
+func (m *nearMisses) text(ctx context.Context, c *cycle.PodClaims, pod *v1.Pod, nodes fwk.NodeToStatusReader) string {
+	if !c.Ours.Constrained || nodes == nil {
 		return ""
 	}
-	defer c.attempt.Progress()
-	timeout := c.attempt.Remaining(missTimeout)
+	defer c.Attempt.Progress()
+	timeout := c.Attempt.Remaining(missTimeout)
 	if timeout <= 0 {
 		// The attempt was long enough.
 		return ""
@@ -76,20 +77,20 @@ func (m *nearMisses) text(ctx context.Context, c *podClaims, pod *v1.Pod, nodes 
 }
 
 // nearestMiss explains the node on which the requests lack least. nil if there is none.
-func (m *nearMisses) nearestMiss(ctx context.Context, pod *v1.Pod, c *podClaims, nodes fwk.NodeToStatusReader) (*explain.Explanation, error) {
-	claims := c.all()
-	prepared, err := c.allPrepared(ctx, m.prepared)
+func (m *nearMisses) nearestMiss(ctx context.Context, pod *v1.Pod, c *cycle.PodClaims, nodes fwk.NodeToStatusReader) (*explain.Explanation, error) {
+	claims := c.All()
+	prepared, err := c.AllPrepared(ctx, m.prepared)
 	if err != nil {
 		return nil, err
 	}
-	a, err := m.allocators.newAllocator(ctx, prepared, material{})
+	a, err := m.allocators.NewAllocator(ctx, prepared, cycle.Material{})
 	if err != nil {
 		return nil, err
 	}
 	node, err := m.closest(ctx, a, claims, nodes, func(info fwk.NodeInfo) bool {
 		// The claim that is made for a node that provides extended resources by itself is another one.
-		return m.allocators.resolver.features.EnableDRAExtendedResource &&
-			slices.ContainsFunc(extended.Resources(pod, m.allocators.resolver.manager.DeviceClassResolver().GetDeviceClass), func(name v1.ResourceName) bool {
+		return m.allocators.Resolver.Features.EnableDRAExtendedResource &&
+			slices.ContainsFunc(extended.Resources(pod, m.allocators.Resolver.Manager.DeviceClassResolver().GetDeviceClass), func(name v1.ResourceName) bool {
 				return info.GetAllocatable().GetScalarResources()[name] > 0
 			})
 	})
@@ -151,21 +152,21 @@ func lacking(requests []allocator.RequestDevices) int {
 
 // problem is what the claims of a pod are up against.
 func (m *nearMisses) problem(prepared allocator.Prepared, claims []*resourceapi.ResourceClaim) (*explain.Problem, error) {
-	allocated, err := m.allocators.resolver.manager.ResourceClaims().List()
+	allocated, err := m.allocators.Resolver.Manager.ResourceClaims().List()
 	if err != nil {
 		return nil, err
 	}
-	all, err := m.allocators.resolver.manager.ResourceSlices().ListWithDeviceTaintRules()
+	all, err := m.allocators.Resolver.Manager.ResourceSlices().ListWithDeviceTaintRules()
 	if err != nil {
 		return nil, err
 	}
-	budget := m.allocators.budget
+	budget := m.allocators.Budget
 	budget.Steps = min(budget.Steps, 2*missSteps) // one node gets half
-	return &explain.Problem{Environment: m.allocators.preparing.Environment, Problem: allocator.Problem{
-		Claims: claims, Allocated: allocated, Classes: m.allocators.resolver.manager.DeviceClasses(), Slices: all,
-		Features: m.allocators.features(), Selectors: prepared.SelectorsOr(m.allocators.preparing.Selectors),
+	return &explain.Problem{Environment: m.allocators.Preparing.Environment, Problem: allocator.Problem{
+		Claims: claims, Allocated: allocated, Classes: m.allocators.Resolver.Manager.DeviceClasses(), Slices: all,
+		Features: m.allocators.Features(), Selectors: prepared.SelectorsOr(m.allocators.Preparing.Selectors),
 		Options: []allocator.Option{
-			allocator.WithEnvironment(m.allocators.preparing.Environment), allocator.WithCache(m.allocators.cache),
+			allocator.WithEnvironment(m.allocators.Preparing.Environment), allocator.WithCache(m.allocators.Cache),
 			// Nobody is told which of the sets would be best that are in use.
 			allocator.WithoutPreferences(),
 			allocator.WithBudget(budget),

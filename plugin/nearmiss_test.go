@@ -6,6 +6,7 @@ package plugin
 import (
 	"context"
 	"fmt"
+	"github.com/celset/celset/plugin/cycle"
 	"slices"
 	"strings"
 	"sync"
@@ -102,7 +103,7 @@ func TestNothingIsSaidOfPendingAllocations(t *testing.T) {
 	other, pending := owned("other", 0), owned("other", 0)
 	other.Status.Allocation = nil
 	ctx, pl := start(t, true, class(), slice(0, 1), other, constrain(t, claim(2), "any", "true"))
-	require.NoError(t, pl.resolver.manager.ResourceClaims().SignalClaimPendingAllocation(pending.UID, pending))
+	require.NoError(t, pl.resolver.Manager.ResourceClaims().SignalClaimPendingAllocation(pending.UID, pending))
 	require.Empty(t, fail(ctx, t, pl, nodeName).Message())
 }
 
@@ -119,7 +120,7 @@ func TestNearestMissLooksAtSomeNodes(t *testing.T) {
 	cancel()
 	refused := fwk.NewStatus(fwk.UnschedulableAndUnresolvable)
 	refused.SetPlugin(Name)
-	_, err := pl.misses.nearestMiss(expired, pod(), &podClaims{unallocated: []*resourceapi.ResourceClaim{constrain(t, claim(2), "any", "true")}}, framework.NewNodeToStatus(map[string]*fwk.Status{nodeName: refused}, refused))
+	_, err := pl.misses.nearestMiss(expired, pod(), &cycle.PodClaims{Unallocated: []*resourceapi.ResourceClaim{constrain(t, claim(2), "any", "true")}}, framework.NewNodeToStatus(map[string]*fwk.Status{nodeName: refused}, refused))
 	require.ErrorIs(t, err, context.Canceled)
 }
 

@@ -88,7 +88,7 @@ func BenchmarkSimulation(b *testing.B) {
 		plain   bool
 	}{{"upstream/any four", dynamicresources.New, true}, {"celset/any four", plugin.New, true}, {"celset/ring", plugin.New, false}} {
 		b.Run(one.name, func(b *testing.B) {
-			s := newSimulated(b, dynamicresources.Name, one.Factory, one.plain)
+			s := newSimulated(b, dynamicresources.Name, one.factory, one.plain)
 			for i := 0; b.Loop(); i++ {
 				require.True(b, s.try(b, fmt.Sprint("template-", i), 0))
 			}

@@ -6,6 +6,7 @@ package plugin
 import (
 	"context"
 	"fmt"
+	"github.com/celset/celset/plugin/cycle"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -25,7 +26,7 @@ import (
 // on each node, and gets what was chosen for it in the cycle in which it is tried.
 
 // groupDevicesIn is nil if the allocator answers for the pod.
-func groupDevicesIn(state fwk.CycleState, pod *v1.Pod) groupDevices {
+func groupDevicesIn(state fwk.CycleState, pod *v1.Pod) cycle.GroupDevices {
 	if alone := askedAloneIn(state); alone != nil {
 		return alone.devices
 	}
@@ -71,7 +72,7 @@ func (l *podSets) Allocate(ctx context.Context, a *allocator.Allocator, node *v1
 func (l *podSets) of(node string, unallocated bool) ([]nodeset.Set, *fwk.Status) {
 	if listed := l.on[node]; listed != nil || unallocated {
 		if listed == nil {
-			return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, "what devices the pod may get is not known: the plugin "+pluginName+" is not enabled")
+			return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, "what devices the pod may get is not known: the plugin "+cycle.PluginName+" is not enabled")
 		}
 		return listed, nil
 	}

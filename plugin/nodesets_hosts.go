@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"github.com/celset/celset/plugin/cycle"
 	"slices"
 	"strings"
 	"sync"
@@ -113,7 +114,7 @@ func (h *groupHosts) takesLast(ctx context.Context, node int, load nodeset.Load,
 	return h.pl.handle.RunFilterPluginsWithNominatedPods(ctx, state, pod, info)
 }
 
-func (h *groupHosts) devicesOf(k *groupKind) groupDevices {
+func (h *groupHosts) devicesOf(k *groupKind) cycle.GroupDevices {
 	if k.joint == nil {
 		return nil
 	}
@@ -174,12 +175,12 @@ func (h *groupHosts) allocatorOfAll() *allocator.Allocator {
 	h.allocator.Do(func() {
 		prepared := allocator.Prepared{}
 		for _, k := range h.kinds {
-			c := claimsIn(k.state)
-			if c == nil || c.ours == nil {
+			c := cycle.ClaimsIn(k.state)
+			if c == nil || c.Ours == nil {
 				continue
 			}
-			h.all = c.ours.Allocator
-			for uid, claim := range c.prepared {
+			h.all = c.Ours.Allocator
+			for uid, claim := range c.Prepared {
 				prepared[uid] = claim
 			}
 		}
@@ -338,7 +339,7 @@ type groupChoice struct {
 }
 
 // devicesOf are the devices for a pod of a member, nil if it may take any.
-func (c *groupChoice) devicesOf(member, kind, pod int) groupDevices {
+func (c *groupChoice) devicesOf(member, kind, pod int) cycle.GroupDevices {
 	d := c.devices[member]
 	if d == nil || len(d.of[kind]) == 0 {
 		return nil

@@ -9,6 +9,7 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
+	"github.com/celset/celset/plugin/cycle"
 	"slices"
 	"strings"
 
@@ -29,7 +30,7 @@ import (
 type askedAlone struct {
 	attempt *guard.Attempt
 	// devices answers for the claims of the pod, nil if the allocator does.
-	devices groupDevices
+	devices cycle.GroupDevices
 	// beside are the pods that are on the node besides, nil if there are none.
 	beside *loadBeside
 }

@@ -6,6 +6,7 @@ package plugin
 import (
 	"cmp"
 	"fmt"
+	"github.com/celset/celset/plugin/cycle"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -44,7 +45,7 @@ type assignedPod struct {
 	// before has the assigned pods that are tried before it on its node, by kind.
 	before nodeset.Load
 	// devices are the devices that were chosen for it together with those of other pods, nil if it may take any.
-	devices groupDevices
+	devices cycle.GroupDevices
 }
 
 // Clone implements [fwk.StateData].

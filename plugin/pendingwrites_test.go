@@ -6,6 +6,7 @@ package plugin
 import (
 	"context"
 	"errors"
+	"github.com/celset/celset/plugin/cycle"
 	"io"
 	"testing"
 
@@ -92,7 +93,7 @@ func (f *fallible) schedule(t *testing.T, user *v1.Pod) ([]string, *fwk.Status) 
 	}
 	if !status.IsSuccess() {
 		reasons := status.Reasons()
-		if text := f.pendingText(user, claimsIn(state)); text != "" {
+		if text := f.pendingText(user, cycle.ClaimsIn(state)); text != "" {
 			reasons = append(reasons, text)
 		}
 		return nil, fwk.NewStatus(status.Code(), reasons...)
@@ -100,7 +101,7 @@ func (f *fallible) schedule(t *testing.T, user *v1.Pod) ([]string, *fwk.Status) 
 	require.True(t, f.Reserve(f.ctx, state, user, nodeName).IsSuccess())
 	var got []string
 	for _, entry := range user.Spec.ResourceClaims {
-		if pending := f.resolver.manager.ResourceClaims().GetPendingAllocation(types.UID(*entry.ResourceClaimName)); pending != nil {
+		if pending := f.resolver.Manager.ResourceClaims().GetPendingAllocation(types.UID(*entry.ResourceClaimName)); pending != nil {
 			for _, result := range pending.Devices.Results {
 				got = append(got, result.Device)
 			}
@@ -138,7 +139,7 @@ func TestLostAnswer(t *testing.T) {
 
 			// Meanwhile it was read what became of it.
 			require.Eventually(t, func() bool { return f.writes.(*pendingwrites.Writes).Ends() == 1 }, waitFor, tick)
-			known, err := f.resolver.manager.ResourceClaims().Get("default", "first")
+			known, err := f.resolver.Manager.ResourceClaims().Get("default", "first")
 			require.NoError(t, err)
 			require.NotNil(t, known.Status.Allocation)
 			got, _ = f.schedule(t, renamed(pod(), "second"))
@@ -393,5 +394,5 @@ func TestUnreserveBeforeBinding(t *testing.T) {
 	before := len(f.client.Actions())
 	f.Unreserve(f.ctx, state, user, nodeName)
 	require.Len(t, f.client.Actions(), before)
-	require.Nil(t, f.resolver.manager.ResourceClaims().GetPendingAllocation("first"))
+	require.Nil(t, f.resolver.Manager.ResourceClaims().GetPendingAllocation("first"))
 }

@@ -6,6 +6,7 @@ package plugin
 import (
 	"context"
 	"fmt"
+	"github.com/celset/celset/plugin/cycle"
 	"github.com/celset/celset/plugin/preparation"
 	"sync"
 	"time"
@@ -34,7 +35,7 @@ import (
 )
 
 // Name is the name of the plugin in scheduler configurations.
-const Name = pluginName
+const Name = cycle.PluginName
 
 // DynamicResourcesCEL is upstream's plugin with our allocator for the pods that
 // need it.
@@ -42,10 +43,10 @@ type DynamicResourcesCEL struct {
 	*dynamicresources.DynamicResources
 	settings
 
-	resolver   *resolver
+	resolver   *cycle.Resolver
 	prepared   preparation.Claims
-	allocators *allocators
-	watched    *recorder
+	allocators *cycle.Allocators
+	watched    *cycle.Recorder
 	exchange   *exchange
 	turns      guard.Turns
 	writes     pendingwrites.Pending
@@ -148,27 +149,27 @@ func newPlugin(ctx context.Context, args runtime.Object, handle fwk.Handle, feat
 			// The framework is ready when the first pod comes.
 			isFirstAfterFilter: sync.OnceValue(func() bool { return isFirstInPostFilter(handle) }),
 		},
-		resolver: &resolver{
-			manager: handle.SharedDRAManager(), features: features, enabled: enabled, preference: decoded.DefaultPreference,
-			checker: &podclaims.Checker{
+		resolver: &cycle.Resolver{
+			Manager: handle.SharedDRAManager(), Features: features, Enabled: enabled, Preference: decoded.DefaultPreference,
+			Checker: &podclaims.Checker{
 				WorkloadClaims: features.EnableDRAWorkloadResourceClaims, PrioritizedList: features.EnableDRAPrioritizedList,
 				BindingConditions: len(bindingTimeoutLacks(features)) == 0, BindingTimeout: decoded.BindingTimeout.Duration,
 			},
 		},
-		watched: newRecorder(handle), turns: shared.turns(), writes: pendingwrites.None{}, holds: noHolds{}, preempter: noPreemption{},
+		watched: cycle.NewRecorder(handle), turns: shared.turns(), writes: pendingwrites.None{}, holds: noHolds{}, preempter: noPreemption{},
 	}
-	pl.allocators = &allocators{
-		resolver: pl.resolver, asked: shared.asked, budget: allocator.Budget{Cost: uint64(*decoded.Budget.Cost), Steps: *decoded.Budget.Steps},
+	pl.allocators = &cycle.Allocators{
+		Resolver: pl.resolver, Asked: shared.asked, Budget: allocator.Budget{Cost: uint64(*decoded.Budget.Cost), Steps: *decoded.Budget.Steps},
 	}
 	if pl.mode != configv1alpha1.AllocatorUpstream {
-		pl.allocators.cache = allocator.NewCache(allocator.CacheBytes(decoded.CacheSize.Value()))
+		pl.allocators.Cache = allocator.NewCache(allocator.CacheBytes(decoded.CacheSize.Value()))
 	}
 	if features.EnableDynamicResourceAllocation && shared.guard != nil {
 		writes, err := shared.writesOf(ctx, measured, handle)
 		if err != nil {
 			return nil, err
 		}
-		pl.writes, pl.watched.writes = writes, writes
+		pl.writes, pl.watched.Writes = writes, writes
 	}
 	upstream, err := dynamicresources.New(ctx, upstreamArgs(decoded, features), pl.watched, features)
 	if err != nil {
@@ -190,17 +191,17 @@ func newPlugin(ctx context.Context, args runtime.Object, handle fwk.Handle, feat
 		pl.prepared = preparation.AtOnce{}
 		return pl, nil
 	}
-	if pl.allocators.preparing, err = shared.preparingOf(features, pl.resolver.manager, measured); err != nil {
+	if pl.allocators.Preparing, err = shared.preparingOf(features, pl.resolver.Manager, measured); err != nil {
 		return nil, err
 	}
 	pl.prepared = shared.preparedOf(ctx, preparation.View{
-		Store: pl.allocators.preparing, Constraints: enabled && pl.mode != configv1alpha1.AllocatorUpstream,
+		Store: pl.allocators.Preparing, Constraints: enabled && pl.mode != configv1alpha1.AllocatorUpstream,
 	}, pl.activate)
 	pl.misses = &nearMisses{
 		allocators: pl.allocators, prepared: pl.prepared, name: pl.name, withTimeout: shared.withTimeout,
 		nodes: func() fwk.NodeInfoLister { return handle.SnapshotSharedLister().NodeInfos() },
 	}
-	measured.WatchClaims(func() ([]*resourceapi.ResourceClaim, error) { return pl.resolver.manager.ResourceClaims().List() })
+	measured.WatchClaims(func() ([]*resourceapi.ResourceClaim, error) { return pl.resolver.Manager.ResourceClaims().List() })
 	if pl.exchange, err = probe(ctx, pl.DynamicResources); err != nil {
 		return nil, err
 	}

@@ -5,6 +5,7 @@ package plugin
 
 import (
 	"context"
+	"github.com/celset/celset/plugin/cycle"
 	"reflect"
 	"testing"
 	"time"
@@ -110,7 +111,7 @@ func TestPodWithCELConstraintRunsOurs(t *testing.T) {
 	state := framework.NewCycleState()
 	_, status := pl.PreFilter(ctx, state, pod(), nil)
 	require.True(t, status.IsSuccess(), status)
-	require.IsType(t, &measuredAllocator{}, usedAllocator(t, pl, state))
+	require.IsType(t, &cycle.MeasuredAllocator{}, usedAllocator(t, pl, state))
 
 	require.True(t, pl.Filter(ctx, state, pod(), node(nodeName)).IsSuccess())
 	status = pl.Filter(ctx, state, pod(), node("node-2"))
@@ -118,7 +119,7 @@ func TestPodWithCELConstraintRunsOurs(t *testing.T) {
 	require.Equal(t, "request mla: 0 of 2 devices", status.Message())
 
 	require.True(t, pl.Reserve(ctx, state, pod(), nodeName).IsSuccess())
-	pending := pl.resolver.manager.ResourceClaims().GetPendingAllocation("claim")
+	pending := pl.resolver.Manager.ResourceClaims().GetPendingAllocation("claim")
 	require.NotNil(t, pending)
 	var devices []string
 	for _, result := range pending.Devices.Results {
@@ -126,7 +127,7 @@ func TestPodWithCELConstraintRunsOurs(t *testing.T) {
 	}
 	require.Equal(t, []string{"mla-2", "mla-3"}, devices, "0 and 2 are not contiguous")
 	pl.Unreserve(ctx, state, pod(), nodeName)
-	require.Nil(t, pl.resolver.manager.ResourceClaims().GetPendingAllocation("claim"))
+	require.Nil(t, pl.resolver.Manager.ResourceClaims().GetPendingAllocation("claim"))
 }
 
 func TestAllocatedClaimsAreLeftAlone(t *testing.T) {

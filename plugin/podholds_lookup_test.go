@@ -39,7 +39,7 @@ func TestHoldsListNoClaims(t *testing.T) {
 	e := podsOnNode("node-a", []int{0}, []int{1}, []int{2})
 	job, wanted := jobOf("job", 2)
 	_, pl := startPreempting(t, nil, append(e.objects(), class(), job, wanted)...)
-	pl.resolver.manager = unlistable{pl.resolver.manager, t}
+	pl.resolver.Manager = unlistable{pl.resolver.Manager, t}
 	held := e.heldFor(job, wanted.UID)
 	held.Victims, held.Frees = held.Victims[:2], held.Frees[:2]
 	held = holdingOf(pl).Keep(held)

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"github.com/celset/celset/plugin/cycle"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -318,7 +319,7 @@ func TestTriesEnd(t *testing.T) {
 	_, pl := startPreempting(t, nil, append(e.objects(), class(), job, wanted)...)
 	says := func(text string) {
 		t.Helper()
-		result, status, resumed := preempterOf(pl).wait(t.Context(), job, &podClaims{unallocated: []*resourceapi.ResourceClaim{wanted}}, framework.NewDefaultNodeToStatus())
+		result, status, resumed := preempterOf(pl).wait(t.Context(), job, &cycle.PodClaims{Unallocated: []*resourceapi.ResourceClaim{wanted}}, framework.NewDefaultNodeToStatus())
 		require.Nil(t, resumed)
 		require.Contains(t, status.Message(), text)
 		require.Empty(t, result.NominatedNodeName)
@@ -571,16 +572,16 @@ func TestServedByAnotherPod(t *testing.T) {
 	e.claims[0].Status = resourceapi.ResourceClaimStatus{}
 	_, pl := startPreempting(t, nil, class(), job, wanted, e.claims[0])
 	holdingOf(pl).Keep(held)
-	others, given := holdingOf(pl).heldFrom(evictablePod("low", 0, "1", "low"), &podClaims{})
+	others, given := holdingOf(pl).heldFrom(evictablePod("low", 0, "1", "low"), &cycle.PodClaims{})
 	require.Empty(t, others)
 	require.Equal(t, wanted.Status.Allocation.Devices.Results, given, "the list of devices in use may not have them yet")
 	statuses := framework.NewDefaultNodeToStatus()
 	for range 3 {
-		result, status, _ := preempterOf(pl).wait(t.Context(), job, &podClaims{unallocated: []*resourceapi.ResourceClaim{wanted}}, statuses)
+		result, status, _ := preempterOf(pl).wait(t.Context(), job, &cycle.PodClaims{Unallocated: []*resourceapi.ResourceClaim{wanted}}, statuses)
 		require.Equal(t, "node-a", result.NominatedNodeName)
 		require.Contains(t, status.Message(), "waiting for held devices")
 	}
-	_, status, resumed := preempterOf(pl).wait(t.Context(), job, &podClaims{allocated: []*resourceapi.ResourceClaim{wanted}}, statuses)
+	_, status, resumed := preempterOf(pl).wait(t.Context(), job, &cycle.PodClaims{Allocated: []*resourceapi.ResourceClaim{wanted}}, statuses)
 	require.Nil(t, status, "others may be evicted for CPU")
 	require.Nil(t, resumed)
 	require.Equal(t, 1, holdingOf(pl).Count())
@@ -632,5 +633,5 @@ func TestNodesThatAreNamed(t *testing.T) {
 		"node-a": fwk.NewStatus(fwk.UnschedulableAndUnresolvable, "no devices").WithPlugin(Name),
 		"node-b": fwk.NewStatus(fwk.UnschedulableAndUnresolvable, "taint").WithPlugin("TaintToleration"),
 	}, nil)
-	require.Equal(t, "2 devices of node-a and 1 other nodes are held for pods of the same or a higher priority for which others were evicted", pl.holds.Text(low, &podClaims{}, nodes))
+	require.Equal(t, "2 devices of node-a and 1 other nodes are held for pods of the same or a higher priority for which others were evicted", pl.holds.Text(low, &cycle.PodClaims{}, nodes))
 }

@@ -6,6 +6,7 @@ package plugin
 import (
 	"context"
 	"fmt"
+	"github.com/celset/celset/plugin/cycle"
 	"slices"
 	"strings"
 
@@ -18,14 +19,14 @@ import (
 // constraints, it says by how little the pod misses.
 func (pl *DynamicResourcesCEL) PostFilter(ctx context.Context, state fwk.CycleState, pod *v1.Pod, nodes fwk.NodeToStatusReader) (*fwk.PostFilterResult, *fwk.Status) {
 	if _, err := state.Read(dynamicresources.Name); err != nil && pl.exchange != nil {
-		return pl.holds.RefusedBefore(pod, claimsIn(state))
+		return pl.holds.RefusedBefore(pod, cycle.ClaimsIn(state))
 	}
 	if why := pl.keepsDevices(ctx, pod); why != "" {
 		return nil, fwk.NewStatus(fwk.Unschedulable, why)
 	}
-	c := claimsIn(state)
+	c := cycle.ClaimsIn(state)
 	if c == nil {
-		c = &podClaims{}
+		c = &cycle.PodClaims{}
 	}
 	pl.fillPassedOver(ctx, state, pod, nodes, c)
 	result, status := pl.DynamicResources.PostFilter(ctx, state, pod, nodes)
@@ -37,8 +38,8 @@ func (pl *DynamicResourcesCEL) PostFilter(ctx context.Context, state fwk.CycleSt
 		return preempted, said
 	}
 	var texts []string
-	if c.ours != nil {
-		texts = append(texts, c.ours.failed.String(), pl.misses.text(ctx, c, pod, nodes))
+	if c.Ours != nil {
+		texts = append(texts, c.Ours.Failed.String(), pl.misses.text(ctx, c, pod, nodes))
 	}
 	texts = append(texts, pl.holds.Text(pod, c, nodes), pl.pendingText(pod, c))
 	if did {
@@ -53,8 +54,8 @@ func (pl *DynamicResourcesCEL) PostFilter(ctx context.Context, state fwk.CycleSt
 }
 
 // pendingText says how many devices are kept from a pod because it is not known who has them.
-func (pl *DynamicResourcesCEL) pendingText(pod *v1.Pod, c *podClaims) string {
-	pending := len(pl.writes.InUse(pod, c.own(), pl.activate))
+func (pl *DynamicResourcesCEL) pendingText(pod *v1.Pod, c *cycle.PodClaims) string {
+	pending := len(pl.writes.InUse(pod, c.Own(), pl.activate))
 	if pending == 0 {
 		return ""
 	}

@@ -5,6 +5,7 @@ package plugin
 
 import (
 	"context"
+	"github.com/celset/celset/plugin/cycle"
 	"github.com/celset/celset/plugin/preparation"
 	"slices"
 	"strings"
@@ -46,7 +47,7 @@ type devicePreemption interface {
 	IsPreempting(pod *v1.Pod) bool
 	// Preempt looks for pods to evict. did tells that it looked: then it has said what there is to say, and nobody else
 	// preempts for the pod.
-	Preempt(ctx context.Context, state fwk.CycleState, pod *v1.Pod, nodes fwk.NodeToStatusReader, c *podClaims) (result *fwk.PostFilterResult, status *fwk.Status, did bool)
+	Preempt(ctx context.Context, state fwk.CycleState, pod *v1.Pod, nodes fwk.NodeToStatusReader, c *cycle.PodClaims) (result *fwk.PostFilterResult, status *fwk.Status, did bool)
 	// Extensions returns the extensions of PreFilter.
 	Extensions() fwk.PreFilterExtensions
 	// Simulating has the allocator answer for the simulation of a cycle, if there is one.
@@ -59,7 +60,7 @@ type noPreemption struct{}
 func (noPreemption) IsPreempting(*v1.Pod) bool           { return false }
 func (noPreemption) Extensions() fwk.PreFilterExtensions { return nil }
 
-func (noPreemption) Preempt(context.Context, fwk.CycleState, *v1.Pod, fwk.NodeToStatusReader, *podClaims) (*fwk.PostFilterResult, *fwk.Status, bool) {
+func (noPreemption) Preempt(context.Context, fwk.CycleState, *v1.Pod, fwk.NodeToStatusReader, *cycle.PodClaims) (*fwk.PostFilterResult, *fwk.Status, bool) {
 	return nil, nil, false
 }
 
@@ -72,7 +73,7 @@ type preempter struct {
 	handle     fwk.Handle
 	metrics    *metrics.Metrics
 	name       string
-	allocators *allocators
+	allocators *cycle.Allocators
 	prepared   preparation.Claims
 	holding    *holding
 	writes     pendingwrites.Pending
@@ -85,7 +86,7 @@ type preempter struct {
 func (p *preempter) start(ctx context.Context, handle fwk.Handle) error {
 	upstream, err := defaultpreemption.New(ctx, &config.DefaultPreemptionArgs{
 		MinCandidateNodesPercentage: *p.args.MinCandidateNodesPercentage, MinCandidateNodesAbsolute: *p.args.MinCandidateNodesAbsolute,
-	}, evictingHandle{handle}, p.allocators.resolver.features)
+	}, evictingHandle{handle}, p.allocators.Resolver.Features)
 	if err != nil {
 		return err
 	}
@@ -104,23 +105,23 @@ func (p *preempter) IsPreempting(pod *v1.Pod) bool {
 }
 
 // Preempt implements devicePreemption.
-func (p *preempter) Preempt(ctx context.Context, state fwk.CycleState, pod *v1.Pod, nodes fwk.NodeToStatusReader, c *podClaims) (result *fwk.PostFilterResult, status *fwk.Status, did bool) {
+func (p *preempter) Preempt(ctx context.Context, state fwk.CycleState, pod *v1.Pod, nodes fwk.NodeToStatusReader, c *cycle.PodClaims) (result *fwk.PostFilterResult, status *fwk.Status, did bool) {
 	statuses, is := nodes.(*framework.NodeToStatus)
-	if !is || state.IsPodGroupSchedulingCycle() || !p.isWanted() || c.err != nil {
+	if !is || state.IsPodGroupSchedulingCycle() || !p.isWanted() || c.Err != nil {
 		return nil, nil, false
 	}
-	defer c.attempt.Progress()
+	defer c.Attempt.Progress()
 	result, status, resumed := p.wait(ctx, pod, c, statuses)
 	if status != nil {
 		p.metrics.ObservePreemption(metrics.PreemptionNotEligible)
 		return result, status, true
 	}
-	if len(c.all()) == 0 {
+	if len(c.All()) == 0 {
 		return nil, nil, false
 	}
 	// One of its own, since that of the attempt may be used up.
-	budget := allocator.NewAttemptBudget(p.allocators.budget)
-	c.attempt.OnOver(budget.End)
+	budget := allocator.NewAttemptBudget(p.allocators.Budget)
+	c.Attempt.OnOver(budget.End)
 	trial, err := p.newTrial(ctx, pod, c, budget)
 	if err != nil {
 		return nil, fwk.AsStatus(err), true
@@ -151,7 +152,7 @@ func (p *preempter) Preempt(ctx context.Context, state fwk.CycleState, pod *v1.P
 	default:
 		p.metrics.ObservePreemption(metrics.PreemptionNotHelpful)
 	}
-	if resumed != nil && status.IsRejected() && !trial.fits() && c.attempt.Over() == nil {
+	if resumed != nil && status.IsRejected() && !trial.fits() && c.Attempt.Over() == nil {
 		// The rest of the victims is of no use any more.
 		p.holding.End(pod.UID, hold.Lost)
 	}
@@ -201,31 +202,31 @@ func (p *preempter) OrderedScoreFuncs(ctx context.Context, candidates map[string
 
 // newTrial is part of the attempt of the claims, if they have one. Any set will do: nobody chooses among sets that are
 // not to be had yet.
-func (p *preempter) newTrial(ctx context.Context, pod *v1.Pod, c *podClaims, budget *allocator.AttemptBudget) (*preemptionTrial, error) {
+func (p *preempter) newTrial(ctx context.Context, pod *v1.Pod, c *cycle.PodClaims, budget *allocator.AttemptBudget) (*preemptionTrial, error) {
 	kept := p.holding.KeptFrom(pod, c)
-	state, err := p.allocators.allocatedState(ctx)
+	state, err := p.allocators.AllocatedState(ctx)
 	if err != nil {
 		return nil, err
 	}
-	kept = append(kept, p.writes.InUse(pod, c.own(), p.holding.activate)...)
-	allocator.AddAllocated(state, kept, p.allocators.features())
-	prepared, err := c.allPrepared(ctx, p.prepared)
+	kept = append(kept, p.writes.InUse(pod, c.Own(), p.holding.activate)...)
+	allocator.AddAllocated(state, kept, p.allocators.Features())
+	prepared, err := c.AllPrepared(ctx, p.prepared)
 	if err != nil {
 		return nil, err
 	}
-	base, err := p.allocators.newAllocator(ctx, prepared, material{allocated: state}, allocator.WithoutPreferences(), allocator.WithAttemptBudget(budget))
+	base, err := p.allocators.NewAllocator(ctx, prepared, cycle.Material{Allocated: state}, allocator.WithoutPreferences(), allocator.WithAttemptBudget(budget))
 	if err != nil {
 		return nil, err
 	}
 	t := &preemptionTrial{
 		holding: p.holding, pod: pod, claims: c, base: base,
 		release: preemption.Release{
-			Claim: p.allocators.resolver.claim, Pending: p.allocators.resolver.manager.ResourceClaims().GetPendingAllocation,
+			Claim: p.allocators.Resolver.Claim, Pending: p.allocators.Resolver.Manager.ResourceClaims().GetPendingAllocation,
 			Own: sets.New[types.UID](), Held: sets.New(preemption.DevicesOf(kept)...), Users: p.usersOn(), Exists: p.holding.exists,
 		},
 		promised: p.holding.PromisedTo(pod), results: map[string][]hold.Claim{}, found: map[string]*foundVictims{},
 	}
-	for _, claim := range append(p.allocators.resolver.claimsOf(pod), c.all()...) {
+	for _, claim := range append(p.allocators.Resolver.ClaimsOf(pod), c.All()...) {
 		t.release.Own.Insert(claim.UID)
 	}
 	return t, nil
@@ -236,7 +237,7 @@ func (p *preempter) newTrial(ctx context.Context, pod *v1.Pod, c *podClaims, bud
 func (p *preempter) usersOn() func(node string) map[types.UID][]types.UID {
 	infos := func() fwk.NodeInfoLister { return p.handle.MutableSnapshotSharedLister().NodeInfos() }
 	add := func(users map[types.UID][]types.UID, pod *v1.Pod) {
-		for _, claim := range p.allocators.resolver.claimsOf(pod) {
+		for _, claim := range p.allocators.Resolver.ClaimsOf(pod) {
 			users[claim.UID] = append(users[claim.UID], pod.UID)
 		}
 	}
@@ -299,7 +300,7 @@ func (p *preempter) resolvable(pod *v1.Pod, statuses *framework.NodeToStatus) *f
 			return
 		}
 		// Pods of a group may have another priority than they say.
-		if info, err := infos.Get(name); err == nil && (p.allocators.resolver.features.EnableGenericWorkload || hasDevicesBelow(info, corev1helpers.PodPriority(pod))) {
+		if info, err := infos.Get(name); err == nil && (p.allocators.Resolver.Features.EnableGenericWorkload || hasDevicesBelow(info, corev1helpers.PodPriority(pod))) {
 			changed[name] = fwk.NewStatus(fwk.Unschedulable, status.Reasons()...).WithPlugin(p.name)
 		}
 	})

@@ -5,6 +5,7 @@ package plugin
 
 import (
 	"context"
+	"github.com/celset/celset/plugin/cycle"
 	"github.com/celset/celset/plugin/preparation"
 
 	v1 "k8s.io/api/core/v1"
@@ -30,16 +31,16 @@ func (pl *DynamicResourcesCEL) PreEnqueue(ctx context.Context, pod *v1.Pod) *fwk
 		}
 		return status
 	}
-	wantsExtended := pl.resolver.wantsExtended(pod)
+	wantsExtended := pl.resolver.WantsExtended(pod)
 	if len(pod.Spec.ResourceClaims) == 0 && !wantsExtended {
 		return nil
 	}
-	c := pl.resolver.resolve(pod)
-	if c.err != nil || podclaims.Bounded(c.unallocated) != nil || len(c.unallocated) == 0 && !wantsExtended {
+	c := pl.resolver.Resolve(pod)
+	if c.Err != nil || podclaims.Bounded(c.Unallocated) != nil || len(c.Unallocated) == 0 && !wantsExtended {
 		// PreFilter says what is wrong. Nothing is refused that is to be bound only.
 		return status
 	}
-	_, missing, err := pl.prepared.Of(ctx, c.unallocated)
+	_, missing, err := pl.prepared.Of(ctx, c.Unallocated)
 	if err != nil {
 		return status
 	}
@@ -53,7 +54,7 @@ func (pl *DynamicResourcesCEL) PreEnqueue(ctx context.Context, pod *v1.Pod) *fwk
 }
 
 // gate has a pod wait outside of the queue if it would be refused now.
-func (pl *DynamicResourcesCEL) gate(pod *v1.Pod, c *podClaims) *fwk.Status {
+func (pl *DynamicResourcesCEL) gate(pod *v1.Pod, c *cycle.PodClaims) *fwk.Status {
 	if pl.turns.Gate(pl.requestOf(pod, c)) {
 		return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, "the pod waits for the scheduler's time: the claims back off, or other pods of the namespace go first")
 	}

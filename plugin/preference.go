@@ -6,6 +6,7 @@ package plugin
 import (
 	"context"
 	"fmt"
+	"github.com/celset/celset/plugin/cycle"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -64,11 +65,11 @@ func (s nodeScores) Clone() fwk.StateData { return s }
 
 // PreScore ranks the nodes. If none is better than another there is nothing to score.
 func (p *Preference) PreScore(ctx context.Context, state fwk.CycleState, pod *v1.Pod, nodes []fwk.NodeInfo) *fwk.Status {
-	values := nodeValuesIn(state)
+	values := cycle.NodeValuesIn(state)
 	if values == nil {
 		return fwk.NewStatus(fwk.Skip)
 	}
-	scores := values.scores(nodes)
+	scores := values.Scores(nodes)
 	if scores == nil {
 		return fwk.NewStatus(fwk.Skip)
 	}

@@ -6,6 +6,7 @@ package plugin
 import (
 	"context"
 	"encoding/json"
+	"github.com/celset/celset/plugin/cycle"
 	"sync"
 	"testing"
 
@@ -79,20 +80,20 @@ func TestPreferencesNeedOurAllocator(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			ctx, pl := start(t, true, append(test.objects, slice(0, 2, 3))...)
 			state := tried(ctx, t, pl, test.pod)
-			require.IsType(t, &measuredAllocator{}, usedAllocator(t, pl, state))
-			values := nodeValuesIn(state).of(nodeName)
+			require.IsType(t, &cycle.MeasuredAllocator{}, usedAllocator(t, pl, state))
+			values := cycle.NodeValuesIn(state).Of(nodeName)
 			require.Equal(t, allocator.PreferenceBest, values.Outcome)
 			require.Len(t, values.Preferences, 1)
 			require.EqualValues(t, 3, values.Preferences[0].Value)
 
 			ctx, pl = start(t, false, append(test.objects, slice(0, 2, 3))...)
 			state = tried(ctx, t, pl, test.pod)
-			require.IsType(t, &limitedAllocator{}, usedAllocator(t, pl, state))
-			require.Nil(t, nodeValuesIn(state))
+			require.IsType(t, &cycle.LimitedAllocator{}, usedAllocator(t, pl, state))
+			require.Nil(t, cycle.NodeValuesIn(state))
 			pl.mode = configv1alpha1.AllocatorAll
 			state = tried(ctx, t, pl, test.pod)
-			require.IsType(t, &measuredAllocator{}, usedAllocator(t, pl, state))
-			require.Empty(t, nodeValuesIn(state).of(nodeName).Preferences)
+			require.IsType(t, &cycle.MeasuredAllocator{}, usedAllocator(t, pl, state))
+			require.Empty(t, cycle.NodeValuesIn(state).Of(nodeName).Preferences)
 		})
 	}
 }
@@ -114,7 +115,7 @@ func TestPreferenceWithoutTheGate(t *testing.T) {
 func TestUpstreamIgnoresPreferences(t *testing.T) {
 	a := startAdmissionWith(t, upstreamOnly(), true, class(), slice(0, 1), prefer(t, claim(1), "p", "devices +"))
 	state := tried(a.ctx, t, a.DynamicResourcesCEL, pod())
-	require.IsType(t, &limitedAllocator{}, usedAllocator(t, a.DynamicResourcesCEL, state))
+	require.IsType(t, &cycle.LimitedAllocator{}, usedAllocator(t, a.DynamicResourcesCEL, state))
 }
 
 func TestMistakesInPreferencesAreReportedByPreFilter(t *testing.T) {
@@ -136,7 +137,7 @@ func TestMistakesInPreferencesAreReportedByPreFilter(t *testing.T) {
 			require.Equal(t, fwk.UnschedulableAndUnresolvable, status.Code())
 			require.Contains(t, status.Message(), test.want)
 			require.EqualValues(t, 1, shown(t, registry)["refused_scheduling_attempts_total invalid_constraint"])
-			require.Nil(t, nodeValuesIn(state))
+			require.Nil(t, cycle.NodeValuesIn(state))
 		})
 	}
 }
@@ -148,7 +149,7 @@ func arguments(text string) runtime.Object { return &runtime.Unknown{Raw: []byte
 // them, unless the gate is off.
 func TestDefaultPreference(t *testing.T) {
 	for _, p := range []*v1.Pod{pod(), extendedPod(extendedResource, 1)} {
-		for enabled, want := range map[bool]structured.Allocator{true: &measuredAllocator{}, false: &limitedAllocator{}} {
+		for enabled, want := range map[bool]structured.Allocator{true: &cycle.MeasuredAllocator{}, false: &cycle.LimitedAllocator{}} {
 			objects := class()
 			objects.Spec.ExtendedResourceName = ptr.To(string(extendedResource))
 			a := startAdmissionWith(t, arguments(`{"defaultPreference": "KeepWhole"}`), enabled, objects, slice(0, 1), claim(1))
@@ -260,7 +261,7 @@ func TestNodesAreScored(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			registry := compbase.NewKubeRegistry()
 			ctx, pl := startMeasured(t, registry, true, append(onNodes(indices), class(), test.claim)...)
-			scorer := newPreference(ctx, t, &handle{Manager: pl.resolver.manager})
+			scorer := newPreference(ctx, t, &handle{Manager: pl.resolver.Manager})
 			require.Empty(t, cmp.Diff(test.want, scored(ctx, t, pl, scorer, framework.NewCycleState(), infos)))
 			searches := shown(t, registry)["allocation_duration_seconds none allocated"]
 			require.LessOrEqual(t, searches, 4.0)
@@ -271,12 +272,12 @@ func TestNodesAreScored(t *testing.T) {
 // TestPreFilterForgets: a state that is used a second time has what the second time found.
 func TestPreFilterForgets(t *testing.T) {
 	ctx, pl := start(t, true, append(onNodes(map[string][]int64{"low": {0, 1}, "high": {6, 7}}), class(), prefer(t, claim(2), "p", greatest))...)
-	scorer, state := newPreference(ctx, t, &handle{Manager: pl.resolver.manager}), framework.NewCycleState()
+	scorer, state := newPreference(ctx, t, &handle{Manager: pl.resolver.Manager}), framework.NewCycleState()
 	require.NotNil(t, scored(ctx, t, pl, scorer, state, named("low", "high")))
 	require.Nil(t, scored(ctx, t, pl, scorer, state, named("high")))
 	pl.mode = configv1alpha1.AllocatorUpstream
 	require.Nil(t, scored(ctx, t, pl, scorer, state, named("low", "high")))
-	require.Nil(t, nodeValuesIn(state))
+	require.Nil(t, cycle.NodeValuesIn(state))
 }
 
 // TestClonesShareWhatWasFound: upstream's plugin allocates what it noted last for a node, in a clone
@@ -289,7 +290,7 @@ func TestClonesShareWhatWasFound(t *testing.T) {
 	for _, info := range named("low", "high") {
 		require.True(t, pl.Filter(ctx, state.Clone(), pod(), info).IsSuccess())
 	}
-	require.Equal(t, map[string]int64{"low": 0, "high": 100}, nodeValuesIn(state).scores(named("low", "high")))
+	require.Equal(t, map[string]int64{"low": 0, "high": 100}, cycle.NodeValuesIn(state).Scores(named("low", "high")))
 }
 
 // TestPodsWithDevicesAreNotSigned: the score of a node is another one for the next pod.
@@ -306,4 +307,13 @@ func TestPodsWithDevicesAreNotSigned(t *testing.T) {
 		require.True(t, status.IsSuccess(), status)
 		require.Empty(t, fragments)
 	}
+}
+
+// named are nodes of these names.
+func named(names ...string) []fwk.NodeInfo {
+	infos := make([]fwk.NodeInfo, 0, len(names))
+	for _, name := range names {
+		infos = append(infos, node(name))
+	}
+	return infos
 }

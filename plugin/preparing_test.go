@@ -253,7 +253,7 @@ func TestDevicesOfOtherDriversWakeNobody(t *testing.T) {
 // TestPreparedNow: a scheduler that starts can't wait for what nominated pods ask for.
 func TestPreparedNow(t *testing.T) {
 	b := startPreparing(t, nil, class(), slice(0, 2, 3), constrain(t, claim(2), "ring2", ring2))
-	claims := b.resolver.resolve(pod()).unallocated
+	claims := b.resolver.Resolve(pod()).Unallocated
 	require.NoError(t, prepareNow(b.ctx, b.ahead(), claims))
 	require.True(t, b.PreEnqueue(b.ctx, pod()).IsSuccess())
 	ended, cancel := context.WithCancel(b.ctx)
@@ -266,7 +266,7 @@ func TestPreparedNow(t *testing.T) {
 // TestPodsOfClaimsThatBackOffAreGated has a pod come while its claim backs off. It is told why it waits outside of the queue.
 func TestPodsOfClaimsThatBackOffAreGated(t *testing.T) {
 	b := startPreparing(t, arguments("budget: {cost: 1}"), class(), slice(0, 2, 3), constrain(t, claim(2), "shape", unread))
-	require.NoError(t, prepareNow(b.ctx, b.ahead(), b.resolver.resolve(pod()).unallocated))
+	require.NoError(t, prepareNow(b.ctx, b.ahead(), b.resolver.Resolve(pod()).Unallocated))
 	state := framework.NewCycleState()
 	_, status := b.PreFilter(b.ctx, state, pod(), nil)
 	require.True(t, status.IsSuccess(), status)

@@ -53,7 +53,7 @@ type profiles struct {
 	background *preparation.Background
 	// groups chooses sets of nodes.
 	groups *groups
-	// writes are the pending ones.
+	// Writes are the pending ones.
 	writes  *pendingwrites.Writes
 	share   stated[configv1alpha1.Share]
 	backOff stated[configv1alpha1.BackOff]
@@ -291,11 +291,11 @@ func (s *schedulerParts) add(ctx context.Context, args runtime.Object, handle fw
 			return
 		}
 		go s.profiles.guard.Run(ctx)
-		if pl.exchange == nil || !pl.resolver.enabled {
+		if pl.exchange == nil || !pl.resolver.Enabled {
 			return
 		}
 		if err = s.profiles.asked.Watch(ctx, s.informers); err == nil {
-			go newFragmentationMonitor(handle, pl.resolver.features, measured, s.profiles.fragmentationInterval).run(ctx, s.profiles.guard.Begun())
+			go newFragmentationMonitor(handle, pl.resolver.Features, measured, s.profiles.fragmentationInterval).run(ctx, s.profiles.guard.Begun())
 		}
 	})
 	return pl, err

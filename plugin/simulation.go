@@ -5,6 +5,7 @@ package plugin
 
 import (
 	"context"
+	"github.com/celset/celset/plugin/cycle"
 	"maps"
 	"slices"
 	"sync"
@@ -29,13 +30,13 @@ import (
 // Upstream's Filter does the rest. The allocator that it calls finds the simulation in the context.
 
 // simulationKey is the key of the *simulation in the state of a scheduling cycle.
-const simulationKey fwk.StateKey = pluginName + "/preemption"
+const simulationKey fwk.StateKey = cycle.PluginName + "/preemption"
 
 // preemptionTrial is what all simulations for one pod have together: each is about one node.
 type preemptionTrial struct {
 	holding *holding
 	pod     *v1.Pod
-	claims  *podClaims
+	claims  *cycle.PodClaims
 	// base is the allocator for the time when nobody is gone.
 	base *allocator.Allocator
 	// release knows what others give back to the pod.
@@ -114,7 +115,7 @@ func simulationIn(state fwk.CycleState) *simulation {
 // simulating has the allocator answer for the simulation of a cycle, if there is one.
 func (p *preempter) Simulating(ctx context.Context, state fwk.CycleState) context.Context {
 	if s := simulationIn(state); s != nil {
-		return withSubstitute(ctx, s)
+		return cycle.WithSubstitute(ctx, s)
 	}
 	return ctx
 }
@@ -148,15 +149,15 @@ func (simulations) AddPod(_ context.Context, state fwk.CycleState, _ *v1.Pod, ba
 
 // Allocate answers for the time when the pods are gone.
 func (s *simulation) Allocate(ctx context.Context, node *v1.Node, claims []*resourceapi.ResourceClaim) ([]resourceapi.AllocationResult, error) {
-	if over := s.claims.attempt.Over(); over != nil {
-		return nil, notLookedAt(s.claims.attempt, over)
+	if over := s.claims.Attempt.Over(); over != nil {
+		return nil, cycle.NotLookedAt(s.claims.Attempt, over)
 	}
-	defer s.claims.attempt.Progress()
+	defer s.claims.Attempt.Progress()
 	if s.without == nil {
 		s.without = s.base.Without(s.release.Claims(s.removed)...)
 	}
 	results, err := s.without.Allocate(ctx, node, claims)
-	err = noted(s.claims.attempt, err)
+	err = cycle.Noted(s.claims.Attempt, err)
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	s.results[node.Name] = claimsWith(claims, results)

@@ -74,7 +74,7 @@ func (p *preempter) SelectVictimsOnNode(ctx context.Context, state fwk.CycleStat
 	if simulated == nil {
 		return p.DefaultPreemption.SelectVictimsOnNode(ctx, state, preemptor, node, possible, budgets)
 	}
-	if over := simulated.claims.attempt.Over(); over != nil {
+	if over := simulated.claims.Attempt.Over(); over != nil {
 		return nil, 0, fwk.NewStatus(fwk.Unschedulable, over.Error())
 	}
 	free, live, late := p.candidates(possible, preemptor, simulated.preemptionTrial)
@@ -250,7 +250,7 @@ func (p *preempter) mayGo(victim *upstream.DomainVictim, preemptor *v1.Pod) bool
 
 func (r *removal) problem(budgets []*policy.PodDisruptionBudget) preemption.Problem {
 	counting := preemption.NewBudgets(budgets)
-	problem := preemption.Problem{Fits: r.fits, Over: r.trial.claims.attempt.Over, MaxQuestions: preemption.UsualMaxQuestions, Allowed: counting.Allowed()}
+	problem := preemption.Problem{Fits: r.fits, Over: r.trial.claims.Attempt.Over, MaxQuestions: preemption.UsualMaxQuestions, Allowed: counting.Allowed()}
 	now := time.Now()
 	for i, victim := range r.victims {
 		var pods preemption.Victim
@@ -312,7 +312,7 @@ func (r *removal) runFilters() (bool, error) {
 	if err := r.holding.gone(r.trial.pod); err != nil {
 		return false, err
 	}
-	if over := r.trial.claims.attempt.Over(); over != nil {
+	if over := r.trial.claims.Attempt.Over(); over != nil {
 		// What does not fit for lack of time would have others evicted.
 		return false, over
 	}
@@ -323,7 +323,7 @@ func (r *removal) runFilters() (bool, error) {
 	case !status.IsRejected():
 		return false, status.AsError()
 	}
-	if over := r.trial.claims.attempt.Over(); over != nil {
+	if over := r.trial.claims.Attempt.Over(); over != nil {
 		return false, over
 	}
 	if r.failed == nil {
@@ -357,7 +357,7 @@ func (r *removal) move(victim *upstream.DomainVictim, remove func(klog.Logger, *
 // needs are known of claims that are there already.
 func (r *removal) needs() []preemption.Need {
 	c := r.trial.claims
-	if len(c.unallocated) == 0 || c.extended != nil {
+	if len(c.Unallocated) == 0 || c.Extended != nil {
 		return nil
 	}
 	has := make([]sets.Set[structured.DeviceID], len(r.victims))
@@ -377,7 +377,7 @@ func (r *removal) needs() []preemption.Need {
 		}
 		a = a.Without(r.trial.release.Claims(gone)...)
 	}
-	return preemption.Needs(r.ctx, a, r.node.Node(), c.unallocated, has)
+	return preemption.Needs(r.ctx, a, r.node.Node(), c.Unallocated, has)
 }
 
 // maxGrace is the part of the grace periods of victims that counts for the time of a hold, in times of holdTimeout. Free

@@ -6,6 +6,7 @@ package plugin
 import (
 	"context"
 	"fmt"
+	"github.com/celset/celset/plugin/cycle"
 	"slices"
 
 	v1 "k8s.io/api/core/v1"
@@ -122,11 +123,11 @@ func (p *preempter) isOn(node string, pod types.UID) bool {
 
 // wait decides whether pods may be evicted for a pod now. If not, status says what the pod waits for. resumed is the hold
 // whose evictions go on, nil for a new try.
-func (p *preempter) wait(ctx context.Context, pod *v1.Pod, c *podClaims, statuses *framework.NodeToStatus) (result *fwk.PostFilterResult, status *fwk.Status, resumed *hold.Hold) {
+func (p *preempter) wait(ctx context.Context, pod *v1.Pod, c *cycle.PodClaims, statuses *framework.NodeToStatus) (result *fwk.PostFilterResult, status *fwk.Status, resumed *hold.Hold) {
 	held, ok := p.holding.Of(pod.UID)
 	if ok && p.isServed(&held) {
 		// Another pod of the claims was faster. What the pod lacks now is no device, or not known yet.
-		if len(c.all()) == 0 {
+		if len(c.All()) == 0 {
 			return nil, nil, nil
 		}
 		return nominated(held.Node), waitingFor(&held), nil
@@ -141,7 +142,7 @@ func (p *preempter) wait(ctx context.Context, pod *v1.Pod, c *podClaims, statuse
 		}
 	}
 	var unallocated []types.UID
-	for _, claim := range c.unallocated {
+	for _, claim := range c.Unallocated {
 		unallocated = append(unallocated, claim.UID)
 	}
 	if _, ok := p.holding.For(pod, unallocated, p.holding.activate); ok {
@@ -160,7 +161,7 @@ func (p *preempter) wait(ctx context.Context, pod *v1.Pod, c *podClaims, statuse
 
 // goOn decides what becomes of the hold of a pod that fits nowhere: evictions go on for the hold that is returned, or the pod
 // waits, or the hold has ended.
-func (p *preempter) goOn(ctx context.Context, held *hold.Hold, c *podClaims, statuses *framework.NodeToStatus) (resumed *hold.Hold, waiting bool) {
+func (p *preempter) goOn(ctx context.Context, held *hold.Hold, c *cycle.PodClaims, statuses *framework.NodeToStatus) (resumed *hold.Hold, waiting bool) {
 	if p.isBeingServed(held, c) {
 		return nil, true
 	}
@@ -187,7 +188,7 @@ func (p *preempter) goOn(ctx context.Context, held *hold.Hold, c *podClaims, sta
 	case broken:
 		end = hold.Broken
 	case lost:
-		if c.attempt.Over() != nil {
+		if c.Attempt.Over() != nil {
 			// The time of the attempt was over before it was known whether the pod fits.
 			return nil, true
 		}
@@ -221,8 +222,8 @@ func (p *preempter) isServed(held *hold.Hold) bool {
 
 // isBeingServed reports whether a claim gets devices for another pod, and had none when the pod with the hold was tried.
 // Upstream refuses the pod then, whatever the node has.
-func (p *preempter) isBeingServed(held *hold.Hold, c *podClaims) bool {
-	return slices.ContainsFunc(c.unallocated, func(claim *resourceapi.ResourceClaim) bool {
+func (p *preempter) isBeingServed(held *hold.Hold, c *cycle.PodClaims) bool {
+	return slices.ContainsFunc(c.Unallocated, func(claim *resourceapi.ResourceClaim) bool {
 		return slices.ContainsFunc(held.Claims, func(of hold.Claim) bool {
 			return of.UID == claim.UID && p.holding.devicesOf(held.Pod.Namespace, &of) != nil
 		})

@@ -6,6 +6,7 @@ package plugin
 import (
 	"context"
 	"fmt"
+	"github.com/celset/celset/plugin/cycle"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -269,7 +270,7 @@ func simulateNever(t *testing.T, name string, budget *allocator.AttemptBudget) e
 	require.NoError(t, err)
 	h.Start(ctx, t, class(), wanted)
 	claims := []*resourceapi.ResourceClaim{wanted}
-	trial, err := preempterOf(pl).newTrial(ctx, user, &podClaims{unallocated: claims}, budget)
+	trial, err := preempterOf(pl).newTrial(ctx, user, &cycle.PodClaims{Unallocated: claims}, budget)
 	require.NoError(t, err)
 	s := &simulation{preemptionTrial: trial, removed: map[types.UID]*v1.Pod{}}
 	node := &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: nodeName, Labels: map[string]string{v1.LabelHostname: nodeName}}}

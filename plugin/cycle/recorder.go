@@ -1,7 +1,7 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package plugin
+package cycle
 
 import (
 	"errors"
@@ -30,18 +30,18 @@ import (
 // being bound. So our plugin looks over the shoulder of upstream's: it puts itself
 // between that and the scheduler's lists, and keeps what was handed out.
 
-// material is what an allocator is made from. Nobody modifies it.
-type material struct {
-	allocated *structured.AllocatedState
+// Material is what an allocator is made from. Nobody modifies it.
+type Material struct {
+	Allocated *structured.AllocatedState
 	slices    []*resourceapi.ResourceSlice
 }
 
-// recorder is the scheduler's handle, and its lists, as upstream's plugin sees them.
-type recorder struct {
+// Recorder is the scheduler's handle, and its lists, as upstream's plugin sees them.
+type Recorder struct {
 	fwk.Handle
 	manager fwk.SharedDRAManager
-	// writes are the pending ones, nil where nothing is allocated.
-	writes *pendingwrites.Writes
+	// Writes are the pending ones, nil where nothing is allocated.
+	Writes *pendingwrites.Writes
 
 	// turn is held by the one PreFilter that is looked at.
 	turn sync.Mutex
@@ -49,43 +49,43 @@ type recorder struct {
 	mutex sync.Mutex
 	// seen is what was handed out during this turn, nil between turns. If others ask for
 	// the same meanwhile, theirs is as good.
-	seen *material
+	seen *Material
 	// kept are results of allocations that count as in use during this turn.
 	kept func() []resourceapi.DeviceRequestAllocationResult
 }
 
-func newRecorder(handle fwk.Handle) *recorder {
-	return &recorder{Handle: handle, manager: handle.SharedDRAManager()}
+func NewRecorder(handle fwk.Handle) *Recorder {
+	return &Recorder{Handle: handle, manager: handle.SharedDRAManager()}
 }
 
-// during runs upstream's PreFilter and returns what it was given, in which what is kept counts as in
+// During runs upstream's PreFilter and returns what it was given, in which what is kept counts as in
 // use. kept is asked after the lists.
-func (o *recorder) during(kept func() []resourceapi.DeviceRequestAllocationResult, preFilter func()) *material {
+func (o *Recorder) During(kept func() []resourceapi.DeviceRequestAllocationResult, preFilter func()) *Material {
 	o.turn.Lock()
 	defer o.turn.Unlock()
-	seen := &material{}
+	seen := &Material{}
 	o.set(seen, kept)
 	defer o.set(nil, nil)
 	preFilter()
 	return seen
 }
 
-func (o *recorder) set(seen *material, kept func() []resourceapi.DeviceRequestAllocationResult) {
+func (o *Recorder) set(seen *Material, kept func() []resourceapi.DeviceRequestAllocationResult) {
 	o.mutex.Lock()
 	defer o.mutex.Unlock()
 	o.seen, o.kept = seen, kept
 }
 
 // ClientSet implements [fwk.Handle].
-func (o *recorder) ClientSet() kubernetes.Interface {
-	if o.writes == nil {
+func (o *Recorder) ClientSet() kubernetes.Interface {
+	if o.Writes == nil {
 		return o.Handle.ClientSet()
 	}
-	return o.writes.Client()
+	return o.Writes.Client()
 }
 
 // SharedDRAManager implements [fwk.Handle].
-func (o *recorder) SharedDRAManager() fwk.SharedDRAManager {
+func (o *Recorder) SharedDRAManager() fwk.SharedDRAManager {
 	if o.manager == nil {
 		return nil
 	}
@@ -94,22 +94,22 @@ func (o *recorder) SharedDRAManager() fwk.SharedDRAManager {
 
 type watchedManager struct {
 	fwk.SharedDRAManager
-	*recorder
+	*Recorder
 }
 
 // ResourceClaims implements [fwk.SharedDRAManager].
 func (m watchedManager) ResourceClaims() fwk.ResourceClaimTracker {
-	return watchedClaims{m.manager.ResourceClaims(), m.recorder}
+	return watchedClaims{m.manager.ResourceClaims(), m.Recorder}
 }
 
 // ResourceSlices implements [fwk.SharedDRAManager].
 func (m watchedManager) ResourceSlices() fwk.ResourceSliceLister {
-	return watchedSlices{m.manager.ResourceSlices(), m.recorder}
+	return watchedSlices{m.manager.ResourceSlices(), m.Recorder}
 }
 
 type watchedClaims struct {
 	fwk.ResourceClaimTracker
-	*recorder
+	*Recorder
 }
 
 // ListAllAllocatedDevices implements [fwk.ResourceClaimTracker].
@@ -130,7 +130,7 @@ func (c watchedClaims) GatherAllocatedState() (*structured.AllocatedState, error
 }
 
 // keep keeps what is handed out, with what else counts as in use: the lists are copies.
-func (o *recorder) keep(features structured.Features, list func() (*structured.AllocatedState, error)) (*structured.AllocatedState, error) {
+func (o *Recorder) keep(features structured.Features, list func() (*structured.AllocatedState, error)) (*structured.AllocatedState, error) {
 	for {
 		ends := o.ends()
 		state, err := list()
@@ -150,16 +150,16 @@ func (o *recorder) keep(features structured.Features, list func() (*structured.A
 		}
 		o.mutex.Lock()
 		defer o.mutex.Unlock()
-		seen.allocated = state
+		seen.Allocated = state
 		return state, nil
 	}
 }
 
-func (o *recorder) ends() uint64 {
-	if o.writes == nil {
+func (o *Recorder) ends() uint64 {
+	if o.Writes == nil {
 		return 0
 	}
-	return o.writes.Ends()
+	return o.Writes.Ends()
 }
 
 // AssumedClaimRestore implements [fwk.ResourceClaimTracker]. Upstream's plugin asks for it when a pod can't
@@ -168,15 +168,15 @@ func (o *recorder) ends() uint64 {
 // the API server has stored it, so nothing has to be undone: what becomes of it, the watch will tell. Where nothing is
 // written it is undone.
 func (c watchedClaims) AssumedClaimRestore(namespace, name string) {
-	if c.writes == nil {
+	if c.Writes == nil {
 		c.ResourceClaimTracker.AssumedClaimRestore(namespace, name)
 	}
 }
 
 // SignalClaimPendingAllocation implements [fwk.ResourceClaimTracker]: it is how upstream's plugin reserves devices.
 func (c watchedClaims) SignalClaimPendingAllocation(uid types.UID, claim *resourceapi.ResourceClaim) error {
-	if c.writes != nil {
-		if err := c.writes.Check(claim); err != nil {
+	if c.Writes != nil {
+		if err := c.Writes.Check(claim); err != nil {
 			return err
 		}
 	}
@@ -208,7 +208,7 @@ func (c watchedClaims) hasLostOwner(claim *resourceapi.ResourceClaim) bool {
 
 type watchedSlices struct {
 	fwk.ResourceSliceLister
-	*recorder
+	*Recorder
 }
 
 // ListWithDeviceTaintRules implements [fwk.ResourceSliceLister].

@@ -1,10 +1,11 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package plugin
+package cycle
 
 import (
 	"cmp"
+	"github.com/celset/celset/internal/testing/plugintest"
 	"math"
 	"testing"
 
@@ -29,7 +30,7 @@ func details(values ...allocator.PreferenceValue) allocator.Details {
 func named(names ...string) []fwk.NodeInfo {
 	infos := make([]fwk.NodeInfo, 0, len(names))
 	for _, name := range names {
-		infos = append(infos, node(name))
+		infos = append(infos, plugintest.Node(name))
 	}
 	return infos
 }
@@ -69,26 +70,26 @@ func TestScoresOfNodes(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			values := &nodeValues{}
+			values := &NodeValues{}
 			for node, d := range test.values {
 				values.note(t.Context(), node, d)
 			}
-			require.Equal(t, test.want, values.scores(named("a", "b", "c")))
+			require.Equal(t, test.want, values.Scores(named("a", "b", "c")))
 		})
 	}
 }
 
 // What was found last on a node counts, also if it was nothing.
 func TestLastValuesCount(t *testing.T) {
-	values := &nodeValues{}
+	values := &NodeValues{}
 	values.note(t.Context(), "a", details(value(0, 0, 5)))
 	values.note(t.Context(), "b", details(value(0, 0, 4)))
 	values.note(t.Context(), "a", details(value(0, 0, 3)))
-	require.Equal(t, map[string]int64{"a": 0, "b": 100}, values.scores(named("a", "b")))
+	require.Equal(t, map[string]int64{"a": 0, "b": 100}, values.Scores(named("a", "b")))
 	values.note(t.Context(), "b", allocator.Details{})
-	require.Equal(t, map[string]int64{"a": 100, "b": 0}, values.scores(named("a", "b")))
+	require.Equal(t, map[string]int64{"a": 100, "b": 0}, values.Scores(named("a", "b")))
 	values.note(t.Context(), "a", allocator.Details{})
-	require.Nil(t, values.scores(named("a", "b")))
+	require.Nil(t, values.Scores(named("a", "b")))
 	require.Empty(t, values.byNode)
 }
 

@@ -1,7 +1,7 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package plugin
+package cycle
 
 import (
 	"context"
@@ -30,8 +30,8 @@ type substitute interface {
 
 type substituteInContext struct{}
 
-// withSubstitute has the allocators of the cycle ask s.
-func withSubstitute(ctx context.Context, s substitute) context.Context {
+// WithSubstitute has the allocators of the cycle ask s.
+func WithSubstitute(ctx context.Context, s substitute) context.Context {
 	return context.WithValue(ctx, substituteInContext{}, s)
 }
 
@@ -41,64 +41,64 @@ func substituteIn(ctx context.Context) substitute {
 	return s
 }
 
-// groupDevices answers in place of a search for the claims of a pod of a group.
-type groupDevices interface {
+// GroupDevices answers in place of a search for the claims of a pod of a group.
+type GroupDevices interface {
 	Allocate(ctx context.Context, a *allocator.Allocator, node *v1.Node, claims []*resourceapi.ResourceClaim) ([]resourceapi.AllocationResult, error)
 }
 
-// measuredAllocator is our allocator with a stopwatch, and a limit for the whole attempt.
-type measuredAllocator struct {
+// MeasuredAllocator is our allocator with a stopwatch, and a limit for the whole attempt.
+type MeasuredAllocator struct {
 	*allocator.Allocator
-	metrics *metrics.Metrics
-	attempt *guard.Attempt
-	// constrained tells that a CEL constraint holds for a claim of the pod.
-	constrained bool
-	failed      failedNodes
-	// passedOver are the nodes that were known to refuse the pod, and not visited.
-	passedOver []fwk.NodeInfo
+	Metrics *metrics.Metrics
+	Attempt *guard.Attempt
+	// Constrained tells that a CEL constraint holds for a claim of the pod.
+	Constrained bool
+	Failed      failedNodes
+	// PassedOver are the nodes that were known to refuse the pod, and not visited.
+	PassedOver []fwk.NodeInfo
 	// values are what preferences say of the devices that were found.
-	values nodeValues
-	// extended is the claim of the pod for extended resources without a node, nil if there is none.
-	extended *resourceapi.ResourceClaim
-	// group answers if devices are chosen for the whole group of the pod, else nil.
-	group groupDevices
+	values NodeValues
+	// Extended is the claim of the pod for extended resources without a node, nil if there is none.
+	Extended *resourceapi.ResourceClaim
+	// Group answers if devices are chosen for the whole group of the pod, else nil.
+	Group GroupDevices
 }
 
-var _ structured.Allocator = &measuredAllocator{}
+var _ structured.Allocator = &MeasuredAllocator{}
 
 // Allocate implements [structured.Allocator].
-func (a *measuredAllocator) Allocate(ctx context.Context, node *v1.Node, claims []*resourceapi.ResourceClaim) ([]resourceapi.AllocationResult, error) {
+func (a *MeasuredAllocator) Allocate(ctx context.Context, node *v1.Node, claims []*resourceapi.ResourceClaim) ([]resourceapi.AllocationResult, error) {
 	claims = a.withContainers(claims)
 	if s := substituteIn(ctx); s != nil {
 		return s.Allocate(ctx, node, claims)
 	}
-	if over := a.attempt.Over(); over != nil {
-		return nil, notLookedAt(a.attempt, over)
+	if over := a.Attempt.Over(); over != nil {
+		return nil, NotLookedAt(a.Attempt, over)
 	}
-	defer a.attempt.Progress()
-	end := a.metrics.ObserveAllocation(claims, a.constrained)
-	if a.group != nil {
-		results, err := a.group.Allocate(ctx, a.Allocator, node, claims)
+	defer a.Attempt.Progress()
+	end := a.Metrics.ObserveAllocation(claims, a.Constrained)
+	if a.Group != nil {
+		results, err := a.Group.Allocate(ctx, a.Allocator, node, claims)
 		end(results != nil, allocator.Stats{}, err)
-		a.failed.note(err)
-		return results, noted(a.attempt, err)
+		a.Failed.note(err)
+		return results, Noted(a.Attempt, err)
 	}
 	results, details, err := a.AllocateWithDetails(ctx, node, claims)
 	end(results != nil, details.Stats, err)
 	a.values.note(ctx, node.Name, details)
-	a.failed.note(err)
-	return results, noted(a.attempt, err)
+	a.Failed.note(err)
+	return results, Noted(a.Attempt, err)
 }
 
 // withContainers returns the claims, and in the claim that upstream has made for extended resources and the node which
 // requests serve one container.
-func (a *measuredAllocator) withContainers(claims []*resourceapi.ResourceClaim) []*resourceapi.ResourceClaim {
+func (a *MeasuredAllocator) withContainers(claims []*resourceapi.ResourceClaim) []*resourceapi.ResourceClaim {
 	of := slices.IndexFunc(claims, func(claim *resourceapi.ResourceClaim) bool { return claim.Name == extended.ClaimName })
-	if of < 0 || a.extended == nil {
+	if of < 0 || a.Extended == nil {
 		return claims
 	}
 	claims = slices.Clone(claims)
-	claims[of] = v1alpha1.WithContainersOf(claims[of], a.extended)
+	claims[of] = v1alpha1.WithContainersOf(claims[of], a.Extended)
 	return claims
 }
 
@@ -135,30 +135,30 @@ func (f *failedNodes) String() string {
 	return fmt.Sprintf("an expression fails on devices of %d nodes, such as %s", f.count, f.first.Detail())
 }
 
-// limitedAllocator is upstream's allocator with a limit for the time of the whole attempt, and
+// LimitedAllocator is upstream's allocator with a limit for the time of the whole attempt, and
 // with errors of one node that concern that node. Upstream limits the time for a node only.
-type limitedAllocator struct {
+type LimitedAllocator struct {
 	structured.Allocator
 	attempt *guard.Attempt
 	// over ends with the attempt's time.
 	over context.Context
 }
 
-var _ structured.Allocator = &limitedAllocator{}
+var _ structured.Allocator = &LimitedAllocator{}
 
-func newLimitedAllocator(upstream structured.Allocator, attempt *guard.Attempt) *limitedAllocator {
+func NewLimitedAllocator(upstream structured.Allocator, attempt *guard.Attempt) *LimitedAllocator {
 	over, cancel := context.WithCancelCause(context.Background())
 	attempt.OnOver(cancel)
-	return &limitedAllocator{upstream, attempt, over}
+	return &LimitedAllocator{upstream, attempt, over}
 }
 
 // Allocate implements [structured.Allocator].
-func (a *limitedAllocator) Allocate(ctx context.Context, node *v1.Node, claims []*resourceapi.ResourceClaim) ([]resourceapi.AllocationResult, error) {
+func (a *LimitedAllocator) Allocate(ctx context.Context, node *v1.Node, claims []*resourceapi.ResourceClaim) ([]resourceapi.AllocationResult, error) {
 	if s := substituteIn(ctx); s != nil {
 		return s.Allocate(ctx, node, claims)
 	}
 	if over := a.attempt.Over(); over != nil {
-		return nil, notLookedAt(a.attempt, over)
+		return nil, NotLookedAt(a.attempt, over)
 	}
 	defer a.attempt.Progress()
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -166,7 +166,7 @@ func (a *limitedAllocator) Allocate(ctx context.Context, node *v1.Node, claims [
 	defer context.AfterFunc(a.over, func() { cancel(context.Cause(a.over)) })()
 	results, err := a.Allocator.Allocate(ctx, node, claims)
 	if over := a.attempt.Over(); over != nil && err != nil && ctx.Err() != nil {
-		return nil, notLookedAt(a.attempt, over)
+		return nil, NotLookedAt(a.attempt, over)
 	}
 	note(a.attempt, err)
 	return results, ofNode(err, claims)
@@ -193,18 +193,18 @@ func ofNode(err error, claims []*resourceapi.ResourceClaim) error {
 	return err
 }
 
-// notLookedAt is what is said of a node when the attempt is over. What was found on others
+// NotLookedAt is what is said of a node when the attempt is over. What was found on others
 // until then is used; if nothing was, the claims back off.
-func notLookedAt(attempt *guard.Attempt, over error) error {
+func NotLookedAt(attempt *guard.Attempt, over error) error {
 	attempt.Failed(over)
 	return fmt.Errorf("%s%w", over.Error(), structured.ErrFailedAllocationOnNode)
 }
 
-// noted is the error of one of our searches as a scheduler is told of it. It has the claims back off if the
+// Noted is the error of one of our searches as a scheduler is told of it. It has the claims back off if the
 // search was too long.
-func noted(attempt *guard.Attempt, err error) error {
+func Noted(attempt *guard.Attempt, err error) error {
 	if over, ok := errors.AsType[*guard.OvertimeError](err); ok {
-		return notLookedAt(attempt, over)
+		return NotLookedAt(attempt, over)
 	}
 	note(attempt, err)
 	return err

@@ -1,7 +1,7 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package plugin
+package cycle
 
 import (
 	"cmp"
@@ -18,13 +18,13 @@ import (
 
 // nodeValues are what preferences say of the devices that Filter has found for a pod, for each
 // node on which it has. Filter looks at several nodes at a time, so there is a lock.
-type nodeValues struct {
+type NodeValues struct {
 	mutex  sync.RWMutex
 	byNode map[string]allocator.Details
 }
 
 // note keeps what was said last of a node, which is about the devices that Reserve would take.
-func (v *nodeValues) note(ctx context.Context, node string, details allocator.Details) {
+func (v *NodeValues) note(ctx context.Context, node string, details allocator.Details) {
 	if len(details.Preferences) > 0 {
 		klog.FromContext(ctx).V(5).Info("Preferences have chosen devices", "node", klog.KRef("", node), "outcome", details.Outcome, "values", details.Preferences)
 	}
@@ -40,29 +40,29 @@ func (v *nodeValues) note(ctx context.Context, node string, details allocator.De
 	}
 }
 
-// of is what is said of a node.
-func (v *nodeValues) of(node string) allocator.Details {
+// Of is what is said of a node.
+func (v *NodeValues) Of(node string) allocator.Details {
 	v.mutex.RLock()
 	defer v.mutex.RUnlock()
 	return v.byNode[node]
 }
 
-// nodeValuesIn is nil if no allocator of ours looks at nodes.
-func nodeValuesIn(state fwk.CycleState) *nodeValues {
-	if c := claimsIn(state); c != nil && c.ours != nil {
-		return &c.ours.values
+// NodeValuesIn is nil if no allocator of ours looks at nodes.
+func NodeValuesIn(state fwk.CycleState) *NodeValues {
+	if c := ClaimsIn(state); c != nil && c.Ours != nil {
+		return &c.Ours.values
 	}
 	return nil
 }
 
-// logChoice tells of the node that was chosen.
-func logChoice(ctx context.Context, state fwk.CycleState, pod *v1.Pod, node string) {
+// LogChoice tells of the node that was chosen.
+func LogChoice(ctx context.Context, state fwk.CycleState, pod *v1.Pod, node string) {
 	logger := klog.FromContext(ctx).V(4)
 	if !logger.Enabled() {
 		return
 	}
-	if values := nodeValuesIn(state); values != nil {
-		if details := values.of(node); len(details.Preferences) > 0 {
+	if values := NodeValuesIn(state); values != nil {
+		if details := values.Of(node); len(details.Preferences) > 0 {
 			logger.Info("Preferences have chosen the devices of the pod", "pod", klog.KObj(pod), "node", klog.KRef("", node), "outcome", details.Outcome, "values", details.Preferences)
 		}
 	}
@@ -87,9 +87,9 @@ func comparePlaces(a, b allocator.PreferenceValue) int {
 	return cmp.Or(cmp.Compare(a.Claim, b.Claim), cmp.Compare(a.Preference, b.Preference))
 }
 
-// scores are those of nodes that passed Filter: the best have the maximum, the worst none, and
+// Scores are those of nodes that passed Filter: the best have the maximum, the worst none, and
 // others are evenly between them by how many different ones are worse. nil if all are alike.
-func (v *nodeValues) scores(nodes []fwk.NodeInfo) map[string]int64 {
+func (v *NodeValues) Scores(nodes []fwk.NodeInfo) map[string]int64 {
 	v.mutex.RLock()
 	defer v.mutex.RUnlock()
 	if len(v.byNode) == 0 {

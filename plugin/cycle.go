@@ -6,6 +6,7 @@ package plugin
 import (
 	"context"
 	"github.com/celset/celset/plugin/cycle"
+	"github.com/celset/celset/plugin/gang"
 	"github.com/celset/celset/plugin/preparation"
 	"time"
 
@@ -90,7 +91,7 @@ func (pl *DynamicResourcesCEL) PreFilter(ctx context.Context, state fwk.CycleSta
 // admit begins an attempt, unless the guard refuses it: the claims may back off, or the namespace may have used up its
 // share of the scheduler's time. The guard has the pod tried again then, without any event in the cluster.
 func (pl *DynamicResourcesCEL) admit(state fwk.CycleState, pod *v1.Pod, c *cycle.PodClaims) *fwk.Status {
-	if attempt := groupAttemptIn(state); attempt != nil {
+	if attempt := gang.AttemptIn(state); attempt != nil {
 		c.Attempt = attempt
 		return nil
 	}
@@ -161,7 +162,7 @@ func (pl *DynamicResourcesCEL) chooseAllocator(ctx context.Context, state fwk.Cy
 	}
 	claims := c.All()
 	var constrained []*resourceapi.ResourceClaim
-	group := groupDevicesIn(state, pod)
+	group := gang.DevicesIn(state, pod)
 	isUpstreams := pl.mode == configv1alpha1.AllocatorUpstream && group == nil
 	if !isUpstreams {
 		constrained = pl.resolver.Constrained(claims)
@@ -199,7 +200,7 @@ func (pl *DynamicResourcesCEL) chooseAllocator(ctx context.Context, state fwk.Cy
 
 // Filter runs upstream's Filter, for what is or for what would be.
 func (pl *DynamicResourcesCEL) Filter(ctx context.Context, state fwk.CycleState, pod *v1.Pod, node fwk.NodeInfo) *fwk.Status {
-	ctx = withLoad(pl.preempter.Simulating(ctx, state), state)
+	ctx = gang.WithLoad(pl.preempter.Simulating(ctx, state), state)
 	return pl.whyUnavailable(state, pod, pl.DynamicResources.Filter(ctx, state, pod, node))
 }
 

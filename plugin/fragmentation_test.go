@@ -25,6 +25,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/celset/celset/allocator/fragmentation"
+	"github.com/celset/celset/internal/testing/plugintest"
 	"github.com/celset/celset/plugin/guard"
 	"github.com/celset/celset/plugin/metrics"
 )
@@ -428,9 +429,9 @@ func TestUnsyncedInformersAreNotCounted(t *testing.T) {
 	_, err := m.read(ended)
 	require.EqualError(t, err, "the informers have not synced")
 
-	ctx, log := withLog(ctx)
+	ctx, log := plugintest.WithLog(ctx)
 	ctx, expire := context.WithDeadline(ctx, time.Now())
 	defer expire()
 	m.look(ctx)
-	requireLogged(t, log, "The sets of devices that fit could not be counted, and are not among the metrics")
+	plugintest.RequireLogged(t, log, "The sets of devices that fit could not be counted, and are not among the metrics")
 }

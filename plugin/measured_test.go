@@ -17,12 +17,11 @@ import (
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	compbase "k8s.io/component-base/metrics"
 	"k8s.io/component-base/metrics/legacyregistry"
-	"k8s.io/klog/v2"
-	"k8s.io/klog/v2/ktesting"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	"k8s.io/utils/ptr"
 
 	configv1alpha1 "github.com/celset/celset/apis/config/v1alpha1"
+	"github.com/celset/celset/internal/testing/plugintest"
 	"github.com/celset/celset/internal/testing/transcript"
 )
 
@@ -150,24 +149,10 @@ func TestFactoryUsesTheRegistryOfTheProcess(t *testing.T) {
 	require.EqualValues(t, 1, values["claims none pending"])
 }
 
-// withLog returns a context whose log has what is written without any -v, and that log.
-func withLog(ctx context.Context) (context.Context, func() ktesting.Log) {
-	logger := ktesting.NewLogger(ktesting.NopTL{}, ktesting.NewConfig(ktesting.BufferLogs(true), ktesting.Verbosity(0)))
-	buffer := logger.GetSink().(ktesting.Underlier).GetBuffer()
-	return klog.NewContext(ctx, logger), buffer.Data
-}
-
-// requireLogged expects an entry with the message.
-func requireLogged(t *testing.T, log func() ktesting.Log, message string) {
-	t.Helper()
-	logged := slices.ContainsFunc(log(), func(entry ktesting.LogEntry) bool { return entry.Message == message })
-	require.True(t, logged, "%v has no %q", log(), message)
-}
-
 // TestMistakesAreNotLogged: anybody may make as many as they like. The status of the pod has them.
 func TestMistakesAreNotLogged(t *testing.T) {
 	ctx, pl := start(t, true, class(), slice(0, 1), constrain(t, claim(2), "c", "devices +"))
-	ctx, log := withLog(ctx)
+	ctx, log := plugintest.WithLog(ctx)
 	_, status := pl.PreFilter(ctx, framework.NewCycleState(), pod(), nil)
 	require.Contains(t, status.Message(), "Syntax error")
 	require.Empty(t, log())

@@ -25,6 +25,7 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	"k8s.io/utils/ptr"
 
+	"github.com/celset/celset/internal/testing/plugintest"
 	"github.com/celset/celset/plugin/hold"
 	"github.com/celset/celset/plugin/metrics"
 	"github.com/celset/celset/plugin/pendingwrites"
@@ -158,10 +159,10 @@ func TestLostRequest(t *testing.T) {
 	lost := func(func() error) error { return apierrors.NewTimeoutError("etcd is slow", 0) }
 	f.write = lost
 	var log func() ktesting.Log
-	f.ctx, log = withLog(f.ctx)
+	f.ctx, log = plugintest.WithLog(f.ctx)
 	_, status := f.schedule(t, renamed(pod(), "first"))
 	require.Equal(t, fwk.Error, status.Code())
-	requireLogged(t, log, "It is not known whether an allocation was stored, its devices are kept until it is")
+	plugintest.RequireLogged(t, log, "It is not known whether an allocation was stored, its devices are kept until it is")
 	got, status := f.schedule(t, renamed(pod(), "second"))
 	require.Empty(t, got)
 	require.Contains(t, status.Message(), "1 devices are kept until the API server or the watch confirms their allocations")

@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"github.com/celset/celset/plugin/cycle"
+	"github.com/celset/celset/plugin/gang"
 	"github.com/celset/celset/plugin/preparation"
 	"sync"
 	"time"
@@ -122,15 +123,15 @@ func NewFactories(gates featuregate.FeatureGate, guard *guard.Guard) frameworkru
 			}
 			return run.of(handle, guard, gates).add(ctx, args, handle, measured)
 		},
-		NodeSetsName: func(ctx context.Context, args runtime.Object, handle fwk.Handle) (fwk.Plugin, error) {
+		gang.Name: func(ctx context.Context, args runtime.Object, handle fwk.Handle) (fwk.Plugin, error) {
 			measured, err := metrics.Default()
 			if err != nil {
-				return nil, fmt.Errorf("%s: %w", NodeSetsName, err)
+				return nil, fmt.Errorf("%s: %w", gang.Name, err)
 			}
 			shared := run.of(handle, guard, gates).profiles
-			return newNodeSets(ctx, args, handle, nodeSetsConfig{
-				features: plfeature.NewSchedulerFeaturesFromGates(gates), enabled: gates.Enabled(CelsetNodeSetConstraint),
-				metrics: measured, turns: shared.turns(), activate: activator(ctx, handle), groups: shared.groupsOf,
+			return gang.New(ctx, args, handle, gang.Config{
+				Features: plfeature.NewSchedulerFeaturesFromGates(gates), Enabled: gates.Enabled(CelsetNodeSetConstraint),
+				Metrics: measured, Turns: shared.turns(), Activate: activator(ctx, handle), Groups: shared.groupsOf,
 			})
 		},
 		PreferenceName: NewPreferenceFactory(gates),

@@ -33,6 +33,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/celset/celset/apis/wellknown"
+	"github.com/celset/celset/internal/testing/plugintest"
 	"github.com/celset/celset/plugin/hold"
 )
 
@@ -277,9 +278,9 @@ func TestOutlook(t *testing.T) {
 			require.Equal(t, test.again, got)
 			require.Equal(t, test.why+test.whyAtLast, why)
 			if test.again == joins {
-				ctx, log := withLog(t.Context())
+				ctx, log := plugintest.WithLog(t.Context())
 				require.NotNil(t, preempterOf(pl).join(ctx, &held))
-				requireLogged(t, log, "Pods use claims that are to be freed for a pod, and are evicted for it, too")
+				plugintest.RequireLogged(t, log, "Pods use claims that are to be freed for a pod, and are evicted for it, too")
 			}
 		})
 	}
@@ -290,10 +291,10 @@ func TestConditionThatCanNotBeReadIsLogged(t *testing.T) {
 	job, wanted := jobOf("job", 1)
 	job.Status.Conditions = []v1.PodCondition{{Type: wellknown.ConditionDevicesHeld, Status: v1.ConditionTrue, Message: "soon"}}
 	_, pl := startPreempting(t, nil, class(), job, wanted)
-	ctx, log := withLog(t.Context())
+	ctx, log := plugintest.WithLog(t.Context())
 	holdingOf(pl).logger = klog.FromContext(ctx)
 	holdingOf(pl).restoreFor(job, false)
-	requireLogged(t, log, "The condition of a pod that records what is held for it can't be read, nothing is held")
+	plugintest.RequireLogged(t, log, "The condition of a pod that records what is held for it can't be read, nothing is held")
 }
 
 // TestRefusedPodsKeepTheirNomination: DefaultPreemption would clear it.

@@ -25,6 +25,7 @@ import (
 	"github.com/celset/celset/allocator"
 	"github.com/celset/celset/apis/celset/v1alpha1"
 	configv1alpha1 "github.com/celset/celset/apis/config/v1alpha1"
+	"github.com/celset/celset/internal/testing/plugintest"
 )
 
 // greatest prefers devices of great indices.
@@ -162,10 +163,10 @@ func TestDefaultPreference(t *testing.T) {
 // TestDefaultPreferenceWithoutTheGateIsLogged: the scheduler starts, so an administrator sees nothing but the log.
 func TestDefaultPreferenceWithoutTheGateIsLogged(t *testing.T) {
 	ctx, h := newHandle(t, class())
-	ctx, log := withLog(ctx)
+	ctx, log := plugintest.WithLog(ctx)
 	_, err := newPlugin(ctx, arguments(`{"defaultPreference": "KeepWhole"}`), h, features(), false, newMetrics(t), newShared())
 	require.NoError(t, err)
-	requireLogged(t, log, "The plugin's argument defaultPreference has no effect while the feature gate is disabled")
+	plugintest.RequireLogged(t, log, "The plugin's argument defaultPreference has no effect while the feature gate is disabled")
 }
 
 // TestPreferencesAreCounted by outcome, for claims without a constraint as such.

@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"github.com/celset/celset/plugin/gang"
 	"github.com/celset/celset/plugin/preparation"
 	"reflect"
 	"sync"
@@ -51,8 +52,8 @@ type profiles struct {
 	// Store keeps what was prepared of claims. background prepares it.
 	preparing  *preparation.Store
 	background *preparation.Background
-	// groups chooses sets of nodes.
-	groups *groups
+	// Groups chooses sets of nodes.
+	groups *gang.Groups
 	// Writes are the pending ones.
 	writes  *pendingwrites.Writes
 	share   stated[configv1alpha1.Share]
@@ -87,7 +88,7 @@ func (p *profiles) holdsOf(ctx context.Context, measured *metrics.Metrics, handl
 	return p.holds, nil
 }
 
-// turns returns the guard, as scheduling cycles use it.
+// Turns returns the guard, as scheduling cycles use it.
 func (p *profiles) turns() guard.Turns {
 	if p.guard == nil {
 		return guard.Open{}
@@ -143,11 +144,11 @@ func (p *profiles) writesOf(ctx context.Context, measured *metrics.Metrics, hand
 }
 
 // groupsOf returns the groups of all profiles.
-func (p *profiles) groupsOf(ctx context.Context, measured *metrics.Metrics, handle fwk.Handle) (_ *groups, err error) {
+func (p *profiles) groupsOf(ctx context.Context, measured *metrics.Metrics, handle fwk.Handle) (_ *gang.Groups, err error) {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
 	if p.groups == nil {
-		p.groups, err = newGroups(ctx, measured, handle)
+		p.groups, err = gang.NewGroups(ctx, measured, handle)
 	}
 	return p.groups, err
 }

@@ -278,3 +278,17 @@ func Node(name string) fwk.NodeInfo {
 	info.SetNode(&v1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}})
 	return info
 }
+
+// WithLog returns a context whose log has what is written without any -v, and that log.
+func WithLog(ctx context.Context) (context.Context, func() ktesting.Log) {
+	logger := ktesting.NewLogger(ktesting.NopTL{}, ktesting.NewConfig(ktesting.BufferLogs(true), ktesting.Verbosity(0)))
+	buffer := logger.GetSink().(ktesting.Underlier).GetBuffer()
+	return klog.NewContext(ctx, logger), buffer.Data
+}
+
+// RequireLogged expects an entry with the message.
+func RequireLogged(t *testing.T, log func() ktesting.Log, message string) {
+	t.Helper()
+	logged := slices.ContainsFunc(log(), func(entry ktesting.LogEntry) bool { return entry.Message == message })
+	require.True(t, logged, "%v has no %q", log(), message)
+}

@@ -1,7 +1,7 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package plugin
+package gang
 
 import (
 	"cmp"
@@ -59,8 +59,8 @@ type loadBeside struct{ load nodeset.Load }
 
 type loadInContext struct{}
 
-// withLoad has the allocator know which pods are on the node besides.
-func withLoad(ctx context.Context, state fwk.CycleState) context.Context {
+// WithLoad has the allocator know which pods are on the node besides.
+func WithLoad(ctx context.Context, state fwk.CycleState) context.Context {
 	if alone := askedAloneIn(state); alone != nil && alone.beside != nil {
 		return context.WithValue(ctx, loadInContext{}, alone.beside)
 	}
@@ -123,7 +123,7 @@ func (h *groupHosts) devicesOf(k *groupKind) cycle.GroupDevices {
 
 // Each implements [nodeset.Hosts].
 func (h *groupHosts) Each(ctx context.Context, n int, do func(int)) {
-	h.pl.handle.Parallelizer().Until(ctx, n, do, NodeSetsName)
+	h.pl.handle.Parallelizer().Until(ctx, n, do, Name)
 }
 
 // Compete implements [nodeset.Hosts]. Pods on different nodes compete for claims that they share, and for devices that

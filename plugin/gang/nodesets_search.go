@@ -1,7 +1,7 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package plugin
+package gang
 
 import (
 	"cmp"
@@ -28,8 +28,8 @@ import (
 	"github.com/celset/celset/plugin/metrics"
 )
 
-// groupAttemptIn is the attempt of the group of which the cycle of a pod is part, nil if nodes are not chosen for it.
-func groupAttemptIn(state fwk.CycleState) *guard.Attempt {
+// AttemptIn is the attempt of the group of which the cycle of a pod is part, nil if nodes are not chosen for it.
+func AttemptIn(state fwk.CycleState) *guard.Attempt {
 	if alone := askedAloneIn(state); alone != nil {
 		return alone.attempt
 	}
@@ -174,7 +174,7 @@ func (pl *NodeSets) choose(ctx context.Context, s *groupSearch, group *schedulin
 // refused is a status by which the group is found among those that this plugin refuses, so that events of others wake it.
 func refused(code fwk.Code, nodes []fwk.NodeInfo, reason string) *fwk.Status {
 	return fwk.NewStatus(code).WithError(&framework.FitError{NumAllNodes: len(nodes), Diagnosis: framework.Diagnosis{
-		NodeToStatus: framework.NewDefaultNodeToStatus(), UnschedulablePlugins: sets.New(NodeSetsName), PreFilterMsg: reason,
+		NodeToStatus: framework.NewDefaultNodeToStatus(), UnschedulablePlugins: sets.New(Name), PreFilterMsg: reason,
 	}})
 }
 

@@ -1,10 +1,11 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package plugin
+package gang
 
 import (
 	"fmt"
+	"github.com/celset/celset/internal/testing/plugintest"
 	"testing"
 	"time"
 
@@ -61,9 +62,9 @@ func TestConditionThatCanNotBeWrittenIsLogged(t *testing.T) {
 		return true, nil, apierrors.NewForbidden(schedulingapi.Resource("podgroups"), "group", nil)
 	})
 	pl := &NodeSets{handle: clientOnly{client: client}, writes: make(chan struct{}, 1)}
-	ctx, log := withLog(t.Context())
+	ctx, log := plugintest.WithLog(t.Context())
 	group := &schedulingapi.PodGroup{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "group"}}
 	require.True(t, pl.write(ctx, group, metav1.ConditionTrue, wellknown.ReasonInvalidExpression, "wrong"))
 	pl.writes <- struct{}{} // The write has ended.
-	requireLogged(t, log, "The condition of a PodGroup could not be written")
+	plugintest.RequireLogged(t, log, "The condition of a PodGroup could not be written")
 }

@@ -1,11 +1,12 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package plugin
+package gang
 
 import (
 	"context"
 	"fmt"
+	"github.com/celset/celset/internal/testing/plugintest"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -74,7 +75,7 @@ func (c *orderCase) search(t *testing.T) *groupSearch {
 	}
 	for i := range 10 {
 		name := fmt.Sprintf("node-%d", i)
-		s.infos = append(s.infos, node(name))
+		s.infos = append(s.infos, plugintest.Node(name))
 		s.Nodes = append(s.Nodes, nodeset.Node{Name: name, Labels: map[string]string{"rack": fmt.Sprint(i / 2)}, Takes: []bool{true}})
 	}
 	s.choose = func() (*groupChoice, *fwk.Status) {

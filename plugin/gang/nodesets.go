@@ -1,7 +1,7 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package plugin
+package gang
 
 import (
 	"cmp"
@@ -29,8 +29,8 @@ import (
 	"github.com/celset/celset/plugin/metrics"
 )
 
-// NodeSetsName is the name of the plugin [NodeSets] in scheduler configurations.
-const NodeSetsName = "TopologyPlacementGeneratorCEL"
+// Name is the name of the plugin [NodeSets] in scheduler configurations.
+const Name = "TopologyPlacementGeneratorCEL"
 
 // NodeSets is upstream's plugin TopologyPlacementGenerator with one difference: for a PodGroup that refers to a
 // CELNodeSetConstraint it generates the set of nodes that package nodeset chooses.
@@ -50,7 +50,7 @@ type NodeSets struct {
 	// hasGroups: pods may have groups. enabled: the gate is on, too.
 	hasGroups, enabled bool
 
-	groups *groups
+	groups *Groups
 	// prepared has what the constraints of groups say.
 	prepared preparation.Ahead
 	turns    guard.Turns
@@ -84,30 +84,30 @@ const (
 	maxPlacements = 16
 )
 
-// nodeSetsConfig has the parts of a scheduler that the plugin uses.
-type nodeSetsConfig struct {
-	features plfeature.Features
-	// enabled is the feature gate of node set constraints.
-	enabled bool
-	metrics *metrics.Metrics
-	turns   guard.Turns
-	// activate has the queue try a pod.
-	activate func(*v1.Pod)
-	// groups returns the groups of all profiles.
-	groups func(context.Context, *metrics.Metrics, fwk.Handle) (*groups, error)
+// Config has the parts of a scheduler that the plugin uses.
+type Config struct {
+	Features plfeature.Features
+	// Enabled is the feature gate of node set constraints.
+	Enabled bool
+	Metrics *metrics.Metrics
+	Turns   guard.Turns
+	// Activate has the queue try a pod.
+	Activate func(*v1.Pod)
+	// Groups returns the groups of all profiles.
+	Groups func(context.Context, *metrics.Metrics, fwk.Handle) (*Groups, error)
 }
 
-func newNodeSets(ctx context.Context, args runtime.Object, handle fwk.Handle, config nodeSetsConfig) (*NodeSets, error) {
+func New(ctx context.Context, args runtime.Object, handle fwk.Handle, config Config) (*NodeSets, error) {
 	if args != nil {
-		return nil, fmt.Errorf("%s: it takes no arguments: remove its pluginConfig", NodeSetsName)
+		return nil, fmt.Errorf("%s: it takes no arguments: remove its pluginConfig", Name)
 	}
-	upstream, err := topologyaware.New(ctx, nil, handle, config.features)
+	upstream, err := topologyaware.New(ctx, nil, handle, config.Features)
 	if err != nil {
 		return nil, err
 	}
 	pl := &NodeSets{
-		TopologyPlacement: upstream, handle: handle, hasGroups: config.features.EnableGenericWorkload, enabled: config.features.EnableGenericWorkload && config.enabled,
-		turns: config.turns, metrics: config.metrics, joint: lru.New(maxJoint), writes: make(chan struct{}, maxConditionWrites),
+		TopologyPlacement: upstream, handle: handle, hasGroups: config.Features.EnableGenericWorkload, enabled: config.Features.EnableGenericWorkload && config.Enabled,
+		turns: config.Turns, metrics: config.Metrics, joint: lru.New(maxJoint), writes: make(chan struct{}, maxConditionWrites),
 	}
 	if !pl.enabled {
 		return pl, nil
@@ -117,17 +117,17 @@ func newNodeSets(ctx context.Context, args runtime.Object, handle fwk.Handle, co
 		return nil, errors.New("the framework's handle can't run PreFilter plugins: build celset with the version of Kubernetes that go.mod names")
 	}
 	pl.runner = runner
-	if pl.groups, err = config.groups(ctx, config.metrics, handle); err != nil {
+	if pl.groups, err = config.Groups(ctx, config.Metrics, handle); err != nil {
 		return nil, err
 	}
 	pl.prepared = preparation.Ahead{
-		View: preparation.View{Store: pl.groups.preparing, Constraints: true}, Background: pl.groups.background, Activate: config.activate,
+		View: preparation.View{Store: pl.groups.preparing, Constraints: true}, Background: pl.groups.background, Activate: config.Activate,
 	}
 	return pl, nil
 }
 
-// Name returns [NodeSetsName].
-func (pl *NodeSets) Name() string { return NodeSetsName }
+// Name returns [Name].
+func (pl *NodeSets) Name() string { return Name }
 
 // SignPod implements [fwk.SignPlugin]. Pods of a group with a node set constraint are placed as a group. They must not share a
 // scheduling signature with other pods.
@@ -180,7 +180,7 @@ type groupSearch struct {
 // Clone implements [fwk.StateData].
 func (s *groupSearch) Clone() fwk.StateData { return s }
 
-const groupSearchKey fwk.StateKey = NodeSetsName
+const groupSearchKey fwk.StateKey = Name
 
 func groupSearchIn(state fwk.CycleState) *groupSearch {
 	if state.GetPodGroupSchedulingCycle() == nil {

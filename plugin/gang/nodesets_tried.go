@@ -1,7 +1,7 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package plugin
+package gang
 
 import (
 	"cmp"
@@ -51,7 +51,7 @@ type assignedPod struct {
 // Clone implements [fwk.StateData].
 func (t *triedSet) Clone() fwk.StateData { return t }
 
-const triedSetKey fwk.StateKey = NodeSetsName + "/set"
+const triedSetKey fwk.StateKey = Name + "/set"
 
 func triedSetIn(state fwk.CycleState) (*triedSet, bool) {
 	data, err := state.Read(triedSetKey)

@@ -1,7 +1,7 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package plugin
+package gang
 
 import (
 	"context"
@@ -30,8 +30,8 @@ import (
 // What a node set constraint says is found, decoded and compiled in the background, as what claims say is: a claim that stands
 // for the group is prepared like another. A scheduling cycle looks up what was compiled.
 
-// groups has what all profiles of a scheduler choose sets of nodes with.
-type groups struct {
+// Groups has what all profiles of a scheduler choose sets of nodes with.
+type Groups struct {
 	*nodeset.Chooser
 	preparing  *preparation.Store
 	background *preparation.Background
@@ -51,15 +51,15 @@ type ownConstraint struct {
 	err        error
 }
 
-// newGroups prepares the constraints of groups until the context ends.
-func newGroups(ctx context.Context, measured *metrics.Metrics, handle fwk.Handle) (*groups, error) {
+// NewGroups prepares the constraints of groups until the context ends.
+func NewGroups(ctx context.Context, measured *metrics.Metrics, handle fwk.Handle) (*Groups, error) {
 	chooser, err := nodeset.NewChooser(measured)
 	if err != nil {
 		return nil, err
 	}
 	own := lru.New(maxOwn)
 	prepared := preparation.NewStoreOf(chooser.Preparer, chooser.Environment(), groupClaims{handle, own}, nodeset.Classes{}, preparedGroupBytes)
-	return &groups{chooser, prepared, preparation.NewBackground(ctx), own}, nil
+	return &Groups{chooser, prepared, preparation.NewBackground(ctx), own}, nil
 }
 
 // compiled returns what was prepared of a problem, or of the problem for another number of nodes. The error is

@@ -1,7 +1,7 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package plugin
+package gang
 
 import (
 	"context"
@@ -25,8 +25,8 @@ import (
 // Where a node set constraint reads the devices that pods get, each pod is first asked for by itself, to list what it may get
 // on each node, and gets what was chosen for it in the cycle in which it is tried.
 
-// groupDevicesIn is nil if the allocator answers for the pod.
-func groupDevicesIn(state fwk.CycleState, pod *v1.Pod) cycle.GroupDevices {
+// DevicesIn is nil if the allocator answers for the pod.
+func DevicesIn(state fwk.CycleState, pod *v1.Pod) cycle.GroupDevices {
 	if alone := askedAloneIn(state); alone != nil {
 		return alone.devices
 	}

@@ -1,7 +1,7 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package plugin
+package gang
 
 import (
 	"cmp"
@@ -38,7 +38,7 @@ type askedAlone struct {
 // Clone implements [fwk.StateData].
 func (a *askedAlone) Clone() fwk.StateData { return a }
 
-const askedAloneKey fwk.StateKey = NodeSetsName + "/alone"
+const askedAloneKey fwk.StateKey = Name + "/alone"
 
 func askedAloneIn(state fwk.CycleState) *askedAlone {
 	data, err := state.Read(askedAloneKey)
@@ -200,7 +200,7 @@ func (pl *NodeSets) ask(ctx context.Context, state fwk.CycleState, pod *v1.Pod, 
 			failures[i] = statuses[i]
 			cancel()
 		}
-	}, NodeSetsName)
+	}, Name)
 	for i := range statuses {
 		if failures[i] != nil {
 			return nil, failures[i]

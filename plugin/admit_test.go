@@ -28,6 +28,7 @@ import (
 
 	"github.com/celset/celset/allocator"
 	configv1alpha1 "github.com/celset/celset/apis/config/v1alpha1"
+	"github.com/celset/celset/internal/testing/plugintest"
 	"github.com/celset/celset/plugin/guard"
 	"github.com/celset/celset/plugin/metrics"
 )
@@ -317,7 +318,7 @@ func TestUpstreamIgnoresConstraints(t *testing.T) {
 				require.Equal(t, fwk.UnschedulableAndUnresolvable, status.Code())
 				require.Equal(t, "cannot allocate all claims", status.Message())
 				require.Empty(t, fail(a.ctx, t, a.DynamicResourcesCEL, nodeName).Message(), "there is nothing to explain")
-				require.Empty(t, cmp.Diff(map[string]float64{"claims cel pending": 1}, shown(t, a.registry)))
+				require.Empty(t, cmp.Diff(map[string]float64{"claims cel pending": 1}, plugintest.Shown(t, a.registry)))
 			})
 		}
 	}
@@ -393,7 +394,7 @@ func TestFragmentationInterval(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			shared := newShared()
 			require.NoError(t, shared.configureAll(t, test.profiles...))
-			require.Equal(t, test.want, shared.fragmentationInterval())
+			require.Equal(t, test.want, shared.FragmentationInterval())
 		})
 	}
 }

@@ -262,7 +262,7 @@ func (u *use) isHigher(held *hold.Hold) bool {
 }
 
 // joined returns the users if all of them can be evicted for the hold, too. This scheduler lets no pod of the same or a lower
-// priority use a claim that is to be freed. Pods with a nodeName, and pods of schedulers without the plugin, do it all the
+// priority use a claim that is to be freed. Pods with a NodeName, and pods of schedulers without the plugin, do it all the
 // same.
 func (u *use) joined(held *hold.Hold) (uids []types.UID) {
 	for _, pod := range u.pods {

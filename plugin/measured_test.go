@@ -25,37 +25,6 @@ import (
 	"github.com/celset/celset/internal/testing/transcript"
 )
 
-// shown are the values that are not zero: those of counters and gauges, and of
-// histograms how many there were and, where time plays no role, their sum.
-func shown(t *testing.T, registry compbase.Gatherer) map[string]float64 {
-	t.Helper()
-	families, err := registry.Gather()
-	require.NoError(t, err)
-	result := map[string]float64{}
-	keep := func(name string, value float64) {
-		if value != 0 {
-			result[name] = value
-		}
-	}
-	for _, family := range families {
-		for _, metric := range family.GetMetric() {
-			name := strings.TrimPrefix(family.GetName(), "celset_scheduler_")
-			for _, label := range metric.GetLabel() {
-				name += " " + label.GetValue()
-			}
-			if histogram := metric.GetHistogram(); histogram != nil {
-				keep(name, float64(histogram.GetSampleCount()))
-				if !strings.Contains(name, "seconds") {
-					keep(name+" sum", histogram.GetSampleSum())
-				}
-				continue
-			}
-			keep(name, metric.GetCounter().GetValue()+metric.GetGauge().GetValue())
-		}
-	}
-	return result
-}
-
 // unread can't be told before the set is complete, and is false. It reads no attribute,
 // so that one set is as good as any other.
 const unread = "devices.slice(0, 1).size() == 2"
@@ -97,7 +66,7 @@ func TestMetricsOfSearches(t *testing.T) {
 			}
 		}
 		var lines []string
-		for name, value := range shown(t, registry) {
+		for name, value := range plugintest.Shown(t, registry) {
 			lines = append(lines, fmt.Sprint(name, " ", value))
 		}
 		slices.Sort(lines)
@@ -120,7 +89,7 @@ func TestMetricsOfSearchesThatNobodyWaitsFor(t *testing.T) {
 		cancel()
 		pl.Filter(ended, state, pod(), node(nodeName))
 	}
-	values := shown(t, registry)
+	values := plugintest.Shown(t, registry)
 	require.EqualValues(t, 1, values["allocation_duration_seconds cel cancelled"])
 	require.EqualValues(t, 1, values["allocation_duration_seconds cel timeout"])
 }
@@ -145,7 +114,7 @@ func TestFactoryUsesTheRegistryOfTheProcess(t *testing.T) {
 		require.NoError(t, err)
 	}
 	h.Start(ctx, t, objects...)
-	values := shown(t, legacyregistry.DefaultGatherer)
+	values := plugintest.Shown(t, legacyregistry.DefaultGatherer)
 	require.EqualValues(t, 1, values["claims none pending"])
 }
 

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"github.com/celset/celset/plugin/cycle"
 	"github.com/celset/celset/plugin/gang"
+	"github.com/celset/celset/plugin/observe"
 	"github.com/celset/celset/plugin/preparation"
 	"sync"
 	"time"
@@ -53,7 +54,7 @@ type DynamicResourcesCEL struct {
 	writes     pendingwrites.Pending
 	holds      heldDevices
 	preempter  devicePreemption
-	misses     *nearMisses
+	misses     *observe.NearMisses
 }
 
 // settings are those of the profile, and what the plugin needs of its framework.
@@ -198,9 +199,9 @@ func newPlugin(ctx context.Context, args runtime.Object, handle fwk.Handle, feat
 	pl.prepared = shared.preparedOf(ctx, preparation.View{
 		Store: pl.allocators.Preparing, Constraints: enabled && pl.mode != configv1alpha1.AllocatorUpstream,
 	}, pl.activate)
-	pl.misses = &nearMisses{
-		allocators: pl.allocators, prepared: pl.prepared, name: pl.name, withTimeout: shared.withTimeout,
-		nodes: func() fwk.NodeInfoLister { return handle.SnapshotSharedLister().NodeInfos() },
+	pl.misses = &observe.NearMisses{
+		Allocators: pl.allocators, Prepared: pl.prepared, Name: pl.name, WithTimeout: shared.withTimeout,
+		Nodes: func() fwk.NodeInfoLister { return handle.SnapshotSharedLister().NodeInfos() },
 	}
 	measured.WatchClaims(func() ([]*resourceapi.ResourceClaim, error) { return pl.resolver.Manager.ResourceClaims().List() })
 	if pl.exchange, err = probe(ctx, pl.DynamicResources); err != nil {

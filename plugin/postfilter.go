@@ -39,7 +39,7 @@ func (pl *DynamicResourcesCEL) PostFilter(ctx context.Context, state fwk.CycleSt
 	}
 	var texts []string
 	if c.Ours != nil {
-		texts = append(texts, c.Ours.Failed.String(), pl.misses.text(ctx, c, pod, nodes))
+		texts = append(texts, c.Ours.Failed.String(), pl.misses.Text(ctx, c, pod, nodes))
 	}
 	texts = append(texts, pl.holds.Text(pod, c, nodes), pl.pendingText(pod, c))
 	if did {

@@ -76,7 +76,7 @@ func TestPreferencesNeedOurAllocator(t *testing.T) {
 	}{
 		"of the claim":      {pod(), []runtime.Object{class(), prefer(t, claim(1), "p", greatest)}},
 		"of the class":      {pod(), []runtime.Object{classPreferring(t, greatest), claim(1)}},
-		"extended resource": {extendedPod(extendedResource, 1), []runtime.Object{classPreferring(t, greatest)}},
+		"extended resource": {plugintest.ExtendedPod(extendedResource, 1), []runtime.Object{classPreferring(t, greatest)}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			ctx, pl := start(t, true, append(test.objects, slice(0, 2, 3))...)
@@ -128,7 +128,7 @@ func TestMistakesInPreferencesAreReportedByPreFilter(t *testing.T) {
 		"of the claim":      {pod(), []runtime.Object{class(), prefer(t, claim(1), "p", "true")}, "claim default/claim, preference p (ResourceClaim default/claim spec.devices.config[0]): ERROR: <input>:1:1: the expression must return int, it returns bool"},
 		"beside constraint": {pod(), []runtime.Object{class(), prefer(t, constrain(t, claim(2), "ring2", ring2), "p", "devices +")}, "preference p (ResourceClaim default/claim spec.devices.config[1]): ERROR: "},
 		"of the class":      {pod(), []runtime.Object{classPreferring(t, ""), claim(1)}, "DeviceClass mla.example.com: spec.config[0].opaque.parameters.expression: Required value"},
-		"extended resource": {extendedPod(extendedResource, 1), []runtime.Object{classPreferring(t, "devices +")}, "claim default/<extended-resources>, preference p (DeviceClass mla.example.com spec.config[0]): ERROR: "},
+		"extended resource": {plugintest.ExtendedPod(extendedResource, 1), []runtime.Object{classPreferring(t, "devices +")}, "claim default/<extended-resources>, preference p (DeviceClass mla.example.com spec.config[0]): ERROR: "},
 	} {
 		t.Run(name, func(t *testing.T) {
 			registry := compbase.NewKubeRegistry()
@@ -137,7 +137,7 @@ func TestMistakesInPreferencesAreReportedByPreFilter(t *testing.T) {
 			_, status := pl.PreFilter(ctx, state, test.pod, nil)
 			require.Equal(t, fwk.UnschedulableAndUnresolvable, status.Code())
 			require.Contains(t, status.Message(), test.want)
-			require.EqualValues(t, 1, shown(t, registry)["refused_scheduling_attempts_total invalid_constraint"])
+			require.EqualValues(t, 1, plugintest.Shown(t, registry)["refused_scheduling_attempts_total invalid_constraint"])
 			require.Nil(t, cycle.NodeValuesIn(state))
 		})
 	}
@@ -149,7 +149,7 @@ func arguments(text string) runtime.Object { return &runtime.Unknown{Raw: []byte
 // TestDefaultPreference: claims that say nothing are what it is for, so that our allocator serves
 // them, unless the gate is off.
 func TestDefaultPreference(t *testing.T) {
-	for _, p := range []*v1.Pod{pod(), extendedPod(extendedResource, 1)} {
+	for _, p := range []*v1.Pod{pod(), plugintest.ExtendedPod(extendedResource, 1)} {
 		for enabled, want := range map[bool]structured.Allocator{true: &cycle.MeasuredAllocator{}, false: &cycle.LimitedAllocator{}} {
 			objects := class()
 			objects.Spec.ExtendedResourceName = ptr.To(string(extendedResource))
@@ -180,7 +180,7 @@ func TestPreferencesAreCounted(t *testing.T) {
 	} {
 		a := startAdmissionWith(t, arguments(args), true, class(), slice(0, 1, 2, 3, 4, 5, 6, 7, 8, 9), prefer(t, claim(5), "p", unreadable))
 		tried(a.ctx, t, a.DynamicResourcesCEL, pod())
-		values := shown(t, a.registry)
+		values := plugintest.Shown(t, a.registry)
 		require.EqualValues(t, 1, values["preference_searches_total "+want], args)
 		require.EqualValues(t, 1, values["allocation_duration_seconds none allocated"])
 		require.EqualValues(t, 1, values["allocation_cost allocated"])
@@ -264,7 +264,7 @@ func TestNodesAreScored(t *testing.T) {
 			ctx, pl := startMeasured(t, registry, true, append(onNodes(indices), class(), test.claim)...)
 			scorer := newPreference(ctx, t, &handle{Manager: pl.resolver.Manager})
 			require.Empty(t, cmp.Diff(test.want, scored(ctx, t, pl, scorer, framework.NewCycleState(), infos)))
-			searches := shown(t, registry)["allocation_duration_seconds none allocated"]
+			searches := plugintest.Shown(t, registry)["allocation_duration_seconds none allocated"]
 			require.LessOrEqual(t, searches, 4.0)
 		})
 	}
@@ -299,11 +299,11 @@ func TestPodsWithDevicesAreNotSigned(t *testing.T) {
 	ctx, h := newHandle(t, classPreferring(t, greatest))
 	h.Start(ctx, t, classPreferring(t, greatest))
 	scorer := newPreference(ctx, t, h)
-	for _, p := range []*v1.Pod{pod(), extendedPod(extendedResource, 1)} {
+	for _, p := range []*v1.Pod{pod(), plugintest.ExtendedPod(extendedResource, 1)} {
 		_, status := scorer.SignPod(ctx, p)
 		require.Equal(t, fwk.Unschedulable, status.Code())
 	}
-	for _, p := range []*v1.Pod{{}, extendedPod("example.com/of-a-device-plugin", 1)} {
+	for _, p := range []*v1.Pod{{}, plugintest.ExtendedPod("example.com/of-a-device-plugin", 1)} {
 		fragments, status := scorer.SignPod(ctx, p)
 		require.True(t, status.IsSuccess(), status)
 		require.Empty(t, fragments)

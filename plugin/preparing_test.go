@@ -25,6 +25,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/celset/celset/cel/fairness"
+	"github.com/celset/celset/internal/testing/plugintest"
 	"github.com/celset/celset/plugin/guard"
 	"github.com/celset/celset/plugin/metrics"
 )
@@ -68,7 +69,7 @@ func startPreparingSlowly(t *testing.T, args runtime.Object, release chan struct
 
 func (b *preparingBench) compilations(t *testing.T) float64 {
 	t.Helper()
-	values := shown(t, b.registry)
+	values := plugintest.Shown(t, b.registry)
 	return values["constraint_compilations_total compiled"] + values["constraint_compilations_total refused"]
 }
 
@@ -117,7 +118,7 @@ func TestPreFilterWaitsForClaims(t *testing.T) {
 	_, status := b.PreFilter(b.ctx, framework.NewCycleState(), pod(), nil)
 	require.Equal(t, fwk.UnschedulableAndUnresolvable, status.Code())
 	require.Equal(t, "the expressions of claim default/claim are being compiled: the pod is tried when that is done", status.Message())
-	require.EqualValues(t, 1, shown(t, b.registry)["refused_scheduling_attempts_total preparing"])
+	require.EqualValues(t, 1, plugintest.Shown(t, b.registry)["refused_scheduling_attempts_total preparing"])
 	b.awaitActivated(t, 1)
 	state := framework.NewCycleState()
 	_, status = b.PreFilter(b.ctx, state, pod(), nil)
@@ -314,12 +315,12 @@ func TestPodsForExtendedResourcesWaitInLine(t *testing.T) {
 	b.guard.Watch(queue{})
 	gated := 0
 	for i := range 20 {
-		p := extendedPod(extendedResource, 2)
+		p := plugintest.ExtendedPod(extendedResource, 2)
 		p.Name, p.UID = fmt.Sprint("extended-", i), types.UID(fmt.Sprint("extended-", i))
 		if !b.PreEnqueue(b.ctx, p).IsSuccess() {
 			gated++
 		}
-		plain := extendedPod("example.com/other", 2)
+		plain := plugintest.ExtendedPod("example.com/other", 2)
 		plain.Name, plain.UID = fmt.Sprint("plain-", i), types.UID(fmt.Sprint("plain-", i))
 		require.True(t, b.PreEnqueue(b.ctx, plain).IsSuccess(), "no class stands for the resource")
 		bound := p.DeepCopy()

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"github.com/celset/celset/plugin/gang"
+	"github.com/celset/celset/plugin/observe"
 	"github.com/celset/celset/plugin/preparation"
 	"reflect"
 	"sync"
@@ -42,7 +43,7 @@ type profiles struct {
 	inBackground bool
 	// asked is what all claims of the cluster ask for.
 	asked *demand.Shapes
-	// withTimeout is [context.WithTimeout], except in tests on machines that are slow.
+	// WithTimeout is [context.WithTimeout], except in tests on machines that are slow.
 	withTimeout func(context.Context, time.Duration) (context.Context, context.CancelFunc)
 
 	// mutex guards what follows.
@@ -186,9 +187,9 @@ func (p *profiles) configure(profile string, args *configv1alpha1.DynamicResourc
 	return nil
 }
 
-// fragmentationInterval is how often sets are counted, 0 for never. It is known when there are all
+// FragmentationInterval is how often sets are counted, 0 for never. It is known when there are all
 // profiles.
-func (p *profiles) fragmentationInterval() time.Duration {
+func (p *profiles) FragmentationInterval() time.Duration {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
 	if !p.allocates {
@@ -285,7 +286,7 @@ func (s *schedulerParts) add(ctx context.Context, args runtime.Object, handle fw
 		return nil, err
 	}
 	s.run.Do(func() {
-		if err = limitQuantities(s.informers, handle.EventRecorder, measured); err != nil {
+		if err = observe.LimitQuantities(s.informers, handle.EventRecorder, measured); err != nil {
 			return
 		}
 		if err = forgetPods(s.informers, s.profiles.guard); err != nil {
@@ -296,7 +297,7 @@ func (s *schedulerParts) add(ctx context.Context, args runtime.Object, handle fw
 			return
 		}
 		if err = s.profiles.asked.Watch(ctx, s.informers); err == nil {
-			go newFragmentationMonitor(handle, pl.resolver.Features, measured, s.profiles.fragmentationInterval).run(ctx, s.profiles.guard.Begun())
+			go observe.NewFragmentationMonitor(handle, pl.resolver.Features, measured, s.profiles.FragmentationInterval).Run(ctx, s.profiles.guard.Begun())
 		}
 	})
 	return pl, err

@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -18,6 +19,7 @@ import (
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
@@ -291,4 +293,49 @@ func RequireLogged(t *testing.T, log func() ktesting.Log, message string) {
 	t.Helper()
 	logged := slices.ContainsFunc(log(), func(entry ktesting.LogEntry) bool { return entry.Message == message })
 	require.True(t, logged, "%v has no %q", log(), message)
+}
+
+// Shown are the values that are not zero: those of counters and gauges, and of
+// histograms how many there were and, where time plays no role, their sum.
+func Shown(t *testing.T, registry compbase.Gatherer) map[string]float64 {
+	t.Helper()
+	families, err := registry.Gather()
+	require.NoError(t, err)
+	result := map[string]float64{}
+	keep := func(name string, value float64) {
+		if value != 0 {
+			result[name] = value
+		}
+	}
+	for _, family := range families {
+		for _, metric := range family.GetMetric() {
+			name := strings.TrimPrefix(family.GetName(), "celset_scheduler_")
+			for _, label := range metric.GetLabel() {
+				name += " " + label.GetValue()
+			}
+			if histogram := metric.GetHistogram(); histogram != nil {
+				keep(name, float64(histogram.GetSampleCount()))
+				if !strings.Contains(name, "seconds") {
+					keep(name+" sum", histogram.GetSampleSum())
+				}
+				continue
+			}
+			keep(name, metric.GetCounter().GetValue()+metric.GetGauge().GetValue())
+		}
+	}
+	return result
+}
+
+// ExtendedPod wants n of an extended resource, and has no claim.
+func ExtendedPod[T ~string](name T, n int64) *v1.Pod {
+	p := Pod()
+	p.Spec.ResourceClaims = nil
+	p.Spec.Containers = []v1.Container{Wanting(name, n)}
+	return p
+}
+
+// Wanting is a container that wants n of an extended resource.
+func Wanting[T ~string](name T, n int64) v1.Container {
+	amount := v1.ResourceList{v1.ResourceName(name): *resource.NewQuantity(n, resource.DecimalSI), v1.ResourceCPU: resource.MustParse("1")}
+	return v1.Container{Name: "main", Resources: v1.ResourceRequirements{Requests: amount, Limits: amount}}
 }

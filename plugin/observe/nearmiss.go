@@ -1,7 +1,7 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package plugin
+package observe
 
 import (
 	"cmp"
@@ -37,20 +37,20 @@ const (
 	nearMissNodes = 50
 )
 
-// nearMisses explains why a pod fits nowhere.
-type nearMisses struct {
-	allocators *cycle.Allocators
-	prepared   preparation.Claims
-	// name is the name of the plugin in the statuses of nodes.
-	name string
-	// nodes are the nodes of the scheduling cycle.
-	nodes func() fwk.NodeInfoLister
-	// withTimeout is [context.WithTimeout], except in tests on machines that are slow.
-	withTimeout func(context.Context, time.Duration) (context.Context, context.CancelFunc)
+// NearMisses explains why a pod fits nowhere.
+type NearMisses struct {
+	Allocators *cycle.Allocators
+	Prepared   preparation.Claims
+	// Name is the name of the plugin in the statuses of nodes.
+	Name string
+	// Nodes are the nodes of the scheduling cycle.
+	Nodes func() fwk.NodeInfoLister
+	// WithTimeout is [context.WithTimeout], except in tests on machines that are slow.
+	WithTimeout func(context.Context, time.Duration) (context.Context, context.CancelFunc)
 }
 
-// text is empty if there is nothing to say, or no time to find it out.
-func (m *nearMisses) text(ctx context.Context, c *cycle.PodClaims, pod *v1.Pod, nodes fwk.NodeToStatusReader) string {
+// Text is empty if there is nothing to say, or no time to find it out.
+func (m *NearMisses) Text(ctx context.Context, c *cycle.PodClaims, pod *v1.Pod, nodes fwk.NodeToStatusReader) string {
 	if !c.Ours.Constrained || nodes == nil {
 		return ""
 	}
@@ -60,7 +60,7 @@ func (m *nearMisses) text(ctx context.Context, c *cycle.PodClaims, pod *v1.Pod, 
 		// The attempt was long enough.
 		return ""
 	}
-	ctx, cancel := m.withTimeout(ctx, timeout)
+	ctx, cancel := m.WithTimeout(ctx, timeout)
 	defer cancel()
 	miss, err := m.nearestMiss(ctx, pod, c, nodes)
 	if err != nil {
@@ -77,20 +77,20 @@ func (m *nearMisses) text(ctx context.Context, c *cycle.PodClaims, pod *v1.Pod, 
 }
 
 // nearestMiss explains the node on which the requests lack least. nil if there is none.
-func (m *nearMisses) nearestMiss(ctx context.Context, pod *v1.Pod, c *cycle.PodClaims, nodes fwk.NodeToStatusReader) (*explain.Explanation, error) {
+func (m *NearMisses) nearestMiss(ctx context.Context, pod *v1.Pod, c *cycle.PodClaims, nodes fwk.NodeToStatusReader) (*explain.Explanation, error) {
 	claims := c.All()
-	prepared, err := c.AllPrepared(ctx, m.prepared)
+	prepared, err := c.AllPrepared(ctx, m.Prepared)
 	if err != nil {
 		return nil, err
 	}
-	a, err := m.allocators.NewAllocator(ctx, prepared, cycle.Material{})
+	a, err := m.Allocators.NewAllocator(ctx, prepared, cycle.Material{})
 	if err != nil {
 		return nil, err
 	}
 	node, err := m.closest(ctx, a, claims, nodes, func(info fwk.NodeInfo) bool {
 		// The claim that is made for a node that provides extended resources by itself is another one.
-		return m.allocators.Resolver.Features.EnableDRAExtendedResource &&
-			slices.ContainsFunc(extended.Resources(pod, m.allocators.Resolver.Manager.DeviceClassResolver().GetDeviceClass), func(name v1.ResourceName) bool {
+		return m.Allocators.Resolver.Features.EnableDRAExtendedResource &&
+			slices.ContainsFunc(extended.Resources(pod, m.Allocators.Resolver.Manager.DeviceClassResolver().GetDeviceClass), func(name v1.ResourceName) bool {
 				return info.GetAllocatable().GetScalarResources()[name] > 0
 			})
 	})
@@ -110,13 +110,13 @@ func (m *nearMisses) nearestMiss(ctx context.Context, pod *v1.Pod, c *cycle.PodC
 
 // closest looks for the node that we refused and that has most of what is wanted, among those for
 // which the claims are what is wanted.
-func (m *nearMisses) closest(ctx context.Context, a *allocator.Allocator, claims []*resourceapi.ResourceClaim, nodes fwk.NodeToStatusReader,
+func (m *NearMisses) closest(ctx context.Context, a *allocator.Allocator, claims []*resourceapi.ResourceClaim, nodes fwk.NodeToStatusReader,
 	differs func(fwk.NodeInfo) bool) (*v1.Node, error) {
-	refused, err := nodes.NodesForStatusCode(m.nodes(), fwk.UnschedulableAndUnresolvable)
+	refused, err := nodes.NodesForStatusCode(m.Nodes(), fwk.UnschedulableAndUnresolvable)
 	if err != nil {
 		return nil, err
 	}
-	refused = slices.DeleteFunc(slices.Clone(refused), func(info fwk.NodeInfo) bool { return nodes.Get(info.Node().Name).Plugin() != m.name || differs(info) })
+	refused = slices.DeleteFunc(slices.Clone(refused), func(info fwk.NodeInfo) bool { return nodes.Get(info.Node().Name).Plugin() != m.Name || differs(info) })
 	slices.SortFunc(refused, func(a, b fwk.NodeInfo) int { return cmp.Compare(a.Node().Name, b.Node().Name) })
 	var closest *v1.Node
 	least := 0
@@ -151,22 +151,22 @@ func lacking(requests []allocator.RequestDevices) int {
 }
 
 // problem is what the claims of a pod are up against.
-func (m *nearMisses) problem(prepared allocator.Prepared, claims []*resourceapi.ResourceClaim) (*explain.Problem, error) {
-	allocated, err := m.allocators.Resolver.Manager.ResourceClaims().List()
+func (m *NearMisses) problem(prepared allocator.Prepared, claims []*resourceapi.ResourceClaim) (*explain.Problem, error) {
+	allocated, err := m.Allocators.Resolver.Manager.ResourceClaims().List()
 	if err != nil {
 		return nil, err
 	}
-	all, err := m.allocators.Resolver.Manager.ResourceSlices().ListWithDeviceTaintRules()
+	all, err := m.Allocators.Resolver.Manager.ResourceSlices().ListWithDeviceTaintRules()
 	if err != nil {
 		return nil, err
 	}
-	budget := m.allocators.Budget
+	budget := m.Allocators.Budget
 	budget.Steps = min(budget.Steps, 2*missSteps) // one node gets half
-	return &explain.Problem{Environment: m.allocators.Preparing.Environment, Problem: allocator.Problem{
-		Claims: claims, Allocated: allocated, Classes: m.allocators.Resolver.Manager.DeviceClasses(), Slices: all,
-		Features: m.allocators.Features(), Selectors: prepared.SelectorsOr(m.allocators.Preparing.Selectors),
+	return &explain.Problem{Environment: m.Allocators.Preparing.Environment, Problem: allocator.Problem{
+		Claims: claims, Allocated: allocated, Classes: m.Allocators.Resolver.Manager.DeviceClasses(), Slices: all,
+		Features: m.Allocators.Features(), Selectors: prepared.SelectorsOr(m.Allocators.Preparing.Selectors),
 		Options: []allocator.Option{
-			allocator.WithEnvironment(m.allocators.Preparing.Environment), allocator.WithCache(m.allocators.Cache),
+			allocator.WithEnvironment(m.Allocators.Preparing.Environment), allocator.WithCache(m.Allocators.Cache),
 			// Nobody is told which of the sets would be best that are in use.
 			allocator.WithoutPreferences(),
 			allocator.WithBudget(budget),

@@ -1,7 +1,7 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package plugin
+package observe
 
 import (
 	"context"
@@ -60,7 +60,7 @@ func newMonitored(t *testing.T, interval time.Duration) *monitored {
 			if m.state != nil {
 				return m.state, nil
 			}
-			return &fragmentationState{nodes: []*v1.Node{{}}, claims: []*resourceapi.ResourceClaim{claim(1)}}, nil
+			return &fragmentationState{nodes: []*v1.Node{{}}, claims: []*resourceapi.ResourceClaim{plugintest.Claim(1)}}, nil
 		},
 		count: func(context.Context, *fragmentationState) (*fragmentation.Report, error) {
 			m.clock.Step(m.takes)
@@ -81,7 +81,7 @@ func (m *monitored) start(t *testing.T) (cancel func()) {
 	ctx, end := context.WithCancel(ctx)
 	go func() {
 		defer close(m.ended)
-		m.run(ctx, m.guard.Begun())
+		m.Run(ctx, m.guard.Begun())
 	}()
 	cancel = func() {
 		end()
@@ -94,7 +94,7 @@ func (m *monitored) start(t *testing.T) (cancel func()) {
 // sleeps waits until the monitor waits for the clock.
 func (m *monitored) sleeps(t *testing.T) {
 	t.Helper()
-	require.Eventually(t, m.clock.HasWaiters, waitFor, tick)
+	require.Eventually(t, m.clock.HasWaiters, time.Minute, time.Millisecond)
 }
 
 // requireQuiet tells that nothing was counted.
@@ -233,9 +233,9 @@ func TestFailedCountsShowNothing(t *testing.T) {
 // TestNothingIsCountedTwice: as long as nothing changes, the numbers hold.
 func TestNothingIsCountedTwice(t *testing.T) {
 	m := newMonitored(t, time.Second)
-	node := &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: nodeName, Labels: map[string]string{"zone": "a"}}}
+	node := &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: plugintest.NodeName, Labels: map[string]string{"zone": "a"}}}
 	m.state = &fragmentationState{
-		nodes: []*v1.Node{node}, claims: []*resourceapi.ResourceClaim{claim(1)}, classes: []*resourceapi.DeviceClass{class()}, slices: []*resourceapi.ResourceSlice{slice(1)},
+		nodes: []*v1.Node{node}, claims: []*resourceapi.ResourceClaim{plugintest.Claim(1)}, classes: []*resourceapi.DeviceClass{plugintest.Class()}, slices: []*resourceapi.ResourceSlice{plugintest.Slice(1)},
 	}
 	counted := func() bool {
 		m.look(t.Context())
@@ -272,9 +272,9 @@ func TestNothingIsCountedTwice(t *testing.T) {
 			s.nodes = []*v1.Node{moved}
 		},
 		"node":  func(s *fragmentationState) { s.nodes = nil },
-		"claim": func(s *fragmentationState) { s.claims = []*resourceapi.ResourceClaim{claim(1)} },
-		"class": func(s *fragmentationState) { s.classes = []*resourceapi.DeviceClass{class()} },
-		"slice": func(s *fragmentationState) { s.slices = []*resourceapi.ResourceSlice{slice(1)} },
+		"claim": func(s *fragmentationState) { s.claims = []*resourceapi.ResourceClaim{plugintest.Claim(1)} },
+		"class": func(s *fragmentationState) { s.classes = []*resourceapi.DeviceClass{plugintest.Class()} },
+		"slice": func(s *fragmentationState) { s.slices = []*resourceapi.ResourceSlice{plugintest.Slice(1)} },
 	} {
 		change(one)
 		require.True(t, counted(), name)
@@ -324,7 +324,7 @@ func TestCountingEnds(t *testing.T) {
 
 // blocks is a class of blocks that begin at multiples of their size.
 func blocks() *resourceapi.DeviceClass {
-	c := classDefining(className, "block")
+	c := plugintest.ClassDefining(plugintest.ClassName, "block")
 	c.Spec.Config[0].Opaque.Parameters.Raw = []byte(`{"apiVersion": "celset.dev/v1alpha1", "kind": "CELDeviceConstraint", "name": "block",
 		"expression": "devices.all(d, d.attributes['mla.example.com'].index / devices.size() == devices[0].attributes['mla.example.com'].index / devices.size())"}`)
 	return c
@@ -332,17 +332,17 @@ func blocks() *resourceapi.DeviceClass {
 
 // sliceOf is a slice of a node with eight devices.
 func sliceOf(node string) *resourceapi.ResourceSlice {
-	s := slice(0, 1, 2, 3, 4, 5, 6, 7)
+	s := plugintest.Slice(0, 1, 2, 3, 4, 5, 6, 7)
 	s.Name, s.Spec.NodeName, s.Spec.Pool.Name = node, ptr.To(node), node
 	return s
 }
 
 // owning is a claim with one device of a node.
 func owning(name, node string, index int64) *resourceapi.ResourceClaim {
-	c := claim(1)
+	c := plugintest.Claim(1)
 	c.Name, c.UID = name, "uid-of-"+c.UID
 	c.Status.Allocation = &resourceapi.AllocationResult{Devices: resourceapi.DeviceAllocationResult{
-		Results: []resourceapi.DeviceRequestAllocationResult{{Request: "mla", Driver: driver, Pool: node, Device: deviceName(index)}},
+		Results: []resourceapi.DeviceRequestAllocationResult{{Request: "mla", Driver: plugintest.Driver, Pool: node, Device: plugintest.DeviceName(index)}},
 	}}
 	return c
 }
@@ -350,7 +350,7 @@ func owning(name, node string, index int64) *resourceapi.ResourceClaim {
 // TestCountingIsNoScheduling: nothing is counted of a node where nobody goes, and none of the evaluations is
 // taken for one of the scheduler's.
 func TestCountingIsNoScheduling(t *testing.T) {
-	waits := reference(asking(className, 8), "block")
+	waits := plugintest.Reference(plugintest.Asking(plugintest.ClassName, 8), "block")
 	waits.Name = "waits"
 	objects := []runtime.Object{blocks(), owning("a", "node-1", 0), owning("b", "node-2", 5), waits}
 	for i := 1; i <= 4; i++ {
@@ -359,11 +359,11 @@ func TestCountingIsNoScheduling(t *testing.T) {
 		node.Spec.Unschedulable = i == 4
 		objects = append(objects, node, sliceOf(name))
 	}
-	ctx, h := newHandle(t, objects...)
+	ctx, h := plugintest.NewHandle(t, objects...)
 	registry := compbase.NewKubeRegistry()
 	measured, err := metrics.New(registry, time.Now)
 	require.NoError(t, err)
-	m := newFragmentationMonitor(h, features(), measured, newShared().fragmentationInterval)
+	m := NewFragmentationMonitor(h, plugintest.Features(), measured, never)
 	h.Start(ctx, t, objects...)
 	state, err := m.read(ctx)
 	require.NoError(t, err)
@@ -388,7 +388,7 @@ func TestCountingIsNoScheduling(t *testing.T) {
 		}
 	}
 	require.Empty(t, cmp.Diff(want, values))
-	for name, value := range shown(t, registry) {
+	for name, value := range plugintest.Shown(t, registry) {
 		require.True(t, strings.HasPrefix(name, "device_set"), "%s is %v", name, value)
 	}
 }
@@ -402,7 +402,7 @@ func TestRefusedSelectorsAreNotEvaluated(t *testing.T) {
 		cheap:   {Now: fragmentation.Count{Sets: 1}, Packed: fragmentation.Count{Sets: 2}, Idle: fragmentation.Count{Sets: 3}},
 		endless: {Now: fragmentation.Count{Sets: 1}, Packed: fragmentation.Count{Sets: 1}, Idle: fragmentation.Count{Sets: 3}},
 	} {
-		waits := reference(asking(className, 8), "block")
+		waits := plugintest.Reference(plugintest.Asking(plugintest.ClassName, 8), "block")
 		waits.Name = "waits"
 		objects := []runtime.Object{blocks(), owning("a", "node-1", 0), owning("b", "node-2", 5), waits}
 		for _, object := range objects[1:3] {
@@ -411,19 +411,19 @@ func TestRefusedSelectorsAreNotEvaluated(t *testing.T) {
 		for i := 1; i <= 3; i++ {
 			objects = append(objects, &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint("node-", i)}}, sliceOf(fmt.Sprint("node-", i)))
 		}
-		ctx, h := newHandle(t, objects...)
-		m := newFragmentationMonitor(h, features(), newMetrics(t), newShared().fragmentationInterval)
+		ctx, h := plugintest.NewHandle(t, objects...)
+		m := NewFragmentationMonitor(h, plugintest.Features(), plugintest.NewMetrics(t), never)
 		h.Start(ctx, t, objects...)
 		m.look(ctx)
-		want.Class, want.Constraint, want.Devices, want.Asked = className, "block", 8, 1
+		want.Class, want.Constraint, want.Devices, want.Asked = plugintest.ClassName, "block", 8, 1
 		require.Equal(t, want, m.shown.Report.Shapes[0])
 	}
 }
 
 // TestUnsyncedInformersAreNotCounted: an empty cache is no empty cluster.
 func TestUnsyncedInformersAreNotCounted(t *testing.T) {
-	ctx, h := newHandle(t)
-	m := newFragmentationMonitor(h, features(), newMetrics(t), newShared().fragmentationInterval)
+	ctx, h := plugintest.NewHandle(t)
+	m := NewFragmentationMonitor(h, plugintest.Features(), plugintest.NewMetrics(t), never)
 	ended, cancel := context.WithCancel(ctx)
 	cancel()
 	_, err := m.read(ended)
@@ -435,3 +435,6 @@ func TestUnsyncedInformersAreNotCounted(t *testing.T) {
 	m.look(ctx)
 	plugintest.RequireLogged(t, log, "The sets of devices that fit could not be counted, and are not among the metrics")
 }
+
+// never is the interval of a monitor that the test has look.
+func never() time.Duration { return 0 }

@@ -1,10 +1,11 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package plugin
+package observe
 
 import (
 	"bytes"
+	"github.com/celset/celset/internal/testing/plugintest"
 	"testing"
 	"time"
 
@@ -23,15 +24,15 @@ func TestPodsThatWaitAreCounted(t *testing.T) {
 	raw := &class.Spec.Config[0].Opaque.Parameters.Raw
 	*raw = bytes.Replace(*raw, []byte(`"name"`), []byte(`"enforcement": "Always", "name"`), 1)
 	pod := func(name string, change func(*v1.Pod)) *v1.Pod {
-		p := extendedPod(resourceapi.ResourceDeviceClassPrefix+className, 8)
+		p := plugintest.ExtendedPod(resourceapi.ResourceDeviceClassPrefix+plugintest.ClassName, 8)
 		p.Name, p.UID = name, "uid-of-"+p.UID
 		change(p)
 		return p
 	}
-	ctx, h := newHandle(t, class)
+	ctx, h := plugintest.NewHandle(t, class)
 	pods := []*v1.Pod{
 		pod("waits", func(*v1.Pod) {}), pod("waits-too", func(*v1.Pod) {}),
-		pod("bound", func(p *v1.Pod) { p.Spec.NodeName = nodeName }), pod("ended", func(p *v1.Pod) { p.Status.Phase = v1.PodFailed }),
+		pod("bound", func(p *v1.Pod) { p.Spec.NodeName = plugintest.NodeName }), pod("ended", func(p *v1.Pod) { p.Status.Phase = v1.PodFailed }),
 		pod("deleted", func(p *v1.Pod) { now := metav1.Now(); p.DeletionTimestamp, p.Finalizers = &now, []string{"a/b"} }),
 		pod("has-a-claim", func(p *v1.Pod) { p.Status.ExtendedResourceClaimStatus = &v1.PodExtendedResourceClaimStatus{} }),
 	}
@@ -39,7 +40,7 @@ func TestPodsThatWaitAreCounted(t *testing.T) {
 		_, err := h.Client.CoreV1().Pods(p.Namespace).Create(ctx, p, metav1.CreateOptions{})
 		require.NoError(t, err)
 	}
-	for _, object := range []string{nodeName, "node-2"} {
+	for _, object := range []string{plugintest.NodeName, "node-2"} {
 		_, err := h.Client.CoreV1().Nodes().Create(ctx, &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: object}}, metav1.CreateOptions{})
 		require.NoError(t, err)
 		_, err = h.Client.ResourceV1().ResourceSlices().Create(ctx, sliceOf(object), metav1.CreateOptions{})
@@ -48,7 +49,7 @@ func TestPodsThatWaitAreCounted(t *testing.T) {
 	registry := compbase.NewKubeRegistry()
 	measured, err := metrics.New(registry, time.Now)
 	require.NoError(t, err)
-	m := newFragmentationMonitor(h, features(), measured, newShared().fragmentationInterval)
+	m := NewFragmentationMonitor(h, plugintest.Features(), measured, never)
 	h.Start(ctx, t, class)
 	m.look(ctx)
 	values := setsIn(t, registry)

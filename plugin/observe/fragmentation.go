@@ -1,7 +1,7 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package plugin
+package observe
 
 import (
 	"cmp"
@@ -65,8 +65,8 @@ type fragmentationMonitor struct {
 	shown *metrics.Fragmentation
 }
 
-// run counts from when the process schedules until the context ends.
-func (m *fragmentationMonitor) run(ctx context.Context, begun <-chan struct{}) {
+// Run counts from when the process schedules until the context ends.
+func (m *fragmentationMonitor) Run(ctx context.Context, begun <-chan struct{}) {
 	select {
 	case <-ctx.Done():
 		return
@@ -195,8 +195,8 @@ type fragmentationSource struct {
 	preparer    func() (*allocator.Preparer, error)
 }
 
-// newFragmentationMonitor is called before informers start.
-func newFragmentationMonitor(handle fwk.Handle, features plfeature.Features, measured *metrics.Metrics, interval func() time.Duration) *fragmentationMonitor {
+// NewFragmentationMonitor is called before informers start.
+func NewFragmentationMonitor(handle fwk.Handle, features plfeature.Features, measured *metrics.Metrics, interval func() time.Duration) *fragmentationMonitor {
 	factory := handle.SharedInformerFactory()
 	source := &fragmentationSource{
 		nodes:    factory.Core().V1().Nodes().Lister(),

@@ -1,7 +1,7 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package plugin
+package observe
 
 import (
 	"fmt"
@@ -22,10 +22,10 @@ import (
 // outOfRangeAnnotation says, in the informer's cache alone, what was removed from a slice.
 const outOfRangeAnnotation = "celset.dev/out-of-range"
 
-// limitQuantities has the informer keep slices without amounts that can't be computed with, for all that reads
+// LimitQuantities has the informer keep slices without amounts that can't be computed with, for all that reads
 // them: upstream's allocator and ours. A slice from which something was removed has an event, and counts in a
 // metric. It is called before informers start.
-func limitQuantities(factory informers.SharedInformerFactory, recorder func() events.EventRecorderLogger, measured *metrics.Metrics) error {
+func LimitQuantities(factory informers.SharedInformerFactory, recorder func() events.EventRecorderLogger, measured *metrics.Metrics) error {
 	informer := factory.Resource().V1().ResourceSlices().Informer()
 	err := informer.SetTransform(func(object any) (any, error) {
 		if accessor, err := meta.Accessor(object); err == nil {

@@ -6,7 +6,6 @@ package plugin
 import (
 	"context"
 	"fmt"
-	"github.com/celset/celset/plugin/cycle"
 	"slices"
 	"time"
 
@@ -17,6 +16,7 @@ import (
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 
+	"github.com/celset/celset/plugin/cycle"
 	"github.com/celset/celset/plugin/pendingwrites"
 )
 

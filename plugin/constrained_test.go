@@ -5,8 +5,6 @@ package plugin
 
 import (
 	"context"
-	"github.com/celset/celset/plugin/cycle"
-	"github.com/celset/celset/plugin/observe"
 	"maps"
 	"strconv"
 	"testing"
@@ -27,7 +25,9 @@ import (
 	"github.com/celset/celset/apis/celset/v1alpha1"
 	configv1alpha1 "github.com/celset/celset/apis/config/v1alpha1"
 	"github.com/celset/celset/internal/testing/plugintest"
+	"github.com/celset/celset/plugin/cycle"
 	"github.com/celset/celset/plugin/metrics"
+	"github.com/celset/celset/plugin/observe"
 )
 
 // classByDefault stands for an extended resource and has a constraint hold for all its requests.

@@ -5,9 +5,6 @@ package plugin
 
 import (
 	"context"
-	"github.com/celset/celset/plugin/cycle"
-	"github.com/celset/celset/plugin/gang"
-	"github.com/celset/celset/plugin/preparation"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -20,8 +17,11 @@ import (
 	"github.com/celset/celset/allocator"
 	"github.com/celset/celset/allocator/podclaims"
 	configv1alpha1 "github.com/celset/celset/apis/config/v1alpha1"
+	"github.com/celset/celset/plugin/cycle"
+	"github.com/celset/celset/plugin/gang"
 	"github.com/celset/celset/plugin/guard"
 	"github.com/celset/celset/plugin/metrics"
+	"github.com/celset/celset/plugin/preparation"
 )
 
 // PreFilter refuses a pod at once that is not to be tried now, and then runs upstream's

@@ -5,7 +5,6 @@ package plugin
 
 import (
 	"context"
-	"github.com/celset/celset/plugin/cycle"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
@@ -13,6 +12,8 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/apis/config"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	schedulermetrics "k8s.io/kubernetes/pkg/scheduler/metrics"
+
+	"github.com/celset/celset/plugin/cycle"
 )
 
 // On a fragmented cluster most nodes may refuse a pod, for a reason that is known since the last

@@ -6,7 +6,6 @@ package plugin
 import (
 	"context"
 	"errors"
-	"github.com/celset/celset/plugin/cycle"
 	"io"
 	"testing"
 
@@ -26,6 +25,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/celset/celset/internal/testing/plugintest"
+	"github.com/celset/celset/plugin/cycle"
 	"github.com/celset/celset/plugin/hold"
 	"github.com/celset/celset/plugin/metrics"
 	"github.com/celset/celset/plugin/pendingwrites"

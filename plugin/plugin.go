@@ -6,10 +6,6 @@ package plugin
 import (
 	"context"
 	"fmt"
-	"github.com/celset/celset/plugin/cycle"
-	"github.com/celset/celset/plugin/gang"
-	"github.com/celset/celset/plugin/observe"
-	"github.com/celset/celset/plugin/preparation"
 	"sync"
 	"time"
 
@@ -31,9 +27,14 @@ import (
 	"github.com/celset/celset/allocator/podclaims"
 	"github.com/celset/celset/apis/celset/v1alpha1"
 	configv1alpha1 "github.com/celset/celset/apis/config/v1alpha1"
+	"github.com/celset/celset/plugin/cycle"
+	"github.com/celset/celset/plugin/gang"
 	"github.com/celset/celset/plugin/guard"
 	"github.com/celset/celset/plugin/metrics"
+	"github.com/celset/celset/plugin/observe"
 	"github.com/celset/celset/plugin/pendingwrites"
+	"github.com/celset/celset/plugin/preempt"
+	"github.com/celset/celset/plugin/preparation"
 )
 
 // Name is the name of the plugin in scheduler configurations.
@@ -52,8 +53,8 @@ type DynamicResourcesCEL struct {
 	exchange   *exchange
 	turns      guard.Turns
 	writes     pendingwrites.Pending
-	holds      heldDevices
-	preempter  devicePreemption
+	holds      preempt.Holds
+	preempter  preempt.Preemption
 	misses     *observe.NearMisses
 }
 
@@ -63,7 +64,7 @@ type settings struct {
 	mode           configv1alpha1.AllocatorMode
 	attemptTimeout time.Duration
 	metrics        *metrics.Metrics
-	// handle runs filters, isFirstAfterFilter tells whether PostFilter begins with this plugin's.
+	// Handle runs filters, isFirstAfterFilter tells whether PostFilter begins with this plugin's.
 	handle             fwk.Handle
 	isFirstAfterFilter func() bool
 	// activate has the queue try a pod.
@@ -158,7 +159,7 @@ func newPlugin(ctx context.Context, args runtime.Object, handle fwk.Handle, feat
 				BindingConditions: len(bindingTimeoutLacks(features)) == 0, BindingTimeout: decoded.BindingTimeout.Duration,
 			},
 		},
-		watched: cycle.NewRecorder(handle), turns: shared.turns(), writes: pendingwrites.None{}, holds: noHolds{}, preempter: noPreemption{},
+		watched: cycle.NewRecorder(handle), turns: shared.turns(), writes: pendingwrites.None{}, holds: preempt.NoHolds{}, preempter: preempt.NoPreemption{},
 	}
 	pl.allocators = &cycle.Allocators{
 		Resolver: pl.resolver, Asked: shared.asked, Budget: allocator.Budget{Cost: uint64(*decoded.Budget.Cost), Steps: *decoded.Budget.Steps},
@@ -219,16 +220,16 @@ func (pl *DynamicResourcesCEL) preparePreemption(ctx context.Context, args *conf
 	if err != nil {
 		return err
 	}
-	holding := &holding{podHolds: holds, resolver: pl.resolver, name: pl.name, activate: pl.activate}
+	holding := &preempt.Holding{PodHolds: holds, Resolver: pl.resolver, Name: pl.name, Activate: pl.activate}
 	pl.holds = holding
 	if pl.mode == configv1alpha1.AllocatorUpstream {
 		return nil
 	}
-	preempter := &preempter{
-		args: args, handle: pl.handle, metrics: pl.metrics, name: pl.name, allocators: pl.allocators, prepared: pl.prepared, holding: holding, writes: pl.writes,
+	preempter := &preempt.Preempter{
+		Args: args, Handle: pl.handle, Metrics: pl.metrics, Name: pl.name, Allocators: pl.allocators, Prepared: pl.prepared, Holding: holding, Writes: pl.writes,
 	}
 	pl.preempter = preempter
-	return preempter.start(ctx, pl.watched)
+	return preempter.Start(ctx, pl.watched)
 }
 
 // probe lets upstream's PreFilter write its state for a pod without claims, and

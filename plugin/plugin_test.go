@@ -5,7 +5,6 @@ package plugin
 
 import (
 	"context"
-	"github.com/celset/celset/plugin/cycle"
 	"reflect"
 	"testing"
 	"time"
@@ -29,6 +28,7 @@ import (
 
 	configv1alpha1 "github.com/celset/celset/apis/config/v1alpha1"
 	"github.com/celset/celset/internal/testing/plugintest"
+	"github.com/celset/celset/plugin/cycle"
 	"github.com/celset/celset/plugin/guard"
 	"github.com/celset/celset/plugin/metrics"
 )

@@ -6,13 +6,14 @@ package plugin
 import (
 	"context"
 	"fmt"
-	"github.com/celset/celset/plugin/cycle"
 	"slices"
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/dynamicresources"
+
+	"github.com/celset/celset/plugin/cycle"
 )
 
 // PostFilter runs upstream's PostFilter. If that has nothing to say about a pod with CEL

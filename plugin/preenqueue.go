@@ -5,13 +5,13 @@ package plugin
 
 import (
 	"context"
-	"github.com/celset/celset/plugin/cycle"
-	"github.com/celset/celset/plugin/preparation"
 
 	v1 "k8s.io/api/core/v1"
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"github.com/celset/celset/allocator/podclaims"
+	"github.com/celset/celset/plugin/cycle"
+	"github.com/celset/celset/plugin/preparation"
 )
 
 // PreEnqueue gates a pod while others are being evicted for it, while upstream's PreEnqueue gates it because it can't use its

@@ -6,7 +6,6 @@ package plugin
 import (
 	"context"
 	"fmt"
-	"github.com/celset/celset/plugin/cycle"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -17,6 +16,7 @@ import (
 	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
 
 	"github.com/celset/celset/allocator/extended"
+	"github.com/celset/celset/plugin/cycle"
 )
 
 // PreferenceName is the name of the plugin [Preference] in scheduler configurations.

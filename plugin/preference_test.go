@@ -6,7 +6,6 @@ package plugin
 import (
 	"context"
 	"encoding/json"
-	"github.com/celset/celset/plugin/cycle"
 	"sync"
 	"testing"
 
@@ -26,6 +25,7 @@ import (
 	"github.com/celset/celset/apis/celset/v1alpha1"
 	configv1alpha1 "github.com/celset/celset/apis/config/v1alpha1"
 	"github.com/celset/celset/internal/testing/plugintest"
+	"github.com/celset/celset/plugin/cycle"
 )
 
 // greatest prefers devices of great indices.

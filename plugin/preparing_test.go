@@ -6,7 +6,6 @@ package plugin
 import (
 	"context"
 	"fmt"
-	"github.com/celset/celset/plugin/preparation"
 	"slices"
 	"strings"
 	"testing"
@@ -28,6 +27,7 @@ import (
 	"github.com/celset/celset/internal/testing/plugintest"
 	"github.com/celset/celset/plugin/guard"
 	"github.com/celset/celset/plugin/metrics"
+	"github.com/celset/celset/plugin/preparation"
 )
 
 // preparingBench is a plugin that prepares claims in the background, as in a scheduler.

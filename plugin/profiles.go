@@ -7,9 +7,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"github.com/celset/celset/plugin/gang"
-	"github.com/celset/celset/plugin/observe"
-	"github.com/celset/celset/plugin/preparation"
 	"reflect"
 	"sync"
 	"time"
@@ -26,9 +23,13 @@ import (
 
 	configv1alpha1 "github.com/celset/celset/apis/config/v1alpha1"
 	"github.com/celset/celset/plugin/demand"
+	"github.com/celset/celset/plugin/gang"
 	"github.com/celset/celset/plugin/guard"
 	"github.com/celset/celset/plugin/metrics"
+	"github.com/celset/celset/plugin/observe"
 	"github.com/celset/celset/plugin/pendingwrites"
+	"github.com/celset/celset/plugin/preempt"
+	"github.com/celset/celset/plugin/preparation"
 )
 
 // profiles is what all profiles of a scheduler have together.
@@ -49,7 +50,7 @@ type profiles struct {
 	// mutex guards what follows.
 	mutex sync.Mutex
 	// holds keep devices for pods, nil if devices are not preempted.
-	holds *podHolds
+	holds *preempt.PodHolds
 	// Store keeps what was prepared of claims. background prepares it.
 	preparing  *preparation.Store
 	background *preparation.Background
@@ -75,17 +76,17 @@ func newProfiles(guard *guard.Guard, gates featuregate.FeatureGate) *profiles {
 }
 
 // holdsOf returns the holds of all profiles, one of which is the handle's.
-func (p *profiles) holdsOf(ctx context.Context, measured *metrics.Metrics, handle fwk.Handle) (*podHolds, error) {
+func (p *profiles) holdsOf(ctx context.Context, measured *metrics.Metrics, handle fwk.Handle) (*preempt.PodHolds, error) {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
 	if p.holds == nil {
-		holds, err := newPodHolds(ctx, handle, measured, activator(ctx, handle))
+		holds, err := preempt.NewPodHolds(ctx, handle, measured, activator(ctx, handle))
 		if err != nil {
 			return nil, err
 		}
 		p.holds = holds
 	}
-	p.holds.add(handle.ProfileName())
+	p.holds.Add(handle.ProfileName())
 	return p.holds, nil
 }
 

@@ -5,7 +5,6 @@ package plugin
 
 import (
 	"errors"
-	"github.com/celset/celset/plugin/cycle"
 	"sync/atomic"
 	"testing"
 
@@ -27,6 +26,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/celset/celset/allocator"
+	"github.com/celset/celset/plugin/cycle"
 )
 
 type rightState struct {

@@ -5,7 +5,6 @@ package cycle
 
 import (
 	"context"
-	"github.com/celset/celset/plugin/preparation"
 	"slices"
 
 	v1 "k8s.io/api/core/v1"
@@ -20,6 +19,7 @@ import (
 	"github.com/celset/celset/allocator/preemption"
 	"github.com/celset/celset/apis/celset/v1alpha1"
 	"github.com/celset/celset/plugin/guard"
+	"github.com/celset/celset/plugin/preparation"
 )
 
 // PluginName is the name of the plugin in scheduler configurations.

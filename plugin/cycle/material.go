@@ -6,7 +6,6 @@ package cycle
 import (
 	"context"
 	"fmt"
-	"github.com/celset/celset/plugin/preparation"
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/wait"
@@ -15,6 +14,7 @@ import (
 
 	"github.com/celset/celset/allocator"
 	"github.com/celset/celset/plugin/demand"
+	"github.com/celset/celset/plugin/preparation"
 )
 
 // Allocators makes allocators for the pods of a profile.

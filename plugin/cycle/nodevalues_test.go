@@ -5,7 +5,6 @@ package cycle
 
 import (
 	"cmp"
-	"github.com/celset/celset/internal/testing/plugintest"
 	"math"
 	"testing"
 
@@ -15,6 +14,7 @@ import (
 
 	"github.com/celset/celset/allocator"
 	"github.com/celset/celset/internal/testing/cases"
+	"github.com/celset/celset/internal/testing/plugintest"
 )
 
 // value is that of a preference of a claim.

@@ -8,7 +8,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"github.com/celset/celset/plugin/preparation"
 	"strings"
 	"time"
 
@@ -27,6 +26,7 @@ import (
 	"github.com/celset/celset/apis/celset/v1alpha1"
 	"github.com/celset/celset/plugin/guard"
 	"github.com/celset/celset/plugin/metrics"
+	"github.com/celset/celset/plugin/preparation"
 )
 
 // Name is the name of the plugin [NodeSets] in scheduler configurations.

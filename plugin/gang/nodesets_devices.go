@@ -6,7 +6,6 @@ package gang
 import (
 	"context"
 	"fmt"
-	"github.com/celset/celset/plugin/cycle"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -20,6 +19,7 @@ import (
 
 	"github.com/celset/celset/allocator"
 	"github.com/celset/celset/allocator/nodeset"
+	"github.com/celset/celset/plugin/cycle"
 )
 
 // Where a node set constraint reads the devices that pods get, each pod is first asked for by itself, to list what it may get

@@ -7,7 +7,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"github.com/celset/celset/plugin/cycle"
 	"slices"
 	"strings"
 	"sync"
@@ -24,6 +23,7 @@ import (
 	"github.com/celset/celset/allocator"
 	"github.com/celset/celset/allocator/extended"
 	"github.com/celset/celset/allocator/nodeset"
+	"github.com/celset/celset/plugin/cycle"
 )
 
 // groupHosts asks the filters of the profile what nodes can take. It implements [nodeset.Hosts].

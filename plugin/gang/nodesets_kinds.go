@@ -9,7 +9,6 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
-	"github.com/celset/celset/plugin/cycle"
 	"slices"
 	"strings"
 
@@ -19,6 +18,7 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodeaffinity"
 
 	"github.com/celset/celset/allocator/nodeset"
+	"github.com/celset/celset/plugin/cycle"
 	"github.com/celset/celset/plugin/guard"
 )
 

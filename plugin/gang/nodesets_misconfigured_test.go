@@ -5,7 +5,6 @@ package gang
 
 import (
 	"fmt"
-	"github.com/celset/celset/internal/testing/plugintest"
 	"testing"
 	"time"
 
@@ -20,6 +19,7 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"github.com/celset/celset/apis/wellknown"
+	"github.com/celset/celset/internal/testing/plugintest"
 )
 
 type clientOnly struct {

@@ -6,7 +6,6 @@ package gang
 import (
 	"context"
 	"fmt"
-	"github.com/celset/celset/internal/testing/plugintest"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -23,6 +22,7 @@ import (
 	"github.com/celset/celset/allocator"
 	"github.com/celset/celset/allocator/nodeset"
 	"github.com/celset/celset/apis/celset/v1alpha1"
+	"github.com/celset/celset/internal/testing/plugintest"
 )
 
 // groupOnly is a scheduler that knows one PodGroup.

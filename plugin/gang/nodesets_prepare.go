@@ -6,7 +6,6 @@ package gang
 import (
 	"context"
 	"fmt"
-	"github.com/celset/celset/plugin/preparation"
 	"hash/maphash"
 	"maps"
 	"slices"
@@ -25,6 +24,7 @@ import (
 	"github.com/celset/celset/apis/celset/v1alpha1"
 	"github.com/celset/celset/cel"
 	"github.com/celset/celset/plugin/metrics"
+	"github.com/celset/celset/plugin/preparation"
 )
 
 // What a node set constraint says is found, decoded and compiled in the background, as what claims say is: a claim that stands

@@ -6,7 +6,6 @@ package gang
 import (
 	"cmp"
 	"fmt"
-	"github.com/celset/celset/plugin/cycle"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -14,6 +13,7 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"github.com/celset/celset/allocator/nodeset"
+	"github.com/celset/celset/plugin/cycle"
 )
 
 // triedSet is a set of nodes with the pods that are assigned to each. The scheduler tries the pods there, in their order.

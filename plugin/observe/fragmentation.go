@@ -8,7 +8,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"github.com/celset/celset/plugin/preparation"
 	"maps"
 	"runtime/debug"
 	"slices"
@@ -35,6 +34,7 @@ import (
 	"github.com/celset/celset/cel/device"
 	"github.com/celset/celset/cel/fairness"
 	"github.com/celset/celset/plugin/metrics"
+	"github.com/celset/celset/plugin/preparation"
 )
 
 // What "kubectl celset fragmentation" says is shown as metrics, too. It is counted beside scheduling,

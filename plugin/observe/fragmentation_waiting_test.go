@@ -5,7 +5,6 @@ package observe
 
 import (
 	"bytes"
-	"github.com/celset/celset/internal/testing/plugintest"
 	"testing"
 	"time"
 
@@ -15,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	compbase "k8s.io/component-base/metrics"
 
+	"github.com/celset/celset/internal/testing/plugintest"
 	"github.com/celset/celset/plugin/metrics"
 )
 

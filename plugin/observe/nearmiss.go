@@ -7,8 +7,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"github.com/celset/celset/plugin/cycle"
-	"github.com/celset/celset/plugin/preparation"
 	"slices"
 	"time"
 
@@ -22,6 +20,8 @@ import (
 	"github.com/celset/celset/allocator/explain"
 	"github.com/celset/celset/allocator/extended"
 	"github.com/celset/celset/cel"
+	"github.com/celset/celset/plugin/cycle"
+	"github.com/celset/celset/plugin/preparation"
 )
 
 // What a node answers in Filter is short and the same for as many nodes as possible,

@@ -5,7 +5,6 @@
 package setpublisher
 
 import (
-	"github.com/celset/celset/plugin/observe"
 	"context"
 	"encoding/json"
 	"errors"
@@ -32,8 +31,8 @@ import (
 	"github.com/celset/celset/apis/setscores"
 	"github.com/celset/celset/apis/wellknown"
 	"github.com/celset/celset/internal/printable"
-	"github.com/celset/celset/plugin/observe"
 	"github.com/celset/celset/plugin/metrics"
+	"github.com/celset/celset/plugin/observe"
 )
 
 const (

@@ -1,11 +1,10 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package plugin
+package preempt
 
 import (
 	"context"
-	"github.com/celset/celset/plugin/cycle"
 	"maps"
 	"slices"
 	"sync"
@@ -19,6 +18,7 @@ import (
 	"github.com/celset/celset/allocator"
 	"github.com/celset/celset/allocator/extended"
 	"github.com/celset/celset/allocator/preemption"
+	"github.com/celset/celset/plugin/cycle"
 	"github.com/celset/celset/plugin/hold"
 )
 
@@ -34,7 +34,7 @@ const simulationKey fwk.StateKey = cycle.PluginName + "/preemption"
 
 // preemptionTrial is what all simulations for one pod have together: each is about one node.
 type preemptionTrial struct {
-	holding *holding
+	holding *Holding
 	pod     *v1.Pod
 	claims  *cycle.PodClaims
 	// base is the allocator for the time when nobody is gone.
@@ -113,7 +113,7 @@ func simulationIn(state fwk.CycleState) *simulation {
 }
 
 // simulating has the allocator answer for the simulation of a cycle, if there is one.
-func (p *preempter) Simulating(ctx context.Context, state fwk.CycleState) context.Context {
+func (p *Preempter) Simulating(ctx context.Context, state fwk.CycleState) context.Context {
 	if s := simulationIn(state); s != nil {
 		return cycle.WithSubstitute(ctx, s)
 	}
@@ -121,7 +121,7 @@ func (p *preempter) Simulating(ctx context.Context, state fwk.CycleState) contex
 }
 
 // extensions returns the extensions of PreFilter, by which simulations learn of pods that are removed from a node.
-func (p *preempter) Extensions() fwk.PreFilterExtensions { return simulations{} }
+func (p *Preempter) Extensions() fwk.PreFilterExtensions { return simulations{} }
 
 // simulations implements [fwk.PreFilterExtensions].
 type simulations struct{}

@@ -1,12 +1,11 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package plugin
+package preempt
 
 import (
 	"context"
 	"fmt"
-	"github.com/celset/celset/plugin/cycle"
 	"slices"
 
 	v1 "k8s.io/api/core/v1"
@@ -18,6 +17,7 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 
 	"github.com/celset/celset/allocator/preemption"
+	"github.com/celset/celset/plugin/cycle"
 	"github.com/celset/celset/plugin/hold"
 )
 
@@ -56,12 +56,12 @@ const (
 
 // outlookOf returns what a pod that fits nowhere can expect of its hold. refused is the status of the hold's node. why
 // is the reason for lost.
-func (p *preempter) outlookOf(held *hold.Hold, refused *fwk.Status) (expected outlook, why string) {
+func (p *Preempter) outlookOf(held *hold.Hold, refused *fwk.Status) (expected outlook, why string) {
 	// The node may refuse the pod for a while only, such as by a taint. That ends no hold while victims are ending: others
 	// would be evicted for the pod meanwhile.
-	elsewhere := refused.Code() == fwk.UnschedulableAndUnresolvable && refused.Plugin() != p.name
+	elsewhere := refused.Code() == fwk.UnschedulableAndUnresolvable && refused.Plugin() != p.Name
 	alive, ending := p.victimsOf(held)
-	used := p.holding.useOf(held)
+	used := p.Holding.useOf(held)
 	switch {
 	case used.isHigher(held):
 		return broken, used.user()
@@ -81,7 +81,7 @@ func (p *preempter) outlookOf(held *hold.Hold, refused *fwk.Status) (expected ou
 		return waits, ""
 	case elsewhere:
 		return lost, "the node refuses it for another reason: " + refused.Message()
-	case !p.holding.NoteFree(held.Pod.UID):
+	case !p.Holding.NoteFree(held.Pod.UID):
 		return free, ""
 	default:
 		return lost, "they are free, and the node refuses it: " + refused.Message()
@@ -90,19 +90,19 @@ func (p *preempter) outlookOf(held *hold.Hold, refused *fwk.Status) (expected ou
 
 // areKept reports whether held devices are kept because it is not known yet whether the allocation of a victim was stored.
 // The pod is tried again when it is known.
-func (p *preempter) areKept(held *hold.Hold) bool {
+func (p *Preempter) areKept(held *hold.Hold) bool {
 	own := types.UID("")
 	if len(held.Claims) == 1 {
 		own = held.Claims[0].UID
 	}
-	kept := preemption.DevicesOf(p.writes.InUse(held.Pod, own, p.holding.activate))
+	kept := preemption.DevicesOf(p.Writes.InUse(held.Pod, own, p.Holding.Activate))
 	return slices.ContainsFunc(preemption.DevicesOf(held.Devices()), func(id structured.DeviceID) bool { return slices.Contains(kept, id) })
 }
 
 // victimsOf returns the victims that are still to be evicted, and whether other victims are ending.
-func (p *preempter) victimsOf(held *hold.Hold) (alive []types.UID, ending bool) {
-	for _, pod := range p.holding.podsOf(held.Victims) {
-		recently, inMemory := p.holding.WasEvicted(held.Pod.UID, pod.UID)
+func (p *Preempter) victimsOf(held *hold.Hold) (alive []types.UID, ending bool) {
+	for _, pod := range p.Holding.podsOf(held.Victims) {
+		recently, inMemory := p.Holding.WasEvicted(held.Pod.UID, pod.UID)
 		switch {
 		case inMemory:
 		case pod.DeletionTimestamp != nil, recently:
@@ -116,15 +116,15 @@ func (p *preempter) victimsOf(held *hold.Hold) (alive []types.UID, ending bool) 
 }
 
 // isOn reports whether a pod that is not bound yet is assumed to run on a node.
-func (p *preempter) isOn(node string, pod types.UID) bool {
-	info, err := p.handle.MutableSnapshotSharedLister().NodeInfos().Get(node)
+func (p *Preempter) isOn(node string, pod types.UID) bool {
+	info, err := p.Handle.MutableSnapshotSharedLister().NodeInfos().Get(node)
 	return err == nil && slices.ContainsFunc(info.GetPods(), func(on fwk.PodInfo) bool { return on.GetPod().UID == pod })
 }
 
 // wait decides whether pods may be evicted for a pod now. If not, status says what the pod waits for. resumed is the hold
 // whose evictions go on, nil for a new try.
-func (p *preempter) wait(ctx context.Context, pod *v1.Pod, c *cycle.PodClaims, statuses *framework.NodeToStatus) (result *fwk.PostFilterResult, status *fwk.Status, resumed *hold.Hold) {
-	held, ok := p.holding.Of(pod.UID)
+func (p *Preempter) wait(ctx context.Context, pod *v1.Pod, c *cycle.PodClaims, statuses *framework.NodeToStatus) (result *fwk.PostFilterResult, status *fwk.Status, resumed *hold.Hold) {
+	held, ok := p.Holding.Of(pod.UID)
 	if ok && p.isServed(&held) {
 		// Another pod of the claims was faster. What the pod lacks now is no device, or not known yet.
 		if len(c.All()) == 0 {
@@ -145,10 +145,10 @@ func (p *preempter) wait(ctx context.Context, pod *v1.Pod, c *cycle.PodClaims, s
 	for _, claim := range c.Unallocated {
 		unallocated = append(unallocated, claim.UID)
 	}
-	if _, ok := p.holding.For(pod, unallocated, p.holding.activate); ok {
+	if _, ok := p.Holding.For(pod, unallocated, p.Holding.Activate); ok {
 		return nil, unresolvable("preemption: pods were evicted for another pod that uses the same resourceclaim"), nil
 	}
-	switch tries, left := p.holding.Tries(pod.UID); {
+	switch tries, left := p.Holding.Tries(pod.UID); {
 	case tries >= hold.MaxTries:
 		return nominated(""), unresolvable(fmt.Sprintf("preemption: pods were evicted for the pod %d times without success, nothing more is evicted for it", tries)), nil
 	case left > 0 && tries == 0:
@@ -161,7 +161,7 @@ func (p *preempter) wait(ctx context.Context, pod *v1.Pod, c *cycle.PodClaims, s
 
 // goOn decides what becomes of the hold of a pod that fits nowhere: evictions go on for the hold that is returned, or the pod
 // waits, or the hold has ended.
-func (p *preempter) goOn(ctx context.Context, held *hold.Hold, c *cycle.PodClaims, statuses *framework.NodeToStatus) (resumed *hold.Hold, waiting bool) {
+func (p *Preempter) goOn(ctx context.Context, held *hold.Hold, c *cycle.PodClaims, statuses *framework.NodeToStatus) (resumed *hold.Hold, waiting bool) {
 	if p.isBeingServed(held, c) {
 		return nil, true
 	}
@@ -172,15 +172,15 @@ func (p *preempter) goOn(ctx context.Context, held *hold.Hold, c *cycle.PodClaim
 		p.giveBack(ctx, held)
 		return nil, true
 	case free:
-		p.holding.activate(held.Pod)
+		p.Holding.Activate(held.Pod)
 		return nil, true
 	case resumes:
-		if !p.holding.MayResume(held.Pod.UID) {
+		if !p.Holding.MayResume(held.Pod.UID) {
 			return nil, true
 		}
 		return held, false
 	case joins:
-		if !p.holding.MayResume(held.Pod.UID) {
+		if !p.Holding.MayResume(held.Pod.UID) {
 			return nil, true
 		}
 		resumed = p.join(ctx, held)
@@ -194,15 +194,15 @@ func (p *preempter) goOn(ctx context.Context, held *hold.Hold, c *cycle.PodClaim
 		}
 	}
 	klog.FromContext(ctx).Info("A pod does not wait for the devices that are held for it", "pod", klog.KObj(held.Pod), "node", klog.KRef("", held.Node), "why", why)
-	p.holding.End(held.Pod.UID, end)
+	p.Holding.End(held.Pod.UID, end)
 	return nil, false
 }
 
 // join makes the pods victims that use claims of victims. It returns nil if there are none by now.
-func (p *preempter) join(ctx context.Context, held *hold.Hold) *hold.Hold {
-	used := p.holding.useOf(held)
+func (p *Preempter) join(ctx context.Context, held *hold.Hold) *hold.Hold {
+	used := p.Holding.useOf(held)
 	joined := used.joined(held)
-	changed, ok := p.holding.Join(held.Pod.UID, joined)
+	changed, ok := p.Holding.Join(held.Pod.UID, joined)
 	if !ok || len(joined) == 0 {
 		return nil
 	}
@@ -216,16 +216,16 @@ func waitingFor(held *hold.Hold) *fwk.Status {
 }
 
 // isServed reports whether all claims have got devices for which some are held.
-func (p *preempter) isServed(held *hold.Hold) bool {
-	return !slices.ContainsFunc(held.Claims, func(claim hold.Claim) bool { return p.holding.devicesOf(held.Pod.Namespace, &claim) == nil })
+func (p *Preempter) isServed(held *hold.Hold) bool {
+	return !slices.ContainsFunc(held.Claims, func(claim hold.Claim) bool { return p.Holding.devicesOf(held.Pod.Namespace, &claim) == nil })
 }
 
 // isBeingServed reports whether a claim gets devices for another pod, and had none when the pod with the hold was tried.
 // Upstream refuses the pod then, whatever the node has.
-func (p *preempter) isBeingServed(held *hold.Hold, c *cycle.PodClaims) bool {
+func (p *Preempter) isBeingServed(held *hold.Hold, c *cycle.PodClaims) bool {
 	return slices.ContainsFunc(c.Unallocated, func(claim *resourceapi.ResourceClaim) bool {
 		return slices.ContainsFunc(held.Claims, func(of hold.Claim) bool {
-			return of.UID == claim.UID && p.holding.devicesOf(held.Pod.Namespace, &of) != nil
+			return of.UID == claim.UID && p.Holding.devicesOf(held.Pod.Namespace, &of) != nil
 		})
 	})
 }

@@ -1,7 +1,7 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package plugin
+package preempt
 
 import (
 	"context"
@@ -53,7 +53,7 @@ func (f *foundVictims) compare(other *foundVictims) int {
 
 // removal removes victims from a node in thought, and adds them back.
 type removal struct {
-	*preempter
+	*Preempter
 	ctx       context.Context
 	state     fwk.CycleState
 	preemptor *v1.Pod
@@ -68,7 +68,7 @@ type removal struct {
 // SelectVictimsOnNode implements [upstream.Interface]: of the pods of a lower priority on the node it chooses those whose
 // removal lets the preemptor fit and costs least. Pods that end soon count as gone. Pods that should have ended, or end
 // late, are chosen only where no other pods will do. State and node are the caller's copies.
-func (p *preempter) SelectVictimsOnNode(ctx context.Context, state fwk.CycleState, preemptor *v1.Pod, node fwk.NodeInfo,
+func (p *Preempter) SelectVictimsOnNode(ctx context.Context, state fwk.CycleState, preemptor *v1.Pod, node fwk.NodeInfo,
 	possible []*upstream.DomainVictim, budgets []*policy.PodDisruptionBudget) ([]*v1.Pod, int, *fwk.Status) {
 	simulated := simulationIn(state)
 	if simulated == nil {
@@ -81,7 +81,7 @@ func (p *preempter) SelectVictimsOnNode(ctx context.Context, state fwk.CycleStat
 	if len(free)+len(live)+len(late) == 0 {
 		return nil, 0, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, "No preemption victims found for incoming pod")
 	}
-	r := &removal{preempter: p, ctx: ctx, state: state, preemptor: preemptor, node: node, trial: simulated.preemptionTrial, free: free}
+	r := &removal{Preempter: p, ctx: ctx, state: state, preemptor: preemptor, node: node, trial: simulated.preemptionTrial, free: free}
 	for _, ending := range free {
 		if err := r.remove(ending); err != nil {
 			return nil, 0, fwk.AsStatus(err)
@@ -110,7 +110,7 @@ func (p *preempter) SelectVictimsOnNode(ctx context.Context, state fwk.CycleStat
 // candidates returns the pods that may go: those that are ending already and count as gone, those that are not ending,
 // and those that won't end soon. Pods that were evicted for a pod of a lower priority cost as much as that pod:
 // it would have to have others evicted. Where the evictions for a hold go on, only its victims may go.
-func (p *preempter) candidates(possible []*upstream.DomainVictim, preemptor *v1.Pod, t *preemptionTrial) (free, live, late []*upstream.DomainVictim) {
+func (p *Preempter) candidates(possible []*upstream.DomainVictim, preemptor *v1.Pod, t *preemptionTrial) (free, live, late []*upstream.DomainVictim) {
 	now := time.Now()
 	for _, victim := range possible {
 		if !p.mayGo(victim, preemptor) {
@@ -120,9 +120,9 @@ func (p *preempter) candidates(possible []*upstream.DomainVictim, preemptor *v1.
 		for _, info := range victim.Pods() {
 			pod := info.GetPod()
 			ending = ending && pod.DeletionTimestamp != nil
-			soon = soon && (t.only.Has(pod.UID) || endsSoon(pod, now, p.args.HoldTimeout.Duration))
+			soon = soon && (t.only.Has(pod.UID) || endsSoon(pod, now, p.Args.HoldTimeout.Duration))
 			named = named || t.only.Has(pod.UID)
-			slow = slow || !t.only.Has(pod.UID) && gracePeriod(pod) > p.args.HoldTimeout.Duration
+			slow = slow || !t.only.Has(pod.UID) && gracePeriod(pod) > p.Args.HoldTimeout.Duration
 			_, is := t.promised[pod.UID]
 			promised = promised || is
 		}
@@ -236,7 +236,7 @@ func (t *preemptionTrial) keep(node string, found *foundVictims) {
 }
 
 // mayGo tells whether the priorities allow it, on all nodes where the victim has pods.
-func (p *preempter) mayGo(victim *upstream.DomainVictim, preemptor *v1.Pod) bool {
+func (p *Preempter) mayGo(victim *upstream.DomainVictim, preemptor *v1.Pod) bool {
 	if victim.Priority() >= corev1helpers.PodPriority(preemptor) {
 		return false
 	}
@@ -299,24 +299,24 @@ func (r *removal) set(removed bitset.Set) error {
 }
 
 func (r *removal) remove(victim *upstream.DomainVictim) error {
-	return r.move(victim, r.node.RemovePod, r.handle.RunPreFilterExtensionRemovePod)
+	return r.move(victim, r.node.RemovePod, r.Handle.RunPreFilterExtensionRemovePod)
 }
 
 func (r *removal) add(victim *upstream.DomainVictim) error {
-	return r.move(victim, nil, r.handle.RunPreFilterExtensionAddPod)
+	return r.move(victim, nil, r.Handle.RunPreFilterExtensionAddPod)
 }
 
 // runFilters reports whether the preemptor fits without the pods that are removed. It fails if the preemptor needs no
 // victims any more.
 func (r *removal) runFilters() (bool, error) {
-	if err := r.holding.gone(r.trial.pod); err != nil {
+	if err := r.Holding.gone(r.trial.pod); err != nil {
 		return false, err
 	}
 	if over := r.trial.claims.Attempt.Over(); over != nil {
 		// What does not fit for lack of time would have others evicted.
 		return false, over
 	}
-	status := r.handle.RunFilterPluginsWithNominatedPods(r.ctx, r.state, r.preemptor, r.node)
+	status := r.Handle.RunFilterPluginsWithNominatedPods(r.ctx, r.state, r.preemptor, r.node)
 	switch {
 	case status.IsSuccess():
 		return true, nil

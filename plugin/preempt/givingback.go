@@ -1,7 +1,7 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package plugin
+package preempt
 
 import (
 	"context"
@@ -22,10 +22,10 @@ const giveBackTimeout = 10 * time.Second
 
 // giveBack deallocates the claims of victims that have no users. The scheduling cycle doesn't wait for the API server.
 // A claim that was changed meanwhile is left alone: the API server refuses the write of an old version.
-func (p *preempter) giveBack(ctx context.Context, held *hold.Hold) {
+func (p *Preempter) giveBack(ctx context.Context, held *hold.Hold) {
 	logger := klog.FromContext(ctx)
-	for _, claim := range p.holding.freedBy(held) {
-		if claim.Status.Allocation == nil || len(claim.Status.ReservedFor) > 0 || p.holding.resolver.Manager.ResourceClaims().GetPendingAllocation(claim.UID) != nil {
+	for _, claim := range p.Holding.freedBy(held) {
+		if claim.Status.Allocation == nil || len(claim.Status.ReservedFor) > 0 || p.Holding.Resolver.Manager.ResourceClaims().GetPendingAllocation(claim.UID) != nil {
 			continue
 		}
 		free := claim.DeepCopy()
@@ -33,7 +33,7 @@ func (p *preempter) giveBack(ctx context.Context, held *hold.Hold) {
 		go func() {
 			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), giveBackTimeout)
 			defer cancel()
-			if _, err := p.handle.ClientSet().ResourceV1().ResourceClaims(free.Namespace).UpdateStatus(ctx, free, metav1.UpdateOptions{}); err != nil {
+			if _, err := p.Handle.ClientSet().ResourceV1().ResourceClaims(free.Namespace).UpdateStatus(ctx, free, metav1.UpdateOptions{}); err != nil {
 				// The pod with the hold is tried again, and so is this.
 				logger.V(4).Info("A claim without users was not deallocated", "resourceclaim", klog.KObj(free), "pod", klog.KObj(held.Pod), "err", err)
 				return

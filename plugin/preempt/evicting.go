@@ -1,7 +1,7 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package plugin
+package preempt
 
 import (
 	"cmp"
@@ -81,7 +81,7 @@ func (e *evictions) of(pod types.UID) *eviction {
 type preemptPod = func(context.Context, upstream.Candidate, upstream.ExecutorPreemptor, *v1.Pod, string) (bool, error)
 
 // evicting wraps upstream's function.
-func (p *preempter) evicting(evict preemptPod) preemptPod {
+func (p *Preempter) evicting(evict preemptPod) preemptPod {
 	return func(ctx context.Context, on upstream.Candidate, preemptor upstream.ExecutorPreemptor, victim *v1.Pod, plugin string) (bool, error) {
 		ctx = context.WithValue(ctx, victimInContext{}, victim)
 		e := p.evictions.of(preemptor.UID())
@@ -98,14 +98,14 @@ func (p *preempter) evicting(evict preemptPod) preemptPod {
 		}
 		inMemory, err := evict(ctx, on, preemptor, victim, plugin)
 		if err == nil {
-			p.holding.Evicted(preemptor.UID(), victim.UID, inMemory)
+			p.Holding.Evicted(preemptor.UID(), victim.UID, inMemory)
 		}
 		return inMemory, err
 	}
 }
 
 // record writes the hold into the condition of its pod. If that fails the hold ends.
-func (p *preempter) record(ctx context.Context, e *eviction) error {
+func (p *Preempter) record(ctx context.Context, e *eviction) error {
 	if e.trial.fits() {
 		return errFitsAlready
 	}
@@ -114,33 +114,33 @@ func (p *preempter) record(ctx context.Context, e *eviction) error {
 	}
 	condition, err := e.kept.Condition(time.Now())
 	if err == nil {
-		err = p.holding.store.Write(ctx, e.kept.Pod, condition, e.kept.Begun)
+		err = p.Holding.store.Write(ctx, e.kept.Pod, condition, e.kept.Begun)
 	}
 	if errors.Is(err, hold.ErrEnded) {
 		return cmp.Or(p.stillNeeded(e), errHoldEnded)
 	}
 	if err != nil && e.resumed == nil {
-		p.holding.End(e.kept.Pod.UID, hold.Unrecorded)
+		p.Holding.End(e.kept.Pod.UID, hold.Unrecorded)
 	}
 	return err
 }
 
 // stillNeeded returns why nothing may be evicted any more, nil if it may.
-func (p *preempter) stillNeeded(e *eviction) error {
-	if err := p.holding.gone(e.trial.pod); err != nil {
+func (p *Preempter) stillNeeded(e *eviction) error {
+	if err := p.Holding.gone(e.trial.pod); err != nil {
 		return err
 	}
 	if e.kept == nil {
 		return nil
 	}
-	if held, ok := p.holding.Of(e.kept.Pod.UID); !ok || held.Try != e.kept.Try {
+	if held, ok := p.Holding.Of(e.kept.Pod.UID); !ok || held.Try != e.kept.Try {
 		return errHoldEnded
 	}
 	return nil
 }
 
 // keep holds what was found on the node. It does so once for an eviction.
-func (p *preempter) keep(ctx context.Context, e *eviction, node string) {
+func (p *Preempter) keep(ctx context.Context, e *eviction, node string) {
 	e.keeping.Do(func() {
 		found := e.trial.foundOn(node)
 		if found == nil || e.trial.fits() {
@@ -148,14 +148,14 @@ func (p *preempter) keep(ctx context.Context, e *eviction, node string) {
 			return
 		}
 		live := slices.DeleteFunc(slices.Clone(found.pods), func(pod *v1.Pod) bool { return pod.DeletionTimestamp != nil })
-		p.metrics.ObserveVictims(len(live))
+		p.Metrics.ObserveVictims(len(live))
 		if len(found.claims) == 0 {
 			// The claims of the pod have their devices, so it lacks something else.
 			return
 		}
-		kept := p.holding.Keep(p.holdOf(e, node, found))
+		kept := p.Holding.Keep(p.holdOf(e, node, found))
 		e.kept = &kept
-		if p.holding.gone(e.trial.pod) != nil {
+		if p.Holding.gone(e.trial.pod) != nil {
 			// The event of its deletion may have been handled before the hold began.
 			p.endUnneeded(e.trial.pod)
 			return
@@ -167,15 +167,15 @@ func (p *preempter) keep(ctx context.Context, e *eviction, node string) {
 }
 
 // holdOf is the hold for what was found.
-func (p *preempter) holdOf(e *eviction, node string, found *foundVictims) hold.Hold {
+func (p *Preempter) holdOf(e *eviction, node string, found *foundVictims) hold.Hold {
 	pod := e.trial.pod
-	held := hold.Hold{Pod: pod, Node: node, Claims: found.claims, Frees: found.frees, Retry: func() { p.holding.activate(pod) }}
+	held := hold.Hold{Pod: pod, Node: node, Claims: found.claims, Frees: found.frees, Retry: func() { p.Holding.Activate(pod) }}
 	grace := time.Duration(0)
 	for _, victim := range found.pods {
 		held.Victims = append(held.Victims, victim.UID)
-		grace = max(grace, min(gracePeriod(victim), maxGrace*p.args.HoldTimeout.Duration))
+		grace = max(grace, min(gracePeriod(victim), maxGrace*p.Args.HoldTimeout.Duration))
 	}
-	held.Until = time.Now().Add(p.args.HoldTimeout.Duration + grace)
+	held.Until = time.Now().Add(p.Args.HoldTimeout.Duration + grace)
 	if e.resumed != nil {
 		// Its time goes on, so that evictions that fail again and again end.
 		held.Until = e.resumed.Until
@@ -192,19 +192,19 @@ func union(a, b []types.UID) []types.UID {
 }
 
 // endUnneeded ends the hold of a pod that is gone or bound by now.
-func (p *preempter) endUnneeded(pod *v1.Pod) {
-	current, err := p.holding.pods.Pods(pod.Namespace).Get(pod.Name)
+func (p *Preempter) endUnneeded(pod *v1.Pod) {
+	current, err := p.Holding.pods.Pods(pod.Namespace).Get(pod.Name)
 	if err != nil || current.UID != pod.UID {
-		p.holding.End(pod.UID, hold.Deleted)
+		p.Holding.End(pod.UID, hold.Deleted)
 		return
 	}
-	p.holding.Observe(current)
+	p.Holding.Observe(current)
 }
 
 // tell tells the pod and those that are evicted for it.
-func (p *preempter) tell(e *eviction, node string, victims []*v1.Pod) {
+func (p *Preempter) tell(e *eviction, node string, victims []*v1.Pod) {
 	devices := namesOf(e.kept.Devices())
-	recorder := p.handle.EventRecorder()
+	recorder := p.Handle.EventRecorder()
 	recorder.Eventf(e.trial.pod, nil, v1.EventTypeNormal, wellknown.ReasonDevicesHeld, wellknown.ActionPreempting, "%s",
 		fmt.Sprintf("%d pods are evicted for devices %s of node %s, which are held for the pod until then", len(victims), devices, node))
 	for _, victim := range victims {
@@ -216,7 +216,7 @@ func (p *preempter) tell(e *eviction, node string, victims []*v1.Pod) {
 
 // recordLater has the hold written where nothing is evicted because all victims are ending already. The scheduling cycle
 // doesn't wait for that.
-func (p *preempter) recordLater(ctx context.Context, e *eviction, node string) {
+func (p *Preempter) recordLater(ctx context.Context, e *eviction, node string) {
 	found := e.trial.foundOn(node)
 	if e.kept == nil || found == nil || slices.ContainsFunc(found.pods, func(pod *v1.Pod) bool { return pod.DeletionTimestamp == nil }) {
 		return
@@ -225,8 +225,8 @@ func (p *preempter) recordLater(ctx context.Context, e *eviction, node string) {
 	condition, err := e.kept.Condition(time.Now())
 	if err != nil {
 		klog.FromContext(ctx).Error(err, "The condition of a pod could not be written", "pod", klog.KObj(pod), "condition", wellknown.ConditionDevicesHeld)
-		p.holding.End(pod.UID, hold.Unrecorded)
+		p.Holding.End(pod.UID, hold.Unrecorded)
 		return
 	}
-	p.holding.store.WriteLater(pod, condition, func(error) { p.holding.End(pod.UID, hold.Unrecorded) })
+	p.Holding.store.WriteLater(pod, condition, func(error) { p.Holding.End(pod.UID, hold.Unrecorded) })
 }

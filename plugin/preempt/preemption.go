@@ -1,12 +1,10 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package plugin
+package preempt
 
 import (
 	"context"
-	"github.com/celset/celset/plugin/cycle"
-	"github.com/celset/celset/plugin/preparation"
 	"slices"
 	"strings"
 	"sync"
@@ -27,9 +25,11 @@ import (
 	"github.com/celset/celset/allocator"
 	"github.com/celset/celset/allocator/preemption"
 	configv1alpha1 "github.com/celset/celset/apis/config/v1alpha1"
+	"github.com/celset/celset/plugin/cycle"
 	"github.com/celset/celset/plugin/hold"
 	"github.com/celset/celset/plugin/metrics"
 	"github.com/celset/celset/plugin/pendingwrites"
+	"github.com/celset/celset/plugin/preparation"
 )
 
 // Preemption for devices. A pod with claims that fits nowhere, and whose profile has upstream's plugin
@@ -41,8 +41,8 @@ import (
 //
 // DefaultPreemption does not run after that: it would evict for other reasons than we found.
 
-// devicePreemption preempts for the pods of a profile. It is noPreemption if the profile preempts for no devices.
-type devicePreemption interface {
+// Preemption preempts for the pods of a profile. It is NoPreemption if the profile preempts for no devices.
+type Preemption interface {
 	// IsPreempting reports whether pods are being evicted for the pod's devices.
 	IsPreempting(pod *v1.Pod) bool
 	// Preempt looks for pods to evict. did tells that it looked: then it has said what there is to say, and nobody else
@@ -54,39 +54,39 @@ type devicePreemption interface {
 	Simulating(ctx context.Context, state fwk.CycleState) context.Context
 }
 
-// noPreemption evicts nobody.
-type noPreemption struct{}
+// NoPreemption evicts nobody.
+type NoPreemption struct{}
 
-func (noPreemption) IsPreempting(*v1.Pod) bool           { return false }
-func (noPreemption) Extensions() fwk.PreFilterExtensions { return nil }
+func (NoPreemption) IsPreempting(*v1.Pod) bool           { return false }
+func (NoPreemption) Extensions() fwk.PreFilterExtensions { return nil }
 
-func (noPreemption) Preempt(context.Context, fwk.CycleState, *v1.Pod, fwk.NodeToStatusReader, *cycle.PodClaims) (*fwk.PostFilterResult, *fwk.Status, bool) {
+func (NoPreemption) Preempt(context.Context, fwk.CycleState, *v1.Pod, fwk.NodeToStatusReader, *cycle.PodClaims) (*fwk.PostFilterResult, *fwk.Status, bool) {
 	return nil, nil, false
 }
 
-func (noPreemption) Simulating(ctx context.Context, _ fwk.CycleState) context.Context { return ctx }
+func (NoPreemption) Simulating(ctx context.Context, _ fwk.CycleState) context.Context { return ctx }
 
-// preempter preempts for the pods of a profile.
-type preempter struct {
+// Preempter preempts for the pods of a profile.
+type Preempter struct {
 	*defaultpreemption.DefaultPreemption
-	args       *configv1alpha1.DevicePreemption
-	handle     fwk.Handle
-	metrics    *metrics.Metrics
-	name       string
-	allocators *cycle.Allocators
-	prepared   preparation.Claims
-	holding    *holding
-	writes     pendingwrites.Pending
+	Args       *configv1alpha1.DevicePreemption
+	Handle     fwk.Handle
+	Metrics    *metrics.Metrics
+	Name       string
+	Allocators *cycle.Allocators
+	Prepared   preparation.Claims
+	Holding    *Holding
+	Writes     pendingwrites.Pending
 	evictions  evictions
 	// isWanted tells whether the profile preempts at all.
 	isWanted func() bool
 }
 
-// start has upstream's code evict pods by way of a handle, which adds what upstream's plugins see of the scheduler.
-func (p *preempter) start(ctx context.Context, handle fwk.Handle) error {
+// Start has upstream's code evict pods by way of a handle, which adds what upstream's plugins see of the scheduler.
+func (p *Preempter) Start(ctx context.Context, handle fwk.Handle) error {
 	upstream, err := defaultpreemption.New(ctx, &config.DefaultPreemptionArgs{
-		MinCandidateNodesPercentage: *p.args.MinCandidateNodesPercentage, MinCandidateNodesAbsolute: *p.args.MinCandidateNodesAbsolute,
-	}, evictingHandle{handle}, p.allocators.Resolver.Features)
+		MinCandidateNodesPercentage: *p.Args.MinCandidateNodesPercentage, MinCandidateNodesAbsolute: *p.Args.MinCandidateNodesAbsolute,
+	}, evictingHandle{handle}, p.Allocators.Resolver.Features)
 	if err != nil {
 		return err
 	}
@@ -94,18 +94,18 @@ func (p *preempter) start(ctx context.Context, handle fwk.Handle) error {
 	upstream.Evaluator.Interface = p
 	upstream.Executor.PreemptPod = p.evicting(upstream.Executor.PreemptPod)
 	p.isWanted = func() bool {
-		lister, is := p.handle.(interface{ ListPlugins() *config.Plugins })
+		lister, is := p.Handle.(interface{ ListPlugins() *config.Plugins })
 		return is && slices.ContainsFunc(lister.ListPlugins().PostFilter.Enabled, func(plugin config.Plugin) bool { return plugin.Name == names.DefaultPreemption })
 	}
 	return nil
 }
 
-func (p *preempter) IsPreempting(pod *v1.Pod) bool {
+func (p *Preempter) IsPreempting(pod *v1.Pod) bool {
 	return p.Executor.IsPodRunningPreemption(pod.UID)
 }
 
-// Preempt implements devicePreemption.
-func (p *preempter) Preempt(ctx context.Context, state fwk.CycleState, pod *v1.Pod, nodes fwk.NodeToStatusReader, c *cycle.PodClaims) (result *fwk.PostFilterResult, status *fwk.Status, did bool) {
+// Preempt implements Preemption.
+func (p *Preempter) Preempt(ctx context.Context, state fwk.CycleState, pod *v1.Pod, nodes fwk.NodeToStatusReader, c *cycle.PodClaims) (result *fwk.PostFilterResult, status *fwk.Status, did bool) {
 	statuses, is := nodes.(*framework.NodeToStatus)
 	if !is || state.IsPodGroupSchedulingCycle() || !p.isWanted() || c.Err != nil {
 		return nil, nil, false
@@ -113,14 +113,14 @@ func (p *preempter) Preempt(ctx context.Context, state fwk.CycleState, pod *v1.P
 	defer c.Attempt.Progress()
 	result, status, resumed := p.wait(ctx, pod, c, statuses)
 	if status != nil {
-		p.metrics.ObservePreemption(metrics.PreemptionNotEligible)
+		p.Metrics.ObservePreemption(metrics.PreemptionNotEligible)
 		return result, status, true
 	}
 	if len(c.All()) == 0 {
 		return nil, nil, false
 	}
 	// One of its own, since that of the attempt may be used up.
-	budget := allocator.NewAttemptBudget(p.allocators.Budget)
+	budget := allocator.NewAttemptBudget(p.Allocators.Budget)
 	c.Attempt.OnOver(budget.End)
 	trial, err := p.newTrial(ctx, pod, c, budget)
 	if err != nil {
@@ -140,21 +140,21 @@ func (p *preempter) Preempt(ctx context.Context, state fwk.CycleState, pod *v1.P
 	case trial.fits():
 		// An event about what has become free has the pod tried again.
 		result, status = nil, unresolvable("preemption: "+errFitsAlready.Error())
-		p.metrics.ObservePreemption(metrics.PreemptionNotEligible)
+		p.Metrics.ObservePreemption(metrics.PreemptionNotEligible)
 	case status.IsSuccess():
 		p.keep(ctx, e, result.NominatedNodeName)
 		p.recordLater(ctx, e, result.NominatedNodeName)
-		p.metrics.ObservePreemption(metrics.PreemptionNominated)
+		p.Metrics.ObservePreemption(metrics.PreemptionNominated)
 	case status.Code() == fwk.Error:
-		p.metrics.ObservePreemption(metrics.PreemptionFailed)
+		p.Metrics.ObservePreemption(metrics.PreemptionFailed)
 	case result == nil:
-		p.metrics.ObservePreemption(metrics.PreemptionNotEligible)
+		p.Metrics.ObservePreemption(metrics.PreemptionNotEligible)
 	default:
-		p.metrics.ObservePreemption(metrics.PreemptionNotHelpful)
+		p.Metrics.ObservePreemption(metrics.PreemptionNotHelpful)
 	}
 	if resumed != nil && status.IsRejected() && !trial.fits() && c.Attempt.Over() == nil {
 		// The rest of the victims is of no use any more.
-		p.holding.End(pod.UID, hold.Lost)
+		p.Holding.End(pod.UID, hold.Lost)
 	}
 	if status.Code() == fwk.Unschedulable {
 		status = fwk.NewStatus(fwk.UnschedulableAndUnresolvable, status.Reasons()...)
@@ -164,7 +164,7 @@ func (p *preempter) Preempt(ctx context.Context, state fwk.CycleState, pod *v1.P
 
 // PodEligibleToPreemptOthers implements [upstream.Interface]. Whether a pod has to wait for victims that are ending is
 // decided before. Upstream would refuse a pod as long as any victim is ending on the nominated node.
-func (p *preempter) PodEligibleToPreemptOthers(_ context.Context, pod *v1.Pod, _ *fwk.Status) (bool, string) {
+func (p *Preempter) PodEligibleToPreemptOthers(_ context.Context, pod *v1.Pod, _ *fwk.Status) (bool, string) {
 	if ptr.Deref(pod.Spec.PreemptionPolicy, v1.PreemptLowerPriority) == v1.PreemptNever {
 		return false, "not eligible due to preemptionPolicy=Never."
 	}
@@ -176,7 +176,7 @@ type trialInContext struct{}
 
 // OrderedScoreFuncs implements [upstream.Interface]: nodes are compared by the cost of the pods that are not ending
 // already. Upstream would count those, too.
-func (p *preempter) OrderedScoreFuncs(ctx context.Context, candidates map[string]*extenderv1.Victims) []func(node string) int64 {
+func (p *Preempter) OrderedScoreFuncs(ctx context.Context, candidates map[string]*extenderv1.Victims) []func(node string) int64 {
 	trial, is := ctx.Value(trialInContext{}).(*preemptionTrial)
 	if !is {
 		return nil
@@ -202,31 +202,31 @@ func (p *preempter) OrderedScoreFuncs(ctx context.Context, candidates map[string
 
 // newTrial is part of the attempt of the claims, if they have one. Any set will do: nobody chooses among sets that are
 // not to be had yet.
-func (p *preempter) newTrial(ctx context.Context, pod *v1.Pod, c *cycle.PodClaims, budget *allocator.AttemptBudget) (*preemptionTrial, error) {
-	kept := p.holding.KeptFrom(pod, c)
-	state, err := p.allocators.AllocatedState(ctx)
+func (p *Preempter) newTrial(ctx context.Context, pod *v1.Pod, c *cycle.PodClaims, budget *allocator.AttemptBudget) (*preemptionTrial, error) {
+	kept := p.Holding.KeptFrom(pod, c)
+	state, err := p.Allocators.AllocatedState(ctx)
 	if err != nil {
 		return nil, err
 	}
-	kept = append(kept, p.writes.InUse(pod, c.Own(), p.holding.activate)...)
-	allocator.AddAllocated(state, kept, p.allocators.Features())
-	prepared, err := c.AllPrepared(ctx, p.prepared)
+	kept = append(kept, p.Writes.InUse(pod, c.Own(), p.Holding.Activate)...)
+	allocator.AddAllocated(state, kept, p.Allocators.Features())
+	prepared, err := c.AllPrepared(ctx, p.Prepared)
 	if err != nil {
 		return nil, err
 	}
-	base, err := p.allocators.NewAllocator(ctx, prepared, cycle.Material{Allocated: state}, allocator.WithoutPreferences(), allocator.WithAttemptBudget(budget))
+	base, err := p.Allocators.NewAllocator(ctx, prepared, cycle.Material{Allocated: state}, allocator.WithoutPreferences(), allocator.WithAttemptBudget(budget))
 	if err != nil {
 		return nil, err
 	}
 	t := &preemptionTrial{
-		holding: p.holding, pod: pod, claims: c, base: base,
+		holding: p.Holding, pod: pod, claims: c, base: base,
 		release: preemption.Release{
-			Claim: p.allocators.Resolver.Claim, Pending: p.allocators.Resolver.Manager.ResourceClaims().GetPendingAllocation,
-			Own: sets.New[types.UID](), Held: sets.New(preemption.DevicesOf(kept)...), Users: p.usersOn(), Exists: p.holding.exists,
+			Claim: p.Allocators.Resolver.Claim, Pending: p.Allocators.Resolver.Manager.ResourceClaims().GetPendingAllocation,
+			Own: sets.New[types.UID](), Held: sets.New(preemption.DevicesOf(kept)...), Users: p.usersOn(), Exists: p.Holding.exists,
 		},
-		promised: p.holding.PromisedTo(pod), results: map[string][]hold.Claim{}, found: map[string]*foundVictims{},
+		promised: p.Holding.PromisedTo(pod), results: map[string][]hold.Claim{}, found: map[string]*foundVictims{},
 	}
-	for _, claim := range append(p.allocators.Resolver.ClaimsOf(pod), c.All()...) {
+	for _, claim := range append(p.Allocators.Resolver.ClaimsOf(pod), c.All()...) {
 		t.release.Own.Insert(claim.UID)
 	}
 	return t, nil
@@ -234,10 +234,10 @@ func (p *preempter) newTrial(ctx context.Context, pod *v1.Pod, c *cycle.PodClaim
 
 // usersOn returns a function that returns the pods that use claims on a node. Pods that are still to be bound are not in
 // the claims' status yet. Pods on other nodes are added if they may share a claim.
-func (p *preempter) usersOn() func(node string) map[types.UID][]types.UID {
-	infos := func() fwk.NodeInfoLister { return p.handle.MutableSnapshotSharedLister().NodeInfos() }
+func (p *Preempter) usersOn() func(node string) map[types.UID][]types.UID {
+	infos := func() fwk.NodeInfoLister { return p.Handle.MutableSnapshotSharedLister().NodeInfos() }
 	add := func(users map[types.UID][]types.UID, pod *v1.Pod) {
-		for _, claim := range p.allocators.Resolver.ClaimsOf(pod) {
+		for _, claim := range p.Allocators.Resolver.ClaimsOf(pod) {
 			users[claim.UID] = append(users[claim.UID], pod.UID)
 		}
 	}
@@ -291,17 +291,17 @@ func namesOf(results []resourceapi.DeviceRequestAllocationResult) string {
 
 // resolvable are the statuses of nodes, with those that lack devices as nodes on which preemption may
 // help, if pods of a lower priority have devices there.
-func (p *preempter) resolvable(pod *v1.Pod, statuses *framework.NodeToStatus) *framework.NodeToStatus {
+func (p *Preempter) resolvable(pod *v1.Pod, statuses *framework.NodeToStatus) *framework.NodeToStatus {
 	changed := map[string]*fwk.Status{}
-	infos := p.handle.MutableSnapshotSharedLister().NodeInfos()
+	infos := p.Handle.MutableSnapshotSharedLister().NodeInfos()
 	statuses.ForEachExplicitNode(func(name string, status *fwk.Status) {
 		changed[name] = status
-		if status.Plugin() != p.name || status.Code() != fwk.UnschedulableAndUnresolvable {
+		if status.Plugin() != p.Name || status.Code() != fwk.UnschedulableAndUnresolvable {
 			return
 		}
 		// Pods of a group may have another priority than they say.
-		if info, err := infos.Get(name); err == nil && (p.allocators.Resolver.Features.EnableGenericWorkload || hasDevicesBelow(info, corev1helpers.PodPriority(pod))) {
-			changed[name] = fwk.NewStatus(fwk.Unschedulable, status.Reasons()...).WithPlugin(p.name)
+		if info, err := infos.Get(name); err == nil && (p.Allocators.Resolver.Features.EnableGenericWorkload || hasDevicesBelow(info, corev1helpers.PodPriority(pod))) {
+			changed[name] = fwk.NewStatus(fwk.Unschedulable, status.Reasons()...).WithPlugin(p.Name)
 		}
 	})
 	return framework.NewNodeToStatus(changed, statuses.AbsentNodesStatus())

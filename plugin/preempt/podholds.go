@@ -1,7 +1,7 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package plugin
+package preempt
 
 import (
 	"context"
@@ -31,9 +31,9 @@ import (
 	"github.com/celset/celset/plugin/metrics"
 )
 
-// podHolds are the holds of all profiles of a scheduler. They begin with what the conditions of pods record, and end
+// PodHolds are the holds of all profiles of a scheduler. They begin with what the conditions of pods record, and end
 // with their pods and claims.
-type podHolds struct {
+type PodHolds struct {
 	*hold.Holds
 	store    *hold.Store
 	pods     corelisters.PodLister
@@ -51,10 +51,10 @@ type podHolds struct {
 	profiles sets.Set[string]
 }
 
-// newPodHolds returns holds that are measured and logged. Conditions are written until the context ends.
-func newPodHolds(ctx context.Context, handle fwk.Handle, measured *metrics.Metrics, activate func(*v1.Pod)) (*podHolds, error) {
+// NewPodHolds returns holds that are measured and logged. Conditions are written until the context ends.
+func NewPodHolds(ctx context.Context, handle fwk.Handle, measured *metrics.Metrics, activate func(*v1.Pod)) (*PodHolds, error) {
 	factory := handle.SharedInformerFactory()
-	h := &podHolds{
+	h := &PodHolds{
 		store: hold.NewStore(handle.ClientSet(), clock.RealClock{}), pods: factory.Core().V1().Pods().Lister(),
 		claims: factory.Resource().V1().ResourceClaims().Lister(), activate: activate, logger: klog.FromContext(ctx), profiles: sets.New[string](),
 	}
@@ -68,7 +68,7 @@ func newPodHolds(ctx context.Context, handle fwk.Handle, measured *metrics.Metri
 }
 
 // ended measures and logs the end of a hold, and has its condition changed.
-func (h *podHolds) ended(ended hold.Ended, measured *metrics.Metrics) {
+func (h *PodHolds) ended(ended hold.Ended, measured *metrics.Metrics) {
 	if ended.Foreign {
 		return
 	}
@@ -82,7 +82,7 @@ func (h *podHolds) ended(ended hold.Ended, measured *metrics.Metrics) {
 }
 
 // inherited has the hold of an heir recorded. An heir that is gone hands it over in turn.
-func (h *podHolds) inherited(heir *hold.Hold) {
+func (h *PodHolds) inherited(heir *hold.Hold) {
 	h.logger.Info("Devices are held for another pod of the claim", "pod", klog.KObj(heir.Pod), "node", klog.KRef("", heir.Node), "devices", namesOf(heir.Devices()))
 	current, err := h.pods.Pods(heir.Pod.Namespace).Get(heir.Pod.Name)
 	if err != nil || current.UID != heir.Pod.UID {
@@ -98,14 +98,14 @@ func (h *podHolds) inherited(heir *hold.Hold) {
 	h.Observe(current)
 }
 
-// add makes the pods of a profile those of this scheduler.
-func (h *podHolds) add(profile string) {
+// Add makes the pods of a profile those of this scheduler.
+func (h *PodHolds) Add(profile string) {
 	h.mutex.Lock()
 	defer h.mutex.Unlock()
 	h.profiles.Insert(profile)
 }
 
-func (h *podHolds) isForeign(pod *v1.Pod) bool {
+func (h *PodHolds) isForeign(pod *v1.Pod) bool {
 	h.mutex.Lock()
 	defer h.mutex.Unlock()
 	return !h.profiles.Has(pod.Spec.SchedulerName)
@@ -113,7 +113,7 @@ func (h *podHolds) isForeign(pod *v1.Pod) bool {
 
 // TakeOver takes over the holds that the conditions of pods record, of all schedulers. It is done once, before the first
 // pod of any profile is tried: otherwise that pod could get what is held.
-func (h *podHolds) TakeOver() {
+func (h *PodHolds) TakeOver() {
 	h.restored.Do(func() {
 		pods, err := h.pods.List(labels.Everything())
 		if err != nil {
@@ -128,7 +128,7 @@ func (h *podHolds) TakeOver() {
 }
 
 // tidy changes the condition of a pod that needs no hold any more: an earlier process was stopped before it did.
-func (h *podHolds) tidy(pod *v1.Pod) {
+func (h *PodHolds) tidy(pod *v1.Pod) {
 	condition := hold.ConditionOf(pod)
 	if condition == nil || condition.Status != v1.ConditionTrue || h.isForeign(pod) || pod.DeletionTimestamp != nil {
 		return
@@ -139,7 +139,7 @@ func (h *podHolds) tidy(pod *v1.Pod) {
 	}
 }
 
-func (h *podHolds) restoreFor(pod *v1.Pod, foreign bool) {
+func (h *PodHolds) restoreFor(pod *v1.Pod, foreign bool) {
 	restored, err := h.Restore(pod, foreign, func() { h.activate(pod) })
 	switch {
 	case err != nil:
@@ -161,7 +161,7 @@ func indexUID(object any) ([]string, error) {
 }
 
 // index adds indices by UID.
-func (h *podHolds) index(factory informers.SharedInformerFactory) error {
+func (h *PodHolds) index(factory informers.SharedInformerFactory) error {
 	pods, claims := factory.Core().V1().Pods().Informer(), factory.Resource().V1().ResourceClaims().Informer()
 	for _, informer := range []cache.SharedIndexInformer{pods, claims} {
 		if err := informer.AddIndexers(cache.Indexers{uidIndex: indexUID}); err != nil {
@@ -173,7 +173,7 @@ func (h *podHolds) index(factory informers.SharedInformerFactory) error {
 }
 
 // podsOf returns the pods of some UIDs that exist.
-func (h *podHolds) podsOf(uids []types.UID) (found []*v1.Pod) {
+func (h *PodHolds) podsOf(uids []types.UID) (found []*v1.Pod) {
 	return foundBy[*v1.Pod](h.podIndex, uids)
 }
 
@@ -194,7 +194,7 @@ func foundBy[T any](index cache.Indexer, uids []types.UID) (found []T) {
 }
 
 // watch has holds end with their pods and claims, and honours the holds of other schedulers.
-func (h *podHolds) watch(factory informers.SharedInformerFactory) error {
+func (h *PodHolds) watch(factory informers.SharedInformerFactory) error {
 	_, err := factory.Core().V1().Pods().Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
 		AddFunc:    func(object any) { h.observe(object) },
 		UpdateFunc: func(_, object any) { h.observe(object) },
@@ -221,7 +221,7 @@ func (h *podHolds) watch(factory informers.SharedInformerFactory) error {
 	return nil
 }
 
-func (h *podHolds) observeClaim(before, after any) {
+func (h *PodHolds) observeClaim(before, after any) {
 	former, isClaim := before.(*resourceapi.ResourceClaim)
 	claim, is := after.(*resourceapi.ResourceClaim)
 	switch {
@@ -240,7 +240,7 @@ func (h *podHolds) observeClaim(before, after any) {
 }
 
 // priorityOf is the highest priority of the pods that use a claim, the lowest one there is if no user is known.
-func (h *podHolds) priorityOf(claim *resourceapi.ResourceClaim) int32 {
+func (h *PodHolds) priorityOf(claim *resourceapi.ResourceClaim) int32 {
 	highest := int32(math.MinInt32)
 	for _, user := range claim.Status.ReservedFor {
 		if pod, err := h.pods.Pods(claim.Namespace).Get(user.Name); err == nil && pod.UID == user.UID {
@@ -250,7 +250,7 @@ func (h *podHolds) priorityOf(claim *resourceapi.ResourceClaim) int32 {
 	return highest
 }
 
-func (h *podHolds) observe(object any) {
+func (h *PodHolds) observe(object any) {
 	pod, is := object.(*v1.Pod)
 	if !is {
 		return
@@ -277,7 +277,7 @@ func deleted(object any) any {
 }
 
 // gone returns why pods must not be evicted for a pod any more, nil if they may. pod is the pod as it was when it was tried.
-func (h *podHolds) gone(pod *v1.Pod) error {
+func (h *PodHolds) gone(pod *v1.Pod) error {
 	current, err := h.pods.Pods(pod.Namespace).Get(pod.Name)
 	if err != nil || current.UID != pod.UID {
 		return errPreemptorGone

@@ -1,11 +1,10 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package plugin
+package preempt
 
 import (
 	"fmt"
-	"github.com/celset/celset/plugin/cycle"
 	"slices"
 	"strings"
 
@@ -18,6 +17,7 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"github.com/celset/celset/allocator/preemption"
+	"github.com/celset/celset/plugin/cycle"
 	"github.com/celset/celset/plugin/hold"
 )
 
@@ -32,8 +32,8 @@ import (
 // maxNamedNodes is the number of nodes that a message names.
 const maxNamedNodes = 5
 
-// heldDevices checks the holds of all profiles for the pods of one profile. It is noHolds if pods are not evicted for devices.
-type heldDevices interface {
+// Holds checks the holds of all profiles for the pods of one profile. It is NoHolds if pods are not evicted for devices.
+type Holds interface {
 	// TakeOver takes over the holds that an earlier process has recorded.
 	TakeOver()
 	// Refusal returns why a pod may not use the claims that have devices.
@@ -50,36 +50,36 @@ type heldDevices interface {
 	Freed(pod *v1.Pod)
 }
 
-// noHolds holds nothing.
-type noHolds struct{}
+// NoHolds holds nothing.
+type NoHolds struct{}
 
-func (noHolds) TakeOver()                                     {}
-func (noHolds) Refusal(*v1.Pod, *cycle.PodClaims) *fwk.Status { return nil }
-func (noHolds) KeptFrom(*v1.Pod, *cycle.PodClaims) []resourceapi.DeviceRequestAllocationResult {
+func (NoHolds) TakeOver()                                     {}
+func (NoHolds) Refusal(*v1.Pod, *cycle.PodClaims) *fwk.Status { return nil }
+func (NoHolds) KeptFrom(*v1.Pod, *cycle.PodClaims) []resourceapi.DeviceRequestAllocationResult {
 	return nil
 }
-func (noHolds) Text(*v1.Pod, *cycle.PodClaims, fwk.NodeToStatusReader) string { return "" }
-func (noHolds) Reserved(*v1.Pod)                                              {}
-func (noHolds) Freed(*v1.Pod)                                                 {}
+func (NoHolds) Text(*v1.Pod, *cycle.PodClaims, fwk.NodeToStatusReader) string { return "" }
+func (NoHolds) Reserved(*v1.Pod)                                              {}
+func (NoHolds) Freed(*v1.Pod)                                                 {}
 
-func (noHolds) RefusedBefore(*v1.Pod, *cycle.PodClaims) (*fwk.PostFilterResult, *fwk.Status) {
+func (NoHolds) RefusedBefore(*v1.Pod, *cycle.PodClaims) (*fwk.PostFilterResult, *fwk.Status) {
 	return nil, fwk.NewStatus(fwk.Unschedulable)
 }
 
-// holding checks the holds of a scheduler with preemption for devices.
-type holding struct {
-	*podHolds
-	resolver *cycle.Resolver
-	// name is the name of the plugin in the statuses of nodes.
-	name     string
-	activate func(*v1.Pod)
+// Holding checks the holds of a scheduler with preemption for devices.
+type Holding struct {
+	*PodHolds
+	Resolver *cycle.Resolver
+	// Name is the name of the plugin in the statuses of nodes.
+	Name     string
+	Activate func(*v1.Pod)
 }
 
 // heldFrom returns the devices that a pod must not get because they are held for others. Devices for a claim that is
 // allocated by now are not held any more: given has the devices of such claims. The scheduler adds an allocation of another
 // scheduler to the devices in use a moment after it has the claim, so given must count as in use, too.
-func (h *holding) heldFrom(pod *v1.Pod, c *cycle.PodClaims) (held []hold.Hold, given []resourceapi.DeviceRequestAllocationResult) {
-	held = h.From(pod, c.UIDs(), h.activate)
+func (h *Holding) heldFrom(pod *v1.Pod, c *cycle.PodClaims) (held []hold.Hold, given []resourceapi.DeviceRequestAllocationResult) {
+	held = h.From(pod, c.UIDs(), h.Activate)
 	for i := range held {
 		held[i].Claims = slices.DeleteFunc(held[i].Claims, func(claim hold.Claim) bool {
 			has := h.devicesOf(held[i].Pod.Namespace, &claim)
@@ -93,11 +93,11 @@ func (h *holding) heldFrom(pod *v1.Pod, c *cycle.PodClaims) (held []hold.Hold, g
 }
 
 // devicesOf returns what a claim has, for which devices are held, or is just getting. It is nil if the claim has no devices.
-func (h *holding) devicesOf(namespace string, held *hold.Claim) *resourceapi.AllocationResult {
+func (h *Holding) devicesOf(namespace string, held *hold.Claim) *resourceapi.AllocationResult {
 	if held.UID == "" {
 		return nil
 	}
-	claim := h.resolver.Claim(namespace, held.Name)
+	claim := h.Resolver.Claim(namespace, held.Name)
 	if claim == nil || claim.UID != held.UID {
 		return nil
 	}
@@ -105,15 +105,15 @@ func (h *holding) devicesOf(namespace string, held *hold.Claim) *resourceapi.All
 }
 
 // allocationOf returns what a claim has or is just getting, nil if that is nothing.
-func (h *holding) allocationOf(claim *resourceapi.ResourceClaim) *resourceapi.AllocationResult {
+func (h *Holding) allocationOf(claim *resourceapi.ResourceClaim) *resourceapi.AllocationResult {
 	if claim.Status.Allocation != nil {
 		return claim.Status.Allocation
 	}
-	return h.resolver.Manager.ResourceClaims().GetPendingAllocation(claim.UID)
+	return h.Resolver.Manager.ResourceClaims().GetPendingAllocation(claim.UID)
 }
 
 // KeptFrom returns the devices that are held, and those given to claims for which they were held.
-func (h *holding) KeptFrom(pod *v1.Pod, c *cycle.PodClaims) []resourceapi.DeviceRequestAllocationResult {
+func (h *Holding) KeptFrom(pod *v1.Pod, c *cycle.PodClaims) []resourceapi.DeviceRequestAllocationResult {
 	held, kept := h.heldFrom(pod, c)
 	for i := range held {
 		kept = append(kept, held[i].Devices()...)
@@ -122,14 +122,14 @@ func (h *holding) KeptFrom(pod *v1.Pod, c *cycle.PodClaims) []resourceapi.Device
 }
 
 // Text says which devices are held that a pod might have got.
-func (h *holding) Text(pod *v1.Pod, c *cycle.PodClaims, nodes fwk.NodeToStatusReader) string {
+func (h *Holding) Text(pod *v1.Pod, c *cycle.PodClaims, nodes fwk.NodeToStatusReader) string {
 	var named []string
 	others, devices := map[string]bool{}, 0
 	held, _ := h.heldFrom(pod, c)
 	for _, held := range held {
 		devices += len(held.Devices())
 		// The pod could use a node that lacks nothing but devices. Other nodes may be those of other tenants.
-		if nodes != nil && nodes.Get(held.Node).Plugin() == h.name {
+		if nodes != nil && nodes.Get(held.Node).Plugin() == h.Name {
 			named = append(named, held.Node)
 		} else {
 			others[held.Node] = true
@@ -160,11 +160,11 @@ func nodeNames(named []string, others int) string {
 
 // Refusal refuses a pod that uses an allocated claim whose devices are held for another pod. Such a pod would keep
 // the claim from being freed.
-func (h *holding) Refusal(pod *v1.Pod, c *cycle.PodClaims) *fwk.Status {
+func (h *Holding) Refusal(pod *v1.Pod, c *cycle.PodClaims) *fwk.Status {
 	if len(c.Allocated) == 0 {
 		return nil
 	}
-	if claim := h.Refuses(pod, c.Allocated, h.activate); claim != nil {
+	if claim := h.Refuses(pod, c.Allocated, h.Activate); claim != nil {
 		return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, fmt.Sprintf(
 			"resourceclaim %s can't be used: its devices are held for a pod of the same or a higher priority for which others were evicted", klog.KObj(claim)))
 	}
@@ -172,12 +172,12 @@ func (h *holding) Refusal(pod *v1.Pod, c *cycle.PodClaims) *fwk.Status {
 }
 
 // Reserved breaks the holds on devices and claims that a pod has just got.
-func (h *holding) Reserved(pod *v1.Pod) {
+func (h *Holding) Reserved(pod *v1.Pod) {
 	var devices []structured.DeviceID
 	var claims []types.UID
-	for _, claim := range h.resolver.ClaimsOf(pod) {
+	for _, claim := range h.Resolver.ClaimsOf(pod) {
 		claims = append(claims, claim.UID)
-		if pending := h.resolver.Manager.ResourceClaims().GetPendingAllocation(claim.UID); pending != nil {
+		if pending := h.Resolver.Manager.ResourceClaims().GetPendingAllocation(claim.UID); pending != nil {
 			devices = append(devices, preemption.DevicesOf(pending.Devices.Results)...)
 		}
 	}
@@ -186,7 +186,7 @@ func (h *holding) Reserved(pod *v1.Pod) {
 
 // Freed has a pod tried at once when the claims are free whose devices are held for it. Upstream has it tried
 // when a claim is deallocated, after its back-off.
-func (h *holding) Freed(pod *v1.Pod) {
+func (h *Holding) Freed(pod *v1.Pod) {
 	held, ok := h.Of(pod.UID)
 	if !ok {
 		return
@@ -194,16 +194,16 @@ func (h *holding) Freed(pod *v1.Pod) {
 	// The caller has a lock of the queue.
 	go func() {
 		if !h.useOf(&held).freeing {
-			h.activate(held.Pod)
+			h.Activate(held.Pod)
 		}
 	}()
 }
 
 // freedBy returns the claims that give back their devices when the victims of a hold have gone.
-func (h *holding) freedBy(held *hold.Hold) (claims []*resourceapi.ResourceClaim) {
+func (h *Holding) freedBy(held *hold.Hold) (claims []*resourceapi.ResourceClaim) {
 	for _, indexed := range foundBy[*resourceapi.ResourceClaim](h.claimIndex, held.Frees) {
 		// The scheduler may know a later version than the watch.
-		if claim := h.resolver.Claim(indexed.Namespace, indexed.Name); claim != nil && claim.UID == indexed.UID {
+		if claim := h.Resolver.Claim(indexed.Namespace, indexed.Name); claim != nil && claim.UID == indexed.UID {
 			claims = append(claims, claim)
 		}
 	}
@@ -221,7 +221,7 @@ type use struct {
 }
 
 // useOf returns how the claims are used that are to be freed for a hold.
-func (h *holding) useOf(held *hold.Hold) (of use) {
+func (h *Holding) useOf(held *hold.Hold) (of use) {
 	for _, claim := range h.freedBy(held) {
 		if h.allocationOf(claim) == nil {
 			continue
@@ -280,7 +280,7 @@ func (u *use) joined(held *hold.Hold) (uids []types.UID) {
 // RefusedBefore is PostFilter for a pod that PreFilter refused before upstream's plugin was asked: the pod has to wait
 // for its turn, for its back-off, or until its claims are compiled. No other plugin runs then, because
 // DefaultPreemption would clear the pod's nomination.
-func (h *holding) RefusedBefore(pod *v1.Pod, c *cycle.PodClaims) (*fwk.PostFilterResult, *fwk.Status) {
+func (h *Holding) RefusedBefore(pod *v1.Pod, c *cycle.PodClaims) (*fwk.PostFilterResult, *fwk.Status) {
 	if held, ok := h.Of(pod.UID); ok {
 		return nominated(held.Node), fwk.NewStatus(fwk.UnschedulableAndUnresolvable)
 	}
@@ -291,7 +291,7 @@ func (h *holding) RefusedBefore(pod *v1.Pod, c *cycle.PodClaims) (*fwk.PostFilte
 }
 
 // exists reports whether the user of a claim exists. Only pods can be looked up.
-func (h *holding) exists(namespace string, user resourceapi.ResourceClaimConsumerReference) bool {
+func (h *Holding) exists(namespace string, user resourceapi.ResourceClaimConsumerReference) bool {
 	if !preemption.IsPod(user) {
 		return true
 	}

@@ -64,7 +64,7 @@ type settings struct {
 	mode           configv1alpha1.AllocatorMode
 	attemptTimeout time.Duration
 	metrics        *metrics.Metrics
-	// Handle runs filters, isFirstAfterFilter tells whether PostFilter begins with this plugin's.
+	// handle runs filters, isFirstAfterFilter tells whether PostFilter begins with this plugin's.
 	handle             fwk.Handle
 	isFirstAfterFilter func() bool
 	// activate has the queue try a pod.

@@ -51,12 +51,12 @@ type profiles struct {
 	mutex sync.Mutex
 	// holds keep devices for pods, nil if devices are not preempted.
 	holds *preempt.PodHolds
-	// Store keeps what was prepared of claims. background prepares it.
+	// preparing keeps what was prepared of claims. background prepares it.
 	preparing  *preparation.Store
 	background *preparation.Background
-	// Groups chooses sets of nodes.
+	// groups chooses sets of nodes.
 	groups *gang.Groups
-	// Writes are the pending ones.
+	// writes are the pending ones.
 	writes  *pendingwrites.Writes
 	share   stated[configv1alpha1.Share]
 	backOff stated[configv1alpha1.BackOff]
@@ -90,7 +90,7 @@ func (p *profiles) holdsOf(ctx context.Context, measured *metrics.Metrics, handl
 	return p.holds, nil
 }
 
-// Turns returns the guard, as scheduling cycles use it.
+// turns returns the guard, as scheduling cycles use it.
 func (p *profiles) turns() guard.Turns {
 	if p.guard == nil {
 		return guard.Open{}

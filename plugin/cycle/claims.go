@@ -106,7 +106,7 @@ func (c *PodClaims) All() []*resourceapi.ResourceClaim {
 	return append(slices.Clone(c.Unallocated), c.Extended)
 }
 
-// All returns what all claims say, with the claim for extended resources.
+// AllPrepared returns what all claims say, with the claim for extended resources.
 func (c *PodClaims) AllPrepared(ctx context.Context, p preparation.Claims) (allocator.Prepared, error) {
 	if c.IsPrepared && c.Extended == nil {
 		return c.Prepared, nil

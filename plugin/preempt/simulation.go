@@ -112,7 +112,7 @@ func simulationIn(state fwk.CycleState) *simulation {
 	return s
 }
 
-// simulating has the allocator answer for the simulation of a cycle, if there is one.
+// Simulating has the allocator answer for the simulation of a cycle, if there is one.
 func (p *Preempter) Simulating(ctx context.Context, state fwk.CycleState) context.Context {
 	if s := simulationIn(state); s != nil {
 		return cycle.WithSubstitute(ctx, s)
@@ -120,7 +120,7 @@ func (p *Preempter) Simulating(ctx context.Context, state fwk.CycleState) contex
 	return ctx
 }
 
-// extensions returns the extensions of PreFilter, by which simulations learn of pods that are removed from a node.
+// Extensions returns the extensions of PreFilter, by which simulations learn of pods that are removed from a node.
 func (p *Preempter) Extensions() fwk.PreFilterExtensions { return simulations{} }
 
 // simulations implements [fwk.PreFilterExtensions].

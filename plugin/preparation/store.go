@@ -164,7 +164,7 @@ func (v View) Find(claims []*resourceapi.ResourceClaim) (prepared allocator.Prep
 	return prepared, missing
 }
 
-// mayHave reports whether a claim may get devices of some drivers, as far as that was prepared. It only looks up.
+// MayHave reports whether a claim may get devices of some drivers, as far as that was prepared. It only looks up.
 func (v View) MayHave(claim *resourceapi.ResourceClaim, drivers []string) bool {
 	c := v.look(claim, v.version)
 	return c == nil || slices.ContainsFunc(drivers, c.MayHave)

@@ -49,7 +49,7 @@ var budgets = []budget{
 	{name: "cel/cluster", folders: []string{"cel/cluster"}, counts: product, lines: 2140, goal: 1900},
 	{name: "allocator", folders: []string{"allocator"}, without: append(explaining, "allocator/conformance"), counts: product, lines: 14455, goal: 11000},
 	{name: "allocator/explain and others", folders: explaining, counts: product, lines: 3965, goal: 3000},
-	{name: "plugin", folders: []string{"plugin"}, counts: product, lines: 11750, goal: 8500},
+	{name: "plugin", folders: []string{"plugin"}, counts: product, lines: 12250, goal: 8500},
 	{name: "admission", folders: []string{"admission"}, counts: product, lines: 3180, goal: 2500},
 	{name: "placement", folders: []string{"placement"}, without: []string{"placement/*"}, counts: product, lines: 4855, goal: 4200},
 	{name: "placement/controller and others", folders: []string{"placement/*"}, counts: product, lines: 6030, goal: 5000},

@@ -274,7 +274,7 @@ func (e explained) unexplained() []string {
 	return all
 }
 
-// TestDecisionsAreReadFromLogs has the logger write what plugin/preemption.go and plugin/profiles.go do.
+// TestDecisionsAreReadFromLogs has the logger write what plugin/preempt and plugin/profiles.go do.
 func TestDecisionsAreReadFromLogs(t *testing.T) {
 	var log bytes.Buffer
 	logger := textlogger.NewLogger(textlogger.NewConfig(textlogger.Output(&log)))

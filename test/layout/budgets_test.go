@@ -56,9 +56,9 @@ var budgets = []budget{
 	{name: "cmd", folders: []string{"cmd"}, counts: product, lines: 10135, goal: 8400},
 	{name: "internal", folders: []string{"internal"}, without: []string{"internal/testing"}, counts: product, lines: 5110, goal: 3000},
 	{name: "hack", folders: []string{"hack"}, counts: product, lines: 380},
-	{name: "support of tests", folders: []string{"internal/testing", "test", "allocator/conformance"}, counts: product, lines: 20790},
-	{name: "tests", folders: []string{"."}, counts: test, lines: 92840},
-	{name: "docs", folders: []string{"docs"}, counts: page, lines: 7315, files: 29},
+	{name: "support of tests", folders: []string{"internal/testing", "test", "allocator/conformance"}, counts: product, lines: 21130},
+	{name: "tests", folders: []string{"."}, counts: test, lines: 92915},
+	{name: "docs", folders: []string{"docs"}, counts: page, lines: 7320, files: 29},
 }
 
 var explaining = []string{"allocator/explain", "allocator/extended", "allocator/preemption", "allocator/fragmentation"}

@@ -27,6 +27,8 @@ import (
 
 	"github.com/celset/celset/allocator"
 	configv1alpha1 "github.com/celset/celset/apis/config/v1alpha1"
+	"github.com/celset/celset/internal/testing/plugintest"
+	"github.com/celset/celset/plugin/cycle"
 	"github.com/celset/celset/plugin/guard"
 	"github.com/celset/celset/plugin/metrics"
 )
@@ -64,13 +66,13 @@ func startAdmissionWith(t *testing.T, args runtime.Object, enabled bool, objects
 	a.ctx, a.handle = newHandle(t, objects...)
 	a.DynamicResourcesCEL, err = newPlugin(a.ctx, args, a.handle, features(), enabled, measured, newProfiles(a.guard, utilfeature.DefaultFeatureGate))
 	require.NoError(t, err)
-	a.handle.start(a.ctx, t, objects...)
+	a.handle.Start(a.ctx, t, objects...)
 	return a
 }
 
 func (a *admission) pass(d time.Duration) { a.clock.SetTime(a.clock.Now().Add(d)) }
 
-func (a *admission) activated() []string { return a.handle.tried() }
+func (a *admission) activated() []string { return a.handle.Tried() }
 
 // refuse expects that PreFilter does not let the pod pass.
 func (a *admission) refuse(t *testing.T) string {
@@ -108,7 +110,7 @@ func (a *admission) requireRefusals(t *testing.T, reason string, want int) {
 // refused until its time has come, and then activated without any event in the cluster.
 func TestClaimOverBudgetBacksOff(t *testing.T) {
 	a := startAdmission(t, class(), slice(0, 2, 3), constrain(t, claim(2), "shape", unread))
-	a.budget = allocator.Budget{Cost: 2, Steps: 1000}
+	a.allocators.Budget = allocator.Budget{Cost: 2, Steps: 1000}
 	for i, want := range []string{"12:00:01Z", "12:00:03Z", "12:00:07Z"} {
 		state := a.admit(t)
 		require.Equal(t, fwk.Error, a.Filter(a.ctx, state, pod(), node(nodeName)).Code())
@@ -126,9 +128,9 @@ func TestClaimOverBudgetBacksOff(t *testing.T) {
 	a.requireRefusals(t, "back_off", 3)
 
 	// With a larger budget the search has an answer: what was is forgotten.
-	a.budget.Cost = 1000
+	a.allocators.Budget.Cost = 1000
 	a.requireNoFit(t)
-	a.budget.Cost = 4
+	a.allocators.Budget.Cost = 4
 	require.Equal(t, fwk.Error, a.Filter(a.ctx, a.admit(t), pod(), node(nodeName)).Code())
 	require.Contains(t, a.refuse(t), " 1 times in a row")
 }
@@ -143,7 +145,7 @@ func (a *admission) requireNoFit(t *testing.T) {
 func TestReservedClaimDoesNotBackOff(t *testing.T) {
 	a := startAdmission(t, class(), slice(0, 2, 3), constrain(t, claim(2), "ring2", ring2))
 	state := a.admit(t)
-	claimsIn(state).attempt.Failed(context.DeadlineExceeded)
+	cycle.ClaimsIn(state).Attempt.Failed(context.DeadlineExceeded)
 	require.True(t, a.Filter(a.ctx, state, pod(), node(nodeName)).IsSuccess(), "one node was too much, another has devices")
 	require.True(t, a.Reserve(a.ctx, state, pod(), nodeName).IsSuccess())
 	a.Unreserve(a.ctx, state, pod(), nodeName)
@@ -153,11 +155,11 @@ func TestReservedClaimDoesNotBackOff(t *testing.T) {
 // TestAttemptBudget searches until the budget for all nodes together is used up, though each search stays within its half.
 func TestAttemptBudget(t *testing.T) {
 	a := startAdmission(t, class(), slice(0, 2, 3), constrain(t, claim(2), "shape", unread))
-	a.budget = allocator.Budget{Cost: 1_000_000, Steps: 20}
+	a.allocators.Budget = allocator.Budget{Cost: 1_000_000, Steps: 20}
 	state := a.admit(t)
 	status := a.Filter(a.ctx, state, pod(), node(nodeName))
 	require.True(t, status.IsSuccess() || status.Code() == fwk.UnschedulableAndUnresolvable, "what was begun is finished: %v", status)
-	used := usedAllocator(t, a.DynamicResourcesCEL, state).(*measuredAllocator)
+	used := usedAllocator(t, a.DynamicResourcesCEL, state).(*cycle.MeasuredAllocator)
 	var err error
 	for i := 0; i < 20 && err == nil; i++ {
 		other := constrain(t, claim(2), "shape", unread+strings.Repeat(" || false", i+1))
@@ -208,7 +210,7 @@ func TestUpstreamIsInterrupted(t *testing.T) {
 	endlessly := func(t *testing.T, args runtime.Object, c *resourceapi.ResourceClaim) (*admission, fwk.CycleState) {
 		a := startAdmissionWith(t, args, true, class(), slice(0, 2, 3), c)
 		state := a.admit(t)
-		usedAllocator(t, a.DynamicResourcesCEL, state).(*limitedAllocator).Allocator = endless{}
+		usedAllocator(t, a.DynamicResourcesCEL, state).(*cycle.LimitedAllocator).Allocator = endless{}
 		return a, state
 	}
 	for _, test := range []struct {
@@ -269,7 +271,7 @@ func TestOtherPodsAreNotGuarded(t *testing.T) {
 	allocated := constrain(t, claim(2), "ring2", ring2)
 	allocated.Status.Allocation = &resourceapi.AllocationResult{}
 	a := startAdmission(t, class(), slice(0, 2, 3), allocated)
-	require.Nil(t, claimsIn(a.admit(t)).attempt)
+	require.Nil(t, cycle.ClaimsIn(a.admit(t)).Attempt)
 	_, status := a.PreFilter(a.ctx, framework.NewCycleState(), &v1.Pod{}, nil)
 	require.True(t, status.IsSkip())
 }
@@ -309,14 +311,14 @@ func TestUpstreamIgnoresConstraints(t *testing.T) {
 		for _, enabled := range []bool{true, false} {
 			t.Run(name, func(t *testing.T) {
 				a := startAdmissionWith(t, upstreamOnly(), enabled, class(), slice(0, 2, 3), c)
-				require.Nil(t, a.cache)
+				require.Nil(t, a.allocators.Cache)
 				state := a.admit(t)
-				require.IsType(t, &limitedAllocator{}, usedAllocator(t, a.DynamicResourcesCEL, state))
+				require.IsType(t, &cycle.LimitedAllocator{}, usedAllocator(t, a.DynamicResourcesCEL, state))
 				status := a.Filter(a.ctx, state, pod(), node(nodeName))
 				require.Equal(t, fwk.UnschedulableAndUnresolvable, status.Code())
 				require.Equal(t, "cannot allocate all claims", status.Message())
 				require.Empty(t, fail(a.ctx, t, a.DynamicResourcesCEL, nodeName).Message(), "there is nothing to explain")
-				require.Empty(t, cmp.Diff(map[string]float64{"claims cel pending": 1}, shown(t, a.registry)))
+				require.Empty(t, cmp.Diff(map[string]float64{"claims cel pending": 1}, plugintest.Shown(t, a.registry)))
 			})
 		}
 	}
@@ -392,7 +394,7 @@ func TestFragmentationInterval(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			shared := newShared()
 			require.NoError(t, shared.configureAll(t, test.profiles...))
-			require.Equal(t, test.want, shared.fragmentationInterval())
+			require.Equal(t, test.want, shared.FragmentationInterval())
 		})
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 
+	"github.com/celset/celset/plugin/cycle"
 	"github.com/celset/celset/plugin/pendingwrites"
 )
 
@@ -34,33 +35,30 @@ const (
 
 // PreBind implements [fwk.PreBindPlugin].
 func (pl *DynamicResourcesCEL) PreBind(ctx context.Context, state fwk.CycleState, pod *v1.Pod, node string) *fwk.Status {
-	c := claimsIn(state)
-	if c == nil || len(pod.Spec.ResourceClaims) == 0 && c.extended == nil {
+	c := cycle.ClaimsIn(state)
+	if c == nil || len(pod.Spec.ResourceClaims) == 0 && c.Extended == nil {
 		return pl.DynamicResources.PreBind(ctx, state, pod, node)
 	}
-	if status := pl.checkJoining(pod, c); !status.IsSuccess() {
+	if status := pl.holds.Refusal(pod, c); !status.IsSuccess() {
 		// Pods that use the claim were evicted after the pod was given its node.
 		return status
 	}
-	c.writing = true
-	if pl.writes != nil {
-		binds, end := pl.writes.Binding(ctx)
-		defer end()
-		ctx = binds
-	}
+	c.Writing = true
+	ctx, end := pl.writes.Binding(ctx)
+	defer end()
 	status := pl.DynamicResources.PreBind(ctx, state, pod, node)
-	c.written = status.IsSuccess()
+	c.Written = status.IsSuccess()
 	return status
 }
 
 // Unreserve implements [fwk.ReservePlugin].
 func (pl *DynamicResourcesCEL) Unreserve(ctx context.Context, state fwk.CycleState, pod *v1.Pod, node string) {
-	c := claimsIn(state)
-	isWriting, patience := c != nil && c.writing, inCycle
+	c := cycle.ClaimsIn(state)
+	isWriting, patience := c != nil && c.Writing, inCycle
 	if isWriting {
 		patience = untilBoundIsKnown
 	}
-	if pl.writes == nil || !isWriting && !pl.mayBeBound(pod) {
+	if !isWriting && !pl.mayBeBound(pod) {
 		pl.DynamicResources.Unreserve(ctx, state, pod, node)
 		return
 	}
@@ -71,7 +69,7 @@ func (pl *DynamicResourcesCEL) Unreserve(ctx context.Context, state fwk.CycleSta
 		logger.Error(err, "It is not known whether the pod is bound, its devices are taken back", "pod", klog.KObj(pod), "node", node)
 	case bound != nil:
 		logger.Info("The pod is bound, though the scheduler was not told so: it keeps its devices", "pod", klog.KObj(pod), "node", bound.Spec.NodeName)
-		if isWriting && c.written && bound.Spec.NodeName == node {
+		if isWriting && c.Written && bound.Spec.NodeName == node {
 			return
 		}
 		// Another scheduler may have bound it, with other devices than this one has in mind.
@@ -93,7 +91,7 @@ func (pl *DynamicResourcesCEL) PodGroupPostFilter(ctx context.Context, state fwk
 // keepsDevices is why nothing may be taken back from a pod that fits nowhere, "" if it may: the pod is bound, or that
 // can't be found out.
 func (pl *DynamicResourcesCEL) keepsDevices(ctx context.Context, pod *v1.Pod) string {
-	if pl.writes == nil || !pl.mayBeBound(pod) {
+	if !pl.mayBeBound(pod) {
 		return ""
 	}
 	bound, err := pl.writes.Bound(ctx, pod, inCycle)
@@ -109,16 +107,19 @@ func (pl *DynamicResourcesCEL) keepsDevices(ctx context.Context, pod *v1.Pod) st
 
 // mayBeBound reports whether a scheduler has given the pod devices: before that none binds it.
 func (pl *DynamicResourcesCEL) mayBeBound(pod *v1.Pod) bool {
-	if pod.Status.ExtendedResourceClaimStatus != nil || slices.ContainsFunc(pl.claimsOf(pod), func(claim *resourceapi.ResourceClaim) bool {
+	if pl.exchange == nil {
+		return false
+	}
+	if pod.Status.ExtendedResourceClaimStatus != nil || slices.ContainsFunc(pl.resolver.ClaimsOf(pod), func(claim *resourceapi.ResourceClaim) bool {
 		return resourceclaim.IsReservedForPod(pod, claim, true)
 	}) {
 		return true
 	}
-	if pl.extendedClaim(pod) == nil {
+	if pl.resolver.ExtendedClaim(pod) == nil {
 		return false
 	}
 	// The list may have a claim that was made for the pod before it has the pod that names it.
-	claims, err := pl.claims.ResourceClaims().List()
+	claims, err := pl.resolver.Manager.ResourceClaims().List()
 	return err != nil || slices.ContainsFunc(claims, func(claim *resourceapi.ResourceClaim) bool {
 		return claim.Annotations[resourceapi.ExtendedResourceClaimAnnotation] == "true" && metav1.IsControlledBy(claim, pod)
 	})

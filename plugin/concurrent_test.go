@@ -105,7 +105,7 @@ func TestFiltersWriteToNothing(t *testing.T) {
 	enabled.EnableDRAConsumableCapacity = true
 	pl, err := newPlugin(ctx, nil, h, enabled, true, measured, newShared())
 	require.NoError(t, err)
-	h.start(ctx, t, objects...)
+	h.Start(ctx, t, objects...)
 
 	shared := sharedObjects(t, pl)
 	var before []runtime.Object
@@ -158,17 +158,17 @@ func filterAll(t *testing.T, pl *DynamicResourcesCEL, p *v1.Pod, infos []fwk.Nod
 func sharedObjects(t *testing.T, pl *DynamicResourcesCEL) []runtime.Object {
 	t.Helper()
 	var all []runtime.Object
-	listed, err := pl.claims.ResourceSlices().ListWithDeviceTaintRules()
+	listed, err := pl.resolver.Manager.ResourceSlices().ListWithDeviceTaintRules()
 	require.NoError(t, err)
 	for _, s := range listed {
 		all = append(all, s)
 	}
-	claims, err := pl.claims.ResourceClaims().List()
+	claims, err := pl.resolver.Manager.ResourceClaims().List()
 	require.NoError(t, err)
 	for _, c := range claims {
 		all = append(all, c)
 	}
-	classes, err := pl.claims.DeviceClasses().List()
+	classes, err := pl.resolver.Manager.DeviceClasses().List()
 	require.NoError(t, err)
 	for _, c := range classes {
 		all = append(all, c)

@@ -24,7 +24,10 @@ import (
 
 	"github.com/celset/celset/apis/celset/v1alpha1"
 	configv1alpha1 "github.com/celset/celset/apis/config/v1alpha1"
+	"github.com/celset/celset/internal/testing/plugintest"
+	"github.com/celset/celset/plugin/cycle"
 	"github.com/celset/celset/plugin/metrics"
+	"github.com/celset/celset/plugin/observe"
 )
 
 // classByDefault stands for an extended resource and has a constraint hold for all its requests.
@@ -38,22 +41,9 @@ func classByDefault(expression string) *resourceapi.DeviceClass {
 	return c
 }
 
-// extendedPod wants n of an extended resource, and has no claim.
-func extendedPod[T ~string](name T, n int64) *v1.Pod {
-	p := pod()
-	p.Spec.ResourceClaims = nil
-	p.Spec.Containers = []v1.Container{wanting(name, n)}
-	return p
-}
-
-func wanting[T ~string](name T, n int64) v1.Container {
-	amount := v1.ResourceList{v1.ResourceName(name): *resource.NewQuantity(n, resource.DecimalSI), v1.ResourceCPU: resource.MustParse("1")}
-	return v1.Container{Name: "main", Resources: v1.ResourceRequirements{Requests: amount, Limits: amount}}
-}
-
 // TestDefaultsWithoutTheGate: pods are scheduled as a scheduler would that does not know them.
 func TestDefaultsWithoutTheGate(t *testing.T) {
-	for _, p := range []*v1.Pod{pod(), extendedPod(extendedResource, 2)} {
+	for _, p := range []*v1.Pod{pod(), plugintest.ExtendedPod(extendedResource, 2)} {
 		for _, mode := range []configv1alpha1.AllocatorMode{configv1alpha1.AllocatorConstrained, configv1alpha1.AllocatorAll} {
 			ctx, pl := start(t, false, classByDefault(ring2), slice(0, 2), claim(2))
 			pl.mode = mode
@@ -66,12 +56,12 @@ func TestDefaultsWithoutTheGate(t *testing.T) {
 }
 
 func TestDefaultsLeaveOtherPodsToUpstream(t *testing.T) {
-	for _, p := range []*v1.Pod{extendedPod(extendedResource, 1), pod()} {
+	for _, p := range []*v1.Pod{plugintest.ExtendedPod(extendedResource, 1), pod()} {
 		ctx, pl := start(t, true, classByDefault(ring2), slice(0, 2), claim(1))
 		state := framework.NewCycleState()
 		_, status := pl.PreFilter(ctx, state, p, nil)
 		require.True(t, status.IsSuccess(), status)
-		require.IsType(t, &limitedAllocator{}, usedAllocator(t, pl, state))
+		require.IsType(t, &cycle.LimitedAllocator{}, usedAllocator(t, pl, state))
 	}
 }
 
@@ -81,7 +71,7 @@ func TestMistakesInDefaultsAreReportedByPreFilter(t *testing.T) {
 		"devices.foo()": "constraint ring2 (DeviceClass mla.example.com spec.config[0]): ERROR: <input>:1:12: undeclared reference to 'foo'",
 	} {
 		ctx, pl := start(t, true, classByDefault(expression), slice(0, 1))
-		_, status := pl.PreFilter(ctx, framework.NewCycleState(), extendedPod(extendedResource, 2), nil)
+		_, status := pl.PreFilter(ctx, framework.NewCycleState(), plugintest.ExtendedPod(extendedResource, 2), nil)
 		require.Equal(t, fwk.UnschedulableAndUnresolvable, status.Code())
 		require.Contains(t, status.Message(), want)
 	}
@@ -90,25 +80,25 @@ func TestMistakesInDefaultsAreReportedByPreFilter(t *testing.T) {
 // TestExtendedRequestsAreUpstreams: the claim that explanations are about is the one that
 // upstream's plugin hands to the allocator.
 func TestExtendedRequestsAreUpstreams(t *testing.T) {
-	sidecar := wanting(extendedResource, 1)
+	sidecar := plugintest.Wanting(extendedResource, 1)
 	sidecar.RestartPolicy = ptr.To(v1.ContainerRestartPolicyAlways)
 	for name, edit := range map[string]func(*v1.PodSpec){
 		"one container":  func(*v1.PodSpec) {},
-		"two containers": func(s *v1.PodSpec) { s.Containers = append(s.Containers, wanting(extendedResource, 3)) },
+		"two containers": func(s *v1.PodSpec) { s.Containers = append(s.Containers, plugintest.Wanting(extendedResource, 3)) },
 		"two names": func(s *v1.PodSpec) {
-			s.Containers = append(s.Containers, wanting(resourceapi.ResourceDeviceClassPrefix+className, 2))
+			s.Containers = append(s.Containers, plugintest.Wanting(resourceapi.ResourceDeviceClassPrefix+className, 2))
 		},
-		"init with less": func(s *v1.PodSpec) { s.InitContainers = []v1.Container{wanting(extendedResource, 1)} },
-		"init with more": func(s *v1.PodSpec) { s.InitContainers = []v1.Container{wanting(extendedResource, 4)} },
+		"init with less": func(s *v1.PodSpec) { s.InitContainers = []v1.Container{plugintest.Wanting(extendedResource, 1)} },
+		"init with more": func(s *v1.PodSpec) { s.InitContainers = []v1.Container{plugintest.Wanting(extendedResource, 4)} },
 		"two init with more": func(s *v1.PodSpec) {
-			s.InitContainers = []v1.Container{wanting(extendedResource, 3), wanting(extendedResource, 5)}
+			s.InitContainers = []v1.Container{plugintest.Wanting(extendedResource, 3), plugintest.Wanting(extendedResource, 5)}
 		},
 		"init before and after one": func(s *v1.PodSpec) {
-			s.InitContainers = []v1.Container{wanting(extendedResource, 4), sidecar, wanting(extendedResource, 4)}
+			s.InitContainers = []v1.Container{plugintest.Wanting(extendedResource, 4), sidecar, plugintest.Wanting(extendedResource, 4)}
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p := extendedPod(extendedResource, 2)
+			p := plugintest.ExtendedPod(extendedResource, 2)
 			edit(&p.Spec)
 			ctx, pl := start(t, true, classByDefault("true"), slice(0, 1, 2, 3, 4, 5, 6, 7, 8))
 			state := framework.NewCycleState()
@@ -119,10 +109,10 @@ func TestExtendedRequestsAreUpstreams(t *testing.T) {
 			seen := &lastClaims{Allocator: *field}
 			*field = seen
 			require.True(t, pl.Filter(ctx, state, p, node(nodeName)).IsSuccess())
-			require.Equal(t, seen.claims[0].Spec, pl.extendedClaim(p).Spec)
-			require.Equal(t, seen.claims[0].Name, pl.extendedClaim(p).Name)
+			require.Equal(t, seen.claims[0].Spec, pl.resolver.ExtendedClaim(p).Spec)
+			require.Equal(t, seen.claims[0].Name, pl.resolver.ExtendedClaim(p).Name)
 			// Which requests serve a container is not said in upstream's claim. Our allocator adds it.
-			annotations := maps.Clone(pl.extendedClaim(p).Annotations)
+			annotations := maps.Clone(pl.resolver.ExtendedClaim(p).Annotations)
 			delete(annotations, v1alpha1.AttributeDomain+"/containers")
 			require.Equal(t, seen.claims[0].Annotations, annotations)
 		})
@@ -159,10 +149,10 @@ func TestAmountsOutOfRangeAreNotUsed(t *testing.T) {
 				objects := []*resourceapi.ResourceClaim{selecting(claim(1), expression)}
 				ctx, h := newHandle(t, class(), published.DeepCopy(), objects[0])
 				recorder := events.NewFakeRecorder(10)
-				require.NoError(t, limitQuantities(h.factory, func() events.EventRecorderLogger { return recorder }, measured))
+				require.NoError(t, observe.LimitQuantities(h.Factory, func() events.EventRecorderLogger { return recorder }, measured))
 				pl, err := newPlugin(ctx, upstreamArgsOrNone(args), h, features(), true, measured, newShared())
 				require.NoError(t, err)
-				h.start(ctx, t, class(), objects[0])
+				h.Start(ctx, t, class(), objects[0])
 				require.Equal(t, "Warning AmountsOutOfRange Not used, because an amount is beyond those of an int64 in milli- to exa-units: capacity m of device mla-0", <-recorder.Events)
 				state := framework.NewCycleState()
 				_, status := pl.PreFilter(ctx, state, pod(), nil)

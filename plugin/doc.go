@@ -11,7 +11,11 @@
 //
 // Beside it, DynamicResourcesCELPreference scores nodes by what preferences say of the devices
 // that were found there ([Preference]), and TopologyPlacementGeneratorCEL chooses the nodes of
-// PodGroups ([NodeSets]).
+// PodGroups (package gang).
+//
+// This package has the extension points, the exchange of the allocator, scores, and the parts that all profiles share. The rest is
+// in packages below, each of which imports only those named before it: plugin/preparation and plugin/demand, plugin/cycle,
+// plugin/observe, plugin/preempt, plugin/gang.
 //
 // In a scheduler profile it takes the place of DynamicResources; both in one
 // profile can't start. See manifests/ for a configuration.

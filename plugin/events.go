@@ -115,7 +115,7 @@ func (pl *DynamicResourcesCEL) mayHaveFreed(gone *v1.Pod) bool {
 		return !pl.isAllocated(gone.Namespace, status.ResourceClaimName)
 	}
 	for resource := range podresources.PodRequests(gone, podresources.PodResourcesOptions{}) {
-		if pl.claims.DeviceClassResolver().GetDeviceClass(resource) != nil {
+		if pl.resolver.Manager.DeviceClassResolver().GetDeviceClass(resource) != nil {
 			return true
 		}
 	}
@@ -123,6 +123,51 @@ func (pl *DynamicResourcesCEL) mayHaveFreed(gone *v1.Pod) bool {
 }
 
 func (pl *DynamicResourcesCEL) isAllocated(namespace, claim string) bool {
-	c, err := pl.claims.ResourceClaims().Get(namespace, claim)
+	c, err := pl.resolver.Manager.ResourceClaims().Get(namespace, claim)
 	return err == nil && c.Status.Allocation != nil
+}
+
+// queueHolder wraps upstream's hint about claims.
+func (pl *DynamicResourcesCEL) queueHolder(upstream fwk.QueueingHintFn) fwk.QueueingHintFn {
+	return func(logger klog.Logger, pod *v1.Pod, oldObj, newObj any) (fwk.QueueingHint, error) {
+		hint, err := upstream(logger, pod, oldObj, newObj)
+		if hint != fwk.Queue || !freesDevices(oldObj, newObj) {
+			return hint, err
+		}
+		if err == nil && !pl.mayUse(pod, oldObj.(*resourceapi.ResourceClaim)) {
+			return fwk.QueueSkip, nil
+		}
+		pl.holds.Freed(pod)
+		return hint, err
+	}
+}
+
+// mayUse reports whether the freed devices of a claim may help a pod. They don't if the selectors of the pod's claims
+// exclude their drivers. Otherwise pods that come and go would have the waiting pods of other tenants tried in vain, which
+// uses up the share of those tenants. It is called while the scheduling queue is locked, so it only looks up.
+func (pl *DynamicResourcesCEL) mayUse(pod *v1.Pod, freed *resourceapi.ResourceClaim) bool {
+	if pl.exchange == nil || freed.Status.Allocation == nil || pl.resolver.WantsExtended(pod) {
+		return true
+	}
+	c := pl.resolver.Resolve(pod)
+	if c.Err != nil || len(c.Unallocated) == 0 {
+		return true
+	}
+	var drivers []string
+	for _, device := range freed.Status.Allocation.Devices.Results {
+		drivers = append(drivers, device.Driver)
+	}
+	return slices.ContainsFunc(c.Unallocated, func(claim *resourceapi.ResourceClaim) bool {
+		return claim.UID == freed.UID || pl.prepared.MayHave(claim, drivers)
+	})
+}
+
+// freesDevices reports whether a claim has lost its allocation, or is gone.
+func freesDevices(before, after any) bool {
+	old, is := before.(*resourceapi.ResourceClaim)
+	if !is || old.Status.Allocation == nil {
+		return false
+	}
+	claim, is := after.(*resourceapi.ResourceClaim)
+	return !is || claim.Status.Allocation == nil
 }

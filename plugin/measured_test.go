@@ -17,45 +17,13 @@ import (
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	compbase "k8s.io/component-base/metrics"
 	"k8s.io/component-base/metrics/legacyregistry"
-	"k8s.io/klog/v2"
-	"k8s.io/klog/v2/ktesting"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	"k8s.io/utils/ptr"
 
 	configv1alpha1 "github.com/celset/celset/apis/config/v1alpha1"
+	"github.com/celset/celset/internal/testing/plugintest"
 	"github.com/celset/celset/internal/testing/transcript"
 )
-
-// shown are the values that are not zero: those of counters and gauges, and of
-// histograms how many there were and, where time plays no role, their sum.
-func shown(t *testing.T, registry compbase.Gatherer) map[string]float64 {
-	t.Helper()
-	families, err := registry.Gather()
-	require.NoError(t, err)
-	result := map[string]float64{}
-	keep := func(name string, value float64) {
-		if value != 0 {
-			result[name] = value
-		}
-	}
-	for _, family := range families {
-		for _, metric := range family.GetMetric() {
-			name := strings.TrimPrefix(family.GetName(), "celset_scheduler_")
-			for _, label := range metric.GetLabel() {
-				name += " " + label.GetValue()
-			}
-			if histogram := metric.GetHistogram(); histogram != nil {
-				keep(name, float64(histogram.GetSampleCount()))
-				if !strings.Contains(name, "seconds") {
-					keep(name+" sum", histogram.GetSampleSum())
-				}
-				continue
-			}
-			keep(name, metric.GetCounter().GetValue()+metric.GetGauge().GetValue())
-		}
-	}
-	return result
-}
 
 // unread can't be told before the set is complete, and is false. It reads no attribute,
 // so that one set is as good as any other.
@@ -84,9 +52,9 @@ func TestMetricsOfSearches(t *testing.T) {
 			case "ours":
 				pl.mode = configv1alpha1.AllocatorAll
 			case "cost=1":
-				pl.budget.Cost = 1
+				pl.allocators.Budget.Cost = 1
 			case "steps=1":
-				pl.budget.Steps = 2
+				pl.allocators.Budget.Steps = 2
 			}
 		}
 		for nodes := range strings.SplitSeq(cycles, ";") {
@@ -98,7 +66,7 @@ func TestMetricsOfSearches(t *testing.T) {
 			}
 		}
 		var lines []string
-		for name, value := range shown(t, registry) {
+		for name, value := range plugintest.Shown(t, registry) {
 			lines = append(lines, fmt.Sprint(name, " ", value))
 		}
 		slices.Sort(lines)
@@ -121,7 +89,7 @@ func TestMetricsOfSearchesThatNobodyWaitsFor(t *testing.T) {
 		cancel()
 		pl.Filter(ended, state, pod(), node(nodeName))
 	}
-	values := shown(t, registry)
+	values := plugintest.Shown(t, registry)
 	require.EqualValues(t, 1, values["allocation_duration_seconds cel cancelled"])
 	require.EqualValues(t, 1, values["allocation_duration_seconds cel timeout"])
 }
@@ -145,29 +113,15 @@ func TestFactoryUsesTheRegistryOfTheProcess(t *testing.T) {
 		_, err := factory(ctx, nil, &profile{h, name})
 		require.NoError(t, err)
 	}
-	h.start(ctx, t, objects...)
-	values := shown(t, legacyregistry.DefaultGatherer)
+	h.Start(ctx, t, objects...)
+	values := plugintest.Shown(t, legacyregistry.DefaultGatherer)
 	require.EqualValues(t, 1, values["claims none pending"])
-}
-
-// withLog returns a context whose log has what is written without any -v, and that log.
-func withLog(ctx context.Context) (context.Context, func() ktesting.Log) {
-	logger := ktesting.NewLogger(ktesting.NopTL{}, ktesting.NewConfig(ktesting.BufferLogs(true), ktesting.Verbosity(0)))
-	buffer := logger.GetSink().(ktesting.Underlier).GetBuffer()
-	return klog.NewContext(ctx, logger), buffer.Data
-}
-
-// requireLogged expects an entry with the message.
-func requireLogged(t *testing.T, log func() ktesting.Log, message string) {
-	t.Helper()
-	logged := slices.ContainsFunc(log(), func(entry ktesting.LogEntry) bool { return entry.Message == message })
-	require.True(t, logged, "%v has no %q", log(), message)
 }
 
 // TestMistakesAreNotLogged: anybody may make as many as they like. The status of the pod has them.
 func TestMistakesAreNotLogged(t *testing.T) {
 	ctx, pl := start(t, true, class(), slice(0, 1), constrain(t, claim(2), "c", "devices +"))
-	ctx, log := withLog(ctx)
+	ctx, log := plugintest.WithLog(ctx)
 	_, status := pl.PreFilter(ctx, framework.NewCycleState(), pod(), nil)
 	require.Contains(t, status.Message(), "Syntax error")
 	require.Empty(t, log())

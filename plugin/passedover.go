@@ -12,6 +12,8 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/apis/config"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	schedulermetrics "k8s.io/kubernetes/pkg/scheduler/metrics"
+
+	"github.com/celset/celset/plugin/cycle"
 )
 
 // On a fragmented cluster most nodes may refuse a pod, for a reason that is known since the last
@@ -39,11 +41,11 @@ const (
 // passOver returns the nodes that are left if those are passed over that are known to refuse the
 // pod, and keeps the latter. It is nil if all are to be visited: also if the nodes that are passed over can't be reported
 // later, or if each is asked about another claim.
-func (pl *DynamicResourcesCEL) passOver(state fwk.CycleState, pod *v1.Pod, nodes []fwk.NodeInfo, c *podClaims) *fwk.PreFilterResult {
-	if len(nodes) < fewNodes || !pl.isFirstAfterFilter() || state.IsPodGroupSchedulingCycle() || c.extended != nil || namesNodes(pod) {
+func (pl *DynamicResourcesCEL) passOver(state fwk.CycleState, pod *v1.Pod, nodes []fwk.NodeInfo, c *cycle.PodClaims) *fwk.PreFilterResult {
+	if len(nodes) < fewNodes || !pl.isFirstAfterFilter() || state.IsPodGroupSchedulingCycle() || c.Extended != nil || namesNodes(pod) {
 		return nil
 	}
-	refusals := c.ours.RefusalsOf(c.unallocated)
+	refusals := c.Ours.RefusalsOf(c.Unallocated)
 	if refusals == nil {
 		return nil
 	}
@@ -69,7 +71,7 @@ func (pl *DynamicResourcesCEL) passOver(state fwk.CycleState, pod *v1.Pod, nodes
 	if len(left) == 0 || len(passedOver) == 0 {
 		return nil
 	}
-	c.ours.passedOver = passedOver
+	c.Ours.PassedOver = passedOver
 	return &fwk.PreFilterResult{NodeNames: left}
 }
 
@@ -102,20 +104,20 @@ func namesNodes(pod *v1.Pod) bool {
 }
 
 // fillPassedOver fills in what the filters say of the nodes that were passed over.
-func (pl *DynamicResourcesCEL) fillPassedOver(ctx context.Context, state fwk.CycleState, pod *v1.Pod, nodes fwk.NodeToStatusReader, c *podClaims) {
-	ours := c.ours
+func (pl *DynamicResourcesCEL) fillPassedOver(ctx context.Context, state fwk.CycleState, pod *v1.Pod, nodes fwk.NodeToStatusReader, c *cycle.PodClaims) {
+	ours := c.Ours
 	statuses, is := nodes.(*framework.NodeToStatus)
-	if ours == nil || len(ours.passedOver) == 0 || !is {
+	if ours == nil || len(ours.PassedOver) == 0 || !is {
 		return
 	}
-	said := make([]*fwk.Status, len(ours.passedOver))
+	said := make([]*fwk.Status, len(ours.PassedOver))
 	pl.handle.Parallelizer().Until(ctx, len(said), func(i int) {
-		said[i] = pl.handle.RunFilterPluginsWithNominatedPods(ctx, state, pod, ours.passedOver[i])
+		said[i] = pl.handle.RunFilterPluginsWithNominatedPods(ctx, state, pod, ours.PassedOver[i])
 	}, schedulermetrics.Filter)
 	for i, status := range said {
 		if status.IsRejected() {
-			statuses.Set(ours.passedOver[i].Node().Name, status)
+			statuses.Set(ours.PassedOver[i].Node().Name, status)
 		}
 	}
-	ours.passedOver = nil
+	ours.PassedOver = nil
 }

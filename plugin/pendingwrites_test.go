@@ -24,6 +24,8 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	"k8s.io/utils/ptr"
 
+	"github.com/celset/celset/internal/testing/plugintest"
+	"github.com/celset/celset/plugin/cycle"
 	"github.com/celset/celset/plugin/hold"
 	"github.com/celset/celset/plugin/metrics"
 	"github.com/celset/celset/plugin/pendingwrites"
@@ -57,7 +59,7 @@ type fallible struct {
 func startFallible(t *testing.T, objects ...runtime.Object) *fallible {
 	t.Helper()
 	ctx, h := newHandle(t, objects...)
-	f := &fallible{ctx: ctx, handle: h, client: h.client.(*fake.Clientset)}
+	f := &fallible{ctx: ctx, handle: h, client: h.Client.(*fake.Clientset)}
 	f.client.PrependWatchReactor("resourceclaims", func(clienttesting.Action) (bool, watch.Interface, error) {
 		return true, watch.NewFake(), nil
 	})
@@ -78,7 +80,7 @@ func startFallible(t *testing.T, objects ...runtime.Object) *fallible {
 	var err error
 	f.DynamicResourcesCEL, err = newPlugin(ctx, nil, h, features(), true, newMetrics(t), newShared())
 	require.NoError(t, err)
-	h.start(ctx, t, objects...)
+	h.Start(ctx, t, objects...)
 	return f
 }
 
@@ -91,12 +93,16 @@ func (f *fallible) schedule(t *testing.T, user *v1.Pod) ([]string, *fwk.Status) 
 		status = f.Filter(f.ctx, state, user, node(nodeName))
 	}
 	if !status.IsSuccess() {
-		return nil, fwk.NewStatus(status.Code(), append(status.Reasons(), f.keptTexts(user, claimsIn(state), nil)...)...)
+		reasons := status.Reasons()
+		if text := f.pendingText(user, cycle.ClaimsIn(state)); text != "" {
+			reasons = append(reasons, text)
+		}
+		return nil, fwk.NewStatus(status.Code(), reasons...)
 	}
 	require.True(t, f.Reserve(f.ctx, state, user, nodeName).IsSuccess())
 	var got []string
 	for _, entry := range user.Spec.ResourceClaims {
-		if pending := f.claims.ResourceClaims().GetPendingAllocation(types.UID(*entry.ResourceClaimName)); pending != nil {
+		if pending := f.resolver.Manager.ResourceClaims().GetPendingAllocation(types.UID(*entry.ResourceClaimName)); pending != nil {
 			for _, result := range pending.Devices.Results {
 				got = append(got, result.Device)
 			}
@@ -133,8 +139,8 @@ func TestLostAnswer(t *testing.T) {
 			require.True(t, status.IsRejected(), status)
 
 			// Meanwhile it was read what became of it.
-			require.Eventually(t, func() bool { return f.writes.Ends() == 1 }, waitFor, tick)
-			known, err := f.claims.ResourceClaims().Get("default", "first")
+			require.Eventually(t, func() bool { return f.writes.(*pendingwrites.Writes).Ends() == 1 }, waitFor, tick)
+			known, err := f.resolver.Manager.ResourceClaims().Get("default", "first")
 			require.NoError(t, err)
 			require.NotNil(t, known.Status.Allocation)
 			got, _ = f.schedule(t, renamed(pod(), "second"))
@@ -153,10 +159,10 @@ func TestLostRequest(t *testing.T) {
 	lost := func(func() error) error { return apierrors.NewTimeoutError("etcd is slow", 0) }
 	f.write = lost
 	var log func() ktesting.Log
-	f.ctx, log = withLog(f.ctx)
+	f.ctx, log = plugintest.WithLog(f.ctx)
 	_, status := f.schedule(t, renamed(pod(), "first"))
 	require.Equal(t, fwk.Error, status.Code())
-	requireLogged(t, log, "It is not known whether an allocation was stored, its devices are kept until it is")
+	plugintest.RequireLogged(t, log, "It is not known whether an allocation was stored, its devices are kept until it is")
 	got, status := f.schedule(t, renamed(pod(), "second"))
 	require.Empty(t, got)
 	require.Contains(t, status.Message(), "1 devices are kept until the API server or the watch confirms their allocations")
@@ -173,8 +179,8 @@ func TestLostRequest(t *testing.T) {
 	got, status = f.schedule(t, renamed(pod(), "first"))
 	require.Equal(t, []string{deviceName(0)}, got)
 	require.True(t, status.IsSuccess(), status)
-	require.EqualValues(t, 1, f.writes.Ends())
-	require.Contains(t, f.handle.tried(), "default/second")
+	require.EqualValues(t, 1, f.writes.(*pendingwrites.Writes).Ends())
+	require.Contains(t, f.handle.Tried(), "default/second")
 	got, _ = f.schedule(t, renamed(pod(), "second"))
 	require.Empty(t, got, "it is in use")
 }
@@ -389,5 +395,5 @@ func TestUnreserveBeforeBinding(t *testing.T) {
 	before := len(f.client.Actions())
 	f.Unreserve(f.ctx, state, user, nodeName)
 	require.Len(t, f.client.Actions(), before)
-	require.Nil(t, f.claims.ResourceClaims().GetPendingAllocation("first"))
+	require.Nil(t, f.resolver.Manager.ResourceClaims().GetPendingAllocation("first"))
 }

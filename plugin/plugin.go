@@ -27,53 +27,48 @@ import (
 	"github.com/celset/celset/allocator/podclaims"
 	"github.com/celset/celset/apis/celset/v1alpha1"
 	configv1alpha1 "github.com/celset/celset/apis/config/v1alpha1"
+	"github.com/celset/celset/plugin/cycle"
+	"github.com/celset/celset/plugin/gang"
 	"github.com/celset/celset/plugin/guard"
 	"github.com/celset/celset/plugin/metrics"
+	"github.com/celset/celset/plugin/observe"
 	"github.com/celset/celset/plugin/pendingwrites"
+	"github.com/celset/celset/plugin/preempt"
+	"github.com/celset/celset/plugin/preparation"
 )
 
 // Name is the name of the plugin in scheduler configurations.
-const Name = "DynamicResourcesCEL"
+const Name = cycle.PluginName
 
 // DynamicResourcesCEL is upstream's plugin with our allocator for the pods that
 // need it.
 type DynamicResourcesCEL struct {
 	*dynamicresources.DynamicResources
+	settings
 
-	name    string
-	enabled bool
-	mode    configv1alpha1.AllocatorMode
-	budget  allocator.Budget
-	// preference is the policy for claims that no preference is about, "" for none.
-	preference v1alpha1.PreferencePolicy
-	// asked are the shapes that claims ask for.
-	asked    *askedShapes
-	features plfeature.Features
-	nodes    func() fwk.NodeInfoLister
-	claims   fwk.SharedDRAManager
-	checker  *podclaims.Checker
-	// preparing has what claims say, nil where nothing is allocated.
-	preparing *preparing
-	watched   *recorder
-	// writes are the pending ones, nil where nothing is allocated.
-	writes   *pendingwrites.Writes
-	exchange *exchange
-	metrics  *metrics.Metrics
-	// cache is what the allocators of all scheduling cycles share, nil where upstream's serves all
-	// pods.
-	cache *allocator.Cache
-	// handle runs filters, isFirstAfterFilter tells whether PostFilter begins with ours.
-	handle fwk.Handle
-	// holds are those of all profiles, nil if devices are not preempted. preempter is nil if they are not
-	// in this profile.
-	holds              *podHolds
-	preempter          *preempter
-	isFirstAfterFilter func() bool
-	// guard is what all profiles share; activate has the queue try a pod.
-	guard          *guard.Guard
+	resolver   *cycle.Resolver
+	prepared   preparation.Claims
+	allocators *cycle.Allocators
+	watched    *cycle.Recorder
+	exchange   *exchange
+	turns      guard.Turns
+	writes     pendingwrites.Pending
+	holds      preempt.Holds
+	preempter  preempt.Preemption
+	misses     *observe.NearMisses
+}
+
+// settings are those of the profile, and what the plugin needs of its framework.
+type settings struct {
+	name           string
+	mode           configv1alpha1.AllocatorMode
 	attemptTimeout time.Duration
-	withTimeout    func(context.Context, time.Duration) (context.Context, context.CancelFunc)
-	activate       func(*v1.Pod)
+	metrics        *metrics.Metrics
+	// handle runs filters, isFirstAfterFilter tells whether PostFilter begins with this plugin's.
+	handle             fwk.Handle
+	isFirstAfterFilter func() bool
+	// activate has the queue try a pod.
+	activate func(*v1.Pod)
 }
 
 var (
@@ -85,7 +80,6 @@ var (
 	_ fwk.ScorePlugin              = &DynamicResourcesCEL{}
 	_ fwk.ReservePlugin            = &DynamicResourcesCEL{}
 	_ fwk.EnqueueExtensions        = &DynamicResourcesCEL{}
-	_ fwk.PreFilterExtensions      = &DynamicResourcesCEL{}
 	_ fwk.PreBindPlugin            = &DynamicResourcesCEL{}
 	_ fwk.SignPlugin               = &DynamicResourcesCEL{}
 )
@@ -131,12 +125,16 @@ func NewFactories(gates featuregate.FeatureGate, guard *guard.Guard) frameworkru
 			}
 			return run.of(handle, guard, gates).add(ctx, args, handle, measured)
 		},
-		NodeSetsName: func(ctx context.Context, args runtime.Object, handle fwk.Handle) (fwk.Plugin, error) {
+		gang.Name: func(ctx context.Context, args runtime.Object, handle fwk.Handle) (fwk.Plugin, error) {
 			measured, err := metrics.Default()
 			if err != nil {
-				return nil, fmt.Errorf("%s: %w", NodeSetsName, err)
+				return nil, fmt.Errorf("%s: %w", gang.Name, err)
 			}
-			return newNodeSets(ctx, args, handle, plfeature.NewSchedulerFeaturesFromGates(gates), measured, run.of(handle, guard, gates).profiles)
+			shared := run.of(handle, guard, gates).profiles
+			return gang.New(ctx, args, handle, gang.Config{
+				Features: plfeature.NewSchedulerFeaturesFromGates(gates), Enabled: gates.Enabled(CelsetNodeSetConstraint),
+				Metrics: measured, Turns: shared.turns(), Activate: activator(ctx, handle), Groups: shared.groupsOf,
+			})
 		},
 		PreferenceName: NewPreferenceFactory(gates),
 	}
@@ -148,63 +146,65 @@ func newPlugin(ctx context.Context, args runtime.Object, handle fwk.Handle, feat
 	if err != nil {
 		return nil, err
 	}
-	watched := newRecorder(handle)
+	pl := &DynamicResourcesCEL{
+		settings: settings{
+			name: Name, mode: decoded.Allocator, attemptTimeout: decoded.AttemptTimeout.Duration, metrics: measured, handle: handle, activate: activator(ctx, handle),
+			// The framework is ready when the first pod comes.
+			isFirstAfterFilter: sync.OnceValue(func() bool { return isFirstInPostFilter(handle) }),
+		},
+		resolver: &cycle.Resolver{
+			Manager: handle.SharedDRAManager(), Features: features, Enabled: enabled, Preference: decoded.DefaultPreference,
+			Checker: &podclaims.Checker{
+				WorkloadClaims: features.EnableDRAWorkloadResourceClaims, PrioritizedList: features.EnableDRAPrioritizedList,
+				BindingConditions: len(bindingTimeoutLacks(features)) == 0, BindingTimeout: decoded.BindingTimeout.Duration,
+			},
+		},
+		watched: cycle.NewRecorder(handle), turns: shared.turns(), writes: pendingwrites.None{}, holds: preempt.NoHolds{}, preempter: preempt.NoPreemption{},
+	}
+	pl.allocators = &cycle.Allocators{
+		Resolver: pl.resolver, Asked: shared.asked, Budget: allocator.Budget{Cost: uint64(*decoded.Budget.Cost), Steps: *decoded.Budget.Steps},
+	}
+	if pl.mode != configv1alpha1.AllocatorUpstream {
+		pl.allocators.Cache = allocator.NewCache(allocator.CacheBytes(decoded.CacheSize.Value()))
+	}
 	if features.EnableDynamicResourceAllocation && shared.guard != nil {
-		if watched.writes, err = shared.writesOf(ctx, measured, handle); err != nil {
+		writes, err := shared.writesOf(ctx, measured, handle)
+		if err != nil {
 			return nil, err
 		}
+		pl.writes, pl.watched.Writes = writes, writes
 	}
-	upstream, err := dynamicresources.New(ctx, upstreamArgs(decoded, features), watched, features)
+	upstream, err := dynamicresources.New(ctx, upstreamArgs(decoded, features), pl.watched, features)
 	if err != nil {
 		return nil, err
 	}
-	pl := &DynamicResourcesCEL{
-		DynamicResources: upstream.(*dynamicresources.DynamicResources),
-		name:             Name,
-		enabled:          enabled,
-		mode:             decoded.Allocator,
-		budget:           allocator.Budget{Cost: uint64(*decoded.Budget.Cost), Steps: *decoded.Budget.Steps},
-		preference:       decoded.DefaultPreference,
-		asked:            shared.asked,
-		withTimeout:      shared.withTimeout,
-		features:         features,
-		nodes:            func() fwk.NodeInfoLister { return handle.SnapshotSharedLister().NodeInfos() },
-		claims:           handle.SharedDRAManager(),
-		checker: &podclaims.Checker{
-			WorkloadClaims: features.EnableDRAWorkloadResourceClaims, PrioritizedList: features.EnableDRAPrioritizedList,
-			BindingConditions: len(bindingTimeoutLacks(features)) == 0, BindingTimeout: decoded.BindingTimeout.Duration,
-		},
-		watched:        watched,
-		writes:         watched.writes,
-		metrics:        measured,
-		guard:          shared.guard,
-		attemptTimeout: decoded.AttemptTimeout.Duration,
-		activate:       activator(ctx, handle),
-		handle:         handle,
-	}
+	pl.DynamicResources = upstream.(*dynamicresources.DynamicResources)
 	if _, ok := args.(*config.DynamicResourcesArgs); ok {
 		pl.name = pl.DynamicResources.Name()
 	}
-	// The framework is ready when the first pod comes.
-	pl.isFirstAfterFilter = sync.OnceValue(func() bool { return isFirstInPostFilter(handle) })
-	if pl.preference != "" && !enabled {
+	if decoded.DefaultPreference != "" && !enabled {
 		klog.FromContext(ctx).Info("The plugin's argument defaultPreference has no effect while the feature gate is disabled",
-			"profile", handle.ProfileName(), "defaultPreference", pl.preference, "gate", DRACELDeviceConstraint)
+			"profile", handle.ProfileName(), "defaultPreference", decoded.DefaultPreference, "gate", DRACELDeviceConstraint)
 	}
 	if err := shared.configure(handle.ProfileName(), decoded); err != nil {
 		return nil, fmt.Errorf("%s: %w", Name, err)
 	}
-	if pl.mode != configv1alpha1.AllocatorUpstream {
-		pl.cache = allocator.NewCache(allocator.CacheBytes(decoded.CacheSize.Value()))
-	}
 	if !features.EnableDynamicResourceAllocation {
 		// Upstream's plugin does nothing then, and keeps no state.
+		pl.prepared = preparation.AtOnce{}
 		return pl, nil
 	}
-	if pl.preparing, err = shared.preparingOf(ctx, features, pl.claims, measured); err != nil {
+	if pl.allocators.Preparing, err = shared.preparingOf(features, pl.resolver.Manager, measured); err != nil {
 		return nil, err
 	}
-	measured.WatchClaims(latest{pl.claims}.List)
+	pl.prepared = shared.preparedOf(ctx, preparation.View{
+		Store: pl.allocators.Preparing, Constraints: enabled && pl.mode != configv1alpha1.AllocatorUpstream,
+	}, pl.activate)
+	pl.misses = &observe.NearMisses{
+		Allocators: pl.allocators, Prepared: pl.prepared, Name: pl.name, WithTimeout: shared.withTimeout,
+		Nodes: func() fwk.NodeInfoLister { return handle.SnapshotSharedLister().NodeInfos() },
+	}
+	measured.WatchClaims(func() ([]*resourceapi.ResourceClaim, error) { return pl.resolver.Manager.ResourceClaims().List() })
 	if pl.exchange, err = probe(ctx, pl.DynamicResources); err != nil {
 		return nil, err
 	}
@@ -214,14 +214,22 @@ func newPlugin(ctx context.Context, args runtime.Object, handle fwk.Handle, feat
 	return pl, err
 }
 
-// preparePreemption makes what evicts pods for devices, where our allocator can say whom.
+// preparePreemption makes the parts that evict pods for devices, if our allocator can say which pods.
 func (pl *DynamicResourcesCEL) preparePreemption(ctx context.Context, args *configv1alpha1.DevicePreemption, shared *profiles) error {
-	var err error
-	if pl.holds, err = shared.holdsOf(ctx, pl.metrics, pl.watched); err != nil || pl.mode == configv1alpha1.AllocatorUpstream {
+	holds, err := shared.holdsOf(ctx, pl.metrics, pl.watched)
+	if err != nil {
 		return err
 	}
-	pl.preempter, err = newPreempter(ctx, pl, args)
-	return err
+	holding := &preempt.Holding{PodHolds: holds, Resolver: pl.resolver, Name: pl.name, Activate: pl.activate}
+	pl.holds = holding
+	if pl.mode == configv1alpha1.AllocatorUpstream {
+		return nil
+	}
+	preempter := &preempt.Preempter{
+		Args: args, Handle: pl.handle, Metrics: pl.metrics, Name: pl.name, Allocators: pl.allocators, Prepared: pl.prepared, Holding: holding, Writes: pl.writes,
+	}
+	pl.preempter = preempter
+	return preempter.Start(ctx, pl.watched)
 }
 
 // probe lets upstream's PreFilter write its state for a pod without claims, and

@@ -17,22 +17,18 @@ import (
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
-	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
-	upstream "k8s.io/kubernetes/pkg/scheduler/framework/preemption"
-	"k8s.io/utils/ptr"
 
-	"github.com/celset/celset/apis/wellknown"
+	"github.com/celset/celset/plugin/cycle"
 	"github.com/celset/celset/plugin/hold"
+	"github.com/celset/celset/plugin/preempt"
 )
 
 // podsOnNode has a node of devices, a low pod for each of the lists of devices, and its slice.
@@ -93,8 +89,14 @@ func startPreempting(t *testing.T, args runtime.Object, objects ...runtime.Objec
 	shared.preempts = true
 	made, err := newPlugin(ctx, args, h, features(), true, newMetrics(t), shared)
 	require.NoError(t, err)
-	h.start(ctx, t, objects...)
+	h.Start(ctx, t, objects...)
 	return ctx, made
+}
+
+func holdingOf(pl *DynamicResourcesCEL) *preempt.Holding { return pl.holds.(*preempt.Holding) }
+
+func preempterOf(pl *DynamicResourcesCEL) *preempt.Preempter {
+	return pl.preempter.(*preempt.Preempter)
 }
 
 // jobOf is a pod of a high priority for a claim of its name.
@@ -136,7 +138,7 @@ func TestHoldsAreRestored(t *testing.T) {
 	pl := runPreempting(t, client)
 	saysOf(t, client, "low", "3 devices of node-a are held")
 	saysOf(t, client, "job", "preemption: waiting for held devices of node node-a to be given back")
-	again, ok := pl.holds.Of("job")
+	again, ok := holdingOf(pl).Of("job")
 	require.True(t, ok)
 	require.True(t, held.Until.Equal(again.Until))
 	require.Equal(t, 1, again.Try)
@@ -153,11 +155,11 @@ func TestEveryProfileRestores(t *testing.T) {
 	later.Begun = time.Now()
 	objects := append(e.objects(), class(), recording(t, e.heldFor(job, wanted.UID)), wanted, recording(t, later), foreigns, lows)
 	ctx, pl := startPreempting(t, &runtime.Unknown{Raw: []byte(`{"allocator": "Upstream"}`), ContentType: runtime.ContentTypeJSON}, objects...)
-	require.Nil(t, pl.preempter)
+	require.Equal(t, preempt.NoPreemption{}, pl.preempter)
 	_, status := pl.PreFilter(ctx, framework.NewCycleState(), low, nil)
 	require.True(t, status.IsSuccess(), "%v", status)
-	require.Equal(t, 1, pl.holds.Count())
-	held, ok := pl.holds.Of("foreign")
+	require.Equal(t, 1, holdingOf(pl).Count())
+	held, ok := holdingOf(pl).Of("foreign")
 	require.True(t, ok)
 	require.True(t, held.Foreign)
 }
@@ -176,12 +178,12 @@ func TestPodsThatJoinAreRefused(t *testing.T) {
 			state := framework.NewCycleState()
 			_, status := pl.PreFilter(ctx, state, joins, nil)
 			require.True(t, status.IsSuccess(), "%v", status)
-			pl.holds.Keep(e.heldFor(job, wanted.UID))
+			holdingOf(pl).Keep(e.heldFor(job, wanted.UID))
 			_, again := pl.PreFilter(ctx, framework.NewCycleState(), joins, nil)
 			if !test.refused {
 				require.True(t, again.IsSuccess(), "%v", again)
-				pl.taken(joins)
-				require.Zero(t, pl.holds.Count(), "it breaks the hold")
+				pl.holds.Reserved(joins)
+				require.Zero(t, holdingOf(pl).Count(), "it breaks the hold")
 				return
 			}
 			require.Equal(t, fwk.UnschedulableAndUnresolvable, again.Code())
@@ -189,106 +191,6 @@ func TestPodsThatJoinAreRefused(t *testing.T) {
 			require.Equal(t, again, pl.PreBind(ctx, state, joins, "node-a"), "it was given its node before")
 		})
 	}
-}
-
-// TestOutlook: a pod waits for what is held for it as long as that will be given back.
-func TestOutlook(t *testing.T) {
-	ending := &metav1.Time{Time: time.Unix(1, 0)}
-	reserve := func(reference resourceapi.ResourceClaimConsumerReference) func(*evictable, *hold.Hold) {
-		return func(e *evictable, held *hold.Hold) {
-			held.Victims = []types.UID{"gone"}
-			e.claims[0].Status.ReservedFor = []resourceapi.ResourceClaimConsumerReference{reference}
-		}
-	}
-	joiner := resourceapi.ResourceClaimConsumerReference{Resource: "pods", Name: "node-a-0", UID: "node-a-0"}
-	ends := func(e *evictable, _ *hold.Hold) {
-		e.pods[0].DeletionTimestamp, e.pods[0].Finalizers = ending, []string{"example.com/slow"}
-	}
-	for name, test := range map[string]struct {
-		change         func(*evictable, *hold.Hold)
-		refused        *fwk.Status
-		evicted        bool
-		want, again    outlook
-		why, whyAtLast string
-	}{
-		"the victim was not evicted":      {want: resumes, again: resumes},
-		"the victim was evicted just now": {evicted: true, want: waits, again: waits},
-		"the victim is ending":            {change: ends, want: waits, again: waits},
-		"the victim ends, CPU is missing": {change: ends, refused: fwk.NewStatus(fwk.Unschedulable, "no CPU").WithPlugin("NodeResourcesFit"), want: waits, again: waits},
-		"the node has got a taint":        {change: ends, refused: fwk.NewStatus(fwk.UnschedulableAndUnresolvable, "taint").WithPlugin("TaintToleration"), want: waits, again: waits},
-		"nobody is evicted from a node with a taint": {
-			refused: fwk.NewStatus(fwk.UnschedulableAndUnresolvable, "taint").WithPlugin("TaintToleration"),
-			want:    lost, again: lost, why: "the node refuses it for another reason: taint",
-		},
-		"the claim is to be freed":                 {change: reserve(resourceapi.ResourceClaimConsumerReference{Resource: "pods", Name: "gone", UID: "gone"}), want: waits, again: waits},
-		"the user is another pod by now":           {change: reserve(resourceapi.ResourceClaimConsumerReference{Resource: "pods", Name: "node-a-0", UID: "before"}), want: waits, again: waits},
-		"a pod of a lower priority uses the claim": {change: reserve(joiner), want: joins, again: joins},
-		"it does while the node has a taint": {
-			change: reserve(joiner), refused: fwk.NewStatus(fwk.UnschedulableAndUnresolvable, "taint").WithPlugin("TaintToleration"),
-			want: lost, again: lost, why: "pod default/node-a-0 has some of them",
-		},
-		"too many pods do": {change: func(e *evictable, held *hold.Hold) {
-			reserve(joiner)(e, held)
-			held.Joined = hold.MaxJoined
-		}, want: lost, again: lost, why: "pod default/node-a-0 has some of them"},
-		"it runs on another node": {change: func(e *evictable, held *hold.Hold) {
-			reserve(joiner)(e, held)
-			e.pods[0].Spec.NodeName = "node-b"
-		}, want: lost, again: lost, why: "pod default/node-a-0 has some of them"},
-		"it has the same priority": {change: func(e *evictable, held *hold.Hold) {
-			reserve(joiner)(e, held)
-			e.pods[0].Spec.Priority = held.Pod.Spec.Priority
-		}, want: lost, again: lost, why: "pod default/node-a-0 has some of them"},
-		"it has a higher priority": {change: func(e *evictable, held *hold.Hold) {
-			reserve(joiner)(e, held)
-			e.pods[0].Spec.Priority = ptr.To(*held.Pod.Spec.Priority + 1)
-		}, want: broken, again: broken, why: "pod default/node-a-0 has some of them"},
-		"somebody uses it who is no pod": {change: reserve(resourceapi.ResourceClaimConsumerReference{APIGroup: "example.com", Resource: "jobs", Name: "x", UID: "x"}), want: lost, again: lost, why: "jobs default/x has some of them"},
-		"what was held has other names":  {change: func(e *evictable, held *hold.Hold) { ends(e, held); held.Claims[0].Devices[0].Device = "partition" }, want: waits, again: waits},
-		"all is free": {change: func(e *evictable, held *hold.Hold) {
-			held.Victims, e.claims[0].Status = []types.UID{"gone"}, resourceapi.ResourceClaimStatus{}
-		}, want: free, again: lost, whyAtLast: "they are free, and the node refuses it: refused"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			e := podsOnNode("node-a", []int{0})
-			job, wanted := jobOf("job", 1)
-			held := e.heldFor(job, wanted.UID)
-			if test.change != nil {
-				test.change(e, &held)
-			}
-			_, pl := startPreempting(t, nil, append(e.objects(), class(), job, wanted)...)
-			held = pl.holds.Keep(held)
-			if test.evicted {
-				pl.holds.Evicted("job", e.pods[0].UID, false)
-			}
-			refused := test.refused
-			if refused == nil {
-				refused = fwk.NewStatus(fwk.UnschedulableAndUnresolvable, "refused").WithPlugin(Name)
-			}
-			got, why := pl.preempter.outlookOf(&held, refused)
-			require.Equal(t, test.want, got)
-			require.Equal(t, test.why, why)
-			got, why = pl.preempter.outlookOf(&held, refused)
-			require.Equal(t, test.again, got)
-			require.Equal(t, test.why+test.whyAtLast, why)
-			if test.again == joins {
-				ctx, log := withLog(t.Context())
-				require.NotNil(t, pl.preempter.join(ctx, &held))
-				requireLogged(t, log, "Pods use claims that are to be freed for a pod, and are evicted for it, too")
-			}
-		})
-	}
-}
-
-// TestConditionThatCanNotBeReadIsLogged has a client write something else into the condition.
-func TestConditionThatCanNotBeReadIsLogged(t *testing.T) {
-	job, wanted := jobOf("job", 1)
-	job.Status.Conditions = []v1.PodCondition{{Type: wellknown.ConditionDevicesHeld, Status: v1.ConditionTrue, Message: "soon"}}
-	_, pl := startPreempting(t, nil, class(), job, wanted)
-	ctx, log := withLog(t.Context())
-	pl.holds.logger = klog.FromContext(ctx)
-	pl.holds.restoreFor(job, false)
-	requireLogged(t, log, "The condition of a pod that records what is held for it can't be read, nothing is held")
 }
 
 // TestRefusedPodsKeepTheirNomination: DefaultPreemption would clear it.
@@ -299,123 +201,12 @@ func TestRefusedPodsKeepTheirNomination(t *testing.T) {
 	result, status := pl.PostFilter(ctx, framework.NewCycleState(), job, framework.NewDefaultNodeToStatus())
 	require.Nil(t, result)
 	require.Equal(t, fwk.UnschedulableAndUnresolvable, status.Code())
-	pl.holds.Keep(e.heldFor(job, wanted.UID))
+	holdingOf(pl).Keep(e.heldFor(job, wanted.UID))
 	result, status = pl.PostFilter(ctx, framework.NewCycleState(), job, framework.NewDefaultNodeToStatus())
 	require.Equal(t, "node-a", result.NominatedNodeName)
 	require.Equal(t, fwk.UnschedulableAndUnresolvable, status.Code())
-	pl.holds.Observe(job)
-	require.Equal(t, 1, pl.holds.Count(), "it isn't nominated, and has its hold")
-}
-
-// TestTriesEnd: after some tries nothing is evicted for a pod.
-func TestTriesEnd(t *testing.T) {
-	e := podsOnNode("node-a", []int{0})
-	job, wanted := jobOf("job", 1)
-	_, pl := startPreempting(t, nil, append(e.objects(), class(), job, wanted)...)
-	says := func(text string) {
-		t.Helper()
-		result, status, resumed := pl.preempter.wait(t.Context(), job, &podClaims{unallocated: []*resourceapi.ResourceClaim{wanted}}, framework.NewDefaultNodeToStatus())
-		require.Nil(t, resumed)
-		require.Contains(t, status.Message(), text)
-		require.Empty(t, result.NominatedNodeName)
-	}
-	held := e.heldFor(job, wanted.UID)
-	held.Try = 0
-	pl.holds.Keep(held)
-	pl.holds.End("job", hold.Broken)
-	says("preemption: the hold of the pod ended before anybody was evicted for it, more only after a back-off")
-	pl.holds.Keep(held)
-	pl.holds.Evicted("job", "victim", false)
-	pl.holds.End("job", hold.Broken)
-	says("pods were evicted for the pod 1 times without success, more only after a back-off")
-	held.Try = hold.MaxTries
-	pl.holds.Keep(held)
-	pl.holds.Evicted("job", "victim", false)
-	pl.holds.End("job", hold.Broken)
-	says("pods were evicted for the pod 6 times without success, nothing more is evicted for it")
-}
-
-// evictable candidates of the executor.
-type candidateOn struct {
-	upstream.Candidate
-	node string
-}
-
-func (c candidateOn) Name() string { return c.node }
-
-type preemptorOf struct {
-	upstream.ExecutorPreemptor
-	pod *v1.Pod
-}
-
-func (p preemptorOf) UID() types.UID { return p.pod.UID }
-
-// TestNothingIsEvictedForNobody: before each eviction it is checked that the pod needs it, and before the first one the
-// hold is recorded.
-func TestNothingIsEvictedForNobody(t *testing.T) {
-	notFound := apierrors.NewNotFound(schema.GroupResource{Resource: "pods"}, "job")
-	for name, test := range map[string]struct {
-		// stored is the preemptor as it is by now, nil if it is gone.
-		stored  func(*v1.Pod) *v1.Pod
-		answer  error
-		again   bool
-		want    error
-		holds   int
-		patches int32
-	}{
-		"waits":      {holds: 1, patches: 1},
-		"gone":       {stored: func(*v1.Pod) *v1.Pod { return nil }, want: errPreemptorGone},
-		"made again": {stored: func(pod *v1.Pod) *v1.Pod { pod.UID = "again"; return pod }, want: errPreemptorGone},
-		"bound":      {stored: func(pod *v1.Pod) *v1.Pod { pod.Spec.NodeName = "node-b"; return pod }, want: errPreemptorBound},
-		"changed":    {stored: func(pod *v1.Pod) *v1.Pod { pod.Generation = 2; return pod }, want: errPreemptorChanged, holds: 1, patches: 1},
-		"being deleted": {stored: func(pod *v1.Pod) *v1.Pod {
-			pod.DeletionTimestamp, pod.Finalizers = &metav1.Time{Time: time.Now()}, []string{"a/b"}
-			return pod
-		}, want: errPreemptorGone},
-		"not recorded": {answer: notFound, want: notFound, patches: 1},
-		"no answer":    {answer: errors.New("timeout"), want: errors.New("timeout"), patches: 1},
-		"fits by now":  {again: true, want: errFitsAlready},
-	} {
-		t.Run(name, func(t *testing.T) {
-			e := podsOnNode("node-a", []int{0}, []int{1})
-			job, wanted := jobOf("job", 2)
-			objects := append(e.objects(), class(), wanted)
-			stored := job.DeepCopy()
-			if test.stored != nil {
-				stored = test.stored(stored)
-			}
-			if stored != nil {
-				objects = append(objects, stored)
-			}
-			ctx, pl := startPreempting(t, nil, objects...)
-			var patches atomic.Int32
-			pl.handle.ClientSet().(*fake.Clientset).PrependReactor("patch", "pods", func(clienttesting.Action) (bool, runtime.Object, error) {
-				patches.Add(1)
-				return true, &v1.Pod{}, test.answer
-			})
-			held := e.heldFor(job, wanted.UID)
-			trial := &preemptionTrial{pod: job, fitsAlready: test.again, found: map[string]*foundVictims{"node-a": {pods: e.pods, claims: held.Claims, frees: held.Frees}}}
-			p := pl.preempter
-			p.evictions.begin(&eviction{trial: trial}, func(types.UID) bool { return false })
-			evicted := 0
-			evict := p.evicting(func(context.Context, upstream.Candidate, upstream.ExecutorPreemptor, *v1.Pod, string) (bool, error) {
-				evicted++
-				return false, nil
-			})
-			for _, victim := range e.pods {
-				_, err := evict(ctx, candidateOn{node: "node-a"}, preemptorOf{pod: job}, victim, "")
-				if test.want == nil {
-					require.NoError(t, err)
-				} else {
-					require.ErrorContains(t, err, test.want.Error())
-				}
-			}
-			require.Equal(t, test.want == nil, evicted == 2)
-			require.Equal(t, test.want != nil, evicted == 0)
-			require.Equal(t, test.holds, pl.holds.Count())
-			require.GreaterOrEqual(t, patches.Load(), test.patches)
-		})
-	}
+	holdingOf(pl).Observe(job)
+	require.Equal(t, 1, holdingOf(pl).Count(), "it isn't nominated, and has its hold")
 }
 
 // TestOneEvictionForOneClaim: three pods of one claim need one.
@@ -455,7 +246,7 @@ func TestOneEvictionForOneClaim(t *testing.T) {
 	}
 	require.Eventually(t, func() bool { return gone() > 0 }, waitFor, tick)
 	require.Equal(t, 1, gone())
-	require.Equal(t, 1, pl.holds.Count())
+	require.Equal(t, 1, holdingOf(pl).Count())
 
 	// The pod for which others were evicted is deleted. Another pod of the claim takes its place, and nobody else is evicted.
 	holder := func() (name string) {
@@ -474,7 +265,7 @@ func TestOneEvictionForOneClaim(t *testing.T) {
 	require.NoError(t, client.CoreV1().Pods("default").Delete(t.Context(), first, metav1.DeleteOptions{}))
 	require.Eventually(t, func() bool { next := holder(); return next != "" && next != first }, waitFor, tick)
 	require.Equal(t, 1, gone())
-	require.Equal(t, 1, pl.holds.Count())
+	require.Equal(t, 1, holdingOf(pl).Count())
 }
 
 // TestEvictionsGoOn for the same devices where one of them has failed, and where an earlier scheduler was stopped.
@@ -511,7 +302,7 @@ func TestEvictionsGoOn(t *testing.T) {
 			}
 			require.Eventually(t, func() bool { return a.gone(t, client) == 7 }, waitFor, tick)
 			require.Zero(t, b.gone(t, client))
-			held, ok := pl.holds.Of("job")
+			held, ok := holdingOf(pl).Of("job")
 			require.True(t, ok)
 			require.Equal(t, 1, held.Try)
 			stored, err := client.CoreV1().Pods("default").Get(t.Context(), "job", metav1.GetOptions{})
@@ -546,7 +337,7 @@ func TestEndingPodsCountAsGone(t *testing.T) {
 			_, err := client.CoreV1().Pods("default").Create(t.Context(), job, metav1.CreateOptions{})
 			require.NoError(t, err)
 			require.Eventually(t, func() bool {
-				held, ok := pl.holds.Of("job")
+				held, ok := holdingOf(pl).Of("job")
 				return ok && held.Node == test.node
 			}, waitFor, tick)
 			require.Eventually(t, func() bool {
@@ -556,30 +347,6 @@ func TestEndingPodsCountAsGone(t *testing.T) {
 			}, waitFor, tick)
 		})
 	}
-}
-
-// TestServedByAnotherPod: a claim for which devices are held has got some, for another pod of the claim.
-func TestServedByAnotherPod(t *testing.T) {
-	e := podsOnNode("node-a", []int{0})
-	job, wanted := jobOf("job", 1)
-	held := e.heldFor(job, wanted.UID)
-	wanted.Status.Allocation = e.claims[0].Status.Allocation
-	e.claims[0].Status = resourceapi.ResourceClaimStatus{}
-	_, pl := startPreempting(t, nil, class(), job, wanted, e.claims[0])
-	pl.holds.Keep(held)
-	others, given := pl.heldFrom(evictablePod("low", 0, "1", "low"), &podClaims{})
-	require.Empty(t, others)
-	require.Equal(t, wanted.Status.Allocation.Devices.Results, given, "the list of devices in use may not have them yet")
-	statuses := framework.NewDefaultNodeToStatus()
-	for range 3 {
-		result, status, _ := pl.preempter.wait(t.Context(), job, &podClaims{unallocated: []*resourceapi.ResourceClaim{wanted}}, statuses)
-		require.Equal(t, "node-a", result.NominatedNodeName)
-		require.Contains(t, status.Message(), "waiting for held devices")
-	}
-	_, status, resumed := pl.preempter.wait(t.Context(), job, &podClaims{allocated: []*resourceapi.ResourceClaim{wanted}}, statuses)
-	require.Nil(t, status, "others may be evicted for CPU")
-	require.Nil(t, resumed)
-	require.Equal(t, 1, pl.holds.Count())
 }
 
 // TestHigherPodLeavesWhatIsHeld if less important pods have what it wants, too.
@@ -600,12 +367,12 @@ func TestHigherPodLeavesWhatIsHeld(t *testing.T) {
 			_, err := client.CoreV1().Pods("default").Create(t.Context(), high, metav1.CreateOptions{})
 			require.NoError(t, err)
 			require.Eventually(t, func() bool {
-				_, ok := pl.holds.Of("high")
+				_, ok := holdingOf(pl).Of("high")
 				return ok
 			}, waitFor, tick)
-			held, _ := pl.holds.Of("high")
+			held, _ := holdingOf(pl).Of("high")
 			require.Equal(t, test.node, held.Node)
-			_, ok := pl.holds.Of("job")
+			_, ok := holdingOf(pl).Of("job")
 			require.Equal(t, test.node == "node-b", ok, "the hold of a lower priority is broken by that")
 		})
 	}
@@ -613,21 +380,16 @@ func TestHigherPodLeavesWhatIsHeld(t *testing.T) {
 
 // TestNodesThatAreNamed: a pod is told of nodes that it could use.
 func TestNodesThatAreNamed(t *testing.T) {
-	require.Equal(t, "a, b", nodeNames([]string{"b", "a", "b"}, 0))
-	require.Equal(t, "a and 2 other nodes", nodeNames([]string{"a"}, 2))
-	require.Equal(t, "3 nodes", nodeNames(nil, 3))
-	require.Equal(t, "1, 2, 3, 4, 5 and 3 other nodes", nodeNames([]string{"1", "2", "3", "4", "5", "6", "7"}, 1))
 	a, b := podsOnNode("node-a", []int{0}), podsOnNode("node-b", []int{0})
 	_, pl := startPreempting(t, nil, append(append(a.objects(), b.objects()...), class())...)
 	for _, e := range []*evictable{a, b} {
 		job, wanted := jobOf("job-"+e.node.Name, 1)
-		pl.holds.Keep(e.heldFor(job, wanted.UID))
+		holdingOf(pl).Keep(e.heldFor(job, wanted.UID))
 	}
 	low := evictablePod("low", 0, "1", "low")
 	nodes := framework.NewNodeToStatus(map[string]*fwk.Status{
 		"node-a": fwk.NewStatus(fwk.UnschedulableAndUnresolvable, "no devices").WithPlugin(Name),
 		"node-b": fwk.NewStatus(fwk.UnschedulableAndUnresolvable, "taint").WithPlugin("TaintToleration"),
 	}, nil)
-	require.Equal(t, []string{"2 devices of node-a and 1 other nodes are held for pods of the same or a higher priority for which others were evicted"},
-		pl.keptTexts(low, &podClaims{}, nodes))
+	require.Equal(t, "2 devices of node-a and 1 other nodes are held for pods of the same or a higher priority for which others were evicted", pl.holds.Text(low, &cycle.PodClaims{}, nodes))
 }

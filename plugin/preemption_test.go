@@ -232,7 +232,7 @@ func TestVictimsCostLeast(t *testing.T) {
 				}
 				mask := 0
 				require.Eventually(t, func() bool {
-					held, ok := pl.holds.Of(e.wants.UID)
+					held, ok := holdingOf(pl).Of(e.wants.UID)
 					mask = e.gone(t, client)
 					gone := 0
 					for i := range e.pods {

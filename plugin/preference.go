@@ -4,11 +4,8 @@
 package plugin
 
 import (
-	"cmp"
 	"context"
 	"fmt"
-	"slices"
-	"sync"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -18,8 +15,8 @@ import (
 	plfeature "k8s.io/kubernetes/pkg/scheduler/framework/plugins/feature"
 	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
 
-	"github.com/celset/celset/allocator"
 	"github.com/celset/celset/allocator/extended"
+	"github.com/celset/celset/plugin/cycle"
 )
 
 // PreferenceName is the name of the plugin [Preference] in scheduler configurations.
@@ -68,16 +65,16 @@ func (s nodeScores) Clone() fwk.StateData { return s }
 
 // PreScore ranks the nodes. If none is better than another there is nothing to score.
 func (p *Preference) PreScore(ctx context.Context, state fwk.CycleState, pod *v1.Pod, nodes []fwk.NodeInfo) *fwk.Status {
-	values := nodeValuesIn(state)
+	values := cycle.NodeValuesIn(state)
 	if values == nil {
 		return fwk.NewStatus(fwk.Skip)
 	}
-	scores := values.scores(nodes)
+	scores := values.Scores(nodes)
 	if scores == nil {
 		return fwk.NewStatus(fwk.Skip)
 	}
 	klog.FromContext(ctx).V(5).Info("Nodes differ by what preferences say of their devices", "pod", klog.KObj(pod), "nodes", len(nodes))
-	state.Write(nodeScoresKey, scores)
+	state.Write(nodeScoresKey, nodeScores(scores))
 	return nil
 }
 
@@ -106,102 +103,4 @@ func (p *Preference) SignPod(_ context.Context, pod *v1.Pod) ([]fwk.SignFragment
 		return nil, fwk.NewStatus(fwk.Unschedulable, "scores of pods with devices don't hold for the next pod")
 	}
 	return nil, nil
-}
-
-// nodeValues are what preferences say of the devices that Filter has found for a pod, for each
-// node on which it has. Filter looks at several nodes at a time, so there is a lock.
-type nodeValues struct {
-	mutex  sync.RWMutex
-	byNode map[string]allocator.Details
-}
-
-// note keeps what was said last of a node, which is about the devices that Reserve would take.
-func (v *nodeValues) note(ctx context.Context, node string, details allocator.Details) {
-	if len(details.Preferences) > 0 {
-		klog.FromContext(ctx).V(5).Info("Preferences have chosen devices", "node", klog.KRef("", node), "outcome", details.Outcome, "values", details.Preferences)
-	}
-	v.mutex.Lock()
-	defer v.mutex.Unlock()
-	switch {
-	case len(details.Preferences) == 0:
-		delete(v.byNode, node)
-	case v.byNode == nil:
-		v.byNode = map[string]allocator.Details{node: details}
-	default:
-		v.byNode[node] = details
-	}
-}
-
-// of is what is said of a node.
-func (v *nodeValues) of(node string) allocator.Details {
-	v.mutex.RLock()
-	defer v.mutex.RUnlock()
-	return v.byNode[node]
-}
-
-// nodeValuesIn is nil if no allocator of ours looks at nodes.
-func nodeValuesIn(state fwk.CycleState) *nodeValues {
-	if c := claimsIn(state); c != nil && c.ours != nil {
-		return &c.ours.values
-	}
-	return nil
-}
-
-// logChoice tells of the node that was chosen.
-func logChoice(ctx context.Context, state fwk.CycleState, pod *v1.Pod, node string) {
-	logger := klog.FromContext(ctx).V(4)
-	if !logger.Enabled() {
-		return
-	}
-	if values := nodeValuesIn(state); values != nil {
-		if details := values.of(node); len(details.Preferences) > 0 {
-			logger.Info("Preferences have chosen the devices of the pod", "pod", klog.KObj(pod), "node", klog.KRef("", node), "outcome", details.Outcome, "values", details.Preferences)
-		}
-	}
-}
-
-// compareValues orders what preferences say of the devices on two nodes: the first value that
-// differs decides, and one that is missing is below all others.
-func compareValues(a, b []allocator.PreferenceValue) int {
-	for i := range min(len(a), len(b)) {
-		// The one that comes first is missing on the other node.
-		if order := comparePlaces(a[i], b[i]); order != 0 {
-			return -order
-		}
-		if order := cmp.Compare(a[i].Value, b[i].Value); order != 0 {
-			return order
-		}
-	}
-	return cmp.Compare(len(a), len(b))
-}
-
-func comparePlaces(a, b allocator.PreferenceValue) int {
-	return cmp.Or(cmp.Compare(a.Claim, b.Claim), cmp.Compare(a.Preference, b.Preference))
-}
-
-// scores are those of nodes that passed Filter: the best have the maximum, the worst none, and
-// others are evenly between them by how many different ones are worse. nil if all are alike.
-func (v *nodeValues) scores(nodes []fwk.NodeInfo) nodeScores {
-	v.mutex.RLock()
-	defer v.mutex.RUnlock()
-	if len(v.byNode) == 0 {
-		return nil
-	}
-	all := make([][]allocator.PreferenceValue, 0, len(nodes))
-	for _, node := range nodes {
-		all = append(all, v.byNode[node.Node().Name].Preferences)
-	}
-	ranked := slices.Clone(all)
-	slices.SortFunc(ranked, compareValues)
-	ranked = slices.CompactFunc(ranked, func(a, b []allocator.PreferenceValue) bool { return compareValues(a, b) == 0 })
-	best := len(ranked) - 1
-	if best < 1 {
-		return nil
-	}
-	result := make(nodeScores, len(nodes))
-	for i, node := range nodes {
-		rank, _ := slices.BinarySearchFunc(ranked, all[i], compareValues)
-		result[node.Node().Name] = fwk.MaxScore * int64(rank) / int64(best)
-	}
-	return result
 }

@@ -24,6 +24,8 @@ import (
 	"github.com/celset/celset/allocator"
 	"github.com/celset/celset/apis/celset/v1alpha1"
 	configv1alpha1 "github.com/celset/celset/apis/config/v1alpha1"
+	"github.com/celset/celset/internal/testing/plugintest"
+	"github.com/celset/celset/plugin/cycle"
 )
 
 // greatest prefers devices of great indices.
@@ -74,25 +76,25 @@ func TestPreferencesNeedOurAllocator(t *testing.T) {
 	}{
 		"of the claim":      {pod(), []runtime.Object{class(), prefer(t, claim(1), "p", greatest)}},
 		"of the class":      {pod(), []runtime.Object{classPreferring(t, greatest), claim(1)}},
-		"extended resource": {extendedPod(extendedResource, 1), []runtime.Object{classPreferring(t, greatest)}},
+		"extended resource": {plugintest.ExtendedPod(extendedResource, 1), []runtime.Object{classPreferring(t, greatest)}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			ctx, pl := start(t, true, append(test.objects, slice(0, 2, 3))...)
 			state := tried(ctx, t, pl, test.pod)
-			require.IsType(t, &measuredAllocator{}, usedAllocator(t, pl, state))
-			values := nodeValuesIn(state).of(nodeName)
+			require.IsType(t, &cycle.MeasuredAllocator{}, usedAllocator(t, pl, state))
+			values := cycle.NodeValuesIn(state).Of(nodeName)
 			require.Equal(t, allocator.PreferenceBest, values.Outcome)
 			require.Len(t, values.Preferences, 1)
 			require.EqualValues(t, 3, values.Preferences[0].Value)
 
 			ctx, pl = start(t, false, append(test.objects, slice(0, 2, 3))...)
 			state = tried(ctx, t, pl, test.pod)
-			require.IsType(t, &limitedAllocator{}, usedAllocator(t, pl, state))
-			require.Nil(t, nodeValuesIn(state))
+			require.IsType(t, &cycle.LimitedAllocator{}, usedAllocator(t, pl, state))
+			require.Nil(t, cycle.NodeValuesIn(state))
 			pl.mode = configv1alpha1.AllocatorAll
 			state = tried(ctx, t, pl, test.pod)
-			require.IsType(t, &measuredAllocator{}, usedAllocator(t, pl, state))
-			require.Empty(t, nodeValuesIn(state).of(nodeName).Preferences)
+			require.IsType(t, &cycle.MeasuredAllocator{}, usedAllocator(t, pl, state))
+			require.Empty(t, cycle.NodeValuesIn(state).Of(nodeName).Preferences)
 		})
 	}
 }
@@ -114,7 +116,7 @@ func TestPreferenceWithoutTheGate(t *testing.T) {
 func TestUpstreamIgnoresPreferences(t *testing.T) {
 	a := startAdmissionWith(t, upstreamOnly(), true, class(), slice(0, 1), prefer(t, claim(1), "p", "devices +"))
 	state := tried(a.ctx, t, a.DynamicResourcesCEL, pod())
-	require.IsType(t, &limitedAllocator{}, usedAllocator(t, a.DynamicResourcesCEL, state))
+	require.IsType(t, &cycle.LimitedAllocator{}, usedAllocator(t, a.DynamicResourcesCEL, state))
 }
 
 func TestMistakesInPreferencesAreReportedByPreFilter(t *testing.T) {
@@ -126,7 +128,7 @@ func TestMistakesInPreferencesAreReportedByPreFilter(t *testing.T) {
 		"of the claim":      {pod(), []runtime.Object{class(), prefer(t, claim(1), "p", "true")}, "claim default/claim, preference p (ResourceClaim default/claim spec.devices.config[0]): ERROR: <input>:1:1: the expression must return int, it returns bool"},
 		"beside constraint": {pod(), []runtime.Object{class(), prefer(t, constrain(t, claim(2), "ring2", ring2), "p", "devices +")}, "preference p (ResourceClaim default/claim spec.devices.config[1]): ERROR: "},
 		"of the class":      {pod(), []runtime.Object{classPreferring(t, ""), claim(1)}, "DeviceClass mla.example.com: spec.config[0].opaque.parameters.expression: Required value"},
-		"extended resource": {extendedPod(extendedResource, 1), []runtime.Object{classPreferring(t, "devices +")}, "claim default/<extended-resources>, preference p (DeviceClass mla.example.com spec.config[0]): ERROR: "},
+		"extended resource": {plugintest.ExtendedPod(extendedResource, 1), []runtime.Object{classPreferring(t, "devices +")}, "claim default/<extended-resources>, preference p (DeviceClass mla.example.com spec.config[0]): ERROR: "},
 	} {
 		t.Run(name, func(t *testing.T) {
 			registry := compbase.NewKubeRegistry()
@@ -135,8 +137,8 @@ func TestMistakesInPreferencesAreReportedByPreFilter(t *testing.T) {
 			_, status := pl.PreFilter(ctx, state, test.pod, nil)
 			require.Equal(t, fwk.UnschedulableAndUnresolvable, status.Code())
 			require.Contains(t, status.Message(), test.want)
-			require.EqualValues(t, 1, shown(t, registry)["refused_scheduling_attempts_total invalid_constraint"])
-			require.Nil(t, nodeValuesIn(state))
+			require.EqualValues(t, 1, plugintest.Shown(t, registry)["refused_scheduling_attempts_total invalid_constraint"])
+			require.Nil(t, cycle.NodeValuesIn(state))
 		})
 	}
 }
@@ -147,8 +149,8 @@ func arguments(text string) runtime.Object { return &runtime.Unknown{Raw: []byte
 // TestDefaultPreference: claims that say nothing are what it is for, so that our allocator serves
 // them, unless the gate is off.
 func TestDefaultPreference(t *testing.T) {
-	for _, p := range []*v1.Pod{pod(), extendedPod(extendedResource, 1)} {
-		for enabled, want := range map[bool]structured.Allocator{true: &measuredAllocator{}, false: &limitedAllocator{}} {
+	for _, p := range []*v1.Pod{pod(), plugintest.ExtendedPod(extendedResource, 1)} {
+		for enabled, want := range map[bool]structured.Allocator{true: &cycle.MeasuredAllocator{}, false: &cycle.LimitedAllocator{}} {
 			objects := class()
 			objects.Spec.ExtendedResourceName = ptr.To(string(extendedResource))
 			a := startAdmissionWith(t, arguments(`{"defaultPreference": "KeepWhole"}`), enabled, objects, slice(0, 1), claim(1))
@@ -161,10 +163,10 @@ func TestDefaultPreference(t *testing.T) {
 // TestDefaultPreferenceWithoutTheGateIsLogged: the scheduler starts, so an administrator sees nothing but the log.
 func TestDefaultPreferenceWithoutTheGateIsLogged(t *testing.T) {
 	ctx, h := newHandle(t, class())
-	ctx, log := withLog(ctx)
+	ctx, log := plugintest.WithLog(ctx)
 	_, err := newPlugin(ctx, arguments(`{"defaultPreference": "KeepWhole"}`), h, features(), false, newMetrics(t), newShared())
 	require.NoError(t, err)
-	requireLogged(t, log, "The plugin's argument defaultPreference has no effect while the feature gate is disabled")
+	plugintest.RequireLogged(t, log, "The plugin's argument defaultPreference has no effect while the feature gate is disabled")
 }
 
 // TestPreferencesAreCounted by outcome, for claims without a constraint as such.
@@ -178,7 +180,7 @@ func TestPreferencesAreCounted(t *testing.T) {
 	} {
 		a := startAdmissionWith(t, arguments(args), true, class(), slice(0, 1, 2, 3, 4, 5, 6, 7, 8, 9), prefer(t, claim(5), "p", unreadable))
 		tried(a.ctx, t, a.DynamicResourcesCEL, pod())
-		values := shown(t, a.registry)
+		values := plugintest.Shown(t, a.registry)
 		require.EqualValues(t, 1, values["preference_searches_total "+want], args)
 		require.EqualValues(t, 1, values["allocation_duration_seconds none allocated"])
 		require.EqualValues(t, 1, values["allocation_cost allocated"])
@@ -260,9 +262,9 @@ func TestNodesAreScored(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			registry := compbase.NewKubeRegistry()
 			ctx, pl := startMeasured(t, registry, true, append(onNodes(indices), class(), test.claim)...)
-			scorer := newPreference(ctx, t, &handle{manager: pl.claims})
+			scorer := newPreference(ctx, t, &handle{Manager: pl.resolver.Manager})
 			require.Empty(t, cmp.Diff(test.want, scored(ctx, t, pl, scorer, framework.NewCycleState(), infos)))
-			searches := shown(t, registry)["allocation_duration_seconds none allocated"]
+			searches := plugintest.Shown(t, registry)["allocation_duration_seconds none allocated"]
 			require.LessOrEqual(t, searches, 4.0)
 		})
 	}
@@ -271,12 +273,12 @@ func TestNodesAreScored(t *testing.T) {
 // TestPreFilterForgets: a state that is used a second time has what the second time found.
 func TestPreFilterForgets(t *testing.T) {
 	ctx, pl := start(t, true, append(onNodes(map[string][]int64{"low": {0, 1}, "high": {6, 7}}), class(), prefer(t, claim(2), "p", greatest))...)
-	scorer, state := newPreference(ctx, t, &handle{manager: pl.claims}), framework.NewCycleState()
+	scorer, state := newPreference(ctx, t, &handle{Manager: pl.resolver.Manager}), framework.NewCycleState()
 	require.NotNil(t, scored(ctx, t, pl, scorer, state, named("low", "high")))
 	require.Nil(t, scored(ctx, t, pl, scorer, state, named("high")))
 	pl.mode = configv1alpha1.AllocatorUpstream
 	require.Nil(t, scored(ctx, t, pl, scorer, state, named("low", "high")))
-	require.Nil(t, nodeValuesIn(state))
+	require.Nil(t, cycle.NodeValuesIn(state))
 }
 
 // TestClonesShareWhatWasFound: upstream's plugin allocates what it noted last for a node, in a clone
@@ -289,21 +291,30 @@ func TestClonesShareWhatWasFound(t *testing.T) {
 	for _, info := range named("low", "high") {
 		require.True(t, pl.Filter(ctx, state.Clone(), pod(), info).IsSuccess())
 	}
-	require.Equal(t, nodeScores{"low": 0, "high": 100}, nodeValuesIn(state).scores(named("low", "high")))
+	require.Equal(t, map[string]int64{"low": 0, "high": 100}, cycle.NodeValuesIn(state).Scores(named("low", "high")))
 }
 
 // TestPodsWithDevicesAreNotSigned: the score of a node is another one for the next pod.
 func TestPodsWithDevicesAreNotSigned(t *testing.T) {
 	ctx, h := newHandle(t, classPreferring(t, greatest))
-	h.start(ctx, t, classPreferring(t, greatest))
+	h.Start(ctx, t, classPreferring(t, greatest))
 	scorer := newPreference(ctx, t, h)
-	for _, p := range []*v1.Pod{pod(), extendedPod(extendedResource, 1)} {
+	for _, p := range []*v1.Pod{pod(), plugintest.ExtendedPod(extendedResource, 1)} {
 		_, status := scorer.SignPod(ctx, p)
 		require.Equal(t, fwk.Unschedulable, status.Code())
 	}
-	for _, p := range []*v1.Pod{{}, extendedPod("example.com/of-a-device-plugin", 1)} {
+	for _, p := range []*v1.Pod{{}, plugintest.ExtendedPod("example.com/of-a-device-plugin", 1)} {
 		fragments, status := scorer.SignPod(ctx, p)
 		require.True(t, status.IsSuccess(), status)
 		require.Empty(t, fragments)
 	}
+}
+
+// named are nodes of these names.
+func named(names ...string) []fwk.NodeInfo {
+	infos := make([]fwk.NodeInfo, 0, len(names))
+	for _, name := range names {
+		infos = append(infos, node(name))
+	}
+	return infos
 }

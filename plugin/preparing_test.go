@@ -6,12 +6,10 @@ package plugin
 import (
 	"context"
 	"fmt"
-	goruntime "runtime"
 	"slices"
 	"strings"
 	"testing"
 	"time"
-	"weak"
 
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
@@ -26,8 +24,10 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/celset/celset/cel/fairness"
+	"github.com/celset/celset/internal/testing/plugintest"
 	"github.com/celset/celset/plugin/guard"
 	"github.com/celset/celset/plugin/metrics"
+	"github.com/celset/celset/plugin/preparation"
 )
 
 // preparingBench is a plugin that prepares claims in the background, as in a scheduler.
@@ -36,34 +36,47 @@ type preparingBench struct {
 	ctx      context.Context
 	handle   *handle
 	registry compbase.KubeRegistry
+	guard    *guard.Guard
 	// clock is that of the guard.
 	clock *clocktesting.FakePassiveClock
 }
 
+func (b *preparingBench) ahead() preparation.Ahead { return b.prepared.(preparation.Ahead) }
+
 func startPreparing(t *testing.T, args runtime.Object, objects ...runtime.Object) *preparingBench {
+	t.Helper()
+	return startPreparingSlowly(t, args, nil, objects...)
+}
+
+// startPreparingSlowly is startPreparing with a claim "slow" that can't be read until release is closed.
+func startPreparingSlowly(t *testing.T, args runtime.Object, release chan struct{}, objects ...runtime.Object) *preparingBench {
 	t.Helper()
 	b := &preparingBench{registry: compbase.NewKubeRegistry(), clock: clocktesting.NewFakePassiveClock(time.Now())}
 	measured, err := metrics.New(b.registry, time.Now)
 	require.NoError(t, err)
 	b.ctx, b.handle = newHandle(t, objects...)
+	if release != nil {
+		b.handle.Manager = slowManager{b.handle.Manager, release}
+	}
 	shared := newShared()
-	shared.inBackground, shared.guard = true, guard.New(b.clock)
+	b.guard = guard.New(b.clock)
+	shared.inBackground, shared.guard = true, b.guard
 	b.DynamicResourcesCEL, err = newPlugin(b.ctx, args, b.handle, features(), true, measured, shared)
 	require.NoError(t, err)
-	b.handle.start(b.ctx, t, objects...)
+	b.handle.Start(b.ctx, t, objects...)
 	return b
 }
 
 func (b *preparingBench) compilations(t *testing.T) float64 {
 	t.Helper()
-	values := shown(t, b.registry)
+	values := plugintest.Shown(t, b.registry)
 	return values["constraint_compilations_total compiled"] + values["constraint_compilations_total refused"]
 }
 
 // awaitActivated waits until pods were activated so many times.
 func (b *preparingBench) awaitActivated(t *testing.T, times int) {
 	t.Helper()
-	require.Eventually(t, func() bool { return len(b.handle.tried()) >= times }, waitFor, tick)
+	require.Eventually(t, func() bool { return len(b.handle.Tried()) >= times }, waitFor, tick)
 }
 
 func selecting(c *resourceapi.ResourceClaim, expression string) *resourceapi.ResourceClaim {
@@ -105,7 +118,7 @@ func TestPreFilterWaitsForClaims(t *testing.T) {
 	_, status := b.PreFilter(b.ctx, framework.NewCycleState(), pod(), nil)
 	require.Equal(t, fwk.UnschedulableAndUnresolvable, status.Code())
 	require.Equal(t, "the expressions of claim default/claim are being compiled: the pod is tried when that is done", status.Message())
-	require.EqualValues(t, 1, shown(t, b.registry)["refused_scheduling_attempts_total preparing"])
+	require.EqualValues(t, 1, plugintest.Shown(t, b.registry)["refused_scheduling_attempts_total preparing"])
 	b.awaitActivated(t, 1)
 	state := framework.NewCycleState()
 	_, status = b.PreFilter(b.ctx, state, pod(), nil)
@@ -115,9 +128,10 @@ func TestPreFilterWaitsForClaims(t *testing.T) {
 
 // TestPodsAreToldWhatTheyWaitFor: one that waits for long is let through once, and refused with the reason.
 func TestPodsAreToldWhatTheyWaitFor(t *testing.T) {
-	b := startPreparing(t, nil, class(), slice(0, 2, 3), constrain(t, claim(2), "ring2", ring2))
-	release := make(chan struct{})
-	b.preparing.background.Add("default", wanted{claim: "another"}, func(context.Context) { <-release }, func() {})
+	release, slow := make(chan struct{}), claim(1)
+	slow.Name, slow.UID = "slow", "slow"
+	b := startPreparingSlowly(t, nil, release, class(), slice(0, 2, 3), constrain(t, claim(2), "ring2", ring2))
+	b.prepared.Await(&v1.Pod{ObjectMeta: metav1.ObjectMeta{UID: "slow"}}, []*resourceapi.ResourceClaim{slow})
 	require.False(t, b.PreEnqueue(b.ctx, pod()).IsSuccess())
 	b.clock.SetTime(b.clock.Now().Add(5 * time.Second))
 	b.guard.Look()
@@ -130,23 +144,6 @@ func TestPodsAreToldWhatTheyWaitFor(t *testing.T) {
 		_, status := b.PreFilter(b.ctx, framework.NewCycleState(), pod(), nil)
 		return status.IsSuccess()
 	}, waitFor, tick)
-}
-
-// TestFormerSelectorsAreForgotten: what was prepared with them would keep them in memory.
-func TestFormerSelectorsAreForgotten(t *testing.T) {
-	b := startPreparing(t, nil, class(), slice(0, 2, 3), selecting(claim(2), "true"))
-	claims := b.resolve(pod()).unallocated
-	require.NoError(t, b.preparing.prepareNow(b.ctx, claims, true))
-	require.Equal(t, 1, b.preparing.known.Len())
-	former := b.preparing.Generation()
-	for i := 0; b.preparing.Generation() == former; i++ {
-		large := selecting(claims[0].DeepCopy(), fmt.Sprintf("%d == 1", i)+strings.Repeat(" && device.driver != 'a'", 300))
-		large.UID = types.UID(fmt.Sprint("large-", i))
-		require.NoError(t, b.preparing.prepareNow(b.ctx, []*resourceapi.ResourceClaim{large}, true))
-	}
-	require.NoError(t, b.preparing.prepareNow(b.ctx, claims, true))
-	require.Equal(t, 1, b.preparing.known.Len(), "nothing of the former generation")
-	require.True(t, b.PreEnqueue(b.ctx, pod()).IsSuccess())
 }
 
 // TestMistakesArePrepared: they are told as before.
@@ -179,7 +176,7 @@ func TestClaimsArePreparedAgain(t *testing.T) {
 	changed := class()
 	changed.ResourceVersion = "2"
 	changed.Spec.Config = []resourceapi.DeviceClassConfiguration{{DeviceConfiguration: constrain(t, claim(2), "ring2", ring2).Spec.Devices.Config[0].DeviceConfiguration}}
-	_, err := b.handle.client.ResourceV1().DeviceClasses().Update(b.ctx, changed, metav1.UpdateOptions{})
+	_, err := b.handle.Client.ResourceV1().DeviceClasses().Update(b.ctx, changed, metav1.UpdateOptions{})
 	require.NoError(t, err)
 	require.Eventually(t, func() bool { return !b.PreEnqueue(b.ctx, pod()).IsSuccess() }, waitFor, tick)
 	b.awaitActivated(t, 2)
@@ -209,8 +206,8 @@ func TestNamespacesArePreparedInTurns(t *testing.T) {
 	}
 	require.False(t, b.PreEnqueue(b.ctx, pod()).IsSuccess())
 	b.awaitActivated(t, many+1)
-	require.Less(t, slices.Index(b.handle.tried(), "default/pod"), many/2)
-	require.Contains(t, b.handle.tried(), "default/pod")
+	require.Less(t, slices.Index(b.handle.Tried(), "default/pod"), many/2)
+	require.Contains(t, b.handle.Tried(), "default/pod")
 }
 
 // TestDevicesOfOtherDriversWakeNobody: a pod waits for devices of one driver. Those of others can't help it.
@@ -257,20 +254,20 @@ func TestDevicesOfOtherDriversWakeNobody(t *testing.T) {
 // TestPreparedNow: a scheduler that starts can't wait for what nominated pods ask for.
 func TestPreparedNow(t *testing.T) {
 	b := startPreparing(t, nil, class(), slice(0, 2, 3), constrain(t, claim(2), "ring2", ring2))
-	claims := b.resolve(pod()).unallocated
-	require.NoError(t, b.preparing.prepareNow(b.ctx, claims, true))
+	claims := b.resolver.Resolve(pod()).Unallocated
+	require.NoError(t, prepareNow(b.ctx, b.ahead(), claims))
 	require.True(t, b.PreEnqueue(b.ctx, pod()).IsSuccess())
 	ended, cancel := context.WithCancel(b.ctx)
 	cancel()
 	other := selecting(claims[0].DeepCopy(), "true")
 	other.UID = "other"
-	require.ErrorIs(t, b.preparing.prepareNow(ended, []*resourceapi.ResourceClaim{other}, true), context.Canceled)
+	require.ErrorIs(t, prepareNow(ended, b.ahead(), []*resourceapi.ResourceClaim{other}), context.Canceled)
 }
 
 // TestPodsOfClaimsThatBackOffAreGated has a pod come while its claim backs off. It is told why it waits outside of the queue.
 func TestPodsOfClaimsThatBackOffAreGated(t *testing.T) {
 	b := startPreparing(t, arguments("budget: {cost: 1}"), class(), slice(0, 2, 3), constrain(t, claim(2), "shape", unread))
-	require.NoError(t, b.preparing.prepareNow(b.ctx, b.resolve(pod()).unallocated, true))
+	require.NoError(t, prepareNow(b.ctx, b.ahead(), b.resolver.Resolve(pod()).Unallocated))
 	state := framework.NewCycleState()
 	_, status := b.PreFilter(b.ctx, state, pod(), nil)
 	require.True(t, status.IsSuccess(), status)
@@ -279,29 +276,6 @@ func TestPodsOfClaimsThatBackOffAreGated(t *testing.T) {
 	require.Contains(t, status.Message(), "taking too much of the scheduler's time, 1 times in a row: tried again at ")
 	require.Equal(t, "the pod waits for the scheduler's time: the claims back off, or other pods of the namespace go first",
 		b.PreEnqueue(b.ctx, pod()).Message())
-}
-
-// TestWhatIsGoneIsNotKept: pods and claims that were deleted are not in memory until it is their turn.
-func TestWhatIsGoneIsNotKept(t *testing.T) {
-	b := startPreparing(t, nil, class(), slice(0, 2, 3))
-	goOn, activated := make(chan struct{}), make(chan string, 1)
-	b.preparing.background.Add("default", wanted{claim: "first"}, func(context.Context) { <-goOn }, func() {})
-	wait := func() (weak.Pointer[v1.Pod], weak.Pointer[resourceapi.ResourceClaim]) {
-		p, c := pod(), claim(2)
-		p.Spec.SchedulingGroup = &v1.PodSchedulingGroup{}
-		b.preparing.await(p, []*resourceapi.ResourceClaim{c}, true, func(p *v1.Pod) {
-			require.NotNil(t, p.Spec.SchedulingGroup, "the queue has members of a group in another place")
-			activated <- string(p.UID) + " " + p.Name
-		})
-		return weak.Make(p), weak.Make(c)
-	}
-	p, c := wait()
-	goruntime.GC()
-	goruntime.GC()
-	require.Nil(t, p.Value())
-	require.Nil(t, c.Value())
-	close(goOn)
-	require.Equal(t, string(pod().UID)+" pod", <-activated)
 }
 
 // TestClaimsOfATemplateArePreparedOnce: a pod is not gated for a claim that asks for what another one has asked for.
@@ -334,35 +308,6 @@ func TestClaimsOfATemplateArePreparedOnce(t *testing.T) {
 	}
 }
 
-// prepareNow prepares claims for a caller that can't wait for the background.
-func (p *preparing) prepareNow(ctx context.Context, claims []*resourceapi.ResourceClaim, constraints bool) error {
-	_, missing, err := p.prepared(ctx, claims, constraints)
-	for _, claim := range missing {
-		if _, err := p.prepare(fairness.WithTenant(ctx, claim.Namespace), claim, constraints); err != nil {
-			return err
-		}
-	}
-	return err
-}
-
-// TestPodsWaitOnceForAClaim: PreEnqueue is called for each event that may concern the pod.
-func TestPodsWaitOnceForAClaim(t *testing.T) {
-	b := startPreparing(t, nil, class(), slice(0, 2, 3), constrain(t, claim(2), "ring2", ring2))
-	release := make(chan struct{})
-	defer close(release)
-	b.preparing.background.Add("default", wanted{claim: "another"}, func(context.Context) { <-release }, func() {})
-	const events = 100
-	for range events {
-		require.False(t, b.PreEnqueue(b.ctx, pod()).IsSuccess())
-	}
-	b.preparing.mutex.Lock()
-	defer b.preparing.mutex.Unlock()
-	require.Len(t, b.preparing.waiting, 1)
-	for _, pods := range b.preparing.waiting {
-		require.Len(t, pods, 1, "after %d events", events)
-	}
-}
-
 // TestPodsForExtendedResourcesWaitInLine from the beginning: that they want devices is known before an attempt. Pods that
 // want no devices never wait.
 func TestPodsForExtendedResourcesWaitInLine(t *testing.T) {
@@ -370,12 +315,12 @@ func TestPodsForExtendedResourcesWaitInLine(t *testing.T) {
 	b.guard.Watch(queue{})
 	gated := 0
 	for i := range 20 {
-		p := extendedPod(extendedResource, 2)
+		p := plugintest.ExtendedPod(extendedResource, 2)
 		p.Name, p.UID = fmt.Sprint("extended-", i), types.UID(fmt.Sprint("extended-", i))
 		if !b.PreEnqueue(b.ctx, p).IsSuccess() {
 			gated++
 		}
-		plain := extendedPod("example.com/other", 2)
+		plain := plugintest.ExtendedPod("example.com/other", 2)
 		plain.Name, plain.UID = fmt.Sprint("plain-", i), types.UID(fmt.Sprint("plain-", i))
 		require.True(t, b.PreEnqueue(b.ctx, plain).IsSuccess(), "no class stands for the resource")
 		bound := p.DeepCopy()
@@ -384,4 +329,37 @@ func TestPodsForExtendedResourcesWaitInLine(t *testing.T) {
 		require.True(t, b.PreEnqueue(b.ctx, bound).IsSuccess(), "there are devices for the pod")
 	}
 	require.Equal(t, 12, gated, "eight are queued at a time")
+}
+
+// prepareNow prepares claims for a caller that can't wait for the background.
+func prepareNow(ctx context.Context, ahead preparation.Ahead, claims []*resourceapi.ResourceClaim) error {
+	_, missing := ahead.Find(claims)
+	for _, claim := range missing {
+		if _, err := ahead.Keep(fairness.WithTenant(ctx, claim.Namespace), claim); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// slowManager has claims of which one can't be read for a while.
+type slowManager struct {
+	fwk.SharedDRAManager
+	release chan struct{}
+}
+
+func (m slowManager) ResourceClaims() fwk.ResourceClaimTracker {
+	return slowClaims{m.SharedDRAManager.ResourceClaims(), m.release}
+}
+
+type slowClaims struct {
+	fwk.ResourceClaimTracker
+	release chan struct{}
+}
+
+func (c slowClaims) Get(namespace, name string) (*resourceapi.ResourceClaim, error) {
+	if name == "slow" {
+		<-c.release
+	}
+	return c.ResourceClaimTracker.Get(namespace, name)
 }

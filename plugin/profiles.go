@@ -22,10 +22,14 @@ import (
 	"k8s.io/utils/clock"
 
 	configv1alpha1 "github.com/celset/celset/apis/config/v1alpha1"
-	"github.com/celset/celset/cel/fairness"
+	"github.com/celset/celset/plugin/demand"
+	"github.com/celset/celset/plugin/gang"
 	"github.com/celset/celset/plugin/guard"
 	"github.com/celset/celset/plugin/metrics"
+	"github.com/celset/celset/plugin/observe"
 	"github.com/celset/celset/plugin/pendingwrites"
+	"github.com/celset/celset/plugin/preempt"
+	"github.com/celset/celset/plugin/preparation"
 )
 
 // profiles is what all profiles of a scheduler have together.
@@ -39,18 +43,19 @@ type profiles struct {
 	// inBackground: claims are prepared before a scheduling cycle needs them.
 	inBackground bool
 	// asked is what all claims of the cluster ask for.
-	asked *askedShapes
-	// withTimeout is [context.WithTimeout], except in tests on machines that are slow.
+	asked *demand.Shapes
+	// WithTimeout is [context.WithTimeout], except in tests on machines that are slow.
 	withTimeout func(context.Context, time.Duration) (context.Context, context.CancelFunc)
 
 	// mutex guards what follows.
 	mutex sync.Mutex
 	// holds keep devices for pods, nil if devices are not preempted.
-	holds *podHolds
-	// preparing has what claims say.
-	preparing *preparing
+	holds *preempt.PodHolds
+	// preparing keeps what was prepared of claims. background prepares it.
+	preparing  *preparation.Store
+	background *preparation.Background
 	// groups chooses sets of nodes.
-	groups *groups
+	groups *gang.Groups
 	// writes are the pending ones.
 	writes  *pendingwrites.Writes
 	share   stated[configv1alpha1.Share]
@@ -65,41 +70,59 @@ func newProfiles(guard *guard.Guard, gates featuregate.FeatureGate) *profiles {
 	return &profiles{
 		guard:       guard,
 		gates:       gates,
-		asked:       newAskedShapes(),
+		asked:       demand.New(),
 		withTimeout: context.WithTimeout,
 	}
 }
 
 // holdsOf returns the holds of all profiles, one of which is the handle's.
-func (p *profiles) holdsOf(ctx context.Context, measured *metrics.Metrics, handle fwk.Handle) (*podHolds, error) {
+func (p *profiles) holdsOf(ctx context.Context, measured *metrics.Metrics, handle fwk.Handle) (*preempt.PodHolds, error) {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
 	if p.holds == nil {
-		holds, err := newPodHolds(ctx, handle, measured)
+		holds, err := preempt.NewPodHolds(ctx, handle, measured, activator(ctx, handle))
 		if err != nil {
 			return nil, err
 		}
 		p.holds = holds
 	}
-	p.holds.add(handle.ProfileName())
+	p.holds.Add(handle.ProfileName())
 	return p.holds, nil
 }
 
-// preparingOf has what claims say for all profiles.
-func (p *profiles) preparingOf(ctx context.Context, features plfeature.Features, manager fwk.SharedDRAManager, measured *metrics.Metrics) (*preparing, error) {
+// turns returns the guard, as scheduling cycles use it.
+func (p *profiles) turns() guard.Turns {
+	if p.guard == nil {
+		return guard.Open{}
+	}
+	return p.guard
+}
+
+// preparingOf keeps what was prepared of claims for all profiles.
+func (p *profiles) preparingOf(features plfeature.Features, manager fwk.SharedDRAManager, measured *metrics.Metrics) (*preparation.Store, error) {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
 	if p.preparing == nil {
-		made, err := newPreparing(features, manager, measured)
+		made, err := preparation.NewStore(features, manager, measured)
 		if err != nil {
 			return nil, err
-		}
-		if p.inBackground {
-			made.background = fairness.NewBackground[wanted](ctx)
 		}
 		p.preparing = made
 	}
 	return p.preparing, nil
+}
+
+// preparedOf returns the prepared claims of a profile.
+func (p *profiles) preparedOf(ctx context.Context, view preparation.View, activate func(*v1.Pod)) preparation.Claims {
+	if !p.inBackground {
+		return preparation.AtOnce{View: view}
+	}
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	if p.background == nil {
+		p.background = preparation.NewBackground(ctx)
+	}
+	return preparation.Ahead{View: view, Background: p.background, Activate: activate}
 }
 
 // writesOf are the pending writes of all profiles. They are settled until the context ends.
@@ -120,6 +143,16 @@ func (p *profiles) writesOf(ctx context.Context, measured *metrics.Metrics, hand
 		p.writes = writes
 	}
 	return p.writes, nil
+}
+
+// groupsOf returns the groups of all profiles.
+func (p *profiles) groupsOf(ctx context.Context, measured *metrics.Metrics, handle fwk.Handle) (_ *gang.Groups, err error) {
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	if p.groups == nil {
+		p.groups, err = gang.NewGroups(ctx, measured, handle)
+	}
+	return p.groups, err
 }
 
 // stated is an argument that one profile has for all. value is nil if none has.
@@ -144,6 +177,9 @@ func (p *profiles) configure(profile string, args *configv1alpha1.DynamicResourc
 		return err
 	}
 	p.allocates = p.allocates || args.Allocator != configv1alpha1.AllocatorUpstream
+	if p.guard == nil {
+		return nil
+	}
 	share, backOff := p.share.or(configv1alpha1.DefaultShare), p.backOff.or(configv1alpha1.DefaultBackOff)
 	p.guard.Configure(guard.Limits{
 		SharePercent: *share.Percent, ShareBurst: share.Burst.Duration,
@@ -152,9 +188,9 @@ func (p *profiles) configure(profile string, args *configv1alpha1.DynamicResourc
 	return nil
 }
 
-// fragmentationInterval is how often sets are counted, 0 for never. It is known when there are all
+// FragmentationInterval is how often sets are counted, 0 for never. It is known when there are all
 // profiles.
-func (p *profiles) fragmentationInterval() time.Duration {
+func (p *profiles) FragmentationInterval() time.Duration {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
 	if !p.allocates {
@@ -230,7 +266,10 @@ func forgetPods(informers informers.SharedInformerFactory, guard *guard.Guard) e
 			}
 		},
 		DeleteFunc: func(object any) {
-			if pod, is := deleted(object).(*v1.Pod); is {
+			if unknown, is := object.(cache.DeletedFinalStateUnknown); is {
+				object = unknown.Obj
+			}
+			if pod, is := object.(*v1.Pod); is {
 				guard.Forget(pod)
 			}
 		},
@@ -248,18 +287,18 @@ func (s *schedulerParts) add(ctx context.Context, args runtime.Object, handle fw
 		return nil, err
 	}
 	s.run.Do(func() {
-		if err = limitQuantities(s.informers, handle.EventRecorder, measured); err != nil {
+		if err = observe.LimitQuantities(s.informers, handle.EventRecorder, measured); err != nil {
 			return
 		}
 		if err = forgetPods(s.informers, s.profiles.guard); err != nil {
 			return
 		}
 		go s.profiles.guard.Run(ctx)
-		if pl.exchange == nil || !pl.enabled {
+		if pl.exchange == nil || !pl.resolver.Enabled {
 			return
 		}
-		if err = s.profiles.asked.watch(ctx, s.informers); err == nil {
-			go newFragmentationMonitor(handle, pl.features, measured, s.profiles).run(ctx, s.profiles.guard.Begun())
+		if err = s.profiles.asked.Watch(ctx, s.informers); err == nil {
+			go observe.NewFragmentationMonitor(handle, pl.resolver.Features, measured, s.profiles.FragmentationInterval).Run(ctx, s.profiles.guard.Begun())
 		}
 	})
 	return pl, err

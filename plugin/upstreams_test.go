@@ -26,6 +26,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/celset/celset/allocator"
+	"github.com/celset/celset/plugin/cycle"
 )
 
 type rightState struct {
@@ -146,25 +147,22 @@ func TestNothingIsCopiedTwice(t *testing.T) {
 	for _, shares := range []bool{false, true} {
 		objects := []runtime.Object{class(), slice(0, 1, 2), constrain(t, claim(2), "two", "size(devices) == 2")}
 		ctx, h := newHandle(t, objects...)
-		manager := &counted{SharedDRAManager: h.manager}
-		h.manager = manager
+		manager := &counted{SharedDRAManager: h.Manager}
+		h.Manager = manager
 		fts := features()
 		fts.EnableDRAConsumableCapacity = shares
 		pl, err := newPlugin(ctx, nil, h, fts, true, newMetrics(t), newShared())
 		require.NoError(t, err)
-		h.start(ctx, t, objects...)
+		h.Start(ctx, t, objects...)
 		manager.states.Store(0)
 		manager.lists.Store(0)
 
 		state := framework.NewCycleState()
 		_, status := pl.PreFilter(ctx, state, pod(), nil)
 		require.True(t, status.IsSuccess(), "%v", status)
-		require.NotNil(t, claimsIn(state).ours)
+		require.NotNil(t, cycle.ClaimsIn(state).Ours)
 		require.EqualValues(t, 1, manager.states.Load())
 		require.EqualValues(t, 1, manager.lists.Load())
-
-		// Between the scheduling cycles nothing is kept.
-		require.Nil(t, pl.watched.seen)
 	}
 }
 
@@ -307,7 +305,7 @@ func TestPodsAreTriedAgainWhenDevicesInFlightAreFree(t *testing.T) {
 			ctx, h := newHandle(t, objects...)
 			pl, err := newPlugin(ctx, nil, h, features(), true, newMetrics(t), newShared())
 			require.NoError(t, err)
-			h.start(ctx, t, objects...)
+			h.Start(ctx, t, objects...)
 
 			events, err := pl.EventsToRegister(ctx)
 			require.NoError(t, err)
@@ -336,7 +334,7 @@ func TestNobodyWaitsForTheClaimOfAPodThatIsGone(t *testing.T) {
 	ctx, h := newHandle(t, alive, known)
 	pl, err := newPlugin(ctx, nil, h, features(), true, newMetrics(t), newShared())
 	require.NoError(t, err)
-	h.start(ctx, t, alive, known)
+	h.Start(ctx, t, alive, known)
 
 	claims := pl.watched.SharedDRAManager().ResourceClaims()
 	require.NoError(t, claims.AssumeClaimAfterAPICall(known))

@@ -14,7 +14,6 @@ import (
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
 	policy "k8s.io/api/policy/v1"
-	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -22,7 +21,6 @@ import (
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	"k8s.io/client-go/tools/events"
 	featuregatetesting "k8s.io/component-base/featuregate/testing"
-	"k8s.io/dynamic-resource-allocation/structured"
 	fwk "k8s.io/kube-scheduler/framework"
 	kubefeatures "k8s.io/kubernetes/pkg/features"
 	internalcache "k8s.io/kubernetes/pkg/scheduler/backend/cache"
@@ -41,10 +39,8 @@ import (
 	tf "k8s.io/kubernetes/pkg/scheduler/testing/framework"
 	"k8s.io/utils/ptr"
 
-	"github.com/celset/celset/allocator"
 	"github.com/celset/celset/allocator/preemption"
 	"github.com/celset/celset/internal/testing/cases"
-	"github.com/celset/celset/plugin/guard"
 )
 
 // crowd is a random state of nodes, pods of which no two have the same priority, and budgets. Some of the
@@ -150,13 +146,13 @@ func (c *crowd) preempt(t *testing.T, ours bool) (result preempted) {
 		devices,
 		tf.RegisterPluginAsExtensions(defaultpreemption.Name, frameworkruntime.FactoryAdapter(features(), defaultpreemption.New), "PostFilter"),
 	}, "default-scheduler",
-		frameworkruntime.WithClientSet(h.client), frameworkruntime.WithInformerFactory(h.factory), frameworkruntime.WithSharedDRAManager(h.manager),
-		frameworkruntime.WithEventRecorder(&events.FakeRecorder{}), frameworkruntime.WithPodNominator(internalqueue.NewSchedulingQueue(nil, h.factory)),
+		frameworkruntime.WithClientSet(h.Client), frameworkruntime.WithInformerFactory(h.Factory), frameworkruntime.WithSharedDRAManager(h.Manager),
+		frameworkruntime.WithEventRecorder(&events.FakeRecorder{}), frameworkruntime.WithPodNominator(internalqueue.NewSchedulingQueue(nil, h.Factory)),
 		frameworkruntime.WithSnapshotSharedLister(snapshot), frameworkruntime.WithMutableSnapshotLister(snapshot),
 		frameworkruntime.WithWaitingPods(frameworkruntime.NewWaitingPodsMap()), frameworkruntime.WithPodsInPreBind(frameworkruntime.NewPodsInPreBindMap()),
 	)
 	require.NoError(t, err)
-	h.start(ctx, t, c.objects...)
+	h.Start(ctx, t, c.objects...)
 
 	state := framework.NewCycleState()
 	_, status, _ := f.RunPreFilterPlugins(ctx, state, c.wants)
@@ -177,7 +173,7 @@ func (c *crowd) preempt(t *testing.T, ours bool) (result preempted) {
 	if post != nil && post.NominatingInfo != nil {
 		result.nominated = post.NominatedNodeName
 	}
-	list, err := h.client.CoreV1().Pods("default").List(ctx, metav1.ListOptions{})
+	list, err := h.Client.CoreV1().Pods("default").List(ctx, metav1.ListOptions{})
 	require.NoError(t, err)
 	for _, p := range c.pods {
 		if !slices.ContainsFunc(list.Items, func(there v1.Pod) bool { return there.UID == p.UID }) {
@@ -247,52 +243,4 @@ func TestImportanceIsUpstreams(t *testing.T) {
 			require.Equal(t, upstream.MoreImportantVictim(victim(a), victim(b)), preemption.CompareImportance(a, b, now) < 0, "%v, %v", a, b)
 		}
 	}
-}
-
-// never is satisfied by no set, and nobody can read it.
-const never = `devices.map(d, d.attributes["mla.example.com"].index * (d.attributes["mla.example.com"].index + 7)).sum() % 1000003 == 1000002`
-
-// simulateNever tries on an empty node of sixteen devices for a claim that never fits.
-func simulateNever(t *testing.T, name string, budget *allocator.AttemptBudget) error {
-	t.Helper()
-	var indices []int64
-	for i := range int64(16) {
-		indices = append(indices, 'a'-'0'+i)
-	}
-	wanted := constrain(t, claim(8), "never", never)
-	wanted.Name, wanted.UID = name, types.UID("claim-"+name)
-	user := evictablePod(name, 1000, "1", name)
-	ctx, h := newHandle(t, class(), slice(indices...), wanted, user)
-	shared := newShared()
-	shared.preempts = true
-	pl, err := newPlugin(ctx, nil, h, features(), true, newMetrics(t), shared)
-	require.NoError(t, err)
-	h.start(ctx, t, class(), wanted)
-	claims := []*resourceapi.ResourceClaim{wanted}
-	trial, err := pl.newTrial(ctx, user, &podClaims{unallocated: claims}, budget)
-	require.NoError(t, err)
-	s := &simulation{preemptionTrial: trial, removed: map[types.UID]*v1.Pod{}}
-	node := &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: nodeName, Labels: map[string]string{v1.LabelHostname: nodeName}}}
-	_, err = s.allocate(ctx, node, claims)
-	return err
-}
-
-// TestTrialsShareABudget: what one has used up is missing in the next, however many there are.
-func TestTrialsShareABudget(t *testing.T) {
-	const steps = 2000
-	budget := allocator.NewAttemptBudget(allocator.Budget{Cost: 1 << 40, Steps: steps})
-	for _, name := range []string{"first", "second", "third"} {
-		require.ErrorAs(t, simulateNever(t, name, budget), new(*allocator.BudgetError), name)
-		require.Less(t, budget.Steps(), int64(2*steps), name)
-	}
-}
-
-// TestTrialEndsWithItsAttempt: also in the middle of a search, and then nothing is said of the node.
-func TestTrialEndsWithItsAttempt(t *testing.T) {
-	budget := allocator.NewAttemptBudget(allocator.Budget{Cost: 1 << 40, Steps: 1 << 40})
-	budget.End(&guard.OvertimeError{})
-	err := simulateNever(t, "job", budget)
-	require.ErrorIs(t, err, structured.ErrFailedAllocationOnNode)
-	require.ErrorContains(t, err, "not looked at")
-	require.LessOrEqual(t, budget.Steps(), int64(1))
 }

@@ -56,9 +56,6 @@ func New(clock clock.PassiveClock) *Guard {
 
 // Configure sets the limits.
 func (g *Guard) Configure(limits Limits) {
-	if g == nil {
-		return
-	}
 	g.mutex.Lock()
 	defer g.mutex.Unlock()
 	g.limits = limits
@@ -131,7 +128,7 @@ func (r *Request) keys() []types.UID {
 // need not wait any more. Gate is called while the scheduling queue is locked, and takes microseconds. Pods of a group are
 // queued together, so they are refused when the group is tried.
 func (g *Guard) Gate(r Request) bool {
-	if g == nil || r.Pod.Spec.SchedulingGroup != nil {
+	if r.Pod.Spec.SchedulingGroup != nil {
 		return false
 	}
 	g.mutex.Lock()
@@ -154,7 +151,7 @@ func (g *Guard) Gate(r Request) bool {
 // Forget drops a pod that was deleted, or bound. The other pods of its group wait as before: a group is dropped when it is
 // tried next.
 func (g *Guard) Forget(pod *v1.Pod) {
-	if g == nil || pod.Spec.SchedulingGroup != nil {
+	if pod.Spec.SchedulingGroup != nil {
 		return
 	}
 	g.mutex.Lock()
@@ -168,7 +165,7 @@ func (g *Guard) Forget(pod *v1.Pod) {
 // Failed notes that an attempt to schedule a pod found no node, or that the pod could not be bound. After an error the pod backs
 // off.
 func (g *Guard) Failed(pod *v1.Pod, isError bool) {
-	if g == nil || pod.Spec.SchedulingGroup != nil {
+	if pod.Spec.SchedulingGroup != nil {
 		return
 	}
 	g.mutex.Lock()
@@ -190,9 +187,6 @@ func (g *Guard) mostQueued(namespace string, now time.Time) int {
 
 // Admit begins an attempt, or refuses it. That takes microseconds.
 func (g *Guard) Admit(r Request) (*Attempt, *Refusal) {
-	if g == nil {
-		return nil, nil
-	}
 	g.mutex.Lock()
 	defer g.mutex.Unlock()
 	now := g.clock.Now()

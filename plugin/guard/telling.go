@@ -162,9 +162,6 @@ func (t *telling) skip(pods []*untoldPod, drop func(*untoldPod) bool) []*untoldP
 // reason. Until then, the pod will be activated after a while, unless it has a condition that contains why. Tell runs under the
 // lock of the scheduling queue and takes microseconds.
 func (g *Guard) Tell(pod *v1.Pod, why string, activate func(*v1.Pod)) bool {
-	if g == nil {
-		return false
-	}
 	g.mutex.Lock()
 	defer g.mutex.Unlock()
 	if g.telling.passes(pod) {
@@ -178,9 +175,6 @@ func (g *Guard) Tell(pod *v1.Pod, why string, activate func(*v1.Pod)) bool {
 
 // Told records that an attempt is refused before [Guard.Admit] is called. The attempt writes why the pod waits.
 func (g *Guard) Told(pod *v1.Pod) {
-	if g == nil {
-		return
-	}
 	g.mutex.Lock()
 	defer g.mutex.Unlock()
 	g.telling.done(pod)

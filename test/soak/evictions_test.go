@@ -273,7 +273,7 @@ func (e explained) unexplained() []string {
 	return all
 }
 
-// TestDecisionsAreReadFromLogs makes the logger write the messages of plugin/preemption.go and plugin/profiles.go.
+// TestDecisionsAreReadFromLogs makes the logger write the messages of plugin/preempt and plugin/profiles.go.
 func TestDecisionsAreReadFromLogs(t *testing.T) {
 	var log bytes.Buffer
 	logger := textlogger.NewLogger(textlogger.NewConfig(textlogger.Output(&log)))

@@ -31,8 +31,8 @@ import (
 	"github.com/celset/celset/apis/setscores"
 	"github.com/celset/celset/apis/wellknown"
 	"github.com/celset/celset/internal/printable"
-	"github.com/celset/celset/plugin"
 	"github.com/celset/celset/plugin/metrics"
+	"github.com/celset/celset/plugin/observe"
 )
 
 const (
@@ -85,7 +85,7 @@ func (p *Publisher) Publish(ctx context.Context) error {
 	if last == nil {
 		return nil
 	}
-	validity := intervals * max(p.Interval, plugin.FragmentationRest*last.Took)
+	validity := intervals * max(p.Interval, observe.FragmentationRest*last.Took)
 	validUntil := last.At.Add(validity)
 	next := numbersOf(last.Report)
 	if maps.Equal(next, p.written) && (p.validUntil.Sub(p.Clock.Now()) > validity/2 || !validUntil.After(p.validUntil)) {

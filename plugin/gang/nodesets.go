@@ -1,0 +1,330 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package gang
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	schedulingapi "k8s.io/api/scheduling/v1beta1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/klog/v2"
+	fwk "k8s.io/kube-scheduler/framework"
+	plfeature "k8s.io/kubernetes/pkg/scheduler/framework/plugins/feature"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/topologyaware"
+	"k8s.io/utils/lru"
+
+	"github.com/celset/celset/allocator/nodeset"
+	"github.com/celset/celset/apis/celset/v1alpha1"
+	"github.com/celset/celset/plugin/guard"
+	"github.com/celset/celset/plugin/metrics"
+	"github.com/celset/celset/plugin/preparation"
+)
+
+// Name is the name of the plugin [NodeSets] in scheduler configurations.
+const Name = "TopologyPlacementGeneratorCEL"
+
+// NodeSets is upstream's plugin TopologyPlacementGenerator with one difference: for a PodGroup that refers to a
+// CELNodeSetConstraint it generates the set of nodes that package nodeset chooses.
+//
+// The scheduler tries the placements that a plugin generates one after the other, in an order of its own, and may leave some out.
+// So all placements are equal, and a set is chosen when the scheduler tries a placement. The first set is chosen when the placements
+// are generated. If a pod does not fit on a set, the next placement that the scheduler tries gets another set, without the node on
+// which the pod did not fit. After the pods of the group have fitted on a set, the remaining placements are refused.
+//
+// PreFilter leaves each pod the node to which it was assigned. Without a set it refuses the pods, so that a scheduler that does
+// not generate placements schedules none of them either.
+type NodeSets struct {
+	*topologyaware.TopologyPlacement
+	handle fwk.Handle
+	// runner runs PreFilter of all plugins.
+	runner preFilterRunner
+	// hasGroups: pods may have groups. enabled: the gate is on, too.
+	hasGroups, enabled bool
+
+	groups *Groups
+	// prepared has what the constraints of groups say.
+	prepared preparation.Ahead
+	turns    guard.Turns
+	metrics  *metrics.Metrics
+	// joint has the groups whose pods have not fitted on nodes that were chosen for all of them.
+	joint *lru.Cache
+	// writes has an entry for each condition that is being written.
+	writes chan struct{}
+}
+
+// maxJoint is of how many groups that is remembered.
+const maxJoint = 1024
+
+var (
+	_ fwk.PlacementGeneratePlugin = &NodeSets{}
+	_ fwk.PreEnqueuePlugin        = &NodeSets{}
+	_ fwk.PreFilterPlugin         = &NodeSets{}
+	_ fwk.ReservePlugin           = &NodeSets{}
+	_ fwk.EnqueueExtensions       = &NodeSets{}
+	_ fwk.SignPlugin              = &NodeSets{}
+)
+
+type preFilterRunner interface {
+	RunPreFilterPlugins(ctx context.Context, state fwk.CycleState, pod *v1.Pod) (*fwk.PreFilterResult, *fwk.Status, sets.Set[string])
+}
+
+const (
+	// groupTimeout is how long choosing nodes for a group may take while pods of other namespaces wait.
+	groupTimeout = time.Second
+	// maxPlacements is how many sets are tried in a cycle.
+	maxPlacements = 16
+)
+
+// Config has the parts of a scheduler that the plugin uses.
+type Config struct {
+	Features plfeature.Features
+	// Enabled is the feature gate of node set constraints.
+	Enabled bool
+	Metrics *metrics.Metrics
+	Turns   guard.Turns
+	// Activate has the queue try a pod.
+	Activate func(*v1.Pod)
+	// Groups returns the groups of all profiles.
+	Groups func(context.Context, *metrics.Metrics, fwk.Handle) (*Groups, error)
+}
+
+func New(ctx context.Context, args runtime.Object, handle fwk.Handle, config Config) (*NodeSets, error) {
+	if args != nil {
+		return nil, fmt.Errorf("%s: it takes no arguments: remove its pluginConfig", Name)
+	}
+	upstream, err := topologyaware.New(ctx, nil, handle, config.Features)
+	if err != nil {
+		return nil, err
+	}
+	pl := &NodeSets{
+		TopologyPlacement: upstream, handle: handle, hasGroups: config.Features.EnableGenericWorkload, enabled: config.Features.EnableGenericWorkload && config.Enabled,
+		turns: config.Turns, metrics: config.Metrics, joint: lru.New(maxJoint), writes: make(chan struct{}, maxConditionWrites),
+	}
+	if !pl.enabled {
+		return pl, nil
+	}
+	runner, ok := handle.(preFilterRunner)
+	if !ok {
+		return nil, errors.New("the framework's handle can't run PreFilter plugins: build celset with the version of Kubernetes that go.mod names")
+	}
+	pl.runner = runner
+	if pl.groups, err = config.Groups(ctx, config.Metrics, handle); err != nil {
+		return nil, err
+	}
+	pl.prepared = preparation.Ahead{
+		View: preparation.View{Store: pl.groups.preparing, Constraints: true}, Background: pl.groups.background, Activate: config.Activate,
+	}
+	return pl, nil
+}
+
+// Name returns [Name].
+func (pl *NodeSets) Name() string { return Name }
+
+// SignPod implements [fwk.SignPlugin]. Pods of a group with a node set constraint are placed as a group. They must not share a
+// scheduling signature with other pods.
+func (pl *NodeSets) SignPod(_ context.Context, pod *v1.Pod) ([]fwk.SignFragment, *fwk.Status) {
+	if !pl.hasGroups {
+		return nil, nil
+	}
+	if _, _, ok := pl.reference(pod, pl.handle.PodGroupManager().PodGroups()); ok {
+		return nil, fwk.NewStatus(fwk.Unschedulable)
+	}
+	return nil, nil
+}
+
+// reference is what the group of the pod refers to.
+func (pl *NodeSets) reference(pod *v1.Pod, groups fwk.PodGroupLister) (group *schedulingapi.PodGroup, name string, ok bool) {
+	if !pl.hasGroups || pod.Spec.SchedulingGroup == nil || pod.Spec.SchedulingGroup.PodGroupName == nil {
+		return nil, "", false
+	}
+	group, err := groups.Get(pod.Namespace, *pod.Spec.SchedulingGroup.PodGroupName)
+	if err != nil {
+		return nil, "", false
+	}
+	name, ok = v1alpha1.NodeSetReference(group)
+	return group, name, ok
+}
+
+// groupSearch is what a scheduling cycle of a group has found out. It is used by one goroutine.
+type groupSearch struct {
+	*nodeset.Search
+	hosts *groupHosts
+	// uid is the UID of the group.
+	uid     types.UID
+	reading *nodeset.Reading
+	attempt *guard.Attempt
+	// pods are the pods that wait, in the order in which the scheduler tries them.
+	pods []*v1.Pod
+	// infos are the nodes by name, as in Search.Nodes. why has for each of them what is wrong with it for a pod, "" if nothing
+	// is.
+	infos []fwk.NodeInfo
+	why   []string
+	// choose chooses among the nodes as they are now. It returns nil if there is no set.
+	choose func() (*groupChoice, *fwk.Status)
+	// least is the number of pods that must be placed before the scheduler accepts the group.
+	least int
+	// tried is the current set. placements counts the placements tried before it in this cycle.
+	tried      *triedSet
+	placements int
+}
+
+// Clone implements [fwk.StateData].
+func (s *groupSearch) Clone() fwk.StateData { return s }
+
+const groupSearchKey fwk.StateKey = Name
+
+func groupSearchIn(state fwk.CycleState) *groupSearch {
+	if state.GetPodGroupSchedulingCycle() == nil {
+		return nil
+	}
+	data, err := state.GetPodGroupSchedulingCycle().Read(groupSearchKey)
+	if err != nil {
+		return nil
+	}
+	s, _ := data.(*groupSearch)
+	return s
+}
+
+// PreFilter leaves a pod of a group with a node set constraint the node to which it was assigned.
+func (pl *NodeSets) PreFilter(_ context.Context, state fwk.CycleState, pod *v1.Pod, _ []fwk.NodeInfo) (*fwk.PreFilterResult, *fwk.Status) {
+	if _, _, ok := pl.reference(pod, pl.handle.SnapshotSharedLister().PodGroups()); !ok || askedAloneIn(state) != nil {
+		return nil, fwk.NewStatus(fwk.Skip)
+	}
+	s := groupSearchIn(state)
+	if s == nil {
+		return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable,
+			"the pod's group has a node set constraint, and no nodes were chosen for it: enable the feature gates GenericWorkload, TopologyAwareWorkloadScheduling and CelsetNodeSetConstraint")
+	}
+	placement := state.GetPlacementCycleState()
+	if s.tried.of == nil {
+		s.tried.of = placement
+	}
+	isNew := s.tried.of != placement
+	hasFailed := isNew && !s.tried.isComplete() || !isNew && s.tried.hasFailedBefore(pod)
+	switch {
+	case hasFailed && s.tried.most >= s.least:
+		// The scheduler takes the group for placed: only an error makes it give that up.
+		pl.joint.Add(s.uid, nil)
+		return nil, fwk.AsStatus(fmt.Errorf("not all of %d pods of the group have fitted on the nodes that were chosen for them: nodes are chosen for %d", s.tried.wanted, s.least))
+	case hasFailed && !isNew:
+		return nil, fwk.NewStatus(fwk.Unschedulable, "another pod of the group does not fit on the nodes that were chosen for it")
+	case isNew && !hasFailed:
+		return nil, fwk.NewStatus(fwk.Unschedulable, "the group fits on another set of nodes")
+	case isNew:
+		if s.placements++; s.placements == maxPlacements {
+			return nil, fwk.NewStatus(fwk.Unschedulable, noOtherSet)
+		}
+		s.next(placement)
+	}
+	state.Write(triedSetKey, s.tried)
+	if s.tried.err != "" {
+		return nil, fwk.NewStatus(fwk.Unschedulable, s.tried.err)
+	}
+	node, ok := s.tried.ask(pod)
+	if !ok {
+		return nil, fwk.NewStatus(fwk.Unschedulable, fmt.Sprintf("the nodes that were chosen for the group are for %d of its %d pods: the pod is tried again when these run", s.tried.wanted, len(s.pods)))
+	}
+	return &fwk.PreFilterResult{NodeNames: sets.New(node)}, nil
+}
+
+// PreFilterExtensions implements [fwk.PreFilterPlugin].
+func (pl *NodeSets) PreFilterExtensions() fwk.PreFilterExtensions { return nil }
+
+const noOtherSet = "no other set of nodes satisfies the constraint"
+
+// Reserve notes that a pod has fitted on its node. When a pod is bound, it makes sure that all pods of the set have.
+func (pl *NodeSets) Reserve(_ context.Context, state fwk.CycleState, pod *v1.Pod, _ string) *fwk.Status {
+	t, ok := triedSetIn(state)
+	switch {
+	case !ok:
+	case groupSearchIn(state) != nil:
+		t.fits(pod)
+	case !t.complete:
+		return fwk.NewStatus(fwk.Unschedulable, noOtherSet)
+	}
+	return nil
+}
+
+// Unreserve implements [fwk.ReservePlugin].
+func (pl *NodeSets) Unreserve(_ context.Context, state fwk.CycleState, pod *v1.Pod, _ string) {
+	if t, ok := triedSetIn(state); ok && groupSearchIn(state) != nil {
+		t.on.Delete(pod.UID)
+	}
+}
+
+// GeneratePlacements returns the set of nodes for a group that refers to a node set constraint, and asks upstream's plugin for
+// others.
+func (pl *NodeSets) GeneratePlacements(ctx context.Context, state fwk.PodGroupCycleState, info fwk.PodGroupInfo, parent *fwk.Placement) (*fwk.GeneratePlacementsResult, *fwk.Status) {
+	group := info.GetPodGroup()
+	name, ok := v1alpha1.NodeSetReference(group)
+	if composite := info.GetCompositePodGroup(); composite != nil && composite.Spec.SchedulingConstraints != nil {
+		for _, topology := range composite.Spec.SchedulingConstraints.Topology {
+			if strings.HasPrefix(topology.Key, v1alpha1.AttributeDomain+"/") {
+				return nil, refused(fwk.UnschedulableAndUnresolvable, parent.Nodes, fmt.Sprintf(
+					"CompositePodGroup %s has the topology key %s, but a node set constraint is over the nodes of one PodGroup: make it the topology key of PodGroups", klog.KObj(composite), topology.Key))
+			}
+		}
+	}
+	if !ok {
+		return pl.TopologyPlacement.GeneratePlacements(ctx, state, info, parent)
+	}
+	if !pl.enabled {
+		return nil, refused(fwk.UnschedulableAndUnresolvable, parent.Nodes, fmt.Sprintf("PodGroup %s has the node set constraint %s, but the feature gate %s is disabled: enable it with --feature-gates=%s=true",
+			klog.KObj(group), name, v1alpha1.NodeSetFeatureGate, v1alpha1.NodeSetFeatureGate))
+	}
+	pods := info.GetUnscheduledPods()
+	if gang := group.Spec.SchedulingPolicy.Gang; len(pods) == 0 || gang != nil && len(pods)+pl.scheduledCount(group) < int(gang.MinCount) {
+		// The scheduler does not try the pods.
+		return &fwk.GeneratePlacementsResult{Placements: []*fwk.Placement{parent}}, nil
+	}
+	attempt, refusal := pl.turns.Admit(guard.Request{Pod: pods[0], Claims: []types.UID{group.UID}, Timeout: groupTimeout, Activate: pl.prepared.Activate})
+	if refusal != nil {
+		pl.metrics.ObserveRefusal(metrics.Refusal(refusal.Reason))
+		return nil, refused(fwk.UnschedulableAndUnresolvable, parent.Nodes, refusal.Message)
+	}
+	defer attempt.Progress()
+	end := pl.metrics.ObserveNodeSet()
+	search, status := pl.search(ctx, state, group, name, pods, parent.Nodes, attempt)
+	failure := cmp.Or(ctx.Err(), attempt.Over())
+	if failure == nil && status.Code() != fwk.Unschedulable {
+		failure = status.AsError()
+	}
+	end(search != nil, failure)
+	if !status.IsSuccess() {
+		return nil, status
+	}
+	attempt.Succeeded()
+	state.Write(groupSearchKey, search)
+	return &fwk.GeneratePlacementsResult{Placements: search.generate(name)}, nil
+}
+
+// scheduledCount is how many pods of the group have a node.
+func (pl *NodeSets) scheduledCount(group *schedulingapi.PodGroup) int {
+	state, err := pl.handle.SnapshotSharedLister().PodGroupStates().Get(group.Namespace, group.Name)
+	if err != nil {
+		return 0
+	}
+	return state.ScheduledPodsCount()
+}
+
+// EventsToRegister implements [fwk.EnqueueExtensions]. A node that can't take a pod of the group may be able to after
+// whatever any plugin waits for.
+func (pl *NodeSets) EventsToRegister(context.Context) ([]fwk.ClusterEventWithHint, error) {
+	var events []fwk.ClusterEventWithHint
+	for _, resource := range []fwk.EventResource{
+		fwk.Node, fwk.AssignedPod, fwk.ResourceClaim, fwk.ResourceSlice, fwk.DeviceClass, fwk.PodGroup, fwk.PersistentVolume,
+		fwk.PersistentVolumeClaim, fwk.StorageClass, fwk.CSINode, fwk.CSIDriver, fwk.CSIStorageCapacity, fwk.VolumeAttachment,
+	} {
+		events = append(events, fwk.ClusterEventWithHint{Event: fwk.ClusterEvent{Resource: resource, ActionType: fwk.All}})
+	}
+	return events, nil
+}

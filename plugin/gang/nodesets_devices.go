@@ -1,0 +1,168 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package gang
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	v1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/dynamic-resource-allocation/resourceclaim"
+	"k8s.io/dynamic-resource-allocation/structured"
+	fwk "k8s.io/kube-scheduler/framework"
+
+	"github.com/celset/celset/allocator"
+	"github.com/celset/celset/allocator/nodeset"
+	"github.com/celset/celset/plugin/cycle"
+)
+
+// Where a node set constraint reads the devices that pods get, each pod is first asked for by itself, to list what it may get
+// on each node, and gets what was chosen for it in the cycle in which it is tried.
+
+// DevicesIn is nil if the allocator answers for the pod.
+func DevicesIn(state fwk.CycleState, pod *v1.Pod) cycle.GroupDevices {
+	if alone := askedAloneIn(state); alone != nil {
+		return alone.devices
+	}
+	if s := groupSearchIn(state); s != nil {
+		if at := s.tried.assigned[pod.UID]; at != nil && at.devices != nil {
+			return at.devices
+		}
+	}
+	return nil
+}
+
+// podSets lists what a pod may get on each node.
+type podSets struct {
+	reading *nodeset.Reading
+	// has are the devices that the pod has by claims that are allocated.
+	has []allocator.AllocatedDevice
+	// bytes are those of the sets on all nodes, for all kinds of pods.
+	bytes *atomic.Int64
+
+	mutex sync.Mutex
+	// on has the sets on each node on which there are some.
+	on map[string][]nodeset.Set
+}
+
+func (l *podSets) Allocate(ctx context.Context, a *allocator.Allocator, node *v1.Node, claims []*resourceapi.ResourceClaim) ([]resourceapi.AllocationResult, error) {
+	if l.bytes.Load() > nodeset.MaxSetBytes {
+		return nil, structured.ErrFailedAllocationOnNode
+	}
+	listed, err := l.reading.SetsOn(ctx, a, node, claims, l.has)
+	if err != nil || len(listed) == 0 {
+		return nil, err
+	}
+	for i := range listed {
+		l.bytes.Add(int64(listed[i].Bytes()))
+	}
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	l.on[node.Name] = listed
+	return slices.Clone(listed[0].Results), nil
+}
+
+// of are the sets on a node that can take the pod.
+func (l *podSets) of(node string, unallocated bool) ([]nodeset.Set, *fwk.Status) {
+	if listed := l.on[node]; listed != nil || unallocated {
+		if listed == nil {
+			return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, "what devices the pod may get is not known: the plugin "+cycle.PluginName+" is not enabled")
+		}
+		return listed, nil
+	}
+	set, err := l.reading.SetOf(l.has, nil)
+	if err != nil {
+		return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, err.Error())
+	}
+	return []nodeset.Set{set}, nil
+}
+
+// alone is how the pods of a kind are asked for by themselves.
+func (pl *NodeSets) alone(s *groupSearch, kind int) (*askedAlone, error) {
+	alone, k := &askedAlone{attempt: s.attempt}, s.hosts.kinds[kind]
+	switch {
+	case s.ReadsDevices:
+		k.sets = &podSets{reading: s.reading, bytes: &s.hosts.listed, on: map[string][]nodeset.Set{}}
+		alone.devices = k.sets
+		var err error
+		k.sets.has, k.unallocated, err = pl.devicesOf(k.pods[0])
+		return alone, err
+	case s.Constraint.PodsPerNode > 1 || s.hosts.mayCompete || len(s.hosts.shared) > 0:
+		k.joint = &jointDevices{hosts: s.hosts, kind: kind, claims: map[string][]*resourceapi.ResourceClaim{}}
+		alone.devices = k.joint
+	}
+	return alone, nil
+}
+
+// addPlaced adds to nodes what the pods of the group have that run there.
+func (pl *NodeSets) addPlaced(s *groupSearch, scheduled []*v1.Pod) error {
+	on := map[string][]allocator.AllocatedDevice{}
+	for _, pod := range scheduled {
+		devices, _, err := pl.devicesOf(pod)
+		if err != nil {
+			return err
+		}
+		on[pod.Spec.NodeName] = append(on[pod.Spec.NodeName], devices...)
+	}
+	for i := range s.Nodes {
+		if n := &s.Nodes[i]; n.Placed {
+			var err error
+			if n.Has, err = s.reading.SetOf(on[n.Name], nil); err != nil {
+				return fmt.Errorf("node %s, on which a pod of the group runs: %w", n.Name, err)
+			}
+		}
+	}
+	return nil
+}
+
+// sharedClaims are the names of claims without devices that several of the pods use.
+func sharedClaims(handle fwk.Handle, pods []*v1.Pod) sets.Set[string] {
+	seen, shared := sets.New[string](), sets.New[string]()
+	for _, pod := range pods {
+		for i := range pod.Spec.ResourceClaims {
+			name, _, err := resourceclaim.Name(pod, &pod.Spec.ResourceClaims[i])
+			if err != nil || name == nil {
+				continue
+			}
+			if seen.Has(*name) && !shared.Has(*name) {
+				if claim, err := handle.SharedDRAManager().ResourceClaims().Get(pod.Namespace, *name); err != nil || claim.Status.Allocation == nil {
+					shared.Insert(*name)
+				}
+			}
+			seen.Insert(*name)
+		}
+	}
+	return shared
+}
+
+// devicesOf are the devices that a pod has, by claims that are allocated. unallocated: there are others.
+func (pl *NodeSets) devicesOf(pod *v1.Pod) (devices []allocator.AllocatedDevice, unallocated bool, err error) {
+	var all []*resourceapi.ResourceSlice
+	claims := claimsOfPods(pl.handle, []*v1.Pod{pod})
+	if extended := pod.Status.ExtendedResourceClaimStatus; extended != nil {
+		if claim, err := pl.handle.SharedDRAManager().ResourceClaims().Get(pod.Namespace, extended.ResourceClaimName); err == nil {
+			claims = append(claims, claim)
+		}
+	}
+	for _, claim := range claims {
+		if claim.Status.Allocation == nil {
+			unallocated = true
+			continue
+		}
+		if all == nil {
+			if all, err = pl.handle.SharedDRAManager().ResourceSlices().ListWithDeviceTaintRules(); err != nil {
+				return nil, false, err
+			}
+		}
+		for i := range claim.Status.Allocation.Devices.Results {
+			devices = append(devices, nodeset.Published(&claim.Status.Allocation.Devices.Results[i], all))
+		}
+	}
+	return devices, unallocated, nil
+}

@@ -1,0 +1,379 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package gang
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	v1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/dynamic-resource-allocation/structured"
+	fwk "k8s.io/kube-scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
+
+	"github.com/celset/celset/allocator"
+	"github.com/celset/celset/allocator/extended"
+	"github.com/celset/celset/allocator/nodeset"
+	"github.com/celset/celset/plugin/cycle"
+)
+
+// groupHosts asks the filters of the profile what nodes can take. It implements [nodeset.Hosts].
+//
+// Whether a node takes several pods is asked as the scheduler will ask later: with all of them but one on the node, each
+// filter looks at the last one. For the devices, the claims of all pods are allocated together, so that two pods share what
+// neither of them could share if the first took what it likes best.
+type groupHosts struct {
+	pl     *NodeSets
+	search *groupSearch
+	kinds  []*groupKind
+	kindOf map[types.UID]int
+	// shared are the names of claims without devices that several pods use.
+	shared sets.Set[string]
+	// listed is the memory that the sets of devices take if expressions read them.
+	listed atomic.Int64
+
+	// mayCompete: pods on different nodes may want the same devices. competes: a pod got one of those when it was asked for by
+	// itself.
+	mayCompete bool
+	competes   atomic.Bool
+	allocator  sync.Once
+	// all knows the claims of all kinds, nil if there are none.
+	all *allocator.Allocator
+	// together are the devices that the pods of the last choice get, by member.
+	together map[int]*memberDevices
+}
+
+var _ nodeset.Hosts = &groupHosts{}
+
+// loadBeside are pods that are on a node with the pod that is asked for.
+type loadBeside struct{ load nodeset.Load }
+
+type loadInContext struct{}
+
+// WithLoad has the allocator know which pods are on the node besides.
+func WithLoad(ctx context.Context, state fwk.CycleState) context.Context {
+	if alone := askedAloneIn(state); alone != nil && alone.beside != nil {
+		return context.WithValue(ctx, loadInContext{}, alone.beside)
+	}
+	return ctx
+}
+
+// Refusal implements [nodeset.Hosts].
+func (h *groupHosts) Refusal(ctx context.Context, node int, load nodeset.Load) (string, error) {
+	h.search.attempt.Progress()
+	for kind, n := range load {
+		if n == 0 {
+			continue
+		}
+		if err := h.search.attempt.Over(); err != nil {
+			return "", err
+		}
+		status := h.takesLast(ctx, node, load, kind)
+		if status.IsError() {
+			return "", status.AsError()
+		}
+		if !status.IsSuccess() {
+			return cmp.Or(strings.Join(status.Reasons(), ", "), "the node is not suitable"), nil
+		}
+	}
+	return "", nil
+}
+
+// takesLast asks for a pod of a kind with the rest of the load on the node.
+func (h *groupHosts) takesLast(ctx context.Context, node int, load nodeset.Load, kind int) *fwk.Status {
+	k, info := h.kinds[kind], h.search.infos[node].Snapshot()
+	pod, state := k.pods[0], k.state.Clone()
+	state.Write(askedAloneKey, &askedAlone{attempt: h.search.attempt, devices: h.devicesOf(k), beside: &loadBeside{load}})
+	for other, n := range load {
+		if other == kind {
+			n--
+		}
+		for i := range n {
+			// The pod itself is the last of its kind.
+			onNode := h.kinds[other].pods[len(h.kinds[other].pods)-1-i].DeepCopy()
+			onNode.Spec.NodeName = info.Node().Name
+			added, err := framework.NewPodInfo(onNode)
+			if err != nil {
+				return fwk.AsStatus(err)
+			}
+			info.AddPodInfo(added)
+			if status := h.pl.handle.RunPreFilterExtensionAddPod(ctx, state, pod, added, info); !status.IsSuccess() {
+				return status
+			}
+		}
+	}
+	return h.pl.handle.RunFilterPluginsWithNominatedPods(ctx, state, pod, info)
+}
+
+func (h *groupHosts) devicesOf(k *groupKind) cycle.GroupDevices {
+	if k.joint == nil {
+		return nil
+	}
+	return k.joint
+}
+
+// Each implements [nodeset.Hosts].
+func (h *groupHosts) Each(ctx context.Context, n int, do func(int)) {
+	h.pl.handle.Parallelizer().Until(ctx, n, do, Name)
+}
+
+// Compete implements [nodeset.Hosts]. Pods on different nodes compete for claims that they share, and for devices that
+// several nodes can reach. If a node takes one pod, and the devices that a pod gets first on each node are its own, they don't.
+func (h *groupHosts) Compete() bool {
+	return !h.search.ReadsDevices && (len(h.shared) > 0 || h.mayCompete && (h.search.Constraint.PodsPerNode > 1 || h.competes.Load()))
+}
+
+func (h *groupHosts) haveClaims() bool {
+	return slices.ContainsFunc(h.kinds, func(k *groupKind) bool {
+		return len(k.pods[0].Spec.ResourceClaims) > 0 || extended.Claim(k.pods[0], h.pl.handle.SharedDRAManager().DeviceClassResolver().GetDeviceClass) != nil
+	})
+}
+
+func (h *groupHosts) areDevicesShared() bool {
+	all, err := h.pl.handle.SharedDRAManager().ResourceSlices().ListWithDeviceTaintRules()
+	return err == nil && slices.ContainsFunc(all, func(s *resourceapi.ResourceSlice) bool { return !allocator.IsLocal(s) })
+}
+
+// Together implements [nodeset.Hosts].
+func (h *groupHosts) Together(ctx context.Context, members []nodeset.Member) (bool, error) {
+	h.search.attempt.Progress()
+	if err := h.search.attempt.Over(); err != nil {
+		return false, err
+	}
+	h.together = map[int]*memberDevices{}
+	var on []allocator.NodeClaims
+	var at []*memberDevices
+	for i, m := range members {
+		d := h.claimsFor(m.Node, m.Load)
+		if len(d.claims) == 0 {
+			continue
+		}
+		on, at = append(on, allocator.NodeClaims{Node: h.search.infos[m.Node].Node(), Claims: d.claims}), append(at, d)
+		h.together[i] = d
+	}
+	if len(on) == 0 {
+		return true, nil
+	}
+	results, err := h.allocatorOfAll().AllocateAcross(ctx, on)
+	for i := range results {
+		at[i].results = results[i]
+	}
+	return results != nil, err
+}
+
+// allocatorOfAll knows what the claims of all kinds say. It is made after the pods were asked for.
+func (h *groupHosts) allocatorOfAll() *allocator.Allocator {
+	h.allocator.Do(func() {
+		prepared := allocator.Prepared{}
+		for _, k := range h.kinds {
+			c := cycle.ClaimsIn(k.state)
+			if c == nil || c.Ours == nil {
+				continue
+			}
+			h.all = c.Ours.Allocator
+			for uid, claim := range c.Prepared {
+				prepared[uid] = claim
+			}
+		}
+		if h.all != nil && len(h.kinds) > 1 {
+			h.all = h.all.Knowing(prepared)
+		}
+	})
+	return h.all
+}
+
+// memberDevices are the devices for the pods of a member.
+type memberDevices struct {
+	// claims are the claims of all pods, a shared one once. results has one entry for each of them.
+	claims  []*resourceapi.ResourceClaim
+	results []resourceapi.AllocationResult
+	// of has for each kind, and each pod of it, the places of its claims.
+	of [][][]int
+	// shared are the names of claims that several pods use.
+	shared sets.Set[string]
+}
+
+func (d *memberDevices) isShared(claim *resourceapi.ResourceClaim) bool {
+	return d.shared.Has(claim.Name)
+}
+
+// claimsFor are the claims of the pods of a load on a node. Each pod has claims of its own, which stand for those of any pod of
+// its kind, besides the shared ones.
+func (h *groupHosts) claimsFor(node int, load nodeset.Load) *memberDevices {
+	d, known := &memberDevices{of: make([][][]int, len(load)), shared: h.shared}, map[types.UID]int{}
+	for kind, n := range load {
+		k := h.kinds[kind]
+		if k.joint == nil {
+			continue
+		}
+		for range n {
+			var places []int
+			for _, claim := range k.joint.claimsOn(h.search.Nodes[node].Name) {
+				at, isKnown := known[claim.UID]
+				switch {
+				case isKnown:
+				case d.isShared(claim):
+					at, known[claim.UID] = len(d.claims), len(d.claims)
+					d.claims = append(d.claims, claim)
+				default:
+					at = len(d.claims)
+					own := *claim
+					d.claims = append(d.claims, &own)
+				}
+				places = append(places, at)
+			}
+			d.of[kind] = append(d.of[kind], places)
+		}
+	}
+	return d
+}
+
+// devices allocates the devices of a choice where pods compete for them: on a node with several of them, or on several nodes.
+func (h *groupHosts) devices(ctx context.Context, choice *nodeset.Choice) (map[int]*memberDevices, error) {
+	if h.search.ReadsDevices {
+		return h.listedDevices(choice), nil
+	}
+	if h.Compete() {
+		_, err := h.Together(ctx, choice.Members)
+		return h.together, err
+	}
+	all := map[int]*memberDevices{}
+	for i, m := range choice.Members {
+		if m.Load.Pods() < 2 {
+			continue
+		}
+		d := h.claimsFor(m.Node, m.Load)
+		if len(d.claims) == 0 {
+			continue
+		}
+		results, err := h.allocatorOfAll().Allocate(ctx, h.search.infos[m.Node].Node(), d.claims)
+		if err != nil {
+			return nil, fmt.Errorf("node %s: %w", h.search.Nodes[m.Node].Name, err)
+		}
+		d.results, all[i] = results, d
+	}
+	return all, nil
+}
+
+// listedDevices are those that the expression has seen.
+func (h *groupHosts) listedDevices(choice *nodeset.Choice) map[int]*memberDevices {
+	all := map[int]*memberDevices{}
+	for i, m := range choice.Members {
+		for kind, n := range m.Load {
+			if n == 0 {
+				continue
+			}
+			d := &memberDevices{of: make([][][]int, len(m.Load)), results: h.search.Nodes[m.Node].Sets[kind][m.Set].Results}
+			d.claims = make([]*resourceapi.ResourceClaim, len(d.results))
+			var places []int
+			for at := range d.results {
+				d.claims[at] = &resourceapi.ResourceClaim{}
+				places = append(places, at)
+			}
+			d.of[kind] = [][]int{places}
+			all[i] = d
+		}
+	}
+	return all
+}
+
+// jointDevices answers for the pods of a kind together with other pods on a node.
+type jointDevices struct {
+	hosts *groupHosts
+	kind  int
+
+	mutex sync.Mutex
+	// claims has the claims to allocate for a pod on each node that was asked. Those for extended resources differ between
+	// nodes.
+	claims map[string][]*resourceapi.ResourceClaim
+}
+
+func (j *jointDevices) claimsOn(node string) []*resourceapi.ResourceClaim {
+	j.mutex.Lock()
+	defer j.mutex.Unlock()
+	return j.claims[node]
+}
+
+func (j *jointDevices) Allocate(ctx context.Context, a *allocator.Allocator, node *v1.Node, claims []*resourceapi.ResourceClaim) ([]resourceapi.AllocationResult, error) {
+	beside, _ := ctx.Value(loadInContext{}).(*loadBeside)
+	if beside == nil {
+		j.mutex.Lock()
+		j.claims[node.Name] = slices.Clone(claims)
+		j.mutex.Unlock()
+		results, err := a.Allocate(ctx, node, claims)
+		if err == nil && results != nil && j.hosts.mayCompete && !a.AreLocal(node, results) {
+			j.hosts.competes.Store(true)
+		}
+		return results, err
+	}
+	at := slices.IndexFunc(j.hosts.search.Nodes, func(n nodeset.Node) bool { return n.Name == node.Name })
+	d := j.hosts.claimsFor(at, beside.load)
+	results, err := j.hosts.allocatorOfAll().Allocate(ctx, node, d.claims)
+	if results == nil || err != nil {
+		return nil, err
+	}
+	return d.resultsOf(results, j.kind, 0), nil
+}
+
+func (d *memberDevices) resultsOf(results []resourceapi.AllocationResult, kind, pod int) []resourceapi.AllocationResult {
+	var own []resourceapi.AllocationResult
+	for _, at := range d.of[kind][pod] {
+		own = append(own, results[at])
+	}
+	return own
+}
+
+// groupChoice is a choice, and the devices for the pods that compete for some.
+type groupChoice struct {
+	*nodeset.Choice
+	devices map[int]*memberDevices
+}
+
+// devicesOf are the devices for a pod of a member, nil if it may take any.
+func (c *groupChoice) devicesOf(member, kind, pod int) cycle.GroupDevices {
+	d := c.devices[member]
+	if d == nil || len(d.of[kind]) == 0 {
+		return nil
+	}
+	chosen := &chosenResults{shared: map[types.UID]resourceapi.AllocationResult{}}
+	for _, at := range d.of[kind][pod] {
+		if claim := d.claims[at]; d.isShared(claim) {
+			chosen.shared[claim.UID] = d.results[at]
+		} else {
+			chosen.own = append(chosen.own, d.results[at])
+		}
+	}
+	return chosen
+}
+
+// chosenResults are the devices that were chosen for a pod: for each claim of its own in order, and for claims that it shares
+// with other pods of the group. The latter have their devices already if another pod came first.
+type chosenResults struct {
+	own    []resourceapi.AllocationResult
+	shared map[types.UID]resourceapi.AllocationResult
+}
+
+func (c *chosenResults) Allocate(_ context.Context, a *allocator.Allocator, _ *v1.Node, claims []*resourceapi.ResourceClaim) ([]resourceapi.AllocationResult, error) {
+	var results []resourceapi.AllocationResult
+	own := c.own
+	for _, claim := range claims {
+		if result, isShared := c.shared[claim.UID]; isShared && claim.UID != "" {
+			results = append(results, result)
+		} else if len(own) > 0 {
+			results, own = append(results, own[0]), own[1:]
+		}
+	}
+	if len(results) != len(claims) || len(own) > 0 || !a.IsFree(results) {
+		return nil, fmt.Errorf("no devices are chosen for the pod on the node, or they are in use since%w", structured.ErrFailedAllocationOnNode)
+	}
+	return results, nil
+}

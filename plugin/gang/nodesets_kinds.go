@@ -1,0 +1,235 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package gang
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+	fwk "k8s.io/kube-scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodeaffinity"
+
+	"github.com/celset/celset/allocator/nodeset"
+	"github.com/celset/celset/plugin/cycle"
+	"github.com/celset/celset/plugin/guard"
+)
+
+// The filters are asked for one pod of each kind: which nodes can take a pod of the group by itself. Which nodes can take
+// several pods together is asked when it is needed (nodesets_hosts.go).
+
+// askedAlone is in the state of a cycle in which a pod of a group is asked for by itself, to find out which nodes can take
+// it. All such cycles are part of the attempt of the group.
+type askedAlone struct {
+	attempt *guard.Attempt
+	// devices answers for the claims of the pod, nil if the allocator does.
+	devices cycle.GroupDevices
+	// beside are the pods that are on the node besides, nil if there are none.
+	beside *loadBeside
+}
+
+// Clone implements [fwk.StateData].
+func (a *askedAlone) Clone() fwk.StateData { return a }
+
+const askedAloneKey fwk.StateKey = Name + "/alone"
+
+func askedAloneIn(state fwk.CycleState) *askedAlone {
+	data, err := state.Read(askedAloneKey)
+	if err != nil {
+		return nil
+	}
+	a, _ := data.(*askedAlone)
+	return a
+}
+
+// groupKind are the pods of a group that every node treats alike.
+type groupKind struct {
+	pods []*v1.Pod
+	// state is that of the first of them after PreFilter.
+	state fwk.CycleState
+	// sets lists what a pod may get if expressions read that. unallocated: it has claims without devices.
+	sets        *podSets
+	unallocated bool
+	// joint allocates the claims of several pods together, nil if pods do not compete for devices.
+	joint *jointDevices
+}
+
+// askForEachKind sorts the pods by kind and finds out which nodes can take one of each.
+func (pl *NodeSets) askForEachKind(ctx context.Context, groupState fwk.PodGroupCycleState, s *groupSearch, scheduled []*v1.Pod) (nodeset.Refusals, *fwk.Status) {
+	if err := pl.sortByKind(s); err != nil {
+		return nil, fwk.AsStatus(err)
+	}
+	running := map[string]int{}
+	for _, pod := range scheduled {
+		running[pod.Spec.NodeName]++
+		if _, among := slices.BinarySearchFunc(s.infos, pod.Spec.NodeName, func(info fwk.NodeInfo, name string) int { return cmp.Compare(info.Node().Name, name) }); !among {
+			return nil, refused(fwk.Unschedulable, s.infos, fmt.Sprintf("pod %s of the group runs on node %s, which can't be in a set", pod.Name, pod.Spec.NodeName))
+		}
+	}
+	s.Nodes, s.why = make([]nodeset.Node, len(s.infos)), make([]string, len(s.infos))
+	kinds := len(s.hosts.kinds)
+	for i, info := range s.infos {
+		node := info.Node()
+		s.Nodes[i] = nodeset.Node{
+			Name: node.Name, Labels: node.Labels, Placed: running[node.Name] > 0, Free: s.Constraint.PodsPerNode - running[node.Name],
+			Takes: make([]bool, kinds), Sets: make([][]nodeset.Set, kinds),
+		}
+	}
+	if s.reading.Slices() {
+		if err := pl.addSlices(s); err != nil {
+			return nil, fwk.AsStatus(err)
+		}
+	}
+	if s.ReadsDevices {
+		if err := pl.addPlaced(s, scheduled); err != nil {
+			return nil, refused(fwk.UnschedulableAndUnresolvable, s.infos, err.Error())
+		}
+	}
+	s.hosts.mayCompete = !s.ReadsDevices && s.hosts.haveClaims() && s.hosts.areDevicesShared()
+	refusals := make(nodeset.Refusals, kinds)
+	for kind := range s.hosts.kinds {
+		var status *fwk.Status
+		if refusals[kind], status = pl.askForKind(ctx, groupState, s, kind); !status.IsSuccess() {
+			return nil, status
+		}
+	}
+	return refusals, nil
+}
+
+// sortByKind has the kinds in the order of their first pods.
+func (pl *NodeSets) sortByKind(s *groupSearch) error {
+	known := map[[sha256.Size]byte]int{}
+	for _, pod := range s.pods {
+		claims, err := pl.claimKeys(pod, s.ReadsDevices)
+		if err != nil {
+			return err
+		}
+		key, err := nodeset.KindOf(pod, claims)
+		if err != nil {
+			return err
+		}
+		kind, seen := known[key]
+		if !seen {
+			kind = len(s.hosts.kinds)
+			known[key] = kind
+			s.hosts.kinds = append(s.hosts.kinds, &groupKind{})
+			s.Kinds = append(s.Kinds, 0)
+		}
+		s.hosts.kinds[kind].pods = append(s.hosts.kinds[kind].pods, pod)
+		s.hosts.kindOf[pod.UID] = kind
+		s.Kinds[kind]++
+	}
+	return nil
+}
+
+// askForKind finds out which nodes can take a pod of a kind, and counts the others by the reason.
+func (pl *NodeSets) askForKind(ctx context.Context, groupState fwk.PodGroupCycleState, s *groupSearch, kind int) (map[string]int, *fwk.Status) {
+	k := s.hosts.kinds[kind]
+	pod := k.pods[0]
+	if status := s.over(); !status.IsSuccess() {
+		return nil, status
+	}
+	k.state = framework.NewCycleState()
+	k.state.(*framework.CycleState).SetPodGroupSchedulingCycle(groupState)
+	alone, err := pl.alone(s, kind)
+	if err != nil {
+		return nil, fwk.AsStatus(err)
+	}
+	k.state.Write(askedAloneKey, alone)
+	statuses, status := pl.ask(ctx, k.state, pod, s.infos)
+	if !status.IsSuccess() {
+		return nil, status
+	}
+	if status := s.over(); !status.IsSuccess() {
+		return nil, status
+	}
+	if s.hosts.listed.Load() > nodeset.MaxSetBytes {
+		return nil, refused(fwk.UnschedulableAndUnresolvable, s.infos, fmt.Sprintf(
+			"the sets of devices that the pods of the group may get on all nodes take more than %d MiB: narrow the nodes with a nodeSelector, or the devices by selectors or constraints in the claims", nodeset.MaxSetBytes>>20))
+	}
+	refusals := map[string]int{}
+	for i, status := range statuses {
+		n := &s.Nodes[i]
+		if s.ReadsDevices && n.Placed {
+			continue
+		}
+		if status.IsSuccess() && s.ReadsDevices {
+			n.Sets[kind], status = k.sets.of(n.Name, k.unallocated)
+		}
+		if n.Takes[kind] = status.IsSuccess(); n.Takes[kind] {
+			continue
+		}
+		why := strings.Join(status.Reasons(), ", ")
+		n.Elsewhere = status.Plugin() == nodeaffinity.Name
+		refusals[why]++
+		s.why[i] = cmp.Or(s.why[i], why)
+	}
+	return refusals, nil
+}
+
+// ask runs PreFilter and Filter of all plugins for a pod.
+func (pl *NodeSets) ask(ctx context.Context, state fwk.CycleState, pod *v1.Pod, nodes []fwk.NodeInfo) ([]*fwk.Status, *fwk.Status) {
+	statuses := make([]*fwk.Status, len(nodes))
+	result, status, _ := pl.runner.RunPreFilterPlugins(ctx, state, pod)
+	switch {
+	case status.IsRejected():
+		for i := range statuses {
+			statuses[i] = status
+		}
+		return statuses, nil
+	case !status.IsSuccess():
+		return nil, status
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	failures := make([]*fwk.Status, len(nodes))
+	pl.handle.Parallelizer().Until(ctx, len(nodes), func(i int) {
+		if !result.AllNodes() && !result.NodeNames.Has(nodes[i].Node().Name) {
+			statuses[i] = fwk.NewStatus(fwk.UnschedulableAndUnresolvable, "node(s) didn't satisfy PreFilter")
+			return
+		}
+		statuses[i] = pl.handle.RunFilterPluginsWithNominatedPods(ctx, state, pod, nodes[i])
+		if statuses[i].IsError() {
+			failures[i] = statuses[i]
+			cancel()
+		}
+	}, Name)
+	for i := range statuses {
+		if failures[i] != nil {
+			return nil, failures[i]
+		}
+	}
+	if ctx.Err() != nil {
+		// Not all nodes were looked at.
+		return nil, fwk.AsStatus(context.Cause(ctx))
+	}
+	return statuses, nil
+}
+
+// claimKeys has for each claim of a pod a text that is the same for claims that every node treats alike. exact: and of which
+// one pod may get what another may.
+func (pl *NodeSets) claimKeys(pod *v1.Pod, exact bool) (keys []string, err error) {
+	for _, claim := range claimsOfPods(pl.handle, []*v1.Pod{pod}) {
+		common, ok := pl.groups.preparing.ContentOf(claim, pl.handle.SharedDRAManager().DeviceClasses())
+		if !ok || claim.Status.Allocation != nil {
+			keys = append(keys, string(claim.UID))
+			continue
+		}
+		keys = append(keys, fmt.Sprintf("%x", common))
+		if exact {
+			raw, err := json.Marshal(claim.Spec)
+			if err != nil {
+				return nil, err
+			}
+			keys = append(keys, string(raw))
+		}
+	}
+	return keys, nil
+}

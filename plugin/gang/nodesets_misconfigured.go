@@ -1,0 +1,103 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package gang
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	schedulingapi "k8s.io/api/scheduling/v1beta1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/klog/v2"
+	"k8s.io/kubernetes/pkg/scheduler/util"
+
+	"github.com/celset/celset/apis/wellknown"
+	"github.com/celset/celset/cel"
+)
+
+// A group that waits for nodes and a group whose constraint is wrong have the same condition and the same event from
+// kube-scheduler: its reasons are Unschedulable and FailedScheduling. Only the second group needs somebody to change something.
+// It has a condition and an event of its own.
+
+const (
+	// conditionTimeout limits the request that writes a condition.
+	conditionTimeout = 10 * time.Second
+	// maxConditionWrites limits the conditions that are written at the same time.
+	maxConditionWrites = 16
+	// maxConditionMessage and maxNote are how many bytes the API server takes in a condition and in an event.
+	maxConditionMessage = 32 << 10
+	maxNote             = 1 << 10
+)
+
+// reasonOf is the reason for which an error makes a group misconfigured. It is empty for errors that say nothing about the
+// constraint: the search took too long, or nothing is compiled yet.
+func reasonOf(err error) string {
+	failure, ok := errors.AsType[*cel.Error](err)
+	if !ok {
+		return ""
+	}
+	switch failure.Reason {
+	case cel.ReasonTooLong, cel.ReasonInvalid, cel.ReasonType:
+		return wellknown.ReasonInvalidExpression
+	case cel.ReasonRuntime, cel.ReasonCostLimit, cel.ReasonMemory:
+		return wellknown.ReasonEvaluationFailed
+	default:
+		return ""
+	}
+}
+
+// misconfigured tells a group what is wrong with its constraint, once for each text.
+func (pl *NodeSets) misconfigured(ctx context.Context, group *schedulingapi.PodGroup, reason string, err error) {
+	if pl.write(ctx, group, metav1.ConditionTrue, reason, err.Error()) {
+		pl.handle.EventRecorder().Eventf(group, nil, v1.EventTypeWarning, reason, wellknown.ActionScheduling, "%s", cut(err.Error(), maxNote))
+	}
+}
+
+// accepted takes back what misconfigured told. Groups whose constraint was never wrong have no condition.
+func (pl *NodeSets) accepted(ctx context.Context, group *schedulingapi.PodGroup) {
+	if meta.IsStatusConditionTrue(group.Status.Conditions, wellknown.ConditionMisconfigured) {
+		pl.write(ctx, group, metav1.ConditionFalse, wellknown.ReasonConstraintAccepted, "The last search for nodes found no mistake in the constraint")
+	}
+}
+
+// write has the condition of a group written. It returns false if the group has the condition already, or if too many
+// conditions are being written. The scheduling cycle doesn't wait: if the request fails, the next cycle of the group writes the
+// condition.
+func (pl *NodeSets) write(ctx context.Context, group *schedulingapi.PodGroup, status metav1.ConditionStatus, reason, message string) bool {
+	changed := group.Status.DeepCopy()
+	if !meta.SetStatusCondition(&changed.Conditions, metav1.Condition{
+		Type: wellknown.ConditionMisconfigured, Status: status, Reason: reason, Message: cut(message, maxConditionMessage), ObservedGeneration: group.Generation,
+	}) {
+		return false
+	}
+	select {
+	case pl.writes <- struct{}{}:
+	default:
+		return false
+	}
+	go func() {
+		defer func() { <-pl.writes }()
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), conditionTimeout)
+		defer cancel()
+		err := util.PatchPodGroupStatus(ctx, pl.handle.ClientSet(), group.Name, group.Namespace, &group.Status, changed)
+		if err != nil && !apierrors.IsNotFound(err) {
+			klog.FromContext(ctx).Error(err, "The condition of a PodGroup could not be written", "podGroup", klog.KObj(group), "condition", wellknown.ConditionMisconfigured)
+		}
+	}()
+	return true
+}
+
+// cut leaves the beginning of a text that is too long.
+func cut(text string, most int) string {
+	const ellipsis = "..."
+	if len(text) <= most {
+		return text
+	}
+	return strings.ToValidUTF8(text[:most-len(ellipsis)], "") + ellipsis
+}

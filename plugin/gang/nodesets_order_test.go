@@ -1,0 +1,220 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package gang
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+	schedulingapi "k8s.io/api/scheduling/v1beta1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	fwk "k8s.io/kube-scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
+	"k8s.io/utils/lru"
+
+	"github.com/celset/celset/allocator"
+	"github.com/celset/celset/allocator/nodeset"
+	"github.com/celset/celset/apis/celset/v1alpha1"
+	"github.com/celset/celset/internal/testing/plugintest"
+)
+
+// groupOnly is a scheduler that knows one PodGroup.
+type groupOnly struct {
+	fwk.Handle
+	fwk.SharedLister
+	group *schedulingapi.PodGroup
+}
+
+func (g groupOnly) SnapshotSharedLister() fwk.SharedLister { return g }
+func (g groupOnly) PodGroups() fwk.PodGroupLister          { return g }
+func (g groupOnly) Get(_, _ string) (*schedulingapi.PodGroup, error) {
+	return g.group, nil
+}
+
+// orderCase is a group of two pods that needs two nodes of one rack, and the nodes on which no pod fits although the search
+// expects it. There are five racks of two nodes each.
+type orderCase struct {
+	pl     *NodeSets
+	pods   []*v1.Pod
+	refuse []string
+	// feasible is the number of placements after which the scheduler stops if pods fit there.
+	feasible int
+}
+
+func newOrderCase(refuse ...string) *orderCase {
+	group := &schedulingapi.PodGroup{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "group"}}
+	group.Spec.SchedulingPolicy.Gang = &schedulingapi.GangSchedulingPolicy{MinCount: 2}
+	group.Spec.SchedulingConstraints = &schedulingapi.PodGroupSchedulingConstraints{Topology: []schedulingapi.TopologyConstraint{{Key: v1alpha1.AttributeDomain + "/one_rack"}}}
+	c := &orderCase{pl: &NodeSets{hasGroups: true, enabled: true, handle: groupOnly{group: group}, joint: lru.New(1)}, refuse: refuse, feasible: maxPlacements}
+	for i := range 2 {
+		pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: fmt.Sprintf("pod-%d", i), UID: types.UID(fmt.Sprint(i))}}
+		pod.Spec.SchedulingGroup = &v1.PodSchedulingGroup{PodGroupName: &group.Name}
+		c.pods = append(c.pods, pod)
+	}
+	return c
+}
+
+func (c *orderCase) search(t *testing.T) *groupSearch {
+	t.Helper()
+	chooser, err := nodeset.NewChooser(nil)
+	require.NoError(t, err)
+	s := &groupSearch{pods: c.pods, least: len(c.pods), hosts: &groupHosts{kindOf: map[types.UID]int{}}}
+	constraint := &v1alpha1.NodeSetConstraint{Name: "one_rack", Expression: `nodes.all(a, nodes.all(b, a.labels["rack"] == b.labels["rack"]))`}
+	s.Search = &nodeset.Search{
+		Chooser: chooser, Group: &nodeset.Group{Namespace: "default", Name: "group", Constraint: constraint, Kinds: []int{2}, Least: 2},
+		Compiled: func(ctx context.Context, problem *nodeset.Problem) (*allocator.PreparedClaim, error) {
+			return chooser.Prepare(ctx, problem.Claim, nodeset.Classes{}, true)
+		},
+	}
+	for i := range 10 {
+		name := fmt.Sprintf("node-%d", i)
+		s.infos = append(s.infos, plugintest.Node(name))
+		s.Nodes = append(s.Nodes, nodeset.Node{Name: name, Labels: map[string]string{"rack": fmt.Sprint(i / 2)}, Takes: []bool{true}})
+	}
+	s.choose = func() (*groupChoice, *fwk.Status) {
+		choice, err := s.Choose(t.Context())
+		require.NoError(t, err)
+		if choice == nil {
+			return nil, nil
+		}
+		return &groupChoice{Choice: choice}, nil
+	}
+	choice, _ := s.choose()
+	s.try(choice)
+	return s
+}
+
+// schedule tries the pods in each placement, as the scheduler does, and returns where all of them fit. A result for each
+// placement would be compared by score, so there must not be two.
+func (c *orderCase) schedule(t *testing.T, reorder func([]*fwk.Placement)) (nodes []string) {
+	t.Helper()
+	s := c.search(t)
+	cycle := framework.NewCycleState()
+	cycle.Write(groupSearchKey, s)
+	placements := s.generate("one_rack")
+	reorder(placements)
+	found := 0
+	for _, placement := range placements {
+		state := framework.NewCycleState()
+		state.SetPodGroupSchedulingCycle(cycle)
+		on := c.fit(t, state, placement)
+		if on == nil {
+			continue
+		}
+		nodes = on
+		if found++; found == c.feasible {
+			break
+		}
+	}
+	require.LessOrEqual(t, found, 1, "the pods fit in two placements")
+	return nodes
+}
+
+// fit returns the nodes of the pods in a placement, nil if one of them does not fit.
+func (c *orderCase) fit(t *testing.T, placementState *framework.CycleState, placement *fwk.Placement) (nodes []string) {
+	t.Helper()
+	for _, pod := range c.pods {
+		state := framework.NewCycleState()
+		state.SetPodGroupSchedulingCycle(placementState.GetPodGroupSchedulingCycle())
+		state.SetPlacementCycleState(placementState)
+		result, status := c.pl.PreFilter(t.Context(), state, pod, placement.Nodes)
+		require.False(t, status.IsError(), status.Message())
+		if !status.IsSuccess() {
+			return nil
+		}
+		require.Len(t, result.NodeNames, 1)
+		name := result.NodeNames.UnsortedList()[0]
+		isThere := slices.ContainsFunc(placement.Nodes, func(info fwk.NodeInfo) bool { return info.Node().Name == name })
+		if !isThere || slices.Contains(c.refuse, name) {
+			return nil
+		}
+		require.Nil(t, c.pl.Reserve(t.Context(), state, pod, name))
+		nodes = append(nodes, name)
+	}
+	return nodes
+}
+
+// TestOrderOfPlacements: Kubernetes 1.38 tries placements in random order, and ends after some in which the pods fit.
+func TestOrderOfPlacements(t *testing.T) {
+	for name, test := range map[string]struct {
+		refuse, want []string
+	}{
+		"the first set fits":           {want: []string{"node-0", "node-1"}},
+		"the first two sets don't fit": {refuse: []string{"node-1", "node-2"}, want: []string{"node-4", "node-5"}},
+		"no set fits":                  {refuse: []string{"node-0", "node-2", "node-4", "node-6", "node-8"}},
+	} {
+		for _, feasible := range []int{1, maxPlacements} {
+			for i, reorder := range orders() {
+				c := newOrderCase(test.refuse...)
+				c.feasible = feasible
+				require.Equal(t, test.want, c.schedule(t, reorder), "%s, ends after %d, order %d", name, feasible, i)
+			}
+		}
+	}
+}
+
+// TestPodsOfAGroupAreTold has the scheduler try pods of which the first fits nowhere, and a pod for which no nodes were chosen.
+func TestPodsOfAGroupAreTold(t *testing.T) {
+	c := newOrderCase()
+	told := func(state *framework.CycleState, pod int) string {
+		_, status := c.pl.PreFilter(t.Context(), state, c.pods[pod], nil)
+		return status.Message()
+	}
+	require.Equal(t, "the pod's group has a node set constraint, and no nodes were chosen for it: "+
+		"enable the feature gates GenericWorkload, TopologyAwareWorkloadScheduling and CelsetNodeSetConstraint", told(framework.NewCycleState(), 0))
+
+	later := c.pods[0].DeepCopy()
+	later.Name, later.UID = "pod-2", "2"
+	c.pods = append(c.pods, later)
+	s := c.search(t)
+	s.least = 3
+	cycle := framework.NewCycleState()
+	cycle.Write(groupSearchKey, s)
+	placements := 0
+	in := func() *framework.CycleState {
+		state := framework.NewCycleState()
+		state.SetPodGroupSchedulingCycle(cycle)
+		placements++
+		state.SetPlacementCycleState(&framework.CycleState{})
+		return state
+	}
+	state := in()
+	require.Equal(t, "the nodes that were chosen for the group are for 2 of its 3 pods: the pod is tried again when these run", told(state, 2))
+	require.Empty(t, told(state, 0))
+	require.Equal(t, "another pod of the group does not fit on the nodes that were chosen for it", told(state, 1))
+	for placements < 5 {
+		require.Empty(t, told(in(), 0))
+	}
+	require.Equal(t, "no other set of nodes satisfies the constraint", told(in(), 0))
+}
+
+// orders returns the orders in which the first placement comes at each place, and random ones.
+func orders() (orders []func([]*fwk.Placement)) {
+	for i := range maxPlacements {
+		orders = append(orders, func(placements []*fwk.Placement) { placements[0], placements[i] = placements[i], placements[0] })
+	}
+	for seed := range uint64(10) {
+		orders = append(orders, func(placements []*fwk.Placement) {
+			rand.New(rand.NewPCG(seed, 0)).Shuffle(len(placements), func(i, j int) { placements[i], placements[j] = placements[j], placements[i] })
+		})
+	}
+	return orders
+}
+
+// TestNamesOfPlacements: Kubernetes 1.38 ends a group with an error if a name contains "/", or if two names are equal.
+func TestNamesOfPlacements(t *testing.T) {
+	seen := map[string]bool{}
+	for _, placement := range newOrderCase().search(t).generate("one_rack") {
+		require.NotContains(t, placement.Name, "/")
+		require.False(t, seen[placement.Name], "%s: twice", placement.Name)
+		seen[placement.Name] = true
+	}
+	require.Len(t, seen, maxPlacements)
+}

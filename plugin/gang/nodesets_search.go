@@ -1,0 +1,242 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package gang
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
+	schedulingapi "k8s.io/api/scheduling/v1beta1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+	fwk "k8s.io/kube-scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
+
+	"github.com/celset/celset/allocator"
+	"github.com/celset/celset/allocator/nodeset"
+	"github.com/celset/celset/apis/celset/v1alpha1"
+	"github.com/celset/celset/apis/wellknown"
+	"github.com/celset/celset/cel"
+	"github.com/celset/celset/plugin/guard"
+	"github.com/celset/celset/plugin/metrics"
+)
+
+// AttemptIn is the attempt of the group of which the cycle of a pod is part, nil if nodes are not chosen for it.
+func AttemptIn(state fwk.CycleState) *guard.Attempt {
+	if alone := askedAloneIn(state); alone != nil {
+		return alone.attempt
+	}
+	if s := groupSearchIn(state); s != nil {
+		return s.attempt
+	}
+	return nil
+}
+
+// maxGroupPods is how many pods of a group are placed together.
+const maxGroupPods = 1024
+
+// search chooses the first set of nodes for the pods of a group.
+//
+//  1. newSearch finds the constraint and what was compiled of it.
+//  2. askForEachKind asks the filters for one pod of each kind.
+//  3. nodeset.Search chooses nodes and the pods that go to each. It asks groupHosts what nodes take together.
+//  4. try assigns the pods. PreFilter then leaves each pod its node.
+func (pl *NodeSets) search(ctx context.Context, state fwk.PodGroupCycleState, group *schedulingapi.PodGroup, name string, pods []*v1.Pod, nodes []fwk.NodeInfo, attempt *guard.Attempt) (*groupSearch, *fwk.Status) {
+	placed, err := pl.handle.SnapshotSharedLister().PodGroupStates().Get(group.Namespace, group.Name)
+	if err != nil {
+		return nil, fwk.AsStatus(err)
+	}
+	scheduled := slices.DeleteFunc(slices.Clone(placed.ScheduledPods()), func(pod *v1.Pod) bool { return pod.DeletionTimestamp != nil })
+	s, status := pl.newSearch(ctx, group, name, pods, scheduled, nodes)
+	if !status.IsSuccess() {
+		return nil, status
+	}
+	s.attempt = attempt
+	// The scheduler counts pods that are terminating, too.
+	s.least = 1
+	if gang := group.Spec.SchedulingPolicy.Gang; gang != nil {
+		s.least = max(1, int(gang.MinCount)-placed.ScheduledPodsCount())
+	}
+	s.Least = min(s.least, len(pods))
+	if _, joint := pl.joint.Get(group.UID); joint {
+		pl.joint.Remove(group.UID)
+		s.OnlyLeast = true
+	}
+	refusals, status := pl.askForEachKind(ctx, state, s, scheduled)
+	if !status.IsSuccess() {
+		return nil, status
+	}
+	var budget *allocator.AttemptBudget
+	s.Options, budget = nodeset.Limits()
+	s.attempt.OnOver(budget.End)
+	s.choose = func() (*groupChoice, *fwk.Status) { return pl.choose(ctx, s, group) }
+	choice, status := s.choose()
+	switch {
+	case !status.IsSuccess():
+		return nil, status
+	case choice == nil:
+		return nil, refused(fwk.Unschedulable, nodes, s.Reason(refusals)+pl.nearest(ctx, s))
+	}
+	s.try(choice)
+	return s, nil
+}
+
+// newSearch finds the constraint of a group, and what was compiled of it.
+func (pl *NodeSets) newSearch(ctx context.Context, group *schedulingapi.PodGroup, name string, pods, scheduled []*v1.Pod, nodes []fwk.NodeInfo) (*groupSearch, *fwk.Status) {
+	unresolvable := func(err error) (*groupSearch, *fwk.Status) {
+		pl.metrics.ObserveRefusal(metrics.RefusalConstraint)
+		return nil, refused(fwk.UnschedulableAndUnresolvable, nodes, err.Error())
+	}
+	invalid := func(err error) (*groupSearch, *fwk.Status) {
+		pl.misconfigured(ctx, group, wellknown.ReasonInvalidConstraint, err)
+		return unresolvable(err)
+	}
+	if len(pods) > maxGroupPods {
+		return unresolvable(fmt.Errorf("PodGroup %s/%s has %d pods to place, at most %d are placed together", group.Namespace, group.Name, len(pods), maxGroupPods))
+	}
+	known, ok := pl.groups.own.Get(wantOf(group))
+	if !ok {
+		return nil, pl.notCompiled(pods[0], group, nodes)
+	}
+	own := known.(*ownConstraint)
+	if own.err != nil {
+		return invalid(own.err)
+	}
+	constraint, err := v1alpha1.ResolveNodeSet(group, own.constraint, name, claimsOfPods(pl.handle, slices.Concat(pods, scheduled)), pl.handle.SharedDRAManager().DeviceClasses())
+	if err != nil {
+		return invalid(err)
+	}
+	s := &groupSearch{uid: group.UID, infos: slices.Clone(nodes), pods: pods}
+	slices.SortFunc(s.infos, func(a, b fwk.NodeInfo) int { return cmp.Compare(a.Node().Name, b.Node().Name) })
+	s.Search = &nodeset.Search{Chooser: pl.groups.Chooser, Compiled: pl.compiled, Group: &nodeset.Group{Namespace: group.Namespace, Name: group.Name, Constraint: constraint}}
+	s.hosts = &groupHosts{pl: pl, search: s, kindOf: map[types.UID]int{}, shared: sharedClaims(pl.handle, pods)}
+	s.Hosts = s.hosts
+	problem, err := nodeset.NewProblem(s.Group, 0, 1)
+	if err != nil {
+		return nil, fwk.AsStatus(err)
+	}
+	prepared, err := pl.compiled(ctx, problem)
+	switch {
+	case errors.Is(err, cel.ErrNotCompiled):
+		return nil, pl.notCompiled(pods[0], group, nodes)
+	case err != nil:
+		return nil, fwk.AsStatus(err)
+	}
+	s.reading = nodeset.ReadingOf(prepared)
+	s.ReadsDevices = s.reading.Devices()
+	switch shared := s.hosts.shared; {
+	case s.ReadsDevices && len(shared) > 0:
+		return invalid(fmt.Errorf("ResourceClaim %s/%s is used by several pods of PodGroup %s, and constraint %s/%s reads what devices each of them gets: use a ResourceClaimTemplate",
+			group.Namespace, slices.Min(shared.UnsortedList()), group.Name, v1alpha1.AttributeDomain, constraint.Name))
+	case s.ReadsDevices && constraint.PodsPerNode > 1:
+		return invalid(fmt.Errorf("%s: podsPerNode is %d, but the expression reads n.devices, which are those of one pod: remove podsPerNode", constraint.Source, constraint.PodsPerNode))
+	}
+	return s, nil
+}
+
+// choose chooses nodes for the pods of a search, among its nodes as they are now, and devices where pods compete for them.
+func (pl *NodeSets) choose(ctx context.Context, s *groupSearch, group *schedulingapi.PodGroup) (*groupChoice, *fwk.Status) {
+	choice, err := s.Choose(ctx)
+	_, overBudget := errors.AsType[*allocator.BudgetError](err)
+	_, overtime := errors.AsType[*guard.OvertimeError](err)
+	switch {
+	case errors.Is(err, cel.ErrNotCompiled):
+		return nil, pl.notCompiled(s.pods[0], group, s.infos)
+	case ctx.Err() != nil:
+		return nil, fwk.AsStatus(cmp.Or(err, ctx.Err()))
+	case overBudget || overtime:
+		s.attempt.Failed(err)
+	}
+	if reason := reasonOf(err); reason != "" {
+		pl.misconfigured(ctx, group, reason, err)
+	}
+	if err != nil {
+		return nil, refused(fwk.UnschedulableAndUnresolvable, s.infos, err.Error())
+	}
+	pl.accepted(ctx, group)
+	if status := s.over(); !status.IsSuccess() || choice == nil {
+		return nil, status
+	}
+	devices, err := s.hosts.devices(ctx, choice)
+	if err != nil {
+		return nil, refused(fwk.UnschedulableAndUnresolvable, s.infos, err.Error())
+	}
+	return &groupChoice{choice, devices}, nil
+}
+
+// refused is a status by which the group is found among those that this plugin refuses, so that events of others wake it.
+func refused(code fwk.Code, nodes []fwk.NodeInfo, reason string) *fwk.Status {
+	return fwk.NewStatus(code).WithError(&framework.FitError{NumAllNodes: len(nodes), Diagnosis: framework.Diagnosis{
+		NodeToStatus: framework.NewDefaultNodeToStatus(), UnschedulablePlugins: sets.New(Name), PreFilterMsg: reason,
+	}})
+}
+
+// notCompiled refuses a group until it is compiled.
+func (pl *NodeSets) notCompiled(pod *v1.Pod, group *schedulingapi.PodGroup, nodes []fwk.NodeInfo) *fwk.Status {
+	pl.groups.own.Remove(wantOf(group))
+	pl.await(pod, group)
+	pl.metrics.ObserveRefusal(metrics.RefusalPreparing)
+	return refused(fwk.UnschedulableAndUnresolvable, nodes, groupNotCompiled(group))
+}
+
+// over ends the search when its time is over.
+func (s *groupSearch) over() *fwk.Status {
+	s.attempt.Progress()
+	err := s.attempt.Over()
+	if err == nil {
+		return nil
+	}
+	s.attempt.Failed(err)
+	return refused(fwk.Unschedulable, s.infos, err.Error())
+}
+
+const (
+	// nearMissTimeout and nearMissSteps keep a group that waits from taking the time of others.
+	nearMissTimeout = 200 * time.Millisecond
+	nearMissSteps   = 20_000
+)
+
+// nearest names the set that misses by least. It is empty if that can't be found out in the time that there is.
+func (pl *NodeSets) nearest(ctx context.Context, s *groupSearch) string {
+	timeout := s.attempt.Remaining(nearMissTimeout)
+	if timeout <= 0 {
+		return ""
+	}
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	standing := func(node int) string {
+		return nodeset.Standing(func(yield func(*v1.Pod) bool) {
+			for _, pod := range s.infos[node].GetPods() {
+				if !yield(pod.GetPod()) {
+					return
+				}
+			}
+		}, s.Namespace)
+	}
+	return s.NearestMiss(ctx, s.why, standing, allocator.WithStepBudget(nearMissSteps))
+}
+
+// addSlices adds to nodes the slices that are theirs alone.
+func (pl *NodeSets) addSlices(s *groupSearch) error {
+	all, err := pl.handle.SharedDRAManager().ResourceSlices().ListWithDeviceTaintRules()
+	if err != nil {
+		return err
+	}
+	of := map[string][]*resourceapi.ResourceSlice{}
+	for _, slice := range all {
+		if slice.Spec.NodeName != nil {
+			of[*slice.Spec.NodeName] = append(of[*slice.Spec.NodeName], slice)
+		}
+	}
+	for i := range s.Nodes {
+		s.Nodes[i].Slices = of[s.Nodes[i].Name]
+	}
+	return nil
+}

@@ -1,0 +1,151 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package gang
+
+import (
+	"cmp"
+	"fmt"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+	fwk "k8s.io/kube-scheduler/framework"
+
+	"github.com/celset/celset/allocator/nodeset"
+	"github.com/celset/celset/plugin/cycle"
+)
+
+// triedSet is a set of nodes with the pods that are assigned to each. The scheduler tries the pods there, in their order.
+type triedSet struct {
+	// of is the state of the placement.
+	of fwk.PlacementCycleState
+	// assigned has the place of each pod for which the set is. Other pods of the group have no node in it.
+	assigned map[types.UID]*assignedPod
+	// on are the pods that have fitted. most is the greatest number of them at the same time.
+	on   sets.Set[types.UID]
+	most int
+	// wanted is the number of pods for which the set is. complete: so many have fitted.
+	wanted   int
+	complete bool
+	// asked is the pod that was asked for last, nil if none was.
+	asked *assignedPod
+	// err is why there is no set.
+	err string
+}
+
+// assignedPod is a pod that is assigned to a node.
+type assignedPod struct {
+	uid  types.UID
+	kind int
+	// order is the number of assigned pods that are tried before it.
+	order int
+	node  int
+	name  string
+	// before has the assigned pods that are tried before it on its node, by kind.
+	before nodeset.Load
+	// devices are the devices that were chosen for it together with those of other pods, nil if it may take any.
+	devices cycle.GroupDevices
+}
+
+// Clone implements [fwk.StateData].
+func (t *triedSet) Clone() fwk.StateData { return t }
+
+const triedSetKey fwk.StateKey = Name + "/set"
+
+func triedSetIn(state fwk.CycleState) (*triedSet, bool) {
+	data, err := state.Read(triedSetKey)
+	if err != nil {
+		return nil, false
+	}
+	t, ok := data.(*triedSet)
+	return t, ok
+}
+
+func (t *triedSet) isComplete() bool { return t.complete }
+
+// hasFailedBefore reports whether an assigned pod before this one did not fit.
+func (t *triedSet) hasFailedBefore(pod *v1.Pod) bool {
+	if at := t.assigned[pod.UID]; at != nil {
+		return at.order > len(t.on)
+	}
+	return t.asked != nil && !t.on.Has(t.asked.uid)
+}
+
+// ask returns the node of a pod. ok is false if the pod has none.
+func (t *triedSet) ask(pod *v1.Pod) (node string, ok bool) {
+	at := t.assigned[pod.UID]
+	if at == nil {
+		return "", false
+	}
+	t.asked = at
+	return at.name, true
+}
+
+func (t *triedSet) fits(pod *v1.Pod) {
+	t.on.Insert(pod.UID)
+	t.most = max(t.most, len(t.on))
+	t.complete = t.complete || len(t.on) == t.wanted
+}
+
+// generate returns placements that differ in their names only. Each of them has all nodes among which sets are chosen, so that
+// any of them can get any set: the scheduler may try them in any order. The names contain no "/", because the scheduler joins the
+// names of several plugins' placements with it.
+func (s *groupSearch) generate(constraint string) []*fwk.Placement {
+	placements := make([]*fwk.Placement, maxPlacements)
+	for i := range placements {
+		placements[i] = &fwk.Placement{Name: fmt.Sprintf("%s#%d", constraint, i+1), Nodes: s.infos}
+	}
+	return placements
+}
+
+// next chooses another set, in which the node of the pod that did not fit does not take it besides the pods that were there.
+func (s *groupSearch) next(of fwk.PlacementCycleState) {
+	before := s.tried
+	s.tried = &triedSet{of: of}
+	failed := before.asked
+	if failed == nil || before.on.Has(failed.uid) {
+		s.tried.err = cmp.Or(before.err, noOtherSet)
+		return
+	}
+	load := append(nodeset.Load{}, failed.before...)
+	load[failed.kind]++
+	s.Forbid(failed.node, load)
+	choice, status := s.choose()
+	switch {
+	case !status.IsSuccess():
+		s.tried.err = status.Message()
+	case choice == nil:
+		s.tried.err = noOtherSet
+	default:
+		s.try(choice)
+		s.tried.of = of
+	}
+}
+
+// try assigns pods to the nodes of a choice: for each kind in the order of pods and nodes.
+func (s *groupSearch) try(choice *groupChoice) {
+	t := &triedSet{wanted: choice.Pods, on: sets.New[types.UID](), assigned: map[types.UID]*assignedPod{}}
+	left := make([]nodeset.Load, len(choice.Members))
+	for i, m := range choice.Members {
+		left[i] = append(nodeset.Load{}, m.Load...)
+	}
+	for _, pod := range s.pods {
+		kind := s.hosts.kindOf[pod.UID]
+		for i, m := range choice.Members {
+			if left[i][kind] == 0 {
+				continue
+			}
+			before := append(nodeset.Load{}, m.Load...)
+			for k := range before {
+				before[k] -= left[i][k]
+			}
+			t.assigned[pod.UID] = &assignedPod{
+				uid: pod.UID, kind: kind, order: len(t.assigned), node: m.Node, name: s.Nodes[m.Node].Name, before: before, devices: choice.devicesOf(i, kind, before[kind]),
+			}
+			left[i][kind]--
+			break
+		}
+	}
+	s.tried = t
+}

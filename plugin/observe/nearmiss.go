@@ -1,0 +1,175 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package observe
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/dynamic-resource-allocation/structured"
+	"k8s.io/klog/v2"
+	fwk "k8s.io/kube-scheduler/framework"
+
+	"github.com/celset/celset/allocator"
+	"github.com/celset/celset/allocator/explain"
+	"github.com/celset/celset/allocator/extended"
+	"github.com/celset/celset/cel"
+	"github.com/celset/celset/plugin/cycle"
+	"github.com/celset/celset/plugin/preparation"
+)
+
+// What a node answers in Filter is short and the same for as many nodes as possible,
+// because the scheduler makes one line of all that differs. The numbers, the conjunct that
+// can't be met and the claims that are in the way are told once a pod, for the node that
+// misses by least.
+
+// The limits keep a pod that waits from taking the time of others.
+const (
+	missTimeout = 200 * time.Millisecond
+	missSteps   = 20_000
+	// nearMissNodes are looked at for what is free.
+	nearMissNodes = 50
+)
+
+// NearMisses explains why a pod fits nowhere.
+type NearMisses struct {
+	Allocators *cycle.Allocators
+	Prepared   preparation.Claims
+	// Name is the name of the plugin in the statuses of nodes.
+	Name string
+	// Nodes are the nodes of the scheduling cycle.
+	Nodes func() fwk.NodeInfoLister
+	// WithTimeout is [context.WithTimeout], except in tests on machines that are slow.
+	WithTimeout func(context.Context, time.Duration) (context.Context, context.CancelFunc)
+}
+
+// Text is empty if there is nothing to say, or no time to find it out.
+func (m *NearMisses) Text(ctx context.Context, c *cycle.PodClaims, pod *v1.Pod, nodes fwk.NodeToStatusReader) string {
+	if !c.Ours.Constrained || nodes == nil {
+		return ""
+	}
+	defer c.Attempt.Progress()
+	timeout := c.Attempt.Remaining(missTimeout)
+	if timeout <= 0 {
+		// The attempt was long enough.
+		return ""
+	}
+	ctx, cancel := m.WithTimeout(ctx, timeout)
+	defer cancel()
+	miss, err := m.nearestMiss(ctx, pod, c, nodes)
+	if err != nil {
+		// What was found out until then may be nothing.
+		klog.FromContext(ctx).V(4).Info("No explanation for the pod", "pod", klog.KObj(pod), "err", err)
+		return ""
+	}
+	if miss == nil || miss.Fits || miss.Failed {
+		// Devices that are just being allocated are not known to be anybody's, and of nodes on which
+		// an expression fails is told by itself.
+		return ""
+	}
+	return "nearest miss: node " + miss.Node + ": " + miss.String()
+}
+
+// nearestMiss explains the node on which the requests lack least. nil if there is none.
+func (m *NearMisses) nearestMiss(ctx context.Context, pod *v1.Pod, c *cycle.PodClaims, nodes fwk.NodeToStatusReader) (*explain.Explanation, error) {
+	claims := c.All()
+	prepared, err := c.AllPrepared(ctx, m.Prepared)
+	if err != nil {
+		return nil, err
+	}
+	a, err := m.Allocators.NewAllocator(ctx, prepared, cycle.Material{})
+	if err != nil {
+		return nil, err
+	}
+	node, err := m.closest(ctx, a, claims, nodes, func(info fwk.NodeInfo) bool {
+		// The claim that is made for a node that provides extended resources by itself is another one.
+		return m.Allocators.Resolver.Features.EnableDRAExtendedResource &&
+			slices.ContainsFunc(extended.Resources(pod, m.Allocators.Resolver.Manager.DeviceClassResolver().GetDeviceClass), func(name v1.ResourceName) bool {
+				return info.GetAllocatable().GetScalarResources()[name] > 0
+			})
+	})
+	if err != nil || node == nil {
+		return nil, err
+	}
+	problem, err := m.problem(prepared, claims)
+	if err != nil {
+		return nil, err
+	}
+	if len(prepared) > 0 {
+		// Of what tenants write nothing is compiled to be explained.
+		ctx = cel.OnlyCompiled(ctx)
+	}
+	return problem.Node(ctx, node)
+}
+
+// closest looks for the node that we refused and that has most of what is wanted, among those for
+// which the claims are what is wanted.
+func (m *NearMisses) closest(ctx context.Context, a *allocator.Allocator, claims []*resourceapi.ResourceClaim, nodes fwk.NodeToStatusReader,
+	differs func(fwk.NodeInfo) bool) (*v1.Node, error) {
+	refused, err := nodes.NodesForStatusCode(m.Nodes(), fwk.UnschedulableAndUnresolvable)
+	if err != nil {
+		return nil, err
+	}
+	refused = slices.DeleteFunc(slices.Clone(refused), func(info fwk.NodeInfo) bool { return nodes.Get(info.Node().Name).Plugin() != m.Name || differs(info) })
+	slices.SortFunc(refused, func(a, b fwk.NodeInfo) int { return cmp.Compare(a.Node().Name, b.Node().Name) })
+	var closest *v1.Node
+	least := 0
+	for i, info := range refused {
+		if i == nearMissNodes {
+			break
+		}
+		requests, err := a.RequestDevices(ctx, info.Node(), claims)
+		if errors.Is(err, structured.ErrFailedAllocationOnNode) {
+			// What its pools have is not known.
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		if lacking := lacking(requests); closest == nil || lacking < least {
+			closest, least = info.Node(), lacking
+		}
+	}
+	return closest, nil
+}
+
+// lacking weighs what is missing: devices that nobody has count more than those in use. If
+// nothing is missing, the more are free the better.
+func lacking(requests []allocator.RequestDevices) int {
+	sum := 0
+	for _, r := range requests {
+		missing, inUse := max(0, r.Wanted-len(r.Matching)), max(0, r.Wanted-len(r.Free))
+		sum += missing*1000 + inUse*100 - min(len(r.Free), 99)
+	}
+	return sum
+}
+
+// problem is what the claims of a pod are up against.
+func (m *NearMisses) problem(prepared allocator.Prepared, claims []*resourceapi.ResourceClaim) (*explain.Problem, error) {
+	allocated, err := m.Allocators.Resolver.Manager.ResourceClaims().List()
+	if err != nil {
+		return nil, err
+	}
+	all, err := m.Allocators.Resolver.Manager.ResourceSlices().ListWithDeviceTaintRules()
+	if err != nil {
+		return nil, err
+	}
+	budget := m.Allocators.Budget
+	budget.Steps = min(budget.Steps, 2*missSteps) // one node gets half
+	return &explain.Problem{Environment: m.Allocators.Preparing.Environment, Problem: allocator.Problem{
+		Claims: claims, Allocated: allocated, Classes: m.Allocators.Resolver.Manager.DeviceClasses(), Slices: all,
+		Features: m.Allocators.Features(), Selectors: prepared.SelectorsOr(m.Allocators.Preparing.Selectors),
+		Options: []allocator.Option{
+			allocator.WithEnvironment(m.Allocators.Preparing.Environment), allocator.WithCache(m.Allocators.Cache),
+			// Nobody is told which of the sets would be best that are in use.
+			allocator.WithoutPreferences(),
+			allocator.WithBudget(budget),
+		},
+	}}, nil
+}

@@ -1,0 +1,81 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package observe
+
+import (
+	"fmt"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/tools/events"
+
+	"github.com/celset/celset/allocator"
+	"github.com/celset/celset/apis/wellknown"
+	"github.com/celset/celset/plugin/metrics"
+)
+
+// outOfRangeAnnotation says, in the informer's cache alone, what was removed from a slice.
+const outOfRangeAnnotation = "celset.dev/out-of-range"
+
+// LimitQuantities has the informer keep slices without amounts that can't be computed with, for all that reads
+// them: upstream's allocator and ours. A slice from which something was removed has an event, and counts in a
+// metric. It is called before informers start.
+func LimitQuantities(factory informers.SharedInformerFactory, recorder func() events.EventRecorderLogger, measured *metrics.Metrics) error {
+	informer := factory.Resource().V1().ResourceSlices().Informer()
+	err := informer.SetTransform(func(object any) (any, error) {
+		if accessor, err := meta.Accessor(object); err == nil {
+			// As the scheduler's own transformation, which this replaces.
+			accessor.SetManagedFields(nil)
+		}
+		slice, ok := object.(*resourceapi.ResourceSlice)
+		if !ok {
+			return object, nil
+		}
+		if removed := allocator.LimitQuantities(slice); len(removed) > 0 {
+			if slice.Annotations == nil {
+				slice.Annotations = map[string]string{}
+			}
+			slice.Annotations[outOfRangeAnnotation] = strings.Join(removed[:min(len(removed), maxRemovedNamed)], ", ")
+		}
+		return slice, nil
+	})
+	if err != nil {
+		return fmt.Errorf("limit amounts of ResourceSlices: %w", err)
+	}
+	_, err = informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
+		AddFunc: func(object any) { tellOutOfRange(object, recorder(), measured) },
+		UpdateFunc: func(before, object any) {
+			if outOfRange(before) != outOfRange(object) {
+				tellOutOfRange(object, recorder(), measured)
+			}
+		},
+	})
+	return err
+}
+
+// maxRemovedNamed are named of a slice.
+const maxRemovedNamed = 8
+
+func outOfRange(object any) string {
+	if slice, ok := object.(*resourceapi.ResourceSlice); ok {
+		return slice.Annotations[outOfRangeAnnotation]
+	}
+	return ""
+}
+
+func tellOutOfRange(object any, recorder events.EventRecorderLogger, measured *metrics.Metrics) {
+	removed := outOfRange(object)
+	if removed == "" {
+		return
+	}
+	measured.ObserveOutOfRange()
+	if recorder != nil {
+		recorder.Eventf(object.(*resourceapi.ResourceSlice), nil, v1.EventTypeWarning, wellknown.ReasonAmountsOutOfRange, wellknown.ActionReading,
+			"Not used, because an amount is beyond those of an int64 in milli- to exa-units: %s", removed)
+	}
+}

@@ -1,0 +1,47 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package pendingwrites
+
+import (
+	"context"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Pending is [Writes] as a scheduling cycle uses it. It is [None] in a program that stores no allocations.
+type Pending interface {
+	// CatchUp waits until writes that may be stored are known.
+	CatchUp(ctx context.Context) error
+	// InUse returns the devices that a pod must not get, because the write of another pod may have given them to a claim.
+	InUse(pod *v1.Pod, own types.UID, activate func(*v1.Pod)) []resourceapi.DeviceRequestAllocationResult
+	// Binding begins the writes for a pod that is being bound.
+	Binding(ctx context.Context) (binds context.Context, end func())
+	// Bound returns the pod if it is bound, nil if it isn't.
+	Bound(ctx context.Context, pod *v1.Pod, patience time.Duration) (*v1.Pod, error)
+}
+
+var (
+	_ Pending = &Writes{}
+	_ Pending = None{}
+)
+
+// None has no writes.
+type None struct{}
+
+// CatchUp implements [Pending].
+func (None) CatchUp(context.Context) error { return nil }
+
+// InUse implements [Pending].
+func (None) InUse(*v1.Pod, types.UID, func(*v1.Pod)) []resourceapi.DeviceRequestAllocationResult {
+	return nil
+}
+
+// Binding implements [Pending].
+func (None) Binding(ctx context.Context) (binds context.Context, end func()) { return ctx, func() {} }
+
+// Bound implements [Pending].
+func (None) Bound(context.Context, *v1.Pod, time.Duration) (*v1.Pod, error) { return nil, nil }

@@ -1,0 +1,300 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package preempt
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/types"
+	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
+	"k8s.io/dynamic-resource-allocation/structured"
+	"k8s.io/klog/v2"
+	fwk "k8s.io/kube-scheduler/framework"
+
+	"github.com/celset/celset/allocator/preemption"
+	"github.com/celset/celset/plugin/cycle"
+	"github.com/celset/celset/plugin/hold"
+)
+
+// A device can change hands in three ways, and holds are checked in each of them, in all profiles:
+//
+//  1. A claim is allocated. Held devices count as in use from the beginning of the scheduling cycle, for upstream's
+//     allocator and for ours, and in every trial. So filters need not know of holds.
+//  2. A claim that has devices is reserved for one more pod. PreFilter refuses the pod if the claim is to be freed for
+//     another pod, and PreBind checks it again.
+//  3. A pod of a higher priority takes devices. Reserve breaks the hold then.
+
+// maxNamedNodes is the number of nodes that a message names.
+const maxNamedNodes = 5
+
+// Holds checks the holds of all profiles for the pods of one profile. It is NoHolds if pods are not evicted for devices.
+type Holds interface {
+	// TakeOver takes over the holds that an earlier process has recorded.
+	TakeOver()
+	// Refusal returns why a pod may not use the claims that have devices.
+	Refusal(pod *v1.Pod, c *cycle.PodClaims) *fwk.Status
+	// RefusedBefore is PostFilter for a pod that PreFilter refused before upstream's plugin was asked.
+	RefusedBefore(pod *v1.Pod, c *cycle.PodClaims) (*fwk.PostFilterResult, *fwk.Status)
+	// KeptFrom returns devices that a pod must not get, beside those that claims are known to have.
+	KeptFrom(pod *v1.Pod, c *cycle.PodClaims) []resourceapi.DeviceRequestAllocationResult
+	// Text says which devices are held that a pod might have got. It is empty if there are none.
+	Text(pod *v1.Pod, c *cycle.PodClaims, nodes fwk.NodeToStatusReader) string
+	// Reserved breaks the holds on devices and claims that a pod has just got.
+	Reserved(pod *v1.Pod)
+	// Freed has a pod tried at once if it gets back the devices that are held for it.
+	Freed(pod *v1.Pod)
+}
+
+// NoHolds holds nothing.
+type NoHolds struct{}
+
+func (NoHolds) TakeOver()                                     {}
+func (NoHolds) Refusal(*v1.Pod, *cycle.PodClaims) *fwk.Status { return nil }
+func (NoHolds) KeptFrom(*v1.Pod, *cycle.PodClaims) []resourceapi.DeviceRequestAllocationResult {
+	return nil
+}
+func (NoHolds) Text(*v1.Pod, *cycle.PodClaims, fwk.NodeToStatusReader) string { return "" }
+func (NoHolds) Reserved(*v1.Pod)                                              {}
+func (NoHolds) Freed(*v1.Pod)                                                 {}
+
+func (NoHolds) RefusedBefore(*v1.Pod, *cycle.PodClaims) (*fwk.PostFilterResult, *fwk.Status) {
+	return nil, fwk.NewStatus(fwk.Unschedulable)
+}
+
+// Holding checks the holds of a scheduler with preemption for devices.
+type Holding struct {
+	*PodHolds
+	Resolver *cycle.Resolver
+	// Name is the name of the plugin in the statuses of nodes.
+	Name     string
+	Activate func(*v1.Pod)
+}
+
+// heldFrom returns the devices that a pod must not get because they are held for others. Devices for a claim that is
+// allocated by now are not held any more: given has the devices of such claims. The scheduler adds an allocation of another
+// scheduler to the devices in use a moment after it has the claim, so given must count as in use, too.
+func (h *Holding) heldFrom(pod *v1.Pod, c *cycle.PodClaims) (held []hold.Hold, given []resourceapi.DeviceRequestAllocationResult) {
+	held = h.From(pod, c.UIDs(), h.Activate)
+	for i := range held {
+		held[i].Claims = slices.DeleteFunc(held[i].Claims, func(claim hold.Claim) bool {
+			has := h.devicesOf(held[i].Pod.Namespace, &claim)
+			if has != nil {
+				given = append(given, has.Devices.Results...)
+			}
+			return has != nil
+		})
+	}
+	return slices.DeleteFunc(held, func(held hold.Hold) bool { return len(held.Claims) == 0 }), given
+}
+
+// devicesOf returns what a claim has, for which devices are held, or is just getting. It is nil if the claim has no devices.
+func (h *Holding) devicesOf(namespace string, held *hold.Claim) *resourceapi.AllocationResult {
+	if held.UID == "" {
+		return nil
+	}
+	claim := h.Resolver.Claim(namespace, held.Name)
+	if claim == nil || claim.UID != held.UID {
+		return nil
+	}
+	return h.allocationOf(claim)
+}
+
+// allocationOf returns what a claim has or is just getting, nil if that is nothing.
+func (h *Holding) allocationOf(claim *resourceapi.ResourceClaim) *resourceapi.AllocationResult {
+	if claim.Status.Allocation != nil {
+		return claim.Status.Allocation
+	}
+	return h.Resolver.Manager.ResourceClaims().GetPendingAllocation(claim.UID)
+}
+
+// KeptFrom returns the devices that are held, and those given to claims for which they were held.
+func (h *Holding) KeptFrom(pod *v1.Pod, c *cycle.PodClaims) []resourceapi.DeviceRequestAllocationResult {
+	held, kept := h.heldFrom(pod, c)
+	for i := range held {
+		kept = append(kept, held[i].Devices()...)
+	}
+	return kept
+}
+
+// Text says which devices are held that a pod might have got.
+func (h *Holding) Text(pod *v1.Pod, c *cycle.PodClaims, nodes fwk.NodeToStatusReader) string {
+	var named []string
+	others, devices := map[string]bool{}, 0
+	held, _ := h.heldFrom(pod, c)
+	for _, held := range held {
+		devices += len(held.Devices())
+		// The pod could use a node that lacks nothing but devices. Other nodes may be those of other tenants.
+		if nodes != nil && nodes.Get(held.Node).Plugin() == h.Name {
+			named = append(named, held.Node)
+		} else {
+			others[held.Node] = true
+		}
+	}
+	if devices == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%d devices of %s are held for pods of the same or a higher priority for which others were evicted", devices, nodeNames(named, len(others)))
+}
+
+// nodeNames names some nodes and counts the others.
+func nodeNames(named []string, others int) string {
+	slices.Sort(named)
+	named = slices.Compact(named)
+	if more := len(named) - maxNamedNodes; more > 0 {
+		named, others = named[:maxNamedNodes], others+more
+	}
+	switch {
+	case len(named) == 0:
+		return fmt.Sprintf("%d nodes", others)
+	case others == 0:
+		return strings.Join(named, ", ")
+	default:
+		return fmt.Sprintf("%s and %d other nodes", strings.Join(named, ", "), others)
+	}
+}
+
+// Refusal refuses a pod that uses an allocated claim whose devices are held for another pod. Such a pod would keep
+// the claim from being freed.
+func (h *Holding) Refusal(pod *v1.Pod, c *cycle.PodClaims) *fwk.Status {
+	if len(c.Allocated) == 0 {
+		return nil
+	}
+	if claim := h.Refuses(pod, c.Allocated, h.Activate); claim != nil {
+		return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, fmt.Sprintf(
+			"resourceclaim %s can't be used: its devices are held for a pod of the same or a higher priority for which others were evicted", klog.KObj(claim)))
+	}
+	return nil
+}
+
+// Reserved breaks the holds on devices and claims that a pod has just got.
+func (h *Holding) Reserved(pod *v1.Pod) {
+	var devices []structured.DeviceID
+	var claims []types.UID
+	for _, claim := range h.Resolver.ClaimsOf(pod) {
+		claims = append(claims, claim.UID)
+		if pending := h.Resolver.Manager.ResourceClaims().GetPendingAllocation(claim.UID); pending != nil {
+			devices = append(devices, preemption.DevicesOf(pending.Devices.Results)...)
+		}
+	}
+	h.Taken(pod, devices, claims)
+}
+
+// Freed has a pod tried at once when the claims are free whose devices are held for it. Upstream has it tried
+// when a claim is deallocated, after its back-off.
+func (h *Holding) Freed(pod *v1.Pod) {
+	held, ok := h.Of(pod.UID)
+	if !ok {
+		return
+	}
+	// The caller has a lock of the queue.
+	go func() {
+		if !h.useOf(&held).freeing {
+			h.Activate(held.Pod)
+		}
+	}()
+}
+
+// freedBy returns the claims that give back their devices when the victims of a hold have gone.
+func (h *Holding) freedBy(held *hold.Hold) (claims []*resourceapi.ResourceClaim) {
+	for _, indexed := range foundBy[*resourceapi.ResourceClaim](h.claimIndex, held.Frees) {
+		// The scheduler may know a later version than the watch.
+		if claim := h.Resolver.Claim(indexed.Namespace, indexed.Name); claim != nil && claim.UID == indexed.UID {
+			claims = append(claims, claim)
+		}
+	}
+	return claims
+}
+
+// use is how the claims are used that are to be freed for a hold.
+type use struct {
+	// freeing is set if a claim is still to be freed.
+	freeing bool
+	// other names a user that is no pod, "" if there is none.
+	other string
+	// pods are users that are neither victims of the hold, nor have ended, nor are ending.
+	pods []*v1.Pod
+}
+
+// useOf returns how the claims are used that are to be freed for a hold.
+func (h *Holding) useOf(held *hold.Hold) (of use) {
+	for _, claim := range h.freedBy(held) {
+		if h.allocationOf(claim) == nil {
+			continue
+		}
+		of.freeing = true
+		for _, user := range claim.Status.ReservedFor {
+			if !preemption.IsPod(user) {
+				of.other = fmt.Sprintf("%s %s", user.Resource, klog.KRef(claim.Namespace, user.Name))
+				continue
+			}
+			pod, err := h.pods.Pods(claim.Namespace).Get(user.Name)
+			if err != nil || pod.UID != user.UID || slices.Contains(held.Victims, pod.UID) || slices.Contains(of.pods, pod) {
+				continue
+			}
+			if how, over := hold.IsOver(pod, ""); !over || how != hold.Deleted {
+				of.pods = append(of.pods, pod)
+			}
+		}
+	}
+	return of
+}
+
+// user names a user that keeps the claims, "" if there is none.
+func (u *use) user() string {
+	switch {
+	case u.other != "":
+		return u.other + " has some of them"
+	case len(u.pods) > 0:
+		return fmt.Sprintf("pod %s has some of them", klog.KObj(u.pods[0]))
+	default:
+		return ""
+	}
+}
+
+// isHigher reports whether a user has a higher priority than the pod of the hold.
+func (u *use) isHigher(held *hold.Hold) bool {
+	return slices.ContainsFunc(u.pods, func(pod *v1.Pod) bool { return corev1helpers.PodPriority(pod) > corev1helpers.PodPriority(held.Pod) })
+}
+
+// joined returns the users if all of them can be evicted for the hold, too. This scheduler lets no pod of the same or a lower
+// priority use a claim that is to be freed. Pods with a NodeName, and pods of schedulers without the plugin, do it all the
+// same.
+func (u *use) joined(held *hold.Hold) (uids []types.UID) {
+	for _, pod := range u.pods {
+		if pod.Spec.NodeName != held.Node || corev1helpers.PodPriority(pod) >= corev1helpers.PodPriority(held.Pod) {
+			return nil
+		}
+		uids = append(uids, pod.UID)
+	}
+	if u.other != "" {
+		return nil
+	}
+	return uids
+}
+
+// RefusedBefore is PostFilter for a pod that PreFilter refused before upstream's plugin was asked: the pod has to wait
+// for its turn, for its back-off, or until its claims are compiled. No other plugin runs then, because
+// DefaultPreemption would clear the pod's nomination.
+func (h *Holding) RefusedBefore(pod *v1.Pod, c *cycle.PodClaims) (*fwk.PostFilterResult, *fwk.Status) {
+	if held, ok := h.Of(pod.UID); ok {
+		return nominated(held.Node), fwk.NewStatus(fwk.UnschedulableAndUnresolvable)
+	}
+	if c != nil && c.Err != nil {
+		return nil, fwk.NewStatus(fwk.Unschedulable)
+	}
+	return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable)
+}
+
+// exists reports whether the user of a claim exists. Only pods can be looked up.
+func (h *Holding) exists(namespace string, user resourceapi.ResourceClaimConsumerReference) bool {
+	if !preemption.IsPod(user) {
+		return true
+	}
+	pod, err := h.pods.Pods(namespace).Get(user.Name)
+	return err == nil && pod.UID == user.UID
+}

@@ -1,0 +1,294 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package preempt
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"sync"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/client-go/informers"
+	corelisters "k8s.io/client-go/listers/core/v1"
+	resourcelisters "k8s.io/client-go/listers/resource/v1"
+	"k8s.io/client-go/tools/cache"
+	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
+	"k8s.io/klog/v2"
+	fwk "k8s.io/kube-scheduler/framework"
+	"k8s.io/utils/clock"
+
+	"github.com/celset/celset/apis/wellknown"
+	"github.com/celset/celset/plugin/hold"
+	"github.com/celset/celset/plugin/metrics"
+)
+
+// PodHolds are the holds of all profiles of a scheduler. They begin with what the conditions of pods record, and end
+// with their pods and claims.
+type PodHolds struct {
+	*hold.Holds
+	store    *hold.Store
+	pods     corelisters.PodLister
+	claims   resourcelisters.ResourceClaimLister
+	activate func(*v1.Pod)
+	logger   klog.Logger
+	restored sync.Once
+
+	// podIndex and claimIndex find pods and claims by their UIDs: records have no names of them.
+	podIndex, claimIndex cache.Indexer
+
+	// mutex guards what follows.
+	mutex sync.Mutex
+	// profiles are the names of this scheduler's profiles. Holds of other pods are foreign.
+	profiles sets.Set[string]
+}
+
+// NewPodHolds returns holds that are measured and logged. Conditions are written until the context ends.
+func NewPodHolds(ctx context.Context, handle fwk.Handle, measured *metrics.Metrics, activate func(*v1.Pod)) (*PodHolds, error) {
+	factory := handle.SharedInformerFactory()
+	h := &PodHolds{
+		store: hold.NewStore(handle.ClientSet(), clock.RealClock{}), pods: factory.Core().V1().Pods().Lister(),
+		claims: factory.Resource().V1().ResourceClaims().Lister(), activate: activate, logger: klog.FromContext(ctx), profiles: sets.New[string](),
+	}
+	h.Holds = hold.New(clock.RealClock{}, func(ended hold.Ended) { h.ended(ended, measured) })
+	if err := errors.Join(h.index(factory), h.watch(factory)); err != nil {
+		return nil, err
+	}
+	measured.WatchHolds(h.Count)
+	go h.store.Run(ctx)
+	return h, nil
+}
+
+// ended measures and logs the end of a hold, and has its condition changed.
+func (h *PodHolds) ended(ended hold.Ended, measured *metrics.Metrics) {
+	if ended.Foreign {
+		return
+	}
+	measured.ObserveHoldEnd(string(ended.How), ended.Evicted)
+	h.logger.Info("Devices are no longer held for a pod", "pod", klog.KObj(ended.Pod), "node", klog.KRef("", ended.Node), "end", ended.How,
+		"victims", ended.Evicted, "try", ended.Try)
+	h.store.WriteLater(ended.Pod, ended.Condition(time.Now()), nil)
+	if ended.Heir != nil {
+		h.inherited(ended.Heir)
+	}
+}
+
+// inherited has the hold of an heir recorded. An heir that is gone hands it over in turn.
+func (h *PodHolds) inherited(heir *hold.Hold) {
+	h.logger.Info("Devices are held for another pod of the claim", "pod", klog.KObj(heir.Pod), "node", klog.KRef("", heir.Node), "devices", namesOf(heir.Devices()))
+	current, err := h.pods.Pods(heir.Pod.Namespace).Get(heir.Pod.Name)
+	if err != nil || current.UID != heir.Pod.UID {
+		h.End(heir.Pod.UID, hold.Deleted)
+		return
+	}
+	condition, err := heir.Condition(time.Now())
+	if err != nil {
+		h.End(heir.Pod.UID, hold.Unrecorded)
+		return
+	}
+	h.store.WriteLater(heir.Pod, condition, func(error) { h.End(heir.Pod.UID, hold.Unrecorded) })
+	h.Observe(current)
+}
+
+// Add makes the pods of a profile those of this scheduler.
+func (h *PodHolds) Add(profile string) {
+	h.mutex.Lock()
+	defer h.mutex.Unlock()
+	h.profiles.Insert(profile)
+}
+
+func (h *PodHolds) isForeign(pod *v1.Pod) bool {
+	h.mutex.Lock()
+	defer h.mutex.Unlock()
+	return !h.profiles.Has(pod.Spec.SchedulerName)
+}
+
+// TakeOver takes over the holds that the conditions of pods record, of all schedulers. It is done once, before the first
+// pod of any profile is tried: otherwise that pod could get what is held.
+func (h *PodHolds) TakeOver() {
+	h.restored.Do(func() {
+		pods, err := h.pods.List(labels.Everything())
+		if err != nil {
+			h.logger.Error(err, "It is not known for which pods devices were held")
+			return
+		}
+		for _, pod := range pods {
+			h.restoreFor(pod, h.isForeign(pod))
+			h.tidy(pod)
+		}
+	})
+}
+
+// tidy changes the condition of a pod that needs no hold any more: an earlier process was stopped before it did.
+func (h *PodHolds) tidy(pod *v1.Pod) {
+	condition := hold.ConditionOf(pod)
+	if condition == nil || condition.Status != v1.ConditionTrue || h.isForeign(pod) || pod.DeletionTimestamp != nil {
+		return
+	}
+	if _, over := hold.IsOver(pod, ""); over {
+		ended := hold.Ended{Hold: hold.Hold{Pod: pod}, How: hold.Bound}
+		h.store.WriteLater(pod, ended.Condition(time.Now()), nil)
+	}
+}
+
+func (h *PodHolds) restoreFor(pod *v1.Pod, foreign bool) {
+	restored, err := h.Restore(pod, foreign, func() { h.activate(pod) })
+	switch {
+	case err != nil:
+		h.logger.Error(err, "The condition of a pod that records what is held for it can't be read, nothing is held", "pod", klog.KObj(pod), "condition", wellknown.ConditionDevicesHeld)
+	case restored:
+		h.logger.Info("Devices are held again for a pod", "pod", klog.KObj(pod), "foreign", foreign)
+	}
+}
+
+// uidIndex is the name of the index of objects by their UIDs.
+const uidIndex = "celset-uid"
+
+func indexUID(object any) ([]string, error) {
+	found, err := meta.Accessor(object)
+	if err != nil {
+		return nil, err
+	}
+	return []string{string(found.GetUID())}, nil
+}
+
+// index adds indices by UID.
+func (h *PodHolds) index(factory informers.SharedInformerFactory) error {
+	pods, claims := factory.Core().V1().Pods().Informer(), factory.Resource().V1().ResourceClaims().Informer()
+	for _, informer := range []cache.SharedIndexInformer{pods, claims} {
+		if err := informer.AddIndexers(cache.Indexers{uidIndex: indexUID}); err != nil {
+			return fmt.Errorf("look up victims and their claims by UID: %w", err)
+		}
+	}
+	h.podIndex, h.claimIndex = pods.GetIndexer(), claims.GetIndexer()
+	return nil
+}
+
+// podsOf returns the pods of some UIDs that exist.
+func (h *PodHolds) podsOf(uids []types.UID) (found []*v1.Pod) {
+	return foundBy[*v1.Pod](h.podIndex, uids)
+}
+
+// foundBy returns the objects of some UIDs that exist.
+func foundBy[T any](index cache.Indexer, uids []types.UID) (found []T) {
+	for _, uid := range uids {
+		objects, err := index.ByIndex(uidIndex, string(uid))
+		if err != nil {
+			continue
+		}
+		for _, object := range objects {
+			if is, ok := object.(T); ok {
+				found = append(found, is)
+			}
+		}
+	}
+	return found
+}
+
+// watch has holds end with their pods and claims, and honours the holds of other schedulers.
+func (h *PodHolds) watch(factory informers.SharedInformerFactory) error {
+	_, err := factory.Core().V1().Pods().Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
+		AddFunc:    func(object any) { h.observe(object) },
+		UpdateFunc: func(_, object any) { h.observe(object) },
+		DeleteFunc: func(object any) {
+			if pod, is := deleted(object).(*v1.Pod); is {
+				h.End(pod.UID, hold.Deleted)
+			}
+		},
+	})
+	if err != nil {
+		return fmt.Errorf("watch pods for which devices are held: %w", err)
+	}
+	_, err = factory.Resource().V1().ResourceClaims().Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
+		UpdateFunc: h.observeClaim,
+		DeleteFunc: func(object any) {
+			if claim, is := deleted(object).(*resourceapi.ResourceClaim); is {
+				h.ClaimGone(claim.UID)
+			}
+		},
+	})
+	if err != nil {
+		return fmt.Errorf("watch claims for which devices are held: %w", err)
+	}
+	return nil
+}
+
+func (h *PodHolds) observeClaim(before, after any) {
+	former, isClaim := before.(*resourceapi.ResourceClaim)
+	claim, is := after.(*resourceapi.ResourceClaim)
+	switch {
+	case !isClaim || !is:
+	case claim.DeletionTimestamp != nil:
+		h.ClaimGone(claim.UID)
+	case former.Status.Allocation == nil && claim.Status.Allocation != nil:
+		// This may be late: the claim may have given back its devices before they were held.
+		if current, err := h.claims.ResourceClaims(claim.Namespace).Get(claim.Name); err == nil && current.UID == claim.UID && current.Status.Allocation != nil {
+			h.Allocated(current, h.priorityOf(current))
+		}
+	case claim.Status.Allocation != nil && len(claim.Status.ReservedFor) < len(former.Status.ReservedFor):
+		// Nobody may use it any more, or only pods that joined it.
+		h.Unused(claim.UID)
+	}
+}
+
+// priorityOf is the highest priority of the pods that use a claim, the lowest one there is if no user is known.
+func (h *PodHolds) priorityOf(claim *resourceapi.ResourceClaim) int32 {
+	highest := int32(math.MinInt32)
+	for _, user := range claim.Status.ReservedFor {
+		if pod, err := h.pods.Pods(claim.Namespace).Get(user.Name); err == nil && pod.UID == user.UID {
+			highest = max(highest, corev1helpers.PodPriority(pod))
+		}
+	}
+	return highest
+}
+
+func (h *PodHolds) observe(object any) {
+	pod, is := object.(*v1.Pod)
+	if !is {
+		return
+	}
+	h.Observe(pod)
+	condition := hold.ConditionOf(pod)
+	if condition == nil || !h.isForeign(pod) {
+		// This scheduler keeps its own holds in memory. Its conditions are read by TakeOver.
+		return
+	}
+	if condition.Status == v1.ConditionTrue {
+		h.restoreFor(pod, true)
+	} else if held, ok := h.Of(pod.UID); ok && held.Foreign && pod.Spec.NodeName == "" {
+		h.End(pod.UID, hold.Lost)
+	}
+}
+
+// deleted returns the object of a deletion event.
+func deleted(object any) any {
+	if unknown, is := object.(cache.DeletedFinalStateUnknown); is {
+		return unknown.Obj
+	}
+	return object
+}
+
+// gone returns why pods must not be evicted for a pod any more, nil if they may. pod is the pod as it was when it was tried.
+func (h *PodHolds) gone(pod *v1.Pod) error {
+	current, err := h.pods.Pods(pod.Namespace).Get(pod.Name)
+	if err != nil || current.UID != pod.UID {
+		return errPreemptorGone
+	}
+	if how, over := hold.IsOver(current, ""); over && how == hold.Deleted {
+		return errPreemptorGone
+	} else if over {
+		return errPreemptorBound
+	}
+	if current.Generation != pod.Generation {
+		return errPreemptorChanged
+	}
+	return nil
+}

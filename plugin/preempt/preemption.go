@@ -1,0 +1,314 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package preempt
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"sync"
+
+	v1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
+	extenderv1 "k8s.io/kube-scheduler/extender/v1"
+	fwk "k8s.io/kube-scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/apis/config"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/defaultpreemption"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/names"
+	"k8s.io/utils/ptr"
+
+	"github.com/celset/celset/allocator"
+	"github.com/celset/celset/allocator/preemption"
+	configv1alpha1 "github.com/celset/celset/apis/config/v1alpha1"
+	"github.com/celset/celset/plugin/cycle"
+	"github.com/celset/celset/plugin/hold"
+	"github.com/celset/celset/plugin/metrics"
+	"github.com/celset/celset/plugin/pendingwrites"
+	"github.com/celset/celset/plugin/preparation"
+)
+
+// Preemption for devices. A pod with claims that fits nowhere, and whose profile has upstream's plugin
+// DefaultPreemption, is preempted for here, in PostFilter: by upstream's code, which looks for nodes,
+// compares them, evicts and nominates, with three differences. Nodes that lack devices are looked at
+// too. What fits is found out with the devices given back, see simulation.go. Of the pods on a node
+// those go that cost least, see victims.go. The devices are held before the first eviction, see evicting.go,
+// and nothing else is evicted for the pod while it waits for them, see waiting.go.
+//
+// DefaultPreemption does not run after that: it would evict for other reasons than we found.
+
+// Preemption preempts for the pods of a profile. It is NoPreemption if the profile preempts for no devices.
+type Preemption interface {
+	// IsPreempting reports whether pods are being evicted for the pod's devices.
+	IsPreempting(pod *v1.Pod) bool
+	// Preempt looks for pods to evict. did tells that it looked: then it has said what there is to say, and nobody else
+	// preempts for the pod.
+	Preempt(ctx context.Context, state fwk.CycleState, pod *v1.Pod, nodes fwk.NodeToStatusReader, c *cycle.PodClaims) (result *fwk.PostFilterResult, status *fwk.Status, did bool)
+	// Extensions returns the extensions of PreFilter.
+	Extensions() fwk.PreFilterExtensions
+	// Simulating has the allocator answer for the simulation of a cycle, if there is one.
+	Simulating(ctx context.Context, state fwk.CycleState) context.Context
+}
+
+// NoPreemption evicts nobody.
+type NoPreemption struct{}
+
+func (NoPreemption) IsPreempting(*v1.Pod) bool           { return false }
+func (NoPreemption) Extensions() fwk.PreFilterExtensions { return nil }
+
+func (NoPreemption) Preempt(context.Context, fwk.CycleState, *v1.Pod, fwk.NodeToStatusReader, *cycle.PodClaims) (*fwk.PostFilterResult, *fwk.Status, bool) {
+	return nil, nil, false
+}
+
+func (NoPreemption) Simulating(ctx context.Context, _ fwk.CycleState) context.Context { return ctx }
+
+// Preempter preempts for the pods of a profile.
+type Preempter struct {
+	*defaultpreemption.DefaultPreemption
+	Args       *configv1alpha1.DevicePreemption
+	Handle     fwk.Handle
+	Metrics    *metrics.Metrics
+	Name       string
+	Allocators *cycle.Allocators
+	Prepared   preparation.Claims
+	Holding    *Holding
+	Writes     pendingwrites.Pending
+	evictions  evictions
+	// isWanted tells whether the profile preempts at all.
+	isWanted func() bool
+}
+
+// Start has upstream's code evict pods by way of a handle, which adds what upstream's plugins see of the scheduler.
+func (p *Preempter) Start(ctx context.Context, handle fwk.Handle) error {
+	upstream, err := defaultpreemption.New(ctx, &config.DefaultPreemptionArgs{
+		MinCandidateNodesPercentage: *p.Args.MinCandidateNodesPercentage, MinCandidateNodesAbsolute: *p.Args.MinCandidateNodesAbsolute,
+	}, evictingHandle{handle}, p.Allocators.Resolver.Features)
+	if err != nil {
+		return err
+	}
+	p.DefaultPreemption = upstream
+	upstream.Evaluator.Interface = p
+	upstream.Executor.PreemptPod = p.evicting(upstream.Executor.PreemptPod)
+	p.isWanted = func() bool {
+		lister, is := p.Handle.(interface{ ListPlugins() *config.Plugins })
+		return is && slices.ContainsFunc(lister.ListPlugins().PostFilter.Enabled, func(plugin config.Plugin) bool { return plugin.Name == names.DefaultPreemption })
+	}
+	return nil
+}
+
+func (p *Preempter) IsPreempting(pod *v1.Pod) bool {
+	return p.Executor.IsPodRunningPreemption(pod.UID)
+}
+
+// Preempt implements Preemption.
+func (p *Preempter) Preempt(ctx context.Context, state fwk.CycleState, pod *v1.Pod, nodes fwk.NodeToStatusReader, c *cycle.PodClaims) (result *fwk.PostFilterResult, status *fwk.Status, did bool) {
+	statuses, is := nodes.(*framework.NodeToStatus)
+	if !is || state.IsPodGroupSchedulingCycle() || !p.isWanted() || c.Err != nil {
+		return nil, nil, false
+	}
+	defer c.Attempt.Progress()
+	result, status, resumed := p.wait(ctx, pod, c, statuses)
+	if status != nil {
+		p.Metrics.ObservePreemption(metrics.PreemptionNotEligible)
+		return result, status, true
+	}
+	if len(c.All()) == 0 {
+		return nil, nil, false
+	}
+	// One of its own, since that of the attempt may be used up.
+	budget := allocator.NewAttemptBudget(p.Allocators.Budget)
+	c.Attempt.OnOver(budget.End)
+	trial, err := p.newTrial(ctx, pod, c, budget)
+	if err != nil {
+		return nil, fwk.AsStatus(err), true
+	}
+	e := &eviction{trial: trial, resumed: resumed}
+	p.evictions.begin(e, p.Executor.IsPodRunningPreemption)
+	candidates := p.resolvable(pod, statuses)
+	if resumed != nil {
+		trial.resume(resumed)
+		candidates = framework.NewNodeToStatus(map[string]*fwk.Status{resumed.Node: fwk.NewStatus(fwk.Unschedulable)}, fwk.NewStatus(fwk.UnschedulableAndUnresolvable))
+	}
+	state.Write(simulationKey, &simulation{preemptionTrial: trial, removed: map[types.UID]*v1.Pod{}})
+	defer state.Delete(simulationKey)
+	result, status = p.PostFilter(context.WithValue(ctx, trialInContext{}, trial), state, pod, candidates)
+	switch {
+	case trial.fits():
+		// An event about what has become free has the pod tried again.
+		result, status = nil, unresolvable("preemption: "+errFitsAlready.Error())
+		p.Metrics.ObservePreemption(metrics.PreemptionNotEligible)
+	case status.IsSuccess():
+		p.keep(ctx, e, result.NominatedNodeName)
+		p.recordLater(ctx, e, result.NominatedNodeName)
+		p.Metrics.ObservePreemption(metrics.PreemptionNominated)
+	case status.Code() == fwk.Error:
+		p.Metrics.ObservePreemption(metrics.PreemptionFailed)
+	case result == nil:
+		p.Metrics.ObservePreemption(metrics.PreemptionNotEligible)
+	default:
+		p.Metrics.ObservePreemption(metrics.PreemptionNotHelpful)
+	}
+	if resumed != nil && status.IsRejected() && !trial.fits() && c.Attempt.Over() == nil {
+		// The rest of the victims is of no use any more.
+		p.Holding.End(pod.UID, hold.Lost)
+	}
+	if status.Code() == fwk.Unschedulable {
+		status = fwk.NewStatus(fwk.UnschedulableAndUnresolvable, status.Reasons()...)
+	}
+	return result, status, true
+}
+
+// PodEligibleToPreemptOthers implements [upstream.Interface]. Whether a pod has to wait for victims that are ending is
+// decided before. Upstream would refuse a pod as long as any victim is ending on the nominated node.
+func (p *Preempter) PodEligibleToPreemptOthers(_ context.Context, pod *v1.Pod, _ *fwk.Status) (bool, string) {
+	if ptr.Deref(pod.Spec.PreemptionPolicy, v1.PreemptLowerPriority) == v1.PreemptNever {
+		return false, "not eligible due to preemptionPolicy=Never."
+	}
+	return true, ""
+}
+
+// trialInContext is the key of the trial in a context.
+type trialInContext struct{}
+
+// OrderedScoreFuncs implements [upstream.Interface]: nodes are compared by the cost of the pods that are not ending
+// already. Upstream would count those, too.
+func (p *Preempter) OrderedScoreFuncs(ctx context.Context, candidates map[string]*extenderv1.Victims) []func(node string) int64 {
+	trial, is := ctx.Value(trialInContext{}).(*preemptionTrial)
+	if !is {
+		return nil
+	}
+	all := map[string]*foundVictims{}
+	for node := range candidates {
+		found := trial.foundOn(node)
+		if found == nil {
+			return nil
+		}
+		all[node] = found
+	}
+	return []func(string) int64{func(node string) int64 {
+		better := int64(0)
+		for _, other := range all {
+			if other.compare(all[node]) < 0 {
+				better++
+			}
+		}
+		return -better
+	}}
+}
+
+// newTrial is part of the attempt of the claims, if they have one. Any set will do: nobody chooses among sets that are
+// not to be had yet.
+func (p *Preempter) newTrial(ctx context.Context, pod *v1.Pod, c *cycle.PodClaims, budget *allocator.AttemptBudget) (*preemptionTrial, error) {
+	kept := p.Holding.KeptFrom(pod, c)
+	state, err := p.Allocators.AllocatedState(ctx)
+	if err != nil {
+		return nil, err
+	}
+	kept = append(kept, p.Writes.InUse(pod, c.Own(), p.Holding.Activate)...)
+	allocator.AddAllocated(state, kept, p.Allocators.Features())
+	prepared, err := c.AllPrepared(ctx, p.Prepared)
+	if err != nil {
+		return nil, err
+	}
+	base, err := p.Allocators.NewAllocator(ctx, prepared, cycle.Material{Allocated: state}, allocator.WithoutPreferences(), allocator.WithAttemptBudget(budget))
+	if err != nil {
+		return nil, err
+	}
+	t := &preemptionTrial{
+		holding: p.Holding, pod: pod, claims: c, base: base,
+		release: preemption.Release{
+			Claim: p.Allocators.Resolver.Claim, Pending: p.Allocators.Resolver.Manager.ResourceClaims().GetPendingAllocation,
+			Own: sets.New[types.UID](), Held: sets.New(preemption.DevicesOf(kept)...), Users: p.usersOn(), Exists: p.Holding.exists,
+		},
+		promised: p.Holding.PromisedTo(pod), results: map[string][]hold.Claim{}, found: map[string]*foundVictims{},
+	}
+	for _, claim := range append(p.Allocators.Resolver.ClaimsOf(pod), c.All()...) {
+		t.release.Own.Insert(claim.UID)
+	}
+	return t, nil
+}
+
+// usersOn returns a function that returns the pods that use claims on a node. Pods that are still to be bound are not in
+// the claims' status yet. Pods on other nodes are added if they may share a claim.
+func (p *Preempter) usersOn() func(node string) map[types.UID][]types.UID {
+	infos := func() fwk.NodeInfoLister { return p.Handle.MutableSnapshotSharedLister().NodeInfos() }
+	add := func(users map[types.UID][]types.UID, pod *v1.Pod) {
+		for _, claim := range p.Allocators.Resolver.ClaimsOf(pod) {
+			users[claim.UID] = append(users[claim.UID], pod.UID)
+		}
+	}
+	sharers := sync.OnceValue(func() map[types.UID][]types.UID {
+		users := map[types.UID][]types.UID{}
+		nodes, err := infos().List()
+		if err != nil {
+			return users
+		}
+		for _, info := range nodes {
+			for _, on := range info.GetPods() {
+				if pod := on.GetPod(); namesClaim(pod) {
+					add(users, pod)
+				}
+			}
+		}
+		return users
+	})
+	var known sync.Map
+	return func(node string) map[types.UID][]types.UID {
+		if users, ok := known.Load(node); ok {
+			return users.(map[types.UID][]types.UID)
+		}
+		users := map[types.UID][]types.UID{}
+		if info, err := infos().Get(node); err == nil {
+			for _, on := range info.GetPods() {
+				add(users, on.GetPod())
+			}
+		}
+		for claim := range users {
+			users[claim] = append(users[claim], sharers()[claim]...)
+		}
+		known.Store(node, users)
+		return users
+	}
+}
+
+// namesClaim reports whether a pod names a claim, which others may use, too. Pods of a template have claims of their own.
+func namesClaim(pod *v1.Pod) bool {
+	return slices.ContainsFunc(pod.Spec.ResourceClaims, func(claim v1.PodResourceClaim) bool { return claim.ResourceClaimName != nil })
+}
+
+// namesOf returns the names of devices without driver and pool.
+func namesOf(results []resourceapi.DeviceRequestAllocationResult) string {
+	names := make([]string, len(results))
+	for i := range results {
+		names[i] = results[i].Device
+	}
+	return strings.Join(names, ", ")
+}
+
+// resolvable are the statuses of nodes, with those that lack devices as nodes on which preemption may
+// help, if pods of a lower priority have devices there.
+func (p *Preempter) resolvable(pod *v1.Pod, statuses *framework.NodeToStatus) *framework.NodeToStatus {
+	changed := map[string]*fwk.Status{}
+	infos := p.Handle.MutableSnapshotSharedLister().NodeInfos()
+	statuses.ForEachExplicitNode(func(name string, status *fwk.Status) {
+		changed[name] = status
+		if status.Plugin() != p.Name || status.Code() != fwk.UnschedulableAndUnresolvable {
+			return
+		}
+		// Pods of a group may have another priority than they say.
+		if info, err := infos.Get(name); err == nil && (p.Allocators.Resolver.Features.EnableGenericWorkload || hasDevicesBelow(info, corev1helpers.PodPriority(pod))) {
+			changed[name] = fwk.NewStatus(fwk.Unschedulable, status.Reasons()...).WithPlugin(p.Name)
+		}
+	})
+	return framework.NewNodeToStatus(changed, statuses.AbsentNodesStatus())
+}
+
+func hasDevicesBelow(info fwk.NodeInfo, priority int32) bool {
+	return slices.ContainsFunc(info.GetPods(), func(on fwk.PodInfo) bool {
+		return preemption.UsesDevices(on.GetPod()) && corev1helpers.PodPriority(on.GetPod()) < priority
+	})
+}

@@ -1,0 +1,394 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package preempt
+
+import (
+	"context"
+	"errors"
+	"math"
+	"slices"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	policy "k8s.io/api/policy/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
+	"k8s.io/dynamic-resource-allocation/structured"
+	"k8s.io/klog/v2"
+	fwk "k8s.io/kube-scheduler/framework"
+	upstream "k8s.io/kubernetes/pkg/scheduler/framework/preemption"
+	"k8s.io/utils/ptr"
+
+	"github.com/celset/celset/allocator/preemption"
+	"github.com/celset/celset/cel/device/bitset"
+	"github.com/celset/celset/plugin/hold"
+)
+
+// foundVictims are the pods that have to go from a node, and the devices that the preemptor gets then.
+type foundVictims struct {
+	// pods includes pods that are ending already. cost doesn't.
+	pods   []*v1.Pod
+	claims []hold.Claim
+	// frees are the UIDs of the claims that the pods give back.
+	frees []types.UID
+	cost  preemption.Cost
+	exact bool
+	// late is set if it depends on pods that won't end soon.
+	late bool
+}
+
+// compare orders nodes: negative if the first one is better.
+func (f *foundVictims) compare(other *foundVictims) int {
+	switch {
+	case f.late == other.late:
+		return f.cost.Compare(other.cost)
+	case f.late:
+		return 1
+	default:
+		return -1
+	}
+}
+
+// removal removes victims from a node in thought, and adds them back.
+type removal struct {
+	*Preempter
+	ctx       context.Context
+	state     fwk.CycleState
+	preemptor *v1.Pod
+	node      fwk.NodeInfo
+	trial     *preemptionTrial
+	// victims may be removed. free are pods that are ending already: they cost nothing, and are removed at first.
+	victims, free []*upstream.DomainVictim
+	removed       bitset.Set
+	failed        *fwk.Status
+}
+
+// SelectVictimsOnNode implements [upstream.Interface]: of the pods of a lower priority on the node it chooses those whose
+// removal lets the preemptor fit and costs least. Pods that end soon count as gone. Pods that should have ended, or end
+// late, are chosen only where no other pods will do. State and node are the caller's copies.
+func (p *Preempter) SelectVictimsOnNode(ctx context.Context, state fwk.CycleState, preemptor *v1.Pod, node fwk.NodeInfo,
+	possible []*upstream.DomainVictim, budgets []*policy.PodDisruptionBudget) ([]*v1.Pod, int, *fwk.Status) {
+	simulated := simulationIn(state)
+	if simulated == nil {
+		return p.DefaultPreemption.SelectVictimsOnNode(ctx, state, preemptor, node, possible, budgets)
+	}
+	if over := simulated.claims.Attempt.Over(); over != nil {
+		return nil, 0, fwk.NewStatus(fwk.Unschedulable, over.Error())
+	}
+	free, live, late := p.candidates(possible, preemptor, simulated.preemptionTrial)
+	if len(free)+len(live)+len(late) == 0 {
+		return nil, 0, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, "No preemption victims found for incoming pod")
+	}
+	r := &removal{Preempter: p, ctx: ctx, state: state, preemptor: preemptor, node: node, trial: simulated.preemptionTrial, free: free}
+	for _, ending := range free {
+		if err := r.remove(ending); err != nil {
+			return nil, 0, fwk.AsStatus(err)
+		}
+	}
+	found, err := r.search(live, budgets)
+	withLate := err == nil && found == nil && len(late) > 0
+	if withLate {
+		found, err = r.search(slices.Concat(live, late), budgets)
+	}
+	var result *foundVictims
+	if err == nil && found != nil {
+		result, err = r.result(found)
+	}
+	switch {
+	case err != nil:
+		return nil, 0, fwk.NewStatus(fwk.Unschedulable, err.Error())
+	case found == nil:
+		return nil, 0, r.failed
+	}
+	result.late = withLate
+	r.trial.keep(node.Node().Name, result)
+	return result.pods, found.Cost.Violations, nil
+}
+
+// candidates returns the pods that may go: those that are ending already and count as gone, those that are not ending,
+// and those that won't end soon. Pods that were evicted for a pod of a lower priority cost as much as that pod:
+// it would have to have others evicted. Where the evictions for a hold go on, only its victims may go.
+func (p *Preempter) candidates(possible []*upstream.DomainVictim, preemptor *v1.Pod, t *preemptionTrial) (free, live, late []*upstream.DomainVictim) {
+	now := time.Now()
+	for _, victim := range possible {
+		if !p.mayGo(victim, preemptor) {
+			continue
+		}
+		ending, soon, promised, named, slow := true, true, false, t.only == nil, false
+		for _, info := range victim.Pods() {
+			pod := info.GetPod()
+			ending = ending && pod.DeletionTimestamp != nil
+			soon = soon && (t.only.Has(pod.UID) || endsSoon(pod, now, p.Args.HoldTimeout.Duration))
+			named = named || t.only.Has(pod.UID)
+			slow = slow || !t.only.Has(pod.UID) && gracePeriod(pod) > p.Args.HoldTimeout.Duration
+			_, is := t.promised[pod.UID]
+			promised = promised || is
+		}
+		switch {
+		case ending && soon && promised && named:
+			live = append(live, victim)
+		case ending && soon:
+			free = append(free, victim)
+		case !named:
+		case ending, slow:
+			late = append(late, victim)
+		default:
+			live = append(live, victim)
+		}
+	}
+	return free, live, late
+}
+
+// overdue is the time after its grace period in which a pod still counts as ending.
+const overdue = 30 * time.Second
+
+// endsSoon reports whether a pod that is being deleted ends within some time. A pod that should have ended may have a
+// finalizer that is never removed.
+func endsSoon(pod *v1.Pod, now time.Time, within time.Duration) bool {
+	return pod.DeletionTimestamp != nil && now.Before(pod.DeletionTimestamp.Add(overdue)) && pod.DeletionTimestamp.Time.Before(now.Add(within))
+}
+
+// search finds the cheapest of the victims to remove, nil if it doesn't fit without all of them.
+func (r *removal) search(victims []*upstream.DomainVictim, budgets []*policy.PodDisruptionBudget) (*preemption.Found, error) {
+	for i, victim := range r.victims {
+		if r.removed.Has(i) {
+			if err := r.add(victim); err != nil {
+				return nil, err
+			}
+		}
+	}
+	slices.SortStableFunc(victims, func(a, b *upstream.DomainVictim) int {
+		switch {
+		case r.MoreImportantVictim(a, b):
+			return -1
+		case r.MoreImportantVictim(b, a):
+			return 1
+		}
+		return 0
+	})
+	r.victims, r.removed = victims, bitset.New(len(victims))
+	return preemption.Search(r.ctx, r.problem(budgets))
+}
+
+// result removes what was found once more, to know what is allocated then.
+func (r *removal) result(found *preemption.Found) (*foundVictims, error) {
+	removed := bitset.New(len(r.victims))
+	for _, i := range found.Removed {
+		removed.Add(i)
+	}
+	if err := r.set(removed); err != nil {
+		return nil, err
+	}
+	// Pods that are ending are victims only if they are needed.
+	var needed []*upstream.DomainVictim
+	for _, ending := range r.free {
+		if err := r.add(ending); err != nil {
+			return nil, err
+		}
+		fits, err := r.runFilters()
+		if err != nil {
+			return nil, err
+		}
+		if fits {
+			continue
+		}
+		if err := r.remove(ending); err != nil {
+			return nil, err
+		}
+		needed = append(needed, ending)
+	}
+	if fits, err := r.runFilters(); err != nil {
+		return nil, err
+	} else if !fits {
+		return nil, errFitsNoLonger
+	}
+	for _, i := range found.Removed {
+		needed = append(needed, r.victims[i])
+	}
+	result := &foundVictims{cost: found.Cost, exact: found.Exact}
+	for _, victim := range needed {
+		for _, info := range victim.Pods() {
+			result.pods = append(result.pods, info.GetPod())
+		}
+	}
+	if s := simulationIn(r.state); s != nil {
+		for _, claim := range r.trial.release.Claims(s.removed) {
+			result.frees = append(result.frees, claim.UID)
+		}
+	}
+	return result, nil
+}
+
+// errFitsNoLonger says that the devices or the node have changed while victims were chosen.
+var errFitsNoLonger = errors.New("the node fits no longer")
+
+// keep remembers what was found on a node, with what was allocated there last.
+func (t *preemptionTrial) keep(node string, found *foundVictims) {
+	t.mutex.Lock()
+	defer t.mutex.Unlock()
+	found.claims = t.results[node]
+	t.found[node] = found
+	if len(found.pods) == 0 {
+		t.fitsAlready = true
+	}
+}
+
+// mayGo tells whether the priorities allow it, on all nodes where the victim has pods.
+func (p *Preempter) mayGo(victim *upstream.DomainVictim, preemptor *v1.Pod) bool {
+	if victim.Priority() >= corev1helpers.PodPriority(preemptor) {
+		return false
+	}
+	for _, node := range victim.AffectedNodes() {
+		if !p.IsEligiblePod(node, victim, preemptor) {
+			return false
+		}
+	}
+	return true
+}
+
+func (r *removal) problem(budgets []*policy.PodDisruptionBudget) preemption.Problem {
+	counting := preemption.NewBudgets(budgets)
+	problem := preemption.Problem{Fits: r.fits, Over: r.trial.claims.Attempt.Over, MaxQuestions: preemption.UsualMaxQuestions, Allowed: counting.Allowed()}
+	now := time.Now()
+	for i, victim := range r.victims {
+		var pods preemption.Victim
+		for _, info := range victim.Pods() {
+			pod := info.GetPod()
+			counts := preemption.PodOf(pod, counting, now)
+			if promised, is := r.trial.promised[pod.UID]; is {
+				counts.Priority = max(counts.Priority, promised)
+			}
+			pods = append(pods, counts)
+			if preemption.UsesDevices(pod) && !slices.Contains(problem.Decisive, i) {
+				problem.Decisive = append(problem.Decisive, i)
+			}
+		}
+		problem.Victims = append(problem.Victims, pods)
+	}
+	problem.Needs = r.needs()
+	return problem
+}
+
+// fits runs all filters with these victims gone.
+func (r *removal) fits(_ context.Context, removed bitset.Set) (bool, error) {
+	if err := r.set(removed); err != nil {
+		return false, err
+	}
+	return r.runFilters()
+}
+
+// set removes these victims and no others.
+func (r *removal) set(removed bitset.Set) error {
+	for i, victim := range r.victims {
+		var err error
+		switch {
+		case removed.Has(i) && !r.removed.Has(i):
+			r.removed.Add(i)
+			err = r.remove(victim)
+		case !removed.Has(i) && r.removed.Has(i):
+			r.removed.Remove(i)
+			err = r.add(victim)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *removal) remove(victim *upstream.DomainVictim) error {
+	return r.move(victim, r.node.RemovePod, r.Handle.RunPreFilterExtensionRemovePod)
+}
+
+func (r *removal) add(victim *upstream.DomainVictim) error {
+	return r.move(victim, nil, r.Handle.RunPreFilterExtensionAddPod)
+}
+
+// runFilters reports whether the preemptor fits without the pods that are removed. It fails if the preemptor needs no
+// victims any more.
+func (r *removal) runFilters() (bool, error) {
+	if err := r.Holding.gone(r.trial.pod); err != nil {
+		return false, err
+	}
+	if over := r.trial.claims.Attempt.Over(); over != nil {
+		// What does not fit for lack of time would have others evicted.
+		return false, over
+	}
+	status := r.Handle.RunFilterPluginsWithNominatedPods(r.ctx, r.state, r.preemptor, r.node)
+	switch {
+	case status.IsSuccess():
+		return true, nil
+	case !status.IsRejected():
+		return false, status.AsError()
+	}
+	if over := r.trial.claims.Attempt.Over(); over != nil {
+		return false, over
+	}
+	if r.failed == nil {
+		// The first to be asked about is whether it would do if all were gone.
+		r.failed = status
+	}
+	return false, nil
+}
+
+// move removes the pods of a victim from the node, or adds them back, and tells the plugins. Pods of a
+// group that are on other nodes stay in what is known of those: filters are run for this one.
+func (r *removal) move(victim *upstream.DomainVictim, remove func(klog.Logger, *v1.Pod) error,
+	tell func(context.Context, fwk.CycleState, *v1.Pod, fwk.PodInfo, fwk.NodeInfo) *fwk.Status) error {
+	for _, info := range victim.Pods() {
+		on := victim.AffectedNodes()[info.GetPod().Spec.NodeName]
+		if info.GetPod().Spec.NodeName == r.node.Node().Name {
+			on = r.node
+			if remove == nil {
+				on.AddPodInfo(info)
+			} else if err := remove(klog.FromContext(r.ctx), info.GetPod()); err != nil {
+				return err
+			}
+		}
+		if status := tell(r.ctx, r.state, r.preemptor, info, on); !status.IsSuccess() {
+			return status.AsError()
+		}
+	}
+	return nil
+}
+
+// needs are known of claims that are there already.
+func (r *removal) needs() []preemption.Need {
+	c := r.trial.claims
+	if len(c.Unallocated) == 0 || c.Extended != nil {
+		return nil
+	}
+	has := make([]sets.Set[structured.DeviceID], len(r.victims))
+	for i, victim := range r.victims {
+		has[i] = sets.New[structured.DeviceID]()
+		for _, info := range victim.Pods() {
+			has[i].Insert(r.trial.release.Has(info.GetPod())...)
+		}
+	}
+	a := r.trial.base
+	if len(r.free) > 0 {
+		gone := map[types.UID]*v1.Pod{}
+		for _, ending := range r.free {
+			for _, info := range ending.Pods() {
+				gone[info.GetPod().UID] = info.GetPod()
+			}
+		}
+		a = a.Without(r.trial.release.Claims(gone)...)
+	}
+	return preemption.Needs(r.ctx, a, r.node.Node(), c.Unallocated, has)
+}
+
+// maxGrace is the part of the grace periods of victims that counts for the time of a hold, in times of holdTimeout. Free
+// devices of the set are held, too: nobody can use them until then.
+const maxGrace = 12
+
+// gracePeriod returns how long a pod may take to end.
+func gracePeriod(pod *v1.Pod) time.Duration {
+	if pod.DeletionTimestamp != nil {
+		return max(time.Until(pod.DeletionTimestamp.Time), 0)
+	}
+	seconds := ptr.Deref(pod.Spec.TerminationGracePeriodSeconds, v1.DefaultTerminationGracePeriodSeconds)
+	return time.Duration(min(seconds, math.MaxInt32)) * time.Second
+}

@@ -1,0 +1,62 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package plugin
+
+import (
+	"context"
+
+	v1 "k8s.io/api/core/v1"
+	fwk "k8s.io/kube-scheduler/framework"
+
+	"github.com/celset/celset/allocator/podclaims"
+	"github.com/celset/celset/plugin/cycle"
+	"github.com/celset/celset/plugin/preparation"
+)
+
+// PreEnqueue gates a pod while others are being evicted for it, while upstream's PreEnqueue gates it because it can't use its
+// claims, until its claims are prepared, and until the guard would not refuse it. It is called while the scheduling queue is locked, so it only looks up.
+func (pl *DynamicResourcesCEL) PreEnqueue(ctx context.Context, pod *v1.Pod) *fwk.Status {
+	if pl.preempter.IsPreempting(pod) {
+		return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, "pods are being evicted for the pod's devices")
+	}
+	status := pl.DynamicResources.PreEnqueue(ctx, pod)
+	if !pl.prepared.IsAhead() {
+		return status
+	}
+	if !status.IsSuccess() {
+		// PreFilter refuses the pod with the same reason, which an attempt writes.
+		if pl.turns.Tell(pod, status.Message(), pl.activate) {
+			return nil
+		}
+		return status
+	}
+	wantsExtended := pl.resolver.WantsExtended(pod)
+	if len(pod.Spec.ResourceClaims) == 0 && !wantsExtended {
+		return nil
+	}
+	c := pl.resolver.Resolve(pod)
+	if c.Err != nil || podclaims.Bounded(c.Unallocated) != nil || len(c.Unallocated) == 0 && !wantsExtended {
+		// PreFilter says what is wrong. Nothing is refused that is to be bound only.
+		return status
+	}
+	_, missing, err := pl.prepared.Of(ctx, c.Unallocated)
+	if err != nil {
+		return status
+	}
+	if len(missing) > 0 {
+		pl.prepared.Await(pod, missing)
+		if why := preparation.Message(missing); !pl.turns.Tell(pod, why, pl.activate) {
+			return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, why)
+		}
+	}
+	return pl.gate(pod, c)
+}
+
+// gate has a pod wait outside of the queue if it would be refused now.
+func (pl *DynamicResourcesCEL) gate(pod *v1.Pod, c *cycle.PodClaims) *fwk.Status {
+	if pl.turns.Gate(pl.requestOf(pod, c)) {
+		return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, "the pod waits for the scheduler's time: the claims back off, or other pods of the namespace go first")
+	}
+	return nil
+}

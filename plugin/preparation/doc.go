@@ -1,0 +1,10 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package preparation decodes, checks and compiles the claims of pods before a scheduling cycle needs them.
+//
+// A [Store] keeps what was prepared, for all profiles of a scheduler. Each profile has a [View] of the store: a profile whose
+// pods are left to upstream's allocator compiles no constraints. [Ahead] prepares claims in the background, when a pod is
+// queued. [AtOnce] prepares them when they are needed. It serves programs that have no time between two pods, such as
+// autoscalers.
+package preparation

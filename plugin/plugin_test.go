@@ -18,7 +18,6 @@ import (
 	"k8s.io/component-base/featuregate"
 	compbase "k8s.io/component-base/metrics"
 	"k8s.io/dynamic-resource-allocation/structured"
-	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 	kubefeatures "k8s.io/kubernetes/pkg/features"
 	"k8s.io/kubernetes/pkg/scheduler/apis/config/validation"
@@ -42,19 +41,17 @@ const (
 )
 
 var (
-	newHandle     = plugintest.NewHandle
-	newMetrics    = plugintest.NewMetrics
-	features      = plugintest.Features
-	class         = plugintest.Class
-	classDefining = plugintest.ClassDefining
-	slice         = plugintest.Slice
-	deviceName    = plugintest.DeviceName
-	claim         = plugintest.Claim
-	asking        = plugintest.Asking
-	constrain     = plugintest.Constrain
-	reference     = plugintest.Reference
-	pod           = plugintest.Pod
-	node          = plugintest.Node
+	newHandle  = plugintest.NewHandle
+	newMetrics = plugintest.NewMetrics
+	features   = plugintest.Features
+	class      = plugintest.Class
+	slice      = plugintest.Slice
+	deviceName = plugintest.DeviceName
+	claim      = plugintest.Claim
+	constrain  = plugintest.Constrain
+	reference  = plugintest.Reference
+	pod        = plugintest.Pod
+	node       = plugintest.Node
 )
 
 // newShared is for one profile. What a pod is told depends on no time.
@@ -93,8 +90,6 @@ const (
 )
 
 func typeOf(data fwk.StateData) reflect.Type { return reflect.TypeOf(data) }
-
-func ktestingLogger(ctx context.Context) klog.Logger { return klog.FromContext(ctx) }
 
 // usedAllocator returns what PreFilter left in upstream's state.
 func usedAllocator(t *testing.T, pl *DynamicResourcesCEL, state fwk.CycleState) structured.Allocator {

@@ -95,10 +95,6 @@ func startPreempting(t *testing.T, args runtime.Object, objects ...runtime.Objec
 
 func holdingOf(pl *DynamicResourcesCEL) *preempt.Holding { return pl.holds.(*preempt.Holding) }
 
-func preempterOf(pl *DynamicResourcesCEL) *preempt.Preempter {
-	return pl.preempter.(*preempt.Preempter)
-}
-
 // jobOf is a pod of a high priority for a claim of its name.
 func jobOf(name string, n int64) (*v1.Pod, *resourceapi.ResourceClaim) {
 	wanted := claim(n)

@@ -146,6 +146,7 @@ type LimitedAllocator struct {
 
 var _ structured.Allocator = &LimitedAllocator{}
 
+// NewLimitedAllocator returns upstream's allocator with the limit of an attempt.
 func NewLimitedAllocator(upstream structured.Allocator, attempt *guard.Attempt) *LimitedAllocator {
 	over, cancel := context.WithCancelCause(context.Background())
 	attempt.OnOver(cancel)

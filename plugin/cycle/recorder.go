@@ -54,6 +54,7 @@ type Recorder struct {
 	kept func() []resourceapi.DeviceRequestAllocationResult
 }
 
+// NewRecorder returns a recorder of what a handle hands out.
 func NewRecorder(handle fwk.Handle) *Recorder {
 	return &Recorder{Handle: handle, manager: handle.SharedDRAManager()}
 }

@@ -53,6 +53,7 @@ type askedClaim struct {
 	shapes    []allocator.Shape
 }
 
+// New returns the plugin of one profile.
 func New() *Shapes {
 	return &Shapes{byNamespace: map[string][]*list.Element{}, counts: map[allocator.Shape]int{}}
 }

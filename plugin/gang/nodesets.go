@@ -97,6 +97,7 @@ type Config struct {
 	Groups func(context.Context, *metrics.Metrics, fwk.Handle) (*Groups, error)
 }
 
+// New returns the plugin of one profile.
 func New(ctx context.Context, args runtime.Object, handle fwk.Handle, config Config) (*NodeSets, error) {
 	if args != nil {
 		return nil, fmt.Errorf("%s: it takes no arguments: remove its pluginConfig", Name)

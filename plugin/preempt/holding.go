@@ -53,15 +53,27 @@ type Holds interface {
 // NoHolds holds nothing.
 type NoHolds struct{}
 
-func (NoHolds) TakeOver()                                     {}
+// TakeOver implements [Holds].
+func (NoHolds) TakeOver() {}
+
+// Refusal implements [Holds].
 func (NoHolds) Refusal(*v1.Pod, *cycle.PodClaims) *fwk.Status { return nil }
+
+// KeptFrom implements [Holds].
 func (NoHolds) KeptFrom(*v1.Pod, *cycle.PodClaims) []resourceapi.DeviceRequestAllocationResult {
 	return nil
 }
-func (NoHolds) Text(*v1.Pod, *cycle.PodClaims, fwk.NodeToStatusReader) string { return "" }
-func (NoHolds) Reserved(*v1.Pod)                                              {}
-func (NoHolds) Freed(*v1.Pod)                                                 {}
 
+// Text implements [Holds].
+func (NoHolds) Text(*v1.Pod, *cycle.PodClaims, fwk.NodeToStatusReader) string { return "" }
+
+// Reserved implements [Holds].
+func (NoHolds) Reserved(*v1.Pod) {}
+
+// Freed implements [Holds].
+func (NoHolds) Freed(*v1.Pod) {}
+
+// RefusedBefore implements [Holds].
 func (NoHolds) RefusedBefore(*v1.Pod, *cycle.PodClaims) (*fwk.PostFilterResult, *fwk.Status) {
 	return nil, fwk.NewStatus(fwk.Unschedulable)
 }

@@ -57,13 +57,18 @@ type Preemption interface {
 // NoPreemption evicts nobody.
 type NoPreemption struct{}
 
-func (NoPreemption) IsPreempting(*v1.Pod) bool           { return false }
+// IsPreempting implements [Preemption].
+func (NoPreemption) IsPreempting(*v1.Pod) bool { return false }
+
+// Extensions implements [Preemption].
 func (NoPreemption) Extensions() fwk.PreFilterExtensions { return nil }
 
+// Preempt implements [Preemption].
 func (NoPreemption) Preempt(context.Context, fwk.CycleState, *v1.Pod, fwk.NodeToStatusReader, *cycle.PodClaims) (*fwk.PostFilterResult, *fwk.Status, bool) {
 	return nil, nil, false
 }
 
+// Simulating implements [Preemption].
 func (NoPreemption) Simulating(ctx context.Context, _ fwk.CycleState) context.Context { return ctx }
 
 // Preempter preempts for the pods of a profile.
@@ -100,6 +105,7 @@ func (p *Preempter) Start(ctx context.Context, handle fwk.Handle) error {
 	return nil
 }
 
+// IsPreempting implements [Preemption].
 func (p *Preempter) IsPreempting(pod *v1.Pod) bool {
 	return p.Executor.IsPodRunningPreemption(pod.UID)
 }

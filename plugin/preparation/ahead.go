@@ -40,6 +40,7 @@ type Claims interface {
 // AtOnce prepares claims when they are needed. None is ever missing.
 type AtOnce struct{ View }
 
+// Of implements [Claims].
 func (p AtOnce) Of(ctx context.Context, claims []*resourceapi.ResourceClaim) (prepared allocator.Prepared, missing []*resourceapi.ResourceClaim, err error) {
 	prepared, missing = p.Find(claims)
 	if len(missing) > 0 && prepared == nil {
@@ -53,8 +54,10 @@ func (p AtOnce) Of(ctx context.Context, claims []*resourceapi.ResourceClaim) (pr
 	return prepared, nil, nil
 }
 
+// Await implements [Claims].
 func (AtOnce) Await(*v1.Pod, []*resourceapi.ResourceClaim) {}
 
+// IsAhead implements [Claims].
 func (AtOnce) IsAhead() bool { return false }
 
 // Ahead looks up claims that were prepared in the background.
@@ -64,11 +67,13 @@ type Ahead struct {
 	Activate func(*v1.Pod)
 }
 
+// Of implements [Claims].
 func (p Ahead) Of(_ context.Context, claims []*resourceapi.ResourceClaim) (prepared allocator.Prepared, missing []*resourceapi.ResourceClaim, err error) {
 	prepared, missing = p.Find(claims)
 	return prepared, missing, nil
 }
 
+// IsAhead implements [Claims].
 func (Ahead) IsAhead() bool { return true }
 
 // Background prepares claims for all profiles of a scheduler. It is safe for concurrent use.
@@ -106,8 +111,8 @@ func waiter(pod *v1.Pod, activate func(*v1.Pod)) waitingPod {
 
 // Await has missing claims prepared, and the pod activated then.
 func (p Ahead) Await(pod *v1.Pod, missing []*resourceapi.ResourceClaim) {
-	p.Background.mutex.Lock()
-	defer p.Background.mutex.Unlock()
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
 	// The claims of a namespace are prepared one after the other: when the last one is, all are.
 	last := wanted{missing[len(missing)-1].UID, p.Constraints}
 	if p.waiting[last] == nil {

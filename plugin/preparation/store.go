@@ -73,6 +73,7 @@ type claimGetter interface {
 	Get(namespace, name string) (*resourceapi.ResourceClaim, error)
 }
 
+// NewStore returns a store for the claims of a manager, whose expressions are compiled for observer to see.
 func NewStore(features plfeature.Features, manager fwk.SharedDRAManager, observer cel.Observer) (*Store, error) {
 	environment, err := device.NewEnvironment(cel.Config{Observer: observer})
 	if err != nil {
@@ -104,6 +105,7 @@ func (l latestClasses) List() ([]*resourceapi.DeviceClass, error) {
 	return l.manager.DeviceClasses().List()
 }
 
+// NewStoreOf returns a store of some bytes for the claims of a getter.
 func NewStoreOf(preparer *allocator.Preparer, environment *device.Environment, claims claimGetter, classes fwk.DeviceClassLister, bytes int64) *Store {
 	memory := memo.New(bytes)
 	return &Store{
@@ -117,6 +119,7 @@ func NewStoreOf(preparer *allocator.Preparer, environment *device.Environment, c
 	}
 }
 
+// SelectorFeatures returns the feature gates of device selectors.
 func SelectorFeatures(features plfeature.Features) dracel.Features {
 	return dracel.Features{
 		EnableConsumableCapacity: features.EnableDRAConsumableCapacity,

@@ -112,8 +112,8 @@ func TestPodsWaitOnceForAClaim(t *testing.T) {
 	for range events {
 		ahead.Await(&v1.Pod{ObjectMeta: metav1.ObjectMeta{UID: "pod"}}, []*resourceapi.ResourceClaim{selecting("true")})
 	}
-	ahead.Background.mutex.Lock()
-	defer ahead.Background.mutex.Unlock()
+	ahead.mutex.Lock()
+	defer ahead.mutex.Unlock()
 	require.Len(t, ahead.waiting, 1)
 	for _, pods := range ahead.waiting {
 		require.Len(t, pods, 1, "after %d events", events)

@@ -49,7 +49,7 @@ var budgets = []budget{
 	{name: "cel/cluster", folders: []string{"cel/cluster"}, counts: product, lines: 2140, goal: 1900},
 	{name: "allocator", folders: []string{"allocator"}, without: append(explaining, "allocator/conformance"), counts: product, lines: 15285, goal: 11000},
 	{name: "allocator/explain and others", folders: explaining, counts: product, lines: 3965, goal: 3000},
-	{name: "plugin", folders: []string{"plugin"}, counts: product, lines: 12250, goal: 8500},
+	{name: "plugin", folders: []string{"plugin"}, counts: product, lines: 12290, goal: 8500},
 	{name: "admission", folders: []string{"admission"}, counts: product, lines: 3180, goal: 2500},
 	{name: "placement", folders: []string{"placement"}, without: aroundPlacement, counts: product, lines: 5700, goal: 4200},
 	{name: "placement/controller and others", folders: aroundPlacement, counts: product, lines: 6030, goal: 5000},

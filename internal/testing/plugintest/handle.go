@@ -64,6 +64,7 @@ type Handle struct {
 	activated []string
 }
 
+// Activate implements [fwk.Handle].
 func (h *Handle) Activate(_ klog.Logger, pods map[string]*v1.Pod) {
 	h.mutex.Lock()
 	defer h.mutex.Unlock()
@@ -77,13 +78,25 @@ func (h *Handle) Tried() []string {
 	return slices.Clone(h.activated)
 }
 
-func (h *Handle) ClientSet() kubernetes.Interface                        { return h.Client }
-func (h *Handle) KubeConfig() *rest.Config                               { return nil }
-func (h *Handle) SharedInformerFactory() informers.SharedInformerFactory { return h.Factory }
-func (h *Handle) SharedDRAManager() fwk.SharedDRAManager                 { return h.Manager }
-func (h *Handle) EventRecorder() events.EventRecorderLogger              { return &events.FakeRecorder{} }
-func (h *Handle) ProfileName() string                                    { return "celset-scheduler" }
+// ClientSet implements [fwk.Handle].
+func (h *Handle) ClientSet() kubernetes.Interface { return h.Client }
 
+// KubeConfig implements [fwk.Handle].
+func (h *Handle) KubeConfig() *rest.Config { return nil }
+
+// SharedInformerFactory implements [fwk.Handle].
+func (h *Handle) SharedInformerFactory() informers.SharedInformerFactory { return h.Factory }
+
+// SharedDRAManager implements [fwk.Handle].
+func (h *Handle) SharedDRAManager() fwk.SharedDRAManager { return h.Manager }
+
+// EventRecorder implements [fwk.Handle].
+func (h *Handle) EventRecorder() events.EventRecorderLogger { return &events.FakeRecorder{} }
+
+// ProfileName implements [fwk.Handle].
+func (h *Handle) ProfileName() string { return "celset-scheduler" }
+
+// Features are those of the default feature gates.
 func Features() plfeature.Features {
 	return plfeature.NewSchedulerFeaturesFromGates(utilfeature.DefaultFeatureGate)
 }
@@ -165,6 +178,7 @@ func allocated(objects []runtime.Object) int {
 	return n
 }
 
+// Class is the class of the devices.
 func Class() *resourceapi.DeviceClass {
 	return &resourceapi.DeviceClass{ObjectMeta: metav1.ObjectMeta{Name: ClassName}}
 }
@@ -206,6 +220,7 @@ func Slice(indices ...int64) *resourceapi.ResourceSlice {
 	return s
 }
 
+// DeviceName is the name of the device with an index.
 func DeviceName(index int64) string { return "mla-" + string(rune('0'+index)) }
 
 // Claim wants count devices.
@@ -258,6 +273,7 @@ func Constrain(t testing.TB, c *resourceapi.ResourceClaim, name, expression stri
 	return c
 }
 
+// Reference adds a reference to a constraint.
 func Reference(c *resourceapi.ResourceClaim, name string) *resourceapi.ResourceClaim {
 	c.Spec.Devices.Constraints = append(c.Spec.Devices.Constraints, resourceapi.DeviceConstraint{
 		MatchAttribute: ptr.To(resourceapi.FullyQualifiedName(v1alpha1.AttributeDomain + "/" + name)),
@@ -275,6 +291,7 @@ func Pod() *v1.Pod {
 	}
 }
 
+// Node is a node without pods.
 func Node(name string) fwk.NodeInfo {
 	info := framework.NewNodeInfo()
 	info.SetNode(&v1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}})

@@ -47,22 +47,31 @@ type profiles struct {
 	// WithTimeout is [context.WithTimeout], except in tests on machines that are slow.
 	withTimeout func(context.Context, time.Duration) (context.Context, context.CancelFunc)
 
-	// mutex guards what follows.
+	// mutex guards the parts and the agreed arguments.
 	mutex sync.Mutex
-	// holds keep devices for pods, nil if devices are not preempted.
+	parts
+	agreed
+}
+
+// parts are made when the first profile needs them.
+type parts struct {
+	// holds keep devices for preemptors. It is nil if no profile preempts pods for devices.
 	holds *preempt.PodHolds
-	// preparing keeps what was prepared of claims. background prepares it.
+	// preparing keeps compiled claims. background compiles them.
 	preparing  *preparation.Store
 	background *preparation.Background
 	// groups chooses sets of nodes.
 	groups *gang.Groups
-	// writes are the pending ones.
-	writes  *pendingwrites.Writes
+	writes *pendingwrites.Writes
+}
+
+// agreed holds the plugin arguments that apply for the whole scheduler.
+type agreed struct {
 	share   stated[configv1alpha1.Share]
 	backOff stated[configv1alpha1.BackOff]
-	// interval is how often sets are counted.
+	// interval is the time between two counts of sets of devices.
 	interval stated[metav1.Duration]
-	// allocates tells that a profile uses our allocator.
+	// allocates reports whether a profile uses celset's allocator.
 	allocates bool
 }
 

@@ -16,6 +16,7 @@ import (
 	"go/types"
 	"math/big"
 	"os"
+	"path"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -160,12 +161,29 @@ var (
 	identifiers = regexp.MustCompile(`\b[A-Za-z_][\w.]*`)
 )
 
+// importOf returns the folder of a package of this module, or the path of another package, by the name under which a package
+// imports it.
+func importOf(t *testing.T, folder, name string) string {
+	t.Helper()
+	for _, file := range filesOf(t, folder) {
+		for _, spec := range file.Imports {
+			imported, err := strconv.Unquote(spec.Path.Value)
+			require.NoError(t, err)
+			if spec.Name != nil && spec.Name.Name == name || spec.Name == nil && path.Base(imported) == name {
+				return strings.TrimPrefix(imported, "github.com/celset/celset/")
+			}
+		}
+	}
+	t.Fatalf("%s imports no package as %s", folder, name)
+	return ""
+}
+
 func evaluate(t *testing.T, folder, expression string) int64 {
 	t.Helper()
 	expression = identifiers.ReplaceAllStringFunc(units.Replace(expression), func(name string) string {
 		of := folder
-		if constant, is := strings.CutPrefix(name, "resourceapi."); is {
-			of, name = "k8s.io/api/resource/v1", constant
+		if imported, constant, is := strings.Cut(name, "."); is {
+			of, name = importOf(t, folder, imported), constant
 		}
 		return strconv.FormatInt(constantOf(t, of, name), 10)
 	})
